@@ -38,7 +38,7 @@ CFLAGS ?= $(if $(SAN),-O1 -g1,-O2 -g)
 KP_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-strict-aliasing $(WARN) \
              $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -Wno-format-truncation,-ftls-model=initial-exec) $(CROSS_FLAGS)
 SO_LDFLAGS := -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--no-undefined -Wl,-z,nodelete \
-              -Wl,--version-script=preload/exports.map $(EXCLUDE_LIBS)
+              -Wl,--version-script=preload/exports.map -Wl,--defsym,__gmon_start__=0 $(EXCLUDE_LIBS)
 EXCLUDE_LIBS ?= -Wl,--exclude-libs,ALL
 ZLIB_A ?= $(firstword $(wildcard $(CROSS_ROOT)/usr/lib/$(MULTIARCH)/libz.a /usr/lib/$(MULTIARCH)/libz.a /usr/lib/$(ARCH)-linux-gnu/libz.a /usr/lib64/libz.a /usr/lib/libz.a))
 

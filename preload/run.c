@@ -63,6 +63,11 @@ void kp_run_modules_changed(void)
     if (up.modules_changed) up.modules_changed();
 }
 
+void kp_run_module_starts(const void *inside)
+{
+    if (up.module_starts) up.module_starts(inside);
+}
+
 /* Called at every window; a failure is logged once and not tried again. */
 int kp_run_open_spool(void)
 {

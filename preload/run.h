@@ -17,6 +17,7 @@ struct kp_rank;
 /* --- calls up; a NULL pointer is not called --- */
 struct kp_run_calls {
     void (*modules_changed)(void);
+    void (*module_starts)(const void *inside);
     void (*step)(struct kp_thread *thread, uint64_t now_ticks);
     void (*phase_begin)(struct kp_thread *thread, uint32_t phase, uint32_t *depth);
     void (*phase_end)(struct kp_thread *thread, uint32_t depth);
@@ -37,6 +38,8 @@ void kp_run_phase_end(struct kp_thread *thread, uint32_t depth);
 void kp_run_saw_activity(void);
 /* Makes sources attach: modules may have changed, or a source can attach only now. Outside any hook. */
 void kp_run_modules_changed(void);
+/* Constructors of the module with the address `inside` are about to run. On a thread that holds the load lock. */
+void kp_run_module_starts(const void *inside);
 /* Opens the spool on first use. 0 or -errno; after a failure every later call returns the same error. */
 int kp_run_open_spool(void);
 bool kp_run_cannot_record(void); /* kp_run_open_spool has failed */

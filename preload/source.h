@@ -19,6 +19,10 @@ struct kp_source {
     /* Attaches the source if its library is loaded. Called when modules changed, outside any hook, possibly inside a
      * dlsym call of the host. true: attached, and attach is not called again. */
     bool (*attach)(void);
+    /* As attach, if the source can attach to the library with the address `inside`, whose constructors are about to
+     * run. Those of other libraries did not run either: a dlopen of one, with RTLD_NOLOAD too, would run them too
+     * early. NULL: it attaches later. */
+    bool (*attach_early)(const void *inside);
     /* OFF: no hook. STEPS: the cheapest hook that finds step marks. FULL: all hooks. Any thread, also from inside one
      * of the source's own callbacks at a step; must return in microseconds. */
     void (*set_mode)(enum kp_source_mode mode);

@@ -182,7 +182,9 @@ static bool attach(void)
     kp_calltrace_vectors = kp_calltrace_vector_kind();
     kp_unwind_set_returns((uintptr_t)&kp_calltrace_exits, KP_CALLTRACE_CALLS * 8u, (uintptr_t)kp_calltrace_returns);
     kp_thread_on_exit = kp_calltrace_thread_dies;
-    return kp_hook_take_words(&taker) == 0 || refuse("the words of this program could not be looked at");
+    if (kp_hook_take_words(&taker) != 0) return refuse("the words of this program could not be looked at");
+    kp_hook_early();
+    return true;
 }
 
 static void set_mode(enum kp_source_mode mode) { kp_store_relaxed(&kp_calltrace_armed, mode == KP_SOURCE_FULL); }

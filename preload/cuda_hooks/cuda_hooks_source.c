@@ -77,6 +77,7 @@ static bool attach_runtime(void)
     int saved = errno;
     bool done = false;
     if (kp_run_gpu_backend() == KP_GPU_OFF || kp_run_gpu_backend() == KP_GPU_CUPTI) return false;
+    if (is_wanted()) kp_hook_early();
     if (!library) library = kp_cuda_hooks_library("libcudart");
     if (library) {
         (void)kp_runtime_tap_registration(library); /* if it fails, names are looked up another way */
@@ -87,6 +88,11 @@ static bool attach_runtime(void)
     }
     errno = saved;
     return done;
+}
+
+static bool attach_runtime_early(const void *inside)
+{
+    return is_wanted() && kp_library_has("libcudart", inside) && attach_runtime();
 }
 
 /* The backend was decided outside a scan: the libraries are mapped already, so no scan would attach this source. */
@@ -104,6 +110,7 @@ const struct kp_source kp_cuda_hooks_source = {
     .name = "cudart",
     .setup = setup,
     .attach = attach_runtime,
+    .attach_early = attach_runtime_early,
     .set_mode = set_mode,
     .had_activity = kp_call_seen,
     .activities = KP_ACTIVITY_CUDA,
@@ -127,9 +134,15 @@ static bool attach_driver(void)
     return done;
 }
 
+static bool attach_driver_early(const void *inside)
+{
+    return is_wanted() && kp_library_has("libcuda", inside) && attach_driver();
+}
+
 const struct kp_source kp_driver_source = {
     .name = "cuda driver",
     .attach = attach_driver,
+    .attach_early = attach_driver_early,
     .set_mode = set_mode,
     .had_activity = kp_call_seen,
     .activities = KP_ACTIVITY_CUDA,

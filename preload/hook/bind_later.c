@@ -27,16 +27,6 @@ struct answers {
 
 static bool is_inside(const struct kp_image *image, uintptr_t at) { return at >= image->lo && at < image->hi; }
 
-/* In a segment with code the page would have to be writable and executable for a moment. */
-static bool is_data(const struct dl_phdr_info *info, uintptr_t at)
-{
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        if (p->p_type == PT_LOAD && at - info->dlpi_addr - p->p_vaddr < p->p_memsz) return p->p_flags == PF_R;
-    }
-    return false;
-}
-
 /* The module's own calls stay as they are, so its slots that are not bound yet get the real function now. */
 static void bind_own(const struct kp_image *image, uint32_t symbol, uintptr_t real)
 {
@@ -53,7 +43,8 @@ static bool answer(const struct kp_image *image, const struct dl_phdr_info *info
     const uint32_t index = kp_image_hashed(image, tap->symbol);
     const ElfW(Sym) *s = &image->symbols[index];
     const uintptr_t at = (uintptr_t)&s->st_value, real = (uintptr_t)tap->real;
-    if (!index || s->st_shndx == SHN_UNDEF || image->base + s->st_value != real || !is_data(info, at)) return false;
+    if (!index || s->st_shndx == SHN_UNDEF || image->base + s->st_value != real || !kp_image_is_data(info, at))
+        return false;
     if (!kp_image_is_libc(image)) bind_own(image, index, real);
     const struct kp_slot slot = {.at = at, .is_relro = true}; /* as read-only as RELRO */
     const int err = kp_got_write(&slot, s->st_value, (uintptr_t)tap->tap - image->base);

@@ -21,6 +21,8 @@
  *     `scanning` has a bound: it then goes on without a scan. Its next dl call, or the thread that has the turn, finds
  *     the new module.
  *   - the list lock is never held across a call that takes the load lock.
+ *   - a look before constructors (early.c): this thread holds the load lock. The thread that has the turn may be
+ *     waiting for it, and lends the list of modules then (modules.c).
  *
  * dlerror(): each dl function clears the thread's error on entry. A tap always jumps to a dl function, so the host
  * never sees the error of our own dl calls. kp_hook_scan runs on a helper thread.
@@ -126,6 +128,41 @@ void kp_hook_scan(void)
     atomic_flag_clear_explicit(&scanning, memory_order_release);
 }
 
+/* The turn, or what the thread that has it lends while it waits for the load lock, which this thread holds. */
+static bool take_turn_or_borrow(bool *borrowed)
+{
+    for (unsigned waited = 0; waited < WAIT_MAX_US; waited += WAIT_STEP_US) {
+        *borrowed = kp_modules_borrow();
+        if (*borrowed || !atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire)) return true;
+        kp_io_nap(WAIT_STEP_US * 1000);
+    }
+    return false;
+}
+
+static void look_early(const void *inside)
+{
+    kp_modules_early(taps, KP_HOOK_DL_TAPS, true);
+    kp_run_module_starts(inside);
+    kp_modules_early(taps, KP_HOOK_DL_TAPS, false);
+}
+
+void kp_hook_before_init(const void *inside)
+{
+    int cancel, saved = errno;
+    bool borrowed;
+    if (!may_scan()) return;
+    set_inside(true);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    if (kp_modules_arrived() && take_turn_or_borrow(&borrowed)) {
+        look_early(inside);
+        if (borrowed) kp_modules_return();
+        else atomic_flag_clear_explicit(&scanning, memory_order_release);
+    }
+    pthread_setcancelstate(cancel, NULL);
+    set_inside(false);
+    errno = saved;
+}
+
 bool kp_hook_before_fork(void) { return !is_inside && take_turn(); }
 
 void kp_hook_after_fork(void) { atomic_flag_clear_explicit(&scanning, memory_order_release); }
@@ -134,6 +171,7 @@ void kp_hook_forget(void)
 {
     if (is_inside) return;
     kp_store_relaxed(&is_telling, false);
+    kp_modules_forget();
     atomic_flag_clear_explicit(&scanning, memory_order_release);
 }
 

@@ -1,5 +1,5 @@
 # files.mk - how foreign calls are taken: modules, their words, the taps
-SRC_hook := preload/hook/image.c preload/hook/wanted.c preload/hook/got.c preload/hook/modules.c preload/hook/dlfollow.c preload/hook/dltaps.c preload/hook/loader.c preload/hook/bind_later.c preload/hook/swap.c preload/hook/library.c preload/hook/slot_rules.c preload/hook/getenv.c \
+SRC_hook := preload/hook/image.c preload/hook/wanted.c preload/hook/got.c preload/hook/modules.c preload/hook/dlfollow.c preload/hook/dltaps.c preload/hook/loader.c preload/hook/bind_later.c preload/hook/early.c preload/hook/swap.c preload/hook/library.c preload/hook/slot_rules.c preload/hook/getenv.c \
                preload/hook/tap_$(ARCH).S $(if $(filter x86_64,$(ARCH)),preload/hook/call_x86_64.S)
 UNIT_hook := test/unit/hook/test_image.c test/unit/hook/test_wanted.c test/unit/hook/test_got.c test/unit/hook/test_modules.c \
                 test/unit/hook/test_dlfollow.c test/unit/hook/test_guard.c test/unit/hook/test_taps.c test/unit/hook/test_loader.c test/unit/hook/test_bind_later.c test/unit/hook/test_swap.c

@@ -72,6 +72,11 @@ uint32_t kp_hook_tap_loader(const struct kp_tap *taps, uint32_t tap_count);
  */
 uint32_t kp_hook_answer(const struct kp_tap *taps, uint32_t tap_count);
 /*
+ * From now on the slots of a module that is loaded later are redirected before its constructors run (early.c). Needs
+ * this library in the global scope, as by LD_PRELOAD. Call it after kp_hook_start; more calls do nothing.
+ */
+void kp_hook_early(void);
+/*
  * Returns the first function of that name in the loader's order: the one that modules in the global scope call. dlsym
  * may instead return a PLT entry of a program that takes the function's address. *module: a number for the module that
  * defines it. NULL: no module does, or it is an IFUNC. Takes the loader's list lock.
@@ -94,6 +99,8 @@ void kp_hook_swap_end(struct kp_hook_swap *swap);
 
 /* Is this the path of STEM.so[.MAJOR[.MINOR]], or STEM-HASH.so... as in wheels? Numbers that are missing become -1. */
 bool kp_library_parse(const char *path, const char *stem, size_t *folder_bytes, int *major, int *minor);
+/* Is the address in a module whose path is that of the stem? */
+bool kp_library_has(const char *stem, const void *inside);
 /* Finds the first module of that stem. `path` gets the loader's path of it. */
 bool kp_library_find(const char *stem, char *path, size_t bytes);
 

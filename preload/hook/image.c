@@ -167,3 +167,12 @@ bool kp_image_is_runtime(const struct kp_image *image)
     const uint32_t index = kp_image_hashed(image, "__cxa_allocate_exception");
     return kp_image_is_libc(image) || (index && image->symbols[index].st_shndx != SHN_UNDEF);
 }
+
+bool kp_image_is_data(const struct dl_phdr_info *info, uintptr_t at)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && at - info->dlpi_addr - p->p_vaddr < p->p_memsz) return p->p_flags == PF_R;
+    }
+    return false;
+}

@@ -43,6 +43,9 @@ const char *kp_image_version(const struct kp_image *image, uint32_t index);
 /* Is it libc or the C++ library? They call their own functions through slots, so that a program can replace them. */
 bool kp_image_is_runtime(const struct kp_image *image);
 bool kp_image_is_libc(const struct kp_image *image);
+/* Does the address lie in a segment of data that is only read? With code in it, its page would have to be writable and
+ * executable for a moment. */
+bool kp_image_is_data(const struct dl_phdr_info *info, uintptr_t at);
 /* Does the address lie in RELRO, which the loader makes read-only? */
 static inline bool kp_image_in_relro(const struct kp_image *image, uintptr_t at)
 {

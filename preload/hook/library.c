@@ -43,7 +43,28 @@ struct library_search {
     const char *stem;
     char *path;
     size_t bytes;
+    uintptr_t inside;
 };
+
+static int search_address(struct dl_phdr_info *info, size_t size, void *context)
+{
+    const struct library_search *s = context;
+    size_t folder;
+    int major, minor;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && s->inside - info->dlpi_addr - p->p_vaddr < p->p_memsz)
+            return info->dlpi_name && kp_library_parse(info->dlpi_name, s->stem, &folder, &major, &minor) ? 2 : 1;
+    }
+    return 0;
+}
+
+bool kp_library_has(const char *stem, const void *inside)
+{
+    struct library_search s = {.stem = stem, .inside = (uintptr_t)inside};
+    return dl_iterate_phdr(search_address, &s) == 2;
+}
 
 static int search_module(struct dl_phdr_info *info, size_t size, void *context)
 {
@@ -60,6 +81,6 @@ static int search_module(struct dl_phdr_info *info, size_t size, void *context)
 
 bool kp_library_find(const char *stem, char *path, size_t bytes)
 {
-    struct library_search s = {stem, path, bytes};
+    struct library_search s = {.stem = stem, .path = path, .bytes = bytes};
     return dl_iterate_phdr(search_module, &s);
 }

@@ -22,6 +22,9 @@
  * A module that was unloaded and loaded at the same address between two scans looks like the old one. But its slots no
  * longer hold our taps. So after any unload the slots of known modules are checked.
  *
+ * A look before constructors (early.c) finds the load lock held by its own thread, and needs no reference. The thread
+ * that scans may be waiting for that lock, in hold_open. It lends the list of modules meanwhile, and then starts over.
+ *
  * Names are numbered in the order in which they were first wanted (wanted.h). So a number tells which names a known
  * module has still to be searched for: those that were added since.
  */
@@ -35,14 +38,15 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hash.h"
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_otherlibc.h"
 #include "preload/hook/slot_rules.h"
 #include "collector/base/kp_poison.h"
 
-enum { BLOCK_ENTRIES = 64, BLOCK_WORDS = 64, WORDS = 15, NAME_MAX_BYTES = 4096 };
+enum { BLOCK_ENTRIES = 64, BLOCK_WORDS = 64, WORDS = 15, NAME_MAX_BYTES = 4096, RETURN_NAP_NS = 50000 };
 
-enum state { STATE_DONE, STATE_NEW };
+enum state { STATE_DONE, STATE_NEW, STATE_EARLY }; /* EARLY: all is done but the taps that a look leaves out */
 
 struct slot_words {
     struct slot_words *next;
@@ -64,6 +68,12 @@ struct module {
 static struct module *modules, *free_entries; /* modules: in the loader's order */
 static struct slot_words *free_words;
 static _Atomic unsigned long long last_adds, last_subs; /* the loader's counters at the last scan */
+static unsigned long long early_adds, early_subs;       /* and at the last look before constructors */
+static bool is_lock_held;                               /* this look's thread holds the load lock */
+static const struct kp_tap *left_out, *left_out_end;    /* taps that it leaves to the next scan */
+enum { LIST_IN_USE, LIST_LENT, LIST_BORROWED };
+static _Atomic uint32_t list_state;
+static uint32_t lent_count; /* how often the list was borrowed */
 
 struct scan_pass {
     bool with_self, lacks_memory;
@@ -134,7 +144,8 @@ static void recheck(struct module *m)
 {
     for (const struct slot_words *w = m->words; w; w = w->next)
         for (uint32_t i = 0; i < w->count; i++)
-            if (!kp_wanted_held(w->slots[i].name, kp_got_read(w->slots[i].at))) m->state = STATE_NEW;
+            if (m->state == STATE_DONE && !kp_wanted_held(w->slots[i].name, kp_got_read(w->slots[i].at)))
+                m->state = STATE_NEW;
     if (!kp_words_are_marked(&m->mark)) m->state = STATE_NEW;
 }
 
@@ -232,6 +243,7 @@ static void tap_word(const struct module *m, const struct kp_slot *slot)
     uintptr_t holds = kp_got_read(slot->at);
     if (kp_wanted_held(slot->name, holds)) return;
     const struct kp_tap *tap = kp_wanted_choose(&m->image, slot->name, kp_words_real(holds), !slot->is_pointer);
+    if (tap >= left_out && tap < left_out_end) return;
     const int err = tap ? kp_got_write(slot, holds, (uintptr_t)tap->tap) : 0;
     if (err && err != -EAGAIN)
         KP_LOG_ONCE(0,
@@ -264,36 +276,74 @@ static int copy_name(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* Returns a reference that keeps the module mapped and proves it is relocated. NULL: it is gone or was replaced. */
+/* Waits for the load lock. Its holder may borrow the list meanwhile; it is back before this returns. */
+static void *hold_open(const char *name)
+{
+    uint32_t lent = LIST_LENT;
+    kp_store_release(&list_state, LIST_LENT); /* pairs with: kp_modules_borrow */
+    void *handle = dlopen(name[0] ? name : NULL, RTLD_LAZY | RTLD_NOLOAD);
+    while (!kp_cas_acq_rel(&list_state, &lent, LIST_IN_USE)) { /* pairs with: kp_modules_return */
+        lent = LIST_LENT;
+        kp_io_nap(RETURN_NAP_NS);
+    }
+    return handle;
+}
+
+bool kp_modules_borrow(void)
+{
+    uint32_t lent = LIST_LENT;
+    if (!kp_cas_acq_rel(&list_state, &lent, LIST_BORROWED)) return false; /* pairs with: hold_open */
+    lent_count++;
+    return true;
+}
+
+void kp_modules_return(void) { kp_store_release(&list_state, LIST_LENT); /* pairs with: hold_open */ }
+
+void kp_modules_forget(void)
+{
+    is_lock_held = false;
+    left_out = left_out_end = NULL;
+    kp_store_relaxed(&list_state, LIST_IN_USE);
+}
+
+/* Returns a reference that keeps the module mapped and proves it is relocated. NULL: it is gone or was replaced, or the
+ * list was lent. */
 static void *hold_module(const struct module *m)
 {
     static struct name_search s; /* 4 KB are too much for a small stack; one thread at a time uses it */
     struct link_map *map = NULL;
+    const uint32_t lent_before = lent_count;
     s.module = m;
     s.is_found = false;
     dl_iterate_phdr(copy_name, &s);
     if (!s.is_found) return NULL;
-    void *handle = dlopen(s.name[0] ? s.name : NULL, RTLD_LAZY | RTLD_NOLOAD);
+    void *handle = hold_open(s.name);
     if (!handle) return NULL;
-    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_addr == m->image.base &&
-        map->l_ld == m->image.dynamic)
+    if (lent_count == lent_before && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map &&
+        map->l_addr == m->image.base && map->l_ld == m->image.dynamic)
         return handle;
     dlclose(handle);
     return NULL;
 }
 
+static void tap_one(struct module *m, bool alone)
+{
+    void *handle = alone ? NULL : hold_module(m);
+    if (alone || handle) {
+        tap_module(m);
+        if (m->state == STATE_NEW && !m->is_left_alone) kp_words_take(&m->image, &m->mark);
+        m->state = is_lock_held && m->words ? STATE_EARLY : STATE_DONE;
+    }
+    if (handle) dlclose(handle);
+}
+
 static void tap_new(void)
 {
-    bool alone = kp_libc_is_alone();
-    for (struct module *m = modules; m; m = m->next) {
-        if (m->state != STATE_NEW) continue;
-        void *handle = alone ? NULL : hold_module(m);
-        if (alone || handle) {
-            tap_module(m);
-            if (!m->is_left_alone) kp_words_take(&m->image, &m->mark);
-            m->state = STATE_DONE;
-        }
-        if (handle) dlclose(handle);
+    const bool alone = is_lock_held || kp_libc_is_alone();
+    for (struct module *m = modules; m;) {
+        const uint32_t lent_before = lent_count;
+        if (m->state == STATE_NEW || (m->state == STATE_EARLY && !is_lock_held)) tap_one(m, alone);
+        m = lent_count == lent_before ? m->next : modules; /* a list that was lent is another list */
     }
 }
 
@@ -326,6 +376,19 @@ int kp_modules_add(const struct kp_tap *taps, uint32_t tap_count, bool with_self
     return pass.lacks_memory ? -ENOMEM : 0;
 }
 
+void kp_modules_early(const struct kp_tap *taps, uint32_t tap_count, bool is_begin)
+{
+    struct scan_pass pass = {.is_aside = true};
+    is_lock_held = is_begin;
+    left_out = is_begin ? taps : NULL;
+    left_out_end = is_begin ? taps + tap_count : NULL;
+    if (!is_begin || (!kp_wanted_has(taps) && want(taps, tap_count) != 0)) return;
+    list_modules(&pass);
+    early_adds = pass.adds;
+    early_subs = pass.subs;
+    tap_new();
+}
+
 int kp_modules_take(bool with_self)
 {
     struct scan_pass pass = {.with_self = with_self, .is_aside = true};
@@ -351,4 +414,13 @@ bool kp_modules_changed(void)
     dl_iterate_phdr(read_counters, &pass);
     /* If the counters are unchanged, is_telling (dlfollow.c) is already visible; pairs with: list_modules */
     return pass.adds != kp_load_acquire(&last_adds) || pass.subs != kp_load_acquire(&last_subs);
+}
+
+/* The caller holds the load lock, so no other thread is in a look before constructors. A scan may have listed the new
+ * modules already and wait for that lock, so its counters say nothing. */
+bool kp_modules_arrived(void)
+{
+    struct scan_pass pass = {0};
+    dl_iterate_phdr(read_counters, &pass);
+    return pass.adds != early_adds || pass.subs != early_subs;
 }

@@ -21,6 +21,9 @@ void kp_hook_tap_dlmopen(void);
 void kp_hook_tap_dlsym(void);
 void kp_hook_tap_dlvsym(void);
 void kp_hook_note(void); /* dlfollow.c */
+/* dlfollow.c: new modules are relocated, and the constructors of the one with the address `inside` begin. The calling
+ * thread holds the loader's load lock. */
+void kp_hook_before_init(const void *inside);
 enum { KP_HOOK_DL_TAPS = 4 };
 struct kp_tap;
 /* dlfollow.c: installs the KP_HOOK_DL_TAPS taps now, and in each module that is loaded later. 0 or -errno */

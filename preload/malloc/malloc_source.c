@@ -59,7 +59,7 @@ static bool attach(void)
     const int err = kp_hook_add_taps_common(taps, n);
     if (err) return refuse("the calls of malloc could not be hooked");
     kp_hook_tap_loader(taps, n);
-    kp_hook_answer(taps, n);
+    if (kp_hook_answer(taps, n) < n) kp_hook_early();
     if (kp_heap_is_traced) {
         install_map_taps();
         kp_unwind_modules_changed();

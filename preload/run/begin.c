@@ -141,6 +141,16 @@ void kp_begin_modules_changed(void)
     errno = saved;
 }
 
+/* Who asks for all sources meanwhile is answered by the scan that follows this dlopen. */
+void kp_begin_module_starts(const void *inside)
+{
+    bool starts_active = false;
+    if (!kp_run_is_active() || kp_exchange_acq_rel(&attaching, 1)) return; /* pairs with: kp_begin_modules_changed */
+    if (kp_sources_attach_early(inside, &starts_active)) begin_run();
+    if (starts_active) kp_run_saw_activity();
+    (void)kp_exchange_acq_rel(&attaching, 0);
+}
+
 void kp_begin_forget(void)
 {
     kp_store_relaxed(&is_asked, false);

@@ -12,6 +12,7 @@ struct kp_schedule;
 void kp_begin_setup(const struct kp_config *config, const struct kp_schedule *schedule);
 /* Attaches the sources whose library is loaded now. Any host thread, outside hooks; never waits. */
 void kp_begin_modules_changed(void);
+void kp_begin_module_starts(const void *inside); /* run.h */
 /* Once a process, at the first activity. */
 void kp_begin_first_activity(void);
 /* Inside fork, in a child that shall record: its own run has not begun. */

@@ -194,6 +194,7 @@ static void attach_first(void)
 
 static const struct kp_run_calls calls = {
     .modules_changed = kp_begin_modules_changed,
+    .module_starts = kp_begin_module_starts,
     .step = kp_window_step,
     .phase_begin = kp_window_phase_begin,
     .phase_end = kp_window_phase_end,

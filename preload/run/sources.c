@@ -46,6 +46,18 @@ bool kp_sources_attach(bool *starts_active)
     return is_news;
 }
 
+bool kp_sources_attach_early(const void *inside, bool *starts_active)
+{
+    bool is_news = false;
+    *starts_active = false;
+    for (size_t i = 0; kp_sources[i]; i++) {
+        if (is_out[i] || attached[i] || !kp_sources[i]->attach_early || !kp_sources[i]->attach_early(inside)) continue;
+        attached[i] = is_news = true;
+        *starts_active |= kp_sources[i]->starts_active;
+    }
+    return is_news;
+}
+
 bool kp_sources_had_activity(void)
 {
     for (size_t i = 0; kp_sources[i]; i++)

@@ -15,6 +15,8 @@ extern const struct kp_source *const kp_sources[]; /* ends with NULL */
 /* Attaches those whose library is loaded now, and tells the others that modules changed. True: one more is attached.
  * *starts_active: one of those records before any op. One thread at a time. */
 bool kp_sources_attach(bool *starts_active);
+/* Attaches those that can before the constructors of the library with the address `inside`. Rules as above. */
+bool kp_sources_attach_early(const void *inside, bool *starts_active);
 /* Whether a source saw activity, recorded or not. */
 bool kp_sources_had_activity(void);
 /* Whether a source saw activity since the last call. One thread calls it. */

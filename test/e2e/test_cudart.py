@@ -104,6 +104,24 @@ def test_the_same_list_as_cupti_gives(programs, tmp_path):
     assert mine[-len(theirs):] == theirs and len(mine) - len(theirs) <= 1  # the call that loads the driver comes before CUPTI is there
 
 
+@pytest.mark.parametrize("version", ["12", "13"])
+def test_a_constructor_of_a_library_that_brings_the_runtime(programs, tmp_path, version):
+    """All that it does in its constructor is recorded, from its first call on, though the runtime came with it."""
+    opener, library = programs / "starts", programs / f"libstarts{version}.so"
+    source = harness.SCRIPTS / "cudart" / "starts.c"
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    subprocess.run([compiler, "-w", source, "-o", opener, "-ldl"], check=True)
+    subprocess.run([compiler, "-w", "-DLIBRARY", "-shared", "-fPIC", source, "-o", library, f"-L{SIM}", f"-l:libcudart.so.{version}"], check=True)
+    settings = {"KPROF_ACTIVITIES": "cpu,cuda", "KPROF_EXPORT": "none", "LD_LIBRARY_PATH": SIM, "SIMGPU_LOG": tmp_path / "truth"}
+    done = harness.run_kprof(None, tmp_path, command=[opener, library], schedule=None, shapes=False, **settings, **HOOKS)
+    assert (done.code, done.out) == (0, "0 calls failed\nopened\n"), done.explain()
+    found = spoolrecords.load(done.spools[0])
+    calls = collections.Counter(a.name for a in found["API"])
+    assert (calls["cudaMalloc"], calls["cudaLaunchKernel"], calls["cudaDeviceSynchronize"]) == (10, 20, 1), calls
+    assert kernels(found) == [(w["name"], tuple(w["grid"]), tuple(w["block"])) for w in truth(tmp_path, "kernel")]
+    assert len(found["KERNEL"]) == 20
+
+
 def test_a_reset_of_the_device(programs, tmp_path):
     done, found = run(programs / "launches13", tmp_path, RESET=1, **HOOKS)
     assert (done.code, done.out) == plain(programs / "launches13", RESET=1)

@@ -1,12 +1,12 @@
 # files.mk - small hostile programs, each run with and without the library (run.sh compares)
-HOSTS := state close_fds own_malloc threads storm children daemon chain loading ending limits sandbox jail cancels trains heap solo small lowest tsc bynumber lasts budget fewfiles holds builds
+HOSTS := state close_fds own_malloc threads storm children daemon chain loading ending limits sandbox jail cancels trains heap solo small lowest tsc bynumber lasts budget fewfiles holds builds begins
 HOST_O := $(O)/test/hosts
 HOST_CFLAGS := -std=gnu11 -fno-builtin-malloc -fno-builtin-free -D_GNU_SOURCE -I. -O1 -g -Wall -Wextra -Wno-unused-result -Wno-infinite-recursion -Wno-array-bounds
 # Calls of functions by name: where a C++ compiler is, and there are stubs for the processor.
 CXX ?= g++
 HOST_CALLS := $(if $(filter x86_64,$(ARCH)),$(if $(shell command -v $(CXX) 2>/dev/null),$(HOST_O)/calls_lazy $(HOST_O)/calls_now $(HOST_O)/calls_fixed))
 HOST_BINS := $(HOSTS:%=$(HOST_O)/%) $(HOST_O)/jumps $(HOST_O)/births $(HOST_O)/other_user $(HOST_O)/loading_now $(HOST_O)/ending_static $(HOST_O)/heap_bump $(HOST_CALLS)
-HOST_LIBS := $(HOST_O)/libempty.so $(HOST_O)/libkpplug.so $(HOST_O)/libkpmid.so $(HOST_O)/libkpnext.so $(HOST_O)/libkpkilled.so $(HOST_O)/libkpholds.so $(HOST_O)/libkpbuilds.so $(HOST_O)/libkpbuilt.so $(HOST_O)/sub/libkpdeep.so $(HOST_O)/libtorch_cpu.so
+HOST_LIBS := $(HOST_O)/libempty.so $(HOST_O)/libkpplug.so $(HOST_O)/libkpmid.so $(HOST_O)/libkpnext.so $(HOST_O)/libkpkilled.so $(HOST_O)/libkpholds.so $(HOST_O)/libkpbuilds.so $(HOST_O)/libkpbuilt.so $(HOST_O)/libkpbegins.so $(HOST_O)/libkpbegins_lazy.so $(HOST_O)/libkpbegins_deep.so $(HOST_O)/sub/libkpdeep.so $(HOST_O)/libtorch_cpu.so
 
 $(HOST_O)/%: test/hosts/%.c $(HOST_LIBS)
 	$(call say,HOST,$@)
@@ -40,6 +40,8 @@ $(HOST_O)/calls_%: test/hosts/calls.cc $(HOST_O)/libkpcalls.so
 $(HOST_O)/libempty.so: test/hosts/empty.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -fPIC -shared -o $@ $<
+$(HOST_O)/libkpbegins.so $(HOST_O)/libkpbegins_lazy.so: test/hosts/lib_begins.c $(HOST_O)/libkpbegun.so
+	$(Q)$(CC) $(HOST_CFLAGS) -fPIC -shared -o $@ $< -L$(HOST_O) -lkpbegun -Wl,-rpath,'$$ORIGIN',-z,$(if $(findstring lazy,$@),lazy,now)
 $(HOST_O)/libkp%.so: test/hosts/lib_%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -fPIC -shared -o $@ $< -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/sub'

@@ -205,6 +205,10 @@ for how in fork spawn; do
   says "heap_workers_$how" 1 '^kprof: wrote [2-9] traces of forked children'
 done
 
+# calls of constructors of libraries that come later are recorded from the first on: 1,000 of each of four
+records begins_symbols any KPROF_SYMBOLS=begun_call -- "$bin/begins" "$bin"
+says begins_symbols 1 '^kprof: wrote .* (0 ops, 4000 calls of functions, 0 dropped'
+
 # --- calls of functions by name: values, exceptions, jumps, stacks of all kinds, threads that end -----------------------------
 for how in lazy now fixed; do
   if [ ! -x "$bin/calls_$how" ]; then skip "calls_$how" "no C++ compiler, or no stubs for this processor"; continue; fi
