@@ -17,9 +17,6 @@ bench-gpu: $(O)/test/bench/bench_gpu ## the same for device records: M/s, us a r
 # writes, and what earlier runs kept. `make fuzz-afl` runs the same targets under AFL++ (afl++ of scripts/setup optional).
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
-FUZZ_CONTROL_SECONDS ?= $(FUZZ_SECONDS)
-# fuzz_trace and fuzz_show share the seconds of one: both read a trace.
-fuzz_seconds = $(if $(filter fuzz_control,$(1)),$(FUZZ_CONTROL_SECONDS),$(if $(filter fuzz_trace fuzz_show,$(1)),$(shell echo $$((($(FUZZ_SECONDS) + 1) / 2))),$(FUZZ_SECONDS)))
 FUZZ_SEED ?= 0
 FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace fuzz_show fuzz_control $(if $(HAS_LIBDW),fuzz_elf)
 FUZZ_DIR := $(BUILD)/$(if $(findstring afl,$(FUZZ_CC)),fuzz-afl,fuzz)
@@ -66,12 +63,16 @@ $(BUILD)/fuzz/seeds: test/fuzz/seeds.c test/fuzz/dense.c test/support/spool.c $(
 	$(Q)rm -rf $@ && $(BUILD)/fuzz/make-seeds $@ && mkdir -p $@/fuzz_elf && cp -r $@/fuzz_trace $@/fuzz_show
 	$(Q)printf 'static inline __attribute__((always_inline)) int in(int x) { return x * 3; }\nint f(int x);\nint f(int x) { return in(x) + 1; }\nint g(void) { return f(2); }\n' | \
 	    $(CC) -g -O1 -shared -fPIC -nostdlib -Wl,--build-id -x c - -o $@/fuzz_elf/debug && cp $@/fuzz_elf/debug $@/fuzz_elf/stripped && strip -g $@/fuzz_elf/stripped
-fuzz: $(FUZZ:%=$(FUZZ_DIR)/%) $(BUILD)/fuzz/seeds ## libFuzzer targets, FUZZ_SECONDS=60 each
-	@fail=0; $(foreach t,$(FUZZ),mkdir -p $(BUILD)/fuzz/corpus/$(t) $(BUILD)/fuzz/seeds/$(t); \
-	    if $(FUZZ_DIR)/$(t) $(FUZZ_FLAGS) -max_total_time=$(call fuzz_seconds,$(t)) -max_len=$(call fuzz_len,$(t)) -artifact_prefix=$(FUZZ_DIR)/$(t)- \
-	        $(BUILD)/fuzz/corpus/$(t) $(BUILD)/fuzz/seeds/$(t) >$(FUZZ_DIR)/$(t).log 2>&1; \
-	    then echo "ok - $(t), $$(sed -n 's/.*number_of_executed_units: //p' $(FUZZ_DIR)/$(t).log) inputs in $(call fuzz_seconds,$(t)) s"; \
-	    else echo "not ok - $(t), see $(FUZZ_DIR)/$(t).log"; tail -n 30 $(FUZZ_DIR)/$(t).log | sed 's/^/# /'; fail=1; fi;) exit $$fail
+fuzz: $(FUZZ:%=$(FUZZ_DIR)/%) $(BUILD)/fuzz/seeds ## libFuzzer targets, FUZZ_SECONDS=60 each; -j2 runs two at once
+	+@$(RUN_UNITS) $(FUZZ:%=fuzz-one/%)
+# A target's corpus begins with the seeds of this build. Its lines stay together.
+fuzz-one/%:
+	@mkdir -p $(BUILD)/fuzz/corpus/$* $(BUILD)/fuzz/seeds/$*
+	@log=$(FUZZ_DIR)/$*.log; \
+	if $(FUZZ_DIR)/$* $(FUZZ_FLAGS) -max_total_time=$(FUZZ_SECONDS) -max_len=$(call fuzz_len,$*) -artifact_prefix=$(FUZZ_DIR)/$*- \
+	    $(BUILD)/fuzz/corpus/$* $(BUILD)/fuzz/seeds/$* >$$log 2>&1; \
+	then echo "ok - $*, $$(sed -n 's/.*number_of_executed_units: //p' $$log) inputs in $(FUZZ_SECONDS) s"; \
+	else echo "not ok - $*, see $$log"; tail -n 30 $$log | sed 's/^/# /'; exit 1; fi
 fuzz-smoke: ; @$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 fuzz-afl: ## the same targets under AFL++ for FUZZ_SECONDS each
 	@if ! command -v afl-clang-fast >/dev/null; then echo "ok - fuzz_afl # SKIP AFL++ is not installed (scripts/setup optional)"; else \
