@@ -86,6 +86,7 @@ $(O)/export/cli/about.o: $(O)/commit
 $(O)/export/cli/about.o: private CPPFLAGS += -DKP_COMMIT='"$(shell cat $(O)/commit 2>/dev/null)"'
 $(O)/export/page/assets.o: $(PAGE_ASSETS)
 $(O)/export/report/flameassets.o: $(FLAME_ASSETS)
+$(O)/export/report/memory/memassets.o: $(CURVE_ASSETS)
 $(O)/%.o: %.S | $(O)/needs
 	@mkdir -p $(@D)
 	$(call say,AS,$<)

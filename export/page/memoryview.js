@@ -1,6 +1,5 @@
 // memoryview.js - what torch's allocators held over time, by category; of a moment, what was live then
-const curve = { of: null, device: 0, at: null, points: null, width: 0 };
-const PLOT = 220;
+const memory = { of: null, device: 0, points: null, slice: -1 };
 
 function blocksMake(trace) {
   if (trace.blocks || !trace.head.memory) return;
@@ -32,8 +31,8 @@ function pointsMake(trace, device) {
 function slicesOf(trace, range, slices) {
   const kinds = trace.head.memory.categories.length, end = Math.min(range.to, trace.end), span = end - range.from || 1;
   const now = new Float64Array(kinds), sums = new Float64Array(slices * kinds), totals = new Float64Array(slices), times = new Float64Array(slices);
-  const most = new Float64Array(kinds), points = curve.points;
-  let total = trace.head.memory.devices[curve.device][3], i = 0, peak = { at: range.from, total: -1, of: [] };
+  const most = new Float64Array(kinds), points = memory.points;
+  let total = trace.head.memory.devices[memory.device][3], i = 0, peak = { at: range.from, total: -1, of: [] };
   now[kinds - 1] = total;
   const step = () => { now[points[i][2]] += points[i][1]; total += points[i][1]; i++; };
   while (i < points.length && points[i][0] < range.from) step();
@@ -53,66 +52,26 @@ function slicesOf(trace, range, slices) {
       if (total > totals[s]) keep(at);
     }
   }
-  return { kinds, sums, totals, times, most, peak, span, from: range.from };
+  return { kinds, sums, totals, times, most, peak, span, from: range.from, names: trace.head.memory.categories, steps: trace.head.steps };
 }
 
-function areaPath(c, kind, slices, high) {
-  const y = value => (PLOT - value / high * PLOT).toFixed(1);
-  let up = "", back = "";
-  for (let s = 0; s < slices; s++) {
-    let below = 0;
-    for (let k = 0; k < kind; k++) below += c.sums[s * c.kinds + k];
-    up += `${s ? "L" : "M"}${s} ${y(below + c.sums[s * c.kinds + kind])}h1`;
-    back = `L${s + 1} ${y(below)}h-1${back}`;
-  }
-  return `${up}${back}z`;
-}
-
-function roundAbove(value) {
-  const ten = 10 ** Math.floor(Math.log10(Math.max(1, value)));
-  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map(n => n * ten).find(n => n >= value);
-}
-
-function axisDraw(trace, c, high) {
-  const texts = [];
-  for (let i = 0; i <= 4; i++) texts.push(make("span", { className: "y", textContent: bytesText(high * i / 4), style: `bottom:${25 * i}%` }));
-  for (let i = 0; i <= 4; i++) texts.push(make("span", { className: i % 2 ? "x w" : "x", textContent: timeText(c.from + c.span * i / 4), style: `left:${25 * i}%` }));
-  const steps = trace.head.steps.filter(s => s[1] >= c.from && s[1] < c.from + c.span), every = Math.ceil(steps.length / 12);
-  steps.forEach((s, i) => { if (i % every === 0) texts.push(make("span", { className: "s", textContent: i ? s[0] : `step ${s[0]}`, style: `left:${(100 * (s[1] - c.from) / c.span).toFixed(2)}%` })); });
-  byId("curve-axes").replaceChildren(...texts);
-}
+const curve = memoryCurve(byId("curve-svg"), {
+  width: () => byId("curve").clientWidth || 800,
+  tell: (slice, text) => {
+    for (const [name, value] of Object.entries({ now: slice, max: curve.count() - 1, text })) byId("curve").setAttribute(`aria-value${name}`, value);
+    byId("curve-told").textContent = `${text}. Below: what was live then.`;
+    if (memory.slice !== slice) liveTable(liveAt(view.trace, curve.at()));
+    memory.slice = slice;
+  },
+});
 
 function curveDraw(trace, range) {
-  const box = byId("curve"), slices = Math.max(120, Math.min(1200, Math.round(box.clientWidth || 800))), c = slicesOf(trace, range, slices);
-  const high = roundAbove(c.peak.total), svg = byId("curve-svg"), shown = trace.head.memory.categories.map((_, k) => k).filter(k => c.most[k] > 0);
-  svg.setAttribute("viewBox", `0 0 ${slices} ${PLOT}`);
-  svg.replaceChildren(...shown.map(k => {
-    const path = document.createElementNS(SVG, "path");
-    path.setAttribute("d", areaPath(c, k, slices, high));
-    path.setAttribute("class", `m${k}`);
-    return path;
-  }));
-  byId("curve-legend").replaceChildren(...shown.map(k => make("span", {}, swatch(`var(--m${k})`), `${trace.head.memory.categories[k]}: ${bytesText(c.peak.of[k])}`)));
-  axisDraw(trace, c, high);
-  curve.now = c;
-  momentSet(trace, c.peak.at);
-}
-
-function momentSet(trace, at) {
-  const c = curve.now, s = Math.min(c.totals.length - 1, Math.max(0, Math.floor((at - c.from) / c.span * c.totals.length)));
-  curve.at = c.totals[s] === c.peak.total ? c.peak.at : c.times[s];
-  curve.slice = s;
-  const isPeak = curve.at === c.peak.at, told = `${isPeak ? "Peak: " : ""}${bytesText(c.totals[s])} at ${timeText(curve.at)}`;
-  byId("curve-at").style.left = `${(100 * (curve.at - c.from) / c.span).toFixed(3)}%`;
-  byId("curve").setAttribute("aria-valuetext", told);
-  byId("curve").setAttribute("aria-valuenow", s);
-  byId("curve").setAttribute("aria-valuemax", c.totals.length - 1);
-  byId("curve-told").textContent = `${told}. Below: what was live then.`;
-  liveTable(liveAt(trace, curve.at));
+  memory.slice = -1;
+  curve.set(slicesOf(trace, range, Math.max(120, Math.min(1200, Math.round(byId("curve").clientWidth || 800)))));
 }
 
 function liveAt(trace, at) {
-  const [, first, count, before] = trace.head.memory.devices[curve.device], { from, to, bytes } = trace.blocks, rows = new Map();
+  const [, first, count, before] = trace.head.memory.devices[memory.device], { from, to, bytes } = trace.blocks, rows = new Map();
   for (let i = first; i < first + count; i++) {
     if (from[i] > at || to[i] <= at) continue;
     const key = `${trace.blockOp[i]} ${trace.blockPlace[i]} ${trace.blockCategory[i]}`;
@@ -135,42 +94,34 @@ onChange((trace, range) => {
   byId("memory-there").hidden = !there;
   if (!there) return;
   blocksMake(trace);
-  if (curve.of !== trace) {
+  if (memory.of !== trace) {
     const devices = trace.head.memory.devices;
-    curve.of = trace;
-    curve.device = Math.max(0, devices.findIndex(d => d[0] !== "CPU" && d[2]));
+    memory.of = trace;
+    memory.device = Math.max(0, devices.findIndex(d => d[0] !== "CPU" && d[2]));
     byId("curve-devices").replaceChildren(...(devices.length < 2 ? [] : devices.map((d, i) => make("button", { type: "button", textContent: d[0],
-      ariaPressed: i === curve.device, onclick: event => {
-        curve.device = i;
+      ariaPressed: i === memory.device, onclick: event => {
+        memory.device = i;
         for (const other of event.target.parentNode.children) other.ariaPressed = other === event.target;
-        curve.points = pointsMake(trace, i);
+        memory.points = pointsMake(trace, i);
         curveDraw(trace, view.range);
       } }))));
-    curve.points = pointsMake(trace, curve.device);
+    memory.points = pointsMake(trace, memory.device);
   }
-  const [, , , , reserved, knows] = trace.head.memory.devices[curve.device];
+  const [, , , , reserved, knows] = trace.head.memory.devices[memory.device];
   byId("memory-note").textContent = [reserved >= 0 ? `At most ${bytesText(reserved)} reserved.` : "",
     knows ? "" : "What was allocated before the window is not in the trace and not counted."].filter(Boolean).join(" ");
   curveDraw(trace, range);
 }, "memory");
 
 const curveBox = byId("curve");
-const momentAt = event => curve.now.from + curve.now.span * Math.min(1, Math.max(0, (event.clientX - curveBox.getBoundingClientRect().left) / curveBox.clientWidth));
-curveBox.addEventListener("pointerdown", event => { curveBox.setPointerCapture(event.pointerId); momentSet(view.trace, momentAt(event)); });
+curveBox.addEventListener("pointerdown", event => { curveBox.setPointerCapture(event.pointerId); curve.choose(curve.pointed(event)); });
 curveBox.addEventListener("pointermove", event => {
-  const tip = byId("tip"), c = curve.now, s = Math.min(c.totals.length - 1, Math.floor((momentAt(event) - c.from) / c.span * c.totals.length));
-  if (event.buttons) momentSet(view.trace, momentAt(event));
+  const tip = byId("tip"), slice = curve.pointed(event);
+  if (event.buttons) curve.choose(slice);
   tip.hidden = false;
-  tip.textContent = `${timeText(c.times[s])} · ${bytesText(c.totals[s])}\n` + view.trace.head.memory.categories
-    .map((name, k) => [name, c.sums[s * c.kinds + k]]).filter(([, bytes]) => bytes > 0).map(([name, bytes]) => `${name}: ${bytesText(bytes)}`).join("\n");
+  tip.textContent = curve.detail(slice);
   tipPlace(event);
 });
 curveBox.addEventListener("pointerleave", () => { byId("tip").hidden = true; });
-curveBox.addEventListener("keydown", event => {
-  const c = curve.now, by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -c.totals.length / 10, PageDown: c.totals.length / 10 }[event.key];
-  const to = by ? curve.slice + Math.round(by) : { Home: 0, End: c.totals.length - 1 }[event.key];
-  if (event.key === "p") momentSet(view.trace, c.peak.at);
-  else if (to === undefined) return;
-  else momentSet(view.trace, c.from + c.span * (Math.min(c.totals.length - 1, Math.max(0, to)) + 0.5) / c.totals.length);
-  event.preventDefault();
-});
+curveBox.addEventListener("keydown", event => { if (curve.key(event.key)) event.preventDefault(); });
+addEventListener("resize", () => { if (memory.of === view.trace && curveBox.clientWidth) curveDraw(view.trace, view.range); });

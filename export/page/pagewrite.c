@@ -8,6 +8,7 @@
 #include "export/page/pageparts.h"
 #include "export/report/flamepage.h"
 #include "export/report/html.h"
+#include "export/report/memory/memblocks.h"
 
 static void part_put(FILE *out, const char *from, const char *to) { fwrite(from, 1, (size_t)(to - from), out); }
 
@@ -22,6 +23,7 @@ void kp_page_begin(FILE *out, const char *title)
     kp_html_text(out, title);
     fputs(" - kprof</title>\n<style>\n", out);
     part_put(out, kp_page_css, kp_page_css_end);
+    kp_memdraw_style(out);
     kp_flamepage_colours(out, ".flame ", false);
     kp_flamepage_colours(out, "[data-scheme=dark] .flame ", true);
     fputs("</style>\n</head>\n<body>\n", out);
@@ -32,6 +34,7 @@ void kp_page_end(FILE *out)
 {
     fputs("<script>\n\"use strict\";\n(() => {\n", out);
     part_put(out, kp_flame_script, kp_flame_script_end);
+    part_put(out, kp_memcurve_script, kp_memcurve_script_end);
     part_put(out, kp_page_script, kp_page_script_end);
     fputs("})();\n</script>\n</body>\n</html>\n", out);
 }

@@ -8,21 +8,6 @@ function make(tag, members, ...children) {
   return element;
 }
 
-function timeText(ns) {
-  const size = Math.abs(ns);
-  if (size >= 1e10) return `${(ns / 1e9).toFixed(2)} s`;
-  if (size >= 1e8) return `${(ns / 1e6).toFixed(1)} ms`;
-  if (size >= 1e5) return `${(ns / 1e6).toFixed(3)} ms`;
-  return size >= 1000 ? `${(ns / 1e3).toFixed(2)} µs` : `${Math.round(ns)} ns`;
-}
-
-function bytesText(bytes) {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let at = 0;
-  for (; Math.abs(bytes) >= 1000 && at < units.length - 1; at++) bytes /= 1000;
-  return `${at ? bytes.toFixed(2) : bytes} ${units[at]}`;
-}
-
 const percentText = share => `${(100 * share).toFixed(1)} %`;
 const countText = count => count.toLocaleString("en");
 

@@ -18,13 +18,13 @@ UNITS = {"ns": 1e-6, "µs": 1e-3, "ms": 1, "s": 1e3}
 
 @pytest.fixture(scope="session")
 def ask():
-    """ask(page, search): what page_ask.py saw."""
+    """ask(page, search): what page_ask.py saw; or another script with what it is given."""
     if not (shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")) or not shutil.which("chromedriver"):
         pytest.skip("no Chromium with its driver here to open it with")
     python = viewing.venv("perfetto")
 
-    def asked(page, search):
-        done = subprocess.run([python, harness.HERE / "report" / "page_ask.py", page, search], capture_output=True, text=True,
+    def asked(*args, script="page_ask.py"):
+        done = subprocess.run([python, harness.HERE / "report" / script, *args], capture_output=True, text=True,
                               env=harness.clean_environment(), timeout=harness.LONG)
         assert done.returncode == 0, done.stdout + done.stderr[-3000:]
         return json.loads(done.stdout)
@@ -126,7 +126,7 @@ def folded(trace, *flags):
 
 def number(text):
     value, unit = text.split()
-    return float(value) * {**UNITS, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+    return float(value) * {**UNITS, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}[unit]
 
 
 @pytest.fixture(scope="session")
@@ -169,7 +169,27 @@ def test_memory_is_that_of_kprof_memory(everything):
     peak = re.match(r"Peak: ([\d.]+ \w+) at ([\d.]+ \w+)", said["told"]["curve-told"])
     assert number(peak[1]) == pytest.approx(device["peak"]["total"], rel=6e-3)
     assert sum(number(row[1]) for row in said["live"]) == pytest.approx(device["peak"]["total"], rel=2e-2)
-    assert said["begin"][1] in said["begin"][0] and said["peak"] == said["told"]["curve-told"] and "·" in said["tip"]
+    assert said["begin"][1] in said["begin"][0] and said["peak"] == said["told"]["curve-told"] and " at " in said["tip"] and "Activation: " in said["tip"]
+
+
+def test_the_curve_is_the_same_in_the_page_and_in_files_of_its_own(everything, ask, tmp_path):
+    """One script draws it; the page has other slices of the time, since it follows the width."""
+    trace, _ = everything
+    files = [page_of(tmp_path, trace), tmp_path / "memory.html", tmp_path / "memory.svg"]
+    for path, flag in zip(files[1:], ("--html", "--svg")):
+        assert harness.cli("memory", trace, flag, "--step", "all", "-o", path).returncode == 0
+    page, html, svg = ask(*files, script="curve_ask.py")
+    assert page["console"] == html["console"] == svg["console"] == []
+    for said in (page, html, svg):
+        assert said["first"]["value"].startswith("Peak: ") and said["first"]["fits"] and said["narrow"]["fits"]
+        assert said["narrow"]["width"] < 430 < said["first"]["width"]
+        assert len({said[when]["now"] for when in ("first", "key", "click")}) == 3  # the moment moved
+        assert any(": " in text for text in said["first"]["texts"]) and said["first"]["steps"] > 0
+    for key in ("texts", "colours", "steps", "value"):
+        assert page["first"][key] == html["first"][key] == svg["first"][key], key
+    for one, other in ((page, html), (html, svg)):
+        assert [kind for kind, _ in one["first"]["areas"]] == [kind for kind, _ in other["first"]["areas"]]
+        assert all(abs(a[1] - b[1]) <= 2 for a, b in zip(one["first"]["areas"], other["first"]["areas"]))
 
 
 def test_modules_are_boxes_whose_areas_are_their_times(everything):

@@ -109,10 +109,13 @@ def test_steps_and_devices_are_chosen(mine):
 def test_the_drawing_is_one_file(mine, tmp_path):
     memory("--svg", "-o", tmp_path / "memory.svg", mine.trace)
     tree = ElementTree.parse(tmp_path / "memory.svg")
-    titles = [node.text for node in tree.iter() if node.tag.endswith("title")]
-    assert len(titles) == 800 and any("Optimizer state: " in title for title in titles)
+    (data,) = (json.loads(node.text) for node in tree.iter() if node.tag.endswith("metadata"))
+    device = json.loads(memory("--json", mine.trace))["devices"][0]
+    assert data["names"] == NAMES and len(data["slices"]) == 800
+    assert max(sum(slice[1:]) for slice in data["slices"]) == data["peak"]["total"] == sum(data["peak"]["of"]) == device["peak"]["total"]
+    assert [number for number, _ in data["steps"]] == [1, 2, 3, 4] and all(0 <= at - data["from"] < data["span"] for _, at in data["steps"])
     text = (tmp_path / "memory.svg").read_text()
-    assert "href" not in text and text.count("http") == 1
+    assert "href" not in text and text.count("http") == 2  # the name of SVG, in the file and in its script
     page = memory("--html", mine.trace)
     assert "<svg" in page and "Live at the peak, by op" in page
 

@@ -181,6 +181,16 @@ void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_
 void kp_memjson_raw(FILE *out, const struct kp_memview *view,
                     size_t device); /* torch's export_memory_timeline(.raw.json.gz) */
 void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show); /* memsvg.c */
+
+/* memdraw.c: the curve in a file, which curve.js draws. Its data is JSON without a text of the trace, so it may stand
+ * in HTML and XML as it is. The script draws each element of class "curve", once all of them are there. */
+void kp_memdraw_data(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show,
+                     const struct kp_mem_curve *curve);
+void kp_memdraw_style(FILE *out);
+void kp_memdraw_script(FILE *out);
+/* memassets.S. The scripts for a page end before what a file has of its own. */
+extern const char kp_memcurve_style[], kp_memcurve_style_end[], kp_memcurve_script[], kp_memcurve_script_end[],
+    kp_memcurve_file_end[];
 /* mempage.c: one HTML page. view NULL: the trace has no tensors' memory. heap NULL: it has no heap of the host; else
  * that as text, where lines without an indent are titles, four blanks begin a site and eight a frame. */
 void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show, const char *heap);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * mempage.c - writes memory as one page: for each device the timeline, its legend and tables; and the host's heap
+ * mempage.c - writes memory as one page: for each device the curve and tables; and the host's heap
  *
- * The areas are SVG that is stretched to the page's width. All text is HTML over it, so it keeps its size from a
- * telephone to a wide screen. Nothing is fetched, and there is no script.
+ * A script draws the curve (memdraw.c), all else is HTML. Nothing is fetched.
  */
 #include "export/report/memory/memblocks.h"
 
@@ -11,55 +10,36 @@
 #include <string.h>
 
 #include "export/report/html.h"
-#include "export/report/memory/memticks.h"
 #include "export/report/units.h"
 
-enum { SLICES = 800, HEIGHT = 300, Y_TICKS = 6, X_TICKS = 8, STEP_NUMBERS = 12, PLACE_BYTES = 256 };
+enum { PLACE_BYTES = 256 };
 
 static const char style[] =
-    "<style>\n"
-    ":root{color-scheme:light dark;--ink:#1d1d1f;--soft:#62626a;--line:#d9d9de;--back:#fff;\n"
-    "--c0:#1a7f37;--c1:#c98a00;--c2:#3d3d46;--c3:#9370db;--c4:#e0443e;--c5:#2438c9;--c6:#4f9bd9;--c7:#9a9aa2;\n"
-    "--c8:#c9c9d0}\n"
-    "@media(prefers-color-scheme:dark){:root{--ink:#ececf0;--soft:#a4a4ae;--line:#3c3c44;--back:#17171a;\n"
-    "--c0:#3fb963;--c1:#e3b341;--c2:#d8d8de;--c3:#b79bf0;--c4:#ff7b72;--c5:#6f80ff;--c6:#79c0ff;--c7:#85858e;\n"
-    "--c8:#55555e}}\n"
+    ":root{color-scheme:light dark;--ink:light-dark(#1d1d1f,#ececf0);--dim:light-dark(#5c636d,#9aa2ae);\n"
+    "--line:light-dark(#e2e2dd,#2c3038);--back:light-dark(#fff,#17171a)}\n"
     "body{margin:0;padding:1rem clamp(.75rem,2.5vw,2.5rem) 3rem;background:var(--back);color:var(--ink);\n"
-    "font:15px/1.45 system-ui,sans-serif}\n"
-    "h1{font-size:1.3rem;margin:.2rem 0;overflow-wrap:anywhere}h1 small{font-weight:400;color:var(--soft)}\n"
+    "font:15px/1.45 system-ui,-apple-system,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif}\n"
+    "h1{font-size:1.3rem;margin:.2rem 0;overflow-wrap:anywhere}h1 small{font-weight:400;color:var(--dim)}\n"
     "h2{font-size:1.15rem;margin:1.6rem 0 .3rem}h3{font-size:1rem;margin:1.4rem 0 .4rem}\n"
-    "p{margin:.2rem 0;color:var(--soft);max-width:60rem}\n"
-    ".plot{position:relative;margin:2rem 2.5rem 1.8rem 4.6rem;height:clamp(190px,32vw,380px);\n"
-    "border-bottom:1px solid var(--soft)}\n"
-    ".plot svg{position:absolute;inset:0;width:100%;height:100%}\n"
-    ".plot span{position:absolute;white-space:nowrap;font-size:12px;color:var(--soft);pointer-events:none}\n"
-    ".y{right:calc(100% + .5rem);transform:translateY(50%)}\n"
-    ".x{top:calc(100% + .3rem);transform:translateX(-50%)}\n"
-    ".s{bottom:calc(100% + .4rem);transform:translateX(-50%)}\n"
-    ".g,.m{stroke:var(--line);vector-effect:non-scaling-stroke}\n"
-    ".m{stroke:var(--soft);stroke-dasharray:3;opacity:.55}\n"
-    ".t{fill:var(--ink);fill-opacity:0}.t:hover{fill-opacity:.2}\n"
-    ".legend{display:flex;flex-wrap:wrap;gap:.3rem 1.1rem;margin:.6rem 0;padding:0;list-style:none;font-size:13px}\n"
-    ".legend i{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border-radius:2px}\n"
+    "p{margin:.2rem 0;color:var(--dim);max-width:60rem}.curve{cursor:crosshair;max-width:90rem;margin-top:.6rem}\n"
+    ".curve svg{display:block}.told{font-variant-numeric:tabular-nums}\n"
     ".scroll{overflow-x:auto}\n"
     "table{border-collapse:collapse;font-size:13px;min-width:min(100%,40rem)}\n"
     "th,td{text-align:left;padding:.28rem .9rem .28rem 0;border-bottom:1px solid var(--line);vertical-align:top;\n"
     "white-space:nowrap}\n"
-    "th{color:var(--soft);font-weight:600}\n"
+    "th{color:var(--dim);font-weight:600}\n"
     "th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}\n"
     "td.o{white-space:normal;overflow-wrap:anywhere;min-width:9rem}\n"
     "tfoot td{font-weight:600}\n"
     "details{margin:.3rem 0}summary{cursor:pointer}\n"
     "details div{font:12px/1.5 ui-monospace,monospace;margin-left:1.2rem;overflow-wrap:anywhere}\n"
-    "@media(max-width:700px){.w{display:none}.plot{margin-left:4.2rem;margin-right:1.2rem}th,td{padding-right:.6rem}}\n"
-    "</style>\n";
+    "@media(max-width:700px){.w{display:none}th,td{padding-right:.6rem}}\n";
 
 struct memory_page {
     FILE *out;
     const struct kp_memview *view;
     const struct kp_mem_show *show;
     struct kp_mem_curve curve;
-    struct kp_ticks_axis y, x;
 };
 
 static void size_put(FILE *out, const char *class, int64_t bytes)
@@ -78,122 +58,15 @@ static void text_cell(FILE *out, const char *class, const char *text)
 
 /* ---- the drawing ---- */
 
-static double y_of(const struct memory_page *p, int64_t bytes)
-{
-    return HEIGHT - (double)bytes / kp_ticks_at(&p->y, p->y.count - 1) * HEIGHT;
-}
-
-static double share_of(const struct memory_page *p, int64_t ns)
-{
-    const double span = (double)(p->show->to_ns - p->show->from_ns);
-    return span > 0 ? (double)(ns - p->show->from_ns) / span : 0;
-}
-
-/* Draws a category's area: along its upper edge to the right, along its lower edge back. */
-static void area_put(const struct memory_page *p, const struct kp_mem_sum *slices, unsigned category)
-{
-    int64_t below[SLICES];
-    for (size_t i = 0; i < SLICES; i++) {
-        below[i] = 0;
-        for (unsigned k = 0; k < category; k++) below[i] += slices[i].of[k];
-    }
-    fprintf(p->out, "<path style=\"fill:var(--c%u)\" d=\"", category);
-    for (size_t i = 0; i < SLICES; i++)
-        fprintf(p->out, "%c%zu %.1fh1", i ? 'L' : 'M', i, y_of(p, below[i] + slices[i].of[category]));
-    for (size_t i = SLICES; i-- > 0;) fprintf(p->out, "L%zu %.1fh-1", i + 1, y_of(p, below[i]));
-    fputs("z\"/>\n", p->out);
-}
-
-static void moment_put(const struct memory_page *p, const struct kp_mem_sum *sum, int64_t at_ns)
-{
-    char size[32];
-    const long step = kp_mem_step_at(p->view, at_ns);
-    fprintf(p->out, "%.3f ms", (double)(at_ns - p->view->begin_ns) / 1e6);
-    if (step >= 0) fprintf(p->out, ", step %ld", p->view->steps[step].number);
-    fprintf(p->out, "\nAll: %s", kp_units_bytes(size, sizeof size, sum->total));
-    for (unsigned k = KP_MEM_CATEGORIES; k-- > 0;)
-        if (sum->of[k])
-            fprintf(p->out, "\n%s: %s", kp_mem_category_name(k), kp_units_bytes(size, sizeof size, sum->of[k]));
-}
-
-static bool is_shown(const struct memory_page *p, const struct kp_mem_step *step)
-{
-    return step->from_ns >= p->show->from_ns && step->from_ns <= p->show->to_ns;
-}
-
-static size_t steps_shown(const struct memory_page *p)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < p->view->step_count; i++) n += is_shown(p, &p->view->steps[i]);
-    return n;
-}
-
-static void step_lines_put(const struct memory_page *p)
-{
-    const size_t every = kp_ticks_every(steps_shown(p), 3 * STEP_NUMBERS);
-    size_t seen = 0;
-    for (size_t i = 0; i < p->view->step_count; i++) {
-        const struct kp_mem_step *step = &p->view->steps[i];
-        if (!is_shown(p, step) || seen++ % every) continue;
-        fprintf(p->out, "<path class=\"m\" d=\"M%.2f 0v%d\"/>\n", share_of(p, step->from_ns) * SLICES, HEIGHT);
-    }
-}
-
-static void step_numbers_put(const struct memory_page *p)
-{
-    const size_t every = kp_ticks_every(steps_shown(p), STEP_NUMBERS);
-    size_t seen = 0;
-    for (size_t i = 0; i < p->view->step_count; i++) {
-        const struct kp_mem_step *step = &p->view->steps[i];
-        if (!is_shown(p, step) || seen++ % every) continue;
-        const size_t number = (seen - 1) / every;
-        fprintf(p->out, "<span class=\"s%s\" style=\"left:%.2f%%\">%s%ld</span>\n", number % 2 ? " w" : "",
-                share_of(p, step->from_ns) * 100, number ? "" : "step ", step->number);
-    }
-}
-
-static void axes_put(const struct memory_page *p)
-{
-    char text[48];
-    for (int i = 0; i < p->y.count; i++)
-        fprintf(p->out, "<span class=\"y\" style=\"bottom:%.2f%%\">%s</span>\n", 100.0 * i / (p->y.count - 1),
-                kp_ticks_text(text, sizeof text, &p->y, i));
-    for (int i = 0; i < p->x.count; i++)
-        fprintf(p->out, "<span class=\"x%s\" style=\"left:%.2f%%\">%s</span>\n", i % 2 ? " w" : "",
-                share_of(p, p->view->begin_ns + (int64_t)kp_ticks_at(&p->x, i)) * 100,
-                kp_ticks_text(text, sizeof text, &p->x, i));
-}
-
 static void drawing_put(const struct memory_page *p)
 {
-    int64_t at[SLICES];
-    struct kp_mem_sum *slices = kp_mem_curve_slices(&p->curve, p->show->from_ns, p->show->to_ns, SLICES, at);
-    fprintf(p->out, "<div class=\"plot\"><svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">\n", SLICES, HEIGHT);
-    for (int i = 1; i < p->y.count; i++)
-        fprintf(p->out, "<path class=\"g\" d=\"M0 %.1fh%d\"/>\n", HEIGHT - (double)i * HEIGHT / (p->y.count - 1),
-                SLICES);
-    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-        if (p->curve.most.of[k]) area_put(p, slices, k);
-    step_lines_put(p);
-    for (size_t i = 0; i < SLICES; i++) {
-        fprintf(p->out, "<rect class=\"t\" x=\"%zu\" width=\"1\" height=\"%d\"><title>", i, HEIGHT);
-        moment_put(p, &slices[i], at[i]);
-        fputs("</title></rect>\n", p->out);
-    }
-    fputs("</svg>\n", p->out);
-    axes_put(p);
-    step_numbers_put(p);
-    fputs("</div>\n", p->out);
-    free(slices);
-}
-
-static void legend_put(const struct memory_page *p)
-{
-    fputs("<ul class=\"legend\">\n", p->out);
-    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-        if (p->curve.most.of[k])
-            fprintf(p->out, "<li><i style=\"background:var(--c%u)\"></i>%s</li>\n", k, kp_mem_category_name(k));
-    fputs("</ul>\n", p->out);
+    fputs("<div><div class=\"curve\" tabindex=\"0\" role=\"slider\" aria-label=\"Memory over time. Arrow keys move "
+          "the moment, P goes to the peak.\" aria-valuemin=\"0\"><svg aria-hidden=\"true\"></svg></div>\n<p "
+          "class=\"told\" role=\"status\"></p><noscript><p>A script of this page draws the curve.</p></noscript>\n"
+          "<script type=\"application/json\">",
+          p->out);
+    kp_memdraw_data(p->out, p->view, p->show, &p->curve);
+    fputs("</script></div>\n", p->out);
 }
 
 /* ---- tables ---- */
@@ -368,14 +241,10 @@ static void facts_put(const struct memory_page *p, const struct kp_mem_device *d
 static void device_put(struct memory_page *p, size_t device)
 {
     const struct kp_mem_device *d = &p->view->devices[device];
-    const int64_t begin_ns = p->view->begin_ns;
     kp_mem_curve_build(&p->curve, p->view, device, p->show->from_ns, p->show->to_ns);
-    p->y = kp_ticks_bytes(p->curve.peak.total, Y_TICKS);
-    p->x = kp_ticks_time(p->show->from_ns - begin_ns, p->show->to_ns - begin_ns, X_TICKS);
     facts_put(p, d);
     outs_put(p, device);
     if (d->count || d->before_bytes) {
-        legend_put(p);
         drawing_put(p);
         categories_put(p);
         live_put(p, device);
@@ -409,9 +278,14 @@ static void head_put(FILE *out, const char *path)
 {
     const char *slash = strrchr(path, '/'), *label = slash && slash[1] ? slash + 1 : path;
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n", out);
-    fputs("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>Memory: ", out);
+    fputs("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<meta "
+          "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src "
+          "'unsafe-inline'\"><title>Memory: ",
+          out);
     kp_html_text(out, label);
-    fprintf(out, "</title>\n%s</head>\n<body>\n<h1>Memory <small>", style);
+    fputs("</title>\n<style>\n", out);
+    kp_memdraw_style(out);
+    fprintf(out, "%s</style></head>\n<body>\n<h1>Memory <small>", style);
     kp_html_text(out, label);
     fputs("</small></h1>\n", out);
 }
@@ -439,6 +313,11 @@ void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_
     if (heap) {
         fputs("<h2>Heap of the host</h2>\n", out);
         heap_put(out, heap);
+    }
+    if (view) {
+        fputs("<script>\n", out);
+        kp_memdraw_script(out);
+        fputs("</script>\n", out);
     }
     fputs("</body></html>\n", out);
 }

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens drawings of memory in headless Chromium: what the curve of each shows at first, after a key, after a click, in a narrower window.
+
+usage: curve_ask.py FILE...   pages of kprof html, pages and drawings of kprof memory
+prints a list of {"first", "key", "click", "narrow", "console"}
+"""
+import json
+import pathlib
+import sys
+import time
+
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "viewers"))
+import chromium  # noqa: E402
+
+SHOWN = """const box = document.querySelector('.curve'), svg = box.matches('svg') ? box : box.querySelector('svg');
+const area = path => { const b = path.getBBox(); return [path.getAttribute('class'), Math.round(b.height)]; };
+return { texts: [...svg.querySelectorAll('text')].map(t => t.textContent), areas: [...svg.querySelectorAll('path[class^=m]')].map(area),
+  colours: [...svg.querySelectorAll('path[class^=m]')].map(p => getComputedStyle(p).fill), steps: svg.querySelectorAll('.step').length,
+  width: Math.round(svg.getBoundingClientRect().width), now: svg.querySelector('.now').getBBox().x, value: box.getAttribute('aria-valuetext'),
+  fits: svg.getBoundingClientRect().right <= innerWidth + 1 };"""
+
+
+def shown(driver):
+    limit = time.monotonic() + chromium.LONG
+    while driver.execute_script("return !document.querySelector('.curve .now') || !!document.documentElement.dataset.busy"):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    return driver.execute_script(SHOWN)
+
+
+def window(driver, width):
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
+
+
+def asked(driver, path):
+    said = {}
+    window(driver, 1100)
+    driver.get(pathlib.Path(path).resolve().as_uri())
+    said["first"] = shown(driver)
+    box = driver.find_element(By.CSS_SELECTOR, ".curve")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'}); arguments[0].focus()", box)
+    ActionChains(driver).send_keys(Keys.END).perform()
+    said["key"] = shown(driver)
+    ActionChains(driver).move_to_element(box).click().perform()
+    said["click"] = shown(driver)
+    window(driver, 420)
+    time.sleep(0.3)
+    said["narrow"] = shown(driver)
+    said["console"] = [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    return said
+
+
+def main():
+    with chromium.browser(log=True) as driver:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
+        print(json.dumps([asked(driver, path) for path in sys.argv[1:]]))
+
+
+main()
