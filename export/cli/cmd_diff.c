@@ -2,6 +2,7 @@
 /* cmd_diff.c - `kprof diff`: two runs of a program, and what changed beyond the noise between steps */
 #include "export/cli/cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "export/cli/trace_source.h"
@@ -69,14 +70,36 @@ static int tree_add(struct diff_command *c, struct kp_tree *tree, const char *la
     return rc ? kp_cli_fail("diff", "%s: %s", label, why) : KP_EXIT_DONE;
 }
 
+/* Reads a trace in pieces, as far as it can be cut. `is_added`: all of it is in the comparison. */
+static int pieces_read(struct diff_command *c, const struct kp_trace_source *source, struct kp_kineto **trace,
+                       bool *is_added, char *why, size_t why_bytes)
+{
+    struct kp_diffpieces *pieces = kp_diffpieces_open(c->side);
+    struct kp_kineto_pieces *reading = pieces ? kp_diffpieces_reading(pieces) : NULL;
+    int rc = kp_trace_source_read(source, trace, reading, why, why_bytes);
+    const bool is_whole = rc != -ESTALE && !(pieces && kp_diffpieces_has(pieces));
+    *is_added = rc == 0 && !is_whole && kp_diffpieces_end(pieces, *trace, &c->diff, source->label);
+    kp_diffpieces_close(pieces);
+    if (is_whole || *is_added || (rc && rc != -ESTALE)) return rc;
+    kp_kineto_close(*trace);
+    return kp_trace_source_read(source, trace, NULL, why, why_bytes);
+}
+
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     struct diff_command *c = context;
-    struct kp_kineto *trace;
+    struct kp_kineto *trace = NULL;
     struct kp_tree tree;
     char why[512];
+    bool is_added = false;
     (void)several;
-    int rc = kp_trace_source_read(source, &trace, NULL, why, sizeof why);
+    const bool is_of_all = c->choice.first_step < 0 && !c->choice.within;
+    int rc = is_of_all ? pieces_read(c, source, &trace, &is_added, why, sizeof why)
+                       : kp_trace_source_read(source, &trace, NULL, why, sizeof why);
+    if (is_added) {
+        kp_kineto_close(trace);
+        return KP_EXIT_DONE;
+    }
     if (rc || kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);
         return kp_cli_fail("diff", "%s%s", rc ? why : source->label, rc ? "" : ": too many events");

@@ -11,6 +11,7 @@
 
 #include "export/report/chosen.h"
 #include "export/report/keyindex.h"
+#include "export/report/kineto_pieces.h"
 
 enum { KP_DIFF_A, KP_DIFF_B, KP_DIFF_SIDES };
 
@@ -71,6 +72,16 @@ void kp_diff_close(struct kp_diff *d);
 /* diffgather.c: adds a trace to a side */
 void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
                  const char *label);
+
+/* diffpieces.c: adds a trace while it is read, so that its memory has a bound */
+struct kp_diffpieces;
+struct kp_diffpieces *kp_diffpieces_open(int side);
+void kp_diffpieces_close(struct kp_diffpieces *pieces);
+struct kp_kineto_pieces *kp_diffpieces_reading(struct kp_diffpieces *pieces); /* for the wish that reads the trace */
+bool kp_diffpieces_has(const struct kp_diffpieces *pieces); /* false: no piece was given, the trace is whole */
+/* Adds all to `into`, with what is left of the trace. False: nothing was added, the whole must be read. */
+bool kp_diffpieces_end(struct kp_diffpieces *pieces, struct kp_kineto *rest, struct kp_diff *into, const char *label);
+
 void kp_diff_settle(struct kp_diff *d); /* after the last trace */
 /* The change of the step in percent of A's, 0 if A has no time. */
 double kp_diff_percent(const struct kp_diff *d);
@@ -87,6 +98,15 @@ void kp_diff_json(FILE *out, const struct kp_diff *d); /* one object, one line, 
 
 struct kp_diff_row *kp_diff_row_get(struct kp_diff *d, int group, uint32_t name);
 void kp_diff_sample_add(struct kp_diff_row *row, int side, size_t sample, double value);
+/* diffgather.c: samples of the steps of a tree; `is_part`: it has none, and its time belongs to the sample that others
+ * of its trace add to */
+void kp_diff_gather(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                    bool is_part);
+bool kp_diff_gpu_worked(const struct kp_tree *tree);
+void kp_diff_head_take(struct kp_diff *d, int side, const struct kp_kineto *trace, const char *label, bool has_gpu,
+                       bool has_steps);
+/* Adds the samples of another comparison's side behind those of this one. */
+void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side);
 /* diffnames.c: what differs from run to run and is no name is left out: line numbers, addresses, numbers of steps. */
 uint32_t kp_diff_name(struct kp_strings *strings, const char *name);
 

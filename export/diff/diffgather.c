@@ -17,6 +17,7 @@ struct gathering {
     const struct kp_step *steps; /* what samples are: the chosen steps, or all that was chosen */
     size_t step_count;
     size_t from;     /* the first step's sample */
+    bool has_steps;  /* a sample is a step, and not all of the trace */
     uint32_t *names; /* by the trace's string id: the name in the comparison + 1 */
     size_t name_capacity, name_count;
     struct kp_ownlines modules;
@@ -95,17 +96,19 @@ static void host_node_add(struct gathering *g, size_t at, size_t step)
     const struct kp_node *node = &g->tree->nodes[at];
     const uint32_t name = name_of(g, node->name);
     struct kp_values values;
-    if (!node->is_async) count_add(g, KP_DIFF_OPS, name);
+    const bool is_continued = kp_tree_event(g->tree, at)->flags & KP_KINETO_CONTINUED; /* it began before */
+    if (is_continued && g->has_steps) return; /* in no step, or in an earlier one */
+    if (!node->is_async && !is_continued) count_add(g, KP_DIFF_OPS, name);
     kp_tree_values(g->tree, at, &values);
     const int64_t bytes = values.self_cpu_bytes + values.self_device_bytes;
     if (values.self_device > 0) {
         sample_add(g, KP_DIFF_GPU_OPS, name, step, values.self_device * 1e3);
-        count_add(g, KP_DIFF_GPU_OPS, name);
+        if (!is_continued) count_add(g, KP_DIFF_GPU_OPS, name);
         module_add(g, node, step, values.self_device * 1e3);
     }
     if (bytes) {
         sample_add(g, KP_DIFF_OPS_MEMORY, name, step, (double)bytes);
-        count_add(g, KP_DIFF_OPS_MEMORY, name);
+        if (!is_continued) count_add(g, KP_DIFF_OPS_MEMORY, name);
     }
 }
 
@@ -179,38 +182,37 @@ static void memory_add(struct gathering *g)
 
 /* ---- the head ---- */
 
-static void text_take(struct gathering *g, uint32_t *out, const char *text)
+static void text_take(struct kp_diff *d, uint32_t *out, const char *text)
 {
-    if (!*out && text && *text) *out = kp_strings_put(g->d->strings, text, strlen(text));
+    if (!*out && text && *text) *out = kp_strings_put(d->strings, text, strlen(text));
 }
 
-static void head_take(struct gathering *g, const char *label)
+void kp_diff_head_take(struct kp_diff *d, int side, const struct kp_kineto *trace, const char *label, bool has_gpu,
+                       bool has_steps)
 {
-    const struct kp_kineto *trace = g->tree->trace;
-    struct kp_diff_side *s = &g->d->sides[g->side];
+    struct kp_diff_side *s = &d->sides[side];
     const char *lost = kp_kineto_fact(trace, "kprof.lost");
-    text_take(g, &s->program, kp_kineto_fact(trace, "kprof.script"));
-    if (trace->program) text_take(g, &s->program, kp_kineto_text(trace, trace->program));
-    text_take(g, &s->torch, kp_kineto_fact(trace, "kprof.torch_version"));
-    text_take(g, &s->host, kp_kineto_fact(trace, "host_name"));
+    text_take(d, &s->program, kp_kineto_fact(trace, "kprof.script"));
+    if (trace->program) text_take(d, &s->program, kp_kineto_text(trace, trace->program));
+    text_take(d, &s->torch, kp_kineto_fact(trace, "kprof.torch_version"));
+    text_take(d, &s->host, kp_kineto_fact(trace, "host_name"));
     if (lost) s->lost += strtoull(lost, NULL, 10);
     s->files = kp_kineto_grow(s->files, &s->file_capacity, s->file_count + 1, sizeof *s->files);
-    s->files[s->file_count++] = kp_strings_put(g->d->strings, label, strlen(label));
-    s->has_gpu |= g->has_gpu;
-    if (g->chosen->step_count) s->has_steps = true;
+    s->files[s->file_count++] = kp_strings_put(d->strings, label, strlen(label));
+    s->has_gpu |= has_gpu;
+    if (has_steps) s->has_steps = true;
     else s->has_steps_missing = true;
-    s->samples += g->step_count;
 }
 
-static bool gpu_worked(const struct kp_tree *tree)
+bool kp_diff_gpu_worked(const struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++)
         if (kp_tree_event(tree, i)->kind == KP_KINETO_GPU) return true;
     return false;
 }
 
-void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
-                 const char *label)
+void kp_diff_gather(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                    bool is_part)
 {
     const struct kp_spans *spans = &chosen->spans;
     const struct kp_step whole = {.start_ns = spans->count ? spans->of[0].start_ns : 0,
@@ -222,13 +224,42 @@ void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const 
                           .chosen = chosen,
                           .steps = chosen->step_count ? chosen->steps : &whole,
                           .step_count = chosen->step_count ? chosen->step_count : 1,
+                          .has_steps = chosen->step_count != 0,
                           .from = d->sides[side].samples,
-                          .has_gpu = gpu_worked(tree)};
-    head_take(&g, label);
+                          .has_gpu = kp_diff_gpu_worked(tree)};
     steps_add(&g);
     parts_add(&g);
     nodes_add(&g);
     memory_add(&g);
+    if (!is_part) d->sides[side].samples += g.step_count;
     kp_ownlines_fini(&g.modules);
     free(g.names);
+}
+
+void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                 const char *label)
+{
+    kp_diff_gather(d, side, tree, chosen, false);
+    kp_diff_head_take(d, side, tree->trace, label, kp_diff_gpu_worked(tree), chosen->step_count != 0);
+}
+
+static void row_merge(struct kp_diff_row *to, const struct kp_diff_row *from, int side, size_t first)
+{
+    for (size_t i = 0; i < from->filled[side]; i++) kp_diff_sample_add(to, side, first + i, from->values[side][i]);
+    to->count[side] += from->count[side];
+}
+
+void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side)
+{
+    struct kp_diff_side *to = &d->sides[side];
+    const struct kp_diff_side *had = &from->sides[side];
+    for (size_t i = 0; i < from->count; i++) {
+        const struct kp_diff_row *row = &from->rows[i];
+        const uint32_t name = kp_strings_put_from(d->strings, from->strings, row->name);
+        row_merge(kp_diff_row_get(d, row->group, name), row, side, to->samples);
+    }
+    row_merge(&d->step, &from->step, side, to->samples);
+    to->samples += had->samples;
+    to->has_memory |= had->has_memory;
+    to->has_modules |= had->has_modules;
 }

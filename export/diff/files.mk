@@ -3,7 +3,9 @@ SRC_diff := \
     export/diff/diff.c \
     export/diff/diffgather.c \
     export/diff/diffnames.c \
+    export/diff/diffpieces.c \
     export/diff/diffprint.c \
     export/diff/diffjson.c
 UNIT_diff := \
-    test/unit/diff/test_diff.c
+    test/unit/diff/test_diff.c \
+    test/unit/diff/test_diffpieces.c

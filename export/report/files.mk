@@ -43,6 +43,7 @@ SRC_report := \
     export/report/toppieces.c \
     export/report/toprows.c \
     export/report/toptable.c \
+    export/report/treepieces.c \
     export/report/units.c \
     export/report/walltime.c
 UNIT_report := \

@@ -30,7 +30,8 @@ struct kp_tree {
     struct kp_node *nodes; /* by (start, -end, order of recording) */
     size_t count, capacity;
     bool has_device;
-    size_t orphans; /* work of a device, and backward ops, that name an op which the trace has not */
+    size_t orphans;  /* work of a device, and backward ops, that name an op which the trace has not */
+    size_t unfolded; /* of a trace in pieces: children that are perhaps their parent's only ones, which is split */
 };
 static inline const struct kp_kineto_event *kp_tree_event(const struct kp_tree *tree, size_t node)
 {

@@ -205,6 +205,9 @@ static int node_order(const void *a, const void *b, void *context)
     const struct kp_kineto_event *events = context;
     if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
     if (x->end_ns != y->end_ns) return x->end_ns > y->end_ns ? -1 : 1;
+    const unsigned had = events[x->event].flags & KP_KINETO_CONTINUED,
+                   has = events[y->event].flags & KP_KINETO_CONTINUED;
+    if (had != has) return had ? -1 : 1; /* it began before this piece */
     uint32_t i = events[x->event].index, j = events[y->event].index;
     if (i != j) return i < j ? -1 : 1;
     return (x->event > y->event) - (x->event < y->event);
@@ -275,6 +278,10 @@ static void nodes_fold(struct kp_tree *tree)
         struct kp_node *node = &tree->nodes[i];
         struct kp_node *parent = node->parent < 0 ? NULL : &tree->nodes[node->parent];
         if (!parent || parent->name != node->name || parent->children != 1) continue;
+        if (kp_tree_event(tree, (size_t)node->parent)->flags & KP_KINETO_SPLIT) {
+            tree->unfolded++; /* it may have other children in another piece */
+            continue;
+        }
         parent->first_child = node->first_child;
         parent->last_child = node->last_child;
         parent->children = node->children;

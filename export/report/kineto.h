@@ -29,6 +29,9 @@ enum kp_kineto_kind {
 #define KP_KINETO_TEXT_PID 2u   /* pid is a string id */
 #define KP_KINETO_TEXT_TID 4u
 #define KP_KINETO_HAS_SEQ 8u
+/* A cut between pieces runs through the event (kineto_pieces.h): a part of it; and of these all but the first. */
+#define KP_KINETO_SPLIT 32u
+#define KP_KINETO_CONTINUED 64u
 #define KP_KINETO_TENSOR_FIRST 16u /* the first input is a tensor, maybe without dimensions, and not a number */
 
 struct kp_kineto_event {

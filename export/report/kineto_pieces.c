@@ -4,8 +4,9 @@
  *
  * A cut is a place in the file at which all events before it have ended, and all behind it begin later. A file may be
  * in any order, so a quarter of the events that were read lies behind each cut and speaks for it. Where a later event
- * contradicts a cut, the reading ends with -ESTALE, and the caller reads the whole. A trace that never rests, as one
- * with the frames of main(), has no cut and stays whole. See decisions/064.
+ * contradicts a cut, the reading ends with -ESTALE, and the caller reads the whole. In a trace that never rests, as one
+ * with the frames of main(), a cut goes through what the host has open: each part of such an event is one of its own,
+ * and only the first counts. See decisions/064.
  */
 #include "export/report/kineto_pieces.h"
 
@@ -51,33 +52,62 @@ static struct behind *behind_make(const struct kp_kineto *t)
 /* What lies before a place. */
 struct before {
     int64_t start_ns, end_ns, id; /* the latest of each */
+    int64_t held_ns;              /* the latest end of what cannot be split */
     int64_t step_ns;              /* when the optimizer's last step ended */
 };
+struct cut {
+    size_t count; /* events before it, 0: there is none */
+    int64_t at_ns;
+};
 
-static void before_add(struct before *b, const struct kp_kineto_event *e, uint32_t optimizer)
+/* Whether a cut may run through the event, so that each part has its own time. Work of a device and steps are whole. */
+static bool may_split(const struct kp_kineto *t, const struct kp_kineto_event *e, uint32_t optimizer)
 {
-    if (!is_counted(e)) return;
-    b->start_ns = most_of(b->start_ns, e->start_ns);
-    b->end_ns = most_of(b->end_ns, end_of(e));
-    if (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_ANNOTATION) b->id = most_of(b->id, e->external_id);
-    if (optimizer && e->name == optimizer && e->kind == KP_KINETO_ANNOTATION) b->step_ns = end_of(e);
+    static const bool kinds[] = {
+        [KP_KINETO_OP] = true,      [KP_KINETO_ANNOTATION] = true, [KP_KINETO_PYTHON] = true,
+        [KP_KINETO_RUNTIME] = true, [KP_KINETO_OVERHEAD] = true,   [KP_KINETO_GPU_ANNOTATION] = false};
+    return kinds[e->kind] && !(e->flags & KP_KINETO_UNFINISHED) && !(optimizer && e->name == optimizer) &&
+           !kp_kineto_is_step(kp_kineto_text(t, e->name));
 }
 
-/* Returns how many events lie before the last cut, 0: there is none. A step without a mark is not cut. */
-static size_t cut_find(const struct kp_kineto_pieces *p, const struct kp_kineto *t, const struct behind *behind,
-                       int64_t *end_ns)
+static void before_add(struct before *b, const struct kp_kineto *t, const struct kp_kineto_event *e, uint32_t optimizer)
 {
-    struct before b = {INT64_MIN, INT64_MIN, 0, INT64_MIN};
-    size_t cut = 0;
+    if (!is_counted(e)) return;
+    const int64_t end_ns = end_of(e);
+    b->start_ns = most_of(b->start_ns, e->start_ns);
+    b->end_ns = most_of(b->end_ns, end_ns);
+    if (end_ns > b->held_ns && !may_split(t, e, optimizer)) b->held_ns = end_ns;
+    if (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_ANNOTATION) b->id = most_of(b->id, e->external_id);
+    if (optimizer && e->name == optimizer && e->kind == KP_KINETO_ANNOTATION) b->step_ns = end_ns;
+}
+
+/* Nothing runs there. A step without a mark is not cut. */
+static bool is_rest(const struct before *b, const struct behind *rest, bool by_optimizer)
+{
+    if (b->end_ns >= rest->start_ns) return false;
+    return !by_optimizer || (b->step_ns == b->end_ns && b->start_ns < b->end_ns);
+}
+
+/* What runs there can be split. */
+static bool is_between(const struct before *b, const struct behind *rest, int64_t at_ns)
+{
+    return b->held_ns < rest->start_ns && b->held_ns <= at_ns && b->start_ns < at_ns && at_ns <= rest->start_ns;
+}
+
+/* Finds the last cut where nothing runs, or else the last one through what can be split. */
+static struct cut cut_find(const struct kp_kineto_pieces *p, const struct kp_kineto *t, const struct behind *behind)
+{
+    struct before b = {INT64_MIN, INT64_MIN, 0, INT64_MIN, INT64_MIN};
+    struct cut at_rest = {0, 0}, between = {0, 0};
     for (size_t i = 0; i < t->count / 4 * 3; i++) {
         const struct behind *rest = &behind[i + 1];
-        before_add(&b, &t->events[i], p->optimizer);
-        if (b.end_ns >= rest->start_ns || b.id >= rest->id || rest->start_ns == INT64_MAX) continue;
-        if (p->optimizer && (b.step_ns != b.end_ns || b.start_ns >= b.end_ns)) continue;
-        cut = i + 1;
-        *end_ns = p->optimizer ? b.end_ns : rest->start_ns;
+        before_add(&b, t, &t->events[i], p->optimizer);
+        const int64_t at_ns = p->optimizer ? b.step_ns : rest->start_ns;
+        if (b.id >= rest->id || rest->start_ns == INT64_MAX) continue;
+        if (is_rest(&b, rest, p->optimizer)) at_rest = (struct cut){i + 1, at_ns};
+        else if (!at_rest.count && is_between(&b, rest, at_ns)) between = (struct cut){i + 1, at_ns};
     }
-    return cut;
+    return at_rest.count ? at_rest : between;
 }
 
 /* Finds whether the trace marks steps, and the optimizer whose steps stand for them: the one that comes first. */
@@ -146,29 +176,84 @@ static void head_copy(struct kp_kineto *to, const struct kp_kineto *from)
     to->is_ours = from->is_ours;
 }
 
-/* Moves the first events of a trace into one of their own. */
-static struct kp_kineto *piece_make(struct kp_kineto *t, size_t count)
+/* What is open at the cut. */
+struct opened {
+    struct kp_kineto_event *events;
+    size_t count, capacity;
+};
+
+static int opened_order(const void *a, const void *b)
+{
+    const struct kp_kineto_event *x = a, *y = b;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns);
+}
+
+/* Ends an event of the piece at the cut, if it goes on behind it. */
+static void event_split(struct opened *opened, struct kp_kineto_event *e, int64_t at_ns)
+{
+    if (!is_counted(e) || end_of(e) <= at_ns) return;
+    e->flags |= KP_KINETO_SPLIT;
+    opened->events = kp_kineto_grow(opened->events, &opened->capacity, opened->count + 1, sizeof *opened->events);
+    opened->events[opened->count++] = *e;
+    e->dur_ns = at_ns - e->start_ns;
+}
+
+/* What was open goes on as events that begin at the cut, the outer ones first. */
+static void opened_put(struct kp_kineto_event *to, struct opened *opened, int64_t at_ns)
+{
+    if (opened->count) qsort(opened->events, opened->count, sizeof *opened->events, opened_order);
+    for (size_t i = 0; i < opened->count; i++) {
+        to[i] = opened->events[i];
+        to[i].dur_ns -= at_ns - to[i].start_ns;
+        to[i].start_ns = at_ns;
+        to[i].flags |= KP_KINETO_CONTINUED;
+    }
+    free(opened->events);
+}
+
+/* The first `count` events have gone, and `more` have come before the rest. */
+static void memory_move(struct kp_kineto *piece, struct kp_kineto *t, size_t count, size_t more)
+{
+    size_t n = 0;
+    while (n < t->memory_count && t->memory[n].event < count) n++;
+    piece->memory = kp_kineto_grow(NULL, &piece->memory_capacity, n + 1, sizeof *piece->memory);
+    piece->memory_count = n;
+    if (n) memcpy(piece->memory, t->memory, n * sizeof *t->memory);
+    t->memory_count -= n;
+    if (t->memory_count) memmove(t->memory, t->memory + n, t->memory_count * sizeof *t->memory);
+    for (size_t i = 0; i < t->memory_count; i++) t->memory[i].event += (uint32_t)more - (uint32_t)count;
+}
+
+/* Moves the events before the cut into a trace of their own. */
+static struct kp_kineto *piece_make(struct kp_kineto *t, struct cut cut)
 {
     size_t room = 0;
+    struct opened opened = {0};
     struct kp_kineto *piece = kp_kineto_new();
     if (!piece) return NULL;
     struct renaming r = {t->strings, piece->strings, NULL};
     r.ids = kp_kineto_grow(NULL, &room, kp_strings_count(t->strings), sizeof *r.ids);
     memset(r.ids, 0, kp_strings_count(t->strings) * sizeof *r.ids);
-    piece->events = kp_kineto_grow(NULL, &piece->capacity, count, sizeof *piece->events);
-    for (; piece->count < count; piece->count++)
+    piece->events = kp_kineto_grow(NULL, &piece->capacity, cut.count, sizeof *piece->events);
+    for (; piece->count < cut.count; piece->count++) {
+        event_split(&opened, &t->events[piece->count], cut.at_ns);
         piece->events[piece->count] = event_renamed(&r, t->events[piece->count], t->base_ns);
+    }
     head_copy(piece, t);
     facts_copy(piece, t, &r);
     free(r.ids);
-    t->count -= count;
-    memmove(t->events, t->events + count, t->count * sizeof *t->events);
+    memory_move(piece, t, cut.count, opened.count);
+    t->count -= cut.count;
+    memmove(t->events + opened.count, t->events + cut.count, t->count * sizeof *t->events);
+    t->count += opened.count;
+    opened_put(t->events, &opened, cut.at_ns);
     return piece;
 }
 
-static int piece_give(struct kp_kineto_pieces *p, struct kp_kineto *t, size_t count, int64_t end_ns)
+static int piece_give(struct kp_kineto_pieces *p, struct kp_kineto *t, struct cut cut)
 {
-    struct kp_kineto *piece = piece_make(t, count);
+    struct kp_kineto *piece = piece_make(t, cut);
     if (!piece) return -ENOMEM;
     if (!p->has_given) {
         p->base_ns = t->base_ns;
@@ -176,24 +261,24 @@ static int piece_give(struct kp_kineto_pieces *p, struct kp_kineto *t, size_t co
         p->has_stacks = t->has_stacks;
     }
     p->has_given = true;
-    p->since_ns = end_ns;
+    p->since_ns = cut.at_ns;
     p->next = t->count + kp_kineto_piece_events / 4 * 3;
-    return p->give(p->context, piece, end_ns + t->base_ns);
+    return p->give(p->context, piece, cut.at_ns + t->base_ns);
 }
 
 int kp_kineto_pieces_look(struct kp_kineto_pieces *p, struct kp_kineto *t)
 {
-    int64_t end_ns = 0;
-    t->memory_count = t->work_count = 0;
+    t->work_count = 0;
+    if (!p->has_memory) t->memory_count = 0;
     if (t->count < p->next || t->count < kp_kineto_piece_events) return 0;
     steps_learn(p, t);
     struct behind *behind = behind_make(t);
     const bool is_late = p->has_given && behind[0].start_ns < p->since_ns;
-    const size_t cut = is_late ? 0 : cut_find(p, t, behind, &end_ns);
+    const struct cut cut = is_late ? (struct cut){0, 0} : cut_find(p, t, behind);
     free(behind);
     if (is_late) return -ESTALE;
     p->next = t->count * 2; /* none is found: all that is read is searched less and less often */
-    return cut ? piece_give(p, t, cut, end_ns) : 0;
+    return cut.count ? piece_give(p, t, cut) : 0;
 }
 
 bool kp_kineto_pieces_hold(const struct kp_kineto_pieces *p, const struct kp_kineto *t)

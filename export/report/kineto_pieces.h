@@ -5,13 +5,15 @@
 
 #include "export/report/kineto.h"
 
-/* A piece has the head's facts, and strings and events of its own; it has no `memory` and no `works`. All events of
- * later pieces begin at `end_ns` or later. Takes the piece. Not 0: the reading ends with that. */
+/* A piece has the head's facts, and strings and events of its own; it has no `works`. What goes on behind its end is in
+ * the next piece once more, as KP_KINETO_CONTINUED. All events of later pieces begin at `end_ns` or later. Takes the
+ * piece. Not 0: the reading ends with that. */
 typedef int (*kp_piece_fn)(void *context, struct kp_kineto *piece, int64_t end_ns);
 
-struct kp_kineto_pieces { /* set the first two, all else is zero */
+struct kp_kineto_pieces { /* set the first three, all else is zero */
     kp_piece_fn give;
     void *context;
+    bool has_memory;  /* pieces have `memory` */
     size_t next;      /* looks for a cut once there are so many events */
     int64_t since_ns; /* where the last piece ended, without the base */
     int64_t base_ns;

@@ -1,173 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * toppieces.c - reports a trace piece by piece, while the next ones are read
- *
- * Called by: the caller's thread, which reads
- * Owns:      a thread that builds the tree of a piece, adds its rows to those before, and frees it
- * Locks:     one, for the piece that waits. The reading waits while one does.
- *
- * Nothing runs where a piece ends, so the times of pieces add up. Some facts may cross an end all the same: work of a
- * device or a backward op whose op is in another piece, or a device that only some pieces have. Then the pieces do not
- * hold, and the whole is read.
- */
+/* toppieces.c - the rows and the head of a report, added up over the pieces of a trace */
 #include "export/report/toppieces.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
+
+#include "export/report/treepieces.h"
 
 struct kp_toppieces {
     enum kp_top_by by;
-    struct kp_kineto_pieces reading;
+    struct kp_treepieces *trees;
     struct kp_kineto *texts; /* has the strings of `top` */
     struct kp_top top;
     struct kp_summary_parts parts;
     struct kp_chosen steps;
-    struct kp_seam seam;
-    bool has_device;
-    pthread_t thread;
-    bool has_thread;
-    pthread_mutex_t lock;
-    pthread_cond_t is_changed;
-    struct kp_kineto *waiting; /* the lock is for this and what follows */
-    int64_t waiting_end_ns;
-    bool is_ending, is_unfit;
 };
 
-/* ---- a piece ---- */
-
-static bool is_fit(const struct kp_toppieces *p, const struct kp_tree *tree, bool is_later)
+static bool tree_add(void *context, struct kp_tree *tree, const struct kp_chosen *chosen)
 {
-    return !is_later || (tree->orphans == 0 && tree->has_device == p->has_device);
-}
-
-static bool tree_add(struct kp_toppieces *p, struct kp_tree *tree, int64_t end_ns)
-{
-    const bool is_later = p->seam.is_later;
-    struct kp_chosen chosen;
+    struct kp_toppieces *p = context;
     struct kp_top top;
     if (tree->trace->has_stacks) kp_tree_fill_line_stacks(tree, tree->trace->is_ours);
     kp_tree_set_forward_stacks(tree);
-    const bool fits = kp_chosen_piece(&chosen, tree, &p->seam, end_ns) && is_fit(p, tree, is_later);
-    if (fits) {
-        kp_top_build(&top, tree, &chosen, p->by);
-        kp_top_add(&p->top, &top);
-        kp_top_fini(&top);
-        kp_summary_add(&p->parts, tree, &chosen);
-        kp_chosen_add_steps(&p->steps, &chosen);
-        p->has_device = tree->has_device;
-    }
-    kp_chosen_fini(&chosen);
-    return fits;
+    kp_top_build(&top, tree, chosen, p->by);
+    kp_top_add(&p->top, &top);
+    kp_top_fini(&top);
+    kp_summary_add(&p->parts, tree, chosen);
+    kp_chosen_add_steps(&p->steps, chosen);
+    return true;
 }
-
-/* False: the pieces do not hold. `end_ns` INT64_MAX: the last one. */
-static bool piece_add(struct kp_toppieces *p, struct kp_kineto *piece, int64_t end_ns)
-{
-    struct kp_tree tree;
-    kp_kineto_drop_waits(piece);
-    const bool fits = kp_tree_build(&tree, piece) == 0 && tree_add(p, &tree, end_ns);
-    kp_tree_fini(&tree);
-    return fits;
-}
-
-/* ---- the thread ---- */
-
-static void *pieces_run(void *context)
-{
-    struct kp_toppieces *p = context;
-    pthread_mutex_lock(&p->lock);
-    for (;;) {
-        while (!p->waiting && !p->is_ending) pthread_cond_wait(&p->is_changed, &p->lock);
-        if (!p->waiting) break;
-        struct kp_kineto *piece = p->waiting;
-        const int64_t end_ns = p->waiting_end_ns;
-        p->waiting = NULL;
-        const bool is_wanted = !p->is_unfit;
-        pthread_cond_broadcast(&p->is_changed);
-        pthread_mutex_unlock(&p->lock);
-        const bool fits = is_wanted && piece_add(p, piece, end_ns);
-        kp_kineto_close(piece);
-        pthread_mutex_lock(&p->lock);
-        p->is_unfit |= !fits;
-    }
-    pthread_mutex_unlock(&p->lock);
-    return NULL;
-}
-
-/* Without a thread the caller's does it. */
-static int piece_take(void *context, struct kp_kineto *piece, int64_t end_ns)
-{
-    struct kp_toppieces *p = context;
-    if (!p->has_thread) p->has_thread = pthread_create(&p->thread, NULL, pieces_run, p) == 0;
-    if (!p->has_thread) {
-        p->is_unfit |= !piece_add(p, piece, end_ns);
-        kp_kineto_close(piece);
-        return p->is_unfit ? -ESTALE : 0;
-    }
-    pthread_mutex_lock(&p->lock);
-    while (p->waiting) pthread_cond_wait(&p->is_changed, &p->lock);
-    p->waiting = piece;
-    p->waiting_end_ns = end_ns;
-    const bool is_unfit = p->is_unfit;
-    pthread_cond_broadcast(&p->is_changed);
-    pthread_mutex_unlock(&p->lock);
-    return is_unfit ? -ESTALE : 0;
-}
-
-static void thread_end(struct kp_toppieces *p)
-{
-    if (!p->has_thread) return;
-    pthread_mutex_lock(&p->lock);
-    p->is_ending = true;
-    pthread_cond_broadcast(&p->is_changed);
-    pthread_mutex_unlock(&p->lock);
-    pthread_join(p->thread, NULL);
-    p->has_thread = false;
-}
-
-/* ---- the whole ---- */
 
 struct kp_toppieces *kp_toppieces_open(enum kp_top_by by)
 {
-    size_t room = 0;
-    struct kp_toppieces *p = kp_kineto_grow(NULL, &room, 64, sizeof *p / 64 + 1);
-    memset(p, 0, sizeof *p);
+    struct kp_toppieces *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
     p->by = by;
-    p->reading.give = piece_take;
-    p->reading.context = p;
     p->texts = kp_kineto_new();
-    if (!p->texts) {
-        free(p);
+    p->trees = kp_treepieces_open(tree_add, p, true);
+    if (!p->texts || !p->trees) {
+        kp_toppieces_close(p);
         return NULL;
     }
     kp_top_init(&p->top, p->texts, by);
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->is_changed, NULL);
     return p;
 }
 
 void kp_toppieces_close(struct kp_toppieces *p)
 {
     if (!p) return;
-    thread_end(p);
+    kp_treepieces_close(p->trees);
     kp_top_fini(&p->top);
     kp_chosen_fini(&p->steps);
     kp_kineto_close(p->texts);
-    pthread_cond_destroy(&p->is_changed);
-    pthread_mutex_destroy(&p->lock);
     free(p);
 }
 
-struct kp_kineto_pieces *kp_toppieces_reading(struct kp_toppieces *p) { return &p->reading; }
+struct kp_kineto_pieces *kp_toppieces_reading(struct kp_toppieces *p) { return kp_treepieces_reading(p->trees); }
 
-bool kp_toppieces_has(const struct kp_toppieces *p) { return p->reading.has_given; }
+bool kp_toppieces_has(const struct kp_toppieces *p) { return kp_treepieces_has(p->trees); }
 
 bool kp_toppieces_end(struct kp_toppieces *p, struct kp_kineto *rest, struct kp_top *top, struct kp_summary *summary,
                       struct kp_chosen *chosen)
 {
-    thread_end(p);
-    if (p->is_unfit || !kp_kineto_pieces_hold(&p->reading, rest) || !piece_add(p, rest, INT64_MAX)) return false;
+    if (!kp_treepieces_end(p->trees, rest)) return false;
     kp_top_init(top, rest, p->by);
     kp_top_add(top, &p->top);
     kp_summary_end(summary, &p->parts, rest, &p->steps);

@@ -89,6 +89,12 @@ static void begun_add(const struct building *b, size_t i, struct cost *out)
     }
 }
 
+/* The piece of the trace before this one has counted it. */
+static bool is_continued(const struct building *b, size_t node)
+{
+    return kp_tree_event(b->tree, node)->flags & KP_KINETO_CONTINUED;
+}
+
 /* False: the node has no part in the chosen time, or none of its own. */
 static bool cost_of(const struct building *b, size_t i, struct cost *out)
 {
@@ -100,7 +106,7 @@ static bool cost_of(const struct building *b, size_t i, struct cost *out)
     out->all.count = kp_spans_has(all, node->start_ns);
     out->all.total_ns = (double)kp_spans_between(all, node->start_ns, node->end_ns);
     if (!out->all.count && out->all.total_ns <= 0) return false;
-    out->steps.count = kp_spans_has(steps, node->start_ns);
+    out->steps.count = !is_continued(b, i) && kp_spans_has(steps, node->start_ns);
     out->steps.total_ns = (double)kp_spans_between(steps, node->start_ns, node->end_ns);
     out->all.self_ns = (double)b->self[i];
     out->steps.self_ns = (double)b->step_self[i];
@@ -194,8 +200,9 @@ static void row_add(struct building *b, size_t node, size_t at, const struct cos
     struct kp_top_row *row = &b->top->rows[at];
     const bool nested = is_nested(b, &b->tree->nodes[node], at);
     const bool by_place = b->top->by == KP_TOP_BY_LINE || b->top->by == KP_TOP_BY_MODULE;
-    const struct kp_top_cost all = own_part(cost->all, !(by_place && nested), nested);
-    const struct kp_top_cost steps = own_part(cost->steps, !(by_place && nested), nested);
+    const bool is_counted = !(by_place && nested) && !is_continued(b, node);
+    const struct kp_top_cost all = own_part(cost->all, is_counted, nested);
+    const struct kp_top_cost steps = own_part(cost->steps, is_counted, nested);
     cost_add(&row->cost, &all);
     cost_add(&row->steps, &steps);
 }

@@ -1,63 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_toppieces.c - a trace reported in pieces has the numbers of the whole, or says that it must be read whole */
-#include <stdarg.h>
+#include "export/report/toppieces.h"
+
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "export/report/kineto_blocks.h"
-#include "export/report/toppieces.h"
-#include "test/support/support.h"
+#include "test/support/story.h"
 
-enum { TURNS = 60, PIECE_EVENTS = 64, BLOCK_BYTES = 700, READ_BYTES = 300, TEXT_BYTES = 1 << 20 };
-
-struct story {
-    char *text;
-    size_t used;
-    const char *between; /* what stands before the next event */
-};
-
-static int story_setup(void **state)
-{
-    struct story *s = calloc(1, sizeof *s);
-    *state = s;
-    s->text = s ? malloc(TEXT_BYTES) : NULL;
-    s->between = "";
-    return s && s->text ? 0 : -1;
-}
-
-static int story_teardown(void **state)
-{
-    struct story *s = *state;
-    free(s->text);
-    free(s);
-    return 0;
-}
-
-__attribute__((format(printf, 2, 3))) static void add(struct story *s, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    s->used += (size_t)vsnprintf(s->text + s->used, TEXT_BYTES - s->used, format, args);
-    va_end(args);
-    assert_true(s->used < TEXT_BYTES);
-}
-
-static void begin(struct story *s, const char *head)
-{
-    add(s, "{%s\"baseTimeNanoseconds\":1000000,\"traceEvents\":[", head);
-}
-
-static void event(struct story *s, const char *cat, const char *name, int tid, int ts, int dur, const char *args)
-{
-    add(s,
-        "%s\n  {\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":%d,\"args\":{%s}}",
-        s->between, cat, name, tid, ts, dur, args);
-    s->between = ",";
-}
-
-static void end(struct story *s) { add(s, "]}"); }
+enum { TURNS = 60 };
 
 /* ---- both ways ---- */
 
@@ -75,32 +25,6 @@ static void numbers_fini(struct numbers *n)
     kp_chosen_fini(&n->chosen);
     kp_tree_fini(&n->tree);
     kp_kineto_close(n->trace);
-}
-
-static int text_each(const void *from, kp_text_fn take, void *context, char *why, size_t why_bytes)
-{
-    const struct story *s = from;
-    int rc = 0;
-    (void)why, (void)why_bytes;
-    for (size_t at = 0, n; at < s->used && rc == 0; at += n) {
-        n = s->used - at < READ_BYTES ? s->used - at : READ_BYTES;
-        rc = take(context, s->text + at, n);
-    }
-    return rc;
-}
-
-static int story_read(const struct story *s, struct kp_kineto **out, struct kp_kineto_pieces *pieces)
-{
-    const struct kp_kineto_cutting cutting = kp_kineto_cutting;
-    const size_t events = kp_kineto_piece_events;
-    const struct kp_kineto_wish wish = {.texts = {text_each, s}, .label = "text", .pieces = pieces};
-    char why[256];
-    kp_kineto_cutting = (struct kp_kineto_cutting){2, BLOCK_BYTES};
-    kp_kineto_piece_events = PIECE_EVENTS;
-    const int rc = kp_kineto_read(out, &wish, why, sizeof why);
-    kp_kineto_cutting = cutting;
-    kp_kineto_piece_events = events;
-    return rc;
 }
 
 static struct numbers whole_make(const struct story *s, enum kp_top_by by)
@@ -269,18 +193,73 @@ static void an_event_that_comes_late_needs_the_whole(void **state)
     needs_the_whole(s);
 }
 
-static void a_trace_that_never_rests_stays_whole(void **state)
+/* Frames that are open all the time, one that ends between two steps, and one in another thread. */
+static void frames_put(struct story *s)
+{
+    event(s, "python_function", "main.py(1): main", 1, 0, TURNS * 100 + 50, "");
+    event(s, "python_function", "nn.Module: Net_0", 1, 1, TURNS * 100 + 40, "");
+    event(s, "python_function", "main.py(7): some", 1, 2, TURNS * 50 - 4, "");
+    event(s, "python_function", "loop.py(3): run", 2, 1, TURNS * 100, "");
+}
+
+static void a_trace_that_never_rests_is_split(void **state)
+{
+    struct story *s = *state;
+    begin(s, "\"host_name\":\"node7\",\"kprof\":{\"lost\":5,\"cores\":2},");
+    frames_put(s);
+    for (int turn = 0; turn < TURNS; turn++) {
+        event(s, "python_function", "main.py(9): step", 1, turn * 100 + 4, 93, "");
+        step(s, turn, turn * 100 + 5);
+    }
+    end(s);
+    same_numbers(s, KP_TOP_BY_OP);
+    same_numbers(s, KP_TOP_BY_LINE);
+    same_numbers(s, KP_TOP_BY_MODULE);
+    same_numbers(s, KP_TOP_BY_SHAPE);
+}
+
+static void a_trace_that_never_rests_is_split_at_optimizers_steps(void **state)
+{
+    struct story *s = *state;
+    begin(s, "");
+    frames_put(s);
+    for (int turn = 0; turn < TURNS; turn++) {
+        event(s, "cpu_op", "aten::mul", 1, turn * 100 + 3, 30, "");
+        event(s, "python_function", "sgd.py(9): step", 1, turn * 100 + 49, 30, "");
+        event(s, "user_annotation", "Optimizer.step#SGD.step", 1, turn * 100 + 50, 20, "");
+        event(s, "cpu_op", "aten::add_", 1, turn * 100 + 55, 5, "");
+        event(s, "cpu_op", "aten::zero_", 1, turn * 100 + 80, 5, "");
+    }
+    end(s);
+    same_numbers(s, KP_TOP_BY_OP);
+}
+
+static void a_frame_that_calls_itself_needs_the_whole(void **state)
+{
+    struct story *s = *state;
+    begin(s, "");
+    event(s, "python_function", "main.py(1): main", 1, 0, TURNS * 400, "");
+    event(s, "python_function", "main.py(1): main", 1, 1, TURNS * 400 - 2, "");
+    for (int turn = 0; turn < TURNS * 4; turn++) event(s, "cpu_op", "aten::mul", 1, turn * 100 + 5, 30, "");
+    end(s);
+    needs_the_whole(s);
+}
+
+/* The GPU works all the time, and its work is not split. */
+static void a_gpu_that_never_rests_stays_whole(void **state)
 {
     struct story *s = *state;
     struct numbers n;
     bool was_cut;
     begin(s, "");
-    event(s, "python_function", "main.py(1): main", 1, 0, TURNS * 400, "");
-    for (int turn = 0; turn < TURNS * 4; turn++) event(s, "cpu_op", "aten::mul", 1, turn * 100, 30, "");
+    for (int turn = 0; turn < TURNS * 4; turn++) {
+        event(s, "kernel", "mul_kernel", 7, turn * 100, 101, "");
+        event(s, "cpu_op", "aten::mul", 1, turn * 100 + 10, 30, "");
+    }
     end(s);
     (void)pieces_make(s, KP_TOP_BY_OP, &n, &was_cut);
     assert_false(was_cut);
-    assert_int_equal(n.trace->count, TURNS * 4 + 1);
+    assert_int_equal(n.trace->count, TURNS * 8);
     numbers_fini(&n);
 }
 
@@ -294,7 +273,10 @@ int main(void)
         STORY(kernels_in_their_pieces_add_up),
         STORY(kernels_of_earlier_pieces_need_the_whole),
         STORY(an_event_that_comes_late_needs_the_whole),
-        STORY(a_trace_that_never_rests_stays_whole),
+        STORY(a_trace_that_never_rests_is_split),
+        STORY(a_trace_that_never_rests_is_split_at_optimizers_steps),
+        STORY(a_frame_that_calls_itself_needs_the_whole),
+        STORY(a_gpu_that_never_rests_stays_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
