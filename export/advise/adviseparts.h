@@ -63,6 +63,10 @@ void kp_costplaces_fini(struct kp_costplaces *places);
 /* The outermost op around a node, or the node. */
 int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 
+/* ---- loadplace.c: the line that the loading of data spends most time in; where none is known, the line before ---- */
+
+void kp_loadplace_tell(const struct kp_tree *tree, const struct kp_chosen *chosen, struct kp_finding *out);
+
 /* ---- idlecause.c ---- */
 
 struct kp_idle {

@@ -12,6 +12,7 @@ SRC_advise := \
     export/advise/hostrules.c \
     export/advise/kernelrules.c \
     export/advise/launches.c \
+    export/advise/loadplace.c \
     export/advise/launchrules.c \
     export/advise/memoryrules.c \
     export/advise/steprules.c \

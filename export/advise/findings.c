@@ -68,8 +68,9 @@ static void place_tell(struct kp_finding *f, const struct kp_split_places *place
 
 /* Whether it is a finding. */
 static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
-                       const struct kp_split_places *places, const struct kp_tree *tree)
+                       const struct kp_split_places *places, const struct kp_exam *x)
 {
+    const struct kp_tree *tree = x->tree;
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
     if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
     if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_STEP_IDLE] < SHARE_IDLE * out->step_ns) return false;
@@ -81,9 +82,14 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
     place_tell(&f, places, rule, tree);
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
+        kp_loadplace_tell(tree, x->chosen, &f);
         f.what = "the step loads its data itself: the DataLoader has no workers";
         f.change = "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True). With num_workers=0, the "
                    "default, the training waits while each batch is loaded.";
+        if (f.after)
+            f.change =
+                "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True). The line that takes it: "
+                "kprof run --with-stack 1, then kprof report --by line.";
     }
     out->findings[out->count++] = f;
     return true;
@@ -108,7 +114,7 @@ static void parts_judge(struct kp_exam *x)
     bool has_cause = false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if ((rules[i].measure == KP_STEP_IDLE && has_cause) || x->explained >> rules[i].measure & 1) continue;
-        if (!rule_judge(x->out, &rules[i], x->splits, x->places, x->tree)) continue;
+        if (!rule_judge(x->out, &rules[i], x->splits, x->places, x)) continue;
         has_cause |= is_cause(&rules[i]);
         struct kp_finding *told = &x->out->findings[x->out->count - 1];
         if (rules[i].measure == KP_STEP_COMM) told->what = bandwidth_tell(x, told->what);
@@ -155,6 +161,9 @@ static bool gpu_is_behind(const struct kp_advice *a, double backlog_ns)
 static const char *missing_of(const struct kp_kineto *trace, size_t steps, bool is_behind)
 {
     const char *lost = kp_kineto_fact(trace, "kprof.lost");
+    if (!steps)
+        return "no steps in it: to count calls of a model, kprof run --schedule active=1000, or with --step "
+               "call:MODULE:FUNCTION those of a function; kprof doctor --steps names them. The rest: kprof report";
     if (steps < KP_STEPS_LEAST) return "fewer than two whole steps; record more with --schedule (KPROF_SCHEDULE)";
     if (is_behind)
         return "the GPU falls behind: the host launches more in these steps than the GPU does in them, so they tell "

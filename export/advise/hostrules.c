@@ -187,27 +187,77 @@ static void input_judge(struct kp_exam *x)
 
 /* ---- values that Python reads ---- */
 
-/* On a CPU .item() waits for nothing. It is named all the same: on a GPU each would wait. */
-static void reads_name(struct kp_exam *x)
+/* A loop that logs reads a few values a step. Python's work on a value ends at the next op, or after so long. */
+enum { READS_LEAST = 8, READ_AFTER_NS = 100000 };
+
+static bool is_read(const struct kp_exam *x, int32_t i)
 {
-    struct kp_costplaces places = {0};
-    struct kp_finding f = {0};
+    static const char *const names[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"};
+    const char *name = i < 0 ? "" : kp_exam_name(x, i);
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+        if (strcmp(name, names[n]) == 0) return true;
+    return false;
+}
+
+/* The optimizers of torch read the number of their step themselves, and its loaders a seed. */
+static bool is_torchs_own(const struct kp_exam *x, int32_t node)
+{
+    for (; node >= 0; node = x->tree->nodes[node].parent) {
+        const char *name = kp_exam_name(x, node);
+        if (kp_advise_is_range(name) && !kp_kineto_is_step(name)) return true;
+    }
+    return false;
+}
+
+/* When the thread of a read begins its next op. */
+static int64_t read_until(const struct kp_exam *x, size_t i)
+{
+    const struct kp_node *read = &x->tree->nodes[i];
+    const int64_t most = read->end_ns + READ_AFTER_NS;
+    for (size_t k = i + 1; k < x->tree->count && x->tree->nodes[k].start_ns < most; k++) {
+        const struct kp_kineto_event *e = kp_tree_event(x->tree, k);
+        if (e->kind == KP_KINETO_OP && e->tid == kp_tree_event(x->tree, i)->tid && is_host(x, k) &&
+            x->tree->nodes[k].start_ns >= read->end_ns)
+            return x->tree->nodes[k].start_ns;
+    }
+    return most;
+}
+
+/* Charges each read with its op and with Python up to the next op. Returns how many there are. */
+static size_t reads_charge(struct kp_cost *cost, const struct kp_exam *x)
+{
     size_t count = 0;
     for (size_t i = 0; i < x->tree->count; i++) {
-        const bool is_in = is_host(x, i) && kp_spans_has(&x->chosen->in_steps, x->tree->nodes[i].start_ns);
-        if (!is_in || strcmp(kp_exam_name(x, (int32_t)i), "aten::item") != 0) continue;
-        kp_costplaces_add(&places, x->tree, (int32_t)i, -1, 1);
+        const struct kp_node *node = &x->tree->nodes[i];
+        if (!is_host(x, i) || !is_read(x, (int32_t)i) || is_read(x, node->parent)) continue;
+        if (!kp_spans_has(&x->chosen->in_steps, node->start_ns) || is_torchs_own(x, (int32_t)i)) continue;
+        kp_cost_add(cost, x, (int32_t)i, node->start_ns, read_until(x, i), 1);
         count++;
     }
-    if (count) {
-        kp_costplaces_tell(&places, x->tree->trace, &f);
-        kp_exam_aside(x, kp_exam_text(x,
-                                      ".item() and its like, %.1f a step%s%s (each waits for a GPU; on the CPU "
-                                      "it costs next to nothing)",
-                                      (double)count / (double)x->chosen->step_count, f.line ? ", most at " : "",
-                                      f.line ? f.line : ""));
-    }
-    kp_costplaces_fini(&places);
+    return count;
+}
+
+/*
+ * On a CPU .item() waits for nothing, but each call leaves and enters Python. Many in a step are told with their cost,
+ * where they have one; on a GPU each would wait (idle by KP_IDLE_SYNC tells it there).
+ */
+static void reads_judge(struct kp_exam *x)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x);
+    const double each = steps ? (double)count / (double)steps : 0;
+    double ns = 0;
+    struct kp_finding place = {0};
+    kp_costplaces_tell(&cost.places, x->tree->trace, &place);
+    for (size_t i = 0; i < steps; i++) ns += cost.of[i] / (double)steps;
+    const struct kp_cost_rule rule = {
+        0.005, 0, "reads-in-step",
+        kp_exam_text(x, "Python reads %.0f values a step one by one (.item(), float(), if, print() of tensors)", each),
+        "Keep them as tensors and read all at once: torch.stack(values).tolist(); log every N steps."};
+    if (each < READS_LEAST) memset(cost.of, 0, steps * sizeof *cost.of);
+    if (!kp_cost_tell(&cost, x, &rule) && count)
+        kp_exam_aside(x, kp_exam_text(x, ".item() and its like, %.1f a step, %.3f ms%s%s (each would wait for a GPU)",
+                                      each, ns / 1e6, place.line ? ", most at " : "", place.line ? place.line : ""));
 }
 
 /* ---- threads ---- */
@@ -234,7 +284,7 @@ static void threads_judge(struct kp_exam *x)
 
 void kp_rules_host(struct kp_exam *x)
 {
-    if (!x->out->has_gpu) reads_name(x);
+    if (!x->out->has_gpu) reads_judge(x);
     compiling_judge(x);
     collecting_judge(x);
     input_judge(x);

@@ -17,7 +17,7 @@
 #include "export/cli/trace_source.h"
 #include "export/report/keyavg.h"
 #include "export/report/plain.h"
-#include "export/report/spans.h"
+#include "export/report/stepspans.h"
 
 struct event_filter {
     const char *glob, *cat;
@@ -35,7 +35,7 @@ static const struct kp_opt flags[] = {
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "one JSON object a line, args included"},
     [NAME] = {"name", 0, KP_OPT_VALUE, "PATTERN", "a glob (aten::*), or /REGEX/"},
     [CAT] = {"cat", 0, KP_OPT_VALUE, "C", "category: cpu_op, user_annotation, python_function, kernel..."},
-    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "events that start within ProfilerStep#A to #B; A alone: one step"},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "events that start within steps A to B; A alone: one step"},
     [FROM] = {"from", 0, KP_OPT_VALUE, "US",
               "those that start so many microseconds after the profiler's start, or later"},
     [TO] = {"to", 0, KP_OPT_VALUE, "US", "or earlier"},
@@ -97,19 +97,6 @@ static int option_take(struct event_filter *f, int id, const char *value)
 }
 
 /* ---- choosing ---- */
-
-static bool is_step(const struct kp_kineto *trace, const struct kp_kineto_event *e)
-{
-    return e->kind == KP_KINETO_ANNOTATION && kp_kineto_is_step(kp_kineto_text(trace, e->name));
-}
-
-static void step_take(struct kp_spans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e,
-                      const struct event_filter *f)
-{
-    const long step = strtol(kp_kineto_text(trace, e->name) + 13, NULL, 10);
-    if (step < f->first_step || step > f->last_step) return;
-    kp_spans_add(steps, e->start_ns, e->start_ns + e->dur_ns);
-}
 
 /* By what an event says of itself. */
 static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event *e, const struct event_filter *f)
@@ -186,8 +173,10 @@ struct event_listing {
     FILE *line; /* writes to text */
     char *text;
     size_t bytes;
+    struct kp_stepspans marks;
     struct kp_spans steps;
     int64_t since_ns; /* profiler's start, as the file counts time */
+    size_t given;     /* events */
     int error;        /* its lines cannot be kept */
 };
 
@@ -197,7 +186,7 @@ static bool event_take(const void *context, const struct kp_kineto *trace, const
     struct event_listing *w = *(struct event_listing *const *)context;
     struct kp_kineto_event e = *event;
     e.args_bytes = (uint32_t)(trace->args_bytes - e.args);
-    if (w->f->first_step >= 0 && is_step(trace, &e)) step_take(&w->steps, trace, &e, w->f);
+    if (w->f->first_step >= 0) kp_stepspans_see(&w->marks, trace, &e);
     if (!is_named(trace, &e, w->f)) return false;
     rewind(w->line);
     if (w->f->json) put_json(w->line, trace, &e);
@@ -209,11 +198,13 @@ static bool event_take(const void *context, const struct kp_kineto *trace, const
 
 static void line_give(void *context, int64_t start_ns, const char *line, size_t bytes)
 {
-    const struct event_listing *w = context;
+    struct event_listing *w = context;
     const struct event_filter *f = w->f;
     const int64_t at_ns = start_ns - w->since_ns;
     if ((f->has_from && at_ns < f->from_ns) || (f->has_to && at_ns > f->to_ns)) return;
     if (f->first_step >= 0 && !kp_spans_has(&w->steps, start_ns)) return;
+    if (!w->given++ && !f->json)
+        printf("%15s  %13s  %10s  %-17s  %s\n", "start us", "duration us", "thread", "category", "name");
     if (!f->json) {
         const uint64_t positive = at_ns < 0 ? 0 - (uint64_t)at_ns : (uint64_t)at_ns;
         char at[32];
@@ -226,10 +217,14 @@ static void line_give(void *context, int64_t start_ns, const char *line, size_t 
 static int lines_print(struct event_listing *w, const struct kp_kineto *trace, const char *path)
 {
     w->since_ns = trace->start_ns - trace->base_ns;
+    const struct event_filter *f = w->f;
+    char why[160];
+    if (f->first_step >= 0 && kp_stepspans_cut(&w->marks, f->first_step, f->last_step, &w->steps, why, sizeof why))
+        return kp_cli_fail("events", "%s: no event of step %ld-%ld: %s", path, f->first_step, f->last_step, why);
     kp_spans_settle(&w->steps);
-    if (!w->f->json) printf("%15s  %13s  %10s  %-17s  %s\n", "start us", "duration us", "thread", "category", "name");
     const int rc = kp_sorted_each(w->lines, line_give, w);
-    return rc ? kp_cli_fail("events", "%s: its events cannot be put in order: %s", path, kp_budget_explain(rc)) : 0;
+    if (rc) return kp_cli_fail("events", "%s: its events cannot be put in order: %s", path, kp_budget_explain(rc));
+    return w->given || f->json ? 0 : kp_cli_fail("events", "%s: no such event in it", path);
 }
 
 static int events_of(const struct event_filter *f, const struct kp_trace_source *source)
@@ -254,6 +249,7 @@ static int events_of(const struct event_filter *f, const struct kp_trace_source 
     fclose(w->line);
     free(w->text);
     kp_spans_fini(&w->steps);
+    kp_stepspans_fini(&w->marks);
     return rc ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }
 

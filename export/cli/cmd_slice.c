@@ -15,18 +15,20 @@
 #include "export/cli/trace_source.h"
 #include "export/cli/written.h"
 #include "export/convert/convert.h"
+#include "export/report/stepspans.h"
 
 struct slice_command {
     const char *within, *out;
     bool has_from, has_to, is_json;
     int64_t from_ns, to_ns;     /* after the profiler's start */
     long first_step, last_step; /* -1: not asked for */
-    struct kp_spans spans;      /* of steps, or of the name; then what is cut out */
+    struct kp_stepspans marks;
+    struct kp_spans spans; /* of steps, or of the name; then what is cut out */
 };
 
 enum option_id { STEP, FROM, TO, WITHIN, OUT, JSON };
 static const struct kp_opt flags[] = {
-    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "ProfilerStep#A to #B; A alone: one step"},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "steps A to B; A alone: one step"},
     [FROM] = {"from", 0, KP_OPT_VALUE, "US", "from so many microseconds after the profiler's start"},
     [TO] = {"to", 0, KP_OPT_VALUE, "US", "up to so many"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME", "while a range, op or Python function of that name (or glob) runs"},
@@ -70,17 +72,15 @@ static bool is_wanted(const struct slice_command *s, const struct kp_kineto *tra
 {
     const char *name = kp_kineto_text(trace, e->name);
     if (e->phase != 'X' || e->kind == KP_KINETO_GPU || e->kind == KP_KINETO_GPU_ANNOTATION) return false;
-    if (s->within) return is_named(s->within, name);
-    if (e->kind != KP_KINETO_ANNOTATION || !kp_kineto_is_step(name)) return false;
-    const long step = strtol(name + 13, NULL, 10);
-    return step >= s->first_step && step <= s->last_step;
+    return s->within && is_named(s->within, name);
 }
 
 /* Keeps no event, only its time. */
 static bool event_look(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
     struct slice_command *s = *(struct slice_command *const *)context;
-    if (is_wanted(s, trace, e)) kp_spans_add(&s->spans, e->start_ns, e->start_ns + e->dur_ns);
+    if (s->first_step >= 0) kp_stepspans_see(&s->marks, trace, e);
+    else if (is_wanted(s, trace, e)) kp_spans_add(&s->spans, e->start_ns, e->start_ns + e->dur_ns);
     return false;
 }
 
@@ -88,11 +88,12 @@ static int spans_make(struct slice_command *s, const struct kp_kineto *trace, co
 {
     const int64_t since_ns = trace->start_ns - trace->base_ns;
     struct kp_spans time = {0};
+    char why[160];
+    if (s->first_step >= 0 && kp_stepspans_cut(&s->marks, s->first_step, s->last_step, &s->spans, why, sizeof why))
+        return kp_cli_fail("slice", "%s: no step %ld-%ld in it: %s", label, s->first_step, s->last_step, why);
     kp_spans_settle(&s->spans);
     if (s->within && !s->spans.count)
         return kp_cli_fail("slice", "%s: no range, op or Python function is named %s", label, s->within);
-    if (s->first_step >= 0 && !s->spans.count)
-        return kp_cli_fail("slice", "%s: no ProfilerStep#%ld to #%ld in it", label, s->first_step, s->last_step);
     if (!s->has_from && !s->has_to) return KP_EXIT_DONE;
     kp_spans_add(&time, s->has_from ? since_ns + s->from_ns : INT64_MIN / 2,
                  s->has_to ? since_ns + s->to_ns : INT64_MAX / 2);
@@ -168,11 +169,13 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     int rc = kp_kineto_read(&trace, &wish, why, sizeof why);
     if (rc) {
         kp_spans_fini(&s->spans);
+        kp_stepspans_fini(&s->marks);
         kp_kineto_close(trace);
         return kp_cli_fail("slice", "%s", why);
     }
     rc = spans_make(s, trace, source->label);
     kp_kineto_close(trace);
+    kp_stepspans_fini(&s->marks);
     if (rc == KP_EXIT_DONE) rc = slice_write(s, source);
     kp_spans_fini(&s->spans);
     return rc;

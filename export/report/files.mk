@@ -36,6 +36,7 @@ SRC_report := \
     export/report/spans.c \
     export/report/stackpath.c \
     export/report/steppart.c \
+    export/report/stepspans.c \
     export/report/summary.c \
     export/report/table.c \
     export/report/tophead.c \
@@ -52,6 +53,7 @@ UNIT_report := \
     test/unit/report/test_keyavg.c \
     test/unit/report/test_kineto.c \
     test/unit/report/test_rankwaits.c \
+    test/unit/report/test_stepspans.c \
     test/unit/report/test_table.c \
     test/unit/report/test_toppieces.c \
     test/unit/report/test_toprows.c \

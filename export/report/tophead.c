@@ -98,6 +98,10 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     else if (!r->choice->within) fputs(", no steps marked", out);
     choice_print(out, r);
     fputs("\n", out);
+    if (!s->steps && !r->chosen->optimizer_steps && !r->choice->within && r->top->trace->is_ours)
+        fputs("         to count calls of a model as steps: kprof run --schedule active=1000; of a function: --step "
+              "call:MODULE:FUNCTION, too\n",
+              out);
     outside_print(out, r);
     if (s->steps > 1)
         fprintf(out, "a step   %s (median; %s to %s%s)\n", span_text(a, sizeof a, s->step_median_ns),

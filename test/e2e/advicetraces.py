@@ -224,6 +224,21 @@ def on_cpu(threads, **kprof):
     return trace.each(make)
 
 
+def reads(count, of_optimizer=0):
+    """Python reads values one by one: 10 us each, and 5 us until the next op. An optimizer of torch reads some of its own."""
+    trace = Trace(kprof={"cores": 4, "busy_threads": 4, "python_gc": "1"}, cost=15 * count)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 700, **{"Call stack": WELL})
+        if of_optimizer:
+            trace.add("user_annotation", "Optimizer.step#Adam.step", 1, base + 700, 15 * of_optimizer)
+        for i in range(count + of_optimizer):
+            at = base + 700 + 15 * i
+            trace.add("cpu_op", "aten::item", 1, at, 10, **{"Call stack": SICK})
+            trace.add("cpu_op", "aten::_local_scalar_dense", 1, at + 2, 6, **{"Call stack": SICK})
+        trace.add("cpu_op", "aten::add", 1, base + 700 + 15 * (count + of_optimizer), 285 - 15 * (count + of_optimizer) + 14, **{"Call stack": WELL})
+    return trace.each(make)
+
+
 GB = 1 << 30
 WAVES = [10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 200]
 HBM = 1555e3  # bytes a microsecond
@@ -252,6 +267,7 @@ SICKNESSES = {
     "memory-near-peak": lambda: with_head(tensors(38 * GB, 37 * GB), cost=38 * GB),
     "memory-fragmented": lambda: with_head(tensors(38 * GB, 20 * GB), cost=18 * GB),
     "too-many-threads": lambda: on_cpu(16),
+    "reads-in-step": lambda: reads(16),
 }
 TWINS = {
     "data-loading": lambda: with_head(stalled(loads, 200, False)),
@@ -278,4 +294,5 @@ TWINS = {
     "memory-near-peak": lambda: with_head(tensors(20 * GB, 19 * GB)),
     "memory-fragmented": lambda: with_head(tensors(20 * GB, 19 * GB)),
     "too-many-threads": lambda: on_cpu(4),
+    "reads-in-step": lambda: reads(2, of_optimizer=14),
 }

@@ -103,6 +103,48 @@ def test_the_view_begins_with_the_steps(trace):
     assert tabs["Steps"][-1]["name"] == "all, with start-up and end" and tabs["Steps"][-1]["time_ms"] == 104.0
 
 
+def test_events_and_slice_know_the_steps_of_an_optimizer(trace, tmp_path):
+    lines = [json.loads(line) for line in told("events", "--step", "2", "--json", "--cat", "cpu_op", trace).splitlines()]
+    assert [(line["name"], line["ts"]) for line in lines] == [("aten::mm", START_UP + 2 * STEP)]
+    part = tmp_path / "part.pt.trace.json"
+    told("slice", "--step", "2-3", trace, "-o", part)
+    assert json.loads(told("report", "--json", "--step", "all", part))["rows"][0]["self_ms"] == 1.2
+    for command in ("events", "slice"):
+        done = harness.cli(command, "--step", "9", trace)
+        assert done.returncode == 1 and "the trace has steps 1 to 3" in done.stderr and done.stdout == ""
+    none = harness.cli("events", "--name", "nobody", trace)
+    assert none.returncode == 1 and "no such event" in none.stderr and none.stdout == ""
+
+
+# ---- what a DataLoader waits for, and programs without steps ----
+
+@pytest.mark.parametrize("calls", [False, True])
+def test_the_line_that_loads_is_named_or_the_line_before_it(tmp_path, calls):
+    """Loading sleeps in line 9: with calls of Python that is seen, with stacks of ops only what line ran before."""
+    events = []
+    for i in range(3):
+        at = 1000 * i
+        events += [event(f"ProfilerStep#{i}", "user_annotation", at, 900),
+                   event("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "user_annotation", at + 10, 600),
+                   event("aten::randn", "cpu_op", at + 20, 30, **{"Call stack": "train.py(8): __getitem__;train.py(14): main;"}),
+                   event("aten::mm", "cpu_op", at + 650, 200, **{"Call stack": "train.py(15): main;"})]
+        if calls:
+            events += [event("<built-in function sleep>", "python_function", at + 60, 500, **{"Call stack": "train.py(9): __getitem__;train.py(14): main;"})]
+    trace = write(tmp_path / "a.pt.trace.json", events, with_stack=1)
+    found = json.loads(told("advise", "--json", trace))["findings"][0]
+    assert found["id"] == "data-loading"
+    if calls:
+        assert (found["line"], found["after"]) == ("train.py:9 __getitem__", None)
+    else:
+        assert found["after"] == "train.py:8 __getitem__" and "--with-stack 1" in found["change"]
+
+
+def test_a_program_without_steps_says_how_to_count_them(tmp_path):
+    trace = write(tmp_path / "a.pt.trace.json", [event("aten::mm", "cpu_op", 0, 10)], kprof={"version": "1"})
+    assert "kprof run --schedule active=1000" in told("report", trace)
+    assert "INCOMPLETE  no steps in it: to count calls of a model" in told("advise", trace)
+
+
 # ---- who takes the memory ----
 
 def test_memory_is_that_of_the_op_that_asked_with_its_shapes(tmp_path):

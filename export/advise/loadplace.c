@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * loadplace.c - which line of the program the loading of data spends its time in
+ *
+ * Where Python's calls were recorded, that is the line that ran. With stacks of ops alone no line is known of the time
+ * in no op: it is told as after the op before it, as other idle time is.
+ */
+#include "export/advise/adviseparts.h"
+
+#include <stdlib.h>
+
+#include "export/report/ownline.h"
+#include "export/report/selftime.h"
+
+struct loadplace {
+    const struct kp_tree *tree;
+    const struct kp_chosen *chosen;
+    struct kp_ownlines lines;
+    struct kp_keyindex keys; /* line << 1, and 1: after it */
+    int64_t *ns;             /* by number in `keys` */
+    size_t capacity;
+    uint64_t *key_of;
+    size_t key_capacity;
+    uint32_t last_line; /* of the last op in the loader */
+    int32_t last_loader;
+};
+
+/* The loader around a node, or -1. */
+static int32_t loader_of(const struct kp_tree *tree, int32_t node)
+{
+    for (; node >= 0; node = tree->nodes[node].parent)
+        if (kp_kineto_is_loader(kp_kineto_text(tree->trace, kp_tree_event(tree, (size_t)node)->name))) break;
+    return node;
+}
+
+static uint32_t line_of(struct loadplace *p, size_t i)
+{
+    struct kp_kineto *trace = p->tree->trace;
+    const struct kp_node *node = &p->tree->nodes[i];
+    const uint32_t function = node->is_python ? kp_ownline_function(&p->lines, trace, node->name) : 0;
+    return function ? function : kp_ownline_of(&p->lines, trace, kp_tree_event(p->tree, i)->stack);
+}
+
+static void line_charge(struct loadplace *p, uint32_t line, bool is_after, int64_t ns)
+{
+    const uint64_t key = (uint64_t)line << 1 | is_after;
+    const size_t had = p->keys.count, at = kp_keyindex_get(&p->keys, key);
+    if (at == had) {
+        p->ns = kp_kineto_grow(p->ns, &p->capacity, had + 1, sizeof *p->ns);
+        p->key_of = kp_kineto_grow(p->key_of, &p->key_capacity, had + 1, sizeof *p->key_of);
+        p->ns[at] = 0;
+        p->key_of[at] = key;
+    }
+    p->ns[at] += ns;
+}
+
+static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
+{
+    struct loadplace *p = context;
+    const int32_t loader = loader_of(p->tree, (int32_t)node);
+    if (loader < 0) return;
+    if (loader != p->last_loader) p->last_line = 0;
+    p->last_loader = loader;
+    const bool is_loader = loader == (int32_t)node;
+    const uint32_t line = is_loader ? p->last_line : line_of(p, node);
+    const int64_t ns = kp_spans_between(&p->chosen->in_steps, from_ns, to_ns);
+    if (!is_loader && line) p->last_line = line;
+    if (line && ns > 0) line_charge(p, line, is_loader, ns);
+}
+
+void kp_loadplace_tell(const struct kp_tree *tree, const struct kp_chosen *chosen, struct kp_finding *out)
+{
+    struct loadplace p = {.tree = tree, .chosen = chosen, .last_loader = -1};
+    size_t best = 0;
+    kp_selftime_each(tree, time_take, &p);
+    for (size_t i = 1; i < p.keys.count; i++)
+        if (p.ns[i] > p.ns[best]) best = i;
+    if (p.keys.count) {
+        const char *line = kp_kineto_text(tree->trace, (uint32_t)(p.key_of[best] >> 1));
+        out->after = p.key_of[best] & 1 ? line : NULL;
+        if (!out->after) out->line = line;
+    }
+    kp_ownlines_fini(&p.lines);
+    kp_keyindex_fini(&p.keys);
+    free(p.ns);
+    free(p.key_of);
+}

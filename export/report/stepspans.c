@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/* stepspans.c - finds the times of steps by their numbers, from a walk over the events of a trace */
+#include "export/report/stepspans.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e)
+{
+    const char *name = kp_kineto_text(trace, e->name);
+    const bool is_range = e->kind == KP_KINETO_ANNOTATION, is_step = kp_kineto_is_step(name);
+    if (e->phase != 'X' || (!is_range && !(e->kind == KP_KINETO_OP && is_step))) return;
+    if (!is_step && strncmp(name, "Optimizer.step#", 15) != 0) return;
+    steps->has_steps |= is_step;
+    steps->of = kp_kineto_grow(steps->of, &steps->capacity, steps->count + 1, sizeof *steps->of);
+    steps->of[steps->count++] = (struct kp_stepmark){.start_ns = e->start_ns,
+                                                     .end_ns = e->start_ns + e->dur_ns,
+                                                     .name = e->name,
+                                                     .number = is_step ? strtol(name + 13, NULL, 10) : -1};
+}
+
+static int mark_order(const void *a, const void *b)
+{
+    const struct kp_stepmark *x = a, *y = b;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+}
+
+/* Makes steps of what an optimizer marked: of the first one that steps. */
+static void optimizer_number(struct kp_stepspans *steps)
+{
+    size_t kept = 0;
+    long number = 0;
+    int64_t last_ns = INT64_MIN;
+    qsort(steps->of, steps->count, sizeof *steps->of, mark_order);
+    const uint32_t name = steps->of[0].name;
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct kp_stepmark mark = steps->of[i];
+        if (mark.name != name || mark.end_ns <= last_ns) continue;
+        if (number) steps->of[kept++] = (struct kp_stepmark){last_ns, mark.end_ns, name, number};
+        last_ns = mark.end_ns;
+        number++;
+    }
+    steps->count = kept;
+}
+
+int kp_stepspans_cut(struct kp_stepspans *steps, long first, long last, struct kp_spans *out, char *why,
+                     size_t why_bytes)
+{
+    long least = -1, most = -1;
+    size_t found = 0;
+    if (steps->count && !steps->has_steps) optimizer_number(steps);
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct kp_stepmark *s = &steps->of[i];
+        if (s->number < 0) continue;
+        if (least < 0 || s->number < least) least = s->number;
+        if (s->number > most) most = s->number;
+        if (s->number < first || s->number > last) continue;
+        kp_spans_add(out, s->start_ns, s->end_ns);
+        found++;
+    }
+    if (found) return 0;
+    if (least < 0) snprintf(why, why_bytes, "the trace has no steps; kprof run --schedule or --step marks them");
+    else snprintf(why, why_bytes, "the trace has steps %ld to %ld", least, most);
+    return -ENOENT;
+}
+
+void kp_stepspans_fini(struct kp_stepspans *steps)
+{
+    free(steps->of);
+    *steps = (struct kp_stepspans){0};
+}
