@@ -285,10 +285,10 @@ static void a_limit_can_be_raised_and_lifted(void **state)
     static const struct {
         const char *limit;
         bool good;
-    } rows[] = {{NULL, false}, {"1", false}, {"bad", false}, {"-1", false}, {"4", true}, {"0", true}};
+    } rows[] = {{NULL, false}, {"4", true}, {"0", true}};
     struct ran ran;
     (void)state;
-    for (size_t i = FEW ? 5 : 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = FEW ? 2 : 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].limit) setenv("KPROF_READ_LIMIT", rows[i].limit, 1);
         else unsetenv("KPROF_READ_LIMIT");
         ran = run_command(kp_cmd_export, 0, argv);
@@ -301,7 +301,8 @@ static void a_limit_can_be_raised_and_lifted(void **state)
 
 static void budgets_grow_with_the_file(void **state)
 {
-    struct kp_budget small, large, more, none;
+    static const char *const no_limit[] = {"1", "bad", "-1", ""};
+    struct kp_budget small, large, more, none, same;
     (void)state;
     kp_budget_make(&small, 1 << 20, NULL);
     kp_budget_make(&large, (uint64_t)1 << 30, NULL);
@@ -310,6 +311,11 @@ static void budgets_grow_with_the_file(void **state)
                 small.text <= (uint64_t)1 << 30 && small.seconds <= 120);
     assert_true(large.memory >= (uint64_t)64 << 30 && large.disk >= (uint64_t)32 << 30 &&
                 large.text >= (uint64_t)500 << 30 && large.seconds >= 3600);
+    for (size_t i = 0; i < sizeof no_limit / sizeof *no_limit; i++) {
+        kp_budget_make(&same, 1 << 20, no_limit[i]);
+        assert_true(same.memory == small.memory && same.disk == small.disk && same.text == small.text &&
+                    same.seconds == small.seconds);
+    }
     assert_true(more.memory == 3 * small.memory && more.disk == 3 * small.disk && more.text == 3 * small.text &&
                 more.seconds == 3 * small.seconds);
     kp_budget_make(&none, 1 << 20, "0");
