@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures: what is built, runs under libkprof and under torch.profiler, each program run once a session."""
+import fcntl
+import hashlib
 import os
 import pathlib
+import pickle
 import sys
+import tempfile
 
 import pytest
 
@@ -58,19 +62,44 @@ def once(tmp_path_factory):
     return call
 
 
+def made_by_any(shared, key, make):
+    """What make(folder) makes, once for all files of tests: the first that asks makes it while the others wait."""
+    place = pathlib.Path(shared) / hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{place}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = pathlib.Path(f"{place}.run")
+        if not kept.exists():
+            run = make(pathlib.Path(tempfile.mkdtemp(prefix=place.name, dir=place.parent)))
+            kept.write_bytes(pickle.dumps(run))
+        return pickle.loads(kept.read_bytes())
+
+
 @pytest.fixture(scope="session")
-def oracle(once):
+def recorded(once):
+    """recorded(key, make): as once; of our own scripts once for all files of tests, where scripts/test names a folder for that."""
+    shared = os.environ.get("KPROF_TEST_RUNS")
+
+    def call(key, make):
+        common = shared and isinstance(key[1], str)
+        return once(key, (lambda folder: made_by_any(shared, key, make)) if common else make)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def oracle(recorded):
     """oracle(script, *args, tables=None, schedule=..., shapes=...): a run under torch.profiler, cached."""
     def run(script, *args, **options):
-        return once(("kineto", script, args, repr(sorted(options.items()))), lambda folder: harness.Oracle(script, folder, *args, **options))
+        return recorded(("kineto", script, args, repr(sorted(options.items()))), lambda folder: harness.Oracle(script, folder, *args, **options))
 
     return run
 
 
 @pytest.fixture(scope="session")
-def ours(once):
+def ours(recorded):
     """ours(script, *args, schedule=..., KPROF_X=...): a run under libkprof, cached, exit status checked."""
     def run(script, *args, **options):
-        return once(("kprof", script, args, repr(sorted(options.items()))), lambda folder: harness.run_kprof(script, folder, *args, **options).ok())
+        return recorded(("kprof", script, args, repr(sorted(options.items()))), lambda folder: harness.run_kprof(script, folder, *args, **options).ok())
 
     return run

@@ -22,9 +22,11 @@ WROTE = re.compile(r"^kprof: wrote (\S+) \((?:(\d+) steps?[^,]*, )?(\d+) ops?, (
 
 
 def clean_environment(**more):
-    """The caller's environment without any profiler setting, one compute thread, no network, no proxy between programs of this machine."""
+    """The caller's environment without any profiler setting, one compute thread, no network, no proxy between programs of this machine.
+    Python imports torch without collections (startup/sitecustomize.py)."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("KPROF", "LD_PRELOAD", "PT_PROFILER"))}
-    env.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", HF_HUB_OFFLINE="1", PYTHONHASHSEED="0", TOKENIZERS_PARALLELISM="false")
+    env.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", HF_HUB_OFFLINE="1", PYTHONHASHSEED="0", TOKENIZERS_PARALLELISM="false",
+               PYTHONPATH=str(HERE / "startup"))
     env.update(dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1"))
     env.update({k: str(v) for k, v in more.items()})
     return env

@@ -183,6 +183,7 @@ e2e_end() {
     what=$(cat "$logs"/e2e/*.log | grep -E '^(FAILED|ERROR) ')
     mapfile -t ids < <(sed -E 's/^[A-Z]+ //; s/ - .*//' <<<"$what" | sort -u)
     e2e_python
+    unset KPROF_TEST_RUNS # recorded anew
     if [ "$(grep -c . <<<"$what")" -ge $f ] && passes_twice e2e ' passed' e2e_pytest "${ids[@]}"; then
       while read -r file; do unsteady+=("e2e: $file"); done <<<"$what"
       p=$((p + f)) f=0
