@@ -111,12 +111,21 @@ again() { # stage, regex
   esac
 }
 
+# Begins what tap of the same name then waits for: what waits most of the time runs beside other stages.
+declare -A begun=()
+begin() { # name, command...
+  local name=$1
+  shift
+  "$@" >"$logs/$name.log" 2>&1 </dev/null &
+  begun[$name]=$!
+}
+
 # Runs a command that speaks TAP ("ok - x", "not ok - x", "ok - x # SKIP why").
 tap() { # name, command...
   local name=$1 log=$logs/$1.log code ok bad skip bad_names line
   shift
   stage_command=("$@")
-  "$@" >"$log" 2>&1 </dev/null
+  if [ -n "${begun[$name]:-}" ]; then wait "${begun[$name]}"; else "$@" >"$log" 2>&1 </dev/null; fi
   code=$?
   read -r ok bad skip < <(awk '/^ok .*# SKIP/ {s++; next} /^ok / {o++} /^not ok / {f++} END {print o+0, f+0, s+0}' "$log")
   grep '# SKIP' "$log"
