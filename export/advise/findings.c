@@ -21,8 +21,8 @@ static const struct advice_rule rules[] = {
     {KP_STEP_COMM, 0.05, WITH_GPU, "exposed-communication", "collectives run while nothing computes",
      "Let communication overlap with backward: DDP(..., bucket_cap_mb=N, gradient_as_bucket_view=True)."},
     {KP_STEP_COMM, 0.05, WITHOUT_GPU, "exposed-communication", "the step waits for other ranks, or for the network",
-     "See who comes last: kprof advise with the traces of all ranks. Even out their work; let communication overlap "
-     "with backward: DDP(..., bucket_cap_mb=N)."},
+     "Even out the work of the ranks: with the traces of all, the last lines say which rank came last, and why. Let "
+     "communication overlap with backward: DDP(..., bucket_cap_mb=N)."},
     {KP_STEP_COPIES, 0.05, WITH_GPU, "exposed-copies", "copies run while nothing computes",
      "Copy from pinned memory beside the compute: DataLoader(..., pin_memory=True) and .to(device, "
      "non_blocking=True)."},

@@ -6,6 +6,7 @@
 
 #include "export/cli/advised.h"
 #include "export/cli/latest.h"
+#include "export/cli/otheradvice.h"
 #include "export/cli/trace_source.h"
 #include "export/report/plain.h"
 #include "export/report/rankwaits.h"
@@ -238,6 +239,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     if (rc == 0) {
         if (several && !is_json) kp_cli_say(stdout, "%s", source->label);
         if (is_json) json_print(&advised.advice, source->label);
+        else if (kp_otheradvice_is_meant(&advised)) kp_otheradvice_print(&advised, source);
         else advice_print(&advised.advice);
         kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
     }

@@ -35,7 +35,7 @@ static const struct kp_opt flags[] = {
     {"raw", 0, KP_OPT_FLAG, NULL, "one device's blocks as torch's export_memory_timeline writes .raw.json, for HTA"},
     {"out", 'o', KP_OPT_VALUE, "OUT", "write to a file (default: stdout)"},
     {"device", 0, KP_OPT_VALUE, "DEVICE", "cpu, cuda or cuda:N (default: all; with --raw cpu)"},
-    {"row-limit", 0, KP_OPT_VALUE, "N", "rows of a table (default 10, -1: all)"},
+    {"row-limit", 'n', KP_OPT_VALUE, "N", "rows of a table (default 10, -1: all)"},
     {"step", 0, KP_OPT_VALUE, "A-B",
      "only what was live within these steps; all: the whole window (default: its steps, where they have the peak)"},
     KP_LINES_OPTIONS("on, in what is said of the host's heap"),
@@ -46,6 +46,8 @@ static const struct kp_opt flags[] = {
      "temporary"},
     {"leaks", 0, KP_OPT_FLAG, NULL, "what each step allocated on the host's heap and left there, by call stack"},
     {"steps", 0, KP_OPT_VALUE, "A-B", "the same as --step"},
+    {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
+    {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     {0}};
 
 /* Index of a device by torch's name, or -1 for all. -2: not in this trace. */
@@ -262,6 +264,8 @@ static int value_take(struct memory_command *m, int option, const char *value)
         if (!is_device(value)) return kp_cli_misuse("memory", "a device is cpu, cuda or cuda:N, not %s", value);
         break;
     case 6:
+    case 14:
+    case 15:
         if (!kp_opt_number(value, -1, &m->row_limit))
             return kp_cli_misuse("memory", "a row limit is a number from -1 on, not %s", value);
         break;

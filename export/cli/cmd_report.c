@@ -21,6 +21,7 @@ struct report_command {
     const char *sort;
     const char *by; /* NULL: what suits the sort */
     long most;      /* rows, 0: all */
+    bool has_most;
     bool is_torch, json, partial, all_steps;
     const char *phase;          /* of KPROF_PHASES, or NULL */
     char others[256];           /* phases that were met instead */
@@ -30,13 +31,15 @@ struct report_command {
     const char *ours; /* the last option that --torch has not, or NULL */
 };
 
-enum option_id { SORT, ROWS, BY, STEP, WITHIN, PHASE, FROM, TO, JSON, PARTIAL, TORCH, TORCH_FIRST };
+enum option_id { SORT, ROWS, TOP, LIMIT, BY, STEP, WITHIN, PHASE, FROM, TO, JSON, PARTIAL, TORCH, TORCH_FIRST };
 enum { ROWS_DEFAULT = 20 };
 #define TIME_MOST_NS (INT64_C(1) << 60)
 
 static const struct kp_opt flags[] = {
     [SORT] = {"sort", 0, KP_OPT_VALUE, "KEY", "self, total, count, mem or gpu, descending; default self"},
     [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "so many rows; default 20, 0: all"},
+    [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
+    [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
             "a row per op, line (of your own code), module or shape; default op, with --sort mem shape"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
@@ -88,6 +91,7 @@ static int by_set(struct report_command *r, const char *text)
 
 static int rows_set(struct report_command *r, const char *text)
 {
+    r->has_most = true;
     return kp_report_number(text, 0, &r->most) ? 0 : kp_cli_misuse("report", "-n is a number from 0 on, not %s", text);
 }
 
@@ -109,10 +113,10 @@ static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
 static int option_take(struct report_command *r, int id, const char *value)
 {
     if (id >= TORCH_FIRST) return kp_report_torch_option(&r->torch, flags[id].name, value);
+    if (id == ROWS || id == TOP || id == LIMIT) return rows_set(r, value);
     if (id < PARTIAL) r->ours = flags[id].name;
     switch (id) {
     case SORT: return sort_set(r, value);
-    case ROWS: return rows_set(r, value);
     case BY: return by_set(r, value);
     case STEP: return step_set(r, value);
     case WITHIN: r->choice.within = value; return 0;
@@ -129,6 +133,7 @@ static int option_take(struct report_command *r, int id, const char *value)
 static int options_check(struct report_command *r)
 {
     if (r->torch.given) r->is_torch = true;
+    if (r->is_torch && r->has_most) r->torch.table.row_limit = r->most ? r->most : -1;
     if (!r->is_torch || !r->ours) return 0;
     return kp_cli_misuse("report", "--%s is not of torch's table, which --%s asks for", r->ours,
                          r->torch.given ? r->torch.given : "torch");

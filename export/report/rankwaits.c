@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "export/report/keyindex.h"
+#include "export/report/summary.h"
 
 enum { COLLECTIVES_MOST = 200000, RANKS_SHOWN = 8 };
+#define CAUSE_LEAST_MS 0.1
 
 /* ---- one trace ---- */
 
@@ -82,6 +84,17 @@ static unsigned number_next(struct key_counts *counts, struct kp_strings *string
     return counts->of[at]++;
 }
 
+/* Where its steps' time goes, to compare it with that of the others. */
+static void parts_add(struct kp_rankwait *row, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_summary s;
+    kp_summary_make(&s, tree, chosen);
+    row->steps += s.steps;
+    row->part_ns[KP_RANK_OPS] += s.op_ns;
+    row->part_ns[KP_RANK_DATA] += s.data_ns;
+    row->part_ns[KP_RANK_REST] += s.rest_ns;
+}
+
 void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const char *rank = kp_kineto_fact(tree->trace, "distributedInfo.rank");
@@ -92,6 +105,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     struct kp_rankwait *row = rank_get(w, strtol(rank, NULL, 10));
     const struct kp_collective is = {.rank = row->rank, .trace = row->traces++};
     struct key_counts counts = {0};
+    parts_add(row, tree, chosen);
     for (size_t i = 0; i < tree->count && w->count < COLLECTIVES_MOST; i++) {
         const struct kp_node *n = &tree->nodes[i];
         if (!is_collective(tree, i, on_device) || !kp_spans_has(within, n->start_ns)) continue;
@@ -148,6 +162,32 @@ void kp_rankwaits_settle(struct kp_rankwaits *w)
     }
 }
 
+static double part_ms(const struct kp_rankwait *row, int part)
+{
+    return row->steps ? (double)row->part_ns[part] / 1e6 / (double)row->steps : 0;
+}
+
+/* Why: the part of its steps that is longer than the others' by most. */
+static void cause_print(FILE *out, const struct kp_rankwaits *w, const struct kp_rankwait *late)
+{
+    static const char *const names[] = {
+        [KP_RANK_OPS] = "ops", [KP_RANK_DATA] = "data loading", [KP_RANK_REST] = "Python and waiting (no op)"};
+    double most = CAUSE_LEAST_MS, others_most = 0;
+    int best = -1;
+    for (int part = 0; part < KP_RANK_PARTS; part++) {
+        double others = 0;
+        for (size_t i = 0; i < w->rank_count; i++)
+            if (&w->ranks[i] != late) others += part_ms(&w->ranks[i], part) / (double)(w->rank_count - 1);
+        if (part_ms(late, part) - others <= most) continue;
+        most = part_ms(late, part) - others;
+        others_most = others;
+        best = part;
+    }
+    if (best < 0 || !late->steps) return;
+    fprintf(out, "         its steps have %.1f ms of %s each, those of the other%s %.1f ms\n", part_ms(late, best),
+            names[best], w->rank_count > 2 ? "s" : "", others_most);
+}
+
 void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
 {
     const struct kp_rankwait *late = w->ranks;
@@ -166,6 +206,7 @@ void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
     if (w->transfer_ns > 0)
         fprintf(out, "; transfers at %.1f GB/s of bus bandwidth", (double)w->bus_bytes / (double)w->transfer_ns);
     fputs("\n", out);
+    cause_print(out, w, late);
 }
 
 void kp_rankwaits_fini(struct kp_rankwaits *w)

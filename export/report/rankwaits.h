@@ -19,11 +19,14 @@ struct kp_collective {
     unsigned trace, number; /* trace: the how-manyth of its rank; number: among those of the key in it */
     int64_t ns, bus_bytes;  /* bus_bytes: as kp_kineto_work's; 0: not known */
 };
+enum kp_rank_part { KP_RANK_OPS, KP_RANK_DATA, KP_RANK_REST, KP_RANK_PARTS };
 struct kp_rankwait {
     long rank;
     int64_t waited_ns;
     size_t last; /* collectives in which it came last */
     unsigned traces;
+    int64_t part_ns[KP_RANK_PARTS]; /* of its steps, without collectives */
+    size_t steps;
 };
 struct kp_rankwaits { /* all zero: empty */
     struct kp_collective *of;

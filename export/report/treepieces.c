@@ -6,9 +6,9 @@
  * Owns:      a thread that builds the tree of a piece, lets it be added to those before, and frees it
  * Locks:     one, for the piece that waits. The reading waits while one does.
  *
- * Where a piece ends nothing runs, or what runs is split, so the times of pieces add up. Some facts may cross an end all
- * the same: work of a device or a backward op whose op is in another piece, or a device that only some pieces have. Then
- * the pieces do not hold, and the whole is read.
+ * Where a piece ends nothing runs, or what runs is split, so the times of pieces add up. Some facts may cross an end
+ * all the same: work of a device or a backward op whose op is in another piece, or a device that only some pieces have.
+ * Then the pieces do not hold, and the whole is read.
  */
 #include "export/report/treepieces.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* treepieces.h - trees of a trace that is read in pieces (kineto_pieces.h), one after the other, while the next is read */
+/* treepieces.h - trees of a trace that is read in pieces (kineto_pieces.h), one by one, while the next is read */
 #ifndef KP_TREEPIECES_H
 #define KP_TREEPIECES_H
 
 #include "export/report/chosen.h"
 #include "export/report/kineto_pieces.h"
 
-/* Adds the tree of a piece, of which all is chosen; the tree's stacks are for it to fill. False: the pieces do not hold.
+/* Adds the tree of a piece, of which all is chosen; the tree's stacks are for it to fill. False: pieces do not hold.
  * Called by one thread at a time, which need not be the caller's. */
 typedef bool (*kp_treepiece_fn)(void *context, struct kp_tree *tree, const struct kp_chosen *chosen);
 

@@ -145,6 +145,20 @@ def test_a_program_without_steps_says_how_to_count_them(tmp_path):
     assert "INCOMPLETE  no steps in it: to count calls of a model" in told("advise", trace)
 
 
+# ---- recordings without ops, and other words for -n ----
+
+def test_functions_by_name_are_advised_by_their_time(tmp_path):
+    trace = write(tmp_path / "a.pt.trace.json", [event("parse", "symbol", 100 * i, 50) for i in range(4)], kprof={"version": "1"})
+    assert told("advise", trace) == "calls    4 of parse: 0.200 ms, 50.000 us each\nnext     kprof report has all of them\n"
+
+
+def test_rows_are_counted_by_the_words_that_others_use(trace):
+    few = told("report", "-n", "1", trace)
+    assert "1 more row" in few and few == told("report", "--top", "1", trace) == told("report", "--limit", "1", trace)
+    assert told("report", "--torch", "-n", "1", trace) == told("report", "--torch", "--row-limit", "1", trace) != told("report", "--torch", trace)
+    assert told("memory", "-n", "1", trace) == told("memory", "--row-limit", "1", trace)
+
+
 # ---- who takes the memory ----
 
 def test_memory_is_that_of_the_op_that_asked_with_its_shapes(tmp_path):
@@ -204,7 +218,8 @@ def rank(folder, number, waits):
 def test_all_ranks_together_say_which_came_last(tmp_path):
     rank(tmp_path, 0, [500, 600, 550])
     rank(tmp_path, 1, [20, 30, 20])
-    last = "ranks    rank 1 came last to 3 of 3 collectives; waited for others: rank 0 1.6 ms, rank 1 0.0 ms\n"
+    last = "ranks    rank 1 came last to 3 of 3 collectives; waited for others: rank 0 1.6 ms, rank 1 0.0 ms\n" \
+        "         its steps have 0.9 ms of ops each, those of the other 0.4 ms\n"
     said = told("advise", tmp_path)
     assert said.endswith(last) and "the step waits for other ranks, or for the network" in said
     assert told("report", tmp_path).endswith(last) and "55.0 % communication between ranks" in told("report", tmp_path)
