@@ -81,9 +81,8 @@ static void places_find(struct memory_walk *w)
 
 static int64_t step_at(const struct kp_chosen *chosen, int64_t ns)
 {
-    for (size_t i = 0; i < chosen->step_count; i++)
-        if (chosen->steps[i].start_ns <= ns && ns < chosen->steps[i].end_ns) return (int64_t)i;
-    return -1;
+    const size_t i = kp_step_after(chosen->steps, chosen->step_count, ns);
+    return i < chosen->step_count && chosen->steps[i].start_ns <= ns ? (int64_t)i : -1;
 }
 
 /*

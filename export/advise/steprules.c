@@ -3,6 +3,7 @@
 #include "export/advise/adviseparts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const struct kp_cost_rule outliers = {
@@ -17,7 +18,9 @@ static const struct kp_cost_rule drift = {
 #define OUTLIER_RANGES 1.5      /* of the range between quartiles, above the third */
 #define DRIFT_LEAST 1.10        /* of the last third over the first */
 #define DRIFT_SIGMAS 3.0        /* of Kendall's sum where steps have no order */
-enum { OUTLIER_MANY = 4, DRIFT_STEPS = 9, GAP_LEAST_NS = 50000 };
+#define DRIFT_SPREADS 2.0       /* the growth exceeds so many spreads of steps near each other, as in kprof diff */
+#define NORMAL_SIGMA 1.4826
+enum { OUTLIER_MANY = 4, DRIFT_STEPS = 9, GAP_LEAST_NS = 50000, NUMBERS_MOST = 5 };
 
 static const char *const part_words[] = {[KP_STEP_COMPUTE] = "ops",
                                          [KP_STEP_COMM] = "communication",
@@ -40,9 +43,8 @@ static double quantile_of(struct step_lengths *l, size_t from, size_t to, double
 
 static size_t step_of(const struct kp_chosen *chosen, int64_t ns)
 {
-    for (size_t i = 0; i < chosen->step_count; i++)
-        if (chosen->steps[i].start_ns <= ns && ns < chosen->steps[i].end_ns) return i;
-    return SIZE_MAX;
+    const size_t i = kp_step_after(chosen->steps, chosen->step_count, ns);
+    return i < chosen->step_count && chosen->steps[i].start_ns <= ns ? i : SIZE_MAX;
 }
 
 static size_t long_count(const struct kp_cost *cost, size_t steps)
@@ -94,6 +96,29 @@ static void places_compare(struct kp_exam *x, struct kp_cost *cost, bool is_gap)
     }
 }
 
+static int most_first(const void *a, const void *b, void *context)
+{
+    const double *of = context, x = of[*(const size_t *)a], y = of[*(const size_t *)b];
+    return (x < y) - (x > y);
+}
+
+/* Numbers of the steps that cost most, the longest first: "steps 7, 12 and 3 more". */
+static const char *numbers_text(struct kp_exam *x, const struct kp_cost *cost)
+{
+    const struct kp_chosen *chosen = x->chosen;
+    size_t room = 0, count = 0, used = 0;
+    char text[NUMBERS_MOST * 24 + 32] = "";
+    size_t *at = kp_kineto_grow(NULL, &room, chosen->step_count + 1, sizeof *at);
+    for (size_t i = 0; i < chosen->step_count; i++)
+        if (cost->of[i] > 0) at[count++] = i;
+    qsort_r(at, count, sizeof *at, most_first, cost->of);
+    for (size_t i = 0; i < count && i < NUMBERS_MOST; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%ld", i ? ", " : "", chosen->steps[at[i]].number);
+    free(at);
+    return count > NUMBERS_MOST ? kp_exam_text(x, "steps %s and %zu more", text, count - NUMBERS_MOST)
+                                : kp_exam_text(x, "step%s %s", count > 1 ? "s" : "", text);
+}
+
 static void longer_tell(struct kp_exam *x, struct kp_cost *cost, const struct kp_cost_rule *rule)
 {
     if (!long_count(cost, x->chosen->step_count)) {
@@ -105,11 +130,14 @@ static void longer_tell(struct kp_exam *x, struct kp_cost *cost, const struct kp
     places_compare(x, cost, is_gap);
     struct kp_cost_rule of_part = *rule;
     of_part.explains = 1u << part;
+    const char *numbers = numbers_text(x, cost);
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
     if (!f) return;
-    f->what = is_gap ? kp_exam_text(x, "%s: what they have more is time in which no op runs, most of it before this op",
-                                    rule->what)
-                     : kp_exam_text(x, "%s: what they have more is %s", rule->what, part_words[part]);
+    f->what = is_gap ? kp_exam_text(x,
+                                    "%s (%s): what they have more is time in which no op runs, most of it before "
+                                    "this op",
+                                    rule->what, numbers)
+                     : kp_exam_text(x, "%s (%s): what they have more is %s", rule->what, numbers, part_words[part]);
 }
 
 /* ---- the rules ---- */
@@ -137,13 +165,21 @@ static double trend_sigmas(const struct step_lengths *l)
     return sum / sqrt(variance);
 }
 
+/* How much steps near each other differ: of each from the one before, which a slow growth hardly moves. */
+static double spread_of(struct step_lengths *l)
+{
+    for (size_t i = 1; i < l->count; i++) l->sorted[i - 1] = fabs(l->of[i] - l->of[i - 1]);
+    return NORMAL_SIGMA / sqrt(2) * kp_quantile(l->sorted, l->count - 1, 0.5);
+}
+
 static void drift_judge(struct kp_exam *x, struct step_lengths *l)
 {
     enum { STEPS_MOST = 3000 }; /* pairs are compared */
     if (l->count < DRIFT_STEPS || l->count > STEPS_MOST) return;
     const size_t third = l->count / 3;
     const double early = quantile_of(l, 0, third, 0.5), late = quantile_of(l, l->count - third, l->count, 0.5);
-    if (late < DRIFT_LEAST * early || trend_sigmas(l) < DRIFT_SIGMAS) return;
+    if (late < DRIFT_LEAST * early || trend_sigmas(l) < DRIFT_SIGMAS || late - early < DRIFT_SPREADS * spread_of(l))
+        return;
     struct kp_cost cost = kp_cost_open(x);
     for (size_t i = third; i < l->count; i++) cost.of[i] = l->of[i] > early ? l->of[i] - early : 0;
     longer_tell(x, &cost, &drift);

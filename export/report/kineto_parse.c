@@ -16,7 +16,7 @@
 #include "export/report/json_push.h"
 #include "export/report/kineto_keys.h"
 
-enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20 };
+enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20, EVENT_MOST = 64 << 20 };
 struct parse_text {
     char *data;
     size_t used, capacity;
@@ -44,6 +44,7 @@ struct kp_kineto_parser {
     size_t pending;         /* bytes since the last callback: of a token, or of blanks */
     uint64_t told;          /* callbacks so far */
     uint64_t fed, bad;      /* bytes of earlier pieces; the bad byte */
+    uint64_t event_from;    /* where the event began, or a little before */
     bool torn;
     char why[160];
 };
@@ -400,6 +401,7 @@ static int on_map_start(void *context)
         p->place = EVENT;
         p->event = (struct kp_kineto_event){.index = UINT32_MAX, .args = p->trace->args_bytes};
         p->memory = (struct kp_kineto_memory){.allocated = -1, .reserved = -1, .device = -1};
+        p->event_from = p->fed;
         p->raws = p->keep_args;
     } else if (p->place == EVENT && p->key == KEY_ARGS) {
         p->raws |= p->trace->keep_works && is_maybe_work(p);
@@ -574,13 +576,20 @@ static bool is_no_number(const char *text, size_t bytes, size_t at)
     return (bytes - at >= 3 && memcmp(word, "NaN", 3) == 0) || (bytes - at >= 8 && memcmp(word, "Infinity", 8) == 0);
 }
 
+static bool is_long_event(struct kp_kineto_parser *p)
+{
+    if (p->place < EVENT || p->place > TYPES || p->fed - p->event_from <= EVENT_MOST) return false;
+    p->bad = p->event_from;
+    return true;
+}
+
 static int parse(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     const uint64_t told = p->told;
     if (kp_json_push_feed(p->json, text, bytes)) {
         p->fed += bytes;
         p->pending = p->told == told ? p->pending + bytes : 0;
-        return 0;
+        return is_long_event(p) ? say(p, "an event of more than 64 MB begins near here") : 0;
     }
     const size_t consumed = kp_json_push_consumed(p->json);
     p->bad = p->fed + consumed;

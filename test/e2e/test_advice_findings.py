@@ -149,3 +149,28 @@ def test_memory_that_each_step_leaves_has_its_line(windows):
     _, finding = found_in(windows, "growing", "memory-grows")
     assert finding["step_bytes"] == 2 * 128 * 512 * 4  # what torch.cat makes of two batches
     assert (finding["where"], finding["line"]) == ("aten::cat", line("kept.append", "grown"))
+
+
+def of_lengths(path, lengths):
+    """What is said of a training whose steps last so many milliseconds, all of it in one op."""
+    trace = advicetraces.Trace(deviceProperties=[])
+    at = 1000
+    for number, ms in enumerate(lengths, 3):
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, at, ms * 1000)
+        trace.add("cpu_op", "aten::mm", 1, at, ms * 1000 - 100, **{"Call stack": advicetraces.WELL})
+        at += ms * 1000
+    return {finding["id"]: finding["what"] for finding in advised(trace.write(path))["findings"]}
+
+
+def test_steps_that_differ_by_more_than_they_grow_are_no_drift(tmp_path):
+    """As on a machine that others use: the growth has an order, but is less than steps beside each other differ."""
+    told = of_lengths(tmp_path / "grows.pt.trace.json", [100 + 5 * i for i in range(20)])
+    assert "(steps 22, 21, 20, 19, 18 and 9 more)" in told["slower-steps"], told
+    assert "slower-steps" not in of_lengths(tmp_path / "noise.pt.trace.json", [100 + 2 * i + 60 * (i % 2) for i in range(20)])
+
+
+def test_slow_steps_are_told_by_their_numbers(tmp_path):
+    told = of_lengths(tmp_path / "slow.pt.trace.json", [250 if i in (7, 13) else 100 + i % 3 for i in range(20)])
+    assert "(steps 10, 16)" in told["slow-steps"] and "slower-steps" not in told, told
+    busy = [100 + 37 * i % 101 for i in range(20)]  # each step lasts something else: none is an outlier
+    assert of_lengths(tmp_path / "busy.pt.trace.json", busy).keys().isdisjoint({"slow-steps", "slower-steps"})

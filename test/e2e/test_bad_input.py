@@ -2,6 +2,7 @@
 """What is no trace, or a damaged one, ends each command with a clear line; odd times and types end none."""
 import gzip
 import pathlib
+import resource
 import subprocess
 
 import harness
@@ -31,6 +32,8 @@ REFUSED = {  # what each command says
     "not_a_number": (events((b"1", b"2"), (b"5", b"NaN")), "not JSON: NaN or Infinity in place of a number (1 events read before it)"),
     "infinite": (events((b"-Infinity", b"2")), "not JSON: NaN or Infinity in place of a number (0 events read before it)"),
     "a_string_of_17_mb": (b'{"traceEvents":[{"ph":"X","name":"' + b"a" * (17 << 20), "of more than 16 MB begins near here"),
+    "an_event_of_66_mb": (b'{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","args":{"a":[' + (b'"' + b"a" * (1 << 20) + b'",') * 66,
+                          "an event of more than 64 MB begins near here"),
     "nul": (b'{"traceEvents":[{"ph":"X","name":"\x00\x01\xff"}]}', "invalid character inside string"),
     "utf16": (events((b"1", b"2")).decode().encode("utf-16"), "byte 1: not a trace, which is JSON"),
 }
@@ -43,18 +46,23 @@ TAKEN = {
     "no_events": b'{"traceEvents":[]}',
 }
 EXPORTS = ("perfetto", "ndjson", "speedscope", "sqlite")
-COMMANDS = [["report"], ["advise"], ["html", "-o", "OUT"], ["view", "--json"], ["diff", str(DATA / "memory.pt.trace.json.gz")], ["stacks"],
+COMMANDS = [["report"], ["advise"], ["html", "-o", "OUT"], ["view", "--json"], ["memory"], ["events"], ["diff", str(DATA / "memory.pt.trace.json.gz")], ["stacks"],
             ["slice", "--from", "-9", "--to", "9", "-o", "OUT"]] + [["export", "--format", name, "-o", "OUT"] for name in EXPORTS]
 
 
+def memory_bounded():
+    resource.setrlimit(resource.RLIMIT_DATA, (250 << 20, 250 << 20))
+
+
 def each(folder, data):
-    """Runs each command: its words, how it ended, what it said; whether it left a file."""
+    """Runs each command in 250 MB: its words, how it ended, what it said; whether it left a file."""
     trace, out = folder / "x.pt.trace.json", folder / "out"
     trace.write_bytes(data)
     for words in COMMANDS:
         out.unlink(missing_ok=True)
         given = [str(out) if word == "OUT" else word for word in words[1:]]
-        ended = subprocess.run([harness.KPROF, words[0], trace, *given], capture_output=True, text=True, errors="replace", timeout=60)
+        ended = subprocess.run([harness.KPROF, words[0], trace, *given], capture_output=True, text=True, errors="replace", timeout=60,
+                               preexec_fn=memory_bounded)
         yield words, ended, out.exists()
     assert not list(folder.glob("*.part"))
 
