@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "export/cli/advised.h"
+#include "export/cli/latest.h"
 #include "export/cli/setting_flags.h"
 
 enum advising { ADVISE_IF_WATCHED, ADVISE_NOT, ADVISE_FINDINGS, ADVISE_ALL };
@@ -235,6 +236,7 @@ int kp_cmd_run(int argc, char **argv)
         return kp_cli_fail("run", "libkprof.so is not there (%s); KPROF_LIB names another place", library);
     rc = preload_set(library);
     if (rc) return rc;
+    kp_latest_begin(kp_setting_flags_read()->dir);
     if (wish.advises == ADVISE_IF_WATCHED)
         wish.advises = !wish.json && is_watched(kp_setting_flags_read()) ? ADVISE_FINDINGS : ADVISE_NOT;
     return wish.advises != ADVISE_NOT || wish.json ? program_watch(argv + scan.at, &wish)

@@ -10,11 +10,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "export/cli/cli.h"
 #include "export/cli/spool_export.h"
@@ -215,6 +218,46 @@ static const char *spool_note(const struct folder *folder, const struct found *f
     return note;
 }
 
+/* ---- when the last run began ---- */
+
+#define RUN_MARK ".last-run"
+
+void kp_latest_begin(const char *folder)
+{
+    char path[4400];
+    struct stat st;
+    if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode)) return;
+    snprintf(path, sizeof path, "%s/" RUN_MARK, folder);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+    if (fd < 0) return;
+    (void)futimens(fd, NULL);
+    close(fd);
+}
+
+/* Says that a later run than that of `newest` has left nothing. */
+static void nothing_since_say(const char *command, const struct folder *folder, const struct found *newest)
+{
+    char path[4400], when[40] = "";
+    struct stat st;
+    struct tm parts;
+    snprintf(path, sizeof path, "%s/" RUN_MARK, folder->path);
+    if (!newest || lstat(path, &st) != 0 || !S_ISREG(st.st_mode)) return;
+    const int64_t began_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+    if (newest->until_ns >= began_ns) return;
+    if (localtime_r(&st.st_mtim.tv_sec, &parts)) strftime(when, sizeof when, " (%H:%M:%S)", &parts);
+    kp_cli_say(stderr, "kprof %s: the last run into %s%s has written nothing; this is of an older one", command,
+               folder->path, when);
+}
+
+/* A folder that is named is read as a whole. */
+static void several_say(const char *command, struct folder *folder)
+{
+    const size_t of_run = folder->count ? run_mark(folder) : 0;
+    if (of_run && of_run < folder->count)
+        kp_cli_say(stderr, "kprof %s: %s has more than one run; the latest alone: kprof %s %s/latest", command,
+                   folder->path, command, folder->path);
+}
+
 /* Gives the run's files to *paths. */
 static int run_give(const char *command, const struct folder *folder, char ***paths)
 {
@@ -302,7 +345,11 @@ int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
     else folder.path = count ? (*paths)[0] : folder_usual();
     const bool is_named = count && folder.path != above, is_part = wish & (KP_LATEST_ONE | KP_LATEST_RANKS);
     const int rc = folder_read(command, &folder, wish, is_named && !is_part);
-    if (is_named && !is_part) return count;
+    if (!rc) nothing_since_say(command, &folder, newest_of(&folder, true, 0));
+    if (is_named && !is_part) {
+        if (!rc) several_say(command, &folder);
+        return count;
+    }
     if (count && (rc || !folder.count)) return count; /* the command says what is wrong with it */
     if (rc || !folder.count)
         return kp_cli_misuse(command, "no file given, and the latest run is looked for in '%s': %s", folder.path,

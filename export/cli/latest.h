@@ -15,6 +15,9 @@
  * message said. The new paths live as long as the command.
  */
 enum { KP_LATEST_ONE = 1, KP_LATEST_SPOOL = 2, KP_LATEST_RANKS = 4 };
+/* Notes in the folder, where there is one, that a run begins now: what it then does not write is not mistaken for an
+ * older run's. */
+void kp_latest_begin(const char *folder);
 int kp_latest_take(const char *command, char ***paths, int count, unsigned wish);
 
 /* --- latest_rescue.c --- */

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import time
 import zlib
 
 import pytest
@@ -159,6 +160,23 @@ def test_rows_are_counted_by_the_words_that_others_use(trace):
     assert told("memory", "-n", "1", trace) == told("memory", "--row-limit", "1", trace)
 
 
+# ---- which run is the latest ----
+
+def test_a_run_that_left_nothing_is_not_mistaken_for_an_older_one(tmp_path):
+    folder = tmp_path / "log"
+    folder.mkdir()
+    write(folder / "h_7.1790857026000000000.pt.trace.json", training())
+    assert "written nothing" not in harness.cli("report", folder).stderr
+    assert harness.cli("run", "-o", folder, "--", "/bin/true").returncode == 0
+    for name in (folder, folder / "latest"):
+        done = harness.cli("report", name)
+        assert done.returncode == 0 and "the last run into" in done.stderr and "has written nothing; this is of an older one" in done.stderr
+    write(folder / f"h_8.{time.time_ns()}.pt.trace.json", training())
+    done = harness.cli("report", folder)
+    assert "written nothing" not in done.stderr and f"more than one run; the latest alone: kprof report {folder}/latest" in done.stderr
+    assert "more than one run" not in harness.cli("report", folder / "latest").stderr
+
+
 # ---- who takes the memory ----
 
 def test_memory_is_that_of_the_op_that_asked_with_its_shapes(tmp_path):
@@ -176,7 +194,7 @@ def test_memory_is_that_of_the_op_that_asked_with_its_shapes(tmp_path):
         ("aten::mm", "[[4, 8], [8, 2]]", 3 << 20, "train.py:7 forward")]
     assert json.loads(told("report", "--sort", "mem", "--by", "op", "--json", trace))["by"] == "op"
     said = told("memory", trace)
-    assert re.search(r"Allocated most.*\n.*\n +3\.00 MB +3  aten::mm +\[\[4, 8\], \[8, 2\]\] +train\.py\(7\): forward\n", said)
+    assert re.search(r"Allocated most.*\n.*\n +3\.00 MB +3  aten::mm +\[\[4, 8\], \[8, 2\]\] +train\.py:7 forward\n", said)
     assert "Not recorded" not in said
 
 

@@ -128,7 +128,18 @@ void kp_mem_groups_fini(struct kp_mem_groups *g)
     g->count = 0;
 }
 
-/* Writes the innermost nn.Module and line of the program, if the stack has them: "Linear_0, model.py(12): forward". */
+/* Writes "file.py(12): name" as every command shows a line, "file.py:12 name". */
+static void line_add(char *out, size_t bytes, const char *frame, size_t frame_bytes)
+{
+    const char *end = memmem(frame, frame_bytes, "): ", 3), *open = end;
+    while (open && open > frame && *open != '(') open--;
+    if (!open || open == frame) snprintf(out, bytes, "%.*s", (int)frame_bytes, frame);
+    else
+        snprintf(out, bytes, "%.*s:%.*s %.*s", (int)(open - frame), frame, (int)(end - open - 1), open + 1,
+                 (int)(frame + frame_bytes - end - 3), end + 3);
+}
+
+/* Writes the innermost nn.Module and line of the program, if the stack has them: "Linear_0, model.py:12 forward". */
 const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out, size_t bytes)
 {
     const char *text = stack ? kp_kineto_text(view->tree->trace, stack) : "", *module = NULL;
@@ -139,7 +150,8 @@ const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, cha
         if (strncmp(text, "nn.Module: ", 11) == 0) module = text + 11, module_bytes -= 11;
         else text += module_bytes + (text[module_bytes] == ';');
     }
-    snprintf(out, bytes, "%.*s%s%.*s", (int)(module ? module_bytes : 0), module ? module : "",
-             module && line ? ", " : "", (int)(line ? line_bytes : 0), line ? line : "");
+    const int used = snprintf(out, bytes, "%.*s%s", (int)(module ? module_bytes : 0), module ? module : "",
+                              module && line ? ", " : "");
+    if (line && used >= 0 && (size_t)used < bytes) line_add(out + used, bytes - (size_t)used, line, line_bytes);
     return out;
 }

@@ -184,12 +184,9 @@ static void a_gpu_in_some_pieces_alone_needs_the_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(steps_in_pieces_are_the_samples_of_the_whole),
-        STORY(frames_that_stay_open_are_split),
-        STORY(frames_have_their_time_in_each_step),
-        STORY(a_trace_without_steps_is_one_sample),
-        STORY(what_is_before_the_first_step_is_in_no_sample),
-        STORY(optimizers_steps_are_samples),
+        STORY(steps_in_pieces_are_the_samples_of_the_whole),  STORY(frames_that_stay_open_are_split),
+        STORY(frames_have_their_time_in_each_step),           STORY(a_trace_without_steps_is_one_sample),
+        STORY(what_is_before_the_first_step_is_in_no_sample), STORY(optimizers_steps_are_samples),
         STORY(a_gpu_in_some_pieces_alone_needs_the_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
