@@ -1,7 +1,7 @@
 # Makefile - one non-recursive make for libkprof.so, the kprof command and every test
 #
 # Every room lists its own files in ROOM/files.mk (explicit lists: a dead file shows).
-# `make` needs gcc or clang, zlib.a, and for the CLI libyajl, libelf, libdw, libiberty, libncurses and libsqlite3 (the last four may be missing); no CUDA, no Python, no network.
+# `make` needs gcc or clang, libz.a, libzstd.a, and for the CLI libyajl, libelf, libdw, libiberty, libncurses and libsqlite3 (the last four may be missing); no CUDA, no Python, no network.
 
 SHELL := /bin/bash
 ifeq ($(origin CC),default)
@@ -40,7 +40,9 @@ KP_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-s
 SO_LDFLAGS := -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--no-undefined -Wl,-z,nodelete \
               -Wl,--version-script=preload/exports.map -Wl,--defsym,__gmon_start__=0 $(EXCLUDE_LIBS)
 EXCLUDE_LIBS ?= -Wl,--exclude-libs,ALL
-ZLIB_A ?= $(firstword $(wildcard $(CROSS_ROOT)/usr/lib/$(MULTIARCH)/libz.a /usr/lib/$(MULTIARCH)/libz.a /usr/lib/$(ARCH)-linux-gnu/libz.a /usr/lib64/libz.a /usr/lib/libz.a))
+a_of = $(firstword $(wildcard $(CROSS_ROOT)/usr/lib/$(MULTIARCH)/$(1) /usr/lib/$(MULTIARCH)/$(1) /usr/lib/$(ARCH)-linux-gnu/$(1) /usr/lib64/$(1) /usr/lib/$(1)))
+ZLIB_A ?= $(call a_of,libz.a)
+ZSTD_A ?= $(call a_of,libzstd.a)
 
 all: $(BUILD)/libkprof.so $(BUILD)/kprof
 
@@ -72,7 +74,7 @@ $(foreach r,$(ROOMS),$(eval $(call room,$(r))))
 # What is missing is said once, in one line, before the first file is compiled.
 $(O)/needs:
 	@mkdir -p $(@D)
-	@ZLIB_A='$(ZLIB_A)' scripts/check-needs.sh $(CC) $(CROSS_FLAGS)
+	@ZLIB_A='$(ZLIB_A)' ZSTD_A='$(ZSTD_A)' scripts/check-needs.sh $(CC) $(CROSS_FLAGS)
 	@touch $@
 $(O)/%.o: %.c | $(O)/needs
 	@mkdir -p $(@D)
@@ -97,10 +99,10 @@ SO_ROOMS := base format record read schedule $(EXPORT_SO) $(PRELOAD_ROOMS)
 CLI_ROOMS := cli $(EXPORT_CLI) schedule read format base
 $(O)/libkprof.so: $(filter-out $(NOT_IN_SO_OBJECTS),$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) preload/exports.map
 	$(call say,LD,$@)
-	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -Wl,-soname,libkprof.so.$(ABI) -o $@ $(filter %.o,$^) $(ZLIB_A) $(LDFLAGS)
+	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -Wl,-soname,libkprof.so.$(ABI) -o $@ $(filter %.o,$^) $(ZLIB_A) $(ZSTD_A) $(LDFLAGS)
 $(O)/kprof: $(call obj,cli) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))
 	$(call say,LD,$@)
-	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS) -lz -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS) -lz -lzstd -lm -lpthread $(LDFLAGS)
 	$(if $(strip $(CLI_LACKS)),@echo "kprof: built without $(patsubst %;,%,$(strip $(CLI_LACKS)))" >&2)
 $(BUILD)/%: $(O)/%
 	@mkdir -p $(@D)
@@ -141,7 +143,7 @@ define unit
 $(O)/test/unit/$(1)/%: test/unit/$(1)/%.c $(call lib,$(1)) $(foreach b,$(BELOW_$(1)),$(call lib,$(b))) $(SUPPORT)
 	@mkdir -p $$(@D)
 	$(call say,UNIT,$$@)
-	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory extras advise view page diff convert cli,$(1)),$(CLI_LIBS)) -lz -lm -lcmocka -lpthread -ldl
+	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory extras advise view page diff convert cli,$(1)),$(CLI_LIBS)) -lz -lzstd -lm -lcmocka -lpthread -ldl
 UNIT_BINS += $(patsubst test/unit/$(1)/%.c,$(O)/test/unit/$(1)/%,$(UNIT_$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit,$(r))))

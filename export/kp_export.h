@@ -62,7 +62,7 @@ struct kp_export_options {
     /* takes the trace's text in place of a file, or NULL. Non-zero ends the export and becomes its result */
     int (*text)(void *context, const char *text, size_t bytes);
     void *text_context;
-    /* takes the text of the heap's profile in place of NAME.heap.gz, before the trace's text, or NULL. As `text` */
+    /* takes the text of the heap's profile in place of NAME.heap.zst, before the trace's text, or NULL. As `text` */
     int (*heap_text)(void *context, const char *text, size_t bytes);
     void *heap_context;
     uint64_t text_most; /* for spools of any origin: the most bytes of text before gzip, or 0. More is -EFBIG */

@@ -2,7 +2,7 @@
 # check-needs.sh - says in one line what the build lacks, and which packages have it; make runs it once a build folder
 #
 # usage: check-needs.sh COMPILER FLAGS...    FLAGS are those that find headers and libraries (CROSS_FLAGS)
-# environment: ZLIB_A  the static zlib that the library links; OS_RELEASE  read in place of /etc/os-release (tests)
+# environment: ZLIB_A, ZSTD_A  the static libraries that ours links; OS_RELEASE  read in place of /etc/os-release (tests)
 # Exit 0: all is there. 1: something is missing, or this C library is not supported.
 set -uo pipefail
 
@@ -17,6 +17,8 @@ packages='
 stdio.h            libc6-dev    glibc-devel             glibc-devel
 zlib.h             zlib1g-dev   zlib-devel              zlib-devel
 libz.a             zlib1g-dev   zlib-static             zlib-devel-static
+zstd.h             libzstd-dev  libzstd-devel           libzstd-devel
+libzstd.a          libzstd-dev  libzstd-static          libzstd-devel-static
 yajl/yajl_parse.h  libyajl-dev  yajl-devel              libyajl-devel
 gelf.h             libelf-dev   elfutils-libelf-devel   libelf-devel
 '
@@ -46,6 +48,7 @@ printf '#include <features.h>\n#ifndef __GLIBC__\n#error\n#endif\n' | "$compiler
   say "this system's C library is not glibc, and PyTorch's wheels need glibc: musl (Alpine) is not supported"
 
 missing=()
-for header in zlib.h yajl/yajl_parse.h gelf.h; do compiles "$header" || missing+=("$header"); done
+for header in zlib.h zstd.h yajl/yajl_parse.h gelf.h; do compiles "$header" || missing+=("$header"); done
 [ -n "${ZLIB_A:-}" ] || missing+=(libz.a)
+[ -n "${ZSTD_A:-}" ] || missing+=(libzstd.a)
 [ ${#missing[@]} = 0 ] || say "missing: $(printf '%s, ' "${missing[@]}" | sed 's/, $//')$(how_to_install "${missing[@]}")"

@@ -71,7 +71,7 @@ bench-record: $(O)/test/bench/bench_record ## ns a record and a name, as ratios 
 
 $(O)/test/bench/bench_native: test/bench/bench_native.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lm -lpthread
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lzstd -lm -lpthread
 bench-native: $(O)/test/bench/bench_native ## ns a machine code stack, beside the compiler's own unwinder
 	@$(O)/test/bench/bench_native
 .PHONY: bench-native
@@ -79,7 +79,7 @@ bench-native: $(O)/test/bench/bench_native ## ns a machine code stack, beside th
 $(O)/test/bench/bench_decode: test/bench/bench_decode.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,-z,muldefs,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,-z,muldefs,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lzstd -lpthread -ldl
 bench-decode: $(O)/test/bench/bench_decode ## CUPTI's buffers into the spool: records a second, memory flat
 	@$< $(MRECORDS)
 .PHONY: bench-decode
@@ -87,7 +87,7 @@ bench-decode: $(O)/test/bench/bench_decode ## CUPTI's buffers into the spool: re
 $(O)/test/oracle/cupti_walker: test/oracle/cupti_walker.c $(SUPPORT) $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< $(SUPPORT) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lcmocka -lpthread -ldl
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< $(SUPPORT) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lzstd -lcmocka -lpthread -ldl
 # The wheels are named in test/requirements/cupti.txt; without them (no network) the test is skipped and says so.
 cupti-oracle: $(O)/test/oracle/cupti_walker ## the real libcupti 11.8 and 12.9: sizes, walks and names beside ours
 	@if python=$$(scripts/venv cupti 2>/dev/null); then fail=0; lib=$$(echo $${python%/bin/python}/lib/python3*/site-packages/nvidia/cuda_cupti/lib); \
@@ -98,7 +98,7 @@ cupti-oracle: $(O)/test/oracle/cupti_walker ## the real libcupti 11.8 and 12.9: 
 $(O)/test/oracle/torch_layout: test/oracle/torch_layout.c test/doubles/strange_layout.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lzstd -lpthread -ldl
 
 # They take single files of ours, and stub what those call: built with the unit tests, so that a new call shows at once.
 unit-build unit-test: $(addprefix $(O)/test/oracle/,cupti_walker torch_layout)
@@ -107,6 +107,6 @@ unit-build unit-test: $(addprefix $(O)/test/oracle/,cupti_walker torch_layout)
 $(O)/test/libkprof-strange.so: test/doubles/strange_layout.c $(O)/libkprof.so
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -o $@ $< $(filter-out %/torch/layout.o,$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) $(ZLIB_A) $(LDFLAGS)
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -o $@ $< $(filter-out %/torch/layout.o,$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) $(ZLIB_A) $(ZSTD_A) $(LDFLAGS)
 strange: $(O)/test/libkprof-strange.so
 .PHONY: strange

@@ -1,7 +1,7 @@
 # reading.mk - bench and fuzz targets of the reading side (reader, exporter)
 # What a program of the reading side links (this file is read before the Makefile's own list of libraries).
 READING := $(O)/test/support/support.o $(O)/test/support/spool.o $(EXPORT_SO:%=$(O)/lib%.a) $(O)/libread.a $(O)/libformat.a $(O)/libbase.a
-LINK_READING = $(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(READING) -Wl,--end-group -lz -lm -lpthread
+LINK_READING = $(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(READING) -Wl,--end-group -lz -lzstd -lm -lpthread
 $(O)/test/bench/bench_export $(O)/test/bench/bench_gpu: $(O)/test/bench/%: test/bench/%.c $(READING)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
@@ -41,17 +41,17 @@ $(FUZZ_DIR)/o/%.o: %.S
 $(FUZZ_DIR)/fuzz_dense: $(call fuzz_objects,test/fuzz/dense.c test/fuzz/export_bridge.c $(filter-out export/report/kineto_file.c,$(NOT_IN_SO)))
 $(FUZZ_DIR)/%: $(FUZZ_DIR)/o/test/fuzz/%.o $(call fuzz_objects,$(FUZZ_READING))
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_LINK) -lz -lm -lpthread
+	$(Q)$(FUZZ_LINK) -lz -lzstd -lm -lpthread
 $(FUZZ_DIR)/fuzz_trace: $(call fuzz_objects,test/fuzz/fuzz_trace.c $(SRC_incommand) \
     $(SRC_report) $(SRC_memory) $(SRC_read) $(SRC_format) $(SRC_base) \
     export/names/shorten.c $(filter export/cli/heap%,$(SRC_cli)) export/cli/budget.c export/cli/opt.c export/cli/spoolfile.c)
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lm -lpthread
+	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lzstd -lm -lpthread
 # The whole command, but for its main.
 $(FUZZ_DIR)/fuzz_show: $(call fuzz_objects,test/fuzz/fuzz_show.c $(filter-out export/cli/kprof.c,$(SRC_cli)) \
     $(foreach r,$(EXPORT_CLI) read schedule format base,$(SRC_$(r))))
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lm -lpthread
+	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lzstd -lm -lpthread
 $(FUZZ_DIR)/fuzz_elf: $(call fuzz_objects,test/fuzz/fuzz_elf.c export/cli/debugfile.c export/cli/elfhead.c export/cli/addr_ranges.c \
     export/report/kineto_strings.c $(SRC_base))
 	$(call say,FUZZ,$@)
@@ -59,7 +59,7 @@ $(FUZZ_DIR)/fuzz_elf: $(call fuzz_objects,test/fuzz/fuzz_elf.c export/cli/debugf
 -include $(wildcard $(addsuffix /*.d,$(addprefix $(FUZZ_DIR)/o/,$(sort $(dir $(FUZZ_READING))))))
 $(BUILD)/fuzz/seeds: test/fuzz/seeds.c test/fuzz/dense.c test/support/spool.c $(SRC_base)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -g -o $(BUILD)/fuzz/make-seeds $(filter %.c,$^) -lz -lpthread
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -g -o $(BUILD)/fuzz/make-seeds $(filter %.c,$^) -lz -lzstd -lpthread
 	$(Q)rm -rf $@ && $(BUILD)/fuzz/make-seeds $@ && mkdir -p $@/fuzz_elf && cp -r $@/fuzz_trace $@/fuzz_show
 	$(Q)printf 'static inline __attribute__((always_inline)) int in(int x) { return x * 3; }\nint f(int x);\nint f(int x) { return in(x) + 1; }\nint g(void) { return f(2); }\n' | \
 	    $(CC) -g -O1 -shared -fPIC -nostdlib -Wl,--build-id -x c - -o $@/fuzz_elf/debug && cp $@/fuzz_elf/debug $@/fuzz_elf/stripped && strip -g $@/fuzz_elf/stripped
@@ -93,7 +93,7 @@ fuzz-afl-run: $(FUZZ:%=$(FUZZ_DIR)/%) $(BUILD)/fuzz/seeds
 $(O)/test/bench/bench_ops: test/bench/bench_ops.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,-z,muldefs,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,-z,muldefs,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lzstd -lpthread -ldl
 bench-ops: $(O)/test/bench/bench_ops ## ns a pair of torch's callbacks costs us, bare and with inputs
 	@$<
 .PHONY: bench-ops

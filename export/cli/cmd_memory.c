@@ -199,7 +199,7 @@ static int profile_show(const struct memory_command *m, const struct kp_trace_so
         return kp_cli_fail("memory",
                            "%s: no profile of the heap%s; record with kprof run --malloc trace (of tensors kprof "
                            "memory says what grows)",
-                           source->label, source->is_spool ? "" : " (NAME.heap.gz) beside it");
+                           source->label, source->is_spool ? "" : " (NAME.heap.zst) beside it");
     FILE *out = m->out ? fopen(m->out, "we") : stdout;
     int rc = out ? profile_put(m, p, source, out) : KP_EXIT_BAD_INPUT;
     const bool failed = !out || fflush(out) != 0 || ferror(out);
@@ -224,12 +224,6 @@ static char *heap_text(const struct memory_command *m, const struct kp_trace_sou
     return NULL;
 }
 
-static bool is_profile(const char *path)
-{
-    const size_t n = strlen(path);
-    return n > 8 && strcmp(path + n - 8, ".heap.gz") == 0;
-}
-
 static int trace_show(void *context, const struct kp_trace_source *source, bool several)
 {
     const struct memory_command *m = context;
@@ -239,7 +233,7 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
     int rc;
     if (several && (m->out || m->format || m->leaks || (m->form != FORM_TABLE && m->form != FORM_JSON)))
         return kp_cli_misuse("memory", "one output, and there are several traces");
-    if (m->format || m->leaks || is_profile(source->path) || (m->form == FORM_SVG && m->has_by))
+    if (m->format || m->leaks || kp_profile_is(source->path) || (m->form == FORM_SVG && m->has_by))
         return profile_show(m, source);
     if (kp_trace_source_read(source, &trace, NULL, why, sizeof why)) {
         kp_kineto_close(trace);

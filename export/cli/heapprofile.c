@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heapprofile.c - reads NAME.heap.gz, and plays its blocks for each call stack's sums, leaks and the peak
+ * heapprofile.c - reads NAME.heap.zst, and plays its blocks for each call stack's sums, leaks and the peak
  *
  * The file is of any origin: a number that leads nowhere ends the reading. A frame's caller comes before it, so a stack
  * has no circle. A new peak does not walk all sites, as in export/heap/heapsites.c.
@@ -325,17 +325,22 @@ void kp_profile_close(struct kp_profile *p)
     free(p);
 }
 
-static bool ends_with(const char *text, const char *end)
+bool kp_profile_is(const char *path)
 {
-    const size_t n = strlen(text), of = strlen(end);
-    return n >= of && strcmp(text + n - of, end) == 0;
+    const size_t n = strlen(path);
+    return (n > 9 && strcmp(path + n - 9, ".heap.zst") == 0) || (n > 8 && strcmp(path + n - 8, ".heap.gz") == 0);
 }
 
+/* .heap.gz: of kprof until November 2026. */
 bool kp_profile_find(char *out, size_t bytes, const char *path)
 {
+    static const char *const ends[] = {".heap.zst", ".heap.gz"};
     const char *slash = strrchr(path, '/'), *end = strstr(slash ? slash : path, ".pt.trace.json");
-    if (ends_with(path, ".heap.gz")) return snprintf(out, bytes, "%s", path) < (int)bytes;
-    return end && snprintf(out, bytes, "%.*s.heap.gz", (int)(end - path), path) < (int)bytes && access(out, R_OK) == 0;
+    if (kp_profile_is(path)) return snprintf(out, bytes, "%s", path) < (int)bytes;
+    for (size_t i = 0; end && i < sizeof ends / sizeof *ends; i++)
+        if (snprintf(out, bytes, "%.*s%s", (int)(end - path), path, ends[i]) < (int)bytes && access(out, R_OK) == 0)
+            return true;
+    return false;
 }
 
 /* --- measures --- */

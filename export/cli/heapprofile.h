@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heapprofile.h - NAME.heap.gz in memory: the call stacks that allocated, as a tree, and their sums
+ * heapprofile.h - NAME.heap.zst in memory: the call stacks that allocated, as a tree, and their sums
  *
  *   heapprofile.c  reads the file, and plays its blocks for the peak
  *   heapnames.c    functions and source lines of its addresses
@@ -68,7 +68,8 @@ struct kp_profile {
 int kp_profile_read(struct kp_profile **out, const struct kp_texts *from, const char *label, char *why,
                     size_t why_bytes);
 void kp_profile_close(struct kp_profile *p);
-/* NAME.heap.gz of a trace, if it is there, or the path itself if it is one. False: there is none. */
+bool kp_profile_is(const char *path); /* by its name */
+/* NAME.heap.zst (or .heap.gz) of a trace, if it is there, or the path itself if it is one. False: there is none. */
 bool kp_profile_find(char *out, size_t bytes, const char *path);
 static inline const char *kp_profile_text(const struct kp_profile *p, uint32_t number)
 {

@@ -516,7 +516,7 @@ static void object_print(const struct view *v, yajl_val object, long row_limit)
                     number(object, "unkept_blocks"));
         tables_print(v, sites, n, row_limit);
         if (!v->profile && number(object, "call_stacks") > (long long)n)
-            fprintf(out, "\nthe trace has the largest %zu of %lld call stacks; NAME.heap.gz beside it has all\n", n,
+            fprintf(out, "\nthe trace has the largest %zu of %lld call stacks; NAME.heap.zst beside it has all\n", n,
                     number(object, "call_stacks"));
     }
     free(sites);

@@ -420,7 +420,7 @@ static void modules_write(const struct kp_heap *h, struct kp_json *j)
     kp_json_char(j, ']');
 }
 
-/* Writes the largest sites, as many as there is room for. All are in NAME.heap.gz. */
+/* Writes the largest sites, as many as there is room for. All are in NAME.heap.zst. */
 static void sites_write(struct kp_heap *h, struct kp_trace *t)
 {
     struct kp_sites *s = &h->sites;

@@ -14,14 +14,14 @@
 
 struct kp_heap;
 /*
- * *out becomes NULL when the cycle has no heap records. has_file: blocks are written to NAME.heap.gz, too, with
+ * *out becomes NULL when the cycle has no heap records. has_file: blocks are written to NAME.heap.zst, too, with
  * t->result->path as the trace's path. 0 or -errno.
  */
 int kp_heap_open(struct kp_heap **out, struct kp_trace *t, bool has_file);
 void kp_heap_close(struct kp_heap *heap);
 uint64_t kp_heap_allocations(const struct kp_heap *heap);
-int kp_heap_file_commit(struct kp_heap *heap, const char *trace_path); /* gives NAME.heap.gz its name. 0 or -errno */
-/* NAME.heap.gz of the trace NAME.pt.trace.json[.gz]. False: too long. */
+int kp_heap_file_commit(struct kp_heap *heap, const char *trace_path); /* gives NAME.heap.zst its name. 0 or -errno */
+/* NAME.heap.zst of the trace NAME.pt.trace.json[.gz]. False: too long. */
 bool kp_heap_file_path(char *out, size_t bytes, const char *trace_path);
 /* Called for each OP or STEP of the timeline, in order. Writes its sums, if any, as members behind a comma. */
 void kp_heap_args_next(struct kp_heap *heap);

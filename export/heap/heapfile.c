@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heapfile.c - writes NAME.heap.gz: every block of the window with its call stack, as heaptrack's files have it
+ * heapfile.c - writes NAME.heap.zst: every block of the window with its call stack, as heaptrack's files have it
  *
  * Called by: allocations.c, for each block in order of time
  * Memory:    mapped: 2 MB, and at most 16 bytes for each frame, 64 for each size of a call stack
@@ -28,6 +28,7 @@
 #include "export/heap/blockstack.h"
 #include "export/heap/idpages.h"
 #include "export/names/framenames.h"
+#include "export/out/zst.h"
 #include "collector/base/kp_poison.h"
 
 #define NO_STEP UINT64_MAX
@@ -41,12 +42,12 @@ struct numbered {
 struct kp_heapfile {
     struct kp_trace *trace;
     struct kp_sink sink;
-    struct kp_gz *gz;
+    struct kp_zst *zst;
     struct kp_json text;
     struct kp_idtable texts, modules, addresses, mixed, blocks; /* mixed: stacks with frames of Python, too */
     struct kp_idpages natives;                                  /* frames of machine code */
     uint32_t texts_n, addresses_n, frames_n, blocks_n;
-    uint64_t last_ms, bytes; /* bytes: written, before gzip */
+    uint64_t last_ms, bytes; /* bytes: written, before zstd */
     uint64_t step;           /* NO_STEP: none */
     bool is_python_over;
     struct walked {
@@ -307,7 +308,7 @@ bool kp_heap_file_path(char *out, size_t bytes, const char *trace_path)
     const size_t n = end ? (size_t)(end - trace_path) : strlen(trace_path);
     if (n >= bytes) return false;
     memcpy(out, trace_path, n);
-    return kp_fmt(out + n, bytes - n, ".heap.gz") < bytes - n;
+    return kp_fmt(out + n, bytes - n, ".heap.zst") < bytes - n;
 }
 
 static int text_down(void *context, const void *data, size_t bytes)
@@ -317,7 +318,7 @@ static int text_down(void *context, const void *data, size_t bytes)
     f->bytes += bytes;
     if (f->trace->options->heap_text) return f->trace->options->heap_text(f->trace->options->heap_context, data, bytes);
     if (most && f->bytes > most) return -EFBIG;
-    return kp_gz_write(f->gz, data, bytes);
+    return kp_zst_write(f->zst, data, bytes);
 }
 
 /* Signals are blocked: if one ended the program before the file's name is noted, the file would stay. */
@@ -353,7 +354,7 @@ int kp_heapfile_open(struct kp_heapfile **out, struct kp_trace *t)
     int rc = kp_json_init(&f->text, text_down, f);
     const bool has_file = !t->options->heap_text;
     if (!rc && has_file) rc = file_open(f);
-    if (!rc && has_file && !(f->gz = kp_gz_open(&f->sink, KP_GZ_SMALL))) rc = -ENOMEM;
+    if (!rc && has_file && !(f->zst = kp_zst_open(&f->sink))) rc = -ENOMEM;
     if (!rc && !t->symbols) t->symbols = kp_symbols_open(t->reader, t->options);
     if (!rc) head_write(f);
     if (!rc) return 0;
@@ -368,7 +369,7 @@ int kp_heapfile_commit(struct kp_heapfile *f, const char *trace_path)
 {
     char path[4096];
     int rc = kp_json_flush(&f->text);
-    if (!rc) rc = kp_gz_finish(f->gz);
+    if (!rc) rc = kp_zst_finish(f->zst);
     if (!rc && !kp_heap_file_path(path, sizeof path, trace_path)) rc = -ENAMETOOLONG;
     return rc ? rc : kp_sink_commit(&f->sink, path);
 }
@@ -378,7 +379,7 @@ void kp_heapfile_close(struct kp_heapfile *f)
     if (!f) return;
     kp_sink_drop(&f->sink);
     if (f->trace->options->heap_part) f->trace->options->heap_part[0] = 0;
-    kp_gz_close(f->gz);
+    kp_zst_close(f->zst);
     kp_json_fini(&f->text);
     struct kp_idtable *const tables[] = {&f->texts, &f->modules, &f->addresses, &f->mixed, &f->blocks};
     kp_idpages_fini(&f->natives);

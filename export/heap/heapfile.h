@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heapfile.h - NAME.heap.gz beside a trace: every block of the window with its call stack, as heaptrack's files have it
+ * heapfile.h - NAME.heap.zst beside a trace: every block of the window with its call stack, in the form of heaptrack
  */
 #ifndef KP_HEAPFILE_H
 #define KP_HEAPFILE_H

@@ -5,7 +5,8 @@ SRC_out := \
     export/out/json.c \
     export/out/scratch.c \
     export/out/sink.c \
-    export/out/slice.c
+    export/out/slice.c \
+    export/out/zst.c
 UNIT_out := \
     test/unit/out/test_double.c \
     test/unit/out/test_json.c

@@ -37,7 +37,7 @@ static void *state_take(void *opaque, uInt items, uInt size)
 
 static void state_give(void *opaque, void *p) { (void)opaque, (void)p; /* kp_gz frees the whole block */ }
 
-struct kp_gz *kp_gz_open(struct kp_sink *sink, int level)
+struct kp_gz *kp_gz_open(struct kp_sink *sink)
 {
     struct kp_gz *gz = kp_map_alloc(sizeof *gz);
     if (!gz) return NULL;
@@ -47,7 +47,7 @@ struct kp_gz *kp_gz_open(struct kp_sink *sink, int level)
     gz->z.opaque = gz;
     gz->z.next_out = gz->out;
     gz->z.avail_out = OUT_BYTES;
-    if (deflateInit2(&gz->z, level, Z_DEFLATED, 15 + 16, 7, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (deflateInit2(&gz->z, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 7, Z_DEFAULT_STRATEGY) != Z_OK) {
         kp_map_free(gz, sizeof *gz);
         return NULL;
     }

@@ -9,9 +9,7 @@
 
 struct kp_gz;
 
-enum { KP_GZ_FAST = 1, KP_GZ_SMALL = 5 }; /* zlib's levels */
-
-struct kp_gz *kp_gz_open(struct kp_sink *sink, int level);         /* NULL: no memory */
+struct kp_gz *kp_gz_open(struct kp_sink *sink);                    /* NULL: no memory */
 int kp_gz_write(struct kp_gz *gz, const void *data, size_t bytes); /* 0 or -errno */
 int kp_gz_finish(struct kp_gz *gz);                                /* writes the tail; 0 or -errno */
 void kp_gz_close(struct kp_gz *gz);

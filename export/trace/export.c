@@ -98,7 +98,7 @@ static int begin(struct kp_trace *t)
     if (rc) return rc;
     t->extras = kp_extras_open(t->options->extras, t->options->dir, t->options->owner, t->options->text_most);
     if (t->options->extras && !t->extras) t->result->extras_error = -ENOMEM;
-    if (t->options->gzip && has_file(t) && !(t->gz = kp_gz_open(&t->sink, KP_GZ_FAST))) return -ENOMEM;
+    if (t->options->gzip && has_file(t) && !(t->gz = kp_gz_open(&t->sink))) return -ENOMEM;
     t->flows = kp_flows_open();
     t->python = kp_callers_open();
     if (!t->flows || !t->python) return -ENOMEM;

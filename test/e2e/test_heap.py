@@ -197,7 +197,7 @@ def test_the_spool_of_a_running_or_killed_program_is_read_as_its_profile(program
     assert killed[0] == running[0] and json.loads(killed[1])["total"] == json.loads(running[1])["total"]
     assert "no step in it" in harness.cli("memory", "--leaks", spool).stderr
     assert harness.cli("recover", tmp_path).returncode == 0
-    profile = next(tmp_path.glob("*.heap.gz"))
+    profile = next(tmp_path.glob("*.heap.zst"))
     assert [read(profile, *form) for form in forms] == killed
 
 
@@ -246,7 +246,7 @@ def test_ops_are_counted_alike(training):
 
 
 def profile_of(trace):
-    return trace.parent / (trace.name.split(".pt.trace.json")[0] + ".heap.gz")
+    return trace.parent / (trace.name.split(".pt.trace.json")[0] + ".heap.zst")
 
 
 def heaptracks_reading(path):

@@ -34,7 +34,7 @@ LINES_MOST = 9
 TALLY = 4096
 EACH_FIRST, SPREAD = 60, 60
 AGAIN, PLAIN_MOST = 3, 40
-KEPT = (".kprof", ".json", ".json.gz", ".heap.gz", ".table.txt", ".stacks.txt", ".memory.html", ".family")
+KEPT = (".kprof", ".json", ".json.gz", ".heap.zst", ".table.txt", ".stacks.txt", ".memory.html", ".family")
 OF_THE_MACHINE = {"cores", "busy_threads", "script"}  # read from /proc for the head of a report: without it no event is lost, and no line says so
 
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "export/report/kineto.h"
 #include "test/support/kineto_text.h"
@@ -218,6 +219,43 @@ static void a_gzip_file_is_read_like_a_plain_one(void **state)
     assert_non_null(strstr(why, "byte "));
     kp_kineto_close(t);
     unlink(path);
+}
+
+/* Enough of it that it is read in several pieces, and unpacked in more. */
+static void a_zstd_file_is_read_like_a_plain_one(void **state)
+{
+    enum { KERNELS = 20000 };
+    static const char event[] = "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k%06d\",\"ts\":%d,\"dur\":2}%s";
+    char path[512], why[256] = "", *text;
+    size_t bytes;
+    struct kp_kineto *t;
+    (void)state;
+    FILE *out = open_memstream(&text, &bytes);
+    fputs("{\"traceEvents\":[", out);
+    for (int i = 0; i < KERNELS; i++) fprintf(out, event, i * 7919 % 999983, 10 * i, i + 1 < KERNELS ? "," : "]}");
+    fclose(out);
+    const size_t room = ZSTD_compressBound(bytes);
+    char *packed = malloc(room);
+    const size_t packed_bytes = ZSTD_compress(packed, room, text, bytes, 1);
+    assert_false(ZSTD_isError(packed_bytes));
+    for (int damage = 0; damage < 3; damage++) {
+        snprintf(path, sizeof path, "%s/t.json.zst", kp_test_tmpdir());
+        if (damage == 2) memset(packed + packed_bytes / 2, 0x5a, 64);
+        out = fopen(path, "w");
+        assert_non_null(out);
+        fwrite(packed, 1, damage == 1 ? packed_bytes / 2 : packed_bytes, out);
+        fclose(out);
+        const int rc = kp_kineto_open(&t, path, false, why, sizeof why);
+        if (damage == 0) assert_int_equal(rc, 0);
+        if (damage == 0) assert_int_equal(t->count, KERNELS);
+        if (damage == 1) assert_int_equal(rc, -EINVAL); /* the JSON is cut, too */
+        if (damage == 2) assert_true(rc == -EIO || rc == -EINVAL);
+        if (damage) assert_non_null(strstr(why, "byte "));
+        kp_kineto_close(t);
+        unlink(path);
+    }
+    free(packed);
+    free(text);
 }
 
 static void equal_strings_share_an_id(void **state)
@@ -454,6 +492,7 @@ int main(void)
         cmocka_unit_test(json_without_a_list_of_events_is_no_trace),
         cmocka_unit_test(a_missing_file_and_a_folder_are_errors),
         cmocka_unit_test(a_gzip_file_is_read_like_a_plain_one),
+        cmocka_unit_test(a_zstd_file_is_read_like_a_plain_one),
         cmocka_unit_test(equal_strings_share_an_id),
         cmocka_unit_test(a_key_with_a_nul_in_it_is_another_key),
         cmocka_unit_test(works_and_the_first_device_are_kept_where_they_are_wanted),

@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "collector/base/kp_io.h"
 #include "export/kp_export.h"
 #include "export/out/gz.h"
+#include "export/out/zst.h"
 #include "export/out/sink.h"
 #include "export/trace/filename.h"
 #include "test/support/support.h"
@@ -132,22 +134,26 @@ static void a_full_disk_leaves_nothing(void **state)
     assert_int_equal(access(final, F_OK), -1);
 }
 
+static char in[3000000], back[sizeof in + 1];
+
+static void text_make(void)
+{
+    uint32_t x = 1;
+    for (size_t i = 0; i < sizeof in; i++) in[i] = (char)((x = x * 1664525u + 1013904223u) >> (i % 3 ? 24 : 31));
+}
+
+static size_t piece_at(size_t at) { return at % 70001 < sizeof in - at ? 1 + at % 70001 : sizeof in - at; }
+
 static void gzip_gives_back_every_byte(void **state)
 {
-    static char in[3000000], back[sizeof in + 1];
     struct kp_gz *gz;
     gzFile f;
-    uint32_t x = 1;
     (void)state;
-    for (size_t i = 0; i < sizeof in; i++) in[i] = (char)((x = x * 1664525u + 1013904223u) >> (i % 3 ? 24 : 31));
+    text_make();
     open_sink("d.json.gz");
-    gz = kp_gz_open(&sink, KP_GZ_FAST);
+    gz = kp_gz_open(&sink);
     assert_non_null(gz);
-    for (size_t at = 0, n; at < sizeof in; at += n) {
-        n = 1 + at % 70001;
-        if (n > sizeof in - at) n = sizeof in - at;
-        assert_int_equal(kp_gz_write(gz, in + at, n), 0);
-    }
+    for (size_t at = 0; at < sizeof in; at += piece_at(at)) assert_int_equal(kp_gz_write(gz, in + at, piece_at(at)), 0);
     assert_int_equal(kp_gz_finish(gz), 0);
     kp_gz_close(gz);
     assert_int_equal(kp_sink_commit(&sink, final), 0);
@@ -155,6 +161,63 @@ static void gzip_gives_back_every_byte(void **state)
     assert_int_equal(gzread(f, back, sizeof back), sizeof in);
     assert_memory_equal(in, back, sizeof in);
     gzclose(f);
+}
+
+static void zstd_gives_back_every_byte(void **state)
+{
+    static char packed[sizeof in];
+    (void)state;
+    text_make();
+    open_sink("e.heap.zst");
+    struct kp_zst *zst = kp_zst_open(&sink);
+    assert_non_null(zst);
+    for (size_t at = 0; at < sizeof in; at += piece_at(at))
+        assert_int_equal(kp_zst_write(zst, in + at, piece_at(at)), 0);
+    assert_int_equal(kp_zst_finish(zst), 0);
+    kp_zst_close(zst);
+    assert_int_equal(kp_sink_commit(&sink, final), 0);
+    FILE *f = fopen(final, "r");
+    assert_non_null(f);
+    const size_t bytes = fread(packed, 1, sizeof packed, f);
+    fclose(f);
+    assert_true(bytes > 0 && bytes < sizeof packed);
+    memset(back, 0, sizeof back);
+    ZSTD_DStream *stream = ZSTD_createDStream();
+    ZSTD_inBuffer from = {packed, bytes, 0};
+    ZSTD_outBuffer to = {back, sizeof back, 0};
+    assert_int_equal(ZSTD_decompressStream(stream, &to, &from), 0); /* the frame is whole */
+    assert_int_equal(from.pos, bytes);
+    assert_int_equal(to.pos, sizeof in);
+    assert_memory_equal(in, back, sizeof in);
+    ZSTD_freeDStream(stream);
+}
+
+static void zstd_says_what_failed(void **state)
+{
+    struct kp_zst *zst;
+    char what[32];
+    int failed = 0;
+    (void)state;
+    text_make();
+    open_sink("f.heap.zst");
+    for (int n = 1; n <= 2; n++) { /* our block, zstd's own */
+        snprintf(what, sizeof what, "mmap:%d:12", n);
+        kp_fail_set(what);
+        zst = kp_zst_open(&sink);
+        kp_fail_set(NULL);
+        failed += zst == NULL;
+        kp_zst_close(zst);
+    }
+    assert_int_equal(failed, 2);
+    zst = kp_zst_open(&sink);
+    assert_non_null(zst);
+    kp_fail_set("mmap:1:12");
+    assert_int_equal(kp_zst_write(zst, in, 1000), -ENOMEM); /* its tables come with the first bytes */
+    kp_fail_set("write:1:28");
+    assert_int_equal(kp_zst_write(zst, in, sizeof in), -ENOSPC);
+    kp_fail_set(NULL);
+    kp_zst_close(zst);
+    kp_sink_drop(&sink);
 }
 
 int main(void)
@@ -168,6 +231,8 @@ int main(void)
         cmocka_unit_test(what_is_given_away_was_nobody_elses_before),
         cmocka_unit_test(a_full_disk_leaves_nothing),
         cmocka_unit_test(gzip_gives_back_every_byte),
+        cmocka_unit_test(zstd_gives_back_every_byte),
+        cmocka_unit_test(zstd_says_what_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
