@@ -161,6 +161,10 @@ static bool gpu_is_behind(const struct kp_advice *a, double backlog_ns)
 static const char *missing_of(const struct kp_kineto *trace, size_t steps, bool is_behind)
 {
     const char *lost = kp_kineto_fact(trace, "kprof.lost");
+    if (!steps && kp_kineto_fact(trace, "kprof.parent_pid"))
+        return "no steps in it: it is of a worker, or of another child. The trace of its parent has the steps to "
+               "judge; "
+               "kprof report shows what this one did";
     if (!steps)
         return "no steps in it: to count calls of a model, kprof run --schedule active=1000, or with --step "
                "call:MODULE:FUNCTION those of a function; kprof doctor --steps names them. The rest: kprof report";

@@ -144,6 +144,8 @@ def test_a_program_without_steps_says_how_to_count_them(tmp_path):
     trace = write(tmp_path / "a.pt.trace.json", [event("aten::mm", "cpu_op", 0, 10)], kprof={"version": "1"})
     assert "kprof run --schedule active=1000" in told("report", trace)
     assert "INCOMPLETE  no steps in it: to count calls of a model" in told("advise", trace)
+    child = write(tmp_path / "b.pt.trace.json", [event("aten::mm", "cpu_op", 0, 10)], kprof={"version": "1", "parent_pid": "7"})
+    assert "INCOMPLETE  no steps in it: it is of a worker" in told("advise", child)
 
 
 # ---- recordings without ops, and other words for -n ----
