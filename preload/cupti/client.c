@@ -186,13 +186,27 @@ static uint64_t u64_at(const uint8_t *record, uint32_t offset)
     return v;
 }
 
-/* Offsets of start time and correlation id, by kind, as in layout.def; 0: the kind has none. */
+/* Offsets of start time and correlation id, by kind; 0: it has none. Kinds by number have no row in layout.def. */
+#define BOTH(kind) KP_AT_##kind##_start, KP_AT_##kind##_correlationId
 static const struct {
     uint8_t start, correlation;
-} fields[64] = {
-    [1] = {16, 44},  [2] = {16, 44},  [3] = {16, 92}, [4] = {8, 32},   [5] = {8, 32},  [10] = {16, 92},
-    [17] = {24, 0},  [22] = {16, 60}, [36] = {0, 4},  [38] = {8, 24},  [39] = {0, 16}, [48] = {8, 32},
-    [49] = {32, 12}, [50] = {56, 12}, [51] = {8, 4},  [52] = {16, 32},
+} fields[KP_CUPTI_KINDS] = {
+    [KP_CUPTI_MEMCPY] = {BOTH(MEMCPY)},
+    [KP_CUPTI_MEMSET] = {BOTH(MEMSET)},
+    [KP_CUPTI_KERNEL] = {BOTH(KERNEL)},
+    [KP_CUPTI_DRIVER] = {BOTH(API)},
+    [KP_CUPTI_RUNTIME] = {BOTH(API)},
+    [KP_CUPTI_CONCURRENT_KERNEL] = {BOTH(KERNEL)},
+    [KP_CUPTI_OVERHEAD] = {KP_AT_OVERHEAD_start, 0},
+    [KP_CUPTI_MEMCPY2] = {BOTH(MEMCPY2)},
+    [KP_CUPTI_CUDA_EVENT] = {0, KP_AT_CUDA_EVENT_correlationId},
+    [KP_CUPTI_SYNCHRONIZATION] = {BOTH(SYNCHRONIZATION)},
+    [KP_CUPTI_GRAPH_TRACE] = {BOTH(GRAPH_TRACE)},
+    [KP_CUPTI_EXTERNAL_CORRELATION] = {0, 16},
+    [48] = {8, 32},
+    [49] = {32, 12},
+    [50] = {56, 12},
+    [52] = {16, 32},
 };
 
 static bool is_lower(uint32_t a, uint32_t b) /* ids are 32 bits and wrap */ { return (int32_t)(a - b) < 0; }
