@@ -26,7 +26,7 @@ static uint32_t frame_put(uint32_t module, uint64_t offset, uint32_t around, uin
 {
     uint32_t cell = may_put() ? kp_cells_cut(&cells, sizeof(struct kp_rec_frame)) : 0;
     if (cell == 0) {
-        kp_loss_count(KP_KIND_FRAME, KP_LOSS_NO_CHUNK);
+        kp_loss_count(KP_KIND_FRAME, kp_load_relaxed(&kp_spool.grow_error));
         return 0;
     }
     struct kp_rec_frame *f = kp_spool_cell(cell);

@@ -57,11 +57,17 @@ static uint32_t slot_match(uint64_t slot, const char *bytes, uint32_t len, uint6
     return s->hash == hash && s->len == len && memcmp(s->bytes, bytes, len) == 0 ? s->id : 0;
 }
 
+static uint32_t name_lost(enum kp_loss why)
+{
+    kp_loss_count(0, why);
+    return 0;
+}
+
 static KP_COLD uint32_t table_add(_Atomic uint64_t *slots, uint32_t at, const char *bytes, uint32_t len, uint64_t hash)
 {
-    if (kp_load_relaxed(&slot_count) >= KP_STRING_MAX) return 0;
+    if (kp_load_relaxed(&slot_count) >= KP_STRING_MAX) return name_lost(KP_LOSS_NAME);
     uint32_t cell = cell_write(bytes, len, hash);
-    if (cell == 0) return 0;
+    if (cell == 0) return name_lost(kp_load_relaxed(&kp_spool.grow_error));
     for (uint32_t probe = 0; probe < KP_STRING_PROBES; probe++, at = (at + 1) & (KP_STRING_SLOTS - 1)) {
         uint64_t seen = 0;
         /* pairs with: strings.c:kp_name_intern */
@@ -72,13 +78,13 @@ static KP_COLD uint32_t table_add(_Atomic uint64_t *slots, uint32_t at, const ch
         uint32_t id = slot_match(seen, bytes, len, hash);
         if (id) return id;
     }
-    return 0;
+    return name_lost(KP_LOSS_NAME);
 }
 
 uint32_t kp_name_intern(struct kp_thread *t, const char *bytes, uint32_t len)
 {
     _Atomic uint64_t *slots = kp_load_acquire(&table); /* pairs with: strings.c:kp_string_open */
-    uint32_t id = 0, probe;
+    uint32_t probe;
     (void)t;
     if (slots == NULL) return 0;
     if (len > KP_STRING_BYTES) len = KP_STRING_BYTES;
@@ -87,12 +93,10 @@ uint32_t kp_name_intern(struct kp_thread *t, const char *bytes, uint32_t len)
     for (probe = 0; probe < KP_STRING_PROBES; probe++, at = (at + 1) & (KP_STRING_SLOTS - 1)) {
         uint64_t slot = kp_load_acquire(&slots[at]); /* pairs with: strings.c:table_add */
         if (slot == 0) break;
-        id = slot_match(slot, bytes, len, hash);
+        uint32_t id = slot_match(slot, bytes, len, hash);
         if (id) return id;
     }
-    if (probe < KP_STRING_PROBES) id = table_add(slots, at, bytes, len, hash);
-    if (id == 0) kp_loss_count(0, KP_LOSS_NAME);
-    return id;
+    return probe < KP_STRING_PROBES ? table_add(slots, at, bytes, len, hash) : name_lost(KP_LOSS_NAME);
 }
 
 /* ---- the per-thread cache ---- */
