@@ -272,15 +272,17 @@ signal.pause()
             host.kill()
 
 
-@pytest.mark.parametrize("name, value", [
-    ("KPROF_SCHEDULE", "wait=1,active=zwei"), ("KPROF_SCHEDULE", "active=0"), ("KPROF_STEP", "range:("), ("KPROF_RECORD_SHAPES", "maybe"),
-    ("KPROF_MAX_MB", "-3"), ("KPROF_METADATA", "{not json"), ("KPROF_GZIP", "yes please"), ("KPROF_EXPORT", "everything"),
-    ("KPROF_STEP", "time:never"), ("KPROF_VERBOSE", "loud")])
-def test_a_bad_value_is_named_once_and_the_host_runs(program, tmp_path, name, value):
-    run = harness.run_kprof(program(LOOP.format(steps=3)), tmp_path / "out", schedule=None, **{name: value}).ok()
+@pytest.mark.parametrize("bad", [
+    {"KPROF_SCHEDULE": "wait=1,active=zwei", "KPROF_STEP": "range:(", "KPROF_RECORD_SHAPES": "maybe", "KPROF_MAX_MB": "-3", "KPROF_METADATA": "{not json",
+     "KPROF_GZIP": "yes please", "KPROF_EXPORT": "everything", "KPROF_VERBOSE": "loud"},
+    {"KPROF_SCHEDULE": "active=0", "KPROF_STEP": "time:never"}])
+def test_bad_values_are_each_named_once_and_the_host_runs(program, tmp_path, bad):
+    run = harness.run_kprof(program(LOOP.format(steps=3)), tmp_path / "out", schedule=None, **bad).ok()
     assert run.out == "done\n"
-    naming = [line for line in run.said if name in line]
-    assert len(naming) == 1 and value in naming[0], run.explain()
+    for name, value in bad.items():
+        naming = [line for line in run.said if name in line]
+        assert len(naming) == 1 and value in naming[0], run.explain()
+    assert len(run.said) == len(bad) + 1 and run.closing[3] == 0, run.explain()
 
 
 def test_a_folder_that_cannot_be_written_is_named_and_the_host_runs(program, tmp_path):
