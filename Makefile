@@ -38,7 +38,7 @@ CFLAGS ?= $(if $(SAN),-O1 -g1,-O2 -g)
 KP_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-strict-aliasing $(WARN) \
              $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -Wno-format-truncation,-ftls-model=initial-exec) $(CROSS_FLAGS)
 SO_LDFLAGS := -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--no-undefined -Wl,-z,nodelete \
-              -Wl,--version-script=preload/exports.map -Wl,--defsym,__gmon_start__=0 $(EXCLUDE_LIBS)
+              -Wl,--version-script=preload/exports.map $(EXCLUDE_LIBS)
 EXCLUDE_LIBS ?= -Wl,--exclude-libs,ALL
 a_of = $(firstword $(wildcard $(CROSS_ROOT)/usr/lib/$(MULTIARCH)/$(1) /usr/lib/$(MULTIARCH)/$(1) /usr/lib/$(ARCH)-linux-gnu/$(1) /usr/lib64/$(1) /usr/lib/$(1)))
 ZLIB_A ?= $(call a_of,libz.a)

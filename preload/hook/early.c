@@ -29,6 +29,9 @@
 
 enum { SECTION = 1 }; /* any that is neither undefined nor absolute: values count from the load address */
 
+/* Not by the linker's --defsym, which zig's linker lacks (scripts/wheel). */
+__asm__(".globl __gmon_start__\n\t.set __gmon_start__, 0");
+
 static void started(void) { kp_hook_before_init(__builtin_return_address(0)); }
 
 static bool is_ours(const struct kp_image *image)
