@@ -5,6 +5,7 @@ import pty
 import shlex
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -128,3 +129,22 @@ def test_a_signal_that_ends_the_program_is_told_with_what_is_kept(tmp_path):
     assert done.returncode == -9
     assert f"kprof: ended by signal 9 (Killed); what was recorded until then is kept; next: kprof report {tmp_path / 'out'}" in done.stderr
     assert "aten::sum" in harness.cli("report", tmp_path / "out").stdout
+
+
+def test_who_did_not_ask_waits_a_second_at_most(watched, tmp_path):
+    """Of a trace that takes longer to judge the line names the command. Asked for, it is judged however long that takes."""
+    event = b'{"ph":"X","cat":"cpu_op","name":"aten::add","pid":1,"tid":1,"ts":%d,"dur":3,"args":{"External id":%d}},\n'
+    block = b"".join(event % (7 * i, i) for i in range(20000))
+    with (tmp_path / "big").open("wb") as big:
+        big.write(b'{"traceEvents":[\n')
+        for _ in range(60):  # 1.2 million events
+            big.write(block)
+        big.write(b"{}]}")
+    began = time.monotonic()
+    status, said = watched("mv big $to; touch $to; exit 3")
+    took = time.monotonic() - began
+    assert (status, said) == (3, f"kprof: what is slow: kprof advise {tmp_path / 'out'}\n")
+    assert took < 30  # the second, and a machine that is busy
+    began = time.monotonic()
+    assert harness.cli("advise", tmp_path / "out").returncode == 0
+    assert time.monotonic() - began > 1.5  # so the second was what ended it

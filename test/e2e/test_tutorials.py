@@ -78,3 +78,54 @@ def test_each_flag_in_the_right_column_of_coming_from_is_one_of_kprof():
     flags = set(re.findall(r"`(--[a-z-]+)", " ".join(rows)))
     known = set().union(*(flags_of(command) for command in ("run", "ctl", "report", "diff")))
     assert len(flags) >= 8 and flags <= known, flags - known
+
+
+
+TRAIN = """import torch
+model, kept = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1)), []
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(12):
+    loss = model(torch.randn(256, 64)).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    kept.append(bytes(5000))
+"""
+
+
+def commands_of_coming_from():
+    """Code in the right column, in order, by heading; a flag alone is one of kprof run."""
+    for part in re.split(r"^## ", (harness.ROOT / "docs/coming-from.md").read_text(), flags=re.M)[1:]:
+        for row in re.findall(r"^\| [^|]* \| ([^|]*) \|$", part, re.M):
+            for code in re.findall(r"`([^`]+)`", row):
+                if code.startswith("kprof "):
+                    yield part.splitlines()[0], code.replace("-- ...", "-- python train.py")
+                elif code.startswith("--") and code.split()[0] in flags_of("run"):
+                    yield part.splitlines()[0], f"kprof run {code}{' active=2' if code == '--schedule' else ''} -- python train.py"
+
+
+def test_each_command_of_coming_from_works(room):
+    """What is read was recorded with all that the page names; in memray's part it is the heap. Programs to be recorded end at once."""
+    env = harness.clean_environment(PATH=f"{room}/bin:{os.environ['PATH']}", KPROF_LOG="none")
+    (room / "train.py").write_text(TRAIN)
+    for folder, flags in (("tensors", "--profile-memory --with-stack ops"), ("heap", "--malloc trace --with-stack ops")):
+        shell = ["bash", "-c", f"kprof run {flags} -o {folder}/kprof -- python train.py"]
+        assert subprocess.run(shell, cwd=room, env=env, timeout=harness.LONG).returncode == 0
+        for name in "AB":
+            (room / folder / name).symlink_to("kprof")
+        (room / folder / "bin").mkdir()
+        (room / folder / "bin/python").write_text("#!/bin/sh\n[ $# = 1 ]\n")
+        (room / folder / "bin/python").chmod(0o755)
+    ran = []
+    for part, command in commands_of_coming_from():
+        if " ctl " in command or " --leaks" in command:  # test_ctl has a program that runs on, test_heap one that leaks by step
+            continue
+        folder = room / ("heap" if part == "memray" else "tensors")
+        here = {**env, "PATH": f"{folder}/bin:{env['PATH']}"}
+        at = room / "bin" if " run " in command else folder  # what it leaves is not what the next command reads
+        done = subprocess.run(["bash", "-c", command], cwd=at, env=here, capture_output=True, text=True, timeout=harness.LONG)
+        assert done.returncode == 0, (command, done.stdout[-500:], done.stderr[-1500:])
+        out = re.search(r" -o (\S+)", command)
+        assert " run " in command or ((folder / out[1]).stat().st_size if out else done.stdout + done.stderr), command
+        ran.append(command)
+    assert len(ran) >= 30 and sum(command.startswith("kprof run") for command in ran) >= 10, ran
