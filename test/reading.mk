@@ -56,7 +56,7 @@ $(FUZZ_DIR)/fuzz_elf: $(call fuzz_objects,test/fuzz/fuzz_elf.c export/cli/debugf
     export/report/kineto_strings.c $(SRC_base))
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lpthread
--include $(wildcard $(addsuffix /*.d,$(addprefix $(FUZZ_DIR)/o/,$(sort $(dir $(FUZZ_READING))))))
+-include $(shell [ -d $(FUZZ_DIR)/o ] && find $(FUZZ_DIR)/o -name '*.d')
 $(BUILD)/fuzz/seeds: test/fuzz/seeds.c test/fuzz/dense.c test/support/spool.c $(SRC_base)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -g -o $(BUILD)/fuzz/make-seeds $(filter %.c,$^) -lz -lzstd -lpthread
