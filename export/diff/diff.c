@@ -129,6 +129,8 @@ void kp_diff_settle(struct kp_diff *d)
     for (int side = 0; side < KP_DIFF_SIDES; side++)
         if (d->sides[side].samples > most) most = d->sides[side].samples;
     double *scratch = kp_kineto_grow(NULL, &capacity, most, sizeof *scratch);
+    for (int side = 0; side < KP_DIFF_SIDES; side++)
+        if (d->sides[side].samples) d->sides[side].ops /= (double)d->sides[side].samples;
     row_measure(d, &d->step, scratch); /* first: rows ask for its length */
     for (size_t i = 0; i < d->count; i++) row_measure(d, &d->rows[i], scratch);
     free(scratch);
@@ -143,6 +145,15 @@ void kp_diff_settle(struct kp_diff *d)
 double kp_diff_percent(const struct kp_diff *d)
 {
     return d->step.middle[KP_DIFF_A] > 0 ? 100 * d->step.change / d->step.middle[KP_DIFF_A] : 0;
+}
+
+bool kp_diff_sample_percent(const struct kp_diff *d, double *percent)
+{
+    const double a = (double)kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);
+    const double b = (double)kp_diff_batches_size(&d->sides[KP_DIFF_B].batches);
+    if (!(a > 0 && b > 0 && d->step.middle[KP_DIFF_A] > 0) || fabs(a - b) < 1) return false;
+    *percent = 100 * (d->step.middle[KP_DIFF_B] / b / (d->step.middle[KP_DIFF_A] / a) - 1);
+    return true;
 }
 
 double kp_diff_share(const struct kp_diff *d, const struct kp_diff_row *row)

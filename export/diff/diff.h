@@ -44,14 +44,31 @@ struct kp_diff_row {
     uint8_t group, verdict;
 };
 
+/* diffbatch.c: how many samples a step takes, by the first dimension of what layers are given (with shapes) */
+enum { KP_DIFF_BATCHES = 16 };
+struct kp_diff_batches {
+    double calls; /* of layers; those of more sizes than fit are counted here alone */
+    struct {
+        int64_t size;
+        double calls;
+    } of[KP_DIFF_BATCHES];
+    size_t count;
+};
+void kp_diff_batches_take(struct kp_diff_batches *b, const char *op, const char *shapes);
+void kp_diff_batches_merge(struct kp_diff_batches *to, const struct kp_diff_batches *from);
+/* The size that more than half of the calls have; 0: none, or no shapes. */
+int64_t kp_diff_batches_size(const struct kp_diff_batches *b);
+
 /* What the head says of a side. Texts are ids of kp_diff.strings, 0: unknown. */
 struct kp_diff_side {
     uint32_t program, torch, host;
     uint32_t *files;
     size_t file_count, file_capacity;
     size_t samples; /* steps, or traces without */
-    bool has_steps, has_steps_missing, has_gpu, has_memory, has_modules;
+    bool has_steps, has_steps_missing, has_gpu, has_memory, has_modules, has_shapes;
     uint64_t lost;
+    double ops; /* torch's ops; after kp_diff_settle for each sample */
+    struct kp_diff_batches batches;
 };
 struct kp_diff {
     struct kp_diff_side sides[KP_DIFF_SIDES];
@@ -85,6 +102,8 @@ bool kp_diffpieces_end(struct kp_diffpieces *pieces, struct kp_kineto *rest, str
 void kp_diff_settle(struct kp_diff *d); /* after the last trace */
 /* The change of the step in percent of A's, 0 if A has no time. */
 double kp_diff_percent(const struct kp_diff *d);
+/* The change of the time a sample takes, in percent. False: the sides' batches are the same, or one is not known. */
+bool kp_diff_sample_percent(const struct kp_diff *d, double *percent);
 /* The row's part of the change of the step, or 0 where the step did not change. Of bytes 0. */
 double kp_diff_share(const struct kp_diff *d, const struct kp_diff_row *row);
 static inline bool kp_diff_is_bytes(int group) { return group >= KP_DIFF_MEMORY; }

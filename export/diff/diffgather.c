@@ -91,6 +91,15 @@ static void device_node_add(struct gathering *g, const struct kp_node *node, siz
     count_add(g, KP_DIFF_KERNELS, name);
 }
 
+static void work_count(struct gathering *g, const struct kp_kineto_event *e)
+{
+    struct kp_diff_side *s = &g->d->sides[g->side];
+    if (e->kind != KP_KINETO_OP) return;
+    s->ops++;
+    const struct kp_kineto *trace = g->tree->trace;
+    kp_diff_batches_take(&s->batches, kp_kineto_text(trace, e->name), kp_kineto_text(trace, e->shapes));
+}
+
 static void host_node_add(struct gathering *g, size_t at, size_t step)
 {
     const struct kp_node *node = &g->tree->nodes[at];
@@ -98,6 +107,7 @@ static void host_node_add(struct gathering *g, size_t at, size_t step)
     struct kp_values values;
     const bool is_continued = kp_tree_event(g->tree, at)->flags & KP_KINETO_CONTINUED; /* it began before */
     if (is_continued && g->has_steps) return; /* in no step, or in an earlier one */
+    if (!is_continued) work_count(g, kp_tree_event(g->tree, at));
     if (!node->is_async && !is_continued) count_add(g, KP_DIFF_OPS, name);
     kp_tree_values(g->tree, at, &values);
     const int64_t bytes = values.self_cpu_bytes + values.self_device_bytes;
@@ -200,6 +210,7 @@ void kp_diff_head_take(struct kp_diff *d, int side, const struct kp_kineto *trac
     s->files = kp_kineto_grow(s->files, &s->file_capacity, s->file_count + 1, sizeof *s->files);
     s->files[s->file_count++] = kp_strings_put(d->strings, label, strlen(label));
     s->has_gpu |= has_gpu;
+    s->has_shapes |= trace->record_shapes;
     if (has_steps) s->has_steps = true;
     else s->has_steps_missing = true;
 }
@@ -260,6 +271,8 @@ void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side)
     }
     row_merge(&d->step, &from->step, side, to->samples);
     to->samples += had->samples;
+    to->ops += had->ops;
+    kp_diff_batches_merge(&to->batches, &had->batches);
     to->has_memory |= had->has_memory;
     to->has_modules |= had->has_modules;
 }

@@ -25,8 +25,11 @@ static void side_put(FILE *out, const struct kp_diff *d, int side)
     text_put(out, d, "program", s->program);
     text_put(out, d, "torch", s->torch);
     text_put(out, d, "host", s->host);
-    fprintf(out, ",\"samples\":%zu,\"samples_are\":\"%s\",\"gpu\":%s,\"dropped\":%" PRIu64 "}", s->samples,
-            s->has_steps ? "steps" : "traces", s->has_gpu ? "true" : "false", s->lost);
+    fprintf(out, ",\"samples\":%zu,\"samples_are\":\"%s\",\"gpu\":%s,\"dropped\":%" PRIu64 ",\"ops\":%.6g,\"batch\":",
+            s->samples, s->has_steps ? "steps" : "traces", s->has_gpu ? "true" : "false", s->lost, s->ops);
+    const int64_t batch = kp_diff_batches_size(&s->batches);
+    if (batch) fprintf(out, "%" PRId64 "}", batch);
+    else fputs("null}", out);
 }
 
 static void amounts_put(FILE *out, const struct kp_diff_row *row)
@@ -61,7 +64,10 @@ void kp_diff_json(FILE *out, const struct kp_diff *d)
     for (int side = 0; side < KP_DIFF_SIDES; side++) side_put(out, d, side);
     fputs(",\"step\":{", out);
     amounts_put(out, &d->step);
-    fprintf(out, ",\"percent\":%.4f}", kp_diff_percent(d));
+    double percent;
+    fprintf(out, ",\"percent\":%.4f,\"sample_percent\":", kp_diff_percent(d));
+    if (kp_diff_sample_percent(d, &percent)) fprintf(out, "%.4f}", percent);
+    else fputs("null}", out);
     for (int group = 0; group < KP_DIFF_GROUPS; group++) {
         fprintf(out, ",\"%s\":[", kp_diff_group_key(group));
         for (size_t i = d->group_from[group]; i < d->group_from[group + 1]; i++) {

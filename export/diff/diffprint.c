@@ -100,15 +100,55 @@ static void steps_put(FILE *out, const struct kp_diff *d)
     fputs("\n", out);
 }
 
+static void work_put(FILE *out, const struct kp_diff *d)
+{
+    double unused;
+    const bool has_steps = d->sides[KP_DIFF_A].has_steps && d->sides[KP_DIFF_B].has_steps;
+    const bool is_other_batch = kp_diff_sample_percent(d, &unused);
+    char text[CELL_BYTES];
+    if (has_steps && d->sides[KP_DIFF_A].ops + d->sides[KP_DIFF_B].ops > 0) {
+        snprintf(text, sizeof text, "%.4g", d->sides[KP_DIFF_A].ops);
+        fprintf(out, "ops a step   %-*s  %.4g\n", NAME_WIDTH, text, d->sides[KP_DIFF_B].ops);
+    }
+    if (!is_other_batch) return;
+    const int64_t a = kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);
+    const int64_t b = kp_diff_batches_size(&d->sides[KP_DIFF_B].batches);
+    fprintf(out, "batch        %-*" PRId64 "  %" PRId64 "\n", NAME_WIDTH, a, b);
+    snprintf(text, sizeof text, "%.4f", d->step.middle[KP_DIFF_A] / 1e6 / (double)a);
+    fprintf(out, "ms a sample  %-*s  %.4f\n", NAME_WIDTH, text, d->step.middle[KP_DIFF_B] / 1e6 / (double)b);
+}
+
+/* The batch is not the same, so a step is other work. */
+static void sample_change_put(FILE *out, const struct kp_diff *d)
+{
+    const struct kp_diff_row *step = &d->step;
+    double percent;
+    if (!kp_diff_sample_percent(d, &percent)) return;
+    const int64_t a = kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);
+    const int64_t b = kp_diff_batches_size(&d->sides[KP_DIFF_B].batches);
+    const double change = step->middle[KP_DIFF_B] / (double)b - step->middle[KP_DIFF_A] / (double)a;
+    const double noise = 2 * hypot(step->spread[KP_DIFF_A] / (double)a, step->spread[KP_DIFF_B] / (double)b);
+    const char *verdict = change > 0 ? "slower" : "faster";
+    if (step->verdict == KP_DIFF_UNKNOWN) verdict = "too few steps to tell";
+    else if (fabs(change) <= noise) verdict = "within noise";
+    fprintf(out, "             batch %" PRId64 " and %" PRId64 ": a step is other work. Per sample %+.1f %%: %s\n", a,
+            b, percent, verdict);
+}
+
 static void change_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_row *step = &d->step;
     fprintf(out, "change       %+.3f ms a step, %+.1f %%: ", step->change / 1e6, kp_diff_percent(d));
+    double unused;
+    const bool is_step = kp_diff_sample_percent(d, &unused); /* the verdict is of the step alone */
     if (step->verdict == KP_DIFF_UNKNOWN)
         fputs("too few steps to tell it from noise (3 of each side are needed)\n", out);
     else if (step->verdict == KP_DIFF_NOISE)
         fprintf(out, "within noise (steps differ by up to %.3f ms)\n", step->noise / 1e6);
-    else fprintf(out, "%s (noise %.3f ms)\n", kp_diff_verdict_text(step), step->noise / 1e6);
+    else
+        fprintf(out, "%s%s (noise %.3f ms)\n", is_step ? "the step is " : "", kp_diff_verdict_text(step),
+                step->noise / 1e6);
+    sample_change_put(out, d);
 }
 
 static void warnings_put(FILE *out, const struct kp_diff *d)
@@ -119,6 +159,11 @@ static void warnings_put(FILE *out, const struct kp_diff *d)
     if (a->has_gpu != b->has_gpu) fprintf(out, "note         only %s worked on a GPU\n", a->has_gpu ? "A" : "B");
     if (a->has_steps != b->has_steps)
         fprintf(out, "note         only %s has steps; the other is compared as a whole\n", a->has_steps ? "A" : "B");
+    if (d->step.verdict != KP_DIFF_NOISE && !(a->has_shapes && b->has_shapes))
+        fprintf(out, "note         %s shapes (--record-shapes), so another batch would not be seen\n",
+                a->has_shapes   ? "B has no"
+                : b->has_shapes ? "A has no"
+                                : "the runs have no");
     if (a->has_memory != b->has_memory)
         fprintf(out, "note         only %s has memory (--profile-memory)\n", a->has_memory ? "A" : "B");
     if (a->has_modules != b->has_modules)
@@ -136,6 +181,7 @@ static void head_put(FILE *out, const struct kp_diff *d)
     text_row(out, d, "torch", (const uint32_t[]){a->torch, b->torch});
     text_row(out, d, "host", (const uint32_t[]){a->host, b->host});
     steps_put(out, d);
+    work_put(out, d);
     change_put(out, d);
     warnings_put(out, d);
 }

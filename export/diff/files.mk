@@ -1,6 +1,7 @@
 # files.mk - the files of this room
 SRC_diff := \
     export/diff/diff.c \
+    export/diff/diffbatch.c \
     export/diff/diffgather.c \
     export/diff/diffnames.c \
     export/diff/diffpieces.c \

@@ -136,6 +136,92 @@ static void names_lose_what_differs_from_run_to_run(void **state)
     kp_strings_close(strings);
 }
 
+/* Steps of `us` microseconds, whose layers are given `batch` samples; one op has another dimension in front. */
+static void batch_add(struct kp_diff *d, int side, int batch, int us)
+{
+    struct little *t = calloc(1, sizeof *t);
+    void *state = t;
+    char args[64];
+    snprintf(t->head, sizeof t->head, "%s\"record_shapes\":1,", HEAD);
+    snprintf(args, sizeof args, "\"Input Dims\":[[%d,10],[10,10],[10]]", batch);
+    for (int step = 0; step < 4; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
+        event(t, "user_annotation", name, 1, 1000 * step, us, "");
+        event(t, "cpu_op", "aten::linear", 1, 1000 * step, 20, batch ? args : "");
+        event(t, "cpu_op", "aten::linear", 1, 1000 * step + 30, 20, batch ? args : "");
+        event(t, "cpu_op", "aten::linear", 1, 1000 * step + 60, 20,
+              batch ? "\"Input Dims\":[[10,10],[10,10],[10]]" : "");
+    }
+    assert_int_equal(choose(t, &everything), 0);
+    kp_diff_add(d, side, &t->tree, &t->chosen, "t.json");
+    little_teardown(&state);
+}
+
+static char *printed(const struct kp_diff *d)
+{
+    const struct kp_diff_show show = {.most = 12};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    kp_diff_print(out, d, &show);
+    fclose(out);
+    return text;
+}
+
+static void another_batch_is_told_by_sample(void **state)
+{
+    struct kp_diff d;
+    double percent = 0;
+    (void)state;
+    kp_diff_open(&d);
+    batch_add(&d, KP_DIFF_A, 8, 200);
+    batch_add(&d, KP_DIFF_B, 32, 400);
+    kp_diff_settle(&d);
+    assert_true(kp_diff_sample_percent(&d, &percent));
+    assert_float_equal(percent, -50, 1e-6);
+    assert_float_equal(d.sides[KP_DIFF_A].ops, 3, 0);
+    char *text = printed(&d);
+    assert_non_null(strstr(text, "+100.0 %: the step is slower ("));
+    assert_non_null(strstr(text, "batch 8 and 32: a step is other work. Per sample -50.0 %: faster\n"));
+    free(text);
+    kp_diff_close(&d);
+}
+
+static void one_batch_or_an_unknown_one_claims_nothing(void **state)
+{
+    static const int batches[][2] = {{8, 8}, {8, 0}, {0, 32}};
+    (void)state;
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        struct kp_diff d;
+        double percent;
+        kp_diff_open(&d);
+        batch_add(&d, KP_DIFF_A, batches[i][0], 200);
+        batch_add(&d, KP_DIFF_B, batches[i][1], 400);
+        kp_diff_settle(&d);
+        assert_false(kp_diff_sample_percent(&d, &percent));
+        kp_diff_close(&d);
+    }
+}
+
+static void no_shapes_are_told_beside_a_change(void **state)
+{
+    static const int a[] = {50, 50, 50}, b[] = {80, 80, 80};
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    side_add(&d, KP_DIFF_A, a, 3, NULL);
+    side_add(&d, KP_DIFF_B, b, 3, NULL);
+    kp_diff_settle(&d);
+    char *text = printed(&d);
+    assert_non_null(strstr(text, ": slower (noise"));
+    assert_null(strstr(text, "sample"));
+    assert_non_null(
+        strstr(text, "note         the runs have no shapes (--record-shapes), so another batch would not be"));
+    free(text);
+    kp_diff_close(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +231,9 @@ int main(void)
         cmocka_unit_test(two_steps_are_too_few),
         cmocka_unit_test(several_files_of_a_side_are_one_set_of_steps),
         cmocka_unit_test(names_lose_what_differs_from_run_to_run),
+        cmocka_unit_test(another_batch_is_told_by_sample),
+        cmocka_unit_test(one_batch_or_an_unknown_one_claims_nothing),
+        cmocka_unit_test(no_shapes_are_told_beside_a_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
