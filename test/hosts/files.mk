@@ -59,10 +59,12 @@ $(HOST_O)/libkpwatch.so: test/hosts/watch.c
 hosts-build: $(BUILD)/libkprof.so $(BUILD)/kprof $(HOST_BINS)
 hosts-test: hosts-build ## small hostile programs run the same with and without the library
 	@test/hosts/run.sh $(HOST_O) $(abspath $(BUILD)/libkprof.so) $(HOSTS_ONLY)
+hosts-heavy: hosts-build ## hostile programs at full weight, half a minute each
+	@HOSTS_HEAVY=1 test/hosts/run.sh $(HOST_O) $(abspath $(BUILD)/libkprof.so) heavy
 hosts: hosts-test
 REAL = test/hosts/real/run.sh $(HOST_O)/libempty.so $(BUILD)/libkprof.so
 hosts-real: $(BUILD)/libkprof.so $(HOST_O)/libempty.so ## real programs run the same with and without the library, in each mode (scripts/setup real; REAL_ARGS= names some)
 	@$(REAL) $(REAL_ARGS)
 hosts-real-quick: $(BUILD)/libkprof.so $(HOST_O)/libempty.so
 	@$(REAL) --quick $(REAL_ARGS)
-.PHONY: hosts-build hosts-test hosts hosts-real hosts-real-quick
+.PHONY: hosts-build hosts-heavy hosts-test hosts hosts-real hosts-real-quick

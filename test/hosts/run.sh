@@ -4,6 +4,7 @@
 # usage: run.sh FOLDER_OF_PROGRAMS LIBKPROF_SO [PATTERN]
 # Compared: standard output, standard error (but for lines that begin "kprof:"), exit status, and the files left behind.
 # HOSTS_IN=ROOT HOSTS_SKIPS=FILE: programs of another processor, run in that root (test/arm64/files.mk); what FILE names (or FILE:FILE) is skipped.
+# HOSTS_HEAVY=1: also what takes half a minute each (make hosts-heavy).
 # HOSTS_MATCH=REGEX: only tests of these names run, and no other is counted (scripts/test --fast).
 # Speaks TAP, with a total; what cannot run here is skipped and counted. Exit 0 when nothing failed.
 set -uo pipefail
@@ -156,6 +157,12 @@ says heap_rush 1 '^kprof: wrote .* (0 ops, 8000[0-9][0-9] allocations, 0 dropped
 # ... nor where the loader's lock is held meanwhile, for which whoever looks for new libraries waits: no block is lost, and no op
 records holds 1000000 KPROF_MALLOC=trace -- "$bin/holds" "$bin" 200000 1000 500000
 says holds 1 '^kprof: wrote .* (1000000 ops, 2000[0-9][0-9] allocations, 0 dropped'
+
+# ... at full weight, on request (make hosts-heavy): five million blocks, the lock held for five seconds, a million ops a second for eight
+if [ -n "${HOSTS_HEAVY:-}" ]; then
+  records holds_heavy any KPROF_MALLOC=trace -- "$bin/holds" "$bin" 5000000 5000 4000000
+  says holds_heavy 1 '^kprof: wrote .* (8000000 ops, 50000[0-9][0-9] allocations, 0 dropped'
+fi
 
 # what constructors of libraries that come later take is recorded from their first block on: 200,002, and what dlopen takes
 for how in count trace; do
