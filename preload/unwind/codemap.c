@@ -178,6 +178,55 @@ void kp_unwind_modules_setup(void)
     kp_unwind_modules_changed();
 }
 
+/* ---- modules with holes ---- */
+
+/*
+ * glibc tells of a module without holes between its segments where all of it lies. Of another it tells where the
+ * segment of the address lies, and .eh_frame is in the next one. Then the module's program headers tell the rest.
+ */
+struct headers {
+    ElfW(Phdr) of[SEGMENTS];
+    int n;
+};
+
+static bool headers_read(const struct link_map *map, struct headers *out)
+{
+    ElfW(Ehdr) head;
+    uintptr_t at = getauxval(AT_PHDR);
+    uint64_t n = getauxval(AT_PHNUM);
+    if (map->l_name && map->l_name[0]) { /* not the program */
+        if (kp_io_peek((const void *)map->l_addr, &head, sizeof head) != 0 ||
+            memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+            return false;
+        at = map->l_addr + head.e_phoff;
+        n = head.e_phnum;
+    }
+    if (!at || n > SEGMENTS) return false;
+    out->n = (int)n;
+    return kp_io_peek((const void *)at, out->of, n * sizeof *out->of) == 0;
+}
+
+static bool has_holes(const struct found_object *o) { return o->unwind && (o->unwind < o->lo || o->unwind >= o->hi); }
+
+/* The segment that `at` lies in; with at = 0 all of the module. Without headers lo and hi stay. */
+static bool extent_find(const struct found_object *o, uintptr_t at, uintptr_t *lo, uintptr_t *hi)
+{
+    struct headers headers;
+    uintptr_t least = UINTPTR_MAX, most = 0;
+    const int saved = errno;
+    const bool is_read = headers_read(o->map, &headers);
+    errno = saved;
+    for (int i = 0; is_read && i < headers.n; i++) {
+        const uintptr_t from = o->map->l_addr + headers.of[i].p_vaddr, to = from + headers.of[i].p_memsz;
+        if (headers.of[i].p_type != PT_LOAD || (at && (at < from || at >= to))) continue;
+        if (from < least) least = from;
+        if (to > most) most = to;
+    }
+    if (least >= most || (!at && ((uintptr_t)o->lo < least || (uintptr_t)o->lo >= most))) return false;
+    *lo = least, *hi = most;
+    return true;
+}
+
 /* ---- which ---- */
 
 bool kp_unwind_table_find(uintptr_t pc, struct kp_unwind_table *out)
@@ -191,7 +240,7 @@ bool kp_unwind_table_find(uintptr_t pc, struct kp_unwind_table *out)
     }
     if (find_object((void *)pc, &o) != 0 || !o.unwind) return false;
     *out = (struct kp_unwind_table){(uintptr_t)o.lo, (uintptr_t)o.hi, o.unwind, true};
-    return true;
+    return !has_holes(&o) || extent_find(&o, (uintptr_t)o.unwind, &out->lo, &out->hi);
 }
 
 /* ---- names ---- */
@@ -225,13 +274,15 @@ static uint32_t module_name(struct kp_thread *t, const char *path, uintptr_t lo,
     return kp_name_intern(t, text, (uint32_t)n);
 }
 
-static uint32_t module_id(struct kp_thread *t, const char *path, uintptr_t lo, uintptr_t hi, uintptr_t base)
+static uint32_t module_id(struct kp_thread *t, const char *path, uintptr_t lo, uintptr_t hi, uintptr_t base,
+                          const struct found_object *o)
 {
     const uint64_t words[4] = {lo, hi, (uintptr_t)path, kp_unwind_generation()};
     const uint64_t hash = kp_hash64(words, sizeof words);
     _Atomic uint64_t *slot = &named[hash % NAMED];
     const uint64_t seen = kp_load_acquire(slot); /* pairs with: below */
     if (seen && seen >> 32 == hash >> 32) return (uint32_t)seen;
+    if (o && has_holes(o)) (void)extent_find(o, 0, &lo, &hi);
     const uint32_t id = module_name(t, path, lo, hi, base);
     if (id) kp_store_release(slot, (hash >> 32) << 32 | id); /* pairs with: above */
     return id;
@@ -244,11 +295,11 @@ uint32_t kp_unwind_module_find(struct kp_thread *t, uintptr_t pc, uint64_t *offs
     *offset = pc;
     if (find_object && find_object((void *)pc, &o) == 0) {
         const char *path = o.map->l_name && o.map->l_name[0] ? o.map->l_name : program;
-        id = module_id(t, path, (uintptr_t)o.lo, (uintptr_t)o.hi, o.map->l_addr);
+        id = module_id(t, path, (uintptr_t)o.lo, (uintptr_t)o.hi, o.map->l_addr, &o);
         if (id) *offset = pc - o.map->l_addr;
     } else if (!find_object) {
         const struct code_module *m = listed_find(pc);
-        id = m ? module_id(t, m->path, m->lo, m->hi, m->base) : 0;
+        id = m ? module_id(t, m->path, m->lo, m->hi, m->base, NULL) : 0;
         if (id) *offset = pc - m->base;
     }
     return id;
