@@ -57,11 +57,13 @@ struct kp_advice {
     size_t count, steps;
     double mean_ns[KP_STEP_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
     const char *missing; /* INCOMPLETE: what lacks, with the setting that shows it; or NULL. Then it is not healthy */
+    bool is_unrecorded;  /* `missing` tells of settings that were off, and of nothing that lacks in what was recorded */
     const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */
     size_t unjudged_count;
     const char *lines_by;      /* a sentence: the setting that gives findings their lines. NULL: they have them */
     struct kp_gpu_figures gpu; /* with has_gpu */
     bool is_healthy, has_gpu;
+    bool is_well; /* nothing is found in what was recorded, and it computes; healthy, but for what was not recorded */
 };
 
 /*

@@ -180,10 +180,12 @@ static void health_judge(struct kp_exam *x)
 {
     struct kp_advice *out = x->out;
     const bool is_well = !out->count && !out->missing && out->mean_ns[KP_STEP_COMPUTE] >= SHARE_HEALTHY * out->step_ns;
+    out->is_well = is_well;
     out->is_healthy = is_well && !x->unrecorded;
-    if (!out->count && !out->missing && x->unrecorded)
-        out->missing = kp_exam_text(x, "not judged: %s; %s", x->unrecorded,
-                                    is_well ? "the rest is healthy" : "in the rest nothing is found");
+    if (out->count || out->missing || !x->unrecorded) return;
+    out->is_unrecorded = true;
+    out->missing = kp_exam_text(x, "not judged: %s; %s", x->unrecorded,
+                                is_well ? "the rest is healthy" : "in the rest nothing is found");
 }
 
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen)

@@ -118,12 +118,11 @@ static void causes_print(const struct kp_advice *a)
     if (before[0] == ',') fputs(" of a step\n", stdout);
 }
 
-/* What the line INCOMPLETE does not tell. */
+/* Settings that were off are no fault of the run, so they are the last line. */
 static void unjudged_print(const struct kp_advice *a)
 {
-    const char *before = "not judged  ";
+    const char *before = "not looked at: ";
     for (size_t i = 0; i < a->unjudged_count; i++) {
-        if (a->missing && strstr(a->missing, a->unjudged[i])) continue;
         fputs(before, stdout);
         kp_plain_put(stdout, a->unjudged[i]);
         before = ", ";
@@ -145,10 +144,11 @@ static void advice_print(const struct kp_advice *a)
         if (a->has_gpu) gpu_print(&a->gpu);
     }
     for (size_t i = 0; i < a->count; i++) finding_print(&a->findings[i], a->steps);
-    unjudged_print(a);
     if (a->lines_by) printf("note     %s\n", a->lines_by);
-    if (a->missing) printf("INCOMPLETE  %s\n", a->missing);
+    if (a->is_unrecorded) printf("%s\n", a->is_well ? "healthy" : "nothing found");
+    else if (a->missing) printf("INCOMPLETE  %s\n", a->missing);
     else if (!a->count) printf("%s\n", verdict_of(a));
+    unjudged_print(a);
 }
 
 static void json_text(const char *text)

@@ -58,10 +58,10 @@ static void findings_make(struct kp_view *v)
         lines_add(tab, row, "change", f->change);
     }
     snprintf(tab->empty, sizeof tab->empty, "%s",
-             a.is_healthy ? "Healthy: the steps compute for at least 90 % of their time."
-                          : "No part of a step passes its bound.");
+             a.is_well ? "Healthy: the steps compute for at least 90 % of their time."
+                       : "No part of a step passes its bound.");
     if (!a.missing && !a.lines_by) return;
-    lines_add(tab, kp_view_add(tab, KP_VIEW_NONE, a.missing ? "INCOMPLETE" : "NOTE"), "",
+    lines_add(tab, kp_view_add(tab, KP_VIEW_NONE, a.missing && !a.is_unrecorded ? "INCOMPLETE" : "NOTE"), "",
               a.missing ? a.missing : a.lines_by);
     tab->rows[tab->last].is_open = true;
 }
