@@ -21,13 +21,14 @@
 #include "export/report/walltime.h"
 
 enum { FRAME_BYTES = 8192 }; /* of a frame in JSON */
+#define TEXT_MOST (UINT64_C(32) << 20)
 enum form { FORM_FOLDED, FORM_SVG, FORM_HTML, FORM_JSON };
 struct stacks_command {
     const char *metric, *out;
     char label[512]; /* of the last trace */
     char steps[80];  /* which of it are shown, or "" */
     struct kp_choice choice;
-    bool all_steps, is_torch, on_device;
+    bool all_steps, all_paths, is_torch, on_device;
     enum form form;
     struct kp_wall_options wall;
     struct kp_calltree *paths;
@@ -47,6 +48,8 @@ static const struct kp_opt flags[] = {
      "line of the forward op that made them: forward"},
     {"step", 0, KP_OPT_VALUE, "A-B",
      "only ProfilerStep#A to #B; A alone: one step; all: the whole trace (default: its steps, where it has some)"},
+    {"all-paths", 0, KP_OPT_FLAG, NULL,
+     "every path, however small; else, beyond 32 MB of text, small ones stand at their callers"},
     {"threads", 0, KP_OPT_FLAG, NULL, "other threads, too, under a root of their own"},
     {"torch", 0, KP_OPT_FLAG, NULL,
      "torch's export_stacks, letter for letter; METRIC is self_cpu_time_total (default) "
@@ -61,6 +64,7 @@ enum {
     FLAG_OUT,
     FLAG_BACKWARD,
     FLAG_STEP,
+    FLAG_ALL_PATHS,
     FLAG_THREADS,
     FLAG_TORCH,
     FLAG_LINES,
@@ -205,6 +209,19 @@ static void json_begin(const struct stacks_command *s)
     fprintf(s->to, "{\"metric\":\"%s\",\"unit\":\"%s\",\"stacks\":[", s->metric, is_memory ? "bytes" : "us");
 }
 
+/* A run of minutes with every Python call has a gigabyte of paths that took microseconds. */
+static void small_fold(const struct stacks_command *s)
+{
+    struct kp_calltree_folded folded;
+    if (s->all_paths) return;
+    kp_calltree_fold(s->paths, TEXT_MOST, &folded);
+    if (!folded.paths) return;
+    const bool is_bytes = s->wall.metric == KP_WALL_MEMORY;
+    kp_cli_say(stderr,
+               "kprof stacks: %zu paths of less than %.3f %s each stand at their callers; --all-paths shows them",
+               folded.paths, (double)folded.below / (is_bytes ? 1048576 : 1e6), is_bytes ? "MB" : "ms");
+}
+
 static int stacks_make(struct stacks_command *s, char **paths, int count, const struct kp_places *places)
 {
     if (s->form == FORM_JSON) json_begin(s);
@@ -213,6 +230,7 @@ static int stacks_make(struct stacks_command *s, char **paths, int count, const 
     if (worst == KP_EXIT_USAGE || !s->traces) return worst;
     if (!s->is_torch) {
         const int64_t unit = s->wall.metric == KP_WALL_MEMORY ? 1 : 1000;
+        small_fold(s);
         kp_calltree_each(s->paths, unit, stack_put, s);
         if (!s->stacks)
             kp_cli_say(stderr, "kprof stacks: nothing to show as %s%s", s->metric,
@@ -285,6 +303,7 @@ int kp_cmd_stacks(int argc, char **argv)
             if (!kp_opt_steps_or_all(value, &s.choice.first_step, &s.choice.last_step, &s.all_steps))
                 return kp_cli_misuse("stacks", "--step is A, A-B or all, not %s", value);
             break;
+        case FLAG_ALL_PATHS: s.all_paths = true; break;
         case FLAG_THREADS: s.wall.threads = true; break;
         case FLAG_TORCH: s.is_torch = true; break;
         case FLAG_LINES:

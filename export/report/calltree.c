@@ -89,6 +89,67 @@ const char *kp_calltree_name(const struct kp_calltree *t, uint32_t place)
     return kp_strings_get(t->names, t->places[place].name);
 }
 
+/* ---- fewer paths ---- */
+
+enum { VALUE_BYTES = 12 }; /* of a line, beside its path */
+
+/* About how many bytes kp_calltree_each() gives, with the values. `ends`: for a number a place. */
+static size_t text_measure(const struct kp_calltree *t, size_t *ends, size_t *paths)
+{
+    size_t bytes = 0;
+    *paths = 0;
+    ends[0] = VALUE_BYTES;
+    for (size_t i = 1; i < t->count; i++) {
+        const struct place *p = &t->places[i];
+        ends[i] = ends[p->parent] + 1 + strlen(kp_strings_get(t->names, p->name));
+        for (int part = 0; part < KP_PARTS; part++)
+            if (p->value[part]) {
+                bytes += ends[i];
+                ++*paths;
+            }
+    }
+    return bytes;
+}
+
+/* Children come after their parents, so what they gave is there when it is a parent's turn. */
+static void small_fold(struct kp_calltree *t, int64_t *totals, int64_t below)
+{
+    memset(totals, 0, t->count * sizeof *totals);
+    for (size_t i = t->count; i-- > 1;) {
+        struct place *p = &t->places[i];
+        int64_t own = 0;
+        for (int part = 0; part < KP_PARTS; part++) own += p->value[part];
+        totals[i] += own;
+        totals[p->parent] += totals[i];
+        if (totals[i] >= below || !own) continue;
+        for (int part = 0; part < KP_PARTS; part++) {
+            t->places[p->parent].value[part] += p->value[part];
+            p->value[part] = 0;
+        }
+        totals[p->parent] -= own; /* it comes with the parent's own */
+    }
+}
+
+void kp_calltree_fold(struct kp_calltree *t, size_t text_bytes, struct kp_calltree_folded *folded)
+{
+    size_t end_capacity = 0, total_capacity = 0, before, after;
+    int64_t sum = 0;
+    *folded = (struct kp_calltree_folded){0};
+    size_t *ends = kp_kineto_grow(NULL, &end_capacity, t->count, sizeof *ends);
+    if (text_measure(t, ends, &before) > text_bytes) {
+        int64_t *totals = kp_kineto_grow(NULL, &total_capacity, t->count, sizeof *totals);
+        for (int part = 0; part < KP_PARTS; part++) sum += kp_calltree_sum(t, (enum kp_part)part);
+        int64_t below = sum / (1 << 20) + 1;
+        for (;; below *= 2) {
+            small_fold(t, totals, below);
+            if (text_measure(t, ends, &after) <= text_bytes || below > sum) break;
+        }
+        *folded = (struct kp_calltree_folded){.paths = before - after, .below = below};
+        free(totals);
+    }
+    free(ends);
+}
+
 /* ---- the paths, in the order in which they were made ---- */
 
 struct path_walk {

@@ -33,6 +33,14 @@ int64_t kp_calltree_sum(const struct kp_calltree *tree, enum kp_part part);
 size_t kp_calltree_count(const struct kp_calltree *tree); /* places, the root among them; a parent comes first */
 uint32_t kp_calltree_parent(const struct kp_calltree *tree, uint32_t place);
 const char *kp_calltree_name(const struct kp_calltree *tree, uint32_t place);
+/* What kp_calltree_fold() did. */
+struct kp_calltree_folded {
+    size_t paths;  /* fewer; what they cost stands at their callers */
+    int64_t below; /* each was less */
+};
+/* Moves what is below a place of little value into that place's caller, until the text of all paths has no more than
+ * `text_bytes`. Sums stay. */
+void kp_calltree_fold(struct kp_calltree *tree, size_t text_bytes, struct kp_calltree_folded *folded);
 /*
  * Calls `fn` for every path with a value: "part;outer;inner", values divided by `unit`. A division's remainder is added
  * to the next path's value, so the values that `fn` gets have the tree's sum.

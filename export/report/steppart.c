@@ -32,6 +32,13 @@ static bool is_one_of(const char *name, const char *end, const char *const *name
     return false;
 }
 
+/* The body of a file or of a class runs when it is imported. Its functions are called for what they do. */
+static bool is_import(const char *name, const char *end)
+{
+    while (name < end && *name == '_') name++;
+    return name < end && (*name == '<' || (*name >= 'A' && *name <= 'Z'));
+}
+
 /* What a frame of a call stack, or a Python call, is part of. */
 static enum kp_part frame_part(const char *frame, size_t bytes)
 {
@@ -40,15 +47,18 @@ static enum kp_part frame_part(const char *frame, size_t bytes)
     const char *end = frame + bytes, *name;
     if (starts(frame, "nn.Module: ")) return KP_PART_FORWARD;
     if (!memchr(frame, '(', bytes)) return KP_PART_OTHER;
-    if ((name = function_in(frame, bytes, "torch/utils/data/dataloader.py("))) return KP_PART_LOADING;
+    if ((name = function_in(frame, bytes, "torch/utils/data/dataloader.py(")))
+        return is_import(name, end) ? KP_PART_OTHER : KP_PART_LOADING;
     if ((name = function_in(frame, bytes, "torch/autograd/__init__.py(")) && is_one_of(name, end, starters))
         return KP_PART_BACKWARD;
     if ((name = function_in(frame, bytes, "torch/_tensor.py(")) && is_one_of(name, end, starters))
         return KP_PART_BACKWARD;
     if ((name = function_in(frame, bytes, "torch/nn/modules/module.py(")) && is_one_of(name, end, callers))
         return KP_PART_FORWARD;
-    if (function_in(frame, bytes, "torch/nn/functional.py(")) return KP_PART_FORWARD;
-    if (function_in(frame, bytes, "torch/optim/")) return KP_PART_OPTIMIZER;
+    if ((name = function_in(frame, bytes, "torch/nn/functional.py(")))
+        return is_import(name, end) ? KP_PART_OTHER : KP_PART_FORWARD;
+    if ((name = function_in(frame, bytes, "torch/optim/")))
+        return is_import(name, end) ? KP_PART_OTHER : KP_PART_OPTIMIZER;
     return KP_PART_OTHER;
 }
 

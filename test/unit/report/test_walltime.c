@@ -183,6 +183,48 @@ static void kernels_stand_below_the_op_that_launched_them(void **state)
     assert_string_equal(lines, "other;m.py(2): main;aten::mm;gemm 5\nother;lost 5\n");
 }
 
+static void imports_are_no_part_of_a_step(void **state)
+{
+    (void)state;
+    const char *text = told_by(CALL("train.py(1): <module>", 0, 100, "")
+                                   CALL("torch/utils/data/dataloader.py(5): <module>", 10, 40, "")
+                                       CALL("torch/utils/data/dataloader.py(50): _DatasetKind", 20, 10, "")
+                                           CALL("torch/optim/sgd.py(1): <module>", 60, 10, "")
+                                               CALL("torch/utils/data/dataloader.py(700): __next__", 80, 15, ""));
+    assert_null(strstr(text, "optimizer"));
+    assert_non_null(strstr(text, "other;train.py"));
+    const char *loading = strstr(text, "data loading;");
+    assert_non_null(loading);
+    assert_non_null(strstr(loading, "__next__ 15\n"));
+    assert_null(strstr(loading + 1, "data loading;"));
+}
+
+static void small_paths_stand_at_their_callers_where_text_is_large(void **state)
+{
+    struct kp_calltree *paths = kp_calltree_open();
+    struct kp_calltree_folded folded;
+    (void)state;
+    const uint32_t main = kp_calltree_child(paths, 0, "main"), large = kp_calltree_child(paths, main, "large");
+    kp_calltree_add(paths, large, KP_PART_FORWARD, 1000000);
+    for (int i = 0; i < 100; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "small_%d", i);
+        const uint32_t small = kp_calltree_child(paths, main, name);
+        kp_calltree_add(paths, small, KP_PART_FORWARD, 10);
+        kp_calltree_add(paths, kp_calltree_child(paths, small, "deep"), KP_PART_FORWARD, 10);
+    }
+    kp_calltree_fold(paths, 1 << 20, &folded);
+    assert_int_equal(folded.paths, 0);
+    kp_calltree_fold(paths, 500, &folded);
+    assert_int_equal(folded.paths, 199); /* of 201; main has a line of its own now */
+    assert_true(folded.below > 20 && folded.below <= 64);
+    lines[0] = 0;
+    sum = 0;
+    kp_calltree_each(paths, 1, line_keep, NULL);
+    assert_string_equal(lines, "forward;main 2000\nforward;main;large 1000000\n");
+    kp_calltree_close(paths);
+}
+
 static void names_of_frames_come_apart(void **state)
 {
     struct kp_frametext text = {0};
@@ -212,6 +254,8 @@ int main(void)
         cmocka_unit_test(other_threads_are_left_out_or_have_a_root),
         cmocka_unit_test(memory_stands_at_the_op_that_took_it),
         cmocka_unit_test(kernels_stand_below_the_op_that_launched_them),
+        cmocka_unit_test(imports_are_no_part_of_a_step),
+        cmocka_unit_test(small_paths_stand_at_their_callers_where_text_is_large),
         cmocka_unit_test(names_of_frames_come_apart),
     };
     return cmocka_run_group_tests_name("wall time as call paths", tests, NULL, NULL);
