@@ -352,8 +352,10 @@ int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
     }
     if (count && (rc || !folder.count)) return count; /* the command says what is wrong with it */
     if (rc || !folder.count)
-        return kp_cli_misuse(command, "no file given, and the latest run is looked for in '%s': %s", folder.path,
-                             rc ? strerror(-rc) : "no trace there"),
+        return kp_cli_misuse(command,
+                             "no file given, and the latest run is looked for in '%s': %s (kprof run -- python "
+                             "train.py records one)",
+                             folder.path, rc ? strerror(-rc) : "no trace there"),
                0;
     if (wish & KP_LATEST_RANKS) return ranks_give(command, &folder, paths);
     return wish & KP_LATEST_ONE ? newest_give(command, &folder, paths) : run_give(command, &folder, paths);
