@@ -108,6 +108,7 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
     for (size_t i = 0; i < count; i++) {
         const struct kp_step *s = &chosen->steps[i];
         lengths[i] = s->inside_ns;
+        out->step_mean_ns += s->inside_ns / (int64_t)count;
         if (s->number < out->first_step) out->first_step = s->number;
         if (s->number > out->last_step) out->last_step = s->number;
     }

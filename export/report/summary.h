@@ -9,11 +9,11 @@ struct kp_summary {
     int64_t when_ns; /* since the Unix epoch; 0: the file does not say */
     int64_t wall_ns; /* of what was chosen */
     size_t steps;
-    long first_step, last_step;                          /* by number */
-    int64_t step_median_ns, step_least_ns, step_most_ns; /* of the steps that were chosen */
-    int64_t before_ns, after_ns;                         /* of wall_ns, before the first step and after the last */
-    int64_t first_ns, rest_median_ns;                    /* the first step, and the median of the others */
-    bool is_first_slow;                                  /* it may carry a start */
+    long first_step, last_step;                                        /* by number */
+    int64_t step_median_ns, step_mean_ns, step_least_ns, step_most_ns; /* of the steps that were chosen */
+    int64_t before_ns, after_ns;      /* of wall_ns, before the first step and after the last */
+    int64_t first_ns, rest_median_ns; /* the first step, and the median of the others */
+    bool is_first_slow;               /* it may carry a start */
     /* The shares: of the steps alone where much lies outside of them (imports, a model being built), else of all. */
     bool is_of_steps;
     int64_t shared_ns;

@@ -103,10 +103,13 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
               "call:MODULE:FUNCTION, too\n",
               out);
     outside_print(out, r);
-    if (s->steps > 1)
-        fprintf(out, "a step   %s (median; %s to %s%s)\n", span_text(a, sizeof a, s->step_median_ns),
-                span_text(b, sizeof b, s->step_least_ns), span_text(c, sizeof c, s->step_most_ns),
+    if (s->steps > 1) {
+        fprintf(out, "a step   %s (median; ", span_text(a, sizeof a, s->step_median_ns));
+        if (llabs(s->step_mean_ns - s->step_median_ns) > s->step_median_ns / 10) /* rows have the mean */
+            fprintf(out, "mean %s, as in the rows; ", span_text(a, sizeof a, s->step_mean_ns));
+        fprintf(out, "%s to %s%s)\n", span_text(b, sizeof b, s->step_least_ns), span_text(c, sizeof c, s->step_most_ns),
                 r->chosen->is_by_optimizer ? "; from an optimizer's step to its next" : "");
+    }
     if (s->is_first_slow)
         fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",
                 s->first_step, span_text(a, sizeof a, s->first_ns), span_text(b, sizeof b, s->rest_median_ns),

@@ -25,6 +25,7 @@ static void steps_put(FILE *out, const struct kp_summary *s)
         whole_put(out, "first", s->first_step);
         whole_put(out, "last", s->last_step);
         ms_put(out, "median_ms", (double)s->step_median_ns);
+        ms_put(out, "mean_ms", (double)s->step_mean_ns);
         ms_put(out, "least_ms", (double)s->step_least_ns);
         ms_put(out, "most_ms", (double)s->step_most_ns);
         ms_put(out, "first_ms", (double)s->first_ns);

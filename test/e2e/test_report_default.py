@@ -36,6 +36,7 @@ def test_the_head_is_that_of_the_trace(run):
     assert (said["steps"]["count"], said["steps"]["first"], said["steps"]["last"]) == (3, 2, 4)
     found = [said["steps"][key] for key in ("least_ms", "median_ms", "most_ms")]
     assert found == pytest.approx(steps, abs=0.002)
+    assert said["steps"]["mean_ms"] == pytest.approx(sum(steps) / 3, abs=0.002)
     assert said["wall_ms"] == pytest.approx(said["ops_ms"] + said["data_loading_ms"] + said["no_op_ms"], abs=0.001)
     assert said["data_loading_ms"] >= 3 * 4 * 2  # each sample sleeps 2 ms
     assert said["no_op_ms"] >= 3 * 20  # think()
