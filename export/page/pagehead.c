@@ -43,8 +43,14 @@ static void advice_put(struct kp_page *page, FILE *out)
     kp_advice_make(&a, page->tree, &page->chosen);
     page->has_gpu |= a.has_gpu;
     fprintf(out, ",\"gpu\":%s,\"advice\":{\"healthy\":%s,\"steps\":%zu,\"step\":%.0f", page->has_gpu ? "true" : "false",
-            a.is_healthy ? "true" : "false", a.steps, a.step_ns);
+            a.is_well ? "true" : "false", a.steps, a.step_ns);
     kp_page_member_put(out, "missing", a.missing);
+    fprintf(out, ",\"unrecorded\":%s,\"unjudged\":[", a.is_unrecorded ? "true" : "false");
+    for (size_t i = 0; i < a.unjudged_count; i++) {
+        if (i) fputs(",", out);
+        kp_plain_json(out, a.unjudged[i]);
+    }
+    fputs("]", out);
     fputs(",\"findings\":[", out);
     for (size_t i = 0; i < a.count; i++) {
         const struct kp_finding *f = &a.findings[i];

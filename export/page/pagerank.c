@@ -29,17 +29,22 @@ static bool has_kernels(const struct kp_tree *tree)
     return false;
 }
 
-/* Each collective: what it is on every rank, start after the first event, duration, nanoseconds; bytes of the bus. */
+/*
+ * Each collective of the steps, as `kprof report` counts them: what it is on every rank, start after the first event,
+ * duration, nanoseconds; bytes of the bus.
+ */
 static void collectives_put(const struct kp_page *page, FILE *out)
 {
     const struct kp_tree *tree = page->tree;
     const bool on_device = has_kernels(tree);
+    const struct kp_chosen *chosen = &page->chosen;
+    const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
     size_t count = 0;
     fputs(",\"collectives\":[", out);
     for (size_t i = 0; i < tree->count && count < COLLECTIVES_MAX; i++) {
         const struct kp_node *n = &tree->nodes[i];
         char key[1024], shown[KP_PAGE_TEXT_MAX];
-        if (!is_collective(tree, i, on_device)) continue;
+        if (!is_collective(tree, i, on_device) || !kp_spans_has(within, n->start_ns)) continue;
         const struct kp_kineto_work *work = kp_kineto_work_of(tree->trace, n->event);
         kp_collective_key(key, sizeof key, tree, &page->chosen, i, work);
         kp_plain_text(shown, sizeof shown, key, strlen(key));

@@ -1,5 +1,5 @@
 // ranks.js - collectives of the chosen time; of several ranks, who computes and who waits
-const ranks = { all: [], matched: [] };
+const ranks = { all: [], first: 0 }; // first: which is shown at first
 const COLLECTIVE = /^(nccl|gloo|mpi|ucc|xccl):/;
 
 function collectivesIn(trace, range) {
@@ -82,6 +82,8 @@ function ranksDraw() {
   if (all.length < 2) return;
   const { waits, matched, bandwidth } = waitsFind(all), most = Math.max(1, ...all.map(rank => rank.step));
   const late = waits.map((w, r) => [w.last, r]).sort((a, b) => b[0] - a[0])[0];
+  const areRanks = new Set(all.map(rank => rank.rank)).size === all.length;
+  ranks.first = matched && areRanks ? late[1] : 0; // the others wait for it
   byId("ranks-note").textContent = matched ? `${countText(matched)} collectives are in all ${all.length} traces. Of each, the rank that came last spends the ` +
     `shortest time in it; what the others spend more, they wait. ${rankName(all[late[1]], late[1])} came last in ${countText(late[0])} of them (${percentText(late[0] / matched)}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}` :
     "No collective is in all of these traces.";

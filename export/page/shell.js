@@ -81,9 +81,10 @@ function findingsDraw(trace) {
   const { advice } = trace.head, cards = advice.findings.map(f => cardMake(f.critical ? "critical" : "", f.what[0].toUpperCase() + f.what.slice(1),
     `${timeText(f.cost)} a step, ${percentText(f.share)} (${f.steps} of ${advice.steps} steps)`,
     make("p", { textContent: f.change }), ...(f.where ? [make("p", {}, make("code", { textContent: f.where }))] : [])));
-  if (advice.missing) cards.push(cardMake("plain", "Incomplete", "", make("p", { textContent: advice.missing })));
+  if (advice.missing && !advice.unrecorded) cards.push(cardMake("plain", "Incomplete", "", make("p", { textContent: advice.missing })));
   if (!cards.length && advice.healthy) cards.push(cardMake("good", "Healthy", "", make("p", { textContent: "The steps compute for at least 90 % of their time." })));
   else if (!cards.length) cards.push(cardMake("plain", "Nothing found", "", make("p", { textContent: "No part of a step passes its bound." })));
+  if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", make("p", { textContent: advice.unjudged.join("; ") })));
   byId("cards").replaceChildren(...cards);
 }
 
@@ -151,7 +152,7 @@ async function start() {
   keysListen();
   await ranksRead();
   runs.append(...ranks.all.map((rank, i) => make("option", { value: i, textContent: rankName(rank, i) })));
-  await traceShow(blocks[0]);
+  await runs.choose(ranks.first);
   navFollow();
   byId("opening").remove();
   document.documentElement.dataset.ready = "1";

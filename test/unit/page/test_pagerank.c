@@ -28,6 +28,7 @@ static void a_rank_has_its_head_steps_and_collectives_of_the_host(void **state)
     op(t, "aten::mul", 10, 20);
     event(t, "user_annotation", "gloo:all_reduce", 1, 40, 30, "");
     event(t, "user_annotation", "gloosy", 1, 80, 5, "");
+    event(t, "user_annotation", "gloo:broadcast", 1, 120, 30, ""); /* in no step */
     struct kp_page page = page_make(t);
     char *rank = rank_of(t, &page);
     assert_non_null(strstr(rank, "\"label\":\"a <b>.json\",\"rank\":\"3\",\"host\":\"node7\""));
