@@ -4,7 +4,8 @@
  *
  * The spread of a side is its median absolute deviation, scaled to a normal distribution's sigma. Few samples
  * understate it, so it is widened by the factors of Croux and Rousseeuw. A change is real beyond twice both spreads
- * together, and beyond a thousandth of a step.
+ * together, and beyond a thousandth of a step. It is real, too, where nearly every pair of a step of A and one of B
+ * tells it: a side whose steps differ much has a wide spread, but may lie wholly above the other.
  */
 #include "export/diff/diff.h"
 
@@ -12,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES_LEAST = 3 };
+enum { SAMPLES_LEAST = 3, PAIRS_LEAST = 10 /* samples a side */ };
 #define NOISE_SPREADS 2.0
 #define NOISE_OF_STEP 0.001
 #define NORMAL_SIGMA 1.4826
+#define PAIRS_STEP 0.85 /* of a step and its parts */
+#define PAIRS_ROW 0.95  /* of hundreds of rows, of which some differ by chance */
 
 void kp_diff_open(struct kp_diff *d) { *d = (struct kp_diff){.strings = kp_strings_open()}; }
 
@@ -89,7 +92,36 @@ static void side_measure(struct kp_diff_row *row, int side, size_t samples, doub
     if (samples) row->count[side] /= (double)samples;
 }
 
+/* In which share of the pairs B's is more, equal ones half. Both sides' values get sorted. */
+static double pairs_of(struct kp_diff_row *row, size_t a_count, size_t b_count)
+{
+    const double *a = row->values[KP_DIFF_A], *b = row->values[KP_DIFF_B];
+    double more = 0;
+    if (!a_count || !b_count) return 0;
+    qsort(row->values[KP_DIFF_A], a_count, sizeof *a, value_order);
+    qsort(row->values[KP_DIFF_B], b_count, sizeof *b, value_order);
+    for (size_t i = 0, less = 0, through = 0; i < b_count; i++) {
+        while (less < a_count && a[less] < b[i]) less++;
+        while (through < a_count && a[through] <= b[i]) through++;
+        more += (double)less + (double)(through - less) / 2;
+    }
+    return more / (double)a_count / (double)b_count;
+}
+
+static bool do_pairs_tell(const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    if (d->sides[KP_DIFF_A].samples < PAIRS_LEAST || d->sides[KP_DIFF_B].samples < PAIRS_LEAST) return false;
+    const double real = row == &d->step || row->group == KP_DIFF_PARTS ? PAIRS_STEP : PAIRS_ROW;
+    return row->change > 0 ? row->pairs >= real : row->pairs <= 1 - real;
+}
+
 static bool is_absent(const struct kp_diff_row *row, int side) { return !(row->count[side] > 0); }
+
+/* What is less is noise, however steady. */
+static double least_of(const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    return kp_diff_is_bytes(row->group) ? 0 : NOISE_OF_STEP * d->step.middle[KP_DIFF_A];
+}
 
 static uint8_t verdict_of(const struct kp_diff *d, const struct kp_diff_row *row)
 {
@@ -98,7 +130,8 @@ static uint8_t verdict_of(const struct kp_diff *d, const struct kp_diff_row *row
     if (is_counted && is_absent(row, KP_DIFF_B) && !is_absent(row, KP_DIFF_A)) return KP_DIFF_WENT;
     for (int side = 0; side < KP_DIFF_SIDES; side++)
         if (d->sides[side].samples < SAMPLES_LEAST) return KP_DIFF_UNKNOWN;
-    if (fabs(row->change) <= row->noise) return KP_DIFF_NOISE;
+    if (fabs(row->change) <= least_of(d, row)) return KP_DIFF_NOISE;
+    if (fabs(row->change) <= row->noise && !do_pairs_tell(d, row)) return KP_DIFF_NOISE;
     return row->change > 0 ? KP_DIFF_MORE : KP_DIFF_LESS;
 }
 
@@ -106,8 +139,8 @@ static void row_measure(const struct kp_diff *d, struct kp_diff_row *row, double
 {
     for (int side = 0; side < KP_DIFF_SIDES; side++) side_measure(row, side, d->sides[side].samples, scratch);
     row->change = row->middle[KP_DIFF_B] - row->middle[KP_DIFF_A];
-    row->noise = NOISE_SPREADS * hypot(row->spread[KP_DIFF_A], row->spread[KP_DIFF_B]);
-    if (!kp_diff_is_bytes(row->group)) row->noise = fmax(row->noise, NOISE_OF_STEP * d->step.middle[KP_DIFF_A]);
+    row->pairs = pairs_of(row, d->sides[KP_DIFF_A].samples, d->sides[KP_DIFF_B].samples);
+    row->noise = fmax(NOISE_SPREADS * hypot(row->spread[KP_DIFF_A], row->spread[KP_DIFF_B]), least_of(d, row));
     row->verdict = verdict_of(d, row);
 }
 

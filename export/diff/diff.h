@@ -40,6 +40,7 @@ struct kp_diff_row {
     double count[KP_DIFF_SIDES];                 /* events; after kp_diff_settle for each sample */
     double middle[KP_DIFF_SIDES];                /* the median of the samples */
     double spread[KP_DIFF_SIDES], change, noise; /* change: of the medians. noise: what it must exceed */
+    double pairs; /* of all pairs of a sample of A and one of B, the share in which B's is more; equal ones half */
     uint32_t name;
     uint8_t group, verdict;
 };

@@ -135,8 +135,20 @@ static void sample_change_put(FILE *out, const struct kp_diff *d)
             b, percent, verdict);
 }
 
+/* Why a change of steps is no noise. */
+static const char *reason_text(char *text, size_t bytes, const struct kp_diff_row *step)
+{
+    const double pairs = step->change > 0 ? step->pairs : 1 - step->pairs;
+    if (fabs(step->change) > step->noise) snprintf(text, bytes, "noise %.3f ms", step->noise / 1e6);
+    else
+        snprintf(text, bytes, "so say %.0f %% of all pairs of steps, which differ by up to %.3f ms", 100 * pairs,
+                 step->noise / 1e6);
+    return text;
+}
+
 static void change_put(FILE *out, const struct kp_diff *d)
 {
+    char text[128];
     const struct kp_diff_row *step = &d->step;
     fprintf(out, "change       %+.3f ms a step, %+.1f %%: ", step->change / 1e6, kp_diff_percent(d));
     double unused;
@@ -146,8 +158,8 @@ static void change_put(FILE *out, const struct kp_diff *d)
     else if (step->verdict == KP_DIFF_NOISE)
         fprintf(out, "within noise (steps differ by up to %.3f ms)\n", step->noise / 1e6);
     else
-        fprintf(out, "%s%s (noise %.3f ms)\n", is_step ? "the step is " : "", kp_diff_verdict_text(step),
-                step->noise / 1e6);
+        fprintf(out, "%s%s (%s)\n", is_step ? "the step is " : "", kp_diff_verdict_text(step),
+                reason_text(text, sizeof text, step));
     sample_change_put(out, d);
 }
 

@@ -2,6 +2,8 @@
 /* test_diff.c - two little runs, and what is said of their difference */
 #include "test/unit/report/little_trace.h"
 
+#include <math.h>
+
 #include "export/diff/diff.h"
 
 #define HEAD "\"host_name\":\"node7\",\"kprof\":{\"script\":\"train.py\",\"torch_version\":\"2.15\"},"
@@ -72,6 +74,31 @@ static void a_change_as_large_as_steps_differ_is_noise(void **state)
     assert_float_equal(d.step.change, 10000, 1);
     assert_int_equal(d.step.verdict, KP_DIFF_NOISE);
     assert_int_equal(row_find(&d, KP_DIFF_OPS, "aten::mm")->verdict, KP_DIFF_NOISE);
+    kp_diff_close(&d);
+}
+
+/* B's steps differ by more than the sides do, but each is above nearly all of A's. */
+static void a_side_above_the_other_is_told_though_its_steps_differ(void **state)
+{
+    static const int a[] = {34, 60, 40, 45, 89, 50, 52, 38, 41, 47};
+    static const int b[] = {112, 1779, 300, 600, 80, 500, 900, 200, 1500, 700}; /* one below one of A's */
+    struct kp_diff d;
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) {
+        kp_diff_open(&d);
+        side_add(&d, KP_DIFF_A, turn ? b : a, 10, NULL);
+        side_add(&d, KP_DIFF_B, turn ? a : b, 10, NULL);
+        kp_diff_settle(&d);
+        assert_true(fabs(d.step.change) < d.step.noise);
+        assert_float_equal(d.step.pairs, turn ? 0.01 : 0.99, 1e-9);
+        assert_int_equal(d.step.verdict, turn ? KP_DIFF_LESS : KP_DIFF_MORE);
+        kp_diff_close(&d);
+    }
+    kp_diff_open(&d); /* too few for pairs to tell */
+    side_add(&d, KP_DIFF_A, a, 9, NULL);
+    side_add(&d, KP_DIFF_B, b, 9, NULL);
+    kp_diff_settle(&d);
+    assert_int_equal(d.step.verdict, KP_DIFF_NOISE);
     kp_diff_close(&d);
 }
 
@@ -227,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_beyond_the_spread_is_told),
         cmocka_unit_test(a_change_as_large_as_steps_differ_is_noise),
+        cmocka_unit_test(a_side_above_the_other_is_told_though_its_steps_differ),
         cmocka_unit_test(what_only_one_side_has_appeared_or_went),
         cmocka_unit_test(two_steps_are_too_few),
         cmocka_unit_test(several_files_of_a_side_are_one_set_of_steps),
