@@ -47,6 +47,18 @@ static bool end_cut(char *name, const char *end)
     return true;
 }
 
+/* HOST_PID_PHASE: a process has a trace for each phase. Takes the phase out of the name: what follows its last number. */
+static void phase_cut(char *worker)
+{
+    char *end = NULL;
+    for (char *at = worker; *at; at += *at == '_') {
+        const size_t part = strcspn(at, "_");
+        if (part && strspn(at, "0123456789") == part) end = at + part;
+        at += part;
+    }
+    if (end) *end = 0;
+}
+
 /* HOST_rRANK_PID: the rank, or -1. Takes it out of the name, since a spool's name has none. */
 static long rank_cut(char *worker)
 {
@@ -75,6 +87,7 @@ static bool name_read(const char *name, const struct stat *st, struct found *out
         out->since_ns = named_ns;
         out->until_ns = out->is_spool ? changed_ns : named_ns;
     }
+    phase_cut(out->worker);
     out->rank = rank_cut(out->worker);
     return true;
 }

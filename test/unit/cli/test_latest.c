@@ -69,6 +69,19 @@ static void ranks_that_end_together_are_one_run_in_their_order(void **state)
     assert_string_equal(name_of(paths[1]), "b_r10_5." NEW ".pt.trace.json.gz");
 }
 
+static void the_phases_of_a_process_are_one_run(void **state)
+{
+    char **paths = NULL;
+    (void)state;
+    put("h_6_train." OLD ".pt.trace.json.gz");
+    put("h_7_train." NEW ".pt.trace.json.gz");
+    put("h_7_sanity_check." NEAR ".pt.trace.json.gz");
+    put("_." OLD ".pt.trace.json.gz"); /* no part at all */
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 2);
+    assert_string_equal(name_of(paths[0]), "h_7_train." NEW ".pt.trace.json.gz");
+    assert_string_equal(name_of(paths[1]), "h_7_sanity_check." NEAR ".pt.trace.json.gz");
+}
+
 static void a_name_that_only_looks_like_a_rank_is_none(void **state)
 {
     char **paths = NULL;
@@ -141,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_newest_worker_is_the_run_with_all_its_windows, setup),
         cmocka_unit_test_setup(ranks_that_end_together_are_one_run_in_their_order, setup),
+        cmocka_unit_test_setup(the_phases_of_a_process_are_one_run, setup),
         cmocka_unit_test_setup(a_name_that_only_looks_like_a_rank_is_none, setup),
         cmocka_unit_test_setup(a_spool_without_a_trace_is_a_run_and_one_with_a_trace_is_not, setup),
         cmocka_unit_test_setup(what_the_user_names_stays_unless_one_trace_is_wanted_of_a_folder, setup),
