@@ -47,7 +47,8 @@ static bool end_cut(char *name, const char *end)
     return true;
 }
 
-/* HOST_PID_PHASE: a process has a trace for each phase. Takes the phase out of the name: what follows its last number. */
+/* HOST_PID_PHASE: a process has a trace for each phase. Takes the phase, which follows the last number, out of the
+ * name. */
 static void phase_cut(char *worker)
 {
     char *end = NULL;
