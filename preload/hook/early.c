@@ -29,9 +29,17 @@
 
 enum { SECTION = 1 }; /* any that is neither undefined nor absolute: values count from the load address */
 
-/* Not by the linker's --defsym, which zig's linker lacks (scripts/wheel). Protected, so that our own _init needs no
- * relocation: musl's loader takes a value of 0 for no symbol, and would refuse the library. */
-__asm__(".globl __gmon_start__\n\t.protected __gmon_start__\n\t.set __gmon_start__, 0");
+/*
+ * Not by the linker's --defsym, which zig's linker lacks (scripts/wheel). On x86-64 it is protected, so that our own
+ * _init needs no relocation: musl's loader takes a value of 0 for no symbol, and would refuse the library. On AArch64
+ * linkers would make an address relative to the library of it.
+ */
+#if defined(__x86_64__)
+#define PROTECTED "\t.protected __gmon_start__\n"
+#else
+#define PROTECTED ""
+#endif
+__asm__(".globl __gmon_start__\n" PROTECTED "\t.set __gmon_start__, 0");
 
 static void started(void) { kp_hook_before_init(__builtin_return_address(0)); }
 
