@@ -282,6 +282,13 @@ static int backward_read(struct stacks_command *s, const char *value)
     return KP_EXIT_DONE;
 }
 
+/* What --torch cannot do. KP_EXIT_USAGE: it was said. */
+static int torch_check(const struct stacks_command *s)
+{
+    if (!s->is_torch || (s->choice.first_step < 0 && !s->all_steps)) return KP_EXIT_DONE;
+    return kp_cli_misuse("stacks", "--step is not of torch's export_stacks, which --torch asks for");
+}
+
 int kp_cmd_stacks(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "stacks", .table = flags, .argc = argc, .argv = argv, .at = 1};
@@ -313,9 +320,7 @@ int kp_cmd_stacks(int argc, char **argv)
         default: return KP_EXIT_USAGE;
         }
     }
-    if (metric_read(&s)) return KP_EXIT_USAGE;
-    if (s.is_torch && (s.choice.first_step >= 0 || s.all_steps))
-        return kp_cli_misuse("stacks", "--step is not of torch's export_stacks, which --torch asks for");
+    if (metric_read(&s) || torch_check(&s)) return KP_EXIT_USAGE;
     count = kp_latest_take("stacks", &argv, count, wish.lines ? KP_LATEST_SPOOL : 0);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("stacks", &wish);
