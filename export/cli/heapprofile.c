@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "export/cli/budget.h"
+#include "export/cli/trace_source.h"
 #include "export/report/kineto.h"
 
 enum { LINE_MOST = 1 << 20, NUMBERS_MOST = 256, SIZED_TEXTS = 3, NO_SIZE = -1 };
@@ -327,8 +328,7 @@ void kp_profile_close(struct kp_profile *p)
 
 bool kp_profile_is(const char *path)
 {
-    const size_t n = strlen(path);
-    return (n > 9 && strcmp(path + n - 9, ".heap.zst") == 0) || (n > 8 && strcmp(path + n - 8, ".heap.gz") == 0);
+    return kp_input_has_end(path, ".heap.zst") || kp_input_has_end(path, ".heap.gz");
 }
 
 /* .heap.gz: of kprof until November 2026. */

@@ -22,12 +22,6 @@ static void input_add(struct kp_input *input, char *path, char *label)
     input->of[input->count++] = (struct kp_trace_source){.input = input, .path = path, .label = label};
 }
 
-static bool has_end(const char *text, const char *end)
-{
-    size_t bytes = strlen(text), wanted = strlen(end);
-    return bytes >= wanted && strcmp(text + bytes - wanted, end) == 0;
-}
-
 static bool is_spool(const char *path)
 {
     char magic[8] = "";
@@ -87,10 +81,10 @@ static int spool_add(struct kp_input *input, const char *path)
 
 bool kp_input_is_trace(const char *name)
 {
-    return has_end(name, ".pt.trace.json") || has_end(name, ".pt.trace.json.gz");
+    return kp_input_has_end(name, ".pt.trace.json") || kp_input_has_end(name, ".pt.trace.json.gz");
 }
 
-bool kp_input_is_spool(const char *name) { return has_end(name, ".kprof"); }
+bool kp_input_is_spool(const char *name) { return kp_input_has_end(name, ".kprof"); }
 
 static int trace_filter(const struct dirent *entry) { return kp_input_is_trace(entry->d_name); }
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/trace_source.h"
 #include "export/cli/spool_export.h"
 #include "export/report/kineto.h"
 
@@ -41,9 +42,8 @@ struct folder {
 
 static bool end_cut(char *name, const char *end)
 {
-    const size_t bytes = strlen(name), wanted = strlen(end);
-    if (bytes < wanted || strcmp(name + bytes - wanted, end) != 0) return false;
-    name[bytes - wanted] = 0;
+    if (!kp_input_has_end(name, end)) return false;
+    name[strlen(name) - strlen(end)] = 0;
     return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "export/report/kineto.h"
 
@@ -39,6 +40,11 @@ typedef int (*kp_input_fn)(void *context, const struct kp_trace_source *source, 
 int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn,
                   void *context);
 
+static inline bool kp_input_has_end(const char *name, const char *end)
+{
+    const size_t bytes = strlen(name), wanted = strlen(end);
+    return bytes >= wanted && strcmp(name + bytes - wanted, end) == 0;
+}
 /* Does a file of this name count as a trace, or as a spool, where a folder is given? */
 bool kp_input_is_trace(const char *name);
 bool kp_input_is_spool(const char *name);
