@@ -18,6 +18,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_cuptirule.h"
 #include "collector/base/kp_log.h"
+#include "export/cli/doctor_processors.h"
 #include "export/cli/doctor_steps.h"
 #include "export/cli/setting_flags.h"
 #include "export/report/plain.h"
@@ -230,6 +231,23 @@ static void clock_check(void)
             source[0] ? source : "unknown");
 }
 
+/* Programs that wait for a processor are slower than alone, with us or without, and a trace shows just that. */
+static void processors_check(void)
+{
+    const struct kp_processors found = kp_processors_read("");
+    if (found.limit > 0 && found.limit < found.count)
+        say("warn",
+            "processors: %u, but its control group lets a program use %.3g at a time: with more threads than that they "
+            "are stopped in turn; try OMP_NUM_THREADS=%.0f",
+            found.count, found.limit, found.limit < 1 ? 1 : found.limit);
+    if (found.load > found.count)
+        say("warn",
+            "processors: %u with a load average of %.1f: other programs keep them busy, so times recorded now are "
+            "longer than alone",
+            found.count, found.load);
+    else say("ok", "processors: %u, load average %.1f", found.count, found.load);
+}
+
 /* The folders. */
 
 static const char *filesystem_name(long type)
@@ -405,6 +423,7 @@ int kp_cmd_doctor(int argc, char **argv)
     preload_check();
     program_check(scan.at < argc ? argv[scan.at] : "python3", scan.at < argc);
     clock_check();
+    processors_check();
     folder_check("traces", config->dir, false, config->max_mb);
     folder_check("spool", config->spool_dir ? config->spool_dir : config->dir, true, config->max_mb);
     gpu_check(config);

@@ -26,6 +26,7 @@ SRC_cli := \
     export/cli/cmd_run.c \
     export/cli/cmd_slice.c \
     export/cli/cmd_stacks.c \
+    export/cli/doctor_processors.c \
     export/cli/doctor_steps.c \
     export/cli/cmd_view.c \
     export/cli/elfhead.c \
@@ -64,6 +65,7 @@ UNIT_cli := \
     test/unit/cli/test_budget.c \
     test/unit/cli/test_crafted.c \
     test/unit/cli/test_debugfile.c \
+    test/unit/cli/test_doctor_processors.c \
     test/unit/cli/test_elfhead.c \
     test/unit/cli/test_heapprofile.c \
     test/unit/cli/test_input.c \

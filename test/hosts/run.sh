@@ -152,7 +152,7 @@ done
 
 # a trace of the heap has no holes, however many threads hurry: 800,000 blocks of theirs, and what pthread_create takes
 records heap_rush any KPROF_MALLOC=trace -- "$bin/heap" "$bin" rush
-says heap_rush 1 '^kprof: wrote .* (0 ops, 8000[0-9][0-9] allocations, 0 dropped'
+says heap_rush 1 '^kprof: wrote .* (0 ops, 8000[0-9][0-9] allocations, 0 dropped, threads waited [1-9][0-9]* ms for room)'
 
 # ... nor where the loader's lock is held meanwhile, for which whoever looks for new libraries waits: no block is lost, and no op
 records holds 1000000 KPROF_MALLOC=trace -- "$bin/holds" "$bin" 200000 1000 500000
