@@ -6,6 +6,7 @@
  * thread, so that no end is taken for another's. A begin waits for the next event of its track, since a flow that
  * starts or ends at it comes later. Numbers of fields are those of Perfetto's public definitions.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,8 +36,15 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
 enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, INTERNED_KEYS = 3, INTERNED_IID = 1, INTERNED_TEXT = 2 };
 enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_THREAD = 4, TRACK_PARENT = 5 };
 enum { PROCESS_PID = 1, PROCESS_NAME = 6, THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
-enum { ANNOTATION_KEY = 1, ANNOTATION_BOOL = 2, ANNOTATION_INT = 4, ANNOTATION_TEXT = 6, ANNOTATION_JSON = 9 };
-enum { NUMBER_LETTERS = 19 }; /* surely fewer than 64 bits */
+enum {
+    ANNOTATION_KEY = 1,
+    ANNOTATION_BOOL = 2,
+    ANNOTATION_UINT = 3,
+    ANNOTATION_INT = 4,
+    ANNOTATION_DOUBLE = 5,
+    ANNOTATION_TEXT = 6,
+    ANNOTATION_JSON = 9
+};
 enum { FLAG_CLEARED = 1, FLAG_NEEDS_STATE = 2, SEQUENCE = 1, TEXT_MOST = 64 << 10 };
 
 struct track_name {
@@ -264,21 +272,38 @@ static size_t lane_for(struct kp_pftrace *w, size_t thread, const struct kp_raw_
 
 /* ---- arguments ---- */
 
+/* Perfetto drops an argument that is a bare number below 0 when it comes as JSON: numbers have fields of their own. */
+static bool number_put(struct kp_proto *inner, struct kp_raw_text value)
+{
+    const char *const after = value.at + value.bytes; /* the text of the event goes on behind it */
+    const bool is_negative = *value.at == '-';
+    char *end;
+    if (!is_negative && (*value.at < '0' || *value.at > '9')) return false;
+    errno = 0;
+    const uint64_t whole = is_negative ? (uint64_t)strtoll(value.at, &end, 10) : strtoull(value.at, &end, 10);
+    if (!errno && end == after) {
+        kp_proto_number(inner, !is_negative && whole > INT64_MAX ? ANNOTATION_UINT : ANNOTATION_INT, whole);
+        return true;
+    }
+    const double real = strtod(value.at, &end);
+    uint64_t bits;
+    if (end != after) return false;
+    memcpy(&bits, &real, sizeof bits);
+    kp_proto_fixed(inner, ANNOTATION_DOUBLE, bits);
+    return true;
+}
+
 static void annotation_put(struct kp_pftrace *w, struct kp_proto *event, struct kp_raw_text key,
                            struct kp_raw_text value)
 {
     struct kp_proto inner = {0};
-    char *end;
     kp_proto_number(&inner, ANNOTATION_KEY, intern(w, INTERNED_KEYS, key.at, key.bytes));
-    const long long number = strtoll(value.at, &end, 10); /* the text of the event goes on behind it */
-    if (end == value.at + value.bytes && number >= 0 && value.bytes < NUMBER_LETTERS) {
-        kp_proto_number(&inner, ANNOTATION_INT, (uint64_t)number);
-    } else if (kp_raw_is_string(value)) {
+    if (kp_raw_is_string(value)) {
         const size_t bytes = kp_raw_string(w->text, sizeof w->text, value);
         kp_proto_bytes(&inner, ANNOTATION_TEXT, w->text, bytes);
     } else if (value.bytes == 4 && memcmp(value.at, "true", 4) == 0) {
         kp_proto_number(&inner, ANNOTATION_BOOL, 1);
-    } else {
+    } else if (!number_put(&inner, value)) {
         kp_proto_bytes(&inner, ANNOTATION_JSON, value.at, value.bytes);
     }
     kp_proto_message(event, EVENT_ANNOTATION, &inner);

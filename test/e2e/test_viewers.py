@@ -288,18 +288,18 @@ def test_hta_finds_the_ranks_of_a_folder(folders, tmp_path):
 
 @pytest.fixture(scope="session")
 def perfetto():
-    """perfetto(trace): what its engine counted."""
+    """perfetto(trace): what its engine counted. perfetto(*traces, rows=True): what it holds of each."""
     if not (shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")) or not shutil.which("chromedriver"):
         pytest.skip("no Chromium with its driver here: the Perfetto UI cannot be asked")
     python = viewing.venv("perfetto")
 
-    def ask(trace):
-        done = subprocess.run([python, harness.HERE / "viewers" / "perfetto_ask.py", trace], capture_output=True, text=True,
+    def ask(*traces, rows=False):
+        done = subprocess.run([python, harness.HERE / "viewers" / "perfetto_ask.py", *["--rows"] * rows, *traces], capture_output=True, text=True,
                               env=harness.clean_environment(), timeout=harness.LONG)
-        assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-        said = json.loads(done.stdout)
-        assert "failure" not in said, said
-        return said
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        said = [json.loads(line) for line in done.stdout.splitlines()]
+        assert len(said) == len(traces) and not [one for one in said if "failure" in one], [one for one in said if "failure" in one]
+        return said if rows else said[0]
 
     return ask
 

