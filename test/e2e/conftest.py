@@ -5,6 +5,7 @@ import hashlib
 import os
 import pathlib
 import pickle
+import resource
 import sys
 import tempfile
 
@@ -18,6 +19,24 @@ collect_ignore = [] if os.environ.get("KPROF_TEST_VERSIONS") else ["versions"]  
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: left out by scripts/test --fast")
+
+
+def core_seconds():
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """Seconds of a core that a test and the programs it waited for took, in the junit file (test/support/core_seconds.py)."""
+    began = core_seconds()
+    item.user_properties.append(("core_seconds", lambda: core_seconds() - began))
+    yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report):
+    report.user_properties[:] = [(key, f"{value():.2f}" if callable(value) else value) for key, value in report.user_properties]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,9 +11,33 @@ failing() { # stage, what: lines
   while read -r line; do failures+=("$1: $line"); done <<<"$2"
 }
 
+# Seconds of a core that programs took which this shell has waited for. Called without $(...): a shell of its own has no children.
+core_seconds() {
+  local file=$logs/times.$BASHPID
+  times >"$file"
+  core=$(awk 'END { split($1, user, /[ms]/); split($2, sys, /[ms]/); printf "%d", 60 * (user[1] + sys[1]) + user[2] + sys[2] }' "$file")
+  rm -f "$file"
+}
+
+# A background job ends with this: its seconds are told with the stage that it belongs to, not with the one it ran beside.
+rm -f "$logs"/core.*
+core_keep() { # stage
+  local core
+  core_seconds
+  echo "$core" >"$logs/core.$1.$BASHPID"
+}
+core_kept() { # stage, or nothing for all
+  cat "$logs/core.${1:-}"* 2>/dev/null | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+core_told=0
 add() { # stage, passed, failed, skipped
+  local core
+  core_seconds
+  core=$((core - $(core_kept)))
   passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
-  printf '== %-22s %5d passed, %d failed, %d skipped   (%d s)\n' "$1" "$2" "$3" "$4" "$((SECONDS - began))"
+  printf '== %-22s %5d passed, %d failed, %d skipped   (%d s; of a core %d)\n' "$1" "$2" "$3" "$4" "$((SECONDS - began))" "$((core - core_told + $(core_kept "$1.")))"
+  core_told=$core
 }
 
 # The last lines are what is left of a log that somebody cut: they name what failed.
@@ -114,9 +138,9 @@ again() { # stage, regex
 # Begins what tap of the same name then waits for: what waits most of the time runs beside other stages.
 declare -A begun=()
 begin() { # name, command...
-  local name=$1
+  local name=$1 code
   shift
-  "$@" >"$logs/$name.log" 2>&1 </dev/null &
+  { "$@" >"$logs/$name.log" 2>&1 </dev/null; code=$?; core_keep "$name"; exit $code; } &
   begun[$name]=$!
 }
 
@@ -166,9 +190,15 @@ e2e_python() {
   export KPROF_PYTHON
 }
 
+# As many lanes as cores (four at most) run beside the other stages; the shell itself is one more when those are done.
+e2e_begin() {
+  local lane
+  e2e_python
+  for ((lane = 0; lane < jobs && lane < 4; lane++)); do { e2e_lane; core_keep e2e; } & done
+}
+
 e2e_lane() {
   local file at
-  e2e_python
   for file in "${e2e_files[@]}"; do
     at=$logs/e2e/$(basename "$file" .py)
     mkdir "$at.taken" 2>/dev/null || continue
@@ -177,9 +207,11 @@ e2e_lane() {
   done
 }
 
-# Counts what the lanes left, and runs again what failed.
+# Waits for the lanes, counts what they left, and runs again what failed.
 e2e_end() {
   local file at ok bad skip p=0 f=0 s=0 what ids
+  e2e_lane
+  wait
   for file in "${e2e_files[@]}"; do
     at=$logs/e2e/$(basename "$file" .py)
     read -r ok bad skip < <(python3 test/support/junit_counts.py "$at.xml" "$(cat "$at.code" 2>/dev/null || echo 125)")
@@ -191,7 +223,6 @@ e2e_end() {
   if [ $f != 0 ]; then
     what=$(cat "$logs"/e2e/*.log | grep -E '^(FAILED|ERROR) ')
     mapfile -t ids < <(sed -E 's/^[A-Z]+ //; s/ - .*//' <<<"$what" | sort -u)
-    e2e_python
     unset KPROF_TEST_RUNS # recorded anew
     if [ "$(grep -c . <<<"$what")" -ge $f ] && passes_twice e2e ' passed' e2e_pytest "${ids[@]}"; then
       while read -r file; do unsteady+=("e2e: $file"); done <<<"$what"
