@@ -2,7 +2,7 @@
 /*
  * kp_schedule.h - the door of the schedule: decides when to record
  *
- * machine.c is pure: (parameters, step) -> action, exactly as torch.profiler.schedule. steps.c decides which source
+ * schedule.c is pure: (parameters, step) -> action, exactly as torch.profiler.schedule. steps.c decides which source
  * may count steps. phases.c has the schedules of KPROF_PHASES, and knows in which phase the program is.
  *
  * Called by: boot, and the sources, which report steps, possibly inside a hook

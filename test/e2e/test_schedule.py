@@ -21,9 +21,9 @@ class Schedule(ctypes.Structure):
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
-    """schedule/machine.c alone as a library: the product exports none of its insides."""
+    """schedule/schedule.c alone as a library: the product exports none of its insides."""
     library = tmp_path_factory.mktemp("machine") / "libmachine.so"
-    sources = [harness.ROOT / name for name in ("schedule/machine.c", "collector/base/fmt.c")]
+    sources = [harness.ROOT / name for name in ("schedule/schedule.c", "collector/base/fmt.c")]
     subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-I", harness.ROOT,
                     *sources, "-o", library], check=True)
     return ctypes.CDLL(str(library))

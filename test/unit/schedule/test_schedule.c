@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_machine.c - the schedule against a model that walks phase by phase, and its parser */
+/* test_schedule.c - the schedule against a model that walks phase by phase, and its parser */
 #include "schedule/kp_schedule.h"
 
 #include <errno.h>

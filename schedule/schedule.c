@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * machine.c - what to do at step n: torch.profiler.schedule as a pure function
+ * schedule.c - what to do at step n: torch.profiler.schedule as a pure function
  *
  * Called by: steps.c at each step, boot.c for the closing line, the CLI
  * Safe in:   everywhere: no state, no clock, no system call.
