@@ -2,7 +2,7 @@
 /*
  * packages.c - remembers which names at the beginning of a file's path are of installed packages, and notes them
  *
- * Called by: sites.c, inside a hook, once for each new text (cold); finish.c through source.h, under finish_lock
+ * Called by: call_text.c, inside a hook, once for each new text (cold); finish.c through source.h, under finish_lock
  * Owns:      the names, "torch" of "torch/nn/functional.py"; how many of them the spool has
  * Locks:     none; a name is published once it is whole
  * Memory:    12 KB

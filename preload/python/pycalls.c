@@ -11,7 +11,7 @@
  * Safe in:   after fork yes (the gate reads 0 in a child; our function removes itself)
  *
  * The key of a call site is the position of the callee and of its caller. Each is one word in the interpreter's frame,
- * so a known call site costs one look into a table. Its name is made once (sites.c). Returns are matched by frame:
+ * so a known call site costs one look into a table. Its name is made once (call_text.c). Returns are matched by frame:
  * greenlets switch stacks, and returns are missed while our profile function is not set.
  */
 #include "collector/base/kp_arena.h"

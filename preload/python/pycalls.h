@@ -95,7 +95,7 @@ kp_python_profile_fn kp_pycalls_event_of(uint32_t version);
 void kp_pycalls_begin(struct kp_thread *t, uint64_t gate);
 void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks); /* before a window's first event */
 
-/* sites.c: names for call sites. The GIL is held; may take microseconds. 0: lost. */
+/* call_text.c: names for call sites. The GIL is held; may take microseconds. 0: lost. */
 uint32_t kp_pysite_call(struct kp_thread *t, void *frame);
 uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function, uint8_t *marks);
 uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *type);
@@ -115,7 +115,7 @@ void kp_pypackages_forget(void); /* a forked child has a spool of its own */
  */
 void kp_pyaudit_add(void (*exec)(void));
 
-/* stacks.c: the line at a place (kp_pyframe_place); below 0: none */
+/* caller_stack.c: the line at a place (kp_pyframe_place); below 0: none */
 int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t place);
 /* Enables kp_caller_stack: call it once the layout is proved and the folders are known */
 void kp_pystacks_enable(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sites.c - names of calls ("file.py(LINE): function", "<built-in ...>", a module's class) and of their call sites
+ * call_text.c - names of calls ("file.py(LINE): function", "<built-in ...>", a module's class) and of their call sites
  *
  * Called by: pycalls.c, inside a hook with the GIL held, once a call site (cold)
  * Owns:      the folders that are cut off file names, the code object of torch.nn.Module.__call__

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_stacks.c - frames laid out as each Python does become call stacks that a reader tells; Python is played
+/* test_caller_stack.c - frames laid out as each Python does become call stacks that a reader tells; Python is played
  * by this file */
 #include "preload/python/pycalls.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stacks.c - the Python call stack of the calling thread as one id, read without the GIL
+ * caller_stack.c - the Python call stack of the calling thread as one id, read without the GIL
  *
  * Called by: torch/ops.c, malloc/heap_put.c through python_bridge.h, inside a hook, at the start of every op, after
  *            every allocation (hot)
@@ -97,7 +97,8 @@ static _Atomic(key_fn) key_get; /* NULL: not enabled */
 
 void kp_pystacks_enable(void)
 {
-    kp_store_release(&key_get, key_of(kp_python_get()->layout.version)); /* pairs with: stacks.c:kp_caller_stack */
+    const key_fn ask = key_of(kp_python_get()->layout.version);
+    kp_store_release(&key_get, ask); /* pairs with: caller_stack.c:kp_caller_stack */
 }
 
 /* Was the frame called by C? From 3.12 on a C frame lies around it; 3.11 has a flag in it; before, every frame is. */
@@ -197,7 +198,7 @@ static __attribute__((noinline)) void stack_learn(struct kp_thread *t, struct py
 
 uint32_t kp_caller_stack(struct kp_thread *t)
 {
-    const key_fn ask = kp_load_acquire(&key_get); /* pairs with: stacks.c:kp_pystacks_enable */
+    const key_fn ask = kp_load_acquire(&key_get); /* pairs with: caller_stack.c:kp_pystacks_enable */
     if (!ask) return 0;
     const void *thread = kp_python_get()->thread_state();
     const uint64_t key = thread ? ask(thread) : 0;
@@ -211,7 +212,7 @@ uint32_t kp_caller_stack(struct kp_thread *t)
 
 bool kp_caller_is_ending(void)
 {
-    if (!kp_load_acquire(&key_get)) return false; /* pairs with: stacks.c:kp_pystacks_enable */
+    if (!kp_load_acquire(&key_get)) return false; /* pairs with: caller_stack.c:kp_pystacks_enable */
     return (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) ||
            (kp_python_api.is_ending && kp_python_api.is_ending());
 }
