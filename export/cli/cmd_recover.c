@@ -11,7 +11,7 @@
 
 #include "export/cli/cli.h"
 #include "export/cli/lines.h"
-#include "export/cli/rescue.h"
+#include "export/cli/recover_spool.h"
 
 static const struct kp_opt flags[] = {
     {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are"},
@@ -37,12 +37,12 @@ static bool is_orphan(const void *unused, const char *rest)
     return end != rest && *end == '-' && !kp_spool_process_runs((uint32_t)pid);
 }
 
-static void families_remove(const struct kp_rescue *r, int dir)
+static void families_remove(const struct kp_recover *r, int dir)
 {
     char host[65] = "", begin[80];
     gethostname(host, sizeof host - 1);
     snprintf(begin, sizeof begin, ".%s_", host);
-    if (!r->keep) kp_rescue_names_remove(dir, begin, ".family", is_orphan, NULL);
+    if (!r->keep) kp_recover_names_remove(dir, begin, ".family", is_orphan, NULL);
 }
 
 struct socket_place {
@@ -62,29 +62,29 @@ static bool is_dead_socket(const void *context, const char *rest)
            fstatat(place->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
 }
 
-static void sockets_remove(const struct kp_rescue *r, int dir)
+static void sockets_remove(const struct kp_recover *r, int dir)
 {
     char host[65] = "", begin[80];
     const struct socket_place place = {dir, begin};
     gethostname(host, sizeof host - 1);
     snprintf(begin, sizeof begin, "%s_", host);
-    if (!r->keep) kp_rescue_names_remove(dir, begin, ".sock", is_dead_socket, &place);
+    if (!r->keep) kp_recover_names_remove(dir, begin, ".sock", is_dead_socket, &place);
 }
 
-static void fail(struct kp_rescue *r, const char *path)
+static void fail(struct kp_recover *r, const char *path)
 {
     r->bad++;
     kp_cli_fail("recover", "%s: %s", path, strerror(errno));
 }
 
-static bool spools_recover(struct kp_rescue *r, const struct kp_rescue_folder *folder)
+static bool spools_recover(struct kp_recover *r, const struct kp_recover_folder *folder)
 {
     struct dirent **entries;
     const int count = scandirat(folder->dir, ".", &entries, is_spool_name, alphasort);
     if (count < 0) return fail(r, folder->path), false;
     if (count == 0) kp_cli_say(r->wish.json ? stderr : stdout, "kprof: %s: no spool (*.kprof) in it", folder->path);
     for (int i = 0; i < count; i++) {
-        kp_rescue_spool(r, folder, entries[i]->d_name, true);
+        kp_recover_spool(r, folder, entries[i]->d_name, true);
         free(entries[i]);
     }
     free(entries);
@@ -92,10 +92,10 @@ static bool spools_recover(struct kp_rescue *r, const struct kp_rescue_folder *f
 }
 
 /* Workers keep their spools in a folder below. A link is not followed, since any user may have put it there. */
-static void children_recover(struct kp_rescue *r, const struct kp_rescue_folder *above)
+static void children_recover(struct kp_recover *r, const struct kp_recover_folder *above)
 {
     char path[4300];
-    struct kp_rescue_folder below = {
+    struct kp_recover_folder below = {
         .dir = openat(above->dir, "children", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .path = path};
     const int error = below.dir < 0 ? errno : 0;
     snprintf(path, sizeof path, "%s/children", above->path);
@@ -109,11 +109,11 @@ static void children_recover(struct kp_rescue *r, const struct kp_rescue_folder 
 }
 
 /* Recovers the spool `name` of a folder, or with NULL all of them. */
-static void folder_recover(struct kp_rescue *r, const char *path, const char *name)
+static void folder_recover(struct kp_recover *r, const char *path, const char *name)
 {
-    struct kp_rescue_folder folder = {.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = path};
+    struct kp_recover_folder folder = {.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = path};
     if (folder.dir < 0 || fstat(folder.dir, &folder.st) != 0) fail(r, path);
-    else if (name) kp_rescue_spool(r, &folder, name, false);
+    else if (name) kp_recover_spool(r, &folder, name, false);
     else if (spools_recover(r, &folder)) {
         sockets_remove(r, folder.dir);
         children_recover(r, &folder);
@@ -121,7 +121,7 @@ static void folder_recover(struct kp_rescue *r, const char *path, const char *na
     if (folder.dir >= 0) close(folder.dir);
 }
 
-static void path_recover(struct kp_rescue *r, const char *path)
+static void path_recover(struct kp_recover *r, const char *path)
 {
     const char *const slash = strrchr(path, '/');
     char above[4300] = ".";
@@ -135,7 +135,7 @@ static void path_recover(struct kp_rescue *r, const char *path)
 int kp_cmd_recover(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "recover", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct kp_rescue r = {.wish = {.command = "recover", .gzip = -1}};
+    struct kp_recover r = {.wish = {.command = "recover", .gzip = -1}};
     struct kp_lines_options lines_wish = {0};
     const char *value;
     int count = 0, i;

@@ -41,7 +41,7 @@ SRC_cli := \
     export/cli/jobstart.c \
     export/cli/kprof.c \
     export/cli/latest.c \
-    export/cli/latest_rescue.c \
+    export/cli/latest_recover.c \
     export/cli/libpath.c \
     export/cli/lines.c \
     export/cli/opt.c \
@@ -50,7 +50,7 @@ SRC_cli := \
     export/cli/progress.c \
     export/cli/addr_ranges.c \
     export/cli/report_torch.c \
-    export/cli/rescue.c \
+    export/cli/recover_spool.c \
     export/cli/setting_flags.c \
     export/cli/sorted.c \
     export/cli/trace_source.c \
@@ -70,7 +70,7 @@ UNIT_cli := \
     test/unit/cli/test_heapprofile.c \
     test/unit/cli/test_input.c \
     test/unit/cli/test_latest.c \
-    test/unit/cli/test_latest_rescue.c \
+    test/unit/cli/test_latest_recover.c \
     test/unit/cli/test_lines.c \
     test/unit/cli/test_memview.c \
     test/unit/cli/test_opt.c \

@@ -188,7 +188,7 @@ static size_t run_mark(const struct folder *folder)
 }
 
 /* Recovers what killed programs left, in the latest run or in all of the folder. True: the folder changed. */
-static bool killed_rescue(const char *command, const struct folder *folder, bool all)
+static bool killed_recover(const char *command, const struct folder *folder, bool all)
 {
     const char **const names = calloc(folder->count + 1, sizeof *names);
     size_t count = 0;
@@ -196,7 +196,7 @@ static bool killed_rescue(const char *command, const struct folder *folder, bool
     for (size_t i = 0; i < folder->count; i++)
         if (folder->of[i].is_spool && (all || folder->of[i].is_of_run))
             names[count++] = strrchr(folder->of[i].path, '/') + 1;
-    const unsigned gone = count ? kp_latest_rescue(command, folder->path, names, count) : 0;
+    const unsigned gone = count ? kp_latest_recover(command, folder->path, names, count) : 0;
     free(names);
     return gone != 0;
 }
@@ -208,7 +208,7 @@ static int folder_read(const char *command, struct folder *folder, unsigned wish
     int rc = folder_list(folder);
     if (rc) return rc;
     run_mark(folder);
-    if (!(wish & KP_LATEST_SPOOL) && killed_rescue(command, folder, all)) {
+    if (!(wish & KP_LATEST_SPOOL) && killed_recover(command, folder, all)) {
         folder_forget(folder);
         rc = folder_list(folder);
     }

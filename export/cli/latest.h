@@ -20,9 +20,9 @@ enum { KP_LATEST_ONE = 1, KP_LATEST_SPOOL = 2, KP_LATEST_RANKS = 4 };
 void kp_latest_begin(const char *folder);
 int kp_latest_take(const char *command, char ***paths, int count, unsigned wish);
 
-/* --- latest_rescue.c --- */
+/* --- latest_recover.c --- */
 
 /* Recovers those of a folder's spools that the caller's own killed programs left. Returns how many are gone now. */
-unsigned kp_latest_rescue(const char *command, const char *folder, const char *const *names, size_t count);
+unsigned kp_latest_recover(const char *command, const char *folder, const char *const *names, size_t count);
 
 #endif

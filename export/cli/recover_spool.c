@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rescue.c - writes the traces of a dead process's spool in a child process, and then removes the spool
+ * recover_spool.c - writes the traces of a dead process's spool in a child process, and then removes the spool
  *
  * A folder may have many spools, some of them damaged or hostile. A child with limits reads each, so that the next
  * spool is recovered in any case. The caller may be root, in the folder of a hostile user, set up to read or destroy
  * other users' files. So no link that a listing gave is followed, and traces belong to the spool's owner. A spool is
  * removed only when its traces are on the disk.
  */
-#include "export/cli/rescue.h"
+#include "export/cli/recover_spool.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,8 +25,8 @@
 #include "export/kp_export.h"
 
 struct spool {
-    const struct kp_rescue *r;
-    const struct kp_rescue_folder *folder;
+    const struct kp_recover *r;
+    const struct kp_recover_folder *folder;
     const char *name;
     char path[4400];
     int fd;
@@ -42,14 +42,14 @@ struct outcome {
     struct kp_export_result result; /* of the current trace */
 };
 
-struct rescue_work {
+struct recover_work {
     const struct spool *s;
     struct outcome *o;
 };
 
 /* Says what is no error. */
-static void told(const struct kp_rescue *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void told(const struct kp_rescue *r, const char *format, ...)
+static void told(const struct kp_recover *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void told(const struct kp_recover *r, const char *format, ...)
 {
     char line[9000];
     va_list args;
@@ -62,8 +62,8 @@ static void told(const struct kp_rescue *r, const char *format, ...)
 
 /* ---- names in a folder ---- */
 
-void kp_rescue_names_remove(int dir, const char *begin, const char *end,
-                            bool (*wanted)(const void *context, const char *rest), const void *context)
+void kp_recover_names_remove(int dir, const char *begin, const char *end,
+                             bool (*wanted)(const void *context, const char *rest), const void *context)
 {
     const int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const names = again < 0 ? NULL : fdopendir(again);
@@ -97,12 +97,12 @@ static void parts_remove(const struct spool *s)
     while (end && end > s->name && *--end != '.') continue;
     if (!end || end == s->name) return;
     snprintf(begin, sizeof begin, ".%.*s.", (int)(end - s->name), s->name);
-    kp_rescue_names_remove(s->folder->dir, begin, ".part", NULL, NULL);
+    kp_recover_names_remove(s->folder->dir, begin, ".part", NULL, NULL);
     for (last = end; last > s->name && last[-1] != '_';) last--;
     if (last == s->name) return;
     snprintf(begin, sizeof begin, ".%.*sr", (int)(last - s->name), s->name);
     snprintf(pid, sizeof pid, "%.*s", (int)(end - last), last);
-    kp_rescue_names_remove(s->folder->dir, begin, ".part", is_of_pid, pid);
+    kp_recover_names_remove(s->folder->dir, begin, ".part", is_of_pid, pid);
 }
 
 /* Removes the file that the child left half written. */
@@ -115,7 +115,7 @@ static void left_remove(const struct spool *s, const struct outcome *o)
     if (!json) return;
     snprintf(begin, sizeof begin, ".%.*s.", (int)(json - slash - 1), slash + 1);
     const int dir = where ? open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : s->folder->dir;
-    if (dir >= 0) kp_rescue_names_remove(dir, begin, ".part", NULL, NULL);
+    if (dir >= 0) kp_recover_names_remove(dir, begin, ".part", NULL, NULL);
     if (dir >= 0 && where) close(dir);
 }
 
@@ -187,7 +187,7 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
 
 static void recover(void *context)
 {
-    const struct rescue_work *const work = context;
+    const struct recover_work *const work = context;
     struct kp_reader *reader;
     char why[512] = "";
     kp_budget_begin("recover", work->s->path);
@@ -202,7 +202,7 @@ static void recover(void *context)
 
 /* ---- in this process ---- */
 
-static void spool_remove(struct kp_rescue *r, const struct spool *s)
+static void spool_remove(struct kp_recover *r, const struct spool *s)
 {
     struct stat now;
     if (r->keep) return;
@@ -213,9 +213,9 @@ static void spool_remove(struct kp_rescue *r, const struct spool *s)
     else kp_cli_fail("recover", "%s: cannot be removed: %s", s->path, strerror(errno));
 }
 
-static void opened_recover(struct kp_rescue *r, const struct spool *s)
+static void opened_recover(struct kp_recover *r, const struct spool *s)
 {
-    struct rescue_work work = {s, kp_apart_memory(sizeof *work.o)};
+    struct recover_work work = {s, kp_apart_memory(sizeof *work.o)};
     struct kp_budget budget;
     char why[256] = "no memory";
     kp_budget_make(&budget, kp_budget_data(s->fd, (uint64_t)s->st.st_size), getenv("KPROF_READ_LIMIT"));
@@ -236,7 +236,7 @@ static void opened_recover(struct kp_rescue *r, const struct spool *s)
 }
 
 /* Whether the folder's owner or the caller wrote the file that a listing named. */
-static bool is_trusted(struct kp_rescue *r, const struct spool *s)
+static bool is_trusted(struct kp_recover *r, const struct spool *s)
 {
     const char *why = NULL;
     if (!s->listed || !S_ISREG(s->st.st_mode)) return true; /* the reader refuses what is no file */
@@ -250,7 +250,7 @@ static bool is_trusted(struct kp_rescue *r, const struct spool *s)
 }
 
 /* Says that a spool could not be opened, unless another process has recovered it. */
-static void refusal_tell(struct kp_rescue *r, const struct spool *s, int error)
+static void refusal_tell(struct kp_recover *r, const struct spool *s, int error)
 {
     struct stat st;
     const bool there = fstatat(s->folder->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0,
@@ -267,7 +267,7 @@ static void refusal_tell(struct kp_rescue *r, const struct spool *s, int error)
     kp_cli_fail("recover", "%s: %s", s->path, strerror(error));
 }
 
-static bool is_ours_alone(struct kp_rescue *r, const struct spool *s)
+static bool is_ours_alone(struct kp_recover *r, const struct spool *s)
 {
     char who[64];
     struct stat st;
@@ -279,7 +279,7 @@ static bool is_ours_alone(struct kp_rescue *r, const struct spool *s)
     return fstat(s->fd, &st) != 0 || st.st_nlink != 0; /* 0 links: another process recovered it */
 }
 
-void kp_rescue_spool(struct kp_rescue *r, const struct kp_rescue_folder *folder, const char *name, bool listed)
+void kp_recover_spool(struct kp_recover *r, const struct kp_recover_folder *folder, const char *name, bool listed)
 {
     struct spool s = {.r = r, .folder = folder, .name = name, .listed = listed};
     const char *const slash = folder->path[strlen(folder->path) - 1] == '/' ? "" : "/";

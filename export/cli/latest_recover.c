@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * latest_rescue.c - recovers spools of killed programs before a command reads their folder
+ * latest_recover.c - recovers spools of killed programs before a command reads their folder
  *
  * The user did not ask for it. So a spool counts only where nothing is open: it is the caller's own, no other user may
  * write to it, its program was killed here, and no process has it open for writing. Every other spool is left for
@@ -15,7 +15,7 @@
 
 #include "export/cli/cli.h"
 #include "export/cli/lines.h"
-#include "export/cli/rescue.h"
+#include "export/cli/recover_spool.h"
 
 /* The kernel refuses a read lease on a file that any process, in any container, has open or mapped for writing. */
 static bool is_open_for_writing(int fd)
@@ -30,7 +30,7 @@ static bool is_own(const struct stat *st)
     return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static bool is_killed(const struct kp_rescue_folder *folder, const char *name)
+static bool is_killed(const struct kp_recover_folder *folder, const char *name)
 {
     char path[4400];
     struct kp_file_head head;
@@ -45,10 +45,10 @@ static bool is_killed(const struct kp_rescue_folder *folder, const char *name)
     return is;
 }
 
-unsigned kp_latest_rescue(const char *command, const char *path, const char *const *names, size_t count)
+unsigned kp_latest_recover(const char *command, const char *path, const char *const *names, size_t count)
 {
-    struct kp_rescue r = {.wish = {.command = command, .gzip = -1, .quiet = true}};
-    struct kp_rescue_folder folder = {.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = path};
+    struct kp_recover r = {.wish = {.command = command, .gzip = -1, .quiet = true}};
+    struct kp_recover_folder folder = {.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = path};
     struct kp_lines *lines = NULL;
     const bool may_write =
         folder.dir >= 0 && fstat(folder.dir, &folder.st) == 0 && faccessat(folder.dir, ".", W_OK, AT_EACCESS) == 0;
@@ -57,7 +57,7 @@ unsigned kp_latest_rescue(const char *command, const char *path, const char *con
         const unsigned before = r.traces;
         if (!lines) lines = kp_lines_open(command, &(struct kp_lines_options){0});
         r.wish.places = kp_lines_places(lines);
-        kp_rescue_spool(&r, &folder, names[i], true);
+        kp_recover_spool(&r, &folder, names[i], true);
         if (r.traces > before)
             kp_cli_say(stderr, "kprof %s: %s/%s: its program ended without a trace; recovered %u trace%s", command,
                        path, names[i], r.traces - before, r.traces - before == 1 ? "" : "s");

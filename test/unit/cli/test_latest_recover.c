@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_latest_rescue.c - which spools a command recovers unasked: the caller's own, of programs that were killed */
+/* test_latest_recover.c - which spools a command recovers unasked: the caller's own, of programs that were killed */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -61,11 +61,11 @@ static int files_now(const char *end)
     return n;
 }
 
-static unsigned rescued(void) { return kp_latest_rescue("report", folder, (const char *const[]){NAME}, 1); }
+static unsigned recovered(void) { return kp_latest_recover("report", folder, (const char *const[]){NAME}, 1); }
 
 static void is_left(void)
 {
-    assert_int_equal(rescued(), 0);
+    assert_int_equal(recovered(), 0);
     assert_int_equal(files_now(".pt.trace.json"), 0);
     assert_int_equal(files_now(".kprof"), 1);
 }
@@ -74,10 +74,10 @@ static void what_a_killed_program_left_becomes_a_trace(void **state)
 {
     (void)state;
     spool_put(false, NULL);
-    assert_int_equal(rescued(), 1);
+    assert_int_equal(recovered(), 1);
     assert_int_equal(files_now(".pt.trace.json"), 1);
     assert_int_equal(files_now(".kprof"), 0);
-    assert_int_equal(rescued(), 0);
+    assert_int_equal(recovered(), 0);
 }
 
 static void a_program_that_ended_by_itself_meant_to_leave_its_spool(void **state)
@@ -105,7 +105,7 @@ static void a_spool_that_any_process_has_mapped_is_left(void **state)
     assert_ptr_not_equal(map, MAP_FAILED);
     is_left();
     munmap(map, 4096);
-    assert_int_equal(rescued(), 1);
+    assert_int_equal(recovered(), 1);
 }
 
 static void a_spool_that_others_may_write_or_that_has_two_names_is_left(void **state)
@@ -120,7 +120,7 @@ static void a_spool_that_others_may_write_or_that_has_two_names_is_left(void **s
     assert_int_equal(link(spool, second), 0);
     is_left();
     assert_int_equal(unlink(second), 0);
-    assert_int_equal(rescued(), 1);
+    assert_int_equal(recovered(), 1);
 }
 
 static void a_spool_of_another_user_is_left_also_by_root(void **state)
