@@ -109,7 +109,7 @@ static void begin_run(void)
 }
 
 /* The first source that attaches begins the run; begin_run() tells a later one the run's state. */
-static void attach_sources(void)
+static void begin_if_source_attached(void)
 {
     bool starts_active;
     if (kp_sources_attach(&starts_active)) begin_run();
@@ -134,7 +134,7 @@ void kp_begin_modules_changed(void)
     int saved = errno;
     (void)kp_exchange_acq_rel(&is_asked, true);
     while (!kp_exchange_acq_rel(&attaching, 1)) { /* pairs with: below */
-        while (kp_exchange_acq_rel(&is_asked, false)) attach_sources();
+        while (kp_exchange_acq_rel(&is_asked, false)) begin_if_source_attached();
         (void)kp_exchange_acq_rel(&attaching, 0); /* pairs with: above */
         if (!kp_load_acquire(&is_asked)) break;
     }
