@@ -120,8 +120,9 @@ struct kp_rec_op {
 _Static_assert(sizeof(struct kp_rec_op) == 32, "an op without extras is 32 bytes");
 
 /* KP_KIND_STEP: a ProfilerStep#N range of the thread that stepped, put when the step begins. */
+enum { KP_STEP_STARTUP = 1u << 6, KP_STEP_CUT = 1u << 5 }; /* no whole step: it began with the run; exit ended it */
 struct kp_rec_step {
-    struct kp_rec head; /* flags: enum kp_step_source of the schedule room */
+    struct kp_rec head; /* flags: these, and enum kp_step_source of the schedule room */
     uint64_t start;
     _Atomic uint64_t ticks; /* as in an op */
     uint64_t number;

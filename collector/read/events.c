@@ -236,6 +236,15 @@ static void memory_decode(const struct event_cursor *c, struct kp_event *e)
     e->device = m->device;
 }
 
+static void step_decode(struct event_walk *w, const struct event_cursor *c, struct kp_event *e)
+{
+    e->scope = 7; /* USER_SCOPE */
+    e->step = ((const struct kp_rec_step *)(const void *)c->rec)->number;
+    kp_fmt(w->step_name, sizeof w->step_name, "ProfilerStep#%llu", (unsigned long long)e->step);
+    e->name = w->step_name, e->overload = "";
+    e->flags = c->flags & (KP_STEP_STARTUP | KP_STEP_CUT);
+}
+
 static void decode(struct event_walk *w, struct event_cursor *c, struct kp_event *e)
 {
     const struct kp_piece *p = &w->pieces.of[c->piece];
@@ -256,10 +265,7 @@ static void decode(struct event_walk *w, struct event_cursor *c, struct kp_event
         name_get(w->r, c->rec->name, e);
         if (c->is_open) e->flags |= KP_OP_UNFINISHED;
     } else {
-        e->scope = 7; /* USER_SCOPE */
-        e->step = ((const struct kp_rec_step *)(const void *)c->rec)->number;
-        kp_fmt(w->step_name, sizeof w->step_name, "ProfilerStep#%llu", (unsigned long long)e->step);
-        e->name = w->step_name, e->overload = "";
+        step_decode(w, c, e);
     }
     if (c->is_open && (e->kind == KP_KIND_OP || e->kind == KP_KIND_STEP)) e->flags |= KP_OP_UNFINISHED;
     e->start_ns = kp_clockmap_ns(&w->r->clock, c->start_ticks);

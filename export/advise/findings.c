@@ -158,13 +158,17 @@ static bool gpu_is_behind(const struct kp_advice *a, double backlog_ns)
     return a->steps && backlog_ns > a->step_ns && backlog_ns > BEHIND_MOST * a->step_ns * (double)a->steps;
 }
 
-static const char *missing_of(const struct kp_kineto *trace, size_t steps, bool is_behind)
+static const char *missing_of(const struct kp_kineto *trace, const struct kp_chosen *chosen, bool is_behind)
 {
+    const size_t steps = chosen->step_count;
     const char *lost = kp_kineto_fact(trace, "kprof.lost");
     if (!steps && kp_kineto_fact(trace, "kprof.parent_pid"))
         return "no steps in it: it is of a worker, or of another child. The trace of its parent has the steps to "
                "judge; "
                "kprof report shows what this one did";
+    if (!steps && (chosen->parts.has_startup || chosen->parts.has_cut))
+        return "no whole step in it: the first has the program's start in it, the last was cut short by its end; "
+               "record some between them: kprof run --schedule wait=1,warmup=1,active=10";
     if (!steps)
         return "no steps in it: to count calls of a model, kprof run --schedule active=1000, or with --step "
                "call:MODULE:FUNCTION those of a function; kprof doctor --steps names them. The rest: kprof report";
@@ -200,7 +204,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     struct kp_exam exam = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
     if (!is_behind && out->steps) rules_judge(&exam);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
-    out->missing = missing_of(tree->trace, out->steps, is_behind);
+    out->missing = missing_of(tree->trace, chosen, is_behind);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
     health_judge(&exam);

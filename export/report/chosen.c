@@ -21,6 +21,14 @@ static const char *event_name(const struct kp_tree *tree, const struct kp_node *
     return kp_kineto_text(tree->trace, tree->trace->events[node->event].name);
 }
 
+/* What makes a step no whole one: "start-up", "cut short", or "". */
+static const char *part_of(const struct kp_tree *tree, const struct kp_node *node)
+{
+    const struct kp_kineto_event *e = &tree->trace->events[node->event];
+    if (e->flags & KP_KINETO_UNFINISHED) return "cut short";
+    return e->kind == KP_KINETO_ANNOTATION ? kp_kineto_text(tree->trace, e->concrete) : "";
+}
+
 /* In files of 2021 a step has the category Operator, as ops have. */
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node)
 {
@@ -133,14 +141,24 @@ static void optimizer_steps_gather(struct kp_chosen *out, const struct kp_tree *
     out->optimizer_steps = (size_t)seam->optimizer_number;
 }
 
-static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam)
+static void part_keep(struct kp_partsteps *parts, bool is_startup, long number)
+{
+    if (is_startup) *parts = (struct kp_partsteps){true, parts->has_cut, number, parts->cut};
+    else *parts = (struct kp_partsteps){parts->has_startup, true, parts->startup, number};
+}
+
+/* `all`: a step that was asked for by its number need not be whole. */
+static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam, bool all)
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (!kp_node_is_step(tree, node)) continue;
-        step_add(out, node->start_ns, node->end_ns, strtol(event_name(tree, node) + 13, NULL, 10));
+        const long number = strtol(event_name(tree, node) + 13, NULL, 10);
+        const char *part = part_of(tree, node);
+        if (*part) part_keep(&out->parts, strcmp(part, "start-up") == 0, number);
+        if (!*part || all) step_add(out, node->start_ns, node->end_ns, number);
+        seam->has_steps = true;
     }
-    seam->has_steps |= out->step_count != 0;
     if (!seam->has_steps) optimizer_steps_gather(out, tree, seam);
     if (out->step_count) qsort(out->steps, out->step_count, sizeof *out->steps, step_order);
 }
@@ -201,7 +219,7 @@ int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const stru
     int rc = 0;
     *out = (struct kp_chosen){0};
     whole_add(&out->spans, tree);
-    steps_gather(out, tree, &(struct kp_seam){0});
+    steps_gather(out, tree, &(struct kp_seam){0}, choice->first_step >= 0);
     if (choice->first_step >= 0) rc = steps_cut(out, choice, why, why_bytes);
     if (choice->has_from || choice->has_to) {
         struct kp_spans time = {0};
@@ -225,7 +243,7 @@ bool kp_chosen_piece(struct kp_chosen *out, const struct kp_tree *tree, struct k
     if (!out->spans.count) return false;
     if (seam->is_later) out->spans.of[0].start_ns = seam->since_ns;
     if (until_ns != INT64_MAX) out->spans.of[0].end_ns = until_ns;
-    steps_gather(out, tree, seam);
+    steps_gather(out, tree, seam, false);
     steps_keep(out, false);
     seam->is_later = true;
     seam->since_ns = until_ns;
@@ -239,6 +257,8 @@ void kp_chosen_add_steps(struct kp_chosen *into, const struct kp_chosen *piece)
         step_add(into, s->start_ns, s->end_ns, s->number);
         into->steps[into->step_count - 1].inside_ns = s->inside_ns;
     }
+    if (piece->parts.has_startup) part_keep(&into->parts, true, piece->parts.startup);
+    if (piece->parts.has_cut) part_keep(&into->parts, false, piece->parts.cut);
     into->is_by_optimizer |= piece->is_by_optimizer;
     into->optimizer_steps = piece->optimizer_steps ? piece->optimizer_steps : into->optimizer_steps;
 }

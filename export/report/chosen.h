@@ -25,6 +25,11 @@ struct kp_chosen {
     struct kp_step *steps;  /* those wholly in it, by time; with `within` those it has a part of */
     size_t step_count, step_capacity;
     struct kp_spans in_steps; /* what was chosen of those steps */
+    /* Left out, as they are not whole: the step with the program's start in it, and the one that its end cut short. */
+    struct kp_partsteps {
+        bool has_startup, has_cut;
+        long startup, cut;
+    } parts;
 };
 
 /* Returns 0, or -ENOENT with a line in `why`: no such step or name. */
@@ -56,7 +61,7 @@ void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64
 
 /* The first of some steps, in order and hardly overlapping, that ends after a time. `count`: none does. */
 size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns);
-/* Whether the node is one step, ProfilerStep#N, of the host. */
+/* Whether the node is one step, ProfilerStep#N, of the host. Such a step need not be whole. */
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
 
 #endif

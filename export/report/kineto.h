@@ -44,7 +44,8 @@ struct kp_kineto_event {
     uint32_t args_bytes;
     uint32_t name, cat;  /* string ids */
     uint32_t shapes;     /* Input Dims as Python prints them; 0: none */
-    uint32_t concrete;   /* Concrete Inputs, one a line; 0: none, kept for convolutions only. PYTHON: CallFrom */
+    uint32_t concrete;   /* Concrete Inputs, one a line; 0: none, kept for convolutions only. PYTHON: CallFrom
+                          * A step that is not whole: "start-up" or "cut short". */
     uint32_t stack;      /* Call stack, 0: none */
     uint32_t index;      /* Ev Idx, UINT32_MAX: none */
     uint8_t device_type; /* MEMORY: c10 device type */

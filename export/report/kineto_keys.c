@@ -48,6 +48,7 @@ static const struct key_row args_keys[] = {
     KEY_ROW("Bytes", KEY_BYTES),
     KEY_ROW("Device Type", KEY_DEVICE),
     KEY_ROW("finished", KEY_FINISHED),
+    KEY_ROW("partial", KEY_PARTIAL),
     KEY_ROW("Addr", KEY_ADDRESS),
     KEY_ROW("Device Id", KEY_DEVICE_ID),
     KEY_ROW("Total Allocated", KEY_ALLOCATED),

@@ -42,6 +42,7 @@ enum kp_kineto_key {
     KEY_BYTES,
     KEY_DEVICE,
     KEY_FINISHED,
+    KEY_PARTIAL,
     KEY_ADDRESS,
     KEY_DEVICE_ID,
     KEY_ALLOCATED,

@@ -171,6 +171,7 @@ static void args_string(struct kp_kineto_parser *p, const char *text, size_t byt
         break;
     case KEY_DIMS: p->event.shapes = kp_strings_put(p->trace->strings, text, bytes); break;
     case KEY_LABEL: program_take(p, text, bytes); break;
+    case KEY_PARTIAL:
     case KEY_CALLER: p->event.concrete = kp_strings_put(p->trace->strings, text, bytes); break;
     case KEY_EXTERNAL:
     case KEY_BYTES: args_number(p, text, bytes); break;

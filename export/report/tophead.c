@@ -78,16 +78,42 @@ static void outside_print(FILE *out, const struct kp_top_report *r)
     const int64_t between_ns = s->wall_ns - s->shared_ns - s->before_ns - s->after_ns;
     char text[40];
     if (!s->is_of_steps || r->choice->within || s->before_ns + s->after_ns + between_ns <= 0) return;
+    const struct kp_partsteps *parts = &r->chosen->parts;
     fprintf(out, "outside  %s before step %ld", span_text(text, sizeof text, s->before_ns), s->first_step);
-    if (s->before_ns > s->wall_ns / 10) fputs(" (start-up)", out);
+    if (parts->has_startup) fprintf(out, " (start-up and step %ld)", parts->startup);
+    else if (s->before_ns > s->wall_ns / 10) fputs(" (start-up)", out);
     fprintf(out, ", %s after step %ld", span_text(text, sizeof text, s->after_ns), s->last_step);
+    if (parts->has_cut) fprintf(out, " (step %ld was cut short)", parts->cut);
     if (between_ns > s->wall_ns / 100) fprintf(out, ", %s between steps", span_text(text, sizeof text, between_ns));
     fprintf(out, "%s\n", r->top->is_of_steps ? ": not in the rows; --step all" : "");
+}
+
+/* No step is whole. */
+static void parts_print(FILE *out, const struct kp_partsteps *parts)
+{
+    fputs(", no whole step: ", out);
+    if (parts->has_startup) fprintf(out, "step %ld has the program's start in it", parts->startup);
+    if (parts->has_startup && parts->has_cut) fputs(", ", out);
+    if (parts->has_cut) fprintf(out, "step %ld was cut short", parts->cut);
+}
+
+/* What would have counted steps. */
+static void hint_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_partsteps *parts = &r->chosen->parts;
+    if (r->summary->steps || r->chosen->optimizer_steps || r->choice->within || !r->top->trace->is_ours) return;
+    if (parts->has_startup || parts->has_cut)
+        fputs("         to record whole steps: kprof run --schedule warmup=1,active=3\n", out);
+    else
+        fputs("         to count calls of a model as steps: kprof run --schedule active=1000; of a function: --step "
+              "call:MODULE:FUNCTION, too\n",
+              out);
 }
 
 static void steps_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
+    const struct kp_partsteps *parts = &r->chosen->parts;
     char a[40], b[40], c[40];
     fprintf(out, "wall     %s", span_text(a, sizeof a, s->wall_ns));
     if (r->chosen->is_by_optimizer && s->steps + 1 == r->chosen->optimizer_steps)
@@ -95,13 +121,11 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     else if (s->steps == 1) fprintf(out, ", step %ld", s->first_step);
     else if (s->steps) fprintf(out, ", %zu steps (%ld to %ld)", s->steps, s->first_step, s->last_step);
     else if (r->chosen->optimizer_steps) fputs(", 1 step, of which no begin is known", out);
+    else if (parts->has_startup || parts->has_cut) parts_print(out, parts);
     else if (!r->choice->within) fputs(", no steps marked", out);
     choice_print(out, r);
     fputs("\n", out);
-    if (!s->steps && !r->chosen->optimizer_steps && !r->choice->within && r->top->trace->is_ours)
-        fputs("         to count calls of a model as steps: kprof run --schedule active=1000; of a function: --step "
-              "call:MODULE:FUNCTION, too\n",
-              out);
+    hint_print(out, r);
     outside_print(out, r);
     if (s->steps > 1) {
         fprintf(out, "a step   %s (median; ", span_text(a, sizeof a, s->step_median_ns));

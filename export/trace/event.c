@@ -154,6 +154,13 @@ static void op_write(struct kp_trace *t, const struct kp_event *e)
     arrow_write(t, 'f', e->tid, e->start_ns);
 }
 
+/* Says what makes it no whole step: the program's start in it, or its exit. */
+static void step_part_write(struct kp_trace *t, const struct kp_event *e)
+{
+    if (e->flags & KP_STEP_STARTUP) kp_json_lit(&t->json, ",\"partial\":\"start-up\"");
+    else if (e->flags & (KP_STEP_CUT | KP_OP_UNFINISHED)) kp_json_lit(&t->json, ",\"partial\":\"cut short\"");
+}
+
 void kp_event_write(struct kp_trace *t, const struct kp_event *e)
 {
     bool is_op = e->kind == KP_KIND_OP;
@@ -178,6 +185,7 @@ void kp_event_write(struct kp_trace *t, const struct kp_event *e)
         stack_write(t, e);
         if (t->heap && e->kind == KP_KIND_STEP) kp_heap_args_write(t->heap, &t->json);
         if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
+        if (e->kind == KP_KIND_STEP) step_part_write(t, e);
         kp_json_lit(&t->json, ",\"Ev Idx\":");
         kp_json_u64(&t->json, t->index);
         kp_json_lit(&t->json, "}},\n");

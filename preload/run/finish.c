@@ -119,7 +119,7 @@ static void close_one(const struct kp_window *window)
     if (kp_record_meta(&rec, sizeof rec) != 0)
         KP_LOG_ONCE(0, "the end of a window could not be written to the spool: its trace may be missing");
     total.steps += window->steps;
-    total.cut |= window->cut;
+    total.cut |= window->cut && (window->steps || window->has_part);
     if (!(config->exports & KP_EXPORTS_NONE) && !kp_run_is_worker() && export_count < EXPORTS_MAX) {
         to_export[(export_head + export_count++) % EXPORTS_MAX] = rec;
     } else if (!window->is_void) {
@@ -455,7 +455,7 @@ static void say_totals(const char *head, const char *path)
     const char *what = total.traces ? "op" : "event"; /* in a spool kinds are not told apart */
     kp_log(0, "%s%s (%s%lu %s%s, %s%s%s%lu dropped%s%s%s%s%s)%s", head, path, steps, (unsigned long)total.events, what,
            plural(total.events), gpu, heap, calls, (unsigned long)total.lost, load,
-           total.cut && total.steps ? ", cut short by exit" : "",
+           total.cut ? ", cut short by exit" : "",
            lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",
            others[0] ? "; not taken as steps: " : "", others, next);
 }

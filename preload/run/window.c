@@ -49,6 +49,7 @@ static uint32_t phase;
 static uint64_t phase_from; /* the step in which it was entered */
 static uint32_t wanted_bits;
 static bool is_step_unseen; /* a step in progress counts, but its range is not recorded */
+static bool is_startup;     /* the step in progress began with the run */
 static bool started, ended;
 static bool is_cycle_left;       /* after kprof_stop: the schedule's remaining active steps are not recorded */
 static struct kp_window current; /* number 0: none open; begin 0: warming up */
@@ -141,7 +142,7 @@ void kp_window_forget(const struct kp_schedule *wanted, const struct kp_source *
     waiting_head = waiting_count = 0;
     memset(&asked, 0, sizeof asked);
     undecided = 0;
-    is_step_unseen = false;
+    is_step_unseen = is_startup = false;
 }
 
 static bool is_recording(enum kp_action action)
@@ -252,7 +253,8 @@ static void begin_step(struct kp_thread *thread)
     uint64_t gate = kp_gate_make(current.number, KP_GATE_ON | KP_GATE_RECORD);
     struct kp_rec_step *rec = kp_put_reserve(thread, gate, sizeof *rec, KP_KIND_STEP);
     if (!rec) return;
-    rec->head = (struct kp_rec){.kind = KP_KIND_STEP, .flags = (uint8_t)kp_steps_source(), .size = sizeof *rec};
+    const uint8_t flags = (uint8_t)(kp_steps_source() | (is_startup ? KP_STEP_STARTUP : 0));
+    rec->head = (struct kp_rec){.kind = KP_KIND_STEP, .flags = flags, .size = sizeof *rec};
     rec->start = step_begin;
     kp_store_relaxed(&rec->ticks, 0);
     rec->number = step_number;
@@ -272,7 +274,7 @@ static uint64_t end_step(uint64_t now)
         current.steps++;
     }
     current.steps += is_step_unseen;
-    is_step_unseen = false;
+    is_step_unseen = is_startup = false;
     return end + APART_TICKS;
 }
 
@@ -446,7 +448,7 @@ void kp_window_begin_run(bool may_wait)
     bool begins = !ended && !started;
     if (!ended && started) kp_window_sources_again(); /* for a source that has just attached */
     if (begins) {
-        started = true;
+        started = is_startup = true;
         step_begin = kp_ticks();
         enter(kp_schedule_action(&schedule, step_number), step_begin);
     }
@@ -615,8 +617,12 @@ bool kp_window_end_run(void)
 {
     if (!lock_try(LOCK_WAIT_MS)) return false;
     ended = true;
+    const uint64_t whole = current.steps;
+    if (open_step) open_step->head.flags |= KP_STEP_CUT;
     const uint64_t now =
         started ? end_step(kp_ticks()) : 0; /* without a run no clock is read: the host may have disabled the TSC */
+    current.has_part = current.steps > whole;
+    current.steps = whole;
     kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));
     close_window(now, true);
     pthread_mutex_unlock(&window_lock);

@@ -21,7 +21,8 @@ struct kp_window {
     uint64_t wish; /* the id of the wish that opened it, or 0 */
     /* It makes no trace: its phase ended within its first step, and other steps came before, or it was dropped. */
     bool is_void;
-    bool cut; /* closed by exit, not by its schedule or kprof_stop */
+    bool cut;      /* closed by exit, not by its schedule or kprof_stop */
+    bool has_part; /* then: of a step that exit cut short, behind `steps` whole ones */
 };
 
 /* --- window.c --- */

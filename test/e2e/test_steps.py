@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which steps count: of several optimizers of one class the first, known by the object; and calls of Python functions."""
 import glob
+import json
 import os
 import pathlib
 import re
@@ -32,7 +33,21 @@ def steps_of(run):
 @pytest.mark.parametrize("critics", [1, 5])
 def test_a_gan_with_two_of_one_class_has_one_step_an_iteration(ours, schedule, critics):
     steps, _ = steps_of(ours("gan_twins.py", "8", str(critics), schedule=schedule))
-    assert steps == (9 if schedule == ALWAYS else 8)  # with the one that exit cuts short, which is in the trace
+    assert steps == 8  # the one that exit cuts short is in the trace, and counts for nobody
+
+
+def test_start_up_and_a_step_that_exit_cut_short_are_no_steps(ours):
+    """Step 0 has the imports in it, and the last one lasts until the program ends."""
+    run = ours("gan_twins.py", "8", "1", schedule=ALWAYS)
+    marks = facts.steps(facts.load(run.trace))
+    assert [e["args"].get("partial") for e in marks] == ["start-up", *[None] * 7, "cut short"]
+    head = harness.cli("report", run.trace).stdout
+    assert ", 7 steps (1 to 7)\n" in head and "(start-up and step 0)" in head and "(step 8 was cut short)" in head
+    rows = json.loads(harness.cli("report", "--json", "--sort", "total", run.trace).stdout)
+    whole = sum(e["dur"] for e in marks[1:-1]) / 1e3
+    assert abs(rows["steps"]["mean_ms"] * 7 - whole) < 0.01 * whole
+    assert json.loads(harness.cli("advise", "--json", run.trace).stdout)["steps"] == 7
+    assert ", step 0\n" in harness.cli("report", "--step", "0", run.trace).stdout
 
 
 def test_a_window_holds_both_optimizers_of_a_gan(ours):

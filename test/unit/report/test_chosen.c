@@ -64,6 +64,42 @@ static void steps_are_chosen_by_number(void **state)
     assert_int_equal(t->chosen.step_count, 2);
 }
 
+/* Imports are in step 0, exit ended step 3, and a kill step 4. */
+static void parts_make(struct little *t)
+{
+    static const char *const parts[] = {"\"partial\":\"start-up\"", "", "", "\"partial\":\"cut short\"",
+                                        "\"finished\":false"};
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"version\":\"x\"},");
+    for (int step = 0; step < 5; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, 100 * step, 100, parts[step]);
+        op(t, "aten::mm", 100 * step + 10, 40);
+    }
+}
+
+static void steps_that_are_not_whole_are_left_out(void **state)
+{
+    struct little *t = *state;
+    parts_make(t);
+    assert_int_equal(choose(t, &everything), 0);
+    assert_int_equal(t->chosen.step_count, 2);
+    assert_int_equal(t->chosen.steps[0].number, 1);
+    assert_int_equal(kp_spans_length(&t->chosen.in_steps, NULL), 200000);
+    assert_true(t->chosen.parts.has_startup && t->chosen.parts.has_cut);
+    assert_int_equal(t->chosen.parts.startup, 0);
+    assert_int_equal(t->chosen.parts.cut, 4);
+}
+
+static void a_step_that_is_not_whole_can_be_asked_for(void **state)
+{
+    struct little *t = *state;
+    parts_make(t);
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = 0, .last_step = 1}), 0);
+    assert_int_equal(t->chosen.step_count, 2);
+    assert_int_equal(kp_spans_length(&t->chosen.spans, NULL), 200000);
+}
+
 static void a_step_that_is_not_there_is_told(void **state)
 {
     struct little *t = *state;
@@ -186,6 +222,8 @@ int main(void)
         cmocka_unit_test(spans_join_and_measure),
         LITTLE(all_is_from_the_first_event_to_the_last),
         LITTLE(steps_are_chosen_by_number),
+        LITTLE(steps_that_are_not_whole_are_left_out),
+        LITTLE(a_step_that_is_not_whole_can_be_asked_for),
         LITTLE(a_step_that_is_not_there_is_told),
         LITTLE(a_range_is_chosen_by_name_and_its_time_counts_in_each_step),
         LITTLE(a_name_that_is_not_there_is_told),

@@ -106,7 +106,7 @@ static void step(struct kp_thread *t)
 }
 
 struct seen {
-    uint64_t steps[64], n_steps, n_ops, n_open;
+    uint64_t steps[64], n_steps, n_ops, n_open, n_startup, n_cut;
 };
 
 static int see(void *context, const struct kp_event *e)
@@ -114,6 +114,8 @@ static int see(void *context, const struct kp_event *e)
     struct seen *s = context;
     if (e->kind == KP_KIND_STEP) s->steps[s->n_steps++ % 64] = e->step;
     else s->n_ops++;
+    s->n_startup += e->kind == KP_KIND_STEP && e->flags & KP_STEP_STARTUP;
+    s->n_cut += e->kind == KP_KIND_STEP && e->flags & KP_STEP_CUT;
     s->n_open += (e->flags & KP_OP_UNFINISHED) != 0;
     return 0;
 }
@@ -631,16 +633,22 @@ static void what_is_open_at_exit_is_closed_there_and_says_so(void **state)
     struct kp_window w;
     (void)state;
     struct kp_thread *t = kp_thread_get();
-    assert_int_equal(kp_window_start(), 0);
-    mode = KP_SOURCE_OFF;
+    setup("wait=1,active=9,repeat=1");
+    step(t);
     op(t);
+    mode = KP_SOURCE_OFF;
     step(t);
     op(t);
     assert_true(kp_window_end_run());
     assert_int_equal(mode, KP_SOURCE_OFF); /* nobody was called */
     assert_true(kp_window_take_drained(&w, false));
-    assert_true(w.cut);
-    assert_int_equal(read_cycle(w.number).n_ops, 2);
+    assert_true(w.cut && w.has_part);
+    assert_int_equal(w.steps, 1); /* the one in progress has no end of its own */
+    const struct seen s = read_cycle(w.number);
+    assert_int_equal(s.n_ops, 2);
+    assert_int_equal(s.n_steps, 2);
+    assert_int_equal(s.n_cut, 1);
+    assert_int_equal(s.n_startup, 0);
     assert_false(kp_gate_get() & (KP_GATE_RECORD | KP_GATE_WARM));
     assert_int_equal(kp_window_start(), -ESHUTDOWN);
     step(t);
