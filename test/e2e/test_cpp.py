@@ -35,7 +35,7 @@ def programs(tmp_path_factory):
         assert done.returncode == 0, done.stderr[-3000:]
 
     for name, host in [("ops", "linked"), ("serve", "server")]:
-        build(compiler, "-shared", "-fPIC", "-O0", "-w", f"-std={standard}", f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
+        build(compiler, "-shared", "-fPIC", "-O0", "-w", f"-std={standard}", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", "-DAT_PER_OPERATOR_HEADERS",
               *[f"-I{path}" for path in includes.split(":")], source / f"{name}.cpp", "-o", folder / f"lib{name}.so",
               f"-L{lib}", "-ltorch", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{lib}", "-pthread")
         build(compiler, source / "linked.cpp", "-o", folder / host, f"-L{folder}", f"-l{name}", f"-Wl,-rpath,{folder}",

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import building
 import harness
 import viewing
 
@@ -23,7 +24,8 @@ def python(tmp_path_factory):
                 .stdout.strip() for name, path in (("own", python), ("below", below))}
     with open(packages["own"] + "/below.pth", "w") as pth:
         pth.write(f"import site; site.addsitedir({packages['below']!r})\n")
-    made = subprocess.run([harness.ROOT / "scripts/wheel", "--here", "-o", at], capture_output=True, text=True)
+    made = subprocess.run([harness.ROOT / "scripts/wheel", "--here", "-o", at], capture_output=True, text=True,
+                          env=harness.clean_environment(**building.kept_gcc(tmp_path_factory.mktemp("gcc"))))
     assert made.returncode == 0, made.stderr
     subprocess.run([python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", made.stdout.split()[-1]], check=True)
     return python

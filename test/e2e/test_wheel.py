@@ -9,6 +9,7 @@ import zipfile
 
 import pytest
 
+import building
 import harness
 
 
@@ -43,12 +44,8 @@ def pip(python, *words, **more):
 
 
 @pytest.fixture(scope="module")
-def quick_cc(tmp_path_factory):
-    """A compiler that takes two thirds of the time, where only what is built counts."""
-    cc = tmp_path_factory.mktemp("cc") / "quick-cc"
-    cc.write_text('#!/bin/sh\nexec gcc "$@" -O1\n')
-    cc.chmod(0o755)
-    return cc
+def gcc(tmp_path_factory):
+    return building.kept_gcc(tmp_path_factory.mktemp("gcc"))
 
 
 def recorded(python, folder):
@@ -60,8 +57,8 @@ def recorded(python, folder):
     return call(python, "-m", "kprof", "report", folder / "out")
 
 
-def test_pip_install_of_a_checkout_needs_a_compiler_alone(checkout, python, tmp_path):
-    pip(python, "install", checkout)
+def test_pip_install_of_a_checkout_needs_a_compiler_alone(checkout, python, gcc, tmp_path):
+    pip(python, "install", checkout, env=gcc)
     assert "a range" in recorded(python, tmp_path)
     prefix = python.parent.parent
     assert call(python, "-m", "kprof", "path").strip() == str(prefix / "lib/libkprof.so")
@@ -71,10 +68,10 @@ def test_pip_install_of_a_checkout_needs_a_compiler_alone(checkout, python, tmp_
     assert not (prefix / "bin/kprof").exists() and not (prefix / "lib/libkprof.so").exists()
 
 
-def test_two_wheels_of_a_checkout_have_equal_bytes(checkout, tmp_path):
+def test_two_wheels_of_a_checkout_have_equal_bytes(checkout, gcc, tmp_path):
     wheels = []
-    for name in ("a", "b"):  # the first of what pip has built above, when it has
-        call(checkout / "scripts/wheel", "--here", "-o", tmp_path / name)
+    for name, kept in (("a", gcc["KEPT_OBJECTS"]), ("b", "")):  # the first of what pip has built above, when it has; the second compiled anew
+        call(checkout / "scripts/wheel", "--here", "-o", tmp_path / name, env={**gcc, "KEPT_OBJECTS": kept})
         shutil.rmtree(checkout / "build")
         wheels.append(next((tmp_path / name).glob("*.whl")))
     assert wheels[0].read_bytes() == wheels[1].read_bytes()
@@ -84,13 +81,13 @@ def test_two_wheels_of_a_checkout_have_equal_bytes(checkout, tmp_path):
         assert any(name.endswith(".data/scripts/kprof") for name in wheel.namelist())
 
 
-def test_the_source_archive_installs(checkout, python, quick_cc, tmp_path):
+def test_the_source_archive_installs(checkout, python, gcc, tmp_path):
     code = "import sys; sys.path.insert(0, 'scripts/pip'); import backend; print(backend.build_sdist(sys.argv[1]))"
     name = call(sys.executable, "-c", code, tmp_path, cwd=checkout).strip()
     with tarfile.open(tmp_path / name) as tar:
         info = tar.extractfile(name[:-len(".tar.gz")] + "/PKG-INFO").read().decode()
     assert info.startswith("Metadata-Version: ") and "\nName: kprof\n" in info
-    pip(python, "install", tmp_path / name, env={"CC": quick_cc})
+    pip(python, "install", tmp_path / name, env=gcc)
     assert "a range" in recorded(python, tmp_path)
 
 

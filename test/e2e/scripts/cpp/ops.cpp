@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ops.cpp - the ATen work of both hosts: on the calling thread and on one of its own
-#include <ATen/ATen.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
 
 #include <thread>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // serve.cpp - answers requests with a module of TorchScript, as a server in C++ does
-#include <torch/script.h>
+#include <ATen/ops/ones.h>
+#include <torch/csrc/jit/api/module.h>
 #include <ATen/record_function.h>
 
 extern "C" int run_ops(int requests) {
