@@ -17,6 +17,7 @@ SCHEDULE = "wait=3,warmup=1,active=6,repeat=1"  # steps 4 to 9 of ten
 
 SIMGPU = harness.BUILD / platform.machine() / "simgpu"
 SIMULATED = [SIMGPU / name for name in ("libcudart.so.13", "libcupti.so.13")]
+WITH_LAYERS = [*SIMULATED, *(SIMGPU / name for name in ("libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9"))]
 
 
 def advised(path):
@@ -71,17 +72,22 @@ def own_line(script, text, function="main"):
 BUSY_MACHINE = {"python-starved", "launch-bound", "slow-steps", "slower-steps"}  # others on these cores may cause these
 
 
+def run_on_gpu(libraries, program, folder, *args, **settings):
+    if missing := [path.name for path in libraries if not path.exists()]:
+        pytest.skip(f"make simgpu builds {', '.join(missing)}")
+    run = harness.run_kprof(program, folder, *args, KPROF_WITH_STACK="ops", KPROF_PYTHON_GC=1, KPROF_PROFILE_MEMORY=1,
+                            LD_PRELOAD=" ".join(map(str, [harness.LIBRARY, *libraries])), LD_LIBRARY_PATH=SIMGPU, **settings)
+    if "not compiled with CUDA" in run.err:
+        pytest.skip("this torch has no CUDA")
+    return run
+
+
 @pytest.fixture(scope="module")
 def on_gpu(tmp_path_factory):
     """Of each sickness, milliseconds by the program's own clock: its cost in each step, each step; and what is advised."""
-    if missing := [path.name for path in SIMULATED if not path.exists()]:
-        pytest.skip(f"make simgpu builds {', '.join(missing)}")
-    run = harness.run_kprof("advice_gpu.py", tmp_path_factory.mktemp("gpu"), shapes=False, KPROF_WITH_STACK="ops", KPROF_PYTHON_GC=1,
-                            KPROF_PROFILE_MEMORY=1, schedule="skip_first=4,wait=1,warmup=1,active=4,repeat=11",
-                            SIMGPU_KERNEL_NS=200, SIMGPU_RULES="exp=6000000", SIMGPU_COPY_GBS=0.5,
-                            LD_PRELOAD=" ".join(map(str, [harness.LIBRARY, *SIMULATED])), LD_LIBRARY_PATH=SIMGPU)
-    if "not compiled with CUDA" in run.err:
-        pytest.skip("this torch has no CUDA")
+    run = run_on_gpu(SIMULATED, "advice_gpu.py", tmp_path_factory.mktemp("gpu"), shapes=False,
+                     schedule="skip_first=4,wait=1,warmup=1,active=4,repeat=11", SIMGPU_KERNEL_NS=200, SIMGPU_RULES="exp=6000000",
+                     SIMGPU_COPY_GBS=0.5)
     spent = json.loads(run.ok().out)
     assert len(run.traces) == len(spent)
     return {sickness: (*own, advised(trace)) for (sickness, own), trace in zip(spent.items(), run.traces)}
@@ -122,7 +128,21 @@ def test_a_sick_gpu_step_is_found_with_line_and_cost(on_gpu, kind, wanted, where
     assert sum(advice["idle_ms"].values()) == pytest.approx(advice["parts_ms"]["idle"], abs=1e-3)
 
 
-@pytest.mark.parametrize("kind", ["transformers", "lightning"])
+LAYERS_NS = ";".join(f"{name}=8000000" for name in ("gemm", "nvjet", "fprop", "wgrad", "dgrad", "flash", "fmha"))
+
+
+@pytest.mark.parametrize("kind", ["transformers", "lightning", "loop"])
+def test_a_training_as_people_write_it_is_healthy_on_a_gpu(kind, tmp_path):
+    """The Trainer, Lightning and ResNet-18 in a loop, as they are, with layers so large that the (simulated) GPU needs longer than the host."""
+    run = run_on_gpu(WITH_LAYERS, "usual.py", tmp_path, kind, schedule="wait=4,warmup=1,active=5,repeat=1", OMP_NUM_THREADS=1, SIMGPU_RULES=LAYERS_NS)
+    advice = advised(run.ok().trace)
+    assert {finding["id"] for finding in advice["findings"]} <= {"slow-steps", "slower-steps"}, advice  # by others on these cores
+    assert advice["steps"] == 5 and advice["gpu"]["busy"] > 0.8 and advice["missing"] is None, advice
+    if not advice["findings"]:
+        assert advice["verdict"] == "healthy"
+
+
+@pytest.mark.parametrize("kind", ["transformers", "lightning", "loop"])
 def test_a_training_as_people_write_it_has_no_finding(kind, tmp_path):
     """What test_parity's little ones have, Python's part of a step, is gone where the model is larger."""
     run = harness.run_kprof("usual.py", tmp_path, kind, schedule="wait=3,warmup=1,active=5,repeat=1", shapes=False, OMP_NUM_THREADS=1,
