@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small traces of trainings on a GPU, each sick in one way, or healthy: SICKNESSES and TWINS, by the id of the finding. A maker returns a Trace whose
+"""Small traces of trainings, most of them on a GPU, each sick in one way, or healthy: SICKNESSES and TWINS, by the id of the finding. A maker returns a Trace whose
 `cost` is what the sickness takes of a step: microseconds, or bytes where it is memory. The op that is sick is at the line SICK, the others at WELL."""
 import json
 
@@ -7,6 +7,7 @@ A100 = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "totalGlobalMem": 40 << 30, "c
 GEMM, SGEMM = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_nn", "ampere_sgemm_128x64_nn"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
 STEPS = 4
+CALM = {"cores": 4, "busy_threads": 4, "python_gc": "1"}  # of a training on the CPU
 SICK, WELL = "train.py(12): sick", "train.py(99): well"
 
 
@@ -33,8 +34,8 @@ class Trace:
                             "args": {"Addr": address, "Bytes": size, "Device Id": 0, "Device Type": 1, "Total Allocated": allocated,
                                      "Total Reserved": reserved}})
 
-    def each(self, make):
-        for number in range(STEPS):
+    def each(self, make, steps=STEPS):
+        for number in range(steps):
             base = 10000 + number * self.step
             self.add("user_annotation", f"ProfilerStep#{number + 5}", 1, base, self.step)
             make(base)
@@ -226,7 +227,7 @@ def on_cpu(threads, **kprof):
 
 def reads(count, of_optimizer=0):
     """Python reads values one by one: 10 us each, and 5 us until the next op. An optimizer of torch reads some of its own."""
-    trace = Trace(kprof={"cores": 4, "busy_threads": 4, "python_gc": "1"}, cost=15 * count)
+    trace = Trace(kprof=CALM, cost=15 * count)
     def make(base):
         trace.add("cpu_op", "aten::mm", 1, base, 700, **{"Call stack": WELL})
         if of_optimizer:
@@ -239,7 +240,54 @@ def reads(count, of_optimizer=0):
     return trace.each(make)
 
 
+RESIZED = "/usr/lib/python3/dist-packages/torchvision/transforms/functional.py(31): resize;" + SICK
+
+
+def prepares(dur, stack):
+    """The CPU's step resizes images for so long."""
+    trace = Trace(kprof=CALM, cost=dur)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 990 - dur, **{"Call stack": WELL})
+        trace.add("cpu_op", "aten::upsample_bilinear2d", 1, base + 990 - dur, dur, **{"Call stack": stack})
+    return trace.each(make)
+
+
+def rests(dur):
+    """No op runs for so long before the last one."""
+    trace = Trace(kprof=CALM, cost=dur)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 950 - dur, **{"Call stack": WELL})
+        trace.add("cpu_op", "aten::add", 1, base + 950, 50, **{"Call stack": SICK})
+    return trace.each(make)
+
+
+def keeps(is_freed):
+    """Each of six steps allocates 1 MB."""
+    trace = Trace(kprof=CALM, cost=1 << 20)
+    def make(base):
+        trace.add("cpu_op", "aten::cat", 1, base, 990, **{"Call stack": SICK})
+        for at, size in ((100, 1 << 20), (900, -(1 << 20)))[:1 + is_freed]:
+            trace.events.append({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": base + at,
+                                 "args": {"Addr": base << 20, "Bytes": size, "Device Id": -1, "Device Type": 0, "Total Allocated": 0, "Total Reserved": 0}})
+    return trace.each(make, steps=6)
+
+
+def lasts(lengths, usual, cost=0):
+    """Steps of so many microseconds, each with one op of the usual length, and another that has the rest."""
+    trace = Trace(kprof=CALM, cost=cost)
+    base = 10000
+    for number, length in enumerate(lengths, 5):
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, base, length)
+        trace.add("cpu_op", "aten::mm", 1, base, min(usual, length) - 10, **{"Call stack": WELL})
+        if length > usual:
+            trace.add("cpu_op", "aten::sort", 1, base + usual, length - usual, **{"Call stack": SICK})
+        base += length
+    return trace
+
+
 GB = 1 << 30
+OUTLIERS = [1000, 1002, 998, 1900, 1001, 1003, 2900, 999, 1000, 1002]  # median 1001.5
+DRIFT = [1000 + 50 * i for i in range(12)]  # the first third's median is 1075
 WAVES = [10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 200]
 HBM = 1555e3  # bytes a microsecond
 SICKNESSES = {
@@ -268,6 +316,11 @@ SICKNESSES = {
     "memory-fragmented": lambda: with_head(tensors(38 * GB, 20 * GB), cost=18 * GB),
     "too-many-threads": lambda: on_cpu(16),
     "reads-in-step": lambda: reads(16),
+    "input-in-step": lambda: prepares(200, RESIZED),
+    "no-op-runs": lambda: rests(600),
+    "memory-grows": lambda: keeps(False),
+    "slow-steps": lambda: lasts(OUTLIERS, 1003, cost=sum(us - 1001.5 for us in OUTLIERS if us > 1500) / len(OUTLIERS)),
+    "slower-steps": lambda: lasts(DRIFT, 1000, cost=sum(us - 1075 for us in DRIFT[4:]) / len(DRIFT)),
 }
 TWINS = {
     "data-loading": lambda: with_head(stalled(loads, 200, False)),
@@ -295,4 +348,9 @@ TWINS = {
     "memory-fragmented": lambda: with_head(tensors(20 * GB, 19 * GB)),
     "too-many-threads": lambda: on_cpu(4),
     "reads-in-step": lambda: reads(2, of_optimizer=14),
+    "input-in-step": lambda: prepares(200, WELL),
+    "no-op-runs": lambda: rests(50),
+    "memory-grows": lambda: keeps(True),
+    "slow-steps": lambda: lasts([1000 + us % 7 for us in OUTLIERS], 1003),
+    "slower-steps": lambda: lasts([1000 + 50 * (i % 3) for i in range(12)], 1000),
 }

@@ -97,13 +97,17 @@ def test_what_was_not_recorded_is_told_beside_findings(tmp_path):
     assert said.endswith("not looked at: memory (kprof run --profile-memory)\n") and "INCOMPLETE" not in said
 
 
-def test_every_finding_is_in_the_manual():
+def test_every_finding_has_a_pair_and_is_in_the_manual():
+    """Ids as the sources of kprof advise have them: a new finding fails here until a sick trace and a healthy twin exist."""
+    sources = "".join(path.read_text() for path in (harness.ROOT / "export/advise").glob("*.c"))
+    found = set(re.findall(r'(?:\.id = |[,\d]\s+)"([a-z]+(?:-[a-z]+)+|recompilation|dependency)"', sources))
+    assert len(found) >= 30 and found == set(advicetraces.SICKNESSES) == set(advicetraces.TWINS)
     manual = (harness.ROOT / "docs/kprof.1.scd").read_text()
     assert [name for name in advicetraces.SICKNESSES if f"*{name}*" not in manual] == []
 
 
-def line(text, function):
-    return own_line("advice_cpu.py", text, function)
+def line(text, function, script="advice_cpu.py"):
+    return own_line(script, text, function)
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +132,8 @@ def test_the_healthy_window_has_no_finding(windows):
 
 
 @pytest.mark.parametrize("sickness, name, where",
-                         [("input", "input-in-step", "advice_cpu.py load_batch"),
-                          ("compiling", "recompilation", line("shifted(torch.ones", "compiled")),
+                         [("input", "input-in-step", "advice_windows.py load_batch"),
+                          ("compiling", "recompilation", line("shifted(torch.ones", "compiled", "advice_windows.py")),
                           ("collecting", "python-gc", line("gc.collect()", "sick")),
                           ("outlier", "slow-steps", line("        model(batch)", "evaluate"))])
 def test_a_window_has_its_sickness_with_line_and_cost(windows, sickness, name, where):
