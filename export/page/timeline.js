@@ -1,20 +1,32 @@
-// timeline.js - threads and streams on a canvas. Of events that share a pixel one is drawn, found by bisection, so that
-// a frame costs as many steps as it has pixels and not as the trace has events.
+// timeline.js - threads and streams on a canvas. Of events that share a pixel one is drawn, found by a search, so that a
+// frame costs as many steps as it has pixels and not as the trace has events. Boxes are pixels of one picture, since
+// tens of thousands of rectangles are too many for the canvas; names are drawn over it.
 const ROW = 17, TOP = 24, HEAD = 20, LEAST_NS = 20, LINKS_MOST = 200;
 const lanesBox = byId("lanes"), canvas = byId("canvas"), pen = canvas.getContext("2d", { alpha: false });
-const scene = { from: 0, to: 1, picked: -1, hits: null, hit: -1, colours: [], queued: false, frames: [] };
+const scene = { from: 0, to: 1, picked: -1, hits: null, hit: -1, colours: [], queued: false, frames: [], labels: [] };
 const HUES = [150, 40, 265, 195, 145, 200, 275, 0];
+
+// "rgb(1, 2, 3)" as a pixel of a picture.
+function pixelOf(text) {
+  const bytes = new Uint8Array(4);
+  bytes.set(text.match(/[\d.]+/g).slice(0, 3).map(Number));
+  bytes[3] = 255;
+  return new Uint32Array(bytes.buffer)[0];
+}
 
 function coloursMake() {
   const style = getComputedStyle(document.body), probe = make("i");
   document.body.append(probe);
   const of = name => { probe.style.color = `var(--${name})`; return getComputedStyle(probe).color; };
   for (const name of ["paper", "card", "ink", "dim", "line", "accent"]) scene[name] = of(name);
-  scene.hitColour = of("hit");
-  probe.remove();
   const dark = style.color.match(/\d+/)[0] > 128;
-  scene.colours = HUES.map((hue, kind) => [0, 1, 2, 3].map(shade =>
-    `hsl(${hue} ${kind === 7 ? 4 : kind === 2 ? 22 : 36}% ${dark ? 30 + 3 * shade : 80 - 4 * shade}%)`));
+  const inks = { hit: of("hit"), picked: scene.accent, card: scene.card, line: scene.line };
+  scene.ink = Object.fromEntries(Object.entries(inks).map(([name, text]) => [name, pixelOf(text)]));
+  scene.colours = HUES.map((hue, kind) => [0, 1, 2, 3].map(shade => {
+    probe.style.color = `hsl(${hue} ${kind === 7 ? 4 : kind === 2 ? 22 : 36}% ${dark ? 30 + 3 * shade : 80 - 4 * shade}%)`;
+    return pixelOf(getComputedStyle(probe).color);
+  }));
+  probe.remove();
   scene.text = dark ? "#eceef2" : "#1b1f24";
 }
 
@@ -38,28 +50,88 @@ function rowFrom(trace, row, at) {
   return low;
 }
 
-function boxDraw(trace, i, y, width, scale) {
-  const from = (trace.start[i] - scene.from) * scale, x = Math.max(from, -2);
-  const to = Math.min(from + trace.span[i] * scale, width + 2), wide = Math.max(to - x, 1);
-  pen.fillStyle = scene.hits && scene.hits.has(trace.name[i]) ? scene.hitColour : scene.colours[trace.kind[i]][trace.name[i] & 3];
-  if (i === scene.picked) pen.fillStyle = scene.accent;
-  pen.fillRect(x, y, wide > 3 ? wide - 0.6 : wide, ROW - 1);
-  if (wide < 28) return;
-  const left = Math.max(x, 0) + 4, fits = Math.floor((to - left - 2) / 6.1), text = eventName(trace, i);
-  if (fits < 3) return;
-  pen.fillStyle = i === scene.picked ? scene.card : scene.text;
-  pen.fillText(text.length > fits ? `${text.slice(0, fits - 1)}…` : text, left, y + ROW - 5);
+// The same from index `low` on, where about `guess` events lie between.
+function rowNext(trace, row, low, at, guess) {
+  let by = Math.max(1, guess), high = low;
+  while (high < row.length && trace.start[row[high]] < at) {
+    low = high + 1;
+    high = low + by;
+    by *= 2;
+  }
+  high = Math.min(high, row.length);
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (trace.start[row[middle]] < at) low = middle + 1; else high = middle;
+  }
+  return low;
 }
 
-function rowDraw(trace, row, y, width) {
-  const scale = width / (scene.to - scene.from), pixel = 1 / scale;
-  let at = Math.max(0, rowFrom(trace, row, scene.from) - 1);
+// Puts an event into a row's line of pixels; a name that fits is drawn later.
+function boxPut(trace, i, y, line, scale, ratio) {
+  const from = (trace.start[i] - scene.from) * scale, to = from + trace.span[i] * scale;
+  const left = Math.max(0, Math.round(from)), right = Math.min(line.length, Math.max(left + 1, Math.round(to)));
+  const colour = i === scene.picked ? scene.ink.picked :
+    scene.hits && scene.hits.has(trace.name[i]) ? scene.ink.hit : scene.colours[trace.kind[i]][trace.name[i] & 3];
+  if (right - left > 3 * ratio) line.fill(colour, left, to < line.length ? right - 1 : right);
+  else for (let x = left; x < right; x++) line[x] = colour;
+  if (right - left >= 28 * ratio) scene.labels.push(i, y, left / ratio, right / ratio);
+}
+
+function rowPut(trace, row, y, line, ratio) {
+  const scale = line.length / (scene.to - scene.from), pixel = 1 / scale;
+  let at = Math.max(0, rowFrom(trace, row, scene.from) - 1), guess = 1;
   while (at < row.length && trace.start[row[at]] < scene.to) {
     const i = row[at], end = trace.start[i] + trace.span[i];
-    if (end >= scene.from) boxDraw(trace, i, y, width, scale);
+    if (end >= scene.from) boxPut(trace, i, y, line, scale, ratio);
     at++;
-    if (trace.span[i] < pixel && at < row.length && trace.start[row[at]] < end + pixel)
-      at = Math.max(at, rowFrom(trace, row, Math.max(trace.start[i], scene.from) + pixel));
+    if (trace.span[i] >= pixel || at >= row.length || trace.start[row[at]] >= end + pixel) continue;
+    const next = rowNext(trace, row, at, Math.max(trace.start[i], scene.from) + pixel, guess);
+    guess = next - at >> 1;
+    at = next;
+  }
+}
+
+// The picture of this size, each line of it as where no event is: a line for each step.
+function pictureMake(trace, width, height) {
+  if (!scene.picture || scene.picture.width !== width || scene.picture.height !== height) {
+    scene.picture = pen.createImageData(width, height);
+    scene.pixels = new Uint32Array(scene.picture.data.buffer);
+    scene.rowLine = new Uint32Array(width);
+    scene.empty = new Uint32Array(width);
+  }
+  const scale = width / (scene.to - scene.from);
+  scene.empty.fill(scene.ink.card);
+  for (const step of trace.head.steps) {
+    const x = Math.round((step[1] - scene.from) * scale);
+    if (x >= 0 && x < width) scene.empty[x] = scene.ink.line;
+  }
+  for (let y = 0; y < height; y++) scene.pixels.set(scene.empty, y * width);
+}
+
+// Draws the rows of all lanes that are seen.
+function rowsDraw(trace, up, ratio) {
+  const { width, height } = scene.picture, { rowLine: line, pixels, empty } = scene;
+  scene.labels.length = 0;
+  for (const lane of trace.lanes) {
+    for (let depth = 0; depth < lane.rows.length; depth++) {
+      const y = lane.top - up + HEAD + depth * ROW;
+      if (y <= TOP - ROW || y * ratio >= height) continue;
+      line.set(empty);
+      rowPut(trace, lane.rows[depth], y, line, ratio);
+      const last = Math.min(height, Math.round((y + ROW - 1) * ratio));
+      for (let at = Math.max(0, Math.round(y * ratio)); at < last; at++) pixels.set(line, at * width);
+    }
+  }
+  pen.putImageData(scene.picture, 0, 0);
+}
+
+function labelsDraw(trace) {
+  for (let at = 0; at < scene.labels.length; at += 4) {
+    const [i, y, left, right] = scene.labels.slice(at, at + 4);
+    const fits = Math.floor((right - left - 6) / 6.1), text = eventName(trace, i);
+    if (fits < 3) continue;
+    pen.fillStyle = i === scene.picked ? scene.card : scene.text;
+    pen.fillText(text.length > fits ? `${text.slice(0, fits - 1)}…` : text, left + 4, y + ROW - 5);
   }
 }
 
@@ -78,15 +150,6 @@ function rulerDraw(width) {
   pen.fillRect(0, TOP - 2, width, 1);
 }
 
-function stepsDraw(trace, width, height) {
-  const scale = width / (scene.to - scene.from);
-  pen.fillStyle = scene.line;
-  for (const step of trace.head.steps) {
-    const x = Math.round((step[1] - scene.from) * scale);
-    if (x >= 0 && x < width) pen.fillRect(x, TOP, 1, height);
-  }
-}
-
 function frameDraw() {
   const trace = view.trace, width = lanesBox.clientWidth, height = lanesBox.clientHeight, ratio = devicePixelRatio || 1, begun = performance.now();
   scene.queued = false;
@@ -99,20 +162,12 @@ function frameDraw() {
   }
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.font = `11px ${getComputedStyle(document.documentElement).getPropertyValue("--mono")}`;
-  pen.fillStyle = scene.card;
-  pen.fillRect(0, 0, width, height);
-  stepsDraw(trace, width, height);
   const up = lanesBox.scrollTop;
-  for (const lane of trace.lanes) {
-    const top = lane.top - up;
-    if (top > height || top + HEAD + lane.rows.length * ROW < TOP) continue;
-    for (let depth = 0; depth < lane.rows.length; depth++) {
-      const y = top + HEAD + depth * ROW;
-      if (y > TOP - ROW && y < height) rowDraw(trace, lane.rows[depth], y, width);
-    }
-    pen.fillStyle = scene.dim;
-    pen.fillText(lane.name, 6, top + 14);
-  }
+  pictureMake(trace, canvas.width, canvas.height);
+  rowsDraw(trace, up, ratio);
+  labelsDraw(trace);
+  pen.fillStyle = scene.dim;
+  for (const lane of trace.lanes) if (lane.top - up < height && lane.top - up > -HEAD) pen.fillText(lane.name, 6, lane.top - up + 14);
   if (scene.picked >= 0) linksDraw(trace, width, up);
   rulerDraw(width);
   scene.frames.push(performance.now() - begun);
