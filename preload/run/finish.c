@@ -421,7 +421,7 @@ static void load_tell(char *out, size_t bytes)
         [KP_LOSS_DISK] = "the disk is full: set KPROF_SPOOL_DIR to one with room",
         [KP_LOSS_NO_SLOT] = "no memory",
         [KP_LOSS_TOO_BIG] = "longer than a record may be",
-        [KP_LOSS_NAME] = "names beyond the 196,608 that are kept",
+        [KP_LOSS_NAME] = "names beyond the 4 million that are kept",
         [KP_LOSS_REENTRY] = "in signal handlers that interrupted us",
     };
     const uint64_t waited_ms = kp_loss_waited_ms();
