@@ -163,7 +163,7 @@ static struct kp_profile *profile_open(const struct kp_trace_source *source)
 
 static int leaks_put(const struct memory_command *m, const struct kp_profile *p, const char *path, FILE *out)
 {
-    if (kp_heapview_leaks(out, p, m->row_limit, m->places, m->first_step, m->last_step)) return KP_EXIT_DONE;
+    if (kp_leakview_write(out, p, m->row_limit, m->places, m->first_step, m->last_step)) return KP_EXIT_DONE;
     if (p->steps_n) return kp_cli_fail("memory", "%s: no step of %ld-%ld in it", path, m->first_step, m->last_step);
     return kp_cli_fail("memory",
                        "%s: no step in it; record with a schedule, as kprof run --schedule active=1000; in a program "
@@ -301,9 +301,9 @@ int kp_cmd_memory(int argc, char **argv)
     }
     if (m.leaks && (m.format || m.form != FORM_TABLE))
         return kp_cli_misuse("memory", "--leaks is a text of its own; --format json has its numbers");
-    const bool wants_one = m.out || m.format || (m.form != FORM_TABLE && m.form != FORM_JSON);
-    count =
-        kp_latest_take("memory", &argv, count, (wants_one ? KP_LATEST_ONE : 0) | (m.wish.lines ? KP_LATEST_SPOOL : 0));
+    const bool wants_one = m.out || m.format || m.leaks || (m.form != FORM_TABLE && m.form != FORM_JSON);
+    const unsigned which = (wants_one ? KP_LATEST_ONE : 0) | (m.leaks || m.format ? KP_LATEST_PARENT : 0);
+    count = kp_latest_take("memory", &argv, count, which | (m.wish.lines ? KP_LATEST_SPOOL : 0));
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("memory", &m.wish);
     m.places = m.wish.lines ? kp_lines_places(lines) : NULL;

@@ -10,6 +10,7 @@ CLI_LIBS := -lyajl $(if $(HAS_NCURSES),-lncursesw -ltinfo) $(if $(HAS_SQLITE),-l
 SRC_cli := \
     export/cli/about.c \
     export/cli/advised.c \
+    export/cli/arenaview.c \
     export/cli/in_child.c \
     export/cli/budget.c \
     export/cli/cmd_advise.c \
@@ -37,6 +38,7 @@ SRC_cli := \
     export/cli/heapprofile.c \
     export/cli/heappprof.c \
     export/cli/heapview.c \
+    export/cli/leakview.c \
     export/cli/input.c \
     export/cli/jobstart.c \
     export/cli/kprof.c \

@@ -35,3 +35,8 @@ struct kp_profile_leak *kp_profile_leaks(const struct kp_profile *p, size_t from
     }
     return of;
 }
+
+bool kp_profile_is_startup(const struct kp_profile *p, size_t from, size_t to, size_t step)
+{
+    return step == 0 && to - from > 1 && p->steps_n && p->steps[0].number == 0;
+}

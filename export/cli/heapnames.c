@@ -11,6 +11,7 @@
 #include "export/cli/heapprofile.h"
 #include "export/names/shorten.h"
 #include "export/report/kineto.h"
+#include "export/report/ownline.h"
 
 enum { PLACES_MOST = 64, NAME_BYTES = 4096 };
 
@@ -94,6 +95,16 @@ void kp_profile_name(struct kp_profile *p, const struct kp_places *places)
 bool kp_profile_is_python(const struct kp_profile *p, const struct kp_profile_address *a)
 {
     return a->n == 1 && p->places[a->at].file && strcmp(kp_profile_text(p, a->module), "Python") == 0;
+}
+
+const struct kp_profile_place *kp_profile_own_line(const struct kp_profile *p, uint32_t frame)
+{
+    for (; frame; frame = p->frames[frame - 1].around) {
+        const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
+        const struct kp_profile_place *place = &p->places[a->at];
+        if (kp_profile_is_python(p, a) && kp_ownline_is_file(kp_profile_text(p, place->file))) return place;
+    }
+    return NULL;
 }
 
 const char *kp_profile_function(const struct kp_profile *p, const struct kp_profile_address *a, uint32_t place,

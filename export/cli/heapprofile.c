@@ -16,7 +16,7 @@
 #include "export/cli/trace_source.h"
 #include "export/report/kineto.h"
 
-enum { LINE_MOST = 1 << 20, NUMBERS_MOST = 256, SIZED_TEXTS = 3, NO_SIZE = -1 };
+enum { LINE_MOST = 1 << 20, NUMBERS_MOST = 256, SIZED_TEXTS = 3, NO_SIZE = -1, ARENAS_MOST = 1 << 16 };
 #define IN_STEP SIZE_MAX /* sizes_end of a step that goes on */
 
 struct profile_read {
@@ -120,10 +120,31 @@ static void python_ends(struct kp_profile *p)
     step_end(p); /* one that the end cut short */
 }
 
-/* "NUMBER build ID", "step NUMBER" or "python ends" behind a '#'. Other comments mean nothing. */
+/* "+ ADDRESS BYTES FRAME" or "- ADDRESS". */
+static void arena_take(struct kp_profile *p, const char *at)
+{
+    uint64_t of[3];
+    const int n = at[0] ? numbers_read(at + 1, of, 3) : 0;
+    if (at[0] == '+' && n == 3 && of[2] <= p->frames_n && p->arenas_n < ARENAS_MOST) {
+        const bool is_in_step = p->steps_n && p->steps[p->steps_n - 1].sizes_end == IN_STEP;
+        *ADD(p, arenas) = (struct kp_profile_arena){.address = of[0],
+                                                    .bytes = of[1],
+                                                    .frame = (uint32_t)of[2],
+                                                    .step = is_in_step ? (uint32_t)p->steps_n - 1 : UINT32_MAX};
+    }
+    if (at[0] != '-' || n != 1 || p->is_python_over) return;
+    for (size_t i = p->arenas_n; i-- > 0;)
+        if (p->arenas[i].address == of[0] && !p->arenas[i].is_unmapped) {
+            p->arenas[i].is_unmapped = true;
+            return;
+        }
+}
+
+/* "NUMBER build ID", "step NUMBER", "arena .." or "python ends" behind a '#'. Other comments mean nothing. */
 static void comment_take(struct kp_profile *p, const char *at)
 {
     uint64_t number;
+    if (strncmp(at, "arena ", 6) == 0) arena_take(p, at + 6);
     if (strcmp(at, "python ends") == 0) python_ends(p);
     if (strncmp(at, "step", 4) == 0) step_take(p, at + 4);
     if (!number_next(&at, &number) || strncmp(at, " build ", 7) != 0 || !number || number > p->texts_n) return;
@@ -322,6 +343,7 @@ void kp_profile_close(struct kp_profile *p)
     free(p->sites);
     free(p->sizes);
     free(p->steps);
+    free(p->arenas);
     free(p->program);
     free(p);
 }

@@ -43,6 +43,12 @@ struct kp_profile_size {
     uint64_t kept;        /* when Python began to end; without that at the end */
     uint32_t site;        /* index */
 };
+struct kp_profile_arena { /* memory in which Python keeps objects of up to 512 bytes; these are no blocks */
+    uint64_t address, bytes;
+    uint32_t frame;   /* that needed a new one */
+    uint32_t step;    /* index in steps, or UINT32_MAX */
+    bool is_unmapped; /* while the program ran */
+};
 struct kp_profile_step {
     uint64_t number;
     size_t sizes, sizes_end;            /* of its blocks */
@@ -57,8 +63,9 @@ struct kp_profile {
     struct kp_profile_site *sites;
     struct kp_profile_size *sizes;
     struct kp_profile_step *steps;
-    size_t texts_n, builds_n, addresses_n, places_n, frames_n, sites_n, sizes_n, steps_n;
-    size_t texts_cap, builds_cap, addresses_cap, places_cap, frames_cap, sites_cap, sizes_cap, steps_cap;
+    struct kp_profile_arena *arenas;
+    size_t texts_n, builds_n, addresses_n, places_n, frames_n, sites_n, sizes_n, steps_n, arenas_n;
+    size_t texts_cap, builds_cap, addresses_cap, places_cap, frames_cap, sites_cap, sizes_cap, steps_cap, arenas_cap;
     char *program;
     uint64_t ms;         /* how long the window was */
     bool is_python_over; /* the file tells when Python began to end: it frees then what the program kept */
@@ -89,6 +96,9 @@ const char *kp_profile_function(const struct kp_profile *p, const struct kp_prof
 /* Is it a line of a Python function? */
 bool kp_profile_is_python(const struct kp_profile *p, const struct kp_profile_address *a);
 
+/* The program's own line of Python in a call stack, the innermost; NULL: none. */
+const struct kp_profile_place *kp_profile_own_line(const struct kp_profile *p, uint32_t frame);
+
 /* What a call stack left in a step: blocks taken there, and kept. */
 struct kp_profile_leak {
     uint32_t site; /* index */
@@ -98,6 +108,9 @@ struct kp_profile_leak {
 /* Every pair of call stack and step (from index `from` to `to`) that left a block, by call stack, steps in order. The
  * caller frees it. */
 struct kp_profile_leak *kp_profile_leaks(const struct kp_profile *p, size_t from, size_t to, size_t *n);
+
+/* Of steps from index `from` to `to`: is it step 0, which has the start-up, among others? */
+bool kp_profile_is_startup(const struct kp_profile *p, size_t from, size_t to, size_t step);
 
 /* The measures of a site. */
 enum kp_profile_by { KP_BY_PEAK, KP_BY_LEAKED, KP_BY_ALLOCATED, KP_BY_TEMPORARY, KP_BY_N };

@@ -24,7 +24,6 @@
 
 enum {
     FRAMES_SHOWN = 12,
-    STEPS_SHOWN = 8,
     FEW_ROWS = 5,
     DEEPEST = 64,
     PLACES_MOST = 64,
@@ -270,29 +269,23 @@ static bool own_line_print(const struct view *v, const char *function, const cha
     return true;
 }
 
-static void profile_own_line(const struct view *v, uint32_t frame)
-{
-    const struct kp_profile *p = v->profile;
-    for (; frame; frame = p->frames[frame - 1].around) {
-        const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
-        if (!kp_profile_is_python(p, a)) continue;
-        const struct kp_profile_place *place = &p->places[a->at];
-        const char *file = kp_profile_text(p, place->file), *function = kp_profile_text(p, place->function);
-        if (own_line_print(v, function, file, place->line)) return;
-    }
-}
-
 static void profile_stack_print(const struct view *v, uint32_t frame)
 {
     const struct kp_profile *p = v->profile;
     struct stack_shown shown = {0};
-    profile_own_line(v, frame);
+    const struct kp_profile_place *own = kp_profile_own_line(p, frame);
+    if (own) own_line_print(v, kp_profile_text(p, own->function), kp_profile_text(p, own->file), own->line);
     if (!frame) fprintf(v->out, "        call stack not known\n");
     for (; frame; frame = p->frames[frame - 1].around) {
         const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
         if (is_shown(&shown, v->out, kp_profile_is_python(p, a))) address_print(v, a);
     }
     if (shown.left_out) fprintf(v->out, "        and %zu more\n", shown.left_out);
+}
+
+void kp_heapview_stack(FILE *out, const struct kp_profile *p, const struct kp_places *places, uint32_t frame)
+{
+    profile_stack_print(&(struct view){.out = out, .places = places, .profile = p}, frame);
 }
 
 /* "file.py(12): f" among the frames. */
@@ -395,88 +388,15 @@ static void tables_print(const struct view *v, struct site *sites, size_t n, lon
 {
     const long rows = row_limit ? row_limit : FEW_ROWS;
     const struct kp_profile *p = v->profile;
+    if (p) kp_arenaview_write(v->out, p, 0, p->steps_n);
     if (p && p->is_python_over) {
         fprintf(v->out, "Python gives back at its end what a program kept; before that %llu bytes in %llu blocks\n",
                 (unsigned long long)p->total.kept_bytes, (unsigned long long)p->total.kept_blocks);
-        fputs("Python keeps objects of up to 512 bytes in arenas of its own: PYTHONMALLOC=malloc makes each a block\n",
-              v->out);
         table_print(v, "what the program kept until Python ended, most bytes first:", sites, n, KEPT, rows);
     }
     table_print(v, "still there at the end, most bytes first:", sites, n, LIVE, rows);
     table_print(v, "there at the peak, most bytes first:", sites, n, PEAK, rows);
     table_print(v, "most allocations, all of the window:", sites, n, ALL, rows);
-}
-
-/* ---- what each step left ---- */
-
-struct leaking { /* a call stack */
-    const struct kp_profile_leak *of;
-    size_t n; /* steps */
-    uint64_t bytes, blocks;
-};
-
-static int by_steps(const void *a, const void *b)
-{
-    const struct leaking *x = a, *y = b;
-    if (x->n != y->n) return x->n < y->n ? 1 : -1;
-    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
-}
-
-static void leaking_print(const struct view *v, const struct leaking *l)
-{
-    fprintf(v->out, "    %llu bytes in %llu block%s:", (unsigned long long)l->bytes, (unsigned long long)l->blocks,
-            l->blocks == 1 ? "" : "s");
-    for (size_t i = 0; i < l->n && i < STEPS_SHOWN; i++)
-        fprintf(v->out, "%s step %llu %llu", i ? "," : "", (unsigned long long)v->profile->steps[l->of[i].step].number,
-                (unsigned long long)l->of[i].bytes);
-    if (l->n > STEPS_SHOWN) fprintf(v->out, ", and %zu more steps", l->n - STEPS_SHOWN);
-    fputc('\n', v->out);
-    profile_stack_print(v, v->profile->sites[l->of[0].site].frame);
-}
-
-static void leaking_sites_print(const struct view *v, const struct kp_profile_leak *of, size_t n, long row_limit)
-{
-    struct leaking *sites = calloc(n + 1, sizeof *sites);
-    size_t all = 0, shown = row_limit < 0 ? n : (size_t)(row_limit ? row_limit : FEW_ROWS);
-    for (size_t i = 0; sites && i < n; i++) {
-        if (!i || of[i].site != of[i - 1].site) sites[all++] = (struct leaking){.of = &of[i]};
-        sites[all - 1].n++;
-        sites[all - 1].bytes += of[i].bytes;
-        sites[all - 1].blocks += of[i].blocks;
-    }
-    if (all) qsort(sites, all, sizeof *sites, by_steps);
-    fprintf(v->out, "\nwhere, in most steps first, then most bytes:\n");
-    for (size_t i = 0; i < all && i < shown; i++) leaking_print(v, &sites[i]);
-    if (all > shown) fprintf(v->out, "    and %zu more call stacks\n", all - shown);
-    if (!all) fprintf(v->out, "    none\n");
-    free(sites);
-}
-
-bool kp_heapview_leaks(FILE *out, const struct kp_profile *p, long row_limit, const struct kp_places *places,
-                       long first, long last)
-{
-    const struct view v = {.out = out, .places = places, .profile = p};
-    size_t from = p->steps_n, to = 0, n;
-    for (size_t i = 0; i < p->steps_n; i++) {
-        if (first >= 0 && (p->steps[i].number < (uint64_t)first || p->steps[i].number > (uint64_t)last)) continue;
-        from = i < from ? i : from;
-        to = i + 1;
-    }
-    if (from >= to) return false;
-    fprintf(out, "what each step allocated and left on the host's heap:\n");
-    fprintf(out, "    %8s %30s %30s\n", "step", "there when it ended",
-            p->is_python_over ? "still there when Python ended" : "still there at the window's end");
-    for (size_t i = from; i < to; i++) {
-        const struct kp_profile_step *s = &p->steps[i];
-        fprintf(out, "    %8llu %14llu bytes %8llu %14llu bytes %8llu\n", (unsigned long long)s->number,
-                (unsigned long long)s->left_bytes, (unsigned long long)s->left_blocks,
-                (unsigned long long)s->still_bytes, (unsigned long long)s->still_blocks);
-    }
-    if (to == p->steps_n) fprintf(out, "the last step has what it still uses\n");
-    struct kp_profile_leak *of = kp_profile_leaks(p, from, to, &n);
-    leaking_sites_print(&v, of, n, row_limit);
-    free(of);
-    return true;
 }
 
 void kp_heapview_profile(FILE *out, const struct kp_profile *p, long row_limit, const struct kp_places *places)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* heapview.h - shows the host's heap of a trace with KPROF_MALLOC as text */
+/* heapview.h - shows the host's heap of a trace with KPROF_MALLOC as text: heapview.c, leakview.c, arenaview.c */
 #ifndef KP_HEAPVIEW_H
 #define KP_HEAPVIEW_H
 
@@ -21,9 +21,19 @@ bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, b
 /* The same of a profile without its trace. */
 void kp_heapview_profile(FILE *out, const struct kp_profile *profile, long row_limit, const struct kp_places *places);
 
-/* What each step left, of those from number `first` to `last` (-1: all), and the call stacks that did. False: the
- * profile has no such step. */
-bool kp_heapview_leaks(FILE *out, const struct kp_profile *profile, long row_limit, const struct kp_places *places,
+/* A call stack of a profile, with the program's own line above. frame 0: not known. */
+void kp_heapview_stack(FILE *out, const struct kp_profile *profile, const struct kp_places *places, uint32_t frame);
+/* --- leakview.c --- */
+
+/* The call stacks that left something in the steps from number `first` to `last` (-1: all), and what each step left.
+ * False: the profile has no such step. */
+bool kp_leakview_write(FILE *out, const struct kp_profile *profile, long row_limit, const struct kp_places *places,
                        long first, long last);
+
+/* --- arenaview.c --- */
+
+/* Says what Python's small objects took in the steps from index `from` to `to`, and how to see them. Nothing where
+ * Python has no arenas. */
+void kp_arenaview_write(FILE *out, const struct kp_profile *profile, size_t from, size_t to);
 
 #endif

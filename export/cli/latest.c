@@ -307,6 +307,67 @@ static int newest_give(const char *command, const struct folder *folder, char **
     return 1;
 }
 
+/* ---- who ran whom ---- */
+
+struct head_text {
+    char bytes[8192];
+    size_t used;
+};
+
+static int head_take(void *context, const char *text, size_t bytes)
+{
+    struct head_text *head = context;
+    const size_t room = sizeof head->bytes - 1 - head->used, n = bytes < room ? bytes : room;
+    memcpy(head->bytes + head->used, text, n);
+    head->used += n;
+    head->bytes[head->used] = 0;
+    return head->used == sizeof head->bytes - 1; /* enough */
+}
+
+/* The process that started this trace's process; 0: not known. */
+static long parent_pid_of(const struct found *f)
+{
+    struct head_text head = {.used = 0};
+    char why[256];
+    if (f->is_spool) return 0;
+    (void)kp_text_file_each(f->path, head_take, &head, why, sizeof why);
+    const char *const at = strstr(head.bytes, "\"ppid\": ");
+    return at ? strtol(at + sizeof "\"ppid\": " - 1, NULL, 10) : 0;
+}
+
+static long worker_pid(const struct found *f)
+{
+    const char *const at = strrchr(f->worker, '_');
+    return at ? strtol(at + 1, NULL, 10) : 0;
+}
+
+static const struct found *newest_of_pid(const struct folder *folder, long pid)
+{
+    const struct found *newest = NULL;
+    for (size_t i = 0; i < folder->count; i++)
+        if (worker_pid(&folder->of[i]) == pid && (!newest || folder->of[i].since_ns > newest->since_ns))
+            newest = &folder->of[i];
+    return newest;
+}
+
+/* The newest trace of the process that ran the one with the newest trace, or that ran it through others. */
+static int parent_give(const char *command, const struct folder *folder, char ***paths)
+{
+    static char *given[2];
+    const struct found *const newest = newest_of(folder, true, 0), *at = newest, *above;
+    for (size_t up = 0; up < folder->count; up++) {
+        const long pid = parent_pid_of(at);
+        if (!pid || !(above = newest_of_pid(folder, pid))) break;
+        at = above;
+    }
+    if (is_same_worker(at, newest)) return newest_give(command, folder, paths);
+    given[0] = at->path;
+    kp_cli_say(stderr, "kprof %s: this is of the program itself, %s; a program that it ran left another, %s", command,
+               at->path, newest->path);
+    *paths = given;
+    return 1;
+}
+
 /* Of a job of several ranks the newest trace of each; the files are sorted by rank and time. */
 static int ranks_give(const char *command, struct folder *folder, char ***paths)
 {
@@ -372,5 +433,6 @@ int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
                              folder.path, rc ? strerror(-rc) : "no trace there"),
                0;
     if (wish & KP_LATEST_RANKS) return ranks_give(command, &folder, paths);
+    if (wish & KP_LATEST_PARENT) return parent_give(command, &folder, paths);
     return wish & KP_LATEST_ONE ? newest_give(command, &folder, paths) : run_give(command, &folder, paths);
 }

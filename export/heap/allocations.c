@@ -136,22 +136,31 @@ static void series_move(struct kp_heap *h, struct series *s, int64_t by, uint64_
 
 /* --- the walk --- */
 
-static void mapped_take(struct kp_heap *h, const struct kp_heap_event *e)
-{
-    h->has_mapped = true;
-    series_move(h, &h->mapped, (int64_t)(e->flags & KP_HEAP_FREE ? 0 - e->bytes : e->bytes), e->start_ns);
-}
-
 static bool is_in_step(const struct kp_heap *h, const struct kp_heap_event *e)
 {
     return h->step != NO_OP && e->start_ns < h->step_end_ns;
 }
 
+static void step_tell(const struct kp_heap *h, const struct kp_heap_event *e)
+{
+    if (is_in_step(h, e)) kp_heapfile_step(h->file, h->step_number);
+    else kp_heapfile_no_step(h->file);
+}
+
+static void mapped_take(struct kp_heap *h, const struct kp_heap_event *e)
+{
+    h->has_mapped = true;
+    if (h->file) {
+        step_tell(h, e);
+        kp_heapfile_mapped(h->file, e);
+    }
+    series_move(h, &h->mapped, (int64_t)(e->flags & KP_HEAP_FREE ? 0 - e->bytes : e->bytes), e->start_ns);
+}
+
 static uint32_t mark_of(const struct kp_heap *h, const struct kp_heap_event *e)
 {
     if (!h->file || !e->taken) return 0;
-    if (is_in_step(h, e)) kp_heapfile_step(h->file, h->step_number);
-    else kp_heapfile_no_step(h->file);
+    step_tell(h, e);
     return kp_heapfile_block(h->file, e->stack, e->bytes);
 }
 

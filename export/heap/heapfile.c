@@ -12,7 +12,8 @@
  *
  * Blocks of a step have sizes (a) of their own, behind a comment line "# step NUMBER"; "# step" ends it. So a block
  * that is given tells in which step it was taken. "# python ends" comes before the blocks that Python gives back while
- * it ends.
+ * it ends. "# arena + ADDRESS BYTES FRAME" and "# arena - ADDRESS" tell of the memory in which Python keeps small
+ * objects, which are no blocks of the heap.
  */
 #include "export/heap/heapfile.h"
 
@@ -24,6 +25,7 @@
 #include "collector/base/kp_idtable.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_sigblock.h"
+#include "collector/format/kp_heap.h"
 #include "export/heap/allocations.h"
 #include "export/heap/blockstack.h"
 #include "export/heap/idpages.h"
@@ -45,6 +47,7 @@ struct kp_heapfile {
     struct kp_zst *zst;
     struct kp_json text;
     struct kp_idtable texts, modules, addresses, mixed, blocks; /* mixed: stacks with frames of Python, too */
+    struct kp_idtable arenas;                                   /* by address; number 0: unmapped */
     struct kp_idpages natives;                                  /* frames of machine code */
     uint32_t texts_n, addresses_n, frames_n, blocks_n;
     uint64_t last_ms, bytes; /* bytes: written, before zstd */
@@ -277,6 +280,47 @@ uint32_t kp_heapfile_block(struct kp_heapfile *f, uint32_t stack, uint64_t bytes
     return number;
 }
 
+/* --- arenas --- */
+
+/* The sizes of CPython's arenas, before 3.10 and since. */
+static bool is_arena_sized(uint64_t bytes) { return bytes == 256u << 10 || bytes == 1u << 20; }
+
+/* Python itself called mmap: libpython3.11.so.1.0, or a program called python3.11. */
+static bool is_mapped_by_python(struct kp_heapfile *f, uint32_t stack)
+{
+    struct kp_frame frame = {.path = ""};
+    struct kp_blockstack s;
+    struct kp_blockframe first;
+    kp_blockstack_begin(&s, f->trace, stack);
+    if (!kp_blockstack_next(&s, &first) || first.python) return false;
+    (void)kp_reader_native(f->trace->reader, &first.id, &frame);
+    const char *slash = strrchr(frame.path, '/'), *name = slash ? slash + 1 : frame.path;
+    return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
+}
+
+void kp_heapfile_mapped(struct kp_heapfile *f, const struct kp_heap_event *e)
+{
+    struct numbered *known = kp_idtable_find(&f->arenas, e->address);
+    if (e->flags & KP_HEAP_FREE) {
+        if (!known || !known->number) return;
+        known->number = 0;
+        kp_json_lit(&f->text, "# arena -");
+        line_rest(f, e->address);
+        return;
+    }
+    if (!e->address || !is_arena_sized(e->bytes) || !is_mapped_by_python(f, e->stack)) return;
+    const uint32_t frame = stack_number(f, e->stack);
+    if (!(known = item_get(f, &f->arenas, e->address))) return;
+    known->number = 1;
+    kp_json_lit(&f->text, "# arena +");
+    const uint64_t of[] = {e->address, e->bytes};
+    for (int i = 0; i < 2; i++) {
+        char text[20] = " ", *end = hex_put(text + 1, of[i]);
+        kp_json_raw(&f->text, text, (size_t)(end - text));
+    }
+    line_rest(f, frame);
+}
+
 /* --- blocks --- */
 
 static void clock_put(struct kp_heapfile *f, uint64_t now_ns)
@@ -381,7 +425,7 @@ void kp_heapfile_close(struct kp_heapfile *f)
     if (f->trace->options->heap_part) f->trace->options->heap_part[0] = 0;
     kp_zst_close(f->zst);
     kp_json_fini(&f->text);
-    struct kp_idtable *const tables[] = {&f->texts, &f->modules, &f->addresses, &f->mixed, &f->blocks};
+    struct kp_idtable *const tables[] = {&f->texts, &f->modules, &f->addresses, &f->mixed, &f->blocks, &f->arenas};
     kp_idpages_fini(&f->natives);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) kp_idtable_fini(tables[i]);
     kp_map_free(f, sizeof *f);

@@ -172,6 +172,15 @@ const char *kp_phase_name(const struct kp_trace *t)
     return kp_reader_text(t->reader, key);
 }
 
+/* With KPROF_MALLOC each program that the program runs has a trace, so a reader wants to know which one began. */
+static void ppid_write(struct kp_trace *t)
+{
+    const char *const heap = kp_reader_text(t->reader, "KPROF_MALLOC");
+    if (!heap || strcmp(heap, "0") == 0) return;
+    kp_json_lit(&t->json, ", \"ppid\": ");
+    kp_json_u64(&t->json, kp_reader_head(t->reader)->ppid);
+}
+
 static void ours_write(struct kp_trace *t)
 {
     const char *const phase = kp_phase_name(t);
@@ -186,6 +195,7 @@ static void ours_write(struct kp_trace *t)
         kp_json_cstring(&t->json, phase);
     }
     ours_string(t, "parent_pid", "parent_pid");
+    ppid_write(t);
     ours_string(t, "symbols", "symbols");
     ours_string(t, "script", "script");
     installed_write(t);

@@ -165,3 +165,59 @@ def test_leaks_of_each_step(tmp_path):
 def test_a_profile_without_steps_says_so(tmp_path):
     said = harness.cli("memory", "--leaks", profile_of(record(tmp_path, "lists").trace))
     assert said.returncode != 0 and "no step in it; record with a schedule" in said.stderr and "--step time:1s" in said.stderr
+
+
+SMALL = """import time
+class Record:
+    def __init__(self, i):
+        self.pair = [i, i + 1]
+kept = []
+def remember(n):
+    for i in range(n):
+        kept.append(Record(i))  # record
+for i in range(30):
+    remember(3000)
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("small", ["", "malloc"])
+def test_small_objects_of_python(small, tmp_path):
+    """In arenas they are no blocks, and the first lines say so and name lines; with PYTHONMALLOC=malloc each is one."""
+    script = tmp_path / "small.py"
+    script.write_text(SMALL)
+    run = harness.run_kprof(None, tmp_path / "log", command=[harness.PYTHON, script], schedule="active=1000", shapes=False,
+                            KPROF_STEP="time:100ms", KPROF_MALLOC="trace", KPROF_WITH_STACK="ops",
+                            **({"PYTHONMALLOC": small} if small else {})).ok()
+    line = SMALL.split("# record")[0].count("\n") + 1
+    said = harness.cli("memory", "--leaks", tmp_path / "log").stdout
+    head, rows = said.split("then most bytes:\n")
+    if not small:
+        found = re.search(r"they lie in (\d+) arenas, .*\n(\d+) of the arenas .* came in steps after the start-up", head)
+        assert found and int(found[1]) >= int(found[2]) >= 5, said
+        assert re.search(rf"your lines that needed a new one: .*__init__ at small.py:4 \(\d+\)", head), said
+        assert "PYTHONMALLOC=malloc kprof run" in head
+        assert "PYTHONMALLOC" in harness.cli("memory", profile_of(run.trace)).stdout
+        return
+    assert "arenas" not in said and "PYTHONMALLOC" not in said
+    own = re.findall(r"^ +(\d+) bytes in (\d+) blocks?: step.*\n +your line: (\S+) at small.py:(\d+)$", rows, re.M)
+    assert {(name, int(at)) for _, blocks, name, at in own if int(blocks) > 80_000} >= {("remember", line), ("__init__", 4)}, said
+    assert not re.search(r"small|PYTHONMALLOC", head)
+
+
+def test_leaks_of_a_program_that_ran_another(tmp_path):
+    """The folder has a trace of each: --leaks takes the program's, and names the other."""
+    inner = "import time; x = [bytes(5000 + i) for i in range(50)]; time.sleep(0.7); x += [bytes(6000)]"
+    script = tmp_path / "outer.py"
+    script.write_text(f"import subprocess, sys, time\nkept = []\nfor i in range(6):\n    kept.append(bytes(70000 + i)); time.sleep(0.05)\n"
+                      f"subprocess.run([sys.executable, '-c', {inner!r}])\n")
+    folder = tmp_path / "log"
+    harness.run_kprof(None, folder, command=[harness.PYTHON, script], schedule="active=4,repeat=1", shapes=False,
+                      KPROF_STEP="time:100ms", KPROF_MALLOC="trace", KPROF_WITH_STACK="ops").ok()
+    names = {facts.load(path)["kprof"].get("script"): path
+             for path in folder.glob("*.pt.trace.json*")}
+    assert len(names) == 2, names
+    said = harness.cli("memory", "--leaks", folder)
+    assert said.returncode == 0 and "your line: <module> at outer.py:4" in said.stdout, said.stdout + said.stderr
+    other = next(path for script, path in names.items() if script != "outer.py")
+    assert "this is of the program itself" in said.stderr and str(other) in said.stderr

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_heapprofile.c - NAME.heap.gz is read and played: sums, leaks, the peak; damaged files end the reading */
 #include "export/cli/heapprofile.h"
+#include "export/cli/heapview.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +125,56 @@ static void what_is_there_when_python_ends_was_kept(void **state)
     kp_profile_close(p);
 }
 
+/* Python's arenas: in which step each came, by which frame, and whether it is still there. */
+static void arenas_are_no_blocks(void **state)
+{
+    struct kp_profile *p = read_text(HEAD "# arena + 1000 100000 2\n# step 7\n# arena + 2000 100000 1\n# arena - 1000\n"
+                                          "# step\n# arena - 9999\n# arena + 3000 40000 99\n# arena +\n# arena\n"
+                                          "# python ends\n# arena - 2000\n");
+    (void)state;
+    assert_non_null(p);
+    assert_int_equal(p->total.allocations, 0);
+    assert_int_equal(p->arenas_n, 2);
+    assert_int_equal(p->arenas[0].step, UINT32_MAX);
+    assert_int_equal(p->arenas[0].frame, 2);
+    assert_true(p->arenas[0].is_unmapped);
+    assert_int_equal(p->arenas[1].bytes, 1 << 20);
+    assert_int_equal(p->arenas[1].step, 0);
+    assert_false(p->arenas[1].is_unmapped); /* it was there when Python began to end */
+    kp_profile_close(p);
+}
+
+static const char *leaks_written(const struct kp_profile *p, long first, long last)
+{
+    static char text[8192];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    assert_true(kp_leakview_write(out, p, 5, NULL, first, last));
+    fclose(out);
+    return text;
+}
+
+/* f leaks in step 0 and its g alone a lot there; main leaks in each step. */
+static void the_start_up_is_one_row_behind_what_steps_left(void **state)
+{
+    struct kp_profile *p =
+        read_text(HEAD "# step 0\na 9999 2\na 5 1\n+ 4\n+ 5\n# step 1\na 5 1\n+ 6\n# step 2\na 5 1\n+ 7\n"
+                       "# arena + 1000 100000 1\n# step 3\na 7 3\n+ 8\n# step\n");
+    (void)state;
+    assert_non_null(p);
+    const char *text = leaks_written(p, -1, -1);
+    const char *main = strstr(text, "15 bytes in 3 blocks: step 0 5, step 1 5, step 2 5\n"),
+               *last = strstr(text, "7 bytes in 1 block: step 3 7\n");
+    const char *start = strstr(text, "start-up (step 0, with imports): 39321 bytes in 1 blocks of 1 call stacks");
+    assert_true(strncmp(text, "steps 1-2 left 10 bytes in 2 blocks on the host's heap, 5 bytes a step\n", 71) == 0);
+    assert_non_null(strstr(text, "they lie in 1 arenas, 1.0 MB\n1 of the arenas (1.0 MB) came in steps"));
+    assert_non_null(strstr(text, "PYTHONMALLOC=malloc kprof run --malloc trace"));
+    assert_true(main && last && start && main < last && last < start);
+    text = leaks_written(p, 0, 0);
+    assert_null(strstr(text, "start-up"));
+    assert_non_null(strstr(text, "39321 bytes in 1 block: step 0 39321\n"));
+    kp_profile_close(p);
+}
+
 static void the_flame_graph_has_the_same_stacks(void **state)
 {
     struct kp_profile *p = read_text(HEAD MOVES);
@@ -211,6 +262,8 @@ int main(void)
         cmocka_unit_test(each_step_has_what_it_left),
         cmocka_unit_test(what_is_there_when_python_ends_was_kept),
         cmocka_unit_test(stacks_are_folded_by_each_measure),
+        cmocka_unit_test(arenas_are_no_blocks),
+        cmocka_unit_test(the_start_up_is_one_row_behind_what_steps_left),
         cmocka_unit_test(the_flame_graph_has_the_same_stacks),
         cmocka_unit_test(what_heaptrack_gets_is_read_again_as_the_same),
         cmocka_unit_test(heaptracks_sized_texts_are_read),

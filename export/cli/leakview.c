@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * leakview.c - `kprof memory --leaks`: the call stacks that left blocks in most steps, and what each step left
+ *
+ * Step 0 of a program that was recorded from its start has the start-up in it: imports leave a hundred thousand call
+ * stacks. So what was left there alone is one row, behind the others.
+ */
+#include <stdlib.h>
+
+#include "export/cli/heapview.h"
+#include "export/report/kineto.h"
+
+enum { STEPS_SHOWN = 8, FEW_ROWS = 5 };
+
+struct leaks {
+    FILE *out;
+    const struct kp_profile *p;
+    const struct kp_places *places;
+    size_t from, to; /* steps, by index */
+};
+struct leaking { /* a call stack */
+    const struct kp_profile_leak *of;
+    size_t n;        /* steps */
+    size_t growth_n; /* those that count as growth */
+    uint64_t bytes, blocks, growth_bytes;
+};
+
+static bool is_startup(const struct leaks *l, size_t step) { return kp_profile_is_startup(l->p, l->from, l->to, step); }
+
+/* ---- call stacks ---- */
+
+static int by_growth(const void *a, const void *b)
+{
+    const struct leaking *x = a, *y = b;
+    if (x->growth_n != y->growth_n) return x->growth_n < y->growth_n ? 1 : -1;
+    if (x->growth_bytes != y->growth_bytes) return x->growth_bytes < y->growth_bytes ? 1 : -1;
+    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+static void leaking_print(const struct leaks *l, const struct leaking *k)
+{
+    fprintf(l->out, "    %llu bytes in %llu block%s:", (unsigned long long)k->bytes, (unsigned long long)k->blocks,
+            k->blocks == 1 ? "" : "s");
+    for (size_t i = 0; i < k->n && i < STEPS_SHOWN; i++)
+        fprintf(l->out, "%s step %llu %llu", i ? "," : "", (unsigned long long)l->p->steps[k->of[i].step].number,
+                (unsigned long long)k->of[i].bytes);
+    if (k->n > STEPS_SHOWN) fprintf(l->out, ", and %zu more steps", k->n - STEPS_SHOWN);
+    fputc('\n', l->out);
+    kp_heapview_stack(l->out, l->p, l->places, l->p->sites[k->of[0].site].frame);
+}
+
+/* Sums of each call stack. The last step of the profile still uses what it has, so that is no growth. */
+static struct leaking *leaking_list(const struct leaks *l, const struct kp_profile_leak *of, size_t n, size_t *all)
+{
+    struct leaking *sites = calloc(n + 1, sizeof *sites);
+    *all = 0;
+    for (size_t i = 0; sites && i < n; i++) {
+        if (!i || of[i].site != of[i - 1].site) sites[(*all)++] = (struct leaking){.of = &of[i]};
+        struct leaking *k = &sites[*all - 1];
+        const bool is_last = of[i].step + 1 == l->p->steps_n && l->to - l->from > 1;
+        k->n++;
+        k->bytes += of[i].bytes;
+        k->blocks += of[i].blocks;
+        if (is_last || is_startup(l, of[i].step)) continue;
+        k->growth_n++;
+        k->growth_bytes += of[i].bytes;
+    }
+    if (*all) qsort(sites, *all, sizeof *sites, by_growth);
+    return sites;
+}
+
+/* What was left in the start-up alone goes into `sum`. How many stay. */
+static size_t startup_take(const struct leaks *l, struct leaking *sites, size_t all, struct leaking *sum)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < all; i++) {
+        if (sites[i].n > 1 || !is_startup(l, sites[i].of[0].step)) {
+            sites[kept++] = sites[i];
+            continue;
+        }
+        sum->n++;
+        sum->bytes += sites[i].bytes;
+        sum->blocks += sites[i].blocks;
+    }
+    return kept;
+}
+
+static void sites_print(const struct leaks *l, long row_limit)
+{
+    struct leaking startup = {0};
+    size_t n, all;
+    struct kp_profile_leak *of = kp_profile_leaks(l->p, l->from, l->to, &n);
+    struct leaking *sites = leaking_list(l, of, n, &all);
+    const size_t kept = sites ? startup_take(l, sites, all, &startup) : 0;
+    const size_t shown = row_limit < 0 ? kept : (size_t)(row_limit ? row_limit : FEW_ROWS);
+    fprintf(l->out, "where, in most steps first, then most bytes:\n");
+    for (size_t i = 0; i < kept && i < shown; i++) leaking_print(l, &sites[i]);
+    if (kept > shown) fprintf(l->out, "    and %zu more call stacks\n", kept - shown);
+    if (!kept) fprintf(l->out, "    none\n");
+    if (startup.n)
+        fprintf(
+            l->out,
+            "    start-up (step 0, with imports): %llu bytes in %llu blocks of %zu call stacks; --step 0 has them\n",
+            (unsigned long long)startup.bytes, (unsigned long long)startup.blocks, startup.n);
+    free(sites);
+    free(of);
+}
+
+static void steps_print(const struct leaks *l)
+{
+    const struct kp_profile *p = l->p;
+    fprintf(l->out, "\nwhat each step allocated and left on the host's heap:\n");
+    fprintf(l->out, "    %8s %30s %30s\n", "step", "there when it ended",
+            p->is_python_over ? "still there when Python ended" : "still there at the window's end");
+    for (size_t i = l->from; i < l->to; i++) {
+        const struct kp_profile_step *s = &p->steps[i];
+        fprintf(l->out, "    %8llu %14llu bytes %8llu %14llu bytes %8llu\n", (unsigned long long)s->number,
+                (unsigned long long)s->left_bytes, (unsigned long long)s->left_blocks,
+                (unsigned long long)s->still_bytes, (unsigned long long)s->still_blocks);
+    }
+    if (l->to == p->steps_n) fprintf(l->out, "the last step has what it still uses\n");
+}
+
+/* "steps 1-19 left 21896 bytes in 21 blocks": without the start-up, and without the last, which is still used. */
+static void sum_print(const struct leaks *l)
+{
+    const struct kp_profile *p = l->p;
+    const bool drops_last = l->to == p->steps_n && l->to - l->from > 1;
+    const size_t from = is_startup(l, l->from) ? l->from + 1 : l->from, to = drops_last ? l->to - 1 : l->to;
+    uint64_t bytes = 0, blocks = 0;
+    for (size_t i = from; i < to; i++) {
+        bytes += p->steps[i].still_bytes;
+        blocks += p->steps[i].still_blocks;
+    }
+    if (from >= to) return;
+    fprintf(l->out, "step%s %llu", to - from == 1 ? "" : "s", (unsigned long long)p->steps[from].number);
+    if (to - from > 1) fprintf(l->out, "-%llu", (unsigned long long)p->steps[to - 1].number);
+    fprintf(l->out, " left %llu bytes in %llu block%s on the host's heap, %llu bytes a step\n",
+            (unsigned long long)bytes, (unsigned long long)blocks, blocks == 1 ? "" : "s",
+            (unsigned long long)(bytes / (to - from)));
+}
+
+bool kp_leakview_write(FILE *out, const struct kp_profile *p, long row_limit, const struct kp_places *places,
+                       long first, long last)
+{
+    struct leaks l = {.out = out, .places = places, .p = p, .from = p->steps_n};
+    for (size_t i = 0; i < p->steps_n; i++) {
+        if (first >= 0 && (p->steps[i].number < (uint64_t)first || p->steps[i].number > (uint64_t)last)) continue;
+        l.from = i < l.from ? i : l.from;
+        l.to = i + 1;
+    }
+    if (l.from >= l.to) return false;
+    sum_print(&l);
+    kp_arenaview_write(out, p, l.from, l.to);
+    fputc('\n', out);
+    sites_print(&l, row_limit);
+    steps_print(&l);
+    return true;
+}
