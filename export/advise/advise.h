@@ -56,6 +56,7 @@ struct kp_advice {
     struct kp_finding findings[KP_FINDINGS_MAX]; /* the largest first */
     size_t count, steps;
     double mean_ns[KP_STEP_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
+    double median_ns;                                                 /* of a step */
     const char *missing; /* INCOMPLETE: what lacks, with the setting that shows it; or NULL. Then it is not healthy */
     bool is_unrecorded;  /* `missing` tells of settings that were off, and of nothing that lacks in what was recorded */
     const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */

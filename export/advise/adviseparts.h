@@ -8,6 +8,8 @@
 #include "export/advise/advise.h"
 #include "export/report/keyindex.h"
 
+#define KP_FINDING_THREADS "too-many-threads"
+
 /* A range of the host that is no op, whatever old files call it. */
 static inline bool kp_advise_is_range(const char *name)
 {
@@ -60,6 +62,9 @@ void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree,
 /* Names the place that costs most. */
 void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out);
 void kp_costplaces_fini(struct kp_costplaces *places);
+/* Writes the own lines that cost most, each with its ms a step: "train.py:12 main (3.100 ms), ..."; "" without. */
+void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
+                         size_t bytes);
 /* The outermost op around a node, or the node. */
 int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 
@@ -122,7 +127,8 @@ struct kp_cost_rule {
     const char *id, *what, *change;
 };
 struct kp_cost {
-    double *of; /* ns, by step */
+    double *of;   /* ns, by step */
+    size_t least; /* steps that must pass the bound; 0: KP_STEPS_LEAST */
     struct kp_costplaces places;
 };
 void kp_exam_open(struct kp_exam *exam); /* the works, of what is set already */

@@ -2,6 +2,7 @@
 /* costplace.c - adds up what costs where, and names the place that costs most: op, module, frame, own line */
 #include "export/advise/adviseparts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,54 @@ void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *tr
     out->module = text_or_null(trace, module);
     kp_ownlines_fini(&lines);
     kp_ownlines_fini(&modules);
+}
+
+struct line_cost {
+    uint32_t line;
+    int64_t ns;
+};
+
+static int most_first(const void *a, const void *b)
+{
+    const int64_t x = ((const struct line_cost *)a)->ns, y = ((const struct line_cost *)b)->ns;
+    return (x < y) - (x > y);
+}
+
+/* The costs of all own lines, the largest first; the caller frees them. */
+static struct line_cost *line_costs(const struct kp_costplaces *places, struct kp_kineto *trace, size_t *count)
+{
+    struct kp_ownlines lines = {0};
+    struct kp_keyindex keys = {0};
+    size_t capacity = 0;
+    struct line_cost *of = NULL;
+    *count = 0;
+    for (size_t i = 0; i < places->keys.count; i++) {
+        const uint32_t line = kp_ownline_of(&lines, trace, places->of[i].stack);
+        if (!line) continue;
+        const size_t at = kp_keyindex_get(&keys, line);
+        if (at == *count) {
+            of = kp_kineto_grow(of, &capacity, ++*count, sizeof *of);
+            of[at] = (struct line_cost){line, 0};
+        }
+        of[at].ns += places->of[i].ns;
+    }
+    kp_keyindex_fini(&keys);
+    kp_ownlines_fini(&lines);
+    if (*count) qsort(of, *count, sizeof *of, most_first);
+    return of;
+}
+
+void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
+                         size_t bytes)
+{
+    enum { LINES_SHOWN = 3 };
+    size_t count, used = 0;
+    struct line_cost *of = line_costs(places, trace, &count);
+    out[0] = 0;
+    for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes && of[i].ns > of[0].ns / 20; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s (%.3f ms)", i ? ", " : "",
+                                 kp_kineto_text(trace, of[i].line), (double)of[i].ns / 1e6 / (double)steps);
+    free(of);
 }
 
 void kp_costplaces_fini(struct kp_costplaces *places)

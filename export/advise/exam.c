@@ -143,7 +143,7 @@ struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_exam *x, const s
         f.steps += cost->of[i] > 0 && cost->of[i] >= rule->bound * (double)x->splits[i].step_ns;
     }
     f.share = x->out->step_ns > 0 ? f.step_ns / x->out->step_ns : 0;
-    if (f.steps >= KP_STEPS_LEAST && f.share >= rule->bound) {
+    if (f.steps >= (cost->least ? cost->least : KP_STEPS_LEAST) && f.share >= rule->bound) {
         f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
         kp_costplaces_tell(&cost->places, x->tree->trace, &f);
         told = kp_exam_tell(x, &f);

@@ -187,8 +187,11 @@ static void input_judge(struct kp_exam *x)
 
 /* ---- values that Python reads ---- */
 
-/* A loop that logs reads a few values a step. Python's work on a value ends at the next op, or after so long. */
-enum { READS_LEAST = 8, READ_AFTER_NS = 100000 };
+/*
+ * A loop that logs reads a few values a step. Python's work on a value ends at the next op, or after so long. Up to the
+ * next read it is the loop around both, if that comes this soon, after so few and short ops.
+ */
+enum { READS_LEAST = 8, READ_AFTER_NS = 100000, LOOP_NS = 300000, LOOP_OPS = 6, LOOP_OP_NS = 50000 };
 
 static bool is_read(const struct kp_exam *x, int32_t i)
 {
@@ -223,15 +226,40 @@ static int64_t read_until(const struct kp_exam *x, size_t i)
     return most;
 }
 
-/* Charges each read with its op and with Python up to the next op. Returns how many there are. */
+static bool is_outer_read(const struct kp_exam *x, size_t i)
+{
+    return is_host(x, i) && is_read(x, (int32_t)i) && !is_read(x, x->tree->nodes[i].parent);
+}
+
+/* When the loop around a read begins its next one. INT64_MIN: it ends, or does too much in between to be one. */
+static int64_t loop_until(const struct kp_exam *x, size_t i)
+{
+    const struct kp_node *nodes = x->tree->nodes;
+    const int64_t tid = kp_tree_event(x->tree, i)->tid, most = nodes[i].end_ns + LOOP_NS;
+    int64_t until = nodes[i].end_ns;
+    int ops = 0;
+    for (size_t k = i + 1; k < x->tree->count && nodes[k].start_ns < most; k++) {
+        if (kp_tree_event(x->tree, k)->kind != KP_KINETO_OP || kp_tree_event(x->tree, k)->tid != tid) continue;
+        if (!is_host(x, k) || nodes[k].start_ns < until) continue; /* inside of the last one */
+        if (is_outer_read(x, k)) return nodes[k].start_ns;
+        if (++ops > LOOP_OPS || nodes[k].end_ns - nodes[k].start_ns > LOOP_OP_NS ||
+            kp_advise_is_range(kp_exam_name(x, (int32_t)k)))
+            break;
+        until = nodes[k].end_ns;
+    }
+    return INT64_MIN;
+}
+
+/* Charges each read with its op and the loop around it. Returns how many there are. */
 static size_t reads_charge(struct kp_cost *cost, const struct kp_exam *x)
 {
     size_t count = 0;
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *node = &x->tree->nodes[i];
-        if (!is_host(x, i) || !is_read(x, (int32_t)i) || is_read(x, node->parent)) continue;
+        if (!is_outer_read(x, i)) continue;
         if (!kp_spans_has(&x->chosen->in_steps, node->start_ns) || is_torchs_own(x, (int32_t)i)) continue;
-        kp_cost_add(cost, x, (int32_t)i, node->start_ns, read_until(x, i), 1);
+        const int64_t until = loop_until(x, i);
+        kp_cost_add(cost, x, (int32_t)i, node->start_ns, until == INT64_MIN ? read_until(x, i) : until, 1);
         count++;
     }
     return count;
@@ -247,12 +275,17 @@ static void reads_judge(struct kp_exam *x)
     const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x);
     const double each = steps ? (double)count / (double)steps : 0;
     double ns = 0;
+    char lines[512];
     struct kp_finding place = {0};
     kp_costplaces_tell(&cost.places, x->tree->trace, &place);
+    kp_costplaces_lines(&cost.places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
     for (size_t i = 0; i < steps; i++) ns += cost.of[i] / (double)steps;
     const struct kp_cost_rule rule = {
         0.005, 0, "reads-in-step",
-        kp_exam_text(x, "Python reads %.0f values a step one by one (.item(), float(), if, print() of tensors)", each),
+        kp_exam_text(x,
+                     "Python reads %.0f values a step one by one (.item(), float(), if, print() of tensors); with the "
+                     "loop around them%s%s",
+                     each, *lines ? ", at " : "", lines),
         "Keep them as tensors and read all at once: torch.stack(values).tolist(); log every N steps."};
     if (each < READS_LEAST) memset(cost.of, 0, steps * sizeof *cost.of);
     if (!kp_cost_tell(&cost, x, &rule) && count)
@@ -262,6 +295,8 @@ static void reads_judge(struct kp_exam *x)
 
 /* ---- threads ---- */
 
+enum { THREADS_CRITICAL = 4 }; /* times as many as there should be: they come first */
+
 /* What it costs no trace tells: threads that wait for one another turn, or give their core away. */
 static void threads_judge(struct kp_exam *x)
 {
@@ -270,7 +305,7 @@ static void threads_judge(struct kp_exam *x)
     const long ranks = (long)kp_exam_fact(x, "kprof.local_world_size");
     const long wanted = kp_summary_threads_wanted(cores, busy, omp, ranks, false), threads = busy > omp ? busy : omp;
     if (!wanted || x->out->has_gpu) return;
-    struct kp_finding f = {.id = "too-many-threads", .steps = x->chosen->step_count};
+    struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
     f.what =
         kp_exam_text(x, "%ld threads%s compute on %ld core%s, and take them from one another", threads,
                      ranks > 1 ? kp_exam_text(x, " of each of %ld ranks", ranks) : "", cores, cores == 1 ? "" : "s");
@@ -279,6 +314,7 @@ static void threads_judge(struct kp_exam *x)
         f.change = kp_exam_text(x, "OMP_NUM_THREADS is %ld, so the program sets them: torch.set_num_threads(%ld)%s.",
                                 omp, wanted, share);
     else f.change = kp_exam_text(x, "Set OMP_NUM_THREADS=%ld, or torch.set_num_threads(%ld)%s.", wanted, wanted, share);
+    f.is_critical = threads >= THREADS_CRITICAL * wanted;
     kp_exam_tell(x, &f);
 }
 

@@ -15,10 +15,14 @@ static const struct kp_cost_rule drift = {
 
 #define OUTLIER_MEDIANS 1.5
 #define OUTLIER_MEDIANS_FEW 2.0 /* of fewer than OUTLIER_MANY steps */
-#define OUTLIER_RANGES 1.5      /* of the range between quartiles, above the third */
-#define DRIFT_LEAST 1.10        /* of the last third over the first */
-#define DRIFT_SIGMAS 3.0        /* of Kendall's sum where steps have no order */
-#define DRIFT_SPREADS 2.0       /* the growth exceeds so many spreads of steps near each other, as in kprof diff */
+/* A single slow step: it has most of what long ones have more, lasts so much longer, and is not the first. */
+#define OUTLIER_ONE_SHARE 0.6
+#define OUTLIER_MEDIANS_ONE 2.0
+#define OUTLIER_ONE_NS 50e6
+#define OUTLIER_RANGES 1.5 /* of the range between quartiles, above the third */
+#define DRIFT_LEAST 1.10   /* of the last third over the first */
+#define DRIFT_SIGMAS 3.0   /* of Kendall's sum where steps have no order */
+#define DRIFT_SPREADS 2.0  /* the growth exceeds so many spreads of steps near each other, as in kprof diff */
 #define NORMAL_SIGMA 1.4826
 enum { OUTLIER_MANY = 4, DRIFT_STEPS = 9, GAP_LEAST_NS = 50000, NUMBERS_MOST = 5 };
 
@@ -133,6 +137,12 @@ static void longer_tell(struct kp_exam *x, struct kp_cost *cost, const struct kp
     const char *numbers = numbers_text(x, cost);
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
     if (!f) return;
+    if (cost->least == 1) {
+        f->what = kp_exam_text(x, "%s: what it has more is %s%s", rule->what,
+                               is_gap ? "time in which no op runs" : part_words[part],
+                               is_gap ? ", most of it before this op" : "");
+        return;
+    }
     f->what = is_gap ? kp_exam_text(x,
                                     "%s (%s): what they have more is time in which no op runs, most of it before "
                                     "this op",
@@ -141,6 +151,35 @@ static void longer_tell(struct kp_exam *x, struct kp_cost *cost, const struct kp
 }
 
 /* ---- the rules ---- */
+
+/* The long step that has most of what all have more, where it is more than others on the machine may cause; or -1. */
+static long one_find(const struct kp_cost *cost, const struct step_lengths *l, double median)
+{
+    double all = 0;
+    size_t most = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        all += cost->of[i];
+        if (cost->of[i] > cost->of[most]) most = i;
+    }
+    const bool is_one = most && cost->of[most] >= all * OUTLIER_ONE_SHARE && cost->of[most] >= OUTLIER_ONE_NS;
+    return is_one && l->of[most] >= OUTLIER_MEDIANS_ONE * median ? (long)most : -1;
+}
+
+/* One long step is told by its number, with how much longer it is. */
+static void one_tell(struct kp_exam *x, struct kp_cost *cost, size_t at)
+{
+    const double length = (double)x->splits[at].step_ns, more = cost->of[at];
+    const long number = x->chosen->steps[at].number;
+    const struct kp_cost_rule one = {
+        outliers.bound, 0, outliers.id,
+        kp_exam_text(x, "step %ld lasts %.1f ms, %.1f ms longer than the median", number, length / 1e6, more / 1e6),
+        kp_exam_text(x, "See what it does more than the others: kprof report --step %ld; kprof html draws it.",
+                     number)};
+    memset(cost->of, 0, x->chosen->step_count * sizeof *cost->of);
+    cost->of[at] = more;
+    cost->least = 1;
+    longer_tell(x, cost, &one);
+}
 
 static void outliers_judge(struct kp_exam *x, struct step_lengths *l)
 {
@@ -152,7 +191,9 @@ static void outliers_judge(struct kp_exam *x, struct step_lengths *l)
     for (size_t i = 0; i < l->count; i++)
         if (l->of[i] > bound && (are_few || l->of[i] > high + OUTLIER_RANGES * (high - low)))
             cost.of[i] = l->of[i] - median;
-    longer_tell(x, &cost, &outliers);
+    const long one = one_find(&cost, l, median);
+    if (one >= 0) one_tell(x, &cost, (size_t)one);
+    else longer_tell(x, &cost, &outliers);
 }
 
 /* Kendall's sum of all pairs, in standard deviations. */

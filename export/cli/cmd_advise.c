@@ -34,10 +34,12 @@ static const char *const cause_names[] = {
 static const char schema[] =
     "{\"$schema\":\"https://json-schema.org/draft/2020-12/"
     "schema\",\"type\":\"object\",\"additionalProperties\":false,\n"
-    "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"parts_ms\",\"idle_ms\",\"missing\","
+    "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"step_median_ms\",\"parts_ms\",\"idle_ms\","
+    "\"missing\","
     "\"unjudged\","
     "\"gpu\",\"lines_by\",\"findings\"],\n"
-    "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER ",\n"
+    "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER
+    ",\"step_median_ms\":" NUMBER ",\n"
     "\"verdict\":{\"enum\":[\"found\",\"incomplete\",\"healthy\",\"nothing found\"]},\n"
     "\"parts_ms\":" NUMBERS ",\"idle_ms\":" NUMBERS ",\"missing\":" MAYBE
     ",\"unjudged\":{\"type\":\"array\",\"items\":" TEXT "},\n"
@@ -130,12 +132,23 @@ static void unjudged_print(const struct kp_advice *a)
     if (before[0] == ',') fputs("\n", stdout);
 }
 
+/* As kprof report does, with both where they differ. */
+static void step_print(const struct kp_advice *a)
+{
+    const double apart = a->step_ns - a->median_ns;
+    if (apart > a->median_ns / 10 || apart < -a->median_ns / 10)
+        printf("a step   %.3f ms (median of %zu; mean %.3f ms, and of that)", a->median_ns / 1e6, a->steps,
+               a->step_ns / 1e6);
+    else printf("a step   %.3f ms (mean of %zu)", a->step_ns / 1e6, a->steps);
+}
+
 static void advice_print(const struct kp_advice *a)
 {
     const double percent = a->step_ns > 0 ? 100 / a->step_ns : 0;
     if (a->steps) {
-        printf("a step   %.3f ms (mean of %zu): compute %.1f %%, data loading %.1f %%", a->step_ns / 1e6, a->steps,
-               a->mean_ns[KP_STEP_COMPUTE] * percent, a->mean_ns[KP_STEP_LOADING] * percent);
+        step_print(a);
+        printf(": compute %.1f %%, data loading %.1f %%", a->mean_ns[KP_STEP_COMPUTE] * percent,
+               a->mean_ns[KP_STEP_LOADING] * percent);
         if (a->has_gpu || a->mean_ns[KP_STEP_COMM] > 0)
             printf(", exposed communication %.1f %%", a->mean_ns[KP_STEP_COMM] * percent);
         if (a->has_gpu) printf(", exposed copies %.1f %%", a->mean_ns[KP_STEP_COPIES] * percent);
@@ -198,8 +211,8 @@ static void json_print(const struct kp_advice *a, const char *label)
 {
     fputs("{\"schema\":1,\"file\":", stdout);
     kp_plain_json(stdout, label);
-    printf(",\"verdict\":\"%s\",\"steps\":%zu,\"step_ms\":%.6f,\"parts_ms\":{", verdict_of(a), a->steps,
-           a->step_ns / 1e6);
+    printf(",\"verdict\":\"%s\",\"steps\":%zu,\"step_ms\":%.6f,\"step_median_ms\":%.6f,\"parts_ms\":{", verdict_of(a),
+           a->steps, a->step_ns / 1e6, a->median_ns / 1e6);
     for (int p = 0; p < KP_STEP_PARTS; p++) printf("%s\"%s\":%.6f", p ? "," : "", part_names[p], a->mean_ns[p] / 1e6);
     fputs("},\"idle_ms\":{", stdout);
     for (int c = 0; c < KP_IDLE_CAUSES; c++)

@@ -91,6 +91,13 @@ static void ops_under_add(struct kp_spans *spans, const struct kp_tree *tree, co
     free(known);
 }
 
+static bool is_inside_named(const struct kp_tree *tree, const struct kp_node *node, const char *pattern)
+{
+    for (int32_t at = node->parent; at >= 0; at = tree->nodes[at].parent)
+        if (is_named(pattern, event_name(tree, &tree->nodes[at]))) return true;
+    return false;
+}
+
 static int within_cut(struct kp_chosen *out, const struct kp_tree *tree, const char *pattern, char *why, size_t bytes)
 {
     struct kp_spans named = {0};
@@ -98,6 +105,7 @@ static int within_cut(struct kp_chosen *out, const struct kp_tree *tree, const c
         const struct kp_node *node = &tree->nodes[i];
         if (node->on_device || node->is_async || !is_named(pattern, event_name(tree, node))) continue;
         kp_spans_add(&named, node->start_ns, node->end_ns);
+        out->within_calls += kp_spans_has(&out->spans, node->start_ns) && !is_inside_named(tree, node, pattern);
     }
     out->is_by_stacks = !named.count;
     if (!named.count) ops_under_add(&named, tree, pattern);

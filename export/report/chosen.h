@@ -21,6 +21,7 @@ struct kp_chosen {
     struct kp_spans spans;  /* of time; with nothing asked, from the first event to the end of the last */
     bool is_by_optimizer;   /* the trace marks no steps: each lasts from an optimizer's step to its next */
     size_t optimizer_steps; /* then, in all of the trace: step 0 among them, of which no begin is known */
+    size_t within_calls;    /* of `within`: without those inside another */
     bool is_by_stacks;      /* `within` was found in stacks alone: the ops under it are the time */
     struct kp_step *steps;  /* those wholly in it, by time; with `within` those it has a part of */
     size_t step_count, step_capacity;

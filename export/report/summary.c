@@ -109,6 +109,10 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
         const struct kp_step *s = &chosen->steps[i];
         lengths[i] = s->inside_ns;
         out->step_mean_ns += s->inside_ns / (int64_t)count;
+        if (s->inside_ns > out->step_most_ns) {
+            out->step_most_ns = s->inside_ns;
+            out->slowest_step = s->number;
+        }
         if (s->number < out->first_step) out->first_step = s->number;
         if (s->number > out->last_step) out->last_step = s->number;
     }
@@ -120,7 +124,6 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
     }
     out->step_median_ns = median_of(lengths, count);
     out->step_least_ns = lengths[0];
-    out->step_most_ns = lengths[count - 1];
     free(lengths);
 }
 

@@ -14,6 +14,7 @@ struct kp_summary {
     int64_t before_ns, after_ns;      /* of wall_ns, before the first step and after the last */
     int64_t first_ns, rest_median_ns; /* the first step, and the median of the others */
     bool is_first_slow;               /* it may carry a start */
+    long slowest_step;                /* the one of step_most_ns */
     /* The shares: of the steps alone where much lies outside of them (imports, a model being built), else of all. */
     bool is_of_steps;
     int64_t shared_ns;

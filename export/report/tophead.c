@@ -65,6 +65,11 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
     if (choice->within) {
         fputs(", within ", out);
         kp_plain_put(out, choice->within);
+        const size_t calls = r->chosen->within_calls;
+        char each[40];
+        if (calls)
+            fprintf(out, ": %zu call%s, %s each", calls, calls == 1 ? "" : "s",
+                    span_text(each, sizeof each, r->summary->wall_ns / (int64_t)calls));
         if (r->chosen->is_by_stacks) fputs(" (its ops alone; --with-stack 1 records its calls)", out);
     }
     if (choice->has_from) fprintf(out, ", from %.3f ms", (double)choice->from_ns / 1e6);
@@ -131,8 +136,9 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
         fprintf(out, "a step   %s (median; ", span_text(a, sizeof a, s->step_median_ns));
         if (llabs(s->step_mean_ns - s->step_median_ns) > s->step_median_ns / 10) /* rows have the mean */
             fprintf(out, "mean %s, as in the rows; ", span_text(a, sizeof a, s->step_mean_ns));
-        fprintf(out, "%s to %s%s)\n", span_text(b, sizeof b, s->step_least_ns), span_text(c, sizeof c, s->step_most_ns),
-                r->chosen->is_by_optimizer ? "; from an optimizer's step to its next" : "");
+        fprintf(out, "%s to %s", span_text(b, sizeof b, s->step_least_ns), span_text(c, sizeof c, s->step_most_ns));
+        if (s->step_most_ns / 3 > s->step_median_ns / 2) fprintf(out, ", slowest: step %ld", s->slowest_step);
+        fprintf(out, "%s)\n", r->chosen->is_by_optimizer ? "; from an optimizer's step to its next" : "");
     }
     if (s->is_first_slow)
         fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",

@@ -28,6 +28,7 @@ static void steps_put(FILE *out, const struct kp_summary *s)
         ms_put(out, "mean_ms", (double)s->step_mean_ns);
         ms_put(out, "least_ms", (double)s->step_least_ns);
         ms_put(out, "most_ms", (double)s->step_most_ns);
+        whole_put(out, "slowest", s->slowest_step);
         ms_put(out, "first_ms", (double)s->first_ns);
         fprintf(out, ",\"first_is_slow\":%s", s->is_first_slow ? "true" : "false");
     }

@@ -95,13 +95,38 @@ static bool is_continued(const struct building *b, size_t node)
     return kp_tree_event(b->tree, node)->flags & KP_KINETO_CONTINUED;
 }
 
+/* A call of Python that only waits: for a lock, a queue, a socket, or a time. */
+static bool is_wait(const char *name)
+{
+    static const char *const words[] = {"acquire", "wait", "sleep", "poll", "select", "recv", "accept", "get"};
+    static const char *const heads[] = {"<built-in method ", "<built-in function ", "<method '"};
+    const size_t length = strlen(name);
+    if (strncmp(name, "threading.py(", 13) == 0 && length > 7 && strcmp(name + length - 7, "): wait") == 0) return true;
+    for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
+        const size_t bytes = strlen(heads[h]);
+        if (strncmp(name, heads[h], bytes) != 0) continue;
+        const char *const word = name + bytes;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strncmp(word, words[i], strlen(words[i])) == 0 && !strchr("_", word[strlen(words[i])])) return true;
+    }
+    return false;
+}
+
+/* A thread beside the program's first that waits is idle, and no cost. */
+static bool is_idle(const struct building *b, const struct kp_node *node)
+{
+    const struct kp_kineto_event *e = event_of(b->tree, node);
+    return node->is_python && e->tid != e->pid && !(e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID)) &&
+           is_wait(kp_kineto_text(b->tree->trace, e->name));
+}
+
 /* False: the node has no part in the chosen time, or none of its own. */
 static bool cost_of(const struct building *b, size_t i, struct cost *out)
 {
     const struct kp_node *node = &b->tree->nodes[i];
     const struct kp_spans *all = &b->chosen->spans, *steps = &b->chosen->in_steps;
     *out = (struct cost){0};
-    if (node->removed) return false;
+    if (node->removed || is_idle(b, node)) return false;
     if (node->on_device) return cost_of_gpu(b, i, out);
     out->all.count = kp_spans_has(all, node->start_ns);
     out->all.total_ns = (double)kp_spans_between(all, node->start_ns, node->end_ns);

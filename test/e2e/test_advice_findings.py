@@ -179,3 +179,54 @@ def test_slow_steps_are_told_by_their_numbers(tmp_path):
     assert "(steps 10, 16)" in told["slow-steps"] and "slower-steps" not in told, told
     busy = [100 + 37 * i % 101 for i in range(20)]  # each step lasts something else: none is an outlier
     assert of_lengths(tmp_path / "busy.pt.trace.json", busy).keys().isdisjoint({"slow-steps", "slower-steps"})
+
+
+def test_one_slow_step_is_told_by_its_number_and_noise_is_not(tmp_path):
+    told = of_lengths(tmp_path / "one.pt.trace.json", [84 if i == 14 else 12 + i % 2 for i in range(20)])
+    assert told["slow-steps"] == "step 17 lasts 84.0 ms, 71.0 ms longer than the median: what it has more is ops"
+    beside = of_lengths(tmp_path / "beside.pt.trace.json", [{14: 120, 9: 30}.get(i, 12 + i % 2) for i in range(20)])
+    assert beside["slow-steps"].startswith("step 17 lasts 120.0 ms, ")
+    short = of_lengths(tmp_path / "short.pt.trace.json", [40 if i == 14 else 12 + i % 2 for i in range(20)])  # as where others take the core
+    first = of_lengths(tmp_path / "first.pt.trace.json", [84 if i == 0 else 12 + i % 2 for i in range(20)])
+    assert "slow-steps" not in short and "slow-steps" not in first
+
+
+def reading(between):
+    """Four steps of 10 ms, whose loop reads 50 values of the line SICK, each with `between` ops around it."""
+    trace = advicetraces.Trace(deviceProperties=[], step=10000)
+
+    def step(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 3000, **{"Call stack": advicetraces.WELL})
+        for i in range(50):
+            at = base + 3000 + 120 * i
+            for k in range(between):
+                trace.add("cpu_op", "aten::select", 1, at + 4 * k, 2, **{"Call stack": advicetraces.SICK})
+            trace.add("cpu_op", "aten::item", 1, at + 80, 5, **{"Call stack": advicetraces.SICK})
+    return trace.each(step)
+
+
+def test_reads_are_charged_with_the_loop_around_them(tmp_path):
+    found = {finding["id"]: finding for finding in advised(reading(2).write(tmp_path / "loop.pt.trace.json"))["findings"]}["reads-in-step"]
+    assert found["step_ms"] == pytest.approx(49 * 0.120 + 0.105, rel=0.02)  # the last read's loop ends with it
+    assert found["what"].startswith("Python reads 50 values a step one by one") and "with the loop around them, at train.py:12 sick (5.9" in found["what"]
+    far = {finding["id"]: finding for finding in advised(reading(10).write(tmp_path / "far.pt.trace.json"))["findings"]}["reads-in-step"]
+    assert far["step_ms"] < 50 * 0.045  # so many ops are work of their own
+
+
+def test_many_threads_on_few_cores_come_first(tmp_path):
+    head = {"version": "1", "cores": "2", "busy_threads": "16", "python_gc": "1"}
+    trace = reading(2)
+    trace.head["kprof"] = head
+    assert advised(trace.write(tmp_path / "many.pt.trace.json"))["findings"][0]["id"] == "too-many-threads"
+    trace.head["kprof"] = {**head, "busy_threads": "3"}
+    few = advised(trace.write(tmp_path / "few.pt.trace.json"))["findings"]
+    assert few[0]["id"] != "too-many-threads" and few[-1]["id"] == "too-many-threads"
+
+
+def test_mean_and_median_are_those_of_the_report(tmp_path):
+    of_lengths(tmp_path / "one.pt.trace.json", [84 if i == 14 else 12 for i in range(20)])
+    trace = tmp_path / "one.pt.trace.json"
+    advice = advised(trace)
+    report = json.loads(harness.cli("report", "--json", trace).stdout)["steps"]
+    assert (advice["step_ms"], advice["step_median_ms"]) == pytest.approx((report["mean_ms"], report["median_ms"]))
+    assert "a step   12.000 ms (median of 20; mean 15.600 ms, and of that): compute" in harness.cli("advise", trace).stdout

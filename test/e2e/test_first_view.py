@@ -260,3 +260,43 @@ def test_the_report_of_phases_is_a_row_each(tmp_path):
     assert re.search(r"^train +2 +3 +2\.000 +92\.3 % +50\.0 %", said, re.M) and re.search(r"^validate +1 +1 +0\.500 +7\.7 %", said, re.M)
     assert "aten::mm" not in said and "kprof report --phase train" in said
     assert told("report", tmp_path, "--phase", "train").count("aten::mm") == 2
+
+
+# ---- calls of what is asked for, the slowest step, threads that only wait ----
+
+def slow_steps(lengths):
+    """Steps of so many milliseconds, with an op in each that lasts nearly as long."""
+    events, at = [], 1000
+    for number, ms in enumerate(lengths, 3):
+        events += [event(f"ProfilerStep#{number}", "user_annotation", at, ms * 1000), event("aten::mm", "cpu_op", at + 10, ms * 1000 - 100)]
+        at += ms * 1000
+    return events
+
+
+def test_a_range_that_is_asked_for_has_its_calls_and_their_time(tmp_path):
+    events = slow_steps([12] * 4)
+    for i in range(4):
+        events += [event("loss", "user_annotation", 1000 + 12000 * i + 20, 3000), event("loss", "user_annotation", 1000 + 12000 * i + 30, 1000)]
+    trace = write(tmp_path / "a.pt.trace.json", events)
+    assert ", within loss: 4 calls, 3.000 ms each\n" in told("report", "--within", "loss", trace)
+    assert ", within loss: 1 call, 3.000 ms each\n" in told("report", "--within", "loss", "--step", "4", trace)
+
+
+def test_the_slowest_step_is_named_where_it_is_one(tmp_path):
+    slow = told("report", write(tmp_path / "slow.pt.trace.json", slow_steps([12] * 14 + [84] + [12] * 5)))
+    assert "a step   12.000 ms (median; mean 15.600 ms, as in the rows; 12.000 ms to 84.000 ms, slowest: step 17)" in slow
+    assert "slowest" not in told("report", write(tmp_path / "even.pt.trace.json", slow_steps([12, 13, 12, 14])))
+
+
+def test_a_thread_that_only_waits_costs_nothing(tmp_path):
+    """tid 1 is the program's first thread: what it waits for is a part of the step."""
+    wait = "<built-in method acquire of _thread.lock object at 0x7f0000000001>"
+    own = {"Call stack": "train.py(5): idle;"}
+    events = slow_steps([12] * 4) + [event(wait, "python_function", 1000, 40_000, tid=7, **own),
+                                     event("threading.py(327): wait", "python_function", 1000, 40_000, tid=8, **own),
+                                     event("busy.py(3): work", "python_function", 1000, 7000, tid=9, **own),
+                                     event(wait, "python_function", 12_950, 30, **{"Call stack": "train.py(9): main;"})]
+    trace = write(tmp_path / "a.pt.trace.json", events, with_stack=1)
+    rows = {row["name"]: row["self_ms"] for row in json.loads(told("report", "--json", "--by", "line", "-n", "0", trace))["rows"]}
+    assert rows["train.py:9 main"] == pytest.approx(0.03) and sum(rows.values()) == pytest.approx(48 + 7, rel=0.01), rows
+    assert rows.get("train.py:5 idle", 0) < 7.1, rows
