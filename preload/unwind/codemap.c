@@ -265,7 +265,7 @@ static uint32_t module_name(struct kp_thread *t, const char *path, uintptr_t lo,
     char text[PATH + 2 * BUILD_ID_MAX + 64], hex[2 * BUILD_ID_MAX + 1] = {0};
     const int saved = errno;
     build_id_read(lo, hi, base, hex, sizeof hex);
-    size_t n = kp_fmt(text, PATH, "%s", path);
+    size_t n = path[0] != '/' && kp_modulepath_find(lo, text, PATH) ? strlen(text) : kp_fmt(text, PATH, "%s", path);
     if (n >= PATH) n = PATH - 1;
     n++; /* the NUL parts the path from the rest */
     n += kp_fmt(text + n, sizeof text - n, "%s %lx %lx %lx", hex[0] ? hex : "-", (unsigned long)base, (unsigned long)lo,

@@ -221,3 +221,17 @@ def test_leaks_of_a_program_that_ran_another(tmp_path):
     assert said.returncode == 0 and "your line: <module> at outer.py:4" in said.stdout, said.stdout + said.stderr
     other = next(path for script, path in names.items() if script != "outer.py")
     assert "this is of the program itself" in said.stderr and str(other) in said.stderr
+
+
+def test_a_library_loaded_by_a_relative_path_has_its_names(cleaks, tmp_path):
+    """The program leaves the folder after it loaded the library; its functions have their names all the same."""
+    script = tmp_path / "relative.py"
+    shutil.copy(cleaks, tmp_path / "libcleaks.so")
+    script.write_text("import ctypes, os\nlib = ctypes.CDLL('./libcleaks.so')\nos.chdir('/')\nlib.leak_here.restype = ctypes.c_void_p\n"
+                      "kept = lib.leak_here(123456)\n")
+    run = harness.run_kprof(None, tmp_path / "log", command=[harness.PYTHON, script], schedule=None, shapes=False, cwd=tmp_path,
+                            KPROF_MALLOC="trace", KPROF_WITH_STACK="ops").ok()
+    left = {n: frames for frames, n in folded(run)}
+    assert left[123_456][-1] == "leak_here", left[123_456]
+    said = harness.cli("memory", profile_of(run.trace)).stdout
+    assert re.search(r"leak_here at \S*cleaks.c:\d+ in libcleaks.so", said), said

@@ -496,6 +496,32 @@ static void a_stack_without_memory_is_counted_as_lost(void **state)
     assert_int_equal(lost, 1);
 }
 
+/* The loader keeps "./librelative.so", which leads nowhere once the program is in another folder. */
+static void a_module_of_a_relative_path_has_its_whole_path(void **state)
+{
+    char whole[4096], found[4096], before[4096];
+    const char *path = library_make("relative", 0);
+    (void)state;
+    if (!path) KP_SKIP("no compiler");
+    assert_non_null(realpath(path, whole));
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(kp_test_tmpdir()), 0);
+    void *library = dlopen("./librelative.so", RTLD_NOW);
+    assert_int_equal(chdir("/"), 0);
+    assert_non_null(library);
+    const uintptr_t at = (uintptr_t)dlsym(library, "outer");
+    assert_true(kp_modulepath_find(at, found, sizeof found));
+    assert_string_equal(found, whole);
+    assert_false(kp_modulepath_find(at, found, 8));                             /* no room */
+    assert_false(kp_modulepath_find((uintptr_t)&library, found, sizeof found)); /* no file */
+    uint64_t offset;
+    const uint32_t id = kp_unwind_module_find(kp_thread_get(), at, &offset);
+    assert_int_equal(id, kp_unwind_module_find(kp_thread_get(), at, &offset));
+    assert_int_equal(dlclose(library), 0);
+    kp_unwind_modules_changed();
+    assert_int_equal(chdir(before), 0);
+}
+
 /* Whatever comes and goes: the same frames are the same frames, and are written once. */
 static void libraries_that_come_and_go_add_no_frames(void **state)
 {
@@ -621,6 +647,7 @@ int main(void)
         cmocka_unit_test(two_stacks_are_one_id),
         cmocka_unit_test(a_stack_in_a_handler_says_so),
         cmocka_unit_test(a_stack_without_memory_is_counted_as_lost),
+        cmocka_unit_test(a_module_of_a_relative_path_has_its_whole_path),
         cmocka_unit_test(libraries_that_come_and_go_add_no_frames),
         cmocka_unit_test(a_walk_that_remembers_the_last_is_as_one_that_does_not),
         cmocka_unit_test(an_old_c_library_does_as_well),
