@@ -105,12 +105,11 @@ typedef int (*kp_event_fn)(void *context, const struct kp_event *event);
 typedef int (*kp_device_fn)(void *context, const struct kp_device_event *event);
 typedef int (*kp_thread_fn)(void *context, uint32_t tid, uint32_t thread_no, const char *name);
 
-/* 0 or -errno: -EINVAL not a spool, -ENOTSUP a newer version, -ENODATA no chunk in it. `why` gets one clear line. */
-int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t why_bytes);
 /*
  * Opens a reader on an open file, which the caller closes. `path` is for messages. The file is mapped, so truncating
  * it ends this process with SIGBUS. The caller copies or refuses a file that other users may write to
- * (kp_filecheck.h).
+ * (kp_filecheck.h). 0 or -errno: -EINVAL not a spool, -ENOTSUP a newer version, -ENODATA no chunk in it. `why` gets
+ * one clear line.
  */
 int kp_reader_open_fd(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes);
 void kp_reader_close(struct kp_reader *reader);

@@ -239,19 +239,6 @@ int kp_reader_open_fd(struct kp_reader **out, int fd, const char *path, char *wh
     return rc;
 }
 
-int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t why_bytes)
-{
-    const int fd = kp_io_open(path, O_RDONLY | O_NONBLOCK, 0); /* do not wait for a pipe */
-    *out = NULL;
-    if (fd < 0) {
-        kp_fmt(why, why_bytes, "%s: cannot be opened (%s)", path, kp_log_error_text(fd));
-        return fd;
-    }
-    const int rc = kp_reader_open_fd(out, fd, path, why, why_bytes);
-    kp_io_close(fd);
-    return rc;
-}
-
 void kp_reader_close(struct kp_reader *r)
 {
     if (!r) return;

@@ -12,8 +12,8 @@
 struct kp_export_owner;
 
 /*
- * As kp_reader_open (filling in st, unless NULL) and kp_reader_open_fd. The reader maps the file. So a file that
- * another user may cut off or change is copied first, to an unnamed file in TMPDIR.
+ * Opens a reader on a path (filling in st, unless NULL), and on an open file, as kp_reader_open_fd does. The reader
+ * maps the file. So a file that another user may cut off or change is copied first, to an unnamed file in TMPDIR.
  */
 int kp_spoolfile_open(struct kp_reader **out, const char *path, struct stat *st, char *why, size_t why_bytes);
 int kp_spoolfile_read(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes);

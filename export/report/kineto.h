@@ -138,7 +138,6 @@ struct kp_kineto_wish {
 int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, char *why, size_t why_bytes);
 /* kineto_file.c: gives `take` the text of a file, gzip or plain */
 int kp_text_file_each(const void *path, kp_text_fn take, void *context, char *why, size_t why_bytes);
-int kp_kineto_open(struct kp_kineto **out, const char *path, bool keep_args, char *why, size_t why_bytes);
 void kp_kineto_close(struct kp_kineto *trace);
 
 /* Stores each string once. Ids are dense, and id 0 is "". Out of memory prints a message and calls exit(). */

@@ -142,10 +142,3 @@ int kp_text_file_each(const void *path, kp_text_fn take, void *context, char *wh
     }
     return (is_zstd(fd) ? zstd_each : zlib_each)(fd, path, take, context, why, why_bytes);
 }
-
-int kp_kineto_open(struct kp_kineto **out, const char *path, bool keep_args, char *why, size_t why_bytes)
-{
-    return kp_kineto_read(
-        out, &(struct kp_kineto_wish){.texts = {kp_text_file_each, path}, .label = path, .keep_args = keep_args}, why,
-        why_bytes);
-}

@@ -46,12 +46,4 @@ bool kp_unwind_own_stack(uintptr_t at, uintptr_t *lo, uintptr_t *hi);
  * address is stored at words + x. */
 void kp_unwind_set_returns(uintptr_t lo, uintptr_t bytes, uintptr_t words);
 
-struct kp_unwind_stats {
-    uint64_t rules;   /* return addresses whose rule was looked up */
-    uint64_t unknown; /* and had none */
-    uint64_t cut;     /* stacks deeper than was asked for */
-    uint64_t foreign; /* walks on a stack that is not the thread's own (signal stacks, fibers) */
-};
-void kp_unwind_stats_get(struct kp_unwind_stats *out);
-
 #endif

@@ -48,9 +48,6 @@ struct slot {
 };
 static struct slot *_Atomic rules;
 static uintptr_t main_top;
-static _Atomic uint64_t counts[3]; /* by COUNT_* */
-static _Atomic uint64_t foreign_count;
-enum { COUNT_RULES, COUNT_UNKNOWN, COUNT_CUT };
 
 /* Exit stubs of calltrace, and the words with the true return addresses (KPROF_SYMBOLS). */
 static struct {
@@ -107,7 +104,6 @@ static bool stack_enter(struct walk *w, uintptr_t sp)
     if (sp < own.lo && own.lo - sp < DEEP_MAX && is_readable(page, own.lo)) own.lo = page;
     w->is_foreign = sp < own.lo || sp >= own.hi;
     w->stack = w->is_foreign ? (struct span){page, page} : own;
-    if (w->is_foreign) kp_add_relaxed(&foreign_count, 1);
     return true;
 }
 
@@ -213,11 +209,7 @@ static union kp_rule rule_make(uintptr_t pc, bool is_exact, uint32_t generation,
     }
     if (!rule.is_known || rule.is_signal) (void)rule_of_trampoline(is_exact ? pc : pc + 1, &rule);
     errno = saved;
-    if (!rule.is_known) { /* stored too, so that it is looked up only once */
-        rule.ra_on = KP_ON_SP;
-        kp_add_relaxed(&counts[COUNT_UNKNOWN], 1);
-    }
-    kp_add_relaxed(&counts[COUNT_RULES], 1);
+    if (!rule.is_known) rule.ra_on = KP_ON_SP; /* stored too, so that it is looked up only once */
     rule.generation = generation & 0x3fff;
     return rule;
 }
@@ -360,10 +352,7 @@ __attribute__((noinline)) int kp_unwind_walk(uintptr_t *frames, int most)
     bool is_ours = true, goes_on = true;
     while (goes_on && w.pc >= PAGE) {
         is_ours = is_ours && kp_unwind_is_ours(w.pc);
-        if (n == most) {
-            kp_add_relaxed(&counts[COUNT_CUT], 1);
-            break;
-        }
+        if (n == most) break;
         if (!is_ours) frames[n++] = w.is_exact ? w.pc + 1 : w.pc; /* readers subtract 1, which is inside the code */
         goes_on = step(&w, table, generation);
         is_interrupted |= w.is_exact;
@@ -471,12 +460,4 @@ void kp_unwind_setup(void)
         kp_log(0, "there are no machine code stacks: %s (%s)",
                table ? "a thread's stack cannot be read with care" : "no memory", kp_log_error_text(err));
     kp_store_release(&rules, table); /* pairs with: walk.c:kp_unwind_walk */
-}
-
-void kp_unwind_stats_get(struct kp_unwind_stats *out)
-{
-    *out = (struct kp_unwind_stats){.rules = kp_load_relaxed(&counts[COUNT_RULES]),
-                                    .unknown = kp_load_relaxed(&counts[COUNT_UNKNOWN]),
-                                    .cut = kp_load_relaxed(&counts[COUNT_CUT]),
-                                    .foreign = kp_load_relaxed(&foreign_count)};
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "export/kp_export.h"
+#include "test/support/reader_open.h"
 #include "test/support/spool.h"
 
 static const char *const names[] = {"aten::linear",
@@ -154,7 +155,7 @@ static void round_of(const char *dir, uint64_t ops, int shapes)
     double before;
     snprintf(path, sizeof path, "%s/bench.kprof", dir);
     make(path, ops, shapes);
-    if (kp_reader_open(&r, path, why, sizeof why)) {
+    if (test_reader_open(&r, path, why, sizeof why)) {
         fprintf(stderr, "%s\n", why);
         exit(1);
     }

@@ -16,6 +16,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "export/kp_export.h"
+#include "test/support/reader_open.h"
 #include "test/support/spool.h"
 
 #define WALL 1790857026000000000u
@@ -188,7 +189,7 @@ int main(int argc, char **argv)
     if (argc < 2) return 2;
     snprintf(path, sizeof path, "%s/bench_gpu.kprof", argv[1]);
     make(path, records / 2);
-    if (kp_reader_open(&r, path, why, sizeof why)) {
+    if (test_reader_open(&r, path, why, sizeof why)) {
         fprintf(stderr, "%s\n", why);
         return 1;
     }

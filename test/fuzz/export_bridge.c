@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "export/kp_export.h"
+#include "test/support/reader_open.h"
 
 enum { TEXT_MOST = 4 << 20 };
 
@@ -21,7 +22,7 @@ int fuzz_export_each(const void *from, int (*take)(void *context, const char *te
     struct kp_cycle cycle;
     char path[64], why[256];
     snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
-    int rc = kp_reader_open(&reader, path, why, sizeof why);
+    int rc = test_reader_open(&reader, path, why, sizeof why);
     f->refused = rc != 0;
     if (rc) return rc;
     rc = kp_reader_cycle(reader, f->cycle, &cycle);

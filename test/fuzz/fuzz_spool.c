@@ -16,6 +16,7 @@
 #include "collector/format/kp_python.h"
 #include "collector/format/kp_symbol.h"
 #include "export/kp_export.h"
+#include "test/support/reader_open.h"
 #include "test/support/spool.h"
 
 #define LAID 512u /* bytes laid over one chunk */
@@ -204,7 +205,7 @@ static void walk(const char *path, const char *metadata, bool with_extras)
     struct kp_reader *r;
     char why[256];
     struct kp_cycle c;
-    if (kp_reader_open(&r, path, why, sizeof why)) return;
+    if (test_reader_open(&r, path, why, sizeof why)) return;
     for (size_t i = 0; i < kp_reader_cycles(r) && i < 4; i++)
         if (!kp_reader_cycle(r, i, &c)) trace_check(r, c.number, metadata, with_extras);
     kp_reader_close(r);

@@ -10,6 +10,7 @@
 #include "export/cli/debugfile.h"
 #include "export/cli/lines.h"
 #include "export/names/framenames.h"
+#include "test/support/reader_open.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"
 
@@ -139,7 +140,7 @@ static void frames_have_the_names_and_lines_that_their_files_hold(void **state)
     const uint32_t stack = stack_put(&s);
     snprintf(path, sizeof path, "%s/frames.kprof", kp_test_tmpdir());
     test_spool_save(&s, path, 0);
-    assert_int_equal(kp_reader_open(&reader, path, why, sizeof why), 0);
+    assert_int_equal(test_reader_open(&reader, path, why, sizeof why), 0);
     names_check(reader, stack, false);
     names_check(reader, stack, true);
     kp_reader_close(reader);

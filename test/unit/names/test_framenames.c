@@ -12,6 +12,7 @@
 
 #include "collector/base/kp_elffile.h"
 #include "export/names/shorten.h"
+#include "test/support/reader_open.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"
 
@@ -159,7 +160,7 @@ static void frames_are_named_by_the_files_they_lie_in(void **state)
     stack = frames_put(&s, frames, one, (uint64_t[]){f.plain + 1, f.call + 1, f.hidden + 1, f.plain + 1}, 4, stack);
     snprintf(path, sizeof path, "%s/frames.kprof", kp_test_tmpdir());
     test_spool_save(&s, path, 0);
-    assert_int_equal(kp_reader_open(&r, path, why, sizeof why), 0);
+    assert_int_equal(test_reader_open(&r, path, why, sizeof why), 0);
     struct kp_symbols *symbols =
         kp_symbols_open(r, &(struct kp_export_options){.dir = kp_test_tmpdir(), .loads_cpp = true});
     assert_non_null(symbols);
@@ -205,7 +206,7 @@ static void tables_are_not_read_where_the_command_reads_them(void **state)
     const uint32_t first = frames_put(&s, frames, one, (uint64_t[]){f.plain + 1}, 1, 0);
     snprintf(path, sizeof path, "%s/tables.kprof", kp_test_tmpdir());
     test_spool_save(&s, path, 0);
-    assert_int_equal(kp_reader_open(&r, path, why, sizeof why), 0);
+    assert_int_equal(test_reader_open(&r, path, why, sizeof why), 0);
     snprintf(bare, sizeof bare, "libone.so+0x%lx", (unsigned long)f.plain);
     for (int reads = 0; reads < 2; reads++) {
         const struct kp_places places = {.context = &asked, .find = nothing_find, .tables = reads == 1};

@@ -9,6 +9,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/read/kp_read.h"
 #include "preload/python_bridge.h"
+#include "test/support/reader_open.h"
 #include "test/support/support.h"
 
 static const struct kp_python_layout layouts[] = {
@@ -117,7 +118,7 @@ static const char *stack_told(uint32_t stack)
     struct kp_reader *r;
     char why[256];
     size_t used = 0;
-    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
     told[0] = 0;
     for (const char *frame; (frame = kp_reader_frame(r, &stack));)
         used += (size_t)snprintf(told + used, sizeof told - used, "%s;", frame);

@@ -8,6 +8,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/read/kp_read.h"
+#include "test/support/reader_open.h"
 #include "test/support/support.h"
 
 enum { CALL = 0, RETURN = 3, C_CALL = 4, C_EXCEPTION = 5, C_RETURN = 6 };
@@ -158,7 +159,7 @@ static unsigned window_read(void)
     assert_int_equal(kp_record_meta(&rec, sizeof rec), 0);
     kp_record_clock();
     seen_count = 0;
-    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
     assert_int_equal(kp_reader_events(r, cycle, event_keep, NULL), 0);
     kp_reader_close(r);
     return seen_count;

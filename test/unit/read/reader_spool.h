@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "test/support/reader_open.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"
 
@@ -45,7 +46,7 @@ static int reopen(const struct test_spool *s, size_t bytes)
 {
     test_spool_save(s, path(), bytes);
     memset(&seen, 0, sizeof seen);
-    return kp_reader_open(&r, path(), why, sizeof why);
+    return test_reader_open(&r, path(), why, sizeof why);
 }
 
 #endif

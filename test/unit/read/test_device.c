@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collector/base/kp_clock.h"
+#include "test/support/reader_open.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"
 
@@ -37,7 +38,7 @@ static struct kp_reader *spool_open(void)
     snprintf(path, sizeof path, "%s/t.kprof", kp_test_tmpdir());
     test_spool_save(&spool, path, 0);
     test_spool_free(&spool);
-    if (kp_reader_open(&r, path, why, sizeof why)) fail_msg("%s", why);
+    if (test_reader_open(&r, path, why, sizeof why)) fail_msg("%s", why);
     return r;
 }
 

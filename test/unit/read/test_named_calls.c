@@ -9,6 +9,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/format/kp_symbol.h"
+#include "test/support/reader_open.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"
 
@@ -62,7 +63,7 @@ static void open_spool(void)
     snprintf(path, sizeof path, "%s/n.kprof", kp_test_tmpdir());
     test_spool_save(&s, path, 0);
     test_spool_free(&s);
-    if (kp_reader_open(&r, path, why, sizeof why)) fail_msg("%s", why);
+    if (test_reader_open(&r, path, why, sizeof why)) fail_msg("%s", why);
     seen_n = 0, given = 0, last_start = 0;
 }
 

@@ -195,9 +195,9 @@ static void a_missing_file_and_a_folder_are_errors(void **state)
     struct kp_kineto *t;
     char why[256];
     (void)state;
-    assert_int_equal(kp_kineto_open(&t, "does/not/exist", false, why, sizeof why), -ENOENT);
+    assert_int_equal(kineto_file_read(&t, "does/not/exist", why, sizeof why), -ENOENT);
     assert_non_null(strstr(why, "does/not/exist"));
-    assert_true(kp_kineto_open(&t, ".", false, why, sizeof why) < 0);
+    assert_true(kineto_file_read(&t, ".", why, sizeof why) < 0);
     assert_true(why[0] != 0);
 }
 
@@ -210,12 +210,12 @@ static void a_gzip_file_is_read_like_a_plain_one(void **state)
     gzFile file = gzopen(path, "wb");
     gzputs(file, "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":2}]}");
     gzclose(file);
-    assert_int_equal(kp_kineto_open(&t, path, false, why, sizeof why), 0);
+    assert_int_equal(kineto_file_read(&t, path, why, sizeof why), 0);
     assert_int_equal(t->count, 1);
     assert_int_equal(t->events[0].kind, KP_KINETO_GPU);
     kp_kineto_close(t);
     assert_int_equal(truncate(path, 40), 0);
-    assert_int_equal(kp_kineto_open(&t, path, false, why, sizeof why), -EINVAL);
+    assert_int_equal(kineto_file_read(&t, path, why, sizeof why), -EINVAL);
     assert_non_null(strstr(why, "byte "));
     kp_kineto_close(t);
     unlink(path);
@@ -245,7 +245,7 @@ static void a_zstd_file_is_read_like_a_plain_one(void **state)
         assert_non_null(out);
         fwrite(packed, 1, damage == 1 ? packed_bytes / 2 : packed_bytes, out);
         fclose(out);
-        const int rc = kp_kineto_open(&t, path, false, why, sizeof why);
+        const int rc = kineto_file_read(&t, path, why, sizeof why);
         if (damage == 0) assert_int_equal(rc, 0);
         if (damage == 0) assert_int_equal(t->count, KERNELS);
         if (damage == 1) assert_int_equal(rc, -EINVAL); /* the JSON is cut, too */

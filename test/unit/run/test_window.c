@@ -14,6 +14,7 @@
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
+#include "test/support/reader_open.h"
 #include "test/support/support.h"
 
 static struct kp_config *config;
@@ -125,7 +126,7 @@ static struct seen read_cycle(uint32_t number)
     struct kp_reader *r;
     struct seen s = {.n_ops = 0};
     char why[200];
-    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
     assert_int_equal(kp_reader_events(r, number, see, &s), 0);
     kp_reader_close(r);
     return s;
@@ -284,7 +285,7 @@ static void what_a_source_puts_as_it_settles_comes_before_the_step(void **state)
     step(t);
     assert_true(kp_window_take_drained(&w, false));
     assert_true(w.begin == settled_begin);
-    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
     assert_int_equal(kp_reader_events(r, w.number, first_kinds, &kinds), 0);
     kp_reader_close(r);
     assert_int_equal(kinds, KP_KIND_OP << 16 | KP_KIND_STEP << 8 | KP_KIND_OP);
@@ -320,7 +321,7 @@ static void steps_do_not_touch(void **state)
     assert_true(kp_window_take_drained(&w, false));
     assert_int_equal(w.steps, 8);
     assert_true(w.end >= last + 8); /* the op that ended at `last` ends before its step, and both before the window */
-    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
     step_stamp = 0;
     assert_int_equal(kp_reader_events(r, w.number, stamps_rise, NULL), 0);
     kp_reader_close(r);
@@ -527,7 +528,7 @@ static void expect_window(uint64_t first_step, uint64_t steps, uint64_t ops, con
     assert_int_equal(s.n_ops, ops);
     for (uint64_t i = 0; i < steps; i++) assert_int_equal(s.steps[i], first_step + i);
     snprintf(key, sizeof key, "phase.%u", w.number);
-    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
     assert_string_equal(kp_reader_text(r, key) ? kp_reader_text(r, key) : "", phase);
     kp_reader_close(r);
 }

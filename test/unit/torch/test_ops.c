@@ -15,6 +15,7 @@
 #include "preload/source.h"
 #include "schedule/kp_schedule.h"
 #include "test/doubles/torch_fields.h"
+#include "test/support/reader_open.h"
 #include "test/support/support.h"
 
 static unsigned steps;
@@ -141,7 +142,7 @@ static struct kp_reader *reader_open(void)
 {
     struct kp_reader *r;
     char why[256];
-    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
     return r;
 }
 

@@ -13,6 +13,7 @@
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_jsoncheck.h"
+#include "test/support/reader_open.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"
 
@@ -33,7 +34,7 @@ static struct kp_reader *open_spool(const struct test_spool *s)
     struct kp_reader *r;
     char why[256] = "";
     test_spool_save(s, in_dir("t.kprof"), 0);
-    if (kp_reader_open(&r, in_dir("t.kprof"), why, sizeof why)) fail_msg("%s", why);
+    if (test_reader_open(&r, in_dir("t.kprof"), why, sizeof why)) fail_msg("%s", why);
     return r;
 }
 

@@ -11,6 +11,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_jsoncheck.h"
 #include "export/kp_export.h"
+#include "test/support/reader_open.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"
 
@@ -54,7 +55,7 @@ static int export_now(void)
     snprintf(dir, sizeof dir, "%s/out", kp_test_tmpdir());
     test_spool_save(&spool, path, 0);
     test_spool_free(&spool);
-    if (kp_reader_open(&r, path, why, sizeof why)) fail_msg("%s", why);
+    if (test_reader_open(&r, path, why, sizeof why)) fail_msg("%s", why);
     kp_fail_set(fails);
     int rc = kp_export_trace(r, 1, &(struct kp_export_options){.dir = dir, .loads_cpp = true}, &result);
     kp_fail_set(NULL);
