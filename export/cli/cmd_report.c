@@ -283,6 +283,7 @@ struct report_reading {
     struct kp_kineto *trace; /* or what is left of it behind the pieces */
     struct top_numbers n;
     bool is_numbered; /* in pieces: the numbers are made */
+    bool is_torn;     /* the file ends early, and that is a failure */
 };
 
 /* Reads a trace in pieces, as far as it can be cut. False: it must be read as a whole. */
@@ -300,6 +301,23 @@ static bool pieces_read(const struct report_command *r, const struct kp_trace_so
     return holds;
 }
 
+/* Says up to when the file tells, of which the report then is. 0. */
+static int torn_take(const struct report_command *r, struct report_reading *out, const char *why)
+{
+    struct kp_kineto_torn torn;
+    char part[160] = "", until[80] = "";
+    kp_kineto_end_torn(out->trace, &torn);
+    if (torn.is_known) snprintf(until, sizeof until, " up to %.1f ms", (double)torn.span_ns / 1e6);
+    if (torn.whole)
+        snprintf(part, sizeof part, ", %zu whole step%s (%ld to %ld)", torn.whole, torn.whole == 1 ? "" : "s",
+                 torn.first, torn.last);
+    if (torn.has_cut) snprintf(part + strlen(part), sizeof part - strlen(part), ", step %ld cut short", torn.cut);
+    kp_cli_say(stderr, "kprof: %s: this is of those%s%s%s", why, until, part,
+               r->partial ? "" : "; the exit status is 1, with --partial 0");
+    out->is_torn = !r->partial;
+    return 0;
+}
+
 /* Returns 0, or -errno with a line on stderr. */
 static int trace_read(const struct report_command *r, const struct kp_trace_source *source, bool several,
                       struct report_reading *out)
@@ -307,10 +325,12 @@ static int trace_read(const struct report_command *r, const struct kp_trace_sour
     char why[512];
     int rc = 0;
     *out = (struct report_reading){0};
-    if (!is_of_all(r, several) || !pieces_read(r, source, out, &rc, why, sizeof why))
+    if (r->partial || !is_of_all(r, several) || !pieces_read(r, source, out, &rc, why, sizeof why))
         rc = kp_trace_source_read(source, &out->trace, NULL, why, sizeof why);
     if (!rc) return 0;
     const bool is_readable = out->trace && out->trace->seen;
+    if (is_readable && !r->is_torch && !out->is_numbered && out->trace->torn && (r->partial || !r->json))
+        return torn_take(r, out, why);
     kp_cli_say(stderr, "kprof: %s%s", why, is_readable && !r->partial ? "; --partial reports those" : "");
     return out->trace && r->partial ? 0 : rc;
 }
@@ -348,8 +368,9 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
         if (heading && r->is_torch && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);
         rc = in.is_numbered ? numbers_print(r, source->label, &in.n) : whole_report(r, source->label, heading, &in);
     }
+    const bool is_torn = in.is_torn;
     reading_close(&in);
-    return rc;
+    return rc == KP_EXIT_DONE && is_torn ? KP_EXIT_BAD_INPUT : rc;
 }
 
 int kp_cmd_report(int argc, char **argv)

@@ -26,6 +26,7 @@ SRC_report := \
     export/report/kineto_pieces.c \
     export/report/kineto_read.c \
     export/report/kineto_strings.c \
+    export/report/kineto_torn.c \
     export/report/kineto_words.c \
     export/report/kineto_works.c \
     export/report/ownline.c \

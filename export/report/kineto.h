@@ -173,6 +173,16 @@ static inline bool kp_kineto_is_loader(const char *name)
 /* Is it the name of a step's range? Its number stands behind the '#'. */
 static inline bool kp_kineto_is_step(const char *name) { return strncmp(name, "ProfilerStep#", 13) == 0; }
 
+/* kineto_torn.c: of a trace whose file ends early, shortens what goes on where it ends, and marks a step there as cut
+ * short. */
+struct kp_kineto_torn {
+    int64_t span_ns; /* from the first event on so much of the host is known; is_known false: all is */
+    bool is_known, has_cut;
+    size_t whole; /* steps, from number `first` to `last` */
+    long first, last, cut;
+};
+void kp_kineto_end_torn(struct kp_kineto *trace, struct kp_kineto_torn *out);
+
 /* Called before out of memory calls exit(), or NULL. */
 extern void (*kp_kineto_no_memory)(void);
 /* Reads "12.345" microseconds as 12345 nanoseconds, rounds after the third decimal, and takes exponents. */
