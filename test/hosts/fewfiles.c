@@ -9,20 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "test/doubles/libtorch_double.h"
-
-static void (*begin)(struct mini_range *, const char *, int);
-static void (*end)(struct mini_range *);
-
-static void load(const char *dir)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/libtorch_cpu.so", dir);
-    void *handle = dlopen(path, RTLD_NOW);
-    if (!handle) puts(dlerror()), exit(99);
-    begin = (void (*)(struct mini_range *, const char *, int))dlsym(handle, "mini_begin");
-    end = (void (*)(struct mini_range *))dlsym(handle, "mini_end");
-}
+#include "test/hosts/torch_late.h"
 
 static void ops(int n)
 {

@@ -8,7 +8,6 @@
  * kills the only thread; uring: pthread_exit, with a thread of the kernel's that polls a ring; uring_thread: a thread
  * of its own lives on beside that
  */
-#include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <linux/seccomp.h>
@@ -21,18 +20,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "test/doubles/libtorch_double.h"
+#include "test/hosts/torch_late.h"
 
 static void work(const char *dir)
 {
-    char path[4096];
     struct mini_range r;
-    snprintf(path, sizeof path, "%s/libtorch_cpu.so", dir);
-    void *handle = dlopen(path, RTLD_NOW);
-    if (!handle) exit(99);
-    void (*begin)(struct mini_range *, const char *, int) =
-        (void (*)(struct mini_range *, const char *, int))dlsym(handle, "mini_begin");
-    void (*end)(struct mini_range *) = (void (*)(struct mini_range *))dlsym(handle, "mini_end");
+    load(dir);
     for (int i = 0; i < 50; i++) {
         begin(&r, "aten::add", 0);
         free(malloc(100));

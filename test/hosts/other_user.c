@@ -7,7 +7,6 @@
  * becomes a file of the other user's (swap), which he cuts off once it is opened (cut); or the file is his by which a
  * worker finds whose it is (family), likewise cut off.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -22,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "test/doubles/libtorch_double.h"
+#include "test/hosts/torch_late.h"
 #include "test/support/spool.h"
 
 enum { VICTIM = 52001, OTHER = 52002, TRIES = 1000, NAP_US = 10000 };
@@ -55,23 +54,10 @@ static void say(const char *file, const char *text)
 
 /* ---- the program ---- */
 
-static void (*begin)(struct mini_range *, const char *, int);
-static void (*end)(struct mini_range *);
-
 static void ops(const char *name, int n)
 {
     struct mini_range r;
     for (int i = 0; i < n; i++) begin(&r, name, 0), end(&r);
-}
-
-static void load(const char *dir)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/libtorch_cpu.so", dir);
-    void *h = dlopen(path, RTLD_NOW);
-    if (!h) _exit(96);
-    begin = (void (*)(struct mini_range *, const char *, int))dlsym(h, "mini_begin");
-    end = (void (*)(struct mini_range *))dlsym(h, "mini_end");
 }
 
 /* It tells the name of its worker's spool, as a listing would; in root's folder only its owner can take it away. */

@@ -15,23 +15,10 @@
 #include <unistd.h>
 
 #include "preload/kprof.h"
-#include "test/doubles/libtorch_double.h"
+#include "test/hosts/torch_late.h"
 
-static void (*begin)(struct mini_range *, const char *, int);
-static void (*end)(struct mini_range *);
 static uint64_t (*made)(void);
 static long ops_a_step = 100;
-
-static void load(const char *dir)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/libtorch_cpu.so", dir);
-    void *handle = dlopen(path, RTLD_NOW); /* found by nobody who looks at start-up, as a python import is */
-    if (!handle) exit(99);
-    begin = (void (*)(struct mini_range *, const char *, int))dlsym(handle, "mini_begin");
-    end = (void (*)(struct mini_range *))dlsym(handle, "mini_end");
-    made = (uint64_t(*)(void))dlsym(handle, "mini_ops_made");
-}
 
 static void op(const char *name)
 {
@@ -204,7 +191,7 @@ int main(int argc, char **argv)
     const char *how = argc > 2 ? argv[2] : "plain";
     long n = argc > 3 ? atol(argv[3]) : 20;
     if (!strcmp(how, "api_first")) kprof_range_push("before torch"), kprof_range_pop();
-    load(argv[1]);
+    made = (uint64_t(*)(void))dlsym(load(argv[1]), "mini_ops_made");
     if (!strcmp(how, "main_leaves")) {
         pthread_t t;
         pthread_create(&t, NULL, steps_and_rests, (void *)n);

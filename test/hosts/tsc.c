@@ -6,7 +6,6 @@
  *                                 only then opens torch)
  * raw: by syscall() instead of prctl()
  */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,20 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "test/doubles/libtorch_double.h"
-
-static void (*begin)(struct mini_range *, const char *, int);
-static void (*end)(struct mini_range *);
-
-static void load(const char *dir)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/libtorch_cpu.so", dir);
-    void *handle = dlopen(path, RTLD_NOW);
-    if (!handle) exit(99);
-    begin = (void (*)(struct mini_range *, const char *, int))dlsym(handle, "mini_begin");
-    end = (void (*)(struct mini_range *))dlsym(handle, "mini_end");
-}
+#include "test/hosts/torch_late.h"
 
 static void ops(int n)
 {

@@ -35,6 +35,12 @@ static int setup(void **state)
 
 static const char *name_of(const char *path) { return strrchr(path, '/') + 1; }
 
+static void are_two(char **paths, const char *first, const char *second)
+{
+    assert_string_equal(name_of(paths[0]), first);
+    assert_string_equal(name_of(paths[1]), second);
+}
+
 static void the_newest_worker_is_the_run_with_all_its_windows(void **state)
 {
     char **paths = NULL;
@@ -44,8 +50,7 @@ static void the_newest_worker_is_the_run_with_all_its_windows(void **state)
     put("h_7." NEW ".pt.trace.json");
     put("notes.txt");
     assert_int_equal(kp_latest_take("report", &paths, 0, false), 2);
-    assert_string_equal(name_of(paths[0]), "h_7." NEW ".pt.trace.json");
-    assert_string_equal(name_of(paths[1]), "h_7." LATE ".pt.trace.json.gz");
+    are_two(paths, "h_7." NEW ".pt.trace.json", "h_7." LATE ".pt.trace.json.gz");
     assert_int_equal(kp_latest_take("stacks", &paths, 0, true), 1);
     assert_string_equal(name_of(paths[0]), "h_7." LATE ".pt.trace.json.gz");
 }
@@ -59,14 +64,12 @@ static void ranks_that_end_together_are_one_run_in_their_order(void **state)
     put("a_r2_6." OLD ".pt.trace.json.gz"); /* the same rank of an earlier run */
     put("a_r3_8." OLD ".pt.trace.json.gz"); /* a rank that only the earlier run had */
     assert_int_equal(kp_latest_take("report", &paths, 0, false), 2);
-    assert_string_equal(name_of(paths[0]), "a_r2_7." NEAR ".pt.trace.json.gz");
-    assert_string_equal(name_of(paths[1]), "b_r10_5." NEW ".pt.trace.json.gz");
+    are_two(paths, "a_r2_7." NEAR ".pt.trace.json.gz", "b_r10_5." NEW ".pt.trace.json.gz");
     put("a_r2_7." LATE ".pt.trace.json.gz"); /* a second window */
     char *named[] = {folder};
     paths = named;
     assert_int_equal(kp_latest_take("html", &paths, 1, KP_LATEST_RANKS), 2);
-    assert_string_equal(name_of(paths[0]), "a_r2_7." LATE ".pt.trace.json.gz");
-    assert_string_equal(name_of(paths[1]), "b_r10_5." NEW ".pt.trace.json.gz");
+    are_two(paths, "a_r2_7." LATE ".pt.trace.json.gz", "b_r10_5." NEW ".pt.trace.json.gz");
 }
 
 static void the_phases_of_a_process_are_one_run(void **state)
@@ -78,8 +81,7 @@ static void the_phases_of_a_process_are_one_run(void **state)
     put("h_7_sanity_check." NEAR ".pt.trace.json.gz");
     put("_." OLD ".pt.trace.json.gz"); /* no part at all */
     assert_int_equal(kp_latest_take("report", &paths, 0, false), 2);
-    assert_string_equal(name_of(paths[0]), "h_7_train." NEW ".pt.trace.json.gz");
-    assert_string_equal(name_of(paths[1]), "h_7_sanity_check." NEAR ".pt.trace.json.gz");
+    are_two(paths, "h_7_train." NEW ".pt.trace.json.gz", "h_7_sanity_check." NEAR ".pt.trace.json.gz");
 }
 
 static void a_name_that_only_looks_like_a_rank_is_none(void **state)

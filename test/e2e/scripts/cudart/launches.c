@@ -12,9 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct {
-    unsigned x, y, z;
-} dim3;
+#include "runtime.h"
+
 typedef struct {
     dim3 grid, block;
     size_t smem;
@@ -22,24 +21,15 @@ typedef struct {
     void *attributes;
     unsigned count;
 } config_t;
-typedef struct {
-    int magic, version;
-    const void *data;
-    void *unused;
-} fatbin_t;
 
-void **__cudaRegisterFatBinary(void *);
-void __cudaRegisterFatBinaryEnd(void **);
-void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
-int cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *);
 int cudaLaunchKernelExC(const config_t *, const void *, void **);
 int cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, void *);
 int __cudaGetKernel(void **, const void *);
 int __cudaLaunchKernel(void *, dim3, dim3, void **, size_t, void *);
-int cudaMalloc(void **, size_t), cudaFree(void *), cudaMallocHost(void **, size_t), cudaFreeHost(void *);
+int cudaFree(void *), cudaMallocHost(void **, size_t), cudaFreeHost(void *);
 int cudaMemcpy(void *, const void *, size_t, int), cudaMemcpyAsync(void *, const void *, size_t, int, void *);
 int cudaMemset(void *, int, size_t), cudaMemsetAsync(void *, int, size_t, void *);
-int cudaStreamCreate(void **), cudaStreamSynchronize(void *), cudaDeviceSynchronize(void), cudaStreamDestroy(void *);
+int cudaStreamCreate(void **), cudaStreamSynchronize(void *), cudaStreamDestroy(void *);
 int cudaEventCreate(void **), cudaEventRecord(void *, void *), cudaEventSynchronize(void *),
     cudaStreamWaitEvent(void *, void *, unsigned);
 int cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void **), cudaGraphLaunch(void *, void *);
