@@ -200,6 +200,22 @@ def test_memory_is_that_of_the_op_that_asked_with_its_shapes(tmp_path):
     assert "Not recorded" not in said
 
 
+def test_memory_and_report_have_the_same_rows_of_what_was_allocated_most(tmp_path):
+    """An op of one shape that two lines call is one row in both, though each line alone is less than another op."""
+    events, sizes = [], {"a": 3 << 20, "b": 2 << 20, "c": 2 << 20}
+    for i, (what, line) in enumerate([("a", 5), ("b", 6), ("c", 7), ("b", 8)]):
+        name, shapes = ("aten::relu", [[9]]) if what == "a" else ("aten::mm", [[4, 8], [8, 2]])
+        at = 1000 * i
+        events += [event(name, "cpu_op", at + 10, 200, **{"Input Dims": shapes, "Call stack": f"train.py({line}): forward;"}),
+                   memory(at + 30, sizes[what], 64 + i, 1 << 20)]
+    trace = write(tmp_path / "a.pt.trace.json", events, profile_memory=1, record_shapes=1, with_stack=1)
+    rows = [(row["name"], row["self_bytes"]) for row in json.loads(told("report", "--sort", "mem", "--json", trace))["rows"]]
+    assert rows[:2] == [("aten::mm", 6 << 20), ("aten::relu", 3 << 20)]
+    said = told("memory", trace).split("Allocated most")[1]
+    assert re.findall(r"^ +(\d)\.00 MB +(\d)  (aten::\w+)", said, re.M) == [("6", "3", "aten::mm"), ("3", "1", "aten::relu")]
+    assert re.search(r"aten::mm .*train\.py:\d forward, and 2 more\n", said) and "kprof report --sort mem has the same rows" in said
+
+
 def test_memory_without_shapes_says_first_which_setting_shows_them(trace, tmp_path):
     assert "Not recorded: shapes (--record-shapes), your lines (--with-stack ops)" in told("memory", trace).splitlines()[3]
     none = write(tmp_path / "none.pt.trace.json", [event("aten::mm", "cpu_op", 0, 10)])

@@ -74,6 +74,50 @@ static void groups_merge(struct kp_mem_groups *g)
     qsort(g->rows, g->count, sizeof *g->rows, bytes_order);
 }
 
+static int asked_order(const void *a, const void *b)
+{
+    const struct kp_mem_group *x = a, *y = b;
+    if (x->op != y->op) return x->op < y->op ? -1 : 1;
+    if (x->shapes != y->shapes) return x->shapes < y->shapes ? -1 : 1;
+    return bytes_order(a, b);
+}
+
+/* Is it a line that the rows `from` to `to` do not have? */
+static bool is_new_line(const struct kp_memview *view, const struct kp_mem_group *from, const struct kp_mem_group *to)
+{
+    enum { LINES_MOST = 32 };
+    char its[512], other[512];
+    kp_mem_place_text(view, to->stack, its, sizeof its);
+    for (int i = 0; from < to && i < LINES_MOST; from++, i++)
+        if (strcmp(kp_mem_place_text(view, from->stack, other, sizeof other), its) == 0) return false;
+    return true;
+}
+
+/* Makes one row of all call sites of an op and its shapes. */
+static void sites_merge(struct kp_mem_groups *g, const struct kp_memview *view)
+{
+    size_t kept = 0, first = 0;
+    if (!g->count) return;
+    struct kp_mem_group *of = malloc(g->count * sizeof *of);
+    if (!of) return;
+    memcpy(of, g->rows, g->count * sizeof *of);
+    qsort(of, g->count, sizeof *of, asked_order);
+    for (size_t i = 0; i < g->count; i++) {
+        if (!i || of[i].op != of[first].op || of[i].shapes != of[first].shapes) {
+            first = i;
+            g->rows[kept++] = of[i];
+            continue;
+        }
+        struct kp_mem_group *row = &g->rows[kept - 1];
+        row->bytes += of[i].bytes;
+        row->count += of[i].count;
+        row->others += is_new_line(view, &of[first], &of[i]);
+    }
+    g->count = kept;
+    free(of);
+    qsort(g->rows, g->count, sizeof *g->rows, bytes_order);
+}
+
 void kp_mem_groups_live(struct kp_mem_groups *g, const struct kp_memview *view, size_t device, int64_t at_ns)
 {
     const struct kp_mem_device *d = &view->devices[device];
@@ -101,6 +145,7 @@ void kp_mem_groups_taken(struct kp_mem_groups *g, const struct kp_memview *view,
         row->shapes = kp_tree_event(view->tree, (size_t)asker)->shapes;
     }
     groups_merge(g);
+    sites_merge(g, view);
 }
 
 void kp_mem_groups_leaks(struct kp_mem_groups *g, const struct kp_memview *view, size_t device)

@@ -232,7 +232,7 @@ static void facts_put(const struct memory_page *p, const struct kp_mem_device *d
             kp_units_bytes(size, sizeof size, p->curve.peak.total),
             (double)(p->curve.peak_ns - p->view->begin_ns) / 1e6);
     if (step >= 0) fprintf(p->out, " (step %ld)", p->view->steps[step].number);
-    fprintf(p->out, ", %zu blocks in the window", d->count);
+    fprintf(p->out, "; %zu blocks were taken in the window or were there at its begin", d->count);
     if (d->reserved_most >= 0)
         fprintf(p->out, ", at most %s reserved", kp_units_bytes(size, sizeof size, d->reserved_most));
     fprintf(p->out, ".%s</p>\n", d->knows_before ? "" : " " KP_MEM_BEFORE_MISSING);

@@ -110,9 +110,11 @@ static void taken_put(FILE *out, const struct kp_memview *view, size_t device, c
         name_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
         fputs("  ", out);
         kp_plain_put(out, kp_mem_place_text(view, row->stack, place, sizeof place));
+        if (row->others) fprintf(out, ", and %u more", row->others);
         fputc('\n', out);
     }
     rest_put(out, &g, shown);
+    if (shown) fputs("  kprof report --sort mem has the same rows, less what an op itself gave back\n", out);
     kp_mem_groups_fini(&g);
 }
 
@@ -224,8 +226,8 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     char step[64];
     kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
     step_text(view, c.peak_ns, step, sizeof step);
-    fprintf(out, "%s: peak %s at %.3f ms (%s), %zu blocks", d->name, size_text(c.peak.total),
-            (double)(c.peak_ns - view->begin_ns) / 1e6, step, d->count);
+    fprintf(out, "%s: peak %s at %.3f ms (%s); %zu blocks taken in the window or there at its begin", d->name,
+            size_text(c.peak.total), (double)(c.peak_ns - view->begin_ns) / 1e6, step, d->count);
     if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", size_text(d->reserved_most));
     fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);
     missing_put(out, view->tree->trace);
