@@ -76,6 +76,7 @@ enum { KP_PART_BYTES = 4096 };
 struct kp_export_result {
     char path[4096];
     uint64_t events, steps, lost;
+    uint64_t last_step;   /* number of the last of the steps: those that ended */
     uint64_t calls;       /* calls of functions by name */
     uint64_t allocations; /* allocations in the host's heap */
     unsigned extras;      /* bits of KP_EXTRA_: what was written */

@@ -185,6 +185,8 @@ uint64_t kp_steps_seen(void); /* steps finished so far */
 /* Of a schedule that was not met: what was seen, and which setting would have recorded it, as a phrase for the log. */
 void kp_steps_explain(char *out, unsigned long bytes);
 enum kp_step_source kp_steps_source(void);
+/* Its name, with the function that KPROF_STEP asked for: "call of train:step". */
+void kp_steps_source_text(char *out, unsigned long bytes);
 /* What sources saw whose reports do not count: "6 batches, 1 known call". "": nothing. */
 void kp_steps_others(char *out, unsigned long bytes);
 

@@ -410,6 +410,13 @@ uint64_t kp_steps_seen(void) { return kp_load_relaxed(&counter_now()->finished);
 
 enum kp_step_source kp_steps_source(void) { return (enum kp_step_source)kp_load_relaxed(&counter_now()->source); }
 
+void kp_steps_source_text(char *out, unsigned long bytes)
+{
+    const enum kp_step_source source = kp_steps_source();
+    const bool is_named = source == KP_STEP_CALL && rule.kind == KP_RULE_CALL;
+    kp_fmt(out, bytes, "%s%s%s", kp_step_source_name(source), is_named ? " of " : "", is_named ? rule.pattern : "");
+}
+
 static const char *const other_ways =
     "KPROF_STEP=time:1s counts seconds, range:, op: and call: count names, and without KPROF_SCHEDULE all is recorded";
 

@@ -32,6 +32,8 @@ void kp_advised_close(struct kp_advised *advised);
 void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings);
 /* Says on stderr that a signal ended the program, where it left a spool that is not older than `since`. */
 void kp_advised_left_say(const char *folder, const struct timespec *since, int signal);
+/* Returns the path of a folder's newest trace, or NULL. The caller frees it. */
+char *kp_advised_newest(const char *folder);
 /* Prints a comma and a member `traces`: file and bytes of each trace of the folder that is not older than `since`. */
 void kp_advised_traces(FILE *out, const char *folder, const struct timespec *since);
 

@@ -8,6 +8,7 @@
 #include "export/cli/latest.h"
 #include "export/cli/otheradvice.h"
 #include "export/cli/trace_source.h"
+#include "export/cli/workers.h"
 #include "export/report/plain.h"
 #include "export/report/rankwaits.h"
 
@@ -241,6 +242,14 @@ struct advise_command {
     struct kp_rankwaits ranks;
 };
 
+/* The process died before it could close the window. */
+static void killed_print(const struct kp_advised *a)
+{
+    const char *complete = kp_kineto_fact(a->trace, "kprof.complete");
+    if (!complete || strcmp(complete, "0") != 0 || !a->chosen.step_count) return;
+    printf("killed   after step %ld: what was recorded until then\n", a->chosen.steps[a->chosen.step_count - 1].number);
+}
+
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     struct advise_command *const command = context;
@@ -253,7 +262,11 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         if (several && !is_json) kp_cli_say(stdout, "%s", source->label);
         if (is_json) json_print(&advised.advice, source->label);
         else if (kp_otheradvice_is_meant(&advised)) kp_otheradvice_print(&advised, source);
-        else advice_print(&advised.advice);
+        else {
+            if (!source->is_spool) killed_print(&advised);
+            advice_print(&advised.advice);
+            if (!source->is_spool) kp_workers_print(&advised, source->path);
+        }
         kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
     }
     kp_advised_close(&advised);

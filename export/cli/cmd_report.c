@@ -5,6 +5,7 @@
 #include "export/cli/lines.h"
 #include "export/cli/report_torch.h"
 #include "export/cli/trace_source.h"
+#include "export/cli/workers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@ struct report_command {
     bool is_met;                /* a trace of that phase */
     struct kp_phaserows phases; /* of several traces: the table is of one phase */
     struct kp_rankwaits ranks;
+    bool is_spool;    /* the trace at hand */
+    const char *path; /* of its file */
     const char *ours; /* the last option that --torch has not, or NULL */
 };
 
@@ -186,7 +189,8 @@ static int numbers_print(const struct report_command *r, const char *label, stru
                                          .chosen = &n->chosen,
                                          .sort = r->sort,
                                          .by = bys[n->top.by],
-                                         .most = (size_t)r->most};
+                                         .most = (size_t)r->most,
+                                         .is_spool = r->is_spool};
     if (n->summary.is_of_steps && is_unasked(r)) kp_top_keep_steps(&n->top);
     kp_top_order(&n->top, (enum kp_top_sort)word_find(sorts, SORTS, r->sort));
     const int rc = rows_check(&n->top, label);
@@ -195,6 +199,7 @@ static int numbers_print(const struct report_command *r, const char *label, stru
         kp_top_head_print(stdout, &report);
         kp_top_table_print(stdout, &report);
         kp_top_more_print(stdout, &report);
+        if (!r->is_spool && n->summary.data_ns > n->summary.shared_ns / 10) kp_workers_lead(r->path);
     }
     return rc;
 }
@@ -363,6 +368,8 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
 {
     struct report_command *r = context;
     struct report_reading in;
+    r->is_spool = source->is_spool;
+    r->path = source->path;
     int rc = trace_read(r, source, heading, &in) ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
     if (rc == KP_EXIT_DONE && is_of_phase(r, in.trace)) {
         if (heading && r->is_torch && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);

@@ -10,6 +10,7 @@ CLI_LIBS := -lyajl $(if $(HAS_NCURSES),-lncursesw -ltinfo) $(if $(HAS_SQLITE),-l
 SRC_cli := \
     export/cli/about.c \
     export/cli/advised.c \
+    export/cli/workers.c \
     export/cli/arenaview.c \
     export/cli/in_child.c \
     export/cli/budget.c \

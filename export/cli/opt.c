@@ -171,12 +171,36 @@ static const char *value_next(struct kp_opt_scan *scan, const struct kp_opt *opt
     return next;
 }
 
+/* The listed value that the next word may mean, where it is none and no command, or NULL. */
+static const char *value_guess(const struct kp_opt_scan *scan, const struct kp_opt *option, char *out, size_t bytes)
+{
+    const char *word = scan->at < scan->argc ? scan->argv[scan->at] : NULL, *found = NULL;
+    if (option->kind != KP_OPT_MAYBE || !word || word[0] == '-' || is_listed(option->meta, word)) return NULL;
+    const bool is_before_command = scan->at + 1 < scan->argc && strcmp(scan->argv[scan->at + 1], "--") == 0;
+    if (strlen(word) < 4 && !is_before_command) return NULL; /* ps is a command */
+    unsigned best = 3;
+    for (const char *list = option->meta; *list; list += strcspn(list, ","), list += *list == ',') {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(list, ","), list);
+        if (!kp_opt_is_nearer(word, name, &best)) continue;
+        snprintf(out, bytes, "%s", name);
+        found = out;
+    }
+    return found;
+}
+
 static int long_next(struct kp_opt_scan *scan, const char *word, const char **value)
 {
     const size_t length = strcspn(word, "=");
     const bool given = word[length] == '=';
     int i = option_find(scan->table, word, length);
     if (i >= 0) {
+        char near[32];
+        const char *guess = given ? NULL : value_guess(scan, &scan->table[i], near, sizeof near);
+        if (guess)
+            return kp_cli_misuse(scan->command, "--%s is one of %s, not %s, did you mean %s", word, scan->table[i].meta,
+                                 scan->argv[scan->at], guess),
+                   KP_OPT_BAD;
         *value = given ? word + length + 1 : "1";
         if ((scan->table[i].kind == KP_OPT_VALUE || scan->table[i].kind == KP_OPT_MAYBE) && !given) {
             *value = value_next(scan, &scan->table[i]);

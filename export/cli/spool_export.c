@@ -62,19 +62,21 @@ static void extras_read(const char *list, struct kp_export_options *options)
 static void written_say(const struct kp_export_result *result, bool no_trace, bool is_complete, const char *dir)
 {
     const char *name = strrchr(result->path, '/'), *json = strstr(name, ".pt.trace.json");
-    char extras[64] = "", steps[40] = "";
+    char extras[64] = "", steps[40] = "", after[40] = "";
     size_t used = 0;
     if (result->steps)
         snprintf(steps, sizeof steps, "%llu step%s, ", (unsigned long long)result->steps,
                  result->steps == 1 ? "" : "s");
+    if (result->steps) snprintf(after, sizeof after, " after step %llu", (unsigned long long)result->last_step);
     for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
         if (result->extras & extra_rows[i].bit)
             used += (size_t)snprintf(extras + used, sizeof extras - used, "%s%s", no_trace && !used ? "" : ", ",
                                      extra_rows[i].end);
-    kp_cli_say(stdout, "kprof: wrote %s%.*s%s (%s%llu op%s, %llu dropped%s)", dir,
+    kp_cli_say(stdout, "kprof: wrote %s%.*s%s (%s%llu op%s, %llu dropped%s%s%s)", dir,
                no_trace && json ? (int)(json - name) : (int)strlen(name), name, extras, steps,
                (unsigned long long)result->events, result->events == 1 ? "" : "s", (unsigned long long)result->lost,
-               is_complete ? "" : "; cut off where the process ended");
+               is_complete ? "" : "; cut off", is_complete ? "" : after,
+               is_complete ? "" : ", where the process ended");
 }
 
 /* Without a trace the path is that of the files beside it, up to their ends. */

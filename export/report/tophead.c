@@ -191,9 +191,20 @@ static void lost_print(FILE *out, const struct kp_top_report *r)
     fputs("\n", out);
 }
 
+/* The process died before it could close the window. */
+static void killed_print(FILE *out, const struct kp_top_report *r)
+{
+    const char *complete = fact_of(r, "kprof.complete");
+    if (!complete || strcmp(complete, "0") != 0 || r->is_spool) return;
+    fputs("killed   ", out);
+    if (r->summary->steps) fprintf(out, "after step %ld: ", r->summary->last_step);
+    fputs("what was recorded until then\n", out);
+}
+
 void kp_top_head_print(FILE *out, const struct kp_top_report *r)
 {
     program_print(out, r);
+    killed_print(out, r);
     steps_print(out, r);
     shares_print(out, r->summary);
     machine_print(out, r->summary);

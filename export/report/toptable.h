@@ -16,6 +16,7 @@ struct kp_top_report {
     const struct kp_chosen *chosen;
     const char *sort, *by; /* as the user writes them */
     size_t most;           /* rows, 0: all */
+    bool is_spool;         /* of a program that may still run */
 };
 
 void kp_top_head_print(FILE *out, const struct kp_top_report *r); /* tophead.c */

@@ -158,7 +158,10 @@ static int event_take(void *context, const struct kp_event *e)
     if (t->gpu && e->kind != KP_KIND_PYCALL) kp_gpu_op(t, e, t->index + 1);
     kp_event_write(t, e);
     t->result->events += e->kind == KP_KIND_OP;
-    t->result->steps += e->kind == KP_KIND_STEP;
+    if (e->kind == KP_KIND_STEP && !(e->flags & (KP_OP_UNFINISHED | KP_STEP_CUT))) {
+        t->result->steps++;
+        t->result->last_step = e->step;
+    }
     if (t->index % PROGRESS_EVENTS) return t->json.error;
     if (t->options->progress && t->options->progress(t->options->context, t->index)) return -ECANCELED;
     return t->json.error;

@@ -438,12 +438,13 @@ static void load_tell(char *out, size_t bytes)
 static void say_totals(const char *head, const char *path)
 {
     char next[512];
-    char load[160], others[160] = "", steps[64] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
+    char load[160], others[160] = "", by[200], steps[256] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
     enum kp_step_source source = kp_steps_source();
     uint64_t n = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing: decisions/003 */
     if (kp_phases_are_set()) kp_fmt(steps, sizeof steps, "%lu step%s in phases, ", (unsigned long)n, plural(n));
-    else if (source != KP_STEP_NONE)
-        kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), kp_step_source_name(source));
+    kp_steps_source_text(by, sizeof by);
+    if (!kp_phases_are_set() && source != KP_STEP_NONE)
+        kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), by);
     if (!kp_phases_are_set() && schedule->set) kp_steps_others(others, sizeof others);
     if (total.gpu_events) kp_fmt(gpu, sizeof gpu, "%lu on GPUs, ", (unsigned long)total.gpu_events);
     if (total.allocations)
@@ -478,10 +479,11 @@ static void say_nothing_written(void)
     char why[1024], others[160] = "";
     if (kp_phases_are_set()) {
         kp_steps_explain_phases(why, sizeof why);
-        kp_log(0,
-               "no trace: %s; phases are what kprof_phase() names, of Lightning train, validate, test, predict, "
-               "sanity_check, of transformers train, evaluate, predict",
-               why);
+        kp_log(
+            0,
+            "no trace: %s; phases are what kprof_phase() names, of Lightning train, validate, test, predict, "
+            "sanity_check, of transformers train, evaluate, predict, and ranges: KPROF_PHASES='val~^my_range=active=2'",
+            why);
         return;
     }
     kp_steps_explain(why, sizeof why);

@@ -316,3 +316,42 @@ def test_a_thread_that_only_waits_costs_nothing(tmp_path):
     rows = {row["name"]: row["self_ms"] for row in json.loads(told("report", "--json", "--by", "line", "-n", "0", trace))["rows"]}
     assert rows["train.py:9 main"] == pytest.approx(0.03) and sum(rows.values()) == pytest.approx(48 + 7, rel=0.01), rows
     assert rows.get("train.py:5 idle", 0) < 7.1, rows
+
+
+# ---- a killed program, workers with traces of their own, misspelt values ----
+
+def test_a_killed_program_is_told_with_its_last_step(tmp_path):
+    events = slow_steps([12] * 4)
+    killed = write(tmp_path / "killed.pt.trace.json", events, kprof={"version": "1", "complete": False})
+    whole = write(tmp_path / "whole.pt.trace.json", events, kprof={"version": "1", "complete": True})
+    for command in ("report", "advise"):
+        assert "killed   after step 6: what was recorded until then\n" in told(command, killed)
+        assert "killed" not in told(command, whole)
+
+
+def loading(where):
+    return [e for i in range(3) for e in (
+        event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 900), event("aten::mm", "cpu_op", 1000 * i + 650, 200),
+        event(f"enumerate(DataLoader)#{where}.__next__", "user_annotation", 1000 * i + 10, 600))]
+
+
+def test_a_training_that_waits_leads_to_the_lines_of_its_workers(tmp_path):
+    trace = write(tmp_path / "a.pt.trace.json", loading("_MultiProcessingDataLoaderIter"), kprof={"version": "1"})
+    assert "workers  not recorded: kprof run --with-stack 1 --children, then kprof advise\n" in told("advise", trace)
+    assert "what its workers did" not in told("report", trace)
+    (tmp_path / "children").mkdir()
+    write(tmp_path / "children" / "b.pt.trace.json", [event("aten::randn", "cpu_op", 0, 900, **{"Call stack": "data.py(7): __getitem__;"}),
+                                                      event("aten::cat", "cpu_op", 900, 100, **{"Call stack": "data.py(9): collate;"})])
+    said = told("advise", trace)
+    assert "    worker  data.py:7 __getitem__: 90.0 % of its time\n    worker  data.py:9 collate: 10.0 % of its time\n" in said
+    assert f"workers  kprof report --by line {tmp_path}/children\n" in said
+    assert f"what its workers did: kprof report --by line {tmp_path}/children\n" in told("report", trace)
+    alone = write(tmp_path / "c.pt.trace.json", loading("_SingleProcessDataLoaderIter"), kprof={"version": "1"})
+    assert "worker  " not in told("advise", alone) and "workers  " not in told("advise", alone)
+
+
+def test_a_misspelt_value_gets_a_guess_and_a_command_none():
+    for argv in (("--with-stack", "opss", "--", "true"), ("--with-stack", "nativ", "true"), ("--with-stack", "op", "--", "true")):
+        done = harness.cli("run", *argv)
+        assert done.returncode == 2 and f"not {argv[1]}, did you mean {'native' if 'nat' in argv[1] else 'ops'}" in done.stderr
+    assert harness.cli("run", "--with-stack", "true").returncode == 0

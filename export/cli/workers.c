@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/* workers.c - leads from a training that waits for its DataLoader to the lines that its workers spend their time in */
+#include "export/cli/workers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/cli/trace_source.h"
+#include "export/report/plain.h"
+#include "export/report/toprows.h"
+
+enum { LINES = 2 };
+
+/* Returns the newest trace of FOLDER/children beside a trace, or NULL. The caller frees it. */
+static char *children_find(char *folder, size_t bytes, const char *trace_path)
+{
+    const char *slash = strrchr(trace_path, '/');
+    snprintf(folder, bytes, "%.*schildren", slash ? (int)(slash + 1 - trace_path) : 0, trace_path);
+    return kp_advised_newest(folder);
+}
+
+static void lead_put(const char *before, const char *folder)
+{
+    printf("%skprof report --by line ", before);
+    kp_plain_put(stdout, folder);
+    fputs("\n", stdout);
+}
+
+void kp_workers_lead(const char *trace_path)
+{
+    char folder[4200];
+    char *path = children_find(folder, sizeof folder, trace_path);
+    if (path) lead_put("what its workers did: ", folder);
+    free(path);
+}
+
+/* The lines that took most of one worker's time. */
+static void lines_print(const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_top top;
+    size_t shown = 0;
+    kp_top_build(&top, tree, chosen, KP_TOP_BY_LINE);
+    kp_top_order(&top, KP_TOP_SELF);
+    for (size_t i = 0; i < top.count && shown < LINES; i++) {
+        const struct kp_top_row *row = &top.rows[i];
+        if (!row->name || row->cost.self_ns < top.sum.cost.self_ns / 20) continue;
+        fputs("    worker  ", stdout);
+        kp_plain_put(stdout, kp_kineto_text(tree->trace, row->name));
+        printf(": %.1f %% of its time\n", 100 * row->cost.self_ns / top.sum.cost.self_ns);
+        shown++;
+    }
+    kp_top_fini(&top);
+}
+
+static void worker_print(const char *path)
+{
+    const struct kp_choice all = {.first_step = -1, .last_step = -1};
+    const struct kp_texts texts = {kp_text_file_each, path};
+    struct kp_kineto *trace;
+    struct kp_tree tree;
+    struct kp_chosen chosen;
+    char why[512];
+    if (kp_advised_read(&trace, &tree, &texts, path, why, sizeof why) == 0 && tree.count) {
+        if (kp_chosen_make(&chosen, &tree, &all, why, sizeof why) == 0) lines_print(&tree, &chosen);
+        kp_chosen_fini(&chosen);
+    }
+    kp_tree_fini(&tree);
+    kp_kineto_close(trace);
+}
+
+void kp_workers_print(const struct kp_advised *a, const char *trace_path)
+{
+    bool waits = false;
+    char folder[4200];
+    for (size_t i = 0; i < a->advice.count; i++) {
+        const struct kp_finding *f = &a->advice.findings[i];
+        waits |= strcmp(f->id, "data-loading") == 0 && f->where && strstr(f->where, "_MultiProcessing");
+    }
+    if (!waits) return;
+    char *path = children_find(folder, sizeof folder, trace_path);
+    if (path) {
+        worker_print(path);
+        lead_put("workers  ", folder);
+    } else {
+        printf("workers  not recorded: kprof run --with-stack 1 --children, then kprof advise\n");
+    }
+    free(path);
+}

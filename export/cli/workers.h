@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+/* workers.h - what the workers of a DataLoader did, from their own traces in the folder children (KPROF_CHILDREN) */
+#ifndef KP_WORKERS_H
+#define KP_WORKERS_H
+
+#include "export/cli/advised.h"
+
+/* Prints the command that shows the traces of workers, where they lie beside this one. */
+void kp_workers_lead(const char *trace_path);
+/* Where a finding is about data that workers load: their slow lines, or how to record them. */
+void kp_workers_print(const struct kp_advised *advised, const char *trace_path);
+
+#endif
