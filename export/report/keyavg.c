@@ -268,7 +268,7 @@ static void row_move(struct kp_row *into, struct kp_kineto *trace, const struct 
 void kp_keyavg_merge(struct kp_keyavg *into, const struct kp_keyavg *earlier)
 {
     struct kp_strings *own = into->trace->strings;
-    const struct kp_strings *other = earlier->trace->strings;
+    struct kp_strings *other = earlier->trace->strings;
     struct groups g = {0};
     groups_of_rows(&g, into);
     for (size_t i = 0; i < earlier->count; i++) {

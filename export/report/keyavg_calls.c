@@ -39,17 +39,6 @@ static struct call_lane *lane_get(struct lanes *l, uint64_t thread)
     return &l->of[at];
 }
 
-static uint32_t stack_with(struct kp_kineto *trace, const char *name, const char *around, char **buffer,
-                           size_t *capacity)
-{
-    size_t bytes = strlen(name), more = strlen(around);
-    *buffer = kp_kineto_grow(*buffer, capacity, bytes + more + 2, 1);
-    memcpy(*buffer, name, bytes);
-    (*buffer)[bytes] = ';';
-    memcpy(*buffer + bytes + 1, around, more);
-    return kp_strings_put(trace->strings, *buffer, bytes + 1 + more);
-}
-
 static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
 
 /* Finds the calls open on a thread at a time. Nodes come by start time, so ended calls are dropped. */
@@ -72,18 +61,33 @@ struct filling {
     struct kp_tree *tree;
     struct kp_op_ids ids;
     struct lanes lanes;
-    char *buffer;
-    size_t capacity;
     struct kp_frametext frame;
     bool all, lines;
 };
+
+/* Of a frame without a name, or with a semicolon in it, the text. */
+static uint32_t stack_with(struct kp_strings *strings, uint32_t frame, uint32_t around)
+{
+    const char *text = kp_strings_get(strings, frame);
+    if (*text && !strchr(text, ';')) return kp_strings_chain(strings, frame, around);
+    const char *rest = kp_strings_get(strings, around);
+    size_t capacity = 0, bytes = strlen(text), more = strlen(rest);
+    char *joined = kp_kineto_grow(NULL, &capacity, bytes + more + 2, 1);
+    memcpy(joined, text, bytes);
+    joined[bytes] = ';';
+    memcpy(joined + bytes + 1, rest, more);
+    const uint32_t id = kp_strings_put(strings, joined, bytes + 1 + more);
+    free(joined);
+    return id;
+}
 
 static uint32_t stack_below(struct filling *f, uint32_t name, uint32_t around, const char *from)
 {
     struct kp_kineto *trace = f->tree->trace;
     const char *text = kp_kineto_text(trace, name);
-    if (f->lines) text = kp_framename_at_line(&f->frame, text, from);
-    return stack_with(trace, text, kp_kineto_text(trace, around), &f->buffer, &f->capacity);
+    const char *shown = f->lines ? kp_framename_at_line(&f->frame, text, from) : text;
+    return stack_with(trace->strings, shown == text ? name : kp_strings_put(trace->strings, shown, strlen(shown)),
+                      around);
 }
 
 /* The stack around a call: its caller's frame may have the line that called it. */
@@ -128,7 +132,6 @@ static void fill(struct filling *f)
     for (size_t i = 0; i < f->lanes.threads.count; i++) free(f->lanes.of[i].calls);
     free(f->lanes.of);
     kp_keyindex_fini(&f->lanes.threads);
-    free(f->buffer);
     kp_frametext_fini(&f->frame);
     kp_op_ids_fini(&f->ids);
 }

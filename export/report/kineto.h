@@ -144,9 +144,12 @@ void kp_kineto_close(struct kp_kineto *trace);
 struct kp_strings *kp_strings_open(void);
 void kp_strings_close(struct kp_strings *strings);
 uint32_t kp_strings_put(struct kp_strings *strings, const char *text, size_t bytes);
-const char *kp_strings_get(const struct kp_strings *strings, uint32_t id);
+/* The stack "head;tail" without its text: head has no semicolon and is not empty; tail is such a stack, or 0. */
+uint32_t kp_strings_chain(struct kp_strings *strings, uint32_t head, uint32_t tail);
+bool kp_strings_is_chain(const struct kp_strings *strings, uint32_t id, uint32_t *head, uint32_t *tail);
+const char *kp_strings_get(struct kp_strings *strings, uint32_t id);
 size_t kp_strings_count(const struct kp_strings *strings); /* with "" */
-uint32_t kp_strings_put_from(struct kp_strings *strings, const struct kp_strings *from, uint32_t id);
+uint32_t kp_strings_put_from(struct kp_strings *strings, struct kp_strings *from, uint32_t id);
 static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id)
 {
     return kp_strings_get(trace->strings, id);

@@ -130,7 +130,7 @@ static void steps_learn(struct kp_kineto_pieces *p, const struct kp_kineto *t)
 /* ---- a piece ---- */
 
 struct renaming {
-    const struct kp_strings *from;
+    struct kp_strings *from;
     struct kp_strings *to;
     uint32_t *ids; /* of each string its number in `to`, 0: not yet there */
 };

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kineto_strings.c - stores each string of a trace once and numbers it */
+/*
+ * kineto_strings.c - stores each string of a trace once and numbers it
+ *
+ * A call stack is a chain: its innermost frame and the stack around that. kp_strings_get makes its text,
+ * since the texts of all stacks of a deep program are a thousand times as large as its frames.
+ */
 #include "export/report/kineto.h"
 
 #include <stdio.h>
@@ -9,8 +14,9 @@
 #define PAGE_BYTES (1u << 20)
 
 struct string_entry {
-    const char *text;
+    const char *text; /* NULL: of a chain, not made yet */
     uint32_t bytes, hash;
+    uint32_t head, tail; /* of a chain: string ids; head 0: of none */
 };
 struct page {
     struct page *next;
@@ -94,7 +100,7 @@ struct kp_strings *kp_strings_open(void)
 {
     struct kp_strings *s = need(calloc(1, sizeof *s));
     s->entries = kp_kineto_grow(NULL, &s->capacity, 64, sizeof *s->entries);
-    s->entries[0] = (struct string_entry){"", 0, 0};
+    s->entries[0] = (struct string_entry){.text = ""};
     s->count = 1;
     widen(s);
     return s;
@@ -113,6 +119,16 @@ void kp_strings_close(struct kp_strings *s)
     free(s);
 }
 
+static uint32_t entry_add(struct kp_strings *s, size_t slot, const struct string_entry *entry)
+{
+    s->entries = kp_kineto_grow(s->entries, &s->capacity, s->count + 1, sizeof *s->entries);
+    s->entries[s->count] = *entry;
+    const uint32_t id = (uint32_t)s->count++;
+    s->slots[slot] = id;
+    if (s->count * 2 > s->slot_count) widen(s);
+    return id;
+}
+
 uint32_t kp_strings_put(struct kp_strings *s, const char *text, size_t bytes)
 {
     if (bytes == 0) return 0;
@@ -125,19 +141,60 @@ uint32_t kp_strings_put(struct kp_strings *s, const char *text, size_t bytes)
     char *copy = room_for(s, bytes + 1);
     memcpy(copy, text, bytes);
     copy[bytes] = 0;
-    s->entries = kp_kineto_grow(s->entries, &s->capacity, s->count + 1, sizeof *s->entries);
-    s->entries[s->count] = (struct string_entry){copy, (uint32_t)bytes, hash};
-    uint32_t id = (uint32_t)s->count++;
-    s->slots[at] = id;
-    if (s->count * 2 > s->slot_count) widen(s);
-    return id;
+    return entry_add(s, at, &(struct string_entry){.text = copy, .bytes = (uint32_t)bytes, .hash = hash});
 }
 
-const char *kp_strings_get(const struct kp_strings *s, uint32_t id) { return id < s->count ? s->entries[id].text : ""; }
+/* ---- chains ---- */
+
+/* The text of a chain, "head;text of the tail", kept from now on. */
+static const char *chain_text(struct kp_strings *s, uint32_t id)
+{
+    size_t bytes = 0;
+    for (uint32_t at = id; at; at = s->entries[at].text ? 0 : s->entries[at].tail)
+        bytes += s->entries[at].text ? s->entries[at].bytes : s->entries[s->entries[at].head].bytes + 1;
+    char *const copy = room_for(s, bytes + 1);
+    size_t used = 0;
+    for (uint32_t at = id; at; at = s->entries[at].text ? 0 : s->entries[at].tail) {
+        const struct string_entry *e = &s->entries[at], *part = e->text ? e : &s->entries[e->head];
+        memcpy(copy + used, part->text, part->bytes);
+        used += part->bytes;
+        if (!e->text) copy[used++] = ';';
+    }
+    copy[used] = 0;
+    s->entries[id].bytes = (uint32_t)used;
+    return s->entries[id].text = copy;
+}
+
+uint32_t kp_strings_chain(struct kp_strings *s, uint32_t head, uint32_t tail)
+{
+    const uint64_t mixed = ((uint64_t)head << 32 | tail) * 0x9e3779b97f4a7c15u;
+    const uint32_t hash = (uint32_t)(mixed >> 32);
+    size_t at = hash & (s->slot_count - 1);
+    for (; s->slots[at]; at = (at + 1) & (s->slot_count - 1)) {
+        const struct string_entry *e = &s->entries[s->slots[at]];
+        if (e->hash == hash && e->head == head && e->tail == tail && head) return s->slots[at];
+    }
+    return entry_add(s, at, &(struct string_entry){.hash = hash, .head = head, .tail = tail});
+}
+
+bool kp_strings_is_chain(const struct kp_strings *s, uint32_t id, uint32_t *head, uint32_t *tail)
+{
+    if (id >= s->count || !s->entries[id].head) return false;
+    *head = s->entries[id].head;
+    *tail = s->entries[id].tail;
+    return true;
+}
+
+const char *kp_strings_get(struct kp_strings *s, uint32_t id)
+{
+    if (id >= s->count) return "";
+    return s->entries[id].text ? s->entries[id].text : chain_text(s, id);
+}
 
 size_t kp_strings_count(const struct kp_strings *s) { return s->count; }
 
-uint32_t kp_strings_put_from(struct kp_strings *s, const struct kp_strings *from, uint32_t id)
+uint32_t kp_strings_put_from(struct kp_strings *s, struct kp_strings *from, uint32_t id)
 {
-    return kp_strings_put(s, from->entries[id].text, from->entries[id].bytes);
+    const char *text = kp_strings_get(from, id);
+    return kp_strings_put(s, text, from->entries[id].bytes);
 }

@@ -149,14 +149,39 @@ static uint32_t function_search(struct kp_kineto *trace, const char *name)
     return file && !is_installed(list_of(trace), name, file) ? line_put(trace, name, strlen(name), false) : 0;
 }
 
-static uint32_t line_search(struct kp_kineto *trace, const char *stack)
+/* ---- of a stack, by its innermost frame and the stack around that ---- */
+
+/* The line of a frame: its own, or of the package that counts as the program. */
+static struct kp_ownline_place line_at(struct kp_kineto *trace, const char *frame, size_t bytes)
 {
-    size_t bytes;
-    const char *frame = kp_ownline_frame(trace, stack, &bytes);
-    return frame ? line_put(trace, frame, bytes, true) : 0;
+    size_t part = 0;
+    const size_t file = file_of(frame, bytes);
+    const bool is_own = file && !is_installed(list_of(trace), frame, file);
+    const char *package = is_own ? NULL : package_at(frame, bytes, &part);
+    if (!is_own && !package) return (struct kp_ownline_place){1, 0};
+    return (struct kp_ownline_place){line_put(trace, frame, bytes, true) + 1,
+                                     package ? kp_strings_put(trace->strings, package, part) : 0};
 }
 
-static uint32_t modules_search(struct kp_kineto *trace, const char *stack)
+static struct kp_ownline_place line_of_text(struct kp_kineto *trace, uint32_t stack)
+{
+    size_t bytes;
+    const char *frame = kp_ownline_frame(trace, kp_kineto_text(trace, stack), &bytes);
+    return frame ? line_at(trace, frame, bytes) : (struct kp_ownline_place){1, 0};
+}
+
+/* An own frame goes before those of a package, and the package is that of the outermost frame. */
+static struct kp_ownline_place line_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
+                                             struct kp_ownline_place around)
+{
+    (void)stack;
+    const char *frame = kp_kineto_text(trace, head);
+    const struct kp_ownline_place own = line_at(trace, frame, strlen(frame));
+    const bool is_inner = own.package && around.text > 1 && own.package != around.package;
+    return own.text > 1 && !is_inner ? own : around;
+}
+
+static uint32_t modules_search(const char *stack, struct kp_kineto *trace)
 {
     const char *modules[MODULES_MOST];
     size_t count = 0, n = 0;
@@ -176,31 +201,82 @@ static uint32_t modules_search(struct kp_kineto *trace, const char *stack)
     return n ? kp_strings_put(trace->strings, path, n) : 0;
 }
 
-static uint32_t search(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack,
-                       uint32_t (*of)(struct kp_kineto *, const char *))
+static bool is_module(const char *frame) { return strncmp(frame, "nn.Module: ", 11) == 0; }
+
+static struct kp_ownline_place modules_of_text(struct kp_kineto *trace, uint32_t stack)
 {
-    if (stack >= found->count) {
-        found->of = kp_kineto_grow(found->of, &found->capacity, (size_t)stack + 1, sizeof *found->of);
+    return (struct kp_ownline_place){modules_search(kp_kineto_text(trace, stack), trace) + 1, 0};
+}
+
+/* A frame that is no module changes nothing. */
+static struct kp_ownline_place modules_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
+                                                struct kp_ownline_place around)
+{
+    return is_module(kp_kineto_text(trace, head)) ? modules_of_text(trace, stack) : around;
+}
+
+static struct kp_ownline_place *place_get(struct kp_ownlines *found, uint32_t id)
+{
+    if (id >= found->count) {
+        found->of = kp_kineto_grow(found->of, &found->capacity, (size_t)id + 1, sizeof *found->of);
         memset(found->of + found->count, 0, (found->capacity - found->count) * sizeof *found->of);
         found->count = found->capacity;
     }
-    if (!found->of[stack]) found->of[stack] = of(trace, kp_kineto_text(trace, stack)) + 1;
-    return found->of[stack] - 1;
+    return &found->of[id];
+}
+
+struct search_rules {
+    struct kp_ownline_place (*of_text)(struct kp_kineto *trace, uint32_t stack);
+    struct kp_ownline_place (*of_chain)(struct kp_kineto *trace, uint32_t stack, uint32_t head,
+                                        struct kp_ownline_place around);
+};
+
+/* Goes outwards to a stack that is known, and back, so that each frame of each stack is looked at once. */
+static uint32_t stack_search(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack,
+                             const struct search_rules *rules)
+{
+    size_t depth = 0;
+    uint32_t at = stack, head, tail = 0;
+    for (; !place_get(found, at)->text && kp_strings_is_chain(trace->strings, at, &head, &tail); at = tail) {
+        found->path = kp_kineto_grow(found->path, &found->path_capacity, depth + 1, sizeof *found->path);
+        found->path[depth++] = at;
+    }
+    if (!place_get(found, at)->text) {
+        const struct kp_ownline_place place = rules->of_text(trace, at);
+        *place_get(found, at) = place;
+    }
+    struct kp_ownline_place place = *place_get(found, at);
+    while (depth--) {
+        kp_strings_is_chain(trace->strings, found->path[depth], &head, &tail);
+        place = rules->of_chain(trace, found->path[depth], head, place);
+        *place_get(found, found->path[depth]) = place;
+    }
+    return place.text - 1;
 }
 
 uint32_t kp_ownline_of(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
 {
-    return search(found, trace, stack, line_search);
+    static const struct search_rules lines = {line_of_text, line_of_chain};
+    return stack_search(found, trace, stack, &lines);
 }
 
 uint32_t kp_ownline_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t name)
 {
-    return search(found, trace, name, function_search);
+    if (!place_get(found, name)->text) {
+        const uint32_t text = function_search(trace, kp_kineto_text(trace, name)) + 1;
+        place_get(found, name)->text = text;
+    }
+    return place_get(found, name)->text - 1;
 }
 
 uint32_t kp_ownline_modules(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
 {
-    return search(found, trace, stack, modules_search);
+    static const struct search_rules modules = {modules_of_text, modules_of_chain};
+    return stack_search(found, trace, stack, &modules);
 }
 
-void kp_ownlines_fini(struct kp_ownlines *found) { free(found->of); }
+void kp_ownlines_fini(struct kp_ownlines *found)
+{
+    free(found->of);
+    free(found->path);
+}

@@ -18,8 +18,12 @@ bool kp_ownline_is_file(const char *file);
 
 /* What was found in stacks and names, by their string ids: each is searched once. All zero: nothing yet. */
 struct kp_ownlines {
-    uint32_t *of; /* string id + 1, 0: not searched yet */
-    size_t count, capacity;
+    struct kp_ownline_place {
+        uint32_t text;    /* string id + 1, 0: not searched yet */
+        uint32_t package; /* of a line of no own frame: the package (string id) whose line it is */
+    } * of;
+    size_t count, capacity, path_capacity;
+    uint32_t *path; /* for use during a search */
 };
 /* All return a string id, 0 for none. The innermost own line of a stack, "train.py:12 forward". */
 uint32_t kp_ownline_of(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);

@@ -273,6 +273,30 @@ static void equal_strings_share_an_id(void **state)
     kp_strings_close(s);
 }
 
+static void a_chain_has_an_id_at_once_and_a_text_when_asked(void **state)
+{
+    struct kp_strings *s = kp_strings_open(), *other = kp_strings_open();
+    const uint32_t a = kp_strings_put(s, "a", 1), b = kp_strings_put(s, "bb", 2);
+    const uint32_t outer = kp_strings_chain(s, a, 0), inner = kp_strings_chain(s, b, outer);
+    uint32_t head, tail, at = 0;
+    (void)state;
+    assert_int_equal(kp_strings_chain(s, b, outer), inner);
+    assert_int_not_equal(kp_strings_chain(s, a, outer), inner);
+    assert_true(kp_strings_is_chain(s, inner, &head, &tail) && head == b && tail == outer);
+    assert_false(kp_strings_is_chain(s, a, &head, &tail));
+    assert_false(kp_strings_is_chain(s, 0, &head, &tail));
+    assert_string_equal(kp_strings_get(s, inner), "bb;a;");
+    assert_string_equal(kp_strings_get(s, kp_strings_chain(s, a, inner)), "a;bb;a;"); /* from the text of its tail */
+    assert_string_equal(kp_strings_get(s, outer), "a;");
+    assert_string_equal(kp_strings_get(other, kp_strings_put_from(other, s, inner)), "bb;a;");
+    for (int i = 0; i < 5000; i++) at = kp_strings_chain(s, i % 2 ? a : b, at); /* the table of slots grows */
+    assert_true(kp_strings_is_chain(s, at, &head, &tail));
+    assert_int_equal(kp_strings_chain(s, head, tail), at);
+    assert_int_equal(strlen(kp_strings_get(s, at)), 2500 * 5);
+    kp_strings_close(s);
+    kp_strings_close(other);
+}
+
 /* A key may hold a NUL: what stands before it is not the key, and nothing behind the table's text is looked at. */
 static void a_key_with_a_nul_in_it_is_another_key(void **state)
 {
@@ -494,6 +518,7 @@ int main(void)
         cmocka_unit_test(a_gzip_file_is_read_like_a_plain_one),
         cmocka_unit_test(a_zstd_file_is_read_like_a_plain_one),
         cmocka_unit_test(equal_strings_share_an_id),
+        cmocka_unit_test(a_chain_has_an_id_at_once_and_a_text_when_asked),
         cmocka_unit_test(a_key_with_a_nul_in_it_is_another_key),
         cmocka_unit_test(works_and_the_first_device_are_kept_where_they_are_wanted),
         cmocka_unit_test(all_cores_read_what_one_reads),

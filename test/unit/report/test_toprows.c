@@ -117,6 +117,39 @@ static void the_innermost_own_line_and_all_modules_are_found(void **state)
     kp_ownlines_fini(&modules);
 }
 
+/* The stack of frames with semicolons behind each, as a chain. */
+static uint32_t chain_of(struct little *t, const char *stack)
+{
+    const size_t bytes = strcspn(stack, ";");
+    if (!*stack) return 0;
+    const uint32_t around = chain_of(t, stack + bytes + 1);
+    return kp_strings_chain(t->trace->strings, kp_strings_put(t->trace->strings, stack, bytes), around);
+}
+
+static void a_chain_has_the_line_and_the_modules_of_its_text(void **state)
+{
+    static const char *const frames[] = {"torch/f.py(1): g;",      "zoo_layers/a.py(2): h;", "zoo_app/b.py(3): inner;",
+                                         "runpy.py(9): run;",      "nn.Module: Net_0;",      "nn.Module: ReLU_1;",
+                                         "<built-in function x>;", "train.py(3): own;"};
+    enum { FRAMES = sizeof frames / sizeof *frames, STACKS = 4000, DEPTH = 7 };
+    struct little *t = *state;
+    struct kp_ownlines lines = {0}, modules = {0};
+    uint32_t seed = 1;
+    installed_is(t, "torch,runpy,zoo_app,zoo_layers");
+    for (int i = 0; i < STACKS; i++) {
+        char stack[DEPTH * 32] = "";
+        for (int depth = i % DEPTH; depth >= 0; depth--) {
+            seed = seed * 1103515245u + 12345u;
+            strcat(stack, frames[(seed >> 16) % (i % 2 ? FRAMES : FRAMES - 1)]); /* every other has no own frame */
+        }
+        const uint32_t text = kp_strings_put(t->trace->strings, stack, strlen(stack)), chain = chain_of(t, stack);
+        assert_int_equal(kp_ownline_of(&lines, t->trace, chain), kp_ownline_of(&lines, t->trace, text));
+        assert_int_equal(kp_ownline_modules(&modules, t->trace, chain), kp_ownline_modules(&modules, t->trace, text));
+    }
+    kp_ownlines_fini(&lines);
+    kp_ownlines_fini(&modules);
+}
+
 /* ---- rows ---- */
 
 static void rows_come_by_self_time_and_add_up(void **state)
@@ -427,6 +460,7 @@ int main(void)
         LITTLE(what_the_recording_found_installed_is_not_own),
         LITTLE(of_an_installed_program_the_outermost_package_is_own),
         LITTLE(the_innermost_own_line_and_all_modules_are_found),
+        LITTLE(a_chain_has_the_line_and_the_modules_of_its_text),
         LITTLE(rows_come_by_self_time_and_add_up),
         LITTLE(a_total_counts_no_time_twice),
         LITTLE(ops_are_put_to_lines_and_backward_ops_to_their_forward_line),
