@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +91,7 @@ void kp_advised_left_say(const char *folder, const struct timespec *since, int s
         kp_cli_say(stderr,
                    "kprof: ended by signal %d (%s); what was recorded until then is kept; next: kprof report "
                    "%s",
-                   signal, strsignal(signal), folder);
+                   signal, signal == SIGINT ? "Interrupt: Ctrl-C" : strsignal(signal), folder);
     free(path);
 }
 

@@ -247,7 +247,8 @@ static void killed_print(const struct kp_advised *a)
 {
     const char *complete = kp_kineto_fact(a->trace, "kprof.complete");
     if (!complete || strcmp(complete, "0") != 0 || !a->chosen.step_count) return;
-    printf("killed   after step %ld: what was recorded until then\n", a->chosen.steps[a->chosen.step_count - 1].number);
+    printf("killed   or interrupted after step %ld: what was recorded until then\n",
+           a->chosen.steps[a->chosen.step_count - 1].number);
 }
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)

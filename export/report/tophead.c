@@ -196,9 +196,9 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
 {
     const char *complete = fact_of(r, "kprof.complete");
     if (!complete || strcmp(complete, "0") != 0 || r->is_spool) return;
-    fputs("killed   ", out);
-    if (r->summary->steps) fprintf(out, "after step %ld: ", r->summary->last_step);
-    fputs("what was recorded until then\n", out);
+    fputs("killed   or interrupted", out);
+    if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
+    fputs(": what was recorded until then\n", out);
 }
 
 void kp_top_head_print(FILE *out, const struct kp_top_report *r)

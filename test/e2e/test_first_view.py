@@ -325,7 +325,7 @@ def test_a_killed_program_is_told_with_its_last_step(tmp_path):
     killed = write(tmp_path / "killed.pt.trace.json", events, kprof={"version": "1", "complete": False})
     whole = write(tmp_path / "whole.pt.trace.json", events, kprof={"version": "1", "complete": True})
     for command in ("report", "advise"):
-        assert "killed   after step 6: what was recorded until then\n" in told(command, killed)
+        assert "killed   or interrupted after step 6: what was recorded until then\n" in told(command, killed)
         assert "killed" not in told(command, whole)
 
 
