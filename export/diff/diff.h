@@ -41,9 +41,15 @@ struct kp_diff_row {
     double middle[KP_DIFF_SIDES];                /* the median of the samples */
     double spread[KP_DIFF_SIDES], change, noise; /* change: of the medians. noise: what it must exceed */
     double pairs; /* of all pairs of a sample of A and one of B, the share in which B's is more; equal ones half */
+    uint32_t shapes[KP_DIFF_SIDES]; /* of ops: the inputs of the first call that has shapes, a text; 0: none */
     uint32_t name;
     uint8_t group, verdict;
 };
+/* Were the first calls of the two sides given inputs of other shapes? */
+static inline bool kp_diff_has_other_shapes(const struct kp_diff_row *row)
+{
+    return row->shapes[KP_DIFF_A] && row->shapes[KP_DIFF_B] && row->shapes[KP_DIFF_A] != row->shapes[KP_DIFF_B];
+}
 
 /* diffbatch.c: how many samples a step takes, by the first dimension of what layers are given (with shapes) */
 enum { KP_DIFF_BATCHES = 16 };

@@ -91,6 +91,13 @@ static void device_node_add(struct gathering *g, const struct kp_node *node, siz
     count_add(g, KP_DIFF_KERNELS, name);
 }
 
+/* Keeps the shapes of the op's first call: of equal runs they are equal, while which call is the longest is chance. */
+static void shapes_keep(struct kp_diff *d, int side, struct kp_diff_row *row, const struct kp_strings *from,
+                        uint32_t shapes)
+{
+    if (shapes && !row->shapes[side]) row->shapes[side] = kp_strings_put_from(d->strings, from, shapes);
+}
+
 static void work_count(struct gathering *g, const struct kp_kineto_event *e)
 {
     struct kp_diff_side *s = &g->d->sides[g->side];
@@ -108,7 +115,11 @@ static void host_node_add(struct gathering *g, size_t at, size_t step)
     const bool is_continued = kp_tree_event(g->tree, at)->flags & KP_KINETO_CONTINUED; /* it began before */
     if (is_continued && g->has_steps) return; /* in no step, or in an earlier one */
     if (!is_continued) work_count(g, kp_tree_event(g->tree, at));
-    if (!node->is_async && !is_continued) count_add(g, KP_DIFF_OPS, name);
+    if (!node->is_async && !is_continued) {
+        count_add(g, KP_DIFF_OPS, name);
+        shapes_keep(g->d, g->side, kp_diff_row_get(g->d, KP_DIFF_OPS, name), g->tree->trace->strings,
+                    kp_tree_event(g->tree, at)->shapes);
+    }
     kp_tree_values(g->tree, at, &values);
     const int64_t bytes = values.self_cpu_bytes + values.self_device_bytes;
     if (values.self_device > 0) {
@@ -267,7 +278,9 @@ void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side)
     for (size_t i = 0; i < from->count; i++) {
         const struct kp_diff_row *row = &from->rows[i];
         const uint32_t name = kp_strings_put_from(d->strings, from->strings, row->name);
-        row_merge(kp_diff_row_get(d, row->group, name), row, side, to->samples);
+        struct kp_diff_row *into = kp_diff_row_get(d, row->group, name);
+        row_merge(into, row, side, to->samples);
+        shapes_keep(d, side, into, from->strings, row->shapes[side]);
     }
     row_merge(&d->step, &from->step, side, to->samples);
     to->samples += had->samples;

@@ -55,6 +55,12 @@ static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row
     fputs(",", out);
     amounts_put(out, row);
     if (!kp_diff_is_bytes(row->group)) fprintf(out, ",\"of_change\":%.6f", kp_diff_share(d, row));
+    static const char *const keys[KP_DIFF_SIDES] = {"a_shapes", "b_shapes"};
+    for (int side = 0; side < KP_DIFF_SIDES; side++) {
+        if (!row->shapes[side]) continue;
+        fprintf(out, ",\"%s\":", keys[side]);
+        kp_plain_json(out, kp_strings_get(d->strings, row->shapes[side]));
+    }
     fprintf(out, ",\"a_count\":%.6g,\"b_count\":%.6g}", row->count[KP_DIFF_A], row->count[KP_DIFF_B]);
 }
 

@@ -184,6 +184,33 @@ static void warnings_put(FILE *out, const struct kp_diff *d)
         fprintf(out, "note         events were lost: %" PRIu64 " of A, %" PRIu64 " of B\n", a->lost, b->lost);
 }
 
+/* "[[8, 4]] -> [[32, 4]]" */
+static void shapes_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    kp_plain_put(out, kp_strings_get(d->strings, row->shapes[KP_DIFF_A]));
+    fputs(" -> ", out);
+    kp_plain_put(out, kp_strings_get(d->strings, row->shapes[KP_DIFF_B]));
+}
+
+/* How many ops got other inputs, and of these the one that changed most. */
+static void inputs_put(FILE *out, const struct kp_diff *d)
+{
+    const struct kp_diff_row *most = NULL;
+    size_t n = 0;
+    for (size_t i = d->group_from[KP_DIFF_OPS]; i < d->group_from[KP_DIFF_OPS + 1]; i++) {
+        if (!kp_diff_has_other_shapes(&d->rows[i])) continue;
+        n++;
+        if (!most || fabs(d->rows[i].change) > fabs(most->change)) most = &d->rows[i];
+    }
+    if (!n) return;
+    fprintf(out, "inputs       %zu op%s got inputs of other shapes (in the first call); most changed ", n,
+            n == 1 ? "" : "s");
+    kp_plain_put(out, kp_strings_get(d->strings, most->name));
+    fputs(": ", out);
+    shapes_put(out, d, most);
+    fputs("\n", out);
+}
+
 static void head_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_side *a = &d->sides[KP_DIFF_A], *b = &d->sides[KP_DIFF_B];
@@ -195,6 +222,7 @@ static void head_put(FILE *out, const struct kp_diff *d)
     steps_put(out, d);
     work_put(out, d);
     change_put(out, d);
+    inputs_put(out, d);
     warnings_put(out, d);
 }
 
@@ -212,6 +240,10 @@ static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row
             kp_diff_verdict_text(row));
     if (row->count[KP_DIFF_A] > 0 || row->count[KP_DIFF_B] > 0)
         fprintf(out, "  %.4g -> %.4g", row->count[KP_DIFF_A], row->count[KP_DIFF_B]);
+    if (kp_diff_has_other_shapes(row)) {
+        fputs("  ", out);
+        shapes_put(out, d, row);
+    }
     fputs("\n", out);
 }
 
@@ -226,7 +258,9 @@ static void title_put(FILE *out, int group)
     const bool is_bytes = kp_diff_is_bytes(group);
     fprintf(out, "\n%-*s %11s %11s %12s %9s %10s  %-13s%s\n", NAME_WIDTH, groups[group].title, is_bytes ? "A" : "A ms",
             is_bytes ? "B" : "B ms", is_bytes ? "change" : "change ms", "of change", "noise", "verdict",
-            group == KP_DIFF_PARTS || group == KP_DIFF_MEMORY ? "" : "  calls a step");
+            group == KP_DIFF_PARTS || group == KP_DIFF_MEMORY ? ""
+            : group == KP_DIFF_OPS                            ? "  calls a step, input shapes of the first call"
+                                                              : "  calls a step");
 }
 
 static void group_put(FILE *out, const struct kp_diff *d, int group, const struct kp_diff_show *show)

@@ -92,3 +92,27 @@ def test_what_it_cannot_take_is_one_line(runs, tmp_path):
                        ([runs["healthy"], runs["healthy"], "--fail-above", "much"], 2)):
         said = diff(*args, code=code)
         assert not said.stdout and said.stderr.count("\n") <= 2 and said.stderr.startswith("kprof diff: ")
+
+
+def shaped(path, rows):
+    """A trace of five steps with one op, whose first input has so many rows."""
+    events = []
+    for n in range(5):
+        at = 1000 * n
+        events += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{n}", "pid": 1, "tid": 1, "ts": at, "dur": 900, "args": {}},
+                   {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "pid": 1, "tid": 1, "ts": at + 10, "dur": 10 * rows,
+                    "args": {"Input Dims": [[4], [rows, 16], [16, 4]]}},
+                   {"ph": "X", "cat": "cpu_op", "name": "aten::fill_", "pid": 1, "tid": 1, "ts": at + 500, "dur": 10 * rows, "args": {"Input Dims": [[4]]}}]
+    path.write_text(json.dumps({"schemaVersion": 1, "kprof": {"version": "1"}, "record_shapes": 1, "traceEvents": events}))
+    return path
+
+
+def test_a_row_has_the_shapes_where_they_differ(tmp_path):
+    a, b = shaped(tmp_path / "a.pt.trace.json", 8), shaped(tmp_path / "b.pt.trace.json", 32)
+    said = diff(a, b).stdout
+    shapes = "[[4], [8, 16], [16, 4]] -> [[4], [32, 16], [16, 4]]"
+    assert f"inputs       1 op got inputs of other shapes (in the first call); most changed aten::addmm: {shapes}\n" in said, said
+    assert re.search(rf"^aten::addmm .* 1 -> 1  {re.escape(shapes)}$", said, re.M) and re.search(r"^aten::fill_ .* 1 -> 1$", said, re.M)
+    found = json.loads(diff(a, b, "--json").stdout)
+    assert row(found, "ops", "aten::addmm")["b_shapes"] == "[[4], [32, 16], [16, 4]]"
+    assert "inputs  " not in diff(a, a).stdout
