@@ -10,7 +10,7 @@
  */
 #include "collector/record/record_internal.h"
 
-#include "collector/base/kp_helper_pause.h"
+#include "collector/base/kp_helper_threads.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 

@@ -19,7 +19,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_gate.h"
-#include "collector/base/kp_helper_pause.h"
+#include "collector/base/kp_helper_threads.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"

@@ -24,7 +24,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_helper_pause.h"
+#include "collector/base/kp_helper_threads.h"
 #include "preload/run.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"

@@ -24,7 +24,7 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_helper_pause.h"
+#include "collector/base/kp_helper_threads.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/run.h"

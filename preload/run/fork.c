@@ -17,7 +17,7 @@
 
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_gate.h"
-#include "collector/base/kp_helper_pause.h"
+#include "collector/base/kp_helper_threads.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_otherlibc.h"

@@ -26,7 +26,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_io.h"
-#include "collector/base/kp_helper_pause.h"
+#include "collector/base/kp_helper_threads.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"

@@ -5,7 +5,7 @@
  * Called by: host threads in set*id, unshare, setns and fstatat (taps); begin.c (installs them and those of confine.c
  *            when a run begins)
  * Owns:      the set of taps, which is never removed
- * Locks:     none (helper_pause.c has a flag)
+ * Locks:     none (helper_threads.c has a flag)
  * On fail:   the call is made while helper threads run
  * Safe in:   after fork and vfork: passes the call on if this process is not the owner
  */
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_helper_pause.h"
+#include "collector/base/kp_helper_threads.h"
 #include "preload/run.h"
 #include "preload/run/confine.h"
 #include "preload/hook/hook.h"

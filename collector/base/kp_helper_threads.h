@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_helper_pause.h - pauses our helper threads while the host makes a call that requires a single-threaded process
+ * kp_helper_threads.h - pauses our helper threads while the host makes a call that requires a single-threaded process
  *
  * unshare(CLONE_NEWUSER) and setns refuse a process with several threads. glibc runs setuid and the like on every
  * thread, and aborts if the results differ. A helper thread's result may differ, since capabilities and
  * PR_SET_KEEPCAPS belong to a thread.
  */
-#ifndef KP_HELPER_PAUSE_H
-#define KP_HELPER_PAUSE_H
+#ifndef KP_HELPER_THREADS_H
+#define KP_HELPER_THREADS_H
 
 #include <stdbool.h>
 #include <stdint.h>

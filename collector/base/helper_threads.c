@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * helper_pause.c - pauses our helper threads while the host makes a call that requires a single-threaded process
+ * helper_threads.c - pauses our helper threads while the host makes a call that requires a single-threaded process
  *
  * Called by: writer.c and boot.c (start their threads); preload/run/single_thread.c (around a call of the host)
  * Owns:      the table of helper threads, the word `wanted`
@@ -9,7 +9,7 @@
  * On fail:   a thread that does not end in time keeps running. A thread that cannot be started again is logged once.
  * Safe in:   signal handlers yes, if the host's own call is. In a forked child kp_helpers_forget comes first.
  */
-#include "collector/base/kp_helper_pause.h"
+#include "collector/base/kp_helper_threads.h"
 
 #include <errno.h>
 #include <stdatomic.h>

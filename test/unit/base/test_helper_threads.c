@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_helper_pause.c - threads that go away for a moment, and come again */
+/* test_helper_threads.c - threads that go away for a moment, and come again */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
-#include "collector/base/kp_helper_pause.h"
+#include "collector/base/kp_helper_threads.h"
 
 static _Atomic uint32_t starts, woken, stop;
 
