@@ -8,13 +8,13 @@
 enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6 };
 
 /* Where a step's time goes. Each moment counts once, for the first part that it belongs to. */
-enum kp_step_part {
-    KP_STEP_COMPUTE, /* kernels of a GPU; without GPU work, ops of the host */
-    KP_STEP_COMM,    /* NCCL kernels while nothing computes; without GPU work, collectives on the host */
-    KP_STEP_COPIES,  /* copies and fills while nothing computes or communicates */
-    KP_STEP_LOADING, /* the DataLoader while none of these runs; without GPU work it comes before ops */
-    KP_STEP_IDLE,    /* the rest */
-    KP_STEP_PARTS
+enum kp_split_part {
+    KP_SPLIT_COMPUTE, /* kernels of a GPU; without GPU work, ops of the host */
+    KP_SPLIT_COMM,    /* NCCL kernels while nothing computes; without GPU work, collectives on the host */
+    KP_SPLIT_COPIES,  /* copies and fills while nothing computes or communicates */
+    KP_SPLIT_LOADING, /* the DataLoader while none of these runs; without GPU work it comes before ops */
+    KP_SPLIT_IDLE,    /* the rest */
+    KP_SPLIT_PARTS
 };
 /* Why a GPU has nothing to do. Without GPU work: why no op runs, of which a trace tells the first two and the rest. */
 enum kp_idle_cause {
@@ -28,8 +28,8 @@ enum kp_idle_cause {
     KP_IDLE_CAUSES
 };
 struct kp_step_split {
-    int64_t part_ns[KP_STEP_PARTS];   /* add up to the step */
-    int64_t cause_ns[KP_IDLE_CAUSES]; /* add up to part_ns[KP_STEP_IDLE], or all 0: not asked for */
+    int64_t part_ns[KP_SPLIT_PARTS];  /* add up to the step */
+    int64_t cause_ns[KP_IDLE_CAUSES]; /* add up to part_ns[KP_SPLIT_IDLE], or all 0: not asked for */
     int64_t step_ns;
 };
 struct kp_finding {
@@ -55,8 +55,8 @@ struct kp_gpu_figures {   /* shares, 0 to 1; -1: not in the file */
 struct kp_advice {
     struct kp_finding findings[KP_FINDINGS_MAX]; /* the largest first */
     size_t count, steps;
-    double mean_ns[KP_STEP_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
-    double median_ns;                                                 /* of a step */
+    double mean_ns[KP_SPLIT_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
+    double median_ns;                                                  /* of a step */
     const char *missing; /* INCOMPLETE: what lacks, with the setting that shows it; or NULL. Then it is not healthy */
     bool is_unrecorded;  /* `missing` tells of settings that were off, and of nothing that lacks in what was recorded */
     const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */

@@ -87,28 +87,28 @@ void kp_idle_fini(struct kp_idle *idle);
 /* ---- stepsplit.c ---- */
 
 struct kp_split_places {
-    struct kp_costplaces parts[KP_STEP_PARTS], causes[KP_IDLE_CAUSES];
+    struct kp_costplaces parts[KP_SPLIT_PARTS], causes[KP_IDLE_CAUSES];
     struct kp_spans computed; /* with a GPU: it computes or communicates */
     int64_t backlog_ns;
 };
 /* As kp_step_split_all(), with causes; adds what costs where. NULL: nothing of either. */
 bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
                           struct kp_split_places *places);
-/* What a work of a device is to a step, by its category and name; KP_STEP_IDLE: a wait of a stream. */
-enum kp_step_part kp_step_part_of_device(const char *cat, const char *name);
+/* What a work of a device is to a step, by its category and name; KP_SPLIT_IDLE: a wait of a stream. */
+enum kp_split_part kp_split_part_of_device(const char *cat, const char *name);
 
 /* ---- exam.c: what a step costs by a rule of its own, and whether that is a finding ---- */
 
 /* Steps that must pass a bound: to be told, and to be called critical. */
 enum { KP_STEPS_LEAST = 2, KP_STEPS_CRITICAL = 20 };
 #define KP_SHARE_CRITICAL 0.20
-#define KP_CAUSE(cause) (KP_STEP_PARTS + (cause)) /* as a measure, beside the parts */
+#define KP_CAUSE(cause) (KP_SPLIT_PARTS + (cause)) /* as a measure, beside the parts */
 
 struct kp_device_work {
     int64_t start_ns, end_ns;
     const struct kp_kineto_work *said; /* NULL: the file says nothing */
     int32_t node, call;                /* call -1: not in the trace */
-    enum kp_step_part part;            /* KP_STEP_COMPUTE, _COMM, _COPIES */
+    enum kp_split_part part;           /* KP_SPLIT_COMPUTE, _COMM, _COPIES */
 };
 struct kp_exam {
     const struct kp_tree *tree;

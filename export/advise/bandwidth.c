@@ -110,7 +110,7 @@ void kp_rules_bandwidth(struct kp_exam *x)
     if (!x->tree->trace->record_shapes) kp_exam_unjudged(x, "bandwidth of kernels (kprof run --record-shapes)");
     for (size_t i = 0; i < x->work_count && most > 0; i++) {
         const struct kp_device_work *w = &x->works[i];
-        const double share = w->part == KP_STEP_COMPUTE ? kernel_gbps(x, w) / most : 0;
+        const double share = w->part == KP_SPLIT_COMPUTE ? kernel_gbps(x, w) / most : 0;
         if (share <= 0 || share >= SHARE_SLOW || share > SHARE_WRONG) continue;
         kp_cost_add(&cost, x, kp_exam_place(w), w->start_ns, w->end_ns, 1 - share / SHARE_REACHED);
     }

@@ -3,10 +3,10 @@
 #include "export/advise/adviseparts.h"
 
 static const struct kp_cost_rule pageable = {
-    0.05, 1u << KP_STEP_COPIES, "pageable-copies", "copies of memory that is not pinned: nothing runs beside them",
+    0.05, 1u << KP_SPLIT_COPIES, "pageable-copies", "copies of memory that is not pinned: nothing runs beside them",
     "Pin the memory: DataLoader(..., pin_memory=True) or tensor.pin_memory(), and .to(device, non_blocking=True)."};
 static const struct kp_cost_rule joined = {
-    0.05, 1u << KP_STEP_COPIES | 1u << KP_STEP_IDLE | 1u << KP_CAUSE(KP_IDLE_LAUNCH), "copies-to-join",
+    0.05, 1u << KP_SPLIT_COPIES | 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_LAUNCH), "copies-to-join",
     "many small copies one after the other, which could be one",
     "Put them into one tensor before the copy: torch.cat or torch.stack on the host, then one .to(device)."};
 
@@ -24,7 +24,7 @@ static void pageable_judge(struct kp_exam *x)
     struct kp_cost cost = kp_cost_open(x);
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
-        if (w->part != KP_STEP_COPIES || !strstr(kp_exam_name(x, w->node), "Pageable")) continue;
+        if (w->part != KP_SPLIT_COPIES || !strstr(kp_exam_name(x, w->node), "Pageable")) continue;
         kp_cost_add(&cost, x, kp_exam_place(w), w->start_ns, w->end_ns, exposed_share(x, w->start_ns, w->end_ns));
     }
     kp_cost_tell(&cost, x, &pageable);
@@ -51,7 +51,7 @@ static void run_charge(const struct copy_run *run, struct kp_cost *cost, const s
 
 static bool run_goes_on(const struct copy_run *run, const struct kp_exam *x, const struct kp_device_work *w)
 {
-    return run->count && w->part == KP_STEP_COPIES && w->start_ns - run->end_ns <= JOIN_GAP_MOST_NS &&
+    return run->count && w->part == KP_SPLIT_COPIES && w->start_ns - run->end_ns <= JOIN_GAP_MOST_NS &&
            kp_tree_event(x->tree, (size_t)w->node)->name == kp_tree_event(x->tree, (size_t)run->first->node)->name;
 }
 
@@ -69,7 +69,7 @@ static void run_add(struct copy_run *run, const struct kp_device_work *w)
 /* Between host and device: copies inside a device are cheap, and often a library's own. */
 static bool is_little_copy(const struct kp_exam *x, const struct kp_device_work *w)
 {
-    return w->part == KP_STEP_COPIES && w->end_ns - w->start_ns <= JOIN_COPY_MOST_NS &&
+    return w->part == KP_SPLIT_COPIES && w->end_ns - w->start_ns <= JOIN_COPY_MOST_NS &&
            (strstr(kp_exam_name(x, w->node), "HtoD") || strstr(kp_exam_name(x, w->node), "DtoH"));
 }
 

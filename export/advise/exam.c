@@ -26,9 +26,9 @@ void kp_exam_open(struct kp_exam *x)
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (e->kind != KP_KINETO_GPU) continue;
-        const enum kp_step_part part =
-            kp_step_part_of_device(kp_kineto_text(tree->trace, e->cat), kp_kineto_text(tree->trace, e->name));
-        if (part == KP_STEP_IDLE) continue;
+        const enum kp_split_part part =
+            kp_split_part_of_device(kp_kineto_text(tree->trace, e->cat), kp_kineto_text(tree->trace, e->name));
+        if (part == KP_SPLIT_IDLE) continue;
         x->works = kp_kineto_grow(x->works, &x->work_capacity, x->work_count + 1, sizeof *x->works);
         x->works[x->work_count++] = (struct kp_device_work){
             .start_ns = tree->nodes[i].start_ns,
@@ -128,7 +128,7 @@ static uint32_t explained_by(const struct kp_exam *x, const struct kp_cost_rule 
 {
     uint32_t bits = 0;
     for (int m = 0; m < KP_CAUSE(KP_IDLE_CAUSES); m++) {
-        const double mean = m < KP_STEP_PARTS ? x->out->mean_ns[m] : x->out->cause_ns[m - KP_STEP_PARTS];
+        const double mean = m < KP_SPLIT_PARTS ? x->out->mean_ns[m] : x->out->cause_ns[m - KP_SPLIT_PARTS];
         if (rule->explains >> m & 1 && mean <= 2 * ns) bits |= 1u << m;
     }
     return bits;

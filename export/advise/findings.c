@@ -16,14 +16,14 @@ struct advice_rule {
     const char *id, *what, *change;
 };
 static const struct advice_rule rules[] = {
-    {KP_STEP_LOADING, 0.10, ANYWHERE, "data-loading", "the step waits for the DataLoader",
+    {KP_SPLIT_LOADING, 0.10, ANYWHERE, "data-loading", "the step waits for the DataLoader",
      "Give the DataLoader more workers: DataLoader(..., num_workers=N, persistent_workers=True)."},
-    {KP_STEP_COMM, 0.05, WITH_GPU, "exposed-communication", "collectives run while nothing computes",
+    {KP_SPLIT_COMM, 0.05, WITH_GPU, "exposed-communication", "collectives run while nothing computes",
      "Let communication overlap with backward: DDP(..., bucket_cap_mb=N, gradient_as_bucket_view=True)."},
-    {KP_STEP_COMM, 0.05, WITHOUT_GPU, "exposed-communication", "the step waits for other ranks, or for the network",
+    {KP_SPLIT_COMM, 0.05, WITHOUT_GPU, "exposed-communication", "the step waits for other ranks, or for the network",
      "Even out the work of the ranks: with the traces of all, the last lines say which rank came last, and why. Let "
      "communication overlap with backward: DDP(..., bucket_cap_mb=N)."},
-    {KP_STEP_COPIES, 0.05, WITH_GPU, "exposed-copies", "copies run while nothing computes",
+    {KP_SPLIT_COPIES, 0.05, WITH_GPU, "exposed-copies", "copies run while nothing computes",
      "Copy from pinned memory beside the compute: DataLoader(..., pin_memory=True) and .to(device, "
      "non_blocking=True)."},
     {KP_CAUSE(KP_IDLE_SYNC), 0.10, WITH_GPU, "implicit-sync", "the host waited until the GPU had run out of work",
@@ -38,31 +38,31 @@ static const struct advice_rule rules[] = {
     {KP_CAUSE(KP_IDLE_ALLOC), 0.05, WITH_GPU, "device-malloc",
      "the GPU waits while memory of the device is allocated or freed",
      "Keep shapes the same from step to step, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
-    {KP_STEP_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU has nothing to do, for several reasons",
+    {KP_SPLIT_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU has nothing to do, for several reasons",
      "See what the host does meanwhile: kprof run --with-stack ops, then kprof stacks."},
-    {KP_STEP_IDLE, 0.40, WITHOUT_GPU, "no-op-runs", "no op runs: Python between ops, or a wait",
+    {KP_SPLIT_IDLE, 0.40, WITHOUT_GPU, "no-op-runs", "no op runs: Python between ops, or a wait",
      "Find the lines: kprof run --with-stack 1, then kprof stacks. Larger batches and fewer, larger ops leave less "
      "of it."},
 };
 
 static int64_t measured(const struct kp_step_split *split, int measure)
 {
-    return measure < KP_STEP_PARTS ? split->part_ns[measure] : split->cause_ns[measure - KP_STEP_PARTS];
+    return measure < KP_SPLIT_PARTS ? split->part_ns[measure] : split->cause_ns[measure - KP_SPLIT_PARTS];
 }
 
-static bool is_cause(const struct advice_rule *rule) { return rule->measure >= KP_STEP_PARTS; }
+static bool is_cause(const struct advice_rule *rule) { return rule->measure >= KP_SPLIT_PARTS; }
 
 static double mean(const struct kp_advice *a, int measure)
 {
-    return measure < KP_STEP_PARTS ? a->mean_ns[measure] : a->cause_ns[measure - KP_STEP_PARTS];
+    return measure < KP_SPLIT_PARTS ? a->mean_ns[measure] : a->cause_ns[measure - KP_SPLIT_PARTS];
 }
 
 static void place_tell(struct kp_finding *f, const struct kp_split_places *places, const struct advice_rule *rule,
                        const struct kp_tree *tree)
 {
     const struct kp_costplaces *at = places->causes + KP_IDLE_PYTHON;
-    if (is_cause(rule)) at = &places->causes[rule->measure - KP_STEP_PARTS];
-    else if (rule->measure != KP_STEP_IDLE) at = &places->parts[rule->measure];
+    if (is_cause(rule)) at = &places->causes[rule->measure - KP_SPLIT_PARTS];
+    else if (rule->measure != KP_SPLIT_IDLE) at = &places->parts[rule->measure];
     kp_costplaces_tell(at, tree->trace, f);
 }
 
@@ -73,7 +73,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     const struct kp_tree *tree = x->tree;
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
     if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
-    if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_STEP_IDLE] < SHARE_IDLE * out->step_ns) return false;
+    if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return false;
     for (size_t i = 0; i < out->steps; i++)
         f.steps += (double)measured(&splits[i], rule->measure) >= rule->bound * (double)splits[i].step_ns;
     f.step_ns = mean(out, rule->measure);
@@ -101,7 +101,7 @@ static const char *bandwidth_tell(const struct kp_exam *x, const char *what)
     double bytes = 0, ns = 0;
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
-        if (w->part != KP_STEP_COMM || !w->said || w->said->bus_bytes <= 0) continue;
+        if (w->part != KP_SPLIT_COMM || !w->said || w->said->bus_bytes <= 0) continue;
         bytes += (double)w->said->bus_bytes;
         ns += (double)(w->end_ns - w->start_ns);
     }
@@ -113,11 +113,11 @@ static void parts_judge(struct kp_exam *x)
 {
     bool has_cause = false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if ((rules[i].measure == KP_STEP_IDLE && has_cause) || x->explained >> rules[i].measure & 1) continue;
+        if ((rules[i].measure == KP_SPLIT_IDLE && has_cause) || x->explained >> rules[i].measure & 1) continue;
         if (!rule_judge(x->out, &rules[i], x->splits, x->places, x)) continue;
         has_cause |= is_cause(&rules[i]);
         struct kp_finding *told = &x->out->findings[x->out->count - 1];
-        if (rules[i].measure == KP_STEP_COMM) told->what = bandwidth_tell(x, told->what);
+        if (rules[i].measure == KP_SPLIT_COMM) told->what = bandwidth_tell(x, told->what);
     }
 }
 
@@ -162,7 +162,7 @@ static void means_make(struct kp_advice *out, const struct kp_step_split *splits
     out->median_ns = median_of(splits, out->steps);
     for (size_t i = 0; i < out->steps; i++) {
         out->step_ns += (double)splits[i].step_ns / (double)out->steps;
-        for (int p = 0; p < KP_STEP_PARTS; p++) out->mean_ns[p] += (double)splits[i].part_ns[p] / (double)out->steps;
+        for (int p = 0; p < KP_SPLIT_PARTS; p++) out->mean_ns[p] += (double)splits[i].part_ns[p] / (double)out->steps;
         for (int c = 0; c < KP_IDLE_CAUSES; c++) out->cause_ns[c] += (double)splits[i].cause_ns[c] / (double)out->steps;
     }
 }
@@ -198,7 +198,7 @@ static const char *missing_of(const struct kp_kineto *trace, const struct kp_cho
 static void health_judge(struct kp_exam *x)
 {
     struct kp_advice *out = x->out;
-    const bool is_well = !out->count && !out->missing && out->mean_ns[KP_STEP_COMPUTE] >= SHARE_HEALTHY * out->step_ns;
+    const bool is_well = !out->count && !out->missing && out->mean_ns[KP_SPLIT_COMPUTE] >= SHARE_HEALTHY * out->step_ns;
     out->is_well = is_well;
     out->is_healthy = is_well && !x->unrecorded;
     if (out->count || out->missing || !x->unrecorded) return;
@@ -223,7 +223,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
     health_judge(&exam);
-    for (int p = 0; p < KP_STEP_PARTS; p++) kp_costplaces_fini(&places.parts[p]);
+    for (int p = 0; p < KP_SPLIT_PARTS; p++) kp_costplaces_fini(&places.parts[p]);
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places.causes[c]);
     kp_spans_fini(&places.computed);
     free(splits);

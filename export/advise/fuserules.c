@@ -13,7 +13,7 @@ static const struct kp_cost_rule fusable = {
     0.10, 0, "kernels-to-fuse", "elementwise kernels one after the other, which could be one kernel",
     "Let a compiler join them: torch.compile(model), or a fused optimizer (fused=True)."};
 static const struct kp_cost_rule small = {
-    0.10, 1u << KP_CAUSE(KP_IDLE_DEPENDENCY) | 1u << KP_STEP_IDLE, "small-kernels",
+    0.10, 1u << KP_CAUSE(KP_IDLE_DEPENDENCY) | 1u << KP_SPLIT_IDLE, "small-kernels",
     "between kernels of a few microseconds the GPU only starts the next one",
     "Start them at once: torch.compile(model, mode=\"reduce-overhead\") or torch.cuda.graph; larger batches."};
 
@@ -84,7 +84,7 @@ static void runs_judge(struct kp_exam *x, const struct run_kind *kind)
     struct kernel_run run = {0};
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
-        const bool is_in = w->part == KP_STEP_COMPUTE && w->said && kind->is_in(kp_exam_name(x, w->node));
+        const bool is_in = w->part == KP_SPLIT_COMPUTE && w->said && kind->is_in(kp_exam_name(x, w->node));
         if (!is_in || !run_goes_on(kind, &run, w)) {
             run_charge(kind, &run, &cost, x);
             run = (struct kernel_run){0};

@@ -39,7 +39,7 @@ static int change_order(const void *a, const void *b)
 
 static bool is_kernel(const struct figures *f, const struct kp_device_work *w)
 {
-    return w->part != KP_STEP_COPIES && kp_tree_event(f->x->tree, (size_t)w->node)->pid == f->device;
+    return w->part != KP_SPLIT_COPIES && kp_tree_event(f->x->tree, (size_t)w->node)->pid == f->device;
 }
 
 static double length_of(const struct kp_spans *spans, const struct kp_spans *inside)
@@ -135,7 +135,7 @@ static void spans_gather(struct figures *f)
     for (size_t i = 0; i < f->x->work_count; i++) {
         const struct kp_device_work *w = &f->x->works[i];
         if (is_kernel(f, w))
-            kp_spans_add(w->part == KP_STEP_COMM ? &f->communicated : &f->computed, w->start_ns, w->end_ns);
+            kp_spans_add(w->part == KP_SPLIT_COMM ? &f->communicated : &f->computed, w->start_ns, w->end_ns);
     }
     kp_spans_settle(&f->steps);
     kp_spans_settle(&f->computed);

@@ -13,13 +13,13 @@
 #include "export/report/summary.h"
 
 static const struct kp_cost_rule compiling = {
-    0.05, 1u << KP_STEP_IDLE, "recompilation", "torch.compile compiles in the middle of the run",
+    0.05, 1u << KP_SPLIT_IDLE, "recompilation", "torch.compile compiles in the middle of the run",
     "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim)."};
 static const struct kp_cost_rule collecting = {
-    0.05, 1u << KP_STEP_IDLE, "python-gc", "the step waits for Python's garbage collector",
+    0.05, 1u << KP_SPLIT_IDLE, "python-gc", "the step waits for Python's garbage collector",
     "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."};
 static const struct kp_cost_rule input = {
-    0.10, 1u << KP_STEP_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON), "input-in-step",
+    0.10, 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON), "input-in-step",
     "the step prepares its input itself, in the thread that trains",
     "Let workers prepare it: move it into a Dataset, and DataLoader(dataset, num_workers=N, persistent_workers=True)."};
 

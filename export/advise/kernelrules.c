@@ -52,7 +52,7 @@ static void tensor_cores_judge(struct kp_exam *x)
     struct kp_cost cost = kp_cost_open(x);
     for (size_t i = 0; i < x->work_count && major >= 7; i++) {
         const struct kp_device_work *w = &x->works[i];
-        if (w->part == KP_STEP_COMPUTE && lacks_tensor_cores(kp_exam_name(x, w->node)))
+        if (w->part == KP_SPLIT_COMPUTE && lacks_tensor_cores(kp_exam_name(x, w->node)))
             kp_cost_add(&cost, x, kp_exam_place(w), w->start_ns, w->end_ns, 1);
     }
     struct kp_finding *f = kp_cost_tell(&cost, x, &tensor_cores);
@@ -69,7 +69,7 @@ static void few_blocks_judge(struct kp_exam *x)
     int64_t busy_until = 0;
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
-        if (w->part != KP_STEP_COMPUTE) continue;
+        if (w->part != KP_SPLIT_COMPUTE) continue;
         const int64_t next = i + 1 < x->work_count ? x->works[i + 1].start_ns : INT64_MAX;
         const int64_t from = w->start_ns > busy_until ? w->start_ns : busy_until,
                       to = w->end_ns < next ? w->end_ns : next;
@@ -126,7 +126,7 @@ static bool is_unstable(const struct kernel_group *g, double all)
 /* A kernel of a collective waits for other ranks, so its time tells nothing of this GPU. */
 static bool is_grouped(const struct kp_exam *x, const struct kp_device_work *w)
 {
-    return w->part == KP_STEP_COMPUTE && w->said && kp_spans_has(&x->chosen->in_steps, w->start_ns);
+    return w->part == KP_SPLIT_COMPUTE && w->said && kp_spans_has(&x->chosen->in_steps, w->start_ns);
 }
 
 static void unstable_judge(struct kp_exam *x)

@@ -23,11 +23,12 @@ static int64_t blocked_ns(const struct kp_exam *x, const struct kp_device_work *
     return call && call->end_ns >= w->end_ns && call->start_ns <= w->start_ns ? w->end_ns - w->start_ns : 0;
 }
 
-static const struct kp_cost_rule blocking = {
-    0.05,
-    1u << KP_CAUSE(KP_IDLE_LAUNCH) | 1u << KP_CAUSE(KP_IDLE_PYTHON) | 1u << KP_CAUSE(KP_IDLE_SYNC) | 1u << KP_STEP_IDLE,
-    "launch-blocking", "each launch waits for its kernel: CUDA_LAUNCH_BLOCKING is set",
-    "Unset CUDA_LAUNCH_BLOCKING; it is for finding errors."};
+static const struct kp_cost_rule blocking = {0.05,
+                                             1u << KP_CAUSE(KP_IDLE_LAUNCH) | 1u << KP_CAUSE(KP_IDLE_PYTHON) |
+                                                 1u << KP_CAUSE(KP_IDLE_SYNC) | 1u << KP_SPLIT_IDLE,
+                                             "launch-blocking",
+                                             "each launch waits for its kernel: CUDA_LAUNCH_BLOCKING is set",
+                                             "Unset CUDA_LAUNCH_BLOCKING; it is for finding errors."};
 
 /* Without the waits a step would last as long as the host's own work or as the GPU's, whichever is longer. */
 static void blocking_judge(struct kp_exam *x)
@@ -36,7 +37,7 @@ static void blocking_judge(struct kp_exam *x)
     size_t launches = 0, blocked = 0;
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
-        if (w->part == KP_STEP_COPIES || w->call < 0) continue;
+        if (w->part == KP_SPLIT_COPIES || w->call < 0) continue;
         const int64_t ns = blocked_ns(x, w);
         launches++;
         blocked += ns > 0;
@@ -44,7 +45,7 @@ static void blocking_judge(struct kp_exam *x)
     }
     const bool is_set = launches >= LAUNCHES_LEAST && blocked > launches / 2;
     for (size_t i = 0; i < x->chosen->step_count; i++) {
-        const double idle = (double)x->splits[i].part_ns[KP_STEP_IDLE];
+        const double idle = (double)x->splits[i].part_ns[KP_SPLIT_IDLE];
         if (cost.of[i] > idle) cost.of[i] = idle;
         if (!is_set) cost.of[i] = 0;
     }
@@ -77,7 +78,7 @@ static double kernel_mean(const struct kp_exam *x)
 {
     double all = 0, count = 0;
     for (size_t i = 0; i < x->work_count; i++) {
-        if (x->works[i].part != KP_STEP_COMPUTE) continue;
+        if (x->works[i].part != KP_SPLIT_COMPUTE) continue;
         all += (double)(x->works[i].end_ns - x->works[i].start_ns);
         count++;
     }

@@ -26,11 +26,11 @@ static const struct kp_cost_rule drift = {
 #define NORMAL_SIGMA 1.4826
 enum { OUTLIER_MANY = 4, DRIFT_STEPS = 9, GAP_LEAST_NS = 50000, NUMBERS_MOST = 5 };
 
-static const char *const part_words[] = {[KP_STEP_COMPUTE] = "ops",
-                                         [KP_STEP_COMM] = "communication",
-                                         [KP_STEP_COPIES] = "copies",
-                                         [KP_STEP_LOADING] = "data loading",
-                                         [KP_STEP_IDLE] = "time in which nothing runs"};
+static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
+                                         [KP_SPLIT_COMM] = "communication",
+                                         [KP_SPLIT_COPIES] = "copies",
+                                         [KP_SPLIT_LOADING] = "data loading",
+                                         [KP_SPLIT_IDLE] = "time in which nothing runs"};
 
 struct step_lengths {
     double *of, *sorted;
@@ -58,18 +58,18 @@ static size_t long_count(const struct kp_cost *cost, size_t steps)
     return count;
 }
 
-static enum kp_step_part part_with_more(const struct kp_exam *x, const struct kp_cost *cost)
+static enum kp_split_part part_with_more(const struct kp_exam *x, const struct kp_cost *cost)
 {
     const size_t steps = x->chosen->step_count;
     const double many = (double)long_count(cost, steps), few = (double)steps - many;
-    double more[KP_STEP_PARTS] = {0};
-    int most = KP_STEP_COMPUTE;
+    double more[KP_SPLIT_PARTS] = {0};
+    int most = KP_SPLIT_COMPUTE;
     for (size_t i = 0; i < steps; i++)
-        for (int p = 0; p < KP_STEP_PARTS; p++)
+        for (int p = 0; p < KP_SPLIT_PARTS; p++)
             more[p] += (double)x->splits[i].part_ns[p] * (cost->of[i] > 0 ? 1 / many : few > 0 ? -1 / few : 0);
-    for (int p = 0; p < KP_STEP_PARTS; p++)
+    for (int p = 0; p < KP_SPLIT_PARTS; p++)
         if (more[p] > more[most]) most = p;
-    return (enum kp_step_part)most;
+    return (enum kp_split_part)most;
 }
 
 static bool is_outer_op(const struct kp_exam *x, size_t i)
@@ -129,8 +129,8 @@ static void longer_tell(struct kp_exam *x, struct kp_cost *cost, const struct kp
         free(cost->of);
         return;
     }
-    const enum kp_step_part part = part_with_more(x, cost);
-    const bool is_gap = part == KP_STEP_IDLE && !x->out->has_gpu;
+    const enum kp_split_part part = part_with_more(x, cost);
+    const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
     places_compare(x, cost, is_gap);
     struct kp_cost_rule of_part = *rule;
     of_part.explains = 1u << part;

@@ -9,21 +9,21 @@
 #include <string.h>
 
 struct ladder {
-    enum kp_step_part order[KP_STEP_IDLE];
-    struct kp_spans sets[KP_STEP_IDLE];
+    enum kp_split_part order[KP_SPLIT_IDLE];
+    struct kp_spans sets[KP_SPLIT_IDLE];
 };
 
-static const enum kp_step_part orders[2][KP_STEP_IDLE] = {
-    {KP_STEP_LOADING, KP_STEP_COMPUTE, KP_STEP_COMM, KP_STEP_COPIES}, /* on the CPU */
-    {KP_STEP_COMPUTE, KP_STEP_COMM, KP_STEP_COPIES, KP_STEP_LOADING},
+static const enum kp_split_part orders[2][KP_SPLIT_IDLE] = {
+    {KP_SPLIT_LOADING, KP_SPLIT_COMPUTE, KP_SPLIT_COMM, KP_SPLIT_COPIES}, /* on the CPU */
+    {KP_SPLIT_COMPUTE, KP_SPLIT_COMM, KP_SPLIT_COPIES, KP_SPLIT_LOADING},
 };
 
 /* Files of 2021 say Memcpy, Memset and Kernel. */
-enum kp_step_part kp_step_part_of_device(const char *cat, const char *name)
+enum kp_split_part kp_split_part_of_device(const char *cat, const char *name)
 {
-    if (strcasestr(cat, "memcpy") || strcasestr(cat, "memset")) return KP_STEP_COPIES;
-    if (!strcasestr(cat, "kernel")) return KP_STEP_IDLE; /* a wait of a stream */
-    return strncmp(name, "nccl", 4) == 0 ? KP_STEP_COMM : KP_STEP_COMPUTE;
+    if (strcasestr(cat, "memcpy") || strcasestr(cat, "memset")) return KP_SPLIT_COPIES;
+    if (!strcasestr(cat, "kernel")) return KP_SPLIT_IDLE; /* a wait of a stream */
+    return strncmp(name, "nccl", 4) == 0 ? KP_SPLIT_COMM : KP_SPLIT_COMPUTE;
 }
 
 /* A backend's range, or torch's op that starts it, or waits. */
@@ -32,14 +32,14 @@ static bool is_communication(const char *name)
     return kp_kineto_is_collective(name) || strncmp(name, "c10d::", 6) == 0;
 }
 
-static enum kp_step_part part_of(const struct kp_kineto *trace, const struct kp_kineto_event *e, bool has_gpu)
+static enum kp_split_part part_of(const struct kp_kineto *trace, const struct kp_kineto_event *e, bool has_gpu)
 {
     const char *name = kp_kineto_text(trace, e->name);
     const bool is_op = e->kind == KP_KINETO_OP, is_range = e->kind == KP_KINETO_ANNOTATION;
-    if (e->kind == KP_KINETO_GPU) return kp_step_part_of_device(kp_kineto_text(trace, e->cat), name);
-    if ((is_op || is_range) && kp_kineto_is_loader(name)) return KP_STEP_LOADING;
-    if ((is_op || is_range) && !has_gpu && is_communication(name)) return KP_STEP_COMM;
-    return is_op && !has_gpu && !kp_advise_is_range(name) ? KP_STEP_COMPUTE : KP_STEP_IDLE;
+    if (e->kind == KP_KINETO_GPU) return kp_split_part_of_device(kp_kineto_text(trace, e->cat), name);
+    if ((is_op || is_range) && kp_kineto_is_loader(name)) return KP_SPLIT_LOADING;
+    if ((is_op || is_range) && !has_gpu && is_communication(name)) return KP_SPLIT_COMM;
+    return is_op && !has_gpu && !kp_advise_is_range(name) ? KP_SPLIT_COMPUTE : KP_SPLIT_IDLE;
 }
 
 static bool gpu_worked(const struct kp_tree *tree)
@@ -50,16 +50,16 @@ static bool gpu_worked(const struct kp_tree *tree)
 }
 
 /* A range that ends on another thread counts only as communication, which backends mark by such ranges. */
-static bool is_aside(const struct kp_node *node, enum kp_step_part part)
+static bool is_aside(const struct kp_node *node, enum kp_split_part part)
 {
-    return node->is_async && part != KP_STEP_COMM;
+    return node->is_async && part != KP_SPLIT_COMM;
 }
 
-static void ladder_add(struct ladder *l, const struct kp_node *node, enum kp_step_part part)
+static void ladder_add(struct ladder *l, const struct kp_node *node, enum kp_split_part part)
 {
     bool is_in = false;
     if (is_aside(node, part)) return;
-    for (size_t i = 0; i < KP_STEP_IDLE; i++) {
+    for (size_t i = 0; i < KP_SPLIT_IDLE; i++) {
         is_in = is_in || l->order[i] == part;
         if (is_in) kp_spans_add(&l->sets[i], node->start_ns, node->end_ns);
     }
@@ -70,12 +70,12 @@ static void split_make(struct kp_step_split *out, const struct ladder *l, const 
 {
     int64_t had = 0;
     *out = (struct kp_step_split){.step_ns = step->end_ns - step->start_ns};
-    for (size_t i = 0; i < KP_STEP_IDLE; i++) {
+    for (size_t i = 0; i < KP_SPLIT_IDLE; i++) {
         const int64_t has = kp_spans_between(&l->sets[i], step->start_ns, step->end_ns);
         out->part_ns[l->order[i]] = has - had;
         had = has;
     }
-    out->part_ns[KP_STEP_IDLE] = out->step_ns - had;
+    out->part_ns[KP_SPLIT_IDLE] = out->step_ns - had;
     for (int c = 0; c < KP_IDLE_CAUSES; c++)
         out->cause_ns[c] = kp_spans_between(&idle->of[c], step->start_ns, step->end_ns);
 }
@@ -101,8 +101,8 @@ static void places_gather(struct kp_split_places *places, const struct kp_tree *
     kp_launches_gather(&launches, tree);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
-        const enum kp_step_part part = part_of(tree->trace, kp_tree_event(tree, i), has_gpu);
-        if (is_aside(node, part) || part == KP_STEP_IDLE || (part == KP_STEP_COMPUTE && !has_gpu)) continue;
+        const enum kp_split_part part = part_of(tree->trace, kp_tree_event(tree, i), has_gpu);
+        if (is_aside(node, part) || part == KP_SPLIT_IDLE || (part == KP_SPLIT_COMPUTE && !has_gpu)) continue;
         const int64_t ns = kp_spans_between(&chosen->in_steps, node->start_ns, node->end_ns);
         kp_costplaces_add(&places->parts[part], tree, place_of(tree, &ids, &launches, i), -1, ns);
     }
@@ -119,8 +119,8 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
     memcpy(l.order, orders[has_gpu], sizeof l.order);
     for (size_t i = 0; i < tree->count; i++)
         ladder_add(&l, &tree->nodes[i], part_of(tree->trace, kp_tree_event(tree, i), has_gpu));
-    for (size_t i = 0; i < KP_STEP_IDLE; i++) kp_spans_settle(&l.sets[i]);
-    if (places) kp_idle_find(&idle, tree, chosen, &l.sets[KP_STEP_IDLE - 1], has_gpu);
+    for (size_t i = 0; i < KP_SPLIT_IDLE; i++) kp_spans_settle(&l.sets[i]);
+    if (places) kp_idle_find(&idle, tree, chosen, &l.sets[KP_SPLIT_IDLE - 1], has_gpu);
     for (size_t i = 0; i < chosen->step_count; i++) split_make(&out[i], &l, &idle, &chosen->steps[i]);
     if (places) {
         places_gather(places, tree, chosen, has_gpu);
@@ -133,7 +133,7 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
         memset(idle.places, 0, sizeof idle.places);
     }
     kp_idle_fini(&idle);
-    for (size_t i = 0; i < KP_STEP_IDLE; i++) kp_spans_fini(&l.sets[i]);
+    for (size_t i = 0; i < KP_SPLIT_IDLE; i++) kp_spans_fini(&l.sets[i]);
     return has_gpu;
 }
 

@@ -15,11 +15,11 @@
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
                                       {"json-schema", 0, KP_OPT_FLAG, NULL, "print the JSON Schema of such a line"},
                                       {0}};
-static const char *const part_names[] = {[KP_STEP_COMPUTE] = "compute",
-                                         [KP_STEP_COMM] = "communication",
-                                         [KP_STEP_COPIES] = "copies",
-                                         [KP_STEP_LOADING] = "data_loading",
-                                         [KP_STEP_IDLE] = "idle"};
+static const char *const part_names[] = {[KP_SPLIT_COMPUTE] = "compute",
+                                         [KP_SPLIT_COMM] = "communication",
+                                         [KP_SPLIT_COPIES] = "copies",
+                                         [KP_SPLIT_LOADING] = "data_loading",
+                                         [KP_SPLIT_IDLE] = "idle"};
 
 static const char *const cause_names[] = {
     [KP_IDLE_GC] = "garbage_collection", [KP_IDLE_COMPILE] = "compilation", [KP_IDLE_ALLOC] = "allocator",
@@ -148,12 +148,12 @@ static void advice_print(const struct kp_advice *a)
     const double percent = a->step_ns > 0 ? 100 / a->step_ns : 0;
     if (a->steps) {
         step_print(a);
-        printf(": compute %.1f %%, data loading %.1f %%", a->mean_ns[KP_STEP_COMPUTE] * percent,
-               a->mean_ns[KP_STEP_LOADING] * percent);
-        if (a->has_gpu || a->mean_ns[KP_STEP_COMM] > 0)
-            printf(", exposed communication %.1f %%", a->mean_ns[KP_STEP_COMM] * percent);
-        if (a->has_gpu) printf(", exposed copies %.1f %%", a->mean_ns[KP_STEP_COPIES] * percent);
-        printf(", %s %.1f %%\n", a->has_gpu ? "idle" : "no op", a->mean_ns[KP_STEP_IDLE] * percent);
+        printf(": compute %.1f %%, data loading %.1f %%", a->mean_ns[KP_SPLIT_COMPUTE] * percent,
+               a->mean_ns[KP_SPLIT_LOADING] * percent);
+        if (a->has_gpu || a->mean_ns[KP_SPLIT_COMM] > 0)
+            printf(", exposed communication %.1f %%", a->mean_ns[KP_SPLIT_COMM] * percent);
+        if (a->has_gpu) printf(", exposed copies %.1f %%", a->mean_ns[KP_SPLIT_COPIES] * percent);
+        printf(", %s %.1f %%\n", a->has_gpu ? "idle" : "no op", a->mean_ns[KP_SPLIT_IDLE] * percent);
         if (a->has_gpu) causes_print(a);
         if (a->has_gpu) gpu_print(&a->gpu);
     }
@@ -214,7 +214,7 @@ static void json_print(const struct kp_advice *a, const char *label)
     kp_plain_json(stdout, label);
     printf(",\"verdict\":\"%s\",\"steps\":%zu,\"step_ms\":%.6f,\"step_median_ms\":%.6f,\"parts_ms\":{", verdict_of(a),
            a->steps, a->step_ns / 1e6, a->median_ns / 1e6);
-    for (int p = 0; p < KP_STEP_PARTS; p++) printf("%s\"%s\":%.6f", p ? "," : "", part_names[p], a->mean_ns[p] / 1e6);
+    for (int p = 0; p < KP_SPLIT_PARTS; p++) printf("%s\"%s\":%.6f", p ? "," : "", part_names[p], a->mean_ns[p] / 1e6);
     fputs("},\"idle_ms\":{", stdout);
     for (int c = 0; c < KP_IDLE_CAUSES; c++)
         printf("%s\"%s\":%.6f", c ? "," : "", cause_names[c], a->cause_ns[c] / 1e6);

@@ -154,18 +154,18 @@ static void steps_add(struct gathering *g)
 
 static void parts_add(struct gathering *g)
 {
-    static const char *const names[] = {[KP_STEP_COMPUTE] = "compute",
-                                        [KP_STEP_COMM] = "exposed communication",
-                                        [KP_STEP_COPIES] = "exposed copies",
-                                        [KP_STEP_LOADING] = "data loading",
-                                        [KP_STEP_IDLE] = "neither (Python, waiting)"};
+    static const char *const names[] = {[KP_SPLIT_COMPUTE] = "compute",
+                                        [KP_SPLIT_COMM] = "exposed communication",
+                                        [KP_SPLIT_COPIES] = "exposed copies",
+                                        [KP_SPLIT_LOADING] = "data loading",
+                                        [KP_SPLIT_IDLE] = "neither (Python, waiting)"};
     size_t capacity = 0;
     if (!g->chosen->step_count) return;
     struct kp_step_split *split = kp_kineto_grow(NULL, &capacity, g->chosen->step_count, sizeof *split);
     kp_step_split_all(split, g->tree, g->chosen);
     for (size_t i = 0; i < g->chosen->step_count; i++)
-        for (int part = 0; part < KP_STEP_PARTS; part++)
-            if (g->has_gpu || (part != KP_STEP_COMM && part != KP_STEP_COPIES))
+        for (int part = 0; part < KP_SPLIT_PARTS; part++)
+            if (g->has_gpu || (part != KP_SPLIT_COMM && part != KP_SPLIT_COPIES))
                 sample_add(g, KP_DIFF_PARTS, kp_strings_put(g->d->strings, names[part], strlen(names[part])), i,
                            (double)split[i].part_ns[part]);
     free(split);

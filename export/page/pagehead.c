@@ -68,7 +68,7 @@ static void advice_put(struct kp_page *page, FILE *out)
 /* base_ns is the least of all starts. */
 static uint64_t since(const struct kp_page *page, int64_t ns) { return (uint64_t)ns - (uint64_t)page->base_ns; }
 
-/* Each step: number, start, end, and its parts in the order of enum kp_step_part. */
+/* Each step: number, start, end, and its parts in the order of enum kp_split_part. */
 static void steps_put(const struct kp_page *page, FILE *out)
 {
     size_t unused = 0;
@@ -80,7 +80,7 @@ static void steps_put(const struct kp_page *page, FILE *out)
         const struct kp_step *step = &chosen->steps[i];
         fprintf(out, "%s[%ld,%" PRIu64 ",%" PRIu64, i ? "," : "", step->number, since(page, step->start_ns),
                 since(page, step->end_ns));
-        for (int p = 0; p < KP_STEP_PARTS; p++) fprintf(out, ",%" PRId64, splits[i].part_ns[p]);
+        for (int p = 0; p < KP_SPLIT_PARTS; p++) fprintf(out, ",%" PRId64, splits[i].part_ns[p]);
         fputs("]", out);
     }
     fputs("]", out);

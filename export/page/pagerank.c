@@ -61,14 +61,14 @@ static void parts_put(const struct kp_page *page, FILE *out)
     size_t unused = 0;
     const size_t count = page->chosen.step_count;
     struct kp_step_split *splits = kp_kineto_grow(NULL, &unused, count + 1, sizeof *splits);
-    double means[KP_STEP_PARTS] = {0}, step = 0;
+    double means[KP_SPLIT_PARTS] = {0}, step = 0;
     kp_step_split_all(splits, page->tree, &page->chosen);
     for (size_t i = 0; i < count; i++) {
         step += (double)splits[i].step_ns / (double)count;
-        for (int p = 0; p < KP_STEP_PARTS; p++) means[p] += (double)splits[i].part_ns[p] / (double)count;
+        for (int p = 0; p < KP_SPLIT_PARTS; p++) means[p] += (double)splits[i].part_ns[p] / (double)count;
     }
     fprintf(out, ",\"gpu\":%s,\"steps\":%zu,\"step\":%.0f,\"parts\":[", page->has_gpu ? "true" : "false", count, step);
-    for (int p = 0; p < KP_STEP_PARTS; p++) fprintf(out, "%s%.0f", p ? "," : "", means[p]);
+    for (int p = 0; p < KP_SPLIT_PARTS; p++) fprintf(out, "%s%.0f", p ? "," : "", means[p]);
     fputs("]", out);
     free(splits);
 }

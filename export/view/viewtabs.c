@@ -83,8 +83,8 @@ static void steps_make(struct kp_view *v)
                                 .column_count = has_gpu ? 6 : 4,
                                 .sort = KP_VIEW_NONE};
     for (size_t i = 0; i < v->whole.step_count; i++) {
-        static const enum kp_step_part parts[] = {KP_STEP_COMPUTE, KP_STEP_LOADING, KP_STEP_IDLE, KP_STEP_COMM,
-                                                  KP_STEP_COPIES};
+        static const enum kp_split_part parts[] = {KP_SPLIT_COMPUTE, KP_SPLIT_LOADING, KP_SPLIT_IDLE, KP_SPLIT_COMM,
+                                                   KP_SPLIT_COPIES};
         char name[40];
         snprintf(name, sizeof name, "step %ld", v->whole.steps[i].number);
         const int32_t row = kp_view_add(tab, KP_VIEW_NONE, name);

@@ -89,8 +89,8 @@ static void communication_beside_compute_costs_nothing(void **state)
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "exposed-communication");
     assert_float_equal(a.findings[0].step_ns, 30000, 1);
-    assert_float_equal(a.mean_ns[KP_STEP_COPIES], 0, 1);
-    assert_float_equal(a.mean_ns[KP_STEP_IDLE], 10000, 1);
+    assert_float_equal(a.mean_ns[KP_SPLIT_COPIES], 0, 1);
+    assert_float_equal(a.mean_ns[KP_SPLIT_IDLE], 10000, 1);
 }
 
 static void a_step_of_few_ops_is_found_where_no_gpu_works(void **state)
@@ -130,7 +130,7 @@ static struct kp_advice assert_cause(struct little *t, enum kp_idle_cause cause,
     const struct kp_advice a = advise(t);
     double all = 0;
     for (int c = 0; c < KP_IDLE_CAUSES; c++) all += a.cause_ns[c];
-    assert_float_equal(all, a.mean_ns[KP_STEP_IDLE], 1);
+    assert_float_equal(all, a.mean_ns[KP_SPLIT_IDLE], 1);
     assert_float_equal(a.cause_ns[cause], ns, 1);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, id);
@@ -225,9 +225,9 @@ static void steps_and_kernels_of_2021_count(void **state)
     }
     const struct kp_advice a = advise(t);
     assert_int_equal(a.steps, 3);
-    assert_float_equal(a.mean_ns[KP_STEP_COMPUTE], 60000, 1);
-    assert_float_equal(a.mean_ns[KP_STEP_COPIES], 4000, 1);
-    assert_float_equal(a.mean_ns[KP_STEP_LOADING], 30000, 1);
+    assert_float_equal(a.mean_ns[KP_SPLIT_COMPUTE], 60000, 1);
+    assert_float_equal(a.mean_ns[KP_SPLIT_COPIES], 4000, 1);
+    assert_float_equal(a.mean_ns[KP_SPLIT_LOADING], 30000, 1);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "data-loading");
 }
