@@ -97,7 +97,7 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
 /* What a work of a device is to a step, by its category and name; KP_SPLIT_IDLE: a wait of a stream. */
 enum kp_split_part kp_split_part_of_device(const char *cat, const char *name);
 
-/* ---- exam.c: what a step costs by a rule of its own, and whether that is a finding ---- */
+/* ---- costrules.c: what a step costs by a rule of its own, and whether that is a finding ---- */
 
 /* Steps that must pass a bound: to be told, and to be called critical. */
 enum { KP_STEPS_LEAST = 2, KP_STEPS_CRITICAL = 20 };
@@ -110,7 +110,7 @@ struct kp_device_work {
     int32_t node, call;                /* call -1: not in the trace */
     enum kp_split_part part;           /* KP_SPLIT_COMPUTE, _COMM, _COPIES */
 };
-struct kp_exam {
+struct kp_costrules {
     const struct kp_tree *tree;
     const struct kp_chosen *chosen;
     const struct kp_step_split *splits; /* one a step */
@@ -131,42 +131,44 @@ struct kp_cost {
     size_t least; /* steps that must pass the bound; 0: KP_STEPS_LEAST */
     struct kp_costplaces places;
 };
-void kp_exam_open(struct kp_exam *exam); /* the works, of what is set already */
-void kp_exam_fini(struct kp_exam *exam);
-const char *kp_exam_name(const struct kp_exam *exam, int32_t node);
-int32_t kp_exam_place(const struct kp_device_work *work); /* the call that launched it, or itself */
+void kp_costrules_open(struct kp_costrules *rules); /* the works, of what is set already */
+void kp_costrules_fini(struct kp_costrules *rules);
+const char *kp_costrules_name(const struct kp_costrules *rules, int32_t node);
+int32_t kp_costrules_place(const struct kp_device_work *work); /* the call that launched it, or itself */
 /* Launched by a call of its own: not one of the works of a CUDA graph, which are one launch together. */
-bool kp_exam_is_launch(const struct kp_exam *exam, const struct kp_device_work *work);
-struct kp_cost kp_cost_open(const struct kp_exam *exam);
+bool kp_costrules_is_launch(const struct kp_costrules *rules, const struct kp_device_work *work);
+struct kp_cost kp_cost_open(const struct kp_costrules *rules);
 /* Charges each step with its part of a time, times `weight`, and a place (-1: none) with all of them. */
-void kp_cost_add(struct kp_cost *cost, const struct kp_exam *exam, int32_t node, int64_t start_ns, int64_t end_ns,
+void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *rules, int32_t node, int64_t start_ns, int64_t end_ns,
                  double weight);
 /* Adds a finding where the rule's bound is passed. Frees the cost. Returns the finding, or NULL. */
-struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_exam *exam, const struct kp_cost_rule *rule);
+struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *rules, const struct kp_cost_rule *rule);
 /* Adds a finding, and returns it. */
-struct kp_finding *kp_exam_tell(struct kp_exam *exam, const struct kp_finding *finding);
-void kp_exam_unjudged(struct kp_exam *exam, const char *what); /* it was not recorded, so the trace is INCOMPLETE */
-void kp_exam_aside(struct kp_exam *exam, const char *what);    /* it has no cost that this trace could tell */
+struct kp_finding *kp_costrules_tell(struct kp_costrules *rules, const struct kp_finding *finding);
+void kp_costrules_unjudged(struct kp_costrules *rules,
+                           const char *what); /* it was not recorded, so the trace is INCOMPLETE */
+void kp_costrules_aside(struct kp_costrules *rules, const char *what); /* it has no cost that this trace could tell */
 /* A text that lives as long as the trace. */
-const char *kp_exam_text(const struct kp_exam *exam, const char *format, ...) __attribute__((format(printf, 2, 3)));
-double kp_exam_fact(const struct kp_exam *exam, const char *path); /* a number; 0: not in the file */
+const char *kp_costrules_text(const struct kp_costrules *rules, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+double kp_costrules_fact(const struct kp_costrules *rules, const char *path); /* a number; 0: not in the file */
 /* Sorts them, and returns the value at this share of them, 0 to 1. */
 double kp_quantile(double *values, size_t count, double share);
 
 /* ---- gpufigures.c ---- */
 
-void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_exam *exam);
+void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *rules);
 
 /* ---- rules ---- */
 
-void kp_rules_copies(struct kp_exam *exam);   /* copyrules.c */
-void kp_rules_launches(struct kp_exam *exam); /* launchrules.c */
-void kp_rules_kernels(struct kp_exam *exam);  /* kernelrules.c */
+void kp_rules_copies(struct kp_costrules *rules);   /* copyrules.c */
+void kp_rules_launches(struct kp_costrules *rules); /* launchrules.c */
+void kp_rules_kernels(struct kp_costrules *rules);  /* kernelrules.c */
 bool kp_kernel_uses_tensor_cores(const char *name);
-void kp_rules_fusing(struct kp_exam *exam);    /* fuserules.c */
-void kp_rules_bandwidth(struct kp_exam *exam); /* bandwidth.c */
-void kp_rules_steps(struct kp_exam *exam);     /* steprules.c */
-void kp_rules_memory(struct kp_exam *exam);    /* memoryrules.c */
-void kp_rules_host(struct kp_exam *exam);      /* hostrules.c */
+void kp_rules_fusing(struct kp_costrules *rules);    /* fuserules.c */
+void kp_rules_bandwidth(struct kp_costrules *rules); /* bandwidth.c */
+void kp_rules_steps(struct kp_costrules *rules);     /* steprules.c */
+void kp_rules_memory(struct kp_costrules *rules);    /* memoryrules.c */
+void kp_rules_host(struct kp_costrules *rules);      /* hostrules.c */
 
 #endif

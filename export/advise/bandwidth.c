@@ -84,7 +84,7 @@ static void elements_count(const char *shapes, double *all, double *largest)
 }
 
 /* The innermost op around the call that has shapes. */
-static const char *shapes_of(const struct kp_exam *x, int32_t node)
+static const char *shapes_of(const struct kp_costrules *x, int32_t node)
 {
     for (; node >= 0; node = x->tree->nodes[node].parent) {
         const uint32_t shapes = kp_tree_event(x->tree, (size_t)node)->shapes;
@@ -94,25 +94,25 @@ static const char *shapes_of(const struct kp_exam *x, int32_t node)
 }
 
 /* GB/s, 0: not known. */
-static double kernel_gbps(const struct kp_exam *x, const struct kp_device_work *w)
+static double kernel_gbps(const struct kp_costrules *x, const struct kp_device_work *w)
 {
-    const char *name = kp_exam_name(x, w->node), *shapes = w->call < 0 ? NULL : shapes_of(x, w->call);
+    const char *name = kp_costrules_name(x, w->node), *shapes = w->call < 0 ? NULL : shapes_of(x, w->call);
     double all, largest;
     if (!shapes || !strstr(name, "elementwise_kernel") || w->end_ns - w->start_ns < KERNEL_LEAST_NS) return 0;
     elements_count(shapes, &all, &largest);
     return (all + largest) * element_bytes(name) / (double)(w->end_ns - w->start_ns);
 }
 
-void kp_rules_bandwidth(struct kp_exam *x)
+void kp_rules_bandwidth(struct kp_costrules *x)
 {
     const double most = device_gbps(kp_kineto_fact(x->tree->trace, "deviceProperties.name"));
     struct kp_cost cost = kp_cost_open(x);
-    if (!x->tree->trace->record_shapes) kp_exam_unjudged(x, "bandwidth of kernels (kprof run --record-shapes)");
+    if (!x->tree->trace->record_shapes) kp_costrules_unjudged(x, "bandwidth of kernels (kprof run --record-shapes)");
     for (size_t i = 0; i < x->work_count && most > 0; i++) {
         const struct kp_device_work *w = &x->works[i];
         const double share = w->part == KP_SPLIT_COMPUTE ? kernel_gbps(x, w) / most : 0;
         if (share <= 0 || share >= SHARE_SLOW || share > SHARE_WRONG) continue;
-        kp_cost_add(&cost, x, kp_exam_place(w), w->start_ns, w->end_ns, 1 - share / SHARE_REACHED);
+        kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns, w->end_ns, 1 - share / SHARE_REACHED);
     }
     kp_cost_tell(&cost, x, &slow);
 }

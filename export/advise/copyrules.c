@@ -13,19 +13,19 @@ static const struct kp_cost_rule joined = {
 enum { JOIN_LEAST = 5, JOIN_COPY_MOST_NS = 1000000, JOIN_GAP_MOST_NS = 1000000 };
 
 /* What of a time has neither compute nor communication. */
-static double exposed_share(const struct kp_exam *x, int64_t start_ns, int64_t end_ns)
+static double exposed_share(const struct kp_costrules *x, int64_t start_ns, int64_t end_ns)
 {
     const int64_t hidden = kp_spans_between(&x->places->computed, start_ns, end_ns);
     return end_ns > start_ns ? (double)(end_ns - start_ns - hidden) / (double)(end_ns - start_ns) : 0;
 }
 
-static void pageable_judge(struct kp_exam *x)
+static void pageable_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
-        if (w->part != KP_SPLIT_COPIES || !strstr(kp_exam_name(x, w->node), "Pageable")) continue;
-        kp_cost_add(&cost, x, kp_exam_place(w), w->start_ns, w->end_ns, exposed_share(x, w->start_ns, w->end_ns));
+        if (w->part != KP_SPLIT_COPIES || !strstr(kp_costrules_name(x, w->node), "Pageable")) continue;
+        kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns, w->end_ns, exposed_share(x, w->start_ns, w->end_ns));
     }
     kp_cost_tell(&cost, x, &pageable);
 }
@@ -39,17 +39,17 @@ struct copy_run {
 };
 
 /* Joined, the bytes would take as long as at the best speed among them; without sizes as long as the longest. */
-static void run_charge(const struct copy_run *run, struct kp_cost *cost, const struct kp_exam *x)
+static void run_charge(const struct copy_run *run, struct kp_cost *cost, const struct kp_costrules *x)
 {
     if (run->count < JOIN_LEAST) return;
     const double all = (double)(run->end_ns - run->first->start_ns);
     const double one = run->best > 0 ? run->bytes / run->best : (double)run->longest_ns;
     const double part = all > one ? (all - one) / all : 0;
-    kp_cost_add(cost, x, kp_exam_place(run->first), run->first->start_ns, run->end_ns,
+    kp_cost_add(cost, x, kp_costrules_place(run->first), run->first->start_ns, run->end_ns,
                 part * exposed_share(x, run->first->start_ns, run->end_ns));
 }
 
-static bool run_goes_on(const struct copy_run *run, const struct kp_exam *x, const struct kp_device_work *w)
+static bool run_goes_on(const struct copy_run *run, const struct kp_costrules *x, const struct kp_device_work *w)
 {
     return run->count && w->part == KP_SPLIT_COPIES && w->start_ns - run->end_ns <= JOIN_GAP_MOST_NS &&
            kp_tree_event(x->tree, (size_t)w->node)->name == kp_tree_event(x->tree, (size_t)run->first->node)->name;
@@ -67,13 +67,13 @@ static void run_add(struct copy_run *run, const struct kp_device_work *w)
 }
 
 /* Between host and device: copies inside a device are cheap, and often a library's own. */
-static bool is_little_copy(const struct kp_exam *x, const struct kp_device_work *w)
+static bool is_little_copy(const struct kp_costrules *x, const struct kp_device_work *w)
 {
     return w->part == KP_SPLIT_COPIES && w->end_ns - w->start_ns <= JOIN_COPY_MOST_NS &&
-           (strstr(kp_exam_name(x, w->node), "HtoD") || strstr(kp_exam_name(x, w->node), "DtoH"));
+           (strstr(kp_costrules_name(x, w->node), "HtoD") || strstr(kp_costrules_name(x, w->node), "DtoH"));
 }
 
-static void joined_judge(struct kp_exam *x)
+static void joined_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     struct copy_run run = {0};
@@ -90,7 +90,7 @@ static void joined_judge(struct kp_exam *x)
     kp_cost_tell(&cost, x, &joined);
 }
 
-void kp_rules_copies(struct kp_exam *x)
+void kp_rules_copies(struct kp_costrules *x)
 {
     pageable_judge(x);
     joined_judge(x);

@@ -6,7 +6,7 @@ SRC_advise := \
     export/advise/compiling.c \
     export/advise/copyrules.c \
     export/advise/costplace.c \
-    export/advise/exam.c \
+    export/advise/costrules.c \
     export/advise/fuserules.c \
     export/advise/gpufigures.c \
     export/advise/hostrules.c \

@@ -68,7 +68,7 @@ static void place_tell(struct kp_finding *f, const struct kp_split_places *place
 
 /* Whether it is a finding. */
 static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
-                       const struct kp_split_places *places, const struct kp_exam *x)
+                       const struct kp_split_places *places, const struct kp_costrules *x)
 {
     const struct kp_tree *tree = x->tree;
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
@@ -96,7 +96,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
 }
 
 /* What a link moves meanwhile: from each collective's begin to its end, in which a rank may wait for others. */
-static const char *bandwidth_tell(const struct kp_exam *x, const char *what)
+static const char *bandwidth_tell(const struct kp_costrules *x, const char *what)
 {
     double bytes = 0, ns = 0;
     for (size_t i = 0; i < x->work_count; i++) {
@@ -105,11 +105,12 @@ static const char *bandwidth_tell(const struct kp_exam *x, const char *what)
         bytes += (double)w->said->bus_bytes;
         ns += (double)(w->end_ns - w->start_ns);
     }
-    return ns > 0 ? kp_exam_text(x, "%s, at %.1f GB/s of bus bandwidth with what they wait", what, bytes / ns) : what;
+    return ns > 0 ? kp_costrules_text(x, "%s, at %.1f GB/s of bus bandwidth with what they wait", what, bytes / ns)
+                  : what;
 }
 
 /* The causes come first among the rules: all idle is told only where no cause of it is. */
-static void parts_judge(struct kp_exam *x)
+static void parts_judge(struct kp_costrules *x)
 {
     bool has_cause = false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
@@ -121,9 +122,9 @@ static void parts_judge(struct kp_exam *x)
     }
 }
 
-static void rules_judge(struct kp_exam *x)
+static void rules_judge(struct kp_costrules *x)
 {
-    kp_exam_open(x);
+    kp_costrules_open(x);
     if (x->out->has_gpu) kp_gpu_figures_make(&x->out->gpu, x);
     kp_rules_copies(x);
     kp_rules_launches(x);
@@ -134,7 +135,7 @@ static void rules_judge(struct kp_exam *x)
     kp_rules_memory(x);
     kp_rules_host(x);
     parts_judge(x);
-    kp_exam_fini(x);
+    kp_costrules_fini(x);
 }
 
 /* Threads that take the cores from one another have no cost of their own: all others are measured under them. */
@@ -195,7 +196,7 @@ static const char *missing_of(const struct kp_kineto *trace, const struct kp_cho
 }
 
 /* Silence about what was not recorded would look like health. */
-static void health_judge(struct kp_exam *x)
+static void health_judge(struct kp_costrules *x)
 {
     struct kp_advice *out = x->out;
     const bool is_well = !out->count && !out->missing && out->mean_ns[KP_SPLIT_COMPUTE] >= SHARE_HEALTHY * out->step_ns;
@@ -203,8 +204,8 @@ static void health_judge(struct kp_exam *x)
     out->is_healthy = is_well && !x->unrecorded;
     if (out->count || out->missing || !x->unrecorded) return;
     out->is_unrecorded = true;
-    out->missing = kp_exam_text(x, "not judged: %s; %s", x->unrecorded,
-                                is_well ? "the rest is healthy" : "in the rest nothing is found");
+    out->missing = kp_costrules_text(x, "not judged: %s; %s", x->unrecorded,
+                                     is_well ? "the rest is healthy" : "in the rest nothing is found");
 }
 
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
@@ -216,13 +217,13 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);
     means_make(out, splits);
     const bool is_behind = gpu_is_behind(out, (double)places.backlog_ns);
-    struct kp_exam exam = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
-    if (!is_behind && out->steps) rules_judge(&exam);
+    struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
+    if (!is_behind && out->steps) rules_judge(&costs);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     out->missing = missing_of(tree->trace, chosen, is_behind);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
-    health_judge(&exam);
+    health_judge(&costs);
     for (int p = 0; p < KP_SPLIT_PARTS; p++) kp_costplaces_fini(&places.parts[p]);
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places.causes[c]);
     kp_spans_fini(&places.computed);

@@ -55,11 +55,11 @@ static double graph_saves(const struct kernel_run *run)
 }
 
 static void run_charge(const struct run_kind *kind, const struct kernel_run *run, struct kp_cost *cost,
-                       const struct kp_exam *x)
+                       const struct kp_costrules *x)
 {
     const double saved = run->count ? kind->saves(run) : 0;
     if (saved <= 0) return;
-    kp_cost_add(cost, x, kp_exam_place(run->first), run->start_ns, run->end_ns,
+    kp_cost_add(cost, x, kp_costrules_place(run->first), run->start_ns, run->end_ns,
                 saved / (double)(run->end_ns - run->start_ns));
 }
 
@@ -78,13 +78,13 @@ static void run_add(struct kernel_run *run, const struct kp_device_work *w)
     if (ns > run->longest_ns) run->longest_ns = ns;
 }
 
-static void runs_judge(struct kp_exam *x, const struct run_kind *kind)
+static void runs_judge(struct kp_costrules *x, const struct run_kind *kind)
 {
     struct kp_cost cost = kp_cost_open(x);
     struct kernel_run run = {0};
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
-        const bool is_in = w->part == KP_SPLIT_COMPUTE && w->said && kind->is_in(kp_exam_name(x, w->node));
+        const bool is_in = w->part == KP_SPLIT_COMPUTE && w->said && kind->is_in(kp_costrules_name(x, w->node));
         if (!is_in || !run_goes_on(kind, &run, w)) {
             run_charge(kind, &run, &cost, x);
             run = (struct kernel_run){0};
@@ -95,7 +95,7 @@ static void runs_judge(struct kp_exam *x, const struct run_kind *kind)
     kp_cost_tell(&cost, x, kind->rule);
 }
 
-void kp_rules_fusing(struct kp_exam *x)
+void kp_rules_fusing(struct kp_costrules *x)
 {
     runs_judge(x, &(struct run_kind){&fusable, is_elementwise, fuse_saves, FUSE_MOST});
     runs_judge(x, &(struct run_kind){&small, is_any, graph_saves, SIZE_MAX});

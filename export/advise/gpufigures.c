@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct figures {
-    const struct kp_exam *x;
+    const struct kp_costrules *x;
     struct kp_spans computed, communicated, steps;
     int64_t device;
 };
@@ -79,7 +79,7 @@ static void kernels_weigh(const struct figures *f, struct kp_gpu_figures *out)
         const double ns = (double)(w->end_ns - w->start_ns);
         if (!is_kernel(f, w)) continue;
         all += ns;
-        if (kp_kernel_uses_tensor_cores(kp_exam_name(f->x, w->node))) tensor += ns;
+        if (kp_kernel_uses_tensor_cores(kp_costrules_name(f->x, w->node))) tensor += ns;
         if (!w->said || w->said->occupancy < 0) continue;
         known += ns;
         occupied += ns * (double)w->said->occupancy / 100;
@@ -89,13 +89,13 @@ static void kernels_weigh(const struct figures *f, struct kp_gpu_figures *out)
 }
 
 /* Of one stream, as HolisticTraceAnalysis counts: a launch goes in when its call begins, and out when its work does. */
-static size_t queue_most(const struct kp_exam *x, int32_t stream)
+static size_t queue_most(const struct kp_costrules *x, int32_t stream)
 {
     struct changes queue = {0};
     double now = 0, most = 0;
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
-        if (!kp_exam_is_launch(x, w) || !w->said || w->said->stream != stream) continue;
+        if (!kp_costrules_is_launch(x, w) || !w->said || w->said->stream != stream) continue;
         change_add(&queue, x->tree->nodes[w->call].start_ns, 1);
         change_add(&queue, w->start_ns, -1);
     }
@@ -108,7 +108,7 @@ static size_t queue_most(const struct kp_exam *x, int32_t stream)
     return (size_t)most;
 }
 
-static size_t queues_most(const struct kp_exam *x)
+static size_t queues_most(const struct kp_costrules *x)
 {
     struct kp_keyindex streams = {0};
     size_t most = 0;
@@ -142,7 +142,7 @@ static void spans_gather(struct figures *f)
     kp_spans_settle(&f->communicated);
 }
 
-void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_exam *x)
+void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *x)
 {
     struct figures f = {.x = x};
     *out = (struct kp_gpu_figures){-1, -1, -1, -1, -1, 0};

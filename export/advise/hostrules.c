@@ -25,17 +25,17 @@ static const struct kp_cost_rule input = {
 
 enum { STEPS_WARM = 2 }; /* a program compiles in its first step, and again where a size changes in the second */
 
-typedef bool (*node_is_fn)(const struct kp_exam *x, size_t node);
+typedef bool (*node_is_fn)(const struct kp_costrules *x, size_t node);
 
 /* ---- union of what a function accepts ---- */
 
-static bool is_host(const struct kp_exam *x, size_t i)
+static bool is_host(const struct kp_costrules *x, size_t i)
 {
     return !x->tree->nodes[i].on_device && !x->tree->nodes[i].is_async;
 }
 
 /* Charges each step with the time in which some accepted node lasts. Nodes are by start. */
-static void union_charge(struct kp_cost *cost, const struct kp_exam *x, node_is_fn is)
+static void union_charge(struct kp_cost *cost, const struct kp_costrules *x, node_is_fn is)
 {
     int64_t until = INT64_MIN;
     for (size_t i = 0; i < x->tree->count; i++) {
@@ -47,14 +47,15 @@ static void union_charge(struct kp_cost *cost, const struct kp_exam *x, node_is_
     }
 }
 
-static bool is_collecting(const struct kp_exam *x, size_t i)
+static bool is_collecting(const struct kp_costrules *x, size_t i)
 {
-    return kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON && kp_advise_is_collecting(kp_exam_name(x, (int32_t)i));
+    return kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON &&
+           kp_advise_is_collecting(kp_costrules_name(x, (int32_t)i));
 }
 
 struct compile_sum {
     struct kp_cost cost;
-    const struct kp_exam *x;
+    const struct kp_costrules *x;
     int64_t until;
 };
 
@@ -71,7 +72,7 @@ static void compile_charge(void *context, int32_t node, int64_t start_ns, int64_
  * Tells what a GPU's idle time has of this cause, or without a GPU what `cost` was charged with. Where that has no line
  * it is at the op that ends the idle time.
  */
-static void cause_tell(struct kp_cost *cost, struct kp_exam *x, const struct kp_cost_rule *rule,
+static void cause_tell(struct kp_cost *cost, struct kp_costrules *x, const struct kp_cost_rule *rule,
                        enum kp_idle_cause cause)
 {
     for (size_t i = 0; x->out->has_gpu && i < x->chosen->step_count; i++)
@@ -80,7 +81,7 @@ static void cause_tell(struct kp_cost *cost, struct kp_exam *x, const struct kp_
     if (told && !told->line) kp_costplaces_tell(&x->places->causes[cause], x->tree->trace, told);
 }
 
-static void compiling_judge(struct kp_exam *x)
+static void compiling_judge(struct kp_costrules *x)
 {
     struct compile_sum sum = {.cost = kp_cost_open(x), .x = x, .until = INT64_MIN};
     kp_compiles_each(x->tree, compile_charge, &sum);
@@ -90,12 +91,12 @@ static void compiling_judge(struct kp_exam *x)
     cause_tell(&cost, x, &compiling, KP_IDLE_COMPILE);
 }
 
-static void collecting_judge(struct kp_exam *x)
+static void collecting_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     union_charge(&cost, x, is_collecting);
-    if (kp_exam_fact(x, "kprof.python_gc") == 0 && !cost.places.keys.count)
-        kp_exam_unjudged(x, "garbage collection (kprof run --python-gc)");
+    if (kp_costrules_fact(x, "kprof.python_gc") == 0 && !cost.places.keys.count)
+        kp_costrules_unjudged(x, "garbage collection (kprof run --python-gc)");
     cause_tell(&cost, x, &collecting, KP_IDLE_GC);
 }
 
@@ -137,18 +138,18 @@ static bool is_input_stack(const char *stack)
     return false;
 }
 
-static bool is_in_loader(const struct kp_exam *x, int32_t node)
+static bool is_in_loader(const struct kp_costrules *x, int32_t node)
 {
     for (; node >= 0; node = x->tree->nodes[node].parent)
-        if (kp_kineto_is_loader(kp_exam_name(x, node))) return true;
+        if (kp_kineto_is_loader(kp_costrules_name(x, node))) return true;
     return false;
 }
 
 /* An op by its stack, a Python function by its own name. */
-static bool is_input(const struct kp_exam *x, size_t i)
+static bool is_input(const struct kp_costrules *x, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
-    const char *name = kp_exam_name(x, (int32_t)i);
+    const char *name = kp_costrules_name(x, (int32_t)i);
     if (e->kind == KP_KINETO_PYTHON) return is_input_frame(name, strlen(name)) && !is_in_loader(x, (int32_t)i);
     if (e->kind != KP_KINETO_OP || kp_advise_is_range(name) || x->tree->nodes[i].forward >= 0) return false;
     const uint32_t stack = x->tree->nodes[i].stack ? x->tree->nodes[i].stack : e->stack;
@@ -156,7 +157,7 @@ static bool is_input(const struct kp_exam *x, size_t i)
 }
 
 /* Where stacks are those of ops alone, the time between two ops of the input is the input's, too. */
-static void between_charge(struct kp_cost *cost, const struct kp_exam *x)
+static void between_charge(struct kp_cost *cost, const struct kp_costrules *x)
 {
     int64_t until = INT64_MIN, tid = 0;
     bool was_input = false;
@@ -174,12 +175,12 @@ static void between_charge(struct kp_cost *cost, const struct kp_exam *x)
     }
 }
 
-static void input_judge(struct kp_exam *x)
+static void input_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     const struct kp_kineto *trace = x->tree->trace;
     if (!trace->has_stacks && !trace->with_stack)
-        kp_exam_unjudged(x, "input prepared in the step's own thread (kprof run --with-stack ops)");
+        kp_costrules_unjudged(x, "input prepared in the step's own thread (kprof run --with-stack ops)");
     union_charge(&cost, x, is_input);
     between_charge(&cost, x);
     kp_cost_tell(&cost, x, &input);
@@ -193,27 +194,27 @@ static void input_judge(struct kp_exam *x)
  */
 enum { READS_LEAST = 8, READ_AFTER_NS = 100000, LOOP_NS = 300000, LOOP_OPS = 6, LOOP_OP_NS = 50000 };
 
-static bool is_read(const struct kp_exam *x, int32_t i)
+static bool is_read(const struct kp_costrules *x, int32_t i)
 {
     static const char *const names[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"};
-    const char *name = i < 0 ? "" : kp_exam_name(x, i);
+    const char *name = i < 0 ? "" : kp_costrules_name(x, i);
     for (size_t n = 0; n < sizeof names / sizeof *names; n++)
         if (strcmp(name, names[n]) == 0) return true;
     return false;
 }
 
 /* The optimizers of torch read the number of their step themselves, and its loaders a seed. */
-static bool is_torchs_own(const struct kp_exam *x, int32_t node)
+static bool is_torchs_own(const struct kp_costrules *x, int32_t node)
 {
     for (; node >= 0; node = x->tree->nodes[node].parent) {
-        const char *name = kp_exam_name(x, node);
+        const char *name = kp_costrules_name(x, node);
         if (kp_advise_is_range(name) && !kp_kineto_is_step(name)) return true;
     }
     return false;
 }
 
 /* When the thread of a read begins its next op. */
-static int64_t read_until(const struct kp_exam *x, size_t i)
+static int64_t read_until(const struct kp_costrules *x, size_t i)
 {
     const struct kp_node *read = &x->tree->nodes[i];
     const int64_t most = read->end_ns + READ_AFTER_NS;
@@ -226,13 +227,13 @@ static int64_t read_until(const struct kp_exam *x, size_t i)
     return most;
 }
 
-static bool is_outer_read(const struct kp_exam *x, size_t i)
+static bool is_outer_read(const struct kp_costrules *x, size_t i)
 {
     return is_host(x, i) && is_read(x, (int32_t)i) && !is_read(x, x->tree->nodes[i].parent);
 }
 
 /* When the loop around a read begins its next one. INT64_MIN: it ends, or does too much in between to be one. */
-static int64_t loop_until(const struct kp_exam *x, size_t i)
+static int64_t loop_until(const struct kp_costrules *x, size_t i)
 {
     const struct kp_node *nodes = x->tree->nodes;
     const int64_t tid = kp_tree_event(x->tree, i)->tid, most = nodes[i].end_ns + LOOP_NS;
@@ -243,7 +244,7 @@ static int64_t loop_until(const struct kp_exam *x, size_t i)
         if (!is_host(x, k) || nodes[k].start_ns < until) continue; /* inside of the last one */
         if (is_outer_read(x, k)) return nodes[k].start_ns;
         if (++ops > LOOP_OPS || nodes[k].end_ns - nodes[k].start_ns > LOOP_OP_NS ||
-            kp_advise_is_range(kp_exam_name(x, (int32_t)k)))
+            kp_advise_is_range(kp_costrules_name(x, (int32_t)k)))
             break;
         until = nodes[k].end_ns;
     }
@@ -251,7 +252,7 @@ static int64_t loop_until(const struct kp_exam *x, size_t i)
 }
 
 /* Charges each read with its op and the loop around it. Returns how many there are. */
-static size_t reads_charge(struct kp_cost *cost, const struct kp_exam *x)
+static size_t reads_charge(struct kp_cost *cost, const struct kp_costrules *x)
 {
     size_t count = 0;
     for (size_t i = 0; i < x->tree->count; i++) {
@@ -269,7 +270,7 @@ static size_t reads_charge(struct kp_cost *cost, const struct kp_exam *x)
  * On a CPU .item() waits for nothing, but each call leaves and enters Python. Many in a step are told with their cost,
  * where they have one; on a GPU each would wait (idle by KP_IDLE_SYNC tells it there).
  */
-static void reads_judge(struct kp_exam *x)
+static void reads_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x);
@@ -282,15 +283,17 @@ static void reads_judge(struct kp_exam *x)
     for (size_t i = 0; i < steps; i++) ns += cost.of[i] / (double)steps;
     const struct kp_cost_rule rule = {
         0.005, 0, "reads-in-step",
-        kp_exam_text(x,
-                     "Python reads %.0f values a step one by one (.item(), float(), if, print() of tensors); with the "
-                     "loop around them%s%s",
-                     each, *lines ? ", at " : "", lines),
+        kp_costrules_text(
+            x,
+            "Python reads %.0f values a step one by one (.item(), float(), if, print() of tensors); with the "
+            "loop around them%s%s",
+            each, *lines ? ", at " : "", lines),
         "Keep them as tensors and read all at once: torch.stack(values).tolist(); log every N steps."};
     if (each < READS_LEAST) memset(cost.of, 0, steps * sizeof *cost.of);
     if (!kp_cost_tell(&cost, x, &rule) && count)
-        kp_exam_aside(x, kp_exam_text(x, ".item() and its like, %.1f a step, %.3f ms%s%s (each would wait for a GPU)",
-                                      each, ns / 1e6, place.line ? ", most at " : "", place.line ? place.line : ""));
+        kp_costrules_aside(
+            x, kp_costrules_text(x, ".item() and its like, %.1f a step, %.3f ms%s%s (each would wait for a GPU)", each,
+                                 ns / 1e6, place.line ? ", most at " : "", place.line ? place.line : ""));
 }
 
 /* ---- threads ---- */
@@ -298,27 +301,30 @@ static void reads_judge(struct kp_exam *x)
 enum { THREADS_CRITICAL = 4 }; /* times as many as there should be: they come first */
 
 /* What it costs no trace tells: threads that wait for one another turn, or give their core away. */
-static void threads_judge(struct kp_exam *x)
+static void threads_judge(struct kp_costrules *x)
 {
-    const long cores = (long)kp_exam_fact(x, "kprof.cores"), busy = (long)kp_exam_fact(x, "kprof.busy_threads");
-    const long omp = (long)kp_exam_fact(x, "kprof.omp_num_threads");
-    const long ranks = (long)kp_exam_fact(x, "kprof.local_world_size");
+    const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
+               busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
+    const long omp = (long)kp_costrules_fact(x, "kprof.omp_num_threads");
+    const long ranks = (long)kp_costrules_fact(x, "kprof.local_world_size");
     const long wanted = kp_summary_threads_wanted(cores, busy, omp, ranks, false), threads = busy > omp ? busy : omp;
     if (!wanted || x->out->has_gpu) return;
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
-    f.what =
-        kp_exam_text(x, "%ld threads%s compute on %ld core%s, and take them from one another", threads,
-                     ranks > 1 ? kp_exam_text(x, " of each of %ld ranks", ranks) : "", cores, cores == 1 ? "" : "s");
+    f.what = kp_costrules_text(x, "%ld threads%s compute on %ld core%s, and take them from one another", threads,
+                               ranks > 1 ? kp_costrules_text(x, " of each of %ld ranks", ranks) : "", cores,
+                               cores == 1 ? "" : "s");
     const char *share = ranks > 1 ? ": the cores divided by the ranks" : "";
     if (kp_summary_threads_are_set(cores, omp, ranks))
-        f.change = kp_exam_text(x, "OMP_NUM_THREADS is %ld, so the program sets them: torch.set_num_threads(%ld)%s.",
-                                omp, wanted, share);
-    else f.change = kp_exam_text(x, "Set OMP_NUM_THREADS=%ld, or torch.set_num_threads(%ld)%s.", wanted, wanted, share);
+        f.change = kp_costrules_text(
+            x, "OMP_NUM_THREADS is %ld, so the program sets them: torch.set_num_threads(%ld)%s.", omp, wanted, share);
+    else
+        f.change =
+            kp_costrules_text(x, "Set OMP_NUM_THREADS=%ld, or torch.set_num_threads(%ld)%s.", wanted, wanted, share);
     f.is_critical = threads >= THREADS_CRITICAL * wanted;
-    kp_exam_tell(x, &f);
+    kp_costrules_tell(x, &f);
 }
 
-void kp_rules_host(struct kp_exam *x)
+void kp_rules_host(struct kp_costrules *x)
 {
     if (!x->out->has_gpu) reads_judge(x);
     compiling_judge(x);

@@ -46,14 +46,14 @@ static bool lacks_tensor_cores(const char *name)
     return has_any(name, products) && has_any(name, single) && !has_any(name, of_tensor_cores);
 }
 
-static void tensor_cores_judge(struct kp_exam *x)
+static void tensor_cores_judge(struct kp_costrules *x)
 {
-    const double major = kp_exam_fact(x, "deviceProperties.computeMajor");
+    const double major = kp_costrules_fact(x, "deviceProperties.computeMajor");
     struct kp_cost cost = kp_cost_open(x);
     for (size_t i = 0; i < x->work_count && major >= 7; i++) {
         const struct kp_device_work *w = &x->works[i];
-        if (w->part == KP_SPLIT_COMPUTE && lacks_tensor_cores(kp_exam_name(x, w->node)))
-            kp_cost_add(&cost, x, kp_exam_place(w), w->start_ns, w->end_ns, 1);
+        if (w->part == KP_SPLIT_COMPUTE && lacks_tensor_cores(kp_costrules_name(x, w->node)))
+            kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns, w->end_ns, 1);
     }
     struct kp_finding *f = kp_cost_tell(&cost, x, &tensor_cores);
     if (f && major == 7)
@@ -63,7 +63,7 @@ static void tensor_cores_judge(struct kp_exam *x)
 /* ---- blocks ---- */
 
 /* What is charged is the share of the GPU that a kernel leaves empty, where it runs alone. */
-static void few_blocks_judge(struct kp_exam *x)
+static void few_blocks_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     int64_t busy_until = 0;
@@ -76,7 +76,7 @@ static void few_blocks_judge(struct kp_exam *x)
         if (w->end_ns > busy_until) busy_until = w->end_ns;
         const double blocks = w->said ? (double)w->said->blocks_per_sm : -1;
         if (blocks > 0 && blocks < FULL_ENOUGH && from < to)
-            kp_cost_add(&cost, x, kp_exam_place(w), from, to, 1 - blocks);
+            kp_cost_add(&cost, x, kp_costrules_place(w), from, to, 1 - blocks);
     }
     kp_cost_tell(&cost, x, &few_blocks);
 }
@@ -95,13 +95,13 @@ struct kernel_groups {
 };
 
 /* A kernel of one size has one name and one grid. */
-static uint64_t group_key(const struct kp_exam *x, const struct kp_device_work *w)
+static uint64_t group_key(const struct kp_costrules *x, const struct kp_device_work *w)
 {
     const uint64_t size = w->said ? w->said->blocks * 31 + w->said->threads : 0;
     return (uint64_t)kp_tree_event(x->tree, (size_t)w->node)->name << 32 | (uint32_t)(size ^ size >> 32);
 }
 
-static void group_add(struct kernel_groups *groups, const struct kp_exam *x, const struct kp_device_work *w)
+static void group_add(struct kernel_groups *groups, const struct kp_costrules *x, const struct kp_device_work *w)
 {
     const size_t had = groups->keys.count, at = kp_keyindex_get(&groups->keys, group_key(x, w));
     const double ns = (double)(w->end_ns - w->start_ns);
@@ -124,12 +124,12 @@ static bool is_unstable(const struct kernel_group *g, double all)
 }
 
 /* A kernel of a collective waits for other ranks, so its time tells nothing of this GPU. */
-static bool is_grouped(const struct kp_exam *x, const struct kp_device_work *w)
+static bool is_grouped(const struct kp_costrules *x, const struct kp_device_work *w)
 {
     return w->part == KP_SPLIT_COMPUTE && w->said && kp_spans_has(&x->chosen->in_steps, w->start_ns);
 }
 
-static void unstable_judge(struct kp_exam *x)
+static void unstable_judge(struct kp_costrules *x)
 {
     struct kernel_groups groups = {0};
     struct kp_cost cost = kp_cost_open(x);
@@ -144,7 +144,7 @@ static void unstable_judge(struct kp_exam *x)
         const struct kp_device_work *w = &x->works[i];
         const double usual = is_grouped(x, w) ? groups.of[kp_keyindex_get(&groups.keys, group_key(x, w))].sum : -1;
         if (usual >= 0 && (double)(w->end_ns - w->start_ns) > usual)
-            kp_cost_add(&cost, x, kp_exam_place(w), w->start_ns + (int64_t)usual, w->end_ns, 1);
+            kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns + (int64_t)usual, w->end_ns, 1);
     }
     for (size_t g = 0; g < groups.keys.count; g++) free(groups.of[g].times);
     free(groups.of);
@@ -152,7 +152,7 @@ static void unstable_judge(struct kp_exam *x)
     kp_cost_tell(&cost, x, &unstable);
 }
 
-void kp_rules_kernels(struct kp_exam *x)
+void kp_rules_kernels(struct kp_costrules *x)
 {
     tensor_cores_judge(x);
     few_blocks_judge(x);

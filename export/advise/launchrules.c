@@ -17,7 +17,7 @@ enum { SMALL_KERNEL_NS = 20000 }; /* a queue full of longer ones is a GPU that a
 
 /* ---- CUDA_LAUNCH_BLOCKING ---- */
 
-static int64_t blocked_ns(const struct kp_exam *x, const struct kp_device_work *w)
+static int64_t blocked_ns(const struct kp_costrules *x, const struct kp_device_work *w)
 {
     const struct kp_node *call = w->call < 0 ? NULL : &x->tree->nodes[w->call];
     return call && call->end_ns >= w->end_ns && call->start_ns <= w->start_ns ? w->end_ns - w->start_ns : 0;
@@ -31,7 +31,7 @@ static const struct kp_cost_rule blocking = {0.05,
                                              "Unset CUDA_LAUNCH_BLOCKING; it is for finding errors."};
 
 /* Without the waits a step would last as long as the host's own work or as the GPU's, whichever is longer. */
-static void blocking_judge(struct kp_exam *x)
+static void blocking_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     size_t launches = 0, blocked = 0;
@@ -61,20 +61,20 @@ static int time_order(const void *a, const void *b)
 }
 
 /* Works that had begun before a time. */
-static size_t begun_before(const struct kp_exam *x, int64_t ns)
+static size_t begun_before(const struct kp_costrules *x, int64_t ns)
 {
     return kp_rows_from(x->works, x->work_count, sizeof *x->works, ns);
 }
 
 /* How many works were launched before a call and had not begun when it did. `launched`: times of calls, sorted. */
-static bool is_full(const struct kp_exam *x, const int64_t *launched, size_t count, const struct kp_node *call)
+static bool is_full(const struct kp_costrules *x, const int64_t *launched, size_t count, const struct kp_node *call)
 {
     const size_t before = kp_rows_from(launched, count, sizeof *launched, call->start_ns);
     const size_t begun = begun_before(x, call->start_ns);
     return before >= begun + QUEUE_FULL;
 }
 
-static double kernel_mean(const struct kp_exam *x)
+static double kernel_mean(const struct kp_costrules *x)
 {
     double all = 0, count = 0;
     for (size_t i = 0; i < x->work_count; i++) {
@@ -85,7 +85,7 @@ static double kernel_mean(const struct kp_exam *x)
     return count > 0 ? all / count : 0;
 }
 
-static double call_ns(const struct kp_exam *x, size_t work)
+static double call_ns(const struct kp_costrules *x, size_t work)
 {
     const struct kp_node *call = &x->tree->nodes[x->works[work].call];
     return (double)(call->end_ns - call->start_ns);
@@ -98,24 +98,25 @@ struct queue_calls {
     size_t count, free_count;
 };
 
-static void calls_list(struct queue_calls *q, const struct kp_exam *x)
+static void calls_list(struct queue_calls *q, const struct kp_costrules *x)
 {
     size_t room[3] = {0};
     q->launched = kp_kineto_grow(NULL, &room[0], x->work_count + 1, sizeof *q->launched);
     q->free_ns = kp_kineto_grow(NULL, &room[1], x->work_count + 1, sizeof *q->free_ns);
     q->is_full = kp_kineto_grow(NULL, &room[2], x->work_count + 1, sizeof *q->is_full);
     for (size_t i = 0; i < x->work_count; i++)
-        if (kp_exam_is_launch(x, &x->works[i])) q->launched[q->count++] = x->tree->nodes[x->works[i].call].start_ns;
+        if (kp_costrules_is_launch(x, &x->works[i]))
+            q->launched[q->count++] = x->tree->nodes[x->works[i].call].start_ns;
     qsort(q->launched, q->count, sizeof *q->launched, time_order);
     for (size_t i = 0; i < x->work_count; i++) {
-        const int32_t call = kp_exam_is_launch(x, &x->works[i]) ? x->works[i].call : -1;
+        const int32_t call = kp_costrules_is_launch(x, &x->works[i]) ? x->works[i].call : -1;
         q->is_full[i] = call >= 0 && is_full(x, q->launched, q->count, &x->tree->nodes[call]);
         if (call >= 0 && !q->is_full[i]) q->free_ns[q->free_count++] = call_ns(x, i);
     }
 }
 
 /* A call on a full queue costs what it lasts longer than others. */
-static void queue_judge(struct kp_exam *x)
+static void queue_judge(struct kp_costrules *x)
 {
     struct queue_calls q = {0};
     struct kp_cost cost = kp_cost_open(x);
@@ -133,7 +134,7 @@ static void queue_judge(struct kp_exam *x)
     kp_cost_tell(&cost, x, &queue_full);
 }
 
-void kp_rules_launches(struct kp_exam *x)
+void kp_rules_launches(struct kp_costrules *x)
 {
     blocking_judge(x);
     queue_judge(x);

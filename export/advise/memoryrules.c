@@ -18,7 +18,7 @@ struct memory_event {
     const struct kp_kineto_event *event;
 };
 struct memory_walk {
-    struct kp_exam *x;
+    struct kp_costrules *x;
     struct memory_event *of; /* by time */
     size_t count;
     int32_t *places; /* the op that an event is in; -1 */
@@ -117,7 +117,7 @@ static void left_find(struct memory_walk *w, bool gpu, double *left, struct kp_c
 /* The last step is left out: its blocks may live on into the next one. */
 static void growth_judge(struct memory_walk *w, bool gpu)
 {
-    struct kp_exam *x = w->x;
+    struct kp_costrules *x = w->x;
     const size_t steps = x->chosen->step_count;
     struct kp_cost left = kp_cost_open(x);
     struct kp_finding f = {.id = "memory-grows",
@@ -129,7 +129,7 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     if (steps > 1) f.step_bytes = kp_quantile(left.of, steps - 1, 0.5);
     if (f.steps >= LEFT_STEPS * (double)(steps - 1) && f.step_bytes >= LEFT_LEAST && steps >= STEPS_FOR_GROWTH) {
         kp_costplaces_tell(&left.places, x->tree->trace, &f);
-        kp_exam_tell(x, &f);
+        kp_costrules_tell(x, &f);
     }
     kp_costplaces_fini(&left.places);
     free(left.of);
@@ -139,8 +139,8 @@ static void growth_judge(struct memory_walk *w, bool gpu)
 
 static void device_judge(struct memory_walk *w)
 {
-    struct kp_exam *x = w->x;
-    const double total = kp_exam_fact(x, "deviceProperties.totalGlobalMem");
+    struct kp_costrules *x = w->x;
+    const double total = kp_costrules_fact(x, "deviceProperties.totalGlobalMem");
     double reserved = 0, allocated = 0;
     size_t most = 0;
     for (size_t i = 0; i < w->count; i++) {
@@ -155,14 +155,14 @@ static void device_judge(struct memory_walk *w)
     if (reserved - allocated >= HELD_UNUSED * total && reserved >= total / 2) {
         f.id = "memory-fragmented";
         f.step_bytes = reserved - allocated;
-        f.what =
-            kp_exam_text(x, "the allocator holds %.0f MB that no tensor has at the peak", (reserved - allocated) / MB);
+        f.what = kp_costrules_text(x, "the allocator holds %.0f MB that no tensor has at the peak",
+                                   (reserved - allocated) / MB);
         f.change = "Let segments grow: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; keep shapes the same.";
     } else if (reserved >= NEAR_PEAK * total) {
         f.id = "memory-near-peak";
         f.step_bytes = reserved;
-        f.what = kp_exam_text(x, "%.0f %% of the GPU's memory is taken: a little more, and it ends or is slow",
-                              100 * reserved / total);
+        f.what = kp_costrules_text(x, "%.0f %% of the GPU's memory is taken: a little more, and it ends or is slow",
+                                   100 * reserved / total);
         f.change = "Smaller batches, torch.utils.checkpoint, or a sharded optimizer; kprof memory shows the peak.";
     }
     if (!f.id) return;
@@ -170,14 +170,14 @@ static void device_judge(struct memory_walk *w)
     kp_costplaces_add(&places, x->tree, w->places[most], -1, 1);
     kp_costplaces_tell(&places, x->tree->trace, &f);
     kp_costplaces_fini(&places);
-    kp_exam_tell(x, &f);
+    kp_costrules_tell(x, &f);
 }
 
-void kp_rules_memory(struct kp_exam *x)
+void kp_rules_memory(struct kp_costrules *x)
 {
     struct memory_walk w = {.x = x};
     if (!x->tree->trace->memory_count && !x->tree->trace->profile_memory)
-        kp_exam_unjudged(x, "memory (kprof run --profile-memory)");
+        kp_costrules_unjudged(x, "memory (kprof run --profile-memory)");
     if (!x->tree->trace->memory_count) return;
     events_list(&w);
     places_find(&w);

@@ -58,7 +58,7 @@ static size_t long_count(const struct kp_cost *cost, size_t steps)
     return count;
 }
 
-static enum kp_split_part part_with_more(const struct kp_exam *x, const struct kp_cost *cost)
+static enum kp_split_part part_with_more(const struct kp_costrules *x, const struct kp_cost *cost)
 {
     const size_t steps = x->chosen->step_count;
     const double many = (double)long_count(cost, steps), few = (double)steps - many;
@@ -72,15 +72,15 @@ static enum kp_split_part part_with_more(const struct kp_exam *x, const struct k
     return (enum kp_split_part)most;
 }
 
-static bool is_outer_op(const struct kp_exam *x, size_t i)
+static bool is_outer_op(const struct kp_costrules *x, size_t i)
 {
     const struct kp_node *node = &x->tree->nodes[i];
     return kp_tree_event(x->tree, i)->kind == KP_KINETO_OP && !node->is_async && !node->on_device &&
-           kp_costplace_op(x->tree, (int32_t)i) == (int32_t)i && !kp_advise_is_range(kp_exam_name(x, (int32_t)i));
+           kp_costplace_op(x->tree, (int32_t)i) == (int32_t)i && !kp_advise_is_range(kp_costrules_name(x, (int32_t)i));
 }
 
 /* Places with what long steps have there, less what the others have. Where no op runs, the op after a gap has it. */
-static void places_compare(struct kp_exam *x, struct kp_cost *cost, bool is_gap)
+static void places_compare(struct kp_costrules *x, struct kp_cost *cost, bool is_gap)
 {
     const size_t steps = x->chosen->step_count, many = long_count(cost, steps);
     int64_t until = INT64_MIN;
@@ -107,7 +107,7 @@ static int most_first(const void *a, const void *b, void *context)
 }
 
 /* Numbers of the steps that cost most, the longest first: "steps 7, 12 and 3 more". */
-static const char *numbers_text(struct kp_exam *x, const struct kp_cost *cost)
+static const char *numbers_text(struct kp_costrules *x, const struct kp_cost *cost)
 {
     const struct kp_chosen *chosen = x->chosen;
     size_t room = 0, count = 0, used = 0;
@@ -119,11 +119,11 @@ static const char *numbers_text(struct kp_exam *x, const struct kp_cost *cost)
     for (size_t i = 0; i < count && i < NUMBERS_MOST; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%ld", i ? ", " : "", chosen->steps[at[i]].number);
     free(at);
-    return count > NUMBERS_MOST ? kp_exam_text(x, "steps %s and %zu more", text, count - NUMBERS_MOST)
-                                : kp_exam_text(x, "step%s %s", count > 1 ? "s" : "", text);
+    return count > NUMBERS_MOST ? kp_costrules_text(x, "steps %s and %zu more", text, count - NUMBERS_MOST)
+                                : kp_costrules_text(x, "step%s %s", count > 1 ? "s" : "", text);
 }
 
-static void longer_tell(struct kp_exam *x, struct kp_cost *cost, const struct kp_cost_rule *rule)
+static void longer_tell(struct kp_costrules *x, struct kp_cost *cost, const struct kp_cost_rule *rule)
 {
     if (!long_count(cost, x->chosen->step_count)) {
         free(cost->of);
@@ -138,16 +138,17 @@ static void longer_tell(struct kp_exam *x, struct kp_cost *cost, const struct kp
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
     if (!f) return;
     if (cost->least == 1) {
-        f->what = kp_exam_text(x, "%s: what it has more is %s%s", rule->what,
-                               is_gap ? "time in which no op runs" : part_words[part],
-                               is_gap ? ", most of it before this op" : "");
+        f->what = kp_costrules_text(x, "%s: what it has more is %s%s", rule->what,
+                                    is_gap ? "time in which no op runs" : part_words[part],
+                                    is_gap ? ", most of it before this op" : "");
         return;
     }
-    f->what = is_gap ? kp_exam_text(x,
-                                    "%s (%s): what they have more is time in which no op runs, most of it before "
-                                    "this op",
-                                    rule->what, numbers)
-                     : kp_exam_text(x, "%s (%s): what they have more is %s", rule->what, numbers, part_words[part]);
+    f->what = is_gap
+                  ? kp_costrules_text(x,
+                                      "%s (%s): what they have more is time in which no op runs, most of it before "
+                                      "this op",
+                                      rule->what, numbers)
+                  : kp_costrules_text(x, "%s (%s): what they have more is %s", rule->what, numbers, part_words[part]);
 }
 
 /* ---- the rules ---- */
@@ -166,22 +167,23 @@ static long one_find(const struct kp_cost *cost, const struct step_lengths *l, d
 }
 
 /* One long step is told by its number, with how much longer it is. */
-static void one_tell(struct kp_exam *x, struct kp_cost *cost, size_t at)
+static void one_tell(struct kp_costrules *x, struct kp_cost *cost, size_t at)
 {
     const double length = (double)x->splits[at].step_ns, more = cost->of[at];
     const long number = x->chosen->steps[at].number;
     const struct kp_cost_rule one = {
         outliers.bound, 0, outliers.id,
-        kp_exam_text(x, "step %ld lasts %.1f ms, %.1f ms longer than the median", number, length / 1e6, more / 1e6),
-        kp_exam_text(x, "See what it does more than the others: kprof report --step %ld; kprof html draws it.",
-                     number)};
+        kp_costrules_text(x, "step %ld lasts %.1f ms, %.1f ms longer than the median", number, length / 1e6,
+                          more / 1e6),
+        kp_costrules_text(x, "See what it does more than the others: kprof report --step %ld; kprof html draws it.",
+                          number)};
     memset(cost->of, 0, x->chosen->step_count * sizeof *cost->of);
     cost->of[at] = more;
     cost->least = 1;
     longer_tell(x, cost, &one);
 }
 
-static void outliers_judge(struct kp_exam *x, struct step_lengths *l)
+static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     const double median = quantile_of(l, 0, l->count, 0.5), low = quantile_of(l, 0, l->count, 0.25);
     const double high = quantile_of(l, 0, l->count, 0.75);
@@ -213,7 +215,7 @@ static double spread_of(struct step_lengths *l)
     return NORMAL_SIGMA / sqrt(2) * kp_quantile(l->sorted, l->count - 1, 0.5);
 }
 
-static void drift_judge(struct kp_exam *x, struct step_lengths *l)
+static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     enum { STEPS_MOST = 3000 }; /* pairs are compared */
     if (l->count < DRIFT_STEPS || l->count > STEPS_MOST) return;
@@ -226,7 +228,7 @@ static void drift_judge(struct kp_exam *x, struct step_lengths *l)
     longer_tell(x, &cost, &drift);
 }
 
-void kp_rules_steps(struct kp_exam *x)
+void kp_rules_steps(struct kp_costrules *x)
 {
     size_t room = 0, more = 0;
     struct step_lengths l = {.count = x->chosen->step_count};

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exam.c - adds up what a rule charges each step with, and tells it as a finding where the steps pass its bound */
+/* costrules.c - adds up what a rule charges each step with, and tells it as a finding where the steps pass its bound */
 #include "export/advise/adviseparts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *kp_exam_name(const struct kp_exam *x, int32_t node)
+const char *kp_costrules_name(const struct kp_costrules *x, int32_t node)
 {
     return kp_kineto_text(x->tree->trace, kp_tree_event(x->tree, (size_t)node)->name);
 }
 
-int32_t kp_exam_place(const struct kp_device_work *work) { return work->call < 0 ? work->node : work->call; }
+int32_t kp_costrules_place(const struct kp_device_work *work) { return work->call < 0 ? work->node : work->call; }
 
-bool kp_exam_is_launch(const struct kp_exam *x, const struct kp_device_work *work)
+bool kp_costrules_is_launch(const struct kp_costrules *x, const struct kp_device_work *work)
 {
-    return work->call >= 0 && !strstr(kp_exam_name(x, work->call), "GraphLaunch");
+    return work->call >= 0 && !strstr(kp_costrules_name(x, work->call), "GraphLaunch");
 }
 
-void kp_exam_open(struct kp_exam *x)
+void kp_costrules_open(struct kp_costrules *x)
 {
     const struct kp_tree *tree = x->tree;
     struct kp_launches launches;
@@ -42,13 +42,13 @@ void kp_exam_open(struct kp_exam *x)
     kp_launches_fini(&launches);
 }
 
-void kp_exam_fini(struct kp_exam *x)
+void kp_costrules_fini(struct kp_costrules *x)
 {
     free(x->works);
     x->works = NULL;
 }
 
-const char *kp_exam_text(const struct kp_exam *x, const char *format, ...)
+const char *kp_costrules_text(const struct kp_costrules *x, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -59,21 +59,21 @@ const char *kp_exam_text(const struct kp_exam *x, const char *format, ...)
     return kp_strings_get(strings, kp_strings_put(strings, text, strlen(text)));
 }
 
-double kp_exam_fact(const struct kp_exam *x, const char *path)
+double kp_costrules_fact(const struct kp_costrules *x, const char *path)
 {
     const char *text = kp_kineto_fact(x->tree->trace, path);
     return text ? strtod(text, NULL) : 0;
 }
 
-void kp_exam_aside(struct kp_exam *x, const char *what)
+void kp_costrules_aside(struct kp_costrules *x, const char *what)
 {
     if (x->out->unjudged_count < KP_UNJUDGED_MAX) x->out->unjudged[x->out->unjudged_count++] = what;
 }
 
-void kp_exam_unjudged(struct kp_exam *x, const char *what)
+void kp_costrules_unjudged(struct kp_costrules *x, const char *what)
 {
-    kp_exam_aside(x, what);
-    x->unrecorded = x->unrecorded ? kp_exam_text(x, "%s, %s", x->unrecorded, what) : what;
+    kp_costrules_aside(x, what);
+    x->unrecorded = x->unrecorded ? kp_costrules_text(x, "%s, %s", x->unrecorded, what) : what;
 }
 
 static int value_order(const void *a, const void *b)
@@ -91,7 +91,7 @@ double kp_quantile(double *values, size_t count, double share)
     return values[low] + (values[high] - values[low]) * (at - (double)low);
 }
 
-struct kp_cost kp_cost_open(const struct kp_exam *x)
+struct kp_cost kp_cost_open(const struct kp_costrules *x)
 {
     size_t capacity = 0;
     struct kp_cost cost = {0};
@@ -100,7 +100,7 @@ struct kp_cost kp_cost_open(const struct kp_exam *x)
     return cost;
 }
 
-void kp_cost_add(struct kp_cost *cost, const struct kp_exam *x, int32_t node, int64_t start_ns, int64_t end_ns,
+void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *x, int32_t node, int64_t start_ns, int64_t end_ns,
                  double weight)
 {
     const struct kp_chosen *chosen = x->chosen;
@@ -116,7 +116,7 @@ void kp_cost_add(struct kp_cost *cost, const struct kp_exam *x, int32_t node, in
     kp_costplaces_add(&cost->places, x->tree, node, -1, (int64_t)all);
 }
 
-struct kp_finding *kp_exam_tell(struct kp_exam *x, const struct kp_finding *finding)
+struct kp_finding *kp_costrules_tell(struct kp_costrules *x, const struct kp_finding *finding)
 {
     if (x->out->count == KP_FINDINGS_MAX) return NULL;
     x->out->findings[x->out->count] = *finding;
@@ -124,7 +124,7 @@ struct kp_finding *kp_exam_tell(struct kp_exam *x, const struct kp_finding *find
 }
 
 /* A part is explained by a finding that is at least half of it. */
-static uint32_t explained_by(const struct kp_exam *x, const struct kp_cost_rule *rule, double ns)
+static uint32_t explained_by(const struct kp_costrules *x, const struct kp_cost_rule *rule, double ns)
 {
     uint32_t bits = 0;
     for (int m = 0; m < KP_CAUSE(KP_IDLE_CAUSES); m++) {
@@ -134,7 +134,7 @@ static uint32_t explained_by(const struct kp_exam *x, const struct kp_cost_rule 
     return bits;
 }
 
-struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_exam *x, const struct kp_cost_rule *rule)
+struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *x, const struct kp_cost_rule *rule)
 {
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change}, *told = NULL;
     const size_t steps = x->chosen->step_count;
@@ -146,7 +146,7 @@ struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_exam *x, const s
     if (f.steps >= (cost->least ? cost->least : KP_STEPS_LEAST) && f.share >= rule->bound) {
         f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
         kp_costplaces_tell(&cost->places, x->tree->trace, &f);
-        told = kp_exam_tell(x, &f);
+        told = kp_costrules_tell(x, &f);
         x->explained |= explained_by(x, rule, f.step_ns);
     }
     kp_costplaces_fini(&cost->places);
