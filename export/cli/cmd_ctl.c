@@ -15,6 +15,7 @@
 
 #include "export/cli/cli.h"
 #include "export/cli/jobstart.h"
+#include "export/cli/trace_source.h"
 #include "schedule/ctl_proto.h"
 
 enum { ANSWER_MS = 10000 };
@@ -185,8 +186,7 @@ static bool path_of_pid(long pid, char *out, size_t bytes)
     while (f && !is_found && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = '\0';
         const char *const slash = strchr(line, '/');
-        const size_t length = slash ? strlen(slash) : 0;
-        is_found = length > strlen(end) && strcmp(slash + length - strlen(end), end) == 0;
+        is_found = slash && kp_input_has_end(slash, end);
         if (is_found) snprintf(out, bytes, "%s", slash);
     }
     if (f) fclose(f);

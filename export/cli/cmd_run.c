@@ -19,6 +19,7 @@
 #include "export/cli/advised.h"
 #include "export/cli/latest.h"
 #include "export/cli/setting_flags.h"
+#include "export/cli/trace_source.h"
 
 enum advising { ADVISE_IF_WATCHED, ADVISE_NOT, ADVISE_FINDINGS, ADVISE_ALL };
 enum { ADVISE_SECONDS = 1 }; /* who did not ask waits no longer */
@@ -73,10 +74,8 @@ static const struct kp_opt *flags_make(void)
 static bool is_file_name(const char *name)
 {
     static const char *const ends[] = {".json", ".gz", ".html", ".svg", ".txt", ".pftrace"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        const size_t bytes = strlen(ends[i]);
-        if (strlen(name) > bytes && strcmp(name + strlen(name) - bytes, ends[i]) == 0) return true;
-    }
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (kp_input_has_end(name, ends[i])) return true;
     return false;
 }
 

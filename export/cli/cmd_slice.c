@@ -111,11 +111,7 @@ struct slice_out {
     gzFile gz; /* NULL: plain */
 };
 
-static bool ends_in_gz(const char *path)
-{
-    const size_t bytes = path ? strlen(path) : 0;
-    return bytes > 3 && strcmp(path + bytes - 3, ".gz") == 0;
-}
+static bool ends_in_gz(const char *path) { return path && kp_input_has_end(path, ".gz"); }
 
 static int out_open(struct slice_out *out, const char *path)
 {

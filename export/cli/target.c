@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "export/cli/elfhead.h"
+#include "export/cli/trace_source.h"
 
 enum { SCRIPT_DEPTH = 4, NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
 
@@ -133,11 +134,7 @@ static int rights_check(const char *path, char *why, size_t why_bytes)
     return 0;
 }
 
-static bool is_python(const char *command)
-{
-    const size_t n = strlen(command);
-    return n > 3 && strcmp(command + n - 3, ".py") == 0 && access(command, R_OK) == 0;
-}
+static bool is_python(const char *command) { return kp_input_has_end(command, ".py") && access(command, R_OK) == 0; }
 
 static int not_found(const char *command, int code, char *why, size_t why_bytes)
 {

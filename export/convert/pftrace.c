@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_fnv.h"
 #include "export/convert/convert.h"
 #include "export/convert/protobuf.h"
 #include "export/report/keyindex.h"
@@ -356,11 +357,8 @@ void kp_pftrace_name(struct kp_pftrace *w, const struct kp_raw_event *e)
 static void flow_take(struct kp_pftrace *w, size_t at, const struct kp_raw_event *e)
 {
     struct slice_lane *lane = &w->lanes[w->tracks[at].first];
-    uint64_t id = UINT64_C(0xcbf29ce484222325);
-    const struct kp_raw_text parts[] = {e->of[KP_RAW_CAT], e->of[KP_RAW_ID]};
-    for (size_t part = 0; part < 2; part++)
-        for (size_t i = 0; i < parts[part].bytes; i++)
-            id = (id ^ (unsigned char)parts[part].at[i]) * UINT64_C(0x100000001b3);
+    const struct kp_raw_text cat = e->of[KP_RAW_CAT], number = e->of[KP_RAW_ID];
+    const uint64_t id = kp_fnv64(kp_fnv64(KP_FNV64, cat.at, cat.bytes), number.at, number.bytes);
     if (lane->pending.bytes) kp_proto_fixed(&lane->pending, e->phase == 'f' ? EVENT_FLOW_END : EVENT_FLOW, id);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_fnv.h"
 #include "export/report/keyindex.h"
 
 enum { FLOW_OPENS = 1, FLOW_ENDS = 2, FLOW_OUTSIDE = 4 };
@@ -51,14 +52,14 @@ static size_t span_after(const struct kp_spans *spans, int64_t at_ns)
 
 static uint64_t text_hash(uint64_t hash, struct kp_raw_text text)
 {
-    for (size_t i = 0; i < text.bytes; i++) hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
+    hash = kp_fnv64(hash, text.at, text.bytes);
     return hash ^ hash >> 29;
 }
 
 static uint8_t *flow_of(struct trace_cut *t, const struct kp_raw_event *e)
 {
     const size_t had = t->flows.count;
-    const uint64_t hash = text_hash(text_hash(UINT64_C(0xcbf29ce484222325), e->of[KP_RAW_CAT]), e->of[KP_RAW_ID]);
+    const uint64_t hash = text_hash(text_hash(KP_FNV64, e->of[KP_RAW_CAT]), e->of[KP_RAW_ID]);
     const size_t at = kp_keyindex_get(&t->flows, hash);
     t->flow_ends = kp_kineto_grow(t->flow_ends, &t->flow_capacity, t->flows.count, 1);
     if (at == had) t->flow_ends[at] = 0;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_fnv.h"
 #include "export/report/calltree.h"
 #include "export/report/flamepage.h"
 #include "export/report/html.h"
@@ -67,8 +68,7 @@ void kp_flame_close(struct kp_flame *f)
 /* Finds the box's slot, or the free one where it belongs. */
 static size_t slot_of(const struct kp_flame *f, uint32_t parent, const char *name, size_t bytes)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ parent;
-    for (size_t i = 0; i < bytes; i++) h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+    const uint64_t h = kp_fnv64(KP_FNV64 ^ parent, name, bytes);
     size_t at = (size_t)((h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (f->slot_count - 1);
     for (; f->slots[at]; at = (at + 1) & (f->slot_count - 1)) {
         const struct box *b = &f->boxes[f->slots[at]];
@@ -150,9 +150,8 @@ static enum kp_flame_kind kind_of(const char *name)
 /* What a box's colours say: the part that its root names, and a shade of its name's own. */
 static struct kp_flame_colour colour_of(const struct kp_flame *f, uint32_t i, const uint8_t *parts)
 {
-    unsigned h = 2166136261u;
     const char *name = f->boxes[i].name;
-    for (const char *p = name; *p; p++) h = (h ^ (unsigned char)*p) * 16777619u;
+    const uint32_t h = kp_fnv32(KP_FNV32, name, strlen(name));
     const bool is_root = f->boxes[i].depth < 2;
     return (struct kp_flame_colour){parts[i], is_root ? KP_FLAME_OP : kind_of(name), is_root ? 0 : h >> 20};
 }

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_hash.h"
+
 #define PAGE_BYTES (1u << 20)
 
 struct string_entry {
@@ -50,22 +52,6 @@ void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_
     if (next < wanted) next = wanted;
     *capacity = next;
     return need(realloc(memory, next * item_bytes));
-}
-
-static uint32_t hash_of(const char *text, size_t bytes)
-{
-    uint64_t h = 0xcbf29ce484222325u ^ bytes;
-    while (bytes >= 8) {
-        uint64_t word;
-        memcpy(&word, text, 8);
-        h = (h ^ word) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 29;
-        text += 8;
-        bytes -= 8;
-    }
-    while (bytes--) h = (h ^ (unsigned char)*text++) * 0x100000001b3u;
-    h ^= h >> 32;
-    return (uint32_t)h;
 }
 
 static char *room_for(struct kp_strings *s, size_t bytes)
@@ -132,7 +118,7 @@ static uint32_t entry_add(struct kp_strings *s, size_t slot, const struct string
 uint32_t kp_strings_put(struct kp_strings *s, const char *text, size_t bytes)
 {
     if (bytes == 0) return 0;
-    uint32_t hash = hash_of(text, bytes);
+    const uint32_t hash = (uint32_t)kp_hash64(text, bytes);
     size_t at = hash & (s->slot_count - 1);
     for (; s->slots[at]; at = (at + 1) & (s->slot_count - 1)) {
         const struct string_entry *e = &s->entries[s->slots[at]];

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "collector/base/kp_fnv.h"
+
 /* `args` is as the parser keeps it: without blanks, and quotes in texts are escaped. */
 static const char *value_find(const char *args, size_t bytes, const char *key)
 {
@@ -70,9 +72,9 @@ static double bus_factor(const char *args, size_t bytes, double ranks)
 static uint32_t group_hash(const char *args, size_t bytes)
 {
     const char *at = value_find(args, bytes, "\"Process Group Name\":\"");
-    uint32_t hash = 2166136261u;
     if (!at) return 0;
-    for (; at < args + bytes && *at != '"'; at++) hash = (hash ^ (uint8_t)*at) * 16777619u;
+    const char *const quote = memchr(at, '"', (size_t)(args + bytes - at));
+    const uint32_t hash = kp_fnv32(KP_FNV32, at, (size_t)((quote ? quote : args + bytes) - at));
     return hash ? hash : 1;
 }
 
