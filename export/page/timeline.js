@@ -126,9 +126,10 @@ function rowsDraw(trace, up, ratio) {
 }
 
 function labelsDraw(trace) {
+  const letter = pen.measureText("m").width; // of a font in which all are as wide
   for (let at = 0; at < scene.labels.length; at += 4) {
     const [i, y, left, right] = scene.labels.slice(at, at + 4);
-    const fits = Math.floor((right - left - 6) / 6.1), text = eventName(trace, i);
+    const fits = Math.floor((right - left - 6) / letter), text = eventName(trace, i);
     if (fits < 3) continue;
     pen.fillStyle = i === scene.picked ? scene.card : scene.text;
     pen.fillText(text.length > fits ? `${text.slice(0, fits - 1)}…` : text, left + 4, y + ROW - 5);
