@@ -92,8 +92,7 @@ static void device_node_add(struct gathering *g, const struct kp_node *node, siz
 }
 
 /* Keeps the shapes of the op's first call: of equal runs they are equal, while which call is the longest is chance. */
-static void shapes_keep(struct kp_diff *d, int side, struct kp_diff_row *row, struct kp_strings *from,
-                        uint32_t shapes)
+static void shapes_keep(struct kp_diff *d, int side, struct kp_diff_row *row, struct kp_strings *from, uint32_t shapes)
 {
     if (shapes && !row->shapes[side]) row->shapes[side] = kp_strings_put_from(d->strings, from, shapes);
 }
