@@ -1,6 +1,6 @@
 # files.mk - the files of this room
 SRC_advise := \
-    export/advise/findings.c \
+    export/advise/partrules.c \
     export/advise/idlecause.c \
     export/advise/bandwidth.c \
     export/advise/compiling.c \
@@ -18,4 +18,4 @@ SRC_advise := \
     export/advise/steprules.c \
     export/advise/stepsplit.c
 UNIT_advise := \
-    test/unit/advise/test_findings.c
+    test/unit/advise/test_partrules.c

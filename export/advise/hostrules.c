@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "export/report/summary.h"
+#include "export/report/timeshares.h"
 
 static const struct kp_cost_rule compiling = {
     0.05, 1u << KP_SPLIT_IDLE, "recompilation", "torch.compile compiles in the middle of the run",

@@ -6,7 +6,7 @@
 
 #include "export/page/pageparts.h"
 #include "export/report/plain.h"
-#include "export/report/summary.h"
+#include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 
 void kp_page_member_put(FILE *out, const char *key, const char *text)

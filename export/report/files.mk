@@ -36,9 +36,9 @@ SRC_report := \
     export/report/selftime.c \
     export/report/spans.c \
     export/report/stackpath.c \
-    export/report/steppart.c \
+    export/report/eventpart.c \
     export/report/stepspans.c \
-    export/report/summary.c \
+    export/report/timeshares.c \
     export/report/table.c \
     export/report/tophead.c \
     export/report/topjson.c \

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "export/report/summary.h"
+#include "export/report/timeshares.h"
 
 struct kp_phaserow {
     char *phase;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "export/report/keyindex.h"
-#include "export/report/summary.h"
+#include "export/report/timeshares.h"
 
 enum { COLLECTIVES_MOST = 200000, RANKS_SHOWN = 8 };
 #define CAUSE_LEAST_MS 0.1

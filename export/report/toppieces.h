@@ -4,7 +4,7 @@
 #define KP_TOPPIECES_H
 
 #include "export/report/kineto_pieces.h"
-#include "export/report/summary.h"
+#include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 
 struct kp_toppieces;

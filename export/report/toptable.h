@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "export/report/summary.h"
+#include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 
 struct kp_top_report {

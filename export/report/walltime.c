@@ -14,7 +14,7 @@
 
 #include "export/report/keyindex.h"
 #include "export/report/stackpath.h"
-#include "export/report/steppart.h"
+#include "export/report/eventpart.h"
 
 enum frames { FRAMES_NONE, FRAMES_STACKS, FRAMES_CALLS };
 enum use { USE_TIME, USE_BUSY, USE_MEMORY, USE_PATHS }; /* of the moments of a sweep */
@@ -495,7 +495,7 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
     w.above = unknowns(tree->count);
     w.places = unknowns(tree->count);
     *told = (struct kp_wall_told){.has_frames = w.frames != FRAMES_NONE};
-    kp_steppart_find(tree, w.parts);
+    kp_eventpart_find(tree, w.parts);
     lanes_find(&lanes, &w);
     if (lanes.count) {
         const enum use use = options->metric == KP_WALL_CPU ? USE_TIME : USE_PATHS;

@@ -7,7 +7,7 @@
 
 #include "export/advise/advise.h"
 #include "export/report/keyindex.h"
-#include "export/report/summary.h"
+#include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 #include "export/view/viewparts.h"
 

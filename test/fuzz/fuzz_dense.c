@@ -21,7 +21,7 @@
 #include "export/report/folded.h"
 #include "export/report/kineto.h"
 #include "export/report/memory/memblocks.h"
-#include "export/report/summary.h"
+#include "export/report/timeshares.h"
 #include "export/report/table.h"
 #include "export/report/toprows.h"
 #include "export/report/toptable.h"

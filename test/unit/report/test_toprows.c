@@ -3,7 +3,7 @@
 #include "test/unit/report/little_trace.h"
 
 #include "export/report/ownline.h"
-#include "export/report/summary.h"
+#include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 
 static struct kp_top top_make(struct little *t, enum kp_top_by by)

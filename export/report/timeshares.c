@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * summary.c - divides the wall time of what was chosen, and measures its steps
+ * timeshares.c - divides the wall time of what was chosen, and measures its steps
  *
  * At each moment the host loads data, else runs an op on some thread, else is in a collective, else none of these.
  * That last part is Python, or a thread that sleeps. What loads data is the range that torch's DataLoader marks.
  */
-#include "export/report/summary.h"
+#include "export/report/timeshares.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* findings.c - the rules over parts of a step: which is too large, and what to change; bounds are in decisions/061 */
+/* partrules.c - the rules over parts of a step: which is too large, and what to change; bounds are in decisions/061 */
 #include "export/advise/adviseparts.h"
 
 #include <stdlib.h>

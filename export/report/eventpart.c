@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * steppart.c - finds which part of a training step an event belongs to
+ * eventpart.c - finds which part of a training step an event belongs to
  *
  * Data loading, backward and the optimizer show by torch's own ranges and by frames of torch's own files. Forward is
  * what runs in a call of an nn.Module or in torch.nn.functional, and each op that a backward op names as its origin.
  * Making a module, or zero_grad() of one, is no forward.
  */
-#include "export/report/steppart.h"
+#include "export/report/eventpart.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +126,7 @@ static void forward_mark(const struct kp_tree *tree, uint8_t *parts)
         }
 }
 
-void kp_steppart_find(const struct kp_tree *tree, uint8_t *parts)
+void kp_eventpart_find(const struct kp_tree *tree, uint8_t *parts)
 {
     struct part_finding f = {.tree = tree, .parts = parts};
     for (size_t i = 0; i < tree->count; i++) parts[i] = (uint8_t)own_part(&f, &tree->nodes[i]);

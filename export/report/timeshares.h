@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* summary.h - the numbers above a report: wall time, steps, and where the time went */
-#ifndef KP_SUMMARY_H
-#define KP_SUMMARY_H
+/* timeshares.h - the numbers above a report: wall time, steps, and where the time went */
+#ifndef KP_TIMESHARES_H
+#define KP_TIMESHARES_H
 
 #include "export/report/chosen.h"
 
