@@ -12,12 +12,13 @@
 static inline int kp_complain_at(char *why, unsigned long why_bytes, const char *what, const char *at, const char *stop,
                                  const char *written)
 {
-    char part[44];
+    enum { PART_MAX = 40 };
+    char part[PART_MAX + 1];
     size_t n = strcspn(at, stop);
-    if (n > 40) n = 40;
+    if (n > PART_MAX) n = PART_MAX;
     memcpy(part, at, n);
     part[n] = 0;
-    kp_fmt(why, why_bytes, "%s '%s' (it is written %s)", what, part, written);
+    kp_fmt(why, why_bytes, "%s '%s' (written %s)", what, part, written);
     return -EINVAL;
 }
 

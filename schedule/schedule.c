@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collector/base/kp_config.h"
 #include "collector/base/kp_log.h"
 
 #include "collector/base/kp_poison.h"
@@ -53,19 +54,36 @@ bool kp_schedule_is_over(const struct kp_schedule *s, uint64_t step)
            (step - s->skip_first + skipped) / cycle >= s->repeat;
 }
 
+/* In the order of struct kp_schedule. */
+static const char *const field_names[] = {"skip_first", "wait", "warmup", "active", "repeat", "skip_first_wait"};
+enum { FIELDS = sizeof field_names / sizeof *field_names, KEY_BYTES = 20 };
+
 /* The field that a key names, or NULL. */
 static uint64_t *field_named(struct kp_schedule *s, const char *key, size_t length)
 {
-    const struct {
-        const char *name;
-        uint64_t *field;
-    } fields[] = {
-        {"skip_first", &s->skip_first}, {"wait", &s->wait},     {"warmup", &s->warmup},
-        {"active", &s->active},         {"repeat", &s->repeat}, {"skip_first_wait", &s->skip_first_wait},
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (strlen(fields[i].name) == length && memcmp(fields[i].name, key, length) == 0) return fields[i].field;
+    uint64_t *const fields[FIELDS] = {&s->skip_first, &s->wait,   &s->warmup,
+                                      &s->active,     &s->repeat, &s->skip_first_wait};
+    for (size_t i = 0; i < FIELDS; i++)
+        if (strlen(field_names[i]) == length && memcmp(field_names[i], key, length) == 0) return fields[i];
     return NULL;
+}
+
+/* The name that a misspelt key of `length` bytes may mean, or NULL. */
+static const char *field_guess(const char *key, size_t length)
+{
+    char word[KEY_BYTES];
+    const char *found = NULL;
+    unsigned best = 4;
+    if (!length || length >= sizeof word) return NULL;
+    memcpy(word, key, length);
+    word[length] = 0;
+    for (size_t i = 0; i < FIELDS; i++) {
+        const unsigned far = kp_config_distance(word, field_names[i]);
+        if (far >= best || far * 2 > length) continue;
+        best = far;
+        found = field_names[i];
+    }
+    return found;
 }
 
 /* Takes the digits at *p. False: none, or NUMBER_MAX or more. */
@@ -81,17 +99,34 @@ static bool number_take(const char **p, uint64_t *out)
     return *p > from;
 }
 
+#define WRITTEN "10-12 or wait=1,warmup=1,active=3,repeat=1"
+
 static int complain(char *why, unsigned long why_bytes, const char *what, const char *at)
 {
-    return kp_complain_at(why, why_bytes, what, at, ",", "wait=1,warmup=1,active=3,repeat=1");
+    return kp_complain_at(why, why_bytes, what, at, ",", WRITTEN);
 }
 
-/* Steps "10-12", the first is 0: these once, after a step of warm-up. False: it is no such text. */
-static bool range_parse(const char *text, struct kp_schedule *s)
+static int unknown_complain(char *why, unsigned long why_bytes, const char *at)
+{
+    const char *const guess = field_guess(at, strcspn(at, "=,"));
+    char written[96];
+    kp_fmt(written, sizeof written, "%s%s%s%s", WRITTEN, guess ? "; did you mean " : "", guess ? guess : "",
+           guess ? "?" : "");
+    return kp_complain_at(why, why_bytes, "has an unknown part", at, ",", written);
+}
+
+/*
+ * Steps "10-12", the first is 0: these once, after a step of warm-up. False: it is no such text. With `wrong`, it is
+ * one that cannot be.
+ */
+static bool range_parse(const char *text, struct kp_schedule *s, const char **wrong)
 {
     uint64_t first, last;
-    if (!number_take(&text, &first) || *text++ != '-' || !number_take(&text, &last) || *text || last < first)
+    if (!number_take(&text, &first) || *text++ != '-' || !number_take(&text, &last) || (*text && *text != ','))
         return false;
+    if (*text) *wrong = "has more than steps, which stand alone:";
+    if (last < first) *wrong = "has steps that end before they begin:";
+    if (*wrong) return false;
     s->warmup = first > 0;
     s->skip_first = first - s->warmup;
     s->active = last - first + 1;
@@ -103,15 +138,17 @@ int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsi
 {
     struct kp_schedule s = {.set = true};
     unsigned seen = 0;
-    if (strcmp(text, "none") == 0 || range_parse(text, &s)) {
+    const char *wrong = NULL;
+    if (strcmp(text, "none") == 0 || range_parse(text, &s, &wrong)) {
         *out = s;
         return 0;
     }
+    if (wrong) return complain(why, why_bytes, wrong, text);
     for (const char *p = text; *p;) {
         const char *const from = p;
         const size_t length = strcspn(p, "=,");
         uint64_t *const field = field_named(&s, p, length);
-        if (!field) return complain(why, why_bytes, "has an unknown part", from);
+        if (!field) return unknown_complain(why, why_bytes, from);
         if (seen & 1u << (field - &s.skip_first)) return complain(why, why_bytes, "says twice", from);
         seen |= 1u << (field - &s.skip_first);
         p += length;

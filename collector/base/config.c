@@ -138,16 +138,39 @@ static int word_find(const char *list, const char *from, size_t length)
     return -1;
 }
 
+/* Writes the word of a comma list that a misspelt one may mean as a question, or nothing. */
+static void word_guess(const char *list, const char *from, size_t length, char *out, size_t bytes)
+{
+    char word[40], name[40];
+    unsigned best = 3;
+    out[0] = 0;
+    if (length >= sizeof word) return;
+    memcpy(word, from, length);
+    word[length] = 0;
+    const char *const meant = strcmp(word, "gpu") == 0 ? "cuda" : word; /* not cpu */
+    for (size_t n; *list; list += n + (list[n] == ',')) {
+        n = strcspn(list, ",");
+        if (n >= sizeof name) continue;
+        memcpy(name, list, n);
+        name[n] = 0;
+        const unsigned far = kp_config_distance(meant, name);
+        if (far >= best || far * 2 > length) continue;
+        best = far;
+        kp_fmt(out, bytes, " (did you mean %s?)", name);
+    }
+}
+
 static bool set_words(struct kp_config *config, enum kp_config_index index, const char *value)
 {
     const char *const words = kp_config_rows[index].values;
     uint32_t bits = 0;
-    char why[128];
+    char why[192], guess[64];
     for (const char *p = value; *p;) {
         const size_t n = strcspn(p, ",");
         const int at = word_find(words, p, n);
         if (at < 0) {
-            kp_fmt(why, sizeof why, "is not any of %s", words);
+            word_guess(words, p, n, guess, sizeof guess);
+            kp_fmt(why, sizeof why, "is not any of %s%s", words, guess);
             return refuse(config, index, value, why);
         }
         bits |= 1u << at;

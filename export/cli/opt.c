@@ -9,6 +9,7 @@
 
 #include "collector/base/kp_config.h"
 #include "export/cli/cli.h"
+#include "export/cli/setting_flags.h"
 #include "export/report/kineto.h"
 #include "export/report/plain.h"
 
@@ -171,22 +172,35 @@ static const char *value_next(struct kp_opt_scan *scan, const struct kp_opt *opt
     return next;
 }
 
-/* The listed value that the next word may mean, where it is none and no command, or NULL. */
-static const char *value_guess(const struct kp_opt_scan *scan, const struct kp_opt *option, char *out, size_t bytes)
+/* The listed value that a word may mean, or "". */
+static const char *value_guess(const char *list, const char *word, char *out, size_t bytes)
 {
-    const char *word = scan->at < scan->argc ? scan->argv[scan->at] : NULL, *found = NULL;
-    if (option->kind != KP_OPT_MAYBE || !word || word[0] == '-' || is_listed(option->meta, word)) return NULL;
-    const bool is_before_command = scan->at + 1 < scan->argc && strcmp(scan->argv[scan->at + 1], "--") == 0;
-    if (strlen(word) < 4 && !is_before_command) return NULL; /* ps is a command */
     unsigned best = 3;
-    for (const char *list = option->meta; *list; list += strcspn(list, ","), list += *list == ',') {
+    out[0] = 0;
+    for (; *list; list += strcspn(list, ","), list += *list == ',') {
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(list, ","), list);
-        if (!kp_opt_is_nearer(word, name, &best)) continue;
-        snprintf(out, bytes, "%s", name);
-        found = out;
+        if (kp_opt_is_nearer(word, name, &best)) snprintf(out, bytes, "%s", name);
     }
-    return found;
+    return out;
+}
+
+/*
+ * A flag may stand without its value, and then the program's name follows. True: the word that follows is no program,
+ * and is near a value or before the "--", so it was meant as one. Tells.
+ */
+static bool is_misspelt(const struct kp_opt_scan *scan, const struct kp_opt *option)
+{
+    const char *const word = scan->at < scan->argc ? scan->argv[scan->at] : NULL;
+    char near[32];
+    if (option->kind != KP_OPT_MAYBE || !word || word[0] == '-' || is_listed(option->meta, word)) return false;
+    const bool is_before_command = scan->at + 1 < scan->argc && strcmp(scan->argv[scan->at + 1], "--") == 0;
+    const bool is_program = kp_target_is_program(word);
+    value_guess(option->meta, word, near, sizeof near);
+    if (near[0] ? is_program && !is_before_command : is_program || !is_before_command) return false;
+    kp_cli_misuse(scan->command, "--%s: %s is not any of %s%s%s%s", option->name, word, option->meta,
+                  near[0] ? " (did you mean " : "", near, near[0] ? "?)" : "");
+    return true;
 }
 
 static int long_next(struct kp_opt_scan *scan, const char *word, const char **value)
@@ -195,12 +209,7 @@ static int long_next(struct kp_opt_scan *scan, const char *word, const char **va
     const bool given = word[length] == '=';
     int i = option_find(scan->table, word, length);
     if (i >= 0) {
-        char near[32];
-        const char *guess = given ? NULL : value_guess(scan, &scan->table[i], near, sizeof near);
-        if (guess)
-            return kp_cli_misuse(scan->command, "--%s is one of %s, not %s, did you mean %s", word, scan->table[i].meta,
-                                 scan->argv[scan->at], guess),
-                   KP_OPT_BAD;
+        if (!given && is_misspelt(scan, &scan->table[i])) return KP_OPT_BAD;
         *value = given ? word + length + 1 : "1";
         if ((scan->table[i].kind == KP_OPT_VALUE || scan->table[i].kind == KP_OPT_MAYBE) && !given) {
             *value = value_next(scan, &scan->table[i]);

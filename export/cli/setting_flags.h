@@ -20,6 +20,7 @@ const char *kp_setting_flags_set(struct kp_config *config, enum kp_config_index 
  * clear line in why. 127: not found, 126: cannot be executed, 1: cannot be preloaded into. path: where it was found.
  */
 int kp_target_check(const char *command, char *path, size_t path_bytes, char *why, size_t why_bytes);
+bool kp_target_is_program(const char *command); /* as execvp finds it */
 /* The program that will really run: a script's interpreter (env looked through), else path itself. */
 void kp_target_interpreter(const char *path, char *out, size_t size);
 

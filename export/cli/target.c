@@ -39,6 +39,12 @@ static int path_find(const char *command, char *out, size_t size)
     return denied ? NOT_EXECUTABLE : NOT_FOUND;
 }
 
+bool kp_target_is_program(const char *command)
+{
+    char path[4096];
+    return path_find(command, path, sizeof path) == 0;
+}
+
 /* First bytes of a file, NUL behind them. */
 static ssize_t head_read(const char *path, char *out, size_t size)
 {

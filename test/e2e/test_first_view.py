@@ -351,7 +351,18 @@ def test_a_training_that_waits_leads_to_the_lines_of_its_workers(tmp_path):
 
 
 def test_a_misspelt_value_gets_a_guess_and_a_command_none():
-    for argv in (("--with-stack", "opss", "--", "true"), ("--with-stack", "nativ", "true"), ("--with-stack", "op", "--", "true")):
-        done = harness.cli("run", *argv)
-        assert done.returncode == 2 and f"not {argv[1]}, did you mean {'native' if 'nat' in argv[1] else 'ops'}" in done.stderr
+    every = "is not any of ops,native,1,0"
+    for words, said in ((("opss", "--", "true"), f"opss {every} (did you mean ops?)"), (("nativ", "true"), f"nativ {every} (did you mean native?)"),
+                        (("op", "--", "true"), f"op {every} (did you mean ops?)"), (("op", "true"), f"op {every} (did you mean ops?)"),
+                        (("python_", "--", "true"), f"python_ {every}; see")):
+        done = harness.cli("run", "--with-stack", *words)
+        assert done.returncode == 2 and f"kprof run: --with-stack: {said}" in done.stderr, done.stderr
+    assert "is not any of 0,1,ops,native (did you mean ops?)" in harness.cli("run", "--with-stack=opss", "true").stderr
     assert harness.cli("run", "--with-stack", "true").returncode == 0
+
+
+def test_a_misspelt_schedule_is_named_by_its_part():
+    for text, said in (("10-12,warmpu=1", "has more than steps, which stand alone: '10-12'"), ("12-10", "has steps that end before they begin: '12-10'"),
+                       ("activ=3", "has an unknown part 'activ=3' (written 10-12 or wait=1,warmup=1,active=3,repeat=1; did you mean active?)")):
+        done = harness.cli("run", "--schedule", text, "true")
+        assert done.returncode == 2 and f"--schedule: {said}" in done.stderr, done.stderr

@@ -15,7 +15,7 @@ static const struct {
     const char *name, *good, *bad, *why;
 } samples[] = {
     {"KPROF", "0", "2", "is neither 0 nor 1, using 1"},
-    {"KPROF_ACTIVITIES", "cpu", "gpu", "is not any of cpu,cuda, using cpu,cuda"},
+    {"KPROF_ACTIVITIES", "cpu", "gpu", "is not any of cpu,cuda (did you mean cuda?), using cpu,cuda"},
     {"KPROF_SCHEDULE", "wait=1,active=2", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_PHASES", "train=active=2;validate=active=1", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_STEP", "optimizer", "a\nb", "has a control character in it, using auto"},
@@ -26,7 +26,7 @@ static const struct {
     {"KPROF_WITH_FLOPS", "1", "on", "is neither 0 nor 1, using 0"},
     {"KPROF_WITH_MODULES", "1", "all", "is neither 0 nor 1, using 0"},
     {"KPROF_EXECUTION_TRACE", "1", "on", "is neither 0 nor 1, using 0"},
-    {"KPROF_MALLOC", "trace", "all", "is not any of 0,count,trace, using 0"},
+    {"KPROF_MALLOC", "trace", "count,trce", "is not any of 0,count,trace (did you mean trace?), using 0"},
     {"KPROF_SYMBOLS", "SSL_read,at::_ops::*::call", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_COMPILE_RANGES", "1", "2", "is neither 0 nor 1, using 0"},
     {"KPROF_PYTHON_GC", "1", "2", "is neither 0 nor 1, using 0"},

@@ -54,6 +54,22 @@ static void a_flag_may_stand_without_its_value(void **state)
     assert_string_equal(value, "ops");
 }
 
+static void a_word_that_is_no_program_was_meant_as_a_value(void **state)
+{
+    static const struct kp_opt maybe[] = {{"with", 0, KP_OPT_MAYBE, "ops,1", "what"}, {0}};
+    static const struct {
+        const char *word, *next;
+        int answer;
+    } rows[] = {{"op", "--", KP_OPT_BAD},   {"op", "x.py", KP_OPT_BAD}, {"opss", "x.py", KP_OPT_BAD},
+                {"x.py", "--", KP_OPT_BAD}, {"x.py", "y.py", 0},        {"sh", "--", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SCAN("--with", rows[i].word, rows[i].next);
+        scan.table = maybe;
+        assert_int_equal(kp_opt_next(&scan, &value), rows[i].answer);
+    }
+}
+
 static void a_switch_is_one_or_zero(void **state)
 {
     SCAN("--gzip", "--no-gzip", "--gzip=0");
@@ -161,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_value_comes_by_equals_by_the_next_word_or_glued_to_its_letter),
         cmocka_unit_test(a_flag_may_stand_without_its_value),
+        cmocka_unit_test(a_word_that_is_no_program_was_meant_as_a_value),
         cmocka_unit_test(a_switch_is_one_or_zero),
         cmocka_unit_test(arguments_may_stand_anywhere_and_all_follow_two_dashes),
         cmocka_unit_test(a_command_to_run_ends_the_options),
