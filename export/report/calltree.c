@@ -73,7 +73,7 @@ void kp_calltree_add(struct kp_calltree *t, uint32_t place, enum kp_part part, i
     t->places[place].value[part] += value;
 }
 
-int64_t kp_calltree_sum(const struct kp_calltree *t, enum kp_part part)
+static int64_t part_sum(const struct kp_calltree *t, enum kp_part part)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < t->count; i++) sum += t->places[i].value[part];
@@ -138,7 +138,7 @@ void kp_calltree_fold(struct kp_calltree *t, size_t text_bytes, struct kp_calltr
     size_t *ends = kp_kineto_grow(NULL, &end_capacity, t->count, sizeof *ends);
     if (text_measure(t, ends, &before) > text_bytes) {
         int64_t *totals = kp_kineto_grow(NULL, &total_capacity, t->count, sizeof *totals);
-        for (int part = 0; part < KP_PARTS; part++) sum += kp_calltree_sum(t, (enum kp_part)part);
+        for (int part = 0; part < KP_PARTS; part++) sum += part_sum(t, (enum kp_part)part);
         int64_t below = sum / (1 << 20) + 1;
         for (;; below *= 2) {
             small_fold(t, totals, below);
@@ -210,6 +210,6 @@ void kp_calltree_each(const struct kp_calltree *t, int64_t unit, kp_path_fn fn, 
                                          KP_PART_OPTIMIZER, KP_PART_OTHER,   KP_PART_THREADS};
     struct path_walk w = {.tree = t, .unit = unit, .fn = fn, .context = context};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (kp_calltree_sum(t, order[i])) part_walk(&w, order[i]);
+        if (part_sum(t, order[i])) part_walk(&w, order[i]);
     kp_frametext_fini(&w.path);
 }

@@ -29,7 +29,6 @@ void kp_calltree_close(struct kp_calltree *tree);
  * 512th frame it returns `parent`: deeper calls count there. */
 uint32_t kp_calltree_child(struct kp_calltree *tree, uint32_t parent, const char *name);
 void kp_calltree_add(struct kp_calltree *tree, uint32_t place, enum kp_part part, int64_t value);
-int64_t kp_calltree_sum(const struct kp_calltree *tree, enum kp_part part);
 size_t kp_calltree_count(const struct kp_calltree *tree); /* places, the root among them; a parent comes first */
 uint32_t kp_calltree_parent(const struct kp_calltree *tree, uint32_t place);
 const char *kp_calltree_name(const struct kp_calltree *tree, uint32_t place);

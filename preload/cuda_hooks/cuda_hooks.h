@@ -196,8 +196,6 @@ void kp_base_clock(void); /* takes a sample to measure the length of a tick */
 
 int kp_resolve_start(void);
 void kp_resolve_wake(void); /* a window opens: the resolver looks often from now on */
-/* Waits until no work is in flight, at most `timeout_ms`; work that is done has its times then. */
-void kp_resolve_flush(uint32_t timeout_ms);
 bool kp_resolve_is_drained(uint64_t end_ticks);
 void kp_resolve_close(uint32_t cycle);
 /* Before the host destroys contexts (cudaDeviceReset): waits, bounded, for the resolver, then forgets their events. */

@@ -274,7 +274,8 @@ static bool has_ready(uint32_t cycle)
     return false;
 }
 
-void kp_resolve_flush(uint32_t timeout_ms)
+/* Waits until no work is in flight, at most `timeout_ms`; work that is done has its times then. */
+static void flush(uint32_t timeout_ms)
 {
     if (!lane) return;
     for (uint32_t waited = 0; waited < timeout_ms && has_ready(UINT32_MAX); waited++) {
@@ -300,7 +301,7 @@ void kp_resolve_close(uint32_t cycle)
 void kp_contexts_forget(void)
 {
     int saved = errno;
-    kp_resolve_flush(FORGET_WAIT_MS);
+    flush(FORGET_WAIT_MS);
     for (int i = 0; i < FORGET_WAIT_MS * 10; i++) {
         uint32_t idle = 0;
         if (kp_cas_acq_rel(&kp_resolve_busy, &idle, 2)) break; /* pairs with: turn_take */

@@ -158,7 +158,7 @@ bool kp_client_has_call(bool is_driver, uint32_t cbid)
     return kp_client_has(is_driver ? KP_CUPTI_DRIVER : KP_CUPTI_RUNTIME);
 }
 
-bool kp_client_has_calls(void)
+static bool has_calls(void)
 {
     for (int driver = 0; driver < 2; driver++)
         for (int i = 0; i < WORDS && !atomic_load(&singly[driver].is_over); i++)
@@ -166,7 +166,7 @@ bool kp_client_has_calls(void)
     return false;
 }
 
-bool kp_client_wants_any(void) { return kp_client_is_active() || kp_client_has_calls(); }
+bool kp_client_wants_any(void) { return kp_client_is_active() || has_calls(); }
 
 void kp_client_clock_changed(void) { kp_store_relaxed(&begin, 0); }
 

@@ -29,7 +29,6 @@ void kp_client_set_call(bool is_driver, uint32_t cbid, bool enabled);
 /* Did the client enable or disable this single call, and has no Enable or Disable of its kind overridden that? */
 bool kp_client_chose_call(bool is_driver, uint32_t cbid);
 bool kp_client_has_call(bool is_driver, uint32_t cbid); /* does it want this call, singly or by its kind? */
-bool kp_client_has_calls(void);                         /* does it want any call singly? */
 void kp_client_clock_changed(void);                     /* times of the running session cannot be compared any more */
 
 /* The client does not get records of this thread's calls. Notes both ids that CUPTI may use for it; once a thread. */

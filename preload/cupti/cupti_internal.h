@@ -146,8 +146,7 @@ void kp_aside_say(bool begins); /* on kprof-cuda; logs it once, counts in a note
 
 /* --- other_tool.c --- */
 
-void kp_other_tool(char *out, size_t bytes);            /* name of the tool that holds CUPTI */
-const char *kp_other_tool_in(char *const *environment); /* that name as the environment tells it. Pure. */
+void kp_other_tool(char *out, size_t bytes); /* name of the tool that holds CUPTI */
 
 /* --- helper.c --- */
 

@@ -45,7 +45,7 @@ static bool holder(char name[NAME_BYTES])
 static bool is_setting(const char *entry, const char *name) { return strncmp(entry, name, strlen(name)) == 0; }
 
 /* Skips injection variables that name this library. */
-const char *kp_other_tool_in(char *const *environment)
+static const char *tool_in(char *const *environment)
 {
     for (char *const *e = environment; e && *e; e++) {
         if (is_setting(*e, "NSYS_")) return "Nsight Systems";
@@ -60,5 +60,5 @@ const char *kp_other_tool_in(char *const *environment)
 void kp_other_tool(char *out, size_t bytes)
 {
     char name[NAME_BYTES] = "";
-    kp_fmt(out, bytes, "%s", holder(name) ? name : kp_other_tool_in(environ));
+    kp_fmt(out, bytes, "%s", holder(name) ? name : tool_in(environ));
 }

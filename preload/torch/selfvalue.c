@@ -75,7 +75,7 @@ static bool is_named(const char *name, const char *wanted) { return name && strc
 
 /* A DispatchKeySet has a bit for each backend, and above them a bit for each kind of tensor. Nearly every version
  * renumbers them, so torch is asked for their names. Only the kinds without strides matter here. */
-void kp_torch_selfcheck_keys(const struct kp_torch_api *api, struct kp_torch_layout *l)
+static void keys_check(const struct kp_torch_api *api, struct kp_torch_layout *l)
 {
     static const char *const wanted[] = {"Sparse", "SparseCsr", "SparseCsrCPU", "SparseCsrCUDA", "MkldnnCPU"};
     uint32_t backends = 0;
@@ -183,7 +183,7 @@ void kp_torch_selfcheck_values(const struct kp_torch_api *api, struct kp_torch_l
     bool known = kp_torch_is_known(l->version);
     if (api->from_blob && api->drop_tensor) check_tensors(api, l);
     else if (!known) l->dropped |= KP_TORCH_NO_TENSORS;
-    if (!(l->dropped & KP_TORCH_NO_TENSORS)) kp_torch_selfcheck_keys(api, l);
+    if (!(l->dropped & KP_TORCH_NO_TENSORS)) keys_check(api, l);
     if (!l->undefined_tensor) l->dropped |= KP_TORCH_NO_TENSORS;
     if (!l->tensor_type) l->dropped |= KP_TORCH_NO_LISTS;
     if (api->from_int && api->from_text && api->from_texts && api->drop_value) {

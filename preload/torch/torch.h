@@ -142,7 +142,6 @@ void kp_torch_lock_give(void);                           /* only after true; in 
 /* selfcheck.c: proves the layout against the live library; sets dropped. */
 void kp_torch_selfcheck(const struct kp_torch_api *api, struct kp_torch_layout *layout);
 void kp_torch_selfcheck_values(const struct kp_torch_api *api, struct kp_torch_layout *layout);
-void kp_torch_selfcheck_keys(const struct kp_torch_api *api, struct kp_torch_layout *layout);
 
 /* slots.c: the observer contexts that a start callback gives to torch. */
 struct kp_torch_pool;
