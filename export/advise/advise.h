@@ -61,6 +61,7 @@ struct kp_advice {
     bool is_unrecorded;  /* `missing` tells of settings that were off, and of nothing that lacks in what was recorded */
     const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */
     size_t unjudged_count;
+    const char *seen;          /* what was looked at and costs little; or NULL */
     const char *lines_by;      /* a sentence: the setting that gives findings their lines. NULL: they have them */
     struct kp_gpu_figures gpu; /* with has_gpu */
     bool is_healthy, has_gpu;

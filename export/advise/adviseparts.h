@@ -9,6 +9,7 @@
 #include "export/report/keyindex.h"
 
 #define KP_FINDING_THREADS "too-many-threads"
+#define KP_FINDING_READS "reads-in-step"
 
 /* A range of the host that is no op, whatever old files call it. */
 static inline bool kp_advise_is_range(const char *name)
@@ -21,6 +22,13 @@ static inline bool kp_advise_is_compiling(const char *name)
 {
     return strstr(name, "(dynamo_timed)") || strstr(name, "CachingAutotuner.benchmark") ||
            strstr(name, "async_compile.");
+}
+
+/* Python reads a value of a tensor. */
+static inline bool kp_advise_is_read(const char *name)
+{
+    return strcmp(name, "aten::item") == 0 || strcmp(name, "aten::_local_scalar_dense") == 0 ||
+           strcmp(name, "aten::is_nonzero") == 0;
 }
 
 /* torch's own range (record_python_gc_info), or a call of gc.collect(). */
@@ -147,7 +155,6 @@ struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *rules
 struct kp_finding *kp_costrules_tell(struct kp_costrules *rules, const struct kp_finding *finding);
 void kp_costrules_unjudged(struct kp_costrules *rules,
                            const char *what); /* it was not recorded, so the trace is INCOMPLETE */
-void kp_costrules_aside(struct kp_costrules *rules, const char *what); /* it has no cost that this trace could tell */
 /* A text that lives as long as the trace. */
 const char *kp_costrules_text(const struct kp_costrules *rules, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

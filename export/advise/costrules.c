@@ -65,14 +65,9 @@ double kp_costrules_fact(const struct kp_costrules *x, const char *path)
     return text ? strtod(text, NULL) : 0;
 }
 
-void kp_costrules_aside(struct kp_costrules *x, const char *what)
-{
-    if (x->out->unjudged_count < KP_UNJUDGED_MAX) x->out->unjudged[x->out->unjudged_count++] = what;
-}
-
 void kp_costrules_unjudged(struct kp_costrules *x, const char *what)
 {
-    kp_costrules_aside(x, what);
+    if (x->out->unjudged_count < KP_UNJUDGED_MAX) x->out->unjudged[x->out->unjudged_count++] = what;
     x->unrecorded = x->unrecorded ? kp_costrules_text(x, "%s, %s", x->unrecorded, what) : what;
 }
 

@@ -196,11 +196,7 @@ enum { READS_LEAST = 8, READ_AFTER_NS = 100000, LOOP_NS = 300000, LOOP_OPS = 6, 
 
 static bool is_read(const struct kp_costrules *x, int32_t i)
 {
-    static const char *const names[] = {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"};
-    const char *name = i < 0 ? "" : kp_costrules_name(x, i);
-    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-        if (strcmp(name, names[n]) == 0) return true;
-    return false;
+    return i >= 0 && kp_advise_is_read(kp_costrules_name(x, i));
 }
 
 /* The optimizers of torch read the number of their step themselves, and its loaders a seed. */
@@ -282,7 +278,7 @@ static void reads_judge(struct kp_costrules *x)
     kp_costplaces_lines(&cost.places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
     for (size_t i = 0; i < steps; i++) ns += cost.of[i] / (double)steps;
     const struct kp_cost_rule rule = {
-        0.005, 0, "reads-in-step",
+        0.02, 1u << KP_SPLIT_IDLE, KP_FINDING_READS,
         kp_costrules_text(
             x,
             "Python reads %.0f values a step one by one (.item(), float(), if, print() of tensors); with the "
@@ -291,9 +287,9 @@ static void reads_judge(struct kp_costrules *x)
         "Keep them as tensors and read all at once: torch.stack(values).tolist(); log every N steps."};
     if (each < READS_LEAST) memset(cost.of, 0, steps * sizeof *cost.of);
     if (!kp_cost_tell(&cost, x, &rule) && count)
-        kp_costrules_aside(
-            x, kp_costrules_text(x, ".item() and its like, %.1f a step, %.3f ms%s%s (each would wait for a GPU)", each,
-                                 ns / 1e6, place.line ? ", most at " : "", place.line ? place.line : ""));
+        x->out->seen =
+            kp_costrules_text(x, ".item() and its like, %.1f a step, %.3f ms%s%s (each would wait for a GPU)", each,
+                              ns / 1e6, place.line ? ", most at " : "", place.line ? place.line : "");
 }
 
 /* ---- threads ---- */
@@ -308,11 +304,17 @@ static void threads_judge(struct kp_costrules *x)
     const long omp = (long)kp_costrules_fact(x, "kprof.omp_num_threads");
     const long ranks = (long)kp_costrules_fact(x, "kprof.local_world_size");
     const long wanted = kp_summary_threads_wanted(cores, busy, omp, ranks, false), threads = busy > omp ? busy : omp;
+    const char *of_ranks = ranks > 1 ? kp_costrules_text(x, " of each of %ld ranks", ranks) : "";
+    const char *plural = cores == 1 ? "" : "s";
     if (!wanted || x->out->has_gpu) return;
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
-    f.what = kp_costrules_text(x, "%ld threads%s compute on %ld core%s, and take them from one another", threads,
-                               ranks > 1 ? kp_costrules_text(x, " of each of %ld ranks", ranks) : "", cores,
-                               cores == 1 ? "" : "s");
+    f.what = busy >= omp
+                 ? kp_costrules_text(x, "%ld busy threads%s compute on %ld core%s, and take them from one another",
+                                     busy, of_ranks, cores, plural)
+                 : kp_costrules_text(x,
+                                     "OMP_NUM_THREADS=%ld%s on %ld core%s (%ld busy threads): they take the "
+                                     "cores from one another",
+                                     omp, of_ranks, cores, plural, busy);
     const char *share = ranks > 1 ? ": the cores divided by the ranks" : "";
     if (kp_summary_threads_are_set(cores, omp, ranks))
         f.change = kp_costrules_text(

@@ -66,6 +66,14 @@ static void place_tell(struct kp_finding *f, const struct kp_split_places *place
     kp_costplaces_tell(at, tree->trace, f);
 }
 
+/* Python between reads of values is told with those. */
+static bool is_of_reads(const struct kp_advice *a, const char *where)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->findings[i].id, KP_FINDING_READS) == 0) return where && kp_advise_is_read(where);
+    return false;
+}
+
 /* Whether it is a finding. */
 static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
                        const struct kp_split_places *places, const struct kp_costrules *x)
@@ -81,6 +89,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (f.steps < KP_STEPS_LEAST || f.share < rule->bound) return false;
     f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
     place_tell(&f, places, rule, tree);
+    if (rule->measure == KP_SPLIT_IDLE && is_of_reads(out, f.where)) return false;
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
         kp_loadplace_tell(tree, x->chosen, &f);
         f.what = "the step loads its data itself: the DataLoader has no workers";

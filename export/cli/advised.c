@@ -127,8 +127,12 @@ static void finding_say(const struct kp_finding *f)
     const char *line = f->line ? f->line : f->frame ? f->frame : f->where;
     if (f->step_ns > 0) snprintf(cost, sizeof cost, ": %.1f ms a step, %.0f %%", f->step_ns / 1e6, 100 * f->share);
     else if (f->step_bytes > 0) snprintf(cost, sizeof cost, ": %.1f MB", f->step_bytes / 1048576);
-    kp_cli_say(stderr, "kprof: %s%s%s%s%s%s. %s", f->what, cost, line ? ", at " : "", line ? line : "",
-               line && f->after ? ", after " : "", line && f->after ? f->after : "", f->change);
+    const char *before = line && f->after ? f->after : "";
+    kp_cli_say(stderr, "kprof: %s%s%s%s%s%s. %s", f->what, cost,
+               !line     ? ""
+               : *before ? ", between "
+                         : ", at ",
+               before, *before ? " and " : "", line ? line : "", f->change);
 }
 
 static void advice_say(const struct kp_advice *a, const char *path, bool only_findings)

@@ -37,7 +37,7 @@ static const char schema[] =
     "schema\",\"type\":\"object\",\"additionalProperties\":false,\n"
     "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"step_median_ms\",\"parts_ms\",\"idle_ms\","
     "\"missing\","
-    "\"unjudged\","
+    "\"unjudged\",\"seen\","
     "\"gpu\",\"lines_by\",\"findings\"],\n"
     "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER
     ",\"step_median_ms\":" NUMBER ",\n"
@@ -49,7 +49,7 @@ static const char schema[] =
     "\"queue_most\"],\n"
     "\"properties\":{\"busy\":" SHARE ",\"sm_efficiency\":" SHARE ",\"occupancy\":" SHARE ",\"tensor_cores\":" SHARE
     ",\"communication_hidden\":" SHARE ",\"queue_most\":" WHOLE "}}]},\n"
-    "\"lines_by\":" MAYBE ",\n"
+    "\"seen\":" MAYBE ",\"lines_by\":" MAYBE ",\n"
     "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
@@ -79,6 +79,16 @@ static void line_print(const char *key, const char *text, const char *more)
     fputs("\n", stdout);
 }
 
+/* Idle time lies between two ops. That of a loader is told by the line that asks it. */
+static void between_print(const struct kp_finding *f)
+{
+    printf("    %-7s between ", "line");
+    kp_plain_put(stdout, f->after);
+    fputs(" and ", stdout);
+    kp_plain_put(stdout, f->line);
+    fputs("\n", stdout);
+}
+
 static void finding_print(const struct kp_finding *f, size_t of)
 {
     printf("%s  ", f->is_critical ? "CRITICAL" : "WARNING");
@@ -88,7 +98,8 @@ static void finding_print(const struct kp_finding *f, size_t of)
     printf(" (%zu of %zu steps)\n", f->steps, of);
     line_print("where", f->where, NULL);
     line_print("module", f->module, NULL);
-    line_print("line", f->line ? f->line : f->frame, f->after);
+    if (f->line && f->after && !(f->where && kp_kineto_is_loader(f->where))) between_print(f);
+    else line_print("line", f->line ? f->line : f->frame, f->after);
     printf("    change  %s\n", f->change);
 }
 
@@ -131,6 +142,10 @@ static void unjudged_print(const struct kp_advice *a)
         before = ", ";
     }
     if (before[0] == ',') fputs("\n", stdout);
+    if (!a->seen) return;
+    fputs("seen, small: ", stdout);
+    kp_plain_put(stdout, a->seen);
+    fputs("\n", stdout);
 }
 
 /* As kprof report does, with both where they differ. */
@@ -226,6 +241,7 @@ static void json_print(const struct kp_advice *a, const char *label)
         json_text(a->unjudged[i]);
     }
     fputs("]", stdout);
+    json_member("seen", a->seen);
     if (a->has_gpu && a->steps) json_gpu(&a->gpu);
     else fputs(",\"gpu\":null", stdout);
     json_member("lines_by", a->lines_by);
@@ -243,12 +259,29 @@ struct advise_command {
 };
 
 /* The process died before it could close the window. */
-static void killed_print(const struct kp_advised *a)
+static bool is_killed(const struct kp_advised *a)
 {
     const char *complete = kp_kineto_fact(a->trace, "kprof.complete");
-    if (!complete || strcmp(complete, "0") != 0 || !a->chosen.step_count) return;
+    return complete && strcmp(complete, "0") == 0;
+}
+
+static void killed_print(const struct kp_advised *a)
+{
+    if (!is_killed(a) || !a->chosen.step_count) return;
     printf("killed   or interrupted after step %ld: what was recorded until then\n",
            a->chosen.steps[a->chosen.step_count - 1].number);
+}
+
+/* Nothing lacks in how it was recorded: the program had no time for a step. The text is of `room`. */
+static void early_tell(struct kp_advised *a, char *room, size_t bytes)
+{
+    const struct kp_chosen *c = &a->chosen;
+    if (!is_killed(a) || c->step_count || c->optimizer_steps || c->parts.has_startup || c->parts.has_cut ||
+        !c->spans.count)
+        return;
+    snprintf(room, bytes, "no steps in it: the program was killed or interrupted %.1f s in, before its first step",
+             (double)(c->spans.of[c->spans.count - 1].end_ns - c->spans.of[0].start_ns) / 1e9);
+    a->advice.missing = room;
 }
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
@@ -257,9 +290,10 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     const bool is_json = command->is_json;
     const struct kp_texts texts = kp_trace_source_texts(source);
     struct kp_advised advised;
-    char why[512];
+    char why[512], early[128];
     const int rc = kp_advised_open(&advised, &texts, source->path, why, sizeof why);
     if (rc == 0) {
+        if (!source->is_spool) early_tell(&advised, early, sizeof early);
         if (several && !is_json) kp_cli_say(stdout, "%s", source->label);
         if (is_json) json_print(&advised.advice, source->label);
         else if (kp_otheradvice_is_meant(&advised)) kp_otheradvice_print(&advised, source);

@@ -51,6 +51,7 @@ static void advice_put(struct kp_page *page, FILE *out)
         kp_plain_json(out, a.unjudged[i]);
     }
     fputs("]", out);
+    kp_page_member_put(out, "seen", a.seen);
     fputs(",\"findings\":[", out);
     for (size_t i = 0; i < a.count; i++) {
         const struct kp_finding *f = &a.findings[i];

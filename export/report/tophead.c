@@ -102,10 +102,25 @@ static void parts_print(FILE *out, const struct kp_partsteps *parts)
     if (parts->has_cut) fprintf(out, "step %ld was cut short", parts->cut);
 }
 
+/* The process died before it could close the window. */
+static bool is_killed(const struct kp_top_report *r)
+{
+    const char *complete = fact_of(r, "kprof.complete");
+    return complete && strcmp(complete, "0") == 0 && !r->is_spool;
+}
+
+/* And that so early that it says nothing of whether steps were counted. */
+static bool is_early(const struct kp_top_report *r)
+{
+    const struct kp_partsteps *parts = &r->chosen->parts;
+    return is_killed(r) && !r->summary->steps && !r->chosen->optimizer_steps && !parts->has_startup && !parts->has_cut;
+}
+
 /* What would have counted steps. */
 static void hint_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_partsteps *parts = &r->chosen->parts;
+    if (is_early(r)) return;
     if (r->summary->steps || r->chosen->optimizer_steps || r->choice->within || !r->top->trace->is_ours) return;
     if (parts->has_startup || parts->has_cut)
         fputs("         to record whole steps: kprof run --schedule warmup=1,active=3\n", out);
@@ -127,7 +142,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     else if (s->steps) fprintf(out, ", %zu steps (%ld to %ld)", s->steps, s->first_step, s->last_step);
     else if (r->chosen->optimizer_steps) fputs(", 1 step, of which no begin is known", out);
     else if (parts->has_startup || parts->has_cut) parts_print(out, parts);
-    else if (!r->choice->within) fputs(", no steps marked", out);
+    else if (!r->choice->within) fputs(is_early(r) ? ", no step yet" : ", no steps marked", out);
     choice_print(out, r);
     fputs("\n", out);
     hint_print(out, r);
@@ -164,8 +179,10 @@ static void machine_print(FILE *out, const struct kp_summary *s)
 {
     if (s->cores <= 0) return;
     fprintf(out, "machine  %ld core%s", s->cores, s->cores == 1 ? "" : "s");
-    if (s->busy_threads > 0) fprintf(out, ", %ld busy thread%s", s->busy_threads, s->busy_threads == 1 ? "" : "s");
     if (s->omp_threads > s->cores) fprintf(out, ", OMP_NUM_THREADS=%ld", s->omp_threads);
+    if (s->busy_threads > 0)
+        fprintf(out, s->omp_threads > s->cores ? " (%ld busy thread%s)" : ", %ld busy thread%s", s->busy_threads,
+                s->busy_threads == 1 ? "" : "s");
     if (s->threads_wanted)
         fprintf(out, ": they take the cores from one another; try %s%ld%s",
                 s->threads_are_set ? "torch.set_num_threads(" : "OMP_NUM_THREADS=", s->threads_wanted,
@@ -191,13 +208,12 @@ static void lost_print(FILE *out, const struct kp_top_report *r)
     fputs("\n", out);
 }
 
-/* The process died before it could close the window. */
 static void killed_print(FILE *out, const struct kp_top_report *r)
 {
-    const char *complete = fact_of(r, "kprof.complete");
-    if (!complete || strcmp(complete, "0") != 0 || r->is_spool) return;
+    if (!is_killed(r)) return;
     fputs("killed   or interrupted", out);
     if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
+    else if (is_early(r)) fprintf(out, " %.1f s in, before its first step", (double)r->summary->wall_ns / 1e9);
     fputs(": what was recorded until then\n", out);
 }
 

@@ -37,8 +37,8 @@ def test_a_sick_trace_has_this_finding_alone(name, tmp_path):
 
 
 @pytest.mark.parametrize("threads, said", [
-    ({"threads": 5}, "5 threads compute on 4 cores"), ({"threads": 2, "omp_num_threads": "16"}, "16 threads compute on 4 cores"),
-    ({"threads": 4, "local_world_size": "2"}, "4 threads of each of 2 ranks compute on 4 cores"), ({"threads": 4}, None),
+    ({"threads": 5}, "5 busy threads compute on 4 cores"), ({"threads": 2, "omp_num_threads": "16"}, "OMP_NUM_THREADS=16 on 4 cores (2 busy threads)"),
+    ({"threads": 4, "local_world_size": "2"}, "4 busy threads of each of 2 ranks compute on 4 cores"), ({"threads": 4}, None),
     ({"threads": 6, "omp_num_threads": "2", "local_world_size": "2"}, None)])
 def test_threads_are_counted_against_cores_and_ranks(threads, said, tmp_path):
     findings = advised(advicetraces.on_cpu(**threads).write(tmp_path / "t.pt.trace.json"))["findings"]
@@ -99,8 +99,8 @@ def test_what_was_not_recorded_is_told_beside_findings(tmp_path):
 
 def test_every_finding_has_a_pair_and_is_in_the_manual():
     """Ids as the sources of kprof advise have them: a new finding fails here until a sick trace and a healthy twin exist."""
-    sources = "".join(path.read_text() for path in (harness.ROOT / "export/advise").glob("*.c"))
-    found = set(re.findall(r'(?:\.id = |[,\d]\s+)"([a-z]+(?:-[a-z]+)+|recompilation|dependency)"', sources))
+    sources = "".join(path.read_text() for path in (harness.ROOT / "export/advise").glob("*.[ch]"))
+    found = set(re.findall(r'(?:\.id = |[,\d]\s+|define KP_FINDING_\w+ )"([a-z]+(?:-[a-z]+)+|recompilation|dependency)"', sources))
     assert len(found) >= 30 and found == set(advicetraces.SICKNESSES) == set(advicetraces.TWINS)
     manual = (harness.ROOT / "docs/kprof.1.scd").read_text()
     assert [name for name in advicetraces.SICKNESSES if f"*{name}*" not in manual] == []
@@ -211,6 +211,36 @@ def test_reads_are_charged_with_the_loop_around_them(tmp_path):
     assert found["what"].startswith("Python reads 50 values a step one by one") and "with the loop around them, at train.py:12 sick (5.9" in found["what"]
     far = {finding["id"]: finding for finding in advised(reading(10).write(tmp_path / "far.pt.trace.json"))["findings"]}["reads-in-step"]
     assert far["step_ms"] < 50 * 0.045  # so many ops are work of their own
+
+
+def test_reads_that_cost_little_are_seen_and_no_warning(tmp_path):
+    trace = advicetraces.Trace(deviceProperties=[], step=50_000)
+
+    def step(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 48_000, **{"Call stack": advicetraces.WELL})
+        for i in range(40):
+            trace.add("cpu_op", "aten::item", 1, base + 48_000 + 10 * i, 5, **{"Call stack": advicetraces.SICK})
+    path = trace.each(step).write(tmp_path / "few.pt.trace.json")
+    advice = advised(path)
+    assert "reads-in-step" not in [finding["id"] for finding in advice["findings"]]
+    assert advice["seen"].startswith(".item() and its like, 40.0 a step, 0.") and not any(".item()" in told for told in advice["unjudged"])
+    assert "\nseen, small: .item() and its like, 40.0 a step, " in harness.cli("advise", path).stdout
+
+
+def test_time_between_reads_is_told_once_and_lines_stand_around_a_gap(tmp_path):
+    def of(path, gap, reads):
+        trace = advicetraces.Trace(deviceProperties=[], step=10_000)
+
+        def step(base):
+            trace.add("cpu_op", "aten::mm", 1, base, 10_000 - gap, **{"Call stack": "train.py(8): main"})
+            for i in range(reads):
+                trace.add("cpu_op", "aten::item", 1, base + 10_000 - gap + (i + 1) * 400, 5, **{"Call stack": advicetraces.SICK})
+            trace.add("cpu_op", "aten::add", 1, base + 9990, 10, **{"Call stack": "train.py(10): main"})
+        return trace.each(step).write(path)
+    read = advised(of(tmp_path / "reads.pt.trace.json", 6000, 12))["findings"]
+    assert [finding["id"] for finding in read] == ["reads-in-step"]
+    gap = harness.cli("advise", of(tmp_path / "gap.pt.trace.json", 6000, 0)).stdout
+    assert "no op runs" in gap and "line    between train.py:8 main and train.py:10 main\n" in gap
 
 
 def test_many_threads_on_few_cores_come_first(tmp_path):

@@ -329,6 +329,14 @@ def test_a_killed_program_is_told_with_its_last_step(tmp_path):
         assert "killed" not in told(command, whole)
 
 
+def test_a_program_that_was_killed_before_its_first_step_is_told_so(tmp_path):
+    killed = write(tmp_path / "early.pt.trace.json", [event("aten::mm", "cpu_op", 0, 2_400_000)], kprof={"version": "1", "complete": False})
+    report, advice = told("report", killed), told("advise", killed)
+    assert "killed   or interrupted 2.4 s in, before its first step: what was recorded until then\n" in report
+    assert "no steps marked" not in report and "to count calls" not in report + advice
+    assert "INCOMPLETE  no steps in it: the program was killed or interrupted 2.4 s in, before its first step\n" in advice
+
+
 def loading(where):
     return [e for i in range(3) for e in (
         event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 900), event("aten::mm", "cpu_op", 1000 * i + 650, 200),
