@@ -60,7 +60,24 @@ static void arena_lines_print(const struct arena_view *l)
     if (n) fputc('\n', l->out);
 }
 
-void kp_arenaview_write(FILE *out, const struct kp_profile *p, size_t from, size_t to)
+static void arenas_print(const struct arena_view *l, size_t there, uint64_t bytes, size_t grown, uint64_t grown_bytes)
+{
+    fprintf(
+        l->out,
+        "Python's objects of up to 512 bytes (instances, small dicts, tuples, numbers) are not blocks of this heap: "
+        "they lie in %zu arenas, %.1f MB\n",
+        there, (double)bytes / (1 << 20));
+    if (grown)
+        fprintf(l->out, "%zu of the arenas (%.1f MB) came in steps after the start-up and are still there\n", grown,
+                (double)grown_bytes / (1 << 20));
+    arena_lines_print(l);
+    fputs("to see each such object with its line, record with PYTHONMALLOC=malloc: PYTHONMALLOC=malloc kprof run "
+          "--malloc trace "
+          "--with-stack ..\n",
+          l->out);
+}
+
+void kp_arenaview_write(FILE *out, const struct kp_profile *p, size_t from, size_t to, enum kp_arenaview_part part)
 {
     const struct arena_view l = {.out = out, .p = p, .from = from, .to = to};
     size_t there = 0, grown = 0;
@@ -72,18 +89,9 @@ void kp_arenaview_write(FILE *out, const struct kp_profile *p, size_t from, size
         grown += is_growth(&l, a);
         grown_bytes += is_growth(&l, a) ? a->bytes : 0;
     }
-    if (!there) return;
-    fprintf(
-        out,
-        "Python's objects of up to 512 bytes (instances, small dicts, tuples, numbers) are not blocks of this heap: "
-        "they lie in %zu arenas, %.1f MB\n",
-        there, (double)bytes / (1 << 20));
-    if (grown)
-        fprintf(out, "%zu of the arenas (%.1f MB) came in steps after the start-up and are still there\n", grown,
-                (double)grown_bytes / (1 << 20));
-    arena_lines_print(&l);
-    fputs("to see each such object with its line, record with PYTHONMALLOC=malloc: PYTHONMALLOC=malloc kprof run "
-          "--malloc trace "
-          "--with-stack ..\n",
-          out);
+    const bool is_told = part == KP_ARENAS_ALL || (part == KP_ARENAS_GREW && grown);
+    if (there && is_told) arenas_print(&l, there, bytes, grown, grown_bytes);
+    if (there && part == KP_ARENAS_RESTED && !grown)
+        fprintf(out, "Python's objects of up to 512 bytes: no arena of theirs (%zu, %.1f MB) came in these steps\n",
+                there, (double)bytes / (1 << 20));
 }

@@ -388,7 +388,7 @@ static void tables_print(const struct view *v, struct site *sites, size_t n, lon
 {
     const long rows = row_limit ? row_limit : FEW_ROWS;
     const struct kp_profile *p = v->profile;
-    if (p) kp_arenaview_write(v->out, p, 0, p->steps_n);
+    if (p) kp_arenaview_write(v->out, p, 0, p->steps_n, KP_ARENAS_ALL);
     if (p && p->is_python_over) {
         fprintf(v->out, "Python gives back at its end what a program kept; before that %llu bytes in %llu blocks\n",
                 (unsigned long long)p->total.kept_bytes, (unsigned long long)p->total.kept_blocks);

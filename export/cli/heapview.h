@@ -32,8 +32,13 @@ bool kp_leakview_write(FILE *out, const struct kp_profile *profile, long row_lim
 
 /* --- arenaview.c --- */
 
-/* Says what Python's small objects took in the steps from index `from` to `to`, and how to see them. Nothing where
- * Python has no arenas. */
-void kp_arenaview_write(FILE *out, const struct kp_profile *profile, size_t from, size_t to);
+enum kp_arenaview_part {
+    KP_ARENAS_ALL,    /* how many there are, how many came in the steps, and how to see each object */
+    KP_ARENAS_GREW,   /* the same, but only where arenas came in the steps */
+    KP_ARENAS_RESTED, /* one line, where none came */
+};
+/* Says what Python's small objects took in the steps from index `from` to `to`. Nothing where Python has no arenas. */
+void kp_arenaview_write(FILE *out, const struct kp_profile *profile, size_t from, size_t to,
+                        enum kp_arenaview_part part);
 
 #endif

@@ -151,9 +151,10 @@ bool kp_leakview_write(FILE *out, const struct kp_profile *p, long row_limit, co
     }
     if (l.from >= l.to) return false;
     sum_print(&l);
-    kp_arenaview_write(out, p, l.from, l.to);
+    kp_arenaview_write(out, p, l.from, l.to, KP_ARENAS_GREW);
     fputc('\n', out);
     sites_print(&l, row_limit);
+    kp_arenaview_write(out, p, l.from, l.to, KP_ARENAS_RESTED);
     steps_print(&l);
     return true;
 }

@@ -175,6 +175,24 @@ static void the_start_up_is_one_row_behind_what_steps_left(void **state)
     kp_profile_close(p);
 }
 
+/* An arena of the start-up, one that was given back, and no other: nothing to record anew for. */
+static void arenas_that_did_not_grow_are_one_line_behind_the_leaks(void **state)
+{
+    struct kp_profile *p =
+        read_text(HEAD "# step 0\n# arena + 1000 100000 1\na 5 1\n+ 4\n# step 1\n# arena + 2000 100000 1\n"
+                       "# arena - 2000\na 5 1\n+ 5\n# step 2\na 5 1\n+ 6\n# step\n");
+    (void)state;
+    assert_non_null(p);
+    const char *text = leaks_written(p, -1, -1), *line = strstr(text, "Python's objects of up to 512 bytes");
+    assert_null(strstr(text, "PYTHONMALLOC"));
+    assert_non_null(line);
+    assert_true(line > strstr(text, "then most bytes:\n"));
+    const char *wanted = "Python's objects of up to 512 bytes: no arena of theirs (1, 1.0 MB) came in these steps\n";
+    assert_true(strncmp(line, wanted, strlen(wanted)) == 0);
+    assert_null(strstr(line + 1, "Python's objects"));
+    kp_profile_close(p);
+}
+
 static void the_flame_graph_has_the_same_stacks(void **state)
 {
     struct kp_profile *p = read_text(HEAD MOVES);
@@ -264,6 +282,7 @@ int main(void)
         cmocka_unit_test(stacks_are_folded_by_each_measure),
         cmocka_unit_test(arenas_are_no_blocks),
         cmocka_unit_test(the_start_up_is_one_row_behind_what_steps_left),
+        cmocka_unit_test(arenas_that_did_not_grow_are_one_line_behind_the_leaks),
         cmocka_unit_test(the_flame_graph_has_the_same_stacks),
         cmocka_unit_test(what_heaptrack_gets_is_read_again_as_the_same),
         cmocka_unit_test(heaptracks_sized_texts_are_read),
