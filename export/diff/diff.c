@@ -123,7 +123,7 @@ static double least_of(const struct kp_diff *d, const struct kp_diff_row *row)
     return kp_diff_is_bytes(row->group) ? 0 : NOISE_OF_STEP * d->step.middle[KP_DIFF_A];
 }
 
-static uint8_t verdict_of(const struct kp_diff *d, const struct kp_diff_row *row)
+static uint8_t verdict_of(const struct kp_diff *d, struct kp_diff_row *row)
 {
     const bool is_counted = row->group != KP_DIFF_PARTS && row->group != KP_DIFF_MEMORY;
     if (is_counted && is_absent(row, KP_DIFF_A) && !is_absent(row, KP_DIFF_B)) return KP_DIFF_APPEARED;
@@ -132,6 +132,7 @@ static uint8_t verdict_of(const struct kp_diff *d, const struct kp_diff_row *row
         if (d->sides[side].samples < SAMPLES_LEAST) return KP_DIFF_UNKNOWN;
     if (fabs(row->change) <= least_of(d, row)) return KP_DIFF_NOISE;
     if (fabs(row->change) <= row->noise && !do_pairs_tell(d, row)) return KP_DIFF_NOISE;
+    row->is_by_pairs = fabs(row->change) <= row->noise;
     return row->change > 0 ? KP_DIFF_MORE : KP_DIFF_LESS;
 }
 

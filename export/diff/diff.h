@@ -44,6 +44,7 @@ struct kp_diff_row {
     uint32_t shapes[KP_DIFF_SIDES]; /* of ops: the inputs of the first call that has shapes, a text; 0: none */
     uint32_t name;
     uint8_t group, verdict;
+    bool is_by_pairs; /* the change is no more than `noise`; the pairs tell it */
 };
 /* Were the first calls of the two sides given inputs of other shapes? */
 static inline bool kp_diff_has_other_shapes(const struct kp_diff_row *row)

@@ -45,7 +45,8 @@ static void amounts_put(FILE *out, const struct kp_diff_row *row)
         {"noise", row->noise},         {"a_spread", row->spread[KP_DIFF_A]}, {"b_spread", row->spread[KP_DIFF_B]}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         fprintf(out, "%s\"%s_%s\":%.*f", i ? "," : "", all[i].key, unit, is_bytes ? 0 : 6, all[i].amount / by);
-    fprintf(out, ",\"pairs\":%.4f,\"verdict\":\"%s\"", row->pairs, kp_diff_verdict_text(row));
+    fprintf(out, ",\"pairs\":%.4f,\"by_pairs\":%s,\"verdict\":\"%s\"", row->pairs, row->is_by_pairs ? "true" : "false",
+            kp_diff_verdict_text(row));
 }
 
 static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *row)

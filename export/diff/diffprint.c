@@ -211,6 +211,17 @@ static void inputs_put(FILE *out, const struct kp_diff *d)
     fputs("\n", out);
 }
 
+/* Explains "99 % pairs", which stands in place of the noise. */
+static void pairs_put(FILE *out, const struct kp_diff *d)
+{
+    bool is_by_pairs = false;
+    for (size_t i = 0; i < d->count; i++) is_by_pairs |= d->rows[i].is_by_pairs;
+    if (is_by_pairs)
+        fputs("pairs        the change is within what steps differ by, but nearly all pairs of a step of A and one of "
+              "B agree\n",
+              out);
+}
+
 static void head_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_side *a = &d->sides[KP_DIFF_A], *b = &d->sides[KP_DIFF_B];
@@ -223,21 +234,31 @@ static void head_put(FILE *out, const struct kp_diff *d)
     work_put(out, d);
     change_put(out, d);
     inputs_put(out, d);
+    pairs_put(out, d);
     warnings_put(out, d);
 }
 
 /* ---- tables ---- */
 
+/* The number that the verdict goes by: what steps differ by, or the share of their pairs that agree. */
+static const char *bound_text(char *out, const struct kp_diff_row *row)
+{
+    const bool is_one_sided = row->verdict == KP_DIFF_APPEARED || row->verdict == KP_DIFF_WENT;
+    if (row->verdict == KP_DIFF_UNKNOWN || is_one_sided) return "-";
+    if (!row->is_by_pairs) return amount_text(out, row, row->noise, false);
+    snprintf(out, CELL_BYTES, "%.0f %% pairs", 100 * (row->change > 0 ? row->pairs : 1 - row->pairs));
+    return out;
+}
+
 static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *row)
 {
-    char a[CELL_BYTES], b[CELL_BYTES], change[CELL_BYTES], noise[CELL_BYTES], share[CELL_BYTES] = "";
+    char a[CELL_BYTES], b[CELL_BYTES], change[CELL_BYTES], bound[CELL_BYTES], share[CELL_BYTES] = "";
     const bool is_shared = !kp_diff_is_bytes(row->group) && d->step.verdict != KP_DIFF_NOISE;
     if (is_shared) snprintf(share, sizeof share, "%+.1f %%", 100 * kp_diff_share(d, row));
     name_put(out, kp_strings_get(d->strings, row->name), NAME_WIDTH);
-    fprintf(out, " %11s %11s %12s %9s %10s  %-13s", amount_text(a, row, row->middle[KP_DIFF_A], false),
+    fprintf(out, " %11s %11s %12s %9s %11s  %-13s", amount_text(a, row, row->middle[KP_DIFF_A], false),
             amount_text(b, row, row->middle[KP_DIFF_B], false), amount_text(change, row, row->change, true),
-            is_shared ? share : "-", row->verdict == KP_DIFF_UNKNOWN ? "-" : amount_text(noise, row, row->noise, false),
-            kp_diff_verdict_text(row));
+            is_shared ? share : "-", bound_text(bound, row), kp_diff_verdict_text(row));
     if (row->count[KP_DIFF_A] > 0 || row->count[KP_DIFF_B] > 0)
         fprintf(out, "  %.4g -> %.4g", row->count[KP_DIFF_A], row->count[KP_DIFF_B]);
     if (kp_diff_has_other_shapes(row)) {
@@ -256,24 +277,35 @@ static bool is_shown(const struct kp_diff_row *row, const struct kp_diff_show *s
 static void title_put(FILE *out, int group)
 {
     const bool is_bytes = kp_diff_is_bytes(group);
-    fprintf(out, "\n%-*s %11s %11s %12s %9s %10s  %-13s%s\n", NAME_WIDTH, groups[group].title, is_bytes ? "A" : "A ms",
+    fprintf(out, "\n%-*s %11s %11s %12s %9s %11s  %-13s%s\n", NAME_WIDTH, groups[group].title, is_bytes ? "A" : "A ms",
             is_bytes ? "B" : "B ms", is_bytes ? "change" : "change ms", "of change", "noise", "verdict",
             group == KP_DIFF_PARTS || group == KP_DIFF_MEMORY ? ""
             : group == KP_DIFF_OPS                            ? "  calls a step, input shapes of the first call"
                                                               : "  calls a step");
 }
 
+/* `most`: the largest change of the `quiet` rows. */
+static void quiet_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *most, size_t quiet)
+{
+    char change[CELL_BYTES];
+    const char *unit = kp_diff_is_bytes(most->group) ? "" : " ms";
+    const char *rows = groups[most->group].rows;
+    fprintf(out, "%zu %.*s within noise, the largest by %s%s: ", quiet, (int)strlen(rows) - (quiet == 1), rows,
+            amount_text(change, most, most->change, true), unit);
+    kp_plain_put(out, kp_strings_get(d->strings, most->name));
+    fputs(" (--all shows them)\n", out);
+}
+
 static void group_put(FILE *out, const struct kp_diff *d, int group, const struct kp_diff_show *show)
 {
     size_t shown = 0, more = 0, quiet = 0;
-    double quiet_most = 0;
+    const struct kp_diff_row *most = NULL; /* of those that are not shown; the first is the largest */
     if (d->group_from[group] == d->group_from[group + 1]) return;
     title_put(out, group);
     for (size_t i = d->group_from[group]; i < d->group_from[group + 1]; i++) {
         const struct kp_diff_row *row = &d->rows[i];
         if (!is_shown(row, show)) {
-            quiet++;
-            if (fabs(row->change) > quiet_most) quiet_most = fabs(row->change);
+            if (!quiet++) most = row;
         } else if (show->most && shown >= show->most) {
             more++;
         } else {
@@ -282,10 +314,7 @@ static void group_put(FILE *out, const struct kp_diff *d, int group, const struc
         }
     }
     if (more) fprintf(out, "%zu more %s (-n 0 shows all)\n", more, groups[group].rows);
-    if (!quiet) return;
-    char most[CELL_BYTES];
-    fprintf(out, "%zu %s within noise, the largest by %s%s (--all shows them)\n", quiet, groups[group].rows,
-            amount_text(most, &d->rows[d->group_from[group]], quiet_most, false), kp_diff_is_bytes(group) ? "" : " ms");
+    if (quiet) quiet_put(out, d, most, quiet);
 }
 
 void kp_diff_print(FILE *out, const struct kp_diff *d, const struct kp_diff_show *show)

@@ -82,7 +82,7 @@ def test_it_is_said_in_words(runs):
     said = diff(runs["healthy"], runs["loading"]).stdout
     assert re.search(r"^program +advice.py +advice.py", said, re.M)
     assert re.search(r"^change +\+[\d.]+ ms a step, \+[\d.]+ %: slower \(noise [\d.]+ ms\)$", said, re.M)
-    assert re.search(r"within noise, the largest by [\d.]+ ms \(--all shows them\)$", said, re.M)
+    assert re.search(r"ops? within noise, the largest by [+-][\d.]+ ms: \S.* \(--all shows them\)$", said, re.M)
 
 
 def test_what_it_cannot_take_is_one_line(runs, tmp_path):

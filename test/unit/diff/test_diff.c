@@ -231,6 +231,41 @@ static void one_batch_or_an_unknown_one_claims_nothing(void **state)
     }
 }
 
+/* No row has a change below its noise and a verdict all the same. What stays in the noise has a name. */
+static void the_column_has_what_the_verdict_goes_by(void **state)
+{
+    static const int a[] = {34, 60, 40, 45, 89, 50, 52, 38, 41, 47};
+    static const int b[] = {112, 1779, 300, 600, 80, 500, 900, 200, 1500, 700};
+    static const int steady[] = {50, 50, 50, 50, 50, 50, 50, 50, 50, 50};
+    static const int up[] = {80, 80, 80, 80, 80, 80, 80, 80, 80, 80};
+    static const int wide[] = {20, 90, 30, 80, 41, 75, 49, 71, 25, 92};
+    static const struct {
+        const int *a, *b;
+        const char *column, *verdict, *line;
+    } cases[] = {
+        {a, b, " 99 % pairs ", "  slower ", "pairs        the change is within"},
+        {b, a, " 99 % pairs ", "  faster ", "pairs        the change is within"},
+        {steady, up, " 0.000  ", "  slower ", NULL},
+        {steady, wide, NULL, NULL, "2 ops within noise, the largest by +0.010 ms: aten::mm (--all shows them)\n"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct kp_diff d;
+        kp_diff_open(&d);
+        side_add(&d, KP_DIFF_A, cases[i].a, 10, NULL);
+        side_add(&d, KP_DIFF_B, cases[i].b, 10, NULL);
+        kp_diff_settle(&d);
+        char *text = printed(&d), *row = strstr(text, "\naten::mm");
+        assert_true(!cases[i].column == !row);
+        if (cases[i].line) assert_non_null(strstr(text, cases[i].line));
+        else assert_null(strstr(text, "pairs"));
+        if (row) *strchr(row + 1, '\n') = 0;
+        if (row) assert_non_null(strstr(row, cases[i].column));
+        if (row) assert_non_null(strstr(row, cases[i].verdict));
+        free(text);
+        kp_diff_close(&d);
+    }
+}
+
 static void no_shapes_are_told_beside_a_change(void **state)
 {
     static const int a[] = {50, 50, 50}, b[] = {80, 80, 80};
@@ -261,6 +296,7 @@ int main(void)
         cmocka_unit_test(names_lose_what_differs_from_run_to_run),
         cmocka_unit_test(another_batch_is_told_by_sample),
         cmocka_unit_test(one_batch_or_an_unknown_one_claims_nothing),
+        cmocka_unit_test(the_column_has_what_the_verdict_goes_by),
         cmocka_unit_test(no_shapes_are_told_beside_a_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
