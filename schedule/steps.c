@@ -472,6 +472,7 @@ void kp_steps_others(char *out, unsigned long bytes)
         /* Calls of models are no longer looked at once another source counts. */
         if (!seen || rows[i].source == source || (rows[i].source == KP_STEP_MODULE && source > KP_STEP_MODULE))
             continue;
+        if (rows[i].source == KP_STEP_DATALOADER && source == KP_STEP_OPTIMIZER) continue; /* a step is of batches */
         n += kp_fmt(out + n, bytes - n, "%s%u %s%s", n ? ", " : "", seen, rows[i].one,
                     seen == 1 || rows[i].source == KP_STEP_API ? ""
                     : rows[i].source == KP_STEP_DATALOADER     ? "es"

@@ -292,6 +292,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     struct kp_advised advised;
     char why[512], early[128];
     const int rc = kp_advised_open(&advised, &texts, source->path, why, sizeof why);
+    const bool is_torn = rc && advised.trace && advised.trace->torn;
     if (rc == 0) {
         if (!source->is_spool) early_tell(&advised, early, sizeof early);
         if (several && !is_json) kp_cli_say(stdout, "%s", source->label);
@@ -305,7 +306,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
     }
     kp_advised_close(&advised);
-    return rc ? kp_cli_fail("advise", "%s", why) : KP_EXIT_DONE;
+    return rc ? kp_cli_fail("advise", "%s%s", why, is_torn ? "; kprof report shows what is there" : "") : KP_EXIT_DONE;
 }
 
 int kp_cmd_advise(int argc, char **argv)

@@ -10,6 +10,7 @@
 #include "export/cli/heapview.h"
 #include "export/cli/latest.h"
 #include "export/cli/lines.h"
+#include "export/cli/outfile.h"
 #include "export/cli/trace_source.h"
 #include "export/report/memory/memblocks.h"
 
@@ -112,7 +113,9 @@ static int show_it(const struct kp_memview *view, const struct memory_command *m
     if (view && m->form != FORM_HTML) view_put(out, view, m, show);
     bool failed = fflush(out) != 0 || ferror(out);
     if (out != stdout) failed |= fclose(out) != 0;
-    return failed ? kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno)) : KP_EXIT_DONE;
+    if (failed) return kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno));
+    kp_outfile_tell(m->out);
+    return KP_EXIT_DONE;
 }
 
 /* The trace has no event of torch's memory. */
@@ -205,7 +208,9 @@ static int profile_show(const struct memory_command *m, const struct kp_trace_so
     const bool failed = !out || fflush(out) != 0 || ferror(out);
     if (out && out != stdout) fclose(out);
     kp_profile_close(p);
-    return failed ? kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno)) : rc;
+    if (failed) return kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno));
+    if (rc == KP_EXIT_DONE) kp_outfile_tell(m->out);
+    return rc;
 }
 
 /* What the trace says of the host's heap, to be freed; NULL: nothing. */
@@ -236,8 +241,9 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
     if (m->format || m->leaks || kp_profile_is(source->path) || (m->form == FORM_SVG && m->has_by))
         return profile_show(m, source);
     if (kp_trace_source_read(source, &trace, NULL, why, sizeof why)) {
+        const bool is_torn = trace && trace->torn;
         kp_kineto_close(trace);
-        return kp_cli_fail("memory", "%s", why);
+        return kp_cli_fail("memory", "%s%s", why, is_torn ? "; kprof report shows what is there" : "");
     }
     char *heap = heap_text(m, source);
     struct kp_mem_show show = {.device = -1, .row_limit = m->row_limit, .label = source->label, .members = heap};

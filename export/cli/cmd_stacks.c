@@ -254,6 +254,7 @@ static int stacks_write(struct stacks_command *s, char **paths, int count, const
     kp_calltree_close(s->paths);
     if (kp_outfile_close(&file, s->traces != 0))
         return kp_cli_fail("stacks", "%s: %s", s->out ? s->out : "stdout", kp_outfile_why(&file));
+    if (s->traces) kp_outfile_tell(s->out);
     return worst;
 }
 

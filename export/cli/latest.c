@@ -409,6 +409,15 @@ static const char *folder_usual(void)
     return set && *set ? set : "kprof";
 }
 
+static void none_say(const char *command, const char *path, int rc)
+{
+    char why[160];
+    if (rc == -ENOENT) snprintf(why, sizeof why, "there is no folder");
+    else if (rc) snprintf(why, sizeof why, "%s:", strerror(-rc));
+    else snprintf(why, sizeof why, "none lies in the folder");
+    kp_cli_misuse(command, "no traces here: %s '%s'; record some: kprof run -- python train.py", why, path);
+}
+
 int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
 {
     static struct folder folder;
@@ -426,12 +435,7 @@ int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
         return count;
     }
     if (count && (rc || !folder.count)) return count; /* the command says what is wrong with it */
-    if (rc || !folder.count)
-        return kp_cli_misuse(command,
-                             "no file given, and the latest run is looked for in '%s': %s (kprof run -- python "
-                             "train.py records one)",
-                             folder.path, rc ? strerror(-rc) : "no trace there"),
-               0;
+    if (rc || !folder.count) return none_say(command, folder.path, rc), 0;
     if (wish & KP_LATEST_RANKS) return ranks_give(command, &folder, paths);
     if (wish & KP_LATEST_PARENT) return parent_give(command, &folder, paths);
     return wish & KP_LATEST_ONE ? newest_give(command, &folder, paths) : run_give(command, &folder, paths);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "export/cli/budget.h"
+#include "export/cli/cli.h"
 #include "export/kp_export.h"
 
 /* A pipe or a device takes the text as it comes. */
@@ -47,6 +48,13 @@ int kp_outfile_close(struct kp_outfile *file, bool is_whole)
     free(file->part);
     file->part = NULL;
     return file->error;
+}
+
+void kp_outfile_tell(const char *path)
+{
+    struct stat st;
+    if (path && strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        kp_cli_say(stderr, "kprof: wrote %s", path);
 }
 
 const char *kp_outfile_why(const struct kp_outfile *file) { return strerror(-file->error); }

@@ -16,6 +16,8 @@ struct kp_outfile {
 int kp_outfile_open(struct kp_outfile *file, const char *path);
 /* Gives the file its name if `is_whole`, or removes it. 0 or -errno. */
 int kp_outfile_close(struct kp_outfile *file, bool is_whole);
+/* Says on stderr that this file was written; nothing where the text went to stdout or a pipe. */
+void kp_outfile_tell(const char *path);
 const char *kp_outfile_why(const struct kp_outfile *file);
 
 #endif

@@ -14,6 +14,9 @@ static const char *fact_of(const struct kp_top_report *r, const char *path)
     return kp_kineto_fact(r->top->trace, path);
 }
 
+/* A worker, or another child of the program: it has no steps and no DataLoader. */
+static bool is_worker(const struct kp_top_report *r) { return fact_of(r, "kprof.parent_pid") != NULL; }
+
 /* Writes a time in the unit that suits it. */
 static const char *span_text(char *out, size_t bytes, int64_t ns)
 {
@@ -122,6 +125,7 @@ static void hint_print(FILE *out, const struct kp_top_report *r)
     const struct kp_partsteps *parts = &r->chosen->parts;
     if (is_early(r)) return;
     if (r->summary->steps || r->chosen->optimizer_steps || r->choice->within || !r->top->trace->is_ours) return;
+    if (is_worker(r)) return;
     if (parts->has_startup || parts->has_cut)
         fputs("         to record whole steps: kprof run --schedule warmup=1,active=3\n", out);
     else
@@ -161,11 +165,12 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
                 s->first_step + 1, s->last_step);
 }
 
-static void shares_print(FILE *out, const struct kp_summary *s)
+static void shares_print(FILE *out, const struct kp_top_report *r)
 {
+    const struct kp_summary *s = r->summary;
     const double percent = s->shared_ns ? 100.0 / (double)s->shared_ns : 0;
-    fprintf(out, "time     %s%.1f %% in ops, %.1f %% data loading", s->is_of_steps ? "of the steps " : "",
-            (double)s->op_ns * percent, (double)s->data_ns * percent);
+    fprintf(out, "time     %s%.1f %% in ops", s->is_of_steps ? "of the steps " : "", (double)s->op_ns * percent);
+    if (s->data_ns || !is_worker(r)) fprintf(out, ", %.1f %% data loading", (double)s->data_ns * percent);
     if (s->comm_ns) fprintf(out, ", %.1f %% communication between ranks", (double)s->comm_ns * percent);
     fprintf(out, ", %.1f %% Python and waiting (no op)", (double)s->rest_ns * percent);
     if (s->has_gpu)
@@ -222,7 +227,7 @@ void kp_top_head_print(FILE *out, const struct kp_top_report *r)
     program_print(out, r);
     killed_print(out, r);
     steps_print(out, r);
-    shares_print(out, r->summary);
+    shares_print(out, r);
     machine_print(out, r->summary);
     lost_print(out, r);
     fputs("\n", out);

@@ -168,7 +168,7 @@ static bool has_line_column(const struct kp_top *top) { return top->has_lines &&
 
 static void heads_print(FILE *out, const struct shape *s, const struct kp_top_report *r)
 {
-    pad_put(out, r->by, s->name_width, true);
+    pad_put(out, r->top->by == KP_TOP_BY_SHAPE ? "op" : r->by, s->name_width, true);
     for (int c = 0; c < COLUMNS; c++) {
         if (!s->widths[c]) continue;
         fputs("  ", out);

@@ -374,3 +374,57 @@ def test_a_misspelt_schedule_is_named_by_its_part():
                        ("activ=3", "has an unknown part 'activ=3' (written 10-12 or wait=1,warmup=1,active=3,repeat=1; did you mean active?)")):
         done = harness.cli("run", "--schedule", text, "true")
         assert done.returncode == 2 and f"--schedule: {said}" in done.stderr, done.stderr
+
+
+# ---- remedies, and what has nothing to say ----
+
+def test_a_folder_without_traces_says_how_to_record_some(tmp_path):
+    def said():
+        done = harness.cli("report", KPROF_DIR=tmp_path / "kprof")
+        assert done.returncode == 2
+        return done.stderr
+
+    assert f"no traces here: there is no folder '{tmp_path}/kprof'; record some: kprof run -- python train.py" in said()
+    (tmp_path / "kprof").mkdir()
+    assert f"no traces here: none lies in the folder '{tmp_path}/kprof'; record some: kprof run -- python train.py" in said()
+
+
+def test_commands_that_need_a_whole_trace_name_the_one_that_does_not(tmp_path):
+    whole = write(tmp_path / "whole.pt.trace.json", training(), kprof={"version": "1"}).read_text()
+    (tmp_path / "cut.pt.trace.json").write_text(whole[: len(whole) * 3 // 4])
+    for command in ("advise", "memory"):
+        done = harness.cli(command, tmp_path / "cut.pt.trace.json")
+        assert done.returncode == 1 and done.stderr.rstrip().endswith("; kprof report shows what is there"), done.stderr
+
+
+def test_a_written_file_is_said(tmp_path):
+    trace = write(tmp_path / "a.pt.trace.json", training(), kprof={"version": "1"})
+    for words in (("stacks", "--svg"), ("memory", "--svg")):
+        done = harness.cli(*words, "-o", tmp_path / "out.svg", trace)
+        assert done.returncode == 0 and done.stderr.endswith(f"kprof: wrote {tmp_path}/out.svg\n") and not done.stdout
+        assert "wrote" not in harness.cli(*words, trace).stderr
+
+
+def test_memory_that_stays_the_same_takes_one_row(tmp_path):
+    held = [event("aten::cat", "cpu_op", 0, 90_000), memory(10, 1 << 20, 64, 1 << 20), event("aten::add", "cpu_op", 95_000, 5000)]
+    said = told("memory", write(tmp_path / "a.pt.trace.json", held[:2] + [memory(90_000, 4096, 128, (1 << 20) + 4096)], kprof={"version": "1"}))
+    assert "the same in all" not in said and len(re.findall(r"^ +\d+\.\d{3} -", said, re.M)) == 20
+    steps = [event(f"ProfilerStep#{i}", "user_annotation", 1000 + i * 1000, 1000) for i in range(4)]
+    said = told("memory", "--step", "1-3", write(tmp_path / "b.pt.trace.json", held + steps, kprof={"version": "1"}))
+    assert len(re.findall(r"^ +\d+\.\d{3} the same in all ", said, re.M)) == 1 and "1.00 MB" in said
+
+
+def test_shapes_are_cut_behind_a_whole_input_and_head_a_column_of_ops(tmp_path):
+    shapes = [[[128, 64, 32, i] for i in range(8)]][0]
+    events = [event("aten::stack", "cpu_op", 0, 900, **{"Input Dims": shapes}), memory(10, 4096, 64, 4096)]
+    trace = write(tmp_path / "a.pt.trace.json", events, kprof={"version": "1"}, record_shapes=1)
+    assert "[[128, 64, 32, 0], ...]  " in told("memory", trace)
+    head = next(line for line in told("report", "--by", "shape", trace).splitlines() if "self ms" in line)
+    assert head.startswith("op ") and head.endswith("  input shapes")
+
+
+def test_a_worker_has_no_steps_and_no_data_loader(tmp_path):
+    parent, worker = (write(tmp_path / name, [event("aten::randn", "cpu_op", 0, 900)], kprof={"version": "1", **facts})
+                      for name, facts in (("a.pt.trace.json", {}), ("b.pt.trace.json", {"parent_pid": "7"})))
+    assert "% data loading" in told("report", parent) and "to count calls of a model as steps" in told("report", parent)
+    assert "data loading" not in told("report", worker) and "to count calls" not in told("report", worker)

@@ -46,6 +46,21 @@ static void name_put(FILE *out, const char *text, size_t width)
     free(name);
 }
 
+/* Writes shapes in at most `width` letters, cut behind a whole input. */
+static void shapes_put(FILE *out, const char *text, size_t width)
+{
+    static const char tail[] = ", ...]";
+    size_t kept = 0, depth = 0;
+    if (strlen(text) > width)
+        for (size_t n = 0; n + sizeof tail - 1 <= width; n++) { /* shapes are ASCII */
+            if (text[n] == ',' && depth == 1) kept = n;
+            depth += text[n] == '[';
+            depth -= text[n] == ']';
+        }
+    if (!kept) name_put(out, text, width);
+    else fprintf(out, "%.*s%s%*s", (int)kept, text, tail, (int)(width - kept - (sizeof tail - 1)), "");
+}
+
 static void places_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row)
 {
     char place[PLACE_BYTES];
@@ -107,7 +122,7 @@ static void taken_put(FILE *out, const struct kp_memview *view, size_t device, c
         fprintf(out, "  %12s %7zu  ", size_text(row->bytes), row->count);
         name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
         fputs("  ", out);
-        name_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
+        shapes_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
         fputs("  ", out);
         kp_plain_put(out, kp_mem_place_text(view, row->stack, place, sizeof place));
         if (row->others) fprintf(out, ", and %u more", row->others);
@@ -142,6 +157,13 @@ static void categories_put(FILE *out, const struct kp_mem_curve *c)
     words_put(out, c);
 }
 
+static bool are_alike(const struct kp_mem_sum *sums, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (sums[i].total != sums[0].total || memcmp(sums[i].of, sums[0].of, sizeof sums[0].of) != 0) return false;
+    return true;
+}
+
 static void timeline_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c,
                          const struct kp_mem_show *show)
 {
@@ -153,9 +175,11 @@ static void timeline_put(FILE *out, const struct kp_memview *view, const struct 
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
         if (c->most.of[k]) fprintf(out, " %17s", kp_mem_category_name(k));
     fputc('\n', out);
-    for (size_t i = 0; i < LINES; i++) {
+    const bool is_one = are_alike(slices, LINES);
+    for (size_t i = 0; i < (is_one ? 1 : LINES); i++) {
         char step[64];
         step_text(view, at[i], step, sizeof step);
+        if (is_one) snprintf(step, sizeof step, "the same in all");
         fprintf(out, "  %12.3f %-20s %12s", (double)(at[i] - view->begin_ns) / 1e6, step, size_text(slices[i].total));
         for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
             if (c->most.of[k]) fprintf(out, " %17s", size_text(slices[i].of[k]));
