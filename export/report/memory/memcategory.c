@@ -151,10 +151,11 @@ static void optimizers_find(struct optimizer_spans *out, const struct kp_tree *t
     }
 }
 
+/* A step that is still on at the end does not count: its optimizer calls the model, as in Lightning. */
 static bool is_optimizer_between(const struct optimizer_spans *optimizers, int64_t from_ns, int64_t to_ns)
 {
     const size_t at = kp_rows_from(optimizers->of, optimizers->count, sizeof *optimizers->of, from_ns);
-    return at < optimizers->count && optimizers->of[at][0] < to_ns;
+    return at < optimizers->count && optimizers->of[at][1] <= to_ns;
 }
 
 /* Returns the index of the first backward pass that begins after a moment. */
@@ -174,7 +175,7 @@ static const struct kp_mem_pass *pass_of_forward(const struct kp_memview *view, 
 }
 
 /* An input is allocated after an optimizer step and before a forward pass. It lives when that begins, and is freed
- * before the next step ends. */
+ * before the next step ends. A batch that a loader fetches one step ahead is freed in the step after that. */
 static bool is_input(const struct kp_memview *view, const struct optimizer_spans *optimizers,
                      const struct kp_mem_block *b)
 {
@@ -184,8 +185,8 @@ static bool is_input(const struct kp_memview *view, const struct optimizer_spans
         b->to_ns < forward_ns)
         return false;
     if (is_optimizer_between(optimizers, b->from_ns, forward_ns)) return false;
-    size_t next = (size_t)b->step + 1;
-    return next >= view->step_count || b->to_ns <= view->steps[next].to_ns;
+    const size_t next = (size_t)b->step + 1, ahead = next + 1 < view->step_count ? next + 1 : next;
+    return next >= view->step_count || b->to_ns <= view->steps[ahead].to_ns;
 }
 
 static unsigned category_of(const struct kp_memview *view, const struct optimizer_spans *optimizers,
@@ -261,27 +262,71 @@ static bool same_size_next(const struct size_rows *s, struct same_size *z)
     return z->first < s->count;
 }
 
-/* An optimizer keeps the same number of tensors for each parameter. So what is left of a parameter's size is its state
- * if there are one to four for each. */
-static void states_mark(struct kp_memview *view, const struct size_rows *s, const struct same_size *z)
+/* Counts the blocks of before that have a parameter's size, beside the parameters. */
+static size_t states_most(const struct kp_memview *view, const struct size_rows *s, const struct same_size *z)
 {
     size_t left = 0;
-    for (size_t i = z->candidates; i < z->end; i++) left += view->blocks[s->rows[i].block].category == KP_MEM_BEFORE;
-    if (!left || left % z->gradients || left / z->gradients > STATES_MOST) return;
-    for (size_t i = z->candidates; i < z->end; i++) {
+    for (size_t i = z->candidates + z->gradients; i < z->end; i++)
+        left += view->blocks[s->rows[i].block].category == KP_MEM_BEFORE;
+    return left;
+}
+
+/* An optimizer keeps the same number of tensors for each parameter, one to four. Returns what fits most bytes. */
+static size_t states_each(const struct kp_memview *view, const struct size_rows *s)
+{
+    int64_t votes[STATES_MOST + 1] = {0};
+    size_t best = 0;
+    for (struct same_size z = {0}; same_size_next(s, &z);) {
+        const size_t left = z.gradients ? states_most(view, s, &z) : 0;
+        if (left && left % z.gradients == 0 && left / z.gradients <= STATES_MOST)
+            votes[left / z.gradients] += (int64_t)z.gradients * s->rows[z.first].bytes;
+    }
+    for (size_t i = 1; i <= STATES_MOST; i++)
+        if (votes[i] > votes[best]) best = i;
+    return best;
+}
+
+/* Where more blocks of a size are left than `each` for a parameter, the others are the model's buffers. */
+static void states_mark(struct kp_memview *view, const struct size_rows *s, const struct same_size *z, size_t each)
+{
+    size_t left = states_most(view, s, z);
+    if (each && left > each * z->gradients) left = each * z->gradients;
+    if (left % z->gradients || left / z->gradients > STATES_MOST) return;
+    for (size_t i = z->candidates + z->gradients; i < z->end && left; i++) {
         struct kp_mem_block *b = &view->blocks[s->rows[i].block];
-        if (b->category == KP_MEM_BEFORE) b->category = KP_MEM_OPTIMIZER;
+        if (b->category != KP_MEM_BEFORE) continue;
+        b->category = KP_MEM_OPTIMIZER;
+        left--;
+    }
+}
+
+/* Adam and its like count the steps of each parameter, in a float of the host. */
+static void counters_mark(struct kp_memview *view, const struct size_rows *s, size_t parameters)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        size_t count = 0;
+        for (size_t i = 0; i < s->count && count < parameters; i++) {
+            struct kp_mem_block *b = &view->blocks[s->rows[i].block];
+            if (s->rows[i].change || b->bytes != sizeof(float) || view->devices[b->device].type) continue;
+            if (b->category != KP_MEM_BEFORE) continue;
+            if (pass) b->category = KP_MEM_OPTIMIZER;
+            count++;
+        }
+        if (count < parameters) return;
     }
 }
 
 /* Blocks of before come first among the candidates, as they are sorted by time. */
 static void sizes_mark(struct kp_memview *view, const struct size_rows *s, bool with_states)
 {
+    const size_t each = with_states ? states_each(view, s) : 0;
+    size_t parameters = 0;
     for (struct same_size z = {0}; same_size_next(s, &z);) {
-        for (size_t i = z.candidates; i < z.end && i < z.candidates + z.gradients; i++)
+        for (size_t i = z.candidates; i < z.end && i < z.candidates + z.gradients; i++, parameters++)
             view->blocks[s->rows[i].block].category = KP_MEM_PARAMETER;
-        if (with_states && z.gradients) states_mark(view, s, &z);
+        if (with_states && z.gradients) states_mark(view, s, &z, each);
     }
+    if (each && parameters) counters_mark(view, s, parameters);
 }
 
 /*

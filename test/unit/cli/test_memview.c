@@ -208,6 +208,41 @@ static void a_model_called_by_its_optimizer_has_activations(void **state)
     assert_string_equal(taken(w, 410), "Optimizer state");
 }
 
+/* Lightning: the batch is fetched before the optimizer's step, which calls the model. */
+static void a_batch_of_a_model_called_by_its_optimizer_is_an_input(void **state)
+{
+    struct world *w = *state;
+    range(w, "ProfilerStep#3", 0, 1000);
+    op(w, "aten::stack", 10, 20);
+    memory(w, 15, 16, 100);
+    range(w, "Optimizer.step#Adam.step", 50, 500);
+    op_with(w, "aten::linear", 100, 50, with_seq);
+    memory(w, 110, 32, 100);
+    node(w, "AddmmBackward0", 7, 200, 100);
+    memory(w, 250, 32, -100);
+    memory(w, 600, 16, -100);
+    build(w);
+    assert_string_equal(taken(w, 15), "Input");
+}
+
+/* accelerate: the loader has the next step's batch ready, and the program holds a batch until it has the one after. */
+static void a_batch_fetched_a_step_ahead_is_an_input_and_what_stays_longer_is_not(void **state)
+{
+    struct world *w = *state;
+    op(w, "aten::stack", 1004, 5);
+    memory(w, 1006, 16, 700);
+    memory(w, 1007, 32, 700);
+    step(w, 3, 1000, 1000, with_seq, 7);
+    step(w, 4, 2000, 2000, with_later_seq, 8);
+    step(w, 5, 3000, 3000, "\"Sequence number\":9", 9);
+    memory(w, 3002, 16, -700);
+    step(w, 6, 4000, 4000, "\"Sequence number\":10", 10);
+    memory(w, 4002, 32, -700);
+    build(w);
+    assert_string_equal(taken(w, 1006), "Input");
+    assert_string_equal(taken(w, 1007), "Unknown");
+}
+
 /* With Python calls recorded, the range of an optimizer ends inside the call of __exit__, and so does the step. */
 static void a_step_that_begins_inside_a_call_that_outlives_the_optimizer_is_not_in_it(void **state)
 {
@@ -425,6 +460,43 @@ static void blocks_of_before_are_parameters_state_or_older(void **state)
     kp_mem_curve_fini(&c);
 }
 
+/* Momentum keeps one tensor for each parameter. Batch norm's running mean and variance have a parameter's size, too. */
+static void a_step_of_momentum(struct world *w, const char *keys, struct kp_mem_curve *c)
+{
+    w->keys = keys;
+    range(w, "ProfilerStep#3", 1000, 1000);
+    op_with(w, "aten::linear", 1100, 50, with_seq);
+    memory(w, 1110, 32, 8);
+    node(w, "AddmmBackward0", 7, 1200, 100);
+    memory(w, 1210, 48, 400);
+    memory(w, 1220, 64, 50);
+    range(w, "Optimizer.step#SGD.step", 1400, 100);
+    build(w);
+    kp_mem_curve_build(c, &w->view, 0, w->view.begin_ns, w->view.end_ns);
+}
+
+static void buffers_of_a_parameters_size_are_no_state(void **state)
+{
+    struct world *w = *state;
+    struct kp_mem_curve c;
+    a_step_of_momentum(w, ",\"kprof_memory_before\":\"400x2 50x4 4x1 \",\"kprof_memory_freed\":\"\"", &c);
+    assert_int_equal(c.begin.of[KP_MEM_PARAMETER], 450);
+    assert_int_equal(c.begin.of[KP_MEM_OPTIMIZER], 450);
+    assert_int_equal(c.begin.of[KP_MEM_BEFORE], 104); /* the buffers, and a float: there are two parameters */
+    kp_mem_curve_fini(&c);
+}
+
+static void a_float_for_each_parameter_counts_the_optimizers_steps(void **state)
+{
+    struct world *w = *state;
+    struct kp_mem_curve c;
+    a_step_of_momentum(w, ",\"kprof_memory_before\":\"400x3 50x3 4x3 \",\"kprof_memory_freed\":\"\"", &c);
+    assert_int_equal(c.begin.of[KP_MEM_PARAMETER], 450);
+    assert_int_equal(c.begin.of[KP_MEM_OPTIMIZER], 900 + 8);
+    assert_int_equal(c.begin.of[KP_MEM_BEFORE], 4);
+    kp_mem_curve_fini(&c);
+}
+
 static void a_trace_with_nothing_before_says_that_it_knows(void **state)
 {
     struct world *w = *state;
@@ -588,6 +660,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_goes_before_the_last_backward_pass_is_no_parameter, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_backward_pass_only_temporaries_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(a_model_called_by_its_optimizer_has_activations, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_batch_of_a_model_called_by_its_optimizer_is_an_input, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_batch_fetched_a_step_ahead_is_an_input_and_what_stays_longer_is_not, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_step_that_begins_inside_a_call_that_outlives_the_optimizer_is_not_in_it,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_second_pass_begins_where_the_numbers_rise, setup, teardown),
@@ -600,6 +675,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_drawing_stands_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(the_page_stands_alone_and_names_what_occurs, setup, teardown),
         cmocka_unit_test_setup_teardown(blocks_of_before_are_parameters_state_or_older, setup, teardown),
+        cmocka_unit_test_setup_teardown(buffers_of_a_parameters_size_are_no_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_float_for_each_parameter_counts_the_optimizers_steps, setup, teardown),
         cmocka_unit_test_setup_teardown(a_trace_with_nothing_before_says_that_it_knows, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_keys_add_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_label_as_large_as_one_of_many_gradients_is_no_parameter, setup, teardown),
