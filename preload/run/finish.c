@@ -482,7 +482,9 @@ static void say_nothing_written(void)
         kp_log(
             0,
             "no trace: %s; phases are what kprof_phase() names, of Lightning train, validate, test, predict, "
-            "sanity_check, of transformers train, evaluate, predict, and ranges: KPROF_PHASES='val~^my_range=active=2'",
+            "sanity_check, of transformers train, evaluate, predict, and a range of yours: "
+            "KPROF_PHASES='val~^my_range=active=2'; a function needs none: kprof run --with-stack 1, then kprof report "
+            "--within validate",
             why);
         return;
     }

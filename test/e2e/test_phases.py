@@ -79,6 +79,7 @@ def test_the_trace_names_its_phase(by_name):
 def test_a_schedule_that_no_phase_met_is_explained(tmp_path):
     run = harness.run_kprof("phases.py", tmp_path, schedule=None, KPROF_PHASES="train=wait=19,active=1;test=active=1").ok()
     assert "no trace: phase train saw 10 steps and needs 20, phase test saw 0 steps and needs 1" in run.err, run.err
+    assert "a range of yours: KPROF_PHASES='" in run.err and "kprof report --within validate" in run.err, run.err
 
 
 def test_a_trainers_evaluations_have_the_files_of_profilers_in_callbacks(tmp_path):
