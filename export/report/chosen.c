@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/ownline.h"
+
 /* Steps that are less of the wall time than this are shown alone. */
 enum { STEPS_PERCENT = 99 };
 
@@ -91,29 +93,83 @@ static void ops_under_add(struct kp_spans *spans, const struct kp_tree *tree, co
     free(known);
 }
 
-static bool is_inside_named(const struct kp_tree *tree, const struct kp_node *node, const char *pattern)
+/* What a name is to the pattern. OTHER: a function of an installed package, whose file the pattern does not name. */
+enum name_kind { NAME_UNKNOWN, NAME_ELSE, NAME_WANTED, NAME_OTHER };
+
+struct named {
+    const struct kp_tree *tree;
+    const char *pattern;
+    uint8_t *kinds; /* by name: each is compared once */
+    bool has_own;   /* a range or function of the program has the name: then others are left out */
+};
+
+static enum name_kind name_judge(struct named *n, const struct kp_node *node, const char *name)
 {
-    for (int32_t at = node->parent; at >= 0; at = tree->nodes[at].parent)
-        if (is_named(pattern, event_name(tree, &tree->nodes[at]))) return true;
+    if (!is_named(n->pattern, name)) return NAME_ELSE;
+    const bool is_whole = fnmatch(n->pattern, name, 0) == 0;
+    if (!is_whole && kp_ownline_is_installed(n->tree->trace, name)) return NAME_OTHER;
+    n->has_own |= node->is_annotation || !is_whole;
+    return NAME_WANTED;
+}
+
+static enum name_kind name_kind(struct named *n, const struct kp_node *node)
+{
+    uint8_t *kind = &n->kinds[n->tree->trace->events[node->event].name];
+    if (*kind == NAME_UNKNOWN) *kind = (uint8_t)name_judge(n, node, event_name(n->tree, node));
+    return *kind == NAME_OTHER && !n->has_own ? NAME_WANTED : *kind;
+}
+
+static bool is_inside_named(struct named *n, const struct kp_node *node)
+{
+    for (int32_t at = node->parent; at >= 0; at = n->tree->nodes[at].parent)
+        if (name_kind(n, &n->tree->nodes[at]) == NAME_WANTED) return true;
     return false;
+}
+
+static bool is_on_host(const struct kp_node *node) { return !node->on_device && !node->is_async; }
+
+static struct named named_open(const struct kp_tree *tree, const char *pattern)
+{
+    struct named n = {.tree = tree, .pattern = pattern};
+    size_t most = 0, capacity = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        const uint32_t name = tree->trace->events[tree->nodes[i].event].name;
+        if (name > most) most = name;
+    }
+    n.kinds = kp_kineto_grow(NULL, &capacity, most + 1, 1);
+    memset(n.kinds, NAME_UNKNOWN, most + 1);
+    for (size_t i = 0; i < tree->count; i++)
+        if (is_on_host(&tree->nodes[i])) (void)name_kind(&n, &tree->nodes[i]);
+    return n;
+}
+
+static void named_add(struct kp_chosen *out, struct kp_spans *spans, struct named *n, const struct kp_node *node)
+{
+    const enum name_kind kind = is_on_host(node) ? name_kind(n, node) : NAME_ELSE;
+    if (kind == NAME_ELSE) return;
+    const bool is_call = kp_spans_has(&out->spans, node->start_ns) && !is_inside_named(n, node);
+    if (kind == NAME_OTHER) {
+        out->within_left += is_call;
+        if (is_call) out->within_other = n->tree->trace->events[node->event].name;
+        return;
+    }
+    out->within_calls += is_call;
+    kp_spans_add(spans, node->start_ns, node->end_ns);
 }
 
 static int within_cut(struct kp_chosen *out, const struct kp_tree *tree, const char *pattern, char *why, size_t bytes)
 {
-    struct kp_spans named = {0};
-    for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_node *node = &tree->nodes[i];
-        if (node->on_device || node->is_async || !is_named(pattern, event_name(tree, node))) continue;
-        kp_spans_add(&named, node->start_ns, node->end_ns);
-        out->within_calls += kp_spans_has(&out->spans, node->start_ns) && !is_inside_named(tree, node, pattern);
-    }
-    out->is_by_stacks = !named.count;
-    if (!named.count) ops_under_add(&named, tree, pattern);
-    const bool any = named.count != 0;
+    struct kp_spans spans = {0};
+    struct named named = named_open(tree, pattern);
+    for (size_t i = 0; i < tree->count; i++) named_add(out, &spans, &named, &tree->nodes[i]);
+    free(named.kinds);
+    out->is_by_stacks = !spans.count;
+    if (!spans.count) ops_under_add(&spans, tree, pattern);
+    const bool any = spans.count != 0;
     if (!any) snprintf(why, bytes, "no range, op or Python function is named %s", pattern);
-    kp_spans_settle(&named);
-    kp_spans_cut(&out->spans, &named);
-    kp_spans_fini(&named);
+    kp_spans_settle(&spans);
+    kp_spans_cut(&out->spans, &spans);
+    kp_spans_fini(&spans);
     return any ? 0 : -ENOENT;
 }
 
@@ -209,7 +265,7 @@ static void steps_keep(struct kp_chosen *out, bool parts)
 
 /* ---- all of it ---- */
 
-static void whole_add(struct kp_spans *spans, const struct kp_tree *tree)
+static void whole_add(struct kp_chosen *out, const struct kp_tree *tree)
 {
     int64_t first = INT64_MAX, end = INT64_MIN;
     for (size_t i = 0; i < tree->count; i++) {
@@ -218,7 +274,9 @@ static void whole_add(struct kp_spans *spans, const struct kp_tree *tree)
         if (node->start_ns < first) first = node->start_ns;
         if (node->end_ns > end) end = node->end_ns;
     }
-    if (first < end) kp_spans_add(spans, first, end);
+    if (first >= end) return;
+    kp_spans_add(&out->spans, first, end);
+    out->since_ns = first;
 }
 
 int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_choice *choice, char *why,
@@ -226,7 +284,7 @@ int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const stru
 {
     int rc = 0;
     *out = (struct kp_chosen){0};
-    whole_add(&out->spans, tree);
+    whole_add(out, tree);
     steps_gather(out, tree, &(struct kp_seam){0}, choice->first_step >= 0);
     if (choice->first_step >= 0) rc = steps_cut(out, choice, why, why_bytes);
     if (choice->has_from || choice->has_to) {
@@ -247,7 +305,7 @@ int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const stru
 bool kp_chosen_piece(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam, int64_t until_ns)
 {
     *out = (struct kp_chosen){0};
-    whole_add(&out->spans, tree);
+    whole_add(out, tree);
     if (!out->spans.count) return false;
     if (seam->is_later) out->spans.of[0].start_ns = seam->since_ns;
     if (until_ns != INT64_MAX) out->spans.of[0].end_ns = until_ns;

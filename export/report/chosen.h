@@ -22,6 +22,9 @@ struct kp_chosen {
     bool is_by_optimizer;   /* the trace marks no steps: each lasts from an optimizer's step to its next */
     size_t optimizer_steps; /* then, in all of the trace: step 0 among them, of which no begin is known */
     size_t within_calls;    /* of `within`: without those inside another */
+    size_t within_left;     /* calls of installed packages' functions of that name, left out beside the program's own */
+    uint32_t within_other;  /* the name of one of these */
+    int64_t since_ns;       /* the first event of the whole trace */
     bool is_by_stacks;      /* `within` was found in stacks alone: the ops under it are the time */
     struct kp_step *steps;  /* those wholly in it, by time; with `within` those it has a part of */
     size_t step_count, step_capacity;

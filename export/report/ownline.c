@@ -143,6 +143,12 @@ static uint32_t line_put(struct kp_kineto *trace, const char *frame, size_t byte
     return kp_strings_put(trace->strings, line, (size_t)n);
 }
 
+bool kp_ownline_is_installed(const struct kp_kineto *trace, const char *frame)
+{
+    const size_t file = file_of(frame, strlen(frame));
+    return file && is_installed(list_of(trace), frame, file);
+}
+
 static uint32_t function_search(struct kp_kineto *trace, const char *name)
 {
     const size_t file = file_of(name, strlen(name));

@@ -13,6 +13,8 @@ struct kp_kineto;
  * length; NULL: none. Where all is installed, the innermost of the package that called the others. */
 const char *kp_ownline_frame(const struct kp_kineto *trace, const char *stack, size_t *bytes);
 
+/* Is the frame, "file.py(12): name", of Python's library or of an installed package? */
+bool kp_ownline_is_installed(const struct kp_kineto *trace, const char *frame);
 /* Is it no file of Python's library or of a well-known package? For where no trace lists what is installed. */
 bool kp_ownline_is_file(const char *file);
 

@@ -63,6 +63,7 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
     if (!into->has_when && chosen->spans.count) {
         into->has_when = true;
         into->when_ns = chosen->spans.of[0].start_ns;
+        into->since_ns = chosen->since_ns;
     }
     if (chosen->spans.count) into->end_ns = chosen->spans.of[chosen->spans.count - 1].end_ns;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_fini(all[i]);
@@ -166,7 +167,7 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
                                .cores = (long)fact_number(trace, "kprof.cores"),
                                .busy_threads = (long)fact_number(trace, "kprof.busy_threads"),
                                .omp_threads = (long)fact_number(trace, "kprof.omp_num_threads")};
-    if (trace->base_ns) out->when_ns = parts->when_ns;
+    if (trace->base_ns) out->when_ns = parts->since_ns;
     shares_set(out, parts);
     steps_measure(out, chosen);
     if (out->steps) {

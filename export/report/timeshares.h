@@ -6,7 +6,7 @@
 #include "export/report/chosen.h"
 
 struct kp_summary {
-    int64_t when_ns; /* since the Unix epoch; 0: the file does not say */
+    int64_t when_ns; /* the trace's first event, since the Unix epoch; 0: the file does not say */
     int64_t wall_ns; /* of what was chosen */
     size_t steps;
     long first_step, last_step;                                        /* by number */
@@ -41,7 +41,8 @@ struct kp_summary_times {
 };
 struct kp_summary_parts { /* all zero: no piece yet */
     struct kp_summary_times all, in_steps;
-    int64_t when_ns, end_ns;
+    int64_t when_ns, end_ns; /* of what was chosen */
+    int64_t since_ns;        /* the first event of the whole trace */
     bool has_gpu, has_when;
 };
 void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen);

@@ -62,6 +62,18 @@ static void program_print(FILE *out, const struct kp_top_report *r)
     fputs("\n", out);
 }
 
+/* " (5 calls of other functions of that name left out: logging/__init__.py(435))" */
+static void left_out_print(FILE *out, const struct kp_top_report *r)
+{
+    const char *name = kp_kineto_text(r->top->trace, r->chosen->within_other), *end = strstr(name, "): ");
+    const size_t calls = r->chosen->within_left;
+    char file[400];
+    snprintf(file, sizeof file, "%.*s", end ? (int)(end + 1 - name) : (int)strlen(name), name);
+    fprintf(out, " (%zu call%s of other functions of that name left out: ", calls, calls == 1 ? "" : "s");
+    kp_plain_put(out, file);
+    fputs(")", out);
+}
+
 static void choice_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_choice *choice = r->choice;
@@ -73,6 +85,7 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
         if (calls)
             fprintf(out, ": %zu call%s, %s each", calls, calls == 1 ? "" : "s",
                     span_text(each, sizeof each, r->summary->wall_ns / (int64_t)calls));
+        if (r->chosen->within_left) left_out_print(out, r);
         if (r->chosen->is_by_stacks) fputs(" (its ops alone; --with-stack 1 records its calls)", out);
     }
     if (choice->has_from) fprintf(out, ", from %.3f ms", (double)choice->from_ns / 1e6);

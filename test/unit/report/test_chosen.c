@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "export/report/selftime.h"
+#include "export/report/timeshares.h"
 
 static void spans_join_and_measure(void **state)
 {
@@ -135,6 +136,55 @@ static void a_function_without_an_event_is_its_ops(void **state)
     assert_int_equal(kp_spans_length(&t->chosen.spans, NULL), 5000);
 }
 
+/* Python's own `validate` is the logger's. It is left out, unless it is the only one, or the pattern names its file. */
+static void the_programs_function_goes_before_an_installed_one_of_that_name(void **state)
+{
+    static const struct {
+        const char *own, *pattern;
+        int calls, left, us;
+    } cases[] = {{"train.py(7): validate", "validate", 2, 1, 120}, /* inside an own one none is counted */
+                 {"train.py(7): other", "validate", 2, 0, 20},
+                 {"train.py(7): validate", "logging/*: validate", 2, 0, 20},
+                 {"logging/__init__.py(99): validate", "validate", 3, 0, 130}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct little *t = calloc(1, sizeof *t);
+        void *made = t;
+        event(t, "python_function", "logging/__init__.py(435): validate", 1, 0, 10, "");
+        event(t, "python_function", cases[i].own, 1, 100, 60, "");
+        event(t, "python_function", "logging/__init__.py(435): validate", 1, 110, 10, "");
+        event(t, "python_function", cases[i].own, 1, 200, 60, "");
+        assert_int_equal(choose(t, &(struct kp_choice){.first_step = -1, .last_step = -1, .within = cases[i].pattern}),
+                         0);
+        assert_int_equal(t->chosen.within_calls, cases[i].calls);
+        assert_int_equal(t->chosen.within_left, cases[i].left);
+        assert_int_equal(kp_spans_length(&t->chosen.spans, NULL), cases[i].us * 1000);
+        if (cases[i].left)
+            assert_string_equal(kp_kineto_text(t->trace, t->chosen.within_other), "logging/__init__.py(435): validate");
+        little_teardown(&made);
+    }
+}
+
+/* The head's date is the trace's, whatever part was chosen. */
+static void a_part_keeps_the_traces_begin(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary whole, part;
+    snprintf(t->head, sizeof t->head, "\"baseTimeNanoseconds\":1700000000000000000,");
+    op(t, "aten::mm", 0, 10);
+    op(t, "aten::late", 5000000, 10);
+    assert_int_equal(choose(t, &everything), 0);
+    kp_summary_make(&whole, &t->tree, &t->chosen);
+    kp_chosen_fini(&t->chosen);
+    char why[256];
+    const struct kp_choice late = {.first_step = -1, .last_step = -1, .within = "aten::late"};
+    assert_int_equal(kp_chosen_make(&t->chosen, &t->tree, &late, why, sizeof why), 0);
+    kp_summary_make(&part, &t->tree, &t->chosen);
+    assert_true(whole.when_ns > 0);
+    assert_int_equal(part.when_ns, whole.when_ns);
+    assert_int_equal(part.wall_ns, 10000);
+}
+
 static void times_are_counted_from_the_profilers_start(void **state)
 {
     struct little *t = *state;
@@ -228,6 +278,8 @@ int main(void)
         LITTLE(a_range_is_chosen_by_name_and_its_time_counts_in_each_step),
         LITTLE(a_name_that_is_not_there_is_told),
         LITTLE(a_function_without_an_event_is_its_ops),
+        LITTLE(the_programs_function_goes_before_an_installed_one_of_that_name),
+        LITTLE(a_part_keeps_the_traces_begin),
         LITTLE(times_are_counted_from_the_profilers_start),
         LITTLE(without_steps_an_optimizers_steps_are_the_bounds),
         LITTLE(a_moment_belongs_to_the_node_that_began_last),
