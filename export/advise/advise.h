@@ -62,6 +62,7 @@ struct kp_advice {
     const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */
     size_t unjudged_count;
     const char *seen;          /* what was looked at and costs little; or NULL */
+    const char *slowed_by;     /* a sentence: the recording itself made steps longer; or NULL */
     const char *lines_by;      /* a sentence: the setting that gives findings their lines. NULL: they have them */
     struct kp_gpu_figures gpu; /* with has_gpu */
     bool is_healthy, has_gpu;

@@ -177,6 +177,7 @@ static void between_charge(struct kp_cost *cost, const struct kp_costrules *x)
 
 static void input_judge(struct kp_costrules *x)
 {
+    if (x->tree->trace->has_heap) return; /* tracing made it longer */
     struct kp_cost cost = kp_cost_open(x);
     const struct kp_kineto *trace = x->tree->trace;
     if (!trace->has_stacks && !trace->with_stack)

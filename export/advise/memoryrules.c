@@ -176,9 +176,10 @@ static void device_judge(struct memory_walk *w)
 void kp_rules_memory(struct kp_costrules *x)
 {
     struct memory_walk w = {.x = x};
-    if (!x->tree->trace->memory_count && !x->tree->trace->profile_memory)
+    const struct kp_kineto *trace = x->tree->trace;
+    if (!trace->memory_count && !trace->profile_memory && (!trace->has_heap || x->out->has_gpu))
         kp_costrules_unjudged(x, "memory (kprof run --profile-memory)");
-    if (!x->tree->trace->memory_count) return;
+    if (!trace->memory_count) return;
     events_list(&w);
     places_find(&w);
     growth_judge(&w, false);

@@ -90,6 +90,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
     place_tell(&f, places, rule, tree);
     if (rule->measure == KP_SPLIT_IDLE && is_of_reads(out, f.where)) return false;
+    if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu && tree->trace->has_heap) return false; /* it was traced */
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
         kp_loadplace_tell(tree, x->chosen, &f);
         f.what = "the step loads its data itself: the DataLoader has no workers";
@@ -232,6 +233,10 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     out->missing = missing_of(tree->trace, chosen, is_behind);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
+    if (tree->trace->has_heap)
+        out->slowed_by =
+            "each allocation was traced (KPROF_MALLOC=trace), so steps last longer than without; time them "
+            "in a run of its own";
     health_judge(&costs);
     for (int p = 0; p < KP_SPLIT_PARTS; p++) kp_costplaces_fini(&places.parts[p]);
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places.causes[c]);

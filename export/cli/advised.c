@@ -11,8 +11,11 @@
 #include <sys/stat.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/heapadvice.h"
+#include "export/cli/heapprofile.h"
 #include "export/cli/trace_source.h"
 #include "export/report/plain.h"
+#include "export/report/units.h"
 
 enum { SAID_MOST = 3 };
 
@@ -22,8 +25,10 @@ int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct
     const struct kp_kineto_wish wish = {.texts = *texts, .label = label, .keep_works = true};
     *trace = NULL;
     *tree = (struct kp_tree){0};
+    char heap[4096];
     const int rc = kp_kineto_read(trace, &wish, why, why_bytes);
     if (rc) return rc;
+    (*trace)->has_heap = kp_profile_find(heap, sizeof heap, label);
     if (kp_tree_build(tree, *trace) < 0) {
         snprintf(why, why_bytes, "%s: too many events", label);
         return -E2BIG;
@@ -123,10 +128,11 @@ void kp_advised_traces(FILE *out, const char *folder, const struct timespec *sin
 
 static void finding_say(const struct kp_finding *f)
 {
-    char cost[64] = "";
+    char cost[64] = "", size[32];
     const char *line = f->line ? f->line : f->frame ? f->frame : f->where;
     if (f->step_ns > 0) snprintf(cost, sizeof cost, ": %.1f ms a step, %.0f %%", f->step_ns / 1e6, 100 * f->share);
-    else if (f->step_bytes > 0) snprintf(cost, sizeof cost, ": %.1f MB", f->step_bytes / 1048576);
+    else if (f->step_bytes > 0)
+        snprintf(cost, sizeof cost, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
     const char *before = line && f->after ? f->after : "";
     kp_cli_say(stderr, "kprof: %s%s%s%s%s%s. %s", f->what, cost,
                !line     ? ""
@@ -151,8 +157,10 @@ void kp_advised_say(const char *folder, const struct timespec *since, bool only_
     struct kp_advised a;
     if (!path) return;
     const struct kp_texts texts = {kp_text_file_each, path};
-    if (kp_advised_open(&a, &texts, path, why, sizeof why) == 0) advice_say(&a.advice, path, only_findings);
-    else if (!only_findings) kp_cli_say(stderr, "kprof: nothing is advised: %s", why);
+    if (kp_advised_open(&a, &texts, path, why, sizeof why) == 0) {
+        kp_heapadvice_add(&a, path);
+        advice_say(&a.advice, path, only_findings);
+    } else if (!only_findings) kp_cli_say(stderr, "kprof: nothing is advised: %s", why);
     kp_advised_close(&a);
     free(path);
 }

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "export/cli/advised.h"
+#include "export/cli/heapadvice.h"
 #include "export/cli/latest.h"
 #include "export/cli/otheradvice.h"
 #include "export/cli/trace_source.h"
 #include "export/cli/workers.h"
 #include "export/report/plain.h"
 #include "export/report/rankwaits.h"
+#include "export/report/units.h"
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
                                       {"json-schema", 0, KP_OPT_FLAG, NULL, "print the JSON Schema of such a line"},
@@ -38,7 +40,7 @@ static const char schema[] =
     "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"step_median_ms\",\"parts_ms\",\"idle_ms\","
     "\"missing\","
     "\"unjudged\",\"seen\","
-    "\"gpu\",\"lines_by\",\"findings\"],\n"
+    "\"gpu\",\"lines_by\",\"slowed_by\",\"findings\"],\n"
     "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER
     ",\"step_median_ms\":" NUMBER ",\n"
     "\"verdict\":{\"enum\":[\"found\",\"incomplete\",\"healthy\",\"nothing found\"]},\n"
@@ -49,7 +51,7 @@ static const char schema[] =
     "\"queue_most\"],\n"
     "\"properties\":{\"busy\":" SHARE ",\"sm_efficiency\":" SHARE ",\"occupancy\":" SHARE ",\"tensor_cores\":" SHARE
     ",\"communication_hidden\":" SHARE ",\"queue_most\":" WHOLE "}}]},\n"
-    "\"seen\":" MAYBE ",\"lines_by\":" MAYBE ",\n"
+    "\"seen\":" MAYBE ",\"lines_by\":" MAYBE ",\"slowed_by\":" MAYBE ",\n"
     "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
@@ -91,10 +93,11 @@ static void between_print(const struct kp_finding *f)
 
 static void finding_print(const struct kp_finding *f, size_t of)
 {
+    char size[32];
     printf("%s  ", f->is_critical ? "CRITICAL" : "WARNING");
     kp_plain_put(stdout, f->what);
     if (f->step_ns > 0) printf(": %.3f ms a step, %.1f %%", f->step_ns / 1e6, 100 * f->share);
-    else if (f->step_bytes > 0) printf(": %.3f MB", f->step_bytes / 1048576);
+    else if (f->step_bytes > 0) printf(": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
     printf(" (%zu of %zu steps)\n", f->steps, of);
     line_print("where", f->where, NULL);
     line_print("module", f->module, NULL);
@@ -174,6 +177,7 @@ static void advice_print(const struct kp_advice *a)
     }
     for (size_t i = 0; i < a->count; i++) finding_print(&a->findings[i], a->steps);
     if (a->lines_by) printf("note     %s\n", a->lines_by);
+    if (a->slowed_by) printf("note     %s\n", a->slowed_by);
     if (a->is_unrecorded) printf("%s\n", a->is_well ? "healthy" : "nothing found");
     else if (a->missing) printf("INCOMPLETE  %s\n", a->missing);
     else if (!a->count) printf("%s\n", verdict_of(a));
@@ -245,6 +249,7 @@ static void json_print(const struct kp_advice *a, const char *label)
     if (a->has_gpu && a->steps) json_gpu(&a->gpu);
     else fputs(",\"gpu\":null", stdout);
     json_member("lines_by", a->lines_by);
+    json_member("slowed_by", a->slowed_by);
     fputs(",\"findings\":[", stdout);
     for (size_t i = 0; i < a->count; i++) {
         if (i) fputs(",", stdout);
@@ -295,6 +300,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     const bool is_torn = rc && advised.trace && advised.trace->torn;
     if (rc == 0) {
         if (!source->is_spool) early_tell(&advised, early, sizeof early);
+        if (!source->is_spool) kp_heapadvice_add(&advised, source->path);
         if (several && !is_json) kp_cli_say(stdout, "%s", source->label);
         if (is_json) json_print(&advised.advice, source->label);
         else if (kp_otheradvice_is_meant(&advised)) kp_otheradvice_print(&advised, source);

@@ -33,6 +33,7 @@ SRC_cli := \
     export/cli/cmd_view.c \
     export/cli/elfhead.c \
     export/cli/formats.c \
+    export/cli/heapadvice.c \
     export/cli/heapformat.c \
     export/cli/heapnames.c \
     export/cli/heapleaks.c \

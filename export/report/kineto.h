@@ -112,6 +112,7 @@ struct kp_kineto {
     bool has_memory_before;
     bool keep_works;
     bool has_stacks;        /* some event carries its call stack */
+    bool has_heap;          /* the host's heap was traced beside it: set by what found that */
     bool is_ours;           /* libkprof wrote it: kp_tree_fill_stacks() fills all stacks of such a file */
     kp_kineto_keep_fn keep; /* see kp_kineto_wish */
     const void *keep_context;

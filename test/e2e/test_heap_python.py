@@ -235,3 +235,36 @@ def test_a_library_loaded_by_a_relative_path_has_its_names(cleaks, tmp_path):
     assert left[123_456][-1] == "leak_here", left[123_456]
     said = harness.cli("memory", profile_of(run.trace)).stdout
     assert re.search(r"leak_here at \S*cleaks.c:\d+ in libcleaks.so", said), said
+
+
+LEAVING = """import ctypes, sys, torch
+library = ctypes.CDLL(sys.argv[1])
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def train():
+    loss = model(torch.ones(32, 64)).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    library.leak_here(int(sys.argv[2]))  # left
+    optimizer.step()
+for _ in range(12):
+    train()
+"""
+
+
+def test_advise_names_what_each_step_leaves(cleaks, tmp_path):
+    """And it says that the tracing makes steps longer, and does not ask for the memory of tensors."""
+    script = tmp_path / "leaving.py"
+    script.write_text(LEAVING)
+    run = harness.run_kprof(None, tmp_path / "log", command=[harness.PYTHON, script, cleaks, "60000"], shapes=False,
+                            schedule="wait=1,warmup=1,active=8,repeat=1", KPROF_STEP="optimizer", KPROF_MALLOC="trace", KPROF_WITH_STACK="ops").ok()
+    said, advice = harness.cli("advise", run.trace).stdout, json.loads(harness.cli("advise", "--json", run.trace).stdout)
+    first = advice["findings"][0]
+    line = LEAVING.split("# left")[0].count("\n") + 1
+    assert first["id"] == "heap-grows" and first["line"] == f"leaving.py:{line} train" and first["step_bytes"] == 60_000, advice
+    assert first["where"].startswith("leak_here")
+    assert re.search(r"WARNING  each step leaves memory on the host's heap: 58.59 KB \(\d+ of \d+ steps\)\n", said)
+    assert "note     each allocation was traced (KPROF_MALLOC=trace)" in said and "--profile-memory" not in said
+    assert not {"no-op-runs", "input-in-step"} & {finding["id"] for finding in advice["findings"]}
+    profile_of(run.trace).unlink()
+    assert "heap-grows" not in harness.cli("advise", "--json", run.trace).stdout and "--profile-memory" in harness.cli("advise", run.trace).stdout
