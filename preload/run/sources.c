@@ -65,13 +65,21 @@ bool kp_sources_had_activity(void)
     return false;
 }
 
-/* torch's answer comes first: CUDA only knows that it was used. */
+/*
+ * torch's answer comes first: CUDA only knows that it was used. The heap and calls by name record imports as well. So
+ * where torch is loaded they are no work, else steps by time would begin while it is imported.
+ */
 bool kp_sources_had_activity_since(void)
 {
-    for (size_t i = 0; kp_sources[i]; i++)
-        if (attached[i] && kp_sources[i]->had_activity_since && kp_sources[i]->had_activity())
-            return kp_sources[i]->had_activity_since();
-    return kp_sources_had_activity();
+    bool has_torch = false;
+    for (size_t i = 0; kp_sources[i]; i++) {
+        if (!attached[i] || !kp_sources[i]->had_activity) continue;
+        const bool is_asked = kp_sources[i]->had_activity_since != NULL;
+        has_torch |= is_asked;
+        if ((has_torch && kp_sources[i]->starts_active) || !kp_sources[i]->had_activity()) continue;
+        return is_asked ? kp_sources[i]->had_activity_since() : true;
+    }
+    return false;
 }
 
 void kp_sources_gpu_changed(void)
