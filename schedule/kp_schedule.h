@@ -187,6 +187,12 @@ void kp_steps_explain(char *out, unsigned long bytes);
 enum kp_step_source kp_steps_source(void);
 /* Its name, with the function that KPROF_STEP asked for: "call of train:step". */
 void kp_steps_source_text(char *out, unsigned long bytes);
+/* Do calls of functions or models count? Then the last step begins with no call. */
+bool kp_steps_are_calls(void);
+/* The function that the first call of a module runs, as call: has it: "my.model:Net.forward". Set once, by a thread
+ * with the GIL. NULL: none was seen. */
+void kp_steps_model_set(const char *module, const char *name);
+const char *kp_steps_model(void);
 /* What sources saw whose reports do not count: "6 batches, 1 known call". "": nothing. */
 void kp_steps_others(char *out, unsigned long bytes);
 

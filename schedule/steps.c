@@ -45,7 +45,8 @@ enum {
     MARK_HASH = (1u << KP_STEP_PHASE_SHIFT) - 1, /* above it the phase of the range */
     MODULES_ALONE = 16,                          /* calls of one module before they count */
     BATCHES_ALONE = 16,                          /* batches without an optimizer step before the DataLoader counts */
-    TAKEOVER_AFTER = 64,                         /* steps of other optimizers before another takes over */
+    MODEL_BYTES = 256,
+    TAKEOVER_AFTER = 64, /* steps of other optimizers before another takes over */
 };
 /* Values of `tracked` beside a mark (below 2^30) and an identity (has the top bit). GONE: it was destroyed. */
 enum { TRACKED_NONE, TRACKED_GONE };
@@ -96,6 +97,7 @@ struct counter {
 static _Alignas(64) struct counter counters[KP_PHASE_IDS];
 static struct counter *_Atomic counting = counters; /* that of the phase */
 static bool has_phases;
+static const char *_Atomic model; /* the function that the first call of a module ran; the GIL lets one thread set it */
 
 static inline struct counter *counter_now(void) { return kp_load_relaxed(&counting); }
 
@@ -414,8 +416,23 @@ void kp_steps_source_text(char *out, unsigned long bytes)
 {
     const enum kp_step_source source = kp_steps_source();
     const bool is_named = source == KP_STEP_CALL && rule.kind == KP_RULE_CALL;
-    kp_fmt(out, bytes, "%s%s%s", kp_step_source_name(source), is_named ? " of " : "", is_named ? rule.pattern : "");
+    if (source == KP_STEP_MODULE)
+        kp_fmt(out, bytes, "%s (the first %d calls not counted)", kp_step_source_name(source), MODULES_ALONE);
+    else
+        kp_fmt(out, bytes, "%s%s%s", kp_step_source_name(source), is_named ? " of " : "", is_named ? rule.pattern : "");
 }
+
+bool kp_steps_are_calls(void) { return kp_steps_source() == KP_STEP_CALL || kp_steps_source() == KP_STEP_MODULE; }
+
+void kp_steps_model_set(const char *module, const char *name)
+{
+    static char text[MODEL_BYTES];
+    if (kp_load_relaxed(&model)) return;
+    kp_fmt(text, sizeof text, "%s:%s", module, name);
+    if (strlen(text) + 1 < sizeof text) kp_store_release(&model, text); /* pairs with: steps.c:kp_steps_model */
+}
+
+const char *kp_steps_model(void) { return kp_load_acquire(&model); } /* pairs with: steps.c:kp_steps_model_set */
 
 static const char *const other_ways =
     "KPROF_STEP=time:1s counts seconds, range:, op: and call: count names, and without KPROF_SCHEDULE all is recorded";

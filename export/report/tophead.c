@@ -74,6 +74,14 @@ static void left_out_print(FILE *out, const struct kp_top_report *r)
     fputs(")", out);
 }
 
+/* Steps are calls, and the program ended by itself: then no call was open behind the last one. */
+static bool is_after_calls(const struct kp_top_report *r)
+{
+    const char *source = fact_of(r, "kprof.step_source"), *complete = fact_of(r, "kprof.complete");
+    const bool is_calls = source && (strcmp(source, "call") == 0 || strcmp(source, "module") == 0);
+    return is_calls && complete && strcmp(complete, "1") == 0;
+}
+
 static void choice_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_choice *choice = r->choice;
@@ -104,7 +112,7 @@ static void outside_print(FILE *out, const struct kp_top_report *r)
     if (parts->has_startup) fprintf(out, " (start-up and step %ld)", parts->startup);
     else if (s->before_ns > s->wall_ns / 10) fputs(" (start-up)", out);
     fprintf(out, ", %s after step %ld", span_text(text, sizeof text, s->after_ns), s->last_step);
-    if (parts->has_cut) fprintf(out, " (step %ld was cut short)", parts->cut);
+    if (parts->has_cut && !is_after_calls(r)) fprintf(out, " (step %ld was cut short)", parts->cut);
     if (between_ns > s->wall_ns / 100) fprintf(out, ", %s between steps", span_text(text, sizeof text, between_ns));
     fprintf(out, "%s\n", r->top->is_of_steps ? ": not in the rows; --step all" : "");
 }
@@ -132,19 +140,42 @@ static bool is_early(const struct kp_top_report *r)
     return is_killed(r) && !r->summary->steps && !r->chosen->optimizer_steps && !parts->has_startup && !parts->has_cut;
 }
 
+/* The function whose calls were to be steps, where none was; NULL: another source, or it was called. */
+static const char *missed_call(const struct kp_top_report *r)
+{
+    return fact_of(r, "kprof.step_source") ? NULL : fact_of(r, "kprof.step");
+}
+
+/* A step of a generation is a whole answer: names the function that makes a token. */
+static void tokens_print(FILE *out, const struct kp_top_report *r)
+{
+    const char *model = fact_of(r, "kprof.model"), *source = fact_of(r, "kprof.step_source");
+    if (!model || fact_of(r, "kprof.step") || !source || strcmp(source, "call") != 0) return;
+    fputs("         to count each call of the model (a token): --step call:", out);
+    kp_plain_put(out, model);
+    fputs("\n", out);
+}
+
 /* What would have counted steps. */
 static void hint_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_partsteps *parts = &r->chosen->parts;
     if (is_early(r)) return;
+    if (!r->choice->within && r->top->trace->is_ours) tokens_print(out, r);
     if (r->summary->steps || r->chosen->optimizer_steps || r->choice->within || !r->top->trace->is_ours) return;
     if (is_worker(r)) return;
-    if (parts->has_startup || parts->has_cut)
+    if (missed_call(r)) {
+        fputs("         ", out);
+        kp_plain_put(out, missed_call(r));
+        fputs(" never came, or did not end: kprof doctor --steps names what would count\n", out);
+    } else if (parts->has_startup || parts->has_cut) {
         fputs("         to record whole steps: kprof run --schedule warmup=1,active=3\n", out);
-    else
+    } else {
         fputs("         to count calls of a model as steps: kprof run --schedule active=1000; of a function: --step "
-              "call:MODULE:FUNCTION, too\n",
+              "call:MODULE:FUNCTION, too; tokens: of the model's class, as\n         --step "
+              "call:transformers.models.gpt2.modeling_gpt2:GPT2LMHeadModel.forward\n",
               out);
+    }
 }
 
 static void steps_print(FILE *out, const struct kp_top_report *r)

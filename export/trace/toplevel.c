@@ -181,12 +181,21 @@ static void ppid_write(struct kp_trace *t)
     kp_json_u64(&t->json, kp_reader_head(t->reader)->ppid);
 }
 
+/* The function whose calls were to be steps. */
+static void asked_call_write(struct kp_trace *t)
+{
+    const char *const step = kp_reader_text(t->reader, "KPROF_STEP");
+    if (step && strncmp(step, "call:", 5) == 0) ours_string(t, "step", "KPROF_STEP");
+}
+
 static void ours_write(struct kp_trace *t)
 {
     const char *const phase = kp_phase_name(t);
     kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
     ours_string(t, "torch_version", "torch_version");
     ours_string(t, "step_source", "step_source");
+    ours_string(t, "model", "model");
+    asked_call_write(t);
     ours_string(t, "gpu_source", "gpu_source");
     ours_string(t, "schedule", "KPROF_SCHEDULE");
     ours_string(t, "python_gc", "KPROF_PYTHON_GC");

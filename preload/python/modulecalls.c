@@ -12,16 +12,52 @@
  * Once another source counts, the pointer is CPython's own again.
  */
 #include "preload/python/stepcalls.h"
+
+#include <errno.h>
+#include <string.h>
+
 #include "preload/run.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
+static bool is_forward_noted; /* the first call alone: it is the model's own */
 static _Thread_local uint32_t depth __attribute__((tls_model("initial-exec")));
+
+static const char *text_of(void *object)
+{
+    const bool is_text = object && kp_python_at(object, 8) == kp_python_api.text_type;
+    const char *text = is_text ? kp_python_api.text_of(object) : NULL;
+    if (!text) kp_python_api.forget_error();
+    return text;
+}
+
+/* The function that the class has as forward: its module and qualified name. A local one has no name by which it is
+ * found. */
+static void forward_note(uintptr_t self)
+{
+    const int kept = errno;
+    is_forward_noted = true;
+    void *error[3] = {0};
+    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    void *forward = kp_python_api.member_get((void *)kp_python_at((void *)self, 8), "forward");
+    const bool is_function = forward && kp_stephook_is_function(forward);
+    void *module = is_function ? kp_python_api.member_get(forward, "__module__") : NULL;
+    void *name = is_function ? kp_python_api.member_get(forward, "__qualname__") : NULL;
+    const char *module_text = text_of(module), *name_text = text_of(name);
+    if (module_text && name_text && !strchr(name_text, '<')) kp_steps_model_set(module_text, name_text);
+    if (module) kp_python_api.drop(module);
+    if (name) kp_python_api.drop(name);
+    if (forward) kp_python_api.drop(forward);
+    kp_python_api.forget_error();
+    kp_python_api.error_give(error[0], error[1], error[2]);
+    errno = kept;
+}
 
 static void *call_module(void *callable, void *const *args, size_t count, void *keywords)
 {
     const bool has_self = (count & ~(SIZE_MAX / 2 + 1)) > 0; /* the top bit is a flag of CPython's */
     const uintptr_t self = has_self ? (uintptr_t)args[0] : 0;
+    if (!is_forward_noted && self && kp_run_is_active()) forward_note(self);
     const bool is_outermost = depth++ == 0 && !kp_stephook_is_inside();
     void *result = kp_stephook_call(callable, args, count, keywords);
     depth--;

@@ -445,6 +445,10 @@ static void say_totals(const char *head, const char *path)
     kp_steps_source_text(by, sizeof by);
     if (!kp_phases_are_set() && source != KP_STEP_NONE)
         kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), by);
+    else if (!kp_phases_are_set() && kp_steps_is_call_rule())
+        kp_fmt(steps, sizeof steps,
+               "0 steps: call:%s never came, or did not end; kprof doctor --steps names what would count; ",
+               kp_steps_call_glob(0));
     if (!kp_phases_are_set() && schedule->set) kp_steps_others(others, sizeof others);
     if (total.gpu_events) kp_fmt(gpu, sizeof gpu, "%lu on GPUs, ", (unsigned long)total.gpu_events);
     if (total.allocations)
@@ -456,7 +460,7 @@ static void say_totals(const char *head, const char *path)
     const char *what = total.traces ? "op" : "event"; /* in a spool kinds are not told apart */
     kp_log(0, "%s%s (%s%lu %s%s, %s%s%s%lu dropped%s%s%s%s%s)%s", head, path, steps, (unsigned long)total.events, what,
            plural(total.events), gpu, heap, calls, (unsigned long)total.lost, load,
-           total.cut ? ", cut short by exit" : "",
+           total.cut && !kp_steps_are_calls() ? ", cut short by exit" : "",
            lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",
            others[0] ? "; not taken as steps: " : "", others, next);
 }

@@ -22,6 +22,7 @@ static enum kp_source_mode mode; /* set last, for sources that attach later */
 static uint32_t wanted;
 static _Atomic uint32_t off;          /* by kprof_toggle */
 static _Atomic uint32_t noted_source; /* enum kp_step_source that the spool has */
+static _Atomic bool is_model_noted;
 
 void kp_window_sources_setup(const struct kp_source *const *list, uint32_t activities)
 {
@@ -34,6 +35,7 @@ void kp_window_sources_forget(const struct kp_source *const *list)
     sources = list;
     mode = KP_SOURCE_OFF;
     kp_store_relaxed(&noted_source, KP_STEP_NONE);
+    kp_store_relaxed(&is_model_noted, false);
     kp_store_relaxed(&off, 0);
 }
 
@@ -106,11 +108,19 @@ static void note_step_source(void)
     if (kp_record_note("step_source", kp_step_source_name(now)) == 0) kp_store_relaxed(&noted_source, now);
 }
 
+static void note_model(void)
+{
+    const char *const model = kp_steps_model();
+    if (!model || kp_load_relaxed(&is_model_noted)) return;
+    if (kp_record_note("model", model) == 0) kp_store_relaxed(&is_model_noted, true);
+}
+
 void kp_window_sources_note(void)
 {
     for (const struct kp_source *const *s = sources; *s; s++)
         if ((*s)->note) (*s)->note();
     note_step_source();
+    note_model();
 }
 
 void kp_window_sources_report(void)

@@ -158,6 +158,31 @@ def test_each_outermost_call_is_a_step(tmp_path, kind, name):
     assert calls(tmp_path, kind, name) == (12, 12)
 
 
+def test_a_call_that_never_came_is_said(tmp_path):
+    run = harness.run_kprof("calls.py", tmp_path, "step", shapes=False, schedule="active=1000", KPROF_STEP="call:served:no_such").ok()
+    assert "(0 steps: call:served:no_such never came, or did not end; kprof doctor --steps names what would count; " in run.err, run.explain()
+    assert "\n         call:served:no_such never came, or did not end: kprof doctor --steps names what would count\n" in harness.cli(
+        "report", run.trace).stdout
+
+
+def test_a_program_that_ends_behind_its_last_call_was_not_cut_short(tmp_path):
+    run = harness.run_kprof("calls.py", tmp_path, "looked_at", shapes=False, schedule="active=1000", KPROF_STEP="call:__main__:step").ok()
+    assert "steps by call" in run.err and "cut short" not in run.err, run.explain()
+    assert "cut short" not in harness.cli("report", run.trace).stdout
+
+
+def test_generate_leads_to_its_tokens(tmp_path):
+    pytest.importorskip("transformers")
+    run = harness.run_kprof("inference.py", tmp_path, "generate", schedule="active=1000").ok()
+    model = facts.load(run.trace)["kprof"]["model"]
+    said = harness.cli("report", run.trace).stdout
+    assert re.fullmatch(r"transformers\.models\.\w+\.\w+:\w+\.forward", model), model
+    assert f"         to count each call of the model (a token): --step call:{model}\n" in said, said
+    tokens = harness.run_kprof("inference.py", tmp_path / "tokens", "generate", schedule="active=1000", KPROF_STEP=f"call:{model}").ok()
+    whole, each = (int(re.search(r"\((\d+) steps by call", r.err)[1]) for r in (run, tokens))
+    assert whole == 8 and each > whole, tokens.explain()
+
+
 def test_a_function_that_is_not_there_counts_nothing(tmp_path):
     run = harness.run_kprof("calls.py", tmp_path, "step", shapes=False, schedule=NEVER, KPROF_STEP="call:served:no_such").ok()
     assert "iterations 12" in run.out
@@ -178,14 +203,14 @@ def test_a_window_of_inference_holds_two_requests(tmp_path, kind, rule):
 def test_calls_of_a_model_are_steps_where_nothing_else_is(tmp_path, kind):
     """Nothing is set but the schedule; after 16 calls they count."""
     run = harness.run_kprof("inference.py", tmp_path, kind, schedule="wait=1,warmup=1,active=2,repeat=1").ok()
-    assert "iterations 24" in run.out and "(2 steps by module," in run.err, run.explain()
+    assert "iterations 24" in run.out and "(2 steps by module (the first 16 calls not counted)," in run.err, run.explain()
     assert "not taken" not in run.err, run.explain()
     assert facts.requests_of_steps(facts.load(run.trace)) == [1, 1]
 
 
-def test_the_closing_line_says_what_else_was_seen(tmp_path):
+def test_the_closing_line_leaves_out_the_batches_of_an_optimizer(tmp_path):
     run = harness.run_kprof("data_loader.py", tmp_path, "fork", "40").ok()
-    assert re.search(r"\(3 steps by optimizer, .* 0 dropped; not taken as steps: \d+ batches\)", run.err), run.explain()
+    assert re.search(r"\(3 steps by optimizer, .* 0 dropped\)", run.err), run.explain()
 
 
 def test_an_actor_of_ray_has_a_step_for_each_request(tmp_path):
