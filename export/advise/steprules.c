@@ -123,6 +123,34 @@ static const char *numbers_text(struct kp_costrules *x, const struct kp_cost *co
                                 : kp_costrules_text(x, "step%s %s", count > 1 ? "s" : "", text);
 }
 
+static bool has_python_calls(const struct kp_costrules *x)
+{
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON) return true;
+    return false;
+}
+
+/* What ran while no op did, only Python's calls tell: how to see those of this step. */
+static const char *gap_change(const struct kp_costrules *x, long step)
+{
+    if (has_python_calls(x))
+        return kp_costrules_text(x, "See the lines that ran then: kprof report --step %ld --by line.", step);
+    return kp_costrules_text(
+        x,
+        "Record Python's calls around it: kprof run --with-stack 1 --schedule %ld-%ld -- ..., then "
+        "kprof report --step %ld --by line names what ran.",
+        step > 0 ? step - 1 : 0, step + 1, step);
+}
+
+/* The number of the step that costs most. */
+static long longest_of(const struct kp_costrules *x, const struct kp_cost *cost)
+{
+    size_t most = 0;
+    for (size_t i = 1; i < x->chosen->step_count; i++)
+        if (cost->of[i] > cost->of[most]) most = i;
+    return x->chosen->steps[most].number;
+}
+
 static void longer_tell(struct kp_costrules *x, struct kp_cost *cost, const struct kp_cost_rule *rule)
 {
     if (!long_count(cost, x->chosen->step_count)) {
@@ -134,6 +162,7 @@ static void longer_tell(struct kp_costrules *x, struct kp_cost *cost, const stru
     places_compare(x, cost, is_gap);
     struct kp_cost_rule of_part = *rule;
     of_part.explains = 1u << part;
+    if (is_gap && strcmp(rule->id, outliers.id) == 0) of_part.change = gap_change(x, longest_of(x, cost));
     const char *numbers = numbers_text(x, cost);
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
     if (!f) return;

@@ -259,7 +259,7 @@ static void json_print(const struct kp_advice *a, const char *label)
 }
 
 struct advise_command {
-    bool is_json;
+    bool is_json, has_communication; /* has_communication: some finding is of it */
     struct kp_rankwaits ranks;
 };
 
@@ -310,9 +310,22 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
             if (!source->is_spool) kp_workers_print(&advised, source->path);
         }
         kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
+        for (size_t i = 0; i < advised.advice.count; i++)
+            command->has_communication |= strcmp(advised.advice.findings[i].id, "exposed-communication") == 0;
     }
     kp_advised_close(&advised);
     return rc ? kp_cli_fail("advise", "%s%s", why, is_torn ? "; kprof report shows what is there" : "") : KP_EXIT_DONE;
+}
+
+/* What the others spend in collectives is the wait for a late rank: less of it needs no overlap. */
+static void ranks_print(const struct advise_command *command)
+{
+    const struct kp_rankwaits *ranks = &command->ranks;
+    kp_rankwaits_print(stdout, ranks);
+    if (command->has_communication && ranks->matched && !kp_rankwaits_has_late(ranks))
+        fputs("         none of them is late alone: let communication overlap with backward: DDP(..., "
+              "bucket_cap_mb=N)\n",
+              stdout);
 }
 
 int kp_cmd_advise(int argc, char **argv)
@@ -334,7 +347,7 @@ int kp_cmd_advise(int argc, char **argv)
     if (!count) return KP_EXIT_USAGE;
     const int worst = kp_input_each("advise", argv, count, NULL, trace_take, &command);
     kp_rankwaits_settle(&command.ranks);
-    if (!command.is_json) kp_rankwaits_print(stdout, &command.ranks);
+    if (!command.is_json) ranks_print(&command);
     kp_rankwaits_fini(&command.ranks);
     return worst;
 }

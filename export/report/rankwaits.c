@@ -12,6 +12,7 @@
 
 enum { COLLECTIVES_MOST = 200000, RANKS_SHOWN = 8 };
 #define CAUSE_LEAST_MS 0.1
+#define LATE_SHARE 0.8 /* of the collectives */
 
 /* ---- one trace ---- */
 
@@ -188,17 +189,28 @@ static void cause_print(FILE *out, const struct kp_rankwaits *w, const struct kp
             names[best], w->rank_count > 2 ? "s" : "", others_most);
 }
 
-void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
+static const struct kp_rankwait *late_find(const struct kp_rankwaits *w)
 {
     const struct kp_rankwait *late = w->ranks;
+    for (size_t i = 0; i < w->rank_count; i++)
+        if (w->ranks[i].last > late->last) late = &w->ranks[i];
+    return late;
+}
+
+bool kp_rankwaits_has_late(const struct kp_rankwaits *w)
+{
+    return w->rank_count > 1 && w->matched && (double)late_find(w)->last >= LATE_SHARE * (double)w->matched;
+}
+
+void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
+{
+    const struct kp_rankwait *late = late_find(w);
     const char *between = "; waited for others: ";
     if (w->rank_count < 2) return;
     if (!w->matched) {
         fputs("ranks    no collective is in the traces of all ranks\n", out);
         return;
     }
-    for (size_t i = 0; i < w->rank_count; i++)
-        if (w->ranks[i].last > late->last) late = &w->ranks[i];
     fprintf(out, "ranks    rank %ld came last to %zu of %zu collectives", late->rank, late->last, w->matched);
     for (size_t i = 0; i < w->rank_count && i < RANKS_SHOWN; i++, between = ", ")
         fprintf(out, "%srank %ld %.1f ms", between, w->ranks[i].rank, (double)w->ranks[i].waited_ns / 1e6);

@@ -46,6 +46,8 @@ void kp_rankwaits_add(struct kp_rankwaits *waits, const struct kp_tree *tree, co
 void kp_rankwaits_settle(struct kp_rankwaits *waits);
 /* Says in one line who came last and how long each waited; nothing for fewer than two ranks. */
 void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *waits);
+/* Settled: one rank came last to nearly all collectives, so what the others spend in them is the wait for it. */
+bool kp_rankwaits_has_late(const struct kp_rankwaits *waits);
 void kp_rankwaits_fini(struct kp_rankwaits *waits);
 
 #endif

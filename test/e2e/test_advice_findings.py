@@ -191,6 +191,21 @@ def test_one_slow_step_is_told_by_its_number_and_noise_is_not(tmp_path):
     assert "slow-steps" not in short and "slow-steps" not in first
 
 
+@pytest.mark.parametrize("calls", [False, True])
+def test_a_gap_in_a_slow_step_is_told_with_what_names_its_line(calls, tmp_path):
+    trace, at = advicetraces.Trace(deviceProperties=[]), 1000
+    for number in range(3, 23):
+        ms = 84 if number == 17 else 12
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, at, ms * 1000)
+        trace.add("cpu_op", "aten::mm", 1, at, 5000, **{"Call stack": "train.py(8): main"})
+        if calls:
+            trace.add("python_function", "<built-in function sleep>", 1, at + 5000, ms * 1000 - 11_000)
+        trace.add("cpu_op", "aten::add", 1, at + ms * 1000 - 5000, 4900, **{"Call stack": "train.py(10): main"})
+        at += ms * 1000
+    change = {finding["id"]: finding["change"] for finding in advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"]}["slow-steps"]
+    assert "kprof report --step 17 --by line" in change and ("kprof run --with-stack 1 --schedule 16-18 -- ..." in change) is not calls
+
+
 def reading(between):
     """Four steps of 10 ms, whose loop reads 50 values of the line SICK, each with `between` ops around it."""
     trace = advicetraces.Trace(deviceProperties=[], step=10000)

@@ -263,6 +263,17 @@ def test_all_ranks_together_say_which_came_last(tmp_path):
     assert done.returncode == 0 and "latest run: 2 ranks" in done.stderr and (tmp_path / "page.html").read_text().count('class="rank"') == 2
 
 
+def test_overlap_is_advised_where_no_rank_is_late_alone(tmp_path):
+    """What ranks wait for one that is late is no transfer that could run beside backward."""
+    late, even = tmp_path / "late", tmp_path / "even"
+    for folder, waits in ((late, ([500, 600, 550], [20, 30, 20])), (even, ([500, 20, 550, 20], [20, 500, 20, 550]))):
+        folder.mkdir()
+        for number, each in enumerate(waits):
+            rank(folder, number, each)
+    assert "bucket_cap_mb" not in told("advise", late)
+    assert told("advise", even).endswith("none of them is late alone: let communication overlap with backward: DDP(..., bucket_cap_mb=N)\n")
+
+
 # ---- phases ----
 
 def test_the_report_of_phases_is_a_row_each(tmp_path):
