@@ -67,8 +67,8 @@ def test_cupti_wants_no_buffer_between_and_after_the_cycles(cycled):
 
 
 def test_no_call_is_recorded_long_after_the_only_window(tmp_path):
-    run = simgpu.run("training.py", tmp_path, "--parts", "mlp", "--steps", "60", kprof=True, shapes=False, KPROF_GZIP=0,
-                     schedule="wait=1,warmup=1,active=2,repeat=1", SIMCUPTI_LOG=tmp_path / "cupti.log").ok()
+    run = simgpu.run("training.py", tmp_path, "--parts", "mlp", "--steps", "60", "--await", tmp_path, "4", "4", "4", kprof=True, shapes=False,
+                     schedule="wait=1,warmup=1,active=2,repeat=1", SIMCUPTI_LOG=tmp_path / "cupti.log", KPROF_GZIP=0).ok()
     said = [json.loads(line) for line in (tmp_path / "cupti.log").read_text().splitlines()]
     last = max(n for n, line in enumerate(said) if line.get("call") == "cuptiActivityDisable")
     assert [line for line in said[last:] if line.get("request")] == [] and said[-1]["single"] == 0
