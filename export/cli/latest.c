@@ -32,6 +32,9 @@ struct found {
     char worker[256];           /* HOST_PID */
     int64_t since_ns, until_ns; /* a trace's time of writing; a spool's first and last write */
     long rank;                  /* -1: none in the name */
+    char program[64];           /* the script, or the process's name; read by head_note */
+    long parent_pid;            /* 0: not known; read by head_note */
+    enum program_kind { PROGRAM_ANY, PROGRAM_PYTHON, PROGRAM_TORCH } kind; /* the same */
     bool is_spool, is_of_run;
 };
 struct folder {
@@ -324,15 +327,26 @@ static int head_take(void *context, const char *text, size_t bytes)
     return head->used == sizeof head->bytes - 1; /* enough */
 }
 
-/* The process that started this trace's process; 0: not known. */
-static long parent_pid_of(const struct found *f)
+/* Copies what stands behind `key` in a head, up to the quote. */
+static void quoted_copy(char *out, size_t room, const char *head, const char *key)
+{
+    const char *const at = strstr(head, key);
+    if (at) snprintf(out, room, "%.*s", (int)strcspn(at + strlen(key), "\""), at + strlen(key));
+}
+
+/* Notes which process started this trace's process, and what program it is. */
+static void head_note(struct found *f)
 {
     struct head_text head = {.used = 0};
     char why[256];
-    if (f->is_spool) return 0;
+    if (f->is_spool) return;
     (void)kp_text_file_each(f->path, head_take, &head, why, sizeof why);
     const char *const at = strstr(head.bytes, "\"ppid\": ");
-    return at ? strtol(at + sizeof "\"ppid\": " - 1, NULL, 10) : 0;
+    f->parent_pid = at ? strtol(at + sizeof "\"ppid\": " - 1, NULL, 10) : 0;
+    quoted_copy(f->program, sizeof f->program, head.bytes, "\"args\":{\"name\":\"");
+    quoted_copy(f->program, sizeof f->program, head.bytes, "\"script\": \"");
+    if (strstr(head.bytes, "\"torch_version\": ")) f->kind = PROGRAM_TORCH;
+    else if (strstr(head.bytes, "\"script\": ")) f->kind = PROGRAM_PYTHON;
 }
 
 static long worker_pid(const struct found *f)
@@ -350,20 +364,67 @@ static const struct found *newest_of_pid(const struct folder *folder, long pid)
     return newest;
 }
 
+/* The trace of the process that started this one's, or NULL. */
+static const struct found *above_of(const struct folder *folder, const struct found *f)
+{
+    return f->parent_pid ? newest_of_pid(folder, f->parent_pid) : NULL;
+}
+
+static bool is_below(const struct folder *folder, const struct found *f, const struct found *top)
+{
+    for (size_t up = 0; f && up < folder->count; up++, f = above_of(folder, f))
+        if (is_same_worker(f, top)) return true;
+    return false;
+}
+
+/* How much the heap's profile beside a trace holds: the more allocations, the larger. */
+static int64_t heap_bytes(const struct found *f)
+{
+    struct stat st;
+    char path[4400];
+    const char *const end = strstr(f->path, ".pt.trace.json");
+    if (!end) return 0;
+    snprintf(path, sizeof path, "%.*s.heap.zst", (int)(end - f->path), f->path);
+    return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+/* A program with torch goes before one without. What is no Python is a wrapper, if what it ran allocated more. Else the
+ * program goes before what it ran, and its newest trace before others. */
+static bool is_rather(const struct folder *folder, const struct found *f, const struct found *best)
+{
+    if (f->kind != best->kind) return f->kind > best->kind;
+    if (f->kind == PROGRAM_ANY) return heap_bytes(f) > heap_bytes(best);
+    return is_same_worker(f, best) ? f->since_ns > best->since_ns : is_below(folder, best, f);
+}
+
+/* `top` may be a wrapper (timeout, a shell): the program that it ran is meant. */
+static const struct found *program_below(const struct folder *folder, const struct found *top)
+{
+    const struct found *best = top;
+    for (size_t i = 0; i < folder->count; i++) {
+        const struct found *const f = &folder->of[i];
+        if (!f->is_spool && is_below(folder, f, top) && is_rather(folder, f, best)) best = f;
+    }
+    return best;
+}
+
 /* The newest trace of the process that ran the one with the newest trace, or that ran it through others. */
 static int parent_give(const char *command, const struct folder *folder, char ***paths)
 {
     static char *given[2];
+    for (size_t i = 0; i < folder->count; i++) head_note(&folder->of[i]);
     const struct found *const newest = newest_of(folder, true, 0), *at = newest, *above;
-    for (size_t up = 0; up < folder->count; up++) {
-        const long pid = parent_pid_of(at);
-        if (!pid || !(above = newest_of_pid(folder, pid))) break;
-        at = above;
-    }
-    if (is_same_worker(at, newest)) return newest_give(command, folder, paths);
-    given[0] = at->path;
-    kp_cli_say(stderr, "kprof %s: this is of the program itself, %s; a program that it ran left another, %s", command,
-               at->path, newest->path);
+    for (size_t up = 0; up < folder->count && (above = above_of(folder, at)); up++) at = above;
+    const struct found *const program = program_below(folder, at);
+    if (program == newest || (program == at && is_same_worker(at, newest))) return newest_give(command, folder, paths);
+    given[0] = program->path;
+    if (program == at)
+        kp_cli_say(stderr, "kprof %s: this is of the program itself, %s; a program that it ran left another, %s",
+                   command, at->path, newest->path);
+    else
+        kp_cli_say(stderr, "kprof %s: this is of %s, %s; %s ran it and left another, %s", command,
+                   *program->program ? program->program : "the program", program->path,
+                   *at->program ? at->program : "what", at->path);
     *paths = given;
     return 1;
 }

@@ -141,6 +141,45 @@ static void the_name_latest_is_the_latest_run_of_its_folder(void **state)
     assert_ptr_equal(paths, named);
 }
 
+static void put_text(const char *name, const char *text)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* timeout, 5, ends last; it ran 6, which ran 7. Whose heap is meant depends on what they are. */
+static void a_wrapper_gives_way_to_the_program_that_it_ran(void **state)
+{
+#define HEAD(facts) "{\"kprof\": {\"version\": \"0.1.0\", " facts "\"cores\": \"2\"},\"traceEvents\": []}"
+    static const struct {
+        const char *wrapper, *program, *below, *wanted, *wrapper_heap;
+    } cases[] = {
+        {"", "\"torch_version\": \"2.15\", ", "", "h_6." NEAR ".pt.trace.json", "many allocations"},
+        {"", "\"script\": \"a.py\", ", "\"script\": \"b.py\", ", "h_6." NEAR ".pt.trace.json", "many allocations"},
+        {"", "\"script\": \"a.py\", ", "\"torch_version\": \"2\", ", "h_7." NEW ".pt.trace.json", "many allocations"},
+        {"", "", "", "h_6." NEAR ".pt.trace.json", "few"},
+        {"", "", "", "h_5." LATE ".pt.trace.json", "many allocations"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char **paths = NULL, text[400];
+        snprintf(text, sizeof text, HEAD("%s\"ppid\": 1, "), cases[i].wrapper);
+        put_text("h_5." LATE ".pt.trace.json", text);
+        put_text("h_5." LATE ".heap.zst", cases[i].wrapper_heap);
+        snprintf(text, sizeof text, HEAD("%s\"ppid\": 5, "), cases[i].program);
+        put_text("h_6." NEAR ".pt.trace.json", text);
+        put_text("h_6." NEAR ".heap.zst", "some more");
+        snprintf(text, sizeof text, HEAD("%s\"ppid\": 6, "), cases[i].below);
+        put_text("h_7." NEW ".pt.trace.json", text);
+        assert_int_equal(kp_latest_take("memory", &paths, 0, KP_LATEST_ONE | KP_LATEST_PARENT), 1);
+        assert_string_equal(name_of(paths[0]), cases[i].wanted);
+    }
+#undef HEAD
+}
+
 static void without_a_run_nothing_is_taken(void **state)
 {
     char **paths = NULL;
@@ -161,6 +200,7 @@ int main(void)
         cmocka_unit_test_setup(a_spool_without_a_trace_is_a_run_and_one_with_a_trace_is_not, setup),
         cmocka_unit_test_setup(what_the_user_names_stays_unless_one_trace_is_wanted_of_a_folder, setup),
         cmocka_unit_test_setup(the_name_latest_is_the_latest_run_of_its_folder, setup),
+        cmocka_unit_test_setup(a_wrapper_gives_way_to_the_program_that_it_ran, setup),
         cmocka_unit_test_setup(without_a_run_nothing_is_taken, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
