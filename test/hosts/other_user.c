@@ -60,21 +60,31 @@ static void ops(const char *name, int n)
     for (int i = 0; i < n; i++) begin(&r, name, 0), end(&r);
 }
 
-/* It tells the name of its worker's spool, as a listing would; in root's folder only its owner can take it away. */
+/*
+ * It tells the name of its worker's spool, as a listing would; in root's folder only its owner can take it away. The
+ * worker ends after that: the spool of one that has ended is soon exported, and its name not read again.
+ */
 static int with_worker(bool takes_away)
 {
     glob_t found = {.gl_pathc = 0};
+    int worked[2], ended[2];
+    char byte = 0;
+    if (pipe(worked) || pipe(ended)) return 91;
     ops("aten::parent", 50);
     const pid_t worker = fork();
     if (worker == 0) {
+        close(ended[1]);
         ops("aten::worker", 50);
-        _exit(0);
+        if (write(worked[1], &byte, 1) != 1) _exit(90);
+        _exit(read(ended[0], &byte, 1) != 0); /* 0: the parent closed it */
     }
-    waitpid(worker, NULL, 0);
+    if (read(worked[0], &byte, 1) != 1) return 91;
     glob("kprof/children/*.kprof", 0, NULL, &found);
     if (found.gl_pathc && takes_away) unlink(found.gl_pathv[0]);
     say("ready", found.gl_pathc ? found.gl_pathv[0] : "none");
     await("go");
+    close(ended[1]);
+    waitpid(worker, NULL, 0);
     puts("the program ends");
     return 5;
 }
