@@ -54,13 +54,16 @@ unsigned kp_latest_recover(const char *command, const char *path, const char *co
         folder.dir >= 0 && fstat(folder.dir, &folder.st) == 0 && faccessat(folder.dir, ".", W_OK, AT_EACCESS) == 0;
     for (size_t i = 0; i < count && may_write; i++) {
         if (!is_killed(&folder, names[i])) continue;
-        const unsigned before = r.traces;
+        const unsigned before = r.traces, empty = r.empty;
         if (!lines) lines = kp_lines_open(command, &(struct kp_lines_options){0});
         r.wish.places = kp_lines_places(lines);
         kp_recover_spool(&r, &folder, names[i], true);
         if (r.traces > before)
             kp_cli_say(stderr, "kprof %s: %s/%s: its program ended without a trace; recovered %u trace%s", command,
                        path, names[i], r.traces - before, r.traces - before == 1 ? "" : "s");
+        else if (r.empty > empty)
+            kp_cli_say(stderr, "kprof %s: %s/%s: its program was killed before it did anything to record; removed it",
+                       command, path, names[i]);
     }
     if (lines) kp_lines_close(lines);
     if (folder.dir >= 0) close(folder.dir);

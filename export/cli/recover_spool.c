@@ -39,6 +39,7 @@ struct spool {
 struct outcome {
     enum { BAD, LEFT, DONE } state;
     unsigned traces;
+    bool is_empty;                  /* no event, and no trace of it */
     struct kp_export_result result; /* of the current trace */
 };
 
@@ -179,6 +180,7 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
     const char *const none =
         has_exported(reader) ? "there is a trace of all it holds" : "holds no event, nothing to recover";
     if (rc == 0) told(s->r, "kprof: %s: %s", s->path, none);
+    o->is_empty = rc == 0 && !has_exported(reader);
     const int synced = rc > 0 ? folder_sync(wish.dir) : 0;
     o->traces = (unsigned)rc;
     if (synced == 0) o->state = DONE;
@@ -229,6 +231,7 @@ static void opened_recover(struct kp_recover *r, const struct spool *s)
         r->bad += work.o->state == BAD;
         r->left += work.o->state == LEFT;
         r->traces += work.o->traces;
+        r->empty += work.o->is_empty;
         if (work.o->state == DONE && !r->keep) parts_remove(s);
         if (work.o->state == DONE) spool_remove(r, s);
     }

@@ -11,7 +11,7 @@
 struct kp_recover {
     struct kp_spool_export_options wish;
     bool keep, force;
-    unsigned traces, removed, left, bad; /* counts so far */
+    unsigned traces, removed, left, bad, empty; /* counts so far; empty: spools without an event */
 };
 /* Where a spool is. Files are reached through `dir`, since a path may lead elsewhere by now. */
 struct kp_recover_folder {

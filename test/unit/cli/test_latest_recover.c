@@ -36,19 +36,25 @@ static int folder_make(void **state)
     return mkdir(folder, 0755);
 }
 
-static void spool_put(bool closed, const char *host)
+/* Saves it as a spool of the program that is gone, on `host`, or on this machine. */
+static void spool_save(struct test_spool *s, bool closed, const char *host)
 {
-    struct test_spool s;
-    test_spool_training(&s);
-    struct kp_file_head *const head = test_spool_head(&s);
+    struct kp_file_head *const head = test_spool_head(s);
     head->pid = (uint32_t)gone;
     head->closed = closed;
     head->start_real_ns = kp_clock_ns(CLOCK_REALTIME);
     if (host) snprintf(head->host, sizeof head->host, "%s", host);
     else gethostname(head->host, sizeof head->host - 1);
-    test_spool_save(&s, spool, 0);
-    test_spool_free(&s);
+    test_spool_save(s, spool, 0);
+    test_spool_free(s);
     assert_int_equal(chmod(spool, 0600), 0);
+}
+
+static void spool_put(bool closed, const char *host)
+{
+    struct test_spool s;
+    test_spool_training(&s);
+    spool_save(&s, closed, host);
 }
 
 static int files_now(const char *end)
@@ -78,6 +84,33 @@ static void what_a_killed_program_left_becomes_a_trace(void **state)
     assert_int_equal(files_now(".pt.trace.json"), 1);
     assert_int_equal(files_now(".kprof"), 0);
     assert_int_equal(recovered(), 0);
+}
+
+/* Killed while it imported torch, say: its window has no event. */
+static void a_spool_without_an_event_is_told_and_goes(void **state)
+{
+    struct test_spool s;
+    char said[700], text[2000] = "", wanted[800];
+    (void)state;
+    test_spool_init(&s);
+    const uint32_t meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 0, 0, "");
+    test_spool_clock(&s, meta, 1000, 1000, 1000);
+    test_spool_cycle(&s, meta, 1, 1000, 1000000000, 0);
+    spool_save(&s, false, NULL);
+    snprintf(said, sizeof said, "%s/said", folder);
+    const int kept = dup(2), file = open(said, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    assert_true(kept >= 0 && file >= 0 && dup2(file, 2) == 2);
+    const unsigned gone_now = recovered();
+    dup2(kept, 2);
+    close(kept);
+    assert_true(pread(file, text, sizeof text - 1, 0) > 0);
+    close(file);
+    snprintf(wanted, sizeof wanted,
+             "kprof report: %s: its program was killed before it did anything to record; removed it", spool);
+    assert_non_null(strstr(text, wanted));
+    assert_int_equal(gone_now, 1);
+    assert_int_equal(files_now(".pt.trace.json"), 0);
+    assert_int_equal(files_now(".kprof"), 0);
 }
 
 static void a_program_that_ended_by_itself_meant_to_leave_its_spool(void **state)
@@ -164,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_a_killed_program_left_becomes_a_trace, folder_make),
+        cmocka_unit_test_setup(a_spool_without_an_event_is_told_and_goes, folder_make),
         cmocka_unit_test_setup(a_program_that_ended_by_itself_meant_to_leave_its_spool, folder_make),
         cmocka_unit_test_setup(a_spool_of_another_machine_is_left, folder_make),
         cmocka_unit_test_setup(a_spool_that_any_process_has_mapped_is_left, folder_make),
