@@ -73,7 +73,7 @@ static void arenas_print(const struct arena_view *l, size_t there, uint64_t byte
     arena_lines_print(l);
     fputs("to see each such object with its line, record with PYTHONMALLOC=malloc: PYTHONMALLOC=malloc kprof run "
           "--malloc trace "
-          "--with-stack ..\n",
+          "--with-stack --schedule active=1000 -- ..\n",
           l->out);
 }
 

@@ -150,7 +150,11 @@ static int folder_add(struct kp_input *input, const char *path)
     int count = folder_scan(input, path, trace_filter);
     if (count > 0) spools_mention(path);
     if (count == 0) count = folder_scan(input, path, spool_filter);
-    if (count == 0) kp_cli_say(stderr, "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder", path);
+    if (count == 0)
+        kp_cli_say(stderr,
+                   "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder; record some: kprof run -o %s -- "
+                   "python train.py",
+                   path, path);
     return count > 0 ? 0 : count ? count : -ENOENT;
 }
 
