@@ -404,7 +404,8 @@ static bool lacks_warmup(void)
 static void next_command(char *out, size_t bytes)
 {
     const char *const folder = kp_path_display(kp_run_out_dir());
-    const bool is_default = strcmp(folder, "kprof") == 0, is_heap = total.allocations && !total.events;
+    const bool is_default = strcmp(folder, "kprof") == 0;
+    const bool is_heap = total.allocations && (!total.events || config->heap == KP_HEAP_TRACE);
     out[0] = 0;
     if (!total.traces) kp_fmt(out, bytes, "; next: kprof export %s", kp_path_display(kp_record_path()));
     else if (config->exports & KP_EXPORTS_TRACE && (!kp_run_rank()->rank || config->ranks))

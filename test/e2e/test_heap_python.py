@@ -139,6 +139,7 @@ def test_leaks_of_each_step(tmp_path):
     """The kept tensors are there, by step and line; `still there` of a step's site is what the program kept."""
     run = harness.run_kprof(None, tmp_path, command=[harness.PYTHON, SOURCE / "stepleaks.py"], shapes=False,
                             schedule="wait=1,warmup=1,active=5,repeat=1", KPROF_MALLOC="trace", KPROF_WITH_STACK="ops").ok()
+    assert run.said[-1].endswith(f"; next: kprof memory {tmp_path}"), run.explain()  # it has ops, but the heap was asked for
     profile = profile_of(run.trace)
     found = json.loads(harness.cli("memory", profile, "--format", "json").stdout)
     steps = [one["step"] for one in found["steps"]]
