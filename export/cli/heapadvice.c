@@ -130,13 +130,27 @@ static void finding_insert(struct kp_advice *out, size_t at, const struct kp_fin
     out->is_unrecorded = out->is_healthy = out->is_well = false;
 }
 
+static void unjudged_add(struct kp_advice *out, const char *what)
+{
+    if (out->unjudged_count < KP_UNJUDGED_MAX) out->unjudged[out->unjudged_count++] = what;
+}
+
+/* Python's small objects are no blocks. Did they need arenas in these steps? */
+static bool has_new_arenas(const struct kp_profile *p, size_t from, size_t to)
+{
+    for (size_t i = 0; i < p->arenas_n; i++)
+        if (!p->arenas[i].is_unmapped && p->arenas[i].step >= from && p->arenas[i].step < to) return true;
+    return false;
+}
+
 static void profile_judge(struct kp_advised *a, const struct kp_profile *p, const struct kp_places *names)
 {
     const size_t from = kp_profile_is_startup(p, 0, p->steps_n, 0), to = p->steps_n ? p->steps_n - 1 : 0;
     size_t count, told = 0;
-    if (!p->steps_n && a->advice.unjudged_count < KP_UNJUDGED_MAX)
-        a->advice.unjudged[a->advice.unjudged_count++] =
-            "what each step leaves on the host's heap (kprof run --schedule active=1000)";
+    if (!p->steps_n)
+        unjudged_add(&a->advice, "what each step leaves on the host's heap (kprof run --schedule active=1000)");
+    if (has_new_arenas(p, from, to))
+        unjudged_add(&a->advice, "Python's small objects, which grew (PYTHONMALLOC=malloc; kprof memory --leaks)");
     if (to < from + STEPS_LEAST) return;
     const double steps = (double)(to - from);
     struct leaving *of = leaving_list(p, from, to, &count);

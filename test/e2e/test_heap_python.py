@@ -199,7 +199,10 @@ def test_small_objects_of_python(small, tmp_path):
         assert re.search(rf"your lines that needed a new one: .*__init__ at small.py:4 \(\d+\)", head), said
         assert "PYTHONMALLOC=malloc kprof run" in head
         assert "PYTHONMALLOC" in harness.cli("memory", profile_of(run.trace)).stdout
+        advice = harness.cli("advise", tmp_path / "log").stdout
+        assert "Python's small objects, which grew (PYTHONMALLOC=malloc; kprof memory --leaks)" in advice, advice
         return
+    assert "small objects" not in harness.cli("advise", tmp_path / "log").stdout
     assert "arenas" not in said and "PYTHONMALLOC" not in said
     own = re.findall(r"^ +(\d+) bytes in (\d+) blocks?: step.*\n +your line: (\S+) at small.py:(\d+)$", rows, re.M)
     assert {(name, int(at)) for _, blocks, name, at in own if int(blocks) > 80_000} >= {("remember", line), ("__init__", 4)}, said
