@@ -44,7 +44,8 @@ $(FUZZ_DIR)/%: $(FUZZ_DIR)/o/test/fuzz/%.o $(call fuzz_objects,$(FUZZ_READING))
 	$(Q)$(FUZZ_LINK) -lz -lzstd -lm -lpthread
 $(FUZZ_DIR)/fuzz_trace: $(call fuzz_objects,test/fuzz/fuzz_trace.c $(SRC_incommand) \
     $(SRC_report) $(SRC_memory) $(SRC_read) $(SRC_format) $(SRC_base) \
-    export/names/shorten.c $(filter export/cli/heap%,$(SRC_cli)) export/cli/budget.c export/cli/opt.c export/cli/spoolfile.c)
+    export/names/shorten.c $(filter-out export/cli/heapadvice.c,$(filter export/cli/heap%,$(SRC_cli))) \
+    $(addprefix export/cli/,arenaview.c budget.c elfhead.c opt.c spoolfile.c target.c))
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lzstd -lm -lpthread
 # The whole command, but for its main.

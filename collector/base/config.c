@@ -259,25 +259,6 @@ void kp_config_refuse(struct kp_config *config, enum kp_config_index index, cons
 
 /* --- the environment --- */
 
-unsigned kp_config_distance(const char *a, const char *b)
-{
-    unsigned row[40];
-    const size_t n = strlen(b);
-    if (n >= 39 || strlen(a) >= 39) return 9;
-    for (unsigned j = 0; j <= n; j++) row[j] = j;
-    for (unsigned i = 1; a[i - 1]; i++) {
-        unsigned corner = row[0];
-        row[0] = i;
-        for (unsigned j = 1; j <= n; j++) {
-            const unsigned change = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            row[j] = row[j] + 1 < change ? row[j] + 1 : change;
-            if (row[j - 1] + 1 < row[j]) row[j] = row[j - 1] + 1;
-        }
-    }
-    return row[n];
-}
-
 const char *kp_config_nearest(const char *name)
 {
     unsigned best = 4;
