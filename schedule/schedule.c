@@ -77,12 +77,8 @@ static const char *field_guess(const char *key, size_t length)
     if (!length || length >= sizeof word) return NULL;
     memcpy(word, key, length);
     word[length] = 0;
-    for (size_t i = 0; i < FIELDS; i++) {
-        const unsigned far = kp_config_distance(word, field_names[i]);
-        if (far >= best || far * 2 > length) continue;
-        best = far;
-        found = field_names[i];
-    }
+    for (size_t i = 0; i < FIELDS; i++)
+        if (kp_config_is_nearer(word, field_names[i], &best)) found = field_names[i];
     return found;
 }
 

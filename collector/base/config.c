@@ -138,26 +138,16 @@ static int word_find(const char *list, const char *from, size_t length)
     return -1;
 }
 
-/* Writes the word of a comma list that a misspelt one may mean as a question, or nothing. */
+/* Writes a question for the word of a comma list that a misspelt one may mean, or nothing. */
 static void word_guess(const char *list, const char *from, size_t length, char *out, size_t bytes)
 {
-    char word[40], name[40];
-    unsigned best = 3;
+    char word[40], near[40];
     out[0] = 0;
     if (length >= sizeof word) return;
     memcpy(word, from, length);
     word[length] = 0;
     const char *const meant = strcmp(word, "gpu") == 0 ? "cuda" : word; /* not cpu */
-    for (size_t n; *list; list += n + (list[n] == ',')) {
-        n = strcspn(list, ",");
-        if (n >= sizeof name) continue;
-        memcpy(name, list, n);
-        name[n] = 0;
-        const unsigned far = kp_config_distance(meant, name);
-        if (far >= best || far * 2 > length) continue;
-        best = far;
-        kp_fmt(out, bytes, " (did you mean %s?)", name);
-    }
+    if (*kp_config_near(list, meant, near, sizeof near)) kp_fmt(out, bytes, " (did you mean %s?)", near);
 }
 
 static bool set_words(struct kp_config *config, enum kp_config_index index, const char *value)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
+#include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
 unsigned kp_config_distance(const char *a, const char *b)
@@ -26,4 +27,27 @@ unsigned kp_config_distance(const char *a, const char *b)
         }
     }
     return row[n];
+}
+
+bool kp_config_is_nearer(const char *word, const char *name, unsigned *best)
+{
+    const unsigned far = kp_config_distance(word, name);
+    if (far >= *best || far * 2 > strlen(word)) return false;
+    *best = far;
+    return true;
+}
+
+const char *kp_config_near(const char *list, const char *word, char *out, size_t bytes)
+{
+    char name[40];
+    unsigned best = 3;
+    out[0] = 0;
+    for (size_t n; *list; list += n + (list[n] == ',')) {
+        n = strcspn(list, ",");
+        if (n >= sizeof name) continue;
+        memcpy(name, list, n);
+        name[n] = 0;
+        if (kp_config_is_nearer(word, name, &best)) kp_fmt(out, bytes, "%s", name);
+    }
+    return out;
 }

@@ -114,5 +114,9 @@ size_t kp_config_text(const struct kp_config *config, char *buf, size_t size);
 const char *kp_config_nearest(const char *name);
 /* Returns the edit distance of two short words; 9 or more means far. */
 unsigned kp_config_distance(const char *a, const char *b);
+/* Is the name nearer to a word than `best`, and near enough to have been meant? Then that is the new best. */
+bool kp_config_is_nearer(const char *word, const char *name, unsigned *best);
+/* Writes the word of a comma list that a misspelt one may mean, or "". Returns out. */
+const char *kp_config_near(const char *list, const char *word, char *out, size_t bytes);
 
 #endif

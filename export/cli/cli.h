@@ -56,8 +56,6 @@ bool kp_opt_steps(const char *text, long *first, long *last);
 bool kp_opt_steps_or_all(const char *text, long *first, long *last, bool *all); /* all: also first and last -1 */
 /* Reads microseconds into *ns. False: text is something else. */
 bool kp_opt_time(const char *text, int64_t *ns);
-/* May a misspelt word mean this name? Only if it is nearer than *best, which it then becomes, in letters. */
-bool kp_opt_is_nearer(const char *word, const char *name, unsigned *best);
 /* Prints "usage: kprof NAME ..." and a line for each option on stdout. Returns KP_EXIT_DONE. */
 int kp_cli_help(const char *command, const struct kp_opt *table);
 /* Flag of a variable: KPROF_RECORD_SHAPES -> record-shapes, KPROF -> kprof. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/base/kp_config.h"
 #include "export/cli/cli.h"
 
 static const struct command {
@@ -27,7 +28,7 @@ static int unknown_tell(const char *name)
     const struct command *near = NULL;
     unsigned best = 3;
     for (size_t i = 0; i < COMMANDS; i++)
-        if (kp_opt_is_nearer(name, commands[i].name, &best)) near = &commands[i];
+        if (kp_config_is_nearer(name, commands[i].name, &best)) near = &commands[i];
     fprintf(stderr, "kprof: no command '%s'", name);
     if (near) fprintf(stderr, ", did you mean %s", near->name);
     fputs("; `kprof help` lists them\n", stderr);

@@ -114,14 +114,6 @@ static int option_find(const struct kp_opt *table, const char *name, size_t leng
     return KP_OPT_BAD;
 }
 
-bool kp_opt_is_nearer(const char *word, const char *name, unsigned *best)
-{
-    const unsigned far = kp_config_distance(word, name);
-    if (far >= *best || far * 2 > strlen(word)) return false;
-    *best = far;
-    return true;
-}
-
 /* Returns the flag that a misspelt word may mean: the nearest one, or one that begins with it. KP_OPT_BAD: none. */
 static int option_guess(const struct kp_opt *table, const char *word)
 {
@@ -129,7 +121,7 @@ static int option_guess(const struct kp_opt *table, const char *word)
     unsigned best = 4;
     int found = KP_OPT_BAD;
     for (int i = 0; table[i].name; i++)
-        if (kp_opt_is_nearer(word, table[i].name, &best)) found = i;
+        if (kp_config_is_nearer(word, table[i].name, &best)) found = i;
     for (int i = 0; found < 0 && length >= 2 && table[i].name; i++)
         if (strncmp(table[i].name, word, length) == 0) found = i;
     return found;
@@ -172,19 +164,6 @@ static const char *value_next(struct kp_opt_scan *scan, const struct kp_opt *opt
     return next;
 }
 
-/* The listed value that a word may mean, or "". */
-static const char *value_guess(const char *list, const char *word, char *out, size_t bytes)
-{
-    unsigned best = 3;
-    out[0] = 0;
-    for (; *list; list += strcspn(list, ","), list += *list == ',') {
-        char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(list, ","), list);
-        if (kp_opt_is_nearer(word, name, &best)) snprintf(out, bytes, "%s", name);
-    }
-    return out;
-}
-
 /*
  * A flag may stand without its value, and then the program's name follows. True: the word that follows is no program,
  * and is near a value or before the "--", so it was meant as one. Tells.
@@ -196,7 +175,7 @@ static bool is_misspelt(const struct kp_opt_scan *scan, const struct kp_opt *opt
     if (option->kind != KP_OPT_MAYBE || !word || word[0] == '-' || is_listed(option->meta, word)) return false;
     const bool is_before_command = scan->at + 1 < scan->argc && strcmp(scan->argv[scan->at + 1], "--") == 0;
     const bool is_program = kp_target_is_program(word);
-    value_guess(option->meta, word, near, sizeof near);
+    kp_config_near(option->meta, word, near, sizeof near);
     if (near[0] ? is_program && !is_before_command : is_program || !is_before_command) return false;
     kp_cli_misuse(scan->command, "--%s: %s is not any of %s%s%s%s", option->name, word, option->meta,
                   near[0] ? " (did you mean " : "", near, near[0] ? "?)" : "");
