@@ -177,10 +177,10 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
     int rc = kp_spool_export_write(reader, s->path, &wish);
     if (rc < 0) return;
     if (!wish.quiet) kp_spool_export_losses(reader, s->r->wish.json ? stderr : stdout);
-    const char *const none =
-        has_exported(reader) ? "there is a trace of all it holds" : "holds no event, nothing to recover";
-    if (rc == 0) told(s->r, "kprof: %s: %s", s->path, none);
     o->is_empty = rc == 0 && !has_exported(reader);
+    if (rc == 0)
+        told(s->r, "kprof: %s: %s", s->path,
+             o->is_empty ? "holds no event, nothing to recover" : "there is a trace of all it holds");
     const int synced = rc > 0 ? folder_sync(wish.dir) : 0;
     o->traces = (unsigned)rc;
     if (synced == 0) o->state = DONE;
