@@ -17,11 +17,9 @@ struct line_count {
     size_t arenas;
 };
 
-/* Of an arena that came in these steps, but for the start-up, and is still there. */
 static bool is_growth(const struct arena_view *l, const struct kp_profile_arena *a)
 {
-    return !a->is_unmapped && a->step >= l->from && a->step < l->to &&
-           !kp_profile_is_startup(l->p, l->from, l->to, a->step);
+    return kp_profile_is_arena_growth(l->p, l->from, l->to, a);
 }
 
 static int by_arenas(const void *a, const void *b)

@@ -139,7 +139,7 @@ static void unjudged_add(struct kp_advice *out, const char *what)
 static bool has_new_arenas(const struct kp_profile *p, size_t from, size_t to)
 {
     for (size_t i = 0; i < p->arenas_n; i++)
-        if (!p->arenas[i].is_unmapped && p->arenas[i].step >= from && p->arenas[i].step < to) return true;
+        if (kp_profile_is_arena_growth(p, from, to, &p->arenas[i])) return true;
     return false;
 }
 

@@ -40,3 +40,8 @@ bool kp_profile_is_startup(const struct kp_profile *p, size_t from, size_t to, s
 {
     return step == 0 && to - from > 1 && p->steps_n && p->steps[0].number == 0;
 }
+
+bool kp_profile_is_arena_growth(const struct kp_profile *p, size_t from, size_t to, const struct kp_profile_arena *a)
+{
+    return !a->is_unmapped && a->step >= from && a->step < to && !kp_profile_is_startup(p, from, to, a->step);
+}

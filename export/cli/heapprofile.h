@@ -111,6 +111,8 @@ struct kp_profile_leak *kp_profile_leaks(const struct kp_profile *p, size_t from
 
 /* Of steps from index `from` to `to`: is it step 0, which has the start-up, among others? */
 bool kp_profile_is_startup(const struct kp_profile *p, size_t from, size_t to, size_t step);
+/* Did the arena come in these steps, but for the start-up, and is it still there? */
+bool kp_profile_is_arena_growth(const struct kp_profile *p, size_t from, size_t to, const struct kp_profile_arena *a);
 
 /* The measures of a site. */
 enum kp_profile_by { KP_BY_PEAK, KP_BY_LEAKED, KP_BY_ALLOCATED, KP_BY_TEMPORARY, KP_BY_N };
