@@ -5,7 +5,7 @@
  * spool.c holds the file and its mapping, chunk.c gives chunks of it to threads, thread.c keeps each thread's state.
  * put.c and strings.c are the hot path. meta.c, loss.c and quiesce.c work behind it. writer.c and ticker.c are helper
  * threads, with wakeup.c and helper_life.c. record.c opens and closes it all. Each kp_..._forget is called in a forked
- * child: it lets go of the parent's things, without unmapping, closing or giving back any.
+ * child: it drops what the parent kept, and changes nothing in the parent's file.
  */
 #ifndef KP_RECORD_INTERNAL_H
 #define KP_RECORD_INTERNAL_H
