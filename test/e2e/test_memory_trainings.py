@@ -29,7 +29,7 @@ DIFFERENCES = {
             (UNKNOWN, TEMPORARY, (0, 4 * 4 * 8 * 16 * 16))],  # what the convolution needs for a moment: the kernels of this CPU say how much
     "accumulate": [(UNKNOWN, AUTOGRAD, 4 * 64)],  # the second batch's gradient of a bias
     "gan": [*adam(64 * 100, 64), (INPUT, BEFORE, 2 * 4 * 24), (ACTIVATION, BEFORE, 4 * 24 * 100),  # ones and zeros; the fakes of before
-            (INPUT, NOWHERE, (0, 4 * 24 * (16 + 64)))],  # stale: the noise and the ReLU's output of before
+            (INPUT, NOWHERE, (0, 4 * 24 * (16 + 64 + 100)))],  # stale: the noise, the ReLU's output and the fakes of before
     "checkpoint": adam(64 * 128, 128),
     "autocast": [(UNKNOWN, AUTOGRAD, 4 * 64)],
     "lightning": [*adam(64 * 128, 128), (INPUT, BEFORE, 2 * 4 * 5 * 32 * 64), (NOWHERE, BEFORE, 4),  # the data set; a loss
