@@ -116,7 +116,7 @@ static void *worker(void *arg)
     while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
         number = hook_put_counted(number);
         if (number % 512 == 0) sched_yield();
-        /* Where the check of a cycle takes longer than writing the next, each next one would be larger than the last. */
+        /* Where checking a cycle takes longer than writing the next one did, they would grow without end. */
         if (kp_load_relaxed(&kept_of[kp_gate_cycle(kp_gate_get())]) > MANY) usleep(100);
     }
     return NULL;
