@@ -185,13 +185,15 @@ const char *kp_path_display(const char *path)
 }
 
 /*
- * A helper thread must not call torch while exit() destroys torch's objects. Our exit handler closes the turn before
- * that, since it was registered after torch was loaded. It waits for the holder, but not for ever: the host may call
- * exit() in a signal handler.
+ * A helper thread must not call torch while exit() destroys torch's objects. An exit handler closes the turn before
+ * that: preload/torch/exit_watch.c registers one after torch was loaded. It waits for the holder, but not for ever: the
+ * host may call exit() in a signal handler.
  */
 static atomic_flag turn = ATOMIC_FLAG_INIT;
 static _Atomic bool is_exiting;
-enum { TURN_TRIES = 200, TURN_NAP_NS = 1000000 };
+static _Atomic bool wants_look;
+static _Thread_local bool is_ticking __attribute__((tls_model("initial-exec")));
+enum { TURN_TRIES = 1000, TURN_NAP_NS = 1000000 };
 
 bool kp_run_turn_begin(void)
 {
@@ -210,6 +212,14 @@ void kp_run_turn_close(void)
     kp_store_relaxed(&is_exiting, true);
     kp_run_turn_end();
 }
+
+bool kp_run_is_ticking(void) { return is_ticking; }
+
+void kp_run_set_ticking(bool is) { is_ticking = is; }
+
+void kp_run_look_again(void) { kp_store_relaxed(&wants_look, true); }
+
+bool kp_run_take_look_again(void) { return kp_exchange_acq_rel(&wants_look, false); }
 
 void kp_run_forget(void)
 {

@@ -107,5 +107,11 @@ const char *kp_path_display(const char *path);
 bool kp_run_turn_begin(void);
 void kp_run_turn_end(void);
 void kp_run_turn_close(void); /* exit begins: no thread gets the turn any more */
+/* Is this the helper thread that runs boot's tick, in a tick? */
+bool kp_run_is_ticking(void);
+void kp_run_set_ticking(bool is_ticking);
+/* A source that cannot attach in this tick asks for another try in the next. */
+void kp_run_look_again(void);
+bool kp_run_take_look_again(void); /* whether one asked; once */
 
 #endif

@@ -123,7 +123,8 @@ void kp_hook_scan(void)
 {
     if (!may_scan() || atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire)) return;
     set_inside(true);
-    if (kp_modules_changed()) scan_and_tell();
+    const bool is_asked = kp_run_take_look_again();
+    if (is_asked || kp_modules_changed()) scan_and_tell();
     set_inside(false);
     atomic_flag_clear_explicit(&scanning, memory_order_release);
 }

@@ -113,7 +113,9 @@ static void tick(void)
 {
     if (!kp_run_is_active()) return;
     kp_log_follow_stderr();
+    kp_run_set_ticking(true);
     kp_hook_scan();
+    kp_run_set_ticking(false);
     kp_finish_tick();
 }
 

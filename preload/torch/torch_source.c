@@ -25,6 +25,7 @@
 #include "preload/unwind/kp_unwind.h"
 #include "preload/torch/entry.h"
 #include "preload/torch/execution_trace.h"
+#include "preload/torch/exit_watch.h"
 #include "preload/torch/torch.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
@@ -159,7 +160,7 @@ static bool attach(void)
     int saved = errno;
     struct kp_torch_api *api = &kp_torch.api;
     if (kp_load_relaxed(&attached)) return true;
-    if (!kp_torch_find(api)) {
+    if (!kp_torch_find(api) || !kp_torch_attach_begin()) {
         errno = saved;
         return false;
     }
@@ -183,6 +184,7 @@ static bool attach(void)
     } else {
         KP_LOG_ONCE(0, "libtorch_cpu lacks RecordFunction callbacks: torch is not profiled");
     }
+    kp_torch_attach_end();
     errno = saved;
     return usable;
 }

@@ -1,5 +1,5 @@
 # files.mk - small hostile programs, each run with and without the library (run.sh compares)
-HOSTS := state close_fds own_malloc threads storm children daemon chain loading ending limits sandbox jail cancels trains heap solo small lowest tsc bynumber lasts budget fewfiles holds builds begins
+HOSTS := state close_fds own_malloc threads storm children daemon chain loading ending limits sandbox jail cancels trains heap solo small lowest tsc bynumber lasts budget fewfiles holds builds begins leaves
 HOST_O := $(O)/test/hosts
 HOST_CFLAGS := -std=gnu11 -fno-builtin-malloc -fno-builtin-free -D_GNU_SOURCE -I. -O1 -g -Wall -Wextra -Wno-unused-result -Wno-infinite-recursion -Wno-array-bounds
 # Calls of functions by name: where a C++ compiler is, and there are stubs for the processor.

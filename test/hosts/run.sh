@@ -170,6 +170,11 @@ for how in count trace; do
   says "builds_$how" 1 '^kprof: wrote .* (0 ops, 2000[0-9][0-9] allocations, 0 dropped'
 done
 
+# torch is found when exit() destroys it already, or just before: no helper thread calls it then
+for stay in 0 40 90 140 190; do
+  records "leaves_$stay" any KPROF_MALLOC=count -- "$bin/leaves" "$bin" 30 $stay
+done
+
 # programs that execute the next: what each left becomes a trace, or goes where it is empty
 records chain_symbols none KPROF_SYMBOLS='no_such_*' -- "$bin/chain" 4
 says chain_symbols 1 '^kprof: KPROF_SYMBOLS: no call to'

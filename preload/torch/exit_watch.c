@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * exit_watch.c - keeps helper threads from calling torch once exit() destroys torch's objects
+ *
+ * Called by: torch_source.c, around attaching; exit (closes the turn)
+ * Owns:      when the exit handler was registered
+ * Locks:     the turn (run.h), while the tick attaches
+ * Memory:    none; libc may allocate for the handler, once for many
+ * On fail:   no handler could be registered: the tick never attaches, a dl call of the host does
+ * Safe in:   signal handlers: the exit handler only
+ *
+ * exit() runs the last registered handler first. So one that is registered after torch's constructors ran comes before
+ * torch's destructors. But the tick may find torch when exit() has begun already. Our handler is then called as soon as
+ * the destructor under way has returned. So the tick registers the handler, and attaches WAIT_MS later if it was not
+ * called. A thread of the host attaches at once: it is inside a dl function, and not in exit().
+ */
+#include "preload/torch/exit_watch.h"
+
+#include <errno.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_fail.h"
+#include "preload/run.h"
+#include "collector/base/kp_poison.h"
+
+int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's */
+
+enum { WAIT_MS = 100 };
+static bool is_watched; /* begin.c lets one thread attach */
+static uint64_t watched_ms;
+
+static void exit_begins(void *unused)
+{
+    int saved = errno;
+    (void)unused;
+    kp_run_turn_close();
+    errno = saved;
+}
+
+static void watch(void)
+{
+    if (is_watched || kp_fail_point("atexit") != 0) return;
+    is_watched = __cxa_atexit(exit_begins, NULL, NULL) == 0;
+    watched_ms = kp_clock_ms();
+}
+
+bool kp_torch_attach_begin(void)
+{
+    watch();
+    if (!kp_run_is_ticking()) return true;
+    if (is_watched && kp_clock_ms() >= watched_ms + WAIT_MS && kp_run_turn_begin()) return true;
+    kp_run_look_again();
+    return false;
+}
+
+void kp_torch_attach_end(void)
+{
+    if (kp_run_is_ticking()) kp_run_turn_end();
+}
