@@ -18,6 +18,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_cuptirule.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
 #include "export/cli/doctor_processors.h"
 #include "export/cli/doctor_steps.h"
 #include "export/cli/setting_flags.h"
@@ -184,11 +185,7 @@ static void cupti_check(const char *python)
     } else if (rc == 3) say("warn", "CUPTI: %s: CUDA calls are recorded by hooks, unless the program brings one", text);
 }
 
-static bool is_python(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return strncmp(slash ? slash + 1 : path, "python", 6) == 0;
-}
+static bool is_python(const char *path) { return strncmp(kp_path_base(path), "python", 6) == 0; }
 
 static void program_check(const char *command, bool given)
 {

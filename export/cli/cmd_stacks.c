@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/base/kp_path.h"
 #include "export/cli/budget.h"
 #include "export/cli/latest.h"
 #include "export/cli/lines.h"
@@ -182,8 +183,7 @@ static void title_make(const struct stacks_command *s, char *out, size_t room)
                                        [KP_WALL_GPU] = "time on GPUs",
                                        [KP_WALL_MEMORY] = "bytes allocated"};
     char of[512];
-    const char *const slash = strrchr(s->label, '/');
-    if (s->traces == 1) snprintf(of, sizeof of, "%s", slash ? slash + 1 : s->label);
+    if (s->traces == 1) snprintf(of, sizeof of, "%s", kp_path_base(s->label));
     else snprintf(of, sizeof of, "%d traces", s->traces);
     if (s->is_torch) snprintf(out, room, "%s, %s (export_stacks)", of, s->metric);
     else

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_path.h"
 #include "export/cli/budget.h"
 #include "export/cli/heapprofile.h"
 #include "export/cli/lines.h"
@@ -88,12 +89,6 @@ static const char *kept_text(const struct kp_advised *a, const char *text)
     return kp_strings_get(strings, kp_strings_put(strings, text, strlen(text)));
 }
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* "make_row at leaky.c:3": the function that called malloc. */
 static const char *function_text(const struct kp_advised *a, const struct kp_profile *p, uint32_t address,
                                  const struct kp_places *names)
@@ -105,7 +100,7 @@ static const char *function_text(const struct kp_advised *a, const struct kp_pro
     const int found = names ? kp_profile_places(p, at, names, of, PLACES_MOST) : 0;
     if (found <= 0 || !of[0].function) return kept_text(a, kp_profile_function(p, at, 0, name, sizeof name));
     if (of[0].file && of[0].line)
-        snprintf(text, sizeof text, "%s at %s:%u", of[0].function, file_name(of[0].file), (unsigned)of[0].line);
+        snprintf(text, sizeof text, "%s at %s:%u", of[0].function, kp_path_base(of[0].file), (unsigned)of[0].line);
     else snprintf(text, sizeof text, "%s", of[0].function);
     return kept_text(a, text);
 }
@@ -115,7 +110,7 @@ static const char *line_text(const struct kp_advised *a, const struct kp_profile
     char text[TEXT_BYTES];
     const struct kp_profile_place *own = kp_profile_own_line(p, frame);
     if (!own) return NULL;
-    snprintf(text, sizeof text, "%s:%u %s", file_name(kp_profile_text(p, own->file)), own->line,
+    snprintf(text, sizeof text, "%s:%u %s", kp_path_base(kp_profile_text(p, own->file)), own->line,
              kp_profile_text(p, own->function));
     return kept_text(a, text);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "export/cli/heapprofile.h"
+#include "collector/base/kp_path.h"
 #include "export/names/shorten.h"
 #include "export/report/kineto.h"
 #include "export/report/ownline.h"
@@ -110,8 +111,8 @@ const struct kp_profile_place *kp_profile_own_line(const struct kp_profile *p, u
 const char *kp_profile_function(const struct kp_profile *p, const struct kp_profile_address *a, uint32_t place,
                                 char *out, size_t bytes)
 {
-    const char *path = kp_profile_text(p, a->module), *slash = strrchr(path, '/');
+    const char *const path = kp_profile_text(p, a->module);
     if (place < a->n && p->places[a->at + place].function) return kp_profile_text(p, p->places[a->at + place].function);
-    snprintf(out, bytes, "%s%s0x%llx", slash ? slash + 1 : path, *path ? "+" : "", (unsigned long long)a->offset);
+    snprintf(out, bytes, "%s%s0x%llx", kp_path_base(path), *path ? "+" : "", (unsigned long long)a->offset);
     return out;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/base/kp_path.h"
 #include "export/cli/budget.h"
 #include "export/cli/trace_source.h"
 #include "export/report/kineto.h"
@@ -357,7 +358,7 @@ bool kp_profile_is(const char *path)
 bool kp_profile_find(char *out, size_t bytes, const char *path)
 {
     static const char *const ends[] = {".heap.zst", ".heap.gz"};
-    const char *slash = strrchr(path, '/'), *end = strstr(slash ? slash : path, ".pt.trace.json");
+    const char *const end = strstr(kp_path_base(path), ".pt.trace.json");
     if (kp_profile_is(path)) return snprintf(out, bytes, "%s", path) < (int)bytes;
     for (size_t i = 0; end && i < sizeof ends / sizeof *ends; i++)
         if (snprintf(out, bytes, "%.*s%s", (int)(end - path), path, ends[i]) < (int)bytes && access(out, R_OK) == 0)

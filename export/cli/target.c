@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "collector/base/kp_path.h"
 #include "export/cli/elfhead.h"
 #include "export/cli/trace_source.h"
 
@@ -65,8 +66,7 @@ static bool script_line(const char *path, char interpreter[512], char word[256])
     p = strtok_r(line + 2, " \t", &save);
     if (!p) return false;
     snprintf(interpreter, 512, "%s", p);
-    p = strrchr(interpreter, '/');
-    if (strcmp(p ? p + 1 : interpreter, "env") != 0) return true;
+    if (strcmp(kp_path_base(interpreter), "env") != 0) return true;
     while ((p = strtok_r(NULL, " \t", &save)) != NULL)
         if (p[0] != '-' && !strchr(p, '=')) return snprintf(word, 256, "%s", p), true;
     return true;

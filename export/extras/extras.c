@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "collector/base/kp_io.h"
+#include "collector/base/kp_path.h"
 #include "export/kp_export.h"
 #include "export/report/folded.h"
 #include "export/report/memory/memblocks.h"
@@ -113,9 +114,8 @@ static bool stacks_write(struct kp_extras *x, FILE *out)
 static bool memory_write(struct kp_extras *x, FILE *out)
 {
     struct kp_memview view;
-    const char *slash = strrchr(x->path, '/');
     bool any = kp_memview_build(&view, &x->tree) == 0;
-    struct kp_mem_show show = {.device = -1, .row_limit = 10, .label = slash ? slash + 1 : x->path};
+    struct kp_mem_show show = {.device = -1, .row_limit = 10, .label = kp_path_base(x->path)};
     if (any) (void)kp_memview_steps(&view, &show, -1, -1);
     if (any) kp_mempage_write(out, &view, &show, NULL);
     kp_memview_fini(&view);
@@ -136,8 +136,7 @@ static const struct extra {
 /* Makes DIR/NAME.end of DIR/NAME.pt.trace.json[.gz], or DIR/.NAME.end.part until it is whole. False: too long. */
 static bool path_make(char *out, size_t size, const char *trace_path, const char *end, bool is_whole)
 {
-    const char *slash = strrchr(trace_path, '/'), *name = slash ? slash + 1 : trace_path,
-               *json = strstr(name, ".pt.trace.json");
+    const char *const name = kp_path_base(trace_path), *const json = strstr(name, ".pt.trace.json");
     const int dir = (int)(name - trace_path), bytes = json ? (int)(json - name) : (int)strlen(name);
     return snprintf(out, size, "%.*s%s%.*s%s%s", dir, trace_path, is_whole ? "" : ".", bytes, name, end,
                     is_whole ? "" : ".part") < (int)size;

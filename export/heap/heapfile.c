@@ -24,6 +24,7 @@
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_idtable.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
 #include "collector/base/kp_sigblock.h"
 #include "collector/format/kp_heap.h"
 #include "export/heap/allocations.h"
@@ -294,7 +295,7 @@ static bool is_mapped_by_python(struct kp_heapfile *f, uint32_t stack)
     kp_blockstack_begin(&s, f->trace, stack);
     if (!kp_blockstack_next(&s, &first) || first.python) return false;
     (void)kp_reader_native(f->trace->reader, &first.id, &frame);
-    const char *slash = strrchr(frame.path, '/'), *name = slash ? slash + 1 : frame.path;
+    const char *const name = kp_path_base(frame.path);
     return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
 }
 
@@ -348,7 +349,7 @@ void kp_heapfile_given(struct kp_heapfile *f, uint32_t block, uint64_t now_ns) {
 
 bool kp_heap_file_path(char *out, size_t bytes, const char *trace_path)
 {
-    const char *slash = strrchr(trace_path, '/'), *end = strstr(slash ? slash : trace_path, ".pt.trace.json");
+    const char *const end = strstr(kp_path_base(trace_path), ".pt.trace.json");
     const size_t n = end ? (size_t)(end - trace_path) : strlen(trace_path);
     if (n >= bytes) return false;
     memcpy(out, trace_path, n);
@@ -371,10 +372,9 @@ static int file_open(struct kp_heapfile *f)
     const struct kp_export_options *options = f->trace->options;
     char path[4096];
     if (!kp_heap_file_path(path, sizeof path, f->trace->result->path)) return -ENAMETOOLONG;
-    const char *slash = strrchr(path, '/');
     struct kp_sigblock_all signals;
     kp_sigblock_all_begin(&signals);
-    const int rc = kp_sink_open(&f->sink, options->dir, slash ? slash + 1 : path, options->owner);
+    const int rc = kp_sink_open(&f->sink, options->dir, kp_path_base(path), options->owner);
     if (options->heap_part) kp_fmt(options->heap_part, KP_PART_BYTES, "%s", f->sink.temporary);
     kp_sigblock_all_end(&signals);
     return rc;

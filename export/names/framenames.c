@@ -19,6 +19,7 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_elffile.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
 #include "collector/base/kp_sort.h"
 #include "export/names/demangle.h"
 #include "export/names/shorten.h"
@@ -164,12 +165,6 @@ static int symbol_take(void *context, const struct kp_elf_symbol *symbol)
     return 0;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool is_recording(const char *mangled)
 {
     static const char *const of[] = {"_ZN2at14RecordFunction", "_ZN2at18RecordFunctionGuard",
@@ -193,7 +188,7 @@ static const char *plain_of(struct kp_symbols *s, const char *mangled)
 
 static void name_set(struct kp_symbols *s, struct address *a, const char *module, const char *mangled)
 {
-    const size_t used = kp_fmt(s->plain, sizeof s->plain, "%s: ", base_name(module));
+    const size_t used = kp_fmt(s->plain, sizeof s->plain, "%s: ", kp_path_base(module));
     const char *kept = text_keep(s, mangled); /* the demangler's key is an address that stays */
     if (!kept || used + NAME_BYTES > sizeof s->plain) return;
     kp_symbol_short(plain_of(s, kept), s->plain + used, sizeof s->plain - used);
@@ -234,7 +229,7 @@ static void file_read(struct kp_symbols *s, const char *file, const struct kp_fr
 static size_t place_put(struct kp_symbols *s, size_t used, const char *module, const struct kp_place *place)
 {
     const size_t left = sizeof s->plain - used;
-    size_t n = kp_fmt(s->plain + used, left, "%s: ", base_name(module));
+    size_t n = kp_fmt(s->plain + used, left, "%s: ", kp_path_base(module));
     n += kp_symbol_short(place->function ? plain_of(s, place->function) : "?", s->plain + used + n, left - n);
     return used + n;
 }
@@ -243,7 +238,7 @@ static size_t line_put(struct kp_symbols *s, size_t used, const struct kp_place 
 {
     char *const at = s->plain + used;
     if (!place->file || !place->line) return used;
-    const size_t n = kp_fmt(at, sizeof s->plain - used, " %s:%u", base_name(place->file), place->line);
+    const size_t n = kp_fmt(at, sizeof s->plain - used, " %s:%u", kp_path_base(place->file), place->line);
     for (char *c = at; *c; c++)
         if (*c == ';') *c = ',';
     return used + n;
@@ -297,7 +292,7 @@ static void module_read(struct kp_symbols *s, const struct kp_frame *f, uint32_t
     for (uint32_t i = from; i < s->n && s->addresses[i].module == f->module; i++) {
         struct address *a = &s->addresses[i];
         if (a->text) continue;
-        kp_fmt(s->mangled, sizeof s->mangled, "%s%s0x%lx", base_name(f->path), f->module ? "+" : "",
+        kp_fmt(s->mangled, sizeof s->mangled, "%s%s0x%lx", kp_path_base(f->path), f->module ? "+" : "",
                (unsigned long)a->offset);
         a->text = text_keep(s, s->mangled);
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_path.h"
 #include "export/advise/advise.h"
 #include "export/report/keyindex.h"
 #include "export/report/timeshares.h"
@@ -164,12 +165,12 @@ static void head_make(struct kp_view *v)
 {
     struct kp_summary s;
     char wall[40], step[40];
-    const char *script = kp_kineto_fact(v->tree->trace, "kprof.script"), *slash = strrchr(v->label, '/');
+    const char *script = kp_kineto_fact(v->tree->trace, "kprof.script");
     kp_summary_make(&s, v->tree, &v->whole);
     kp_view_cell(wall, sizeof wall, KP_VIEW_TIME, (double)s.wall_ns);
     kp_view_cell(step, sizeof step, KP_VIEW_TIME, (double)s.step_median_ns);
     int n = snprintf(v->head, sizeof v->head, "%s%s%s  %s", script ? script : "", script ? "  " : "",
-                     slash ? slash + 1 : v->label, wall);
+                     kp_path_base(v->label), wall);
     if (s.steps && n > 0 && (size_t)n < sizeof v->head)
         n += snprintf(v->head + n, sizeof v->head - (size_t)n, ", %zu steps of %s", s.steps, step);
     if (s.lost && n > 0 && (size_t)n < sizeof v->head)

@@ -22,6 +22,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
 #include "preload/cupti/cupti_internal.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"
@@ -67,7 +68,7 @@ static const char *name_of_client(void)
     Dl_info info;
     const void *code = kp_load_acquire(&whose); /* pairs with: kp_cupti_stand_aside */
     const char *file = code && dladdr(code, &info) && info.dli_fname ? info.dli_fname : "";
-    const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+    const char *const name = kp_path_base(file);
     if (strncmp(name, "libtorch", 8) == 0) return "torch.profiler";
     return name[0] ? name : "the program";
 }

@@ -25,6 +25,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_otherlibc.h"
+#include "collector/base/kp_path.h"
 #include "preload/hook/got.h"
 #include "preload/hook/taps.h"
 #include "collector/base/kp_poison.h"
@@ -72,8 +73,7 @@ static struct object_name *names; /* each name once, so that loading a library a
 
 static const char *name_keep(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
+    const char *const base = kp_path_base(path);
     for (const struct object_name *n = names; n; n = n->next)
         if (strcmp(n->text, base) == 0) return n->text;
     const size_t bytes = strlen(base) + 1;

@@ -37,6 +37,7 @@
 #include "collector/base/kp_filecheck.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/run/window.h"
@@ -238,7 +239,7 @@ static struct kp_spool_row *row_claim(struct family *f)
 
 void kp_children_register(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *const name = kp_path_base(path);
     struct family *f = kp_load_relaxed(&family);
     if (!f || !kp_run_is_worker() || strlen(name) >= NAME_BYTES) return;
     struct kp_spool_row *row = row_claim(f);

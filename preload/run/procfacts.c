@@ -19,6 +19,7 @@
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
 #include "collector/record/kp_record.h"
 #include "collector/base/kp_poison.h"
 
@@ -129,25 +130,19 @@ void kp_procfacts_note_end(void)
 
 /* ---- the script ---- */
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Each argument ends with a NUL. -X and -W take the next one, -m names a module, -c has no script. */
 void kp_procfacts_script(const char *line, size_t bytes, char *out, size_t room)
 {
     const char *const end = line + bytes;
     out[0] = '\0';
-    if (strncmp(base_of(line), "python", 6) != 0) return;
+    if (strncmp(kp_path_base(line), "python", 6) != 0) return;
     for (const char *word = line + strlen(line) + 1; word < end; word += strlen(word) + 1) {
         if (strcmp(word, "-c") == 0 || strcmp(word, "-") == 0) return;
         if (strcmp(word, "-X") == 0 || strcmp(word, "-W") == 0) {
             word += strlen(word) + 1;
             if (word >= end) return;
         } else if (word[0] != '-') {
-            kp_fmt(out, room, "%s", base_of(word));
+            kp_fmt(out, room, "%s", kp_path_base(word));
             return;
         }
     }
