@@ -19,30 +19,42 @@
 
 enum { SAID_MOST = 3 };
 
+static int tree_make(struct kp_tree *tree, struct kp_kineto *trace, const char *label, char *why, size_t why_bytes)
+{
+    char heap[4096];
+    trace->has_heap = kp_profile_find(heap, sizeof heap, label);
+    if (kp_tree_build(tree, trace) < 0) {
+        snprintf(why, why_bytes, "%s: too many events", label);
+        return -E2BIG;
+    }
+    if (trace->has_stacks) kp_tree_fill_line_stacks(tree, trace->is_ours);
+    kp_tree_set_forward_stacks(tree);
+    return 0;
+}
+
 int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts, const char *label,
                     char *why, size_t why_bytes)
 {
     const struct kp_kineto_wish wish = {.texts = *texts, .label = label, .keep_works = true};
     *trace = NULL;
     *tree = (struct kp_tree){0};
-    char heap[4096];
     const int rc = kp_kineto_read(trace, &wish, why, why_bytes);
-    if (rc) return rc;
-    (*trace)->has_heap = kp_profile_find(heap, sizeof heap, label);
-    if (kp_tree_build(tree, *trace) < 0) {
-        snprintf(why, why_bytes, "%s: too many events", label);
-        return -E2BIG;
-    }
-    if ((*trace)->has_stacks) kp_tree_fill_line_stacks(tree, (*trace)->is_ours);
-    kp_tree_set_forward_stacks(tree);
-    return 0;
+    return rc ? rc : tree_make(tree, *trace, label, why, why_bytes);
 }
 
-int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const char *label, char *why, size_t why_bytes)
+int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const char *label, bool takes_part, char *why,
+                    size_t why_bytes)
 {
+    char part[240];
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
     *a = (struct kp_advised){0};
     int rc = kp_advised_read(&a->trace, &a->tree, texts, label, why, why_bytes);
+    if (rc && takes_part && kp_trace_source_end_torn(a->trace, part, sizeof part)) {
+        const size_t n = strlen(why);
+        a->is_part = true;
+        snprintf(why + n, why_bytes - n, ": this is of those%s", part);
+        rc = tree_make(&a->tree, a->trace, label, why, why_bytes);
+    }
     if (rc) return rc;
     rc = kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
     if (rc == 0) kp_advice_make(&a->advice, &a->tree, &a->chosen);
@@ -157,7 +169,7 @@ void kp_advised_say(const char *folder, const struct timespec *since, bool only_
     struct kp_advised a;
     if (!path) return;
     const struct kp_texts texts = {kp_text_file_each, path};
-    if (kp_advised_open(&a, &texts, path, why, sizeof why) == 0) {
+    if (kp_advised_open(&a, &texts, path, false, why, sizeof why) == 0) {
         kp_heapadvice_add(&a, path);
         advice_say(&a.advice, path, only_findings);
     } else if (!only_findings) kp_cli_say(stderr, "kprof: nothing is advised: %s", why);

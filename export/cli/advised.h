@@ -13,6 +13,7 @@ struct kp_advised {
     struct kp_tree tree;
     struct kp_chosen chosen;
     struct kp_advice advice;
+    bool is_part; /* the file ends early, and this is of what comes before */
 };
 /*
  * Reads a trace with all that findings need. Returns 0 or -errno, with a line in `why`. Whatever it returns, the caller
@@ -20,8 +21,11 @@ struct kp_advised {
  */
 int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts, const char *label,
                     char *why, size_t why_bytes);
-/* Reads and judges it. Returns as above; the caller calls kp_advised_close(). */
-int kp_advised_open(struct kp_advised *out, const struct kp_texts *texts, const char *label, char *why,
+/*
+ * Reads and judges it. Returns as above; the caller calls kp_advised_close(). With `takes_part` a file that ends early
+ * is judged up to there: `why` then says so, and it returns 0.
+ */
+int kp_advised_open(struct kp_advised *out, const struct kp_texts *texts, const char *label, bool takes_part, char *why,
                     size_t why_bytes);
 void kp_advised_close(struct kp_advised *advised);
 

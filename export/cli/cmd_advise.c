@@ -16,6 +16,7 @@
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
                                       {"json-schema", 0, KP_OPT_FLAG, NULL, "print the JSON Schema of such a line"},
+                                      {"partial", 0, KP_OPT_FLAG, NULL, "of a cut file, judge what is there"},
                                       {0}};
 static const char *const part_names[] = {[KP_SPLIT_COMPUTE] = "compute",
                                          [KP_SPLIT_COMM] = "communication",
@@ -259,7 +260,7 @@ static void json_print(const struct kp_advice *a, const char *label)
 }
 
 struct advise_command {
-    bool is_json, has_communication; /* has_communication: some finding is of it */
+    bool is_json, partial, has_communication; /* has_communication: some finding is of it */
     struct kp_rankwaits ranks;
 };
 
@@ -296,8 +297,9 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     const struct kp_texts texts = kp_trace_source_texts(source);
     struct kp_advised advised;
     char why[512], early[128];
-    const int rc = kp_advised_open(&advised, &texts, source->path, why, sizeof why);
+    const int rc = kp_advised_open(&advised, &texts, source->path, command->partial, why, sizeof why);
     const bool is_torn = rc && advised.trace && advised.trace->torn;
+    if (advised.is_part && rc == 0) kp_cli_say(stderr, "kprof: %s", why);
     if (rc == 0) {
         if (!source->is_spool) early_tell(&advised, early, sizeof early);
         if (!source->is_spool) kp_heapadvice_add(&advised, source->path);
@@ -314,7 +316,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
             command->has_communication |= strcmp(advised.advice.findings[i].id, "exposed-communication") == 0;
     }
     kp_advised_close(&advised);
-    return rc ? kp_cli_fail("advise", "%s%s", why, is_torn ? "; kprof report shows what is there" : "") : KP_EXIT_DONE;
+    return rc ? kp_cli_fail("advise", "%s%s", why, is_torn ? "; --partial judges those" : "") : KP_EXIT_DONE;
 }
 
 /* What the others spend in collectives is the wait for a late rank: less of it needs no overlap. */
@@ -338,6 +340,7 @@ int kp_cmd_advise(int argc, char **argv)
         switch (i) {
         case 0: command.is_json = true; break;
         case 1: fputs(schema, stdout); return KP_EXIT_DONE;
+        case 2: command.partial = true; break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("advise", flags);
         default: return KP_EXIT_USAGE;

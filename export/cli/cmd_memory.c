@@ -22,7 +22,7 @@ struct memory_command {
     enum form form;
     enum format format;    /* of the heap's profile */
     enum kp_profile_by by; /* what folded stacks and the flame graph count */
-    bool has_by, leaks, all_steps;
+    bool has_by, leaks, all_steps, partial;
     const char *device, *out;
     long row_limit, first_step, last_step; /* steps: -1 all */
     struct kp_lines_options wish;
@@ -49,6 +49,7 @@ static const struct kp_opt flags[] = {
     {"steps", 0, KP_OPT_VALUE, "A-B", "the same as --step"},
     {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
+    {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
     {0}};
 
 /* Index of a device by torch's name, or -1 for all. -2: not in this trace. */
@@ -229,22 +230,32 @@ static char *heap_text(const struct memory_command *m, const struct kp_trace_sou
     return NULL;
 }
 
+/* Reads the trace, with `partial` also one whose file ends early. Returns an exit code. */
+static int trace_read(const struct memory_command *m, const struct kp_trace_source *source, struct kp_kineto **trace)
+{
+    char why[512], part[240];
+    if (kp_trace_source_read(source, trace, NULL, why, sizeof why) == 0) return KP_EXIT_DONE;
+    if (m->partial && kp_trace_source_end_torn(*trace, part, sizeof part)) {
+        kp_cli_say(stderr, "kprof: %s: this is of those%s", why, part);
+        return KP_EXIT_DONE;
+    }
+    const bool is_torn = *trace && (*trace)->torn;
+    kp_kineto_close(*trace);
+    return kp_cli_fail("memory", "%s%s", why, is_torn ? "; --partial shows those" : "");
+}
+
 static int trace_show(void *context, const struct kp_trace_source *source, bool several)
 {
     const struct memory_command *m = context;
     struct kp_kineto *trace;
     struct kp_tree tree;
-    char why[512];
     int rc;
     if (several && (m->out || m->format || m->leaks || (m->form != FORM_TABLE && m->form != FORM_JSON)))
         return kp_cli_misuse("memory", "one output, and there are several traces");
     if (m->format || m->leaks || kp_profile_is(source->path) || (m->form == FORM_SVG && m->has_by))
         return profile_show(m, source);
-    if (kp_trace_source_read(source, &trace, NULL, why, sizeof why)) {
-        const bool is_torn = trace && trace->torn;
-        kp_kineto_close(trace);
-        return kp_cli_fail("memory", "%s%s", why, is_torn ? "; kprof report shows what is there" : "");
-    }
+    rc = trace_read(m, source, &trace);
+    if (rc != KP_EXIT_DONE) return rc;
     char *heap = heap_text(m, source);
     struct kp_mem_show show = {.device = -1, .row_limit = m->row_limit, .label = source->label, .members = heap};
     if (kp_tree_build(&tree, trace) < 0) rc = kp_cli_fail("memory", "%s: too many events", source->label);
@@ -282,6 +293,7 @@ static int value_take(struct memory_command *m, int option, const char *value)
             return kp_cli_misuse("memory", "--by is peak, leaked, allocated or temporary, not %s", value);
         break;
     case 12: m->leaks = true; break;
+    case 16: m->partial = true; break;
     default:
         if (!kp_opt_steps_or_all(value, &m->first_step, &m->last_step, &m->all_steps))
             return kp_cli_misuse("memory", "--step is A, A-B or all, not %s", value);

@@ -309,15 +309,9 @@ static bool pieces_read(const struct report_command *r, const struct kp_trace_so
 /* Says up to when the file tells, of which the report then is. 0. */
 static int torn_take(const struct report_command *r, struct report_reading *out, const char *why)
 {
-    struct kp_kineto_torn torn;
-    char part[160] = "", until[80] = "";
-    kp_kineto_end_torn(out->trace, &torn);
-    if (torn.is_known) snprintf(until, sizeof until, " up to %.1f ms", (double)torn.span_ns / 1e6);
-    if (torn.whole)
-        snprintf(part, sizeof part, ", %zu whole step%s (%ld to %ld)", torn.whole, torn.whole == 1 ? "" : "s",
-                 torn.first, torn.last);
-    if (torn.has_cut) snprintf(part + strlen(part), sizeof part - strlen(part), ", step %ld cut short", torn.cut);
-    kp_cli_say(stderr, "kprof: %s: this is of those%s%s%s", why, until, part,
+    char part[240];
+    (void)kp_trace_source_end_torn(out->trace, part, sizeof part);
+    kp_cli_say(stderr, "kprof: %s: this is of those%s%s", why, part,
                r->partial ? "" : "; the exit status is 1, with --partial 0");
     out->is_torn = !r->partial;
     return 0;

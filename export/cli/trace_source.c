@@ -100,6 +100,21 @@ int kp_trace_source_read(const struct kp_trace_source *s, struct kp_kineto **out
     return kp_kineto_read(out, &wish, why, why_bytes);
 }
 
+bool kp_trace_source_end_torn(struct kp_kineto *trace, char *part, size_t bytes)
+{
+    struct kp_kineto_torn torn;
+    size_t n = 0;
+    part[0] = 0;
+    if (!trace || !trace->torn || !trace->seen) return false;
+    kp_kineto_end_torn(trace, &torn);
+    if (torn.is_known) n = (size_t)snprintf(part, bytes, " up to %.1f ms", (double)torn.span_ns / 1e6);
+    if (torn.whole && n < bytes)
+        n += (size_t)snprintf(part + n, bytes - n, ", %zu whole step%s (%ld to %ld)", torn.whole,
+                              torn.whole == 1 ? "" : "s", torn.first, torn.last);
+    if (torn.has_cut && n < bytes) (void)snprintf(part + n, bytes - n, ", step %ld cut short", torn.cut);
+    return true;
+}
+
 /* The profile comes before the trace, which is not wanted. */
 static int trace_drop(void *context, const char *text, size_t bytes)
 {

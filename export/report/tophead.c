@@ -171,10 +171,12 @@ static void hint_print(FILE *out, const struct kp_top_report *r)
     } else if (parts->has_startup || parts->has_cut) {
         fputs("         to record whole steps: kprof run --schedule warmup=1,active=3\n", out);
     } else {
+        const char *model = fact_of(r, "kprof.model");
         fputs("         to count calls of a model as steps: kprof run --schedule active=1000; of a function: --step "
-              "call:MODULE:FUNCTION, too; tokens: of the model's class, as\n         --step "
-              "call:transformers.models.gpt2.modeling_gpt2:GPT2LMHeadModel.forward\n",
+              "call:MODULE:FUNCTION, too; tokens:\n         the calls of the model, --step call:",
               out);
+        kp_plain_put(out, model ? model : "MODULE:CLASS.forward");
+        fputs("\n", out);
     }
 }
 

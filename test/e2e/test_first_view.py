@@ -148,6 +148,13 @@ def test_a_program_without_steps_says_how_to_count_them(tmp_path):
     assert "INCOMPLETE  no steps in it: it is of a worker" in told("advise", child)
 
 
+@pytest.mark.parametrize("facts, named", [({}, "MODULE:CLASS.forward"), ({"model": "mine:Net.forward"}, "mine:Net.forward")])
+def test_the_hint_for_tokens_names_the_programs_own_model(tmp_path, facts, named):
+    trace = write(tmp_path / "a.pt.trace.json", [event("aten::mm", "cpu_op", 0, 10)], kprof={"version": "1", **facts})
+    said = told("report", trace)
+    assert f"tokens:\n         the calls of the model, --step call:{named}\n" in said and "gpt2" not in said, said
+
+
 # ---- recordings without ops, and other words for -n ----
 
 def test_functions_by_name_are_advised_by_their_time(tmp_path):
@@ -400,12 +407,20 @@ def test_a_folder_without_traces_says_how_to_record_some(tmp_path):
     assert f"no traces here: none lies in the folder '{tmp_path}/kprof'; record some: kprof run -- python train.py" in said()
 
 
-def test_commands_that_need_a_whole_trace_name_the_one_that_does_not(tmp_path):
-    whole = write(tmp_path / "whole.pt.trace.json", training(), kprof={"version": "1"}).read_text()
-    (tmp_path / "cut.pt.trace.json").write_text(whole[: len(whole) * 3 // 4])
-    for command in ("advise", "memory"):
-        done = harness.cli(command, tmp_path / "cut.pt.trace.json")
-        assert done.returncode == 1 and done.stderr.rstrip().endswith("; kprof report shows what is there"), done.stderr
+def test_a_cut_trace_is_judged_and_its_memory_shown_up_to_the_cut(tmp_path):
+    steps = [event(f"ProfilerStep#{i}", "user_annotation", START_UP + i * STEP, 1000) for i in range(STEPS)]
+    events = sorted(training() + steps, key=lambda e: e["ts"])
+    whole = write(tmp_path / "whole.pt.trace.json", events, kprof={"version": "1"}, profile_memory=1).read_text()
+    cut = tmp_path / "cut.pt.trace.json"
+    cut.write_text(whole[: whole.rindex('"aten::mm"') + 40])
+    for command, last, seen in (("advise", "--partial judges those", "a step   1.000 ms (mean of 2)"),
+                                ("memory", "--partial shows those", "aten::mm")):
+        done = harness.cli(command, cut)
+        assert done.returncode == 1 and not done.stdout and done.stderr.rstrip().endswith(f"; {last}"), done.stderr
+        part = harness.cli(command, "--partial", cut)
+        assert part.returncode == 0 and seen in part.stdout, (part.stdout, part.stderr)
+        assert "the file ends inside an event" in part.stderr and part.stderr.count("\n") == 1
+        assert ": this is of those up to 102.0 ms, 2 whole steps (0 to 1), step 2 cut short\n" in part.stderr
 
 
 def test_a_written_file_is_said(tmp_path):
