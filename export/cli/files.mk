@@ -55,12 +55,14 @@ SRC_cli := \
     export/cli/addr_ranges.c \
     export/cli/report_torch.c \
     export/cli/recover_spool.c \
+    export/cli/run_folder.c \
     export/cli/setting_flags.c \
     export/cli/sorted.c \
     export/cli/trace_source.c \
     export/cli/spool_export.c \
     export/cli/spoolfile.c \
     export/cli/target.c \
+    export/cli/who_ran_whom.c \
     export/cli/written.c \
     export/cli/$(if $(HAS_LIBDW),debugfile.c,debugfile_none.c) \
     export/cli/$(if $(HAS_LIBIBERTY),plainname.c,plainname_none.c)
