@@ -108,12 +108,14 @@ static int flags_take(struct kp_opt_scan *scan, struct run_wish *wish)
     return i == KP_OPT_BAD ? KP_EXIT_USAGE : KP_EXIT_DONE;
 }
 
-static int program_become(char **argv)
+/* `stays`: kprof waits for it, and says how it ended. */
+static int program_become(char **argv, bool stays)
 {
     char pid[16];
     /* The program keeps this pid: by it the library knows the process whose user waits for a line (finish.c). */
     snprintf(pid, sizeof pid, "%d", (int)getpid());
     setenv("KPROF_RUN_PID", pid, 1);
+    if (stays) setenv("KPROF_RUN_STAYS", pid, 1);
     execvp(argv[0], argv);
     const int rc = errno == ENOENT ? 127 : 126;
     kp_cli_fail("run", "%s: %s", argv[0], strerror(errno));
@@ -203,7 +205,7 @@ static int program_watch(char **argv, const struct run_wish *wish)
     if (program < 0) return kp_cli_fail("run", "no process can be made: %s", strerror(errno));
     if (program == 0) {
         sigprocmask(SIG_SETMASK, &before, NULL);
-        return program_become(argv);
+        return program_become(argv, wish->advises != ADVISE_NOT);
     }
     signals_take();
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -239,5 +241,5 @@ int kp_cmd_run(int argc, char **argv)
     if (wish.advises == ADVISE_IF_WATCHED)
         wish.advises = !wish.json && is_watched(kp_setting_flags_read()) ? ADVISE_FINDINGS : ADVISE_NOT;
     return wish.advises != ADVISE_NOT || wish.json ? program_watch(argv + scan.at, &wish)
-                                                   : program_become(argv + scan.at);
+                                                   : program_become(argv + scan.at, false);
 }

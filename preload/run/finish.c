@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,6 +45,7 @@ static bool children_wait; /* workers have ended, and their spools wait for the 
 static uint64_t exit_began_ms;
 static unsigned exit_took; /* windows taken out of the queue since then */
 static bool is_command;    /* the process that `kprof run` became: its user waits for a line */
+static bool is_watched;    /* its child: kprof run waits for it, and says how it ended */
 static uint64_t began_ns;
 
 /* Totals of the closing line, under finish_lock. */
@@ -54,11 +56,11 @@ static struct {
     char last[4096];
 } total;
 
-/* Whether `kprof run` executed this process: it left its pid. Called once, by the constructor. */
-static bool is_run_of_kprof(void)
+/* Whether `kprof run` executed this process: it left its pid in this variable. Called by the constructor. */
+static bool is_run_of_kprof(const char *variable)
 {
     char line[40];
-    kp_fmt(line, sizeof line, "KPROF_RUN_PID=%d", (int)getpid());
+    kp_fmt(line, sizeof line, "%s=%d", variable, (int)getpid());
     for (char **e = environ; e && *e; e++)
         if (strcmp(*e, line) == 0) return true;
     return false;
@@ -70,7 +72,8 @@ void kp_finish_setup(const struct kp_config *settings, const struct kp_schedule 
     schedule = wanted;
     had_activity = asked;
     began_ns = kp_clock_ns(CLOCK_REALTIME);
-    is_command = is_run_of_kprof();
+    is_command = is_run_of_kprof("KPROF_RUN_PID");
+    is_watched = is_run_of_kprof("KPROF_RUN_STAYS");
     if (is_command) kp_log_keep(); /* programs such as ls close their standard error before they exit */
 }
 
@@ -570,6 +573,16 @@ static void say_closing_line(void)
                kp_path_display(kp_record_path()));
     if (kp_window_skipped())
         kp_log(0, "%lu windows were left out: the exporter was behind", (unsigned long)kp_window_skipped());
+}
+
+void kp_finish_say_signal(int number)
+{
+    const char *const name = number == SIGINT ? "Interrupt: Ctrl-C" : number == SIGHUP ? "Hangup" : "Terminated";
+    const char *const folder = kp_path_display(kp_run_spool_dir());
+    const bool is_default = strcmp(folder, "kprof") == 0;
+    if (is_watched || !kp_record_is_open() || !kp_run_may_log()) return;
+    kp_log(0, "ended by signal %d (%s); what was recorded until then is kept; next: kprof %s%s%s", number, name,
+           config->heap == KP_HEAP_TRACE ? "memory" : "report", is_default ? "" : " ", is_default ? "" : folder);
 }
 
 void kp_finish_exit(void)

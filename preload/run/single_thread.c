@@ -2,8 +2,8 @@
 /*
  * single_thread.c - pauses helper threads while the host makes a call that needs a single-threaded process
  *
- * Called by: host threads in set*id, unshare, setns and fstatat (taps); begin.c (installs them and those of confine.c
- *            when a run begins)
+ * Called by: host threads in set*id, unshare, setns and fstatat (taps); begin.c (installs them, those of
+ *            confine.c and selfsignal.c when a run begins)
  * Owns:      the set of taps, which is never removed
  * Locks:     none (helper_threads.c has a flag)
  * On fail:   the call is made while helper threads run
@@ -23,6 +23,7 @@
 #include "collector/base/kp_helper_threads.h"
 #include "preload/run.h"
 #include "preload/run/confine.h"
+#include "preload/run/selfsignal.h"
 #include "preload/hook/hook.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
@@ -97,7 +98,7 @@ enum { OWN_ROWS = sizeof own_rows / sizeof *own_rows };
 /* Not in confine.c, because the assembly calls confine.c: that would be a circle. */
 static const struct kp_tap_row syscall_row = {"syscall", &kp_confine_real_syscall,
                                               (void *)(uintptr_t)kp_confine_tap_syscall};
-static struct kp_tap taps[OWN_ROWS + KP_CONFINE_ROWS + 1];
+static struct kp_tap taps[OWN_ROWS + KP_CONFINE_ROWS + KP_SELFSIGNAL_ROWS + 1];
 static uint32_t tap_count;
 
 static void find(const struct kp_tap_row *rows, uint32_t count)
@@ -117,6 +118,7 @@ void kp_solo_install(void)
     if (tap_count) return; /* in a child the taps are installed already */
     find(own_rows, OWN_ROWS);
     find(kp_confine_rows, KP_CONFINE_ROWS);
+    find(kp_selfsignal_rows, KP_SELFSIGNAL_ROWS);
     find(&syscall_row, 1);
     if (tap_count && kp_hook_add_taps(taps, tap_count) != 0)
         kp_log(1, "setuid and unshare could not be hooked: they may fail beside the profiler's threads");

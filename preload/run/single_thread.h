@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-/* Installs the taps, and those of confine.c, before the first helper thread is made. Rules as for kp_hook_add_taps. */
+/* Installs the taps, and those of confine.c and selfsignal.c, before the first helper thread is made. Rules as for
+ * kp_hook_add_taps. */
 void kp_solo_install(void);
 
 #endif

@@ -100,6 +100,8 @@ struct kp_finish_totals {
 void kp_finish_look(struct kp_finish_totals *out);
 /* kprof-tick, each tick: closes windows and hands them to the export thread. */
 void kp_finish_tick(void);
+/* The program sends itself a signal that ends it: logs what is kept. Async-signal-safe. */
+void kp_finish_say_signal(int number);
 /* At exit: finishes the remaining windows on the calling thread and logs the closing line. */
 void kp_finish_exit(void);
 

@@ -251,6 +251,28 @@ os.kill(os.getpid(), signal.{signal_name})
     assert "recovered" not in report("kprof").stderr + report("kprof/latest").stderr
 
 
+@pytest.mark.parametrize("flags, is_said", [((), True), (("--no-advise",), True), (("--json",), True), (("--advise",), True), (("--log", "none"), False)])
+def test_an_interrupt_without_a_terminal_has_a_closing_line(program, tmp_path, flags, is_said):
+    """Python ends itself by SIGINT after KeyboardInterrupt, so no exit handler runs. The caller sees the signal, as alone."""
+    script = program("""
+import time, torch
+m = torch.nn.Linear(2, 2)
+for _ in range(4): m(torch.ones(1, 2))
+print("ready", flush=True)
+time.sleep(600)
+""")
+    command = [str(harness.KPROF), "run", *flags, "--", harness.PYTHON, str(script)]
+    with subprocess.Popen(command, cwd=tmp_path, env=harness.clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as run:
+        assert run.stdout.readline() == "ready\n"
+        os.killpg(run.pid, signal.SIGINT)
+        said = run.communicate()[1]
+    assert run.returncode == -signal.SIGINT and "KeyboardInterrupt" in said, said
+    assert said.count("kprof: ended by signal 2 (Interrupt: Ctrl-C); what was recorded until then is kept; next: kprof report") == is_said, said
+    report = subprocess.run([str(harness.KPROF), "report"], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
+    assert "aten::linear" in report.stdout and "or interrupted" in report.stdout, report.stdout + report.stderr
+
+
 def test_a_running_programs_spool_is_read_and_stays(program, tmp_path):
     script = program("""
 import signal, torch

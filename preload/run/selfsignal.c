@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * selfsignal.c - says what is kept where the program ends itself by a signal, as Python does after Ctrl-C
+ *
+ * Called by: host threads in kill and raise (taps, installed by single_thread.c)
+ * Owns:      nothing
+ * Locks:     none
+ * On fail:   no line is logged; kprof report finds the spool all the same
+ * Safe in:   signal handlers yes: programs end themselves there; after fork and vfork: passes the call on
+ *
+ * Python turns SIGINT into KeyboardInterrupt, cleans up, and sends itself SIGINT with the default action, so that its
+ * parent sees the signal. No exit handler runs then. The signal and its effect stay as they are: this logs a line.
+ */
+#include "preload/run/selfsignal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "collector/base/kp_io.h"
+#include "preload/run.h"
+#include "preload/run/window.h"
+#include "preload/source.h"
+#include "collector/base/kp_poison.h"
+
+static bool is_of_an_end(int number) { return number == SIGINT || number == SIGTERM || number == SIGHUP; }
+
+static void look(int number)
+{
+    const int saved = errno;
+    struct sigaction action;
+    if (is_of_an_end(number) && kp_run_is_active() && kp_run_is_owner() &&
+        kp_io_signal_action(number, NULL, &action) == 0 && action.sa_handler == SIG_DFL)
+        kp_finish_say_signal(number);
+    errno = saved;
+}
+
+static int (*real_kill)(pid_t pid, int number);
+static int tap_kill(pid_t pid, int number)
+{
+    if (pid == getpid()) look(number);
+    return real_kill(pid, number);
+}
+
+static int (*real_raise)(int number);
+static int tap_raise(int number)
+{
+    look(number);
+    return real_raise(number);
+}
+
+const struct kp_tap_row kp_selfsignal_rows[KP_SELFSIGNAL_ROWS] = {
+    {"kill", (void **)(void *)&real_kill, (void *)(uintptr_t)tap_kill},
+    {"raise", (void **)(void *)&real_raise, (void *)(uintptr_t)tap_raise},
+};
