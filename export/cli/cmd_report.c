@@ -180,6 +180,13 @@ static bool is_unasked(const struct report_command *r)
     return !r->all_steps && c->first_step < 0 && !c->within && !c->has_from && !c->has_to;
 }
 
+/* A name was asked for, and no time: then what lies in steps is shown, as without the name. */
+static bool is_within_alone(const struct report_command *r)
+{
+    const struct kp_choice *c = &r->choice;
+    return c->within && !r->all_steps && c->first_step < 0 && !c->has_from && !c->has_to;
+}
+
 static int numbers_print(const struct report_command *r, const char *label, struct top_numbers *n)
 {
     const struct kp_top_report report = {.label = label,
@@ -239,9 +246,13 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
         kp_chosen_fini(&n.chosen);
         return KP_EXIT_BAD_INPUT;
     }
+    if (is_within_alone(r)) kp_chosen_keep_steps(&n.chosen);
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
     kp_top_build(&n.top, tree, &n.chosen, by_of(r, tree->trace));
+    n.top.calls = n.chosen.within_calls;
+    n.top.is_of_steps = n.chosen.outside_ns > 0;
+    if (r->choice.within && n.summary.is_of_steps) n.top.steps = 0; /* the rows are of more than the steps */
     const int rc = numbers_show(r, label, &n, several);
     numbers_fini(&n);
     return rc;

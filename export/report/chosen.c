@@ -153,7 +153,10 @@ static void named_add(struct kp_chosen *out, struct kp_spans *spans, struct name
         if (is_call) out->within_other = n->tree->trace->events[node->event].name;
         return;
     }
-    out->within_calls += is_call;
+    if (is_call) {
+        out->calls = kp_kineto_grow(out->calls, &out->call_capacity, out->within_calls + 1, sizeof *out->calls);
+        out->calls[out->within_calls++] = (struct kp_time_span){node->start_ns, node->end_ns, 0};
+    }
     kp_spans_add(spans, node->start_ns, node->end_ns);
 }
 
@@ -247,6 +250,16 @@ static int steps_cut(struct kp_chosen *out, const struct kp_choice *choice, char
     return any ? 0 : -ENOENT;
 }
 
+static size_t whole_count(const struct kp_chosen *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < out->step_count; i++) {
+        const struct kp_step *s = &out->steps[i];
+        count += kp_spans_between(&out->spans, s->start_ns, s->end_ns) == s->end_ns - s->start_ns;
+    }
+    return count;
+}
+
 /* Keeps the steps that lie in what was chosen. `parts`: also those of which a part does. */
 static void steps_keep(struct kp_chosen *out, bool parts)
 {
@@ -295,6 +308,7 @@ int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const stru
         kp_spans_cut(&out->spans, &time);
         kp_spans_fini(&time);
     }
+    out->step_total = whole_count(out);
     if (rc == 0 && choice->within) rc = within_cut(out, tree, choice->within, why, why_bytes);
     steps_keep(out, choice->within != NULL);
     return rc;
@@ -339,6 +353,20 @@ bool kp_chosen_is_of_steps(const struct kp_chosen *chosen)
     return kp_chosen_are_steps_a_part(kp_spans_length(&chosen->in_steps, NULL), kp_spans_length(&chosen->spans, NULL));
 }
 
+void kp_chosen_keep_steps(struct kp_chosen *chosen)
+{
+    size_t kept = 0;
+    if (!chosen->in_steps.count) return;
+    chosen->outside_ns = kp_spans_length(&chosen->spans, NULL) - kp_spans_length(&chosen->in_steps, NULL);
+    for (size_t i = 0; i < chosen->within_calls; i++) {
+        const struct kp_time_span call = chosen->calls[i];
+        if (kp_spans_between(&chosen->in_steps, call.start_ns, call.end_ns)) chosen->calls[kept++] = call;
+    }
+    chosen->outside_calls = chosen->within_calls - kept;
+    chosen->within_calls = kept;
+    kp_spans_cut(&chosen->spans, &chosen->in_steps);
+}
+
 size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns)
 {
     size_t low = 0, high = count;
@@ -364,5 +392,7 @@ void kp_chosen_fini(struct kp_chosen *chosen)
     kp_spans_fini(&chosen->spans);
     kp_spans_fini(&chosen->in_steps);
     free(chosen->steps);
+    free(chosen->calls);
     chosen->steps = NULL;
+    chosen->calls = NULL;
 }

@@ -18,16 +18,21 @@ struct kp_step {
     long number;
 };
 struct kp_chosen {
-    struct kp_spans spans;  /* of time; with nothing asked, from the first event to the end of the last */
-    bool is_by_optimizer;   /* the trace marks no steps: each lasts from an optimizer's step to its next */
-    size_t optimizer_steps; /* then, in all of the trace: step 0 among them, of which no begin is known */
-    size_t within_calls;    /* of `within`: without those inside another */
-    size_t within_left;     /* calls of installed packages' functions of that name, left out beside the program's own */
-    uint32_t within_other;  /* the name of one of these */
-    int64_t since_ns;       /* the first event of the whole trace */
-    bool is_by_stacks;      /* `within` was found in stacks alone: the ops under it are the time */
-    struct kp_step *steps;  /* those wholly in it, by time; with `within` those it has a part of */
+    struct kp_spans spans;      /* of time; with nothing asked, from the first event to the end of the last */
+    bool is_by_optimizer;       /* the trace marks no steps: each lasts from an optimizer's step to its next */
+    size_t optimizer_steps;     /* then, in all of the trace: step 0 among them, of which no begin is known */
+    size_t within_calls;        /* of `within`: without those inside another */
+    struct kp_time_span *calls; /* these, by start */
+    size_t call_capacity;
+    size_t outside_calls;  /* left out by kp_chosen_keep_steps(): they have no part in a whole step */
+    int64_t outside_ns;    /* what it left out */
+    size_t within_left;    /* calls of installed packages' functions of that name, left out beside the program's own */
+    uint32_t within_other; /* the name of one of these */
+    int64_t since_ns;      /* the first event of the whole trace */
+    bool is_by_stacks;     /* `within` was found in stacks alone: the ops under it are the time */
+    struct kp_step *steps; /* those wholly in it, by time; with `within` those it has a part of */
     size_t step_count, step_capacity;
+    size_t step_total;        /* before `within`: whole steps of the trace, or of what else was asked for */
     struct kp_spans in_steps; /* what was chosen of those steps */
     /* Left out, as they are not whole: the step with the program's start in it, and the one that its end cut short. */
     struct kp_partsteps {
@@ -60,6 +65,8 @@ void kp_chosen_add_steps(struct kp_chosen *into, const struct kp_chosen *piece);
  */
 bool kp_chosen_are_steps_a_part(int64_t steps_ns, int64_t all_ns);
 bool kp_chosen_is_of_steps(const struct kp_chosen *chosen);
+/* Leaves what lies in whole steps alone, where some does: then times and calls are of one set. */
+void kp_chosen_keep_steps(struct kp_chosen *chosen);
 /* How long what was chosen lasts before the first step, and after the last. */
 void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64_t *after_ns);
 

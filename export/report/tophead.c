@@ -82,6 +82,32 @@ static bool is_after_calls(const struct kp_top_report *r)
     return is_calls && complete && strcmp(complete, "1") == 0;
 }
 
+/* Calls of what is asked for that are no part of the rows, as they lie in no whole step. */
+static void outside_calls_print(FILE *out, const struct kp_chosen *chosen)
+{
+    const size_t calls = chosen->outside_calls;
+    char text[40];
+    fputs("; outside of whole steps ", out);
+    if (calls) fprintf(out, "%zu call%s more, ", calls, calls == 1 ? "" : "s");
+    fprintf(out, "%s: --step all", span_text(text, sizeof text, chosen->outside_ns));
+}
+
+/* ", in 2 of 30 steps (12, 24)": those with a part of what is asked for, which may lie far apart. */
+static void part_steps_print(FILE *out, const struct kp_chosen *chosen)
+{
+    enum { NUMBERS_MOST = 6 };
+    const size_t count = chosen->step_count;
+    fprintf(out, ", in %zu of %zu steps (", count, chosen->step_total);
+    for (size_t i = 0; i < count; i++) {
+        if (count > NUMBERS_MOST && i == NUMBERS_MOST - 1) {
+            fprintf(out, " ... %ld", chosen->steps[count - 1].number);
+            break;
+        }
+        fprintf(out, "%s%ld", i ? ", " : "", chosen->steps[i].number);
+    }
+    fputs(")", out);
+}
+
 static void choice_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_choice *choice = r->choice;
@@ -93,6 +119,7 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
         if (calls)
             fprintf(out, ": %zu call%s, %s each", calls, calls == 1 ? "" : "s",
                     span_text(each, sizeof each, r->summary->wall_ns / (int64_t)calls));
+        if (r->chosen->outside_ns > 0) outside_calls_print(out, r->chosen);
         if (r->chosen->within_left) left_out_print(out, r);
         if (r->chosen->is_by_stacks) fputs(" (its ops alone; --with-stack 1 records its calls)", out);
     }
@@ -186,19 +213,23 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     const struct kp_partsteps *parts = &r->chosen->parts;
     char a[40], b[40], c[40];
     fprintf(out, "wall     %s", span_text(a, sizeof a, s->wall_ns));
-    if (r->chosen->is_by_optimizer && s->steps + 1 == r->chosen->optimizer_steps)
+    const bool is_part = r->choice->within && s->steps < r->chosen->step_total;
+    if (is_part && s->steps) part_steps_print(out, r->chosen);
+    else if (!r->choice->within && r->chosen->is_by_optimizer && s->steps + 1 == r->chosen->optimizer_steps)
         fprintf(out, ", %zu steps, of which step 0 has no known begin", r->chosen->optimizer_steps);
     else if (s->steps == 1) fprintf(out, ", step %ld", s->first_step);
     else if (s->steps) fprintf(out, ", %zu steps (%ld to %ld)", s->steps, s->first_step, s->last_step);
+    else if (r->choice->within) fputs(is_part ? ", in no whole step" : "", out);
     else if (r->chosen->optimizer_steps) fputs(", 1 step, of which no begin is known", out);
     else if (parts->has_startup || parts->has_cut) parts_print(out, parts);
-    else if (!r->choice->within) fputs(is_early(r) ? ", no step yet" : ", no steps marked", out);
+    else fputs(is_early(r) ? ", no step yet" : ", no steps marked", out);
     choice_print(out, r);
     fputs("\n", out);
     hint_print(out, r);
     outside_print(out, r);
     if (s->steps > 1) {
-        fprintf(out, "a step   %s (median; ", span_text(a, sizeof a, s->step_median_ns));
+        fprintf(out, "%s%s (median; ", r->choice->within ? "in each  " : "a step   ",
+                span_text(a, sizeof a, s->step_median_ns));
         if (llabs(s->step_mean_ns - s->step_median_ns) > s->step_median_ns / 10) /* rows have the mean */
             fprintf(out, "mean %s, as in the rows; ", span_text(a, sizeof a, s->step_mean_ns));
         fprintf(out, "%s to %s", span_text(b, sizeof b, s->step_least_ns), span_text(c, sizeof c, s->step_most_ns));

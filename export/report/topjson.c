@@ -35,6 +35,20 @@ static void steps_put(FILE *out, const struct kp_summary *s)
     fputs("}", out);
 }
 
+/* What was asked for by its name; rows_of says whether calls outside of whole steps are left out. */
+static void within_put(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_chosen *chosen = r->chosen;
+    if (!r->choice->within) return;
+    fputs(",\"within\":{\"name\":", out);
+    kp_plain_json(out, r->choice->within);
+    if (!chosen->is_by_stacks) whole_put(out, "calls", (int64_t)chosen->within_calls);
+    if (chosen->within_calls) ms_put(out, "ms_a_call", (double)r->summary->wall_ns / (double)chosen->within_calls);
+    whole_put(out, "calls_outside", (int64_t)chosen->outside_calls);
+    whole_put(out, "of_steps", (int64_t)chosen->step_total);
+    fputs("}", out);
+}
+
 static void head_put(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
@@ -51,6 +65,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     if (s->when_ns) whole_put(out, "begin_unix_ns", s->when_ns);
     ms_put(out, "wall_ms", (double)s->wall_ns);
     steps_put(out, s);
+    within_put(out, r);
     ms_put(out, "shares_of_ms", (double)s->shared_ns);
     ms_put(out, "ops_ms", (double)s->op_ns);
     ms_put(out, "data_loading_ms", (double)s->data_ns);
@@ -81,6 +96,7 @@ static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_to
     fprintf(out, ",\"self_percent\":%.4f", kp_top_row_share(top, row) * 100);
     whole_put(out, "count", row->cost.count);
     if (top->steps) ms_put(out, "ms_a_step", kp_top_row_step_ns(top, row) / (double)top->steps);
+    if (top->calls) ms_put(out, "ms_a_call", kp_top_row_self_ns(top, row) / (double)top->calls);
     if (top->has_memory) whole_put(out, "self_bytes", row->cost.self_bytes);
     if (top->has_gpu_memory) whole_put(out, "gpu_self_bytes", row->cost.gpu_self_bytes);
     if (row->line && top->by != KP_TOP_BY_LINE) {

@@ -445,6 +445,11 @@ double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row
     return top->has_gpu ? row->steps.gpu_self_ns : row->steps.self_ns;
 }
 
+double kp_top_row_self_ns(const struct kp_top *top, const struct kp_top_row *row)
+{
+    return top->has_gpu ? row->cost.gpu_self_ns : row->cost.self_ns;
+}
+
 void kp_top_order(struct kp_top *top, enum kp_top_sort sort)
 {
     struct sorting s = {top, sort};

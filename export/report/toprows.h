@@ -40,7 +40,8 @@ struct kp_top {
     struct kp_top_row sum; /* of all rows: self times and bytes */
     bool has_gpu, has_memory, has_gpu_memory, has_lines;
     bool is_of_steps; /* kp_top_keep_steps() was called */
-    size_t steps;
+    size_t steps;     /* 0: rows have no ms a step */
+    size_t calls;     /* of what is asked for by its name; 0: rows have no ms a call */
 };
 
 void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by);
@@ -51,6 +52,7 @@ void kp_top_add(struct kp_top *into, const struct kp_top *more);
 /* Leaves what lies in whole steps alone (decisions/090). Before ordering; nothing can be added any more. */
 void kp_top_keep_steps(struct kp_top *top);
 double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row); /* self time in steps, or GPU's */
+double kp_top_row_self_ns(const struct kp_top *top, const struct kp_top_row *row); /* in all, or GPU's */
 void kp_top_order(struct kp_top *top, enum kp_top_sort sort); /* descending; equals by self time, then by name */
 void kp_top_fini(struct kp_top *top);
 

@@ -22,6 +22,7 @@ static bool always(const struct kp_top *top) { return top->count != 0; }
 static bool on_gpu(const struct kp_top *top) { return top->has_gpu; }
 static bool on_cpu(const struct kp_top *top) { return !top->has_gpu; }
 static bool with_steps(const struct kp_top *top) { return top->steps != 0; }
+static bool with_calls(const struct kp_top *top) { return top->calls > 1 && top->calls != top->steps; }
 static bool with_memory(const struct kp_top *top) { return top->has_memory; }
 static bool with_gpu_memory(const struct kp_top *top) { return top->has_gpu_memory; }
 static bool with_step_memory(const struct kp_top *top) { return top->steps && top->has_memory; }
@@ -47,6 +48,7 @@ VALUE(gpu_self_ms, row->cost.gpu_self_ns / 1e6)
 VALUE(gpu_total_ms, row->cost.gpu_total_ns / 1e6)
 VALUE(calls, (double)row->cost.count)
 VALUE(step_ms, kp_top_row_step_ns(top, row) / 1e6 / (double)top->steps)
+VALUE(call_ms, kp_top_row_self_ns(top, row) / 1e6 / (double)top->calls)
 VALUE(megabytes, (double)row->cost.self_bytes / MB)
 VALUE(gpu_megabytes, (double)row->cost.gpu_self_bytes / MB)
 VALUE(step_megabytes,
@@ -63,6 +65,7 @@ static const struct column columns[] = {
     {"self %", on_cpu, share, 1},
     {"total ms", on_cpu, total_ms, -1},
     {"count", always, calls, 0},
+    {"ms a call", with_calls, call_ms, -1},
     {"ms a step", with_steps, step_ms, -1},
     {"MB", with_memory, megabytes, 2},
     {"GPU MB", with_gpu_memory, gpu_megabytes, 2},

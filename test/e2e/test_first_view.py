@@ -316,6 +316,24 @@ def test_a_range_that_is_asked_for_has_its_calls_and_their_time(tmp_path):
     assert ", within loss: 1 call, 3.000 ms each\n" in told("report", "--within", "loss", "--step", "4", trace)
 
 
+def test_what_lies_in_few_steps_names_these_and_all_numbers_are_of_its_calls(tmp_path):
+    """One set: calls, wall time and rows. Those outside of whole steps are told, and --step all has them."""
+    events = [event("save", "user_annotation", 100, 500)] + slow_steps([12] * 20)
+    for step, calls in ((4, 2), (16, 1)):
+        events += [event("save", "user_annotation", 1000 + 12000 * step + 2000 * i + 20, 1000) for i in range(calls)]
+    trace = write(tmp_path / "a.pt.trace.json", events)
+    said = told("report", "--within", "save", trace)
+    assert "wall     3.000 ms, in 2 of 20 steps (7, 19), within save: 3 calls, 1.000 ms each; outside of whole steps 1 call more, 0.500 ms: --step all\n" in said
+    assert "in each  1.500 ms (median; 1.000 ms to 2.000 ms)\n" in said
+    row = re.search(r"^save +(.*)", said, re.M)[1].split()
+    assert re.search(r"count +ms a call +ms a step$", said, re.M) and row == ["3.000", "100.0", "3.000", "3", "1.000", "1.500"], said
+    whole = told("report", "--within", "save", "--step", "all", trace)
+    assert ", within save: 4 calls, 0.875 ms each\n" in whole and re.search(r"count +ms a call$", whole, re.M), whole
+    one = json.loads(told("report", "--json", "--within", "save", trace))
+    assert one["within"] == {"name": "save", "calls": 3, "ms_a_call": 1.0, "calls_outside": 1, "of_steps": 20} and one["rows_of"] == "steps"
+    assert {row["name"]: row["ms_a_call"] for row in one["rows"]}["save"] == pytest.approx(1.0)
+
+
 def test_the_slowest_step_is_named_where_it_is_one(tmp_path):
     slow = told("report", write(tmp_path / "slow.pt.trace.json", slow_steps([12] * 14 + [84] + [12] * 5)))
     assert "a step   12.000 ms (median; mean 15.600 ms, as in the rows; 12.000 ms to 84.000 ms, slowest: step 17)" in slow

@@ -119,6 +119,25 @@ static void a_range_is_chosen_by_name_and_its_time_counts_in_each_step(void **st
     assert_int_equal(kp_spans_length(&t->chosen.in_steps, NULL), 40000);
 }
 
+/* A call before the steps, and one in a step: what is kept is of one set. */
+static void calls_outside_of_whole_steps_are_left_out_and_counted(void **state)
+{
+    struct little *t = *state;
+    op(t, "save", 0, 10);
+    event(t, "user_annotation", "ProfilerStep#3", 1, 100, 100, "");
+    event(t, "user_annotation", "ProfilerStep#4", 1, 200, 100, "");
+    op(t, "save", 210, 30);
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = -1, .last_step = -1, .within = "save"}), 0);
+    assert_int_equal(t->chosen.within_calls, 2);
+    kp_chosen_keep_steps(&t->chosen);
+    assert_int_equal(t->chosen.within_calls, 1);
+    assert_int_equal(t->chosen.outside_calls, 1);
+    assert_int_equal(t->chosen.outside_ns, 10000);
+    assert_int_equal(kp_spans_length(&t->chosen.spans, NULL), 30000);
+    assert_int_equal(t->chosen.step_count, 1);
+    assert_int_equal(t->chosen.step_total, 2);
+}
+
 static void a_name_that_is_not_there_is_told(void **state)
 {
     struct little *t = *state;
@@ -276,6 +295,7 @@ int main(void)
         LITTLE(a_step_that_is_not_whole_can_be_asked_for),
         LITTLE(a_step_that_is_not_there_is_told),
         LITTLE(a_range_is_chosen_by_name_and_its_time_counts_in_each_step),
+        LITTLE(calls_outside_of_whole_steps_are_left_out_and_counted),
         LITTLE(a_name_that_is_not_there_is_told),
         LITTLE(a_function_without_an_event_is_its_ops),
         LITTLE(the_programs_function_goes_before_an_installed_one_of_that_name),
