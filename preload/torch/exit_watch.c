@@ -27,7 +27,7 @@ int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's */
 
 enum { WAIT_MS = 100 };
 static bool is_watched; /* begin.c lets one thread attach */
-static uint64_t watched_ms;
+static uint64_t waits_since_ms;
 
 static void exit_begins(void *unused)
 {
@@ -41,14 +41,21 @@ static void watch(void)
 {
     if (is_watched || kp_fail_point("atexit") != 0) return;
     is_watched = __cxa_atexit(exit_begins, NULL, NULL) == 0;
-    watched_ms = kp_clock_ms();
+}
+
+/* The tick reads the clock; a thread of the host may have forbidden itself the processor's (PR_SET_TSC). */
+static bool has_waited(void)
+{
+    const uint64_t now_ms = kp_clock_ms();
+    if (!waits_since_ms) waits_since_ms = now_ms;
+    return now_ms >= waits_since_ms + WAIT_MS;
 }
 
 bool kp_torch_attach_begin(void)
 {
     watch();
     if (!kp_run_is_ticking()) return true;
-    if (is_watched && kp_clock_ms() >= watched_ms + WAIT_MS && kp_run_turn_begin()) return true;
+    if (is_watched && has_waited() && kp_run_turn_begin()) return true;
     kp_run_look_again();
     return false;
 }
