@@ -49,6 +49,9 @@ static const struct kp_opt flags[] = {
     {"steps", 0, KP_OPT_VALUE, "A-B", "the same as --step"},
     {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
+    {"all-frames", 0, KP_OPT_FLAG, NULL,
+     "call stacks of the heap with the frames of Python's interpreter (default: where they are calls alone, they are "
+     "folded)"},
     {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
     {0}};
 
@@ -293,7 +296,8 @@ static int value_take(struct memory_command *m, int option, const char *value)
             return kp_cli_misuse("memory", "--by is peak, leaked, allocated or temporary, not %s", value);
         break;
     case 12: m->leaks = true; break;
-    case 16: m->partial = true; break;
+    case 16: kp_heapview_show_interpreter(); break;
+    case 17: m->partial = true; break;
     default:
         if (!kp_opt_steps_or_all(value, &m->first_step, &m->last_step, &m->all_steps))
             return kp_cli_misuse("memory", "--step is A, A-B or all, not %s", value);

@@ -39,6 +39,7 @@ SRC_cli := \
     export/cli/heapleaks.c \
     export/cli/heapprofile.c \
     export/cli/heappprof.c \
+    export/cli/heapfold.c \
     export/cli/heapview.c \
     export/cli/leakview.c \
     export/cli/input.c \

@@ -14,6 +14,7 @@
 
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
+#include "export/cli/heapfold.h"
 #include "export/names/shorten.h"
 #include "export/report/kineto.h"
 #include "export/report/ownline.h"
@@ -180,8 +181,8 @@ static int places_find(const struct view *v, const char *text, struct kp_place *
 
 static const char *name_of(const struct view *v, const struct kp_place *place, char *out, size_t bytes)
 {
-    const char *plain =
-        place->function && v->places->plain ? v->places->plain(v->places->context, place->function) : place->function;
+    const bool is_mangled = place->function && v->places && v->places->plain;
+    const char *plain = is_mangled ? v->places->plain(v->places->context, place->function) : place->function;
     if (!plain || strlen(plain) >= bytes) return place->function ? place->function : "?";
     (void)kp_symbol_short(plain, out, bytes);
     return out;
@@ -241,6 +242,20 @@ static void address_print(const struct view *v, const struct kp_profile_address 
     places_print(v, of, n > 0 ? n : 0, path, text);
 }
 
+static bool shows_interpreter; /* as the command's flags have it */
+
+void kp_heapview_show_interpreter(void) { shows_interpreter = true; }
+
+/* The outermost function of an address: what the file has, else what debug files have. NULL: not known. */
+static const char *function_of(const struct view *v, const struct kp_profile_address *a)
+{
+    const struct kp_profile *p = v->profile;
+    struct kp_place of[PLACES_MOST];
+    if (a->n) return kp_profile_text(p, p->places[a->at + a->n - 1].function);
+    const int n = v->places ? kp_profile_places(p, a, v->places, of, PLACES_MOST) : 0;
+    return n > 0 ? of[n - 1].function : NULL;
+}
+
 /* The innermost frames are shown, and as many of Python, which may lie far out. */
 struct stack_shown {
     size_t n, python, left_out; /* left_out: since the last that was shown */
@@ -269,17 +284,40 @@ static bool own_line_print(const struct view *v, const char *function, const cha
     return true;
 }
 
+/* A line for the frames that were folded, where no frame of Python stands for them. */
+static void folded_print(FILE *out, struct kp_heapfold *fold, struct stack_shown *shown, bool has_python)
+{
+    const size_t n = fold->run;
+    fold->run = 0;
+    if (n && !has_python && is_shown(shown, out, false))
+        fprintf(out, "        [interpreter, %zu frame%s]\n", n, n == 1 ? "" : "s");
+}
+
+static bool has_python(const struct kp_profile *p, uint32_t frame)
+{
+    for (; frame; frame = p->frames[frame - 1].around)
+        if (kp_profile_is_python(p, &p->addresses[p->frames[frame - 1].address - 1])) return true;
+    return false;
+}
+
 static void profile_stack_print(const struct view *v, uint32_t frame)
 {
     const struct kp_profile *p = v->profile;
     struct stack_shown shown = {0};
+    struct kp_heapfold fold = {.is_all = shows_interpreter};
+    const bool of_python = has_python(p, frame);
     const struct kp_profile_place *own = kp_profile_own_line(p, frame);
     if (own) own_line_print(v, kp_profile_text(p, own->function), kp_profile_text(p, own->file), own->line);
     if (!frame) fprintf(v->out, "        call stack not known\n");
     for (; frame; frame = p->frames[frame - 1].around) {
         const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
-        if (is_shown(&shown, v->out, kp_profile_is_python(p, a))) address_print(v, a);
+        const bool is_python = kp_profile_is_python(p, a);
+        if (!is_python && kp_heapfold_take(&fold, kp_profile_text(p, a->module), function_of(v, a))) continue;
+        folded_print(v->out, &fold, &shown, of_python);
+        if (is_python) kp_heapfold_pass(&fold);
+        if (is_shown(&shown, v->out, is_python)) address_print(v, a);
     }
+    folded_print(v->out, &fold, &shown, of_python);
     if (shown.left_out) fprintf(v->out, "        and %zu more\n", shown.left_out);
 }
 
@@ -302,16 +340,43 @@ static void stack_own_line(const struct view *v, yajl_val stack, size_t n)
     }
 }
 
+static const char *frame_at(yajl_val stack, size_t i)
+{
+    const char *frame = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[i]);
+    return frame ? frame : "?";
+}
+
+static bool is_python_text(const char *frame) { return strstr(frame, "): ") != NULL; }
+
+/* As kp_heapfold_take, of FILE+0xOFFSET. */
+static bool text_fold(const struct view *v, struct kp_heapfold *fold, const char *frame)
+{
+    struct kp_place of[PLACES_MOST];
+    char path[NAME_BYTES];
+    const char *plus = strrchr(frame, '+');
+    const int n = places_find(v, frame, of, path, sizeof path);
+    if (!plus) return false;
+    snprintf(path, sizeof path, "%.*s", (int)(plus - frame), frame);
+    return kp_heapfold_take(fold, path, n > 0 ? of[n - 1].function : NULL);
+}
+
 static void stack_print(const struct view *v, yajl_val stack)
 {
     const size_t n = stack ? YAJL_GET_ARRAY(stack)->len : 0;
     struct stack_shown shown = {0};
+    struct kp_heapfold fold = {.is_all = shows_interpreter};
+    bool of_python = false;
+    for (size_t i = 0; i < n && !of_python; i++) of_python = is_python_text(frame_at(stack, i));
     stack_own_line(v, stack, n);
     for (size_t i = 0; i < n; i++) {
-        const char *frame = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[i]);
-        if (!frame) frame = "?";
-        if (is_shown(&shown, v->out, strstr(frame, "): ") != NULL)) frame_print(v, frame);
+        const char *frame = frame_at(stack, i);
+        const bool is_python = is_python_text(frame);
+        if (!is_python && text_fold(v, &fold, frame)) continue;
+        folded_print(v->out, &fold, &shown, of_python);
+        if (is_python) kp_heapfold_pass(&fold);
+        if (is_shown(&shown, v->out, is_python)) frame_print(v, frame);
     }
+    folded_print(v->out, &fold, &shown, of_python);
     if (shown.left_out) fprintf(v->out, "        and %zu more\n", shown.left_out);
     if (!n) fprintf(v->out, "        call stack not known\n");
 }

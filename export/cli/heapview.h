@@ -21,6 +21,9 @@ bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, b
 /* The same of a profile without its trace. */
 void kp_heapview_profile(FILE *out, const struct kp_profile *profile, long row_limit, const struct kp_places *places);
 
+/* From now on call stacks show the interpreter's own frames, too (heapfold.h). */
+void kp_heapview_show_interpreter(void);
+
 /* A call stack of a profile, with the program's own line above. frame 0: not known. */
 void kp_heapview_stack(FILE *out, const struct kp_profile *profile, const struct kp_places *places, uint32_t frame);
 /* --- leakview.c --- */

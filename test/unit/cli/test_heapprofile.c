@@ -193,6 +193,56 @@ static void arenas_that_did_not_grow_are_one_line_behind_the_leaks(void **state)
     kp_profile_close(p);
 }
 
+static const char *viewed(const struct kp_profile *p)
+{
+    static char text[8192];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    kp_heapview_profile(out, p, 1, NULL);
+    fclose(out);
+    return text;
+}
+
+/*
+ * From outside: two calls by the interpreter, or one by a line of Python, and its loop; torch; two calls; a list that
+ * Python makes.
+ */
+static struct kp_profile *read_calls(bool has_python)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "v 10400 2\n# kprof\nX prog\ns /usr/lib/libpython3.11.so.1.0\n# 1 build abcd\n"
+             "s /opt/libtorch_python.so\n# 2 build abce\ns PyList_New\ns _PyEval_EvalFrameDefault\n"
+             "s THPVariable_add\ns PyObject_Call\ns Python\ns step\ns train.py\n"
+             "i 10 1 3 0 0\ni 20 1 4 0 0\ni 30 2 5 0 0\ni 40 1 6 0 0\ni 50 7 8 9 5\n"
+             "t 4 0\nt %d 1\nt 2 2\nt 3 3\nt 4 4\nt 2 5\nt 1 6\na 64 7\n+ 0\n",
+             has_python ? 5 : 4);
+    return read_text(text);
+}
+
+static void calls_of_the_interpreter_are_folded(void **state)
+{
+    (void)state;
+    struct kp_profile *p = read_calls(false);
+    assert_non_null(p);
+    const char *text = viewed(p);
+    const char *list = strstr(text, "python3.11.so.1.0+0x10\n"),
+               *calls = strstr(text, "        [interpreter, 2 frames]\n");
+    const char *torch = strstr(text, "        /opt/libtorch_python.so+0x30\n"),
+               *rest = strstr(text, "        [interpreter, 3 frames]\n");
+    assert_true(list && list < calls && calls < torch && torch < rest);
+    assert_null(strstr(text, "python3.11.so.1.0+0x20"));
+    assert_null(strstr(text, "left out"));
+    kp_profile_close(p);
+    p = read_calls(true);
+    assert_non_null(p);
+    text = viewed(p);
+    assert_non_null(strstr(text, "        step at train.py:5 in Python\n"));
+    assert_non_null(strstr(text, "python3.11.so.1.0+0x10\n"));
+    assert_null(strstr(text, "interpreter"));
+    assert_null(strstr(text, "python3.11.so.1.0+0x20"));
+    kp_profile_close(p);
+}
+
 static void the_flame_graph_has_the_same_stacks(void **state)
 {
     struct kp_profile *p = read_text(HEAD MOVES);
@@ -283,6 +333,7 @@ int main(void)
         cmocka_unit_test(arenas_are_no_blocks),
         cmocka_unit_test(the_start_up_is_one_row_behind_what_steps_left),
         cmocka_unit_test(arenas_that_did_not_grow_are_one_line_behind_the_leaks),
+        cmocka_unit_test(calls_of_the_interpreter_are_folded),
         cmocka_unit_test(the_flame_graph_has_the_same_stacks),
         cmocka_unit_test(what_heaptrack_gets_is_read_again_as_the_same),
         cmocka_unit_test(heaptracks_sized_texts_are_read),
