@@ -166,6 +166,14 @@ double kp_quantile(double *values, size_t count, double share);
 
 void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *rules);
 
+/* ---- gapplace.c ---- */
+
+/*
+ * Names the call of Python, and the program's own line, that has most of the time without an op, where it is a tenth of
+ * `of_ns` at least. Each step counts by its weight. Returns its ns; 0: none has, or no calls were recorded.
+ */
+double kp_gapplace_tell(const struct kp_costrules *rules, const double *weights, double of_ns, struct kp_finding *out);
+
 /* ---- rules ---- */
 
 void kp_rules_copies(struct kp_costrules *rules);   /* copyrules.c */

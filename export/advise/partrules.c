@@ -75,6 +75,21 @@ static bool is_of_reads(const struct kp_advice *a, const char *where)
     return false;
 }
 
+/* Where Python's calls were recorded, one of them filled the gaps. */
+static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
+{
+    size_t capacity = 0;
+    double *weights = kp_kineto_grow(NULL, &capacity, x->out->steps + 1, sizeof *weights);
+    for (size_t i = 0; i < x->out->steps; i++) weights[i] = 1 / (double)x->out->steps;
+    const double ns = kp_gapplace_tell(x, weights, f->step_ns, f);
+    if (ns > 0) {
+        f->what = kp_costrules_text(x, "no op runs, %.3f ms a step of it in this call", ns / 1e6);
+        f->change = "See what the line does: kprof report --by line has the others, kprof stacks draws who calls them. "
+                    "Larger batches and fewer, larger ops leave less of it.";
+    }
+    free(weights);
+}
+
 /* Whether it is a finding. */
 static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
                        const struct kp_split_places *places, const struct kp_costrules *x)
@@ -92,6 +107,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     place_tell(&f, places, rule, tree);
     if (rule->measure == KP_SPLIT_IDLE && is_of_reads(out, f.where)) return false;
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu && tree->trace->has_heap) return false; /* it was traced */
+    if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu) gap_tell(x, &f);
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
         kp_loadplace_tell(tree, x->chosen, &f);
         f.what = "the step loads its data itself: the DataLoader has no workers";

@@ -151,6 +151,34 @@ static long longest_of(const struct kp_costrules *x, const struct kp_cost *cost)
     return x->chosen->steps[most].number;
 }
 
+/* What the long steps have more than the others, each step's part in it. */
+static double *more_weights(const struct kp_costrules *x, const struct kp_cost *cost)
+{
+    const size_t steps = x->chosen->step_count, many = long_count(cost, steps);
+    size_t capacity = 0;
+    double *weights = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *weights);
+    for (size_t i = 0; i < steps; i++) weights[i] = cost->of[i] > 0 ? 1 / (double)many : -1 / (double)(steps - many);
+    return weights;
+}
+
+/* Says what long steps have more. `weights`: of a gap, or NULL. */
+static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char *numbers, enum kp_split_part part,
+                        const double *weights, bool is_one)
+{
+    const char *which = is_one ? "" : kp_costrules_text(x, " (%s)", numbers), *has = is_one ? "it has" : "they have";
+    if (!weights) {
+        f->what = kp_costrules_text(x, "%s%s: what %s more is %s", f->what, which, has, part_words[part]);
+        return;
+    }
+    double many = 0;
+    for (size_t i = 0; i < x->out->steps; i++) many += weights[i] > 0;
+    const double ns = kp_gapplace_tell(x, weights, f->step_ns * (double)x->out->steps / many, f);
+    f->what = kp_costrules_text(
+        x, "%s%s: what %s more is time in which no op runs, %s", f->what, which, has,
+        ns > 0 ? kp_costrules_text(x, "%.1f ms%s of it in this call", ns / 1e6, is_one ? "" : " a step")
+               : "most of it before this op");
+}
+
 static void longer_tell(struct kp_costrules *x, struct kp_cost *cost, const struct kp_cost_rule *rule)
 {
     if (!long_count(cost, x->chosen->step_count)) {
@@ -164,20 +192,10 @@ static void longer_tell(struct kp_costrules *x, struct kp_cost *cost, const stru
     of_part.explains = 1u << part;
     if (is_gap && strcmp(rule->id, outliers.id) == 0) of_part.change = gap_change(x, longest_of(x, cost));
     const char *numbers = numbers_text(x, cost);
+    double *weights = is_gap ? more_weights(x, cost) : NULL;
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
-    if (!f) return;
-    if (cost->least == 1) {
-        f->what = kp_costrules_text(x, "%s: what it has more is %s%s", rule->what,
-                                    is_gap ? "time in which no op runs" : part_words[part],
-                                    is_gap ? ", most of it before this op" : "");
-        return;
-    }
-    f->what = is_gap
-                  ? kp_costrules_text(x,
-                                      "%s (%s): what they have more is time in which no op runs, most of it before "
-                                      "this op",
-                                      rule->what, numbers)
-                  : kp_costrules_text(x, "%s (%s): what they have more is %s", rule->what, numbers, part_words[part]);
+    if (f) longer_name(x, f, numbers, part, weights, cost->least == 1);
+    free(weights);
 }
 
 /* ---- the rules ---- */

@@ -162,7 +162,16 @@ static void step_print(const struct kp_advice *a)
     else printf("a step   %.3f ms (mean of %zu)", a->step_ns / 1e6, a->steps);
 }
 
-static void advice_print(const struct kp_advice *a)
+/* Where the trace marks no steps, readers count loops, and what follows the optimizer is of the next one. */
+static void optimizer_print(const struct kp_chosen *chosen)
+{
+    if (!chosen->is_by_optimizer || !chosen->step_count) return;
+    const long number = chosen->steps[chosen->step_count - 1].number;
+    printf("steps    step %ld: from the end of optimizer step %ld to the end of %ld, counted from 0\n", number,
+           number - 1, number);
+}
+
+static void advice_print(const struct kp_advice *a, const struct kp_chosen *chosen)
 {
     const double percent = a->step_ns > 0 ? 100 / a->step_ns : 0;
     if (a->steps) {
@@ -173,6 +182,7 @@ static void advice_print(const struct kp_advice *a)
             printf(", exposed communication %.1f %%", a->mean_ns[KP_SPLIT_COMM] * percent);
         if (a->has_gpu) printf(", exposed copies %.1f %%", a->mean_ns[KP_SPLIT_COPIES] * percent);
         printf(", %s %.1f %%\n", a->has_gpu ? "idle" : "no op", a->mean_ns[KP_SPLIT_IDLE] * percent);
+        optimizer_print(chosen);
         if (a->has_gpu) causes_print(a);
         if (a->has_gpu) gpu_print(&a->gpu);
     }
@@ -308,7 +318,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         else if (kp_otheradvice_is_meant(&advised)) kp_otheradvice_print(&advised, source);
         else {
             if (!source->is_spool) killed_print(&advised);
-            advice_print(&advised.advice);
+            advice_print(&advised.advice, &advised.chosen);
             if (!source->is_spool) kp_workers_print(&advised, source->path);
         }
         kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);

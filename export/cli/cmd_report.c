@@ -229,6 +229,16 @@ static int numbers_show(struct report_command *r, const char *label, struct top_
     return numbers_print(r, label, n);
 }
 
+/* A marked step is a row itself, and calls of Python are. Of an optimizer's step nothing else tells its gaps. */
+static bool is_gap_row(const struct report_command *r, const struct kp_tree *tree, const struct top_numbers *n)
+{
+    if (r->choice.first_step < 0 || !n->chosen.is_by_optimizer || n->top.by != KP_TOP_BY_OP || n->summary.has_gpu)
+        return false;
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->nodes[i].is_python) return false;
+    return n->summary.rest_ns > n->summary.shared_ns / 10;
+}
+
 static int ours_report(struct report_command *r, const char *label, struct kp_tree *tree, bool several)
 {
     struct top_numbers n;
@@ -250,6 +260,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
     kp_top_build(&n.top, tree, &n.chosen, by_of(r, tree->trace));
+    if (is_gap_row(r, tree, &n)) kp_top_add_gap(&n.top, n.summary.rest_ns);
     n.top.calls = n.chosen.within_calls;
     n.top.is_of_steps = n.chosen.outside_ns > 0;
     if (r->choice.within && n.summary.is_of_steps) n.top.steps = 0; /* the rows are of more than the steps */

@@ -226,6 +226,9 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     choice_print(out, r);
     fputs("\n", out);
     hint_print(out, r);
+    if (s->steps == 1 && r->chosen->is_by_optimizer && r->choice->first_step >= 0)
+        fprintf(out, "         step %ld: from the end of optimizer step %ld to the end of %ld, counted from 0\n",
+                s->first_step, s->first_step - 1, s->first_step);
     outside_print(out, r);
     if (s->steps > 1) {
         fprintf(out, "%s%s (median; ", r->choice->within ? "in each  " : "a step   ",

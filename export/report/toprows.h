@@ -49,6 +49,8 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
 void kp_top_init(struct kp_top *out, struct kp_kineto *trace, enum kp_top_by by);
 /* Adds the rows of another trace, or of a piece of one. Neither may be ordered before. */
 void kp_top_add(struct kp_top *into, const struct kp_top *more);
+/* Adds a row "(in no op)" for the time that no node of any row has. Before ordering. */
+void kp_top_add_gap(struct kp_top *top, int64_t ns);
 /* Leaves what lies in whole steps alone (decisions/090). Before ordering; nothing can be added any more. */
 void kp_top_keep_steps(struct kp_top *top);
 double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row); /* self time in steps, or GPU's */

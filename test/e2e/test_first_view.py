@@ -340,6 +340,23 @@ def test_the_slowest_step_is_named_where_it_is_one(tmp_path):
     assert "slowest" not in told("report", write(tmp_path / "even.pt.trace.json", slow_steps([12, 13, 12, 14])))
 
 
+def test_a_step_of_an_optimizer_says_what_it_is_and_has_a_row_for_its_gap(tmp_path):
+    events = []
+    for i in range(6):
+        gap = 30_000 if i == 4 else 500
+        events += [event("aten::mm", "cpu_op", 1000 + 40_000 * i + gap, 2000),
+                   event("Optimizer.step#SGD.step", "user_annotation", 1000 + 40_000 * i + gap + 2000, 1000)]
+    trace = write(tmp_path / "a.pt.trace.json", events)
+    said = told("report", "--step", "4", trace)
+    assert "step 4: from the end of optimizer step 3 to the end of 4, counted from 0\n" in said
+    gap = re.search(r"^\(in no op\) +([\d.]+) +([\d.]+)", said, re.M)
+    ours = 40_000 + 30_000 - 500 - 2000 - 1000
+    assert float(gap[1]) == pytest.approx(ours / 1000 + 1) and float(gap[2]) > 90, said
+    assert "(in no op)" not in told("report", trace) and "from the end of optimizer step" not in told("report", trace)
+    advice = told("advise", trace)
+    assert advice.count("steps    step 5: from the end of optimizer step 4 to the end of 5, counted from 0\n") == 1, advice
+
+
 def test_a_thread_that_only_waits_costs_nothing(tmp_path):
     """tid 1 is the program's first thread: what it waits for is a part of the step."""
     wait = "<built-in method acquire of _thread.lock object at 0x7f0000000001>"

@@ -106,6 +106,32 @@ static void a_step_of_few_ops_is_found_where_no_gpu_works(void **state)
     assert_float_equal(a.findings[0].share, 0.5, 0.001);
 }
 
+/* The program's own line that calls it goes before the frames of a package, and other threads do not count. */
+static void the_call_of_python_that_fills_the_gaps_is_named(void **state)
+{
+    struct little *t = *state;
+    event(t, "python_function", "train.py(3): main", 1, 0, 400, "");
+    for (int step = 0; step < 3; step++) {
+        step_event(t, step);
+        event(t, "python_function", "train.py(8): fetch", 1, 100 * step + 1, 70,
+              "\"Call stack\":\"train.py(4): main;\"");
+        event(t, "python_function", "/usr/lib/python3/urllib/request.py(9): urlopen", 1, 100 * step + 5, 60,
+              "\"Call stack\":\"train.py(11): fetch;train.py(4): main;\"");
+        event(t, "python_function", "<built-in function recv>", 1, 100 * step + 6, 50,
+              "\"Call stack\":\"/usr/lib/python3/urllib/request.py(12): urlopen;train.py(11): fetch;train.py(4): "
+              "main;\"");
+        event(t, "python_function", "train.py(20): watch", 9, 100 * step, 99, "");
+        op(t, "aten::mm", 100 * step + 80, 18);
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "no-op-runs");
+    assert_string_equal(a.findings[0].line, "train.py:11 fetch");
+    assert_string_equal(a.findings[0].where, "/usr/lib/python3/urllib/request.py(9): urlopen");
+    assert_null(a.findings[0].after);
+    assert_string_equal(a.findings[0].what, "no op runs, 0.060 ms a step of it in this call");
+}
+
 static void launch(struct little *t, int id, int call, int start, int dur)
 {
     char args[64];
@@ -243,6 +269,7 @@ int main(void)
         LITTLE(one_step_is_incomplete_and_not_healthy),
         LITTLE(communication_beside_compute_costs_nothing),
         LITTLE(a_step_of_few_ops_is_found_where_no_gpu_works),
+        LITTLE(the_call_of_python_that_fills_the_gaps_is_named),
         LITTLE(a_wait_that_empties_the_queue_is_charged_for_as_long_as_it_lasted),
         LITTLE(python_before_a_launch_starves_the_gpu),
         LITTLE(ops_before_a_launch_are_launching),

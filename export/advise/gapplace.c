@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * gapplace.c - which call of Python fills the time in which no op runs, where Python's calls were recorded
+ *
+ * The time of the thread that trains goes to the program's own line, and to what that line calls.
+ */
+#include "export/advise/adviseparts.h"
+
+#include <stdlib.h>
+
+#include "export/report/ownline.h"
+#include "export/report/selftime.h"
+
+struct gap_cost {
+    uint32_t line, call; /* string ids; call 0: the own function itself */
+    double ns;
+};
+struct gaps {
+    const struct kp_tree *tree;
+    const struct kp_chosen *chosen;
+    const double *weights; /* by step */
+    struct kp_spans worked;
+    struct kp_ownlines lines;
+    struct kp_keyindex keys; /* line << 32 | call */
+    struct gap_cost *of;
+    size_t capacity;
+    int64_t pid, tid; /* of the thread that trains */
+};
+
+static bool is_work(const struct kp_tree *tree, size_t i)
+{
+    const struct kp_kineto_event *e = kp_tree_event(tree, i);
+    const char *name = kp_kineto_text(tree->trace, e->name);
+    if (e->kind == KP_KINETO_ANNOTATION) return kp_kineto_is_loader(name) || kp_kineto_is_collective(name);
+    return e->kind == KP_KINETO_OP && !kp_advise_is_range(name);
+}
+
+/* Finds what works at all, and the thread whose step or optimizer comes first. */
+static void work_find(struct gaps *g)
+{
+    bool has_thread = false;
+    for (size_t i = 0; i < g->tree->count; i++) {
+        const struct kp_node *node = &g->tree->nodes[i];
+        const struct kp_kineto_event *e = kp_tree_event(g->tree, i);
+        if (node->on_device || node->is_async) continue;
+        if (is_work(g->tree, i)) kp_spans_add(&g->worked, node->start_ns, node->end_ns);
+        const char *name = kp_kineto_text(g->tree->trace, e->name);
+        if (has_thread || !(kp_node_is_step(g->tree, node) || strncmp(name, "Optimizer.", 10) == 0)) continue;
+        has_thread = true;
+        g->pid = e->pid;
+        g->tid = e->tid;
+    }
+    kp_spans_settle(&g->worked);
+}
+
+/* The own line of a call, and what that line calls; 0: none of its stack is the program's. */
+static struct gap_cost place_of(struct gaps *g, int32_t node)
+{
+    struct kp_kineto *trace = g->tree->trace;
+    struct gap_cost place = {0};
+    for (; node >= 0 && g->tree->nodes[node].is_python; node = g->tree->nodes[node].parent) {
+        const uint32_t function = kp_ownline_function(&g->lines, trace, g->tree->nodes[node].name);
+        if (function) {
+            if (!place.call) place.line = function;
+            return place;
+        }
+        const uint32_t line = kp_ownline_of(&g->lines, trace, kp_tree_event(g->tree, (size_t)node)->stack);
+        if (line) place = (struct gap_cost){line, kp_tree_event(g->tree, (size_t)node)->name, 0};
+    }
+    return place;
+}
+
+static void place_charge(struct gaps *g, struct gap_cost place, double ns)
+{
+    const size_t had = g->keys.count;
+    const size_t at = kp_keyindex_get(&g->keys, (uint64_t)place.line << 32 | place.call);
+    if (at == had) {
+        g->of = kp_kineto_grow(g->of, &g->capacity, had + 1, sizeof *g->of);
+        g->of[at] = place;
+    }
+    g->of[at].ns += ns;
+}
+
+static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
+{
+    struct gaps *g = context;
+    const struct kp_chosen *c = g->chosen;
+    const struct kp_kineto_event *e = kp_tree_event(g->tree, node);
+    double ns = 0;
+    if (e->kind != KP_KINETO_PYTHON || e->pid != g->pid || e->tid != g->tid) return;
+    for (size_t i = kp_step_after(c->steps, c->step_count, from_ns); i < c->step_count; i++) {
+        const struct kp_step *s = &c->steps[i];
+        if (s->start_ns >= to_ns) break;
+        const int64_t from = from_ns > s->start_ns ? from_ns : s->start_ns, to = to_ns < s->end_ns ? to_ns : s->end_ns;
+        ns += g->weights[i] * (double)(to - from - kp_spans_between(&g->worked, from, to));
+    }
+    if (ns > 0 || ns < 0) place_charge(g, place_of(g, (int32_t)node), ns);
+}
+
+double kp_gapplace_tell(const struct kp_costrules *x, const double *weights, double of_ns, struct kp_finding *out)
+{
+    struct gaps g = {.tree = x->tree, .chosen = x->chosen, .weights = weights};
+    const struct gap_cost *most = NULL;
+    struct kp_kineto *trace = x->tree->trace;
+    work_find(&g);
+    kp_selftime_each(x->tree, piece_take, &g);
+    for (size_t i = 0; i < g.keys.count; i++)
+        if (g.of[i].line && (!most || g.of[i].ns > most->ns)) most = &g.of[i];
+    const double ns = most && most->ns >= of_ns / 10 ? most->ns : 0;
+    if (ns > 0) {
+        out->line = kp_kineto_text(trace, most->line);
+        out->where = most->call ? kp_kineto_text(trace, most->call) : out->line;
+        out->after = out->module = out->frame = NULL;
+    }
+    kp_spans_fini(&g.worked);
+    kp_keyindex_fini(&g.keys);
+    kp_ownlines_fini(&g.lines);
+    free(g.of);
+    return ns;
+}
