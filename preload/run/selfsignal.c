@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
+#include "collector/base/kp_sigblock.h"
 #include "preload/run.h"
 #include "preload/run/window.h"
 #include "preload/source.h"
@@ -26,13 +27,18 @@
 
 static bool is_of_an_end(int number) { return number == SIGINT || number == SIGTERM || number == SIGHUP; }
 
+/* A signal that this thread blocks may be waited for (sigwait), and ends nothing then. */
 static void look(int number)
 {
     const int saved = errno;
+    struct kp_sigblock_all signals;
     struct sigaction action;
-    if (is_of_an_end(number) && kp_run_is_active() && kp_run_is_owner() &&
+    if (!is_of_an_end(number)) return;
+    kp_sigblock_all_begin(&signals);
+    if (signals.is_blocked && !sigismember(&signals.old_mask, number) && kp_run_is_active() && kp_run_is_owner() &&
         kp_io_signal_action(number, NULL, &action) == 0 && action.sa_handler == SIG_DFL)
         kp_finish_say_signal(number);
+    kp_sigblock_all_end(&signals);
     errno = saved;
 }
 

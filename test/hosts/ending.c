@@ -40,6 +40,16 @@ int main(int argc, char **argv)
     if (!strcmp(how, "segv")) raise(SIGSEGV);
     if (!strcmp(how, "fault")) *(volatile int *)8 = 1;
     if (!strcmp(how, "term")) kill(getpid(), SIGTERM);
+    if (!strcmp(how, "waited")) {
+        sigset_t term;
+        int number;
+        sigemptyset(&term);
+        sigaddset(&term, SIGTERM);
+        sigprocmask(SIG_BLOCK, &term, NULL);
+        kill(getpid(), SIGTERM);
+        sigwait(&term, &number);
+        printf("waited for %d\n", number);
+    }
     if (!strcmp(how, "kill")) kill(getpid(), SIGKILL);
     if (!strcmp(how, "pipe")) raise(SIGPIPE);
     if (!strcmp(how, "thread")) pthread_create(&t, NULL, leaves, (void *)6), pause();

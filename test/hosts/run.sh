@@ -139,9 +139,11 @@ for how in count trace; do
   for other in children threads storm close_fds daemon cancels; do
     records "heap_${other}_$how" any KPROF_MALLOC=$how -- "$bin/$other"
   done
-  for ending in return exit _exit quick_exit abort segv kill thread main_leaves cancel; do
+  for ending in return exit _exit quick_exit abort segv kill term waited thread main_leaves cancel; do
     records "heap_ending_${ending}_$how" any KPROF_MALLOC=$how -- "$bin/ending" $ending
   done
+  says "heap_ending_term_$how" 1 '^kprof: ended by signal 15'
+  says "heap_ending_waited_$how" 0 'ended by signal'
   addresses=300000
   [ "$how" = count ] || addresses=400000 # the tables for stacks
   # four arenas: without a bound glibc alone takes 64 MB for each thread that meets another, and a thread's stack may find no room, with us or without
