@@ -165,6 +165,7 @@ void kp_diff_settle(struct kp_diff *d)
     double *scratch = kp_kineto_grow(NULL, &capacity, most, sizeof *scratch);
     for (int side = 0; side < KP_DIFF_SIDES; side++)
         if (d->sides[side].samples) d->sides[side].ops /= (double)d->sides[side].samples;
+    kp_diff_lines_meet(d);
     row_measure(d, &d->step, scratch); /* first: rows ask for its length */
     for (size_t i = 0; i < d->count; i++) row_measure(d, &d->rows[i], scratch);
     free(scratch);

@@ -17,6 +17,7 @@ enum { KP_DIFF_A, KP_DIFF_B, KP_DIFF_SIDES };
 
 enum kp_diff_group {
     KP_DIFF_PARTS,      /* of a step, as `kprof advise` divides it */
+    KP_DIFF_LINES,      /* self time by the program's own line, of the GPU where one works */
     KP_DIFF_OPS,        /* self time on the host */
     KP_DIFF_GPU_OPS,    /* time of the kernels that an op launched */
     KP_DIFF_KERNELS,    /* device work by name */
@@ -69,11 +70,11 @@ int64_t kp_diff_batches_size(const struct kp_diff_batches *b);
 
 /* What the head says of a side. Texts are ids of kp_diff.strings, 0: unknown. */
 struct kp_diff_side {
-    uint32_t program, torch, host;
+    uint32_t program, torch, host, script;
     uint32_t *files;
     size_t file_count, file_capacity;
     size_t samples; /* steps, or traces without */
-    bool has_steps, has_steps_missing, has_gpu, has_memory, has_modules, has_shapes;
+    bool has_steps, has_steps_missing, has_gpu, has_memory, has_modules, has_shapes, has_lines, has_python;
     uint64_t lost;
     double ops; /* torch's ops; after kp_diff_settle for each sample */
     struct kp_diff_batches batches;
@@ -115,6 +116,15 @@ bool kp_diff_sample_percent(const struct kp_diff *d, double *percent);
 /* The row's part of the change of the step, or 0 where the step did not change. Of bytes 0. */
 double kp_diff_share(const struct kp_diff *d, const struct kp_diff_row *row);
 static inline bool kp_diff_is_bytes(int group) { return group >= KP_DIFF_MEMORY; }
+/* difflines.c: the own line that changed most, as the step did and beyond the noise; NULL: none, or no lines. */
+const struct kp_diff_row *kp_diff_line_most(const struct kp_diff *d);
+struct kp_diff_explained { /* of the change of a step */
+    double rows_ns;        /* rows of ops and functions beyond the noise */
+    double gap_ns;         /* time in which no op runs */
+    bool is_gap_in_rows;   /* Python's calls are rows of both sides, so gaps are, too */
+};
+/* False: a GPU worked, or the step did not change. */
+bool kp_diff_explain(const struct kp_diff *d, struct kp_diff_explained *out);
 const char *kp_diff_group_key(int group);
 const char *kp_diff_verdict_text(const struct kp_diff_row *row);
 
@@ -134,6 +144,9 @@ void kp_diff_head_take(struct kp_diff *d, int side, const struct kp_kineto *trac
                        bool has_steps);
 /* Adds the samples of another comparison's side behind those of this one. */
 void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side);
+#define KP_DIFF_NO_OP "neither (Python, waiting)"
+/* difflines.c: joins the rows of lines that moved. Before the rows are measured. */
+void kp_diff_lines_meet(struct kp_diff *d);
 /* diffnames.c: what differs from run to run and is no name is left out: line numbers, addresses, numbers of steps. */
 uint32_t kp_diff_name(struct kp_strings *strings, const char *name);
 

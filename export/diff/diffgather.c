@@ -20,7 +20,9 @@ struct gathering {
     bool has_steps;  /* a sample is a step, and not all of the trace */
     uint32_t *names; /* by the trace's string id: the name in the comparison + 1 */
     size_t name_capacity, name_count;
-    struct kp_ownlines modules;
+    uint32_t *line_names[2]; /* the same of own lines, which keep their numbers; [1]: of backward */
+    size_t line_capacity[2], line_count[2];
+    struct kp_ownlines modules, lines;
     bool has_gpu;
 };
 
@@ -68,6 +70,43 @@ static void module_add(struct gathering *g, const struct kp_node *node, size_t s
     g->d->sides[g->side].has_modules = true;
 }
 
+/* ---- lines ---- */
+
+static uint32_t line_name(struct gathering *g, uint32_t line, bool is_backward)
+{
+    const int b = is_backward;
+    if (line >= g->line_count[b]) {
+        uint32_t *of = kp_kineto_grow(g->line_names[b], &g->line_capacity[b], (size_t)line + 1, sizeof *of);
+        memset(of + g->line_count[b], 0, (g->line_capacity[b] - g->line_count[b]) * sizeof *of);
+        g->line_names[b] = of;
+        g->line_count[b] = g->line_capacity[b];
+    }
+    if (!g->line_names[b][line]) {
+        char text[4096];
+        snprintf(text, sizeof text, "%s%s", kp_kineto_text(g->tree->trace, line), b ? " (backward)" : "");
+        g->line_names[b][line] = kp_strings_put(g->d->strings, text, strlen(text)) + 1;
+    }
+    return g->line_names[b][line] - 1;
+}
+
+/* The name of the own line, or function, that a node belongs to; 0: none. */
+static uint32_t line_of(struct gathering *g, const struct kp_node *node)
+{
+    struct kp_kineto *trace = g->tree->trace;
+    const uint32_t own = trace->events[node->event].stack, stack = node->stack ? node->stack : own;
+    const uint32_t function = node->is_python ? kp_ownline_function(&g->lines, trace, node->name) : 0;
+    const uint32_t line = function ? function : stack ? kp_ownline_of(&g->lines, trace, stack) : 0;
+    if (!line) return 0;
+    g->d->sides[g->side].has_lines = true;
+    return line_name(g, line, node->stack && node->stack != own);
+}
+
+static void line_add(struct gathering *g, const struct kp_node *node, size_t step, double ns)
+{
+    const uint32_t line = line_of(g, node);
+    if (line) sample_add(g, KP_DIFF_LINES, line, step, ns);
+}
+
 /* A piece of a thread's time goes to the steps that it lies in. */
 static void piece_take(void *context, size_t at, int64_t from_ns, int64_t to_ns)
 {
@@ -80,6 +119,7 @@ static void piece_take(void *context, size_t at, int64_t from_ns, int64_t to_ns)
         const double ns = (double)kp_spans_between(&g->chosen->spans, start, end);
         sample_add(g, KP_DIFF_OPS, name_of(g, node->name), i, ns);
         if (!g->has_gpu) module_add(g, node, i, ns);
+        if (!g->has_gpu) line_add(g, node, i, ns);
     }
 }
 
@@ -112,10 +152,13 @@ static void host_node_add(struct gathering *g, size_t at, size_t step)
     const uint32_t name = name_of(g, node->name);
     struct kp_values values;
     const bool is_continued = kp_tree_event(g->tree, at)->flags & KP_KINETO_CONTINUED; /* it began before */
+    const uint32_t line = line_of(g, node);
+    g->d->sides[g->side].has_python |= node->is_python;
     if (is_continued && g->has_steps) return; /* in no step, or in an earlier one */
     if (!is_continued) work_count(g, kp_tree_event(g->tree, at));
     if (!node->is_async && !is_continued) {
         count_add(g, KP_DIFF_OPS, name);
+        if (line) count_add(g, KP_DIFF_LINES, line);
         shapes_keep(g->d, g->side, kp_diff_row_get(g->d, KP_DIFF_OPS, name), g->tree->trace->strings,
                     kp_tree_event(g->tree, at)->shapes);
     }
@@ -125,6 +168,7 @@ static void host_node_add(struct gathering *g, size_t at, size_t step)
         sample_add(g, KP_DIFF_GPU_OPS, name, step, values.self_device * 1e3);
         if (!is_continued) count_add(g, KP_DIFF_GPU_OPS, name);
         module_add(g, node, step, values.self_device * 1e3);
+        line_add(g, node, step, values.self_device * 1e3);
     }
     if (bytes) {
         sample_add(g, KP_DIFF_OPS_MEMORY, name, step, (double)bytes);
@@ -157,7 +201,7 @@ static void parts_add(struct gathering *g)
                                         [KP_SPLIT_COMM] = "exposed communication",
                                         [KP_SPLIT_COPIES] = "exposed copies",
                                         [KP_SPLIT_LOADING] = "data loading",
-                                        [KP_SPLIT_IDLE] = "neither (Python, waiting)"};
+                                        [KP_SPLIT_IDLE] = KP_DIFF_NO_OP};
     size_t capacity = 0;
     if (!g->chosen->step_count) return;
     struct kp_step_split *split = kp_kineto_grow(NULL, &capacity, g->chosen->step_count, sizeof *split);
@@ -213,6 +257,7 @@ void kp_diff_head_take(struct kp_diff *d, int side, const struct kp_kineto *trac
     struct kp_diff_side *s = &d->sides[side];
     const char *lost = kp_kineto_fact(trace, "kprof.lost");
     text_take(d, &s->program, kp_kineto_fact(trace, "kprof.script"));
+    text_take(d, &s->script, kp_kineto_fact(trace, "kprof.script"));
     if (trace->program) text_take(d, &s->program, kp_kineto_text(trace, trace->program));
     text_take(d, &s->torch, kp_kineto_fact(trace, "kprof.torch_version"));
     text_take(d, &s->host, kp_kineto_fact(trace, "host_name"));
@@ -254,6 +299,9 @@ void kp_diff_gather(struct kp_diff *d, int side, const struct kp_tree *tree, con
     memory_add(&g);
     if (!is_part) d->sides[side].samples += g.step_count;
     kp_ownlines_fini(&g.modules);
+    kp_ownlines_fini(&g.lines);
+    free(g.line_names[0]);
+    free(g.line_names[1]);
     free(g.names);
 }
 
@@ -287,4 +335,6 @@ void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side)
     kp_diff_batches_merge(&to->batches, &had->batches);
     to->has_memory |= had->has_memory;
     to->has_modules |= had->has_modules;
+    to->has_lines |= had->has_lines;
+    to->has_python |= had->has_python;
 }

@@ -75,6 +75,11 @@ void kp_diff_json(FILE *out, const struct kp_diff *d)
     fprintf(out, ",\"percent\":%.4f,\"sample_percent\":", kp_diff_percent(d));
     if (kp_diff_sample_percent(d, &percent)) fprintf(out, "%.4f}", percent);
     else fputs("null}", out);
+    struct kp_diff_explained e;
+    if (kp_diff_explain(d, &e))
+        fprintf(out, ",\"explained\":{\"rows_ms\":%.6f,\"no_op_ms\":%.6f,\"no_op_in_rows\":%s}", e.rows_ns / 1e6,
+                e.gap_ns / 1e6, e.is_gap_in_rows ? "true" : "false");
+    else fputs(",\"explained\":null", out);
     for (int group = 0; group < KP_DIFF_GROUPS; group++) {
         fprintf(out, ",\"%s\":[", kp_diff_group_key(group));
         for (size_t i = d->group_from[group]; i < d->group_from[group + 1]; i++) {

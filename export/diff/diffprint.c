@@ -15,6 +15,7 @@ static const struct {
     const char *key, *title, *rows;
 } groups[] = {
     [KP_DIFF_PARTS] = {"parts", "parts of a step", "parts"},
+    [KP_DIFF_LINES] = {"lines", "lines of the program, self time", "lines"},
     [KP_DIFF_OPS] = {"ops", "ops and functions, self time on the host", "ops"},
     [KP_DIFF_GPU_OPS] = {"gpu_ops", "ops, time of their kernels", "ops"},
     [KP_DIFF_KERNELS] = {"kernels", "kernels and copies", "kernels"},
@@ -163,6 +164,31 @@ static void change_put(FILE *out, const struct kp_diff *d)
     sample_change_put(out, d);
 }
 
+/* The own line that changed most. */
+static void line_put(FILE *out, const struct kp_diff *d)
+{
+    const struct kp_diff_row *line = kp_diff_line_most(d);
+    if (!line || d->step.verdict == KP_DIFF_NOISE) return;
+    fputs("line         ", out);
+    kp_plain_put(out, kp_strings_get(d->strings, line->name));
+    fprintf(out, " changed most: %.3f -> %.3f ms a step\n", line->middle[KP_DIFF_A] / 1e6,
+            line->middle[KP_DIFF_B] / 1e6);
+}
+
+/* How much of the change the rows below have, and where the rest lies. */
+static void explained_put(FILE *out, const struct kp_diff *d)
+{
+    struct kp_diff_explained e;
+    if (!kp_diff_explain(d, &e)) return;
+    const double all = d->step.change, gap = e.is_gap_in_rows ? 0 : e.gap_ns, rest = all - e.rows_ns - gap;
+    fprintf(out, "rows         of ops explain %+.3f of the %+.3f ms", e.rows_ns / 1e6, all / 1e6);
+    if (fabs(gap) >= fabs(all) / 20)
+        fprintf(out, "; %+.3f ms lies in gaps between ops (Python, waiting; --with-stack 1 records its calls)",
+                gap / 1e6);
+    if (fabs(rest) >= fabs(all) / 20) fprintf(out, "; %+.3f ms in rows within noise, or beside others", rest / 1e6);
+    fputs("\n", out);
+}
+
 static void warnings_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_side *a = &d->sides[KP_DIFF_A], *b = &d->sides[KP_DIFF_B];
@@ -180,6 +206,8 @@ static void warnings_put(FILE *out, const struct kp_diff *d)
         fprintf(out, "note         only %s has memory (--profile-memory)\n", a->has_memory ? "A" : "B");
     if (a->has_modules != b->has_modules)
         fprintf(out, "note         only %s has modules (--with-stack 1)\n", a->has_modules ? "A" : "B");
+    if (a->has_lines != b->has_lines)
+        fprintf(out, "note         only %s has lines of the program (--with-stack ops)\n", a->has_lines ? "A" : "B");
     if (a->lost + b->lost)
         fprintf(out, "note         events were lost: %" PRIu64 " of A, %" PRIu64 " of B\n", a->lost, b->lost);
 }
@@ -233,6 +261,8 @@ static void head_put(FILE *out, const struct kp_diff *d)
     steps_put(out, d);
     work_put(out, d);
     change_put(out, d);
+    line_put(out, d);
+    explained_put(out, d);
     inputs_put(out, d);
     pairs_put(out, d);
     warnings_put(out, d);

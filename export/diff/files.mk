@@ -2,6 +2,7 @@
 SRC_diff := \
     export/diff/diff.c \
     export/diff/diffbatch.c \
+    export/diff/difflines.c \
     export/diff/diffgather.c \
     export/diff/diffnames.c \
     export/diff/diffpieces.c \

@@ -116,3 +116,32 @@ def test_a_row_has_the_shapes_where_they_differ(tmp_path):
     found = json.loads(diff(a, b, "--json").stdout)
     assert row(found, "ops", "aten::addmm")["b_shapes"] == "[[4], [32, 16], [16, 4]]"
     assert "inputs  " not in diff(a, a).stdout
+
+
+# ---- lines, and what the rows explain ----
+
+def written(path, steps, lines, gap_us, ops):
+    """Steps with some ops of each line, and a gap at the end."""
+    events, at = [], 1000
+    for number in range(1, steps + 1):
+        begin = at
+        for line, (name, us) in zip(lines, ops):
+            events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": 7, "tid": 7, "ts": at, "dur": us,
+                           "args": {"External id": len(events), "Call stack": f"train.py({line}): main"}})
+            at += us
+        at += gap_us
+        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}", "pid": 7, "tid": 7, "ts": begin, "dur": at - begin, "args": {}})
+    path.write_text(json.dumps({"schemaVersion": 1, "with_stack": 1, "traceEvents": events, "kprof": {"version": "1", "script": "train.py"}}))
+    return path
+
+
+def test_the_line_that_changed_most_is_named_and_the_rest_accounted_for(tmp_path):
+    a = written(tmp_path / "a.pt.trace.json", 5, [3, 4], 1000, [("aten::mm", 4000), ("aten::add", 500)])
+    b = written(tmp_path / "b.pt.trace.json", 5, [5, 6], 4000, [("aten::mm", 9000), ("aten::add", 500)])
+    said = diff(a, b).stdout
+    assert "\nline         train.py:3 -> 5 main changed most: 4.000 -> 9.000 ms a step\n" in said
+    assert re.search(r"^rows +of ops explain \+5\.000 of the \+8\.000 ms; \+3\.000 ms lies in gaps between ops", said, re.M), said
+    found = json.loads(diff(a, b, "--json").stdout)
+    assert found["explained"] == {"rows_ms": 5.0, "no_op_ms": 3.0, "no_op_in_rows": False}
+    assert row(found, "lines", "train.py:4 -> 6 main")["verdict"] == "within noise"
+    assert "changed most" not in diff(a, a).stdout

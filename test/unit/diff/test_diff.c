@@ -117,6 +117,74 @@ static void what_only_one_side_has_appeared_or_went(void **state)
     kp_diff_close(&d);
 }
 
+/* Each step: mm and add in main, of the lines that are given, and 20 us more of both sides' gap in B. */
+static void lines_make(struct kp_diff *d, int side, const char *script, const int *lines, int mul_us)
+{
+    struct little *t = calloc(1, sizeof *t);
+    void *state = t;
+    char stack[3][64];
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"script\":\"%s\"},", script);
+    for (int i = 0; i < 3; i++)
+        snprintf(stack[i], sizeof stack[i], "\"Call stack\":\"%s(%d): main;\"", script, lines[i]);
+    for (int step = 0; step < 5; step++) {
+        const int at = 1000 * step;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
+        event(t, "user_annotation", name, 1, at, 200 + mul_us + 20 * side, "");
+        event(t, "cpu_op", "aten::mm", 1, at, 100, stack[0]);
+        for (int i = 0; mul_us && i < 4; i++)
+            event(t, "cpu_op", "aten::mul", 1, at + 100 + i * mul_us / 4, mul_us / 4, stack[1]);
+        event(t, "cpu_op", "aten::add", 1, at + 110 + mul_us, 50, stack[2]);
+    }
+    assert_int_equal(choose(t, &everything), 0);
+    kp_diff_add(d, side, &t->tree, &t->chosen, side ? "b.json" : "a.json");
+    little_teardown(&state);
+}
+
+/* Two lines were put in above, one of them with ops, and the file has another name. */
+static void lines_that_moved_meet_and_the_one_that_changed_most_is_named(void **state)
+{
+    static const int a[] = {10, 0, 12}, b[] = {12, 13, 16};
+    struct kp_diff d;
+    struct kp_diff_explained e;
+    (void)state;
+    kp_diff_open(&d);
+    lines_make(&d, KP_DIFF_A, "train.py", a, 0);
+    lines_make(&d, KP_DIFF_B, "newer.py", b, 40);
+    kp_diff_settle(&d);
+    const struct kp_diff_row *mm = row_find(&d, KP_DIFF_LINES, "train.py:10 -> newer.py:12 main");
+    assert_non_null(mm);
+    assert_float_equal(mm->middle[KP_DIFF_A], 100000, 1);
+    assert_float_equal(mm->middle[KP_DIFF_B], 100000, 1);
+    assert_non_null(row_find(&d, KP_DIFF_LINES, "train.py:12 -> newer.py:16 main"));
+    const struct kp_diff_row *most = kp_diff_line_most(&d);
+    assert_non_null(most);
+    assert_string_equal(kp_strings_get(d.strings, most->name), "newer.py:13 main");
+    assert_float_equal(most->change, 40000, 1);
+    assert_int_equal(d.group_from[KP_DIFF_LINES + 1] - d.group_from[KP_DIFF_LINES], 3);
+    assert_true(kp_diff_explain(&d, &e));
+    assert_float_equal(d.step.change, 60000, 1);
+    assert_float_equal(e.rows_ns, 40000, 1);
+    assert_float_equal(e.gap_ns, 20000, 1);
+    kp_diff_close(&d);
+}
+
+/* A line that has more calls stays the line it is. */
+static void lines_in_their_place_keep_their_numbers(void **state)
+{
+    static const int same[] = {10, 11, 12};
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    lines_make(&d, KP_DIFF_A, "train.py", same, 0);
+    lines_make(&d, KP_DIFF_B, "train.py", same, 40);
+    kp_diff_settle(&d);
+    assert_non_null(row_find(&d, KP_DIFF_LINES, "train.py:10 main"));
+    assert_int_equal(row_find(&d, KP_DIFF_LINES, "train.py:11 main")->verdict, KP_DIFF_APPEARED);
+    assert_int_equal(d.group_from[KP_DIFF_LINES + 1] - d.group_from[KP_DIFF_LINES], 3);
+    kp_diff_close(&d);
+}
+
 static void two_steps_are_too_few(void **state)
 {
     static const int a[] = {50, 50}, b[] = {90, 90, 90};
@@ -291,6 +359,8 @@ int main(void)
         cmocka_unit_test(a_change_as_large_as_steps_differ_is_noise),
         cmocka_unit_test(a_side_above_the_other_is_told_though_its_steps_differ),
         cmocka_unit_test(what_only_one_side_has_appeared_or_went),
+        cmocka_unit_test(lines_that_moved_meet_and_the_one_that_changed_most_is_named),
+        cmocka_unit_test(lines_in_their_place_keep_their_numbers),
         cmocka_unit_test(two_steps_are_too_few),
         cmocka_unit_test(several_files_of_a_side_are_one_set_of_steps),
         cmocka_unit_test(names_lose_what_differs_from_run_to_run),
