@@ -46,6 +46,7 @@ SRC_report := \
     export/report/toprows.c \
     export/report/toptable.c \
     export/report/treepieces.c \
+    export/report/shapetext.c \
     export/report/units.c \
     export/report/walltime.c
 UNIT_report := \
@@ -58,5 +59,6 @@ UNIT_report := \
     test/unit/report/test_table.c \
     test/unit/report/test_toppieces.c \
     test/unit/report/test_toprows.c \
+    test/unit/report/test_shapetext.c \
     test/unit/report/test_units.c \
     test/unit/report/test_walltime.c

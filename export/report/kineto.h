@@ -32,6 +32,7 @@ enum kp_kineto_kind {
 /* A cut between pieces runs through the event (kineto_pieces.h): a part of it; and of these all but the first. */
 #define KP_KINETO_SPLIT 32u
 #define KP_KINETO_CONTINUED 64u
+#define KP_KINETO_LISTS 128u       /* Input Dims have lists of tensors: see concrete */
 #define KP_KINETO_TENSOR_FIRST 16u /* the first input is a tensor, maybe without dimensions, and not a number */
 
 struct kp_kineto_event {
@@ -44,8 +45,8 @@ struct kp_kineto_event {
     uint32_t args_bytes;
     uint32_t name, cat;  /* string ids */
     uint32_t shapes;     /* Input Dims as Python prints them; 0: none */
-    uint32_t concrete;   /* Concrete Inputs, one a line; 0: none, kept for convolutions only. PYTHON: CallFrom
-                          * A step that is not whole: "start-up" or "cut short". */
+    uint32_t concrete;   /* Concrete Inputs of a convolution, one a line; 0: none. PYTHON: CallFrom. LISTS: Input
+                          * Dims by kp_shapetext_short. A step that is not whole: "start-up" or "cut short". */
     uint32_t stack;      /* Call stack, 0: none */
     uint32_t index;      /* Ev Idx, UINT32_MAX: none */
     uint8_t device_type; /* MEMORY: c10 device type */
@@ -154,6 +155,11 @@ uint32_t kp_strings_put_from(struct kp_strings *strings, struct kp_strings *from
 static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id)
 {
     return kp_strings_get(trace->strings, id);
+}
+
+static inline uint32_t kp_kineto_shapes(const struct kp_kineto_event *e)
+{
+    return e->flags & KP_KINETO_LISTS ? e->concrete : e->shapes;
 }
 
 /* The range that a backend of torch.distributed puts around a collective on the host: "gloo:all_reduce". */

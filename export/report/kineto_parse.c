@@ -15,6 +15,7 @@
 #include "collector/base/kp_utf8.h"
 #include "export/report/json_push.h"
 #include "export/report/kineto_keys.h"
+#include "export/report/shapetext.h"
 
 enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20, EVENT_MOST = 64 << 20 };
 struct parse_text {
@@ -29,8 +30,7 @@ struct kp_kineto_parser {
     enum kp_kineto_key key;
     unsigned skip;  /* depth of the value being skipped */
     unsigned level; /* depth inside Input Dims; place in Input type */
-    size_t entry;   /* where the current entry of Input Dims starts */
-    bool nested;    /* that entry is a list of tensors */
+    bool has_lists; /* Input Dims have lists of tensors */
     bool keep_args, comma;
     bool raws;                     /* the args of this event are kept, maybe for its work alone */
     bool is_in_device, has_device; /* the facts that are read are those of a device; of the first one alone */
@@ -39,7 +39,7 @@ struct kp_kineto_parser {
     struct kp_fact_path fact;
     uint32_t last_cat;
     uint8_t last_kind;
-    struct parse_text dims, concrete;
+    struct parse_text dims, dims_made, concrete;
     struct parse_text held; /* pieces of a long token, see kp_kineto_parser_feed */
     size_t pending;         /* bytes since the last callback: of a token, or of blanks */
     uint64_t told;          /* callbacks so far */
@@ -55,6 +55,12 @@ static void text_add(struct parse_text *t, const char *data, size_t bytes)
     t->data = kp_kineto_grow(t->data, &t->capacity, t->used + bytes, 1);
     memcpy(t->data + t->used, data, bytes);
     t->used += bytes;
+}
+
+/* Between two parts of Input Dims. */
+static void dims_part(struct kp_kineto_parser *p)
+{
+    if (p->dims.used && p->dims.data[p->dims.used - 1] != '[') text_add(&p->dims, ", ", 2);
 }
 
 /* ---- values ---- */
@@ -313,8 +319,8 @@ static int on_number(void *context, const char *text, size_t bytes)
     case EVENT: event_number(p, text, bytes); break;
     case ARGS: args_number(p, text, bytes); break;
     case DIMS:
-        if (p->level != 2 || p->nested) break;
-        if (p->dims.used > p->entry + 1) text_add(&p->dims, ", ", 2);
+        if (p->level < 2) break;
+        dims_part(p);
         text_add(&p->dims, text, bytes);
         break;
     default: break;
@@ -444,28 +450,29 @@ static int on_map_end(void *context)
 
 static void dims_open(struct kp_kineto_parser *p)
 {
-    if (p->level == 2) { /* a tensor inside a list: torch's tables show the list as [] */
-        p->nested = true;
-    } else if (p->level == 1) {
-        if (p->dims.used > 1) text_add(&p->dims, ", ", 2);
-        p->entry = p->dims.used;
-        p->nested = false;
-        text_add(&p->dims, "[", 1);
-    }
-    p->level++;
+    dims_part(p);
+    text_add(&p->dims, "[", 1);
+    p->has_lists |= p->level++ == 2;
 }
 
+/* torch's tables show a list of tensors as []. */
 static void dims_close(struct kp_kineto_parser *p)
 {
-    p->level--;
-    if (p->level == 1) {
-        if (p->nested) p->dims.used = p->entry + 1;
-        text_add(&p->dims, "]", 1);
-    } else if (p->level == 0) {
-        text_add(&p->dims, "]", 1);
+    text_add(&p->dims, "]", 1);
+    if (--p->level) return;
+    p->place = ARGS;
+    if (!p->has_lists) {
         p->event.shapes = kp_strings_put(p->trace->strings, p->dims.data, p->dims.used);
-        p->place = ARGS;
+        return;
     }
+    text_add(&p->dims, "", 1);
+    struct parse_text *const made = &p->dims_made;
+    made->data = kp_kineto_grow(made->data, &made->capacity, p->dims.used, 1);
+    const char *text = kp_shapetext_torch(made->data, p->dims.used, p->dims.data);
+    p->event.shapes = kp_strings_put(p->trace->strings, text, strlen(text));
+    text = kp_shapetext_short(made->data, p->dims.used, p->dims.data);
+    p->event.concrete = kp_strings_put(p->trace->strings, text, strlen(text));
+    p->event.flags |= KP_KINETO_LISTS;
 }
 
 static int on_array_start(void *context)
@@ -485,6 +492,7 @@ static int on_array_start(void *context)
     } else if (p->place == ARGS && p->key == KEY_DIMS) {
         p->place = DIMS;
         p->level = 1;
+        p->has_lists = false;
         p->dims.used = 0;
         text_add(&p->dims, "[", 1);
     } else if (p->place == ARGS && p->key == KEY_CONCRETE) {
@@ -514,7 +522,7 @@ static int on_array_end(void *context)
         p->place = ARGS;
     } else if (p->place == CONCRETE) {
         p->place = ARGS;
-        if (strcmp(kp_kineto_text(p->trace, p->event.name), "aten::conv2d") == 0)
+        if (strcmp(kp_kineto_text(p->trace, p->event.name), "aten::conv2d") == 0 && !(p->event.flags & KP_KINETO_LISTS))
             p->event.concrete = kp_strings_put(p->trace->strings, p->concrete.data, p->concrete.used);
     } else if (p->place == EVENTS || p->place == DEVICES) {
         p->place = TOP;
@@ -558,6 +566,7 @@ void kp_kineto_parser_close(struct kp_kineto_parser *p)
 {
     kp_json_push_close(p->json);
     free(p->dims.data);
+    free(p->dims_made.data);
     free(p->concrete.data);
     free(p->held.data);
     free(p);

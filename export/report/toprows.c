@@ -180,7 +180,7 @@ static size_t row_of(struct building *b, const struct kp_node *node, uint32_t li
         const uint32_t module = module_of(b, node);
         return row_for(b->top, module, 0, module && is_backward(b, node));
     }
-    case KP_TOP_BY_SHAPE: return row_for(b->top, node->name, event_of(b->tree, node)->shapes, false);
+    case KP_TOP_BY_SHAPE: return row_for(b->top, node->name, kp_kineto_shapes(event_of(b->tree, node)), false);
     default: return row_for(b->top, node->name, 0, false);
     }
 }

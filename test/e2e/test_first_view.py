@@ -484,6 +484,15 @@ def test_shapes_are_cut_behind_a_whole_input_and_head_a_column_of_ops(tmp_path):
     assert head.startswith("op ") and head.endswith("  input shapes")
 
 
+def test_equal_tensors_of_a_list_are_shown_once(tmp_path):
+    events = [event("aten::stack", "cpu_op", 0, 900, **{"Input Dims": [[[3, 32, 32]] * 16, []]}), memory(10, 4096, 64, 4096)]
+    trace = write(tmp_path / "a.pt.trace.json", events, kprof={"version": "1"}, record_shapes=1)
+    assert "  [16 x [3, 32, 32], []]  " in told("memory", trace)
+    assert "  [16 x [3, 32, 32], []]\n" in told("report", "--by", "shape", trace)
+    assert json.loads(told("report", "--by", "shape", "--json", trace))["rows"][0]["shapes"] == "[16 x [3, 32, 32], []]"
+    assert " [[], []] " in told("report", "--torch", "--group-by-input-shape", trace)  # torch's own
+
+
 def test_a_worker_has_no_steps_and_no_data_loader(tmp_path):
     parent, worker = (write(tmp_path / name, [event("aten::randn", "cpu_op", 0, 900)], kprof={"version": "1", **facts})
                       for name, facts in (("a.pt.trace.json", {}), ("b.pt.trace.json", {"parent_pid": "7"})))

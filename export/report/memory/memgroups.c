@@ -142,7 +142,7 @@ void kp_mem_groups_taken(struct kp_mem_groups *g, const struct kp_memview *view,
         if (b->place.op < 0) continue;
         const int32_t asker = kp_tree_asker(view->tree, b->place.op);
         row->op = name_of(view, asker);
-        row->shapes = kp_tree_event(view->tree, (size_t)asker)->shapes;
+        row->shapes = kp_kineto_shapes(kp_tree_event(view->tree, (size_t)asker));
     }
     groups_merge(g);
     sites_merge(g, view);

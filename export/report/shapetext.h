@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/* shapetext.h - shapes of an op's inputs, short enough to read: equal tensors of a list once, with their number */
+#ifndef KP_SHAPETEXT_H
+#define KP_SHAPETEXT_H
+
+#include <stddef.h>
+
+/* Of both functions the text is never longer than `text`, and is cut at `bytes`. They return `out`. */
+
+/*
+ * "[[[3, 32], [3, 32]], []]" becomes "[2 x [3, 32], []]". A list that is long all the same becomes "148
+ * tensors". Inputs that are no lists stay as they are.
+ */
+const char *kp_shapetext_short(char *out, size_t bytes, const char *text);
+/* As torch's tables have it: "[[], []]". */
+const char *kp_shapetext_torch(char *out, size_t bytes, const char *text);
+
+#endif
