@@ -61,6 +61,16 @@ int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const ch
     return rc;
 }
 
+int kp_advised_of(struct kp_advised *a, struct kp_kineto *trace, const char *label, char *why, size_t why_bytes)
+{
+    const struct kp_choice all = {.first_step = -1, .last_step = -1};
+    *a = (struct kp_advised){.trace = trace};
+    int rc = tree_make(&a->tree, trace, label, why, why_bytes);
+    if (rc == 0) rc = kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
+    if (rc == 0) kp_advice_make(&a->advice, &a->tree, &a->chosen);
+    return rc;
+}
+
 void kp_advised_close(struct kp_advised *a)
 {
     kp_chosen_fini(&a->chosen);

@@ -27,6 +27,8 @@ int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct
  */
 int kp_advised_open(struct kp_advised *out, const struct kp_texts *texts, const char *label, bool takes_part, char *why,
                     size_t why_bytes);
+/* Judges a trace that is read already, and takes it. Returns as above. */
+int kp_advised_of(struct kp_advised *out, struct kp_kineto *trace, const char *label, char *why, size_t why_bytes);
 void kp_advised_close(struct kp_advised *advised);
 
 /*

@@ -8,6 +8,7 @@
 #include "export/cli/heapadvice.h"
 #include "export/cli/latest.h"
 #include "export/cli/otheradvice.h"
+#include "export/cli/phasetraces.h"
 #include "export/cli/trace_source.h"
 #include "export/cli/workers.h"
 #include "export/report/plain.h"
@@ -272,6 +273,7 @@ static void json_print(const struct kp_advice *a, const char *label)
 struct advise_command {
     bool is_json, partial, has_communication; /* has_communication: some finding is of it */
     struct kp_rankwaits ranks;
+    struct kp_phasetraces phases; /* of several traces those of phases: a block for each phase */
 };
 
 /* The process died before it could close the window. */
@@ -300,6 +302,40 @@ static void early_tell(struct kp_advised *a, char *room, size_t bytes)
     a->advice.missing = room;
 }
 
+static void communication_see(struct advise_command *command, const struct kp_advice *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        command->has_communication |= strcmp(a->findings[i].id, "exposed-communication") == 0;
+}
+
+/* What the traces of one phase say together. */
+static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
+{
+    struct kp_advised advised;
+    char why[512];
+    const int rc = kp_advised_of(&advised, p->trace, p->phase, why, sizeof why);
+    p->trace = NULL;
+    if (rc == 0) {
+        fputs("phase    ", stdout);
+        kp_plain_put(stdout, p->phase);
+        if (p->rank) printf(" of rank %s", p->rank);
+        printf(": %zu step%s in %zu trace%s\n", advised.advice.steps, advised.advice.steps == 1 ? "" : "s", p->traces,
+               p->traces == 1 ? "" : "s");
+        advice_print(&advised.advice, &advised.chosen);
+        communication_see(command, &advised.advice);
+    }
+    kp_advised_close(&advised);
+    return rc ? kp_cli_fail("advise", "%s", why) : KP_EXIT_DONE;
+}
+
+static int phases_print(struct advise_command *command, int worst)
+{
+    for (size_t i = 0; i < command->phases.count; i++)
+        if (phase_print(command, &command->phases.of[i]) != KP_EXIT_DONE) worst = KP_EXIT_BAD_INPUT;
+    kp_phasetraces_fini(&command->phases);
+    return worst;
+}
+
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     struct advise_command *const command = context;
@@ -310,6 +346,12 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     const int rc = kp_advised_open(&advised, &texts, source->path, command->partial, why, sizeof why);
     const bool is_torn = rc && advised.trace && advised.trace->torn;
     if (advised.is_part && rc == 0) kp_cli_say(stderr, "kprof: %s", why);
+    const bool has_phase = rc == 0 && several && !is_json && kp_kineto_fact(advised.trace, "kprof.phase");
+    if (has_phase) kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
+    if (has_phase && kp_phasetraces_take(&command->phases, &advised.trace)) {
+        kp_advised_close(&advised);
+        return KP_EXIT_DONE;
+    }
     if (rc == 0) {
         if (!source->is_spool) early_tell(&advised, early, sizeof early);
         if (!source->is_spool) kp_heapadvice_add(&advised, source->path);
@@ -322,8 +364,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
             if (!source->is_spool) kp_workers_print(&advised, source->path);
         }
         kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
-        for (size_t i = 0; i < advised.advice.count; i++)
-            command->has_communication |= strcmp(advised.advice.findings[i].id, "exposed-communication") == 0;
+        communication_see(command, &advised.advice);
     }
     kp_advised_close(&advised);
     return rc ? kp_cli_fail("advise", "%s%s", why, is_torn ? "; --partial judges those" : "") : KP_EXIT_DONE;
@@ -358,7 +399,7 @@ int kp_cmd_advise(int argc, char **argv)
     }
     count = kp_latest_take("advise", &argv, count, 0);
     if (!count) return KP_EXIT_USAGE;
-    const int worst = kp_input_each("advise", argv, count, NULL, trace_take, &command);
+    const int worst = phases_print(&command, kp_input_each("advise", argv, count, NULL, trace_take, &command));
     kp_rankwaits_settle(&command.ranks);
     if (!command.is_json) ranks_print(&command);
     kp_rankwaits_fini(&command.ranks);

@@ -51,6 +51,7 @@ SRC_cli := \
     export/cli/lines.c \
     export/cli/opt.c \
     export/cli/otheradvice.c \
+    export/cli/phasetraces.c \
     export/cli/outfile.c \
     export/cli/progress.c \
     export/cli/addr_ranges.c \

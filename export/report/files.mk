@@ -18,6 +18,7 @@ SRC_report := \
     export/report/keyavg_tree.c \
     export/report/keyindex.c \
     export/report/kineto.c \
+    export/report/kineto_append.c \
     export/report/kineto_blocks.c \
     export/report/kineto_facts.c \
     export/report/kineto_file.c \

@@ -296,6 +296,22 @@ def test_the_report_of_phases_is_a_row_each(tmp_path):
     assert told("report", tmp_path, "--phase", "train").count("aten::mm") == 2
 
 
+def test_advice_has_a_block_for_each_phase_over_all_its_traces(tmp_path):
+    """Windows of one step each: together they have enough. Kernels with the ids of another window stay with their own ops."""
+    at = 0
+    for number, (phase, busy, gap) in enumerate([("train", 900, 100), ("validate", 1000, 3000), ("train", 900, 100), ("validate", 1000, 5000)]):
+        events = [event("ProfilerStep#0", "user_annotation", at, busy + gap), event(f"aten::{phase}", "cpu_op", at + gap, busy, **{"External id": 5})]
+        write(tmp_path / f"h_{phase}_7.179085702600000000{number}.pt.trace.json", events, kprof={"phase": phase})
+        at += 10_000
+    said = told("advise", tmp_path)
+    train, validate = said.split("phase    validate: 2 steps in 2 traces\n")
+    assert train.startswith("phase    train: 2 steps in 2 traces\na step   1.000 ms (mean of 2): compute 90.0 %"), said
+    assert "no op runs" not in train and "INCOMPLETE  fewer" not in said
+    assert validate.startswith("a step   5.000 ms (mean of 2): compute 20.0 %") and "no op runs" in validate and "where   aten::validate" in validate, said
+    lines = told("advise", "--json", tmp_path).splitlines()
+    assert len(lines) == 4 and all(json.loads(line)["steps"] == 1 for line in lines)
+
+
 # ---- calls of what is asked for, the slowest step, threads that only wait ----
 
 def slow_steps(lengths):

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/* phasetraces.h - the traces of a run with phases, put together by phase and process */
+#ifndef KP_PHASETRACES_H
+#define KP_PHASETRACES_H
+
+#include "export/report/kineto.h"
+
+struct kp_phasetrace {
+    struct kp_kineto *trace; /* all of them behind one another; NULL: taken away */
+    char *phase, *rank;      /* rank NULL: of one process alone */
+    int64_t pid;
+    size_t traces;
+};
+struct kp_phasetraces { /* all zero: none */
+    struct kp_phasetrace *of;
+    size_t count, capacity;
+};
+/* Takes the trace, if it is of a phase; then *trace is NULL. False: it is of none. */
+bool kp_phasetraces_take(struct kp_phasetraces *all, struct kp_kineto **trace);
+void kp_phasetraces_fini(struct kp_phasetraces *all);
+
+#endif

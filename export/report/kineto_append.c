@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/* kineto_append.c - puts a trace behind another of the same process, so that both are read as one */
+#include "export/report/kineto.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct appending {
+    struct kp_kineto *to;
+    const struct kp_kineto *from;
+    int64_t id_most;     /* ids of `from` count on from here */
+    uint32_t event_most; /* so do its events */
+};
+
+static uint32_t text_move(const struct appending *a, uint32_t id)
+{
+    return id ? kp_strings_put_from(a->to->strings, a->from->strings, id) : 0;
+}
+
+static bool has_correlation(const struct kp_kineto_event *e)
+{
+    return e->kind == KP_KINETO_RUNTIME || e->kind == KP_KINETO_GPU;
+}
+
+static int64_t ids_end(const struct kp_kineto *trace)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct kp_kineto_event *e = &trace->events[i];
+        if (e->external_id > most) most = e->external_id;
+        if (has_correlation(e) && e->fwd_tid > most) most = e->fwd_tid;
+    }
+    return most;
+}
+
+static void event_move(const struct appending *a, struct kp_kineto_event e)
+{
+    uint32_t *const texts[] = {&e.name, &e.cat, &e.shapes, &e.concrete, &e.stack};
+    struct kp_kineto *to = a->to;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) *texts[i] = text_move(a, *texts[i]);
+    if (e.flags & KP_KINETO_TEXT_PID) e.pid = text_move(a, (uint32_t)e.pid);
+    if (e.flags & KP_KINETO_TEXT_TID) e.tid = text_move(a, (uint32_t)e.tid);
+    if (e.external_id > 0) e.external_id += a->id_most;
+    if (has_correlation(&e) && e.fwd_tid > 0) e.fwd_tid += a->id_most;
+    if (e.index != UINT32_MAX) e.index += a->event_most;
+    e.args_bytes = 0;
+    to->events = kp_kineto_grow(to->events, &to->capacity, to->count + 1, sizeof *to->events);
+    to->events[to->count++] = e;
+}
+
+static void memory_move(const struct appending *a)
+{
+    struct kp_kineto *to = a->to;
+    for (size_t i = 0; i < a->from->memory_count; i++) {
+        struct kp_kineto_memory m = a->from->memory[i];
+        m.event += a->event_most;
+        to->memory = kp_kineto_grow(to->memory, &to->memory_capacity, to->memory_count + 1, sizeof *to->memory);
+        to->memory[to->memory_count++] = m;
+    }
+}
+
+static void works_move(const struct appending *a)
+{
+    struct kp_kineto *to = a->to;
+    for (size_t i = 0; i < a->from->work_count; i++) {
+        struct kp_kineto_work w = a->from->works[i];
+        w.event += a->event_most;
+        to->works = kp_kineto_grow(to->works, &to->work_capacity, to->work_count + 1, sizeof *to->works);
+        to->works[to->work_count++] = w;
+    }
+}
+
+void kp_kineto_append(struct kp_kineto *to, const struct kp_kineto *from)
+{
+    const struct appending a = {to, from, ids_end(to), (uint32_t)to->count};
+    for (size_t i = 0; i < from->count; i++) event_move(&a, from->events[i]);
+    memory_move(&a);
+    works_move(&a);
+    to->seen += from->seen;
+    if (from->end_ns > to->end_ns) to->end_ns = from->end_ns;
+    if (from->start_ns < to->start_ns) to->start_ns = from->start_ns;
+    if (from->first_ns < to->first_ns) to->first_ns = from->first_ns;
+    to->has_stacks |= from->has_stacks;
+    to->has_heap |= from->has_heap;
+}
