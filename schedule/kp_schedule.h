@@ -193,6 +193,9 @@ bool kp_steps_are_calls(void);
  * with the GIL. NULL: none was seen. */
 void kp_steps_model_set(const char *module, const char *name);
 const char *kp_steps_model(void);
+/* A function with nearly the name that call: asked for, as call: has it; the nearest last. As kp_steps_model_set. */
+void kp_steps_near_set(const char *module, const char *name);
+const char *kp_steps_near(void);
 /* What sources saw whose reports do not count: "6 batches, 1 known call". "": nothing. */
 void kp_steps_others(char *out, unsigned long bytes);
 

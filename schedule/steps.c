@@ -46,6 +46,7 @@ enum {
     MODULES_ALONE = 16,                          /* calls of one module before they count */
     BATCHES_ALONE = 16,                          /* batches without an optimizer step before the DataLoader counts */
     MODEL_BYTES = 256,
+    NEAR_MOST = 8,
     TAKEOVER_AFTER = 64, /* steps of other optimizers before another takes over */
 };
 /* Values of `tracked` beside a mark (below 2^30) and an identity (has the top bit). GONE: it was destroyed. */
@@ -434,6 +435,20 @@ void kp_steps_model_set(const char *module, const char *name)
 
 const char *kp_steps_model(void) { return kp_load_acquire(&model); } /* pairs with: steps.c:kp_steps_model_set */
 
+static _Atomic(const char *) near_name;
+
+void kp_steps_near_set(const char *module, const char *name)
+{
+    static char texts[NEAR_MOST][MODEL_BYTES]; /* one that was set is read by other threads: it stays */
+    static unsigned count;
+    if (count == NEAR_MOST) return;
+    kp_fmt(texts[count], MODEL_BYTES, "%s:%s", module, name);
+    if (strlen(texts[count]) + 1 < MODEL_BYTES)
+        kp_store_release(&near_name, texts[count++]); /* pairs with: steps.c:kp_steps_near */
+}
+
+const char *kp_steps_near(void) { return kp_load_acquire(&near_name); } /* pairs with: steps.c:kp_steps_near_set */
+
 static const char *const other_ways =
     "KPROF_STEP=time:1s counts seconds, range:, op: and call: count names, and without KPROF_SCHEDULE all is recorded";
 
@@ -451,8 +466,12 @@ static void silence_explain(char *out, unsigned long bytes)
                rule.pattern);
         return;
     case KP_RULE_CALL:
-        kp_fmt(out, bytes, "no call of a Python function '%s' ended; KPROF_VERBOSE=1 names each that was found",
-               rule.pattern);
+        if (kp_steps_near())
+            kp_fmt(out, bytes, "no call of a Python function '%s' ended; did you mean call:%s?", rule.pattern,
+                   kp_steps_near());
+        else
+            kp_fmt(out, bytes, "no call of a Python function '%s' ended; KPROF_VERBOSE=1 names each that was found",
+                   rule.pattern);
         return;
     case KP_RULE_API: kp_fmt(out, bytes, "kprof_step() was not called; %s", other_ways); return;
     case KP_RULE_TIME: kp_fmt(out, bytes, "the program ended before the first period was over"); return;

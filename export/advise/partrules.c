@@ -209,6 +209,7 @@ static const char *missing_of(const struct kp_kineto *trace, const struct kp_cho
         return "no steps in it: it is of a worker, or of another child. The trace of its parent has the steps to "
                "judge; "
                "kprof report shows what this one did";
+    if (!steps && kp_kineto_missed_call(trace)) return kp_kineto_missed_call(trace);
     if (!steps && (chosen->parts.has_startup || chosen->parts.has_cut))
         return "no whole step in it: the first has the program's start in it, the last was cut short by its end; "
                "record some between them: kprof run --schedule wait=1,warmup=1,active=10";

@@ -45,3 +45,16 @@ const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path)
             return kp_kineto_text(trace, trace->facts[i].text);
     return NULL;
 }
+
+/* KPROF_STEP named a function whose calls were to be steps, and none was seen. */
+const char *kp_kineto_missed_call(const struct kp_kineto *trace)
+{
+    const char *const step = kp_kineto_fact(trace, "kprof.step"), *const near =
+                                                                      kp_kineto_fact(trace, "kprof.step_near");
+    char text[1024];
+    if (!step || kp_kineto_fact(trace, "kprof.step_source")) return NULL;
+    snprintf(text, sizeof text, "%s never came, or did not end: %s%s%s", step,
+             near ? "did you mean call:" : "kprof doctor --steps names what would count", near ? near : "",
+             near ? "?" : "");
+    return kp_kineto_text(trace, kp_strings_put(trace->strings, text, strlen(text)));
+}

@@ -167,12 +167,6 @@ static bool is_early(const struct kp_top_report *r)
     return is_killed(r) && !r->summary->steps && !r->chosen->optimizer_steps && !parts->has_startup && !parts->has_cut;
 }
 
-/* The function whose calls were to be steps, where none was; NULL: another source, or it was called. */
-static const char *missed_call(const struct kp_top_report *r)
-{
-    return fact_of(r, "kprof.step_source") ? NULL : fact_of(r, "kprof.step");
-}
-
 /* A step of a generation is a whole answer: names the function that makes a token. */
 static void tokens_print(FILE *out, const struct kp_top_report *r)
 {
@@ -191,10 +185,11 @@ static void hint_print(FILE *out, const struct kp_top_report *r)
     if (!r->choice->within && r->top->trace->is_ours) tokens_print(out, r);
     if (r->summary->steps || r->chosen->optimizer_steps || r->choice->within || !r->top->trace->is_ours) return;
     if (is_worker(r)) return;
-    if (missed_call(r)) {
+    const char *const missed = kp_kineto_missed_call(r->top->trace);
+    if (missed) {
         fputs("         ", out);
-        kp_plain_put(out, missed_call(r));
-        fputs(" never came, or did not end: kprof doctor --steps names what would count\n", out);
+        kp_plain_put(out, missed);
+        fputs("\n", out);
     } else if (parts->has_startup || parts->has_cut) {
         fputs("         to record whole steps: kprof run --schedule warmup=1,active=3\n", out);
     } else {

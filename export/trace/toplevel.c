@@ -196,6 +196,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "step_source", "step_source");
     ours_string(t, "model", "model");
     asked_call_write(t);
+    ours_string(t, "step_near", "step_near");
     ours_string(t, "gpu_source", "gpu_source");
     ours_string(t, "schedule", "KPROF_SCHEDULE");
     ours_string(t, "python_gc", "KPROF_PYTHON_GC");

@@ -14,12 +14,13 @@
 
 #include <string.h>
 
+#include "collector/base/kp_config.h"
 #include "collector/base/kp_glob.h"
 #include "collector/base/kp_log.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { NAME_BYTES = 512, CLASSES_DEEP = 4, WRAPPED_DEEP = 8, GLOBS_MAX = 40 };
+enum { NAME_BYTES = 512, CLASSES_DEEP = 4, WRAPPED_DEEP = 8, GLOBS_MAX = 40, NEAR_BEST = 4 };
 
 /* What is looked for, and where. */
 struct code_search {
@@ -85,9 +86,31 @@ static bool is_worth_descending(const struct code_search *s, void *class, const 
     return is_here;
 }
 
+static bool is_near(const struct code_search *s, const char *name)
+{
+    static unsigned best = NEAR_BEST; /* under the GIL */
+    return !s->phase && s->is_exact && kp_steps_is_call_rule() && kp_config_is_nearer(s->glob, name, &best);
+}
+
+/* Of a class whose name is misspelt. */
+static void class_near(const struct code_search *s, void *class, const char *name)
+{
+    char text[NAME_BYTES];
+    const char *const member = strchr(s->glob, '.');
+    if (!member || strchr(member + 1, '.') || s->phase || strlen(name) + strlen(member) >= sizeof text) return;
+    kp_fmt(text, sizeof text, "%s%s", name, member);
+    void *const function = member_of(class, member + 1);
+    if (function && is_near(s, text)) kp_steps_near_set(s->name, text);
+    if (function) kp_python_api.drop(function);
+}
+
 static void class_visit(struct code_search *s, void *class, const char *name, unsigned deep)
 {
-    if (deep >= CLASSES_DEEP || !is_worth_descending(s, class, name)) return;
+    if (deep >= CLASSES_DEEP) return;
+    if (!is_worth_descending(s, class, name)) {
+        class_near(s, class, name);
+        return;
+    }
     void *space = member_of(class, "__dict__");
     if (!space) return;
     visit(s, space, name, deep + 1);
@@ -108,7 +131,11 @@ static void member_visit(struct code_search *s, const char *name, void *value, u
         class_visit(s, value, name, deep);
         return;
     }
-    if (!kp_glob_matches(s->glob, strlen(s->glob), name)) return;
+    if (!kp_glob_matches(s->glob, strlen(s->glob), name)) {
+        const bool is_function = kp_stephook_is_function(value) || holds_function(value);
+        if (is_function && is_near(s, name)) kp_steps_near_set(s->name, name);
+        return;
+    }
     if (kp_stephook_is_function(value)) {
         hook_with_wrapped(s, value, name);
     } else if (holds_function(value)) {

@@ -23,6 +23,7 @@ static uint32_t wanted;
 static _Atomic uint32_t off;          /* by kprof_toggle */
 static _Atomic uint32_t noted_source; /* enum kp_step_source that the spool has */
 static _Atomic bool is_model_noted;
+static _Atomic(const char *) noted_near;
 
 void kp_window_sources_setup(const struct kp_source *const *list, uint32_t activities)
 {
@@ -36,6 +37,7 @@ void kp_window_sources_forget(const struct kp_source *const *list)
     mode = KP_SOURCE_OFF;
     kp_store_relaxed(&noted_source, KP_STEP_NONE);
     kp_store_relaxed(&is_model_noted, false);
+    kp_store_relaxed(&noted_near, NULL);
     kp_store_relaxed(&off, 0);
 }
 
@@ -115,12 +117,21 @@ static void note_model(void)
     if (kp_record_note("model", model) == 0) kp_store_relaxed(&is_model_noted, true);
 }
 
+/* The nearest may change while modules are loaded. */
+static void note_near(void)
+{
+    const char *const near = kp_steps_near();
+    if (near == kp_load_relaxed(&noted_near)) return;
+    if (kp_record_note("step_near", near) == 0) kp_store_relaxed(&noted_near, near);
+}
+
 void kp_window_sources_note(void)
 {
     for (const struct kp_source *const *s = sources; *s; s++)
         if ((*s)->note) (*s)->note();
     note_step_source();
     note_model();
+    note_near();
 }
 
 void kp_window_sources_report(void)

@@ -165,6 +165,27 @@ def test_a_call_that_never_came_is_said(tmp_path):
         "report", run.trace).stdout
 
 
+@pytest.mark.parametrize("asked, meant", [("__main__:train_stp", "__main__:train_step"), ("__main__:Server.answerr", "__main__:Server.answer"),
+                                          ("__main__:Serverr.answer", "__main__:Server.answer"), ("__main__:nothing_like_it", None)])
+def test_a_misspelt_call_is_told_by_all_with_the_function_that_was_meant(tmp_path, asked, meant):
+    script = tmp_path / "program.py"
+    script.write_text("""import torch
+class Server:
+    def answer(self): return torch.ones(2, 8).sum()
+def train_step(): return torch.nn.Linear(8, 8)(torch.ones(2, 8)).sum().backward()
+for _ in range(3):
+    train_step(), Server().answer()
+""")
+    run = harness.run_kprof(script, tmp_path / "out", shapes=False, schedule="active=1000", KPROF_STEP=f"call:{asked}", KPROF_PROFILE_MEMORY="1").ok()
+    remedy = f"did you mean call:{meant}?" if meant else "kprof doctor --steps names what would count"
+    assert f"(0 steps: call:{asked} never came, or did not end; {remedy}; " in run.err, run.explain()
+    for command in ("report", "advise", "memory"):
+        assert f"call:{asked} never came, or did not end: {remedy}\n" in harness.cli(command, run.trace).stdout, command
+    assert "INCOMPLETE  call:" in harness.cli("advise", run.trace).stdout
+    none = harness.run_kprof(script, tmp_path / "none", shapes=False, schedule="wait=1,active=1", KPROF_STEP=f"call:{asked}").ok()
+    assert ("ended; did you mean" in none.err) == bool(meant), none.explain()
+
+
 def test_a_program_that_ends_behind_its_last_call_was_not_cut_short(tmp_path):
     run = harness.run_kprof("calls.py", tmp_path, "looked_at", shapes=False, schedule="active=1000", KPROF_STEP="call:__main__:step").ok()
     assert "steps by call" in run.err and "cut short" not in run.err, run.explain()
