@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/kineto_append.h"
+
 static struct kp_phasetrace *find(const struct kp_phasetraces *all, const char *phase, const char *rank, int64_t pid)
 {
     for (size_t i = 0; i < all->count; i++) {

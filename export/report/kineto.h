@@ -141,8 +141,6 @@ int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, ch
 /* kineto_file.c: gives `take` the text of a file, gzip or plain */
 int kp_text_file_each(const void *path, kp_text_fn take, void *context, char *why, size_t why_bytes);
 void kp_kineto_close(struct kp_kineto *trace);
-/* kineto_append.c: adds what another trace of the process has, without args. The head's facts stay those of `to`. */
-void kp_kineto_append(struct kp_kineto *to, const struct kp_kineto *from);
 
 /* Stores each string once. Ids are dense, and id 0 is "". Out of memory prints a message and calls exit(). */
 struct kp_strings *kp_strings_open(void);

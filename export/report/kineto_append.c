@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_append.c - puts a trace behind another of the same process, so that both are read as one */
-#include "export/report/kineto.h"
+#include "export/report/kineto_append.h"
 
 #include <stdlib.h>
 #include <string.h>
