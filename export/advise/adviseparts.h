@@ -174,6 +174,10 @@ void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *
  */
 double kp_gapplace_tell(const struct kp_costrules *rules, const double *weights, double of_ns, struct kp_finding *out);
 
+/* ---- evalsteps.c: the steps of a training that hold an evaluation ---- */
+
+void kp_evalsteps_tell(const struct kp_costrules *rules);
+
 /* ---- rules ---- */
 
 void kp_rules_copies(struct kp_costrules *rules);   /* copyrules.c */

@@ -8,6 +8,7 @@ SRC_advise := \
     export/advise/costplace.c \
     export/advise/costrules.c \
     export/advise/fuserules.c \
+    export/advise/evalsteps.c \
     export/advise/gapplace.c \
     export/advise/gpufigures.c \
     export/advise/hostrules.c \

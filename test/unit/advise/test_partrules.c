@@ -106,6 +106,50 @@ static void a_step_of_few_ops_is_found_where_no_gpu_works(void **state)
     assert_float_equal(a.findings[0].share, 0.5, 0.001);
 }
 
+/* A call of the model with its linear layer, and a backward where one follows. Sequence numbers pair them. */
+static void pass_make(struct little *t, int at, int sequence, bool has_backward)
+{
+    char args[96];
+    event(t, "python_function", "nn.Module: Net_0", 1, at, 20, "");
+    snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":0", sequence);
+    event(t, "cpu_op", "aten::linear", 1, at + 1, 18, has_backward ? args : "");
+    if (!has_backward) return;
+    snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", sequence);
+    event(t, "cpu_op", "AddmmBackward0", 1, at + 30, 20, args);
+}
+
+/* Of ten steps each `evaluated`th has three passes without backward; 1: each, as with a teacher. */
+static struct kp_advice passes_advise(struct little *t, int evaluated)
+{
+    for (int step = 0; step < 10; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, 200 * step, 200, "");
+        pass_make(t, 200 * step + 2, step + 1, true);
+        for (int i = 0; step % evaluated == evaluated - 1 && i < 3; i++)
+            pass_make(t, 200 * step + 80 + 30 * i, 0, false);
+    }
+    return advise(t);
+}
+
+static void steps_that_hold_an_evaluation_are_told_as_such(void **state)
+{
+    const struct kp_advice a = passes_advise(*state, 5);
+    assert_non_null(a.evaluated);
+    assert_string_equal(a.evaluated, "steps 4, 9 hold 3 forward passes without backward, 0.1 ms a step of these: an "
+                                     "evaluation inside of the training, and no slow step of it");
+}
+
+static void passes_without_backward_in_each_step_are_a_part_of_the_training(void **state)
+{
+    assert_null(passes_advise(*state, 1).evaluated);
+}
+
+static void a_training_without_evaluation_says_nothing_of_one(void **state)
+{
+    assert_null(passes_advise(*state, 20).evaluated);
+}
+
 /* The program's own line that calls it goes before the frames of a package, and other threads do not count. */
 static void the_call_of_python_that_fills_the_gaps_is_named(void **state)
 {
@@ -269,6 +313,9 @@ int main(void)
         LITTLE(one_step_is_incomplete_and_not_healthy),
         LITTLE(communication_beside_compute_costs_nothing),
         LITTLE(a_step_of_few_ops_is_found_where_no_gpu_works),
+        LITTLE(steps_that_hold_an_evaluation_are_told_as_such),
+        LITTLE(passes_without_backward_in_each_step_are_a_part_of_the_training),
+        LITTLE(a_training_without_evaluation_says_nothing_of_one),
         LITTLE(the_call_of_python_that_fills_the_gaps_is_named),
         LITTLE(a_wait_that_empties_the_queue_is_charged_for_as_long_as_it_lasted),
         LITTLE(python_before_a_launch_starves_the_gpu),
