@@ -35,12 +35,9 @@ static void site_text(const struct kp_profile *p, uint32_t frame, char *out, siz
     char name[TEXT_BYTES];
     size_t used = 0, n = 0;
     *out = 0;
-    for (uint32_t f = frame; f; f = p->frames[f - 1].around) {
-        const struct kp_profile_address *a = &p->addresses[p->frames[f - 1].address - 1];
-        const struct kp_profile_place *place = &p->places[a->at];
-        if (!kp_profile_is_python(p, a) || !kp_ownline_is_file(kp_profile_text(p, place->file))) continue;
-        snprintf(out, bytes, "%s:%u %s", kp_profile_text(p, place->file), place->line,
-                 kp_profile_text(p, place->function));
+    const struct kp_profile_place *const own = kp_profile_own_line(p, frame);
+    if (own) {
+        snprintf(out, bytes, "%s:%u %s", kp_profile_text(p, own->file), own->line, kp_profile_text(p, own->function));
         return;
     }
     for (; frame && n < FRAMES && used < bytes; frame = p->frames[frame - 1].around, n++) {

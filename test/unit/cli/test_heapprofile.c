@@ -40,6 +40,16 @@ static const char *written(const struct kp_profile *p, enum kp_profile_by by)
     return text;
 }
 
+static void a_profile_without_a_place_has_no_line_of_its_own(void **state)
+{
+    struct kp_profile *p = read_text("v 10400 2\nX a\ns /lib/a\n# 1 build ab\ns f\ni 10 1\nt 1 0\na 64 1\n+ 0\n");
+    (void)state;
+    assert_non_null(p);
+    assert_int_equal(p->places_n, 0);
+    assert_null(kp_profile_own_line(p, 1));
+    kp_profile_close(p);
+}
+
 static void blocks_are_played(void **state)
 {
     struct kp_profile *p = read_text(HEAD MOVES);
@@ -327,6 +337,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_played),
+        cmocka_unit_test(a_profile_without_a_place_has_no_line_of_its_own),
         cmocka_unit_test(each_step_has_what_it_left),
         cmocka_unit_test(what_is_there_when_python_ends_was_kept),
         cmocka_unit_test(stacks_are_folded_by_each_measure),
