@@ -86,22 +86,33 @@ static bool is_worth_descending(const struct code_search *s, void *class, const 
     return is_here;
 }
 
-static bool is_near(const struct code_search *s, const char *name)
+static unsigned nearest = NEAR_BEST; /* letters of the nearest so far; under the GIL */
+
+static bool is_near(const struct code_search *s, const char *name, unsigned *letters)
 {
-    static unsigned best = NEAR_BEST; /* under the GIL */
-    return !s->phase && s->is_exact && kp_steps_is_call_rule() && kp_config_is_nearer(s->glob, name, &best);
+    *letters = nearest;
+    return !s->phase && s->is_exact && kp_steps_is_call_rule() && kp_config_is_nearer(s->glob, name, letters);
 }
 
-/* Of a class whose name is misspelt. */
+static void near_keep(const struct code_search *s, const char *name, unsigned letters)
+{
+    nearest = letters;
+    kp_steps_near_set(s->name, name);
+}
+
+/* Of a class whose name is misspelt. Others are not asked for the member: a metaclass may run code of the host. */
 static void class_near(const struct code_search *s, void *class, const char *name)
 {
     char text[NAME_BYTES];
+    unsigned letters;
     const char *const member = strchr(s->glob, '.');
-    if (!member || strchr(member + 1, '.') || s->phase || strlen(name) + strlen(member) >= sizeof text) return;
+    if (!member || strchr(member + 1, '.') || strlen(name) + strlen(member) >= sizeof text) return;
     kp_fmt(text, sizeof text, "%s%s", name, member);
+    if (!is_near(s, text, &letters)) return;
     void *const function = member_of(class, member + 1);
-    if (function && is_near(s, text)) kp_steps_near_set(s->name, text);
-    if (function) kp_python_api.drop(function);
+    if (!function) return;
+    near_keep(s, text, letters);
+    kp_python_api.drop(function);
 }
 
 static void class_visit(struct code_search *s, void *class, const char *name, unsigned deep)
@@ -132,8 +143,9 @@ static void member_visit(struct code_search *s, const char *name, void *value, u
         return;
     }
     if (!kp_glob_matches(s->glob, strlen(s->glob), name)) {
+        unsigned letters;
         const bool is_function = kp_stephook_is_function(value) || holds_function(value);
-        if (is_function && is_near(s, name)) kp_steps_near_set(s->name, name);
+        if (is_function && is_near(s, name, &letters)) near_keep(s, name, letters);
         return;
     }
     if (kp_stephook_is_function(value)) {

@@ -186,6 +186,21 @@ for _ in range(3):
     assert ("ended; did you mean" in none.err) == bool(meant), none.explain()
 
 
+def test_the_search_for_a_misspelt_call_runs_no_code_of_other_classes(tmp_path):
+    """A metaclass may make what it is asked for."""
+    script = tmp_path / "program.py"
+    script.write_text("""import torch
+class Meta(type):
+    def __getattr__(cls, name): print("asked", cls.__name__, name); raise AttributeError(name)
+class Elsewhere(metaclass=Meta): pass
+class Server:
+    def answer(self): return torch.ones(2, 8).sum()
+for _ in range(3): Server().answer()
+""")
+    run = harness.run_kprof(script, tmp_path / "out", shapes=False, schedule="active=1000", KPROF_STEP="call:__main__:Sever.answer").ok()
+    assert "did you mean call:__main__:Server.answer?" in run.err and run.out == "", run.explain()
+
+
 def test_a_program_that_ends_behind_its_last_call_was_not_cut_short(tmp_path):
     run = harness.run_kprof("calls.py", tmp_path, "looked_at", shapes=False, schedule="active=1000", KPROF_STEP="call:__main__:step").ok()
     assert "steps by call" in run.err and "cut short" not in run.err, run.explain()
