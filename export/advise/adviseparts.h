@@ -178,6 +178,11 @@ double kp_gapplace_tell(const struct kp_costrules *rules, const double *weights,
 
 void kp_evalsteps_tell(const struct kp_costrules *rules);
 
+/* ---- promptsteps.c: the steps of a generation that take a prompt ---- */
+
+/* Sets is_prompt[i] of each chosen step. Returns whether there are such steps beside those of a token; tells them. */
+bool kp_promptsteps_tell(const struct kp_costrules *rules, bool *is_prompt);
+
 /* ---- rules ---- */
 
 void kp_rules_copies(struct kp_costrules *rules);   /* copyrules.c */

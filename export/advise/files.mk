@@ -9,6 +9,7 @@ SRC_advise := \
     export/advise/costrules.c \
     export/advise/fuserules.c \
     export/advise/evalsteps.c \
+    export/advise/promptsteps.c \
     export/advise/gapplace.c \
     export/advise/gpufigures.c \
     export/advise/hostrules.c \

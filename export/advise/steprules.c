@@ -34,6 +34,7 @@ static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
 
 struct step_lengths {
     double *of, *sorted;
+    bool *is_prompt; /* longer than the others by its nature */
     size_t count;
 };
 
@@ -238,7 +239,7 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     const double bound = (are_few ? OUTLIER_MEDIANS_FEW : OUTLIER_MEDIANS) * median;
     struct kp_cost cost = kp_cost_open(x);
     for (size_t i = 0; i < l->count; i++)
-        if (l->of[i] > bound && (are_few || l->of[i] > high + OUTLIER_RANGES * (high - low)))
+        if (!l->is_prompt[i] && l->of[i] > bound && (are_few || l->of[i] > high + OUTLIER_RANGES * (high - low)))
             cost.of[i] = l->of[i] - median;
     const long one = one_find(&cost, l, median);
     if (one >= 0) one_tell(x, &cost, (size_t)one);
@@ -277,13 +278,16 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
 
 void kp_rules_steps(struct kp_costrules *x)
 {
-    size_t room = 0, more = 0;
+    size_t room = 0, more = 0, marks = 0;
     struct step_lengths l = {.count = x->chosen->step_count};
     l.of = kp_kineto_grow(NULL, &room, l.count + 1, sizeof *l.of);
     l.sorted = kp_kineto_grow(NULL, &more, l.count + 1, sizeof *l.sorted);
+    l.is_prompt = kp_kineto_grow(NULL, &marks, l.count + 1, sizeof *l.is_prompt);
     for (size_t i = 0; i < l.count; i++) l.of[i] = (double)x->splits[i].step_ns;
+    (void)kp_promptsteps_tell(x, l.is_prompt);
     outliers_judge(x, &l);
     drift_judge(x, &l);
     free(l.of);
     free(l.sorted);
+    free(l.is_prompt);
 }

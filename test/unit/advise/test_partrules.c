@@ -150,6 +150,38 @@ static void a_training_without_evaluation_says_nothing_of_one(void **state)
     assert_null(passes_advise(*state, 20).evaluated);
 }
 
+/* Of twelve steps each sixth takes a prompt of `prompt` tokens, and four times as long; the others take `others`. */
+static struct kp_advice tokens_advise(struct little *t, int prompt, int others)
+{
+    for (int step = 0, at = 0; step < 12; step++) {
+        const bool is_prompt = step % 6 == 0;
+        const int length = is_prompt ? 800 : 200;
+        char text[96];
+        snprintf(text, sizeof text, "ProfilerStep#%d", step);
+        event(t, "user_annotation", text, 1, at, length, "");
+        snprintf(text, sizeof text, "\"Input Dims\":[[50257,128],[1,%d],[],[],[]]", is_prompt ? prompt : others);
+        event(t, "cpu_op", "aten::embedding", 1, at + 10, length - 20, text);
+        at += length;
+    }
+    return advise(t);
+}
+
+static void steps_that_take_a_prompt_are_told_from_those_of_a_token(void **state)
+{
+    const struct kp_advice a = tokens_advise(*state, 12, 1);
+    assert_non_null(a.prompts);
+    assert_string_equal(a.prompts, "steps 0, 6 take a prompt, 0.800 ms (median of 2); the others take a token each, "
+                                   "0.200 ms (median of 10)");
+    for (size_t i = 0; i < a.count; i++) assert_string_not_equal(a.findings[i].id, "slow-steps");
+}
+
+static void steps_of_sequences_alone_are_a_training_and_may_be_slow(void **state)
+{
+    const struct kp_advice a = tokens_advise(*state, 64, 16);
+    assert_null(a.prompts);
+    assert_string_equal(a.findings[0].id, "slow-steps");
+}
+
 /* The program's own line that calls it goes before the frames of a package, and other threads do not count. */
 static void the_call_of_python_that_fills_the_gaps_is_named(void **state)
 {
@@ -316,6 +348,8 @@ int main(void)
         LITTLE(steps_that_hold_an_evaluation_are_told_as_such),
         LITTLE(passes_without_backward_in_each_step_are_a_part_of_the_training),
         LITTLE(a_training_without_evaluation_says_nothing_of_one),
+        LITTLE(steps_that_take_a_prompt_are_told_from_those_of_a_token),
+        LITTLE(steps_of_sequences_alone_are_a_training_and_may_be_slow),
         LITTLE(the_call_of_python_that_fills_the_gaps_is_named),
         LITTLE(a_wait_that_empties_the_queue_is_charged_for_as_long_as_it_lasted),
         LITTLE(python_before_a_launch_starves_the_gpu),
