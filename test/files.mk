@@ -28,6 +28,8 @@ e2e-versions: all strange $(O)/test/oracle/torch_layout ## every torch from 1.13
 	@export KPROF_TEST_VERSIONS=$${KPROF_TEST_VERSIONS:-1}; $(PYTEST) test/e2e/versions $(PYTEST_ARGS)
 e2e-forks: all ## ten thousand forks in each phase of the recorder, each way to fork, with the library and without (FORKS_ARGS=--only TEXT; hours)
 	@$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} test/e2e/forkstorm.py $(FORKS_ARGS)
+e2e-exits: all ## short programs, many at a time, in seven ways to end and to be recorded (EXITS_ARGS=--only TEXT; an hour)
+	@$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} test/e2e/exitstorm.py $(EXITS_ARGS)
 $(O)/test/bench/libempty_profile.so: test/bench/empty_profile.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
@@ -55,7 +57,7 @@ bench-page: ## how fast a page of `kprof html` opens and pans in Chromium: PAGE=
 	@$$(scripts/venv perfetto) test/bench/page.py $(PAGE)
 .PHONY: bench-page
 .PHONY: bench-heap
-.PHONY: unit-list test e2e e2e-kill e2e-forks e2e-versions bench
+.PHONY: unit-list test e2e e2e-kill e2e-forks e2e-exits e2e-versions bench
 
 $(O)/test/bench/bench_record: test/bench/bench_record.c $(O)/librecord.a $(O)/libformat.a $(O)/libbase.a
 	@mkdir -p $(@D)
