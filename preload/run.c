@@ -10,12 +10,14 @@
  */
 #include "preload/run.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_fail.h"
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
@@ -212,6 +214,18 @@ void kp_run_turn_close(void)
     kp_store_relaxed(&is_exiting, true);
     kp_run_turn_end();
 }
+
+int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; it may allocate, once for many handlers */
+
+static void exit_begins(void *unused)
+{
+    int saved = errno;
+    (void)unused;
+    kp_run_turn_close();
+    errno = saved;
+}
+
+bool kp_run_turn_watch(void) { return kp_fail_point("atexit") == 0 && __cxa_atexit(exit_begins, NULL, NULL) == 0; }
 
 bool kp_run_is_ticking(void) { return is_ticking; }
 

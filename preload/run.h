@@ -107,6 +107,8 @@ const char *kp_path_display(const char *path);
 bool kp_run_turn_begin(void);
 void kp_run_turn_end(void);
 void kp_run_turn_close(void); /* exit begins: no thread gets the turn any more */
+/* Registers an exit handler that closes the turn. exit() runs it before the handlers registered earlier. */
+bool kp_run_turn_watch(void);
 /* Is this the helper thread that runs boot's tick, in a tick? */
 bool kp_run_is_ticking(void);
 void kp_run_set_ticking(bool is_ticking);

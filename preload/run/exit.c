@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "collector/base/kp_fail.h"
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
@@ -21,22 +20,12 @@
 #include "preload/run/window.h"
 #include "collector/base/kp_poison.h"
 
-int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; it may allocate, once for many handlers */
-
-static void exit_begins(void *unused)
-{
-    int saved = errno;
-    (void)unused;
-    kp_run_turn_close();
-    errno = saved;
-}
-
 /* Registers the exit handler. A forked child has its parent's, so it registers none. It may begin inside libc
  * with the handlers' list locked, and registering allocates. */
 void kp_exit_watch(void)
 {
     static bool is_watched;
-    if (!is_watched && kp_fail_point("atexit") == 0) __cxa_atexit(exit_begins, NULL, NULL);
+    if (!is_watched) (void)kp_run_turn_watch();
     is_watched = true;
 }
 
@@ -58,6 +47,6 @@ __attribute__((destructor)) static void kprof_end(void)
 
 void kp_exit_early(void)
 {
-    exit_begins(NULL);
+    kp_run_turn_close();
     kprof_end();
 }

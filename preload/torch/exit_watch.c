@@ -2,12 +2,12 @@
 /*
  * exit_watch.c - keeps helper threads from calling torch once exit() destroys torch's objects
  *
- * Called by: torch_source.c, around attaching; exit (closes the turn)
+ * Called by: torch_source.c, around attaching
  * Owns:      when the exit handler was registered
  * Locks:     the turn (run.h), while the tick attaches
  * Memory:    none; libc may allocate for the handler, once for many
  * On fail:   no handler could be registered: the tick never attaches, a dl call of the host does
- * Safe in:   signal handlers: the exit handler only
+ * Safe in:   signal handlers no
  *
  * exit() runs the last registered handler first. So one that is registered after torch's constructors ran comes before
  * torch's destructors. But the tick may find torch when exit() has begun already. Our handler is then called as soon as
@@ -16,32 +16,13 @@
  */
 #include "preload/torch/exit_watch.h"
 
-#include <errno.h>
-
 #include "collector/base/kp_clock.h"
-#include "collector/base/kp_fail.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"
-
-int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's */
 
 enum { WAIT_MS = 100 };
 static bool is_watched; /* begin.c lets one thread attach */
 static uint64_t waits_since_ms;
-
-static void exit_begins(void *unused)
-{
-    int saved = errno;
-    (void)unused;
-    kp_run_turn_close();
-    errno = saved;
-}
-
-static void watch(void)
-{
-    if (is_watched || kp_fail_point("atexit") != 0) return;
-    is_watched = __cxa_atexit(exit_begins, NULL, NULL) == 0;
-}
 
 /* The tick reads the clock; a thread of the host may have forbidden itself the processor's (PR_SET_TSC). */
 static bool has_waited(void)
@@ -53,7 +34,7 @@ static bool has_waited(void)
 
 bool kp_torch_attach_begin(void)
 {
-    watch();
+    if (!is_watched) is_watched = kp_run_turn_watch();
     if (!kp_run_is_ticking()) return true;
     if (is_watched && has_waited() && kp_run_turn_begin()) return true;
     kp_run_look_again();
