@@ -158,6 +158,8 @@ void kp_costrules_unjudged(struct kp_costrules *rules,
 /* A text that lives as long as the trace. */
 const char *kp_costrules_text(const struct kp_costrules *rules, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* "step 7", "steps 7, 12 and 3 more": the numbers of these of the chosen steps, in this order. */
+const char *kp_costrules_numbers(const struct kp_costrules *rules, const size_t *at, size_t count);
 double kp_costrules_fact(const struct kp_costrules *rules, const char *path); /* a number; 0: not in the file */
 /* Sorts them, and returns the value at this share of them, 0 to 1. */
 double kp_quantile(double *values, size_t count, double share);
@@ -180,8 +182,8 @@ void kp_evalsteps_tell(const struct kp_costrules *rules);
 
 /* ---- promptsteps.c: the steps of a generation that take a prompt ---- */
 
-/* Sets is_prompt[i] of each chosen step. Returns whether there are such steps beside those of a token; tells them. */
-bool kp_promptsteps_tell(const struct kp_costrules *rules, bool *is_prompt);
+/* Sets is_prompt[i] of each chosen step; where there are such steps beside those of a token, tells them. */
+void kp_promptsteps_tell(const struct kp_costrules *rules, bool *is_prompt);
 
 /* ---- rules ---- */
 

@@ -59,6 +59,18 @@ const char *kp_costrules_text(const struct kp_costrules *x, const char *format, 
     return kp_strings_get(strings, kp_strings_put(strings, text, strlen(text)));
 }
 
+const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at, size_t count)
+{
+    enum { NUMBERS_MOST = 5 };
+    char text[NUMBERS_MOST * 24] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < count && i < NUMBERS_MOST; i++)
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%ld", i ? ", " : "", x->chosen->steps[at[i]].number);
+    return count > NUMBERS_MOST ? kp_costrules_text(x, "steps %s and %zu more", text, count - NUMBERS_MOST)
+                                : kp_costrules_text(x, "step%s %s", count > 1 ? "s" : "", text);
+}
+
 double kp_costrules_fact(const struct kp_costrules *x, const char *path)
 {
     const char *text = kp_kineto_fact(x->tree->trace, path);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PASSES_LEAST = 2, NUMBERS_SHOWN = 5 };
+enum { PASSES_LEAST = 2 };
 
 struct passes {
     size_t with, without;
@@ -71,8 +71,8 @@ static struct passes *passes_count(const struct kp_costrules *x)
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *node = &x->tree->nodes[i];
         if (node->name != model || !is_module(x, (int32_t)i) || root_of(x, (int32_t)i) != (int32_t)i) continue;
-        const size_t step = kp_step_after(c->steps, c->step_count, node->start_ns);
-        if (step == c->step_count || c->steps[step].start_ns > node->start_ns) continue;
+        const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
+        if (step == c->step_count) continue;
         of[step].with += has[i];
         of[step].without += !has[i];
         if (!has[i]) of[step].without_ns += node->end_ns - node->start_ns;
@@ -82,22 +82,20 @@ static struct passes *passes_count(const struct kp_costrules *x)
 }
 
 /* "step 10 holds 12", "steps 10, 20 and 3 more hold 12 to 14": which, and how many passes. */
-static const char *steps_text(const struct kp_costrules *x, const struct passes *of, size_t found)
+static const char *steps_text(const struct kp_costrules *x, const struct passes *of)
 {
-    char text[160] = "";
-    size_t used = 0, shown = 0, least = SIZE_MAX, most = 0;
+    size_t capacity = 0, found = 0, least = SIZE_MAX, most = 0;
+    size_t *at = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *at);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
         if (of[i].without < PASSES_LEAST) continue;
         if (of[i].without < least) least = of[i].without;
         if (of[i].without > most) most = of[i].without;
-        if (shown++ < NUMBERS_SHOWN && used < sizeof text)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%ld", used ? ", " : "",
-                                     x->chosen->steps[i].number);
+        at[found++] = i;
     }
-    const char *more = shown > NUMBERS_SHOWN ? kp_costrules_text(x, " and %zu more", shown - NUMBERS_SHOWN) : "";
+    const char *numbers = kp_costrules_numbers(x, at, found);
     const char *to = most > least ? kp_costrules_text(x, " to %zu", most) : "";
-    return kp_costrules_text(x, "step%s %s%s hold%s %zu%s", found == 1 ? "" : "s", text, more, found == 1 ? "s" : "",
-                             least, to);
+    free(at);
+    return kp_costrules_text(x, "%s hold%s %zu%s", numbers, found == 1 ? "s" : "", least, to);
 }
 
 void kp_evalsteps_tell(const struct kp_costrules *x)
@@ -117,6 +115,6 @@ void kp_evalsteps_tell(const struct kp_costrules *x)
             kp_costrules_text(x,
                               "%s forward passes without backward, %.1f ms a step of these: an evaluation inside of "
                               "the training, and no slow step of it",
-                              steps_text(x, of, found), (double)ns / 1e6 / (double)found);
+                              steps_text(x, of), (double)ns / 1e6 / (double)found);
     free(of);
 }

@@ -81,8 +81,8 @@ static void places_find(struct memory_walk *w)
 
 static int64_t step_at(const struct kp_chosen *chosen, int64_t ns)
 {
-    const size_t i = kp_step_after(chosen->steps, chosen->step_count, ns);
-    return i < chosen->step_count && chosen->steps[i].start_ns <= ns ? (int64_t)i : -1;
+    const size_t i = kp_step_at(chosen->steps, chosen->step_count, ns);
+    return i < chosen->step_count ? (int64_t)i : -1;
 }
 
 /*

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NUMBERS_SHOWN = 5 };
-
 /* Reads the tokens of "[[50257, 128], [1, 12], [], [], []]": 12. 0: another form. */
 static long tokens_of(const char *shapes)
 {
@@ -31,8 +29,8 @@ static void steps_read(const struct kp_costrules *x, long *tokens)
         const struct kp_node *node = &x->tree->nodes[i];
         const uint32_t shapes = kp_tree_event(x->tree, i)->shapes;
         if (!shapes || strcmp(kp_costrules_name(x, (int32_t)i), "aten::embedding") != 0) continue;
-        const size_t step = kp_step_after(c->steps, c->step_count, node->start_ns);
-        if (step == c->step_count || c->steps[step].start_ns > node->start_ns || tokens[step]) continue;
+        const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
+        if (step == c->step_count || tokens[step]) continue;
         tokens[step] = tokens_of(kp_kineto_text(trace, shapes));
     }
 }
@@ -48,19 +46,18 @@ static double median_of(const struct kp_costrules *x, const long *tokens, bool i
     return median;
 }
 
-static const char *numbers_text(const struct kp_costrules *x, const long *tokens, size_t prompts)
+static const char *prompts_text(const struct kp_costrules *x, const long *tokens)
 {
-    char text[160] = "";
-    size_t used = 0, shown = 0;
-    for (size_t i = 0; i < x->chosen->step_count && shown < NUMBERS_SHOWN; i++)
-        if (tokens[i] > 1)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%ld", shown++ ? ", " : "",
-                                     x->chosen->steps[i].number);
-    return prompts > shown ? kp_costrules_text(x, "%s and %zu more", text, prompts - shown)
-                           : kp_costrules_text(x, "%s", text);
+    size_t capacity = 0, count = 0;
+    size_t *at = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *at);
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        if (tokens[i] > 1) at[count++] = i;
+    const char *text = kp_costrules_numbers(x, at, count);
+    free(at);
+    return text;
 }
 
-bool kp_promptsteps_tell(const struct kp_costrules *x, bool *is_prompt)
+void kp_promptsteps_tell(const struct kp_costrules *x, bool *is_prompt)
 {
     const size_t steps = x->chosen->step_count;
     size_t capacity = 0, prompts = 0, alone = 0;
@@ -75,10 +72,8 @@ bool kp_promptsteps_tell(const struct kp_costrules *x, bool *is_prompt)
     for (size_t i = 0; i < steps; i++) is_prompt[i] = is_told && tokens[i] > 1;
     if (is_told)
         x->out->prompts = kp_costrules_text(
-            x,
-            "step%s %s take%s a prompt, %.3f ms (median of %zu); the others take a token each, %.3f ms (median of %zu)",
-            prompts == 1 ? "" : "s", numbers_text(x, tokens, prompts), prompts == 1 ? "s" : "",
-            median_of(x, tokens, true) / 1e6, prompts, median_of(x, tokens, false) / 1e6, alone);
+            x, "%s take%s a prompt, %.3f ms (median of %zu); the others take a token each, %.3f ms (median of %zu)",
+            prompts_text(x, tokens), prompts == 1 ? "s" : "", median_of(x, tokens, true) / 1e6, prompts,
+            median_of(x, tokens, false) / 1e6, alone);
     free(tokens);
-    return is_told;
 }

@@ -24,7 +24,7 @@ static const struct kp_cost_rule drift = {
 #define DRIFT_SIGMAS 3.0   /* of Kendall's sum where steps have no order */
 #define DRIFT_SPREADS 2.0  /* the growth exceeds so many spreads of steps near each other, as in kprof diff */
 #define NORMAL_SIGMA 1.4826
-enum { OUTLIER_MANY = 4, DRIFT_STEPS = 9, GAP_LEAST_NS = 50000, NUMBERS_MOST = 5 };
+enum { OUTLIER_MANY = 4, DRIFT_STEPS = 9, GAP_LEAST_NS = 50000 };
 
 static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
                                          [KP_SPLIT_COMM] = "communication",
@@ -48,8 +48,8 @@ static double quantile_of(struct step_lengths *l, size_t from, size_t to, double
 
 static size_t step_of(const struct kp_chosen *chosen, int64_t ns)
 {
-    const size_t i = kp_step_after(chosen->steps, chosen->step_count, ns);
-    return i < chosen->step_count && chosen->steps[i].start_ns <= ns ? i : SIZE_MAX;
+    const size_t i = kp_step_at(chosen->steps, chosen->step_count, ns);
+    return i < chosen->step_count ? i : SIZE_MAX;
 }
 
 static size_t long_count(const struct kp_cost *cost, size_t steps)
@@ -107,21 +107,17 @@ static int most_first(const void *a, const void *b, void *context)
     return (x < y) - (x > y);
 }
 
-/* Numbers of the steps that cost most, the longest first: "steps 7, 12 and 3 more". */
+/* Numbers of the steps that cost most, the longest first. */
 static const char *numbers_text(struct kp_costrules *x, const struct kp_cost *cost)
 {
-    const struct kp_chosen *chosen = x->chosen;
-    size_t room = 0, count = 0, used = 0;
-    char text[NUMBERS_MOST * 24 + 32] = "";
-    size_t *at = kp_kineto_grow(NULL, &room, chosen->step_count + 1, sizeof *at);
-    for (size_t i = 0; i < chosen->step_count; i++)
+    size_t room = 0, count = 0;
+    size_t *at = kp_kineto_grow(NULL, &room, x->chosen->step_count + 1, sizeof *at);
+    for (size_t i = 0; i < x->chosen->step_count; i++)
         if (cost->of[i] > 0) at[count++] = i;
     qsort_r(at, count, sizeof *at, most_first, cost->of);
-    for (size_t i = 0; i < count && i < NUMBERS_MOST; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%ld", i ? ", " : "", chosen->steps[at[i]].number);
+    const char *text = kp_costrules_numbers(x, at, count);
     free(at);
-    return count > NUMBERS_MOST ? kp_costrules_text(x, "steps %s and %zu more", text, count - NUMBERS_MOST)
-                                : kp_costrules_text(x, "step%s %s", count > 1 ? "s" : "", text);
+    return text;
 }
 
 static bool has_python_calls(const struct kp_costrules *x)
@@ -284,7 +280,7 @@ void kp_rules_steps(struct kp_costrules *x)
     l.sorted = kp_kineto_grow(NULL, &more, l.count + 1, sizeof *l.sorted);
     l.is_prompt = kp_kineto_grow(NULL, &marks, l.count + 1, sizeof *l.is_prompt);
     for (size_t i = 0; i < l.count; i++) l.of[i] = (double)x->splits[i].step_ns;
-    (void)kp_promptsteps_tell(x, l.is_prompt);
+    kp_promptsteps_tell(x, l.is_prompt);
     outliers_judge(x, &l);
     drift_judge(x, &l);
     free(l.of);

@@ -9,6 +9,10 @@
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
 
+struct names { /* by the trace's string id: the name in the comparison + 1; 0: not yet */
+    uint32_t *of;
+    size_t capacity, count;
+};
 struct gathering {
     struct kp_diff *d;
     int side;
@@ -16,32 +20,35 @@ struct gathering {
     const struct kp_chosen *chosen;
     const struct kp_step *steps; /* what samples are: the chosen steps, or all that was chosen */
     size_t step_count;
-    size_t from;     /* the first step's sample */
-    bool has_steps;  /* a sample is a step, and not all of the trace */
-    uint32_t *names; /* by the trace's string id: the name in the comparison + 1 */
-    size_t name_capacity, name_count;
-    uint32_t *line_names[2]; /* the same of own lines, which keep their numbers; [1]: of backward */
-    size_t line_capacity[2], line_count[2];
+    size_t from;                       /* the first step's sample */
+    bool has_steps;                    /* a sample is a step, and not all of the trace */
+    struct names names, line_names[2]; /* line_names: of own lines, which keep their numbers; [1]: of backward */
     struct kp_ownlines modules, lines;
     bool has_gpu;
 };
 
+static uint32_t *name_slot(struct names *names, uint32_t id)
+{
+    if (id >= names->count) {
+        names->of = kp_kineto_grow(names->of, &names->capacity, (size_t)id + 1, sizeof *names->of);
+        memset(names->of + names->count, 0, (names->capacity - names->count) * sizeof *names->of);
+        names->count = names->capacity;
+    }
+    return &names->of[id];
+}
+
 static uint32_t name_of(struct gathering *g, uint32_t id)
 {
-    if (id >= g->name_count) {
-        g->names = kp_kineto_grow(g->names, &g->name_capacity, (size_t)id + 1, sizeof *g->names);
-        memset(g->names + g->name_count, 0, (g->name_capacity - g->name_count) * sizeof *g->names);
-        g->name_count = g->name_capacity;
-    }
-    if (!g->names[id]) g->names[id] = kp_diff_name(g->d->strings, kp_kineto_text(g->tree->trace, id)) + 1;
-    return g->names[id] - 1;
+    uint32_t *const slot = name_slot(&g->names, id);
+    if (!*slot) *slot = kp_diff_name(g->d->strings, kp_kineto_text(g->tree->trace, id)) + 1;
+    return *slot - 1;
 }
 
 /* The step in which a time lies. False: in none. */
 static bool step_at(const struct gathering *g, int64_t at_ns, size_t *step)
 {
-    *step = kp_step_after(g->steps, g->step_count, at_ns);
-    return *step < g->step_count && g->steps[*step].start_ns <= at_ns && kp_spans_has(&g->chosen->spans, at_ns);
+    *step = kp_step_at(g->steps, g->step_count, at_ns);
+    return *step < g->step_count && kp_spans_has(&g->chosen->spans, at_ns);
 }
 
 static void sample_add(struct gathering *g, int group, uint32_t name, size_t step, double value)
@@ -74,19 +81,13 @@ static void module_add(struct gathering *g, const struct kp_node *node, size_t s
 
 static uint32_t line_name(struct gathering *g, uint32_t line, bool is_backward)
 {
-    const int b = is_backward;
-    if (line >= g->line_count[b]) {
-        uint32_t *of = kp_kineto_grow(g->line_names[b], &g->line_capacity[b], (size_t)line + 1, sizeof *of);
-        memset(of + g->line_count[b], 0, (g->line_capacity[b] - g->line_count[b]) * sizeof *of);
-        g->line_names[b] = of;
-        g->line_count[b] = g->line_capacity[b];
-    }
-    if (!g->line_names[b][line]) {
+    uint32_t *const slot = name_slot(&g->line_names[is_backward], line);
+    if (!*slot) {
         char text[4096];
-        snprintf(text, sizeof text, "%s%s", kp_kineto_text(g->tree->trace, line), b ? " (backward)" : "");
-        g->line_names[b][line] = kp_strings_put(g->d->strings, text, strlen(text)) + 1;
+        snprintf(text, sizeof text, "%s%s", kp_kineto_text(g->tree->trace, line), is_backward ? " (backward)" : "");
+        *slot = kp_strings_put(g->d->strings, text, strlen(text)) + 1;
     }
-    return g->line_names[b][line] - 1;
+    return *slot - 1;
 }
 
 /* The name of the own line, or function, that a node belongs to; 0: none. */
@@ -300,9 +301,9 @@ void kp_diff_gather(struct kp_diff *d, int side, const struct kp_tree *tree, con
     if (!is_part) d->sides[side].samples += g.step_count;
     kp_ownlines_fini(&g.modules);
     kp_ownlines_fini(&g.lines);
-    free(g.line_names[0]);
-    free(g.line_names[1]);
-    free(g.names);
+    free(g.line_names[0].of);
+    free(g.line_names[1].of);
+    free(g.names.of);
 }
 
 void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,

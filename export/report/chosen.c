@@ -378,6 +378,12 @@ size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns)
     return low;
 }
 
+size_t kp_step_at(const struct kp_step *steps, size_t count, int64_t ns)
+{
+    const size_t at = kp_step_after(steps, count, ns);
+    return at < count && steps[at].start_ns <= ns ? at : count;
+}
+
 void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64_t *after_ns)
 {
     const struct kp_spans *steps = &chosen->in_steps;

@@ -72,6 +72,8 @@ void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64
 
 /* The first of some steps, in order and hardly overlapping, that ends after a time. `count`: none does. */
 size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns);
+/* The step that a time lies in. `count`: none. */
+size_t kp_step_at(const struct kp_step *steps, size_t count, int64_t ns);
 /* Whether the node is one step, ProfilerStep#N, of the host. Such a step need not be whole. */
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
 

@@ -45,8 +45,8 @@ static struct kp_rankwait *rank_get(struct kp_rankwaits *w, long rank)
 /* The number of the step that a time is in; -1: none. */
 static long step_at(const struct kp_chosen *chosen, int64_t ns)
 {
-    const size_t at = kp_step_after(chosen->steps, chosen->step_count, ns);
-    return at < chosen->step_count && chosen->steps[at].start_ns <= ns ? chosen->steps[at].number : -1;
+    const size_t at = kp_step_at(chosen->steps, chosen->step_count, ns);
+    return at < chosen->step_count ? chosen->steps[at].number : -1;
 }
 
 void kp_collective_key(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen, size_t node,
