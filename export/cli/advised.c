@@ -42,11 +42,18 @@ int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct
     return rc ? rc : tree_make(tree, *trace, label, why, why_bytes);
 }
 
+static int judge(struct kp_advised *a, char *why, size_t why_bytes)
+{
+    const struct kp_choice all = {.first_step = -1, .last_step = -1};
+    const int rc = kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
+    if (rc == 0) kp_advice_make(&a->advice, &a->tree, &a->chosen);
+    return rc;
+}
+
 int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const char *label, bool takes_part, char *why,
                     size_t why_bytes)
 {
     char part[240];
-    const struct kp_choice all = {.first_step = -1, .last_step = -1};
     *a = (struct kp_advised){0};
     int rc = kp_advised_read(&a->trace, &a->tree, texts, label, why, why_bytes);
     if (rc && takes_part && kp_trace_source_end_torn(a->trace, part, sizeof part)) {
@@ -55,20 +62,14 @@ int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const ch
         snprintf(why + n, why_bytes - n, ": this is of those%s", part);
         rc = tree_make(&a->tree, a->trace, label, why, why_bytes);
     }
-    if (rc) return rc;
-    rc = kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
-    if (rc == 0) kp_advice_make(&a->advice, &a->tree, &a->chosen);
-    return rc;
+    return rc ? rc : judge(a, why, why_bytes);
 }
 
 int kp_advised_of(struct kp_advised *a, struct kp_kineto *trace, const char *label, char *why, size_t why_bytes)
 {
-    const struct kp_choice all = {.first_step = -1, .last_step = -1};
     *a = (struct kp_advised){.trace = trace};
-    int rc = tree_make(&a->tree, trace, label, why, why_bytes);
-    if (rc == 0) rc = kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
-    if (rc == 0) kp_advice_make(&a->advice, &a->tree, &a->chosen);
-    return rc;
+    const int rc = tree_make(&a->tree, trace, label, why, why_bytes);
+    return rc ? rc : judge(a, why, why_bytes);
 }
 
 void kp_advised_close(struct kp_advised *a)

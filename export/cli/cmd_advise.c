@@ -350,9 +350,8 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     const int rc = kp_advised_open(&advised, &texts, source->path, command->partial, why, sizeof why);
     const bool is_torn = rc && advised.trace && advised.trace->torn;
     if (advised.is_part && rc == 0) kp_cli_say(stderr, "kprof: %s", why);
-    const bool has_phase = rc == 0 && several && !is_json && kp_kineto_fact(advised.trace, "kprof.phase");
-    if (has_phase) kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
-    if (has_phase && kp_phasetraces_take(&command->phases, &advised.trace)) {
+    if (rc == 0) kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
+    if (rc == 0 && several && !is_json && kp_phasetraces_take(&command->phases, &advised.trace)) {
         kp_advised_close(&advised);
         return KP_EXIT_DONE;
     }
@@ -367,7 +366,6 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
             advice_print(&advised.advice, &advised.chosen);
             if (!source->is_spool) kp_workers_print(&advised, source->path);
         }
-        kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
         communication_see(command, &advised.advice);
     }
     kp_advised_close(&advised);

@@ -173,19 +173,14 @@ struct top_numbers {
     struct kp_chosen chosen;
 };
 
-/* No part of the trace was asked for: what is shown is the steps, where it has some (decisions/090). */
-static bool is_unasked(const struct report_command *r)
+/* No time was asked for: then what is shown is the steps, where the trace has some (decisions/090). */
+static bool is_any_time(const struct report_command *r)
 {
     const struct kp_choice *c = &r->choice;
-    return !r->all_steps && c->first_step < 0 && !c->within && !c->has_from && !c->has_to;
+    return !r->all_steps && c->first_step < 0 && !c->has_from && !c->has_to;
 }
 
-/* A name was asked for, and no time: then what lies in steps is shown, as without the name. */
-static bool is_within_alone(const struct report_command *r)
-{
-    const struct kp_choice *c = &r->choice;
-    return c->within && !r->all_steps && c->first_step < 0 && !c->has_from && !c->has_to;
-}
+static bool is_unasked(const struct report_command *r) { return is_any_time(r) && !r->choice.within; }
 
 static int numbers_print(const struct report_command *r, const char *label, struct top_numbers *n)
 {
@@ -256,7 +251,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
         kp_chosen_fini(&n.chosen);
         return KP_EXIT_BAD_INPUT;
     }
-    if (is_within_alone(r)) kp_chosen_keep_steps(&n.chosen);
+    if (r->choice.within && is_any_time(r)) kp_chosen_keep_steps(&n.chosen);
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
     kp_top_build(&n.top, tree, &n.chosen, by_of(r, tree->trace));

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_path.h"
+
 enum { SAME_CALLS = 3, OTHER_CALLS = 1, CELLS_MOST = 1000000 };
 
 struct own_line { /* a row of lines, taken apart: "FILE:NUMBER FUNCTION" */
@@ -46,30 +48,27 @@ static bool name_split(const char *name, struct own_line *out)
 static bool is_script(const struct kp_diff *d, int side, const struct own_line *line)
 {
     const char *script = d->sides[side].script ? kp_strings_get(d->strings, d->sides[side].script) : "";
-    const char *slash = strrchr(script, '/'), *base = slash ? slash + 1 : script;
-    const char *from = line->file;
+    const char *const base = kp_path_base(script), *from = line->file;
     for (int i = 0; i < line->file_bytes; i++)
         if (line->file[i] == '/') from = line->file + i + 1;
     const size_t bytes = (size_t)(line->file + line->file_bytes - from);
     return bytes && strlen(base) == bytes && memcmp(base, from, bytes) == 0;
 }
 
-static int order(const void *a, const void *b)
+static int function_order(const struct own_line *x, const struct own_line *y)
 {
-    const struct own_line *x = a, *y = b;
     if (x->is_program != y->is_program) return x->is_program ? -1 : 1;
     const int file = x->is_program ? 0
                                    : strncmp(x->file, y->file,
                                              (size_t)(x->file_bytes > y->file_bytes ? x->file_bytes : y->file_bytes));
-    const int function = file ? file : strcmp(x->function, y->function);
-    return function ? function : (x->number > y->number) - (x->number < y->number);
+    return file ? file : strcmp(x->function, y->function);
 }
 
-static bool is_of_one_function(const struct own_line *x, const struct own_line *y)
+static int order(const void *a, const void *b)
 {
-    struct own_line at = *y;
-    at.number = x->number;
-    return order(x, &at) == 0;
+    const struct own_line *x = a, *y = b;
+    const int function = function_order(x, y);
+    return function ? function : (x->number > y->number) - (x->number < y->number);
 }
 
 /* The rows of lines that a side has, by function and number. */
@@ -202,7 +201,7 @@ static bool has_moved(const struct kp_diff *d, const struct own_line *a, size_t 
 static size_t function_end(const struct own_lines *all, size_t from)
 {
     size_t end = from + 1;
-    while (end < all->count && is_of_one_function(&all->of[from], &all->of[end])) end++;
+    while (end < all->count && function_order(&all->of[from], &all->of[end]) == 0) end++;
     return end;
 }
 
@@ -223,9 +222,7 @@ void kp_diff_lines_meet(struct kp_diff *d)
     struct own_lines a = lines_of(d, KP_DIFF_A), b = lines_of(d, KP_DIFF_B);
     for (size_t i = 0, k = 0; i < a.count && k < b.count;) {
         const size_t i_end = function_end(&a, i), k_end = function_end(&b, k);
-        struct own_line at = b.of[k];
-        at.number = a.of[i].number;
-        const int which = order(&a.of[i], &at);
+        const int which = function_order(&a.of[i], &b.of[k]);
         if (which == 0 && has_moved(d, &a.of[i], i_end - i, &b.of[k], k_end - k))
             function_meet(d, &a.of[i], i_end - i, &b.of[k], k_end - k);
         if (which <= 0) i = i_end;

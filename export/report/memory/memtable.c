@@ -195,9 +195,11 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
         fprintf(out, "\n  What grows from step to step: the window has %zu steps, three are needed to tell\n",
                 view->step_count);
         const char *const missed = kp_kineto_missed_call(view->tree->trace);
-        if (missed) fputs("  ", out);
-        if (missed) kp_plain_put(out, missed);
-        if (missed) fputs("\n", out);
+        if (missed) {
+            fputs("  ", out);
+            kp_plain_put(out, missed);
+            fputs("\n", out);
+        }
         return;
     }
     kp_mem_groups_leaks(&g, view, device);
