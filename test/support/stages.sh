@@ -1,8 +1,9 @@
 # stages.sh - read by scripts/test: runs the programs of a stage, counts their tests, tells at the end what failed
 #
 # The reader sets: logs (a folder), jobs, began, fast, and the numbers passed, failed and skipped.
-# What fails is run twice more, alone. If it passes both times it counts as passed, and is named as unsteady at the
-# end: machines are shared, and a test that waits for another program may wait too long. Else it counts as failed.
+# What fails is run twice more by itself. If it passes both times it counts as passed, and is named as unsteady at the
+# end: machines are shared, and a test that waits for another program may wait too long. Else it counts as failed;
+# where the end to end tests ran beside it, it is tried once more when they are done, as nothing else runs then.
 # shellcheck shell=bash disable=SC2154,SC2034
 
 failures=() unsteady=()
@@ -57,6 +58,29 @@ passes_twice() { # stage, what a test that passed looks like, command...
     "$@" >"$log.$round" 2>&1 </dev/null || return 1
     grep -qE "$sign" "$log.$round" || return 1
     ! grep -qE '^not ok|^\[  FAILED' "$log.$round" || return 1 # whatever the command's status says
+  done
+}
+
+# What failed beside the end to end tests waits here for their end: each a line of shell words, as postpone was given them.
+e2e_beside=0 postponed=()
+postpone() { # stage, failed tests, what failed, what a test that passed looks like, command...
+  [ $e2e_beside = 1 ] && postponed+=("$(printf '%q ' "$@")")
+}
+
+try_postponed() {
+  local entry stage bad what
+  local -a words
+  for entry in "${postponed[@]}"; do
+    eval "words=($entry)"
+    stage=${words[0]} bad=${words[1]} what=${words[2]}
+    if passes_twice "$stage" "${words[@]:3}"; then
+      unsteady+=("$stage: ${what//$'\n'/; }")
+      passed=$((passed + bad)) failed=$((failed - bad))
+      echo "== $stage, again alone: $bad more passed"
+    else
+      echo "FAILED: $stage, again alone: $what"
+      failing "$stage" "$what"
+    fi
   done
 }
 
@@ -116,7 +140,7 @@ cmocka() { # name, programs...
       if passes_twice "$name" '^\[  PASSED' timeout -k 10 900 "$program"; then
         unsteady+=("$name: $what")
         ok=$((ok + bad)) bad=0
-      else
+      elif ! postpone "$name" "$bad" "$what" '^\[  PASSED' timeout -k 10 900 "$program"; then
         echo "FAILED: $what"
         failing "$name" "$what"
       fi
@@ -127,12 +151,12 @@ cmocka() { # name, programs...
   add "$name" $p $f $s
 }
 
-# How the tests of a TAP stage are run that REGEX names; nothing where a stage cannot run a part of itself.
-again() { # stage, regex
-  case $1 in
-    hosts | gpu | arm64) HOSTS_MATCH=$2 UNITS_MATCH=$2 "${stage_command[@]}" ;;
-    *) return 1 ;;
-  esac
+# How the tests of a TAP stage are run that REGEX names, where a stage can run a part of itself.
+again_is_possible() { [[ $1 =~ ^(hosts|gpu|arm64)$ ]]; }
+again() { # stage, regex, the stage's command...
+  local stage=$1 regex=$2
+  shift 2
+  again_is_possible "$stage" && HOSTS_MATCH=$regex UNITS_MATCH=$regex "$@"
 }
 
 # Begins what tap of the same name then waits for: what waits most of the time runs beside other stages.
@@ -144,27 +168,37 @@ begin() { # name, command...
   begun[$name]=$!
 }
 
+# What failed of a TAP stage: 0 where it passes twice now, 2 where it waits for the end, 1 where it failed.
+tap_again() { # stage, failed tests, command...
+  local name=$1 bad=$2 log=$logs/$1.log names line
+  shift 2
+  grep -qE '^1\.\.' "$log" || return 1 # only of a run that reached its plan: what never ran has not passed
+  names=$(sed -nE 's/^not ok - ([^ :]+).*/\1/p' "$log" | sort -u | tr '\n' '|')
+  if passes_twice "$name" '^ok - ' again "$name" "${names%|}" "$@"; then
+    while read -r line; do unsteady+=("$name: $line"); done < <(grep '^not ok' "$log")
+    return 0
+  fi
+  again_is_possible "$name" && postpone "$name" "$bad" "$(grep '^not ok' "$log")" '^ok - ' again "$name" "${names%|}" "$@" && return 2
+  return 1
+}
+
 # Runs a command that speaks TAP ("ok - x", "not ok - x", "ok - x # SKIP why").
 tap() { # name, command...
-  local name=$1 log=$logs/$1.log code ok bad skip bad_names line
+  local name=$1 log=$logs/$1.log code ok bad skip verdict=1
   shift
-  stage_command=("$@")
   if [ -n "${begun[$name]:-}" ]; then wait "${begun[$name]}"; else "$@" >"$log" 2>&1 </dev/null; fi
   code=$?
   read -r ok bad skip < <(awk '/^ok .*# SKIP/ {s++; next} /^ok / {o++} /^not ok / {f++} END {print o+0, f+0, s+0}' "$log")
   grep '# SKIP' "$log"
   if [ "$bad" != 0 ]; then
     awk '/^not ok/ {shown = 1} /^ok/ {shown = 0} shown' "$log" | head -n 100
-    bad_names=$(sed -nE 's/^not ok - ([^ :]+).*/\1/p' "$log" | sort -u | tr '\n' '|')
-    # only of a run that reached its plan: what never ran has not passed
-    if grep -qE '^1\.\.' "$log" && passes_twice "$name" '^ok - ' again "$name" "${bad_names%|}"; then
-      while read -r line; do unsteady+=("$name: $line"); done < <(grep '^not ok' "$log")
-      ok=$((ok + bad)) bad=0 code=0
-    fi
+    tap_again "$name" "$bad" "$@"
+    verdict=$?
+    [ $verdict = 0 ] && ok=$((ok + bad)) bad=0 code=0
   fi
   [ "$code" != 0 ] && [ "$bad" = 0 ] && bad=1
   [ $((ok + bad + skip)) = 0 ] && { bad=1; echo "$name ran no test"; }
-  if [ "$bad" != 0 ]; then
+  if [ "$bad" != 0 ] && [ $verdict != 2 ]; then
     tail -n 5 "$log"
     echo "FAILED: $name (all of it: $log)"
     failing "$name" "$(grep '^not ok' "$log" || echo "exit $code")"
@@ -194,6 +228,7 @@ e2e_python() {
 e2e_begin() {
   local lane
   e2e_python
+  e2e_beside=1
   for ((lane = 0; lane < jobs && lane < 4; lane++)); do { e2e_lane; core_keep e2e; } & done
 }
 
@@ -232,4 +267,5 @@ e2e_end() {
     fi
   fi
   add e2e $p $f $s
+  try_postponed
 }
