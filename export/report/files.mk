@@ -53,6 +53,7 @@ SRC_report := \
 UNIT_report := \
     test/unit/report/test_chosen.c \
     test/unit/report/test_folded.c \
+    test/unit/report/test_json_scan.c \
     test/unit/report/test_keyavg.c \
     test/unit/report/test_kineto.c \
     test/unit/report/test_rankwaits.c \

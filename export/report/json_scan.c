@@ -2,6 +2,7 @@
 /* json_scan.c - reads plain JSON that lies whole in memory: a step of a word of eight bytes through each string */
 #include "export/report/json_scan.h"
 
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -9,191 +10,190 @@
 
 enum { SCAN_DEEPEST = 32 };
 
-struct cursor {
-    const char *at, *end;
-    struct kp_json_scan *scan;
-};
-
-static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
-static void space_skip(struct cursor *c)
-{
-    while (c->at < c->end && is_space(*c->at)) c->at++;
-}
-
-/* ---- strings ---- */
+/*
+ * Each function takes where it stands, and returns where it ends; NULL: this is not plain. None looks for the end of
+ * the text, since the zeros behind it are part of nothing.
+ */
 
 #define ONES UINT64_C(0x0101010101010101)
 #define HIGHS UINT64_C(0x8080808080808080)
 
-static uint64_t has_zero(uint64_t word) { return (word - ONES) & ~word & HIGHS; }
-
-/* Whether a byte of eight is a quote, a backslash or a control letter. It may also say so where none is. */
-static bool is_special(uint64_t word)
-{
-    return has_zero(word ^ ONES * '"') || has_zero(word ^ ONES * '\\') || ((word - ONES * 0x20) & ~word & HIGHS);
-}
-
-/* Where the plain part of a string ends. */
-static const char *plain_end(const char *at, const char *end)
+/* Eight bytes, the first of them lowest. */
+static uint64_t word_at(const char *at)
 {
     uint64_t word;
-    for (; end - at >= 8; at += 8) {
-        memcpy(&word, at, sizeof word);
-        if (is_special(word)) break;
+    memcpy(&word, at, sizeof word);
+    return le64toh(word);
+}
+
+/* The number of the lowest byte that is not zero. */
+static unsigned first_byte(uint64_t word) { return (unsigned)__builtin_ctzll(word) / 8; }
+
+static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+/* A blank and the eight that follow it are a step: a line's end with its indent. */
+static inline const char *space_skip(const char *at)
+{
+    while (is_space(*at)) {
+        const uint64_t others = word_at(++at) ^ ONES * ' ';
+        at += others ? first_byte(others) : 8;
     }
-    while (at < end && *at != '"' && *at != '\\' && (unsigned char)*at >= 0x20) at++;
     return at;
 }
 
-static bool buffer_add(struct kp_json_scan *s, size_t *used, const char *text, size_t bytes)
+/* ---- strings ---- */
+
+/*
+ * Marks the first quote, backslash or control letter of eight bytes by its highest bit; maybe others behind it.
+ * Subtracting borrows only from bytes behind one that is marked. A quote and the control letters are those below 0x21
+ * once bit 1 is turned over: 0x22 becomes 0x20.
+ */
+static uint64_t special_mark(uint64_t word)
+{
+    const uint64_t quotes = (word ^ ONES * 2) - ONES * 0x21, backslashes = (word ^ ONES * '\\') - ONES;
+    return (quotes | backslashes) & ~word & HIGHS;
+}
+
+/* Where the plain part of a string ends. */
+static inline const char *plain_end(const char *at)
+{
+    for (;; at += 8) {
+        const uint64_t mark = special_mark(word_at(at));
+        if (mark) return at + first_byte(mark);
+    }
+}
+
+static void buffer_add(struct kp_json_scan *s, size_t *used, const char *text, size_t bytes)
 {
     s->buffer = kp_kineto_grow(s->buffer, &s->buffer_room, *used + bytes + 1, 1);
     memcpy(s->buffer + *used, text, bytes);
     *used += bytes;
-    return true;
 }
 
-/* The string has escapes: its text is put together. Stands on the first backslash. */
-static bool escaped_take(struct cursor *c, const char *from, const char **text, size_t *bytes)
+/* The string has escapes: its text is put together. `at` is the first backslash. */
+static const char *escaped_take(struct kp_json_scan *s, const char *from, const char *at, const char **text,
+                                size_t *bytes)
 {
     static const char names[] = "\"\\/bfnrt", letters[] = "\"\\/\b\f\n\r\t";
     size_t used = 0;
-    while (c->at + 1 < c->end && *c->at == '\\') {
-        const char *name = c->at[1] ? strchr(names, c->at[1]) : NULL;
-        if (!name) return false;
-        buffer_add(c->scan, &used, from, (size_t)(c->at - from));
-        buffer_add(c->scan, &used, &letters[name - names], 1);
-        from = c->at + 2;
-        c->at = plain_end(from, c->end);
+    while (*at == '\\') {
+        const char *name = at[1] ? strchr(names, at[1]) : NULL;
+        if (!name) return NULL;
+        buffer_add(s, &used, from, (size_t)(at - from));
+        buffer_add(s, &used, &letters[name - names], 1);
+        from = at + 2;
+        at = plain_end(from);
     }
-    if (c->at >= c->end || *c->at != '"') return false;
-    buffer_add(c->scan, &used, from, (size_t)(c->at - from));
-    *text = c->scan->buffer;
+    if (*at != '"') return NULL;
+    buffer_add(s, &used, from, (size_t)(at - from));
+    *text = s->buffer;
     *bytes = used;
-    return true;
+    return at + 1;
 }
 
 /* Stands on the opening quote, and ends behind the closing one. */
-static bool string_take(struct cursor *c, const char **text, size_t *bytes)
+static inline const char *string_take(struct kp_json_scan *s, const char *at, const char **text, size_t *bytes)
 {
-    const char *from = ++c->at;
-    c->at = plain_end(from, c->end);
-    if (c->at >= c->end) return false;
-    if (*c->at == '"') {
-        *text = from;
-        *bytes = (size_t)(c->at - from);
-    } else if (!escaped_take(c, from, text, bytes)) {
-        return false;
-    }
-    c->at++;
-    return true;
+    const char *const from = at + 1;
+    at = plain_end(from);
+    if (*at != '"') return escaped_take(s, from, at, text, bytes);
+    *text = from;
+    *bytes = (size_t)(at - from);
+    return at + 1;
 }
 
 /* ---- numbers and words ---- */
 
-static bool digits_skip(struct cursor *c)
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* One digit or more. */
+static inline const char *digits_take(const char *at)
 {
-    const char *from = c->at;
-    while (c->at < c->end && *c->at >= '0' && *c->at <= '9') c->at++;
-    return c->at > from;
+    if (!is_digit(*at)) return NULL;
+    while (is_digit(*at)) at++;
+    return at;
 }
 
-static bool number_take(struct cursor *c)
+static inline const char *number_take(struct kp_json_scan *s, const char *at)
 {
-    const char *from = c->at;
-    if (*c->at == '-') c->at++;
-    const char *whole = c->at;
-    if (!digits_skip(c) || (*whole == '0' && c->at - whole > 1)) return false;
-    if (c->at < c->end && *c->at == '.') {
-        c->at++;
-        if (!digits_skip(c)) return false;
-    }
-    if (c->at < c->end && (*c->at == 'e' || *c->at == 'E')) {
-        c->at++;
-        if (c->at < c->end && (*c->at == '+' || *c->at == '-')) c->at++;
-        if (!digits_skip(c)) return false;
-    }
-    return c->at < c->end && c->scan->calls->number(c->scan->context, from, (size_t)(c->at - from));
+    const char *const from = at, *const whole = at + (*at == '-');
+    at = digits_take(whole);
+    if (!at || (*whole == '0' && at - whole > 1)) return NULL;
+    if (*at == '.') at = digits_take(at + 1);
+    if (at && (*at == 'e' || *at == 'E')) at = digits_take(at + (at[1] == '+' || at[1] == '-' ? 2 : 1));
+    return at && *at && s->calls->number(s->context, from, (size_t)(at - from)) ? at : NULL;
 }
 
-static bool is_word(struct cursor *c, const char *word)
-{
-    const size_t bytes = strlen(word);
-    if ((size_t)(c->end - c->at) < bytes || memcmp(c->at, word, bytes) != 0) return false;
-    c->at += bytes;
-    return true;
-}
+static bool is_word(const char *at, const char *word) { return strncmp(at, word, strlen(word)) == 0; }
 
-static bool word_take(struct cursor *c)
+static const char *word_take(struct kp_json_scan *s, const char *at)
 {
-    const struct kp_json_calls *calls = c->scan->calls;
-    if (is_word(c, "true")) return calls->boolean(c->scan->context, 1);
-    if (is_word(c, "false")) return calls->boolean(c->scan->context, 0);
-    return is_word(c, "null") && calls->null(c->scan->context);
+    if (is_word(at, "true")) return s->calls->boolean(s->context, 1) ? at + 4 : NULL;
+    if (is_word(at, "false")) return s->calls->boolean(s->context, 0) ? at + 5 : NULL;
+    return is_word(at, "null") && s->calls->null(s->context) ? at + 4 : NULL;
 }
 
 /* ---- values ---- */
 
-static bool value_take(struct cursor *c, unsigned depth);
+static const char *brackets_take(struct kp_json_scan *s, const char *at, unsigned depth);
 
-static bool member_take(struct cursor *c, unsigned depth)
+/* Inlined, since most values are no brackets: those need no call. */
+static inline __attribute__((always_inline)) const char *value_take(struct kp_json_scan *s, const char *at,
+                                                                    unsigned depth)
 {
     const char *text;
     size_t bytes;
-    space_skip(c);
-    if (c->at >= c->end || *c->at != '"' || !string_take(c, &text, &bytes)) return false;
-    if (!c->scan->calls->map_key(c->scan->context, (const unsigned char *)text, bytes)) return false;
-    space_skip(c);
-    if (c->at >= c->end || *c->at++ != ':') return false;
-    return value_take(c, depth);
+    at = space_skip(at);
+    if (*at == '"') {
+        at = string_take(s, at, &text, &bytes);
+        return at && s->calls->string(s->context, (const unsigned char *)text, bytes) ? at : NULL;
+    }
+    if (*at == '{' || *at == '[') return brackets_take(s, at, depth);
+    return *at == '-' || is_digit(*at) ? number_take(s, at) : word_take(s, at);
 }
 
-/* The members or values up to the bracket that closes. Stands behind the one that opens. */
-static bool inside_take(struct cursor *c, unsigned depth, char closing)
+static inline const char *key_take(struct kp_json_scan *s, const char *at)
 {
-    space_skip(c);
-    if (c->at < c->end && *c->at == closing) return c->at++, true;
+    const char *text;
+    size_t bytes;
+    at = space_skip(at);
+    at = *at == '"' ? string_take(s, at, &text, &bytes) : NULL;
+    if (!at || !s->calls->map_key(s->context, (const unsigned char *)text, bytes)) return NULL;
+    at = space_skip(at);
+    return *at == ':' ? at + 1 : NULL;
+}
+
+/* The members or values up to the bracket that closes, and that. Stands behind the one that opens. */
+static const char *inside_take(struct kp_json_scan *s, const char *at, unsigned depth, char closing)
+{
+    at = space_skip(at);
+    if (*at == closing) return at + 1;
     for (;;) {
-        if (closing == '}' ? !member_take(c, depth) : !value_take(c, depth)) return false;
-        space_skip(c);
-        if (c->at >= c->end) return false;
-        const char letter = *c->at++;
-        if (letter == closing) return true;
-        if (letter != ',') return false;
+        if (closing == '}') at = key_take(s, at);
+        if (at) at = value_take(s, at, depth);
+        if (!at) return NULL;
+        at = space_skip(at);
+        if (*at == closing) return at + 1;
+        if (*at++ != ',') return NULL;
     }
 }
 
-static bool brackets_take(struct cursor *c, unsigned depth)
+static const char *brackets_take(struct kp_json_scan *s, const char *at, unsigned depth)
 {
-    const struct kp_json_calls *calls = c->scan->calls;
-    void *context = c->scan->context;
-    if (depth == SCAN_DEEPEST) return false;
-    if (*c->at++ == '{') return calls->map_start(context) && inside_take(c, depth + 1, '}') && calls->map_end(context);
-    return calls->array_start(context) && inside_take(c, depth + 1, ']') && calls->array_end(context);
+    const bool is_map = *at == '{';
+    if (depth == SCAN_DEEPEST || !(is_map ? s->calls->map_start : s->calls->array_start)(s->context)) return NULL;
+    at = inside_take(s, at + 1, depth + 1, is_map ? '}' : ']');
+    return at && (is_map ? s->calls->map_end : s->calls->array_end)(s->context) ? at : NULL;
 }
 
-static bool value_take(struct cursor *c, unsigned depth)
+size_t kp_json_scan_list(struct kp_json_scan *s, const char *text, size_t bytes)
 {
-    const char *text;
-    size_t bytes;
-    space_skip(c);
-    if (c->at >= c->end) return false;
-    if (*c->at == '"')
-        return string_take(c, &text, &bytes) &&
-               c->scan->calls->string(c->scan->context, (const unsigned char *)text, bytes);
-    if (*c->at == '{' || *c->at == '[') return brackets_take(c, depth);
-    return *c->at == '-' || (*c->at >= '0' && *c->at <= '9') ? number_take(c) : word_take(c);
-}
-
-size_t kp_json_scan_list(struct kp_json_scan *scan, const char *text, size_t bytes)
-{
-    struct cursor c = {text, text + bytes, scan};
-    const char *good = text;
-    for (;;) {
-        space_skip(&c);
-        if (c.at == c.end) return bytes;
-        if (*c.at++ != ',' || !value_take(&c, 0)) return (size_t)(good - text);
-        good = c.at;
+    const char *const end = text + bytes;
+    for (const char *at = text;;) {
+        const char *const good = at;
+        at = space_skip(at);
+        if (at == end) return bytes;
+        at = *at == ',' ? value_take(s, at + 1, 0) : NULL;
+        if (!at) return (size_t)(good - text);
     }
 }

@@ -16,6 +16,8 @@ struct kp_json_scan {
     char *buffer; /* of a string with escapes; freed by the caller */
     size_t buffer_room;
 };
+/* So many zeros stand behind the text: it is read by words, and a zero is part of no JSON. */
+enum { KP_JSON_SCAN_ZEROS = 8 };
 /*
  * Reads values that stand behind commas: `, {..}, {..}`. Returns the bytes of those it has read; the callbacks of a
  * value that it then gave up may have been called.

@@ -277,6 +277,7 @@ static int block_cut(struct kp_kineto_blocks *b, size_t at)
     next->text = kp_kineto_grow(next->text, &next->room, s->bytes - at, 1);
     next->bytes = s->bytes - at;
     memcpy(next->text, s->text + at, next->bytes);
+    memset(s->text + at, 0, KP_JSON_SCAN_ZEROS);
     s->bytes = at;
     b->searched = 0;
     pthread_mutex_lock(&b->lock);
@@ -291,8 +292,8 @@ static int block_cut(struct kp_kineto_blocks *b, size_t at)
 static int cutting_take(struct kp_kineto_blocks *b, const char *text, size_t bytes)
 {
     struct read_block *s = &b->slots[b->filled % b->slot_count];
-    const size_t least = kp_kineto_cutting.block_bytes;
-    s->text = kp_kineto_grow(s->text, &s->room, s->bytes + bytes > least ? s->bytes + bytes : least, 1);
+    const size_t least = kp_kineto_cutting.block_bytes, all = s->bytes + bytes;
+    s->text = kp_kineto_grow(s->text, &s->room, (all > least ? all : least) + KP_JSON_SCAN_ZEROS, 1);
     memcpy(s->text + s->bytes, text, bytes);
     s->bytes += bytes;
     size_t from = b->searched < least ? least : b->searched;
