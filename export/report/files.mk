@@ -56,6 +56,7 @@ UNIT_report := \
     test/unit/report/test_json_scan.c \
     test/unit/report/test_keyavg.c \
     test/unit/report/test_kineto.c \
+    test/unit/report/test_kineto_keys.c \
     test/unit/report/test_rankwaits.c \
     test/unit/report/test_stepspans.c \
     test/unit/report/test_table.c \

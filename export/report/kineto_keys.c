@@ -2,70 +2,57 @@
 /* kineto_keys.c - finds which key of a trace a text is */
 #include "export/report/kineto_keys.h"
 
-#include <stdint.h>
 #include <string.h>
 
-#define KEY_ROW(text, key)         \
-    {                              \
-        text, sizeof text - 1, key \
-    }
+/* The keys of a place by their length: few are as long as another, so most texts are compared with one or none. */
+enum { LONGEST_KEY = 19, KEYS_OF_A_LENGTH = 5 };
 struct key_row {
     const char *text;
-    uint8_t bytes, key;
+    enum kp_kineto_key key;
 };
-static const struct key_row top_keys[] = {
-    KEY_ROW("traceEvents", KEY_EVENTS),
-    KEY_ROW("baseTimeNanoseconds", KEY_BASE),
-    KEY_ROW("with_flops", KEY_FLOPS),
-    KEY_ROW("profile_memory", KEY_MEMORY),
-    KEY_ROW("record_shapes", KEY_SHAPES),
-    KEY_ROW("with_stack", KEY_STACKS),
-    KEY_ROW("kprof", KEY_OURS),
-    KEY_ROW("host_name", KEY_FACT),
-    KEY_ROW("distributedInfo", KEY_FACT),
-    KEY_ROW("deviceProperties", KEY_DEVICES),
-    KEY_ROW("kprof_memory_before", KEY_BEFORE),
-    KEY_ROW("kprof_memory_freed", KEY_FREED),
-    KEY_ROW("kprof_memory_unkept", KEY_UNKEPT),
+typedef const struct key_row key_table[LONGEST_KEY + 1][KEYS_OF_A_LENGTH];
+
+static key_table top_keys = {
+    [5] = {{"kprof", KEY_OURS}},
+    [9] = {{"host_name", KEY_FACT}},
+    [10] = {{"with_flops", KEY_FLOPS}, {"with_stack", KEY_STACKS}},
+    [11] = {{"traceEvents", KEY_EVENTS}},
+    [13] = {{"record_shapes", KEY_SHAPES}},
+    [14] = {{"profile_memory", KEY_MEMORY}},
+    [15] = {{"distributedInfo", KEY_FACT}},
+    [16] = {{"deviceProperties", KEY_DEVICES}},
+    [18] = {{"kprof_memory_freed", KEY_FREED}},
+    [19] = {{"baseTimeNanoseconds", KEY_BASE},
+            {"kprof_memory_before", KEY_BEFORE},
+            {"kprof_memory_unkept", KEY_UNKEPT}},
 };
-static const struct key_row event_keys[] = {
-    KEY_ROW("ph", KEY_PH),   KEY_ROW("cat", KEY_CAT), KEY_ROW("name", KEY_NAME), KEY_ROW("pid", KEY_PID),
-    KEY_ROW("tid", KEY_TID), KEY_ROW("ts", KEY_TS),   KEY_ROW("dur", KEY_DUR),   KEY_ROW("args", KEY_ARGS),
+static key_table event_keys = {
+    [2] = {{"ph", KEY_PH}, {"ts", KEY_TS}},
+    [3] = {{"cat", KEY_CAT}, {"pid", KEY_PID}, {"tid", KEY_TID}, {"dur", KEY_DUR}},
+    [4] = {{"name", KEY_NAME}, {"args", KEY_ARGS}},
 };
-static const struct key_row args_keys[] = {
-    KEY_ROW("External id", KEY_EXTERNAL),
-    KEY_ROW("external id", KEY_EXTERNAL),
-    KEY_ROW("Ev Idx", KEY_INDEX),
-    KEY_ROW("Sequence number", KEY_SEQ),
-    KEY_ROW("Fwd thread id", KEY_FWD),
-    KEY_ROW("correlation", KEY_FWD),
-    KEY_ROW("Input Dims", KEY_DIMS),
-    KEY_ROW("Input dims", KEY_DIMS),
-    KEY_ROW("Concrete Inputs", KEY_CONCRETE),
-    KEY_ROW("Input type", KEY_TYPES),
-    KEY_ROW("Call stack", KEY_STACK),
-    KEY_ROW("CallFrom", KEY_CALLER),
-    KEY_ROW("Bytes", KEY_BYTES),
-    KEY_ROW("Device Type", KEY_DEVICE),
-    KEY_ROW("finished", KEY_FINISHED),
-    KEY_ROW("partial", KEY_PARTIAL),
-    KEY_ROW("Addr", KEY_ADDRESS),
-    KEY_ROW("Device Id", KEY_DEVICE_ID),
-    KEY_ROW("Total Allocated", KEY_ALLOCATED),
-    KEY_ROW("Total Reserved", KEY_RESERVED),
-    KEY_ROW("name", KEY_LABEL),
+static key_table args_keys = {
+    [4] = {{"Addr", KEY_ADDRESS}, {"name", KEY_LABEL}},
+    [5] = {{"Bytes", KEY_BYTES}},
+    [6] = {{"Ev Idx", KEY_INDEX}},
+    [7] = {{"partial", KEY_PARTIAL}},
+    [8] = {{"CallFrom", KEY_CALLER}, {"finished", KEY_FINISHED}},
+    [9] = {{"Device Id", KEY_DEVICE_ID}},
+    [10] = {{"Input Dims", KEY_DIMS}, {"Input type", KEY_TYPES}, {"Call stack", KEY_STACK}, {"Input dims", KEY_DIMS}},
+    [11] = {{"External id", KEY_EXTERNAL},
+            {"Device Type", KEY_DEVICE},
+            {"correlation", KEY_FWD},
+            {"external id", KEY_EXTERNAL}},
+    [13] = {{"Fwd thread id", KEY_FWD}},
+    [14] = {{"Total Reserved", KEY_RESERVED}},
+    [15] = {{"Sequence number", KEY_SEQ}, {"Concrete Inputs", KEY_CONCRETE}, {"Total Allocated", KEY_ALLOCATED}},
 };
-#define KEY_LIST(rows)                          \
-    {                                           \
-        rows, rows + sizeof rows / sizeof *rows \
-    }
-static const struct key_row *const key_lists[DONE + 1][2] = {
-    [TOP] = KEY_LIST(top_keys), [EVENT] = KEY_LIST(event_keys), [ARGS] = KEY_LIST(args_keys)};
+static key_table *const tables[DONE + 1] = {[TOP] = &top_keys, [EVENT] = &event_keys, [ARGS] = &args_keys};
 
 enum kp_kineto_key kp_kineto_key_find(enum kp_kineto_place place, const char *text, size_t bytes)
 {
-    for (const struct key_row *row = key_lists[place][0]; row < key_lists[place][1]; row++)
-        if (row->bytes == bytes && row->text[0] == text[0] && memcmp(row->text, text, bytes) == 0)
-            return (enum kp_kineto_key)row->key;
+    if (!tables[place] || bytes > LONGEST_KEY) return KEY_OTHER;
+    for (const struct key_row *row = (*tables[place])[bytes]; row->text; row++)
+        if (row->text[0] == text[0] && memcmp(row->text, text, bytes) == 0) return row->key;
     return KEY_OTHER;
 }

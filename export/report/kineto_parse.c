@@ -376,9 +376,10 @@ static int on_key(void *context, const unsigned char *text, size_t bytes)
         raw(p, ":", 1);
         p->comma = false;
     }
-    if (!p->skip) p->key = kp_kineto_key_find(p->place, (const char *)text, bytes);
-    if (!p->skip && (p->place == TOP || p->place == FACTS)) kp_fact_key(&p->fact, (const char *)text, bytes);
-    p->trace->is_ours |= !p->skip && p->key == KEY_OURS;
+    if (p->skip) return 1;
+    p->key = kp_kineto_key_find(p->place, (const char *)text, bytes);
+    if (p->place == TOP || p->place == FACTS) kp_fact_key(&p->fact, (const char *)text, bytes);
+    p->trace->is_ours |= p->key == KEY_OURS;
     return 1;
 }
 

@@ -6,36 +6,46 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Adds digits to the value, as long as it has room. Returns how many; *at is behind the last digit. */
+static int digits_add(const char **at, const char *end, int64_t *value)
+{
+    const char *p = *at;
+    int count = 0;
+    for (; p < end && (unsigned)(*p - '0') <= 9; p++) {
+        if (*value > (INT64_MAX - 9) / 10) continue;
+        *value = *value * 10 + (*p - '0');
+        count++;
+    }
+    *at = p;
+    return count;
+}
+
+static int64_t ns_of_exponent(const char *text, size_t bytes)
+{
+    char copy[64];
+    snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 63 ? bytes : 63), text);
+    long double us = strtold(copy, NULL) * 1000.0L;
+    if (us > 9.2e18L || us < -9.2e18L) return 0;
+    return (int64_t)(us + (us < 0 ? -0.5L : 0.5L));
+}
+
 /* Exact without an exponent. Kineto never writes one; it is read by long double. */
 int64_t kp_kineto_ns(const char *text, size_t bytes)
 {
-    const char *end = text + bytes;
-    const char *p = text;
-    bool minus = p < end && *p == '-';
-    if (minus) p++;
-    int64_t value = 0;
-    int decimals = -1;
-    bool up = false;
-    for (; p < end; p++) {
-        if (*p == '.' && decimals < 0) {
-            decimals = 0;
-        } else if (*p == 'e' || *p == 'E') {
-            char copy[64];
-            snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 63 ? bytes : 63), text);
-            long double us = strtold(copy, NULL) * 1000.0L;
-            if (us > 9.2e18L || us < -9.2e18L) return 0;
-            return (int64_t)(us + (us < 0 ? -0.5L : 0.5L));
-        } else if (*p < '0' || *p > '9') {
-            break;
-        } else if (decimals >= 3) {
-            if (decimals++ == 3) up = *p >= '5';
-        } else if (value <= (INT64_MAX - 9) / 10) {
-            value = value * 10 + (*p - '0');
-            decimals += decimals >= 0;
-        }
+    const char *p = text, *const end = text + bytes;
+    const bool minus = p < end && *p == '-';
+    int64_t value = 0, left_out = 0;
+    int decimals = 0;
+    p += minus;
+    digits_add(&p, end, &value);
+    if (p < end && *p == '.') {
+        p++;
+        decimals = digits_add(&p, end - p > 3 ? p + 3 : end, &value);
+        if (decimals == 3 && p < end) value += *p >= '5' && *p <= '9';
+        digits_add(&p, end, &left_out);
     }
-    for (int i = decimals < 0 ? 0 : decimals; i < 3; i++) value = value <= INT64_MAX / 10 ? value * 10 : 0;
-    value += up;
+    if (p < end && (*p == 'e' || *p == 'E')) return ns_of_exponent(text, bytes);
+    for (; decimals < 3; decimals++) value = value <= INT64_MAX / 10 ? value * 10 : 0;
     return minus ? -value : value;
 }
 
@@ -45,8 +55,9 @@ static bool is_short(const char *text, size_t bytes, uint64_t *value)
     uint64_t sum = 0;
     if (bytes == 0 || bytes > 18) return false;
     for (size_t i = 0; i < bytes; i++) {
-        if (text[i] < '0' || text[i] > '9') return false;
-        sum = sum * 10 + (uint64_t)(text[i] - '0');
+        const unsigned digit = (unsigned)text[i] - '0';
+        if (digit > 9) return false;
+        sum = sum * 10 + digit;
     }
     *value = sum;
     return true;
@@ -54,8 +65,9 @@ static bool is_short(const char *text, size_t bytes, uint64_t *value)
 
 int64_t kp_kineto_whole(const char *text, size_t bytes)
 {
+    const bool minus = bytes && *text == '-';
     uint64_t value;
-    if (is_short(text, bytes, &value)) return (int64_t)value;
+    if (is_short(text + minus, bytes - minus, &value)) return minus ? -(int64_t)value : (int64_t)value;
     char copy[32];
     snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 31 ? bytes : 31), text);
     return strtoll(copy, NULL, 10);
