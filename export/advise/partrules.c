@@ -17,7 +17,8 @@ struct advice_rule {
 };
 static const struct advice_rule rules[] = {
     {KP_SPLIT_LOADING, 0.10, ANYWHERE, "data-loading", "the step waits for the DataLoader",
-     "Give the DataLoader more workers: DataLoader(..., num_workers=N, persistent_workers=True)."},
+     "Give the DataLoader more workers where cores are free (num_workers=N, persistent_workers=True), or make an item "
+     "cheaper: cache it, or decode it once."},
     {KP_SPLIT_COMM, 0.05, WITH_GPU, "exposed-communication", "collectives run while nothing computes",
      "Where no rank comes last to most of them (kprof advise with the traces of all says so), let communication "
      "overlap "
@@ -251,7 +252,10 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     out->missing = missing_of(tree->trace, chosen, is_behind);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
-        out->lines_by = "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
+        out->lines_by = strcmp(out->findings[0].id, "data-loading") == 0
+                            ? "the lines are not recorded; kprof run --with-stack 1 (KPROF_WITH_STACK), then kprof "
+                              "report --by line shows those that load"
+                            : "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
     if (tree->trace->has_heap)
         out->slowed_by =
             "each allocation was traced (KPROF_MALLOC=trace), so steps last longer than without; time them "

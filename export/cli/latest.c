@@ -130,7 +130,7 @@ static void nothing_since_say(const char *command, const struct kp_run_folder *f
 static void several_say(const char *command, struct kp_run_folder *folder)
 {
     const size_t of_run = folder->count ? run_mark(folder) : 0;
-    if (of_run && of_run < folder->count)
+    if (of_run && of_run < folder->count && kp_found_siblings(folder) < folder->count)
         kp_cli_say(stderr, "kprof %s: %s has more than one run; the latest alone: kprof %s %s/latest", command,
                    folder->path, command, folder->path);
 }

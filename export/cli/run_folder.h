@@ -39,6 +39,8 @@ bool kp_found_is_same_worker(const struct kp_found *a, const struct kp_found *b)
 
 /* Notes which process started this trace's process, and what program it is. */
 void kp_found_note(struct kp_found *f);
+/* How many traces the children of one process have left: of the process whose child wrote last. 0: not known. */
+size_t kp_found_siblings(struct kp_run_folder *folder);
 /* These need all files of the folder noted. The trace of the process that started this one's, or NULL. */
 const struct kp_found *kp_found_above(const struct kp_run_folder *folder, const struct kp_found *f);
 /* `top` may be a wrapper (timeout, a shell): the program that it ran is meant. */

@@ -8,6 +8,8 @@
 #include "export/cli/run_folder.h"
 #include "export/report/kineto.h"
 
+#define FORKED_FROM "\"parent_pid\": \""
+
 struct head_text {
     char bytes[8192];
     size_t used;
@@ -37,11 +39,23 @@ void kp_found_note(struct kp_found *f)
     if (f->is_spool) return;
     (void)kp_text_file_each(f->path, head_take, &head, why, sizeof why);
     const char *const at = strstr(head.bytes, "\"ppid\": ");
-    f->parent_pid = at ? strtol(at + sizeof "\"ppid\": " - 1, NULL, 10) : 0;
+    const char *const forked = strstr(head.bytes, FORKED_FROM); /* a worker's trace */
+    if (at) f->parent_pid = strtol(at + sizeof "\"ppid\": " - 1, NULL, 10);
+    else f->parent_pid = forked ? strtol(forked + sizeof FORKED_FROM - 1, NULL, 10) : 0;
     quoted_copy(f->program, sizeof f->program, head.bytes, "\"args\":{\"name\":\"");
     quoted_copy(f->program, sizeof f->program, head.bytes, "\"script\": \"");
     if (strstr(head.bytes, "\"torch_version\": ")) f->kind = KP_FOUND_TORCH;
     else if (strstr(head.bytes, "\"script\": ")) f->kind = KP_FOUND_PYTHON;
+}
+
+size_t kp_found_siblings(struct kp_run_folder *folder)
+{
+    const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
+    size_t count = 0;
+    for (size_t i = 0; i < folder->count; i++) kp_found_note(&folder->of[i]);
+    for (size_t i = 0; newest && newest->parent_pid && i < folder->count; i++)
+        count += folder->of[i].parent_pid == newest->parent_pid;
+    return count;
 }
 
 static long worker_pid(const struct kp_found *f)

@@ -6,11 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/cli/run_folder.h"
 #include "export/cli/trace_source.h"
 #include "export/report/plain.h"
 #include "export/report/toprows.h"
 
 enum { LINES = 2 };
+#define SHARE_LEAST 0.05 /* of a worker's time, before a line is worth a word */
+#define SHARE_BUSY 0.80
 
 /* Returns the newest trace of FOLDER/children beside a trace, or NULL. The caller frees it. */
 static char *children_find(char *folder, size_t bytes, const char *trace_path)
@@ -35,25 +38,52 @@ void kp_workers_lead(const char *trace_path)
     free(path);
 }
 
-/* The lines that took most of one worker's time. */
-static void lines_print(const struct kp_tree *tree, const struct kp_chosen *chosen)
+static double wall_ns(const struct kp_chosen *chosen)
+{
+    double sum = 0;
+    for (size_t i = 0; i < chosen->spans.count; i++)
+        sum += (double)(chosen->spans.of[i].end_ns - chosen->spans.of[i].start_ns);
+    return sum;
+}
+
+/* Prints the lines that took most of one worker's time, and returns the share of all lines shown. The threads that feed
+ * its queue wait meanwhile: a share is of the time that passed, not of the sum over threads. */
+static double lines_print(const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct kp_top top;
     size_t shown = 0;
+    double busy = 0;
+    const double wall = wall_ns(chosen);
     kp_top_build(&top, tree, chosen, KP_TOP_BY_LINE);
     kp_top_order(&top, KP_TOP_SELF);
     for (size_t i = 0; i < top.count && shown < LINES; i++) {
         const struct kp_top_row *row = &top.rows[i];
-        if (!row->name || row->cost.self_ns < top.sum.cost.self_ns / 20) continue;
+        const double share = wall > 0 ? (double)row->cost.self_ns / wall : 0;
+        if (!row->name || share < SHARE_LEAST) continue;
         fputs("    worker  ", stdout);
         kp_plain_put(stdout, kp_kineto_text(tree->trace, row->name));
-        printf(": %.1f %% of its time\n", 100 * row->cost.self_ns / top.sum.cost.self_ns);
+        printf(": %.1f %% of its time\n", 100 * share);
+        busy += share;
         shown++;
     }
     kp_top_fini(&top);
+    return busy;
 }
 
-static void worker_print(const char *path)
+/* More workers than cores take the cores from one another. */
+static void cores_print(const struct kp_kineto *trace, const char *folder_path, double busy)
+{
+    struct kp_run_folder folder = {.path = folder_path};
+    const char *const fact = kp_kineto_fact(trace, "kprof.cores");
+    const long cores = fact ? strtol(fact, NULL, 10) : 0;
+    const size_t workers = kp_run_folder_read(&folder) == 0 ? kp_found_siblings(&folder) : 0;
+    if (busy >= SHARE_BUSY && cores > 0 && workers >= (size_t)cores)
+        printf("    worker  %zu of them are busy on %ld core%s: more workers do not help, cheaper lines do\n", workers,
+               cores, cores == 1 ? "" : "s");
+    kp_run_folder_forget(&folder);
+}
+
+static void worker_print(const char *path, const char *folder)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
     const struct kp_texts texts = {kp_text_file_each, path};
@@ -62,7 +92,8 @@ static void worker_print(const char *path)
     struct kp_chosen chosen;
     char why[512];
     if (kp_advised_read(&trace, &tree, &texts, path, why, sizeof why) == 0 && tree.count) {
-        if (kp_chosen_make(&chosen, &tree, &all, why, sizeof why) == 0) lines_print(&tree, &chosen);
+        if (kp_chosen_make(&chosen, &tree, &all, why, sizeof why) == 0)
+            cores_print(trace, folder, lines_print(&tree, &chosen));
         kp_chosen_fini(&chosen);
     }
     kp_tree_fini(&tree);
@@ -80,7 +111,7 @@ void kp_workers_print(const struct kp_advised *a, const char *trace_path)
     if (!waits) return;
     char *path = children_find(folder, sizeof folder, trace_path);
     if (path) {
-        worker_print(path);
+        worker_print(path, folder);
         lead_put("workers  ", folder);
     } else {
         printf("workers  not recorded: kprof run --with-stack 1 --children, then kprof advise\n");

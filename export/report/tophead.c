@@ -195,9 +195,10 @@ static void hint_print(FILE *out, const struct kp_top_report *r)
     } else {
         const char *model = fact_of(r, "kprof.model");
         fputs("         to count calls of a model as steps: kprof run --schedule active=1000; of a function: --step "
-              "call:MODULE:FUNCTION, too; tokens:\n         the calls of the model, --step call:",
+              "call:MODULE:FUNCTION, too; tokens:\n         the calls of the model, --step ",
               out);
-        kp_plain_put(out, model ? model : "MODULE:CLASS.forward");
+        if (model) fputs("call:", out);
+        kp_plain_put(out, model ? model : "'call:*:CLASS.forward'");
         fputs("\n", out);
     }
 }
@@ -217,7 +218,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     else if (r->choice->within) fputs(is_part ? ", in no whole step" : "", out);
     else if (r->chosen->optimizer_steps) fputs(", 1 step, of which no begin is known", out);
     else if (parts->has_startup || parts->has_cut) parts_print(out, parts);
-    else fputs(is_early(r) ? ", no step yet" : ", no steps marked", out);
+    else if (!is_worker(r)) fputs(is_early(r) ? ", no step yet" : ", no steps marked", out);
     choice_print(out, r);
     fputs("\n", out);
     hint_print(out, r);
@@ -291,6 +292,12 @@ static void lost_print(FILE *out, const struct kp_top_report *r)
 static void killed_print(FILE *out, const struct kp_top_report *r)
 {
     if (!is_killed(r)) return;
+    if (is_worker(r)) { /* most end by _exit, and none closes its window */
+        fputs("worker   of process ", out);
+        kp_plain_put(out, fact_of(r, "kprof.parent_pid"));
+        fprintf(out, ", recorded until it ended or was killed, %.1f s in\n", (double)r->summary->wall_ns / 1e9);
+        return;
+    }
     fputs("killed   or interrupted", out);
     if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
     else if (is_early(r)) fprintf(out, " %.1f s in, before its first step", (double)r->summary->wall_ns / 1e9);

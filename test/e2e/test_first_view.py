@@ -148,11 +148,11 @@ def test_a_program_without_steps_says_how_to_count_them(tmp_path):
     assert "INCOMPLETE  no steps in it: it is of a worker" in told("advise", child)
 
 
-@pytest.mark.parametrize("facts, named", [({}, "MODULE:CLASS.forward"), ({"model": "mine:Net.forward"}, "mine:Net.forward")])
+@pytest.mark.parametrize("facts, named", [({}, "'call:*:CLASS.forward'"), ({"model": "mine:Net.forward"}, "call:mine:Net.forward")])
 def test_the_hint_for_tokens_names_the_programs_own_model(tmp_path, facts, named):
     trace = write(tmp_path / "a.pt.trace.json", [event("aten::mm", "cpu_op", 0, 10)], kprof={"version": "1", **facts})
     said = told("report", trace)
-    assert f"tokens:\n         the calls of the model, --step call:{named}\n" in said and "gpt2" not in said, said
+    assert f"tokens:\n         the calls of the model, --step {named}\n" in said and "gpt2" not in said, said
 
 
 # ---- recordings without ops, and other words for -n ----
@@ -417,12 +417,25 @@ def test_a_training_that_waits_leads_to_the_lines_of_its_workers(tmp_path):
     assert "workers  not recorded: kprof run --with-stack 1 --children, then kprof advise\n" in told("advise", trace)
     assert "what its workers did" not in told("report", trace)
     (tmp_path / "children").mkdir()
-    write(tmp_path / "children" / "b.pt.trace.json", [event("aten::randn", "cpu_op", 0, 900, **{"Call stack": "data.py(7): __getitem__;"}),
-                                                      event("aten::cat", "cpu_op", 900, 100, **{"Call stack": "data.py(9): collate;"})])
+    work = [event("aten::randn", "cpu_op", 0, 900, **{"Call stack": "data.py(7): __getitem__;"}),
+            event("aten::cat", "cpu_op", 900, 100, **{"Call stack": "data.py(9): collate;"})]
+    waits = {**event("queue.py(5): get", "python_function", 0, 1000), "tid": 9}  # the thread that feeds its queue
+    for pid, cores in (("71", "2"), ("72", "2")):
+        write(tmp_path / "children" / f"vm_{pid}.1.pt.trace.json", [*work, waits],
+              kprof={"version": "1", "parent_pid": "7", "cores": cores, "steps": 0, "complete": False})
     said = told("advise", trace)
+    assert "    worker  2 of them are busy on 2 cores: more workers do not help, cheaper lines do\n" in said
+    of_workers = harness.cli("report", "--by", "line", tmp_path / "children")
+    assert "more than one run" not in of_workers.stderr
+    assert "worker   of process 7, recorded until it ended or was killed, 0.0 s in\nwall " in of_workers.stdout
+    assert "killed   or" not in of_workers.stdout and "no step" not in of_workers.stdout
     assert "    worker  data.py:7 __getitem__: 90.0 % of its time\n    worker  data.py:9 collate: 10.0 % of its time\n" in said
     assert f"workers  kprof report --by line {tmp_path}/children\n" in said
     assert f"what its workers did: kprof report --by line {tmp_path}/children\n" in told("report", trace)
+    (tmp_path / "children" / "vm_72.1.pt.trace.json").unlink()
+    assert "of them are busy" not in told("advise", trace)
+    write(tmp_path / "children" / "vm_73.1.pt.trace.json", work, kprof={"version": "1", "parent_pid": "8"})
+    assert "more than one run" in harness.cli("report", tmp_path / "children").stderr
     alone = write(tmp_path / "c.pt.trace.json", loading("_SingleProcessDataLoaderIter"), kprof={"version": "1"})
     assert "worker  " not in told("advise", alone) and "workers  " not in told("advise", alone)
 
