@@ -47,10 +47,9 @@ bool kp_spans_has(const struct kp_spans *spans, int64_t at_ns)
     return after && at_ns < spans->of[after - 1].end_ns;
 }
 
-/* How long the set lasts before a time. */
-static int64_t length_before(const struct kp_spans *spans, int64_t at_ns)
+/* How long the set lasts before a time. `after`: the first span that begins then or later. */
+static int64_t length_before(const struct kp_spans *spans, size_t after, int64_t at_ns)
 {
-    const size_t after = kp_rows_from(spans->of, spans->count, sizeof *spans->of, at_ns);
     if (!after) return 0;
     const struct kp_time_span *last = &spans->of[after - 1];
     return last->before_ns + (at_ns < last->end_ns ? at_ns : last->end_ns) - last->start_ns;
@@ -58,13 +57,12 @@ static int64_t length_before(const struct kp_spans *spans, int64_t at_ns)
 
 int64_t kp_spans_between(const struct kp_spans *spans, int64_t start_ns, int64_t end_ns)
 {
-    if (spans->count == 1) { /* mostly: the whole trace */
-        const struct kp_time_span *only = spans->of;
-        if (start_ns < only->start_ns) start_ns = only->start_ns;
-        if (end_ns > only->end_ns) end_ns = only->end_ns;
-        return end_ns > start_ns ? end_ns - start_ns : 0;
-    }
-    return end_ns > start_ns ? length_before(spans, end_ns) - length_before(spans, start_ns) : 0;
+    if (end_ns <= start_ns) return 0;
+    const size_t from = kp_rows_from(spans->of, spans->count, sizeof *spans->of, start_ns);
+    size_t to = from; /* mostly no span begins in between */
+    if (from < spans->count && spans->of[from].start_ns < end_ns)
+        to = kp_rows_from(spans->of, spans->count, sizeof *spans->of, end_ns);
+    return length_before(spans, to, end_ns) - length_before(spans, from, start_ns);
 }
 
 /* Finds the next common part of two sets, from *i and *j on. False: no more. */

@@ -293,6 +293,14 @@ static void *array_get(size_t count, size_t item_bytes)
     return kp_kineto_grow(NULL, &capacity, count + 1, item_bytes);
 }
 
+/* Takes a piece of a thread's time that is the node's own. */
+static void self_add(void *context, size_t node, int64_t from_ns, int64_t to_ns)
+{
+    const struct building *b = context;
+    b->self[node] += kp_spans_between(&b->chosen->spans, from_ns, to_ns);
+    b->step_self[node] += kp_spans_between(&b->chosen->in_steps, from_ns, to_ns);
+}
+
 static void nodes_add(struct building *b)
 {
     for (size_t i = 0; i < b->tree->count; i++) {
@@ -322,8 +330,9 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     out->steps = chosen->step_count;
     b.self = array_get(tree->count, sizeof *b.self);
     b.step_self = array_get(tree->count, sizeof *b.step_self);
-    kp_selftime(tree, &chosen->spans, b.self);
-    kp_selftime(tree, &chosen->in_steps, b.step_self);
+    memset(b.self, 0, tree->count * sizeof *b.self);
+    memset(b.step_self, 0, tree->count * sizeof *b.step_self);
+    kp_selftime_each(tree, self_add, &b);
     bytes_find(&b);
     nodes_add(&b);
     lines_settle(out);
