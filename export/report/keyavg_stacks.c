@@ -214,11 +214,13 @@ static void stack_set(const struct stack_votes *s, const struct kp_tree *tree, s
 /* Gives CUDA calls and device work their op's stack, before backward ops get other stacks. */
 static void stacks_link(struct kp_tree *tree)
 {
-    struct kp_op_ids ids;
-    kp_op_ids_gather(&ids, tree);
+    struct kp_op_ids ids = {0};
+    bool has_ids = false;
     for (size_t i = 0; i < tree->count; i++) {
         struct kp_kineto_event *e = &tree->trace->events[tree->nodes[i].event];
         if ((e->kind != KP_KINETO_RUNTIME && e->kind != KP_KINETO_GPU) || e->external_id <= 0 || e->stack) continue;
+        if (!has_ids) kp_op_ids_gather(&ids, tree);
+        has_ids = true;
         size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id);
         if (at < ids.count && ids.ids[at].id == e->external_id) e->stack = kp_tree_event(tree, ids.ids[at].node)->stack;
     }

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/keyindex.h"
+
 struct memory_record {
     int64_t at_ns; /* the key, so it stands first: kp_rows_from */
     int64_t cpu, device;
@@ -21,7 +23,8 @@ struct memory_record {
 struct memory_sums {
     struct memory_record *records; /* by time */
     int64_t *cpu_sum, *device_sum; /* sums of the records before index i */
-    size_t count;
+    int64_t *edges;                /* +1 where a node of the host begins to have records, -1 behind its last */
+    size_t count, near;            /* near: what memory_from found last */
 };
 
 /* ---- memory ---- */
@@ -52,9 +55,11 @@ static void memory_init(struct memory_sums *m, const struct kp_kineto *trace)
             .at_ns = e->start_ns, .cpu = host ? e->number : 0, .device = gpu ? e->number : 0, .event = (uint32_t)i};
     }
     if (m->count) qsort(m->records, m->count, sizeof *m->records, memory_order);
-    size_t sums = 0, more = 0;
+    size_t sums = 0, more = 0, edges = 0;
     m->cpu_sum = kp_kineto_grow(NULL, &sums, m->count + 1, sizeof *m->cpu_sum);
     m->device_sum = kp_kineto_grow(NULL, &more, m->count + 1, sizeof *m->device_sum);
+    m->edges = kp_kineto_grow(NULL, &edges, m->count + 1, sizeof *m->edges);
+    memset(m->edges, 0, (m->count + 1) * sizeof *m->edges);
     m->cpu_sum[0] = m->device_sum[0] = 0;
     for (size_t i = 0; i < m->count; i++) {
         m->cpu_sum[i + 1] = m->cpu_sum[i] + m->records[i].cpu;
@@ -67,20 +72,31 @@ static void memory_fini(struct memory_sums *m)
     free(m->records);
     free(m->cpu_sum);
     free(m->device_sum);
+    free(m->edges);
 }
 
-/* Returns the index of the first record at or after `ns`. */
-static size_t memory_from(const struct memory_sums *m, int64_t ns)
+static bool is_from(const struct memory_sums *m, size_t at, int64_t ns)
 {
-    return kp_rows_from(m->records, m->count, sizeof *m->records, ns);
+    return (at == 0 || m->records[at - 1].at_ns < ns) && (at == m->count || m->records[at].at_ns >= ns);
 }
 
-static void memory_charge(const struct memory_sums *m, struct kp_node *node)
+/* Returns the index of the first record at or after `ns`: mostly that of the node before, or the next. */
+static size_t memory_from(struct memory_sums *m, int64_t ns)
 {
-    size_t from = memory_from(m, node->start_ns), to = memory_from(m, node->end_ns + 1);
-    if (from >= to) return;
+    if (!is_from(m, m->near, ns) && (m->near == m->count || !is_from(m, ++m->near, ns)))
+        m->near = kp_rows_from(m->records, m->count, sizeof *m->records, ns);
+    return m->near;
+}
+
+static void memory_charge(struct memory_sums *m, struct kp_node *node)
+{
+    const size_t from = memory_from(m, node->start_ns);
+    if (from == m->count || m->records[from].at_ns > node->end_ns) return;
+    const size_t to = kp_rows_from(m->records, m->count, sizeof *m->records, node->end_ns + 1);
     node->cpu_bytes = m->cpu_sum[to] - m->cpu_sum[from];
     node->device_bytes = m->device_sum[to] - m->device_sum[from];
+    m->edges[from]++;
+    m->edges[to]--;
 }
 
 /* ---- nodes ---- */
@@ -98,7 +114,7 @@ static bool is_skipped(const char *name)
         "[OutOfMemory]",
     };
     for (size_t i = 0; i < sizeof skipped / sizeof *skipped; i++)
-        if (strcmp(skipped[i], name) == 0) return true;
+        if (skipped[i][0] == name[0] && strcmp(skipped[i], name) == 0) return true;
     return false;
 }
 
@@ -169,29 +185,16 @@ static void nodes_add(struct kp_tree *tree, struct memory_sums *m)
     }
 }
 
-/* Adds nodes for memory records outside host events. `edges` has +1 at an event's start and -1 after its end. */
-static void memory_add_loose(struct kp_tree *tree, struct memory_sums *m)
+/* Adds nodes for memory records outside host events. */
+static void memory_add_loose(struct kp_tree *tree, const struct memory_sums *m)
 {
-    size_t capacity = 0;
-    if (m->count) {
-        int64_t *edges = kp_kineto_grow(NULL, &capacity, m->count + 1, sizeof *edges);
-        memset(edges, 0, (m->count + 1) * sizeof *edges);
-        for (size_t i = 0; i < tree->count; i++) {
-            const struct kp_node *node = &tree->nodes[i];
-            size_t from = memory_from(m, node->start_ns), to = memory_from(m, node->end_ns + 1);
-            if (node->on_device || from >= to) continue;
-            edges[from]++;
-            edges[to]--;
-        }
-        int64_t depth = 0;
-        for (size_t i = 0; i < m->count; i++) {
-            depth += edges[i];
-            if (depth > 0) continue;
-            struct kp_node *node = node_add(tree, m->records[i].event);
-            node->cpu_bytes = m->records[i].cpu;
-            node->device_bytes = m->records[i].device;
-        }
-        free(edges);
+    int64_t depth = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        depth += m->edges[i];
+        if (depth > 0) continue;
+        struct kp_node *node = node_add(tree, m->records[i].event);
+        node->cpu_bytes = m->records[i].cpu;
+        node->device_bytes = m->records[i].device;
     }
     for (size_t i = 0; i < tree->trace->count; i++)
         if (tree->trace->events[i].kind == KP_KINETO_MEMORY &&
@@ -215,23 +218,12 @@ static int node_order(const void *a, const void *b, void *context)
 
 /* ---- nesting ---- */
 
-struct nest_lane {
-    uint64_t thread;
-    uint32_t node;
+struct nest_lane { /* of a thread: the nodes that are open, the inner ones on top */
+    int32_t *open;
+    size_t depth, capacity;
 };
 
-static int lane_order(const void *a, const void *b)
-{
-    const struct nest_lane *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
-}
-
-static uint64_t thread_of(const struct kp_kineto_event *e)
-{
-    uint64_t thread = (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
-    return thread;
-}
+static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
 
 static void child_add(struct kp_tree *tree, int32_t parent, int32_t child)
 {
@@ -243,32 +235,36 @@ static void child_add(struct kp_tree *tree, int32_t parent, int32_t child)
     p->children++;
 }
 
+static void node_nest(struct kp_tree *tree, struct nest_lane *lane, int32_t at)
+{
+    const struct kp_node *node = &tree->nodes[at];
+    for (; lane->depth; lane->depth--) {
+        const int32_t top = lane->open[lane->depth - 1];
+        if (node->start_ns >= tree->nodes[top].end_ns || node->end_ns > tree->nodes[top].end_ns) continue;
+        child_add(tree, top, at);
+        break;
+    }
+    lane->open = kp_kineto_grow(lane->open, &lane->capacity, lane->depth + 1, sizeof *lane->open);
+    lane->open[lane->depth++] = at;
+}
+
 static void nodes_nest(struct kp_tree *tree)
 {
-    size_t capacity = 0, count = 0;
-    struct nest_lane *lanes = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *lanes);
-    for (size_t i = 0; i < tree->count; i++)
-        if (!tree->nodes[i].on_device && !tree->nodes[i].is_async)
-            lanes[count++] = (struct nest_lane){thread_of(&tree->trace->events[tree->nodes[i].event]), (uint32_t)i};
-    qsort(lanes, count, sizeof *lanes, lane_order);
-    size_t depth_capacity = 0, depth = 0;
-    int32_t *open = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (i && lanes[i].thread != lanes[i - 1].thread) depth = 0;
-        const struct kp_node *node = &tree->nodes[lanes[i].node];
-        while (depth) {
-            const struct kp_node *top = &tree->nodes[open[depth - 1]];
-            if (node->start_ns < top->end_ns && node->end_ns <= top->end_ns) {
-                child_add(tree, open[depth - 1], (int32_t)lanes[i].node);
-                break;
-            }
-            depth--;
+    struct kp_keyindex threads = {0};
+    struct nest_lane *lanes = NULL;
+    size_t capacity = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        if (tree->nodes[i].on_device || tree->nodes[i].is_async) continue;
+        const size_t had = threads.count, at = kp_keyindex_get(&threads, thread_of(kp_tree_event(tree, i)));
+        if (at == had) {
+            lanes = kp_kineto_grow(lanes, &capacity, had + 1, sizeof *lanes);
+            lanes[at] = (struct nest_lane){0};
         }
-        open = kp_kineto_grow(open, &depth_capacity, depth + 1, sizeof *open);
-        open[depth++] = (int32_t)lanes[i].node;
+        node_nest(tree, &lanes[at], (int32_t)i);
     }
-    free(open);
+    for (size_t i = 0; i < threads.count; i++) free(lanes[i].open);
     free(lanes);
+    kp_keyindex_fini(&threads);
 }
 
 /* Folds an only child with its parent's name into the parent. Parents come first, so one pass folds chains. */
