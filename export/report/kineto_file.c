@@ -11,8 +11,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define READ_BYTES (256u << 10)
-enum { WINDOW_LOG_MAX = 24 }; /* a zstd file may ask for 2^24 bytes of memory */
+#define READ_BYTES (64u << 10) /* stays in the cache of a core beside the block that it is copied to */
+enum { WINDOW_LOG_MAX = 24 };  /* a zstd file may ask for 2^24 bytes of memory */
 
 /* ---- gzip and plain ---- */
 
