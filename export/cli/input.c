@@ -132,7 +132,7 @@ static int folder_scan(struct kp_input *input, const char *path, int (*filter)(c
 }
 
 /* Of a folder with traces the spools are not read: those of programs that run, or were killed. */
-static void spools_mention(const char *path)
+void kp_input_mention_spools(const char *path)
 {
     struct dirent **entries;
     const int count = scandir(path, &entries, spool_filter, NULL);
@@ -148,7 +148,7 @@ static void spools_mention(const char *path)
 static int folder_add(struct kp_input *input, const char *path)
 {
     int count = folder_scan(input, path, trace_filter);
-    if (count > 0) spools_mention(path);
+    if (count > 0) kp_input_mention_spools(path);
     if (count == 0) count = folder_scan(input, path, spool_filter);
     if (count == 0)
         kp_cli_say(stderr,

@@ -135,6 +135,36 @@ static void several_say(const char *command, struct kp_run_folder *folder)
                    folder->path, command, folder->path);
 }
 
+/* Says which traces are left out: those of programs that only started the ranks. */
+static bool launchers_drop(const char *command, struct kp_run_folder *folder)
+{
+    size_t count;
+    const struct kp_found *const one = kp_run_folder_drop_launchers(folder, &count);
+    if (!one) return false;
+    if (count == 1)
+        kp_cli_say(stderr, "kprof %s: left out %s of %s, which started the ranks and ran no op", command, one->path,
+                   *one->program ? one->program : "the program");
+    else
+        kp_cli_say(stderr, "kprof %s: left out %zu traces of programs that started ranks and ran no op", command,
+                   count);
+    return true;
+}
+
+/* Gives the traces of a named folder without its launchers' to *paths. */
+static int rest_give(const char *command, const struct kp_run_folder *folder, char ***paths)
+{
+    static char **given; /* for the time of the command */
+    int count = 0;
+    free(given);
+    given = calloc(folder->count + 1, sizeof *given);
+    if (!given) return kp_cli_fail(command, "out of memory"), 0;
+    for (size_t i = 0; i < folder->count; i++)
+        if (!folder->of[i].is_spool) given[count++] = folder->of[i].path;
+    kp_input_mention_spools(folder->path);
+    *paths = given;
+    return count;
+}
+
 /* Gives the run's files to *paths. */
 static int run_give(const char *command, const struct kp_run_folder *folder, char ***paths)
 {
@@ -254,9 +284,10 @@ int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
     const bool is_named = count && folder.path != above, is_part = wish & (KP_LATEST_ONE | KP_LATEST_RANKS);
     const int rc = folder_read(command, &folder, wish, is_named && !is_part);
     if (!rc) nothing_since_say(command, &folder, kp_run_folder_newest(&folder, true, 0));
+    const bool is_less = !rc && !(wish & KP_LATEST_SPOOL) && launchers_drop(command, &folder);
     if (is_named && !is_part) {
         if (!rc) several_say(command, &folder);
-        return count;
+        return is_less ? rest_give(command, &folder, paths) : count;
     }
     if (count && (rc || !folder.count)) return count; /* the command says what is wrong with it */
     if (rc || !folder.count) return none_say(command, folder.path, rc), 0;

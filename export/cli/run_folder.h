@@ -16,6 +16,7 @@ struct kp_found {
     long parent_pid;            /* 0: not known; set by kp_found_note */
     enum kp_found_kind { KP_FOUND_ANY, KP_FOUND_PYTHON, KP_FOUND_TORCH } kind; /* the same */
     bool is_spool, is_of_run;
+    bool is_launcher; /* set by kp_run_folder_drop_launchers */
 };
 /* Files by rank and time. */
 struct kp_run_folder {
@@ -45,5 +46,8 @@ size_t kp_found_siblings(struct kp_run_folder *folder);
 const struct kp_found *kp_found_above(const struct kp_run_folder *folder, const struct kp_found *f);
 /* `top` may be a wrapper (timeout, a shell): the program that it ran is meant. */
 const struct kp_found *kp_found_program(const struct kp_run_folder *folder, const struct kp_found *top);
+/* Drops the traces of programs that started ranks and ran no op themselves (torchrun). Returns one of them, which lives
+ * until the next call, or NULL; *count: how many. */
+const struct kp_found *kp_run_folder_drop_launchers(struct kp_run_folder *folder, size_t *count);
 
 #endif

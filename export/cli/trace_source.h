@@ -48,6 +48,8 @@ static inline bool kp_input_has_end(const char *name, const char *end)
 /* Does a file of this name count as a trace, or as a spool, where a folder is given? */
 bool kp_input_is_trace(const char *name);
 bool kp_input_is_spool(const char *name);
+/* Says how many spools of a folder are not read, where its traces are. */
+void kp_input_mention_spools(const char *path);
 
 /* --- trace_source.c --- */
 

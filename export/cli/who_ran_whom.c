@@ -114,3 +114,81 @@ const struct kp_found *kp_found_program(const struct kp_run_folder *folder, cons
     }
     return best;
 }
+
+/* ---- launchers ---- */
+
+#define OP "\"cat\":\"cpu_op\""
+
+struct op_search {
+    char end[sizeof OP - 1]; /* of the text so far: the word may go on in the next piece */
+    size_t end_bytes;
+    bool is_found;
+};
+
+static int op_take(void *context, const char *text, size_t bytes)
+{
+    struct op_search *const s = context;
+    char seam[2 * (sizeof OP - 2)];
+    const size_t word = sizeof OP - 1, first = bytes < word - 1 ? bytes : word - 1;
+    memcpy(seam, s->end, s->end_bytes);
+    memcpy(seam + s->end_bytes, text, first);
+    s->is_found = memmem(seam, s->end_bytes + first, OP, word) || memmem(text, bytes, OP, word);
+    const bool is_long = bytes >= word - 1;
+    const char *const from = is_long ? text : seam;
+    const size_t all = is_long ? bytes : s->end_bytes + first, kept = all < word - 1 ? all : word - 1;
+    memmove(s->end, from + all - kept, kept);
+    s->end_bytes = kept;
+    return s->is_found;
+}
+
+/* One that cannot be read counts as having one: then it is shown, and the command says what is wrong. */
+static bool has_op(const struct kp_found *f)
+{
+    struct op_search search = {.end_bytes = 0};
+    char why[256];
+    const int rc = kp_text_file_each(f->path, op_take, &search, why, sizeof why);
+    return rc < 0 || search.is_found;
+}
+
+/* Whether `f` is the process that started a rank, or started it through others. Workers are named HOST_PID. */
+static bool is_above(const struct kp_run_folder *folder, const struct kp_found *f, const struct kp_found *rank)
+{
+    for (size_t up = 0; rank && up < folder->count; up++) {
+        char name[sizeof rank->worker + 24];
+        const char *const pid = strrchr(rank->worker, '_');
+        if (!pid || !rank->parent_pid) return false;
+        snprintf(name, sizeof name, "%.*s_%ld", (int)(pid - rank->worker), rank->worker, rank->parent_pid);
+        if (strcmp(name, f->worker) == 0) return true;
+        rank = kp_found_above(folder, rank);
+    }
+    return false;
+}
+
+static bool is_launcher(const struct kp_run_folder *folder, const struct kp_found *f)
+{
+    if (f->rank >= 0 || f->is_spool) return false;
+    for (size_t i = 0; i < folder->count; i++)
+        if (folder->of[i].rank >= 0 && is_above(folder, f, &folder->of[i])) return !has_op(f);
+    return false;
+}
+
+const struct kp_found *kp_run_folder_drop_launchers(struct kp_run_folder *folder, size_t *count)
+{
+    static struct kp_found last;
+    size_t kept = 0, ranks = 0;
+    *count = 0;
+    for (size_t i = 0; i < folder->count; i++) ranks += folder->of[i].rank >= 0;
+    if (!ranks || ranks == folder->count) return NULL;
+    for (size_t i = 0; i < folder->count; i++) kp_found_note(&folder->of[i]);
+    for (size_t i = 0; i < folder->count; i++) folder->of[i].is_launcher = is_launcher(folder, &folder->of[i]);
+    for (size_t i = 0; i < folder->count; i++) {
+        if (!folder->of[i].is_launcher) {
+            folder->of[kept++] = folder->of[i];
+            continue;
+        }
+        if (++*count > 1) free(last.path);
+        last = folder->of[i];
+    }
+    folder->count = kept;
+    return *count ? &last : NULL;
+}

@@ -172,11 +172,12 @@ const char *kp_phase_name(const struct kp_trace *t)
     return kp_reader_text(t->reader, key);
 }
 
-/* With KPROF_MALLOC each program that the program runs has a trace, so a reader wants to know which one began. */
+/* With KPROF_MALLOC each program that the program runs has a trace, so a reader wants to know which one began. With
+ * Python's calls a launcher has one, too: its ranks name it. */
 static void ppid_write(struct kp_trace *t)
 {
     const char *const heap = kp_reader_text(t->reader, "KPROF_MALLOC");
-    if (!heap || strcmp(heap, "0") == 0) return;
+    if ((!heap || strcmp(heap, "0") == 0) && !kp_rank_of_trace(t).is_launched) return;
     kp_json_lit(&t->json, ", \"ppid\": ");
     kp_json_u64(&t->json, kp_reader_head(t->reader)->ppid);
 }

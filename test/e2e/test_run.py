@@ -437,6 +437,7 @@ dist.destroy_process_group(); time.sleep(2)
     assert len(run.traces) == 2, run.explain()
     assert [("_r0_" in line, "; next: kprof report" in line) for line in sorted(run.said)] == [(True, True), (False, False)]
     ranks = [facts.load(path)["distributedInfo"] for path in run.traces]
+    assert len({facts.load(path)["kprof"]["ppid"] for path in run.traces}) == 1, "torchrun started both"
     assert sorted(info["rank"] for info in ranks) == [0, 1] and {info["world_size"] for info in ranks} == {2}
     assert [re.search(r"_r(\d)_\d+\.\d+\.pt", path.name)[1] for path in run.traces] == [str(info["rank"]) for info in ranks]
     for path in run.traces:

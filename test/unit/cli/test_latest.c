@@ -180,6 +180,39 @@ static void a_wrapper_gives_way_to_the_program_that_it_ran(void **state)
 #undef HEAD
 }
 
+/* torchrun, 5, ends last, and started the ranks 6 and 7, the latter through a shell, 4. */
+static void the_ranks_are_the_run_and_not_what_started_them(void **state)
+{
+#define HEAD(facts, event) \
+    "{\"kprof\": {\"torch_version\": \"2\", " facts "\"cores\": \"2\"},\"traceEvents\": [" event "]}"
+#define CALL "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"sleep\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}"
+#define OP "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}"
+    char **paths = NULL, *named[] = {folder};
+    (void)state;
+    put_text("h_5." LATE ".pt.trace.json", HEAD("\"script\": \"torch.distributed.run\", ", CALL));
+    put_text("h_4." NEAR ".pt.trace.json", HEAD("\"ppid\": 5, ", CALL));
+    put_text("h_r0_6." NEW ".pt.trace.json", HEAD("\"ppid\": 5, ", OP));
+    put_text("h_r1_7." NEAR ".pt.trace.json", HEAD("\"ppid\": 4, ", OP));
+    assert_int_equal(kp_latest_take("report", &paths, 0, 0), 2);
+    are_two(paths, "h_r0_6." NEW ".pt.trace.json", "h_r1_7." NEAR ".pt.trace.json");
+    paths = named; /* the same where the folder is named */
+    assert_int_equal(kp_latest_take("report", &paths, 1, 0), 2);
+    are_two(paths, "h_r0_6." NEW ".pt.trace.json", "h_r1_7." NEAR ".pt.trace.json");
+    paths = named;
+    assert_int_equal(kp_latest_take("html", &paths, 1, KP_LATEST_RANKS), 2);
+    are_two(paths, "h_r0_6." NEW ".pt.trace.json", "h_r1_7." NEAR ".pt.trace.json");
+    put_text("h_5." LATE ".pt.trace.json", HEAD("", CALL "," OP)); /* rank 0 itself started the others */
+    paths = named;
+    assert_int_equal(kp_latest_take("view", &paths, 1, KP_LATEST_ONE), 1);
+    assert_string_equal(name_of(paths[0]), "h_5." LATE ".pt.trace.json");
+    put_text("x_5." LATE ".pt.trace.json", HEAD("", CALL)); /* the same number on another machine */
+    put_text("h_5." LATE ".pt.trace.json", HEAD("", CALL));
+    paths = named;
+    assert_int_equal(kp_latest_take("view", &paths, 1, KP_LATEST_ONE), 1);
+    assert_string_equal(name_of(paths[0]), "x_5." LATE ".pt.trace.json");
+#undef HEAD
+}
+
 static void without_a_run_nothing_is_taken(void **state)
 {
     char **paths = NULL;
@@ -201,6 +234,7 @@ int main(void)
         cmocka_unit_test_setup(what_the_user_names_stays_unless_one_trace_is_wanted_of_a_folder, setup),
         cmocka_unit_test_setup(the_name_latest_is_the_latest_run_of_its_folder, setup),
         cmocka_unit_test_setup(a_wrapper_gives_way_to_the_program_that_it_ran, setup),
+        cmocka_unit_test_setup(the_ranks_are_the_run_and_not_what_started_them, setup),
         cmocka_unit_test_setup(without_a_run_nothing_is_taken, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
