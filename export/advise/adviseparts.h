@@ -67,6 +67,7 @@ struct kp_costplaces { /* all zero: empty */
 };
 void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
                        int64_t ns);
+uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node); /* of its place: the op and the stack */
 /* Names the place that costs most. */
 void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out);
 void kp_costplaces_fini(struct kp_costplaces *places);
@@ -137,6 +138,7 @@ struct kp_cost_rule {
 struct kp_cost {
     double *of;   /* ns, by step */
     size_t least; /* steps that must pass the bound; 0: KP_STEPS_LEAST */
+    double of_ns; /* the bound is a share of this; 0: of the mean step */
     struct kp_costplaces places;
 };
 void kp_costrules_open(struct kp_costrules *rules); /* the works, of what is set already */
@@ -175,6 +177,23 @@ void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *
  * `of_ns` at least. Each step counts by its weight. Returns its ns; 0: none has, or no calls were recorded.
  */
 double kp_gapplace_tell(const struct kp_costrules *rules, const double *weights, double of_ns, struct kp_finding *out);
+/* Of each step with a weight: which line and call has most of that time. Equal numbers are one place; 0: not known. */
+void kp_gapplace_steps(const struct kp_costrules *rules, const double *weights, uint64_t *calls);
+
+/* ---- longsteps.c: which long steps have one cause ---- */
+
+struct kp_longsteps {
+    const double *more; /* by step: how much longer than the median, ns; 0: it is not long */
+    double median_ns;
+    size_t *group, groups; /* by step: 1 to `groups`, the longest first; 0: not long */
+};
+void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *rules, const double *more,
+                       double median_ns);
+void kp_longsteps_fini(struct kp_longsteps *longer);
+/* Gives each outermost op of a step, or each gap before one, which the op before it begins; -1: not known. */
+typedef void (*kp_longsteps_fn)(void *context, size_t step, int32_t node, int32_t before, int64_t ns);
+void kp_longsteps_walk(const struct kp_costrules *rules, size_t step, bool are_gaps, kp_longsteps_fn give,
+                       void *context);
 
 /* ---- evalsteps.c: the steps of a training that hold an evaluation ---- */
 

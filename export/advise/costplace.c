@@ -28,6 +28,12 @@ static uint32_t stack_of(const struct kp_tree *tree, int32_t node)
     return 0;
 }
 
+uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node)
+{
+    const uint32_t name = kp_tree_event(tree, (size_t)kp_costplace_op(tree, node))->name;
+    return (uint64_t)name | (uint64_t)stack_of(tree, node) << 32;
+}
+
 void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
                        int64_t ns)
 {

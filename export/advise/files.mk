@@ -16,6 +16,7 @@ SRC_advise := \
     export/advise/kernelrules.c \
     export/advise/launches.c \
     export/advise/loadplace.c \
+    export/advise/longsteps.c \
     export/advise/launchrules.c \
     export/advise/memoryrules.c \
     export/advise/steprules.c \

@@ -18,7 +18,11 @@ struct gap_cost {
 struct gaps {
     const struct kp_tree *tree;
     const struct kp_chosen *chosen;
-    const double *weights; /* by step */
+    const double *weights; /* by step; with `of_steps` the steps that are asked for have more than 0 */
+    bool of_steps;
+    struct kp_keyindex step_keys; /* step << 32 | number in `keys` */
+    double *step_ns;
+    size_t step_capacity;
     struct kp_spans worked;
     struct kp_ownlines lines;
     struct kp_keyindex keys; /* line << 32 | call */
@@ -70,7 +74,7 @@ static struct gap_cost place_of(struct gaps *g, int32_t node)
     return place;
 }
 
-static void place_charge(struct gaps *g, struct gap_cost place, double ns)
+static size_t place_charge(struct gaps *g, struct gap_cost place, double ns)
 {
     const size_t had = g->keys.count;
     const size_t at = kp_keyindex_get(&g->keys, (uint64_t)place.line << 32 | place.call);
@@ -79,6 +83,17 @@ static void place_charge(struct gaps *g, struct gap_cost place, double ns)
         g->of[at] = place;
     }
     g->of[at].ns += ns;
+    return at;
+}
+
+static void step_charge(struct gaps *g, size_t step, size_t place, double ns)
+{
+    const size_t had = g->step_keys.count, at = kp_keyindex_get(&g->step_keys, (uint64_t)step << 32 | place);
+    if (at == had) {
+        g->step_ns = kp_kineto_grow(g->step_ns, &g->step_capacity, had + 1, sizeof *g->step_ns);
+        g->step_ns[at] = 0;
+    }
+    g->step_ns[at] += ns;
 }
 
 static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
@@ -86,15 +101,47 @@ static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_n
     struct gaps *g = context;
     const struct kp_chosen *c = g->chosen;
     const struct kp_kineto_event *e = kp_tree_event(g->tree, node);
-    double ns = 0;
+    double sum = 0;
     if (e->kind != KP_KINETO_PYTHON || e->pid != g->pid || e->tid != g->tid) return;
     for (size_t i = kp_step_after(c->steps, c->step_count, from_ns); i < c->step_count; i++) {
         const struct kp_step *s = &c->steps[i];
         if (s->start_ns >= to_ns) break;
         const int64_t from = from_ns > s->start_ns ? from_ns : s->start_ns, to = to_ns < s->end_ns ? to_ns : s->end_ns;
-        ns += g->weights[i] * (double)(to - from - kp_spans_between(&g->worked, from, to));
+        const double ns = (double)(to - from - kp_spans_between(&g->worked, from, to));
+        if (!g->of_steps) sum += g->weights[i] * ns;
+        else if (g->weights[i] > 0 && ns > 0) step_charge(g, i, place_charge(g, place_of(g, (int32_t)node), 0), ns);
     }
-    if (ns > 0 || ns < 0) place_charge(g, place_of(g, (int32_t)node), ns);
+    if (sum > 0 || sum < 0) place_charge(g, place_of(g, (int32_t)node), sum);
+}
+
+static void gaps_fini(struct gaps *g)
+{
+    kp_spans_fini(&g->worked);
+    kp_keyindex_fini(&g->keys);
+    kp_keyindex_fini(&g->step_keys);
+    kp_ownlines_fini(&g->lines);
+    free(g->step_ns);
+    free(g->of);
+}
+
+void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint64_t *calls)
+{
+    const size_t steps = x->chosen->step_count;
+    struct gaps g = {.tree = x->tree, .chosen = x->chosen, .weights = weights, .of_steps = true};
+    size_t capacity = 0;
+    double *most = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *most);
+    memset(calls, 0, steps * sizeof *calls);
+    memset(most, 0, steps * sizeof *most);
+    work_find(&g);
+    kp_selftime_each(x->tree, piece_take, &g);
+    for (size_t i = 0; i < g.step_keys.count; i++) {
+        const size_t step = (size_t)(g.step_keys.keys[i] >> 32), place = (uint32_t)g.step_keys.keys[i];
+        if (!g.of[place].line || g.step_ns[i] <= most[step]) continue;
+        most[step] = g.step_ns[i];
+        calls[step] = g.keys.keys[place];
+    }
+    gaps_fini(&g);
+    free(most);
 }
 
 double kp_gapplace_tell(const struct kp_costrules *x, const double *weights, double of_ns, struct kp_finding *out)
@@ -112,9 +159,6 @@ double kp_gapplace_tell(const struct kp_costrules *x, const double *weights, dou
         out->where = most->call ? kp_kineto_text(trace, most->call) : out->line;
         out->after = out->module = out->frame = NULL;
     }
-    kp_spans_fini(&g.worked);
-    kp_keyindex_fini(&g.keys);
-    kp_ownlines_fini(&g.lines);
-    free(g.of);
+    gaps_fini(&g);
     return ns;
 }

@@ -15,7 +15,7 @@ static const struct kp_cost_rule drift = {
 
 #define OUTLIER_MEDIANS 1.5
 #define OUTLIER_MEDIANS_FEW 2.0 /* of fewer than OUTLIER_MANY steps */
-/* A single slow step: it has most of what long ones have more, lasts so much longer, and is not the first. */
+/* A single slow step has most of what its group has more, lasts so much longer, and is not the first. */
 #define OUTLIER_ONE_SHARE 0.6
 #define OUTLIER_MEDIANS_ONE 2.0
 #define OUTLIER_ONE_NS 50e6
@@ -24,7 +24,7 @@ static const struct kp_cost_rule drift = {
 #define DRIFT_SIGMAS 3.0   /* of Kendall's sum where steps have no order */
 #define DRIFT_SPREADS 2.0  /* the growth exceeds so many spreads of steps near each other, as in kprof diff */
 #define NORMAL_SIGMA 1.4826
-enum { OUTLIER_MANY = 4, DRIFT_STEPS = 9, GAP_LEAST_NS = 50000 };
+enum { OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9 };
 
 static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
                                          [KP_SPLIT_COMM] = "communication",
@@ -46,59 +46,52 @@ static double quantile_of(struct step_lengths *l, size_t from, size_t to, double
 
 /* ---- what the long steps have more of ---- */
 
-static size_t step_of(const struct kp_chosen *chosen, int64_t ns)
+/* Steps of `cost` beside those that are in no group of long ones. */
+struct compared {
+    struct kp_cost *cost;
+    const double *longer; /* of each step: it is long, and stands beside no other */
+    size_t many, few;
+};
+
+static struct compared compared_of(const struct kp_costrules *x, struct kp_cost *cost, const double *longer)
 {
-    const size_t i = kp_step_at(chosen->steps, chosen->step_count, ns);
-    return i < chosen->step_count ? i : SIZE_MAX;
+    struct compared c = {.cost = cost, .longer = longer};
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        c.many += cost->of[i] > 0;
+        c.few += !(longer[i] > 0);
+    }
+    return c;
 }
 
-static size_t long_count(const struct kp_cost *cost, size_t steps)
+/* What the long steps have more than the others: each step's part in it. */
+static double weight_of(const struct compared *c, size_t step)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < steps; i++) count += cost->of[i] > 0;
-    return count;
+    if (c->cost->of[step] > 0) return 1 / (double)c->many;
+    return c->longer[step] > 0 || !c->few ? 0 : -1 / (double)c->few;
 }
 
-static enum kp_split_part part_with_more(const struct kp_costrules *x, const struct kp_cost *cost)
+static enum kp_split_part part_with_more(const struct kp_costrules *x, const struct compared *c)
 {
-    const size_t steps = x->chosen->step_count;
-    const double many = (double)long_count(cost, steps), few = (double)steps - many;
     double more[KP_SPLIT_PARTS] = {0};
     int most = KP_SPLIT_COMPUTE;
-    for (size_t i = 0; i < steps; i++)
-        for (int p = 0; p < KP_SPLIT_PARTS; p++)
-            more[p] += (double)x->splits[i].part_ns[p] * (cost->of[i] > 0 ? 1 / many : few > 0 ? -1 / few : 0);
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        for (int p = 0; p < KP_SPLIT_PARTS; p++) more[p] += (double)x->splits[i].part_ns[p] * weight_of(c, i);
     for (int p = 0; p < KP_SPLIT_PARTS; p++)
         if (more[p] > more[most]) most = p;
     return (enum kp_split_part)most;
 }
 
-static bool is_outer_op(const struct kp_costrules *x, size_t i)
-{
-    const struct kp_node *node = &x->tree->nodes[i];
-    return kp_tree_event(x->tree, i)->kind == KP_KINETO_OP && !node->is_async && !node->on_device &&
-           kp_costplace_op(x->tree, (int32_t)i) == (int32_t)i && !kp_advise_is_range(kp_costrules_name(x, (int32_t)i));
-}
+struct comparing {
+    struct kp_costrules *x;
+    const struct compared *c;
+    bool are_gaps; /* each lies between two ops */
+};
 
-/* Places with what long steps have there, less what the others have. Where no op runs, the op after a gap has it. */
-static void places_compare(struct kp_costrules *x, struct kp_cost *cost, bool is_gap)
+static void place_compare(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
 {
-    const size_t steps = x->chosen->step_count, many = long_count(cost, steps);
-    int64_t until = INT64_MIN;
-    int32_t before = -1;
-    for (size_t i = 0; i < x->tree->count; i++) {
-        if (!is_outer_op(x, i)) continue;
-        const struct kp_node *node = &x->tree->nodes[i];
-        const size_t step = step_of(x->chosen, node->start_ns);
-        int64_t ns = node->end_ns - node->start_ns;
-        if (is_gap) ns = until != INT64_MIN && node->start_ns - until > GAP_LEAST_NS ? node->start_ns - until : 0;
-        if (step != SIZE_MAX)
-            kp_costplaces_add(&cost->places, x->tree, (int32_t)i, before,
-                              cost->of[step] > 0 ? ns / (int64_t)many
-                                                 : -(ns / (int64_t)(steps - many + !(steps - many))));
-        if (node->end_ns > until) until = node->end_ns;
-        before = (int32_t)i;
-    }
+    const struct comparing *const with = context;
+    kp_costplaces_add(&with->c->cost->places, with->x->tree, node, with->are_gaps ? before : -1,
+                      (int64_t)((double)ns * weight_of(with->c, step)));
 }
 
 static int most_first(const void *a, const void *b, void *context)
@@ -148,13 +141,11 @@ static long longest_of(const struct kp_costrules *x, const struct kp_cost *cost)
     return x->chosen->steps[most].number;
 }
 
-/* What the long steps have more than the others, each step's part in it. */
-static double *more_weights(const struct kp_costrules *x, const struct kp_cost *cost)
+static double *more_weights(const struct kp_costrules *x, const struct compared *c)
 {
-    const size_t steps = x->chosen->step_count, many = long_count(cost, steps);
     size_t capacity = 0;
-    double *weights = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *weights);
-    for (size_t i = 0; i < steps; i++) weights[i] = cost->of[i] > 0 ? 1 / (double)many : -1 / (double)(steps - many);
+    double *weights = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *weights);
+    for (size_t i = 0; i < x->chosen->step_count; i++) weights[i] = weight_of(c, i);
     return weights;
 }
 
@@ -176,44 +167,36 @@ static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char
                : "most of it before this op");
 }
 
-static void longer_tell(struct kp_costrules *x, struct kp_cost *cost, const struct kp_cost_rule *rule)
+/* Tells the steps that `cost` charges, against those that are not `longer`. Frees the cost. */
+static void longer_tell(struct kp_costrules *x, struct kp_cost *cost, const double *longer,
+                        const struct kp_cost_rule *rule)
 {
-    if (!long_count(cost, x->chosen->step_count)) {
+    const struct compared c = compared_of(x, cost, longer);
+    if (!c.many) {
         free(cost->of);
         return;
     }
-    const enum kp_split_part part = part_with_more(x, cost);
+    const enum kp_split_part part = part_with_more(x, &c);
     const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
-    places_compare(x, cost, is_gap);
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        kp_longsteps_walk(x, i, is_gap, place_compare, &(struct comparing){x, &c, is_gap});
     struct kp_cost_rule of_part = *rule;
     of_part.explains = 1u << part;
     if (is_gap && strcmp(rule->id, outliers.id) == 0) of_part.change = gap_change(x, longest_of(x, cost));
     const char *numbers = numbers_text(x, cost);
-    double *weights = is_gap ? more_weights(x, cost) : NULL;
+    double *weights = is_gap ? more_weights(x, &c) : NULL;
+    const bool is_one = cost->least == 1;
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
-    if (f) longer_name(x, f, numbers, part, weights, cost->least == 1);
+    if (f) longer_name(x, f, numbers, part, weights, is_one);
     free(weights);
 }
 
 /* ---- the rules ---- */
 
-/* The long step that has most of what all have more, where it is more than others on the machine may cause; or -1. */
-static long one_find(const struct kp_cost *cost, const struct step_lengths *l, double median)
-{
-    double all = 0;
-    size_t most = 0;
-    for (size_t i = 0; i < l->count; i++) {
-        all += cost->of[i];
-        if (cost->of[i] > cost->of[most]) most = i;
-    }
-    const bool is_one = most && cost->of[most] >= all * OUTLIER_ONE_SHARE && cost->of[most] >= OUTLIER_ONE_NS;
-    return is_one && l->of[most] >= OUTLIER_MEDIANS_ONE * median ? (long)most : -1;
-}
-
 /* One long step is told by its number, with how much longer it is. */
-static void one_tell(struct kp_costrules *x, struct kp_cost *cost, size_t at)
+static void one_tell(struct kp_costrules *x, const struct kp_longsteps *l, struct kp_cost *cost, size_t at)
 {
-    const double length = (double)x->splits[at].step_ns, more = cost->of[at];
+    const double length = (double)x->splits[at].step_ns, more = l->more[at];
     const long number = x->chosen->steps[at].number;
     const struct kp_cost_rule one = {
         outliers.bound, 0, outliers.id,
@@ -221,10 +204,60 @@ static void one_tell(struct kp_costrules *x, struct kp_cost *cost, size_t at)
                           more / 1e6),
         kp_costrules_text(x, "See what it does more than the others: kprof report --step %ld; kprof html draws it.",
                           number)};
-    memset(cost->of, 0, x->chosen->step_count * sizeof *cost->of);
-    cost->of[at] = more;
     cost->least = 1;
-    longer_tell(x, cost, &one);
+    cost->of_ns = x->out->median_ns;
+    longer_tell(x, cost, l->more, &one);
+}
+
+/* More than others on the machine may cause. The first may still warm up. */
+static bool is_notable(const struct kp_costrules *x, const struct kp_longsteps *l, size_t at)
+{
+    return at && l->more[at] >= OUTLIER_ONE_NS && (double)x->splits[at].step_ns >= OUTLIER_MEDIANS_ONE * l->median_ns;
+}
+
+/* The only notable step of a group, where it has most of what that has more; SIZE_MAX: none. */
+static size_t one_find(const struct kp_costrules *x, const struct kp_longsteps *l, size_t group)
+{
+    size_t one = SIZE_MAX, count = 0;
+    double all = 0;
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        if (l->group[i] != group) continue;
+        all += l->more[i];
+        if (!is_notable(x, l, i)) continue;
+        one = i;
+        count++;
+    }
+    return count == 1 && l->more[one] >= OUTLIER_ONE_SHARE * all ? one : SIZE_MAX;
+}
+
+/* Tells the steps of one group: the one that has most of it, or all. */
+static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, size_t group)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    const size_t one = one_find(x, l, group);
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        if (l->group[i] == group && (one == SIZE_MAX || i == one)) cost.of[i] = l->more[i];
+    if (one != SIZE_MAX) one_tell(x, l, &cost, one);
+    else longer_tell(x, &cost, l->more, &outliers);
+}
+
+/*
+ * Each step that is notable and has a cause of its own is told by its number, and steps of one cause together. What is
+ * left is told together, too: many steps, each long by something else, are those of a busy machine.
+ */
+static void groups_tell(struct kp_costrules *x, struct kp_longsteps *l)
+{
+    size_t capacity = 0, alone = 0;
+    size_t *sizes = kp_kineto_grow(NULL, &capacity, l->groups + 2, sizeof *sizes);
+    memset(sizes, 0, (l->groups + 2) * sizeof *sizes);
+    for (size_t i = 0; i < x->chosen->step_count; i++) sizes[l->group[i]]++;
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        alone += l->group[i] && sizes[l->group[i]] == 1 && is_notable(x, l, i);
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        if (l->group[i] && sizes[l->group[i]] == 1 && (alone > OUTLIERS_ALONE || !is_notable(x, l, i)))
+            l->group[i] = l->groups + 1;
+    for (size_t g = 1; g <= l->groups + 1; g++) group_tell(x, l, g);
+    free(sizes);
 }
 
 static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
@@ -237,9 +270,11 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     for (size_t i = 0; i < l->count; i++)
         if (!l->is_prompt[i] && l->of[i] > bound && (are_few || l->of[i] > high + OUTLIER_RANGES * (high - low)))
             cost.of[i] = l->of[i] - median;
-    const long one = one_find(&cost, l, median);
-    if (one >= 0) one_tell(x, &cost, (size_t)one);
-    else longer_tell(x, &cost, &outliers);
+    struct kp_longsteps longer;
+    kp_longsteps_find(&longer, x, cost.of, median);
+    groups_tell(x, &longer);
+    kp_longsteps_fini(&longer);
+    free(cost.of);
 }
 
 /* Kendall's sum of all pairs, in standard deviations. */
@@ -269,7 +304,7 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
         return;
     struct kp_cost cost = kp_cost_open(x);
     for (size_t i = third; i < l->count; i++) cost.of[i] = l->of[i] > early ? l->of[i] - early : 0;
-    longer_tell(x, &cost, &drift);
+    longer_tell(x, &cost, cost.of, &drift);
 }
 
 void kp_rules_steps(struct kp_costrules *x)

@@ -191,6 +191,45 @@ def test_one_slow_step_is_told_by_its_number_and_noise_is_not(tmp_path):
     assert "slow-steps" not in short and "slow-steps" not in first
 
 
+def with_slow_steps(path, slow, usual=12, steps=20):
+    """Steps of an op and its end, of which `slow` has some by number: (ms, op or None for a gap, line) in the middle of them."""
+    trace, at = advicetraces.Trace(deviceProperties=[]), 1000
+    for number in range(3, 3 + steps):
+        ms, op, at_line = slow.get(number, (0, None, None))
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, at, (ms + usual) * 1000)
+        trace.add("cpu_op", "aten::mm", 1, at, 5000, **{"Call stack": "train.py(8): main"})
+        if op:
+            trace.add("cpu_op", op, 1, at + 5000, ms * 1000, **{"Call stack": at_line})
+        trace.add("cpu_op", "aten::add", 1, at + (ms + 5) * 1000, (usual - 5) * 1000 - 100, **{"Call stack": "train.py(10): main"})
+        at += (ms + usual) * 1000
+    return trace.write(path)
+
+
+def slow_steps_of(path):
+    return [finding for finding in advised(path)["findings"] if finding["id"] == "slow-steps"]
+
+
+def test_each_slow_step_is_told_by_its_own_cause(tmp_path):
+    found = slow_steps_of(with_slow_steps(tmp_path / "two.pt.trace.json", {12: (900, "aten::matmul", "train.py(20): check"), 18: (130, None, None)}))
+    assert [finding["what"].split(":")[0] for finding in found] == ["step 12 lasts 912.0 ms, 900.0 ms longer than the median",
+                                                                    "step 18 lasts 142.0 ms, 130.0 ms longer than the median"]
+    assert found[0]["what"].endswith("what it has more is ops") and "no op runs" in found[1]["what"]
+    assert [(finding["where"], finding["line"], finding["after"]) for finding in found] == [
+        ("aten::matmul", "train.py:20 check", None), ("aten::add", "train.py:10 main", "train.py:8 main")]
+    assert [finding["step_ms"] for finding in found] == pytest.approx([900 / 20, 130 / 20])
+
+
+def test_slow_steps_of_one_cause_are_told_together_and_beside_others(tmp_path):
+    check, log = "train.py(20): check", "train.py(30): log"
+    found = slow_steps_of(with_slow_steps(tmp_path / "three.pt.trace.json", {
+        7: (300, "aten::matmul", check), 12: (500, "aten::matmul", check), 15: (200, "aten::sort", log)}))
+    assert ["(steps 12, 7)" in finding["what"] for finding in found] == [True, False] and found[1]["what"].startswith("step 15 lasts 212.0 ms, ")
+    assert [finding["line"] for finding in found] == ["train.py:20 check", "train.py:30 log"]
+    many = {number: (60 + number, f"aten::op{number}", log) for number in range(5, 20, 2)}  # each by another op: a busy machine
+    found = slow_steps_of(with_slow_steps(tmp_path / "many.pt.trace.json", many, steps=40))
+    assert ["(steps 19, 17, 15, 13, 11 and 3 more)" in finding["what"] for finding in found] == [True]
+
+
 @pytest.mark.parametrize("calls", [False, True])
 def test_a_gap_in_a_slow_step_is_told_with_what_names_its_line(calls, tmp_path):
     trace, at = advicetraces.Trace(deviceProperties=[]), 1000

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * longsteps.c - groups the steps that last long by their cause: what they have more than the other steps
+ *
+ * A cause is the part of the step that grew most, and of ops or of gaps without one the place that has most of it. A
+ * smaller step joins a larger one's group where that place has a good share of what it has more.
+ */
+#include "export/advise/adviseparts.h"
+
+#include <stdlib.h>
+
+enum { GAP_LEAST_NS = 50000, GROUPS_MOST = 12 };
+#define JOIN_SHARE 0.3
+
+struct place_times { /* all zero: empty */
+    struct kp_keyindex keys;
+    double *ns; /* by number in `keys` */
+    size_t capacity;
+};
+struct grouping {
+    struct kp_longsteps *out;
+    const struct kp_costrules *x;
+    struct place_times usual[2]; /* means of the other steps: of ops, of gaps before ops */
+    struct place_times own;      /* of one long step, less the usual */
+    double parts[KP_SPLIT_PARTS];
+    uint64_t *calls; /* by step: the call of Python that fills most of its gaps; 0: not known */
+    size_t others;
+};
+struct cause {
+    enum kp_split_part part;
+    bool has_place;
+    uint64_t place, call;
+};
+
+/* ---- ops of a step, and the gaps before them ---- */
+
+static bool is_outer_op(const struct kp_costrules *x, size_t i)
+{
+    const struct kp_node *node = &x->tree->nodes[i];
+    return kp_tree_event(x->tree, i)->kind == KP_KINETO_OP && !node->is_async && !node->on_device &&
+           kp_costplace_op(x->tree, (int32_t)i) == (int32_t)i && !kp_advise_is_range(kp_costrules_name(x, (int32_t)i));
+}
+
+static size_t node_from(const struct kp_tree *tree, int64_t ns)
+{
+    size_t low = 0, high = tree->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (tree->nodes[middle].start_ns < ns) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+void kp_longsteps_walk(const struct kp_costrules *x, size_t step, bool are_gaps, kp_longsteps_fn give, void *context)
+{
+    const struct kp_step *const s = &x->chosen->steps[step];
+    const struct kp_node *const nodes = x->tree->nodes;
+    int64_t until = s->start_ns;
+    int32_t before = -1;
+    size_t i = node_from(x->tree, s->start_ns);
+    for (size_t k = i; before < 0 && k-- > 0;)
+        if (is_outer_op(x, k)) before = (int32_t)k;
+    if (before >= 0 && nodes[before].end_ns > until) until = nodes[before].end_ns;
+    for (; i < x->tree->count; i++) {
+        const bool is_after = nodes[i].start_ns >= s->end_ns;
+        if (!is_outer_op(x, i)) continue;
+        const int64_t end = is_after ? s->end_ns : nodes[i].start_ns;
+        if (are_gaps && end - until > GAP_LEAST_NS) give(context, step, (int32_t)i, before, end - until);
+        if (is_after) break;
+        if (!are_gaps) give(context, step, (int32_t)i, before, nodes[i].end_ns - nodes[i].start_ns);
+        if (nodes[i].end_ns > until) until = nodes[i].end_ns;
+        before = (int32_t)i;
+    }
+}
+
+/* ---- what is usual ---- */
+
+struct place_adding {
+    struct place_times *to;
+    const struct kp_costrules *x;
+    double weight;
+};
+
+static void place_add(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
+{
+    const struct place_adding *const a = context;
+    struct place_times *const to = a->to;
+    (void)step, (void)before;
+    const size_t had = to->keys.count, at = kp_keyindex_get(&to->keys, kp_costplace_key(a->x->tree, node));
+    if (at == had) {
+        to->ns = kp_kineto_grow(to->ns, &to->capacity, had + 1, sizeof *to->ns);
+        to->ns[at] = 0;
+    }
+    to->ns[at] += a->weight * (double)ns;
+}
+
+static void places_fini(struct place_times *places)
+{
+    kp_keyindex_fini(&places->keys);
+    free(places->ns);
+    *places = (struct place_times){0};
+}
+
+static double place_ns(struct place_times *places, uint64_t key)
+{
+    const size_t had = places->keys.count, at = kp_keyindex_get(&places->keys, key);
+    if (at < had) return places->ns[at];
+    places->ns = kp_kineto_grow(places->ns, &places->capacity, had + 1, sizeof *places->ns);
+    return places->ns[at] = 0;
+}
+
+static void usual_find(struct grouping *g)
+{
+    const size_t steps = g->x->chosen->step_count;
+    for (size_t i = 0; i < steps; i++) g->others += !(g->out->more[i] > 0);
+    const double weight = g->others ? 1 / (double)g->others : 0;
+    for (size_t i = 0; i < steps; i++) {
+        if (g->out->more[i] > 0) continue;
+        for (int p = 0; p < KP_SPLIT_PARTS; p++) g->parts[p] += weight * (double)g->x->splits[i].part_ns[p];
+        for (int k = 0; k < 2; k++)
+            kp_longsteps_walk(g->x, i, k, place_add, &(struct place_adding){&g->usual[k], g->x, weight});
+    }
+}
+
+/* ---- causes ---- */
+
+static enum kp_split_part part_of(const struct grouping *g, size_t step)
+{
+    const int64_t *const parts = g->x->splits[step].part_ns;
+    int most = 0;
+    for (int p = 1; p < KP_SPLIT_PARTS; p++)
+        if ((double)parts[p] - g->parts[p] > (double)parts[most] - g->parts[most]) most = p;
+    return (enum kp_split_part)most;
+}
+
+/* Only of ops and of gaps of the host do places tell more than the part. */
+static bool has_places(const struct grouping *g, enum kp_split_part part)
+{
+    return !g->x->out->has_gpu && (part == KP_SPLIT_COMPUTE || part == KP_SPLIT_IDLE);
+}
+
+static void own_find(struct grouping *g, size_t step, bool are_gaps)
+{
+    places_fini(&g->own);
+    kp_longsteps_walk(g->x, step, are_gaps, place_add, &(struct place_adding){&g->own, g->x, 1});
+    for (size_t i = 0; i < g->own.keys.count; i++) g->own.ns[i] -= place_ns(&g->usual[are_gaps], g->own.keys.keys[i]);
+}
+
+static struct cause cause_of(struct grouping *g, size_t step)
+{
+    struct cause c = {.part = part_of(g, step)};
+    size_t most = 0;
+    if (c.part == KP_SPLIT_IDLE && g->calls) c.call = g->calls[step];
+    if (!has_places(g, c.part) || c.call) return c;
+    own_find(g, step, c.part == KP_SPLIT_IDLE);
+    for (size_t i = 1; i < g->own.keys.count; i++)
+        if (g->own.ns[i] > g->own.ns[most]) most = i;
+    c.has_place = g->own.keys.count;
+    if (c.has_place) c.place = g->own.keys.keys[most];
+    return c;
+}
+
+static bool is_of_cause(struct grouping *g, size_t step, const struct cause *c)
+{
+    if (part_of(g, step) != c->part) return false;
+    if (c->part == KP_SPLIT_IDLE && g->calls && c->call != g->calls[step]) return false;
+    if (!c->has_place) return true;
+    own_find(g, step, c->part == KP_SPLIT_IDLE);
+    return place_ns(&g->own, c->place) >= JOIN_SHARE * g->out->more[step];
+}
+
+/* The longest step of no group; SIZE_MAX: none is left. */
+static size_t longest_left(const struct kp_longsteps *l, size_t steps)
+{
+    size_t most = SIZE_MAX;
+    for (size_t i = 0; i < steps; i++)
+        if (l->more[i] > 0 && !l->group[i] && (most == SIZE_MAX || l->more[i] > l->more[most])) most = i;
+    return most;
+}
+
+static void groups_make(struct grouping *g)
+{
+    struct kp_longsteps *const l = g->out;
+    const size_t steps = g->x->chosen->step_count;
+    for (size_t first; (first = longest_left(l, steps)) != SIZE_MAX;) {
+        const bool is_rest = ++l->groups == GROUPS_MOST;
+        const struct cause c = is_rest ? (struct cause){0} : cause_of(g, first);
+        l->group[first] = l->groups;
+        for (size_t i = 0; i < steps; i++)
+            if (l->more[i] > 0 && !l->group[i] && (is_rest || is_of_cause(g, i, &c))) l->group[i] = l->groups;
+    }
+}
+
+void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, const double *more, double median_ns)
+{
+    const size_t steps = x->chosen->step_count;
+    size_t room = 0, capacity = 0, count = 0;
+    struct grouping g = {.out = out, .x = x};
+    *out = (struct kp_longsteps){.more = more, .median_ns = median_ns};
+    out->group = kp_kineto_grow(NULL, &room, steps + 1, sizeof *out->group);
+    memset(out->group, 0, (steps + 1) * sizeof *out->group);
+    for (size_t i = 0; i < steps; i++) count += more[i] > 0;
+    if (!count) return;
+    if (!x->out->has_gpu) {
+        g.calls = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *g.calls);
+        kp_gapplace_steps(x, more, g.calls);
+    }
+    usual_find(&g);
+    groups_make(&g);
+    places_fini(&g.usual[0]);
+    places_fini(&g.usual[1]);
+    places_fini(&g.own);
+    free(g.calls);
+}
+
+void kp_longsteps_fini(struct kp_longsteps *l) { free(l->group); }
