@@ -252,6 +252,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
         return KP_EXIT_BAD_INPUT;
     }
     if (r->choice.within && is_any_time(r)) kp_chosen_keep_steps(&n.chosen);
+    if (r->choice.within) kp_chosen_count_passes(&n.chosen, tree);
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
     kp_top_build(&n.top, tree, &n.chosen, by_of(r, tree->trace));

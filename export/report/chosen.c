@@ -367,6 +367,43 @@ void kp_chosen_keep_steps(struct kp_chosen *chosen)
     kp_spans_cut(&chosen->spans, &chosen->in_steps);
 }
 
+/* ---- forward passes ---- */
+
+static bool is_module(const struct kp_tree *tree, int32_t node)
+{
+    const struct kp_node *const n = &tree->nodes[node];
+    return n->is_python && strncmp(kp_kineto_text(tree->trace, n->name), "nn.Module: ", 11) == 0;
+}
+
+/* The calls do not overlap. */
+static bool is_in_call(const struct kp_chosen *chosen, const struct kp_node *node)
+{
+    const size_t next = kp_rows_from(chosen->calls, chosen->within_calls, sizeof *chosen->calls, node->start_ns + 1);
+    return next && node->end_ns <= chosen->calls[next - 1].end_ns;
+}
+
+static bool is_pass(const struct kp_chosen *chosen, const struct kp_tree *tree, int32_t node)
+{
+    if (!is_module(tree, node) || !is_in_call(chosen, &tree->nodes[node])) return false;
+    for (int32_t at = tree->nodes[node].parent; at >= 0; at = tree->nodes[at].parent)
+        if (is_module(tree, at)) return false;
+    return true;
+}
+
+void kp_chosen_count_passes(struct kp_chosen *chosen, const struct kp_tree *tree)
+{
+    int64_t most_ns = -1;
+    uint32_t model = 0;
+    chosen->passes = 0;
+    for (size_t i = 0; i < tree->count && chosen->within_calls; i++) {
+        const struct kp_node *const node = &tree->nodes[i];
+        if (!node->is_python || !is_pass(chosen, tree, (int32_t)i)) continue;
+        if (node->end_ns - node->start_ns > most_ns) most_ns = node->end_ns - node->start_ns, model = node->name;
+    }
+    for (size_t i = 0; i < tree->count && model; i++)
+        chosen->passes += tree->nodes[i].name == model && is_pass(chosen, tree, (int32_t)i);
+}
+
 size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns)
 {
     size_t low = 0, high = count;

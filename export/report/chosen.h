@@ -24,6 +24,7 @@ struct kp_chosen {
     size_t within_calls;        /* of `within`: without those inside another */
     struct kp_time_span *calls; /* these, by start */
     size_t call_capacity;
+    size_t passes;         /* calls of the model in these; set by kp_chosen_count_passes() */
     size_t outside_calls;  /* left out by kp_chosen_keep_steps(): they have no part in a whole step */
     int64_t outside_ns;    /* what it left out */
     size_t within_left;    /* calls of installed packages' functions of that name, left out beside the program's own */
@@ -67,6 +68,9 @@ bool kp_chosen_are_steps_a_part(int64_t steps_ns, int64_t all_ns);
 bool kp_chosen_is_of_steps(const struct kp_chosen *chosen);
 /* Leaves what lies in whole steps alone, where some does: then times and calls are of one set. */
 void kp_chosen_keep_steps(struct kp_chosen *chosen);
+/* Counts the forward passes in the calls: those of the nn.Module that is outermost there and lasts longest (a loss is a
+ * module, too). Python's calls have to be in the trace. */
+void kp_chosen_count_passes(struct kp_chosen *chosen, const struct kp_tree *tree);
 /* How long what was chosen lasts before the first step, and after the last. */
 void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64_t *after_ns);
 

@@ -108,6 +108,15 @@ static void part_steps_print(FILE *out, const struct kp_chosen *chosen)
     fputs(")", out);
 }
 
+/* " (5 forward passes)": of the model, in one call of what is asked for. One pass a call is that call. */
+static void passes_print(FILE *out, const struct kp_chosen *chosen)
+{
+    const size_t calls = chosen->within_calls, passes = chosen->passes;
+    if (!calls || passes <= calls) return;
+    if (passes % calls == 0) fprintf(out, " (%zu forward passes)", passes / calls);
+    else fprintf(out, " (%.1f forward passes)", (double)passes / (double)calls);
+}
+
 static void choice_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_choice *choice = r->choice;
@@ -119,6 +128,7 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
         if (calls)
             fprintf(out, ": %zu call%s, %s each", calls, calls == 1 ? "" : "s",
                     span_text(each, sizeof each, r->summary->wall_ns / (int64_t)calls));
+        passes_print(out, r->chosen);
         if (r->chosen->outside_ns > 0) outside_calls_print(out, r->chosen);
         if (r->chosen->within_left) left_out_print(out, r);
         if (r->chosen->is_by_stacks) fputs(" (its ops alone; --with-stack 1 records its calls)", out);
@@ -227,13 +237,18 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
                 s->first_step, s->first_step - 1, s->first_step);
     outside_print(out, r);
     if (s->steps > 1) {
-        fprintf(out, "%s%s (median; ", r->choice->within ? "in each  " : "a step   ",
+        const bool is_call = r->choice->within && r->chosen->within_calls == s->steps;
+        fprintf(out, "%s%s (median; ",
+                is_call             ? "a call   "
+                : r->choice->within ? "in each  "
+                                    : "a step   ",
                 span_text(a, sizeof a, s->step_median_ns));
         if (llabs(s->step_mean_ns - s->step_median_ns) > s->step_median_ns / 10) /* rows have the mean */
             fprintf(out, "mean %s, as in the rows; ", span_text(a, sizeof a, s->step_mean_ns));
         fprintf(out, "%s to %s", span_text(b, sizeof b, s->step_least_ns), span_text(c, sizeof c, s->step_most_ns));
         if (s->step_most_ns / 3 > s->step_median_ns / 2) fprintf(out, ", slowest: step %ld", s->slowest_step);
-        fprintf(out, "%s)\n", r->chosen->is_by_optimizer ? "; from an optimizer's step to its next" : "");
+        const bool is_whole = r->chosen->is_by_optimizer && !r->choice->within;
+        fprintf(out, "%s)\n", is_whole ? "; from an optimizer's step to its next" : "");
     }
     if (s->is_first_slow)
         fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",

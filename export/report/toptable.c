@@ -21,8 +21,8 @@ struct column {
 static bool always(const struct kp_top *top) { return top->count != 0; }
 static bool on_gpu(const struct kp_top *top) { return top->has_gpu; }
 static bool on_cpu(const struct kp_top *top) { return !top->has_gpu; }
-static bool with_steps(const struct kp_top *top) { return top->steps != 0; }
-static bool with_calls(const struct kp_top *top) { return top->calls > 1 && top->calls != top->steps; }
+static bool with_calls(const struct kp_top *top) { return top->calls > 1; }
+static bool with_steps(const struct kp_top *top) { return top->steps && (top->calls < 2 || top->calls != top->steps); }
 static bool with_memory(const struct kp_top *top) { return top->has_memory; }
 static bool with_gpu_memory(const struct kp_top *top) { return top->has_gpu_memory; }
 static bool with_step_memory(const struct kp_top *top) { return top->steps && top->has_memory; }

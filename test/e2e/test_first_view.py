@@ -332,6 +332,23 @@ def test_a_range_that_is_asked_for_has_its_calls_and_their_time(tmp_path):
     assert ", within loss: 1 call, 3.000 ms each\n" in told("report", "--within", "loss", "--step", "4", trace)
 
 
+def test_one_call_a_step_is_told_by_call_with_its_forward_passes(tmp_path):
+    """Steps of an optimizer, of which two hold an evaluation: what is asked for is calls, not steps."""
+    events, at = [], 1000
+    for step in range(8):
+        if step in (3, 5):
+            events.append(event("tv.py(9): validate", "python_function", at, 1000))
+            for batch in range(4):
+                events += [event("nn.Module: Net_0", "python_function", at + 10 + 200 * batch, 100), event("nn.Module: Linear_0", "python_function", at + 20 + 200 * batch, 50),
+                           event("nn.Module: Loss_0", "python_function", at + 120 + 200 * batch, 10)]
+        events += [event("aten::mm", "cpu_op", at + 1100, 800), event("Optimizer.step#SGD.step", "user_annotation", at + 1950, 50)]
+        at += 2000
+    said = told("report", "--within", "validate", write(tmp_path / "a.pt.trace.json", events))
+    assert ", within validate: 2 calls, 1.000 ms each (4 forward passes)\n" in said
+    assert "a call   1.000 ms (median; 1.000 ms to 1.000 ms)\n" in said and "optimizer" not in said
+    assert re.search(r"count +ms a call$", said, re.M), said
+
+
 def test_what_lies_in_few_steps_names_these_and_all_numbers_are_of_its_calls(tmp_path):
     """One set: calls, wall time and rows. Those outside of whole steps are told, and --step all has them."""
     events = [event("save", "user_annotation", 100, 500)] + slow_steps([12] * 20)
