@@ -47,6 +47,7 @@ static _Thread_local bool is_holder __attribute__((tls_model("initial-exec")));
 static struct kp_schedule schedule, outside; /* of the phase; of what is in none */
 static uint32_t phase;
 static uint64_t phase_from; /* the step in which it was entered */
+static bool is_phase_met;   /* one has begun */
 static uint32_t wanted_bits;
 static bool is_step_unseen; /* a step in progress counts, but its range is not recorded */
 static bool is_startup;     /* the step in progress began with the run */
@@ -335,6 +336,19 @@ static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, 
     return has_turned;
 }
 
+/* Steps go by, and no phase begins: a misspelt one would cost the whole run. Said while the user still looks on. */
+static void phases_miss(void)
+{
+    enum { STEPS = 3 };
+    if (is_phase_met || !kp_phases_are_set() || phase != KP_PHASE_NONE || step_number != STEPS) return;
+    if (outside.active) return; /* KPROF_SCHEDULE records them */
+    KP_LOG_ONCE(0,
+                "%d steps have ended, and no phase of KPROF_PHASES has begun: nothing is recorded so far; a phase is a "
+                "range (with torch.profiler.record_function(\"train\"): ...), kprof_phase(), or a loop of Lightning or "
+                "transformers, not a function of that name",
+                STEPS);
+}
+
 void kp_window_step(struct kp_thread *thread, uint64_t now)
 {
     struct kp_transition turn;
@@ -343,6 +357,7 @@ void kp_window_step(struct kp_thread *thread, uint64_t now)
     struct held held;
     lock_take(&held);
     if (started && !ended && kp_steps_advance(&turn)) turned = turn_to(&turn, thread, now);
+    phases_miss();
     const uint64_t begin = current.begin;
     lock_give(&held);
     if (turned) {
@@ -377,6 +392,7 @@ static bool phase_turn(uint32_t to, uint64_t now)
     if (is_own) close_window(now, false);
     if (!current.number) asked.is_warming = false;
     phase = to;
+    is_phase_met |= to != KP_PHASE_NONE;
     schedule = *kp_phases_schedule(to, &outside);
     kp_steps_phase(to);
     is_cycle_left = false;

@@ -346,7 +346,7 @@ def test_one_call_a_step_is_told_by_call_with_its_forward_passes(tmp_path):
     said = told("report", "--within", "validate", write(tmp_path / "a.pt.trace.json", events))
     assert ", within validate: 2 calls, 1.000 ms each (4 forward passes)\n" in said
     assert "a call   1.000 ms (median; 1.000 ms to 1.000 ms)\n" in said and "optimizer" not in said
-    assert re.search(r"count +ms a call$", said, re.M), said
+    assert re.search(r"count +ms a call  line$", said, re.M), said
 
 
 def test_what_lies_in_few_steps_names_these_and_all_numbers_are_of_its_calls(tmp_path):

@@ -82,6 +82,26 @@ def test_a_schedule_that_no_phase_met_is_explained(tmp_path):
     assert "a range of yours: KPROF_PHASES='" in run.err and "kprof report --within validate" in run.err, run.err
 
 
+def test_phases_that_do_not_begin_are_told_while_the_program_runs(tmp_path):
+    script = tmp_path / "own_loop.py"
+    script.write_text("""
+import sys, torch
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def train():
+    for step in range(5):
+        model(torch.ones(3, 4)).sum().backward()
+        optimizer.step()
+        print("ended", step, file=sys.stderr, flush=True)
+train()
+""")
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None, KPROF_PHASES="train~^train$=active=100").ok()
+    assert run.err.count("no phase of KPROF_PHASES has begun") == 1, run.err
+    assert run.err.index("ended 1") < run.err.index("nothing is recorded so far") < run.err.index("ended 4"), run.err
+    outside = harness.run_kprof(script, tmp_path / "outside", KPROF_PHASES="train~^train$=active=100").ok()
+    assert "no phase of" not in outside.err and outside.traces, "KPROF_SCHEDULE records what is in no phase"
+
+
 def test_a_trainers_evaluations_have_the_files_of_profilers_in_callbacks(tmp_path):
     pytest.importorskip("transformers")
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
