@@ -22,7 +22,7 @@ static inline int kp_complain_at(char *why, unsigned long why_bytes, const char 
     return -EINVAL;
 }
 
-/* pattern.c: 0, or -EINVAL for what is no regular expression, or one that is dear. */
+/* regex_check.c: 0, or -EINVAL for what is no regular expression, or one that is dear. */
 int kp_pattern_check(const char *pattern, char *why, unsigned long why_bytes);
 
 #endif

@@ -152,7 +152,7 @@ preload/python/breach.c preload/torch/torch.h
 preload/torch/breach.c preload/unwind/rule.h
 preload/unwind/breach.c preload/source.h
 preload/hook/breach.c schedule/kp_schedule.h
-preload/run/breach.c preload/hook/modules.h
+preload/run/breach.c preload/hook/tap_modules.h
 preload/torch/breach.c preload/run/window.h
 preload/breach.c preload/hook/hook.h
 preload/breach.c room.h

@@ -34,7 +34,7 @@ SRC_cli := \
     export/cli/elfhead.c \
     export/cli/formats.c \
     export/cli/heapadvice.c \
-    export/cli/heapformat.c \
+    export/cli/heap_formats.c \
     export/cli/heapnames.c \
     export/cli/heapleaks.c \
     export/cli/heapprofile.c \

@@ -18,7 +18,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/format/kp_heap.h"
 #include "export/heap/blockstack.h"
-#include "export/heap/heapfile.h"
+#include "export/heap/heaptrack_write.h"
 #include "export/out/scratch.h"
 #include "export/out/slice.h"
 #include "collector/base/kp_poison.h"

@@ -2,7 +2,7 @@
 /*
  * blockstack.c - the call stack of a block: machine code, and Python's frames where the interpreter runs them
  *
- * Called by: heapfile.c, allocations.c
+ * Called by: heaptrack_write.c, allocations.c
  * Memory:    that of framenames.c, from the first stack with Python's frames on
  * On fail:   without memory for names all Python frames lie outermost; a stack ends at KP_FRAMES_MAX frames
  *

@@ -2,7 +2,7 @@
 SRC_heap := \
     export/heap/allocations.c \
     export/heap/blockstack.c \
-    export/heap/heapfile.c \
+    export/heap/heaptrack_write.c \
     export/heap/heapsites.c \
     export/heap/idpages.c
 UNIT_heap := \

@@ -2,7 +2,7 @@
 /*
  * idpages.c - a number for each id of a frame or stack
  *
- * Called by: heapfile.c, heapsites.c, for each block and frame
+ * Called by: heaptrack_write.c, heapsites.c, for each block and frame
  * Memory:    mapped: 512 KB of address space, and 256 KB for each 65,536 ids in a row of which one is there
  * On fail:   NULL
  */

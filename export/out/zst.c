@@ -2,7 +2,7 @@
 /*
  * zst.c - a zstd stream into a sink
  *
- * Called by: heapfile.c
+ * Called by: heaptrack_write.c
  * Memory:    mapped: 1.5 MB. zstd takes its own from here, too.
  * On fail:   -errno; the sink stays as it is
  *

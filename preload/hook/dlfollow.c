@@ -22,7 +22,7 @@
  *     the new module.
  *   - the list lock is never held across a call that takes the load lock.
  *   - a look before constructors (early.c): this thread holds the load lock. The thread that has the turn may be
- *     waiting for it, and lends the list of modules then (modules.c).
+ *     waiting for it, and lends the list of modules then (tap_modules.c).
  *
  * dlerror(): each dl function clears the thread's error on entry. A tap always jumps to a dl function, so the host
  * never sees the error of our own dl calls. kp_hook_scan runs on a helper thread.
@@ -39,7 +39,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/hook/hook.h"
-#include "preload/hook/modules.h"
+#include "preload/hook/tap_modules.h"
 #include "preload/hook/slot_rules.h"
 #include "preload/run.h"
 #include "collector/base/kp_otherlibc.h"

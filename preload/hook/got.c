@@ -2,7 +2,7 @@
 /*
  * got.c - finds and rewrites the PLT/GOT slots through which a module calls a named function
  *
- * Called by: modules.c: find under the loader's list lock, write later with the module held by a reference
+ * Called by: tap_modules.c: find under the loader's list lock, write later with the module held by a reference
  * Owns:      a scratch list
  * Locks:     none; one thread at a time (dlfollow.c's turn)
  * On fail:   -errno; the slot is unchanged

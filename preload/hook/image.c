@@ -2,7 +2,7 @@
 /*
  * image.c - reads a loaded module's dynamic section from memory
  *
- * Called by: modules.c, inside dl_iterate_phdr (the loader's list is locked: the module cannot be unmapped)
+ * Called by: tap_modules.c, inside dl_iterate_phdr (the loader's list is locked: the module cannot be unmapped)
  * Memory:    none; points into the module. Valid as long as the module stays mapped.
  * On fail:   false; the module is left alone
  * Safe in:   signal handlers yes; after fork yes

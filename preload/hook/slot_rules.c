@@ -2,7 +2,7 @@
 /*
  * slot_rules.c - shows the taker each slot through which a module calls a wanted function, and redirects it
  *
- * Called by: modules.c (take), dlfollow.c (set), one thread at a time; sources (each_function)
+ * Called by: tap_modules.c (take), dlfollow.c (set), one thread at a time; sources (each_function)
  * Owns:      the taker, never removed; names of the objects met
  * Locks:     the loader's list lock, while dl_iterate_phdr calls back
  * Memory:    arena, some words an object

@@ -2,7 +2,7 @@
 /*
  * wanted.c - finds out quickly whether a name is tapped
  *
- * Called by: modules.c and got.c, one thread at a time (dlfollow.c's turn)
+ * Called by: tap_modules.c and got.c, one thread at a time (dlfollow.c's turn)
  * Owns:      the names, the taps of each, a hash table over the names
  * Locks:     none
  * Memory:    fixed tables

@@ -7,7 +7,7 @@
  * Owns:      struct pystacks, one a thread: stacks and frames it has seen, by hash
  * Locks:     none, not even the GIL, which torch releases before an op
  * Memory:    none but a thread's first touch (64 KB of address space)
- * On fail:   0: an op without a stack. A layout that was not proved (setprofile.c) is not read.
+ * On fail:   0: an op without a stack. A layout that was not proved (python_source.c) is not read.
  *
  * Until the op or malloc ends its thread is inside a call that Python made, so its frames, their code objects and
  * texts do not change. All frames are read each time. A known stack is found by the hash of its frames' positions. A

@@ -4,7 +4,7 @@
  *
  * Called by: boot.c through source.h; CPython, when a collection starts and stops, on the thread that collects
  * Owns:      while a window records: one function in gc.callbacks
- * Locks:     the GIL, as setprofile.c takes it
+ * Locks:     the GIL, as python_source.c takes it
  * On fail:   collections are not recorded
  * Safe in:   after fork yes: the gate is shut, and nothing is recorded
  *

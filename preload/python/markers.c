@@ -5,7 +5,7 @@
  * Called by: boot.c through source.h; CPython, where torch enters and leaves a _RecordFunctionFast (hot)
  * Owns:      while a window records: torch.autograd.profiler._is_profiler_enabled where it was False, and the two
  *            functions of that class. Per thread: the ranges it is in.
- * Locks:     the GIL, as setprofile.c takes it. Memory: arena, at a thread's first range.
+ * Locks:     the GIL, as python_source.c takes it. Memory: arena, at a thread's first range.
  * On fail:   if this torch's flag or class cannot be used, that is logged, and nothing is done
  *
  * torch's Python code reads the module's flag before it makes such a range. We store an object that is true but is not

@@ -2,7 +2,7 @@
 /*
  * profile.c - sets and removes our profile function on Python threads
  *
- * Called by: setprofile.c when a window begins; pycalls.c, inside CPython's call of our function
+ * Called by: python_source.c when a window begins; pycalls.c, inside CPython's call of our function
  * Owns:      the profile function of Python threads without one of the program
  * Locks:     the GIL, which the caller holds
  * On fail:   a thread that Python gives no profile function records no calls

@@ -2,7 +2,7 @@
 /*
  * pyapi.c - finds the functions of CPython that we call, in loaded modules; calls with the GIL
  *
- * Called by: setprofile.c at attach (outside hooks, one call at a time). Cold.
+ * Called by: python_source.c at attach (outside hooks, one call at a time). Cold.
  * Owns:      the table of functions, constant once found
  * On fail:   one line; Python calls are not recorded
  */

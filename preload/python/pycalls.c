@@ -2,7 +2,7 @@
 /*
  * pycalls.c - our profile function, which makes one record of each Python call
  *
- * Called by: CPython's evaluation loop with the GIL held, on every thread to which setprofile.c gave our profile
+ * Called by: CPython's evaluation loop with the GIL held, on every thread to which python_source.c gave our profile
  *            function (hot)
  * Owns:      struct kp_pycalls, one a thread: its open calls and the names of its call sites
  * Locks:     none. Memory: none but a thread's first touch (300 KB of address space, of which it touches what it
@@ -316,7 +316,7 @@ static HOT void event_take(const struct kp_python_layout *l, const struct kp_gua
 
 /*
  * Removes our function, but not at the call of a C function that may set a profile function: the new one would then see
- * the end of that call (handover.c).
+ * the end of that call (program_profile.c).
  */
 static __attribute__((noinline)) void window_over(int what, const void *arg)
 {

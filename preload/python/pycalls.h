@@ -129,8 +129,8 @@ void kp_pyprofile_set_all(void);          /* sets ours on each thread without a 
 void kp_pyprofile_replaced(void);         /* the program is about to set a profile function of its own */
 void kp_pyprofile_remove(void);           /* from the calling thread */
 
-/* handover.c: the GIL is held. */
-void kp_pyhandover_attach(kp_python_profile_fn ours); /* once `ours` is what setprofile.c sets */
+/* program_profile.c: the GIL is held. */
+void kp_pyhandover_attach(kp_python_profile_fn ours); /* once `ours` is what python_source.c sets */
 void kp_pyhandover_setter(
     const void *function); /* a C function is about to be called under ours; it may set a profile function */
 

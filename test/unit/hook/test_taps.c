@@ -14,7 +14,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/record/kp_record.h"
 #include "preload/hook/hook.h"
-#include "preload/hook/modules.h"
+#include "preload/hook/tap_modules.h"
 #include "preload/run.h"
 #include "test/support/support.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * modules.c - notices new modules and taps the wanted names in them
+ * tap_modules.c - notices new modules and taps the wanted names in them
  *
  * Called by: dlfollow.c, one thread at a time (its flag); the constructor
  * Owns:      the list of modules, keyed by load address, dynamic section and name
@@ -28,7 +28,7 @@
  * Names are numbered in the order in which they were first wanted (wanted.h). So a number tells which names a known
  * module has still to be searched for: those that were added since.
  */
-#include "preload/hook/modules.h"
+#include "preload/hook/tap_modules.h"
 
 #include <dlfcn.h>
 #include <errno.h>

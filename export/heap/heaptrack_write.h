@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heapfile.h - NAME.heap.zst beside a trace: every block of the window with its call stack, in the form of heaptrack
+ * heaptrack_write.h - NAME.heap.zst beside a trace: every block of the window with its call stack, as heaptrack has it
  */
-#ifndef KP_HEAPFILE_H
-#define KP_HEAPFILE_H
+#ifndef KP_HEAPTRACK_WRITE_H
+#define KP_HEAPTRACK_WRITE_H
 
 #include "export/out/trace.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pattern.c - checks the regular expressions of KPROF_STEP and KPROF_PHASES
+ * regex_check.c - checks the regular expressions of KPROF_STEP and KPROF_PHASES
  *
  * Called by: settings.c and phases.c (constructor), the CLI
  * Memory:    regcomp tests a pattern with libc's malloc, and frees it.

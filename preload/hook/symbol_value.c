@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bind_later.c - has the loader bind the slots of later modules to taps, by the symbol table of the functions' module
+ * symbol_value.c - has the loader bind the slots of later modules to taps, by the symbol table of the functions' module
  *
  * Called by: malloc_source.c, in attach()
  * Owns:      nothing; the table is the module's, private to this process

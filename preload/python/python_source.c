@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * setprofile.c - sets our profile function on every Python thread that has none, while a window records
+ * python_source.c - sets our profile function on every Python thread that has none, while a window records
  *
  * Called by: boot.c through source.h; CPython (Py_AddPendingCall)
  * Owns:      whether the frame layout of this Python is proved; the window that the function was set for
@@ -206,7 +206,7 @@ static int install_later(void *unused)
 {
     int saved = errno;
     (void)unused;
-    install(kp_load_acquire(&pending_cycle)); /* pairs with: setprofile.c:settle */
+    install(kp_load_acquire(&pending_cycle)); /* pairs with: python_source.c:settle */
     errno = saved;
     return 0;
 }
@@ -226,7 +226,7 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
         install(cycle);
         kp_python_api.give_gil(state);
     } else if (!kp_python_is_over()) {
-        kp_store_release(&pending_cycle, cycle); /* pairs with: setprofile.c:install_later */
+        kp_store_release(&pending_cycle, cycle); /* pairs with: python_source.c:install_later */
         if (kp_python_api.call_later(install_later, NULL) != 0)
             KP_LOG_ONCE(0, "Python did not answer in time: a window has no Python calls");
     }

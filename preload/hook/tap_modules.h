@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * modules.h - the list of mapped modules and of their redirected slots
+ * tap_modules.h - the list of mapped modules and of their redirected slots
  */
-#ifndef KP_MODULES_H
-#define KP_MODULES_H
+#ifndef KP_TAP_MODULES_H
+#define KP_TAP_MODULES_H
 
 #include "preload/hook/got.h"
 

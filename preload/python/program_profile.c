@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * handover.c - hides events of calls that began under our profile function from one that the program then sets
+ * program_profile.c - hides events of calls that began under our profile function from one that the program then sets
  *
  * Called by: pycalls.c at the call of sys.setprofile; CPython, in place of sys.setprofile and of the program's profile
  *            function; modules of the host that call PyEval_SetProfile (a tap)

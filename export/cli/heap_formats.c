@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* heapformat.c - writes a heap's profile for other programs: folded stacks, JSON, and heaptrack's format with lines */
+/* heap_formats.c - writes a heap's profile for other programs: folded stacks, JSON, heaptrack's format with lines */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_bind_later.c - the loader itself binds the slots of later modules to the taps, so nothing looks at them */
+/* test_symbol_value.c - the loader itself binds the slots of later modules to the taps, so nothing looks at them */
 #include "preload/hook/hook.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_modules.c - new modules are tapped once, gone ones forgotten, and a loop of both does not grow anything */
-#include "preload/hook/modules.h"
+/* test_tap_modules.c - new modules are tapped once, gone ones forgotten, and a loop of both does not grow anything */
+#include "preload/hook/tap_modules.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

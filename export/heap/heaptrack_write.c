@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heapfile.c - writes NAME.heap.zst: every block of the window with its call stack, as heaptrack's files have it
+ * heaptrack_write.c - writes NAME.heap.zst: every block of the window with its call stack, as heaptrack's files have it
  *
  * Called by: allocations.c, for each block in order of time
  * Memory:    mapped: 2 MB, and at most 16 bytes for each frame, 64 for each size of a call stack
@@ -15,7 +15,7 @@
  * it ends. "# arena + ADDRESS BYTES FRAME" and "# arena - ADDRESS" tell of the memory in which Python keeps small
  * objects, which are no blocks of the heap.
  */
-#include "export/heap/heapfile.h"
+#include "export/heap/heaptrack_write.h"
 
 #include <errno.h>
 #include <string.h>
