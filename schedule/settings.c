@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * settings.c - parses KPROF_STEP, KPROF_SCHEDULE and KPROF_PHASES
+ * settings.c - parses KPROF_STEP, and takes schedule, steps and phases from the configuration
  *
  * Called by: boot.c (constructor), the CLI
  */

@@ -65,7 +65,7 @@ static int path_make(struct kp_trace *t, char *name, size_t bytes)
     if (place.size > 1) kp_fmt(host + strlen(host), 16, "_r%u", place.rank);
     for (int tries = 0; tries < 1000; tries++) {
         int rc =
-            kp_tbname_make(name, bytes, t->options->worker_name, host, head->pid, phase, t->now_ns, t->options->gzip);
+            kp_filename_make(name, bytes, t->options->worker_name, host, head->pid, phase, t->now_ns, t->options->gzip);
         if (rc) return rc;
         if (kp_fmt(t->result->path, sizeof t->result->path, "%s/%s", t->options->dir, name) >= sizeof t->result->path)
             return -ENAMETOOLONG;

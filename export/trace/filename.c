@@ -15,8 +15,8 @@
  */
 static char tame(char c) { return c == '/' || c == '\\' || (unsigned char)c <= ' ' || c == 127 ? '_' : c; }
 
-int kp_tbname_make(char *out, size_t bytes, const char *worker, const char *host, uint32_t pid, const char *phase,
-                   uint64_t now_ns, bool gzip)
+int kp_filename_make(char *out, size_t bytes, const char *worker, const char *host, uint32_t pid, const char *phase,
+                     uint64_t now_ns, bool gzip)
 {
     char name[256];
     size_t n = worker ? kp_fmt(name, sizeof name, "%s", worker)

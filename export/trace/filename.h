@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* filename.h - names of trace files, as the TensorBoard plugin and HTA look for them */
-#ifndef KP_TBNAME_H
-#define KP_TBNAME_H
+#ifndef KP_FILENAME_H
+#define KP_FILENAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
  * Writes WORKER.TIMESTAMPNS.pt.trace.json[.gz], with HOST_PID for a worker of NULL. A phase follows it: WORKER_PHASE.
  * Bytes that no file name should have become '_'. 0 or -ENAMETOOLONG.
  */
-int kp_tbname_make(char *out, size_t bytes, const char *worker, const char *host, uint32_t pid, const char *phase,
-                   uint64_t now_ns, bool gzip);
+int kp_filename_make(char *out, size_t bytes, const char *worker, const char *host, uint32_t pid, const char *phase,
+                     uint64_t now_ns, bool gzip);
 
 #endif

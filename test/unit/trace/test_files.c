@@ -23,11 +23,11 @@ static struct kp_sink sink;
 static void names_are_what_the_viewers_look_for(void **state)
 {
     (void)state;
-    assert_int_equal(kp_tbname_make(out, sizeof out, NULL, "node7.lab", 4242, NULL, 1790857026000000123u, true), 0);
+    assert_int_equal(kp_filename_make(out, sizeof out, NULL, "node7.lab", 4242, NULL, 1790857026000000123u, true), 0);
     assert_string_equal(out, "node7.lab_4242.1790857026000000123.pt.trace.json.gz");
-    assert_int_equal(kp_tbname_make(out, sizeof out, "rank 0/x", "h", 1, NULL, 5, false), 0);
+    assert_int_equal(kp_filename_make(out, sizeof out, "rank 0/x", "h", 1, NULL, 5, false), 0);
     assert_string_equal(out, "rank_0_x.5.pt.trace.json");
-    assert_int_equal(kp_tbname_make(out, sizeof out, "", "", 1, NULL, 5, false), 0);
+    assert_int_equal(kp_filename_make(out, sizeof out, "", "", 1, NULL, 5, false), 0);
     assert_string_equal(out, "host_1.5.pt.trace.json");
 }
 
@@ -37,8 +37,8 @@ static void a_name_that_is_too_long_is_refused(void **state)
     (void)state;
     memset(worker, 'w', sizeof worker - 1);
     worker[299] = 0;
-    assert_int_equal(kp_tbname_make(out, sizeof out, worker, "h", 1, NULL, 5, false), -ENAMETOOLONG);
-    assert_int_equal(kp_tbname_make(out, 10, "w", "h", 1, NULL, 5, false), -ENAMETOOLONG);
+    assert_int_equal(kp_filename_make(out, sizeof out, worker, "h", 1, NULL, 5, false), -ENAMETOOLONG);
+    assert_int_equal(kp_filename_make(out, 10, "w", "h", 1, NULL, 5, false), -ENAMETOOLONG);
 }
 
 static void open_sink(const char *name)
