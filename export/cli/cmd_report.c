@@ -3,6 +3,7 @@
 #include "export/cli/cli.h"
 #include "export/cli/latest.h"
 #include "export/cli/lines.h"
+#include "export/cli/phasetraces.h"
 #include "export/cli/report_torch.h"
 #include "export/cli/trace_source.h"
 #include "export/cli/workers.h"
@@ -24,10 +25,11 @@ struct report_command {
     long most;      /* rows, 0: all */
     bool has_most;
     bool is_torch, json, partial, all_steps;
-    const char *phase;          /* of KPROF_PHASES, or NULL */
-    char others[256];           /* phases that were met instead */
-    bool is_met;                /* a trace of that phase */
-    struct kp_phaserows phases; /* of several traces: the table is of one phase */
+    const char *phase;              /* of KPROF_PHASES, or NULL */
+    char others[256];               /* phases that were met instead */
+    bool is_met;                    /* a trace of that phase */
+    struct kp_phaserows phases;     /* of several traces: the table is of one phase */
+    struct kp_phasetraces of_phase; /* then all traces of that one, put together */
     struct kp_rankwaits ranks;
     bool is_spool;    /* the trace at hand */
     const char *path; /* of its file */
@@ -376,6 +378,33 @@ static int whole_report(struct report_command *r, const char *label, bool severa
     return rc;
 }
 
+/* Of several traces of the phase that is asked for there is one table: they wait for one another. */
+static bool is_to_wait(struct report_command *r, struct report_reading *in, bool several)
+{
+    if (!several || !r->phase || r->json || in->is_torn) return false;
+    return kp_phasetraces_take(&r->of_phase, &in->trace);
+}
+
+/* The table of each process's traces of one phase. */
+static int phase_report(struct report_command *r, int worst)
+{
+    const bool several = r->of_phase.count > 1;
+    for (size_t i = 0; i < r->of_phase.count; i++) {
+        struct kp_phasetrace *const p = &r->of_phase.of[i];
+        struct report_reading in = {.trace = p->trace};
+        char label[400];
+        p->trace = NULL;
+        snprintf(label, sizeof label, "phase %s%s%s of %zu trace%s", p->phase, p->rank ? ", rank " : "",
+                 p->rank ? p->rank : "", p->traces, p->traces == 1 ? "" : "s");
+        if (!several) kp_cli_say(stdout, "%s:", label);
+        const int rc = whole_report(r, label, several, &in);
+        reading_close(&in);
+        worst = rc > worst ? rc : worst;
+    }
+    kp_phasetraces_fini(&r->of_phase);
+    return worst;
+}
+
 static int report_trace(void *context, const struct kp_trace_source *source, bool heading)
 {
     struct report_command *r = context;
@@ -383,7 +412,7 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
     r->is_spool = source->is_spool;
     r->path = source->path;
     int rc = trace_read(r, source, heading, &in) ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
-    if (rc == KP_EXIT_DONE && is_of_phase(r, in.trace)) {
+    if (rc == KP_EXIT_DONE && is_of_phase(r, in.trace) && !is_to_wait(r, &in, heading)) {
         if (heading && r->is_torch && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);
         rc = in.is_numbered ? numbers_print(r, source->label, &in.n) : whole_report(r, source->label, heading, &in);
     }
@@ -411,7 +440,8 @@ int kp_cmd_report(int argc, char **argv)
     count = kp_latest_take("report", &argv, count, 0);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});
-    const int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
+    int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
+    worst = phase_report(&r, worst);
     kp_report_torch_end(&r.torch);
     together_print(&r);
     kp_lines_close(lines);

@@ -70,7 +70,7 @@ void kp_phaserows_print(FILE *out, struct kp_phaserows *rows)
     }
     fputs("ms a step: median; of steps: of the time of all steps that were recorded\n", out);
     if (rows->count) {
-        fputs("the tables of a phase: kprof report --phase ", out);
+        fputs("the table of a phase: kprof report --phase ", out);
         kp_plain_put(out, rows->of[0].phase);
         fputs("\n", out);
     }

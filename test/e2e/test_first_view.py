@@ -285,15 +285,18 @@ def test_overlap_is_advised_where_no_rank_is_late_alone(tmp_path):
 
 def test_the_report_of_phases_is_a_row_each(tmp_path):
     for number, (phase, lengths) in enumerate([("train", [1000, 3000]), ("validate", [500]), ("train", [2000])]):
-        events, at = [], 0
-        for i, length in enumerate(lengths):
+        events, at = [], 10000 * number
+        for i, length in enumerate(lengths, 2 * number):
             events += [event(f"ProfilerStep#{i}", "user_annotation", at, length), event("aten::mm", "cpu_op", at, length // 2)]
             at += length
         write(tmp_path / f"h_{phase}_7.179085702600000000{number}.pt.trace.json", events, kprof={"phase": phase})
     said = told("report", tmp_path)
     assert re.search(r"^train +2 +3 +2\.000 +92\.3 % +50\.0 %", said, re.M) and re.search(r"^validate +1 +1 +0\.500 +7\.7 %", said, re.M)
     assert "aten::mm" not in said and "kprof report --phase train" in said
-    assert told("report", tmp_path, "--phase", "train").count("aten::mm") == 2
+    train = told("report", tmp_path, "--phase", "train")
+    assert train.startswith("phase train of 2 traces:\n") and ", 3 steps (0 to 4)\n" in train, train
+    assert re.search(r"^aten::mm +3\.000 +50\.0 +3\.000 +3 ", train, re.M) and train.count("aten::mm") == 1, train
+    assert len(told("report", tmp_path, "--phase", "train", "--json").splitlines()) == 2, "a line a trace"
 
 
 def test_advice_has_a_block_for_each_phase_over_all_its_traces(tmp_path):
