@@ -124,6 +124,7 @@ struct kp_costrules {
     const struct kp_chosen *chosen;
     const struct kp_step_split *splits; /* one a step */
     const struct kp_split_places *places;
+    struct kp_spans evaluated; /* of rules over steps: times in which the model is evaluated */
     struct kp_advice *out;
     struct kp_device_work *works; /* by start */
     size_t work_count, work_capacity;
@@ -190,6 +191,7 @@ struct kp_longsteps {
 void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *rules, const double *more,
                        double median_ns);
 void kp_longsteps_fini(struct kp_longsteps *longer);
+size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns); /* the first that does not begin before */
 /* Gives each outermost op of a step, or each gap before one, which the op before it begins; -1: not known. */
 typedef void (*kp_longsteps_fn)(void *context, size_t step, int32_t node, int32_t before, int64_t ns);
 void kp_longsteps_walk(const struct kp_costrules *rules, size_t step, bool are_gaps, kp_longsteps_fn give,
@@ -197,7 +199,11 @@ void kp_longsteps_walk(const struct kp_costrules *rules, size_t step, bool are_g
 
 /* ---- evalsteps.c: the steps of a training that hold an evaluation ---- */
 
-void kp_evalsteps_tell(const struct kp_costrules *rules);
+/* Tells them, and adds when they evaluate. */
+void kp_evalsteps_tell(const struct kp_costrules *rules, struct kp_spans *times);
+/* Takes that from the steps. */
+void kp_evalsteps_leave_out(const struct kp_costrules *rules, const struct kp_spans *times,
+                            struct kp_step_split *splits);
 
 /* ---- promptsteps.c: the steps of a generation that take a prompt ---- */
 

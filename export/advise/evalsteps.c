@@ -2,21 +2,167 @@
 /*
  * evalsteps.c - steps of a training in which the model is evaluated, too: these are longer, and not slow
  *
- * With Python's calls recorded, a call of a whole module is a forward pass. It has a backward where some op in it has
- * one. A step holds an evaluation where it has several passes without, which most steps have not: a teacher, or a
- * network that is judged in each step, is a part of the training.
+ * torch numbers a forward op only where gradients are on. So an op that has a number in the other steps, and in one
+ * step runs K times as often without, is an evaluation of K passes. With Python's calls recorded, a call of a whole
+ * module is a pass, and it has a backward where some op in it has one; that tells compiled models, too. What most steps
+ * have without gradients, as a teacher, is a part of the training.
+ *
+ * An evaluation lasts from the op before it, but for its data loading, to its last op.
  */
 #include "export/advise/adviseparts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PASSES_LEAST = 2 };
+enum { PASSES_LEAST = 2, NAMES_MOST = 8 };
+#define NAMES_SHARE 0.5 /* of the time of the ops that are looked at: those that run more often without gradients */
 
 struct passes {
     size_t with, without;
-    int64_t without_ns;
 };
+struct forward_name {
+    uint32_t name;
+    int64_t ns;      /* in all, with gradients */
+    double a_step;   /* calls with gradients, the median of the steps */
+    double usual;    /* calls without, the median */
+    uint32_t *calls; /* by step, without */
+};
+struct forward_names {
+    struct forward_name of[NAMES_MOST]; /* the longest first */
+    size_t count;
+};
+
+/* ---- passes by ops: those with gradients in the other steps, and without in this one ---- */
+
+static bool is_host_op(const struct kp_costrules *x, size_t i)
+{
+    return kp_tree_event(x->tree, i)->kind == KP_KINETO_OP && !x->tree->nodes[i].is_async &&
+           !x->tree->nodes[i].on_device && !kp_advise_is_range(kp_costrules_name(x, (int32_t)i));
+}
+
+static bool is_in_loader(const struct kp_costrules *x, int32_t node)
+{
+    for (; node >= 0; node = x->tree->nodes[node].parent)
+        if (kp_kineto_is_loader(kp_costrules_name(x, node))) return true;
+    return false;
+}
+
+static bool has_gradients(const struct kp_kineto_event *e) { return e->flags & KP_KINETO_HAS_SEQ && e->number >= 0; }
+
+static bool is_forward(const struct kp_kineto_event *e) { return has_gradients(e) && !e->fwd_tid; }
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct forward_name *x = a, *y = b;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* The names of forward ops that take most time, outside of loading. */
+static void names_find(struct forward_names *out, const struct kp_costrules *x)
+{
+    struct kp_keyindex keys = {0};
+    struct forward_name *all = NULL;
+    size_t capacity = 0;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
+        if (!is_host_op(x, i) || !is_forward(e) || !kp_spans_has(&x->chosen->in_steps, e->start_ns)) continue;
+        if (is_in_loader(x, (int32_t)i)) continue;
+        const size_t had = keys.count, at = kp_keyindex_get(&keys, e->name);
+        if (at == had) {
+            all = kp_kineto_grow(all, &capacity, had + 1, sizeof *all);
+            all[at] = (struct forward_name){.name = e->name};
+        }
+        all[at].ns += x->tree->nodes[i].end_ns - x->tree->nodes[i].start_ns;
+    }
+    if (keys.count) qsort(all, keys.count, sizeof *all, longest_first);
+    out->count = keys.count < NAMES_MOST ? keys.count : NAMES_MOST;
+    if (out->count) memcpy(out->of, all, out->count * sizeof *all);
+    kp_keyindex_fini(&keys);
+    free(all);
+}
+
+static struct forward_name *name_of(struct forward_names *names, uint32_t name)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (names->of[i].name == name) return &names->of[i];
+    return NULL;
+}
+
+static double median_of(const uint32_t *calls, size_t steps)
+{
+    size_t capacity = 0;
+    double *values = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *values);
+    for (size_t i = 0; i < steps; i++) values[i] = calls[i];
+    const double median = kp_quantile(values, steps, 0.5);
+    free(values);
+    return median;
+}
+
+/* Counts the calls of each of the names by step, with gradients and without. */
+static void calls_count(struct forward_names *names, const struct kp_costrules *x)
+{
+    const struct kp_chosen *c = x->chosen;
+    uint32_t *with[NAMES_MOST];
+    for (size_t n = 0; n < names->count; n++) {
+        size_t room = 0, capacity = 0;
+        with[n] = kp_kineto_grow(NULL, &room, c->step_count + 1, sizeof **with);
+        names->of[n].calls = kp_kineto_grow(NULL, &capacity, c->step_count + 1, sizeof **with);
+        memset(with[n], 0, (c->step_count + 1) * sizeof **with);
+        memset(names->of[n].calls, 0, (c->step_count + 1) * sizeof **with);
+    }
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
+        struct forward_name *f = is_host_op(x, i) ? name_of(names, e->name) : NULL;
+        const size_t step = f ? kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns) : c->step_count;
+        if (step == c->step_count || is_in_loader(x, (int32_t)i)) continue;
+        ++*(has_gradients(e) ? &with[f - names->of][step] : &f->calls[step]);
+    }
+    for (size_t n = 0; n < names->count; n++) {
+        names->of[n].a_step = median_of(with[n], c->step_count);
+        names->of[n].usual = median_of(names->of[n].calls, c->step_count);
+        free(with[n]);
+    }
+}
+
+/* How many passes of this name a step has without gradients, beyond the usual. */
+static double name_passes(const struct forward_name *f, size_t step)
+{
+    return f->a_step > 0 ? ((double)f->calls[step] - f->usual) / f->a_step : 0;
+}
+
+/* Passes of a step by its ops: as names say that have most time, where at least half of all the time has some. */
+static size_t step_passes(const struct forward_names *names, size_t step)
+{
+    int64_t all = 0, have = 0, most = 0, ns[NAMES_MOST] = {0};
+    size_t of[NAMES_MOST] = {0}, passes = 0;
+    for (size_t n = 0; n < names->count; n++) {
+        if (names->of[n].a_step > 0) all += names->of[n].ns;
+        const double of_name = name_passes(&names->of[n], step);
+        if (of_name < 1) continue;
+        have += names->of[n].ns;
+        of[n] = (size_t)(of_name + 0.5);
+        for (size_t k = 0; k <= n; k++)
+            if (of[k] == of[n]) ns[k] += names->of[n].ns;
+    }
+    for (size_t n = 0; n < names->count; n++) {
+        if (!of[n] || ns[n] <= most) continue;
+        most = ns[n];
+        passes = of[n];
+    }
+    return all && (double)have >= NAMES_SHARE * (double)all ? passes : 0;
+}
+
+static void passes_by_ops(struct passes *of, struct forward_names *names, const struct kp_costrules *x)
+{
+    names_find(names, x);
+    calls_count(names, x);
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        of[i].without = step_passes(names, i);
+        of[i].with = names->count > 0 && names->of[0].a_step > 0;
+    }
+}
+
+/* ---- passes by modules, with Python's calls ---- */
 
 static bool is_module(const struct kp_costrules *x, int32_t node)
 {
@@ -60,14 +206,11 @@ static uint32_t model_find(const struct kp_costrules *x, const bool *has)
     return model;
 }
 
-static struct passes *passes_count(const struct kp_costrules *x)
+static void passes_by_modules(struct passes *of, struct kp_spans *times, const struct kp_costrules *x)
 {
     const struct kp_chosen *c = x->chosen;
-    size_t capacity = 0;
     bool *has = backwards_mark(x);
     const uint32_t model = model_find(x, has);
-    struct passes *of = kp_kineto_grow(NULL, &capacity, c->step_count + 1, sizeof *of);
-    memset(of, 0, (c->step_count + 1) * sizeof *of);
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *node = &x->tree->nodes[i];
         if (node->name != model || !is_module(x, (int32_t)i) || root_of(x, (int32_t)i) != (int32_t)i) continue;
@@ -75,19 +218,67 @@ static struct passes *passes_count(const struct kp_costrules *x)
         if (step == c->step_count) continue;
         of[step].with += has[i];
         of[step].without += !has[i];
-        if (!has[i]) of[step].without_ns += node->end_ns - node->start_ns;
+        if (!has[i]) kp_spans_add(times, node->start_ns, node->end_ns);
     }
     free(has);
-    return of;
 }
 
+/* ---- how long an evaluation lasts ---- */
+
+struct eval_walk {
+    const struct kp_costrules *x;
+    struct forward_names *names;
+    struct kp_spans *times;
+    int64_t before_ns, start_ns, end_ns; /* the last op outside; the evaluation under way, start -1: none */
+    int64_t loaded_ns;                   /* its last op, or loading behind that */
+};
+
+static void eval_end(struct eval_walk *w)
+{
+    if (w->start_ns >= 0) kp_spans_add(w->times, w->start_ns, w->end_ns);
+    w->start_ns = -1;
+}
+
+/* A loader that is asked twice after the last op was at its end the first time: that is of the evaluation, too. */
+static void loader_take(struct eval_walk *w, const struct kp_node *node)
+{
+    if (w->start_ns < 0 || node->start_ns < w->loaded_ns) return;
+    if (w->loaded_ns > w->end_ns) w->end_ns = w->loaded_ns;
+    w->loaded_ns = node->end_ns;
+}
+
+/* Adds, of one step, the times from the op before a forward op without gradients to the last before one with. */
+static void eval_measure(struct eval_walk *w, const struct kp_step *step)
+{
+    const struct kp_tree *tree = w->x->tree;
+    w->before_ns = step->start_ns;
+    w->start_ns = -1;
+    for (size_t i = kp_longsteps_node(tree, step->start_ns); i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        if (node->start_ns >= step->end_ns) break;
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
+        if (kp_kineto_is_loader(kp_costrules_name(w->x, (int32_t)i))) loader_take(w, node);
+        if (!is_host_op(w->x, i) || is_in_loader(w->x, (int32_t)i)) continue;
+        const bool is_known = name_of(w->names, e->name) != NULL;
+        if (is_known && has_gradients(e)) eval_end(w);
+        if (is_known && !has_gradients(e)) {
+            if (w->start_ns < 0) w->start_ns = w->before_ns < node->start_ns ? w->before_ns : node->start_ns;
+            w->end_ns = w->loaded_ns = node->end_ns;
+        }
+        if (w->start_ns < 0 && node->end_ns > w->before_ns) w->before_ns = node->end_ns;
+    }
+    eval_end(w);
+}
+
+/* ---- the note ---- */
+
 /* "step 10 holds 12", "steps 10, 20 and 3 more hold 12 to 14": which, and how many passes. */
-static const char *steps_text(const struct kp_costrules *x, const struct passes *of)
+static const char *steps_text(const struct kp_costrules *x, const struct passes *of, size_t passes_least)
 {
     size_t capacity = 0, found = 0, least = SIZE_MAX, most = 0;
     size_t *at = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *at);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
-        if (of[i].without < PASSES_LEAST) continue;
+        if (of[i].without < passes_least) continue;
         if (of[i].without < least) least = of[i].without;
         if (of[i].without > most) most = of[i].without;
         at[found++] = i;
@@ -95,26 +286,89 @@ static const char *steps_text(const struct kp_costrules *x, const struct passes 
     const char *numbers = kp_costrules_numbers(x, at, found);
     const char *to = most > least ? kp_costrules_text(x, " to %zu", most) : "";
     free(at);
-    return kp_costrules_text(x, "%s hold%s %zu%s", numbers, found == 1 ? "s" : "", least, to);
+    return kp_costrules_text(x, "%s hold%s %zu%s forward pass%s", numbers, found == 1 ? "s" : "", least, to,
+                             most == 1 ? "" : "es");
 }
 
-void kp_evalsteps_tell(const struct kp_costrules *x)
+/* Where most steps train alone, those with passes without backward are told, with what they take; else forgotten. */
+static bool evaluated_tell(const struct kp_costrules *x, const struct passes *of, size_t least, struct kp_spans *times)
 {
     const size_t steps = x->chosen->step_count;
-    struct passes *of = passes_count(x);
     size_t found = 0, trains = 0;
     int64_t ns = 0;
+    kp_spans_settle(times);
     for (size_t i = 0; i < steps; i++) {
-        const bool is_found = of[i].without >= PASSES_LEAST;
+        const bool is_found = of[i].without >= least;
         found += is_found;
         trains += of[i].with && !of[i].without;
-        if (is_found) ns += of[i].without_ns;
+        if (is_found) ns += kp_spans_between(times, x->chosen->steps[i].start_ns, x->chosen->steps[i].end_ns);
     }
-    if (found && trains > 2 * found && trains + found > steps * 9 / 10)
-        x->out->evaluated =
-            kp_costrules_text(x,
-                              "%s forward passes without backward, %.1f ms a step of these: an evaluation inside of "
-                              "the training, and no slow step of it",
-                              steps_text(x, of), (double)ns / 1e6 / (double)found);
+    if (!found || trains <= 2 * found || trains + found <= steps * 9 / 10) {
+        kp_spans_fini(times);
+        return false;
+    }
+    x->out->evaluated = kp_costrules_text(
+        x,
+        "%s without backward, %.1f ms a step of these: an evaluation inside of the training, and no slow step of it; "
+        "to time it: kprof run --phases (Lightning, transformers), or kprof report --within with a range around it",
+        steps_text(x, of, least), (double)ns / 1e6 / (double)found);
+    return true;
+}
+
+void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
+{
+    const size_t steps = x->chosen->step_count;
+    size_t capacity = 0;
+    struct forward_names names = {0};
+    struct passes *of = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *of);
+    memset(of, 0, (steps + 1) * sizeof *of);
+    passes_by_ops(of, &names, x);
+    struct eval_walk w = {.x = x, .names = &names, .times = times};
+    for (size_t i = 0; i < steps; i++)
+        if (of[i].without) eval_measure(&w, &x->chosen->steps[i]);
+    if (!evaluated_tell(x, of, 1, times)) {
+        memset(of, 0, (steps + 1) * sizeof *of);
+        passes_by_modules(of, times, x);
+        evaluated_tell(x, of, PASSES_LEAST, times);
+    }
+    for (size_t n = 0; n < names.count; n++) free(names.of[n].calls);
     free(of);
+}
+
+/* ---- steps without it ---- */
+
+/* What of it was loading, and what ops outside of that. Where they overlap it counts as loading. */
+static void parts_find(const struct kp_costrules *x, const struct kp_spans *times, struct kp_spans *loading,
+                       struct kp_spans *worked)
+{
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_node *node = &x->tree->nodes[i];
+        if (node->on_device || node->is_async || !kp_spans_has(times, node->start_ns)) continue;
+        const bool is_loader = kp_kineto_is_loader(kp_costrules_name(x, (int32_t)i));
+        if (is_loader) kp_spans_add(loading, node->start_ns, node->end_ns);
+        if (is_loader || is_host_op(x, i)) kp_spans_add(worked, node->start_ns, node->end_ns);
+    }
+    kp_spans_settle(loading);
+    kp_spans_settle(worked);
+    kp_spans_cut(loading, times);
+    kp_spans_cut(worked, times);
+}
+
+void kp_evalsteps_leave_out(const struct kp_costrules *x, const struct kp_spans *times, struct kp_step_split *splits)
+{
+    struct kp_spans loading = {0}, worked = {0};
+    if (!times->count) return;
+    parts_find(x, times, &loading, &worked);
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        const int64_t from = x->chosen->steps[i].start_ns, to = x->chosen->steps[i].end_ns;
+        const int64_t all = kp_spans_between(times, from, to), loads = kp_spans_between(&loading, from, to);
+        const int64_t works = kp_spans_between(&worked, from, to);
+        splits[i].step_ns -= all;
+        if (x->out->has_gpu) continue; /* what its parts are, the GPU says */
+        splits[i].part_ns[KP_SPLIT_LOADING] -= loads;
+        splits[i].part_ns[KP_SPLIT_COMPUTE] -= works - loads;
+        splits[i].part_ns[KP_SPLIT_IDLE] -= all - works;
+    }
+    kp_spans_fini(&loading);
+    kp_spans_fini(&worked);
 }

@@ -40,9 +40,11 @@ static bool is_work(const struct kp_tree *tree, size_t i)
 }
 
 /* Finds what works at all, and the thread whose step or optimizer comes first. */
-static void work_find(struct gaps *g)
+static void work_find(struct gaps *g, const struct kp_spans *evaluated)
 {
     bool has_thread = false;
+    for (size_t i = 0; i < evaluated->count; i++)
+        kp_spans_add(&g->worked, evaluated->of[i].start_ns, evaluated->of[i].end_ns);
     for (size_t i = 0; i < g->tree->count; i++) {
         const struct kp_node *node = &g->tree->nodes[i];
         const struct kp_kineto_event *e = kp_tree_event(g->tree, i);
@@ -132,7 +134,7 @@ void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint
     double *most = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *most);
     memset(calls, 0, steps * sizeof *calls);
     memset(most, 0, steps * sizeof *most);
-    work_find(&g);
+    work_find(&g, &x->evaluated);
     kp_selftime_each(x->tree, piece_take, &g);
     for (size_t i = 0; i < g.step_keys.count; i++) {
         const size_t step = (size_t)(g.step_keys.keys[i] >> 32), place = (uint32_t)g.step_keys.keys[i];
@@ -149,7 +151,7 @@ double kp_gapplace_tell(const struct kp_costrules *x, const double *weights, dou
     struct gaps g = {.tree = x->tree, .chosen = x->chosen, .weights = weights};
     const struct gap_cost *most = NULL;
     struct kp_kineto *trace = x->tree->trace;
-    work_find(&g);
+    work_find(&g, &x->evaluated);
     kp_selftime_each(x->tree, piece_take, &g);
     for (size_t i = 0; i < g.keys.count; i++)
         if (g.of[i].line && (!most || g.of[i].ns > most->ns)) most = &g.of[i];

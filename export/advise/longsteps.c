@@ -41,7 +41,7 @@ static bool is_outer_op(const struct kp_costrules *x, size_t i)
            kp_costplace_op(x->tree, (int32_t)i) == (int32_t)i && !kp_advise_is_range(kp_costrules_name(x, (int32_t)i));
 }
 
-static size_t node_from(const struct kp_tree *tree, int64_t ns)
+size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns)
 {
     size_t low = 0, high = tree->count;
     while (low < high) {
@@ -58,7 +58,7 @@ void kp_longsteps_walk(const struct kp_costrules *x, size_t step, bool are_gaps,
     const struct kp_node *const nodes = x->tree->nodes;
     int64_t until = s->start_ns;
     int32_t before = -1;
-    size_t i = node_from(x->tree, s->start_ns);
+    size_t i = kp_longsteps_node(x->tree, s->start_ns);
     for (size_t k = i; before < 0 && k-- > 0;)
         if (is_outer_op(x, k)) before = (int32_t)k;
     if (before >= 0 && nodes[before].end_ns > until) until = nodes[before].end_ns;
@@ -66,9 +66,11 @@ void kp_longsteps_walk(const struct kp_costrules *x, size_t step, bool are_gaps,
         const bool is_after = nodes[i].start_ns >= s->end_ns;
         if (!is_outer_op(x, i)) continue;
         const int64_t end = is_after ? s->end_ns : nodes[i].start_ns;
-        if (are_gaps && end - until > GAP_LEAST_NS) give(context, step, (int32_t)i, before, end - until);
+        const int64_t gap = end > until ? end - until - kp_spans_between(&x->evaluated, until, end) : 0;
+        if (are_gaps && gap > GAP_LEAST_NS) give(context, step, (int32_t)i, before, gap);
         if (is_after) break;
-        if (!are_gaps) give(context, step, (int32_t)i, before, nodes[i].end_ns - nodes[i].start_ns);
+        if (!are_gaps && !kp_spans_has(&x->evaluated, nodes[i].start_ns))
+            give(context, step, (int32_t)i, before, nodes[i].end_ns - nodes[i].start_ns);
         if (nodes[i].end_ns > until) until = nodes[i].end_ns;
         before = (int32_t)i;
     }

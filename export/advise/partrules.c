@@ -163,7 +163,6 @@ static void rules_judge(struct kp_costrules *x)
     kp_rules_memory(x);
     kp_rules_host(x);
     parts_judge(x);
-    kp_evalsteps_tell(x);
     kp_costrules_fini(x);
 }
 

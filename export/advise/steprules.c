@@ -178,7 +178,8 @@ static void longer_tell(struct kp_costrules *x, struct kp_cost *cost, const doub
     }
     const enum kp_split_part part = part_with_more(x, &c);
     const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
-    for (size_t i = 0; i < x->chosen->step_count; i++)
+    const bool has_place = x->out->has_gpu || part == KP_SPLIT_COMPUTE || is_gap;
+    for (size_t i = 0; i < x->chosen->step_count && has_place; i++)
         kp_longsteps_walk(x, i, is_gap, place_compare, &(struct comparing){x, &c, is_gap});
     struct kp_cost_rule of_part = *rule;
     of_part.explains = 1u << part;
@@ -196,12 +197,13 @@ static void longer_tell(struct kp_costrules *x, struct kp_cost *cost, const doub
 /* One long step is told by its number, with how much longer it is. */
 static void one_tell(struct kp_costrules *x, const struct kp_longsteps *l, struct kp_cost *cost, size_t at)
 {
-    const double length = (double)x->splits[at].step_ns, more = l->more[at];
+    const struct kp_step *const step = &x->chosen->steps[at];
+    const double length = (double)(step->end_ns - step->start_ns), more = l->more[at];
     const long number = x->chosen->steps[at].number;
     const struct kp_cost_rule one = {
         outliers.bound, 0, outliers.id,
-        kp_costrules_text(x, "step %ld lasts %.1f ms, %.1f ms longer than the median", number, length / 1e6,
-                          more / 1e6),
+        kp_costrules_text(x, "step %ld lasts %.1f ms, %.1f ms longer than the median%s", number, length / 1e6,
+                          more / 1e6, (double)x->splits[at].step_ns < length ? " and its evaluation" : ""),
         kp_costrules_text(x, "See what it does more than the others: kprof report --step %ld; kprof html draws it.",
                           number)};
     cost->least = 1;
@@ -307,7 +309,7 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
     longer_tell(x, &cost, cost.of, &drift);
 }
 
-void kp_rules_steps(struct kp_costrules *x)
+static void lengths_judge(struct kp_costrules *x)
 {
     size_t room = 0, more = 0, marks = 0;
     struct step_lengths l = {.count = x->chosen->step_count};
@@ -321,4 +323,20 @@ void kp_rules_steps(struct kp_costrules *x)
     free(l.of);
     free(l.sorted);
     free(l.is_prompt);
+}
+
+/* An evaluation inside of the training makes no slow step: steps are judged without. */
+void kp_rules_steps(struct kp_costrules *x)
+{
+    struct kp_costrules without = *x;
+    size_t capacity = 0;
+    struct kp_step_split *splits = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *splits);
+    memcpy(splits, x->splits, x->chosen->step_count * sizeof *splits);
+    kp_evalsteps_tell(x, &without.evaluated);
+    kp_evalsteps_leave_out(x, &without.evaluated, splits);
+    without.splits = splits;
+    lengths_judge(&without);
+    x->explained = without.explained;
+    kp_spans_fini(&without.evaluated);
+    free(splits);
 }

@@ -135,7 +135,7 @@ def test_the_healthy_window_has_no_finding(windows):
                          [("input", "input-in-step", "advice_windows.py load_batch"),
                           ("compiling", "recompilation", line("shifted(torch.ones", "compiled", "advice_windows.py")),
                           ("collecting", "python-gc", line("gc.collect()", "sick")),
-                          ("outlier", "slow-steps", line("        model(batch)", "evaluate"))])
+                          ("outlier", "slow-steps", line("        (batch.T @ batch)", "check"))])
 def test_a_window_has_its_sickness_with_line_and_cost(windows, sickness, name, where):
     cost, finding = found_in(windows, sickness, name)
     assert finding["line"] == where
@@ -228,6 +228,49 @@ def test_slow_steps_of_one_cause_are_told_together_and_beside_others(tmp_path):
     many = {number: (60 + number, f"aten::op{number}", log) for number in range(5, 20, 2)}  # each by another op: a busy machine
     found = slow_steps_of(with_slow_steps(tmp_path / "many.pt.trace.json", many, steps=40))
     assert ["(steps 19, 17, 15, 13, 11 and 3 more)" in finding["what"] for finding in found] == [True]
+
+
+def evaluating(path, saves=0, gradients=(), usual=1):
+    """Thirty steps of a convolution with a backward; steps 10 and 20 evaluate, five times, and 20 then saves for so many ms. `gradients`: steps whose extra calls
+    have gradients, too. Without `usual` each step evaluates."""
+    trace, at = advicetraces.Trace(deviceProperties=[]), 1000
+
+    def op(name, ms, **args):
+        nonlocal at
+        trace.add("cpu_op", name, 1, at, ms * 1000 - 10, **args)
+        at += ms * 1000
+    for number in range(1, 31):
+        began = at
+        op("aten::conv2d", 4, **{"Sequence number": number, "Fwd thread id": 0, "Call stack": "train.py(8): main"})
+        op("ConvolutionBackward0", 8, **{"Sequence number": number, "Fwd thread id": 1})
+        for _ in range(5 if number in (10, 20) or not usual else 0):
+            op("aten::conv2d", 20, **({"Sequence number": 99, "Fwd thread id": 0} if number in gradients else {}), **{"Call stack": "train.py(20): validate"})
+            op("aten::argmax", 1)
+        at += saves * 1000 * (number == 20)
+        op("aten::add_", 1)
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, began, at - began)
+    return trace.write(path)
+
+
+def test_an_evaluation_inside_of_the_training_is_no_slow_step_without_pythons_calls_too(tmp_path):
+    advice = advised(evaluating(tmp_path / "eval.pt.trace.json"))
+    assert advice["findings"] == [] and advice["evaluated"].startswith("steps 10, 20 hold 5 forward passes without backward, 104.0 ms a step of these: ")
+    assert "kprof run --phases" in advice["evaluated"] and "kprof report --within" in advice["evaluated"]
+    said = harness.cli("advise", tmp_path / "eval.pt.trace.json").stdout
+    assert "WARNING" not in said and "note     steps 10, 20 hold" in said
+
+
+def test_what_a_step_does_beside_its_evaluation_is_still_told(tmp_path):
+    advice = advised(evaluating(tmp_path / "saves.pt.trace.json", saves=200))
+    what = [finding["what"] for finding in advice["findings"]]
+    assert len(what) == 1 and what[0].startswith("step 20 lasts 318.0 ms, 201.0 ms longer than the median and its evaluation: what it has more is time in which no op")
+    assert advice["findings"][0]["step_ms"] == pytest.approx(201 / 30, rel=0.02) and "steps 10, 20 hold 5" in advice["evaluated"]
+
+
+def test_more_of_the_training_itself_is_no_evaluation(tmp_path):
+    advice = advised(evaluating(tmp_path / "trains.pt.trace.json", gradients=(10, 20)))
+    assert advice["evaluated"] is None and [finding["id"] for finding in advice["findings"]] == ["slow-steps"]
+    assert advised(evaluating(tmp_path / "each.pt.trace.json", usual=0))["evaluated"] is None  # a teacher in each step
 
 
 @pytest.mark.parametrize("calls", [False, True])

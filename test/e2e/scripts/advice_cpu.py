@@ -13,9 +13,9 @@ import advice_windows
 SICKNESSES = ["healthy", "input", "compiling", "collecting", "outlier", "drift", "growing"]
 
 
-def evaluate(model, batch, times):
+def check(batch, times):
     for _ in range(times):
-        model(batch)
+        (batch.T @ batch).tanh()
 
 
 def grown(kept, loss, batch):
@@ -28,7 +28,7 @@ def sick(sickness, at, step, model, batch, loss, kept):
     if sickness == "compiling":
         advice_windows.compiled(step, "cpu")
     if sickness == "outlier" and at in (5, 8):
-        evaluate(model, batch, 100)
+        check(batch, 100)
     if sickness == "drift":
         time.sleep(0.03 * at)  # a file that gets longer, say
     if sickness == "growing":
