@@ -77,8 +77,8 @@ static bool cost_of_gpu(const struct building *b, size_t i, struct cost *out)
 /* What counts as a whole where the node begins. */
 static void begun_add(const struct building *b, size_t i, struct cost *out)
 {
-    struct kp_values values;
-    kp_tree_values(b->tree, i, &values);
+    struct kp_values values = {0};
+    if (b->tree->has_device) kp_tree_values(b->tree, i, &values);
     struct kp_top_cost *const costs[] = {&out->all, &out->steps};
     for (int c = 0; c < 2; c++) {
         if (!costs[c]->count) continue;

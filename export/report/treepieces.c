@@ -50,12 +50,17 @@ static bool tree_add(struct kp_treepieces *p, struct kp_tree *tree, int64_t end_
     return fits;
 }
 
-/* False: the pieces do not hold. `end_ns` INT64_MAX: the last one. */
+static bool tree_build(const struct kp_treepieces *p, struct kp_tree *tree, struct kp_kineto *piece)
+{
+    if (p->drops_waits) kp_kineto_drop_waits(piece);
+    return kp_tree_build(tree, piece) == 0;
+}
+
+/* False: the pieces do not hold. */
 static bool piece_add(struct kp_treepieces *p, struct kp_kineto *piece, int64_t end_ns)
 {
     struct kp_tree tree;
-    if (p->drops_waits) kp_kineto_drop_waits(piece);
-    const bool fits = kp_tree_build(&tree, piece) == 0 && tree_add(p, &tree, end_ns);
+    const bool fits = tree_build(p, &tree, piece) && tree_add(p, &tree, end_ns);
     kp_tree_fini(&tree);
     return fits;
 }
@@ -144,8 +149,13 @@ struct kp_kineto_pieces *kp_treepieces_reading(struct kp_treepieces *p) { return
 
 bool kp_treepieces_has(const struct kp_treepieces *p) { return p->reading.has_given; }
 
+/* The last tree is built while the thread adds the one before. */
 bool kp_treepieces_end(struct kp_treepieces *p, struct kp_kineto *rest)
 {
+    struct kp_tree tree = {0};
+    const bool is_built = kp_kineto_pieces_hold(&p->reading, rest) && tree_build(p, &tree, rest);
     thread_end(p);
-    return !p->is_unfit && kp_kineto_pieces_hold(&p->reading, rest) && piece_add(p, rest, INT64_MAX);
+    const bool fits = is_built && !p->is_unfit && tree_add(p, &tree, INT64_MAX);
+    kp_tree_fini(&tree);
+    return fits;
 }
