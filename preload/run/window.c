@@ -336,17 +336,22 @@ static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, 
     return has_turned;
 }
 
-/* Steps go by, and no phase begins: a misspelt one would cost the whole run. Said while the user still looks on. */
-static void phases_miss(void)
+/* Steps go by, and no phase begins: a misspelt one would cost the whole run. The lock is held. */
+enum { STEPS_WITHOUT_PHASE = 3 };
+static bool is_phase_missed(void)
 {
-    enum { STEPS = 3 };
-    if (is_phase_met || !kp_phases_are_set() || phase != KP_PHASE_NONE || step_number != STEPS) return;
-    if (outside.active) return; /* KPROF_SCHEDULE records them */
+    const bool is_none = !is_phase_met && phase == KP_PHASE_NONE && kp_phases_are_set();
+    return is_none && step_number == STEPS_WITHOUT_PHASE && !outside.active; /* else KPROF_SCHEDULE records them */
+}
+
+/* Said while the user still looks on. */
+static void missed_phase_say(void)
+{
     KP_LOG_ONCE(0,
                 "%d steps have ended, and no phase of KPROF_PHASES has begun: nothing is recorded so far; a phase is a "
                 "range (with torch.profiler.record_function(\"train\"): ...), kprof_phase(), or a loop of Lightning or "
                 "transformers, not a function of that name",
-                STEPS);
+                STEPS_WITHOUT_PHASE);
 }
 
 void kp_window_step(struct kp_thread *thread, uint64_t now)
@@ -357,9 +362,10 @@ void kp_window_step(struct kp_thread *thread, uint64_t now)
     struct held held;
     lock_take(&held);
     if (started && !ended && kp_steps_advance(&turn)) turned = turn_to(&turn, thread, now);
-    phases_miss();
+    const bool is_missed = is_phase_missed();
     const uint64_t begin = current.begin;
     lock_give(&held);
+    if (is_missed) missed_phase_say();
     if (turned) {
         settle_and_begin_step(thread, turn.step, begin, SETTLE_MS);
         kp_writer_wake(); /* prepares a window */
