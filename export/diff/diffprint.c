@@ -314,16 +314,29 @@ static void title_put(FILE *out, int group)
                                                               : "  calls a step");
 }
 
-/* `most`: the largest change of the `quiet` rows. */
-static void quiet_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *most, size_t quiet)
+/* `most`: the largest change of the `quiet` rows. has_one: a larger one of these is shown. */
+static void quiet_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *most, size_t quiet, bool has_one)
 {
     char change[CELL_BYTES];
     const char *unit = kp_diff_is_bytes(most->group) ? "" : " ms";
     const char *rows = groups[most->group].rows;
-    fprintf(out, "%zu %.*s within noise, the largest by %s%s: ", quiet, (int)strlen(rows) - (quiet == 1), rows,
-            amount_text(change, most, most->change, true), unit);
+    fprintf(out, "%zu %s%.*s within noise, the largest by %s%s: ", quiet, has_one ? "more " : "",
+            (int)strlen(rows) - (quiet == 1), rows, amount_text(change, most, most->change, true), unit);
     kp_plain_put(out, kp_strings_get(d->strings, most->name));
     fputs(" (--all shows them)\n", out);
+}
+
+/*
+ * Rows come by their change, so where one within noise comes before all that are shown, the table would begin with a
+ * small one: it is shown, too, and its verdict says so. NULL: none does.
+ */
+static const struct kp_diff_row *quiet_first(const struct kp_diff *d, int group, const struct kp_diff_show *show)
+{
+    const struct kp_diff_row *const first = &d->rows[d->group_from[group]];
+    if (is_shown(first, show)) return NULL;
+    for (size_t i = d->group_from[group] + 1; i < d->group_from[group + 1]; i++)
+        if (is_shown(&d->rows[i], show)) return fabs(first->change) > fabs(d->rows[i].change) ? first : NULL;
+    return NULL;
 }
 
 static void group_put(FILE *out, const struct kp_diff *d, int group, const struct kp_diff_show *show)
@@ -332,9 +345,10 @@ static void group_put(FILE *out, const struct kp_diff *d, int group, const struc
     const struct kp_diff_row *most = NULL; /* of those that are not shown; the first is the largest */
     if (d->group_from[group] == d->group_from[group + 1]) return;
     title_put(out, group);
+    const struct kp_diff_row *const first = quiet_first(d, group, show);
     for (size_t i = d->group_from[group]; i < d->group_from[group + 1]; i++) {
         const struct kp_diff_row *row = &d->rows[i];
-        if (!is_shown(row, show)) {
+        if (row != first && !is_shown(row, show)) {
             if (!quiet++) most = row;
         } else if (show->most && shown >= show->most) {
             more++;
@@ -344,7 +358,7 @@ static void group_put(FILE *out, const struct kp_diff *d, int group, const struc
         }
     }
     if (more) fprintf(out, "%zu more %s (-n 0 shows all)\n", more, groups[group].rows);
-    if (quiet) quiet_put(out, d, most, quiet);
+    if (quiet) quiet_put(out, d, most, quiet, first != NULL);
 }
 
 void kp_diff_print(FILE *out, const struct kp_diff *d, const struct kp_diff_show *show)

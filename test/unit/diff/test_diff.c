@@ -299,6 +299,27 @@ static void one_batch_or_an_unknown_one_claims_nothing(void **state)
     }
 }
 
+/* A table does not begin with a small change where a larger one is within noise. */
+static void the_largest_change_is_a_row_where_it_is_within_noise(void **state)
+{
+    static const int a[] = {20, 100, 30, 90, 60}, b[] = {50, 130, 60, 120, 90};
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    side_add(&d, KP_DIFF_A, a, 5, NULL);
+    side_add(&d, KP_DIFF_B, b, 5, "aten::copy_");
+    kp_diff_settle(&d);
+    assert_int_equal(row_find(&d, KP_DIFF_OPS, "aten::mm")->verdict, KP_DIFF_NOISE);
+    char *text = printed(&d), *mm = strstr(text, "\naten::mm "), *copy = strstr(text, "\naten::copy_ ");
+    assert_true(mm && copy && mm < copy);
+    assert_null(strstr(text, "the largest by +0.030 ms: aten::mm"));
+    *strchr(mm + 1, '\n') = 0;
+    assert_non_null(strstr(mm, " +0.030 "));
+    assert_non_null(strstr(mm, " within noise "));
+    free(text);
+    kp_diff_close(&d);
+}
+
 /* No row has a change below its noise and a verdict all the same. What stays in the noise has a name. */
 static void the_column_has_what_the_verdict_goes_by(void **state)
 {
@@ -366,6 +387,7 @@ int main(void)
         cmocka_unit_test(names_lose_what_differs_from_run_to_run),
         cmocka_unit_test(another_batch_is_told_by_sample),
         cmocka_unit_test(one_batch_or_an_unknown_one_claims_nothing),
+        cmocka_unit_test(the_largest_change_is_a_row_where_it_is_within_noise),
         cmocka_unit_test(the_column_has_what_the_verdict_goes_by),
         cmocka_unit_test(no_shapes_are_told_beside_a_change),
     };
