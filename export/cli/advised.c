@@ -50,18 +50,23 @@ static int judge(struct kp_advised *a, char *why, size_t why_bytes)
     return rc;
 }
 
+int kp_advised_read_part(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts,
+                         const char *label, bool takes_part, bool *is_part, char *why, size_t why_bytes)
+{
+    char part[240];
+    const int rc = kp_advised_read(trace, tree, texts, label, why, why_bytes);
+    *is_part = rc && takes_part && kp_trace_source_end_torn(*trace, part, sizeof part);
+    if (!*is_part) return rc;
+    const size_t n = strlen(why);
+    snprintf(why + n, why_bytes - n, ": this is of those%s", part);
+    return tree_make(tree, *trace, label, why, why_bytes);
+}
+
 int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const char *label, bool takes_part, char *why,
                     size_t why_bytes)
 {
-    char part[240];
     *a = (struct kp_advised){0};
-    int rc = kp_advised_read(&a->trace, &a->tree, texts, label, why, why_bytes);
-    if (rc && takes_part && kp_trace_source_end_torn(a->trace, part, sizeof part)) {
-        const size_t n = strlen(why);
-        a->is_part = true;
-        snprintf(why + n, why_bytes - n, ": this is of those%s", part);
-        rc = tree_make(&a->tree, a->trace, label, why, why_bytes);
-    }
+    const int rc = kp_advised_read_part(&a->trace, &a->tree, texts, label, takes_part, &a->is_part, why, why_bytes);
     return rc ? rc : judge(a, why, why_bytes);
 }
 

@@ -16,11 +16,12 @@ static const struct kp_opt flags[] = {
     {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
     {"step", 0, KP_OPT_VALUE, "A-B",
      "begin with these steps chosen; all: with the whole trace (default: its steps, where it has some)"},
+    {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
     {0}};
 struct html_command {
     FILE *to;
     struct kp_page_start start;
-    bool begun;
+    bool begun, partial;
     int pages;
     uint64_t events; /* of all traces */
 };
@@ -33,12 +34,15 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     char why[512];
     (void)several;
     const struct kp_texts texts = kp_trace_source_texts(source);
-    int rc = kp_advised_read(&trace, &tree, &texts, source->path, why, sizeof why);
+    bool is_part;
+    int rc = kp_advised_read_part(&trace, &tree, &texts, source->path, h->partial, &is_part, why, sizeof why);
     if (rc) {
+        const bool is_torn = trace && trace->torn;
         kp_tree_fini(&tree);
         kp_kineto_close(trace);
-        return kp_cli_fail("html", "%s", why);
+        return kp_cli_fail("html", "%s%s", why, is_torn ? "; --partial shows those" : "");
     }
+    if (is_part) kp_cli_say(stderr, "kprof: %s", why);
     h->events += trace->seen;
     if (!h->begun) kp_page_begin(h->to, source->label);
     h->begun = true;
@@ -49,10 +53,9 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     return rc ? kp_cli_fail("html", "%s: %s", source->label, why) : KP_EXIT_DONE;
 }
 
-static int html_write(const char *path, const struct kp_page_start *start, bool is_json, char **files, int count)
+static int html_write(struct html_command h, const char *path, bool is_json, char **files, int count)
 {
     struct kp_outfile file;
-    struct html_command h = {.start = *start};
     if (kp_outfile_open(&file, path))
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
     h.to = file.to;
@@ -60,6 +63,7 @@ static int html_write(const char *path, const struct kp_page_start *start, bool 
     if (h.pages) kp_page_end(h.to);
     if (kp_outfile_close(&file, h.pages > 0))
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
+    if (!is_json && h.pages) kp_outfile_tell(path);
     if (is_json && h.pages) {
         kp_written_begin(path, path);
         kp_written_number("traces", (uint64_t)h.pages);
@@ -74,15 +78,16 @@ int kp_cmd_html(int argc, char **argv)
     struct kp_opt_scan scan = {.command = "html", .table = flags, .argc = argc, .argv = argv, .at = 1};
     const char *value, *path = NULL;
     bool is_json = false;
-    struct kp_page_start start = {.first_step = -1, .last_step = -1};
+    struct html_command h = {.start = {.first_step = -1, .last_step = -1}};
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
         case 0: path = value; break;
         case 1: is_json = true; break;
         case 2:
-            if (kp_opt_steps_or_all(value, &start.first_step, &start.last_step, &start.all)) break;
+            if (kp_opt_steps_or_all(value, &h.start.first_step, &h.start.last_step, &h.start.all)) break;
             return kp_cli_misuse("html", "--step is A, A-B or all, not %s", value);
+        case 3: h.partial = true; break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("html", flags);
         default: return KP_EXIT_USAGE;
@@ -90,5 +95,5 @@ int kp_cmd_html(int argc, char **argv)
     }
     if (is_json && kp_written_check("html", path)) return KP_EXIT_USAGE;
     count = kp_latest_take("html", &argv, count, KP_LATEST_RANKS);
-    return count ? html_write(path, &start, is_json, argv, count) : KP_EXIT_USAGE;
+    return count ? html_write(h, path, is_json, argv, count) : KP_EXIT_USAGE;
 }

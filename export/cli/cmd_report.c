@@ -332,7 +332,7 @@ static int torn_take(const struct report_command *r, struct report_reading *out,
     char part[240];
     (void)kp_trace_source_end_torn(out->trace, part, sizeof part);
     kp_cli_say(stderr, "kprof: %s: this is of those%s%s", why, part,
-               r->partial ? "" : "; the exit status is 1, with --partial 0");
+               r->partial ? "" : "; exit status 1 (0 with --partial)");
     out->is_torn = !r->partial;
     return 0;
 }

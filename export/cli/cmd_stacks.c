@@ -29,7 +29,7 @@ struct stacks_command {
     char label[512]; /* of the last trace */
     char steps[80];  /* which of it are shown, or "" */
     struct kp_choice choice;
-    bool all_steps, all_paths, is_torch, on_device;
+    bool all_steps, all_paths, is_torch, on_device, partial;
     enum form form;
     struct kp_wall_options wall;
     struct kp_calltree *paths;
@@ -57,6 +57,7 @@ static const struct kp_opt flags[] = {
      "or self_cuda_time_total"},
     KP_LINES_OPTIONS("off; of spools only"),
     {"json", 0, KP_OPT_FLAG, NULL, "the same as one JSON object: each path with its frames"},
+    {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
     {0}};
 enum {
     FLAG_METRIC,
@@ -70,7 +71,8 @@ enum {
     FLAG_TORCH,
     FLAG_LINES,
     FLAG_NO_LINES,
-    FLAG_JSON
+    FLAG_JSON,
+    FLAG_PARTIAL
 };
 
 static void stack_json(const struct stacks_command *s, const char *stack, int64_t value)
@@ -159,8 +161,13 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     int rc = KP_EXIT_DONE;
     (void)several;
     if (kp_trace_source_read(source, &trace, NULL, why, sizeof why)) {
-        kp_kineto_close(trace);
-        return kp_cli_fail("stacks", "%s", why);
+        char part[240];
+        const bool is_torn = trace && trace->torn;
+        if (!s->partial || !kp_trace_source_end_torn(trace, part, sizeof part)) {
+            kp_kineto_close(trace);
+            return kp_cli_fail("stacks", "%s%s", why, is_torn ? "; --partial shows those" : "");
+        }
+        kp_cli_say(stderr, "kprof: %s: this is of those%s", why, part);
     }
     snprintf(s->label, sizeof s->label, "%s", source->label);
     if (kp_tree_build(&tree, trace) < 0) {
@@ -313,6 +320,7 @@ int kp_cmd_stacks(int argc, char **argv)
             break;
         case FLAG_ALL_PATHS: s.all_paths = true; break;
         case FLAG_THREADS: s.wall.threads = true; break;
+        case FLAG_PARTIAL: s.partial = true; break;
         case FLAG_TORCH: s.is_torch = true; break;
         case FLAG_LINES:
         case FLAG_NO_LINES: kp_lines_option(&wish, flags[i].name, value); break;
