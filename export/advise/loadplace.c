@@ -21,16 +21,21 @@ struct loadplace {
     size_t capacity;
     uint64_t *key_of;
     size_t key_capacity;
+    int32_t *loaders;   /* the loader around each node, or -1 */
     uint32_t last_line; /* of the last op in the loader */
     int32_t last_loader;
 };
 
-/* The loader around a node, or -1. */
-static int32_t loader_of(const struct kp_tree *tree, int32_t node)
+/* Parents come first. */
+static void loaders_find(struct loadplace *p)
 {
-    for (; node >= 0; node = tree->nodes[node].parent)
-        if (kp_kineto_is_loader(kp_kineto_text(tree->trace, kp_tree_event(tree, (size_t)node)->name))) break;
-    return node;
+    size_t capacity = 0;
+    p->loaders = kp_kineto_grow(NULL, &capacity, p->tree->count + 1, sizeof *p->loaders);
+    for (size_t i = 0; i < p->tree->count; i++) {
+        const char *name = kp_kineto_text(p->tree->trace, kp_tree_event(p->tree, i)->name);
+        const int32_t parent = p->tree->nodes[i].parent;
+        p->loaders[i] = kp_kineto_is_loader(name) ? (int32_t)i : parent < 0 ? -1 : p->loaders[parent];
+    }
 }
 
 static uint32_t line_of(struct loadplace *p, size_t i)
@@ -57,7 +62,7 @@ static void line_charge(struct loadplace *p, uint32_t line, bool is_after, int64
 static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
 {
     struct loadplace *p = context;
-    const int32_t loader = loader_of(p->tree, (int32_t)node);
+    const int32_t loader = p->loaders[node];
     if (loader < 0) return;
     if (loader != p->last_loader) p->last_line = 0;
     p->last_loader = loader;
@@ -72,6 +77,7 @@ void kp_loadplace_tell(const struct kp_tree *tree, const struct kp_chosen *chose
 {
     struct loadplace p = {.tree = tree, .chosen = chosen, .last_loader = -1};
     size_t best = 0;
+    loaders_find(&p);
     kp_selftime_each(tree, time_take, &p);
     for (size_t i = 1; i < p.keys.count; i++)
         if (p.ns[i] > p.ns[best]) best = i;
@@ -82,6 +88,7 @@ void kp_loadplace_tell(const struct kp_tree *tree, const struct kp_chosen *chose
     }
     kp_ownlines_fini(&p.lines);
     kp_keyindex_fini(&p.keys);
+    free(p.loaders);
     free(p.ns);
     free(p.key_of);
 }
