@@ -65,6 +65,7 @@ struct kp_advice {
     const char *slowed_by;     /* a sentence: the recording itself made steps longer; or NULL */
     const char *lines_by;      /* a sentence: the setting that gives findings their lines. NULL: they have them */
     const char *evaluated;     /* a sentence: which steps hold an evaluation; or NULL */
+    const char *waited;        /* a sentence: which steps have the same ops, but slower; or NULL */
     const char *prompts;       /* a sentence: which steps of a generation take a prompt; or NULL */
     struct kp_gpu_figures gpu; /* with has_gpu */
     bool is_healthy, has_gpu;

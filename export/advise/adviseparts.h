@@ -181,45 +181,17 @@ double kp_gapplace_tell(const struct kp_costrules *rules, const double *weights,
 /* Of each step with a weight: which line and call has most of that time. Equal numbers are one place; 0: not known. */
 void kp_gapplace_steps(const struct kp_costrules *rules, const double *weights, uint64_t *calls);
 
-/* ---- longsteps.c: which long steps have one cause ---- */
-
-struct kp_longsteps {
-    const double *more; /* by step: how much longer than the median, ns; 0: it is not long */
-    double median_ns;
-    size_t *group, groups; /* by step: 1 to `groups`, the longest first; 0: not long */
-};
-void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *rules, const double *more,
-                       double median_ns);
-void kp_longsteps_fini(struct kp_longsteps *longer);
-size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns); /* the first that does not begin before */
-/* Gives each outermost op of a step, or each gap before one, which the op before it begins; -1: not known. */
-typedef void (*kp_longsteps_fn)(void *context, size_t step, int32_t node, int32_t before, int64_t ns);
-void kp_longsteps_walk(const struct kp_costrules *rules, size_t step, bool are_gaps, kp_longsteps_fn give,
-                       void *context);
-
-/* ---- evalsteps.c: the steps of a training that hold an evaluation ---- */
-
-/* Tells them, and adds when they evaluate. */
-void kp_evalsteps_tell(const struct kp_costrules *rules, struct kp_spans *times);
-/* Takes that from the steps. */
-void kp_evalsteps_leave_out(const struct kp_costrules *rules, const struct kp_spans *times,
-                            struct kp_step_split *splits);
-
-/* ---- promptsteps.c: the steps of a generation that take a prompt ---- */
-
-/* Sets is_prompt[i] of each chosen step; where there are such steps beside those of a token, tells them. */
-void kp_promptsteps_tell(const struct kp_costrules *rules, bool *is_prompt);
-
 /* ---- rules ---- */
 
 void kp_rules_copies(struct kp_costrules *rules);   /* copyrules.c */
 void kp_rules_launches(struct kp_costrules *rules); /* launchrules.c */
 void kp_rules_kernels(struct kp_costrules *rules);  /* kernelrules.c */
 bool kp_kernel_uses_tensor_cores(const char *name);
-void kp_rules_fusing(struct kp_costrules *rules);    /* fuserules.c */
-void kp_rules_bandwidth(struct kp_costrules *rules); /* bandwidth.c */
-void kp_rules_steps(struct kp_costrules *rules);     /* steprules.c */
-void kp_rules_memory(struct kp_costrules *rules);    /* memoryrules.c */
-void kp_rules_host(struct kp_costrules *rules);      /* hostrules.c */
+void kp_rules_fusing(struct kp_costrules *rules);               /* fuserules.c */
+void kp_rules_bandwidth(struct kp_costrules *rules);            /* bandwidth.c */
+void kp_rules_steps(struct kp_costrules *rules);                /* steprules.c */
+void kp_rules_memory(struct kp_costrules *rules);               /* memoryrules.c */
+void kp_rules_host(struct kp_costrules *rules);                 /* hostrules.c */
+long kp_rules_threads_wanted(const struct kp_costrules *rules); /* of a host that has more; 0: it has not */
 
 #endif

@@ -9,7 +9,7 @@
  *
  * An evaluation lasts from the op before it, but for its data loading, to its last op.
  */
-#include "export/advise/adviseparts.h"
+#include "export/advise/longsteps.h"
 
 #include <stdio.h>
 #include <stdlib.h>

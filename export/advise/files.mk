@@ -19,6 +19,7 @@ SRC_advise := \
     export/advise/longsteps.c \
     export/advise/launchrules.c \
     export/advise/memoryrules.c \
+    export/advise/slowerops.c \
     export/advise/steprules.c \
     export/advise/stepsplit.c
 UNIT_advise := \

@@ -297,6 +297,15 @@ static void reads_judge(struct kp_costrules *x)
 
 enum { THREADS_CRITICAL = 4 }; /* times as many as there should be: they come first */
 
+long kp_rules_threads_wanted(const struct kp_costrules *x)
+{
+    if (x->out->has_gpu) return 0;
+    return kp_summary_threads_wanted((long)kp_costrules_fact(x, "kprof.cores"),
+                                     (long)kp_costrules_fact(x, "kprof.busy_threads"),
+                                     (long)kp_costrules_fact(x, "kprof.omp_num_threads"),
+                                     (long)kp_costrules_fact(x, "kprof.local_world_size"), false);
+}
+
 /* What it costs no trace tells: threads that wait for one another turn, or give their core away. */
 static void threads_judge(struct kp_costrules *x)
 {
@@ -304,10 +313,10 @@ static void threads_judge(struct kp_costrules *x)
                busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
     const long omp = (long)kp_costrules_fact(x, "kprof.omp_num_threads");
     const long ranks = (long)kp_costrules_fact(x, "kprof.local_world_size");
-    const long wanted = kp_summary_threads_wanted(cores, busy, omp, ranks, false), threads = busy > omp ? busy : omp;
+    const long wanted = kp_rules_threads_wanted(x), threads = busy > omp ? busy : omp;
     const char *of_ranks = ranks > 1 ? kp_costrules_text(x, " of each of %ld ranks", ranks) : "";
     const char *plural = cores == 1 ? "" : "s";
-    if (!wanted || x->out->has_gpu) return;
+    if (!wanted) return;
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
     f.what = busy >= omp
                  ? kp_costrules_text(x, "%ld busy threads%s compute on %ld core%s, and take them from one another",

@@ -5,7 +5,7 @@
  * A cause is the part of the step that grew most, and of ops or of gaps without one the place that has most of it. A
  * smaller step joins a larger one's group where that place has a good share of what it has more.
  */
-#include "export/advise/adviseparts.h"
+#include "export/advise/longsteps.h"
 
 #include <stdlib.h>
 
@@ -202,6 +202,9 @@ void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, c
     *out = (struct kp_longsteps){.more = more, .median_ns = median_ns};
     out->group = kp_kineto_grow(NULL, &room, steps + 1, sizeof *out->group);
     memset(out->group, 0, (steps + 1) * sizeof *out->group);
+    room = 0;
+    out->is_slower = kp_kineto_grow(NULL, &room, steps + 1, sizeof *out->is_slower);
+    memset(out->is_slower, 0, steps + 1);
     for (size_t i = 0; i < steps; i++) count += more[i] > 0;
     if (!count) return;
     if (!x->out->has_gpu) {
@@ -216,4 +219,8 @@ void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, c
     free(g.calls);
 }
 
-void kp_longsteps_fini(struct kp_longsteps *l) { free(l->group); }
+void kp_longsteps_fini(struct kp_longsteps *l)
+{
+    free(l->group);
+    free(l->is_slower);
+}

@@ -5,7 +5,7 @@
  * The first embedding of a step says how many tokens it takes, where shapes were recorded: its second input is the
  * batch, [sequences, tokens]. With a cache each step takes one, but for those that begin with a prompt.
  */
-#include "export/advise/adviseparts.h"
+#include "export/advise/longsteps.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* steprules.c - some steps last much longer than the others, or each step longer than the one before */
-#include "export/advise/adviseparts.h"
+#include "export/advise/longsteps.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@ static const struct kp_cost_rule drift = {
 #define OUTLIER_ONE_SHARE 0.6
 #define OUTLIER_MEDIANS_ONE 2.0
 #define OUTLIER_ONE_NS 50e6
+#define SLOWER_SHARE 0.75  /* of what a step has more: of ops that run as often, but slower */
 #define OUTLIER_RANGES 1.5 /* of the range between quartiles, above the third */
 #define DRIFT_LEAST 1.10   /* of the last third over the first */
 #define DRIFT_SIGMAS 3.0   /* of Kendall's sum where steps have no order */
@@ -168,13 +169,13 @@ static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char
 }
 
 /* Tells the steps that `cost` charges, against those that are not `longer`. Frees the cost. */
-static void longer_tell(struct kp_costrules *x, struct kp_cost *cost, const double *longer,
-                        const struct kp_cost_rule *rule)
+static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *cost, const double *longer,
+                                      const struct kp_cost_rule *rule)
 {
     const struct compared c = compared_of(x, cost, longer);
     if (!c.many) {
         free(cost->of);
-        return;
+        return NULL;
     }
     const enum kp_split_part part = part_with_more(x, &c);
     const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
@@ -190,12 +191,14 @@ static void longer_tell(struct kp_costrules *x, struct kp_cost *cost, const doub
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
     if (f) longer_name(x, f, numbers, part, weights, is_one);
     free(weights);
+    return f;
 }
 
 /* ---- the rules ---- */
 
 /* One long step is told by its number, with how much longer it is. */
-static void one_tell(struct kp_costrules *x, const struct kp_longsteps *l, struct kp_cost *cost, size_t at)
+static struct kp_finding *one_tell(struct kp_costrules *x, const struct kp_longsteps *l, struct kp_cost *cost,
+                                   size_t at)
 {
     const struct kp_step *const step = &x->chosen->steps[at];
     const double length = (double)(step->end_ns - step->start_ns), more = l->more[at];
@@ -208,7 +211,7 @@ static void one_tell(struct kp_costrules *x, const struct kp_longsteps *l, struc
                           number)};
     cost->least = 1;
     cost->of_ns = x->out->median_ns;
-    longer_tell(x, cost, l->more, &one);
+    return longer_tell(x, cost, l->more, &one);
 }
 
 /* More than others on the machine may cause. The first may still warm up. */
@@ -216,6 +219,11 @@ static bool is_notable(const struct kp_costrules *x, const struct kp_longsteps *
 {
     return at && l->more[at] >= OUTLIER_ONE_NS && (double)x->splits[at].step_ns >= OUTLIER_MEDIANS_ONE * l->median_ns;
 }
+
+static const char slower_what[] = ": as many calls of them as in the others, but slower";
+static const char slower_change[] =
+    "Their inputs are larger (kprof run --record-shapes, then kprof report --step N), or the thread waited for a core, "
+    "which other programs or more threads than cores take.";
 
 /* The only notable step of a group, where it has most of what that has more; SIZE_MAX: none. */
 static size_t one_find(const struct kp_costrules *x, const struct kp_longsteps *l, size_t group)
@@ -239,8 +247,54 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     const size_t one = one_find(x, l, group);
     for (size_t i = 0; i < x->chosen->step_count; i++)
         if (l->group[i] == group && (one == SIZE_MAX || i == one)) cost.of[i] = l->more[i];
-    if (one != SIZE_MAX) one_tell(x, l, &cost, one);
-    else longer_tell(x, &cost, l->more, &outliers);
+    bool are_slower = true;
+    for (size_t i = 0; i < x->chosen->step_count; i++) are_slower &= !(cost.of[i] > 0) || l->is_slower[i];
+    struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &cost, l->more, &outliers);
+    if (!f || !are_slower) return;
+    f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);
+    f->change = slower_change;
+}
+
+/* Says of which steps no more is known than that the same ops with the same shapes took longer. Their groups go. */
+static void slower_note(struct kp_costrules *x, struct kp_longsteps *l, size_t *at, size_t count, size_t most,
+                        int32_t node)
+{
+    struct kp_costplaces places = {0};
+    struct kp_finding f = {0};
+    for (size_t i = 0; i < count; i++) l->group[at[i]] = 0;
+    kp_costplaces_add(&places, x->tree, node, -1, 1);
+    kp_costplaces_tell(&places, x->tree->trace, &f);
+    kp_costplaces_fini(&places);
+    x->out->waited = kp_costrules_text(x,
+                                       "%s last%s%s %.1f ms longer than the median with the same ops as the others, of "
+                                       "the same shapes, but slower, most "
+                                       "in %s%s%s%s: the thread may have waited for a core",
+                                       kp_costrules_numbers(x, at, count), count == 1 ? "s" : "",
+                                       count == 1 ? "" : " up to", l->more[most] / 1e6, kp_costrules_name(x, node),
+                                       f.line ? " (" : "", f.line ? f.line : "", f.line ? ")" : "");
+}
+
+/* Finds the steps that are longer by ops that are as many as in the others, but slower. */
+static void slower_find(struct kp_costrules *x, struct kp_longsteps *l)
+{
+    size_t capacity = 0, count = 0, most = SIZE_MAX;
+    size_t *at = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *at);
+    struct kp_slowerops slower;
+    int32_t node = -1;
+    kp_slowerops_open(&slower, x, l->more);
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        if (!l->group[i]) continue;
+        const struct kp_slower has = kp_slowerops_of(&slower, i);
+        l->is_slower[i] = has.node >= 0 && has.ns >= SLOWER_SHARE * l->more[i];
+        if (has.node < 0 || has.shaped_ns < SLOWER_SHARE * l->more[i]) continue;
+        at[count++] = i;
+        if (most != SIZE_MAX && l->more[i] <= l->more[most]) continue;
+        most = i;
+        node = has.node;
+    }
+    if (count) slower_note(x, l, at, count, most, node);
+    kp_slowerops_fini(&slower);
+    free(at);
 }
 
 /*
@@ -274,6 +328,7 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
             cost.of[i] = l->of[i] - median;
     struct kp_longsteps longer;
     kp_longsteps_find(&longer, x, cost.of, median);
+    if (longer.groups && !x->out->has_gpu) slower_find(x, &longer);
     groups_tell(x, &longer);
     kp_longsteps_fini(&longer);
     free(cost.of);
@@ -296,6 +351,21 @@ static double spread_of(struct step_lengths *l)
     return NORMAL_SIGMA / sqrt(2) * kp_quantile(l->sorted, l->count - 1, 0.5);
 }
 
+/* Are these steps longer by ops that are as many as in the others, but slower? */
+static bool is_slower_alone(const struct kp_costrules *x, const double *longer)
+{
+    struct kp_slowerops slower;
+    double slower_ns = 0, ns = 0;
+    kp_slowerops_open(&slower, x, longer);
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        if (!(longer[i] > 0)) continue;
+        slower_ns += kp_slowerops_of(&slower, i).ns;
+        ns += longer[i];
+    }
+    kp_slowerops_fini(&slower);
+    return slower_ns >= SLOWER_SHARE * ns;
+}
+
 static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     enum { STEPS_MOST = 3000 }; /* pairs are compared */
@@ -306,7 +376,8 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
         return;
     struct kp_cost cost = kp_cost_open(x);
     for (size_t i = third; i < l->count; i++) cost.of[i] = l->of[i] > early ? l->of[i] - early : 0;
-    longer_tell(x, &cost, cost.of, &drift);
+    if (kp_rules_threads_wanted(x) && is_slower_alone(x, cost.of)) free(cost.of); /* told with its reason */
+    else longer_tell(x, &cost, cost.of, &drift);
 }
 
 static void lengths_judge(struct kp_costrules *x)

@@ -42,7 +42,8 @@ static const char schema[] =
     "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"step_median_ms\",\"parts_ms\",\"idle_ms\","
     "\"missing\","
     "\"unjudged\",\"seen\","
-    "\"gpu\",\"lines_by\",\"slowed_by\",\"evaluated\",\"prompts\",\"findings\"],\n"
+    "\"gpu\",\"lines_by\",\"slowed_by\",\"evaluated\",\"prompts\",\"waited\","
+    "\"findings\"],\n"
     "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER
     ",\"step_median_ms\":" NUMBER ",\n"
     "\"verdict\":{\"enum\":[\"found\",\"incomplete\",\"healthy\",\"nothing found\"]},\n"
@@ -53,7 +54,8 @@ static const char schema[] =
     "\"queue_most\"],\n"
     "\"properties\":{\"busy\":" SHARE ",\"sm_efficiency\":" SHARE ",\"occupancy\":" SHARE ",\"tensor_cores\":" SHARE
     ",\"communication_hidden\":" SHARE ",\"queue_most\":" WHOLE "}}]},\n"
-    "\"seen\":" MAYBE ",\"lines_by\":" MAYBE ",\"slowed_by\":" MAYBE ",\"evaluated\":" MAYBE ",\"prompts\":" MAYBE ",\n"
+    "\"seen\":" MAYBE ",\"lines_by\":" MAYBE ",\"slowed_by\":" MAYBE ",\"evaluated\":" MAYBE ",\"prompts\":" MAYBE
+    ",\"waited\":" MAYBE ",\n"
     "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
@@ -192,6 +194,11 @@ static void advice_print(const struct kp_advice *a, const struct kp_chosen *chos
     if (a->slowed_by) printf("note     %s\n", a->slowed_by);
     if (a->evaluated) printf("note     %s\n", a->evaluated);
     if (a->prompts) printf("note     %s\n", a->prompts);
+    if (a->waited) {
+        fputs("note     ", stdout);
+        kp_plain_put(stdout, a->waited);
+        fputs("\n", stdout);
+    }
     if (a->is_unrecorded) printf("%s\n", a->is_well ? "healthy" : "nothing found");
     else if (a->missing) printf("INCOMPLETE  %s\n", a->missing);
     else if (!a->count) printf("%s\n", verdict_of(a));
@@ -266,6 +273,7 @@ static void json_print(const struct kp_advice *a, const char *label)
     json_member("slowed_by", a->slowed_by);
     json_member("evaluated", a->evaluated);
     json_member("prompts", a->prompts);
+    json_member("waited", a->waited);
     fputs(",\"findings\":[", stdout);
     for (size_t i = 0; i < a->count; i++) {
         if (i) fputs(",", stdout);

@@ -183,7 +183,7 @@ def test_slow_steps_are_told_by_their_numbers(tmp_path):
 
 def test_one_slow_step_is_told_by_its_number_and_noise_is_not(tmp_path):
     told = of_lengths(tmp_path / "one.pt.trace.json", [84 if i == 14 else 12 + i % 2 for i in range(20)])
-    assert told["slow-steps"] == "step 17 lasts 84.0 ms, 71.0 ms longer than the median: what it has more is ops"
+    assert told["slow-steps"] == "step 17 lasts 84.0 ms, 71.0 ms longer than the median: what it has more is ops: as many calls of them as in the others, but slower"
     beside = of_lengths(tmp_path / "beside.pt.trace.json", [{14: 120, 9: 30}.get(i, 12 + i % 2) for i in range(20)])
     assert beside["slow-steps"].startswith("step 17 lasts 120.0 ms, ")
     short = of_lengths(tmp_path / "short.pt.trace.json", [40 if i == 14 else 12 + i % 2 for i in range(20)])  # as where others take the core
@@ -271,6 +271,41 @@ def test_more_of_the_training_itself_is_no_evaluation(tmp_path):
     advice = advised(evaluating(tmp_path / "trains.pt.trace.json", gradients=(10, 20)))
     assert advice["evaluated"] is None and [finding["id"] for finding in advice["findings"]] == ["slow-steps"]
     assert advised(evaluating(tmp_path / "each.pt.trace.json", usual=0))["evaluated"] is None  # a teacher in each step
+
+
+def one_slow_product(path, usual=None, slow=None, threads=None, drifts=False):
+    """Twenty steps of a product of 20 ms. That of step 12 takes 300 ms, or with `drifts` each step more than the one before; shapes as told."""
+    head = {"kprof": {"python_gc": "1", **threads}} if threads else {}
+    trace, at = advicetraces.Trace(deviceProperties=[], **head), 1000
+    for number in range(20):
+        ms = 20 + 5 * number if drifts else 300 if number == 12 else 20
+        shapes = slow if number == 12 and slow else usual
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, at, ms * 1000)
+        trace.add("cpu_op", "aten::mm", 1, at, ms * 1000 - 100, **({"Input Dims": shapes} if shapes else {}), **{"Call stack": "train.py(8): main"})
+        at += ms * 1000
+    return advised(trace.write(path))
+
+
+def test_a_slow_step_of_the_same_ops_of_the_same_shapes_is_a_note(tmp_path):
+    small, large = [[64, 64], [64, 64]], [[64, 4096], [4096, 64]]
+    same = one_slow_product(tmp_path / "same.pt.trace.json", small)
+    assert same["findings"] == [] and same["verdict"] == "healthy"
+    assert same["waited"] == ("step 12 lasts 280.0 ms longer than the median with the same ops as the others, of the same shapes, but slower, most in aten::mm "
+                              "(train.py:8 main): the thread may have waited for a core")
+    assert "\nnote     step 12 lasts 280.0 ms longer" in harness.cli("advise", tmp_path / "same.pt.trace.json").stdout
+    larger = one_slow_product(tmp_path / "larger.pt.trace.json", small, large)
+    assert larger["waited"] is None and [finding["what"] for finding in larger["findings"]] == [
+        "step 12 lasts 300.0 ms, 280.0 ms longer than the median: what it has more is ops"]
+    unknown = one_slow_product(tmp_path / "unknown.pt.trace.json")
+    assert unknown["waited"] is None and [finding["what"].split(": ")[-1] for finding in unknown["findings"]] == [
+        "as many calls of them as in the others, but slower"]
+    assert "--record-shapes" in unknown["findings"][0]["change"] and "waited for a core" in unknown["findings"][0]["change"]
+
+
+def test_steps_that_get_slower_by_too_many_threads_are_told_by_those_alone(tmp_path):
+    few, many = {"cores": 4, "busy_threads": 4}, {"cores": 4, "busy_threads": 12}
+    assert [f["id"] for f in one_slow_product(tmp_path / "few.pt.trace.json", threads=few, drifts=True)["findings"]] == ["slower-steps"]
+    assert [f["id"] for f in one_slow_product(tmp_path / "many.pt.trace.json", threads=many, drifts=True)["findings"]] == ["too-many-threads"]
 
 
 @pytest.mark.parametrize("calls", [False, True])
