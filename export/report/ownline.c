@@ -130,14 +130,28 @@ const char *kp_ownline_frame(const struct kp_kineto *trace, const char *stack, s
     return package_frame(stack, bytes);
 }
 
+/* Copies a file's name without the folders that it leaves at once: "job/../train.py" is train.py. */
+static void file_copy(char *out, size_t room, const char *file, size_t bytes)
+{
+    snprintf(out, room, "%.*s", (int)bytes, file);
+    for (char *up = out; (up = strstr(up, "/../")) != NULL;) {
+        char *from = up;
+        while (from > out && from[-1] != '/') from--;
+        const bool is_folder = from < up && strncmp(from, "../", 3) != 0 && strncmp(from, "./", 2) != 0;
+        if (is_folder) memmove(from, up + 4, strlen(up + 4) + 1), up = out;
+        else up++;
+    }
+}
+
 /* Writes "train.py(12): forward" as "train.py:12 forward", or without the line where none is wanted or known (0). */
 static uint32_t line_put(struct kp_kineto *trace, const char *frame, size_t bytes, bool with_line)
 {
     const size_t file = bracket_find(frame, bytes);
     const char *digits = frame + file + 1, *function = memchr(digits, ' ', bytes - file - 1);
     const int shown = with_line && strtol(digits, NULL, 10) > 0 ? (int)strspn(digits, "0123456789") : 0;
-    char line[LINE_BYTES];
-    int n = snprintf(line, sizeof line, "%.*s%s%.*s%.*s", (int)file, frame, shown ? ":" : "", shown, digits,
+    char line[LINE_BYTES], name[LINE_BYTES];
+    file_copy(name, sizeof name, frame, file);
+    int n = snprintf(line, sizeof line, "%s%s%.*s%.*s", name, shown ? ":" : "", shown, digits,
                      (int)(frame + bytes - function), function);
     if (n >= (int)sizeof line) n = sizeof line - 1;
     return kp_strings_put(trace->strings, line, (size_t)n);

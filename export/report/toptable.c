@@ -75,34 +75,39 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 
 /* ---- text ---- */
 
+#define BACKWARD_OF "backward of "
+
 const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
     const char *name = kp_kineto_text(top->trace, row->name), *behind = "";
+    const char *const before = row->is_backward ? BACKWARD_OF : "";
     if (top->by == KP_TOP_BY_LINE && !row->name) name = "(no line of the program)";
     if (top->by == KP_TOP_BY_MODULE && !row->name) name = "(no module)";
-    if (row->is_backward) behind = " (backward)";
-    else if (strcmp(name, "ProfilerStep*") == 0) behind = " (in no op)";
-    snprintf(out, bytes, "%s%s", name, behind);
+    if (!row->is_backward && strcmp(name, "ProfilerStep*") == 0) behind = " (in no op)";
+    snprintf(out, bytes, "%s%s%s", before, name, behind);
     return out;
 }
 
 static const char *row_line(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
     const char *line = kp_kineto_text(top->trace, row->line);
-    const char *behind = row->is_line_backward ? " (backward)" : "";
-    if (row->lines > 1) snprintf(out, bytes, "%s%s, and %u more", line, behind, row->lines - 1);
-    else snprintf(out, bytes, "%s%s", line, behind);
+    const char *before = row->is_line_backward ? BACKWARD_OF : "";
+    if (row->lines > 1) snprintf(out, bytes, "%s%s, and %u more", before, line, row->lines - 1);
+    else snprintf(out, bytes, "%s%s", before, line);
     return out;
 }
 
-/* Makes a text safe, and shortens it to `most` letters: its end or, of a path, its begin becomes "...". */
+/* Makes a text safe, and shortens it to `most` letters: its end or, of a path, its begin becomes "...". What stands
+ * before a path stays. */
 static void text_fit(char *text, size_t bytes, int most, bool keep_end)
 {
     char safe[TEXT_BYTES - 4];
     kp_plain_text(safe, sizeof safe, text, strlen(text));
-    const size_t letters = kp_table_letters(safe), room = (size_t)most - 3;
+    const bool is_backward = keep_end && strncmp(safe, BACKWARD_OF, sizeof BACKWARD_OF - 1) == 0;
+    const char *const before = is_backward ? BACKWARD_OF : "";
+    const size_t letters = kp_table_letters(safe), room = (size_t)most - 3 - strlen(before);
     if (letters <= (size_t)most) snprintf(text, bytes, "%s", safe);
-    else if (keep_end) snprintf(text, bytes, "...%s", kp_table_letters_skip(safe, letters - room));
+    else if (keep_end) snprintf(text, bytes, "%s...%s", before, kp_table_letters_skip(safe, letters - room));
     else snprintf(text, bytes, "%.*s...", (int)(kp_table_letters_skip(safe, room) - safe), safe);
 }
 
@@ -203,6 +208,18 @@ static void row_print(FILE *out, const struct shape *s, const struct kp_top *top
     fputs("\n", out);
 }
 
+/* An op of several lines of the program shows the one with the most self time: says how to see all. */
+static void lines_lead(FILE *out, const struct shape *s, const struct kp_top *top)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:.-";
+    for (size_t i = 0; i < s->rows && has_line_column(top) && top->by == KP_TOP_BY_OP; i++) {
+        const char *const name = kp_kineto_text(top->trace, top->rows[i].name);
+        if (top->rows[i].lines < 2 || !*name || name[strspn(name, plain)]) continue; /* a shell takes it as it is */
+        fprintf(out, "lines of one op: kprof report --within %s --by line\n", name);
+        return;
+    }
+}
+
 void kp_top_table_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_top *top = r->top;
@@ -218,6 +235,7 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     if (top->count)
         fprintf(out, "self %%: of the self time of all rows%s%s\n", top->has_gpu ? " on GPUs" : "",
                 top->is_of_steps ? "; rows: of the steps alone" : "");
+    lines_lead(out, &s, top);
     if (top->count && top->has_memory)
         fputs("MB: taken less given back inside the op itself, or in an aten::empty that it called\n", out);
 }

@@ -223,6 +223,22 @@ def test_memory_and_report_have_the_same_rows_of_what_was_allocated_most(tmp_pat
     assert re.search(r"aten::mm .*train\.py:\d forward, and 2 more\n", said) and "kprof report --sort mem has the same rows" in said
 
 
+def test_lines_are_told_as_a_reader_says_them(tmp_path):
+    """Backward stands before its line, a script run as ../train.py has its name, and an op of two lines leads to them."""
+    events = []
+    for i, line in enumerate((5, 6)):
+        forward = {"Sequence number": i + 3, "Fwd thread id": 0, "Call stack": f"job/../train.py({line}): forward;job/../train.py(9): <module>"}
+        events += [event("aten::mm", "cpu_op", 1000 * i, 200, **forward),
+                   event("MmBackward0", "cpu_op", 1000 * i + 300, 300, 2, **{"Sequence number": i + 3, "Fwd thread id": 1}),
+                   event("aten::mm_backward", "cpu_op", 1000 * i + 310, 280 - 100 * i, 2)]
+    trace = write(tmp_path / "a.pt.trace.json", events, with_stack=1)
+    said = told("report", trace)
+    assert re.search(r"^aten::mm_backward .*  backward of train\.py:5 forward, and 1 more$", said, re.M), said
+    assert "\nlines of one op: kprof report --within aten::mm_backward --by line\n" in said
+    lines = told("report", "--within", "aten::mm_backward", "--by", "line", trace)
+    assert re.search(r"^backward of train\.py:5 forward +0\.280 ", lines, re.M) and "lines of one op" not in lines, lines
+
+
 def test_memory_without_shapes_says_first_which_setting_shows_them(trace, tmp_path):
     assert "Not recorded: shapes (--record-shapes), your lines (--with-stack ops)" in told("memory", trace).splitlines()[3]
     none = write(tmp_path / "none.pt.trace.json", [event("aten::mm", "cpu_op", 0, 10)])
