@@ -36,8 +36,9 @@ const struct kp_config_row kp_config_rows[KP_SET_COUNT] = {
 };
 
 /* Variables that start with KPROF and are no settings. */
-static const char *const others[] = {"KPROF_LIB",     "KPROF_PYTHON",     "KPROF_GPU_TRACES", "KPROF_BUILD",
-                                     "KPROF_COMMAND", "KPROF_READ_LIMIT", "KPROF_RUN_PID",    "KPROF_RUN_STAYS"};
+static const char *const others[] = {"KPROF_LIB",     "KPROF_PYTHON",    "KPROF_GPU_TRACES",
+                                     "KPROF_BUILD",   "KPROF_COMMAND",   "KPROF_READ_LIMIT",
+                                     "KPROF_RUN_PID", "KPROF_RUN_STAYS", "KPROF_RUN_TOLD"};
 
 static void *field_of(struct kp_config *config, enum kp_config_index index)
 {
@@ -268,10 +269,19 @@ static bool is_named(const char *entry, size_t length, const char *name)
     return strlen(name) == length && memcmp(entry, name, length) == 0;
 }
 
-static void unknown(struct kp_config *config, const char *entry, size_t length)
+/* `kprof run` has told of it, and left it in this list with commas. */
+static bool is_told(const char *list, const char *name, size_t length)
+{
+    for (; list && *list; list += strcspn(list, ","), list += *list == ',')
+        if (strcspn(list, ",") == length && memcmp(list, name, length) == 0) return true;
+    return false;
+}
+
+static void unknown(struct kp_config *config, const char *entry, size_t length, const char *told)
 {
     char name[64];
     const char *near;
+    if (is_told(told, entry, length)) return;
     if (strncmp(entry, "KPROF_TEST_", 11) == 0) return;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (is_named(entry, length, others[i])) return;
@@ -284,7 +294,7 @@ static void unknown(struct kp_config *config, const char *entry, size_t length)
 }
 
 /* Takes a NAME=VALUE. As with getenv, the first of two equal names counts. An empty value counts as not set. */
-static void take_entry(struct kp_config *config, const char *entry, uint32_t *seen)
+static void take_entry(struct kp_config *config, const char *entry, const char *told, uint32_t *seen)
 {
     const size_t length = strcspn(entry, "=");
     const char *const value = entry + length + 1;
@@ -296,7 +306,7 @@ static void take_entry(struct kp_config *config, const char *entry, uint32_t *se
         return;
     }
     if (is_named(entry, length, "KPROF_TEST_FAIL")) config->test_fail = keep_text(config, value);
-    else unknown(config, entry, length);
+    else unknown(config, entry, length, told);
 }
 
 int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure)
@@ -307,9 +317,12 @@ int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure)
     out->secure = secure;
     if (secure) out->on = false;
     if (secure || !environ_like) return 0;
+    const char *told = NULL;
+    for (char **e = environ_like; *e && !told; e++)
+        if (strncmp(*e, "KPROF_RUN_TOLD=", 15) == 0) told = *e + 15;
     for (; *environ_like; environ_like++)
         if (strncmp(*environ_like, "KPROF=", 6) == 0 || strncmp(*environ_like, "KPROF_", 6) == 0)
-            take_entry(out, *environ_like, &seen);
+            take_entry(out, *environ_like, told, &seen);
     return out->complaints;
 }
 

@@ -108,6 +108,41 @@ static int flags_take(struct kp_opt_scan *scan, struct run_wish *wish)
     return i == KP_OPT_BAD ? KP_EXIT_USAGE : KP_EXIT_DONE;
 }
 
+/* ---- the environment ---- */
+
+/* A value that the user set there is refused as a flag's is: the library would go on with the default. */
+static int variables_check(void)
+{
+    static struct kp_config tried; /* has room for texts */
+    for (int i = 0; i < KP_SET_COUNT; i++) {
+        const char *const name = kp_config_rows[i].name, *const value = getenv(name);
+        if (!value || !*value) continue; /* empty counts as not set */
+        kp_config_read_as(&tried, NULL, false);
+        const char *const wrong = kp_setting_flags_set(&tried, (enum kp_config_index)i, value);
+        if (wrong) return kp_cli_misuse("run", "%s: %s", name, wrong);
+        if (i == KP_SET_dir && folder_check(name, value)) return KP_EXIT_USAGE;
+    }
+    return KP_EXIT_DONE;
+}
+
+/* Tells of names that are no setting, which a program without torch never would. The library then need not. */
+static void unknown_tell(void)
+{
+    const char *const mark = " is no setting of kprof", *const log = getenv("KPROF_LOG");
+    static struct kp_config config;
+    char told[2048] = "";
+    size_t used = 0;
+    if (log && *log && strcmp(log, "stderr") != 0) return; /* the library writes there */
+    kp_config_read_as(&config, environ, false);
+    for (size_t at = 0; at < config.lines_used; at += strlen(config.lines + at) + 1) {
+        const char *const line = config.lines + at, *const end = strstr(line, mark);
+        if (!end || used + (size_t)(end - line) + 2 > sizeof told) continue;
+        used += (size_t)snprintf(told + used, sizeof told - used, "%s%.*s", used ? "," : "", (int)(end - line), line);
+        kp_cli_say(stderr, "kprof: %s", line);
+    }
+    if (used) setenv("KPROF_RUN_TOLD", told, 1);
+}
+
 /* `stays`: kprof waits for it, and says how it ended. */
 static int program_become(char **argv, bool stays)
 {
@@ -231,12 +266,15 @@ int kp_cmd_run(int argc, char **argv)
     if (rc == KP_OPT_HELP) return kp_cli_help("run", scan.table);
     if (rc) return rc;
     if (scan.at >= argc) return kp_cli_misuse("run", "no command to run");
+    rc = variables_check();
+    if (rc) return rc;
     rc = kp_target_check(argv[scan.at], path, sizeof path, why, sizeof why);
     if (rc) return kp_cli_fail("run", "%s", why), rc;
     if (!kp_cli_library(library, sizeof library))
         return kp_cli_fail("run", "libkprof.so is not there (%s); KPROF_LIB names another place", library);
     rc = preload_set(library);
     if (rc) return rc;
+    unknown_tell();
     kp_latest_begin(kp_setting_flags_read()->dir);
     if (wish.advises == ADVISE_IF_WATCHED)
         wish.advises = !wish.json && is_watched(kp_setting_flags_read()) ? ADVISE_FINDINGS : ADVISE_NOT;

@@ -36,6 +36,7 @@ const char *kp_setting_flags_set(struct kp_config *config, enum kp_config_index 
 {
     struct kp_schedule schedule;
     struct kp_step_rule rule;
+    struct kp_phases phases;
     static char why[200];
     const size_t before = config->lines_used;
     int rc = 0;
@@ -47,6 +48,7 @@ const char *kp_setting_flags_set(struct kp_config *config, enum kp_config_index 
         return text ? text + 1 : line;
     }
     if (index == KP_SET_schedule) rc = kp_schedule_parse(value, &schedule, why, sizeof why);
+    if (index == KP_SET_phases) rc = kp_phases_parse(value, &phases, why, sizeof why);
     if (index == KP_SET_step) rc = kp_step_rule_parse(value, &rule, why, sizeof why);
     return rc < 0 ? why : NULL;
 }

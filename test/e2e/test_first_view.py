@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import subprocess
 import time
 import zlib
 
@@ -564,3 +565,17 @@ def test_a_worker_has_no_steps_and_no_data_loader(tmp_path):
                       for name, facts in (("a.pt.trace.json", {}), ("b.pt.trace.json", {"parent_pid": "7"})))
     assert "% data loading" in told("report", parent) and "to count calls of a model as steps" in told("report", parent)
     assert "data loading" not in told("report", worker) and "to count calls" not in told("report", worker)
+
+
+def test_run_refuses_a_bad_variable_and_tells_of_an_unknown_one(tmp_path):
+    def run(**variables):
+        return subprocess.run([str(harness.KPROF), "run", "-o", str(tmp_path / "out"), "--", "sh", "-c", "echo ran"], capture_output=True, text=True,
+                              env={**harness.clean_environment(), **variables}, timeout=60)
+
+    for name, value, why in (("KPROF_SCHEDULE", "bogus", "has an unknown part 'bogus'"), ("KPROF_PHASES", "bogus", "needs NAME=SCHEDULE in 'bogus'"),
+                             ("KPROF_RECORD_SHAPES", "maybe", "maybe is neither 0 nor 1")):
+        done = run(**{name: value})
+        assert done.returncode == 2 and not done.stdout and f"kprof run: {name}: {why}" in done.stderr, done.stderr
+    done = run(KPROF_SHCEDULE="10-12")
+    assert done.returncode == 0 and done.stdout == "ran\n"
+    assert done.stderr.count("KPROF_SHCEDULE is no setting of kprof, ignored; did you mean KPROF_SCHEDULE?") == 1, done.stderr
