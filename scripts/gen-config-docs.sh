@@ -18,6 +18,7 @@ Made by `scripts/gen-config-docs.sh` from `collector/base/config.def`: change th
 
 Every setting is an environment variable, and a flag of `kprof run`. `kprof config` shows each value and where it came
 from. A bad value never stops the program: one line on stderr names the variable, the value and what is used instead.
+`kprof run` refuses such a value before the program starts, as it refuses a flag's, and tells of unknown names.
 An empty value is the same as none. A set-user-id program reads none of them. The spool holds the values in force.
 
 TEXT
