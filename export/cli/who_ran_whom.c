@@ -174,7 +174,7 @@ static bool is_launcher(const struct kp_run_folder *folder, const struct kp_foun
 
 const struct kp_found *kp_run_folder_drop_launchers(struct kp_run_folder *folder, size_t *count)
 {
-    static struct kp_found last;
+    static struct kp_found last; /* for the time of the command */
     size_t kept = 0, ranks = 0;
     *count = 0;
     for (size_t i = 0; i < folder->count; i++) ranks += folder->of[i].rank >= 0;
@@ -186,8 +186,9 @@ const struct kp_found *kp_run_folder_drop_launchers(struct kp_run_folder *folder
             folder->of[kept++] = folder->of[i];
             continue;
         }
-        if (++*count > 1) free(last.path);
+        free(last.path);
         last = folder->of[i];
+        ++*count;
     }
     folder->count = kept;
     return *count ? &last : NULL;
