@@ -272,3 +272,13 @@ def test_advise_names_what_each_step_leaves(cleaks, tmp_path):
     assert not {"no-op-runs", "input-in-step"} & {finding["id"] for finding in advice["findings"]}
     profile_of(run.trace).unlink()
     assert "heap-grows" not in harness.cli("advise", "--json", run.trace).stdout and "--profile-memory" in harness.cli("advise", run.trace).stdout
+
+
+def test_advise_says_nothing_of_a_heap_that_each_step_leaves_as_it_was(cleaks, tmp_path):
+    """The healthy twin: the same program, recorded in the same way, leaves blocks of no bytes."""
+    script = tmp_path / "leaving.py"
+    script.write_text(LEAVING)
+    run = harness.run_kprof(None, tmp_path / "log", command=[harness.PYTHON, script, cleaks, "0"], shapes=False,
+                            schedule="wait=1,warmup=1,active=8,repeat=1", KPROF_STEP="optimizer", KPROF_MALLOC="trace", KPROF_WITH_STACK="ops").ok()
+    advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
+    assert profile_of(run.trace).exists() and "heap-grows" not in {finding["id"] for finding in advice["findings"]}, advice
