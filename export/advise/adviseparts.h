@@ -79,7 +79,8 @@ int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 
 /* ---- loadplace.c: the line that the loading of data spends most time in; where none is known, the line before ---- */
 
-void kp_loadplace_tell(const struct kp_tree *tree, const struct kp_chosen *chosen, struct kp_finding *out);
+struct kp_costrules;
+void kp_loadplace_tell(const struct kp_costrules *rules, struct kp_finding *out);
 
 /* ---- idlecause.c ---- */
 
@@ -128,6 +129,7 @@ struct kp_costrules {
     struct kp_advice *out;
     struct kp_device_work *works; /* by start */
     size_t work_count, work_capacity;
+    int32_t *loaders;       /* by node: the DataLoader's call around it, or -1 */
     const char *unrecorded; /* what was not recorded, with the settings; NULL: all was */
     uint32_t explained;     /* bits of measures that a finding here tells better than the rules over parts */
 };
@@ -142,10 +144,11 @@ struct kp_cost {
     double of_ns; /* the bound is a share of this; 0: of the mean step */
     struct kp_costplaces places;
 };
-void kp_costrules_open(struct kp_costrules *rules); /* the works, of what is set already */
+void kp_costrules_open(struct kp_costrules *rules); /* works and loaders, of what is set already */
 void kp_costrules_fini(struct kp_costrules *rules);
 const char *kp_costrules_name(const struct kp_costrules *rules, int32_t node);
-int32_t kp_costrules_place(const struct kp_device_work *work); /* the call that launched it, or itself */
+bool kp_costrules_is_op(const struct kp_costrules *rules, size_t node); /* of the host, and no range */
+int32_t kp_costrules_place(const struct kp_device_work *work);          /* the call that launched it, or itself */
 /* Launched by a call of its own: not one of the works of a CUDA graph, which are one launch together. */
 bool kp_costrules_is_launch(const struct kp_costrules *rules, const struct kp_device_work *work);
 struct kp_cost kp_cost_open(const struct kp_costrules *rules);

@@ -11,6 +11,13 @@ const char *kp_costrules_name(const struct kp_costrules *x, int32_t node)
     return kp_kineto_text(x->tree->trace, kp_tree_event(x->tree, (size_t)node)->name);
 }
 
+bool kp_costrules_is_op(const struct kp_costrules *x, size_t node)
+{
+    const struct kp_node *const n = &x->tree->nodes[node];
+    return kp_tree_event(x->tree, node)->kind == KP_KINETO_OP && !n->is_async && !n->on_device &&
+           !kp_advise_is_range(kp_costrules_name(x, (int32_t)node));
+}
+
 int32_t kp_costrules_place(const struct kp_device_work *work) { return work->call < 0 ? work->node : work->call; }
 
 bool kp_costrules_is_launch(const struct kp_costrules *x, const struct kp_device_work *work)
@@ -18,9 +25,22 @@ bool kp_costrules_is_launch(const struct kp_costrules *x, const struct kp_device
     return work->call >= 0 && !strstr(kp_costrules_name(x, work->call), "GraphLaunch");
 }
 
+/* Parents come first. */
+static void loaders_find(struct kp_costrules *x)
+{
+    size_t capacity = 0;
+    x->loaders = kp_kineto_grow(NULL, &capacity, x->tree->count + 1, sizeof *x->loaders);
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const int32_t parent = x->tree->nodes[i].parent;
+        const bool is_loader = kp_kineto_is_loader(kp_costrules_name(x, (int32_t)i));
+        x->loaders[i] = is_loader ? (int32_t)i : parent < 0 ? -1 : x->loaders[parent];
+    }
+}
+
 void kp_costrules_open(struct kp_costrules *x)
 {
     const struct kp_tree *tree = x->tree;
+    loaders_find(x);
     struct kp_launches launches;
     kp_launches_gather(&launches, tree);
     for (size_t i = 0; i < tree->count; i++) {
@@ -45,7 +65,9 @@ void kp_costrules_open(struct kp_costrules *x)
 void kp_costrules_fini(struct kp_costrules *x)
 {
     free(x->works);
+    free(x->loaders);
     x->works = NULL;
+    x->loaders = NULL;
 }
 
 const char *kp_costrules_text(const struct kp_costrules *x, const char *format, ...)

@@ -34,19 +34,6 @@ struct forward_names {
 
 /* ---- passes by ops: those with gradients in the other steps, and without in this one ---- */
 
-static bool is_host_op(const struct kp_costrules *x, size_t i)
-{
-    return kp_tree_event(x->tree, i)->kind == KP_KINETO_OP && !x->tree->nodes[i].is_async &&
-           !x->tree->nodes[i].on_device && !kp_advise_is_range(kp_costrules_name(x, (int32_t)i));
-}
-
-static bool is_in_loader(const struct kp_costrules *x, int32_t node)
-{
-    for (; node >= 0; node = x->tree->nodes[node].parent)
-        if (kp_kineto_is_loader(kp_costrules_name(x, node))) return true;
-    return false;
-}
-
 static bool has_gradients(const struct kp_kineto_event *e) { return e->flags & KP_KINETO_HAS_SEQ && e->number >= 0; }
 
 static bool is_forward(const struct kp_kineto_event *e) { return has_gradients(e) && !e->fwd_tid; }
@@ -65,8 +52,8 @@ static void names_find(struct forward_names *out, const struct kp_costrules *x)
     size_t capacity = 0;
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
-        if (!is_host_op(x, i) || !is_forward(e) || !kp_spans_has(&x->chosen->in_steps, e->start_ns)) continue;
-        if (is_in_loader(x, (int32_t)i)) continue;
+        if (!kp_costrules_is_op(x, i) || !is_forward(e) || !kp_spans_has(&x->chosen->in_steps, e->start_ns)) continue;
+        if (x->loaders[i] >= 0) continue;
         const size_t had = keys.count, at = kp_keyindex_get(&keys, e->name);
         if (at == had) {
             all = kp_kineto_grow(all, &capacity, had + 1, sizeof *all);
@@ -112,9 +99,9 @@ static void calls_count(struct forward_names *names, const struct kp_costrules *
     }
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
-        struct forward_name *f = is_host_op(x, i) ? name_of(names, e->name) : NULL;
+        struct forward_name *f = kp_costrules_is_op(x, i) ? name_of(names, e->name) : NULL;
         const size_t step = f ? kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns) : c->step_count;
-        if (step == c->step_count || is_in_loader(x, (int32_t)i)) continue;
+        if (step == c->step_count || x->loaders[i] >= 0) continue;
         ++*(has_gradients(e) ? &with[f - names->of][step] : &f->calls[step]);
     }
     for (size_t n = 0; n < names->count; n++) {
@@ -258,7 +245,7 @@ static void eval_measure(struct eval_walk *w, const struct kp_step *step)
         if (node->start_ns >= step->end_ns) break;
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (kp_kineto_is_loader(kp_costrules_name(w->x, (int32_t)i))) loader_take(w, node);
-        if (!is_host_op(w->x, i) || is_in_loader(w->x, (int32_t)i)) continue;
+        if (!kp_costrules_is_op(w->x, i) || w->x->loaders[i] >= 0) continue;
         const bool is_known = name_of(w->names, e->name) != NULL;
         if (is_known && has_gradients(e)) eval_end(w);
         if (is_known && !has_gradients(e)) {
@@ -346,7 +333,7 @@ static void parts_find(const struct kp_costrules *x, const struct kp_spans *time
         if (node->on_device || node->is_async || !kp_spans_has(times, node->start_ns)) continue;
         const bool is_loader = kp_kineto_is_loader(kp_costrules_name(x, (int32_t)i));
         if (is_loader) kp_spans_add(loading, node->start_ns, node->end_ns);
-        if (is_loader || is_host_op(x, i)) kp_spans_add(worked, node->start_ns, node->end_ns);
+        if (is_loader || kp_costrules_is_op(x, i)) kp_spans_add(worked, node->start_ns, node->end_ns);
     }
     kp_spans_settle(loading);
     kp_spans_settle(worked);

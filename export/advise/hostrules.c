@@ -138,22 +138,15 @@ static bool is_input_stack(const char *stack)
     return false;
 }
 
-static bool is_in_loader(const struct kp_costrules *x, int32_t node)
-{
-    for (; node >= 0; node = x->tree->nodes[node].parent)
-        if (kp_kineto_is_loader(kp_costrules_name(x, node))) return true;
-    return false;
-}
-
 /* An op by its stack, a Python function by its own name. */
 static bool is_input(const struct kp_costrules *x, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
     const char *name = kp_costrules_name(x, (int32_t)i);
-    if (e->kind == KP_KINETO_PYTHON) return is_input_frame(name, strlen(name)) && !is_in_loader(x, (int32_t)i);
+    if (e->kind == KP_KINETO_PYTHON) return is_input_frame(name, strlen(name)) && x->loaders[i] < 0;
     if (e->kind != KP_KINETO_OP || kp_advise_is_range(name) || x->tree->nodes[i].forward >= 0) return false;
     const uint32_t stack = x->tree->nodes[i].stack ? x->tree->nodes[i].stack : e->stack;
-    return stack && is_input_stack(kp_kineto_text(x->tree->trace, stack)) && !is_in_loader(x, (int32_t)i);
+    return stack && is_input_stack(kp_kineto_text(x->tree->trace, stack)) && x->loaders[i] < 0;
 }
 
 /* Where stacks are those of ops alone, the time between two ops of the input is the input's, too. */

@@ -15,28 +15,16 @@
 struct loadplace {
     const struct kp_tree *tree;
     const struct kp_chosen *chosen;
+    const int32_t *loaders;
     struct kp_ownlines lines;
     struct kp_keyindex keys; /* line << 1, and 1: after it */
     int64_t *ns;             /* by number in `keys` */
     size_t capacity;
     uint64_t *key_of;
     size_t key_capacity;
-    int32_t *loaders;   /* the loader around each node, or -1 */
     uint32_t last_line; /* of the last op in the loader */
     int32_t last_loader;
 };
-
-/* Parents come first. */
-static void loaders_find(struct loadplace *p)
-{
-    size_t capacity = 0;
-    p->loaders = kp_kineto_grow(NULL, &capacity, p->tree->count + 1, sizeof *p->loaders);
-    for (size_t i = 0; i < p->tree->count; i++) {
-        const char *name = kp_kineto_text(p->tree->trace, kp_tree_event(p->tree, i)->name);
-        const int32_t parent = p->tree->nodes[i].parent;
-        p->loaders[i] = kp_kineto_is_loader(name) ? (int32_t)i : parent < 0 ? -1 : p->loaders[parent];
-    }
-}
 
 static uint32_t line_of(struct loadplace *p, size_t i)
 {
@@ -73,22 +61,20 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     if (line && ns > 0) line_charge(p, line, is_loader, ns);
 }
 
-void kp_loadplace_tell(const struct kp_tree *tree, const struct kp_chosen *chosen, struct kp_finding *out)
+void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
 {
-    struct loadplace p = {.tree = tree, .chosen = chosen, .last_loader = -1};
+    struct loadplace p = {.tree = x->tree, .chosen = x->chosen, .loaders = x->loaders, .last_loader = -1};
     size_t best = 0;
-    loaders_find(&p);
-    kp_selftime_each(tree, time_take, &p);
+    kp_selftime_each(x->tree, time_take, &p);
     for (size_t i = 1; i < p.keys.count; i++)
         if (p.ns[i] > p.ns[best]) best = i;
     if (p.keys.count) {
-        const char *line = kp_kineto_text(tree->trace, (uint32_t)(p.key_of[best] >> 1));
+        const char *line = kp_kineto_text(x->tree->trace, (uint32_t)(p.key_of[best] >> 1));
         out->after = p.key_of[best] & 1 ? line : NULL;
         if (!out->after) out->line = line;
     }
     kp_ownlines_fini(&p.lines);
     kp_keyindex_fini(&p.keys);
-    free(p.loaders);
     free(p.ns);
     free(p.key_of);
 }

@@ -36,9 +36,7 @@ struct cause {
 
 static bool is_outer_op(const struct kp_costrules *x, size_t i)
 {
-    const struct kp_node *node = &x->tree->nodes[i];
-    return kp_tree_event(x->tree, i)->kind == KP_KINETO_OP && !node->is_async && !node->on_device &&
-           kp_costplace_op(x->tree, (int32_t)i) == (int32_t)i && !kp_advise_is_range(kp_costrules_name(x, (int32_t)i));
+    return kp_costrules_is_op(x, i) && kp_costplace_op(x->tree, (int32_t)i) == (int32_t)i;
 }
 
 size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns)

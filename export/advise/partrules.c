@@ -110,7 +110,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu && tree->trace->has_heap) return false; /* it was traced */
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu) gap_tell(x, &f);
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
-        kp_loadplace_tell(tree, x->chosen, &f);
+        kp_loadplace_tell(x, &f);
         f.what = "the step loads its data itself: the DataLoader has no workers";
         f.change = "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True). With num_workers=0, the "
                    "default, the training waits while each batch is loaded.";

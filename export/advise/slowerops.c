@@ -13,8 +13,7 @@
 
 static bool is_library_op(const struct kp_costrules *x, size_t i)
 {
-    return kp_tree_event(x->tree, i)->kind == KP_KINETO_OP && !x->tree->nodes[i].is_async &&
-           !x->tree->nodes[i].on_device && strncmp(kp_costrules_name(x, (int32_t)i), "aten::", 6) == 0 &&
+    return kp_costrules_is_op(x, i) && strncmp(kp_costrules_name(x, (int32_t)i), "aten::", 6) == 0 &&
            !kp_spans_has(&x->evaluated, x->tree->nodes[i].start_ns);
 }
 
