@@ -5,7 +5,7 @@
  *   heapprofile.c  reads the file, and plays its blocks for the peak
  *   heapnames.c    functions and source lines of its addresses
  *   heapleaks.c    what each step left, by call stack
- *   heap_formats.c   writes it for other programs: heaptrack, folded stacks, JSON, a flame graph
+ *   heap_formats.c writes it for other programs: heaptrack, folded stacks, JSON, a flame graph
  *   heappprof.c    and for pprof
  */
 #ifndef KP_HEAPPROFILE_H

@@ -16,6 +16,7 @@ struct kp_found {
     long parent_pid;            /* 0: not known; set by kp_found_note */
     enum kp_found_kind { KP_FOUND_ANY, KP_FOUND_PYTHON, KP_FOUND_TORCH } kind; /* the same */
     bool is_spool, is_of_run;
+    bool is_noted;    /* kp_found_note has read its head */
     bool is_launcher; /* set by kp_run_folder_drop_launchers */
 };
 /* Files by rank and time. */
@@ -38,7 +39,7 @@ bool kp_found_is_same_worker(const struct kp_found *a, const struct kp_found *b)
 
 /* --- who_ran_whom.c --- */
 
-/* Notes which process started this trace's process, and what program it is. */
+/* Notes which process started this trace's process, and what program it is: once. */
 void kp_found_note(struct kp_found *f);
 /* How many traces the children of one process have left: of the process whose child wrote last. 0: not known. */
 size_t kp_found_siblings(struct kp_run_folder *folder);

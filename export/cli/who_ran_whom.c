@@ -36,7 +36,8 @@ void kp_found_note(struct kp_found *f)
 {
     struct head_text head = {.used = 0};
     char why[256];
-    if (f->is_spool) return;
+    if (f->is_spool || f->is_noted) return;
+    f->is_noted = true;
     (void)kp_text_file_each(f->path, head_take, &head, why, sizeof why);
     const char *const at = strstr(head.bytes, "\"ppid\": ");
     const char *const forked = strstr(head.bytes, FORKED_FROM); /* a worker's trace */

@@ -38,14 +38,6 @@ void kp_workers_lead(const char *trace_path)
     free(path);
 }
 
-static double wall_ns(const struct kp_chosen *chosen)
-{
-    double sum = 0;
-    for (size_t i = 0; i < chosen->spans.count; i++)
-        sum += (double)(chosen->spans.of[i].end_ns - chosen->spans.of[i].start_ns);
-    return sum;
-}
-
 /* Prints the lines that took most of one worker's time, and returns the share of all lines shown. The threads that feed
  * its queue wait meanwhile: a share is of the time that passed, not of the sum over threads. */
 static double lines_print(const struct kp_tree *tree, const struct kp_chosen *chosen)
@@ -53,7 +45,7 @@ static double lines_print(const struct kp_tree *tree, const struct kp_chosen *ch
     struct kp_top top;
     size_t shown = 0;
     double busy = 0;
-    const double wall = wall_ns(chosen);
+    const double wall = (double)kp_spans_length(&chosen->spans, NULL);
     kp_top_build(&top, tree, chosen, KP_TOP_BY_LINE);
     kp_top_order(&top, KP_TOP_SELF);
     for (size_t i = 0; i < top.count && shown < LINES; i++) {

@@ -213,11 +213,27 @@ static void hint_print(FILE *out, const struct kp_top_report *r)
     }
 }
 
+/* How long a step lasts, or what of it was asked for. */
+static void lengths_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    const char *of = "a step   ";
+    char a[40], b[40];
+    if (r->choice->within) of = r->chosen->within_calls == s->steps ? "a call   " : "in each  ";
+    fprintf(out, "%s%s (median; ", of, span_text(a, sizeof a, s->step_median_ns));
+    if (llabs(s->step_mean_ns - s->step_median_ns) > s->step_median_ns / 10) /* rows have the mean */
+        fprintf(out, "mean %s, as in the rows; ", span_text(a, sizeof a, s->step_mean_ns));
+    fprintf(out, "%s to %s", span_text(a, sizeof a, s->step_least_ns), span_text(b, sizeof b, s->step_most_ns));
+    if (s->step_most_ns / 3 > s->step_median_ns / 2) fprintf(out, ", slowest: step %ld", s->slowest_step);
+    const bool is_whole = r->chosen->is_by_optimizer && !r->choice->within;
+    fprintf(out, "%s)\n", is_whole ? "; from an optimizer's step to its next" : "");
+}
+
 static void steps_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     const struct kp_partsteps *parts = &r->chosen->parts;
-    char a[40], b[40], c[40];
+    char a[40], b[40];
     fprintf(out, "wall     %s", span_text(a, sizeof a, s->wall_ns));
     const bool is_part = r->choice->within && s->steps < r->chosen->step_total;
     if (is_part && s->steps) part_steps_print(out, r->chosen);
@@ -236,20 +252,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
         fprintf(out, "         step %ld: from the end of optimizer step %ld to the end of %ld, counted from 0\n",
                 s->first_step, s->first_step - 1, s->first_step);
     outside_print(out, r);
-    if (s->steps > 1) {
-        const bool is_call = r->choice->within && r->chosen->within_calls == s->steps;
-        fprintf(out, "%s%s (median; ",
-                is_call             ? "a call   "
-                : r->choice->within ? "in each  "
-                                    : "a step   ",
-                span_text(a, sizeof a, s->step_median_ns));
-        if (llabs(s->step_mean_ns - s->step_median_ns) > s->step_median_ns / 10) /* rows have the mean */
-            fprintf(out, "mean %s, as in the rows; ", span_text(a, sizeof a, s->step_mean_ns));
-        fprintf(out, "%s to %s", span_text(b, sizeof b, s->step_least_ns), span_text(c, sizeof c, s->step_most_ns));
-        if (s->step_most_ns / 3 > s->step_median_ns / 2) fprintf(out, ", slowest: step %ld", s->slowest_step);
-        const bool is_whole = r->chosen->is_by_optimizer && !r->choice->within;
-        fprintf(out, "%s)\n", is_whole ? "; from an optimizer's step to its next" : "");
-    }
+    if (s->steps > 1) lengths_print(out, r);
     if (s->is_first_slow)
         fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",
                 s->first_step, span_text(a, sizeof a, s->first_ns), span_text(b, sizeof b, s->rest_median_ns),
