@@ -10,30 +10,58 @@ from runner import ROOT, point
 EXACT = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "op of the work", "launched by", "kernel shapes")
 
 
-def compared(m, name, *program, **env):
-    """Runs it under both; (verdict, share of equal facts by property)."""
-    reference = m.folder / f"{name}.kineto.json"
-    oracle = m.run(m.python, ROOT / "test" / "e2e" / "oracle" / "kineto.py", "--out", reference, "--cuda", "--shapes", "--memory", "--schedule", "1,1,3,1",
-                   *program, seconds=150, **env)
-    if oracle.code != 0 or not reference.exists():
-        m.complain(oracle)
+ASYNCHRONOUS = ("has no launch of correlation", " overlap on stream ")  # what work of warm-up steps that is still queued, and concurrent kernels may do
+
+
+def oracle(m, name, *program, waits=False, **env):
+    """The facts of one run under torch.profiler; None where it fails."""
+    reference = m.folder / f"{name}.json"
+    done = m.run(m.python, ROOT / "test" / "e2e" / "oracle" / "kineto.py", "--out", reference, "--cuda", "--shapes", "--memory", *(["--waits"] if waits else []),
+                 "--schedule", "1,1,3,1", *program, seconds=150, **env)
+    if done.code != 0 or not reference.exists():
+        m.complain(done)
+        return None
+    m.keep(reference, reference.name)
+    return all_facts(facts.load(reference))
+
+
+def all_facts(trace):
+    return {**facts.facts(trace), **gpufacts.gpu_facts(trace)}
+
+
+def rules_broken(m, ours):
+    """Broken rules of one trace; on a real GPU those that asynchronous work may break are shown and not counted."""
+    lines = gpufacts.broken_rules(ours)
+    allowed = [] if m.simulated else [line for line in lines if any(word in line for word in ASYNCHRONOUS) or line.startswith("arrow ")]
+    counted = [line for line in lines if line not in allowed]
+    m.see(f"broken rules: {len(counted)}; {len(allowed)} that asynchronous work may break", *counted[:5], *allowed[:3])
+    return counted
+
+
+def compared(m, name, *program, waits=False, **env):
+    """Runs it under both, under torch.profiler twice; a verdict. What two runs of torch.profiler disagree on is not held against us."""
+    first = oracle(m, f"{name}.kineto", *program, waits=waits, **env)
+    again = first if m.simulated else oracle(m, f"{name}.kineto-again", *program, waits=waits, **env)
+    if first is None or again is None:
         return "not run: the program does not run under torch.profiler here"
-    done, traces = m.under_kprof(name, m.python, *program, seconds=150, KPROF_STEP="optimizer", KPROF_RECORD_SHAPES=1, KPROF_PROFILE_MEMORY=1, **env)
+    done, traces = m.under_kprof(name, m.python, *program, seconds=150, KPROF_STEP="optimizer", KPROF_RECORD_SHAPES=1, KPROF_PROFILE_MEMORY=1,
+                                 **({"KPROF_CUDA_SYNC": 1} if waits else {}), **env)
     if done.code != 0 or len(traces) != 1:
         m.complain(done)
         return "BAD: no trace of ours"
-    theirs, ours = facts.load(reference), facts.load(traces[0])
-    a = {**facts.facts(theirs), **gpufacts.gpu_facts(theirs)}
-    b = {**facts.facts(ours), **gpufacts.gpu_facts(ours)}
-    for key in a:
-        if a[key] or b[key]:
-            m.see(f"{key}: {facts.ratio(a[key], b[key]):.4f} of {sum(a[key].values())}")
-    m.see(*facts.differences(a, b))
-    broken = gpufacts.broken_rules(ours)
-    looked, wrong = gpufacts.wrong_occupancy(ours)
-    m.see(f"broken rules: {len(broken)}; occupancy of {looked} kernels, {len(wrong)} wrong", *broken[:5], *wrong[:5])
-    unequal = [key for key in EXACT if a.get(key) != b.get(key)]
-    if not a["kernel"]:
+    trace = facts.load(traces[0])
+    ours = all_facts(trace)
+    for key in first:
+        if first[key] or ours[key]:
+            m.see(f"{key}: {facts.ratio(first[key], ours[key]):.4f} of {sum(first[key].values())}; torch.profiler twice {facts.ratio(first[key], again[key]):.4f}")
+    m.see(*facts.differences(first, ours))
+    m.see(f"kprof_gpu: {trace.get('kprof_gpu')}")
+    looked, wrong = gpufacts.wrong_occupancy(trace)
+    m.see(f"occupancy of {looked} kernels, {len(wrong)} wrong", *wrong[:5])
+    broken = rules_broken(m, trace)
+    unequal = [key for key in EXACT if first.get(key) != ours.get(key) and again.get(key) != ours.get(key) and
+               facts.ratio(first[key], ours[key]) < facts.ratio(first[key], again[key])]
+    if not first["kernel"]:
         return "BAD: torch.profiler saw no kernel"
     return f"BAD: {', '.join(unequal)} differ" if unequal else "BAD: rules" if broken or wrong else "good"
 
@@ -89,26 +117,43 @@ def samples(m):
     return f"BAD: {bad}" if bad else f"good: {n} programs"
 
 
-@point("overhead", "What a window costs beside torch.profiler's, and what is left after it", 150)
+@point("waits", "Waits (KPROF_CUDA_SYNC=1) as torch.profiler with enable_cuda_sync_events has them", 120)
+def waited(m):
+    return compared(m, "waits", E2E / "training.py", waits=True)
+
+
+def timed(m, model, steps, window):
+    """Milliseconds a step {part: [of each run]} alone, under torch.profiler and under us, in turns; None where one failed."""
+    command = [m.python, PROGRAMS / "timed.py", "--steps", steps, "--model", model]
+    times = [{}, {}, {}]
+    for turn in range(1 if m.simulated else 2):
+        runs = (m.run(*command), m.run(*command, "--torch"), m.under_kprof(f"timed-{model}-{turn}", *command, schedule=window)[0])
+        for said, run in zip(times, runs):
+            if run.code:
+                m.complain(run)
+                return None
+            for part, value in json.loads(run.out.splitlines()[-1]).items():
+                said.setdefault(part, []).append(value)
+    return times
+
+
+@point("overhead", "What a window costs beside torch.profiler's, and what is left after it", 200, alone=True)
 def overhead(m):
-    steps = 20 if m.simulated else 60
+    steps = 20 if m.simulated else 100
     window = f"wait={steps - 5},warmup=5,active={steps},repeat=1"
     bad = []
     for model in ("mlp",) if m.simulated else ("mlp", "resnet"):
-        command = [m.python, PROGRAMS / "timed.py", "--steps", steps, "--model", model]
-        plain = m.run(*command)
-        theirs = m.run(*command, "--torch")
-        ours, _ = m.under_kprof(f"timed-{model}", *command, schedule=window)
-        if plain.code or theirs.code or ours.code:
-            m.complain(next(run for run in (plain, theirs, ours) if run.code))
+        times = timed(m, model, steps, window)
+        if times is None:
             return "BAD: a run failed"
-        times = [json.loads(run.out.splitlines()[-1]) for run in (plain, theirs, ours)]
         for name, said in zip(("alone", "torch.profiler", "libkprof"), times):
-            m.see(f"{model} {name}: " + ", ".join(f"{part} {value:.3f} ms" for part, value in said.items()))
-        added = [said["in"] / said["before"] - 1 for said in times]
-        after = [said["after"] / said["before"] - 1 for said in times]
+            m.see(f"{model} {name}: " + ", ".join(f"{part} " + " ".join(f"{v:.3f}" for v in values) + " ms" for part, values in said.items()))
+        best = [{part: min(values) for part, values in said.items()} for said in times]
+        added = [said["in"] / said["before"] - 1 for said in best]
+        after = [said["after"] / said["before"] - 1 for said in best]
         m.see(f"{model}: window adds {added[2]:+.1%} (torch.profiler {added[1]:+.1%}, nothing {added[0]:+.1%}); "
               f"after it {after[2]:+.1%} (torch.profiler {after[1]:+.1%}, nothing {after[0]:+.1%})")
+        m.see(f"{model}: before the window {best[2]['before'] / best[0]['before'] - 1:+.1%} beside a run without us")
         if not m.simulated and (added[2] > added[1] + 0.02 or after[2] > after[0] + 0.05):
             bad.append(model)
     return f"BAD: costs more than torch.profiler, or stays: {bad}" if bad else "seen" if m.simulated else "good"

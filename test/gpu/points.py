@@ -113,7 +113,7 @@ def endings(m):
     return f"BAD: {bad}" if bad else "good"
 
 
-@point("7 launches", "What does each kind cost a launch?", 60)
+@point("7 launches", "What does each kind cost a launch?", 60, alone=True)
 def launch_cost(m):
     done = m.probe("launch-cost")
     if done.code != 0:
@@ -123,7 +123,7 @@ def launch_cost(m):
     return "seen: " + ", ".join(f"{name[13:]} +{ns - base}" for name, ns in cost.items() if ns != base) + f" ns on {base}"
 
 
-@point("8 clock", "CUPTI's clock against the host's; kernels after long idle", 60)
+@point("8 clock", "CUPTI's clock against the host's; kernels after long idle", 60, alone=True)
 def clock(m):
     done = m.probe("clock", "--idle", 2 if m.simulated else 20)
     if done.code != 0:

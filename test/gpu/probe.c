@@ -3,7 +3,7 @@
  * probe.c - asks a CUPTI what its documentation leaves open; gpu-check runs it, on a real GPU or on the simulated one
  *
  * usage: probe QUESTION [--cupti PATH] [--idle SECONDS]
- *   register strides threads clock thread-id launch-cost subscriber
+ *   register strides threads clock thread-id launch-cost filters subscriber slow-calls
  */
 #include "test/gpu/probe.h"
 
@@ -19,7 +19,7 @@
 struct cupti cupti;
 struct driver driver;
 struct client client_a, client_b;
-static void *function;
+static void *function, *spin;
 static uint64_t memory;
 
 static const char ptx[] =
@@ -27,7 +27,11 @@ static const char ptx[] =
     "  .reg .pred %p<2>;\n  .reg .b32 %r<3>;\n  .reg .b64 %rd<3>;\n"
     "  ld.param.u64 %rd1, [a];\n  cvta.to.global.u64 %rd2, %rd1;\n  mov.u32 %r1, 0;\n"
     "again:\n  st.volatile.global.u32 [%rd2], %r1;\n  add.s32 %r1, %r1, 1;\n  setp.lt.s32 %p1, %r1, 200;\n  @%p1 bra "
-    "again;\n  ret;\n}\n";
+    "again;\n  ret;\n}\n"
+    ".visible .entry kp_probe_spin(.param .u64 ns)\n{\n"
+    "  .reg .pred %p<2>;\n  .reg .b64 %rd<5>;\n  ld.param.u64 %rd1, [ns];\n  mov.u64 %rd2, %globaltimer;\n"
+    "spin:\n  mov.u64 %rd3, %globaltimer;\n  sub.u64 %rd4, %rd3, %rd2;\n  setp.lt.u64 %p1, %rd4, %rd1;\n  @%p1 bra "
+    "spin;\n  ret;\n}\n";
 
 void probe_say(const char *name, const char *format, ...)
 {
@@ -134,6 +138,7 @@ void probe_begin(void)
     probe_must(driver.set_current(context), "cuCtxSetCurrent");
     probe_must(driver.module_load(&module, ptx), "cuModuleLoadData");
     probe_must(driver.module_function(&function, module, "kp_probe_kernel"), "cuModuleGetFunction");
+    probe_must(driver.module_function(&spin, module, "kp_probe_spin"), "cuModuleGetFunction");
     probe_must(driver.alloc(&memory, 4096), "cuMemAlloc");
     cupti.get_version(&cupti_version);
     probe_say("device", "%s", name);
@@ -146,6 +151,12 @@ void probe_launch(int times)
     void *arguments[] = {&memory};
     for (int i = 0; i < times; i++)
         probe_must(driver.launch(function, 1, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL), "cuLaunchKernel");
+}
+
+void probe_spin(uint64_t ns)
+{
+    void *arguments[] = {&ns};
+    probe_must(driver.launch(spin, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL), "cuLaunchKernel");
 }
 
 void probe_wait(void) { probe_must(driver.synchronize(), "cuCtxSynchronize"); }
@@ -250,7 +261,8 @@ int main(int argc, char **argv)
     if (strcmp(question, "launch-cost") == 0) return ask_launch_cost();
     if (strcmp(question, "filters") == 0) return ask_filters();
     if (strcmp(question, "subscriber") == 0) return ask_subscriber();
-    fprintf(stderr, "usage: probe register|strides|threads|clock|thread-id|launch-cost|filters|subscriber [--cupti "
-                    "PATH] [--idle S]\n");
+    if (strcmp(question, "slow-calls") == 0) return ask_slow_calls();
+    fprintf(stderr, "usage: probe register|strides|threads|clock|thread-id|launch-cost|filters|subscriber|slow-calls "
+                    "[--cupti PATH] [--idle S]\n");
     return 2;
 }

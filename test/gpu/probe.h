@@ -55,6 +55,7 @@ extern struct driver driver;
 void probe_open(const char *cupti_path); /* ends the program when a library is not there */
 void probe_begin(void);                  /* cuInit, context, kernel */
 void probe_launch(int times);            /* kernels of some microseconds, on the legacy stream */
+void probe_spin(uint64_t ns);            /* one kernel that lasts so long */
 void probe_wait(void);
 void probe_must(int result, const char *what); /* ends the program */
 void probe_say(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -85,5 +86,6 @@ int ask_thread_id(void);
 int ask_launch_cost(void);
 int ask_filters(void);
 int ask_subscriber(void);
+int ask_slow_calls(void);
 
 #endif

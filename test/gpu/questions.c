@@ -278,3 +278,104 @@ int ask_subscriber(void)
     client_say("beside a subscriber", &client_a);
     return 0;
 }
+
+struct took { /* what one call took in one situation, ns */
+    uint64_t most, sum;
+    int n;
+};
+
+static void took_add(struct took *took, uint64_t begin)
+{
+    uint64_t ns = probe_now(CLOCK_MONOTONIC) - begin;
+    took->sum += ns;
+    took->n++;
+    if (ns > took->most) took->most = ns;
+}
+
+static void took_say(const char *when, const char *call, const struct took *took)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s, %s", when, call);
+    probe_say(name, "mean %.3f ms, most %.3f ms of %d", (double)took->sum / took->n / 1e6, (double)took->most / 1e6,
+              took->n);
+}
+
+/* Rounds of enable, disable, flush as a window's, with a kernel of so many ns under way at the start of each. */
+static void rounds(const char *when, int n, uint64_t spin_ns)
+{
+    static const uint32_t kinds[] = {KIND_KERNEL, KIND_RUNTIME, KIND_MEMCPY};
+    enum { KINDS = sizeof kinds / sizeof kinds[0] };
+    struct took enable = {0}, disable = {0}, flush = {0};
+    for (int round = 0; round < n; round++) {
+        if (spin_ns > 0) probe_spin(spin_ns);
+        for (int i = 0; i < KINDS; i++) {
+            uint64_t begin = probe_now(CLOCK_MONOTONIC);
+            probe_must(cupti.enable(kinds[i]), "enable");
+            took_add(&enable, begin);
+        }
+        probe_launch(20);
+        if (spin_ns > 0) probe_spin(spin_ns);
+        uint64_t begin = probe_now(CLOCK_MONOTONIC);
+        probe_must(cupti.flush(0), "flush");
+        took_add(&flush, begin);
+        for (int i = 0; i < KINDS; i++) {
+            begin = probe_now(CLOCK_MONOTONIC);
+            probe_must(cupti.disable(kinds[i]), "disable");
+            took_add(&disable, begin);
+        }
+    }
+    probe_wait();
+    took_say(when, "enable", &enable);
+    took_say(when, "flush 0", &flush);
+    took_say(when, "disable", &disable);
+}
+
+static bool launchers_stop;
+
+static void *busy_launcher(void *arg)
+{
+    (void)arg;
+    void *context;
+    probe_must(driver.retain(&context, 0), "cuDevicePrimaryCtxRetain");
+    probe_must(driver.set_current(context), "cuCtxSetCurrent");
+    while (!__atomic_load_n(&launchers_stop, __ATOMIC_RELAXED)) {
+        probe_launch(20);
+        probe_wait();
+    }
+    return NULL;
+}
+
+static void *waiter(void *arg)
+{
+    (void)arg;
+    void *context;
+    probe_must(driver.retain(&context, 0), "cuDevicePrimaryCtxRetain");
+    probe_must(driver.set_current(context), "cuCtxSetCurrent");
+    while (!__atomic_load_n(&launchers_stop, __ATOMIC_RELAXED)) probe_wait();
+    return NULL;
+}
+
+static void rounds_beside(const char *when, int n, uint64_t spin_ns, void *(*function)(void *), int threads_n)
+{
+    pthread_t threads[8];
+    __atomic_store_n(&launchers_stop, false, __ATOMIC_RELAXED);
+    for (int i = 0; i < threads_n; i++) pthread_create(&threads[i], NULL, function, NULL);
+    rounds(when, n, spin_ns);
+    __atomic_store_n(&launchers_stop, true, __ATOMIC_RELAXED);
+    for (int i = 0; i < threads_n; i++) pthread_join(threads[i], NULL);
+}
+
+/* What a window's calls into CUPTI take: on an idle GPU, while a kernel runs, while others launch or wait for it. */
+int ask_slow_calls(void)
+{
+    enum { SPIN_NS = 500 * 1000 * 1000 };
+    probe_begin();
+    probe_client(&client_a);
+    rounds("first", 1, 0);
+    rounds("idle", 50, 0);
+    rounds("a kernel of 500 ms under way", 3, SPIN_NS);
+    rounds_beside("a thread waits for such a kernel", 3, SPIN_NS, waiter, 1);
+    rounds_beside("4 threads launch", 1000, 0, busy_launcher, 4);
+    probe_say("buffers", "%d asked for, %d handed back", client_a.requested, client_a.completed);
+    return 0;
+}

@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the points of gpu-check one after the other, each in its time, and writes the report after every one of them."""
+"""Runs the points of gpu-check, each in its time, and writes the report after every one of them.
+
+Points that measure time run first, one after the other; the rest run in as many lanes as --lanes says.
+"""
+import concurrent.futures
+import copy
+import gzip
 import json
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,9 +24,10 @@ BUDGET = 540  # seconds that the times of the points are meant for; a larger bud
 VERDICTS = ("good", "BAD", "seen", "not run")
 
 
-def point(name, question, seconds=60):
+def point(name, question, seconds=60, alone=False):
+    """alone: it measures time, so nothing else may run beside it."""
     def keep(function):
-        POINTS.append((name, question, seconds, function))
+        POINTS.append((name, question, seconds, function, alone))
         return function
 
     return keep
@@ -52,6 +60,7 @@ class Machine:
         self.deadline = self.limit = time.monotonic() + options.budget
         self.variables = self.simulated_variables() if self.simulated else {}
         self.cupti = self.find_cupti()
+        self.kept = pathlib.Path(options.keep).resolve() if options.keep else None
         self.commands, self.seen = [], []
 
     def simulated_variables(self):
@@ -93,9 +102,10 @@ class Machine:
             try:
                 out, err = process.communicate(timeout=left)
             except subprocess.TimeoutExpired:
+                stacks = native_stacks(process.pid)
                 os.killpg(process.pid, signal.SIGKILL)
                 out, err = process.communicate()
-                err += f"\n(killed after {left:.0f} s)"
+                err += f"\n(killed after {left:.0f} s)\n{stacks}"
         return Done(self.commands[-1], process.returncode, out, err, time.monotonic() - begin)
 
     def under_kprof(self, name, *command, schedule="wait=1,warmup=1,active=3,repeat=1", **options):
@@ -106,7 +116,18 @@ class Machine:
         done = self.run(*command, kprof=True, **settings)
         for line in [line for line in done.err.splitlines() if line.startswith("kprof:")][-6:]:
             self.see(line.replace(str(self.folder), ""))
-        return done, sorted(folder.glob("*.pt.trace.json*"))
+        traces = sorted(folder.glob("*.pt.trace.json*"))
+        for trace in traces:
+            self.keep(trace, f"{name}.{trace.name}")
+        return done, traces
+
+    def keep(self, path, name):
+        """A copy for whoever reads the report, compressed; with --keep only."""
+        if self.kept and path.exists():
+            self.kept.mkdir(parents=True, exist_ok=True)
+            packed = path.suffix == ".gz"
+            with open(path, "rb") as source, (open if packed else gzip.open)(self.kept / (name if packed else name + ".gz"), "wb") as copied:
+                shutil.copyfileobj(source, copied)
 
     def probe(self, question, *more, **options):
         path = ["--cupti", self.cupti] if self.cupti else []
@@ -120,10 +141,24 @@ class Machine:
         self.seen += [str(line) for line in lines]
 
     def complain(self, done, lines=8):
-        self.see(done.command, f"exit {done.code}", *done.err.splitlines()[-lines:])
+        self.see(done.command, f"exit {done.code}", *done.err.splitlines()[-(40 if "(killed after" in done.err else lines):])
+
+
+def native_stacks(pid):
+    """Where each thread of a process that hangs stands, as cuda-gdb or gdb tells; else what the kernel says of it."""
+    for debugger in ("cuda-gdb", "gdb"):
+        if shutil.which(debugger):
+            said = subprocess.run([debugger, "-p", str(pid), "-batch", "-ex", "thread apply all bt 12"], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, errors="replace", timeout=60, check=False).stdout
+            return "\n".join(line for line in said.splitlines() if line.startswith(("#", "Thread")))
+    lines = []
+    for task in sorted(pathlib.Path(f"/proc/{pid}/task").glob("*")):
+        lines.append(f"{task.name} {(task / 'comm').read_text().strip()} {(task / 'wchan').read_text()} {(task / 'syscall').read_text().strip()}")
+    return "\n".join(lines)
 
 
 def perform(machine, name, question, seconds, function):
+    machine = copy.copy(machine)  # lanes: what this point ran and saw is its own
     machine.commands, machine.seen = [], []
     machine.limit = min(machine.deadline, time.monotonic() + seconds * machine.slack)
     begin = time.monotonic()
@@ -155,14 +190,23 @@ def text(results, machine, title):
 def run_all(machine, options):
     wanted = options.only.split(",") if options.only else None
     title = "gpu-check on the simulated GPU" if machine.simulated else "gpu-check on a real GPU"
-    results, out = [], pathlib.Path(options.out)
+    order, results, out = [entry[0] for entry in POINTS], [], pathlib.Path(options.out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    for name, question, seconds, function in POINTS:
-        if wanted and name not in wanted:
-            continue
-        results.append(perform(machine, name, question, seconds, function))
-        print(f"{name:14s} {results[-1]['seconds']:6.1f} s  {results[-1]['verdict']}", flush=True)
+
+    def keep(result):
+        results.append(result)
+        results.sort(key=lambda r: order.index(r["point"]))
+        print(f"{result['point']:14s} {result['seconds']:6.1f} s  {result['verdict']}", flush=True)
         out.write_text(text(results, machine, title))
         out.with_suffix(".json").write_text(json.dumps(results, indent=1))
+
+    chosen = [entry for entry in POINTS if not wanted or entry[0] in wanted]
+    for name, question, seconds, function, alone in chosen:
+        if alone:
+            keep(perform(machine, name, question, seconds, function))
+    with concurrent.futures.ThreadPoolExecutor(options.lanes) as lanes:
+        started = [lanes.submit(perform, machine, name, question, seconds, function) for name, question, seconds, function, alone in chosen if not alone]
+        for done in concurrent.futures.as_completed(started):
+            keep(done.result())
     print(f"report: {out}", file=sys.stderr)
     return 1 if any(r["verdict"].startswith("BAD") for r in results) else 0

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole programs: is the host unharmed, and are things as they should be where CUPTI is known to be weak?"""
+import json
+
+import facts
+import gpufacts
+from points import E2E, PROGRAMS
+from runner import point
+
+
+@point("0 unharmed", "Does a training compute the same bits, hold the same memory and end the same with the library, recording or not?", 120)
+def unharmed(m):
+    command = [m.python, PROGRAMS / "results.py"]
+    alone = m.run(*command)
+    again = m.run(*command)
+    idle, _ = m.under_kprof("results-idle", *command, schedule="wait=1000000,active=1")
+    recording, _ = m.under_kprof("results", *command, schedule=None, KPROF_RECORD_SHAPES=1, KPROF_PROFILE_MEMORY=1, KPROF_WITH_STACK="ops")
+    for name, done in (("alone", alone), ("alone again", again), ("idle", idle), ("recording", recording)):
+        m.see(f"{name}: exit {done.code}", *done.out.splitlines())
+    if alone.code:
+        return "not run: the program fails without us"
+    if (idle.code, recording.code) != (0, 0):
+        m.complain(idle if idle.code else recording)
+        return "BAD: the program fails under us"
+    same = alone.says("results") == again.says("results")
+    if alone.says("results") == idle.says("results") == recording.says("results"):
+        return "good: equal results, memory on the GPU and numbers of threads as seen above"
+    return "BAD: results differ" if same else "seen: results differ between two runs without us, too"
+
+
+@point("slow calls", "What do Enable, Disable and flushes of a window take while the GPU works and threads launch?", 90)
+def slow_calls(m):
+    done = m.probe("slow-calls", seconds=80)
+    return "seen" if done.code == 0 else "BAD: the probe failed"
+
+
+@point("graph sessions", "Have kernels of CUDA graphs their own launch in a second session, and when CUPTI is enabled after the capture?", 120)
+def graph_sessions(m):
+    done = m.run(m.python, PROGRAMS / "graphsessions.py")
+    if done.code != 0:
+        m.complain(done)
+        return "BAD: the program failed"
+    sessions = [json.loads(line) for line in done.says("session")]
+    m.see(*[str(session) for session in sessions])
+    ran, traces = m.under_kprof("graph-sessions", m.python, PROGRAMS / "graphsessions.py", "--alone", schedule="wait=1,warmup=1,active=2,repeat=3", KPROF_STEP="optimizer")
+    for path in traces:
+        trace = facts.load(path)
+        calls = gpufacts.launches(trace)
+        kernels = gpufacts.of(trace, "kernel")
+        ours = [calls.get(gpufacts.args(e).get("correlation"), {}).get("name") for e in kernels]
+        m.see(f"{path.name.split('.')[-4:]}: {len(kernels)} kernels, launched by { {str(name): ours.count(name) for name in set(ours)} }; {trace.get('kprof_gpu')}")
+    if ran.code != 0:
+        m.complain(ran)
+        return "BAD: the program failed under us"
+    wrong = [i for i, session in enumerate(sessions) if session["by_graph"] != session["wanted"]]
+    return f"seen: wrong in torch.profiler's sessions {wrong} of {len(sessions)}" if wrong else f"seen: right in all {len(sessions)} sessions of torch.profiler"
+
+
+@point("frameworks", "JAX, CuPy and numba: the same output, and their kernels", 150)
+def frameworks(m):
+    bad, n = [], 0
+    for name in ("jax", "cupy", "numba.cuda"):
+        env = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        alone = m.run(m.python, PROGRAMS / "frameworks.py", name, **env)
+        if alone.code:
+            m.see(f"{name}: not here: {alone.err.splitlines()[-1:]}")
+            continue
+        n += 1
+        done, traces = m.under_kprof(f"framework-{name}", m.python, PROGRAMS / "frameworks.py", name, schedule=None, **env)
+        kernels = sum(len(gpufacts.of(facts.load(t), "kernel")) for t in traces)
+        m.see(f"{name}: exit {done.code}, {kernels} kernels; alone {alone.seconds:.1f} s, under us {done.seconds:.1f} s")
+        if done.code or done.out != alone.out or not kernels:
+            m.complain(done)
+            bad.append(name)
+    if not n:
+        return "not run: none of them is here"
+    return f"BAD: {bad}" if bad else f"good: {n} of 3"
+
+
+@point("real", "A GPT-2 of transformers in bfloat16 with a DataLoader: trace, table, findings", 150)
+def real(m):
+    command = [m.python, PROGRAMS / "gpt2.py", *(["--small"] if m.simulated else [])]
+    alone = m.run(*command)
+    if alone.code:
+        m.complain(alone)
+        return "not run: the program fails without us"
+    m.see("alone", *alone.out.splitlines())
+    bad = []
+    for name, env in (("gpt2", {"KPROF_WITH_STACK": "ops"}), ("gpt2-everything", {"KPROF_WITH_STACK": 1, "KPROF_CUDA_SYNC": 1, "KPROF_PYTHON_GC": 1})):
+        done, traces = m.under_kprof(name, *command, schedule="wait=8,warmup=2,active=5,repeat=1", KPROF_RECORD_SHAPES=1, KPROF_PROFILE_MEMORY=1, **env)
+        m.see(f"{name}: exit {done.code}", *done.out.splitlines())
+        if done.code or len(traces) != 1:
+            m.complain(done)
+            bad.append(name)
+            continue
+        for how in (["report", "-n", "8"], ["advise"]):
+            said = m.run(m.kprof, *how, traces[0])
+            m.see(f"kprof {' '.join(how)}: exit {said.code}", *said.out.splitlines()[:24])
+    return f"BAD: {bad}" if bad else "seen"
