@@ -194,22 +194,6 @@ static void kind_disable(uint32_t kind)
     calls_follow(kind, now);
 }
 
-/* Enables driver calls one by one, since the kind DRIVER doubles the volume. false: enable the kind, and lane.c drops
- * the rest. */
-static bool singles_enable(void)
-{
-    if (!has_single_calls()) return false;
-    calls_follow(KP_CUPTI_RUNTIME, KP_FILTER_ALL_ON); /* disables noise */
-    kp_kinds_add(KP_KINDS_SINGLY);
-    return kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == 0;
-}
-
-static void singles_disable(void)
-{
-    if (!kp_kinds_remove(KP_KINDS_SINGLY)) return;
-    if (kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == NOT_CALLED) kp_kinds_add(KP_KINDS_SINGLY);
-}
-
 /* From 12.8 on CUPTI also records queries that were not ready; allocators and NCCL make thousands. Turns those off. */
 static void queries_off(void)
 {
@@ -228,17 +212,14 @@ static int kinds_enable(void)
         if (code != 0)
             kp_log(1, "CUPTI refuses records of kind %d (error %d): the trace lacks them", kinds[i].kind, code);
     }
-    if (!singles_enable()) {
-        singles_disable();
-        (void)kind_enable(KP_CUPTI_DRIVER, false);
-    }
+    calls_follow(KP_CUPTI_RUNTIME, KP_FILTER_ALL_ON); /* disables noise; lane.c drops what CUPTI cannot leave out */
+    calls_follow(KP_CUPTI_DRIVER, KP_FILTER_ALL_ON);
     return 0;
 }
 
 static void kinds_disable(void)
 {
     for (uint32_t kind = 1; kind < KP_CUPTI_KINDS; kind++) kind_disable(kind);
-    singles_disable();
     if (!kp_kinds_are_queries_off() || !kp_watchdog_call_begins()) return;
     kp_cupti_queries_again();
     kp_watchdog_call_ends();

@@ -115,7 +115,6 @@ void kp_context_write(const struct kp_rec_context *context);
 
 /* --- enabled.c: the kinds that we have enabled (see cupti.h) --- */
 
-enum { KP_KINDS_SINGLY = 0 };        /* no CUPTI kind is 0: this bit says that we enabled driver calls one by one */
 void kp_kinds_add(uint32_t kind);    /* call before enabling it */
 bool kp_kinds_remove(uint32_t kind); /* call before disabling it. false: it was not enabled */
 void kp_kinds_forget(void);          /* CUPTI was finalized: nothing is enabled any more */

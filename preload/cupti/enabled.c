@@ -11,7 +11,7 @@
 #include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
-static _Atomic uint64_t enabled_kinds; /* a bit each; bit 0, KP_KINDS_SINGLY: driver calls, one by one */
+static _Atomic uint64_t enabled_kinds; /* a bit each */
 static _Atomic uint64_t dropped;
 static _Atomic bool are_queries_off; /* CUPTI was told to leave out queries that were answered "not ready" */
 
@@ -39,10 +39,8 @@ bool kp_cupti_has_calls(void) { return atomic_load(&enabled_kinds) >> KP_CUPTI_R
 /* A CUPTI that cannot enable single calls also records noise, which lane.c drops. */
 bool kp_cupti_wants_call(bool is_driver, uint32_t cbid)
 {
-    const uint64_t by =
-        is_driver ? UINT64_C(1) << KP_KINDS_SINGLY | UINT64_C(1) << KP_CUPTI_DRIVER : UINT64_C(1) << KP_CUPTI_RUNTIME;
-    return cbid < KP_CALLS && !(kp_calls[is_driver][cbid].what & KP_CALL_NOISE) && atomic_load(&enabled_kinds) & by &&
-           kp_cupti_may_call();
+    return cbid < KP_CALLS && !(kp_calls[is_driver][cbid].what & KP_CALL_NOISE) &&
+           atomic_load(&enabled_kinds) >> (is_driver ? KP_CUPTI_DRIVER : KP_CUPTI_RUNTIME) & 1 && kp_cupti_may_call();
 }
 
 /* ---- dropped records ---- */

@@ -86,14 +86,14 @@ def graphed(m):
 def compiled(m):
     if m.simulated:
         return "not run: needs a compiler for a real device"
-    return compared(m, "compiled", PROGRAMS / "compiled.py", TORCHINDUCTOR_CACHE_DIR=m.folder / "inductor")
+    return compared(m, "compiled", PROGRAMS / "compiled.py", TORCHINDUCTOR_CACHE_DIR=m.folder / "inductor", KPROF_COMPILE_RANGES=1)
 
 
 @point("parity reduce", "The same with CUDA graphs (mode reduce-overhead)", 240)
 def reduced(m):
     if m.simulated:
         return "not run: needs a compiler for a real device"
-    return compared(m, "reduced", PROGRAMS / "compiled.py", "--graphs", TORCHINDUCTOR_CACHE_DIR=m.folder / "inductor")
+    return compared(m, "reduced", PROGRAMS / "compiled.py", "--graphs", TORCHINDUCTOR_CACHE_DIR=m.folder / "inductor", KPROF_COMPILE_RANGES=1)
 
 
 @point("samples", "CUDA programs in C++, shared and static cudart: is every kernel and copy there?", 120)
@@ -123,11 +123,12 @@ def waited(m):
 
 
 def timed(m, model, steps, window):
-    """Milliseconds a step {part: [of each run]} alone, under torch.profiler and under us, in turns; None where one failed."""
+    """Milliseconds a step {part: [of each run]} alone, under torch.profiler, under us, and under us without a window, in turns; None where one failed."""
     command = [m.python, PROGRAMS / "timed.py", "--steps", steps, "--model", model]
-    times = [{}, {}, {}]
-    for turn in range(1 if m.simulated else 2):
-        runs = (m.run(*command), m.run(*command, "--torch"), m.under_kprof(f"timed-{model}-{turn}", *command, schedule=window)[0])
+    times = [{}, {}, {}, {}]
+    for turn in range(1 if m.simulated else 3):
+        runs = (m.run(*command), m.run(*command, "--torch"), m.under_kprof(f"timed-{model}-{turn}", *command, schedule=window)[0],
+                m.under_kprof(f"idle-{model}-{turn}", *command, schedule="wait=1000000,active=1")[0])
         for said, run in zip(times, runs):
             if run.code:
                 m.complain(run)
@@ -146,14 +147,14 @@ def overhead(m):
         times = timed(m, model, steps, window)
         if times is None:
             return "BAD: a run failed"
-        for name, said in zip(("alone", "torch.profiler", "libkprof"), times):
+        for name, said in zip(("alone", "torch.profiler", "libkprof", "libkprof without a window"), times):
             m.see(f"{model} {name}: " + ", ".join(f"{part} " + " ".join(f"{v:.3f}" for v in values) + " ms" for part, values in said.items()))
         best = [{part: min(values) for part, values in said.items()} for said in times]
         added = [said["in"] / said["before"] - 1 for said in best]
         after = [said["after"] / said["before"] - 1 for said in best]
         m.see(f"{model}: window adds {added[2]:+.1%} (torch.profiler {added[1]:+.1%}, nothing {added[0]:+.1%}); "
               f"after it {after[2]:+.1%} (torch.profiler {after[1]:+.1%}, nothing {after[0]:+.1%})")
-        m.see(f"{model}: before the window {best[2]['before'] / best[0]['before'] - 1:+.1%} beside a run without us")
+        m.see(f"{model}: without a window {best[3]['in'] / best[0]['in'] - 1:+.1%} beside a run without us, its host part {best[3]['host in'] / best[0]['host in'] - 1:+.1%}")
         if not m.simulated and (added[2] > added[1] + 0.02 or after[2] > after[0] + 0.05):
             bad.append(model)
     return f"BAD: costs more than torch.profiler, or stays: {bad}" if bad else "seen" if m.simulated else "good"

@@ -3,7 +3,7 @@
  * probe.c - asks a CUPTI what its documentation leaves open; gpu-check runs it, on a real GPU or on the simulated one
  *
  * usage: probe QUESTION [--cupti PATH] [--idle SECONDS]
- *   register strides threads clock thread-id launch-cost filters subscriber slow-calls
+ *   register strides threads clock thread-id launch-cost filters subscriber slow-calls soak
  */
 #include "test/gpu/probe.h"
 
@@ -90,6 +90,7 @@ static void cupti_find(void *library)
     symbol(library, "cuptiUnsubscribe", &cupti.unsubscribe);
     symbol(library, "cuptiActivityEnableDriverApi", &cupti.enable_driver_api);
     symbol(library, "cuptiActivityGetAttribute", &cupti.get_attribute);
+    symbol(library, "cuptiFinalize", &cupti.finalize);
     symbol(library, "cuptiGetResultString", &cupti.result_string);
 }
 
@@ -105,6 +106,12 @@ static void driver_find(void *library)
     symbol(library, "cuLaunchKernel", &driver.launch);
     symbol(library, "cuCtxSynchronize", &driver.synchronize);
     symbol(library, "cuMemAlloc_v2", &driver.alloc);
+    symbol(library, "cuMemGetInfo_v2", &driver.memory);
+    symbol(library, "cuStreamCreate", &driver.stream_create);
+    symbol(library, "cuStreamBeginCapture_v2", &driver.capture_begin);
+    symbol(library, "cuStreamEndCapture", &driver.capture_end);
+    symbol(library, "cuGraphInstantiateWithFlags", &driver.graph_instantiate);
+    symbol(library, "cuGraphLaunch", &driver.graph_launch);
 }
 
 void probe_open(const char *cupti_path)
@@ -146,12 +153,14 @@ void probe_begin(void)
     probe_say("cupti version", "%u", cupti_version);
 }
 
-void probe_launch(int times)
+void probe_launch_on(void *stream, int times)
 {
     void *arguments[] = {&memory};
     for (int i = 0; i < times; i++)
-        probe_must(driver.launch(function, 1, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL), "cuLaunchKernel");
+        probe_must(driver.launch(function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, NULL), "cuLaunchKernel");
 }
+
+void probe_launch(int times) { probe_launch_on(NULL, times); }
 
 void probe_spin(uint64_t ns)
 {
@@ -262,7 +271,7 @@ int main(int argc, char **argv)
     if (strcmp(question, "filters") == 0) return ask_filters();
     if (strcmp(question, "subscriber") == 0) return ask_subscriber();
     if (strcmp(question, "slow-calls") == 0) return ask_slow_calls();
-    fprintf(stderr, "usage: probe register|strides|threads|clock|thread-id|launch-cost|filters|subscriber|slow-calls "
-                    "[--cupti PATH] [--idle S]\n");
+    if (strcmp(question, "soak") == 0) return ask_soak(idle_s);
+    fprintf(stderr, "usage: probe QUESTION [--cupti PATH] [--idle S]; the questions are at the top of probe.c\n");
     return 2;
 }

@@ -32,6 +32,7 @@ struct cupti { /* members are NULL where this release lacks the function */
     int (*unsubscribe)(void *subscriber);
     int (*enable_driver_api)(uint32_t cbid, uint8_t on);
     int (*get_attribute)(uint32_t attribute, size_t *bytes, void *value);
+    int (*finalize)(void);
     int (*result_string)(int result, const char **text);
 };
 
@@ -47,6 +48,12 @@ struct driver {
                   void **);
     int (*synchronize)(void);
     int (*alloc)(uint64_t *address, size_t bytes);
+    int (*memory)(size_t *free, size_t *total);
+    int (*stream_create)(void **stream, unsigned flags);
+    int (*capture_begin)(void *stream, int mode);
+    int (*capture_end)(void *stream, void **graph);
+    int (*graph_instantiate)(void **executable, void *graph, unsigned long long flags);
+    int (*graph_launch)(void *executable, void *stream);
 };
 
 extern struct cupti cupti;
@@ -55,7 +62,8 @@ extern struct driver driver;
 void probe_open(const char *cupti_path); /* ends the program when a library is not there */
 void probe_begin(void);                  /* cuInit, context, kernel */
 void probe_launch(int times);            /* kernels of some microseconds, on the legacy stream */
-void probe_spin(uint64_t ns);            /* one kernel that lasts so long */
+void probe_launch_on(void *stream, int times);
+void probe_spin(uint64_t ns); /* one kernel that lasts so long */
 void probe_wait(void);
 void probe_must(int result, const char *what); /* ends the program */
 void probe_say(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -87,5 +95,6 @@ int ask_launch_cost(void);
 int ask_filters(void);
 int ask_subscriber(void);
 int ask_slow_calls(void);
+int ask_soak(int seconds);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -211,6 +212,8 @@ int ask_launch_cost(void)
     cupti.disable(KIND_DRIVER), cupti.disable(KIND_RUNTIME), cupti.disable(KIND_KERNEL);
     cupti.flush(1);
     probe_say("ns a launch, all disabled again", "%.0f", launch_ns());
+    if (cupti.finalize != NULL) probe_say("cuptiFinalize", "%d", cupti.finalize());
+    probe_say("ns a launch, after cuptiFinalize", "%.0f", launch_ns());
     return 0;
 }
 
@@ -247,6 +250,12 @@ int ask_filters(void)
     probe_say("records of 100 launches, their kind without cuLaunchKernel", "%zu", told(LAUNCHES));
     probe_must(cupti.enable(KIND_DRIVER), "enable driver calls again");
     probe_say("records of 100 launches, then their kind enabled again", "%zu", told(LAUNCHES));
+    uint64_t begin = probe_now(CLOCK_MONOTONIC);
+    int left_out = 0;
+    for (uint32_t cbid = 1; cbid < 1024; cbid++)
+        left_out += cbid != CBID_LAUNCH && cupti.enable_driver_api(cbid, 0) == 0;
+    probe_say("calls left out", "%d, in %.3f ms", left_out, (double)(probe_now(CLOCK_MONOTONIC) - begin) / 1e6);
+    probe_say("records of 100 launches, their kind with cuLaunchKernel alone", "%zu", told(LAUNCHES));
     probe_must(cupti.disable(KIND_DRIVER), "disable driver calls");
     probe_must(cupti.enable_driver_api(CBID_LAUNCH, 1), "EnableDriverApi(307, 1)");
     probe_must(cupti.enable_driver_api(CBID_LAUNCH, 0), "EnableDriverApi(307, 0)");
@@ -377,5 +386,62 @@ int ask_slow_calls(void)
     rounds_beside("a thread waits for such a kernel", 3, SPIN_NS, waiter, 1);
     rounds_beside("4 threads launch", 1000, 0, busy_launcher, 4);
     probe_say("buffers", "%d asked for, %d handed back", client_a.requested, client_a.completed);
+    return 0;
+}
+
+static uint64_t soak_kernels, soak_without_time, soak_bytes;
+
+static void soak_request(uint8_t **buffer, size_t *bytes, size_t *records)
+{
+    *buffer = aligned_alloc(64, 4 << 20);
+    *bytes = 4 << 20;
+    *records = 0;
+}
+
+static void soak_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+{
+    uint8_t *record = NULL;
+    (void)context, (void)stream, (void)bytes;
+    while (valid > 0 && cupti.next(buffer, valid, &record) == 0) {
+        if (probe_u32(record, 0) != KIND_KERNEL) continue;
+        soak_kernels++;
+        soak_without_time += probe_u64(record, 16) == 0 || probe_u64(record, 24) <= probe_u64(record, 16);
+    }
+    soak_bytes += valid;
+    free(buffer);
+}
+
+static void soak_say(uint64_t begin)
+{
+    size_t available = 0, total = 0;
+    driver.memory(&available, &total);
+    probe_say("soak", "%.1f s: %.1f million kernels, %llu without times, %.0f MB of records, %.0f MB of the GPU used",
+              (double)(probe_now(CLOCK_MONOTONIC) - begin) / 1e9, (double)soak_kernels / 1e6,
+              (unsigned long long)soak_without_time, (double)soak_bytes / 1e6, (double)(total - available) / 1e6);
+}
+
+/* Kernels of a graph, as many as the GPU can do in so many seconds, in one recording. */
+int ask_soak(int seconds)
+{
+    enum { NODES = 1000, REPLAYS = 200 };
+    void *stream = NULL, *graph = NULL, *executable = NULL;
+    probe_begin();
+    probe_must(driver.stream_create(&stream, 1), "cuStreamCreate");
+    probe_must(cupti.register_callbacks(soak_request, soak_complete), "cuptiActivityRegisterCallbacks");
+    probe_must(driver.capture_begin(stream, 2), "cuStreamBeginCapture");
+    probe_launch_on(stream, NODES);
+    probe_must(driver.capture_end(stream, &graph), "cuStreamEndCapture");
+    probe_must(driver.graph_instantiate(&executable, graph, 0), "cuGraphInstantiate");
+    probe_must(cupti.enable(KIND_KERNEL), "enable kernels");
+    uint64_t begin = probe_now(CLOCK_MONOTONIC);
+    for (int round = 0; probe_now(CLOCK_MONOTONIC) - begin < (uint64_t)seconds * 1000000000u; round++) {
+        for (int i = 0; i < REPLAYS; i++) probe_must(driver.graph_launch(executable, stream), "cuGraphLaunch");
+        probe_wait();
+        if (round % 10 != 0) continue;
+        cupti.flush(0);
+        soak_say(begin);
+    }
+    cupti.flush(1);
+    soak_say(begin);
     return 0;
 }

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole programs: is the host unharmed, and are things as they should be where CUPTI is known to be weak?"""
+import collections
 import json
+import statistics
 
 import facts
 import gpufacts
-from points import E2E, PROGRAMS
+from parity import compared
+from points import PROGRAMS
 from runner import point
 
 
@@ -42,17 +45,18 @@ def graph_sessions(m):
         return "BAD: the program failed"
     sessions = [json.loads(line) for line in done.says("session")]
     m.see(*[str(session) for session in sessions])
-    ran, traces = m.under_kprof("graph-sessions", m.python, PROGRAMS / "graphsessions.py", "--alone", schedule="wait=1,warmup=1,active=2,repeat=3", KPROF_STEP="optimizer")
+    ran, traces = m.under_kprof("graph-sessions", m.python, PROGRAMS / "graphsessions.py", "--alone", schedule="wait=2,warmup=1,active=2,repeat=3", KPROF_STEP="optimizer")
     for path in traces:
         trace = facts.load(path)
         calls = gpufacts.launches(trace)
         kernels = gpufacts.of(trace, "kernel")
         ours = [calls.get(gpufacts.args(e).get("correlation"), {}).get("name") for e in kernels]
-        m.see(f"{path.name.split('.')[-4:]}: {len(kernels)} kernels, launched by { {str(name): ours.count(name) for name in set(ours)} }; {trace.get('kprof_gpu')}")
+        by_launch = collections.Counter(gpufacts.args(e).get("correlation") for e in kernels)
+        m.see(f"{len(kernels)} kernels, launched by { {str(name): ours.count(name) for name in set(ours)} }, of one launch {sorted(set(by_launch.values()))}; {trace.get('kprof_gpu')}")
     if ran.code != 0:
         m.complain(ran)
         return "BAD: the program failed under us"
-    wrong = [i for i, session in enumerate(sessions) if session["by_graph"] != session["wanted"]]
+    wrong = [i for i, session in enumerate(sessions) if session["by_graph"] != session["wanted"] or session["bad_launches"]]
     return f"seen: wrong in torch.profiler's sessions {wrong} of {len(sessions)}" if wrong else f"seen: right in all {len(sessions)} sessions of torch.profiler"
 
 
@@ -97,3 +101,36 @@ def real(m):
             said = m.run(m.kprof, *how, traces[0])
             m.see(f"kprof {' '.join(how)}: exit {said.code}", *said.out.splitlines()[:24])
     return f"BAD: {bad}" if bad else "seen"
+
+
+@point("hooks", "KPROF_CUPTI=off: the program's own kernels, and their times beside CUPTI's", 90)
+def hooks(m):
+    medians = {}
+    for name, env in (("cupti", {}), ("hooks", {"KPROF_CUPTI": "off"})):
+        done, traces = m.under_kprof(f"hooks-{name}", m.python, PROGRAMS / "resnet50.py", *(["--batch", 2, "--size", 32, "--width", 8] if m.simulated else []), **env)
+        if done.code or len(traces) != 1:
+            m.complain(done)
+            return f"BAD: {name}: the program failed, or left no trace"
+        kernels = collections.defaultdict(list)
+        for event in gpufacts.of(facts.load(traces[0]), "kernel"):
+            kernels[event["name"]].append(facts.ns(event["dur"]))
+        medians[name] = {kernel: (len(ns), statistics.median(ns)) for kernel, ns in kernels.items()}
+        m.see(f"{name}: {sum(n for n, _ in medians[name].values())} kernels of {len(kernels)} names, {sum(sum(ns) for ns in kernels.values()) / 1e6:.3f} ms")
+    for kernel, (n, ns) in sorted(medians["hooks"].items(), key=lambda item: -item[1][0])[:12]:
+        m.see(f"{kernel[:70]}: hooks {n} of median {ns} ns, CUPTI {medians['cupti'].get(kernel)}")
+    return "seen" if medians["hooks"] else "BAD: no kernel by hooks"
+
+
+@point("soak", "Tens of millions of kernels of CUDA graphs in one recording: have they times, does the GPU's memory stay?", 120)
+def soak(m):
+    if m.simulated:
+        return "not run: the simulated GPU has no such fault"
+    done = m.probe("soak", "--idle", 60, seconds=110)
+    return "seen" if done.code == 0 else "BAD: the probe failed"
+
+
+@point("nccl", "DistributedDataParallel by NCCL, alone in its group, as torch.profiler sees it", 120)
+def nccl(m):
+    if m.simulated:
+        return "not run: test_collectives.py does this with two simulated GPUs"
+    return compared(m, "nccl", PROGRAMS / "ddp.py")

@@ -110,7 +110,7 @@ gpu back_to_back "kernels=50 traces=5 left=off" KPROF_SCHEDULE=active=1,repeat=5
 gpu warm_to_back "kernels=40 traces=4" KPROF_SCHEDULE=warmup=1,active=1,repeat=4 "$bin/gpu" slow 9 300
 gpu quiet_after "kernels=10 traces=1 left=off" KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 150
 silent quiet_after 'goes on recording'
-gpu calls_go_on "kernels=10 traces=1 left=on" SIMCUPTI_STUCK=1 KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 400
+gpu calls_go_on "kernels=10 traces=1 left=on" SIMCUPTI_STUCK=1 SIMCUPTI_SINGLES=1 KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 400
 says calls_go_on 'CUPTI goes on recording calls of CUDA though nothing is enabled any more'
 gpu only_cpu "traces=0 calls=0" KPROF_ACTIVITIES=cpu "$bin/gpu" plain
 gpu cupti_off "calls=0" KPROF_CUPTI=off "$bin/gpu" plain

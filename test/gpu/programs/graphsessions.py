@@ -4,9 +4,11 @@
 Prints of each session: kernels, those whose correlation is that of a cudaGraphLaunch of the session, and how many there should be.
 --alone: without torch.profiler, as many steps of an optimizer, for a profiler from outside.
 """
+import collections
 import json
 import sys
 import tempfile
+import time
 
 import torch
 from torch.profiler import ProfilerActivity, profile
@@ -37,7 +39,9 @@ def session(graphs):
 
 graphs = [captured()]
 if "--alone" in sys.argv:
-    for step in range(16):
+    for step in range(18):
+        if step % 5 == 0:
+            time.sleep(1.5)  # so that the profiler's last window is over
         if step == 6:
             graphs.append(captured())
         session(graphs)
@@ -51,7 +55,9 @@ for turn in range(3):
         events = json.load(open(file.name))["traceEvents"]
     kernels = [e for e in events if e.get("cat") == "kernel"]
     launches = {e["args"]["correlation"] for e in events if e.get("cat") in ("cuda_runtime", "cuda_driver") and "GraphLaunch" in e["name"]}
+    each = collections.Counter(e["args"]["correlation"] for e in kernels)
     print("session:", json.dumps({"kernels": len(kernels), "by_graph": sum(e["args"]["correlation"] in launches for e in kernels),
-                                  "launches": len(launches), "wanted": len(graphs) * REPLAYS * NODES}), flush=True)
+                                  "launches": len(launches),
+                                  "bad_launches": sum(each[launch] != NODES for launch in launches), "wanted": len(graphs) * REPLAYS * NODES}), flush=True)
     if turn == 0:
         graphs.append(captured())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times steps before, in and after a window, and prints the median milliseconds of each.
+"""Times steps before, in and after a window, and prints the median milliseconds of each; "host": until all of it is launched.
 
 usage: timed.py [--torch] [--steps N (of each of the three)] [--model mlp|resnet]; --torch: torch.profiler holds the window.
 The window is steps N to 2N - 1, with five steps of warm-up in front of it.
@@ -29,12 +29,13 @@ profiler = None
 if options.torch:
     profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], schedule=schedule(wait=n - 5, warmup=5, active=n, repeat=1))
     profiler.start()
-times = []
+times, hosts = [], []
 for _ in range(3 * n):
     begin = time.perf_counter()
     optimizer.zero_grad()
     model(batch).square().mean().backward()
     optimizer.step()
+    hosts.append((time.perf_counter() - begin) * 1e3)
     torch.cuda.synchronize()
     times.append((time.perf_counter() - begin) * 1e3)
     if profiler:
@@ -43,12 +44,9 @@ if profiler:
     profiler.stop()
 
 
-def median(first, last):
-    return statistics.median(times[first:last])
-
-
 # the first steps of each part belong to what came before: warm-up, and the end of the window
-print(json.dumps({"before": median(n // 4, n - 5), "in": median(n + 2, 2 * n), "after": median(2 * n + 5, 3 * n)}))
+parts = {"before": slice(n // 4, n - 5), "in": slice(n + 2, 2 * n), "after": slice(2 * n + 5, 3 * n)}
+print(json.dumps({word + part: statistics.median(kept[steps]) for word, kept in (("", times), ("host ", hosts)) for part, steps in parts.items()}))
 # The engine's thread waits for the GIL to drop its last graph. Where Python ends within 5 ms, that thread is ended in a destructor, and torch
 # calls std::terminate. So it gets the GIL.
 time.sleep(0.2)

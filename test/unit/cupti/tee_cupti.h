@@ -144,8 +144,11 @@ static int cupti_enable(int kind)
     if (then) then();
     return 0;
 }
+static void (*before_disable)(void); /* what another thread does right before that of driver calls */
 static int cupti_disable(int kind)
 {
+    void (*first)(void) = kind == DRIVER ? before_disable : NULL;
+    if (first) before_disable = NULL, first();
     set_kind(kind, false);
     return 0;
 }

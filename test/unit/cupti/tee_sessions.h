@@ -48,7 +48,7 @@ static int reset(void **unused)
     client_refuses = 0;
     our_kinds = our_dropped = 0;
     our_noise = -1;
-    has_our_calls = has_counter = false;
+    has_counter = false;
     quiet_anew = 0;
     finalized_told = clock_told = aside = back = flushed_back = queries_told = 0;
     state = KP_CUPTI_STATE_FOUND;

@@ -19,7 +19,6 @@ static struct seen ours, theirs;
 struct kp_cupti kp_cupti;
 static enum kp_cupti_state state;
 static uint64_t our_kinds, our_dropped;
-static bool has_our_calls; /* driver calls singly */
 static int our_noise = -1, finalized_told, clock_told, aside, back, flushed_back, quiet_anew;
 static bool is_session_aside;
 static uint64_t counter(void) { return 7; }
@@ -33,7 +32,8 @@ bool kp_cupti_wants(uint32_t kind) { return our_kinds >> kind & 1 && kp_cupti_ma
 bool kp_cupti_wants_call(bool is_driver, uint32_t cbid)
 {
     if (!kp_cupti_may_call()) return false;
-    if (is_driver) return has_our_calls && kp_calls[1][cbid].name && !(kp_calls[1][cbid].what & KP_CALL_NOISE);
+    if (is_driver)
+        return our_kinds >> DRIVER & 1 && kp_calls[1][cbid].name && !(kp_calls[1][cbid].what & KP_CALL_NOISE);
     return our_kinds >> RUNTIME & 1 && (int)cbid != our_noise;
 }
 void kp_buffer_quiet_anew(void) { quiet_anew++; }
@@ -116,28 +116,28 @@ static int set_single(bool is_driver, uint32_t cbid, bool enabled)
 
 static void arm(void)
 {
-    static const uint32_t kinds[] = {RUNTIME, KERNEL, SYNC};
+    static const uint32_t kinds[] = {RUNTIME, DRIVER, KERNEL, SYNC};
     kp_tee_arming();
     kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete);
-    for (int i = 0; i < 3; i++) our_kinds |= UINT64_C(1) << kinds[i], kp_cupti.enable((int)kinds[i]);
-    has_our_calls = true;
+    for (int i = 0; i < 4; i++) our_kinds |= UINT64_C(1) << kinds[i], kp_cupti.enable((int)kinds[i]);
     assert_int_equal(kp_filter_apply(false, KP_FILTER_ALL_ON, set_single), 0);
-    assert_int_equal(kp_filter_apply(true, KP_FILTER_AS_SET, set_single), 0);
+    assert_int_equal(kp_filter_apply(true, KP_FILTER_ALL_ON, set_single), 0);
     state = KP_CUPTI_STATE_ARMED;
 }
 
 static void disarm(void)
 {
-    static const uint32_t kinds[] = {RUNTIME, KERNEL, SYNC};
+    static const uint32_t kinds[] = {RUNTIME, DRIVER, KERNEL, SYNC};
     uint64_t mine = our_kinds;
     cupti_flush(0);
     our_kinds = 0;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (mine >> kinds[i] & 1 && !kp_client_has(kinds[i])) kp_cupti.disable((int)kinds[i]);
-    has_our_calls = false;
-    assert_int_equal(kp_filter_apply(false, kp_client_has(RUNTIME) ? KP_FILTER_AS_SET : KP_FILTER_ALL_OFF, set_single),
-                     0);
-    assert_int_equal(kp_filter_apply(true, KP_FILTER_AS_SET, set_single), 0);
+    for (int domain = 0; domain < 2; domain++)
+        assert_int_equal(
+            kp_filter_apply(domain, kp_client_has(domain ? DRIVER : RUNTIME) ? KP_FILTER_AS_SET : KP_FILTER_ALL_OFF,
+                            set_single),
+            0);
     state = KP_CUPTI_STATE_FOUND;
     kp_tee_disarmed();
 }

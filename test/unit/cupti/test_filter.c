@@ -136,9 +136,9 @@ static void a_call_enabled_while_we_disarm_stays_enabled(void **unused)
 {
     (void)unused;
     arm();
-    before_single = choose_launches;
+    before_disable = choose_launches;
     disarm();
-    assert_null(before_single);
+    assert_null(before_disable);
     assert_int_equal(fake.driver_on[CU_LAUNCH], 1);
     SINGLY("Driver", CU_LAUNCH, 0);
     assert_int_equal(calls_on(), 0);

@@ -233,7 +233,7 @@ static void test_subscribers(void **state)
     in_child(another_tool_is_named, "13", "");
     unsetenv("SIMCUPTI_OTHER_TOOL");
     in_child(several_subscribe_when_all_allow_it, "13", "");
-    in_child(the_second_form_works_alike, "13", "SIMCUPTI_VERSION=130400");
+    in_child(the_second_form_works_alike, "13", "SIMCUPTI_VERSION=130400 SIMCUPTI_SINGLES=1");
 }
 
 static void calls_fail_as_told(void)
@@ -333,7 +333,7 @@ static void test_told_faults(void **state)
 {
     (void)state;
     in_child(only_the_second_flush_is_slow, "13", "SIMCUPTI_SLOW=Flush:300:2");
-    in_child(calls_go_on_after_their_kind, "13", "SIMCUPTI_STUCK=1");
+    in_child(calls_go_on_after_their_kind, "13", "SIMCUPTI_STUCK=1 SIMCUPTI_SINGLES=1");
     in_child(disable_waits_for_the_work, "13", "SIMCUPTI_SYNC=Disable");
     int inside = run_child(somebody_is_inside_at_exit, "13", "SIMCUPTI_CRASH_EXIT=1 SIMCUPTI_SLOW=Flush:20000", true);
     assert_true(WIFSIGNALED(inside) && WTERMSIG(inside) == SIGSEGV);
@@ -363,7 +363,7 @@ static void test_log(void **state)
     (void)state;
     int fd = mkstemp(log_path);
     char settings[128], text[4096] = "";
-    snprintf(settings, sizeof settings, "SIMCUPTI_LOG=%s", log_path);
+    snprintf(settings, sizeof settings, "SIMCUPTI_LOG=%s SIMCUPTI_SINGLES=1", log_path);
     in_child(leave_one_kind_enabled, "13", settings);
     assert_true(read(fd, text, sizeof text - 1) > 0);
     close(fd);

@@ -196,13 +196,30 @@ static void a_kind_overrides_what_was_set_call_by_call(void)
     CHECK_IS(calls_told(), 1);
 }
 
+/* As CUPTI 13.0.85 on an H200 (scripts/gpu-check, point 11). */
+static void calls_are_left_out_of_their_kind(void)
+{
+    arm("10");
+    CHECK_IS(CUPTI(ActivityEnableDriverApi, 307, 1), 0);
+    CHECK_IS(calls_told(), 0);
+    CHECK_IS(CUPTI(ActivityEnable, 4), 0);
+    CHECK_IS(calls_told(), 1);
+    CHECK_IS(CUPTI(ActivityEnableDriverApi, 307, 0), 0);
+    CHECK_IS(calls_told(), 0);
+    CHECK_IS(CUPTI(ActivityEnableDriverApi, 307, 1), 0);
+    CHECK_IS(calls_told(), 1);
+    CHECK_IS(CUPTI(ActivityDisable, 4), 0);
+    CHECK_IS(calls_told(), 0);
+}
+
 static void test_filters(void **state)
 {
     (void)state;
-    in_child(a_single_call_needs_no_kind, "13", "");
-    in_child(a_kind_overrides_what_was_set_call_by_call, "13", "");
-    in_child(single_calls_can_be_chosen, "13", "");
-    in_child(single_calls_can_be_chosen, "12", "SIMCUPTI_VERSION=23");
+    in_child(a_single_call_needs_no_kind, "13", "SIMCUPTI_SINGLES=1");
+    in_child(a_kind_overrides_what_was_set_call_by_call, "13", "SIMCUPTI_SINGLES=1");
+    in_child(single_calls_can_be_chosen, "13", "SIMCUPTI_SINGLES=1");
+    in_child(single_calls_can_be_chosen, "12", "SIMCUPTI_VERSION=23 SIMCUPTI_SINGLES=1");
+    in_child(calls_are_left_out_of_their_kind, "13", "");
 }
 
 static void waits_and_events_are_told(void)

@@ -127,7 +127,7 @@ static bool is_first_launch(const char *name)
 static bool wants_call(const struct simgpu_call *call)
 {
     int filter = call->cbid < CBID_WORDS * 32 ? simcupti.filter[call->domain][call->cbid] : 0;
-    if (filter) return filter > 0;
+    if (filter < 0 || (filter > 0 && simcupti_set.singles)) return filter > 0;
     return simcupti.kinds[call->domain == SIMGPU_RUNTIME ? KIND_RUNTIME : KIND_DRIVER];
 }
 

@@ -165,6 +165,7 @@ static void read_settings(void)
     set->latch = number("SIMCUPTI_LATCH");
     set->v2_used = number("SIMCUPTI_V2_USED");
     set->stuck = number("SIMCUPTI_STUCK");
+    set->singles = number("SIMCUPTI_SINGLES");
     set->holes = number("SIMCUPTI_HOLES");
     set->drop = number("SIMCUPTI_DROP");
     set->zero_every = number("SIMCUPTI_ZERO_EVERY");
@@ -234,7 +235,7 @@ static int count_single(void)
     static const int kind_of[] = {[SIMGPU_DRIVER] = KIND_DRIVER, [SIMGPU_RUNTIME] = KIND_RUNTIME};
     int single = 0;
     for (int domain = SIMGPU_DRIVER; domain <= SIMGPU_RUNTIME; domain++)
-        for (int cbid = 0; cbid < CBID_WORDS * 32 && !simcupti.kinds[kind_of[domain]]; cbid++)
+        for (int cbid = 0; cbid < CBID_WORDS * 32 && simcupti_set.singles && !simcupti.kinds[kind_of[domain]]; cbid++)
             single += simcupti.filter[domain][cbid] > 0;
     return single;
 }

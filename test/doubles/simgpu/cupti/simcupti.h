@@ -29,6 +29,8 @@
  *                             "fork": FlushAll hangs in a child of a process that had enabled something
  *   SIMCUPTI_SLOW=WORD:MS[:N] a function whose name has WORD takes so long; only its N-th call
  *   SIMCUPTI_STUCK=1          calls go on being recorded when their kind was disabled
+ *   SIMCUPTI_SINGLES=1        a call enabled singly is recorded without its kind, as the header says; else as 13.0.85
+ *                             did on an H200: with its kind alone
  *   SIMCUPTI_SYNC=WORD[,...]  a function whose name has WORD first waits until all work that is recorded has ended
  *   SIMCUPTI_CRASH_EXIT=1     a thread of the process that enabled something is still inside CUPTI when it takes itself
  *                             down: SIGSEGV
@@ -91,7 +93,7 @@ typedef void (*simcupti_callback_fn)(void *user, int domain, uint32_t cbid, cons
 struct simcupti_settings {
     uint32_t version;
     int layout; /* index into layout_sizes */
-    bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed, stuck, latch, crash_exit;
+    bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed, stuck, singles, latch, crash_exit;
     uint32_t holes, drop, zero_every, late_ms, odd;
     uint64_t stale_ns;
     enum { REPLACED_NEW, REPLACED_OWN, REPLACED_LOST } replaced;
@@ -110,7 +112,7 @@ struct simcupti_state {
     bool is_latched;  /* first_clock is what was registered when a kind was enabled first */
     unsigned spoiled; /* kernels still to get a time of another clock */
     bool kinds[KIND_COUNT];
-    signed char filter[3][CBID_WORDS * 32]; /* [domain][cbid]: 0 as its kind, 1 on (the kind or not), -1 off */
+    signed char filter[3][CBID_WORDS * 32]; /* [domain][cbid]: 0 as its kind, 1 on (SIMCUPTI_SINGLES), -1 off */
     bool is_graph_level;                    /* sticks */
     bool has_resource_overhead;
     uint64_t attributes[32];
