@@ -10,6 +10,7 @@
 
 #define KP_FINDING_THREADS "too-many-threads"
 #define KP_FINDING_READS "reads-in-step"
+#define KP_FINDING_GC "python-gc"
 
 /* A range of the host that is no op, whatever old files call it. */
 static inline bool kp_advise_is_range(const char *name)
@@ -159,6 +160,7 @@ void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *rules, int32_t
 struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *rules, const struct kp_cost_rule *rule);
 /* Adds a finding, and returns it. */
 struct kp_finding *kp_costrules_tell(struct kp_costrules *rules, const struct kp_finding *finding);
+struct kp_finding *kp_costrules_find(const struct kp_costrules *rules, const char *id); /* told before, or NULL */
 void kp_costrules_unjudged(struct kp_costrules *rules,
                            const char *what); /* it was not recorded, so the trace is INCOMPLETE */
 /* A text that lives as long as the trace. */
@@ -185,6 +187,13 @@ double kp_gapplace_tell(const struct kp_costrules *rules, const double *weights,
 void kp_gapplace_steps(const struct kp_costrules *rules, const double *weights, uint64_t *calls);
 
 /* ---- rules ---- */
+
+/* hostrules.c: what to do against long collections of garbage; whether they have half of what a step is longer. */
+#define KP_COLLECTING_CHANGE "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."
+bool kp_rules_is_collecting(const struct kp_costrules *rules, size_t step, double more_ns);
+/* Adds where Python collected garbage in the steps that `of` has more than 0 of. */
+void kp_rules_collecting_places(const struct kp_costrules *rules, const double *of, struct kp_costplaces *places);
+void kp_rules_collecting(struct kp_costrules *rules); /* before kp_rules_steps(), which leaves them to it where told */
 
 void kp_rules_copies(struct kp_costrules *rules);   /* copyrules.c */
 void kp_rules_launches(struct kp_costrules *rules); /* launchrules.c */

@@ -152,6 +152,13 @@ struct kp_finding *kp_costrules_tell(struct kp_costrules *x, const struct kp_fin
     return &x->out->findings[x->out->count++];
 }
 
+struct kp_finding *kp_costrules_find(const struct kp_costrules *x, const char *id)
+{
+    for (size_t i = 0; i < x->out->count; i++)
+        if (strcmp(x->out->findings[i].id, id) == 0) return &x->out->findings[i];
+    return NULL;
+}
+
 /* A part is explained by a finding that is at least half of it. */
 static uint32_t explained_by(const struct kp_costrules *x, const struct kp_cost_rule *rule, double ns)
 {

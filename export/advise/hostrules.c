@@ -16,8 +16,7 @@ static const struct kp_cost_rule compiling = {
     0.05, 1u << KP_SPLIT_IDLE, "recompilation", "torch.compile compiles in the middle of the run",
     "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim)."};
 static const struct kp_cost_rule collecting = {
-    0.05, 1u << KP_SPLIT_IDLE, "python-gc", "the step waits for Python's garbage collector",
-    "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."};
+    0.05, 1u << KP_SPLIT_IDLE, KP_FINDING_GC, "the step waits for Python's garbage collector", KP_COLLECTING_CHANGE};
 static const struct kp_cost_rule input = {
     0.10, 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON), "input-in-step",
     "the step prepares its input itself, in the thread that trains",
@@ -91,13 +90,34 @@ static void compiling_judge(struct kp_costrules *x)
     cause_tell(&cost, x, &compiling, KP_IDLE_COMPILE);
 }
 
-static void collecting_judge(struct kp_costrules *x)
+void kp_rules_collecting(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     union_charge(&cost, x, is_collecting);
-    if (kp_costrules_fact(x, "kprof.python_gc") == 0 && !cost.places.keys.count)
-        kp_costrules_unjudged(x, "garbage collection (kprof run --python-gc)");
     cause_tell(&cost, x, &collecting, KP_IDLE_GC);
+}
+
+bool kp_rules_is_collecting(const struct kp_costrules *x, size_t step, double more_ns)
+{
+    return more_ns > 0 && 2 * (double)x->splits[step].cause_ns[KP_IDLE_GC] >= more_ns;
+}
+
+void kp_rules_collecting_places(const struct kp_costrules *x, const double *of, struct kp_costplaces *places)
+{
+    const struct kp_chosen *const c = x->chosen;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_node *node = &x->tree->nodes[i];
+        const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
+        if (step < c->step_count && of[step] > 0 && is_host(x, i) && is_collecting(x, i))
+            kp_costplaces_add(places, x->tree, (int32_t)i, -1, node->end_ns - node->start_ns);
+    }
+}
+
+static void collecting_unjudged(struct kp_costrules *x)
+{
+    bool has = kp_costrules_fact(x, "kprof.python_gc") != 0;
+    for (size_t i = 0; i < x->tree->count && !has; i++) has = is_host(x, i) && is_collecting(x, i);
+    if (!has) kp_costrules_unjudged(x, "garbage collection (kprof run --python-gc)");
 }
 
 /* ---- input ---- */
@@ -333,7 +353,7 @@ void kp_rules_host(struct kp_costrules *x)
 {
     if (!x->out->has_gpu) reads_judge(x);
     compiling_judge(x);
-    collecting_judge(x);
+    collecting_unjudged(x);
     input_judge(x);
     threads_judge(x);
 }

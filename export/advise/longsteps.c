@@ -3,7 +3,8 @@
  * longsteps.c - groups the steps that last long by their cause: what they have more than the other steps
  *
  * A cause is the part of the step that grew most, and of ops or of gaps without one the place that has most of it. A
- * smaller step joins a larger one's group where that place has a good share of what it has more.
+ * smaller step joins a larger one's group where that place has a good share of what it has more. Python collects
+ * garbage anywhere: steps of which that is half of what they have more are of one cause.
  */
 #include "export/advise/longsteps.h"
 
@@ -28,7 +29,7 @@ struct grouping {
 };
 struct cause {
     enum kp_split_part part;
-    bool has_place;
+    bool has_place, is_collecting;
     uint64_t place, call;
 };
 
@@ -140,6 +141,11 @@ static bool has_places(const struct grouping *g, enum kp_split_part part)
     return !g->x->out->has_gpu && (part == KP_SPLIT_COMPUTE || part == KP_SPLIT_IDLE);
 }
 
+static bool is_collecting(const struct grouping *g, size_t step)
+{
+    return kp_rules_is_collecting(g->x, step, g->out->more[step]);
+}
+
 static void own_find(struct grouping *g, size_t step, bool are_gaps)
 {
     places_fini(&g->own);
@@ -149,8 +155,9 @@ static void own_find(struct grouping *g, size_t step, bool are_gaps)
 
 static struct cause cause_of(struct grouping *g, size_t step)
 {
-    struct cause c = {.part = part_of(g, step)};
+    struct cause c = {.part = part_of(g, step), .is_collecting = is_collecting(g, step)};
     size_t most = 0;
+    if (c.is_collecting) return c;
     if (c.part == KP_SPLIT_IDLE && g->calls) c.call = g->calls[step];
     if (!has_places(g, c.part) || c.call) return c;
     own_find(g, step, c.part == KP_SPLIT_IDLE);
@@ -163,6 +170,7 @@ static struct cause cause_of(struct grouping *g, size_t step)
 
 static bool is_of_cause(struct grouping *g, size_t step, const struct cause *c)
 {
+    if (c->is_collecting || is_collecting(g, step)) return c->is_collecting == is_collecting(g, step);
     if (part_of(g, step) != c->part) return false;
     if (c->part == KP_SPLIT_IDLE && g->calls && c->call != g->calls[step]) return false;
     if (!c->has_place) return true;

@@ -69,11 +69,9 @@ static void place_tell(struct kp_finding *f, const struct kp_split_places *place
 }
 
 /* Python between reads of values is told with those. */
-static bool is_of_reads(const struct kp_advice *a, const char *where)
+static bool is_of_reads(const struct kp_costrules *x, const char *where)
 {
-    for (size_t i = 0; i < a->count; i++)
-        if (strcmp(a->findings[i].id, KP_FINDING_READS) == 0) return where && kp_advise_is_read(where);
-    return false;
+    return kp_costrules_find(x, KP_FINDING_READS) && where && kp_advise_is_read(where);
 }
 
 /* Where Python's calls were recorded, one of them filled the gaps. */
@@ -106,7 +104,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (f.steps < KP_STEPS_LEAST || f.share < rule->bound) return false;
     f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
     place_tell(&f, places, rule, tree);
-    if (rule->measure == KP_SPLIT_IDLE && is_of_reads(out, f.where)) return false;
+    if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return false;
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu && tree->trace->has_heap) return false; /* it was traced */
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu) gap_tell(x, &f);
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
@@ -159,6 +157,7 @@ static void rules_judge(struct kp_costrules *x)
     kp_rules_kernels(x);
     kp_rules_fusing(x);
     if (x->out->has_gpu) kp_rules_bandwidth(x);
+    kp_rules_collecting(x);
     kp_rules_steps(x);
     kp_rules_memory(x);
     kp_rules_host(x);

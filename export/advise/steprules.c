@@ -124,13 +124,16 @@ static bool has_python_calls(const struct kp_costrules *x)
 /* What ran while no op did, only Python's calls tell: how to see those of this step. */
 static const char *gap_change(const struct kp_costrules *x, long step)
 {
+    const bool has_gc = kp_costrules_fact(x, "kprof.python_gc") != 0;
     if (has_python_calls(x))
-        return kp_costrules_text(x, "See the lines that ran then: kprof report --step %ld --by line.", step);
+        return kp_costrules_text(x, "See the lines that ran then: kprof report --step %ld --by line%s.", step,
+                                 has_gc ? "" : "; whether Python collected garbage: kprof run --python-gc");
     return kp_costrules_text(
         x,
-        "Record Python's calls around it: kprof run --with-stack 1 --schedule %ld-%ld -- ..., then "
-        "kprof report --step %ld --by line names what ran.",
-        step > 0 ? step - 1 : 0, step + 1, step);
+        "Record Python's calls around it: kprof run --with-stack 1%s --schedule %ld-%ld -- ..., then "
+        "kprof report --step %ld --by line names what ran%s.",
+        has_gc ? "" : " --python-gc", step > 0 ? step - 1 : 0, step + 1, step,
+        has_gc ? "" : ", and kprof advise whether Python collected garbage");
 }
 
 /* The number of the step that costs most. */
@@ -168,6 +171,34 @@ static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char
                : "most of it before this op");
 }
 
+/* Half of what each of these steps has more is Python's garbage collector. */
+static bool are_collecting(const struct kp_costrules *x, const struct kp_cost *cost)
+{
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        if (cost->of[i] > 0 && !kp_rules_is_collecting(x, i, cost->of[i])) return false;
+    return true;
+}
+
+/* Those are told once: by the rule over all collections, or here. Frees the cost. */
+static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost *cost, const struct kp_cost_rule *rule)
+{
+    struct kp_finding *const told = kp_costrules_find(x, KP_FINDING_GC);
+    if (told) {
+        told->what = kp_costrules_text(x, "%s, most in %s", told->what, numbers_text(x, cost));
+        free(cost->of);
+        return NULL;
+    }
+    const bool is_one = cost->least == 1;
+    struct kp_cost_rule of_them = *rule;
+    kp_rules_collecting_places(x, cost->of, &cost->places);
+    of_them.change = KP_COLLECTING_CHANGE;
+    of_them.explains = 1u << KP_SPLIT_IDLE;
+    of_them.what = kp_costrules_text(x, "%s%s: what %s more is Python's garbage collector", rule->what,
+                                     is_one ? "" : kp_costrules_text(x, " (%s)", numbers_text(x, cost)),
+                                     is_one ? "it has" : "they have");
+    return kp_cost_tell(cost, x, &of_them);
+}
+
 /* Tells the steps that `cost` charges, against those that are not `longer`. Frees the cost. */
 static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *cost, const double *longer,
                                       const struct kp_cost_rule *rule)
@@ -177,6 +208,7 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *co
         free(cost->of);
         return NULL;
     }
+    if (are_collecting(x, cost)) return collecting_tell(x, cost, rule);
     const enum kp_split_part part = part_with_more(x, &c);
     const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
     const bool has_place = x->out->has_gpu || part == KP_SPLIT_COMPUTE || is_gap;

@@ -323,6 +323,36 @@ def test_a_gap_in_a_slow_step_is_told_with_what_names_its_line(calls, tmp_path):
     assert "kprof report --step 17 --by line" in change and ("kprof run --with-stack 1 --schedule 16-18 -- ..." in change) is not calls
 
 
+def collecting(path, pauses, python_gc=True, usual=12):
+    """Twenty steps of `usual` ms, of which some by number (3 to 22) have a pause of so many ms in the middle: of the garbage collector, where that is recorded."""
+    trace, at = advicetraces.Trace(deviceProperties=[], **({} if python_gc else {"kprof": {}})), 1000
+    for number in range(3, 23):
+        ms = pauses.get(number, 0)
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, at, (ms + usual) * 1000)
+        trace.add("cpu_op", f"aten::op{number % 3}", 1, at, 5000, **{"Call stack": f"train.py({number}): main"})
+        if ms and python_gc:
+            trace.add("python_function", "Python GC", 1, at + 5100, ms * 1000 - 200)
+        trace.add("cpu_op", f"aten::end{number % 3}", 1, at + (ms + 5) * 1000, (usual - 5) * 1000 - 100, **{"Call stack": f"train.py({30 + number}): main"})
+        at += (ms + usual) * 1000
+    return trace.write(path)
+
+
+def test_a_pause_that_may_be_the_garbage_collector_says_how_to_see_it(tmp_path):
+    change, = [finding["change"] for finding in advised(collecting(tmp_path / "off.pt.trace.json", {17: 130}, python_gc=False))["findings"]]
+    assert "kprof run --with-stack 1 --python-gc --schedule 16-18 -- ..." in change and "whether Python collected garbage" in change
+
+
+@pytest.mark.parametrize("pauses, name, said", [
+    ({17: 130}, "slow-steps", "step 17 lasts 142.0 ms, 130.0 ms longer than the median: what it has more is Python's garbage collector"),
+    ({9: 70, 17: 130}, "python-gc", "the step waits for Python's garbage collector, most in steps 17, 9"),
+    ({number: 10 + 130 * (number == 17) for number in range(3, 23)}, "python-gc", "the step waits for Python's garbage collector, most in step 17")])
+def test_collections_of_garbage_are_told_once(pauses, name, said, tmp_path):
+    found = advised(collecting(tmp_path / "on.pt.trace.json", pauses))["findings"]
+    assert [(finding["id"], finding["what"]) for finding in found] == [(name, said)]
+    assert "gc.freeze()" in found[0]["change"] and found[0]["where"] in ("Python GC", "aten::end2")
+    assert found[0]["step_ms"] == pytest.approx(sum(pauses.values()) / 20, rel=0.1)
+
+
 def reading(between):
     """Four steps of 10 ms, whose loop reads 50 values of the line SICK, each with `between` ops around it."""
     trace = advicetraces.Trace(deviceProperties=[], step=10000)
