@@ -2,9 +2,10 @@
 /*
  * idlecause.c - divides idle time by its cause
  *
- * A gap ends where the next work begins. If that was launched before the gap, it depends on something. Else the time
- * from the launch's call on is launching, and the time before it belongs to what the host did then. Gaps after a wait
- * of the host count as its cost, up to the length of the wait.
+ * A gap ends where the next work begins. If the call that launched that returned before the gap, the work depends on
+ * something. While the call still runs it is launching, as with a graph of many nodes. Else the time from the launch's
+ * call on is launching, and the time before it belongs to what the host did then. Gaps after a wait of the host count
+ * as its cost, up to the length of the wait.
  */
 #include "export/advise/adviseparts.h"
 
@@ -168,7 +169,10 @@ static void gap_divide(struct finding_idle *f, int64_t from, int64_t to)
     const bool is_launched = next && next->call >= 0 && next->call != next->node;
     const int64_t launch = is_launched ? f->tree->nodes[next->call].start_ns : to;
     if (launch < from) {
-        part_add(f, to - launch > LATENCY_MOST_NS ? KP_IDLE_DEPENDENCY : KP_IDLE_LAUNCH, from, to, next);
+        const int64_t end = f->tree->nodes[next->call].end_ns;
+        const int64_t returned = end < from ? from : end < to ? end : to;
+        part_add(f, KP_IDLE_LAUNCH, from, returned, next);
+        part_add(f, to - end > LATENCY_MOST_NS ? KP_IDLE_DEPENDENCY : KP_IDLE_LAUNCH, returned, to, next);
         return;
     }
     const int64_t called = launch < to ? launch : to;

@@ -35,8 +35,10 @@ static const struct advice_rule rules[] = {
     {KP_CAUSE(KP_IDLE_PYTHON), 0.10, WITH_GPU, "python-starved", "the GPU waits for Python between ops",
      "Move that work out of the step or into a worker; kprof run --with-stack 1, then kprof stacks shows the "
      "functions."},
-    {KP_CAUSE(KP_IDLE_DEPENDENCY), 0.10, WITH_GPU, "dependency", "work that was launched waits for other work",
-     "See which stream or copy it waits for: kprof run --cuda-sync."},
+    {KP_CAUSE(KP_IDLE_DEPENDENCY), 0.10, WITH_GPU, "dependency",
+     "work that was launched begins late, while nothing of this program runs on the GPU",
+     "See whether another process uses this GPU (nvidia-smi): they take turns of some milliseconds. Else see what it "
+     "waits for: kprof run --cuda-sync."},
     {KP_CAUSE(KP_IDLE_ALLOC), 0.05, WITH_GPU, "device-malloc",
      "the GPU waits while memory of the device is allocated or freed",
      "Keep shapes the same from step to step, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},

@@ -121,13 +121,15 @@ gpu cupti_refused "armed=0 traces=1" SIMCUPTI_VERSION=130000 "$bin/gpu" plain
 says cupti_refused 'CUDA calls are recorded by hooks, not by CUPTI: kernels of cuBLAS, cuDNN, NCCL, Triton .* are missing'
 says cupti_refused 'no GPU records from CUPTI: CUPTI 130000 \(CUDA 13.0\): it may hang the program'
 windows=("KPROF_SCHEDULE=wait=15,warmup=1,active=2,repeat=2" GPU_PAUSE=25) # the first has drained before the second
-gpu one_window "armed=1 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" graph 180 1
-says one_window 'GPU work is not recorded any more: CUPTI 130001 \(CUDA 13.0 Update 1\): after its first window'
+gpu one_window "armed=1 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130100 "$bin/gpu" graph 180 1
+says one_window 'GPU work is not recorded any more: CUPTI 130100 \(CUDA 13.1\): after its first window'
 gpu one_window_captured_late "armed=1 traces=2 kernels=20 left=off" "${windows[@]}" SIMCUPTI_VERSION=130100 "$bin/gpu" graph 180 28
-gpu windows_without_graphs "armed=2 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" slow 180
-gpu windows_of_a_sound_one "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=130101 "$bin/gpu" graph 180 1
-gpu static_one_window "armed=2 traces=2 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu_static" graph 160 28 # seen when its kernels come
-says static_one_window 'GPU work is not recorded any more: CUPTI 130001'
+gpu windows_without_graphs "armed=2 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130100 "$bin/gpu" slow 180
+for version in 130001 130101; do
+  gpu windows_of_a_sound_one_$version "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=$version "$bin/gpu" graph 180 1
+done
+gpu static_one_window "armed=2 traces=2 left=off" "${windows[@]}" SIMCUPTI_VERSION=130100 "$bin/gpu_static" graph 160 28 # seen when its kernels come
+says static_one_window 'GPU work is not recorded any more: CUPTI 130100'
 for version in 18 22 23; do
   gpu early_12_$version "armed=3 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=$version GPU_OPENS=libcupti.so.12 "$bin/gpu12" graph 180 1
 done

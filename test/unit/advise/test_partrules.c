@@ -209,13 +209,18 @@ static void the_call_of_python_that_fills_the_gaps_is_named(void **state)
     assert_string_equal(a.findings[0].what, "no op runs, 0.060 ms a step of it in this call");
 }
 
-static void launch(struct little *t, int id, int call, int start, int dur)
+static void launch_by(struct little *t, const char *name, int id, int call, int lasts, int start, int dur)
 {
     char args[64];
     snprintf(args, sizeof args, "\"correlation\":%d", id);
-    event(t, "cuda_runtime", "cudaLaunchKernel", 1, call, 5, args);
+    event(t, "cuda_runtime", name, 1, call, lasts, args);
     snprintf(args, sizeof args, "\"device\":0,\"stream\":7,\"correlation\":%d", id);
     event(t, "kernel", "gemm", 7, start, dur, args);
+}
+
+static void launch(struct little *t, int id, int call, int start, int dur)
+{
+    launch_by(t, "cudaLaunchKernel", id, call, 5, start, dur);
 }
 
 /* Steps of 1000 us: kernels at 0 to 400 and 600 to 1000. What the host did in the gap is for the tests to say. */
@@ -302,6 +307,20 @@ static void what_was_launched_before_depends_on_something(void **state)
     assert_cause(*state, KP_IDLE_DEPENDENCY, "dependency", 200000);
 }
 
+/* As a graph of many nodes on an H200: its launch takes longer than the first kernels. */
+static void while_the_launch_is_not_back_the_gpu_waits_for_it(void **state)
+{
+    struct little *t = *state;
+    for (int step = 0; step < 3; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
+        event(t, "user_annotation", name, 1, 1000 * step, 1000, "");
+        launch(t, 2 * step + 1, 1000 * step, 1000 * step, 400);
+        launch_by(t, "cudaGraphLaunch", 2 * step + 2, 1000 * step + 100, 495, 1000 * step + 600, 395);
+    }
+    assert_cause(t, KP_IDLE_LAUNCH, "launch-bound", 205000);
+}
+
 static void a_gpu_that_is_behind_tells_nothing(void **state)
 {
     struct little *t = *state;
@@ -359,6 +378,7 @@ int main(void)
         LITTLE(a_collection_of_garbage_before_a_launch_is_pythons),
         LITTLE(compiling_before_a_launch_is_told),
         LITTLE(what_was_launched_before_depends_on_something),
+        LITTLE(while_the_launch_is_not_back_the_gpu_waits_for_it),
         LITTLE(a_gpu_that_is_behind_tells_nothing),
         LITTLE(steps_and_kernels_of_2021_count),
     };

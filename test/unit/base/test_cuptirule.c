@@ -21,8 +21,8 @@ static const struct {
     {24, RECENT, "CUPTI 24 (CUDA 12.6)"},
     {26, RECENT, "CUPTI 26 (CUDA 12.8)"},
     {28, RECENT, "CUPTI 28 (CUDA 12.9 Update 1)"},
-    {130000, KP_CUPTI_REFUSE | KP_CUPTI_ONE_WINDOW | KP_CUPTI_FEW | RECENT, "CUPTI 130000 (CUDA 13.0)"},
-    {130001, KP_CUPTI_ONE_WINDOW | KP_CUPTI_FEW | RECENT, "CUPTI 130001 (CUDA 13.0 Update 1)"},
+    {130000, KP_CUPTI_REFUSE | KP_CUPTI_FEW | RECENT, "CUPTI 130000 (CUDA 13.0)"},
+    {130001, KP_CUPTI_FEW | RECENT, "CUPTI 130001 (CUDA 13.0 Update 1)"},
     {130100, KP_CUPTI_ONE_WINDOW | RECENT, "CUPTI 130100 (CUDA 13.1)"},
     {130101, RECENT, "CUPTI 130101 (CUDA 13.1 Update 1)"},
     {130200, RECENT, "CUPTI 130200 (CUDA 13.2)"},
@@ -75,8 +75,8 @@ static void one_line_says_why_by_the_rule_that_was_met(void **state)
     (void)state;
     assert_true(kp_cuptirule_why(130000, KP_CUPTI_REFUSE, why, sizeof why) > 60);
     assert_true(strstr(why, "CUPTI 130000 (CUDA 13.0): it may hang the program") == why);
-    (void)kp_cuptirule_why(130001, KP_CUPTI_ONE_WINDOW, why, sizeof why);
-    assert_non_null(strstr(why, "(CUDA 13.0 Update 1): after its first window"));
+    (void)kp_cuptirule_why(130100, KP_CUPTI_ONE_WINDOW, why, sizeof why);
+    assert_non_null(strstr(why, "(CUDA 13.1): after its first window"));
     assert_null(strchr(why, '\n'));
     assert_int_equal(kp_cuptirule_why(130500, KP_CUPTI_REFUSE, why, sizeof why), 0);
     assert_string_equal(why, "");

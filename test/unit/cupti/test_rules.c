@@ -11,7 +11,7 @@
 #include "preload/cupti/cupti_internal.h"
 #include "test/support/support.h"
 
-enum { V12_4 = 22, V12_6 = 24, V13_0 = 130000, V13_0_U1 = 130001, V13_1_U1 = 130101 };
+enum { V12_4 = 22, V12_6 = 24, V13_0 = 130000, V13_1 = 130100, V13_1_U1 = 130101 };
 
 /* ---- what the other files of the room say ---- */
 
@@ -72,17 +72,17 @@ static void refused_body(void)
 
 static void windows_body(void)
 {
-    is_there(V13_0_U1);
+    is_there(V13_1);
     for (int i = 0; i < 5; i++) MUST(arms() && !kp_rules_forbid_more());
     are_graphs = true; /* in the fifth window */
     MUST(kp_rules_forbid_more());
     kp_rules_tell_end();
-    MUST(strstr(end, "CUPTI 130001 (CUDA 13.0 Update 1)") == end && !refusal[0]);
+    MUST(strstr(end, "CUPTI 130100 (CUDA 13.1)") == end && !refusal[0]);
 }
 
 static void one_window_body(void)
 {
-    is_there(V13_0_U1);
+    is_there(V13_1);
     are_graphs = true;
     MUST(arms() && !kp_rules_forbid_more());
     MUST(!arms() && end[0] && !refusal[0]);
@@ -90,7 +90,7 @@ static void one_window_body(void)
 
 static void after_the_programs_session_body(void)
 {
-    is_there(V13_0_U1);
+    is_there(V13_1);
     are_graphs = true;
     kp_rules_session(); /* the program's own */
     MUST(!arms() && end[0]);
