@@ -15,8 +15,8 @@
 static const struct kp_cost_rule compiling = {
     0.05, 1u << KP_SPLIT_IDLE, "recompilation", "torch.compile compiles in the middle of the run",
     "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim)."};
-static const struct kp_cost_rule collecting = {
-    0.05, 1u << KP_SPLIT_IDLE, KP_FINDING_GC, "the step waits for Python's garbage collector", KP_COLLECTING_CHANGE};
+static const struct kp_cost_rule collecting = {0.05, 1u << KP_SPLIT_IDLE, KP_FINDING_GC,
+                                               "the step waits for Python's garbage collector", KP_COLLECTING_CHANGE};
 static const struct kp_cost_rule input = {
     0.10, 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON), "input-in-step",
     "the step prepares its input itself, in the thread that trains",
