@@ -14,6 +14,7 @@ SRC_cli := \
     export/cli/arenaview.c \
     export/cli/in_child.c \
     export/cli/budget.c \
+    export/cli/adviceprint.c \
     export/cli/cmd_advise.c \
     export/cli/cmd_config.c \
     export/cli/cmd_ctl.c \

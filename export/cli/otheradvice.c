@@ -92,7 +92,7 @@ static size_t places_make(struct heap_place *places, const struct kp_profile *p,
     return merged;
 }
 
-static void places_print(const struct kp_profile *p, bool kept)
+static void places_print(FILE *out, const struct kp_profile *p, bool kept)
 {
     size_t capacity = 0;
     char size[32];
@@ -100,18 +100,18 @@ static void places_print(const struct kp_profile *p, bool kept)
     const size_t n = places_make(places, p, kept);
     for (size_t i = 0; i < n; i++) {
         if (i < ROWS) {
-            printf("%s  %s in %llu block%s at ", kept ? "leak    " : "peak    ",
-                   kp_units_bytes(size, sizeof size, (int64_t)places[i].bytes), (unsigned long long)places[i].blocks,
-                   places[i].blocks == 1 ? "" : "s");
-            kp_plain_put(stdout, *places[i].text ? places[i].text : "a call stack that is not known");
-            fputs("\n", stdout);
+            fprintf(out, "%s  %s in %llu block%s at ", kept ? "leak    " : "peak    ",
+                    kp_units_bytes(size, sizeof size, (int64_t)places[i].bytes), (unsigned long long)places[i].blocks,
+                    places[i].blocks == 1 ? "" : "s");
+            kp_plain_put(out, *places[i].text ? places[i].text : "a call stack that is not known");
+            fputs("\n", out);
         }
         free(places[i].text);
     }
     free(places);
 }
 
-static bool heap_print(const struct kp_trace_source *source)
+static bool heap_print(FILE *out, const struct kp_trace_source *source)
 {
     char path[4096], why[512], peak[32], kept[32];
     struct kp_profile *p = NULL;
@@ -122,13 +122,14 @@ static bool heap_print(const struct kp_trace_source *source)
     struct kp_lines *lines = kp_lines_open("advise", &(struct kp_lines_options){.lines = true});
     const struct kp_places *names = kp_lines_places(lines);
     if (names) kp_profile_name(p, names);
-    printf("heap     %s at the peak; %s kept %s\n", kp_units_bytes(peak, sizeof peak, (int64_t)p->total.peak_bytes),
-           kp_units_bytes(kept, sizeof kept, (int64_t)p->total.kept_bytes),
-           p->is_python_over ? "when Python ended" : "at the end");
-    places_print(p, false);
-    places_print(p, true);
-    printf("next     kprof memory has the call stacks%s\n",
-           p->steps_n > 1 ? "; kprof memory --leaks what each step left" : "");
+    fprintf(out, "heap     %s at the peak; %s kept %s\n",
+            kp_units_bytes(peak, sizeof peak, (int64_t)p->total.peak_bytes),
+            kp_units_bytes(kept, sizeof kept, (int64_t)p->total.kept_bytes),
+            p->is_python_over ? "when Python ended" : "at the end");
+    places_print(out, p, false);
+    places_print(out, p, true);
+    fprintf(out, "next     kprof memory has the call stacks%s\n",
+            p->steps_n > 1 ? "; kprof memory --leaks what each step left" : "");
     kp_profile_close(p);
     kp_lines_close(lines);
     return true;
@@ -136,26 +137,26 @@ static bool heap_print(const struct kp_trace_source *source)
 
 /* ---- functions by name ---- */
 
-static void functions_print(const struct kp_advised *a)
+static void functions_print(FILE *out, const struct kp_advised *a)
 {
     struct kp_top top;
     kp_top_build(&top, &a->tree, &a->chosen, KP_TOP_BY_OP);
     kp_top_order(&top, KP_TOP_SELF);
     for (size_t i = 0; i < top.count && i < ROWS; i++) {
         const struct kp_top_row *row = &top.rows[i];
-        printf("calls    %lld of ", (long long)row->cost.count);
-        kp_plain_put(stdout, kp_kineto_text(a->trace, row->name));
-        printf(": %.3f ms, %.3f us each\n", row->cost.total_ns / 1e6,
-               row->cost.count ? row->cost.total_ns / 1e3 / (double)row->cost.count : 0);
+        fprintf(out, "calls    %lld of ", (long long)row->cost.count);
+        kp_plain_put(out, kp_kineto_text(a->trace, row->name));
+        fprintf(out, ": %.3f ms, %.3f us each\n", row->cost.total_ns / 1e6,
+                row->cost.count ? row->cost.total_ns / 1e3 / (double)row->cost.count : 0);
     }
-    if (top.count) printf("next     kprof report has all of them\n");
+    if (top.count) fprintf(out, "next     kprof report has all of them\n");
     kp_top_fini(&top);
 }
 
-void kp_otheradvice_print(const struct kp_advised *a, const struct kp_trace_source *source)
+void kp_otheradvice_print(FILE *out, const struct kp_advised *a, const struct kp_trace_source *source)
 {
-    const bool has_heap = heap_print(source);
-    functions_print(a);
+    const bool has_heap = heap_print(out, source);
+    functions_print(out, a);
     if (has_heap || a->tree.count) return;
-    printf("no op of torch, no call and no heap in it: kprof events shows what there is\n");
+    fprintf(out, "no op of torch, no call and no heap in it: kprof events shows what there is\n");
 }

@@ -9,6 +9,6 @@
 /* Has the trace neither steps nor ops nor work of a GPU? */
 bool kp_otheradvice_is_meant(const struct kp_advised *advised);
 /* Prints the largest of the heap's places at the peak and of what was kept, and the functions that took most. */
-void kp_otheradvice_print(const struct kp_advised *advised, const struct kp_trace_source *source);
+void kp_otheradvice_print(FILE *out, const struct kp_advised *advised, const struct kp_trace_source *source);
 
 #endif

@@ -23,24 +23,24 @@ static char *children_find(char *folder, size_t bytes, const char *trace_path)
     return kp_advised_newest(folder);
 }
 
-static void lead_put(const char *before, const char *folder)
+static void lead_put(FILE *out, const char *before, const char *folder)
 {
-    printf("%skprof report --by line ", before);
-    kp_plain_put(stdout, folder);
-    fputs("\n", stdout);
+    fprintf(out, "%skprof report --by line ", before);
+    kp_plain_put(out, folder);
+    fputs("\n", out);
 }
 
 void kp_workers_lead(const char *trace_path)
 {
     char folder[4200];
     char *path = children_find(folder, sizeof folder, trace_path);
-    if (path) lead_put("what its workers did: ", folder);
+    if (path) lead_put(stdout, "what its workers did: ", folder);
     free(path);
 }
 
 /* Prints the lines that took most of one worker's time, and returns the share of all lines shown. The threads that feed
  * its queue wait meanwhile: a share is of the time that passed, not of the sum over threads. */
-static double lines_print(const struct kp_tree *tree, const struct kp_chosen *chosen)
+static double lines_print(FILE *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct kp_top top;
     size_t shown = 0;
@@ -52,9 +52,9 @@ static double lines_print(const struct kp_tree *tree, const struct kp_chosen *ch
         const struct kp_top_row *row = &top.rows[i];
         const double share = wall > 0 ? (double)row->cost.self_ns / wall : 0;
         if (!row->name || share < SHARE_LEAST) continue;
-        fputs("    worker  ", stdout);
-        kp_plain_put(stdout, kp_kineto_text(tree->trace, row->name));
-        printf(": %.1f %% of its time\n", 100 * share);
+        fputs("    worker  ", out);
+        kp_plain_put(out, kp_kineto_text(tree->trace, row->name));
+        fprintf(out, ": %.1f %% of its time\n", 100 * share);
         busy += share;
         shown++;
     }
@@ -63,19 +63,19 @@ static double lines_print(const struct kp_tree *tree, const struct kp_chosen *ch
 }
 
 /* More workers than cores take the cores from one another. */
-static void cores_print(const struct kp_kineto *trace, const char *folder_path, double busy)
+static void cores_print(FILE *out, const struct kp_kineto *trace, const char *folder_path, double busy)
 {
     struct kp_run_folder folder = {.path = folder_path};
     const char *const fact = kp_kineto_fact(trace, "kprof.cores");
     const long cores = fact ? strtol(fact, NULL, 10) : 0;
     const size_t workers = kp_run_folder_read(&folder) == 0 ? kp_found_siblings(&folder) : 0;
     if (busy >= SHARE_BUSY && cores > 0 && workers >= (size_t)cores)
-        printf("    worker  %zu of them are busy on %ld core%s: more workers do not help, cheaper lines do\n", workers,
-               cores, cores == 1 ? "" : "s");
+        fprintf(out, "    worker  %zu of them are busy on %ld core%s: more workers do not help, cheaper lines do\n",
+                workers, cores, cores == 1 ? "" : "s");
     kp_run_folder_forget(&folder);
 }
 
-static void worker_print(const char *path, const char *folder)
+static void worker_print(FILE *out, const char *path, const char *folder)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
     const struct kp_texts texts = {kp_text_file_each, path};
@@ -85,14 +85,14 @@ static void worker_print(const char *path, const char *folder)
     char why[512];
     if (kp_advised_read(&trace, &tree, &texts, path, why, sizeof why) == 0 && tree.count) {
         if (kp_chosen_make(&chosen, &tree, &all, why, sizeof why) == 0)
-            cores_print(trace, folder, lines_print(&tree, &chosen));
+            cores_print(out, trace, folder, lines_print(out, &tree, &chosen));
         kp_chosen_fini(&chosen);
     }
     kp_tree_fini(&tree);
     kp_kineto_close(trace);
 }
 
-void kp_workers_print(const struct kp_advised *a, const char *trace_path)
+void kp_workers_print(FILE *out, const struct kp_advised *a, const char *trace_path)
 {
     bool waits = false;
     char folder[4200];
@@ -103,10 +103,10 @@ void kp_workers_print(const struct kp_advised *a, const char *trace_path)
     if (!waits) return;
     char *path = children_find(folder, sizeof folder, trace_path);
     if (path) {
-        worker_print(path, folder);
-        lead_put("workers  ", folder);
+        worker_print(out, path, folder);
+        lead_put(out, "workers  ", folder);
     } else {
-        printf("workers  not recorded: kprof run --with-stack 1 --children, then kprof advise\n");
+        fprintf(out, "workers  not recorded: kprof run --with-stack 1 --children, then kprof advise\n");
     }
     free(path);
 }

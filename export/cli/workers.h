@@ -8,6 +8,6 @@
 /* Prints the command that shows the traces of workers, where they lie beside this one. */
 void kp_workers_lead(const char *trace_path);
 /* Where a finding is about data that workers load: their slow lines, or how to record them. */
-void kp_workers_print(const struct kp_advised *advised, const char *trace_path);
+void kp_workers_print(FILE *out, const struct kp_advised *advised, const char *trace_path);
 
 #endif

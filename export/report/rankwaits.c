@@ -96,14 +96,20 @@ static void parts_add(struct kp_rankwait *row, const struct kp_tree *tree, const
     row->part_ns[KP_RANK_REST] += s.rest_ns;
 }
 
+long kp_rankwaits_rank(const struct kp_kineto *trace)
+{
+    const char *rank = kp_kineto_fact(trace, "distributedInfo.rank");
+    const char *size = kp_kineto_fact(trace, "distributedInfo.world_size");
+    return rank && size && strtol(size, NULL, 10) >= 2 ? strtol(rank, NULL, 10) : -1;
+}
+
 void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
-    const char *rank = kp_kineto_fact(tree->trace, "distributedInfo.rank");
-    const char *size = kp_kineto_fact(tree->trace, "distributedInfo.world_size");
     const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
-    if (!rank || !size || strtol(size, NULL, 10) < 2) return;
+    const long rank = kp_rankwaits_rank(tree->trace);
+    if (rank < 0) return;
     const bool on_device = has_kernels(tree);
-    struct kp_rankwait *row = rank_get(w, strtol(rank, NULL, 10));
+    struct kp_rankwait *row = rank_get(w, rank);
     const struct kp_collective is = {.rank = row->rank, .trace = row->traces++};
     struct key_counts counts = {0};
     parts_add(row, tree, chosen);
@@ -159,7 +165,10 @@ void kp_rankwaits_settle(struct kp_rankwaits *w)
         w->bus_bytes += w->of[least].bus_bytes;
         w->transfer_ns += w->of[least].bus_bytes ? w->of[least].ns : 0;
         rank_get(w, w->of[least].rank)->last++;
-        for (size_t i = from; i < to; i++) rank_get(w, w->of[i].rank)->waited_ns += w->of[i].ns - w->of[least].ns;
+        for (size_t i = from; i < to; i++) {
+            rank_get(w, w->of[i].rank)->waited_ns += w->of[i].ns - w->of[least].ns;
+            rank_get(w, w->of[i].rank)->spent_ns += w->of[i].ns;
+        }
     }
 }
 
@@ -200,6 +209,14 @@ static const struct kp_rankwait *late_find(const struct kp_rankwaits *w)
 bool kp_rankwaits_has_late(const struct kp_rankwaits *w)
 {
     return w->rank_count > 1 && w->matched && (double)late_find(w)->last >= LATE_SHARE * (double)w->matched;
+}
+
+const struct kp_rankwait *kp_rankwaits_last(const struct kp_rankwaits *w, long rank)
+{
+    for (size_t i = 0; i < w->rank_count && w->rank_count > 1; i++)
+        if (w->ranks[i].rank == rank && w->ranks[i].last && 2 * w->ranks[i].waited_ns < w->ranks[i].spent_ns)
+            return &w->ranks[i];
+    return NULL;
 }
 
 void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)

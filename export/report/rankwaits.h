@@ -22,8 +22,8 @@ struct kp_collective {
 enum kp_rank_part { KP_RANK_OPS, KP_RANK_DATA, KP_RANK_REST, KP_RANK_PARTS };
 struct kp_rankwait {
     long rank;
-    int64_t waited_ns;
-    size_t last; /* collectives in which it came last */
+    int64_t waited_ns, spent_ns; /* spent_ns: in collectives that every rank has */
+    size_t last;                 /* collectives in which it came last */
     unsigned traces;
     int64_t part_ns[KP_RANK_PARTS]; /* of its steps, without collectives */
     size_t steps;
@@ -48,6 +48,9 @@ void kp_rankwaits_settle(struct kp_rankwaits *waits);
 void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *waits);
 /* Settled: one rank came last to nearly all collectives, so what the others spend in them is the wait for it. */
 bool kp_rankwaits_has_late(const struct kp_rankwaits *waits);
+/* Settled: the row of a rank that came last to collectives, and waits less than half of the time in them; or NULL. */
+const struct kp_rankwait *kp_rankwaits_last(const struct kp_rankwaits *waits, long rank);
+long kp_rankwaits_rank(const struct kp_kineto *trace); /* of a job of several; -1: it tells none */
 void kp_rankwaits_fini(struct kp_rankwaits *waits);
 
 #endif

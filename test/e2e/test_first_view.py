@@ -287,6 +287,20 @@ def test_all_ranks_together_say_which_came_last(tmp_path):
     assert done.returncode == 0 and "latest run: 2 ranks" in done.stderr and (tmp_path / "page.html").read_text().count('class="rank"') == 2
 
 
+def test_the_rank_that_comes_last_waits_for_no_other(tmp_path):
+    """With the traces of all ranks: alone each may wait for others or for the network."""
+    paths = [rank(tmp_path, number, waits) for number, waits in enumerate(([500, 600, 550], [60, 70, 80]))]
+    found = [json.loads(line)["findings"] for line in told("advise", "--json", *paths).splitlines()]
+    assert [f["what"] for of in found for f in of if f["id"] == "exposed-communication"] == [
+        "the step waits for other ranks, or for the network", "the step waits for the network (this rank came last to 3 of 3 collectives)"]
+    assert "Even out" in found[0][0]["change"] and "Even out" not in found[1][0]["change"]
+    said = told("advise", *paths)
+    assert said.count("waits for other ranks") == 1 and "WARNING  the step waits for the network (this rank came last to 3 of 3 collectives): 0.070 ms a step" in said
+    assert said.index(paths[0].name) < said.index("for other ranks") < said.index(paths[1].name) < said.index("for the network (") < said.index("ranks    rank 1")
+    alone = told("advise", paths[1])
+    assert "for other ranks, or for the network" in alone
+
+
 def test_overlap_is_advised_where_no_rank_is_late_alone(tmp_path):
     """What ranks wait for one that is late is no transfer that could run beside backward."""
     late, even = tmp_path / "late", tmp_path / "even"

@@ -49,6 +49,26 @@ static void the_rank_with_the_shortest_time_came_last(void **state)
     assert_string_equal(printed(&w),
                         "ranks    rank 1 came last to 2 of 3 collectives; waited for others: rank 0 0.1 ms, "
                         "rank 1 0.0 ms\n");
+    assert_null(kp_rankwaits_last(&w, 0));
+    assert_null(kp_rankwaits_last(&w, 1)); /* it waits for 30 of its 51 us */
+    kp_rankwaits_fini(&w);
+}
+
+static void a_rank_that_others_wait_for_has_no_wait(void **state)
+{
+    struct kp_rankwaits w = {0};
+    (void)state;
+    rank_add(&w, 1, (const int[]){5, 6, 7}, 3);
+    kp_rankwaits_settle(&w);
+    assert_null(kp_rankwaits_last(&w, 1)); /* one rank alone */
+    kp_rankwaits_fini(&w);
+    rank_add(&w, 1, (const int[]){5, 6, 7}, 3);
+    rank_add(&w, 0, (const int[]){50, 60, 5}, 3);
+    kp_rankwaits_settle(&w);
+    assert_null(kp_rankwaits_last(&w, 0)); /* it came last, too, and waits for most of its time */
+    assert_int_equal(kp_rankwaits_last(&w, 1)->last, 2);
+    assert_int_equal(kp_rankwaits_last(&w, 1)->spent_ns, 18000);
+    assert_null(kp_rankwaits_last(&w, 2));
     kp_rankwaits_fini(&w);
 }
 
@@ -112,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rank_with_the_shortest_time_came_last),
+        cmocka_unit_test(a_rank_that_others_wait_for_has_no_wait),
         cmocka_unit_test(what_one_rank_lacks_is_not_compared),
         cmocka_unit_test(ranks_that_begin_at_different_steps_are_matched),
     };

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/* adviceprint.h - writes the advice of a trace: text for people, a line of JSON for programs */
+#ifndef KP_ADVICEPRINT_H
+#define KP_ADVICEPRINT_H
+
+#include <stdio.h>
+
+#include "export/advise/advise.h"
+
+extern const char kp_adviceprint_schema[]; /* the JSON Schema of such a line */
+void kp_adviceprint_text(FILE *out, const struct kp_advice *advice, const struct kp_chosen *chosen);
+void kp_adviceprint_json(FILE *out, const struct kp_advice *advice, const char *label);
+
+#endif
