@@ -39,10 +39,10 @@ struct kp_finding {
     const char *frame;              /* the innermost frame of its stack, or NULL */
     const char *line;               /* the program's own, "train.py:12 main", or NULL. Idle: of the op that ends it */
     const char *after;              /* idle: the own line of the op before it, or NULL */
-    double step_ns, share; /* the mean over the steps; share of a step, 0 to 1. Both 0: a cost that is no time */
-    double step_bytes;     /* of memory that a step leaves, or that is in question; 0: it is about time */
-    size_t steps;          /* in which it passes its bound */
-    bool is_critical;
+    double step_ns, share;    /* the mean over the steps; share of a step, 0 to 1. Both 0: a cost that is no time */
+    double step_bytes;        /* of memory that a step leaves, or that is in question; 0: it is about time */
+    size_t steps;             /* in which it passes its bound */
+    bool is_critical, is_gap; /* is_gap: it costs the time before `where`, in which nothing runs */
 };
 struct kp_gpu_figures {   /* shares, 0 to 1; -1: not in the file */
     double busy;          /* of the steps: kernels run, as TensorBoard's "GPU Utilization" */

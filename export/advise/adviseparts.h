@@ -58,8 +58,8 @@ void kp_launches_fini(struct kp_launches *launches);
 /* ---- costplace.c: which op, on which line, costs how much ---- */
 
 struct kp_costplace {
-    int64_t ns;
-    uint32_t name, stack, after; /* string ids; after: the stack of the op before */
+    int64_t ns, most_ns;         /* most_ns: the largest that was added */
+    uint32_t name, stack, after; /* string ids; after: the stack of the op before that one */
 };
 struct kp_costplaces { /* all zero: empty */
     struct kp_keyindex keys;

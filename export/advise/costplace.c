@@ -44,7 +44,11 @@ void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree,
     const size_t at = kp_keyindex_get(&places->keys, (uint64_t)name | (uint64_t)stack << 32);
     if (at == had) {
         places->of = kp_kineto_grow(places->of, &places->capacity, had + 1, sizeof *places->of);
-        places->of[at] = (struct kp_costplace){.name = name, .stack = stack, .after = stack_of(tree, before)};
+        places->of[at] = (struct kp_costplace){.name = name, .stack = stack};
+    }
+    if (ns > places->of[at].most_ns) {
+        places->of[at].most_ns = ns;
+        places->of[at].after = stack_of(tree, before);
     }
     places->of[at].ns += ns;
 }

@@ -160,6 +160,7 @@ double kp_gapplace_tell(const struct kp_costrules *x, const double *weights, dou
         out->line = kp_kineto_text(trace, most->line);
         out->where = most->call ? kp_kineto_text(trace, most->call) : out->line;
         out->after = out->module = out->frame = NULL;
+        out->is_gap = false;
     }
     gaps_fini(&g);
     return ns;

@@ -68,6 +68,7 @@ static void place_tell(struct kp_finding *f, const struct kp_split_places *place
     if (is_cause(rule)) at = &places->causes[rule->measure - KP_SPLIT_PARTS];
     else if (rule->measure != KP_SPLIT_IDLE) at = &places->parts[rule->measure];
     kp_costplaces_tell(at, tree->trace, f);
+    f->is_gap = at == &places->causes[KP_IDLE_PYTHON] && f->where; /* the op, or the launch, that ends it */
 }
 
 /* Python between reads of values is told with those. */

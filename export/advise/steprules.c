@@ -158,6 +158,7 @@ static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char
                         const double *weights, bool is_one)
 {
     const char *which = is_one ? "" : kp_costrules_text(x, " (%s)", numbers), *has = is_one ? "it has" : "they have";
+    f->is_gap = weights && f->where;
     if (!weights) {
         f->what = kp_costrules_text(x, "%s%s: what %s more is %s", f->what, which, has, part_words[part]);
         return;

@@ -46,11 +46,11 @@ const char kp_adviceprint_schema[] =
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
     "\"line\",\"after\","
-    "\"change\"],\n"
+    "\"change\",\"is_gap\"],\n"
     "\"properties\":{\"id\":" TEXT ",\"severity\":{\"enum\":[\"warning\",\"critical\"]},\"step_ms\":" NUMBER
     ",\"share\":" NUMBER ",\"step_bytes\":" NUMBER ",\"steps\":" WHOLE ",\n"
     "\"what\":" TEXT ",\"where\":" MAYBE ",\"module\":" MAYBE ",\"frame\":" MAYBE ",\"line\":" MAYBE ",\"after\":" MAYBE
-    ",\"change\":" TEXT "}}}}}\n";
+    ",\"change\":" TEXT ",\"is_gap\":{\"type\":\"boolean\"}}}}}}\n";
 
 static const char *verdict_of(const struct kp_advice *a)
 {
@@ -89,7 +89,13 @@ static void finding_print(FILE *out, const struct kp_finding *f, size_t of)
     if (f->step_ns > 0) fprintf(out, ": %.3f ms a step, %.1f %%", f->step_ns / 1e6, 100 * f->share);
     else if (f->step_bytes > 0) fprintf(out, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
     fprintf(out, " (%zu of %zu steps)\n", f->steps, of);
-    line_print(out, "where", f->where, NULL);
+    if (f->is_gap) {
+        fputs("    where   before ", out);
+        kp_plain_put(out, f->where);
+        fputs("\n", out);
+    } else {
+        line_print(out, "where", f->where, NULL);
+    }
     line_print(out, "module", f->module, NULL);
     if (f->line && f->after && !(f->where && kp_kineto_is_loader(f->where))) between_print(out, f);
     else line_print(out, "line", f->line ? f->line : f->frame, f->after);
@@ -231,7 +237,7 @@ static void json_finding(FILE *out, const struct kp_finding *f)
     json_member(out, "line", f->line);
     json_member(out, "after", f->after);
     json_member(out, "change", f->change);
-    fputs("}", out);
+    fprintf(out, ",\"is_gap\":%s}", f->is_gap ? "true" : "false");
 }
 
 void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label)

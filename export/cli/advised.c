@@ -161,11 +161,11 @@ static void finding_say(const struct kp_finding *f)
     if (f->step_ns > 0) snprintf(cost, sizeof cost, ": %.1f ms a step, %.0f %%", f->step_ns / 1e6, 100 * f->share);
     else if (f->step_bytes > 0)
         snprintf(cost, sizeof cost, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
-    const char *before = line && f->after ? f->after : "";
+    const char *before = line && f->after ? f->after : "", *at = f->is_gap && line == f->where ? ", before " : ", at ";
     kp_cli_say(stderr, "kprof: %s%s%s%s%s%s. %s", f->what, cost,
                !line     ? ""
                : *before ? ", between "
-                         : ", at ",
+                         : at,
                before, *before ? " and " : "", line ? line : "", f->change);
 }
 

@@ -53,7 +53,7 @@ static void findings_make(struct kp_view *v)
         tab->rows[row].values[0] = f->step_ns;
         tab->rows[row].values[1] = f->share;
         tab->rows[row].is_open = tab->rows[row].is_bold = true;
-        lines_add(tab, row, "where", f->where);
+        lines_add(tab, row, f->is_gap ? "before" : "where", f->where);
         lines_add(tab, row, "module", f->module);
         lines_add(tab, row, "line", f->line ? f->line : f->frame);
         lines_add(tab, row, "change", f->change);

@@ -402,7 +402,21 @@ def test_time_between_reads_is_told_once_and_lines_stand_around_a_gap(tmp_path):
     read = advised(of(tmp_path / "reads.pt.trace.json", 6000, 12))["findings"]
     assert [finding["id"] for finding in read] == ["reads-in-step"]
     gap = harness.cli("advise", of(tmp_path / "gap.pt.trace.json", 6000, 0)).stdout
-    assert "no op runs" in gap and "line    between train.py:8 main and train.py:10 main\n" in gap
+    assert "no op runs" in gap and "where   before aten::add\n" in gap and "line    between train.py:8 main and train.py:10 main\n" in gap
+
+
+def test_the_line_before_a_gap_is_that_of_the_longest_one(tmp_path):
+    """The same op ends a short gap behind one line and then a long one behind another."""
+    trace = advicetraces.Trace(deviceProperties=[], step=10_000)
+
+    def step(base):
+        for at, dur, number in ((0, 1000, 7), (2000, 1000, 8)):
+            trace.add("cpu_op", "aten::mm", 1, base + at, dur, **{"Call stack": f"train.py({number}): main"})
+        for at in (1500, 9000):
+            trace.add("cpu_op", "aten::view", 1, base + at, 100, **{"Call stack": "train.py(10): main"})
+    finding, = advised(trace.each(step).write(tmp_path / "two.pt.trace.json"))["findings"]
+    assert (finding["id"], finding["where"], finding["is_gap"], finding["line"], finding["after"]) == (
+        "no-op-runs", "aten::view", True, "train.py:10 main", "train.py:8 main")
 
 
 def test_many_threads_on_few_cores_come_first(tmp_path):
