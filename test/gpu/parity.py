@@ -119,6 +119,8 @@ def samples(m):
 
 @point("waits", "Waits (KPROF_CUDA_SYNC=1) as torch.profiler with enable_cuda_sync_events has them", 120)
 def waited(m):
+    if m.simulated:
+        return "not run: test_gpu_waits.py tests them"
     return compared(m, "waits", E2E / "training.py", waits=True)
 
 
