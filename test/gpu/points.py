@@ -24,6 +24,8 @@ def machine_itself(m):
     if not m.simulated:
         m.see(*m.run("nvidia-smi", "--query-gpu=name,driver_version,mig.mode.current", "--format=csv,noheader").out.splitlines())
     m.see(f"libcupti: {m.cupti.name if m.cupti else 'as the loader finds it'}")
+    doctor = m.run(m.kprof, "doctor", m.python, KPROF_DIR=m.folder)
+    m.see(f"kprof doctor: exit {doctor.code}", *doctor.out.splitlines())
     if done.code != 0 or "device None" in done.out:
         m.complain(done)
         return "BAD: torch sees no GPU"
