@@ -78,6 +78,14 @@ struct kp_advice {
  */
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
+/* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
+
+enum { KP_NOTES_MAX = 5 };
+/* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
+size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
+/* Where a finding lies: its line, or "between LINE and LINE". NULL: not known. The text may be of `room`. */
+const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t bytes);
+
 /* stepsplit.c: one split for each of the chosen steps, without causes. Returns whether a GPU worked. */
 bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 

@@ -7,6 +7,7 @@ SRC_advise := \
     export/advise/copyrules.c \
     export/advise/costplace.c \
     export/advise/costrules.c \
+    export/advise/findingtext.c \
     export/advise/fuserules.c \
     export/advise/evalsteps.c \
     export/advise/promptsteps.c \

@@ -5,6 +5,8 @@
 #include "export/report/plain.h"
 #include "export/report/units.h"
 
+enum { LINE_BYTES = 4096 };
+
 static const char *const part_names[] = {[KP_SPLIT_COMPUTE] = "compute",
                                          [KP_SPLIT_COMM] = "communication",
                                          [KP_SPLIT_COPIES] = "copies",
@@ -59,46 +61,25 @@ static const char *verdict_of(const struct kp_advice *a)
     return a->is_healthy ? "healthy" : "nothing found";
 }
 
-static void line_print(FILE *out, const char *key, const char *text, const char *more)
+static void line_print(FILE *out, const char *key, const char *text)
 {
     if (!text) return;
-    fprintf(out, "    %-7s ", key);
+    fputs(key, out);
     kp_plain_put(out, text);
-    if (more) {
-        fputs(", after ", out);
-        kp_plain_put(out, more);
-    }
-    fputs("\n", out);
-}
-
-/* Idle time lies between two ops. That of a loader is told by the line that asks it. */
-static void between_print(FILE *out, const struct kp_finding *f)
-{
-    fprintf(out, "    %-7s between ", "line");
-    kp_plain_put(out, f->after);
-    fputs(" and ", out);
-    kp_plain_put(out, f->line);
     fputs("\n", out);
 }
 
 static void finding_print(FILE *out, const struct kp_finding *f, size_t of)
 {
-    char size[32];
+    char size[32], line[LINE_BYTES];
     fprintf(out, "%s  ", f->is_critical ? "CRITICAL" : "WARNING");
     kp_plain_put(out, f->what);
     if (f->step_ns > 0) fprintf(out, ": %.3f ms a step, %.1f %%", f->step_ns / 1e6, 100 * f->share);
     else if (f->step_bytes > 0) fprintf(out, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
     fprintf(out, " (%zu of %zu steps)\n", f->steps, of);
-    if (f->is_gap) {
-        fputs("    where   before ", out);
-        kp_plain_put(out, f->where);
-        fputs("\n", out);
-    } else {
-        line_print(out, "where", f->where, NULL);
-    }
-    line_print(out, "module", f->module, NULL);
-    if (f->line && f->after && !(f->where && kp_kineto_is_loader(f->where))) between_print(out, f);
-    else line_print(out, "line", f->line ? f->line : f->frame, f->after);
+    line_print(out, f->is_gap ? "    where   before " : "    where   ", f->where);
+    line_print(out, "    module  ", f->module);
+    line_print(out, "    line    ", kp_finding_line(f, line, sizeof line));
     fprintf(out, "    change  %s\n", f->change);
 }
 
@@ -182,15 +163,9 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a, const struct kp_c
         if (a->has_gpu) gpu_print(out, &a->gpu);
     }
     for (size_t i = 0; i < a->count; i++) finding_print(out, &a->findings[i], a->steps);
-    if (a->lines_by) fprintf(out, "note     %s\n", a->lines_by);
-    if (a->slowed_by) fprintf(out, "note     %s\n", a->slowed_by);
-    if (a->evaluated) fprintf(out, "note     %s\n", a->evaluated);
-    if (a->prompts) fprintf(out, "note     %s\n", a->prompts);
-    if (a->waited) {
-        fputs("note     ", out);
-        kp_plain_put(out, a->waited);
-        fputs("\n", out);
-    }
+    const char *notes[KP_NOTES_MAX];
+    const size_t note_count = kp_advice_notes(a, notes);
+    for (size_t i = 0; i < note_count; i++) line_print(out, "note     ", notes[i]);
     if (a->is_unrecorded) fprintf(out, "%s\n", a->is_well ? "healthy" : "nothing found");
     else if (a->missing) fprintf(out, "INCOMPLETE  %s\n", a->missing);
     else if (!a->count) fprintf(out, "%s\n", verdict_of(a));

@@ -39,6 +39,7 @@ static void run_put(struct kp_page *page, const char *label, FILE *out)
 
 static void advice_put(struct kp_page *page, FILE *out)
 {
+    char line[4096];
     struct kp_advice a;
     kp_advice_make(&a, page->tree, &page->chosen);
     page->has_gpu |= a.has_gpu;
@@ -61,7 +62,15 @@ static void advice_put(struct kp_page *page, FILE *out)
         kp_page_member_put(out, "what", f->what);
         kp_page_member_put(out, "change", f->change);
         kp_page_member_put(out, "where", f->where);
-        fputs("}", out);
+        kp_page_member_put(out, "line", kp_finding_line(f, line, sizeof line));
+        fprintf(out, ",\"gap\":%s,\"bytes\":%.0f}", f->is_gap ? "true" : "false", f->step_bytes);
+    }
+    fputs("],\"notes\":[", out);
+    const char *notes[KP_NOTES_MAX];
+    const size_t note_count = kp_advice_notes(&a, notes);
+    for (size_t i = 0; i < note_count; i++) {
+        if (i) fputs(",", out);
+        kp_plain_json(out, notes[i]);
     }
     fputs("]}", out);
 }

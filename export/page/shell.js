@@ -77,13 +77,20 @@ function cardMake(kind, title, cost, ...texts) {
   return make("article", { className: `card ${kind}` }, make("h3", {}, title, make("span", { textContent: cost })), ...texts);
 }
 
+// Memory costs no time, and threads that take the cores from one another have no cost of their own.
+function costText(finding, steps) {
+  const cost = finding.cost > 0 ? `${timeText(finding.cost)} a step, ${percentText(finding.share)} ` : finding.bytes > 0 ? `${bytesText(finding.bytes)} ` : "";
+  return `${cost}(${finding.steps} of ${steps} steps)`;
+}
+
 function findingsDraw(trace) {
+  const codeMake = (text, before) => text ? [make("p", {}, before, make("code", { textContent: text }))] : [];
   const { advice } = trace.head, cards = advice.findings.map(f => cardMake(f.critical ? "critical" : "", f.what[0].toUpperCase() + f.what.slice(1),
-    `${timeText(f.cost)} a step, ${percentText(f.share)} (${f.steps} of ${advice.steps} steps)`,
-    make("p", { textContent: f.change }), ...(f.where ? [make("p", {}, make("code", { textContent: f.where }))] : [])));
+    costText(f, advice.steps), make("p", { textContent: f.change }), ...codeMake(f.where, f.gap ? "before " : ""), ...codeMake(f.line, "")));
   if (advice.missing && !advice.unrecorded) cards.push(cardMake("plain", "Incomplete", "", make("p", { textContent: advice.missing })));
   if (!cards.length && advice.healthy) cards.push(cardMake("good", "Healthy", "", make("p", { textContent: "The steps compute for at least 90 % of their time." })));
   else if (!cards.length) cards.push(cardMake("plain", "Nothing found", "", make("p", { textContent: "No part of a step passes its bound." })));
+  cards.push(...advice.notes.map(note => cardMake("plain", "Note", "", make("p", { textContent: note }))));
   if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", make("p", { textContent: advice.unjudged.join("; ") })));
   if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", make("p", { textContent: advice.seen })));
   byId("cards").replaceChildren(...cards);

@@ -81,8 +81,10 @@ const char *kp_framename_between(struct kp_frametext *out, const char *a, const 
         return NULL;
     const size_t room = strlen(a) + q.line_bytes + 2;
     char *text = room_for(out, room);
-    snprintf(text, room, "%.*s(%.*s-%.*s): %s", (int)p.file_bytes, a, (int)p.line_bytes, p.line, (int)q.line_bytes,
-             q.line, p.function);
+    const bool is_back = strtol(q.line, NULL, 10) < strtol(p.line, NULL, 10); /* a loop begins again */
+    const struct parts *const first = is_back ? &q : &p, *const last = is_back ? &p : &q;
+    snprintf(text, room, "%.*s(%.*s-%.*s): %s", (int)p.file_bytes, a, (int)first->line_bytes, first->line,
+             (int)last->line_bytes, last->line, p.function);
     return text;
 }
 

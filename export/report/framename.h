@@ -22,7 +22,7 @@ const char *kp_framename_called(struct kp_frametext *out, const char *frame, con
 const char *kp_framename_at_line(struct kp_frametext *out, const char *frame, const char *from);
 /*
  * Writes the frame in which both `a` and `b` ran, one after the other: "file.py(LINE): f", or "file.py(LINE-LINE): f"
- * between two lines. NULL: they are frames of different functions.
+ * between two lines, the smaller first. NULL: they are frames of different functions.
  */
 const char *kp_framename_between(struct kp_frametext *out, const char *a, const char *b);
 /* Writes a frame as folded stacks can hold it: no ';', no control characters, no address of an object. */

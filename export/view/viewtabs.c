@@ -34,6 +34,13 @@ static void lines_add(struct kp_view_tab *tab, int32_t finding, const char *key,
     }
 }
 
+static void note_add(struct kp_view_tab *tab, const char *kind, const char *text)
+{
+    const int32_t row = kp_view_add(tab, KP_VIEW_NONE, kind);
+    lines_add(tab, row, "", text);
+    tab->rows[row].is_open = true;
+}
+
 static void findings_make(struct kp_view *v)
 {
     struct kp_view_tab *tab = &v->tabs[KP_VIEW_FINDINGS];
@@ -47,7 +54,7 @@ static void findings_make(struct kp_view *v)
     kp_advice_make(&a, v->tree, &v->whole);
     for (size_t i = 0; i < a.count; i++) {
         const struct kp_finding *f = &a.findings[i];
-        char name[256];
+        char name[256], line[4096];
         snprintf(name, sizeof name, "%s: %s", f->is_critical ? "CRITICAL" : "WARNING", f->what);
         const int32_t row = kp_view_add(tab, KP_VIEW_NONE, name);
         tab->rows[row].values[0] = f->step_ns;
@@ -55,16 +62,16 @@ static void findings_make(struct kp_view *v)
         tab->rows[row].is_open = tab->rows[row].is_bold = true;
         lines_add(tab, row, f->is_gap ? "before" : "where", f->where);
         lines_add(tab, row, "module", f->module);
-        lines_add(tab, row, "line", f->line ? f->line : f->frame);
+        lines_add(tab, row, "line", kp_finding_line(f, line, sizeof line));
         lines_add(tab, row, "change", f->change);
     }
     snprintf(tab->empty, sizeof tab->empty, "%s",
              a.is_well ? "Healthy: the steps compute for at least 90 % of their time."
                        : "No part of a step passes its bound.");
-    if (!a.missing && !a.lines_by) return;
-    lines_add(tab, kp_view_add(tab, KP_VIEW_NONE, a.missing && !a.is_unrecorded ? "INCOMPLETE" : "NOTE"), "",
-              a.missing ? a.missing : a.lines_by);
-    tab->rows[tab->last].is_open = true;
+    if (a.missing) note_add(tab, a.is_unrecorded ? "NOTE" : "INCOMPLETE", a.missing);
+    const char *notes[KP_NOTES_MAX];
+    const size_t count = kp_advice_notes(&a, notes);
+    for (size_t i = 0; i < count; i++) note_add(tab, "NOTE", notes[i]);
 }
 
 static void steps_make(struct kp_view *v)

@@ -48,16 +48,20 @@ def test_threads_are_counted_against_cores_and_ranks(threads, said, tmp_path):
         assert f"OMP_NUM_THREADS={wanted}, or torch.set_num_threads({wanted})" in findings[0]["change"]
 
 
-def findings_in_page(page):
-    """The ids in the blocks of a page of kprof html."""
+def in_page(page, pattern):
+    """What a pattern finds in the blocks of a page of kprof html."""
     found = []
     for block in re.findall(r"[A-Za-z0-9+/=]{100,}", page.read_text()):
         try:
             head = zlib.decompressobj().decompress(base64.b64decode(block))
         except (ValueError, zlib.error):
             continue  # letters, but no such block
-        found += re.findall(rb'"id":"([^"]*)","what"', head)
+        found += re.findall(pattern, head)
     return [name.decode() for name in found]
+
+
+def findings_in_page(page):
+    return in_page(page, rb'"id":"([^"]*)","what"')
 
 
 @pytest.mark.parametrize("name", advicetraces.SICKNESSES)
@@ -66,6 +70,20 @@ def test_the_page_has_the_same_finding(name, tmp_path):
     said = harness.cli("html", path, "-o", tmp_path / "page.html")
     assert said.returncode == 0, said.stderr
     assert findings_in_page(tmp_path / "page.html") == [name]
+
+
+def test_the_page_and_the_terminal_have_lines_and_notes(tmp_path):
+    path = evaluating(tmp_path / "saves.pt.trace.json", saves=200)
+    advice = advised(path)
+    finding, = advice["findings"]
+    between = f"between {finding['after']} and {finding['line']}" if finding["after"] else finding["line"]
+    assert finding["is_gap"] and between == "between train.py:21 validate and train.py:30 main" and advice["evaluated"]
+    assert harness.cli("html", path, "-o", tmp_path / "page.html").returncode == 0
+    assert in_page(tmp_path / "page.html", rb'"line":"([^"]*)","gap":true') == [between]
+    assert in_page(tmp_path / "page.html", rb'"notes":(\[[^]]*\])') == [json.dumps([advice["evaluated"]], separators=(",", ":"))]
+    findings = json.loads(harness.cli("view", path, "--json").stdout)["tabs"][0]
+    shown = " ".join(" ".join(row["name"].split()) for row in findings["rows"])
+    assert f"before {finding['where']} " in shown and f"line {between}" in shown and shown.endswith(f"NOTE {advice['evaluated']}")
 
 
 @pytest.mark.parametrize("name", advicetraces.TWINS)
@@ -245,9 +263,9 @@ def evaluating(path, saves=0, gradients=(), usual=1):
         op("ConvolutionBackward0", 8, **{"Sequence number": number, "Fwd thread id": 1})
         for _ in range(5 if number in (10, 20) or not usual else 0):
             op("aten::conv2d", 20, **({"Sequence number": 99, "Fwd thread id": 0} if number in gradients else {}), **{"Call stack": "train.py(20): validate"})
-            op("aten::argmax", 1)
+            op("aten::argmax", 1, **{"Call stack": "train.py(21): validate"})
         at += saves * 1000 * (number == 20)
-        op("aten::add_", 1)
+        op("aten::add_", 1, **{"Call stack": "train.py(30): main"})
         trace.add("user_annotation", f"ProfilerStep#{number}", 1, began, at - began)
     return trace.write(path)
 

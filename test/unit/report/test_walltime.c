@@ -233,6 +233,7 @@ static void names_of_frames_come_apart(void **state)
     assert_string_equal(kp_framename_called(&text, "m.py(3): f", "other.py:7"), "m.py: f");
     assert_string_equal(kp_framename_called(&text, "nn.Module: Net_0", "m.py:7"), "nn.Module: Net_0");
     assert_string_equal(kp_framename_between(&text, "m.py(3): f", "m.py(9): f"), "m.py(3-9): f");
+    assert_string_equal(kp_framename_between(&text, "m.py(13): f", "m.py(9): f"), "m.py(9-13): f");
     assert_null(kp_framename_between(&text, "m.py(3): f", "m.py(9): g"));
     assert_string_equal(kp_framename_shown(&text, "a;b\n"), "a,b\\x0a");
     assert_true(kp_framename_is_interpreter("libpython3.11.so.1.0: _PyEval_Vector"));

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/* findingtext.c - what a finding and the advice say in words, for all that show them */
+#include <stdio.h>
+
+#include "export/advise/advise.h"
+
+size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX])
+{
+    const char *const all[KP_NOTES_MAX] = {a->lines_by, a->slowed_by, a->evaluated, a->prompts, a->waited};
+    size_t count = 0;
+    for (size_t i = 0; i < KP_NOTES_MAX; i++)
+        if (all[i]) notes[count++] = all[i];
+    return count;
+}
+
+/* Idle time lies between two ops. That of a loader is told by the line that asks it. */
+const char *kp_finding_line(const struct kp_finding *f, char *room, size_t bytes)
+{
+    const char *const line = f->line ? f->line : f->frame;
+    if (!line || !f->after) return line;
+    if (f->line && !(f->where && kp_kineto_is_loader(f->where)))
+        snprintf(room, bytes, "between %s and %s", f->after, line);
+    else snprintf(room, bytes, "%s, after %s", line, f->after);
+    return room;
+}
