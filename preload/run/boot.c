@@ -92,6 +92,14 @@ static void ranks_apply(void)
     kp_run_leave_out(place->rank == 0 && !kp_ranks_name_any(config->ranks, place->size) ? place->size : 0);
 }
 
+/* On an H200 torch.profiler's second session had no kernel so (docs/gpu-validation.md). */
+static void tee_apply(void)
+{
+    const char *teardown = environment_text(environ, "TEARDOWN_CUPTI");
+    if (config->cupti == KP_CUPTI_TEE && teardown && strcmp(teardown, "1") == 0)
+        kp_config_refuse(config, KP_SET_cupti, "may lose kernels with TEARDOWN_CUPTI=1", "using yield");
+}
+
 enum { LAUNCHER_BYTES = 8192 };
 static char header_text[LAUNCHER_BYTES + sizeof((struct kp_config *)0)->store + sizeof((struct kp_config *)0)->lines];
 static char log_path[4096];
@@ -175,6 +183,7 @@ static int read_settings(void)
     const struct kp_rank place = kp_rank_find(environment_text, environ);
     kp_run_set_rank(&place);
     ranks_apply();
+    tee_apply();
     size_t used =
         launcher_lines(header_text, LAUNCHER_BYTES); /* first, so that a long KPROF_METADATA cannot push the rank out */
     kp_config_text(config, header_text + used, sizeof header_text - used);

@@ -147,7 +147,7 @@ def test_yield_leaves_cupti_to_the_program(tmp_path):
     assert len(kernels) == 2 * (3 + 2 + 1), "what runs in its session is its alone"
     assert trace["kprof_gpu"]["yielded"] == "1 times"
     calls = [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()]
-    ours_only = [row["call"] for row in calls if row.get("args", [0])[0] == MEMCPY2 and "able" in row.get("call", "")]
+    ours_only = [row["call"] for row in calls if row.get("args", [0])[0] == MEMCPY2 and row.get("call") in ("cuptiActivityEnable", "cuptiActivityDisable")]
     assert ours_only[:3] == ["cuptiActivityEnable", "cuptiActivityDisable", "cuptiActivityEnable"] # the window may end with the program
     said = [line for line in run.said if "CUPTI" in line]
     assert said == ["kprof: client uses CUPTI itself: GPU work is not recorded until it is done (KPROF_CUPTI=tee records beside it)"]
@@ -301,12 +301,15 @@ def test_our_window_inside_torch_profilers(alone, tmp_path):
     assert set(by_correlation(ours, WORK)) <= set(by_correlation(kineto, WORK))
 
 
-def test_torch_profiler_with_teardown(alone, tmp_path):
-    run = train(tmp_path / "both", "2-4", "6-6", TEARDOWN_CUPTI=1)
+@pytest.mark.parametrize("how", [TEE, YIELD], ids=["tee", "yield"])
+def test_torch_profiler_comes_first_where_it_takes_cupti_down(alone, tmp_path, how):
+    run = train(tmp_path / "both", "2-4", "6-6", how=how, TEARDOWN_CUPTI=1)
     for n in range(2):
         assert names_of(events(run.folder / f"kineto{n}.json")) == alone[n]
     kernels = sum(event["cat"] == "kernel" for event in events(run.trace))
     assert kernels > 0
+    line = "kprof: KPROF_CUPTI=tee may lose kernels with TEARDOWN_CUPTI=1, using yield"
+    assert (line in run.said) == (how == TEE), run.said
 
 
 def test_torch_profiler_with_yield(alone, tmp_path):
