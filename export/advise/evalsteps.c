@@ -15,7 +15,8 @@
 #include <stdlib.h>
 
 enum { PASSES_LEAST = 2, NAMES_MOST = 8 };
-#define NAMES_SHARE 0.5 /* of the time of the ops that are looked at: those that run more often without gradients */
+#define LOADING_SHARE 0.1 /* of an evaluation, before it is told */
+#define NAMES_SHARE 0.5   /* of the time of the ops that are looked at: those that run more often without gradients */
 
 struct passes {
     size_t with, without;
@@ -212,26 +213,63 @@ static void passes_by_modules(struct passes *of, struct kp_spans *times, const s
 
 /* ---- how long an evaluation lasts ---- */
 
+enum { ASKED_MOST = 4 };
+
 struct eval_walk {
     const struct kp_costrules *x;
     struct forward_names *names;
     struct kp_spans *times;
     int64_t before_ns, start_ns, end_ns; /* the last op outside; the evaluation under way, start -1: none */
-    int64_t loaded_ns;                   /* its last op, or loading behind that */
+    /* A training asks its loader so often a step; of this one not yet; since the last op outside of an evaluation. */
+    size_t usual_asks, asks_left, pending_asks;
+    int64_t asked_ns[ASKED_MOST]; /* ends of the calls behind the last op of the evaluation */
+    size_t asked;
 };
 
+static bool is_asking(const struct kp_costrules *x, size_t i)
+{
+    const int32_t parent = x->tree->nodes[i].parent;
+    return x->loaders[i] == (int32_t)i && (parent < 0 || x->loaders[parent] < 0);
+}
+
+/* How often a step without an evaluation asks a loader, the median. */
+static size_t usual_asks(const struct kp_costrules *x, const struct passes *of)
+{
+    const struct kp_chosen *c = x->chosen;
+    size_t capacity = 0, count = 0;
+    double *asks = kp_kineto_grow(NULL, &capacity, c->step_count + 1, sizeof *asks);
+    memset(asks, 0, (c->step_count + 1) * sizeof *asks);
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (is_asking(x, i)) asks[kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns)]++;
+    for (size_t i = 0; i < c->step_count; i++)
+        if (!of[i].without) asks[count++] = asks[i];
+    const double usual = kp_quantile(asks, count, 0.5);
+    free(asks);
+    return (size_t)(usual + 0.5);
+}
+
+/* What asks more often than the training does is the end of the evaluation's loader, which ends its workers. */
 static void eval_end(struct eval_walk *w)
 {
+    if (w->start_ns >= 0 && w->asked > w->asks_left) w->end_ns = w->asked_ns[w->asked - w->asks_left - 1];
     if (w->start_ns >= 0) kp_spans_add(w->times, w->start_ns, w->end_ns);
+    w->asks_left -= w->asked < w->asks_left ? w->asked : w->asks_left;
+    w->asked = 0;
     w->start_ns = -1;
 }
 
-/* A loader that is asked twice after the last op was at its end the first time: that is of the evaluation, too. */
 static void loader_take(struct eval_walk *w, const struct kp_node *node)
 {
-    if (w->start_ns < 0 || node->start_ns < w->loaded_ns) return;
-    if (w->loaded_ns > w->end_ns) w->end_ns = w->loaded_ns;
-    w->loaded_ns = node->end_ns;
+    if (w->start_ns < 0) w->pending_asks++;
+    else if (w->asked < ASKED_MOST) w->asked_ns[w->asked++] = node->end_ns;
+}
+
+/* An op that is in no evaluation: what asked the loader before it did so for the training. */
+static void outside_take(struct eval_walk *w, const struct kp_node *node)
+{
+    w->asks_left -= w->pending_asks < w->asks_left ? w->pending_asks : w->asks_left;
+    w->pending_asks = 0;
+    if (node->end_ns > w->before_ns) w->before_ns = node->end_ns;
 }
 
 /* Adds, of one step, the times from the op before a forward op without gradients to the last before one with. */
@@ -240,19 +278,22 @@ static void eval_measure(struct eval_walk *w, const struct kp_step *step)
     const struct kp_tree *tree = w->x->tree;
     w->before_ns = step->start_ns;
     w->start_ns = -1;
+    w->asks_left = w->usual_asks;
+    w->pending_asks = w->asked = 0;
     for (size_t i = kp_longsteps_node(tree, step->start_ns); i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (node->start_ns >= step->end_ns) break;
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
-        if (kp_kineto_is_loader(kp_costrules_name(w->x, (int32_t)i))) loader_take(w, node);
+        if (is_asking(w->x, i)) loader_take(w, node);
         if (!kp_costrules_is_op(w->x, i) || w->x->loaders[i] >= 0) continue;
         const bool is_known = name_of(w->names, e->name) != NULL;
         if (is_known && has_gradients(e)) eval_end(w);
         if (is_known && !has_gradients(e)) {
             if (w->start_ns < 0) w->start_ns = w->before_ns < node->start_ns ? w->before_ns : node->start_ns;
-            w->end_ns = w->loaded_ns = node->end_ns;
+            w->end_ns = node->end_ns;
+            w->asked = w->pending_asks = 0;
         }
-        if (w->start_ns < 0 && node->end_ns > w->before_ns) w->before_ns = node->end_ns;
+        if (w->start_ns < 0) outside_take(w, node);
     }
     eval_end(w);
 }
@@ -277,6 +318,19 @@ static const char *steps_text(const struct kp_costrules *x, const struct passes 
                              most == 1 ? "" : "es");
 }
 
+/* What of these times is loading. */
+static int64_t loading_of(const struct kp_costrules *x, const struct kp_spans *times)
+{
+    struct kp_spans loading = {0};
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (is_asking(x, i)) kp_spans_add(&loading, x->tree->nodes[i].start_ns, x->tree->nodes[i].end_ns);
+    kp_spans_settle(&loading);
+    kp_spans_cut(&loading, times);
+    const int64_t ns = kp_spans_length(&loading, &x->chosen->in_steps);
+    kp_spans_fini(&loading);
+    return ns;
+}
+
 /* Where most steps train alone, those with passes without backward are told, with what they take; else forgotten. */
 static bool evaluated_tell(const struct kp_costrules *x, const struct passes *of, size_t least, struct kp_spans *times)
 {
@@ -294,11 +348,15 @@ static bool evaluated_tell(const struct kp_costrules *x, const struct passes *of
         kp_spans_fini(times);
         return false;
     }
+    const int64_t loads = loading_of(x, times);
+    const char *loading = loads < LOADING_SHARE * (double)ns
+                              ? ""
+                              : kp_costrules_text(x, ", %.1f ms of it loading", (double)loads / 1e6 / (double)found);
     x->out->evaluated = kp_costrules_text(
         x,
-        "%s without backward, %.1f ms a step of these: an evaluation inside of the training, and no slow step of it; "
+        "%s without backward, %.1f ms a step of these%s: an evaluation inside of the training, and no slow step of it; "
         "to time it: kprof run --phases (Lightning, transformers), or kprof report --within with a range around it",
-        steps_text(x, of, least), (double)ns / 1e6 / (double)found);
+        steps_text(x, of, least), (double)ns / 1e6 / (double)found, loading);
     return true;
 }
 
@@ -310,7 +368,7 @@ void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
     struct passes *of = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *of);
     memset(of, 0, (steps + 1) * sizeof *of);
     passes_by_ops(of, &names, x);
-    struct eval_walk w = {.x = x, .names = &names, .times = times};
+    struct eval_walk w = {.x = x, .names = &names, .times = times, .usual_asks = usual_asks(x, of)};
     for (size_t i = 0; i < steps; i++)
         if (of[i].without) eval_measure(&w, &x->chosen->steps[i]);
     if (!evaluated_tell(x, of, 1, times)) {
@@ -343,19 +401,28 @@ static void parts_find(const struct kp_costrules *x, const struct kp_spans *time
 
 void kp_evalsteps_leave_out(const struct kp_costrules *x, const struct kp_spans *times, struct kp_step_split *splits)
 {
-    struct kp_spans loading = {0}, worked = {0};
+    struct kp_spans loading = {0}, worked = {0}, hidden = {0};
     if (!times->count) return;
     parts_find(x, times, &loading, &worked);
+    for (size_t i = 0; i < loading.count; i++) kp_spans_add(&hidden, loading.of[i].start_ns, loading.of[i].end_ns);
+    kp_spans_settle(&hidden);
+    kp_spans_cut(&hidden, &x->places->computed); /* nothing without a GPU */
     for (size_t i = 0; i < x->chosen->step_count; i++) {
         const int64_t from = x->chosen->steps[i].start_ns, to = x->chosen->steps[i].end_ns;
         const int64_t all = kp_spans_between(times, from, to), loads = kp_spans_between(&loading, from, to);
         const int64_t works = kp_spans_between(&worked, from, to);
         splits[i].step_ns -= all;
-        if (x->out->has_gpu) continue; /* what its parts are, the GPU says */
+        if (x->out->has_gpu) { /* what the other parts are, the GPU says */
+            const int64_t alone = loads - kp_spans_between(&hidden, from, to);
+            splits[i].part_ns[KP_SPLIT_LOADING] -=
+                alone < splits[i].part_ns[KP_SPLIT_LOADING] ? alone : splits[i].part_ns[KP_SPLIT_LOADING];
+            continue;
+        }
         splits[i].part_ns[KP_SPLIT_LOADING] -= loads;
         splits[i].part_ns[KP_SPLIT_COMPUTE] -= works - loads;
         splits[i].part_ns[KP_SPLIT_IDLE] -= all - works;
     }
     kp_spans_fini(&loading);
     kp_spans_fini(&worked);
+    kp_spans_fini(&hidden);
 }

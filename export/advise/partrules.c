@@ -56,9 +56,10 @@ static int64_t measured(const struct kp_step_split *split, int measure)
 
 static bool is_cause(const struct advice_rule *rule) { return rule->measure >= KP_SPLIT_PARTS; }
 
-static double mean(const struct kp_advice *a, int measure)
+/* What an evaluation inside of the training loads, and its time without an op, is no fault of the training. */
+static bool is_of_training(const struct advice_rule *rule, bool has_gpu)
 {
-    return measure < KP_SPLIT_PARTS ? a->mean_ns[measure] : a->cause_ns[measure - KP_SPLIT_PARTS];
+    return rule->measure == KP_SPLIT_LOADING || (rule->measure == KP_SPLIT_IDLE && !has_gpu);
 }
 
 static void place_tell(struct kp_finding *f, const struct kp_split_places *places, const struct advice_rule *rule,
@@ -100,11 +101,15 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
     if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
     if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return false;
-    for (size_t i = 0; i < out->steps; i++)
+    double judged_ns = 0;
+    if (is_of_training(rule, out->has_gpu)) splits = x->trained;
+    for (size_t i = 0; i < out->steps; i++) {
         f.steps += (double)measured(&splits[i], rule->measure) >= rule->bound * (double)splits[i].step_ns;
-    f.step_ns = mean(out, rule->measure);
+        f.step_ns += (double)measured(&splits[i], rule->measure) / (double)out->steps;
+        judged_ns += (double)splits[i].step_ns / (double)out->steps;
+    }
     f.share = out->step_ns > 0 ? f.step_ns / out->step_ns : 0;
-    if (f.steps < KP_STEPS_LEAST || f.share < rule->bound) return false;
+    if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
     f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
     place_tell(&f, places, rule, tree);
     if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return false;

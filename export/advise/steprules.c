@@ -432,15 +432,13 @@ static void lengths_judge(struct kp_costrules *x)
 /* An evaluation inside of the training makes no slow step: steps are judged without. */
 void kp_rules_steps(struct kp_costrules *x)
 {
-    struct kp_costrules without = *x;
     size_t capacity = 0;
-    struct kp_step_split *splits = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *splits);
-    memcpy(splits, x->splits, x->chosen->step_count * sizeof *splits);
-    kp_evalsteps_tell(x, &without.evaluated);
-    kp_evalsteps_leave_out(x, &without.evaluated, splits);
-    without.splits = splits;
+    x->trained = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *x->trained);
+    memcpy(x->trained, x->splits, x->chosen->step_count * sizeof *x->trained);
+    kp_evalsteps_tell(x, &x->evaluated);
+    kp_evalsteps_leave_out(x, &x->evaluated, x->trained);
+    struct kp_costrules without = *x;
+    without.splits = x->trained;
     lengths_judge(&without);
     x->explained = without.explained;
-    kp_spans_fini(&without.evaluated);
-    free(splits);
 }

@@ -248,22 +248,36 @@ def test_slow_steps_of_one_cause_are_told_together_and_beside_others(tmp_path):
     assert ["(steps 19, 17, 15, 13, 11 and 3 more)" in finding["what"] for finding in found] == [True]
 
 
-def evaluating(path, saves=0, gradients=(), usual=1):
+LOADERS = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
+
+def evaluating(path, saves=0, gradients=(), usual=1, loads=0, asks=0):
     """Thirty steps of a convolution with a backward; steps 10 and 20 evaluate, five times, and 20 then saves for so many ms. `gradients`: steps whose extra calls
-    have gradients, too. Without `usual` each step evaluates."""
+    have gradients, too. Without `usual` each step evaluates. `loads`: ms until the
+    workers of an evaluation have begun, and again until they have ended; `asks`: what the training's own loader takes a step."""
     trace, at = advicetraces.Trace(deviceProperties=[]), 1000
 
     def op(name, ms, **args):
         nonlocal at
         trace.add("cpu_op", name, 1, at, ms * 1000 - 10, **args)
         at += ms * 1000
+
+    def load(ms):
+        nonlocal at
+        if ms:
+            trace.add("user_annotation", LOADERS, 1, at, ms * 1000 - 10)
+            at += ms * 1000
     for number in range(1, 31):
         began = at
+        load(asks)
         op("aten::conv2d", 4, **{"Sequence number": number, "Fwd thread id": 0, "Call stack": "train.py(8): main"})
         op("ConvolutionBackward0", 8, **{"Sequence number": number, "Fwd thread id": 1})
-        for _ in range(5 if number in (10, 20) or not usual else 0):
+        evaluates = number in (10, 20) or not usual
+        load(loads * evaluates)
+        for _ in range(5 * evaluates):
             op("aten::conv2d", 20, **({"Sequence number": 99, "Fwd thread id": 0} if number in gradients else {}), **{"Call stack": "train.py(20): validate"})
             op("aten::argmax", 1, **{"Call stack": "train.py(21): validate"})
+        load(loads * evaluates)
         at += saves * 1000 * (number == 20)
         op("aten::add_", 1, **{"Call stack": "train.py(30): main"})
         trace.add("user_annotation", f"ProfilerStep#{number}", 1, began, at - began)
@@ -276,6 +290,18 @@ def test_an_evaluation_inside_of_the_training_is_no_slow_step_without_pythons_ca
     assert "kprof run --phases" in advice["evaluated"] and "kprof report --within" in advice["evaluated"]
     said = harness.cli("advise", tmp_path / "eval.pt.trace.json").stdout
     assert "WARNING" not in said and "note     steps 10, 20 hold" in said
+
+
+@pytest.mark.parametrize("asks", [0, 1])
+def test_an_evaluation_that_waits_for_its_workers_is_no_fault_of_the_training(asks, tmp_path):
+    advice = advised(evaluating(tmp_path / "workers.pt.trace.json", loads=150, asks=asks))
+    assert advice["findings"] == [] and advice["parts_ms"]["data_loading"] == pytest.approx(2 * 300 / 30 + asks, rel=0.01)
+    assert ", 405.0 ms a step of these, 300.0 ms of it loading: an evaluation inside of the training" in advice["evaluated"]
+
+
+def test_a_training_that_waits_for_its_loader_is_told_beside_its_evaluation(tmp_path):
+    finding, = advised(evaluating(tmp_path / "slow.pt.trace.json", loads=150, asks=5))["findings"]
+    assert finding["id"] == "data-loading" and finding["step_ms"] == pytest.approx(5, rel=0.01) and finding["steps"] == 30
 
 
 def test_what_a_step_does_beside_its_evaluation_is_still_told(tmp_path):
