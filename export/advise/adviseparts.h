@@ -9,6 +9,7 @@
 #include "export/report/keyindex.h"
 
 #define KP_FINDING_THREADS "too-many-threads"
+#define KP_FINDING_SHARED "shared-gpu"
 #define KP_FINDING_READS "reads-in-step"
 #define KP_FINDING_GC "python-gc"
 
@@ -83,12 +84,28 @@ int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 struct kp_costrules;
 void kp_loadplace_tell(const struct kp_costrules *rules, struct kp_finding *out);
 
+/* ---- gputurns.c ---- */
+
+struct kp_late { /* works of a GPU on which nothing ran for a while, though they were launched */
+    struct kp_late_work *of;
+    size_t count, capacity;
+};
+/* Gaps of one length before such work: the turns of another process on the same GPU. */
+struct kp_turns {
+    size_t count;
+    int64_t each_ns; /* their median */
+};
+/* The gap before the work of a node, and how much of it was after the launch. Keeps long ones. */
+void kp_turns_add(struct kp_late *late, const struct kp_tree *tree, int32_t node, int64_t gap_ns, int64_t launched_ns);
+struct kp_turns kp_turns_find(struct kp_late *late); /* none: count 0 */
+
 /* ---- idlecause.c ---- */
 
 struct kp_idle {
     struct kp_spans of[KP_IDLE_CAUSES]; /* settled; they do not overlap */
     struct kp_costplaces places[KP_IDLE_CAUSES];
     int64_t backlog_ns; /* how much more a GPU has to do at the last step's end than at the first one's begin */
+    struct kp_turns turns;
 };
 /* Divides the chosen time outside of `worked` (settled) by its cause. */
 void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
@@ -101,6 +118,7 @@ struct kp_split_places {
     struct kp_costplaces parts[KP_SPLIT_PARTS], causes[KP_IDLE_CAUSES];
     struct kp_spans computed; /* with a GPU: it computes or communicates */
     int64_t backlog_ns;
+    struct kp_turns turns;
 };
 /* As kp_step_split_all(), with causes; adds what costs where. NULL: nothing of either. */
 bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,

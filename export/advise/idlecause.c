@@ -2,10 +2,10 @@
 /*
  * idlecause.c - divides idle time by its cause
  *
- * A gap ends where the next work begins. If the call that launched that returned before the gap, the work depends on
- * something. While the call still runs it is launching, as with a graph of many nodes. Else the time from the launch's
- * call on is launching, and the time before it belongs to what the host did then. Gaps after a wait of the host count
- * as its cost, up to the length of the wait.
+ * A gap ends where the next work begins. What of it lies before the call that launched that work belongs to what the
+ * host did then. While the call runs it is launching. What is left when the call has returned is launching, too, where
+ * it is short; else the work is late for a reason that is not the host's. Gaps after a wait of the host count as its
+ * cost, up to the length of the wait.
  */
 #include "export/advise/adviseparts.h"
 
@@ -16,7 +16,7 @@
 enum { PYTHON_LEAST_NS = 50000 };
 /* A shorter call did not wait. */
 enum { WAIT_LEAST_NS = 20000 };
-/* From a call to the start of its work where nothing is in the way. */
+/* From the return of a call to the start of its work where nothing is in the way. */
 enum { LATENCY_MOST_NS = 10000 };
 enum host_set { SET_GC, SET_COMPILE, SET_ALLOC, SET_OP, SETS };
 static const enum kp_idle_cause cause_of_set[SETS] = {KP_IDLE_GC, KP_IDLE_COMPILE, KP_IDLE_ALLOC, KP_IDLE_LAUNCH};
@@ -35,6 +35,7 @@ struct finding_idle {
     struct kp_spans sets[SETS];
     struct host_wait *waits;
     struct launched *works; /* by start */
+    struct kp_late late;
     size_t wait_count, wait_capacity, work_count, work_capacity;
     struct kp_launches launches;
     const struct host_wait *wait; /* the last before the gap */
@@ -162,6 +163,16 @@ static void host_divide(struct finding_idle *f, int64_t from, int64_t to, const 
     }
 }
 
+/* The part of a gap of so many ns from the launch's call on. */
+static void launch_divide(struct finding_idle *f, int64_t gap_ns, int64_t from, int64_t to, const struct launched *next)
+{
+    const int64_t end = f->tree->nodes[next->call].end_ns;
+    const int64_t returned = end < from ? from : end < to ? end : to;
+    part_add(f, KP_IDLE_LAUNCH, from, returned, next);
+    part_add(f, to - end > LATENCY_MOST_NS ? KP_IDLE_DEPENDENCY : KP_IDLE_LAUNCH, returned, to, next);
+    if (to - end > LATENCY_MOST_NS) kp_turns_add(&f->late, f->tree, next->node, gap_ns, to - returned);
+}
+
 static void gap_divide(struct finding_idle *f, int64_t from, int64_t to)
 {
     const size_t at = kp_rows_from(f->works, f->work_count, sizeof *f->works, to);
@@ -169,13 +180,10 @@ static void gap_divide(struct finding_idle *f, int64_t from, int64_t to)
     const bool is_launched = next && next->call >= 0 && next->call != next->node;
     const int64_t launch = is_launched ? f->tree->nodes[next->call].start_ns : to;
     if (launch < from) {
-        const int64_t end = f->tree->nodes[next->call].end_ns;
-        const int64_t returned = end < from ? from : end < to ? end : to;
-        part_add(f, KP_IDLE_LAUNCH, from, returned, next);
-        part_add(f, to - end > LATENCY_MOST_NS ? KP_IDLE_DEPENDENCY : KP_IDLE_LAUNCH, returned, to, next);
+        launch_divide(f, to - from, from, to, next);
         return;
     }
-    const int64_t called = launch < to ? launch : to;
+    const int64_t called = launch < to ? launch : to, gap_ns = to - from;
     wait_take(f, from);
     if (f->wait_left_ns > 0) {
         const int64_t until = called - from < f->wait_left_ns ? called : from + f->wait_left_ns;
@@ -185,7 +193,7 @@ static void gap_divide(struct finding_idle *f, int64_t from, int64_t to)
         from = until;
     }
     host_divide(f, from, called, next);
-    part_add(f, KP_IDLE_LAUNCH, called, to, next);
+    if (called < to) launch_divide(f, gap_ns, called, to, next);
 }
 
 static void gaps_divide(struct finding_idle *f, const struct kp_chosen *chosen, const struct kp_spans *worked)
@@ -227,12 +235,14 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
     for (int s = 0; s < SETS; s++) kp_spans_settle(&f.sets[s]);
     works_list(&f);
     gaps_divide(&f, chosen, worked);
+    out->turns = kp_turns_find(&f.late);
     if (chosen->step_count)
         out->backlog_ns =
             backlog_at(&f, chosen->steps[chosen->step_count - 1].end_ns) - backlog_at(&f, chosen->steps[0].start_ns);
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_spans_settle(&out->of[c]);
     for (int s = 0; s < SETS; s++) kp_spans_fini(&f.sets[s]);
     kp_launches_fini(&f.launches);
+    free(f.late.of);
     free(f.waits);
     free(f.works);
 }

@@ -93,6 +93,19 @@ static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
     free(weights);
 }
 
+static void turns_tell(const struct kp_costrules *x, const struct kp_turns *turns, struct kp_finding *f)
+{
+    *f = (struct kp_finding){.id = KP_FINDING_SHARED,
+                             .steps = f->steps,
+                             .step_ns = f->step_ns,
+                             .share = f->share,
+                             .is_critical = f->is_critical};
+    f->what = kp_costrules_text(x, "another process takes turns on this GPU (%zu gaps of %.1f ms in launched work)",
+                                turns->count, (double)turns->each_ns / 1e6);
+    f->change = "See who uses the GPU (nvidia-smi), and record again when it is free: kernels that a turn "
+                "interrupts last longer, too, so other times are not the program's either.";
+}
+
 /* Whether it is a finding. */
 static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
                        const struct kp_split_places *places, const struct kp_costrules *x)
@@ -112,6 +125,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
     f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
     place_tell(&f, places, rule, tree);
+    if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && places->turns.count) turns_tell(x, &places->turns, &f);
     if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return false;
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu && tree->trace->has_heap) return false; /* it was traced */
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu) gap_tell(x, &f);

@@ -125,6 +125,7 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
     if (places) {
         places_gather(places, tree, chosen, has_gpu);
         places->backlog_ns = idle.backlog_ns;
+        places->turns = idle.turns;
         if (has_gpu) {
             places->computed = l.sets[1];
             l.sets[1] = (struct kp_spans){0};

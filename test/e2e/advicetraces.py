@@ -101,6 +101,15 @@ def depends(dur):
     return make
 
 
+def takes_turns(dur):
+    """Twice in a step of 10 ms the GPU does nothing for `dur` us, though the next kernels, others each time, were launched before."""
+    def make(trace, base):
+        usual(trace, base, 3000)
+        for end in (7000, 10000):
+            usual(trace, base, end, begin=(end == 10000) * 4000 + 3000 + dur, name=f"{GEMM}_{base % 3}_{end}", ahead=110 + dur)
+    return make
+
+
 def idles(trace, base):
     """Python and a dependency, each too little to be told alone."""
     usual(trace, base, 300)
@@ -298,6 +307,7 @@ SICKNESSES = {
     "launch-bound": lambda: with_head(launches(20), cost=1000 - 50 * 5),
     "python-starved": lambda: with_head(stalled(nothing, 200), cost=200),
     "dependency": lambda: with_head(depends(200), cost=200),
+    "shared-gpu": lambda: with_head(takes_turns(1200), step=10000, cost=2400),
     "device-malloc": lambda: with_head(stalled(allocates, 200), cost=200),
     "recompilation": lambda: with_head(stalled(compiles, 200), cost=200),
     "python-gc": lambda: with_head(stalled(collects, 200), cost=200),
@@ -330,6 +340,7 @@ TWINS = {
     "launch-bound": lambda: with_head(launches(5)),
     "python-starved": lambda: with_head(stalled(nothing, 200, False)),
     "dependency": lambda: with_head(depends(0)),
+    "shared-gpu": lambda: with_head(takes_turns(0), step=10000),
     "device-malloc": lambda: with_head(stalled(allocates, 200, False)),
     "recompilation": lambda: with_head(stalled(compiles, 200, False)),
     "python-gc": lambda: with_head(stalled(collects, 200, False)),

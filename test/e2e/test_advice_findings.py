@@ -28,7 +28,7 @@ def test_a_sick_trace_has_this_finding_alone(name, tmp_path):
     advice = advised(trace.write(tmp_path / "sick.pt.trace.json"))
     assert [finding["id"] for finding in advice["findings"]] == [name], advice
     found = advice["findings"][0]
-    assert found["line"] == (None if name == "too-many-threads" else "train.py:12 sick")
+    assert found["line"] == (None if name in ("too-many-threads", "shared-gpu") else "train.py:12 sick")
     if name in OF_TIME:
         assert found["step_ms"] * 1000 == pytest.approx(trace.cost, rel=0.2)
         assert found["step_bytes"] == 0

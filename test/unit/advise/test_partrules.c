@@ -321,6 +321,12 @@ static void while_the_launch_is_not_back_the_gpu_waits_for_it(void **state)
     assert_cause(t, KP_IDLE_LAUNCH, "launch-bound", 205000);
 }
 
+static void what_is_launched_in_a_gap_and_comes_late_depends_on_something(void **state)
+{
+    for (int step = 0; step < 3; step++) gap_make(*state, step, 450);
+    assert_cause(*state, KP_IDLE_DEPENDENCY, "dependency", 145000);
+}
+
 static void a_gpu_that_is_behind_tells_nothing(void **state)
 {
     struct little *t = *state;
@@ -379,6 +385,7 @@ int main(void)
         LITTLE(compiling_before_a_launch_is_told),
         LITTLE(what_was_launched_before_depends_on_something),
         LITTLE(while_the_launch_is_not_back_the_gpu_waits_for_it),
+        LITTLE(what_is_launched_in_a_gap_and_comes_late_depends_on_something),
         LITTLE(a_gpu_that_is_behind_tells_nothing),
         LITTLE(steps_and_kernels_of_2021_count),
     };
