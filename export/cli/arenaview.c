@@ -4,6 +4,7 @@
 
 #include "export/cli/heapview.h"
 #include "export/report/plain.h"
+#include "export/report/units.h"
 
 enum { LINES_SHOWN = 3, LINES_MOST = 64 };
 
@@ -63,10 +64,10 @@ static void arenas_print(const struct arena_view *l, size_t there, uint64_t byte
     fprintf(
         l->out,
         "Python's objects of up to 512 bytes (instances, small dicts, tuples, numbers) are not blocks of this heap: "
-        "they lie in %zu arenas, %.1f MB\n",
-        there, (double)bytes / (1 << 20));
+        "they lie in %zu arena%s, %.1f MB\n",
+        there, kp_units_s(there), (double)bytes / (1 << 20));
     if (grown)
-        fprintf(l->out, "%zu of the arenas (%.1f MB) came in steps after the start-up and are still there\n", grown,
+        fprintf(l->out, "%zu of the arenas (%.1f MB) came in steps after the start-up and stayed\n", grown,
                 (double)grown_bytes / (1 << 20));
     arena_lines_print(l);
     fputs("to see each such object with its line, record with PYTHONMALLOC=malloc: PYTHONMALLOC=malloc kprof run "

@@ -13,6 +13,7 @@
 #include "export/cli/outfile.h"
 #include "export/cli/trace_source.h"
 #include "export/report/memory/memblocks.h"
+#include "export/report/units.h"
 
 enum form { FORM_TABLE, FORM_JSON, FORM_RAW, FORM_SVG, FORM_HTML };
 enum format { FORMAT_NONE, FORMAT_HEAPTRACK, FORMAT_PPROF, FORMAT_FOLDED, FORMAT_JSON, FORMAT_N };
@@ -136,6 +137,13 @@ static int heap_show(const struct memory_command *m, struct kp_mem_show *show, b
         show->label);
 }
 
+static int step_missing(const struct memory_command *m, const char *label)
+{
+    char steps[80];
+    return kp_cli_fail("memory", "%s: it has no %s", label,
+                       kp_units_steps(steps, sizeof steps, m->first_step, m->last_step));
+}
+
 static int tree_show(const struct memory_command *m, struct kp_tree *tree, struct kp_mem_show *show, bool several)
 {
     struct kp_memview view;
@@ -147,8 +155,7 @@ static int tree_show(const struct memory_command *m, struct kp_tree *tree, struc
     } else {
         show->device = device_find(&view, m->device);
         if (show->device == -2) rc = kp_cli_fail("memory", "%s: no memory of %s was recorded", show->label, m->device);
-        else if (!steps_apply(&view, m, show))
-            rc = kp_cli_fail("memory", "%s: no step of %ld-%ld in it", show->label, m->first_step, m->last_step);
+        else if (!steps_apply(&view, m, show)) rc = step_missing(m, show->label);
         else rc = show_it(&view, m, show, several);
     }
     kp_memview_fini(&view);
@@ -171,7 +178,7 @@ static struct kp_profile *profile_open(const struct kp_trace_source *source)
 static int leaks_put(const struct memory_command *m, const struct kp_profile *p, const char *path, FILE *out)
 {
     if (kp_leakview_write(out, p, m->row_limit, m->places, m->first_step, m->last_step)) return KP_EXIT_DONE;
-    if (p->steps_n) return kp_cli_fail("memory", "%s: no step of %ld-%ld in it", path, m->first_step, m->last_step);
+    if (p->steps_n) return step_missing(m, path);
     return kp_cli_fail("memory",
                        "%s: no step in it; record with a schedule, as kprof run --schedule active=1000; in a program "
                        "without steps of its own --step time:1s makes each second one",

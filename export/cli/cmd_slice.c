@@ -16,6 +16,7 @@
 #include "export/cli/written.h"
 #include "export/convert/convert.h"
 #include "export/report/stepspans.h"
+#include "export/report/units.h"
 
 struct slice_command {
     const char *within, *out;
@@ -150,7 +151,8 @@ static int slice_write(struct slice_command *s, const struct kp_trace_source *so
         kp_written_end();
         return KP_EXIT_DONE;
     }
-    kp_cli_say(stderr, "kprof: %zu events of %s%s%s", kept, source->label, s->out ? " in " : "", s->out ? s->out : "");
+    kp_cli_say(stderr, "kprof: %zu event%s of %s%s%s", kept, kp_units_s(kept), source->label, s->out ? " in " : "",
+               s->out ? s->out : "");
     return KP_EXIT_DONE;
 }
 

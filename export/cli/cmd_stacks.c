@@ -19,6 +19,7 @@
 #include "export/report/flame.h"
 #include "export/report/folded.h"
 #include "export/report/plain.h"
+#include "export/report/units.h"
 #include "export/report/walltime.h"
 
 enum { FRAME_BYTES = 8192 }; /* of a frame in JSON */
@@ -120,8 +121,7 @@ static void steps_show(struct stacks_command *s, const struct kp_chosen *chosen)
     s->steps[0] = 0;
     if (s->all_steps || !n || (s->choice.first_step < 0 && !kp_chosen_is_of_steps(chosen))) return;
     s->wall.within = &chosen->in_steps;
-    if (n == 1) snprintf(s->steps, sizeof s->steps, "step %ld", chosen->steps[0].number);
-    else snprintf(s->steps, sizeof s->steps, "steps %ld to %ld", chosen->steps[0].number, chosen->steps[n - 1].number);
+    kp_units_steps(s->steps, sizeof s->steps, chosen->steps[0].number, chosen->steps[n - 1].number);
     if (s->choice.first_step >= 0) return;
     kp_chosen_outside(chosen, &before_ns, &after_ns);
     kp_cli_say(stderr, "kprof stacks: %s: %s; %.1f ms before and %.1f ms after are left out; --step all shows all",
@@ -225,8 +225,9 @@ static void small_fold(const struct stacks_command *s)
     if (!folded.paths) return;
     const bool is_bytes = s->wall.metric == KP_WALL_MEMORY;
     kp_cli_say(stderr,
-               "kprof stacks: %zu paths of less than %.3f %s each stand at their callers; --all-paths shows them",
-               folded.paths, (double)folded.below / (is_bytes ? 1048576 : 1e6), is_bytes ? "MB" : "ms");
+               "kprof stacks: %zu path%s of less than %.3f %s each stand at their callers; --all-paths shows them",
+               folded.paths, kp_units_s(folded.paths), (double)folded.below / (is_bytes ? 1048576 : 1e6),
+               is_bytes ? "MB" : "ms");
 }
 
 static int stacks_make(struct stacks_command *s, char **paths, int count, const struct kp_places *places)

@@ -19,6 +19,7 @@
 #include "export/report/kineto.h"
 #include "export/report/ownline.h"
 #include "export/report/plain.h"
+#include "export/report/units.h"
 
 #define KEY "\n  \"kprof_heap\": "
 #define BEHIND ",\n  \"traceName\""
@@ -290,7 +291,7 @@ static void folded_print(FILE *out, struct kp_heapfold *fold, struct stack_shown
     const size_t n = fold->run;
     fold->run = 0;
     if (n && !has_python && is_shown(shown, out, false))
-        fprintf(out, "        [interpreter, %zu frame%s]\n", n, n == 1 ? "" : "s");
+        fprintf(out, "        [interpreter, %zu frame%s]\n", n, kp_units_s(n));
 }
 
 static bool has_python(const struct kp_profile *p, uint32_t frame)
@@ -403,12 +404,12 @@ static void table_print(const struct view *v, const char *title, struct site *si
             left++;
             continue;
         }
-        fprintf(out, "    %lld bytes in %lld block%s\n", bytes, blocks, blocks == 1 ? "" : "s");
+        fprintf(out, "    %lld bytes in %lld block%s\n", bytes, blocks, kp_units_s((uint64_t)blocks));
         if (v->profile) profile_stack_print(v, s->frame);
         else stack_print(v, s->stack);
         shown++;
     }
-    if (left) fprintf(out, "    and %zu more call stacks\n", left);
+    if (left) fprintf(out, "    and %zu more call stack%s\n", left, kp_units_s(left));
     if (!shown) fprintf(out, "    none\n");
 }
 
@@ -455,8 +456,9 @@ static void tables_print(const struct view *v, struct site *sites, size_t n, lon
     const struct kp_profile *p = v->profile;
     if (p) kp_arenaview_write(v->out, p, 0, p->steps_n, KP_ARENAS_ALL);
     if (p && p->is_python_over) {
-        fprintf(v->out, "Python gives back at its end what a program kept; before that %llu bytes in %llu blocks\n",
-                (unsigned long long)p->total.kept_bytes, (unsigned long long)p->total.kept_blocks);
+        fprintf(v->out, "Python gives back at its end what a program kept; before that %llu bytes in %llu block%s\n",
+                (unsigned long long)p->total.kept_bytes, (unsigned long long)p->total.kept_blocks,
+                kp_units_s(p->total.kept_blocks));
         table_print(v, "what the program kept until Python ended, most bytes first:", sites, n, KEPT, rows);
     }
     table_print(v, "still there at the end, most bytes first:", sites, n, LIVE, rows);
@@ -468,14 +470,35 @@ void kp_heapview_profile(FILE *out, const struct kp_profile *p, long row_limit, 
 {
     const struct view v = {.out = out, .places = places, .profile = p};
     const struct kp_profile_site *t = &p->total;
+    const uint64_t frees = t->allocations - t->live_blocks;
     size_t n;
     struct site *sites = sites_of_profile(p, &n);
-    fprintf(out, "host heap: %llu allocations of %llu bytes in all, %llu frees\n", (unsigned long long)t->allocations,
-            (unsigned long long)t->bytes, (unsigned long long)(t->allocations - t->live_blocks));
-    fprintf(out, "peak: %llu bytes; at the end %llu bytes in %llu blocks are still there\n",
-            (unsigned long long)t->peak_bytes, (unsigned long long)t->live_bytes, (unsigned long long)t->live_blocks);
+    fprintf(out, "host heap: %llu allocation%s of %llu bytes in all, %llu free%s\n", (unsigned long long)t->allocations,
+            kp_units_s(t->allocations), (unsigned long long)t->bytes, (unsigned long long)frees, kp_units_s(frees));
+    fprintf(out, "peak: %llu bytes; at the end %llu bytes in %llu block%s are still there\n",
+            (unsigned long long)t->peak_bytes, (unsigned long long)t->live_bytes, (unsigned long long)t->live_blocks,
+            kp_units_s(t->live_blocks));
     if (sites) tables_print(&v, sites, n, row_limit);
     free(sites);
+}
+
+static void head_print(FILE *out, yajl_val object)
+{
+    const long long allocations = number(object, "allocations"), frees = number(object, "frees");
+    fprintf(out, "host heap: %lld allocation%s of %lld bytes in all, %lld free%s\n", allocations,
+            kp_units_s((uint64_t)allocations), number(object, "bytes"), frees, kp_units_s((uint64_t)frees));
+}
+
+static void peak_print(FILE *out, yajl_val object)
+{
+    const long long live = number(object, "live_blocks"), older = number(object, "unknown_frees"),
+                    lost = number(object, "unkept_blocks");
+    fprintf(out, "peak: %lld bytes; at the end %lld bytes in %lld block%s are still there; ",
+            number(object, "peak_bytes"), number(object, "live_bytes"), live, kp_units_s((uint64_t)live));
+    fprintf(out, "%lld free%s of blocks taken before\n", older, kp_units_s((uint64_t)older));
+    if (lost)
+        fprintf(out, "no room to follow %lld block%s: counted as allocations, but not as still there or at the peak\n",
+                lost, kp_units_s((uint64_t)lost));
 }
 
 static void object_print(const struct view *v, yajl_val object, long row_limit)
@@ -484,21 +507,12 @@ static void object_print(const struct view *v, yajl_val object, long row_limit)
     size_t n;
     struct site *sites = v->profile ? sites_of_profile(v->profile, &n) : sites_read(object, &n);
     const bool is_traced = list(object, "sites") != NULL;
-    fprintf(out, "host heap: %lld allocations of %lld bytes in all, %lld frees\n", number(object, "allocations"),
-            number(object, "bytes"), number(object, "frees"));
+    head_print(out, object);
     if (!is_traced)
         fprintf(out, "it grew by %lld bytes; record with kprof run --malloc trace for peak and leaks\n",
                 number(object, "live_bytes"));
     if (is_traced && sites) {
-        fprintf(out,
-                "peak: %lld bytes; at the end %lld bytes in %lld blocks are still there; %lld frees of blocks taken "
-                "before\n",
-                number(object, "peak_bytes"), number(object, "live_bytes"), number(object, "live_blocks"),
-                number(object, "unknown_frees"));
-        if (number(object, "unkept_blocks"))
-            fprintf(out,
-                    "no room to follow %lld blocks: counted as allocations, but not as still there or at the peak\n",
-                    number(object, "unkept_blocks"));
+        peak_print(out, object);
         tables_print(v, sites, n, row_limit);
         if (!v->profile && number(object, "call_stacks") > (long long)n)
             fprintf(out, "\nthe trace has the largest %zu of %lld call stacks; NAME.heap.zst beside it has all\n", n,

@@ -9,6 +9,7 @@
 
 #include "export/cli/heapview.h"
 #include "export/report/kineto.h"
+#include "export/report/units.h"
 
 enum { STEPS_SHOWN = 8, FEW_ROWS = 5 };
 
@@ -40,11 +41,12 @@ static int by_growth(const void *a, const void *b)
 static void leaking_print(const struct leaks *l, const struct leaking *k)
 {
     fprintf(l->out, "    %llu bytes in %llu block%s:", (unsigned long long)k->bytes, (unsigned long long)k->blocks,
-            k->blocks == 1 ? "" : "s");
+            kp_units_s(k->blocks));
     for (size_t i = 0; i < k->n && i < STEPS_SHOWN; i++)
         fprintf(l->out, "%s step %llu %llu", i ? "," : "", (unsigned long long)l->p->steps[k->of[i].step].number,
                 (unsigned long long)k->of[i].bytes);
-    if (k->n > STEPS_SHOWN) fprintf(l->out, ", and %zu more steps", k->n - STEPS_SHOWN);
+    if (k->n > STEPS_SHOWN)
+        fprintf(l->out, ", and %zu more step%s", k->n - STEPS_SHOWN, kp_units_s(k->n - STEPS_SHOWN));
     fputc('\n', l->out);
     kp_heapview_stack(l->out, l->p, l->places, l->p->sites[k->of[0].site].frame);
 }
@@ -95,13 +97,14 @@ static void sites_print(const struct leaks *l, long row_limit)
     const size_t shown = row_limit < 0 ? kept : (size_t)(row_limit ? row_limit : FEW_ROWS);
     fprintf(l->out, "where, in most steps first, then most bytes:\n");
     for (size_t i = 0; i < kept && i < shown; i++) leaking_print(l, &sites[i]);
-    if (kept > shown) fprintf(l->out, "    and %zu more call stacks\n", kept - shown);
+    if (kept > shown) fprintf(l->out, "    and %zu more call stack%s\n", kept - shown, kp_units_s(kept - shown));
     if (!kept) fprintf(l->out, "    none\n");
     if (startup.n)
         fprintf(
             l->out,
-            "    start-up (step 0, with imports): %llu bytes in %llu blocks of %zu call stacks; --step 0 has them\n",
-            (unsigned long long)startup.bytes, (unsigned long long)startup.blocks, startup.n);
+            "    start-up (step 0, with imports): %llu bytes in %llu block%s of %zu call stack%s; --step 0 has them\n",
+            (unsigned long long)startup.bytes, (unsigned long long)startup.blocks, kp_units_s(startup.blocks),
+            startup.n, kp_units_s(startup.n));
     free(sites);
     free(of);
 }
@@ -136,7 +139,7 @@ static void sum_print(const struct leaks *l)
     fprintf(l->out, "step%s %llu", to - from == 1 ? "" : "s", (unsigned long long)p->steps[from].number);
     if (to - from > 1) fprintf(l->out, "-%llu", (unsigned long long)p->steps[to - 1].number);
     fprintf(l->out, " left %llu bytes in %llu block%s on the host's heap, %llu bytes a step\n",
-            (unsigned long long)bytes, (unsigned long long)blocks, blocks == 1 ? "" : "s",
+            (unsigned long long)bytes, (unsigned long long)blocks, kp_units_s(blocks),
             (unsigned long long)(bytes / (to - from)));
 }
 

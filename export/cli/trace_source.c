@@ -108,9 +108,9 @@ bool kp_trace_source_end_torn(struct kp_kineto *trace, char *part, size_t bytes)
     if (!trace || !trace->torn || !trace->seen) return false;
     kp_kineto_end_torn(trace, &torn);
     if (torn.is_known) n = (size_t)snprintf(part, bytes, " up to %.1f ms", (double)torn.span_ns / 1e6);
-    if (torn.whole && n < bytes)
-        n += (size_t)snprintf(part + n, bytes - n, ", %zu whole step%s (%ld to %ld)", torn.whole,
-                              torn.whole == 1 ? "" : "s", torn.first, torn.last);
+    if (torn.whole == 1 && n < bytes) n += (size_t)snprintf(part + n, bytes - n, ", 1 whole step (%ld)", torn.first);
+    if (torn.whole > 1 && n < bytes)
+        n += (size_t)snprintf(part + n, bytes - n, ", %zu whole steps (%ld to %ld)", torn.whole, torn.first, torn.last);
     if (torn.has_cut && n < bytes) (void)snprintf(part + n, bytes - n, ", step %ld cut short", torn.cut);
     return true;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "export/report/ownline.h"
+#include "export/report/units.h"
 
 /* Steps that are less of the wall time than this are shown alone. */
 enum { STEPS_PERCENT = 99 };
@@ -233,6 +234,7 @@ static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree, stru
 static int steps_cut(struct kp_chosen *out, const struct kp_choice *choice, char *why, size_t bytes)
 {
     struct kp_spans wanted = {0};
+    char steps[80];
     long least = -1, most = -1;
     for (size_t i = 0; i < out->step_count; i++) {
         const struct kp_step *s = &out->steps[i];
@@ -243,7 +245,7 @@ static int steps_cut(struct kp_chosen *out, const struct kp_choice *choice, char
     }
     const bool any = wanted.count != 0;
     if (!any && least < 0) snprintf(why, bytes, "the trace has no steps");
-    else if (!any) snprintf(why, bytes, "the trace has steps %ld to %ld", least, most);
+    else if (!any) snprintf(why, bytes, "the trace has %s", kp_units_steps(steps, sizeof steps, least, most));
     kp_spans_settle(&wanted);
     kp_spans_cut(&out->spans, &wanted);
     kp_spans_fini(&wanted);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/units.h"
+
 void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
     const char *name = kp_kineto_text(trace, e->name);
@@ -49,6 +51,7 @@ static void optimizer_number(struct kp_stepspans *steps)
 int kp_stepspans_cut(struct kp_stepspans *steps, long first, long last, struct kp_spans *out, char *why,
                      size_t why_bytes)
 {
+    char span[80];
     long least = -1, most = -1;
     size_t found = 0;
     if (steps->count && !steps->has_steps) optimizer_number(steps);
@@ -63,7 +66,7 @@ int kp_stepspans_cut(struct kp_stepspans *steps, long first, long last, struct k
     }
     if (found) return 0;
     if (least < 0) snprintf(why, why_bytes, "the trace has no steps; kprof run --schedule or --step marks them");
-    else snprintf(why, why_bytes, "the trace has steps %ld to %ld", least, most);
+    else snprintf(why, why_bytes, "the trace has %s", kp_units_steps(span, sizeof span, least, most));
     return -ENOENT;
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "export/report/plain.h"
+#include "export/report/units.h"
 
 static const char *fact_of(const struct kp_top_report *r, const char *path)
 {
@@ -97,7 +98,7 @@ static void part_steps_print(FILE *out, const struct kp_chosen *chosen)
 {
     enum { NUMBERS_MOST = 6 };
     const size_t count = chosen->step_count;
-    fprintf(out, ", in %zu of %zu steps (", count, chosen->step_total);
+    fprintf(out, ", in %zu of %zu step%s (", count, chosen->step_total, kp_units_s(chosen->step_total));
     for (size_t i = 0; i < count; i++) {
         if (count > NUMBERS_MOST && i == NUMBERS_MOST - 1) {
             fprintf(out, " ... %ld", chosen->steps[count - 1].number);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* units.c - prints times, shares and bytes as key_averages().table() does */
+/* units.c - prints times, shares and bytes as key_averages().table() does, and steps */
 #include "export/report/units.h"
 
 #include <inttypes.h>
@@ -33,5 +33,12 @@ char *kp_units_bytes(char *out, size_t bytes, int64_t amount)
             return out;
         }
     snprintf(out, bytes, "%" PRId64 " B", amount);
+    return out;
+}
+
+char *kp_units_steps(char *out, size_t bytes, long first, long last)
+{
+    if (first == last) snprintf(out, bytes, "step %ld", first);
+    else snprintf(out, bytes, "steps %ld to %ld", first, last);
     return out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* units.h - prints times, shares and bytes as key_averages().table() does; each function returns `out` */
+/* units.h - prints times, shares and bytes as key_averages().table() does, and steps; each function returns `out` */
 #ifndef KP_UNITS_H
 #define KP_UNITS_H
 
@@ -10,5 +10,9 @@
 char *kp_units_time(char *out, size_t bytes, double us, char unit);
 char *kp_units_share(char *out, size_t bytes, double us, double total_us);
 char *kp_units_bytes(char *out, size_t bytes, int64_t amount);
+/* Writes "step 5" or "steps 5 to 7". */
+char *kp_units_steps(char *out, size_t bytes, long first, long last);
+/* The ending of a word behind its number: "1 block", "2 blocks". */
+static inline const char *kp_units_s(uint64_t count) { return count == 1 ? "" : "s"; }
 
 #endif

@@ -10,6 +10,7 @@
 #include "export/report/keyindex.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
+#include "export/report/units.h"
 #include "export/view/viewparts.h"
 
 static const char *text_of(const struct kp_view *v, uint32_t id) { return kp_kineto_text(v->tree->trace, id); }
@@ -179,7 +180,8 @@ static void head_make(struct kp_view *v)
     int n = snprintf(v->head, sizeof v->head, "%s%s%s  %s", script ? script : "", script ? "  " : "",
                      kp_path_base(v->label), wall);
     if (s.steps && n > 0 && (size_t)n < sizeof v->head)
-        n += snprintf(v->head + n, sizeof v->head - (size_t)n, ", %zu steps of %s", s.steps, step);
+        n +=
+            snprintf(v->head + n, sizeof v->head - (size_t)n, ", %zu step%s of %s", s.steps, kp_units_s(s.steps), step);
     if (s.lost && n > 0 && (size_t)n < sizeof v->head)
         snprintf(v->head + n, sizeof v->head - (size_t)n, ", %" PRIu64 " events dropped", s.lost);
 }

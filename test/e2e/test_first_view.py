@@ -250,7 +250,7 @@ def test_memory_without_shapes_says_first_which_setting_shows_them(trace, tmp_pa
 def test_memory_begins_with_the_steps_where_they_have_the_peak(trace, tmp_path):
     assert told("memory", trace).startswith("Steps 1 to 3: 3.0 of the window's 104.0 ms; --step all shows all\n")
     assert told("memory", trace, "--step", "all").startswith("CPU: peak 1.00 MB")
-    assert told("memory", trace, "--step", "2").startswith("Steps 2 to 2: ") and told("memory", trace, "--steps", "2").startswith("Steps 2 to 2: ")
+    assert told("memory", trace, "--step", "2").startswith("Step 2: ") and told("memory", trace, "--steps", "2").startswith("Step 2: ")
     assert "Shown: steps 1 to 3, 3.0 ms." in told("memory", trace, "--html")
     early = write(tmp_path / "early.pt.trace.json", training(peak_at_start=True))
     assert told("memory", early).startswith("CPU: peak 9.00 MB at 0.0")

@@ -135,10 +135,12 @@ static void rest_put(const struct memory_page *p, const struct kp_mem_groups *g,
     int64_t bytes = 0;
     size_t blocks = 0;
     for (size_t i = shown; i < g->count; i++) bytes += g->rows[i].bytes, blocks += g->rows[i].count;
-    if (shown == g->count) return;
+    const size_t more = g->count - shown;
+    if (!more) return;
     fputs("<tr>", p->out);
     size_put(p->out, "n", bytes);
-    fprintf(p->out, "<td class=\"n\">%zu</td><td colspan=\"5\">%zu more rows</td></tr>\n", blocks, g->count - shown);
+    fprintf(p->out, "<td class=\"n\">%zu</td><td colspan=\"5\">%zu more row%s</td></tr>\n", blocks, more,
+            kp_units_s(more));
 }
 
 static void live_put(const struct memory_page *p, size_t device)
@@ -185,7 +187,7 @@ static void leaks_put(const struct memory_page *p, size_t device)
     if (p->view->step_count < 3) {
         fprintf(p->out,
                 "<h3>What grows from step to step</h3><p>The window has %zu step%s. Three are needed to tell.</p>\n",
-                p->view->step_count, p->view->step_count == 1 ? "" : "s");
+                p->view->step_count, kp_units_s(p->view->step_count));
         return;
     }
     kp_mem_groups_leaks(&g, p->view, device);
@@ -232,7 +234,10 @@ static void facts_put(const struct memory_page *p, const struct kp_mem_device *d
             kp_units_bytes(size, sizeof size, p->curve.peak.total),
             (double)(p->curve.peak_ns - p->view->begin_ns) / 1e6);
     if (step >= 0) fprintf(p->out, " (step %ld)", p->view->steps[step].number);
-    fprintf(p->out, "; %zu blocks were taken in the window or were there at its begin", d->count);
+    fprintf(p->out,
+            d->count == 1 ? "; %zu block was taken in the window or was there at its begin"
+                          : "; %zu blocks were taken in the window or were there at its begin",
+            d->count);
     if (d->reserved_most >= 0)
         fprintf(p->out, ", at most %s reserved", kp_units_bytes(size, sizeof size, d->reserved_most));
     fprintf(p->out, ".%s</p>\n", d->knows_before ? "" : " " KP_MEM_BEFORE_MISSING);
@@ -293,12 +298,14 @@ static void head_put(FILE *out, const char *path)
 static void window_put(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
 {
     fprintf(out, "<p>A window of %.1f ms, %zu step%s. 1 MB is 1,048,576 bytes.</p>\n",
-            (double)(view->end_ns - view->begin_ns) / 1e6, view->step_count, view->step_count == 1 ? "" : "s");
+            (double)(view->end_ns - view->begin_ns) / 1e6, view->step_count, kp_units_s(view->step_count));
+    char steps[80];
     if (show->is_part)
         fprintf(out,
-                "<p>Shown: steps %ld to %ld, %.1f ms. What was before and after is left out; <code>--step all</code> "
+                "<p>Shown: %s, %.1f ms. What was before and after is left out; <code>--step all</code> "
                 "shows the whole window.</p>\n",
-                show->first_step, show->last_step, (double)(show->to_ns - show->from_ns) / 1e6);
+                kp_units_steps(steps, sizeof steps, show->first_step, show->last_step),
+                (double)(show->to_ns - show->from_ns) / 1e6);
 }
 
 void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show, const char *heap)

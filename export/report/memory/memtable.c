@@ -83,7 +83,8 @@ static void rest_put(FILE *out, const struct kp_mem_groups *g, size_t shown)
     int64_t bytes = 0;
     size_t blocks = 0;
     for (size_t i = shown; i < g->count; i++) bytes += g->rows[i].bytes, blocks += g->rows[i].count;
-    if (shown < g->count) fprintf(out, "  %12s %7zu  and %zu more rows\n", size_text(bytes), blocks, g->count - shown);
+    const size_t more = g->count - shown;
+    if (more) fprintf(out, "  %12s %7zu  and %zu more row%s\n", size_text(bytes), blocks, more, kp_units_s(more));
 }
 
 static void live_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c,
@@ -140,7 +141,9 @@ static void words_put(FILE *out, const struct kp_mem_curve *c)
         [KP_MEM_TEMPORARY] = "Temporary: taken and given back within one op, or one optimizer step",
         [KP_MEM_ACTIVATION] = "Activation: made in a forward pass, and live after its op",
         [KP_MEM_AUTOGRAD] = "Autograd detail: made in a backward pass, and gone before it ends",
-        [KP_MEM_UNKNOWN] = "Unknown: none of these; what evaluation alone and data loading make is here, too"};
+        [KP_MEM_UNKNOWN] = "Unknown: none of these; what evaluation alone and data loading make is here, too",
+        [KP_MEM_BEFORE] =
+            "Before the window: taken before it began, so its op is not known; at the end: not given back in it"};
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
         if (c->most.of[k] && words[k]) fprintf(out, "  %s\n", words[k]);
 }
@@ -192,8 +195,8 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
 {
     struct kp_mem_groups g;
     if (view->step_count < 3) {
-        fprintf(out, "\n  What grows from step to step: the window has %zu steps, three are needed to tell\n",
-                view->step_count);
+        fprintf(out, "\n  What grows from step to step: the window has %zu step%s, three are needed to tell\n",
+                view->step_count, kp_units_s(view->step_count));
         const char *const missed = kp_kineto_missed_call(view->tree->trace);
         if (missed) {
             fputs("  ", out);
@@ -256,8 +259,8 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     char step[64];
     kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
     step_text(view, c.peak_ns, step, sizeof step);
-    fprintf(out, "%s: peak %s at %.3f ms (%s); %zu blocks taken in the window or there at its begin", d->name,
-            size_text(c.peak.total), (double)(c.peak_ns - view->begin_ns) / 1e6, step, d->count);
+    fprintf(out, "%s: peak %s at %.3f ms (%s); %zu block%s taken in the window or there at its begin", d->name,
+            size_text(c.peak.total), (double)(c.peak_ns - view->begin_ns) / 1e6, step, d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", size_text(d->reserved_most));
     fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);
     missing_put(out, view->tree->trace);
@@ -276,10 +279,12 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
 void kp_memtable_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
 {
     if (view->no_addresses) fputs("Some events of memory have no address (traces of 2021): they are left out\n", out);
-    if (show->is_part)
-        fprintf(out, "Steps %ld to %ld: %.1f of the window's %.1f ms; --step all shows all\n\n", show->first_step,
-                show->last_step, (double)(show->to_ns - show->from_ns) / 1e6,
-                (double)(view->end_ns - view->begin_ns) / 1e6);
+    if (show->is_part) {
+        char steps[80];
+        kp_units_steps(steps, sizeof steps, show->first_step, show->last_step);
+        fprintf(out, "S%s: %.1f of the window's %.1f ms; --step all shows all\n\n", steps + 1,
+                (double)(show->to_ns - show->from_ns) / 1e6, (double)(view->end_ns - view->begin_ns) / 1e6);
+    }
     for (size_t d = 0; d < view->device_count; d++)
         if (show->device < 0 || (size_t)show->device == d) device_put(out, view, d, show);
 }

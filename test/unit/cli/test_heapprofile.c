@@ -174,9 +174,9 @@ static void the_start_up_is_one_row_behind_what_steps_left(void **state)
     const char *text = leaks_written(p, -1, -1);
     const char *main = strstr(text, "15 bytes in 3 blocks: step 0 5, step 1 5, step 2 5\n"),
                *last = strstr(text, "7 bytes in 1 block: step 3 7\n");
-    const char *start = strstr(text, "start-up (step 0, with imports): 39321 bytes in 1 blocks of 1 call stacks");
+    const char *start = strstr(text, "start-up (step 0, with imports): 39321 bytes in 1 block of 1 call stack;");
     assert_true(strncmp(text, "steps 1-2 left 10 bytes in 2 blocks on the host's heap, 5 bytes a step\n", 71) == 0);
-    assert_non_null(strstr(text, "they lie in 1 arenas, 1.0 MB\n1 of the arenas (1.0 MB) came in steps"));
+    assert_non_null(strstr(text, "they lie in 1 arena, 1.0 MB\n1 of the arenas (1.0 MB) came in steps"));
     assert_non_null(strstr(text, "PYTHONMALLOC=malloc kprof run --malloc trace"));
     assert_true(main && last && start && main < last && last < start);
     text = leaks_written(p, 0, 0);

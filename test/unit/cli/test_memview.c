@@ -416,6 +416,35 @@ static void the_drawing_stands_alone(void **state)
     free(svg);
 }
 
+static void a_single_step_and_a_single_block_are_told_as_one(void **state)
+{
+    struct world *w = *state;
+    range(w, "ProfilerStep#5", 0, 990);
+    op(w, "aten::full", 10, 10);
+    memory(w, 15, 16, -1000);
+    build(w);
+    struct kp_mem_show show = {.device = -1,
+                               .row_limit = 10,
+                               .is_part = true,
+                               .first_step = 5,
+                               .last_step = 5,
+                               .to_ns = w->view.end_ns,
+                               .label = "a"};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    kp_memtable_write(out, &w->view, &show);
+    kp_mempage_write(out, &w->view, &show, NULL);
+    fclose(out);
+    assert_memory_equal(text, "Step 5: ", 8);
+    assert_non_null(strstr(text, "1 block taken in the window or there at its begin"));
+    assert_non_null(strstr(text, "the window has 1 step, three are needed"));
+    assert_non_null(strstr(text, "  Before the window: taken before it began, so its op is not known"));
+    assert_non_null(strstr(text, "<p>Shown: step 5, "));
+    assert_non_null(strstr(text, "; 1 block was taken in the window or was there at its begin"));
+    free(text);
+}
+
 static void page(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
 {
     kp_mempage_write(out, view, show, "title:\n    a site\n        a <frame>\n");
@@ -575,7 +604,8 @@ static char *heap_said(const char *before, const char *object, bool as_json)
     assert_non_null(file);
     fprintf(file, "{\"traceEvents\":[\n  ],\n%s  \"kprof_heap\": %s,\n  \"traceName\": \"a\"\n}\n", before, object);
     fclose(file);
-    bool is_there = kp_heapview_write(out, &(struct kp_texts){kp_text_file_each, path}, 1, as_json, NULL, NULL);
+    bool is_there =
+        kp_heapview_write(out, &(struct kp_texts){kp_text_file_each, path}, 1, as_json, NULL, NULL);
     fclose(out);
     if (is_there) return text;
     assert_int_equal(bytes, 0);
@@ -596,10 +626,10 @@ static void the_heap_of_the_host_is_found_and_told(void **state)
     enum { PIECE = 1 << 18 };
     char *padding = calloc(1, PIECE + 2), *text = heap_said("", object, false);
     (void)state;
-    assert_non_null(strstr(text, "host heap: 3 allocations of 30 bytes in all, 1 frees\n"));
+    assert_non_null(strstr(text, "host heap: 3 allocations of 30 bytes in all, 1 free\n"));
     assert_non_null(strstr(
         text,
-        "most bytes first:\n    15 bytes in 1 block\n        /a[{{+0x1\n        /b+0x2\n    and 1 more call stacks\n"));
+        "most bytes first:\n    15 bytes in 1 block\n        /a[{{+0x1\n        /b+0x2\n    and 1 more call stack\n"));
     assert_null(strstr(text, "no room to follow"));
     free(text);
     text = heap_said("", unkept, false);
@@ -673,6 +703,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(without_marks_steps_end_with_the_optimizers, setup, teardown),
         cmocka_unit_test_setup_teardown(the_drawing_stands_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_single_step_and_a_single_block_are_told_as_one, setup, teardown),
         cmocka_unit_test_setup_teardown(the_page_stands_alone_and_names_what_occurs, setup, teardown),
         cmocka_unit_test_setup_teardown(blocks_of_before_are_parameters_state_or_older, setup, teardown),
         cmocka_unit_test_setup_teardown(buffers_of_a_parameters_size_are_no_state, setup, teardown),

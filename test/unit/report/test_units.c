@@ -43,12 +43,24 @@ static void bytes_scale_by_their_absolute_value(void **state)
     assert_string_equal(kp_units_bytes(out, sizeof out, 5ll << 30), "5.00 GB");
 }
 
+static void one_is_not_told_as_many(void **state)
+{
+    char out[40];
+    (void)state;
+    assert_string_equal(kp_units_steps(out, sizeof out, 5, 5), "step 5");
+    assert_string_equal(kp_units_steps(out, sizeof out, 5, 7), "steps 5 to 7");
+    assert_string_equal(kp_units_s(0), "s");
+    assert_string_equal(kp_units_s(1), "");
+    assert_string_equal(kp_units_s(2), "s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_time_takes_the_unit_of_its_size),
         cmocka_unit_test(a_share_of_nothing_is_no_number),
         cmocka_unit_test(bytes_scale_by_their_absolute_value),
+        cmocka_unit_test(one_is_not_told_as_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
