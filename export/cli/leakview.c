@@ -3,7 +3,8 @@
  * leakview.c - `kprof memory --leaks`: the call stacks that left blocks in most steps, and what each step left
  *
  * Step 0 of a program that was recorded from its start has the start-up in it: imports leave a hundred thousand call
- * stacks. So what was left there alone is one row, behind the others.
+ * stacks. The last step still uses what it has: its gradients, its loss. So what was left in these two alone is a row
+ * each, behind the others.
  */
 #include <stdlib.h>
 
@@ -26,7 +27,14 @@ struct leaking { /* a call stack */
     uint64_t bytes, blocks, growth_bytes;
 };
 
+struct leaks_folded { /* what is one row */
+    size_t stacks, step;
+    uint64_t bytes, blocks;
+};
+
 static bool is_startup(const struct leaks *l, size_t step) { return kp_profile_is_startup(l->p, l->from, l->to, step); }
+
+static bool is_last(const struct leaks *l, size_t step) { return step + 1 == l->p->steps_n && l->to - l->from > 1; }
 
 /* ---- call stacks ---- */
 
@@ -51,7 +59,7 @@ static void leaking_print(const struct leaks *l, const struct leaking *k)
     kp_heapview_stack(l->out, l->p, l->places, l->p->sites[k->of[0].site].frame);
 }
 
-/* Sums of each call stack. The last step of the profile still uses what it has, so that is no growth. */
+/* Sums of each call stack. What the start-up and the last step have is no growth. */
 static struct leaking *leaking_list(const struct leaks *l, const struct kp_profile_leak *of, size_t n, size_t *all)
 {
     struct leaking *sites = calloc(n + 1, sizeof *sites);
@@ -59,11 +67,10 @@ static struct leaking *leaking_list(const struct leaks *l, const struct kp_profi
     for (size_t i = 0; sites && i < n; i++) {
         if (!i || of[i].site != of[i - 1].site) sites[(*all)++] = (struct leaking){.of = &of[i]};
         struct leaking *k = &sites[*all - 1];
-        const bool is_last = of[i].step + 1 == l->p->steps_n && l->to - l->from > 1;
         k->n++;
         k->bytes += of[i].bytes;
         k->blocks += of[i].blocks;
-        if (is_last || is_startup(l, of[i].step)) continue;
+        if (is_last(l, of[i].step) || is_startup(l, of[i].step)) continue;
         k->growth_n++;
         k->growth_bytes += of[i].bytes;
     }
@@ -71,40 +78,54 @@ static struct leaking *leaking_list(const struct leaks *l, const struct kp_profi
     return sites;
 }
 
-/* What was left in the start-up alone goes into `sum`. How many stay. */
-static size_t startup_take(const struct leaks *l, struct leaking *sites, size_t all, struct leaking *sum)
+static void leaks_fold(struct leaks_folded *to, const struct kp_profile_leak *of)
+{
+    to->stacks++;
+    to->step = of->step;
+    to->bytes += of->bytes;
+    to->blocks += of->blocks;
+}
+
+/* What was left in the start-up and the last step alone goes into `start` and `last`. How many call stacks stay. */
+static size_t leaks_take(const struct leaks *l, struct leaking *sites, size_t all, struct leaks_folded *start,
+                         struct leaks_folded *last)
 {
     size_t kept = 0;
     for (size_t i = 0; i < all; i++) {
-        if (sites[i].n > 1 || !is_startup(l, sites[i].of[0].step)) {
+        if (sites[i].growth_n) {
             sites[kept++] = sites[i];
             continue;
         }
-        sum->n++;
-        sum->bytes += sites[i].bytes;
-        sum->blocks += sites[i].blocks;
+        for (size_t k = 0; k < sites[i].n; k++)
+            leaks_fold(is_last(l, sites[i].of[k].step) ? last : start, &sites[i].of[k]);
     }
     return kept;
 }
 
+static void folded_row(const struct leaks *l, const struct leaks_folded *f, const char *before, const char *behind)
+{
+    const unsigned long long step = f->stacks ? l->p->steps[f->step].number : 0;
+    if (!f->stacks) return;
+    fprintf(l->out, "    %sstep %llu%s", before, step, behind);
+    fprintf(l->out, ": %llu bytes in %llu block%s of %zu call stack%s; --step %llu has them\n",
+            (unsigned long long)f->bytes, (unsigned long long)f->blocks, kp_units_s(f->blocks), f->stacks,
+            kp_units_s(f->stacks), step);
+}
+
 static void sites_print(const struct leaks *l, long row_limit)
 {
-    struct leaking startup = {0};
+    struct leaks_folded start = {0}, last = {0};
     size_t n, all;
     struct kp_profile_leak *of = kp_profile_leaks(l->p, l->from, l->to, &n);
     struct leaking *sites = leaking_list(l, of, n, &all);
-    const size_t kept = sites ? startup_take(l, sites, all, &startup) : 0;
+    const size_t kept = sites ? leaks_take(l, sites, all, &start, &last) : 0;
     const size_t shown = row_limit < 0 ? kept : (size_t)(row_limit ? row_limit : FEW_ROWS);
     fprintf(l->out, "where, in most steps first, then most bytes:\n");
     for (size_t i = 0; i < kept && i < shown; i++) leaking_print(l, &sites[i]);
     if (kept > shown) fprintf(l->out, "    and %zu more call stack%s\n", kept - shown, kp_units_s(kept - shown));
     if (!kept) fprintf(l->out, "    none\n");
-    if (startup.n)
-        fprintf(
-            l->out,
-            "    start-up (step 0, with imports): %llu bytes in %llu block%s of %zu call stack%s; --step 0 has them\n",
-            (unsigned long long)startup.bytes, (unsigned long long)startup.blocks, kp_units_s(startup.blocks),
-            startup.n, kp_units_s(startup.n));
+    folded_row(l, &last, "still in use by ", ", the last");
+    folded_row(l, &start, "start-up (", ", with imports)");
     free(sites);
     free(of);
 }
@@ -128,14 +149,16 @@ static void steps_print(const struct leaks *l)
 static void sum_print(const struct leaks *l)
 {
     const struct kp_profile *p = l->p;
-    const bool drops_last = l->to == p->steps_n && l->to - l->from > 1;
-    const size_t from = is_startup(l, l->from) ? l->from + 1 : l->from, to = drops_last ? l->to - 1 : l->to;
+    const size_t from = is_startup(l, l->from) ? l->from + 1 : l->from, to = is_last(l, l->to - 1) ? l->to - 1 : l->to;
     uint64_t bytes = 0, blocks = 0;
     for (size_t i = from; i < to; i++) {
         bytes += p->steps[i].still_bytes;
         blocks += p->steps[i].still_blocks;
     }
-    if (from >= to) return;
+    if (from >= to) {
+        fprintf(l->out, "no step between the start-up and the last: record more steps to see what they leave\n");
+        return;
+    }
     fprintf(l->out, "step%s %llu", to - from == 1 ? "" : "s", (unsigned long long)p->steps[from].number);
     if (to - from > 1) fprintf(l->out, "-%llu", (unsigned long long)p->steps[to - 1].number);
     fprintf(l->out, " left %llu bytes in %llu block%s on the host's heap, %llu bytes a step\n",

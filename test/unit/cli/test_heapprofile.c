@@ -173,15 +173,33 @@ static void the_start_up_is_one_row_behind_what_steps_left(void **state)
     assert_non_null(p);
     const char *text = leaks_written(p, -1, -1);
     const char *main = strstr(text, "15 bytes in 3 blocks: step 0 5, step 1 5, step 2 5\n"),
-               *last = strstr(text, "7 bytes in 1 block: step 3 7\n");
+               *last =
+                   strstr(text, "still in use by step 3, the last: 7 bytes in 1 block of 1 call stack; --step 3 has "
+                                "them\n");
     const char *start = strstr(text, "start-up (step 0, with imports): 39321 bytes in 1 block of 1 call stack;");
     assert_true(strncmp(text, "steps 1-2 left 10 bytes in 2 blocks on the host's heap, 5 bytes a step\n", 71) == 0);
     assert_non_null(strstr(text, "they lie in 1 arena, 1.0 MB\n1 of the arenas (1.0 MB) came in steps"));
     assert_non_null(strstr(text, "PYTHONMALLOC=malloc kprof run --malloc trace"));
     assert_true(main && last && start && main < last && last < start);
+    assert_null(strstr(text, "step 3 7"));
+    assert_non_null(strstr(leaks_written(p, 3, 3), "7 bytes in 1 block: step 3 7\n"));
     text = leaks_written(p, 0, 0);
     assert_null(strstr(text, "start-up"));
     assert_non_null(strstr(text, "39321 bytes in 1 block: step 0 39321\n"));
+    kp_profile_close(p);
+}
+
+/* g has a block of the start-up and one of the last step. */
+static void two_steps_have_no_growth_to_tell(void **state)
+{
+    struct kp_profile *p = read_text(HEAD "# step 0\na 7 3\n+ 4\n# step 1\na 7 3\n+ 5\n# step\n");
+    (void)state;
+    assert_non_null(p);
+    const char *text = leaks_written(p, -1, -1);
+    assert_memory_equal(text, "no step between the start-up and the last: record more steps", 60);
+    assert_non_null(
+        strstr(text, "    none\n    still in use by step 1, the last: 7 bytes in 1 block of 1 call stack;"));
+    assert_non_null(strstr(text, "    start-up (step 0, with imports): 7 bytes in 1 block of 1 call stack;"));
     kp_profile_close(p);
 }
 
@@ -343,6 +361,7 @@ int main(void)
         cmocka_unit_test(stacks_are_folded_by_each_measure),
         cmocka_unit_test(arenas_are_no_blocks),
         cmocka_unit_test(the_start_up_is_one_row_behind_what_steps_left),
+        cmocka_unit_test(two_steps_have_no_growth_to_tell),
         cmocka_unit_test(arenas_that_did_not_grow_are_one_line_behind_the_leaks),
         cmocka_unit_test(calls_of_the_interpreter_are_folded),
         cmocka_unit_test(the_flame_graph_has_the_same_stacks),
