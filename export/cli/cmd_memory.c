@@ -23,7 +23,7 @@ struct memory_command {
     enum form form;
     enum format format;    /* of the heap's profile */
     enum kp_profile_by by; /* what folded stacks and the flame graph count */
-    bool has_by, leaks, all_steps, partial;
+    bool has_by, leaks, all_steps, all_frames, partial;
     const char *device, *out;
     long row_limit, first_step, last_step; /* steps: -1 all */
     struct kp_lines_options wish;
@@ -51,8 +51,8 @@ static const struct kp_opt flags[] = {
     {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     {"all-frames", 0, KP_OPT_FLAG, NULL,
-     "call stacks of the heap with the frames of Python's interpreter (default: where they are calls alone, they are "
-     "folded)"},
+     "call stacks of the heap, flame graph and --format folded, too, with the frames of Python's interpreter (default: "
+     "where they are calls alone, they are folded)"},
     {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
     {0}};
 
@@ -190,6 +190,7 @@ static int profile_put(const struct memory_command *m, struct kp_profile *p, con
 {
     const struct kp_texts from = kp_trace_source_heap(source);
     char why[512] = "";
+    p->all_frames = m->all_frames;
     if (m->format != FORMAT_NONE && m->places) kp_profile_name(p, m->places);
     switch (m->format) {
     case FORMAT_HEAPTRACK:
@@ -303,7 +304,10 @@ static int value_take(struct memory_command *m, int option, const char *value)
             return kp_cli_misuse("memory", "--by is peak, leaked, allocated or temporary, not %s", value);
         break;
     case 12: m->leaks = true; break;
-    case 16: kp_heapview_show_interpreter(); break;
+    case 16:
+        m->all_frames = true;
+        kp_heapview_show_interpreter();
+        break;
     case 17: m->partial = true; break;
     default:
         if (!kp_opt_steps_or_all(value, &m->first_step, &m->last_step, &m->all_steps))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/cli/heapfold.h"
 #include "export/cli/heapprofile.h"
 #include "export/report/flame.h"
 #include "export/report/kineto.h"
@@ -18,10 +19,16 @@ struct frame_list {
     size_t n, cap;
 };
 
+/* The interpreter's calls are left out of a stack that has Python's own frames. */
 static void stack_fill(const struct kp_profile *p, uint32_t frame, struct frame_list *s)
 {
+    struct kp_heapfold fold = {.is_all = p->all_frames || !kp_profile_has_python(p, frame)};
     s->n = 0;
     for (; frame; frame = p->frames[frame - 1].around) {
+        const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
+        const char *function = a->n ? kp_profile_text(p, p->places[a->at + a->n - 1].function) : NULL;
+        if (kp_profile_is_python(p, a)) kp_heapfold_pass(&fold);
+        else if (kp_heapfold_take(&fold, kp_profile_text(p, a->module), function)) continue;
         s->frames = kp_kineto_grow(s->frames, &s->cap, s->n + 1, sizeof *s->frames);
         s->frames[s->n++] = frame;
     }

@@ -98,6 +98,13 @@ bool kp_profile_is_python(const struct kp_profile *p, const struct kp_profile_ad
     return a->n == 1 && p->places[a->at].file && strcmp(kp_profile_text(p, a->module), "Python") == 0;
 }
 
+bool kp_profile_has_python(const struct kp_profile *p, uint32_t frame)
+{
+    for (; frame; frame = p->frames[frame - 1].around)
+        if (kp_profile_is_python(p, &p->addresses[p->frames[frame - 1].address - 1])) return true;
+    return false;
+}
+
 const struct kp_profile_place *kp_profile_own_line(const struct kp_profile *p, uint32_t frame)
 {
     for (; frame; frame = p->frames[frame - 1].around) {

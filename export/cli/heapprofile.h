@@ -67,7 +67,8 @@ struct kp_profile {
     size_t texts_n, builds_n, addresses_n, places_n, frames_n, sites_n, sizes_n, steps_n, arenas_n;
     size_t texts_cap, builds_cap, addresses_cap, places_cap, frames_cap, sites_cap, sizes_cap, steps_cap, arenas_cap;
     char *program;
-    uint64_t ms;         /* how long the window was */
+    uint64_t ms;     /* how long the window was */
+    bool all_frames; /* folded stacks and flame graphs have the interpreter's frames beside Python's; the caller's */
     bool is_python_over; /* the file tells when Python began to end: it frees then what the program kept */
     struct kp_profile_site total;
 };
@@ -95,6 +96,8 @@ const char *kp_profile_function(const struct kp_profile *p, const struct kp_prof
 
 /* Is it a line of a Python function? */
 bool kp_profile_is_python(const struct kp_profile *p, const struct kp_profile_address *a);
+/* Is there one in a call stack, from this frame on? */
+bool kp_profile_has_python(const struct kp_profile *p, uint32_t frame);
 
 /* The program's own line of Python in a call stack, the innermost; NULL: none. */
 const struct kp_profile_place *kp_profile_own_line(const struct kp_profile *p, uint32_t frame);

@@ -294,19 +294,12 @@ static void folded_print(FILE *out, struct kp_heapfold *fold, struct stack_shown
         fprintf(out, "        [interpreter, %zu frame%s]\n", n, kp_units_s(n));
 }
 
-static bool has_python(const struct kp_profile *p, uint32_t frame)
-{
-    for (; frame; frame = p->frames[frame - 1].around)
-        if (kp_profile_is_python(p, &p->addresses[p->frames[frame - 1].address - 1])) return true;
-    return false;
-}
-
 static void profile_stack_print(const struct view *v, uint32_t frame)
 {
     const struct kp_profile *p = v->profile;
     struct stack_shown shown = {0};
     struct kp_heapfold fold = {.is_all = shows_interpreter};
-    const bool of_python = has_python(p, frame);
+    const bool of_python = kp_profile_has_python(p, frame);
     const struct kp_profile_place *own = kp_profile_own_line(p, frame);
     if (own) own_line_print(v, kp_profile_text(p, own->function), kp_profile_text(p, own->file), own->line);
     if (!frame) fprintf(v->out, "        call stack not known\n");

@@ -33,9 +33,9 @@ def record(folder, *args, stack="ops"):
                              KPROF_MALLOC="trace", KPROF_WITH_STACK=stack).ok()
 
 
-def folded(run, by="leaked"):
+def folded(run, *flags, by="leaked"):
     """[(frames from the outermost on, bytes)] of the profile beside the trace."""
-    said = harness.cli("memory", profile_of(run.trace), "--format", "folded", "--by", by)
+    said = harness.cli("memory", profile_of(run.trace), "--format", "folded", "--by", by, *flags)
     assert said.returncode == 0, said.stderr
     lines = [line.rsplit(" ", 1) for line in said.stdout.splitlines()]
     return [(frames.split(";"), int(size)) for frames, size in lines]
@@ -52,13 +52,18 @@ def at(frame, mark, function):
 @pytest.mark.parametrize("stack", ["ops", "native", "1"])
 def test_leaked_lists_name_their_line(stack, tmp_path):
     run = record(tmp_path, "lists", stack=stack)
-    left = [(frames, size) for frames, size in folded(run) if of_python(frames) and at(of_python(frames)[-1], "lists", "leak_lists")]
+    left = [(frames, size) for frames, size in folded(run, "--all-frames") if of_python(frames) and at(of_python(frames)[-1], "lists", "leak_lists")]
     assert 7 * 30_000 * 8 <= sum(size for _, size in left) < 7 * 30_000 * 8 + 10_000
     frames = max(left, key=lambda one: one[1])[0]
     python = [n for n, frame in enumerate(frames) if frame in of_python(frames)]
     # C around the module's code and inside the function; the two of Python follow on each other
     assert python[0] > 0 and python[-1] < len(frames) - 1 and python == list(range(python[0], python[-1] + 1))
     assert frames[python[0]].endswith(": <module>") and frames[python[0] - 1].startswith("_PyEval_EvalFrameDefault")
+    for frames, _ in folded(run):  # where Python's lines stand, the interpreter's calls do not
+        assert not of_python(frames) or not any("_PyEval_EvalFrameDefault" in frame for frame in frames), frames
+    drawn = [harness.cli("memory", profile_of(run.trace), "--svg", "--by", "leaked", *flags).stdout for flags in ([], ["--all-frames"])]
+    assert "leak_lists" in drawn[0] and "leak_lists" in drawn[1]
+    assert drawn[0].count("_PyEval_EvalFrameDefault") < drawn[1].count("_PyEval_EvalFrameDefault")
 
 
 def test_leaked_tensors_name_their_line_in_every_form(tmp_path):
@@ -132,7 +137,7 @@ def test_a_script_without_extension_modules_names_its_line(tmp_path):
 
 
 def test_without_stacks_there_is_none_of_python(tmp_path):
-    assert not any(of_python(frames) for frames, _ in folded(record(tmp_path, "lists", stack="0"), "allocated"))
+    assert not any(of_python(frames) for frames, _ in folded(record(tmp_path, "lists", stack="0"), by="allocated"))
 
 
 def test_leaks_of_each_step(tmp_path):

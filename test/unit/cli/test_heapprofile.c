@@ -271,6 +271,26 @@ static void calls_of_the_interpreter_are_folded(void **state)
     kp_profile_close(p);
 }
 
+/* What Python itself made stays: the list. Without a line of Python all stay, since they alone tell that it called. */
+static void folded_stacks_leave_out_what_lines_of_python_stand_for(void **state)
+{
+    (void)state;
+    struct kp_profile *p = read_calls(true);
+    assert_non_null(p);
+    assert_string_equal(written(p, KP_BY_PEAK), "train.py(5): step;THPVariable_add;PyList_New 100\n");
+    p->all_frames = true;
+    assert_string_equal(written(p, KP_BY_PEAK),
+                        "PyObject_Call;train.py(5): step;_PyEval_EvalFrameDefault;THPVariable_add;"
+                        "PyObject_Call;_PyEval_EvalFrameDefault;PyList_New 100\n");
+    kp_profile_close(p);
+    p = read_calls(false);
+    assert_non_null(p);
+    assert_string_equal(written(p, KP_BY_PEAK),
+                        "PyObject_Call;PyObject_Call;_PyEval_EvalFrameDefault;THPVariable_add;"
+                        "PyObject_Call;_PyEval_EvalFrameDefault;PyList_New 100\n");
+    kp_profile_close(p);
+}
+
 static void the_flame_graph_has_the_same_stacks(void **state)
 {
     struct kp_profile *p = read_text(HEAD MOVES);
@@ -364,6 +384,7 @@ int main(void)
         cmocka_unit_test(two_steps_have_no_growth_to_tell),
         cmocka_unit_test(arenas_that_did_not_grow_are_one_line_behind_the_leaks),
         cmocka_unit_test(calls_of_the_interpreter_are_folded),
+        cmocka_unit_test(folded_stacks_leave_out_what_lines_of_python_stand_for),
         cmocka_unit_test(the_flame_graph_has_the_same_stacks),
         cmocka_unit_test(what_heaptrack_gets_is_read_again_as_the_same),
         cmocka_unit_test(heaptracks_sized_texts_are_read),
