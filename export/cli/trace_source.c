@@ -76,13 +76,24 @@ static int cycle_each(const struct kp_trace_source *s, const struct kp_export_op
     return rc;
 }
 
+/* The user asks for the stacks of NAME.heap.zst, say, by the command that reads traces. */
+static int heap_refuse(const char *path, char *why, size_t why_bytes)
+{
+    snprintf(why, why_bytes,
+             "%s: a profile of the heap, not a trace; kprof memory shows it, kprof memory --svg -o heap.svg draws its "
+             "flame graph, kprof memory --format folded prints its stacks",
+             path);
+    return -ENOTSUP; /* -EINVAL: of the text, which the parser explains */
+}
+
 static int text_each(const void *from, kp_text_fn take, void *context, char *why, size_t why_bytes)
 {
     const struct kp_trace_source *s = from;
     struct kp_progress progress;
     struct counting counting = {take, context, &progress, 0};
-    kp_progress_begin(&progress, s->path);
     why[0] = 0;
+    if (!s->is_spool && kp_profile_is(s->path)) return heap_refuse(s->path, why, why_bytes);
+    kp_progress_begin(&progress, s->path);
     const struct kp_export_options options = options_make(s, counted_take, &counting);
     const int rc = s->is_spool ? cycle_each(s, &options, why, why_bytes)
                                : kp_text_file_each(s->path, counted_take, &counting, why, why_bytes);

@@ -3,6 +3,7 @@
 #include "test/support/support.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,21 @@ static void a_trace_is_itself(void **state)
     assert_string_equal(input.of[0].path, in_folder("a.json"));
     kp_input_close(&input);
     assert_int_equal(access(in_folder("a.json"), F_OK), 0);
+}
+
+static void a_profile_of_the_heap_leads_to_the_command_that_reads_it(void **state)
+{
+    struct kp_input input;
+    struct kp_kineto *trace = NULL;
+    char why[512];
+    (void)state;
+    put("a.heap.zst", "x");
+    assert_int_equal(kp_input_open(&input, in_folder("a.heap.zst"), NULL), 0);
+    assert_int_equal(kp_trace_source_read(&input.of[0], &trace, NULL, why, sizeof why), -ENOTSUP);
+    assert_non_null(strstr(why, "a.heap.zst: a profile of the heap, not a trace; kprof memory shows it"));
+    assert_non_null(strstr(why, "kprof memory --format folded prints its stacks"));
+    kp_kineto_close(trace);
+    kp_input_close(&input);
 }
 
 static void a_folder_is_its_traces_in_order_of_name(void **state)
@@ -267,6 +283,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_trace_is_itself, setup),
+        cmocka_unit_test_setup(a_profile_of_the_heap_leads_to_the_command_that_reads_it, setup),
         cmocka_unit_test_setup(a_folder_is_its_traces_in_order_of_name, setup),
         cmocka_unit_test_setup(a_misuse_ends_the_command_and_bad_input_does_not, setup),
         cmocka_unit_test_setup(a_folder_without_traces_and_a_missing_file_are_errors, setup),
