@@ -226,7 +226,8 @@ static int profile_show(const struct memory_command *m, const struct kp_trace_so
 }
 
 /* What the trace says of the host's heap, to be freed; NULL: nothing. */
-static char *heap_text(const struct memory_command *m, const struct kp_trace_source *source)
+static char *heap_text(const struct memory_command *m, const struct kp_trace_source *source,
+                       const struct kp_kineto *trace)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -234,7 +235,8 @@ static char *heap_text(const struct memory_command *m, const struct kp_trace_sou
     if (!out) return NULL;
     const struct kp_texts texts = kp_trace_source_texts(source);
     struct kp_profile *profile = m->form == FORM_JSON || source->is_spool ? NULL : profile_open(source);
-    bool is_there = kp_heapview_write(out, &texts, m->row_limit, m->form == FORM_JSON, m->places, profile);
+    bool is_there = kp_heapview_write(out, &texts, m->row_limit, m->form == FORM_JSON, m->places, profile,
+                                      kp_kineto_fact(trace, "kprof.installed"));
     kp_profile_close(profile);
     if (fclose(out) == 0 && is_there) return text;
     free(text);
@@ -267,7 +269,7 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
         return profile_show(m, source);
     rc = trace_read(m, source, &trace);
     if (rc != KP_EXIT_DONE) return rc;
-    char *heap = heap_text(m, source);
+    char *heap = heap_text(m, source, trace);
     struct kp_mem_show show = {.device = -1, .row_limit = m->row_limit, .label = source->label, .members = heap};
     if (kp_tree_build(&tree, trace) < 0) rc = kp_cli_fail("memory", "%s: too many events", source->label);
     else rc = tree_show(m, &tree, &show, several);

@@ -110,7 +110,7 @@ const struct kp_profile_place *kp_profile_own_line(const struct kp_profile *p, u
     for (; frame; frame = p->frames[frame - 1].around) {
         const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
         const struct kp_profile_place *place = kp_profile_is_python(p, a) ? &p->places[a->at] : NULL;
-        if (place && kp_ownline_is_file(kp_profile_text(p, place->file))) return place;
+        if (place && kp_ownline_is_file(p->installed, kp_profile_text(p, place->file))) return place;
     }
     return NULL;
 }

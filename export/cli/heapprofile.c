@@ -141,10 +141,18 @@ static void arena_take(struct kp_profile *p, const char *at)
         }
 }
 
-/* "NUMBER build ID", "step NUMBER", "arena .." or "python ends" behind a '#'. Other comments mean nothing. */
+/* "installed torch,numpy": told once, at the head. */
+static void installed_take(struct kp_profile *p, const char *list)
+{
+    if (!p->installed) p->installed = strdup(list);
+}
+
+/* What is behind a '#': "NUMBER build ID", "installed ..", "step NUMBER", "arena .." or "python ends". Other comments
+ * mean nothing. */
 static void comment_take(struct kp_profile *p, const char *at)
 {
     uint64_t number;
+    if (strncmp(at, "installed ", 10) == 0) installed_take(p, at + 10);
     if (strncmp(at, "arena ", 6) == 0) arena_take(p, at + 6);
     if (strcmp(at, "python ends") == 0) python_ends(p);
     if (strncmp(at, "step", 4) == 0) step_take(p, at + 4);
@@ -346,6 +354,7 @@ void kp_profile_close(struct kp_profile *p)
     free(p->steps);
     free(p->arenas);
     free(p->program);
+    free(p->installed);
     free(p);
 }
 

@@ -66,8 +66,8 @@ struct kp_profile {
     struct kp_profile_arena *arenas;
     size_t texts_n, builds_n, addresses_n, places_n, frames_n, sites_n, sizes_n, steps_n, arenas_n;
     size_t texts_cap, builds_cap, addresses_cap, places_cap, frames_cap, sites_cap, sizes_cap, steps_cap, arenas_cap;
-    char *program;
-    uint64_t ms;     /* how long the window was */
+    char *program, *installed; /* installed: packages, with commas; NULL: not told */
+    uint64_t ms;               /* how long the window was */
     bool all_frames; /* folded stacks and flame graphs have the interpreter's frames beside Python's; the caller's */
     bool is_python_over; /* the file tells when Python began to end: it frees then what the program kept */
     struct kp_profile_site total;

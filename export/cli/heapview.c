@@ -156,6 +156,7 @@ struct view {
     const struct kp_places *places;   /* NULL: none */
     yajl_val modules;                 /* a list of objects with path and build_id, or NULL */
     const struct kp_profile *profile; /* NULL: the trace alone */
+    const char *installed;            /* what the trace lists, or NULL */
 };
 
 /*
@@ -276,7 +277,7 @@ static bool is_shown(struct stack_shown *s, FILE *out, bool is_python)
 /* The program's own line comes first, since it may lie far out, around functions of the interpreter. False: not own. */
 static bool own_line_print(const struct view *v, const char *function, const char *file, unsigned long line)
 {
-    if (!kp_ownline_is_file(file)) return false;
+    if (!kp_ownline_is_file(v->profile ? v->profile->installed : v->installed, file)) return false;
     fputs("        your line: ", v->out);
     kp_plain_put(v->out, function);
     fputs(" at ", v->out);
@@ -596,11 +597,11 @@ static void frames_json(const struct view *v, yajl_val object)
 }
 
 bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, bool as_json,
-                       const struct kp_places *places, const struct kp_profile *profile)
+                       const struct kp_places *places, const struct kp_profile *profile, const char *installed)
 {
     char why[256], *text = object_read(from);
     yajl_val object = text && is_ours(text) ? yajl_tree_parse(text, why, sizeof why) : NULL;
-    const struct view v = {out, places, object ? list(object, "modules") : NULL, profile};
+    const struct view v = {out, places, object ? list(object, "modules") : NULL, profile, installed};
     if (object && as_json) fputs("\"kprof_heap\": ", out), kp_plain_json_raw(out, text);
     if (object && as_json && places) frames_json(&v, object);
     else if (object && !as_json) object_print(&v, object, row_limit);

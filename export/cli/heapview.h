@@ -14,10 +14,11 @@
  * Writes totals, leaks, the peak and the largest sites. With as_json it writes the trace's own object, as a member.
  * False: the trace has no heap, or cannot be read, which the reader of its events reports. row_limit is the number of
  * rows of a table, or -1 for all. places names the frames. With NULL they stay FILE+0xOFFSET.
- * With a profile the tables have its sites, since the trace has only the largest.
+ * With a profile the tables have its sites, since the trace has only the largest. installed: the packages that the
+ * trace lists, or NULL.
  */
 bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, bool as_json,
-                       const struct kp_places *places, const struct kp_profile *profile);
+                       const struct kp_places *places, const struct kp_profile *profile, const char *installed);
 /* The same of a profile without its trace. */
 void kp_heapview_profile(FILE *out, const struct kp_profile *profile, long row_limit, const struct kp_places *places);
 

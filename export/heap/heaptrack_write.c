@@ -13,7 +13,7 @@
  * Blocks of a step have sizes (a) of their own, behind a comment line "# step NUMBER"; "# step" ends it. So a block
  * that is given tells in which step it was taken. "# python ends" comes before the blocks that Python gives back while
  * it ends. "# arena + ADDRESS BYTES FRAME" and "# arena - ADDRESS" tell of the memory in which Python keeps small
- * objects, which are no blocks of the heap.
+ * objects, which are no blocks of the heap. "# installed LIST" has the packages whose lines are not the program's.
  */
 #include "export/heap/heaptrack_write.h"
 
@@ -380,12 +380,27 @@ static int file_open(struct kp_heapfile *f)
     return rc;
 }
 
+/* "# installed torch,numpy": a reader tells the program's own lines by it, as by the trace's kprof.installed. */
+static void installed_write(struct kp_heapfile *f)
+{
+    char key[24];
+    const char *list;
+    for (uint32_t i = 0; kp_fmt(key, sizeof key, "installed.%u", i), (list = kp_reader_text(f->trace->reader, key));
+         i++) {
+        if (i) kp_json_char(&f->text, ',');
+        else kp_json_lit(&f->text, "# installed ");
+        plain_put(f, list, strlen(list));
+    }
+    if (kp_reader_text(f->trace->reader, "installed.0")) kp_json_char(&f->text, '\n');
+}
+
 static void head_write(struct kp_heapfile *f)
 {
     const struct kp_file_head *head = kp_reader_head(f->trace->reader);
     kp_json_lit(&f->text, "v 10400 2\n# kprof " KP_VERSION "\nX ");
     plain_put(f, head->program, strnlen(head->program, sizeof head->program));
     kp_json_char(&f->text, '\n');
+    installed_write(f);
 }
 
 int kp_heapfile_open(struct kp_heapfile **out, struct kp_trace *t)

@@ -77,9 +77,9 @@ static bool is_installed(const char *list, const char *file, size_t bytes)
            has_part(file, bytes, "/lib/python3") || has_part(file, bytes, "/lib64/python3");
 }
 
-bool kp_ownline_is_file(const char *file)
+bool kp_ownline_is_file(const char *list, const char *file)
 {
-    return file[0] && file[0] != '<' && !is_installed(NULL, file, strlen(file));
+    return file[0] && file[0] != '<' && !is_installed(list, file, strlen(file));
 }
 
 static const char *list_of(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.installed"); }

@@ -15,8 +15,9 @@ const char *kp_ownline_frame(const struct kp_kineto *trace, const char *stack, s
 
 /* Is the frame, "file.py(12): name", of Python's library or of an installed package? */
 bool kp_ownline_is_installed(const struct kp_kineto *trace, const char *frame);
-/* Is it no file of Python's library or of a well-known package? For where no trace lists what is installed. */
-bool kp_ownline_is_file(const char *file);
+/* Is it no file of Python's library or of an installed package? list: of packages, with commas; NULL: none was
+ * recorded, and well-known ones count. */
+bool kp_ownline_is_file(const char *list, const char *file);
 
 /* What was found in stacks and names, by their string ids: each is searched once. All zero: nothing yet. */
 struct kp_ownlines {

@@ -123,8 +123,8 @@ static void heap(const uint8_t *data, size_t size)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     const struct kp_places asked = {NULL, places, plain, true};
     const struct kp_texts texts = {kp_text_file_each, path};
-    kp_heapview_write(out, &texts, 2, false, NULL, NULL);
-    kp_heapview_write(out, &texts, 2, size & 1, &asked, NULL);
+    kp_heapview_write(out, &texts, 2, false, NULL, NULL, NULL);
+    kp_heapview_write(out, &texts, 2, size & 1, &asked, NULL, "torch,a");
     profile(path, out, &asked);
     fclose(out);
     close(fd);

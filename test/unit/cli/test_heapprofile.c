@@ -291,6 +291,27 @@ static void folded_stacks_leave_out_what_lines_of_python_stand_for(void **state)
     kp_profile_close(p);
 }
 
+/* A package that no list of well-known ones has. */
+static void the_programs_own_line_is_the_callers_of_an_installed_package(void **state)
+{
+    static const char stack[] = "X a\ns Python\ns remember\ns leaky/__init__.py\ns step\ns train.py\n"
+                                "i 10 1 2 3 4\ni 20 1 4 5 6\nt 2 0\nt 1 1\na 64 2\n+ 0\n";
+    char text[512];
+    (void)state;
+    snprintf(text, sizeof text, "v 10400 2\n# installed torch,leaky\n%s", stack);
+    struct kp_profile *p = read_text(text);
+    assert_non_null(p);
+    assert_string_equal(p->installed, "torch,leaky");
+    const char *shown = viewed(p);
+    assert_non_null(strstr(shown, "        your line: step at train.py:6\n        remember at leaky/__init__.py:4 in"));
+    kp_profile_close(p);
+    snprintf(text, sizeof text, "v 10400 2\n%s", stack); /* of kprof until now */
+    p = read_text(text);
+    assert_non_null(p);
+    assert_non_null(strstr(viewed(p), "        your line: remember at leaky/__init__.py:4\n"));
+    kp_profile_close(p);
+}
+
 static void the_flame_graph_has_the_same_stacks(void **state)
 {
     struct kp_profile *p = read_text(HEAD MOVES);
@@ -385,6 +406,7 @@ int main(void)
         cmocka_unit_test(arenas_that_did_not_grow_are_one_line_behind_the_leaks),
         cmocka_unit_test(calls_of_the_interpreter_are_folded),
         cmocka_unit_test(folded_stacks_leave_out_what_lines_of_python_stand_for),
+        cmocka_unit_test(the_programs_own_line_is_the_callers_of_an_installed_package),
         cmocka_unit_test(the_flame_graph_has_the_same_stacks),
         cmocka_unit_test(what_heaptrack_gets_is_read_again_as_the_same),
         cmocka_unit_test(heaptracks_sized_texts_are_read),

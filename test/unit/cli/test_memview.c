@@ -605,7 +605,7 @@ static char *heap_said(const char *before, const char *object, bool as_json)
     fprintf(file, "{\"traceEvents\":[\n  ],\n%s  \"kprof_heap\": %s,\n  \"traceName\": \"a\"\n}\n", before, object);
     fclose(file);
     bool is_there =
-        kp_heapview_write(out, &(struct kp_texts){kp_text_file_each, path}, 1, as_json, NULL, NULL);
+        kp_heapview_write(out, &(struct kp_texts){kp_text_file_each, path}, 1, as_json, NULL, NULL, "leaky");
     fclose(out);
     if (is_there) return text;
     assert_int_equal(bytes, 0);
