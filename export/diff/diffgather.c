@@ -8,6 +8,7 @@
 #include "export/advise/advise.h"
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
+#include "export/report/toprows.h"
 
 struct names { /* by the trace's string id: the name in the comparison + 1; 0: not yet */
     uint32_t *of;
@@ -84,7 +85,8 @@ static uint32_t line_name(struct gathering *g, uint32_t line, bool is_backward)
     uint32_t *const slot = name_slot(&g->line_names[is_backward], line);
     if (!*slot) {
         char text[4096];
-        snprintf(text, sizeof text, "%s%s", kp_kineto_text(g->tree->trace, line), is_backward ? " (backward)" : "");
+        snprintf(text, sizeof text, "%s%s", is_backward ? KP_TOP_BACKWARD_OF : "",
+                 kp_kineto_text(g->tree->trace, line));
         *slot = kp_strings_put(g->d->strings, text, strlen(text)) + 1;
     }
     return *slot - 1;

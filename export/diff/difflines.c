@@ -13,15 +13,17 @@
 #include <string.h>
 
 #include "collector/base/kp_path.h"
+#include "export/report/toprows.h"
 
 enum { SAME_CALLS = 3, OTHER_CALLS = 1, CELLS_MOST = 1000000 };
 
-struct own_line { /* a row of lines, taken apart: "FILE:NUMBER FUNCTION" */
+struct own_line { /* a row of lines, taken apart: "FILE:NUMBER FUNCTION", or "backward of" it */
     size_t row;
     const char *file, *function;
     int file_bytes;
     long number;
     bool is_program; /* the file is the side's script, whatever its name */
+    bool is_backward;
 };
 struct own_lines {
     struct own_line *of;
@@ -32,6 +34,8 @@ struct own_lines {
 
 static bool name_split(const char *name, struct own_line *out)
 {
+    out->is_backward = strncmp(name, KP_TOP_BACKWARD_OF, sizeof KP_TOP_BACKWARD_OF - 1) == 0;
+    if (out->is_backward) name += sizeof KP_TOP_BACKWARD_OF - 1;
     for (const char *colon = strchr(name, ':'); colon; colon = strchr(colon + 1, ':')) {
         char *end;
         if (colon[1] < '0' || colon[1] > '9') continue;
@@ -57,6 +61,7 @@ static bool is_script(const struct kp_diff *d, int side, const struct own_line *
 
 static int function_order(const struct own_line *x, const struct own_line *y)
 {
+    if (x->is_backward != y->is_backward) return x->is_backward ? 1 : -1;
     if (x->is_program != y->is_program) return x->is_program ? -1 : 1;
     const int file = x->is_program ? 0
                                    : strncmp(x->file, y->file,
@@ -149,8 +154,9 @@ static void row_rename(struct kp_diff *d, struct kp_diff_row *row, const struct 
     char text[4096];
     const bool is_one_file = a->file_bytes == b->file_bytes && memcmp(a->file, b->file, (size_t)a->file_bytes) == 0;
     if (is_one_file && a->number == b->number) return;
-    int n = snprintf(text, sizeof text, "%.*s:%ld -> %.*s%s%ld %s", a->file_bytes, a->file, a->number,
-                     is_one_file ? 0 : b->file_bytes, b->file, is_one_file ? "" : ":", b->number, a->function);
+    int n = snprintf(text, sizeof text, "%s%.*s:%ld -> %.*s%s%ld %s", a->is_backward ? KP_TOP_BACKWARD_OF : "",
+                     a->file_bytes, a->file, a->number, is_one_file ? 0 : b->file_bytes, b->file,
+                     is_one_file ? "" : ":", b->number, a->function);
     if (n >= (int)sizeof text) n = sizeof text - 1;
     row->name = kp_strings_put(d->strings, text, (size_t)n);
 }

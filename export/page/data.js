@@ -159,9 +159,15 @@ function opsIn(trace, range) {
   return [...rows.values()];
 }
 
+// A line or module as kprof report names it; with `backward` it is of the backward ops of that forward line.
+const forwardName = (name, backward) => (backward ? "backward of " : "") + name;
+const lineOf = (trace, [, line, , , , , , , , backward]) => (line < 0 ? "" : forwardName(trace.texts[line], backward));
+
 function opsOfAll(trace) {
-  return trace.head.ops.map(([name, line, self, total, count, gpu, , bytes, gpuBytes]) =>
-    ({ name: trace.texts[name], text: name, line: line < 0 ? "" : trace.texts[line], self, total, count, gpu, bytes: gpuBytes || bytes }));
+  return trace.head.ops.map(row => {
+    const [name, , self, total, count, gpu, , bytes, gpuBytes] = row;
+    return { name: trace.texts[name], text: name, line: lineOf(trace, row), self, total, count, gpu, bytes: gpuBytes || bytes };
+  });
 }
 
 function kernelsIn(trace, range) {

@@ -92,15 +92,14 @@ const kernelsTable = tableMake(document.querySelector("#kernels .table"), [
   { key: "mean", title: "Mean", format: timeText }, { key: "most", title: "Longest", format: timeText }, { key: "kind", title: "Kind" }],
   "total", row => searchFor(row.name));
 onChange((trace, range) => {
-  const lines = new Map(trace.head.ops.map(row => [row[0], row[1]]));
-  const rows = range.all ? opsOfAll(trace) : opsIn(trace, range).map(row =>
-    ({ ...row, line: lines.get(row.text) >= 0 ? trace.texts[lines.get(row.text)] : "" }));
+  const lines = new Map(trace.head.ops.map(row => [row[0], lineOf(trace, row)]));
+  const rows = range.all ? opsOfAll(trace) : opsIn(trace, range).map(row => ({ ...row, line: lines.get(row.text) || "" }));
   opsTable(rows);
   const kernels = kernelsIn(trace, range);
   byId("kernels-none").hidden = kernels.length > 0;
   byId("kernels-there").hidden = !kernels.length;
   kernelsTable(kernels.map(row => ({ ...row, mean: row.total / row.count })));
   modulesTable(trace.head.modules.map(([name, , self, total, count, gpu, , , , backward]) =>
-    ({ name: (trace.texts[name] || "(no module)") + (backward ? " (backward)" : ""), self, total, count, gpu })));
+    ({ name: forwardName(trace.texts[name] || "(no module)", backward), self, total, count, gpu })));
   document.body.classList.toggle("gpu", !!trace.head.gpu);
 });

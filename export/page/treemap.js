@@ -23,11 +23,11 @@ function modulesIn(trace, range) {
   return [...rows.values()];
 }
 
-const moduleName = (trace, key) => (key ? trace.texts[(key >> 1) - 1] : "(no module)") + (key & 1 ? " (backward)" : "");
+const moduleName = (trace, key) => forwardName(key ? trace.texts[(key >> 1) - 1] : "(no module)", key & 1);
 
 function modulesOfAll(trace) {
   return trace.head.modules.map(([text, , self, total, count, gpu, , , , backward]) =>
-    ({ name: (trace.texts[text] || "(no module)") + (backward ? " (backward)" : ""), self, total, count, gpu }));
+    ({ name: forwardName(trace.texts[text] || "(no module)", backward), self, total, count, gpu }));
 }
 
 // {name, path, own, sum, inside: Map}; what runs in no module is left out.
@@ -37,7 +37,7 @@ function treeMake(rows, value) {
     if (row.name.startsWith("(no module)") || !(value(row) > 0)) continue;
     let at = root;
     root.sum += value(row);
-    for (const name of row.name.replace(/ \(backward\)$/, "").split(".")) {
+    for (const name of row.name.replace(/^backward of /, "").split(".")) {
       const path = at.path ? `${at.path}.${name}` : name;
       if (!at.inside.has(name)) at.inside.set(name, { name, path, own: 0, sum: 0, inside: new Map() });
       at = at.inside.get(name);

@@ -13,6 +13,9 @@ struct kp_top_cost { /* bytes that an allocator op took are those of the op that
     int64_t count, self_bytes, gpu_self_bytes;
     double self_ns, total_ns, gpu_self_ns, gpu_total_ns;
 };
+/* Stands before a line, or module, of the forward op: of its backward ops. */
+#define KP_TOP_BACKWARD_OF "backward of "
+
 struct kp_top_row {
     uint32_t name, shapes;    /* string ids */
     uint32_t line;            /* of the own line with the most self time, 0: none */

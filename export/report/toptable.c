@@ -75,12 +75,10 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 
 /* ---- text ---- */
 
-#define BACKWARD_OF "backward of "
-
 const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
     const char *name = kp_kineto_text(top->trace, row->name), *behind = "";
-    const char *const before = row->is_backward ? BACKWARD_OF : "";
+    const char *const before = row->is_backward ? KP_TOP_BACKWARD_OF : "";
     if (top->by == KP_TOP_BY_LINE && !row->name) name = "(no line of the program)";
     if (top->by == KP_TOP_BY_MODULE && !row->name) name = "(no module)";
     if (!row->is_backward && strcmp(name, "ProfilerStep*") == 0) behind = " (in no op)";
@@ -91,7 +89,7 @@ const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *r
 static const char *row_line(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
     const char *line = kp_kineto_text(top->trace, row->line);
-    const char *before = row->is_line_backward ? BACKWARD_OF : "";
+    const char *before = row->is_line_backward ? KP_TOP_BACKWARD_OF : "";
     if (row->lines > 1) snprintf(out, bytes, "%s%s, and %u more", before, line, row->lines - 1);
     else snprintf(out, bytes, "%s%s", before, line);
     return out;
@@ -103,8 +101,8 @@ static void text_fit(char *text, size_t bytes, int most, bool keep_end)
 {
     char safe[TEXT_BYTES - 4];
     kp_plain_text(safe, sizeof safe, text, strlen(text));
-    const bool is_backward = keep_end && strncmp(safe, BACKWARD_OF, sizeof BACKWARD_OF - 1) == 0;
-    const char *const before = is_backward ? BACKWARD_OF : "";
+    const bool is_backward = keep_end && strncmp(safe, KP_TOP_BACKWARD_OF, sizeof KP_TOP_BACKWARD_OF - 1) == 0;
+    const char *const before = is_backward ? KP_TOP_BACKWARD_OF : "";
     const size_t letters = kp_table_letters(safe), room = (size_t)most - 3 - strlen(before);
     if (letters <= (size_t)most) snprintf(text, bytes, "%s", safe);
     else if (keep_end) snprintf(text, bytes, "%s...%s", before, kp_table_letters_skip(safe, letters - room));

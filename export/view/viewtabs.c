@@ -110,6 +110,15 @@ static void steps_make(struct kp_view *v)
     free(splits);
 }
 
+enum { LINE_BYTES = 1024 };
+
+static void line_add(const struct kp_view *v, struct kp_view_tab *tab, int32_t row, const struct kp_top_row *of)
+{
+    char line[LINE_BYTES];
+    snprintf(line, sizeof line, "%s%s", of->is_line_backward ? KP_TOP_BACKWARD_OF : "", text_of(v, of->line));
+    lines_add(tab, row, "line", line);
+}
+
 static void ops_make(struct kp_view *v)
 {
     struct kp_view_tab *tab = &v->tabs[KP_VIEW_OPS];
@@ -131,7 +140,7 @@ static void ops_make(struct kp_view *v)
         const double values[] = {r->cost.self_ns, top.sum.cost.self_ns > 0 ? r->cost.self_ns / top.sum.cost.self_ns : 0,
                                  r->cost.total_ns, (double)r->cost.count, r->cost.gpu_self_ns};
         memcpy(tab->rows[row].values, values, sizeof values);
-        if (r->line) lines_add(tab, row, "line", text_of(v, r->line));
+        if (r->line) line_add(v, tab, row, r);
     }
     snprintf(tab->empty, sizeof tab->empty, "No op in the chosen time.");
     kp_top_fini(&top);

@@ -135,6 +135,30 @@ def written(path, steps, lines, gap_us, ops):
     return path
 
 
+def passes(path, forward, us):
+    """Steps with an op of the line `forward`, and its backward on another thread."""
+    events = []
+    for number in range(1, 6):
+        at = 10_000 * number
+        add = lambda name, cat, ts, dur, tid=7, **args: events.append({"ph": "X", "cat": cat, "name": name, "pid": 7, "tid": tid, "ts": at + ts, "dur": dur, "args": args})
+        add(f"ProfilerStep#{number}", "user_annotation", 0, 9_000)
+        add("aten::mm", "cpu_op", 10, 200, **{"Sequence number": number, "Fwd thread id": 0, "Call stack": f"train.py({forward}): forward;train.py(1): <module>"})
+        add("MmBackward0", "cpu_op", 300, us + 20, 8, **{"Sequence number": number, "Fwd thread id": 1})
+        add("aten::mm_backward", "cpu_op", 310, us, 8)
+    path.write_text(json.dumps({"schemaVersion": 1, "with_stack": 1, "traceEvents": events, "kprof": {"version": "1", "script": "train.py"}}))
+    return path
+
+
+def test_backward_stands_before_its_line_as_in_the_report_and_lines_that_moved_meet(tmp_path):
+    a, b = passes(tmp_path / "a.pt.trace.json", 5, 300), passes(tmp_path / "b.pt.trace.json", 7, 6_000)
+    said = diff(a, b).stdout
+    assert re.search(r"^backward of train\.py:5 -> 7 forward ", said, re.M) and "(backward)" not in said, said
+    names = [one["name"] for one in json.loads(diff(a, b, "--json").stdout)["lines"]]
+    assert sorted(names) == ["backward of train.py:5 -> 7 forward", "train.py:5 -> 7 forward"]
+    told = harness.cli("report", "--by", "line", a).stdout
+    assert re.search(r"^backward of train\.py:5 forward ", told, re.M)
+
+
 def test_the_line_that_changed_most_is_named_and_the_rest_accounted_for(tmp_path):
     a = written(tmp_path / "a.pt.trace.json", 5, [3, 4], 1000, [("aten::mm", 4000), ("aten::add", 500)])
     b = written(tmp_path / "b.pt.trace.json", 5, [5, 6], 4000, [("aten::mm", 9000), ("aten::add", 500)])

@@ -161,7 +161,7 @@ def test_a_chosen_step_is_followed_by_every_view(everything):
     said_modules = json.loads(harness.cli("report", trace, "--json", "-n", 0, "--by", "module", "--step", first).stdout)["rows"]
     shown = {row[0]: row for row in said["step modules"]}
     for row in said_modules:
-        name = (row["name"] or "(no module)") + (" (backward)" if row.get("backward") else "")
+        name = ("backward of " if row.get("backward") else "") + (row["name"] or "(no module)")
         assert milliseconds(shown[name][1]) == pytest.approx(row["self_ms"], rel=6e-3, abs=1e-3), name
 
 
