@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cmd_view.c - `kprof view`: a trace on a terminal */
+/*
+ * cmd_view.c - `kprof view`: traces on a terminal
+ *
+ * Of several, as those of a job's ranks, one is shown at a time. Keys lead to the others, which are read then.
+ */
 #include "export/cli/cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,13 +19,12 @@
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print all that it shows as JSON, a line a trace"},
                                       {0}};
 
-static int trace_take(void *context, const struct kp_trace_source *source, bool several)
+/* among NULL: as JSON. */
+static int trace_show(const struct kp_trace_source *source, struct kp_view_among *among)
 {
     struct kp_kineto *trace;
     struct kp_tree tree;
     char why[512];
-    const bool is_json = *(const bool *)context;
-    (void)several;
     const struct kp_texts texts = kp_trace_source_texts(source);
     int rc = kp_advised_read(&trace, &tree, &texts, source->path, why, sizeof why);
     if (rc) {
@@ -28,12 +32,69 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         kp_kineto_close(trace);
         return kp_cli_fail("view", "%s", why);
     }
-    if (!is_json) kp_budget_end(); /* the user may look at it as long as it takes */
-    rc = is_json ? kp_view_json(stdout, &tree, source->label, why, sizeof why)
-                 : kp_view_run(&tree, source->label, why, sizeof why);
+    if (among) kp_budget_end(); /* the user may look at it as long as it takes */
+    rc = among ? kp_view_run(&tree, source->label, among, why, sizeof why)
+               : kp_view_json(stdout, &tree, source->label, why, sizeof why);
     kp_tree_fini(&tree);
     kp_kineto_close(trace);
     return rc ? kp_cli_fail("view", "%s: %s", source->label, why) : KP_EXIT_DONE;
+}
+
+static int trace_print(void *context, const struct kp_trace_source *source, bool several)
+{
+    (void)context;
+    (void)several;
+    return trace_show(source, NULL);
+}
+
+/* ---- one of several on the terminal ---- */
+
+struct view_list {
+    const struct kp_trace_source **of;
+    size_t count, capacity;
+};
+
+/* Shows one after the other, as the user goes on. One that cannot be read leaves the list. */
+static int list_show(struct view_list *list)
+{
+    struct kp_view_among among = {0};
+    int worst = KP_EXIT_DONE;
+    while (list->count) {
+        const struct kp_trace_source *source = list->of[among.at];
+        among.count = list->count;
+        kp_budget_begin("view", source->path);
+        if (trace_show(source, &among) == KP_EXIT_DONE) {
+            if (!among.move) break;
+            among.at = (among.at + list->count + (size_t)among.move) % list->count;
+            continue;
+        }
+        worst = KP_EXIT_BAD_INPUT;
+        list->count--;
+        memmove(list->of + among.at, list->of + among.at + 1, (list->count - among.at) * sizeof *list->of);
+        if (among.at == list->count) among.at = 0;
+    }
+    return worst;
+}
+
+static int traces_show(char **paths, int count)
+{
+    struct kp_input *inputs = calloc((size_t)count, sizeof *inputs);
+    struct view_list list = {0};
+    int worst = KP_EXIT_DONE;
+    if (!inputs) return kp_cli_fail("view", "out of memory");
+    for (int i = 0; i < count; i++) {
+        kp_budget_begin("view", paths[i]);
+        if (kp_input_open(&inputs[i], paths[i], NULL) < 0) worst = KP_EXIT_BAD_INPUT;
+        for (size_t k = 0; k < inputs[i].count; k++) {
+            list.of = kp_kineto_grow(list.of, &list.capacity, list.count + 1, sizeof *list.of);
+            list.of[list.count++] = &inputs[i].of[k];
+        }
+    }
+    if (list_show(&list) != KP_EXIT_DONE) worst = KP_EXIT_BAD_INPUT;
+    for (int i = 0; i < count; i++) kp_input_close(&inputs[i]);
+    free(inputs);
+    free(list.of);
+    return worst;
 }
 
 int kp_cmd_view(int argc, char **argv)
@@ -50,6 +111,7 @@ int kp_cmd_view(int argc, char **argv)
     }
     if (!is_json && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         return kp_cli_fail("view", "this is not a terminal; kprof report prints, kprof html writes a page");
-    count = kp_latest_take("view", &argv, count, KP_LATEST_ONE);
-    return count ? kp_input_each("view", argv, count, NULL, trace_take, &is_json) : KP_EXIT_USAGE;
+    count = kp_latest_take("view", &argv, count, KP_LATEST_RANKS | (is_json ? 0 : KP_LATEST_REST));
+    if (!count) return KP_EXIT_USAGE;
+    return is_json ? kp_input_each("view", argv, count, NULL, trace_print, NULL) : traces_show(argv, count);
 }

@@ -200,6 +200,29 @@ static int newest_give(const char *command, const struct kp_run_folder *folder, 
     return 1;
 }
 
+static int newer_first(const void *a, const void *b)
+{
+    const struct kp_found *x = *(const struct kp_found *const *)a, *y = *(const struct kp_found *const *)b;
+    if (x->since_ns != y->since_ns) return x->since_ns < y->since_ns ? 1 : -1;
+    return strcmp(x->path, y->path);
+}
+
+/* Gives all, of which the first is shown first. */
+static int all_give(const char *command, const struct kp_run_folder *folder, char ***paths)
+{
+    static char **given; /* for the time of the command */
+    const struct kp_found **of = calloc(folder->count + 1, sizeof *of);
+    free(given);
+    given = calloc(folder->count + 1, sizeof *given);
+    if (!of || !given) return free(of), kp_cli_fail(command, "out of memory"), 0;
+    for (size_t i = 0; i < folder->count; i++) of[i] = &folder->of[i];
+    qsort(of, folder->count, sizeof *of, newer_first);
+    for (size_t i = 0; i < folder->count; i++) given[i] = of[i]->path;
+    free(of);
+    *paths = given;
+    return (int)folder->count;
+}
+
 /* The newest trace of the process that ran the one with the newest trace, or that ran it through others. */
 static int parent_give(const char *command, const struct kp_run_folder *folder, char ***paths)
 {
@@ -223,7 +246,7 @@ static int parent_give(const char *command, const struct kp_run_folder *folder, 
 }
 
 /* Of a job of several ranks the newest trace of each; the files are sorted by rank and time. */
-static int ranks_give(const char *command, struct kp_run_folder *folder, char ***paths)
+static int ranks_give(const char *command, struct kp_run_folder *folder, char ***paths, bool with_rest)
 {
     static char **given; /* for the time of the command */
     int count = 0;
@@ -239,7 +262,7 @@ static int ranks_give(const char *command, struct kp_run_folder *folder, char **
         given[count++] = f->path;
         last = f->rank;
     }
-    if (count < 2) return newest_give(command, folder, paths);
+    if (count < 2) return (with_rest ? all_give : newest_give)(command, folder, paths);
     kp_cli_say(stderr, "kprof %s: latest run: %d ranks in %s, from %s on", command, count, folder->path, given[0]);
     *paths = given;
     return count;
@@ -291,7 +314,7 @@ int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
     }
     if (count && (rc || !folder.count)) return count; /* the command says what is wrong with it */
     if (rc || !folder.count) return none_say(command, folder.path, rc), 0;
-    if (wish & KP_LATEST_RANKS) return ranks_give(command, &folder, paths);
+    if (wish & KP_LATEST_RANKS) return ranks_give(command, &folder, paths, wish & KP_LATEST_REST);
     if (wish & KP_LATEST_PARENT) return parent_give(command, &folder, paths);
     return wish & KP_LATEST_ONE ? newest_give(command, &folder, paths) : run_give(command, &folder, paths);
 }

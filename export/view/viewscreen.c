@@ -23,6 +23,7 @@ struct view_screen {
     int tab;
     bool utf8, is_help, is_typing, is_done;
     char search[SEARCH_BYTES], told[200];
+    struct kp_view_among *among;
 };
 
 static struct kp_view_tab *tab_of(struct view_screen *s) { return &s->view->tabs[s->tab]; }
@@ -148,7 +149,9 @@ static void foot_draw(struct view_screen *s)
     mvhline(LINES - 1, 0, ' ', COLS);
     if (s->is_typing) snprintf(line, sizeof line, "/%s", s->search);
     else if (*s->told) snprintf(line, sizeof line, "%s", s->told);
-    else snprintf(line, sizeof line, "Tab next view  Enter unfold  / search  s sort  ? help  q quit");
+    else
+        snprintf(line, sizeof line, "Tab next view  Enter unfold  / search  s sort  %s? help  q quit",
+                 s->among->count > 1 ? "] [ other trace  " : "");
     text_put(s, LINES - 1, 0, line, COLS);
     attrset(A_NORMAL);
     if (s->is_typing) move(LINES - 1, (int)strlen(line) < COLS ? (int)strlen(line) : COLS - 1);
@@ -166,10 +169,23 @@ static void help_draw(struct view_screen *s)
         "Esc                      all steps again; ends a search",
         "/                        search; n, N: the next match, the one before",
         "s                        sort by the next column, which has a *",
+        "], [                     the next trace of several (ranks), the one before",
         "? or F1                  this page; any key leaves it",
         "q or F10                 quit",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) text_put(s, ROWS_ABOVE + (int)i, 2, lines[i], COLS - 3);
+}
+
+/* "rank 1 (2 of 4)  train.py  HOST_r1_77.. ": which of several traces it is stands first. */
+static void head_draw(struct view_screen *s)
+{
+    const char *rank = kp_kineto_fact(s->view->tree->trace, "distributedInfo.rank");
+    char place[80] = "", head[LINE_BYTES];
+    if (s->among->count > 1)
+        snprintf(place, sizeof place, "%s%.20s%s%zu of %zu%s  ", rank ? "rank " : "", rank ? rank : "",
+                 rank ? " (" : "", s->among->at + 1, s->among->count, rank ? ")" : "");
+    snprintf(head, sizeof head, "%s%s", place, s->view->head);
+    text_put(s, 0, 12, head, COLS);
 }
 
 static void screen_draw(struct view_screen *s)
@@ -178,7 +194,7 @@ static void screen_draw(struct view_screen *s)
     attrset(A_BOLD);
     text_put(s, 0, 0, "kprof view", COLS);
     attrset(A_NORMAL);
-    text_put(s, 0, 12, s->view->head, COLS);
+    head_draw(s);
     tabs_draw(s);
     if (s->is_help) {
         help_draw(s);
@@ -269,6 +285,16 @@ static bool folded(struct view_screen *s, int key)
     }
 }
 
+static void trace_leave(struct view_screen *s, int move)
+{
+    if (s->among->count < 2) {
+        snprintf(s->told, sizeof s->told, "there is one trace; kprof view FILES shows several");
+        return;
+    }
+    s->among->move = move;
+    s->is_done = true;
+}
+
 static void key_do(struct view_screen *s, int key)
 {
     s->told[0] = 0;
@@ -284,6 +310,8 @@ static void key_do(struct view_screen *s, int key)
         s->is_typing = true;
         s->search[0] = 0;
         break;
+    case ']':
+    case '[': trace_leave(s, key == ']' ? 1 : -1); break;
     case 'n': found_tell(s, 1, false); break;
     case 'N': found_tell(s, -1, false); break;
     case 's': sort_next(tab_of(s)); break;
@@ -310,13 +338,15 @@ static void screen_loop(struct view_screen *s)
     }
 }
 
-int kp_view_run(struct kp_tree *tree, const char *label, char *why, size_t why_bytes)
+int kp_view_run(struct kp_tree *tree, const char *label, struct kp_view_among *among, char *why, size_t why_bytes)
 {
     struct kp_view view;
+    among->move = 0;
     int rc = kp_view_make(&view, tree, label, why, why_bytes);
     if (rc == 0) {
         setlocale(LC_CTYPE, "");
-        struct view_screen s = {.view = &view, .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0};
+        struct view_screen s = {
+            .view = &view, .among = among, .tab = among->tab, .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0};
         SCREEN *screen = newterm(NULL, stdout, stdin);
         if (!screen) {
             const char *term = getenv("TERM");
@@ -328,6 +358,7 @@ int kp_view_run(struct kp_tree *tree, const char *label, char *why, size_t why_b
             keypad(stdscr, TRUE);
             set_escdelay(25);
             screen_loop(&s);
+            among->tab = s.tab;
             endwin();
             delscreen(screen);
         }

@@ -5,9 +5,10 @@
 
 #include "export/view/view.h"
 
-int kp_view_run(struct kp_tree *tree, const char *label, char *why, size_t why_bytes)
+int kp_view_run(struct kp_tree *tree, const char *label, struct kp_view_among *among, char *why, size_t why_bytes)
 {
     (void)tree;
+    (void)among;
     (void)label;
     snprintf(why, why_bytes,
              "this kprof was built without ncurses (libncurses-dev); kprof report and kprof html show it");

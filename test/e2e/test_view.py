@@ -21,7 +21,7 @@ def event(cat, name, ts, dur, tid=1, **args):
     return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur, "args": args}
 
 
-def trace_make(path, *more):
+def trace_make(path, *more, **head):
     """Two steps with a call of Python, ops, a wait for data, kernels and blocks; times that a person can add up."""
     events, address = [], 4096
     for step, at in ((7, 1000), (8, 11000)):
@@ -37,7 +37,7 @@ def trace_make(path, *more):
             events.append({"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": at + when,
                            "args": {"Total Allocated": size, "Bytes": size, "Addr": address, "Device Id": -1, "Device Type": 0, "Ev Idx": op_at}})
             address += 65536
-    path.write_text(json.dumps({"schemaVersion": 1, "profile_memory": 1, "deviceProperties": [], "traceEvents": events + list(more)}))
+    path.write_text(json.dumps({"schemaVersion": 1, "profile_memory": 1, "deviceProperties": [], **head, "traceEvents": events + list(more)}))
     return path
 
 
@@ -100,6 +100,28 @@ def test_every_view_on_80_columns(tmp_path):
         same_screen(at.press("E"), "tree_open")
         same_screen(at.press("?"), "help")
         same_screen(at.press("x"), "tree_open")
+
+
+def test_ranks_of_a_folder_are_shown_one_at_a_time(tmp_path):
+    """The head says which of how many, keys lead to the others, in the same view; one that cannot be read is left out."""
+    log = tmp_path / "log"
+    log.mkdir()
+    for rank in (0, 1, 2):
+        trace_make(log / f"n_r{rank}_{70 + rank}.{1_795_000_000_000_000_000 + rank}.pt.trace.json", distributedInfo={"rank": rank, "world_size": 3})
+    with terminal(tmp_path, log) as at:
+        first = at.until(lambda said: "q quit" in said[23])
+        assert first[0].startswith("kprof view  rank 0 (1 of 3)  n_r0_70.") and "] [ other trace" in first[23]
+        at.press("3")
+        second = at.press("]")
+        assert second[0].startswith("kprof view  rank 1 (2 of 3)  n_r1_71.") and "self" in second[2] and "aten::addmm" in second[3]
+        assert at.press("[")[0].startswith("kprof view  rank 0 (1 of 3)") and at.press("[")[0].startswith("kprof view  rank 2 (3 of 3)")
+        for torn in log.glob("n_r0_*"):
+            torn.write_text("{")
+        assert at.press("]")[0].startswith("kprof view  rank 1 (1 of 2)")
+        left = at.press("q")
+        assert any("left with 1" in line for line in left) and "n_r0_70" in (tmp_path / "said").read_text()
+    shown = [json.loads(line) for line in harness.cli("view", "--json", log).stdout.splitlines()]
+    assert len(shown) == 2 and {os.path.basename(one["trace"])[:4] for one in shown} == {"n_r1", "n_r2"}
 
 
 def test_rows_fold_sort_and_are_found(tmp_path):

@@ -72,6 +72,22 @@ static void ranks_that_end_together_are_one_run_in_their_order(void **state)
     are_two(paths, "a_r2_7." LATE ".pt.trace.json.gz", "b_r10_5." NEW ".pt.trace.json.gz");
 }
 
+static void where_all_can_be_looked_at_the_newest_is_first(void **state)
+{
+    char **paths = NULL, *named[] = {folder};
+    (void)state;
+    put("h_6." OLD ".pt.trace.json.gz");
+    put("h_7." LATE ".pt.trace.json.gz");
+    put("h_7." NEW ".pt.trace.json.gz");
+    paths = named;
+    assert_int_equal(kp_latest_take("view", &paths, 1, KP_LATEST_RANKS | KP_LATEST_REST), 3);
+    assert_string_equal(name_of(paths[0]), "h_7." LATE ".pt.trace.json.gz");
+    assert_string_equal(name_of(paths[1]), "h_7." NEW ".pt.trace.json.gz");
+    assert_string_equal(name_of(paths[2]), "h_6." OLD ".pt.trace.json.gz");
+    paths = named;
+    assert_int_equal(kp_latest_take("view", &paths, 1, KP_LATEST_RANKS), 1);
+}
+
 static void the_phases_of_a_process_are_one_run(void **state)
 {
     char **paths = NULL;
@@ -228,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_newest_worker_is_the_run_with_all_its_windows, setup),
         cmocka_unit_test_setup(ranks_that_end_together_are_one_run_in_their_order, setup),
+        cmocka_unit_test_setup(where_all_can_be_looked_at_the_newest_is_first, setup),
         cmocka_unit_test_setup(the_phases_of_a_process_are_one_run, setup),
         cmocka_unit_test_setup(a_name_that_only_looks_like_a_rank_is_none, setup),
         cmocka_unit_test_setup(a_spool_without_a_trace_is_a_run_and_one_with_a_trace_is_not, setup),
