@@ -285,9 +285,8 @@ static void folded_stacks_leave_out_what_lines_of_python_stand_for(void **state)
     kp_profile_close(p);
     p = read_calls(false);
     assert_non_null(p);
-    assert_string_equal(written(p, KP_BY_PEAK),
-                        "PyObject_Call;PyObject_Call;_PyEval_EvalFrameDefault;THPVariable_add;"
-                        "PyObject_Call;_PyEval_EvalFrameDefault;PyList_New 100\n");
+    assert_string_equal(written(p, KP_BY_PEAK), "PyObject_Call;PyObject_Call;_PyEval_EvalFrameDefault;THPVariable_add;"
+                                                "PyObject_Call;_PyEval_EvalFrameDefault;PyList_New 100\n");
     kp_profile_close(p);
 }
 
