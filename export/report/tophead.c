@@ -260,6 +260,18 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
                 s->first_step + 1, s->last_step);
 }
 
+/* Silence would look like a program that does nothing on its GPU. */
+static void no_gpu_print(FILE *out, const struct kp_top_report *r)
+{
+    const char *source = fact_of(r, "kprof.gpu_source"), *ended = fact_of(r, "kprof.gpu_cupti");
+    if (!source || (strcmp(source, "cupti") != 0 && strcmp(source, "interception") != 0)) return;
+    fputs("\nGPU      nothing of it was recorded here", out);
+    if (ended && strncmp(ended, "ended: ", 7) == 0) {
+        fputs(": ", out);
+        kp_plain_put(out, ended + 7);
+    }
+}
+
 static void shares_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
@@ -272,6 +284,7 @@ static void shares_print(FILE *out, const struct kp_top_report *r)
         fprintf(out, "\nGPU      busy %.1f %%, idle %.1f %%; the host waits for it %.1f %%",
                 (double)s->gpu_ns * percent, (double)(s->shared_ns - s->gpu_ns) * percent,
                 (double)s->gpu_wait_ns * percent);
+    else no_gpu_print(out, r);
     fputs("\n", out);
 }
 

@@ -199,6 +199,7 @@ static void ours_write(struct kp_trace *t)
     asked_call_write(t);
     ours_string(t, "step_near", "step_near");
     ours_string(t, "gpu_source", "gpu_source");
+    ours_string(t, "gpu_cupti", "gpu_cupti");
     ours_string(t, "schedule", "KPROF_SCHEDULE");
     ours_string(t, "python_gc", "KPROF_PYTHON_GC");
     if (phase) {

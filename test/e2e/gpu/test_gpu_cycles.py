@@ -6,6 +6,7 @@ import pytest
 
 import facts
 import gpufacts
+import harness
 import simgpu
 
 CYCLES = 20
@@ -19,7 +20,7 @@ def cycled(tmp_path_factory):
     # the first half of the cycles follow each other at once, in the second half each waits for the one before to be drained
     patience = ("--await", folder, "4", str(STEPS // 2), str(STEPS))
     run = simgpu.run("training.py", folder, "--parts", "mlp", "--steps", str(STEPS + REST), *patience, kprof=True, shapes=False,
-                     schedule=f"wait=1,warmup=1,active=2,repeat={CYCLES}", SIMCUPTI_LOG=folder / "cupti.log", SIMGPU_LOG=folder / "truth.jsonl",
+                     schedule=f"wait=1,warmup=1,active=2,repeat={CYCLES}", SIMCUPTI_SINGLES=1, SIMCUPTI_LOG=folder / "cupti.log", SIMGPU_LOG=folder / "truth.jsonl",
                      KPROF_GZIP=0).ok()
     return run, [facts.load(path) for path in run.traces]
 
@@ -73,3 +74,14 @@ def test_no_call_is_recorded_long_after_the_only_window(tmp_path):
     last = max(n for n, line in enumerate(said) if line.get("call") == "cuptiActivityDisable")
     assert [line for line in said[last:] if line.get("request")] == [] and said[-1]["single"] == 0
     assert not [line for line in run.said if "goes on recording" in line]
+
+
+def test_a_window_without_the_gpu_says_so(tmp_path):
+    """A CUPTI whose second window is not to be trusted where graphs are used (decisions/046)."""
+    run = simgpu.run(harness.ROOT / "test/gpu/programs/graphsessions.py", tmp_path, "--alone", kprof=True, shapes=False,
+                     schedule="wait=2,warmup=1,active=2,repeat=2", KPROF_STEP="optimizer", SIMCUPTI_VERSION=130100).ok()
+    heads = [harness.cli("report", trace).stdout for trace in run.traces]
+    assert "GPU      busy" in heads[0]
+    why = "GPU      nothing of it was recorded here: CUPTI 130100 (CUDA 13.1): after its first window"
+    assert why in heads[1], heads[1]
+    assert "INCOMPLETE" in harness.cli("advise", run.traces[1]).stdout
