@@ -17,18 +17,19 @@
 enum { FINDINGS_MOST = 2, STEPS_LEAST = 3, BYTES_LEAST = 4096, TEXT_BYTES = 1024, PLACES_MOST = 16 };
 #define STEPS_SHARE 0.8
 
-struct leaving {        /* a line of the program with the function that allocates; where no line is known that alone */
+struct leaving {        /* a line of the program; where none is known, the function that allocates */
     uint64_t line;      /* file and line, 0: none */
-    uint32_t innermost; /* an address */
+    uint32_t innermost; /* an address: of a line that of the row that left most */
     uint32_t frame;     /* of one of its call stacks */
     uint32_t step;      /* while sums are made: of one step */
-    uint64_t bytes;
+    uint64_t bytes, row_bytes;
     size_t steps;
 };
 
 static int place_order(const struct leaving *x, const struct leaving *y)
 {
     if (x->line != y->line) return x->line < y->line ? -1 : 1;
+    if (x->line) return 0;
     return (x->innermost > y->innermost) - (x->innermost < y->innermost);
 }
 
@@ -53,7 +54,8 @@ static struct leaving leaving_of(const struct kp_profile *p, const struct kp_pro
                             .innermost = frame ? p->frames[frame - 1].address : 0,
                             .frame = frame,
                             .step = leak->step,
-                            .bytes = leak->bytes};
+                            .bytes = leak->bytes,
+                            .row_bytes = leak->bytes};
 }
 
 /* What steps from `from` to `to` left, a row a place, the largest first. The caller frees it. */
@@ -76,6 +78,10 @@ static struct leaving *leaving_list(const struct kp_profile *p, size_t from, siz
         last->steps += of[i].step != last->step;
         last->step = of[i].step;
         last->bytes += of[i].bytes;
+        if (of[i].row_bytes <= last->row_bytes) continue;
+        last->row_bytes = of[i].row_bytes;
+        last->innermost = of[i].innermost;
+        last->frame = of[i].frame;
     }
     qsort(of, *count, sizeof *of, most_first);
     return of;

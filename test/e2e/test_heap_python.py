@@ -279,6 +279,26 @@ def test_advise_names_what_each_step_leaves(cleaks, tmp_path):
     assert "heap-grows" not in harness.cli("advise", "--json", run.trace).stdout and "--profile-memory" in harness.cli("advise", run.trace).stdout
 
 
+LEAVING_TWICE = """import torch
+kept, model = [], torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(11):
+    model(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+    kept.append((bytearray(112000), torch.ones(27540)))
+"""
+
+
+def test_a_line_that_leaves_memory_by_two_functions_is_one_finding(tmp_path):
+    script = tmp_path / "twice.py"
+    script.write_text(LEAVING_TWICE)
+    run = harness.run_kprof(None, tmp_path / "log", command=[harness.PYTHON, script], shapes=False, schedule="wait=1,warmup=1,active=8,repeat=1",
+                            KPROF_STEP="optimizer", KPROF_MALLOC="trace", KPROF_WITH_STACK="1").ok()
+    findings = json.loads(harness.cli("advise", "--json", run.trace).stdout)["findings"]
+    first, = [finding for finding in findings if finding["id"] == "heap-grows"]
+    assert first["line"] == "twice.py:7 <module>" and first["step_bytes"] == pytest.approx(112000 + 27540 * 4, abs=2048), first
+
+
 def test_advise_says_nothing_of_a_heap_that_each_step_leaves_as_it_was(cleaks, tmp_path):
     """The healthy twin: the same program, recorded in the same way, leaves blocks of no bytes."""
     script = tmp_path / "leaving.py"
