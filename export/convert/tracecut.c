@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tracecut.c - writes a part of a trace as a trace of its own */
+/*
+ * tracecut.c - writes a part of a trace as a trace of its own
+ *
+ * What a GPU does belongs to the part by the call that launched it, as in the profiler's own windows: it often runs
+ * when the part is over. Where the trace has no such call, and for all else, the time decides.
+ */
 #include "export/convert/convert.h"
 
 #include <inttypes.h>
@@ -10,14 +15,19 @@
 #include "export/report/keyindex.h"
 
 enum { FLOW_OPENS = 1, FLOW_ENDS = 2, FLOW_OUTSIDE = 4 };
+enum { CALL_INSIDE = 1, CALL_OUTSIDE = 2 };
+struct marks { /* bits by key */
+    struct kp_keyindex keys;
+    uint8_t *of;
+    size_t capacity;
+};
 
 struct trace_cut {
     const struct kp_cut *cut;
     kp_convert_fn put;
     void *context;
-    struct kp_keyindex flows; /* of category and id */
-    uint8_t *flow_ends;
-    size_t flow_capacity;
+    struct marks flows; /* of category and id */
+    struct marks calls; /* of correlation */
     size_t kept;
     bool any;
 };
@@ -56,19 +66,59 @@ static uint64_t text_hash(uint64_t hash, struct kp_raw_text text)
     return hash ^ hash >> 29;
 }
 
+static uint8_t *mark_of(struct marks *marks, uint64_t hash)
+{
+    const size_t had = marks->keys.count, at = kp_keyindex_get(&marks->keys, hash);
+    marks->of = kp_kineto_grow(marks->of, &marks->capacity, marks->keys.count, 1);
+    if (at == had) marks->of[at] = 0;
+    return &marks->of[at];
+}
+
+static void marks_fini(struct marks *marks)
+{
+    kp_keyindex_fini(&marks->keys);
+    free(marks->of);
+}
+
 static uint8_t *flow_of(struct trace_cut *t, const struct kp_raw_event *e)
 {
-    const size_t had = t->flows.count;
-    const uint64_t hash = text_hash(text_hash(KP_FNV64, e->of[KP_RAW_CAT]), e->of[KP_RAW_ID]);
-    const size_t at = kp_keyindex_get(&t->flows, hash);
-    t->flow_ends = kp_kineto_grow(t->flow_ends, &t->flow_capacity, t->flows.count, 1);
-    if (at == had) t->flow_ends[at] = 0;
-    return &t->flow_ends[at];
+    return mark_of(&t->flows, text_hash(text_hash(KP_FNV64, e->of[KP_RAW_CAT]), e->of[KP_RAW_ID]));
+}
+
+static bool is_cat(const struct kp_raw_event *e, const char *const *cats)
+{
+    const struct kp_raw_text cat = e->of[KP_RAW_CAT];
+    for (; *cats; cats++)
+        if (cat.bytes == strlen(*cats) && memcmp(cat.at, *cats, cat.bytes) == 0) return true;
+    return false;
+}
+
+static uint8_t *call_of(struct trace_cut *t, const struct kp_raw_event *e)
+{
+    const struct kp_raw_text id = kp_raw_member(e->of[KP_RAW_ARGS], "correlation");
+    return id.at ? mark_of(&t->calls, text_hash(KP_FNV64, id)) : NULL;
+}
+
+static void call_note(struct trace_cut *t, const struct kp_raw_event *e)
+{
+    static const char *const calls[] = {"\"cuda_runtime\"", "\"cuda_driver\"", "\"Runtime\"", NULL};
+    uint8_t *const call = is_cat(e, calls) ? call_of(t, e) : NULL;
+    if (call) *call |= kp_spans_has(t->cut->spans, e->start_ns) ? CALL_INSIDE : CALL_OUTSIDE;
+}
+
+/* The bits of the call that launched this work of a GPU; 0: it is none, or nobody knows. */
+static uint8_t launch_of(struct trace_cut *t, const struct kp_raw_event *e)
+{
+    static const char *const works[] = {
+        "\"kernel\"", "\"gpu_memcpy\"", "\"gpu_memset\"", "\"Kernel\"", "\"Memcpy\"", "\"Memset\"", NULL};
+    const uint8_t *const call = is_cat(e, works) ? call_of(t, e) : NULL;
+    return call ? *call : 0;
 }
 
 static int flow_note(void *context, const struct kp_raw_event *e)
 {
     struct trace_cut *t = context;
+    if (e->phase == 'X') call_note(t, e);
     if (!is_flow(e)) return 0;
     uint8_t *const ends = flow_of(t, e);
     if (!kp_spans_has(t->cut->spans, e->start_ns)) *ends |= FLOW_OUTSIDE;
@@ -144,10 +194,17 @@ static int event_cut(void *context, const struct kp_raw_event *e)
     struct trace_cut *t = context;
     if (e->phase == 'M' || is_mark(e) || !e->of[KP_RAW_TS].at) return event_put(t, e, e->start_ns, e->end_ns);
     if (is_flow(e)) {
-        const bool is_whole = *flow_of(t, e) == (FLOW_OPENS | FLOW_ENDS);
+        static const char *const launching[] = {"\"ac2g\"", NULL};
+        const uint8_t ends = *flow_of(t, e);
+        const bool is_whole = is_cat(e, launching) ? ends & FLOW_OPENS : ends == (FLOW_OPENS | FLOW_ENDS);
         return is_whole ? event_put(t, e, e->start_ns, e->end_ns) : 0;
     }
-    return is_other_step(t, e) ? 0 : pieces_put(t, e);
+    if (is_other_step(t, e)) return 0;
+    const uint8_t launch = launch_of(t, e);
+    if (!launch) return pieces_put(t, e);
+    if (!(launch & CALL_INSIDE)) return 0;
+    t->kept++;
+    return event_put(t, e, e->start_ns, e->end_ns);
 }
 
 static int rest_take(void *context, const char *text, size_t bytes, bool is_before)
@@ -162,8 +219,8 @@ int kp_tracecut(const struct kp_texts *texts, const struct kp_cut *cut, kp_conve
     struct trace_cut t = {.cut = cut, .put = put_fn, .context = context};
     int rc = kp_raw_read(texts, &(struct kp_raw_calls){flow_note, NULL}, &t, why, why_bytes);
     if (rc == 0) rc = kp_raw_read(texts, &(struct kp_raw_calls){event_cut, rest_take}, &t, why, why_bytes);
-    kp_keyindex_fini(&t.flows);
-    free(t.flow_ends);
+    marks_fini(&t.flows);
+    marks_fini(&t.calls);
     *kept = t.kept;
     return rc;
 }

@@ -6,6 +6,7 @@ extent of annotations on streams, whom a wait waited for. Four were recorded for
 """
 import collections
 import decimal
+import json
 import re
 import subprocess
 import sys
@@ -185,3 +186,17 @@ def test_nothing_is_left_out(both):
     counts = told["kprof_gpu"]
     assert counts.pop("source") == "cupti"
     assert all(set(kind) == {"shown"} for kind in counts.values()), counts
+
+
+@pytest.mark.parametrize("name", ["h200_training", "h200_compiled"])
+def test_a_slice_has_the_gpu_work_that_its_steps_launched(name, real_gpu_trace, tmp_path):
+    """Much of it runs when the step is over."""
+    path = real_gpu_trace(name)
+    assert harness.cli("slice", path, "--step", "3", "-o", tmp_path / "part.pt.trace.json.gz").returncode == 0
+    whole, part = (json.loads(harness.cli("report", *asked, "-n", "0", "--json").stdout) for asked in
+                   ((path, "--step", "3"), (tmp_path / "part.pt.trace.json.gz",)))
+    rows = [{row["name"]: (row["count"], row["gpu_self_ms"], row["self_ms"]) for row in said["rows"]} for said in (whole, part)]
+    assert rows[0] == rows[1] and sum(gpu for _, gpu, _ in rows[0].values()) > 0
+    kernels = gputraces.load(tmp_path / "part.pt.trace.json.gz")
+    launched = {e["args"]["correlation"] for e in kernels["traceEvents"] if e.get("cat") in ("cuda_runtime", "cuda_driver")}
+    assert {e["args"]["correlation"] for e in kernels["traceEvents"] if e.get("cat") in gputraces.WORK} <= launched
