@@ -46,7 +46,8 @@ static const struct kp_opt flags[] = {
     [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
-            "a row per op, line (of your own code), module or shape; default op, with --sort mem shape"},
+            "a row per op, line (of your own code), module, shape or kernel (on a GPU); default op, with --sort mem "
+            "shape"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
               "only steps A to B; A alone: one step; all: start-up and end, too (default: the steps)"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
@@ -68,8 +69,11 @@ static const char *const sorts[] = {[KP_TOP_SELF] = "self",
                                     [KP_TOP_COUNT] = "count",
                                     [KP_TOP_MEM] = "mem",
                                     [KP_TOP_GPU] = "gpu"};
-static const char *const bys[] = {
-    [KP_TOP_BY_OP] = "op", [KP_TOP_BY_LINE] = "line", [KP_TOP_BY_MODULE] = "module", [KP_TOP_BY_SHAPE] = "shape"};
+static const char *const bys[] = {[KP_TOP_BY_OP] = "op",
+                                  [KP_TOP_BY_LINE] = "line",
+                                  [KP_TOP_BY_MODULE] = "module",
+                                  [KP_TOP_BY_SHAPE] = "shape",
+                                  [KP_TOP_BY_KERNEL] = "kernel"};
 enum { SORTS = sizeof sorts / sizeof *sorts, BYS = sizeof bys / sizeof *bys };
 
 /* Returns the index of a word, or -1. */
@@ -90,8 +94,9 @@ static int sort_set(struct report_command *r, const char *text)
 static int by_set(struct report_command *r, const char *text)
 {
     r->by = text;
-    return word_find(bys, BYS, text) >= 0 ? 0
-                                          : kp_cli_misuse("report", "--by is op, line, module or shape, not %s", text);
+    return word_find(bys, BYS, text) >= 0
+               ? 0
+               : kp_cli_misuse("report", "--by is op, line, module, shape or kernel, not %s", text);
 }
 
 static int rows_set(struct report_command *r, const char *text)
@@ -154,6 +159,7 @@ static int rows_check(const struct kp_top *top, const char *label)
     if (top->by == KP_TOP_BY_LINE && !top->has_lines && !top->trace->has_stacks)
         need = "no line of the program in it; record with --with-stack ops";
     if (top->by == KP_TOP_BY_SHAPE && !top->trace->record_shapes) need = "no shapes in it; record with --record-shapes";
+    if (top->by == KP_TOP_BY_KERNEL && !top->count) need = "no work of a GPU in it";
     if (top->by == KP_TOP_BY_MODULE && top->count == 1 && !top->rows[0].name)
         need = "no nn.Module in it; record with --with-stack 1";
     if (need) kp_cli_say(stderr, "kprof: %s: %s", label, need);

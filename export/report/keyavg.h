@@ -15,7 +15,8 @@ struct kp_node {
     uint32_t name, overload;                               /* string ids after torch's rewriting */
     uint32_t stack;                                        /* string id; set by kp_tree_set_stacks */
     int32_t parent, first_child, last_child, next_sibling; /* -1: none */
-    int32_t forward; /* of a backward op: the op that made it, or -1. Set with stack */
+    int32_t forward;  /* of a backward op: the op that made it, or -1. Set with stack */
+    int32_t launcher; /* of device work: the op that has its time, or -1 */
     uint32_t children;
     double device_us; /* device work launched by it; kp_tree_build adds its children's */
     int64_t cpu_bytes, device_bytes;

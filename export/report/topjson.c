@@ -99,10 +99,12 @@ static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_to
     if (top->calls) ms_put(out, "ms_a_call", kp_top_row_self_ns(top, row) / (double)top->calls);
     if (top->has_memory) whole_put(out, "self_bytes", row->cost.self_bytes);
     if (top->has_gpu_memory) whole_put(out, "gpu_self_bytes", row->cost.gpu_self_bytes);
+    const bool is_kernel = top->by == KP_TOP_BY_KERNEL;
+    if (is_kernel) ms_put(out, "gpu_longest_ms", row->cost.gpu_most_ns);
     if (row->line && top->by != KP_TOP_BY_LINE) {
-        text_put(out, "line", kp_kineto_text(top->trace, row->line));
+        text_put(out, is_kernel ? "op" : "line", kp_kineto_text(top->trace, row->line));
         if (row->is_line_backward) fputs(",\"line_backward\":true", out);
-        whole_put(out, "lines", row->lines);
+        whole_put(out, is_kernel ? "ops" : "lines", row->lines);
     }
     fputs("}", out);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * toprows.c - adds up the nodes of a tree, by op, by line of the program, by module or by shape
+ * toprows.c - adds up the nodes of a tree, by op, by line of the program, by module, by shape or by kernel
  *
  * A row's self time is that of its nodes inside the chosen time, so all rows together are what the threads did. Its
  * total leaves out a node inside another of the same row. An op has the time of the kernels that it launched; a kernel
@@ -74,6 +74,20 @@ static bool cost_of_gpu(const struct building *b, size_t i, struct cost *out)
     return true;
 }
 
+/* By kernel: work of a GPU belongs to the time in which its op began, as the op's own row has it. */
+static bool cost_of_kernel(const struct building *b, size_t i, struct cost *out)
+{
+    const struct kp_node *node = &b->tree->nodes[i];
+    if (event_of(b->tree, node)->kind != KP_KINETO_GPU) return false;
+    const int64_t at = node->launcher < 0 ? node->start_ns : b->tree->nodes[node->launcher].start_ns;
+    const double span = (double)(node->end_ns - node->start_ns);
+    out->all.count = kp_spans_has(&b->chosen->spans, at);
+    if (!out->all.count) return false;
+    out->all.gpu_self_ns = out->all.gpu_total_ns = out->all.gpu_most_ns = span;
+    if (kp_spans_has(&b->chosen->in_steps, at)) out->steps = out->all;
+    return true;
+}
+
 /* What counts as a whole where the node begins. */
 static void begun_add(const struct building *b, size_t i, struct cost *out)
 {
@@ -126,6 +140,7 @@ static bool cost_of(const struct building *b, size_t i, struct cost *out)
     const struct kp_node *node = &b->tree->nodes[i];
     const struct kp_spans *all = &b->chosen->spans, *steps = &b->chosen->in_steps;
     *out = (struct cost){0};
+    if (b->top->by == KP_TOP_BY_KERNEL) return !node->removed && node->on_device && cost_of_kernel(b, i, out);
     if (node->removed || is_idle(b, node)) return false;
     if (node->on_device) return cost_of_gpu(b, i, out);
     out->all.count = kp_spans_has(all, node->start_ns);
@@ -211,6 +226,7 @@ static void cost_add(struct kp_top_cost *to, const struct kp_top_cost *from)
     to->gpu_total_ns += from->gpu_total_ns;
     to->self_bytes += from->self_bytes;
     to->gpu_self_bytes += from->gpu_self_bytes;
+    if (from->gpu_most_ns > to->gpu_most_ns) to->gpu_most_ns = from->gpu_most_ns;
 }
 
 static struct kp_top_cost own_part(struct kp_top_cost cost, bool is_counted, bool nested)
@@ -301,13 +317,19 @@ static void self_add(void *context, size_t node, int64_t from_ns, int64_t to_ns)
     b->step_self[node] += kp_spans_between(&b->chosen->in_steps, from_ns, to_ns);
 }
 
+/* The op that launched work of a GPU; 0: the trace has it not. */
+static uint32_t op_of(const struct building *b, const struct kp_node *node)
+{
+    return node->launcher < 0 ? 0 : b->tree->nodes[node->launcher].name;
+}
+
 static void nodes_add(struct building *b)
 {
     for (size_t i = 0; i < b->tree->count; i++) {
         const struct kp_node *node = &b->tree->nodes[i];
         struct cost cost;
         if (!cost_of(b, i, &cost) || (!cost.all.count && cost.all.self_ns <= 0)) continue;
-        const uint32_t line = line_of(b, node);
+        const uint32_t line = b->top->by == KP_TOP_BY_KERNEL ? op_of(b, node) : line_of(b, node);
         const size_t row = row_of(b, node, line);
         row_add(b, i, row, &cost);
         const bool on_gpu = b->tree->has_device;

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/* toprows.h - the rows of `kprof report`: ops, lines, modules or shapes with what they cost */
+/* toprows.h - the rows of `kprof report`: ops, lines, modules, shapes or kernels with what they cost */
 #ifndef KP_TOPROWS_H
 #define KP_TOPROWS_H
 
 #include "export/report/chosen.h"
 #include "export/report/keyindex.h"
 
-enum kp_top_by { KP_TOP_BY_OP, KP_TOP_BY_LINE, KP_TOP_BY_MODULE, KP_TOP_BY_SHAPE };
+enum kp_top_by { KP_TOP_BY_OP, KP_TOP_BY_LINE, KP_TOP_BY_MODULE, KP_TOP_BY_SHAPE, KP_TOP_BY_KERNEL };
 enum kp_top_sort { KP_TOP_SELF, KP_TOP_TOTAL, KP_TOP_COUNT, KP_TOP_MEM, KP_TOP_GPU };
 
 struct kp_top_cost { /* bytes that an allocator op took are those of the op that called it (decisions/092) */
     int64_t count, self_bytes, gpu_self_bytes;
     double self_ns, total_ns, gpu_self_ns, gpu_total_ns;
+    double gpu_most_ns; /* by kernel: the longest */
 };
 /* Stands before a line, or module, of the forward op: of its backward ops. */
 #define KP_TOP_BACKWARD_OF "backward of "
 
 struct kp_top_row {
     uint32_t name, shapes;    /* string ids */
-    uint32_t line;            /* of the own line with the most self time, 0: none */
-    uint32_t lines;           /* how many own lines */
+    uint32_t line;            /* of the own line with the most self time, 0: none. By kernel: of the op */
+    uint32_t lines;           /* how many own lines, or ops */
     bool is_line_backward;    /* backward ops of that line */
     bool is_backward;         /* by line, by module: backward ops of that forward line or module */
     struct kp_top_cost cost;  /* count: by line and by module without those inside another of the row */

@@ -7,7 +7,7 @@
 #include "export/report/plain.h"
 #include "export/report/table.h"
 
-enum { NAME_MOST = 52, LINE_MOST = 72, TEXT_BYTES = 1024 };
+enum { NAME_MOST = 52, KERNEL_MOST = 72, LINE_MOST = 72, TEXT_BYTES = 1024 };
 
 struct column {
     const char *head;
@@ -19,13 +19,15 @@ struct column {
 /* ---- columns ---- */
 
 static bool always(const struct kp_top *top) { return top->count != 0; }
+static bool by_kernel(const struct kp_top *top) { return top->by == KP_TOP_BY_KERNEL; }
 static bool on_gpu(const struct kp_top *top) { return top->has_gpu; }
+static bool on_both(const struct kp_top *top) { return top->has_gpu && !by_kernel(top); }
 static bool on_cpu(const struct kp_top *top) { return !top->has_gpu; }
 static bool with_calls(const struct kp_top *top) { return top->calls > 1; }
 static bool with_steps(const struct kp_top *top) { return top->steps && (top->calls < 2 || top->calls != top->steps); }
-static bool with_memory(const struct kp_top *top) { return top->has_memory; }
+static bool with_memory(const struct kp_top *top) { return top->has_memory && !by_kernel(top); }
 static bool with_gpu_memory(const struct kp_top *top) { return top->has_gpu_memory; }
-static bool with_step_memory(const struct kp_top *top) { return top->steps && top->has_memory; }
+static bool with_step_memory(const struct kp_top *top) { return top->steps && with_memory(top); }
 
 double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row)
 {
@@ -47,6 +49,8 @@ VALUE(total_ms, row->cost.total_ns / 1e6)
 VALUE(gpu_self_ms, row->cost.gpu_self_ns / 1e6)
 VALUE(gpu_total_ms, row->cost.gpu_total_ns / 1e6)
 VALUE(calls, (double)row->cost.count)
+VALUE(each_us, row->cost.count ? row->cost.gpu_self_ns / 1e3 / (double)row->cost.count : 0)
+VALUE(most_us, row->cost.gpu_most_ns / 1e3)
 VALUE(step_ms, kp_top_row_step_ns(top, row) / 1e6 / (double)top->steps)
 VALUE(call_ms, kp_top_row_self_ns(top, row) / 1e6 / (double)top->calls)
 VALUE(megabytes, (double)row->cost.self_bytes / MB)
@@ -59,12 +63,14 @@ VALUE(step_megabytes,
 static const struct column columns[] = {
     {"GPU self ms", on_gpu, gpu_self_ms, -1},
     {"self %", on_gpu, share, 1},
-    {"GPU total ms", on_gpu, gpu_total_ms, -1},
-    {"CPU self ms", on_gpu, self_ms, -1},
+    {"GPU total ms", on_both, gpu_total_ms, -1},
+    {"CPU self ms", on_both, self_ms, -1},
     {"self ms", on_cpu, self_ms, -1},
     {"self %", on_cpu, share, 1},
     {"total ms", on_cpu, total_ms, -1},
     {"count", always, calls, 0},
+    {"us each", by_kernel, each_us, 1},
+    {"longest us", by_kernel, most_us, 1},
     {"ms a call", with_calls, call_ms, -1},
     {"ms a step", with_steps, step_ms, -1},
     {"MB", with_memory, megabytes, 2},
@@ -109,10 +115,21 @@ static void text_fit(char *text, size_t bytes, int most, bool keep_end)
     else snprintf(text, bytes, "%.*s...", (int)(kp_table_letters_skip(safe, room) - safe), safe);
 }
 
+/* Leaves out what half of all kernels have in common, so that the rest tells them apart. */
+static void kernel_shorten(char *text)
+{
+    static const char *const common[] = {"void ", "at::native::", "(anonymous namespace)::"};
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        for (char *at = text; (at = strstr(at, common[i]));)
+            memmove(at, at + strlen(common[i]), strlen(at + strlen(common[i])) + 1);
+}
+
 static void name_fit(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
     kp_top_row_name(top, row, out, bytes);
-    text_fit(out, bytes, NAME_MOST, top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_MODULE);
+    if (by_kernel(top)) kernel_shorten(out);
+    text_fit(out, bytes, by_kernel(top) ? KERNEL_MOST : NAME_MOST,
+             top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_MODULE);
 }
 
 static void pad_put(FILE *out, const char *text, int width, bool left)
@@ -181,7 +198,7 @@ static void heads_print(FILE *out, const struct shape *s, const struct kp_top_re
         pad_put(out, columns[c].head, s->widths[c], false);
     }
     if (r->top->by == KP_TOP_BY_SHAPE) fputs("  input shapes", out);
-    if (has_line_column(r->top)) fputs("  line", out);
+    if (has_line_column(r->top)) fputs(by_kernel(r->top) ? "  op" : "  line", out);
     fputs("\n", out);
 }
 
@@ -218,6 +235,11 @@ static void lines_lead(FILE *out, const struct shape *s, const struct kp_top *to
     }
 }
 
+static void kernels_lead(FILE *out, const struct kp_top *top)
+{
+    if (top->has_gpu && top->by == KP_TOP_BY_OP) fputs("kernels, one by one: kprof report --by kernel\n", out);
+}
+
 void kp_top_table_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_top *top = r->top;
@@ -234,6 +256,7 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
         fprintf(out, "self %%: of the self time of all rows%s%s\n", top->has_gpu ? " on GPUs" : "",
                 top->is_of_steps ? "; rows: of the steps alone" : "");
     lines_lead(out, &s, top);
-    if (top->count && top->has_memory)
+    kernels_lead(out, top);
+    if (top->count && with_memory(top))
         fputs("MB: taken less given back inside the op itself, or in an aten::empty that it called\n", out);
 }

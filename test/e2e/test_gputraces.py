@@ -200,3 +200,22 @@ def test_a_slice_has_the_gpu_work_that_its_steps_launched(name, real_gpu_trace, 
     kernels = gputraces.load(tmp_path / "part.pt.trace.json.gz")
     launched = {e["args"]["correlation"] for e in kernels["traceEvents"] if e.get("cat") in ("cuda_runtime", "cuda_driver")}
     assert {e["args"]["correlation"] for e in kernels["traceEvents"] if e.get("cat") in gputraces.WORK} <= launched
+
+
+@pytest.mark.parametrize("name", ["h200_training", "h200_compiled", "h200_graphed"])
+def test_the_rows_of_kernels_are_the_files_kernels(name, real_gpu_trace):
+    path = real_gpu_trace(name)
+    work = collections.defaultdict(list)
+    ops = {}
+    events = gputraces.load(path)["traceEvents"]
+    by_id = {e["args"]["External id"]: e["name"] for e in events if e.get("cat") == "cpu_op" and "External id" in e["args"]}
+    for e in events:
+        if e.get("cat") in gputraces.WORK:
+            work[e["name"]].append(gputraces.ns(e["dur"]))
+            ops.setdefault(e["name"], set()).add(by_id.get(e["args"].get("External id")))
+    said = json.loads(harness.cli("report", path, "--by", "kernel", "--step", "all", "-n", "0", "--json").stdout)["rows"]
+    assert {row["name"]: row["count"] for row in said} == {kernel: len(ns) for kernel, ns in work.items()}
+    for row in said:
+        ns = work[row["name"]]
+        assert (row["gpu_self_ms"], row["gpu_longest_ms"]) == (pytest.approx(sum(ns) / 1e6, abs=1e-6 * len(ns)), pytest.approx(max(ns) / 1e6, abs=1e-6))
+        assert row.get("op") in ops[row["name"]] and row.get("ops", 0) == len(ops[row["name"]] - {None})
