@@ -89,6 +89,14 @@ def test_a_step_that_is_clicked_has_its_own_operators(resnet):
     same_rows(said["step"], report(trace, "--step", first))
 
 
+def test_a_steps_ranges_on_the_gpu_are_no_calls_of_operators(real_gpu_trace, ask, tmp_path):
+    trace = real_gpu_trace("h200_training")
+    said = ask(page_of(tmp_path, trace), "conv")
+    first = report(trace)["steps"]["first"]
+    of = {row["name"]: row["count"] for row in report(trace, "--step", first)["rows"]}
+    assert said["console"] == [] and {name: int(cells[3].replace(",", "")) for name, *cells in said["step"]} == of
+
+
 def test_a_table_is_sorted_and_searched(resnet):
     _, said = resnet
     calls = [int(row[4].replace(",", "")) for row in said["by calls"]]
