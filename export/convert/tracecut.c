@@ -189,14 +189,19 @@ static int pieces_put(struct trace_cut *t, const struct kp_raw_event *e)
     return rc;
 }
 
+/* Whether it is an arrow from a call inside to its work, which stays, too. */
+static bool is_launch_inside(struct trace_cut *t, const struct kp_raw_event *e)
+{
+    static const char *const launching[] = {"\"ac2g\"", NULL};
+    return is_cat(e, launching) && *mark_of(&t->calls, text_hash(KP_FNV64, e->of[KP_RAW_ID])) & CALL_INSIDE;
+}
+
 static int event_cut(void *context, const struct kp_raw_event *e)
 {
     struct trace_cut *t = context;
     if (e->phase == 'M' || is_mark(e) || !e->of[KP_RAW_TS].at) return event_put(t, e, e->start_ns, e->end_ns);
     if (is_flow(e)) {
-        static const char *const launching[] = {"\"ac2g\"", NULL};
-        const uint8_t ends = *flow_of(t, e);
-        const bool is_whole = is_cat(e, launching) ? ends & FLOW_OPENS : ends == (FLOW_OPENS | FLOW_ENDS);
+        const bool is_whole = *flow_of(t, e) == (FLOW_OPENS | FLOW_ENDS) || is_launch_inside(t, e);
         return is_whole ? event_put(t, e, e->start_ns, e->end_ns) : 0;
     }
     if (is_other_step(t, e)) return 0;

@@ -155,6 +155,33 @@ static void a_cut_shortens_what_sticks_out_and_keeps_whole_flows(void **state)
                                  "{\"ph\":\"M\",\"name\":\"m\"},\n" FLOW("s", 1, 12) ",\n" FLOW("f", 1, 19) "]}");
 }
 
+/* A GPU does work when the part is over: it belongs to its call. */
+static void work_of_a_gpu_is_cut_by_its_call(void **state)
+{
+#define CALL(id, ts) \
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"ts\":" #ts ",\"dur\":1,\"args\":{\"correlation\":" #id "}}"
+#define WORK(id, ts) "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":" #ts ",\"dur\":9,\"args\":{\"correlation\":" #id "}}"
+    static const char text[] = "{\"traceEvents\":[" CALL(1, 5) "," WORK(1, 12) "," CALL(2, 12) "," WORK(2, 25) "," FLOW(
+        "s", 1, 5) "," FLOW("f", 1, 12) "," FLOW("s", 2, 12) "," FLOW("f", 2, 25) "," WORK(3, 18) "]}";
+    const struct source source = {text, 5};
+    struct kp_spans spans = {0};
+    struct written w = {{0}, 0};
+    size_t kept;
+    char why[128];
+    (void)state;
+    kp_spans_add(&spans, 10000, 20000);
+    kp_spans_settle(&spans);
+    const struct kp_cut cut = {&spans, -1, -1};
+    assert_int_equal(kp_tracecut(&(struct kp_texts){pieces_each, &source}, &cut, text_put, &w, &kept, why, sizeof why),
+                     0);
+    kp_spans_fini(&spans);
+    assert_string_equal(w.text, "{\"traceEvents\":[\n" CALL(2, 12) ",\n" WORK(2, 25) ",\n" FLOW("s", 2, 12) ",\n" FLOW(
+                                    "f", 2, 25) ",\n"
+                                                "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":18.000,\"dur\":2.000,"
+                                                "\"args\":{\"correlation\":3}}]}");
+    assert_int_equal(kept, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +190,7 @@ int main(void)
         cmocka_unit_test(what_is_no_trace_gives_nothing),
         cmocka_unit_test(strings_lose_their_escapes),
         cmocka_unit_test(a_cut_shortens_what_sticks_out_and_keeps_whole_flows),
+        cmocka_unit_test(work_of_a_gpu_is_cut_by_its_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
