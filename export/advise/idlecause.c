@@ -18,6 +18,8 @@ enum { PYTHON_LEAST_NS = 50000 };
 enum { WAIT_LEAST_NS = 20000 };
 /* From the return of a call to the start of its work where nothing is in the way. */
 enum { LATENCY_MOST_NS = 10000 };
+/* An op of the host that lasts longer has a gap's time itself, and not the work behind it. */
+enum { LONG_OP_NS = 100000, LONG_OPS_LOOKED_AT = 64 };
 enum host_set { SET_GC, SET_COMPILE, SET_ALLOC, SET_OP, SETS };
 static const enum kp_idle_cause cause_of_set[SETS] = {KP_IDLE_GC, KP_IDLE_COMPILE, KP_IDLE_ALLOC, KP_IDLE_LAUNCH};
 
@@ -33,10 +35,10 @@ struct finding_idle {
     struct kp_idle *out;
     const struct kp_tree *tree;
     struct kp_spans sets[SETS];
-    struct host_wait *waits;
-    struct launched *works; /* by start */
+    struct host_wait *waits, *long_ops; /* long_ops: by start */
+    struct launched *works;             /* by start */
     struct kp_late late;
-    size_t wait_count, wait_capacity, work_count, work_capacity;
+    size_t wait_count, wait_capacity, work_count, work_capacity, op_count, op_capacity;
     struct kp_launches launches;
     const struct host_wait *wait; /* the last before the gap */
     int64_t wait_left_ns;
@@ -79,6 +81,13 @@ static void work_add(struct finding_idle *f, int32_t i, int32_t call, int32_t be
     f->works[f->work_count++] = (struct launched){f->tree->nodes[i].start_ns, i, call, before};
 }
 
+static void op_take(struct finding_idle *f, const struct kp_node *node, int32_t i)
+{
+    if (node->end_ns - node->start_ns < LONG_OP_NS || kp_costplace_op(f->tree, i) != i) return;
+    f->long_ops = kp_kineto_grow(f->long_ops, &f->op_capacity, f->op_count + 1, sizeof *f->long_ops);
+    f->long_ops[f->op_count++] = (struct host_wait){node->start_ns, node->end_ns, i};
+}
+
 static void host_take(struct finding_idle *f, int32_t i)
 {
     const struct kp_node *node = &f->tree->nodes[i];
@@ -89,7 +98,7 @@ static void host_take(struct finding_idle *f, int32_t i)
     if (node->on_device || node->is_async) return;
     if (is_python) set = kp_advise_is_collecting(name) ? SET_GC : SETS;
     else if (e->kind == KP_KINETO_RUNTIME) set = is_alloc(name) ? SET_ALLOC : has(name, "Synchronize") ? SETS : SET_OP;
-    else if (is_op(f->tree, (size_t)i)) set = SET_OP;
+    else if (is_op(f->tree, (size_t)i)) set = SET_OP, op_take(f, node, i);
     if (set != SETS) kp_spans_add(&f->sets[set], node->start_ns, node->end_ns);
     if (e->kind == KP_KINETO_RUNTIME) call_take(f, node, i, name);
 }
@@ -141,6 +150,17 @@ static void wait_take(struct finding_idle *f, int64_t ns)
     }
 }
 
+/* The outermost op that runs in the middle of a long part of a gap; -1: none does. */
+static int32_t long_op_at(const struct finding_idle *f, int64_t from, int64_t to)
+{
+    const int64_t middle = from + (to - from) / 2;
+    if (to - from < LONG_OP_NS) return -1;
+    const size_t at = kp_rows_from(f->long_ops, f->op_count, sizeof *f->long_ops, middle + 1);
+    for (size_t back = 1; back <= at && back <= LONG_OPS_LOOKED_AT; back++)
+        if (f->long_ops[at - back].end_ns > middle) return f->long_ops[at - back].node;
+    return -1;
+}
+
 /* Divides the time before a launch by what the host did, a set after the other. */
 static void host_divide(struct finding_idle *f, int64_t from, int64_t to, const struct launched *next)
 {
@@ -158,7 +178,12 @@ static void host_divide(struct finding_idle *f, int64_t from, int64_t to, const 
             }
         }
         const bool is_long = !f->has_gpu || until - from >= PYTHON_LEAST_NS;
-        part_add(f, found < SETS ? cause_of_set[found] : is_long ? KP_IDLE_PYTHON : KP_IDLE_LAUNCH, from, until, next);
+        const struct launched itself = {.call = found == SET_OP ? long_op_at(f, from, until) : -1, .before = -1};
+        part_add(f,
+                 found < SETS ? cause_of_set[found]
+                 : is_long    ? KP_IDLE_PYTHON
+                              : KP_IDLE_LAUNCH,
+                 from, until, itself.call < 0 ? next : &itself);
         from = until;
     }
 }
@@ -243,6 +268,7 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
     for (int s = 0; s < SETS; s++) kp_spans_fini(&f.sets[s]);
     kp_launches_fini(&f.launches);
     free(f.late.of);
+    free(f.long_ops);
     free(f.waits);
     free(f.works);
 }

@@ -106,6 +106,19 @@ static void turns_tell(const struct kp_costrules *x, const struct kp_turns *turn
                 "interrupts last longer, too, so other times are not the program's either.";
 }
 
+/* No call of the op launches anything. */
+static bool is_of_the_host(const struct kp_tree *tree, const char *op)
+{
+    struct kp_values values;
+    for (size_t i = 0; op && i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        if (node->removed || node->on_device || strcmp(kp_kineto_text(tree->trace, node->name), op) != 0) continue;
+        kp_tree_values(tree, i, &values);
+        if (values.device_total > 0) return false;
+    }
+    return op != NULL;
+}
+
 /* Whether it is a finding. */
 static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
                        const struct kp_split_places *places, const struct kp_costrules *x)
@@ -125,6 +138,10 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
     f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
     place_tell(&f, places, rule, tree);
+    if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH) && is_of_the_host(tree, f.where))
+        f.change = "That op computes on the host while the GPU waits: do it on the GPU (device=\"cuda\"), or in the "
+                   "DataLoader's workers. For the rest launch less: torch.compile(model, mode=\"reduce-overhead\"), "
+                   "larger batches.";
     if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && places->turns.count) turns_tell(x, &places->turns, &f);
     if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return false;
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu && tree->trace->has_heap) return false; /* it was traced */

@@ -275,6 +275,19 @@ static void ops_before_a_launch_are_launching(void **state)
     assert_cause(*state, KP_IDLE_LAUNCH, "launch-bound", 205000);
 }
 
+/* As ResNet-50 on an H200 whose input is made on the host: not the op behind it, that launches the next kernel. */
+static void a_long_op_of_the_host_has_the_gap_itself(void **state)
+{
+    for (int step = 0; step < 3; step++) {
+        gap_make(*state, step, 590);
+        op(*state, "aten::randn", 1000 * step + 405, 150);
+        op(*state, "aten::to", 1000 * step + 585, 12);
+    }
+    const struct kp_advice a = assert_cause(*state, KP_IDLE_LAUNCH, "launch-bound", 205000);
+    assert_string_equal(a.findings[0].where, "aten::randn");
+    assert_non_null(strstr(a.findings[0].change, "That op computes on the host"));
+}
+
 /* What the host does up to the launch has the whole time before it. */
 static void assert_doing(struct little *t, const char *cat, const char *name, const char *args,
                          enum kp_idle_cause cause, const char *id)
@@ -380,6 +393,7 @@ int main(void)
         LITTLE(a_wait_that_empties_the_queue_is_charged_for_as_long_as_it_lasted),
         LITTLE(python_before_a_launch_starves_the_gpu),
         LITTLE(ops_before_a_launch_are_launching),
+        LITTLE(a_long_op_of_the_host_has_the_gap_itself),
         LITTLE(memory_of_the_device_asked_for_before_a_launch_is_the_allocators),
         LITTLE(a_collection_of_garbage_before_a_launch_is_pythons),
         LITTLE(compiling_before_a_launch_is_told),
