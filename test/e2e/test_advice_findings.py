@@ -156,7 +156,7 @@ def test_the_healthy_window_has_no_finding(windows):
                           ("outlier", "slow-steps", line("        (batch.T @ batch)", "check"))])
 def test_a_window_has_its_sickness_with_line_and_cost(windows, sickness, name, where):
     cost, finding = found_in(windows, sickness, name)
-    assert finding["line"] == where
+    assert finding["line"] in (where, re.sub(r":\d+ ", " ", where))  # the ops of the line, or the function between them
     assert finding["step_ms"] == pytest.approx(statistics.mean(cost), rel=0.2)
 
 
