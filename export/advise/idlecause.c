@@ -194,8 +194,9 @@ static void launch_divide(struct finding_idle *f, int64_t gap_ns, int64_t from, 
     const int64_t end = f->tree->nodes[next->call].end_ns;
     const int64_t returned = end < from ? from : end < to ? end : to;
     part_add(f, KP_IDLE_LAUNCH, from, returned, next);
-    part_add(f, to - end > LATENCY_MOST_NS ? KP_IDLE_DEPENDENCY : KP_IDLE_LAUNCH, returned, to, next);
-    if (to - end > LATENCY_MOST_NS) kp_turns_add(&f->late, f->tree, next->node, gap_ns, to - returned);
+    const bool is_late = to - end > LATENCY_MOST_NS;
+    part_add(f, is_late ? KP_IDLE_DEPENDENCY : KP_IDLE_LAUNCH, returned, to, next);
+    if (is_late) kp_turns_add(&f->late, f->tree, next->node, gap_ns, to - returned);
 }
 
 static void gap_divide(struct finding_idle *f, int64_t from, int64_t to)

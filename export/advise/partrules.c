@@ -244,8 +244,7 @@ static const char *missing_of(const struct kp_kineto *trace, const struct kp_cho
                               bool has_gpu)
 {
     const size_t steps = chosen->step_count;
-    const char *lost = kp_kineto_fact(trace, "kprof.lost"), *cupti = kp_kineto_fact(trace, "kprof.gpu_cupti");
-    const bool has_ended = cupti && strncmp(cupti, "ended: ", 7) == 0;
+    const char *lost = kp_kineto_fact(trace, "kprof.lost");
     if (!steps && kp_kineto_fact(trace, "kprof.parent_pid"))
         return "no steps in it: it is of a worker, or of another child. The trace of its parent has the steps to "
                "judge; "
@@ -261,7 +260,7 @@ static const char *missing_of(const struct kp_kineto *trace, const struct kp_cho
     if (is_behind)
         return "the GPU falls behind: the host launches more in these steps than the GPU does in them, so they tell "
                "nothing of it; record more steps with --schedule (KPROF_SCHEDULE)";
-    if (has_ended && !has_gpu) return "GPU work was not recorded any more; kprof report says why";
+    if (!has_gpu && kp_kineto_gpu_ended(trace)) return "GPU work was not recorded any more; kprof report says why";
     return lost && strcmp(lost, "0") != 0 ? "events were dropped; kprof report tells which" : NULL;
 }
 

@@ -86,7 +86,7 @@ static int32_t place_of(const struct kp_tree *tree, const struct kp_op_ids *ids,
     const struct kp_kineto_event *e = kp_tree_event(tree, i);
     if (!tree->nodes[i].on_device) return (int32_t)i;
     const size_t at = kp_rows_from(ids->ids, ids->count, sizeof *ids->ids, e->external_id);
-    if (at < ids->count && ids->ids[at].id == e->external_id && tree->nodes[i].is_credited)
+    if (at < ids->count && ids->ids[at].id == e->external_id && tree->nodes[i].launcher >= 0)
         return (int32_t)ids->ids[at].node;
     const int32_t call = kp_launches_call(launches, e);
     return call < 0 ? (int32_t)i : call;

@@ -101,7 +101,7 @@ static void event_put(struct kp_page *page, const struct columns *c, size_t at, 
     if (node->start_ns > *last_ns) *last_ns = node->start_ns;
     if (!page->has_gpu) return;
     kp_tree_values(tree, c->order[at], &values);
-    const bool is_lone = e->kind == KP_KINETO_GPU && !node->is_credited; /* an annotation's kernels count */
+    const bool is_lone = e->kind == KP_KINETO_GPU && node->launcher < 0; /* an annotation's kernels count */
     const double ns = node->on_device ? (is_lone ? (double)span : 0) : values.self_device * 1e3;
     c->gpu[at] = ns > 0 ? ns < (double)UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX : 0;
 }

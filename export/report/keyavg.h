@@ -22,8 +22,7 @@ struct kp_node {
     int64_t cpu_bytes, device_bytes;
     int64_t start_ns, end_ns;
     bool on_device, is_annotation, is_python, removed;
-    bool is_async;    /* stands outside the tree, no self time */
-    bool is_credited; /* device work whose time an op has */
+    bool is_async; /* stands outside the tree, no self time */
 };
 
 struct kp_tree {

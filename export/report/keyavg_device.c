@@ -103,7 +103,6 @@ void kp_tree_add_kernels(struct kp_tree *tree)
             tree->orphans++;
             continue;
         }
-        tree->nodes[i].is_credited = true;
         tree->nodes[i].launcher = (int32_t)ids.ids[at].node;
         if (at + 1 < ids.count && ids.ids[at + 1].id == id) shared[at] += kp_tree_span_us(tree, i);
         else tree->nodes[ids.ids[at].node].device_us += kp_tree_span_us(tree, i);

@@ -183,8 +183,7 @@ static inline bool kp_kineto_is_loader(const char *name)
 /* Is it the name of a step's range? Its number stands behind the '#'. */
 static inline bool kp_kineto_is_step(const char *name) { return strncmp(name, "ProfilerStep#", 13) == 0; }
 
-/* kineto_torn.c: of a trace whose file ends early, shortens what goes on where it ends, and marks a step there as cut
- * short. */
+/* kineto_torn.c: of a trace whose file ends early, shortens what goes on at its end, and marks a step there as cut */
 struct kp_kineto_torn {
     int64_t span_ns; /* from the first event on so much of the host is known; is_known false: all is */
     bool is_known, has_cut;
@@ -212,6 +211,7 @@ void kp_fact_key(struct kp_fact_path *path, const char *name, size_t bytes);
 bool kp_fact_open(struct kp_fact_path *path); /* false: too deep, to be skipped */
 void kp_fact_add(struct kp_kineto *trace, const struct kp_fact_path *path, const char *text, size_t bytes);
 const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path); /* its text, or NULL */
+const char *kp_kineto_gpu_ended(const struct kp_kineto *trace);   /* why GPU work was not recorded any more, or NULL */
 const char *kp_kineto_missed_call(const struct kp_kineto *trace); /* "call:X never came, or did not end: ..", or NULL */
 
 /* kineto_works.c: adds the work of the last event. `args`: as with keep_args */

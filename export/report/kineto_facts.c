@@ -47,6 +47,13 @@ const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path)
 }
 
 /* KPROF_STEP named a function whose calls were to be steps, and none was seen. */
+const char *kp_kineto_gpu_ended(const struct kp_kineto *trace)
+{
+    static const char head[] = "ended: ";
+    const char *const cupti = kp_kineto_fact(trace, "kprof.gpu_cupti");
+    return cupti && strncmp(cupti, head, sizeof head - 1) == 0 ? cupti + sizeof head - 1 : NULL;
+}
+
 const char *kp_kineto_missed_call(const struct kp_kineto *trace)
 {
     const char *const step = kp_kineto_fact(trace, "kprof.step"), *const near =

@@ -263,12 +263,12 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
 /* Silence would look like a program that does nothing on its GPU. */
 static void no_gpu_print(FILE *out, const struct kp_top_report *r)
 {
-    const char *source = fact_of(r, "kprof.gpu_source"), *ended = fact_of(r, "kprof.gpu_cupti");
+    const char *source = fact_of(r, "kprof.gpu_source"), *ended = kp_kineto_gpu_ended(r->top->trace);
     if (!source || (strcmp(source, "cupti") != 0 && strcmp(source, "interception") != 0)) return;
     fputs("\nGPU      nothing of it was recorded here", out);
-    if (ended && strncmp(ended, "ended: ", 7) == 0) {
+    if (ended) {
         fputs(": ", out);
-        kp_plain_put(out, ended + 7);
+        kp_plain_put(out, ended);
     }
 }
 

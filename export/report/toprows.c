@@ -65,7 +65,7 @@ static void bytes_find(struct building *b)
 static bool cost_of_gpu(const struct building *b, size_t i, struct cost *out)
 {
     const struct kp_node *node = &b->tree->nodes[i];
-    if (event_of(b->tree, node)->kind != KP_KINETO_GPU || node->is_credited) return false;
+    if (event_of(b->tree, node)->kind != KP_KINETO_GPU || node->launcher >= 0) return false;
     const double span = (double)(node->end_ns - node->start_ns);
     out->all.count = kp_spans_has(&b->chosen->spans, node->start_ns);
     if (!out->all.count) return false;
