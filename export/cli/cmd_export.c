@@ -4,6 +4,7 @@
 
 #include "export/cli/cli.h"
 #include "export/cli/formats.h"
+#include "export/cli/latest.h"
 #include "export/cli/lines.h"
 #include "export/cli/spool_export.h"
 #include "export/cli/spoolfile.h"
@@ -69,7 +70,8 @@ int kp_cmd_export(int argc, char **argv)
         default: return KP_EXIT_USAGE;
         }
     }
-    if (!count) return kp_cli_misuse("export", "no spool given");
+    if (!format && !count) return kp_cli_misuse("export", "no spool given; --format takes the latest run's traces");
+    if (format && (count = kp_latest_take("export", &argv, count, 0)) == 0) return KP_EXIT_USAGE;
     if (format && wish.json && wish.dir && kp_written_check("export", wish.dir)) return KP_EXIT_USAGE;
     if (format) return kp_formats_write(format, wish.dir, wish.json, argv, count);
     struct kp_lines *lines = kp_lines_open("export", &lines_wish);
