@@ -10,12 +10,12 @@ import pytest
 import harness
 
 SCHEDULE = "wait=3,warmup=1,active=6,repeat=1"  # steps 4 to 9 of ten
-SLEEP_MS = 80
+SLEEP_MS = 400  # far above what a busy machine makes steps differ by
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    return {kind: harness.run_kprof("advice.py", tmp_path_factory.mktemp(kind), kind, schedule=SCHEDULE, KPROF_PROFILE_MEMORY=1, OMP_NUM_THREADS=1).ok().trace
+    return {kind: harness.run_kprof("advice.py", tmp_path_factory.mktemp(kind), kind, SLEEP_MS, schedule=SCHEDULE, KPROF_PROFILE_MEMORY=1, OMP_NUM_THREADS=1).ok().trace
             for kind in ("healthy", "loading")}
 
 

@@ -105,7 +105,7 @@ def commands_of_coming_from():
 
 
 def test_each_command_of_coming_from_works(room):
-    """What is read was recorded with all that the page names; in memray's part it is the heap. Programs to be recorded end at once."""
+    """What is read was recorded with all that the page names: in memray's part the heap, for kernels on a GPU. Programs end at once."""
     env = harness.clean_environment(PATH=f"{room}/bin:{os.environ['PATH']}", KPROF_LOG="none")
     (room / "train.py").write_text(TRAIN)
     for folder, flags in (("tensors", "--profile-memory --with-stack ops"), ("heap", "--malloc trace --with-stack ops")):
@@ -116,11 +116,14 @@ def test_each_command_of_coming_from_works(room):
         (room / folder / "bin").mkdir()
         (room / folder / "bin/python").write_text("#!/bin/sh\n[ $# = 1 ]\n")
         (room / folder / "bin/python").chmod(0o755)
+    (room / "gpu/kprof").mkdir(parents=True)
+    shutil.copy(harness.ROOT / "test/data/gpu/h200_training/h200_training.pt.trace.json.gz", room / "gpu/kprof")
+    (room / "gpu/bin").symlink_to(room / "tensors/bin")
     ran = []
     for part, command in commands_of_coming_from():
         if " ctl " in command or " --leaks" in command:  # test_ctl has a program that runs on, test_heap one that leaks by step
             continue
-        folder = room / ("heap" if part == "memray" else "tensors")
+        folder = room / ("gpu" if "kernel" in command else "heap" if part == "memray" else "tensors")
         here = {**env, "PATH": f"{folder}/bin:{env['PATH']}"}
         at = room / "bin" if " run " in command else folder  # what it leaves is not what the next command reads
         done = subprocess.run(["bash", "-c", command], cwd=at, env=here, capture_output=True, text=True, timeout=harness.LONG)

@@ -243,30 +243,37 @@ e2e_lane() {
   done
 }
 
+# Whether what failed of a file passes twice now: each file by itself, so that one that fails for good hides no other.
+e2e_again() { # log, failed tests
+  local what line
+  local -a ids
+  what=$(grep -E '^(FAILED|ERROR) ' "$1")
+  mapfile -t ids < <(sed -E 's/^[A-Z]+ //; s/ - .*//' <<<"$what" | sort -u)
+  if [ "$(grep -c . <<<"$what")" -ge "$2" ] && passes_twice e2e ' passed' e2e_pytest "${ids[@]}"; then
+    while read -r line; do unsteady+=("e2e: $line"); done <<<"$what"
+  else
+    failing e2e "${what:-a run of pytest ended badly}"
+    return 1
+  fi
+}
+
 # Waits for the lanes, counts what they left, and runs again what failed.
 e2e_end() {
-  local file at ok bad skip p=0 f=0 s=0 what ids
+  local file at ok bad skip p=0 f=0 s=0
   e2e_lane
   wait
+  unset KPROF_TEST_RUNS # what is run again is recorded anew
   for file in "${e2e_files[@]}"; do
     at=$logs/e2e/$(basename "$file" .py)
     read -r ok bad skip < <(python3 test/support/junit_counts.py "$at.xml" "$(cat "$at.code" 2>/dev/null || echo 125)")
     [ $((ok + bad + skip)) != 0 ] || [ "$fast" = 1 ] || bad=1 # a file of no test
-    p=$((p + ok)) f=$((f + bad)) s=$((s + skip))
+    p=$((p + ok)) s=$((s + skip))
     grep -E '^SKIPPED|^[0-9]+ (passed|failed|skipped)' "$at.log" | sed "s|^[0-9]|$file: &|"
-    if [ "$bad" != 0 ]; then grep -vE '^SKIPPED' "$at.log" | tail -n 80; fi
-  done
-  if [ $f != 0 ]; then
-    what=$(cat "$logs"/e2e/*.log | grep -E '^(FAILED|ERROR) ')
-    mapfile -t ids < <(sed -E 's/^[A-Z]+ //; s/ - .*//' <<<"$what" | sort -u)
-    unset KPROF_TEST_RUNS # recorded anew
-    if [ "$(grep -c . <<<"$what")" -ge $f ] && passes_twice e2e ' passed' e2e_pytest "${ids[@]}"; then
-      while read -r file; do unsteady+=("e2e: $file"); done <<<"$what"
-      p=$((p + f)) f=0
-    else
-      failing e2e "${what:-a run of pytest ended badly}"
+    if [ "$bad" != 0 ]; then
+      grep -vE '^SKIPPED' "$at.log" | tail -n 80
+      if e2e_again "$at.log" "$bad"; then p=$((p + bad)); else f=$((f + bad)); fi
     fi
-  fi
+  done
   add e2e $p $f $s
   try_postponed
 }

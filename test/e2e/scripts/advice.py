@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training that is sick in one way (argv: loading, waiting), or its twin that is not (healthy). Prints the seconds of steps 4 to 9."""
+"""A training that is sick in one way (argv: waiting, or loading and the milliseconds of a batch, 80 unless told), or its twin that
+is not (healthy). Prints the seconds of steps 4 to 9."""
 import sys
 import time
 
@@ -20,10 +21,11 @@ class Numbers(torch.utils.data.Dataset):
 
 def main():
     sickness = sys.argv[1]
+    batch_ms = float(sys.argv[2]) if len(sys.argv) > 2 else 80
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 1024), torch.nn.Linear(1024, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    loader = torch.utils.data.DataLoader(Numbers(0.02 if sickness == "loading" else 0), batch_size=4)
+    loader = torch.utils.data.DataLoader(Numbers(batch_ms / 1000 / 4 if sickness == "loading" else 0), batch_size=4)
     began = 0
     for step, batch in enumerate(loader):
         if step == 4:
