@@ -26,13 +26,6 @@ static inline bool kp_advise_is_compiling(const char *name)
            strstr(name, "async_compile.");
 }
 
-/* Python reads a value of a tensor. */
-static inline bool kp_advise_is_read(const char *name)
-{
-    return strcmp(name, "aten::item") == 0 || strcmp(name, "aten::_local_scalar_dense") == 0 ||
-           strcmp(name, "aten::is_nonzero") == 0;
-}
-
 /* torch's own range (record_python_gc_info), or a call of gc.collect(). */
 static inline bool kp_advise_is_collecting(const char *name)
 {

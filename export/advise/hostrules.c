@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "export/report/timeshares.h"
+#include "export/report/valuereads.h"
 
 static const struct kp_cost_rule compiling = {
     0.05, 1u << KP_SPLIT_IDLE, "recompilation", "torch.compile compiles in the middle of the run",
@@ -203,25 +204,10 @@ static void input_judge(struct kp_costrules *x)
 /* ---- values that Python reads ---- */
 
 /*
- * A loop that logs reads a few values a step. Python's work on a value ends at the next op, or after so long. Up to the
- * next read it is the loop around both, if that comes this soon, after so few and short ops.
+ * Python's work on a value ends at the next op, or after so long. Up to the next read it is the loop around both, if
+ * that comes this soon, after so few and short ops.
  */
-enum { READS_LEAST = 8, READ_AFTER_NS = 100000, LOOP_NS = 300000, LOOP_OPS = 6, LOOP_OP_NS = 50000 };
-
-static bool is_read(const struct kp_costrules *x, int32_t i)
-{
-    return i >= 0 && kp_advise_is_read(kp_costrules_name(x, i));
-}
-
-/* The optimizers of torch read the number of their step themselves, and its loaders a seed. */
-static bool is_torchs_own(const struct kp_costrules *x, int32_t node)
-{
-    for (; node >= 0; node = x->tree->nodes[node].parent) {
-        const char *name = kp_costrules_name(x, node);
-        if (kp_advise_is_range(name) && !kp_kineto_is_step(name)) return true;
-    }
-    return false;
-}
+enum { READ_AFTER_NS = 100000, LOOP_NS = 300000, LOOP_OPS = 6, LOOP_OP_NS = 50000 };
 
 /* When the thread of a read begins its next op. */
 static int64_t read_until(const struct kp_costrules *x, size_t i)
@@ -237,11 +223,6 @@ static int64_t read_until(const struct kp_costrules *x, size_t i)
     return most;
 }
 
-static bool is_outer_read(const struct kp_costrules *x, size_t i)
-{
-    return is_host(x, i) && is_read(x, (int32_t)i) && !is_read(x, x->tree->nodes[i].parent);
-}
-
 /* When the loop around a read begins its next one. INT64_MIN: it ends, or does too much in between to be one. */
 static int64_t loop_until(const struct kp_costrules *x, size_t i)
 {
@@ -252,7 +233,7 @@ static int64_t loop_until(const struct kp_costrules *x, size_t i)
     for (size_t k = i + 1; k < x->tree->count && nodes[k].start_ns < most; k++) {
         if (kp_tree_event(x->tree, k)->kind != KP_KINETO_OP || kp_tree_event(x->tree, k)->tid != tid) continue;
         if (!is_host(x, k) || nodes[k].start_ns < until) continue; /* inside of the last one */
-        if (is_outer_read(x, k)) return nodes[k].start_ns;
+        if (kp_valueread_is(x->tree, k)) return nodes[k].start_ns;
         if (++ops > LOOP_OPS || nodes[k].end_ns - nodes[k].start_ns > LOOP_OP_NS ||
             kp_advise_is_range(kp_costrules_name(x, (int32_t)k)))
             break;
@@ -266,19 +247,33 @@ static size_t reads_charge(struct kp_cost *cost, const struct kp_costrules *x)
 {
     size_t count = 0;
     for (size_t i = 0; i < x->tree->count; i++) {
-        const struct kp_node *node = &x->tree->nodes[i];
-        if (!is_outer_read(x, i)) continue;
-        if (!kp_spans_has(&x->chosen->in_steps, node->start_ns) || is_torchs_own(x, (int32_t)i)) continue;
+        if (!kp_valueread_is_own(x->tree, x->chosen, i)) continue;
         const int64_t until = loop_until(x, i);
-        kp_cost_add(cost, x, (int32_t)i, node->start_ns, until == INT64_MIN ? read_until(x, i) : until, 1);
+        kp_cost_add(cost, x, (int32_t)i, x->tree->nodes[i].start_ns, until == INT64_MIN ? read_until(x, i) : until, 1);
         count++;
     }
     return count;
 }
 
+/* On a GPU the wait is the cost, which idle by KP_IDLE_SYNC tells: here is which lines read. */
+static void gpu_reads_see(struct kp_costrules *x)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x);
+    char lines[512];
+    if (count && count >= KP_VALUEREADS_LEAST * steps) {
+        kp_costplaces_lines(&cost.places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
+        x->out->seen = kp_costrules_text(
+            x, ".item() and its like, %.0f a step%s%s (each of a tensor on the GPU waits until it is computed)",
+            (double)count / (double)steps, *lines ? ", with the loop around them at " : "", lines);
+    }
+    kp_costplaces_fini(&cost.places);
+    free(cost.of);
+}
+
 /*
  * On a CPU .item() waits for nothing, but each call leaves and enters Python. Many in a step are told with their cost,
- * where they have one; on a GPU each would wait (idle by KP_IDLE_SYNC tells it there).
+ * where they have one.
  */
 static void reads_judge(struct kp_costrules *x)
 {
@@ -299,7 +294,7 @@ static void reads_judge(struct kp_costrules *x)
             "loop around them%s%s",
             each, *lines ? ", at " : "", lines),
         "Keep them as tensors and read all at once: torch.stack(values).tolist(); log every N steps."};
-    if (each < READS_LEAST) memset(cost.of, 0, steps * sizeof *cost.of);
+    if (each < KP_VALUEREADS_LEAST) memset(cost.of, 0, steps * sizeof *cost.of);
     if (!kp_cost_tell(&cost, x, &rule) && count)
         x->out->seen =
             kp_costrules_text(x, ".item() and its like, %.1f a step, %.3f ms%s%s (each would wait for a GPU)", each,
@@ -351,7 +346,8 @@ static void threads_judge(struct kp_costrules *x)
 
 void kp_rules_host(struct kp_costrules *x)
 {
-    if (!x->out->has_gpu) reads_judge(x);
+    if (x->out->has_gpu) gpu_reads_see(x);
+    else reads_judge(x);
     compiling_judge(x);
     collecting_unjudged(x);
     input_judge(x);

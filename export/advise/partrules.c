@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/valuereads.h"
+
 #define SHARE_HEALTHY 0.90
 #define BEHIND_MOST 0.20 /* of all steps: how much longer they are on the GPU */
 #define SHARE_IDLE 0.15  /* of a step, before a GPU's idle time is a finding, by whatever cause */
@@ -75,7 +77,7 @@ static void place_tell(struct kp_finding *f, const struct kp_split_places *place
 /* Python between reads of values is told with those. */
 static bool is_of_reads(const struct kp_costrules *x, const char *where)
 {
-    return kp_costrules_find(x, KP_FINDING_READS) && where && kp_advise_is_read(where);
+    return kp_costrules_find(x, KP_FINDING_READS) && where && kp_valueread_is_name(where);
 }
 
 /* Where Python's calls were recorded, one of them filled the gaps. */

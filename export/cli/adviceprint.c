@@ -123,7 +123,7 @@ static void unjudged_print(FILE *out, const struct kp_advice *a)
     }
     if (before[0] == ',') fputs("\n", out);
     if (!a->seen) return;
-    fputs("seen, small: ", out);
+    fputs(a->has_gpu ? "seen: " : "seen, small: ", out);
     kp_plain_put(out, a->seen);
     fputs("\n", out);
 }

@@ -49,6 +49,7 @@ SRC_report := \
     export/report/treepieces.c \
     export/report/shapetext.c \
     export/report/units.c \
+    export/report/valuereads.c \
     export/report/walltime.c
 UNIT_report := \
     test/unit/report/test_chosen.c \
@@ -64,4 +65,5 @@ UNIT_report := \
     test/unit/report/test_toprows.c \
     test/unit/report/test_shapetext.c \
     test/unit/report/test_units.c \
+    test/unit/report/test_valuereads.c \
     test/unit/report/test_walltime.c

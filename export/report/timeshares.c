@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/valuereads.h"
+
 /* A first step longer than all others, and so many percent of their median, may carry a warm-up. */
 enum { SLOW_PERCENT = 125, SLOW_STEPS_LEAST = 3 };
 
@@ -60,6 +62,7 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
     times_add(&into->all, &s, &chosen->spans);
     times_add(&into->in_steps, &s, &chosen->in_steps);
     into->has_gpu |= s.gpu.count != 0;
+    into->reads += kp_valuereads_count(tree, chosen);
     if (!into->has_when && chosen->spans.count) {
         into->has_when = true;
         into->when_ns = chosen->spans.of[0].start_ns;
@@ -169,6 +172,7 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
                                .omp_threads = (long)fact_number(trace, "kprof.omp_num_threads")};
     if (trace->base_ns) out->when_ns = parts->since_ns;
     shares_set(out, parts);
+    out->reads = parts->reads;
     steps_measure(out, chosen);
     if (out->steps) {
         const int64_t before_ns = chosen->steps[0].start_ns - parts->when_ns;

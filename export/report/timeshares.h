@@ -22,6 +22,7 @@ struct kp_summary {
     int64_t gpu_wait_ns;                      /* of shared_ns: some thread waits for a GPU */
     int64_t gpu_ns;                           /* some GPU works */
     bool has_gpu;
+    size_t reads;             /* of single values, in the steps (valuereads.h) */
     uint64_t lost;            /* events that were dropped or skipped, as the file says */
     long cores, busy_threads; /* that the program may use; threads that ran; 0: not in the file */
     long omp_threads;         /* OMP_NUM_THREADS; 0: not set */
@@ -43,6 +44,7 @@ struct kp_summary_parts { /* all zero: no piece yet */
     struct kp_summary_times all, in_steps;
     int64_t when_ns, end_ns; /* of what was chosen */
     int64_t since_ns;        /* the first event of the whole trace */
+    size_t reads;
     bool has_gpu, has_when;
 };
 void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen);

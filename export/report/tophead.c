@@ -9,6 +9,7 @@
 
 #include "export/report/plain.h"
 #include "export/report/units.h"
+#include "export/report/valuereads.h"
 
 static const char *fact_of(const struct kp_top_report *r, const char *path)
 {
@@ -288,6 +289,17 @@ static void shares_print(FILE *out, const struct kp_top_report *r)
     fputs("\n", out);
 }
 
+/* A loop over .item(): each leaves and enters Python, and on a GPU each waits. */
+static void reads_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    const bool has_lines = r->top->has_lines || r->top->trace->has_stacks;
+    const double each = s->steps ? (double)s->reads / (double)s->steps : 0;
+    if (each < KP_VALUEREADS_LEAST) return;
+    fprintf(out, "reads    %.0f reads of single values a step (.item() and the like): %s\n", each,
+            has_lines ? "`kprof advise` has their lines" : "--with-stack ops records their lines");
+}
+
 static void machine_print(FILE *out, const struct kp_summary *s)
 {
     if (s->cores <= 0) return;
@@ -342,6 +354,7 @@ void kp_top_head_print(FILE *out, const struct kp_top_report *r)
     killed_print(out, r);
     steps_print(out, r);
     shares_print(out, r);
+    reads_print(out, r);
     machine_print(out, r->summary);
     lost_print(out, r);
     fputs("\n", out);

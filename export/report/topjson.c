@@ -75,6 +75,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
         ms_put(out, "gpu_busy_ms", (double)s->gpu_ns);
         ms_put(out, "gpu_wait_ms", (double)s->gpu_wait_ns);
     }
+    if (s->steps) whole_put(out, "value_reads", (int64_t)s->reads);
     if (s->cores > 0) whole_put(out, "cores", s->cores);
     if (s->busy_threads > 0) whole_put(out, "busy_threads", s->busy_threads);
     whole_put(out, "dropped", (int64_t)s->lost);

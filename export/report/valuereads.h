@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/* valuereads.h - values of tensors that Python reads one at a time: .item(), float(), bool(), print() */
+#ifndef KP_VALUEREADS_H
+#define KP_VALUEREADS_H
+
+#include "export/report/chosen.h"
+
+enum { KP_VALUEREADS_LEAST = 8 }; /* a step: a loop that logs reads fewer */
+
+bool kp_valueread_is_name(const char *op);
+/* Whether a node is such a read, and not inside of another. */
+bool kp_valueread_is(const struct kp_tree *tree, size_t node);
+/* Also: in a step, and by the program. torch's optimizers read the number of their step, and its loaders a seed. */
+bool kp_valueread_is_own(const struct kp_tree *tree, const struct kp_chosen *chosen, size_t node);
+size_t kp_valuereads_count(const struct kp_tree *tree, const struct kp_chosen *chosen);
+
+#endif
