@@ -38,17 +38,6 @@ typedef void (*kp_compile_fn)(void *context, int32_t node, int64_t start_ns, int
 /* Each time in which torch.compile compiles, by a node at its end; times of one thread may lie in one another. */
 void kp_compiles_each(const struct kp_tree *tree, kp_compile_fn fn, void *context);
 
-/* ---- launches.c ---- */
-
-struct kp_launches { /* all zero: empty */
-    struct kp_keyindex correlations;
-    int32_t *calls; /* nodes, by number in `correlations` */
-    size_t capacity;
-};
-void kp_launches_gather(struct kp_launches *launches, const struct kp_tree *tree);
-int32_t kp_launches_call(struct kp_launches *launches, const struct kp_kineto_event *work); /* a node; -1: not there */
-void kp_launches_fini(struct kp_launches *launches);
-
 /* ---- costplace.c: which op, on which line, costs how much ---- */
 
 struct kp_costplace {

@@ -41,8 +41,6 @@ void kp_costrules_open(struct kp_costrules *x)
 {
     const struct kp_tree *tree = x->tree;
     loaders_find(x);
-    struct kp_launches launches;
-    kp_launches_gather(&launches, tree);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (e->kind != KP_KINETO_GPU) continue;
@@ -55,11 +53,10 @@ void kp_costrules_open(struct kp_costrules *x)
             .end_ns = tree->nodes[i].end_ns,
             .said = kp_kineto_work_of(tree->trace, tree->nodes[i].event),
             .node = (int32_t)i,
-            .call = kp_launches_call(&launches, e),
+            .call = tree->nodes[i].call,
             .part = part,
         };
     }
-    kp_launches_fini(&launches);
 }
 
 void kp_costrules_fini(struct kp_costrules *x)

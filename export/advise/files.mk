@@ -16,7 +16,6 @@ SRC_advise := \
     export/advise/gputurns.c \
     export/advise/hostrules.c \
     export/advise/kernelrules.c \
-    export/advise/launches.c \
     export/advise/loadplace.c \
     export/advise/longsteps.c \
     export/advise/launchrules.c \

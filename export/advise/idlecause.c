@@ -39,7 +39,6 @@ struct finding_idle {
     struct launched *works;             /* by start */
     struct kp_late late;
     size_t wait_count, wait_capacity, work_count, work_capacity, op_count, op_capacity;
-    struct kp_launches launches;
     const struct host_wait *wait; /* the last before the gap */
     int64_t wait_left_ns;
     size_t next_wait;
@@ -125,7 +124,7 @@ static void works_list(struct finding_idle *f)
     for (size_t i = 0; f->has_gpu && i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (e->kind != KP_KINETO_GPU || strcmp(kp_kineto_text(tree->trace, e->cat), "cuda_sync") == 0) continue;
-        const int32_t call = kp_launches_call(&f->launches, e);
+        const int32_t call = tree->nodes[i].call;
         work_add(f, (int32_t)i, call, call < 0 ? -1 : before[kp_costplace_op(tree, call)]);
     }
     free(before);
@@ -255,7 +254,6 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
 {
     struct finding_idle f = {.out = out, .tree = tree, .has_gpu = has_gpu};
     *out = (struct kp_idle){0};
-    kp_launches_gather(&f.launches, tree);
     for (int32_t i = 0; i < (int32_t)tree->count; i++) host_take(&f, i);
     kp_compiles_each(tree, compile_take, &f);
     for (int s = 0; s < SETS; s++) kp_spans_settle(&f.sets[s]);
@@ -267,7 +265,6 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
             backlog_at(&f, chosen->steps[chosen->step_count - 1].end_ns) - backlog_at(&f, chosen->steps[0].start_ns);
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_spans_settle(&out->of[c]);
     for (int s = 0; s < SETS; s++) kp_spans_fini(&f.sets[s]);
-    kp_launches_fini(&f.launches);
     free(f.late.of);
     free(f.long_ops);
     free(f.waits);

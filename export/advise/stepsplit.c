@@ -81,33 +81,24 @@ static void split_make(struct kp_step_split *out, const struct ladder *l, const 
 }
 
 /* The op that launched a work of a device, else the call that did, else the work itself. */
-static int32_t place_of(const struct kp_tree *tree, const struct kp_op_ids *ids, struct kp_launches *launches, size_t i)
+static int32_t place_of(const struct kp_tree *tree, size_t i)
 {
-    const struct kp_kineto_event *e = kp_tree_event(tree, i);
-    if (!tree->nodes[i].on_device) return (int32_t)i;
-    const size_t at = kp_rows_from(ids->ids, ids->count, sizeof *ids->ids, e->external_id);
-    if (at < ids->count && ids->ids[at].id == e->external_id && tree->nodes[i].launcher >= 0)
-        return (int32_t)ids->ids[at].node;
-    const int32_t call = kp_launches_call(launches, e);
-    return call < 0 ? (int32_t)i : call;
+    const struct kp_node *node = &tree->nodes[i];
+    if (!node->on_device) return (int32_t)i;
+    if (node->launcher >= 0) return node->launcher;
+    return node->call < 0 ? (int32_t)i : node->call;
 }
 
 static void places_gather(struct kp_split_places *places, const struct kp_tree *tree, const struct kp_chosen *chosen,
                           bool has_gpu)
 {
-    struct kp_op_ids ids;
-    struct kp_launches launches;
-    kp_op_ids_gather(&ids, tree);
-    kp_launches_gather(&launches, tree);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         const enum kp_split_part part = part_of(tree->trace, kp_tree_event(tree, i), has_gpu);
         if (is_aside(node, part) || part == KP_SPLIT_IDLE || (part == KP_SPLIT_COMPUTE && !has_gpu)) continue;
         const int64_t ns = kp_spans_between(&chosen->in_steps, node->start_ns, node->end_ns);
-        kp_costplaces_add(&places->parts[part], tree, place_of(tree, &ids, &launches, i), -1, ns);
+        kp_costplaces_add(&places->parts[part], tree, place_of(tree, i), -1, ns);
     }
-    kp_launches_fini(&launches);
-    kp_op_ids_fini(&ids);
 }
 
 bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,

@@ -17,6 +17,7 @@ struct kp_node {
     int32_t parent, first_child, last_child, next_sibling; /* -1: none */
     int32_t forward;  /* of a backward op: the op that made it, or -1. Set with stack */
     int32_t launcher; /* of device work: the op that has its time, or -1 */
+    int32_t call;     /* of device work: the host's call that launched it, or -1 */
     uint32_t children;
     double device_us; /* device work launched by it; kp_tree_build adds its children's */
     int64_t cpu_bytes, device_bytes;
@@ -30,8 +31,10 @@ struct kp_tree {
     struct kp_node *nodes; /* by (start, -end, order of recording) */
     size_t count, capacity;
     bool has_device;
-    size_t orphans;  /* work of a device, and backward ops, that name an op which the trace has not */
-    size_t unfolded; /* of a trace in pieces: children that are perhaps their parent's only ones, which is split */
+    int64_t first_call; /* the least correlation of a call that launches, as they count up; 0: no call is there */
+    size_t uncalled;    /* work of a device whose call is not there */
+    size_t orphans;     /* work of a device, and backward ops, that name an op which the trace has not */
+    size_t unfolded;    /* of a trace in pieces: children that are perhaps their parent's only ones, which is split */
 };
 static inline const struct kp_kineto_event *kp_tree_event(const struct kp_tree *tree, size_t node)
 {
@@ -85,6 +88,8 @@ int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace);
 /* Before kp_tree_build: waits (cuda_sync) are no work of a GPU, though torch's tables add them to it. */
 void kp_kineto_drop_waits(struct kp_kineto *trace);
 void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_tree_build */
+/* When a work of a device was asked for: its op began, else the call, else (neither is there) the work itself. */
+int64_t kp_tree_asked_ns(const struct kp_tree *tree, size_t node);
 /* keyavg_calls.c: gives events without a call stack the Python calls around them. It runs before kp_tree_set_stacks.
  * `all` false is for torch's files with stacks: only ranges on a device and CUDA calls outside ops get one. */
 void kp_tree_fill_stacks(struct kp_tree *tree, bool all);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_search.h"
+#include "export/report/keyindex.h"
 
 static bool is_op(const struct kp_kineto_event *e)
 {
@@ -82,10 +83,50 @@ static void calls_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
     ids_sort(ids);
 }
 
+static bool is_call(const struct kp_tree *tree, size_t i)
+{
+    const struct kp_kineto_event *e = kp_tree_event(tree, i);
+    return e->kind == KP_KINETO_RUNTIME && !tree->nodes[i].on_device && !tree->nodes[i].is_async && e->fwd_tid > 0;
+}
+
+/* Gives each work of a device its call, by CUPTI's correlation; of several the last. */
+static void calls_set(struct kp_tree *tree)
+{
+    struct kp_keyindex keys = {0};
+    size_t capacity = 0;
+    int32_t *calls = NULL;
+    for (size_t i = 0; i < tree->count; i++) {
+        const int64_t id = kp_tree_event(tree, i)->fwd_tid;
+        if (!is_call(tree, i)) continue;
+        const size_t at = kp_keyindex_get(&keys, (uint64_t)id);
+        calls = kp_kineto_grow(calls, &capacity, at + 1, sizeof *calls);
+        calls[at] = (int32_t)i;
+        if (!tree->first_call || id < tree->first_call) tree->first_call = id;
+    }
+    const size_t count = keys.count;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
+        if (e->kind != KP_KINETO_GPU || e->fwd_tid <= 0) continue;
+        const size_t at = kp_keyindex_get(&keys, (uint64_t)e->fwd_tid);
+        if (at < count) tree->nodes[i].call = calls[at];
+        else tree->uncalled++;
+    }
+    kp_keyindex_fini(&keys);
+    free(calls);
+}
+
+int64_t kp_tree_asked_ns(const struct kp_tree *tree, size_t node)
+{
+    const struct kp_node *n = &tree->nodes[node];
+    const int32_t by = n->launcher >= 0 ? n->launcher : n->call;
+    return by < 0 ? n->start_ns : tree->nodes[by].start_ns;
+}
+
 void kp_tree_add_kernels(struct kp_tree *tree)
 {
     struct kp_op_ids ids;
     if (!tree->has_device) return;
+    calls_set(tree);
     bool by_correlation = is_by_correlation(tree);
     if (by_correlation) calls_gather(&ids, tree);
     else kp_op_ids_gather(&ids, tree);

@@ -148,6 +148,7 @@ static struct kp_node *node_add(struct kp_tree *tree, size_t event)
                              .parent = -1,
                              .forward = -1,
                              .launcher = -1,
+                             .call = -1,
                              .first_child = -1,
                              .last_child = -1,
                              .next_sibling = -1};

@@ -22,7 +22,7 @@ struct kp_treepieces {
     bool drops_waits;
     struct kp_kineto_pieces reading;
     struct kp_seam seam;
-    bool has_device;
+    bool has_device, has_calls;
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock;
@@ -36,13 +36,15 @@ struct kp_treepieces {
 
 static bool is_fit(const struct kp_treepieces *p, const struct kp_tree *tree, bool is_later)
 {
-    return tree->unfolded == 0 && (!is_later || (tree->orphans == 0 && tree->has_device == p->has_device));
+    const bool is_whole = tree->orphans == 0 && (tree->uncalled == 0 || !p->has_calls);
+    return tree->unfolded == 0 && (!is_later || (is_whole && tree->has_device == p->has_device));
 }
 
 static bool tree_add(struct kp_treepieces *p, struct kp_tree *tree, int64_t end_ns)
 {
     const bool is_later = p->seam.is_later;
     struct kp_chosen chosen;
+    p->has_calls |= tree->first_call != 0;
     const bool fits = kp_chosen_piece(&chosen, tree, &p->seam, end_ns) && p->add(p->context, tree, &chosen) &&
                       is_fit(p, tree, is_later);
     p->has_device = tree->has_device;

@@ -373,6 +373,28 @@ static void steps_and_kernels_of_2021_count(void **state)
     assert_string_equal(a.findings[0].id, "data-loading");
 }
 
+/* Before 2024 a file has CUPTI's correlation as External id of device work, which may be some other op's id. */
+static void a_copy_is_its_ops_where_its_id_is_another_ops(void **state)
+{
+    struct little *t = *state;
+    for (int step = 0; step < 3; step++) {
+        char args[80];
+        const int at = 100 * step;
+        step_event(t, step);
+        snprintf(args, sizeof args, "\"External id\":%d", 20 + step);
+        event(t, "cpu_op", "aten::relu", 1, at + 2, 2, args);
+        snprintf(args, sizeof args, "\"External id\":%d", 50 + step);
+        event(t, "cpu_op", "aten::copy_", 1, at + 5, 6, args);
+        snprintf(args, sizeof args, "\"External id\":%d,\"correlation\":%d", 20 + step, 20 + step);
+        event(t, "cuda_runtime", "cudaMemcpyAsync", 1, at + 6, 4, args);
+        event(t, "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 7, at + 12, 87, args);
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "exposed-copies");
+    assert_string_equal(a.findings[0].where, "aten::copy_");
+}
+
 #define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
 
 int main(void)
@@ -402,6 +424,7 @@ int main(void)
         LITTLE(what_is_launched_in_a_gap_and_comes_late_depends_on_something),
         LITTLE(a_gpu_that_is_behind_tells_nothing),
         LITTLE(steps_and_kernels_of_2021_count),
+        LITTLE(a_copy_is_its_ops_where_its_id_is_another_ops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
