@@ -53,13 +53,9 @@ static int judge(struct kp_advised *a, char *why, size_t why_bytes)
 int kp_advised_read_part(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts,
                          const char *label, bool takes_part, bool *is_part, char *why, size_t why_bytes)
 {
-    char part[240];
     const int rc = kp_advised_read(trace, tree, texts, label, why, why_bytes);
-    *is_part = rc && takes_part && kp_trace_source_end_torn(*trace, part, sizeof part);
-    if (!*is_part) return rc;
-    const size_t n = strlen(why);
-    snprintf(why + n, why_bytes - n, ": this is of those%s", part);
-    return tree_make(tree, *trace, label, why, why_bytes);
+    *is_part = rc && takes_part && kp_trace_source_take_torn(*trace, why, why_bytes);
+    return *is_part ? tree_make(tree, *trace, label, why, why_bytes) : rc;
 }
 
 int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const char *label, bool takes_part, char *why,

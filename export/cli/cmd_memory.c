@@ -243,20 +243,6 @@ static char *heap_text(const struct memory_command *m, const struct kp_trace_sou
     return NULL;
 }
 
-/* Reads the trace, with `partial` also one whose file ends early. Returns an exit code. */
-static int trace_read(const struct memory_command *m, const struct kp_trace_source *source, struct kp_kineto **trace)
-{
-    char why[512], part[240];
-    if (kp_trace_source_read(source, trace, NULL, why, sizeof why) == 0) return KP_EXIT_DONE;
-    if (m->partial && kp_trace_source_end_torn(*trace, part, sizeof part)) {
-        kp_cli_say(stderr, "kprof: %s: this is of those%s", why, part);
-        return KP_EXIT_DONE;
-    }
-    const bool is_torn = *trace && (*trace)->torn;
-    kp_kineto_close(*trace);
-    return kp_cli_fail("memory", "%s%s", why, is_torn ? "; --partial shows those" : "");
-}
-
 static int trace_show(void *context, const struct kp_trace_source *source, bool several)
 {
     const struct memory_command *m = context;
@@ -267,7 +253,7 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
         return kp_cli_misuse("memory", "one output, and there are several traces");
     if (m->format || m->leaks || kp_profile_is(source->path) || (m->form == FORM_SVG && m->has_by))
         return profile_show(m, source);
-    rc = trace_read(m, source, &trace);
+    rc = kp_trace_source_show("memory", source, m->partial, &trace);
     if (rc != KP_EXIT_DONE) return rc;
     char *heap = heap_text(m, source, trace);
     struct kp_mem_show show = {.device = -1, .row_limit = m->row_limit, .label = source->label, .members = heap};

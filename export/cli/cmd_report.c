@@ -332,30 +332,23 @@ static bool pieces_read(const struct report_command *r, const struct kp_trace_so
     return holds;
 }
 
-/* Says up to when the file tells, of which the report then is. 0. */
-static int torn_take(const struct report_command *r, struct report_reading *out, const char *why)
-{
-    char part[240];
-    (void)kp_trace_source_end_torn(out->trace, part, sizeof part);
-    kp_cli_say(stderr, "kprof: %s: this is of those%s%s", why, part,
-               r->partial ? "" : "; exit status 1 (0 with --partial)");
-    out->is_torn = !r->partial;
-    return 0;
-}
-
 /* Returns 0, or -errno with a line on stderr. */
 static int trace_read(const struct report_command *r, const struct kp_trace_source *source, bool several,
                       struct report_reading *out)
 {
-    char why[512];
+    char why[768];
     int rc = 0;
     *out = (struct report_reading){0};
     if (r->partial || !is_of_all(r, several) || !pieces_read(r, source, out, &rc, why, sizeof why))
         rc = kp_trace_source_read(source, &out->trace, NULL, why, sizeof why);
     if (!rc) return 0;
     const bool is_readable = out->trace && out->trace->seen;
-    if (is_readable && !r->is_torch && !out->is_numbered && out->trace->torn && (r->partial || !r->json))
-        return torn_take(r, out, why);
+    const bool takes_torn = !r->is_torch && !out->is_numbered && (r->partial || !r->json);
+    if (takes_torn && kp_trace_source_take_torn(out->trace, why, sizeof why)) {
+        kp_cli_say(stderr, "kprof: %s%s", why, r->partial ? "" : "; exit status 1 (0 with --partial)");
+        out->is_torn = !r->partial;
+        return 0;
+    }
     kp_cli_say(stderr, "kprof: %s%s", why, is_readable && !r->partial ? "; --partial reports those" : "");
     return out->trace && r->partial ? 0 : rc;
 }

@@ -157,18 +157,9 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     struct stacks_command *s = context;
     struct kp_kineto *trace;
     struct kp_tree tree;
-    char why[512];
-    int rc = KP_EXIT_DONE;
     (void)several;
-    if (kp_trace_source_read(source, &trace, NULL, why, sizeof why)) {
-        char part[240];
-        const bool is_torn = trace && trace->torn;
-        if (!s->partial || !kp_trace_source_end_torn(trace, part, sizeof part)) {
-            kp_kineto_close(trace);
-            return kp_cli_fail("stacks", "%s%s", why, is_torn ? "; --partial shows those" : "");
-        }
-        kp_cli_say(stderr, "kprof: %s: this is of those%s", why, part);
-    }
+    int rc = kp_trace_source_show("stacks", source, s->partial, &trace);
+    if (rc != KP_EXIT_DONE) return rc;
     snprintf(s->label, sizeof s->label, "%s", source->label);
     if (kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);

@@ -111,19 +111,31 @@ int kp_trace_source_read(const struct kp_trace_source *s, struct kp_kineto **out
     return kp_kineto_read(out, &wish, why, why_bytes);
 }
 
-bool kp_trace_source_end_torn(struct kp_kineto *trace, char *part, size_t bytes)
+bool kp_trace_source_take_torn(struct kp_kineto *trace, char *why, size_t bytes)
 {
     struct kp_kineto_torn torn;
-    size_t n = 0;
-    part[0] = 0;
     if (!trace || !trace->torn || !trace->seen) return false;
     kp_kineto_end_torn(trace, &torn);
-    if (torn.is_known) n = (size_t)snprintf(part, bytes, " up to %.1f ms", (double)torn.span_ns / 1e6);
-    if (torn.whole == 1 && n < bytes) n += (size_t)snprintf(part + n, bytes - n, ", 1 whole step (%ld)", torn.first);
+    size_t n = strlen(why);
+    n += (size_t)snprintf(why + n, bytes - n, ": this is of those");
+    if (torn.is_known && n < bytes)
+        n += (size_t)snprintf(why + n, bytes - n, " up to %.1f ms", (double)torn.span_ns / 1e6);
+    if (torn.whole == 1 && n < bytes) n += (size_t)snprintf(why + n, bytes - n, ", 1 whole step (%ld)", torn.first);
     if (torn.whole > 1 && n < bytes)
-        n += (size_t)snprintf(part + n, bytes - n, ", %zu whole steps (%ld to %ld)", torn.whole, torn.first, torn.last);
-    if (torn.has_cut && n < bytes) (void)snprintf(part + n, bytes - n, ", step %ld cut short", torn.cut);
+        n += (size_t)snprintf(why + n, bytes - n, ", %zu whole steps (%ld to %ld)", torn.whole, torn.first, torn.last);
+    if (torn.has_cut && n < bytes) (void)snprintf(why + n, bytes - n, ", step %ld cut short", torn.cut);
     return true;
+}
+
+int kp_trace_source_show(const char *command, const struct kp_trace_source *s, bool partial, struct kp_kineto **out)
+{
+    char why[768];
+    if (kp_trace_source_read(s, out, NULL, why, sizeof why) == 0) return KP_EXIT_DONE;
+    if (partial && kp_trace_source_take_torn(*out, why, sizeof why))
+        return kp_cli_say(stderr, "kprof: %s", why), KP_EXIT_DONE;
+    const bool is_torn = *out && (*out)->torn;
+    kp_kineto_close(*out);
+    return kp_cli_fail(command, "%s%s", why, is_torn ? "; --partial shows those" : "");
 }
 
 /* The profile comes before the trace, which is not wanted. */

@@ -57,10 +57,13 @@ void kp_input_mention_spools(const char *path);
 int kp_trace_source_read(const struct kp_trace_source *source, struct kp_kineto **out, struct kp_kineto_pieces *pieces,
                          char *why, size_t why_bytes);
 /*
- * Of a trace whose file ends early: ends it there (kp_kineto_end_torn). `part` gets what that is: " up to 4.2 ms, 4
- * whole steps (2 to 5), step 6 cut short". False: no event came before the end.
+ * Of a trace whose file ends early: ends it there (kp_kineto_end_torn), and adds to `why` what that is: ": this is of
+ * those up to 4.2 ms, 4 whole steps (2 to 5), step 6 cut short". False: no event came before the end.
  */
-bool kp_trace_source_end_torn(struct kp_kineto *trace, char *part, size_t bytes);
+bool kp_trace_source_take_torn(struct kp_kineto *trace, char *why, size_t bytes);
+/* Reads a trace for a command, with `partial` also one whose file ends early, and says so. Returns an exit code. */
+int kp_trace_source_show(const char *command, const struct kp_trace_source *source, bool partial,
+                         struct kp_kineto **out);
 struct kp_texts
 kp_trace_source_texts(const struct kp_trace_source *source); /* its text alone, from the beginning each time */
 /* The text of its heap's profile: NAME.heap.zst of a trace, made from a spool. None: -ENOENT. */
