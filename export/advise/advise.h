@@ -88,5 +88,7 @@ const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t
 
 /* stepsplit.c: one split for each of the chosen steps, without causes. Returns whether a GPU worked. */
 bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* How long a GPU computes what each of the chosen steps asked for, whenever it does. One ns number for each. */
+void kp_step_compute_asked(int64_t *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
 #endif

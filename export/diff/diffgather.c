@@ -183,7 +183,8 @@ static void nodes_add(struct gathering *g)
 {
     for (size_t i = 0, step; i < g->tree->count; i++) {
         const struct kp_node *node = &g->tree->nodes[i];
-        if (node->removed || !step_at(g, node->start_ns, &step)) continue;
+        const int64_t at_ns = node->on_device ? kp_tree_asked_ns(g->tree, i) : node->start_ns;
+        if (node->removed || !step_at(g, at_ns, &step)) continue;
         if (node->on_device) device_node_add(g, node, step);
         else host_node_add(g, i, step);
     }
@@ -198,6 +199,16 @@ static void steps_add(struct gathering *g)
         kp_diff_sample_add(&g->d->step, g->side, g->from + i, (double)g->steps[i].inside_ns);
 }
 
+/* The time of a GPU that a step asked for, also after its end. The other parts divide the step's own time. */
+static void compute_add(struct gathering *g, struct kp_step_split *splits)
+{
+    size_t capacity = 0;
+    int64_t *asked = kp_kineto_grow(NULL, &capacity, g->chosen->step_count, sizeof *asked);
+    kp_step_compute_asked(asked, g->tree, g->chosen);
+    for (size_t i = 0; i < g->chosen->step_count; i++) splits[i].part_ns[KP_SPLIT_COMPUTE] = asked[i];
+    free(asked);
+}
+
 static void parts_add(struct gathering *g)
 {
     static const char *const names[] = {[KP_SPLIT_COMPUTE] = "compute",
@@ -209,6 +220,7 @@ static void parts_add(struct gathering *g)
     if (!g->chosen->step_count) return;
     struct kp_step_split *split = kp_kineto_grow(NULL, &capacity, g->chosen->step_count, sizeof *split);
     kp_step_split_all(split, g->tree, g->chosen);
+    if (g->has_gpu) compute_add(g, split);
     for (size_t i = 0; i < g->chosen->step_count; i++)
         for (int part = 0; part < KP_SPLIT_PARTS; part++)
             if (g->has_gpu || (part != KP_SPLIT_COMM && part != KP_SPLIT_COPIES))

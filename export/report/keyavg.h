@@ -88,7 +88,8 @@ int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace);
 /* Before kp_tree_build: waits (cuda_sync) are no work of a GPU, though torch's tables add them to it. */
 void kp_kineto_drop_waits(struct kp_kineto *trace);
 void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_tree_build */
-/* When a work of a device was asked for: its op began, else the call, else (neither is there) the work itself. */
+/* When a work of a device was asked for: its op began, else the call, else (neither is there) the work itself.
+ * INT64_MIN: before the recording, as its correlation is less than that of any call. */
 int64_t kp_tree_asked_ns(const struct kp_tree *tree, size_t node);
 /* keyavg_calls.c: gives events without a call stack the Python calls around them. It runs before kp_tree_set_stacks.
  * `all` false is for torch's files with stacks: only ranges on a device and CUDA calls outside ops get one. */

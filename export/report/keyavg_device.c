@@ -119,7 +119,10 @@ int64_t kp_tree_asked_ns(const struct kp_tree *tree, size_t node)
 {
     const struct kp_node *n = &tree->nodes[node];
     const int32_t by = n->launcher >= 0 ? n->launcher : n->call;
-    return by < 0 ? n->start_ns : tree->nodes[by].start_ns;
+    if (by >= 0) return tree->nodes[by].start_ns;
+    const struct kp_kineto_event *e = kp_tree_event(tree, node);
+    const bool is_before = e->kind == KP_KINETO_GPU && e->fwd_tid > 0 && e->fwd_tid < tree->first_call;
+    return is_before ? INT64_MIN : n->start_ns;
 }
 
 void kp_tree_add_kernels(struct kp_tree *tree)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kprof report of traces with a GPU: each number beside one that this file counts in the JSON."""
+"""kprof report and diff of traces with a GPU: each number beside one that this file counts in the JSON."""
 import collections
 import json
+import statistics
 
 import pytest
 
@@ -70,3 +71,61 @@ def test_many_reads_are_a_line_and_advise_names_their_line(tmp_path):
         line = f"reads    {reads} reads of single values a step (.item() and the like): `kprof advise` has their lines\n"
         assert (line in told("report", path)) == is_told
         assert (f"seen: .item() and its like, {reads} a step, with the loop around them at train.py:12 sick (" in told("advise", path)) == is_told
+
+
+# ---- kprof diff: work of a step is what it launched ----
+
+def steps_of(events):
+    return sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e["name"].startswith("ProfilerStep#") and e["cat"] == "user_annotation")
+
+
+def asked(events):
+    """Each work of a GPU with the time at which its op began, else its call. Without either: None."""
+    ops = {e["args"]["External id"]: e["ts"] for e in events if e["cat"] in ("cpu_op", "user_annotation") and "External id" in e["args"]}
+    calls = {e["args"]["correlation"]: e["ts"] for e in events if e["cat"] in ("cuda_runtime", "cuda_driver") and "correlation" in e["args"]}
+    for e in events:
+        if e["cat"] in gputraces.WORK:
+            yield e, ops.get(e["args"].get("External id"), calls.get(e["args"]["correlation"]))
+
+
+def covered(spans):
+    total, until = 0, -1
+    for begin, end in sorted(spans):
+        total += max(0, end - max(begin, until))
+        until = max(until, end)
+    return total
+
+
+@pytest.mark.parametrize("name", ["h200_training", "h200_waits", "h200_graphed", "triton_a100", "nccl_a100"])
+def test_diff_gives_a_step_the_kernels_that_it_launched(name, real_gpu_trace):
+    path = real_gpu_trace(name)
+    events = gputraces.slices(gputraces.load(path))
+    steps = steps_of(events)
+    compute, kernels = [[] for _ in steps], [collections.Counter() for _ in steps]
+    for e, at in asked(events):
+        step = [i for i, (begin, end) in enumerate(steps) if begin <= at < end]
+        if not step:
+            continue
+        kernels[step[0]][e["name"]] += e["dur"]
+        if e["cat"] == "kernel" and not e["name"].startswith("nccl"):
+            compute[step[0]].append((e["ts"], e["ts"] + e["dur"]))
+    said = json.loads(told("diff", path, path, "--json"))
+    row = next(row for row in said["parts"] if row["name"] == "compute")
+    assert row["a_ms"] == pytest.approx(float(statistics.median(covered(of) for of in compute)) / 1000, abs=2e-6)
+    found = {row["name"]: row["a_ms"] for row in said["kernels"]}
+    names = set().union(*kernels)
+    assert len(names & found.keys()) > len(names) / 2  # the others lose what differs from run to run
+    for kernel in names & found.keys():
+        assert found[kernel] == pytest.approx(float(statistics.median(of[kernel] for of in kernels)) / 1000, abs=2e-6)
+
+
+def test_diff_leaves_out_what_was_launched_before_the_recording(tmp_path):
+    """A kernel whose correlation is less than that of any call, and one that runs long after its step."""
+    trace = advicetraces.Trace()
+    trace.correlation = 100
+    trace.each(lambda base: trace.work(advicetraces.GEMM, base + 900, 300, ahead=800))
+    trace.add("kernel", advicetraces.GEMM, 8, 10100, 70, pid=0, device=0, stream=8, correlation=7)
+    path = trace.write(tmp_path / "a.pt.trace.json")
+    said = json.loads(told("diff", path, path, "--json"))
+    assert [row["a_ms"] for row in said["parts"] if row["name"] == "compute"] == [0.3]
+    assert [(row["a_ms"], row["a_count"]) for row in said["kernels"]] == [(0.3, 1)]
