@@ -139,7 +139,7 @@ void kp_step_compute_asked(int64_t *out, const struct kp_tree *tree, const struc
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (e->kind != KP_KINETO_GPU || part_of(tree->trace, e, true) != KP_SPLIT_COMPUTE) continue;
-        const size_t step = kp_step_at(chosen->steps, count, kp_tree_asked_ns(tree, i));
+        const size_t step = kp_step_at(chosen->steps, count, kp_chosen_asked_ns(chosen, tree, i));
         kp_spans_add(&of[step], tree->nodes[i].start_ns, tree->nodes[i].end_ns); /* [count]: of no step */
     }
     for (size_t i = 0; i <= count; i++) {

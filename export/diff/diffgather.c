@@ -183,7 +183,7 @@ static void nodes_add(struct gathering *g)
 {
     for (size_t i = 0, step; i < g->tree->count; i++) {
         const struct kp_node *node = &g->tree->nodes[i];
-        const int64_t at_ns = node->on_device ? kp_tree_asked_ns(g->tree, i) : node->start_ns;
+        const int64_t at_ns = node->on_device ? kp_chosen_asked_ns(g->chosen, g->tree, i) : node->start_ns;
         if (node->removed || !step_at(g, at_ns, &step)) continue;
         if (node->on_device) device_node_add(g, node, step);
         else host_node_add(g, i, step);

@@ -158,6 +158,7 @@ static void named_add(struct kp_chosen *out, struct kp_spans *spans, struct name
         out->calls = kp_kineto_grow(out->calls, &out->call_capacity, out->within_calls + 1, sizeof *out->calls);
         out->calls[out->within_calls++] = (struct kp_time_span){node->start_ns, node->end_ns, 0};
     }
+    out->is_of_calls |= n->tree->trace->events[node->event].kind == KP_KINETO_RUNTIME;
     kp_spans_add(spans, node->start_ns, node->end_ns);
 }
 
@@ -421,6 +422,12 @@ size_t kp_step_at(const struct kp_step *steps, size_t count, int64_t ns)
 {
     const size_t at = kp_step_after(steps, count, ns);
     return at < count && steps[at].start_ns <= ns ? at : count;
+}
+
+int64_t kp_chosen_asked_ns(const struct kp_chosen *chosen, const struct kp_tree *tree, size_t node)
+{
+    const int32_t call = chosen->is_of_calls ? tree->nodes[node].call : -1;
+    return call < 0 ? kp_tree_asked_ns(tree, node) : tree->nodes[call].start_ns;
 }
 
 void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64_t *after_ns)

@@ -30,6 +30,7 @@ struct kp_chosen {
     size_t within_left;    /* calls of installed packages' functions of that name, left out beside the program's own */
     uint32_t within_other; /* the name of one of these */
     int64_t since_ns;      /* the first event of the whole trace */
+    bool is_of_calls;      /* `within` names calls of CUDA: what they launched is in it, and not what their ops did */
     bool is_by_stacks;     /* `within` was found in stacks alone: the ops under it are the time */
     struct kp_step *steps; /* those wholly in it, by time; with `within` those it has a part of */
     size_t step_count, step_capacity;
@@ -78,6 +79,8 @@ void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64
 size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns);
 /* The step that a time lies in. `count`: none. */
 size_t kp_step_at(const struct kp_step *steps, size_t count, int64_t ns);
+/* When a work of a device was asked for (kp_tree_asked_ns); where calls of CUDA were chosen, by its call. */
+int64_t kp_chosen_asked_ns(const struct kp_chosen *chosen, const struct kp_tree *tree, size_t node);
 /* Whether the node is one step, ProfilerStep#N, of the host. Such a step need not be whole. */
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
 

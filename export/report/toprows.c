@@ -61,25 +61,20 @@ static void bytes_find(struct building *b)
 
 /* ---- costs ---- */
 
-/* Device work has its op's time, where the trace has the op. */
+/* The row of the op that launched the work has its time. */
+static bool is_in_op_row(const struct building *b, const struct kp_node *node)
+{
+    const int32_t op = node->launcher;
+    return op >= 0 && (!b->chosen->is_of_calls || kp_spans_has(&b->chosen->spans, b->tree->nodes[op].start_ns));
+}
+
+/* Work of a GPU belongs to the time in which it was asked for, as its op's row has it; else to when it ran. */
 static bool cost_of_gpu(const struct building *b, size_t i, struct cost *out)
 {
     const struct kp_node *node = &b->tree->nodes[i];
-    if (event_of(b->tree, node)->kind != KP_KINETO_GPU || node->launcher >= 0) return false;
-    const double span = (double)(node->end_ns - node->start_ns);
-    out->all.count = kp_spans_has(&b->chosen->spans, node->start_ns);
-    if (!out->all.count) return false;
-    out->all.gpu_self_ns = out->all.gpu_total_ns = span;
-    if (kp_spans_has(&b->chosen->in_steps, node->start_ns)) out->steps = out->all;
-    return true;
-}
-
-/* By kernel: work of a GPU belongs to the time in which its op began, as the op's own row has it. */
-static bool cost_of_kernel(const struct building *b, size_t i, struct cost *out)
-{
-    const struct kp_node *node = &b->tree->nodes[i];
     if (event_of(b->tree, node)->kind != KP_KINETO_GPU) return false;
-    const int64_t at = node->launcher < 0 ? node->start_ns : b->tree->nodes[node->launcher].start_ns;
+    if (b->top->by != KP_TOP_BY_KERNEL && is_in_op_row(b, node)) return false;
+    const int64_t asked = kp_chosen_asked_ns(b->chosen, b->tree, i), at = asked == INT64_MIN ? node->start_ns : asked;
     const double span = (double)(node->end_ns - node->start_ns);
     out->all.count = kp_spans_has(&b->chosen->spans, at);
     if (!out->all.count) return false;
@@ -140,7 +135,7 @@ static bool cost_of(const struct building *b, size_t i, struct cost *out)
     const struct kp_node *node = &b->tree->nodes[i];
     const struct kp_spans *all = &b->chosen->spans, *steps = &b->chosen->in_steps;
     *out = (struct cost){0};
-    if (b->top->by == KP_TOP_BY_KERNEL) return !node->removed && node->on_device && cost_of_kernel(b, i, out);
+    if (b->top->by == KP_TOP_BY_KERNEL) return !node->removed && node->on_device && cost_of_gpu(b, i, out);
     if (node->removed || is_idle(b, node)) return false;
     if (node->on_device) return cost_of_gpu(b, i, out);
     out->all.count = kp_spans_has(all, node->start_ns);

@@ -129,3 +129,29 @@ def test_diff_leaves_out_what_was_launched_before_the_recording(tmp_path):
     said = json.loads(told("diff", path, path, "--json"))
     assert [row["a_ms"] for row in said["parts"] if row["name"] == "compute"] == [0.3]
     assert [(row["a_ms"], row["a_count"]) for row in said["kernels"]] == [(0.3, 1)]
+
+
+# ---- kprof report --within a call of CUDA ----
+
+@pytest.mark.parametrize("name, call", [("h200_graphed", "cudaGraphLaunch"), ("h200_training", "cudaLaunchKernel"), ("h200_training", "cudaMemcpyAsync"),
+                                        ("diff_control_a100", "cudaMemcpyAsync"), ("cp_alexnet_a100", "cudaLaunchKernel")])
+def test_what_a_call_launched_is_in_it(name, call, real_gpu_trace):
+    path = real_gpu_trace(name)
+    events = gputraces.slices(gputraces.load(path))
+    calls = {e["args"]["correlation"] for e in events if e["name"] == call}
+    work = [e for e in events if e["cat"] in gputraces.WORK and e["args"]["correlation"] in calls]
+    count, us = collections.Counter(e["name"] for e in work), collections.Counter()
+    for e in work:
+        us[e["name"]] += e["dur"]
+    assert count
+    for by in ("kernel", "op"):
+        said = numbers(path, "--within", call, "--step", "all", "--by", by)
+        rows = {row["name"]: row for row in said["rows"] if row["gpu_self_ms"] > 0}
+        assert {kernel: row["count"] for kernel, row in rows.items()} == {kernel: n for kernel, n in count.items() if us[kernel]}
+        assert {kernel: row["gpu_self_ms"] for kernel, row in rows.items()} == pytest.approx({kernel: float(t) / 1000 for kernel, t in us.items() if t}, abs=1e-4)
+
+
+def test_within_an_op_its_kernels_stay_in_its_row(real_gpu_trace):
+    path = real_gpu_trace("h200_training")
+    rows = [row["name"] for row in numbers(path, "--within", "aten::mm", "--step", "all")["rows"] if row["gpu_self_ms"] > 0]
+    assert rows == ["aten::mm"]
