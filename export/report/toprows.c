@@ -182,8 +182,19 @@ static size_t row_for(struct kp_top *top, uint32_t name, uint32_t shapes, bool b
     return at;
 }
 
+static bool is_before(const struct building *b, const struct kp_node *node)
+{
+    return node->on_device && kp_tree_asked_ns(b->tree, (size_t)(node - b->tree->nodes)) == INT64_MIN;
+}
+
+static uint32_t before_name(const struct building *b)
+{
+    return kp_strings_put(b->tree->trace->strings, KP_TOP_BEFORE, sizeof KP_TOP_BEFORE - 1);
+}
+
 static size_t row_of(struct building *b, const struct kp_node *node, uint32_t line)
 {
+    if (b->top->by != KP_TOP_BY_KERNEL && is_before(b, node)) return row_for(b->top, before_name(b), 0, false);
     switch (b->top->by) {
     case KP_TOP_BY_LINE: return row_for(b->top, line, 0, line && is_backward(b, node));
     case KP_TOP_BY_MODULE: {
@@ -315,6 +326,7 @@ static void self_add(void *context, size_t node, int64_t from_ns, int64_t to_ns)
 /* The op that launched work of a GPU; 0: the trace has it not. */
 static uint32_t op_of(const struct building *b, const struct kp_node *node)
 {
+    if (is_before(b, node)) return before_name(b);
     return node->launcher < 0 ? 0 : b->tree->nodes[node->launcher].name;
 }
 

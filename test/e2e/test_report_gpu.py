@@ -155,3 +155,30 @@ def test_within_an_op_its_kernels_stay_in_its_row(real_gpu_trace):
     path = real_gpu_trace("h200_training")
     rows = [row["name"] for row in numbers(path, "--within", "aten::mm", "--step", "all")["rows"] if row["gpu_self_ms"] > 0]
     assert rows == ["aten::mm"]
+
+
+# ---- work that was launched before the recording ----
+
+BEFORE = "(launched before the recording)"
+
+
+@pytest.mark.parametrize("name, has", [("neg_queue_a100", True), ("diff_test_v100", True), ("h200_training", False), ("h200_graphed", False)])
+def test_what_was_launched_before_the_recording_is_one_row(name, has, real_gpu_trace):
+    path = real_gpu_trace(name)
+    events = gputraces.slices(gputraces.load(path))
+    first = min(e["args"]["correlation"] for e in events if e["cat"] in ("cuda_runtime", "cuda_driver") and e["args"].get("correlation"))
+    before = [e for e in events if e["cat"] in gputraces.WORK and e["args"]["correlation"] < first]
+    assert bool(before) == has
+    said = [(row["count"], row["gpu_self_ms"]) for row in numbers(path, "--step", "all")["rows"] if row["name"] == BEFORE]
+    assert said == ([(len(before), pytest.approx(float(sum(e["dur"] for e in before)) / 1000, abs=1e-4))] if has else [])
+    kernels = numbers(path, "--step", "all", "--by", "kernel")["rows"]
+    assert sum(row["count"] for row in kernels) == sum(e["cat"] in gputraces.WORK for e in events)
+    only = {e["name"] for e in before} - {e["name"] for e in events if e["cat"] in gputraces.WORK and e["args"]["correlation"] >= first}
+    assert {row["name"] for row in kernels if row.get("op") == BEFORE} >= only
+
+
+def test_in_a_recording_without_calls_nothing_says_that_work_is_older(tmp_path):
+    trace = advicetraces.Trace().each(lambda base: None)
+    trace.add("kernel", advicetraces.GEMM, 7, 10100, 70, pid=0, device=0, stream=7, correlation=7)
+    said = numbers(trace.write(tmp_path / "a.pt.trace.json"), "--step", "all")["rows"]
+    assert [row["name"] for row in said if row["gpu_self_ms"] > 0] == [advicetraces.GEMM]
