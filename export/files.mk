@@ -7,8 +7,8 @@ EXPORT_SO := $(EXPORT_WRITES) $(EXPORT_READS) inhost
 EXPORT_CLI := view page convert diff advise $(EXPORT_WRITES) $(EXPORT_READS) incommand
 NOT_IN_SO := $(addprefix export/report/kineto_,blocks.c file.c pieces.c read.c) export/report/memory/memjson.c \
     $(addprefix export/report/, json_scan.c calltree.c chosen.c flame.c flameassets.S flamepage.c selftime.c \
-                                spans.c stackpath.c eventpart.c stepspans.c timeshares.c tophead.c topjson.c toppieces.c \
-                                toprows.c toptable.c treepieces.c walltime.c phaserows.c rankwaits.c \
+                                spans.c stackpath.c eventpart.c stepspans.c timeshares.c topcopies.c tophead.c topjson.c \
+                                toppieces.c toprows.c toptable.c treepieces.c walltime.c phaserows.c rankwaits.c \
                                 valuereads.c)
 include export/view/files.mk
 include export/page/files.mk

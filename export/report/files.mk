@@ -42,6 +42,7 @@ SRC_report := \
     export/report/timeshares.c \
     export/report/table.c \
     export/report/tophead.c \
+    export/report/topcopies.c \
     export/report/topjson.c \
     export/report/toppieces.c \
     export/report/toprows.c \

@@ -39,7 +39,7 @@ struct kp_kineto_event {
     int64_t start_ns, dur_ns; /* start: since the Unix epoch when the file has a base */
     int64_t pid, tid;
     int64_t external_id; /* 0: none */
-    int64_t number;      /* MEMORY: bytes; else the sequence number */
+    int64_t number;      /* MEMORY: bytes; GPU: bytes of a copy or fill; else the sequence number */
     int64_t fwd_tid;     /* torch's logical id of the forward thread; RUNTIME and GPU: the CUPTI correlation */
     uint64_t args;       /* offset into args_text, with keep_args */
     uint32_t args_bytes;

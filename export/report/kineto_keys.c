@@ -33,7 +33,7 @@ static key_table event_keys = {
 };
 static key_table args_keys = {
     [4] = {{"Addr", KEY_ADDRESS}, {"name", KEY_LABEL}},
-    [5] = {{"Bytes", KEY_BYTES}},
+    [5] = {{"Bytes", KEY_BYTES}, {"bytes", KEY_MOVED}},
     [6] = {{"Ev Idx", KEY_INDEX}},
     [7] = {{"partial", KEY_PARTIAL}},
     [8] = {{"CallFrom", KEY_CALLER}, {"finished", KEY_FINISHED}},

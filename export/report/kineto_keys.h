@@ -40,6 +40,7 @@ enum kp_kineto_key {
     KEY_STACK,
     KEY_CALLER,
     KEY_BYTES,
+    KEY_MOVED,
     KEY_DEVICE,
     KEY_FINISHED,
     KEY_PARTIAL,

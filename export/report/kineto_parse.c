@@ -36,6 +36,7 @@ struct kp_kineto_parser {
     bool is_in_device, has_device; /* the facts that are read are those of a device; of the first one alone */
     struct kp_kineto_event event;
     struct kp_kineto_memory memory;
+    int64_t moved; /* by a copy or a fill */
     struct kp_fact_path fact;
     uint32_t last_cat;
     uint8_t last_kind;
@@ -101,6 +102,7 @@ static void args_number(struct kp_kineto_parser *p, const char *text, size_t byt
         e->number = within(value, -MOST_BYTES, MOST_BYTES);
         p->memory.bytes = value;
         break;
+    case KEY_MOVED: p->moved = within(value, 0, MOST_BYTES); break;
     case KEY_DEVICE: e->device_type = (uint8_t)value; break;
     case KEY_ADDRESS: p->memory.address = kp_kineto_address(text, bytes); break;
     case KEY_DEVICE_ID: p->memory.device = (int32_t)value; break;
@@ -214,6 +216,7 @@ static void event_end(struct kp_kineto_parser *p)
         p->last_kind = kp_kineto_kind(kp_kineto_text(t, e->cat));
     }
     e->kind = e->cat ? p->last_kind : KP_KINETO_OTHER;
+    if (e->kind == KP_KINETO_GPU) e->number = p->moved;
     if (e->phase != 'X' && e->kind != KP_KINETO_MEMORY) e->kind = KP_KINETO_OTHER;
     if (e->kind == KP_KINETO_OTHER && is_profiler_span(p) && !t->has_start) {
         t->has_start = true;
@@ -409,6 +412,7 @@ static int on_map_start(void *context)
         p->place = EVENT;
         p->event = (struct kp_kineto_event){.index = UINT32_MAX, .args = p->trace->args_bytes};
         p->memory = (struct kp_kineto_memory){.allocated = -1, .reserved = -1, .device = -1};
+        p->moved = 0;
         p->event_from = p->fed;
         p->raws = p->keep_args;
     } else if (p->place == EVENT && p->key == KEY_ARGS) {

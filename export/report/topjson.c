@@ -102,6 +102,10 @@ static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_to
     if (top->has_gpu_memory) whole_put(out, "gpu_self_bytes", row->cost.gpu_self_bytes);
     const bool is_kernel = top->by == KP_TOP_BY_KERNEL;
     if (is_kernel) ms_put(out, "gpu_longest_ms", row->cost.gpu_most_ns);
+    if (is_kernel && row->cost.moved_bytes) {
+        whole_put(out, "bytes", row->cost.moved_bytes);
+        fprintf(out, ",\"gb_s\":%.6f", kp_top_row_gbps(row));
+    }
     if (row->line && top->by != KP_TOP_BY_LINE) {
         text_put(out, is_kernel ? "op" : "line", kp_kineto_text(top->trace, row->line));
         if (row->is_line_backward) fputs(",\"line_backward\":true", out);

@@ -79,6 +79,7 @@ static bool cost_of_gpu(const struct building *b, size_t i, struct cost *out)
     out->all.count = kp_spans_has(&b->chosen->spans, at);
     if (!out->all.count) return false;
     out->all.gpu_self_ns = out->all.gpu_total_ns = out->all.gpu_most_ns = span;
+    out->all.moved_bytes = event_of(b->tree, node)->number;
     if (kp_spans_has(&b->chosen->in_steps, at)) out->steps = out->all;
     return true;
 }
@@ -232,6 +233,7 @@ static void cost_add(struct kp_top_cost *to, const struct kp_top_cost *from)
     to->gpu_total_ns += from->gpu_total_ns;
     to->self_bytes += from->self_bytes;
     to->gpu_self_bytes += from->gpu_self_bytes;
+    to->moved_bytes += from->moved_bytes;
     if (from->gpu_most_ns > to->gpu_most_ns) to->gpu_most_ns = from->gpu_most_ns;
 }
 

@@ -255,6 +255,7 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     if (top->count)
         fprintf(out, "self %%: of the self time of all rows%s%s\n", top->has_gpu ? " on GPUs" : "",
                 top->is_of_steps ? "; rows: of the steps alone" : "");
+    kp_top_copies_print(out, top);
     lines_lead(out, &s, top);
     kernels_lead(out, top);
     if (top->count && with_memory(top))

@@ -182,3 +182,38 @@ def test_in_a_recording_without_calls_nothing_says_that_work_is_older(tmp_path):
     trace.add("kernel", advicetraces.GEMM, 7, 10100, 70, pid=0, device=0, stream=7, correlation=7)
     said = numbers(trace.write(tmp_path / "a.pt.trace.json"), "--step", "all")["rows"]
     assert [row["name"] for row in said if row["gpu_self_ms"] > 0] == [advicetraces.GEMM]
+
+
+# ---- copies by direction ----
+
+def copies_told(path):
+    """Rows below "copies": what -> (count, MB, ms, GB/s, host memory)."""
+    text = told("report", path, "--by", "kernel", "--step", "all", "-n", "1")
+    rows = text.split("\ncopies ", 1)[1].split("\n\n")[0].splitlines()[1:] if "\ncopies " in text else []
+    rows = [row.split() for row in rows if len(row.split()) >= 5 and row.split()[1].isdigit()]
+    return {(what, *memory): (int(count), amount, float(ms), speed) for what, count, amount, ms, speed, *memory in rows}
+
+
+@pytest.mark.parametrize("name", ["h200_training", "h200_graphed", "diff_control_a100", "neg_queue_a100", "amd_mi250", "tb_resnet50_nw0_v100_2021"])
+def test_copies_are_told_by_direction(name, real_gpu_trace):
+    path = real_gpu_trace(name)
+    found = collections.defaultdict(lambda: [0, 0, 0])
+    for e in gputraces.slices(gputraces.load(path)):
+        if e["cat"] not in ("gpu_memcpy", "gpu_memset", "Memcpy", "Memset"):
+            continue
+        memory = [word.lower() for word in ("Pageable", "Pinned") if word in e["name"]]
+        to = found[(e["name"].split()[1] if e["name"].startswith("Memcpy ") else "fill", *memory)]
+        to[0] += 1
+        to[1] += int(e["args"].get("bytes", 0))
+        to[2] += e["dur"]
+    said = copies_told(path)
+    assert {key: row[0] for key, row in said.items()} == {key: row[0] for key, row in found.items()}
+    for key, (count, size, us) in found.items():
+        _, amount, ms, speed = said[key]
+        assert ms == pytest.approx(float(us) / 1000, abs=6e-4)
+        if not size:
+            assert (amount, speed) == ("-", "-")
+            continue
+        assert (float(amount), float(speed)) == (pytest.approx(size / 2**20, abs=6e-3), pytest.approx(size / float(us) / 1000, abs=6e-3))
+    rows = [row for row in numbers(path, "--by", "kernel", "--step", "all")["rows"] if "bytes" in row]
+    assert sum(row["bytes"] for row in rows) == sum(size for _, size, _ in found.values())
