@@ -10,6 +10,7 @@
  * An evaluation lasts from the op before it, but for its data loading, to its last op.
  */
 #include "export/advise/longsteps.h"
+#include "export/report/framename.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +155,7 @@ static void passes_by_ops(struct passes *of, struct forward_names *names, const 
 
 static bool is_module(const struct kp_costrules *x, int32_t node)
 {
-    return x->tree->nodes[node].is_python && strncmp(kp_costrules_name(x, node), "nn.Module: ", 11) == 0;
+    return x->tree->nodes[node].is_python && kp_framename_module(kp_costrules_name(x, node));
 }
 
 /* The outermost module around a node, or itself; -1: none. */

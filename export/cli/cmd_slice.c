@@ -3,7 +3,6 @@
 #include "export/cli/cli.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "export/cli/trace_source.h"
 #include "export/cli/written.h"
 #include "export/convert/convert.h"
+#include "export/report/framename.h"
 #include "export/report/stepspans.h"
 #include "export/report/units.h"
 
@@ -60,20 +60,11 @@ static int option_take(struct slice_command *s, int id, const char *value)
 
 /* ---- what is cut out ---- */
 
-/* A pattern means a whole name, the function of "file.py(12): name", or the module of "nn.Module: name". */
-static bool is_named(const char *pattern, const char *name)
-{
-    const char *colon = strstr(name, "): ");
-    if (fnmatch(pattern, name, 0) == 0) return true;
-    if (colon) return fnmatch(pattern, colon + 3, 0) == 0;
-    return strncmp(name, "nn.Module: ", 11) == 0 && fnmatch(pattern, name + 11, 0) == 0;
-}
-
 static bool is_wanted(const struct slice_command *s, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
     const char *name = kp_kineto_text(trace, e->name);
     if (e->phase != 'X' || e->kind == KP_KINETO_GPU || e->kind == KP_KINETO_GPU_ANNOTATION) return false;
-    return s->within && is_named(s->within, name);
+    return s->within && kp_framename_is_meant(s->within, name);
 }
 
 /* Keeps no event, only its time. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/framename.h"
 #include "export/report/ownline.h"
 #include "export/report/units.h"
 
@@ -51,22 +52,13 @@ void kp_kineto_drop_waits(struct kp_kineto *trace)
 
 /* ---- names ---- */
 
-/* Compares a pattern with a whole name, the function of "file.py(12): name", or the module of "nn.Module: name". */
-static bool is_named(const char *pattern, const char *name)
-{
-    if (fnmatch(pattern, name, 0) == 0) return true;
-    const char *colon = strstr(name, "): ");
-    if (colon) return fnmatch(pattern, colon + 3, 0) == 0;
-    return strncmp(name, "nn.Module: ", 11) == 0 && fnmatch(pattern, name + 11, 0) == 0;
-}
-
 static bool is_in_stack(const char *pattern, const char *stack)
 {
     char frame[512];
     while (*stack) {
         const size_t bytes = strcspn(stack, ";");
         snprintf(frame, sizeof frame, "%.*s", (int)(bytes < sizeof frame ? bytes : sizeof frame - 1), stack);
-        if (is_named(pattern, frame)) return true;
+        if (kp_framename_is_meant(pattern, frame)) return true;
         stack += bytes + (stack[bytes] == ';');
     }
     return false;
@@ -106,7 +98,7 @@ struct named {
 
 static enum name_kind name_judge(struct named *n, const struct kp_node *node, const char *name)
 {
-    if (!is_named(n->pattern, name)) return NAME_ELSE;
+    if (!kp_framename_is_meant(n->pattern, name)) return NAME_ELSE;
     const bool is_whole = fnmatch(n->pattern, name, 0) == 0;
     if (!is_whole && kp_ownline_is_installed(n->tree->trace, name)) return NAME_OTHER;
     n->has_own |= node->is_annotation || !is_whole;
@@ -375,7 +367,7 @@ void kp_chosen_keep_steps(struct kp_chosen *chosen)
 static bool is_module(const struct kp_tree *tree, int32_t node)
 {
     const struct kp_node *const n = &tree->nodes[node];
-    return n->is_python && strncmp(kp_kineto_text(tree->trace, n->name), "nn.Module: ", 11) == 0;
+    return n->is_python && kp_framename_module(kp_kineto_text(tree->trace, n->name));
 }
 
 /* The calls do not overlap. */

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/framename.h"
+
 static bool starts(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
 /* "file.py(LINE): function" of a file that ends so: is it, and of which function? */
@@ -45,7 +47,7 @@ static enum kp_part frame_part(const char *frame, size_t bytes)
     static const char *const starters[] = {"backward", "grad", "_make_grads", NULL};
     static const char *const callers[] = {"__call__", "_wrapped_call_impl", "_call_impl", "_slow_forward", NULL};
     const char *end = frame + bytes, *name;
-    if (starts(frame, "nn.Module: ")) return KP_PART_FORWARD;
+    if (kp_framename_module(frame)) return KP_PART_FORWARD;
     if (!memchr(frame, '(', bytes)) return KP_PART_OTHER;
     if ((name = function_in(frame, bytes, "torch/utils/data/dataloader.py(")))
         return is_import(name, end) ? KP_PART_OTHER : KP_PART_LOADING;

@@ -13,6 +13,7 @@
 #include "collector/base/kp_fnv.h"
 #include "export/report/calltree.h"
 #include "export/report/flamepage.h"
+#include "export/report/framename.h"
 #include "export/report/html.h"
 #include "export/report/kineto.h"
 
@@ -142,7 +143,7 @@ static void children_sort(struct kp_flame *f, uint32_t parent, bool keeps, struc
 
 static enum kp_flame_kind kind_of(const char *name)
 {
-    if (strstr(name, ".py") || name[0] == '<' || strncmp(name, "nn.Module: ", 11) == 0) return KP_FLAME_PYTHON;
+    if (strstr(name, ".py") || name[0] == '<' || kp_framename_module(name)) return KP_FLAME_PYTHON;
     if (strstr(name, ".so") && strstr(name, ": ")) return KP_FLAME_MACHINE;
     return KP_FLAME_OP;
 }

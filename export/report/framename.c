@@ -2,6 +2,7 @@
 /* framename.c - takes names of frames apart and puts them together with other lines */
 #include "export/report/framename.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,18 @@ const char *kp_framename_shown(struct kp_frametext *out, const char *frame)
         if (*p == ';') *p = ',';
     if (strncmp(text, "<built-in ", 10) == 0) address_cut(text);
     return text;
+}
+
+const char *kp_framename_module(const char *frame)
+{
+    static const char head[] = "nn.Module: ";
+    return strncmp(frame, head, sizeof head - 1) == 0 ? frame + sizeof head - 1 : NULL;
+}
+
+bool kp_framename_is_meant(const char *pattern, const char *name)
+{
+    const char *const colon = strstr(name, "): "), *const part = colon ? colon + 3 : kp_framename_module(name);
+    return fnmatch(pattern, name, 0) == 0 || (part && fnmatch(pattern, part, 0) == 0);
 }
 
 bool kp_framename_is_interpreter(const char *frame)

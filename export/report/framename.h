@@ -27,6 +27,10 @@ const char *kp_framename_at_line(struct kp_frametext *out, const char *frame, co
 const char *kp_framename_between(struct kp_frametext *out, const char *a, const char *b);
 /* Writes a frame as folded stacks can hold it: no ';', no control characters, no address of an object. */
 const char *kp_framename_shown(struct kp_frametext *out, const char *frame);
+/* The module of a call "nn.Module: NAME"; NULL: another frame. */
+const char *kp_framename_module(const char *frame);
+/* Compares a pattern with a whole name, the function of "file.py(12): name", or the module of "nn.Module: name". */
+bool kp_framename_is_meant(const char *pattern, const char *name);
 /* Does the frame belong to the interpreter's machine code, or to what starts it? Python frames stand for it. */
 bool kp_framename_is_interpreter(const char *frame);
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/framename.h"
 #include "export/report/kineto.h"
 
 enum { LINE_BYTES = 400, MODULES_MOST = 24 };
@@ -208,7 +209,8 @@ static uint32_t modules_search(const char *stack, struct kp_kineto *trace)
     char path[LINE_BYTES];
     while (*stack) {
         const size_t bytes = strcspn(stack, ";");
-        if (strncmp(stack, "nn.Module: ", 11) == 0 && count < MODULES_MOST) modules[count++] = stack + 11;
+        const char *const module = kp_framename_module(stack);
+        if (module && count < MODULES_MOST) modules[count++] = module;
         stack += bytes + (stack[bytes] == ';');
     }
     while (count--) {
@@ -221,8 +223,6 @@ static uint32_t modules_search(const char *stack, struct kp_kineto *trace)
     return n ? kp_strings_put(trace->strings, path, n) : 0;
 }
 
-static bool is_module(const char *frame) { return strncmp(frame, "nn.Module: ", 11) == 0; }
-
 static struct kp_ownline_place modules_of_text(struct kp_kineto *trace, uint32_t stack)
 {
     return (struct kp_ownline_place){modules_search(kp_kineto_text(trace, stack), trace) + 1, 0};
@@ -232,7 +232,7 @@ static struct kp_ownline_place modules_of_text(struct kp_kineto *trace, uint32_t
 static struct kp_ownline_place modules_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
                                                 struct kp_ownline_place around)
 {
-    return is_module(kp_kineto_text(trace, head)) ? modules_of_text(trace, stack) : around;
+    return kp_framename_module(kp_kineto_text(trace, head)) ? modules_of_text(trace, stack) : around;
 }
 
 static struct kp_ownline_place *place_get(struct kp_ownlines *found, uint32_t id)

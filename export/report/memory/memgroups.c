@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/framename.h"
 #include "export/report/ownline.h"
 
 static uint32_t name_of(const struct kp_memview *view, int32_t node)
@@ -188,14 +189,10 @@ static void line_add(char *out, size_t bytes, const char *frame, size_t frame_by
 const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out, size_t bytes)
 {
     const char *text = stack ? kp_kineto_text(view->tree->trace, stack) : "", *module = NULL;
-    size_t line_bytes = 0, module_bytes = 0;
+    size_t line_bytes = 0;
     const char *line = kp_ownline_frame(view->tree->trace, text, &line_bytes);
-    while (*text && !module) {
-        module_bytes = strcspn(text, ";");
-        if (strncmp(text, "nn.Module: ", 11) == 0) module = text + 11, module_bytes -= 11;
-        else text += module_bytes + (text[module_bytes] == ';');
-    }
-    const int used = snprintf(out, bytes, "%.*s%s", (int)(module ? module_bytes : 0), module ? module : "",
+    for (; *text && !(module = kp_framename_module(text)); text += *text == ';') text += strcspn(text, ";");
+    const int used = snprintf(out, bytes, "%.*s%s", (int)(module ? strcspn(module, ";") : 0), module ? module : "",
                               module && line ? ", " : "");
     if (line && used >= 0 && (size_t)used < bytes) line_add(out + used, bytes - (size_t)used, line, line_bytes);
     return out;
