@@ -277,36 +277,48 @@ static bool is_told(const char *list, const char *name, size_t length)
     return false;
 }
 
-static void unknown(struct kp_config *config, const char *entry, size_t length, const char *told)
+/* The length of the name in a NAME=VALUE that begins as settings do; 0: another. An empty value counts as not set. */
+static size_t name_length(const char *entry)
 {
-    char name[64];
-    const char *near;
-    if (is_told(told, entry, length)) return;
-    if (strncmp(entry, "KPROF_TEST_", 11) == 0) return;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (is_named(entry, length, others[i])) return;
-    if (length >= sizeof name) length = sizeof name - 1;
-    memcpy(name, entry, length);
-    name[length] = 0;
-    near = kp_config_nearest(name);
-    if (near) keep_line(config, "%s is no setting of kprof, ignored; did you mean %s?", name, near);
-    else keep_line(config, "%s is no setting of kprof, ignored; `kprof config` lists them", name);
+    if (strncmp(entry, "KPROF=", 6) != 0 && strncmp(entry, "KPROF_", 6) != 0) return 0;
+    const size_t length = strcspn(entry, "=");
+    return entry[length] && entry[length + 1] ? length : 0;
 }
 
-/* Takes a NAME=VALUE. As with getenv, the first of two equal names counts. An empty value counts as not set. */
+/* The setting of this name, or KP_SET_COUNT. */
+static int setting_find(const char *entry, size_t length)
+{
+    int i = 0;
+    while (i < KP_SET_COUNT && !is_named(entry, length, kp_config_rows[i].name)) i++;
+    return i;
+}
+
+bool kp_config_is_unknown(const char *entry, const char *told, char *line, size_t bytes)
+{
+    const size_t length = name_length(entry);
+    char name[64];
+    if (!length || is_told(told, entry, length) || strncmp(entry, "KPROF_TEST_", 11) == 0) return false;
+    if (setting_find(entry, length) < KP_SET_COUNT) return false;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (is_named(entry, length, others[i])) return false;
+    kp_fmt(name, length < sizeof name ? length + 1 : sizeof name, "%s", entry);
+    const char *const near = kp_config_nearest(name);
+    kp_fmt(line, bytes, "%s is no setting of kprof, ignored; %s%s%s", name, near ? "did you mean " : "`kprof config`",
+           near ? near : " lists them", near ? "?" : "");
+    return true;
+}
+
+/* Takes a NAME=VALUE. As with getenv, the first of two equal names counts. */
 static void take_entry(struct kp_config *config, const char *entry, const char *told, uint32_t *seen)
 {
-    const size_t length = strcspn(entry, "=");
-    const char *const value = entry + length + 1;
-    if (!entry[length] || !value[0]) return;
-    for (int i = 0; i < KP_SET_COUNT; i++) {
-        if (!is_named(entry, length, kp_config_rows[i].name)) continue;
-        if (!(*seen & 1u << i)) kp_config_set(config, (enum kp_config_index)i, value);
-        *seen |= 1u << i;
-        return;
-    }
-    if (is_named(entry, length, "KPROF_TEST_FAIL")) config->test_fail = keep_text(config, value);
-    else unknown(config, entry, length, told);
+    const size_t length = name_length(entry);
+    const int i = setting_find(entry, length);
+    char line[192];
+    if (!length) return;
+    if (i < KP_SET_COUNT && !(*seen & 1u << i)) kp_config_set(config, (enum kp_config_index)i, entry + length + 1);
+    if (i < KP_SET_COUNT) *seen |= 1u << i;
+    else if (is_named(entry, length, "KPROF_TEST_FAIL")) config->test_fail = keep_text(config, entry + length + 1);
+    else if (kp_config_is_unknown(entry, told, line, sizeof line)) keep_line(config, "%s", line);
 }
 
 int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure)
@@ -320,9 +332,7 @@ int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure)
     const char *told = NULL;
     for (char **e = environ_like; *e && !told; e++)
         if (strncmp(*e, "KPROF_RUN_TOLD=", 15) == 0) told = *e + 15;
-    for (; *environ_like; environ_like++)
-        if (strncmp(*environ_like, "KPROF=", 6) == 0 || strncmp(*environ_like, "KPROF_", 6) == 0)
-            take_entry(out, *environ_like, told, &seen);
+    for (; *environ_like; environ_like++) take_entry(out, *environ_like, told, &seen);
     return out->complaints;
 }
 

@@ -98,6 +98,11 @@ extern const struct kp_config_row kp_config_rows[KP_SET_COUNT];
 int kp_config_read(struct kp_config *out, char **environ_like);
 /* As kp_config_read, with AT_SECURE's value from the caller. */
 int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure);
+/*
+ * Does a NAME=VALUE begin as settings do, and is none, and is not in `told`, the names that `kprof run` told of? Then
+ * `line` gets what to say.
+ */
+bool kp_config_is_unknown(const char *entry, const char *told, char *line, size_t bytes);
 /* Sets a setting from text, as the environment would. False: refused. Then the default stays, and a line is kept. */
 bool kp_config_set(struct kp_config *config, enum kp_config_index index, const char *value);
 /* Refuses a SCHEDULE or STEP: restores the default, and keeps a line "NAME=value why, using instead". */

@@ -128,16 +128,14 @@ static int variables_check(void)
 /* Tells of names that are no setting, which a program without torch never would. The library then need not. */
 static void unknown_tell(void)
 {
-    const char *const mark = " is no setting of kprof", *const log = getenv("KPROF_LOG");
-    static struct kp_config config;
-    char told[2048] = "";
+    const char *const log = getenv("KPROF_LOG"), *const before = getenv("KPROF_RUN_TOLD");
+    char told[2048] = "", line[192];
     size_t used = 0;
     if (log && *log && strcmp(log, "stderr") != 0) return; /* the library writes there */
-    kp_config_read_as(&config, environ, false);
-    for (size_t at = 0; at < config.lines_used; at += strlen(config.lines + at) + 1) {
-        const char *const line = config.lines + at, *const end = strstr(line, mark);
-        if (!end || used + (size_t)(end - line) + 2 > sizeof told) continue;
-        used += (size_t)snprintf(told + used, sizeof told - used, "%s%.*s", used ? "," : "", (int)(end - line), line);
+    for (char **e = environ; *e; e++) {
+        const size_t n = strcspn(*e, "=");
+        if (!kp_config_is_unknown(*e, before, line, sizeof line) || used + n + 2 > sizeof told) continue;
+        used += (size_t)snprintf(told + used, sizeof told - used, "%s%.*s", used ? "," : "", (int)n, *e);
         kp_cli_say(stderr, "kprof: %s", line);
     }
     if (used) setenv("KPROF_RUN_TOLD", told, 1);
