@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_config.h"
 #include "collector/base/kp_log.h"
 
 #include "collector/base/kp_poison.h"
@@ -465,14 +466,7 @@ static void silence_explain(char *out, unsigned long bytes)
         kp_fmt(out, bytes, "no op matches '%s'; `kprof report` of a run without KPROF_SCHEDULE lists the names",
                rule.pattern);
         return;
-    case KP_RULE_CALL:
-        if (kp_steps_near())
-            kp_fmt(out, bytes, "no call of a Python function '%s' ended; did you mean call:%s?", rule.pattern,
-                   kp_steps_near());
-        else
-            kp_fmt(out, bytes, "no call of a Python function '%s' ended; KPROF_VERBOSE=1 names each that was found",
-                   rule.pattern);
-        return;
+    case KP_RULE_CALL: kp_config_missed(out, bytes, rule.pattern, kp_steps_near()); return;
     case KP_RULE_API: kp_fmt(out, bytes, "kprof_step() was not called; %s", other_ways); return;
     case KP_RULE_TIME: kp_fmt(out, bytes, "the program ended before the first period was over"); return;
     default: break;

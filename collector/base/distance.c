@@ -37,6 +37,13 @@ bool kp_config_is_nearer(const char *word, const char *name, unsigned *best)
     return true;
 }
 
+void kp_config_missed(char *out, size_t bytes, const char *glob, const char *near)
+{
+    kp_fmt(out, bytes, "call:%s never came, or did not end; %s%s%s", glob,
+           near ? "did you mean call:" : "kprof doctor --steps names what would count", near ? near : "",
+           near ? "?" : "");
+}
+
 const char *kp_config_near(const char *list, const char *word, char *out, size_t bytes)
 {
     char name[40];

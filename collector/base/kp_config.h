@@ -121,6 +121,8 @@ const char *kp_config_nearest(const char *name);
 unsigned kp_config_distance(const char *a, const char *b);
 /* Is the name nearer to a word than `best`, and near enough to have been meant? Then that is the new best. */
 bool kp_config_is_nearer(const char *word, const char *name, unsigned *best);
+/* Writes that KPROF_STEP=call:GLOB counted no step, and what to do. `near`: a function that may be meant, or NULL. */
+void kp_config_missed(char *out, size_t bytes, const char *glob, const char *near);
 /* Writes the word of a comma list that a misspelt one may mean, or "". Returns out. */
 const char *kp_config_near(const char *list, const char *word, char *out, size_t bytes);
 

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "collector/base/kp_config.h"
+
 enum { FACTS_MOST = 256 };
 
 /* Sets the name of the member that is read, at the path's depth. A long name is cut. */
@@ -46,7 +48,6 @@ const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path)
     return NULL;
 }
 
-/* KPROF_STEP named a function whose calls were to be steps, and none was seen. */
 const char *kp_kineto_gpu_ended(const struct kp_kineto *trace)
 {
     static const char head[] = "ended: ";
@@ -56,12 +57,9 @@ const char *kp_kineto_gpu_ended(const struct kp_kineto *trace)
 
 const char *kp_kineto_missed_call(const struct kp_kineto *trace)
 {
-    const char *const step = kp_kineto_fact(trace, "kprof.step"), *const near =
-                                                                      kp_kineto_fact(trace, "kprof.step_near");
+    const char *const step = kp_kineto_fact(trace, "kprof.step");
     char text[1024];
-    if (!step || kp_kineto_fact(trace, "kprof.step_source")) return NULL;
-    snprintf(text, sizeof text, "%s never came, or did not end: %s%s%s", step,
-             near ? "did you mean call:" : "kprof doctor --steps names what would count", near ? near : "",
-             near ? "?" : "");
+    if (!step || strncmp(step, "call:", 5) != 0 || kp_kineto_fact(trace, "kprof.step_source")) return NULL;
+    kp_config_missed(text, sizeof text, step + 5, kp_kineto_fact(trace, "kprof.step_near"));
     return kp_kineto_text(trace, kp_strings_put(trace->strings, text, strlen(text)));
 }

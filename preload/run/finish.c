@@ -442,18 +442,18 @@ static void load_tell(char *out, size_t bytes)
 static void say_totals(const char *head, const char *path)
 {
     char next[512];
-    char load[160], others[160] = "", by[200], steps[768] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
-    const char *const near = kp_steps_near();
+    char load[160], others[160] = "", by[200], missed[700], steps[768] = "", gpu[64] = "", heap[64] = "",
+                    calls[64] = "";
     enum kp_step_source source = kp_steps_source();
     uint64_t n = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing: decisions/003 */
     if (kp_phases_are_set()) kp_fmt(steps, sizeof steps, "%lu step%s in phases, ", (unsigned long)n, plural(n));
     kp_steps_source_text(by, sizeof by);
     if (!kp_phases_are_set() && source != KP_STEP_NONE)
         kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), by);
-    else if (!kp_phases_are_set() && kp_steps_is_call_rule())
-        kp_fmt(steps, sizeof steps, "0 steps: call:%s never came, or did not end; %s%s%s; ", kp_steps_call_glob(0),
-               near ? "did you mean call:" : "kprof doctor --steps names what would count", near ? near : "",
-               near ? "?" : "");
+    else if (!kp_phases_are_set() && kp_steps_is_call_rule()) {
+        kp_config_missed(missed, sizeof missed, kp_steps_call_glob(0), kp_steps_near());
+        kp_fmt(steps, sizeof steps, "0 steps: %s; ", missed);
+    }
     if (!kp_phases_are_set() && schedule->set) kp_steps_others(others, sizeof others);
     if (total.gpu_events) kp_fmt(gpu, sizeof gpu, "%lu on GPUs, ", (unsigned long)total.gpu_events);
     if (total.allocations)
