@@ -6,6 +6,7 @@
 #include "export/report/chosen.h"
 
 enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6 };
+#define KP_SHARE_HEALTHY 0.90 /* of a step: it computes */
 
 /* Where a step's time goes. Each moment counts once, for the first part that it belongs to. */
 enum kp_split_part {
@@ -83,6 +84,10 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
 enum { KP_NOTES_MAX = 5 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
+/* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or
+ * the largest finding is one of kernels and compute is half of a step; "host launches", "data loading" or "copies"
+ * where the largest finding is that. NULL: none of these, or not judged. */
+const char *kp_advice_bound(const struct kp_advice *advice);
 /* Where a finding lies: its line, or "between LINE and LINE". NULL: not known. The text may be of `room`. */
 const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t bytes);
 

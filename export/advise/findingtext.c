@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* findingtext.c - what a finding and the advice say in words, for all that show them */
 #include <stdio.h>
+#include <string.h>
 
 #include "export/advise/advise.h"
 
@@ -11,6 +12,25 @@ size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX
     for (size_t i = 0; i < KP_NOTES_MAX; i++)
         if (all[i]) notes[count++] = all[i];
     return count;
+}
+
+const char *kp_advice_bound(const struct kp_advice *a)
+{
+    static const char compute[] = "GPU compute";
+    static const struct {
+        const char *id, *bound;
+    } rows[] = {
+        {"launch-bound", "host launches"}, {"launch-blocking", "host launches"}, {"data-loading", "data loading"},
+        {"exposed-copies", "copies"},      {"pageable-copies", "copies"},        {"copies-to-join", "copies"},
+        {"tensor-cores-unused", compute},  {"low-occupancy", compute},           {"unstable-kernels", compute},
+        {"kernels-to-fuse", compute},      {"elementwise-slow", compute}};
+    if (!a->has_gpu || (a->missing && !a->is_unrecorded)) return NULL;
+    const double share = a->step_ns > 0 ? a->mean_ns[KP_SPLIT_COMPUTE] / a->step_ns : 0;
+    if (share >= KP_SHARE_HEALTHY) return compute;
+    for (size_t i = 0; a->count && i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(a->findings[0].id, rows[i].id) == 0)
+            return rows[i].bound == compute && share < 0.5 ? NULL : rows[i].bound;
+    return NULL;
 }
 
 /* Idle time lies between two ops. That of a loader is told by the line that asks it. */

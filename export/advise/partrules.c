@@ -7,7 +7,6 @@
 
 #include "export/report/valuereads.h"
 
-#define SHARE_HEALTHY 0.90
 #define BEHIND_MOST 0.20 /* of all steps: how much longer they are on the GPU */
 #define SHARE_IDLE 0.15  /* of a step, before a GPU's idle time is a finding, by whatever cause */
 
@@ -270,7 +269,8 @@ static const char *missing_of(const struct kp_kineto *trace, const struct kp_cho
 static void health_judge(struct kp_costrules *x)
 {
     struct kp_advice *out = x->out;
-    const bool is_well = !out->count && !out->missing && out->mean_ns[KP_SPLIT_COMPUTE] >= SHARE_HEALTHY * out->step_ns;
+    const bool is_well =
+        !out->count && !out->missing && out->mean_ns[KP_SPLIT_COMPUTE] >= KP_SHARE_HEALTHY * out->step_ns;
     out->is_well = is_well;
     out->is_healthy = is_well && !x->unrecorded;
     if (out->count || out->missing || !x->unrecorded) return;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "export/advise/advise.h"
 #include "export/report/phaserows.h"
 #include "export/report/rankwaits.h"
 #include "export/report/toppieces.h"
@@ -179,6 +180,7 @@ struct top_numbers {
     struct kp_summary summary;
     struct kp_top top;
     struct kp_chosen chosen;
+    const char *bound_by;
 };
 
 /* No time was asked for: then what is shown is the steps, where the trace has some (decisions/090). */
@@ -200,6 +202,7 @@ static int numbers_print(const struct report_command *r, const char *label, stru
                                          .sort = r->sort,
                                          .by = bys[n->top.by],
                                          .most = (size_t)r->most,
+                                         .bound_by = n->bound_by,
                                          .is_spool = r->is_spool};
     if (n->summary.is_of_steps && is_unasked(r)) kp_top_keep_steps(&n->top);
     kp_top_order(&n->top, (enum kp_top_sort)word_find(sorts, SORTS, r->sort));
@@ -242,9 +245,18 @@ static bool is_gap_row(const struct report_command *r, const struct kp_tree *tre
     return n->summary.rest_ns > n->summary.shared_ns / 10;
 }
 
+/* What `kprof advise` finds in these steps. NULL: other time was asked for, or none of those. */
+static const char *bound_find(const struct report_command *r, const struct kp_tree *tree, const struct top_numbers *n)
+{
+    struct kp_advice advice;
+    if (!n->summary.has_gpu || r->choice.within || r->choice.has_from || r->choice.has_to) return NULL;
+    kp_advice_make(&advice, tree, &n->chosen);
+    return kp_advice_bound(&advice);
+}
+
 static int ours_report(struct report_command *r, const char *label, struct kp_tree *tree, bool several)
 {
-    struct top_numbers n;
+    struct top_numbers n = {.bound_by = NULL};
     char why[512];
     if (!tree->count) {
         kp_cli_say(stderr,
@@ -268,6 +280,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     n.top.calls = n.chosen.within_calls;
     n.top.is_of_steps = n.chosen.outside_ns > 0;
     if (r->choice.within && n.summary.is_of_steps) n.top.steps = 0; /* the rows are of more than the steps */
+    n.bound_by = bound_find(r, tree, &n);
     const int rc = numbers_show(r, label, &n, several);
     numbers_fini(&n);
     return rc;
@@ -317,13 +330,21 @@ struct report_reading {
     bool is_torn;     /* the file ends early, and that is a failure */
 };
 
+static int source_read(const struct report_command *r, const struct kp_trace_source *source, struct kp_kineto **out,
+                       struct kp_kineto_pieces *pieces, char *why, size_t why_bytes)
+{
+    const struct kp_kineto_wish wish = {
+        .texts = kp_trace_source_texts(source), .label = source->path, .pieces = pieces, .keep_works = !r->is_torch};
+    return kp_kineto_read(out, &wish, why, why_bytes);
+}
+
 /* Reads a trace in pieces, as far as it can be cut. False: it must be read as a whole. */
 static bool pieces_read(const struct report_command *r, const struct kp_trace_source *source,
                         struct report_reading *out, int *rc, char *why, size_t why_bytes)
 {
     struct kp_toppieces *pieces = kp_toppieces_open(by_of(r, NULL));
     if (!pieces) return false;
-    *rc = kp_trace_source_read(source, &out->trace, kp_toppieces_reading(pieces), why, why_bytes);
+    *rc = source_read(r, source, &out->trace, kp_toppieces_reading(pieces), why, why_bytes);
     bool holds = *rc != -ESTALE;
     if (out->trace && kp_toppieces_has(pieces))
         out->is_numbered = holds = kp_toppieces_end(pieces, out->trace, &out->n.top, &out->n.summary, &out->n.chosen);
@@ -340,7 +361,7 @@ static int trace_read(const struct report_command *r, const struct kp_trace_sour
     int rc = 0;
     *out = (struct report_reading){0};
     if (r->partial || !is_of_all(r, several) || !pieces_read(r, source, out, &rc, why, sizeof why))
-        rc = kp_trace_source_read(source, &out->trace, NULL, why, sizeof why);
+        rc = source_read(r, source, &out->trace, NULL, why, sizeof why);
     if (!rc) return 0;
     const bool is_readable = out->trace && out->trace->seen;
     const bool takes_torn = !r->is_torch && !out->is_numbered && (r->partial || !r->json);

@@ -255,6 +255,7 @@ static int piece_give(struct kp_kineto_pieces *p, struct kp_kineto *t, struct cu
 {
     struct kp_kineto *piece = piece_make(t, cut);
     if (!piece) return -ENOMEM;
+    t->work_count = 0; /* their numbers of events are no longer right */
     if (!p->has_given) {
         p->base_ns = t->base_ns;
         p->is_ours = t->is_ours;
@@ -268,7 +269,6 @@ static int piece_give(struct kp_kineto_pieces *p, struct kp_kineto *t, struct cu
 
 int kp_kineto_pieces_look(struct kp_kineto_pieces *p, struct kp_kineto *t)
 {
-    t->work_count = 0;
     if (!p->has_memory) t->memory_count = 0;
     if (t->count < p->next || t->count < kp_kineto_piece_events) return 0;
     steps_learn(p, t);

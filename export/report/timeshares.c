@@ -51,6 +51,16 @@ static void times_add(struct kp_summary_times *into, const struct shares *s, con
     into->gpu_ns += kp_spans_length(&s->gpu, within);
 }
 
+static int64_t gpu_asked(const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    int64_t ns = 0;
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_tree_event(tree, i)->kind == KP_KINETO_GPU &&
+            kp_spans_has(&chosen->in_steps, kp_chosen_asked_ns(chosen, tree, i)))
+            ns += tree->nodes[i].end_ns - tree->nodes[i].start_ns;
+    return ns;
+}
+
 void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct shares s = {0};
@@ -63,6 +73,7 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
     times_add(&into->in_steps, &s, &chosen->in_steps);
     into->has_gpu |= s.gpu.count != 0;
     into->reads += kp_valuereads_count(tree, chosen);
+    into->gpu_asked_ns += gpu_asked(tree, chosen);
     if (!into->has_when && chosen->spans.count) {
         into->has_when = true;
         into->when_ns = chosen->spans.of[0].start_ns;
@@ -175,6 +186,7 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
     out->reads = parts->reads;
     steps_measure(out, chosen);
     if (out->steps) {
+        out->gpu_step_ns = parts->gpu_asked_ns / (int64_t)out->steps;
         const int64_t before_ns = chosen->steps[0].start_ns - parts->when_ns;
         const int64_t after_ns = parts->end_ns - chosen->steps[out->steps - 1].end_ns;
         out->before_ns = before_ns > 0 ? before_ns : 0;

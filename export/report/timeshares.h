@@ -21,6 +21,7 @@ struct kp_summary {
     int64_t data_ns, op_ns, comm_ns, rest_ns; /* add up to shared_ns; comm: collectives on the host, beside no op */
     int64_t gpu_wait_ns;                      /* of shared_ns: some thread waits for a GPU */
     int64_t gpu_ns;                           /* some GPU works */
+    int64_t gpu_step_ns;                      /* what a step asks of GPUs, whenever they do it; the mean */
     bool has_gpu;
     size_t reads;             /* of single values, in the steps (valuereads.h) */
     uint64_t lost;            /* events that were dropped or skipped, as the file says */
@@ -45,6 +46,7 @@ struct kp_summary_parts { /* all zero: no piece yet */
     int64_t when_ns, end_ns; /* of what was chosen */
     int64_t since_ns;        /* the first event of the whole trace */
     size_t reads;
+    int64_t gpu_asked_ns; /* what steps asked of GPUs */
     bool has_gpu, has_when;
 };
 void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen);

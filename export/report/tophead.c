@@ -273,6 +273,19 @@ static void no_gpu_print(FILE *out, const struct kp_top_report *r)
     }
 }
 
+static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
+{
+    const struct kp_summary *s = r->summary;
+    char text[40];
+    fprintf(out, "\nGPU      busy %.1f %%", (double)s->gpu_ns * percent);
+    if (s->steps)
+        fprintf(out, " (%s of work a %s)", span_text(text, sizeof text, s->gpu_step_ns),
+                r->choice->within && r->chosen->within_calls == s->steps ? "call" : "step");
+    fprintf(out, ", idle %.1f %%; the host waits for it %.1f %%", (double)(s->shared_ns - s->gpu_ns) * percent,
+            (double)s->gpu_wait_ns * percent);
+    if (r->bound_by) fprintf(out, "; bound by %s", r->bound_by);
+}
+
 static void shares_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
@@ -281,10 +294,7 @@ static void shares_print(FILE *out, const struct kp_top_report *r)
     if (s->data_ns || !is_worker(r)) fprintf(out, ", %.1f %% data loading", (double)s->data_ns * percent);
     if (s->comm_ns) fprintf(out, ", %.1f %% communication between ranks", (double)s->comm_ns * percent);
     fprintf(out, ", %.1f %% Python and waiting (no op)", (double)s->rest_ns * percent);
-    if (s->has_gpu)
-        fprintf(out, "\nGPU      busy %.1f %%, idle %.1f %%; the host waits for it %.1f %%",
-                (double)s->gpu_ns * percent, (double)(s->shared_ns - s->gpu_ns) * percent,
-                (double)s->gpu_wait_ns * percent);
+    if (s->has_gpu) gpu_print(out, r, percent);
     else no_gpu_print(out, r);
     fputs("\n", out);
 }

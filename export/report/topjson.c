@@ -74,6 +74,8 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     if (s->has_gpu) {
         ms_put(out, "gpu_busy_ms", (double)s->gpu_ns);
         ms_put(out, "gpu_wait_ms", (double)s->gpu_wait_ns);
+        if (s->steps) ms_put(out, "gpu_ms_a_step", (double)s->gpu_step_ns);
+        text_put(out, "bound_by", r->bound_by);
     }
     if (s->steps) whole_put(out, "value_reads", (int64_t)s->reads);
     if (s->cores > 0) whole_put(out, "cores", s->cores);

@@ -16,6 +16,7 @@ struct kp_top_report {
     const struct kp_chosen *chosen;
     const char *sort, *by; /* as the user writes them */
     size_t most;           /* rows, 0: all */
+    const char *bound_by;  /* what most of a step goes to (kp_advice_bound), or NULL */
     bool is_spool;         /* of a program that may still run */
 };
 

@@ -217,3 +217,53 @@ def test_copies_are_told_by_direction(name, real_gpu_trace):
         assert (float(amount), float(speed)) == (pytest.approx(size / 2**20, abs=6e-3), pytest.approx(size / float(us) / 1000, abs=6e-3))
     rows = [row for row in numbers(path, "--by", "kernel", "--step", "all")["rows"] if "bytes" in row]
     assert sum(row["bytes"] for row in rows) == sum(size for _, size, _ in found.values())
+
+
+# ---- the head: work of a step, and what bounds it ----
+
+@pytest.mark.parametrize("name", ["h200_training", "h200_graphed", "h200_waits", "nccl_a100", "neg_queue_a100", "tb_resnet50_nw0_v100_2021"])
+def test_a_steps_work_is_what_it_asked_the_gpu_for(name, real_gpu_trace):
+    path = real_gpu_trace(name)
+    events = gputraces.prepared(gputraces.load(path))
+    steps = [(e["ts"], e["ts"] + e["dur"]) for e in events if e["name"].startswith("ProfilerStep#") and e["cat"] in ("user_annotation", "cpu_op")]
+    by_call = name in ("neg_queue_a100", "tb_resnet50_nw0_v100_2021")  # an External id there is no id of an op
+    calls = {e["args"]["correlation"]: e["ts"] for e in events if e["cat"] in ("cuda_runtime", "cuda_driver") and "correlation" in e["args"]}
+    works = [(e, calls.get(e["args"]["correlation"])) for e in events if e["cat"] in gputraces.WORK] if by_call else list(asked(events))
+    us = sum(e["dur"] for e, at in works if at is not None and is_in(at, steps))
+    said = numbers(path)
+    assert said["gpu_ms_a_step"] == pytest.approx(float(us) / 1000 / len(steps), rel=1e-4 if by_call else 1e-9, abs=1e-5)
+    text = told("report", path)
+    assert f" ms of work a step), idle " in text.split("GPU      busy ", 1)[1].splitlines()[0]
+
+
+BOUNDS = {"launch-bound": "host launches", "launch-blocking": "host launches", "data-loading": "data loading", "exposed-copies": "copies",
+          "pageable-copies": "copies", "copies-to-join": "copies"}
+
+
+@pytest.mark.parametrize("name", [name for name in advicetraces.SICKNESSES if name in advicetraces.TWINS])
+def test_what_bounds_a_step_is_what_advise_finds(name, tmp_path):
+    for make, expected in ((advicetraces.SICKNESSES[name], BOUNDS.get(name)), (advicetraces.TWINS[name], None)):
+        trace = make()
+        path = trace.write(tmp_path / "a.pt.trace.json")
+        steps = [e for e in trace.events if e["name"].startswith("ProfilerStep#")]
+        begin, end = steps[0]["ts"], steps[-1]["ts"] + steps[-1]["dur"]
+        kernels = [(max(e["ts"], begin), min(e["ts"] + e["dur"], end)) for e in trace.events if e["cat"] == "kernel" and not e["name"].startswith("nccl")]
+        computes = covered(kernels) / (end - begin)
+        advice = json.loads(told("advise", path, "--json"))
+        ids = [finding["id"] for finding in advice["findings"]]
+        said = numbers(path).get("bound_by")
+        if advice["missing"] and ids == []:
+            continue
+        if computes >= 0.9:
+            assert said == "GPU compute", (name, computes)
+        elif expected or not kernels:
+            assert said == expected, (name, computes)
+        elif said:
+            assert said == "GPU compute" and computes >= 0.5, (name, computes, ids)
+        assert (f"; bound by {said}\n" in told("report", path)) == bool(said)
+
+
+def test_where_other_time_is_asked_for_nothing_is_said_to_bound_it(tmp_path):
+    path = advicetraces.SICKNESSES["launch-bound"]().write(tmp_path / "a.pt.trace.json")
+    assert numbers(path)["bound_by"] == "host launches" and numbers(path, "--step", "6-8")["bound_by"] == "host launches"
+    assert "bound_by" not in numbers(path, "--within", "aten::*") and "bound_by" not in numbers(path, "--from", "0", "--to", "3000")
