@@ -150,54 +150,58 @@ static bool launchers_drop(const char *command, struct kp_run_folder *folder)
     return true;
 }
 
+/* Makes room for as many paths as the folder has files, for the time of the command. False: no memory, it is told. */
+static bool room_make(const char *command, const struct kp_run_folder *folder, char ***paths)
+{
+    static char **given;
+    free(given);
+    *paths = given = calloc(folder->count + 1, sizeof *given);
+    return given || (kp_cli_fail(command, "out of memory"), false);
+}
+
 /* Gives the traces of a named folder without its launchers' to *paths. */
 static int rest_give(const char *command, const struct kp_run_folder *folder, char ***paths)
 {
-    static char **given; /* for the time of the command */
     int count = 0;
-    free(given);
-    given = calloc(folder->count + 1, sizeof *given);
-    if (!given) return kp_cli_fail(command, "out of memory"), 0;
+    if (!room_make(command, folder, paths)) return 0;
     for (size_t i = 0; i < folder->count; i++)
-        if (!folder->of[i].is_spool) given[count++] = folder->of[i].path;
+        if (!folder->of[i].is_spool) (*paths)[count++] = folder->of[i].path;
     kp_input_mention_spools(folder->path);
-    *paths = given;
     return count;
 }
 
 /* Gives the run's files to *paths. */
 static int run_give(const char *command, const struct kp_run_folder *folder, char ***paths)
 {
-    const size_t wanted = run_mark(folder);
-    static char **given; /* for the time of the command */
-    const struct kp_found *first = NULL;
+    const struct kp_found *first = folder->of;
     int count = 0;
-    free(given);
-    given = calloc(wanted + 1, sizeof *given);
-    if (!given) return kp_cli_fail(command, "out of memory"), 0;
-    for (size_t i = 0; i < folder->count; i++) {
-        if (!folder->of[i].is_of_run) continue;
-        if (!first) first = &folder->of[i];
-        given[count++] = folder->of[i].path;
-    }
+    run_mark(folder);
+    if (!room_make(command, folder, paths)) return 0;
+    while (!first->is_of_run) first++; /* the newest is, at least */
+    for (const struct kp_found *f = first; f < folder->of + folder->count; f++)
+        if (f->is_of_run) (*paths)[count++] = f->path;
     if (count == 1) kp_cli_say(stderr, "kprof %s: latest run: %s%s", command, first->path, spool_note(folder, first));
     else
         kp_cli_say(stderr, "kprof %s: latest run: %d files in %s, from %s on", command, count, folder->path,
                    first->path);
-    *paths = given;
     return count;
+}
+
+static int one_give(const struct kp_found *one, char ***paths)
+{
+    static char *given[2];
+    given[0] = one->path;
+    *paths = given;
+    return 1;
 }
 
 static int newest_give(const char *command, const struct kp_run_folder *folder, char ***paths)
 {
-    static char *given[2];
     const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
-    given[0] = newest->path;
     if (folder->count > 1)
         kp_cli_say(stderr, "kprof %s: %s has %zu traces; this is of the newest, %s%s", command, folder->path,
                    folder->count, newest->path, spool_note(folder, newest));
-    *paths = given;
-    return 1;
+    return one_give(newest, paths);
 }
 
 static int newer_first(const void *a, const void *b)
@@ -210,30 +214,25 @@ static int newer_first(const void *a, const void *b)
 /* Gives all, of which the first is shown first. */
 static int all_give(const char *command, const struct kp_run_folder *folder, char ***paths)
 {
-    static char **given; /* for the time of the command */
     const struct kp_found **of = calloc(folder->count + 1, sizeof *of);
-    free(given);
-    given = calloc(folder->count + 1, sizeof *given);
-    if (!of || !given) return free(of), kp_cli_fail(command, "out of memory"), 0;
+    if (!of) return kp_cli_fail(command, "out of memory"), 0;
+    if (!room_make(command, folder, paths)) return free(of), 0;
     for (size_t i = 0; i < folder->count; i++) of[i] = &folder->of[i];
     qsort(of, folder->count, sizeof *of, newer_first);
-    for (size_t i = 0; i < folder->count; i++) given[i] = of[i]->path;
+    for (size_t i = 0; i < folder->count; i++) (*paths)[i] = of[i]->path;
     free(of);
-    *paths = given;
     return (int)folder->count;
 }
 
 /* The newest trace of the process that ran the one with the newest trace, or that ran it through others. */
 static int parent_give(const char *command, const struct kp_run_folder *folder, char ***paths)
 {
-    static char *given[2];
     for (size_t i = 0; i < folder->count; i++) kp_found_note(&folder->of[i]);
     const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0), *at = newest, *above;
     for (size_t up = 0; up < folder->count && (above = kp_found_above(folder, at)); up++) at = above;
     const struct kp_found *const program = kp_found_program(folder, at);
     if (program == newest || (program == at && kp_found_is_same_worker(at, newest)))
         return newest_give(command, folder, paths);
-    given[0] = program->path;
     if (program == at)
         kp_cli_say(stderr, "kprof %s: this is of the program itself, %s; a program that it ran left another, %s",
                    command, at->path, newest->path);
@@ -241,30 +240,25 @@ static int parent_give(const char *command, const struct kp_run_folder *folder, 
         kp_cli_say(stderr, "kprof %s: this is of %s, %s; %s ran it and left another, %s", command,
                    *program->program ? program->program : "the program", program->path,
                    *at->program ? at->program : "what", at->path);
-    *paths = given;
-    return 1;
+    return one_give(program, paths);
 }
 
 /* Of a job of several ranks the newest trace of each; the files are sorted by rank and time. */
 static int ranks_give(const char *command, struct kp_run_folder *folder, char ***paths, bool with_rest)
 {
-    static char **given; /* for the time of the command */
     int count = 0;
     long last = -1;
     run_mark(folder);
-    free(given);
-    given = calloc(folder->count + 1, sizeof *given);
-    if (!given) return kp_cli_fail(command, "out of memory"), 0;
+    if (!room_make(command, folder, paths)) return 0;
     for (size_t i = 0; i < folder->count; i++) {
         const struct kp_found *const f = &folder->of[i];
         if (!f->is_of_run || f->rank < 0) continue;
         if (count && f->rank == last) count--;
-        given[count++] = f->path;
+        (*paths)[count++] = f->path;
         last = f->rank;
     }
     if (count < 2) return (with_rest ? all_give : newest_give)(command, folder, paths);
-    kp_cli_say(stderr, "kprof %s: latest run: %d ranks in %s, from %s on", command, count, folder->path, given[0]);
-    *paths = given;
+    kp_cli_say(stderr, "kprof %s: latest run: %d ranks in %s, from %s on", command, count, folder->path, **paths);
     return count;
 }
 
