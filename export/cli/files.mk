@@ -81,6 +81,7 @@ UNIT_cli := \
     test/unit/cli/test_latest.c \
     test/unit/cli/test_latest_recover.c \
     test/unit/cli/test_lines.c \
+    test/unit/cli/test_heapview.c \
     test/unit/cli/test_memview.c \
     test/unit/cli/test_opt.c \
     test/unit/cli/test_plain.c \
