@@ -2,8 +2,8 @@
 /*
  * kp_schedule.h - the door of the schedule: decides when to record
  *
- * schedule.c is pure: (parameters, step) -> action, exactly as torch.profiler.schedule. steps.c decides which source
- * may count steps. phases.c has the schedules of KPROF_PHASES, and knows in which phase the program is.
+ * schedule.c is pure: (parameters, step) -> action, exactly as torch.profiler.schedule. step_source.c decides which
+ * source may count steps. phases.c has the schedules of KPROF_PHASES, and knows in which phase the program is.
  *
  * Called by: boot, and the sources, which report steps, possibly inside a hook
  */
@@ -123,7 +123,7 @@ bool kp_steps_is_call_rule(void);         /* call:GLOB: the user named the funct
 /* A call of such a function ended, the outermost on its thread. True: it counts a step. Lock-free. */
 bool kp_steps_call_end(void);
 /*
- * An outermost call of this nn.Module ended, outside of calls that count. True: it counts a step (steps.c). Lock-free.
+ * An outermost call of this nn.Module ended, outside of calls that count. True: it counts a step. Lock-free.
  */
 bool kp_steps_module_end(uintptr_t module);
 uint32_t kp_steps_classify_script(const char *name); /* the mark of a call of TorchScript with this name, not cached */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_steps.c - who may count a step, and that no step counts twice */
+/* test_step_source.c - who may count a step, and that no step counts twice */
 #include "schedule/kp_schedule.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * steps.c - decides which source may count steps
+ * step_source.c - decides which source may count steps
  *
  * Called by: sources inside a hook (range_end, api, advance), sources at each new name (classify), a thread by the
  *            clock (time). The calls inside a hook are hot: no lock, no allocation, no system call.
@@ -431,10 +431,10 @@ void kp_steps_model_set(const char *module, const char *name)
     static char text[MODEL_BYTES];
     if (kp_load_relaxed(&model)) return;
     kp_fmt(text, sizeof text, "%s:%s", module, name);
-    if (strlen(text) + 1 < sizeof text) kp_store_release(&model, text); /* pairs with: steps.c:kp_steps_model */
+    if (strlen(text) + 1 < sizeof text) kp_store_release(&model, text); /* pairs with: step_source.c:kp_steps_model */
 }
 
-const char *kp_steps_model(void) { return kp_load_acquire(&model); } /* pairs with: steps.c:kp_steps_model_set */
+const char *kp_steps_model(void) { return kp_load_acquire(&model); } /* pairs with: step_source.c:kp_steps_model_set */
 
 static _Atomic(const char *) near_name;
 
@@ -445,10 +445,11 @@ void kp_steps_near_set(const char *module, const char *name)
     if (count == NEAR_MOST) return;
     kp_fmt(texts[count], MODEL_BYTES, "%s:%s", module, name);
     if (strlen(texts[count]) + 1 < MODEL_BYTES)
-        kp_store_release(&near_name, texts[count++]); /* pairs with: steps.c:kp_steps_near */
+        kp_store_release(&near_name, texts[count++]); /* pairs with: step_source.c:kp_steps_near */
 }
 
-const char *kp_steps_near(void) { return kp_load_acquire(&near_name); } /* pairs with: steps.c:kp_steps_near_set */
+/* pairs with: step_source.c:kp_steps_near_set */
+const char *kp_steps_near(void) { return kp_load_acquire(&near_name); }
 
 static const char *const other_ways =
     "KPROF_STEP=time:1s counts seconds, range:, op: and call: count names, and without KPROF_SCHEDULE all is recorded";
