@@ -205,6 +205,7 @@ void kp_rules_bandwidth(struct kp_costrules *rules);            /* bandwidth.c *
 void kp_rules_steps(struct kp_costrules *rules);                /* steprules.c */
 void kp_rules_memory(struct kp_costrules *rules);               /* memoryrules.c */
 void kp_rules_host(struct kp_costrules *rules);                 /* hostrules.c */
+void kp_rules_parts(struct kp_costrules *rules);                /* partrules.c */
 long kp_rules_threads_wanted(const struct kp_costrules *rules); /* of a host that has more; 0: it has not */
 
 #endif

@@ -1,5 +1,6 @@
 # files.mk - the files of this room
 SRC_advise := \
+    export/advise/advice.c \
     export/advise/partrules.c \
     export/advise/idlecause.c \
     export/advise/bandwidth.c \
@@ -24,4 +25,4 @@ SRC_advise := \
     export/advise/steprules.c \
     export/advise/stepsplit.c
 UNIT_advise := \
-    test/unit/advise/test_partrules.c
+    test/unit/advise/test_advice.c

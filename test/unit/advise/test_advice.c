@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_partrules.c - sick and healthy traces, and what is said of them */
+/* test_advice.c - sick and healthy traces, and what is said of them */
 #include "test/unit/report/little_trace.h"
 
 #include "export/advise/advise.h"

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/* advice.c - what is advised of a trace: asks all rules, puts their findings in order, and says what is not judged */
+#include "export/advise/adviseparts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SHARE_HEALTHY 0.90
+#define BEHIND_MOST 0.20 /* of all steps: how much longer they are on the GPU */
+
+static void rules_judge(struct kp_costrules *x)
+{
+    kp_costrules_open(x);
+    if (x->out->has_gpu) kp_gpu_figures_make(&x->out->gpu, x);
+    kp_rules_copies(x);
+    kp_rules_launches(x);
+    kp_rules_kernels(x);
+    kp_rules_fusing(x);
+    if (x->out->has_gpu) kp_rules_bandwidth(x);
+    kp_rules_collecting(x);
+    kp_rules_steps(x);
+    kp_rules_memory(x);
+    kp_rules_host(x);
+    kp_rules_parts(x);
+    kp_costrules_fini(x);
+}
+
+/* Threads that take the cores from one another have no cost of their own: all others are measured under them. */
+static bool is_first(const struct kp_finding *f) { return strcmp(f->id, KP_FINDING_THREADS) == 0 && f->is_critical; }
+
+static int finding_order(const void *a, const void *b)
+{
+    if (is_first(a) != is_first(b)) return is_first(a) ? -1 : 1;
+    const double x = ((const struct kp_finding *)a)->step_ns, y = ((const struct kp_finding *)b)->step_ns;
+    return (x < y) - (x > y);
+}
+
+static double median_of(const struct kp_step_split *splits, size_t count)
+{
+    size_t capacity = 0;
+    double *lengths = kp_kineto_grow(NULL, &capacity, count + 1, sizeof *lengths);
+    for (size_t i = 0; i < count; i++) lengths[i] = (double)splits[i].step_ns;
+    const double median = kp_quantile(lengths, count, 0.5);
+    free(lengths);
+    return median;
+}
+
+static void means_make(struct kp_advice *out, const struct kp_step_split *splits)
+{
+    out->median_ns = median_of(splits, out->steps);
+    for (size_t i = 0; i < out->steps; i++) {
+        out->step_ns += (double)splits[i].step_ns / (double)out->steps;
+        for (int p = 0; p < KP_SPLIT_PARTS; p++) out->mean_ns[p] += (double)splits[i].part_ns[p] / (double)out->steps;
+        for (int c = 0; c < KP_IDLE_CAUSES; c++) out->cause_ns[c] += (double)splits[i].cause_ns[c] / (double)out->steps;
+    }
+}
+
+/* Steps are the host's. They are the GPU's, too, where it does in them what they launch: its queue does not grow. */
+static bool gpu_is_behind(const struct kp_advice *a, double backlog_ns)
+{
+    return a->steps && backlog_ns > a->step_ns && backlog_ns > BEHIND_MOST * a->step_ns * (double)a->steps;
+}
+
+static const char *missing_of(const struct kp_kineto *trace, const struct kp_chosen *chosen, bool is_behind,
+                              bool has_gpu)
+{
+    const size_t steps = chosen->step_count;
+    const char *lost = kp_kineto_fact(trace, "kprof.lost");
+    if (!steps && kp_kineto_fact(trace, "kprof.parent_pid"))
+        return "no steps in it: it is of a worker, or of another child. The trace of its parent has the steps to "
+               "judge; "
+               "kprof report shows what this one did";
+    if (!steps && kp_kineto_missed_call(trace)) return kp_kineto_missed_call(trace);
+    if (!steps && (chosen->parts.has_startup || chosen->parts.has_cut))
+        return "no whole step in it: the first has the program's start in it, the last was cut short by its end; "
+               "record some between them: kprof run --schedule wait=1,warmup=1,active=10";
+    if (!steps)
+        return "no steps in it: to count calls of a model, kprof run --schedule active=1000, or with --step "
+               "call:MODULE:FUNCTION those of a function; kprof doctor --steps names them. The rest: kprof report";
+    if (steps < KP_STEPS_LEAST) return "fewer than two whole steps; record more with --schedule (KPROF_SCHEDULE)";
+    if (is_behind)
+        return "the GPU falls behind: the host launches more in these steps than the GPU does in them, so they tell "
+               "nothing of it; record more steps with --schedule (KPROF_SCHEDULE)";
+    if (!has_gpu && kp_kineto_gpu_ended(trace)) return "GPU work was not recorded any more; kprof report says why";
+    return lost && strcmp(lost, "0") != 0 ? "events were dropped; kprof report tells which" : NULL;
+}
+
+/* Silence about what was not recorded would look like health. */
+static void health_judge(struct kp_costrules *x)
+{
+    struct kp_advice *out = x->out;
+    const bool is_well =
+        !out->count && !out->missing && out->mean_ns[KP_SPLIT_COMPUTE] >= KP_SHARE_HEALTHY * out->step_ns;
+    out->is_well = is_well;
+    out->is_healthy = is_well && !x->unrecorded;
+    if (out->count || out->missing || !x->unrecorded) return;
+    out->is_unrecorded = true;
+    out->missing = kp_costrules_text(x, "not judged: %s; %s", x->unrecorded,
+                                     is_well ? "the rest is healthy" : "in the rest nothing is found");
+}
+
+void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    size_t capacity = 0;
+    struct kp_step_split *splits = kp_kineto_grow(NULL, &capacity, chosen->step_count + 1, sizeof *splits);
+    struct kp_split_places places = {0};
+    *out = (struct kp_advice){.steps = chosen->step_count, .gpu = {-1, -1, -1, -1, -1, 0}};
+    out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);
+    means_make(out, splits);
+    const bool is_behind = gpu_is_behind(out, (double)places.backlog_ns);
+    struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
+    if (!is_behind && out->steps) rules_judge(&costs);
+    qsort(out->findings, out->count, sizeof *out->findings, finding_order);
+    out->missing = missing_of(tree->trace, chosen, is_behind, out->has_gpu);
+    if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
+        out->lines_by = strcmp(out->findings[0].id, "data-loading") == 0
+                            ? "the lines are not recorded; kprof run --with-stack 1 (KPROF_WITH_STACK), then kprof "
+                              "report --by line shows those that load"
+                            : "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
+    if (tree->trace->has_heap)
+        out->slowed_by =
+            "each allocation was traced (KPROF_MALLOC=trace), so steps last longer than without; time them "
+            "in a run of its own";
+    health_judge(&costs);
+    for (int p = 0; p < KP_SPLIT_PARTS; p++) kp_costplaces_fini(&places.parts[p]);
+    for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places.causes[c]);
+    kp_spans_fini(&places.computed);
+    free(splits);
+}
