@@ -105,7 +105,8 @@ onChange((trace, range) => {
   byId("comm-there").hidden = !rows.length;
   if (!rows.length) return;
   const exposed = chosen.reduce((sum, step) => sum + step[4], 0), whole = chosen.reduce((sum, step) => sum + step[2] - step[1], 0);
-  byId("comm-note").textContent = (trace.head.gpu ? "" : "Between the processes, over the network of the hosts. ") + (whole ?
-    `Of a step ${timeText(exposed / chosen.length)} (${percentText(exposed / whole)}) pass in collectives while nothing computes.` : "");
+  const isAlone = document.querySelectorAll("script.rank").length < 2;
+  byId("comm-note").textContent = (whole ? `Of a step ${timeText(exposed / chosen.length)} (${percentText(exposed / whole)}) pass in collectives while nothing computes. ` : "") +
+    (isAlone ? "A collective lasts as long as it waits for other ranks or for the network; the traces of all ranks tell which." : "What each rank waited for the others stands under Ranks.");
   commTable(rows);
 }, "communication");

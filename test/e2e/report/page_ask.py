@@ -175,6 +175,7 @@ def others(driver, said):
         driver.execute_script("arguments[0].click()", box)
         said["inside"] = driver.execute_script(BOXES)
         driver.execute_script("document.querySelector('#tree-path button').click()")
+    said["comm note"] = driver.find_element(By.ID, "comm-note").text
     said["collectives"] = driver.execute_script(TABLE, "#communication")
     said["ranks"] = driver.execute_script(TABLE, "#ranks")
     said["ranks note"] = driver.find_element(By.ID, "ranks-note").text
