@@ -94,10 +94,12 @@ struct kernel_groups {
     size_t capacity;
 };
 
+static uint64_t product(const uint32_t *sides) { return (uint64_t)sides[0] * sides[1] * sides[2]; }
+
 /* A kernel of one size has one name and one grid. */
 static uint64_t group_key(const struct kp_costrules *x, const struct kp_device_work *w)
 {
-    const uint64_t size = w->said ? w->said->blocks * 31 + w->said->threads : 0;
+    const uint64_t size = w->said ? product(w->said->grid) * 31 + product(w->said->block) : 0;
     return (uint64_t)kp_tree_event(x->tree, (size_t)w->node)->name << 32 | (uint32_t)(size ^ size >> 32);
 }
 

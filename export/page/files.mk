@@ -11,10 +11,12 @@ SRC_page := \
     export/page/pagememory.c \
     export/page/pagerank.c \
     export/page/pagetexts.c \
+    export/page/pageworks.c \
     export/page/pagewrite.c
 UNIT_page := \
     test/unit/page/test_pageblob.c \
     test/unit/page/test_pageflame.c \
     test/unit/page/test_pagelinks.c \
     test/unit/page/test_pagememory.c \
-    test/unit/page/test_pagerank.c
+    test/unit/page/test_pagerank.c \
+    test/unit/page/test_pageworks.c

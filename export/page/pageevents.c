@@ -128,6 +128,7 @@ static void positions_put(struct kp_page *page, const struct columns *c, size_t 
     for (uint32_t i = 0; i < count; i++) positions[c->order[i]] = i;
     kp_page_links_put(page, positions);
     kp_page_modules_put(page, c->order, count);
+    if (page->has_gpu) kp_page_works_put(page, positions, c->order, count);
     free(positions);
 }
 

@@ -84,6 +84,10 @@ void kp_page_texts_put(struct kp_page *page); /* all texts, as a column with a N
 void kp_page_links_put(struct kp_page *page, const uint32_t *positions);
 void kp_page_modules_put(struct kp_page *page, const uint32_t *order, size_t count);
 
+/* ---- pageworks.c ---- */
+
+void kp_page_works_put(struct kp_page *page, const uint32_t *positions, const uint32_t *order, size_t count);
+
 /* ---- pageflame.c ---- */
 
 void kp_page_flame_put(struct kp_page *page);

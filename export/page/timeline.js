@@ -228,6 +228,7 @@ function pick(i, moves) {
   told.replaceChildren(make("div", {}, make("b", { textContent: eventName(trace, i) })), item(KINDS[trace.kind[i]]),
     item(`lasts ${timeText(trace.span[i])}`), ...(lane.device || lane.asynchronous ? [] : [item(`self ${timeText(trace.self[i])}`)]),
     ...(trace.gpu && !lane.device && trace.gpu[i] ? [item(`on the GPU ${timeText(trace.gpu[i])}`)] : []), item(`from ${timeText(trace.start[i])}`), item(lane.name),
+    ...(trace.work && trace.work[i] ? trace.texts[trace.work[i] - 1].split("; ").map(item) : []),
     ...(trace.module && trace.module[i] ? [item(moduleName(trace, trace.module[i]))] : []), ...linkButtons(trace, i));
   if (!moves) return;
   const y = lane.top + HEAD + trace.depth[i] * ROW, end = trace.start[i] + trace.span[i], span = scene.to - scene.from;
@@ -239,6 +240,7 @@ function linkButtons(trace, i) {
   const from = trace.link[i] - 1, to = linksMake(trace).get(i) || [], isDevice = trace.lanes[trace.laneAt[i]].device;
   const button = (word, at) => make("button", { type: "button", textContent: `${word} ${eventName(trace, at)}`, onclick: () => pick(at, true) });
   return [...(from >= 0 ? [button(isDevice ? "↖ launched by" : "↖ forward:", from)] : []),
+    ...(trace.op && trace.op[i] ? [button("↖ op", trace.op[i] - 1)] : []),
     ...to.slice(0, 3).map(at => button(trace.lanes[trace.laneAt[at]].device ? "↘ launched" : "↘ backward:", at))];
 }
 

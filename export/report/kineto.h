@@ -2,8 +2,7 @@
 /*
  * kineto.h - reads a Kineto-shaped JSON trace into memory
  *
- * It reads the text once. Numbers stay text until they are exact nanoseconds, and each string is stored once. An event
- * takes 96 bytes, so three million of them (a JSON of 1 GB) fit into 300 MB.
+ * It reads the text once. Numbers stay text until they are exact ns. Each string is stored once; an event is 96 bytes.
  */
 #ifndef KP_KINETO_H
 #define KP_KINETO_H
@@ -65,11 +64,12 @@ struct kp_kineto_memory {
 
 /* What the args of work of a device say, with keep_works; in the order of the file. */
 struct kp_kineto_work {
-    int64_t bytes;   /* of a copy or a fill; 0: not in the file */
-    uint64_t blocks; /* of a kernel's grid; 0: not in the file */
+    int64_t bytes;              /* of a copy or a fill; 0: not in the file */
+    uint32_t grid[3], block[3]; /* 0: not in the file */
+    int32_t registers;          /* of a thread; 0: not in the file */
+    int64_t shared;             /* bytes, of a block; -1: not in the file */
     uint32_t event;
     int32_t stream;                 /* -1: not in the file */
-    uint32_t threads;               /* of a block */
     float blocks_per_sm, occupancy; /* occupancy in percent; -1: not in the file */
     uint32_t group;    /* of a collective: a hash of its process group's name; 0: none, or not in the file */
     int64_t sequence;  /* its number in that group; -1: not in the file */

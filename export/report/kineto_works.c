@@ -21,19 +21,18 @@ static int64_t thousandths(const char *args, size_t bytes, const char *key, int6
     return at ? kp_kineto_ns(at, (size_t)(args + bytes - at)) : least;
 }
 
-/* "[512,1,1]": their product, at most 2^40; 0: not there. */
-static uint64_t product(const char *args, size_t bytes, const char *key)
+/* "[512,1,1]": its sides; what is missing is 1, and all are 0 where the key is missing. */
+static void sides_read(uint32_t *sides, const char *args, size_t bytes, const char *key)
 {
     const char *at = value_find(args, bytes, key), *end = args + bytes;
-    uint64_t all = at && at < end && *at == '[';
-    while (all && at < end && *at != ']') {
-        at++;
-        const int64_t side = kp_kineto_ns(at, (size_t)(end - at)) / 1000;
-        all *= side > 0 ? (uint64_t)side : 1;
-        if (all > UINT64_C(1) << 40) return UINT64_C(1) << 40;
+    if (!at || at == end || *at != '[') return;
+    for (int i = 0; i < 3; i++) {
+        const bool has = at < end && *at != ']' && at + 1 < end;
+        const int64_t side = has ? kp_kineto_ns(at + 1, (size_t)(end - at - 1)) / 1000 : 1;
+        sides[i] = side > 0 && side < INT32_MAX ? (uint32_t)side : 1;
+        if (has) at++;
         while (at < end && *at != ',' && *at != ']') at++;
     }
-    return all;
 }
 
 /* ---- collectives ---- */
@@ -98,12 +97,15 @@ void kp_kineto_work_add(struct kp_kineto *t, uint32_t event, const char *args, s
         .event = event,
         .stream = (int32_t)(thousandths(args, bytes, "\"stream\":", -1000) / 1000),
         .bytes = thousandths(args, bytes, "\"bytes\":", 0) / 1000,
-        .blocks = product(args, bytes, "\"grid\":"),
-        .threads = (uint32_t)product(args, bytes, "\"block\":"),
         .blocks_per_sm = (float)thousandths(args, bytes, "\"blocks per SM\":", -1000) / 1000,
         .occupancy = (float)thousandths(args, bytes, "\"est. achieved occupancy %\":", -1000) / 1000,
     };
-    collective_read(&t->works[t->work_count - 1], args, bytes);
+    struct kp_kineto_work *work = &t->works[t->work_count - 1];
+    work->registers = (int32_t)(thousandths(args, bytes, "\"registers per thread\":", 0) / 1000);
+    work->shared = thousandths(args, bytes, "\"shared memory\":", -1000) / 1000;
+    sides_read(work->grid, args, bytes, "\"grid\":");
+    sides_read(work->block, args, bytes, "\"block\":");
+    collective_read(work, args, bytes);
 }
 
 static size_t work_from(const struct kp_kineto *t, uint32_t event)

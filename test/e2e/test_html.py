@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import gputraces
 import harness
 import viewing
 
@@ -95,6 +96,25 @@ def test_a_steps_ranges_on_the_gpu_are_no_calls_of_operators(real_gpu_trace, ask
     first = report(trace)["steps"]["first"]
     of = {row["name"]: row["count"] for row in report(trace, "--step", first)["rows"]}
     assert said["console"] == [] and {name: int(cells[3].replace(",", "")) for name, *cells in said["step"]} == of
+
+
+@pytest.mark.parametrize("search", ["nvjet_sm90_tst_64x32", "Memcpy HtoD"])
+def test_work_of_a_gpu_that_is_chosen_tells_its_launch(search, real_gpu_trace, ask, tmp_path):
+    """What the file says of the first work of that name, the call of its correlation, and the op of its External id."""
+    trace = real_gpu_trace("h200_training")
+    said = ask(page_of(tmp_path, trace), search)
+    events = gputraces.slices(gputraces.load(trace))
+    found = min((e for e in events if e["cat"] in gputraces.WORK and search in e["name"]), key=lambda e: e["ts"])
+    args = found["args"]
+    call = next(e for e in events if e["cat"] in ("cuda_runtime", "cuda_driver") and e["args"].get("correlation") == args["correlation"])
+    op = next(e for e in events if e["cat"] == "cpu_op" and e["args"].get("External id") == args["External id"])
+    wanted = [f"stream {args['stream']}", f"launched by {call['name']}", f"op {op['name']}"]
+    if found["cat"] == "kernel":
+        wanted += ["{} {} x {} x {}".format(key, *args[key]) for key in ("grid", "block")]
+        wanted += [f"{args['registers per thread']} registers a thread", f"est. occupancy {args['est. achieved occupancy %']} %", "shared memory a block"]
+    else:
+        wanted += [f"{args['bytes'] / float(found['dur']) / 1000:.3g} GB/s"]
+    assert said["console"] == [] and [text for text in wanted if text not in said["match"]] == [], said["match"]
 
 
 def test_a_table_is_sorted_and_searched(resnet):

@@ -368,8 +368,9 @@ static void same_trace(const struct kp_kineto *a, const struct kp_kineto *b)
     assert_int_equal(a->work_count, b->work_count);
     for (size_t i = 0; i < a->work_count; i++) {
         const struct kp_kineto_work *x = &a->works[i], *y = &b->works[i];
-        assert_true(x->event == y->event && x->stream == y->stream && x->blocks == y->blocks);
-        assert_true(x->threads == y->threads && x->bytes == y->bytes);
+        assert_true(x->event == y->event && x->stream == y->stream && x->bytes == y->bytes);
+        assert_memory_equal(x->grid, y->grid, sizeof x->grid);
+        assert_memory_equal(x->block, y->block, sizeof x->block);
     }
     assert_int_equal(a->args_bytes, b->args_bytes);
     assert_true(!a->args_bytes || !memcmp(a->args_text, b->args_text, a->args_bytes));
@@ -438,7 +439,8 @@ static void works_and_the_first_device_are_kept_where_they_are_wanted(void **sta
         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op\",\"ts\":1,\"dur\":1,\"args\":{\"stream\":5}},"
         "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"c\",\"ts\":2,\"dur\":1,\"args\":{\"stream\":7,\"bytes\":4096}}"
         ","
-        "{\"args\":{\"stream\":9,\"grid\":[2,3,4],\"block\":[8,1,1],\"blocks per "
+        "{\"args\":{\"stream\":9,\"grid\":[2,3,4],\"block\":[8],\"shared memory\":16,\"registers per "
+        "thread\":40,\"blocks per "
         "SM\":0.25},\"ph\":\"X\",\"ts\":3,\"dur\":1,"
         "\"name\":\"k\",\"cat\":\"kernel\"},"
         "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"nccl\",\"ts\":4,\"dur\":1,\"args\":{\"stream\":9,\"Collective "
@@ -459,8 +461,13 @@ static void works_and_the_first_device_are_kept_where_they_are_wanted(void **sta
     assert_true(kp_kineto_work_of(t, 3)->group && !kp_kineto_work_of(t, 2)->group);
     assert_int_equal(kp_kineto_work_of(t, 1)->bytes, 4096);
     assert_int_equal(kp_kineto_work_of(t, 1)->stream, 7);
-    assert_int_equal(kp_kineto_work_of(t, 2)->blocks, 24);
-    assert_int_equal(kp_kineto_work_of(t, 2)->threads, 8);
+    static const uint32_t grid[] = {2, 3, 4}, block[] = {8, 1, 1}, none[3];
+    assert_memory_equal(kp_kineto_work_of(t, 2)->grid, grid, sizeof grid);
+    assert_memory_equal(kp_kineto_work_of(t, 2)->block, block, sizeof block);
+    assert_memory_equal(kp_kineto_work_of(t, 3)->grid, none, sizeof none);
+    assert_int_equal(kp_kineto_work_of(t, 2)->registers, 40);
+    assert_int_equal(kp_kineto_work_of(t, 2)->shared, 16);
+    assert_int_equal(kp_kineto_work_of(t, 3)->shared, -1);
     assert_float_equal(kp_kineto_work_of(t, 2)->blocks_per_sm, 0.25, 0);
     assert_float_equal(kp_kineto_work_of(t, 2)->occupancy, -1, 0);
     assert_string_equal(kp_kineto_fact(t, "deviceProperties.name"), "A");
