@@ -15,14 +15,25 @@
 
 enum { FIRST = 256 };
 
+static uint64_t *place_at(const struct kp_idtable *t, uint64_t at)
+{
+    return (void *)((uint8_t *)t->items + (at & (t->cap - 1)) * t->item_bytes);
+}
+
+static uint64_t home_of(uint64_t id) { return id * UINT64_C(0x9e3779b97f4a7c15) >> 32; }
+
 /* The place that has this id, or the free place for it. */
 static uint64_t *place_find(const struct kp_idtable *t, uint64_t id)
 {
-    const uint64_t mixed = id * UINT64_C(0x9e3779b97f4a7c15);
-    for (uint64_t at = mixed >> 32;; at++) {
-        uint64_t *place = (void *)((uint8_t *)t->items + (at & (t->cap - 1)) * t->item_bytes);
+    for (uint64_t at = home_of(id);; at++) {
+        uint64_t *place = place_at(t, at);
         if (!*place || *place == id) return place;
     }
+}
+
+void kp_idtable_prefetch(const struct kp_idtable *t, uint64_t id)
+{
+    if (t->cap) __builtin_prefetch(place_at(t, home_of(id)));
 }
 
 void *kp_idtable_find(const struct kp_idtable *t, uint64_t id)

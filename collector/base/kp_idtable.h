@@ -19,6 +19,8 @@ struct kp_idtable {
 void *kp_idtable_find(const struct kp_idtable *table, uint64_t id); /* NULL: not there */
 /* The item of an id, which is not 0. A new item is zero but for its id. NULL: no memory. An add moves the items. */
 void *kp_idtable_add(struct kp_idtable *table, uint64_t id) __attribute__((warn_unused_result));
+/* Asks for the memory of an id's item, which is looked up soon. */
+void kp_idtable_prefetch(const struct kp_idtable *table, uint64_t id);
 void kp_idtable_fini(struct kp_idtable *table);
 
 #endif

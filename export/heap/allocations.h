@@ -57,6 +57,8 @@ struct kp_sites {
 };
 int kp_sites_open(struct kp_sites *s, struct kp_scratch *scratch);
 void kp_sites_close(struct kp_sites *s);
+/* Asks for the memory that kp_sites_take looks at, some events before it is called. */
+void kp_sites_prefetch(const struct kp_sites *s, const struct kp_heap_event *e);
 /* Takes a block allocated, freed or restored. An allocated one keeps the mark. 0 or -ENOMEM. */
 int kp_sites_take(struct kp_sites *s, const struct kp_heap_event *e, uint32_t mark);
 void kp_sites_settle(struct kp_sites *s); /* at the end: sets peak_* of all sites */

@@ -187,6 +187,13 @@ static int restore(struct kp_sites *s, const struct kp_heap_event *e)
     return block_add(s, &back, e->start_ns);
 }
 
+void kp_sites_prefetch(const struct kp_sites *s, const struct kp_heap_event *e)
+{
+    if (!s->slots) return;
+    __builtin_prefetch(block_at(s, home_of(s, e->address)));
+    if (e->taken) kp_idpages_prefetch(&s->by_stack, e->stack);
+}
+
 int kp_sites_take(struct kp_sites *s, const struct kp_heap_event *e, uint32_t mark)
 {
     s->gone = s->came = 0;

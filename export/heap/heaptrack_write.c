@@ -267,12 +267,22 @@ void kp_heapfile_python_ends(struct kp_heapfile *f)
     f->is_python_over = true;
 }
 
-uint32_t kp_heapfile_block(struct kp_heapfile *f, uint32_t stack, uint64_t bytes)
+static uint64_t block_key(const struct kp_heapfile *f, uint32_t stack, uint64_t bytes)
 {
     const struct {
         uint64_t stack, bytes, step;
     } key = {stack, bytes, f->step};
-    struct numbered *item = item_get(f, &f->blocks, kp_hash64(&key, sizeof key));
+    return kp_hash64(&key, sizeof key);
+}
+
+void kp_heapfile_prefetch(const struct kp_heapfile *f, uint32_t stack, uint64_t bytes)
+{
+    kp_idtable_prefetch(&f->blocks, block_key(f, stack, bytes));
+}
+
+uint32_t kp_heapfile_block(struct kp_heapfile *f, uint32_t stack, uint64_t bytes)
+{
+    struct numbered *item = item_get(f, &f->blocks, block_key(f, stack, bytes));
     if (!item) return 0;
     if (item->number) return item->number;
     item->number = ++f->blocks_n;

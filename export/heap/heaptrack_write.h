@@ -18,6 +18,8 @@ void kp_heapfile_step(struct kp_heapfile *f, uint64_t number);
 void kp_heapfile_no_step(struct kp_heapfile *f);
 /* From here on Python frees what the program kept, since it ends. */
 void kp_heapfile_python_ends(struct kp_heapfile *f);
+/* Asks for the memory that kp_heapfile_block looks at, some blocks before it is called. */
+void kp_heapfile_prefetch(const struct kp_heapfile *f, uint32_t stack, uint64_t bytes);
 /* The number for blocks of so many bytes from this stack, from 1 on. 0: an error, which _commit reports. */
 uint32_t kp_heapfile_block(struct kp_heapfile *f, uint32_t stack, uint64_t bytes);
 void kp_heapfile_taken(struct kp_heapfile *f, uint32_t block, uint64_t now_ns);

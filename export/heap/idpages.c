@@ -24,6 +24,12 @@ uint32_t *kp_idpages_at(struct kp_idpages *n, uint32_t id)
     return *page ? &(*page)[id % NUMBERS] : NULL;
 }
 
+void kp_idpages_prefetch(const struct kp_idpages *n, uint32_t id)
+{
+    const uint32_t *page = n->pages ? n->pages[id / NUMBERS] : NULL;
+    if (page) __builtin_prefetch(&page[id % NUMBERS]);
+}
+
 void kp_idpages_fini(struct kp_idpages *n)
 {
     for (size_t i = 0; n->pages && i < PAGES; i++)

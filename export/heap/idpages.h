@@ -16,6 +16,8 @@ struct kp_idpages {
 
 /* The number of an id, 0 at first. It stays where it is until _fini. NULL: no memory. */
 uint32_t *kp_idpages_at(struct kp_idpages *numbers, uint32_t id);
+/* Asks for the memory of an id's number, which is looked up soon. */
+void kp_idpages_prefetch(const struct kp_idpages *numbers, uint32_t id);
 void kp_idpages_fini(struct kp_idpages *numbers);
 
 #endif
