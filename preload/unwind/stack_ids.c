@@ -4,7 +4,7 @@
  *
  * Called by: sources, inside a hook (hot)
  * Owns:      struct seen, one a thread: stacks met lately; tables of all frames written so far
- * Locks:     none. Memory: 170 KB of address space a thread; 16 MB for the first table, 64 and 256 for the others.
+ * Locks:     none. Memory: 180 KB of address space a thread; 16 MB for the first table, 64 and 256 for the others.
  * On fail:   0, or the stack without its inner frames: no room for more frames in table or file
  * Safe in:   signal handlers yes; after fork no (kp_unwind_forget first)
  *
@@ -186,14 +186,6 @@ static uint32_t stack_put(struct kp_thread *t, struct seen *s, int n)
     return id;
 }
 
-/* Of the words, those that the step read: most steps read two of four. */
-static void frame_copy(struct kp_trail_frame *to, const struct kp_trail_frame *from)
-{
-    to->pc = from->pc, to->sp = from->sp, to->fp = from->fp;
-    to->words = from->words;
-    for (uint32_t i = 0; i < from->words; i++) to->at[i] = from->at[i], to->value[i] = from->value[i];
-}
-
 /* The fresh frames go behind those that stay; what lies inside this library shares the id of its caller. 0: no room for
  * a frame. */
 static uint32_t trail_put(struct kp_thread *t, struct seen *s)
@@ -201,10 +193,9 @@ static uint32_t trail_put(struct kp_thread *t, struct seen *s)
     struct kp_trail *trail = &s->trail;
     const bool has_table = table_get(0) != NULL;
     uint32_t id = trail->n ? trail->of[trail->n - 1].id : 0, ours = 0;
-    while (ours < trail->fresh_n && kp_unwind_is_ours(trail->fresh[ours].pc)) ours++;
+    while (ours < trail->fresh_n && kp_unwind_is_ours(trail->fresh[ours].frame.pc)) ours++;
     while (has_table && trail->fresh_n-- > 0) {
-        struct kp_trail_frame *f = &trail->of[trail->n];
-        frame_copy(f, &trail->fresh[trail->fresh_n]);
+        struct kp_trail_frame *f = kp_unwind_trail_put(trail, &trail->fresh[trail->fresh_n]);
         f->id = trail->fresh_n >= ours ? frame_id(t, s, trail->generation, f->pc, id) : id;
         if (!f->id) break;
         id = f->id;

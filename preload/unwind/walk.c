@@ -68,8 +68,8 @@ struct walk {
     bool is_foreign, is_exact, is_sp_lost;
     bool is_guess;   /* the step used a frame pointer, so pc may be any word, even in a module being unloaded */
     uint32_t looks;  /* checks of a foreign stack's pages */
-    uint32_t read_n; /* words that the step read, their addresses and values */
-    uintptr_t read_at[KP_TRAIL_WORDS], read[KP_TRAIL_WORDS];
+    uint32_t read_n; /* words that the step read */
+    struct kp_trail_word read[KP_TRAIL_WORDS];
     uint32_t switches;
 };
 
@@ -121,8 +121,7 @@ static bool stack_extend(struct walk *w, uintptr_t end)
 static inline void word_note(struct walk *w, uintptr_t at, uintptr_t value)
 {
     if (w->read_n == KP_TRAIL_WORDS) return;
-    w->read_at[w->read_n] = at;
-    w->read[w->read_n++] = value;
+    w->read[w->read_n++] = (struct kp_trail_word){at, value};
 }
 
 static inline bool word_read(struct walk *w, uintptr_t at, uintptr_t *out)
@@ -364,43 +363,67 @@ bool kp_unwind_walk_met_signal(void) { return is_interrupted; }
 
 /* ---- the walk that remembers the last one ---- */
 
+/* All words of the trail lie on this thread's stack, where it is known to be readable. */
+static bool is_own(const struct kp_trail *trail) { return trail->hi == own.hi && trail->lo >= own.lo; }
+
 static bool is_state(const struct kp_trail_frame *f, const struct walk *w)
 {
     return f->pc == w->pc && f->sp == w->sp && f->fp == w->fp;
 }
 
-/* Would the step from this frame read the same words as before? Reads own-stack words and those of exit stubs only. */
-static inline bool holds(const struct kp_trail_frame *f)
+static uint32_t words_end(const struct kp_trail *trail, uint32_t n) { return n ? trail->of[n - 1].words_end : 0; }
+
+/* Would the steps from the first n frames read the same words as before? Returns how many words, from the outermost on,
+ * lie around the innermost changed one, and that one; 0: all are unchanged. They are readable: all lie on this stack,
+ * or among the words of exit stubs. */
+static inline uint32_t changed_word(const struct kp_trail *trail, uint32_t n)
 {
-    for (uint32_t i = 0; i < f->words; i++) {
-        const bool is_return = f->at[i] - returns.words < returns.bytes;
-        if (!is_return && (f->at[i] < own.lo || f->at[i] > own.hi - 8)) return false;
-        if (*(const uintptr_t *)f->at[i] != f->value[i]) return false;
-    }
-    return true;
+    uint32_t i = words_end(trail, n);
+    while (i && *(const uintptr_t *)trail->words[i - 1].at == trail->words[i - 1].value) i--;
+    return i;
+}
+
+/* A frame of the trail becomes a fresh one. */
+static void fresh_again(struct kp_trail *trail, uint32_t number)
+{
+    struct kp_trail_fresh *fresh = &trail->fresh[trail->fresh_n++];
+    const uint32_t first = words_end(trail, number);
+    fresh->frame = trail->of[number];
+    fresh->words_n = fresh->frame.words_end - first;
+    for (uint32_t i = 0; i < fresh->words_n; i++) fresh->words[i] = trail->words[first + i];
 }
 
 /* The walk has met frame n - 1 of the trail. If the words of all n frames are unchanged, returns n. Else moves the walk
  * to the innermost changed frame, takes the frames inside it as fresh, and returns 0. */
 static uint32_t rejoin(struct kp_trail *trail, uint32_t n, struct walk *w)
 {
+    const uint32_t word = changed_word(trail, n);
     uint32_t changed = n;
-    while (changed && holds(&trail->of[changed - 1])) changed--;
-    if (!changed) return n;
-    for (uint32_t i = n; i-- > changed && trail->fresh_n < KP_UNWIND_DEPTH;)
-        trail->fresh[trail->fresh_n++] = trail->of[i];
+    if (!word) return n;
+    while (words_end(trail, changed - 1) >= word) changed--;
+    for (uint32_t i = n; i-- > changed && trail->fresh_n < KP_UNWIND_DEPTH;) fresh_again(trail, i);
     w->pc = trail->of[changed - 1].pc, w->sp = trail->of[changed - 1].sp, w->fp = trail->of[changed - 1].fp;
     return 0;
 }
 
+struct kp_trail_frame *kp_unwind_trail_put(struct kp_trail *trail, const struct kp_trail_fresh *fresh)
+{
+    struct kp_trail_frame *f = &trail->of[trail->n];
+    const uint32_t first = words_end(trail, trail->n);
+    for (uint32_t i = 0; i < fresh->words_n; i++) trail->words[first + i] = fresh->words[i];
+    *f = fresh->frame;
+    f->words_end = first + fresh->words_n;
+    return f;
+}
+
 static bool step_and_note(struct walk *w, struct kp_trail *trail, struct slot *table, uint32_t generation)
 {
-    struct kp_trail_frame *f = &trail->fresh[trail->fresh_n++];
-    *f = (struct kp_trail_frame){.pc = w->pc, .sp = w->sp, .fp = w->fp};
+    struct kp_trail_fresh *f = &trail->fresh[trail->fresh_n++];
+    f->frame = (struct kp_trail_frame){.pc = w->pc, .sp = w->sp, .fp = w->fp};
     w->read_n = 0;
     const bool goes_on = step(w, table, generation);
-    f->words = w->read_n;
-    for (uint32_t i = 0; i < w->read_n; i++) f->at[i] = w->read_at[i], f->value[i] = w->read[i];
+    f->words_n = w->read_n;
+    for (uint32_t i = 0; i < w->read_n; i++) f->words[i] = w->read[i];
     return goes_on && w->pc >= PAGE;
 }
 
@@ -412,9 +435,10 @@ __attribute__((noinline)) bool kp_unwind_trail_walk(struct kp_trail *trail)
     struct walk w = {
         .pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), .fp = frame[0]};
     const uint32_t generation = kp_unwind_generation();
-    uint32_t n = trail->generation == generation ? trail->n : 0;
     if (!table || !stack_enter(&w, (uintptr_t)frame) || w.is_foreign) return false;
+    uint32_t n = trail->generation == generation && is_own(trail) ? trail->n : 0;
     trail->generation = generation;
+    trail->lo = own.lo, trail->hi = own.hi;
     trail->fresh_n = trail->n = 0;
     for (bool goes_on = true; goes_on;) {
         while (n && trail->of[n - 1].sp < w.sp) n--;
