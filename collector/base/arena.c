@@ -88,6 +88,15 @@ void *kp_map_alloc(size_t bytes)
     return p;
 }
 
+void *kp_map_alloc_huge(size_t bytes)
+{
+    void *p = kp_map_alloc(bytes);
+    const int kept = errno;
+    if (p) (void)kp_io_madvise(p, page_round(bytes), MADV_HUGEPAGE); /* only a wish */
+    errno = kept;
+    return p;
+}
+
 void kp_map_free(void *p, size_t bytes)
 {
     const size_t size = page_round(bytes ? bytes : 1);

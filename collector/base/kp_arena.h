@@ -17,6 +17,8 @@
 void *kp_arena_alloc(size_t bytes) __attribute__((warn_unused_result));
 void *kp_arena_alloc_line(size_t bytes) __attribute__((warn_unused_result)); /* begins a cache line */
 void *kp_map_alloc(size_t bytes) __attribute__((warn_unused_result));
+/* The same, of huge pages where the kernel has some: for a table that is used all over. Keeps errno. */
+void *kp_map_alloc_huge(size_t bytes) __attribute__((warn_unused_result));
 void kp_map_free(void *p, size_t bytes);
 /* Grows a block of kp_map_alloc, which keeps its contents and may move. NULL: the old block is still there. */
 void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes) __attribute__((warn_unused_result));

@@ -4,7 +4,7 @@
  *
  * Called by: sources, inside a hook (hot)
  * Owns:      struct seen, one a thread: stacks met lately; tables of all frames written so far
- * Locks:     none. Memory: 180 KB of address space a thread; 16 MB for the first table, 64 and 256 for the others.
+ * Locks:     none. Memory: 180 KB of address space a thread; 1 MB for the first table, 8, 64 and 512 for the others.
  * On fail:   0, or the stack without its inner frames: no room for more frames in table or file
  * Safe in:   signal handlers yes; after fork no (kp_unwind_forget first)
  *
@@ -21,7 +21,7 @@
 #include "preload/unwind/trail.h"
 #include "collector/base/kp_poison.h"
 
-enum { SEEN = 4096, TABLES = 3, FRAMES_FIRST = 1u << 20, FRAMES_TIMES = 4, PROBES = 64 };
+enum { SEEN = 4096, TABLES = 4, FRAMES_FIRST = 1u << 16, FRAMES_TIMES = 8, PROBES = 64 };
 #define LINE (64u / (uint32_t)sizeof(struct kept_frame))
 
 #define FRAME_KEY UINT64_C(0x2545f4914f6cdd1d)
@@ -70,7 +70,7 @@ static struct kept_frame *table_get(uint32_t number)
     struct kept_frame *table = kp_load_acquire(&tables[number]), *none = NULL; /* pairs with: below */
     if (table) return table;
     const size_t bytes = table_size(number) * sizeof *table;
-    table = kp_map_alloc(bytes);
+    table = number ? kp_map_alloc_huge(bytes) : kp_map_alloc(bytes);
     if (table && !kp_cas_acq_rel(&tables[number], &none, table)) { /* pairs with: above */
         kp_map_free(table, bytes);
         table = none;

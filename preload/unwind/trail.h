@@ -32,9 +32,9 @@ struct kp_trail_fresh {
 struct kp_trail {
     uint32_t generation;
     uint32_t n, fresh_n;
-    uintptr_t lo, hi;                             /* the stack that was walked */
-    struct kp_trail_frame of[KP_UNWIND_DEPTH];    /* outermost first: unchanged frames */
-    struct kp_trail_fresh fresh[KP_UNWIND_DEPTH]; /* innermost first: new frames inside them */
+    uintptr_t lo, hi;                                             /* the stack that was walked */
+    struct kp_trail_frame of[KP_UNWIND_DEPTH];                    /* outermost first: unchanged frames */
+    struct kp_trail_fresh fresh[KP_UNWIND_DEPTH];                 /* innermost first: new frames inside them */
     struct kp_trail_word words[KP_UNWIND_DEPTH * KP_TRAIL_WORDS]; /* of the unchanged frames, outermost first */
 };
 

@@ -119,6 +119,25 @@ static void large_ones_are_listed_as_long_as_they_are_there(void **state)
     kp_map_free(p, MB);
 }
 
+static void huge_pages_are_only_a_wish(void **state)
+{
+    const size_t bytes = (size_t)4 << 20;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        kp_fail_set(i ? "madvise:1+:22" : NULL); /* a kernel that is built without them */
+        errno = 77;
+        char *p = kp_map_alloc_huge(bytes);
+        assert_non_null(p);
+        assert_int_equal(errno, 77);
+        assert_true(is_listed(p, bytes));
+        p[0] = p[bytes - 1] = 1;
+        kp_map_free(p, bytes);
+    }
+    kp_fail_set("mmap:1+:12");
+    assert_null(kp_map_alloc_huge(bytes));
+    kp_fail_set(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +147,7 @@ int main(void)
         cmocka_unit_test(a_map_keeps_its_contents_when_it_grows),
         cmocka_unit_test(no_memory_gives_null),
         cmocka_unit_test(large_ones_are_listed_as_long_as_they_are_there),
+        cmocka_unit_test(huge_pages_are_only_a_wish),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
 }
