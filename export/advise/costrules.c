@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
+
 const char *kp_costrules_name(const struct kp_costrules *x, int32_t node)
 {
     return kp_kineto_text(x->tree->trace, kp_tree_event(x->tree, (size_t)node)->name);
@@ -105,11 +107,7 @@ void kp_costrules_unjudged(struct kp_costrules *x, const char *what)
     x->unrecorded = x->unrecorded ? kp_costrules_text(x, "%s, %s", x->unrecorded, what) : what;
 }
 
-static int value_order(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+KP_ORDER_NUMBERS(value_order, double)
 
 double kp_quantile(double *values, size_t count, double share)
 {

@@ -10,6 +10,7 @@
  * An evaluation lasts from the op before it, but for its data loading, to its last op.
  */
 #include "export/advise/longsteps.h"
+#include "collector/base/kp_order.h"
 #include "export/report/framename.h"
 
 #include <stdio.h>
@@ -40,11 +41,7 @@ static bool has_gradients(const struct kp_kineto_event *e) { return e->flags & K
 
 static bool is_forward(const struct kp_kineto_event *e) { return has_gradients(e) && !e->fwd_tid; }
 
-static int longest_first(const void *a, const void *b)
-{
-    const struct forward_name *x = a, *y = b;
-    return (x->ns < y->ns) - (x->ns > y->ns);
-}
+KP_ORDER_DOWN(longest_first, struct forward_name, ns)
 
 /* The names of forward ops that take most time, outside of loading. */
 static void names_find(struct forward_names *out, const struct kp_costrules *x)

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
+
 struct figures {
     const struct kp_costrules *x;
     struct kp_spans computed, communicated, steps;
@@ -30,12 +32,7 @@ static void change_add(struct changes *c, int64_t ns, double by)
 }
 
 /* What goes comes before what comes. */
-static int change_order(const void *a, const void *b)
-{
-    const struct change *x = a, *y = b;
-    if (x->ns != y->ns) return x->ns < y->ns ? -1 : 1;
-    return (x->by > y->by) - (x->by < y->by);
-}
+KP_ORDER2(change_order, struct change, ns, by)
 
 static bool is_kernel(const struct figures *f, const struct kp_device_work *w)
 {

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
+
 static const struct kp_cost_rule queue_full = {
     0.10, 0, "launch-queue-full", "the host stands still: the queue of launches is full, of small kernels",
     "Make fewer and larger kernels: torch.compile(model), fused optimizers, larger batches."};
@@ -54,11 +56,7 @@ static void blocking_judge(struct kp_costrules *x)
 
 /* ---- the queue ---- */
 
-static int time_order(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+KP_ORDER_NUMBERS(time_order, int64_t)
 
 /* Works that had begun before a time. */
 static size_t begun_before(const struct kp_costrules *x, int64_t ns)

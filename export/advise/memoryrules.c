@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
+
 #define MB 1048576.0
 #define NEAR_PEAK 0.90
 #define HELD_UNUSED 0.20 /* of the GPU's memory: reserved by the allocator, and in no tensor at the peak */
@@ -31,12 +33,7 @@ struct live_block {
 
 static bool is_gpu(const struct memory_event *m) { return m->event->device_type == 1 || m->event->device_type == 20; }
 
-static int event_order(const void *a, const void *b)
-{
-    const struct memory_event *x = a, *y = b;
-    if (x->ns != y->ns) return x->ns < y->ns ? -1 : 1;
-    return (x->said > y->said) - (x->said < y->said);
-}
+KP_ORDER2(event_order, struct memory_event, ns, said)
 
 static void events_list(struct memory_walk *w)
 {

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "collector/base/kp_search.h"
 #include "export/report/kineto.h"
 
@@ -14,12 +15,7 @@ void kp_addr_ranges_add(struct kp_addr_ranges *r, uint64_t lo, uint64_t hi, uint
     r->of[r->n++] = (struct kp_addr_range){.lo = lo, .hi = hi, .weight = weight, .what = what};
 }
 
-static int order(const void *a, const void *b)
-{
-    const struct kp_addr_range *x = a, *y = b;
-    if (x->lo != y->lo) return x->lo < y->lo ? -1 : 1;
-    return (x->weight > y->weight) - (x->weight < y->weight);
-}
+KP_ORDER2(order, struct kp_addr_range, lo, weight)
 
 void kp_addr_ranges_sort(struct kp_addr_ranges *r)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "export/cli/heapview.h"
+#include "collector/base/kp_order.h"
 #include "export/report/plain.h"
 #include "export/report/units.h"
 
@@ -23,11 +24,7 @@ static bool is_growth(const struct arena_view *l, const struct kp_profile_arena 
     return kp_profile_is_arena_growth(l->p, l->from, l->to, a);
 }
 
-static int by_arenas(const void *a, const void *b)
-{
-    const struct line_count *x = a, *y = b;
-    return (x->arenas < y->arenas) - (x->arenas > y->arenas);
-}
+KP_ORDER_DOWN(by_arenas, struct line_count, arenas)
 
 static void line_note(struct line_count of[LINES_MOST], size_t *n, const struct kp_profile_place *place)
 {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "collector/base/kp_path.h"
 #include "export/cli/budget.h"
 #include "export/cli/heapprofile.h"
@@ -40,11 +41,7 @@ static int step_order(const void *a, const void *b)
     return order ? order : (x->step > y->step) - (x->step < y->step);
 }
 
-static int most_first(const void *a, const void *b)
-{
-    const struct leaving *x = a, *y = b;
-    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
-}
+KP_ORDER_DOWN(most_first, struct leaving, bytes)
 
 static struct leaving leaving_of(const struct kp_profile *p, const struct kp_profile_leak *leak)
 {

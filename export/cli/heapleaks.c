@@ -5,14 +5,10 @@
 #include <stdlib.h>
 
 #include "export/cli/heapprofile.h"
+#include "collector/base/kp_order.h"
 #include "export/report/kineto.h"
 
-static int by_site(const void *a, const void *b)
-{
-    const struct kp_profile_leak *x = a, *y = b;
-    if (x->site != y->site) return x->site < y->site ? -1 : 1;
-    return (x->step > y->step) - (x->step < y->step);
-}
+KP_ORDER2(by_site, struct kp_profile_leak, site, step)
 
 struct kp_profile_leak *kp_profile_leaks(const struct kp_profile *p, size_t from, size_t to, size_t *n)
 {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <yajl/yajl_tree.h>
 
+#include "collector/base/kp_order.h"
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
 #include "export/cli/heapfold.h"
@@ -125,29 +126,13 @@ static const char *string(yajl_val object, const char *key)
     return v ? YAJL_GET_STRING(v) : NULL;
 }
 
-static int by_live(const void *a, const void *b)
-{
-    const struct site *x = a, *y = b;
-    return (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
-}
+KP_ORDER_DOWN(by_live, struct site, live_bytes)
 
-static int by_kept(const void *a, const void *b)
-{
-    const struct site *x = a, *y = b;
-    return (x->kept_bytes < y->kept_bytes) - (x->kept_bytes > y->kept_bytes);
-}
+KP_ORDER_DOWN(by_kept, struct site, kept_bytes)
 
-static int by_peak(const void *a, const void *b)
-{
-    const struct site *x = a, *y = b;
-    return (x->peak_bytes < y->peak_bytes) - (x->peak_bytes > y->peak_bytes);
-}
+KP_ORDER_DOWN(by_peak, struct site, peak_bytes)
 
-static int by_count(const void *a, const void *b)
-{
-    const struct site *x = a, *y = b;
-    return (x->allocations < y->allocations) - (x->allocations > y->allocations);
-}
+KP_ORDER_DOWN(by_count, struct site, allocations)
 
 /* ---- frames ---- */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/cli/budget.h"
 #include "export/cli/heapprofile.h"
 #include "export/cli/lines.h"
@@ -52,11 +53,7 @@ struct heap_place {
     uint64_t bytes, blocks;
 };
 
-static int place_order(const void *a, const void *b)
-{
-    const struct heap_place *x = a, *y = b;
-    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
-}
+KP_ORDER_DOWN(place_order, struct heap_place, bytes)
 
 static int text_order(const void *a, const void *b)
 {

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
+
 enum { SAMPLES_LEAST = 3, PAIRS_LEAST = 10 /* samples a side */ };
 #define NOISE_SPREADS 2.0
 #define NOISE_OF_STEP 0.001
@@ -63,11 +65,7 @@ void kp_diff_sample_add(struct kp_diff_row *row, int side, size_t sample, double
 
 /* ---- middle and spread ---- */
 
-static int value_order(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+KP_ORDER_NUMBERS(value_order, double)
 
 static double median_of(double *values, size_t count)
 {

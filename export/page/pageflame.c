@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "export/page/pageparts.h"
+#include "collector/base/kp_order.h"
 #include "export/report/walltime.h"
 
 struct flame_moment {
@@ -28,12 +29,7 @@ static void moment_take(void *context, uint32_t place, enum kp_part part, int64_
     m->of[m->count++] = (struct flame_moment){from_ns, value, place, (uint8_t)part};
 }
 
-static int moment_order(const void *a, const void *b)
-{
-    const struct flame_moment *x = a, *y = b;
-    if (x->from_ns != y->from_ns) return x->from_ns < y->from_ns ? -1 : 1;
-    return (x->place > y->place) - (x->place < y->place);
-}
+KP_ORDER2(moment_order, struct flame_moment, from_ns, place)
 
 /* Joins moments of one place that touch. */
 static size_t moments_join(struct flame_moments *m)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/report/framename.h"
 #include "export/report/ownline.h"
 #include "export/report/units.h"
@@ -172,12 +173,7 @@ static int within_cut(struct kp_chosen *out, const struct kp_tree *tree, const c
 
 /* ---- steps ---- */
 
-static int step_order(const void *a, const void *b)
-{
-    const struct kp_step *x = a, *y = b;
-    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
-}
+KP_ORDER2(step_order, struct kp_step, start_ns, number)
 
 static void step_add(struct kp_chosen *out, int64_t start_ns, int64_t end_ns, long number)
 {

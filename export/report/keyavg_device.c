@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "collector/base/kp_search.h"
 #include "export/report/keyindex.h"
 
@@ -17,12 +18,7 @@ static bool is_op(const struct kp_kineto_event *e)
     return (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_ANNOTATION) && e->external_id > 0;
 }
 
-static int id_order(const void *a, const void *b)
-{
-    const struct kp_op_id *x = a, *y = b;
-    if (x->id != y->id) return x->id < y->id ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
-}
+KP_ORDER2(id_order, struct kp_op_id, id, node)
 
 static void id_add(struct kp_op_ids *ids, int64_t id, size_t node)
 {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "collector/base/kp_search.h"
 
 struct forward_op {
@@ -55,13 +56,7 @@ static bool is_backward(const struct kp_tree *tree, size_t node)
 
 static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
 
-static int forward_order(const void *a, const void *b)
-{
-    const struct forward_op *x = a, *y = b;
-    if (x->seq != y->seq) return x->seq < y->seq ? -1 : 1;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
-}
+KP_ORDER3(forward_order, struct forward_op, seq, thread, node)
 
 static bool is_forward_below(const void *forward, const void *key)
 {
@@ -76,13 +71,7 @@ static size_t forward_find(const struct stack_votes *s, int64_t seq, uint64_t th
     return kp_search(s->forwards, sizeof *s->forwards, s->count, is_forward_below, &key);
 }
 
-static int vote_order(const void *a, const void *b)
-{
-    const struct thread_vote *x = a, *y = b;
-    if (x->id != y->id) return x->id < y->id ? -1 : 1;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
+KP_ORDER3(vote_order, struct thread_vote, id, thread, order)
 
 static int best_order(const void *a, const void *b)
 {
@@ -127,13 +116,7 @@ static void forwards_gather(struct stack_votes *s, const struct kp_tree *tree, c
     if (s->count) qsort(s->forwards, s->count, sizeof *s->forwards, forward_order);
 }
 
-static int backward_order(const void *a, const void *b)
-{
-    const struct backward *x = a, *y = b;
-    if (x->seq != y->seq) return x->seq < y->seq ? -1 : 1;
-    if (x->id != y->id) return x->id < y->id ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
-}
+KP_ORDER3(backward_order, struct backward, seq, id, node)
 
 static void backwards_gather(struct stack_votes *s, const struct kp_tree *tree, const int32_t *backward)
 {

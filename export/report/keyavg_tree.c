@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/report/keyindex.h"
 
 struct memory_record {
@@ -29,12 +30,7 @@ struct memory_sums {
 
 /* ---- memory ---- */
 
-static int memory_order(const void *a, const void *b)
-{
-    const struct memory_record *x = a, *y = b;
-    if (x->at_ns != y->at_ns) return x->at_ns < y->at_ns ? -1 : 1;
-    return (x->event > y->event) - (x->event < y->event);
-}
+KP_ORDER2(memory_order, struct memory_record, at_ns, event)
 
 static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event *e, const char *name)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/report/plain.h"
 
 static struct kp_phaserow *row_get(struct kp_phaserows *rows, const char *phase)
@@ -35,11 +36,7 @@ void kp_phaserows_add(struct kp_phaserows *rows, const char *phase, const struct
     row->other_ns += summary->comm_ns + summary->rest_ns;
 }
 
-static int length_order(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+KP_ORDER_NUMBERS(length_order, int64_t)
 
 static double median_ms(struct kp_phaserow *row)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/report/keyindex.h"
 #include "export/report/timeshares.h"
 
@@ -146,11 +147,7 @@ static int collective_order(const void *a, const void *b)
     return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static int rank_order(const void *a, const void *b)
-{
-    const struct kp_rankwait *x = a, *y = b;
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
+KP_ORDER(rank_order, struct kp_rankwait, rank)
 
 void kp_rankwaits_settle(struct kp_rankwaits *w)
 {

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "export/report/keyavg.h"
 
 void kp_spans_add(struct kp_spans *spans, int64_t start_ns, int64_t end_ns)
@@ -18,12 +19,7 @@ void kp_spans_add(struct kp_spans *spans, int64_t start_ns, int64_t end_ns)
     spans->of[spans->count++] = (struct kp_time_span){start_ns, end_ns, 0};
 }
 
-static int span_order(const void *a, const void *b)
-{
-    const struct kp_time_span *x = a, *y = b;
-    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
-}
+KP_ORDER2(span_order, struct kp_time_span, start_ns, end_ns)
 
 void kp_spans_settle(struct kp_spans *spans)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/report/units.h"
 
 void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e)
@@ -23,12 +24,7 @@ void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace,
                                                      .number = is_step ? strtol(name + 13, NULL, 10) : -1};
 }
 
-static int mark_order(const void *a, const void *b)
-{
-    const struct kp_stepmark *x = a, *y = b;
-    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
-}
+KP_ORDER2(mark_order, struct kp_stepmark, start_ns, end_ns)
 
 /* Makes steps of what an optimizer marked: of the first one that steps. */
 static void optimizer_number(struct kp_stepspans *steps)

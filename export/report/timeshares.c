@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/report/valuereads.h"
 
 /* A first step longer than all others, and so many percent of their median, may carry a warm-up. */
@@ -100,11 +101,7 @@ static void shares_set(struct kp_summary *out, const struct kp_summary_parts *pa
 
 /* ---- steps ---- */
 
-static int length_order(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+KP_ORDER_NUMBERS(length_order, int64_t)
 
 /* Sorts the lengths, and returns the one in the middle, or the mean of both. */
 static int64_t median_of(int64_t *lengths, size_t count)

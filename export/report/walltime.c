@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/report/keyindex.h"
 #include "export/report/stackpath.h"
 #include "export/report/eventpart.h"
@@ -367,12 +368,7 @@ static void sweep(struct wall *w, const struct wall_lane *lane, enum use use)
     pass(w, lane->to);
 }
 
-static int moment_order(const void *a, const void *b)
-{
-    const struct moment *x = a, *y = b;
-    if (x->from != y->from) return x->from < y->from ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
-}
+KP_ORDER2(moment_order, struct moment, from, node)
 
 /* Of autograd's threads that run at once, the one that began first counts. */
 static void busy_settle(struct moments *busy)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/report/keyindex.h"
 
 #define NO_BLOCK SIZE_MAX
@@ -71,12 +72,7 @@ static uint16_t device_find(struct kp_memview *view, int type, int id)
     return (uint16_t)view->device_count++;
 }
 
-static int device_order(const void *a, const void *b)
-{
-    const struct kp_mem_device *x = a, *y = b;
-    if (x->type != y->type) return x->type < y->type ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
-}
+KP_ORDER2(device_order, struct kp_mem_device, type, id)
 
 /* Finds and sorts all devices before records use their indices. */
 static void devices_find(struct kp_memview *view)
@@ -89,12 +85,7 @@ static void devices_find(struct kp_memview *view)
 
 /* ---- events of memory ---- */
 
-static int time_order(const void *a, const void *b)
-{
-    const struct record *x = a, *y = b;
-    if (x->at_ns != y->at_ns) return x->at_ns < y->at_ns ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
+KP_ORDER2(time_order, struct record, at_ns, order)
 
 static void records_add(struct sweep *s)
 {
@@ -371,13 +362,7 @@ static void older_find(struct kp_memview *view)
 
 /* ---- all blocks ---- */
 
-static int block_order(const void *a, const void *b)
-{
-    const struct kp_mem_block *x = a, *y = b;
-    if (x->device != y->device) return x->device < y->device ? -1 : 1;
-    if (x->from_ns != y->from_ns) return x->from_ns < y->from_ns ? -1 : 1;
-    return (x->address > y->address) - (x->address < y->address);
-}
+KP_ORDER3(block_order, struct kp_mem_block, device, from_ns, address)
 
 static void blocks_pair(struct sweep *s)
 {

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "collector/base/kp_search.h"
 
 enum { LOOKS_MOST = 1024 }; /* ops of one sequence number that are looked at */
@@ -53,12 +54,7 @@ const char *kp_mem_category_name(unsigned category)
 
 /* ---- forward passes ---- */
 
-static int forward_order(const void *a, const void *b)
-{
-    const struct forward_seq *x = a, *y = b;
-    if (x->seq != y->seq) return x->seq < y->seq ? -1 : 1;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+KP_ORDER2(forward_order, struct forward_seq, seq, start_ns)
 
 static void forwards_find(struct forwards *f, const struct kp_tree *tree)
 {
@@ -109,12 +105,7 @@ static void votes_cast(struct forward_tally *votes, size_t most, size_t *count, 
     }
 }
 
-static int node_order(const void *a, const void *b)
-{
-    const struct kp_mem_node *x = a, *y = b;
-    if (x->pass != y->pass) return x->pass < y->pass ? -1 : 1;
-    return (x->seq > y->seq) - (x->seq < y->seq);
-}
+KP_ORDER2(node_order, struct kp_mem_node, pass, seq)
 
 /* Each thread counts its own sequence numbers. The forward thread is the one with most of a pass's numbers. */
 static void passes_settle(struct kp_memview *view)
