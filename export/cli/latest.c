@@ -25,26 +25,33 @@
 /* Ranks of one job end within this time of each other. */
 #define RANKS_APART_NS (60 * INT64_C(1000000000))
 
-static int64_t worker_begin(const struct kp_run_folder *folder, const struct kp_found *of)
+/* When the worker of a file wrote first, and since when it is recorded. */
+static void worker_begin(struct kp_run_folder *folder, const struct kp_found *of, int64_t *since_ns, int64_t *begin_ns)
 {
-    int64_t since_ns = of->since_ns;
-    for (size_t i = 0; i < folder->count; i++)
-        if (kp_found_is_same_worker(&folder->of[i], of) && folder->of[i].since_ns < since_ns)
-            since_ns = folder->of[i].since_ns;
-    return since_ns;
+    *since_ns = *begin_ns = of->since_ns;
+    for (size_t i = 0; i < folder->count; i++) {
+        struct kp_found *const f = &folder->of[i];
+        if (!kp_found_is_same_worker(f, of)) continue;
+        kp_found_note(f);
+        if (f->since_ns < *since_ns) *since_ns = f->since_ns;
+        if (f->begin_ns < *begin_ns) *begin_ns = f->begin_ns;
+    }
 }
 
-static size_t run_mark(const struct kp_run_folder *folder)
+/* A rank may be killed long before the others end, so a rank that wrote while the newest was recorded is of its job. */
+static size_t run_mark(struct kp_run_folder *folder)
 {
     const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
-    const int64_t since_ns = newest ? worker_begin(folder, newest) : 0;
+    int64_t since_ns = 0, begin_ns = 0;
     size_t marked = 0;
+    if (newest && newest->rank >= 0) worker_begin(folder, newest, &since_ns, &begin_ns);
+    const int64_t least_ns = begin_ns < since_ns - RANKS_APART_NS ? begin_ns : since_ns - RANKS_APART_NS;
     for (size_t i = 0; i < folder->count; i++) {
         struct kp_found *const f = &folder->of[i];
         const struct kp_found *const last = kp_run_folder_newest(folder, false, f->rank);
-        f->is_of_run = kp_found_is_same_worker(f, newest) ||
-                       (newest->rank >= 0 && f->rank >= 0 && f->rank != newest->rank &&
-                        kp_found_is_same_worker(f, last) && last->until_ns >= since_ns - RANKS_APART_NS);
+        f->is_of_run =
+            kp_found_is_same_worker(f, newest) || (newest->rank >= 0 && f->rank >= 0 && f->rank != newest->rank &&
+                                                   kp_found_is_same_worker(f, last) && last->until_ns >= least_ns);
         marked += f->is_of_run;
     }
     return marked;
@@ -80,7 +87,7 @@ static int folder_read(const char *command, struct kp_run_folder *folder, unsign
 }
 
 /* What to know of a run that has no trace yet. */
-static const char *spool_note(const struct kp_run_folder *folder, const struct kp_found *f)
+static const char *spool_note(const struct kp_run_folder *folder, const struct kp_found *f, bool several)
 {
     static char note[4400];
     struct kp_file_head head;
@@ -89,9 +96,10 @@ static const char *spool_note(const struct kp_run_folder *folder, const struct k
     if (file) fclose(file);
     if (!f->is_spool) return "";
     if (is_read && kp_spool_state(&head, f->path) == KP_SPOOL_RUNNING)
-        return " (its program still runs: what it has recorded so far)";
-    snprintf(note, sizeof note, " (its program was ended before it wrote a trace: kprof recover %s writes one)",
-             folder->path);
+        return several ? " (programs of it still run: what they have recorded so far)"
+                       : " (its program still runs: what it has recorded so far)";
+    snprintf(note, sizeof note, " (%s program was ended before it wrote a trace: kprof recover %s writes one)",
+             several ? "a" : "its", folder->path);
     return note;
 }
 
@@ -138,9 +146,10 @@ static void several_say(const char *command, struct kp_run_folder *folder)
 /* Says which traces are left out: those of programs that only started the ranks. */
 static bool launchers_drop(const char *command, struct kp_run_folder *folder)
 {
+    const size_t before = folder->count;
     size_t count;
     const struct kp_found *const one = kp_run_folder_drop_launchers(folder, &count);
-    if (!one) return false;
+    if (!one) return folder->count < before;
     if (count == 1)
         kp_cli_say(stderr, "kprof %s: left out %s of %s, which started the ranks and ran no op", command, one->path,
                    *one->program ? one->program : "the program");
@@ -159,31 +168,37 @@ static bool room_make(const char *command, const struct kp_run_folder *folder, c
     return given || (kp_cli_fail(command, "out of memory"), false);
 }
 
-/* Gives the traces of a named folder without its launchers' to *paths. */
+/* Gives the traces of a named folder to *paths, or its spools where it has none. Launchers' are left out. */
 static int rest_give(const char *command, const struct kp_run_folder *folder, char ***paths)
 {
     int count = 0;
+    bool has_traces = false;
     if (!room_make(command, folder, paths)) return 0;
+    for (size_t i = 0; i < folder->count; i++) has_traces |= !folder->of[i].is_spool;
     for (size_t i = 0; i < folder->count; i++)
-        if (!folder->of[i].is_spool) (*paths)[count++] = folder->of[i].path;
-    kp_input_mention_spools(folder->path);
+        if (folder->of[i].is_spool != has_traces) (*paths)[count++] = folder->of[i].path;
+    if (has_traces) kp_input_mention_spools(folder->path);
     return count;
 }
 
 /* Gives the run's files to *paths. */
 static int run_give(const char *command, const struct kp_run_folder *folder, char ***paths)
 {
-    const struct kp_found *first = folder->of;
+    const struct kp_found *first = folder->of, *spool = NULL;
     int count = 0;
     run_mark(folder);
     if (!room_make(command, folder, paths)) return 0;
     while (!first->is_of_run) first++; /* the newest is, at least */
-    for (const struct kp_found *f = first; f < folder->of + folder->count; f++)
-        if (f->is_of_run) (*paths)[count++] = f->path;
-    if (count == 1) kp_cli_say(stderr, "kprof %s: latest run: %s%s", command, first->path, spool_note(folder, first));
+    for (const struct kp_found *f = first; f < folder->of + folder->count; f++) {
+        if (!f->is_of_run) continue;
+        (*paths)[count++] = f->path;
+        if (f->is_spool) spool = f;
+    }
+    if (count == 1)
+        kp_cli_say(stderr, "kprof %s: latest run: %s%s", command, first->path, spool_note(folder, first, false));
     else
-        kp_cli_say(stderr, "kprof %s: latest run: %d files in %s, from %s on", command, count, folder->path,
-                   first->path);
+        kp_cli_say(stderr, "kprof %s: latest run: %d files in %s, from %s on%s", command, count, folder->path,
+                   first->path, spool ? spool_note(folder, spool, true) : "");
     return count;
 }
 
@@ -200,7 +215,7 @@ static int newest_give(const char *command, const struct kp_run_folder *folder, 
     const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
     if (folder->count > 1)
         kp_cli_say(stderr, "kprof %s: %s has %zu traces; this is of the newest, %s%s", command, folder->path,
-                   folder->count, newest->path, spool_note(folder, newest));
+                   folder->count, newest->path, spool_note(folder, newest, false));
     return one_give(newest, paths);
 }
 

@@ -13,7 +13,7 @@
  * its newest run. KP_LATEST_REST with that: of a run without ranks the newest trace, and behind it all others of the
  * folder, the newer the sooner. KP_LATEST_PARENT with KP_LATEST_ONE: if another process of the folder started that
  * trace's, directly or through others, then the newest of that process. Of a wrapper (timeout, a shell) it is that of
- * the program that it ran. A launcher's trace beside those of its ranks is left out (torchrun, with stacks). What a
+ * the program that it ran. A launcher's trace or spool beside its ranks' is left out (torchrun, with stacks). What a
  * killed program left in that run, or in a folder that the user names, is recovered before, unless KP_LATEST_SPOOL is
  * set. Returns how many paths there are, or 0 with the message said. The new paths live as long as the command.
  */

@@ -165,6 +165,7 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
     struct kp_export_owner owner;
     wish.owner = owner_of(s, &owner);
     wish.result = &o->result;
+    wish.written_ns = (uint64_t)s->st.st_mtim.tv_sec * 1000000000u + (uint64_t)s->st.st_mtim.tv_nsec;
     wish.skips_exported = true;
     if (!wish.dir) { /* the opened folder: its path may lead elsewhere by now */
         if (fchdir(s->folder->dir) != 0) {

@@ -3,17 +3,22 @@
  * run_folder.c - lists the traces and spools of a folder by their names
  *
  * A file is WORKER.NANOSECONDS.pt.trace.json[.gz], or WORKER.NANOSECONDS.kprof of a run without a trace yet. A worker
- * is a process: HOST_PID, or HOST_rRANK_PID in a job of several ranks.
+ * is a process: HOST_PID, or HOST_rRANK_PID in a job of several ranks. A spool's name has no rank: its head has the
+ * launcher's variables.
  */
 #include "export/cli/run_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "collector/base/kp_rank.h"
+#include "collector/format/kp_format.h"
 #include "export/cli/trace_source.h"
 #include "export/report/kineto.h"
 
@@ -70,6 +75,41 @@ static bool name_read(const char *name, const struct stat *st, struct kp_found *
     return true;
 }
 
+/* The value of env.VARIABLE in the "key=value" lines of a spool's head, valid until the next call. */
+static const char *head_variable(const void *text, const char *variable)
+{
+    static char value[64];
+    char key[64];
+    const char *line = text;
+    const size_t bytes = (size_t)snprintf(key, sizeof key, "env.%s=", variable);
+    for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        if (strncmp(line, key, bytes) != 0) continue;
+        snprintf(value, sizeof value, "%.*s", (int)strcspn(line + bytes, "\n"), line + bytes);
+        return value;
+    }
+    return NULL;
+}
+
+/* A spool's head has what a trace has in its name and its own head. */
+static void spool_head_note(struct kp_found *f)
+{
+    static char text[KP_FILE_TEXT_MAX + 1];
+    struct kp_file_head head;
+    const int fd = open(f->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    const bool is_spool = fd >= 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head &&
+                          memcmp(head.magic, KP_FORMAT_MAGIC, sizeof head.magic) == 0;
+    const size_t said = is_spool ? head.text_bytes : 0, most = sizeof text - 1;
+    const ssize_t got = said ? pread(fd, text, said < most ? said : most, head.head_bytes) : 0;
+    if (fd >= 0) close(fd);
+    f->is_noted = true;
+    f->begin_ns = f->since_ns;
+    if (!is_spool) return;
+    text[got > 0 ? got : 0] = 0;
+    const struct kp_rank place = kp_rank_find(head_variable, text);
+    f->parent_pid = head.ppid;
+    if (place.size > 1) f->rank = place.rank;
+}
+
 static void file_consider(struct kp_run_folder *folder, const char *name)
 {
     struct kp_found found = {0};
@@ -80,6 +120,7 @@ static void file_consider(struct kp_run_folder *folder, const char *name)
         free(found.path);
         return;
     }
+    if (found.is_spool) spool_head_note(&found);
     folder->of = kp_kineto_grow(folder->of, &folder->capacity, folder->count + 1, sizeof *folder->of);
     folder->of[folder->count++] = found;
 }

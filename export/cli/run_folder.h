@@ -11,8 +11,9 @@ struct kp_found {
     char *path;
     char worker[256];           /* HOST_PID */
     int64_t since_ns, until_ns; /* a trace's time of writing; a spool's first and last write */
-    long rank;                  /* -1: none in the name */
+    long rank;                  /* -1: none in the name, or in a spool's head */
     char program[64];           /* the script, or the process's name; set by kp_found_note */
+    int64_t begin_ns;           /* of what is recorded in it; set by kp_found_note */
     long parent_pid;            /* 0: not known; set by kp_found_note */
     enum kp_found_kind { KP_FOUND_ANY, KP_FOUND_PYTHON, KP_FOUND_TORCH } kind; /* the same */
     bool is_spool, is_of_run;
@@ -47,8 +48,8 @@ size_t kp_found_siblings(struct kp_run_folder *folder);
 const struct kp_found *kp_found_above(const struct kp_run_folder *folder, const struct kp_found *f);
 /* `top` may be a wrapper (timeout, a shell): the program that it ran is meant. */
 const struct kp_found *kp_found_program(const struct kp_run_folder *folder, const struct kp_found *top);
-/* Drops the traces of programs that started ranks and ran no op themselves (torchrun). Returns one of them, which lives
- * until the next call, or NULL; *count: how many. */
+/* Drops the traces and spools of programs that started ranks and ran no op themselves (torchrun). Returns one of the
+ * traces, which lives until the next call, or NULL; *count: how many. */
 const struct kp_found *kp_run_folder_drop_launchers(struct kp_run_folder *folder, size_t *count);
 
 #endif

@@ -132,6 +132,7 @@ int kp_spool_export_write(struct kp_reader *reader, const char *path, const stru
                                         .gzip = wish->gzip < 0 ? !gzip || strcmp(gzip, "0") != 0 : wish->gzip,
                                         .places = wish->places,
                                         .owner = wish->owner,
+                                        .written_ns = wish->written_ns,
                                         .metadata = kp_reader_text(reader, "KPROF_METADATA")};
     int written = 0, rc = 0;
     extras_read(wish->exports ? wish->exports : kp_reader_text(reader, "KPROF_EXPORT"), &options);

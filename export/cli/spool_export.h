@@ -19,6 +19,7 @@ struct kp_spool_export_options {
     const char *exports;                 /* as KPROF_EXPORT, or NULL for the spool's own setting */
     const struct kp_places *places;      /* as in kp_export.h, or NULL */
     const struct kp_export_owner *owner; /* as in kp_export.h */
+    uint64_t written_ns;                 /* as in kp_export.h */
     struct kp_export_result *result;     /* of the current trace, for a reader in another process, or NULL */
     bool quiet;                          /* only errors are said */
     bool json;                           /* what was written is a line of JSON (written.h) */

@@ -6,18 +6,22 @@
 #include <sys/stat.h>
 
 #include "export/cli/run_folder.h"
+#include "export/cli/spoolfile.h"
 #include "export/report/kineto.h"
 
 #define FORKED_FROM "\"parent_pid\": \""
 
-struct head_text {
+#define BASE "\"baseTimeNanoseconds\": "
+#define FIRST "\"ts\":"
+
+struct trace_head {
     char bytes[8192];
     size_t used;
 };
 
 static int head_take(void *context, const char *text, size_t bytes)
 {
-    struct head_text *head = context;
+    struct trace_head *head = context;
     const size_t room = sizeof head->bytes - 1 - head->used, n = bytes < room ? bytes : room;
     memcpy(head->bytes + head->used, text, n);
     head->used += n;
@@ -32,9 +36,17 @@ static void quoted_copy(char *out, size_t room, const char *head, const char *ke
     if (at) snprintf(out, room, "%.*s", (int)strcspn(at + strlen(key), "\""), at + strlen(key));
 }
 
+/* The first time in a trace's head: in microseconds after a base. */
+static int64_t begin_read(const char *head, int64_t unknown)
+{
+    const char *const base = strstr(head, BASE), *const first = strstr(head, FIRST);
+    if (!base || !first) return unknown;
+    return strtoll(base + sizeof BASE - 1, NULL, 10) + strtoll(first + sizeof FIRST - 1, NULL, 10) * 1000;
+}
+
 void kp_found_note(struct kp_found *f)
 {
-    struct head_text head = {.used = 0};
+    struct trace_head head = {.used = 0};
     char why[256];
     if (f->is_spool || f->is_noted) return;
     f->is_noted = true;
@@ -43,6 +55,7 @@ void kp_found_note(struct kp_found *f)
     const char *const forked = strstr(head.bytes, FORKED_FROM); /* a worker's trace */
     if (at) f->parent_pid = strtol(at + sizeof "\"ppid\": " - 1, NULL, 10);
     else f->parent_pid = forked ? strtol(forked + sizeof FORKED_FROM - 1, NULL, 10) : 0;
+    f->begin_ns = begin_read(head.bytes, f->since_ns);
     quoted_copy(f->program, sizeof f->program, head.bytes, "\"args\":{\"name\":\"");
     quoted_copy(f->program, sizeof f->program, head.bytes, "\"script\": \"");
     if (strstr(head.bytes, "\"torch_version\": ")) f->kind = KP_FOUND_TORCH;
@@ -151,6 +164,27 @@ static bool has_op(const struct kp_found *f)
     return rc < 0 || search.is_found;
 }
 
+static int any_op(void *context, const struct kp_event *e)
+{
+    (void)context;
+    return e->kind == KP_KIND_OP;
+}
+
+static bool spool_has_op(const struct kp_found *f)
+{
+    struct kp_reader *reader;
+    struct kp_cycle cycle;
+    char why[512];
+    int rc = kp_spoolfile_open(&reader, f->path, NULL, why, sizeof why);
+    if (rc) return true;
+    for (size_t i = 0; i < kp_reader_cycles(reader) && rc == 0; i++) {
+        rc = kp_reader_cycle(reader, i, &cycle);
+        if (rc == 0) rc = kp_reader_timeline(reader, cycle.number, any_op, NULL, NULL);
+    }
+    kp_reader_close(reader);
+    return rc != 0;
+}
+
 /* Whether `f` is the process that started a rank, or started it through others. Workers are named HOST_PID. */
 static bool is_above(const struct kp_run_folder *folder, const struct kp_found *f, const struct kp_found *rank)
 {
@@ -167,9 +201,10 @@ static bool is_above(const struct kp_run_folder *folder, const struct kp_found *
 
 static bool is_launcher(const struct kp_run_folder *folder, const struct kp_found *f)
 {
-    if (f->rank >= 0 || f->is_spool) return false;
+    if (f->rank >= 0) return false;
     for (size_t i = 0; i < folder->count; i++)
-        if (folder->of[i].rank >= 0 && is_above(folder, f, &folder->of[i])) return !has_op(f);
+        if (folder->of[i].rank >= 0 && is_above(folder, f, &folder->of[i]))
+            return !(f->is_spool ? spool_has_op(f) : has_op(f));
     return false;
 }
 
@@ -185,6 +220,10 @@ const struct kp_found *kp_run_folder_drop_launchers(struct kp_run_folder *folder
     for (size_t i = 0; i < folder->count; i++) {
         if (!folder->of[i].is_launcher) {
             folder->of[kept++] = folder->of[i];
+            continue;
+        }
+        if (folder->of[i].is_spool) { /* of a job that runs: no trace of it may ever come */
+            free(folder->of[i].path);
             continue;
         }
         free(last.path);

@@ -60,3 +60,35 @@ def test_a_kill_loses_no_op_that_had_ended(number, tmp_path):
     for label, count in zip(("count zero", "count one"), counted):
         assert count <= ended[label] <= count + 2, f"{label}: counted {count}, in the trace {ended[label]}; {why}"
     assert ended["aten::neg"] >= sum(counted), why
+
+
+KILLED_RANK = """
+import os, signal, sys, time, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    optimizer.zero_grad()
+    model(torch.randn(4, 8)).sum().backward()
+    optimizer.step()
+dist.barrier()
+if dist.get_rank() == 1 or sys.argv[1] == "all":
+    os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(600)  # until the launcher ends it
+"""
+
+
+@pytest.mark.parametrize("who", ("one", "all"))
+def test_a_killed_job_is_shown_with_all_its_ranks(who, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(KILLED_RANK)
+    command = [harness.PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script, who]
+    harness.run_kprof(None, tmp_path / "out", command=command, schedule=None)
+    shown = harness.cli("report", KPROF_DIR=tmp_path / "out")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stderr.count("its program ended without a trace; recovered 1 trace") == 2, shown.stderr
+    assert "latest run: 2 files in" in shown.stderr
+    assert [rank in shown.stdout for rank in ("rank 0 of 2", "rank 1 of 2")] == [True, True], shown.stdout
+    again = harness.cli("report", tmp_path / "out")
+    assert again.stdout == shown.stdout
+    assert "more than one run" not in again.stderr and "holds no event" not in again.stderr, again.stderr

@@ -9,6 +9,7 @@
 
 #include "export/cli/cli.h"
 #include "export/cli/latest.h"
+#include "test/support/spool.h"
 
 #define NEW "1790857026000000000" /* nanoseconds */
 #define NEAR "1790857027500000000"
@@ -229,6 +230,63 @@ static void the_ranks_are_the_run_and_not_what_started_them(void **state)
 #undef HEAD
 }
 
+/* A spool of a rank on another machine, which nothing here recovers. Rank -1: of the program that started them. */
+static void put_spool(const char *name, unsigned pid, unsigned ppid, int rank)
+{
+    struct test_spool s;
+    char path[600], text[120];
+    test_spool_training(&s);
+    if (rank < 0) {
+        test_spool_free(&s);
+        test_spool_init(&s); /* no event */
+        const uint32_t meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 0, 0, "");
+        test_spool_clock(&s, meta, 1000, 1000, 1000);
+        test_spool_cycle(&s, meta, 1, 1000, 1000000000, 0);
+    }
+    snprintf(text, sizeof text, "env.RANK=%d\nenv.WORLD_SIZE=3\nenv.RANKS=9\n", rank);
+    test_spool_head(&s)->text_bytes = 0;
+    if (rank >= 0) test_spool_text(&s, text);
+    struct kp_file_head *const head = test_spool_head(&s);
+    head->pid = pid, head->ppid = ppid;
+    snprintf(head->host, sizeof head->host, "elsewhere");
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    test_spool_save(&s, path, 0);
+    test_spool_free(&s);
+}
+
+static void spools_of_ranks_are_one_run_without_what_started_them(void **state)
+{
+    char **paths = NULL, *named[] = {folder};
+    (void)state;
+    put_spool("h_5." OLD ".kprof", 5, 1, -1);
+    put_spool("h_7." NEW ".kprof", 7, 5, 0);
+    put_spool("h_6." NEAR ".kprof", 6, 5, 1);
+    assert_int_equal(kp_latest_take("report", &paths, 0, 0), 2);
+    are_two(paths, "h_7." NEW ".kprof", "h_6." NEAR ".kprof");
+    paths = named;
+    assert_int_equal(kp_latest_take("report", &paths, 1, 0), 2);
+    are_two(paths, "h_7." NEW ".kprof", "h_6." NEAR ".kprof");
+    paths = named;
+    assert_int_equal(kp_latest_take("html", &paths, 1, KP_LATEST_RANKS), 2);
+    are_two(paths, "h_7." NEW ".kprof", "h_6." NEAR ".kprof");
+}
+
+/* Rank 1 ended hours before rank 0, which was recorded from before that on; rank 2 is of an earlier run. */
+static void a_rank_that_ended_while_the_newest_was_recorded_is_of_its_run(void **state)
+{
+#define BEGUN(us) "{\"baseTimeNanoseconds\": 1790000000000000000, \"traceEvents\": [{\"ph\":\"M\",\"ts\":" us ".547}]}"
+    char **paths = NULL;
+    (void)state;
+    put_text("h_r0_5." LATE ".pt.trace.json", BEGUN("840000000000"));
+    put("h_r1_6.1790850000000000000.pt.trace.json");
+    put("h_r2_7.1790839000000000000.pt.trace.json");
+    assert_int_equal(kp_latest_take("report", &paths, 0, 0), 2);
+    are_two(paths, "h_r0_5." LATE ".pt.trace.json", "h_r1_6.1790850000000000000.pt.trace.json");
+    put_text("h_r0_5." LATE ".pt.trace.json", BEGUN("851000000000"));
+    assert_int_equal(kp_latest_take("report", &paths, 0, 0), 1);
+#undef BEGUN
+}
+
 static void without_a_run_nothing_is_taken(void **state)
 {
     char **paths = NULL;
@@ -252,6 +310,8 @@ int main(void)
         cmocka_unit_test_setup(the_name_latest_is_the_latest_run_of_its_folder, setup),
         cmocka_unit_test_setup(a_wrapper_gives_way_to_the_program_that_it_ran, setup),
         cmocka_unit_test_setup(the_ranks_are_the_run_and_not_what_started_them, setup),
+        cmocka_unit_test_setup(spools_of_ranks_are_one_run_without_what_started_them, setup),
+        cmocka_unit_test_setup(a_rank_that_ended_while_the_newest_was_recorded_is_of_its_run, setup),
         cmocka_unit_test_setup(without_a_run_nothing_is_taken, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,17 @@ static void what_a_killed_program_left_becomes_a_trace(void **state)
     assert_int_equal(recovered(), 0);
 }
 
+/* By the time of the recovery a run of long ago would be the latest. */
+static void its_trace_is_named_by_when_the_program_wrote_last(void **state)
+{
+    const struct timespec last[2] = {{1790857033, 250000000}, {1790857033, 250000000}};
+    (void)state;
+    spool_put(false, NULL);
+    assert_int_equal(utimensat(AT_FDCWD, spool, last, 0), 0);
+    assert_int_equal(recovered(), 1);
+    assert_int_equal(files_now(".1790857033250000000.pt.trace.json"), 1);
+}
+
 /* Killed while it imported torch, say: its window has no event. */
 static void a_spool_without_an_event_is_told_and_goes(void **state)
 {
@@ -197,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_a_killed_program_left_becomes_a_trace, folder_make),
+        cmocka_unit_test_setup(its_trace_is_named_by_when_the_program_wrote_last, folder_make),
         cmocka_unit_test_setup(a_spool_without_an_event_is_told_and_goes, folder_make),
         cmocka_unit_test_setup(a_program_that_ended_by_itself_meant_to_leave_its_spool, folder_make),
         cmocka_unit_test_setup(a_spool_of_another_machine_is_left, folder_make),
