@@ -38,7 +38,8 @@ static void a_kernel_has_its_launch_and_its_op(void **state)
 {
     launch_make(*state);
     told(*state, "gemm",
-         "grid 12 x 3 x 1; block 128 x 1 x 1; 40 registers a thread; 48.00 KB shared memory a block; est. occupancy 25 %",
+         "grid 12 x 3 x 1; block 128 x 1 x 1; 40 registers a thread; 48.00 KB shared memory a block; "
+         "est. occupancy 25 %",
          "aten::mm");
 }
 
