@@ -20,19 +20,22 @@
 
 #define FRACTION 48
 #define ONE ((uint64_t)1 << FRACTION)
+#define EDGE_NS 10000000   /* the sample of a window's edge lies beside it */
 #define ENOUGH_NS 10000000 /* a slope measured over so long is right to 1 in 100,000 */
 
 __extension__ typedef unsigned __int128 wide;
 
-int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample)
+int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample, uint64_t busy_ns)
 {
     if (m->n == m->cap) {
         struct kp_clock_line *lines = kp_map_double(m->lines, &m->cap, sizeof *lines, 256);
         if (!lines) return -ENOMEM;
         m->lines = lines;
     }
-    m->lines[m->n++] = (struct kp_clock_line){
-        .from = sample->ticks, .base = sample->mono_ns, .real_minus_mono = sample->real_ns - sample->mono_ns};
+    m->lines[m->n++] = (struct kp_clock_line){.from = sample->ticks,
+                                              .base = sample->mono_ns,
+                                              .real_minus_mono = sample->real_ns - sample->mono_ns,
+                                              .busy_ns = busy_ns};
     return 0;
 }
 
@@ -174,6 +177,22 @@ static uint64_t mono_of(struct kp_clockmap *m, uint64_t ticks)
 }
 
 uint64_t kp_clockmap_mono(struct kp_clockmap *m, uint64_t ticks) { return m->n ? mono_of(m, ticks) : ticks; }
+
+uint64_t kp_clockmap_busy(struct kp_clockmap *m, uint64_t from, uint64_t to, uint64_t *of_ns)
+{
+    const uint64_t begin = kp_clockmap_mono(m, from), end = kp_clockmap_mono(m, to);
+    const struct kp_clock_line *first = NULL, *last = NULL;
+    *of_ns = 0;
+    for (uint32_t i = 0; i < m->n; i++) {
+        const struct kp_clock_line *line = &m->lines[i];
+        if (!line->busy_ns || add(line->base, EDGE_NS) < begin || line->base > add(end, EDGE_NS)) continue;
+        if (!first) first = line;
+        last = line;
+    }
+    if (!first || last->base <= first->base || last->busy_ns < first->busy_ns) return 0;
+    *of_ns = last->base - first->base;
+    return last->busy_ns - first->busy_ns;
+}
 
 uint64_t kp_clockmap_real(const struct kp_clockmap *m, uint64_t mono_ns) { return add(mono_ns, m->real_minus_mono); }
 

@@ -99,10 +99,11 @@ static int meta_walk(struct kp_reader *r, const struct kp_chunk_head *head, uint
             r->skipped++;
             return 0;
         }
-        if (rec->kind == KP_KIND_CLOCK && bytes >= sizeof(struct kp_rec_clock)) {
+        if (rec->kind == KP_KIND_CLOCK && bytes >= offsetof(struct kp_rec_clock, busy_ns)) {
             const struct kp_rec_clock *c = (const void *)rec;
             struct kp_clock_pair pair = {.ticks = c->ticks, .real_ns = c->real_ns, .mono_ns = c->mono_ns};
-            if (kp_clockmap_add(&r->clock, &pair)) return -ENOMEM;
+            const uint64_t busy_ns = bytes >= sizeof *c ? c->busy_ns : 0;
+            if (kp_clockmap_add(&r->clock, &pair, busy_ns)) return -ENOMEM;
         } else if (rec->kind == KP_KIND_CYCLE && bytes >= sizeof(struct kp_rec_cycle)) {
             if (cycle_put(r, (const void *)rec)) return -ENOMEM;
         } else if (rec->kind == KP_KIND_NOTE) {
@@ -265,6 +266,13 @@ size_t kp_reader_cycles(const struct kp_reader *r) { return r->cycles_n; }
 uint64_t kp_reader_skipped(const struct kp_reader *r) { return r->skipped; }
 
 void kp_reader_skipped_set(struct kp_reader *r, uint64_t skipped) { r->skipped = skipped; }
+
+uint64_t kp_reader_busy(struct kp_reader *r, uint32_t cycle, uint64_t *of_ns)
+{
+    *of_ns = 0;
+    const struct kp_rec_cycle *c = kp_file_cycle(r, cycle);
+    return c ? kp_clockmap_busy(&r->clock, c->begin, c->end, of_ns) : 0;
+}
 
 int kp_reader_cycle(const struct kp_reader *r, size_t index, struct kp_cycle *out)
 {

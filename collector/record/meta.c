@@ -5,15 +5,18 @@
  * Called by: boot and cycle code, the writer thread; never a hook
  * Owns:      the current chunk of meta records, and one in reserve. So a cycle's end finds room although events have
  *            taken every other chunk.
- * Locks:     one mutex, held for a few stores and looks at the clock. The writer only tries it
+ * Locks:     one mutex, held for a few stores and looks at the clock. The writer only tries it, and in a worker reads a
+ *            file of /proc while it has it
  * Safe in:   signal handlers no; after fork no (kp_meta_forget makes a new mutex)
  */
 #include "collector/record/record_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_META_KEEP 8192u /* the last bytes are for cycles, once there is no reserve left */
@@ -66,6 +69,21 @@ int kp_record_meta(const void *record, uint32_t bytes)
     return put_and_unlock(head);
 }
 
+/* "147305 4152592 2": ns on a core, ns in the queue for one. A kernel without schedstat has the former elsewhere. */
+static uint64_t busy_look(void)
+{
+    char text[64] = "";
+    uint64_t ns[2] = {0, 0};
+    const int fd = kp_io_open("/proc/self/schedstat", O_RDONLY, 0);
+    if (fd >= 0) (void)kp_io_read(fd, text, sizeof text - 1);
+    if (fd >= 0) kp_io_close(fd);
+    for (int at = 0, i = 0; i < 2 && text[at]; at++) {
+        if (text[at] < '0' || text[at] > '9') i++;
+        else ns[i] = ns[i] * 10 + (uint64_t)(text[at] - '0');
+    }
+    return ns[0] ? ns[0] + ns[1] : kp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 static struct kp_rec_clock clock_look(void)
 {
     struct kp_clock_pair pair = {0};
@@ -86,7 +104,8 @@ bool kp_meta_clock_try(void)
 {
     if (!kp_spool_is_ours()) return true;
     if (pthread_mutex_trylock(&lock) != 0) return false;
-    const struct kp_rec_clock r = clock_look();
+    struct kp_rec_clock r = clock_look();
+    if (kp_spool.share) r.busy_ns = busy_look();
     (void)put_and_unlock(&r.head);
     return true;
 }

@@ -67,9 +67,11 @@ static void stock_refill(uint64_t now_ns)
         if (kp_chunk_grow(KP_WRITER_SEGMENT) == 0) break;       /* after a grow error the next round retries */
 }
 
+/* A worker may live for a second only, and where it spends its time is of interest (kp_format.h: busy_ns). */
 static void clock_keep(uint64_t now_ns)
 {
-    if ((kp_gate_get() & (KP_GATE_WARM | KP_GATE_RECORD)) == 0 || now_ns - pace.clock_ns < KP_WRITER_CLOCK_NS) return;
+    const uint64_t often = kp_spool.share ? KP_WRITER_CLOCK_NS / 10 : KP_WRITER_CLOCK_NS;
+    if ((kp_gate_get() & (KP_GATE_WARM | KP_GATE_RECORD)) == 0 || now_ns - pace.clock_ns < often) return;
     if (kp_meta_clock_try()) pace.clock_ns = now_ns;
 }
 

@@ -12,8 +12,9 @@
 #include "export/report/toprows.h"
 
 enum { LINES = 2 };
-#define SHARE_LEAST 0.05 /* of a worker's time, before a line is worth a word */
-#define SHARE_BUSY 0.80
+#define SHARE_LEAST 0.05    /* of a worker's time, before a line is worth a word */
+#define SHARE_BUSY 0.70     /* of the cores: the training itself and the kernel take of them, too */
+enum { MEASURED_MS = 200 }; /* a shorter time tells little */
 
 /* Returns the newest trace of FOLDER/children beside a trace, or NULL. The caller frees it. */
 static char *children_find(char *folder, size_t bytes, const char *trace_path)
@@ -38,13 +39,12 @@ void kp_workers_lead(const char *trace_path)
     free(path);
 }
 
-/* Prints the lines that took most of one worker's time, and returns the share of all lines shown. The threads that feed
- * its queue wait meanwhile: a share is of the time that passed, not of the sum over threads. */
-static double lines_print(FILE *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+/* Prints the lines that took most of one worker's time. The threads that feed its queue wait meanwhile: a share is of
+ * the time that passed, not of the sum over threads. */
+static void lines_print(FILE *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct kp_top top;
     size_t shown = 0;
-    double busy = 0;
     const double wall = (double)kp_spans_length(&chosen->spans, NULL);
     kp_top_build(&top, tree, chosen, KP_TOP_BY_LINE);
     kp_top_order(&top, KP_TOP_SELF);
@@ -55,24 +55,34 @@ static double lines_print(FILE *out, const struct kp_tree *tree, const struct kp
         fputs("    worker  ", out);
         kp_plain_put(out, kp_kineto_text(tree->trace, row->name));
         fprintf(out, ": %.1f %% of its time\n", 100 * share);
-        busy += share;
         shown++;
     }
     kp_top_fini(&top);
-    return busy;
 }
 
-/* More workers than cores take the cores from one another. */
-static void cores_print(FILE *out, const struct kp_kineto *trace, const char *folder_path, double busy)
+static long number_of(const struct kp_kineto *trace, const char *path)
+{
+    const char *const fact = kp_kineto_fact(trace, path);
+    return fact ? strtol(fact, NULL, 10) : 0;
+}
+
+/* Workers that wait leave the cores to more of them. Those that compute take the cores from one another. */
+static void cores_print(FILE *out, const struct kp_kineto *trace, const char *folder_path)
 {
     struct kp_run_folder folder = {.path = folder_path};
-    const char *const fact = kp_kineto_fact(trace, "kprof.cores");
-    const long cores = fact ? strtol(fact, NULL, 10) : 0;
+    const long cores = number_of(trace, "kprof.cores"), of_ms = number_of(trace, "kprof.busy_of_ms");
+    const double computes = of_ms ? (double)number_of(trace, "kprof.busy_ms") / (double)of_ms : 0;
     const size_t workers = kp_run_folder_read(&folder) == 0 ? kp_found_siblings(&folder) : 0;
-    if (busy >= SHARE_BUSY && cores > 0 && workers >= (size_t)cores)
-        fprintf(out, "    worker  %zu of them are busy on %ld core%s: more workers do not help, cheaper lines do\n",
-                workers, cores, cores == 1 ? "" : "s");
+    const double used = computes * (double)workers;
     kp_run_folder_forget(&folder);
+    if (of_ms < MEASURED_MS || cores <= 0 || !workers) return;
+    fprintf(out, "    worker  %zu of them ", workers);
+    if (used >= SHARE_BUSY * (double)cores)
+        fprintf(out, "compute on %ld core%s, %.0f %% of their time: more workers do not help, cheaper lines do\n",
+                cores, cores == 1 ? "" : "s", 100 * computes);
+    else
+        fprintf(out, "wait %.0f %% of their time, and use %.1f of %ld core%s: more workers help\n",
+                computes < 1 ? 100 * (1 - computes) : 0, used, cores, cores == 1 ? "" : "s");
 }
 
 static void worker_print(FILE *out, const char *path, const char *folder)
@@ -84,8 +94,8 @@ static void worker_print(FILE *out, const char *path, const char *folder)
     struct kp_chosen chosen;
     char why[512];
     if (kp_advised_read(&trace, &tree, &texts, path, why, sizeof why) == 0 && tree.count) {
-        if (kp_chosen_make(&chosen, &tree, &all, why, sizeof why) == 0)
-            cores_print(out, trace, folder, lines_print(out, &tree, &chosen));
+        if (kp_chosen_make(&chosen, &tree, &all, why, sizeof why) == 0) lines_print(out, &tree, &chosen);
+        cores_print(out, trace, folder);
         kp_chosen_fini(&chosen);
     }
     kp_tree_fini(&tree);

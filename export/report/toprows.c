@@ -108,7 +108,8 @@ static bool is_continued(const struct building *b, size_t node)
 /* A call of Python that only waits: for a lock, a queue, a socket, or a time. */
 static bool is_wait(const char *name)
 {
-    static const char *const words[] = {"acquire", "wait", "sleep", "poll", "select", "recv", "accept", "get"};
+    static const char *const words[] = {"acquire", "wait",   "sleep",   "poll", "select",
+                                        "recv",    "accept", "_accept", "get"};
     static const char *const heads[] = {"<built-in method ", "<built-in function ", "<method '"};
     const size_t length = strlen(name);
     if (strncmp(name, "threading.py(", 13) == 0 && length > 7 && strcmp(name + length - 7, "): wait") == 0) return true;

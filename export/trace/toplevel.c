@@ -182,6 +182,18 @@ static void ppid_write(struct kp_trace *t)
     kp_json_u64(&t->json, kp_reader_head(t->reader)->ppid);
 }
 
+/* Whether a worker computes or waits, its calls do not tell: a file may be read from a disk far away. */
+static void busy_write(struct kp_trace *t)
+{
+    uint64_t of_ns;
+    const uint64_t busy_ns = kp_reader_busy(t->reader, t->cycle.number, &of_ns);
+    if (!kp_reader_text(t->reader, "parent_pid") || !of_ns) return;
+    kp_json_lit(&t->json, ", \"busy_ms\": ");
+    kp_json_u64(&t->json, busy_ns / 1000000);
+    kp_json_lit(&t->json, ", \"busy_of_ms\": ");
+    kp_json_u64(&t->json, of_ns / 1000000);
+}
+
 /* The function whose calls were to be steps. */
 static void asked_call_write(struct kp_trace *t)
 {
@@ -215,6 +227,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "busy_threads", "busy_threads");
     ours_string(t, "omp_num_threads", "env.OMP_NUM_THREADS");
     ours_string(t, "local_world_size", "env.LOCAL_WORLD_SIZE");
+    busy_write(t);
     kp_json_lit(&t->json, ", \"cycle\": ");
     kp_json_u64(&t->json, t->cycle.number);
     kp_json_lit(&t->json, ", \"steps\": ");

@@ -38,6 +38,21 @@ def test_each_worker_has_a_trace_of_its_own(how, tmp_path):
     assert hidden(run.folder) == []
 
 
+@pytest.mark.parametrize("how", ["wait", "compute"])
+def test_a_worker_that_waits_is_told_from_one_that_computes(how, tmp_path):
+    """Its time in a call is the same: only the kernel knows whether it had a core, or would have taken one."""
+    run = harness.run_kprof("waiting_loader.py", tmp_path / "out", how, schedule=None, KPROF_CHILDREN=1, KPROF_WITH_STACK=1).ok()
+    said = [facts.load(path)["kprof"] for path in workers(run.folder)]
+    shares = [fact["busy_ms"] / fact["busy_of_ms"] for fact in said]
+    assert len(shares) == 2 and all(fact["busy_of_ms"] > 300 for fact in said), said
+    assert "busy_ms" not in facts.load(run.trace)["kprof"]
+    advice = harness.cli("advise", run.trace).stdout
+    if how == "wait":
+        assert max(shares) < 0.5 and "of them wait " in advice and "more workers help\n" in advice, (shares, advice)
+    else:
+        assert min(shares) > 0.7 and "of them wait " not in advice or len(os.sched_getaffinity(0)) > 2, (shares, advice)
+
+
 def test_workers_record_while_the_window_of_the_training_is_open(tmp_path):
     run = harness.run_kprof("data_loader.py", tmp_path / "out", "fork", 2000, schedule="wait=1,warmup=1,active=300,repeat=1", KPROF_WITH_STACK=1,
                             KPROF_CHILDREN=1).ok()

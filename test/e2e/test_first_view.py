@@ -471,20 +471,28 @@ def test_a_training_that_waits_leads_to_the_lines_of_its_workers(tmp_path):
     work = [event("aten::randn", "cpu_op", 0, 900, **{"Call stack": "data.py(7): __getitem__;"}),
             event("aten::cat", "cpu_op", 900, 100, **{"Call stack": "data.py(9): collate;"})]
     waits = {**event("queue.py(5): get", "python_function", 0, 1000), "tid": 9}  # the thread that feeds its queue
-    for pid, cores in (("71", "2"), ("72", "2")):
-        write(tmp_path / "children" / f"vm_{pid}.1.pt.trace.json", [*work, waits],
-              kprof={"version": "1", "parent_pid": "7", "cores": cores, "steps": 0, "complete": False})
-    said = told("advise", trace)
-    assert "    worker  2 of them are busy on 2 cores: more workers do not help, cheaper lines do\n" in said
+    accepts = {**event("<built-in method _accept of socket object at 0x7f00>", "python_function", 0, 1000), "tid": 10}
+
+    def children(**facts):
+        for pid in ("71", "72"):
+            write(tmp_path / "children" / f"vm_{pid}.1.pt.trace.json", [*work, waits, accepts],
+                  kprof={"version": "1", "parent_pid": "7", "cores": "2", "steps": 0, "complete": False, **facts})
+        return told("advise", trace)
+
+    assert " of them compute" not in children() and " of them wait" not in children()  # a file that does not tell
+    assert "    worker  2 of them wait 97 % of their time, and use 0.1 of 2 cores: more workers help\n" in children(busy_ms=30, busy_of_ms=1000)
+    said = children(busy_ms=900, busy_of_ms=1000)
+    assert "    worker  2 of them compute on 2 cores, 90 % of their time: more workers do not help, cheaper lines do\n" in said
     of_workers = harness.cli("report", "--by", "line", tmp_path / "children")
     assert "more than one run" not in of_workers.stderr
+    assert re.search(r"^data.py:7 __getitem__ +0\.9\d* +45\.0 ", of_workers.stdout, re.M), of_workers.stdout  # no share of who waits for a client
     assert "worker   of process 7, recorded until it ended or was killed, 0.0 s in\nwall " in of_workers.stdout
     assert "killed   or" not in of_workers.stdout and "no step" not in of_workers.stdout
     assert "    worker  data.py:7 __getitem__: 90.0 % of its time\n    worker  data.py:9 collate: 10.0 % of its time\n" in said
     assert f"workers  kprof report --by line {tmp_path}/children\n" in said
     assert f"what its workers did: kprof report --by line {tmp_path}/children\n" in told("report", trace)
     (tmp_path / "children" / "vm_72.1.pt.trace.json").unlink()
-    assert "of them are busy" not in told("advise", trace)
+    assert "1 of them wait 10 % of their time, and use 0.9 of 2 cores: more workers help" in told("advise", trace)
     write(tmp_path / "children" / "vm_73.1.pt.trace.json", work, kprof={"version": "1", "parent_pid": "8"})
     assert "more than one run" in harness.cli("report", tmp_path / "children").stderr
     alone = write(tmp_path / "c.pt.trace.json", loading("_SingleProcessDataLoaderIter"), kprof={"version": "1"})

@@ -11,7 +11,7 @@
 static struct kp_clockmap map_of(const struct kp_clock_pair *pairs, int n, uint32_t kind)
 {
     struct kp_clockmap m = {0};
-    for (int i = 0; i < n; i++) assert_int_equal(kp_clockmap_add(&m, &pairs[i]), 0);
+    for (int i = 0; i < n; i++) assert_int_equal(kp_clockmap_add(&m, &pairs[i], 0), 0);
     kp_clockmap_finish(&m, kind, WALL);
     return m;
 }
@@ -49,6 +49,24 @@ static void a_wall_clock_that_is_set_bends_nothing(void **state)
     (void)state;
     assert_int_equal(kp_clockmap_ns(&m, 2000), WALL + 1000);
     assert_int_equal(kp_clockmap_ns(&m, 3000), WALL + 2000);
+    kp_clockmap_fini(&m);
+}
+
+static void a_worker_is_busy_between_the_samples_of_its_window(void **state)
+{
+    enum { S = 1000000000 };
+    struct kp_clockmap m = {0};
+    uint64_t of_ns;
+    (void)state;
+    for (uint64_t i = 1; i <= 5; i++) /* none at the first, then 0.2 s each second */
+        assert_int_equal(kp_clockmap_add(&m, &(struct kp_clock_pair){i * S, WALL + i * S, i * S}, (i - 1) * S / 5), 0);
+    kp_clockmap_finish(&m, KP_CLOCK_MONO, WALL);
+    assert_int_equal(kp_clockmap_busy(&m, 0, UINT64_C(9) * S, &of_ns), UINT64_C(3) * S / 5);
+    assert_int_equal(of_ns, UINT64_C(3) * S);
+    assert_int_equal(kp_clockmap_busy(&m, UINT64_C(3) * S + 5000000, UINT64_C(4) * S - 5000000, &of_ns), S / 5);
+    assert_int_equal(of_ns, S);
+    assert_int_equal(kp_clockmap_busy(&m, UINT64_C(3) * S + 50000000, UINT64_C(4) * S, &of_ns), 0);
+    assert_int_equal(of_ns, 0); /* one sample alone */
     kp_clockmap_fini(&m);
 }
 
@@ -161,6 +179,7 @@ int main(void)
         cmocka_unit_test(samples_are_met_exactly_and_lines_join_them),
         cmocka_unit_test(beyond_the_edges_the_whole_slope_counts),
         cmocka_unit_test(a_wall_clock_that_is_set_bends_nothing),
+        cmocka_unit_test(a_worker_is_busy_between_the_samples_of_its_window),
         cmocka_unit_test(samples_without_sense_are_rejected),
         cmocka_unit_test(sleep_between_two_samples_is_a_gap),
         cmocka_unit_test(samples_that_lie_too_close_do_not_make_the_slope),
