@@ -37,8 +37,7 @@ static int finding_order(const void *a, const void *b)
 
 static double median_of(const struct kp_step_split *splits, size_t count)
 {
-    size_t capacity = 0;
-    double *lengths = kp_kineto_grow(NULL, &capacity, count + 1, sizeof *lengths);
+    double *lengths = kp_kineto_room(count + 1, sizeof *lengths);
     for (size_t i = 0; i < count; i++) lengths[i] = (double)splits[i].step_ns;
     const double median = kp_quantile(lengths, count, 0.5);
     free(lengths);
@@ -101,8 +100,7 @@ static void health_judge(struct kp_costrules *x)
 
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
-    size_t capacity = 0;
-    struct kp_step_split *splits = kp_kineto_grow(NULL, &capacity, chosen->step_count + 1, sizeof *splits);
+    struct kp_step_split *splits = kp_kineto_room(chosen->step_count + 1, sizeof *splits);
     struct kp_split_places places = {0};
     *out = (struct kp_advice){.steps = chosen->step_count, .gpu = {-1, -1, -1, -1, -1, 0}};
     out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);

@@ -30,8 +30,7 @@ bool kp_costrules_is_launch(const struct kp_costrules *x, const struct kp_device
 /* Parents come first. */
 static void loaders_find(struct kp_costrules *x)
 {
-    size_t capacity = 0;
-    x->loaders = kp_kineto_grow(NULL, &capacity, x->tree->count + 1, sizeof *x->loaders);
+    x->loaders = kp_kineto_room(x->tree->count + 1, sizeof *x->loaders);
     for (size_t i = 0; i < x->tree->count; i++) {
         const int32_t parent = x->tree->nodes[i].parent;
         const bool is_loader = kp_kineto_is_loader(kp_costrules_name(x, (int32_t)i));
@@ -49,8 +48,7 @@ void kp_costrules_open(struct kp_costrules *x)
         const enum kp_split_part part =
             kp_split_part_of_device(kp_kineto_text(tree->trace, e->cat), kp_kineto_text(tree->trace, e->name));
         if (part == KP_SPLIT_IDLE) continue;
-        x->works = kp_kineto_grow(x->works, &x->work_capacity, x->work_count + 1, sizeof *x->works);
-        x->works[x->work_count++] = (struct kp_device_work){
+        *KP_KINETO_NEXT(x->works, x->work_count, x->work_capacity) = (struct kp_device_work){
             .start_ns = tree->nodes[i].start_ns,
             .end_ns = tree->nodes[i].end_ns,
             .said = kp_kineto_work_of(tree->trace, tree->nodes[i].event),
@@ -120,9 +118,8 @@ double kp_quantile(double *values, size_t count, double share)
 
 struct kp_cost kp_cost_open(const struct kp_costrules *x)
 {
-    size_t capacity = 0;
     struct kp_cost cost = {0};
-    cost.of = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *cost.of);
+    cost.of = kp_kineto_room(x->chosen->step_count + 1, sizeof *cost.of);
     memset(cost.of, 0, (x->chosen->step_count + 1) * sizeof *cost.of);
     return cost;
 }

@@ -76,8 +76,7 @@ static struct forward_name *name_of(struct forward_names *names, uint32_t name)
 
 static double median_of(const uint32_t *calls, size_t steps)
 {
-    size_t capacity = 0;
-    double *values = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *values);
+    double *values = kp_kineto_room(steps + 1, sizeof *values);
     for (size_t i = 0; i < steps; i++) values[i] = calls[i];
     const double median = kp_quantile(values, steps, 0.5);
     free(values);
@@ -90,9 +89,8 @@ static void calls_count(struct forward_names *names, const struct kp_costrules *
     const struct kp_chosen *c = x->chosen;
     uint32_t *with[NAMES_MOST];
     for (size_t n = 0; n < names->count; n++) {
-        size_t room = 0, capacity = 0;
-        with[n] = kp_kineto_grow(NULL, &room, c->step_count + 1, sizeof **with);
-        names->of[n].calls = kp_kineto_grow(NULL, &capacity, c->step_count + 1, sizeof **with);
+        with[n] = kp_kineto_room(c->step_count + 1, sizeof **with);
+        names->of[n].calls = kp_kineto_room(c->step_count + 1, sizeof **with);
         memset(with[n], 0, (c->step_count + 1) * sizeof **with);
         memset(names->of[n].calls, 0, (c->step_count + 1) * sizeof **with);
     }
@@ -167,8 +165,7 @@ static int32_t root_of(const struct kp_costrules *x, int32_t node)
 /* Marks the calls of whole modules of which some op has a backward. */
 static bool *backwards_mark(const struct kp_costrules *x)
 {
-    size_t capacity = 0;
-    bool *has = kp_kineto_grow(NULL, &capacity, x->tree->count + 1, sizeof *has);
+    bool *has = kp_kineto_room(x->tree->count + 1, sizeof *has);
     memset(has, 0, x->tree->count + 1);
     for (size_t i = 0; i < x->tree->count; i++) {
         const int32_t forward = x->tree->nodes[i].forward;
@@ -234,8 +231,8 @@ static bool is_asking(const struct kp_costrules *x, size_t i)
 static size_t usual_asks(const struct kp_costrules *x, const struct passes *of)
 {
     const struct kp_chosen *c = x->chosen;
-    size_t capacity = 0, count = 0;
-    double *asks = kp_kineto_grow(NULL, &capacity, c->step_count + 1, sizeof *asks);
+    size_t count = 0;
+    double *asks = kp_kineto_room(c->step_count + 1, sizeof *asks);
     memset(asks, 0, (c->step_count + 1) * sizeof *asks);
     for (size_t i = 0; i < x->tree->count; i++)
         if (is_asking(x, i)) asks[kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns)]++;
@@ -301,8 +298,8 @@ static void eval_measure(struct eval_walk *w, const struct kp_step *step)
 /* "step 10 holds 12", "steps 10, 20 and 3 more hold 12 to 14": which, and how many passes. */
 static const char *steps_text(const struct kp_costrules *x, const struct passes *of, size_t passes_least)
 {
-    size_t capacity = 0, found = 0, least = SIZE_MAX, most = 0;
-    size_t *at = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *at);
+    size_t found = 0, least = SIZE_MAX, most = 0;
+    size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
         if (of[i].without < passes_least) continue;
         if (of[i].without < least) least = of[i].without;
@@ -361,9 +358,8 @@ static bool evaluated_tell(const struct kp_costrules *x, const struct passes *of
 void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
 {
     const size_t steps = x->chosen->step_count;
-    size_t capacity = 0;
     struct forward_names names = {0};
-    struct passes *of = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *of);
+    struct passes *of = kp_kineto_room(steps + 1, sizeof *of);
     memset(of, 0, (steps + 1) * sizeof *of);
     passes_by_ops(of, &names, x);
     struct eval_walk w = {.x = x, .names = &names, .times = times, .usual_asks = usual_asks(x, of)};

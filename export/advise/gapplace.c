@@ -130,8 +130,7 @@ void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint
 {
     const size_t steps = x->chosen->step_count;
     struct gaps g = {.tree = x->tree, .chosen = x->chosen, .weights = weights, .of_steps = true};
-    size_t capacity = 0;
-    double *most = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *most);
+    double *most = kp_kineto_room(steps + 1, sizeof *most);
     memset(calls, 0, steps * sizeof *calls);
     memset(most, 0, steps * sizeof *most);
     work_find(&g, &x->evaluated);

@@ -27,8 +27,7 @@ struct changes {
 
 static void change_add(struct changes *c, int64_t ns, double by)
 {
-    c->of = kp_kineto_grow(c->of, &c->capacity, c->count + 1, sizeof *c->of);
-    c->of[c->count++] = (struct change){ns, by};
+    *KP_KINETO_NEXT(c->of, c->count, c->capacity) = (struct change){ns, by};
 }
 
 /* What goes comes before what comes. */

@@ -20,8 +20,7 @@ struct kp_late_work {
 void kp_turns_add(struct kp_late *late, const struct kp_tree *tree, int32_t node, int64_t gap_ns, int64_t launched_ns)
 {
     if (launched_ns < TURN_LEAST_NS) return;
-    late->of = kp_kineto_grow(late->of, &late->capacity, late->count + 1, sizeof *late->of);
-    late->of[late->count++] =
+    *KP_KINETO_NEXT(late->of, late->count, late->capacity) =
         (struct kp_late_work){gap_ns, kp_kineto_text(tree->trace, kp_tree_event(tree, (size_t)node)->name)};
 }
 

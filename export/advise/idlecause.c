@@ -69,22 +69,21 @@ static void call_take(struct finding_idle *f, const struct kp_node *node, int32_
     const bool is_long = node->end_ns - node->start_ns >= WAIT_LEAST_NS;
     if (is_long &&
         (has(name, "Synchronize") || strncmp(name, "cudaMemcpy", 10) == 0 || strncmp(name, "hipMemcpy", 9) == 0)) {
-        f->waits = kp_kineto_grow(f->waits, &f->wait_capacity, f->wait_count + 1, sizeof *f->waits);
-        f->waits[f->wait_count++] = (struct host_wait){node->start_ns, node->end_ns, i};
+        *KP_KINETO_NEXT(f->waits, f->wait_count, f->wait_capacity) =
+            (struct host_wait){node->start_ns, node->end_ns, i};
     }
 }
 
 static void work_add(struct finding_idle *f, int32_t i, int32_t call, int32_t before)
 {
-    f->works = kp_kineto_grow(f->works, &f->work_capacity, f->work_count + 1, sizeof *f->works);
-    f->works[f->work_count++] = (struct launched){f->tree->nodes[i].start_ns, i, call, before};
+    *KP_KINETO_NEXT(f->works, f->work_count, f->work_capacity) =
+        (struct launched){f->tree->nodes[i].start_ns, i, call, before};
 }
 
 static void op_take(struct finding_idle *f, const struct kp_node *node, int32_t i)
 {
     if (node->end_ns - node->start_ns < LONG_OP_NS || kp_costplace_op(f->tree, i) != i) return;
-    f->long_ops = kp_kineto_grow(f->long_ops, &f->op_capacity, f->op_count + 1, sizeof *f->long_ops);
-    f->long_ops[f->op_count++] = (struct host_wait){node->start_ns, node->end_ns, i};
+    *KP_KINETO_NEXT(f->long_ops, f->op_count, f->op_capacity) = (struct host_wait){node->start_ns, node->end_ns, i};
 }
 
 static void host_take(struct finding_idle *f, int32_t i)
@@ -113,8 +112,7 @@ static void compile_take(void *context, int32_t node, int64_t start_ns, int64_t 
 static void works_list(struct finding_idle *f)
 {
     const struct kp_tree *tree = f->tree;
-    size_t capacity = 0;
-    int32_t op = -1, *before = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *before);
+    int32_t op = -1, *before = kp_kineto_room(tree->count + 1, sizeof *before);
     for (size_t i = 0; i < tree->count; i++) {
         before[i] = op;
         if (!is_op(tree, i)) continue;

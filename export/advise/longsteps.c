@@ -203,7 +203,7 @@ static void groups_make(struct grouping *g)
 void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, const double *more, double median_ns)
 {
     const size_t steps = x->chosen->step_count;
-    size_t room = 0, capacity = 0, count = 0;
+    size_t room = 0, count = 0;
     struct grouping g = {.out = out, .x = x};
     *out = (struct kp_longsteps){.more = more, .median_ns = median_ns};
     out->group = kp_kineto_grow(NULL, &room, steps + 1, sizeof *out->group);
@@ -214,7 +214,7 @@ void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, c
     for (size_t i = 0; i < steps; i++) count += more[i] > 0;
     if (!count) return;
     if (!x->out->has_gpu) {
-        g.calls = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *g.calls);
+        g.calls = kp_kineto_room(steps + 1, sizeof *g.calls);
         kp_gapplace_steps(x, more, g.calls);
     }
     usual_find(&g);

@@ -38,8 +38,7 @@ KP_ORDER2(event_order, struct memory_event, ns, said)
 static void events_list(struct memory_walk *w)
 {
     const struct kp_kineto *trace = w->x->tree->trace;
-    size_t capacity = 0;
-    w->of = kp_kineto_grow(NULL, &capacity, trace->memory_count + 1, sizeof *w->of);
+    w->of = kp_kineto_room(trace->memory_count + 1, sizeof *w->of);
     for (size_t i = 0; i < trace->memory_count; i++) {
         const struct kp_kineto_event *e = &trace->events[trace->memory[i].event];
         if (strcmp(kp_kineto_text(trace, e->name), "[memory]") != 0) continue;
@@ -54,8 +53,8 @@ static void places_find(struct memory_walk *w)
     const struct kp_tree *tree = w->x->tree;
     struct kp_keyindex threads = {0};
     int32_t *last = NULL;
-    size_t capacity = 0, room = 0, node = 0;
-    w->places = kp_kineto_grow(NULL, &capacity, w->count + 1, sizeof *w->places);
+    size_t room = 0, node = 0;
+    w->places = kp_kineto_room(w->count + 1, sizeof *w->places);
     for (size_t i = 0; i < w->count; i++) {
         for (; node < tree->count && tree->nodes[node].start_ns <= w->of[i].ns; node++) {
             if (tree->nodes[node].on_device || tree->nodes[node].is_async) continue;

@@ -82,8 +82,7 @@ static bool is_of_reads(const struct kp_costrules *x, const char *where)
 /* Where Python's calls were recorded, one of them filled the gaps. */
 static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
 {
-    size_t capacity = 0;
-    double *weights = kp_kineto_grow(NULL, &capacity, x->out->steps + 1, sizeof *weights);
+    double *weights = kp_kineto_room(x->out->steps + 1, sizeof *weights);
     for (size_t i = 0; i < x->out->steps; i++) weights[i] = 1 / (double)x->out->steps;
     const double ns = kp_gapplace_tell(x, weights, f->step_ns, f);
     if (ns > 0) {

@@ -37,8 +37,8 @@ static void steps_read(const struct kp_costrules *x, long *tokens)
 
 static double median_of(const struct kp_costrules *x, const long *tokens, bool is_prompt)
 {
-    size_t capacity = 0, n = 0;
-    double *lengths = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *lengths);
+    size_t n = 0;
+    double *lengths = kp_kineto_room(x->chosen->step_count + 1, sizeof *lengths);
     for (size_t i = 0; i < x->chosen->step_count; i++)
         if (tokens[i] && (tokens[i] > 1) == is_prompt) lengths[n++] = (double)x->splits[i].step_ns;
     const double median = kp_quantile(lengths, n, 0.5);
@@ -48,8 +48,8 @@ static double median_of(const struct kp_costrules *x, const long *tokens, bool i
 
 static const char *prompts_text(const struct kp_costrules *x, const long *tokens)
 {
-    size_t capacity = 0, count = 0;
-    size_t *at = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *at);
+    size_t count = 0;
+    size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
     for (size_t i = 0; i < x->chosen->step_count; i++)
         if (tokens[i] > 1) at[count++] = i;
     const char *text = kp_costrules_numbers(x, at, count);
@@ -60,8 +60,8 @@ static const char *prompts_text(const struct kp_costrules *x, const long *tokens
 void kp_promptsteps_tell(const struct kp_costrules *x, bool *is_prompt)
 {
     const size_t steps = x->chosen->step_count;
-    size_t capacity = 0, prompts = 0, alone = 0;
-    long *tokens = kp_kineto_grow(NULL, &capacity, steps + 1, sizeof *tokens);
+    size_t prompts = 0, alone = 0;
+    long *tokens = kp_kineto_room(steps + 1, sizeof *tokens);
     memset(tokens, 0, (steps + 1) * sizeof *tokens);
     steps_read(x, tokens);
     for (size_t i = 0; i < steps; i++) {

@@ -104,8 +104,8 @@ static int most_first(const void *a, const void *b, void *context)
 /* Numbers of the steps that cost most, the longest first. */
 static const char *numbers_text(struct kp_costrules *x, const struct kp_cost *cost)
 {
-    size_t room = 0, count = 0;
-    size_t *at = kp_kineto_grow(NULL, &room, x->chosen->step_count + 1, sizeof *at);
+    size_t count = 0;
+    size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
     for (size_t i = 0; i < x->chosen->step_count; i++)
         if (cost->of[i] > 0) at[count++] = i;
     qsort_r(at, count, sizeof *at, most_first, cost->of);
@@ -147,8 +147,7 @@ static long longest_of(const struct kp_costrules *x, const struct kp_cost *cost)
 
 static double *more_weights(const struct kp_costrules *x, const struct compared *c)
 {
-    size_t capacity = 0;
-    double *weights = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *weights);
+    double *weights = kp_kineto_room(x->chosen->step_count + 1, sizeof *weights);
     for (size_t i = 0; i < x->chosen->step_count; i++) weights[i] = weight_of(c, i);
     return weights;
 }
@@ -310,8 +309,8 @@ static void slower_note(struct kp_costrules *x, struct kp_longsteps *l, size_t *
 /* Finds the steps that are longer by ops that are as many as in the others, but slower. */
 static void slower_find(struct kp_costrules *x, struct kp_longsteps *l)
 {
-    size_t capacity = 0, count = 0, most = SIZE_MAX;
-    size_t *at = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *at);
+    size_t count = 0, most = SIZE_MAX;
+    size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
     struct kp_slowerops slower;
     int32_t node = -1;
     kp_slowerops_open(&slower, x, l->more);
@@ -336,8 +335,8 @@ static void slower_find(struct kp_costrules *x, struct kp_longsteps *l)
  */
 static void groups_tell(struct kp_costrules *x, struct kp_longsteps *l)
 {
-    size_t capacity = 0, alone = 0;
-    size_t *sizes = kp_kineto_grow(NULL, &capacity, l->groups + 2, sizeof *sizes);
+    size_t alone = 0;
+    size_t *sizes = kp_kineto_room(l->groups + 2, sizeof *sizes);
     memset(sizes, 0, (l->groups + 2) * sizeof *sizes);
     for (size_t i = 0; i < x->chosen->step_count; i++) sizes[l->group[i]]++;
     for (size_t i = 0; i < x->chosen->step_count; i++)
@@ -415,11 +414,10 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
 
 static void lengths_judge(struct kp_costrules *x)
 {
-    size_t room = 0, more = 0, marks = 0;
     struct step_lengths l = {.count = x->chosen->step_count};
-    l.of = kp_kineto_grow(NULL, &room, l.count + 1, sizeof *l.of);
-    l.sorted = kp_kineto_grow(NULL, &more, l.count + 1, sizeof *l.sorted);
-    l.is_prompt = kp_kineto_grow(NULL, &marks, l.count + 1, sizeof *l.is_prompt);
+    l.of = kp_kineto_room(l.count + 1, sizeof *l.of);
+    l.sorted = kp_kineto_room(l.count + 1, sizeof *l.sorted);
+    l.is_prompt = kp_kineto_room(l.count + 1, sizeof *l.is_prompt);
     for (size_t i = 0; i < l.count; i++) l.of[i] = (double)x->splits[i].step_ns;
     kp_promptsteps_tell(x, l.is_prompt);
     outliers_judge(x, &l);
@@ -432,8 +430,7 @@ static void lengths_judge(struct kp_costrules *x)
 /* An evaluation inside of the training makes no slow step: steps are judged without. */
 void kp_rules_steps(struct kp_costrules *x)
 {
-    size_t capacity = 0;
-    x->trained = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *x->trained);
+    x->trained = kp_kineto_room(x->chosen->step_count + 1, sizeof *x->trained);
     memcpy(x->trained, x->splits, x->chosen->step_count * sizeof *x->trained);
     kp_evalsteps_tell(x, &x->evaluated);
     kp_evalsteps_leave_out(x, &x->evaluated, x->trained);

@@ -11,8 +11,8 @@
 void kp_addr_ranges_add(struct kp_addr_ranges *r, uint64_t lo, uint64_t hi, uint64_t weight, uint32_t what)
 {
     if (hi <= lo) return;
-    r->of = kp_kineto_grow(r->of, &r->capacity, r->n + 1, sizeof *r->of);
-    r->of[r->n++] = (struct kp_addr_range){.lo = lo, .hi = hi, .weight = weight, .what = what};
+    *KP_KINETO_NEXT(r->of, r->n, r->capacity) =
+        (struct kp_addr_range){.lo = lo, .hi = hi, .weight = weight, .what = what};
 }
 
 KP_ORDER2(order, struct kp_addr_range, lo, weight)

@@ -86,8 +86,7 @@ static int traces_show(char **paths, int count)
         kp_budget_begin("view", paths[i]);
         if (kp_input_open(&inputs[i], paths[i], NULL) < 0) worst = KP_EXIT_BAD_INPUT;
         for (size_t k = 0; k < inputs[i].count; k++) {
-            list.of = kp_kineto_grow(list.of, &list.capacity, list.count + 1, sizeof *list.of);
-            list.of[list.count++] = &inputs[i].of[k];
+            *KP_KINETO_NEXT(list.of, list.count, list.capacity) = &inputs[i].of[k];
         }
     }
     if (list_show(&list) != KP_EXIT_DONE) worst = KP_EXIT_BAD_INPUT;

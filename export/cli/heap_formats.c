@@ -29,8 +29,7 @@ static void stack_fill(const struct kp_profile *p, uint32_t frame, struct frame_
         const char *function = a->n ? kp_profile_text(p, p->places[a->at + a->n - 1].function) : NULL;
         if (kp_profile_is_python(p, a)) kp_heapfold_pass(&fold);
         else if (kp_heapfold_take(&fold, kp_profile_text(p, a->module), function)) continue;
-        s->frames = kp_kineto_grow(s->frames, &s->cap, s->n + 1, sizeof *s->frames);
-        s->frames[s->n++] = frame;
+        *KP_KINETO_NEXT(s->frames, s->n, s->cap) = frame;
     }
 }
 

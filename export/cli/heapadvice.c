@@ -58,9 +58,9 @@ static struct leaving leaving_of(const struct kp_profile *p, const struct kp_pro
 /* What steps from `from` to `to` left, a row a place, the largest first. The caller frees it. */
 static struct leaving *leaving_list(const struct kp_profile *p, size_t from, size_t to, size_t *count)
 {
-    size_t n, capacity = 0;
+    size_t n;
     struct kp_profile_leak *leaks = kp_profile_leaks(p, from, to, &n);
-    struct leaving *of = kp_kineto_grow(NULL, &capacity, n + 1, sizeof *of);
+    struct leaving *of = kp_kineto_room(n + 1, sizeof *of);
     for (size_t i = 0; i < n; i++) of[i] = leaving_of(p, &leaks[i]);
     free(leaks);
     qsort(of, n, sizeof *of, step_order);

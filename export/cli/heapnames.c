@@ -79,8 +79,7 @@ static void address_name(struct naming *n, struct kp_profile_address *a)
     a->n = (uint32_t)found;
     for (int i = 0; i < found; i++) {
         const struct kp_profile_place place = {function_get(n, of[i].function), text_get(n, of[i].file), of[i].line};
-        p->places = kp_kineto_grow(p->places, &p->places_cap, p->places_n + 1, sizeof *p->places);
-        p->places[p->places_n++] = place;
+        *KP_KINETO_NEXT(p->places, p->places_n, p->places_cap) = place;
     }
 }
 

@@ -31,9 +31,7 @@ struct profile_read {
 };
 
 /* A new last item of a list. */
-#define ADD(p, list)                                                                                \
-    ((p)->list = kp_kineto_grow((p)->list, &(p)->list##_cap, (p)->list##_n + 1, sizeof *(p)->list), \
-     &(p)->list[(p)->list##_n++])
+#define ADD(p, list) KP_KINETO_NEXT((p)->list, (p)->list##_n, (p)->list##_cap)
 
 uint32_t kp_profile_text_add(struct kp_profile *p, const char *text, size_t bytes)
 {

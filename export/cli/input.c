@@ -18,8 +18,8 @@
 /* The input owns path and label from here on. */
 static void input_add(struct kp_input *input, char *path, char *label)
 {
-    input->of = kp_kineto_grow(input->of, &input->capacity, input->count + 1, sizeof *input->of);
-    input->of[input->count++] = (struct kp_trace_source){.input = input, .path = path, .label = label};
+    *KP_KINETO_NEXT(input->of, input->count, input->capacity) =
+        (struct kp_trace_source){.input = input, .path = path, .label = label};
 }
 
 static bool is_spool(const char *path)

@@ -132,8 +132,8 @@ static struct answer *answer_place(struct answer *of, size_t slots, uint32_t mod
 
 static void answers_grow(struct kp_lines *l)
 {
-    size_t capacity = 0, slots = l->slots ? 2 * l->slots : SLOTS_FIRST;
-    struct answer *of = kp_kineto_grow(NULL, &capacity, slots, sizeof *of);
+    size_t slots = l->slots ? 2 * l->slots : SLOTS_FIRST;
+    struct answer *of = kp_kineto_room(slots, sizeof *of);
     memset(of, 0, slots * sizeof *of);
     for (size_t i = 0; i < l->slots; i++)
         if (l->answers[i].module) *answer_place(of, slots, l->answers[i].module, l->answers[i].at) = l->answers[i];
@@ -194,8 +194,7 @@ void kp_lines_option(struct kp_lines_options *wish, const char *name, const char
 
 struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_options *wish)
 {
-    size_t capacity = 0;
-    struct kp_lines *l = kp_kineto_grow(NULL, &capacity, 1, sizeof *l);
+    struct kp_lines *l = kp_kineto_room(1, sizeof *l);
     *l = (struct kp_lines){.command = command, .wish = *wish};
     l->places = (struct kp_places){l, find, kp_plainname_can() ? plain_of : NULL, wish->lines, kp_debugfile_can()};
     return l;

@@ -91,9 +91,8 @@ static size_t places_make(struct heap_place *places, const struct kp_profile *p,
 
 static void places_print(FILE *out, const struct kp_profile *p, bool kept)
 {
-    size_t capacity = 0;
     char size[32];
-    struct heap_place *places = kp_kineto_grow(NULL, &capacity, p->sites_n + 1, sizeof *places);
+    struct heap_place *places = kp_kineto_room(p->sites_n + 1, sizeof *places);
     const size_t n = places_make(places, p, kept);
     for (size_t i = 0; i < n; i++) {
         if (i < ROWS) {

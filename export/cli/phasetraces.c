@@ -30,8 +30,8 @@ bool kp_phasetraces_take(struct kp_phasetraces *all, struct kp_kineto **trace)
         kp_kineto_append(p->trace, *trace);
         kp_kineto_close(*trace);
     } else {
-        all->of = kp_kineto_grow(all->of, &all->capacity, all->count + 1, sizeof *all->of);
-        all->of[all->count++] = (struct kp_phasetrace){*trace, strdup(phase), rank ? strdup(rank) : NULL, pid, 1};
+        *KP_KINETO_NEXT(all->of, all->count, all->capacity) =
+            (struct kp_phasetrace){*trace, strdup(phase), rank ? strdup(rank) : NULL, pid, 1};
     }
     *trace = NULL;
     return true;

@@ -121,8 +121,7 @@ static void file_consider(struct kp_run_folder *folder, const char *name)
         return;
     }
     if (found.is_spool) spool_head_note(&found);
-    folder->of = kp_kineto_grow(folder->of, &folder->capacity, folder->count + 1, sizeof *folder->of);
-    folder->of[folder->count++] = found;
+    *KP_KINETO_NEXT(folder->of, folder->count, folder->capacity) = found;
 }
 
 bool kp_found_is_same_worker(const struct kp_found *a, const struct kp_found *b)

@@ -46,8 +46,7 @@ struct kp_sorted {
 
 struct kp_sorted *kp_sorted_open(size_t piece, uint64_t most)
 {
-    size_t capacity = 0;
-    struct kp_sorted *s = kp_kineto_grow(NULL, &capacity, 1, sizeof *s);
+    struct kp_sorted *s = kp_kineto_room(1, sizeof *s);
     *s = (struct kp_sorted){.piece = piece ? piece : PIECE, .most = most};
     return s;
 }

@@ -39,8 +39,7 @@ int64_t kp_enclosing_slice(struct kp_enclosing *n, size_t thread, int64_t start_
 void kp_enclosing_open(struct kp_enclosing *n, size_t thread, int64_t start_ns, int64_t end_ns, int64_t id)
 {
     struct kp_enclosing_thread *t = thread_get(n, thread);
-    t->open = kp_kineto_grow(t->open, &t->capacity, t->count + 1, sizeof *t->open);
-    t->open[t->count++] = (struct kp_open_slice){start_ns, end_ns, id};
+    *KP_KINETO_NEXT(t->open, t->count, t->capacity) = (struct kp_open_slice){start_ns, end_ns, id};
 }
 
 void kp_enclosing_free(struct kp_enclosing *n)

@@ -348,8 +348,7 @@ void kp_pftrace_name(struct kp_pftrace *w, const struct kp_raw_event *e)
     const bool is_process = name.bytes == sizeof process - 1 && memcmp(name.at, process, name.bytes) == 0;
     const bool is_thread = name.bytes == sizeof thread - 1 && memcmp(name.at, thread, name.bytes) == 0;
     if ((!is_process && !is_thread) || !value.at) return;
-    w->names = kp_kineto_grow(w->names, &w->name_capacity, w->name_count + 1, sizeof *w->names);
-    w->names[w->name_count++] =
+    *KP_KINETO_NEXT(w->names, w->name_count, w->name_capacity) =
         (struct track_name){id_of(w, e->of[KP_RAW_PID]), is_thread ? id_of(w, e->of[KP_RAW_TID]) : 0, id_of(w, value)};
 }
 
@@ -382,8 +381,7 @@ int kp_pftrace_event(struct kp_pftrace *w, const struct kp_raw_event *e)
     pending_flush(w, lane);
     event_fill(w, &lane->pending, e, TYPE_BEGIN, lane->uuid);
     lane->pending_ns = e->start_ns;
-    lane->ends = kp_kineto_grow(lane->ends, &lane->capacity, lane->depth + 1, sizeof *lane->ends);
-    lane->ends[lane->depth++] = e->end_ns;
+    *KP_KINETO_NEXT(lane->ends, lane->depth, lane->capacity) = e->end_ns;
     return w->error;
 }
 

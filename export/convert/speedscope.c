@@ -81,8 +81,7 @@ int kp_speedscope_event(struct kp_speedscope *w, const struct kp_raw_event *e)
     const struct kp_raw_text name = e->of[KP_RAW_NAME];
     const bool is_text = kp_raw_is_string(name) && name.bytes > 2;
     const uint32_t id = kp_strings_put(w->frames, is_text ? name.at + 1 : "?", is_text ? name.bytes - 2 : 1);
-    w->open = kp_kineto_grow(w->open, &w->capacity, w->depth + 1, sizeof *w->open);
-    w->open[w->depth++] = (struct open_frame){e->end_ns < most ? e->end_ns : most, id - 1};
+    *KP_KINETO_NEXT(w->open, w->depth, w->capacity) = (struct open_frame){e->end_ns < most ? e->end_ns : most, id - 1};
     event_put(w, 'O', id - 1, e->start_ns);
     return w->error;
 }

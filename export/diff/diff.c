@@ -44,8 +44,7 @@ struct kp_diff_row *kp_diff_row_get(struct kp_diff *d, int group, uint32_t name)
 {
     const size_t at = kp_keyindex_get(&d->keys, (uint64_t)name | (uint64_t)group << 32);
     if (at == d->count) {
-        d->rows = kp_kineto_grow(d->rows, &d->capacity, d->count + 1, sizeof *d->rows);
-        d->rows[d->count++] = (struct kp_diff_row){.name = name, .group = (uint8_t)group};
+        *KP_KINETO_NEXT(d->rows, d->count, d->capacity) = (struct kp_diff_row){.name = name, .group = (uint8_t)group};
     }
     return &d->rows[at];
 }
@@ -157,10 +156,10 @@ static int row_order(const void *a, const void *b, void *context)
 
 void kp_diff_settle(struct kp_diff *d)
 {
-    size_t most = 1, capacity = 0;
+    size_t most = 1;
     for (int side = 0; side < KP_DIFF_SIDES; side++)
         if (d->sides[side].samples > most) most = d->sides[side].samples;
-    double *scratch = kp_kineto_grow(NULL, &capacity, most, sizeof *scratch);
+    double *scratch = kp_kineto_room(most, sizeof *scratch);
     for (int side = 0; side < KP_DIFF_SIDES; side++)
         if (d->sides[side].samples) d->sides[side].ops /= (double)d->sides[side].samples;
     kp_diff_lines_meet(d);

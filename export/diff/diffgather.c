@@ -202,8 +202,7 @@ static void steps_add(struct gathering *g)
 /* The time of a GPU that a step asked for, also after its end. The other parts divide the step's own time. */
 static void compute_add(struct gathering *g, struct kp_step_split *splits)
 {
-    size_t capacity = 0;
-    int64_t *asked = kp_kineto_grow(NULL, &capacity, g->chosen->step_count, sizeof *asked);
+    int64_t *asked = kp_kineto_room(g->chosen->step_count, sizeof *asked);
     kp_step_compute_asked(asked, g->tree, g->chosen);
     for (size_t i = 0; i < g->chosen->step_count; i++) splits[i].part_ns[KP_SPLIT_COMPUTE] = asked[i];
     free(asked);
@@ -216,9 +215,8 @@ static void parts_add(struct gathering *g)
                                         [KP_SPLIT_COPIES] = "exposed copies",
                                         [KP_SPLIT_LOADING] = "data loading",
                                         [KP_SPLIT_IDLE] = KP_DIFF_NO_OP};
-    size_t capacity = 0;
     if (!g->chosen->step_count) return;
-    struct kp_step_split *split = kp_kineto_grow(NULL, &capacity, g->chosen->step_count, sizeof *split);
+    struct kp_step_split *split = kp_kineto_room(g->chosen->step_count, sizeof *split);
     kp_step_split_all(split, g->tree, g->chosen);
     if (g->has_gpu) compute_add(g, split);
     for (size_t i = 0; i < g->chosen->step_count; i++)
@@ -277,8 +275,7 @@ void kp_diff_head_take(struct kp_diff *d, int side, const struct kp_kineto *trac
     text_take(d, &s->torch, kp_kineto_fact(trace, "kprof.torch_version"));
     text_take(d, &s->host, kp_kineto_fact(trace, "host_name"));
     if (lost) s->lost += strtoull(lost, NULL, 10);
-    s->files = kp_kineto_grow(s->files, &s->file_capacity, s->file_count + 1, sizeof *s->files);
-    s->files[s->file_count++] = kp_strings_put(d->strings, label, strlen(label));
+    *KP_KINETO_NEXT(s->files, s->file_count, s->file_capacity) = kp_strings_put(d->strings, label, strlen(label));
     s->has_gpu |= has_gpu;
     s->has_shapes |= trace->record_shapes;
     if (has_steps) s->has_steps = true;

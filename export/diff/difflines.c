@@ -85,8 +85,7 @@ static struct own_lines lines_of(const struct kp_diff *d, int side)
         if (d->rows[i].group != KP_DIFF_LINES || !d->rows[i].filled[side]) continue;
         if (!name_split(kp_strings_get(d->strings, d->rows[i].name), &line)) continue;
         line.is_program = is_script(d, side, &line);
-        all.of = kp_kineto_grow(all.of, &all.capacity, all.count + 1, sizeof *all.of);
-        all.of[all.count++] = line;
+        *KP_KINETO_NEXT(all.of, all.count, all.capacity) = line;
     }
     if (all.count) qsort(all.of, all.count, sizeof *all.of, order);
     return all;
@@ -129,8 +128,7 @@ static void lines_align(const struct kp_diff *d, const struct own_line *a, size_
                         size_t b_count, size_t *meets)
 {
     const size_t wide = b_count + 1;
-    size_t capacity = 0;
-    int *best = kp_kineto_grow(NULL, &capacity, (a_count + 1) * wide, sizeof *best);
+    int *best = kp_kineto_room((a_count + 1) * wide, sizeof *best);
     memset(best, 0, (a_count + 1) * wide * sizeof *best);
     for (size_t i = a_count; i-- > 0;)
         for (size_t k = b_count; k-- > 0;) {
@@ -172,10 +170,9 @@ static size_t row_append(struct kp_diff *d, uint32_t name)
 static void function_meet(struct kp_diff *d, const struct own_line *a, size_t a_count, const struct own_line *b,
                           size_t b_count)
 {
-    size_t room = 0, more = 0, spare = 0;
-    size_t *meets = kp_kineto_grow(NULL, &room, a_count + 1, sizeof *meets);
-    struct part *parts = kp_kineto_grow(NULL, &more, b_count + 1, sizeof *parts);
-    uint32_t *names = kp_kineto_grow(NULL, &spare, b_count + 1, sizeof *names);
+    size_t *meets = kp_kineto_room(a_count + 1, sizeof *meets);
+    struct part *parts = kp_kineto_room(b_count + 1, sizeof *parts);
+    uint32_t *names = kp_kineto_room(b_count + 1, sizeof *names);
     lines_align(d, a, a_count, b, b_count, meets);
     for (size_t k = 0; k < b_count; k++) {
         names[k] = d->rows[b[k].row].name;

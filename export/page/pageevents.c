@@ -122,8 +122,7 @@ static void columns_put(struct kp_page *page, const struct columns *c, size_t co
 
 static void positions_put(struct kp_page *page, const struct columns *c, size_t count)
 {
-    size_t unused = 0;
-    uint32_t *positions = kp_kineto_grow(NULL, &unused, page->tree->count + 1, sizeof *positions);
+    uint32_t *positions = kp_kineto_room(page->tree->count + 1, sizeof *positions);
     memset(positions, 0xff, page->tree->count * sizeof *positions);
     for (uint32_t i = 0; i < count; i++) positions[c->order[i]] = i;
     kp_page_links_put(page, positions);

@@ -25,8 +25,7 @@ static void moment_take(void *context, uint32_t place, enum kp_part part, int64_
 {
     struct flame_moments *m = context;
     if (value <= 0) return;
-    m->of = kp_kineto_grow(m->of, &m->capacity, m->count + 1, sizeof *m->of);
-    m->of[m->count++] = (struct flame_moment){from_ns, value, place, (uint8_t)part};
+    *KP_KINETO_NEXT(m->of, m->count, m->capacity) = (struct flame_moment){from_ns, value, place, (uint8_t)part};
 }
 
 KP_ORDER2(moment_order, struct flame_moment, from_ns, place)

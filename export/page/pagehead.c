@@ -81,9 +81,8 @@ static uint64_t since(const struct kp_page *page, int64_t ns) { return (uint64_t
 /* Each step: number, start, end, and its parts in the order of enum kp_split_part. */
 static void steps_put(const struct kp_page *page, FILE *out)
 {
-    size_t unused = 0;
     const struct kp_chosen *chosen = &page->chosen;
-    struct kp_step_split *splits = kp_kineto_grow(NULL, &unused, chosen->step_count + 1, sizeof *splits);
+    struct kp_step_split *splits = kp_kineto_room(chosen->step_count + 1, sizeof *splits);
     kp_step_split_all(splits, page->tree, chosen);
     fprintf(out, ",\"by_optimizer\":%s,\"steps\":[", chosen->is_by_optimizer ? "true" : "false");
     for (size_t i = 0; i < chosen->step_count; i++) {

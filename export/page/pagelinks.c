@@ -10,8 +10,8 @@
 void kp_page_links_put(struct kp_page *page, const uint32_t *positions)
 {
     const struct kp_tree *tree = page->tree;
-    size_t unused = 0, shown = 0;
-    uint32_t *links = kp_kineto_grow(NULL, &unused, tree->count + 1, sizeof *links);
+    size_t shown = 0;
+    uint32_t *links = kp_kineto_room(tree->count + 1, sizeof *links);
     memset(links, 0, (tree->count + 1) * sizeof *links);
     for (uint32_t i = 0; i < tree->count; i++) {
         const int32_t call = tree->nodes[i].call, from = call < 0 ? tree->nodes[i].forward : call;
@@ -28,8 +28,7 @@ void kp_page_modules_put(struct kp_page *page, const uint32_t *order, size_t cou
 {
     const struct kp_tree *tree = page->tree;
     struct kp_ownlines found = {0};
-    size_t unused = 0;
-    uint32_t *modules = kp_kineto_grow(NULL, &unused, count + 1, sizeof *modules);
+    uint32_t *modules = kp_kineto_room(count + 1, sizeof *modules);
     bool any = false;
     for (size_t i = 0; i < count; i++) {
         const struct kp_node *node = &tree->nodes[order[i]];

@@ -58,9 +58,8 @@ static void collectives_put(const struct kp_page *page, FILE *out)
 
 static void parts_put(const struct kp_page *page, FILE *out)
 {
-    size_t unused = 0;
     const size_t count = page->chosen.step_count;
-    struct kp_step_split *splits = kp_kineto_grow(NULL, &unused, count + 1, sizeof *splits);
+    struct kp_step_split *splits = kp_kineto_room(count + 1, sizeof *splits);
     double means[KP_SPLIT_PARTS] = {0}, step = 0;
     kp_step_split_all(splits, page->tree, &page->chosen);
     for (size_t i = 0; i < count; i++) {

@@ -16,8 +16,7 @@ uint32_t kp_page_text(struct kp_page *page, uint32_t id)
         memset(t->of + had, 0, (t->known - had) * sizeof *t->of);
     }
     if (!t->of[id]) {
-        t->ids = kp_kineto_grow(t->ids, &t->capacity, t->count + 1, sizeof *t->ids);
-        t->ids[t->count++] = id;
+        *KP_KINETO_NEXT(t->ids, t->count, t->capacity) = id;
         t->of[id] = (uint32_t)t->count;
     }
     return t->of[id] - 1;

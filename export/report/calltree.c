@@ -132,12 +132,12 @@ static void small_fold(struct kp_calltree *t, int64_t *totals, int64_t below)
 
 void kp_calltree_fold(struct kp_calltree *t, size_t text_bytes, struct kp_calltree_folded *folded)
 {
-    size_t end_capacity = 0, total_capacity = 0, before, after;
+    size_t before, after;
     int64_t sum = 0;
     *folded = (struct kp_calltree_folded){0};
-    size_t *ends = kp_kineto_grow(NULL, &end_capacity, t->count, sizeof *ends);
+    size_t *ends = kp_kineto_room(t->count, sizeof *ends);
     if (text_measure(t, ends, &before) > text_bytes) {
-        int64_t *totals = kp_kineto_grow(NULL, &total_capacity, t->count, sizeof *totals);
+        int64_t *totals = kp_kineto_room(t->count, sizeof *totals);
         for (int part = 0; part < KP_PARTS; part++) sum += part_sum(t, (enum kp_part)part);
         int64_t below = sum / (1 << 20) + 1;
         for (;; below *= 2) {

@@ -74,8 +74,7 @@ static void ops_under_add(struct kp_spans *spans, const struct kp_tree *tree, co
         const uint32_t stack = tree->trace->events[tree->nodes[i].event].stack;
         if (stack > most) most = stack;
     }
-    size_t capacity = 0;
-    uint8_t *known = kp_kineto_grow(NULL, &capacity, (size_t)most + 1, 1);
+    uint8_t *known = kp_kineto_room((size_t)most + 1, 1);
     memset(known, UNKNOWN, (size_t)most + 1);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
@@ -125,12 +124,12 @@ static bool is_on_host(const struct kp_node *node) { return !node->on_device && 
 static struct named named_open(const struct kp_tree *tree, const char *pattern)
 {
     struct named n = {.tree = tree, .pattern = pattern};
-    size_t most = 0, capacity = 0;
+    size_t most = 0;
     for (size_t i = 0; i < tree->count; i++) {
         const uint32_t name = tree->trace->events[tree->nodes[i].event].name;
         if (name > most) most = name;
     }
-    n.kinds = kp_kineto_grow(NULL, &capacity, most + 1, 1);
+    n.kinds = kp_kineto_room(most + 1, 1);
     memset(n.kinds, NAME_UNKNOWN, most + 1);
     for (size_t i = 0; i < tree->count; i++)
         if (is_on_host(&tree->nodes[i])) (void)name_kind(&n, &tree->nodes[i]);
@@ -148,8 +147,8 @@ static void named_add(struct kp_chosen *out, struct kp_spans *spans, struct name
         return;
     }
     if (is_call) {
-        out->calls = kp_kineto_grow(out->calls, &out->call_capacity, out->within_calls + 1, sizeof *out->calls);
-        out->calls[out->within_calls++] = (struct kp_time_span){node->start_ns, node->end_ns, 0};
+        *KP_KINETO_NEXT(out->calls, out->within_calls, out->call_capacity) =
+            (struct kp_time_span){node->start_ns, node->end_ns, 0};
     }
     out->is_of_calls |= n->tree->trace->events[node->event].kind == KP_KINETO_RUNTIME;
     kp_spans_add(spans, node->start_ns, node->end_ns);
@@ -177,8 +176,7 @@ KP_ORDER2(step_order, struct kp_step, start_ns, number)
 
 static void step_add(struct kp_chosen *out, int64_t start_ns, int64_t end_ns, long number)
 {
-    out->steps = kp_kineto_grow(out->steps, &out->step_capacity, out->step_count + 1, sizeof *out->steps);
-    out->steps[out->step_count++] = (struct kp_step){start_ns, end_ns, 0, number};
+    *KP_KINETO_NEXT(out->steps, out->step_count, out->step_capacity) = (struct kp_step){start_ns, end_ns, 0, number};
 }
 
 /* Without a schedule a trace marks no steps. Then a step lasts from an optimizer's step to its next. */

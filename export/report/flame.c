@@ -35,10 +35,9 @@ struct kp_flame {
 
 static uint32_t box_add(struct kp_flame *f, const char *name, size_t bytes, uint32_t parent)
 {
-    size_t copied = 0;
     f->boxes = kp_kineto_grow(f->boxes, &f->capacity, f->count + 1, sizeof *f->boxes);
     struct box *b = &f->boxes[f->count];
-    *b = (struct box){.name = kp_kineto_grow(NULL, &copied, bytes + 1, 1), .parent = parent};
+    *b = (struct box){.name = kp_kineto_room(bytes + 1, 1), .parent = parent};
     memcpy(b->name, name, bytes);
     b->name[bytes] = 0;
     if (f->count) {
@@ -51,8 +50,7 @@ static uint32_t box_add(struct kp_flame *f, const char *name, size_t bytes, uint
 
 struct kp_flame *kp_flame_open(void)
 {
-    size_t capacity = 0;
-    struct kp_flame *f = kp_kineto_grow(NULL, &capacity, 1, sizeof *f);
+    struct kp_flame *f = kp_kineto_room(1, sizeof *f);
     *f = (struct kp_flame){0};
     box_add(f, "all", 3, 0);
     return f;
@@ -80,9 +78,9 @@ static size_t slot_of(const struct kp_flame *f, uint32_t parent, const char *nam
 
 static void slots_widen(struct kp_flame *f)
 {
-    size_t unused = 0, count = f->slot_count ? 2 * f->slot_count : SLOTS_FIRST;
+    size_t count = f->slot_count ? 2 * f->slot_count : SLOTS_FIRST;
     free(f->slots);
-    f->slots = kp_kineto_grow(NULL, &unused, count, sizeof *f->slots);
+    f->slots = kp_kineto_room(count, sizeof *f->slots);
     memset(f->slots, 0, count * sizeof *f->slots);
     f->slot_count = count;
     for (size_t i = 1; i < f->count; i++)
@@ -127,8 +125,7 @@ static void children_sort(struct kp_flame *f, uint32_t parent, bool keeps, struc
 {
     size_t n = 0;
     for (uint32_t i = f->boxes[parent].first; i; i = f->boxes[i].next) {
-        numbers->of = kp_kineto_grow(numbers->of, &numbers->capacity, n + 1, sizeof *numbers->of);
-        numbers->of[n++] = i;
+        *KP_KINETO_NEXT(numbers->of, n, numbers->capacity) = i;
     }
     if (n < 2) return;
     for (size_t i = 0; keeps && i < n / 2; i++) { /* the list has the last one first */
@@ -168,10 +165,9 @@ static uint8_t part_named(const char *name)
 static void boxes_put(struct kp_flame *f, FILE *out, const struct kp_flame_show *show)
 {
     const double all = f->boxes[0].total ? (double)f->boxes[0].total : 1;
-    size_t capacity = 0, more = 0;
     struct numbers numbers = {0};
-    double *starts = kp_kineto_grow(NULL, &capacity, f->count, sizeof *starts);
-    uint8_t *parts = kp_kineto_grow(NULL, &more, f->count, 1);
+    double *starts = kp_kineto_room(f->count, sizeof *starts);
+    uint8_t *parts = kp_kineto_room(f->count, 1);
     starts[0] = 0;
     parts[0] = KP_PART_OTHER;
     for (uint32_t i = 0; i < f->count; i++) { /* a parent comes before its children */

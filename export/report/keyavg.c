@@ -38,9 +38,9 @@ static bool key_same(const struct group_key *a, const struct group_key *b)
 
 static void groups_widen(struct groups *g, size_t rows)
 {
-    size_t count = g->slot_count ? g->slot_count * 2 : 512, capacity = 0;
+    size_t count = g->slot_count ? g->slot_count * 2 : 512;
     free(g->slots);
-    g->slots = kp_kineto_grow(NULL, &capacity, count, sizeof *g->slots);
+    g->slots = kp_kineto_room(count, sizeof *g->slots);
     memset(g->slots, 0, count * sizeof *g->slots);
     g->slot_count = count;
     for (size_t row = 0; row < rows; row++) {
@@ -157,8 +157,7 @@ static void row_set_stack(struct kp_row *row, struct kp_kineto *trace, uint32_t 
     size_t capacity = 0;
     for (const char *text = kp_kineto_text(trace, stack); *text; text += strcspn(text, "\n") + 1) {
         uint32_t frame = kp_strings_put(trace->strings, text, strcspn(text, "\n"));
-        row->stack = kp_kineto_grow(row->stack, &capacity, row->stack_count + 1, sizeof *row->stack);
-        row->stack[row->stack_count++] = kp_kineto_text(trace, frame);
+        *KP_KINETO_NEXT(row->stack, row->stack_count, capacity) = kp_kineto_text(trace, frame);
     }
 }
 
@@ -453,8 +452,7 @@ int kp_keyavg_sort(struct kp_keyavg *averages, const char *key)
 {
     const struct sort_key *found = key_find(key);
     if (!found) return -EINVAL;
-    size_t capacity = 0;
-    struct sorted *all = kp_kineto_grow(NULL, &capacity, averages->count + 1, sizeof *all);
+    struct sorted *all = kp_kineto_room(averages->count + 1, sizeof *all);
     for (size_t i = 0; i < averages->count; i++) all[i] = (struct sorted){averages->rows[i], i};
     struct sort_context context = {found, averages->trace};
     qsort_r(all, averages->count, sizeof *all, row_order, &context);

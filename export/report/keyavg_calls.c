@@ -71,8 +71,8 @@ static uint32_t stack_with(struct kp_strings *strings, uint32_t frame, uint32_t 
     const char *text = kp_strings_get(strings, frame);
     if (*text && !strchr(text, ';')) return kp_strings_chain(strings, frame, around);
     const char *rest = kp_strings_get(strings, around);
-    size_t capacity = 0, bytes = strlen(text), more = strlen(rest);
-    char *joined = kp_kineto_grow(NULL, &capacity, bytes + more + 2, 1);
+    size_t bytes = strlen(text), more = strlen(rest);
+    char *joined = kp_kineto_room(bytes + more + 2, 1);
     memcpy(joined, text, bytes);
     joined[bytes] = ';';
     memcpy(joined + bytes + 1, rest, more);
@@ -101,8 +101,7 @@ static uint32_t stack_around(struct filling *f, const struct call_lane *lane, co
 static void call_push(struct filling *f, struct call_lane *lane, const struct kp_node *node, uint32_t around)
 {
     const uint32_t name = f->tree->trace->events[node->event].name, own = stack_below(f, name, around, "");
-    lane->calls = kp_kineto_grow(lane->calls, &lane->capacity, lane->count + 1, sizeof *lane->calls);
-    lane->calls[lane->count++] = (struct open_call){node->end_ns, own, name, around};
+    *KP_KINETO_NEXT(lane->calls, lane->count, lane->capacity) = (struct open_call){node->end_ns, own, name, around};
 }
 
 static void node_fill(struct filling *f, const struct kp_node *node)

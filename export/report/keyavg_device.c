@@ -22,8 +22,7 @@ KP_ORDER2(id_order, struct kp_op_id, id, node)
 
 static void id_add(struct kp_op_ids *ids, int64_t id, size_t node)
 {
-    ids->ids = kp_kineto_grow(ids->ids, &ids->capacity, ids->count + 1, sizeof *ids->ids);
-    ids->ids[ids->count++] = (struct kp_op_id){id, (uint32_t)node};
+    *KP_KINETO_NEXT(ids->ids, ids->count, ids->capacity) = (struct kp_op_id){id, (uint32_t)node};
 }
 
 static void ids_sort(struct kp_op_ids *ids)
@@ -65,9 +64,7 @@ static bool is_by_correlation(const struct kp_tree *tree)
 /* Gathers the CUPTI correlations of calls, and the ops around them. */
 static void calls_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
 {
-    size_t capacity = 0;
-    int32_t *ops = kp_kineto_grow(NULL, &capacity, tree->count + 1,
-                                  sizeof *ops); /* the innermost op of each node; parents come first */
+    int32_t *ops = kp_kineto_room(tree->count + 1, sizeof *ops); /* the innermost op of each node; parents come first */
     *ids = (struct kp_op_ids){0};
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
@@ -129,9 +126,8 @@ void kp_tree_add_kernels(struct kp_tree *tree)
     bool by_correlation = is_by_correlation(tree);
     if (by_correlation) calls_gather(&ids, tree);
     else kp_op_ids_gather(&ids, tree);
-    size_t capacity = 0;
-    double *shared = kp_kineto_grow(NULL, &capacity, ids.count + 1,
-                                    sizeof *shared); /* device time for all ops of one id, at the first of them */
+    double *shared =
+        kp_kineto_room(ids.count + 1, sizeof *shared); /* device time for all ops of one id, at the first of them */
     for (size_t i = 0; i < ids.count; i++) shared[i] = 0;
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);

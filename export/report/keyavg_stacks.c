@@ -110,8 +110,8 @@ static void forwards_gather(struct stack_votes *s, const struct kp_tree *tree, c
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (backward[i] >= 0 || tree->nodes[i].removed || e->kind != KP_KINETO_OP || !(e->flags & KP_KINETO_HAS_SEQ))
             continue;
-        s->forwards = kp_kineto_grow(s->forwards, &s->capacity, s->count + 1, sizeof *s->forwards);
-        s->forwards[s->count++] = (struct forward_op){e->number, thread_of(e), (uint32_t)i, !is_engine(tree, i)};
+        *KP_KINETO_NEXT(s->forwards, s->count, s->capacity) =
+            (struct forward_op){e->number, thread_of(e), (uint32_t)i, !is_engine(tree, i)};
     }
     if (s->count) qsort(s->forwards, s->count, sizeof *s->forwards, forward_order);
 }
@@ -123,8 +123,8 @@ static void backwards_gather(struct stack_votes *s, const struct kp_tree *tree, 
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (backward[i] != (int32_t)i || !(e->flags & KP_KINETO_HAS_SEQ)) continue;
-        s->backwards = kp_kineto_grow(s->backwards, &s->backward_capacity, s->backward_count + 1, sizeof *s->backwards);
-        s->backwards[s->backward_count++] = (struct backward){e->number, e->fwd_tid, (uint32_t)i};
+        *KP_KINETO_NEXT(s->backwards, s->backward_count, s->backward_capacity) =
+            (struct backward){e->number, e->fwd_tid, (uint32_t)i};
     }
     if (s->backward_count) qsort(s->backwards, s->backward_count, sizeof *s->backwards, backward_order);
 }
@@ -140,8 +140,7 @@ static void votes_cast(struct stack_votes *s, const struct backward *of, size_t 
         size_t votes = 0;
         for (; at < end && s->forwards[at].seq == of->seq; at++) votes += s->forwards[at].votes;
         if (!votes) continue;
-        s->votes = kp_kineto_grow(s->votes, &s->vote_capacity, s->vote_count + 1, sizeof *s->votes);
-        s->votes[s->vote_count++] =
+        *KP_KINETO_NEXT(s->votes, s->vote_count, s->vote_capacity) =
             (struct thread_vote){of->id, thread, (uint64_t)of->node * THREADS_MOST + threads, votes * count};
     }
 }
@@ -214,8 +213,7 @@ static void stacks_set(struct kp_tree *tree, bool is_last)
 {
     struct stack_votes s = {.is_last = is_last};
     stacks_link(tree);
-    size_t capacity = 0;
-    int32_t *backward = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *backward);
+    int32_t *backward = kp_kineto_room(tree->count + 1, sizeof *backward);
     for (size_t i = 0; i < tree->count; i++) {
         int32_t parent = tree->nodes[i].parent;
         backward[i] = is_backward(tree, i) ? (int32_t)i : parent >= 0 ? backward[parent] : -1;

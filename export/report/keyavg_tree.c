@@ -46,14 +46,13 @@ static void memory_init(struct memory_sums *m, const struct kp_kineto *trace)
         if (e->kind != KP_KINETO_MEMORY || !is_named(trace, e, "[memory]")) continue;
         bool host = e->device_type == 0 || e->device_type == 2 || e->device_type == 5;
         bool gpu = e->device_type == 1 || e->device_type == 6 || e->device_type == 12 || e->device_type == 20;
-        m->records = kp_kineto_grow(m->records, &capacity, m->count + 1, sizeof *m->records);
-        m->records[m->count++] = (struct memory_record){
+        *KP_KINETO_NEXT(m->records, m->count, capacity) = (struct memory_record){
             .at_ns = e->start_ns, .cpu = host ? e->number : 0, .device = gpu ? e->number : 0, .event = (uint32_t)i};
     }
     if (m->count) qsort(m->records, m->count, sizeof *m->records, memory_order);
-    size_t sums = 0, more = 0, edges = 0;
-    m->cpu_sum = kp_kineto_grow(NULL, &sums, m->count + 1, sizeof *m->cpu_sum);
-    m->device_sum = kp_kineto_grow(NULL, &more, m->count + 1, sizeof *m->device_sum);
+    size_t edges = 0;
+    m->cpu_sum = kp_kineto_room(m->count + 1, sizeof *m->cpu_sum);
+    m->device_sum = kp_kineto_room(m->count + 1, sizeof *m->device_sum);
     m->edges = kp_kineto_grow(NULL, &edges, m->count + 1, sizeof *m->edges);
     memset(m->edges, 0, (m->count + 1) * sizeof *m->edges);
     m->cpu_sum[0] = m->device_sum[0] = 0;
@@ -242,8 +241,7 @@ static void node_nest(struct kp_tree *tree, struct nest_lane *lane, int32_t at)
         child_add(tree, top, at);
         break;
     }
-    lane->open = kp_kineto_grow(lane->open, &lane->capacity, lane->depth + 1, sizeof *lane->open);
-    lane->open[lane->depth++] = at;
+    *KP_KINETO_NEXT(lane->open, lane->depth, lane->capacity) = at;
 }
 
 static void nodes_nest(struct kp_tree *tree)

@@ -21,9 +21,9 @@ static size_t place_of(const struct kp_keyindex *x, uint64_t key)
 
 static void widen(struct kp_keyindex *x)
 {
-    size_t unused = 0, count = x->slot_count ? 2 * x->slot_count : FIRST;
+    size_t count = x->slot_count ? 2 * x->slot_count : FIRST;
     free(x->slots);
-    x->slots = kp_kineto_grow(NULL, &unused, count, sizeof *x->slots);
+    x->slots = kp_kineto_room(count, sizeof *x->slots);
     memset(x->slots, 0, count * sizeof *x->slots);
     x->slot_count = count;
     for (size_t i = 0; i < x->count; i++) x->slots[place_of(x, x->keys[i])] = (uint32_t)i + 1;
@@ -35,8 +35,7 @@ size_t kp_keyindex_get(struct kp_keyindex *x, uint64_t key)
     if (2 * (x->count + 1) > x->slot_count) widen(x);
     const size_t at = place_of(x, key);
     if (!x->slots[at]) {
-        x->keys = kp_kineto_grow(x->keys, &x->capacity, x->count + 1, sizeof *x->keys);
-        x->keys[x->count++] = key;
+        *KP_KINETO_NEXT(x->keys, x->count, x->capacity) = key;
         x->slots[at] = (uint32_t)x->count;
     }
     return x->last = x->slots[at] - 1;

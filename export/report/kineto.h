@@ -174,11 +174,7 @@ static inline bool kp_kineto_is_collective(const char *name)
 }
 
 /* Is it the name of the range in which torch's DataLoader gives a batch? */
-static inline bool kp_kineto_is_loader(const char *name)
-{
-    static const char prefix[] = "enumerate(DataLoader)#";
-    return strncmp(name, prefix, sizeof prefix - 1) == 0;
-}
+static inline bool kp_kineto_is_loader(const char *name) { return strncmp(name, "enumerate(DataLoader)#", 22) == 0; }
 
 /* Is it the name of a step's range? Its number stands behind the '#'. */
 static inline bool kp_kineto_is_step(const char *name) { return strncmp(name, "ProfilerStep#", 13) == 0; }
@@ -200,6 +196,10 @@ int64_t kp_kineto_whole(const char *text, size_t bytes);
 uint64_t kp_kineto_address(const char *text, size_t bytes);
 uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
 void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
+void *kp_kineto_room(size_t count, size_t item_bytes); /* for a list that does not grow */
+/* The next place of a list, which grows where it is full. */
+#define KP_KINETO_NEXT(list, count, capacity) \
+    ((list) = kp_kineto_grow((list), &(capacity), (count) + 1, sizeof *(list)), &(list)[(count)++])
 
 /* kineto_facts.c: what the head of a file says, beside its events */
 struct kp_fact_path {

@@ -44,8 +44,7 @@ static void event_move(const struct appending *a, struct kp_kineto_event e)
     if (has_correlation(&e) && e.fwd_tid > 0) e.fwd_tid += a->id_most;
     if (e.index != UINT32_MAX) e.index += a->event_most;
     e.args_bytes = 0;
-    to->events = kp_kineto_grow(to->events, &to->capacity, to->count + 1, sizeof *to->events);
-    to->events[to->count++] = e;
+    *KP_KINETO_NEXT(to->events, to->count, to->capacity) = e;
 }
 
 static void memory_move(const struct appending *a)
@@ -54,8 +53,7 @@ static void memory_move(const struct appending *a)
     for (size_t i = 0; i < a->from->memory_count; i++) {
         struct kp_kineto_memory m = a->from->memory[i];
         m.event += a->event_most;
-        to->memory = kp_kineto_grow(to->memory, &to->memory_capacity, to->memory_count + 1, sizeof *to->memory);
-        to->memory[to->memory_count++] = m;
+        *KP_KINETO_NEXT(to->memory, to->memory_count, to->memory_capacity) = m;
     }
 }
 
@@ -65,8 +63,7 @@ static void works_move(const struct appending *a)
     for (size_t i = 0; i < a->from->work_count; i++) {
         struct kp_kineto_work w = a->from->works[i];
         w.event += a->event_most;
-        to->works = kp_kineto_grow(to->works, &to->work_capacity, to->work_count + 1, sizeof *to->works);
-        to->works[to->work_count++] = w;
+        *KP_KINETO_NEXT(to->works, to->work_count, to->work_capacity) = w;
     }
 }
 

@@ -162,8 +162,7 @@ static void event_join(struct kp_kineto *t, const struct read_block *s, struct k
         t->args_bytes = e.args;
         return;
     }
-    t->events = kp_kineto_grow(t->events, &t->capacity, t->count + 1, sizeof *t->events);
-    t->events[t->count++] = e;
+    *KP_KINETO_NEXT(t->events, t->count, t->capacity) = e;
 }
 
 static void head_join(struct kp_kineto *t, const struct read_block *s)
@@ -353,8 +352,7 @@ int kp_kineto_blocks_feed(struct kp_kineto_blocks *b, const char *text, size_t b
 struct kp_kineto_blocks *kp_kineto_blocks_open(struct kp_kineto *trace, struct kp_kineto_parser *parser, bool keep_args,
                                                struct kp_kineto_pieces *pieces)
 {
-    size_t room = 0;
-    struct kp_kineto_blocks *b = kp_kineto_grow(NULL, &room, 64, sizeof *b / 64 + 1);
+    struct kp_kineto_blocks *b = kp_kineto_room(64, sizeof *b / 64 + 1);
     memset(b, 0, sizeof *b);
     b->trace = trace;
     b->parser = parser;

@@ -34,8 +34,7 @@ bool kp_fact_open(struct kp_fact_path *path)
 void kp_fact_add(struct kp_kineto *trace, const struct kp_fact_path *path, const char *text, size_t bytes)
 {
     if (trace->fact_count == FACTS_MOST) return;
-    trace->facts = kp_kineto_grow(trace->facts, &trace->fact_capacity, trace->fact_count + 1, sizeof *trace->facts);
-    trace->facts[trace->fact_count++] =
+    *KP_KINETO_NEXT(trace->facts, trace->fact_count, trace->fact_capacity) =
         (struct kp_kineto_fact){kp_strings_put(trace->strings, path->text, path->ends[path->depth]),
                                 kp_strings_put(trace->strings, text, bytes)};
 }

@@ -234,12 +234,10 @@ static void event_end(struct kp_kineto_parser *p)
         kp_kineto_work_add(t, (uint32_t)t->count, t->args_text + e->args, t->args_bytes - e->args);
     if (!p->keep_args) t->args_bytes = e->args;
     e->args_bytes = (uint32_t)(t->args_bytes - e->args);
-    t->events = kp_kineto_grow(t->events, &t->capacity, t->count + 1, sizeof *t->events);
-    t->events[t->count++] = *e;
+    *KP_KINETO_NEXT(t->events, t->count, t->capacity) = *e;
     if (e->kind != KP_KINETO_MEMORY) return;
     p->memory.event = (uint32_t)(t->count - 1);
-    t->memory = kp_kineto_grow(t->memory, &t->memory_capacity, t->memory_count + 1, sizeof *t->memory);
-    t->memory[t->memory_count++] = p->memory;
+    *KP_KINETO_NEXT(t->memory, t->memory_count, t->memory_capacity) = p->memory;
 }
 
 /* ---- the args as they are in the file, for `kprof events --json` ---- */
@@ -558,8 +556,7 @@ static void *grow(void *memory, size_t bytes)
 
 struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool keep_args)
 {
-    size_t capacity = 0;
-    struct kp_kineto_parser *p = kp_kineto_grow(NULL, &capacity, 64, sizeof *p / 64 + 1);
+    struct kp_kineto_parser *p = kp_kineto_room(64, sizeof *p / 64 + 1);
     memset(p, 0, sizeof *p);
     p->trace = trace;
     p->keep_args = keep_args;

@@ -36,8 +36,7 @@ struct behind {
 
 static struct behind *behind_make(const struct kp_kineto *t)
 {
-    size_t room = 0;
-    struct behind *b = kp_kineto_grow(NULL, &room, t->count + 1, sizeof *b);
+    struct behind *b = kp_kineto_room(t->count + 1, sizeof *b);
     b[t->count] = (struct behind){INT64_MAX, INT64_MAX};
     for (size_t i = t->count; i-- > 0;) {
         const struct kp_kineto_event *e = &t->events[i];
@@ -194,8 +193,7 @@ static void event_split(struct opened *opened, struct kp_kineto_event *e, int64_
 {
     if (!is_counted(e) || end_of(e) <= at_ns) return;
     e->flags |= KP_KINETO_SPLIT;
-    opened->events = kp_kineto_grow(opened->events, &opened->capacity, opened->count + 1, sizeof *opened->events);
-    opened->events[opened->count++] = *e;
+    *KP_KINETO_NEXT(opened->events, opened->count, opened->capacity) = *e;
     e->dur_ns = at_ns - e->start_ns;
 }
 
@@ -228,12 +226,11 @@ static void memory_move(struct kp_kineto *piece, struct kp_kineto *t, size_t cou
 /* Moves the events before the cut into a trace of their own. */
 static struct kp_kineto *piece_make(struct kp_kineto *t, struct cut cut)
 {
-    size_t room = 0;
     struct opened opened = {0};
     struct kp_kineto *piece = kp_kineto_new();
     if (!piece) return NULL;
     struct renaming r = {t->strings, piece->strings, NULL};
-    r.ids = kp_kineto_grow(NULL, &room, kp_strings_count(t->strings), sizeof *r.ids);
+    r.ids = kp_kineto_room(kp_strings_count(t->strings), sizeof *r.ids);
     memset(r.ids, 0, kp_strings_count(t->strings) * sizeof *r.ids);
     piece->events = kp_kineto_grow(NULL, &piece->capacity, cut.count, sizeof *piece->events);
     for (; piece->count < cut.count; piece->count++) {

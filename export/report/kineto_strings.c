@@ -54,6 +54,12 @@ void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_
     return need(realloc(memory, next * item_bytes));
 }
 
+void *kp_kineto_room(size_t count, size_t item_bytes)
+{
+    size_t capacity = 0;
+    return kp_kineto_grow(NULL, &capacity, count, item_bytes);
+}
+
 static char *room_for(struct kp_strings *s, size_t bytes)
 {
     if (!s->pages || s->page_used + bytes > s->page_size) {

@@ -92,8 +92,7 @@ static void collective_read(struct kp_kineto_work *work, const char *args, size_
 
 void kp_kineto_work_add(struct kp_kineto *t, uint32_t event, const char *args, size_t bytes)
 {
-    t->works = kp_kineto_grow(t->works, &t->work_capacity, t->work_count + 1, sizeof *t->works);
-    t->works[t->work_count++] = (struct kp_kineto_work){
+    *KP_KINETO_NEXT(t->works, t->work_count, t->work_capacity) = (struct kp_kineto_work){
         .event = event,
         .stream = (int32_t)(thousandths(args, bytes, "\"stream\":", -1000) / 1000),
         .bytes = thousandths(args, bytes, "\"bytes\":", 0) / 1000,

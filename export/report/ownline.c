@@ -258,8 +258,7 @@ static uint32_t stack_search(struct kp_ownlines *found, struct kp_kineto *trace,
     size_t depth = 0;
     uint32_t at = stack, head, tail = 0;
     for (; !place_get(found, at)->text && kp_strings_is_chain(trace->strings, at, &head, &tail); at = tail) {
-        found->path = kp_kineto_grow(found->path, &found->path_capacity, depth + 1, sizeof *found->path);
-        found->path[depth++] = at;
+        *KP_KINETO_NEXT(found->path, depth, found->path_capacity) = at;
     }
     if (!place_get(found, at)->text) {
         const struct kp_ownline_place place = rules->of_text(trace, at);

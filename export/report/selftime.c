@@ -61,8 +61,7 @@ void kp_selftime_each(const struct kp_tree *tree, kp_selftime_fn give, void *con
         if (node->on_device || node->is_async) continue;
         struct self_lane *lane = lane_get(&d, &tree->trace->events[node->event]);
         lane_advance(&d, lane, node->start_ns);
-        lane->open = kp_kineto_grow(lane->open, &lane->capacity, lane->count + 1, sizeof *lane->open);
-        lane->open[lane->count++] = (uint32_t)i;
+        *KP_KINETO_NEXT(lane->open, lane->count, lane->capacity) = (uint32_t)i;
     }
     for (size_t i = 0; i < d.threads.count; i++) {
         lane_advance(&d, &d.lanes[i], INT64_MAX);

@@ -15,8 +15,7 @@ void kp_spans_add(struct kp_spans *spans, int64_t start_ns, int64_t end_ns)
         if (end_ns > last->end_ns) last->end_ns = end_ns;
         return;
     }
-    spans->of = kp_kineto_grow(spans->of, &spans->capacity, spans->count + 1, sizeof *spans->of);
-    spans->of[spans->count++] = (struct kp_time_span){start_ns, end_ns, 0};
+    *KP_KINETO_NEXT(spans->of, spans->count, spans->capacity) = (struct kp_time_span){start_ns, end_ns, 0};
 }
 
 KP_ORDER2(span_order, struct kp_time_span, start_ns, end_ns)

@@ -17,11 +17,11 @@ void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace,
     if (e->phase != 'X' || (!is_range && !(e->kind == KP_KINETO_OP && is_step))) return;
     if (!is_step && strncmp(name, "Optimizer.step#", 15) != 0) return;
     steps->has_steps |= is_step;
-    steps->of = kp_kineto_grow(steps->of, &steps->capacity, steps->count + 1, sizeof *steps->of);
-    steps->of[steps->count++] = (struct kp_stepmark){.start_ns = e->start_ns,
-                                                     .end_ns = e->start_ns + e->dur_ns,
-                                                     .name = e->name,
-                                                     .number = is_step ? strtol(name + 13, NULL, 10) : -1};
+    *KP_KINETO_NEXT(steps->of, steps->count, steps->capacity) =
+        (struct kp_stepmark){.start_ns = e->start_ns,
+                             .end_ns = e->start_ns + e->dur_ns,
+                             .name = e->name,
+                             .number = is_step ? strtol(name + 13, NULL, 10) : -1};
 }
 
 KP_ORDER2(mark_order, struct kp_stepmark, start_ns, end_ns)

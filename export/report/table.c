@@ -106,8 +106,7 @@ static uint32_t id_plain(struct kp_kineto *trace, uint32_t id)
     const char *text = kp_kineto_text(trace, id);
     const size_t bytes = strlen(text);
     if (kp_plain_is(text, bytes)) return id;
-    size_t capacity = 0;
-    char *shown = kp_kineto_grow(NULL, &capacity, 4 * bytes + 1, 1);
+    char *shown = kp_kineto_room(4 * bytes + 1, 1);
     const uint32_t plain = kp_strings_put(trace->strings, shown, kp_plain_text(shown, 4 * bytes + 1, text, bytes));
     free(shown);
     return plain;

@@ -113,9 +113,8 @@ static int64_t median_of(int64_t *lengths, size_t count)
 static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen)
 {
     const size_t count = out->steps = chosen->step_count;
-    size_t capacity = 0;
     if (!count) return;
-    int64_t *lengths = kp_kineto_grow(NULL, &capacity, count, sizeof *lengths);
+    int64_t *lengths = kp_kineto_room(count, sizeof *lengths);
     out->first_step = out->last_step = chosen->steps[0].number;
     for (size_t i = 0; i < count; i++) {
         const struct kp_step *s = &chosen->steps[i];

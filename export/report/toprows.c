@@ -44,9 +44,8 @@ static const struct kp_kineto_event *event_of(const struct kp_tree *tree, const 
 
 static void bytes_find(struct building *b)
 {
-    size_t capacity = 0;
     if (!b->tree->trace->profile_memory) return;
-    b->bytes = kp_kineto_grow(NULL, &capacity, b->tree->count + 1, sizeof *b->bytes);
+    b->bytes = kp_kineto_room(b->tree->count + 1, sizeof *b->bytes);
     memset(b->bytes, 0, (b->tree->count + 1) * sizeof *b->bytes);
     for (size_t i = 0; i < b->tree->count; i++) {
         struct kp_values values;
@@ -178,8 +177,8 @@ static size_t row_for(struct kp_top *top, uint32_t name, uint32_t shapes, bool b
     const uint64_t key = (uint64_t)name | (uint64_t)shapes << 32 | (uint64_t)backward << 63;
     const size_t at = kp_keyindex_get(&top->keys, key);
     if (at == top->count) {
-        top->rows = kp_kineto_grow(top->rows, &top->capacity, top->count + 1, sizeof *top->rows);
-        top->rows[top->count++] = (struct kp_top_row){.name = name, .shapes = shapes, .is_backward = backward};
+        *KP_KINETO_NEXT(top->rows, top->count, top->capacity) =
+            (struct kp_top_row){.name = name, .shapes = shapes, .is_backward = backward};
     }
     return at;
 }
@@ -284,8 +283,7 @@ static bool is_line_better(const struct kp_top *top, const struct kp_top_share *
 /* Gives each row the line with the most self time. */
 static void lines_settle(struct kp_top *top)
 {
-    size_t capacity = 0;
-    uint32_t *best = kp_kineto_grow(NULL, &capacity, top->count + 1, sizeof *best);
+    uint32_t *best = kp_kineto_room(top->count + 1, sizeof *best);
     for (size_t i = 0; i < top->count; i++) top->rows[i].lines = 0;
     for (uint32_t i = 0; i < top->share_count; i++) {
         const struct kp_top_share *share = &top->shares[i];
@@ -312,11 +310,7 @@ static void sum_make(struct kp_top *top)
     }
 }
 
-static void *array_get(size_t count, size_t item_bytes)
-{
-    size_t capacity = 0;
-    return kp_kineto_grow(NULL, &capacity, count + 1, item_bytes);
-}
+static void *array_get(size_t count, size_t item_bytes) { return kp_kineto_room(count + 1, item_bytes); }
 
 /* Takes a piece of a thread's time that is the node's own. */
 static void self_add(void *context, size_t node, int64_t from_ns, int64_t to_ns)
@@ -416,8 +410,8 @@ void kp_top_add(struct kp_top *into, const struct kp_top *more)
 
 void kp_top_keep_steps(struct kp_top *top)
 {
-    size_t kept = 0, capacity = 0, shares = 0;
-    uint32_t *at = kp_kineto_grow(NULL, &capacity, top->count + 1, sizeof *at);
+    size_t kept = 0, shares = 0;
+    uint32_t *at = kp_kineto_room(top->count + 1, sizeof *at);
     for (size_t i = 0; i < top->count; i++) {
         struct kp_top_row row = top->rows[i];
         const bool is_in = row.steps.count || row.steps.self_ns > 0 || row.steps.gpu_self_ns > 0;

@@ -67,8 +67,7 @@ static const char *text_of(const struct wall *w, uint32_t id) { return kp_kineto
 
 static void moment_add(struct moments *m, struct moment moment)
 {
-    m->of = kp_kineto_grow(m->of, &m->capacity, m->count + 1, sizeof *m->of);
-    m->of[m->count++] = moment;
+    *KP_KINETO_NEXT(m->of, m->count, m->capacity) = moment;
 }
 
 static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
@@ -251,8 +250,7 @@ static void gap_end(struct wall *w, uint32_t next_stack, enum kp_part next_part)
 
 static void open_add(struct open_nodes *open, uint32_t node)
 {
-    open->of = kp_kineto_grow(open->of, &open->capacity, open->count + 1, sizeof *open->of);
-    open->of[open->count++] = node;
+    *KP_KINETO_NEXT(open->of, open->count, open->capacity) = node;
 }
 
 /* The innermost node that is still open; UNKNOWN: none. Ranges end at any time, so they have a list of their own. */
@@ -331,8 +329,7 @@ static void lane_note(const struct wall *w, struct wall_lane *lane, uint32_t nod
     const struct kp_node *n = &w->tree->nodes[node];
     if (!lane->count || n->start_ns < lane->from) lane->from = n->start_ns;
     if (!lane->count || n->end_ns > lane->to) lane->to = n->end_ns;
-    lane->nodes = kp_kineto_grow(lane->nodes, &lane->capacity, lane->count + 1, sizeof *lane->nodes);
-    lane->nodes[lane->count++] = node;
+    *KP_KINETO_NEXT(lane->nodes, lane->count, lane->capacity) = node;
     lane->tid = e->tid;
     lane->is_process = e->tid == e->pid;
     lane->has_steps |= e->kind == KP_KINETO_ANNOTATION && is_step(w, node);
@@ -447,8 +444,7 @@ static void memory_add(struct wall *w, struct wall_lanes *l)
     size_t count = 0, capacity = 0;
     for (size_t i = 0; i < trace->count; i++) {
         if (trace->events[i].kind != KP_KINETO_MEMORY) continue;
-        all = kp_kineto_grow(all, &capacity, count + 1, sizeof *all);
-        all[count++] = &trace->events[i];
+        *KP_KINETO_NEXT(all, count, capacity) = &trace->events[i];
     }
     if (count) qsort(all, count, sizeof *all, memory_order);
     for (size_t from = 0, to; from < count; from = to) {
@@ -475,8 +471,7 @@ static enum frames frames_in(const struct kp_tree *tree)
 
 static uint32_t *unknowns(size_t count)
 {
-    size_t capacity = 0;
-    uint32_t *of = kp_kineto_grow(NULL, &capacity, count + 1, sizeof *of);
+    uint32_t *of = kp_kineto_room(count + 1, sizeof *of);
     memset(of, 0xff, (count + 1) * sizeof *of);
     return of;
 }
@@ -484,10 +479,9 @@ static uint32_t *unknowns(size_t count)
 void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const struct kp_wall_options *options,
                  struct kp_wall_told *told)
 {
-    size_t capacity = 0;
     struct wall_lanes lanes = {0};
     struct wall w = {.paths = paths, .tree = tree, .options = options, .frames = frames_in(tree)};
-    w.parts = kp_kineto_grow(NULL, &capacity, tree->count + 1, 1);
+    w.parts = kp_kineto_room(tree->count + 1, 1);
     w.above = unknowns(tree->count);
     w.places = unknowns(tree->count);
     *told = (struct kp_wall_told){.has_frames = w.frames != FRAMES_NONE};

@@ -11,14 +11,13 @@ enum { NAME_MAX_BYTES = 2048 };
 int32_t kp_view_add(struct kp_view_tab *tab, int32_t parent, const char *name)
 {
     char plain[NAME_MAX_BYTES];
-    size_t unused = 0;
     const int32_t at = (int32_t)tab->count;
     tab->rows = kp_kineto_grow(tab->rows, &tab->capacity, tab->count + 1, sizeof *tab->rows);
     struct kp_view_row *row = &tab->rows[tab->count++];
     kp_plain_text(plain, sizeof plain, name, strlen(name));
     *row = (struct kp_view_row){
         .step = KP_VIEW_NONE, .parent = parent, .first = KP_VIEW_NONE, .last = KP_VIEW_NONE, .next = KP_VIEW_NONE};
-    row->name = kp_kineto_grow(NULL, &unused, strlen(plain) + 1, 1);
+    row->name = kp_kineto_room(strlen(plain) + 1, 1);
     strcpy(row->name, plain);
     int32_t *first = &tab->first, *last = &tab->last;
     if (parent != KP_VIEW_NONE) {
@@ -54,8 +53,7 @@ static void rows_show(struct kp_view_tab *tab)
     for (int32_t first = tab->first;;) {
         const size_t from = count;
         for (int32_t i = first; i != KP_VIEW_NONE; i = tab->rows[i].next) {
-            open = kp_kineto_grow(open, &capacity, count + 1, sizeof *open);
-            open[count++] = i;
+            *KP_KINETO_NEXT(open, count, capacity) = i;
         }
         if (count > from) qsort_r(open + from, count - from, sizeof *open, row_order, tab);
         for (size_t a = from, b = count; a + 1 < b; a++) { /* the first one lies on top */
@@ -65,8 +63,7 @@ static void rows_show(struct kp_view_tab *tab)
         }
         if (!count) break;
         const int32_t row = open[--count];
-        tab->shown = kp_kineto_grow(tab->shown, &tab->shown_capacity, tab->shown_count + 1, sizeof *tab->shown);
-        tab->shown[tab->shown_count++] = row;
+        *KP_KINETO_NEXT(tab->shown, tab->shown_count, tab->shown_capacity) = row;
         first = tab->rows[row].is_open ? tab->rows[row].first : KP_VIEW_NONE;
     }
     free(open);
@@ -131,8 +128,7 @@ void kp_view_open_all(struct kp_view_tab *tab, bool open)
 static int32_t *rows_all(struct kp_view_tab *tab)
 {
     struct kp_view_tab whole = *tab;
-    size_t capacity = 0;
-    whole.rows = kp_kineto_grow(NULL, &capacity, tab->count, sizeof *whole.rows);
+    whole.rows = kp_kineto_room(tab->count, sizeof *whole.rows);
     memcpy(whole.rows, tab->rows, tab->count * sizeof *whole.rows);
     whole.shown = NULL;
     whole.shown_count = whole.shown_capacity = 0;

@@ -78,8 +78,7 @@ static void findings_make(struct kp_view *v)
 static void steps_make(struct kp_view *v)
 {
     struct kp_view_tab *tab = &v->tabs[KP_VIEW_STEPS];
-    size_t unused = 0;
-    struct kp_step_split *splits = kp_kineto_grow(NULL, &unused, v->whole.step_count + 1, sizeof *splits);
+    struct kp_step_split *splits = kp_kineto_room(v->whole.step_count + 1, sizeof *splits);
     const bool has_gpu = kp_step_split_all(splits, v->tree, &v->whole);
     *tab = (struct kp_view_tab){.title = "Steps",
                                 .what = "step (Enter: all tabs show it)",

@@ -96,16 +96,16 @@ static void records_add(struct sweep *s)
         bool is_out = strcmp(kp_kineto_text(trace, e->name), "[OutOfMemory]") == 0;
         if (!is_out && strcmp(kp_kineto_text(trace, e->name), "[memory]") != 0) continue;
         s->view->no_addresses |= !is_out && !m->address;
-        s->records = kp_kineto_grow(s->records, &s->capacity, s->count + 1, sizeof *s->records);
-        s->records[s->count++] = (struct record){.at_ns = e->start_ns,
-                                                 .bytes = is_out ? m->bytes : e->number,
-                                                 .allocated = m->allocated,
-                                                 .reserved = m->reserved,
-                                                 .address = m->address,
-                                                 .place = nowhere,
-                                                 .order = m->event,
-                                                 .device = device_find(s->view, e->device_type, m->device),
-                                                 .is_out = is_out};
+        *KP_KINETO_NEXT(s->records, s->count, s->capacity) =
+            (struct record){.at_ns = e->start_ns,
+                            .bytes = is_out ? m->bytes : e->number,
+                            .allocated = m->allocated,
+                            .reserved = m->reserved,
+                            .address = m->address,
+                            .place = nowhere,
+                            .order = m->event,
+                            .device = device_find(s->view, e->device_type, m->device),
+                            .is_out = is_out};
     }
     if (s->count) qsort(s->records, s->count, sizeof *s->records, time_order);
 }
@@ -168,8 +168,8 @@ static int32_t pass_at(struct sweep *s, struct memory_lane *lane, const struct k
     }
     if (has_seq) {
         pass->most_seq = e->number > pass->most_seq ? e->number : pass->most_seq;
-        view->nodes = kp_kineto_grow(view->nodes, &view->node_capacity, view->node_count + 1, sizeof *view->nodes);
-        view->nodes[view->node_count++] = (struct kp_mem_node){e->number, lane->pass};
+        *KP_KINETO_NEXT(view->nodes, view->node_count, view->node_capacity) =
+            (struct kp_mem_node){e->number, lane->pass};
     }
     if (e->start_ns + e->dur_ns > pass->to_ns) pass->to_ns = e->start_ns + e->dur_ns;
     return lane->pass;
@@ -216,8 +216,7 @@ static void node_enter(struct sweep *s, int32_t node)
             s->optimizers++;
         }
     }
-    lane->open = kp_kineto_grow(lane->open, &lane->capacity, lane->count + 1, sizeof *lane->open);
-    lane->open[lane->count++] = (struct open_node){n->end_ns, place};
+    *KP_KINETO_NEXT(lane->open, lane->count, lane->capacity) = (struct open_node){n->end_ns, place};
 }
 
 static void places_find(struct sweep *s)
@@ -250,8 +249,8 @@ static void before_find(struct sweep *s)
         const struct record *r = &s->records[i];
         struct kp_mem_device *d = &view->devices[r->device];
         if (r->is_out) {
-            view->outs = kp_kineto_grow(view->outs, &view->out_capacity, view->out_count + 1, sizeof *view->outs);
-            view->outs[view->out_count++] = (struct kp_mem_out){r->at_ns, r->bytes, r->allocated, r->place, r->device};
+            *KP_KINETO_NEXT(view->outs, view->out_count, view->out_capacity) =
+                (struct kp_mem_out){r->at_ns, r->bytes, r->allocated, r->place, r->device};
         } else if (d->before_bytes < 0 && r->allocated >= 0) {
             d->before_bytes = d->type && r->allocated > r->bytes ? r->allocated - r->bytes : 0;
         }
@@ -388,8 +387,7 @@ static void blocks_pair(struct sweep *s)
 
 static void step_add(struct kp_memview *view, int64_t from_ns, int64_t to_ns, long number)
 {
-    view->steps = kp_kineto_grow(view->steps, &view->step_capacity, view->step_count + 1, sizeof *view->steps);
-    view->steps[view->step_count++] = (struct kp_mem_step){from_ns, to_ns, number};
+    *KP_KINETO_NEXT(view->steps, view->step_count, view->step_capacity) = (struct kp_mem_step){from_ns, to_ns, number};
 }
 
 /* Without ProfilerStep#, a step ends where a step of the first optimizer ends. */
@@ -451,8 +449,7 @@ static void window_find(struct kp_memview *view, const struct sweep *s)
 static void stacks_find(struct kp_memview *view)
 {
     const struct kp_tree *tree = view->tree;
-    size_t capacity = 0;
-    view->stacks = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *view->stacks);
+    view->stacks = kp_kineto_room(tree->count + 1, sizeof *view->stacks);
     for (size_t i = 0; i < tree->count; i++) { /* parents come before their children */
         const struct kp_node *node = &tree->nodes[i];
         view->stacks[i] = node->stack || node->parent < 0 ? node->stack : view->stacks[node->parent];

@@ -68,9 +68,8 @@ static void forwards_find(struct forwards *f, const struct kp_tree *tree)
         const bool in_op = p >= 0 && trace->events[tree->nodes[p].event].kind == KP_KINETO_OP;
         top_ns[i] = in_op ? top_ns[p] : tree->nodes[i].start_ns;
         if (e->kind != KP_KINETO_OP || !(e->flags & KP_KINETO_HAS_SEQ) || e->fwd_tid > 0 || e->number < 0) continue;
-        f->of = kp_kineto_grow(f->of, &f->capacity, f->count + 1, sizeof *f->of);
-        f->of[f->count++] = (struct forward_seq){e->number, e->start_ns, in_op ? top_ns[i] : e->start_ns,
-                                                 (uint64_t)e->tid ^ ((uint64_t)e->pid << 32)};
+        *KP_KINETO_NEXT(f->of, f->count, f->capacity) = (struct forward_seq){
+            e->number, e->start_ns, in_op ? top_ns[i] : e->start_ns, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32)};
     }
     free(top_ns);
     if (f->count) qsort(f->of, f->count, sizeof *f->of, forward_order);
@@ -212,8 +211,7 @@ static int size_order(const void *a, const void *b)
 
 static void size_add(struct size_rows *s, const struct kp_mem_block *b, size_t block, int64_t at_ns, int8_t change)
 {
-    s->rows = kp_kineto_grow(s->rows, &s->capacity, s->count + 1, sizeof *s->rows);
-    s->rows[s->count++] = (struct size_row){b->bytes, at_ns, b->device, change, block};
+    *KP_KINETO_NEXT(s->rows, s->count, s->capacity) = (struct size_row){b->bytes, at_ns, b->device, change, block};
 }
 
 /* Gathers gradients, and candidates for parameters: allocated before the first pass and freed after the last. */

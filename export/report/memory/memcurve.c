@@ -16,8 +16,7 @@ static int point_order(const void *a, const void *b)
 
 static void point_add(struct kp_mem_curve *c, int64_t at_ns, int64_t bytes, size_t block, uint8_t category)
 {
-    c->points = kp_kineto_grow(c->points, &c->capacity, c->count + 1, sizeof *c->points);
-    c->points[c->count++] = (struct kp_mem_point){at_ns, bytes, (uint32_t)block, category};
+    *KP_KINETO_NEXT(c->points, c->count, c->capacity) = (struct kp_mem_point){at_ns, bytes, (uint32_t)block, category};
 }
 
 void kp_mem_sum_add(struct kp_mem_sum *sum, const struct kp_mem_point *point)
@@ -71,8 +70,8 @@ void kp_mem_curve_fini(struct kp_mem_curve *c)
 struct kp_mem_sum *kp_mem_curve_slices(const struct kp_mem_curve *c, int64_t from_ns, int64_t to_ns, size_t n,
                                        int64_t *at_ns)
 {
-    size_t capacity = 0, i = 0;
-    struct kp_mem_sum *slices = kp_kineto_grow(NULL, &capacity, n, sizeof *slices);
+    size_t i = 0;
+    struct kp_mem_sum *slices = kp_kineto_room(n, sizeof *slices);
     struct kp_mem_sum now = c->begin;
     double span = (double)(to_ns - from_ns);
     for (size_t s = 0; s < n; s++) {

@@ -16,17 +16,17 @@ static uint32_t name_of(const struct kp_memview *view, int32_t node)
 static void group_add(struct kp_mem_groups *g, const struct kp_memview *view, const struct kp_mem_block *b)
 {
     bool has_op = b->place.op >= 0;
-    g->rows = kp_kineto_grow(g->rows, &g->capacity, g->count + 1, sizeof *g->rows);
-    g->rows[g->count++] = (struct kp_mem_group){.op = name_of(view, has_op ? b->place.op : b->place.range),
-                                                .top = name_of(view, has_op ? b->place.top : b->place.range),
-                                                .stack = b->place.op < 0 ? 0 : view->stacks[b->place.op],
-                                                .category = b->category,
-                                                .is_older = b->from_ns == INT64_MIN,
-                                                .bytes = b->bytes,
-                                                .count = 1,
-                                                .first_step = b->step,
-                                                .last_step = b->step,
-                                                .steps = 1};
+    *KP_KINETO_NEXT(g->rows, g->count, g->capacity) =
+        (struct kp_mem_group){.op = name_of(view, has_op ? b->place.op : b->place.range),
+                              .top = name_of(view, has_op ? b->place.top : b->place.range),
+                              .stack = b->place.op < 0 ? 0 : view->stacks[b->place.op],
+                              .category = b->category,
+                              .is_older = b->from_ns == INT64_MIN,
+                              .bytes = b->bytes,
+                              .count = 1,
+                              .first_step = b->step,
+                              .last_step = b->step,
+                              .steps = 1};
 }
 
 static int key_compare(const struct kp_mem_group *x, const struct kp_mem_group *y)

@@ -36,8 +36,8 @@ static const char *letters_skip(const char *text, size_t letters)
 /* Writes at most `width` letters, cut in the middle, since both ends of an op's name matter. */
 static void name_put(FILE *out, const char *text, size_t width)
 {
-    size_t capacity = 0, all = 4 * strlen(text) + 1, head = (width - 2) / 2, tail = width - 2 - head;
-    char *name = kp_kineto_grow(NULL, &capacity, all, 1);
+    size_t all = 4 * strlen(text) + 1, head = (width - 2) / 2, tail = width - 2 - head;
+    char *name = kp_kineto_room(all, 1);
     kp_plain_text(name, all, text, strlen(text));
     const size_t letters = kp_table_letters(name);
     if (letters > width)
