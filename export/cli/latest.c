@@ -182,7 +182,7 @@ static int rest_give(const char *command, const struct kp_run_folder *folder, ch
 }
 
 /* Gives the run's files to *paths. */
-static int run_give(const char *command, const struct kp_run_folder *folder, char ***paths)
+static int run_give(const char *command, struct kp_run_folder *folder, char ***paths)
 {
     const struct kp_found *first = folder->of, *spool = NULL;
     int count = 0;
