@@ -25,12 +25,19 @@ static void rules_judge(struct kp_costrules *x)
     kp_costrules_fini(x);
 }
 
-/* Threads that take the cores from one another have no cost of their own: all others are measured under them. */
-static bool is_first(const struct kp_finding *f) { return strcmp(f->id, KP_FINDING_THREADS) == 0 && f->is_critical; }
+/*
+ * A program that leaves memory in each step ends by it, whatever else it costs. Threads that take the cores from one
+ * another have no cost of their own: all others are measured under them.
+ */
+static int rank_of(const struct kp_finding *f)
+{
+    if (strcmp(f->id, KP_FINDING_GROWS) == 0) return 0;
+    return strcmp(f->id, KP_FINDING_THREADS) == 0 && f->is_critical ? 1 : 2;
+}
 
 static int finding_order(const void *a, const void *b)
 {
-    if (is_first(a) != is_first(b)) return is_first(a) ? -1 : 1;
+    if (rank_of(a) != rank_of(b)) return rank_of(a) - rank_of(b);
     const double x = ((const struct kp_finding *)a)->step_ns, y = ((const struct kp_finding *)b)->step_ns;
     return (x < y) - (x > y);
 }

@@ -12,6 +12,7 @@
 #define KP_FINDING_SHARED "shared-gpu"
 #define KP_FINDING_READS "reads-in-step"
 #define KP_FINDING_GC "python-gc"
+#define KP_FINDING_GROWS "memory-grows"
 
 /* A range of the host that is no op, whatever old files call it. */
 static inline bool kp_advise_is_range(const char *name)
@@ -110,9 +111,12 @@ enum kp_split_part kp_split_part_of_device(const char *cat, const char *name);
 
 /* ---- costrules.c: what a step costs by a rule of its own, and whether that is a finding ---- */
 
-/* Steps that must pass a bound: to be told, and to be called critical. */
-enum { KP_STEPS_LEAST = 2, KP_STEPS_CRITICAL = 20 };
-#define KP_SHARE_CRITICAL 0.20
+enum { KP_STEPS_LEAST = 2 }; /* steps that must pass a bound */
+/* A fifth of a step, in at least half of the steps. */
+static inline bool kp_advise_is_critical(const struct kp_finding *finding, size_t steps)
+{
+    return finding->share >= 0.20 && 2 * finding->steps >= steps;
+}
 #define KP_CAUSE(cause) (KP_SPLIT_PARTS + (cause)) /* as a measure, beside the parts */
 
 struct kp_device_work {

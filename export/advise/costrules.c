@@ -176,7 +176,7 @@ struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *x, co
     f.share = x->out->step_ns > 0 ? f.step_ns / x->out->step_ns : 0;
     const double of_ns = cost->of_ns > 0 ? cost->of_ns : x->out->step_ns;
     if (f.steps >= (cost->least ? cost->least : KP_STEPS_LEAST) && f.step_ns >= rule->bound * of_ns) {
-        f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
+        f.is_critical = kp_advise_is_critical(&f, steps);
         kp_costplaces_tell(&cost->places, x->tree->trace, &f);
         told = kp_costrules_tell(x, &f);
         x->explained |= explained_by(x, rule, f.step_ns);

@@ -116,7 +116,8 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     struct kp_costrules *x = w->x;
     const size_t steps = x->chosen->step_count;
     struct kp_cost left = kp_cost_open(x);
-    struct kp_finding f = {.id = "memory-grows",
+    struct kp_finding f = {.id = KP_FINDING_GROWS,
+                           .is_critical = true,
                            .what = gpu ? "each step leaves memory of the GPU behind" : "each step leaves memory behind",
                            .change = "Keep no graph and no tensor of a step: total += loss.item(), .detach() what is "
                                      "stored. kprof memory shows what grows, and where it is allocated."};

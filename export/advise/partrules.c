@@ -136,7 +136,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     }
     f.share = out->step_ns > 0 ? f.step_ns / out->step_ns : 0;
     if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
-    f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
+    f.is_critical = kp_advise_is_critical(&f, out->steps);
     place_tell(&f, places, rule, tree);
     if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH) && is_of_the_host(tree, f.where))
         f.change = "That op computes on the host while the GPU waits: do it on the GPU (device=\"cuda\"), or in the "

@@ -281,6 +281,10 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
         if (l->group[i] == group && (one == SIZE_MAX || i == one)) cost.of[i] = l->more[i];
     bool are_slower = true;
     for (size_t i = 0; i < x->chosen->step_count; i++) are_slower &= !(cost.of[i] > 0) || l->is_slower[i];
+    if (are_slower && kp_rules_threads_wanted(x)) { /* told with its reason */
+        free(cost.of);
+        return;
+    }
     struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &cost, l->more, &outliers);
     if (!f || !are_slower) return;
     f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);

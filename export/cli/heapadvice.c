@@ -15,7 +15,8 @@
 #include "export/cli/heapprofile.h"
 #include "export/cli/lines.h"
 
-enum { FINDINGS_MOST = 2, STEPS_LEAST = 3, BYTES_LEAST = 4096, TEXT_BYTES = 1024, PLACES_MOST = 16 };
+enum { FINDINGS_MOST = 2, STEPS_LEAST = 3, TEXT_BYTES = 1024, PLACES_MOST = 16 };
+enum { BYTES_LEAST = 4096, BYTES_CRITICAL = 65536 }; /* a step */
 #define STEPS_SHARE 0.8
 
 struct leaving {        /* a line of the program; where none is known, the function that allocates */
@@ -162,6 +163,7 @@ static void profile_judge(struct kp_advised *a, const struct kp_profile *p, cons
             .where = function_text(a, p, of[i].innermost, names),
             .line = line_text(a, p, of[i].frame),
             .step_bytes = each,
+            .is_critical = each >= BYTES_CRITICAL,
             .steps = of[i].steps};
         finding_insert(&a->advice, told++, &f);
     }

@@ -48,6 +48,37 @@ def test_threads_are_counted_against_cores_and_ranks(threads, said, tmp_path):
         assert f"OMP_NUM_THREADS={wanted}, or torch.set_num_threads({wanted})" in findings[0]["change"]
 
 
+@pytest.mark.parametrize("name, severity", [("no-op-runs", "critical"), ("low-occupancy", "critical"), ("launch-blocking", "critical"), ("memory-grows", "critical"),
+                                             ("gpu-idle", "warning"), ("slow-steps", "warning"), ("data-loading", "warning"), ("memory-near-peak", "warning")])
+def test_a_fifth_of_half_of_the_steps_is_critical_however_few_they_are(name, severity, tmp_path):
+    found, = advised(advicetraces.SICKNESSES[name]().write(tmp_path / "t.pt.trace.json"))["findings"]
+    assert found["severity"] == severity, found
+
+
+def test_memory_that_grows_is_told_before_what_costs_time(tmp_path):
+    trace = advicetraces.keeps(False)
+    trace.step, cuts = 1000, [e for e in trace.events if e["name"] == "aten::cat"]
+    for event in cuts:
+        event["dur"] = 500  # half of each step no op runs
+    findings = advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"]
+    assert [finding["id"] for finding in findings] == ["memory-grows", "no-op-runs"]
+
+
+def test_steps_that_are_slow_by_too_many_threads_are_told_once(tmp_path):
+    """Two of twenty steps last thrice as long, by the same op as in the others."""
+    def slow(**kprof):
+        trace, base = advicetraces.Trace(kprof=advicetraces.CALM | kprof), 10000
+        for number in range(20):
+            length = 3000 if number in (9, 15) else 1000
+            trace.add("user_annotation", f"ProfilerStep#{number + 5}", 1, base, length)
+            trace.add("cpu_op", "aten::mm", 1, base, length - 10, **{"Call stack": advicetraces.SICK})
+            base += length
+        del trace.head["record_shapes"]
+        return [finding["id"] for finding in advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"]]
+
+    assert slow() == ["slow-steps"] and slow(busy_threads=16) == ["too-many-threads"]
+
+
 def in_page(page, pattern):
     """What a pattern finds in the blocks of a page of kprof html."""
     found = []

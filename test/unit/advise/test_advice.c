@@ -41,7 +41,8 @@ static void a_slow_loader_is_found_with_its_cost(void **state)
     assert_string_equal(a.findings[0].where, LOADER);
     assert_float_equal(a.findings[0].step_ns, 40000, 1);
     assert_float_equal(a.findings[0].share, 0.4, 0.001);
-    assert_false(a.findings[0].is_critical || a.is_healthy);
+    assert_true(a.findings[0].is_critical); /* two fifths of each step, though they are few */
+    assert_false(a.is_healthy);
     assert_null(a.missing);
 }
 
