@@ -3,6 +3,8 @@
 #include "export/cli/cli.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +27,7 @@ struct slice_command {
     long first_step, last_step; /* -1: not asked for */
     struct kp_stepspans marks;
     struct kp_spans spans; /* of steps, or of the name; then what is cut out */
+    char *more;            /* events for the new file; NULL: none */
 };
 
 enum option_id { STEP, FROM, TO, WITHIN, OUT, JSON };
@@ -96,6 +99,25 @@ static int spans_make(struct slice_command *s, const struct kp_kineto *trace, co
     return s->spans.count ? KP_EXIT_DONE : kp_cli_fail("slice", "%s: no time is left to cut out", label);
 }
 
+/* Steps that the trace tells by its optimizer's steps begin at one that is cut off. So the part gets marks of them. */
+static char *marks_make(const struct slice_command *s)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *to = s->first_step < 0 || s->marks.has_steps ? NULL : open_memstream(&text, &bytes);
+    for (size_t i = 0; to && i < s->marks.count; i++) {
+        const struct kp_stepmark *m = &s->marks.of[i];
+        if (m->number < s->first_step || m->number > s->last_step || m->pid < 0) continue;
+        fprintf(to,
+                "%s{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%ld\",\"pid\":%" PRId64
+                ",\"tid\":%" PRId64 ",\"ts\":%" PRId64 ".%03d,\"dur\":%" PRId64 ".%03d,\"args\":{}}",
+                ftell(to) ? ",\n" : "", m->number, m->pid, m->tid, m->start_ns / 1000, (int)(m->start_ns % 1000),
+                (m->end_ns - m->start_ns) / 1000, (int)((m->end_ns - m->start_ns) % 1000));
+    }
+    if (to) fclose(to);
+    return text;
+}
+
 /* ---- the new file ---- */
 
 struct slice_out {
@@ -125,7 +147,7 @@ static int out_put(void *context, const char *text, size_t bytes)
 static int slice_write(struct slice_command *s, const struct kp_trace_source *source)
 {
     const struct kp_texts texts = kp_trace_source_texts(source);
-    const struct kp_cut cut = {&s->spans, s->within ? -1 : s->first_step, s->last_step};
+    const struct kp_cut cut = {&s->spans, s->within ? -1 : s->first_step, s->last_step, s->more};
     struct slice_out out = {0};
     size_t kept = 0;
     char why[512] = "";
@@ -164,8 +186,10 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     }
     rc = spans_make(s, trace, source->label);
     kp_kineto_close(trace);
+    s->more = s->has_from || s->has_to ? NULL : marks_make(s);
     kp_stepspans_fini(&s->marks);
     if (rc == KP_EXIT_DONE) rc = slice_write(s, source);
+    free(s->more);
     kp_spans_fini(&s->spans);
     return rc;
 }

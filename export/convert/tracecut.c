@@ -3,7 +3,8 @@
  * tracecut.c - writes a part of a trace as a trace of its own
  *
  * What a GPU does belongs to the part by the call that launched it, as in the profiler's own windows: it often runs
- * when the part is over. Where the trace has no such call, and for all else, the time decides.
+ * when the part is over. What it does in the part for earlier calls stays, too, shortened to the part: else the GPU
+ * would look idle there. Where the trace has no such call, and for all else, the time decides.
  */
 #include "export/convert/convert.h"
 
@@ -28,6 +29,7 @@ struct trace_cut {
     void *context;
     struct marks flows; /* of category and id */
     struct marks calls; /* of correlation */
+    const char *more;   /* events that are still to be written before the first; NULL: none */
     size_t kept;
     bool any;
 };
@@ -162,8 +164,13 @@ static int shortened_put(struct trace_cut *t, const struct kp_raw_event *e, int6
 
 static int event_put(struct trace_cut *t, const struct kp_raw_event *e, int64_t start_ns, int64_t end_ns)
 {
-    const int rc = t->any ? put(t, ",\n", 2) : put(t, "\n", 1);
+    int rc = t->any ? put(t, ",\n", 2) : put(t, "\n", 1);
     t->any = true;
+    if (rc == 0 && t->more && t->more[0]) {
+        rc = put(t, t->more, strlen(t->more));
+        if (rc == 0) rc = put(t, ",\n", 2);
+        t->more = NULL;
+    }
     if (rc) return rc;
     if (start_ns == e->start_ns && end_ns == e->end_ns) return put(t, e->whole.at, e->whole.bytes);
     return shortened_put(t, e, start_ns, end_ns);
@@ -205,9 +212,7 @@ static int event_cut(void *context, const struct kp_raw_event *e)
         return is_whole ? event_put(t, e, e->start_ns, e->end_ns) : 0;
     }
     if (is_other_step(t, e)) return 0;
-    const uint8_t launch = launch_of(t, e);
-    if (!launch) return pieces_put(t, e);
-    if (!(launch & CALL_INSIDE)) return 0;
+    if (!(launch_of(t, e) & CALL_INSIDE)) return pieces_put(t, e);
     t->kept++;
     return event_put(t, e, e->start_ns, e->end_ns);
 }
@@ -223,6 +228,7 @@ int kp_tracecut(const struct kp_texts *texts, const struct kp_cut *cut, kp_conve
 {
     struct trace_cut t = {.cut = cut, .put = put_fn, .context = context};
     int rc = kp_raw_read(texts, &(struct kp_raw_calls){flow_note, NULL}, &t, why, why_bytes);
+    t.more = cut->more;
     if (rc == 0) rc = kp_raw_read(texts, &(struct kp_raw_calls){event_cut, rest_take}, &t, why, why_bytes);
     marks_fini(&t.flows);
     marks_fini(&t.calls);

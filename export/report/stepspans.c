@@ -17,9 +17,12 @@ void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace,
     if (e->phase != 'X' || (!is_range && !(e->kind == KP_KINETO_OP && is_step))) return;
     if (!is_step && strncmp(name, "Optimizer.step#", 15) != 0) return;
     steps->has_steps |= is_step;
+    const bool is_named = e->flags & KP_KINETO_TEXT_PID;
     *KP_KINETO_NEXT(steps->of, steps->count, steps->capacity) =
         (struct kp_stepmark){.start_ns = e->start_ns,
                              .end_ns = e->start_ns + e->dur_ns,
+                             .pid = is_named ? -1 : e->pid,
+                             .tid = is_named ? -1 : e->tid,
                              .name = e->name,
                              .number = is_step ? strtol(name + 13, NULL, 10) : -1};
 }
@@ -37,7 +40,7 @@ static void optimizer_number(struct kp_stepspans *steps)
     for (size_t i = 0; i < steps->count; i++) {
         const struct kp_stepmark mark = steps->of[i];
         if (mark.name != name || mark.end_ns <= last_ns) continue;
-        if (number) steps->of[kept++] = (struct kp_stepmark){last_ns, mark.end_ns, name, number};
+        if (number) steps->of[kept++] = (struct kp_stepmark){last_ns, mark.end_ns, mark.pid, mark.tid, name, number};
         last_ns = mark.end_ns;
         number++;
     }

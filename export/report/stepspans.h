@@ -8,6 +8,7 @@
 
 struct kp_stepmark {
     int64_t start_ns, end_ns;
+    int64_t pid, tid; /* of the step of an optimizer that ends it; -1: the file has names instead */
     uint32_t name;
     long number; /* -1: a step of an optimizer */
 };

@@ -196,10 +196,24 @@ def test_a_slice_has_the_gpu_work_that_its_steps_launched(name, real_gpu_trace, 
     whole, part = (json.loads(harness.cli("report", *asked, "-n", "0", "--json").stdout) for asked in
                    ((path, "--step", "3"), (tmp_path / "part.pt.trace.json.gz",)))
     rows = [{row["name"]: (row["count"], row["gpu_self_ms"], row["self_ms"]) for row in said["rows"]} for said in (whole, part)]
+    rows[1].pop("(launched before the recording)", None)
     assert rows[0] == rows[1] and sum(gpu for _, gpu, _ in rows[0].values()) > 0
-    kernels = gputraces.load(tmp_path / "part.pt.trace.json.gz")
-    launched = {e["args"]["correlation"] for e in kernels["traceEvents"] if e.get("cat") in ("cuda_runtime", "cuda_driver")}
-    assert {e["args"]["correlation"] for e in kernels["traceEvents"] if e.get("cat") in gputraces.WORK} <= launched
+    kernels = gputraces.load(tmp_path / "part.pt.trace.json.gz")["traceEvents"]
+    launched = {e["args"]["correlation"] for e in kernels if e.get("cat") in ("cuda_runtime", "cuda_driver")}
+    step = next(e for e in kernels if e["name"] == "ProfilerStep#3" and e["cat"] == "user_annotation")
+    for e in kernels:  # what ran in the step for an earlier one is there, shortened to it
+        if e.get("cat") in gputraces.WORK and e["args"]["correlation"] not in launched:
+            assert e["ts"] >= step["ts"] and e["ts"] + e["dur"] <= step["ts"] + step["dur"]
+
+
+@pytest.mark.parametrize("name", ["h200_training", "h200_compiled", "h200_graphed", "h200_waits"])
+def test_the_gpu_of_a_slice_is_as_busy_as_it_was_in_the_whole(name, real_gpu_trace, tmp_path):
+    path = real_gpu_trace(name)
+    for step in ("3", "4"):
+        assert harness.cli("slice", path, "--step", step, "-o", tmp_path / "part.pt.trace.json.gz").returncode == 0
+        said = [harness.cli("report", *asked).stdout for asked in ((path, "--step", step), (tmp_path / "part.pt.trace.json.gz",))]
+        busy = [re.search(r"^GPU +busy ([\d.]+) %", text, re.M)[1] for text in said]
+        assert busy[0] == busy[1], (step, busy)
 
 
 @pytest.mark.parametrize("name", ["h200_training", "h200_compiled", "h200_graphed"])

@@ -44,6 +44,19 @@ def test_steps_say_the_same_as_in_the_whole(trace, tmp_path):
     assert {e["name"] for e in small["traceEvents"] if e["name"].startswith("ProfilerStep#")} == {"ProfilerStep#5", "ProfilerStep#6"}
 
 
+def test_steps_of_an_optimizer_keep_their_numbers(tmp_path):
+    """They are told by the optimizer's step before, which the part has not."""
+    whole = harness.run_kprof("advice.py", tmp_path / "run", "healthy", schedule=None).ok().trace
+    out = tmp_path / "part.pt.trace.json"
+    small = cut(whole, out, "--step", "5-6")
+    assert sorted(e["name"] for e in small["traceEvents"] if e["name"].startswith("ProfilerStep#")) == ["ProfilerStep#5", "ProfilerStep#6"]
+    (mine, head), (theirs, of_part) = rows(out), rows(whole, "--step", "5-6")
+    between = ("(in no op)", "ProfilerStep*")  # what is between ops is a row of the step, where one is marked
+    assert all(mine.get(name) == theirs.get(name) for name in {*mine, *theirs}.difference(between)) and len(theirs) > 30
+    assert {key: head["steps"][key] for key in ("first", "last", "count")} == {"first": 5, "last": 6, "count": 2}
+    assert head["steps"]["median_ms"] == pytest.approx(of_part["steps"]["median_ms"], abs=2e-6)
+
+
 def test_no_event_sticks_out(trace, tmp_path):
     events = json.load(gzip.open(trace))["traceEvents"]
     start = next(e["ts"] for e in events if e["name"].startswith("Iteration Start"))

@@ -142,7 +142,7 @@ static void a_cut_shortens_what_sticks_out_and_keeps_whole_flows(void **state)
     (void)state;
     kp_spans_add(&spans, 10000, 20000);
     kp_spans_settle(&spans);
-    const struct kp_cut cut = {&spans, -1, -1};
+    const struct kp_cut cut = {&spans, -1, -1, NULL};
     assert_int_equal(kp_tracecut(&(struct kp_texts){pieces_each, &source}, &cut, text_put, &w, &kept, why, sizeof why),
                      0);
     kp_spans_fini(&spans);
@@ -155,12 +155,15 @@ static void a_cut_shortens_what_sticks_out_and_keeps_whole_flows(void **state)
                                  "{\"ph\":\"M\",\"name\":\"m\"},\n" FLOW("s", 1, 12) ",\n" FLOW("f", 1, 19) "]}");
 }
 
-/* A GPU does work when the part is over: it belongs to its call. */
+/* A GPU does work when the part is over: it belongs to its call. What it does in the part for earlier ones stays, too. */
 static void work_of_a_gpu_is_cut_by_its_call(void **state)
 {
 #define CALL(id, ts) \
     "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"ts\":" #ts ",\"dur\":1,\"args\":{\"correlation\":" #id "}}"
 #define WORK(id, ts) "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":" #ts ",\"dur\":9,\"args\":{\"correlation\":" #id "}}"
+#define SHORT(id, ts, dur) \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":" #ts ",\"dur\":" #dur ",\"args\":{\"correlation\":" #id "}}"
+#define MORE "{\"ph\":\"X\",\"name\":\"ProfilerStep#1\",\"ts\":10,\"dur\":10}"
     static const char text[] = "{\"traceEvents\":[" CALL(1, 5) "," WORK(1, 12) "," CALL(2, 12) "," WORK(2, 25) "," FLOW(
         "s", 1, 5) "," FLOW("f", 1, 12) "," FLOW("s", 2, 12) "," FLOW("f", 2, 25) "," WORK(3, 18) "]}";
     const struct source source = {text, 5};
@@ -171,15 +174,14 @@ static void work_of_a_gpu_is_cut_by_its_call(void **state)
     (void)state;
     kp_spans_add(&spans, 10000, 20000);
     kp_spans_settle(&spans);
-    const struct kp_cut cut = {&spans, -1, -1};
+    const struct kp_cut cut = {&spans, -1, -1, MORE};
     assert_int_equal(kp_tracecut(&(struct kp_texts){pieces_each, &source}, &cut, text_put, &w, &kept, why, sizeof why),
                      0);
     kp_spans_fini(&spans);
-    assert_string_equal(w.text, "{\"traceEvents\":[\n" CALL(2, 12) ",\n" WORK(2, 25) ",\n" FLOW("s", 2, 12) ",\n" FLOW(
-                                    "f", 2, 25) ",\n"
-                                                "{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":18.000,\"dur\":2.000,"
-                                                "\"args\":{\"correlation\":3}}]}");
-    assert_int_equal(kept, 3);
+    assert_string_equal(w.text,
+                        "{\"traceEvents\":[\n" MORE ",\n" SHORT(1, 12.000, 8.000) ",\n" CALL(2, 12) ",\n" WORK(
+                            2, 25) ",\n" FLOW("s", 2, 12) ",\n" FLOW("f", 2, 25) ",\n" SHORT(3, 18.000, 2.000) "]}");
+    assert_int_equal(kept, 4);
 }
 
 int main(void)
