@@ -67,9 +67,9 @@ static bool gpu_is_behind(const struct kp_advice *a, double backlog_ns)
     return a->steps && backlog_ns > a->step_ns && backlog_ns > BEHIND_MOST * a->step_ns * (double)a->steps;
 }
 
-static const char *missing_of(const struct kp_kineto *trace, const struct kp_chosen *chosen, bool is_behind,
-                              bool has_gpu)
+static const char *missing_of(const struct kp_tree *tree, const struct kp_chosen *chosen, bool is_behind, bool has_gpu)
 {
+    const struct kp_kineto *trace = tree->trace;
     const size_t steps = chosen->step_count;
     const char *lost = kp_kineto_fact(trace, "kprof.lost");
     if (!steps && kp_kineto_fact(trace, "kprof.parent_pid"))
@@ -87,6 +87,9 @@ static const char *missing_of(const struct kp_kineto *trace, const struct kp_cho
     if (is_behind)
         return "the GPU falls behind: the host launches more in these steps than the GPU does in them, so they tell "
                "nothing of it; record more steps with --schedule (KPROF_SCHEDULE)";
+    if (!has_gpu && tree->has_device)
+        return "work of a GPU was recorded before or after these steps, and none in them, so what it does in them is "
+               "not known: another profiler may have had CUPTI then";
     if (!has_gpu && kp_kineto_gpu_ended(trace)) return "GPU work was not recorded any more; kprof report says why";
     return lost && strcmp(lost, "0") != 0 ? "events were dropped; kprof report tells which" : NULL;
 }
@@ -116,7 +119,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
     if (!is_behind && out->steps) rules_judge(&costs);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
-    out->missing = missing_of(tree->trace, chosen, is_behind, out->has_gpu);
+    out->missing = missing_of(tree, chosen, is_behind, out->has_gpu);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = strcmp(out->findings[0].id, "data-loading") == 0
                             ? "the lines are not recorded; kprof run --with-stack 1 (KPROF_WITH_STACK), then kprof "

@@ -106,10 +106,11 @@ static void turns_tell(const struct kp_costrules *x, const struct kp_turns *turn
                 "interrupts last longer, too, so other times are not the program's either.";
 }
 
-/* No call of the op launches anything. */
+/* No call of the op launches anything. Nodes of autograd are no work that could be moved. */
 static bool is_of_the_host(const struct kp_tree *tree, const char *op)
 {
     struct kp_values values;
+    if (op && (strncmp(op, "autograd::", 10) == 0 || strncmp(op, "torch::autograd::", 17) == 0)) return false;
     for (size_t i = 0; op && i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (node->removed || node->on_device || strcmp(kp_kineto_text(tree->trace, node->name), op) != 0) continue;

@@ -43,13 +43,6 @@ static enum kp_split_part part_of(const struct kp_kineto *trace, const struct kp
     return is_op && !has_gpu && !kp_advise_is_range(name) ? KP_SPLIT_COMPUTE : KP_SPLIT_IDLE;
 }
 
-static bool gpu_worked(const struct kp_tree *tree)
-{
-    for (size_t i = 0; i < tree->count; i++)
-        if (kp_tree_event(tree, i)->kind == KP_KINETO_GPU) return true;
-    return false;
-}
-
 /* A range that ends on another thread counts only as communication, which backends mark by such ranges. */
 static bool is_aside(const struct kp_node *node, enum kp_split_part part)
 {
@@ -107,7 +100,7 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
 {
     struct ladder l = {0};
     struct kp_idle idle = {0};
-    const bool has_gpu = gpu_worked(tree);
+    const bool has_gpu = kp_chosen_has_gpu(chosen, tree);
     memcpy(l.order, orders[has_gpu], sizeof l.order);
     for (size_t i = 0; i < tree->count; i++)
         ladder_add(&l, &tree->nodes[i], part_of(tree->trace, kp_tree_event(tree, i), has_gpu));

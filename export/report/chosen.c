@@ -20,6 +20,7 @@
 
 /* Steps that are less of the wall time than this are shown alone. */
 enum { STEPS_PERCENT = 99 };
+#define WORKED_LEAST 0.01 /* of a time that a GPU has to be busy in, where nothing asks it for work there */
 
 static const char *event_name(const struct kp_tree *tree, const struct kp_node *node)
 {
@@ -414,6 +415,18 @@ int64_t kp_chosen_asked_ns(const struct kp_chosen *chosen, const struct kp_tree 
 {
     const int32_t call = chosen->is_of_calls ? tree->nodes[node].call : -1;
     return call < 0 ? kp_tree_asked_ns(tree, node) : tree->nodes[call].start_ns;
+}
+
+bool kp_chosen_has_gpu(const struct kp_chosen *chosen, const struct kp_tree *tree)
+{
+    const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
+    int64_t worked_ns = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        if (kp_tree_event(tree, i)->kind != KP_KINETO_GPU) continue;
+        if (kp_spans_has(within, kp_chosen_asked_ns(chosen, tree, i))) return true;
+        worked_ns += kp_spans_between(within, tree->nodes[i].start_ns, tree->nodes[i].end_ns);
+    }
+    return worked_ns > 0 && (double)worked_ns >= WORKED_LEAST * (double)kp_spans_length(within, NULL);
 }
 
 void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64_t *after_ns)

@@ -81,6 +81,9 @@ size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns);
 size_t kp_step_at(const struct kp_step *steps, size_t count, int64_t ns);
 /* When a work of a device was asked for (kp_tree_asked_ns); where calls of CUDA were chosen, by its call. */
 int64_t kp_chosen_asked_ns(const struct kp_chosen *chosen, const struct kp_tree *tree, size_t node);
+/* Whether a GPU is asked for work in the steps, or in all that was chosen where there are none. Or it is busy there for
+ * some of the time: the end of what it was asked for before is not enough. */
+bool kp_chosen_has_gpu(const struct kp_chosen *chosen, const struct kp_tree *tree);
 /* Whether the node is one step, ProfilerStep#N, of the host. Such a step need not be whole. */
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
 

@@ -22,13 +22,13 @@ struct kp_summary {
     int64_t gpu_wait_ns;                      /* of shared_ns: some thread waits for a GPU */
     int64_t gpu_ns;                           /* some GPU works */
     int64_t gpu_step_ns;                      /* what a step asks of GPUs, whenever they do it; the mean */
-    bool has_gpu;
-    size_t reads;             /* of single values, in the steps (valuereads.h) */
-    uint64_t lost;            /* events that were dropped or skipped, as the file says */
-    long cores, busy_threads; /* that the program may use; threads that ran; 0: not in the file */
-    long omp_threads;         /* OMP_NUM_THREADS; 0: not set */
-    long threads_wanted;      /* what OMP_NUM_THREADS should be instead; 0: nothing wrong with the threads */
-    bool threads_are_set;     /* that is no more than OMP_NUM_THREADS is: the program sets the number itself */
+    bool has_gpu, has_gpu_outside;            /* outside: of what is shown, and nothing in it */
+    size_t reads;                             /* of single values, in the steps (valuereads.h) */
+    uint64_t lost;                            /* events that were dropped or skipped, as the file says */
+    long cores, busy_threads;                 /* that the program may use; threads that ran; 0: not in the file */
+    long omp_threads;                         /* OMP_NUM_THREADS; 0: not set */
+    long threads_wanted;  /* what OMP_NUM_THREADS should be instead; 0: nothing wrong with the threads */
+    bool threads_are_set; /* that is no more than OMP_NUM_THREADS is: the program sets the number itself */
 };
 
 /* OMP_NUM_THREADS asks for no more than there are cores: if more run, the program itself sets the number. */
@@ -47,7 +47,7 @@ struct kp_summary_parts { /* all zero: no piece yet */
     int64_t since_ns;        /* the first event of the whole trace */
     size_t reads;
     int64_t gpu_asked_ns; /* what steps asked of GPUs */
-    bool has_gpu, has_when;
+    bool has_gpu, has_gpu_outside, has_when;
 };
 void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen);
 /* `chosen`: of all pieces the steps. */

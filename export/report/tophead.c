@@ -265,6 +265,10 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
 static void no_gpu_print(FILE *out, const struct kp_top_report *r)
 {
     const char *source = fact_of(r, "kprof.gpu_source"), *ended = kp_kineto_gpu_ended(r->top->trace);
+    if (r->summary->has_gpu_outside) {
+        fputs("\nGPU      no work of it was recorded in what is shown, but outside of it: --step all", out);
+        return;
+    }
     if (!source || (strcmp(source, "cupti") != 0 && strcmp(source, "interception") != 0)) return;
     fputs("\nGPU      nothing of it was recorded here", out);
     if (ended) {

@@ -267,3 +267,27 @@ def test_where_other_time_is_asked_for_nothing_is_said_to_bound_it(tmp_path):
     path = advicetraces.SICKNESSES["launch-bound"]().write(tmp_path / "a.pt.trace.json")
     assert numbers(path)["bound_by"] == "host launches" and numbers(path, "--step", "6-8")["bound_by"] == "host launches"
     assert "bound_by" not in numbers(path, "--within", "aten::*") and "bound_by" not in numbers(path, "--from", "0", "--to", "3000")
+
+
+# ---- a GPU that was not recorded in the steps ----
+
+def test_a_gpu_recorded_before_the_steps_alone_is_not_called_idle(real_gpu_trace, tmp_path):
+    """Another profiler may have CUPTI from the first step on."""
+    whole = gputraces.load(real_gpu_trace("h200_training"))
+    events = whole["traceEvents"]
+    first = min(e["ts"] for e in events if e["name"].startswith("ProfilerStep#") and e["cat"] == "user_annotation")
+    of_gpu = gputraces.WORK + ("cuda_runtime", "cuda_driver", "gpu_user_annotation", "ac2g", "cuda_sync")
+    kernel = next(e for e in events if e.get("cat") == "kernel")
+    call = next(e for e in events if e.get("cat") == "cuda_runtime" and e["args"]["correlation"] == kernel["args"]["correlation"])
+    whole["traceEvents"] = [e for e in events if e.get("cat") not in of_gpu]
+    part = tmp_path / "left.pt.trace.json"
+    for tail, is_known in ((3, False), (2000, True)):  # microseconds of the kernel that reach into the first step
+        moved = [{**call, "ts": first - 100, "dur": 5}, {**kernel, "ts": first - 50, "dur": 50 + tail}]
+        for e in moved:  # their op is in the step
+            e["args"] = {key: value for key, value in e["args"].items() if key != "External id"}
+        part.write_text(json.dumps({**whole, "traceEvents": moved + whole["traceEvents"]}, default=float))
+        line = next(line for line in told("report", part).splitlines() if line.startswith("GPU "))
+        advice = told("advise", part)
+        assert ("busy" in line, "no work of it was recorded in what is shown" in line) == (is_known, not is_known), line
+        assert ("INCOMPLETE  work of a GPU was recorded before or after these steps" in advice) == (not is_known), advice
+        assert ("the GPU waits for" in advice) == is_known, advice
