@@ -155,7 +155,7 @@ static void a_cut_shortens_what_sticks_out_and_keeps_whole_flows(void **state)
                                  "{\"ph\":\"M\",\"name\":\"m\"},\n" FLOW("s", 1, 12) ",\n" FLOW("f", 1, 19) "]}");
 }
 
-/* A GPU does work when the part is over: it belongs to its call. What it does in the part for earlier ones stays, too. */
+/* A GPU does work when the part is over: it belongs to its call. What it does there for earlier ones stays, too. */
 static void work_of_a_gpu_is_cut_by_its_call(void **state)
 {
 #define CALL(id, ts) \
