@@ -51,11 +51,12 @@ struct kp_opt_scan {
 int kp_opt_next(struct kp_opt_scan *scan, const char **value);
 /* Reads a whole number that is not less than `least`. False: text is something else. */
 bool kp_opt_number(const char *text, long least, long *out);
-/* Reads steps, A or A-B, into *first and *last. False: text is something else, or B is before A. */
-bool kp_opt_steps(const char *text, long *first, long *last);
-bool kp_opt_steps_or_all(const char *text, long *first, long *last, bool *all); /* all: also first and last -1 */
-/* Reads microseconds into *ns. False: text is something else. */
-bool kp_opt_time(const char *text, int64_t *ns);
+/* Reads steps, A or A-B, into *first and *last. Returns 0, or KP_EXIT_USAGE with a message. */
+int kp_opt_steps(const char *command, const char *text, long *first, long *last);
+/* all: also first and last -1 */
+int kp_opt_steps_or_all(const char *command, const char *text, long *first, long *last, bool *all);
+/* Reads microseconds into *ns. Returns as above. */
+int kp_opt_time(const char *command, const char *flag, const char *text, int64_t *ns, bool *has);
 /* Prints "usage: kprof NAME ..." and a line for each option on stdout. Returns KP_EXIT_DONE. */
 int kp_cli_help(const char *command, const struct kp_opt *table);
 /* Flag of a variable: KPROF_RECORD_SHAPES -> record-shapes, KPROF -> kprof. */

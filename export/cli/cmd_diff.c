@@ -49,9 +49,7 @@ static int option_take(struct diff_command *c, int id, const char *value)
         if (kp_opt_number(value, 0, &c->most)) return 0;
         return kp_cli_misuse("diff", "-n is a number from 0 on, not %s", value);
     case ALL: c->show.has_all = true; return 0;
-    case STEP:
-        if (kp_opt_steps(value, &c->choice.first_step, &c->choice.last_step)) return 0;
-        return kp_cli_misuse("diff", "--step is A or A-B, not %s", value);
+    case STEP: return kp_opt_steps("diff", value, &c->choice.first_step, &c->choice.last_step);
     case WITHIN: c->choice.within = value; return 0;
     case FAIL_ABOVE: return percent_set(c, value);
     default: return KP_EXIT_USAGE;

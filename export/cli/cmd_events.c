@@ -59,18 +59,6 @@ static int name_set(struct event_filter *f, const char *pattern)
     return rc ? kp_cli_misuse("events", "--name %s is no regular expression", pattern) : 0;
 }
 
-static int step_set(struct event_filter *f, const char *text)
-{
-    if (kp_opt_steps(text, &f->first_step, &f->last_step)) return 0;
-    return kp_cli_misuse("events", "--step is A or A-B, not %s", text);
-}
-
-static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
-{
-    *has = kp_opt_time(text, out);
-    return *has ? 0 : kp_cli_misuse("events", "--%s is a time in microseconds, not %s", flag, text);
-}
-
 static int tid_set(struct event_filter *f, const char *text)
 {
     char *end;
@@ -85,9 +73,9 @@ static int option_take(struct event_filter *f, int id, const char *value)
     case JSON: f->json = true; return 0;
     case NAME: return name_set(f, value);
     case CAT: f->cat = value; return 0;
-    case STEP: return step_set(f, value);
-    case FROM: return time_set(&f->from_ns, &f->has_from, flags[id].name, value);
-    case TO: return time_set(&f->to_ns, &f->has_to, flags[id].name, value);
+    case STEP: return kp_opt_steps("events", value, &f->first_step, &f->last_step);
+    case FROM: return kp_opt_time("events", "from", value, &f->from_ns, &f->has_from);
+    case TO: return kp_opt_time("events", "to", value, &f->to_ns, &f->has_to);
     case TID: return tid_set(f, value);
     case PARTIAL: f->partial = true; return 0;
     case LINES:

@@ -85,8 +85,8 @@ int kp_cmd_html(int argc, char **argv)
         case 0: path = value; break;
         case 1: is_json = true; break;
         case 2:
-            if (kp_opt_steps_or_all(value, &h.start.first_step, &h.start.last_step, &h.start.all)) break;
-            return kp_cli_misuse("html", "--step is A, A-B or all, not %s", value);
+            if (!kp_opt_steps_or_all("html", value, &h.start.first_step, &h.start.last_step, &h.start.all)) break;
+            return KP_EXIT_USAGE;
         case 3: h.partial = true; break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("html", flags);

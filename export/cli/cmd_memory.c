@@ -297,9 +297,7 @@ static int value_take(struct memory_command *m, int option, const char *value)
         kp_heapview_show_interpreter();
         break;
     case 17: m->partial = true; break;
-    default:
-        if (!kp_opt_steps_or_all(value, &m->first_step, &m->last_step, &m->all_steps))
-            return kp_cli_misuse("memory", "--step is A, A-B or all, not %s", value);
+    default: return kp_opt_steps_or_all("memory", value, &m->first_step, &m->last_step, &m->all_steps);
     }
     return KP_EXIT_DONE;
 }

@@ -106,17 +106,10 @@ static int rows_set(struct report_command *r, const char *text)
     return kp_report_number(text, 0, &r->most) ? 0 : kp_cli_misuse("report", "-n is a number from 0 on, not %s", text);
 }
 
-static int step_set(struct report_command *r, const char *text)
-{
-    if (kp_opt_steps_or_all(text, &r->choice.first_step, &r->choice.last_step, &r->all_steps)) return 0;
-    return kp_cli_misuse("report", "--step is A, A-B or all, not %s", text);
-}
-
 static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
 {
     int64_t ns;
-    *has = kp_opt_time(text, &ns);
-    if (!*has) return kp_cli_misuse("report", "--%s is a time in microseconds, not %s", flag, text);
+    if (kp_opt_time("report", flag, text, &ns, has)) return KP_EXIT_USAGE;
     *out = ns > TIME_MOST_NS ? TIME_MOST_NS : ns < -TIME_MOST_NS ? -TIME_MOST_NS : ns;
     return 0;
 }
@@ -129,7 +122,7 @@ static int option_take(struct report_command *r, int id, const char *value)
     switch (id) {
     case SORT: return sort_set(r, value);
     case BY: return by_set(r, value);
-    case STEP: return step_set(r, value);
+    case STEP: return kp_opt_steps_or_all("report", value, &r->choice.first_step, &r->choice.last_step, &r->all_steps);
     case WITHIN: r->choice.within = value; return 0;
     case PHASE: r->phase = value; return 0;
     case FROM: return time_set(&r->choice.from_ns, &r->choice.has_from, flags[id].name, value);

@@ -40,20 +40,12 @@ static const struct kp_opt flags[] = {
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
     {0}};
 
-static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
-{
-    *has = kp_opt_time(text, out);
-    return *has ? 0 : kp_cli_misuse("slice", "--%s is a time in microseconds, not %s", flag, text);
-}
-
 static int option_take(struct slice_command *s, int id, const char *value)
 {
     switch (id) {
-    case STEP:
-        if (kp_opt_steps(value, &s->first_step, &s->last_step)) return 0;
-        return kp_cli_misuse("slice", "--step is A or A-B, not %s", value);
-    case FROM: return time_set(&s->from_ns, &s->has_from, flags[id].name, value);
-    case TO: return time_set(&s->to_ns, &s->has_to, flags[id].name, value);
+    case STEP: return kp_opt_steps("slice", value, &s->first_step, &s->last_step);
+    case FROM: return kp_opt_time("slice", "from", value, &s->from_ns, &s->has_from);
+    case TO: return kp_opt_time("slice", "to", value, &s->to_ns, &s->has_to);
     case WITHIN: s->within = value; return 0;
     case OUT: s->out = value; return 0;
     case JSON: s->is_json = true; return 0;

@@ -307,9 +307,8 @@ int kp_cmd_stacks(int argc, char **argv)
             if (backward_read(&s, value)) return KP_EXIT_USAGE;
             break;
         case FLAG_STEP:
-            if (!kp_opt_steps_or_all(value, &s.choice.first_step, &s.choice.last_step, &s.all_steps))
-                return kp_cli_misuse("stacks", "--step is A, A-B or all, not %s", value);
-            break;
+            if (!kp_opt_steps_or_all("stacks", value, &s.choice.first_step, &s.choice.last_step, &s.all_steps)) break;
+            return KP_EXIT_USAGE;
         case FLAG_ALL_PATHS: s.all_paths = true; break;
         case FLAG_THREADS: s.wall.threads = true; break;
         case FLAG_PARTIAL: s.partial = true; break;

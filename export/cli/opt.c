@@ -260,7 +260,7 @@ bool kp_opt_number(const char *text, long least, long *out)
     return number_read(text, least, out, &end) && !*end;
 }
 
-bool kp_opt_steps(const char *text, long *first, long *last)
+static bool steps_read(const char *text, long *first, long *last)
 {
     const char *end;
     if (!number_read(text, 0, first, &end)) return false;
@@ -269,18 +269,24 @@ bool kp_opt_steps(const char *text, long *first, long *last)
     return !*end && *last >= *first;
 }
 
-bool kp_opt_steps_or_all(const char *text, long *first, long *last, bool *all)
+int kp_opt_steps(const char *command, const char *text, long *first, long *last)
+{
+    return steps_read(text, first, last) ? 0 : kp_cli_misuse(command, "--step is A or A-B, not %s", text);
+}
+
+int kp_opt_steps_or_all(const char *command, const char *text, long *first, long *last, bool *all)
 {
     *all = strcmp(text, "all") == 0;
     if (*all) *first = *last = -1;
-    return *all || kp_opt_steps(text, first, last);
+    return *all || steps_read(text, first, last) ? 0 : kp_cli_misuse(command, "--step is A, A-B or all, not %s", text);
 }
 
-bool kp_opt_time(const char *text, int64_t *ns)
+int kp_opt_time(const char *command, const char *flag, const char *text, int64_t *ns, bool *has)
 {
     char *end;
     (void)strtod(text, &end);
-    if (end == text || *end) return false;
+    *has = end != text && !*end;
+    if (!*has) return kp_cli_misuse(command, "--%s is a time in microseconds, not %s", flag, text);
     *ns = kp_kineto_ns(text, strlen(text));
-    return true;
+    return 0;
 }
