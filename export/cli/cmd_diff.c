@@ -108,11 +108,17 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     return rc;
 }
 
-/* The exit code that --fail-above asks for. What cannot be told from noise fails, too. */
+/* The exit code that --fail-above asks for. What cannot be told from noise fails, too; what may be the machine's not. */
 static int verdict_of(const struct diff_command *c)
 {
     const int verdict = c->diff.step.verdict;
     if (c->fail_above < 0 || kp_diff_percent(&c->diff) <= c->fail_above) return KP_EXIT_DONE;
+    if (verdict == KP_DIFF_MORE && kp_diff_may_be_the_machine(&c->diff)) {
+        kp_cli_say(stderr,
+                   "kprof diff: --fail-above did not fail: the change is less than steps differ by, and one run "
+                   "a side cannot tell it from a busier machine; give several of each (--vs)");
+        return KP_EXIT_DONE;
+    }
     return verdict == KP_DIFF_MORE || verdict == KP_DIFF_UNKNOWN ? KP_EXIT_SLOWER : KP_EXIT_DONE;
 }
 

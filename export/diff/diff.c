@@ -179,6 +179,11 @@ double kp_diff_percent(const struct kp_diff *d)
     return d->step.middle[KP_DIFF_A] > 0 ? 100 * d->step.change / d->step.middle[KP_DIFF_A] : 0;
 }
 
+bool kp_diff_may_be_the_machine(const struct kp_diff *d)
+{
+    return d->step.is_by_pairs && (d->sides[KP_DIFF_A].file_count < 2 || d->sides[KP_DIFF_B].file_count < 2);
+}
+
 bool kp_diff_sample_percent(const struct kp_diff *d, double *percent)
 {
     const double a = (double)kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);

@@ -111,6 +111,9 @@ bool kp_diffpieces_end(struct kp_diffpieces *pieces, struct kp_kineto *rest, str
 void kp_diff_settle(struct kp_diff *d); /* after the last trace */
 /* The change of the step in percent of A's, 0 if A has no time. */
 double kp_diff_percent(const struct kp_diff *d);
+/* Whether the step's change is less than steps differ by, so that pairs tell it, and a side has one run alone: then a
+ * machine that was busier in one of both gives the same. */
+bool kp_diff_may_be_the_machine(const struct kp_diff *d);
 /* The change of the time a sample takes, in percent. False: the sides' batches are the same, or one is not known. */
 bool kp_diff_sample_percent(const struct kp_diff *d, double *percent);
 /* The row's part of the change of the step, or 0 where the step did not change. Of bytes 0. */

@@ -161,6 +161,8 @@ static void change_put(FILE *out, const struct kp_diff *d)
     else
         fprintf(out, "%s%s (%s)\n", is_step ? "the step is " : "", kp_diff_verdict_text(step),
                 reason_text(text, sizeof text, step));
+    if (step->verdict != KP_DIFF_NOISE && kp_diff_may_be_the_machine(d))
+        fputs("             one run a side: a busier machine looks the same; several runs of each (--vs) tell\n", out);
     sample_change_put(out, d);
 }
 

@@ -169,3 +169,24 @@ def test_the_line_that_changed_most_is_named_and_the_rest_accounted_for(tmp_path
     assert found["explained"] == {"rows_ms": 5.0, "no_op_ms": 3.0, "no_op_in_rows": False}
     assert row(found, "lines", "train.py:4 -> 6 main")["verdict"] == "within noise"
     assert "changed most" not in diff(a, a).stdout
+
+
+def stepped(path, lengths_ms):
+    """A trace of steps of these lengths, each one op."""
+    at, events = 0, []
+    for n, ms in enumerate(lengths_ms):
+        events += [{"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": at, "dur": 1000 * ms, "args": {}}
+                   for cat, name in (("user_annotation", f"ProfilerStep#{n}"), ("cpu_op", "aten::mm"))]
+        at += 1000 * ms
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return path
+
+
+def test_a_build_does_not_fail_by_one_run_a_side_that_may_be_the_machine(tmp_path):
+    a = stepped(tmp_path / "a.pt.trace.json", [34, 60, 40, 45, 89, 50, 52, 38, 41, 47])
+    b = stepped(tmp_path / "b.pt.trace.json", [112, 1779, 300, 600, 80, 500, 900, 200, 1500, 700])
+    one = diff(a, b, "--fail-above", "5")
+    assert "slower (so say 99 % of all pairs" in one.stdout and "one run a side: a busier machine looks the same" in one.stdout
+    assert "--fail-above did not fail" in one.stderr and "(--vs)" in one.stderr
+    both = diff(a, a, "--vs", b, b, "--fail-above", "5", code=3)
+    assert "of all pairs" in both.stdout and "one run a side" not in both.stdout + both.stderr
