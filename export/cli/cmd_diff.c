@@ -108,7 +108,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     return rc;
 }
 
-/* The exit code that --fail-above asks for. What cannot be told from noise fails, too; what may be the machine's not. */
+/* The exit code that --fail-above asks for. What cannot be told from noise fails, too; from the machine, not. */
 static int verdict_of(const struct diff_command *c)
 {
     const int verdict = c->diff.step.verdict;
