@@ -182,6 +182,8 @@ struct kp_transition {
  */
 bool kp_steps_advance(struct kp_transition *out);
 uint64_t kp_steps_seen(void); /* steps finished so far */
+/* Why no step came where the user named what counts. False: a step came, or nothing was named. */
+bool kp_steps_unmatched(char *out, unsigned long bytes);
 /* Of a schedule that was not met: what was seen, and which setting would have recorded it, as a phrase for the log. */
 void kp_steps_explain(char *out, unsigned long bytes);
 enum kp_step_source kp_steps_source(void);

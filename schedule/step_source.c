@@ -484,6 +484,16 @@ static void silence_explain(char *out, unsigned long bytes)
                other_ways);
 }
 
+bool kp_steps_unmatched(char *out, unsigned long bytes)
+{
+    const bool is_op = rule.kind == KP_RULE_OP;
+    if (kp_steps_source() != KP_STEP_NONE) return false;
+    if (rule.kind == KP_RULE_CALL) kp_config_missed(out, bytes, rule.pattern, kp_steps_near());
+    else if (is_op || rule.kind == KP_RULE_RANGE) kp_config_unmatched(out, bytes, is_op, rule.pattern);
+    else return false;
+    return true;
+}
+
 void kp_steps_others(char *out, unsigned long bytes)
 {
     static const struct {

@@ -33,6 +33,7 @@ bool kp_config_is_nearer(const char *word, const char *name, unsigned *best)
 {
     const unsigned far = kp_config_distance(word, name);
     if (far >= *best || far * 2 > strlen(word)) return false;
+    if (far > 1 && word[0] != name[0]) return false; /* another word: peak and leaks, nofunc and func */
     *best = far;
     return true;
 }
@@ -42,6 +43,12 @@ void kp_config_missed(char *out, size_t bytes, const char *glob, const char *nea
     kp_fmt(out, bytes, "call:%s never came, or did not end; %s%s%s", glob,
            near ? "did you mean call:" : "kprof doctor --steps names what would count", near ? near : "",
            near ? "?" : "");
+}
+
+void kp_config_unmatched(char *out, size_t bytes, bool is_op, const char *regex)
+{
+    kp_fmt(out, bytes, "%s:%s never came: no %s has such a name; kprof events lists the names", is_op ? "op" : "range",
+           regex, is_op ? "op" : "record_function range");
 }
 
 const char *kp_config_near(const char *list, const char *word, char *out, size_t bytes)

@@ -123,6 +123,8 @@ unsigned kp_config_distance(const char *a, const char *b);
 bool kp_config_is_nearer(const char *word, const char *name, unsigned *best);
 /* Writes that KPROF_STEP=call:GLOB counted no step, and what to do. `near`: a function that may be meant, or NULL. */
 void kp_config_missed(char *out, size_t bytes, const char *glob, const char *near);
+/* The same for a step that is an op or a range by a regular expression, op:REGEX or range:REGEX. */
+void kp_config_unmatched(char *out, size_t bytes, bool is_op, const char *regex);
 /* Writes the word of a comma list that a misspelt one may mean, or "". Returns out. */
 const char *kp_config_near(const char *list, const char *word, char *out, size_t bytes);
 

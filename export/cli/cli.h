@@ -77,4 +77,8 @@ void kp_progress_end(struct kp_progress *progress);
 bool kp_cli_library(char *out, size_t size);
 int kp_cli_version(void); /* prints versions, commit and build id; the exit code */
 
+/* What a trace lacks, in the words of all commands. */
+#define KP_NEED_GPU "no work of a GPU in it"
+#define KP_NEED_MEMORY "no memory in it; record with --profile-memory"
+
 #endif

@@ -149,11 +149,12 @@ static int options_check(struct report_command *r)
 static int rows_check(const struct kp_top *top, const char *label)
 {
     const char *need = NULL;
-    if (top->sort == KP_TOP_MEM && !top->has_memory) need = "no memory in it; record with --profile-memory";
+    if (top->sort == KP_TOP_MEM && !top->has_memory) need = KP_NEED_MEMORY;
     if (top->by == KP_TOP_BY_LINE && !top->has_lines && !top->trace->has_stacks)
         need = "no line of the program in it; record with --with-stack ops";
     if (top->by == KP_TOP_BY_SHAPE && !top->trace->record_shapes) need = "no shapes in it; record with --record-shapes";
-    if (top->by == KP_TOP_BY_KERNEL && !top->count) need = "no work of a GPU in it";
+    if (top->by == KP_TOP_BY_KERNEL && !top->count) need = KP_NEED_GPU;
+    if (top->sort == KP_TOP_GPU && !top->has_gpu) need = KP_NEED_GPU;
     if (top->by == KP_TOP_BY_MODULE && top->count == 1 && !top->rows[0].name)
         need = "no nn.Module in it; record with --with-stack 1";
     if (need) kp_cli_say(stderr, "kprof: %s: %s", label, need);

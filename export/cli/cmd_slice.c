@@ -17,10 +17,12 @@
 #include "export/cli/written.h"
 #include "export/convert/convert.h"
 #include "export/report/framename.h"
+#include "export/report/chosen.h"
 #include "export/report/stepspans.h"
 #include "export/report/units.h"
 
 struct slice_command {
+    bool has_python; /* some call of Python was seen */
     const char *within, *out;
     bool has_from, has_to, is_json;
     int64_t from_ns, to_ns;     /* after the profiler's start */
@@ -66,6 +68,7 @@ static bool is_wanted(const struct slice_command *s, const struct kp_kineto *tra
 static bool event_look(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
     struct slice_command *s = *(struct slice_command *const *)context;
+    s->has_python |= e->kind == KP_KINETO_PYTHON;
     if (s->first_step >= 0) kp_stepspans_see(&s->marks, trace, e);
     else if (is_wanted(s, trace, e)) kp_spans_add(&s->spans, e->start_ns, e->start_ns + e->dur_ns);
     return false;
@@ -77,10 +80,11 @@ static int spans_make(struct slice_command *s, const struct kp_kineto *trace, co
     struct kp_spans time = {0};
     char why[160];
     if (s->first_step >= 0 && kp_stepspans_cut(&s->marks, s->first_step, s->last_step, &s->spans, why, sizeof why))
-        return kp_cli_fail("slice", "%s: no step %ld-%ld in it: %s", label, s->first_step, s->last_step, why);
+        return kp_cli_fail("slice", "%s: %s", label, why);
     kp_spans_settle(&s->spans);
     if (s->within && !s->spans.count)
-        return kp_cli_fail("slice", "%s: no range, op or Python function is named %s", label, s->within);
+        return kp_cli_fail("slice", "%s: no range, op or Python function is named %s%s", label, s->within,
+                           s->has_python ? "" : KP_CHOSEN_NO_CALLS);
     if (!s->has_from && !s->has_to) return KP_EXIT_DONE;
     kp_spans_add(&time, s->has_from ? since_ns + s->from_ns : INT64_MIN / 2,
                  s->has_to ? since_ns + s->to_ns : INT64_MAX / 2);
@@ -147,9 +151,12 @@ static int slice_write(struct slice_command *s, const struct kp_trace_source *so
     if (rc) return kp_cli_fail("slice", "%s: %s", s->out, strerror(-rc));
     rc = kp_tracecut(&texts, &cut, out_put, &out, &kept, why, sizeof why);
     if (out.gz && gzclose(out.gz) != Z_OK && rc == 0) rc = -EIO;
-    const int closed = kp_outfile_close(&out.file, rc == 0);
+    const int closed = kp_outfile_close(&out.file, rc == 0 && kept);
     if (rc || closed)
         return kp_cli_fail("slice", "%s: %s", s->out ? s->out : "standard output", rc ? why : strerror(-closed));
+    if (!kept)
+        return kp_cli_fail("slice", "%s: no event in that time; kprof events lists them, in ms after the same start",
+                           source->label);
     if (s->is_json) {
         kp_written_begin(s->out, s->out);
         kp_written_number("events", kept);

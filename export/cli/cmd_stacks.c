@@ -221,19 +221,27 @@ static void small_fold(const struct stacks_command *s)
                is_bytes ? "MB" : "ms");
 }
 
+/* What was asked for is in none of the traces. */
+static int none_say(const struct stacks_command *s)
+{
+    const char *const need = s->wall.metric == KP_WALL_GPU      ? KP_NEED_GPU
+                             : s->wall.metric == KP_WALL_MEMORY ? KP_NEED_MEMORY
+                                                                : "nothing to show as cpu";
+    kp_cli_say(stderr, "kprof stacks: %s: %s", s->label, need);
+    return KP_EXIT_BAD_INPUT;
+}
+
 static int stacks_make(struct stacks_command *s, char **paths, int count, const struct kp_places *places)
 {
     if (s->form == FORM_JSON) json_begin(s);
-    const int worst = kp_input_each("stacks", paths, count, places, trace_take, s);
+    int worst = kp_input_each("stacks", paths, count, places, trace_take, s);
     if (s->form == FORM_JSON && !s->traces) fputs("],\"traces\":0}\n", s->to);
     if (worst == KP_EXIT_USAGE || !s->traces) return worst;
     if (!s->is_torch) {
         const int64_t unit = s->wall.metric == KP_WALL_MEMORY ? 1 : 1000;
         small_fold(s);
         kp_calltree_each(s->paths, unit, stack_put, s);
-        if (!s->stacks)
-            kp_cli_say(stderr, "kprof stacks: nothing to show as %s%s", s->metric,
-                       s->wall.metric == KP_WALL_MEMORY ? "; record with --profile-memory" : "");
+        if (!s->stacks) worst = none_say(s);
     }
     if (s->flame) flame_put(s);
     if (s->form == FORM_JSON)
@@ -251,9 +259,10 @@ static int stacks_write(struct stacks_command *s, char **paths, int count, const
     const int worst = stacks_make(s, paths, count, places);
     if (s->flame) kp_flame_close(s->flame);
     kp_calltree_close(s->paths);
-    if (kp_outfile_close(&file, s->traces != 0))
+    const bool is_any = s->traces && (s->stacks || s->is_torch);
+    if (kp_outfile_close(&file, is_any))
         return kp_cli_fail("stacks", "%s: %s", s->out ? s->out : "stdout", kp_outfile_why(&file));
-    if (s->traces) kp_outfile_tell(s->out);
+    if (is_any) kp_outfile_tell(s->out);
     return worst;
 }
 

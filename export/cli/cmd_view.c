@@ -6,8 +6,10 @@
  */
 #include "export/cli/cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "export/cli/advised.h"
@@ -96,6 +98,19 @@ static int traces_show(char **paths, int count)
     return worst;
 }
 
+/* A file that is not there is told first, also where there is no terminal. DIR/latest is no file. */
+static bool are_there(char **paths, int count)
+{
+    struct stat st;
+    for (int i = 0; i < count; i++) {
+        const char *const slash = strrchr(paths[i], '/');
+        if (stat(paths[i], &st) == 0 || strcmp(slash ? slash + 1 : paths[i], "latest") == 0) continue;
+        kp_cli_fail("view", "%s: %s", paths[i], strerror(errno));
+        return false;
+    }
+    return true;
+}
+
 int kp_cmd_view(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "view", .table = flags, .argc = argc, .argv = argv, .at = 1};
@@ -108,6 +123,7 @@ int kp_cmd_view(int argc, char **argv)
         else if (i == KP_OPT_HELP) return kp_cli_help("view", flags);
         else return KP_EXIT_USAGE;
     }
+    if (!is_json && !are_there(argv, count)) return KP_EXIT_BAD_INPUT;
     if (!is_json && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         return kp_cli_fail("view", "this is not a terminal; kprof report prints, kprof html writes a page");
     count = kp_latest_take("view", &argv, count, KP_LATEST_RANKS | (is_json ? 0 : KP_LATEST_REST));

@@ -33,6 +33,15 @@ static bool is_spool(const char *path)
     return spool;
 }
 
+/* By its name, and by a first byte that no JSON has. */
+static bool is_python(const char *path)
+{
+    FILE *const file = kp_input_has_end(path, ".py") ? fopen(path, "rbe") : NULL;
+    const int first = file ? fgetc(file) : '{';
+    if (file) fclose(file);
+    return first != '{' && first != '[' && first != 0x1f;
+}
+
 /* ---- spools ---- */
 
 /* A cycle without an event has no trace. */
@@ -168,6 +177,11 @@ int kp_input_open(struct kp_input *input, const char *path, const struct kp_plac
         return rc;
     }
     if (S_ISDIR(st.st_mode)) return folder_add(input, path);
+    if (is_python(path)) {
+        kp_cli_say(stderr, "kprof: %s: a Python program, no trace; this records one: kprof run -- python %s", path,
+                   path);
+        return -EINVAL;
+    }
     if (is_spool(path)) return spool_add(input, path);
     input_add(input, strdup(path), strdup(path));
     return 0;

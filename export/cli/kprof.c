@@ -23,14 +23,28 @@ static const struct command *command_find(const char *name)
     return NULL;
 }
 
+/* Commands of other profilers (perf, memray, py-spy, nsys), and what does that here. */
+static const char *const others[][2] = {
+    {"record", "run"},  {"profile", "run"}, {"flame", "stacks --svg"}, {"flamegraph", "stacks --svg"},
+    {"top", "view"},    {"tui", "view"},    {"live", "view"},          {"table", "report"},
+    {"stats", "report"}};
+
+static const char *command_meant(const char *name)
+{
+    const char *near = NULL;
+    unsigned best = 3;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i][0], name) == 0) return others[i][1];
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (kp_config_is_nearer(name, commands[i].name, &best)) near = commands[i].name;
+    return near;
+}
+
 static int unknown_tell(const char *name)
 {
-    const struct command *near = NULL;
-    unsigned best = 3;
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (kp_config_is_nearer(name, commands[i].name, &best)) near = &commands[i];
+    const char *const meant = command_meant(name);
     fprintf(stderr, "kprof: no command '%s'", name);
-    if (near) fprintf(stderr, ", did you mean %s", near->name);
+    if (meant) fprintf(stderr, ", did you mean %s", meant);
     fputs("; `kprof help` lists them\n", stderr);
     return KP_EXIT_USAGE;
 }

@@ -107,10 +107,17 @@ int kp_cli_help(const char *command, const struct kp_opt *table)
     return KP_EXIT_DONE;
 }
 
+static bool is_word(const char *name, const char *word, size_t length)
+{
+    return strlen(name) == length && memcmp(name, word, length) == 0;
+}
+
+/* Where a command takes -o, it takes both long names that other programs have for it. */
 static int option_find(const struct kp_opt *table, const char *name, size_t length)
 {
+    const bool is_out = is_word("out", name, length) || is_word("output", name, length);
     for (int i = 0; table[i].name; i++)
-        if (strlen(table[i].name) == length && memcmp(table[i].name, name, length) == 0) return i;
+        if (is_word(table[i].name, name, length) || (is_out && table[i].letter == 'o')) return i;
     return KP_OPT_BAD;
 }
 
@@ -165,8 +172,8 @@ static const char *value_next(struct kp_opt_scan *scan, const struct kp_opt *opt
 }
 
 /*
- * A flag may stand without its value, and then the program's name follows. True: the word that follows is no program,
- * and is near a value or before the "--", so it was meant as one. Tells.
+ * A flag may stand without its value, and then the program's name follows. True: the word that follows stands alone
+ * before the "--", or is no program and near a value, so it was meant as one. Tells.
  */
 static bool is_misspelt(const struct kp_opt_scan *scan, const struct kp_opt *option)
 {
@@ -174,9 +181,8 @@ static bool is_misspelt(const struct kp_opt_scan *scan, const struct kp_opt *opt
     char near[32];
     if (option->kind != KP_OPT_MAYBE || !word || word[0] == '-' || is_listed(option->meta, word)) return false;
     const bool is_before_command = scan->at + 1 < scan->argc && strcmp(scan->argv[scan->at + 1], "--") == 0;
-    const bool is_program = kp_target_is_program(word);
     kp_config_near(option->meta, word, near, sizeof near);
-    if (near[0] ? is_program && !is_before_command : is_program || !is_before_command) return false;
+    if (!is_before_command && (!near[0] || kp_target_is_program(word))) return false;
     kp_cli_misuse(scan->command, "--%s: %s is not any of %s%s%s%s", option->name, word, option->meta,
                   near[0] ? " (did you mean " : "", near, near[0] ? "?)" : "");
     return true;

@@ -155,6 +155,13 @@ static void named_add(struct kp_chosen *out, struct kp_spans *spans, struct name
     kp_spans_add(spans, node->start_ns, node->end_ns);
 }
 
+static bool has_python(const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->nodes[i].is_python) return true;
+    return false;
+}
+
 static int within_cut(struct kp_chosen *out, const struct kp_tree *tree, const char *pattern, char *why, size_t bytes)
 {
     struct kp_spans spans = {0};
@@ -164,7 +171,9 @@ static int within_cut(struct kp_chosen *out, const struct kp_tree *tree, const c
     out->is_by_stacks = !spans.count;
     if (!spans.count) ops_under_add(&spans, tree, pattern);
     const bool any = spans.count != 0;
-    if (!any) snprintf(why, bytes, "no range, op or Python function is named %s", pattern);
+    if (!any)
+        snprintf(why, bytes, "no range, op or Python function is named %s%s", pattern,
+                 has_python(tree) ? "" : KP_CHOSEN_NO_CALLS);
     kp_spans_settle(&spans);
     kp_spans_cut(&out->spans, &spans);
     kp_spans_fini(&spans);
@@ -222,7 +231,7 @@ static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree, stru
 static int steps_cut(struct kp_chosen *out, const struct kp_choice *choice, char *why, size_t bytes)
 {
     struct kp_spans wanted = {0};
-    char steps[80];
+    char steps[80], asked[80];
     long least = -1, most = -1;
     for (size_t i = 0; i < out->step_count; i++) {
         const struct kp_step *s = &out->steps[i];
@@ -233,7 +242,10 @@ static int steps_cut(struct kp_chosen *out, const struct kp_choice *choice, char
     }
     const bool any = wanted.count != 0;
     if (!any && least < 0) snprintf(why, bytes, "the trace has no steps");
-    else if (!any) snprintf(why, bytes, "the trace has %s", kp_units_steps(steps, sizeof steps, least, most));
+    else if (!any)
+        snprintf(why, bytes, "no %s in it: the trace has %s",
+                 kp_units_steps(asked, sizeof asked, choice->first_step, choice->last_step),
+                 kp_units_steps(steps, sizeof steps, least, most));
     kp_spans_settle(&wanted);
     kp_spans_cut(&out->spans, &wanted);
     kp_spans_fini(&wanted);
@@ -282,6 +294,18 @@ static void whole_add(struct kp_chosen *out, const struct kp_tree *tree)
     out->since_ns = first;
 }
 
+/* A time of which nothing was recorded is no part of the trace. */
+static int time_check(const struct kp_chosen *out, const struct kp_spans *time, int64_t since, char *why, size_t bytes)
+{
+    const struct kp_spans *const all = &out->spans;
+    for (size_t i = 0; i < time->count; i++)
+        if (kp_spans_between(all, time->of[i].start_ns, time->of[i].end_ns)) return 0;
+    if (!all->count) return 0;
+    snprintf(why, bytes, "nothing in that time; there is --from %.0f --to %.0f",
+             (double)(all->of[0].start_ns - since) / 1e3, (double)(all->of[all->count - 1].end_ns - since) / 1e3);
+    return -ENOENT;
+}
+
 int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_choice *choice, char *why,
                    size_t why_bytes)
 {
@@ -295,6 +319,7 @@ int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const stru
         const int64_t since = tree->trace->start_ns;
         kp_spans_add(&time, choice->has_from ? since + choice->from_ns : INT64_MIN / 2,
                      choice->has_to ? since + choice->to_ns : INT64_MAX / 2);
+        if (rc == 0) rc = time_check(out, &time, since, why, why_bytes);
         kp_spans_cut(&out->spans, &time);
         kp_spans_fini(&time);
     }

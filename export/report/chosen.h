@@ -87,4 +87,6 @@ bool kp_chosen_has_gpu(const struct kp_chosen *chosen, const struct kp_tree *tre
 /* Whether the node is one step, ProfilerStep#N, of the host. Such a step need not be whole. */
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
 
+#define KP_CHOSEN_NO_CALLS "; Python's calls are not recorded: --with-stack 1"
+
 #endif

@@ -212,7 +212,7 @@ bool kp_fact_open(struct kp_fact_path *path); /* false: too deep, to be skipped 
 void kp_fact_add(struct kp_kineto *trace, const struct kp_fact_path *path, const char *text, size_t bytes);
 const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path); /* its text, or NULL */
 const char *kp_kineto_gpu_ended(const struct kp_kineto *trace);   /* why GPU work was not recorded any more, or NULL */
-const char *kp_kineto_missed_call(const struct kp_kineto *trace); /* "call:X never came, or did not end; ..", or NULL */
+const char *kp_kineto_missed_call(const struct kp_kineto *trace); /* "call:X never came, ..", or NULL; also of op: */
 
 /* kineto_works.c: adds the work of the last event. `args`: as with keep_args */
 void kp_kineto_work_add(struct kp_kineto *trace, uint32_t event, const char *args, size_t bytes);

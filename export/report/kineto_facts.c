@@ -58,7 +58,10 @@ const char *kp_kineto_missed_call(const struct kp_kineto *trace)
 {
     const char *const step = kp_kineto_fact(trace, "kprof.step");
     char text[1024];
-    if (!step || strncmp(step, "call:", 5) != 0 || kp_kineto_fact(trace, "kprof.step_source")) return NULL;
-    kp_config_missed(text, sizeof text, step + 5, kp_kineto_fact(trace, "kprof.step_near"));
+    const char *const named = step ? strchr(step, ':') : NULL;
+    if (!named || kp_kineto_fact(trace, "kprof.step_source")) return NULL;
+    if (strncmp(step, "call:", 5) == 0)
+        kp_config_missed(text, sizeof text, named + 1, kp_kineto_fact(trace, "kprof.step_near"));
+    else kp_config_unmatched(text, sizeof text, strncmp(step, "op:", 3) == 0, named + 1);
     return kp_kineto_text(trace, kp_strings_put(trace->strings, text, strlen(text)));
 }

@@ -50,7 +50,7 @@ static void optimizer_number(struct kp_stepspans *steps)
 int kp_stepspans_cut(struct kp_stepspans *steps, long first, long last, struct kp_spans *out, char *why,
                      size_t why_bytes)
 {
-    char span[80];
+    char span[80], asked[80];
     long least = -1, most = -1;
     size_t found = 0;
     if (steps->count && !steps->has_steps) optimizer_number(steps);
@@ -65,7 +65,9 @@ int kp_stepspans_cut(struct kp_stepspans *steps, long first, long last, struct k
     }
     if (found) return 0;
     if (least < 0) snprintf(why, why_bytes, "the trace has no steps; kprof run --schedule or --step marks them");
-    else snprintf(why, why_bytes, "the trace has %s", kp_units_steps(span, sizeof span, least, most));
+    else
+        snprintf(why, why_bytes, "no %s in it: the trace has %s", kp_units_steps(asked, sizeof asked, first, last),
+                 kp_units_steps(span, sizeof span, least, most));
     return -ENOENT;
 }
 

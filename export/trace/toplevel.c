@@ -195,10 +195,13 @@ static void busy_write(struct kp_trace *t)
 }
 
 /* The function whose calls were to be steps. */
-static void asked_call_write(struct kp_trace *t)
+/* What counts as a step, where the user named it. */
+static void asked_step_write(struct kp_trace *t)
 {
     const char *const step = kp_reader_text(t->reader, "KPROF_STEP");
-    if (step && strncmp(step, "call:", 5) == 0) ours_string(t, "step", "KPROF_STEP");
+    const bool is_named =
+        step && (strncmp(step, "call:", 5) == 0 || strncmp(step, "op:", 3) == 0 || strncmp(step, "range:", 6) == 0);
+    if (is_named) ours_string(t, "step", "KPROF_STEP");
 }
 
 static void ours_write(struct kp_trace *t)
@@ -208,7 +211,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "torch_version", "torch_version");
     ours_string(t, "step_source", "step_source");
     ours_string(t, "model", "model");
-    asked_call_write(t);
+    asked_step_write(t);
     ours_string(t, "step_near", "step_near");
     ours_string(t, "gpu_source", "gpu_source");
     ours_string(t, "gpu_cupti", "gpu_cupti");

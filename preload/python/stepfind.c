@@ -88,10 +88,18 @@ static bool is_worth_descending(const struct code_search *s, void *class, const 
 
 static unsigned nearest = NEAR_BEST; /* letters of the nearest so far; under the GIL */
 
+/* Of a glob of modules some function of some module is always near. */
+static bool is_module_named(void)
+{
+    const char *const glob = kp_steps_call_glob(0);
+    return glob && glob[strcspn(glob, "*?:")] == ':';
+}
+
 static bool is_near(const struct code_search *s, const char *name, unsigned *letters)
 {
     *letters = nearest;
-    return !s->phase && s->is_exact && kp_steps_is_call_rule() && kp_config_is_nearer(s->glob, name, letters);
+    return !s->phase && s->is_exact && kp_steps_is_call_rule() && is_module_named() &&
+           kp_config_is_nearer(s->glob, name, letters);
 }
 
 static void near_keep(const struct code_search *s, const char *name, unsigned letters)

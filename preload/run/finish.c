@@ -450,10 +450,8 @@ static void say_totals(const char *head, const char *path)
     kp_steps_source_text(by, sizeof by);
     if (!kp_phases_are_set() && source != KP_STEP_NONE)
         kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), by);
-    else if (!kp_phases_are_set() && kp_steps_is_call_rule()) {
-        kp_config_missed(missed, sizeof missed, kp_steps_call_glob(0), kp_steps_near());
+    else if (!kp_phases_are_set() && kp_steps_unmatched(missed, sizeof missed))
         kp_fmt(steps, sizeof steps, "0 steps: %s; ", missed);
-    }
     if (!kp_phases_are_set() && schedule->set) kp_steps_others(others, sizeof others);
     if (total.gpu_events) kp_fmt(gpu, sizeof gpu, "%lu on GPUs, ", (unsigned long)total.gpu_events);
     if (total.allocations)

@@ -503,11 +503,68 @@ def test_a_misspelt_value_gets_a_guess_and_a_command_none():
     every = "is not any of ops,native,1,0"
     for words, said in ((("opss", "--", "true"), f"opss {every} (did you mean ops?)"), (("nativ", "true"), f"nativ {every} (did you mean native?)"),
                         (("op", "--", "true"), f"op {every} (did you mean ops?)"), (("op", "true"), f"op {every} (did you mean ops?)"),
-                        (("python_", "--", "true"), f"python_ {every}; see")):
+                        (("python_", "--", "true"), f"python_ {every}; see"), (("true", "--", "true"), f"true {every}; see")):
         done = harness.cli("run", "--with-stack", *words)
         assert done.returncode == 2 and f"kprof run: --with-stack: {said}" in done.stderr, done.stderr
     assert "is not any of 0,1,ops,native (did you mean ops?)" in harness.cli("run", "--with-stack=opss", "true").stderr
     assert harness.cli("run", "--with-stack", "true").returncode == 0
+
+
+def test_what_a_trace_lacks_is_told_alike_by_all(trace, tmp_path):
+    """With a status that is not 0, and no file."""
+    out = tmp_path / "out.svg"
+    for words, said in ((("report", trace, "--sort", "gpu"), "no work of a GPU in it"), (("stacks", trace, "-m", "gpu", "-o", out), "no work of a GPU in it"),
+                        (("report", trace, "--step", "99"), "no step 99 in it: the trace has steps 1 to 3"),
+                        (("slice", trace, "--step", "99", "--out", out), "no step 99 in it: the trace has steps 1 to 3"),
+                        (("slice", trace, "--step", "98-99"), "no steps 98 to 99 in it: the trace has steps 1 to 3"),
+                        (("report", trace, "--within", "*val_*"), "is named *val_*; Python's calls are not recorded: --with-stack 1"),
+                        (("slice", trace, "--within", "*val_*"), "is named *val_*; Python's calls are not recorded: --with-stack 1"),
+                        (("report", trace, "--from", "9000000", "--to", "9900000"), "nothing in that time; there is --from 0 --to "),
+                        (("slice", trace, "--from", "9000000", "--to", "9900000", "-o", out), "no event in that time; "),
+                        (("view", tmp_path / "nofile"), "nofile: No such file or directory")):
+        done = harness.cli(*words)
+        assert done.returncode == 1 and said in done.stderr, (words, done.stderr)
+    assert not out.exists()
+    bare = write(tmp_path / "bare.pt.trace.json", [event("aten::add", "cpu_op", 0, 5)])
+    done = harness.cli("stacks", bare, "-m", "memory")
+    assert done.returncode == 1 and "no memory in it; record with --profile-memory" in done.stderr, done.stderr
+
+
+def test_a_program_is_no_trace_and_commands_of_other_profilers_lead_here(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text("import torch\n")
+    done = harness.cli("report", program)
+    assert done.returncode == 1 and f"a Python program, no trace; this records one: kprof run -- python {program}\n" in done.stderr
+    for word, meant in (("record", "run"), ("flamegraph", "stacks --svg"), ("flame", "stacks --svg"), ("top", "view")):
+        assert f"no command '{word}', did you mean {meant};" in harness.cli(word).stderr
+    assert "unknown flag --peak; see" in harness.cli("memory", "--peak").stderr
+
+
+def test_run_begins_no_program_whose_traces_have_no_place(tmp_path):
+    file, ran = tmp_path / "afile", tmp_path / "ran"
+    file.touch()
+    for folder in ("/proc/kprof", file / "below", file):
+        for words, more in ((("-o", folder), {}), ((), {"KPROF_DIR": folder}), ((), {"KPROF_SPOOL_DIR": folder, "KPROF_DIR": tmp_path / "d"})):
+            done = harness.cli("run", *words, "--", "touch", ran, **more)
+            assert done.returncode == 2 and ("no file can be made in" in done.stderr or "is a file" in done.stderr), (folder, done.stderr)
+            assert not ran.exists()
+    assert harness.cli("run", "-o", tmp_path / "a" / "b", "--", "touch", ran).returncode == 0
+    assert ran.exists() and not (tmp_path / "a").exists(), "a program that records nothing leaves no folder"
+    (tmp_path / "c").mkdir()
+    assert harness.cli("run", "-o", tmp_path / "c" / "d", "--", "touch", ran).returncode == 0
+    assert list((tmp_path / "c").iterdir()) == []
+    assert harness.cli("run", "-o", "/proc/kprof", "--", "touch", ran, KPROF="0").returncode == 0
+
+
+def test_the_peak_is_at_a_time_that_from_takes(tmp_path):
+    """The profiler began 7 s before the first event."""
+    ms = 7000
+    events = [{"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler", "ts": 0, "dur": ms * 1000 + 900},
+              event("aten::add", "cpu_op", ms * 1000, 100), memory(ms * 1000 + 50, 4096, 1, 4096), event("aten::mul", "cpu_op", ms * 1000 + 200, 100)]
+    trace = write(tmp_path / "late.pt.trace.json", events)
+    assert " at 7000.050 ms (" in told("memory", trace), told("memory", trace)
+    assert "aten::add" in told("events", trace, "--from", "7000000", "--to", "7000050")
+    assert "aten::add" in told("report", trace, "--from", "7000049", "--to", "7000051")
 
 
 def test_a_misspelt_schedule_is_named_by_its_part():

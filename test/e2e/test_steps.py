@@ -165,6 +165,18 @@ def test_a_call_that_never_came_is_said(tmp_path):
         "report", run.trace).stdout
 
 
+@pytest.mark.parametrize("asked, said", [
+    ("op:aten::nope", "op:aten::nope never came: no op has such a name; kprof events lists the names"),
+    ("range:nope", "range:nope never came: no record_function range has such a name; kprof events lists the names"),
+    ("call:*:nofunc", "call:*:nofunc never came, or did not end; kprof doctor --steps names what would count")])
+def test_a_step_that_no_name_matched_is_said(tmp_path, asked, said):
+    script = tmp_path / "program.py"
+    script.write_text("import torch\nfor _ in range(3): torch.ones(2, 8).sum()\n")
+    run = harness.run_kprof(script, tmp_path / "out", shapes=False, schedule="active=1000", KPROF_STEP=asked).ok()
+    assert f"(0 steps: {said}; " in run.err, run.explain()
+    assert f" {said}\n" in harness.cli("report", run.trace).stdout
+
+
 @pytest.mark.parametrize("asked, meant", [("__main__:train_stp", "__main__:train_step"), ("__main__:Server.answerr", "__main__:Server.answer"),
                                           ("__main__:Serverr.answer", "__main__:Server.answer"), ("__main__:nothing_like_it", None)])
 def test_a_misspelt_call_is_told_by_all_with_the_function_that_was_meant(tmp_path, asked, meant):

@@ -19,6 +19,12 @@ static const char *size_text(int64_t bytes)
     return kp_units_bytes(out, sizeof ring[0], bytes);
 }
 
+/* The time that --from and --to take, and that `kprof events` prints. */
+static double at_ms(const struct kp_memview *view, int64_t ns)
+{
+    return (double)(ns - view->tree->trace->start_ns) / 1e6;
+}
+
 static void step_text(const struct kp_memview *view, int64_t at_ns, char *out, size_t bytes)
 {
     long step = kp_mem_step_at(view, at_ns);
@@ -183,7 +189,7 @@ static void timeline_put(FILE *out, const struct kp_memview *view, const struct 
         char step[64];
         step_text(view, at[i], step, sizeof step);
         if (is_one) snprintf(step, sizeof step, "the same in all");
-        fprintf(out, "  %12.3f %-20s %12s", (double)(at[i] - view->begin_ns) / 1e6, step, size_text(slices[i].total));
+        fprintf(out, "  %12.3f %-20s %12s", at_ms(view, at[i]), step, size_text(slices[i].total));
         for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
             if (c->most.of[k]) fprintf(out, " %17s", size_text(slices[i].of[k]));
         fputc('\n', out);
@@ -236,8 +242,8 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device, co
         char step[64];
         if (o->device != device || o->at_ns < show->from_ns || o->at_ns > show->to_ns) continue;
         step_text(view, o->at_ns, step, sizeof step);
-        fprintf(out, "\n  Out of memory at %.3f ms (%s): %s asked for, %s taken then, in ",
-                (double)(o->at_ns - view->begin_ns) / 1e6, step, size_text(o->bytes), size_text(o->allocated));
+        fprintf(out, "\n  Out of memory at %.3f ms (%s): %s asked for, %s taken then, in ", at_ms(view, o->at_ns), step,
+                size_text(o->bytes), size_text(o->allocated));
         kp_plain_put(out, o->place.op < 0 ? "(outside any op)" : kp_mem_op_name(view, o->place.op));
         fputc('\n', out);
     }
@@ -260,7 +266,7 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
     step_text(view, c.peak_ns, step, sizeof step);
     fprintf(out, "%s: peak %s at %.3f ms (%s); %zu block%s taken in the window or there at its begin", d->name,
-            size_text(c.peak.total), (double)(c.peak_ns - view->begin_ns) / 1e6, step, d->count, kp_units_s(d->count));
+            size_text(c.peak.total), at_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", size_text(d->reserved_most));
     fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);
     missing_put(out, view->tree->trace);

@@ -61,13 +61,30 @@ static void a_word_that_is_no_program_was_meant_as_a_value(void **state)
         const char *word, *next;
         int answer;
     } rows[] = {{"op", "--", KP_OPT_BAD},   {"op", "x.py", KP_OPT_BAD}, {"opss", "x.py", KP_OPT_BAD},
-                {"x.py", "--", KP_OPT_BAD}, {"x.py", "y.py", 0},        {"sh", "--", 0}};
+                {"x.py", "--", KP_OPT_BAD}, {"x.py", "y.py", 0},        {"sh", "--", KP_OPT_BAD}, /* yes, true */
+                {"sh", "x.py", 0}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         SCAN("--with", rows[i].word, rows[i].next);
         scan.table = maybe;
         assert_int_equal(kp_opt_next(&scan, &value), rows[i].answer);
     }
+}
+
+static void where_o_is_taken_both_long_names_are(void **state)
+{
+    static const struct kp_opt one[] = {{"dir", 'o', KP_OPT_VALUE, "DIR", "where"}, {0}};
+    static const struct kp_opt none[] = {{"dir", 0, KP_OPT_VALUE, "DIR", "where"}, {0}};
+    SCAN("--out", "a", "--output=b", "--dir", "c", "--out");
+    const char *const want[] = {"a", "b", "c"};
+    (void)state;
+    scan.table = one;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(kp_opt_next(&scan, &value), 0);
+        assert_string_equal(value, want[i]);
+    }
+    scan.table = none;
+    assert_int_equal(kp_opt_next(&scan, &value), KP_OPT_BAD);
 }
 
 static void a_switch_is_one_or_zero(void **state)
@@ -178,6 +195,7 @@ int main(void)
         cmocka_unit_test(a_value_comes_by_equals_by_the_next_word_or_glued_to_its_letter),
         cmocka_unit_test(a_flag_may_stand_without_its_value),
         cmocka_unit_test(a_word_that_is_no_program_was_meant_as_a_value),
+        cmocka_unit_test(where_o_is_taken_both_long_names_are),
         cmocka_unit_test(a_switch_is_one_or_zero),
         cmocka_unit_test(arguments_may_stand_anywhere_and_all_follow_two_dashes),
         cmocka_unit_test(a_command_to_run_ends_the_options),

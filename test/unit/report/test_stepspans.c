@@ -63,7 +63,7 @@ static void what_is_not_there_is_told(void **state)
     event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 180, 10, "");
     tree_make(t);
     assert_int_equal(cut(t, 0, 0, &found, why, sizeof why), -ENOENT); /* it has no known begin */
-    assert_string_equal(why, "the trace has step 1");
+    assert_string_equal(why, "no step 0 in it: the trace has step 1");
     kp_spans_fini(&found);
 }
 
