@@ -27,6 +27,7 @@
 
 enum {
     FRAMES_SHOWN = 12,
+    FRAMES_BESIDE = 3, /* behind the program's own line, which says where: its callers say little more */
     FEW_ROWS = 5,
     DEEPEST = 64,
     PLACES_MOST = 64,
@@ -245,12 +246,17 @@ static const char *function_of(const struct view *v, const struct kp_profile_add
 
 /* The innermost frames are shown, and as many of Python, which may lie far out. */
 struct stack_shown {
-    size_t n, python, left_out; /* left_out: since the last that was shown */
+    size_t most, n, python, left_out; /* left_out: since the last that was shown */
 };
+
+static struct stack_shown shown_begin(bool has_own_line)
+{
+    return (struct stack_shown){.most = has_own_line && !shows_interpreter ? FRAMES_BESIDE : FRAMES_SHOWN};
+}
 
 static bool is_shown(struct stack_shown *s, FILE *out, bool is_python)
 {
-    const bool is = s->n++ < FRAMES_SHOWN || (is_python && s->python < FRAMES_SHOWN);
+    const bool is = s->n++ < s->most || (is_python && s->python < s->most);
     s->python += is_python;
     if (!is) s->left_out++;
     if (!is || !s->left_out) return is;
@@ -283,11 +289,11 @@ static void folded_print(FILE *out, struct kp_heapfold *fold, struct stack_shown
 static void profile_stack_print(const struct view *v, uint32_t frame)
 {
     const struct kp_profile *p = v->profile;
-    struct stack_shown shown = {0};
     struct kp_heapfold fold = {.is_all = shows_interpreter};
     const bool of_python = kp_profile_has_python(p, frame);
     const struct kp_profile_place *own = kp_profile_own_line(p, frame);
-    if (own) own_line_print(v, kp_profile_text(p, own->function), kp_profile_text(p, own->file), own->line);
+    struct stack_shown shown = shown_begin(
+        own && own_line_print(v, kp_profile_text(p, own->function), kp_profile_text(p, own->file), own->line));
     if (!frame) fprintf(v->out, "        call stack not known\n");
     for (; frame; frame = p->frames[frame - 1].around) {
         const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
@@ -307,7 +313,7 @@ void kp_heapview_stack(FILE *out, const struct kp_profile *p, const struct kp_pl
 }
 
 /* "file.py(12): f" among the frames. */
-static void stack_own_line(const struct view *v, yajl_val stack, size_t n)
+static bool stack_own_line(const struct view *v, yajl_val stack, size_t n)
 {
     char file[NAME_BYTES];
     for (size_t i = 0; i < n; i++) {
@@ -316,8 +322,9 @@ static void stack_own_line(const struct view *v, yajl_val stack, size_t n)
         while (bracket && bracket > frame && *bracket != '(') bracket--;
         if (!bracket || bracket == frame) continue;
         snprintf(file, sizeof file, "%.*s", (int)(bracket - frame), frame);
-        if (own_line_print(v, end + 3, file, strtoul(bracket + 1, NULL, 10))) return;
+        if (own_line_print(v, end + 3, file, strtoul(bracket + 1, NULL, 10))) return true;
     }
+    return false;
 }
 
 static const char *frame_at(yajl_val stack, size_t i)
@@ -343,11 +350,10 @@ static bool text_fold(const struct view *v, struct kp_heapfold *fold, const char
 static void stack_print(const struct view *v, yajl_val stack)
 {
     const size_t n = stack ? YAJL_GET_ARRAY(stack)->len : 0;
-    struct stack_shown shown = {0};
     struct kp_heapfold fold = {.is_all = shows_interpreter};
     bool of_python = false;
     for (size_t i = 0; i < n && !of_python; i++) of_python = is_python_text(frame_at(stack, i));
-    stack_own_line(v, stack, n);
+    struct stack_shown shown = shown_begin(stack_own_line(v, stack, n));
     for (size_t i = 0; i < n; i++) {
         const char *frame = frame_at(stack, i);
         const bool is_python = is_python_text(frame);

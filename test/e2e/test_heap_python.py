@@ -160,6 +160,11 @@ def test_leaks_of_each_step(tmp_path):
     assert said.returncode == 0, said.stderr
     first = said.stdout.split("then most bytes:\n")[1].split(" bytes in 5 blocks")[1]
     assert first.startswith(": step 2 4008, step 3 4012, step 4 4016, step 5 4020, step 6 4024\n        your line: train at stepleaks.py:14\n") and "train at stepleaks.py:14 in Python" in first
+    def longest(*flags):  # lines of a call stack that has a line of the program's
+        text = harness.cli("memory", "-n", "-1", *flags, run.trace).stdout
+        return max(len(re.match(r"(?: {8}.*\n)+", part)[0].splitlines()) for part in re.split(r"^(?= {8}your line: )", text, flags=re.M)[1:])
+
+    assert longest() <= 1 + 3 + 3 + 3 and longest("--all-frames") > 13  # three frames, three of Python, what is left out
     part = harness.cli("memory", "--leaks", "--steps", "4-5", run.trace).stdout
     assert re.findall(r"^ +(\d+) +\d+ bytes", part, re.M) == ["4", "5"] and "step 4 4016, step 5 4020" in part
     assert harness.cli("memory", "--leaks", "--steps", "40", run.trace).returncode != 0
