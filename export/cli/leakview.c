@@ -126,6 +126,9 @@ static void sites_print(const struct leaks *l, long row_limit)
     if (!kept) fprintf(l->out, "    none\n");
     folded_row(l, &last, "still in use by ", ", the last");
     folded_row(l, &start, "start-up (", ", with imports)");
+    if (kept && is_startup(l, l->from))
+        fprintf(l->out, "    (rows have what step %llu left, too; the sum above has not)\n",
+                (unsigned long long)l->p->steps[l->from].number);
     free(sites);
     free(of);
 }
