@@ -255,15 +255,21 @@ void kp_steps_optimizer_gone(uint64_t optimizer)
     }
 }
 
-/*
- * How many batches come before the DataLoader counts. Where another phase has an optimizer, one without is a loop of
- * evaluation: each batch but the first ends a step.
- */
-static uint32_t batches_before(const struct counter *here)
+/* Where another phase has an optimizer, one without is a loop of evaluation: its first batch or call may count. */
+static bool is_evaluating(const struct counter *here)
 {
     for (const struct counter *c = counters; has_phases && c < counters + KP_PHASE_IDS; c++)
-        if (c != here && kp_load_relaxed(&c->source) >= KP_STEP_OPTIMIZER) return 1;
-    return BATCHES_ALONE;
+        if (c != here && kp_load_relaxed(&c->source) >= KP_STEP_OPTIMIZER) return true;
+    return false;
+}
+
+/* How many batches come before the DataLoader counts: in an evaluation each but the first ends a step. */
+static uint32_t batches_before(const struct counter *here) { return is_evaluating(here) ? 1 : BATCHES_ALONE; }
+
+/* How many calls of a model come before they count: in an evaluation without a DataLoader none. */
+static uint32_t modules_before(const struct counter *here)
+{
+    return is_evaluating(here) && kp_load_relaxed(&here->batches) == 0 ? 0 : MODULES_ALONE;
 }
 
 /* Python's call of a module goes on into TorchScript, and tells more. */
@@ -332,7 +338,7 @@ bool kp_steps_module_end(uintptr_t module)
     kp_store_relaxed(&c->module_silent, 0);
     const bool takes_over = seen && seen != module;
     if (takes_over && kp_load_relaxed(&c->source) < KP_STEP_MODULE) kp_store_relaxed(&c->module_calls, 0);
-    return kp_add_relaxed(&c->module_calls, 1) >= MODULES_ALONE && source_take(KP_STEP_MODULE);
+    return kp_add_relaxed(&c->module_calls, 1) >= modules_before(c) && source_take(KP_STEP_MODULE);
 }
 
 void kp_steps_loop_begin(uint32_t phase)

@@ -59,6 +59,34 @@ def test_phases_that_are_ranges_have_the_files_of_profilers_by_hand(tmp_path):
         say_same(theirs / other, mine)
 
 
+OWN_LOOP = """import torch
+from torch.profiler import record_function
+model = torch.nn.Linear(512, 10)
+loss, optimizer = torch.nn.MSELoss(), torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(4):
+    with record_function("train"):
+        for _ in range(10):
+            optimizer.zero_grad()
+            loss(model(torch.randn(64, 512)), torch.zeros(64, 10)).backward()
+            optimizer.step()
+    with record_function("validate"), torch.no_grad():
+        for _ in range(7):
+            loss(model(torch.randn(64, 512)), torch.zeros(64, 10))
+"""
+
+
+def test_each_call_of_an_own_loops_validation_is_a_step_from_the_first_on(tmp_path):
+    program = tmp_path / "own.py"
+    program.write_text(OWN_LOOP)
+    run = harness.run_kprof("own.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program],
+                            KPROF_PHASES="train~^train$=active=100;validate~^validate$=active=100").ok()
+    steps = {"train": [], "validate": []}
+    for path in files_of(tmp_path / "out"):
+        events = facts.load(path)["traceEvents"]
+        steps[phase_of(path)].append(sum(e["name"].startswith("ProfilerStep#") for e in events))
+    assert steps == {"train": [10] * 4, "validate": [7] * 4}, run.explain()
+
+
 def test_a_range_of_each_step_is_a_phase_whose_optimizer_counts(tmp_path):
     """Ranges of steps, not of loops: each window of two steps becomes two files."""
     run = harness.run_kprof("phase_each_step.py", tmp_path, schedule=None, shapes=False,

@@ -171,6 +171,34 @@ static void batches_count_where_another_phase_has_an_optimizer(void **state)
     assert_true(ends("Optimizer.step#SGD.step"));
 }
 
+/* Without a DataLoader calls of the model count there, from the first on: one unit in all windows. */
+static void calls_count_where_another_phase_has_an_optimizer(void **state)
+{
+    (void)state;
+    start(TWO);
+    go_to("validate"); /* before the first step of the optimizer nothing tells that it evaluates */
+    assert_false(kp_steps_module_end(4096));
+    go_to("train");
+    assert_false(kp_steps_module_end(4096));
+    assert_true(ends("Optimizer.step#SGD.step"));
+    for (int i = 0; i < 2; i++) {
+        go_to("validate");
+        for (int call = 0; call < 3; call++) {
+            assert_true(kp_steps_module_end(4096));
+            assert_false(kp_steps_module_end(8192)); /* a loss is a module, too */
+        }
+        assert_string_equal(kp_step_source_name(kp_steps_source()), "module");
+        go_to("train");
+        assert_false(kp_steps_module_end(4096));
+    }
+    go_to("validate"); /* with a DataLoader its batches count, and not both */
+    assert_false(ends(LOADER));
+    assert_false(kp_steps_module_end(4096));
+    (void)ends(LOADER); /* takes over */
+    assert_false(kp_steps_module_end(4096));
+    assert_true(ends(LOADER));
+}
+
 static void a_frameworks_loop_comes_before_the_optimizer(void **state)
 {
     (void)state;
@@ -215,6 +243,7 @@ int main(void)
         cmocka_unit_test(a_phase_inside_another_gives_it_back),
         cmocka_unit_test(each_phase_counts_its_own_steps),
         cmocka_unit_test(batches_count_where_another_phase_has_an_optimizer),
+        cmocka_unit_test(calls_count_where_another_phase_has_an_optimizer),
         cmocka_unit_test(a_frameworks_loop_comes_before_the_optimizer),
         cmocka_unit_test(seconds_count_no_steps_in_phases),
         cmocka_unit_test(a_rule_of_the_user_comes_before_a_frameworks_loop),
