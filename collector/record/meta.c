@@ -5,8 +5,7 @@
  * Called by: boot and cycle code, the writer thread; never a hook
  * Owns:      the current chunk of meta records, and one in reserve. So a cycle's end finds room although events have
  *            taken every other chunk.
- * Locks:     one mutex, held for a few stores and looks at the clock. The writer only tries it, and in a worker reads a
- *            file of /proc while it has it
+ * Locks:     one mutex, held for a few stores and looks at the clock. The writer only tries it
  * Safe in:   signal handlers no; after fork no (kp_meta_forget makes a new mutex)
  */
 #include "collector/record/record_internal.h"
@@ -103,9 +102,10 @@ void kp_record_clock(void)
 bool kp_meta_clock_try(void)
 {
     if (!kp_spool_is_ours()) return true;
+    const uint64_t busy_ns = kp_spool.share ? busy_look() : 0; /* not with the lock: it reads a file of /proc */
     if (pthread_mutex_trylock(&lock) != 0) return false;
     struct kp_rec_clock r = clock_look();
-    if (kp_spool.share) r.busy_ns = busy_look();
+    r.busy_ns = busy_ns;
     (void)put_and_unlock(&r.head);
     return true;
 }
