@@ -34,7 +34,17 @@ struct leaks_folded { /* what is one row */
 
 static bool is_startup(const struct leaks *l, size_t step) { return kp_profile_is_startup(l->p, l->from, l->to, step); }
 
-static bool is_last(const struct leaks *l, size_t step) { return step + 1 == l->p->steps_n && l->to - l->from > 1; }
+/* The last step's index. What comes behind the program's last whole step has a number, too: it left far fewer blocks,
+ * and the step before it has what was in use at the end. */
+static size_t last_from(const struct leaks *l)
+{
+    const size_t last = l->p->steps_n ? l->p->steps_n - 1 : 0;
+    const struct kp_profile_step *s = &l->p->steps[last];
+    const bool is_behind = l->to - l->from > 2 && s->left_blocks < s[-1].left_blocks / 2;
+    return is_behind ? last - 1 : last;
+}
+
+static bool is_last(const struct leaks *l, size_t step) { return l->to - l->from > 1 && step >= last_from(l); }
 
 /* ---- call stacks ---- */
 
@@ -112,6 +122,13 @@ static void folded_row(const struct leaks *l, const struct leaks_folded *f, cons
             kp_units_s(f->stacks), step);
 }
 
+/* What was left behind the last step is in its row. */
+static void last_row(const struct leaks *l, struct leaks_folded *f)
+{
+    f->step = last_from(l);
+    folded_row(l, f, "still in use by ", ", the last");
+}
+
 static void sites_print(const struct leaks *l, long row_limit)
 {
     struct leaks_folded start = {0}, last = {0};
@@ -124,7 +141,7 @@ static void sites_print(const struct leaks *l, long row_limit)
     for (size_t i = 0; i < kept && i < shown; i++) leaking_print(l, &sites[i]);
     if (kept > shown) fprintf(l->out, "    and %zu more call stack%s\n", kept - shown, kp_units_s(kept - shown));
     if (!kept) fprintf(l->out, "    none\n");
-    folded_row(l, &last, "still in use by ", ", the last");
+    last_row(l, &last);
     folded_row(l, &start, "start-up (", ", with imports)");
     if (kept && is_startup(l, l->from))
         fprintf(l->out, "    (rows have what step %llu left, too; the sum above has not)\n",
@@ -152,7 +169,7 @@ static void steps_print(const struct leaks *l)
 static void sum_print(const struct leaks *l)
 {
     const struct kp_profile *p = l->p;
-    const size_t from = is_startup(l, l->from) ? l->from + 1 : l->from, to = is_last(l, l->to - 1) ? l->to - 1 : l->to;
+    const size_t from = is_startup(l, l->from) ? l->from + 1 : l->from, to = is_last(l, l->to - 1) ? last_from(l) : l->to;
     uint64_t bytes = 0, blocks = 0;
     for (size_t i = from; i < to; i++) {
         bytes += p->steps[i].still_bytes;

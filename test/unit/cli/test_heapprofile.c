@@ -190,6 +190,22 @@ static void the_start_up_is_one_row_behind_what_steps_left(void **state)
     kp_profile_close(p);
 }
 
+/* A program does little behind its last step, and what that step has is in use still: its gradients. */
+static void what_comes_behind_the_last_step_is_not_the_last(void **state)
+{
+    struct kp_profile *p =
+        read_text(HEAD "# step 0\na 9 1\n+ 4\n# step 1\na 5 1\n+ 5\n# step 2\na 5 1\na 7 3\n+ 6\n+ 7\n+ 7\n+ 7\n"
+                       "# step 3\na 9 2\n+ 8\n# step\n");
+    (void)state;
+    assert_non_null(p);
+    const char *text = leaks_written(p, -1, -1);
+    assert_memory_equal(text, "step 1 left 5 bytes in 1 block on", 33);
+    assert_non_null(strstr(text, "19 bytes in 3 blocks: step 0 9, step 1 5, step 2 5\n"));
+    assert_null(strstr(text, "step 2 21"));
+    assert_non_null(strstr(text, "still in use by step 2, the last: 30 bytes in 4 blocks of 2 call stacks; --step 2 "));
+    kp_profile_close(p);
+}
+
 /* g has a block of the start-up and one of the last step. */
 static void two_steps_have_no_growth_to_tell(void **state)
 {
@@ -402,6 +418,7 @@ int main(void)
         cmocka_unit_test(stacks_are_folded_by_each_measure),
         cmocka_unit_test(arenas_are_no_blocks),
         cmocka_unit_test(the_start_up_is_one_row_behind_what_steps_left),
+        cmocka_unit_test(what_comes_behind_the_last_step_is_not_the_last),
         cmocka_unit_test(two_steps_have_no_growth_to_tell),
         cmocka_unit_test(arenas_that_did_not_grow_are_one_line_behind_the_leaks),
         cmocka_unit_test(calls_of_the_interpreter_are_folded),
