@@ -40,8 +40,10 @@ static void quoted_copy(char *out, size_t room, const char *head, const char *ke
 static int64_t begin_read(const char *head, int64_t unknown)
 {
     const char *const base = strstr(head, BASE), *const first = strstr(head, FIRST);
+    int64_t ns;
     if (!base || !first) return unknown;
-    return strtoll(base + sizeof BASE - 1, NULL, 10) + strtoll(first + sizeof FIRST - 1, NULL, 10) * 1000;
+    if (__builtin_mul_overflow(strtoll(first + sizeof FIRST - 1, NULL, 10), 1000, &ns)) return unknown;
+    return __builtin_add_overflow(ns, strtoll(base + sizeof BASE - 1, NULL, 10), &ns) ? unknown : ns;
 }
 
 void kp_found_note(struct kp_found *f)
