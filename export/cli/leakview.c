@@ -169,7 +169,8 @@ static void steps_print(const struct leaks *l)
 static void sum_print(const struct leaks *l)
 {
     const struct kp_profile *p = l->p;
-    const size_t from = is_startup(l, l->from) ? l->from + 1 : l->from, to = is_last(l, l->to - 1) ? last_from(l) : l->to;
+    const size_t from = is_startup(l, l->from) ? l->from + 1 : l->from,
+                 to = is_last(l, l->to - 1) ? last_from(l) : l->to;
     uint64_t bytes = 0, blocks = 0;
     for (size_t i = from; i < to; i++) {
         bytes += p->steps[i].still_bytes;
