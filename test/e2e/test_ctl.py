@@ -80,6 +80,7 @@ def steps_of(trace):
 def test_three_steps_are_recorded_when_they_are_asked_for(training):
     run = training(KPROF_CONTROL=1)
     assert stat.S_IMODE(run.socket.stat().st_mode) == 0o600
+    run.wait_for(lambda now: now["step"] > 0)  # "start --at-step 1" below is too late then
     before = run.status()
     assert before["ops"] == 0 and before["traces"] == 0 and before["steps_by"] == "optimizer", before
     assert 0 < before["cost_ms"] < run.status()["cost_ms"], before  # finer than a clock tick: the answer itself counts
