@@ -6,7 +6,6 @@
  * (decisions/094).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
 #include "export/cli/advised.h"
 #include "export/cli/latest.h"
 #include "export/cli/setting_flags.h"
@@ -157,58 +155,6 @@ static int program_become(char **argv, bool stays)
     return rc;
 }
 
-/* Makes a file in the folder and removes it. 0 or -errno. */
-static int file_try(const char *folder)
-{
-    char path[4400];
-    snprintf(path, sizeof path, "%s/.kprof-try-XXXXXX", folder);
-    const int fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0) return -errno;
-    close(fd);
-    return unlink(path) == 0 ? 0 : -errno;
-}
-
-/* Removes what of a path was not there before: its parts from `kept` bytes on. */
-static void parts_remove(const char *folder, size_t kept)
-{
-    char path[4400];
-    size_t n = (size_t)snprintf(path, sizeof path, "%s", folder);
-    while (n > kept && n < sizeof path && rmdir(path) == 0) {
-        while (n > 0 && path[n - 1] == '/') n--;
-        while (n > 0 && path[n - 1] != '/') n--;
-        path[n] = 0;
-    }
-}
-
-/*
- * Whether files can be made in the folder, which the library makes once there is something to record. Else the program
- * would run for hours and leave nothing. A program that records nothing leaves no folder.
- */
-static int folder_try(const char *folder)
-{
-    char above[4400];
-    struct stat st;
-    size_t kept = (size_t)snprintf(above, sizeof above, "%s", folder);
-    if (kept >= sizeof above) return kp_cli_misuse("run", "the name of the folder for the traces is too long");
-    while (kept && stat(above, &st) != 0) {
-        while (kept && above[kept - 1] == '/') above[--kept] = 0;
-        while (kept && above[kept - 1] != '/') above[--kept] = 0;
-    }
-    int rc = kp_io_mkdirs(folder, KP_IO_FOLDER_MODE);
-    if (rc == 0) rc = file_try(folder);
-    parts_remove(folder, kept);
-    if (rc == 0) return KP_EXIT_DONE;
-    return kp_cli_misuse("run", "no file can be made in %s (%s); -o (KPROF_DIR) names another folder", folder,
-                         strerror(-rc));
-}
-
-static int folders_try(const struct kp_config *config)
-{
-    const bool has_spools = config->spool_dir && *config->spool_dir;
-    const int rc = config->on && has_spools ? folder_try(config->spool_dir) : KP_EXIT_DONE;
-    return rc || !config->on ? rc : folder_try(config->dir);
-}
-
 /* ---- advice at the end ---- */
 
 /*
@@ -325,8 +271,6 @@ int kp_cmd_run(int argc, char **argv)
     if (!kp_cli_library(library, sizeof library))
         return kp_cli_fail("run", "libkprof.so is not there (%s); KPROF_LIB names another place", library);
     rc = preload_set(library);
-    if (rc) return rc;
-    rc = folders_try(kp_setting_flags_read());
     if (rc) return rc;
     unknown_tell();
     kp_latest_begin(kp_setting_flags_read()->dir);
