@@ -228,6 +228,29 @@ static int short_next(struct kp_opt_scan *scan, const char *word, const char **v
     return kp_cli_misuse(scan->command, "unknown flag %s", word), KP_OPT_BAD;
 }
 
+/* Is the word one of our flags, perhaps with a value behind "="? */
+static bool is_ours(const struct kp_opt_scan *scan, const char *word)
+{
+    return word[0] == '-' && word[1] == '-' && word[2] &&
+           option_find(scan->table, word + 2, strcspn(word + 2, "=")) >= 0;
+}
+
+/*
+ * A word behind a flag ends the options and is the program: "kprof run --record-shapes yes -- python" ran yes. True: it
+ * was meant as the flag's value, as "--" follows, or more of our flags and then "--". Tells.
+ */
+static bool is_value_meant(const struct kp_opt_scan *scan, const char *word)
+{
+    const char *const before = scan->at ? scan->argv[scan->at - 1] : "";
+    int end = scan->at + 1;
+    if (scan->no_more || !scan->stop_at_argument || !is_ours(scan, before) || strchr(before, '=')) return false;
+    if (end >= scan->argc || (strcmp(scan->argv[end], "--") != 0 && !is_ours(scan, scan->argv[end]))) return false;
+    while (end < scan->argc && strcmp(scan->argv[end], "--") != 0) end++;
+    if (end >= scan->argc) return false;
+    kp_cli_misuse(scan->command, "%s takes no value '%s'; if that is the program, put -- before it", before, word);
+    return true;
+}
+
 int kp_opt_next(struct kp_opt_scan *scan, const char **value)
 {
     const char *word;
@@ -239,6 +262,7 @@ int kp_opt_next(struct kp_opt_scan *scan, const char **value)
         return kp_opt_next(scan, value);
     }
     if (scan->no_more || word[0] != '-' || !word[1]) {
+        if (is_value_meant(scan, word)) return KP_OPT_BAD;
         *value = word;
         if (scan->stop_at_argument) return KP_OPT_END;
         scan->at++;

@@ -71,6 +71,30 @@ static void a_word_that_is_no_program_was_meant_as_a_value(void **state)
     }
 }
 
+static void a_word_between_a_flag_and_two_dashes_is_no_program(void **state)
+{
+    static const struct kp_opt two[] = {
+        {"shapes", 0, KP_OPT_SWITCH, NULL, "what"}, {"dir", 0, KP_OPT_VALUE, "DIR", "where"}, {0}};
+    static const struct {
+        const char *words[5];
+        int answer; /* after the first flag */
+    } rows[] = {{{"--shapes", "yes", "--", "x"}, KP_OPT_BAD},
+                {{"--shapes", "yes", "--dir", "d", "--"}, KP_OPT_BAD},
+                {{"--shapes", "python", "--dir", "d", "x"}, KP_OPT_END}, /* flags of the program's own */
+                {{"--shapes", "git", "log", "--", "x"}, KP_OPT_END},
+                {{"--shapes=0", "env", "--", "x"}, KP_OPT_END},
+                {{"--shapes", "--", "yes", "--"}, KP_OPT_END}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *const *w = rows[i].words;
+        SCAN(w[0], w[1], w[2], w[3], w[4] ? w[4] : "");
+        scan.table = two;
+        scan.stop_at_argument = true;
+        assert_int_equal(kp_opt_next(&scan, &value), 0);
+        assert_int_equal(kp_opt_next(&scan, &value), rows[i].answer);
+    }
+}
+
 static void where_o_is_taken_both_long_names_are(void **state)
 {
     static const struct kp_opt one[] = {{"dir", 'o', KP_OPT_VALUE, "DIR", "where"}, {0}};
@@ -201,6 +225,7 @@ int main(void)
         cmocka_unit_test(a_command_to_run_ends_the_options),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(a_misspelt_flag_gets_a_guess),
+        cmocka_unit_test(a_word_between_a_flag_and_two_dashes_is_no_program),
         cmocka_unit_test(a_variable_has_its_flag),
         cmocka_unit_test(a_flag_is_checked_as_its_variable_is),
     };
