@@ -123,7 +123,7 @@ def test_each_command_of_coming_from_works(room):
     for part, command in commands_of_coming_from():
         if " ctl " in command or " --leaks" in command:  # test_ctl has a program that runs on, test_heap one that leaks by step
             continue
-        folder = room / ("gpu" if "kernel" in command else "heap" if part == "memray" else "tensors")
+        folder = room / ("gpu" if "kernel" in command or "gpu" in command else "heap" if part == "memray" else "tensors")
         here = {**env, "PATH": f"{folder}/bin:{env['PATH']}"}
         at = room / "bin" if " run " in command else folder  # what it leaves is not what the next command reads
         done = subprocess.run(["bash", "-c", command], cwd=at, env=here, capture_output=True, text=True, timeout=harness.LONG)
