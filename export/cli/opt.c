@@ -171,8 +171,24 @@ static const char *value_next(struct kp_opt_scan *scan, const struct kp_opt *opt
     return next;
 }
 
+/* Is the word one of our flags, perhaps with a value behind "="? */
+static bool is_ours(const struct kp_opt_scan *scan, const char *word)
+{
+    return word[0] == '-' && word[1] == '-' && word[2] &&
+           option_find(scan->table, word + 2, strcspn(word + 2, "=")) >= 0;
+}
+
+/* Does "--" follow the next word, or more of our flags and then "--"? */
+static bool is_before_dashes(const struct kp_opt_scan *scan)
+{
+    int end = scan->at + 1;
+    if (end >= scan->argc || (strcmp(scan->argv[end], "--") != 0 && !is_ours(scan, scan->argv[end]))) return false;
+    while (end < scan->argc && strcmp(scan->argv[end], "--") != 0) end++;
+    return end < scan->argc;
+}
+
 /*
- * A flag may stand without its value, and then the program's name follows. True: the word that follows stands alone
+ * A flag may stand without its value, and then the program's name follows. True: the word that follows stands
  * before the "--", or is no program and near a value, so it was meant as one. Tells.
  */
 static bool is_misspelt(const struct kp_opt_scan *scan, const struct kp_opt *option)
@@ -180,9 +196,8 @@ static bool is_misspelt(const struct kp_opt_scan *scan, const struct kp_opt *opt
     const char *const word = scan->at < scan->argc ? scan->argv[scan->at] : NULL;
     char near[32];
     if (option->kind != KP_OPT_MAYBE || !word || word[0] == '-' || is_listed(option->meta, word)) return false;
-    const bool is_before_command = scan->at + 1 < scan->argc && strcmp(scan->argv[scan->at + 1], "--") == 0;
     kp_config_near(option->meta, word, near, sizeof near);
-    if (!is_before_command && (!near[0] || kp_target_is_program(word))) return false;
+    if (!is_before_dashes(scan) && (!near[0] || kp_target_is_program(word))) return false;
     kp_cli_misuse(scan->command, "--%s: %s is not any of %s%s%s%s", option->name, word, option->meta,
                   near[0] ? " (did you mean " : "", near, near[0] ? "?)" : "");
     return true;
@@ -228,25 +243,15 @@ static int short_next(struct kp_opt_scan *scan, const char *word, const char **v
     return kp_cli_misuse(scan->command, "unknown flag %s", word), KP_OPT_BAD;
 }
 
-/* Is the word one of our flags, perhaps with a value behind "="? */
-static bool is_ours(const struct kp_opt_scan *scan, const char *word)
-{
-    return word[0] == '-' && word[1] == '-' && word[2] &&
-           option_find(scan->table, word + 2, strcspn(word + 2, "=")) >= 0;
-}
-
 /*
  * A word behind a flag ends the options and is the program: "kprof run --record-shapes yes -- python" ran yes. True: it
- * was meant as the flag's value, as "--" follows, or more of our flags and then "--". Tells.
+ * was meant as the flag's value. Tells.
  */
 static bool is_value_meant(const struct kp_opt_scan *scan, const char *word)
 {
     const char *const before = scan->at ? scan->argv[scan->at - 1] : "";
-    int end = scan->at + 1;
     if (scan->no_more || !scan->stop_at_argument || !is_ours(scan, before) || strchr(before, '=')) return false;
-    if (end >= scan->argc || (strcmp(scan->argv[end], "--") != 0 && !is_ours(scan, scan->argv[end]))) return false;
-    while (end < scan->argc && strcmp(scan->argv[end], "--") != 0) end++;
-    if (end >= scan->argc) return false;
+    if (!is_before_dashes(scan)) return false;
     kp_cli_misuse(scan->command, "%s takes no value '%s'; if that is the program, put -- before it", before, word);
     return true;
 }
