@@ -73,7 +73,7 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
     times_add(&into->all, &s, &chosen->spans);
     times_add(&into->in_steps, &s, &chosen->in_steps);
     into->has_gpu |= kp_chosen_has_gpu(chosen, tree);
-    into->has_gpu_outside |= s.gpu.count != 0;
+    into->has_any_gpu |= s.gpu.count != 0;
     into->reads += kp_valuereads_count(tree, chosen);
     into->gpu_asked_ns += gpu_asked(tree, chosen);
     if (!into->has_when && chosen->spans.count) {
@@ -98,7 +98,7 @@ static void shares_set(struct kp_summary *out, const struct kp_summary_parts *pa
     out->gpu_wait_ns = t->wait_ns;
     out->gpu_ns = t->gpu_ns;
     out->has_gpu = parts->has_gpu;
-    out->has_gpu_outside = parts->has_gpu_outside && !parts->has_gpu;
+    out->has_gpu_outside = parts->has_any_gpu && !parts->has_gpu;
 }
 
 /* ---- steps ---- */

@@ -46,8 +46,8 @@ struct kp_summary_parts { /* all zero: no piece yet */
     int64_t when_ns, end_ns; /* of what was chosen */
     int64_t since_ns;        /* the first event of the whole trace */
     size_t reads;
-    int64_t gpu_asked_ns; /* what steps asked of GPUs */
-    bool has_gpu, has_gpu_outside, has_when;
+    int64_t gpu_asked_ns;                /* what steps asked of GPUs */
+    bool has_gpu, has_any_gpu, has_when; /* has_gpu: in what was chosen */
 };
 void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen);
 /* `chosen`: of all pieces the steps. */
