@@ -40,13 +40,25 @@ static int spool_export(const char *path, const struct kp_spool_export_options *
     return rc < 0 ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }
 
+static int spools_export(char **paths, int count, struct kp_spool_export_options *wish,
+                         const struct kp_lines_options *lines_wish)
+{
+    struct kp_lines *lines = kp_lines_open("export", lines_wish);
+    int worst = KP_EXIT_DONE;
+    wish->places = kp_lines_places(lines);
+    for (int i = 0; i < count; i++)
+        if (spool_export(paths[i], wish) != KP_EXIT_DONE) worst = KP_EXIT_BAD_INPUT;
+    kp_lines_close(lines);
+    return worst;
+}
+
 int kp_cmd_export(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "export", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct kp_spool_export_options wish = {.command = "export", .gzip = -1};
     struct kp_lines_options lines_wish = {0};
     const char *value, *format = NULL;
-    int count = 0, worst = KP_EXIT_DONE, i;
+    int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
         case 0: wish.dir = value; break;
@@ -74,10 +86,5 @@ int kp_cmd_export(int argc, char **argv)
     if (format && (count = kp_latest_take("export", &argv, count, 0)) == 0) return KP_EXIT_USAGE;
     if (format && wish.json && wish.dir && kp_written_check("export", wish.dir)) return KP_EXIT_USAGE;
     if (format) return kp_formats_write(format, wish.dir, wish.json, argv, count);
-    struct kp_lines *lines = kp_lines_open("export", &lines_wish);
-    wish.places = kp_lines_places(lines);
-    for (i = 0; i < count; i++)
-        if (spool_export(argv[i], &wish) != KP_EXIT_DONE) worst = KP_EXIT_BAD_INPUT;
-    kp_lines_close(lines);
-    return worst;
+    return spools_export(argv, count, &wish, &lines_wish);
 }

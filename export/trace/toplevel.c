@@ -204,6 +204,23 @@ static void asked_step_write(struct kp_trace *t)
     if (is_named) ours_string(t, "step", "KPROF_STEP");
 }
 
+static void counts_write(struct kp_trace *t)
+{
+    kp_json_lit(&t->json, ", \"cycle\": ");
+    kp_json_u64(&t->json, t->cycle.number);
+    kp_json_lit(&t->json, ", \"steps\": ");
+    kp_json_u64(&t->json, t->cycle.steps);
+    if (t->cycle.complete) kp_json_lit(&t->json, ", \"complete\": true");
+    else kp_json_lit(&t->json, ", \"complete\": false");
+    kp_json_lit(&t->json, ", \"lost\": ");
+    kp_json_u64(&t->json, t->cycle.lost);
+    kp_json_lit(&t->json, ", \"skipped\": ");
+    kp_json_u64(&t->json, kp_reader_skipped(t->reader));
+    kp_json_lit(&t->json, ", \"drops\": {");
+    drops_write(t);
+    kp_json_lit(&t->json, "}");
+}
+
 static void ours_write(struct kp_trace *t)
 {
     const char *const phase = kp_phase_name(t);
@@ -231,19 +248,8 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "omp_num_threads", "env.OMP_NUM_THREADS");
     ours_string(t, "local_world_size", "env.LOCAL_WORLD_SIZE");
     busy_write(t);
-    kp_json_lit(&t->json, ", \"cycle\": ");
-    kp_json_u64(&t->json, t->cycle.number);
-    kp_json_lit(&t->json, ", \"steps\": ");
-    kp_json_u64(&t->json, t->cycle.steps);
-    if (t->cycle.complete) kp_json_lit(&t->json, ", \"complete\": true");
-    else kp_json_lit(&t->json, ", \"complete\": false");
-    kp_json_lit(&t->json, ", \"lost\": ");
-    kp_json_u64(&t->json, t->cycle.lost);
-    kp_json_lit(&t->json, ", \"skipped\": ");
-    kp_json_u64(&t->json, kp_reader_skipped(t->reader));
-    kp_json_lit(&t->json, ", \"drops\": {");
-    drops_write(t);
-    kp_json_lit(&t->json, "}},\n");
+    counts_write(t);
+    kp_json_lit(&t->json, "},\n");
 }
 
 /* --- metadata events --- */
