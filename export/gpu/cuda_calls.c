@@ -142,6 +142,13 @@ void kp_call_write(struct kp_trace *t, const struct kp_event *e)
 
 /* --- what calls are linked to --- */
 
+/* An asynchronous range may end on another thread. Where it ends inside the op around it, it is one like others. */
+static bool is_nested(const struct kp_op_thread *thread, const struct kp_event *e)
+{
+    if (e->kind != KP_KIND_OP || !(e->flags & KP_OP_ASYNC)) return true;
+    return thread->n && e->end_ns <= thread->of[thread->n - 1].end_ns;
+}
+
 void kp_gpu_op(struct kp_trace *t, const struct kp_event *e, uint64_t external)
 {
     bool is_annotation = e->scope == USER_SCOPE;
@@ -151,7 +158,7 @@ void kp_gpu_op(struct kp_trace *t, const struct kp_event *e, uint64_t external)
         return;
     }
     kp_opstack_close(thread, e->start_ns);
-    if (e->kind == KP_KIND_OP && e->flags & KP_OP_ASYNC) return; /* it may end on another thread, so it need not nest */
+    if (!is_nested(thread, e)) return;
     struct kp_open_op *op = kp_opstack_open(thread, e->start_ns, e->end_ns);
     t->gpu->unlinked += !op;
     if (!op) return;

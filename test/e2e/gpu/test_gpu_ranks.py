@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two ranks over the simulated NCCL: each has its file, collectives end together, a straggler shows, collectives say what they are."""
+import collections
 import itertools
 import os
 import socket
@@ -73,7 +74,7 @@ def both_profilers(tmp_path_factory):
     return list(zip([facts.load(file) for file in files], run_recorded(folder, "collectives.py")))
 
 
-def collectives(trace):
+def kernels_of(trace):
     return sorted((e for e in gpufacts.of(trace, "kernel") if e["name"].startswith("ncclDevKernel")), key=facts.begin)
 
 
@@ -83,19 +84,19 @@ def test_every_rank_says_who_it_is(ranks):
 
 
 def test_every_rank_has_its_collectives(ranks):
-    names = [[event["name"] for event in collectives(trace)] for trace in ranks]
+    names = [[event["name"] for event in kernels_of(trace)] for trace in ranks]
     assert names[0] == names[1] and len(names[0]) >= 3
     assert set(names[0]) == {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"}
 
 
 def test_each_rank_runs_on_its_own_device(ranks):
-    assert [{gpufacts.args(e)["device"] for e in collectives(trace)} for trace in ranks] == [{0}, {1}]
+    assert [{gpufacts.args(e)["device"] for e in kernels_of(trace)} for trace in ranks] == [{0}, {1}]
 
 
 def test_the_rank_that_waits_has_the_longer_kernels(ranks):
     """What makes a straggler visible: the others' kernels last as long as it is late."""
     # the one in the middle: a machine that stands still may make the other rank late now and then
-    spent = [statistics.median(facts.ns(e["dur"]) for e in collectives(trace)) for trace in ranks]
+    spent = [statistics.median(facts.ns(e["dur"]) for e in kernels_of(trace)) for trace in ranks]
     assert spent[0] > 20_000_000 and spent[0] > 2 * spent[1], spent
 
 
@@ -126,3 +127,9 @@ def test_kernels_of_collectives_have_what_kineto_copies_to_them(both_profilers):
         assert sum("Comms Id" in args for _, args in given(ours)) >= 12
         others = [e for e in gpufacts.of(ours, "kernel", "gpu_memcpy", "gpu_memset") if not e["name"].startswith("ncclDevKernel")]
         assert others and not any(GIVEN & gpufacts.args(e).keys() for e in others)
+
+
+def test_ranges_of_collectives_reach_the_gpu(both_profilers):
+    for traces in both_profilers:
+        theirs, ours = [collections.Counter(e["name"] for e in gpufacts.of(trace, "gpu_user_annotation")) for trace in traces]
+        assert ours == theirs and len(ours) >= 12

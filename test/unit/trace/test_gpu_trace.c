@@ -331,6 +331,39 @@ static void an_annotation_reaches_over_its_work_on_each_stream(void **state)
                "\"External id\":1}");
 }
 
+static void async_op(const char *s, uint64_t from, uint64_t to)
+{
+    const struct test_op range = {.name = name(s),
+                                  .start = AT(from),
+                                  .ticks = to - from,
+                                  .scope = 7,
+                                  .flags = KP_OP_ASYNC,
+                                  .rt_tid = 1,
+                                  .seq = -1};
+    test_spool_op(&spool, main_chunk, &range);
+}
+
+/* NCCL's range of a collective: the next op of the thread is not in it, though torch lets it end on any thread. */
+static void an_asynchronous_range_that_ends_inside_its_op_is_an_annotation(void **state)
+{
+    (void)state;
+    spool_begin();
+    op("c10d::_allgather_base_", 100, 900, 0);
+    async_op("nccl:_all_gather_base", 200, 600);
+    call("cudaLaunchKernel", 300, 400, 1, 211, 0);
+    op("c10d::allreduce_", 1000, 1900, 0);
+    async_op("gloo:all_reduce", 1100, 5000);
+    call("cudaLaunchKernel", 1200, 1300, 2, 211, 0);
+    async_op("alone", 2000, 2500);
+    call("cudaLaunchKernel", 2100, 2200, 3, 211, 0);
+    kernel("a", 2000, 3000, 1, 0, 7);
+    kernel("b", 3000, 4000, 2, 0, 7);
+    kernel("c", 4000, 5000, 3, 0, 7);
+    assert_int_equal(export_now(), 0);
+    assert_int_equal(count("\"cat\":\"gpu_user_annotation\""), 1);
+    assert_has(line_of("\"gpu_user_annotation\",\"name\":\"nccl:_all_gather_base\","), "\"dur\":1.002,");
+}
+
 static void rows_are_named_for_what_was_used(void **state)
 {
     (void)state;
@@ -638,6 +671,7 @@ int main(void)
         cmocka_unit_test(a_stream_that_waits_is_shown_when_it_did_work),
         cmocka_unit_test(a_query_that_found_nothing_done_is_no_wait),
         cmocka_unit_test(an_annotation_reaches_over_its_work_on_each_stream),
+        cmocka_unit_test(an_asynchronous_range_that_ends_inside_its_op_is_an_annotation),
         cmocka_unit_test(rows_are_named_for_what_was_used),
         cmocka_unit_test(a_note_that_grew_is_told_once),
         cmocka_unit_test(a_window_whose_gpu_work_is_missing_says_so),
