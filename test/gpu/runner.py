@@ -102,7 +102,7 @@ class Machine:
             try:
                 out, err = process.communicate(timeout=left)
             except subprocess.TimeoutExpired:
-                stacks = native_stacks(process.pid)
+                stacks = native_stacks(process.pid, time.monotonic() < self.deadline - 60)
                 os.killpg(process.pid, signal.SIGKILL)
                 out, err = process.communicate()
                 err += f"\n(killed after {left:.0f} s)\n{stacks}"
@@ -144,12 +144,15 @@ class Machine:
         self.see(done.command, f"exit {done.code}", *done.err.splitlines()[-(40 if "(killed after" in done.err else lines):])
 
 
-def native_stacks(pid):
-    """Where each thread of a process that hangs stands, as cuda-gdb or gdb tells; else what the kernel says of it."""
-    for debugger in ("cuda-gdb", "gdb"):
+def native_stacks(pid, has_time):
+    """Where each thread of a process that hangs stands, as cuda-gdb or gdb tells in 20 s; else what the kernel says of it."""
+    for debugger in ("cuda-gdb", "gdb") if has_time else ():
         if shutil.which(debugger):
-            said = subprocess.run([debugger, "-p", str(pid), "-batch", "-ex", "thread apply all bt 12"], stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, errors="replace", timeout=60, check=False).stdout
+            try:
+                said = subprocess.run([debugger, "-p", str(pid), "-batch", "-ex", "thread apply all bt 12"], stdin=subprocess.DEVNULL,
+                                      capture_output=True, text=True, errors="replace", timeout=20, check=False).stdout
+            except subprocess.TimeoutExpired:
+                continue
             return "\n".join(line for line in said.splitlines() if line.startswith(("#", "Thread")))
     lines = []
     for task in sorted(pathlib.Path(f"/proc/{pid}/task").glob("*")):
@@ -201,6 +204,8 @@ def run_all(machine, options):
         out.with_suffix(".json").write_text(json.dumps(results, indent=1))
 
     chosen = [entry for entry in POINTS if not wanted or entry[0] in wanted]
+    if wanted:
+        chosen.sort(key=lambda entry: wanted.index(entry[0]))
     for name, question, seconds, function, alone in chosen:
         if alone:
             keep(perform(machine, name, question, seconds, function))

@@ -106,6 +106,29 @@ def real(m):
     return f"BAD: {bad}" if bad else "seen"
 
 
+@point("advice", "Does kprof advise find what is wrong with trainings that are sick in known ways, and nothing where one is well?", 90, alone=True)
+def advice(m):
+    if m.simulated:
+        return "not run: its times are not those of a GPU"
+    settings = {"KPROF_STEP": "optimizer", "KPROF_RECORD_SHAPES": 1, "KPROF_PROFILE_MEMORY": 1, "KPROF_WITH_STACK": "ops", "KPROF_PYTHON_GC": 1}
+    done, traces = m.under_kprof("sick", m.python, PROGRAMS / "sick.py", schedule="wait=4,warmup=2,active=4,repeat=100", **settings)
+    blocking, more = m.under_kprof("blocking", m.python, PROGRAMS / "sick.py", "well", schedule="wait=4,warmup=2,active=4,repeat=1", CUDA_LAUNCH_BLOCKING=1, **settings)
+    names = [line.split()[0] for line in done.says("ill")] + ["launch-blocking"]
+    if done.code or blocking.code or len(traces + more) != len(names):
+        m.complain(done if done.code else blocking)
+        return f"BAD: {len(traces + more)} traces of {len(names)}"
+    m.see(*done.says("ill"), *blocking.says("ill"))
+    missed = []
+    for name, trace in zip(names, traces + more):
+        said = json.loads(m.run(m.kprof, "advise", trace, "--json").out.splitlines()[0])
+        told = [finding["id"] for finding in said["findings"]]
+        m.see(f"{name}: " + ("; ".join(f"{f['severity']} {f['id']} {f['step_ms']:.1f} ms at {f['line']}" for f in said["findings"]) or str(said["missing"])))
+        m.see(f"    {said['step_ms']:.1f} ms: {said['parts_ms']}; idle {said['idle_ms']}")
+        if (told[:1] or ["well"]) != [name]:
+            missed.append(name)
+    return f"BAD: not the first finding: {missed}" if missed else f"good: {len(names)} of {len(names)} told first"
+
+
 @point("hooks", "KPROF_CUPTI=off: the program's own kernels, and their times beside CUPTI's", 90)
 def hooks(m):
     if m.simulated:
@@ -126,11 +149,11 @@ def hooks(m):
     return "seen" if medians["hooks"] else "BAD: no kernel by hooks"
 
 
-@point("soak", "Tens of millions of kernels of CUDA graphs in one recording: have they times, does the GPU's memory stay?", 120)
+@point("soak", "Tens of millions of kernels of CUDA graphs in one recording: have they times, does the GPU's memory stay?", 90)
 def soak(m):
     if m.simulated:
         return "not run: the simulated GPU has no such fault"
-    done = m.probe("soak", "--idle", 60, seconds=110)
+    done = m.probe("soak", "--idle", 40, seconds=80)
     return "seen" if done.code == 0 else "BAD: the probe failed"
 
 
