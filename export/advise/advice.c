@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE_HEALTHY 0.90
 #define BEHIND_MOST 0.20 /* of all steps: how much longer they are on the GPU */
 
 static void rules_judge(struct kp_costrules *x)
 {
-    kp_costrules_open(x);
     if (x->out->has_gpu) kp_gpu_figures_make(&x->out->gpu, x);
     kp_rules_copies(x);
     kp_rules_launches(x);
@@ -22,7 +20,19 @@ static void rules_judge(struct kp_costrules *x)
     kp_rules_memory(x);
     kp_rules_host(x);
     kp_rules_parts(x);
-    kp_costrules_fini(x);
+}
+
+/* Those of what a GPU does, whatever its host does meanwhile. */
+static void gpu_rules_judge(struct kp_costrules *x)
+{
+    kp_gpu_figures_make(&x->out->gpu, x);
+    kp_rules_copies(x);
+    kp_rules_kernels(x);
+    kp_rules_fusing(x);
+    kp_rules_bandwidth(x);
+    x->trained = kp_kineto_room(x->out->steps + 1, sizeof *x->trained);
+    memcpy(x->trained, x->splits, x->out->steps * sizeof *x->trained);
+    kp_rules_parts(x);
 }
 
 /*
@@ -53,6 +63,9 @@ static double median_of(const struct kp_step_split *splits, size_t count)
 
 static void means_make(struct kp_advice *out, const struct kp_step_split *splits)
 {
+    memset(out->mean_ns, 0, sizeof out->mean_ns);
+    memset(out->cause_ns, 0, sizeof out->cause_ns);
+    out->step_ns = 0;
     out->median_ns = median_of(splits, out->steps);
     for (size_t i = 0; i < out->steps; i++) {
         out->step_ns += (double)splits[i].step_ns / (double)out->steps;
@@ -65,6 +78,43 @@ static void means_make(struct kp_advice *out, const struct kp_step_split *splits
 static bool gpu_is_behind(const struct kp_advice *a, double backlog_ns)
 {
     return a->steps && backlog_ns > a->step_ns && backlog_ns > BEHIND_MOST * a->step_ns * (double)a->steps;
+}
+
+static void places_free(struct kp_split_places *places)
+{
+    for (int p = 0; p < KP_SPLIT_PARTS; p++) kp_costplaces_fini(&places->parts[p]);
+    for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places->causes[c]);
+    kp_spans_fini(&places->computed);
+}
+
+/*
+ * The host is ahead by more and more, so what runs in its steps is of earlier ones. The GPU's own steps are judged, by
+ * what runs in them. False: they are not to be had, and nothing is judged.
+ */
+static bool gpu_steps_judge(struct kp_costrules *x, struct kp_step_split *splits, double backlog_ns)
+{
+    const struct kp_chosen *const chosen = x->chosen;
+    const struct kp_split_places *const kept = x->places;
+    struct kp_split_places places = {0};
+    struct kp_chosen steps;
+    const bool is_known = kp_gpu_steps_make(&steps, x->tree, chosen);
+    if (is_known) {
+        kp_rules_memory(x);
+        kp_step_split_places(splits, x->tree, &steps, &places);
+        means_make(x->out, splits);
+        x->chosen = &steps;
+        x->places = &places;
+        x->out->ahead = kp_costrules_text(x,
+                                          "the host is ahead of the GPU, by %.1f steps more at the end than at the "
+                                          "begin: a step is the GPU's, from its first work to that of the next",
+                                          backlog_ns / x->out->step_ns);
+        gpu_rules_judge(x);
+        x->chosen = chosen;
+        x->places = kept;
+    }
+    places_free(&places);
+    kp_chosen_fini(&steps);
+    return is_known;
 }
 
 static const char *missing_of(const struct kp_tree *tree, const struct kp_chosen *chosen, bool is_behind, bool has_gpu)
@@ -115,9 +165,12 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     *out = (struct kp_advice){.steps = chosen->step_count, .gpu = {-1, -1, -1, -1, -1, 0}};
     out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);
     means_make(out, splits);
-    const bool is_behind = gpu_is_behind(out, (double)places.backlog_ns);
     struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
-    if (!is_behind && out->steps) rules_judge(&costs);
+    const double backlog_ns = (double)places.backlog_ns;
+    bool is_behind = gpu_is_behind(out, backlog_ns);
+    kp_costrules_open(&costs);
+    if (is_behind) is_behind = !gpu_steps_judge(&costs, splits, backlog_ns);
+    else if (out->steps) rules_judge(&costs);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     out->missing = missing_of(tree, chosen, is_behind, out->has_gpu);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
@@ -130,8 +183,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
             "each allocation was traced (KPROF_MALLOC=trace), so steps last longer than without; time them "
             "in a run of its own";
     health_judge(&costs);
-    for (int p = 0; p < KP_SPLIT_PARTS; p++) kp_costplaces_fini(&places.parts[p]);
-    for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places.causes[c]);
-    kp_spans_fini(&places.computed);
+    kp_costrules_fini(&costs);
+    places_free(&places);
     free(splits);
 }

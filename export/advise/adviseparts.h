@@ -95,6 +95,14 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
                   const struct kp_spans *worked, bool has_gpu);
 void kp_idle_fini(struct kp_idle *idle);
 
+/* ---- gpusteps.c ---- */
+
+/*
+ * The same steps where the GPU does what each launched: from its first work to that of the next one. False: one of them
+ * launched none, or they overlap. The caller ends `out` with kp_chosen_fini() either way.
+ */
+bool kp_gpu_steps_make(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+
 /* ---- stepsplit.c ---- */
 
 struct kp_split_places {

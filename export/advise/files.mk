@@ -14,6 +14,7 @@ SRC_advise := \
     export/advise/promptsteps.c \
     export/advise/gapplace.c \
     export/advise/gpufigures.c \
+    export/advise/gpusteps.c \
     export/advise/gputurns.c \
     export/advise/hostrules.c \
     export/advise/kernelrules.c \

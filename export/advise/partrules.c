@@ -7,8 +7,7 @@
 
 #include "export/report/valuereads.h"
 
-#define BEHIND_MOST 0.20 /* of all steps: how much longer they are on the GPU */
-#define SHARE_IDLE 0.15  /* of a step, before a GPU's idle time is a finding, by whatever cause */
+#define SHARE_IDLE 0.15 /* of a step, before a GPU's idle time is a finding, by whatever cause */
 
 struct advice_rule {
     int measure;  /* a part of the step, or KP_CAUSE() of its idle time */

@@ -30,7 +30,7 @@ const char kp_adviceprint_schema[] =
     "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"step_median_ms\",\"parts_ms\",\"idle_ms\","
     "\"missing\","
     "\"unjudged\",\"seen\","
-    "\"gpu\",\"lines_by\",\"slowed_by\",\"evaluated\",\"prompts\",\"waited\","
+    "\"gpu\",\"lines_by\",\"slowed_by\",\"ahead\",\"evaluated\",\"prompts\",\"waited\","
     "\"findings\"],\n"
     "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER
     ",\"step_median_ms\":" NUMBER ",\n"
@@ -42,8 +42,8 @@ const char kp_adviceprint_schema[] =
     "\"queue_most\"],\n"
     "\"properties\":{\"busy\":" SHARE ",\"sm_efficiency\":" SHARE ",\"occupancy\":" SHARE ",\"tensor_cores\":" SHARE
     ",\"communication_hidden\":" SHARE ",\"queue_most\":" WHOLE "}}]},\n"
-    "\"seen\":" MAYBE ",\"lines_by\":" MAYBE ",\"slowed_by\":" MAYBE ",\"evaluated\":" MAYBE ",\"prompts\":" MAYBE
-    ",\"waited\":" MAYBE ",\n"
+    "\"seen\":" MAYBE ",\"lines_by\":" MAYBE ",\"slowed_by\":" MAYBE ",\"ahead\":" MAYBE ",\"evaluated\":" MAYBE
+    ",\"prompts\":" MAYBE ",\"waited\":" MAYBE ",\n"
     "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
@@ -132,10 +132,11 @@ static void unjudged_print(FILE *out, const struct kp_advice *a)
 static void step_print(FILE *out, const struct kp_advice *a)
 {
     const double apart = a->step_ns - a->median_ns;
+    const char *const where = a->ahead ? " on the GPU" : "";
     if (apart > a->median_ns / 10 || apart < -a->median_ns / 10)
-        fprintf(out, "a step   %.3f ms (median of %zu; mean %.3f ms, and of that)", a->median_ns / 1e6, a->steps,
-                a->step_ns / 1e6);
-    else fprintf(out, "a step   %.3f ms (mean of %zu)", a->step_ns / 1e6, a->steps);
+        fprintf(out, "a step   %.3f ms%s (median of %zu; mean %.3f ms, and of that)", a->median_ns / 1e6, where,
+                a->steps, a->step_ns / 1e6);
+    else fprintf(out, "a step   %.3f ms%s (mean of %zu)", a->step_ns / 1e6, where, a->steps);
 }
 
 /* Where the trace marks no steps, readers count loops, and what follows the optimizer is of the next one. */
@@ -239,6 +240,7 @@ void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label
     else fputs(",\"gpu\":null", out);
     json_member(out, "lines_by", a->lines_by);
     json_member(out, "slowed_by", a->slowed_by);
+    json_member(out, "ahead", a->ahead);
     json_member(out, "evaluated", a->evaluated);
     json_member(out, "prompts", a->prompts);
     json_member(out, "waited", a->waited);

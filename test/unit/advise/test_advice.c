@@ -341,16 +341,55 @@ static void what_is_launched_in_a_gap_and_comes_late_depends_on_something(void *
     assert_cause(*state, KP_IDLE_DEPENDENCY, "dependency", 145000);
 }
 
-static void a_gpu_that_is_behind_tells_nothing(void **state)
+/* Steps of 100 us of a host that launches 1000 us of work in each. */
+static void behind_make(struct little *t, const char *kernel)
+{
+    for (int step = 0; step < 3; step++) {
+        char args[64];
+        step_event(t, step);
+        snprintf(args, sizeof args, "\"correlation\":%d", step + 1);
+        event(t, "cuda_runtime", "cudaLaunchKernel", 1, 100 * step + 10, 5, args);
+        snprintf(args, sizeof args, "\"device\":0,\"stream\":7,\"correlation\":%d", step + 1);
+        event(t, "kernel", kernel, 7, 1000 * step + 50, 1000, args);
+    }
+}
+
+static void a_gpu_that_is_behind_has_steps_of_its_own(void **state)
+{
+    struct little *t = *state;
+    strcpy(t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    behind_make(t, "gemm");
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 0);
+    assert_float_equal(a.step_ns, 1000000, 1);
+    assert_float_equal(a.mean_ns[KP_SPLIT_COMPUTE], 1000000, 1);
+    assert_float_equal(a.gpu.busy, 1, 0.001);
+    assert_non_null(strstr(a.ahead, "by 2.8 steps more"));
+    assert_string_equal(kp_advice_bound(&a), "GPU compute");
+}
+
+static void what_a_gpu_that_is_behind_computes_is_judged(void **state)
+{
+    struct little *t = *state;
+    strcpy(t->head, "\"deviceProperties\":[{\"id\":0,\"computeMajor\":8,\"numSms\":108}],");
+    behind_make(t, "ampere_sgemm_128x64_nn");
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "tensor-cores-unused");
+    assert_float_equal(a.findings[0].step_ns, 1000000, 1);
+}
+
+static void a_gpu_that_is_behind_tells_nothing_where_a_step_launches_nothing(void **state)
 {
     struct little *t = *state;
     for (int step = 0; step < 3; step++) {
         step_event(t, step);
-        launch(t, step + 1, 100 * step + 10, 1000 * step + 1000, 1000);
+        if (step != 1) launch(t, step + 1, 100 * step + 10, 1000 * step + 1000, 1000);
     }
     const struct kp_advice a = advise(t);
     assert_int_equal(a.count, 0);
     assert_non_null(a.missing);
+    assert_null(a.ahead);
     assert_false(a.is_healthy);
 }
 
@@ -423,7 +462,9 @@ int main(void)
         LITTLE(what_was_launched_before_depends_on_something),
         LITTLE(while_the_launch_is_not_back_the_gpu_waits_for_it),
         LITTLE(what_is_launched_in_a_gap_and_comes_late_depends_on_something),
-        LITTLE(a_gpu_that_is_behind_tells_nothing),
+        LITTLE(a_gpu_that_is_behind_has_steps_of_its_own),
+        LITTLE(what_a_gpu_that_is_behind_computes_is_judged),
+        LITTLE(a_gpu_that_is_behind_tells_nothing_where_a_step_launches_nothing),
         LITTLE(steps_and_kernels_of_2021_count),
         LITTLE(a_copy_is_its_ops_where_its_id_is_another_ops),
     };
