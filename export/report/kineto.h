@@ -232,8 +232,8 @@ int kp_kineto_parser_end(struct kp_kineto_parser *parser);
 uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *parser);
 const char *kp_kineto_parser_why(const struct kp_kineto_parser *parser);
 bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *parser);
-/* Has it just read an event of the list, after text that ends in one? Then others may read the next events instead. */
-bool kp_kineto_parser_is_between(const struct kp_kineto_parser *parser);
+/* Does the text end with an event of the list, so far? Then others may read the next events instead. */
+bool kp_kineto_parser_is_behind_event(const struct kp_kineto_parser *parser);
 void kp_kineto_parser_pass(struct kp_kineto_parser *parser, size_t bytes); /* counts bytes that others read */
 /* What another reader calls for whole events of the list. Before, it puts the parser between two events; after, or
  * where it gives up inside of one, at the beginning of a file. */

@@ -104,7 +104,7 @@ static void slot_read(struct read_block *s, bool keep_args, bool keep_works)
     const size_t read = plain_read(parser, s);
     s->is_good = kp_kineto_parser_feed(parser, "[0", 2) == 0 &&
                  kp_kineto_parser_feed(parser, s->text + read, s->bytes - read) == 0 &&
-                 kp_kineto_parser_is_between(parser);
+                 (read == s->bytes || kp_kineto_parser_is_behind_event(parser));
     kp_kineto_parser_close(parser);
 }
 
@@ -217,7 +217,7 @@ static int block_join(struct kp_kineto_blocks *b)
     pthread_mutex_lock(&b->lock);
     while (s->state != READ) pthread_cond_wait(&b->is_read, &b->lock);
     pthread_mutex_unlock(&b->lock);
-    if (s->is_good && kp_kineto_parser_is_between(b->parser)) {
+    if (s->is_good && kp_kineto_parser_is_behind_event(b->parser)) {
         slot_splice(b->trace, s);
         kp_kineto_parser_pass(b->parser, s->bytes);
         if (b->pieces) rc = kp_kineto_pieces_look(b->pieces, b->trace);
@@ -340,7 +340,7 @@ int kp_kineto_blocks_feed(struct kp_kineto_blocks *b, const char *text, size_t b
         if (rc) return rc;
         text += head;
         bytes -= head;
-        b->is_cutting = kp_kineto_parser_is_between(b->parser);
+        b->is_cutting = kp_kineto_parser_is_behind_event(b->parser);
         b->searched = 0;
         b->tries += !b->is_cutting;
     }

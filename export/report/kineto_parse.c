@@ -46,6 +46,7 @@ struct kp_kineto_parser {
     uint64_t told;          /* callbacks so far */
     uint64_t fed, bad;      /* bytes of earlier pieces; the bad byte */
     uint64_t event_from;    /* where the event began, or a little before */
+    uint64_t event_end;     /* of the last one, which is not told of those that json_scan.c read */
     bool torn;
     char why[160];
 };
@@ -440,6 +441,7 @@ static int on_map_end(void *context)
         p->key = KEY_OTHER;
     } else if (p->place == EVENT) {
         event_end(p);
+        p->event_end = p->fed + kp_json_push_consumed(p->json);
         p->place = EVENTS;
     } else if (p->place == FACTS) {
         p->place = --p->fact.depth ? FACTS : p->is_in_device ? DEVICES : TOP;
@@ -647,8 +649,11 @@ int kp_kineto_parser_end(struct kp_kineto_parser *p)
 uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *p) { return p->bad; }
 const char *kp_kineto_parser_why(const struct kp_kineto_parser *p) { return p->why; }
 bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *p) { return p->torn; }
-bool kp_kineto_parser_is_between(const struct kp_kineto_parser *p) { return p->place == EVENTS && !p->skip; }
-void kp_kineto_parser_pass(struct kp_kineto_parser *p, size_t bytes) { p->fed += bytes; }
+bool kp_kineto_parser_is_behind_event(const struct kp_kineto_parser *p)
+{
+    return p->place == EVENTS && !p->skip && p->event_end == p->fed;
+}
+void kp_kineto_parser_pass(struct kp_kineto_parser *p, size_t bytes) { p->event_end = p->fed += bytes; }
 
 const struct kp_json_calls *kp_kineto_parser_calls(void) { return &calls; }
 

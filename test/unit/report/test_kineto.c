@@ -476,6 +476,20 @@ static void works_and_the_first_device_are_kept_where_they_are_wanted(void **sta
     kp_kineto_close(t);
 }
 
+/* A quote behind an event begins a string, and in it stands what a cut looks for, at all places in a block. */
+static void a_cut_in_a_string_behind_an_event_is_none(void **state)
+{
+    (void)state;
+    for (int pad = 0; pad < 760; pad += 40) {
+        char odd[900];
+        size_t bytes;
+        snprintf(odd, sizeof odd, "{\"ph\":\"X\",\"pad\":\"%0*d\"}\"}, ", pad, 0);
+        char *text = many_events(odd, &bytes);
+        same_by_cores(text, bytes);
+        free(text);
+    }
+}
+
 static void all_cores_read_what_one_reads(void **state)
 {
     static const char *const odd[] = {
@@ -529,6 +543,7 @@ int main(void)
         cmocka_unit_test(a_key_with_a_nul_in_it_is_another_key),
         cmocka_unit_test(works_and_the_first_device_are_kept_where_they_are_wanted),
         cmocka_unit_test(all_cores_read_what_one_reads),
+        cmocka_unit_test(a_cut_in_a_string_behind_an_event_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
