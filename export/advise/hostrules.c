@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "export/report/framename.h"
 #include "export/report/timeshares.h"
 #include "export/report/valuereads.h"
 
@@ -142,10 +143,10 @@ static bool is_input_frame(const char *frame, size_t bytes)
                                         "get_batch",   "next_batch",   "read_image", "load_image"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (memmem(frame, bytes, paths[i], strlen(paths[i]))) return true;
-    const char *name = memmem(frame, bytes, "): ", 3);
-    const size_t name_bytes = name ? (size_t)(frame + bytes - name - 3) : 0;
+    const char *colon = memmem(frame, bytes, "): ", 3), *name = colon ? kp_framename_bare(colon + 3) : frame + bytes;
+    const size_t name_bytes = (size_t)(frame + bytes - name);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (name_bytes == strlen(names[i]) && memcmp(name + 3, names[i], name_bytes) == 0) return true;
+        if (name_bytes == strlen(names[i]) && memcmp(name, names[i], name_bytes) == 0) return true;
     return false;
 }
 

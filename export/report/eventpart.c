@@ -15,14 +15,14 @@
 
 static bool starts(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
-/* "file.py(LINE): function" of a file that ends so: is it, and of which function? */
+/* "file.py(LINE): function", or "file.py(LINE): def function", of a file that ends so: is it, and of which function? */
 static const char *function_in(const char *frame, size_t bytes, const char *file)
 {
     const size_t n = strlen(file);
     for (const char *at = frame; at + n < frame + bytes; at++)
         if (*at == *file && memcmp(at, file, n) == 0) {
             const char *colon = memchr(at, ':', (size_t)(frame + bytes - at));
-            return colon ? colon + 1 + (colon[1] == ' ') : NULL;
+            return colon ? kp_framename_bare(colon + 1 + (colon[1] == ' ')) : NULL;
         }
     return NULL;
 }

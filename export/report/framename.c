@@ -50,16 +50,36 @@ static const char *line_called(const char *frame, const struct parts *p, const c
     return is_line(line, strlen(line)) ? line : NULL;
 }
 
-/* `unknown`: what stands for a line that `from` does not tell, with its brackets. */
+const char *kp_framename_bare(const char *function)
+{
+    return strncmp(function, KP_FRAMENAME_DEF, sizeof KP_FRAMENAME_DEF - 1) == 0
+               ? function + sizeof KP_FRAMENAME_DEF - 1
+               : function;
+}
+
+bool kp_framename_has_def(const char *function) { return strncmp(function, "<module>", 8) != 0; }
+
+/* A function without a known line keeps that of its `def`, and the word. `unknown`: what a module's code has. */
+static void def_put(char *text, size_t room, const char *frame, const struct parts *p, const char *unknown)
+{
+    const bool is_def = kp_framename_has_def(p->function) && strtol(p->line, NULL, 10) > 0;
+    const char *const word = p->function[0] == '<' ? "" : KP_FRAMENAME_DEF; /* "<lambda>" has none */
+    if (is_def)
+        snprintf(text, room, "%.*s(%.*s): %s%s", (int)p->file_bytes, frame, (int)p->line_bytes, p->line, word,
+                 kp_framename_bare(p->function));
+    else snprintf(text, room, "%.*s%s: %s", (int)p->file_bytes, frame, unknown, p->function);
+}
+
+/* `unknown`: what stands for a line that neither `from` nor a `def` tells, with its brackets. */
 static const char *frame_with_line(struct kp_frametext *out, const char *frame, const char *from, const char *unknown)
 {
     struct parts p;
     if (!frame_parse(frame, &p)) return frame;
-    const size_t room = strlen(frame) + strlen(from) + 1;
+    const size_t room = strlen(frame) + strlen(from) + sizeof KP_FRAMENAME_DEF;
     char *text = room_for(out, room);
     const char *line = line_called(frame, &p, from);
     if (line) snprintf(text, room, "%.*s(%s): %s", (int)p.file_bytes, frame, line, p.function);
-    else snprintf(text, room, "%.*s%s: %s", (int)p.file_bytes, frame, unknown, p.function);
+    else def_put(text, room, frame, &p, unknown);
     return text;
 }
 
@@ -117,7 +137,8 @@ const char *kp_framename_module(const char *frame)
 
 bool kp_framename_is_meant(const char *pattern, const char *name)
 {
-    const char *const colon = strstr(name, "): "), *const part = colon ? colon + 3 : kp_framename_module(name);
+    const char *const colon = strstr(name, "): ");
+    const char *const part = colon ? kp_framename_bare(colon + 3) : kp_framename_module(name);
     return fnmatch(pattern, name, 0) == 0 || (part && fnmatch(pattern, part, 0) == 0);
 }
 

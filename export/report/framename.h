@@ -13,18 +13,24 @@ struct kp_frametext {
 };
 void kp_frametext_fini(struct kp_frametext *text);
 
+#define KP_FRAMENAME_DEF "def "
 /*
  * Writes `frame` with the line of `from`, "file.py:LINE", which is where its callee was called. Without a line of the
- * same file the frame has none: "file.py: function". What is no Python frame stays, but for an object's address.
+ * same file the frame has that of its `def`, and the word: "file.py(3): def function". A module's code has neither:
+ * "file.py: <module>". What is no Python frame stays.
  */
 const char *kp_framename_called(struct kp_frametext *out, const char *frame, const char *from);
-/* The same, but a frame without a line has line 0: "file.py(0): function". */
+/* The same, but a module's code has line 0: "file.py(0): <module>". */
 const char *kp_framename_at_line(struct kp_frametext *out, const char *frame, const char *from);
 /*
  * Writes the frame in which both `a` and `b` ran, one after the other: "file.py(LINE): f", or "file.py(LINE-LINE): f"
  * between two lines, the smaller first. NULL: they are frames of different functions.
  */
 const char *kp_framename_between(struct kp_frametext *out, const char *a, const char *b);
+/* A frame's function without the word `def`. */
+const char *kp_framename_bare(const char *function);
+/* Is the line with which Python names a function the one of its `def`, or of its expression? A module has none. */
+bool kp_framename_has_def(const char *function);
 /* Writes a frame as folded stacks can hold it: no ';', no control characters, no address of an object. */
 const char *kp_framename_shown(struct kp_frametext *out, const char *frame);
 /* The module of a call "nn.Module: NAME"; NULL: another frame. */

@@ -144,16 +144,18 @@ static void file_copy(char *out, size_t room, const char *file, size_t bytes)
     }
 }
 
-/* Writes "train.py(12): forward" as "train.py:12 forward", or without the line where none is wanted or known (0). */
-static uint32_t line_put(struct kp_kineto *trace, const char *frame, size_t bytes, bool with_line)
+/* Writes "train.py(12): forward" as "train.py:12 forward", with `word` before the function, or without the line where
+ * none is known (0). */
+static uint32_t line_put(struct kp_kineto *trace, const char *frame, size_t bytes, const char *word)
 {
     const size_t file = bracket_find(frame, bytes);
-    const char *digits = frame + file + 1, *function = memchr(digits, ' ', bytes - file - 1);
-    const int shown = with_line && strtol(digits, NULL, 10) > 0 ? (int)strspn(digits, "0123456789") : 0;
+    const char *digits = frame + file + 1, *function = (const char *)memchr(digits, ' ', bytes - file - 1) + 1;
+    const bool is_known = strtol(digits, NULL, 10) > 0 && (!word || kp_framename_has_def(function));
+    const int shown = is_known ? (int)strspn(digits, "0123456789") : 0;
     char line[LINE_BYTES], name[LINE_BYTES];
     file_copy(name, sizeof name, frame, file);
-    int n = snprintf(line, sizeof line, "%s%s%.*s%.*s", name, shown ? ":" : "", shown, digits,
-                     (int)(frame + bytes - function), function);
+    int n = snprintf(line, sizeof line, "%s%s%.*s %s%.*s", name, shown ? ":" : "", shown, digits,
+                     word && shown && function[0] != '<' ? word : "", (int)(frame + bytes - function), function);
     if (n >= (int)sizeof line) n = sizeof line - 1;
     return kp_strings_put(trace->strings, line, (size_t)n);
 }
@@ -167,7 +169,8 @@ bool kp_ownline_is_installed(const struct kp_kineto *trace, const char *frame)
 static uint32_t function_search(struct kp_kineto *trace, const char *name)
 {
     const size_t file = file_of(name, strlen(name));
-    return file && !is_installed(list_of(trace), name, file) ? line_put(trace, name, strlen(name), false) : 0;
+    const bool is_own = file && !is_installed(list_of(trace), name, file);
+    return is_own ? line_put(trace, name, strlen(name), KP_FRAMENAME_DEF) : 0;
 }
 
 /* ---- of a stack, by its innermost frame and the stack around that ---- */
@@ -180,7 +183,7 @@ static struct kp_ownline_place line_at(struct kp_kineto *trace, const char *fram
     const bool is_own = file && !is_installed(list_of(trace), frame, file);
     const char *package = is_own ? NULL : package_at(frame, bytes, &part);
     if (!is_own && !package) return (struct kp_ownline_place){1, 0};
-    return (struct kp_ownline_place){line_put(trace, frame, bytes, true) + 1,
+    return (struct kp_ownline_place){line_put(trace, frame, bytes, NULL) + 1,
                                      package ? kp_strings_put(trace->strings, package, part) : 0};
 }
 

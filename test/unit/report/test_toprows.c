@@ -33,6 +33,25 @@ static bool own(struct little *t, const char *frame)
     return is_own;
 }
 
+static void function_is(struct little *t, const char *frame, const char *line)
+{
+    struct kp_ownlines found = {0};
+    const uint32_t name = kp_strings_put(t->trace->strings, frame, strlen(frame));
+    assert_string_equal(kp_kineto_text(t->trace, kp_ownline_function(&found, t->trace, name)), line);
+    kp_ownlines_fini(&found);
+}
+
+static void a_function_has_the_line_of_its_def(void **state)
+{
+    struct little *t = *state;
+    op(t, "a", 0, 1);
+    tree_make(t);
+    function_is(t, "train.py(10): forward", "train.py:10 def forward");
+    function_is(t, "train.py(12): <lambda>", "train.py:12 <lambda>");
+    function_is(t, "train.py(1): <module>", "train.py <module>");
+    function_is(t, "train.py(0): forward", "train.py forward");
+}
+
 static void frames_of_packages_and_of_python_are_not_own(void **state)
 {
     struct little *t = *state;
@@ -95,6 +114,7 @@ static void of_an_installed_program_the_outermost_package_is_own(void **state)
                         "train.py:3 inner");
     assert_string_equal(line_in(t, "torch/f.py(1): g;runpy.py(9): run;"), "");
     assert_string_equal(line_in(t, "train.py(0): inner;"), "train.py inner"); /* its line is not known */
+    assert_string_equal(line_in(t, "train.py(3): def inner;"), "train.py:3 def inner");
 }
 
 #define STACK                                                                                                \
@@ -225,7 +245,7 @@ static void a_frame_of_calls_has_the_line_that_called(void **state)
     kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_LINE);
     assert_int_equal(top.count, 2);
     assert_float_equal(row_named(&top, "train.py:9 main")->cost.self_ns, 40e3, 0);
-    assert_float_equal(row_named(&top, "train.py main")->cost.self_ns, 60e3, 0);
+    assert_float_equal(row_named(&top, "train.py:2 def main")->cost.self_ns, 60e3, 0);
     kp_top_fini(&top);
 }
 
@@ -456,6 +476,7 @@ static void too_many_threads_are_those_that_the_cores_do_not_hold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LITTLE(a_function_has_the_line_of_its_def),
         LITTLE(frames_of_packages_and_of_python_are_not_own),
         LITTLE(what_the_recording_found_installed_is_not_own),
         LITTLE(of_an_installed_program_the_outermost_package_is_own),

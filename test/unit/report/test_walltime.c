@@ -83,10 +83,17 @@ static void calls_carry_the_line_that_ran(void **state)
                                     CALL("<built-in method relu of type object at 0x7f01>", 20, 30, "m.py:3")
                                         OP("aten::relu", 1, 25, 20, "") OP("aten::add", 1, 52, 5, "")),
                         "other;m.py: <module> 50\n"
-                        "other;m.py(41): <module>;m.py: f 15\n"
-                        "other;m.py(41): <module>;m.py: f;aten::add 5\n"
+                        "other;m.py(41): <module>;m.py(1): def f 15\n"
+                        "other;m.py(41): <module>;m.py(1): def f;aten::add 5\n"
                         "other;m.py(41): <module>;m.py(3): f;<built-in method relu of type object> 10\n"
                         "other;m.py(41): <module>;m.py(3): f;<built-in method relu of type object>;aten::relu 20\n");
+}
+
+static void a_frame_with_the_line_of_its_def_is_of_its_part(void **state)
+{
+    (void)state;
+    assert_string_equal(told_by(OP("aten::a", 1, 0, 10, STACK("torch/_tensor.py(3): def backward;m.py(9): main;"))),
+                        "backward;m.py(9): main;torch/_tensor.py(3): def backward;aten::a 10\n");
 }
 
 static void a_steps_time_is_not_where_the_profiler_began_it(void **state)
@@ -94,7 +101,7 @@ static void a_steps_time_is_not_where_the_profiler_began_it(void **state)
     (void)state;
     assert_string_equal(told_by(CALL("m.py(40): <module>", 0, 100, "") CALL("prof.py(1): step", 5, 10, "m.py:41")
                                     RANGE("ProfilerStep#1", 10, 90)),
-                        "other;m.py: <module> 90\nother;m.py(41): <module>;prof.py: step 10\n");
+                        "other;m.py: <module> 90\nother;m.py(41): <module>;prof.py(1): def step 10\n");
 }
 
 #define NEXT "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -230,7 +237,14 @@ static void names_of_frames_come_apart(void **state)
     struct kp_frametext text = {0};
     (void)state;
     assert_string_equal(kp_framename_called(&text, "a(1)/m.py(3): f", "a(1)/m.py:7"), "a(1)/m.py(7): f");
-    assert_string_equal(kp_framename_called(&text, "m.py(3): f", "other.py:7"), "m.py: f");
+    assert_string_equal(kp_framename_called(&text, "m.py(3): f", "other.py:7"), "m.py(3): def f");
+    assert_string_equal(kp_framename_called(&text, "m.py(0): f", ""), "m.py: f");
+    assert_string_equal(kp_framename_called(&text, "m.py(3): <lambda>", ""), "m.py(3): <lambda>");
+    assert_string_equal(kp_framename_called(&text, "m.py(1): <module>", ""), "m.py: <module>");
+    assert_string_equal(kp_framename_at_line(&text, "m.py(1): <module>", ""), "m.py(0): <module>");
+    assert_string_equal(kp_framename_at_line(&text, "m.py(3): f", ""), "m.py(3): def f");
+    assert_true(kp_framename_is_meant("f", "m.py(3): def f"));
+    assert_false(kp_framename_is_meant("def", "m.py(3): def f"));
     assert_string_equal(kp_framename_called(&text, "nn.Module: Net_0", "m.py:7"), "nn.Module: Net_0");
     assert_string_equal(kp_framename_between(&text, "m.py(3): f", "m.py(9): f"), "m.py(3-9): f");
     assert_string_equal(kp_framename_between(&text, "m.py(13): f", "m.py(9): f"), "m.py(9-13): f");
@@ -248,6 +262,7 @@ int main(void)
         cmocka_unit_test(ops_are_leaves_below_the_frames_that_called_them),
         cmocka_unit_test(time_between_ops_stands_at_what_both_stacks_share),
         cmocka_unit_test(calls_carry_the_line_that_ran),
+        cmocka_unit_test(a_frame_with_the_line_of_its_def_is_of_its_part),
         cmocka_unit_test(a_steps_time_is_not_where_the_profiler_began_it),
         cmocka_unit_test(a_step_falls_into_its_parts),
         cmocka_unit_test(backward_stands_at_the_forward_line_on_request),
