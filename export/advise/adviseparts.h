@@ -62,7 +62,7 @@ void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *t
 /* The outermost op around a node, or the node. */
 int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 
-/* ---- loadplace.c: the line that the loading of data spends most time in; where none is known, the line before ---- */
+/* ---- loadplace.c: the line that the loading of data spends most time in, or the line before; what to change ---- */
 
 struct kp_costrules;
 void kp_loadplace_tell(const struct kp_costrules *rules, struct kp_finding *out);

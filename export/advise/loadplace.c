@@ -11,6 +11,7 @@
 
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
+#include "export/report/toprows.h"
 
 struct loadplace {
     const struct kp_tree *tree;
@@ -24,6 +25,7 @@ struct loadplace {
     size_t key_capacity;
     uint32_t last_line; /* of the last op in the loader */
     int32_t last_loader;
+    int64_t in_calls_ns, waits_ns, reads_ns; /* of Python's calls: all, those that wait, those that read files */
 };
 
 static uint32_t line_of(struct loadplace *p, size_t i)
@@ -47,6 +49,19 @@ static void line_charge(struct loadplace *p, uint32_t line, bool is_after, int64
     p->ns[at] += ns;
 }
 
+static bool is_read(const char *name)
+{
+    return strncmp(name, "<built-in method read", 21) == 0 || strncmp(name, "<method 'read", 13) == 0;
+}
+
+static void call_charge(struct loadplace *p, size_t node, int64_t ns)
+{
+    const char *const name = kp_kineto_text(p->tree->trace, p->tree->nodes[node].name);
+    p->in_calls_ns += ns;
+    if (kp_top_is_wait(name)) p->waits_ns += ns;
+    else if (is_read(name)) p->reads_ns += ns;
+}
+
 static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
 {
     struct loadplace *p = context;
@@ -59,6 +74,28 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     const int64_t ns = kp_spans_between(&p->chosen->in_steps, from_ns, to_ns);
     if (!is_loader && line) p->last_line = line;
     if (line && ns > 0) line_charge(p, line, is_loader, ns);
+    if (p->tree->nodes[node].is_python && ns > 0) call_charge(p, node, ns);
+}
+
+#define LET_LOAD "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True). "
+
+/* Items that wait leave the cores to more workers than there are cores. */
+static const char *change_of(const struct kp_costrules *x, const struct loadplace *p, const char *after)
+{
+    const double all = (double)p->in_calls_ns / 100;
+    if (after)
+        return LET_LOAD "The line that takes it, and whether that waits or computes: kprof run --with-stack 1, then "
+                        "kprof advise.";
+    if (!p->in_calls_ns)
+        return LET_LOAD "Whether its items wait (disk, network, sleep) or compute: kprof run --with-stack 1, then "
+                        "kprof advise.";
+    if (p->waits_ns + p->reads_ns < p->in_calls_ns / 20)
+        return LET_LOAD "The items compute: calls that wait or read files take less than 5 % of it. So more workers "
+                        "than cores do not help, a cheaper item does.";
+    return kp_costrules_text(x,
+                             LET_LOAD "Of the loading %.0f %% waits (sleep, network, lock), %.0f %% reads files, and "
+                                      "the rest computes: what waits leaves its core to further workers.",
+                             (double)p->waits_ns / all, (double)p->reads_ns / all);
 }
 
 void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
@@ -73,6 +110,7 @@ void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
         out->after = p.key_of[best] & 1 ? line : NULL;
         if (!out->after) out->line = line;
     }
+    out->change = change_of(x, &p, out->after);
     kp_ownlines_fini(&p.lines);
     kp_keyindex_fini(&p.keys);
     free(p.ns);

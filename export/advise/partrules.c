@@ -149,12 +149,6 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
         kp_loadplace_tell(x, &f);
         f.what = "the step loads its data itself: the DataLoader has no workers";
-        f.change = "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True). With num_workers=0, the "
-                   "default, the training waits while each batch is loaded.";
-        if (f.after)
-            f.change =
-                "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True). The line that takes it: "
-                "kprof run --with-stack 1, then kprof report --by line.";
     }
     out->findings[out->count++] = f;
     return true;

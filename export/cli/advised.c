@@ -78,6 +78,7 @@ void kp_advised_close(struct kp_advised *a)
     kp_chosen_fini(&a->chosen);
     kp_tree_fini(&a->tree);
     kp_kineto_close(a->trace);
+    free(a->workers);
 }
 
 /* ---- the end of a run ---- */

@@ -14,6 +14,7 @@ struct kp_advised {
     struct kp_chosen chosen;
     struct kp_advice advice;
     bool is_part; /* the file ends early, and this is of what comes before */
+    char *workers; /* kp_workers_tell(): what the workers of its DataLoader do, as text; or NULL */
 };
 /*
  * Reads a trace with all that findings need. Returns 0 or -errno, with a line in `why`. Whatever it returns, the caller

@@ -123,7 +123,7 @@ static void trace_print(FILE *out, const struct advise_command *command, struct 
     else {
         if (!source->is_spool) killed_print(out, a);
         kp_adviceprint_text(out, &a->advice, &a->chosen);
-        if (!source->is_spool) kp_workers_print(out, a, source->path);
+        if (a->workers) fputs(a->workers, out);
     }
 }
 
@@ -186,6 +186,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     if (rc == 0) {
         if (!source->is_spool) early_tell(&advised, early, sizeof early);
         if (!source->is_spool) kp_heapadvice_add(&advised, source->path);
+        if (!source->is_spool) kp_workers_tell(&advised, source->path);
         command->has_communication |= waiting_find(&advised.advice) != NULL;
         if (!several || !trace_hold(command, &advised, source)) trace_print(stdout, command, &advised, source, several);
     }

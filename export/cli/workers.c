@@ -24,6 +24,12 @@ static char *children_find(char *folder, size_t bytes, const char *trace_path)
     return kp_advised_newest(folder);
 }
 
+/* A finding about data that workers load. */
+static bool is_of_workers(const struct kp_finding *f)
+{
+    return strcmp(f->id, "data-loading") == 0 && f->where && strstr(f->where, "_MultiProcessing");
+}
+
 static void lead_put(FILE *out, const char *before, const char *folder)
 {
     fprintf(out, "%skprof report --by line ", before);
@@ -66,8 +72,17 @@ static long number_of(const struct kp_kineto *trace, const char *path)
     return fact ? strtol(fact, NULL, 10) : 0;
 }
 
+static void change_set(struct kp_advised *a, const char *text)
+{
+    struct kp_strings *const strings = a->trace->strings;
+    for (size_t i = 0; i < a->advice.count; i++) {
+        struct kp_finding *f = &a->advice.findings[i];
+        if (is_of_workers(f)) f->change = kp_strings_get(strings, kp_strings_put(strings, text, strlen(text)));
+    }
+}
+
 /* Workers that wait leave the cores to more of them. Those that compute take the cores from one another. */
-static void cores_print(FILE *out, const struct kp_kineto *trace, const char *folder_path)
+static void cores_tell(FILE *out, struct kp_advised *a, const struct kp_kineto *trace, const char *folder_path)
 {
     struct kp_run_folder folder = {.path = folder_path};
     const long cores = number_of(trace, "kprof.cores"), of_ms = number_of(trace, "kprof.busy_of_ms");
@@ -77,15 +92,19 @@ static void cores_print(FILE *out, const struct kp_kineto *trace, const char *fo
     kp_run_folder_forget(&folder);
     if (of_ms < MEASURED_MS || cores <= 0 || !workers) return;
     fprintf(out, "    worker  %zu of them ", workers);
-    if (used >= SHARE_BUSY * (double)cores)
+    if (used >= SHARE_BUSY * (double)cores) {
         fprintf(out, "compute on %ld core%s, %.0f %% of their time: more workers do not help, cheaper lines do\n",
                 cores, cores == 1 ? "" : "s", 100 * computes);
-    else
+        change_set(a, "Make an item cheaper: cache it, or decode it once. More workers do not help: those that it has "
+                      "fill the cores.");
+    } else {
         fprintf(out, "wait %.0f %% of their time, and use %.1f of %ld core%s: more workers help\n",
                 computes < 1 ? 100 * (1 - computes) : 0, used, cores, cores == 1 ? "" : "s");
+        change_set(a, "Give the DataLoader more workers (num_workers=N, persistent_workers=True): cores are free.");
+    }
 }
 
-static void worker_print(FILE *out, const char *path, const char *folder)
+static void worker_tell(FILE *out, struct kp_advised *a, const char *path, const char *folder)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
     const struct kp_texts texts = {kp_text_file_each, path};
@@ -95,28 +114,30 @@ static void worker_print(FILE *out, const char *path, const char *folder)
     char why[512];
     if (kp_advised_read(&trace, &tree, &texts, path, why, sizeof why) == 0 && tree.count) {
         if (kp_chosen_make(&chosen, &tree, &all, why, sizeof why) == 0) lines_print(out, &tree, &chosen);
-        cores_print(out, trace, folder);
+        cores_tell(out, a, trace, folder);
         kp_chosen_fini(&chosen);
     }
     kp_tree_fini(&tree);
     kp_kineto_close(trace);
 }
 
-void kp_workers_print(FILE *out, const struct kp_advised *a, const char *trace_path)
+void kp_workers_tell(struct kp_advised *a, const char *trace_path)
 {
     bool waits = false;
     char folder[4200];
-    for (size_t i = 0; i < a->advice.count; i++) {
-        const struct kp_finding *f = &a->advice.findings[i];
-        waits |= strcmp(f->id, "data-loading") == 0 && f->where && strstr(f->where, "_MultiProcessing");
-    }
-    if (!waits) return;
+    size_t bytes;
+    for (size_t i = 0; i < a->advice.count; i++) waits |= is_of_workers(&a->advice.findings[i]);
+    FILE *out = waits ? open_memstream(&a->workers, &bytes) : NULL;
+    if (!out) return;
     char *path = children_find(folder, sizeof folder, trace_path);
     if (path) {
-        worker_print(out, path, folder);
+        worker_tell(out, a, path, folder);
         lead_put(out, "workers  ", folder);
     } else {
-        fprintf(out, "workers  not recorded: kprof run --with-stack 1 --children, then kprof advise\n");
+        fputs("workers  whether they wait or compute is not recorded, nor their lines: kprof run --with-stack 1 "
+              "--children, then kprof advise\n",
+              out);
     }
+    fclose(out);
     free(path);
 }

@@ -7,7 +7,10 @@
 
 /* Prints the command that shows the traces of workers, where they lie beside this one. */
 void kp_workers_lead(const char *trace_path);
-/* Where a finding is about data that workers load: their slow lines, or how to record them. */
-void kp_workers_print(FILE *out, const struct kp_advised *advised, const char *trace_path);
+/*
+ * Where a finding is about data that workers load: `advised->workers` gets their slow lines, or how to record them. Its
+ * change gets what helps: more workers, or cheaper items.
+ */
+void kp_workers_tell(struct kp_advised *advised, const char *trace_path);
 
 #endif

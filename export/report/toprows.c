@@ -104,8 +104,7 @@ static bool is_continued(const struct building *b, size_t node)
     return kp_tree_event(b->tree, node)->flags & KP_KINETO_CONTINUED;
 }
 
-/* A call of Python that only waits: for a lock, a queue, a socket, or a time. */
-static bool is_wait(const char *name)
+bool kp_top_is_wait(const char *name)
 {
     static const char *const words[] = {"acquire", "wait",   "sleep",   "poll", "select",
                                         "recv",    "accept", "_accept", "get"};
@@ -127,7 +126,7 @@ static bool is_idle(const struct building *b, const struct kp_node *node)
 {
     const struct kp_kineto_event *e = event_of(b->tree, node);
     return node->is_python && e->tid != e->pid && !(e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID)) &&
-           is_wait(kp_kineto_text(b->tree->trace, e->name));
+           kp_top_is_wait(kp_kineto_text(b->tree->trace, e->name));
 }
 
 /* False: the node has no part in the chosen time, or none of its own. */

@@ -64,5 +64,7 @@ double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row
 double kp_top_row_self_ns(const struct kp_top *top, const struct kp_top_row *row); /* in all, or GPU's */
 void kp_top_order(struct kp_top *top, enum kp_top_sort sort); /* descending; equals by self time, then by name */
 void kp_top_fini(struct kp_top *top);
+/* A call of Python that only waits: for a lock, a queue, a socket, or a time. */
+bool kp_top_is_wait(const char *name);
 
 #endif

@@ -138,7 +138,17 @@ def test_the_line_that_loads_is_named_or_the_line_before_it(tmp_path, calls):
     if calls:
         assert (found["line"], found["after"]) == ("train.py:9 __getitem__", None)
     else:
-        assert found["after"] == "train.py:8 __getitem__" and "--with-stack 1" in found["change"]
+        assert found["after"] == "train.py:8 __getitem__" and "whether that waits or computes: kprof run --with-stack 1" in found["change"]
+
+
+@pytest.mark.parametrize("call, said", [("<built-in function sleep>", "Of the loading 100 % waits (sleep, network, lock), 0 % reads files"),
+                                        ("<built-in method read of _io.BufferedReader object at 0x7f00>", "0 % waits (sleep, network, lock), 100 % reads"),
+                                        ("train.py(4): decode", "The items compute"), (None, "wait (disk, network, sleep) or compute: kprof run --with-stack 1")])
+def test_a_loader_without_workers_is_told_whether_its_items_wait(tmp_path, call, said):
+    events = loading("_SingleProcessDataLoaderIter")
+    events += [event(call, "python_function", 1000 * i + 60, 500) for i in range(3)] if call else []
+    found = json.loads(told("advise", "--json", write(tmp_path / "a.pt.trace.json", events)))["findings"][0]
+    assert found["id"] == "data-loading" and said in found["change"], found
 
 
 def test_a_program_without_steps_says_how_to_count_them(tmp_path):
@@ -465,7 +475,7 @@ def loading(where):
 
 def test_a_training_that_waits_leads_to_the_lines_of_its_workers(tmp_path):
     trace = write(tmp_path / "a.pt.trace.json", loading("_MultiProcessingDataLoaderIter"), kprof={"version": "1"})
-    assert "workers  not recorded: kprof run --with-stack 1 --children, then kprof advise\n" in told("advise", trace)
+    assert "workers  whether they wait or compute is not recorded, nor their lines: kprof run --with-stack 1 --children" in told("advise", trace)
     assert "what its workers did" not in told("report", trace)
     (tmp_path / "children").mkdir()
     work = [event("aten::randn", "cpu_op", 0, 900, **{"Call stack": "data.py(7): __getitem__;"}),
@@ -481,8 +491,11 @@ def test_a_training_that_waits_leads_to_the_lines_of_its_workers(tmp_path):
 
     assert " of them compute" not in children() and " of them wait" not in children()  # a file that does not tell
     assert "    worker  2 of them wait 97 % of their time, and use 0.1 of 2 cores: more workers help\n" in children(busy_ms=30, busy_of_ms=1000)
+    assert "    change  Give the DataLoader more workers " in told("advise", trace)
     said = children(busy_ms=900, busy_of_ms=1000)
     assert "    worker  2 of them compute on 2 cores, 90 % of their time: more workers do not help, cheaper lines do\n" in said
+    assert "    change  Make an item cheaper: " in said and "more workers (" not in said  # the change and the workers say the same
+    assert json.loads(told("advise", "--json", trace))["findings"][0]["change"].startswith("Make an item cheaper: ")
     of_workers = harness.cli("report", "--by", "line", tmp_path / "children")
     assert "more than one run" not in of_workers.stderr
     assert re.search(r"^data.py:7 __getitem__ +0\.9\d* +45\.0 ", of_workers.stdout, re.M), of_workers.stdout  # no share of who waits for a client
