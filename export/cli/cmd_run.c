@@ -141,6 +141,23 @@ static void unknown_tell(void)
     if (used) setenv("KPROF_RUN_TOLD", told, 1);
 }
 
+static bool is_set(const char *name, const char *value)
+{
+    const char *const has = getenv(name);
+    return has && (value ? strcmp(has, value) == 0 : *has != '\0');
+}
+
+/* Importing torch alone is a million calls, so that a program of a few steps leaves a trace of some 80 MB. */
+static void heavy_tell(void)
+{
+    const bool is_heard = !is_set("KPROF_LOG", NULL) || is_set("KPROF_LOG", "stderr");
+    if (!is_heard || !is_set("KPROF_WITH_STACK", "1") || is_set("KPROF_SCHEDULE", NULL) || is_set("KPROF_PHASES", NULL))
+        return;
+    kp_cli_say(stderr, "kprof: --with-stack 1 without --schedule records every Python call from start to exit, imports "
+                       "among them: slow, and a large trace. --schedule 10-12 records three steps; --with-stack ops "
+                       "the stacks of ops alone, far cheaper");
+}
+
 /* `stays`: kprof waits for it, and says how it ended. */
 static int program_become(char **argv, bool stays)
 {
@@ -273,6 +290,7 @@ int kp_cmd_run(int argc, char **argv)
     rc = preload_set(library);
     if (rc) return rc;
     unknown_tell();
+    heavy_tell();
     kp_latest_begin(kp_setting_flags_read()->dir);
     if (wish.advises == ADVISE_IF_WATCHED)
         wish.advises = !wish.json && is_watched(kp_setting_flags_read()) ? ADVISE_FINDINGS : ADVISE_NOT;

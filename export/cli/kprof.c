@@ -37,6 +37,8 @@ static const char *command_meant(const char *name)
         if (strcmp(others[i][0], name) == 0) return others[i][1];
     for (size_t i = 0; i < COMMANDS; i++)
         if (kp_config_is_nearer(name, commands[i].name, &best)) near = commands[i].name;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (kp_config_is_nearer(name, others[i][0], &best)) near = others[i][1];
     return near;
 }
 

@@ -177,6 +177,14 @@ def test_kprof_run_says_that_nothing_was_there_to_record(program, tmp_path):
         assert len(run.traces) == (not lines)
 
 
+@pytest.mark.parametrize("flags, variables, is_said", [(["--with-stack", "1"], {}, True), (["--with-stack", "ops"], {}, False),
+                                                       (["--with-stack", "1", "--schedule", "1-2"], {}, False), ([], {"KPROF_WITH_STACK": "1"}, True),
+                                                       (["--with-stack", "1", "--log", "none"], {}, False)])
+def test_all_python_calls_without_a_schedule_are_called_heavy(tmp_path, flags, variables, is_said):
+    said = harness.cli("run", *flags, "-o", tmp_path, "--", "/bin/true", **variables).stderr
+    assert ("--schedule 10-12 records three steps; --with-stack ops the stacks of ops alone" in said) is is_said, said
+
+
 def test_switched_off_means_inert(program, tmp_path):
     run = harness.run_kprof(program(LOOP.format(steps=3)), tmp_path / "out", KPROF=0).ok()
     assert run.err == "" and run.out == "done\n" and not (tmp_path / "out").exists()
