@@ -87,7 +87,8 @@ uint32_t kp_phases_set(uint32_t phase);                    /* NONE: no longer se
 uint32_t kp_phases_begin(uint32_t phase, uint32_t *depth); /* *depth is for kp_phases_end */
 uint32_t kp_phases_end(uint32_t depth);                    /* also ends what began inside and did not end */
 uint32_t kp_phases_now(void);
-void kp_phases_forget(void); /* in a forked child */
+bool kp_phases_are_named(void); /* one is set by its name */
+void kp_phases_forget(void);    /* in a forked child */
 
 /*
  * Parses KPROF_SCHEDULE, KPROF_PHASES and KPROF_STEP of a configuration. kp_config_refuse replaces a bad value by the

@@ -144,6 +144,8 @@ uint32_t kp_phases_now(void)
     return stack[depth < DEEP_MAX ? depth - 1 : DEEP_MAX - 1];
 }
 
+bool kp_phases_are_named(void) { return by_name != KP_PHASE_NONE; }
+
 uint32_t kp_phases_set(uint32_t phase)
 {
     by_name = phase;

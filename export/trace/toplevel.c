@@ -172,6 +172,33 @@ const char *kp_phase_name(const struct kp_trace *t)
     return kp_reader_text(t->reader, key);
 }
 
+/* A whole number of "RUN,PART,GAPLESS,LEAVING" (phaserun.c). */
+static const char *run_part_write(struct kp_trace *t, const char *name, const char *text)
+{
+    const char *end = text;
+    while (*end >= '0' && *end <= '9') end++;
+    if (end == text) return text;
+    kp_json_lit(&t->json, ", ");
+    kp_json_cstring(&t->json, name);
+    kp_json_lit(&t->json, ": ");
+    kp_json_raw(&t->json, text, (size_t)(end - text));
+    return *end == ',' ? end + 1 : end;
+}
+
+/* Which run of its phase the window is of, so that a reader can tell how long a run lasts. */
+static void phase_write(struct kp_trace *t)
+{
+    const char *const phase = kp_phase_name(t);
+    char key[32];
+    if (!phase) return;
+    kp_json_lit(&t->json, ", \"phase\": ");
+    kp_json_cstring(&t->json, phase);
+    kp_fmt(key, sizeof key, "phase_run.%u", (unsigned)t->cycle.number);
+    const char *at = kp_reader_text(t->reader, key);
+    static const char *const names[] = {"phase_run", "phase_part", "phase_gapless", "phase_leaving"};
+    for (size_t i = 0; at && i < sizeof names / sizeof *names; i++) at = run_part_write(t, names[i], at);
+}
+
 /* With KPROF_MALLOC each program that the program runs has a trace, so a reader wants to know which one began. With
  * Python's calls a launcher has one, too: its ranks name it. */
 static void ppid_write(struct kp_trace *t)
@@ -223,7 +250,6 @@ static void counts_write(struct kp_trace *t)
 
 static void ours_write(struct kp_trace *t)
 {
-    const char *const phase = kp_phase_name(t);
     kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
     ours_string(t, "torch_version", "torch_version");
     ours_string(t, "step_source", "step_source");
@@ -234,10 +260,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "gpu_cupti", "gpu_cupti");
     ours_string(t, "schedule", "KPROF_SCHEDULE");
     ours_string(t, "python_gc", "KPROF_PYTHON_GC");
-    if (phase) {
-        kp_json_lit(&t->json, ", \"phase\": ");
-        kp_json_cstring(&t->json, phase);
-    }
+    phase_write(t);
     ours_string(t, "parent_pid", "parent_pid");
     ppid_write(t);
     ours_string(t, "symbols", "symbols");

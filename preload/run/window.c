@@ -29,6 +29,7 @@
 #include "collector/base/kp_sigblock.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
+#include "preload/run/phaserun.h"
 #include "preload/run/window_sources.h"
 #include "collector/base/kp_poison.h"
 
@@ -132,6 +133,7 @@ void kp_window_forget(const struct kp_schedule *wanted, const struct kp_source *
     window_lock = fresh;
     schedule = outside = *wanted;
     phase = KP_PHASE_NONE;
+    kp_phaserun_forget();
     kp_window_sources_forget(list);
     wanted_bits |= KP_GATE_CHILD;
     shown = &unseen;
@@ -151,14 +153,6 @@ static bool is_recording(enum kp_action action)
     return action == KP_ACTION_RECORD || action == KP_ACTION_RECORD_AND_SAVE;
 }
 
-static void note_phase(void)
-{
-    char key[32];
-    kp_fmt(key, sizeof key, "phase.%u", current.number);
-    if (kp_record_note(key, kp_phases_name(phase)) != 0)
-        KP_LOG_ONCE(1, "the name of a phase could not be written to the spool: its trace does not name it");
-}
-
 /* Writes the window to the spool, so that a reader knows it even if the process is killed before it closes. */
 static void announce_window(void)
 {
@@ -171,7 +165,7 @@ static void announce_window(void)
     };
     if (kp_record_meta(&rec, sizeof rec) != 0)
         KP_LOG_ONCE(1, "the start of a window could not be written to the spool: kprof recover would not find it");
-    if (*kp_phases_name(phase)) note_phase();
+    kp_phaserun_note_phase(current.number, phase);
     kp_record_clock();
 }
 
@@ -215,6 +209,7 @@ static void activate_window(uint64_t now)
 /* Ends recording: sources look for steps only. */
 static void rest(void)
 {
+    kp_phaserun_gap();
     kp_gate_set(kp_gate_make(last_number, wanted_bits));
     kp_window_sources_mode(KP_SOURCE_STEPS);
 }
@@ -229,12 +224,14 @@ static void enter(enum kp_action action, uint64_t now)
     }
     if (is_recording(action)) activate_window(now);
     else kp_gate_set(kp_gate_make(current.number, wanted_bits | KP_GATE_WARM));
+    if (!is_recording(action)) kp_phaserun_gap();
     kp_window_sources_mode(KP_SOURCE_FULL);
 }
 
-static void close_window(uint64_t now, bool cut)
+static void close_window_as(uint64_t now, bool cut, enum kp_phaserun_leaving leaving)
 {
     if (current.begin) {
+        if (!current.is_void) kp_phaserun_note(current.number, phase, leaving);
         show_window(0);
         current.end = now;
         current.cut = cut;
@@ -244,6 +241,8 @@ static void close_window(uint64_t now, bool cut)
     }
     memset(&current, 0, sizeof current);
 }
+
+static void close_window(uint64_t now, bool cut) { close_window_as(now, cut, KP_RUN_GOES_ON); }
 
 /* Writes the ProfilerStep# range of the step that begins, on the thread that steps; end_step fills in its end. */
 static void begin_step(struct kp_thread *thread)
@@ -344,16 +343,6 @@ static bool is_phase_missed(void)
     return is_none && step_number == STEPS_WITHOUT_PHASE && !outside.active; /* else KPROF_SCHEDULE records them */
 }
 
-/* Said while the user still looks on. */
-static void missed_phase_say(void)
-{
-    KP_LOG_ONCE(0,
-                "%d steps have ended, and no phase of KPROF_PHASES has begun: nothing is recorded so far; a phase is a "
-                "range (with torch.profiler.record_function(\"train\"): ...), kprof_phase(), or a loop of Lightning or "
-                "transformers, not a function of that name",
-                STEPS_WITHOUT_PHASE);
-}
-
 void kp_window_step(struct kp_thread *thread, uint64_t now)
 {
     struct kp_transition turn;
@@ -365,7 +354,7 @@ void kp_window_step(struct kp_thread *thread, uint64_t now)
     const bool is_missed = is_phase_missed();
     const uint64_t begin = current.begin;
     lock_give(&held);
-    if (is_missed) missed_phase_say();
+    if (is_missed) kp_phaserun_say_missed(STEPS_WITHOUT_PHASE);
     if (turned) {
         settle_and_begin_step(thread, turn.step, begin, SETTLE_MS);
         kp_writer_wake(); /* prepares a window */
@@ -376,27 +365,40 @@ void kp_window_step(struct kp_thread *thread, uint64_t now)
 
 /*
  * A phase ends after steps of its own, so the step in progress has only begun. It gets its range when the phase comes
- * back: readers leave out a record that starts outside of its window.
+ * back: readers leave out a record that starts outside of its window. A window that opened with that step is dropped.
  */
 static void tail_cut(void)
 {
-    current.is_void = !current.steps;
+    current.is_void = !current.steps && step_number > phase_from;
     if (open_step) open_step->start = 0;
     open_step = NULL;
 }
 
-/*
- * The program is in phase `to`. Windows of kprof_start and kp_window_ask stay open. True when it was in another.
- */
-static bool phase_turn(uint32_t to, uint64_t now)
+/* How a phase changes: the last one has ended or will go on, and the next begins or goes on. */
+struct turn {
+    uint32_t to;
+    bool is_end, is_new;
+};
+
+/* Ends the window of the phase that is left. Those of kprof_start and kp_window_ask stay open. */
+static uint64_t phase_leave(bool is_end, uint64_t now)
 {
-    if (to == phase || ended) return false;
     bool is_own = !current.begin || is_recording(kp_schedule_action(&schedule, step_number));
     is_own &= !asked.number || asked.number != current.number;
-    if (is_own && step_number > phase_from) tail_cut();
+    if (is_own && step_number) tail_cut(); /* 0: it may be a phase without steps */
     if (started) now = end_step(now);
-    if (is_own) close_window(now, false);
+    if (is_own) close_window_as(now, false, is_end ? KP_RUN_ENDS : KP_RUN_PAUSES);
+    return now;
+}
+
+/* The program is in phase `turn->to`. True when it was in another. */
+static bool phase_turn(const struct turn *turn, uint64_t now)
+{
+    const uint32_t to = turn->to;
+    if (to == phase || ended) return false;
+    now = phase_leave(turn->is_end, now);
     if (!current.number) asked.is_warming = false;
+    kp_phaserun_enter(to, turn->is_new);
     phase = to;
     is_phase_met |= to != KP_PHASE_NONE;
     schedule = *kp_phases_schedule(to, &outside);
@@ -404,14 +406,16 @@ static bool phase_turn(uint32_t to, uint64_t now)
     is_cycle_left = false;
     step_number = phase_from = kp_steps_seen();
     step_begin = now;
+    const bool is_open = current.begin;
     if (started) enter(kp_schedule_action(&schedule, step_number), now);
+    kp_phaserun_recorded(!is_open && current.begin);
     return started;
 }
 
 /* Gives the lock. After a change of phase the step that goes on there begins a range, on the thread that made it. */
-static void phase_change(struct kp_thread *thread, struct held *held, uint32_t to)
+static void phase_change(struct kp_thread *thread, struct held *held, const struct turn *turn)
 {
-    const bool has_turned = phase_turn(to, kp_ticks());
+    const bool has_turned = phase_turn(turn, kp_ticks());
     const uint64_t step = step_number, begin = current.begin;
     lock_give(held);
     if (!has_turned) return;
@@ -424,21 +428,23 @@ void kp_window_phase_set(struct kp_thread *thread, uint32_t to)
 {
     struct held held;
     lock_take(&held);
-    phase_change(thread, &held, kp_phases_set(to));
+    const bool was_set = kp_phases_are_named();
+    phase_change(thread, &held,
+                 &(struct turn){.to = kp_phases_set(to), .is_end = was_set, .is_new = to != KP_PHASE_NONE});
 }
 
 void kp_window_phase_begin(struct kp_thread *thread, uint32_t to, uint32_t *depth)
 {
     struct held held;
     lock_take(&held);
-    phase_change(thread, &held, kp_phases_begin(to, depth));
+    phase_change(thread, &held, &(struct turn){.to = kp_phases_begin(to, depth), .is_new = true});
 }
 
 void kp_window_phase_end(struct kp_thread *thread, uint32_t depth)
 {
     struct held held;
     lock_take(&held);
-    phase_change(thread, &held, kp_phases_end(depth));
+    phase_change(thread, &held, &(struct turn){.to = kp_phases_end(depth), .is_end = true});
 }
 
 /* True when nothing changed since the last full begin_run: a fast path for kprof_range_push. */

@@ -514,6 +514,8 @@ static void work(struct kp_thread *t, int steps)
     }
 }
 
+static char run[64]; /* what the last window says of its run */
+
 static void expect_window(uint64_t first_step, uint64_t steps, uint64_t ops, const char *phase)
 {
     struct kp_window w;
@@ -530,6 +532,8 @@ static void expect_window(uint64_t first_step, uint64_t steps, uint64_t ops, con
     snprintf(key, sizeof key, "phase.%u", w.number);
     assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
     assert_string_equal(kp_reader_text(r, key) ? kp_reader_text(r, key) : "", phase);
+    snprintf(key, sizeof key, "phase_run.%u", w.number);
+    snprintf(run, sizeof run, "%s", kp_reader_text(r, key) ? kp_reader_text(r, key) : "");
     kp_reader_close(r);
 }
 
@@ -593,6 +597,37 @@ static void a_phase_without_a_step_is_recorded_when_its_schedule_says_so(void **
     op(t);
     enter(t, "");
     expect_window(0, 1, 1, "load");
+}
+
+static void a_window_says_of_which_run_of_its_phase_it_is(void **state)
+{
+    uint32_t train, validate;
+    (void)state;
+    phases_setup("none", "train=active=3;validate=wait=1,active=100");
+    kp_window_forget(&plan, sources); /* counts runs from the first on */
+    kp_window_begin_run(false);
+    struct kp_thread *t = kp_thread_get();
+    kp_window_phase_begin(t, kp_phases_find("train"), &train);
+    work(t, 4); /* a window of three steps, and another right behind it */
+    op(t);
+    kp_window_phase_begin(t, kp_phases_find("validate"), &validate);
+    expect_window(0, 3, 3, "train");
+    assert_string_equal(run, "1,1,1,0"); /* run 1, part 1, from its begin on, and it goes on */
+    expect_window(3, 1, 2, "train");
+    assert_string_equal(run, "1,1,1,1"); /* here the part ends */
+    work(t, 2);
+    kp_window_phase_end(t, validate);
+    expect_window(1, 1, 1, "validate");
+    assert_string_equal(run, "1,1,0,2"); /* not from its begin on; here the run ends */
+    op(t);
+    kp_window_phase_end(t, train);
+    expect_window(4, 0, 1, "train"); /* no step ended in it */
+    assert_string_equal(run, "1,2,1,2");
+    kp_window_phase_begin(t, kp_phases_find("train"), &train);
+    work(t, 1);
+    kp_window_phase_end(t, train);
+    expect_window(4, 1, 1, "train");
+    assert_string_equal(run, "2,1,1,2");
 }
 
 static void a_window_that_was_started_by_hand_outlives_its_phase(void **state)
@@ -676,6 +711,7 @@ int main(void)
         cmocka_unit_test(each_phase_has_windows_of_its_own),
         cmocka_unit_test(a_phase_that_ends_just_after_a_step_leaves_no_trace_of_the_next),
         cmocka_unit_test(a_phase_without_a_step_is_recorded_when_its_schedule_says_so),
+        cmocka_unit_test(a_window_says_of_which_run_of_its_phase_it_is),
         cmocka_unit_test(a_window_that_was_started_by_hand_outlives_its_phase),
         cmocka_unit_test(what_is_open_at_exit_is_closed_there_and_says_so),
     };

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * phaserun.h - runs of phases: tells the spool which run of its phase a window is of
+ *
+ * A run lasts from a phase's begin to its end. Phases that begin inside of it divide it into parts. All calls come from
+ * window.c, under its lock.
+ */
+#ifndef KP_PHASERUN_H
+#define KP_PHASERUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What becomes of the run where a window ends. */
+enum kp_phaserun_leaving { KP_RUN_GOES_ON, KP_RUN_PAUSES, KP_RUN_ENDS };
+
+void kp_phaserun_enter(uint32_t phase, bool is_new); /* a part of a run begins, the first of a new one or another */
+/* Is the part recorded from its begin until now? */
+void kp_phaserun_recorded(bool is_recorded);
+void kp_phaserun_gap(void); /* it is not */
+/* The phase's name, when a window begins; the run, when it ends. */
+void kp_phaserun_note_phase(uint32_t window, uint32_t phase);
+void kp_phaserun_note(uint32_t window, uint32_t phase, enum kp_phaserun_leaving leaving);
+void kp_phaserun_say_missed(int steps); /* so many have ended, and no phase has begun */
+void kp_phaserun_forget(void);          /* in a forked child */
+
+#endif
