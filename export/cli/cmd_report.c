@@ -9,10 +9,12 @@
 #include "export/cli/workers.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "export/advise/advise.h"
+#include "export/report/framename.h"
 #include "export/report/phaserows.h"
 #include "export/report/rankwaits.h"
 #include "export/report/toppieces.h"
@@ -31,6 +33,10 @@ struct report_command {
     bool is_met;                    /* a trace of that phase */
     struct kp_phaserows phases;     /* of several traces: the table is of one phase */
     struct kp_phasetraces of_phase; /* then all traces of that one, put together */
+    bool is_within_phase;           /* --within named a phase, and nothing in it has that name */
+    bool is_within_met;
+    size_t within_missed; /* traces of phases without that name */
+    char why_missed[512];
     struct kp_rankwaits ranks;
     bool is_spool;    /* the trace at hand */
     const char *path; /* of its file */
@@ -186,8 +192,19 @@ static bool is_any_time(const struct report_command *r)
 
 static bool is_unasked(const struct report_command *r) { return is_any_time(r) && !r->choice.within; }
 
+/* Where the rows are of steps, or of other time that was asked for, what lies in no op is one of them. */
+static bool wants_gap(const struct report_command *r, const struct top_numbers *n)
+{
+    if (r->choice.within) return false;
+    return n->top.trace->windows || r->choice.has_from || r->choice.has_to || (n->summary.steps && !r->all_steps);
+}
+
 static int numbers_print(const struct report_command *r, const char *label, struct top_numbers *n)
 {
+    struct kp_kineto_windows *const windows = n->top.trace->windows;
+    struct kp_kineto_runs runs = {0};
+    if (windows && is_unasked(r)) kp_kineto_windows_runs(windows, &runs);
+    if (runs.is_all) n->top.runs = runs.count;
     const struct kp_top_report report = {.label = label,
                                          .summary = &n->summary,
                                          .top = &n->top,
@@ -196,8 +213,10 @@ static int numbers_print(const struct report_command *r, const char *label, stru
                                          .sort = r->sort,
                                          .by = bys[n->top.by],
                                          .most = (size_t)r->most,
+                                         .runs = &runs,
                                          .bound_by = n->bound_by,
                                          .is_spool = r->is_spool};
+    if (wants_gap(r, n)) kp_top_add_gap(&n->top, n->summary.steps && !n->chosen.is_by_optimizer);
     if (n->summary.is_of_steps && is_unasked(r)) kp_top_keep_steps(&n->top);
     kp_top_order(&n->top, (enum kp_top_sort)word_find(sorts, SORTS, r->sort));
     const int rc = rows_check(&n->top, label);
@@ -222,21 +241,11 @@ static int numbers_show(struct report_command *r, const char *label, struct top_
 {
     const char *phase = kp_kineto_fact(n->top.trace, "kprof.phase");
     if (phase && several && !r->phase && !r->json) {
-        kp_phaserows_add(&r->phases, phase, &n->chosen, &n->summary);
+        kp_phaserows_add(&r->phases, n->top.trace, &n->chosen, &n->summary, is_unasked(r));
         return KP_EXIT_DONE;
     }
     if (several && !r->json) kp_cli_say(stdout, "%s:", label);
     return numbers_print(r, label, n);
-}
-
-/* A marked step is a row itself, and calls of Python are. Of an optimizer's step nothing else tells its gaps. */
-static bool is_gap_row(const struct report_command *r, const struct kp_tree *tree, const struct top_numbers *n)
-{
-    if (r->choice.first_step < 0 || !n->chosen.is_by_optimizer || n->top.by != KP_TOP_BY_OP || n->summary.has_gpu)
-        return false;
-    for (size_t i = 0; i < tree->count; i++)
-        if (tree->nodes[i].is_python) return false;
-    return n->summary.rest_ns > n->summary.shared_ns / 10;
 }
 
 /* What `kprof advise` finds in these steps. NULL: other time was asked for, or none of those. */
@@ -246,6 +255,18 @@ static const char *bound_find(const struct report_command *r, const struct kp_tr
     if (!n->summary.has_gpu || r->choice.within || r->choice.has_from || r->choice.has_to) return NULL;
     kp_advice_make(&advice, tree, &n->chosen);
     return kp_advice_bound(&advice);
+}
+
+/* A name that one phase of several has not, another may have: then what was missing is told at the end. */
+static int missing_say(struct report_command *r, const char *label, const struct kp_kineto *trace, const char *why,
+                       bool several)
+{
+    if (r->choice.within && trace->windows && several) {
+        if (!r->within_missed++) snprintf(r->why_missed, sizeof r->why_missed, "%s", why);
+        return KP_EXIT_DONE;
+    }
+    kp_cli_say(stderr, "kprof: %s: %s", label, why);
+    return KP_EXIT_BAD_INPUT;
 }
 
 static int ours_report(struct report_command *r, const char *label, struct kp_tree *tree, bool several)
@@ -261,16 +282,15 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     if (tree->trace->has_stacks) kp_tree_fill_line_stacks(tree, tree->trace->is_ours);
     kp_tree_set_forward_stacks(tree);
     if (kp_chosen_make(&n.chosen, tree, &r->choice, why, sizeof why)) {
-        kp_cli_say(stderr, "kprof: %s: %s", label, why);
         kp_chosen_fini(&n.chosen);
-        return KP_EXIT_BAD_INPUT;
+        return missing_say(r, label, tree->trace, why, several);
     }
+    r->is_within_met |= r->choice.within != NULL;
     if (r->choice.within && is_any_time(r)) kp_chosen_keep_steps(&n.chosen);
     if (r->choice.within) kp_chosen_count_passes(&n.chosen, tree);
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
     kp_top_build(&n.top, tree, &n.chosen, by_of(r, tree->trace));
-    if (is_gap_row(r, tree, &n)) kp_top_add_gap(&n.top, n.summary.rest_ns);
     n.top.calls = n.chosen.within_calls;
     n.top.is_of_steps = n.chosen.outside_ns > 0;
     if (r->choice.within && n.summary.is_of_steps) n.top.steps = 0; /* the rows are of more than the steps */
@@ -280,15 +300,32 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     return rc;
 }
 
-/* Whether the trace is of the phase that is asked for. Others are remembered, to be told if none is. */
+/* Whether the trace is of the phase that is asked for. All are remembered, to be told if none is. */
 static bool is_of_phase(struct report_command *r, const struct kp_kineto *trace)
 {
     const char *phase = kp_kineto_fact(trace, "kprof.phase");
     const size_t used = strlen(r->others);
-    if (!r->phase || (phase && strcmp(phase, r->phase) == 0)) return r->is_met = true;
     if (phase && used + strlen(phase) + 3 < sizeof r->others && !strstr(r->others, phase))
         snprintf(r->others + used, sizeof r->others - used, "%s%s", used ? ", " : "", phase);
+    if (r->phase && !(phase && strcmp(phase, r->phase) == 0)) return false;
+    return r->is_met = true;
+}
+
+static bool has_name(const struct kp_kineto *trace, const char *pattern)
+{
+    for (size_t i = 0; i < trace->count; i++)
+        if (kp_framename_is_meant(pattern, kp_kineto_text(trace, trace->events[i].name))) return true;
     return false;
+}
+
+/* Does --within name the trace's phase, and no range, op or function of it? Then all of the phase is meant. */
+static bool is_phase_within(struct report_command *r, const struct kp_kineto *trace)
+{
+    const char *phase = kp_kineto_fact(trace, "kprof.phase");
+    if (!r->choice.within || !phase || fnmatch(r->choice.within, phase, 0) != 0) return false;
+    if (has_name(trace, r->choice.within)) return false;
+    if (!r->is_within_phase) kp_cli_say(stderr, "kprof report: %s is a phase: the same as --phase %s", phase, phase);
+    return r->is_within_phase = r->is_within_met = true;
 }
 
 /* What all traces together say. */
@@ -303,6 +340,10 @@ static void together_print(struct report_command *r)
 
 static int phase_check(const struct report_command *r, int worst)
 {
+    if (r->within_missed && !r->is_within_met) {
+        kp_cli_say(stderr, "kprof: %s; the traces are of phases: --phase NAME, of %s", r->why_missed, r->others);
+        return KP_EXIT_BAD_INPUT;
+    }
     if (r->is_met || worst != KP_EXIT_DONE) return worst;
     if (*r->others) kp_cli_say(stderr, "kprof: no trace of phase %s; there are %s", r->phase, r->others);
     else kp_cli_say(stderr, "kprof: no trace of a phase; kprof run --phases records them");
@@ -393,9 +434,9 @@ static int whole_report(struct report_command *r, const char *label, bool severa
 }
 
 /* Of several traces of the phase that is asked for there is one table: they wait for one another. */
-static bool is_to_wait(struct report_command *r, struct report_reading *in, bool several)
+static bool is_to_wait(struct report_command *r, struct report_reading *in, bool several, bool is_phase)
 {
-    if (!several || !r->phase || r->json || in->is_torn) return false;
+    if (!several || !(r->phase || is_phase) || r->json || in->is_torn) return false;
     return kp_phasetraces_take(&r->of_phase, &in->trace);
 }
 
@@ -403,6 +444,7 @@ static bool is_to_wait(struct report_command *r, struct report_reading *in, bool
 static int phase_report(struct report_command *r, int worst)
 {
     const bool several = r->of_phase.count > 1;
+    if (r->is_within_phase) r->choice.within = NULL;
     for (size_t i = 0; i < r->of_phase.count; i++) {
         struct kp_phasetrace *const p = &r->of_phase.of[i];
         struct report_reading in = {.trace = p->trace};
@@ -426,10 +468,14 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
     r->is_spool = source->is_spool;
     r->path = source->path;
     int rc = trace_read(r, source, heading, &in) ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
-    if (rc == KP_EXIT_DONE && is_of_phase(r, in.trace) && !is_to_wait(r, &in, heading)) {
+    const char *const within = r->choice.within;
+    const bool is_phase = rc == KP_EXIT_DONE && is_phase_within(r, in.trace);
+    if (is_phase) r->choice.within = NULL;
+    if (rc == KP_EXIT_DONE && is_of_phase(r, in.trace) && !is_to_wait(r, &in, heading, is_phase)) {
         if (heading && r->is_torch && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);
         rc = in.is_numbered ? numbers_print(r, source->label, &in.n) : whole_report(r, source->label, heading, &in);
     }
+    r->choice.within = within;
     const bool is_torn = in.is_torn;
     reading_close(&in);
     return rc == KP_EXIT_DONE && is_torn ? KP_EXIT_BAD_INPUT : rc;

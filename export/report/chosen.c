@@ -15,6 +15,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/report/framename.h"
+#include "export/report/kineto_windows.h"
 #include "export/report/ownline.h"
 #include "export/report/units.h"
 
@@ -280,9 +281,24 @@ static void steps_keep(struct kp_chosen *out, bool parts)
 
 /* ---- all of it ---- */
 
+/* A window of a phase is all of it, from the phase's begin to its end. */
+static void windows_add(struct kp_chosen *out, const struct kp_kineto_windows *windows)
+{
+    out->since_ns = INT64_MAX;
+    for (size_t i = 0; i < windows->count; i++) {
+        kp_spans_add(&out->spans, windows->of[i].start_ns, windows->of[i].end_ns);
+        if (windows->of[i].start_ns < out->since_ns) out->since_ns = windows->of[i].start_ns;
+    }
+    kp_spans_settle(&out->spans);
+}
+
 static void whole_add(struct kp_chosen *out, const struct kp_tree *tree)
 {
     int64_t first = INT64_MAX, end = INT64_MIN;
+    if (tree->trace->windows) {
+        windows_add(out, tree->trace->windows);
+        return;
+    }
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (node->is_async) continue;

@@ -28,6 +28,7 @@ SRC_report := \
     export/report/kineto_read.c \
     export/report/kineto_strings.c \
     export/report/kineto_torn.c \
+    export/report/kineto_windows.c \
     export/report/kineto_words.c \
     export/report/kineto_works.c \
     export/report/ownline.c \
@@ -59,6 +60,7 @@ UNIT_report := \
     test/unit/report/test_keyavg.c \
     test/unit/report/test_kineto.c \
     test/unit/report/test_kineto_keys.c \
+    test/unit/report/test_kineto_windows.c \
     test/unit/report/test_rankwaits.c \
     test/unit/report/test_stepspans.c \
     test/unit/report/test_table.c \

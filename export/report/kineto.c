@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "export/report/kineto_windows.h"
+
 struct kp_kineto *kp_kineto_new(void)
 {
     struct kp_kineto *trace = calloc(1, sizeof *trace);
@@ -22,6 +24,7 @@ void kp_kineto_close(struct kp_kineto *trace)
     free(trace->works);
     free(trace->args_text);
     free(trace->facts);
+    kp_kineto_windows_close(trace->windows);
     free(trace);
 }
 
@@ -32,9 +35,10 @@ static void trace_settle(struct kp_kineto *trace)
     if (trace->has_start) {
         trace->start_ns += trace->base_ns;
         trace->end_ns += trace->base_ns;
-        return;
+    } else if (trace->has_first) {
+        trace->start_ns = trace->first_ns + trace->base_ns;
     }
-    if (trace->has_first) trace->start_ns = trace->first_ns + trace->base_ns;
+    kp_kineto_windows_note(trace);
 }
 
 static void explain(const struct kp_kineto_parser *parser, const struct kp_kineto *trace, const char *path, char *why,

@@ -80,10 +80,10 @@ struct kp_kineto_work {
 struct kp_kineto_fact {
     uint32_t path, text; /* string ids */
 };
-
 struct kp_strings;
 struct kp_kineto;
 struct kp_kineto_pieces;
+struct kp_kineto_windows;
 typedef bool (*kp_kineto_keep_fn)(const void *context, const struct kp_kineto *trace,
                                   const struct kp_kineto_event *event);
 
@@ -100,8 +100,9 @@ struct kp_kineto {
     size_t args_bytes, args_capacity;
     struct kp_kineto_fact *facts; /* kineto_facts.c */
     size_t fact_count, fact_capacity;
-    uint32_t program; /* string id: the first process's name; 0: not in the file */
-    int64_t base_ns;  /* 0: the file has none */
+    struct kp_kineto_windows *windows; /* of a phase (kineto_windows.h). NULL: of none */
+    uint32_t program;                  /* string id: the first process's name; 0: not in the file */
+    int64_t base_ns;                   /* 0: the file has none */
     int64_t start_ns; /* when the profiler started; the first event's start where the file does not say */
     int64_t first_ns; /* start of the earliest event, kept or not */
     int64_t end_ns;   /* when it stopped; the end of ops that were still open then */
@@ -188,7 +189,7 @@ struct kp_kineto_torn {
 };
 void kp_kineto_end_torn(struct kp_kineto *trace, struct kp_kineto_torn *out);
 
-/* Called before out of memory calls exit(), or NULL. */
+/* Called before out of memory calls exit(). */
 extern void (*kp_kineto_no_memory)(void);
 /* Reads "12.345" microseconds as 12345 nanoseconds, rounds after the third decimal, and takes exponents. */
 int64_t kp_kineto_ns(const char *text, size_t bytes);
@@ -240,7 +241,6 @@ void kp_kineto_parser_pass(struct kp_kineto_parser *parser, size_t bytes); /* co
 struct kp_json_calls;
 const struct kp_json_calls *kp_kineto_parser_calls(void);
 void kp_kineto_parser_put(struct kp_kineto_parser *parser, bool is_between);
-
 /* kineto_blocks.c: how many threads read (0: one a core, 1: the caller's parser alone), and blocks of how many bytes */
 extern struct kp_kineto_cutting {
     unsigned workers;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/kineto_windows.h"
+
 struct appending {
     struct kp_kineto *to;
     const struct kp_kineto *from;
@@ -71,6 +73,7 @@ void kp_kineto_append(struct kp_kineto *to, const struct kp_kineto *from)
 {
     const struct appending a = {to, from, ids_end(to), (uint32_t)to->count};
     for (size_t i = 0; i < from->count; i++) event_move(&a, from->events[i]);
+    kp_kineto_windows_append(to->windows, from->windows);
     memory_move(&a);
     works_move(&a);
     to->seen += from->seen;

@@ -19,21 +19,20 @@ static struct kp_phaserow *row_get(struct kp_phaserows *rows, const char *phase)
     return &rows->of[rows->count++];
 }
 
-void kp_phaserows_add(struct kp_phaserows *rows, const char *phase, const struct kp_chosen *chosen,
-                      const struct kp_summary *summary)
+void kp_phaserows_add(struct kp_phaserows *rows, const struct kp_kineto *trace, const struct kp_chosen *chosen,
+                      const struct kp_summary *summary, bool with_runs)
 {
-    struct kp_phaserow *row = row_get(rows, phase);
+    struct kp_phaserow *row = row_get(rows, kp_kineto_fact(trace, "kprof.phase"));
     if (!row) return;
     row->traces++;
     row->step_ns = kp_kineto_grow(row->step_ns, &row->capacity, row->steps + chosen->step_count, sizeof *row->step_ns);
-    for (size_t i = 0; i < chosen->step_count; i++) {
-        row->step_ns[row->steps++] = chosen->steps[i].inside_ns;
-        row->sum_ns += chosen->steps[i].inside_ns;
-    }
-    row->shared_ns += summary->shared_ns;
+    for (size_t i = 0; i < chosen->step_count; i++) row->step_ns[row->steps++] = chosen->steps[i].inside_ns;
+    row->wall_ns += summary->wall_ns;
     row->op_ns += summary->op_ns;
     row->data_ns += summary->data_ns;
     row->other_ns += summary->comm_ns + summary->rest_ns;
+    if (with_runs) kp_kineto_windows_append(&row->windows, trace->windows);
+    rows->has_parts |= !with_runs;
 }
 
 KP_ORDER_NUMBERS(length_order, int64_t)
@@ -48,29 +47,60 @@ static double median_ms(struct kp_phaserow *row)
 
 static double percent(int64_t part, int64_t whole) { return whole > 0 ? 100.0 * (double)part / (double)whole : 0; }
 
+/* A time in milliseconds, or a line where there is none. */
+static const char *ms_text(char *out, size_t bytes, bool is_known, double ms)
+{
+    if (is_known) snprintf(out, bytes, "%.3f", ms);
+    else snprintf(out, bytes, "-");
+    return out;
+}
+
+static void row_print(FILE *out, struct kp_phaserow *r, int width, int64_t all_ns, const struct kp_kineto_runs *runs)
+{
+    char run[40], step[40];
+    kp_plain_put(out, r->phase);
+    fprintf(out, "%*s  %6zu  %5zu  %9s  %6zu  %9s  %6.1f %%  %5.1f %%  %5.1f %%  %5.1f %%\n",
+            width - (int)strlen(r->phase), "", r->traces, runs->count,
+            ms_text(run, sizeof run, runs->count, (double)runs->median_ns / 1e6), r->steps,
+            ms_text(step, sizeof step, r->steps, median_ms(r)), percent(r->wall_ns, all_ns),
+            percent(r->op_ns, r->wall_ns), percent(r->data_ns, r->wall_ns), percent(r->other_ns, r->wall_ns));
+}
+
+static void legend_print(FILE *out, const struct kp_phaserows *rows, bool has_runs)
+{
+    if (rows->has_parts) {
+        fputs("ms a step: median; of time: of all that was asked for\n", out);
+    } else {
+        fputs("runs: recorded from the phase's begin to its end", out);
+        fputs(has_runs ? "; ms a run: median, without other phases inside of it\n"
+                       : "; an active= of more steps than a run has records them\n",
+              out);
+        fputs("ms a step: median; of time: of all that was recorded of these phases, in a step or not\n", out);
+    }
+    if (!rows->count) return;
+    fputs("the table of a phase: kprof report --phase ", out);
+    kp_plain_put(out, rows->of[0].phase);
+    fputs("\n", out);
+}
+
 void kp_phaserows_print(FILE *out, struct kp_phaserows *rows)
 {
     int64_t all_ns = 0;
     int width = 5;
+    bool has_runs = false;
     for (size_t i = 0; i < rows->count; i++) {
-        all_ns += rows->of[i].sum_ns;
+        all_ns += rows->of[i].wall_ns;
         if ((int)strlen(rows->of[i].phase) > width) width = (int)strlen(rows->of[i].phase);
     }
-    fprintf(out, "%-*s  %6s  %6s  %10s  %9s  %8s  %8s  %8s\n", width, "phase", "traces", "steps", "ms a step",
-            "of steps", "in ops", "loading", "no op");
+    fprintf(out, "%-*s  %6s  %5s  %9s  %6s  %9s  %8s  %7s  %7s  %7s\n", width, "phase", "traces", "runs", "ms a run",
+            "steps", "ms a step", "of time", "in ops", "loading", "no op");
     for (size_t i = 0; i < rows->count; i++) {
-        struct kp_phaserow *r = &rows->of[i];
-        kp_plain_put(out, r->phase);
-        fprintf(out, "%*s  %6zu  %6zu  %10.3f  %7.1f %%  %6.1f %%  %6.1f %%  %6.1f %%\n", width - (int)strlen(r->phase),
-                "", r->traces, r->steps, median_ms(r), percent(r->sum_ns, all_ns), percent(r->op_ns, r->shared_ns),
-                percent(r->data_ns, r->shared_ns), percent(r->other_ns, r->shared_ns));
+        struct kp_kineto_runs runs;
+        kp_kineto_windows_runs(&rows->of[i].windows, &runs);
+        row_print(out, &rows->of[i], width, all_ns, &runs);
+        has_runs |= runs.count != 0;
     }
-    fputs("ms a step: median; of steps: of the time of all steps that were recorded\n", out);
-    if (rows->count) {
-        fputs("the table of a phase: kprof report --phase ", out);
-        kp_plain_put(out, rows->of[0].phase);
-        fputs("\n", out);
-    }
+    legend_print(out, rows, has_runs);
 }
 
 void kp_phaserows_fini(struct kp_phaserows *rows)
@@ -78,6 +108,7 @@ void kp_phaserows_fini(struct kp_phaserows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         free(rows->of[i].phase);
         free(rows->of[i].step_ns);
+        free(rows->of[i].windows.of);
     }
     free(rows->of);
     *rows = (struct kp_phaserows){0};

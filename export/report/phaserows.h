@@ -5,22 +5,26 @@
 
 #include <stdio.h>
 
+#include "export/report/kineto_windows.h"
 #include "export/report/timeshares.h"
 
 struct kp_phaserow {
     char *phase;
     size_t traces, steps, capacity;
-    int64_t *step_ns;                                    /* of each step */
-    int64_t sum_ns, shared_ns, op_ns, data_ns, other_ns; /* sum: of all steps; the others as in kp_summary */
+    int64_t *step_ns;                          /* of each step */
+    int64_t wall_ns, op_ns, data_ns, other_ns; /* as in kp_summary */
+    struct kp_kineto_windows windows;
 };
 struct kp_phaserows { /* all zero: empty */
     struct kp_phaserow *of;
     size_t count, capacity;
+    bool has_parts; /* not all of the traces was chosen: nothing is known of runs */
 };
 
-void kp_phaserows_add(struct kp_phaserows *rows, const char *phase, const struct kp_chosen *chosen,
-                      const struct kp_summary *summary);
-/* Sorts the steps' lengths. */
+/* with_runs: all of the trace is chosen. */
+void kp_phaserows_add(struct kp_phaserows *rows, const struct kp_kineto *trace, const struct kp_chosen *chosen,
+                      const struct kp_summary *summary, bool with_runs);
+/* Sorts the steps' lengths and the windows. */
 void kp_phaserows_print(FILE *out, struct kp_phaserows *rows);
 void kp_phaserows_fini(struct kp_phaserows *rows);
 

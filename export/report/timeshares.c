@@ -85,10 +85,12 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_fini(all[i]);
 }
 
-static void shares_set(struct kp_summary *out, const struct kp_summary_parts *parts)
+/* A phase is what was asked for: its shares are of all of it. */
+static void shares_set(struct kp_summary *out, const struct kp_summary_parts *parts, bool is_phase)
 {
     out->wall_ns = parts->all.length_ns;
-    out->is_of_steps = kp_chosen_are_steps_a_part(parts->in_steps.length_ns, out->wall_ns);
+    out->is_of_steps = !is_phase && kp_chosen_are_steps_a_part(parts->in_steps.length_ns, out->wall_ns);
+    out->outside_ns = is_phase ? out->wall_ns - parts->in_steps.length_ns : 0;
     const struct kp_summary_times *t = out->is_of_steps ? &parts->in_steps : &parts->all;
     out->shared_ns = t->length_ns;
     out->data_ns = t->data_ns;
@@ -180,7 +182,7 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
                                .busy_threads = (long)fact_number(trace, "kprof.busy_threads"),
                                .omp_threads = (long)fact_number(trace, "kprof.omp_num_threads")};
     if (trace->base_ns) out->when_ns = parts->since_ns;
-    shares_set(out, parts);
+    shares_set(out, parts, trace->windows != NULL);
     out->reads = parts->reads;
     steps_measure(out, chosen);
     if (out->steps) {

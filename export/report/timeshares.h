@@ -17,6 +17,7 @@ struct kp_summary {
     long slowest_step;                /* the one of step_most_ns */
     /* The shares: of the steps alone where much lies outside of them (imports, a model being built), else of all. */
     bool is_of_steps;
+    int64_t outside_ns; /* of a phase, what lies in no whole step */
     int64_t shared_ns;
     int64_t data_ns, op_ns, comm_ns, rest_ns; /* add up to shared_ns; comm: collectives on the host, beside no op */
     int64_t gpu_wait_ns;                      /* of shared_ns: some thread waits for a GPU */

@@ -215,6 +215,29 @@ static void hint_print(FILE *out, const struct kp_top_report *r)
     }
 }
 
+/* "; mean 5 ms, as in the rows": where it is far from the median. */
+static void mean_print(FILE *out, int64_t mean_ns, int64_t median_ns)
+{
+    char text[40];
+    if (llabs(mean_ns - median_ns) > median_ns / 10)
+        fprintf(out, "mean %s, as in the rows; ", span_text(text, sizeof text, mean_ns));
+}
+
+/* How long the phase lasts from its begin to its end. */
+static void runs_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto_runs *runs = r->runs;
+    char a[40], b[40];
+    if (!runs || !runs->count) return;
+    fprintf(out, "a run    %s", span_text(a, sizeof a, runs->median_ns));
+    if (runs->count > 1) {
+        fprintf(out, " (median of %zu; ", runs->count);
+        mean_print(out, runs->mean_ns, runs->median_ns);
+        fprintf(out, "%s to %s)", span_text(a, sizeof a, runs->least_ns), span_text(b, sizeof b, runs->most_ns));
+    }
+    fprintf(out, ", from the phase's begin to its end%s\n", runs->has_parts ? ", without the phases inside of it" : "");
+}
+
 /* How long a step lasts, or what of it was asked for. */
 static void lengths_print(FILE *out, const struct kp_top_report *r)
 {
@@ -223,8 +246,7 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     char a[40], b[40];
     if (r->choice->within) of = r->chosen->within_calls == s->steps ? "a call   " : "in each  ";
     fprintf(out, "%s%s (median; ", of, span_text(a, sizeof a, s->step_median_ns));
-    if (llabs(s->step_mean_ns - s->step_median_ns) > s->step_median_ns / 10) /* rows have the mean */
-        fprintf(out, "mean %s, as in the rows; ", span_text(a, sizeof a, s->step_mean_ns));
+    mean_print(out, s->step_mean_ns, s->step_median_ns);
     fprintf(out, "%s to %s", span_text(a, sizeof a, s->step_least_ns), span_text(b, sizeof b, s->step_most_ns));
     if (s->step_most_ns / 3 > s->step_median_ns / 2) fprintf(out, ", slowest: step %ld", s->slowest_step);
     const bool is_whole = r->chosen->is_by_optimizer && !r->choice->within;
@@ -254,6 +276,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
         fprintf(out, "         step %ld: from the end of optimizer step %ld to the end of %ld, counted from 0\n",
                 s->first_step, s->first_step - 1, s->first_step);
     outside_print(out, r);
+    runs_print(out, r);
     if (s->steps > 1) lengths_print(out, r);
     if (s->is_first_slow)
         fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",
@@ -288,6 +311,17 @@ static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
     fprintf(out, ", idle %.1f %%; the host waits for it %.1f %%", (double)(s->shared_ns - s->gpu_ns) * percent,
             (double)s->gpu_wait_ns * percent);
     if (r->bound_by) fprintf(out, "; bound by %s", r->bound_by);
+}
+
+/* Behind the last step of each run, and in one that did not end, a phase goes on. */
+static void no_step_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    char text[40];
+    if (!s->steps || r->choice->within || s->outside_ns < s->wall_ns / 1000) return;
+    fprintf(out, "outside  of the steps %s, %.1f %%: in the rows, too; --step %ld-%ld leaves it out\n",
+            span_text(text, sizeof text, s->outside_ns), 100 * (double)s->outside_ns / (double)s->wall_ns,
+            s->first_step, s->last_step);
 }
 
 static void shares_print(FILE *out, const struct kp_top_report *r)
@@ -367,6 +401,7 @@ void kp_top_head_print(FILE *out, const struct kp_top_report *r)
     program_print(out, r);
     killed_print(out, r);
     steps_print(out, r);
+    no_step_print(out, r);
     shares_print(out, r);
     reads_print(out, r);
     machine_print(out, r->summary);

@@ -66,6 +66,10 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     ms_put(out, "wall_ms", (double)s->wall_ns);
     steps_put(out, s);
     within_put(out, r);
+    if (r->runs && r->runs->count) {
+        whole_put(out, "runs", (int64_t)r->runs->count);
+        ms_put(out, "ms_a_run", (double)r->runs->median_ns);
+    }
     ms_put(out, "shares_of_ms", (double)s->shared_ns);
     ms_put(out, "ops_ms", (double)s->op_ns);
     ms_put(out, "data_loading_ms", (double)s->data_ns);

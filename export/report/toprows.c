@@ -342,6 +342,20 @@ static void nodes_add(struct building *b)
     }
 }
 
+/* What of the time that was chosen no node of the host covers. */
+static void gap_find(struct kp_top *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_spans covered = {0};
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        if (!node->removed && !node->on_device) kp_spans_add(&covered, node->start_ns, node->end_ns);
+    }
+    kp_spans_settle(&covered);
+    out->gap_ns = kp_spans_length(&chosen->spans, NULL) - kp_spans_length(&covered, &chosen->spans);
+    out->step_gap_ns = kp_spans_length(&chosen->in_steps, NULL) - kp_spans_length(&covered, &chosen->in_steps);
+    kp_spans_fini(&covered);
+}
+
 void kp_top_init(struct kp_top *out, struct kp_kineto *trace, enum kp_top_by by)
 {
     *out = (struct kp_top){.trace = trace, .by = by};
@@ -360,6 +374,7 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     kp_selftime_each(tree, self_add, &b);
     bytes_find(&b);
     nodes_add(&b);
+    gap_find(out, tree, chosen);
     lines_settle(out);
     sum_make(out);
     kp_ownlines_fini(&b.lines);
@@ -400,6 +415,8 @@ void kp_top_add(struct kp_top *into, const struct kp_top *more)
     }
     free(rows);
     into->steps += more->steps;
+    into->gap_ns += more->gap_ns;
+    into->step_gap_ns += more->step_gap_ns;
     into->has_memory |= more->has_memory;
     lines_settle(into);
     sum_make(into);
@@ -429,6 +446,7 @@ void kp_top_keep_steps(struct kp_top *top)
     top->count = kept;
     top->share_count = shares;
     top->is_of_steps = true;
+    top->gap_ns = top->step_gap_ns;
     lines_settle(top);
     sum_make(top);
     free(at);
@@ -474,12 +492,18 @@ static int row_order(const void *a, const void *b, void *context)
     return order ? order : (x->shapes > y->shapes) - (x->shapes < y->shapes);
 }
 
-void kp_top_add_gap(struct kp_top *top, int64_t ns)
+void kp_top_add_gap(struct kp_top *top, bool has_marked_steps)
 {
-    static const char name[] = "(in no op)";
-    struct kp_top_row *row =
-        &top->rows[row_for(top, kp_strings_put(top->trace->strings, name, sizeof name - 1), 0, false)];
-    row->cost.self_ns = row->cost.total_ns = row->steps.self_ns = row->steps.total_ns = (double)ns;
+    const char *const text = has_marked_steps ? "(in no op, outside of the steps)" : "(in no op)";
+    const bool by_place = top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_MODULE;
+    top->has_gap = top->by != KP_TOP_BY_KERNEL;
+    if (!top->has_gap || top->gap_ns <= (int64_t)(top->sum.cost.self_ns / 1000)) return;
+    const uint32_t name = by_place ? 0 : kp_strings_put(top->trace->strings, text, strlen(text));
+    struct kp_top_row *const row = &top->rows[row_for(top, name, 0, false)];
+    const struct kp_top_cost all = {.self_ns = (double)top->gap_ns, .total_ns = (double)top->gap_ns};
+    const struct kp_top_cost steps = {.self_ns = (double)top->step_gap_ns, .total_ns = (double)top->step_gap_ns};
+    cost_add(&row->cost, &all);
+    cost_add(&row->steps, &steps);
     sum_make(top);
 }
 

@@ -46,9 +46,12 @@ struct kp_top {
     enum kp_top_sort sort; /* of the last ordering */
     struct kp_top_row sum; /* of all rows: self times and bytes */
     bool has_gpu, has_memory, has_gpu_memory, has_lines;
-    bool is_of_steps; /* kp_top_keep_steps() was called */
-    size_t steps;     /* 0: rows have no ms a step */
-    size_t calls;     /* of what is asked for by its name; 0: rows have no ms a call */
+    bool is_of_steps;            /* kp_top_keep_steps() was called */
+    size_t steps;                /* 0: rows have no ms a step */
+    size_t calls;                /* of what is asked for by its name; 0: rows have no ms a call */
+    size_t runs;                 /* of the phase; 0: rows have no ms a run */
+    int64_t gap_ns, step_gap_ns; /* no op, range or call runs: of what was chosen, and of its steps */
+    bool has_gap;                /* kp_top_add_gap() was called */
 };
 
 void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by);
@@ -56,8 +59,8 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
 void kp_top_init(struct kp_top *out, struct kp_kineto *trace, enum kp_top_by by);
 /* Adds the rows of another trace, or of a piece of one. Neither may be ordered before. */
 void kp_top_add(struct kp_top *into, const struct kp_top *more);
-/* Adds a row "(in no op)" for the time that no node of any row has. Before ordering. */
-void kp_top_add_gap(struct kp_top *top, int64_t ns);
+/* Adds a row for the time that no node has; where steps are marked it lies outside of them. Before the two below. */
+void kp_top_add_gap(struct kp_top *top, bool has_marked_steps);
 /* Leaves what lies in whole steps alone (decisions/090). Before ordering; nothing can be added any more. */
 void kp_top_keep_steps(struct kp_top *top);
 double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row); /* self time in steps, or GPU's */

@@ -25,6 +25,7 @@ static bool on_both(const struct kp_top *top) { return top->has_gpu && !by_kerne
 static bool on_cpu(const struct kp_top *top) { return !top->has_gpu; }
 static bool with_calls(const struct kp_top *top) { return top->calls > 1; }
 static bool with_steps(const struct kp_top *top) { return top->steps && (top->calls < 2 || top->calls != top->steps); }
+static bool with_runs(const struct kp_top *top) { return top->runs > 1; }
 static bool with_memory(const struct kp_top *top) { return top->has_memory && !by_kernel(top); }
 static bool with_gpu_memory(const struct kp_top *top) { return top->has_gpu_memory; }
 static bool with_step_memory(const struct kp_top *top) { return top->steps && with_memory(top); }
@@ -53,6 +54,7 @@ VALUE(each_us, row->cost.count ? row->cost.gpu_self_ns / 1e3 / (double)row->cost
 VALUE(most_us, row->cost.gpu_most_ns / 1e3)
 VALUE(step_ms, kp_top_row_step_ns(top, row) / 1e6 / (double)top->steps)
 VALUE(call_ms, kp_top_row_self_ns(top, row) / 1e6 / (double)top->calls)
+VALUE(run_ms, kp_top_row_self_ns(top, row) / 1e6 / (double)top->runs)
 VALUE(megabytes, (double)row->cost.self_bytes / MB)
 VALUE(gpu_megabytes, (double)row->cost.gpu_self_bytes / MB)
 VALUE(step_megabytes,
@@ -73,6 +75,7 @@ static const struct column columns[] = {
     {"longest us", by_kernel, most_us, 1},
     {"ms a call", with_calls, call_ms, -1},
     {"ms a step", with_steps, step_ms, -1},
+    {"ms a run", with_runs, run_ms, -1},
     {"MB", with_memory, megabytes, 2},
     {"GPU MB", with_gpu_memory, gpu_megabytes, 2},
     {"MB a step", with_step_memory, step_megabytes, 2},
@@ -240,6 +243,15 @@ static void kernels_lead(FILE *out, const struct kp_top *top)
     if (top->has_gpu && top->by == KP_TOP_BY_OP) fputs("kernels, one by one: kprof report --by kernel\n", out);
 }
 
+/* What 100 % is. */
+static void whole_print(FILE *out, const struct kp_top *top)
+{
+    fprintf(out, "self %%: of the self time of all rows%s", top->has_gpu ? " on GPUs" : "");
+    if (!top->has_gpu && !top->has_gap && top->gap_ns > top->sum.cost.self_ns / 100)
+        fputs(", which leave out time in no op", out);
+    fprintf(out, "%s\n", top->is_of_steps ? "; rows: of the steps alone" : "");
+}
+
 void kp_top_table_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_top *top = r->top;
@@ -252,9 +264,7 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     if (s.rows < top->count)
         fprintf(out, "%zu more row%s, %.1f %%; all: -n 0\n", top->count - s.rows, top->count - s.rows == 1 ? "" : "s",
                 left);
-    if (top->count)
-        fprintf(out, "self %%: of the self time of all rows%s%s\n", top->has_gpu ? " on GPUs" : "",
-                top->is_of_steps ? "; rows: of the steps alone" : "");
+    if (top->count) whole_print(out, top);
     kp_top_copies_print(out, top);
     lines_lead(out, &s, top);
     kernels_lead(out, top);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "export/report/kineto_windows.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 
@@ -14,10 +15,11 @@ struct kp_top_report {
     const struct kp_top *top; /* sorted */
     const struct kp_choice *choice;
     const struct kp_chosen *chosen;
-    const char *sort, *by; /* as the user writes them */
-    size_t most;           /* rows, 0: all */
-    const char *bound_by;  /* what most of a step goes to (kp_advice_bound), or NULL */
-    bool is_spool;         /* of a program that may still run */
+    const char *sort, *by;             /* as the user writes them */
+    size_t most;                       /* rows, 0: all */
+    const struct kp_kineto_runs *runs; /* of the phase, or NULL */
+    const char *bound_by;              /* what most of a step goes to (kp_advice_bound), or NULL */
+    bool is_spool;                     /* of a program that may still run */
 };
 
 void kp_top_head_print(FILE *out, const struct kp_top_report *r); /* tophead.c */

@@ -175,7 +175,7 @@ def test_functions_by_name_are_advised_by_their_time(tmp_path):
 
 def test_rows_are_counted_by_the_words_that_others_use(trace):
     few = told("report", "-n", "1", trace)
-    assert "1 more row" in few and few == told("report", "--top", "1", trace) == told("report", "--limit", "1", trace)
+    assert "2 more rows" in few and few == told("report", "--top", "1", trace) == told("report", "--limit", "1", trace)
     assert told("report", "--torch", "-n", "1", trace) == told("report", "--torch", "--row-limit", "1", trace) != told("report", "--torch", trace)
     assert told("memory", "-n", "1", trace) == told("memory", "--row-limit", "1", trace)
 
@@ -332,12 +332,54 @@ def test_the_report_of_phases_is_a_row_each(tmp_path):
             at += length
         write(tmp_path / f"h_{phase}_7.179085702600000000{number}.pt.trace.json", events, kprof={"phase": phase})
     said = told("report", tmp_path)
-    assert re.search(r"^train +2 +3 +2\.000 +92\.3 % +50\.0 %", said, re.M) and re.search(r"^validate +1 +1 +0\.500 +7\.7 %", said, re.M)
+    assert re.search(r"^train +2 +0 +- +3 +2\.000 +92\.3 % +50\.0 %", said, re.M) and re.search(r"^validate +1 +0 +- +1 +0\.500 +7\.7 %", said, re.M)
+    assert "an active= of more steps than a run has records them" in said
     assert "aten::mm" not in said and "kprof report --phase train" in said
     train = told("report", tmp_path, "--phase", "train")
     assert train.startswith("phase train of 2 traces:\n") and ", 3 steps (0 to 4)\n" in train, train
     assert re.search(r"^aten::mm +3\.000 +50\.0 +3\.000 +3 ", train, re.M) and train.count("aten::mm") == 1, train
     assert len(told("report", tmp_path, "--phase", "train", "--json").splitlines()) == 2, "a line a trace"
+
+
+def phase_window(folder, number, phase, steps, tail, run):
+    """A window with so many steps of 1 ms, each half an op, and a tail in no step and no op. run: (run, part, gapless, leaving)."""
+    at = 10_000 * number
+    events = [event("PyTorch Profiler (0)", "Trace", at, 1000 * steps + tail)]
+    for i in range(steps):
+        events += [event(f"ProfilerStep#{10 * number + i}", "user_annotation", at + 1000 * i, 1000), event("aten::mm", "cpu_op", at + 1000 * i, 500)]
+    told_of_run = dict(zip(("phase_run", "phase_part", "phase_gapless", "phase_leaving"), run))
+    return write(folder / f"h_{phase}_7.179085702600000000{number}.pt.trace.json", events, kprof={"phase": phase, **told_of_run})
+
+
+def test_all_time_of_a_phase_is_in_its_rows_and_a_run_has_its_length(tmp_path):
+    for number, tail in enumerate((500, 700, 900)):
+        phase_window(tmp_path, 2 * number, "train", 2, 0, (1, number + 1, 1, 1 if number < 2 else 2))
+        phase_window(tmp_path, 2 * number + 1, "validate", 2, tail, (number + 1, 1, 1, 2))
+    said = told("report", tmp_path)
+    assert re.search(r"^train +3 +1 +6\.000 +6 +1\.000 +42\.6 % +50\.0 %", said, re.M), said
+    assert re.search(r"^validate +3 +3 +2\.700 +6 +1\.000 +57\.4 % +37\.0 %", said, re.M), said
+    validate = told("report", "--phase", "validate", tmp_path)
+    assert "\nwall     8.100 ms, 6 steps (10 to 51)\na run    2.700 ms (median of 3; 2.500 ms to 2.900 ms), from the phase's begin to its end\n" in validate
+    assert "\na step   1.000 ms (median; 1.000 ms to 1.000 ms)\noutside  of the steps 2.100 ms, 25.9 %: in the rows" in validate, validate
+    assert re.search(r"^\(in no op, outside of the steps\) +2\.100 +25\.9 +2\.100 +0 +0\.000 +0\.700$", validate, re.M), validate
+    assert sum(float(row[1]) for row in re.finditer(r"^(?:aten|Prof|\(in).*?([\d.]+) +[\d.]+ +[\d.]+ +\d+ ", validate, re.M)) == pytest.approx(8.1), validate
+    assert "a run    6.000 ms, from the phase's begin to its end, without the phases inside of it\n" in told("report", "--phase", "train", tmp_path)
+    heads = [json.loads(line) for line in told("report", "--phase", "validate", "--json", tmp_path).splitlines()]
+    assert [(head["runs"], head["ms_a_run"]) for head in heads] == [(1, 2.5), (1, 2.7), (1, 2.9)]
+
+
+def test_within_takes_the_name_of_a_phase(tmp_path):
+    for number, phase in enumerate(("train", "validate", "train", "validate")):
+        phase_window(tmp_path, number, phase, 2, 100, (number // 2 + 1, 1, 1, 2))
+    done = harness.cli("report", "--within", "validate", tmp_path)
+    assert done.returncode == 0 and "validate is a phase: the same as --phase validate" in done.stderr and done.stderr.count("is a phase") == 1, done.stderr
+    assert done.stdout == told("report", "--phase", "validate", tmp_path)
+    assert told("report", "--within", "train", "--phase", "train", tmp_path) == told("report", "--phase", "train", tmp_path)
+    neither = harness.cli("report", "--within", "eval", tmp_path)
+    assert neither.returncode == 1 and neither.stderr.count("no range, op or Python function is named eval") == 1 and not neither.stdout, neither.stderr
+    assert "the traces are of phases: --phase NAME, of train, validate" in neither.stderr
+    some = told("report", "--within", "aten::mm", tmp_path)
+    assert re.search(r"^train +2 +0 +- +4 +0\.500 +50\.0 % +100\.0 %", some, re.M), some
 
 
 def test_advice_has_a_block_for_each_phase_over_all_its_traces(tmp_path):
@@ -428,8 +470,10 @@ def test_a_step_of_an_optimizer_says_what_it_is_and_has_a_row_for_its_gap(tmp_pa
     assert "step 4: from the end of optimizer step 3 to the end of 4, counted from 0\n" in said
     gap = re.search(r"^\(in no op\) +([\d.]+) +([\d.]+)", said, re.M)
     ours = 40_000 + 30_000 - 500 - 2000 - 1000
-    assert float(gap[1]) == pytest.approx(ours / 1000 + 1) and float(gap[2]) > 90, said
-    assert "(in no op)" not in told("report", trace) and "from the end of optimizer step" not in told("report", trace)
+    assert float(gap[1]) == pytest.approx(ours / 1000) and float(gap[2]) > 90, said
+    all_steps = told("report", trace)
+    assert float(re.search(r"^\(in no op\) +([\d.]+)", all_steps, re.M)[1]) == pytest.approx(5 * 37 + 0.0, abs=0.01), all_steps
+    assert "from the end of optimizer step" not in all_steps
     advice = told("advise", trace)
     assert advice.count("steps    step 5: from the end of optimizer step 4 to the end of 5, counted from 0\n") == 1, advice
 

@@ -87,6 +87,65 @@ def test_each_call_of_an_own_loops_validation_is_a_step_from_the_first_on(tmp_pa
     assert steps == {"train": [10] * 4, "validate": [7] * 4}, run.explain()
 
 
+TAIL_LOOP = """import time, torch
+from torch.profiler import record_function
+model = torch.nn.Linear(512, 10)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    with record_function("train"):
+        for _ in range(5):
+            model(torch.randn(64, 512)).square().mean().backward()
+            optimizer.step()
+    began = time.perf_counter()
+    with record_function("validate"), torch.no_grad():
+        for _ in range(4):
+            model(torch.randn(64, 512))
+            time.sleep(0.02)
+    print(1000 * (time.perf_counter() - began))
+"""
+
+
+def test_all_time_of_a_validation_is_in_the_report_of_its_phase(tmp_path):
+    """Behind the last call of the model nothing ends a step."""
+    program = tmp_path / "own.py"
+    program.write_text(TAIL_LOOP)
+    run = harness.run_kprof("own.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program],
+                            KPROF_PHASES="train~^train$=active=100;validate~^validate$=active=100").ok()
+    by_clock = [float(line) for line in run.out.splitlines()]
+    heads = [json.loads(line) for line in harness.cli("report", "--json", "--phase", "validate", "-n", "0", tmp_path / "out").stdout.splitlines()]
+    assert [head["runs"] for head in heads] == [1, 1, 1] and [head["steps"]["count"] for head in heads] == [4, 4, 4]
+    for head, clock in zip(heads, by_clock):
+        assert head["ms_a_run"] == pytest.approx(clock, abs=4) and clock > 80
+        assert sum(row["self_ms"] for row in head["rows"]) == pytest.approx(head["ms_a_run"], rel=0.002)
+        assert head["steps"]["median_ms"] < 40 and max(row["self_ms"] for row in head["rows"] if "outside of the steps" in row["name"]) > 19
+
+
+def test_lightnings_last_validation_leaves_no_step_behind_it(tmp_path):
+    pytest.importorskip("lightning")
+    program = tmp_path / "lit.py"
+    program.write_text("""
+import torch, lightning as L
+class Model(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Linear(8, 2)
+    def training_step(self, batch, index): return self.net(batch[0]).square().mean()
+    def validation_step(self, batch, index): self.net(batch[0])
+    def configure_optimizers(self): return torch.optim.Adam(self.parameters())
+data = lambda n: torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(n, 8)), batch_size=4)
+L.Trainer(max_epochs=2, logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+          accelerator="cpu").fit(Model(), data(20), data(12))
+""")
+    run = harness.run_kprof("lit.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program],
+                            KPROF_PHASES="train=active=100;validate=active=100").ok()
+    steps = {"train": 0, "validate": 0}
+    for path in files_of(tmp_path / "out"):
+        steps[phase_of(path)] += len(facts.steps(facts.load(path)))
+    assert steps == {"train": 10, "validate": 6} and "(16 steps in phases" in run.err, run.explain()
+    table = harness.cli("report", tmp_path / "out").stdout
+    assert [line.split()[2] for line in table.splitlines()[1:3]] == ["1", "2"], table  # runs
+
+
 def test_a_range_of_each_step_is_a_phase_whose_optimizer_counts(tmp_path):
     """Ranges of steps, not of loops: each window of two steps becomes two files."""
     run = harness.run_kprof("phase_each_step.py", tmp_path, schedule=None, shapes=False,

@@ -315,6 +315,46 @@ static void what_lies_outside_of_the_steps_leaves_the_rows(void **state)
     kp_top_fini(&top);
 }
 
+static void time_that_no_node_has_is_a_row_where_it_is_asked_for(void **state)
+{
+    struct little *t = *state;
+    event(t, "user_annotation", "ProfilerStep#0", 1, 100, 100, "");
+    op(t, "aten::mm", 150, 20);
+    event(t, "cpu_op", "aten::mul", 2, 220, 10, "");
+    op(t, "aten::mm", 290, 10); /* from 100 to 300: 200 to 220 and 230 to 290 are of nobody */
+    struct kp_top top = top_make(t, KP_TOP_BY_OP);
+    assert_int_equal(top.gap_ns, 80000);
+    assert_int_equal(top.step_gap_ns, 0);
+    kp_top_fini(&top);
+    kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_OP);
+    kp_top_add_gap(&top, true);
+    kp_top_order(&top, KP_TOP_SELF);
+    assert_int_equal((int64_t)row_named(&top, "(in no op, outside of the steps)")->cost.self_ns, 80000);
+    assert_int_equal((int64_t)top.sum.cost.self_ns, 200000); /* all of the time */
+    kp_top_fini(&top);
+    kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_OP);
+    kp_top_add_gap(&top, true);
+    kp_top_keep_steps(&top);
+    assert_int_equal((int64_t)top.sum.cost.self_ns, 100000);
+    kp_top_fini(&top);
+}
+
+static void the_time_of_nobody_has_no_line(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "aten::mm", 1, 0, 30, "\"Call stack\":\"train.py(3): build;\"");
+    op(t, "aten::mul", 30, 20);
+    op(t, "aten::mul", 90, 10);
+    struct kp_top top = top_make(t, KP_TOP_BY_LINE);
+    kp_top_fini(&top);
+    kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_LINE);
+    kp_top_add_gap(&top, false);
+    kp_top_order(&top, KP_TOP_SELF);
+    assert_int_equal(top.count, 2);
+    assert_int_equal((int64_t)row_named(&top, "")->cost.self_ns, 70000);
+    kp_top_fini(&top);
+}
+
 static void memory_of(struct little *t, int ts, int bytes)
 {
     char args[120];
@@ -490,6 +530,8 @@ int main(void)
         LITTLE(an_op_has_the_time_of_its_kernels),
         LITTLE(shapes_are_rows_of_their_own),
         LITTLE(what_lies_outside_of_the_steps_leaves_the_rows),
+        LITTLE(time_that_no_node_has_is_a_row_where_it_is_asked_for),
+        LITTLE(the_time_of_nobody_has_no_line),
         LITTLE(bytes_stand_at_the_op_that_asked),
         LITTLE(the_wall_time_is_divided),
         LITTLE(what_lies_outside_of_the_steps_has_no_share),
