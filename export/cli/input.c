@@ -12,6 +12,7 @@
 #include "collector/read/kp_read.h"
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
+#include "export/cli/spool_export.h"
 #include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
 
@@ -43,6 +44,28 @@ static bool is_python(const char *path)
 }
 
 /* ---- spools ---- */
+
+bool kp_input_is_running(const char *path)
+{
+    struct kp_file_head head;
+    FILE *const file = fopen(path, "rbe");
+    const bool is_read = file && fread(&head, sizeof head, 1, file) == 1;
+    if (file) fclose(file);
+    return is_read && memcmp(head.magic, KP_FORMAT_MAGIC, sizeof head.magic) == 0 &&
+           kp_spool_state(&head, path) == KP_SPOOL_RUNNING;
+}
+
+static bool running_is_told; /* once for a command */
+
+void kp_input_running_told(void) { running_is_told = true; }
+
+static void running_say(const char *path, bool several)
+{
+    if (!running_is_told)
+        kp_cli_say(stderr, "kprof: %s: %s: what %s recorded so far", path,
+                   several ? "programs of it still run" : "its program still runs", several ? "they have" : "it has");
+    running_is_told = true;
+}
 
 /* A cycle without an event has no trace. */
 static int cycle_add(struct kp_input *input, struct kp_reader *reader, const char *path, size_t index)
@@ -82,7 +105,10 @@ static int spool_add(struct kp_input *input, const char *path)
     } else {
         kp_reader_close(reader);
     }
-    if (rc == 0 && !is_wanted) kp_cli_say(stderr, "kprof: %s: the spool holds no event", path);
+    if (rc == 0 && !is_wanted)
+        kp_cli_say(stderr, "kprof: %s: %s", path,
+                   kp_input_is_running(path) ? "its program still runs, and has recorded nothing yet"
+                                             : "the spool holds no event");
     return is_wanted ? 0 : rc ? rc : -ENODATA;
 }
 
@@ -140,25 +166,49 @@ static int folder_scan(struct kp_input *input, const char *path, int (*filter)(c
     return rc ? rc : added;
 }
 
-/* Of a folder with traces the spools are not read: those of programs that run, or were killed. */
-void kp_input_mention_spools(const char *path)
+/* How many spools a folder has, and how many of them are of programs that run. */
+static int spools_count(const char *path, int *running)
 {
     struct dirent **entries;
     const int count = scandir(path, &entries, spool_filter, NULL);
-    for (int i = 0; i < count; i++) free(entries[i]);
-    if (count > 0)
+    *running = 0;
+    for (int i = 0; i < count; i++) {
+        char *file;
+        if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0) file = NULL;
+        *running += file && kp_input_is_running(file);
+        free(file);
+        free(entries[i]);
+    }
+    if (count >= 0) free(entries);
+    return count;
+}
+
+/* Of a folder with traces the spools are not read: those of programs that run, or were killed. */
+void kp_input_mention_spools(const char *path)
+{
+    int running;
+    const int count = spools_count(path, &running);
+    if (count <= 0) return;
+    if (running == count)
+        kp_cli_say(
+            stderr,
+            "kprof: %s: its traces only; %d program%s still run%s: name the file (*.kprof) to see what %s recorded",
+            path, count, count == 1 ? "" : "s", count == 1 ? "s" : "", count == 1 ? "it has" : "they have");
+    else
         kp_cli_say(stderr,
                    "kprof: %s: its traces only; %d program%s more %s no trace yet (*.kprof): name the file, or run: "
                    "kprof recover %s",
                    path, count, count == 1 ? "" : "s", count == 1 ? "has" : "have", path);
-    if (count >= 0) free(entries);
 }
 
 static int folder_add(struct kp_input *input, const char *path)
 {
-    int count = folder_scan(input, path, trace_filter);
+    int count = folder_scan(input, path, trace_filter), running;
     if (count > 0) kp_input_mention_spools(path);
-    if (count == 0) count = folder_scan(input, path, spool_filter);
+    if (count == 0) {
+        count = folder_scan(input, path, spool_filter);
+        if (count > 0 && spools_count(path, &running) > 0 && running) running_say(path, count > 1);
+    }
     if (count == 0)
         kp_cli_say(stderr,
                    "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder; record some: kprof run -o %s -- "
@@ -173,7 +223,11 @@ int kp_input_open(struct kp_input *input, const char *path, const struct kp_plac
     *input = (struct kp_input){.places = places};
     if (stat(path, &st) < 0) {
         int rc = -errno;
-        kp_cli_say(stderr, "kprof: %s: %s", path, strerror(-rc));
+        const bool may_be_folder = rc == -ENOENT && !kp_input_is_trace(path) && !kp_input_is_spool(path);
+        kp_cli_say(stderr, "kprof: %s: %s%s", path, strerror(-rc),
+                   may_be_folder ? ". A run makes its folder when its first window begins; one that met no window says "
+                                   "why in its last line, \"no trace: ...\". kprof run without --schedule records all"
+                                 : "");
         return rc;
     }
     if (S_ISDIR(st.st_mode)) return folder_add(input, path);
@@ -182,7 +236,11 @@ int kp_input_open(struct kp_input *input, const char *path, const struct kp_plac
                    path);
         return -EINVAL;
     }
-    if (is_spool(path)) return spool_add(input, path);
+    if (is_spool(path)) {
+        const int rc = spool_add(input, path);
+        if (rc == 0 && kp_input_is_running(path)) running_say(path, false);
+        return rc;
+    }
     input_add(input, strdup(path), strdup(path));
     return 0;
 }

@@ -20,7 +20,6 @@
 #include "export/cli/cli.h"
 #include "export/cli/run_folder.h"
 #include "export/cli/trace_source.h"
-#include "export/cli/spool_export.h"
 
 /* Ranks of one job end within this time of each other. */
 #define RANKS_APART_NS (60 * INT64_C(1000000000))
@@ -90,14 +89,12 @@ static int folder_read(const char *command, struct kp_run_folder *folder, unsign
 static const char *spool_note(const struct kp_run_folder *folder, const struct kp_found *f, bool several)
 {
     static char note[4400];
-    struct kp_file_head head;
-    FILE *const file = f->is_spool ? fopen(f->path, "rbe") : NULL;
-    const bool is_read = file && fread(&head, sizeof head, 1, file) == 1;
-    if (file) fclose(file);
     if (!f->is_spool) return "";
-    if (is_read && kp_spool_state(&head, f->path) == KP_SPOOL_RUNNING)
+    if (kp_input_is_running(f->path)) {
+        kp_input_running_told();
         return several ? " (programs of it still run: what they have recorded so far)"
                        : " (its program still runs: what it has recorded so far)";
+    }
     snprintf(note, sizeof note, " (%s program was ended before it wrote a trace: kprof recover %s writes one)",
              several ? "a" : "its", folder->path);
     return note;

@@ -50,6 +50,10 @@ bool kp_input_is_trace(const char *name);
 bool kp_input_is_spool(const char *name);
 /* Says how many spools of a folder are not read, where its traces are. */
 void kp_input_mention_spools(const char *path);
+/* Whether the file is a spool whose program runs on this machine. */
+bool kp_input_is_running(const char *path);
+/* The command has said of what it reads that its program still runs. */
+void kp_input_running_told(void);
 
 /* --- trace_source.c --- */
 

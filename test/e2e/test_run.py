@@ -122,6 +122,12 @@ def test_says_how_many_steps_were_missing(program, tmp_path):
     assert taken.closing[1] == 19 and "no warmup" not in taken.err
 
 
+def test_a_folder_that_no_run_made_is_explained(tmp_path):
+    said = harness.cli("report", tmp_path / "nothing").stderr
+    assert "No such file or directory. A run makes its folder when its first window begins; one that met no window says why" in said
+    assert harness.cli("report", tmp_path / "a.pt.trace.json").stderr.endswith("a.pt.trace.json: No such file or directory\n")
+
+
 def test_a_schedule_without_a_step_says_what_was_looked_for(program, tmp_path):
     script = program(LOOP.format(steps=3))
     for rule, seen in (("auto", "no optimizer stepped and no DataLoader"), ("range:generate", "no record_function range matches 'generate'"),
@@ -297,6 +303,14 @@ signal.pause()
                 told = subprocess.run([str(harness.KPROF), "report", *argv], cwd=tmp_path, env=harness.clean_environment(), capture_output=True,
                                       text=True)
                 assert told.returncode == 0 and "aten::linear" in told.stdout and "recovered" not in told.stderr, told.stderr
+                assert told.stderr.count("its program still runs: what it has recorded so far") == 1, told.stderr
+            spool, = (tmp_path / "kprof").iterdir()
+            assert f"{spool}: its program still runs: what it has recorded so far\n" in harness.cli("advise", spool).stderr
+            mixed = tmp_path / "mixed"
+            mixed.mkdir()
+            (mixed / spool.name).hardlink_to(spool)
+            (mixed / "vm_1.1.pt.trace.json").write_text('{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":0,"dur":9}]}')
+            assert f"{mixed}: its traces only; 1 program still runs: name the file (*.kprof)" in harness.cli("report", mixed).stderr
             assert [path.suffix for path in (tmp_path / "kprof").iterdir()] == [".kprof"]
         finally:
             host.kill()
