@@ -232,7 +232,7 @@ static void event_end(struct kp_kineto_parser *p)
         return;
     }
     if (t->keep_works && e->kind == KP_KINETO_GPU)
-        kp_kineto_work_add(t, (uint32_t)t->count, t->args_text + e->args, t->args_bytes - e->args);
+        kp_kineto_work_add(t, (uint32_t)t->count, t->args_text ? t->args_text + e->args : "", t->args_bytes - e->args);
     if (!p->keep_args) t->args_bytes = e->args;
     e->args_bytes = (uint32_t)(t->args_bytes - e->args);
     *KP_KINETO_NEXT(t->events, t->count, t->capacity) = *e;

@@ -476,6 +476,20 @@ static void works_and_the_first_device_are_kept_where_they_are_wanted(void **sta
     kp_kineto_close(t);
 }
 
+/* No args were read before it, so there is no text of them at all. */
+static void a_work_without_args_may_come_first(void **state)
+{
+    static const char text[] =
+        "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":1}]}";
+    struct kp_kineto *t;
+    char why[256];
+    (void)state;
+    assert_int_equal(cut_read(&t, text, sizeof text - 1, 64, 1, why), 0);
+    assert_int_equal(t->work_count, 1);
+    assert_int_equal(t->works[0].stream, kp_kineto_work_of(t, 0)->stream);
+    kp_kineto_close(t);
+}
+
 /* A quote behind an event begins a string, and in it stands what a cut looks for, at all places in a block. */
 static void a_cut_in_a_string_behind_an_event_is_none(void **state)
 {
@@ -544,6 +558,7 @@ int main(void)
         cmocka_unit_test(works_and_the_first_device_are_kept_where_they_are_wanted),
         cmocka_unit_test(all_cores_read_what_one_reads),
         cmocka_unit_test(a_cut_in_a_string_behind_an_event_is_none),
+        cmocka_unit_test(a_work_without_args_may_come_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
