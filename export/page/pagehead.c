@@ -34,7 +34,8 @@ static void run_put(struct kp_page *page, const char *label, FILE *out)
     fprintf(out, ",\"cores\":%ld,\"threads\":%ld,\"torn\":%s,\"shapes\":%s,\"memory\":%s,\"stacks\":%s", s.cores,
             s.busy_threads, trace->torn ? "true" : "false", trace->record_shapes ? "true" : "false",
             trace->profile_memory ? "true" : "false", trace->has_stacks || trace->with_stack ? "true" : "false");
-    fprintf(out, ",\"frames\":%s}", page->has_frames ? "true" : "false");
+    fprintf(out, ",\"frames\":%s,\"zero\":%" PRId64 "}", page->has_frames ? "true" : "false",
+            page->base_ns - trace->start_ns); /* of the page's times, after the profiler's start */
 }
 
 static void advice_put(struct kp_page *page, FILE *out)

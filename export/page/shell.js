@@ -67,6 +67,7 @@ function factsDraw(trace) {
   if (steps.length && steps[0][1] > run.wall / 10) facts.push([`before step ${steps[0][0]}`, timeText(steps[0][1])]);
   if (steps.length) facts.push([trace.head.by_optimizer ? "steps measured" : "steps", countText(steps.length)], ["a step (mean)", timeText(advice.step)]);
   facts.push(["events", countText(trace.name.length)]);
+  facts.push(["time 0", run.zero > 0 ? `the first event, ${timeText(run.zero)} after the profiler's start` : "the profiler's start"]);
   if (run.cores > 0) facts.push(["busy threads on cores", `${run.threads || "?"} on ${run.cores}`]);
   if (run.dropped) facts.push(["events dropped", countText(run.dropped)]);
   if (run.torn) facts.push(["file", "cut short"]);

@@ -50,15 +50,19 @@ def summed(*argv):
     return sum(int(line.rpartition(" ")[2]) for line in told("stacks", *argv).splitlines())
 
 
-def start_of(page):
+def head_of(page, member):
     for block in re.findall(r"[A-Za-z0-9+/=]{100,}", page.read_text()):
         try:
             head = zlib.decompressobj().decompress(base64.b64decode(block))
         except (ValueError, zlib.error):
             continue
-        if found := re.search(rb'"start":\[(\d+),(\d+)\]', head):
+        if found := re.search(member, head):
             return tuple(int(n) for n in found.groups())
     return None
+
+
+def start_of(page):
+    return head_of(page, rb'"start":\[(\d+),(\d+)\]')
 
 
 @pytest.fixture
@@ -264,6 +268,21 @@ def test_memory_begins_with_the_steps_where_they_have_the_peak(trace, tmp_path):
     assert "Shown: steps 1 to 3, 3.0 ms." in told("memory", trace, "--html")
     early = write(tmp_path / "early.pt.trace.json", training(peak_at_start=True))
     assert told("memory", early).startswith("CPU: peak 9.00 MB at 0.0")
+
+
+def test_memory_has_one_clock_in_text_page_and_drawing(trace):
+    """The profiler's start, which lies before the first step; a window's begin would be another."""
+    at, = re.findall(r"peak .* MB at ([0-9.]+) ms \(step \d+; times are after the profiler's start\)", told("memory", trace))
+    assert float(at) > 1
+    assert f": peak 1.00 MB at {at} ms after the profiler's start</text>" in told("memory", trace, "--svg")
+    page = told("memory", trace, "--html")
+    assert f"<p>At {at} ms" in page and "Times are after the profiler's start." in page
+
+
+def test_the_page_says_when_its_times_begin(tmp_path):
+    events = [event("PyTorch Profiler (0)", "Trace", 100, 5000), event("aten::mm", "cpu_op", 350, 10)]
+    told("html", write(tmp_path / "a.pt.trace.json", events), "-o", tmp_path / "page.html")
+    assert head_of(tmp_path / "page.html", rb'"zero":(-?\d+)') == (250_000,)  # its first event, after the profiler's start
 
 
 def test_the_page_begins_with_the_steps(trace, tmp_path):

@@ -438,6 +438,7 @@ long kp_mem_step_at(const struct kp_memview *view, int64_t at_ns)
 static void window_find(struct kp_memview *view, const struct sweep *s)
 {
     const struct kp_tree *tree = view->tree;
+    view->zero_ns = tree->trace->start_ns;
     view->begin_ns = s->records[0].at_ns;
     view->end_ns = s->records[s->count - 1].at_ns;
     for (size_t i = 0; i < tree->count; i++) {

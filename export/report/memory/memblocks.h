@@ -94,6 +94,7 @@ struct kp_memview {
     size_t out_count, out_capacity;
     uint32_t *stacks;         /* by node: string id of its stack, or of the nearest parent's */
     int64_t begin_ns, end_ns; /* of the window */
+    int64_t zero_ns;          /* shown times are after this, the profiler's start, as --from takes them */
     const char *step_source;  /* "ProfilerStep" or "Optimizer.step" */
     bool no_addresses;        /* some memory events have no address (traces of 2021) */
 };

@@ -217,7 +217,7 @@ static void outs_put(const struct memory_page *p, size_t device)
         char wanted[32], had[32];
         if (o->device != device || o->at_ns < p->show->from_ns || o->at_ns > p->show->to_ns) continue;
         fprintf(p->out, "<p><b>Out of memory</b> at %.3f ms: %s asked for, %s allocated then, in ",
-                (double)(o->at_ns - p->view->begin_ns) / 1e6, kp_units_bytes(wanted, sizeof wanted, o->bytes),
+                (double)(o->at_ns - p->view->zero_ns) / 1e6, kp_units_bytes(wanted, sizeof wanted, o->bytes),
                 kp_units_bytes(had, sizeof had, o->allocated));
         kp_html_text(p->out, o->place.op < 0 ? "no op" : kp_mem_op_name(p->view, o->place.op));
         fputs("</p>\n", p->out);
@@ -232,7 +232,7 @@ static void facts_put(const struct memory_page *p, const struct kp_mem_device *d
     const long step = kp_mem_step_at(p->view, p->curve.peak_ns);
     fprintf(p->out, "<h2>%s: peak %s</h2>\n<p>At %.3f ms", d->name,
             kp_units_bytes(size, sizeof size, p->curve.peak.total),
-            (double)(p->curve.peak_ns - p->view->begin_ns) / 1e6);
+            (double)(p->curve.peak_ns - p->view->zero_ns) / 1e6);
     if (step >= 0) fprintf(p->out, " (step %ld)", p->view->steps[step].number);
     fprintf(p->out,
             d->count == 1 ? "; %zu block was taken in the window or was there at its begin"
@@ -297,7 +297,8 @@ static void head_put(FILE *out, const char *path)
 
 static void window_put(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
 {
-    fprintf(out, "<p>A window of %.1f ms, %zu step%s. 1 MB is 1,048,576 bytes.</p>\n",
+    fprintf(out,
+            "<p>A window of %.1f ms, %zu step%s. Times are after the profiler's start. 1 MB is 1,048,576 bytes.</p>\n",
             (double)(view->end_ns - view->begin_ns) / 1e6, view->step_count, kp_units_s(view->step_count));
     char steps[80];
     if (show->is_part)

@@ -20,10 +20,7 @@ static const char *size_text(int64_t bytes)
 }
 
 /* The time that --from and --to take, and that `kprof events` prints. */
-static double at_ms(const struct kp_memview *view, int64_t ns)
-{
-    return (double)(ns - view->tree->trace->start_ns) / 1e6;
-}
+static double at_ms(const struct kp_memview *view, int64_t ns) { return (double)(ns - view->zero_ns) / 1e6; }
 
 static void step_text(const struct kp_memview *view, int64_t at_ns, char *out, size_t bytes)
 {
@@ -265,8 +262,10 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     char step[64];
     kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
     step_text(view, c.peak_ns, step, sizeof step);
-    fprintf(out, "%s: peak %s at %.3f ms (%s); %zu block%s taken in the window or there at its begin", d->name,
-            size_text(c.peak.total), at_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
+    fprintf(out,
+            "%s: peak %s at %.3f ms (%s; times are after the profiler's start); %zu block%s taken in the window or "
+            "there at its begin",
+            d->name, size_text(c.peak.total), at_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", size_text(d->reserved_most));
     fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);
     missing_put(out, view->tree->trace);

@@ -20,6 +20,7 @@ static const struct kp_memview view = {.blocks = blocks,
                                        .steps = steps,
                                        .step_count = 3,
                                        .begin_ns = 50,
+                                       .zero_ns = 50,
                                        .end_ns = 900};
 
 static char *data_of(int64_t from_ns, int64_t to_ns)
@@ -47,7 +48,7 @@ static void a_peak_of_a_moment_is_the_peak_of_its_slice(void **state)
 {
     (void)state;
     char *text = data_of(100, 899);
-    assert_int_equal(strncmp(text, "{\"from\":50,\"span\":799,", 22), 0); /* from the window's begin */
+    assert_int_equal(strncmp(text, "{\"from\":50,\"span\":799,", 22), 0); /* from the profiler's start */
     assert_non_null(strstr(text, "\"peak\":{\"at\":400,\"total\":1017,\"of\":[0,0,0,1000,0,10,0,0,7]}"));
     assert_non_null(strstr(text, "\n[400,0,0,0,1000,0,10,0,0,7]"));
     assert_non_null(strstr(text, "\"steps\":[[2,50],[3,650]]")); /* step 1 is not shown */
