@@ -157,12 +157,15 @@ static void change_put(FILE *out, const struct kp_diff *d)
     if (step->verdict == KP_DIFF_UNKNOWN)
         fputs("too few steps to tell it from noise (3 of each side are needed)\n", out);
     else if (step->verdict == KP_DIFF_NOISE)
-        fprintf(out, "within noise (steps differ by up to %.3f ms)\n", step->noise / 1e6);
+        fprintf(out, "within noise: it may be chance, as steps of one run differ by up to %.3f ms\n",
+                step->noise / 1e6);
     else
         fprintf(out, "%s%s (%s)\n", is_step ? "the step is " : "", kp_diff_verdict_text(step),
                 reason_text(text, sizeof text, step));
     if (step->verdict != KP_DIFF_NOISE && kp_diff_may_be_the_machine(d))
-        fputs("             one run a side: a busier machine looks the same; several runs of each (--vs) tell\n", out);
+        fputs("             one run of each: a busier machine looks the same. Record both again, then kprof diff A1 A2 "
+              "--vs B1 B2\n",
+              out);
     sample_change_put(out, d);
 }
 

@@ -243,6 +243,17 @@ static void kernels_lead(FILE *out, const struct kp_top *top)
     if (top->has_gpu && top->by == KP_TOP_BY_OP) fputs("kernels, one by one: kprof report --by kernel\n", out);
 }
 
+/* The backend's threads run collectives while the thread of the steps goes on, or waits for them. */
+static bool has_rows_beside(const struct kp_top *top)
+{
+    static const char *const backends[] = {"gloo:", "mpi:", "ucc:"};
+    for (size_t i = 0; i < top->count && top->by == KP_TOP_BY_OP; i++)
+        for (size_t b = 0; b < sizeof backends / sizeof *backends; b++)
+            if (strncmp(kp_kineto_text(top->trace, top->rows[i].name), backends[b], strlen(backends[b])) == 0)
+                return true;
+    return false;
+}
+
 /* What 100 % is. */
 static void whole_print(FILE *out, const struct kp_top *top)
 {
@@ -250,6 +261,11 @@ static void whole_print(FILE *out, const struct kp_top *top)
     if (!top->has_gpu && !top->has_gap && top->gap_ns > top->sum.cost.self_ns / 100)
         fputs(", which leave out time in no op", out);
     fprintf(out, "%s\n", top->is_of_steps ? "; rows: of the steps alone" : "");
+    if (has_rows_beside(top))
+        fputs("gloo:...: on threads of their own; what an op does meanwhile is in its row, too (the line time counts "
+              "each "
+              "moment once)\n",
+              out);
 }
 
 void kp_top_table_print(FILE *out, const struct kp_top_report *r)

@@ -186,7 +186,7 @@ def test_a_build_does_not_fail_by_one_run_a_side_that_may_be_the_machine(tmp_pat
     a = stepped(tmp_path / "a.pt.trace.json", [34, 60, 40, 45, 89, 50, 52, 38, 41, 47])
     b = stepped(tmp_path / "b.pt.trace.json", [112, 1779, 300, 600, 80, 500, 900, 200, 1500, 700])
     one = diff(a, b, "--fail-above", "5")
-    assert "slower (so say 99 % of all pairs" in one.stdout and "one run a side: a busier machine looks the same" in one.stdout
+    assert "slower (so say 99 % of all pairs" in one.stdout and "one run of each: a busier machine looks the same. Record both again, then kprof diff A1 A2 --vs B1 B2" in one.stdout
     assert "--fail-above did not fail" in one.stderr and "(--vs)" in one.stderr
     both = diff(a, a, "--vs", b, b, "--fail-above", "5", code=3)
-    assert "of all pairs" in both.stdout and "one run a side" not in both.stdout + both.stderr
+    assert "of all pairs" in both.stdout and "one run of each" not in both.stdout + both.stderr

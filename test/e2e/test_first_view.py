@@ -312,6 +312,7 @@ def test_all_ranks_together_say_which_came_last(tmp_path):
     said = told("advise", tmp_path)
     assert said.endswith(last) and "the step waits for other ranks, or for the network" in said
     assert told("report", tmp_path).endswith(last) and "55.0 % communication between ranks" in told("report", tmp_path)
+    assert told("report", tmp_path).count("\ngloo:...: on threads of their own; what an op does meanwhile is in its row, too") == 2
     done = harness.cli("html", tmp_path, "-o", tmp_path / "page.html")
     assert done.returncode == 0 and "latest run: 2 ranks" in done.stderr and (tmp_path / "page.html").read_text().count('class="rank"') == 2
 
