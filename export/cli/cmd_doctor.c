@@ -229,6 +229,17 @@ static void clock_check(void)
 }
 
 /* Programs that wait for a processor are slower than alone, with us or without, and a trace shows just that. */
+/* torch's pool has so many threads; more than processors take turns. */
+static void threads_check(unsigned processors)
+{
+    const char *const set = getenv("OMP_NUM_THREADS");
+    char *end;
+    const unsigned long threads = set ? strtoul(set, &end, 10) : 0;
+    if (threads > processors && (*end == '\0' || *end == ','))
+        say("warn", "threads: OMP_NUM_THREADS=%s, and %u processor%s: threads take them from one another; try %u", set,
+            processors, processors == 1 ? "" : "s", processors);
+}
+
 static void processors_check(void)
 {
     const struct kp_processors found = kp_processors_read("");
@@ -243,6 +254,7 @@ static void processors_check(void)
             "longer than alone",
             found.count, found.load);
     else say("ok", "processors: %u, load average %.1f", found.count, found.load);
+    threads_check(found.count);
 }
 
 /* The folders. */

@@ -558,6 +558,14 @@ def test_doctor_runs_a_program_and_says_what_counted_its_steps(program, tmp_path
     assert harness.cli("doctor", "--steps").returncode == 2
 
 
+def test_doctor_warns_of_more_threads_than_processors(tmp_path):
+    cores = len(os.sched_getaffinity(0))
+    for threads, is_said in ((str(cores + 14), True), (str(cores), False), ("many", False)):
+        said = harness.cli("doctor", KPROF_DIR=tmp_path, OMP_NUM_THREADS=threads)
+        found = said.stdout + said.stderr
+        assert (f"threads: OMP_NUM_THREADS={threads}, and {cores} processor" in found) is is_said, found
+
+
 def test_doctor_and_config_speak_json(tmp_path):
     here = {"KPROF_DIR": tmp_path / "a \"b\"", "KPROF_WITH_STACK": "ops", "KPROF_MAX_MB": "lots", "KPROF_SCHEDUEL": "1"}
     told, spoken = harness.cli("doctor", "--json", harness.PYTHON, **here), harness.cli("doctor", harness.PYTHON, **here)
