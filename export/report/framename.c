@@ -100,12 +100,10 @@ const char *kp_framename_between(struct kp_frametext *out, const char *a, const 
     if (!frame_parse(a, &p) || !frame_parse(b, &q)) return NULL;
     if (p.file_bytes != q.file_bytes || memcmp(a, b, p.file_bytes) != 0 || strcmp(p.function, q.function) != 0)
         return NULL;
-    const size_t room = strlen(a) + q.line_bytes + 2;
+    const size_t room = strlen(a) + q.line_bytes + 3;
     char *text = room_for(out, room);
-    const bool is_back = strtol(q.line, NULL, 10) < strtol(p.line, NULL, 10); /* a loop begins again */
-    const struct parts *const first = is_back ? &q : &p, *const last = is_back ? &p : &q;
-    snprintf(text, room, "%.*s(%.*s-%.*s): %s", (int)p.file_bytes, a, (int)first->line_bytes, first->line,
-             (int)last->line_bytes, last->line, p.function);
+    snprintf(text, room, "%.*s(%.*s->%.*s): %s", (int)p.file_bytes, a, (int)p.line_bytes, p.line, (int)q.line_bytes,
+             q.line, p.function);
     return text;
 }
 

@@ -23,8 +23,8 @@ const char *kp_framename_called(struct kp_frametext *out, const char *frame, con
 /* The same, but a module's code has line 0: "file.py(0): <module>". */
 const char *kp_framename_at_line(struct kp_frametext *out, const char *frame, const char *from);
 /*
- * Writes the frame in which both `a` and `b` ran, one after the other: "file.py(LINE): f", or "file.py(LINE-LINE): f"
- * between two lines, the smaller first. NULL: they are frames of different functions.
+ * Writes the frame in which both `a` and `b` ran, one after the other: "file.py(LINE): f", or "file.py(LINE->LINE): f"
+ * between two lines, in a loop's next turn back to an earlier one. NULL: they are frames of different functions.
  */
 const char *kp_framename_between(struct kp_frametext *out, const char *a, const char *b);
 /* A frame's function without the word `def`. */

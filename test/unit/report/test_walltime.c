@@ -72,7 +72,7 @@ static void time_between_ops_stands_at_what_both_stacks_share(void **state)
     assert_string_equal(told_by(OP("aten::a", 1, 0, 10, STACK("m.py(3): f;m.py(9): <module>;"))
                                     OP("aten::b", 1, 30, 10, STACK("m.py(5): f;m.py(9): <module>;"))),
                         "other;m.py(9): <module>;m.py(3): f;aten::a 10\n"
-                        "other;m.py(9): <module>;m.py(3-5): f;(no op) 20\n"
+                        "other;m.py(9): <module>;m.py(3->5): f;(no op) 20\n"
                         "other;m.py(9): <module>;m.py(5): f;aten::b 10\n");
 }
 
@@ -145,9 +145,9 @@ static void a_wait_belongs_to_autograds_threads_once(void **state)
     (void)state;
     assert_string_equal(
         told_by(threads),
-        "backward;m.py(2-4): main;autograd::engine::evaluate_function: MmBackward0 30\n"
-        "backward;m.py(2-4): main;autograd::engine::evaluate_function: X 10\n"
-        "other;m.py(2): main;aten::mm 10\nother;m.py(2-4): main;(no op) 40\nother;m.py(4): main;aten::add_ 10\n");
+        "backward;m.py(2->4): main;autograd::engine::evaluate_function: MmBackward0 30\n"
+        "backward;m.py(2->4): main;autograd::engine::evaluate_function: X 10\n"
+        "other;m.py(2): main;aten::mm 10\nother;m.py(2->4): main;(no op) 40\nother;m.py(4): main;aten::add_ 10\n");
 }
 
 static void other_threads_are_left_out_or_have_a_root(void **state)
@@ -246,8 +246,8 @@ static void names_of_frames_come_apart(void **state)
     assert_true(kp_framename_is_meant("f", "m.py(3): def f"));
     assert_false(kp_framename_is_meant("def", "m.py(3): def f"));
     assert_string_equal(kp_framename_called(&text, "nn.Module: Net_0", "m.py:7"), "nn.Module: Net_0");
-    assert_string_equal(kp_framename_between(&text, "m.py(3): f", "m.py(9): f"), "m.py(3-9): f");
-    assert_string_equal(kp_framename_between(&text, "m.py(13): f", "m.py(9): f"), "m.py(9-13): f");
+    assert_string_equal(kp_framename_between(&text, "m.py(3): f", "m.py(9): f"), "m.py(3->9): f");
+    assert_string_equal(kp_framename_between(&text, "m.py(13): f", "m.py(9): f"), "m.py(13->9): f");
     assert_null(kp_framename_between(&text, "m.py(3): f", "m.py(9): g"));
     assert_string_equal(kp_framename_shown(&text, "a;b\n"), "a,b\\x0a");
     assert_true(kp_framename_is_interpreter("libpython3.11.so.1.0: _PyEval_Vector"));
