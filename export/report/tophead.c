@@ -206,12 +206,13 @@ static void hint_print(FILE *out, const struct kp_top_report *r)
         fputs("         to record whole steps: kprof run --schedule warmup=1,active=3\n", out);
     } else {
         const char *model = fact_of(r, "kprof.model");
-        fputs("         to count calls of a model as steps: kprof run --schedule active=1000; of a function: --step "
-              "call:MODULE:FUNCTION, too; tokens:\n         the calls of the model, --step ",
+        fputs("         to count calls of a model as steps, or each generate(): kprof run --schedule active=1000\n"
+              "         each token: --step ",
               out);
         if (model) fputs("call:", out);
         kp_plain_put(out, model ? model : "'call:*:CLASS.forward'");
-        fputs("\n", out);
+        fprintf(out, ", too%s; a function of yours: --step call:MODULE:FUNCTION\n",
+                model ? "" : ", with your model's class");
     }
 }
 

@@ -416,6 +416,16 @@ static void next_command(char *out, size_t bytes)
                is_default ? "" : folder);
 }
 
+/* A program without an optimizer has no steps, as its calls count with a schedule alone (decisions/110). */
+static const char *steps_lead(void)
+{
+    const bool is_user_there = is_command || is_watched;
+    const bool has_none = !schedule->set && !kp_phases_are_set() && kp_steps_source() == KP_STEP_NONE;
+    const bool is_read = total.traces && config->exports & KP_EXPORTS_TRACE && had_activity();
+    if (!is_user_there || !has_none || !is_read || config->heap == KP_HEAP_TRACE || kp_run_rank()->rank) return "";
+    return "; no steps: --schedule active=1000 makes each generate(), or call of a model, a step";
+}
+
 /* What was waited for, and why most were lost with what to set. Empty when nothing was. */
 static void load_tell(char *out, size_t bytes)
 {
@@ -461,11 +471,11 @@ static void say_totals(const char *head, const char *path)
     next_command(next, sizeof next);
     load_tell(load, sizeof load);
     const char *what = total.traces ? "op" : "event"; /* in a spool kinds are not told apart */
-    kp_log(0, "%s%s (%s%lu %s%s, %s%s%s%lu dropped%s%s%s%s%s)%s", head, path, steps, (unsigned long)total.events, what,
-           plural(total.events), gpu, heap, calls, (unsigned long)total.lost, load,
+    kp_log(0, "%s%s (%s%lu %s%s, %s%s%s%lu dropped%s%s%s%s%s)%s%s", head, path, steps, (unsigned long)total.events,
+           what, plural(total.events), gpu, heap, calls, (unsigned long)total.lost, load,
            total.cut && !kp_steps_are_calls() ? ", until the program's end" : "",
            lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",
-           others[0] ? "; not taken as steps: " : "", others, next);
+           others[0] ? "; not taken as steps: " : "", others, next, steps_lead());
 }
 
 static void say_left_out(void)

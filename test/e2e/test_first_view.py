@@ -167,7 +167,7 @@ def test_a_program_without_steps_says_how_to_count_them(tmp_path):
 def test_the_hint_for_tokens_names_the_programs_own_model(tmp_path, facts, named):
     trace = write(tmp_path / "a.pt.trace.json", [event("aten::mm", "cpu_op", 0, 10)], kprof={"version": "1", **facts})
     said = told("report", trace)
-    assert f"tokens:\n         the calls of the model, --step {named}\n" in said and "gpt2" not in said, said
+    assert f"\n         each token: --step {named}, too{'' if facts else ', with your model' + chr(39) + 's class'}; a function of yours" in said and "gpt2" not in said, said
 
 
 # ---- recordings without ops, and other words for -n ----

@@ -148,6 +148,18 @@ def test_the_closing_line_names_the_next_command_and_it_works(program, tmp_path)
         assert ("latest run: kprof/" in told.stderr) == (not options)
 
 
+def test_a_run_without_steps_is_told_what_makes_some(program, tmp_path):
+    """The closing line and the report name the same flag; with it, or with an optimizer, nothing is to be told."""
+    calls = program("import torch\nmodel = torch.nn.Linear(8, 2)\nfor _ in range(20): model(torch.ones(4, 8))\n")
+    for flags, is_told in (([], True), (["--schedule", "active=1000"], False)):
+        done = harness.cli("run", "-o", tmp_path / f"calls{is_told}", *flags, "--", harness.PYTHON, calls)
+        assert done.returncode == 0 and ("; no steps: --schedule active=1000 makes each generate(), or call of a model, a step\n" in done.stderr) == is_told, done.stderr
+        report = harness.cli("report", tmp_path / f"calls{is_told}").stdout
+        assert ("or each generate(): kprof run --schedule active=1000\n" in report) == is_told and ("steps (" in report) != is_told, report
+    trained = harness.cli("run", "-o", tmp_path / "trained", "--", harness.PYTHON, program(STEPS.format(steps=3)))
+    assert "(3 steps by optimizer" in trained.stderr and "no steps" not in trained.stderr, trained.stderr
+
+
 def test_spawned_workers_do_not_complain_of_steps(tmp_path):
     """The worker is a program of its own that runs ops and never steps: the one line is the training's."""
     run = harness.run_kprof("spawned_workers.py", tmp_path / "out").ok()
