@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "collector/base/kp_filecheck.h"
 #include "collector/read/kp_read.h"
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
@@ -48,9 +50,9 @@ static bool is_python(const char *path)
 bool kp_input_is_running(const char *path)
 {
     struct kp_file_head head;
-    FILE *const file = fopen(path, "rbe");
-    const bool is_read = file && fread(&head, sizeof head, 1, file) == 1;
-    if (file) fclose(file);
+    const int fd = kp_filecheck_open_plain(path); /* a pipe would block */
+    const bool is_read = fd >= 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head;
+    if (fd >= 0) close(fd);
     return is_read && memcmp(head.magic, KP_FORMAT_MAGIC, sizeof head.magic) == 0 &&
            kp_spool_state(&head, path) == KP_SPOOL_RUNNING;
 }
