@@ -17,10 +17,10 @@ struct diff_command {
     int side;
     long most;
     double fail_above; /* percent, or less than 0 */
-    bool json;
+    bool json, partial;
 };
 
-enum option_id { VS, JSON, ROWS, ALL, STEP, WITHIN, FAIL_ABOVE };
+enum option_id { VS, JSON, ROWS, ALL, STEP, WITHIN, FAIL_ABOVE, PARTIAL };
 static const struct kp_opt flags[] = {
     [VS] = {"vs", 0, KP_OPT_FLAG, NULL, "ends the files of A; those of B follow. Two paths need no --vs"},
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "every row as one line of JSON"},
@@ -31,6 +31,7 @@ static const struct kp_opt flags[] = {
                 "only while a range, op or Python function of that name (or glob) runs"},
     [FAIL_ABOVE] = {"fail-above", 0, KP_OPT_VALUE, "PCT",
                     "exit 3 if a step of B takes more than PCT percent longer, beyond the noise"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a cut file, compare what is there"},
     {0}};
 
 static int percent_set(struct diff_command *c, const char *text)
@@ -52,6 +53,7 @@ static int option_take(struct diff_command *c, int id, const char *value)
     case STEP: return kp_opt_steps("diff", value, &c->choice.first_step, &c->choice.last_step);
     case WITHIN: c->choice.within = value; return 0;
     case FAIL_ABOVE: return percent_set(c, value);
+    case PARTIAL: c->partial = true; return 0;
     default: return KP_EXIT_USAGE;
     }
 }
@@ -91,16 +93,22 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     char why[512];
     bool is_added = false;
     (void)several;
-    const bool is_of_all = c->choice.first_step < 0 && !c->choice.within;
+    const bool is_of_all = c->choice.first_step < 0 && !c->choice.within && !c->partial;
     int rc = is_of_all ? pieces_read(c, source, &trace, &is_added, why, sizeof why)
                        : kp_trace_source_read(source, &trace, NULL, why, sizeof why);
+    const bool is_torn = rc && trace && trace->torn;
+    if (rc && c->partial && kp_trace_source_take_torn(trace, why, sizeof why))
+        rc = 0, kp_cli_say(stderr, "kprof: %s", why);
     if (is_added) {
         kp_kineto_close(trace);
         return KP_EXIT_DONE;
     }
     if (rc || kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);
-        return kp_cli_fail("diff", "%s%s", rc ? why : source->label, rc ? "" : ": too many events");
+        return kp_cli_fail("diff", "%s%s", rc ? why : source->label,
+                           !rc       ? ": too many events"
+                           : is_torn ? "; --partial compares those"
+                                     : "");
     }
     rc = tree_add(c, &tree, source->label);
     kp_tree_fini(&tree);

@@ -182,6 +182,15 @@ def stepped(path, lengths_ms):
     return path
 
 
+def test_a_cut_file_is_compared_as_far_as_it_goes(tmp_path):
+    whole, cut = stepped(tmp_path / "a.pt.trace.json", [10] * 9), tmp_path / "b.pt.trace.json"
+    cut.write_text(whole.read_text()[:-200])
+    refused = harness.cli("diff", whole, cut)
+    assert refused.returncode == 1 and "; --partial compares those" in refused.stderr, refused
+    said = harness.cli("diff", whole, cut, "--partial")
+    assert said.returncode == 0 and "whole steps" in said.stderr and "within noise" in said.stdout, said
+
+
 def test_a_build_does_not_fail_by_one_run_a_side_that_may_be_the_machine(tmp_path):
     a = stepped(tmp_path / "a.pt.trace.json", [34, 60, 40, 45, 89, 50, 52, 38, 41, 47])
     b = stepped(tmp_path / "b.pt.trace.json", [112, 1779, 300, 600, 80, 500, 900, 200, 1500, 700])
