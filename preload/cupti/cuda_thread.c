@@ -11,8 +11,9 @@
  * A window has drained when all buffers handed out before its end came back, and as many kernels ran as were launched
  * by then. Until then kinds stay enabled, so that no record in flight is lost. If no kernel arrives for a second, or
  * after four seconds, the program's new launches may hold records back. Then the kinds are disabled, and the drain
- * waits the same time again. After that it gives up. Some records never come: CUPTI lost them, or the
- * launch went into a graph whose capture we did not see.
+ * waits the same time again. The kinds of a next window stay enabled: then it waits four seconds, whatever arrives.
+ * After that it gives up: a forced flush delivers what is finished of the buffers that are held back. Some records
+ * never come: CUPTI lost them, or the launch went into a graph whose capture we did not see.
  *
  * Enable, Disable and flushes may wait for the device, which may wait for the slowest rank of a job. A call that takes
  * too long (STALLED) costs the windows that it lasts through. When it returns, all that may be enabled is disabled, and
@@ -78,10 +79,20 @@ static void drain_end(bool is_given_up)
     kp_store_release(&kp_cupti_helper.drain_done, drain.end); /* pairs with: helper.c:kp_cupti_helper_is_drained */
 }
 
+/* What a forced flush delivers belongs to the window, which is closed only afterwards. */
+static void drain_give_up(bool is_next)
+{
+    if (!kp_cupti_helper_has_stalled()) kp_control_flush(true);
+    const bool has_run = is_next || kp_lane_has_run(kp_lane_launched()); /* launches of the next window are under way */
+    if (!has_run || kp_buffer_is_older_out(drain.mark)) kp_cupti_count_cut(kp_lane_recorded());
+    drain_end(true);
+}
+
 static bool is_off(void) { return kp_load_relaxed(&kp_cupti_helper.off) == KP_CUPTI_HELPER_OFF; }
 
 static void drain_look(uint64_t idle_ms, uint64_t most_ms)
 {
+    const bool is_next = kp_cupti_helper_is_wanted() && !drain.is_cut;
     uint64_t now = kp_clock_ms(), kernels = kp_lane_kernels();
     if (kernels != drain.kernels) drain.moved_ms = now;
     drain.kernels = kernels;
@@ -91,10 +102,10 @@ static void drain_look(uint64_t idle_ms, uint64_t most_ms)
     }
     if (drain.are_buffers_back && kp_lane_has_run(drain.launched)) {
         if (++drain.clean_rounds > 1) drain_end(false);
-    } else if (now - drain.moved_ms <= idle_ms && now - drain.began_ms <= most_ms) {
+    } else if ((is_next || now - drain.moved_ms <= idle_ms) && now - drain.began_ms <= most_ms) {
         return;
-    } else if (drain.is_cut || is_off() || kp_cupti_helper_is_wanted()) {
-        drain_end(true);
+    } else if (drain.is_cut || is_off() || is_next) {
+        drain_give_up(is_next);
     } else { /* CUPTI keeps a buffer while one of its records is unfinished, and the program launches on */
         drain.is_cut = true;
         drain.moved_ms = drain.began_ms = now;
@@ -170,7 +181,7 @@ static int armed_turn(void)
     if (drain.is_on) drain_look(DRAIN_IDLE_MS, DRAIN_MOST_MS);
     if (kp_cupti_state() != KP_CUPTI_STATE_ARMED) return END;
     if ((drain.is_cut || is_off()) && kp_cupti_helper_is_wanted()) { /* wanted again: give up what is not there yet */
-        if (drain.is_on) drain_end(true);
+        if (drain.is_on) drain_give_up(false);
         drain.is_cut = false;
         kp_control_disarm(false);
         return 0;
@@ -202,7 +213,6 @@ static void exit_turn(void)
             drain_look(EXIT_IDLE_MS, EXIT_DRAIN_MS);
             if (drain.is_on) kp_io_nap(5000000);
         }
-        if (drain.is_given_up && !kp_cupti_helper_has_stalled()) kp_control_flush(true);
         if (kp_lane_is_doubtful(true))
             kp_log(0, "no kernels from CUPTI: %s", doubt); /* for a program that ended before a turn */
     }

@@ -94,6 +94,8 @@ void kp_lane_close(uint32_t cycle)
     if (kp_load_relaxed(&closed_last) < cycle) kp_store_relaxed(&closed_last, cycle);
 }
 
+uint32_t kp_lane_recorded(void) { return kp_load_relaxed(&recorded_last); }
+
 void kp_lane_allow_wait(bool may) { cannot_wait = !may; }
 
 /* Is this the warm-up, with no older window that still drains? Records then began before the window. */

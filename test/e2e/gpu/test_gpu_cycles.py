@@ -85,3 +85,16 @@ def test_a_window_without_the_gpu_says_so(tmp_path):
     why = "GPU      nothing of it was recorded here: CUPTI 130100 (CUDA 13.1): after its first window"
     assert why in heads[1], heads[1]
     assert "INCOMPLETE" in harness.cli("advise", run.traces[1]).stdout
+
+
+def test_a_window_has_its_work_though_the_next_one_is_wanted_and_floods_the_gpu(tmp_path):
+    """CUPTI keeps a buffer while one of its records is unfinished: here each is for 0.7 s, and the next steps launch thousands. A forced flush
+    behind the four seconds may cost the later windows what is unfinished then."""
+    program = harness.ROOT / "test" / "gpu" / "programs" / "sick.py"
+    run = simgpu.run(program, tmp_path, "well", "launch-bound", "well", kprof=True, schedule="wait=4,warmup=2,active=4,repeat=3",
+                     SIMCUPTI_LATE_MS=700, SIMGPU_RULES="gemm=480000", KPROF_PROFILE_MEMORY=1, KPROF_WITH_STACK="ops")
+    assert len(run.ok().traces) == 3
+    trace = facts.load(run.traces[0])
+    launched = {gpufacts.args(e)["correlation"] for e in gpufacts.of(trace, "cuda_runtime", "cuda_driver") if "LaunchKernel" in e["name"]}
+    ran = {gpufacts.args(e)["correlation"] for e in gpufacts.of(trace, "kernel")}
+    assert launched and not launched - ran, (len(launched), len(launched - ran))
