@@ -184,8 +184,11 @@ static void function_meet(struct kp_diff *d, const struct own_line *a, size_t a_
         parts[meets[i]].values = NULL;
         row_rename(d, &d->rows[a[i].row], &a[i], &b[meets[i]]);
     }
-    for (size_t k = 0; k < b_count; k++)
-        if (parts[k].values) part_give(&d->rows[row_append(d, names[k])], KP_DIFF_B, &parts[k]);
+    for (size_t k = 0; k < b_count; k++) {
+        if (!parts[k].values) continue;
+        const size_t at = row_append(d, names[k]); /* may move the rows */
+        part_give(&d->rows[at], KP_DIFF_B, &parts[k]);
+    }
     free(meets);
     free(parts);
     free(names);

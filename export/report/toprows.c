@@ -499,7 +499,8 @@ void kp_top_add_gap(struct kp_top *top, bool has_marked_steps)
     top->has_gap = top->by != KP_TOP_BY_KERNEL;
     if (!top->has_gap || top->gap_ns <= (int64_t)(top->sum.cost.self_ns / 1000)) return;
     const uint32_t name = by_place ? 0 : kp_strings_put(top->trace->strings, text, strlen(text));
-    struct kp_top_row *const row = &top->rows[row_for(top, name, 0, false)];
+    const size_t at = row_for(top, name, 0, false); /* may move the rows */
+    struct kp_top_row *const row = &top->rows[at];
     const struct kp_top_cost all = {.self_ns = (double)top->gap_ns, .total_ns = (double)top->gap_ns};
     const struct kp_top_cost steps = {.self_ns = (double)top->step_gap_ns, .total_ns = (double)top->step_gap_ns};
     cost_add(&row->cost, &all);

@@ -479,6 +479,18 @@ def test_the_slowest_step_is_named_where_it_is_one(tmp_path):
     assert "slowest" not in told("report", write(tmp_path / "even.pt.trace.json", slow_steps([12, 13, 12, 14])))
 
 
+@pytest.mark.parametrize("rows", [14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 128])
+def test_the_row_for_what_no_op_has_is_there_with_any_number_of_rows(tmp_path, rows):
+    events = []
+    for i in range(4):
+        at = 1000 + 40_000 * i
+        events += [event("Optimizer.step#SGD.step", "user_annotation", at, 1000)]
+        events += [event(f"aten::op{k}", "cpu_op", at + 2000 + 100 * k, 50) for k in range(rows - 1)]
+    said = told("report", "-n", "1", write(tmp_path / "a.pt.trace.json", events))
+    assert re.search(rf"^\(in no op\) +{3 * (40 - 1 - 0.05 * (rows - 1)):.2f} ", said, re.M), said
+    assert f"\n{rows} more rows" in said, said
+
+
 def test_a_step_of_an_optimizer_says_what_it_is_and_has_a_row_for_its_gap(tmp_path):
     events = []
     for i in range(6):

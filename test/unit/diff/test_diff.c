@@ -169,6 +169,50 @@ static void lines_that_moved_meet_and_the_one_that_changed_most_is_named(void **
     kp_diff_close(&d);
 }
 
+/* Three steps with an aten::mm in each of some lines of main. */
+static void many_lines_make(struct kp_diff *d, int side, int first, int count)
+{
+    struct little *t = calloc(1, sizeof *t);
+    void *state = t;
+    char text[64];
+    snprintf(t->head, sizeof t->head, "%s", HEAD);
+    for (int step = 0; step < 3; step++) {
+        snprintf(text, sizeof text, "ProfilerStep#%d", step + 1);
+        event(t, "user_annotation", text, 1, 1000 * step, 900, "");
+        for (int i = 0; i < count; i++) {
+            snprintf(text, sizeof text, "\"Call stack\":\"train.py(%d): main;\"", first + i);
+            event(t, "cpu_op", "aten::mm", 1, 1000 * step + 10 * i, 10, text);
+        }
+    }
+    assert_int_equal(choose(t, &everything), 0);
+    kp_diff_add(d, side, &t->tree, &t->chosen, side ? "b.json" : "a.json");
+    little_teardown(&state);
+}
+
+/* Each line of B that meets none of A gets a row behind all others, for which the array grows and moves. */
+static void many_lines_that_meet_none_keep_their_time(void **state)
+{
+    enum { LINES = 46 };
+    struct kp_diff d;
+    char name[32];
+    (void)state;
+    kp_diff_open(&d);
+    many_lines_make(&d, KP_DIFF_A, 10, 2);
+    many_lines_make(&d, KP_DIFF_B, 101, LINES);
+    kp_diff_settle(&d);
+    int alone = 0;
+    for (int i = 1; i <= LINES; i++) {
+        snprintf(name, sizeof name, "train.py:%d main", 100 + i);
+        const struct kp_diff_row *const row = row_find(&d, KP_DIFF_LINES, name);
+        if (!row) continue; /* "train.py:10 -> 101 main" */
+        alone++;
+        assert_int_equal(row->verdict, KP_DIFF_APPEARED);
+        assert_float_equal(row->middle[KP_DIFF_B], 10000, 1);
+    }
+    assert_int_equal(alone, LINES - 2);
+    kp_diff_close(&d);
+}
+
 /* A line that has more calls stays the line it is. */
 static void lines_in_their_place_keep_their_numbers(void **state)
 {
@@ -380,6 +424,7 @@ int main(void)
         cmocka_unit_test(a_change_as_large_as_steps_differ_is_noise),
         cmocka_unit_test(a_side_above_the_other_is_told_though_its_steps_differ),
         cmocka_unit_test(what_only_one_side_has_appeared_or_went),
+        cmocka_unit_test(many_lines_that_meet_none_keep_their_time),
         cmocka_unit_test(lines_that_moved_meet_and_the_one_that_changed_most_is_named),
         cmocka_unit_test(lines_in_their_place_keep_their_numbers),
         cmocka_unit_test(two_steps_are_too_few),

@@ -339,6 +339,28 @@ static void time_that_no_node_has_is_a_row_where_it_is_asked_for(void **state)
     kp_top_fini(&top);
 }
 
+/* It is then the row that the array grows for, which moves it: something lies behind it. */
+static void time_that_no_node_has_is_a_row_behind_a_full_array(void **state)
+{
+    struct little *t = *state;
+    op(t, "aten::mm", 0, 20);
+    op(t, "aten::mul", 90, 10);
+    struct kp_top top = top_make(t, KP_TOP_BY_OP);
+    kp_top_fini(&top);
+    kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_OP);
+    struct kp_top_row *const full = malloc(top.count * sizeof *full);
+    void *const behind = malloc(top.count * sizeof *full);
+    memcpy(full, top.rows, top.count * sizeof *full);
+    free(top.rows);
+    top.rows = full;
+    top.capacity = top.count;
+    kp_top_add_gap(&top, false);
+    assert_int_equal((int64_t)row_named(&top, "(in no op)")->cost.self_ns, 70000);
+    assert_int_equal((int64_t)top.sum.cost.self_ns, 100000);
+    kp_top_fini(&top);
+    free(behind);
+}
+
 static void the_time_of_nobody_has_no_line(void **state)
 {
     struct little *t = *state;
@@ -531,6 +553,7 @@ int main(void)
         LITTLE(shapes_are_rows_of_their_own),
         LITTLE(what_lies_outside_of_the_steps_leaves_the_rows),
         LITTLE(time_that_no_node_has_is_a_row_where_it_is_asked_for),
+        LITTLE(time_that_no_node_has_is_a_row_behind_a_full_array),
         LITTLE(the_time_of_nobody_has_no_line),
         LITTLE(bytes_stand_at_the_op_that_asked),
         LITTLE(the_wall_time_is_divided),
