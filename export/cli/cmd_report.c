@@ -291,7 +291,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
     kp_top_build(&n.top, tree, &n.chosen, by_of(r, tree->trace));
-    n.top.calls = n.chosen.within_calls;
+    n.top.calls = kp_chosen_are_calls_cut(&n.chosen) ? 0 : n.chosen.within_calls;
     n.top.is_of_steps = n.chosen.outside_ns > 0;
     if (r->choice.within && n.summary.is_of_steps) n.top.steps = 0; /* the rows are of more than the steps */
     n.bound_by = bound_find(r, tree, &n);

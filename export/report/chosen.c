@@ -19,8 +19,8 @@
 #include "export/report/ownline.h"
 #include "export/report/units.h"
 
-/* Steps that are less of the wall time than this are shown alone. */
-enum { STEPS_PERCENT = 99 };
+/* Steps that are less of the wall time than this are shown alone. Calls are cut by more than a CUT_PARTth. */
+enum { STEPS_PERCENT = 99, CUT_PART = 100 };
 #define WORKED_LEAST 0.01 /* of a time that a GPU has to be busy in, where nothing asks it for work there */
 
 static const char *event_name(const struct kp_tree *tree, const struct kp_node *node)
@@ -396,6 +396,32 @@ void kp_chosen_keep_steps(struct kp_chosen *chosen)
     chosen->outside_calls = chosen->within_calls - kept;
     chosen->within_calls = kept;
     kp_spans_cut(&chosen->spans, &chosen->in_steps);
+}
+
+/* ---- calls of what was asked for by its name ---- */
+
+int64_t kp_chosen_call_ns(const struct kp_chosen *chosen)
+{
+    int64_t all = 0;
+    for (size_t i = 0; i < chosen->within_calls; i++) all += chosen->calls[i].end_ns - chosen->calls[i].start_ns;
+    return chosen->within_calls ? all / (int64_t)chosen->within_calls : 0;
+}
+
+bool kp_chosen_are_calls_cut(const struct kp_chosen *chosen)
+{
+    struct kp_spans calls = {0};
+    int64_t whole_ns = 0, inside_ns = 0;
+    for (size_t i = 0; i < chosen->within_calls; i++) {
+        const struct kp_time_span call = chosen->calls[i];
+        kp_spans_add(&calls, call.start_ns, call.end_ns);
+        whole_ns += call.end_ns - call.start_ns;
+        inside_ns += kp_spans_between(&chosen->spans, call.start_ns, call.end_ns);
+    }
+    kp_spans_settle(&calls);
+    const int64_t all_ns = kp_spans_length(&chosen->spans, NULL);
+    const int64_t others_ns = all_ns - kp_spans_length(&chosen->spans, &calls);
+    kp_spans_fini(&calls);
+    return whole_ns - inside_ns > whole_ns / CUT_PART || others_ns > all_ns / CUT_PART;
 }
 
 /* ---- forward passes ---- */

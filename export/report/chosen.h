@@ -69,6 +69,10 @@ bool kp_chosen_are_steps_a_part(int64_t steps_ns, int64_t all_ns);
 bool kp_chosen_is_of_steps(const struct kp_chosen *chosen);
 /* Leaves what lies in whole steps alone, where some does: then times and calls are of one set. */
 void kp_chosen_keep_steps(struct kp_chosen *chosen);
+/* How long one of the calls lasts, also where a part of it is left out; 0: none is counted. */
+int64_t kp_chosen_call_ns(const struct kp_chosen *chosen);
+/* Is a part of a call left out, or a part of one in that is not counted? Then no row can be told by call. */
+bool kp_chosen_are_calls_cut(const struct kp_chosen *chosen);
 /* Counts the forward passes in the calls: those of the nn.Module that is outermost there and lasts longest (a loss is a
  * module, too). Python's calls have to be in the trace. */
 void kp_chosen_count_passes(struct kp_chosen *chosen, const struct kp_tree *tree);

@@ -129,9 +129,10 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
         char each[40];
         if (calls)
             fprintf(out, ": %zu call%s, %s each", calls, calls == 1 ? "" : "s",
-                    span_text(each, sizeof each, r->summary->wall_ns / (int64_t)calls));
+                    span_text(each, sizeof each, kp_chosen_call_ns(r->chosen)));
         passes_print(out, r->chosen);
         if (r->chosen->outside_ns > 0) outside_calls_print(out, r->chosen);
+        else if (calls && kp_chosen_are_calls_cut(r->chosen)) fputs(", not all of it here", out);
         if (r->chosen->within_left) left_out_print(out, r);
         if (r->chosen->is_by_stacks) fputs(" (its ops alone; --with-stack 1 records its calls)", out);
     }
@@ -245,7 +246,7 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     const struct kp_summary *s = r->summary;
     const char *of = "a step   ";
     char a[40], b[40];
-    if (r->choice->within) of = r->chosen->within_calls == s->steps ? "a call   " : "in each  ";
+    if (r->choice->within) of = r->top->calls == s->steps ? "a call   " : "in each  step ";
     fprintf(out, "%s%s (median; ", of, span_text(a, sizeof a, s->step_median_ns));
     mean_print(out, s->step_mean_ns, s->step_median_ns);
     fprintf(out, "%s to %s", span_text(a, sizeof a, s->step_least_ns), span_text(b, sizeof b, s->step_most_ns));
@@ -308,7 +309,7 @@ static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
     fprintf(out, "\nGPU      busy %.1f %%", (double)s->gpu_ns * percent);
     if (s->steps)
         fprintf(out, " (%s of work a %s)", span_text(text, sizeof text, s->gpu_step_ns),
-                r->choice->within && r->chosen->within_calls == s->steps ? "call" : "step");
+                r->choice->within && r->top->calls == s->steps ? "call" : "step");
     fprintf(out, ", idle %.1f %%; the host waits for it %.1f %%", (double)(s->shared_ns - s->gpu_ns) * percent,
             (double)s->gpu_wait_ns * percent);
     if (r->bound_by) fprintf(out, "; bound by %s", r->bound_by);

@@ -43,7 +43,8 @@ static void within_put(FILE *out, const struct kp_top_report *r)
     fputs(",\"within\":{\"name\":", out);
     kp_plain_json(out, r->choice->within);
     if (!chosen->is_by_stacks) whole_put(out, "calls", (int64_t)chosen->within_calls);
-    if (chosen->within_calls) ms_put(out, "ms_a_call", (double)r->summary->wall_ns / (double)chosen->within_calls);
+    if (chosen->within_calls) ms_put(out, "ms_a_call", (double)kp_chosen_call_ns(chosen));
+    if (chosen->within_calls) fprintf(out, ",\"calls_are_cut\":%s", kp_chosen_are_calls_cut(chosen) ? "true" : "false");
     whole_put(out, "calls_outside", (int64_t)chosen->outside_calls);
     whole_put(out, "of_steps", (int64_t)chosen->step_total);
     fputs("}", out);

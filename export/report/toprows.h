@@ -48,7 +48,7 @@ struct kp_top {
     bool has_gpu, has_memory, has_gpu_memory, has_lines;
     bool is_of_steps;            /* kp_top_keep_steps() was called */
     size_t steps;                /* 0: rows have no ms a step */
-    size_t calls;                /* of what is asked for by its name; 0: rows have no ms a call */
+    size_t calls;                /* whole ones of what is asked for by its name; 0: rows have no ms a call */
     size_t runs;                 /* of the phase; 0: rows have no ms a run */
     int64_t gap_ns, step_gap_ns; /* no op, range or call runs: of what was chosen, and of its steps */
     bool has_gap;                /* kp_top_add_gap() was called */

@@ -56,6 +56,14 @@ __attribute__((unused)) static int choose(struct little *t, const struct kp_choi
     return rc;
 }
 
+/* Frees what choose() made, so that it can be called again. */
+__attribute__((unused)) static void little_forget(struct little *t)
+{
+    kp_chosen_fini(&t->chosen);
+    kp_tree_fini(&t->tree);
+    kp_kineto_close(t->trace);
+}
+
 __attribute__((unused)) static int little_setup(void **state)
 {
     *state = calloc(1, sizeof(struct little));
@@ -65,9 +73,7 @@ __attribute__((unused)) static int little_setup(void **state)
 __attribute__((unused)) static int little_teardown(void **state)
 {
     struct little *t = *state;
-    kp_chosen_fini(&t->chosen);
-    kp_tree_fini(&t->tree);
-    kp_kineto_close(t->trace);
+    little_forget(t);
     free(t);
     return 0;
 }

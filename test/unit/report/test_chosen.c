@@ -119,6 +119,35 @@ static void a_range_is_chosen_by_name_and_its_time_counts_in_each_step(void **st
     assert_int_equal(kp_spans_length(&t->chosen.in_steps, NULL), 40000);
 }
 
+/* Two calls of two steps each; the first begins before the steps. */
+static void a_call_lasts_as_long_as_it_does_also_where_steps_have_a_part(void **state)
+{
+    struct little *t = *state;
+    op(t, "train", 50, 250);
+    event(t, "user_annotation", "ProfilerStep#3", 1, 100, 100, "");
+    event(t, "user_annotation", "ProfilerStep#4", 1, 200, 100, "");
+    event(t, "user_annotation", "ProfilerStep#5", 1, 300, 200, "");
+    op(t, "train", 350, 150);
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = -1, .last_step = -1, .within = "train"}), 0);
+    assert_int_equal(kp_chosen_call_ns(&t->chosen), 200000);
+    assert_false(kp_chosen_are_calls_cut(&t->chosen));
+    kp_chosen_keep_steps(&t->chosen);
+    assert_int_equal(t->chosen.within_calls, 2);
+    assert_int_equal(kp_spans_length(&t->chosen.spans, NULL), 350000);
+    assert_int_equal(kp_chosen_call_ns(&t->chosen), 200000);
+    assert_true(kp_chosen_are_calls_cut(&t->chosen));
+    little_forget(t);
+    /* Of the first call, which begins before these steps, a part is in them. */
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = 4, .last_step = 5, .within = "train"}), 0);
+    assert_int_equal(t->chosen.within_calls, 1);
+    assert_int_equal(kp_chosen_call_ns(&t->chosen), 150000);
+    assert_true(kp_chosen_are_calls_cut(&t->chosen));
+    little_forget(t);
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = 5, .last_step = 5, .within = "train"}), 0);
+    assert_int_equal(t->chosen.within_calls, 1);
+    assert_false(kp_chosen_are_calls_cut(&t->chosen));
+}
+
 /* A call before the steps, and one in a step: what is kept is of one set. */
 static void calls_outside_of_whole_steps_are_left_out_and_counted(void **state)
 {
@@ -295,6 +324,7 @@ int main(void)
         LITTLE(a_step_that_is_not_whole_can_be_asked_for),
         LITTLE(a_step_that_is_not_there_is_told),
         LITTLE(a_range_is_chosen_by_name_and_its_time_counts_in_each_step),
+        LITTLE(a_call_lasts_as_long_as_it_does_also_where_steps_have_a_part),
         LITTLE(calls_outside_of_whole_steps_are_left_out_and_counted),
         LITTLE(a_name_that_is_not_there_is_told),
         LITTLE(a_function_without_an_event_is_its_ops),
