@@ -73,10 +73,14 @@ struct kp_phases {
 int kp_phases_parse(const char *text, struct kp_phases *out, char *why, unsigned long why_bytes);
 /* Before kp_steps_init. It compiles patterns, with libc's malloc. */
 void kp_phases_init(const struct kp_phases *phases);
-uint32_t kp_phases_match(const char *range); /* the phase whose pattern matches this name, or NONE */
+uint32_t kp_phases_match(const char *range);   /* the phase whose pattern matches this name, or NONE */
+const char *kp_phases_pattern(uint32_t phase); /* "": none */
 bool kp_phases_are_set(void);
-uint32_t kp_phases_find(const char *name);  /* the id of a name. NULL or "": NONE */
-const char *kp_phases_name(uint32_t phase); /* "" for NONE and OTHER */
+uint32_t kp_phases_find(const char *name); /* the id of a name. NULL or "": NONE */
+/* That of a framework's loop. Lightning's validate and transformers' evaluate are one, where one alone has a row. */
+uint32_t kp_phases_find_loop(const char *name);
+unsigned long kp_phases_rowless(char *out, unsigned long bytes); /* "train, predict": loops that had no row. Bytes */
+const char *kp_phases_name(uint32_t phase);                      /* "" for NONE and OTHER */
 /* That of its row; of NONE `outside`; of OTHER one that records nothing. */
 const struct kp_schedule *kp_phases_schedule(uint32_t phase, const struct kp_schedule *outside);
 /*

@@ -5,7 +5,7 @@
  * Called by: boot.c and the CLI (parse); window.c, under its lock (where the program is)
  * Owns:      the rows of KPROF_PHASES, constant after start-up; the open phases
  * Memory:    kp_phases_init compiles patterns with libc's malloc
- * Locks:     none: the caller's lock lets one thread at a time change the phase
+ * Locks:     none: the caller's lock lets one thread at a time change the phase; loops without a row are atomic
  * Safe in:   after fork yes: kp_phases_forget
  */
 #include <errno.h>
@@ -15,6 +15,8 @@
 #include "schedule/complain.h"
 #include "schedule/kp_schedule.h"
 
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
 enum { DEEP_MAX = 16 };
@@ -23,9 +25,13 @@ static struct kp_phases all;
 static regex_t patterns[KP_PHASES_MAX];
 static bool is_compiled[KP_PHASES_MAX];
 static const struct kp_schedule never = {.set = true};
-static uint32_t by_name;         /* the phase that was set by its name, or NONE */
-static uint32_t stack[DEEP_MAX]; /* those that began, the innermost last */
-static uint32_t depth;           /* may exceed DEEP_MAX: those are counted, not kept */
+/* What loops of Lightning and transformers are called. */
+static const char *const loops[] = {"train", "validate", "evaluate", "test", "predict", "sanity_check"};
+enum { LOOPS = sizeof loops / sizeof *loops };
+static _Atomic bool is_rowless[LOOPS]; /* such a loop began, and has no row */
+static uint32_t by_name;               /* the phase that was set by its name, or NONE */
+static uint32_t stack[DEEP_MAX];       /* those that began, the innermost last */
+static uint32_t depth;                 /* may exceed DEEP_MAX: those are counted, not kept */
 
 /* ---- the setting ---- */
 
@@ -103,6 +109,7 @@ void kp_phases_init(const struct kp_phases *phases)
     for (uint32_t i = 0; i < KP_PHASES_MAX; i++)
         if (is_compiled[i]) regfree(&patterns[i]);
     all = *phases;
+    for (uint32_t i = 0; i < LOOPS; i++) kp_store_relaxed(&is_rowless[i], false);
     for (uint32_t i = 0; i < KP_PHASES_MAX; i++)
         is_compiled[i] = i < all.count && all.row[i].pattern[0] &&
                          regcomp(&patterns[i], all.row[i].pattern, REG_EXTENDED | REG_NOSUB) == 0;
@@ -128,7 +135,36 @@ uint32_t kp_phases_find(const char *name)
     return KP_PHASE_OTHER;
 }
 
+/* A row with a pattern is the user's own range: a loop has it by its exact name alone. */
+static uint32_t other_spelling(const char *name)
+{
+    const bool is_evaluate = strcmp(name, "evaluate") == 0;
+    if (!is_evaluate && strcmp(name, "validate") != 0) return KP_PHASE_OTHER;
+    const uint32_t phase = kp_phases_find(is_evaluate ? "validate" : "evaluate");
+    return is_row(phase) && !all.row[phase - 1].pattern[0] ? phase : KP_PHASE_OTHER;
+}
+
+uint32_t kp_phases_find_loop(const char *name)
+{
+    uint32_t phase = kp_phases_find(name);
+    if (phase == KP_PHASE_OTHER) phase = other_spelling(name);
+    for (uint32_t i = 0; phase == KP_PHASE_OTHER && i < LOOPS; i++)
+        if (strcmp(loops[i], name) == 0) kp_store_relaxed(&is_rowless[i], true);
+    return phase;
+}
+
+unsigned long kp_phases_rowless(char *out, unsigned long bytes)
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < LOOPS && n < bytes; i++)
+        if (kp_load_relaxed(&is_rowless[i])) n += kp_fmt(out + n, bytes - n, "%s%s", n ? ", " : "", loops[i]);
+    return n;
+}
+
 const char *kp_phases_name(uint32_t phase) { return is_row(phase) ? all.row[phase - 1].name : ""; }
+
+const char *kp_phases_pattern(uint32_t phase) { return is_row(phase) ? all.row[phase - 1].pattern : ""; }
 
 const struct kp_schedule *kp_phases_schedule(uint32_t phase, const struct kp_schedule *outside)
 {

@@ -33,7 +33,7 @@ static uint32_t sanity_checks;
 
 static void phase_begin(struct open_phase *open, const char *name)
 {
-    const uint32_t phase = kp_phases_find(name);
+    const uint32_t phase = kp_phases_find_loop(name);
     const int kept = errno;
     struct kp_guard guard;
     open->has_begun = false;

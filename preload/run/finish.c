@@ -27,6 +27,7 @@
 #include "export/kp_export.h"
 #include "preload/run.h"
 #include "preload/run/children.h"
+#include "preload/run/phaserun.h"
 #include "preload/run/spools.h"
 #include "preload/run/window_sources.h"
 #include "collector/base/kp_poison.h"
@@ -485,6 +486,12 @@ static void say_left_out(void)
         kp_log(0, "no trace: KPROF_RANKS=%s names no rank of this job, which has %u", config->ranks, ranks);
 }
 
+/* All ranks of a job have the same phases, so that rank 0 alone says it. */
+static void say_phases_missed(void)
+{
+    if (total.traces && kp_phases_are_set() && !kp_run_rank()->rank) kp_phaserun_say_never_begun();
+}
+
 static void say_nothing_written(void)
 {
     uint64_t seen = kp_steps_seen();
@@ -605,7 +612,10 @@ void kp_finish_exit(void)
     struct kp_rec_cycle cycle;
     while (next_task(&cycle) == WINDOW) export_one(&cycle, true);
     if (total.kept) report_sources();
-    if (kp_run_may_log()) say_closing_line();
+    if (kp_run_may_log()) {
+        say_phases_missed();
+        say_closing_line();
+    }
     kp_children_collect(EXIT_LEAST, EXIT_MS);
     say_left_out();
     say_nothing_written();

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "collector/base/kp_atomic.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "schedule/kp_schedule.h"
@@ -20,10 +21,12 @@
 static struct {
     uint32_t run, part;
 } visits[KP_PHASE_IDS];
-static bool is_gapless; /* all of the part was recorded until now */
+static _Atomic bool has_begun[KP_PHASE_IDS]; /* kept in a forked child: its parent's phases are no news */
+static bool is_gapless;                      /* all of the part was recorded until now */
 
 void kp_phaserun_enter(uint32_t phase, bool is_new)
 {
+    kp_store_relaxed(&has_begun[phase], true);
     visits[phase].run += is_new;
     visits[phase].part = is_new ? 1 : visits[phase].part + 1;
 }
@@ -59,6 +62,22 @@ void kp_phaserun_say_missed(int steps)
                 "range (with torch.profiler.record_function(\"train\"): ...), kprof_phase(), or a loop of Lightning or "
                 "transformers, not a function of that name",
                 steps);
+}
+
+/* A misspelt one records nothing, while the others do. */
+void kp_phaserun_say_never_begun(void)
+{
+    char missed[640] = "", rowless[96];
+    size_t n = 0;
+    for (uint32_t i = 1; *kp_phases_name(i) && n < sizeof missed; i++) {
+        if (kp_load_relaxed(&has_begun[i]) || !kp_phases_schedule(i, NULL)->active) continue;
+        n += kp_fmt(missed + n, sizeof missed - n, "%s%s%s%s", n ? ", " : "", kp_phases_name(i),
+                    *kp_phases_pattern(i) ? ": no range matched " : "", kp_phases_pattern(i));
+    }
+    if (!n) return;
+    const bool has_rowless = kp_phases_rowless(rowless, sizeof rowless) > 0;
+    kp_log(0, "a phase of KPROF_PHASES never began, so nothing is recorded of it (%s)%s%s", missed,
+           has_rowless ? "; these of the program have no row there: " : "", has_rowless ? rowless : "");
 }
 
 void kp_phaserun_forget(void)

@@ -3,7 +3,7 @@
  * phaserun.h - runs of phases: tells the spool which run of its phase a window is of
  *
  * A run lasts from a phase's begin to its end. Phases that begin inside of it divide it into parts. All calls come from
- * window.c, under its lock.
+ * window.c, under its lock, but that at the end.
  */
 #ifndef KP_PHASERUN_H
 #define KP_PHASERUN_H
@@ -22,6 +22,7 @@ void kp_phaserun_gap(void); /* it is not */
 void kp_phaserun_note_phase(uint32_t window, uint32_t phase);
 void kp_phaserun_note(uint32_t window, uint32_t phase, enum kp_phaserun_leaving leaving);
 void kp_phaserun_say_missed(int steps); /* so many have ended, and no phase has begun */
+void kp_phaserun_say_never_begun(void); /* at the end: the phases with a schedule that did not begin */
 void kp_phaserun_forget(void);          /* in a forked child */
 
 #endif

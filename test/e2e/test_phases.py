@@ -203,6 +203,20 @@ def test_a_trainers_evaluations_have_the_files_of_profilers_in_callbacks(tmp_pat
         say_same(theirs / other, mine)
 
 
+def test_one_row_names_the_evaluation_of_lightning_and_of_transformers(tmp_path):
+    """A row that is misspelt is told of at the end, though others recorded."""
+    pytest.importorskip("transformers")
+    (tmp_path / "plain").mkdir()
+    run = harness.run_kprof("hf_phases.py", tmp_path / "out", tmp_path / "plain", schedule=None, shapes=False,
+                            KPROF_PHASES="training=active=2;validate=active=2,repeat=1;late~^late$=active=1;off=none").ok()
+    assert [phase_of(path) for path in files_of(tmp_path / "out")] == ["validate"], run.explain()
+    assert run.err.count("never began, so nothing is recorded of it (training, late: no range matched ^late$); "
+                         "these of the program have no row there: train, predict") == 1, run.err
+    both = harness.run_kprof("hf_phases.py", tmp_path / "both", tmp_path / "plain", schedule=None, shapes=False,
+                             KPROF_PHASES="train=active=2,repeat=1;evaluate=active=2,repeat=1").ok()
+    assert "never began" not in both.err and "wrote" in both.err, both.err
+
+
 def test_lightnings_phases_have_the_files_of_its_own_profiler(tmp_path):
     pytest.importorskip("lightning")
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"

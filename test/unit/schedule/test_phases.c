@@ -42,6 +42,32 @@ static void each_phase_has_its_name_and_schedule(void **state)
         assert_int_equal(kp_schedule_action(kp_phases_schedule(KP_PHASE_OTHER, &outside), step), KP_ACTION_NONE);
 }
 
+/* Lightning says validate, transformers evaluate. A row of the exact name comes first, and an own range is no loop. */
+static void a_loop_of_evaluation_has_two_names(void **state)
+{
+    static const struct {
+        const char *phases, *loop;
+        uint32_t is;
+        const char *rowless;
+    } cases[] = {{TWO, "evaluate", 2, ""},
+                 {"train=active=1;evaluate=active=1", "validate", 2, ""},
+                 {"validate=active=1;evaluate=active=1", "evaluate", 2, ""},
+                 {"validate~^val$=active=1", "evaluate", KP_PHASE_OTHER, "evaluate"},
+                 {"evaluate=active=1", "test", KP_PHASE_OTHER, "test"},
+                 {"training=active=1", "train", KP_PHASE_OTHER, "train"}};
+    char rowless[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start(cases[i].phases);
+        assert_int_equal(kp_phases_find_loop(cases[i].loop), cases[i].is);
+        assert_int_equal(kp_phases_rowless(rowless, sizeof rowless), strlen(cases[i].rowless));
+        assert_string_equal(rowless, cases[i].rowless);
+    }
+    assert_int_equal(kp_phases_find_loop("predict"), KP_PHASE_OTHER);
+    kp_phases_rowless(rowless, sizeof rowless);
+    assert_string_equal(rowless, "train, predict");
+}
+
 static void a_bad_text_is_refused_with_its_place(void **state)
 {
     static const struct {
@@ -238,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_phase_has_its_name_and_schedule),
+        cmocka_unit_test(a_loop_of_evaluation_has_two_names),
         cmocka_unit_test(a_bad_text_is_refused_with_its_place),
         cmocka_unit_test(a_range_with_a_matching_name_is_a_phase),
         cmocka_unit_test(a_phase_inside_another_gives_it_back),
