@@ -144,12 +144,40 @@ static const char *missing_of(const struct kp_tree *tree, const struct kp_chosen
     return lost && strcmp(lost, "0") != 0 ? "events were dropped; kprof report tells which" : NULL;
 }
 
+/* Of the time of a phase what lies in no step, also in none that is not whole. 0: the trace is of none. */
+static int64_t outside_of_steps(const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_spans steps = {0};
+    if (!tree->trace->windows) return 0;
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_node_is_step(tree, &tree->nodes[i]))
+            kp_spans_add(&steps, tree->nodes[i].start_ns, tree->nodes[i].end_ns);
+    for (size_t i = 0; i < chosen->step_count; i++) /* those of an optimizer are no nodes */
+        kp_spans_add(&steps, chosen->steps[i].start_ns, chosen->steps[i].end_ns);
+    kp_spans_settle(&steps);
+    const int64_t outside = kp_spans_length(&chosen->spans, NULL) - kp_spans_length(&steps, &chosen->spans);
+    kp_spans_fini(&steps);
+    return outside;
+}
+
+/* Steps are judged. Of a validation by hand much may come behind its last step. */
+static void outside_tell(struct kp_costrules *x)
+{
+    const int64_t all = kp_spans_length(&x->chosen->spans, NULL), outside = outside_of_steps(x->tree, x->chosen);
+    const char *const phase = kp_kineto_fact(x->tree->trace, "kprof.phase");
+    if (!phase || (double)outside <= (1 - KP_SHARE_HEALTHY) * (double)all) return;
+    x->out->outside = kp_costrules_text(x,
+                                        "%.1f %% of the phase, %.3f ms, lies in no step and is not judged: "
+                                        "kprof report --phase %s",
+                                        100 * (double)outside / (double)all, (double)outside / 1e6, phase);
+}
+
 /* Silence about what was not recorded would look like health. */
 static void health_judge(struct kp_costrules *x)
 {
     struct kp_advice *out = x->out;
     const bool is_well =
-        !out->count && !out->missing && out->mean_ns[KP_SPLIT_COMPUTE] >= KP_SHARE_HEALTHY * out->step_ns;
+        !out->count && !out->missing && !out->outside && out->mean_ns[KP_SPLIT_COMPUTE] >= KP_SHARE_HEALTHY * out->step_ns;
     out->is_well = is_well;
     out->is_healthy = is_well && !x->unrecorded;
     if (out->count || out->missing || !x->unrecorded) return;
@@ -173,6 +201,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     else if (out->steps) rules_judge(&costs);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     out->missing = missing_of(tree, chosen, is_behind, out->has_gpu);
+    if (out->steps) outside_tell(&costs);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = strcmp(out->findings[0].id, "data-loading") == 0
                             ? "the lines are not recorded; kprof run --with-stack 1 (KPROF_WITH_STACK), then kprof "

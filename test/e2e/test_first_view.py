@@ -388,6 +388,18 @@ def test_all_time_of_a_phase_is_in_its_rows_and_a_run_has_its_length(tmp_path):
     assert [(head["runs"], head["ms_a_run"]) for head in heads] == [(1, 2.5), (1, 2.7), (1, 2.9)]
 
 
+def test_advice_of_a_phase_says_what_lies_in_no_step(tmp_path):
+    for number, tail in enumerate((500, 700, 900)):
+        trace = phase_window(tmp_path, number, "validate", 2, tail, (number + 1, 1, 1, 2))
+    note = "note     {} lies in no step and is not judged: kprof report --phase validate\n"
+    assert note.format("25.9 % of the phase, 2.100 ms,") in told("advise", tmp_path)
+    assert note.format("31.0 % of the phase, 0.900 ms,") in told("advise", trace)
+    one = json.loads(told("advise", "--json", trace))
+    assert one["outside"].startswith("31.0 % of the phase")
+    train = phase_window(tmp_path, 5, "train", 2, 100, (1, 1, 1, 2))
+    assert json.loads(told("advise", "--json", train))["outside"] is None and "in no step" not in told("advise", train)
+
+
 def test_within_takes_the_name_of_a_phase(tmp_path):
     for number, phase in enumerate(("train", "validate", "train", "validate")):
         phase_window(tmp_path, number, phase, 2, 100, (number // 2 + 1, 1, 1, 2))

@@ -32,6 +32,47 @@ static struct kp_advice advise(struct little *t)
     return advice;
 }
 
+/* Four steps of compute, of a phase that goes on behind them. */
+static struct kp_advice phase_advise(struct little *t, int tail)
+{
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"phase\":\"validate\"},");
+    for (int step = 0; step < 4; step++) {
+        step_event(t, step);
+        op(t, "aten::mm", 100 * step, 100);
+    }
+    op(t, "aten::add", 400 + tail - 1, 1);
+    return advise(t);
+}
+
+static void what_of_a_phase_lies_in_no_step_is_told_and_no_health(void **state)
+{
+    const struct kp_advice a = phase_advise(*state, 200);
+    assert_int_equal(a.count, 0);
+    assert_string_equal(a.outside, "33.3 % of the phase, 0.200 ms, lies in no step and is not judged: "
+                                   "kprof report --phase validate");
+    assert_false(a.is_well || a.is_healthy);
+    const char *notes[KP_NOTES_MAX];
+    assert_int_equal(kp_advice_notes(&a, notes), 1);
+    assert_ptr_equal(notes[0], a.outside);
+}
+
+static void a_phase_of_steps_is_healthy(void **state)
+{
+    const struct kp_advice a = phase_advise(*state, 40);
+    assert_null(a.outside);
+    assert_true(a.is_well);
+}
+
+/* It is part of a step, though not of a whole one. */
+static void a_step_that_was_cut_short_does_not_lie_outside(void **state)
+{
+    struct little *t = *state;
+    event(t, "user_annotation", "ProfilerStep#9", 1, 400, 200, "\"partial\":\"cut short\"");
+    const struct kp_advice a = phase_advise(t, 200);
+    assert_int_equal(a.steps, 4);
+    assert_null(a.outside);
+}
+
 static void a_slow_loader_is_found_with_its_cost(void **state)
 {
     training_make(*state, 4, 40);
@@ -440,6 +481,9 @@ static void a_copy_is_its_ops_where_its_id_is_another_ops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LITTLE(what_of_a_phase_lies_in_no_step_is_told_and_no_health),
+        LITTLE(a_phase_of_steps_is_healthy),
+        LITTLE(a_step_that_was_cut_short_does_not_lie_outside),
         LITTLE(a_slow_loader_is_found_with_its_cost),
         LITTLE(a_fast_loader_is_healthy),
         LITTLE(what_was_not_recorded_is_not_healthy),
