@@ -176,8 +176,8 @@ static void outside_tell(struct kp_costrules *x)
 static void health_judge(struct kp_costrules *x)
 {
     struct kp_advice *out = x->out;
-    const bool is_well =
-        !out->count && !out->missing && !out->outside && out->mean_ns[KP_SPLIT_COMPUTE] >= KP_SHARE_HEALTHY * out->step_ns;
+    const bool is_well = !out->count && !out->missing && !out->outside &&
+                         out->mean_ns[KP_SPLIT_COMPUTE] >= KP_SHARE_HEALTHY * out->step_ns;
     out->is_well = is_well;
     out->is_healthy = is_well && !x->unrecorded;
     if (out->count || out->missing || !x->unrecorded) return;
