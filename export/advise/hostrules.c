@@ -206,9 +206,20 @@ static void input_judge(struct kp_costrules *x)
 
 /*
  * Python's work on a value ends at the next op, or after so long. Up to the next read it is the loop around both, if
- * that comes this soon, after so few and short ops.
+ * that comes after few ops, and soon after short ones. Where the next read is on the same line of the step, both may
+ * take longer: then the thread waited for a core.
  */
-enum { READ_AFTER_NS = 100000, LOOP_NS = 300000, LOOP_OPS = 6, LOOP_OP_NS = 50000 };
+enum { READ_AFTER_NS = 100000, LOOP_NS = 300000, LOOP_OPS = 6, LOOP_OP_NS = 50000, SAME_LINE_NS = 10000000 };
+
+static bool is_same_loop(const struct kp_costrules *x, size_t a, size_t b)
+{
+    const struct kp_tree *tree = x->tree;
+    const struct kp_chosen *c = x->chosen;
+    if (kp_step_at(c->steps, c->step_count, tree->nodes[a].start_ns) !=
+        kp_step_at(c->steps, c->step_count, tree->nodes[b].start_ns))
+        return false;
+    return tree->nodes[a].stack && kp_costplace_key(tree, (int32_t)a) == kp_costplace_key(tree, (int32_t)b);
+}
 
 /* When the thread of a read begins its next op. */
 static int64_t read_until(const struct kp_costrules *x, size_t i)
@@ -228,16 +239,17 @@ static int64_t read_until(const struct kp_costrules *x, size_t i)
 static int64_t loop_until(const struct kp_costrules *x, size_t i)
 {
     const struct kp_node *nodes = x->tree->nodes;
-    const int64_t tid = kp_tree_event(x->tree, i)->tid, most = nodes[i].end_ns + LOOP_NS;
+    const int64_t tid = kp_tree_event(x->tree, i)->tid, most = nodes[i].end_ns + SAME_LINE_NS;
     int64_t until = nodes[i].end_ns;
+    bool is_long = false;
     int ops = 0;
     for (size_t k = i + 1; k < x->tree->count && nodes[k].start_ns < most; k++) {
         if (kp_tree_event(x->tree, k)->kind != KP_KINETO_OP || kp_tree_event(x->tree, k)->tid != tid) continue;
         if (!is_host(x, k) || nodes[k].start_ns < until) continue; /* inside of the last one */
-        if (kp_valueread_is(x->tree, k)) return nodes[k].start_ns;
-        if (++ops > LOOP_OPS || nodes[k].end_ns - nodes[k].start_ns > LOOP_OP_NS ||
-            kp_advise_is_range(kp_costrules_name(x, (int32_t)k)))
-            break;
+        is_long |= nodes[k].start_ns >= nodes[i].end_ns + LOOP_NS;
+        if (kp_valueread_is(x->tree, k)) return is_long && !is_same_loop(x, i, k) ? INT64_MIN : nodes[k].start_ns;
+        if (++ops > LOOP_OPS || kp_advise_is_range(kp_costrules_name(x, (int32_t)k))) break;
+        is_long |= nodes[k].end_ns - nodes[k].start_ns > LOOP_OP_NS;
         until = nodes[k].end_ns;
     }
     return INT64_MIN;

@@ -429,14 +429,14 @@ def test_collections_of_garbage_are_told_once(pauses, name, said, tmp_path):
     assert found[0]["step_ms"] == pytest.approx(sum(pauses.values()) / 20, rel=0.1)
 
 
-def reading(between):
-    """Four steps of 10 ms, whose loop reads 50 values of the line SICK, each with `between` ops around it."""
+def reading(between, late=0):
+    """Four steps of 10 ms, whose loop reads 50 values of the line SICK, each with `between` ops around it. The last is `late` us late."""
     trace = advicetraces.Trace(deviceProperties=[], step=10000)
 
     def step(base):
         trace.add("cpu_op", "aten::mm", 1, base, 3000, **{"Call stack": advicetraces.WELL})
         for i in range(50):
-            at = base + 3000 + 120 * i
+            at = base + 3000 + 120 * i + (late if i == 49 else 0)
             for k in range(between):
                 trace.add("cpu_op", "aten::select", 1, at + 4 * k, 2, **{"Call stack": advicetraces.SICK})
             trace.add("cpu_op", "aten::item", 1, at + 80, 5, **{"Call stack": advicetraces.SICK})
@@ -447,6 +447,8 @@ def test_reads_are_charged_with_the_loop_around_them(tmp_path):
     found = {finding["id"]: finding for finding in advised(reading(2).write(tmp_path / "loop.pt.trace.json"))["findings"]}["reads-in-step"]
     assert found["step_ms"] == pytest.approx(49 * 0.120 + 0.105, rel=0.02)  # the last read's loop ends with it
     assert found["what"].startswith("Python reads 50 values a step one by one") and "with the loop around them, at train.py:12 sick (5.9" in found["what"]
+    late = {finding["id"]: finding for finding in advised(reading(2, 900).write(tmp_path / "late.pt.trace.json"))["findings"]}["reads-in-step"]
+    assert late["step_ms"] == pytest.approx(49 * 0.120 + 0.9 + 0.105, rel=0.02)  # it waited for a core: the loop is on one line
     far = {finding["id"]: finding for finding in advised(reading(10).write(tmp_path / "far.pt.trace.json"))["findings"]}["reads-in-step"]
     assert far["step_ms"] < 50 * 0.045  # so many ops are work of their own
 
