@@ -29,9 +29,16 @@ unsigned kp_config_distance(const char *a, const char *b)
     return row[n];
 }
 
+/* Are they the same but for two neighbours that changed places: rnu and run? */
+static bool is_swapped(const char *a, const char *b)
+{
+    while (*a && *a == *b) a++, b++;
+    return a[0] && a[1] && a[0] == b[1] && a[1] == b[0] && strcmp(a + 2, b + 2) == 0;
+}
+
 bool kp_config_is_nearer(const char *word, const char *name, unsigned *best)
 {
-    const unsigned far = kp_config_distance(word, name);
+    const unsigned far = is_swapped(word, name) ? 1 : kp_config_distance(word, name);
     if (far >= *best || far * 2 > strlen(word)) return false;
     if (far > 1 && word[0] != name[0]) return false; /* another word: peak and leaks, nofunc and func */
     *best = far;

@@ -350,7 +350,8 @@ static bool evaluated_tell(const struct kp_costrules *x, const struct passes *of
     x->out->evaluated = kp_costrules_text(
         x,
         "%s without backward, %.1f ms a step of these%s: an evaluation inside of the training, and no slow step of it; "
-        "to time it: kprof run --phases (Lightning, transformers), or kprof report --within with a range around it",
+        "to time it: kprof run --phases (Lightning, transformers, ranges of yours), or kprof report --within with a "
+        "range",
         steps_text(x, of, least), (double)ns / 1e6 / (double)found, loading);
     return true;
 }

@@ -9,8 +9,9 @@
 
 #define MB 1048576.0
 #define NEAR_PEAK 0.90
-#define HELD_UNUSED 0.20 /* of the GPU's memory: reserved by the allocator, and in no tensor at the peak */
-#define LEFT_LEAST (64.0 * 1024)
+#define HELD_UNUSED 0.20        /* of the GPU's memory: reserved by the allocator, and in no tensor at the peak */
+#define LEFT_LEAST (4.0 * 1024) /* as of the host's heap, in heapadvice.c */
+#define LEFT_CRITICAL (64.0 * 1024)
 #define LEFT_STEPS 0.8 /* of the steps leave some */
 enum { STEPS_FOR_GROWTH = 5 };
 
@@ -117,13 +118,13 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     const size_t steps = x->chosen->step_count;
     struct kp_cost left = kp_cost_open(x);
     struct kp_finding f = {.id = KP_FINDING_GROWS,
-                           .is_critical = true,
                            .what = gpu ? "each step leaves memory of the GPU behind" : "each step leaves memory behind",
                            .change = "Keep no graph and no tensor of a step: total += loss.item(), .detach() what is "
                                      "stored. kprof memory shows what grows, and where it is allocated."};
     if (steps >= STEPS_FOR_GROWTH) left_find(w, gpu, left.of, &left.places);
     for (size_t i = 0; i + 1 < steps; i++) f.steps += left.of[i] >= LEFT_LEAST;
     if (steps > 1) f.step_bytes = kp_quantile(left.of, steps - 1, 0.5);
+    f.is_critical = f.step_bytes >= LEFT_CRITICAL;
     if (f.steps >= LEFT_STEPS * (double)(steps - 1) && f.step_bytes >= LEFT_LEAST && steps >= STEPS_FOR_GROWTH) {
         kp_costplaces_tell(&left.places, x->tree->trace, &f);
         kp_costrules_tell(x, &f);

@@ -149,7 +149,7 @@ static int tree_show(const struct memory_command *m, struct kp_tree *tree, struc
     struct kp_memview view;
     int rc;
     kp_tree_fill_line_stacks(tree, true);
-    kp_tree_set_stacks(tree);
+    kp_tree_set_forward_stacks(tree);
     if (kp_memview_build(&view, tree) < 0) {
         rc = heap_show(m, show, several);
     } else {

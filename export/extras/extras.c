@@ -187,10 +187,9 @@ static int write_all(void *context)
     if (kp_tree_build(&x->tree, x->trace) < 0) return -E2BIG;
     for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
         if (!(x->which & extras[i].which)) continue;
-        if (i == 1 || (i == 2 && !(x->which & KP_EXTRA_STACKS))) {
-            kp_tree_fill_stacks(&x->tree, true);
-            kp_tree_set_stacks(&x->tree);
-        }
+        if (i == 1 || (i == 2 && !(x->which & KP_EXTRA_STACKS))) kp_tree_fill_stacks(&x->tree, true);
+        if (i == 1) kp_tree_set_stacks(&x->tree);
+        if (i == 2) kp_tree_set_forward_stacks(&x->tree); /* as in kprof memory */
         rc = extra_write(x, &extras[i]);
         first = first ? first : rc;
     }

@@ -270,14 +270,14 @@ def rests(dur):
     return trace.each(make)
 
 
-def keeps(is_freed):
-    """Each of six steps allocates 1 MB."""
-    trace = Trace(kprof=CALM, cost=1 << 20)
+def keeps(is_freed, size=1 << 20):
+    """Each of six steps allocates `size` bytes."""
+    trace = Trace(kprof=CALM, cost=size)
     def make(base):
         trace.add("cpu_op", "aten::cat", 1, base, 990, **{"Call stack": SICK})
-        for at, size in ((100, 1 << 20), (900, -(1 << 20)))[:1 + is_freed]:
+        for at, change in ((100, size), (900, -size))[:1 + is_freed]:
             trace.events.append({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": base + at,
-                                 "args": {"Addr": base << 20, "Bytes": size, "Device Id": -1, "Device Type": 0, "Total Allocated": 0, "Total Reserved": 0}})
+                                 "args": {"Addr": base << 20, "Bytes": change, "Device Id": -1, "Device Type": 0, "Total Allocated": 0, "Total Reserved": 0}})
     return trace.each(make, steps=6)
 
 

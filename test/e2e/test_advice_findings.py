@@ -55,6 +55,14 @@ def test_a_fifth_of_half_of_the_steps_is_critical_however_few_they_are(name, sev
     assert found["severity"] == severity, found
 
 
+@pytest.mark.parametrize("size, severity", [(4095, None), (4096, "warning"), (65535, "warning"), (65536, "critical")])
+def test_memory_that_grows_is_told_from_4_kb_a_step(size, severity, tmp_path):
+    """As on the host's heap: docs/decisions/114."""
+    found = advised(advicetraces.keeps(False, size).write(tmp_path / "t.pt.trace.json"))["findings"]
+    assert [(finding["id"], finding["severity"]) for finding in found] == ([("memory-grows", severity)] if severity else []), found
+    assert not severity or found[0]["line"] == "train.py:12 sick", found
+
+
 def test_memory_that_grows_is_told_before_what_costs_time(tmp_path):
     trace = advicetraces.keeps(False)
     trace.step, cuts = 1000, [e for e in trace.events if e["name"] == "aten::cat"]

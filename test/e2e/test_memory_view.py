@@ -125,3 +125,29 @@ def test_out_of_memory_and_no_memory(ours):
     assert re.search(r"Out of memory at [\d.]+ ms \(step 4\): 1073741824.00 GB asked for.* in aten::empty", text)
     none = harness.cli("memory", ours("memory.py").trace)
     assert none.returncode == 1 and "kprof run --profile-memory" in none.stderr
+
+
+def test_a_loaders_line_does_not_have_the_backward_of_the_first_layer(tmp_path):
+    """Its ops make no node of the graph, so they show the number of the next one's: the first layer's."""
+    script = tmp_path / "train.py"
+    script.write_text("""
+import torch
+model, rows = torch.nn.Conv2d(3, 8, 3), torch.utils.data.TensorDataset(torch.randn(12, 3, 16, 16))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch, in torch.utils.data.DataLoader(rows, batch_size=4, shuffle=True):
+    loss = model(batch).sum()
+    loss.backward()
+    optimizer.step()
+""")
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None, KPROF_PROFILE_MEMORY=1, KPROF_WITH_STACK="ops", KPROF_EXPORT="trace,stacks,memory").ok()
+    said = memory(run.trace, "-n", "100")
+    found = set(re.findall(r"aten::convolution_backward .*?(train\.py:\d+ \S+)$", said, re.M))
+    reported = harness.cli("report", "--sort", "mem", "-n", "0", run.trace).stdout
+    assert found == {"train.py:6 <module>"}, said
+    assert re.search(r"^aten::convolution_backward .* backward of train\.py:6 <module>$", reported, re.M), reported
+    assert re.search(r"aten::stack .*train\.py:5 <module>$", said, re.M), said
+    page = run.trace.with_name(run.trace.name.replace(".pt.trace.json.gz", ".memory.html")).read_text()
+    own = tmp_path / "own.html"
+    memory(run.trace, "--html", "-o", own)
+    rows = [re.findall(r"<tr>(?:(?!</tr>).)*convolution_backward(?:(?!</tr>).)*</tr>", text, re.S) for text in (page, own.read_text())]
+    assert rows[0] and rows[0] == rows[1] and not any("train.py:5" in row for row in rows[0]), rows

@@ -99,8 +99,8 @@ struct kp_memview {
     bool no_addresses;        /* some memory events have no address (traces of 2021) */
 };
 
-/* If the trace has stacks, the caller has called kp_tree_fill_stacks and kp_tree_set_stacks. -ENODATA: no memory
- * events. */
+/* If the trace has stacks, the caller has called kp_tree_fill_stacks and kp_tree_set_forward_stacks. -ENODATA: no event
+ * of memory. */
 int kp_memview_build(struct kp_memview *view, struct kp_tree *tree);
 void kp_memview_fini(struct kp_memview *view);
 void kp_memview_categories(struct kp_memview *view); /* memcategory.c; part of kp_memview_build */

@@ -179,7 +179,8 @@ static void steps_that_hold_an_evaluation_are_told_as_such(void **state)
     const struct kp_advice a = passes_advise(*state, 5);
     assert_non_null(a.evaluated);
     const char *said = "steps 4, 9 hold 3 forward passes without backward, 0.1 ms a step of these: an evaluation "
-                       "inside of the training, and no slow step of it; to time it: kprof run --phases";
+                       "inside of the training, and no slow step of it; to time it: kprof run --phases (Lightning, "
+                       "transformers, ranges of yours)";
     assert_memory_equal(a.evaluated, said, strlen(said));
 }
 

@@ -139,6 +139,20 @@ static void an_unknown_variable_is_named_with_the_nearest_known_one(void **state
     assert_string_equal(kp_config_nearest("KPROF_RECORD_SHAPE"), "KPROF_RECORD_SHAPES");
 }
 
+static void a_near_name_is_found_by_its_letters(void **state)
+{
+    static const struct {
+        const char *word, *name;
+        bool is_near;
+    } cases[] = {{"rnu", "run", true},  {"dfif", "diff", true}, {"repotr", "report", true}, {"run", "run", true},
+                 {"nur", "run", false}, {"ru", "ur", true},     {"rn", "run", true},        {"peak", "leaks", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsigned best = 3;
+        assert_int_equal(kp_config_is_nearer(cases[i].word, cases[i].name, &best), cases[i].is_near);
+    }
+}
+
 static void both_activities_are_recorded_unless_one_is_named(void **state)
 {
     char *none[] = {NULL}, *env[] = {(char *)"KPROF_ACTIVITIES=cuda", NULL};
@@ -255,6 +269,7 @@ int main(void)
         cmocka_unit_test(nothing_set_gives_defaults),
         cmocka_unit_test(every_good_value_is_taken),
         cmocka_unit_test(every_bad_value_gives_one_line_and_the_default),
+        cmocka_unit_test(a_near_name_is_found_by_its_letters),
         cmocka_unit_test(an_unknown_variable_is_named_with_the_nearest_known_one),
         cmocka_unit_test(both_activities_are_recorded_unless_one_is_named),
         cmocka_unit_test(the_first_of_two_and_an_empty_one_count_as_with_getenv),
