@@ -181,7 +181,8 @@ static int armed_turn(void)
     if (drain.is_on) drain_look(DRAIN_IDLE_MS, DRAIN_MOST_MS);
     if (kp_cupti_state() != KP_CUPTI_STATE_ARMED) return END;
     if ((drain.is_cut || is_off()) && kp_cupti_helper_is_wanted()) { /* wanted again: give up what is not there yet */
-        if (drain.is_on) drain_end(true); /* no forced flush: what is queued comes later, and is the same window's */
+        if (drain.is_on && drain.is_cut) drain_give_up(false);
+        else if (drain.is_on) drain_end(true); /* a toggle: what is queued comes later, and is the same window's */
         drain.is_cut = false;
         kp_control_disarm(false);
         return 0;
