@@ -7,31 +7,22 @@
 
 #define BEHIND_MOST 0.20 /* of all steps: how much longer they are on the GPU */
 
+/* Of steps of a GPU that its host is ahead of: by what the GPU does, whatever the host does meanwhile. */
 static void rules_judge(struct kp_costrules *x)
 {
+    const bool is_of_host = !x->out->ahead;
     if (x->out->has_gpu) kp_gpu_figures_make(&x->out->gpu, x);
     kp_rules_copies(x);
-    kp_rules_launches(x);
+    if (is_of_host) kp_rules_launches(x);
     kp_rules_kernels(x);
     kp_rules_fusing(x);
     if (x->out->has_gpu) kp_rules_bandwidth(x);
-    kp_rules_collecting(x);
-    kp_rules_steps(x);
-    kp_rules_memory(x);
-    kp_rules_host(x);
-    kp_rules_parts(x);
-}
-
-/* Those of what a GPU does, whatever its host does meanwhile. */
-static void gpu_rules_judge(struct kp_costrules *x)
-{
-    kp_gpu_figures_make(&x->out->gpu, x);
-    kp_rules_copies(x);
-    kp_rules_kernels(x);
-    kp_rules_fusing(x);
-    kp_rules_bandwidth(x);
-    x->trained = kp_kineto_room(x->out->steps + 1, sizeof *x->trained);
-    memcpy(x->trained, x->splits, x->out->steps * sizeof *x->trained);
+    if (is_of_host) {
+        kp_rules_collecting(x);
+        kp_rules_steps(x);
+        kp_rules_memory(x);
+        kp_rules_host(x);
+    }
     kp_rules_parts(x);
 }
 
@@ -108,7 +99,7 @@ static bool gpu_steps_judge(struct kp_costrules *x, struct kp_step_split *splits
                                           "the host is ahead of the GPU, by %.1f steps more at the end than at the "
                                           "begin: a step is the GPU's, from its first work to that of the next",
                                           backlog_ns / x->out->step_ns);
-        gpu_rules_judge(x);
+        rules_judge(x);
         x->chosen = chosen;
         x->places = kept;
     }

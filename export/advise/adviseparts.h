@@ -139,7 +139,7 @@ struct kp_costrules {
     const struct kp_step_split *splits; /* one a step */
     const struct kp_split_places *places;
     struct kp_spans evaluated;     /* times in which the model is evaluated */
-    struct kp_step_split *trained; /* the splits without those; with a GPU of their parts loading alone */
+    struct kp_step_split *trained; /* the splits without those (of parts with a GPU: loading); NULL: as splits */
     struct kp_advice *out;
     struct kp_device_work *works; /* by start */
     size_t work_count, work_capacity;

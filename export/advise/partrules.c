@@ -128,7 +128,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
     if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return false;
     double judged_ns = 0;
-    if (is_of_training(rule, out->has_gpu)) splits = x->trained;
+    if (is_of_training(rule, out->has_gpu) && x->trained) splits = x->trained;
     for (size_t i = 0; i < out->steps; i++) {
         f.steps += (double)measured(&splits[i], rule->measure) >= rule->bound * (double)splits[i].step_ns;
         f.step_ns += (double)measured(&splits[i], rule->measure) / (double)out->steps;

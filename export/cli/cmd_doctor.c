@@ -228,7 +228,6 @@ static void clock_check(void)
             source[0] ? source : "unknown");
 }
 
-/* Programs that wait for a processor are slower than alone, with us or without, and a trace shows just that. */
 /* torch's pool has so many threads; more than processors take turns. */
 static void threads_check(unsigned processors)
 {
@@ -240,6 +239,7 @@ static void threads_check(unsigned processors)
             processors, processors == 1 ? "" : "s", processors);
 }
 
+/* Programs that wait for a processor are slower than alone, with us or without, and a trace shows just that. */
 static void processors_check(void)
 {
     const struct kp_processors found = kp_processors_read("");
