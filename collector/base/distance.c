@@ -33,7 +33,7 @@ unsigned kp_config_distance(const char *a, const char *b)
 static bool is_swapped(const char *a, const char *b)
 {
     while (*a && *a == *b) a++, b++;
-    return a[0] && a[1] && a[0] == b[1] && a[1] == b[0] && strcmp(a + 2, b + 2) == 0;
+    return a[0] && a[1] && a[1] == b[0] && a[0] == b[1] && strcmp(a + 2, b + 2) == 0;
 }
 
 bool kp_config_is_nearer(const char *word, const char *name, unsigned *best)

@@ -145,7 +145,8 @@ static void a_near_name_is_found_by_its_letters(void **state)
         const char *word, *name;
         bool is_near;
     } cases[] = {{"rnu", "run", true},  {"dfif", "diff", true}, {"repotr", "report", true}, {"run", "run", true},
-                 {"nur", "run", false}, {"ru", "ur", true},     {"rn", "run", true},        {"peak", "leaks", false}};
+                 {"nur", "run", false}, {"ru", "ur", true},     {"rn", "run", true},        {"peak", "leaks", false},
+                 {"runxy", "run", true}}; /* nothing is read behind the shorter */
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         unsigned best = 3;
