@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "export/report/html.h"
+#include "export/report/units.h"
 
 enum { WIDTH = 1200, ROW = 18, TOP = 96, BOTTOM = 12, SIDE = 10, LETTER = 7, SHADES = 4, VALUE_BYTES = 40 };
 
@@ -25,12 +26,12 @@ static const enum kp_part legend[] = {KP_PART_LOADING,   KP_PART_FORWARD, KP_PAR
 
 static const char *value_text(char *out, enum kp_flame_unit unit, int64_t value)
 {
-    static const char *const units[][4] = {{"us", "ms", "s", "s"}, {"B", "kB", "MB", "GB"}};
+    static const char *const units[] = {"us", "ms", "s"};
     double shown = (double)value;
     unsigned at = 0;
-    const unsigned most = unit == KP_FLAME_US ? 2 : 3;
-    for (; shown >= 1000 && at < most; at++) shown /= 1000;
-    snprintf(out, VALUE_BYTES, at ? "%.2f %s" : "%.0f %s", shown, units[unit == KP_FLAME_BYTES][at]);
+    if (unit == KP_FLAME_BYTES) return kp_units_bytes(out, VALUE_BYTES, value);
+    for (; shown >= 1000 && at < 2; at++) shown /= 1000;
+    snprintf(out, VALUE_BYTES, at ? "%.2f %s" : "%.0f %s", shown, units[at]);
     return out;
 }
 

@@ -5,13 +5,15 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "export/report/units.h"
 #include "export/view/viewparts.h"
 
-static const char *scaled(char *out, size_t bytes, double value, double apart, const char *const *units, size_t count)
+static const char *time_text(char *out, size_t bytes, double ns)
 {
+    static const char *const units[] = {"ns", "us", "ms", "s"};
     size_t at = 0;
-    for (; (value >= apart || value <= -apart) && at + 1 < count; at++) value /= apart;
-    snprintf(out, bytes, at ? "%.2f %s" : "%.0f %s", value, units[at]);
+    for (; (ns >= 1000 || ns <= -1000) && at + 1 < sizeof units / sizeof *units; at++) ns /= 1000;
+    snprintf(out, bytes, at ? "%.2f %s" : "%.0f %s", ns, units[at]);
     return out;
 }
 
@@ -30,12 +32,11 @@ static const char *counted(char *out, size_t bytes, double value)
 
 const char *kp_view_cell(char *out, size_t bytes, enum kp_view_kind kind, double value)
 {
-    static const char *const times[] = {"ns", "us", "ms", "s"}, *const sizes[] = {"B", "kB", "MB", "GB", "TB"};
     *out = 0;
     if (kind == KP_VIEW_SHARE) snprintf(out, bytes, "%.1f %%", 100 * value);
     else if (value > 0 || value < 0 || kind == KP_VIEW_COUNT) {
-        if (kind == KP_VIEW_TIME) return scaled(out, bytes, value, 1000, times, sizeof times / sizeof *times);
-        if (kind == KP_VIEW_BYTES) return scaled(out, bytes, value, 1000, sizes, sizeof sizes / sizeof *sizes);
+        if (kind == KP_VIEW_TIME) return time_text(out, bytes, value);
+        if (kind == KP_VIEW_BYTES) return kp_units_bytes(out, bytes, (int64_t)value);
         return counted(out, bytes, value);
     }
     return out;
