@@ -35,7 +35,8 @@ static const struct kp_opt flags[] = {
     {"svg", 0, KP_OPT_FLAG, NULL, "the timeline as a drawing that opens in a browser"},
     {"html", 0, KP_OPT_FLAG, NULL, "timeline and tables as one page, as KPROF_EXPORT=memory writes it"},
     {"raw", 0, KP_OPT_FLAG, NULL, "one device's blocks as torch's export_memory_timeline writes .raw.json, for HTA"},
-    {"out", 'o', KP_OPT_VALUE, "OUT", "write to a file (default: stdout)"},
+    {"out", 'o', KP_OPT_VALUE, "OUT",
+     "write to a file (default: stdout); a name that ends in .svg, .html or .json needs no such flag"},
     {"device", 0, KP_OPT_VALUE, "DEVICE", "cpu, cuda or cuda:N (default: all; with --raw cpu)"},
     {"row-limit", 'n', KP_OPT_VALUE, "N", "rows of a table (default 10, -1: all)"},
     {"step", 0, KP_OPT_VALUE, "A-B",
@@ -302,6 +303,14 @@ static int value_take(struct memory_command *m, int option, const char *value)
     return KP_EXIT_DONE;
 }
 
+/* Without a flag the name of OUT says what is written. */
+static void form_read(struct memory_command *m)
+{
+    static const char *const endings[] = {[FORM_JSON] = "json", [FORM_SVG] = "svg", [FORM_HTML] = "html"};
+    for (unsigned i = 0; i < sizeof endings / sizeof *endings && m->form == FORM_TABLE && !m->format && !m->leaks; i++)
+        if (endings[i] && strcmp(kp_outfile_ending(m->out), endings[i]) == 0) m->form = (enum form)i;
+}
+
 int kp_cmd_memory(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "memory", .table = flags, .argc = argc, .argv = argv, .at = 1};
@@ -318,6 +327,7 @@ int kp_cmd_memory(int argc, char **argv)
         else if (i < 4) m.form = forms[i];
         else if (value_take(&m, i, value) != KP_EXIT_DONE) return KP_EXIT_USAGE;
     }
+    form_read(&m);
     if (m.leaks && (m.format || m.form != FORM_TABLE))
         return kp_cli_misuse("memory", "--leaks is a text of its own; --format json has its numbers");
     const bool wants_one = m.out || m.format || m.leaks || (m.form != FORM_TABLE && m.form != FORM_JSON);

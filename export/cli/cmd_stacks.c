@@ -44,7 +44,8 @@ static const struct kp_opt flags[] = {
     {"metric", 'm', KP_OPT_VALUE, "METRIC", "cpu (default: wall time of the main thread), gpu or memory"},
     {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph that opens in a browser"},
     {"html", 0, KP_OPT_FLAG, NULL, "the same as a page"},
-    {"out", 'o', KP_OPT_VALUE, "OUT", "write to a file (default: stdout)"},
+    {"out", 'o', KP_OPT_VALUE, "OUT",
+     "write to a file (default: stdout); a name that ends in .svg, .html or .json needs no such flag"},
     {"backward-at", 0, KP_OPT_VALUE, "WHERE",
      "backward ops stand at the line that ran: run (default), or at the "
      "line of the forward op that made them: forward"},
@@ -291,6 +292,14 @@ static int backward_read(struct stacks_command *s, const char *value)
     return KP_EXIT_DONE;
 }
 
+/* Without a flag the name of OUT says what is written. */
+static void form_read(struct stacks_command *s)
+{
+    static const char *const endings[] = {[FORM_SVG] = "svg", [FORM_HTML] = "html", [FORM_JSON] = "json"};
+    for (unsigned i = FORM_SVG; i <= FORM_JSON && s->form == FORM_FOLDED && !s->is_torch; i++)
+        if (strcmp(kp_outfile_ending(s->out), endings[i]) == 0) s->form = (enum form)i;
+}
+
 /* What --torch cannot do. KP_EXIT_USAGE: it was said. */
 static int torch_check(const struct stacks_command *s)
 {
@@ -330,6 +339,7 @@ int kp_cmd_stacks(int argc, char **argv)
         }
     }
     if (metric_read(&s) || torch_check(&s)) return KP_EXIT_USAGE;
+    form_read(&s);
     count = kp_latest_take("stacks", &argv, count, wish.lines ? KP_LATEST_SPOOL : 0);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("stacks", &wish);

@@ -57,4 +57,11 @@ void kp_outfile_tell(const char *path)
         kp_cli_say(stderr, "kprof: wrote %s", path);
 }
 
+const char *kp_outfile_ending(const char *path)
+{
+    const char *const slash = path ? strrchr(path, '/') : NULL, *const name = slash ? slash + 1 : path;
+    const char *const dot = name ? strrchr(name, '.') : NULL;
+    return dot ? dot + 1 : "";
+}
+
 const char *kp_outfile_why(const struct kp_outfile *file) { return strerror(-file->error); }

@@ -18,6 +18,8 @@ int kp_outfile_open(struct kp_outfile *file, const char *path);
 int kp_outfile_close(struct kp_outfile *file, bool is_whole);
 /* Says on stderr that this file was written; nothing where the text went to stdout or a pipe. */
 void kp_outfile_tell(const char *path);
+/* "svg" of log/flame.svg; "" of a name without an ending, and of NULL. */
+const char *kp_outfile_ending(const char *path);
 const char *kp_outfile_why(const struct kp_outfile *file);
 
 #endif

@@ -107,7 +107,7 @@ def test_steps_and_devices_are_chosen(mine):
 
 
 def test_the_drawing_is_one_file(mine, tmp_path):
-    memory("--svg", "-o", tmp_path / "memory.svg", mine.trace)
+    memory("-o", tmp_path / "memory.svg", mine.trace)  # the name says what is written
     tree = ElementTree.parse(tmp_path / "memory.svg")
     (data,) = (json.loads(node.text) for node in tree.iter() if node.tag.endswith("metadata"))
     device = json.loads(memory("--json", mine.trace))["devices"][0]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kprof stacks on a real training: its roots sum to the wall time, and parts are what ranges by hand measure."""
 import collections
+import json
 import re
 
 import pytest
@@ -72,8 +73,10 @@ def test_no_file_is_left_when_it_fails_and_several_traces_are_one_graph(recorded
     out = tmp_path / "flames.svg"
     assert harness.cli("stacks", tmp_path / "none.json", "--svg", "-o", out).returncode == 1
     assert list(tmp_path.iterdir()) == []
-    assert harness.cli("stacks", recorded, recorded, "--svg", "-o", out).returncode == 0
+    assert harness.cli("stacks", recorded, recorded, "-o", out).returncode == 0
     svg = out.read_text()
     assert svg.count("<svg ") == 1 and ">2 traces: wall time of the main thread; backward at the line that ran<" in svg
+    assert harness.cli("stacks", recorded, "-o", tmp_path / "flames.json").returncode == 0
+    assert json.loads((tmp_path / "flames.json").read_text())["traces"] == 1
     once, twice = (sum(roots(folded(*given)).values()) for given in ([recorded], [recorded, recorded]))
     assert abs(twice - 2 * once) <= 2  # each sum is rounded to a microsecond
