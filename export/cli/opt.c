@@ -121,7 +121,17 @@ static int option_find(const struct kp_opt *table, const char *name, size_t leng
     return KP_OPT_BAD;
 }
 
-/* Returns the flag that a misspelt word may mean: the nearest one, or one that begins with it. KP_OPT_BAD: none. */
+/* "memory" of profile-memory, and of memory. */
+static const char *last_part(const char *name)
+{
+    const char *const dash = strrchr(name, '-');
+    return dash ? dash + 1 : name;
+}
+
+/*
+ * Returns the flag that a misspelt word may mean: the nearest one, one that begins with it, or one that ends as it does
+ * (--memory or --record-memory for --profile-memory). KP_OPT_BAD: none.
+ */
 static int option_guess(const struct kp_opt *table, const char *word)
 {
     const size_t length = strlen(word);
@@ -131,6 +141,8 @@ static int option_guess(const struct kp_opt *table, const char *word)
         if (kp_config_is_nearer(word, table[i].name, &best)) found = i;
     for (int i = 0; found < 0 && length >= 2 && table[i].name; i++)
         if (strncmp(table[i].name, word, length) == 0) found = i;
+    for (int i = 0; found < 0 && length >= 4 && strncmp(word, "no-", 3) != 0 && table[i].name; i++)
+        if (strcmp(last_part(table[i].name), last_part(word)) == 0) found = i;
     return found;
 }
 

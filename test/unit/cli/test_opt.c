@@ -13,6 +13,7 @@
 static const struct kp_opt table[] = {{"dir", 'o', KP_OPT_VALUE, "DIR", "folder"},
                                       {"keep", 'k', KP_OPT_FLAG, NULL, "keep"},
                                       {"gzip", 0, KP_OPT_SWITCH, NULL, "gzip"},
+                                      {"profile-memory", 0, KP_OPT_SWITCH, NULL, "memory"},
                                       {0}};
 
 static struct kp_opt_scan scan_of(int argc, char **argv)
@@ -185,6 +186,8 @@ static void a_misspelt_flag_gets_a_guess(void **state)
                         "kprof test: unknown flag --gizp, did you mean --gzip; see `kprof help test`\n");
     assert_non_null(strstr(told("--ke"), "did you mean --keep; see"));
     assert_non_null(strstr(told("--no-gizp"), "did you mean --no-gzip; see"));
+    assert_non_null(strstr(told("--memory"), "did you mean --profile-memory; see"));
+    assert_non_null(strstr(told("--no-record-memory"), "did you mean --no-profile-memory; see"));
     assert_null(strstr(told("--nothing"), "did you mean"));
     assert_null(strstr(told("--x"), "did you mean"));
 }
