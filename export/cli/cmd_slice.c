@@ -24,7 +24,7 @@
 struct slice_command {
     bool has_python; /* some call of Python was seen */
     const char *within, *out;
-    bool has_from, has_to, is_json;
+    bool has_from, has_to, is_json, partial, is_torn;
     int64_t from_ns, to_ns;     /* after the profiler's start */
     long first_step, last_step; /* -1: not asked for */
     struct kp_stepspans marks;
@@ -32,7 +32,7 @@ struct slice_command {
     char *more;            /* events for the new file; NULL: none */
 };
 
-enum option_id { STEP, FROM, TO, WITHIN, OUT, JSON };
+enum option_id { STEP, FROM, TO, WITHIN, OUT, JSON, PARTIAL };
 static const struct kp_opt flags[] = {
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "steps A to B; A alone: one step"},
     [FROM] = {"from", 0, KP_OPT_VALUE, "US", "from so many microseconds after the profiler's start"},
@@ -40,6 +40,7 @@ static const struct kp_opt flags[] = {
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME", "while a range, op or Python function of that name (or glob) runs"},
     [OUT] = {"output", 'o', KP_OPT_VALUE, "FILE", "the new trace; .gz: packed. Default, or -: standard output"},
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, cut what is there"},
     {0}};
 
 static int option_take(struct slice_command *s, int id, const char *value)
@@ -51,6 +52,7 @@ static int option_take(struct slice_command *s, int id, const char *value)
     case WITHIN: s->within = value; return 0;
     case OUT: s->out = value; return 0;
     case JSON: s->is_json = true; return 0;
+    case PARTIAL: s->partial = true; return 0;
     default: return KP_EXIT_USAGE;
     }
 }
@@ -143,7 +145,7 @@ static int out_put(void *context, const char *text, size_t bytes)
 static int slice_write(struct slice_command *s, const struct kp_trace_source *source)
 {
     const struct kp_texts texts = kp_trace_source_texts(source);
-    const struct kp_cut cut = {&s->spans, s->within ? -1 : s->first_step, s->last_step, s->more};
+    const struct kp_cut cut = {&s->spans, s->within ? -1 : s->first_step, s->last_step, s->more, s->is_torn};
     struct slice_out out = {0};
     size_t kept = 0;
     char why[512] = "";
@@ -172,16 +174,19 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
 {
     struct slice_command *s = context;
     struct kp_kineto *trace;
-    char why[512];
+    char why[768];
     const struct kp_kineto_wish wish = {
         .texts = kp_trace_source_texts(source), .label = source->path, .keep = event_look, .context = &s};
     if (several) return kp_cli_misuse("slice", "one trace is cut at a time; name it: %s", source->label);
     int rc = kp_kineto_read(&trace, &wish, why, sizeof why);
-    if (rc) {
+    s->is_torn = rc && s->partial && kp_trace_source_take_torn(trace, why, sizeof why);
+    if (s->is_torn) kp_cli_say(stderr, "kprof: %s", why);
+    else if (rc) {
+        const bool is_torn = trace && trace->torn;
         kp_spans_fini(&s->spans);
         kp_stepspans_fini(&s->marks);
         kp_kineto_close(trace);
-        return kp_cli_fail("slice", "%s", why);
+        return kp_cli_fail("slice", "%s%s", why, is_torn ? "; --partial cuts those" : "");
     }
     rc = spans_make(s, trace, source->label);
     kp_kineto_close(trace);

@@ -225,7 +225,7 @@ int kp_input_open(struct kp_input *input, const char *path, const struct kp_plac
     *input = (struct kp_input){.places = places};
     if (stat(path, &st) < 0) {
         int rc = -errno;
-        const bool may_be_folder = rc == -ENOENT && !kp_input_is_trace(path) && !kp_input_is_spool(path);
+        const bool may_be_folder = rc == -ENOENT && !kp_input_is_spool(path) && !strstr(path, ".json");
         kp_cli_say(stderr, "kprof: %s: %s%s", path, strerror(-rc),
                    may_be_folder ? ". A run makes its folder when its first window begins; one that met no window says "
                                    "why in its last line, \"no trace: ...\". kprof run without --schedule records all"

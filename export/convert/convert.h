@@ -13,6 +13,7 @@ struct kp_cut {
     const struct kp_spans *spans;
     long first_step, last_step; /* other steps are left out; -1: none is */
     const char *more;           /* JSON of events that the new file has, too, with commas between; NULL: none */
+    bool is_torn;               /* the file ends early: what is there is cut, and the new file is whole */
 };
 /* Takes pieces of the new file; 0 or -errno. */
 typedef int (*kp_convert_fn)(void *context, const char *text, size_t bytes);

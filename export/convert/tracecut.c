@@ -31,7 +31,8 @@ struct trace_cut {
     struct marks calls; /* of correlation */
     const char *more;   /* events that are still to be written before the first; NULL: none */
     size_t kept;
-    bool any;
+    bool any, in_object; /* in_object: the list of events is a member of an object */
+    int put_rc;          /* the first error of put */
 };
 
 /* ---- what is inside ---- */
@@ -130,7 +131,12 @@ static int flow_note(void *context, const struct kp_raw_event *e)
 
 /* ---- writing ---- */
 
-static int put(struct trace_cut *t, const char *text, size_t bytes) { return t->put(t->context, text, bytes); }
+static int put(struct trace_cut *t, const char *text, size_t bytes)
+{
+    const int rc = t->put(t->context, text, bytes);
+    if (rc && !t->put_rc) t->put_rc = rc;
+    return rc;
+}
 
 static int us_put(struct trace_cut *t, int64_t ns)
 {
@@ -219,9 +225,14 @@ static int event_cut(void *context, const struct kp_raw_event *e)
 
 static int rest_take(void *context, const char *text, size_t bytes, bool is_before)
 {
-    (void)is_before;
-    return put(context, text, bytes);
+    struct trace_cut *t = context;
+    if (is_before) t->in_object |= memchr(text, '{', bytes) != NULL;
+    else if (t->cut->is_torn) return 0; /* it may end in a string: torn_close */
+    return put(t, text, bytes);
 }
+
+/* Ends a file that has no end. That the text could not be read to its end is no error of the part. */
+static int torn_close(struct trace_cut *t) { return t->put_rc ? t->put_rc : put(t, "\n]}\n", t->in_object ? 4 : 2); }
 
 int kp_tracecut(const struct kp_texts *texts, const struct kp_cut *cut, kp_convert_fn put_fn, void *context,
                 size_t *kept, char *why, size_t why_bytes)
@@ -229,7 +240,9 @@ int kp_tracecut(const struct kp_texts *texts, const struct kp_cut *cut, kp_conve
     struct trace_cut t = {.cut = cut, .put = put_fn, .context = context};
     int rc = kp_raw_read(texts, &(struct kp_raw_calls){flow_note, NULL}, &t, why, why_bytes);
     t.more = cut->more;
-    if (rc == 0) rc = kp_raw_read(texts, &(struct kp_raw_calls){event_cut, rest_take}, &t, why, why_bytes);
+    if (rc == 0 || cut->is_torn)
+        rc = kp_raw_read(texts, &(struct kp_raw_calls){event_cut, rest_take}, &t, why, why_bytes);
+    if (cut->is_torn) rc = torn_close(&t);
     marks_fini(&t.flows);
     marks_fini(&t.calls);
     *kept = t.kept;

@@ -92,3 +92,24 @@ def test_what_it_cannot_cut_is_one_line(trace, tmp_path):
         said = harness.cli("slice", *args, "-o", out)
         assert said.returncode == code and said.stderr.startswith("kprof slice: ") and said.stderr.count("\n") <= 2, said
         assert not out.exists() and not list(tmp_path.glob("no.json*"))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_is_there_of_a_torn_file_is_cut(trace, tmp_path, packed):
+    """The file that ends early is refused; with --partial its steps are a whole trace, equal to those of the whole."""
+    whole = gzip.open(trace).read()
+    torn, out = tmp_path / ("torn.json.gz" if packed else "torn.json"), tmp_path / "part.json"
+    half = whole[: whole.index(b'"ProfilerStep#6"')]
+    torn.write_bytes(gzip.compress(whole)[: -len(whole) // 100] if packed else half)
+    said = harness.cli("slice", torn, "--step", "4", "-o", out)
+    assert said.returncode == 1 and said.stderr.rstrip().endswith("; --partial cuts those") and not out.exists()
+    part = cut(torn, out, "--step", "4", "--partial")
+    assert part["traceEvents"] and part.keys() >= {"schemaVersion"}
+    assert rows(out)[0] == rows(trace, "--step", "4")[0]
+
+
+def test_a_torn_list_of_events_is_closed(tmp_path):
+    torn, out = tmp_path / "list.json", tmp_path / "part.json"
+    events = [{"ph": "X", "cat": "cpu_op", "name": f"aten::op{i}", "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5, "args": {}} for i in range(9)]
+    torn.write_text(json.dumps(events)[:-30])
+    assert [e["name"] for e in cut(torn, out, "--from", "-1", "--partial")] == [e["name"] for e in events[:-1]]
