@@ -50,7 +50,8 @@ static const struct kp_opt flags[] = {
      "backward ops stand at the line that ran: run (default), or at the "
      "line of the forward op that made them: forward"},
     {"step", 0, KP_OPT_VALUE, "A-B",
-     "only ProfilerStep#A to #B; A alone: one step; all: the whole trace (default: its steps, where it has some)"},
+     "only ProfilerStep#A to #B; A alone: one step; all: the whole trace (default: its steps, where it has some, or "
+     "all of a phase)"},
     {"all-paths", 0, KP_OPT_FLAG, NULL,
      "every path, however small; else, beyond 32 MB of text, small ones stand at their callers"},
     {"threads", 0, KP_OPT_FLAG, NULL, "other threads, too, under a root of their own"},
@@ -113,17 +114,18 @@ static void torch_add(struct stacks_command *s, struct kp_tree *tree)
                    s->label);
 }
 
-/* What a user wants to see are the steps. What is left out is said. */
+/* What a user wants to see are the steps, or all of a phase, as in its report. What is left out is said. */
 static void steps_show(struct stacks_command *s, const struct kp_chosen *chosen)
 {
     const size_t n = chosen->step_count;
+    const bool is_asked = s->choice.first_step >= 0;
     int64_t before_ns, after_ns;
     s->wall.within = NULL;
     s->steps[0] = 0;
-    if (s->all_steps || !n || (s->choice.first_step < 0 && !kp_chosen_is_of_steps(chosen))) return;
+    if (s->all_steps || !n || (!is_asked && !kp_chosen_is_of_steps(chosen))) return;
     s->wall.within = &chosen->in_steps;
     kp_units_steps(s->steps, sizeof s->steps, chosen->steps[0].number, chosen->steps[n - 1].number);
-    if (s->choice.first_step >= 0) return;
+    if (is_asked) return;
     kp_chosen_outside(chosen, &before_ns, &after_ns);
     kp_cli_say(stderr, "kprof stacks: %s: %s; %.1f ms before and %.1f ms after are left out; --step all shows all",
                s->label, s->steps, (double)before_ns / 1e6, (double)after_ns / 1e6);

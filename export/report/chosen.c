@@ -285,6 +285,7 @@ static void steps_keep(struct kp_chosen *out, bool parts)
 static void windows_add(struct kp_chosen *out, const struct kp_kineto_windows *windows)
 {
     out->since_ns = INT64_MAX;
+    out->is_phase = true;
     for (size_t i = 0; i < windows->count; i++) {
         kp_spans_add(&out->spans, windows->of[i].start_ns, windows->of[i].end_ns);
         if (windows->of[i].start_ns < out->since_ns) out->since_ns = windows->of[i].start_ns;
@@ -381,6 +382,7 @@ bool kp_chosen_are_steps_a_part(int64_t steps_ns, int64_t all_ns)
 
 bool kp_chosen_is_of_steps(const struct kp_chosen *chosen)
 {
+    if (chosen->is_phase) return false;
     return kp_chosen_are_steps_a_part(kp_spans_length(&chosen->in_steps, NULL), kp_spans_length(&chosen->spans, NULL));
 }
 

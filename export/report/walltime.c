@@ -14,6 +14,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/report/keyindex.h"
+#include "export/report/kineto_windows.h"
 #include "export/report/stackpath.h"
 #include "export/report/eventpart.h"
 
@@ -383,6 +384,15 @@ static void busy_settle(struct moments *busy)
     busy->count = kept;
 }
 
+/* In a window of a phase the main thread lives from the phase's begin to its end, with events or without. */
+static void main_widen(const struct kp_kineto_windows *windows, struct wall_lane *main)
+{
+    for (size_t i = 0; windows && i < windows->count; i++) {
+        if (windows->of[i].start_ns < main->from) main->from = windows->of[i].start_ns;
+        if (windows->of[i].end_ns > main->to) main->to = windows->of[i].end_ns;
+    }
+}
+
 static void main_sweep(struct wall *w, const struct wall_lanes *l, enum use use)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -489,6 +499,7 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
     lanes_find(&lanes, &w);
     if (lanes.count) {
         const enum use use = options->metric == KP_WALL_CPU ? USE_TIME : USE_PATHS;
+        main_widen(tree->trace->windows, &lanes.of[lanes.main]);
         told->wall_ns = shown_ns(&w, lanes.of[lanes.main].from, lanes.of[lanes.main].to);
         if (options->metric == KP_WALL_MEMORY) memory_add(&w, &lanes);
         else main_sweep(&w, &lanes, use);

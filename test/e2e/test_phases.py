@@ -118,6 +118,12 @@ def test_all_time_of_a_validation_is_in_the_report_of_its_phase(tmp_path):
         assert head["ms_a_run"] == pytest.approx(clock, abs=4) and clock > 80
         assert sum(row["self_ms"] for row in head["rows"]) == pytest.approx(head["ms_a_run"], rel=0.002)
         assert head["steps"]["median_ms"] < 40 and max(row["self_ms"] for row in head["rows"] if "outside of the steps" in row["name"]) > 19
+    path = next(path for path in files_of(tmp_path / "out") if phase_of(path) == "validate")
+    whole = json.loads(harness.cli("report", "--json", path).stdout)["ms_a_run"]
+    graph = json.loads(harness.cli("stacks", "--json", path).stdout)
+    assert graph["wall_us"] / 1000 == pytest.approx(whole, rel=1e-4) == sum(path["value"] for path in graph["stacks"]) / 1000
+    ops = json.loads(harness.cli("view", "--json", path).stdout)["tabs"][2]["rows"]
+    assert sum(row["self_ms"] for row in ops) == pytest.approx(whole, rel=0.002)
 
 
 def test_lightnings_last_validation_leaves_no_step_behind_it(tmp_path):
