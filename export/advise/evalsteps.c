@@ -7,7 +7,9 @@
  * module is a pass, and it has a backward where some op in it has one; that tells compiled models, too. What most steps
  * have without gradients, as a teacher, is a part of the training.
  *
- * An evaluation lasts from the op before it, but for its data loading, to its last op.
+ * An evaluation lasts from the op before it, but for its data loading, to what the training does next: metrics behind
+ * the last pass are in it. The training's own time up to its first pass, or from its last one on, is as long as in the
+ * other steps. Where one evaluation has far more behind its last pass than the others, that is a step's own.
  */
 #include "export/advise/longsteps.h"
 #include "collector/base/kp_order.h"
@@ -16,13 +18,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PASSES_LEAST = 2, NAMES_MOST = 8 };
-#define LOADING_SHARE 0.1 /* of an evaluation, before it is told */
+enum { PASSES_LEAST = 2, NAMES_MOST = 8, TAIL_MORE_NS = 50000000 };
+#define TOLD_SHARE 0.1    /* of an evaluation: its loading, or what is behind its last pass, before it is told */
+#define TAIL_USUAL_MOST 2 /* times what is behind the last pass of the other evaluations, and TAIL_MORE_NS */
 #define NAMES_SHARE 0.5   /* of the time of the ops that are looked at: those that run more often without gradients */
 
 struct passes {
     size_t with, without;
 };
+enum pass_mark { OF_NEITHER, OF_TRAINING, OF_EVALUATION }; /* what a node is a pass of, or a part of one */
 struct forward_name {
     uint32_t name;
     int64_t ns;      /* in all, with gradients */
@@ -136,14 +140,30 @@ static size_t step_passes(const struct forward_names *names, size_t step)
     return all && (double)have >= NAMES_SHARE * (double)all ? passes : 0;
 }
 
-static void passes_by_ops(struct passes *of, struct forward_names *names, const struct kp_costrules *x)
+/* Backward calls forward ops, too, and those have no number. */
+static bool is_in_backward(const struct kp_costrules *x, size_t i)
 {
-    names_find(names, x);
-    calls_count(names, x);
+    const int32_t outer = kp_costplace_op(x->tree, (int32_t)i);
+    return kp_tree_event(x->tree, (size_t)outer)->fwd_tid ||
+           strncmp(kp_costrules_name(x, outer), "autograd::engine::", 18) == 0;
+}
+
+static void passes_by_ops(struct passes *of, uint8_t *marks, const struct kp_costrules *x)
+{
+    struct forward_names names = {0};
+    names_find(&names, x);
+    calls_count(&names, x);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
-        of[i].without = step_passes(names, i);
-        of[i].with = names->count > 0 && names->of[0].a_step > 0;
+        of[i].without = step_passes(&names, i);
+        of[i].with = names.count > 0 && names.of[0].a_step > 0;
     }
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
+        if (x->loaders[i] >= 0 || !kp_costrules_is_op(x, i) || !name_of(&names, e->name)) continue;
+        if (is_in_backward(x, i)) continue;
+        marks[i] = has_gradients(e) ? OF_TRAINING : OF_EVALUATION;
+    }
+    for (size_t n = 0; n < names.count; n++) free(names.of[n].calls);
 }
 
 /* ---- passes by modules, with Python's calls ---- */
@@ -189,19 +209,20 @@ static uint32_t model_find(const struct kp_costrules *x, const bool *has)
     return model;
 }
 
-static void passes_by_modules(struct passes *of, struct kp_spans *times, const struct kp_costrules *x)
+static void passes_by_modules(struct passes *of, uint8_t *marks, const struct kp_costrules *x)
 {
     const struct kp_chosen *c = x->chosen;
     bool *has = backwards_mark(x);
     const uint32_t model = model_find(x, has);
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *node = &x->tree->nodes[i];
+        marks[i] = OF_NEITHER;
         if (node->name != model || !is_module(x, (int32_t)i) || root_of(x, (int32_t)i) != (int32_t)i) continue;
         const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
         if (step == c->step_count) continue;
         of[step].with += has[i];
         of[step].without += !has[i];
-        if (!has[i]) kp_spans_add(times, node->start_ns, node->end_ns);
+        marks[i] = has[i] ? OF_TRAINING : OF_EVALUATION;
     }
     free(has);
 }
@@ -210,14 +231,22 @@ static void passes_by_modules(struct passes *of, struct kp_spans *times, const s
 
 enum { ASKED_MOST = 4 };
 
+struct eval_tails { /* what is behind the last pass of each evaluation */
+    struct kp_time_span *of;
+    size_t count, capacity;
+};
 struct eval_walk {
     const struct kp_costrules *x;
-    struct forward_names *names;
+    const uint8_t *marks; /* by node */
     struct kp_spans *times;
+    struct eval_tails tails;
+    /* Of the training: from a step's begin to its first pass, from its last pass to the end; medians. */
+    double lead_ns, trail_ns;
     int64_t before_ns, start_ns, end_ns; /* the last op outside; the evaluation under way, start -1: none */
+    int64_t trained_ns;                  /* the end of the training's last pass in this step; -1: none yet */
     /* A training asks its loader so often a step; of this one not yet; since the last op outside of an evaluation. */
     size_t usual_asks, asks_left, pending_asks;
-    int64_t asked_ns[ASKED_MOST]; /* ends of the calls behind the last op of the evaluation */
+    struct kp_time_span asked_of[ASKED_MOST]; /* the calls behind the last op of the evaluation */
     size_t asked;
 };
 
@@ -243,20 +272,63 @@ static size_t usual_asks(const struct kp_costrules *x, const struct passes *of)
     return (size_t)(usual + 0.5);
 }
 
-/* What asks more often than the training does is the end of the evaluation's loader, which ends its workers. */
-static void eval_end(struct eval_walk *w)
+/* Measures how long steps without an evaluation last up to their first pass, and from their last one on. */
+static void usual_measure(struct eval_walk *w, const struct passes *of)
 {
-    if (w->start_ns >= 0 && w->asked > w->asks_left) w->end_ns = w->asked_ns[w->asked - w->asks_left - 1];
-    if (w->start_ns >= 0) kp_spans_add(w->times, w->start_ns, w->end_ns);
+    const struct kp_chosen *const c = w->x->chosen;
+    const struct kp_tree *const tree = w->x->tree;
+    double *lead = kp_kineto_room(c->step_count + 1, sizeof *lead);
+    double *trail = kp_kineto_room(c->step_count + 1, sizeof *trail);
+    size_t count = 0;
+    for (size_t i = 0; i < c->step_count; i++) {
+        const struct kp_step *const step = &c->steps[i];
+        int64_t first = -1, last = -1;
+        if (of[i].without) continue;
+        for (size_t k = kp_longsteps_node(tree, step->start_ns); k < tree->count; k++) {
+            if (tree->nodes[k].start_ns >= step->end_ns) break;
+            if (w->marks[k] != OF_TRAINING) continue;
+            if (first < 0) first = tree->nodes[k].start_ns;
+            if (tree->nodes[k].end_ns > last) last = tree->nodes[k].end_ns;
+        }
+        if (first < 0) continue;
+        lead[count] = (double)(first - step->start_ns);
+        trail[count++] = (double)(step->end_ns - last);
+    }
+    w->lead_ns = kp_quantile(lead, count, 0.5);
+    w->trail_ns = kp_quantile(trail, count, 0.5);
+    free(lead);
+    free(trail);
+}
+
+/*
+ * Ends the evaluation that is under way. What asks more often than the training does is the end of the evaluation's
+ * loader, which ends its workers. The training goes on at `until_ns`, or where it asks its own loader.
+ */
+static void eval_end(struct eval_walk *w, int64_t until_ns)
+{
+    if (w->start_ns < 0) return;
+    const size_t own = w->asked > w->asks_left ? w->asked - w->asks_left : 0; /* the first call of the training's */
+    if (own) w->end_ns = w->asked_of[own - 1].end_ns;
+    if (own < w->asked && w->asked_of[own].start_ns < until_ns) until_ns = w->asked_of[own].start_ns;
+    kp_spans_add(w->times, w->start_ns, w->end_ns);
+    if (until_ns > w->end_ns)
+        *KP_KINETO_NEXT(w->tails.of, w->tails.count, w->tails.capacity) =
+            (struct kp_time_span){.start_ns = w->end_ns, .end_ns = until_ns};
     w->asks_left -= w->asked < w->asks_left ? w->asked : w->asks_left;
     w->asked = 0;
     w->start_ns = -1;
 }
 
+/* A usual time of the training less what of it came before the evaluation. */
+static int64_t rest_of(double usual_ns, int64_t had_ns)
+{
+    return usual_ns > (double)had_ns ? (int64_t)usual_ns - had_ns : 0;
+}
+
 static void loader_take(struct eval_walk *w, const struct kp_node *node)
 {
     if (w->start_ns < 0) w->pending_asks++;
-    else if (w->asked < ASKED_MOST) w->asked_ns[w->asked++] = node->end_ns;
+    else if (w->asked < ASKED_MOST) w->asked_of[w->asked++] = (struct kp_time_span){node->start_ns, node->end_ns, 0};
 }
 
 /* An op that is in no evaluation: what asked the loader before it did so for the training. */
@@ -267,30 +339,57 @@ static void outside_take(struct eval_walk *w, const struct kp_node *node)
     if (node->end_ns > w->before_ns) w->before_ns = node->end_ns;
 }
 
-/* Adds, of one step, the times from the op before a forward op without gradients to the last before one with. */
+static void pass_take(struct eval_walk *w, const struct kp_node *node, enum pass_mark mark, int64_t begin_ns)
+{
+    if (mark == OF_TRAINING) {
+        const int64_t own = w->trained_ns < 0 ? rest_of(w->lead_ns, w->start_ns - begin_ns) : 0;
+        eval_end(w, node->start_ns - own);
+        if (node->end_ns > w->trained_ns) w->trained_ns = node->end_ns;
+    } else if (mark == OF_EVALUATION) {
+        if (w->start_ns < 0) w->start_ns = w->before_ns < node->start_ns ? w->before_ns : node->start_ns;
+        if (node->end_ns > w->end_ns) w->end_ns = node->end_ns;
+        w->asked = w->pending_asks = 0;
+    }
+}
+
+/* Adds, of one step, the times from the op before an evaluation's first pass to what the training does next. */
 static void eval_measure(struct eval_walk *w, const struct kp_step *step)
 {
     const struct kp_tree *tree = w->x->tree;
     w->before_ns = step->start_ns;
-    w->start_ns = -1;
+    w->start_ns = w->trained_ns = -1;
+    w->end_ns = 0;
     w->asks_left = w->usual_asks;
     w->pending_asks = w->asked = 0;
     for (size_t i = kp_longsteps_node(tree, step->start_ns); i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (node->start_ns >= step->end_ns) break;
-        const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (is_asking(w->x, i)) loader_take(w, node);
-        if (!kp_costrules_is_op(w->x, i) || w->x->loaders[i] >= 0) continue;
-        const bool is_known = name_of(w->names, e->name) != NULL;
-        if (is_known && has_gradients(e)) eval_end(w);
-        if (is_known && !has_gradients(e)) {
-            if (w->start_ns < 0) w->start_ns = w->before_ns < node->start_ns ? w->before_ns : node->start_ns;
-            w->end_ns = node->end_ns;
-            w->asked = w->pending_asks = 0;
-        }
-        if (w->start_ns < 0) outside_take(w, node);
+        pass_take(w, node, w->marks[i], step->start_ns);
+        if (w->start_ns < 0 && kp_costrules_is_op(w->x, i) && w->x->loaders[i] < 0) outside_take(w, node);
     }
-    eval_end(w);
+    if (w->trained_ns < 0) eval_end(w, w->end_ns);
+    else eval_end(w, step->end_ns - rest_of(w->trail_ns, w->start_ns - w->trained_ns));
+}
+
+/* Adds what is behind the last passes. Where that is far more than the median of all, as much as that. */
+static int64_t tails_add(struct eval_walk *w)
+{
+    double *lengths = kp_kineto_room(w->tails.count + 1, sizeof *lengths);
+    int64_t all = 0;
+    for (size_t i = 0; i < w->tails.count; i++) lengths[i] = (double)(w->tails.of[i].end_ns - w->tails.of[i].start_ns);
+    kp_quantile(lengths, w->tails.count, 0.5); /* sorts them */
+    const int64_t usual = w->tails.count ? (int64_t)lengths[(w->tails.count - 1) / 2] : 0;
+    for (size_t i = 0; i < w->tails.count; i++) {
+        const struct kp_time_span tail = w->tails.of[i];
+        const int64_t ns = tail.end_ns - tail.start_ns,
+                      taken = ns > TAIL_USUAL_MOST * usual + TAIL_MORE_NS ? usual : ns;
+        kp_spans_add(w->times, tail.start_ns, tail.start_ns + taken);
+        all += taken;
+    }
+    free(lengths);
+    free(w->tails.of);
+    return all;
 }
 
 /* ---- the note ---- */
@@ -326,52 +425,65 @@ static int64_t loading_of(const struct kp_costrules *x, const struct kp_spans *t
     return ns;
 }
 
-/* Where most steps train alone, those with passes without backward are told, with what they take; else forgotten. */
-static bool evaluated_tell(const struct kp_costrules *x, const struct passes *of, size_t least, struct kp_spans *times)
+/* ", 3.1 ms of it WHAT": what an evaluation has of it, the mean; "": little. */
+static const char *part_text(const struct kp_costrules *x, int64_t part_ns, int64_t ns, size_t found, const char *what)
 {
-    const size_t steps = x->chosen->step_count;
-    size_t found = 0, trains = 0;
-    int64_t ns = 0;
+    if ((double)part_ns < TOLD_SHARE * (double)ns) return "";
+    return kp_costrules_text(x, ", %.1f ms of it %s", (double)part_ns / 1e6 / (double)found, what);
+}
+
+/* Measures the evaluations, and tells the steps that hold them, with what they take. */
+static void evaluated_tell(const struct kp_costrules *x, const struct passes *of, size_t least, const uint8_t *marks,
+                           struct kp_spans *times)
+{
+    struct eval_walk w = {.x = x, .marks = marks, .times = times, .usual_asks = usual_asks(x, of)};
+    size_t found = 0;
+    usual_measure(&w, of);
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        if (of[i].without < least) continue;
+        eval_measure(&w, &x->chosen->steps[i]);
+        found++;
+    }
+    const int64_t behind = tails_add(&w);
     kp_spans_settle(times);
-    for (size_t i = 0; i < steps; i++) {
-        const bool is_found = of[i].without >= least;
-        found += is_found;
-        trains += of[i].with && !of[i].without;
-        if (is_found) ns += kp_spans_between(times, x->chosen->steps[i].start_ns, x->chosen->steps[i].end_ns);
-    }
-    if (!found || trains <= 2 * found || trains + found <= steps * 9 / 10) {
-        kp_spans_fini(times);
-        return false;
-    }
-    const int64_t loads = loading_of(x, times);
-    const char *loading = loads < LOADING_SHARE * (double)ns
-                              ? ""
-                              : kp_costrules_text(x, ", %.1f ms of it loading", (double)loads / 1e6 / (double)found);
+    const int64_t ns = kp_spans_length(times, &x->chosen->in_steps);
     x->out->evaluated = kp_costrules_text(
         x,
-        "%s without backward, %.1f ms a step of these%s: an evaluation inside of the training, and no slow step of it; "
-        "to time it: kprof run --phases (Lightning, transformers, ranges of yours), or kprof report --within with a "
-        "range",
-        steps_text(x, of, least), (double)ns / 1e6 / (double)found, loading);
-    return true;
+        "%s without backward, %.1f ms a step of these%s%s: an evaluation inside of the training, and no slow step of "
+        "it; to time it: kprof run --phases (Lightning, transformers, ranges of yours), or kprof report --within with "
+        "a range",
+        steps_text(x, of, least), (double)ns / 1e6 / (double)found,
+        part_text(x, loading_of(x, times), ns, found, "loading"),
+        part_text(x, behind, ns, found, "behind the last pass (metrics, a checkpoint)"));
+}
+
+/* Do most steps train alone? Else passes without backward are a part of the training. */
+static bool are_evaluations(const struct passes *of, size_t steps, size_t least)
+{
+    size_t found = 0, trains = 0;
+    for (size_t i = 0; i < steps; i++) {
+        found += of[i].without >= least;
+        trains += of[i].with && !of[i].without;
+    }
+    return found && trains > 2 * found && trains + found > steps * 9 / 10;
 }
 
 void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
 {
     const size_t steps = x->chosen->step_count;
-    struct forward_names names = {0};
     struct passes *of = kp_kineto_room(steps + 1, sizeof *of);
+    uint8_t *marks = kp_kineto_room(x->tree->count + 1, sizeof *marks);
+    size_t least = 1;
     memset(of, 0, (steps + 1) * sizeof *of);
-    passes_by_ops(of, &names, x);
-    struct eval_walk w = {.x = x, .names = &names, .times = times, .usual_asks = usual_asks(x, of)};
-    for (size_t i = 0; i < steps; i++)
-        if (of[i].without) eval_measure(&w, &x->chosen->steps[i]);
-    if (!evaluated_tell(x, of, 1, times)) {
+    memset(marks, OF_NEITHER, x->tree->count + 1);
+    passes_by_ops(of, marks, x);
+    if (!are_evaluations(of, steps, least)) {
+        least = PASSES_LEAST;
         memset(of, 0, (steps + 1) * sizeof *of);
-        passes_by_modules(of, times, x);
-        evaluated_tell(x, of, PASSES_LEAST, times);
+        passes_by_modules(of, marks, x);
     }
-    for (size_t n = 0; n < names.count; n++) free(names.of[n].calls);
+    if (are_evaluations(of, steps, least)) evaluated_tell(x, of, least, marks, times);
+    free(marks);
     free(of);
 }
 

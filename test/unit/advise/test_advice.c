@@ -184,6 +184,66 @@ static void steps_that_hold_an_evaluation_are_told_as_such(void **state)
     assert_memory_equal(a.evaluated, said, strlen(said));
 }
 
+/*
+ * Ten steps of 200 us, of which steps 4 and 9 last 800 us longer: three passes without backward, with `calls_before` us
+ * of other work before each, and metrics up to where the training goes on. It does so with its pass, or with the end.
+ */
+static struct kp_advice evaluation_advise(struct little *t, bool is_first, int calls_before, int more_in_last)
+{
+    for (int step = 0, at = 0; step < 10; step++) {
+        const bool evaluates = step % 5 == 4;
+        const int more = evaluates ? 800 + (step == 9 ? more_in_last : 0) : 0;
+        const int from = at + (is_first ? 0 : 60), training = at + 40 + (is_first ? more : 0);
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, at, 200 + more, "");
+        pass_make(t, is_first ? training : at + 2, step + 1, true);
+        for (int i = 0; evaluates && i < 3; i++)
+            pass_make(t, from + 2 + i * (30 + calls_before) + calls_before, 0, false);
+        if (evaluates) op(t, "aten::eq", from + 500, 200);
+        at += 200 + more;
+    }
+    return advise(t);
+}
+
+static void told_with(const struct kp_advice *a, const char *said)
+{
+    assert_non_null(a->evaluated);
+    if (strncmp(a->evaluated, said, strlen(said)) != 0) print_error("%s\n", a->evaluated);
+    assert_memory_equal(a->evaluated, said, strlen(said));
+    for (size_t i = 0; i < a->count; i++) assert_string_not_equal(a->findings[i].id, "slow-steps");
+}
+
+static void an_evaluation_before_the_training_lasts_until_that_begins(void **state)
+{
+    const struct kp_advice a = evaluation_advise(*state, true, 0, 0);
+    told_with(&a, "steps 4, 9 hold 3 forward passes without backward, 0.8 ms a step of these, 0.7 ms of it behind the "
+                  "last pass (metrics, a checkpoint): an evaluation");
+}
+
+static void an_evaluation_behind_the_training_lasts_until_the_step_ends(void **state)
+{
+    const struct kp_advice a = evaluation_advise(*state, false, 0, 0);
+    told_with(&a, "steps 4, 9 hold 3 forward passes without backward, 0.8 ms a step of these, 0.7 ms of it behind the "
+                  "last pass (metrics, a checkpoint): an evaluation");
+}
+
+static void an_evaluation_has_what_lies_between_its_passes(void **state)
+{
+    const struct kp_advice a = evaluation_advise(*state, true, 220, 0);
+    told_with(&a, "steps 4, 9 hold 3 forward passes without backward, 0.8 ms a step of these: an evaluation");
+}
+
+/* 100 ms behind the last pass of one of two evaluations: that is of the step, not of each evaluation. */
+static void what_one_evaluation_alone_has_behind_its_last_pass_is_a_slow_step(void **state)
+{
+    const struct kp_advice a = evaluation_advise(*state, true, 0, 100000);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slow-steps");
+    assert_non_null(
+        strstr(a.findings[0].what, "step 9 lasts 101.0 ms, 100.0 ms longer than the median and its evaluation"));
+}
+
 static void passes_without_backward_in_each_step_are_a_part_of_the_training(void **state)
 {
     assert_null(passes_advise(*state, 1).evaluated);
@@ -493,6 +553,10 @@ int main(void)
         LITTLE(a_step_of_few_ops_is_found_where_no_gpu_works),
         LITTLE(steps_that_hold_an_evaluation_are_told_as_such),
         LITTLE(passes_without_backward_in_each_step_are_a_part_of_the_training),
+        LITTLE(an_evaluation_before_the_training_lasts_until_that_begins),
+        LITTLE(an_evaluation_behind_the_training_lasts_until_the_step_ends),
+        LITTLE(an_evaluation_has_what_lies_between_its_passes),
+        LITTLE(what_one_evaluation_alone_has_behind_its_last_pass_is_a_slow_step),
         LITTLE(a_training_without_evaluation_says_nothing_of_one),
         LITTLE(steps_that_take_a_prompt_are_told_from_those_of_a_token),
         LITTLE(steps_of_sequences_alone_are_a_training_and_may_be_slow),
