@@ -4,6 +4,7 @@
 #define KP_ADVISE_H
 
 #include "export/report/chosen.h"
+#include "export/report/rankwaits.h"
 
 enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6 };
 #define KP_SHARE_HEALTHY 0.90 /* of a step: it computes */
@@ -92,6 +93,14 @@ size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTE
 const char *kp_advice_bound(const struct kp_advice *advice);
 /* Where a finding lies: its line, or "between LINE and LINE". NULL: not known. The text may be of `room`. */
 const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t bytes);
+
+#define KP_FINDING_COMM "exposed-communication"
+struct kp_rankwords {
+    char what[128], change[400];
+};
+/* Says of a finding of KP_FINDING_COMM without a GPU, which the traces of all ranks explain, whether its rank waits for
+ * another or for the network. False: these tell no more. */
+bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank);
 
 /* stepsplit.c: one split for each of the chosen steps, without causes. Returns whether a GPU worked. */
 bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen);

@@ -44,3 +44,28 @@ const char *kp_finding_line(const struct kp_finding *f, char *room, size_t bytes
     else snprintf(room, bytes, "%s, after %s", line, f->after);
     return room;
 }
+
+bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
+{
+    const struct kp_rankwait *const awaited = kp_rankwaits_awaited(ranks, rank), *const last =
+                                                                                     kp_rankwaits_last(ranks, rank);
+    const struct kp_rankwait *const late = awaited ? awaited : last;
+    char cause[160];
+    if (!late) return false;
+    const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
+    if (awaited) {
+        snprintf(out->what, sizeof out->what, "the step waits for rank %ld (it came last to %zu of %zu collectives)",
+                 late->rank, late->last, ranks->matched);
+        snprintf(out->change, sizeof out->change, "Even out the work of the ranks%s%s.", has_cause ? ": " : "",
+                 has_cause ? cause : "");
+        return true;
+    }
+    snprintf(out->what, sizeof out->what,
+             "the step waits for the network (this rank came last to %zu of %zu collectives)", late->last,
+             ranks->matched);
+    snprintf(out->change, sizeof out->change,
+             "Send less, or less often: gradients of several steps together (no_sync()), fewer and larger buckets "
+             "(DDP(..., bucket_cap_mb=N)).%s%s%s",
+             has_cause ? " What makes the rank late: " : "", has_cause ? cause : "", has_cause ? "." : "");
+    return true;
+}

@@ -19,12 +19,12 @@ static const struct advice_rule rules[] = {
     {KP_SPLIT_LOADING, 0.10, ANYWHERE, "data-loading", "the step waits for the DataLoader",
      "Give the DataLoader more workers where cores are free (num_workers=N, persistent_workers=True), or make an item "
      "cheaper: cache it, or decode it once."},
-    {KP_SPLIT_COMM, 0.05, WITH_GPU, "exposed-communication", "collectives run while nothing computes",
+    {KP_SPLIT_COMM, 0.05, WITH_GPU, KP_FINDING_COMM, "collectives run while nothing computes",
      "Where no rank comes last to most of them (kprof advise with the traces of all says so), let communication "
      "overlap "
      "with backward: DDP(..., bucket_cap_mb=N, gradient_as_bucket_view=True)."},
-    {KP_SPLIT_COMM, 0.05, WITHOUT_GPU, "exposed-communication", "the step waits for other ranks, or for the network",
-     "Even out the work of the ranks: with the traces of all, the last lines say which rank came last, and why."},
+    {KP_SPLIT_COMM, 0.05, WITHOUT_GPU, KP_FINDING_COMM, "the step waits for other ranks, or for the network",
+     "Even out the work of the ranks: kprof advise with the traces of all says which rank came last, and why."},
     {KP_SPLIT_COPIES, 0.05, WITH_GPU, "exposed-copies", "copies run while nothing computes",
      "Copy from pinned memory beside the compute: DataLoader(..., pin_memory=True) and .to(device, "
      "non_blocking=True)."},

@@ -66,27 +66,16 @@ static void early_tell(struct kp_advised *a, char *room, size_t bytes)
 static struct kp_finding *waiting_find(struct kp_advice *a)
 {
     for (size_t i = 0; i < a->count; i++)
-        if (strcmp(a->findings[i].id, "exposed-communication") == 0) return &a->findings[i];
+        if (strcmp(a->findings[i].id, KP_FINDING_COMM) == 0) return &a->findings[i];
     return NULL;
-}
-
-/* A rank for which the others wait has no wait of its own. Writes what takes its time then, and what to change. */
-static bool network_tell(const struct advise_command *command, long rank, char *what, size_t bytes, const char **change)
-{
-    const struct kp_rankwait *const row = kp_rankwaits_last(&command->ranks, rank);
-    if (!row) return false;
-    snprintf(what, bytes, "the step waits for the network (this rank came last to %zu of %zu collectives)", row->last,
-             command->ranks.matched);
-    *change = "Send less, or less often: gradients of several steps together (no_sync()), fewer and larger buckets "
-              "(DDP(..., bucket_cap_mb=N)). What makes the rank late is in the last lines.";
-    return true;
 }
 
 /* What the traces of one phase say together. */
 static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
 {
     struct kp_advised advised;
-    char why[512], what[128];
+    struct kp_rankwords words;
+    char why[512];
     const int rc = kp_advised_of(&advised, p->trace, p->phase, why, sizeof why);
     p->trace = NULL;
     if (rc == 0) {
@@ -98,8 +87,8 @@ static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
         struct kp_finding *f = waiting_find(&advised.advice);
         command->has_communication |= f != NULL;
         if (f && p->rank && !advised.advice.has_gpu &&
-            network_tell(command, strtol(p->rank, NULL, 10), what, sizeof what, &f->change))
-            f->what = what;
+            kp_finding_of_rank(&words, &command->ranks, strtol(p->rank, NULL, 10)))
+            f->what = words.what, f->change = words.change;
         kp_adviceprint_text(stdout, &advised.advice, &advised.chosen);
     }
     kp_advised_close(&advised);
@@ -154,14 +143,13 @@ static const char *replaced_put(const char *text, const char *from, const char *
 
 static void held_print(struct advise_command *command)
 {
-    char what[128];
-    const char *change;
+    struct kp_rankwords words;
     for (size_t i = 0; i < command->held_count; i++) {
         const struct held_advice *h = &command->held[i];
         const char *text = h->text;
-        if (h->what && network_tell(command, h->rank, what, sizeof what, &change)) {
-            text = replaced_put(text, h->what, what);
-            text = replaced_put(text, h->change, change);
+        if (h->what && kp_finding_of_rank(&words, &command->ranks, h->rank)) {
+            text = replaced_put(text, h->what, words.what);
+            text = replaced_put(text, h->change, words.change);
         }
         fputs(text, stdout);
         free(h->text);
@@ -199,7 +187,7 @@ static void ranks_print(const struct advise_command *command)
 {
     const struct kp_rankwaits *ranks = &command->ranks;
     kp_rankwaits_print(stdout, ranks);
-    if (command->has_communication && ranks->matched && !kp_rankwaits_has_late(ranks))
+    if (command->has_communication && ranks->matched && !kp_rankwaits_late(ranks))
         fputs("         none of them is late alone: let communication overlap with backward: DDP(..., "
               "bucket_cap_mb=N)\n",
               stdout);

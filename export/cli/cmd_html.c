@@ -24,6 +24,7 @@ struct html_command {
     bool begun, partial;
     int pages;
     uint64_t events; /* of all traces */
+    struct kp_rankwaits ranks;
 };
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
@@ -46,7 +47,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     h->events += trace->seen;
     if (!h->begun) kp_page_begin(h->to, source->label);
     h->begun = true;
-    rc = kp_page_add(h->to, &tree, source->label, &h->start, why, sizeof why);
+    rc = kp_page_add(h->to, &tree, source->label, &h->start, &h->ranks, why, sizeof why);
     h->pages += rc == 0;
     kp_tree_fini(&tree);
     kp_kineto_close(trace);
@@ -60,7 +61,8 @@ static int html_write(struct html_command h, const char *path, bool is_json, cha
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
     h.to = file.to;
     const int worst = kp_input_each("html", files, count, NULL, trace_take, &h);
-    if (h.pages) kp_page_end(h.to);
+    if (h.pages) kp_page_end(h.to, &h.ranks);
+    kp_rankwaits_fini(&h.ranks);
     if (kp_outfile_close(&file, h.pages > 0))
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
     if (!is_json && h.pages) kp_outfile_tell(path);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "export/report/keyavg.h"
+#include "export/report/rankwaits.h"
 
 /* A page is a head, one block of data a trace, and an end. */
 void kp_page_begin(FILE *out, const char *title);
@@ -15,8 +16,9 @@ struct kp_page_start {
     bool all;
 };
 /* kp_tree_set_forward_stacks() was called on the tree. Returns 0, or -errno with a line in `why`. */
-int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct kp_page_start *start, char *why,
-                size_t why_bytes);
-void kp_page_end(FILE *out);
+int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct kp_page_start *start,
+                struct kp_rankwaits *ranks, char *why, size_t why_bytes);
+/* `ranks`: what kp_page_add() added up. Settles them. */
+void kp_page_end(FILE *out, struct kp_rankwaits *ranks);
 
 #endif

@@ -107,6 +107,7 @@ void kp_page_head_put(struct kp_page *page, const char *label, FILE *out);
 
 /* Writes what is compared between ranks, as a small block of its own. 0 or -errno. */
 int kp_page_rank_put(const struct kp_page *page, const char *label, FILE *out);
+int kp_page_verdict_put(const struct kp_rankwaits *ranks, FILE *out);
 
 /* ---- assets.S: begin and end of the files of PAGE_ASSETS ---- */
 

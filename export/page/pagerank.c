@@ -72,9 +72,19 @@ static void parts_put(const struct kp_page *page, FILE *out)
     free(splits);
 }
 
-int kp_page_rank_put(const struct kp_page *page, const char *label, FILE *out)
+/* Writes a block of the page with this text as its head. Frees the text. */
+static int block_put(char *text, size_t bytes, const char *name, FILE *out)
 {
     static const struct kp_page_blob none;
+    fprintf(out, "<script type=\"text/plain\" class=\"%s\">", name);
+    const int rc = kp_page_blob_write(&none, text, bytes, out);
+    fputs("</script>\n", out);
+    free(text);
+    return rc;
+}
+
+int kp_page_rank_put(const struct kp_page *page, const char *label, FILE *out)
+{
     const struct kp_kineto *trace = page->tree->trace;
     char *text = NULL;
     size_t bytes = 0;
@@ -91,9 +101,32 @@ int kp_page_rank_put(const struct kp_page *page, const char *label, FILE *out)
         free(text);
         return -ENOMEM;
     }
-    fputs("<script type=\"text/plain\" class=\"rank\">", out);
-    const int rc = kp_page_blob_write(&none, text, bytes, out);
-    fputs("</script>\n", out);
-    free(text);
-    return rc;
+    return block_put(text, bytes, "rank", out);
+}
+
+/* What the traces of all ranks say of each: who is late, and why; whether the finding of its collectives is that. */
+int kp_page_verdict_put(const struct kp_rankwaits *ranks, FILE *out)
+{
+    const struct kp_rankwait *const late = kp_rankwaits_late(ranks);
+    struct kp_rankwords words;
+    char *text = NULL, cause[160];
+    size_t bytes = 0, count = 0;
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) return -ENOMEM;
+    fprintf(f, "{\"id\":\"%s\"", KP_FINDING_COMM);
+    kp_page_member_put(f, "cause", late && kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : NULL);
+    fputs(",\"ranks\":[", f);
+    for (size_t i = 0; i < ranks->rank_count; i++) {
+        if (!kp_finding_of_rank(&words, ranks, ranks->ranks[i].rank)) continue;
+        fprintf(f, "%s{\"rank\":\"%ld\"", count++ ? "," : "", ranks->ranks[i].rank);
+        kp_page_member_put(f, "what", words.what);
+        kp_page_member_put(f, "change", words.change);
+        fputs("}", f);
+    }
+    fputs("]}", f);
+    if (fclose(f) != 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    return block_put(text, bytes, "verdict", out);
 }

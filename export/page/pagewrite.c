@@ -30,8 +30,10 @@ void kp_page_begin(FILE *out, const char *title)
     part_put(out, kp_page_body, kp_page_body_end);
 }
 
-void kp_page_end(FILE *out)
+void kp_page_end(FILE *out, struct kp_rankwaits *ranks)
 {
+    kp_rankwaits_settle(ranks);
+    (void)kp_page_verdict_put(ranks, out);
     fputs("<script>\n\"use strict\";\n(() => {\n", out);
     part_put(out, kp_flame_script, kp_flame_script_end);
     part_put(out, kp_memcurve_script, kp_memcurve_script_end);
@@ -78,8 +80,8 @@ static bool start_find(struct kp_page *page, const struct kp_page_start *start)
     return page->starts_with_steps;
 }
 
-int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct kp_page_start *start, char *why,
-                size_t why_bytes)
+int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct kp_page_start *start,
+                struct kp_rankwaits *ranks, char *why, size_t why_bytes)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
     struct kp_page page = {.tree = tree, .base_ns = tree->count ? tree->nodes[0].start_ns : 0};
@@ -90,6 +92,7 @@ int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct
         snprintf(why, why_bytes, "no step of %ld-%ld in it", start->first_step, start->last_step);
     }
     if (rc == 0 && (rc = page_put(&page, tree, label, out)) != 0) snprintf(why, why_bytes, "%s", strerror(-rc));
+    if (rc == 0) kp_rankwaits_add(ranks, tree, &page.chosen);
     kp_chosen_fini(&page.chosen);
     kp_page_blob_fini(&page.blob);
     free(page.texts.of);

@@ -1,5 +1,5 @@
 // ranks.js - collectives of the chosen time; of several ranks, who computes and who waits
-const ranks = { all: [], first: 0 }; // first: which is shown at first
+const ranks = { all: [], first: 0, verdict: null }; // first: which is shown at first; verdict: what kprof advise says of all
 const COLLECTIVE = /^(nccl|gloo|mpi|ucc|xccl):/;
 
 function collectivesIn(trace, range) {
@@ -85,7 +85,7 @@ function ranksDraw() {
   const areRanks = new Set(all.map(rank => rank.rank)).size === all.length;
   ranks.first = matched && areRanks ? late[1] : 0; // the others wait for it
   byId("ranks-note").textContent = matched ? `${countText(matched)} collectives are in all ${all.length} traces. Of each, the rank that came last spends the ` +
-    `shortest time in it; what the others spend more, they wait. ${rankName(all[late[1]], late[1])} came last in ${countText(late[0])} of them (${percentText(late[0] / matched)}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}` :
+    `shortest time in it; what the others spend more, they wait. ${rankName(all[late[1]], late[1])} came last in ${countText(late[0])} of them (${percentText(late[0] / matched)}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}${ranks.verdict.cause ? ` Why: ${ranks.verdict.cause}.` : ""}` :
     "No collective is in all of these traces.";
   ranksTable(all.map((rank, index) => ({ index, name: rankName(rank, index), bar: rankBar(rank, most), step: rank.step, compute: rank.parts[0],
     exposed: rank.parts[1], loading: rank.parts[3], idle: rank.parts[4], waited: waits[index].waited, last: waits[index].last })));
@@ -95,6 +95,7 @@ const rankName = (rank, index) => (rank.rank !== null ? `rank ${rank.rank}${rank
 
 async function ranksRead() {
   const blocks = [...document.querySelectorAll("script.rank")];
+  ranks.verdict = (await blockRead(document.querySelector("script.verdict"))).head;
   ranks.all = (await Promise.all(blocks.map(blockRead))).map(block => block.head);
   ranksDraw();
 }

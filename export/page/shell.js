@@ -84,9 +84,15 @@ function costText(finding, steps) {
   return `${cost}(${finding.steps} of ${steps} steps)`;
 }
 
+// What a trace alone says of its collectives, those of all ranks know better.
+function findingsOf({ run, gpu, advice }) {
+  const words = ranks.verdict.ranks.find(of => of.rank === run.rank && run.ranks > 1);
+  return advice.findings.map(f => (words && !gpu && f.id === ranks.verdict.id ? { ...f, what: words.what, change: words.change } : f));
+}
+
 function findingsDraw(trace) {
   const codeMake = (text, before) => text ? [make("p", {}, before, make("code", { textContent: text }))] : [];
-  const { advice } = trace.head, cards = advice.findings.map(f => cardMake(f.critical ? "critical" : "", f.what[0].toUpperCase() + f.what.slice(1),
+  const { advice } = trace.head, cards = findingsOf(trace.head).map(f => cardMake(f.critical ? "critical" : "", f.what[0].toUpperCase() + f.what.slice(1),
     costText(f, advice.steps), make("p", { textContent: f.change }), ...codeMake(f.where, f.gap ? "before " : ""), ...codeMake(f.line, "")));
   if (advice.missing && !advice.unrecorded) cards.push(cardMake("plain", "Incomplete", "", make("p", { textContent: advice.missing })));
   if (!cards.length && advice.healthy) cards.push(cardMake("good", "Healthy", "", make("p", { textContent: "The steps compute for at least 90 % of their time." })));

@@ -174,8 +174,7 @@ static double part_ms(const struct kp_rankwait *row, int part)
     return row->steps ? (double)row->part_ns[part] / 1e6 / (double)row->steps : 0;
 }
 
-/* Why: the part of its steps that is longer than the others' by most. */
-static void cause_print(FILE *out, const struct kp_rankwaits *w, const struct kp_rankwait *late)
+bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late)
 {
     static const char *const names[] = {
         [KP_RANK_OPS] = "ops", [KP_RANK_DATA] = "data loading", [KP_RANK_REST] = "Python and waiting (no op)"};
@@ -190,9 +189,10 @@ static void cause_print(FILE *out, const struct kp_rankwaits *w, const struct kp
         others_most = others;
         best = part;
     }
-    if (best < 0 || !late->steps) return;
-    fprintf(out, "         its steps have %.1f ms of %s each, those of the other%s %.1f ms\n", part_ms(late, best),
-            names[best], w->rank_count > 2 ? "s" : "", others_most);
+    if (best < 0 || !late->steps) return false;
+    snprintf(out, bytes, "its steps have %.1f ms of %s each, those of the other%s %.1f ms", part_ms(late, best),
+             names[best], w->rank_count > 2 ? "s" : "", others_most);
+    return true;
 }
 
 static const struct kp_rankwait *late_find(const struct kp_rankwaits *w)
@@ -203,17 +203,30 @@ static const struct kp_rankwait *late_find(const struct kp_rankwaits *w)
     return late;
 }
 
-bool kp_rankwaits_has_late(const struct kp_rankwaits *w)
+const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *w)
 {
-    return w->rank_count > 1 && w->matched && (double)late_find(w)->last >= LATE_SHARE * (double)w->matched;
+    if (w->rank_count < 2 || !w->matched) return NULL;
+    const struct kp_rankwait *const late = late_find(w);
+    return (double)late->last >= LATE_SHARE * (double)w->matched ? late : NULL;
+}
+
+static const struct kp_rankwait *rank_find(const struct kp_rankwaits *w, long rank)
+{
+    for (size_t i = 0; i < w->rank_count && w->rank_count > 1; i++)
+        if (w->ranks[i].rank == rank) return &w->ranks[i];
+    return NULL;
 }
 
 const struct kp_rankwait *kp_rankwaits_last(const struct kp_rankwaits *w, long rank)
 {
-    for (size_t i = 0; i < w->rank_count && w->rank_count > 1; i++)
-        if (w->ranks[i].rank == rank && w->ranks[i].last && 2 * w->ranks[i].waited_ns < w->ranks[i].spent_ns)
-            return &w->ranks[i];
-    return NULL;
+    const struct kp_rankwait *const row = rank_find(w, rank);
+    return row && row->last && 2 * row->waited_ns < row->spent_ns ? row : NULL;
+}
+
+const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const row = rank_find(w, rank), *const late = kp_rankwaits_late(w);
+    return row && row != late && row->spent_ns && 2 * row->waited_ns >= row->spent_ns ? late : NULL;
 }
 
 void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
@@ -232,7 +245,8 @@ void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
     if (w->transfer_ns > 0)
         fprintf(out, "; transfers at %.1f GB/s of bus bandwidth", (double)w->bus_bytes / (double)w->transfer_ns);
     fputs("\n", out);
-    cause_print(out, w, late);
+    char cause[160];
+    if (kp_rankwaits_cause(cause, sizeof cause, w, late)) fprintf(out, "         %s\n", cause);
 }
 
 void kp_rankwaits_fini(struct kp_rankwaits *w)

@@ -46,8 +46,13 @@ void kp_rankwaits_add(struct kp_rankwaits *waits, const struct kp_tree *tree, co
 void kp_rankwaits_settle(struct kp_rankwaits *waits);
 /* Says in one line who came last and how long each waited; nothing for fewer than two ranks. */
 void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *waits);
-/* Settled: one rank came last to nearly all collectives, so what the others spend in them is the wait for it. */
-bool kp_rankwaits_has_late(const struct kp_rankwaits *waits);
+/* Settled: the rank that came last to nearly all collectives, so what the others spend in them is the wait for it; or
+ * NULL. */
+const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *waits);
+/* Settled: that rank, where this one waits for it at least half of the time in collectives; or NULL. */
+const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *waits, long rank);
+/* Says which part of a rank's steps is longer than the others' by most: "its steps have ...". False: none is. */
+bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *waits, const struct kp_rankwait *late);
 /* Settled: the row of a rank that came last to collectives, and waits less than half of the time in them; or NULL. */
 const struct kp_rankwait *kp_rankwaits_last(const struct kp_rankwaits *waits, long rank);
 long kp_rankwaits_rank(const struct kp_kineto *trace); /* of a job of several; -1: it tells none */

@@ -310,7 +310,8 @@ def test_all_ranks_together_say_which_came_last(tmp_path):
     last = "ranks    rank 1 came last to 3 of 3 collectives; waited for others: rank 0 1.6 ms, rank 1 0.0 ms\n" \
         "         its steps have 0.9 ms of ops each, those of the other 0.4 ms\n"
     said = told("advise", tmp_path)
-    assert said.endswith(last) and "the step waits for other ranks, or for the network" in said
+    assert said.endswith(last) and "CRITICAL  the step waits for rank 1 (it came last to 3 of 3 collectives)" in said
+    assert "change  Even out the work of the ranks: its steps have 0.9 ms of ops each, those of the other 0.4 ms.\n" in said
     assert told("report", tmp_path).endswith(last) and "55.0 % communication between ranks" in told("report", tmp_path)
     assert told("report", tmp_path).count("\ngloo:...: on threads of their own; what an op does meanwhile is in its row, too") == 2
     done = harness.cli("html", tmp_path, "-o", tmp_path / "page.html")
@@ -322,11 +323,11 @@ def test_the_rank_that_comes_last_waits_for_no_other(tmp_path):
     paths = [rank(tmp_path, number, waits) for number, waits in enumerate(([500, 600, 550], [60, 70, 80]))]
     found = [json.loads(line)["findings"] for line in told("advise", "--json", *paths).splitlines()]
     assert [f["what"] for of in found for f in of if f["id"] == "exposed-communication"] == [
-        "the step waits for other ranks, or for the network", "the step waits for the network (this rank came last to 3 of 3 collectives)"]
+        "the step waits for rank 1 (it came last to 3 of 3 collectives)", "the step waits for the network (this rank came last to 3 of 3 collectives)"]
     assert "Even out" in found[0][0]["change"] and "Even out" not in found[1][0]["change"]
     said = told("advise", *paths)
-    assert said.count("waits for other ranks") == 1 and "WARNING  the step waits for the network (this rank came last to 3 of 3 collectives): 0.070 ms a step" in said
-    assert said.index(paths[0].name) < said.index("for other ranks") < said.index(paths[1].name) < said.index("for the network (") < said.index("ranks    rank 1")
+    assert said.count("waits for rank 1") == 1 and "waits for other ranks" not in said and "WARNING  the step waits for the network (this rank came last to 3 of 3 collectives): 0.070 ms a step" in said
+    assert said.index(paths[0].name) < said.index("for rank 1") < said.index(paths[1].name) < said.index("for the network (") < said.index("ranks    rank 1")
     alone = told("advise", paths[1])
     assert "for other ranks, or for the network" in alone
 

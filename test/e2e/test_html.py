@@ -261,6 +261,30 @@ def test_one_page_shows_several_ranks(ask, tmp_path):
     assert 0 < matched == sum(int(row[-1]) for row in said["ranks"]) <= sum(int(row[2]) for row in said["collectives"])
 
 
+def late_rank(folder, number, wait):
+    """Three steps of 1 ms of a rank that waits so many us of each in a collective."""
+    def event(name, cat, ts, dur, tid=1):
+        return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur}
+    events = [e for i in range(3) for e in (event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000), event("aten::mm", "cpu_op", 1000 * i, 900 - wait),
+                                            event("gloo:all_reduce", "user_annotation", 1000 * i + 900 - wait, wait, tid=2))]
+    path = folder / f"rank{number}.pt.trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": number, "world_size": 2}, "traceEvents": events}))
+    return path
+
+
+def test_the_page_of_all_ranks_has_the_verdict_of_advise(ask, tmp_path):
+    """Rank 1 is late. Each trace alone can only say that its step waits for other ranks, or for the network."""
+    traces = [late_rank(tmp_path, 0, 500), late_rank(tmp_path, 1, 70)]
+    advised = harness.cli("advise", *traces).stdout
+    for order in (traces, traces[::-1]):
+        said = ask(page_of(tmp_path, *order), "mm")
+        assert said["ready"] and said["console"] == []
+        what = "he step waits for the network (this rank came last to 3 of 3 collectives)"  # the page begins with the late rank
+        assert what in said["findings"] and what in advised and "for other ranks" not in said["findings"]
+        cause = "its steps have 0.8 ms of ops each, those of the other 0.4 ms"
+        assert said["ranks note"].endswith(f" Why: {cause}.") and cause in said["findings"] and f"         {cause}\n" in advised
+
+
 EVIL = ["</script><b class=evil>", "<img src=x onerror=window.evil=1>", "\"'`${window.evil=1}", "a\x1b[31m\x07\u2028", "b\0c", "x" * 200000, "]]>", "\ud800", ""]
 
 

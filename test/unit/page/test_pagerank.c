@@ -55,12 +55,79 @@ static void collectives_of_a_gpu_are_its_kernels(void **state)
     page_fini(&page);
 }
 
+/* Three steps of 1 ms of a rank, each with a collective of so many us. */
+static void rank_add(struct kp_rankwaits *ranks, int rank, int wait)
+{
+    void *state = NULL;
+    assert_int_equal(little_setup(&state), 0);
+    struct little *t = state;
+    snprintf(t->head, sizeof t->head, "\"distributedInfo\":{\"rank\":%d,\"world_size\":2},", rank);
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", i);
+        event(t, "user_annotation", name, 1, 1000 * i, 1000, "");
+        op(t, "aten::mm", 1000 * i, 900 - wait);
+        event(t, "user_annotation", "gloo:all_reduce", 2, 1000 * i + 900 - wait, wait, "");
+    }
+    assert_int_equal(choose(t, &everything), 0);
+    kp_rankwaits_add(ranks, &t->tree, &t->chosen);
+    assert_int_equal(little_teardown(&state), 0);
+}
+
+static char *verdict_of(int first_wait, int second_wait)
+{
+    static const char begin[] = "<script type=\"text/plain\" class=\"verdict\">", end[] = "</script>\n";
+    struct kp_rankwaits ranks = {0};
+    char *text = NULL;
+    size_t letters = 0, bytes;
+    rank_add(&ranks, 0, first_wait);
+    rank_add(&ranks, 1, second_wait);
+    kp_rankwaits_settle(&ranks);
+    FILE *f = open_memstream(&text, &letters);
+    assert_int_equal(kp_page_verdict_put(&ranks, f), 0);
+    fclose(f);
+    assert_memory_equal(text, begin, sizeof begin - 1);
+    unsigned char *plain = inflated(text + sizeof begin - 1, letters - (sizeof begin - 1) - (sizeof end - 1), &bytes);
+    memmove(plain, plain + 8, bytes - 7);
+    free(text);
+    kp_rankwaits_fini(&ranks);
+    return (char *)plain;
+}
+
+static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
+{
+    (void)state;
+    char *verdict = verdict_of(500, 70);
+    assert_string_equal(
+        verdict,
+        "{\"columns\":{},\"head\":{\"id\":\"exposed-communication\",\"cause\":\"its steps have 0.8 ms of ops each, "
+        "those "
+        "of the other 0.4 ms\",\"ranks\":[{\"rank\":\"0\",\"what\":\"the step waits for rank 1 (it came last to 3 of 3 "
+        "collectives)\",\"change\":\"Even out the work of the ranks: its steps have 0.8 ms of ops each, those of the "
+        "other 0.4 ms.\"},{\"rank\":\"1\",\"what\":\"the step waits for the network (this rank came last to 3 of 3 "
+        "collectives)\",\"change\":\"Send less, or less often: gradients of several steps together (no_sync()), "
+        "fewer and larger buckets (DDP(..., bucket_cap_mb=N)). What makes the rank late: its steps have 0.8 ms of ops "
+        "each, those of the other 0.4 ms.\"}]}}");
+    free(verdict);
+}
+
+/* The one is not late for whom the other waits a tenth of the transfer. */
+static void a_rank_that_hardly_waits_waits_for_the_network(void **state)
+{
+    (void)state;
+    char *verdict = verdict_of(550, 500);
+    assert_null(strstr(verdict, "waits for rank 1"));
+    free(verdict);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_rank_has_its_head_steps_and_collectives_of_the_host, little_setup,
                                         little_teardown),
         cmocka_unit_test_setup_teardown(collectives_of_a_gpu_are_its_kernels, little_setup, little_teardown),
+        cmocka_unit_test(the_rank_that_waits_and_the_late_one_are_told_apart),
+        cmocka_unit_test(a_rank_that_hardly_waits_waits_for_the_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
