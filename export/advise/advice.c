@@ -108,11 +108,25 @@ static bool gpu_steps_judge(struct kp_costrules *x, struct kp_step_split *splits
     return is_known;
 }
 
-static const char *missing_of(const struct kp_tree *tree, const struct kp_chosen *chosen, bool is_behind, bool has_gpu)
+/* What lacks in what was recorded of whole steps. */
+static const char *lost_of(struct kp_costrules *x)
 {
-    const struct kp_kineto *trace = tree->trace;
+    const struct kp_kineto *const trace = x->tree->trace;
+    const bool has_gpu = x->out->has_gpu;
+    const char *const dropped = kp_kineto_fact(trace, "kprof.lost");
+    if (!has_gpu && x->tree->has_device)
+        return "work of a GPU was recorded before or after these steps, and none in them, so what it does in them is "
+               "not known: another profiler may have had CUPTI then";
+    if (!has_gpu && kp_kineto_gpu_ended(trace)) return "GPU work was not recorded any more; kprof report says why";
+    if (dropped && strcmp(dropped, "0") != 0) return "events were dropped; kprof report tells which";
+    return kp_lost_work(x);
+}
+
+static const char *missing_of(struct kp_costrules *x, bool is_behind)
+{
+    const struct kp_kineto *const trace = x->tree->trace;
+    const struct kp_chosen *const chosen = x->chosen;
     const size_t steps = chosen->step_count;
-    const char *lost = kp_kineto_fact(trace, "kprof.lost");
     if (!steps && kp_kineto_fact(trace, "kprof.parent_pid"))
         return "no steps in it: it is of a worker, or of another child. The trace of its parent has the steps to "
                "judge; "
@@ -128,11 +142,7 @@ static const char *missing_of(const struct kp_tree *tree, const struct kp_chosen
     if (is_behind)
         return "the GPU falls behind: the host launches more in these steps than the GPU does in them, so they tell "
                "nothing of it; record more steps with --schedule (KPROF_SCHEDULE)";
-    if (!has_gpu && tree->has_device)
-        return "work of a GPU was recorded before or after these steps, and none in them, so what it does in them is "
-               "not known: another profiler may have had CUPTI then";
-    if (!has_gpu && kp_kineto_gpu_ended(trace)) return "GPU work was not recorded any more; kprof report says why";
-    return lost && strcmp(lost, "0") != 0 ? "events were dropped; kprof report tells which" : NULL;
+    return lost_of(x);
 }
 
 /* Of the time of a phase what lies in no step, also in none that is not whole. 0: the trace is of none. */
@@ -191,7 +201,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     if (is_behind) is_behind = !gpu_steps_judge(&costs, splits, backlog_ns);
     else if (out->steps) rules_judge(&costs);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
-    out->missing = missing_of(tree, chosen, is_behind, out->has_gpu);
+    out->missing = missing_of(&costs, is_behind);
     if (out->steps) outside_tell(&costs);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = strcmp(out->findings[0].id, "data-loading") == 0

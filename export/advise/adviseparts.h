@@ -208,6 +208,8 @@ bool kp_rules_is_collecting(const struct kp_costrules *rules, size_t step, doubl
 void kp_rules_collecting_places(const struct kp_costrules *rules, const double *of, struct kp_costplaces *places);
 void kp_rules_collecting(struct kp_costrules *rules); /* before kp_rules_steps(), which leaves them to it where told */
 
+/* lostwork.c: a sentence, if kernels were launched and are not in the trace; or NULL. */
+const char *kp_lost_work(struct kp_costrules *rules);
 void kp_rules_copies(struct kp_costrules *rules);   /* copyrules.c */
 void kp_rules_launches(struct kp_costrules *rules); /* launchrules.c */
 void kp_rules_kernels(struct kp_costrules *rules);  /* kernelrules.c */

@@ -21,6 +21,7 @@ SRC_advise := \
     export/advise/loadplace.c \
     export/advise/longsteps.c \
     export/advise/launchrules.c \
+    export/advise/lostwork.c \
     export/advise/memoryrules.c \
     export/advise/slowerops.c \
     export/advise/steprules.c \

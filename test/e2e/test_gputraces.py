@@ -233,3 +233,37 @@ def test_the_rows_of_kernels_are_the_files_kernels(name, real_gpu_trace):
         ns = work[row["name"]]
         assert (row["gpu_self_ms"], row["gpu_longest_ms"]) == (pytest.approx(sum(ns) / 1e6, abs=1e-6 * len(ns)), pytest.approx(max(ns) / 1e6, abs=1e-6))
         assert row.get("op") in ops[row["name"]] and row.get("ops", 0) == len(ops[row["name"]] - {None})
+
+
+def of_kernels(path, out, *, keep, more=()):
+    """What advise says is missing where of the kernels only those are in the trace that keep(n) wants."""
+    trace, kernels = gputraces.load(path), 0
+    kept = [*more]
+    for event in trace["traceEvents"]:
+        if event.get("cat") == "kernel":
+            kernels += 1
+            if not keep(kernels):
+                continue
+        kept.append(event)
+    out.write_text(json.dumps({**trace, "traceEvents": kept}, default=str))
+    return json.loads(harness.cli("advise", "--json", out).stdout)["missing"] or ""
+
+
+@pytest.mark.parametrize("name", ["h200_training", "h200_compiled", "h200_graphed", "h200_waits"])
+def test_kernels_that_were_launched_and_are_not_there_are_told(name, real_gpu_trace, tmp_path):
+    path, out = real_gpu_trace(name), tmp_path / "less.json"
+    assert "launched" not in of_kernels(path, out, keep=lambda n: True)
+    assert re.match(r"none of the \d+ kernels that were launched is in the trace", of_kernels(path, out, keep=lambda n: False))
+    if name != "h200_graphed":  # three launches, one of many kernels
+        lost, launched = map(int, re.match(r"(\d+) of the (\d+) kernels that were launched are not", of_kernels(path, out, keep=lambda n: n % 20)).groups())
+        assert lost == launched // 20
+
+
+def test_launches_into_a_capture_have_no_kernel(real_gpu_trace, tmp_path):
+    path = real_gpu_trace("h200_training")
+    calls = sorted((e for e in gputraces.load(path)["traceEvents"] if e.get("cat") == "cuda_runtime"), key=lambda e: e["ts"])
+    first, last = calls[0], calls[-1]
+    marks = [{**first, "name": "cudaStreamBeginCapture", "dur": 0, "args": {}}, {**last, "name": "cudaStreamEndCapture", "ts": last["ts"] + last["dur"], "args": {}}]
+    assert "launched" in of_kernels(path, tmp_path / "a.json", keep=lambda n: n % 20)
+    assert "launched" not in of_kernels(path, tmp_path / "b.json", keep=lambda n: n % 20, more=marks)
+    assert "launched" not in of_kernels(path, tmp_path / "c.json", keep=lambda n: n % 20, more=marks[1:])  # its begin came before the recording
