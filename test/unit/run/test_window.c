@@ -3,133 +3,16 @@
 #include "preload/run/window.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "collector/base/kp_arena.h"
-#include "collector/base/kp_clock.h"
-#include "collector/read/kp_read.h"
-#include "collector/record/kp_record.h"
-#include "preload/run.h"
-#include "test/support/reader_open.h"
-#include "test/support/support.h"
+#include "test/unit/run/window_fixture.h"
 
-static struct kp_config *config;
-static struct kp_schedule plan;
-static struct kp_step_rule rule = {.kind = KP_RULE_API};
-static enum kp_source_mode mode;
-
-static bool signals_under_lock;
-static volatile sig_atomic_t lock_is_held;
 static sigjmp_buf away;
-
-static void mode_note(enum kp_source_mode wanted)
-{
-    mode = wanted;
-    if (!signals_under_lock) return;
-    lock_is_held = 1;
-    pthread_kill(pthread_self(), SIGUSR1);
-    lock_is_held = 0;
-}
 
 static void leave_by_jump(int signal)
 {
     (void)signal;
     if (!lock_is_held) siglongjmp(away, 1);
-}
-
-static uint64_t settled_begin;
-static uint32_t settled_timeout_ms;
-static bool puts_at_settle;
-
-/* What a source knows of before the window: it begins when the window does. */
-static void settle_note(uint64_t begin_ticks, uint32_t timeout_ms)
-{
-    assert_in_range(timeout_ms, 0, 1000);
-    settled_timeout_ms = timeout_ms;
-    settled_begin = begin_ticks;
-    if (!puts_at_settle) return;
-    struct kp_thread *t = kp_thread_get();
-    struct kp_rec_op *rec = kp_put_reserve(t, kp_gate_get(), sizeof *rec, KP_KIND_OP);
-    assert_non_null(rec);
-    *rec = (struct kp_rec_op){.head = {.kind = KP_KIND_OP, .size = sizeof *rec}, .start = begin_ticks, .ticks = 1};
-    kp_put_commit(t, sizeof *rec);
-}
-
-static const struct kp_source fake = {.name = "fake", .set_mode = mode_note, .wait_ready = settle_note};
-static const struct kp_source *const sources[] = {&fake, NULL};
-
-static int open_spool(void)
-{
-    static char dir[300];
-    snprintf(dir, sizeof dir, "%s", kp_test_tmpdir());
-    return kp_record_is_open()
-               ? 0
-               : kp_record_open(&(struct kp_record_options){.dir = dir, .max_bytes = 256 << 20, .text = ""});
-}
-
-static void setup(const char *schedule)
-{
-    char why[128];
-    if (!config) {
-        char *no_variables[] = {NULL};
-        config = kp_map_alloc(sizeof *config);
-        kp_config_read_as(config, no_variables, false);
-        kp_clock_init();
-        assert_int_equal(kp_gate_init(), 0);
-    }
-    memset(&plan, 0, sizeof plan);
-    if (schedule) assert_int_equal(kp_schedule_parse(schedule, &plan, why, sizeof why), 0);
-    assert_int_equal(kp_steps_init(&plan, &rule), 0);
-    kp_run_set_calls(&(struct kp_run_calls){.open_spool = open_spool});
-    kp_window_setup(config, &plan, sources);
-}
-
-/* What a source does for one op. */
-static void op(struct kp_thread *t)
-{
-    uint64_t gate = kp_gate_get();
-    if (!(gate & KP_GATE_RECORD)) return;
-    struct kp_rec_op *rec = kp_put_reserve(t, gate, sizeof *rec, KP_KIND_OP);
-    assert_non_null(rec);
-    *rec = (struct kp_rec_op){.head = {.kind = KP_KIND_OP, .size = sizeof *rec}, .start = kp_ticks()};
-    kp_put_commit(t, sizeof *rec);
-    kp_store_release(&rec->ticks, kp_ticks() - rec->start + 1);
-}
-
-static void step(struct kp_thread *t)
-{
-    kp_steps_api();
-    kp_window_step(t, kp_ticks());
-}
-
-struct seen {
-    uint64_t steps[64], n_steps, n_ops, n_open, n_startup, n_cut;
-};
-
-static int see(void *context, const struct kp_event *e)
-{
-    struct seen *s = context;
-    if (e->kind == KP_KIND_STEP) s->steps[s->n_steps++ % 64] = e->step;
-    else s->n_ops++;
-    s->n_startup += e->kind == KP_KIND_STEP && e->flags & KP_STEP_STARTUP;
-    s->n_cut += e->kind == KP_KIND_STEP && e->flags & KP_STEP_CUT;
-    s->n_open += (e->flags & KP_OP_UNFINISHED) != 0;
-    return 0;
-}
-
-static struct seen read_cycle(uint32_t number)
-{
-    struct kp_reader *r;
-    struct seen s = {.n_ops = 0};
-    char why[200];
-    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
-    assert_int_equal(kp_reader_events(r, number, see, &s), 0);
-    kp_reader_close(r);
-    return s;
 }
 
 /* One process has one run: each test goes on where the one before left off. */
@@ -369,21 +252,6 @@ static void a_drop_counts_for_one_window_only(void **state)
     assert_int_equal(lost, 3);
 }
 
-static struct kp_window_state look(void)
-{
-    struct kp_window_state now;
-    kp_window_look(&now);
-    return now;
-}
-
-static uint64_t asked_begin;
-static int ask_for(uint64_t id, int when, uint64_t at, uint64_t steps)
-{
-    const struct kp_window_wish wish = {.when = when, .at = at, .steps = steps, .id = id};
-    return kp_window_ask(&wish, &asked_begin);
-}
-static int ask(int when, uint64_t at, uint64_t steps) { return ask_for(0, when, at, steps); }
-
 static void a_window_that_is_asked_for_holds_whole_steps(void **state)
 {
     struct kp_window w;
@@ -494,176 +362,6 @@ static void an_undecided_window_is_kept_at_exit_and_a_scheduled_step_refused(voi
     assert_int_equal(kp_window_stop(), 0);
 }
 
-static void phases_setup(const char *schedule, const char *text)
-{
-    static struct kp_phases phases;
-    char why[128];
-    memset(&phases, 0, sizeof phases);
-    if (text) assert_int_equal(kp_phases_parse(text, &phases, why, sizeof why), 0);
-    kp_phases_init(&phases);
-    setup(schedule);
-}
-
-static void enter(struct kp_thread *t, const char *name) { kp_window_phase_set(t, kp_phases_find(name)); }
-
-static void work(struct kp_thread *t, int steps)
-{
-    for (int i = 0; i < steps; i++) {
-        op(t);
-        step(t);
-    }
-}
-
-static char run[64]; /* what the last window says of its run */
-
-static void expect_window(uint64_t first_step, uint64_t steps, uint64_t ops, const char *phase)
-{
-    struct kp_window w;
-    struct kp_reader *r;
-    char why[200], key[32];
-    assert_true(kp_window_take_drained(&w, false));
-    assert_false(w.is_void);
-    assert_int_equal(w.first_step, first_step);
-    assert_int_equal(w.steps, steps);
-    const struct seen s = read_cycle(w.number);
-    assert_int_equal(s.n_steps, steps);
-    assert_int_equal(s.n_ops, ops);
-    for (uint64_t i = 0; i < steps; i++) assert_int_equal(s.steps[i], first_step + i);
-    snprintf(key, sizeof key, "phase.%u", w.number);
-    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
-    assert_string_equal(kp_reader_text(r, key) ? kp_reader_text(r, key) : "", phase);
-    snprintf(key, sizeof key, "phase_run.%u", w.number);
-    snprintf(run, sizeof run, "%s", kp_reader_text(r, key) ? kp_reader_text(r, key) : "");
-    kp_reader_close(r);
-}
-
-static void each_phase_has_windows_of_its_own(void **state)
-{
-    struct kp_window w;
-    (void)state;
-    phases_setup("none", "train=wait=1,warmup=1,active=4,repeat=1;validate=active=2,repeat=1");
-    struct kp_thread *t = kp_thread_get();
-    work(t, 2); /* outside: step 2 begins */
-    enter(t, "train");
-    assert_string_equal(look().phase, "train");
-    work(t, 4); /* 0 to 3, of which 2 and 3 are recorded */
-    op(t);      /* of step 4, which goes on later */
-    enter(t, "validate");
-    expect_window(2, 2, 3, "train");
-    work(t, 1);
-    enter(t, "train");
-    work(t, 1); /* 4 */
-    expect_window(0, 1, 1, "validate");
-    enter(t, "validate"); /* step 5 of train has but begun: no window */
-    expect_window(4, 1, 1, "train");
-    work(t, 1);
-    expect_window(1, 1, 1, "validate");
-    work(t, 3);
-    enter(t, "train");
-    work(t, 1);
-    expect_window(5, 1, 1, "train");
-    enter(t, "");
-    work(t, 3);
-    assert_string_equal(look().phase, "");
-    assert_false(kp_window_take_drained(&w, false));
-    assert_int_equal(kp_steps_seen(), 5); /* outside */
-}
-
-static void a_phase_that_ends_just_after_a_step_leaves_no_trace_of_the_next(void **state)
-{
-    struct kp_window w;
-    (void)state;
-    phases_setup("none", "train=wait=2,active=2");
-    struct kp_thread *t = kp_thread_get();
-    enter(t, "train");
-    work(t, 2); /* a window opens for step 2 */
-    enter(t, "validate");
-    assert_true(kp_window_take_drained(&w, false));
-    assert_true(w.is_void);
-    assert_int_equal(w.steps, 0);
-    assert_int_equal(read_cycle(w.number).n_steps, 0);
-    enter(t, "train");
-    work(t, 2);
-    expect_window(2, 2, 2, "train");
-    enter(t, "");
-}
-
-static void a_phase_without_a_step_is_recorded_when_its_schedule_says_so(void **state)
-{
-    (void)state;
-    phases_setup("none", "load=active=1");
-    struct kp_thread *t = kp_thread_get();
-    enter(t, "load");
-    op(t);
-    enter(t, "");
-    expect_window(0, 1, 1, "load");
-}
-
-static void a_window_says_of_which_run_of_its_phase_it_is(void **state)
-{
-    uint32_t train, validate;
-    (void)state;
-    phases_setup("none", "train=active=3;validate=wait=1,active=100");
-    kp_window_forget(&plan, sources); /* counts runs from the first on */
-    kp_window_begin_run(false);
-    struct kp_thread *t = kp_thread_get();
-    kp_window_phase_begin(t, kp_phases_find("train"), &train);
-    work(t, 4); /* a window of three steps, and another right behind it */
-    op(t);
-    kp_window_phase_begin(t, kp_phases_find("validate"), &validate);
-    expect_window(0, 3, 3, "train");
-    assert_string_equal(run, "1,1,1,0"); /* run 1, part 1, from its begin on, and it goes on */
-    expect_window(3, 1, 2, "train");
-    assert_string_equal(run, "1,1,1,1"); /* here the part ends */
-    work(t, 2);
-    kp_window_phase_end(t, validate);
-    expect_window(1, 1, 1, "validate");
-    assert_string_equal(run, "1,1,0,2"); /* not from its begin on; here the run ends */
-    op(t);
-    kp_window_phase_end(t, train);
-    expect_window(4, 0, 1, "train"); /* no step ended in it */
-    assert_string_equal(run, "1,2,1,2");
-    kp_window_phase_begin(t, kp_phases_find("train"), &train);
-    work(t, 1);
-    kp_window_phase_end(t, train);
-    expect_window(4, 1, 1, "train");
-    assert_string_equal(run, "2,1,1,2");
-}
-
-static void a_window_that_was_started_by_hand_outlives_its_phase(void **state)
-{
-    struct kp_window w;
-    (void)state;
-    phases_setup("none", "train=skip_first=100,active=1;validate=active=1,repeat=1");
-    struct kp_thread *t = kp_thread_get();
-    enter(t, "train");
-    assert_int_equal(kp_window_start(), 0);
-    work(t, 2);
-    enter(t, "validate");
-    work(t, 1);
-    assert_true(kp_window_take_drained(&w, false)); /* the schedule's save ended it */
-    const struct seen s = read_cycle(w.number);
-    assert_int_equal(s.n_ops, 3);
-    assert_int_equal(s.n_steps, 3);
-    assert_int_equal(s.steps[0], 1); /* of train */
-    assert_int_equal(s.steps[1], 2);
-    assert_int_equal(s.steps[2], 0); /* of validate */
-    enter(t, "train");
-    assert_int_equal(ask(KP_WISH_AT, 4, 2), 0);
-    enter(t, "test");
-    work(t, 6); /* steps of another phase */
-    assert_string_equal(look().state, "asked for");
-    enter(t, "train");
-    work(t, 1);
-    assert_string_equal(look().state, "warming up");
-    enter(t, "test");
-    work(t, 1);
-    enter(t, "train");
-    work(t, 3);
-    expect_window(4, 2, 2, "train");
-    phases_setup(NULL, NULL);
-}
-
 static void what_is_open_at_exit_is_closed_there_and_says_so(void **state)
 {
     struct kp_window w;
@@ -708,11 +406,6 @@ int main(void)
         cmocka_unit_test(a_stop_takes_back_what_was_asked_for),
         cmocka_unit_test(a_window_with_an_id_waits_for_a_decision),
         cmocka_unit_test(an_undecided_window_is_kept_at_exit_and_a_scheduled_step_refused),
-        cmocka_unit_test(each_phase_has_windows_of_its_own),
-        cmocka_unit_test(a_phase_that_ends_just_after_a_step_leaves_no_trace_of_the_next),
-        cmocka_unit_test(a_phase_without_a_step_is_recorded_when_its_schedule_says_so),
-        cmocka_unit_test(a_window_says_of_which_run_of_its_phase_it_is),
-        cmocka_unit_test(a_window_that_was_started_by_hand_outlives_its_phase),
         cmocka_unit_test(what_is_open_at_exit_is_closed_there_and_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
