@@ -74,7 +74,7 @@ $(foreach r,$(ROOMS),$(eval $(call room,$(r))))
 # What is missing is said once, in one line, before the first file is compiled.
 $(O)/needs:
 	@mkdir -p $(@D)
-	@ZLIB_A='$(ZLIB_A)' ZSTD_A='$(ZSTD_A)' scripts/check-needs.sh $(CC) $(CROSS_FLAGS)
+	@ZLIB_A='$(ZLIB_A)' ZSTD_A='$(ZSTD_A)' scripts/check-packages.sh $(CC) $(CROSS_FLAGS)
 	@touch $@
 $(O)/%.o: %.c | $(O)/needs
 	@mkdir -p $(@D)

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* findingtext.c - what a finding and the advice say in words, for all that show them */
+/*
+ * findingtext.c - what is said beside the findings: notes, what bounds a step, where a finding lies
+ *
+ * What a finding itself says and advises stands with its rule (partrules.c and the other *rules.c).
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -187,7 +187,7 @@ static bool is_watched(const struct kp_config *config)
 }
 
 /* What the terminal sends (Ctrl-C) reaches the program, too. What a process sends to kprof is meant for the program. */
-static void signal_pass(int number, siginfo_t *info, void *context)
+static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
     if (info->si_code <= 0) kill(program, number);
@@ -197,7 +197,7 @@ static void signals_take(void)
 {
     static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH, SIGINT, SIGQUIT};
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
-        struct sigaction action = {.sa_sigaction = signal_pass, .sa_flags = SA_RESTART | SA_SIGINFO};
+        struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO};
         sigaction(passed[i], &action, NULL);
     }
 }

@@ -44,7 +44,7 @@ struct jobstart {
 
 static volatile sig_atomic_t is_interrupted;
 
-static void interrupt(int number)
+static void on_interrupt(int number)
 {
     (void)number;
     is_interrupted = 1;
@@ -404,7 +404,7 @@ static int stop_say(const struct jobstart *j, bool is_json)
 
 int kp_jobstart_run(const char *dir, const struct kp_ctl_request *request, bool is_json)
 {
-    const struct sigaction quit = {.sa_handler = interrupt};
+    const struct sigaction quit = {.sa_handler = on_interrupt};
     const bool is_stop = request->verb == KP_CTL_STOP;
     struct jobstart j;
     if (request->is_at_step && !request->at) return kp_cli_fail("ctl", "step 0 has begun already");

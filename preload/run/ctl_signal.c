@@ -52,7 +52,7 @@ int kp_ctl_signal_parse(const char *text)
     return number >= SIGRTMIN && number <= SIGRTMAX ? number : 0;
 }
 
-static void handler(int number)
+static void on_signal(int number)
 {
     int saved = errno;
     (void)number;
@@ -120,7 +120,7 @@ static int taps_add(void)
 
 void kp_ctl_signal_watch(int number, void (*wake)(void))
 {
-    struct sigaction ours = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigfillset(&ours.sa_mask);
     const int rc = kp_io_signal_action(number, NULL, &usual);
     if (rc == 0 && usual.sa_handler != SIG_DFL) {

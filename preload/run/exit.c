@@ -4,7 +4,8 @@
  *
  * Called by: exit (first our handler, then the destructor), on any host thread; confine.c (early)
  * On fail:   the closing line says what was not written
- * Safe in:   signal handlers, since the host may call exit there: every wait is bounded
+ * Safe in:   signal handlers, since the host may call exit there: a wait has a bound, but for
+ *            that for a trace which is being written
  */
 #include "preload/run/exit.h"
 

@@ -134,7 +134,7 @@ def test_the_debian_package_holds_what_is_installed(tmp_path):
 ))
 def test_what_the_build_lacks_is_said_in_one_line(tmp_path, system, words):
     (tmp_path / "os-release").write_text(system)
-    run = subprocess.run([harness.ROOT / "scripts/check-needs.sh", "gcc"], env={**os.environ, "OS_RELEASE": tmp_path / "os-release", "ZLIB_A": "", "ZSTD_A": "x"},
+    run = subprocess.run([harness.ROOT / "scripts/check-packages.sh", "gcc"], env={**os.environ, "OS_RELEASE": tmp_path / "os-release", "ZLIB_A": "", "ZSTD_A": "x"},
                          capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (1, f"kprof: cannot build here: {words}\n")
 
@@ -147,5 +147,5 @@ def test_a_build_without_compiler_or_glibc_says_so(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("musl-gcc"), reason="no musl-gcc here")
 def test_a_build_with_musl_says_that_it_is_not_supported():
-    run = subprocess.run([harness.ROOT / "scripts/check-needs.sh", "musl-gcc"], env={**os.environ, "ZLIB_A": "x", "ZSTD_A": "x"}, capture_output=True, text=True)
+    run = subprocess.run([harness.ROOT / "scripts/check-packages.sh", "musl-gcc"], env={**os.environ, "ZLIB_A": "x", "ZSTD_A": "x"}, capture_output=True, text=True)
     assert run.returncode == 1 and "musl (Alpine) is not supported" in run.stderr

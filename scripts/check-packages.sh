@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# check-needs.sh - says in one line what the build lacks, and which packages have it; make runs it once a build folder
+# check-packages.sh - says in one line what the build lacks, and which packages have it; make runs it once a build folder
 #
-# usage: check-needs.sh COMPILER FLAGS...    FLAGS are those that find headers and libraries (CROSS_FLAGS)
+# usage: check-packages.sh COMPILER FLAGS...    FLAGS are those that find headers and libraries (CROSS_FLAGS)
 # environment: ZLIB_A, ZSTD_A  the static libraries that ours links; OS_RELEASE  read in place of /etc/os-release (tests)
 # Exit 0: all is there. 1: something is missing, or this C library is not supported.
 set -uo pipefail
 
-compiler=${1:?usage: check-needs.sh COMPILER FLAGS...}
+compiler=${1:?usage: check-packages.sh COMPILER FLAGS...}
 shift
 flags=("$@")
 
