@@ -372,6 +372,17 @@ uint32_t kp_spool_grow(uint32_t first, uint32_t want)
 
 /* ---- opening ---- */
 
+/* A host may write over its own words, as setproctitle does: then by the name that the kernel has of it. */
+static void program_write(struct kp_file_head *h)
+{
+    kp_fmt(h->program, sizeof h->program, "%s", program_invocation_short_name);
+    const int fd = h->program[0] ? -1 : kp_io_open("/proc/self/comm", O_RDONLY, 0);
+    if (fd < 0) return;
+    const ssize_t n = kp_io_read(fd, h->program, sizeof h->program - 1);
+    h->program[n > 0 ? n - 1 : 0] = 0; /* a line */
+    kp_io_close(fd);
+}
+
 static void head_write(const char *host, uint64_t start_ns, const char *text)
 {
     struct kp_file_head *h = kp_spool_head();
@@ -386,7 +397,7 @@ static void head_write(const char *host, uint64_t start_ns, const char *text)
     h->clock_kind = kp_load_relaxed(&kp_clock_is_tsc) ? KP_CLOCK_TSC : KP_CLOCK_MONO;
     h->start_real_ns = start_ns;
     kp_fmt(h->host, sizeof h->host, "%s", host);
-    kp_fmt(h->program, sizeof h->program, "%s", program_invocation_short_name);
+    program_write(h);
     memcpy(h->text, text ? text : "", n);
     kp_store_relaxed(&h->text_bytes, (uint32_t)n);
     kp_store_relaxed(&h->chunks, 1);

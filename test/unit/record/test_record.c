@@ -345,6 +345,21 @@ static void a_relative_folder_is_found_again_after_chdir(void **state)
     spool_forget(true);
 }
 
+static void a_program_without_words_has_the_kernels_name(void **state)
+{
+    struct kp_record_options o = {.dir = kp_test_tmpdir(), .max_bytes = 64 << 20};
+    char *const usual = program_invocation_short_name;
+    struct walk w;
+    (void)state;
+    program_invocation_short_name = ""; /* what setproctitle leaves of it */
+    assert_int_equal(kp_record_open(&o), 0);
+    program_invocation_short_name = usual;
+    walk_open(&w, kp_record_path());
+    assert_string_equal(w.head->program, "test_record");
+    walk_close(&w);
+    spool_forget(true);
+}
+
 /* As forked children do, one after another in this process: each makes a spool and is forgotten like a dead one. */
 static void those_that_share_a_limit_stay_below_it(void **state)
 {
@@ -388,6 +403,7 @@ int main(void)
         cmocka_unit_test(chunks_come_while_the_tick_waits),
         cmocka_unit_test(without_a_second_thread_the_writer_ticks),
         cmocka_unit_test(those_that_share_a_limit_stay_below_it),
+        cmocka_unit_test(a_program_without_words_has_the_kernels_name),
         cmocka_unit_test(a_relative_folder_is_found_again_after_chdir),
     };
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);
