@@ -7,33 +7,16 @@
 
 #define BEHIND_MOST 0.20 /* of all steps: how much longer they are on the GPU */
 
-/* Of steps of a GPU that its host is ahead of: by what the GPU does, whatever the host does meanwhile. */
-static void rules_judge(struct kp_costrules *x)
-{
-    const bool is_of_host = !x->out->ahead;
-    if (x->out->has_gpu) kp_gpu_figures_make(&x->out->gpu, x);
-    kp_rules_copies(x);
-    if (is_of_host) kp_rules_launches(x);
-    kp_rules_kernels(x);
-    kp_rules_fusing(x);
-    if (x->out->has_gpu) kp_rules_bandwidth(x);
-    if (is_of_host) {
-        kp_rules_collecting(x);
-        kp_rules_steps(x);
-        kp_rules_memory(x);
-        kp_rules_host(x);
-    }
-    kp_rules_parts(x);
-}
-
 /*
  * A program that leaves memory in each step ends by it, whatever else it costs. Threads that take the cores from one
- * another have no cost of their own: all others are measured under them.
+ * another have no cost of their own: all others are measured under them. What half of the steps have at least comes
+ * before what few have: a run has more of the former, however long it was recorded.
  */
 static int rank_of(const struct kp_finding *f)
 {
     if (strcmp(f->id, KP_FINDING_GROWS) == 0) return 0;
-    return strcmp(f->id, KP_FINDING_THREADS) == 0 && f->is_critical ? 1 : 2;
+    if (!f->is_critical) return 3;
+    return strcmp(f->id, KP_FINDING_THREADS) == 0 ? 1 : 2;
 }
 
 static int finding_order(const void *a, const void *b)
@@ -65,17 +48,77 @@ static void means_make(struct kp_advice *out, const struct kp_step_split *splits
     }
 }
 
+/* Half of a step's idle time is Python's collector, or a compiler: their own rules have told it. */
+static bool is_idle_explained(const struct kp_advice *a)
+{
+    return a->mean_ns[KP_SPLIT_IDLE] <= 2 * (a->cause_ns[KP_IDLE_GC] + a->cause_ns[KP_IDLE_COMPILE]);
+}
+
+/*
+ * Judges what every step has, without those that are long for a reason of their own. What costs by then was told of all
+ * steps. `explained`: what rules before said better, of steps that are not long, too. False: none is long.
+ */
+static bool steady_judge(struct kp_costrules *x, uint32_t explained)
+{
+    struct kp_steady steady;
+    struct kp_advice *const out = x->out;
+    const struct kp_advice whole = *out;
+    const bool is_known = kp_steady_open(&steady, x);
+    if (is_known) {
+        struct kp_costrules of = *x;
+        of.chosen = &steady.chosen;
+        of.splits = steady.splits;
+        of.trained = steady.trained;
+        of.places = &steady.places;
+        out->steps = steady.chosen.step_count;
+        means_make(out, steady.splits);
+        of.explained = explained | (is_idle_explained(out) ? 1u << KP_SPLIT_IDLE : 0);
+        kp_rules_each_step(&of);
+        kp_rules_parts(&of);
+        x->unrecorded = of.unrecorded;
+        out->steps = whole.steps;
+        out->step_ns = whole.step_ns;
+        out->median_ns = whole.median_ns;
+        memcpy(out->mean_ns, whole.mean_ns, sizeof out->mean_ns);
+        memcpy(out->cause_ns, whole.cause_ns, sizeof out->cause_ns);
+    }
+    kp_steady_fini(&steady);
+    return is_known;
+}
+
+/* Of steps of the host. */
+static void host_rules_judge(struct kp_costrules *x)
+{
+    const uint32_t of_gpu = x->explained;
+    kp_rules_collecting(x);
+    const uint32_t of_collecting = x->explained;
+    kp_rules_steps(x);
+    const uint32_t of_steps = x->explained & ~of_collecting;
+    kp_rules_memory(x);
+    kp_rules_host(x);
+    if (steady_judge(x, of_gpu | of_steps)) return;
+    kp_rules_each_step(x);
+    kp_rules_parts(x);
+}
+
+/* Of steps of a GPU that its host is ahead of: by what the GPU does, whatever the host does meanwhile. */
+static void rules_judge(struct kp_costrules *x)
+{
+    const bool is_of_host = !x->out->ahead;
+    if (x->out->has_gpu) kp_gpu_figures_make(&x->out->gpu, x);
+    kp_rules_copies(x);
+    if (is_of_host) kp_rules_launches(x);
+    kp_rules_kernels(x);
+    kp_rules_fusing(x);
+    if (x->out->has_gpu) kp_rules_bandwidth(x);
+    if (is_of_host) host_rules_judge(x);
+    else kp_rules_parts(x);
+}
+
 /* Steps are the host's. They are the GPU's, too, where it does in them what they launch: its queue does not grow. */
 static bool gpu_is_behind(const struct kp_advice *a, double backlog_ns)
 {
     return a->steps && backlog_ns > a->step_ns && backlog_ns > BEHIND_MOST * a->step_ns * (double)a->steps;
-}
-
-static void places_free(struct kp_split_places *places)
-{
-    for (int p = 0; p < KP_SPLIT_PARTS; p++) kp_costplaces_fini(&places->parts[p]);
-    for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places->causes[c]);
-    kp_spans_fini(&places->computed);
 }
 
 /*
@@ -103,7 +146,7 @@ static bool gpu_steps_judge(struct kp_costrules *x, struct kp_step_split *splits
         x->chosen = chosen;
         x->places = kept;
     }
-    places_free(&places);
+    kp_split_places_fini(&places);
     kp_chosen_fini(&steps);
     return is_known;
 }
@@ -214,6 +257,6 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
             "in a run of its own";
     health_judge(&costs);
     kp_costrules_fini(&costs);
-    places_free(&places);
+    kp_split_places_fini(&places);
     free(splits);
 }

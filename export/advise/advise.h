@@ -41,10 +41,10 @@ struct kp_finding {
     const char *frame;              /* the innermost frame of its stack, or NULL */
     const char *line;               /* the program's own, "train.py:12 main", or NULL. Idle: of the op that ends it */
     const char *after;              /* idle: the own line of the op before it, or NULL */
-    double step_ns, share;    /* the mean over the steps; share of a step, 0 to 1. Both 0: a cost that is no time */
-    double step_bytes;        /* of memory that a step leaves, or that is in question; 0: it is about time */
-    size_t steps;             /* in which it passes its bound */
-    bool is_critical, is_gap; /* is_gap: it costs the time before `where`, in which nothing runs */
+    double step_ns, share;          /* the mean of a step; share of it, 0 to 1. Both 0: a cost that is no time */
+    double step_bytes;              /* of memory that a step leaves, or that is in question; 0: it is about time */
+    size_t steps;                   /* in which it passes its bound */
+    bool is_critical, is_gap;       /* is_gap: it costs the time before `where`, in which nothing runs */
 };
 struct kp_gpu_figures {   /* shares, 0 to 1; -1: not in the file */
     double busy;          /* of the steps: kernels run, as TensorBoard's "GPU Utilization" */
@@ -55,7 +55,7 @@ struct kp_gpu_figures {   /* shares, 0 to 1; -1: not in the file */
     size_t queue_most;    /* launches of one stream that waited at once */
 };
 struct kp_advice {
-    struct kp_finding findings[KP_FINDINGS_MAX]; /* the largest first */
+    struct kp_finding findings[KP_FINDINGS_MAX]; /* the critical ones first, then the largest */
     size_t count, steps;
     double mean_ns[KP_SPLIT_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
     double median_ns;                                                  /* of a step */
@@ -88,8 +88,8 @@ enum { KP_NOTES_MAX = 7 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
 /* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or
- * the largest finding is one of kernels and compute is half of a step; "host launches", "data loading" or "copies"
- * where the largest finding is that. NULL: none of these, or not judged. */
+ * the first finding is one of kernels and compute is half of a step; "host launches", "data loading" or "copies"
+ * where the first finding is that. NULL: none of these, or not judged. */
 const char *kp_advice_bound(const struct kp_advice *advice);
 /* Where a finding lies: its line, or "between LINE and LINE". NULL: not known. The text may be of `room`. */
 const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t bytes);

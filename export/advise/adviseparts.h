@@ -114,6 +114,7 @@ struct kp_split_places {
 /* As kp_step_split_all(), with causes; adds what costs where. NULL: nothing of either. */
 bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
                           struct kp_split_places *places);
+void kp_split_places_fini(struct kp_split_places *places);
 /* What a work of a device is to a step, by its category and name; KP_SPLIT_IDLE: a wait of a stream. */
 enum kp_split_part kp_split_part_of_device(const char *cat, const char *name);
 
@@ -140,6 +141,7 @@ struct kp_costrules {
     const struct kp_split_places *places;
     struct kp_spans evaluated;     /* times in which the model is evaluated */
     struct kp_step_split *trained; /* the splits without those (of parts with a GPU: loading); NULL: as splits */
+    bool *is_long; /* by step: it lasts much longer than the others, which slow-steps tells; NULL: not judged yet */
     struct kp_advice *out;
     struct kp_device_work *works; /* by start */
     size_t work_count, work_capacity;
@@ -185,6 +187,18 @@ double kp_costrules_fact(const struct kp_costrules *rules, const char *path); /*
 /* Sorts them, and returns the value at this share of them, 0 to 1. */
 double kp_quantile(double *values, size_t count, double share);
 
+/* ---- steadysteps.c ---- */
+
+struct kp_steady {
+    struct kp_chosen chosen;
+    struct kp_step_split *splits, *trained;
+    struct kp_split_places places;
+};
+/* The steps that are not long. False: all are, or they do not tell. The caller ends it with kp_steady_fini() either
+ * way. */
+bool kp_steady_open(struct kp_steady *out, const struct kp_costrules *rules);
+void kp_steady_fini(struct kp_steady *steady);
+
 /* ---- gpufigures.c ---- */
 
 void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *rules);
@@ -219,6 +233,7 @@ void kp_rules_bandwidth(struct kp_costrules *rules);            /* bandwidth.c *
 void kp_rules_steps(struct kp_costrules *rules);                /* steprules.c */
 void kp_rules_memory(struct kp_costrules *rules);               /* memoryrules.c */
 void kp_rules_host(struct kp_costrules *rules);                 /* hostrules.c */
+void kp_rules_each_step(struct kp_costrules *rules);            /* hostrules.c: what the host does in every step */
 void kp_rules_parts(struct kp_costrules *rules);                /* partrules.c */
 long kp_rules_threads_wanted(const struct kp_costrules *rules); /* of a host that has more; 0: it has not */
 

@@ -64,10 +64,12 @@ void kp_costrules_fini(struct kp_costrules *x)
     free(x->works);
     free(x->loaders);
     free(x->trained);
+    free(x->is_long);
     kp_spans_fini(&x->evaluated);
     x->works = NULL;
     x->loaders = NULL;
     x->trained = NULL;
+    x->is_long = NULL;
 }
 
 const char *kp_costrules_text(const struct kp_costrules *x, const char *format, ...)

@@ -24,6 +24,7 @@ SRC_advise := \
     export/advise/lostwork.c \
     export/advise/memoryrules.c \
     export/advise/slowerops.c \
+    export/advise/steadysteps.c \
     export/advise/steprules.c \
     export/advise/stepsplit.c
 UNIT_advise := \

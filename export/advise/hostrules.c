@@ -359,10 +359,14 @@ static void threads_judge(struct kp_costrules *x)
 
 void kp_rules_host(struct kp_costrules *x)
 {
-    if (x->out->has_gpu) gpu_reads_see(x);
-    else reads_judge(x);
     compiling_judge(x);
     collecting_unjudged(x);
-    input_judge(x);
     threads_judge(x);
+}
+
+void kp_rules_each_step(struct kp_costrules *x)
+{
+    if (x->out->has_gpu) gpu_reads_see(x);
+    else reads_judge(x);
+    input_judge(x);
 }

@@ -134,7 +134,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
         f.step_ns += (double)measured(&splits[i], rule->measure) / (double)out->steps;
         judged_ns += (double)splits[i].step_ns / (double)out->steps;
     }
-    f.share = out->step_ns > 0 ? f.step_ns / out->step_ns : 0;
+    f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
     f.is_critical = kp_advise_is_critical(&f, out->steps);
     place_tell(&f, places, rule, tree);

@@ -192,7 +192,6 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
     struct kp_cost_rule of_them = *rule;
     kp_rules_collecting_places(x, cost->of, &cost->places);
     of_them.change = KP_COLLECTING_CHANGE;
-    of_them.explains = 1u << KP_SPLIT_IDLE;
     of_them.what = kp_costrules_text(x, "%s%s: what %s more is Python's garbage collector", rule->what,
                                      is_one ? "" : kp_costrules_text(x, " (%s)", numbers_text(x, cost)),
                                      is_one ? "it has" : "they have");
@@ -215,8 +214,9 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *co
     for (size_t i = 0; i < x->chosen->step_count && has_place; i++)
         kp_longsteps_walk(x, i, is_gap, place_compare, &(struct comparing){x, &c, is_gap});
     struct kp_cost_rule of_part = *rule;
-    of_part.explains = 1u << part;
-    if (is_gap && strcmp(rule->id, outliers.id) == 0) of_part.change = gap_change(x, longest_of(x, cost));
+    const bool is_outlier = strcmp(rule->id, outliers.id) == 0;
+    if (!is_outlier) of_part.explains = 1u << part; /* what the others have of it is judged without the long ones */
+    if (is_gap && is_outlier) of_part.change = gap_change(x, longest_of(x, cost));
     const char *numbers = numbers_text(x, cost);
     double *weights = is_gap ? more_weights(x, &c) : NULL;
     const bool is_one = cost->least == 1;
@@ -362,6 +362,7 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     for (size_t i = 0; i < l->count; i++)
         if (!l->is_prompt[i] && l->of[i] > bound && (are_few || l->of[i] > high + OUTLIER_RANGES * (high - low)))
             cost.of[i] = l->of[i] - median;
+    for (size_t i = 0; i < l->count; i++) x->is_long[i] = cost.of[i] > 0;
     struct kp_longsteps longer;
     kp_longsteps_find(&longer, x, cost.of, median);
     if (longer.groups && !x->out->has_gpu) slower_find(x, &longer);
@@ -411,7 +412,7 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
     if (late < DRIFT_LEAST * early || trend_sigmas(l) < DRIFT_SIGMAS || late - early < DRIFT_SPREADS * spread_of(l))
         return;
     struct kp_cost cost = kp_cost_open(x);
-    for (size_t i = third; i < l->count; i++) cost.of[i] = l->of[i] > early ? l->of[i] - early : 0;
+    for (size_t i = third; i < l->count; i++) cost.of[i] = l->of[i] > early && !x->is_long[i] ? l->of[i] - early : 0;
     if (kp_rules_threads_wanted(x) && is_slower_alone(x, cost.of)) free(cost.of); /* told with its reason */
     else longer_tell(x, &cost, cost.of, &drift);
 }
@@ -436,10 +437,12 @@ void kp_rules_steps(struct kp_costrules *x)
 {
     x->trained = kp_kineto_room(x->chosen->step_count + 1, sizeof *x->trained);
     memcpy(x->trained, x->splits, x->chosen->step_count * sizeof *x->trained);
+    x->is_long = kp_kineto_room(x->chosen->step_count + 1, sizeof *x->is_long);
     kp_evalsteps_tell(x, &x->evaluated);
     kp_evalsteps_leave_out(x, &x->evaluated, x->trained);
     struct kp_costrules without = *x;
     without.splits = x->trained;
     lengths_judge(&without);
     x->explained = without.explained;
+    x->unrecorded = without.unrecorded;
 }

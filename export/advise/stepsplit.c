@@ -95,6 +95,13 @@ static void places_gather(struct kp_split_places *places, const struct kp_tree *
     }
 }
 
+void kp_split_places_fini(struct kp_split_places *places)
+{
+    for (int p = 0; p < KP_SPLIT_PARTS; p++) kp_costplaces_fini(&places->parts[p]);
+    for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places->causes[c]);
+    kp_spans_fini(&places->computed);
+}
+
 bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
                           struct kp_split_places *places)
 {

@@ -238,10 +238,11 @@ static void an_evaluation_has_what_lies_between_its_passes(void **state)
 static void what_one_evaluation_alone_has_behind_its_last_pass_is_a_slow_step(void **state)
 {
     const struct kp_advice a = evaluation_advise(*state, true, 0, 100000);
-    assert_int_equal(a.count, 1);
-    assert_string_equal(a.findings[0].id, "slow-steps");
+    assert_int_equal(a.count, 2);
+    assert_string_equal(a.findings[0].id, "no-op-runs"); /* each step of this training is of few ops */
+    assert_string_equal(a.findings[1].id, "slow-steps");
     assert_non_null(
-        strstr(a.findings[0].what, "step 9 lasts 101.0 ms, 100.0 ms longer than the median and its evaluation"));
+        strstr(a.findings[1].what, "step 9 lasts 101.0 ms, 100.0 ms longer than the median and its evaluation"));
 }
 
 static void passes_without_backward_in_each_step_are_a_part_of_the_training(void **state)
@@ -252,6 +253,63 @@ static void passes_without_backward_in_each_step_are_a_part_of_the_training(void
 static void a_training_without_evaluation_says_nothing_of_one(void **state)
 {
     assert_null(passes_advise(*state, 20).evaluated);
+}
+
+static void op_at(struct little *t, const char *name, int ts, int dur, const char *frame)
+{
+    char args[96];
+    snprintf(args, sizeof args, "\"Call stack\":\"%s\"", frame);
+    event(t, "cpu_op", name, 1, ts, dur, args);
+}
+
+/*
+ * Twenty steps of 10 ms, of which each waits 5 ms: for `loader`, or for nothing that the trace has. Step 7 has a second
+ * more without an op, or of one.
+ */
+static struct kp_advice outlier_advise(struct little *t, const char *loader, bool is_of_op)
+{
+    for (int step = 0, at = 0; step < 20; step++) {
+        const int more = step == 7 ? 1000000 : 0;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, at, 10000 + more, "");
+        if (loader) event(t, "user_annotation", loader, 1, at, 5000, "");
+        op_at(t, "aten::mm", at + 5000, 5000, "train.py(9): main");
+        if (more && is_of_op) op_at(t, "aten::sort", at + 10000, more, "train.py(30): save");
+        if (more && !is_of_op) op_at(t, "aten::add", at + 9999 + more, 1, "train.py(30): save");
+        at += 10000 + more;
+    }
+    return advise(t);
+}
+
+static void each_and_one(const struct kp_advice *a, const char *each)
+{
+    assert_int_equal(a->count, 2);
+    assert_string_equal(a->findings[0].id, each);
+    assert_float_equal(a->findings[0].step_ns, 5e6, 1e3);
+    assert_float_equal(a->findings[0].share, 0.5, 0.001);
+    assert_int_equal(a->findings[0].steps, 19);
+    assert_true(a->findings[0].is_critical);
+    assert_string_equal(a->findings[1].id, "slow-steps");
+    assert_float_equal(a->findings[1].step_ns, 1e9 / 20, 1e3);
+    assert_int_equal(a->findings[1].steps, 1);
+    assert_non_null(strstr(a->findings[1].what, "step 7 lasts 1010.0 ms, 1000.0 ms longer than the median"));
+    assert_float_equal(a->step_ns, 60e6, 1e3); /* the means are of all steps */
+    assert_int_equal(a->steps, 20);
+}
+
+static void a_wait_of_each_step_is_told_beside_one_slow_step(void **state)
+{
+    const struct kp_advice a = outlier_advise(*state, NULL, false);
+    each_and_one(&a, "no-op-runs");
+    assert_string_equal(a.findings[0].where, "aten::mm"); /* and not what ends the long gap */
+    assert_string_equal(a.findings[0].line, "train.py:9 main");
+}
+
+static void a_loader_of_each_step_is_told_beside_one_slow_step(void **state)
+{
+    const struct kp_advice a = outlier_advise(*state, LOADER, true);
+    each_and_one(&a, "data-loading");
 }
 
 /* Of twelve steps each sixth takes a prompt of `prompt` tokens, and four times as long; the others take `others`. */
@@ -558,6 +616,8 @@ int main(void)
         LITTLE(an_evaluation_has_what_lies_between_its_passes),
         LITTLE(what_one_evaluation_alone_has_behind_its_last_pass_is_a_slow_step),
         LITTLE(a_training_without_evaluation_says_nothing_of_one),
+        LITTLE(a_wait_of_each_step_is_told_beside_one_slow_step),
+        LITTLE(a_loader_of_each_step_is_told_beside_one_slow_step),
         LITTLE(steps_that_take_a_prompt_are_told_from_those_of_a_token),
         LITTLE(steps_of_sequences_alone_are_a_training_and_may_be_slow),
         LITTLE(the_call_of_python_that_fills_the_gaps_is_named),
