@@ -12,33 +12,27 @@
 
 unsigned kp_config_distance(const char *a, const char *b)
 {
-    unsigned row[40];
-    const size_t n = strlen(b);
-    if (n >= 39 || strlen(a) >= 39) return 9;
-    for (unsigned j = 0; j <= n; j++) row[j] = j;
-    for (unsigned i = 1; a[i - 1]; i++) {
-        unsigned corner = row[0];
+    unsigned rows[3][40]; /* this one and two above it */
+    const size_t n = strlen(b), m = strlen(a);
+    if (n >= 39 || m >= 39) return 9;
+    for (unsigned j = 0; j <= n; j++) rows[0][j] = j;
+    for (unsigned i = 1; i <= m; i++) {
+        unsigned *const row = rows[i % 3], *const above = rows[(i + 2) % 3], *const top = rows[(i + 1) % 3];
         row[0] = i;
         for (unsigned j = 1; j <= n; j++) {
-            const unsigned change = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            row[j] = row[j] + 1 < change ? row[j] + 1 : change;
+            const bool is_swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < row[j]) row[j] = above[j] + 1;
             if (row[j - 1] + 1 < row[j]) row[j] = row[j - 1] + 1;
+            if (is_swap && top[j - 2] + 1 < row[j]) row[j] = top[j - 2] + 1;
         }
     }
-    return row[n];
-}
-
-/* Are they the same but for two neighbours that changed places: rnu and run? */
-static bool is_swapped(const char *a, const char *b)
-{
-    while (*a && *a == *b) a++, b++;
-    return a[0] && a[1] && a[1] == b[0] && a[0] == b[1] && strcmp(a + 2, b + 2) == 0;
+    return rows[m % 3][n];
 }
 
 bool kp_config_is_nearer(const char *word, const char *name, unsigned *best)
 {
-    const unsigned far = is_swapped(word, name) ? 1 : kp_config_distance(word, name);
+    const unsigned far = kp_config_distance(word, name);
     if (far >= *best || far * 2 > strlen(word)) return false;
     if (far > 1 && word[0] != name[0]) return false; /* another word: peak and leaks, nofunc and func */
     *best = far;

@@ -117,7 +117,7 @@ size_t kp_config_value(const struct kp_config *config, enum kp_config_index inde
 size_t kp_config_text(const struct kp_config *config, char *buf, size_t size);
 /* The known variable with the spelling nearest to `name`, or NULL when none is near. */
 const char *kp_config_nearest(const char *name);
-/* Returns the edit distance of two short words; 9 or more means far. */
+/* Returns the edit distance of two short words, neighbours that changed places being one; 9 or more means far. */
 unsigned kp_config_distance(const char *a, const char *b);
 /* Is the name nearer to a word than `best`, and near enough to have been meant? Then that is the new best. */
 bool kp_config_is_nearer(const char *word, const char *name, unsigned *best);

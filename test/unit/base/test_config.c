@@ -137,6 +137,7 @@ static void an_unknown_variable_is_named_with_the_nearest_known_one(void **state
     assert_string_equal(c.test_fail, "open:1");
     assert_null(kp_config_nearest("KPROF_FROBNICATE"));
     assert_string_equal(kp_config_nearest("KPROF_RECORD_SHAPE"), "KPROF_RECORD_SHAPES");
+    assert_string_equal(kp_config_nearest("KPROF_SCEHDUEL"), "KPROF_SCHEDULE"); /* neighbours that changed places */
 }
 
 static void a_near_name_is_found_by_its_letters(void **state)
@@ -151,6 +152,26 @@ static void a_near_name_is_found_by_its_letters(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         unsigned best = 3;
         assert_int_equal(kp_config_is_nearer(cases[i].word, cases[i].name, &best), cases[i].is_near);
+    }
+}
+
+static void neighbours_that_changed_places_are_one_change(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        unsigned far;
+    } cases[] = {{"", "", 0},
+                 {"", "ab", 2},
+                 {"ab", "", 2},
+                 {"ab", "ba", 1},
+                 {"ca", "abc", 3},
+                 {"abcd", "badc", 2},
+                 {"kitten", "sitting", 3},
+                 {"axb", "bxa", 2}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(kp_config_distance(cases[i].a, cases[i].b), cases[i].far);
+        assert_int_equal(kp_config_distance(cases[i].b, cases[i].a), cases[i].far);
     }
 }
 
@@ -271,6 +292,7 @@ int main(void)
         cmocka_unit_test(every_good_value_is_taken),
         cmocka_unit_test(every_bad_value_gives_one_line_and_the_default),
         cmocka_unit_test(a_near_name_is_found_by_its_letters),
+        cmocka_unit_test(neighbours_that_changed_places_are_one_change),
         cmocka_unit_test(an_unknown_variable_is_named_with_the_nearest_known_one),
         cmocka_unit_test(both_activities_are_recorded_unless_one_is_named),
         cmocka_unit_test(the_first_of_two_and_an_empty_one_count_as_with_getenv),
