@@ -136,11 +136,11 @@ static bool is_plain(const char *file)
     return plain;
 }
 
-/* How many files of a kind were added, or -errno. */
-static int folder_scan(struct kp_input *input, const char *path, int (*filter)(const struct dirent *))
+/* How many traces were added, or -errno. With `running` spools are: it counts those of programs that run. */
+static int folder_scan(struct kp_input *input, const char *path, int *running)
 {
     struct dirent **entries;
-    int count = scandir(path, &entries, filter, alphasort), rc = 0;
+    int count = scandir(path, &entries, running ? spool_filter : trace_filter, alphasort), rc = 0;
     if (count < 0) {
         rc = -errno;
         kp_cli_say(stderr, "kprof: %s: %s", path, strerror(-rc));
@@ -156,11 +156,12 @@ static int folder_scan(struct kp_input *input, const char *path, int (*filter)(c
             continue;
         }
         added++;
-        if (filter == trace_filter) {
+        if (!running) {
             input_add(input, file, strdup(file));
         } else {
             int failed = spool_add(input, file);
             rc = rc ? rc : failed;
+            *running += kp_input_is_running(file);
             free(file);
         }
     }
@@ -205,12 +206,10 @@ void kp_input_mention_spools(const char *path)
 
 static int folder_add(struct kp_input *input, const char *path)
 {
-    int count = folder_scan(input, path, trace_filter), running;
+    int running = 0, count = folder_scan(input, path, NULL);
     if (count > 0) kp_input_mention_spools(path);
-    if (count == 0) {
-        count = folder_scan(input, path, spool_filter);
-        if (count > 0 && spools_count(path, &running) > 0 && running) running_say(path, count > 1);
-    }
+    else if (count == 0) count = folder_scan(input, path, &running);
+    if (count > 0 && running) running_say(path, count > 1);
     if (count == 0)
         kp_cli_say(stderr,
                    "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder; record some: kprof run -o %s -- "
