@@ -12,20 +12,10 @@
 enum { COLLECTIVES_MAX = 20000 };
 
 /* Kernels of a GPU where it has some, else torch's ranges on the host: "gloo:all_reduce". */
-static bool is_collective(const struct kp_tree *tree, size_t i, bool on_device)
-{
-    const struct kp_kineto_event *e = kp_tree_event(tree, i);
-    const char *name = kp_kineto_text(tree->trace, e->name);
-    if (tree->nodes[i].removed) return false;
-    if (on_device) return e->kind == KP_KINETO_GPU && strncmp(name, "nccl", 4) == 0;
-    if (e->kind != KP_KINETO_ANNOTATION && e->kind != KP_KINETO_OP) return false;
-    return kp_kineto_is_collective(name);
-}
-
 static bool has_kernels(const struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++)
-        if (is_collective(tree, i, true)) return true;
+        if (kp_collective_is(tree, i, true)) return true;
     return false;
 }
 
@@ -44,7 +34,7 @@ static void collectives_put(const struct kp_page *page, FILE *out)
     for (size_t i = 0; i < tree->count && count < COLLECTIVES_MAX; i++) {
         const struct kp_node *n = &tree->nodes[i];
         char key[1024], shown[KP_PAGE_TEXT_MAX];
-        if (!is_collective(tree, i, on_device) || !kp_spans_has(within, n->start_ns)) continue;
+        if (!kp_collective_is(tree, i, on_device) || !kp_spans_has(within, n->start_ns)) continue;
         const struct kp_kineto_work *work = kp_kineto_work_of(tree->trace, n->event);
         kp_collective_key(key, sizeof key, tree, &page->chosen, i, work);
         kp_plain_text(shown, sizeof shown, key, strlen(key));

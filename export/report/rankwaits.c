@@ -17,11 +17,11 @@ enum { COLLECTIVES_MOST = 200000, RANKS_SHOWN = 8 };
 
 /* ---- one trace ---- */
 
-static bool is_collective(const struct kp_tree *tree, size_t i, bool on_device)
+bool kp_collective_is(const struct kp_tree *tree, size_t node, bool on_device)
 {
-    const struct kp_kineto_event *e = kp_tree_event(tree, i);
+    const struct kp_kineto_event *e = kp_tree_event(tree, node);
     const char *name = kp_kineto_text(tree->trace, e->name);
-    if (tree->nodes[i].removed) return false;
+    if (tree->nodes[node].removed) return false;
     if (on_device) return e->kind == KP_KINETO_GPU && strncmp(name, "nccl", 4) == 0;
     return (e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP) && kp_kineto_is_collective(name);
 }
@@ -29,7 +29,7 @@ static bool is_collective(const struct kp_tree *tree, size_t i, bool on_device)
 static bool has_kernels(const struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++)
-        if (is_collective(tree, i, true)) return true;
+        if (kp_collective_is(tree, i, true)) return true;
     return false;
 }
 
@@ -116,7 +116,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     parts_add(row, tree, chosen);
     for (size_t i = 0; i < tree->count && w->count < COLLECTIVES_MOST; i++) {
         const struct kp_node *n = &tree->nodes[i];
-        if (!is_collective(tree, i, on_device) || !kp_spans_has(within, n->start_ns)) continue;
+        if (!kp_collective_is(tree, i, on_device) || !kp_spans_has(within, n->start_ns)) continue;
         const struct kp_kineto_work *work = kp_kineto_work_of(tree->trace, n->event);
         struct kp_collective one = is;
         char key[1024];
