@@ -20,9 +20,8 @@ static struct kp_phasetrace *find(const struct kp_phasetraces *all, const char *
 bool kp_phasetraces_take(struct kp_phasetraces *all, struct kp_kineto **trace)
 {
     const char *phase = kp_kineto_fact(*trace, "kprof.phase"), *rank = kp_kineto_fact(*trace, "distributedInfo.rank");
-    const char *size = kp_kineto_fact(*trace, "distributedInfo.world_size");
     if (!phase || !(*trace)->count) return false;
-    if (!size || strtol(size, NULL, 10) < 2) rank = NULL;
+    if (kp_kineto_number(*trace, "distributedInfo.world_size") < 2) rank = NULL;
     const int64_t pid = (*trace)->events[0].pid;
     struct kp_phasetrace *p = find(all, phase, rank, pid);
     if (p) {

@@ -66,12 +66,6 @@ static void lines_print(FILE *out, const struct kp_tree *tree, const struct kp_c
     kp_top_fini(&top);
 }
 
-static long number_of(const struct kp_kineto *trace, const char *path)
-{
-    const char *const fact = kp_kineto_fact(trace, path);
-    return fact ? strtol(fact, NULL, 10) : 0;
-}
-
 static void change_set(struct kp_advised *a, const char *text)
 {
     struct kp_strings *const strings = a->trace->strings;
@@ -85,8 +79,8 @@ static void change_set(struct kp_advised *a, const char *text)
 static void cores_tell(FILE *out, struct kp_advised *a, const struct kp_kineto *trace, const char *folder_path)
 {
     struct kp_run_folder folder = {.path = folder_path};
-    const long cores = number_of(trace, "kprof.cores"), of_ms = number_of(trace, "kprof.busy_of_ms");
-    const double computes = of_ms ? (double)number_of(trace, "kprof.busy_ms") / (double)of_ms : 0;
+    const long cores = kp_kineto_number(trace, "kprof.cores"), of_ms = kp_kineto_number(trace, "kprof.busy_of_ms");
+    const double computes = of_ms ? (double)kp_kineto_number(trace, "kprof.busy_ms") / (double)of_ms : 0;
     const size_t workers = kp_run_folder_read(&folder) == 0 ? kp_found_siblings(&folder) : 0;
     const double used = computes * (double)workers;
     kp_run_folder_forget(&folder);

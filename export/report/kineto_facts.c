@@ -6,6 +6,7 @@
  */
 #include "export/report/kineto.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/base/kp_config.h"
@@ -45,6 +46,12 @@ const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path)
         if (strcmp(kp_kineto_text(trace, trace->facts[i].path), path) == 0)
             return kp_kineto_text(trace, trace->facts[i].text);
     return NULL;
+}
+
+long kp_kineto_number(const struct kp_kineto *trace, const char *path)
+{
+    const char *const text = kp_kineto_fact(trace, path);
+    return text ? strtol(text, NULL, 10) : 0;
 }
 
 const char *kp_kineto_gpu_ended(const struct kp_kineto *trace)

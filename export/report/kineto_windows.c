@@ -6,12 +6,6 @@
 
 #include "collector/base/kp_order.h"
 
-static long number_of(const struct kp_kineto *trace, const char *path)
-{
-    const char *text = kp_kineto_fact(trace, path);
-    return text ? strtol(text, NULL, 10) : 0;
-}
-
 /* From the first event to the end of the last; false: none has a time. */
 static bool events_span(const struct kp_kineto *trace, struct kp_kineto_window *out)
 {
@@ -30,10 +24,10 @@ static bool events_span(const struct kp_kineto *trace, struct kp_kineto_window *
 
 void kp_kineto_windows_note(struct kp_kineto *trace)
 {
-    struct kp_kineto_window w = {.run = number_of(trace, "kprof.phase_run"),
-                                 .part = number_of(trace, "kprof.phase_part"),
-                                 .is_gapless = number_of(trace, "kprof.phase_gapless"),
-                                 .is_left = number_of(trace, "kprof.phase_leaving")};
+    struct kp_kineto_window w = {.run = kp_kineto_number(trace, "kprof.phase_run"),
+                                 .part = kp_kineto_number(trace, "kprof.phase_part"),
+                                 .is_gapless = kp_kineto_number(trace, "kprof.phase_gapless"),
+                                 .is_left = kp_kineto_number(trace, "kprof.phase_leaving")};
     if (!kp_kineto_fact(trace, "kprof.phase") || trace->windows || !events_span(trace, &w)) return;
     /* The profiler's span begins with the warm-up, which is no part of the window. A gapless one has none. */
     if (trace->has_start && w.is_gapless && trace->start_ns < w.start_ns) w.start_ns = trace->start_ns;

@@ -100,8 +100,7 @@ static void parts_add(struct kp_rankwait *row, const struct kp_tree *tree, const
 long kp_rankwaits_rank(const struct kp_kineto *trace)
 {
     const char *rank = kp_kineto_fact(trace, "distributedInfo.rank");
-    const char *size = kp_kineto_fact(trace, "distributedInfo.world_size");
-    return rank && size && strtol(size, NULL, 10) >= 2 ? strtol(rank, NULL, 10) : -1;
+    return rank && kp_kineto_number(trace, "distributedInfo.world_size") >= 2 ? strtol(rank, NULL, 10) : -1;
 }
 
 void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen)

@@ -142,12 +142,6 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
     free(lengths);
 }
 
-static uint64_t fact_number(const struct kp_kineto *trace, const char *path)
-{
-    const char *text = kp_kineto_fact(trace, path);
-    return text ? strtoull(text, NULL, 10) : 0;
-}
-
 /* Of the machine's cores, those of one rank. */
 static long cores_share(long cores, long ranks)
 {
@@ -177,10 +171,11 @@ long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool
 void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts, const struct kp_kineto *trace,
                     const struct kp_chosen *chosen)
 {
-    *out = (struct kp_summary){.lost = fact_number(trace, "kprof.lost") + fact_number(trace, "kprof.skipped"),
-                               .cores = (long)fact_number(trace, "kprof.cores"),
-                               .busy_threads = (long)fact_number(trace, "kprof.busy_threads"),
-                               .omp_threads = (long)fact_number(trace, "kprof.omp_num_threads")};
+    *out = (struct kp_summary){.lost = (uint64_t)kp_kineto_number(trace, "kprof.lost") +
+                                       (uint64_t)kp_kineto_number(trace, "kprof.skipped"),
+                               .cores = kp_kineto_number(trace, "kprof.cores"),
+                               .busy_threads = kp_kineto_number(trace, "kprof.busy_threads"),
+                               .omp_threads = kp_kineto_number(trace, "kprof.omp_num_threads")};
     if (trace->base_ns) out->when_ns = parts->since_ns;
     shares_set(out, parts, trace->windows != NULL);
     out->reads = parts->reads;
@@ -192,7 +187,7 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
         out->before_ns = before_ns > 0 ? before_ns : 0;
         out->after_ns = after_ns > 0 ? after_ns : 0;
     }
-    const long ranks = (long)fact_number(trace, "kprof.local_world_size");
+    const long ranks = kp_kineto_number(trace, "kprof.local_world_size");
     out->threads_are_set = kp_summary_threads_are_set(out->cores, out->omp_threads, ranks);
     out->threads_wanted =
         kp_summary_threads_wanted(out->cores, out->busy_threads, out->omp_threads, ranks, out->has_gpu);
