@@ -110,8 +110,6 @@ static void list_leave(void)
         if (kp_python_api.list_item(list, i) == callback && item_remove(list, i) != 0) kp_python_api.forget_error();
 }
 
-static int follow_later(void *unused);
-
 /* Puts our function into the list, or takes it out, as the current window needs it. */
 static void list_follow(void)
 {
@@ -119,7 +117,7 @@ static void list_follow(void)
     const uint32_t cycle = gate & KP_GATE_RECORD ? kp_gate_cycle(gate) : 0;
     if (kp_python_is_over() || kp_load_relaxed(&installed_cycle) == cycle) return;
     if (now.is_on && !cycle) { /* CPython walks through the list */
-        (void)kp_python_api.call_later(follow_later, NULL);
+        (void)kp_python_later(list_follow);
         return;
     }
     void *error[3] = {0};
@@ -130,20 +128,11 @@ static void list_follow(void)
     kp_python_api.error_give(error[0], error[1], error[2]);
 }
 
-static int follow_later(void *unused)
-{
-    const int kept = errno;
-    (void)unused;
-    list_follow();
-    errno = kept;
-    return 0;
-}
-
 static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
     (void)begin_ticks;
     if (!kp_load_acquire(&attached) || kp_load_relaxed(&installed_cycle) == kp_gate_cycle(kp_gate_get())) return;
-    (void)kp_python_with_gil(list_follow, follow_later, timeout_ms > 0);
+    (void)kp_python_with_gil(list_follow, timeout_ms > 0);
 }
 
 /* After a window Python's main thread takes our function out. Until then it records nothing. */
@@ -151,7 +140,7 @@ static void set_mode(enum kp_source_mode mode)
 {
     (void)mode;
     if (!kp_load_acquire(&attached) || !kp_load_relaxed(&installed_cycle) || kp_gate_get() & KP_GATE_RECORD) return;
-    (void)kp_python_with_gil(NULL, follow_later, false);
+    (void)kp_python_later(list_follow);
 }
 
 /* ---- finding them ---- */

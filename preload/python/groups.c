@@ -13,7 +13,6 @@
  */
 #include "preload/python_bridge.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "collector/base/kp_config.h"
@@ -92,15 +91,6 @@ static void groups_read(void)
     if (t) kp_store_relaxed(&t->inside, inside);
 }
 
-static int groups_later(void *unused)
-{
-    const int kept = errno;
-    (void)unused;
-    groups_read();
-    errno = kept;
-    return 0;
-}
-
 /* ---- the source ---- */
 
 /* While a window warms up there is time for Python's main thread to answer. */
@@ -109,14 +99,14 @@ static void set_mode(enum kp_source_mode mode)
     const uint32_t cycle = kp_gate_cycle(kp_gate_get());
     if (mode != KP_SOURCE_FULL || !kp_load_acquire(&attached) || kp_load_relaxed(&asked_cycle) == cycle) return;
     kp_store_relaxed(&asked_cycle, cycle);
-    (void)kp_python_with_gil(NULL, groups_later, false);
+    (void)kp_python_later(groups_read);
 }
 
 static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
     (void)begin_ticks;
     if (!kp_load_acquire(&attached) || kp_load_relaxed(&read_cycle) == kp_gate_cycle(kp_gate_get())) return;
-    (void)kp_python_with_gil(groups_read, groups_later, timeout_ms > 0);
+    (void)kp_python_with_gil(groups_read, timeout_ms > 0);
 }
 
 static bool attach(void)

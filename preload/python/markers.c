@@ -192,15 +192,6 @@ static void gates_follow(void)
     gates_set(cycle != 0);
 }
 
-static int follow_later(void *unused)
-{
-    int saved = errno;
-    (void)unused;
-    gates_follow();
-    errno = saved;
-    return 0;
-}
-
 /* Is there a Python with the functions needed here? */
 static bool is_usable(void)
 {
@@ -219,19 +210,15 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
     (void)begin_ticks;
     if (!is_usable() || kp_load_relaxed(&installed_cycle) == kp_gate_cycle(kp_gate_get()) || kp_python_is_over())
         return;
-    (void)kp_python_with_gil(gates_follow, follow_later, timeout_ms > 0);
+    (void)kp_python_with_gil(gates_follow, timeout_ms > 0);
 }
 
 /* After a window Python's main thread closes the gates. Until then our functions record nothing. */
 static void set_mode(enum kp_source_mode mode)
 {
     (void)mode;
-    if (!kp_load_acquire(&attached) || !kp_load_relaxed(&installed_cycle) || kp_gate_get() & KP_GATE_RECORD ||
-        kp_python_is_over())
-        return;
-    int saved = errno;
-    (void)kp_python_api.call_later(follow_later, NULL);
-    errno = saved;
+    if (!kp_load_acquire(&attached) || !kp_load_relaxed(&installed_cycle) || kp_gate_get() & KP_GATE_RECORD) return;
+    (void)kp_python_later(gates_follow);
 }
 
 /* ---- finding torch's flag and class ---- */

@@ -50,40 +50,49 @@ bool kp_python_is_over(void)
            (kp_python_api.is_ending && kp_python_api.is_ending());
 }
 
-bool kp_python_with_gil(void (*now)(void), int (*later)(void *), bool may_wait)
+static int answer(void *what)
 {
     const int kept = errno;
-    bool is_done = true;
-    if (kp_python_is_over()) {
-        is_done = false;
-    } else if (now && kp_python_api.has_gil()) {
-        now();
-    } else if (now && may_wait && kp_python_get()->thread_state()) {
+    ((void (*)(void))(uintptr_t)what)();
+    errno = kept;
+    return 0;
+}
+
+bool kp_python_later(void (*what)(void))
+{
+    const int kept = errno;
+    const bool is_asked = !kp_python_is_over() && kp_python_api.call_later(answer, (void *)(uintptr_t)what) == 0;
+    errno = kept;
+    return is_asked;
+}
+
+bool kp_python_with_gil(void (*what)(void), bool may_wait)
+{
+    const int kept = errno;
+    bool is_done = !kp_python_is_over();
+    if (is_done && kp_python_api.has_gil()) {
+        what();
+    } else if (is_done && may_wait && kp_python_get()->thread_state()) {
         const int state = kp_python_api.take_gil();
-        now();
+        what();
         kp_python_api.give_gil(state);
-    } else {
-        is_done = kp_python_api.call_later(later, NULL) == 0;
+    } else if (is_done) {
+        is_done = kp_python_later(what);
     }
     errno = kept;
     return is_done;
 }
 
 static _Atomic bool is_attach_asked;
-static int attach_again(void *unused)
+static void attach_again(void)
 {
-    (void)unused;
     kp_store_relaxed(&is_attach_asked, false);
     kp_run_modules_changed();
-    return 0;
 }
 
 void kp_python_attach_later(void)
 {
-    const int kept = errno;
-    if (!kp_load_relaxed(&is_attach_asked)) {
-        kp_store_relaxed(&is_attach_asked, true); /* before the call: the main thread may answer at once */
-        if (kp_python_api.call_later(attach_again, NULL) != 0) kp_store_relaxed(&is_attach_asked, false);
-    }
-    errno = kept;
+    if (kp_load_relaxed(&is_attach_asked)) return;
+    kp_store_relaxed(&is_attach_asked, true); /* before the call: the main thread may answer at once */
+    if (!kp_python_later(attach_again)) kp_store_relaxed(&is_attach_asked, false);
 }

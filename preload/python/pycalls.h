@@ -61,9 +61,9 @@ struct kp_python_api {
 extern struct kp_python_api kp_python_api;               /* constant once kp_python_api_find returned true */
 bool kp_python_api_find(const struct kp_python *python); /* false: a function is missing, which was logged */
 bool kp_python_is_over(void);                            /* has the interpreter ended, or does it end? */
-/* Calls `now` if this thread has the GIL or may take it, else has Python's main thread call `later`. Keeps errno.
- * False: neither. */
-bool kp_python_with_gil(void (*now)(void), int (*later)(void *), bool may_wait);
+bool kp_python_later(void (*what)(void)); /* Python's main thread is to call it. Both keep errno. False: not done */
+bool kp_python_with_gil(void (*what)(void),
+                        bool may_wait); /* now if this thread has the GIL or may take it, or later */
 /* For attach() on a thread without the GIL: has Python's main thread attach all sources again. Keeps errno. */
 void kp_python_attach_later(void);
 

@@ -202,13 +202,9 @@ static void install(uint32_t cycle)
     kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
 }
 
-static int install_later(void *unused)
+static void install_pending(void)
 {
-    int saved = errno;
-    (void)unused;
-    install(kp_load_acquire(&pending_cycle)); /* pairs with: python_source.c:settle */
-    errno = saved;
-    return 0;
+    install(kp_load_acquire(&pending_cycle)); /* pairs with: python_source.c:wait_ready */
 }
 
 static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
@@ -217,20 +213,10 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
     const uint32_t cycle = kp_gate_cycle(gate);
     if (!kp_load_acquire(&attached) || !(gate & KP_GATE_RECORD) || is_refused) return;
     if (kp_load_relaxed(&installed_cycle) == cycle) return;
-    int saved = errno;
     kp_pycalls_window(cycle, begin_ticks);
-    if (kp_python_api.has_gil()) {
-        install(cycle);
-    } else if (timeout_ms && !kp_python_is_over() && kp_python_get()->thread_state()) {
-        const int state = kp_python_api.take_gil();
-        install(cycle);
-        kp_python_api.give_gil(state);
-    } else if (!kp_python_is_over()) {
-        kp_store_release(&pending_cycle, cycle); /* pairs with: python_source.c:install_later */
-        if (kp_python_api.call_later(install_later, NULL) != 0)
-            KP_LOG_ONCE(0, "Python did not answer in time: a window has no Python calls");
-    }
-    errno = saved;
+    kp_store_release(&pending_cycle, cycle); /* pairs with: python_source.c:install_pending */
+    if (!kp_python_with_gil(install_pending, timeout_ms > 0) && !kp_python_is_over())
+        KP_LOG_ONCE(0, "Python did not answer in time: a window has no Python calls");
 }
 
 /* If a window goes on or ends, our function is still set, unless the program has replaced it. */
@@ -248,16 +234,14 @@ static void set_mode(enum kp_source_mode mode)
         kp_store_relaxed(&watched_cycle, cycle);
 }
 
-static _Atomic bool is_asked; /* CPython is to call enable_later */
+static _Atomic bool is_asked; /* CPython is to call stacks_enable */
 
-static int enable_later(void *unused)
+static void stacks_enable(void)
 {
     void *error[3] = {0};
     struct kp_thread *t = kp_thread_get();
-    const int saved = errno;
-    (void)unused;
     kp_store_relaxed(&is_asked, false);
-    if (!t || kp_python_is_over() || kp_load_relaxed(&are_stacks_on)) return 0;
+    if (!t || kp_python_is_over() || kp_load_relaxed(&are_stacks_on)) return;
     const uint64_t was_inside = kp_load_relaxed(&t->inside);
     kp_store_relaxed(&t->inside, 1);
     kp_signal_fence();
@@ -266,8 +250,6 @@ static int enable_later(void *unused)
     kp_python_api.error_give(error[0], error[1], error[2]);
     kp_signal_fence();
     kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
-    errno = saved;
-    return 0;
 }
 
 /*
@@ -279,7 +261,7 @@ static void modules_changed(void)
     if (!wants_anywhere || !kp_load_acquire(&attached) || kp_load_relaxed(&is_asked)) return; /* pairs with: attach */
     if (kp_load_relaxed(&are_stacks_on) || is_refused || kp_python_is_over()) return;
     kp_store_relaxed(&is_asked, true); /* before the call: the main thread may answer at once */
-    if (kp_python_api.call_later(enable_later, NULL) != 0) kp_store_relaxed(&is_asked, false);
+    if (!kp_python_later(stacks_enable)) kp_store_relaxed(&is_asked, false);
 }
 
 static void setup(const struct kp_config *config)
