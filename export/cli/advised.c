@@ -171,9 +171,15 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
     for (size_t i = 0; i < a->count && i < SAID_MOST; i++) finding_say(&a->findings[i]);
     if (a->count > SAID_MOST) kp_cli_say(stderr, "kprof: %zu more; next: kprof advise %s", a->count - SAID_MOST, path);
     if (only_findings) return;
-    if (a->missing) kp_cli_say(stderr, "kprof: nothing is advised: %s", a->missing);
+    if (a->missing)
+        kp_cli_say(stderr, "kprof: %s: %s",
+                   a->count           ? "incomplete"
+                   : a->is_unrecorded ? "nothing to advise"
+                                      : "nothing is advised",
+                   a->missing);
     else if (!a->count)
         kp_cli_say(stderr, "kprof: nothing to advise%s", a->is_healthy ? ": the steps are healthy" : "");
+    if (a->outside) kp_cli_say(stderr, "kprof: %s", a->outside);
 }
 
 void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings)

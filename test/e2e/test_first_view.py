@@ -395,6 +395,8 @@ def test_advice_of_a_phase_says_what_lies_in_no_step(tmp_path):
     note = "note     {} lies in no step and is not judged: kprof report --phase validate\n"
     assert note.format("25.9 % of the phase, 2.100 ms,") in told("advise", tmp_path)
     assert note.format("31.0 % of the phase, 0.900 ms,") in told("advise", trace)
+    run = harness.cli("run", "--advise", "-o", tmp_path / "new", "--", "sh", "-c", f"mkdir {tmp_path}/new; cp {trace} {tmp_path}/new").stderr
+    assert f"kprof: {note[9:-1].format('31.0 % of the phase, 0.900 ms,')}\n" in run
     one = json.loads(told("advise", "--json", trace))
     assert one["outside"].startswith("31.0 % of the phase")
     train = phase_window(tmp_path, 5, "train", 2, 100, (1, 1, 1, 2))
