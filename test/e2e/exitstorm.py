@@ -29,6 +29,9 @@ PROGRAMS = {
     "raises": "import torch; torch.ones(3) + torch.ones(4)",
     "is killed": "import os, signal, torch; torch.ones(3); os.kill(os.getpid(), signal.SIGKILL)",
 }
+# How a program alone ends now and then (1 of 60 runs beside a load, 2 of 24 with sys.setswitchinterval(1e-6)): Python
+# took the GIL from the thread between two calls, not inside one. No C++ is on its stack then, so that its end is silent.
+AT_TIMES = {"exits in a thread's midst": [(0, "", "")]}
 SETTINGS = {
     "recorded": {},
     "counted": {"KPROF_MALLOC": "count"},
@@ -66,7 +69,8 @@ def main():
             wanted = {f"{name}, {how}": settings for how, settings in SETTINGS.items() if options.only in f"{name}, {how}"}
             alone = endings(program, None) if wanted else {}
             for case, settings in wanted.items():
-                others = {end: count for end, count in endings(program, settings).items() if end not in alone}
+                known = [*alone, *AT_TIMES.get(name, [])]
+                others = {end: count for end, count in endings(program, settings).items() if end not in known}
                 worst += len(others)
                 print(f"{case:45} {options.runs} runs, {sum(others.values())} ended otherwise {list(others)[:2] or ''}", flush=True)
     return 1 if worst else 0
