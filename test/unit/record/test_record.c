@@ -348,10 +348,10 @@ static void a_relative_folder_is_found_again_after_chdir(void **state)
 static void a_program_without_words_has_the_kernels_name(void **state)
 {
     struct kp_record_options o = {.dir = kp_test_tmpdir(), .max_bytes = 64 << 20};
-    char *const usual = program_invocation_short_name;
+    char *const usual = program_invocation_short_name, nothing[] = ""; /* what setproctitle leaves of it */
     struct walk w;
     (void)state;
-    program_invocation_short_name = ""; /* what setproctitle leaves of it */
+    program_invocation_short_name = nothing;
     assert_int_equal(kp_record_open(&o), 0);
     program_invocation_short_name = usual;
     walk_open(&w, kp_record_path());
