@@ -122,9 +122,10 @@ enum kp_split_part kp_split_part_of_device(const char *cat, const char *name);
 
 enum { KP_STEPS_LEAST = 2 }; /* steps that must pass a bound */
 /* A fifth of a step, in at least half of the steps. */
+#define KP_SHARE_CRITICAL 0.20
 static inline bool kp_advise_is_critical(const struct kp_finding *finding, size_t steps)
 {
-    return finding->share >= 0.20 && 2 * finding->steps >= steps;
+    return finding->share >= KP_SHARE_CRITICAL && 2 * finding->steps >= steps;
 }
 #define KP_CAUSE(cause) (KP_SPLIT_PARTS + (cause)) /* as a measure, beside the parts */
 

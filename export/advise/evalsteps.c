@@ -159,8 +159,8 @@ static void passes_by_ops(struct passes *of, uint8_t *marks, const struct kp_cos
     }
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
-        if (x->loaders[i] >= 0 || !kp_costrules_is_op(x, i) || !name_of(&names, e->name)) continue;
-        if (is_in_backward(x, i)) continue;
+        const struct forward_name *const f = kp_costrules_is_op(x, i) ? name_of(&names, e->name) : NULL;
+        if (!f || !(f->a_step > 0) || x->loaders[i] >= 0 || is_in_backward(x, i)) continue; /* a metric's op: 0 */
         marks[i] = has_gradients(e) ? OF_TRAINING : OF_EVALUATION;
     }
     for (size_t n = 0; n < names.count; n++) free(names.of[n].calls);

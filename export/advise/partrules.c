@@ -119,6 +119,12 @@ static bool is_of_the_host(const struct kp_tree *tree, const char *op)
     return op != NULL;
 }
 
+/* Several workers give their items in bursts: one step in ten waits, for all (bursts_leave). */
+static bool is_bursty(const struct kp_finding *f, const struct kp_advice *a)
+{
+    return f->share >= KP_SHARE_CRITICAL && f->steps >= 3 && 10 * f->steps >= a->steps;
+}
+
 /* Whether it is a finding. */
 static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
                        const struct kp_split_places *places, const struct kp_costrules *x)
@@ -136,7 +142,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     }
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
-    f.is_critical = kp_advise_is_critical(&f, out->steps);
+    f.is_critical = kp_advise_is_critical(&f, out->steps) || (rule->measure == KP_SPLIT_LOADING && is_bursty(&f, out));
     place_tell(&f, places, rule, tree);
     if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH) && is_of_the_host(tree, f.where))
         f.change = "That op computes on the host while the GPU waits: do it on the GPU (device=\"cuda\"), or in the "

@@ -25,7 +25,9 @@ static const struct kp_cost_rule drift = {
 #define DRIFT_SIGMAS 3.0   /* of Kendall's sum where steps have no order */
 #define DRIFT_SPREADS 2.0  /* the growth exceeds so many spreads of steps near each other, as in kprof diff */
 #define NORMAL_SIGMA 1.4826
-enum { OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9 };
+#define BURST_SHARE 0.75  /* of what a step has more: loading */
+#define BURSTS_SHARE 0.10 /* of all steps */
+enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9 };
 
 static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
                                          [KP_SPLIT_COMM] = "communication",
@@ -352,6 +354,26 @@ static void groups_tell(struct kp_costrules *x, struct kp_longsteps *l)
     free(sizes);
 }
 
+/*
+ * Steps of which many are long by what they load are those of a loader that gives its items in bursts, as several
+ * workers do: what they wait for is judged with the others. The first may wait for the workers to start.
+ */
+static void bursts_leave(const struct kp_costrules *x, const struct step_lengths *l, double *longer)
+{
+    size_t *at = kp_kineto_room(l->count + 1, sizeof *at), count = 0;
+    double *loading = kp_kineto_room(l->count + 1, sizeof *loading);
+    for (size_t i = 0; i < l->count; i++) loading[i] = (double)x->splits[i].part_ns[KP_SPLIT_LOADING];
+    const double usual = kp_quantile(loading, l->count, 0.5); /* sorts them */
+    for (size_t i = 1; i < l->count; i++) {
+        const double more = (double)x->splits[i].part_ns[KP_SPLIT_LOADING] - usual;
+        if (longer[i] > 0 && more >= BURST_SHARE * longer[i]) at[count++] = i;
+    }
+    if (count >= BURSTS_LEAST && (double)count >= BURSTS_SHARE * (double)l->count)
+        for (size_t i = 0; i < count; i++) longer[at[i]] = 0;
+    free(at);
+    free(loading);
+}
+
 static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     const double median = quantile_of(l, 0, l->count, 0.5), low = quantile_of(l, 0, l->count, 0.25);
@@ -362,6 +384,7 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     for (size_t i = 0; i < l->count; i++)
         if (!l->is_prompt[i] && l->of[i] > bound && (are_few || l->of[i] > high + OUTLIER_RANGES * (high - low)))
             cost.of[i] = l->of[i] - median;
+    bursts_leave(x, l, cost.of);
     for (size_t i = 0; i < l->count; i++) x->is_long[i] = cost.of[i] > 0;
     struct kp_longsteps longer;
     kp_longsteps_find(&longer, x, cost.of, median);

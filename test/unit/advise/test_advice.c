@@ -200,6 +200,8 @@ static struct kp_advice evaluation_advise(struct little *t, bool is_first, int c
         pass_make(t, is_first ? training : at + 2, step + 1, true);
         for (int i = 0; evaluates && i < 3; i++)
             pass_make(t, from + 2 + i * (30 + calls_before) + calls_before, 0, false);
+        /* behind no_grad: it has a number, as ops with gradients have, and is of no pass */
+        if (evaluates) event(t, "cpu_op", "aten::cat", 1, from + 100 + 3 * calls_before, 10, "\"Sequence number\":900");
         if (evaluates) op(t, "aten::eq", from + 500, 200);
         at += 200 + more;
     }
@@ -310,6 +312,39 @@ static void a_loader_of_each_step_is_told_beside_one_slow_step(void **state)
 {
     const struct kp_advice a = outlier_advise(*state, LOADER, true);
     each_and_one(&a, "data-loading");
+}
+
+/* Steps of 10 us of ops; of forty each `every`th waits 390 us for the loader first. */
+static struct kp_advice bursts_advise(struct little *t, int every)
+{
+    for (int step = 0, at = 0; step < 40; step++) {
+        const int loading = every && step % every == every - 1 ? 390 : 0;
+        char text[32];
+        snprintf(text, sizeof text, "ProfilerStep#%d", step);
+        event(t, "user_annotation", text, 1, at, loading + 10, "");
+        if (loading) event(t, "user_annotation", LOADER, 1, at, loading, "");
+        op(t, "aten::mm", at + loading, 10);
+        at += loading + 10;
+    }
+    return advise(t);
+}
+
+static void a_loader_that_many_steps_wait_for_is_no_matter_of_slow_steps(void **state)
+{
+    const struct kp_advice a = bursts_advise(*state, 4);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "data-loading");
+    assert_int_equal(a.findings[0].steps, 10);
+    assert_float_equal(a.findings[0].share, 3900.0 / 4300, 0.001);
+    assert_true(a.findings[0].is_critical);
+}
+
+static void a_loader_that_two_steps_wait_for_made_them_slow(void **state)
+{
+    const struct kp_advice a = bursts_advise(*state, 20);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slow-steps");
+    assert_non_null(strstr(a.findings[0].what, "what they have more is data loading"));
 }
 
 /* Of twelve steps each sixth takes a prompt of `prompt` tokens, and four times as long; the others take `others`. */
@@ -618,6 +653,8 @@ int main(void)
         LITTLE(a_training_without_evaluation_says_nothing_of_one),
         LITTLE(a_wait_of_each_step_is_told_beside_one_slow_step),
         LITTLE(a_loader_of_each_step_is_told_beside_one_slow_step),
+        LITTLE(a_loader_that_many_steps_wait_for_is_no_matter_of_slow_steps),
+        LITTLE(a_loader_that_two_steps_wait_for_made_them_slow),
         LITTLE(steps_that_take_a_prompt_are_told_from_those_of_a_token),
         LITTLE(steps_of_sequences_alone_are_a_training_and_may_be_slow),
         LITTLE(the_call_of_python_that_fills_the_gaps_is_named),
