@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/chosen.h"
 #include "export/report/keyindex.h"
 
 struct self_lane {
@@ -15,6 +16,7 @@ struct self_lane {
 struct dividing {
     const struct kp_tree *tree;
     kp_selftime_fn give;
+    kp_selftime_marker_fn give_marker; /* NULL: as any node */
     void *context;
     struct kp_keyindex threads;
     struct self_lane *lanes; /* by number in `threads` */
@@ -32,11 +34,25 @@ static struct self_lane *lane_get(struct dividing *d, const struct kp_kineto_eve
     return &d->lanes[at];
 }
 
+/* Gives a marker's time with the calls that run in it, each as long as it is the innermost. What is left has none. */
+static void marker_give(struct dividing *d, struct self_lane *lane, uint32_t marker, int64_t to_ns)
+{
+    for (size_t i = lane->count; i-- > 0 && lane->since_ns < to_ns;) {
+        const struct kp_node *call = &d->tree->nodes[lane->open[i]];
+        const int64_t end_ns = call->end_ns < to_ns ? call->end_ns : to_ns;
+        if (!call->is_python || call->removed || end_ns <= lane->since_ns) continue;
+        d->give_marker(d->context, marker, lane->open[i], lane->since_ns, end_ns);
+        lane->since_ns = end_ns;
+    }
+}
+
 /* Gives the time up to `to_ns` to a node. A folded node's is its parent's. */
 static void time_give(struct dividing *d, struct self_lane *lane, uint32_t node, int64_t to_ns)
 {
     if (to_ns <= lane->since_ns) return;
     if (d->tree->nodes[node].removed) node = (uint32_t)d->tree->nodes[node].parent;
+    if (d->give_marker && kp_node_is_step(d->tree, &d->tree->nodes[node])) marker_give(d, lane, node, to_ns);
+    if (to_ns <= lane->since_ns) return;
     d->give(d->context, node, lane->since_ns, to_ns);
     lane->since_ns = to_ns;
 }
@@ -53,9 +69,10 @@ static void lane_advance(struct dividing *d, struct self_lane *lane, int64_t at_
     else lane->since_ns = at_ns;
 }
 
-void kp_selftime_each(const struct kp_tree *tree, kp_selftime_fn give, void *context)
+void kp_selftime_each_marked(const struct kp_tree *tree, kp_selftime_fn give, kp_selftime_marker_fn give_marker,
+                             void *context)
 {
-    struct dividing d = {.tree = tree, .give = give, .context = context};
+    struct dividing d = {.tree = tree, .give = give, .give_marker = give_marker, .context = context};
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (node->on_device || node->is_async) continue;
@@ -69,6 +86,11 @@ void kp_selftime_each(const struct kp_tree *tree, kp_selftime_fn give, void *con
     }
     free(d.lanes);
     kp_keyindex_fini(&d.threads);
+}
+
+void kp_selftime_each(const struct kp_tree *tree, kp_selftime_fn give, void *context)
+{
+    kp_selftime_each_marked(tree, give, NULL, context);
 }
 
 struct summing {

@@ -16,5 +16,10 @@ void kp_selftime(const struct kp_tree *tree, const struct kp_spans *inside, int6
 /* Gives every piece of a thread's time with the node that it belongs to, by the same rule, by time in each thread. */
 typedef void (*kp_selftime_fn)(void *context, size_t node, int64_t from_ns, int64_t to_ns);
 void kp_selftime_each(const struct kp_tree *tree, kp_selftime_fn give, void *context);
+/* The same, but a piece of a step's marker (ProfilerStep#N) comes with the innermost call of Python that is open then.
+ * The marker began where the step before ended, which tells nothing of what runs in it. */
+typedef void (*kp_selftime_marker_fn)(void *context, size_t marker, size_t call, int64_t from_ns, int64_t to_ns);
+void kp_selftime_each_marked(const struct kp_tree *tree, kp_selftime_fn give, kp_selftime_marker_fn give_marker,
+                             void *context);
 
 #endif

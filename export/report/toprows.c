@@ -35,6 +35,8 @@ struct cost {
     struct kp_top_cost all, steps;
 };
 
+static bool is_by_place(const struct kp_top *top) { return top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_MODULE; }
+
 static const struct kp_kineto_event *event_of(const struct kp_tree *tree, const struct kp_node *node)
 {
     return &tree->trace->events[node->event];
@@ -151,9 +153,11 @@ static bool cost_of(const struct building *b, size_t i, struct cost *out)
 
 /* ---- keys ---- */
 
-/* Python code of the program itself has no line: its function stands for it. */
+/* Python code of the program itself has no line: its function stands for it. A step's marker has none either: it began
+ * where the step before ended. */
 static uint32_t line_of(struct building *b, const struct kp_node *node)
 {
+    if (kp_node_is_step(b->tree, node)) return 0;
     struct kp_kineto *trace = b->tree->trace;
     const uint32_t function = node->is_python ? kp_ownline_function(&b->lines, trace, node->name) : 0;
     const uint32_t stack = node->stack ? node->stack : event_of(b->tree, node)->stack;
@@ -247,8 +251,7 @@ static void row_add(struct building *b, size_t node, size_t at, const struct cos
 {
     struct kp_top_row *row = &b->top->rows[at];
     const bool nested = is_nested(b, &b->tree->nodes[node], at);
-    const bool by_place = b->top->by == KP_TOP_BY_LINE || b->top->by == KP_TOP_BY_MODULE;
-    const bool is_counted = !(by_place && nested) && !is_continued(b, node);
+    const bool is_counted = !(is_by_place(b->top) && nested) && !is_continued(b, node);
     const struct kp_top_cost all = own_part(cost->all, is_counted, nested);
     const struct kp_top_cost steps = own_part(cost->steps, is_counted, nested);
     cost_add(&row->cost, &all);
@@ -319,6 +322,28 @@ static void self_add(void *context, size_t node, int64_t from_ns, int64_t to_ns)
     b->step_self[node] += kp_spans_between(&b->chosen->in_steps, from_ns, to_ns);
 }
 
+/* Takes a piece of a step's marker: by place it is of the call that runs, else the marker has that call's line. */
+static void marker_add(void *context, size_t marker, size_t call, int64_t from_ns, int64_t to_ns)
+{
+    struct building *b = context;
+    const struct kp_node *node = &b->tree->nodes[marker];
+    const int64_t self_ns = kp_spans_between(&b->chosen->spans, from_ns, to_ns);
+    self_add(b, is_by_place(b->top) ? call : marker, from_ns, to_ns);
+    if (is_by_place(b->top) || b->top->by == KP_TOP_BY_KERNEL || self_ns <= 0) return;
+    const double step_ns = (double)kp_spans_between(&b->chosen->in_steps, from_ns, to_ns);
+    share_add(b->top,
+              &(struct kp_top_share){(uint32_t)row_of(b, node, 0), line_of(b, &b->tree->nodes[call]), false,
+                                     b->tree->has_device ? 0 : (double)self_ns, b->tree->has_device ? 0 : step_ns});
+}
+
+/* By place, the marker of a step whose time is its calls' has nothing. */
+static bool is_empty(const struct building *b, const struct kp_node *node, const struct kp_top_cost *cost)
+{
+    if (cost->self_ns > 0) return false;
+    const bool is_marker = is_by_place(b->top) && kp_node_is_step(b->tree, node);
+    return !cost->count || (is_marker && cost->self_bytes == 0 && cost->gpu_self_bytes == 0 && cost->gpu_self_ns <= 0);
+}
+
 /* The op that launched work of a GPU; 0: the trace has it not. */
 static uint32_t op_of(const struct building *b, const struct kp_node *node)
 {
@@ -331,7 +356,7 @@ static void nodes_add(struct building *b)
     for (size_t i = 0; i < b->tree->count; i++) {
         const struct kp_node *node = &b->tree->nodes[i];
         struct cost cost;
-        if (!cost_of(b, i, &cost) || (!cost.all.count && cost.all.self_ns <= 0)) continue;
+        if (!cost_of(b, i, &cost) || is_empty(b, node, &cost.all)) continue;
         const uint32_t line = b->top->by == KP_TOP_BY_KERNEL ? op_of(b, node) : line_of(b, node);
         const size_t row = row_of(b, node, line);
         row_add(b, i, row, &cost);
@@ -371,7 +396,7 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     b.step_self = array_get(tree->count, sizeof *b.step_self);
     memset(b.self, 0, tree->count * sizeof *b.self);
     memset(b.step_self, 0, tree->count * sizeof *b.step_self);
-    kp_selftime_each(tree, self_add, &b);
+    kp_selftime_each_marked(tree, self_add, marker_add, &b);
     bytes_find(&b);
     nodes_add(&b);
     gap_find(out, tree, chosen);
@@ -495,10 +520,9 @@ static int row_order(const void *a, const void *b, void *context)
 void kp_top_add_gap(struct kp_top *top, bool has_marked_steps)
 {
     const char *const text = has_marked_steps ? "(in no op, outside of the steps)" : "(in no op)";
-    const bool by_place = top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_MODULE;
     top->has_gap = top->by != KP_TOP_BY_KERNEL;
     if (!top->has_gap || top->gap_ns <= (int64_t)(top->sum.cost.self_ns / 1000)) return;
-    const uint32_t name = by_place ? 0 : kp_strings_put(top->trace->strings, text, strlen(text));
+    const uint32_t name = is_by_place(top) ? 0 : kp_strings_put(top->trace->strings, text, strlen(text));
     const size_t at = row_for(top, name, 0, false); /* may move the rows */
     struct kp_top_row *const row = &top->rows[at];
     const struct kp_top_cost all = {.self_ns = (double)top->gap_ns, .total_ns = (double)top->gap_ns};

@@ -249,6 +249,64 @@ static void a_frame_of_calls_has_the_line_that_called(void **state)
     kp_top_fini(&top);
 }
 
+/* A loop of main calls epoch(), which runs slow code of its own behind the optimizer, in which the next step begins. */
+static void step_in_calls(struct little *t, enum kp_top_by by, struct kp_top *top)
+{
+    char why[80];
+    call(t, "train.py(2): main", "", 0, 300);
+    call(t, "train.py(12): epoch", "train.py:4", 10, 90);
+    call(t, "torch/optim.py(5): step", "train.py:19", 50, 10);
+    event(t, "user_annotation", "ProfilerStep#1", 1, 55, 205, "\"Call stack\":\"torch/optim.py(5): step\"");
+    call(t, "train.py(12): epoch", "train.py:4", 200, 90);
+    call(t, "torch/optim.py(5): step", "train.py:19", 250, 20);
+    tree_make(t);
+    kp_tree_fill_line_stacks(&t->tree, true);
+    kp_tree_set_forward_stacks(&t->tree);
+    assert_int_equal(kp_chosen_make(&t->chosen, &t->tree, &everything, why, sizeof why), 0);
+    kp_top_build(top, &t->tree, &t->chosen, by);
+}
+
+static void what_a_step_does_in_no_op_stands_at_the_function_that_runs(void **state)
+{
+    struct little *t = *state;
+    struct kp_top top = {0};
+    step_in_calls(t, KP_TOP_BY_LINE, &top);
+    /* the call that began inside a step's end has 50 to 60 and 250 to 270 */
+    assert_float_equal(row_named(&top, "train.py:19 epoch")->cost.self_ns, 30e3, 0);
+    assert_float_equal(row_named(&top, "train.py:12 def epoch")->cost.self_ns, (40 + 40 + 50 + 20) * 1e3, 0);
+    assert_float_equal(row_named(&top, "train.py:2 def main")->cost.self_ns, (10 + 100 + 10) * 1e3, 0);
+    assert_int_equal(top.count, 3); /* none for the marker */
+    assert_float_equal(top.sum.cost.self_ns, 300e3, 0);
+    kp_top_fini(&top);
+}
+
+static void a_step_has_the_lines_of_the_functions_that_run_in_it(void **state)
+{
+    struct little *t = *state;
+    struct kp_top top = {0};
+    step_in_calls(t, KP_TOP_BY_OP, &top);
+    const struct kp_top_row *row = row_named(&top, "ProfilerStep*");
+    assert_float_equal(row->cost.self_ns, (5 + 40 + 100) * 1e3, 0);
+    assert_int_equal(row->lines, 3);
+    assert_string_equal(kp_kineto_text(top.trace, row->line), "train.py:2 def main");
+    kp_top_fini(&top);
+}
+
+/* With stacks of ops alone nothing tells where its time went. */
+static void a_step_without_calls_has_no_line(void **state)
+{
+    struct little *t = *state;
+    event(t, "user_annotation", "ProfilerStep#1", 1, 0, 100, "\"Call stack\":\"train.py(19): main;\"");
+    event(t, "cpu_op", "aten::mm", 1, 10, 20, "\"Call stack\":\"train.py(3): main;\"");
+    struct kp_top top = top_make(t, KP_TOP_BY_OP);
+    assert_int_equal(row_named(&top, "ProfilerStep*")->lines, 0);
+    kp_top_fini(&top);
+    kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_LINE);
+    assert_float_equal(row_named(&top, "")->cost.self_ns, 80e3, 0);
+    assert_int_equal(top.count, 2);
+    kp_top_fini(&top);
+}
+
 static void a_row_has_the_line_with_the_most_self_time(void **state)
 {
     struct little *t = *state;
@@ -548,6 +606,9 @@ int main(void)
         LITTLE(a_total_counts_no_time_twice),
         LITTLE(ops_are_put_to_lines_and_backward_ops_to_their_forward_line),
         LITTLE(a_frame_of_calls_has_the_line_that_called),
+        LITTLE(what_a_step_does_in_no_op_stands_at_the_function_that_runs),
+        LITTLE(a_step_has_the_lines_of_the_functions_that_run_in_it),
+        LITTLE(a_step_without_calls_has_no_line),
         LITTLE(a_row_has_the_line_with_the_most_self_time),
         LITTLE(an_op_has_the_time_of_its_kernels),
         LITTLE(shapes_are_rows_of_their_own),
