@@ -54,6 +54,7 @@ void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree,
                        int64_t ns);
 uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node); /* of its place: the op and the stack */
 /* Names the place that costs most. */
+const struct kp_costplace *kp_costplaces_most(const struct kp_costplaces *places); /* that costs most; NULL: none */
 void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out);
 void kp_costplaces_fini(struct kp_costplaces *places);
 /* Writes the own lines that cost most, each with its ms a step: "train.py:12 main (3.100 ms), ..."; "" without. */

@@ -55,13 +55,19 @@ void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree,
 
 static const char *text_or_null(struct kp_kineto *trace, uint32_t id) { return id ? kp_kineto_text(trace, id) : NULL; }
 
-void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out)
+const struct kp_costplace *kp_costplaces_most(const struct kp_costplaces *places)
 {
-    struct kp_ownlines lines = {0}, modules = {0};
     const struct kp_costplace *most = NULL;
     for (size_t i = 0; i < places->keys.count; i++)
         if (!most || places->of[i].ns > most->ns) most = &places->of[i];
-    if (!most || most->ns <= 0) return;
+    return most && most->ns > 0 ? most : NULL;
+}
+
+void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out)
+{
+    struct kp_ownlines lines = {0}, modules = {0};
+    const struct kp_costplace *const most = kp_costplaces_most(places);
+    if (!most) return;
     const char *stack = kp_kineto_text(trace, most->stack);
     const uint32_t frame = kp_strings_put(trace->strings, stack, strcspn(stack, ";"));
     const uint32_t itself = kp_ownline_function(&lines, trace, most->name);

@@ -7,7 +7,9 @@
 
 #include "export/report/valuereads.h"
 
-#define SHARE_IDLE 0.15 /* of a step, before a GPU's idle time is a finding, by whatever cause */
+#define ONE_GAP_SHARE 0.15 /* of a step, in one place in which no op runs */
+#define ONE_GAP_NS 1e6     /* what is less is the price of an optimizer's, or of a loader's, own Python */
+#define SHARE_IDLE 0.15    /* of a step, before a GPU's idle time is a finding, by whatever cause */
 
 struct advice_rule {
     int measure;  /* a part of the step, or KP_CAUSE() of its idle time */
@@ -160,6 +162,38 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     return true;
 }
 
+/*
+ * Judges the place that has most of the time without an op, where all of that time is no finding: one loop of Python in
+ * each step is to be found, many short gaps are the price of small ops. A few long ones are those of slow steps.
+ */
+static void one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule)
+{
+    const struct kp_step_split *const splits = x->trained ? x->trained : x->splits;
+    const struct kp_costplace *const most = kp_costplaces_most(&x->places->causes[KP_IDLE_PYTHON]);
+    const double steps = (double)x->out->steps;
+    struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
+    double judged_ns = 0;
+    if (!most || x->tree->trace->has_heap) return;
+    f.step_ns = (double)most->ns / steps;
+    for (size_t i = 0; i < x->out->steps; i++) {
+        judged_ns += (double)splits[i].step_ns / steps;
+        f.steps += (double)splits[i].part_ns[KP_SPLIT_IDLE] >= ONE_GAP_SHARE * (double)splits[i].step_ns;
+    }
+    f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
+    if (f.step_ns < ONE_GAP_NS || f.share < ONE_GAP_SHARE || 2 * f.steps < x->out->steps) return;
+    if ((double)most->most_ns > 3 * f.step_ns || 2 * (double)most->most_ns < f.step_ns) return;
+    f.is_critical = kp_advise_is_critical(&f, x->out->steps);
+    place_tell(&f, x->places, rule, x->tree);
+    if (is_of_reads(x, f.where)) return;
+    gap_tell(x, &f);
+    f.change = f.what == rule->what
+                   ? "See what runs there: kprof run --with-stack 1 --schedule 10-12, then kprof report "
+                     "--by line. Move it out of the step, or do it less often."
+                   : "See what the line does: kprof report --by line has the others, kprof stacks draws "
+                     "who calls them. Move it out of the step, or do it less often.";
+    x->out->findings[x->out->count++] = f;
+}
+
 /* What a link moves meanwhile: from each collective's begin to its end, in which a rank may wait for others. */
 static const char *bandwidth_tell(const struct kp_costrules *x, const char *what)
 {
@@ -180,7 +214,11 @@ void kp_rules_parts(struct kp_costrules *x)
     bool has_cause = false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if ((rules[i].measure == KP_SPLIT_IDLE && has_cause) || x->explained >> rules[i].measure & 1) continue;
-        if (!rule_judge(x->out, &rules[i], x->splits, x->places, x)) continue;
+        if (!rule_judge(x->out, &rules[i], x->splits, x->places, x)) {
+            if (rules[i].measure == KP_SPLIT_IDLE && !x->out->has_gpu && rules[i].with == WITHOUT_GPU)
+                one_gap_judge(x, &rules[i]);
+            continue;
+        }
         has_cause |= is_cause(&rules[i]);
         struct kp_finding *told = &x->out->findings[x->out->count - 1];
         if (rules[i].measure == KP_SPLIT_COMM) told->what = bandwidth_tell(x, told->what);

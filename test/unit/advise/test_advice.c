@@ -314,6 +314,35 @@ static void a_loader_of_each_step_is_told_beside_one_slow_step(void **state)
     each_and_one(&a, "data-loading");
 }
 
+/* Ten steps of 10 ms, of which no op runs for a fifth: in so many gaps, each before an aten::mm. */
+static struct kp_advice gaps_advise(struct little *t, int gaps)
+{
+    for (int step = 0; step < 10; step++) {
+        char text[32];
+        snprintf(text, sizeof text, "ProfilerStep#%d", step);
+        event(t, "user_annotation", text, 1, 10000 * step, 10000, "");
+        for (int i = 0; i < gaps; i++) op(t, "aten::mm", 10000 * step + 10000 * i / gaps + 2000 / gaps, 8000 / gaps);
+    }
+    return advise(t);
+}
+
+static void one_gap_of_each_step_is_told(void **state)
+{
+    const struct kp_advice a = gaps_advise(*state, 1);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "no-op-runs");
+    assert_string_equal(a.findings[0].where, "aten::mm");
+    assert_float_equal(a.findings[0].step_ns, 2e6, 1);
+    assert_float_equal(a.findings[0].share, 0.2, 0.001);
+    assert_int_equal(a.findings[0].steps, 10);
+}
+
+static void many_short_gaps_are_the_price_of_ops(void **state)
+{
+    const struct kp_advice a = gaps_advise(*state, 10);
+    assert_int_equal(a.count, 0);
+}
+
 /* Steps of 10 us of ops; of forty each `every`th waits 390 us for the loader first. */
 static struct kp_advice bursts_advise(struct little *t, int every)
 {
@@ -653,6 +682,8 @@ int main(void)
         LITTLE(a_training_without_evaluation_says_nothing_of_one),
         LITTLE(a_wait_of_each_step_is_told_beside_one_slow_step),
         LITTLE(a_loader_of_each_step_is_told_beside_one_slow_step),
+        LITTLE(one_gap_of_each_step_is_told),
+        LITTLE(many_short_gaps_are_the_price_of_ops),
         LITTLE(a_loader_that_many_steps_wait_for_is_no_matter_of_slow_steps),
         LITTLE(a_loader_that_two_steps_wait_for_made_them_slow),
         LITTLE(steps_that_take_a_prompt_are_told_from_those_of_a_token),
