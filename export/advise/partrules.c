@@ -19,8 +19,8 @@ struct advice_rule {
 };
 static const struct advice_rule rules[] = {
     {KP_SPLIT_LOADING, 0.10, ANYWHERE, "data-loading", "the step waits for the DataLoader",
-     "Give the DataLoader more workers where cores are free (num_workers=N, persistent_workers=True), or make an item "
-     "cheaper: cache it, or decode it once."},
+     "Give the DataLoader more workers (num_workers=N, persistent_workers=True) where its items wait, or while "
+     "fewer workers than cores compute. Else make an item cheaper: cache it, or decode it once."},
     {KP_SPLIT_COMM, 0.05, WITH_GPU, KP_FINDING_COMM, "collectives run while nothing computes",
      "Where no rank comes last to most of them (kprof advise with the traces of all says so), let communication "
      "overlap "

@@ -8,13 +8,34 @@
 
 #include "export/cli/run_folder.h"
 #include "export/cli/trace_source.h"
+#include "export/report/ownline.h"
 #include "export/report/plain.h"
+#include "export/report/selftime.h"
 #include "export/report/toprows.h"
 
-enum { LINES = 2 };
-#define SHARE_LEAST 0.05    /* of a worker's time, before a line is worth a word */
-#define SHARE_BUSY 0.70     /* of the cores: the training itself and the kernel take of them, too */
+enum { LINES = 2, WORKERS_MOST = 8 }; /* WORKERS_MOST: whose traces are read */
+#define SHARE_LEAST 0.05              /* of a worker's time, before a line is worth a word */
+#define SHARE_IDLE 0.50               /* of a worker's time, in which it waits for work: more workers do not help */
+#define SHARE_COMPUTES 0.50           /* of a worker's time: it computes for most of it */
+#define CORES_SPARE 0.5     /* less than these are not free: the kernel and other programs take of them, too */
 enum { MEASURED_MS = 200 }; /* a shorter time tells little */
+
+/* What a worker's own trace tells of its time. */
+struct worker {
+    struct kp_kineto *trace;
+    struct kp_tree tree;
+    struct kp_chosen chosen;
+    int64_t wall_ns;
+    struct kp_spans idle; /* it waits for work: known where Python's calls were recorded */
+    int32_t loop;         /* the call of torch's loop, -1: not in the trace */
+    uint32_t fork_line;   /* the training's line that started the worker: open around the loop. 0: none */
+    int64_t waits_ns;     /* of the loop's thread: calls that wait (sleep, network, lock) in its items */
+    struct kp_plan {      /* of the whole program */
+        size_t workers;
+        long cores;
+        double computes, used; /* a worker's share of its time; cores, with the training */
+    } plan;
+};
 
 /* Returns the newest trace of FOLDER/children beside a trace, or NULL. The caller frees it. */
 static char *children_find(char *folder, size_t bytes, const char *trace_path)
@@ -45,26 +66,99 @@ void kp_workers_lead(const char *trace_path)
     free(path);
 }
 
+/* ---- a worker's time ---- */
+
+static bool is_call(const struct kp_tree *tree, int32_t node, const char *file, const char *function)
+{
+    const char *const name = node >= 0 ? kp_kineto_text(tree->trace, tree->nodes[node].name) : "";
+    const char *const at = strstr(name, file), *const end = at ? strstr(at, "): ") : NULL;
+    return end && tree->nodes[node].is_python && strcmp(end + 3, function) == 0;
+}
+
+static bool is_loop(const struct kp_tree *tree, int32_t node)
+{
+    return is_call(tree, node, "data/_utils/worker.py(", "_worker_loop");
+}
+
+/* What waits for work is in the loop itself: a queue that an item asks is not. */
+static void idle_find(struct worker *w)
+{
+    const struct kp_tree *const tree = &w->tree;
+    struct kp_ownlines lines = {0};
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *const node = &tree->nodes[i];
+        const uint32_t stack = node->stack ? node->stack : kp_tree_event(tree, i)->stack;
+        if (w->loop < 0 && is_loop(tree, (int32_t)i)) {
+            w->loop = (int32_t)i;
+            w->fork_line = kp_ownline_of(&lines, tree->trace, stack);
+        }
+        if (is_call(tree, (int32_t)i, "multiprocessing/queues.py(", "get") && is_loop(tree, node->parent))
+            kp_spans_add(&w->idle, node->start_ns, node->end_ns);
+    }
+    kp_spans_settle(&w->idle);
+    kp_ownlines_fini(&lines);
+}
+
+static void wait_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
+{
+    struct worker *const w = context;
+    const struct kp_tree *const tree = &w->tree;
+    if (!tree->nodes[node].is_python || !kp_top_is_wait(kp_kineto_text(tree->trace, tree->nodes[node].name))) return;
+    if (kp_tree_event(tree, node)->tid != kp_tree_event(tree, (size_t)w->loop)->tid) return;
+    w->waits_ns += to_ns - from_ns - kp_spans_between(&w->idle, from_ns, to_ns);
+}
+
+static double share_of(const struct worker *w, int64_t ns)
+{
+    return w->wall_ns > 0 ? (double)ns / (double)w->wall_ns : 0;
+}
+
+static double idle_share(const struct worker *w) { return share_of(w, kp_spans_length(&w->idle, NULL)); }
+
+/* Keeps the time in which the worker has work. */
+static void idle_leave_out(struct worker *w)
+{
+    struct kp_spans works = {0};
+    int64_t from = INT64_MIN;
+    for (size_t i = 0; i < w->idle.count; i++) {
+        kp_spans_add(&works, from, w->idle.of[i].start_ns);
+        from = w->idle.of[i].end_ns;
+    }
+    kp_spans_add(&works, from, INT64_MAX);
+    kp_spans_settle(&works);
+    kp_spans_cut(&w->chosen.spans, &works);
+    kp_spans_fini(&works);
+}
+
+static void share_print(FILE *out, const char *what, double share)
+{
+    fputs("    worker  ", out);
+    kp_plain_put(out, what);
+    fprintf(out, ": %.1f %% of its time\n", 100 * share);
+}
+
 /* Prints the lines that took most of one worker's time. The threads that feed its queue wait meanwhile: a share is of
  * the time that passed, not of the sum over threads. */
-static void lines_print(FILE *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+static void lines_print(FILE *out, const struct worker *w)
 {
     struct kp_top top;
     size_t shown = 0;
-    const double wall = (double)kp_spans_length(&chosen->spans, NULL);
-    kp_top_build(&top, tree, chosen, KP_TOP_BY_LINE);
+    kp_top_build(&top, &w->tree, &w->chosen, KP_TOP_BY_LINE);
     kp_top_order(&top, KP_TOP_SELF);
     for (size_t i = 0; i < top.count && shown < LINES; i++) {
         const struct kp_top_row *row = &top.rows[i];
-        const double share = wall > 0 ? (double)row->cost.self_ns / wall : 0;
+        const double share = share_of(w, (int64_t)row->cost.self_ns);
         if (!row->name || share < SHARE_LEAST) continue;
-        fputs("    worker  ", out);
-        kp_plain_put(out, kp_kineto_text(tree->trace, row->name));
-        fprintf(out, ": %.1f %% of its time\n", 100 * share);
+        share_print(out,
+                    row->name == w->fork_line ? "torch's loop (collating, handing over)"
+                                              : kp_kineto_text(w->trace, row->name),
+                    share);
         shown++;
     }
     kp_top_fini(&top);
 }
+
+/* ---- what helps ---- */
 
 static void change_set(struct kp_advised *a, const char *text)
 {
@@ -75,44 +169,157 @@ static void change_set(struct kp_advised *a, const char *text)
     }
 }
 
-/* Workers that wait leave the cores to more of them. Those that compute take the cores from one another. */
-static void cores_tell(FILE *out, struct kp_advised *a, const struct kp_kineto *trace, const char *folder_path)
+/* Cores that the training takes while it does not wait for its workers: at most its threads. */
+static double training_cores(const struct kp_advised *a, long cores)
 {
-    struct kp_run_folder folder = {.path = folder_path};
-    const long cores = kp_kineto_number(trace, "kprof.cores"), of_ms = kp_kineto_number(trace, "kprof.busy_of_ms");
-    const double computes = of_ms ? (double)kp_kineto_number(trace, "kprof.busy_ms") / (double)of_ms : 0;
-    const size_t workers = kp_run_folder_read(&folder) == 0 ? kp_found_siblings(&folder) : 0;
-    const double used = computes * (double)workers;
-    kp_run_folder_forget(&folder);
-    if (of_ms < MEASURED_MS || cores <= 0 || !workers) return;
-    fprintf(out, "    worker  %zu of them ", workers);
-    if (used >= SHARE_BUSY * (double)cores) {
-        fprintf(out, "compute on %ld core%s, %.0f %% of their time: more workers do not help, cheaper lines do\n",
-                cores, cores == 1 ? "" : "s", 100 * computes);
-        change_set(a, "Make an item cheaper: cache it, or decode it once. More workers do not help: those that it has "
-                      "fill the cores.");
-    } else {
-        fprintf(out, "wait %.0f %% of their time, and use %.1f of %ld core%s: more workers help\n",
-                computes < 1 ? 100 * (1 - computes) : 0, used, cores, cores == 1 ? "" : "s");
-        change_set(a, "Give the DataLoader more workers (num_workers=N, persistent_workers=True): cores are free.");
-    }
+    const long omp = kp_kineto_number(a->trace, "kprof.omp_num_threads"),
+               busy = kp_kineto_number(a->trace, "kprof.busy_threads");
+    long threads = omp > 0 && (busy <= 0 || omp < busy) ? omp : busy;
+    if (a->advice.has_gpu || threads < 1) threads = 1;
+    if (threads > cores) threads = cores;
+    if (!(a->advice.step_ns > 0)) return (double)threads;
+    return (double)threads * (1 - a->advice.mean_ns[KP_SPLIT_LOADING] / a->advice.step_ns);
 }
 
-static void worker_tell(FILE *out, struct kp_advised *a, const char *path, const char *folder)
+/* Sets what is known of the whole program. False: too little was measured. */
+static bool plan_make(struct worker *w, const struct kp_advised *a, const char *folder_path)
+{
+    struct kp_run_folder folder = {.path = folder_path};
+    const long of_ms = kp_kineto_number(w->trace, "kprof.busy_of_ms");
+    const bool is_measured = of_ms >= MEASURED_MS;
+    w->plan.cores = kp_kineto_number(w->trace, "kprof.cores");
+    w->plan.workers = kp_run_folder_read(&folder) == 0 ? kp_found_siblings(&folder) : 0;
+    kp_run_folder_forget(&folder);
+    w->plan.computes = is_measured ? (double)kp_kineto_number(w->trace, "kprof.busy_ms") / (double)of_ms
+                                   : 1 - idle_share(w) - share_of(w, w->waits_ns);
+    if (w->plan.computes > 1) w->plan.computes = 1;
+    if (w->plan.computes < 0) w->plan.computes = 0;
+    w->plan.used = w->plan.computes * (double)w->plan.workers + training_cores(a, w->plan.cores);
+    return w->plan.cores > 0 && w->plan.workers &&
+           (is_measured || (w->loop >= 0 && w->wall_ns >= MEASURED_MS * 1000000));
+}
+
+/*
+ * Workers that compute are limited by the cores, whatever share of their time this recording found: where they and the
+ * training take all, more do not help. Cores that other programs take are not known.
+ */
+static bool are_cores_full(const struct worker *w, double training)
+{
+    const double free_from = (double)w->plan.cores - CORES_SPARE;
+    return w->plan.used >= free_from ||
+           (w->plan.computes >= SHARE_COMPUTES && (double)w->plan.workers + training >= free_from);
+}
+
+static void full_tell(FILE *out, struct kp_advised *a, const struct kp_plan *p)
+{
+    fprintf(out, "compute on %ld core%s, %.0f %% of their time: more workers do not help, cheaper lines do\n", p->cores,
+            p->cores == 1 ? "" : "s", 100 * p->computes);
+    change_set(a, "Make an item cheaper: cache it, or decode it once. More workers do not help: those that it has and "
+                  "the training fill the cores.");
+}
+
+static void free_tell(FILE *out, struct kp_advised *a, const struct worker *w)
+{
+    const struct kp_plan *const p = &w->plan;
+    const bool computes = p->computes >= SHARE_COMPUTES;
+    char change[256];
+    fprintf(out, "%s %.0f %% of their time, ", computes ? "compute" : "wait",
+            100 * (computes ? p->computes : 1 - p->computes));
+    if (!computes && w->loop < 0) {
+        fputs("for work or in their items: kprof run --with-stack 1 --children tells\n", out);
+        change_set(a, "See whether the workers wait for work (then more of them do not help) or in their items (then "
+                      "more do): kprof run --with-stack 1 --children, then kprof advise.");
+        return;
+    }
+    fprintf(out, "and this program uses %.1f of %ld core%s: more workers help\n", p->used, p->cores,
+            p->cores == 1 ? "" : "s");
+    snprintf(change, sizeof change,
+             "Give the DataLoader more workers (num_workers=N, persistent_workers=True): this program uses %.1f of %ld "
+             "core%s.",
+             p->used, p->cores, p->cores == 1 ? "" : "s");
+    change_set(a, change);
+}
+
+/* Workers that wait for work have nothing to share. Others that wait leave the cores to more of them. Those that
+ * compute take the cores from one another. */
+static void help_tell(FILE *out, struct kp_advised *a, struct worker *w, const char *folder_path)
+{
+    if (idle_share(w) >= SHARE_IDLE) {
+        change_set(a, "More workers do not help: those that it has wait for work. What costs is to hand batches over "
+                      "(queue, pickling, a process that wakes). Load cheap items in the training itself "
+                      "(num_workers=0), or hand over fewer, larger batches. Where only some batches are late, prefetch "
+                      "more (prefetch_factor=N).");
+        return;
+    }
+    if (!plan_make(w, a, folder_path)) return;
+    fprintf(out, "    worker  %zu of them ", w->plan.workers);
+    if (are_cores_full(w, training_cores(a, w->plan.cores))) full_tell(out, a, &w->plan);
+    else free_tell(out, a, w);
+}
+
+static void worker_tell(FILE *out, struct kp_advised *a, struct worker *w, const char *folder)
+{
+    const double idle = idle_share(w);
+    if (w->loop >= 0) kp_selftime_each(&w->tree, wait_take, w);
+    if (idle >= SHARE_LEAST) fprintf(out, "    worker  waits for work %.1f %% of its time\n", 100 * idle);
+    idle_leave_out(w);
+    lines_print(out, w);
+    help_tell(out, a, w, folder);
+}
+
+static void worker_close(struct worker *w)
+{
+    kp_spans_fini(&w->idle);
+    kp_chosen_fini(&w->chosen);
+    kp_tree_fini(&w->tree);
+    kp_kineto_close(w->trace);
+}
+
+/* False: nothing can be told of it. The caller closes it either way. */
+static bool worker_open(struct worker *w, const char *path)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
     const struct kp_texts texts = {kp_text_file_each, path};
-    struct kp_kineto *trace;
-    struct kp_tree tree;
-    struct kp_chosen chosen;
     char why[512];
-    if (kp_advised_read(&trace, &tree, &texts, path, why, sizeof why) == 0 && tree.count) {
-        if (kp_chosen_make(&chosen, &tree, &all, why, sizeof why) == 0) lines_print(out, &tree, &chosen);
-        cores_tell(out, a, trace, folder);
-        kp_chosen_fini(&chosen);
+    *w = (struct worker){.loop = -1};
+    if (kp_advised_read(&w->trace, &w->tree, &texts, path, why, sizeof why) != 0 || !w->tree.count) return false;
+    if (kp_chosen_make(&w->chosen, &w->tree, &all, why, sizeof why) != 0) return false;
+    w->wall_ns = kp_spans_length(&w->chosen.spans, NULL);
+    idle_find(w);
+    return true;
+}
+
+/* Takes, for a worker that waits for work, the one of some others that waits least: the training may wait for that. */
+static void others_look(struct worker *w, const char *newest, const char *folder_path)
+{
+    struct kp_run_folder folder = {.path = folder_path};
+    if (kp_run_folder_read(&folder) != 0) return;
+    (void)kp_found_siblings(&folder); /* notes whose they are */
+    const struct kp_found *const f = kp_run_folder_newest(&folder, true, 0);
+    size_t looked = 1;
+    for (size_t i = folder.count; f && i-- > 0 && looked < WORKERS_MOST && idle_share(w) >= SHARE_IDLE;) {
+        const struct kp_found *const other = &folder.of[i];
+        struct worker more;
+        if (other->is_spool || other->parent_pid != f->parent_pid || strcmp(other->path, newest) == 0) continue;
+        looked++;
+        if (worker_open(&more, other->path) && more.loop >= 0 && idle_share(&more) < idle_share(w)) {
+            const struct worker least = more;
+            more = *w;
+            *w = least;
+        }
+        worker_close(&more);
     }
-    kp_tree_fini(&tree);
-    kp_kineto_close(trace);
+    kp_run_folder_forget(&folder);
+}
+
+static void workers_tell(FILE *out, struct kp_advised *a, const char *newest, const char *folder)
+{
+    struct worker w;
+    if (worker_open(&w, newest)) {
+        others_look(&w, newest, folder);
+        worker_tell(out, a, &w, folder);
+    }
+    worker_close(&w);
 }
 
 void kp_workers_tell(struct kp_advised *a, const char *trace_path)
@@ -125,7 +332,7 @@ void kp_workers_tell(struct kp_advised *a, const char *trace_path)
     if (!out) return;
     char *path = children_find(folder, sizeof folder, trace_path);
     if (path) {
-        worker_tell(out, a, path, folder);
+        workers_tell(out, a, path, folder);
         lead_put(out, "workers  ", folder);
     } else {
         fputs("workers  whether they wait or compute is not recorded, nor their lines: kprof run --with-stack 1 "
