@@ -29,7 +29,9 @@
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
-enum { REST_MS = 300 };
+/* A helper thread that outlives the exit of the program gives the process its status (Linux 5.17 and later). On a busy
+ * machine a thread of SCHED_BATCH may want a core for longer than other pauses wait. */
+enum { REST_MS = 2000 };
 
 static void confine(const char *what, const char *how)
 {
