@@ -77,7 +77,24 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     if (p->tree->nodes[node].is_python && ns > 0) call_charge(p, node, ns);
 }
 
+/* What a training waits for a batch of a worker whose items cost nothing, at most (decisions/114). */
+#define HAND_OVER_NS 3e6
 #define LET_LOAD "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True). "
+#define MAKE_CHEAPER                                                                                                   \
+    "Make items cheaper first: cache them, vectorize their work, or read fewer, larger files. To take a batch from a " \
+    "worker costs about 1 to 3 ms, as much as it would save here."
+
+static const char *change_of_short(const struct kp_costrules *x, const struct loadplace *p, const char *after)
+{
+    const double all = (double)p->in_calls_ns / 100;
+    if (after || !p->in_calls_ns)
+        return MAKE_CHEAPER " The line that takes it: kprof run --with-stack 1, then kprof advise.";
+    if (p->waits_ns + p->reads_ns < p->in_calls_ns / 20) return MAKE_CHEAPER;
+    return kp_costrules_text(x,
+                             MAKE_CHEAPER " Of the loading %.0f %% waits (sleep, network, lock), %.0f %% reads files, "
+                                          "and the rest computes.",
+                             (double)p->waits_ns / all, (double)p->reads_ns / all);
+}
 
 /* Items that wait leave the cores to more workers than there are cores. */
 static const char *change_of(const struct kp_costrules *x, const struct loadplace *p, const char *after)
@@ -98,6 +115,12 @@ static const char *change_of(const struct kp_costrules *x, const struct loadplac
                              (double)p->waits_ns / all, (double)p->reads_ns / all);
 }
 
+/* A worker would cost about what it saves. What few steps load counts in those. */
+static bool is_short(const struct kp_costrules *x, const struct kp_finding *f)
+{
+    return f->steps && f->step_ns * (double)x->out->steps < HAND_OVER_NS * (double)f->steps;
+}
+
 void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
 {
     struct loadplace p = {.tree = x->tree, .chosen = x->chosen, .loaders = x->loaders, .last_loader = -1};
@@ -110,7 +133,8 @@ void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
         out->after = p.key_of[best] & 1 ? line : NULL;
         if (!out->after) out->line = line;
     }
-    out->change = change_of(x, &p, out->after);
+    if (is_short(x, out)) out->is_critical = false;
+    out->change = is_short(x, out) ? change_of_short(x, &p, out->after) : change_of(x, &p, out->after);
     kp_ownlines_fini(&p.lines);
     kp_keyindex_fini(&p.keys);
     free(p.ns);

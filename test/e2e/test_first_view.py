@@ -136,7 +136,7 @@ def test_the_line_that_loads_is_named_or_the_line_before_it(tmp_path, calls):
                    event("aten::mm", "cpu_op", at + 650, 200, **{"Call stack": "train.py(15): main;"})]
         if calls:
             events += [event("<built-in function sleep>", "python_function", at + 60, 500, **{"Call stack": "train.py(9): __getitem__;train.py(14): main;"})]
-    trace = write(tmp_path / "a.pt.trace.json", events, with_stack=1)
+    trace = write(tmp_path / "a.pt.trace.json", longer(events), with_stack=1)
     found = json.loads(told("advise", "--json", trace))["findings"][0]
     assert found["id"] == "data-loading"
     if calls:
@@ -145,14 +145,22 @@ def test_the_line_that_loads_is_named_or_the_line_before_it(tmp_path, calls):
         assert found["after"] == "train.py:8 __getitem__" and "whether that waits or computes: kprof run --with-stack 1" in found["change"]
 
 
+def longer(events):
+    """Ten times as long: a step loads for more than a worker's hand-over costs."""
+    return [{**e, "ts": 10 * e["ts"], "dur": 10 * e["dur"]} for e in events]
+
+
 @pytest.mark.parametrize("call, said", [("<built-in function sleep>", "Of the loading 100 % waits (sleep, network, lock), 0 % reads files"),
                                         ("<built-in method read of _io.BufferedReader object at 0x7f00>", "0 % waits (sleep, network, lock), 100 % reads"),
                                         ("train.py(4): decode", "The items compute"), (None, "wait (disk, network, sleep) or compute: kprof run --with-stack 1")])
 def test_a_loader_without_workers_is_told_whether_its_items_wait(tmp_path, call, said):
     events = loading("_SingleProcessDataLoaderIter")
     events += [event(call, "python_function", 1000 * i + 60, 500) for i in range(3)] if call else []
-    found = json.loads(told("advise", "--json", write(tmp_path / "a.pt.trace.json", events)))["findings"][0]
-    assert found["id"] == "data-loading" and said in found["change"], found
+    found = json.loads(told("advise", "--json", write(tmp_path / "a.pt.trace.json", longer(events))))["findings"][0]
+    assert found["id"] == "data-loading" and said in found["change"] and "Let workers load" in found["change"], found
+    short = json.loads(told("advise", "--json", write(tmp_path / "a.pt.trace.json", events)))["findings"][0]
+    assert short["change"].startswith("Make items cheaper first: ") and short["severity"] == "warning", short
+    assert ("% waits (" in short["change"], "--with-stack 1" in short["change"]) == ("% waits (" in said, "--with-stack 1" in said)
 
 
 def test_a_program_without_steps_says_how_to_count_them(tmp_path):

@@ -5,6 +5,7 @@
 #include "export/advise/advise.h"
 
 #define LOADER "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+#define WORKERS "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
 static void step_event(struct little *t, int step)
 {
@@ -82,9 +83,56 @@ static void a_slow_loader_is_found_with_its_cost(void **state)
     assert_string_equal(a.findings[0].where, LOADER);
     assert_float_equal(a.findings[0].step_ns, 40000, 1);
     assert_float_equal(a.findings[0].share, 0.4, 0.001);
-    assert_true(a.findings[0].is_critical); /* two fifths of each step, though they are few */
+    assert_false(a.findings[0].is_critical); /* two fifths of each step, but no more than a worker would cost */
+    assert_non_null(strstr(a.findings[0].change, "Make items cheaper first: "));
     assert_false(a.is_healthy);
     assert_null(a.missing);
+}
+
+/* Four steps of 10 ms, of which some load for `ms`, in `by`. */
+static struct kp_finding loading_advise(struct little *t, const char *by, int ms, int loading_steps)
+{
+    for (int step = 0; step < 4; step++) {
+        const int at = 10000 * step, loading = step < loading_steps ? 1000 * ms : 0;
+        char text[32];
+        snprintf(text, sizeof text, "ProfilerStep#%d", step);
+        event(t, "user_annotation", text, 1, at, 10000, "");
+        if (loading) event(t, "user_annotation", by, 1, at, loading, "");
+        op(t, "aten::mm", at + loading, 10000 - loading);
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "data-loading");
+    return a.findings[0];
+}
+
+static void loading_that_workers_would_save_is_critical(void **state)
+{
+    const struct kp_finding f = loading_advise(*state, LOADER, 4, 4);
+    assert_true(f.is_critical); /* two fifths of each step, though they are few */
+    assert_non_null(strstr(f.change, "Let workers load: "));
+}
+
+/* Its mean is 2.5 ms a step. */
+static void loading_of_half_of_the_steps_counts_in_those(void **state)
+{
+    const struct kp_finding f = loading_advise(*state, LOADER, 5, 2);
+    assert_true(f.is_critical);
+    assert_non_null(strstr(f.change, "Let workers load: "));
+}
+
+static void loading_that_costs_no_more_than_workers_is_a_warning(void **state)
+{
+    const struct kp_finding f = loading_advise(*state, LOADER, 2, 4);
+    assert_false(f.is_critical);
+    assert_non_null(strstr(f.change, "Make items cheaper first: "));
+    assert_null(strstr(f.change, "num_workers"));
+}
+
+static void a_short_wait_for_workers_is_critical(void **state)
+{
+    const struct kp_finding f = loading_advise(*state, WORKERS, 2, 4);
+    assert_true(f.is_critical);
 }
 
 static void a_fast_loader_is_healthy(void **state)
@@ -351,7 +399,7 @@ static struct kp_advice bursts_advise(struct little *t, int every)
         char text[32];
         snprintf(text, sizeof text, "ProfilerStep#%d", step);
         event(t, "user_annotation", text, 1, at, loading + 10, "");
-        if (loading) event(t, "user_annotation", LOADER, 1, at, loading, "");
+        if (loading) event(t, "user_annotation", WORKERS, 1, at, loading, "");
         op(t, "aten::mm", at + loading, 10);
         at += loading + 10;
     }
@@ -668,6 +716,10 @@ int main(void)
         LITTLE(a_phase_of_steps_is_healthy),
         LITTLE(a_step_that_was_cut_short_does_not_lie_outside),
         LITTLE(a_slow_loader_is_found_with_its_cost),
+        LITTLE(loading_that_workers_would_save_is_critical),
+        LITTLE(loading_of_half_of_the_steps_counts_in_those),
+        LITTLE(loading_that_costs_no_more_than_workers_is_a_warning),
+        LITTLE(a_short_wait_for_workers_is_critical),
         LITTLE(a_fast_loader_is_healthy),
         LITTLE(what_was_not_recorded_is_not_healthy),
         LITTLE(one_step_is_incomplete_and_not_healthy),
