@@ -181,6 +181,27 @@ static double training_cores(const struct kp_advised *a, long cores)
     return (double)threads * (1 - a->advice.mean_ns[KP_SPLIT_LOADING] / a->advice.step_ns);
 }
 
+/* A worker of the same training that was recorded beside the newest: not one of an epoch before. */
+static bool is_beside(const struct kp_found *f, const struct kp_found *newest)
+{
+    return newest && f->parent_pid && f->parent_pid == newest->parent_pid && f->until_ns >= newest->begin_ns;
+}
+
+/* A worker has a trace for each window. */
+static size_t workers_count(struct kp_run_folder *folder)
+{
+    const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
+    size_t count = 0;
+    (void)kp_found_siblings(folder); /* notes whose they are */
+    for (size_t i = 0; i < folder->count; i++) {
+        bool is_new = is_beside(&folder->of[i], newest);
+        for (size_t k = 0; k < i && is_new; k++)
+            is_new = !is_beside(&folder->of[k], newest) || !kp_found_is_same_worker(&folder->of[k], &folder->of[i]);
+        count += is_new;
+    }
+    return count;
+}
+
 /* Sets what is known of the whole program. False: too little was measured. */
 static bool plan_make(struct worker *w, const struct kp_advised *a, const char *folder_path)
 {
@@ -188,7 +209,7 @@ static bool plan_make(struct worker *w, const struct kp_advised *a, const char *
     const long of_ms = kp_kineto_number(w->trace, "kprof.busy_of_ms");
     const bool is_measured = of_ms >= MEASURED_MS;
     w->plan.cores = kp_kineto_number(w->trace, "kprof.cores");
-    w->plan.workers = kp_run_folder_read(&folder) == 0 ? kp_found_siblings(&folder) : 0;
+    w->plan.workers = kp_run_folder_read(&folder) == 0 ? workers_count(&folder) : 0;
     kp_run_folder_forget(&folder);
     w->plan.computes = is_measured ? (double)kp_kineto_number(w->trace, "kprof.busy_ms") / (double)of_ms
                                    : 1 - idle_share(w) - share_of(w, w->waits_ns);
@@ -300,7 +321,7 @@ static void others_look(struct worker *w, const char *newest, const char *folder
     for (size_t i = folder.count; f && i-- > 0 && looked < WORKERS_MOST && idle_share(w) >= SHARE_IDLE;) {
         const struct kp_found *const other = &folder.of[i];
         struct worker more;
-        if (other->is_spool || other->parent_pid != f->parent_pid || strcmp(other->path, newest) == 0) continue;
+        if (other->is_spool || !is_beside(other, f) || strcmp(other->path, newest) == 0) continue;
         looked++;
         if (worker_open(&more, other->path) && more.loop >= 0 && idle_share(&more) < idle_share(w)) {
             const struct worker least = more;

@@ -678,6 +678,22 @@ def test_one_of_the_workers_that_has_all_the_work_is_the_one_that_is_told(tmp_pa
     assert "train.py:19 def __getitem__: " in said and "waits for work" not in said and "more workers help\n" in said, said
 
 
+def test_workers_of_other_epochs_and_windows_take_no_cores(tmp_path):
+    """Two workers at a time: of an epoch before, of a window before, and now."""
+    now = 1_700_000_000 * 10**9
+    waiting_training(tmp_path, lambda call, loop: call("train.py(19): __getitem__", 2, 990_000, loop))
+    children = tmp_path / "children"
+    worker = json.loads((children / "vm_71.1.pt.trace.json").read_text())
+    worker["kprof"].update(cores="4", busy_ms="900", busy_of_ms="1000")
+    for path in children.iterdir():
+        path.unlink()
+    for pid, begin in ((61, now - 20 * 10**9), (62, now - 20 * 10**9), (71, now - 9 * 10**9), (72, now - 9 * 10**9), (71, now), (72, now)):
+        head = {"schemaVersion": 1, "baseTimeNanoseconds": begin, **worker}
+        (children / f"vm_{pid}.{begin + 2 * 10**9 + pid}.pt.trace.json").write_text(json.dumps(head))
+    said = told("advise", tmp_path / "a.pt.trace.json")
+    assert "    worker  2 of them compute 90 % of their time, and this program uses 2.1 of 4 cores: more workers help\n" in said, said
+
+
 def test_workers_that_compute_fill_the_cores_whatever_share_was_found(tmp_path):
     """On a busy machine the share differs from one recording to the next; a short one has no figure of the kernel."""
     def items(call, loop):
