@@ -93,6 +93,16 @@ const char *kp_framename_at_line(struct kp_frametext *out, const char *frame, co
     return frame_with_line(out, frame, from, "(0)");
 }
 
+const char *kp_framename_unlined(struct kp_frametext *out, const char *frame)
+{
+    struct parts p;
+    if (!frame_parse(frame, &p)) return frame;
+    const size_t room = strlen(frame) + sizeof "(0): ";
+    char *text = room_for(out, room);
+    snprintf(text, room, "%.*s(0): %s", (int)p.file_bytes, frame, p.function);
+    return text;
+}
+
 const char *kp_framename_between(struct kp_frametext *out, const char *a, const char *b)
 {
     struct parts p, q;

@@ -22,6 +22,8 @@ void kp_frametext_fini(struct kp_frametext *text);
 const char *kp_framename_called(struct kp_frametext *out, const char *frame, const char *from);
 /* The same, but a module's code has line 0: "file.py(0): <module>". */
 const char *kp_framename_at_line(struct kp_frametext *out, const char *frame, const char *from);
+/* Writes a Python frame with line 0, which is none: "file.py(0): function". What is no Python frame stays. */
+const char *kp_framename_unlined(struct kp_frametext *out, const char *frame);
 /*
  * Writes the frame in which both `a` and `b` ran, one after the other: "file.py(LINE): f", or "file.py(LINE->LINE): f"
  * between two lines, in a loop's next turn back to an earlier one. NULL: they are frames of different functions.

@@ -96,6 +96,9 @@ int64_t kp_tree_asked_ns(const struct kp_tree *tree, size_t node);
 void kp_tree_fill_stacks(struct kp_tree *tree, bool all);
 /* The same, where a frame's line is that of its call, which torch does not show. 0: not known. */
 void kp_tree_fill_line_stacks(struct kp_tree *tree, bool all);
+/* The name (string id) of a call of Python. Where it was open when the recording began, the name in the file has the
+ * line at which it was then, and not that of its `def`: here it has line 0, which is none. */
+uint32_t kp_tree_call_name(const struct kp_tree *tree, const struct kp_node *node);
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
 /* The same, but a backward op gets the stack of the op that made its node. torch takes the first of its number. */
 void kp_tree_set_forward_stacks(struct kp_tree *tree);

@@ -13,6 +13,7 @@
 
 #include "export/report/framename.h"
 #include "export/report/keyindex.h"
+#include "export/report/kineto_pieces.h"
 
 struct open_call {
     int64_t end_ns;
@@ -55,6 +56,32 @@ static const struct kp_kineto_event *range_of(const struct kp_tree *tree, const 
     return id > 0 && at < ids->count && ids->ids[at].id == id
                ? &tree->trace->events[tree->nodes[ids->ids[at].node].event]
                : NULL;
+}
+
+/* Calls that were open when the recording began all begin there. Later ones begin behind their callers. A part behind a
+ * cut begins at the cut, so its flag tells. */
+static bool was_open_at_start(const struct kp_tree *tree, const struct kp_node *node)
+{
+    const uint8_t flags = tree->trace->events[node->event].flags;
+    if (flags & KP_KINETO_CONTINUED) return flags & KP_KINETO_OPEN_AT_START;
+    const int32_t near[] = {node->parent, node->first_child};
+    for (int i = 0; i < 2; i++) {
+        const struct kp_node *other = near[i] < 0 ? NULL : &tree->nodes[near[i]];
+        if (!other || !other->is_python || other->start_ns != node->start_ns) continue;
+        if (!(tree->trace->events[other->event].flags & KP_KINETO_CONTINUED)) return true;
+    }
+    return false;
+}
+
+uint32_t kp_tree_call_name(const struct kp_tree *tree, const struct kp_node *node)
+{
+    struct kp_kineto *trace = tree->trace;
+    if (!node->is_python || !was_open_at_start(tree, node)) return node->name;
+    struct kp_frametext text = {0};
+    const char *name = kp_framename_unlined(&text, kp_kineto_text(trace, node->name));
+    const uint32_t id = kp_strings_put(trace->strings, name, strlen(name));
+    kp_frametext_fini(&text);
+    return id;
 }
 
 struct filling {
@@ -100,7 +127,9 @@ static uint32_t stack_around(struct filling *f, const struct call_lane *lane, co
 
 static void call_push(struct filling *f, struct call_lane *lane, const struct kp_node *node, uint32_t around)
 {
-    const uint32_t name = f->tree->trace->events[node->event].name, own = stack_below(f, name, around, "");
+    const uint32_t file_name = f->tree->trace->events[node->event].name;
+    const uint32_t name = f->lines ? kp_tree_call_name(f->tree, node) : file_name;
+    const uint32_t own = stack_below(f, name, around, "");
     *KP_KINETO_NEXT(lane->calls, lane->count, lane->capacity) = (struct open_call){node->end_ns, own, name, around};
 }
 

@@ -31,7 +31,7 @@ enum kp_kineto_kind {
 /* A cut between pieces runs through the event (kineto_pieces.h): a part of it; and of these all but the first. */
 #define KP_KINETO_SPLIT 32u
 #define KP_KINETO_CONTINUED 64u
-#define KP_KINETO_LISTS 128u       /* Input Dims have lists of tensors: see concrete */
+#define KP_KINETO_LISTS 128u       /* Input Dims have lists of tensors: see concrete. PYTHON: kineto_pieces.h */
 #define KP_KINETO_TENSOR_FIRST 16u /* the first input is a tensor, maybe without dimensions, and not a number */
 
 struct kp_kineto_event {

@@ -188,11 +188,21 @@ static int opened_order(const void *a, const void *b)
     return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns);
 }
 
+/* A call that begins with its caller was open when the recording began, as the caller was. */
+static void calls_note(struct kp_kineto_event *caller, struct kp_kineto_event *call)
+{
+    if (caller->kind != KP_KINETO_PYTHON || call->kind != KP_KINETO_PYTHON) return;
+    if (caller->start_ns != call->start_ns || caller->tid != call->tid || caller->pid != call->pid) return;
+    caller->flags |= KP_KINETO_OPEN_AT_START;
+    call->flags |= KP_KINETO_OPEN_AT_START;
+}
+
 /* Ends an event of the piece at the cut, if it goes on behind it. */
 static void event_split(struct opened *opened, struct kp_kineto_event *e, int64_t at_ns)
 {
     if (!is_counted(e) || end_of(e) <= at_ns) return;
     e->flags |= KP_KINETO_SPLIT;
+    if (opened->count && !(e->flags & KP_KINETO_CONTINUED)) calls_note(&opened->events[opened->count - 1], e);
     *KP_KINETO_NEXT(opened->events, opened->count, opened->capacity) = *e;
     e->dur_ns = at_ns - e->start_ns;
 }

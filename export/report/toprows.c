@@ -159,7 +159,8 @@ static uint32_t line_of(struct building *b, const struct kp_node *node)
 {
     if (kp_node_is_step(b->tree, node)) return 0;
     struct kp_kineto *trace = b->tree->trace;
-    const uint32_t function = node->is_python ? kp_ownline_function(&b->lines, trace, node->name) : 0;
+    const uint32_t function =
+        node->is_python ? kp_ownline_function(&b->lines, trace, kp_tree_call_name(b->tree, node)) : 0;
     const uint32_t stack = node->stack ? node->stack : event_of(b->tree, node)->stack;
     return function ? function : kp_ownline_of(&b->lines, trace, stack);
 }

@@ -154,7 +154,8 @@ static uint32_t call_place(struct wall *w, uint32_t node, uint32_t callee)
 {
     const struct kp_kineto_event *e = callee == UNKNOWN ? NULL : kp_tree_event(w->tree, callee);
     const char *from = e && e->kind == KP_KINETO_PYTHON ? text_of(w, e->concrete) : "";
-    const char *name = kp_framename_called(&w->text, text_of(w, kp_tree_event(w->tree, node)->name), from);
+    const uint32_t call = kp_tree_call_name(w->tree, &w->tree->nodes[node]);
+    const char *name = kp_framename_called(&w->text, text_of(w, call), from);
     return kp_calltree_child(w->paths, w->above[node], name);
 }
 

@@ -196,6 +196,7 @@ static void an_event_that_comes_late_needs_the_whole(void **state)
 /* Frames that are open all the time, one that ends between two steps, and one in another thread. */
 static void frames_put(struct story *s)
 {
+    event(s, "python_function", "main.py(30): <module>", 1, 0, TURNS * 100 + 51, ""); /* open at the start, and main */
     event(s, "python_function", "main.py(1): main", 1, 0, TURNS * 100 + 50, "");
     event(s, "python_function", "nn.Module: Net_0", 1, 1, TURNS * 100 + 40, "");
     event(s, "python_function", "main.py(7): some", 1, 2, TURNS * 50 - 4, "");

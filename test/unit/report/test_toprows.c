@@ -249,6 +249,26 @@ static void a_frame_of_calls_has_the_line_that_called(void **state)
     kp_top_fini(&top);
 }
 
+/* The file has the line at which such a call was then: train.py(7), where g was called. */
+static void a_call_that_the_recording_found_open_has_no_line_of_its_def(void **state)
+{
+    struct little *t = *state;
+    struct kp_top top = {0};
+    char why[80];
+    call(t, "train.py(7): main", "", 0, 100);
+    call(t, "torch/f.py(5): g", "train.py:7", 0, 10);
+    op(t, "in main", 60, 30);
+    tree_make(t);
+    kp_tree_fill_line_stacks(&t->tree, true);
+    kp_tree_set_forward_stacks(&t->tree);
+    assert_int_equal(kp_chosen_make(&t->chosen, &t->tree, &everything, why, sizeof why), 0);
+    kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_LINE);
+    assert_int_equal(top.count, 2);
+    assert_float_equal(row_named(&top, "train.py:7 main")->cost.self_ns, 10e3, 0);
+    assert_float_equal(row_named(&top, "train.py main")->cost.self_ns, 90e3, 0);
+    kp_top_fini(&top);
+}
+
 /* A loop of main calls epoch(), which runs slow code of its own behind the optimizer, in which the next step begins. */
 static void step_in_calls(struct little *t, enum kp_top_by by, struct kp_top *top)
 {
@@ -606,6 +626,7 @@ int main(void)
         LITTLE(a_total_counts_no_time_twice),
         LITTLE(ops_are_put_to_lines_and_backward_ops_to_their_forward_line),
         LITTLE(a_frame_of_calls_has_the_line_that_called),
+        LITTLE(a_call_that_the_recording_found_open_has_no_line_of_its_def),
         LITTLE(what_a_step_does_in_no_op_stands_at_the_function_that_runs),
         LITTLE(a_step_has_the_lines_of_the_functions_that_run_in_it),
         LITTLE(a_step_without_calls_has_no_line),
