@@ -55,18 +55,25 @@ static const char *ms_text(char *out, size_t bytes, bool is_known, double ms)
     return out;
 }
 
+/* The part of all time; a line where that is not known (0). */
+static const char *share_text(char *out, size_t bytes, int64_t ns, int64_t all_ns)
+{
+    if (all_ns) snprintf(out, bytes, "%.1f %%", percent(ns, all_ns));
+    else snprintf(out, bytes, "-");
+    return out;
+}
+
 static void row_print(FILE *out, struct kp_phaserow *r, int width, int64_t all_ns, const struct kp_kineto_runs *runs)
 {
-    char run[40], step[40];
+    char run[40], step[40], share[40];
     kp_plain_put(out, r->phase);
-    fprintf(out, "%*s  %6zu  %5zu  %9s  %6zu  %9s  %6.1f %%  %5.1f %%  %5.1f %%  %5.1f %%\n",
-            width - (int)strlen(r->phase), "", r->traces, runs->count,
-            ms_text(run, sizeof run, runs->count, (double)runs->median_ns / 1e6), r->steps,
-            ms_text(step, sizeof step, r->steps, median_ms(r)), percent(r->wall_ns, all_ns),
+    fprintf(out, "%*s  %6zu  %5zu  %9s  %6zu  %9s  %8s  %5.1f %%  %5.1f %%  %5.1f %%\n", width - (int)strlen(r->phase),
+            "", r->traces, runs->count, ms_text(run, sizeof run, runs->count, (double)runs->median_ns / 1e6), r->steps,
+            ms_text(step, sizeof step, r->steps, median_ms(r)), share_text(share, sizeof share, r->wall_ns, all_ns),
             percent(r->op_ns, r->wall_ns), percent(r->data_ns, r->wall_ns), percent(r->other_ns, r->wall_ns));
 }
 
-static void legend_print(FILE *out, const struct kp_phaserows *rows, bool has_runs)
+static void legend_print(FILE *out, const struct kp_phaserows *rows, bool has_runs, bool are_all_whole)
 {
     if (rows->has_parts) {
         fputs("ms a step: median; of time: of all that was asked for\n", out);
@@ -75,7 +82,10 @@ static void legend_print(FILE *out, const struct kp_phaserows *rows, bool has_ru
         fputs(has_runs ? "; ms a run: median, without other phases inside of it\n"
                        : "; an active= of more steps than a run has records them\n",
               out);
-        fputs("ms a step: median; of time: of all that was recorded of these phases, in a step or not\n", out);
+        fputs("ms a step: median; of time: ", out);
+        fputs(are_all_whole ? "of all that was recorded of these phases, in a step or not\n"
+                            : "not known, as of a phase no whole run was recorded\n",
+              out);
     }
     if (!rows->count) return;
     fputs("the table of a phase: kprof report --phase ", out);
@@ -87,20 +97,21 @@ void kp_phaserows_print(FILE *out, struct kp_phaserows *rows)
 {
     int64_t all_ns = 0;
     int width = 5;
-    bool has_runs = false;
+    bool has_runs = false, are_all_whole = true;
+    struct kp_kineto_runs *runs = kp_kineto_room(rows->count + 1, sizeof *runs);
     for (size_t i = 0; i < rows->count; i++) {
+        kp_kineto_windows_runs(&rows->of[i].windows, &runs[i]);
+        has_runs |= runs[i].count != 0;
+        are_all_whole &= runs[i].count != 0;
         all_ns += rows->of[i].wall_ns;
         if ((int)strlen(rows->of[i].phase) > width) width = (int)strlen(rows->of[i].phase);
     }
+    if (!are_all_whole && !rows->has_parts) all_ns = 0; /* what was recorded is a choice of the schedule */
     fprintf(out, "%-*s  %6s  %5s  %9s  %6s  %9s  %8s  %7s  %7s  %7s\n", width, "phase", "traces", "runs", "ms a run",
             "steps", "ms a step", "of time", "in ops", "loading", "no op");
-    for (size_t i = 0; i < rows->count; i++) {
-        struct kp_kineto_runs runs;
-        kp_kineto_windows_runs(&rows->of[i].windows, &runs);
-        row_print(out, &rows->of[i], width, all_ns, &runs);
-        has_runs |= runs.count != 0;
-    }
-    legend_print(out, rows, has_runs);
+    for (size_t i = 0; i < rows->count; i++) row_print(out, &rows->of[i], width, all_ns, &runs[i]);
+    legend_print(out, rows, has_runs, are_all_whole);
+    free(runs);
 }
 
 void kp_phaserows_fini(struct kp_phaserows *rows)
