@@ -134,7 +134,8 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
         if (r->chosen->outside_ns > 0) outside_calls_print(out, r->chosen);
         else if (calls && kp_chosen_are_calls_cut(r->chosen)) fputs(", not all of it here", out);
         if (r->chosen->within_left) left_out_print(out, r);
-        if (r->chosen->is_by_stacks) fputs(" (its ops alone; --with-stack 1 records its calls)", out);
+        if (r->chosen->is_by_stacks)
+            fputs(" (its ops alone; how long its calls last is not recorded: --with-stack 1, or record_function)", out);
     }
     if (choice->has_from) fprintf(out, ", from %.3f ms", (double)choice->from_ns / 1e6);
     if (choice->has_to) fprintf(out, ", to %.3f ms", (double)choice->to_ns / 1e6);
@@ -255,12 +256,20 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     fprintf(out, "%s)\n", is_whole ? "; from an optimizer's step to its next" : "");
 }
 
+/* Of a function that is known from stacks alone only its ops are, so their time is no wall time. */
+static void wall_print(FILE *out, const struct kp_top_report *r)
+{
+    char text[40];
+    const char *const label = r->chosen->is_by_stacks ? "ops      " : "wall     ";
+    fprintf(out, "%s%s", label, span_text(text, sizeof text, r->summary->wall_ns));
+}
+
 static void steps_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     const struct kp_partsteps *parts = &r->chosen->parts;
     char a[40], b[40];
-    fprintf(out, "wall     %s", span_text(a, sizeof a, s->wall_ns));
+    wall_print(out, r);
     const bool is_part = r->choice->within && s->steps < r->chosen->step_total;
     if (is_part && s->steps) part_steps_print(out, r->chosen);
     else if (!r->choice->within && r->chosen->is_by_optimizer && s->steps + 1 == r->chosen->optimizer_steps)
@@ -330,6 +339,7 @@ static void shares_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     const double percent = s->shared_ns ? 100.0 / (double)s->shared_ns : 0;
+    if (r->chosen->is_by_stacks) return;
     fprintf(out, "time     %s%.1f %% in ops", s->is_of_steps ? "of the steps " : "", (double)s->op_ns * percent);
     if (s->data_ns || !is_worker(r)) fprintf(out, ", %.1f %% data loading", (double)s->data_ns * percent);
     if (s->comm_ns) fprintf(out, ", %.1f %% communication between ranks", (double)s->comm_ns * percent);
@@ -345,7 +355,7 @@ static void reads_print(FILE *out, const struct kp_top_report *r)
     const struct kp_summary *s = r->summary;
     const bool has_lines = r->top->has_lines || r->top->trace->has_stacks;
     const double each = s->steps ? (double)s->reads / (double)s->steps : 0;
-    if (each < KP_VALUEREADS_LEAST) return;
+    if (each < KP_VALUEREADS_LEAST || (r->choice->within && kp_valueread_is_meant(r->choice->within))) return;
     fprintf(out, "reads    %.0f reads of single values a step (.item() and the like): %s\n", each,
             has_lines ? "`kprof advise` has their lines" : "--with-stack ops records their lines");
 }

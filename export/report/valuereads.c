@@ -2,6 +2,8 @@
 /* valuereads.c - finds the reads of single values: for the report's line, and for advise, which says what they cost */
 #include "export/report/valuereads.h"
 
+#include "export/report/framename.h"
+
 static const char *name_of(const struct kp_tree *tree, size_t node)
 {
     return kp_kineto_text(tree->trace, kp_tree_event(tree, node)->name);
@@ -14,6 +16,12 @@ static unsigned depth_of(const char *op)
     for (unsigned i = 0; i < sizeof ops / sizeof *ops; i++)
         if (strcmp(op, ops[i]) == 0) return i + 1;
     return 0;
+}
+
+bool kp_valueread_is_meant(const char *pattern)
+{
+    return kp_framename_is_meant(pattern, "aten::is_nonzero") || kp_framename_is_meant(pattern, "aten::item") ||
+           kp_framename_is_meant(pattern, "aten::_local_scalar_dense");
 }
 
 bool kp_valueread_is_name(const char *op) { return depth_of(op) != 0; }

@@ -8,6 +8,7 @@
 enum { KP_VALUEREADS_LEAST = 8 }; /* a step: a loop that logs reads fewer */
 
 bool kp_valueread_is_name(const char *op);
+bool kp_valueread_is_meant(const char *pattern); /* a name or glob: what is inside of reads alone is asked for */
 /* Whether a node is such a read, and not inside of another. */
 bool kp_valueread_is(const struct kp_tree *tree, size_t node);
 /* Also: in a step, and by the program. torch's optimizers read the number of their step, and its loaders a seed. */

@@ -351,6 +351,20 @@ def test_overlap_is_advised_where_no_rank_is_late_alone(tmp_path):
     assert told("advise", even).endswith("none of them is late alone: let communication overlap with backward: DDP(..., bucket_cap_mb=N)\n")
 
 
+def test_of_a_function_in_stacks_alone_the_ops_are_told_and_no_wall_time(tmp_path):
+    """With stacks of ops nothing tells how long the function lasts: of its 900 us two ops of 100 us are known."""
+    events = []
+    for i in range(3):
+        events.append(event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000))
+        events += [event("aten::mm", "cpu_op", 1000 * i + at, 100, **{"Call stack": "train.py(5): validate;train.py(9): main;"}) for at in (50, 850)]
+    trace = write(tmp_path / "a.pt.trace.json", events, with_stack=1)
+    said = told("report", "--within", "validate", trace)
+    assert re.search(r"^ops +0\.600 ms, 3 steps \(0 to 2\), within validate \(its ops alone; how long its calls last is not recorded: "
+                     r"--with-stack 1, or record_function\)$", said, re.M), said
+    assert "wall" not in said and "Python and waiting" not in said
+    assert re.search(r"^time .* 20\.0 % in ops|^time +20\.0 % in ops", told("report", trace), re.M)
+
+
 # ---- phases ----
 
 def test_the_report_of_phases_is_a_row_each(tmp_path):

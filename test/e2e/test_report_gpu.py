@@ -73,6 +73,15 @@ def test_many_reads_are_a_line_and_advise_names_their_line(tmp_path):
         assert (f"seen: .item() and its like, {reads} a step, with the loop around them at train.py:12 sick (" in told("advise", path)) == is_told
 
 
+def test_reads_are_not_counted_inside_of_reads(tmp_path):
+    """Within aten::item a read by bool() or print() begins outside."""
+    trace = advicetraces.Trace()
+    path = trace.each(lambda base: reading(29)(trace, base)).write(tmp_path / "a.pt.trace.json")
+    for name in ("aten::item", "aten::_local*", "*"):
+        assert "reads    " not in told("report", "--within", name, path)
+    assert "reads    " in told("report", path)
+
+
 # ---- kprof diff: work of a step is what it launched ----
 
 def steps_of(events):
