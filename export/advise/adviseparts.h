@@ -42,6 +42,7 @@ void kp_compiles_each(const struct kp_tree *tree, kp_compile_fn fn, void *contex
 /* ---- costplace.c: which op, on which line, costs how much ---- */
 
 struct kp_costplace {
+    size_t count;                /* how often something was added */
     int64_t ns, most_ns;         /* most_ns: the largest that was added */
     uint32_t name, stack, after; /* string ids; after: the stack of the op before that one */
 };
@@ -60,6 +61,9 @@ void kp_costplaces_fini(struct kp_costplaces *places);
 /* Writes the own lines that cost most, each with its ms a step: "train.py:12 main (3.100 ms), ..."; "" without. */
 void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
                          size_t bytes);
+/* Writes the own lines with the most additions, each with those a step: "6.0 at train.py:12 clip, ..."; "" without. */
+void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
+                          size_t bytes);
 /* The outermost op around a node, or the node. */
 int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 

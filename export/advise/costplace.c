@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "export/report/ownline.h"
+#include "export/report/units.h"
 
 int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node)
 {
@@ -51,6 +52,7 @@ void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree,
         places->of[at].after = stack_of(tree, before);
     }
     places->of[at].ns += ns;
+    places->of[at].count++;
 }
 
 static const char *text_or_null(struct kp_kineto *trace, uint32_t id) { return id ? kp_kineto_text(trace, id) : NULL; }
@@ -86,7 +88,14 @@ void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *tr
 struct line_cost {
     uint32_t line;
     int64_t ns;
+    size_t count;
 };
+
+static int count_order(const void *a, const void *b)
+{
+    const size_t x = ((const struct line_cost *)a)->count, y = ((const struct line_cost *)b)->count;
+    return (x < y) - (x > y);
+}
 
 static int most_first(const void *a, const void *b)
 {
@@ -108,9 +117,10 @@ static struct line_cost *line_costs(const struct kp_costplaces *places, struct k
         const size_t at = kp_keyindex_get(&keys, line);
         if (at == *count) {
             of = kp_kineto_grow(of, &capacity, ++*count, sizeof *of);
-            of[at] = (struct line_cost){line, 0};
+            of[at] = (struct line_cost){.line = line};
         }
         of[at].ns += places->of[i].ns;
+        of[at].count += places->of[i].count;
     }
     kp_keyindex_fini(&keys);
     kp_ownlines_fini(&lines);
@@ -118,10 +128,27 @@ static struct line_cost *line_costs(const struct kp_costplaces *places, struct k
     return of;
 }
 
+enum { LINES_SHOWN = 3 };
+
+void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
+                          size_t bytes)
+{
+    size_t count, used = 0;
+    struct line_cost *of = line_costs(places, trace, &count);
+    if (count) qsort(of, count, sizeof *of, count_order);
+    out[0] = 0;
+    for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%.1f at %s", i ? ", " : "",
+                                 (double)of[i].count / (double)steps, kp_kineto_text(trace, of[i].line));
+    if (count > LINES_SHOWN && used < bytes)
+        snprintf(out + used, bytes - used, ", and %zu more line%s", count - LINES_SHOWN,
+                 kp_units_s(count - LINES_SHOWN));
+    free(of);
+}
+
 void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
                          size_t bytes)
 {
-    enum { LINES_SHOWN = 3 };
     size_t count, used = 0;
     struct line_cost *of = line_costs(places, trace, &count);
     out[0] = 0;

@@ -294,10 +294,9 @@ static void reads_judge(struct kp_costrules *x)
     const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x);
     const double each = steps ? (double)count / (double)steps : 0;
     double ns = 0;
-    char lines[512];
-    struct kp_finding place = {0};
-    kp_costplaces_tell(&cost.places, x->tree->trace, &place);
+    char lines[512], counts[512];
     kp_costplaces_lines(&cost.places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
+    kp_costplaces_counts(&cost.places, x->tree->trace, steps ? steps : 1, counts, sizeof counts);
     for (size_t i = 0; i < steps; i++) ns += cost.of[i] / (double)steps;
     const struct kp_cost_rule rule = {
         0.02, 1u << KP_SPLIT_IDLE, KP_FINDING_READS,
@@ -311,7 +310,7 @@ static void reads_judge(struct kp_costrules *x)
     if (!kp_cost_tell(&cost, x, &rule) && count)
         x->out->seen =
             kp_costrules_text(x, ".item() and its like, %.1f a step, %.3f ms%s%s (each would wait for a GPU)", each,
-                              ns / 1e6, place.line ? ", most at " : "", place.line ? place.line : "");
+                              ns / 1e6, *counts ? ": " : "", counts);
 }
 
 /* ---- threads ---- */

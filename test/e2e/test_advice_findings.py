@@ -475,6 +475,18 @@ def test_reads_that_cost_little_are_seen_and_no_warning(tmp_path):
     assert "\nseen, small: .item() and its like, 40.0 a step, " in harness.cli("advise", path).stdout
 
 
+def test_reads_that_cost_little_are_told_with_the_lines_that_read(tmp_path):
+    trace = advicetraces.Trace(deviceProperties=[], step=50_000)
+
+    def step(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 45_000, **{"Call stack": advicetraces.WELL})
+        for i, line in enumerate([20] + 6 * [13] + [8, 31]):
+            trace.add("cpu_op", "aten::item", 1, base + 45_000 + 20 * i, 5, **{"Call stack": f"train.py({line}): main"})
+    seen = advised(trace.each(step).write(tmp_path / "few.pt.trace.json"))["seen"]
+    assert seen.startswith(".item() and its like, 9.0 a step, ")
+    assert re.search(r" ms: 6\.0 at train\.py:13 main, 1\.0 at train\.py:\d+ main, 1\.0 at train\.py:\d+ main, and 1 more line \(each would", seen), seen
+
+
 def test_time_between_reads_is_told_once_and_lines_stand_around_a_gap(tmp_path):
     def of(path, gap, reads):
         trace = advicetraces.Trace(deviceProperties=[], step=10_000)
