@@ -378,6 +378,7 @@ static void one_gap_of_each_step_is_told(void **state)
 {
     const struct kp_advice a = gaps_advise(*state, 1);
     assert_int_equal(a.count, 1);
+    assert_null(a.slowed_by);
     assert_string_equal(a.findings[0].id, "no-op-runs");
     assert_string_equal(a.findings[0].where, "aten::mm");
     assert_float_equal(a.findings[0].step_ns, 2e6, 1);
@@ -480,6 +481,7 @@ static void the_call_of_python_that_fills_the_gaps_is_named(void **state)
     assert_string_equal(a.findings[0].where, "/usr/lib/python3/urllib/request.py(9): urlopen");
     assert_null(a.findings[0].after);
     assert_string_equal(a.findings[0].what, "no op runs, 0.060 ms a step of it in this call");
+    assert_non_null(strstr(a.slowed_by, "each Python call was recorded")); /* its time is longer by that */
 }
 
 static void launch_by(struct little *t, const char *name, int id, int call, int lasts, int start, int dur)
