@@ -214,7 +214,9 @@ void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *
 /*
  * Names the call of Python, and the program's own line, that has most of the time without an op, where it is a tenth of
  * `of_ns` at least. Each step counts by its weight. Returns its ns; 0: none has, or no calls were recorded.
+ * A gap between two lines of a function stays one (is_gap), where that function's own code has the time.
  */
+#define KP_GAP_OF_FUNCTION "the function's own Python code"
 double kp_gapplace_tell(const struct kp_costrules *rules, const double *weights, double of_ns, struct kp_finding *out);
 /* Of each step with a weight: which line and call has most of that time. Equal numbers are one place; 0: not known. */
 void kp_gapplace_steps(const struct kp_costrules *rules, const double *weights, uint64_t *calls);

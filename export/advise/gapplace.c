@@ -7,7 +7,9 @@
 #include "export/advise/adviseparts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "export/report/framename.h"
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
 
@@ -65,7 +67,8 @@ static struct gap_cost place_of(struct gaps *g, int32_t node)
     struct kp_kineto *trace = g->tree->trace;
     struct gap_cost place = {0};
     for (; node >= 0 && g->tree->nodes[node].is_python; node = g->tree->nodes[node].parent) {
-        const uint32_t function = kp_ownline_function(&g->lines, trace, g->tree->nodes[node].name);
+        const uint32_t function =
+            kp_ownline_function(&g->lines, trace, kp_tree_call_name(g->tree, &g->tree->nodes[node]));
         if (function) {
             if (!place.call) place.line = function;
             return place;
@@ -116,6 +119,13 @@ static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_n
     if (sum > 0 || sum < 0) place_charge(g, place_of(g, (int32_t)node), sum);
 }
 
+/* A step's marker is no call: the one that is open runs. */
+static void marker_take(void *context, size_t marker, size_t call, int64_t from_ns, int64_t to_ns)
+{
+    (void)marker;
+    piece_take(context, call, from_ns, to_ns);
+}
+
 static void gaps_fini(struct gaps *g)
 {
     kp_spans_fini(&g->worked);
@@ -134,7 +144,7 @@ void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint
     memset(calls, 0, steps * sizeof *calls);
     memset(most, 0, steps * sizeof *most);
     work_find(&g, &x->evaluated);
-    kp_selftime_each(x->tree, piece_take, &g);
+    kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
     for (size_t i = 0; i < g.step_keys.count; i++) {
         const size_t step = (size_t)(g.step_keys.keys[i] >> 32), place = (uint32_t)g.step_keys.keys[i];
         if (!g.of[place].line || g.step_ns[i] <= most[step]) continue;
@@ -145,17 +155,33 @@ void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint
     free(most);
 }
 
+/* "train.py:12 main", "train.py:9 def main" and "train.py main" are of one function. */
+static bool is_same_function(const char *a, const char *b)
+{
+    const char *const of_a = strchr(a, ' '), *const of_b = strchr(b, ' ');
+    const size_t file = strcspn(a, ": ");
+    return of_a && of_b && file == strcspn(b, ": ") && memcmp(a, b, file) == 0 &&
+           strcmp(kp_framename_bare(of_a + 1), kp_framename_bare(of_b + 1)) == 0;
+}
+
+/* The lines around a gap tell more than the function in which it lies. */
+static bool is_around(const struct kp_finding *gap, const char *function)
+{
+    return gap->is_gap && gap->line && gap->after && is_same_function(gap->line, function) &&
+           is_same_function(gap->after, function);
+}
+
 double kp_gapplace_tell(const struct kp_costrules *x, const double *weights, double of_ns, struct kp_finding *out)
 {
     struct gaps g = {.tree = x->tree, .chosen = x->chosen, .weights = weights};
     const struct gap_cost *most = NULL;
     struct kp_kineto *trace = x->tree->trace;
     work_find(&g, &x->evaluated);
-    kp_selftime_each(x->tree, piece_take, &g);
+    kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
     for (size_t i = 0; i < g.keys.count; i++)
         if (g.of[i].line && (!most || g.of[i].ns > most->ns)) most = &g.of[i];
     const double ns = most && most->ns >= of_ns / 10 ? most->ns : 0;
-    if (ns > 0) {
+    if (ns > 0 && (most->call || !is_around(out, kp_kineto_text(trace, most->line)))) {
         out->line = kp_kineto_text(trace, most->line);
         out->where = most->call ? kp_kineto_text(trace, most->call) : out->line;
         out->after = out->module = out->frame = NULL;

@@ -86,7 +86,12 @@ static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
     double *weights = kp_kineto_room(x->out->steps + 1, sizeof *weights);
     for (size_t i = 0; i < x->out->steps; i++) weights[i] = 1 / (double)x->out->steps;
     const double ns = kp_gapplace_tell(x, weights, f->step_ns, f);
-    if (ns > 0) {
+    if (ns > 0 && f->is_gap) {
+        f->what = kp_costrules_text(x, "no op runs, %.3f ms a step of it in " KP_GAP_OF_FUNCTION, ns / 1e6);
+        f->change =
+            "What runs between these lines calls nothing that takes long: a loop, a comprehension. Move it out of "
+            "the step or into a worker, or let ops do it.";
+    } else if (ns > 0) {
         f->what = kp_costrules_text(x, "no op runs, %.3f ms a step of it in this call", ns / 1e6);
         f->change = "See what the line does: kprof report --by line has the others, kprof stacks draws who calls them. "
                     "Larger batches and fewer, larger ops leave less of it.";

@@ -167,10 +167,11 @@ static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char
     double many = 0;
     for (size_t i = 0; i < x->out->steps; i++) many += weights[i] > 0;
     const double ns = kp_gapplace_tell(x, weights, f->step_ns * (double)x->out->steps / many, f);
-    f->what = kp_costrules_text(
-        x, "%s%s: what %s more is time in which no op runs, %s", f->what, which, has,
-        ns > 0 ? kp_costrules_text(x, "%.1f ms%s of it in this call", ns / 1e6, is_one ? "" : " a step")
-               : "most of it before this op");
+    f->what =
+        kp_costrules_text(x, "%s%s: what %s more is time in which no op runs, %s", f->what, which, has,
+                          ns > 0 ? kp_costrules_text(x, "%.1f ms%s of it in %s", ns / 1e6, is_one ? "" : " a step",
+                                                     f->is_gap ? KP_GAP_OF_FUNCTION : "this call")
+                                 : "most of it before this op");
 }
 
 /* Half of what each of these steps has more is Python's garbage collector. */

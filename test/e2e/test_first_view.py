@@ -365,6 +365,25 @@ def test_of_a_function_in_stacks_alone_the_ops_are_told_and_no_wall_time(tmp_pat
     assert re.search(r"^time .* 20\.0 % in ops|^time +20\.0 % in ops", told("report", trace), re.M)
 
 
+def test_a_loop_without_calls_between_two_ops_is_told_from_calls(tmp_path):
+    """The recording began in the optimizer's call, in line 13: a step's marker begins there, too, and main() was there then."""
+    def call(name, ts, dur, line):
+        return event(name, "python_function", ts, dur, **{"CallFrom": f"train.py:{line}"})
+
+    events = [call("train.py(16): <module>", 0, 40_000, 16), call("train.py(13): main", 0, 39_999, 16)]
+    for i in range(4):
+        at = 10_000 * i + 5
+        events += [event(f"ProfilerStep#{i}", "user_annotation", at, 9_980, **{"Call stack": "train.py(13): main;"}), call("<built-in method randn>", at + 20, 100, 6),
+                   event("aten::randn", "cpu_op", at + 30, 80), call("<built-in function linear>", at + 9_000, 300, 11), event("aten::linear", "cpu_op", at + 9_100, 100)]
+    trace = write(tmp_path / "a.pt.trace.json", events, with_stack=1, kprof={"cores": 2})
+    lines = told("report", "--by", "line", trace)
+    assert re.search(r"^train\.py main +38\.\d+ ", lines, re.M) and "def main" not in lines and "train.py:13" not in lines, lines
+    assert re.search(r"^ProfilerStep\* \(in no op\) .* train\.py main$", told("report", trace), re.M)
+    found = json.loads(told("advise", "--json", trace))["findings"][0]
+    assert re.fullmatch(r"no op runs, 9\.\d+ ms a step of it in the function's own Python code", found["what"]), found
+    assert (found["after"], found["line"]) == ("train.py:6 main", "train.py:11 main") and "--with-stack" not in found["change"], found
+
+
 # ---- phases ----
 
 def test_the_report_of_phases_is_a_row_each(tmp_path):
