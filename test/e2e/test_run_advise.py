@@ -138,7 +138,7 @@ def test_who_did_not_ask_waits_a_second_at_most(watched, tmp_path):
     block = b"".join(event % (7 * i, i) for i in range(20000))
     with (tmp_path / "big").open("wb") as big:
         big.write(b'{"traceEvents":[\n')
-        for _ in range(60):  # 1.2 million events
+        for _ in range(100):  # two million events
             big.write(block)
         big.write(b"{}]}")
     began = time.monotonic()
@@ -148,4 +148,4 @@ def test_who_did_not_ask_waits_a_second_at_most(watched, tmp_path):
     assert took < 30  # the second, and a machine that is busy
     began = time.monotonic()
     assert harness.cli("advise", tmp_path / "out").returncode == 0
-    assert time.monotonic() - began > 1.5  # so the second was what ended it
+    assert time.monotonic() - began > 1.0  # so the second was what ended it
