@@ -307,8 +307,8 @@ static int value_take(struct memory_command *m, int option, const char *value)
 static void form_read(struct memory_command *m)
 {
     static const char *const endings[] = {[FORM_JSON] = "json", [FORM_SVG] = "svg", [FORM_HTML] = "html"};
-    for (unsigned i = 0; i < sizeof endings / sizeof *endings && m->form == FORM_TABLE && !m->format && !m->leaks; i++)
-        if (endings[i] && strcmp(kp_outfile_ending(m->out), endings[i]) == 0) m->form = (enum form)i;
+    if (m->form == FORM_TABLE && !m->format && !m->leaks)
+        m->form = (enum form)kp_outfile_form(m->out, endings, sizeof endings / sizeof *endings, m->form);
 }
 
 int kp_cmd_memory(int argc, char **argv)

@@ -298,8 +298,8 @@ static int backward_read(struct stacks_command *s, const char *value)
 static void form_read(struct stacks_command *s)
 {
     static const char *const endings[] = {[FORM_SVG] = "svg", [FORM_HTML] = "html", [FORM_JSON] = "json"};
-    for (unsigned i = FORM_SVG; i <= FORM_JSON && s->form == FORM_FOLDED && !s->is_torch; i++)
-        if (strcmp(kp_outfile_ending(s->out), endings[i]) == 0) s->form = (enum form)i;
+    if (s->form == FORM_FOLDED && !s->is_torch)
+        s->form = (enum form)kp_outfile_form(s->out, endings, sizeof endings / sizeof *endings, s->form);
 }
 
 /* What --torch cannot do. KP_EXIT_USAGE: it was said. */

@@ -57,11 +57,13 @@ void kp_outfile_tell(const char *path)
         kp_cli_say(stderr, "kprof: wrote %s", path);
 }
 
-const char *kp_outfile_ending(const char *path)
+unsigned kp_outfile_form(const char *path, const char *const *endings, unsigned count, unsigned usual)
 {
     const char *const slash = path ? strrchr(path, '/') : NULL, *const name = slash ? slash + 1 : path;
     const char *const dot = name ? strrchr(name, '.') : NULL;
-    return dot ? dot + 1 : "";
+    for (unsigned i = 0; dot && i < count; i++)
+        if (endings[i] && strcmp(dot + 1, endings[i]) == 0) return i;
+    return usual;
 }
 
 const char *kp_outfile_why(const struct kp_outfile *file) { return strerror(-file->error); }

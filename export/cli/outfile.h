@@ -18,8 +18,8 @@ int kp_outfile_open(struct kp_outfile *file, const char *path);
 int kp_outfile_close(struct kp_outfile *file, bool is_whole);
 /* Says on stderr that this file was written; nothing where the text went to stdout or a pipe. */
 void kp_outfile_tell(const char *path);
-/* "svg" of log/flame.svg; "" of a name without an ending, and of NULL. */
-const char *kp_outfile_ending(const char *path);
+/* Returns which of these endings (without a dot; NULL is none) the name has, or `usual`: none of them, or NULL. */
+unsigned kp_outfile_form(const char *path, const char *const *endings, unsigned count, unsigned usual);
 const char *kp_outfile_why(const struct kp_outfile *file);
 
 #endif
