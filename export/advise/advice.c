@@ -217,19 +217,17 @@ static void outside_tell(struct kp_costrules *x)
 }
 
 /* What the recording itself costs, where that may be taken for the program's. */
-static const char *slowed_by(const struct kp_advice *a, const struct kp_tree *tree)
+static const char *slowed_by(const struct kp_costrules *x)
 {
-    bool is_of_python = false;
+    const struct kp_tree *const tree = x->tree;
+    const bool is_of_python = kp_costrules_find(x, KP_FINDING_NO_OP) || kp_costrules_find(x, KP_FINDING_INPUT);
     if (tree->trace->has_heap)
         return "each allocation was traced (KPROF_MALLOC=trace), so steps last longer than without; time them "
                "in a run of its own";
-    for (size_t i = 0; i < a->count; i++)
-        is_of_python |= strcmp(a->findings[i].id, "no-op-runs") == 0 || strcmp(a->findings[i].id, "input-in-step") == 0;
     for (size_t i = 0; is_of_python && i < tree->count; i++)
         if (tree->nodes[i].is_python)
             return "each Python call was recorded (KPROF_WITH_STACK=1): Python 3.10 and 3.11 then run their own loops "
-                   "up "
-                   "to three times as long; time them in a run with --with-stack ops";
+                   "up to three times as long; time them in a run with --with-stack ops";
     return NULL;
 }
 
@@ -268,7 +266,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
                             ? "the lines are not recorded; kprof run --with-stack 1 (KPROF_WITH_STACK), then kprof "
                               "report --by line shows those that load"
                             : "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
-    out->slowed_by = slowed_by(out, tree);
+    out->slowed_by = slowed_by(&costs);
     health_judge(&costs);
     kp_costrules_fini(&costs);
     kp_split_places_fini(&places);

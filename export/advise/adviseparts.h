@@ -13,6 +13,8 @@
 #define KP_FINDING_READS "reads-in-step"
 #define KP_FINDING_GC "python-gc"
 #define KP_FINDING_GROWS "memory-grows"
+#define KP_FINDING_NO_OP "no-op-runs"
+#define KP_FINDING_INPUT "input-in-step"
 
 /* A range of the host that is no op, whatever old files call it. */
 static inline bool kp_advise_is_range(const char *name)
@@ -54,8 +56,8 @@ struct kp_costplaces { /* all zero: empty */
 void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
                        int64_t ns);
 uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node); /* of its place: the op and the stack */
-/* Names the place that costs most. */
 const struct kp_costplace *kp_costplaces_most(const struct kp_costplaces *places); /* that costs most; NULL: none */
+/* Names the place that costs most. */
 void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out);
 void kp_costplaces_fini(struct kp_costplaces *places);
 /* Writes the own lines that cost most, each with its ms a step: "train.py:12 main (3.100 ms), ..."; "" without. */
@@ -126,8 +128,8 @@ enum kp_split_part kp_split_part_of_device(const char *cat, const char *name);
 /* ---- costrules.c: what a step costs by a rule of its own, and whether that is a finding ---- */
 
 enum { KP_STEPS_LEAST = 2 }; /* steps that must pass a bound */
-/* A fifth of a step, in at least half of the steps. */
 #define KP_SHARE_CRITICAL 0.20
+/* A fifth of a step, in at least half of the steps. */
 static inline bool kp_advise_is_critical(const struct kp_finding *finding, size_t steps)
 {
     return finding->share >= KP_SHARE_CRITICAL && 2 * finding->steps >= steps;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_order.h"
 #include "export/report/ownline.h"
 #include "export/report/units.h"
 
@@ -91,17 +92,8 @@ struct line_cost {
     size_t count;
 };
 
-static int count_order(const void *a, const void *b)
-{
-    const size_t x = ((const struct line_cost *)a)->count, y = ((const struct line_cost *)b)->count;
-    return (x < y) - (x > y);
-}
-
-static int most_first(const void *a, const void *b)
-{
-    const int64_t x = ((const struct line_cost *)a)->ns, y = ((const struct line_cost *)b)->ns;
-    return (x < y) - (x > y);
-}
+KP_ORDER_DOWN(count_order, struct line_cost, count)
+KP_ORDER_DOWN(most_first, struct line_cost, ns)
 
 /* The costs of all own lines, the largest first; the caller frees them. */
 static struct line_cost *line_costs(const struct kp_costplaces *places, struct kp_kineto *trace, size_t *count)

@@ -20,7 +20,7 @@ static const struct kp_cost_rule compiling = {
 static const struct kp_cost_rule collecting = {0.05, 1u << KP_SPLIT_IDLE, KP_FINDING_GC,
                                                "the step waits for Python's garbage collector", KP_COLLECTING_CHANGE};
 static const struct kp_cost_rule input = {
-    0.10, 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON), "input-in-step",
+    0.10, 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON), KP_FINDING_INPUT,
     "the step prepares its input itself, in the thread that trains",
     "Let workers prepare it: move it into a Dataset, and DataLoader(dataset, num_workers=N, persistent_workers=True)."};
 

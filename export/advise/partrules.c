@@ -46,7 +46,7 @@ static const struct advice_rule rules[] = {
      "Keep shapes the same from step to step, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
     {KP_SPLIT_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU has nothing to do, for several reasons",
      "See what the host does meanwhile: kprof run --with-stack ops, then kprof stacks."},
-    {KP_SPLIT_IDLE, 0.40, WITHOUT_GPU, "no-op-runs", "no op runs: Python between ops, or a wait",
+    {KP_SPLIT_IDLE, 0.40, WITHOUT_GPU, KP_FINDING_NO_OP, "no op runs: Python between ops, or a wait",
      "Find the lines: kprof run --with-stack 1, then kprof stacks. Larger batches and fewer, larger ops leave less "
      "of it."},
 };
@@ -132,6 +132,19 @@ static bool is_bursty(const struct kp_finding *f, const struct kp_advice *a)
     return f->share >= KP_SHARE_CRITICAL && f->steps >= 3 && 10 * f->steps >= a->steps;
 }
 
+/* Adds up, over the steps, what a finding costs and in how many it passes the bound. Returns the mean step's ns. */
+static double cost_measure(struct kp_finding *f, const struct kp_step_split *splits, size_t steps, int measure,
+                           double bound)
+{
+    double step_ns = 0;
+    for (size_t i = 0; i < steps; i++) {
+        f->steps += (double)measured(&splits[i], measure) >= bound * (double)splits[i].step_ns;
+        f->step_ns += (double)measured(&splits[i], measure) / (double)steps;
+        step_ns += (double)splits[i].step_ns / (double)steps;
+    }
+    return step_ns;
+}
+
 /* Whether it is a finding. */
 static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
                        const struct kp_split_places *places, const struct kp_costrules *x)
@@ -140,13 +153,8 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
     if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
     if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return false;
-    double judged_ns = 0;
     if (is_of_training(rule, out->has_gpu) && x->trained) splits = x->trained;
-    for (size_t i = 0; i < out->steps; i++) {
-        f.steps += (double)measured(&splits[i], rule->measure) >= rule->bound * (double)splits[i].step_ns;
-        f.step_ns += (double)measured(&splits[i], rule->measure) / (double)out->steps;
-        judged_ns += (double)splits[i].step_ns / (double)out->steps;
-    }
+    const double judged_ns = cost_measure(&f, splits, out->steps, rule->measure, rule->bound);
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
     f.is_critical = kp_advise_is_critical(&f, out->steps) || (rule->measure == KP_SPLIT_LOADING && is_bursty(&f, out));
@@ -175,15 +183,10 @@ static void one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
 {
     const struct kp_step_split *const splits = x->trained ? x->trained : x->splits;
     const struct kp_costplace *const most = kp_costplaces_most(&x->places->causes[KP_IDLE_PYTHON]);
-    const double steps = (double)x->out->steps;
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
-    double judged_ns = 0;
     if (!most || x->tree->trace->has_heap) return;
-    f.step_ns = (double)most->ns / steps;
-    for (size_t i = 0; i < x->out->steps; i++) {
-        judged_ns += (double)splits[i].step_ns / steps;
-        f.steps += (double)splits[i].part_ns[KP_SPLIT_IDLE] >= ONE_GAP_SHARE * (double)splits[i].step_ns;
-    }
+    const double judged_ns = cost_measure(&f, splits, x->out->steps, KP_SPLIT_IDLE, ONE_GAP_SHARE);
+    f.step_ns = (double)most->ns / (double)x->out->steps; /* of all gaps only this place's */
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     if (f.step_ns < ONE_GAP_NS || f.share < ONE_GAP_SHARE || 2 * f.steps < x->out->steps) return;
     if ((double)most->most_ns > 3 * f.step_ns || 2 * (double)most->most_ns < f.step_ns) return;

@@ -192,7 +192,6 @@ static size_t workers_count(struct kp_run_folder *folder)
 {
     const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
     size_t count = 0;
-    (void)kp_found_siblings(folder); /* notes whose they are */
     for (size_t i = 0; i < folder->count; i++) {
         bool is_new = is_beside(&folder->of[i], newest);
         for (size_t k = 0; k < i && is_new; k++)
@@ -203,14 +202,12 @@ static size_t workers_count(struct kp_run_folder *folder)
 }
 
 /* Sets what is known of the whole program. False: too little was measured. */
-static bool plan_make(struct worker *w, const struct kp_advised *a, const char *folder_path)
+static bool plan_make(struct worker *w, const struct kp_advised *a, struct kp_run_folder *folder)
 {
-    struct kp_run_folder folder = {.path = folder_path};
     const long of_ms = kp_kineto_number(w->trace, "kprof.busy_of_ms");
     const bool is_measured = of_ms >= MEASURED_MS;
     w->plan.cores = kp_kineto_number(w->trace, "kprof.cores");
-    w->plan.workers = kp_run_folder_read(&folder) == 0 ? workers_count(&folder) : 0;
-    kp_run_folder_forget(&folder);
+    w->plan.workers = workers_count(folder);
     w->plan.computes = is_measured ? (double)kp_kineto_number(w->trace, "kprof.busy_ms") / (double)of_ms
                                    : 1 - idle_share(w) - share_of(w, w->waits_ns);
     if (w->plan.computes > 1) w->plan.computes = 1;
@@ -263,7 +260,7 @@ static void free_tell(FILE *out, struct kp_advised *a, const struct worker *w)
 
 /* Workers that wait for work have nothing to share. Others that wait leave the cores to more of them. Those that
  * compute take the cores from one another. */
-static void help_tell(FILE *out, struct kp_advised *a, struct worker *w, const char *folder_path)
+static void help_tell(FILE *out, struct kp_advised *a, struct worker *w, struct kp_run_folder *folder)
 {
     if (idle_share(w) >= SHARE_IDLE) {
         change_set(a, "More workers do not help: those that it has wait for work. What costs is to hand batches over "
@@ -272,13 +269,13 @@ static void help_tell(FILE *out, struct kp_advised *a, struct worker *w, const c
                       "more (prefetch_factor=N).");
         return;
     }
-    if (!plan_make(w, a, folder_path)) return;
+    if (!plan_make(w, a, folder)) return;
     fprintf(out, "    worker  %zu of them ", w->plan.workers);
     if (are_cores_full(w, training_cores(a, w->plan.cores))) full_tell(out, a, &w->plan);
     else free_tell(out, a, w);
 }
 
-static void worker_tell(FILE *out, struct kp_advised *a, struct worker *w, const char *folder)
+static void worker_tell(FILE *out, struct kp_advised *a, struct worker *w, struct kp_run_folder *folder)
 {
     const double idle = idle_share(w);
     if (w->loop >= 0) kp_selftime_each(&w->tree, wait_take, w);
@@ -311,15 +308,12 @@ static bool worker_open(struct worker *w, const char *path)
 }
 
 /* Takes, for a worker that waits for work, the one of some others that waits least: the training may wait for that. */
-static void others_look(struct worker *w, const char *newest, const char *folder_path)
+static void others_look(struct worker *w, const char *newest, struct kp_run_folder *folder)
 {
-    struct kp_run_folder folder = {.path = folder_path};
-    if (kp_run_folder_read(&folder) != 0) return;
-    (void)kp_found_siblings(&folder); /* notes whose they are */
-    const struct kp_found *const f = kp_run_folder_newest(&folder, true, 0);
+    const struct kp_found *const f = kp_run_folder_newest(folder, true, 0);
     size_t looked = 1;
-    for (size_t i = folder.count; f && i-- > 0 && looked < WORKERS_MOST && idle_share(w) >= SHARE_IDLE;) {
-        const struct kp_found *const other = &folder.of[i];
+    for (size_t i = folder->count; f && i-- > 0 && looked < WORKERS_MOST && idle_share(w) >= SHARE_IDLE;) {
+        const struct kp_found *const other = &folder->of[i];
         struct worker more;
         if (other->is_spool || !is_beside(other, f) || strcmp(other->path, newest) == 0) continue;
         looked++;
@@ -330,15 +324,17 @@ static void others_look(struct worker *w, const char *newest, const char *folder
         }
         worker_close(&more);
     }
-    kp_run_folder_forget(&folder);
 }
 
-static void workers_tell(FILE *out, struct kp_advised *a, const char *newest, const char *folder)
+static void workers_tell(FILE *out, struct kp_advised *a, const char *newest, const char *folder_path)
 {
+    struct kp_run_folder folder = {.path = folder_path};
     struct worker w;
     if (worker_open(&w, newest)) {
-        others_look(&w, newest, folder);
-        worker_tell(out, a, &w, folder);
+        if (kp_run_folder_read(&folder) == 0) (void)kp_found_siblings(&folder); /* notes whose they are */
+        others_look(&w, newest, &folder);
+        worker_tell(out, a, &w, &folder);
+        kp_run_folder_forget(&folder);
     }
     worker_close(&w);
 }
