@@ -28,4 +28,5 @@ SRC_advise := \
     export/advise/steprules.c \
     export/advise/stepsplit.c
 UNIT_advise := \
-    test/unit/advise/test_advice.c
+    test/unit/advise/test_advice.c \
+    test/unit/advise/test_evalsteps.c

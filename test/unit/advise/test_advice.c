@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_advice.c - sick and healthy traces, and what is said of them */
-#include "test/unit/report/little_trace.h"
-
-#include "export/advise/advise.h"
+#include "test/unit/advise/advised.h"
 
 #define LOADER "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 #define WORKERS "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
@@ -23,14 +21,6 @@ static void training_make(struct little *t, int steps, int loading)
         op(t, "aten::stack", 100 * step + 1, loading - 1);
         op(t, "aten::mm", 100 * step + loading, 100 - loading);
     }
-}
-
-static struct kp_advice advise(struct little *t)
-{
-    struct kp_advice advice;
-    assert_int_equal(choose(t, &everything), 0);
-    kp_advice_make(&advice, &t->tree, &t->chosen);
-    return advice;
 }
 
 /* Four steps of compute, of a phase that goes on behind them. */
@@ -194,115 +184,6 @@ static void a_step_of_few_ops_is_found_where_no_gpu_works(void **state)
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "no-op-runs");
     assert_float_equal(a.findings[0].share, 0.5, 0.001);
-}
-
-/* A call of the model with its linear layer, and a backward where one follows. Sequence numbers pair them. */
-static void pass_make(struct little *t, int at, int sequence, bool has_backward)
-{
-    char args[96];
-    event(t, "python_function", "nn.Module: Net_0", 1, at, 20, "");
-    snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":0", sequence);
-    event(t, "cpu_op", "aten::linear", 1, at + 1, 18, has_backward ? args : "");
-    if (!has_backward) return;
-    snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", sequence);
-    event(t, "cpu_op", "AddmmBackward0", 1, at + 30, 20, args);
-}
-
-/* Of ten steps each `evaluated`th has three passes without backward; 1: each, as with a teacher. */
-static struct kp_advice passes_advise(struct little *t, int evaluated)
-{
-    for (int step = 0; step < 10; step++) {
-        char name[32];
-        snprintf(name, sizeof name, "ProfilerStep#%d", step);
-        event(t, "user_annotation", name, 1, 200 * step, 200, "");
-        pass_make(t, 200 * step + 2, step + 1, true);
-        for (int i = 0; step % evaluated == evaluated - 1 && i < 3; i++)
-            pass_make(t, 200 * step + 80 + 30 * i, 0, false);
-    }
-    return advise(t);
-}
-
-static void steps_that_hold_an_evaluation_are_told_as_such(void **state)
-{
-    const struct kp_advice a = passes_advise(*state, 5);
-    assert_non_null(a.evaluated);
-    const char *said = "steps 4, 9 hold 3 forward passes without backward, 0.1 ms a step of these: an evaluation "
-                       "inside of the training, and no slow step of it; to time it: kprof run --phases (Lightning, "
-                       "transformers, ranges of yours)";
-    assert_memory_equal(a.evaluated, said, strlen(said));
-}
-
-/*
- * Ten steps of 200 us, of which steps 4 and 9 last 800 us longer: three passes without backward, with `calls_before` us
- * of other work before each, and metrics up to where the training goes on. It does so with its pass, or with the end.
- */
-static struct kp_advice evaluation_advise(struct little *t, bool is_first, int calls_before, int more_in_last)
-{
-    for (int step = 0, at = 0; step < 10; step++) {
-        const bool evaluates = step % 5 == 4;
-        const int more = evaluates ? 800 + (step == 9 ? more_in_last : 0) : 0;
-        const int from = at + (is_first ? 0 : 60), training = at + 40 + (is_first ? more : 0);
-        char name[32];
-        snprintf(name, sizeof name, "ProfilerStep#%d", step);
-        event(t, "user_annotation", name, 1, at, 200 + more, "");
-        pass_make(t, is_first ? training : at + 2, step + 1, true);
-        for (int i = 0; evaluates && i < 3; i++)
-            pass_make(t, from + 2 + i * (30 + calls_before) + calls_before, 0, false);
-        /* behind no_grad: it has a number, as ops with gradients have, and is of no pass */
-        if (evaluates) event(t, "cpu_op", "aten::cat", 1, from + 100 + 3 * calls_before, 10, "\"Sequence number\":900");
-        if (evaluates) op(t, "aten::eq", from + 500, 200);
-        at += 200 + more;
-    }
-    return advise(t);
-}
-
-static void told_with(const struct kp_advice *a, const char *said)
-{
-    assert_non_null(a->evaluated);
-    if (strncmp(a->evaluated, said, strlen(said)) != 0) print_error("%s\n", a->evaluated);
-    assert_memory_equal(a->evaluated, said, strlen(said));
-    for (size_t i = 0; i < a->count; i++) assert_string_not_equal(a->findings[i].id, "slow-steps");
-}
-
-static void an_evaluation_before_the_training_lasts_until_that_begins(void **state)
-{
-    const struct kp_advice a = evaluation_advise(*state, true, 0, 0);
-    told_with(&a, "steps 4, 9 hold 3 forward passes without backward, 0.8 ms a step of these, 0.7 ms of it behind the "
-                  "last pass (metrics, a checkpoint): an evaluation");
-}
-
-static void an_evaluation_behind_the_training_lasts_until_the_step_ends(void **state)
-{
-    const struct kp_advice a = evaluation_advise(*state, false, 0, 0);
-    told_with(&a, "steps 4, 9 hold 3 forward passes without backward, 0.8 ms a step of these, 0.7 ms of it behind the "
-                  "last pass (metrics, a checkpoint): an evaluation");
-}
-
-static void an_evaluation_has_what_lies_between_its_passes(void **state)
-{
-    const struct kp_advice a = evaluation_advise(*state, true, 220, 0);
-    told_with(&a, "steps 4, 9 hold 3 forward passes without backward, 0.8 ms a step of these: an evaluation");
-}
-
-/* 100 ms behind the last pass of one of two evaluations: that is of the step, not of each evaluation. */
-static void what_one_evaluation_alone_has_behind_its_last_pass_is_a_slow_step(void **state)
-{
-    const struct kp_advice a = evaluation_advise(*state, true, 0, 100000);
-    assert_int_equal(a.count, 2);
-    assert_string_equal(a.findings[0].id, "no-op-runs"); /* each step of this training is of few ops */
-    assert_string_equal(a.findings[1].id, "slow-steps");
-    assert_non_null(
-        strstr(a.findings[1].what, "step 9 lasts 101.0 ms, 100.0 ms longer than the median and its evaluation"));
-}
-
-static void passes_without_backward_in_each_step_are_a_part_of_the_training(void **state)
-{
-    assert_null(passes_advise(*state, 1).evaluated);
-}
-
-static void a_training_without_evaluation_says_nothing_of_one(void **state)
-{
-    assert_null(passes_advise(*state, 20).evaluated);
 }
 
 static void op_at(struct little *t, const char *name, int ts, int dur, const char *frame)
@@ -709,8 +590,6 @@ static void a_copy_is_its_ops_where_its_id_is_another_ops(void **state)
     assert_string_equal(a.findings[0].where, "aten::copy_");
 }
 
-#define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -727,13 +606,6 @@ int main(void)
         LITTLE(one_step_is_incomplete_and_not_healthy),
         LITTLE(communication_beside_compute_costs_nothing),
         LITTLE(a_step_of_few_ops_is_found_where_no_gpu_works),
-        LITTLE(steps_that_hold_an_evaluation_are_told_as_such),
-        LITTLE(passes_without_backward_in_each_step_are_a_part_of_the_training),
-        LITTLE(an_evaluation_before_the_training_lasts_until_that_begins),
-        LITTLE(an_evaluation_behind_the_training_lasts_until_the_step_ends),
-        LITTLE(an_evaluation_has_what_lies_between_its_passes),
-        LITTLE(what_one_evaluation_alone_has_behind_its_last_pass_is_a_slow_step),
-        LITTLE(a_training_without_evaluation_says_nothing_of_one),
         LITTLE(a_wait_of_each_step_is_told_beside_one_slow_step),
         LITTLE(a_loader_of_each_step_is_told_beside_one_slow_step),
         LITTLE(one_gap_of_each_step_is_told),
