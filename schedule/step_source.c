@@ -13,8 +13,10 @@
  *     rank     TIME < MODULE < DATALOADER < CALL < OPTIMIZER < LOOP < API. LOOP: the loop of a framework, in a phase.
  *              With a pattern in the rule, its source is the only one.
  *     auto     A source of a higher rank takes over when it first reports, and lower ranks never count again. The
- *              report that takes over counts no step, since the lower source counted that iteration already. If it
- *              takes over from TIME, it is the first step, and the schedule starts over.
+ *              report that takes over counts no step, since the lower source counted that iteration already. TIME,
+ *              MODULE and DATALOADER are guesses: what counted may have been another loop (an evaluation, data that is
+ *              prepared). Under a schedule the report of a higher rank is then the first step, and the schedule starts
+ *              over. Only from MODULE to DATALOADER it goes on.
  *
  * Of several optimizers the first that steps is tracked, and only its steps count. Its identity is its object, which
  * the caller finds, or the name of its range. Another optimizer takes over in two cases:
@@ -188,18 +190,23 @@ uint32_t kp_steps_classify(const char *name, bool user_scope)
     return step_mark(name, user_scope) | phase << KP_STEP_PHASE_SHIFT;
 }
 
-/*
- * Whether this source may count the step. It takes over from a lower source, and then counts from its next report on.
- * Timer steps are only a fallback: the first real step restarts the count.
- */
+/* Whether the count of `seen` is void for `who`. */
+static bool is_guess(const struct counter *c, uint32_t seen, uint32_t who)
+{
+    if (seen == KP_STEP_TIME) return true;
+    return (seen == KP_STEP_MODULE || seen == KP_STEP_DATALOADER) && who > KP_STEP_DATALOADER && c->plan.set;
+}
+
+/* Whether this source may count the step. It takes over from a lower source. */
 static bool source_take(uint32_t who)
 {
     struct counter *const c = counter_now();
     uint32_t seen = kp_load_relaxed(&c->source);
     while (seen < who) {
         if (!kp_cas_acq_rel(&c->source, &seen, who)) continue;
-        if (seen == KP_STEP_TIME) kp_store_relaxed(&c->starts_over, true);
-        return seen <= KP_STEP_TIME;
+        const bool starts_over = is_guess(c, seen, who);
+        if (starts_over) kp_store_relaxed(&c->starts_over, true);
+        return seen == KP_STEP_NONE || starts_over;
     }
     return seen == who;
 }

@@ -9,7 +9,8 @@
  * Safe in:   after fork yes: calls are passed on
  *
  * CPython calls a class's __call__ from C, so the function's pointer (stephook.c) sees each call, in each release.
- * Once another source counts, the pointer is CPython's own again.
+ * Once another source counts, the pointer is CPython's own again. A DataLoader without workers prepares its items in
+ * the program's thread, and transforms are modules, too: what a batch calls is no model.
  */
 #include "preload/python/stepcalls.h"
 
@@ -57,8 +58,8 @@ static void *call_module(void *callable, void *const *args, size_t count, void *
 {
     const bool has_self = (count & ~(SIZE_MAX / 2 + 1)) > 0; /* the top bit is a flag of CPython's */
     const uintptr_t self = has_self ? (uintptr_t)args[0] : 0;
-    if (!is_forward_noted && self && kp_run_is_active()) forward_note(self);
-    const bool is_outermost = depth++ == 0 && !kp_stephook_is_inside();
+    const bool is_alone = depth++ == 0, is_outermost = is_alone && !kp_stephook_is_inside();
+    if (is_alone && !is_forward_noted && self && kp_run_is_active()) forward_note(self);
     void *result = kp_stephook_call(callable, args, count, keywords);
     depth--;
     if (!is_outermost || !self) return result;
@@ -67,8 +68,21 @@ static void *call_module(void *callable, void *const *args, size_t count, void *
     return result;
 }
 
-const struct kp_phasecall *kp_modulecalls_row(void)
+/* The next batch of a DataLoader. */
+static void *call_batch(void *callable, void *const *args, size_t count, void *keywords)
 {
-    static const struct kp_phasecall row = {"torch.nn.modules.module:Module.__call__", call_module, false};
-    return kp_steps_wants_modules() ? &row : NULL;
+    depth++;
+    void *result = kp_stephook_call(callable, args, count, keywords);
+    depth--;
+    if (!kp_run_is_active() || !kp_steps_wants_modules()) kp_stephook_drop(callable);
+    return result;
 }
+
+static const struct kp_phasecall rows[] = {
+    {"torch.nn.modules.module:Module.__call__", call_module, false},
+    {"torch.utils.data.dataloader:_BaseDataLoaderIter.__next__", call_batch, false},
+};
+
+unsigned kp_modulecalls_rows(void) { return kp_steps_wants_modules() ? sizeof rows / sizeof *rows : 0; }
+
+const struct kp_phasecall *kp_modulecalls_row(unsigned at) { return &rows[at]; }

@@ -33,9 +33,10 @@ bool kp_stepfind_has_plain(void);       /* was a function found that Python code
 bool kp_stepfind_names_main(void);      /* may a glob name a function of __main__? */
 bool kp_stepfind_is_code(const void *); /* is this the code of the function that was hooked last? */
 
-/* modulecalls.c: the call of every nn.Module; NULL: it counts no steps. */
+/* modulecalls.c: the calls that tell of models. No rows: they count no steps. */
 struct kp_phasecall;
-const struct kp_phasecall *kp_modulecalls_row(void);
+unsigned kp_modulecalls_rows(void);
+const struct kp_phasecall *kp_modulecalls_row(unsigned at); /* below kp_modulecalls_rows() */
 
 /* phasecalls.c: functions of Lightning and transformers whose calls are phases. Row `at` counts from 0; NULL: no
  * more. */

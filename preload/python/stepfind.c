@@ -199,12 +199,14 @@ static size_t module_bytes(const char *glob) { return (size_t)(strchr(glob, ':')
 /* What to look for: functions that count steps, then those of phases. NULL: no more. */
 static const char *glob_at(unsigned i, const struct kp_phasecall **phase)
 {
+    const unsigned models = kp_modulecalls_rows();
     unsigned steps = 0;
     while (steps < i && kp_steps_call_glob(steps)) steps++;
+    *phase = NULL;
     const char *glob = kp_steps_call_glob(i);
-    *phase = glob ? NULL : i == steps ? kp_modulecalls_row() : NULL;
-    if (!glob && !*phase) *phase = kp_phasecalls_row(i - steps - (kp_modulecalls_row() != NULL));
-    return *phase ? (*phase)->glob : glob;
+    if (glob) return glob;
+    *phase = i - steps < models ? kp_modulecalls_row(i - steps) : kp_phasecalls_row(i - steps - models);
+    return *phase ? (*phase)->glob : NULL;
 }
 
 /* An exact module name is looked up until it was found, since some loads are not seen (decisions/053). */

@@ -260,6 +260,18 @@ def test_calls_of_a_model_are_steps_where_nothing_else_is(tmp_path, kind):
     assert facts.requests_of_steps(facts.load(run.trace)) == [1, 1]
 
 
+@pytest.mark.parametrize("where, before", [("loader", 0), ("prepared", 1), ("evaluated", 1)])
+def test_modules_that_are_not_trained_do_not_spend_the_schedule(tmp_path, where, before):
+    """Their calls may count while nothing else does: the optimizer's first step begins the schedule anew."""
+    run = harness.run_kprof("before_training.py", tmp_path, where, schedule="wait=2,warmup=1,active=2,repeat=1").ok()
+    assert len(run.traces) == before + 1, run.explain()
+    trace = facts.load(run.traces[-1])
+    steps = facts.steps(trace)
+    assert [e["name"] for e in steps] == ["ProfilerStep#3", "ProfilerStep#4"], run.explain()
+    ends = [facts.begin(e) for e in facts.spans(trace) if e["name"].startswith("Optimizer.step#")]
+    assert [sum(facts.begin(step) <= at < facts.end(step) for at in ends) for step in steps] == [1, 1], run.explain()
+
+
 def test_the_closing_line_leaves_out_the_batches_of_an_optimizer(tmp_path):
     run = harness.run_kprof("data_loader.py", tmp_path, "fork", "40").ok()
     assert re.search(r"\(3 steps by optimizer, .* 0 dropped\)", run.err), run.explain()
