@@ -45,6 +45,9 @@ struct kp_source {
     /* Called after wait_ready of all sources, on the same thread: records what was there before the window. A source
      * that records the thread's open calls in wait_ready needs them to be its first records. */
     void (*record_before)(uint64_t begin_ticks);
+    /* A step has ended, recorded or not, and no window began or ended with it. On the thread that steps, without a
+     * lock; may wait for some milliseconds, seldom. */
+    void (*step_ended)(void);
     /* A recorded step begins, or the one in progress ends. On the thread that steps, under window.c's lock. */
     void (*step_turns)(bool begins, uint64_t number);
     /* Was everything that began before `end_ticks` handed over, or given up? Until then the window is not closed. The

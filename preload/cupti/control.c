@@ -220,6 +220,7 @@ static int kinds_enable(void)
 static void kinds_disable(void)
 {
     for (uint32_t kind = 1; kind < KP_CUPTI_KINDS; kind++) kind_disable(kind);
+    kp_store_release(&kp_cupti_helper.off_due_ms, 0); /* pairs with: cupti_source.c:step_ended */
     if (!kp_kinds_are_queries_off() || !kp_watchdog_call_begins()) return;
     kp_cupti_queries_again();
     kp_watchdog_call_ends();

@@ -15,6 +15,10 @@
  * After that it gives up: a forced flush delivers what is finished of the buffers that are held back. Some records
  * never come: CUPTI lost them, or the launch went into a graph whose capture we did not see.
  *
+ * A thread that calls CUDA while a kind is disabled may keep one correlation for all that it does later, so that the
+ * next window's kernels have no launch of their own. So kinds are disabled while the thread that steps waits at the end
+ * of a step, or where no step ends for OFF_WAIT_MS (decisions/115).
+ *
  * Enable, Disable and flushes may wait for the device, which may wait for the slowest rank of a job. A call that takes
  * too long (STALLED) costs the windows that it lasts through. When it returns, all that may be enabled is disabled, and
  * we arm for the next window. For the same window we arm only after a rest of eight times the call's length.
@@ -45,7 +49,9 @@ enum {
     STALL_RESTS = 8,
     EXIT_IDLE_MS = 500,
     EXIT_DRAIN_MS = 2000,
-    EXIT_CALLS_MS = 2300
+    EXIT_CALLS_MS = 2300,
+    OFF_WAIT_MS = 3000,
+    OFF_POLL_MS = 50
 };
 
 /* ---- one drain at a time ---- */
@@ -88,6 +94,15 @@ static void drain_give_up(bool is_next)
     drain_end(true);
 }
 
+/* Kinds should be disabled: is now the time? */
+static bool may_disable(void)
+{
+    const uint64_t now = kp_clock_ms(), due = kp_load_relaxed(&kp_cupti_helper.off_due_ms);
+    if (!due) kp_store_release(&kp_cupti_helper.off_due_ms, now); /* pairs with: cupti_source.c:step_ended */
+    /* pairs with: cupti_source.c:step_ended */
+    return kp_load_acquire(&kp_cupti_helper.at_step) || (due && now - due >= OFF_WAIT_MS);
+}
+
 static bool is_off(void) { return kp_load_relaxed(&kp_cupti_helper.off) == KP_CUPTI_HELPER_OFF; }
 
 static void drain_look(uint64_t idle_ms, uint64_t most_ms)
@@ -106,7 +121,8 @@ static void drain_look(uint64_t idle_ms, uint64_t most_ms)
         return;
     } else if (drain.is_cut || is_off() || is_next) {
         drain_give_up(is_next);
-    } else { /* CUPTI keeps a buffer while one of its records is unfinished, and the program launches on */
+    } else if (may_disable()) {
+        /* CUPTI keeps a buffer while one of its records is unfinished, and the program launches on */
         drain.is_cut = true;
         drain.moved_ms = drain.began_ms = now;
         kp_control_stop();
@@ -172,6 +188,7 @@ static int armed_turn(void)
     if (has_ended()) return END;
     limit_look();
     cut_look();
+    if (kp_cupti_helper_is_wanted()) kp_store_relaxed(&kp_cupti_helper.off_due_ms, 0);
     uint64_t asked = kp_load_acquire(&kp_cupti_helper.drain_asked); /* pairs with: helper.c:kp_cupti_helper_ask_drain */
     if (!drain.is_on && asked > kp_load_relaxed(&kp_cupti_helper.drain_done)) drain_begin(asked);
     if (drain.is_on || kp_clock_ms() - flushed_ms >= FLUSH_MS) {
@@ -193,6 +210,7 @@ static int armed_turn(void)
         uint64_t since = kp_clock_ms() - flushed_ms;
         return since < FLUSH_MS ? (int)(FLUSH_MS - since) : 0;
     }
+    if (!drain.is_cut && !is_off() && !may_disable()) return OFF_POLL_MS;
     drain.is_cut = false;
     kp_control_disarm(drain.is_given_up);
     return 0;

@@ -167,6 +167,8 @@ struct kp_cupti_helper {
     _Atomic uint32_t off;                     /* KP_CUPTI_HELPER_CUT: to be disabled within a window; OFF: it is */
     _Atomic uint32_t limited_cycle;           /* the window that reached a limit; 0: none */
     _Atomic uint32_t poll_is_over;            /* the thread stopped polling for cuInit */
+    _Atomic uint64_t off_due_ms;              /* since when all kinds are to be disabled; 0: they are not */
+    _Atomic uint32_t at_step;                 /* threads that wait for that at the end of a step */
 };
 extern struct kp_cupti_helper kp_cupti_helper;
 void kp_cupti_helper_ask_drain(uint64_t end_ticks);

@@ -24,7 +24,7 @@
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
-enum { SETTLE_NAP_NS = 200000, STALLED_SETTLE_MS = 50, FORK_TRIES = 1000, LONG_CALL_MS = 1000 };
+enum { SETTLE_NAP_NS = 200000, STALLED_SETTLE_MS = 50, STEP_MS = 20, FORK_TRIES = 1000, LONG_CALL_MS = 1000 };
 
 static const struct kp_config *config;
 static bool is_asked_for; /* KPROF_ACTIVITIES has cuda */
@@ -128,6 +128,19 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
     KP_LOG_ONCE(0, "CUPTI is not ready after %u ms: what the GPU does before it is will be missing", timeout_ms);
 }
 
+/* Outside of CUDA's calls: lets kprof-cuda disable what it has to disable. */
+static void step_ended(void)
+{
+    if (!kp_load_acquire(&kp_cupti_helper.off_due_ms)) return; /* pairs with: cuda_thread.c:may_disable */
+    const uint64_t end = kp_clock_ms() + patience_ms(STEP_MS);
+    kp_add_acq_rel(&kp_cupti_helper.at_step, 1); /* pairs with: cuda_thread.c:may_disable */
+    kp_cupti_helper_wake();
+    while (kp_load_acquire(&kp_cupti_helper.off_due_ms) && kp_cupti_state() == KP_CUPTI_STATE_ARMED &&
+           !kp_cupti_helper_check() && kp_clock_ms() < end)
+        kp_io_nap(SETTLE_NAP_NS);
+    kp_add_acq_rel(&kp_cupti_helper.at_step, UINT32_MAX);
+}
+
 /* Waits until kprof-cuda is in no loader or CUPTI call, whose locks would stay taken in the child. */
 static bool before_fork(void)
 {
@@ -164,6 +177,7 @@ const struct kp_source kp_cupti_source = {
     .activities = KP_ACTIVITY_CUDA,
     .setup = setup,
     .wait_ready = wait_ready,
+    .step_ended = step_ended,
     .is_drained = kp_cupti_helper_is_drained,
     .close_cycle = close_cycle,
     .report = report,

@@ -350,7 +350,8 @@ void kp_window_step(struct kp_thread *thread, uint64_t now)
     bool turned = false;
     struct held held;
     lock_take(&held);
-    if (started && !ended && kp_steps_advance(&turn)) turned = turn_to(&turn, thread, now);
+    const bool is_on = started && !ended;
+    if (is_on && kp_steps_advance(&turn)) turned = turn_to(&turn, thread, now);
     const bool is_missed = is_phase_missed();
     const uint64_t begin = current.begin;
     lock_give(&held);
@@ -359,6 +360,8 @@ void kp_window_step(struct kp_thread *thread, uint64_t now)
         settle_and_begin_step(thread, turn.step, begin, SETTLE_MS);
         kp_writer_wake(); /* prepares a window */
         kp_ticker_wake(); /* closes one */
+    } else if (is_on) {
+        kp_window_sources_step_ended();
     }
     errno = kept;
 }

@@ -80,6 +80,12 @@ void kp_window_sources_step(bool begins, uint64_t number)
         if ((*s)->step_turns) (*s)->step_turns(begins, number);
 }
 
+void kp_window_sources_step_ended(void)
+{
+    for (const struct kp_source *const *s = sources; *s; s++)
+        if ((*s)->step_ended) (*s)->step_ended();
+}
+
 void kp_window_sources_settle(uint64_t begin, uint32_t timeout_ms)
 {
     for (const struct kp_source *const *s = sources; begin && *s; s++)

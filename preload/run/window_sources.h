@@ -23,6 +23,7 @@ void kp_window_sources_step(bool begins, uint64_t number); /* a recorded step be
 
 /* --- without a lock, as a source may wait for a lock of the host (the GIL); begin 0: no window records --- */
 void kp_window_sources_settle(uint64_t begin, uint32_t timeout_ms);
+void kp_window_sources_step_ended(void); /* at each step; without the lock */
 void kp_window_sources_switched(uint32_t activities, uint64_t begin, uint32_t timeout_ms);
 bool kp_window_sources_are_drained(uint64_t end);
 void kp_window_sources_close(uint32_t number); /* tells the sources to put no more records into chunks of this window */

@@ -129,6 +129,27 @@ def advice(m):
     return f"BAD: not the first finding: {missed}" if missed else f"good: {len(names)} of {len(names)} told first"
 
 
+@point("windows", "Has each kernel a launch of its own, before it, in each of several windows?", 60)
+def windows(m):
+    if m.simulated:
+        return "not run: test_gpu_cycles.py tests them"
+    done, traces = m.under_kprof("windows", m.python, PROGRAMS / "sick.py", "well", "python-starved", "data-loading", "well",
+                                 schedule="wait=4,warmup=2,active=4,repeat=100", KPROF_STEP="optimizer")
+    bad = []
+    for path in traces:
+        trace = facts.load(path)
+        calls, kernels = gpufacts.launches(trace), gpufacts.of(trace, "kernel")
+        most = max(collections.Counter(gpufacts.args(e)["correlation"] for e in kernels).values(), default=0)
+        late = sum(facts.begin(calls[c]) > facts.begin(e) for e in kernels if (c := gpufacts.args(e)["correlation"]) in calls)
+        m.see(f"{path.name}: {len(kernels)} kernels, at most {most} of one launch, {late} begin before their launch")
+        if most != 1 or late:
+            bad.append(path.name)
+    if done.code or len(traces) != 4:
+        m.complain(done)
+        return f"BAD: {len(traces)} traces of 4"
+    return f"BAD: {bad}" if bad else "good"
+
+
 @point("hooks", "KPROF_CUPTI=off: the program's own kernels, and their times beside CUPTI's", 90)
 def hooks(m):
     if m.simulated:

@@ -148,6 +148,7 @@ struct simgpu_core {
     int (*use_device)(int index); /* makes the primary context (if need be) and the thread's current one */
     int (*sticky_error)(void);    /* of the thread's context: 0, or what every call answers now */
     void (*note)(const char *what, const char *detail); /* a line of the ground truth */
+    void (*calls_disturb)(void); /* each thread that is inside a call now keeps that call's correlation for good */
 };
 
 const struct simgpu_core *simgpu_core(void); /* exported by libcuda.so.1 */

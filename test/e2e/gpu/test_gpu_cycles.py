@@ -11,16 +11,16 @@ import simgpu
 
 CYCLES = 20
 REST = 400  # steps after the last cycle: it is switched off before the exit, which disables nothing
-STEPS = 4 * CYCLES
+STEPS = 6 * CYCLES
 
 
 @pytest.fixture(scope="module")
 def cycled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cycled")
     # the first half of the cycles follow each other at once, in the second half each waits for the one before to be drained
-    patience = ("--await", folder, "4", str(STEPS // 2), str(STEPS))
+    patience = ("--await", folder, "6", str(STEPS // 2), str(STEPS))
     run = simgpu.run("training.py", folder, "--parts", "mlp", "--steps", str(STEPS + REST), *patience, kprof=True, shapes=False,
-                     schedule=f"wait=1,warmup=1,active=2,repeat={CYCLES}", SIMCUPTI_SINGLES=1, SIMCUPTI_LOG=folder / "cupti.log", SIMGPU_LOG=folder / "truth.jsonl",
+                     schedule=f"wait=3,warmup=1,active=2,repeat={CYCLES}", SIMCUPTI_SINGLES=1, SIMCUPTI_LOG=folder / "cupti.log", SIMGPU_LOG=folder / "truth.jsonl",
                      KPROF_GZIP=0).ok()
     return run, [facts.load(path) for path in run.traces]
 
@@ -65,6 +65,18 @@ def test_cupti_wants_no_buffer_between_and_after_the_cycles(cycled):
     assert [line for line in requests if not line["enabled"]] == []
     counts = [trace["kprof_gpu"].get("requests_after_disarm") for trace in cycled[1]]
     assert counts[-1] == "0" and set(counts) <= {None, "0"}  # the first may be written before it is known
+
+
+def test_each_kernel_has_its_own_launch_where_kinds_are_disabled_beside_launches(tmp_path):
+    """CUPTI 13.0.85 leaves a thread the correlation of the call that it is in at a Disable. So none is made then."""
+    run = simgpu.run("training.py", tmp_path, "--parts", "mlp", "--steps", "1000", kprof=True, shapes=False,
+                     schedule="wait=197,warmup=1,active=2,repeat=5", SIMCUPTI_AMID=1, SIMCUPTI_LOG=tmp_path / "cupti.log", KPROF_GZIP=0).ok()
+    said = [json.loads(line) for line in (tmp_path / "cupti.log").read_text().splitlines()]
+    assert sum(line.get("call") == "cuptiActivityDisable" for line in said) > 20, "kinds were not disabled between the windows"
+    assert len(run.traces) == 5
+    for trace in map(facts.load, run.traces):
+        seen = facts.collections.Counter(gpufacts.args(e)["correlation"] for e in gpufacts.of(trace, "kernel"))
+        assert len(seen) > 20 and max(seen.values()) == 1 and set(seen) <= set(gpufacts.launches(trace)), run.explain()
 
 
 def test_no_call_is_recorded_long_after_the_only_window(tmp_path):

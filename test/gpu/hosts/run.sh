@@ -185,11 +185,11 @@ LIMIT=6 gpu slow_at_exit "traces=1 left=on" SIMCUPTI_SLOW=GetNumDropped:1000 "$b
 
 # --- slow is not dead: a call of 5.5 s costs the window it lasts through, the next one is whole --------------------------
 LIMIT=20
-gpu slow_flush "kernels=10 traces=2 left=off cut=1 stalls=1" SIMCUPTI_SLOW=ActivityFlushAll:5500:1 KPROF_SCHEDULE=wait=5,warmup=1,active=1,repeat=2 "$bin/gpu" slow 14 840
+gpu slow_flush "kernels=10 traces=2 left=off cut=1 stalls=1" SIMCUPTI_SLOW=ActivityFlushAll:5500:1 KPROF_SCHEDULE=wait=5,warmup=1,active=1,repeat=2 "$bin/gpu" slow 16 840
 says slow_flush 'a CUPTI call has not returned for 4 s'
 says slow_flush 'CUPTI has answered after [56] s: GPU work is recorded again'
-gpu slow_enable "kernels=10 traces=2 left=off cut=1" SIMCUPTI_SLOW=ActivityEnable:5500:3 KPROF_SCHEDULE=wait=5,warmup=1,active=1,repeat=2 "$bin/gpu" slow 14 840
-gpu slow_disable "kernels=20 traces=2 left=off cut=0" SIMCUPTI_SLOW=ActivityDisable:5500:1 KPROF_SCHEDULE=wait=5,warmup=1,active=1,repeat=2 "$bin/gpu" slow 14 840
+gpu slow_enable "kernels=10 traces=2 left=off cut=1" SIMCUPTI_SLOW=ActivityEnable:5500:3 KPROF_SCHEDULE=wait=5,warmup=1,active=1,repeat=2 "$bin/gpu" slow 16 840
+gpu slow_disable "kernels=20 traces=2 left=off cut=0" SIMCUPTI_SLOW=ActivityDisable:5500:1 KPROF_SCHEDULE=wait=7,warmup=1,active=1,repeat=2 "$bin/gpu" slow 20 840
 unset LIMIT
 
 # --- who else is there ------------------------------------------------------------------------------------------------

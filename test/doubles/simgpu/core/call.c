@@ -6,10 +6,10 @@
 #include "test/doubles/simgpu/core/core.h"
 
 enum { MAX_DEPTH = 8 };
-static _Atomic uint32_t last_correlation;
+static _Atomic uint32_t last_correlation, disturbances;
 static _Thread_local struct {
     int depth;
-    uint32_t correlation;
+    uint32_t correlation, disturbances; /* those before the outermost call */
     struct simgpu_call *calls[MAX_DEPTH];
     uint32_t alias;
 } mine;
@@ -38,7 +38,10 @@ void sim_call_enter(struct simgpu_call *call)
         call->name = sim_cbid_name(SIMGPU_DRIVER, mine.alias);
         mine.alias = 0;
     }
-    if (mine.depth == 0) mine.correlation = atomic_fetch_add(&last_correlation, 1) + 1;
+    if (mine.depth == 0) {
+        mine.correlation = atomic_fetch_add(&last_correlation, 1) + 1;
+        mine.disturbances = atomic_load(&disturbances);
+    }
     if (mine.depth < MAX_DEPTH) mine.calls[mine.depth] = call;
     mine.depth++;
     call->correlation = mine.correlation;
@@ -56,5 +59,8 @@ void sim_call_exit(struct simgpu_call *call, int result)
     const struct simgpu_observer *o = sim_observer();
     if (o && o->exit && is_told(call)) o->exit(call);
     sim_truth_call(call);
-    if (mine.depth > 0) mine.depth--;
+    const bool is_lost = mine.depth == 1 && mine.disturbances != atomic_load(&disturbances);
+    if (mine.depth > 0 && !is_lost) mine.depth--;
 }
+
+void sim_calls_disturb(void) { atomic_fetch_add(&disturbances, 1); }

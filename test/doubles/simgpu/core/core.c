@@ -194,6 +194,7 @@ const struct simgpu_core sim_core_table = {
     .use_device = use_device,
     .sticky_error = sticky_error,
     .note = sim_truth_note,
+    .calls_disturb = sim_calls_disturb,
 };
 
 __attribute__((visibility("default"))) const struct simgpu_core *simgpu_core(void) { return &sim_core_table; }

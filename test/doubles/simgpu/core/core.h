@@ -150,6 +150,7 @@ extern const struct simgpu_core sim_core_table;
 /* --- calls (call.c) --- */
 void sim_call_enter(struct simgpu_call *call);
 void sim_call_exit(struct simgpu_call *call, int result);
+void sim_calls_disturb(void);
 void sim_call_alias(uint32_t cbid);
 uint32_t sim_correlation(void); /* of the call this thread is in */
 const struct simgpu_call *sim_call_current(void);

@@ -51,6 +51,7 @@ int simcupti_disable(uint32_t kind)
     pthread_mutex_lock(&simcupti_lock);
     set_kind(kind, false);
     pthread_mutex_unlock(&simcupti_lock);
+    if (simcupti_set.amid) simcupti_core()->calls_disturb();
     return CUPTI_OK;
 }
 

@@ -163,6 +163,7 @@ static void read_settings(void)
     set->shuffle = number("SIMCUPTI_SHUFFLE");
     set->truncate = number("SIMCUPTI_TRUNCATE");
     set->latch = number("SIMCUPTI_LATCH");
+    set->amid = number("SIMCUPTI_AMID");
     set->v2_used = number("SIMCUPTI_V2_USED");
     set->stuck = number("SIMCUPTI_STUCK");
     set->singles = number("SIMCUPTI_SINGLES");

@@ -46,6 +46,8 @@
  *   SIMCUPTI_LATCH=1          times of the GPU stay in the clock that was registered when a kind was enabled first
  *                             (pytorch#190346), and each further registration costs one kernel its time: it has one of
  *                             CLOCK_REALTIME (pytorch#192021)
+ *   SIMCUPTI_AMID=1           a thread that is inside a call while a kind is disabled keeps that call's correlation:
+ *                             its later calls and kernels have it (13.0.85 did so)
  *   SIMCUPTI_OTHER_TOOL=NAME  somebody subscribed before
  *   SIMCUPTI_V2_USED=1        somebody uses the v2 activity API: v1 answers 14
  *   SIMCUPTI_REPLACED=own|lost  what becomes of buffers when another registers: its owner's callback gets them, or
@@ -93,7 +95,7 @@ typedef void (*simcupti_callback_fn)(void *user, int domain, uint32_t cbid, cons
 struct simcupti_settings {
     uint32_t version;
     int layout; /* index into layout_sizes */
-    bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed, stuck, singles, latch, crash_exit;
+    bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed, stuck, singles, latch, amid, crash_exit;
     uint32_t holes, drop, zero_every, late_ms, odd;
     uint64_t stale_ns;
     enum { REPLACED_NEW, REPLACED_OWN, REPLACED_LOST } replaced;
