@@ -53,8 +53,8 @@ static const struct kp_opt flags[] = {
     [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
-            "a row per op, line (of your own code), module, shape or kernel (on a GPU); default op, with --sort mem "
-            "shape"},
+            "a row per op, line (of your own code), library (lines of libraries, too, but of torch), module, shape or "
+            "kernel (on a GPU); default op, with --sort mem shape"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
               "only steps A to B; A alone: one step; all: start-up and end, too (default: the steps)"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
@@ -76,11 +76,9 @@ static const char *const sorts[] = {[KP_TOP_SELF] = "self",
                                     [KP_TOP_COUNT] = "count",
                                     [KP_TOP_MEM] = "mem",
                                     [KP_TOP_GPU] = "gpu"};
-static const char *const bys[] = {[KP_TOP_BY_OP] = "op",
-                                  [KP_TOP_BY_LINE] = "line",
-                                  [KP_TOP_BY_MODULE] = "module",
-                                  [KP_TOP_BY_SHAPE] = "shape",
-                                  [KP_TOP_BY_KERNEL] = "kernel"};
+static const char *const bys[] = {
+    [KP_TOP_BY_OP] = "op",         [KP_TOP_BY_LINE] = "line",   [KP_TOP_BY_LIBRARY] = "library",
+    [KP_TOP_BY_MODULE] = "module", [KP_TOP_BY_SHAPE] = "shape", [KP_TOP_BY_KERNEL] = "kernel"};
 enum { SORTS = sizeof sorts / sizeof *sorts, BYS = sizeof bys / sizeof *bys };
 
 /* Returns the index of a word, or -1. */
@@ -103,7 +101,7 @@ static int by_set(struct report_command *r, const char *text)
     r->by = text;
     return word_find(bys, BYS, text) >= 0
                ? 0
-               : kp_cli_misuse("report", "--by is op, line, module, shape or kernel, not %s", text);
+               : kp_cli_misuse("report", "--by is op, line, library, module, shape or kernel, not %s", text);
 }
 
 static int rows_set(struct report_command *r, const char *text)
@@ -156,7 +154,7 @@ static int rows_check(const struct kp_top *top, const char *label)
 {
     const char *need = NULL;
     if (top->sort == KP_TOP_MEM && !top->has_memory) need = KP_NEED_MEMORY;
-    if (top->by == KP_TOP_BY_LINE && !top->has_lines && !top->trace->has_stacks)
+    if (kp_top_is_by_line(top) && !top->has_lines && !top->trace->has_stacks)
         need = "no line of the program in it; record with --with-stack ops";
     if (top->by == KP_TOP_BY_SHAPE && !top->trace->record_shapes) need = "no shapes in it; record with --record-shapes";
     if (top->by == KP_TOP_BY_KERNEL && !top->count) need = KP_NEED_GPU;

@@ -20,9 +20,12 @@ enum { LINE_BYTES = 400, MODULES_MOST = 24 };
 static const struct {
     const char *name;
     size_t bytes;
+    bool is_standard; /* of Python itself */
 } installed[] = {
-#define KP_INSTALLED(name) {#name, sizeof #name - 1},
+#define KP_INSTALLED(name) {#name, sizeof #name - 1, false},
+#define KP_STANDARD(name) {#name, sizeof #name - 1, true},
 #include "export/report/installed.def"
+#undef KP_STANDARD
 #undef KP_INSTALLED
 };
 
@@ -205,6 +208,45 @@ static struct kp_ownline_place line_of_chain(struct kp_kineto *trace, uint32_t s
     return own.text > 1 && !is_inner ? own : around;
 }
 
+/* ---- of a stack, by its innermost frame that is not of torch and not of Python's library ---- */
+
+static bool is_of_torch(const char *part, size_t bytes)
+{
+    static const char list[] = "torch,functorch,torchgen";
+    for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
+        if (installed[i].is_standard && installed[i].bytes == bytes && memcmp(installed[i].name, part, bytes) == 0)
+            return true;
+    return is_listed(list, part, bytes);
+}
+
+static bool is_library_frame(const char *frame, size_t bytes)
+{
+    const size_t file = file_of(frame, bytes);
+    const char *const folder = memmem(frame, file, "-packages/", 10);
+    const char *const from = folder ? folder + 10 : frame;
+    if (!file || (!folder && has_part(frame, file, "/lib/python3"))) return false;
+    return !is_of_torch(from, part_of(from, file - (size_t)(from - frame)));
+}
+
+static struct kp_ownline_place library_of_text(struct kp_kineto *trace, uint32_t stack)
+{
+    size_t bytes;
+    for (const char *at = kp_kineto_text(trace, stack); *at; at += bytes + (at[bytes] == ';'))
+        if (is_library_frame(at, bytes = strcspn(at, ";")))
+            return (struct kp_ownline_place){line_put(trace, at, bytes, NULL) + 1, 0};
+    return (struct kp_ownline_place){1, 0};
+}
+
+static struct kp_ownline_place library_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
+                                                struct kp_ownline_place around)
+{
+    (void)stack;
+    const char *frame = kp_kineto_text(trace, head);
+    const size_t bytes = strlen(frame);
+    if (!is_library_frame(frame, bytes)) return around;
+    return (struct kp_ownline_place){line_put(trace, frame, bytes, NULL) + 1, 0};
+}
+
 static uint32_t modules_search(const char *stack, struct kp_kineto *trace)
 {
     const char *modules[MODULES_MOST];
@@ -280,6 +322,12 @@ uint32_t kp_ownline_of(struct kp_ownlines *found, struct kp_kineto *trace, uint3
 {
     static const struct search_rules lines = {line_of_text, line_of_chain};
     return stack_search(found, trace, stack, &lines);
+}
+
+uint32_t kp_ownline_library(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
+{
+    static const struct search_rules libraries = {library_of_text, library_of_chain};
+    return stack_search(found, trace, stack, &libraries);
 }
 
 uint32_t kp_ownline_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t name)

@@ -113,7 +113,7 @@ static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_to
         whole_put(out, "bytes", row->cost.moved_bytes);
         fprintf(out, ",\"gb_s\":%.6f", kp_top_row_gbps(row));
     }
-    if (row->line && top->by != KP_TOP_BY_LINE) {
+    if (row->line && !kp_top_is_by_line(top)) {
         text_put(out, is_kernel ? "op" : "line", kp_kineto_text(top->trace, row->line));
         if (row->is_line_backward) fputs(",\"line_backward\":true", out);
         whole_put(out, is_kernel ? "ops" : "lines", row->lines);

@@ -35,7 +35,9 @@ struct cost {
     struct kp_top_cost all, steps;
 };
 
-static bool is_by_place(const struct kp_top *top) { return top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_MODULE; }
+bool kp_top_is_by_line(const struct kp_top *top) { return top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_LIBRARY; }
+
+static bool is_by_place(const struct kp_top *top) { return kp_top_is_by_line(top) || top->by == KP_TOP_BY_MODULE; }
 
 static const struct kp_kineto_event *event_of(const struct kp_tree *tree, const struct kp_node *node)
 {
@@ -162,7 +164,9 @@ static uint32_t line_of(struct building *b, const struct kp_node *node)
     const uint32_t function =
         node->is_python ? kp_ownline_function(&b->lines, trace, kp_tree_call_name(b->tree, node)) : 0;
     const uint32_t stack = node->stack ? node->stack : event_of(b->tree, node)->stack;
-    return function ? function : kp_ownline_of(&b->lines, trace, stack);
+    if (function) return function;
+    return b->top->by == KP_TOP_BY_LIBRARY ? kp_ownline_library(&b->lines, trace, stack)
+                                           : kp_ownline_of(&b->lines, trace, stack);
 }
 
 static uint32_t module_of(struct building *b, const struct kp_node *node)
@@ -201,6 +205,7 @@ static size_t row_of(struct building *b, const struct kp_node *node, uint32_t li
 {
     if (b->top->by != KP_TOP_BY_KERNEL && is_before(b, node)) return row_for(b->top, before_name(b), 0, false);
     switch (b->top->by) {
+    case KP_TOP_BY_LIBRARY:
     case KP_TOP_BY_LINE: return row_for(b->top, line, 0, line && is_backward(b, node));
     case KP_TOP_BY_MODULE: {
         const uint32_t module = module_of(b, node);

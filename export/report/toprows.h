@@ -6,7 +6,7 @@
 #include "export/report/chosen.h"
 #include "export/report/keyindex.h"
 
-enum kp_top_by { KP_TOP_BY_OP, KP_TOP_BY_LINE, KP_TOP_BY_MODULE, KP_TOP_BY_SHAPE, KP_TOP_BY_KERNEL };
+enum kp_top_by { KP_TOP_BY_OP, KP_TOP_BY_LINE, KP_TOP_BY_LIBRARY, KP_TOP_BY_MODULE, KP_TOP_BY_SHAPE, KP_TOP_BY_KERNEL };
 enum kp_top_sort { KP_TOP_SELF, KP_TOP_TOTAL, KP_TOP_COUNT, KP_TOP_MEM, KP_TOP_GPU };
 
 struct kp_top_cost { /* bytes that an allocator op took are those of the op that called it (decisions/092) */
@@ -69,5 +69,6 @@ void kp_top_order(struct kp_top *top, enum kp_top_sort sort); /* descending; equ
 void kp_top_fini(struct kp_top *top);
 /* A call of Python that only waits: for a lock, a queue, a socket, or a time. */
 bool kp_top_is_wait(const char *name);
+bool kp_top_is_by_line(const struct kp_top *top); /* of the program, or of libraries, too */
 
 #endif

@@ -88,7 +88,7 @@ const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *r
 {
     const char *name = kp_kineto_text(top->trace, row->name), *behind = "";
     const char *const before = row->is_backward ? KP_TOP_BACKWARD_OF : "";
-    if (top->by == KP_TOP_BY_LINE && !row->name) name = "(no line of the program)";
+    if (kp_top_is_by_line(top) && !row->name) name = "(no line of the program)";
     if (top->by == KP_TOP_BY_MODULE && !row->name) name = "(no module)";
     if (!row->is_backward && strcmp(name, "ProfilerStep*") == 0) behind = " (in no op)";
     snprintf(out, bytes, "%s%s%s", before, name, behind);
@@ -132,7 +132,7 @@ static void name_fit(const struct kp_top *top, const struct kp_top_row *row, cha
     kp_top_row_name(top, row, out, bytes);
     if (by_kernel(top)) kernel_shorten(out);
     text_fit(out, bytes, by_kernel(top) ? KERNEL_MOST : NAME_MOST,
-             top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_MODULE);
+             kp_top_is_by_line(top) || top->by == KP_TOP_BY_MODULE);
 }
 
 static void pad_put(FILE *out, const char *text, int width, bool left)
@@ -190,7 +190,7 @@ static void measure(struct shape *s, const struct kp_top_report *r)
     for (int c = 0; c < COLUMNS; c++) column_measure(s, r->top, c);
 }
 
-static bool has_line_column(const struct kp_top *top) { return top->has_lines && top->by != KP_TOP_BY_LINE; }
+static bool has_line_column(const struct kp_top *top) { return top->has_lines && !kp_top_is_by_line(top); }
 
 static void heads_print(FILE *out, const struct shape *s, const struct kp_top_report *r)
 {
@@ -238,6 +238,23 @@ static void lines_lead(FILE *out, const struct shape *s, const struct kp_top *to
     }
 }
 
+/* Of a program that leaves all to a library (a Trainer), one line calls every op. */
+enum { ROWS_OF_ONE_LINE = 5 };
+static void library_lead(FILE *out, const struct shape *s, const struct kp_top *top)
+{
+    uint32_t line = 0;
+    size_t rows = 0;
+    if (!top->has_lines || (top->by != KP_TOP_BY_OP && top->by != KP_TOP_BY_LINE)) return;
+    for (size_t i = 0; i < s->rows; i++) {
+        const struct kp_top_row *const row = &top->rows[i];
+        const uint32_t its = top->by == KP_TOP_BY_LINE ? row->name : row->line;
+        if (its && line && its != line) return;
+        if (its) line = its, rows++;
+    }
+    if (line && (top->by == KP_TOP_BY_LINE || rows >= ROWS_OF_ONE_LINE))
+        fputs("all of one line of yours; the lines of libraries that it calls: kprof report --by library\n", out);
+}
+
 static void kernels_lead(FILE *out, const struct kp_top *top)
 {
     if (top->has_gpu && top->by == KP_TOP_BY_OP) fputs("kernels, one by one: kprof report --by kernel\n", out);
@@ -283,6 +300,7 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     if (top->count) whole_print(out, top);
     kp_top_copies_print(out, top);
     lines_lead(out, &s, top);
+    library_lead(out, &s, top);
     kernels_lead(out, top);
     if (top->count && with_memory(top))
         fputs("MB: taken less given back inside the op itself, or in an aten::empty that it called\n", out);

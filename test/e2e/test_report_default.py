@@ -107,6 +107,18 @@ def test_a_package_that_is_installed_is_not_the_programs(packaged, tmp_path, sta
     assert (lines["aten::mm"], lines["aten::ones"]) == ("own.py:6 main", "timm.py:3 ones")
     rows = [row["name"] for row in numbers("--by", "line", run.trace)["rows"]]
     assert all(not name or name.startswith(("own.py", "timm.py")) for name in rows), rows
+    libraries = numbers("--by", "library", run.trace)["rows"]
+    assert "zoo_layers/__init__.py:3 twice" in {row["name"] for row in libraries} and all("torch/" not in row["name"] for row in libraries), libraries
+    assert sum(row["self_ms"] for row in libraries) == pytest.approx(sum(row["self_ms"] for row in numbers("--by", "line", run.trace)["rows"]), abs=0.01)
+
+
+def test_one_line_that_calls_all_leads_to_the_lines_of_libraries(packaged, tmp_path):
+    (tmp_path / "one.py").write_text("import zoo_layers\nzoo_layers.main()\n")
+    run = harness.run_kprof(None, tmp_path, command=[harness.PYTHON, tmp_path / "one.py"], schedule=None, shapes=False,
+                            KPROF_WITH_STACK="ops", PYTHONPATH=packaged / "site-packages").ok()
+    lead = "all of one line of yours; the lines of libraries that it calls: kprof report --by library\n"
+    assert lead in told("--by", "line", run.trace) and lead not in told("--by", "library", run.trace)
+    assert {row["name"] for row in numbers("--by", "library", run.trace)["rows"]} >= {"zoo_layers/__init__.py:3 twice", "zoo_layers/__init__.py:5 main"}
 
 
 def test_a_program_that_is_installed_has_lines_of_its_own(packaged, tmp_path):

@@ -117,6 +117,32 @@ static void of_an_installed_program_the_outermost_package_is_own(void **state)
     assert_string_equal(line_in(t, "train.py(3): def inner;"), "train.py:3 def inner");
 }
 
+static const char *library_in(struct little *t, const char *stack)
+{
+    struct kp_ownlines found = {0};
+    const uint32_t line = kp_ownline_library(&found, t->trace, kp_strings_put(t->trace->strings, stack, strlen(stack)));
+    kp_ownlines_fini(&found);
+    return kp_kineto_text(t->trace, line);
+}
+
+static void lines_of_libraries_leave_out_torch_and_python(void **state)
+{
+    struct little *t = *state;
+    installed_is(t, "torch,transformers,contextlib,accelerate");
+    assert_string_equal(library_in(t,
+                                   "<built-in function linear>;torch/nn/f.py(1): g;nn.Module: Linear_0;"
+                                   "transformers/bert.py(2): forward;contextlib.py(81): inner;train.py(15): <module>;"),
+                        "transformers/bert.py:2 forward");
+    assert_string_equal(library_in(t, "contextlib.py(81): inner;accelerate/a.py(9): step;train.py(15): main;"),
+                        "accelerate/a.py:9 step");
+    assert_string_equal(library_in(t, "/x/lib/python3.11/site-packages/new/a.py(1): f;train.py(15): main;"),
+                        "/x/lib/python3.11/site-packages/new/a.py:1 f");
+    assert_string_equal(library_in(t, "/x/lib/python3.11/site-packages/torch/a.py(1): f;train.py(15): main;"),
+                        "train.py:15 main");
+    assert_string_equal(library_in(t, "/x/lib/python3.11/odd.py(1): f;train.py(15): main;"), "train.py:15 main");
+    assert_string_equal(library_in(t, "torch/f.py(1): g;runpy.py(9): run;"), "");
+}
+
 #define STACK                                                                                                \
     "<built-in function relu>;torch/nn/f.py(1): g;nn.Module: ReLU_0;train.py(10): forward;nn.Module: Net_0;" \
     "train.py(22): main;"
@@ -153,7 +179,7 @@ static void a_chain_has_the_line_and_the_modules_of_its_text(void **state)
                                          "<built-in function x>;", "train.py(3): own;"};
     enum { FRAMES = sizeof frames / sizeof *frames, STACKS = 4000, DEPTH = 7 };
     struct little *t = *state;
-    struct kp_ownlines lines = {0}, modules = {0};
+    struct kp_ownlines lines = {0}, modules = {0}, libraries = {0};
     uint32_t seed = 1;
     installed_is(t, "torch,runpy,zoo_app,zoo_layers");
     for (int i = 0; i < STACKS; i++) {
@@ -165,7 +191,10 @@ static void a_chain_has_the_line_and_the_modules_of_its_text(void **state)
         const uint32_t text = kp_strings_put(t->trace->strings, stack, strlen(stack)), chain = chain_of(t, stack);
         assert_int_equal(kp_ownline_of(&lines, t->trace, chain), kp_ownline_of(&lines, t->trace, text));
         assert_int_equal(kp_ownline_modules(&modules, t->trace, chain), kp_ownline_modules(&modules, t->trace, text));
+        assert_int_equal(kp_ownline_library(&libraries, t->trace, chain),
+                         kp_ownline_library(&libraries, t->trace, text));
     }
+    kp_ownlines_fini(&libraries);
     kp_ownlines_fini(&lines);
     kp_ownlines_fini(&modules);
 }
@@ -620,6 +649,7 @@ int main(void)
         LITTLE(frames_of_packages_and_of_python_are_not_own),
         LITTLE(what_the_recording_found_installed_is_not_own),
         LITTLE(of_an_installed_program_the_outermost_package_is_own),
+        LITTLE(lines_of_libraries_leave_out_torch_and_python),
         LITTLE(the_innermost_own_line_and_all_modules_are_found),
         LITTLE(a_chain_has_the_line_and_the_modules_of_its_text),
         LITTLE(rows_come_by_self_time_and_add_up),
