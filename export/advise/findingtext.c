@@ -38,11 +38,15 @@ const char *kp_advice_bound(const struct kp_advice *a)
     return NULL;
 }
 
-/* Idle time lies between two ops. That of a loader is told by the line that asks it. */
+/* Idle time lies between two ops. A loader is told by the line that asks it, and a call in no op by the op before. */
 const char *kp_finding_line(const struct kp_finding *f, char *room, size_t bytes)
 {
     const char *const line = f->line ? f->line : f->frame;
-    if (!line || !f->after) return line;
+    if (!f->after) return line;
+    if (!line) {
+        snprintf(room, bytes, "after %s", f->after);
+        return room;
+    }
     if (f->line && !(f->where && kp_kineto_is_loader(f->where)))
         snprintf(room, bytes, "between %s and %s", f->after, line);
     else snprintf(room, bytes, "%s, after %s", line, f->after);

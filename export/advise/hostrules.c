@@ -20,7 +20,7 @@ static const struct kp_cost_rule compiling = {
 static const struct kp_cost_rule collecting = {0.05, 1u << KP_SPLIT_IDLE, KP_FINDING_GC,
                                                "the step waits for Python's garbage collector", KP_COLLECTING_CHANGE};
 static const struct kp_cost_rule input = {
-    0.10, 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON), KP_FINDING_INPUT,
+    0.10, 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON) | 1u << KP_CAUSE(KP_IDLE_LAUNCH), KP_FINDING_INPUT,
     "the step prepares its input itself, in the thread that trains",
     "Let workers prepare it: move it into a Dataset, and DataLoader(dataset, num_workers=N, persistent_workers=True)."};
 
@@ -190,6 +190,64 @@ static void between_charge(struct kp_cost *cost, const struct kp_costrules *x)
     }
 }
 
+/* ---- input by what is done with it ---- */
+
+enum { COMPUTING_NS = 100000 }; /* a shorter op is the price of a call */
+enum launched_kind { LAUNCHED_NOTHING, LAUNCHED_INPUT, LAUNCHED_OTHER };
+
+/* By node: what its thread launches next, from its begin on. A copy to the GPU is of input. The caller frees it. */
+static char *next_launched(const struct kp_costrules *x)
+{
+    struct kp_keyindex threads = {0};
+    char *last = NULL, *next = kp_kineto_room(x->tree->count + 1, sizeof *next);
+    size_t capacity = 0;
+    memset(next, LAUNCHED_NOTHING, x->tree->count + 1);
+    for (size_t i = 0; i < x->work_count; i++) {
+        const struct kp_device_work *w = &x->works[i];
+        const bool is_input = w->part == KP_SPLIT_COPIES && strstr(kp_costrules_name(x, w->node), "HtoD");
+        if (w->call >= 0) next[w->call] = is_input ? LAUNCHED_INPUT : LAUNCHED_OTHER;
+    }
+    for (size_t i = x->tree->count; i-- > 0;) {
+        if (!is_host(x, i)) continue;
+        const size_t had = threads.count, at = kp_keyindex_get(&threads, (uint64_t)kp_tree_event(x->tree, i)->tid);
+        last = kp_kineto_grow(last, &capacity, at + 1, sizeof *last);
+        if (at == had) last[at] = LAUNCHED_NOTHING;
+        if (next[i] != LAUNCHED_NOTHING) last[at] = next[i];
+        next[i] = last[at];
+    }
+    free(last);
+    kp_keyindex_fini(&threads);
+    return next;
+}
+
+/* A long op of the host, the outermost, that calls nothing of CUDA. */
+static bool is_computing(const struct kp_costrules *x, size_t i)
+{
+    const struct kp_tree *tree = x->tree;
+    const struct kp_node *node = &tree->nodes[i];
+    if (!is_host(x, i) || node->end_ns - node->start_ns < COMPUTING_NS || !kp_costrules_is_op(x, i)) return false;
+    if (kp_costplace_op(tree, (int32_t)i) != (int32_t)i || x->loaders[i] >= 0 || node->forward >= 0) return false;
+    for (size_t k = i + 1; k < tree->count && tree->nodes[k].start_ns < node->end_ns; k++)
+        if (kp_tree_event(tree, k)->kind == KP_KINETO_RUNTIME &&
+            kp_tree_event(tree, k)->tid == kp_tree_event(tree, i)->tid)
+            return false;
+    return true;
+}
+
+/* What the host computes and then copies to the GPU costs the time in which the GPU computes nothing. */
+static void prepared_charge(struct kp_cost *cost, const struct kp_costrules *x)
+{
+    if (!x->out->has_gpu) return;
+    char *next = next_launched(x);
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const int64_t from = x->tree->nodes[i].start_ns, to = x->tree->nodes[i].end_ns;
+        if (next[i] != LAUNCHED_INPUT || !is_computing(x, i) || is_input(x, i)) continue;
+        const int64_t busy = kp_spans_between(&x->places->computed, from, to);
+        kp_cost_add(cost, x, (int32_t)i, from, to, (double)(to - from - busy) / (double)(to - from));
+    }
+    free(next);
+}
+
 static void input_judge(struct kp_costrules *x)
 {
     if (x->tree->trace->has_heap) return; /* tracing made it longer */
@@ -199,6 +257,7 @@ static void input_judge(struct kp_costrules *x)
         kp_costrules_unjudged(x, "input prepared in the step's own thread (kprof run --with-stack ops)");
     union_charge(&cost, x, is_input);
     between_charge(&cost, x);
+    prepared_charge(&cost, x);
     kp_cost_tell(&cost, x, &input);
 }
 

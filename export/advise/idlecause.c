@@ -5,7 +5,7 @@
  * A gap ends where the next work begins. What of it lies before the call that launched that work belongs to what the
  * host did then. While the call runs it is launching. What is left when the call has returned is launching, too, where
  * it is short; else the work is late for a reason that is not the host's. Gaps after a wait of the host count as its
- * cost, up to the length of the wait.
+ * cost, up to the length of the wait. A call that frees memory of a device waits, too: its gaps are the allocator's.
  */
 #include "export/advise/adviseparts.h"
 
@@ -25,7 +25,8 @@ static const enum kp_idle_cause cause_of_set[SETS] = {KP_IDLE_GC, KP_IDLE_COMPIL
 
 struct host_wait {
     int64_t start_ns, end_ns;
-    int32_t node;
+    int32_t node, before; /* before: the op before a wait that is in none; -1 */
+    bool is_alloc;
 };
 struct launched { /* work of a device, or an op where there is none */
     int64_t start_ns;
@@ -40,6 +41,7 @@ struct finding_idle {
     struct kp_late late;
     size_t wait_count, wait_capacity, work_count, work_capacity, op_count, op_capacity;
     const struct host_wait *wait; /* the last before the gap */
+    int32_t op;                   /* the last of the host's */
     int64_t wait_left_ns;
     size_t next_wait;
     bool has_gpu;
@@ -67,10 +69,12 @@ static bool is_op(const struct kp_tree *tree, size_t i)
 static void call_take(struct finding_idle *f, const struct kp_node *node, int32_t i, const char *name)
 {
     const bool is_long = node->end_ns - node->start_ns >= WAIT_LEAST_NS;
-    if (is_long &&
-        (has(name, "Synchronize") || strncmp(name, "cudaMemcpy", 10) == 0 || strncmp(name, "hipMemcpy", 9) == 0)) {
+    const bool is_free = is_alloc(name) && has(name, "Free");
+    const bool is_alone = kp_costplace_op(f->tree, i) == i;
+    if (is_long && (is_free || has(name, "Synchronize") || strncmp(name, "cudaMemcpy", 10) == 0 ||
+                    strncmp(name, "hipMemcpy", 9) == 0)) {
         *KP_KINETO_NEXT(f->waits, f->wait_count, f->wait_capacity) =
-            (struct host_wait){node->start_ns, node->end_ns, i};
+            (struct host_wait){node->start_ns, node->end_ns, i, is_alone ? f->op : -1, is_free};
     }
 }
 
@@ -83,7 +87,8 @@ static void work_add(struct finding_idle *f, int32_t i, int32_t call, int32_t be
 static void op_take(struct finding_idle *f, const struct kp_node *node, int32_t i)
 {
     if (node->end_ns - node->start_ns < LONG_OP_NS || kp_costplace_op(f->tree, i) != i) return;
-    *KP_KINETO_NEXT(f->long_ops, f->op_count, f->op_capacity) = (struct host_wait){node->start_ns, node->end_ns, i};
+    *KP_KINETO_NEXT(f->long_ops, f->op_count, f->op_capacity) =
+        (struct host_wait){node->start_ns, node->end_ns, i, -1, false};
 }
 
 static void host_take(struct finding_idle *f, int32_t i)
@@ -96,7 +101,7 @@ static void host_take(struct finding_idle *f, int32_t i)
     if (node->on_device || node->is_async) return;
     if (is_python) set = kp_advise_is_collecting(name) ? SET_GC : SETS;
     else if (e->kind == KP_KINETO_RUNTIME) set = is_alloc(name) ? SET_ALLOC : has(name, "Synchronize") ? SETS : SET_OP;
-    else if (is_op(f->tree, (size_t)i)) set = SET_OP, op_take(f, node, i);
+    else if (is_op(f->tree, (size_t)i)) set = SET_OP, f->op = i, op_take(f, node, i);
     if (set != SETS) kp_spans_add(&f->sets[set], node->start_ns, node->end_ns);
     if (e->kind == KP_KINETO_RUNTIME) call_take(f, node, i, name);
 }
@@ -210,8 +215,8 @@ static void gap_divide(struct finding_idle *f, int64_t from, int64_t to)
     wait_take(f, from);
     if (f->wait_left_ns > 0) {
         const int64_t until = called - from < f->wait_left_ns ? called : from + f->wait_left_ns;
-        const struct launched waited = {.call = f->wait->node, .before = -1};
-        part_add(f, KP_IDLE_SYNC, from, until, &waited);
+        const struct launched waited = {.call = f->wait->node, .before = f->wait->before};
+        part_add(f, f->wait->is_alloc ? KP_IDLE_ALLOC : KP_IDLE_SYNC, from, until, &waited);
         f->wait_left_ns -= until - from;
         from = until;
     }
@@ -250,7 +255,7 @@ static int64_t backlog_at(const struct finding_idle *f, int64_t ns)
 void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
                   const struct kp_spans *worked, bool has_gpu)
 {
-    struct finding_idle f = {.out = out, .tree = tree, .has_gpu = has_gpu};
+    struct finding_idle f = {.out = out, .tree = tree, .op = -1, .has_gpu = has_gpu};
     *out = (struct kp_idle){0};
     for (int32_t i = 0; i < (int32_t)tree->count; i++) host_take(&f, i);
     kp_compiles_each(tree, compile_take, &f);

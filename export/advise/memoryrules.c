@@ -13,7 +13,8 @@
 #define LEFT_LEAST (4.0 * 1024) /* as of the host's heap, in heapadvice.c */
 #define LEFT_CRITICAL (64.0 * 1024)
 #define LEFT_STEPS 0.8 /* of the steps leave some */
-enum { STEPS_FOR_GROWTH = 5 };
+/* A window of four, less its last step: a block that lives on for two steps is not in all of the three. */
+enum { STEPS_FOR_GROWTH = 4 };
 
 struct memory_event {
     int64_t ns;

@@ -7,6 +7,7 @@
 
 #include "export/report/valuereads.h"
 
+#define KP_FINDING_ON_CPU "op-on-cpu"
 #define ONE_GAP_SHARE 0.15 /* of a step, in one place in which no op runs */
 #define ONE_GAP_NS 1e6     /* what is less is the price of an optimizer's, or of a loader's, own Python */
 #define SHARE_IDLE 0.15    /* of a step, before a GPU's idle time is a finding, by whatever cause */
@@ -43,7 +44,8 @@ static const struct advice_rule rules[] = {
      "waits for: kprof run --cuda-sync."},
     {KP_CAUSE(KP_IDLE_ALLOC), 0.05, WITH_GPU, "device-malloc",
      "the GPU waits while memory of the device is allocated or freed",
-     "Keep shapes the same from step to step, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
+     "Call torch.cuda.empty_cache() in no step. Keep shapes the same from step to step, or set "
+     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
     {KP_SPLIT_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU has nothing to do, for several reasons",
      "See what the host does meanwhile: kprof run --with-stack ops, then kprof stacks."},
     {KP_SPLIT_IDLE, 0.40, WITHOUT_GPU, KP_FINDING_NO_OP, "no op runs: Python between ops, or a wait",
@@ -116,14 +118,37 @@ static void turns_tell(const struct kp_costrules *x, const struct kp_turns *turn
 static bool is_of_the_host(const struct kp_tree *tree, const char *op)
 {
     struct kp_values values;
+    bool is_op = false;
     if (op && (strncmp(op, "autograd::", 10) == 0 || strncmp(op, "torch::autograd::", 17) == 0)) return false;
     for (size_t i = 0; op && i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (node->removed || node->on_device || strcmp(kp_kineto_text(tree->trace, node->name), op) != 0) continue;
         kp_tree_values(tree, i, &values);
         if (values.device_total > 0) return false;
+        is_op |= kp_tree_event(tree, i)->kind == KP_KINETO_OP;
     }
-    return op != NULL;
+    return is_op;
+}
+
+/* A shorter op is the price of a call. */
+enum { OP_COMPUTES_NS = 100000 };
+
+/* An op that computes launches nothing. Where it has half of the time that is the cause, else a part of it. */
+static void host_op_tell(const struct kp_costrules *x, struct kp_finding *f, const struct kp_split_places *places)
+{
+    const struct kp_costplace *const most = kp_costplaces_most(&places->causes[KP_IDLE_LAUNCH]);
+    const double ns = most ? (double)most->ns / (double)x->out->steps : 0;
+    if (2 * ns < f->step_ns || most->ns < OP_COMPUTES_NS * (int64_t)most->count) {
+        f->change = "That op computes on the host while the GPU waits: do it on the GPU (device=\"cuda\"), or in the "
+                    "DataLoader's workers. For the rest launch less: torch.compile(model, mode=\"reduce-overhead\"), "
+                    "larger batches.";
+        return;
+    }
+    f->share *= ns / f->step_ns;
+    f->step_ns = ns;
+    f->id = KP_FINDING_ON_CPU;
+    f->what = "the GPU waits for an op that computes on the CPU";
+    f->change = "Do it on the GPU (device=\"cuda\"), or in the DataLoader's workers.";
 }
 
 /* Several workers give their items in bursts: one step in ten waits, for all (bursts_leave). */
@@ -159,10 +184,10 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
     f.is_critical = kp_advise_is_critical(&f, out->steps) || (rule->measure == KP_SPLIT_LOADING && is_bursty(&f, out));
     place_tell(&f, places, rule, tree);
-    if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH) && is_of_the_host(tree, f.where))
-        f.change = "That op computes on the host while the GPU waits: do it on the GPU (device=\"cuda\"), or in the "
-                   "DataLoader's workers. For the rest launch less: torch.compile(model, mode=\"reduce-overhead\"), "
-                   "larger batches.";
+    if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH) && is_of_the_host(tree, f.where)) host_op_tell(x, &f, places);
+    if (rule->measure == KP_CAUSE(KP_IDLE_SYNC) && f.where && strstr(f.where, "Synchronize"))
+        f.change = "Leave out torch.cuda.synchronize(), which is for timing; read losses and metrics (.item(), .cpu(), "
+                   "print) every N steps.";
     if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && places->turns.count) turns_tell(x, &places->turns, &f);
     if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return false;
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu && tree->trace->has_heap) return false; /* it was traced */

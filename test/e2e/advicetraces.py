@@ -89,6 +89,35 @@ def collects(trace, at, dur):
     trace.add("python_function", "Python GC", 1, at, dur - 12)
 
 
+def computes(trace, at, dur):
+    trace.add("cpu_op", "aten::upsample_bilinear2d", 1, at, dur - 12, **{"Call stack": SICK})
+
+
+def resizes(dur, ahead=8):
+    """The CPU resizes pictures for so long, and then copies them to the GPU, which waits for them or has enough to do."""
+    def make(trace, base):
+        usual(trace, base, 700 - dur if ahead < 100 else 700, ahead=300)
+        trace.add("cpu_op", "aten::upsample_bilinear2d", 1, base + 690 - dur - ahead, dur - 5, **{"Call stack": SICK})
+        trace.work("Memcpy HtoD (Pinned -> Device)", base + 700, 20, cat="gpu_memcpy", op="aten::to", ahead=ahead, bytes=4 << 20)
+        usual(trace, base, 1000, begin=720, ahead=12)
+    return make
+
+
+def frees(dur, is_sick=True):
+    """The host waits at the step's end, and later frees memory of the GPU, which waits for it, too."""
+    def make(trace, base):
+        usual(trace, base, 400, ahead=200)
+        if is_sick:
+            trace.add("cpu_op", "aten::empty", 1, base + 330, dur + 62, **{"Call stack": SICK})
+            trace.add("cuda_runtime", "cudaFree", 1, base + 332, dur + 50)
+        for i, at in enumerate(range(400 + dur, 1000, 90) if is_sick else ()):
+            trace.work(GEMM, base + at, min(90, 1000 - at), ahead=8 + 83 * i, op="aten::mm", line=WELL, grid=[432, 1, 1])
+        if not is_sick:
+            usual(trace, base, 1000, begin=400, ahead=745)
+        trace.add("cuda_runtime", "cudaDeviceSynchronize", 1, base + 799, 150)
+    return make
+
+
 def nothing(trace, at, dur):
     pass
 
@@ -270,15 +299,15 @@ def rests(dur):
     return trace.each(make)
 
 
-def keeps(is_freed, size=1 << 20):
-    """Each of six steps allocates `size` bytes."""
+def keeps(is_freed, size=1 << 20, steps=6):
+    """Each step allocates `size` bytes."""
     trace = Trace(kprof=CALM, cost=size)
     def make(base):
         trace.add("cpu_op", "aten::cat", 1, base, 990, **{"Call stack": SICK})
         for at, change in ((100, size), (900, -size))[:1 + is_freed]:
             trace.events.append({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": base + at,
                                  "args": {"Addr": base << 20, "Bytes": change, "Device Id": -1, "Device Type": 0, "Total Allocated": 0, "Total Reserved": 0}})
-    return trace.each(make, steps=6)
+    return trace.each(make, steps=steps)
 
 
 def lasts(lengths, usual, cost=0):
@@ -305,6 +334,7 @@ SICKNESSES = {
     "exposed-copies": lambda: with_head(copies("Pinned", 0, 200), cost=200),
     "implicit-sync": lambda: with_head(stalled(waits, 200), cost=200),
     "launch-bound": lambda: with_head(launches(20), cost=1000 - 50 * 5),
+    "op-on-cpu": lambda: with_head(stalled(computes, 200), cost=200),
     "python-starved": lambda: with_head(stalled(nothing, 200), cost=200),
     "dependency": lambda: with_head(depends(200), cost=200),
     "shared-gpu": lambda: with_head(takes_turns(1200), step=10000, cost=2400),
@@ -338,6 +368,7 @@ TWINS = {
     "exposed-copies": lambda: with_head(copies("Pinned", 0, 200, stream=20)),
     "implicit-sync": lambda: with_head(stalled(waits, 200, False)),
     "launch-bound": lambda: with_head(launches(5)),
+    "op-on-cpu": lambda: with_head(stalled(computes, 200, False)),
     "python-starved": lambda: with_head(stalled(nothing, 200, False)),
     "dependency": lambda: with_head(depends(0)),
     "shared-gpu": lambda: with_head(takes_turns(0), step=10000),

@@ -63,6 +63,51 @@ def test_memory_that_grows_is_told_from_4_kb_a_step(size, severity, tmp_path):
     assert not severity or found[0]["line"] == "train.py:12 sick", found
 
 
+@pytest.mark.parametrize("steps, told", [(3, []), (4, ["memory-grows"])])
+def test_a_window_of_four_steps_tells_memory_that_grows(steps, told, tmp_path):
+    advice = advised(advicetraces.keeps(False, steps=steps).write(tmp_path / "t.pt.trace.json"))
+    assert [finding["id"] for finding in advice["findings"]] == told
+
+
+XMMA = "sm80_xmma_gemm_f32f32_{}_nn_n_tilesize256x128x8_stage3_warpsize4x2x1_{}_aligna4_alignc4_execute_kernel__5x_cublas"
+
+
+@pytest.mark.parametrize("kernel, told", [(XMMA.format("f32f32_f32", "ffma"), ["tensor-cores-unused"]), (XMMA.format("tf32f32_f32", "tensor16x8x8"), []),
+                                          ("cutlass_80_simt_sgemm_128x128_8x5_nn_align1", ["tensor-cores-unused"])])
+def test_kernels_of_float32_units_use_no_tensor_cores(kernel, told, tmp_path):
+    """cuBLAS of CUDA 12 on an H100: torch.mm of float32, without and with TF32."""
+    trace = advicetraces.with_head(lambda trace, base: advicetraces.usual(trace, base, 1000, name=kernel))
+    advice = advised(trace.write(tmp_path / "t.pt.trace.json"))
+    assert ([finding["id"] for finding in advice["findings"]], advice["gpu"]["tensor_cores"]) == (told, 0 if told else pytest.approx(1))
+
+
+@pytest.mark.parametrize("ahead, told", [(8, ["input-in-step"]), (500, [])])
+def test_what_the_cpu_computes_and_copies_to_the_gpu_is_input(ahead, told, tmp_path):
+    advice = advised(advicetraces.with_head(advicetraces.resizes(200, ahead)).write(tmp_path / "t.pt.trace.json"))
+    assert [finding["id"] for finding in advice["findings"]] == told, advice
+    for finding in advice["findings"]:
+        assert (finding["where"], finding["line"]) == ("aten::upsample_bilinear2d", "train.py:12 sick")
+        assert finding["step_ms"] == pytest.approx(0.18, rel=0.1)  # a kernel runs for the first of it
+
+
+@pytest.mark.parametrize("is_sick", [True, False])
+def test_a_call_that_frees_memory_of_the_gpu_waits_for_it(is_sick, tmp_path):
+    """As torch.cuda.empty_cache(): the gap is the allocator's, not that of the wait at the end of the step before."""
+    advice = advised(advicetraces.with_head(advicetraces.frees(200, is_sick)).write(tmp_path / "t.pt.trace.json"))
+    assert [finding["id"] for finding in advice["findings"]] == ["device-malloc"] * is_sick, advice
+    assert all(finding["line"] == "train.py:12 sick" for finding in advice["findings"])
+
+
+def test_a_wait_in_no_op_is_told_by_the_op_before(tmp_path):
+    def waits(trace, at, dur):
+        trace.add("cuda_runtime", "cudaDeviceSynchronize", 1, at - dur + 2, dur + 2)
+    path = advicetraces.with_head(advicetraces.stalled(waits, 200)).write(tmp_path / "t.pt.trace.json")
+    finding, = advised(path)["findings"]
+    assert (finding["id"], finding["where"], finding["line"], finding["after"]) == ("implicit-sync", "cudaDeviceSynchronize", None, "train.py:99 well")
+    said = harness.cli("advise", path).stdout
+    assert "line    after train.py:99 well" in said and "torch.cuda.synchronize(), which is for timing" in said
+
+
 def test_memory_that_grows_is_told_before_what_costs_time(tmp_path):
     trace = advicetraces.keeps(False)
     trace.step, cuts = 1000, [e for e in trace.events if e["name"] == "aten::cat"]
