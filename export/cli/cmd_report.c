@@ -5,6 +5,7 @@
 #include "export/cli/lines.h"
 #include "export/cli/phasetraces.h"
 #include "export/cli/report_torch.h"
+#include "export/cli/steplist.h"
 #include "export/cli/trace_source.h"
 #include "export/cli/workers.h"
 
@@ -25,7 +26,8 @@ struct report_command {
     struct kp_choice choice;
     const char *sort;
     const char *by; /* NULL: what suits the sort */
-    long most;      /* rows, 0: all */
+    bool by_step;
+    long most; /* rows, 0: all */
     bool has_most;
     bool is_torch, json, partial, all_steps;
     const char *phase;              /* of KPROF_PHASES, or NULL */
@@ -53,8 +55,8 @@ static const struct kp_opt flags[] = {
     [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
-            "a row per op, line (of your own code), library (lines of libraries, too, but of torch), module, shape or "
-            "kernel (on a GPU); default op, with --sort mem shape"},
+            "a row per op, line (of your own code), library (lines of libraries, too, but of torch), module, shape, "
+            "kernel (on a GPU) or step; default op, with --sort mem shape"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
               "only steps A to B; A alone: one step; all: start-up and end, too (default: the steps)"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
@@ -98,10 +100,12 @@ static int sort_set(struct report_command *r, const char *text)
 
 static int by_set(struct report_command *r, const char *text)
 {
-    r->by = text;
+    r->by_step = strcmp(text, "step") == 0;
+    r->by = r->by_step ? NULL : text;
+    if (r->by_step) return 0;
     return word_find(bys, BYS, text) >= 0
                ? 0
-               : kp_cli_misuse("report", "--by is op, line, library, module, shape or kernel, not %s", text);
+               : kp_cli_misuse("report", "--by is op, line, library, module, shape, kernel or step, not %s", text);
 }
 
 static int rows_set(struct report_command *r, const char *text)
@@ -179,6 +183,7 @@ struct top_numbers {
     struct kp_top top;
     struct kp_chosen chosen;
     const char *bound_by;
+    const struct kp_steplist *steps; /* in place of the rows; NULL: they are shown */
 };
 
 /* No time was asked for: then what is shown is the steps, where the trace has some (decisions/090). */
@@ -218,10 +223,12 @@ static int numbers_print(const struct report_command *r, const char *label, stru
     if (n->summary.is_of_steps && is_unasked(r)) kp_top_keep_steps(&n->top);
     kp_top_order(&n->top, (enum kp_top_sort)word_find(sorts, SORTS, r->sort));
     const int rc = rows_check(&n->top, label);
-    if (rc == KP_EXIT_DONE && r->json) kp_top_json_print(stdout, &report);
+    if (rc == KP_EXIT_DONE && r->json && n->steps) kp_steplist_json(stdout, n->steps, label);
+    else if (rc == KP_EXIT_DONE && r->json) kp_top_json_print(stdout, &report);
     if (rc == KP_EXIT_DONE && !r->json) {
         kp_top_head_print(stdout, &report);
-        kp_top_table_print(stdout, &report);
+        if (n->steps) kp_steplist_print(stdout, n->steps, (size_t)r->most);
+        else kp_top_table_print(stdout, &report);
         kp_top_more_print(stdout, &report);
         if (!r->is_spool && n->summary.data_ns > n->summary.shared_ns / 10) kp_workers_lead(r->path);
     }
@@ -267,6 +274,12 @@ static int missing_say(struct report_command *r, const char *label, const struct
     return KP_EXIT_BAD_INPUT;
 }
 
+static int steps_missed(const char *label)
+{
+    kp_cli_say(stderr, "kprof: %s: no whole step in it; kprof doctor --steps names what may count as one", label);
+    return KP_EXIT_BAD_INPUT;
+}
+
 static int ours_report(struct report_command *r, const char *label, struct kp_tree *tree, bool several)
 {
     struct top_numbers n = {.bound_by = NULL};
@@ -293,7 +306,11 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     n.top.is_of_steps = n.chosen.outside_ns > 0;
     if (r->choice.within && n.summary.is_of_steps) n.top.steps = 0; /* the rows are of more than the steps */
     n.bound_by = bound_find(r, tree, &n);
-    const int rc = numbers_show(r, label, &n, several);
+    struct kp_steplist steps = {0};
+    if (r->by_step) kp_steplist_make(&steps, tree, &n.chosen, strcmp(r->sort, sorts[KP_TOP_TOTAL]) == 0);
+    if (r->by_step) n.steps = &steps;
+    const int rc = r->by_step && !n.chosen.step_count ? steps_missed(label) : numbers_show(r, label, &n, several);
+    kp_steplist_fini(&steps);
     numbers_fini(&n);
     return rc;
 }
@@ -351,7 +368,7 @@ static int phase_check(const struct report_command *r, int worst)
 /* Whether the report is about one whole trace: then its pieces add up. Collectives of several meet in whole ones. */
 static bool is_of_all(const struct report_command *r, bool several)
 {
-    if (!r->by && is_of_memory(r)) return false; /* its rows depend on what was recorded */
+    if (r->by_step || (!r->by && is_of_memory(r))) return false; /* its rows depend on what was recorded */
     return !r->is_torch && !several && r->choice.first_step < 0 && !r->choice.within && !r->choice.has_from &&
            !r->choice.has_to;
 }

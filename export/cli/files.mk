@@ -11,6 +11,7 @@ SRC_cli := \
     export/cli/about.c \
     export/cli/advised.c \
     export/cli/workers.c \
+    export/cli/steplist.c \
     export/cli/arenaview.c \
     export/cli/in_child.c \
     export/cli/budget.c \

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 
+import facts
 import harness
 import pytest
 
@@ -138,6 +139,19 @@ def test_a_span_without_an_op_does_not_ask_for_stacks(run):
         free = max(free, end)
     said = told("--from", f"{free - start + 0.1:.3f}", "--to", f"{free - start + 0.2:.3f}", run.trace)
     assert "your lines" not in said and "memory (--profile-memory)" in said
+
+
+def test_each_step_is_a_row(run):
+    steps = facts.steps(facts.load(run.trace))
+    said = numbers("--by", "step", run.trace)
+    assert [row["step"] for row in said["rows"]] == [int(step["name"].split("#")[1]) for step in steps]
+    for row, step in zip(said["rows"], steps):
+        assert row["ms"] == pytest.approx(float(step["dur"]) / 1e3, abs=0.002)
+        assert sum(row["parts_ms"].values()) == pytest.approx(row["ms"], abs=0.00001)
+    longest = max(said["rows"], key=lambda row: row["ms"])
+    text = told("--by", "step", "--sort", "total", "-n", "1", run.trace)
+    first = text[text.index("x median"):].splitlines()[1].split()
+    assert first[:2] == [str(longest["step"]), f"{longest['ms']:.3f}"] and "more step" in text
 
 
 def test_one_step_and_one_range_are_parts(run):
