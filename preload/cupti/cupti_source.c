@@ -24,7 +24,7 @@
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
-enum { SETTLE_NAP_NS = 200000, STALLED_SETTLE_MS = 50, STEP_MS = 20, FORK_TRIES = 1000, LONG_CALL_MS = 1000 };
+enum { SETTLE_NAP_NS = 200000, STALLED_SETTLE_MS = 50, STEP_MS = 100, FORK_TRIES = 1000, LONG_CALL_MS = 1000 };
 
 static const struct kp_config *config;
 static bool is_asked_for; /* KPROF_ACTIVITIES has cuda */

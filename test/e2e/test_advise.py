@@ -136,7 +136,10 @@ def test_a_training_as_people_write_it_is_healthy_on_a_gpu(kind, tmp_path):
     """The Trainer, Lightning and ResNet-18 in a loop, as they are, with layers so large that the (simulated) GPU needs longer than the host."""
     run = run_on_gpu(WITH_LAYERS, "usual.py", tmp_path, kind, schedule="wait=4,warmup=1,active=5,repeat=1", OMP_NUM_THREADS=1, SIMGPU_RULES=LAYERS_NS)
     advice = advised(run.ok().trace)
-    assert {finding["id"] for finding in advice["findings"]} <= {"slow-steps", "slower-steps"}, advice  # by others on these cores
+    of_others = {"slow-steps", "slower-steps"}  # by others on these cores
+    # The Trainer multiplies in float32, as torch does where nobody says otherwise, and in small tiles: both are to be told.
+    own = {"tensor-cores-unused", "low-occupancy"} if kind == "transformers" else set()
+    assert {finding["id"] for finding in advice["findings"]} <= of_others | own, advice
     assert advice["steps"] == 5 and advice["gpu"]["busy"] > 0.8 and advice["missing"] is None, advice
     if not advice["findings"]:
         assert advice["verdict"] == "healthy"
@@ -148,7 +151,7 @@ def test_where_the_host_is_ahead_the_steps_are_those_of_the_gpu(tmp_path):
     advice = advised(run.ok().trace)
     assert advice["ahead"].startswith("the host is ahead of the GPU, by ") and advice["missing"] is None
     assert advice["step_ms"] == pytest.approx(float(run.out), rel=0.1) and advice["gpu"]["busy"] > 0.95
-    assert [finding["id"] for finding in advice["findings"]] == ["low-occupancy"]  # 32 rows by 64
+    assert [finding["id"] for finding in advice["findings"]] == ["tensor-cores-unused", "low-occupancy"]  # float32, 32 rows by 64
     assert f"a step   {advice['step_ms']:.3f} ms on the GPU" in harness.cli("advise", run.trace).stdout
 
 

@@ -171,7 +171,7 @@ def filters(m):
     if done.code != 0:
         return "BAD: the probe failed"
     counts = [int(line.split(": ")[1]) for line in done.out.splitlines() if line.startswith("records of 100 launches")]
-    ran, traces = m.under_kprof("filters", m.python, E2E / "training.py", "--parts", "mlp", "--steps", 40, schedule="wait=15,warmup=1,active=1,repeat=2")
+    ran, traces = m.under_kprof("filters", m.python, E2E / "training.py", "--parts", "mlp", "--steps", 420, schedule="wait=200,warmup=1,active=1,repeat=2")
     if ran.code != 0 or len(traces) != 2:
         m.complain(ran)
         return "BAD: the program failed, or left no two traces"

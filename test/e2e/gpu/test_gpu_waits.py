@@ -66,7 +66,7 @@ def test_a_query_that_found_nothing_done_is_no_wait(tmp_path):
 
 def test_after_a_window_cupti_tells_of_queries_again(tmp_path):
     """A program that goes on after its window: what we left out is told as before."""
-    told = polls(tmp_path, plan="l3q.l5ql3s.k" + "z" * 40 + "l3qs", KPROF_CUDA_SYNC=1)[2]
+    told = polls(tmp_path, plan="l3q.l5ql3s.k" + "z" * 20 + "s." + "z" * 20 + "l3qs", KPROF_CUDA_SYNC=1)[2]
     assert told == [0, 1]
 
 

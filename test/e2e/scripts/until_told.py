@@ -18,7 +18,7 @@ def answer(word):
             os._exit(0)
         print(child, flush=True)
     elif word == "handle":
-        signal.signal(signal.SIGUSR2, lambda *_: print("handled", flush=True))
+        signal.signal(signal.SIGUSR2, lambda *_: os.write(1, b"handled\n"))  # print() may be under way: the next line's
         print(signal.getsignal(signal.SIGUSR2) is not None, flush=True)
 
 
