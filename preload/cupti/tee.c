@@ -45,6 +45,8 @@ enum { FORCED = 1, SETTLE_TRIES = 50, SETTLE_STEP_US = 1000, FINALIZE_TRIES = 10
 static bool is_yielding;
 static pid_t pid_of_start;
 static _Atomic uint64_t dropped_told; /* the part of kp_cupti_dropped() that the client has read */
+static _Atomic bool
+    are_ours_given; /* from before we give CUPTI our first buffer until all kinds of ours are disabled */
 
 /* Is this a forked child? It has no helper thread, and an extra call may hang, since CUPTI does not support fork. */
 static bool is_child(void) { return getpid() != pid_of_start; }
@@ -54,7 +56,8 @@ static bool is_armed(void) { return kp_cupti_state() == KP_CUPTI_STATE_ARMED; }
 /* May CUPTI be filling our buffers? It keeps those that it has when we cannot call it any more. */
 static bool are_ours_out(void)
 {
-    return is_armed() || (!kp_cupti_may_call() && kp_buffer_is_older_out(kp_buffer_mark()));
+    return atomic_load(&are_ours_given) || is_armed() ||
+           (!kp_cupti_may_call() && kp_buffer_is_older_out(kp_buffer_mark()));
 }
 
 /* Flushes on a host thread, which does not wait for the writer. */
@@ -246,6 +249,7 @@ static int tap_finalize(void)
     if (kp_client_is_there()) kp_client_hand_over();
     bool has_control = take_control();
     int result = finalize();
+    atomic_store(&are_ours_given, false);
     if (has_control) kp_watchdog_give_control();
     return result;
 }
@@ -262,6 +266,8 @@ static int tap_set_attribute(int attribute, size_t *bytes, void *value)
 
 void kp_tee_arming(void)
 {
+    /* A session that begins from now on sees it. One that has begun is seen here. */
+    atomic_store(&are_ours_given, true);
     kp_forward_arming();
     if (kp_client_is_active()) kp_client_have_buffer();
 }
@@ -269,6 +275,7 @@ void kp_tee_arming(void)
 /* The callbacks of buffer.c stay registered. They tell our buffers from the client's, and both may still be out. */
 void kp_tee_disarmed(void)
 {
+    atomic_store(&are_ours_given, false);
     kp_forward_disarmed();
     if (!kp_client_is_there() || !kp_watchdog_call_begins()) return;
     kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete);
