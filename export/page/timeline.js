@@ -87,7 +87,7 @@ function rowPut(trace, row, y, line, ratio) {
     if (trace.span[i] >= pixel || at >= row.length || trace.start[row[at]] >= end + pixel) continue;
     const next = rowNext(trace, row, at, Math.max(trace.start[i], scene.from) + pixel, guess);
     guess = next - at >> 1;
-    at = next;
+    at = Math.max(at, next - 1); // of those that begin within this pixel the last may be a long one
   }
 }
 

@@ -45,8 +45,7 @@ enum { FORCED = 1, SETTLE_TRIES = 50, SETTLE_STEP_US = 1000, FINALIZE_TRIES = 10
 static bool is_yielding;
 static pid_t pid_of_start;
 static _Atomic uint64_t dropped_told; /* the part of kp_cupti_dropped() that the client has read */
-static _Atomic bool
-    are_ours_given; /* from before we give CUPTI our first buffer until all kinds of ours are disabled */
+static _Atomic bool are_ours_given; /* from before we give CUPTI our first buffer until our kinds are disabled again */
 
 /* Is this a forked child? It has no helper thread, and an extra call may hang, since CUPTI does not support fork. */
 static bool is_child(void) { return getpid() != pid_of_start; }

@@ -135,6 +135,17 @@ def test_the_timeline_is_walked_by_keys_and_searched(resnet):
     assert int(matches[1].replace(",", "")) == calls and "conv" in said["match"].lower()
 
 
+def test_a_long_bar_is_drawn_behind_one_of_less_than_a_pixel(ask, tmp_path):
+    """Bars that begin within one pixel are drawn as one, and the last of them may go on."""
+    ops = [("small", 100, 0.5), ("slow", 100.6, 51000), ("late", 60000, 0.5), ("end", 60000.6, 9000)]
+    events = [{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 71000}]
+    events += [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": {}} for name, ts, dur in ops]
+    trace = tmp_path / "long.pt.trace.json"
+    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    longest = ask(page_of(tmp_path, trace), script="bars_ask.py")["longest"]
+    assert any(share == pytest.approx(51 / 71, abs=0.03) for share in longest), longest
+
+
 def test_findings_are_those_of_advise(resnet):
     trace, said = resnet
     advice = json.loads(harness.cli("advise", trace, "--json").stdout)
