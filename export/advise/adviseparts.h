@@ -127,7 +127,7 @@ enum kp_split_part kp_split_part_of_device(const char *cat, const char *name);
 
 /* ---- costrules.c: what a step costs by a rule of its own, and whether that is a finding ---- */
 
-enum { KP_STEPS_LEAST = 2 }; /* steps that must pass a bound */
+enum { KP_STEPS_LEAST = 2, KP_OP_COMPUTES_NS = 100000 }; /* steps that must pass a bound; shorter ops only launch */
 #define KP_SHARE_CRITICAL 0.20
 /* A fifth of a step, in at least half of the steps. */
 static inline bool kp_advise_is_critical(const struct kp_finding *finding, size_t steps)

@@ -192,7 +192,6 @@ static void between_charge(struct kp_cost *cost, const struct kp_costrules *x)
 
 /* ---- input by what is done with it ---- */
 
-enum { COMPUTING_NS = 100000 }; /* a shorter op is the price of a call */
 enum launched_kind { LAUNCHED_NOTHING, LAUNCHED_INPUT, LAUNCHED_OTHER };
 
 /* By node: what its thread launches next, from its begin on. A copy to the GPU is of input. The caller frees it. */
@@ -225,7 +224,7 @@ static bool is_computing(const struct kp_costrules *x, size_t i)
 {
     const struct kp_tree *tree = x->tree;
     const struct kp_node *node = &tree->nodes[i];
-    if (!is_host(x, i) || node->end_ns - node->start_ns < COMPUTING_NS || !kp_costrules_is_op(x, i)) return false;
+    if (!is_host(x, i) || node->end_ns - node->start_ns < KP_OP_COMPUTES_NS || !kp_costrules_is_op(x, i)) return false;
     if (kp_costplace_op(tree, (int32_t)i) != (int32_t)i || x->loaders[i] >= 0 || node->forward >= 0) return false;
     for (size_t k = i + 1; k < tree->count && tree->nodes[k].start_ns < node->end_ns; k++)
         if (kp_tree_event(tree, k)->kind == KP_KINETO_RUNTIME &&

@@ -130,15 +130,12 @@ static bool is_of_the_host(const struct kp_tree *tree, const char *op)
     return is_op;
 }
 
-/* A shorter op is the price of a call. */
-enum { OP_COMPUTES_NS = 100000 };
-
 /* An op that computes launches nothing. Where it has half of the time that is the cause, else a part of it. */
 static void host_op_tell(const struct kp_costrules *x, struct kp_finding *f, const struct kp_split_places *places)
 {
     const struct kp_costplace *const most = kp_costplaces_most(&places->causes[KP_IDLE_LAUNCH]);
     const double ns = most ? (double)most->ns / (double)x->out->steps : 0;
-    if (2 * ns < f->step_ns || most->ns < OP_COMPUTES_NS * (int64_t)most->count) {
+    if (2 * ns < f->step_ns || most->ns < KP_OP_COMPUTES_NS * (int64_t)most->count) {
         f->change = "That op computes on the host while the GPU waits: do it on the GPU (device=\"cuda\"), or in the "
                     "DataLoader's workers. For the rest launch less: torch.compile(model, mode=\"reduce-overhead\"), "
                     "larger batches.";

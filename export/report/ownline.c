@@ -54,12 +54,16 @@ static size_t part_of(const char *file, size_t bytes)
     return part == bytes && bytes > 3 && memcmp(file + bytes - 3, ".py", 3) == 0 ? part - 3 : part;
 }
 
-static bool is_well_known(const char *part, size_t bytes)
+enum known { KNOWN_NOT, KNOWN_PACKAGE, KNOWN_STANDARD };
+static enum known known_as(const char *part, size_t bytes)
 {
     for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
-        if (installed[i].bytes == bytes && memcmp(installed[i].name, part, bytes) == 0) return true;
-    return false;
+        if (installed[i].bytes == bytes && memcmp(installed[i].name, part, bytes) == 0)
+            return installed[i].is_standard ? KNOWN_STANDARD : KNOWN_PACKAGE;
+    return KNOWN_NOT;
 }
+
+static bool is_well_known(const char *part, size_t bytes) { return known_as(part, bytes) != KNOWN_NOT; }
 
 /* Searches a list with commas. */
 static bool is_listed(const char *list, const char *part, size_t bytes)
@@ -210,13 +214,9 @@ static struct kp_ownline_place line_of_chain(struct kp_kineto *trace, uint32_t s
 
 /* ---- of a stack, by its innermost frame that is not of torch and not of Python's library ---- */
 
-static bool is_of_torch(const char *part, size_t bytes)
+static bool is_of_torch_or_python(const char *part, size_t bytes)
 {
-    static const char list[] = "torch,functorch,torchgen";
-    for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
-        if (installed[i].is_standard && installed[i].bytes == bytes && memcmp(installed[i].name, part, bytes) == 0)
-            return true;
-    return is_listed(list, part, bytes);
+    return known_as(part, bytes) == KNOWN_STANDARD || is_listed("torch,functorch,torchgen", part, bytes);
 }
 
 static bool is_library_frame(const char *frame, size_t bytes)
@@ -225,7 +225,7 @@ static bool is_library_frame(const char *frame, size_t bytes)
     const char *const folder = memmem(frame, file, "-packages/", 10);
     const char *const from = folder ? folder + 10 : frame;
     if (!file || (!folder && has_part(frame, file, "/lib/python3"))) return false;
-    return !is_of_torch(from, part_of(from, file - (size_t)(from - frame)));
+    return !is_of_torch_or_python(from, part_of(from, file - (size_t)(from - frame)));
 }
 
 static struct kp_ownline_place library_of_text(struct kp_kineto *trace, uint32_t stack)

@@ -94,13 +94,17 @@ static void what_the_recording_found_installed_is_not_own(void **state)
     assert_false(own(t, "/x/site-packages/new/a.py(1): f"));
 }
 
-static const char *line_in(struct little *t, const char *stack)
+typedef uint32_t (*line_fn)(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
+
+static const char *found_in(struct little *t, const char *stack, line_fn find)
 {
     struct kp_ownlines found = {0};
-    const uint32_t line = kp_ownline_of(&found, t->trace, kp_strings_put(t->trace->strings, stack, strlen(stack)));
+    const uint32_t line = find(&found, t->trace, kp_strings_put(t->trace->strings, stack, strlen(stack)));
     kp_ownlines_fini(&found);
     return kp_kineto_text(t->trace, line);
 }
+
+static const char *line_in(struct little *t, const char *stack) { return found_in(t, stack, kp_ownline_of); }
 
 static void of_an_installed_program_the_outermost_package_is_own(void **state)
 {
@@ -117,13 +121,7 @@ static void of_an_installed_program_the_outermost_package_is_own(void **state)
     assert_string_equal(line_in(t, "train.py(3): def inner;"), "train.py:3 def inner");
 }
 
-static const char *library_in(struct little *t, const char *stack)
-{
-    struct kp_ownlines found = {0};
-    const uint32_t line = kp_ownline_library(&found, t->trace, kp_strings_put(t->trace->strings, stack, strlen(stack)));
-    kp_ownlines_fini(&found);
-    return kp_kineto_text(t->trace, line);
-}
+static const char *library_in(struct little *t, const char *stack) { return found_in(t, stack, kp_ownline_library); }
 
 static void lines_of_libraries_leave_out_torch_and_python(void **state)
 {
