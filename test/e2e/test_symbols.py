@@ -187,7 +187,7 @@ def said_of_hidden(folder, preload=(), **env):
     found = re.search(r"(\d+) functions hooked.* not hooked: (\d+) without a slot, (\d+) static or hidden.*", done.stderr)
     assert found, done.stderr
     stripped = re.search(r"static in (\d+) stripped files", found.group(0))
-    trace = facts.load(sorted((folder / "kprof").glob("*.gz"))[-1])
+    trace = facts.load(max((folder / "kprof").glob("*.gz"), key=os.path.getmtime))
     assert f"hooked {found.group(1)}, " in trace["kprof"]["symbols"] and f"static or hidden {found.group(3)}, " in trace["kprof"]["symbols"]
     return [int(found.group(i)) for i in (1, 2, 3)], int(stripped.group(1)) if stripped else 0
 
