@@ -263,66 +263,99 @@ static void input_judge(struct kp_costrules *x)
 /* ---- values that Python reads ---- */
 
 /*
- * Python's work on a value ends at the next op, or after so long. Up to the next read it is the loop around both, if
- * that comes after few ops, and soon after short ones. Where the next read is on the same line of the step, both may
- * take longer: then the thread waited for a core.
+ * A read costs its own span. What comes behind belongs to the loop of reads only where the next read follows after few,
+ * short ops: very soon, or in most turns soon on the same line. Then a late turn waited for a core, and counts whole.
  */
-enum { READ_AFTER_NS = 100000, LOOP_NS = 300000, LOOP_OPS = 6, LOOP_OP_NS = 50000, SAME_LINE_NS = 10000000 };
+enum { NEAR_NS = 20000, LOOP_NS = 150000, LOOP_OPS = 6, LOOP_OP_NS = 50000, LATE_NS = 10000000 };
 
-static bool is_same_loop(const struct kp_costrules *x, size_t a, size_t b)
+struct read_place {
+    size_t turns, soon; /* to a next read on the same line; within LOOP_NS */
+};
+struct reads {
+    const struct kp_costrules *x;
+    struct kp_keyindex keys; /* kp_costplace_key */
+    struct read_place *of;
+    size_t capacity;
+};
+
+static struct read_place *place_of(struct reads *r, size_t node)
+{
+    const size_t had = r->keys.count;
+    const size_t at = kp_keyindex_get(&r->keys, kp_costplace_key(r->x->tree, (int32_t)node));
+    if (at == had) {
+        r->of = kp_kineto_grow(r->of, &r->capacity, had + 1, sizeof *r->of);
+        r->of[at] = (struct read_place){0};
+    }
+    return &r->of[at];
+}
+
+static bool is_same_line(const struct kp_costrules *x, size_t a, size_t b)
 {
     const struct kp_tree *tree = x->tree;
-    const struct kp_chosen *c = x->chosen;
-    if (kp_step_at(c->steps, c->step_count, tree->nodes[a].start_ns) !=
-        kp_step_at(c->steps, c->step_count, tree->nodes[b].start_ns))
-        return false;
     return tree->nodes[a].stack && kp_costplace_key(tree, (int32_t)a) == kp_costplace_key(tree, (int32_t)b);
 }
 
-/* When the thread of a read begins its next op. */
-static int64_t read_until(const struct kp_costrules *x, size_t i)
+static size_t step_of(const struct kp_costrules *x, size_t node)
 {
-    const struct kp_node *read = &x->tree->nodes[i];
-    const int64_t most = read->end_ns + READ_AFTER_NS;
-    for (size_t k = i + 1; k < x->tree->count && x->tree->nodes[k].start_ns < most; k++) {
-        const struct kp_kineto_event *e = kp_tree_event(x->tree, k);
-        if (e->kind == KP_KINETO_OP && e->tid == kp_tree_event(x->tree, i)->tid && is_host(x, k) &&
-            x->tree->nodes[k].start_ns >= read->end_ns)
-            return x->tree->nodes[k].start_ns;
-    }
-    return most;
+    return kp_step_at(x->chosen->steps, x->chosen->step_count, x->tree->nodes[node].start_ns);
 }
 
-/* When the loop around a read begins its next one. INT64_MIN: it ends, or does too much in between to be one. */
-static int64_t loop_until(const struct kp_costrules *x, size_t i)
+/* The next read of the same thread and step, behind few and short ops; SIZE_MAX: none follows. */
+static size_t next_read(const struct kp_costrules *x, size_t i)
 {
     const struct kp_node *nodes = x->tree->nodes;
-    const int64_t tid = kp_tree_event(x->tree, i)->tid, most = nodes[i].end_ns + SAME_LINE_NS;
+    const int64_t tid = kp_tree_event(x->tree, i)->tid, most = nodes[i].end_ns + LATE_NS;
     int64_t until = nodes[i].end_ns;
-    bool is_long = false;
     int ops = 0;
     for (size_t k = i + 1; k < x->tree->count && nodes[k].start_ns < most; k++) {
         if (kp_tree_event(x->tree, k)->kind != KP_KINETO_OP || kp_tree_event(x->tree, k)->tid != tid) continue;
         if (!is_host(x, k) || nodes[k].start_ns < until) continue; /* inside of the last one */
-        is_long |= nodes[k].start_ns >= nodes[i].end_ns + LOOP_NS;
-        if (kp_valueread_is(x->tree, k)) return is_long && !is_same_loop(x, i, k) ? INT64_MIN : nodes[k].start_ns;
+        if (kp_valueread_is(x->tree, k)) return step_of(x, i) == step_of(x, k) ? k : SIZE_MAX;
         if (++ops > LOOP_OPS || kp_advise_is_range(kp_costrules_name(x, (int32_t)k))) break;
-        is_long |= nodes[k].end_ns - nodes[k].start_ns > LOOP_OP_NS;
+        if (nodes[k].end_ns - nodes[k].start_ns > LOOP_OP_NS && !is_same_line(x, i, k)) break;
         until = nodes[k].end_ns;
     }
-    return INT64_MIN;
+    return SIZE_MAX;
+}
+
+/* The end of what a read costs: its own, or the begin of its loop's next turn. */
+static int64_t read_until(struct reads *r, size_t i)
+{
+    const struct kp_node *nodes = r->x->tree->nodes;
+    const size_t next = next_read(r->x, i);
+    if (next == SIZE_MAX) return nodes[i].end_ns;
+    const int64_t after = nodes[next].start_ns - nodes[i].end_ns;
+    const struct read_place *const place = place_of(r, i);
+    const bool is_loop = is_same_line(r->x, i, next) && 2 * place->soon >= place->turns;
+    return after <= NEAR_NS || is_loop ? nodes[next].start_ns : nodes[i].end_ns;
+}
+
+static void turns_count(struct reads *r)
+{
+    const struct kp_node *nodes = r->x->tree->nodes;
+    for (size_t i = 0; i < r->x->tree->count; i++) {
+        if (!kp_valueread_is_own(r->x->tree, r->x->chosen, i)) continue;
+        const size_t next = next_read(r->x, i);
+        if (next == SIZE_MAX || !is_same_line(r->x, i, next)) continue;
+        struct read_place *place = place_of(r, i);
+        place->turns++;
+        place->soon += nodes[next].start_ns - nodes[i].end_ns <= LOOP_NS;
+    }
 }
 
 /* Charges each read with its op and the loop around it. Returns how many there are. */
 static size_t reads_charge(struct kp_cost *cost, const struct kp_costrules *x)
 {
+    struct reads r = {.x = x};
     size_t count = 0;
+    turns_count(&r);
     for (size_t i = 0; i < x->tree->count; i++) {
         if (!kp_valueread_is_own(x->tree, x->chosen, i)) continue;
-        const int64_t until = loop_until(x, i);
-        kp_cost_add(cost, x, (int32_t)i, x->tree->nodes[i].start_ns, until == INT64_MIN ? read_until(x, i) : until, 1);
+        kp_cost_add(cost, x, (int32_t)i, x->tree->nodes[i].start_ns, read_until(&r, i), 1);
         count++;
     }
+    kp_keyindex_fini(&r.keys);
+    free(r.of);
     return count;
 }
 

@@ -264,8 +264,8 @@ def on_cpu(threads, **kprof):
 
 
 def reads(count, of_optimizer=0):
-    """Python reads values one by one: 10 us each, and 5 us until the next op. An optimizer of torch reads some of its own."""
-    trace = Trace(kprof=CALM, cost=15 * count)
+    """Python reads values one by one: 10 us each, and 5 us until the next read. An optimizer of torch reads some of its own."""
+    trace = Trace(kprof=CALM, cost=15 * count - 5)  # what follows the last is no read's
     def make(base):
         trace.add("cpu_op", "aten::mm", 1, base, 700, **{"Call stack": WELL})
         if of_optimizer:

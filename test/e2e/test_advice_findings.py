@@ -498,12 +498,35 @@ def reading(between, late=0):
 
 def test_reads_are_charged_with_the_loop_around_them(tmp_path):
     found = {finding["id"]: finding for finding in advised(reading(2).write(tmp_path / "loop.pt.trace.json"))["findings"]}["reads-in-step"]
-    assert found["step_ms"] == pytest.approx(49 * 0.120 + 0.105, rel=0.02)  # the last read's loop ends with it
-    assert found["what"].startswith("Python reads 50 values a step one by one") and "with the loop around them, at train.py:12 sick (5.9" in found["what"]
+    assert found["step_ms"] == pytest.approx(49 * 0.120 + 0.005, rel=0.01)  # the last read's loop ends with it
+    assert found["what"].startswith("Python reads 50 values a step one by one") and "with the loop around them, at train.py:12 sick (5.885 ms)" in found["what"]
     late = {finding["id"]: finding for finding in advised(reading(2, 900).write(tmp_path / "late.pt.trace.json"))["findings"]}["reads-in-step"]
-    assert late["step_ms"] == pytest.approx(49 * 0.120 + 0.9 + 0.105, rel=0.02)  # it waited for a core: the loop is on one line
+    assert late["step_ms"] == pytest.approx(49 * 0.120 + 0.9 + 0.005, rel=0.01)  # it waited for a core: the loop is on one line
     far = {finding["id"]: finding for finding in advised(reading(10).write(tmp_path / "far.pt.trace.json"))["findings"]}["reads-in-step"]
-    assert far["step_ms"] < 50 * 0.045  # so many ops are work of their own
+    assert far["step_ms"] == pytest.approx(50 * 0.005, rel=0.01)  # so many ops are work of their own
+
+
+def test_a_read_is_not_charged_with_the_python_loop_behind_it(tmp_path):
+    """A busy loop follows float(loss), and later eight reads of another line. Then no line is known, and then each read is followed by Python for long."""
+    def of(path, busy, apart, stacks, length):
+        trace = advicetraces.Trace(deviceProperties=[], step=length)
+
+        def step(base):
+            def read(at, line):
+                trace.add("cpu_op", "aten::item", 1, base + at, 2, **({"Call stack": line} if stacks else {}))
+                trace.add("cpu_op", "aten::_local_scalar_dense", 1, base + at + 1, 1)
+            trace.add("cpu_op", "aten::mm", 1, base, 100, **({"Call stack": advicetraces.WELL} if stacks else {}))
+            read(100, "train.py(18): main")
+            for i in range(8):
+                read(102 + busy + apart * i, "train.py(23): main")
+        return advised(trace.each(step).write(path))
+    for stacks in (True, False):
+        advice = of(tmp_path / f"busy{stacks}.pt.trace.json", 90, 3, stacks, 1000)
+        found = {finding["id"]: finding for finding in advice["findings"]}
+        assert found["reads-in-step"]["step_ms"] == pytest.approx(0.002 + 7 * 0.003 + 0.002, rel=0.01)
+        assert "no-op-runs" in found
+        advice = of(tmp_path / f"apart{stacks}.pt.trace.json", 400, 200 if stacks else 60, stacks, 3000)
+        assert advice["seen"].startswith(".item() and its like, 9.0 a step, 0.018 ms") and [finding["id"] for finding in advice["findings"]] == ["no-op-runs"]
 
 
 def test_reads_that_cost_little_are_seen_and_no_warning(tmp_path):
@@ -539,10 +562,10 @@ def test_time_between_reads_is_told_once_and_lines_stand_around_a_gap(tmp_path):
         def step(base):
             trace.add("cpu_op", "aten::mm", 1, base, 10_000 - gap, **{"Call stack": "train.py(8): main"})
             for i in range(reads):
-                trace.add("cpu_op", "aten::item", 1, base + 10_000 - gap + (i + 1) * 400, 5, **{"Call stack": advicetraces.SICK})
+                trace.add("cpu_op", "aten::item", 1, base + 10_000 - gap + (i + 1) * 100, 5, **{"Call stack": advicetraces.SICK})
             trace.add("cpu_op", "aten::add", 1, base + 9990, 10, **{"Call stack": "train.py(10): main"})
         return trace.each(step).write(path)
-    read = advised(of(tmp_path / "reads.pt.trace.json", 6000, 12))["findings"]
+    read = advised(of(tmp_path / "reads.pt.trace.json", 6000, 58))["findings"]
     assert [finding["id"] for finding in read] == ["reads-in-step"]
     gap = harness.cli("advise", of(tmp_path / "gap.pt.trace.json", 6000, 0)).stdout
     assert "no op runs" in gap and "where   before aten::add\n" in gap and "line    between train.py:8 main and train.py:10 main\n" in gap
