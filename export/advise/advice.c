@@ -66,6 +66,7 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
     const bool is_known = kp_steady_open(&steady, x);
     if (is_known) {
         struct kp_costrules of = *x;
+        of.whole = x;
         of.chosen = &steady.chosen;
         of.splits = steady.splits;
         of.trained = steady.trained;

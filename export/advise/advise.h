@@ -43,8 +43,10 @@ struct kp_finding {
     const char *after;              /* idle: the own line of the op before it, or NULL */
     double step_ns, share;          /* the mean of a step; share of it, 0 to 1. Both 0: a cost that is no time */
     double step_bytes;              /* of memory that a step leaves, or that is in question; 0: it is about time */
-    size_t steps;                   /* in which it passes its bound */
-    bool is_critical, is_gap;       /* is_gap: it costs the time before `where`, in which nothing runs */
+    double once_ns;                 /* what it costs step once_step, which alone has it; 0: others have it, too */
+    long once_step;
+    size_t steps;             /* in which it passes its bound; of no-op-runs: that have half of what it costs */
+    bool is_critical, is_gap; /* is_gap: it costs the time before `where`, in which nothing runs */
 };
 struct kp_gpu_figures {   /* shares, 0 to 1; -1: not in the file */
     double busy;          /* of the steps: kernels run, as TensorBoard's "GPU Utilization" */

@@ -147,8 +147,9 @@ struct kp_costrules {
     const struct kp_chosen *chosen;
     const struct kp_step_split *splits; /* one a step */
     const struct kp_split_places *places;
-    struct kp_spans evaluated;     /* times in which the model is evaluated */
-    struct kp_step_split *trained; /* the splits without those (of parts with a GPU: loading); NULL: as splits */
+    const struct kp_costrules *whole; /* of all steps, where these are the steady ones; or NULL */
+    struct kp_spans evaluated;        /* times in which the model is evaluated */
+    struct kp_step_split *trained;    /* the splits without those (of parts with a GPU: loading); NULL: as splits */
     bool *is_long; /* by step: it lasts much longer than the others, which slow-steps tells; NULL: not judged yet */
     struct kp_advice *out;
     struct kp_device_work *works; /* by start */
@@ -202,12 +203,9 @@ struct kp_steady {
     struct kp_step_split *splits, *trained;
     struct kp_split_places places;
 };
-/* The steps that are not long. False: all are, or they do not tell. The caller ends it with kp_steady_fini() either
- * way. */
+/* The steps that are not long. False: all are, or they do not tell. kp_steady_fini() ends it either way. */
 bool kp_steady_open(struct kp_steady *out, const struct kp_costrules *rules);
 void kp_steady_fini(struct kp_steady *steady);
-
-/* ---- gpufigures.c ---- */
 
 void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *rules);
 
@@ -215,15 +213,18 @@ void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *
 
 /*
  * Names the call of Python, and the program's own line, that has most of the time without an op, where it is a tenth of
- * `of_ns` at least. Each step counts by its weight. Returns its ns; 0: none has, or no calls were recorded.
+ * `of_ns` at least. Each step counts by its weight. ns 0: none has, or no calls were recorded.
  * A gap between two lines of a function stays one (is_gap), where that function's own code has the time.
  */
 #define KP_GAP_OF_FUNCTION "the function's own Python code"
-double kp_gapplace_tell(const struct kp_costrules *rules, const double *weights, double of_ns, struct kp_finding *out);
+struct kp_gap_call {
+    double ns, itself_ns; /* ns: with callees */
+    bool is_python;       /* a function of the program, under which hardly an op runs */
+};
+struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *rules, const double *weights, double of_ns,
+                                    struct kp_finding *out);
 /* Of each step with a weight: which line and call has most of that time. Equal numbers are one place; 0: not known. */
 void kp_gapplace_steps(const struct kp_costrules *rules, const double *weights, uint64_t *calls);
-
-/* ---- rules ---- */
 
 /* hostrules.c: what to do against long collections of garbage; whether they have half of what a step is longer. */
 #define KP_COLLECTING_CHANGE "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."
@@ -231,7 +232,6 @@ bool kp_rules_is_collecting(const struct kp_costrules *rules, size_t step, doubl
 /* Adds where Python collected garbage in the steps that `of` has more than 0 of. */
 void kp_rules_collecting_places(const struct kp_costrules *rules, const double *of, struct kp_costplaces *places);
 void kp_rules_collecting(struct kp_costrules *rules); /* before kp_rules_steps(), which leaves them to it where told */
-
 /* lostwork.c: a sentence, if kernels were launched and are not in the trace; or NULL. */
 const char *kp_lost_work(struct kp_costrules *rules);
 void kp_rules_copies(struct kp_costrules *rules);   /* copyrules.c */

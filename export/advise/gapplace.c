@@ -13,6 +13,8 @@
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
 
+#define OPS_LITTLE 0.1 /* of a function's Python: ops that run under it */
+
 struct gap_cost {
     uint32_t line, call; /* string ids; call 0: the own function itself */
     double ns;
@@ -30,7 +32,8 @@ struct gaps {
     struct kp_keyindex keys; /* line << 32 | call */
     struct gap_cost *of;
     size_t capacity;
-    int64_t pid, tid; /* of the thread that trains */
+    struct gap_cost sought; /* for under_take: its ns is with callees */
+    int64_t pid, tid;       /* of the thread that trains */
 };
 
 static bool is_work(const struct kp_tree *tree, size_t i)
@@ -101,13 +104,17 @@ static void step_charge(struct gaps *g, size_t step, size_t place, double ns)
     g->step_ns[at] += ns;
 }
 
-static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
+static bool is_of_thread(const struct gaps *g, size_t node)
 {
-    struct gaps *g = context;
-    const struct kp_chosen *c = g->chosen;
     const struct kp_kineto_event *e = kp_tree_event(g->tree, node);
+    return e->kind == KP_KINETO_PYTHON && e->pid == g->pid && e->tid == g->tid;
+}
+
+/* The time without an op in a piece of a call, each step by its weight; of_steps: charges the steps instead. */
+static double piece_weigh(struct gaps *g, size_t node, int64_t from_ns, int64_t to_ns)
+{
+    const struct kp_chosen *c = g->chosen;
     double sum = 0;
-    if (e->kind != KP_KINETO_PYTHON || e->pid != g->pid || e->tid != g->tid) return;
     for (size_t i = kp_step_after(c->steps, c->step_count, from_ns); i < c->step_count; i++) {
         const struct kp_step *s = &c->steps[i];
         if (s->start_ns >= to_ns) break;
@@ -116,7 +123,42 @@ static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_n
         if (!g->of_steps) sum += g->weights[i] * ns;
         else if (g->weights[i] > 0 && ns > 0) step_charge(g, i, place_charge(g, place_of(g, (int32_t)node), 0), ns);
     }
+    return sum;
+}
+
+static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
+{
+    struct gaps *g = context;
+    if (!is_of_thread(g, node)) return;
+    const double sum = piece_weigh(g, node, from_ns, to_ns);
     if (sum > 0 || sum < 0) place_charge(g, place_of(g, (int32_t)node), sum);
+}
+
+/* Is it the sought function or call, or called by it, however deep? */
+static bool is_under(struct gaps *g, int32_t node)
+{
+    struct kp_kineto *trace = g->tree->trace;
+    for (; node >= 0 && g->tree->nodes[node].is_python; node = g->tree->nodes[node].parent) {
+        const struct kp_kineto_event *e = kp_tree_event(g->tree, (size_t)node);
+        const bool is_it =
+            g->sought.call ? e->name == g->sought.call && kp_ownline_of(&g->lines, trace, e->stack) == g->sought.line
+                           : kp_ownline_function(&g->lines, trace, kp_tree_call_name(g->tree, &g->tree->nodes[node])) ==
+                                 g->sought.line;
+        if (is_it) return true;
+    }
+    return false;
+}
+
+static void under_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
+{
+    struct gaps *g = context;
+    if (is_of_thread(g, node) && is_under(g, (int32_t)node)) g->sought.ns += piece_weigh(g, node, from_ns, to_ns);
+}
+
+static void marker_under_take(void *context, size_t marker, size_t call, int64_t from_ns, int64_t to_ns)
+{
+    (void)marker;
+    under_take(context, call, from_ns, to_ns);
 }
 
 /* A step's marker is no call: the one that is open runs. */
@@ -171,7 +213,32 @@ static bool is_around(const struct kp_finding *gap, const char *function)
            is_same_function(gap->after, function);
 }
 
-double kp_gapplace_tell(const struct kp_costrules *x, const double *weights, double of_ns, struct kp_finding *out)
+/* How long ops run in the steps under what is sought. Parents come first. */
+static double ops_under(struct gaps *g)
+{
+    double ns = 0;
+    int64_t until = INT64_MIN;
+    for (size_t i = 0; i < g->tree->count; i++) {
+        const struct kp_node *node = &g->tree->nodes[i];
+        if (node->on_device || node->is_async || node->start_ns < until || !is_work(g->tree, i)) continue;
+        if (!kp_spans_has(&g->chosen->in_steps, node->start_ns) || !is_under(g, node->parent)) continue;
+        ns += (double)(node->end_ns - node->start_ns);
+        until = node->end_ns;
+    }
+    return ns;
+}
+
+/* With callees. A function of the program under which hardly an op runs is Python alone. */
+static void call_measure(struct gaps *g, const struct gap_cost *most, struct kp_gap_call *call)
+{
+    g->sought = (struct gap_cost){most->line, most->call, 0};
+    kp_selftime_each_marked(g->tree, under_take, marker_under_take, g);
+    call->ns = g->sought.ns;
+    call->is_python = !most->call && OPS_LITTLE * call->ns * (double)g->chosen->step_count > ops_under(g);
+}
+
+struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *x, const double *weights, double of_ns,
+                                    struct kp_finding *out)
 {
     struct gaps g = {.tree = x->tree, .chosen = x->chosen, .weights = weights};
     const struct gap_cost *most = NULL;
@@ -180,13 +247,15 @@ double kp_gapplace_tell(const struct kp_costrules *x, const double *weights, dou
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
     for (size_t i = 0; i < g.keys.count; i++)
         if (g.of[i].line && (!most || g.of[i].ns > most->ns)) most = &g.of[i];
-    const double ns = most && most->ns >= of_ns / 10 ? most->ns : 0;
-    if (ns > 0 && (most->call || !is_around(out, kp_kineto_text(trace, most->line)))) {
+    struct kp_gap_call call = {0};
+    if (most && most->ns >= of_ns / 10) call.ns = call.itself_ns = most->ns;
+    if (call.ns > 0 && (most->call || !is_around(out, kp_kineto_text(trace, most->line)))) {
         out->line = kp_kineto_text(trace, most->line);
         out->where = most->call ? kp_kineto_text(trace, most->call) : out->line;
         out->after = out->module = out->frame = NULL;
         out->is_gap = false;
+        call_measure(&g, most, &call);
     }
     gaps_fini(&g);
-    return ns;
+    return call;
 }

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/advise/longsteps.h"
 #include "export/report/valuereads.h"
 
 #define KP_FINDING_ON_CPU "op-on-cpu"
 #define ONE_GAP_SHARE 0.15 /* of a step, in one place in which no op runs */
 #define ONE_GAP_NS 1e6     /* what is less is the price of an optimizer's, or of a loader's, own Python */
+#define ITSELF_SHARE 0.95  /* of a function with its callees; else both are told */
 #define SHARE_IDLE 0.15    /* of a step, before a GPU's idle time is a finding, by whatever cause */
 
 struct advice_rule {
@@ -82,23 +84,73 @@ static bool is_of_reads(const struct kp_costrules *x, const char *where)
     return kp_costrules_find(x, KP_FINDING_READS) && where && kp_valueread_is_name(where);
 }
 
+static const char call_change[] =
+    "See what the line does: kprof report --by line has the others, kprof stacks draws who calls them. Larger batches "
+    "and fewer, larger ops leave less of it.";
+static const char own_change[] =
+    "Make that function cheaper, call it less often, or move it into a DataLoader's workers or another thread: it "
+    "calls hardly an op. kprof stacks draws who calls it.";
+static const char gap_change[] =
+    "See what runs there: kprof run --with-stack 1 --schedule 10-12, then kprof report --by line. Make it cheaper, "
+    "move it out of the step, or do it less often.";
+
+/* The place before which most of the time without an op lies may have a part of it alone. */
+static void gap_place_tell(const struct kp_costrules *x, struct kp_finding *f)
+{
+    const struct kp_costplace *const most = kp_costplaces_most(&x->places->causes[KP_IDLE_PYTHON]);
+    const double ns = most ? (double)most->ns / (double)x->out->steps : 0;
+    if (!f->is_gap || !(ns > 0)) return;
+    if (ns < ITSELF_SHARE * f->step_ns)
+        f->what = kp_costrules_text(x, "%s, %.3f ms a step of it before %s", f->what, ns / 1e6, f->where);
+    if (4 * ns >= f->step_ns && most->ns >= KP_OP_COMPUTES_NS * (int64_t)most->count) f->change = gap_change;
+}
+
 /* Where Python's calls were recorded, one of them filled the gaps. */
 static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
 {
     double *weights = kp_kineto_room(x->out->steps + 1, sizeof *weights);
     for (size_t i = 0; i < x->out->steps; i++) weights[i] = 1 / (double)x->out->steps;
-    const double ns = kp_gapplace_tell(x, weights, f->step_ns, f);
-    if (ns > 0 && f->is_gap) {
-        f->what = kp_costrules_text(x, "no op runs, %.3f ms a step of it in " KP_GAP_OF_FUNCTION, ns / 1e6);
+    const struct kp_gap_call call = kp_gapplace_tell(x, weights, f->step_ns, f);
+    if (call.ns > 0 && f->is_gap) {
+        f->what = kp_costrules_text(x, "no op runs, %.3f ms a step of it in " KP_GAP_OF_FUNCTION, call.ns / 1e6);
         f->change =
             "What runs between these lines calls nothing that takes long: a loop, a comprehension. Move it out of "
             "the step or into a worker, or let ops do it.";
-    } else if (ns > 0) {
-        f->what = kp_costrules_text(x, "no op runs, %.3f ms a step of it in this call", ns / 1e6);
-        f->change = "See what the line does: kprof report --by line has the others, kprof stacks draws who calls them. "
-                    "Larger batches and fewer, larger ops leave less of it.";
-    }
+    } else if (call.ns > 0) {
+        const bool has_callees = call.itself_ns < ITSELF_SHARE * call.ns;
+        f->what = kp_costrules_text(
+            x, "no op runs, %.3f ms a step of it in %s%s", call.ns / 1e6, f->where,
+            has_callees ? kp_costrules_text(x, " with what it calls (itself %.3f ms)", call.itself_ns / 1e6) : "");
+        f->change = call.is_python ? own_change : call_change;
+    } else gap_place_tell(x, f);
     free(weights);
+}
+
+struct place_seeking {
+    const struct kp_costrules *x;
+    uint64_t key;
+    double ns;
+};
+
+static void place_seek(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
+{
+    struct place_seeking *s = context;
+    (void)step, (void)before;
+    if (kp_costplace_key(s->x->tree, node) == s->key) s->ns += (double)ns;
+}
+
+/* How many of all steps have half of what such a gap costs on average, slow ones, too. NULL: wherever it lies. */
+static size_t gap_steps(const struct kp_costrules *x, double ns, const struct kp_costplace *place)
+{
+    const struct kp_costrules *const of = x->whole ? x->whole : x;
+    const struct kp_step_split *const splits = of->trained ? of->trained : of->splits;
+    size_t steps = 0;
+    for (size_t i = 0; i < of->chosen->step_count; i++) {
+        struct place_seeking s = {of, place ? place->name | (uint64_t)place->stack << 32 : 0, 0};
+        if (place) kp_longsteps_walk(of, i, true, place_seek, &s);
+        steps += 2 * (place ? s.ns : (double)splits[i].part_ns[KP_SPLIT_IDLE]) >= ns;
+    }
+    return steps;
 }
 
 static void turns_tell(const struct kp_costrules *x, const struct kp_turns *turns, struct kp_finding *f)
@@ -188,7 +240,10 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && places->turns.count) turns_tell(x, &places->turns, &f);
     if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return false;
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu && tree->trace->has_heap) return false; /* it was traced */
-    if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu) gap_tell(x, &f);
+    if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu) {
+        f.steps = gap_steps(x, f.step_ns, NULL);
+        gap_tell(x, &f);
+    }
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
         kp_loadplace_tell(x, &f);
         f.what = "the step loads its data itself: the DataLoader has no workers";
@@ -215,12 +270,12 @@ static void one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
     f.is_critical = kp_advise_is_critical(&f, x->out->steps);
     place_tell(&f, x->places, rule, x->tree);
     if (is_of_reads(x, f.where)) return;
+    f.steps = gap_steps(x, f.step_ns, most);
     gap_tell(x, &f);
-    f.change = f.what == rule->what
-                   ? "See what runs there: kprof run --with-stack 1 --schedule 10-12, then kprof report "
-                     "--by line. Move it out of the step, or do it less often."
-                   : "See what the line does: kprof report --by line has the others, kprof stacks draws "
-                     "who calls them. Move it out of the step, or do it less often.";
+    if (f.what == rule->what) f.change = gap_change;
+    else if (f.change != own_change)
+        f.change = "See what the line does: kprof report --by line has the others, kprof stacks draws who calls them. "
+                   "Move it out of the step, or do it less often.";
     x->out->findings[x->out->count++] = f;
 }
 

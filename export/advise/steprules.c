@@ -166,12 +166,12 @@ static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char
     }
     double many = 0;
     for (size_t i = 0; i < x->out->steps; i++) many += weights[i] > 0;
-    const double ns = kp_gapplace_tell(x, weights, f->step_ns * (double)x->out->steps / many, f);
-    f->what =
-        kp_costrules_text(x, "%s%s: what %s more is time in which no op runs, %s", f->what, which, has,
-                          ns > 0 ? kp_costrules_text(x, "%.1f ms%s of it in %s", ns / 1e6, is_one ? "" : " a step",
-                                                     f->is_gap ? KP_GAP_OF_FUNCTION : "this call")
-                                 : "most of it before this op");
+    const double ns = kp_gapplace_tell(x, weights, f->step_ns * (double)x->out->steps / many, f).ns;
+    const char *most = f->where ? kp_costrules_text(x, ", most of it before %s", f->where) : "";
+    if (ns > 0)
+        most = kp_costrules_text(x, ", %.1f ms%s of it in %s", ns / 1e6, is_one ? "" : " a step",
+                                 f->is_gap ? KP_GAP_OF_FUNCTION : f->where);
+    f->what = kp_costrules_text(x, "%s%s: what %s more is time in which no op runs%s", f->what, which, has, most);
 }
 
 /* Half of what each of these steps has more is Python's garbage collector. */
@@ -289,6 +289,7 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
         return;
     }
     struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &cost, l->more, &outliers);
+    if (f && one != SIZE_MAX) f->once_ns = l->more[one], f->once_step = x->chosen->steps[one].number;
     if (!f || !are_slower) return;
     f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);
     f->change = slower_change;

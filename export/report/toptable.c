@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "export/report/framename.h"
 #include "export/report/plain.h"
 #include "export/report/table.h"
 
@@ -255,6 +256,21 @@ static void library_lead(FILE *out, const struct shape *s, const struct kp_top *
         fputs("all of one line of yours; the lines of libraries that it calls: kprof report --by library\n", out);
 }
 
+/* Stacks of ops tell nothing of Python between ops. Functions that were recorded have rows of their own, without a line
+ * or with that of their def. */
+static void functions_lead(FILE *out, const struct kp_top *top)
+{
+    if (top->by != KP_TOP_BY_LINE || !top->count || top->rows[0].name || !top->trace->has_stacks) return;
+    bool has_functions = false;
+    for (size_t i = 1; i < top->count; i++) {
+        const char *const name = kp_kineto_text(top->trace, top->rows[i].name);
+        has_functions |= !strchr(name, ':') || strstr(name, " " KP_FRAMENAME_DEF);
+    }
+    if (!has_functions)
+        fputs("(no line of the program): Python between ops, or a wait; its functions: kprof run --with-stack 1\n",
+              out);
+}
+
 static void kernels_lead(FILE *out, const struct kp_top *top)
 {
     if (top->has_gpu && top->by == KP_TOP_BY_OP) fputs("kernels, one by one: kprof report --by kernel\n", out);
@@ -301,6 +317,7 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     kp_top_copies_print(out, top);
     lines_lead(out, &s, top);
     library_lead(out, &s, top);
+    functions_lead(out, top);
     kernels_lead(out, top);
     if (top->count && with_memory(top))
         fputs("MB: taken less given back inside the op itself, or in an aten::empty that it called\n", out);

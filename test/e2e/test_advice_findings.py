@@ -320,6 +320,10 @@ def test_each_slow_step_is_told_by_its_own_cause(tmp_path):
     assert [(finding["where"], finding["line"], finding["after"]) for finding in found] == [
         ("aten::matmul", "train.py:20 check", None), ("aten::add", "train.py:10 main", "train.py:8 main")]
     assert [finding["step_ms"] for finding in found] == pytest.approx([900 / 20, 130 / 20])
+    assert [finding["once_ms"] for finding in found] == pytest.approx([900, 130])
+    assert found[1]["what"].endswith("time in which no op runs, most of it before aten::add")
+    shown = harness.cli("advise", tmp_path / "two.pt.trace.json").stdout
+    assert "most of it before aten::add: 130.0 ms once, in step 18, " in shown and "130 ms a step" not in shown
 
 
 def test_slow_steps_of_one_cause_are_told_together_and_beside_others(tmp_path):
@@ -581,6 +585,8 @@ def test_the_line_before_a_gap_is_that_of_the_longest_one(tmp_path):
         for at in (1500, 9000):
             trace.add("cpu_op", "aten::view", 1, base + at, 100, **{"Call stack": "train.py(10): main"})
     finding, = advised(trace.each(step).write(tmp_path / "two.pt.trace.json"))["findings"]
+    assert finding["what"] == "no op runs: Python between ops, or a wait, 6.500 ms a step of it before aten::view"
+    assert "Make it cheaper" in finding["change"] and "batches" not in finding["change"]
     assert (finding["id"], finding["where"], finding["is_gap"], finding["line"], finding["after"]) == (
         "no-op-runs", "aten::view", True, "train.py:10 main", "train.py:8 main")
 

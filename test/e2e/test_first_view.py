@@ -379,6 +379,12 @@ def test_a_loop_without_calls_between_two_ops_is_told_from_calls(tmp_path):
     lines = told("report", "--by", "line", trace)
     assert re.search(r"^train\.py main +38\.\d+ ", lines, re.M) and "def main" not in lines and "train.py:13" not in lines, lines
     assert re.search(r"^ProfilerStep\* \(in no op\) .* train\.py main$", told("report", trace), re.M)
+    assert "its functions: " not in lines
+    of_ops = [event("aten::mm", "cpu_op", 10 * i, 1, **{"Call stack": "train.py(8): main"}) for i in range(4)]
+    of_ops += [event(f"ProfilerStep#{i}", "user_annotation", 20 * i, 20) for i in range(2)]
+    lines = told("report", "--by", "line", write(tmp_path / "ops.pt.trace.json", of_ops, with_stack=1, kprof={"cores": 2}))
+    assert re.search(r"^line .*\n\(no line of the program\)", lines, re.M), lines
+    assert "\n(no line of the program): Python between ops, or a wait; its functions: kprof run --with-stack 1\n" in lines
     found = json.loads(told("advise", "--json", trace))["findings"][0]
     assert re.fullmatch(r"no op runs, 9\.\d+ ms a step of it in the function's own Python code", found["what"]), found
     assert (found["after"], found["line"]) == ("train.py:6 main", "train.py:11 main") and "--with-stack" not in found["change"], found

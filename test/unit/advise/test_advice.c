@@ -219,7 +219,7 @@ static void each_and_one(const struct kp_advice *a, const char *each)
     assert_string_equal(a->findings[0].id, each);
     assert_float_equal(a->findings[0].step_ns, 5e6, 1e3);
     assert_float_equal(a->findings[0].share, 0.5, 0.001);
-    assert_int_equal(a->findings[0].steps, 19);
+    assert_int_equal(a->findings[0].steps, strcmp(each, "no-op-runs") == 0 ? 20 : 19); /* step 7 has the wait, too */
     assert_true(a->findings[0].is_critical);
     assert_string_equal(a->findings[1].id, "slow-steps");
     assert_float_equal(a->findings[1].step_ns, 1e9 / 20, 1e3);
@@ -361,8 +361,42 @@ static void the_call_of_python_that_fills_the_gaps_is_named(void **state)
     assert_string_equal(a.findings[0].line, "train.py:11 fetch");
     assert_string_equal(a.findings[0].where, "/usr/lib/python3/urllib/request.py(9): urlopen");
     assert_null(a.findings[0].after);
-    assert_string_equal(a.findings[0].what, "no op runs, 0.060 ms a step of it in this call");
+    assert_string_equal(a.findings[0].what, "no op runs, 0.060 ms a step of it in "
+                                            "/usr/lib/python3/urllib/request.py(9): urlopen");
     assert_non_null(strstr(a.slowed_by, "each Python call was recorded")); /* its time is longer by that */
+}
+
+/* Of three steps one rests for `first`, else 70 us: in count(), of which 30 us in a function that it calls. */
+static struct kp_advice counts_advise(struct little *t, int first)
+{
+    event(t, "python_function", "train.py(3): main", 1, 0, 400, "");
+    for (int step = 0; step < 3; step++) {
+        const int rests = step ? 70 : first, at = 100 * step + 1;
+        step_event(t, step);
+        event(t, "python_function", "train.py(8): count", 1, at, rests, "");
+        event(t, "python_function", "train.py(20): part", 1, at + 5, rests * 3 / 7, "");
+        op(t, "aten::mm", at + rests, 98 - rests);
+    }
+    return advise(t);
+}
+
+static void a_function_costs_what_it_calls_too_and_no_larger_batches_are_advised(void **state)
+{
+    const struct kp_advice a = counts_advise(*state, 70);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].line, "train.py:8 def count");
+    assert_string_equal(
+        a.findings[0].what,
+        "no op runs, 0.070 ms a step of it in train.py:8 def count with what it calls (itself 0.040 ms)");
+    assert_non_null(strstr(a.findings[0].change, "Make that function cheaper"));
+    assert_null(strstr(a.findings[0].change, "batches"));
+}
+
+static void a_gap_of_each_step_is_told_of_each_step(void **state)
+{
+    const struct kp_advice a = counts_advise(*state, 35); /* below 40 % of its step */
+    assert_string_equal(a.findings[0].id, "no-op-runs");
+    assert_int_equal(a.findings[0].steps, 3);
 }
 
 static void launch_by(struct little *t, const char *name, int id, int call, int lasts, int start, int dur)
@@ -616,6 +650,8 @@ int main(void)
         LITTLE(steps_that_take_a_prompt_are_told_from_those_of_a_token),
         LITTLE(steps_of_sequences_alone_are_a_training_and_may_be_slow),
         LITTLE(the_call_of_python_that_fills_the_gaps_is_named),
+        LITTLE(a_function_costs_what_it_calls_too_and_no_larger_batches_are_advised),
+        LITTLE(a_gap_of_each_step_is_told_of_each_step),
         LITTLE(a_wait_that_empties_the_queue_is_charged_for_as_long_as_it_lasted),
         LITTLE(python_before_a_launch_starves_the_gpu),
         LITTLE(ops_before_a_launch_are_launching),
