@@ -18,6 +18,7 @@
 #include "export/report/framename.h"
 #include "export/report/phaserows.h"
 #include "export/report/rankwaits.h"
+#include "export/report/topmodules.h"
 #include "export/report/toppieces.h"
 #include "export/report/toptable.h"
 
@@ -55,7 +56,8 @@ static const struct kp_opt flags[] = {
     [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
-            "a row per op, line (of your own code), library (lines of libraries, too, but of torch), module, shape, "
+            "a row per op, line (of your own code), library (lines of libraries, too, but of torch), module (forward "
+            "and backward), class (of modules), shape, "
             "kernel (on a GPU) or step; default op, with --sort mem shape"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
               "only steps A to B; A alone: one step; all: start-up and end, too (default: the steps)"},
@@ -80,7 +82,8 @@ static const char *const sorts[] = {[KP_TOP_SELF] = "self",
                                     [KP_TOP_GPU] = "gpu"};
 static const char *const bys[] = {
     [KP_TOP_BY_OP] = "op",         [KP_TOP_BY_LINE] = "line",   [KP_TOP_BY_LIBRARY] = "library",
-    [KP_TOP_BY_MODULE] = "module", [KP_TOP_BY_SHAPE] = "shape", [KP_TOP_BY_KERNEL] = "kernel"};
+    [KP_TOP_BY_MODULE] = "module", [KP_TOP_BY_CLASS] = "class", [KP_TOP_BY_SHAPE] = "shape",
+    [KP_TOP_BY_KERNEL] = "kernel"};
 enum { SORTS = sizeof sorts / sizeof *sorts, BYS = sizeof bys / sizeof *bys };
 
 /* Returns the index of a word, or -1. */
@@ -105,7 +108,8 @@ static int by_set(struct report_command *r, const char *text)
     if (r->by_step) return 0;
     return word_find(bys, BYS, text) >= 0
                ? 0
-               : kp_cli_misuse("report", "--by is op, line, library, module, shape, kernel or step, not %s", text);
+               : kp_cli_misuse("report", "--by is op, line, library, module, class, shape, kernel or step, not %s",
+                               text);
 }
 
 static int rows_set(struct report_command *r, const char *text)
@@ -163,7 +167,7 @@ static int rows_check(const struct kp_top *top, const char *label)
     if (top->by == KP_TOP_BY_SHAPE && !top->trace->record_shapes) need = "no shapes in it; record with --record-shapes";
     if (top->by == KP_TOP_BY_KERNEL && !top->count) need = KP_NEED_GPU;
     if (top->sort == KP_TOP_GPU && !top->has_gpu) need = KP_NEED_GPU;
-    if (top->by == KP_TOP_BY_MODULE && top->count == 1 && !top->rows[0].name)
+    if (kp_top_is_by_module(top) && top->count == 1 && !top->rows[0].name)
         need = "no nn.Module in it; record with --with-stack 1";
     if (need) kp_cli_say(stderr, "kprof: %s: %s", label, need);
     return need ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
@@ -221,6 +225,7 @@ static int numbers_print(const struct report_command *r, const char *label, stru
                                          .is_spool = r->is_spool};
     if (wants_gap(r, n)) kp_top_add_gap(&n->top, n->summary.steps && !n->chosen.is_by_optimizer);
     if (n->summary.is_of_steps && is_unasked(r)) kp_top_keep_steps(&n->top);
+    kp_top_join_modules(&n->top);
     kp_top_order(&n->top, (enum kp_top_sort)word_find(sorts, SORTS, r->sort));
     const int rc = rows_check(&n->top, label);
     if (rc == KP_EXIT_DONE && r->json && n->steps) kp_steplist_json(stdout, n->steps, label);

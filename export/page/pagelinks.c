@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "export/page/pageparts.h"
+#include "export/report/backwardof.h"
 #include "export/report/ownline.h"
 
 /* Each event: 1 + the number of the call that launched it or of its forward op, 0: none. */
@@ -28,16 +29,16 @@ void kp_page_modules_put(struct kp_page *page, const uint32_t *order, size_t cou
 {
     const struct kp_tree *tree = page->tree;
     struct kp_ownlines found = {0};
-    uint32_t *modules = kp_kineto_room(count + 1, sizeof *modules);
+    uint32_t *modules = kp_kineto_room(count + 1, sizeof *modules), *of = kp_backward_of(tree);
     bool any = false;
     for (size_t i = 0; i < count; i++) {
-        const struct kp_node *node = &tree->nodes[order[i]];
-        const uint32_t own = tree->trace->events[node->event].stack, stack = node->stack ? node->stack : own;
-        const uint32_t module = kp_ownline_modules(&found, tree->trace, stack);
-        modules[i] = module ? 2 * (kp_page_text(page, module) + 1) + (node->stack && node->stack != own) : 0;
+        const uint32_t from = of[order[i]], own = kp_tree_event(tree, from)->stack, stack = tree->nodes[from].stack;
+        const uint32_t module = kp_ownline_modules(&found, tree->trace, stack ? stack : own);
+        modules[i] = module ? 2 * (kp_page_text(page, module) + 1) + kp_node_is_backward(tree, from) : 0;
         any |= module != 0;
     }
     if (any) kp_page_blob_put(&page->blob, "module", modules, count, 4);
     kp_ownlines_fini(&found);
     free(modules);
+    free(of);
 }

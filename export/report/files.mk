@@ -1,6 +1,7 @@
 # files.mk - the files of this room. FLAME_ASSETS are run by a browser and put in by flameassets.S.
 FLAME_ASSETS := export/report/flame.js export/report/flamefile.js
 SRC_report := \
+    export/report/backwardof.c \
     export/report/calltree.c \
     export/report/chosen.c \
     export/report/flame.c \
@@ -45,6 +46,7 @@ SRC_report := \
     export/report/tophead.c \
     export/report/topcopies.c \
     export/report/topjson.c \
+    export/report/topmodules.c \
     export/report/toppieces.c \
     export/report/toprows.c \
     export/report/toptable.c \

@@ -88,6 +88,20 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     whole_put(out, "dropped", (int64_t)s->lost);
 }
 
+/* What a total is made of. */
+static void modules_put(FILE *out, const struct kp_top *top, const struct kp_top_row *row)
+{
+    const struct kp_top_cost *cost = &row->cost;
+    if (top->by == KP_TOP_BY_CLASS) whole_put(out, "modules", row->modules);
+    ms_put(out, "forward_ms", cost->total_ns - cost->backward_ns);
+    ms_put(out, "backward_ms", cost->backward_ns);
+    if (top->has_gpu) {
+        ms_put(out, "gpu_forward_ms", cost->gpu_total_ns - cost->gpu_backward_ns);
+        ms_put(out, "gpu_backward_ms", cost->gpu_backward_ns);
+    }
+    if (top->steps) ms_put(out, "total_ms_a_step", kp_top_row_step_total_ns(top, row) / (double)top->steps);
+}
+
 static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_top_row *row)
 {
     const struct kp_top *top = r->top;
@@ -101,6 +115,7 @@ static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_to
         ms_put(out, "gpu_self_ms", row->cost.gpu_self_ns);
         ms_put(out, "gpu_total_ms", row->cost.gpu_total_ns);
     }
+    if (kp_top_is_by_module(top) && row->name) modules_put(out, top, row);
     fprintf(out, ",\"self_percent\":%.4f", kp_top_row_share(top, row) * 100);
     whole_put(out, "count", row->cost.count);
     if (top->steps) ms_put(out, "ms_a_step", kp_top_row_step_ns(top, row) / (double)top->steps);

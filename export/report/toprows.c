@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * toprows.c - adds up the nodes of a tree, by op, by line of the program, by module, by shape or by kernel
+ * toprows.c - adds up the nodes of a tree, by op, by line of the program, by module, by class, by
+ * shape or by kernel
  *
  * A row's self time is that of its nodes inside the chosen time, so all rows together are what the threads did. Its
  * total leaves out a node inside another of the same row. An op has the time of the kernels that it launched; a kernel
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/backwardof.h"
 #include "export/report/keyindex.h"
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
@@ -24,6 +26,7 @@ struct building {
     int64_t *ends;                     /* by lane: when its last node ends that is not nested */
     size_t end_capacity;
     int64_t *self, *step_self; /* each node's self time, in what was chosen and in its steps */
+    uint32_t *backward_of;     /* by module: whose place each node has (backwardof.h) */
     struct node_bytes *bytes;  /* each node's, with those of the allocators that it called. NULL: none were recorded */
 };
 struct node_bytes {
@@ -37,7 +40,9 @@ struct cost {
 
 bool kp_top_is_by_line(const struct kp_top *top) { return top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_LIBRARY; }
 
-static bool is_by_place(const struct kp_top *top) { return kp_top_is_by_line(top) || top->by == KP_TOP_BY_MODULE; }
+bool kp_top_is_by_module(const struct kp_top *top) { return top->by == KP_TOP_BY_MODULE || top->by == KP_TOP_BY_CLASS; }
+
+static bool is_by_place(const struct kp_top *top) { return kp_top_is_by_line(top) || kp_top_is_by_module(top); }
 
 static const struct kp_kineto_event *event_of(const struct kp_tree *tree, const struct kp_node *node)
 {
@@ -174,10 +179,15 @@ static uint32_t module_of(struct building *b, const struct kp_node *node)
     return kp_ownline_modules(&b->modules, b->tree->trace, node->stack ? node->stack : event_of(b->tree, node)->stack);
 }
 
-/* The stack of a backward op is that of its forward op. */
 static bool is_backward(const struct building *b, const struct kp_node *node)
 {
-    return node->stack && node->stack != event_of(b->tree, node)->stack;
+    return kp_node_is_backward(b->tree, (size_t)(node - b->tree->nodes));
+}
+
+/* The node whose place this one has. */
+static const struct kp_node *placed(const struct building *b, const struct kp_node *node)
+{
+    return b->backward_of ? &b->tree->nodes[b->backward_of[node - b->tree->nodes]] : node;
 }
 
 static size_t row_for(struct kp_top *top, uint32_t name, uint32_t shapes, bool backward)
@@ -207,9 +217,10 @@ static size_t row_of(struct building *b, const struct kp_node *node, uint32_t li
     switch (b->top->by) {
     case KP_TOP_BY_LIBRARY:
     case KP_TOP_BY_LINE: return row_for(b->top, line, 0, line && is_backward(b, node));
+    case KP_TOP_BY_CLASS:
     case KP_TOP_BY_MODULE: {
-        const uint32_t module = module_of(b, node);
-        return row_for(b->top, module, 0, module && is_backward(b, node));
+        const uint32_t module = module_of(b, placed(b, node));
+        return row_for(b->top, module, 0, module && is_backward(b, placed(b, node)));
     }
     case KP_TOP_BY_SHAPE: return row_for(b->top, node->name, kp_kineto_shapes(event_of(b->tree, node)), false);
     default: return row_for(b->top, node->name, 0, false);
@@ -233,13 +244,15 @@ static bool is_nested(struct building *b, const struct kp_node *node, size_t row
     return false;
 }
 
-static void cost_add(struct kp_top_cost *to, const struct kp_top_cost *from)
+void kp_top_cost_add(struct kp_top_cost *to, const struct kp_top_cost *from)
 {
     to->count += from->count;
     to->self_ns += from->self_ns;
     to->total_ns += from->total_ns;
     to->gpu_self_ns += from->gpu_self_ns;
     to->gpu_total_ns += from->gpu_total_ns;
+    to->backward_ns += from->backward_ns;
+    to->gpu_backward_ns += from->gpu_backward_ns;
     to->self_bytes += from->self_bytes;
     to->gpu_self_bytes += from->gpu_self_bytes;
     to->moved_bytes += from->moved_bytes;
@@ -260,8 +273,8 @@ static void row_add(struct building *b, size_t node, size_t at, const struct cos
     const bool is_counted = !(is_by_place(b->top) && nested) && !is_continued(b, node);
     const struct kp_top_cost all = own_part(cost->all, is_counted, nested);
     const struct kp_top_cost steps = own_part(cost->steps, is_counted, nested);
-    cost_add(&row->cost, &all);
-    cost_add(&row->steps, &steps);
+    kp_top_cost_add(&row->cost, &all);
+    kp_top_cost_add(&row->steps, &steps);
 }
 
 static void share_add(struct kp_top *top, const struct kp_top_share *share)
@@ -310,8 +323,8 @@ static void sum_make(struct kp_top *top)
     top->has_gpu = top->has_gpu_memory = top->has_lines = false;
     for (size_t i = 0; i < top->count; i++) {
         const struct kp_top_row *row = &top->rows[i];
-        cost_add(&top->sum.cost, &row->cost);
-        cost_add(&top->sum.steps, &row->steps);
+        kp_top_cost_add(&top->sum.cost, &row->cost);
+        kp_top_cost_add(&top->sum.steps, &row->steps);
         top->has_gpu |= row->cost.gpu_self_ns > 0;
         top->has_gpu_memory |= row->cost.gpu_self_bytes != 0;
         top->has_lines |= row->lines != 0;
@@ -363,11 +376,11 @@ static void nodes_add(struct building *b)
         const struct kp_node *node = &b->tree->nodes[i];
         struct cost cost;
         if (!cost_of(b, i, &cost) || is_empty(b, node, &cost.all)) continue;
-        const uint32_t line = b->top->by == KP_TOP_BY_KERNEL ? op_of(b, node) : line_of(b, node);
+        const uint32_t line = b->top->by == KP_TOP_BY_KERNEL ? op_of(b, node) : line_of(b, placed(b, node));
         const size_t row = row_of(b, node, line);
         row_add(b, i, row, &cost);
         const bool on_gpu = b->tree->has_device;
-        share_add(b->top, &(struct kp_top_share){(uint32_t)row, line, is_backward(b, node),
+        share_add(b->top, &(struct kp_top_share){(uint32_t)row, line, is_backward(b, placed(b, node)),
                                                  on_gpu ? cost.all.gpu_self_ns : cost.all.self_ns,
                                                  on_gpu ? cost.steps.gpu_self_ns : cost.steps.self_ns});
     }
@@ -400,6 +413,7 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     out->steps = chosen->step_count;
     b.self = array_get(tree->count, sizeof *b.self);
     b.step_self = array_get(tree->count, sizeof *b.step_self);
+    if (kp_top_is_by_module(out)) b.backward_of = kp_backward_of(tree);
     memset(b.self, 0, tree->count * sizeof *b.self);
     memset(b.step_self, 0, tree->count * sizeof *b.step_self);
     kp_selftime_each_marked(tree, self_add, marker_add, &b);
@@ -415,6 +429,7 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     free(b.ends);
     free(b.self);
     free(b.step_self);
+    free(b.backward_of);
     free(b.bytes);
 }
 
@@ -430,8 +445,8 @@ static size_t row_move(struct kp_top *into, const struct kp_top *from, const str
     const size_t at =
         row_for(into, text_move(into, from, row->name), text_move(into, from, row->shapes), row->is_backward);
     struct kp_top_row *to = &into->rows[at];
-    cost_add(&to->cost, &row->cost);
-    cost_add(&to->steps, &row->steps);
+    kp_top_cost_add(&to->cost, &row->cost);
+    kp_top_cost_add(&to->steps, &row->steps);
     return at;
 }
 
@@ -451,6 +466,23 @@ void kp_top_add(struct kp_top *into, const struct kp_top *more)
     into->has_memory |= more->has_memory;
     lines_settle(into);
     sum_make(into);
+}
+
+void kp_top_shares_join(struct kp_top *top)
+{
+    struct kp_top_share *const shares = top->shares;
+    const size_t count = top->share_count;
+    kp_keyindex_fini(&top->share_keys);
+    top->share_keys = (struct kp_keyindex){0};
+    top->shares = NULL;
+    top->share_count = top->share_capacity = 0;
+    for (size_t i = 0; i < count; i++) {
+        shares[i].is_backward = false;
+        share_add(top, &shares[i]);
+    }
+    free(shares);
+    lines_settle(top);
+    sum_make(top);
 }
 
 /* ---- steps alone ---- */
@@ -533,14 +565,19 @@ void kp_top_add_gap(struct kp_top *top, bool has_marked_steps)
     struct kp_top_row *const row = &top->rows[at];
     const struct kp_top_cost all = {.self_ns = (double)top->gap_ns, .total_ns = (double)top->gap_ns};
     const struct kp_top_cost steps = {.self_ns = (double)top->step_gap_ns, .total_ns = (double)top->step_gap_ns};
-    cost_add(&row->cost, &all);
-    cost_add(&row->steps, &steps);
+    kp_top_cost_add(&row->cost, &all);
+    kp_top_cost_add(&row->steps, &steps);
     sum_make(top);
 }
 
 double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row)
 {
     return top->has_gpu ? row->steps.gpu_self_ns : row->steps.self_ns;
+}
+
+double kp_top_row_step_total_ns(const struct kp_top *top, const struct kp_top_row *row)
+{
+    return top->has_gpu ? row->steps.gpu_total_ns : row->steps.total_ns;
 }
 
 double kp_top_row_self_ns(const struct kp_top *top, const struct kp_top_row *row)

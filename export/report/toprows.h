@@ -6,14 +6,23 @@
 #include "export/report/chosen.h"
 #include "export/report/keyindex.h"
 
-enum kp_top_by { KP_TOP_BY_OP, KP_TOP_BY_LINE, KP_TOP_BY_LIBRARY, KP_TOP_BY_MODULE, KP_TOP_BY_SHAPE, KP_TOP_BY_KERNEL };
+enum kp_top_by {
+    KP_TOP_BY_OP,
+    KP_TOP_BY_LINE,
+    KP_TOP_BY_LIBRARY,
+    KP_TOP_BY_MODULE,
+    KP_TOP_BY_CLASS, /* as by module, until kp_top_join_modules */
+    KP_TOP_BY_SHAPE,
+    KP_TOP_BY_KERNEL
+};
 enum kp_top_sort { KP_TOP_SELF, KP_TOP_TOTAL, KP_TOP_COUNT, KP_TOP_MEM, KP_TOP_GPU };
 
 struct kp_top_cost { /* bytes that an allocator op took are those of the op that called it (decisions/092) */
     int64_t count, self_bytes, gpu_self_bytes;
     double self_ns, total_ns, gpu_self_ns, gpu_total_ns;
-    double gpu_most_ns;  /* by kernel: the longest */
-    int64_t moved_bytes; /* by kernel: of copies and fills; 0: not in the file */
+    double backward_ns, gpu_backward_ns; /* of the total, once modules are joined */
+    double gpu_most_ns;                  /* by kernel: the longest */
+    int64_t moved_bytes;                 /* by kernel: of copies and fills; 0: not in the file */
 };
 /* Stands before a line, or module, of the forward op: of its backward ops. */
 #define KP_TOP_BACKWARD_OF "backward of "
@@ -24,6 +33,7 @@ struct kp_top_row {
     uint32_t name, shapes;    /* string ids */
     uint32_t line;            /* of the own line with the most self time, 0: none. By kernel: of the op */
     uint32_t lines;           /* how many own lines, or ops */
+    uint32_t modules;         /* by class: how many */
     bool is_line_backward;    /* backward ops of that line */
     bool is_backward;         /* by line, by module: backward ops of that forward line or module */
     struct kp_top_cost cost;  /* count: by line and by module without those inside another of the row */
@@ -64,11 +74,16 @@ void kp_top_add_gap(struct kp_top *top, bool has_marked_steps);
 /* Leaves what lies in whole steps alone (decisions/090). Before ordering; nothing can be added any more. */
 void kp_top_keep_steps(struct kp_top *top);
 double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row); /* self time in steps, or GPU's */
+double kp_top_row_step_total_ns(const struct kp_top *top, const struct kp_top_row *row);
 double kp_top_row_self_ns(const struct kp_top *top, const struct kp_top_row *row); /* in all, or GPU's */
 void kp_top_order(struct kp_top *top, enum kp_top_sort sort); /* descending; equals by self time, then by name */
+/* For topmodules.c: adds up costs; and, once the rows of shares are others, shares of one row and line. */
+void kp_top_cost_add(struct kp_top_cost *to, const struct kp_top_cost *from);
+void kp_top_shares_join(struct kp_top *top);
 void kp_top_fini(struct kp_top *top);
 /* A call of Python that only waits: for a lock, a queue, a socket, or a time. */
 bool kp_top_is_wait(const char *name);
-bool kp_top_is_by_line(const struct kp_top *top); /* of the program, or of libraries, too */
+bool kp_top_is_by_line(const struct kp_top *top);   /* of the program, or of libraries, too */
+bool kp_top_is_by_module(const struct kp_top *top); /* or by class */
 
 #endif

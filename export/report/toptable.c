@@ -26,6 +26,9 @@ static bool on_both(const struct kp_top *top) { return top->has_gpu && !by_kerne
 static bool on_cpu(const struct kp_top *top) { return !top->has_gpu; }
 static bool with_calls(const struct kp_top *top) { return top->calls > 1; }
 static bool with_steps(const struct kp_top *top) { return top->steps && (top->calls < 2 || top->calls != top->steps); }
+static bool with_step_self(const struct kp_top *top) { return with_steps(top) && !kp_top_is_by_module(top); }
+static bool with_step_total(const struct kp_top *top) { return with_steps(top) && kp_top_is_by_module(top); }
+static bool with_modules(const struct kp_top *top) { return top->count && kp_top_is_by_module(top); }
 static bool with_runs(const struct kp_top *top) { return top->runs > 1; }
 static bool with_memory(const struct kp_top *top) { return top->has_memory && !by_kernel(top); }
 static bool with_gpu_memory(const struct kp_top *top) { return top->has_gpu_memory; }
@@ -38,6 +41,11 @@ double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row)
 }
 
 static double share(const struct kp_top *top, const struct kp_top_row *row) { return kp_top_row_share(top, row) * 100; }
+
+static double backward_ns(const struct kp_top *top, const struct kp_top_row *row)
+{
+    return top->has_gpu ? row->cost.gpu_backward_ns : row->cost.backward_ns;
+}
 
 #define MB 1048576.0 /* as in torch's table and in `kprof memory` */
 #define VALUE(name, expression)                                                \
@@ -55,6 +63,10 @@ VALUE(each_us, row->cost.count ? row->cost.gpu_self_ns / 1e3 / (double)row->cost
 VALUE(most_us, row->cost.gpu_most_ns / 1e3)
 VALUE(step_ms, kp_top_row_step_ns(top, row) / 1e6 / (double)top->steps)
 VALUE(call_ms, kp_top_row_self_ns(top, row) / 1e6 / (double)top->calls)
+VALUE(forward_ms,
+      row->name ? ((top->has_gpu ? row->cost.gpu_total_ns : row->cost.total_ns) - backward_ns(top, row)) / 1e6 : 0)
+VALUE(backward_ms, backward_ns(top, row) / 1e6)
+VALUE(step_total_ms, kp_top_row_step_total_ns(top, row) / 1e6 / (double)top->steps)
 VALUE(run_ms, kp_top_row_self_ns(top, row) / 1e6 / (double)top->runs)
 VALUE(megabytes, (double)row->cost.self_bytes / MB)
 VALUE(gpu_megabytes, (double)row->cost.gpu_self_bytes / MB)
@@ -71,11 +83,14 @@ static const struct column columns[] = {
     {"self ms", on_cpu, self_ms, -1},
     {"self %", on_cpu, share, 1},
     {"total ms", on_cpu, total_ms, -1},
+    {"forward", with_modules, forward_ms, -1},
+    {"backward", with_modules, backward_ms, -1},
     {"count", always, calls, 0},
     {"us each", by_kernel, each_us, 1},
     {"longest us", by_kernel, most_us, 1},
     {"ms a call", with_calls, call_ms, -1},
-    {"ms a step", with_steps, step_ms, -1},
+    {"ms a step", with_step_self, step_ms, -1},
+    {"total a step", with_step_total, step_total_ms, -1},
     {"ms a run", with_runs, run_ms, -1},
     {"MB", with_memory, megabytes, 2},
     {"GPU MB", with_gpu_memory, gpu_megabytes, 2},
@@ -88,9 +103,11 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
     const char *name = kp_kineto_text(top->trace, row->name), *behind = "";
+    char number[24];
     const char *const before = row->is_backward ? KP_TOP_BACKWARD_OF : "";
     if (kp_top_is_by_line(top) && !row->name) name = "(no line of the program)";
-    if (top->by == KP_TOP_BY_MODULE && !row->name) name = "(no module)";
+    if (kp_top_is_by_module(top) && !row->name) name = "(no module)";
+    if (row->modules > 1) snprintf(number, sizeof number, " x %u", row->modules), behind = number;
     if (!row->is_backward && strcmp(name, "ProfilerStep*") == 0) behind = " (in no op)";
     snprintf(out, bytes, "%s%s%s", before, name, behind);
     return out;
@@ -132,8 +149,7 @@ static void name_fit(const struct kp_top *top, const struct kp_top_row *row, cha
 {
     kp_top_row_name(top, row, out, bytes);
     if (by_kernel(top)) kernel_shorten(out);
-    text_fit(out, bytes, by_kernel(top) ? KERNEL_MOST : NAME_MOST,
-             kp_top_is_by_line(top) || top->by == KP_TOP_BY_MODULE);
+    text_fit(out, bytes, by_kernel(top) ? KERNEL_MOST : NAME_MOST, kp_top_is_by_line(top) || kp_top_is_by_module(top));
 }
 
 static void pad_put(FILE *out, const char *text, int width, bool left)

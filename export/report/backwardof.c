@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * backwardof.c - whose place the nodes of autograd's engine have: that of the backward op which they surround or follow
+ *
+ * torch gives AccumulateGrad the highest sequence number. So the engine runs it next on the thread, as soon as the
+ * backward op has made the gradient.
+ */
+#include "export/report/backwardof.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/report/keyindex.h"
+
+#define ENGINE "autograd::engine::evaluate_function: "
+#define ACCUMULATE "torch::autograd::AccumulateGrad"
+
+struct following {
+    const struct kp_tree *tree;
+    struct kp_keyindex threads;
+    uint32_t *last; /* by number in `threads`: the last backward op, + 1 */
+    size_t capacity;
+};
+
+bool kp_node_is_backward(const struct kp_tree *tree, size_t node)
+{
+    return tree->nodes[node].stack && tree->nodes[node].stack != kp_tree_event(tree, node)->stack;
+}
+
+/* The last backward op on the node's thread, + 1; 0: none. */
+static uint32_t *last_get(struct following *f, size_t node)
+{
+    const struct kp_kineto_event *e = kp_tree_event(f->tree, node);
+    const size_t had = f->threads.count;
+    const size_t at = kp_keyindex_get(&f->threads, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32));
+    if (at == had) {
+        f->last = kp_kineto_grow(f->last, &f->capacity, had + 1, sizeof *f->last);
+        f->last[at] = 0;
+    }
+    return &f->last[at];
+}
+
+/* The backward op inside a range of the engine; the range itself: none is there. */
+static uint32_t inside_find(const struct kp_tree *tree, size_t range)
+{
+    for (int32_t at = tree->nodes[range].first_child; at >= 0; at = tree->nodes[at].next_sibling)
+        if (kp_node_is_backward(tree, (size_t)at)) return (uint32_t)at;
+    return (uint32_t)range;
+}
+
+static uint32_t node_of(struct following *f, const uint32_t *of, size_t node)
+{
+    const int32_t parent = f->tree->nodes[node].parent;
+    const char *name = kp_kineto_text(f->tree->trace, f->tree->nodes[node].name);
+    if (kp_node_is_backward(f->tree, node)) {
+        *last_get(f, node) = (uint32_t)node + 1;
+        return (uint32_t)node;
+    }
+    if (parent >= 0 && of[parent] != (uint32_t)parent) return of[parent];
+    const bool is_engine = strncmp(name, ENGINE, sizeof ENGINE - 1) == 0;
+    if (strcmp(is_engine ? name + sizeof ENGINE - 1 : name, ACCUMULATE) == 0) {
+        const uint32_t last = *last_get(f, node);
+        return last ? last - 1 : (uint32_t)node;
+    }
+    return is_engine ? inside_find(f->tree, node) : (uint32_t)node;
+}
+
+uint32_t *kp_backward_of(const struct kp_tree *tree)
+{
+    struct following f = {.tree = tree};
+    uint32_t *of = kp_kineto_room(tree->count + 1, sizeof *of);
+    for (size_t i = 0; i < tree->count; i++) of[i] = tree->nodes[i].on_device ? (uint32_t)i : node_of(&f, of, i);
+    kp_keyindex_fini(&f.threads);
+    free(f.last);
+    return of;
+}

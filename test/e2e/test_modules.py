@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kprof report --by module and --by class: forward and backward of each, beside hooks of the program that clock them."""
+import collections
+import json
+import re
+import statistics
+
+import pytest
+
+import harness
+
+STEPS = 6
+
+
+WAYS = [("forward", "none"), ("backward", "none"), ("backward", "kept")]
+
+
+@pytest.fixture(scope="module", params=WAYS, ids="-".join)
+def clocked(request, tmp_path_factory):
+    """The way that hooks clock (those of the other would be part of its time), and the run."""
+    folder = tmp_path_factory.mktemp("modules")
+    return request.param[0], harness.run_kprof("module_clock.py", folder, *request.param, shapes=False, KPROF_WITH_STACK="1",
+                                               schedule=f"skip_first=1,warmup=1,active={STEPS},repeat=1").ok()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return harness.run_kprof("module_clock.py", tmp_path_factory.mktemp("once"), "forward", "none", shapes=False, KPROF_WITH_STACK="1",
+                             schedule=f"skip_first=1,warmup=1,active={STEPS},repeat=1").ok()
+
+
+def rows(trace, by, *argv):
+    done = harness.cli("report", "--by", by, "-n", "0", "--json", *argv, trace)
+    assert done.returncode == 0, done.stderr
+    return {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+
+
+def test_a_modules_forward_and_backward_last_as_long_as_its_hooks_clock(clocked):
+    way, run = clocked
+    spans, steps = json.loads(run.out), [rows(run.trace, "module", "--step", str(2 + i)) for i in range(STEPS)]
+    assert len(spans) == 21 and "Net_0.Block_2.GELU_2" in spans
+    for path, milliseconds in spans.items():
+        off = [shown[path][f"{way}_ms"] - one for shown, one in zip(steps, milliseconds)]  # another program may come between in one step
+        assert abs(statistics.median(off)) < max(0.05, 0.03 * statistics.median(milliseconds)), (path, off, milliseconds)
+
+
+def test_a_total_is_forward_and_backward(run):
+    for path, row in rows(run.trace, "module").items():
+        if path:
+            assert row["total_ms"] == pytest.approx(row["forward_ms"] + row["backward_ms"], abs=1e-5), path
+            assert row["total_ms"] == pytest.approx(STEPS * row["total_ms_a_step"], abs=1e-4), path
+            assert row["count"] == STEPS and row["backward_ms"] > 0, path
+
+
+def test_a_class_has_the_time_of_all_its_modules(run):
+    by_module, shown = rows(run.trace, "module"), rows(run.trace, "class")
+    of = collections.defaultdict(list)
+    for path, row in by_module.items():
+        of[re.sub(r"_\d+$", "", path.rpartition(".")[2])].append((path, row))
+    assert set(shown) == set(of)
+    for name, parts in of.items():
+        for key in ("self_ms", "count", "self_percent"):
+            assert shown[name][key] == pytest.approx(sum(row[key] for _, row in parts), abs=1e-3), (name, key)
+        outer = [row for path, row in parts if f"{name}_" not in path.rpartition(".")[0]]
+        for key in ("forward_ms", "backward_ms", "total_ms") if name else ():
+            assert shown[name][key] == pytest.approx(sum(row[key] for row in outer), abs=1e-4), (name, key)
+    assert (shown["Linear"]["modules"], shown["Sequential"]["modules"], shown["Net"]["modules"]) == (8, 2, 1)
+
+
+def test_the_table_says_how_many_modules_a_class_has(run):
+    said = harness.cli("report", "--by", "class", "--sort", "total", run.trace).stdout
+    assert re.search(r"^class +self ms +self % +total ms +forward +backward +count +total a step +line$", said, re.M), said
+    assert re.search(r"^Linear x 8 ", said, re.M) and re.search(r"^Net ", said, re.M), said
+    assert re.search(r"^Net_0 ", harness.cli("report", "--by", "module", "--sort", "total", run.trace).stdout, re.M)
+
+
+def test_without_modules_the_flag_that_records_them_is_told(tmp_path):
+    run = harness.run_kprof("module_clock.py", tmp_path, "forward", "none", schedule="wait=1,active=1,repeat=1", KPROF_WITH_STACK="ops").ok()
+    done = harness.cli("report", "--by", "class", run.trace)
+    assert done.returncode == 1 and "--with-stack 1" in done.stderr and done.stdout == ""
