@@ -47,6 +47,7 @@ struct kp_finding {
     long once_step;
     size_t steps;             /* in which it passes its bound; of no-op-runs: that have half of what it costs */
     bool is_critical, is_gap; /* is_gap: it costs the time before `where`, in which nothing runs */
+    bool is_bursty;           /* of loading: `steps` of them wait for most of it */
 };
 struct kp_gpu_figures {   /* shares, 0 to 1; -1: not in the file */
     double busy;          /* of the steps: kernels run, as TensorBoard's "GPU Utilization" */

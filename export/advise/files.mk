@@ -19,6 +19,7 @@ SRC_advise := \
     export/advise/hostrules.c \
     export/advise/kernelrules.c \
     export/advise/loadplace.c \
+    export/advise/loadwaits.c \
     export/advise/longsteps.c \
     export/advise/launchrules.c \
     export/advise/lostwork.c \

@@ -5,7 +5,7 @@
  * Where Python's calls were recorded, that is the line that ran. With stacks of ops alone no line is known of the time
  * in no op: it is told as after the op before it, as other idle time is.
  */
-#include "export/advise/adviseparts.h"
+#include "export/advise/loadwaits.h"
 
 #include <stdlib.h>
 
@@ -77,8 +77,6 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     if (p->tree->nodes[node].is_python && ns > 0) call_charge(p, node, ns);
 }
 
-/* What a training waits for a batch of a worker whose items cost nothing, at most (decisions/114). */
-#define HAND_OVER_NS 3e6
 #define LET_LOAD "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True). "
 #define MAKE_CHEAPER                                                                                                   \
     "Make items cheaper first: cache them, vectorize their work, or read fewer, larger files. To take a batch from a " \
@@ -115,12 +113,6 @@ static const char *change_of(const struct kp_costrules *x, const struct loadplac
                              (double)p->waits_ns / all, (double)p->reads_ns / all);
 }
 
-/* A worker would cost about what it saves. What few steps load counts in those. */
-static bool is_short(const struct kp_costrules *x, const struct kp_finding *f)
-{
-    return f->steps && f->step_ns * (double)x->out->steps < HAND_OVER_NS * (double)f->steps;
-}
-
 void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
 {
     struct loadplace p = {.tree = x->tree, .chosen = x->chosen, .loaders = x->loaders, .last_loader = -1};
@@ -133,8 +125,9 @@ void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
         out->after = p.key_of[best] & 1 ? line : NULL;
         if (!out->after) out->line = line;
     }
-    if (is_short(x, out)) out->is_critical = false;
-    out->change = is_short(x, out) ? change_of_short(x, &p, out->after) : change_of(x, &p, out->after);
+    const bool is_short = kp_loadwaits_is_short(x, out); /* a worker would cost about what it saves */
+    if (is_short) out->is_critical = false;
+    out->change = is_short ? change_of_short(x, &p, out->after) : change_of(x, &p, out->after);
     kp_ownlines_fini(&p.lines);
     kp_keyindex_fini(&p.keys);
     free(p.ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* partrules.c - the rules over parts of a step: which is too large, and what to change; bounds are in decisions/061 */
-#include "export/advise/adviseparts.h"
+#include "export/advise/loadwaits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -200,10 +200,10 @@ static void host_op_tell(const struct kp_costrules *x, struct kp_finding *f, con
     f->change = "Do it on the GPU (device=\"cuda\"), or in the DataLoader's workers.";
 }
 
-/* Several workers give their items in bursts: one step in ten waits, for all (bursts_leave). */
+/* Several workers give their items in bursts: few steps wait, for all (bursts_leave). */
 static bool is_bursty(const struct kp_finding *f, const struct kp_advice *a)
 {
-    return f->share >= KP_SHARE_CRITICAL && f->steps >= 3 && 10 * f->steps >= a->steps;
+    return f->share >= KP_SHARE_CRITICAL && f->steps >= 3 && (f->is_bursty || 10 * f->steps >= a->steps);
 }
 
 /* Adds up, over the steps, what a finding costs and in how many it passes the bound. Returns the mean step's ns. */
@@ -231,6 +231,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     const double judged_ns = cost_measure(&f, splits, out->steps, rule->measure, rule->bound);
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
+    if (rule->measure == KP_SPLIT_LOADING) kp_loadwaits_tell(x, splits, &f);
     f.is_critical = kp_advise_is_critical(&f, out->steps) || (rule->measure == KP_SPLIT_LOADING && is_bursty(&f, out));
     place_tell(&f, places, rule, tree);
     if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH) && is_of_the_host(tree, f.where)) host_op_tell(x, &f, places);
@@ -246,7 +247,8 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     }
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
         kp_loadplace_tell(x, &f);
-        f.what = "the step loads its data itself: the DataLoader has no workers";
+        f.what = f.is_bursty ? kp_costrules_text(x, "%s: it has no workers", f.what)
+                             : "the step loads its data itself: the DataLoader has no workers";
     }
     out->findings[out->count++] = f;
     return true;

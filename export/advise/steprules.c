@@ -357,20 +357,24 @@ static void groups_tell(struct kp_costrules *x, struct kp_longsteps *l)
 }
 
 /*
- * Steps of which many are long by what they load are those of a loader that gives its items in bursts, as several
- * workers do: what they wait for is judged with the others. The first may wait for the workers to start.
+ * Steps of which many are long by what they load, or a few for a good share of all time, are those of a loader that
+ * gives its items in bursts: what they wait for is judged with the others. The first may wait for workers to start.
  */
 static void bursts_leave(const struct kp_costrules *x, const struct step_lengths *l, double *longer)
 {
     size_t *at = kp_kineto_room(l->count + 1, sizeof *at), count = 0;
+    double all = 0;
     double *loading = kp_kineto_room(l->count + 1, sizeof *loading);
     for (size_t i = 0; i < l->count; i++) loading[i] = (double)x->splits[i].part_ns[KP_SPLIT_LOADING];
     const double usual = kp_quantile(loading, l->count, 0.5); /* sorts them */
     for (size_t i = 1; i < l->count; i++) {
         const double more = (double)x->splits[i].part_ns[KP_SPLIT_LOADING] - usual;
-        if (longer[i] > 0 && more >= BURST_SHARE * longer[i]) at[count++] = i;
+        if (!(longer[i] > 0) || more < BURST_SHARE * longer[i]) continue;
+        at[count++] = i;
+        all += more;
     }
-    if (count >= BURSTS_LEAST && (double)count >= BURSTS_SHARE * (double)l->count)
+    const bool are_many = (double)count >= BURSTS_SHARE * (double)l->count;
+    if (count >= BURSTS_LEAST && (are_many || all >= KP_SHARE_CRITICAL * x->out->step_ns * (double)l->count))
         for (size_t i = 0; i < count; i++) longer[at[i]] = 0;
     free(at);
     free(loading);

@@ -26,11 +26,15 @@ struct worker {
     struct kp_tree tree;
     struct kp_chosen chosen;
     int64_t wall_ns;
-    struct kp_spans idle; /* it waits for work: known where Python's calls were recorded */
-    int32_t loop;         /* the call of torch's loop, -1: not in the trace */
-    uint32_t fork_line;   /* the training's line that started the worker: open around the loop. 0: none */
-    int64_t waits_ns;     /* of the loop's thread: calls that wait (sleep, network, lock) in its items */
-    struct kp_plan {      /* of the whole program */
+    struct kp_spans idle;  /* it waits for work: known where Python's calls were recorded */
+    int32_t loop;          /* the call of torch's loop, -1: not in the trace */
+    uint32_t fork_line;    /* the training's line that started the worker: open around the loop. 0: none */
+    int64_t waits_ns;      /* of the loop's thread: calls that wait (sleep, network, lock) in its items */
+    struct kp_idleness {   /* of the workers whose loops were seen */
+        size_t seen, idle; /* idle: wait for work most of their time */
+        double share;      /* the mean of those that are idle */
+    } others;
+    struct kp_plan { /* of the whole program */
         size_t workers;
         long cores;
         double computes, used; /* a worker's share of its time; cores, with the training */
@@ -258,15 +262,44 @@ static void free_tell(FILE *out, struct kp_advised *a, const struct worker *w)
     change_set(a, change);
 }
 
+/* All of them wait for work, and the training for them. */
+static void idle_tell(struct kp_advised *a)
+{
+    bool is_bursty = false;
+    for (size_t i = 0; i < a->advice.count; i++)
+        is_bursty |= is_of_workers(&a->advice.findings[i]) && a->advice.findings[i].is_bursty;
+    change_set(a, is_bursty
+                      ? "Prefetch more (prefetch_factor=N), as the workers wait for work most of their time: a slow "
+                        "batch holds up those behind it, which are ready. Or take them as they are ready: "
+                        "DataLoader(..., in_order=False), torch 2.6 and later. More workers help less."
+                      : "More workers do not help: those that it has wait for work. What costs is to hand batches over "
+                        "(queue, pickling, a process that wakes). Load cheap items in the training itself "
+                        "(num_workers=0), or hand over fewer, larger batches.");
+}
+
+/* The loader gives batches to its workers by turns, and takes them in that order. */
+static void uneven_tell(FILE *out, struct kp_advised *a, const struct kp_idleness *all)
+{
+    const size_t busy = all->seen - all->idle;
+    fprintf(out, "    worker  %zu of %zu %s most of the work; the other%s wait%s for some %.0f %% of the time\n", busy,
+            all->seen, busy == 1 ? "has" : "have", all->idle == 1 ? "" : "s", all->idle == 1 ? "s" : "",
+            100 * all->share);
+    change_set(a,
+               "Let a worker that is ready take the next batch: DataLoader(..., in_order=False), torch 2.6 and later. "
+               "Without it batches go to the workers by turns, so the slow ones may all come to one; then as many "
+               "more workers need not help. Or even out what items cost: shuffle them, cache the slow ones.");
+}
+
 /* Workers that wait for work have nothing to share. Others that wait leave the cores to more of them. Those that
  * compute take the cores from one another. */
 static void help_tell(FILE *out, struct kp_advised *a, struct worker *w, struct kp_run_folder *folder)
 {
     if (idle_share(w) >= SHARE_IDLE) {
-        change_set(a, "More workers do not help: those that it has wait for work. What costs is to hand batches over "
-                      "(queue, pickling, a process that wakes). Load cheap items in the training itself "
-                      "(num_workers=0), or hand over fewer, larger batches. Where only some batches are late, prefetch "
-                      "more (prefetch_factor=N).");
+        idle_tell(a);
+        return;
+    }
+    if (2 * w->others.idle >= w->others.seen && w->others.idle) {
+        uneven_tell(out, a, &w->others);
         return;
     }
     if (!plan_make(w, a, folder)) return;
@@ -307,23 +340,38 @@ static bool worker_open(struct worker *w, const char *path)
     return true;
 }
 
-/* Takes, for a worker that waits for work, the one of some others that waits least: the training may wait for that. */
+static void idleness_add(struct kp_idleness *all, const struct worker *w)
+{
+    const double idle = idle_share(w);
+    if (w->loop < 0) return;
+    all->seen++;
+    if (idle < SHARE_IDLE) return;
+    all->share = (all->share * (double)all->idle + idle) / (double)(all->idle + 1);
+    all->idle++;
+}
+
+/* Takes, of some workers, the one that waits least: the training may wait for that. Notes how the others wait. */
 static void others_look(struct worker *w, const char *newest, struct kp_run_folder *folder)
 {
     const struct kp_found *const f = kp_run_folder_newest(folder, true, 0);
+    struct kp_idleness all = {0};
     size_t looked = 1;
-    for (size_t i = folder->count; f && i-- > 0 && looked < WORKERS_MOST && idle_share(w) >= SHARE_IDLE;) {
+    idleness_add(&all, w);
+    for (size_t i = folder->count; f && i-- > 0 && looked < WORKERS_MOST;) {
         const struct kp_found *const other = &folder->of[i];
         struct worker more;
         if (other->is_spool || !is_beside(other, f) || strcmp(other->path, newest) == 0) continue;
         looked++;
-        if (worker_open(&more, other->path) && more.loop >= 0 && idle_share(&more) < idle_share(w)) {
+        const bool is_known = worker_open(&more, other->path) && more.loop >= 0;
+        if (is_known) idleness_add(&all, &more);
+        if (is_known && idle_share(&more) < idle_share(w)) {
             const struct worker least = more;
             more = *w;
             *w = least;
         }
         worker_close(&more);
     }
+    w->others = all;
 }
 
 static void workers_tell(FILE *out, struct kp_advised *a, const char *newest, const char *folder_path)

@@ -716,7 +716,21 @@ def test_one_of_the_workers_that_has_all_the_work_is_the_one_that_is_told(tmp_pa
     assert "waits for work 99.0 %" in told("advise", tmp_path / "a.pt.trace.json")
     busy.write_text(json.dumps(worker))
     said = told("advise", tmp_path / "a.pt.trace.json")
-    assert "train.py:19 def __getitem__: " in said and "waits for work" not in said and "more workers help\n" in said, said
+    assert "train.py:19 def __getitem__: " in said and "waits for work" not in said and "more workers help\n" not in said, said
+    assert "    worker  1 of 2 has most of the work; the other waits for some 99 % of the time\n" in said, said
+    assert "    change  Let a worker that is ready take the next batch: DataLoader(..., in_order=False)" in said and "more workers (" not in said
+
+
+def test_workers_that_wait_while_few_batches_are_late_are_to_prefetch_more(tmp_path):
+    waiting_training(tmp_path, lambda call, loop: in_queue(call, loop, 2, 700_000))
+    late = [e for i in range(40) for e in (
+        event(f"ProfilerStep#{i}", "user_annotation", 100_000 * i, 90_000 if i % 8 == 3 else 9_000),
+        event("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "user_annotation", 100_000 * i, 85_000 if i % 8 == 3 else 1_000),
+        event("aten::mm", "cpu_op", 100_000 * i + (85_000 if i % 8 == 3 else 1_000), 4_000))]
+    write(tmp_path / "a.pt.trace.json", late, kprof={"version": "1", "cores": "2"})
+    said = told("advise", tmp_path / "a.pt.trace.json")
+    assert "CRITICAL  5 steps (about each 8th) wait 85.0 to 85.0 ms for the DataLoader, 425 ms in all; the others wait 1.0 ms: " in said, said
+    assert "    worker  waits for work 70.0 % of its time\n" in said and "    change  Prefetch more (prefetch_factor=N), " in said, said
 
 
 def test_workers_of_other_epochs_and_windows_take_no_cores(tmp_path):
