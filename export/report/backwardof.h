@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backwardof.h - whose place the nodes of autograd's engine have: that of the backward op which they surround or follow */
+/* backwardof.h - whose place the nodes of autograd's engine have: that of the backward op around or before them */
 #ifndef KP_BACKWARDOF_H
 #define KP_BACKWARDOF_H
 
