@@ -25,7 +25,14 @@ void kp_longsteps_walk(const struct kp_costrules *rules, size_t step, bool are_g
 
 /* ---- slowerops.c: ops that run as often as in the other steps, but slower ---- */
 
+enum kp_opkind {
+    KP_OP_OF_OTHERS,
+    KP_OP_OF_LIBRARY,  /* ATen's */
+    KP_OP_OF_AUTOGRAD, /* a node in C++ */
+    KP_OP_WITH_HOOKS   /* torch's, which may run functions of the program */
+};
 struct kp_opcalls {
+    enum kp_opkind kind;
     size_t count;
     double ns;
     int32_t node; /* one of them */
@@ -40,7 +47,8 @@ struct kp_slowerops {
     const struct kp_costrules *x;
     struct kp_opcallset usual;
     struct kp_ownlines lines;
-    size_t steps; /* those that are not longer */
+    size_t steps;    /* those that are not longer */
+    bool has_shapes; /* of some op */
 };
 struct kp_slower {
     double ns, shaped_ns; /* of which the shapes are known to be the same */

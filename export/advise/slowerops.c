@@ -3,7 +3,9 @@
  * slowerops.c - how much longer a step lasts by ops that run as often as in the other steps, but slower
  *
  * Calls are of one kind by name and shapes; where no shapes were recorded, by name and the program's line. What a
- * library's op does itself counts: a function of the program that an op calls may do something else each time.
+ * library's op does itself counts: a function of the program that an op calls may do something else each time. Such
+ * functions, as hooks, may run in the engine of autograd and in an optimizer. A thread that is slower is so there, too,
+ * so these count up to what the ops have more.
  */
 #include "export/advise/longsteps.h"
 
@@ -11,10 +13,28 @@
 
 #define CALLS_SLACK 0.5 /* more than usual in the mean */
 
-static bool is_library_op(const struct kp_costrules *x, size_t i)
+static bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
+
+/* "AddmmBackward0": a node of autograd in C++. Those of functions in Python have no number. */
+static bool is_autograd_node(const char *name)
 {
-    return kp_costrules_is_op(x, i) && strncmp(kp_costrules_name(x, (int32_t)i), "aten::", 6) == 0 &&
-           !kp_spans_has(&x->evaluated, x->tree->nodes[i].start_ns);
+    const char *number = strstr(name, "Backward");
+    if (!number || strchr(name, ':')) return false;
+    number += strlen("Backward");
+    return *number && !number[strspn(number, "0123456789")];
+}
+
+static enum kp_opkind kind_of(const struct kp_costrules *x, size_t i)
+{
+    const struct kp_node *const node = &x->tree->nodes[i];
+    const char *const name = kp_costrules_name(x, (int32_t)i);
+    if (node->on_device || node->is_async || node->is_python || kp_spans_has(&x->evaluated, node->start_ns))
+        return KP_OP_OF_OTHERS;
+    if (begins(name, "aten::") && kp_costrules_is_op(x, i)) return KP_OP_OF_LIBRARY;
+    if (is_autograd_node(name)) return KP_OP_OF_AUTOGRAD;
+    return begins(name, "autograd::engine::") || begins(name, "torch::autograd::") || begins(name, "Optimizer.")
+               ? KP_OP_WITH_HOOKS
+               : KP_OP_OF_OTHERS;
 }
 
 static double self_ns(const struct kp_tree *tree, size_t i)
@@ -34,7 +54,7 @@ static struct kp_opcalls *calls_of(struct kp_opcallset *set, struct kp_slowerops
     const size_t had = set->keys.count, at = kp_keyindex_get(&set->keys, (uint64_t)e->name << 32 | more);
     if (at == had) {
         set->of = kp_kineto_grow(set->of, &set->capacity, had + 1, sizeof *set->of);
-        set->of[at] = (struct kp_opcalls){.has_shapes = e->shapes != 0, .node = (int32_t)i};
+        set->of[at] = (struct kp_opcalls){.has_shapes = e->shapes != 0, .kind = kind_of(s->x, i), .node = (int32_t)i};
     }
     return &set->of[at];
 }
@@ -45,9 +65,10 @@ static void step_add(struct kp_opcallset *set, struct kp_slowerops *s, size_t nu
     const struct kp_step *const step = &x->chosen->steps[number];
     for (size_t i = kp_longsteps_node(x->tree, step->start_ns); i < x->tree->count; i++) {
         if (x->tree->nodes[i].start_ns >= step->end_ns) break;
-        if (!is_library_op(x, i)) continue;
+        if (kind_of(x, i) == KP_OP_OF_OTHERS) continue;
         struct kp_opcalls *const c = calls_of(set, s, i);
         c->count++;
+        s->has_shapes |= c->has_shapes;
         c->ns += self_ns(x->tree, i);
     }
 }
@@ -69,23 +90,31 @@ static void set_fini(struct kp_opcallset *set)
     *set = (struct kp_opcallset){0};
 }
 
+/* What a slower thread has more, of what its ops have, and of where hooks may run. */
+static double with_hooks(double of_ops, double of_hooks)
+{
+    return of_ops + (of_hooks < of_ops ? of_hooks : of_ops > 0 ? of_ops : 0);
+}
+
 struct kp_slower kp_slowerops_of(struct kp_slowerops *s, size_t step)
 {
     struct kp_opcallset own = {0};
     struct kp_slower out = {.node = -1};
-    double most = 0;
+    double most = 0, of_hooks = 0, of_autograd = 0;
     step_add(&own, s, step);
     for (size_t i = 0; i < own.keys.count && s->steps; i++) {
         const struct kp_opcalls *const c = &own.of[i], *const u = calls_of(&s->usual, s, (size_t)c->node);
         if (!u->count || (double)c->count > (double)u->count / (double)s->steps + CALLS_SLACK) continue;
         const double more = c->ns - (double)c->count * u->ns / (double)u->count;
-        out.ns += more;
-        if (c->has_shapes) out.shaped_ns += more;
-        if (more <= most) continue;
+        *(c->kind == KP_OP_WITH_HOOKS ? &of_hooks : c->kind == KP_OP_OF_AUTOGRAD ? &of_autograd : &out.ns) += more;
+        if (c->has_shapes && c->kind == KP_OP_OF_LIBRARY) out.shaped_ns += more;
+        if (more <= most || c->kind == KP_OP_WITH_HOOKS) continue;
         most = more;
         out.node = c->node;
     }
     set_fini(&own);
+    out.shaped_ns = s->has_shapes ? with_hooks(out.shaped_ns + of_autograd, of_hooks) : 0;
+    out.ns = with_hooks(out.ns + of_autograd, of_hooks);
     return out;
 }
 

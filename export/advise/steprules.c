@@ -295,9 +295,10 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     f->change = slower_change;
 }
 
-/* Says of which steps no more is known than that the same ops with the same shapes took longer. Their groups go. */
+/* Says of which steps no more is known than that as many of the same ops took longer, of the same shapes where these
+ * were recorded. Their groups go. */
 static void slower_note(struct kp_costrules *x, struct kp_longsteps *l, size_t *at, size_t count, size_t most,
-                        int32_t node)
+                        int32_t node, bool is_shaped)
 {
     struct kp_costplaces places = {0};
     struct kp_finding f = {0};
@@ -305,36 +306,63 @@ static void slower_note(struct kp_costrules *x, struct kp_longsteps *l, size_t *
     kp_costplaces_add(&places, x->tree, node, -1, 1);
     kp_costplaces_tell(&places, x->tree->trace, &f);
     kp_costplaces_fini(&places);
-    x->out->waited = kp_costrules_text(x,
-                                       "%s last%s%s %.1f ms longer than the median with the same ops as the others, of "
-                                       "the same shapes, but slower, most "
-                                       "in %s%s%s%s: the thread may have waited for a core",
-                                       kp_costrules_numbers(x, at, count), count == 1 ? "s" : "",
-                                       count == 1 ? "" : " up to", l->more[most] / 1e6, kp_costrules_name(x, node),
-                                       f.line ? " (" : "", f.line ? f.line : "", f.line ? ")" : "");
+    x->out->waited = kp_costrules_text(
+        x,
+        "%s last%s%s %.1f ms longer than the median with %s, but slower, most "
+        "in %s%s%s%s: the thread may have waited for a core%s",
+        kp_costrules_numbers(x, at, count), count == 1 ? "s" : "", count == 1 ? "" : " up to", l->more[most] / 1e6,
+        is_shaped ? "the same ops as the others, of the same shapes" : "as many calls of the same ops as the others",
+        kp_costrules_name(x, node), f.line ? " (" : "", f.line ? f.line : "", f.line ? ")" : "",
+        is_shaped ? "" : ", or their inputs are larger (kprof run --record-shapes)");
 }
 
-/* Finds the steps that are longer by ops that are as many as in the others, but slower. */
-static void slower_find(struct kp_costrules *x, struct kp_longsteps *l)
+enum slower_by { NOT_SLOWER, SLOWER_UNSHAPED, SLOWER_SHAPED }; /* a step, and whether shapes are known to be the same */
+
+/* Judges each step of a group. Of `nodes` a call that has most of it. Returns how much the unshaped ones have more. */
+static double slower_judge(struct kp_costrules *x, struct kp_longsteps *l, enum slower_by *by, int32_t *nodes)
 {
-    size_t count = 0, most = SIZE_MAX;
-    size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
     struct kp_slowerops slower;
-    int32_t node = -1;
+    double unshaped_ns = 0;
     kp_slowerops_open(&slower, x, l->more);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
+        by[i] = NOT_SLOWER;
         if (!l->group[i]) continue;
         const struct kp_slower has = kp_slowerops_of(&slower, i);
+        nodes[i] = has.node;
         l->is_slower[i] = has.node >= 0 && has.ns >= SLOWER_SHARE * l->more[i];
-        if (has.node < 0 || has.shaped_ns < SLOWER_SHARE * l->more[i]) continue;
-        at[count++] = i;
-        if (most != SIZE_MAX && l->more[i] <= l->more[most]) continue;
-        most = i;
-        node = has.node;
+        if (has.node >= 0 && has.shaped_ns >= SLOWER_SHARE * l->more[i]) by[i] = SLOWER_SHAPED;
+        else if (l->is_slower[i] && !is_notable(x, l, i)) by[i] = SLOWER_UNSHAPED;
+        if (by[i] == SLOWER_UNSHAPED) unshaped_ns += l->more[i];
     }
-    if (count) slower_note(x, l, at, count, most, node);
     kp_slowerops_fini(&slower);
+    return unshaped_ns;
+}
+
+/*
+ * Finds the steps that are longer by ops that are as many as in the others, but slower. Without shapes their inputs may
+ * be larger: what is notable, or a fifth of all time, stays a finding. So does it where threads are too many, as told.
+ */
+static void slower_find(struct kp_costrules *x, struct kp_longsteps *l)
+{
+    const size_t steps = x->chosen->step_count;
+    size_t count = 0, most = SIZE_MAX;
+    size_t *at = kp_kineto_room(steps + 1, sizeof *at);
+    enum slower_by *by = kp_kineto_room(steps + 1, sizeof *by);
+    int32_t *nodes = kp_kineto_room(steps + 1, sizeof *nodes);
+    const double unshaped_ns = slower_judge(x, l, by, nodes);
+    const bool are_told =
+        kp_rules_threads_wanted(x) || unshaped_ns >= KP_SHARE_CRITICAL * x->out->step_ns * (double)steps;
+    bool are_shaped = true;
+    for (size_t i = 0; i < steps; i++) {
+        if (by[i] == NOT_SLOWER || (by[i] == SLOWER_UNSHAPED && are_told)) continue;
+        are_shaped &= by[i] == SLOWER_SHAPED;
+        at[count++] = i;
+        if (most == SIZE_MAX || l->more[i] > l->more[most]) most = i;
+    }
+    if (count) slower_note(x, l, at, count, most, nodes[most], are_shaped);
     free(at);
+    free(by);
+    free(nodes);
 }
 
 /*
