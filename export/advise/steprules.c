@@ -13,6 +13,7 @@ static const struct kp_cost_rule drift = {
     0.03, 0, "slower-steps", "steps get slower and slower",
     "Look for what grows: a graph kept alive (loss.item() instead of loss), a list, a longer input; or a hot machine."};
 
+enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define OUTLIER_MEDIANS 1.5
 #define OUTLIER_MEDIANS_FEW 2.0 /* of fewer than OUTLIER_MANY steps */
 /* A single slow step has most of what its group has more, lasts so much longer, and is not the first. */
@@ -123,21 +124,6 @@ static bool has_python_calls(const struct kp_costrules *x)
     return false;
 }
 
-/* What ran while no op did, only Python's calls tell: how to see those of this step. */
-static const char *gap_change(const struct kp_costrules *x, long step)
-{
-    const bool has_gc = kp_costrules_fact(x, "kprof.python_gc") != 0;
-    if (has_python_calls(x))
-        return kp_costrules_text(x, "See the lines that ran then: kprof report --step %ld --by line%s.", step,
-                                 has_gc ? "" : "; whether Python collected garbage: kprof run --python-gc");
-    return kp_costrules_text(
-        x,
-        "Record Python's calls around it: kprof run --with-stack 1%s --schedule %ld-%ld -- ..., then "
-        "kprof report --step %ld --by line names what ran%s.",
-        has_gc ? "" : " --python-gc", step > 0 ? step - 1 : 0, step + 1, step,
-        has_gc ? "" : ", and kprof advise whether Python collected garbage");
-}
-
 /* The number of the step that costs most. */
 static long longest_of(const struct kp_costrules *x, const struct kp_cost *cost)
 {
@@ -145,6 +131,37 @@ static long longest_of(const struct kp_costrules *x, const struct kp_cost *cost)
     for (size_t i = 1; i < x->chosen->step_count; i++)
         if (cost->of[i] > cost->of[most]) most = i;
     return x->chosen->steps[most].number;
+}
+
+/* Which steps to record again: around a single one; where several are slow, many, since others may be the next time. */
+static const char *schedule_text(const struct kp_costrules *x, long step, bool is_one)
+{
+    const struct kp_step *steps = x->chosen->steps;
+    long from = step > 0 ? step - 1 : 0, to = step + 1;
+    if (!is_one) {
+        const long first = steps[0].number, last = steps[x->chosen->step_count - 1].number;
+        from = step - MANY_STEPS / 2 > first ? step - MANY_STEPS / 2 : first;
+        to = from + MANY_STEPS < last ? from + MANY_STEPS : last;
+    }
+    return kp_costrules_text(x, "%ld-%ld", from, to);
+}
+
+/* What ran while no op did, only Python's calls tell: how to see those of these steps. */
+static const char *gap_change(const struct kp_costrules *x, const struct kp_cost *cost)
+{
+    const bool has_gc = kp_costrules_fact(x, "kprof.python_gc") != 0, is_one = cost->least == 1;
+    const long step = longest_of(x, cost);
+    if (has_python_calls(x))
+        return kp_costrules_text(x, "See the lines that ran then: kprof report --step %ld --by line%s.", step,
+                                 has_gc ? "" : "; whether Python collected garbage: kprof run --python-gc");
+    const char *record = kp_costrules_text(x, "kprof run --with-stack 1%s --schedule %s -- ...",
+                                           has_gc ? "" : " --python-gc", schedule_text(x, step, is_one));
+    if (!is_one)
+        return kp_costrules_text(x, "Record Python's calls of many steps: %s, then kprof advise names what ran%s.",
+                                 record, has_gc ? "" : ", or that Python collected garbage");
+    return kp_costrules_text(
+        x, "Record Python's calls around it: %s, then kprof report --step %ld --by line names what ran%s.", record,
+        step, has_gc ? "" : ", and kprof advise whether Python collected garbage");
 }
 
 static double *more_weights(const struct kp_costrules *x, const struct compared *c)
@@ -219,7 +236,7 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *co
     struct kp_cost_rule of_part = *rule;
     const bool is_outlier = strcmp(rule->id, outliers.id) == 0;
     if (!is_outlier) of_part.explains = 1u << part; /* what the others have of it is judged without the long ones */
-    if (is_gap && is_outlier) of_part.change = gap_change(x, longest_of(x, cost));
+    if (is_gap && is_outlier) of_part.change = gap_change(x, cost);
     const char *numbers = numbers_text(x, cost);
     double *weights = is_gap ? more_weights(x, &c) : NULL;
     const bool is_one = cost->least == 1;

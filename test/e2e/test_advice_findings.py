@@ -491,6 +491,19 @@ def test_a_gap_in_a_slow_step_is_told_with_what_names_its_line(calls, tmp_path):
     assert "kprof report --step 17 --by line" in change and ("kprof run --with-stack 1 --schedule 16-18 -- ..." in change) is not calls
 
 
+def test_gaps_in_several_slow_steps_are_to_be_recorded_in_many_steps(tmp_path):
+    """Which steps are slow may be others the next time: three steps around one of them would show nothing."""
+    trace, at = advicetraces.Trace(deviceProperties=[]), 1000
+    for number in range(3, 43):
+        ms = 84 if number in (9, 17, 30) else 12
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, at, ms * 1000)
+        trace.add("cpu_op", "aten::mm", 1, at, 5000, **{"Call stack": "train.py(8): main"})
+        trace.add("cpu_op", "aten::add", 1, at + ms * 1000 - 5000, 4900, **{"Call stack": "train.py(10): main"})
+        at += ms * 1000
+    finding, = [f for f in advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"] if f["id"] == "slow-steps"]
+    assert "kprof run --with-stack 1 --schedule 3-42 -- ..., then kprof advise names what ran" in finding["change"]
+
+
 def collecting(path, pauses, python_gc=True, usual=12):
     """Twenty steps of `usual` ms, of which some by number (3 to 22) have a pause of so many ms in the middle: of the garbage collector, where that is recorded."""
     trace, at = advicetraces.Trace(deviceProperties=[], **({} if python_gc else {"kprof": {}})), 1000
