@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* advice.c - what is advised of a trace: asks all rules, puts their findings in order, and says what is not judged */
-#include "export/advise/adviseparts.h"
+#include "export/advise/longsteps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -272,4 +272,15 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     kp_costrules_fini(&costs);
     kp_split_places_fini(&places);
     free(splits);
+}
+
+void kp_advice_evaluations(bool *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_advice advice = {.steps = chosen->step_count};
+    struct kp_costrules costs = {.tree = tree, .chosen = chosen, .out = &advice};
+    kp_costrules_open(&costs);
+    if (advice.steps) kp_evalsteps_tell(&costs, &costs.evaluated);
+    for (size_t i = 0; i < advice.steps; i++)
+        out[i] = kp_spans_between(&costs.evaluated, chosen->steps[i].start_ns, chosen->steps[i].end_ns) > 0;
+    kp_costrules_fini(&costs);
 }

@@ -85,6 +85,9 @@ struct kp_advice {
  */
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
+/* By each of the chosen steps: whether it holds an evaluation, beside a training. */
+void kp_advice_evaluations(bool *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
 enum { KP_NOTES_MAX = 7 };

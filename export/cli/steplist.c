@@ -30,7 +30,9 @@ void kp_steplist_make(struct kp_steplist *out, const struct kp_tree *tree, const
     const size_t count = chosen->step_count;
     *out = (struct kp_steplist){.chosen = chosen,
                                 .splits = kp_kineto_room(count + 1, sizeof *out->splits),
-                                .order = kp_kineto_room(count + 1, sizeof *out->order)};
+                                .order = kp_kineto_room(count + 1, sizeof *out->order),
+                                .evaluates = kp_kineto_room(count + 1, sizeof *out->evaluates)};
+    kp_advice_evaluations(out->evaluates, tree, chosen);
     out->has_gpu = kp_step_split_all(out->splits, tree, chosen);
     for (size_t i = 0; i < count; i++) out->order[i] = i;
     if (!count) return;
@@ -45,6 +47,7 @@ void kp_steplist_fini(struct kp_steplist *list)
 {
     free(list->splits);
     free(list->order);
+    free(list->evaluates);
 }
 
 static bool has_part(const struct kp_steplist *list, int part)
@@ -68,7 +71,7 @@ void kp_steplist_print(FILE *out, const struct kp_steplist *list, size_t most)
                 list->median_ns > 0 ? (double)s->step_ns / list->median_ns : 0);
         for (int p = 0; p < KP_SPLIT_PARTS; p++)
             if (has_part(list, p)) fprintf(out, "  %13.3f", (double)s->part_ns[p] / 1e6);
-        fputs("\n", out);
+        fputs(list->evaluates[list->order[i]] ? "  with an evaluation\n" : "\n", out);
     }
     if (rows < count)
         fprintf(out, "%zu more step%s; all: -n 0; the longest first: --sort total\n", count - rows,
@@ -87,8 +90,9 @@ void kp_steplist_json(FILE *out, const struct kp_steplist *list, const char *lab
             list->median_ns / 1e6);
     for (size_t i = 0; i < list->chosen->step_count; i++) {
         const struct kp_step_split *s = &list->splits[list->order[i]];
-        fprintf(out, "%s{\"step\":%ld,\"ms\":%.6f,\"parts_ms\":{", i ? "," : "",
-                list->chosen->steps[list->order[i]].number, (double)s->step_ns / 1e6);
+        fprintf(out, "%s{\"step\":%ld,\"ms\":%.6f,\"evaluates\":%s,\"parts_ms\":{", i ? "," : "",
+                list->chosen->steps[list->order[i]].number, (double)s->step_ns / 1e6,
+                list->evaluates[list->order[i]] ? "true" : "false");
         for (int p = 0; p < KP_SPLIT_PARTS; p++)
             fprintf(out, "%s\"%s\":%.6f", p ? "," : "", parts[p].key, (double)s->part_ns[p] / 1e6);
         fputs("}}", out);

@@ -13,6 +13,7 @@ struct kp_steplist {
     const struct kp_chosen *chosen;
     struct kp_step_split *splits; /* one a step */
     size_t *order;                /* of the rows */
+    bool *evaluates;              /* by step: it holds an evaluation, beside a training */
     double median_ns;
     bool has_gpu; /* then the parts are those of its time */
 };

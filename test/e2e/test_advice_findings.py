@@ -400,6 +400,16 @@ def test_what_a_step_does_beside_its_evaluation_is_still_told(tmp_path):
     assert advice["findings"][0]["step_ms"] == pytest.approx(200 / 30, rel=0.02) and "steps 10, 20 hold 5" in advice["evaluated"]
 
 
+def test_a_row_of_a_step_says_that_it_holds_an_evaluation(tmp_path):
+    path = evaluating(tmp_path / "t.pt.trace.json")
+    rows = json.loads(harness.cli("report", "--by", "step", "-n", "0", "--json", path).stdout)["rows"]
+    assert [row["step"] for row in rows if row["evaluates"]] == [10, 20] and len(rows) == 30
+    lines = [line.split() for line in harness.cli("report", "--by", "step", "-n", "0", path).stdout.splitlines() if line.endswith("  with an evaluation")]
+    assert [line[0] for line in lines] == ["10", "20"], lines
+    trains = evaluating(tmp_path / "trains.pt.trace.json", gradients=(10, 20))
+    assert "with an evaluation" not in harness.cli("report", "--by", "step", "-n", "0", trains).stdout
+
+
 def test_more_of_the_training_itself_is_no_evaluation(tmp_path):
     advice = advised(evaluating(tmp_path / "trains.pt.trace.json", gradients=(10, 20)))
     assert advice["evaluated"] is None and [finding["id"] for finding in advice["findings"]] == ["slow-steps"]
