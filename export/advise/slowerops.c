@@ -13,8 +13,6 @@
 
 #define CALLS_SLACK 0.5 /* more than usual in the mean */
 
-static bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
-
 /* "AddmmBackward0": a node of autograd in C++. Those of functions in Python have no number. */
 static bool is_autograd_node(const char *name)
 {
@@ -30,9 +28,10 @@ static enum kp_opkind kind_of(const struct kp_costrules *x, size_t i)
     const char *const name = kp_costrules_name(x, (int32_t)i);
     if (node->on_device || node->is_async || node->is_python || kp_spans_has(&x->evaluated, node->start_ns))
         return KP_OP_OF_OTHERS;
-    if (begins(name, "aten::") && kp_costrules_is_op(x, i)) return KP_OP_OF_LIBRARY;
+    if (kp_name_begins(name, "aten::") && kp_costrules_is_op(x, i)) return KP_OP_OF_LIBRARY;
     if (is_autograd_node(name)) return KP_OP_OF_AUTOGRAD;
-    return begins(name, "autograd::engine::") || begins(name, "torch::autograd::") || begins(name, "Optimizer.")
+    return kp_name_begins(name, "autograd::engine::") || kp_name_begins(name, "torch::autograd::") ||
+                   kp_name_begins(name, "Optimizer.")
                ? KP_OP_WITH_HOOKS
                : KP_OP_OF_OTHERS;
 }

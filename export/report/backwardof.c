@@ -12,9 +12,6 @@
 
 #include "export/report/keyindex.h"
 
-#define ENGINE "autograd::engine::evaluate_function: "
-#define ACCUMULATE "torch::autograd::AccumulateGrad"
-
 struct following {
     const struct kp_tree *tree;
     struct kp_keyindex threads;
@@ -32,7 +29,7 @@ static uint32_t *last_get(struct following *f, size_t node)
 {
     const struct kp_kineto_event *e = kp_tree_event(f->tree, node);
     const size_t had = f->threads.count;
-    const size_t at = kp_keyindex_get(&f->threads, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32));
+    const size_t at = kp_keyindex_get(&f->threads, kp_tree_thread(e));
     if (at == had) {
         f->last = kp_kineto_grow(f->last, &f->capacity, had + 1, sizeof *f->last);
         f->last[at] = 0;
@@ -57,8 +54,8 @@ static uint32_t node_of(struct following *f, const uint32_t *of, size_t node)
         return (uint32_t)node;
     }
     if (parent >= 0 && of[parent] != (uint32_t)parent) return of[parent];
-    const bool is_engine = strncmp(name, ENGINE, sizeof ENGINE - 1) == 0;
-    if (strcmp(is_engine ? name + sizeof ENGINE - 1 : name, ACCUMULATE) == 0) {
+    const bool is_engine = kp_name_begins(name, KP_ENGINE_RANGE);
+    if (strcmp(is_engine ? name + strlen(KP_ENGINE_RANGE) : name, KP_ACCUMULATE_GRAD) == 0) {
         const uint32_t last = *last_get(f, node);
         return last ? last - 1 : (uint32_t)node;
     }

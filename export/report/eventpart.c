@@ -13,8 +13,6 @@
 
 #include "export/report/framename.h"
 
-static bool starts(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
-
 /* "file.py(LINE): function", or "file.py(LINE): def function", of a file that ends so: is it, and of which function? */
 static const char *function_in(const char *frame, size_t bytes, const char *file)
 {
@@ -98,7 +96,7 @@ static enum kp_part text_part(struct part_finding *f, uint32_t text)
 static enum kp_part range_part(const char *name)
 {
     if (kp_kineto_is_loader(name)) return KP_PART_LOADING;
-    if (starts(name, "Optimizer.")) return KP_PART_OPTIMIZER;
+    if (kp_name_begins(name, "Optimizer.")) return KP_PART_OPTIMIZER;
     return KP_PART_OTHER;
 }
 
@@ -110,7 +108,7 @@ static enum kp_part own_part(struct part_finding *f, const struct kp_node *node)
     case KP_KINETO_PYTHON: return text_part(f, e->name);
     case KP_KINETO_ANNOTATION: return range_part(name);
     case KP_KINETO_OP:
-        if (e->fwd_tid > 0 || starts(name, "autograd::engine::") || starts(name, "torch::autograd::AccumulateGrad"))
+        if (e->fwd_tid > 0 || kp_name_begins(name, "autograd::engine::") || kp_name_begins(name, KP_ACCUMULATE_GRAD))
             return KP_PART_BACKWARD;
         return text_part(f, e->stack);
     default: return KP_PART_OTHER;

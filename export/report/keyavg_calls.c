@@ -40,8 +40,6 @@ static struct call_lane *lane_get(struct lanes *l, uint64_t thread)
     return &l->of[at];
 }
 
-static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
-
 /* Finds the calls open on a thread at a time. Nodes come by start time, so ended calls are dropped. */
 static uint32_t stack_at(struct call_lane *lane, int64_t at_ns)
 {
@@ -141,7 +139,7 @@ static void node_fill(struct filling *f, const struct kp_node *node)
         e->kind == KP_KINETO_GPU_ANNOTATION ? range_of(f->tree, &f->ids, e->external_id) : e;
     if (!on || e->kind == KP_KINETO_GPU) /* device work gets its op's stack later */
         return;
-    struct call_lane *lane = lane_get(&f->lanes, thread_of(on));
+    struct call_lane *lane = lane_get(&f->lanes, kp_tree_thread(on));
     uint32_t around = stack_at(lane, node->start_ns);
     if (node->is_python) around = stack_around(f, lane, e);
     bool of_none = e->kind == KP_KINETO_RUNTIME && e->external_id <= 0,

@@ -42,8 +42,7 @@ enum { THREADS_MOST = 256, LOOKED_AT_MOST = 64 }; /* threads, and ranges of the 
 
 static bool is_engine(const struct kp_tree *tree, size_t node)
 {
-    return strncmp(kp_kineto_text(tree->trace, tree->nodes[node].name), "autograd::engine::evaluate_function: ", 37) ==
-           0;
+    return kp_name_begins(kp_kineto_text(tree->trace, tree->nodes[node].name), KP_ENGINE_RANGE);
 }
 
 static bool is_backward(const struct kp_tree *tree, size_t node)
@@ -51,10 +50,8 @@ static bool is_backward(const struct kp_tree *tree, size_t node)
     const struct kp_kineto_event *e = kp_tree_event(tree, node);
     if (e->kind != KP_KINETO_OP) return false;
     if (e->fwd_tid > 0) return !is_engine(tree, node);
-    return strcmp(kp_kineto_text(tree->trace, e->name), "torch::autograd::AccumulateGrad") == 0;
+    return strcmp(kp_kineto_text(tree->trace, e->name), KP_ACCUMULATE_GRAD) == 0;
 }
-
-static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
 
 KP_ORDER3(forward_order, struct forward_op, seq, thread, node)
 
@@ -111,7 +108,7 @@ static void forwards_gather(struct stack_votes *s, const struct kp_tree *tree, c
         if (backward[i] >= 0 || tree->nodes[i].removed || e->kind != KP_KINETO_OP || !(e->flags & KP_KINETO_HAS_SEQ))
             continue;
         *KP_KINETO_NEXT(s->forwards, s->count, s->capacity) =
-            (struct forward_op){e->number, thread_of(e), (uint32_t)i, !is_engine(tree, i)};
+            (struct forward_op){e->number, kp_tree_thread(e), (uint32_t)i, !is_engine(tree, i)};
     }
     if (s->count) qsort(s->forwards, s->count, sizeof *s->forwards, forward_order);
 }

@@ -220,8 +220,6 @@ struct nest_lane { /* of a thread: the nodes that are open, the inner ones on to
     size_t depth, capacity;
 };
 
-static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
-
 static void child_add(struct kp_tree *tree, int32_t parent, int32_t child)
 {
     struct kp_node *p = &tree->nodes[parent];
@@ -251,7 +249,7 @@ static void nodes_nest(struct kp_tree *tree)
     size_t capacity = 0;
     for (size_t i = 0; i < tree->count; i++) {
         if (tree->nodes[i].on_device || tree->nodes[i].is_async) continue;
-        const size_t had = threads.count, at = kp_keyindex_get(&threads, thread_of(kp_tree_event(tree, i)));
+        const size_t had = threads.count, at = kp_keyindex_get(&threads, kp_tree_thread(kp_tree_event(tree, i)));
         if (at == had) {
             lanes = kp_kineto_grow(lanes, &capacity, had + 1, sizeof *lanes);
             lanes[at] = (struct nest_lane){0};

@@ -26,7 +26,7 @@ struct dividing {
 static struct self_lane *lane_get(struct dividing *d, const struct kp_kineto_event *e)
 {
     const size_t had = d->threads.count;
-    const size_t at = kp_keyindex_get(&d->threads, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32));
+    const size_t at = kp_keyindex_get(&d->threads, kp_tree_thread(e));
     if (at == had) {
         d->lanes = kp_kineto_grow(d->lanes, &d->capacity, had + 1, sizeof *d->lanes);
         d->lanes[at] = (struct self_lane){.since_ns = INT64_MIN};

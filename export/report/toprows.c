@@ -233,7 +233,7 @@ static size_t row_of(struct building *b, const struct kp_node *node, uint32_t li
 static bool is_nested(struct building *b, const struct kp_node *node, size_t row)
 {
     const struct kp_kineto_event *e = event_of(b->tree, node);
-    const size_t thread = kp_keyindex_get(&b->threads, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32));
+    const size_t thread = kp_keyindex_get(&b->threads, kp_tree_thread(e));
     const size_t had = b->lanes.count, at = kp_keyindex_get(&b->lanes, (uint64_t)row << 32 | thread);
     if (at == had) {
         b->ends = kp_kineto_grow(b->ends, &b->end_capacity, had + 1, sizeof *b->ends);

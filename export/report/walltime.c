@@ -71,8 +71,6 @@ static void moment_add(struct moments *m, struct moment moment)
     *KP_KINETO_NEXT(m->of, m->count, m->capacity) = moment;
 }
 
-static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
-
 static bool is_host(const struct wall *w, uint32_t node)
 {
     const struct kp_node *n = &w->tree->nodes[node];
@@ -343,7 +341,7 @@ static void lanes_find(struct wall_lanes *l, const struct wall *w)
 {
     for (uint32_t i = 0; i < w->tree->count; i++) {
         if (!is_host(w, i)) continue;
-        const uint64_t thread = thread_of(kp_tree_event(w->tree, i));
+        const uint64_t thread = kp_tree_thread(kp_tree_event(w->tree, i));
         const size_t had = l->threads.count, at = kp_keyindex_get(&l->threads, thread);
         l->of = kp_kineto_grow(l->of, &l->capacity, l->threads.count, sizeof *l->of);
         if (at == had) l->of[l->count++] = (struct wall_lane){.thread = thread};
@@ -443,7 +441,7 @@ static int memory_order(const void *a, const void *b)
 {
     const struct kp_kineto_event *x = *(const struct kp_kineto_event *const *)a,
                                  *y = *(const struct kp_kineto_event *const *)b;
-    if (thread_of(x) != thread_of(y)) return thread_of(x) < thread_of(y) ? -1 : 1;
+    if (kp_tree_thread(x) != kp_tree_thread(y)) return kp_tree_thread(x) < kp_tree_thread(y) ? -1 : 1;
     if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
     return (x > y) - (x < y);
 }
@@ -459,10 +457,11 @@ static void memory_add(struct wall *w, struct wall_lanes *l)
     }
     if (count) qsort(all, count, sizeof *all, memory_order);
     for (size_t from = 0, to; from < count; from = to) {
-        for (to = from; to < count && thread_of(all[to]) == thread_of(all[from]);) to++;
+        for (to = from; to < count && kp_tree_thread(all[to]) == kp_tree_thread(all[from]);) to++;
         w->memory = all + from;
         w->memory_count = to - from;
-        const size_t lane = kp_keyindex_get(&l->threads, thread_of(all[from])); /* of no host event: a new number */
+        const size_t lane =
+            kp_keyindex_get(&l->threads, kp_tree_thread(all[from])); /* of no host event: a new number */
         if (lane < l->count) sweep(w, &l->of[lane], USE_MEMORY);
         memory_use(w, &(struct moment){0, INT64_MAX, UNKNOWN, KP_PART_OTHER});
     }

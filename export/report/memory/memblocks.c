@@ -114,7 +114,7 @@ static void records_add(struct sweep *s)
 
 static struct memory_lane *lane_get(struct sweep *s, const struct kp_kineto_event *e)
 {
-    uint64_t thread = (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
+    uint64_t thread = kp_tree_thread(e);
     const size_t had = s->threads.count, at = kp_keyindex_get(&s->threads, thread);
     if (at == had) {
         s->lanes = kp_kineto_grow(s->lanes, &s->lane_capacity, had + 1, sizeof *s->lanes);
@@ -185,7 +185,7 @@ static void op_enter(struct sweep *s, struct memory_lane *lane, const struct kp_
                      struct kp_mem_place *place)
 {
     const char *name = kp_kineto_text(s->view->tree->trace, e->name);
-    bool is_engine = strncmp(name, "autograd::engine::evaluate_function: ", 37) == 0;
+    bool is_engine = kp_name_begins(name, KP_ENGINE_RANGE);
     bool in_engine = place->op >= 0 && place->op == place->engine;
     if (place->top < 0) place->top = node;
     if (is_engine && place->engine < 0) {

@@ -68,8 +68,8 @@ static void forwards_find(struct forwards *f, const struct kp_tree *tree)
         const bool in_op = p >= 0 && trace->events[tree->nodes[p].event].kind == KP_KINETO_OP;
         top_ns[i] = in_op ? top_ns[p] : tree->nodes[i].start_ns;
         if (e->kind != KP_KINETO_OP || !(e->flags & KP_KINETO_HAS_SEQ) || e->fwd_tid > 0 || e->number < 0) continue;
-        *KP_KINETO_NEXT(f->of, f->count, f->capacity) = (struct forward_seq){
-            e->number, e->start_ns, in_op ? top_ns[i] : e->start_ns, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32)};
+        *KP_KINETO_NEXT(f->of, f->count, f->capacity) =
+            (struct forward_seq){e->number, e->start_ns, in_op ? top_ns[i] : e->start_ns, kp_tree_thread(e)};
     }
     free(top_ns);
     if (f->count) qsort(f->of, f->count, sizeof *f->of, forward_order);
