@@ -33,6 +33,7 @@ struct gaps {
     struct gap_cost *of;
     size_t capacity;
     struct gap_cost sought; /* for under_take: its ns is with callees */
+    bool *under;            /* by node: it is what is sought, or runs in it */
     int64_t pid, tid;       /* of the thread that trains */
 };
 
@@ -134,25 +135,30 @@ static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_n
     if (sum > 0 || sum < 0) place_charge(g, place_of(g, (int32_t)node), sum);
 }
 
-/* Is it the sought function or call, or called by it, however deep? */
-static bool is_under(struct gaps *g, int32_t node)
+/* Is it the function, or the call of it, that is sought? */
+static bool is_sought(struct gaps *g, size_t node)
 {
     struct kp_kineto *trace = g->tree->trace;
-    for (; node >= 0 && g->tree->nodes[node].is_python; node = g->tree->nodes[node].parent) {
-        const struct kp_kineto_event *e = kp_tree_event(g->tree, (size_t)node);
-        const bool is_it =
-            g->sought.call ? e->name == g->sought.call && kp_ownline_of(&g->lines, trace, e->stack) == g->sought.line
-                           : kp_ownline_function(&g->lines, trace, kp_tree_call_name(g->tree, &g->tree->nodes[node])) ==
-                                 g->sought.line;
-        if (is_it) return true;
+    const struct kp_kineto_event *e = kp_tree_event(g->tree, node);
+    if (g->sought.call) return e->name == g->sought.call && kp_ownline_of(&g->lines, trace, e->stack) == g->sought.line;
+    const uint32_t name = kp_tree_call_name(g->tree, &g->tree->nodes[node]);
+    return kp_ownline_function(&g->lines, trace, name) == g->sought.line;
+}
+
+/* Marks the calls that are what is sought, or are called by it, however deep. Parents come first. */
+static void under_find(struct gaps *g)
+{
+    g->under = kp_kineto_room(g->tree->count + 1, sizeof *g->under);
+    for (size_t i = 0; i < g->tree->count; i++) {
+        const struct kp_node *node = &g->tree->nodes[i];
+        g->under[i] = node->is_python && ((node->parent >= 0 && g->under[node->parent]) || is_sought(g, i));
     }
-    return false;
 }
 
 static void under_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
 {
     struct gaps *g = context;
-    if (is_of_thread(g, node) && is_under(g, (int32_t)node)) g->sought.ns += piece_weigh(g, node, from_ns, to_ns);
+    if (is_of_thread(g, node) && g->under[node]) g->sought.ns += piece_weigh(g, node, from_ns, to_ns);
 }
 
 static void marker_under_take(void *context, size_t marker, size_t call, int64_t from_ns, int64_t to_ns)
@@ -175,6 +181,7 @@ static void gaps_fini(struct gaps *g)
     kp_keyindex_fini(&g->step_keys);
     kp_ownlines_fini(&g->lines);
     free(g->step_ns);
+    free(g->under);
     free(g->of);
 }
 
@@ -221,7 +228,8 @@ static double ops_under(struct gaps *g)
     for (size_t i = 0; i < g->tree->count; i++) {
         const struct kp_node *node = &g->tree->nodes[i];
         if (node->on_device || node->is_async || node->start_ns < until || !is_work(g->tree, i)) continue;
-        if (!kp_spans_has(&g->chosen->in_steps, node->start_ns) || !is_under(g, node->parent)) continue;
+        if (!kp_spans_has(&g->chosen->in_steps, node->start_ns) || node->parent < 0) continue;
+        if (!g->under[node->parent]) continue;
         ns += (double)(node->end_ns - node->start_ns);
         until = node->end_ns;
     }
@@ -232,6 +240,7 @@ static double ops_under(struct gaps *g)
 static void call_measure(struct gaps *g, const struct gap_cost *most, struct kp_gap_call *call)
 {
     g->sought = (struct gap_cost){most->line, most->call, 0};
+    under_find(g);
     kp_selftime_each_marked(g->tree, under_take, marker_under_take, g);
     call->ns = g->sought.ns;
     call->is_python = !most->call && OPS_LITTLE * call->ns * (double)g->chosen->step_count > ops_under(g);
