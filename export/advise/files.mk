@@ -30,4 +30,5 @@ SRC_advise := \
     export/advise/stepsplit.c
 UNIT_advise := \
     test/unit/advise/test_advice.c \
-    test/unit/advise/test_evalsteps.c
+    test/unit/advise/test_evalsteps.c \
+    test/unit/advise/test_loadwaits.c

@@ -6,6 +6,8 @@
 #include "export/advise/advise.h"
 #include "test/unit/report/little_trace.h"
 
+#define WORKERS "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
 static struct kp_advice advise(struct little *t)
 {
     struct kp_advice advice;

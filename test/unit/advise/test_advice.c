@@ -3,7 +3,6 @@
 #include "test/unit/advise/advised.h"
 
 #define LOADER "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
-#define WORKERS "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
 static void step_event(struct little *t, int step)
 {
@@ -304,52 +303,6 @@ static void a_loader_that_two_steps_wait_for_made_them_slow(void **state)
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "slow-steps");
     assert_non_null(strstr(a.findings[0].what, "what they have more is data loading"));
-}
-
-/* Steps that compute 4 ms; of sixty each `every`th waits `late_ms` for its batch, and the others 1 ms. */
-static struct kp_advice late_batches_advise(struct little *t, int every, int late_ms)
-{
-    for (int step = 0, at = 0; step < 60; step++) {
-        const int loading = step % every == every - 1 ? 1000 * late_ms : 1000;
-        char text[32];
-        snprintf(text, sizeof text, "ProfilerStep#%d", step);
-        event(t, "user_annotation", text, 1, at, loading + 4000, "");
-        event(t, "user_annotation", WORKERS, 1, at, loading, "");
-        op(t, "aten::mm", at + loading, 4000);
-        at += loading + 4000;
-    }
-    return advise(t);
-}
-
-static void a_few_steps_that_wait_for_late_batches_are_told_beside_the_others(void **state)
-{
-    const struct kp_advice a = late_batches_advise(*state, 4, 290);
-    assert_int_equal(a.count, 1);
-    assert_string_equal(a.findings[0].id, "data-loading");
-    assert_string_equal(a.findings[0].what, "15 steps (about each 4th) wait 290.0 to 290.0 ms for the "
-                                            "DataLoader, 4350 ms in all; the others wait 1.0 ms");
-    assert_int_equal(a.findings[0].steps, 15);
-    assert_true(a.findings[0].is_bursty && a.findings[0].is_critical);
-    assert_non_null(strstr(a.findings[0].change, "in_order=False"));
-}
-
-static void late_batches_that_have_a_fifth_of_the_time_are_the_loaders_though_few_steps_wait(void **state)
-{
-    const struct kp_advice a = late_batches_advise(*state, 20, 100);
-    assert_int_equal(a.count, 1);
-    assert_string_equal(a.findings[0].id, "data-loading");
-    assert_int_equal(a.findings[0].steps, 3);
-    assert_true(a.findings[0].is_critical);
-}
-
-static void a_wait_as_short_as_a_hand_over_asks_for_no_more_workers(void **state)
-{
-    const struct kp_advice a = late_batches_advise(*state, 2, 2);
-    assert_int_equal(a.count, 1);
-    assert_string_equal(a.findings[0].id, "data-loading");
-    assert_false(a.findings[0].is_bursty);
-    assert_int_equal(strncmp(a.findings[0].change, "To take a batch from a worker costs about as much", 49), 0);
-    assert_non_null(strstr(a.findings[0].change, "num_workers=0"));
 }
 
 /* Of twelve steps each sixth takes a prompt of `prompt` tokens, and four times as long; the others take `others`. */
@@ -693,9 +646,6 @@ int main(void)
         LITTLE(many_short_gaps_are_the_price_of_ops),
         LITTLE(a_loader_that_many_steps_wait_for_is_no_matter_of_slow_steps),
         LITTLE(a_loader_that_two_steps_wait_for_made_them_slow),
-        LITTLE(a_few_steps_that_wait_for_late_batches_are_told_beside_the_others),
-        LITTLE(late_batches_that_have_a_fifth_of_the_time_are_the_loaders_though_few_steps_wait),
-        LITTLE(a_wait_as_short_as_a_hand_over_asks_for_no_more_workers),
         LITTLE(steps_that_take_a_prompt_are_told_from_those_of_a_token),
         LITTLE(steps_of_sequences_alone_are_a_training_and_may_be_slow),
         LITTLE(the_call_of_python_that_fills_the_gaps_is_named),

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_toprows.c - rows of the report, the program's own lines, and the numbers of its head */
-#include "test/unit/report/little_trace.h"
+#include "test/unit/report/little_rows.h"
 
 #include "export/report/ownline.h"
 #include "export/report/timeshares.h"
-#include "export/report/topmodules.h"
-#include "export/report/toprows.h"
 
 static struct kp_top top_make(struct little *t, enum kp_top_by by)
 {
@@ -14,14 +12,6 @@ static struct kp_top top_make(struct little *t, enum kp_top_by by)
     kp_top_build(&top, &t->tree, &t->chosen, by);
     kp_top_order(&top, KP_TOP_SELF);
     return top;
-}
-
-static const struct kp_top_row *row_named(const struct kp_top *top, const char *name)
-{
-    for (size_t i = 0; i < top->count; i++)
-        if (strcmp(kp_kineto_text(top->trace, top->rows[i].name), name) == 0) return &top->rows[i];
-    fail_msg("no row %s", name);
-    return NULL;
 }
 
 /* ---- own lines ---- */
@@ -639,68 +629,6 @@ static void too_many_threads_are_those_that_the_cores_do_not_hold(void **state)
     assert_int_equal(kp_summary_threads_wanted(0, 16, 16, 1, false), 0);
 }
 
-#define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
-
-/* ---- modules ---- */
-
-#define FORWARD "\"Sequence number\":7"
-#define BACKWARD "\"Sequence number\":7,\"Fwd thread id\":1"
-#define ENGINE "autograd::engine::evaluate_function: "
-
-/* Net_0 calls a Seq in a Seq, whose op has a backward op on thread 2; its gradient is added up behind it. */
-/* The call of a module itself belongs to the module around it. */
-static struct kp_top modules_make(struct little *t, enum kp_top_by by)
-{
-    struct kp_top top;
-    event(t, "python_function", "nn.Module: Net_0", 1, 0, 100, "");
-    event(t, "python_function", "nn.Module: Seq_0", 1, 10, 80, "");
-    event(t, "python_function", "nn.Module: Seq_1", 1, 20, 60, "");
-    event(t, "cpu_op", "aten::mul", 1, 30, 40, FORWARD);
-    event(t, "cpu_op", ENGINE "MulBackward0", 2, 200, 50, BACKWARD);
-    event(t, "cpu_op", "MulBackward0", 2, 205, 40, BACKWARD);
-    event(t, "cpu_op", ENGINE "torch::autograd::AccumulateGrad", 2, 260, 10, "");
-    event(t, "cpu_op", "torch::autograd::AccumulateGrad", 2, 262, 5, "");
-    tree_make(t);
-    kp_tree_fill_line_stacks(&t->tree, true);
-    kp_tree_set_forward_stacks(&t->tree);
-    char why[256];
-    assert_int_equal(kp_chosen_make(&t->chosen, &t->tree, &everything, why, sizeof why), 0);
-    kp_top_build(&top, &t->tree, &t->chosen, by);
-    kp_top_join_modules(&top);
-    return top;
-}
-
-static void costs_are(const struct kp_top *top, const char *name, int self, int total, int backward)
-{
-    const struct kp_top_cost *cost = &row_named(top, name)->cost;
-    assert_int_equal(cost->self_ns, self * 1000);
-    assert_int_equal(cost->total_ns, total * 1000);
-    assert_int_equal(cost->backward_ns, backward * 1000);
-    assert_int_equal(cost->count, strcmp(name, "Seq") == 0 ? 2 : 1);
-}
-
-static void a_module_has_forward_and_backward_with_those_inside(void **state)
-{
-    struct little *t = *state;
-    struct kp_top top = modules_make(t, KP_TOP_BY_MODULE);
-    assert_int_equal(top.count, 4);
-    costs_are(&top, "Net_0", 20, 140, 60);
-    costs_are(&top, "Net_0.Seq_0", 20, 120, 60);
-    costs_are(&top, "Net_0.Seq_0.Seq_1", 100, 100, 60);
-    kp_top_fini(&top);
-}
-
-static void a_class_inside_itself_has_its_time_once(void **state)
-{
-    struct little *t = *state;
-    struct kp_top top = modules_make(t, KP_TOP_BY_CLASS);
-    assert_int_equal(top.count, 3);
-    costs_are(&top, "Net", 20, 140, 60);
-    costs_are(&top, "Seq", 120, 120, 60);
-    assert_int_equal(row_named(&top, "Seq")->modules, 2);
-    kp_top_fini(&top);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -710,8 +638,6 @@ int main(void)
         LITTLE(of_an_installed_program_the_outermost_package_is_own),
         LITTLE(lines_of_libraries_leave_out_torch_and_python),
         LITTLE(the_innermost_own_line_and_all_modules_are_found),
-        LITTLE(a_module_has_forward_and_backward_with_those_inside),
-        LITTLE(a_class_inside_itself_has_its_time_once),
         LITTLE(a_chain_has_the_line_and_the_modules_of_its_text),
         LITTLE(rows_come_by_self_time_and_add_up),
         LITTLE(a_total_counts_no_time_twice),

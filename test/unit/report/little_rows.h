@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/* little_rows.h - the rows of a trace of a few events, for tests of the report's table */
+#ifndef KP_TEST_LITTLE_ROWS_H
+#define KP_TEST_LITTLE_ROWS_H
+
+#include "export/report/toprows.h"
+#include "test/unit/report/little_trace.h"
+
+static const struct kp_top_row *row_named(const struct kp_top *top, const char *name)
+{
+    for (size_t i = 0; i < top->count; i++)
+        if (strcmp(kp_kineto_text(top->trace, top->rows[i].name), name) == 0) return &top->rows[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+#define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
+
+#endif
