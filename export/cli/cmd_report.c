@@ -62,7 +62,8 @@ static const struct kp_opt flags[] = {
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
               "only steps A to B; A alone: one step; all: start-up and end, too (default: the steps)"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
-                "only while a range, op, Python function or call of CUDA of that name (or glob) runs"},
+                "only while a range, op, Python function or call of CUDA of that name runs; a glob is meant, too: "
+                "'train.py(12)*' is the function whose def is in line 12"},
     [PHASE] = {"phase", 0, KP_OPT_VALUE, "NAME", "only the traces of that phase (of a run with --phases)"},
     [FROM] = {"from", 0, KP_OPT_VALUE, "US", "only from so many microseconds after the profiler's start"},
     [TO] = {"to", 0, KP_OPT_VALUE, "US", "and up to so many"},

@@ -429,6 +429,7 @@ void kp_top_more_print(FILE *out, const struct kp_top_report *r)
         const char *flag, *gives;
     } rows[] = {
         {!r->top->has_lines && !trace->has_stacks, "--with-stack ops", "your lines"},
+        {!r->top->has_calls && fact_of(r, "kprof.torch_version"), "--with-stack 1", "parts of the model"},
         {!trace->record_shapes, "--record-shapes", "shapes"},
         {!trace->profile_memory, "--profile-memory", "memory"},
     };

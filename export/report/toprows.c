@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "export/report/backwardof.h"
+#include "export/report/framename.h"
 #include "export/report/keyindex.h"
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
@@ -400,6 +401,15 @@ static void gap_find(struct kp_top *out, const struct kp_tree *tree, const struc
     kp_spans_fini(&covered);
 }
 
+static void calls_find(struct kp_top *out, const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count && !out->has_modules; i++) {
+        if (!tree->nodes[i].is_python) continue;
+        out->has_calls = true;
+        out->has_modules = kp_framename_module(kp_kineto_text(tree->trace, tree->nodes[i].name)) != NULL;
+    }
+}
+
 void kp_top_init(struct kp_top *out, struct kp_kineto *trace, enum kp_top_by by)
 {
     *out = (struct kp_top){.trace = trace, .by = by};
@@ -420,6 +430,7 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     bytes_find(&b);
     nodes_add(&b);
     gap_find(out, tree, chosen);
+    calls_find(out, tree);
     lines_settle(out);
     sum_make(out);
     kp_ownlines_fini(&b.lines);
@@ -464,6 +475,8 @@ void kp_top_add(struct kp_top *into, const struct kp_top *more)
     into->gap_ns += more->gap_ns;
     into->step_gap_ns += more->step_gap_ns;
     into->has_memory |= more->has_memory;
+    into->has_calls |= more->has_calls;
+    into->has_modules |= more->has_modules;
     lines_settle(into);
     sum_make(into);
 }

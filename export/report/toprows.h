@@ -56,6 +56,7 @@ struct kp_top {
     enum kp_top_sort sort; /* of the last ordering */
     struct kp_top_row sum; /* of all rows: self times and bytes */
     bool has_gpu, has_memory, has_gpu_memory, has_lines;
+    bool has_calls, has_modules; /* of Python, and of an nn.Module among them */
     bool is_of_steps;            /* kp_top_keep_steps() was called */
     size_t steps;                /* 0: rows have no ms a step */
     size_t calls;                /* whole ones of what is asked for by its name; 0: rows have no ms a call */

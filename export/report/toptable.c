@@ -287,6 +287,12 @@ static void functions_lead(FILE *out, const struct kp_top *top)
               out);
 }
 
+static void modules_lead(FILE *out, const struct kp_top *top)
+{
+    if (!top->has_modules || (top->by != KP_TOP_BY_OP && !kp_top_is_by_line(top))) return;
+    fputs("parts of the model, forward and backward: kprof report --by module, or --by class\n", out);
+}
+
 static void kernels_lead(FILE *out, const struct kp_top *top)
 {
     if (top->has_gpu && top->by == KP_TOP_BY_OP) fputs("kernels, one by one: kprof report --by kernel\n", out);
@@ -334,6 +340,7 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     lines_lead(out, &s, top);
     library_lead(out, &s, top);
     functions_lead(out, top);
+    modules_lead(out, top);
     kernels_lead(out, top);
     if (top->count && with_memory(top))
         fputs("MB: taken less given back inside the op itself, or in an aten::empty that it called\n", out);

@@ -74,7 +74,15 @@ def test_the_table_says_how_many_modules_a_class_has(run):
     assert re.search(r"^Net_0 ", harness.cli("report", "--by", "module", "--sort", "total", run.trace).stdout, re.M)
 
 
+def test_the_table_of_ops_leads_to_the_modules(run):
+    said = harness.cli("report", run.trace).stdout
+    assert "\nparts of the model, forward and backward: kprof report --by module, or --by class\n" in said
+    assert "parts of the model (" not in said and "parts of the model" not in harness.cli("report", "--by", "module", run.trace).stdout
+
+
 def test_without_modules_the_flag_that_records_them_is_told(tmp_path):
     run = harness.run_kprof("module_clock.py", tmp_path, "forward", "none", schedule="wait=1,active=1,repeat=1", KPROF_WITH_STACK="ops").ok()
     done = harness.cli("report", "--by", "class", run.trace)
     assert done.returncode == 1 and "--with-stack 1" in done.stderr and done.stdout == ""
+    told = harness.cli("report", run.trace).stdout
+    assert "parts of the model (--with-stack 1)" in told and "--by module" not in told
