@@ -191,6 +191,25 @@ static void tokens_print(FILE *out, const struct kp_top_report *r)
     fputs("\n", out);
 }
 
+/* Steps of a guess may be those of an evaluation before the training. */
+static void guess_print(FILE *out, const struct kp_top_report *r)
+{
+    const char *source = fact_of(r, "kprof.step_source"), *until = fact_of(r, "kprof.steps_until"), *each = NULL;
+    if (!source || !r->summary->steps || r->choice->within || fact_of(r, "kprof.phase")) return;
+    if (strcmp(source, "module") == 0) each = "call of a model";
+    if (strcmp(source, "dataloader") == 0) each = "batch of a DataLoader";
+    if (strcmp(source, "time") == 0 && until) each = "second";
+    if (!each) return;
+    fprintf(out, "         a step is a %s: ", each);
+    if (until) {
+        fputs("what ran before the first step by ", out);
+        kp_plain_put(out, until);
+        fputs("\n", out);
+    } else {
+        fputs("no optimizer had stepped\n", out);
+    }
+}
+
 /* What would have counted steps. */
 static void hint_print(FILE *out, const struct kp_top_report *r)
 {
@@ -286,6 +305,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     if (s->steps == 1 && r->chosen->is_by_optimizer && r->choice->first_step >= 0)
         fprintf(out, "         step %ld: from the end of optimizer step %ld to the end of %ld, counted from 0\n",
                 s->first_step, s->first_step - 1, s->first_step);
+    guess_print(out, r);
     outside_print(out, r);
     runs_print(out, r);
     if (s->steps > 1) lengths_print(out, r);

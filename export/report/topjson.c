@@ -60,6 +60,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     text_put(out, "script", kp_kineto_fact(trace, "kprof.script"));
     text_put(out, "host", kp_kineto_fact(trace, "host_name"));
     text_put(out, "phase", kp_kineto_fact(trace, "kprof.phase"));
+    text_put(out, "step_source", kp_kineto_fact(trace, "kprof.step_source"));
     text_put(out, "torch", kp_kineto_fact(trace, "kprof.torch_version"));
     if (rank) whole_put(out, "rank", strtoll(rank, NULL, 10));
     if (size) whole_put(out, "world_size", strtoll(size, NULL, 10));

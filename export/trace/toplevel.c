@@ -222,6 +222,17 @@ static void busy_write(struct kp_trace *t)
 }
 
 /* The function whose calls were to be steps. */
+/* What counted this window's steps, and what did from then on, where the schedule started over. */
+static void step_source_write(struct kp_trace *t)
+{
+    const char *at = kp_reader_text(t->reader, "guessed_windows");
+    uint64_t guessed = 0;
+    while (at && *at >= '0' && *at <= '9') guessed = guessed * 10 + (uint64_t)(*at++ - '0');
+    const bool is_guess = t->cycle.number <= guessed;
+    ours_string(t, "step_source", is_guess ? "guessed_by" : "step_source");
+    if (is_guess) ours_string(t, "steps_until", "guessed_until");
+}
+
 /* What counts as a step, where the user named it. */
 static void asked_step_write(struct kp_trace *t)
 {
@@ -252,7 +263,7 @@ static void ours_write(struct kp_trace *t)
 {
     kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
     ours_string(t, "torch_version", "torch_version");
-    ours_string(t, "step_source", "step_source");
+    step_source_write(t);
     ours_string(t, "model", "model");
     asked_step_write(t);
     ours_string(t, "step_near", "step_near");

@@ -52,7 +52,8 @@ static uint64_t began_ns;
 /* Totals of the closing line, under finish_lock. */
 static struct {
     uint64_t traces, failed, steps, events, gpu_events, allocations, calls, lost, kept;
-    unsigned extras; /* what was written beside the last trace */
+    uint64_t steps_by[KP_STEP_API + 1]; /* what counted them */
+    unsigned extras;                    /* what was written beside the last trace */
     bool cut;
     char last[4096];
 } total;
@@ -123,6 +124,7 @@ static void close_one(const struct kp_window *window)
     if (kp_record_meta(&rec, sizeof rec) != 0)
         KP_LOG_ONCE(0, "the end of a window could not be written to the spool: its trace may be missing");
     total.steps += window->steps;
+    total.steps_by[window->source] += window->steps;
     total.cut |= window->cut && (window->steps || window->has_part);
     if (!(config->exports & KP_EXPORTS_NONE) && !kp_run_is_worker() && export_count < EXPORTS_MAX) {
         to_export[(export_head + export_count++) % EXPORTS_MAX] = rec;
@@ -450,17 +452,34 @@ static void load_tell(char *out, size_t bytes)
         kp_fmt(out + n, bytes - n, ", threads waited %lu ms for room", (unsigned long)waited_ms);
 }
 
+/* "3 steps by optimizer, and 2 by calls of a model before its first, ": a schedule may start over. */
+static void steps_tell(char *out, size_t bytes)
+{
+    static const char *const guesses[KP_STEP_API + 1] = {
+        [KP_STEP_TIME] = "seconds", [KP_STEP_MODULE] = "calls of a model", [KP_STEP_DATALOADER] = "batches"};
+    const enum kp_step_source source = kp_steps_source();
+    uint64_t steps = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing: decisions/003 */
+    char by[200], before[200] = "";
+    size_t n = 0;
+    for (unsigned i = KP_STEP_TIME; schedule->set && i < source; i++) {
+        if (!total.steps_by[i] || n >= sizeof before) continue;
+        n += kp_fmt(before + n, sizeof before - n, "%s%lu by %s", n ? ", " : ", and ", (unsigned long)total.steps_by[i],
+                    guesses[i] ? guesses[i] : kp_step_source_name((enum kp_step_source)i));
+        steps -= total.steps_by[i];
+    }
+    kp_steps_source_text(by, sizeof by);
+    kp_fmt(out, bytes, "%lu step%s by %s%s%s, ", (unsigned long)steps, plural(steps), by, before,
+           n ? " before its first" : "");
+}
+
 static void say_totals(const char *head, const char *path)
 {
     char next[512];
-    char load[160], others[160] = "", by[200], missed[700], steps[768] = "", gpu[64] = "", heap[64] = "",
-                    calls[64] = "";
+    char load[160], others[160] = "", missed[700], steps[768] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
     enum kp_step_source source = kp_steps_source();
-    uint64_t n = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing: decisions/003 */
+    const uint64_t n = schedule->set ? total.steps : kp_steps_seen();
     if (kp_phases_are_set()) kp_fmt(steps, sizeof steps, "%lu step%s in phases, ", (unsigned long)n, plural(n));
-    kp_steps_source_text(by, sizeof by);
-    if (!kp_phases_are_set() && source != KP_STEP_NONE)
-        kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), by);
+    if (!kp_phases_are_set() && source != KP_STEP_NONE) steps_tell(steps, sizeof steps);
     else if (!kp_phases_are_set() && kp_steps_unmatched(missed, sizeof missed))
         kp_fmt(steps, sizeof steps, "0 steps: %s; ", missed);
     if (!kp_phases_are_set() && schedule->set) kp_steps_others(others, sizeof others);

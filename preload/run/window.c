@@ -253,7 +253,8 @@ static void begin_step(struct kp_thread *thread)
     uint64_t gate = kp_gate_make(current.number, KP_GATE_ON | KP_GATE_RECORD);
     struct kp_rec_step *rec = kp_put_reserve(thread, gate, sizeof *rec, KP_KIND_STEP);
     if (!rec) return;
-    const uint8_t flags = (uint8_t)(kp_steps_source() | (is_startup ? KP_STEP_STARTUP : 0));
+    current.source = kp_steps_source();
+    const uint8_t flags = (uint8_t)(current.source | (is_startup ? KP_STEP_STARTUP : 0));
     rec->head = (struct kp_rec){.kind = KP_KIND_STEP, .flags = flags, .size = sizeof *rec};
     rec->start = step_begin;
     kp_store_relaxed(&rec->ticks, 0);
@@ -327,6 +328,7 @@ static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, 
     step_number = turn->step;
     step_begin = now;
     if (save || turn->after == KP_ACTION_NONE) is_cycle_left = false;
+    if (turn->starts_over) kp_window_sources_guessed(last_number, turn->source);
     if (save) close_window(now, false);
     if (save || turn->before != turn->after) enter(turn->after, now);
     bool has_turned = save || turn->before != turn->after;

@@ -17,8 +17,9 @@ struct kp_window {
     uint32_t number;                 /* cycle number in the spool, from 1 */
     uint64_t warm_begin, begin, end; /* ticks; begin is 0 during warm-up */
     uint64_t first_step, steps;
-    uint64_t lost; /* records lost in it; while it is open, kp_loss_total() at its begin */
-    uint64_t wish; /* the id of the wish that opened it, or 0 */
+    uint64_t lost;              /* records lost in it; while it is open, kp_loss_total() at its begin */
+    uint64_t wish;              /* the id of the wish that opened it, or 0 */
+    enum kp_step_source source; /* what counted its steps */
     /* It makes no trace: its phase ended within its first step, and other steps came before, or it was dropped. */
     bool is_void;
     bool cut;      /* closed by exit, not by its schedule or kprof_stop */

@@ -12,16 +12,17 @@
 #include <errno.h>
 
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/run/procfacts.h"
-#include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
 static const struct kp_source *const *sources;
 static enum kp_source_mode mode; /* set last, for sources that attach later */
 static uint32_t wanted;
-static _Atomic uint32_t off;          /* by kprof_toggle */
-static _Atomic uint32_t noted_source; /* enum kp_step_source that the spool has */
+static _Atomic uint32_t off;           /* by kprof_toggle */
+static _Atomic uint32_t noted_source;  /* enum kp_step_source that the spool has */
+static enum kp_step_source counted_by; /* when the last recorded step began */
 static _Atomic bool is_model_noted;
 static _Atomic(const char *) noted_near;
 
@@ -36,6 +37,7 @@ void kp_window_sources_forget(const struct kp_source *const *list)
     sources = list;
     mode = KP_SOURCE_OFF;
     kp_store_relaxed(&noted_source, KP_STEP_NONE);
+    counted_by = KP_STEP_NONE;
     kp_store_relaxed(&is_model_noted, false);
     kp_store_relaxed(&noted_near, NULL);
     kp_store_relaxed(&off, 0);
@@ -76,6 +78,7 @@ void kp_window_sources_switched(uint32_t activities, uint64_t begin, uint32_t ti
 
 void kp_window_sources_step(bool begins, uint64_t number)
 {
+    if (begins) counted_by = kp_steps_source();
     for (const struct kp_source *const *s = sources; *s; s++)
         if ((*s)->step_turns) (*s)->step_turns(begins, number);
 }
@@ -114,6 +117,16 @@ static void note_step_source(void)
     const enum kp_step_source now = kp_steps_source();
     if (now == kp_load_relaxed(&noted_source)) return;
     if (kp_record_note("step_source", kp_step_source_name(now)) == 0) kp_store_relaxed(&noted_source, now);
+}
+
+void kp_window_sources_guessed(uint32_t last, enum kp_step_source now)
+{
+    char number[24];
+    kp_fmt(number, sizeof number, "%u", last);
+    if (!last || counted_by == KP_STEP_NONE || kp_record_note("guessed_by", kp_step_source_name(counted_by)) != 0)
+        return;
+    if (kp_record_note("guessed_until", kp_step_source_name(now)) == 0)
+        (void)kp_record_note("guessed_windows", number); /* the last: without it there are none */
 }
 
 static void note_model(void)

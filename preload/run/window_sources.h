@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "preload/source.h"
+#include "schedule/kp_schedule.h"
 
 void kp_window_sources_setup(const struct kp_source *const *list, uint32_t activities);
 void kp_window_sources_forget(const struct kp_source *const *list); /* in a child */
@@ -23,6 +24,8 @@ void kp_window_sources_step(bool begins, uint64_t number); /* a recorded step be
 
 /* --- without a lock, as a source may wait for a lock of the host (the GIL); begin 0: no window records --- */
 void kp_window_sources_settle(uint64_t begin, uint32_t timeout_ms);
+/* The schedule starts over, since `now` counts: the steps of windows up to `last` were guesses. */
+void kp_window_sources_guessed(uint32_t last, enum kp_step_source now);
 void kp_window_sources_step_ended(void); /* at each step; without the lock */
 void kp_window_sources_switched(uint32_t activities, uint64_t begin, uint32_t timeout_ms);
 bool kp_window_sources_are_drained(uint64_t end);

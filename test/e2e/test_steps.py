@@ -270,6 +270,21 @@ def test_modules_that_are_not_trained_do_not_spend_the_schedule(tmp_path, where,
     assert [e["name"] for e in steps] == ["ProfilerStep#3", "ProfilerStep#4"], run.explain()
     ends = [facts.begin(e) for e in facts.spans(trace) if e["name"].startswith("Optimizer.step#")]
     assert [sum(facts.begin(step) <= at < facts.end(step) for at in ends) for step in steps] == [1, 1], run.explain()
+    told = "(2 steps by optimizer, and 2 by calls of a model before its first, " if before else "(2 steps by optimizer, "
+    assert told in run.err, run.explain()
+    assert facts.load(run.traces[0])["kprof"]["step_source"] == ("module" if before else "optimizer")
+
+
+def test_steps_that_were_guessed_until_the_optimizers_first_are_told(tmp_path):
+    """64 calls of the model come before the training; from the 17th on they count, with the one of the training's first step."""
+    run = harness.run_kprof("before_training.py", tmp_path, "evaluated", schedule="wait=1,warmup=1,active=100").ok()
+    guessed, trained = run.traces
+    assert re.search(r"\(10 steps by optimizer, and 48 by calls of a model before its first, ", run.err), run.explain()
+    ours = facts.load(guessed)["kprof"]
+    assert (ours["step_source"], ours["steps_until"]) == ("module", "optimizer")
+    assert "steps_until" not in facts.load(trained)["kprof"]
+    told = "\n         a step is a call of a model: what ran before the first step by optimizer\n"
+    assert told in harness.cli("report", guessed).stdout and "a step is" not in harness.cli("report", trained).stdout
 
 
 def test_the_closing_line_leaves_out_the_batches_of_an_optimizer(tmp_path):
