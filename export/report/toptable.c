@@ -272,17 +272,11 @@ static void library_lead(FILE *out, const struct shape *s, const struct kp_top *
         fputs("all of one line of yours; the lines of libraries that it calls: kprof report --by library\n", out);
 }
 
-/* Stacks of ops tell nothing of Python between ops. Functions that were recorded have rows of their own, without a line
- * or with that of their def. */
+/* Stacks of ops tell nothing of Python between ops. Functions that were recorded have rows of their own. */
 static void functions_lead(FILE *out, const struct kp_top *top)
 {
     if (top->by != KP_TOP_BY_LINE || !top->count || top->rows[0].name || !top->trace->has_stacks) return;
-    bool has_functions = false;
-    for (size_t i = 1; i < top->count; i++) {
-        const char *const name = kp_kineto_text(top->trace, top->rows[i].name);
-        has_functions |= !strchr(name, ':') || strstr(name, " " KP_FRAMENAME_DEF);
-    }
-    if (!has_functions)
+    if (!top->has_calls)
         fputs("(no line of the program): Python between ops, or a wait; its functions: kprof run --with-stack 1\n",
               out);
 }

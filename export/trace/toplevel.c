@@ -221,7 +221,6 @@ static void busy_write(struct kp_trace *t)
     kp_json_u64(&t->json, of_ns / 1000000);
 }
 
-/* The function whose calls were to be steps. */
 /* What counted this window's steps, and what did from then on, where the schedule started over. */
 static void step_source_write(struct kp_trace *t)
 {
