@@ -8,10 +8,10 @@
 
 #include "export/cli/run_folder.h"
 #include "export/cli/trace_source.h"
-#include "export/report/ownline.h"
 #include "export/report/plain.h"
 #include "export/report/selftime.h"
 #include "export/report/toprows.h"
+#include "export/report/workerframe.h"
 
 enum { LINES = 2, WORKERS_MOST = 8 }; /* WORKERS_MOST: whose traces are read */
 #define SHARE_LEAST 0.05              /* of a worker's time, before a line is worth a word */
@@ -28,7 +28,6 @@ struct worker {
     int64_t wall_ns;
     struct kp_spans idle;  /* it waits for work: known where Python's calls were recorded */
     int32_t loop;          /* the call of torch's loop, -1: not in the trace */
-    uint32_t fork_line;    /* the training's line that started the worker: open around the loop. 0: none */
     int64_t waits_ns;      /* of the loop's thread: calls that wait (sleep, network, lock) in its items */
     struct kp_idleness {   /* of the workers whose loops were seen */
         size_t seen, idle; /* idle: wait for work most of their time */
@@ -88,19 +87,13 @@ static bool is_loop(const struct kp_tree *tree, int32_t node)
 static void idle_find(struct worker *w)
 {
     const struct kp_tree *const tree = &w->tree;
-    struct kp_ownlines lines = {0};
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *const node = &tree->nodes[i];
-        const uint32_t stack = node->stack ? node->stack : kp_tree_event(tree, i)->stack;
-        if (w->loop < 0 && is_loop(tree, (int32_t)i)) {
-            w->loop = (int32_t)i;
-            w->fork_line = kp_ownline_of(&lines, tree->trace, stack);
-        }
+        if (w->loop < 0 && is_loop(tree, (int32_t)i)) w->loop = (int32_t)i;
         if (is_call(tree, (int32_t)i, "multiprocessing/queues.py(", "get") && is_loop(tree, node->parent))
             kp_spans_add(&w->idle, node->start_ns, node->end_ns);
     }
     kp_spans_settle(&w->idle);
-    kp_ownlines_fini(&lines);
 }
 
 static void wait_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
@@ -153,10 +146,9 @@ static void lines_print(FILE *out, const struct worker *w)
         const struct kp_top_row *row = &top.rows[i];
         const double share = share_of(w, (int64_t)row->cost.self_ns);
         if (!row->name || share < SHARE_LEAST) continue;
-        share_print(out,
-                    row->name == w->fork_line ? "torch's loop (collating, handing over)"
-                                              : kp_kineto_text(w->trace, row->name),
-                    share);
+        const char *const line = kp_kineto_text(w->trace, row->name);
+        const bool is_of_loop = strcmp(line, KP_WORKERFRAME_LOOP) == 0;
+        share_print(out, is_of_loop ? "torch's loop (collating, handing over)" : line, share);
         shown++;
     }
     kp_top_fini(&top);

@@ -49,6 +49,8 @@ static enum kp_part frame_part(const char *frame, size_t bytes)
     if (!memchr(frame, '(', bytes)) return KP_PART_OTHER;
     if ((name = function_in(frame, bytes, "torch/utils/data/dataloader.py(")))
         return is_import(name, end) ? KP_PART_OTHER : KP_PART_LOADING;
+    if ((name = function_in(frame, bytes, "torch/utils/data/_utils/")))
+        return is_import(name, end) ? KP_PART_OTHER : KP_PART_LOADING;
     if ((name = function_in(frame, bytes, "torch/autograd/__init__.py(")) && is_one_of(name, end, starters))
         return KP_PART_BACKWARD;
     if ((name = function_in(frame, bytes, "torch/_tensor.py(")) && is_one_of(name, end, starters))
@@ -64,8 +66,9 @@ static enum kp_part frame_part(const char *frame, size_t bytes)
 
 static enum kp_part stack_part(const char *stack)
 {
+    const char *const end = stack + kp_workerframe_since_fork(stack, strlen(stack));
     enum kp_part best = KP_PART_OTHER;
-    while (*stack) {
+    while (stack < end) {
         const size_t bytes = strcspn(stack, ";");
         const enum kp_part part = frame_part(stack, bytes);
         if (part > best) best = part;
@@ -126,6 +129,27 @@ static void forward_mark(const struct kp_tree *tree, uint8_t *parts)
         }
 }
 
+static enum kp_workerframe workerframe_of(const struct kp_tree *tree, size_t node)
+{
+    const char *const name = kp_kineto_text(tree->trace, tree->nodes[node].name);
+    return tree->nodes[node].is_python ? kp_workerframe_of(name, strlen(name)) : KP_WORKERFRAME_NONE;
+}
+
+enum kp_workerframe kp_eventpart_worker(const struct kp_tree *tree, size_t node)
+{
+    const enum kp_workerframe is = workerframe_of(tree, node);
+    const int32_t parent = tree->nodes[node].parent;
+    if (is != KP_WORKERFRAME_GET) return is;
+    return parent >= 0 && workerframe_of(tree, (size_t)parent) == KP_WORKERFRAME_TAKES ? is : KP_WORKERFRAME_NONE;
+}
+
+/* Of a worker: it was forked in any part, and its wait for work is none. */
+static bool is_apart(const struct kp_tree *tree, size_t node)
+{
+    const enum kp_workerframe is = kp_eventpart_worker(tree, node);
+    return is == KP_WORKERFRAME_START || is == KP_WORKERFRAME_GET;
+}
+
 void kp_eventpart_find(const struct kp_tree *tree, uint8_t *parts)
 {
     struct part_finding f = {.tree = tree, .parts = parts};
@@ -133,7 +157,7 @@ void kp_eventpart_find(const struct kp_tree *tree, uint8_t *parts)
     forward_mark(tree, parts);
     for (size_t i = 0; i < tree->count; i++) { /* a parent comes before its children */
         const int32_t parent = tree->nodes[i].parent;
-        if (parent >= 0 && parts[parent] > parts[i]) parts[i] = parts[parent];
+        if (parent >= 0 && parts[parent] > parts[i] && !is_apart(tree, i)) parts[i] = parts[parent];
     }
     free(f.of_stack);
 }

@@ -54,7 +54,8 @@ SRC_report := \
     export/report/shapetext.c \
     export/report/units.c \
     export/report/valuereads.c \
-    export/report/walltime.c
+    export/report/walltime.c \
+    export/report/workerframe.c
 UNIT_report := \
     test/unit/report/test_chosen.c \
     test/unit/report/test_folded.c \

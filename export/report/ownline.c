@@ -14,6 +14,7 @@
 
 #include "export/report/framename.h"
 #include "export/report/kineto.h"
+#include "export/report/workerframe.h"
 
 enum { LINE_BYTES = 400, MODULES_MOST = 24 };
 
@@ -115,27 +116,53 @@ static const char *package_at(const char *frame, size_t bytes, size_t *part)
 }
 
 /* Of a program that is installed itself, the package of the outermost frame is the program. */
-static const char *package_frame(const char *stack, size_t *bytes)
+static const char *package_frame(const char *stack, const char *end, size_t *bytes)
 {
     const char *outermost = NULL, *package;
     size_t part = 0, its = 0, n;
-    for (const char *at = stack; *at; at += n + (at[n] == ';'))
+    for (const char *at = stack; at < end; at += n + (at[n] == ';'))
         if ((package = package_at(at, n = strcspn(at, ";"), &its))) outermost = package, part = its;
-    for (const char *at = stack; outermost && *at; at += *bytes + (at[*bytes] == ';')) {
+    for (const char *at = stack; outermost && at < end; at += *bytes + (at[*bytes] == ';')) {
         package = package_at(at, *bytes = strcspn(at, ";"), &its);
         if (package && its == part && memcmp(package, outermost, part) == 0) return at;
     }
     return NULL;
 }
 
-const char *kp_ownline_frame(const struct kp_kineto *trace, const char *stack, size_t *bytes)
+/* ---- of a worker ---- */
+
+/* Where the frames end that run in this process for the program: at a worker's loop, or at the process's begin. `words`
+ * stand for a line in that loop; NULL: there is none. */
+static const char *own_end(const char *stack, const char **words)
 {
-    const char *const list = list_of(trace);
-    for (const char *at = stack; *at; at += *bytes + (at[*bytes] == ';')) {
+    enum kp_workerframe inner = KP_WORKERFRAME_NONE;
+    const char *at = stack;
+    *words = NULL;
+    for (size_t n; *at; at += n + (at[n] == ';')) {
+        const enum kp_workerframe is = kp_workerframe_of(at, n = strcspn(at, ";"));
+        if (is == KP_WORKERFRAME_START) return at;
+        if (is == KP_WORKERFRAME_TAKES) {
+            *words = inner == KP_WORKERFRAME_GET ? KP_WORKERFRAME_WAITS : KP_WORKERFRAME_LOOP;
+            return at;
+        }
+        inner = is;
+    }
+    return at;
+}
+
+static const char *own_frame(const char *list, const char *stack, const char *end, size_t *bytes)
+{
+    for (const char *at = stack; at < end; at += *bytes + (at[*bytes] == ';')) {
         const size_t file = file_of(at, *bytes = strcspn(at, ";"));
         if (file && !is_installed(list, at, file)) return at;
     }
-    return package_frame(stack, bytes);
+    return package_frame(stack, end, bytes);
+}
+
+const char *kp_ownline_frame(const struct kp_kineto *trace, const char *stack, size_t *bytes)
+{
+    const char *words;
+    return own_frame(list_of(trace), stack, own_end(stack, &words), bytes);
 }
 
 /* Copies a file's name without the folders that it leaves at once: "job/../train.py" is train.py. */
@@ -173,13 +200,6 @@ bool kp_ownline_is_installed(const struct kp_kineto *trace, const char *frame)
     return file && is_installed(list_of(trace), frame, file);
 }
 
-static uint32_t function_search(struct kp_kineto *trace, const char *name)
-{
-    const size_t file = file_of(name, strlen(name));
-    const bool is_own = file && !is_installed(list_of(trace), name, file);
-    return is_own ? line_put(trace, name, strlen(name), KP_FRAMENAME_DEF) : 0;
-}
-
 /* ---- of a stack, by its innermost frame and the stack around that ---- */
 
 /* The line of a frame: its own, or of the package that counts as the program. */
@@ -194,21 +214,66 @@ static struct kp_ownline_place line_at(struct kp_kineto *trace, const char *fram
                                      package ? kp_strings_put(trace->strings, package, part) : 0};
 }
 
+static struct kp_ownline_place words_at(struct kp_kineto *trace, const char *words)
+{
+    return (struct kp_ownline_place){words ? kp_strings_put(trace->strings, words, strlen(words)) + 1 : 1, 0};
+}
+
 static struct kp_ownline_place line_of_text(struct kp_kineto *trace, uint32_t stack)
 {
     size_t bytes;
-    const char *frame = kp_ownline_frame(trace, kp_kineto_text(trace, stack), &bytes);
-    return frame ? line_at(trace, frame, bytes) : (struct kp_ownline_place){1, 0};
+    const char *words, *const text = kp_kineto_text(trace, stack), *const end = own_end(text, &words);
+    const char *frame = own_frame(list_of(trace), text, end, &bytes);
+    return frame ? line_at(trace, frame, bytes) : words_at(trace, words);
+}
+
+static enum kp_workerframe workerframe_of(const struct kp_kineto *trace, uint32_t frame)
+{
+    const char *const text = kp_kineto_text(trace, frame);
+    return kp_workerframe_of(text, strlen(text));
+}
+
+static uint32_t function_search(struct kp_kineto *trace, uint32_t id)
+{
+    const char *const name = kp_kineto_text(trace, id);
+    if (workerframe_of(trace, id) == KP_WORKERFRAME_TAKES) return words_at(trace, KP_WORKERFRAME_LOOP).text - 1;
+    const size_t file = file_of(name, strlen(name));
+    const bool is_own = file && !is_installed(list_of(trace), name, file);
+    return is_own ? line_put(trace, name, strlen(name), KP_FRAMENAME_DEF) : 0;
+}
+
+/* Does the frame of a worker end what was found around it? Then `place` is what begins there. */
+static bool worker_begins(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct kp_ownline_place *place)
+{
+    uint32_t around, outer;
+    switch (workerframe_of(trace, head)) {
+    case KP_WORKERFRAME_START: *place = words_at(trace, NULL); return true;
+    case KP_WORKERFRAME_TAKES: *place = words_at(trace, KP_WORKERFRAME_LOOP); return true;
+    case KP_WORKERFRAME_GET:
+        if (!kp_strings_is_chain(trace->strings, stack, &head, &around) ||
+            !kp_strings_is_chain(trace->strings, around, &outer, &head) ||
+            workerframe_of(trace, outer) != KP_WORKERFRAME_TAKES)
+            return false;
+        *place = words_at(trace, KP_WORKERFRAME_WAITS);
+        return true;
+    default: return false;
+    }
+}
+
+static bool is_words(const struct kp_kineto *trace, struct kp_ownline_place place)
+{
+    const char *const text = place.text > 1 ? kp_kineto_text(trace, place.text - 1) : "";
+    return strcmp(text, KP_WORKERFRAME_WAITS) == 0 || strcmp(text, KP_WORKERFRAME_LOOP) == 0;
 }
 
 /* An own frame goes before those of a package, and the package is that of the outermost frame. */
 static struct kp_ownline_place line_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
                                              struct kp_ownline_place around)
 {
-    (void)stack;
     const char *frame = kp_kineto_text(trace, head);
     const struct kp_ownline_place own = line_at(trace, frame, strlen(frame));
-    const bool is_inner = own.package && around.text > 1 && own.package != around.package;
+    if (worker_begins(trace, stack, head, &around)) return around;
+    const bool is_inner = own.package && around.text > 1 && !is_words(trace, around) && own.package != around.package;
     return own.text > 1 && !is_inner ? own : around;
 }
 
@@ -231,18 +296,19 @@ static bool is_library_frame(const char *frame, size_t bytes)
 static struct kp_ownline_place library_of_text(struct kp_kineto *trace, uint32_t stack)
 {
     size_t bytes;
-    for (const char *at = kp_kineto_text(trace, stack); *at; at += bytes + (at[bytes] == ';'))
+    const char *words, *const text = kp_kineto_text(trace, stack), *const end = own_end(text, &words);
+    for (const char *at = text; at < end; at += bytes + (at[bytes] == ';'))
         if (is_library_frame(at, bytes = strcspn(at, ";")))
             return (struct kp_ownline_place){line_put(trace, at, bytes, NULL) + 1, 0};
-    return (struct kp_ownline_place){1, 0};
+    return words_at(trace, words);
 }
 
 static struct kp_ownline_place library_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
                                                 struct kp_ownline_place around)
 {
-    (void)stack;
     const char *frame = kp_kineto_text(trace, head);
     const size_t bytes = strlen(frame);
+    if (worker_begins(trace, stack, head, &around)) return around;
     if (!is_library_frame(frame, bytes)) return around;
     return (struct kp_ownline_place){line_put(trace, frame, bytes, NULL) + 1, 0};
 }
@@ -333,7 +399,7 @@ uint32_t kp_ownline_library(struct kp_ownlines *found, struct kp_kineto *trace, 
 uint32_t kp_ownline_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t name)
 {
     if (!place_get(found, name)->text) {
-        const uint32_t text = function_search(trace, kp_kineto_text(trace, name)) + 1;
+        const uint32_t text = function_search(trace, name) + 1;
         place_get(found, name)->text = text;
     }
     return place_get(found, name)->text - 1;

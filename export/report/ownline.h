@@ -33,7 +33,8 @@ uint32_t kp_ownline_of(struct kp_ownlines *found, struct kp_kineto *trace, uint3
 /* The innermost line of a stack that is not of torch or Python's library: of the program, or of what it calls
  * ("transformers/models/bert/modeling_bert.py:160 forward"). Not in one `found` with kp_ownline_of. */
 uint32_t kp_ownline_library(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
-/* The function that is named, if it is the program's, with the line of its `def`: "train.py:9 def main". */
+/* The function that is named, if it is the program's, with the line of its `def`: "train.py:9 def main". Of a
+ * worker's loop KP_WORKERFRAME_LOOP. */
 uint32_t kp_ownline_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t name);
 /* All modules, the outermost first: "Net_0.Linear_1". */
 uint32_t kp_ownline_modules(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);

@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "export/report/kineto.h"
+#include "export/report/workerframe.h"
 
 size_t kp_stackpath_bytes(const char *stack)
 {
     const size_t bytes = strlen(stack);
-    return bytes && stack[bytes - 1] == ';' ? bytes - 1 : bytes;
+    return kp_workerframe_since_fork(stack, bytes && stack[bytes - 1] == ';' ? bytes - 1 : bytes);
 }
 
 /* Does a frame begin where the last `tail` bytes do? */

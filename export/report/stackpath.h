@@ -6,7 +6,7 @@
 #include "export/report/calltree.h"
 #include "export/report/framename.h"
 
-/* The stack without its last ';'. */
+/* The stack without its last ';', and of a forked worker without the frames around the fork. */
 size_t kp_stackpath_bytes(const char *stack);
 /* How many bytes at the end of both are the same outer frames. */
 size_t kp_stackpath_common(const char *a, size_t a_bytes, const char *b, size_t b_bytes);

@@ -17,6 +17,7 @@
 #include "export/report/kineto_windows.h"
 #include "export/report/stackpath.h"
 #include "export/report/eventpart.h"
+#include "export/report/workerframe.h"
 
 enum frames { FRAMES_NONE, FRAMES_STACKS, FRAMES_CALLS };
 enum use { USE_TIME, USE_BUSY, USE_MEMORY, USE_PATHS }; /* of the moments of a sweep */
@@ -162,7 +163,10 @@ static void place_set(struct wall *w, uint32_t node, uint32_t around, uint32_t b
 {
     const bool is_call = kp_tree_event(w->tree, node)->kind == KP_KINETO_PYTHON;
     const bool is_in_op = around != UNKNOWN && kp_tree_event(w->tree, around)->kind != KP_KINETO_PYTHON;
-    if (is_in_op) base = w->places[around];
+    const enum kp_workerframe worker = is_call ? kp_eventpart_worker(w->tree, node) : KP_WORKERFRAME_NONE;
+    if (worker == KP_WORKERFRAME_START) base = w->root;
+    else if (worker == KP_WORKERFRAME_GET) base = kp_calltree_child(w->paths, w->root, KP_WORKERFRAME_WAITS);
+    else if (is_in_op) base = w->places[around];
     else if (around != UNKNOWN) base = call_place(w, around, node);
     w->above[node] = is_in_op && !is_call ? w->above[around] : base;
     if (is_call) {

@@ -46,6 +46,8 @@ def test_a_worker_that_waits_is_told_from_one_that_computes(how, tmp_path):
     shares = [fact["busy_ms"] / fact["busy_of_ms"] for fact in said]
     assert len(shares) == 2 and all(fact["busy_of_ms"] > 300 for fact in said), said
     assert "busy_ms" not in facts.load(run.trace)["kprof"]
+    rows = harness.cli("report", "--by", "line", "--json", *workers(run.folder)[:1]).stdout
+    assert "(worker waits for work)" in rows and "(worker's loop, no line of the program)" in rows, rows
     advice = harness.cli("advise", run.trace).stdout
     if how == "wait":
         assert max(shares) < 0.5 and "of them wait " in advice and "more workers help\n" in advice, (shares, advice)

@@ -4,6 +4,7 @@
 
 #include "export/report/ownline.h"
 #include "export/report/timeshares.h"
+#include "export/report/workerframe.h"
 
 static struct kp_top top_make(struct little *t, enum kp_top_by by)
 {
@@ -114,6 +115,33 @@ static void of_an_installed_program_the_outermost_package_is_own(void **state)
 
 static const char *library_in(struct little *t, const char *stack) { return found_in(t, stack, kp_ownline_library); }
 
+#define AROUND_THE_FORK                                                                 \
+    "multiprocessing/process.py(108): run;multiprocessing/process.py(314): _bootstrap;" \
+    "torch/utils/data/dataloader.py(1178): __init__;train.py(30): main;"
+#define IN_LOOP "torch/utils/data/_utils/worker.py(335): _worker_loop;" AROUND_THE_FORK
+
+static void what_a_forked_worker_does_is_not_at_the_line_that_forked_it(void **state)
+{
+    static const char *const of_waits[] = {
+        "selectors.py(4): select;multiprocessing/queues.py(113): get;" IN_LOOP,
+        "multiprocessing/queues.py(9): def get;multiprocessing/pool.py(114): worker;" AROUND_THE_FORK,
+        "/usr/lib/python3.12/multiprocessing/queues.py(9): get;concurrent/futures/process.py(2): _process_worker;"};
+    struct little *t = *state;
+    const line_fn finders[] = {kp_ownline_of, kp_ownline_library};
+    installed_is(t, "torch,multiprocessing,selectors,concurrent");
+    for (int i = 0; i < 2; i++) {
+        for (size_t k = 0; k < sizeof of_waits / sizeof *of_waits; k++)
+            assert_string_equal(found_in(t, of_waits[k], finders[i]), KP_WORKERFRAME_WAITS);
+        assert_string_equal(found_in(t, "torch/utils/data/_utils/collate.py(9): collate;" IN_LOOP, finders[i]),
+                            KP_WORKERFRAME_LOOP);
+        assert_string_equal(found_in(t, "train.py(9): __getitem__;torch/f.py(5): fetch;" IN_LOOP, finders[i]),
+                            "train.py:9 __getitem__");
+        assert_string_equal(found_in(t, "multiprocessing/queues.py(113): get;train.py(9): ask;" IN_LOOP, finders[i]),
+                            "train.py:9 ask");
+        assert_string_equal(found_in(t, AROUND_THE_FORK, finders[i]), "");
+    }
+}
+
 static void lines_of_libraries_leave_out_torch_and_python(void **state)
 {
     struct little *t = *state;
@@ -163,16 +191,24 @@ static uint32_t chain_of(struct little *t, const char *stack)
 
 static void a_chain_has_the_line_and_the_modules_of_its_text(void **state)
 {
-    static const char *const frames[] = {"torch/f.py(1): g;",      "zoo_layers/a.py(2): h;", "zoo_app/b.py(3): inner;",
-                                         "runpy.py(9): run;",      "nn.Module: Net_0;",      "nn.Module: ReLU_1;",
-                                         "<built-in function x>;", "train.py(3): own;"};
-    enum { FRAMES = sizeof frames / sizeof *frames, STACKS = 4000, DEPTH = 7 };
+    static const char *const frames[] = {"torch/f.py(1): g;",
+                                         "zoo_layers/a.py(2): h;",
+                                         "zoo_app/b.py(3): inner;",
+                                         "runpy.py(9): run;",
+                                         "nn.Module: Net_0;",
+                                         "nn.Module: ReLU_1;",
+                                         "<built-in function x>;",
+                                         "multiprocessing/process.py(3): _bootstrap;",
+                                         "multiprocessing/queues.py(1): get;",
+                                         "multiprocessing/pool.py(9): worker;",
+                                         "train.py(3): own;"};
+    enum { FRAMES = sizeof frames / sizeof *frames, STACKS = 8000, DEPTH = 7 };
     struct little *t = *state;
     struct kp_ownlines lines = {0}, modules = {0}, libraries = {0};
     uint32_t seed = 1;
-    installed_is(t, "torch,runpy,zoo_app,zoo_layers");
+    installed_is(t, "torch,runpy,zoo_app,zoo_layers,multiprocessing");
     for (int i = 0; i < STACKS; i++) {
-        char stack[DEPTH * 32] = "";
+        char stack[DEPTH * 48] = "";
         for (int depth = i % DEPTH; depth >= 0; depth--) {
             seed = seed * 1103515245u + 12345u;
             strcat(stack, frames[(seed >> 16) % (i % 2 ? FRAMES : FRAMES - 1)]); /* every other has no own frame */
@@ -636,6 +672,7 @@ int main(void)
         LITTLE(frames_of_packages_and_of_python_are_not_own),
         LITTLE(what_the_recording_found_installed_is_not_own),
         LITTLE(of_an_installed_program_the_outermost_package_is_own),
+        LITTLE(what_a_forked_worker_does_is_not_at_the_line_that_forked_it),
         LITTLE(lines_of_libraries_leave_out_torch_and_python),
         LITTLE(the_innermost_own_line_and_all_modules_are_found),
         LITTLE(a_chain_has_the_line_and_the_modules_of_its_text),

@@ -190,6 +190,32 @@ static void kernels_stand_below_the_op_that_launched_them(void **state)
     assert_string_equal(lines, "other;m.py(2): main;aten::mm;gemm 5\nother;lost 5\n");
 }
 
+static void a_forked_worker_has_no_frames_around_its_fork_and_waits_apart(void **state)
+{
+    (void)state;
+    static const char *const loop = "data loading;multiprocessing/process.py(3): _bootstrap;"
+                                    "torch/utils/data/_utils/worker.py";
+    char calls[512], stacks[512];
+    snprintf(calls, sizeof calls,
+             "%s(8): _worker_loop;torch/utils/data/_utils/fetch.py(5): def fetch 50\n"
+             "other;(worker waits for work);multiprocessing/queues.py(7): get;<built-in function poll> 50\n",
+             loop);
+    assert_string_equal(
+        told_by(CALL("m.py(1): <module>", 0, 100, "") CALL("torch/utils/data/dataloader.py(2): __init__", 0, 100, "")
+                    CALL("multiprocessing/process.py(3): _bootstrap", 0, 100, "")
+                        CALL("torch/utils/data/_utils/worker.py(4): _worker_loop", 0, 100,
+                             "multiprocessing/process.py:3") CALL("multiprocessing/queues.py(6): get", 0, 50, "")
+                            CALL("<built-in function poll>", 0, 50, "multiprocessing/queues.py:7")
+                                CALL("torch/utils/data/_utils/fetch.py(5): fetch", 50, 50,
+                                     "torch/utils/data/_utils/worker.py:8")),
+        calls);
+    snprintf(stacks, sizeof stacks, "%s(8): _worker_loop;aten::stack 50\n", loop);
+    assert_string_equal(told_by(OP("aten::stack", 1, 0, 50,
+                                   STACK("torch/utils/data/_utils/worker.py(8): _worker_loop;"
+                                         "multiprocessing/process.py(3): _bootstrap;m.py(1): <module>;"))),
+                        stacks);
+}
+
 static void imports_are_no_part_of_a_step(void **state)
 {
     (void)state;
@@ -270,6 +296,7 @@ int main(void)
         cmocka_unit_test(other_threads_are_left_out_or_have_a_root),
         cmocka_unit_test(memory_stands_at_the_op_that_took_it),
         cmocka_unit_test(kernels_stand_below_the_op_that_launched_them),
+        cmocka_unit_test(a_forked_worker_has_no_frames_around_its_fork_and_waits_apart),
         cmocka_unit_test(imports_are_no_part_of_a_step),
         cmocka_unit_test(small_paths_stand_at_their_callers_where_text_is_large),
         cmocka_unit_test(names_of_frames_come_apart),
