@@ -209,23 +209,6 @@ void kp_steady_fini(struct kp_steady *steady);
 
 void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *rules);
 
-/* ---- gapplace.c ---- */
-
-/*
- * Names the call of Python, and the program's own line, that has most of the time without an op, where it is a tenth of
- * `of_ns` at least. Each step counts by its weight. ns 0: none has, or no calls were recorded.
- * A gap between two lines of a function stays one (is_gap), where that function's own code has the time.
- */
-#define KP_GAP_OF_FUNCTION "the function's own Python code"
-struct kp_gap_call {
-    double ns, itself_ns; /* ns: with callees */
-    bool is_python;       /* a function of the program, under which hardly an op runs */
-};
-struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *rules, const double *weights, double of_ns,
-                                    struct kp_finding *out);
-/* Of each step with a weight: which line and call has most of that time. Equal numbers are one place; 0: not known. */
-void kp_gapplace_steps(const struct kp_costrules *rules, const double *weights, uint64_t *calls);
-
 /* hostrules.c: what to do against long collections of garbage; whether they have half of what a step is longer. */
 #define KP_COLLECTING_CHANGE "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."
 bool kp_rules_is_collecting(const struct kp_costrules *rules, size_t step, double more_ns);

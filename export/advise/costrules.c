@@ -74,7 +74,7 @@ void kp_costrules_fini(struct kp_costrules *x)
 
 const char *kp_costrules_text(const struct kp_costrules *x, const char *format, ...)
 {
-    char text[512];
+    char text[1536];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);

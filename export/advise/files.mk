@@ -20,6 +20,7 @@ SRC_advise := \
     export/advise/kernelrules.c \
     export/advise/loadplace.c \
     export/advise/loadwaits.c \
+    export/advise/longcauses.c \
     export/advise/longsteps.c \
     export/advise/launchrules.c \
     export/advise/lostwork.c \
@@ -31,4 +32,5 @@ SRC_advise := \
 UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_evalsteps.c \
-    test/unit/advise/test_loadwaits.c
+    test/unit/advise/test_loadwaits.c \
+    test/unit/advise/test_longcauses.c

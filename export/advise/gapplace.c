@@ -4,7 +4,7 @@
  *
  * The time of the thread that trains goes to the program's own line, and to what that line calls.
  */
-#include "export/advise/adviseparts.h"
+#include "export/advise/longsteps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -202,6 +202,24 @@ void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint
     }
     gaps_fini(&g);
     free(most);
+}
+
+double kp_gapplace_usual(const struct kp_costrules *x, const double *weights, uint64_t call)
+{
+    const size_t steps = x->chosen->step_count;
+    struct gaps g = {.tree = x->tree, .chosen = x->chosen};
+    double *others = kp_kineto_room(steps + 1, sizeof *others);
+    size_t count = 0;
+    for (size_t i = 0; i < steps; i++) count += !(weights[i] > 0);
+    for (size_t i = 0; i < steps; i++) others[i] = weights[i] > 0 ? 0 : 1 / (double)count;
+    g.weights = others;
+    work_find(&g, &x->evaluated);
+    kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
+    const size_t had = g.keys.count, at = kp_keyindex_get(&g.keys, call);
+    const double ns = at < had ? g.of[at].ns : 0;
+    gaps_fini(&g);
+    free(others);
+    return ns;
 }
 
 /* "train.py:12 main", "train.py:9 def main" and "train.py main" are of one function. */

@@ -8,10 +8,13 @@
  */
 #include "export/advise/longsteps.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { GAP_LEAST_NS = 50000, GROUPS_MOST = 12 };
 #define JOIN_SHARE 0.3
+#define CHANCE_MOST 1e-3 /* that a busy machine hits one place so often */
+#define PLACE_LEAST 0.02 /* of a step: there are many small places, and one of them is hit */
 
 struct place_times { /* all zero: empty */
     struct kp_keyindex keys;
@@ -187,30 +190,83 @@ static size_t longest_left(const struct kp_longsteps *l, size_t steps)
     return most;
 }
 
+/* The chance that at least `hits` of `count` fall on what is `share` of all. */
+static double chance_of(size_t hits, size_t count, double share)
+{
+    double below = 0;
+    for (size_t k = 0; k < hits; k++)
+        below += exp(lgamma((double)count + 1) - lgamma((double)k + 1) - lgamma((double)(count - k) + 1) +
+                     (double)k * log(share) + (double)(count - k) * log(1 - share));
+    return 1 - below;
+}
+
+bool kp_longsteps_is_often(const struct kp_longsteps *l, size_t hits, size_t count, double usual_ns)
+{
+    const double share = usual_ns / l->median_ns;
+    return share < 1 && chance_of(hits, count, share > PLACE_LEAST ? share : PLACE_LEAST) < CHANCE_MOST;
+}
+
+/*
+ * A thread that loses its core does so where it spends its time. So a cause is of the program where the other steps
+ * have nothing of it, or where many more of the long steps have it than the place's share of a step makes likely.
+ */
+static bool is_of_program(struct grouping *g, const struct cause *c, size_t hits, size_t count)
+{
+    const bool is_idle = c->part == KP_SPLIT_IDLE;
+    if (g->x->out->has_gpu || c->is_collecting || (c->part != KP_SPLIT_COMPUTE && !is_idle)) return true;
+    if (!c->call && !c->has_place) return false;
+    const double usual =
+        c->call ? kp_gapplace_usual(g->x, g->out->more, c->call) : place_ns(&g->usual[is_idle], c->place);
+    const bool is_new = c->call ? !(usual > 0) : !(place_ns(&g->usual[0], c->place) > 0);
+    return is_new || kp_longsteps_is_often(g->out, hits, count, usual);
+}
+
+static void causes_judge(struct grouping *g, const struct cause *c, size_t group)
+{
+    struct kp_longsteps *const l = g->out;
+    size_t hits = 0, count = 0;
+    for (size_t i = 0; i < g->x->chosen->step_count; i++) {
+        count += l->more[i] > 0;
+        hits += l->group[i] == group;
+    }
+    const bool is_found = is_of_program(g, c, hits, count);
+    for (size_t i = 0; i < g->x->chosen->step_count; i++)
+        if (l->group[i] == group) l->has_cause[i] = is_found;
+}
+
 static void groups_make(struct grouping *g)
 {
     struct kp_longsteps *const l = g->out;
     const size_t steps = g->x->chosen->step_count;
+    for (size_t i = 0; i < steps; i++) l->is_gap[i] = l->more[i] > 0 && part_of(g, i) == KP_SPLIT_IDLE;
     for (size_t first; (first = longest_left(l, steps)) != SIZE_MAX;) {
         const bool is_rest = ++l->groups == GROUPS_MOST;
         const struct cause c = is_rest ? (struct cause){0} : cause_of(g, first);
         l->group[first] = l->groups;
         for (size_t i = 0; i < steps; i++)
             if (l->more[i] > 0 && !l->group[i] && (is_rest || is_of_cause(g, i, &c))) l->group[i] = l->groups;
+        if (!is_rest) causes_judge(g, &c, l->groups);
     }
+}
+
+static bool *bools_make(size_t count)
+{
+    bool *const all = kp_kineto_room(count + 1, sizeof *all);
+    memset(all, 0, (count + 1) * sizeof *all);
+    return all;
 }
 
 void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, const double *more, double median_ns)
 {
     const size_t steps = x->chosen->step_count;
-    size_t room = 0, count = 0;
+    size_t count = 0;
     struct grouping g = {.out = out, .x = x};
     *out = (struct kp_longsteps){.more = more, .median_ns = median_ns};
-    out->group = kp_kineto_grow(NULL, &room, steps + 1, sizeof *out->group);
+    out->group = kp_kineto_room(steps + 1, sizeof *out->group);
     memset(out->group, 0, (steps + 1) * sizeof *out->group);
-    room = 0;
-    out->is_slower = kp_kineto_grow(NULL, &room, steps + 1, sizeof *out->is_slower);
-    memset(out->is_slower, 0, steps + 1);
+    out->is_slower = bools_make(steps);
+    out->has_cause = bools_make(steps);
+    out->is_gap = bools_make(steps);
     for (size_t i = 0; i < steps; i++) count += more[i] > 0;
     if (!count) return;
     if (!x->out->has_gpu) {
@@ -229,4 +285,6 @@ void kp_longsteps_fini(struct kp_longsteps *l)
 {
     free(l->group);
     free(l->is_slower);
+    free(l->has_cause);
+    free(l->is_gap);
 }

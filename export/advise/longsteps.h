@@ -13,10 +13,15 @@ struct kp_longsteps {
     double median_ns;
     size_t *group, groups; /* by step: 1 to `groups`, the longest first; 0: not long */
     bool *is_slower;       /* by step: it is longer by as many calls of the same ops, which are slower */
+    bool *has_cause; /* by step: what it has more, the program does then alone, or waits for: jitter does not hit one
+                        place so often */
+    bool *is_gap;    /* by step: most of what it has more is time in which no op runs */
 };
 void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *rules, const double *more,
                        double median_ns);
 void kp_longsteps_fini(struct kp_longsteps *longer);
+/* Is it too much for chance that `hits` of `count` long steps are so by a place of that time a step? */
+bool kp_longsteps_is_often(const struct kp_longsteps *longer, size_t hits, size_t count, double usual_ns);
 size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns); /* the first that does not begin before */
 /* Gives each outermost op of a step, or each gap before one, which the op before it begins; -1: not known. */
 typedef void (*kp_longsteps_fn)(void *context, size_t step, int32_t node, int32_t before, int64_t ns);
@@ -51,12 +56,41 @@ struct kp_slowerops {
     bool has_shapes; /* of some op */
 };
 struct kp_slower {
-    double ns, shaped_ns; /* of which the shapes are known to be the same */
-    int32_t node;         /* one of the calls that have most of it; -1 */
+    double ns, shaped_ns;      /* of which the shapes are known to be the same */
+    double added_ns;           /* of calls that are more than in the others */
+    int32_t node;              /* one of the calls that have most of it, where no hooks run; -1 */
+    size_t calls;              /* the number of the calls, of any kind, that have most of it */
+    double calls_ns, usual_ns; /* what these have more; and in the mean of the other steps */
 };
 void kp_slowerops_open(struct kp_slowerops *out, const struct kp_costrules *rules, const double *longer);
 struct kp_slower kp_slowerops_of(struct kp_slowerops *slower, size_t step);
 void kp_slowerops_fini(struct kp_slowerops *slower);
+
+/* ---- gapplace.c ---- */
+
+/*
+ * Names the call of Python, and the program's own line, that has most of the time without an op, where it is a tenth of
+ * `of_ns` at least. Each step counts by its weight. ns 0: none has, or no calls were recorded.
+ * A gap between two lines of a function stays one (is_gap), where that function's own code has the time.
+ */
+#define KP_GAP_OF_FUNCTION "the function's own Python code"
+struct kp_gap_call {
+    double ns, itself_ns; /* ns: with callees */
+    bool is_python;       /* a function of the program, under which hardly an op runs */
+};
+struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *rules, const double *weights, double of_ns,
+                                    struct kp_finding *out);
+/* Of each step with a weight: which line and call has most of that time. Equal numbers are one place; 0: not known. */
+void kp_gapplace_steps(const struct kp_costrules *rules, const double *weights, uint64_t *calls);
+/* How much of that time such a place has in the mean of the steps without a weight, ns. */
+double kp_gapplace_usual(const struct kp_costrules *rules, const double *weights, uint64_t call);
+
+/* ---- longcauses.c: long steps for which nothing of the program is found ---- */
+
+/* More than others on the machine may cause, in one step. The first may still warm up. */
+bool kp_longcauses_is_notable(const struct kp_costrules *rules, const struct kp_longsteps *longer, size_t step);
+/* Takes the steps that a busy machine may have made longer out of their groups, and tells them in a note. */
+void kp_longcauses_note(struct kp_costrules *rules, struct kp_longsteps *longer);
 
 /* ---- evalsteps.c: the steps of a training that hold an evaluation ---- */
 

@@ -103,10 +103,18 @@ struct kp_slower kp_slowerops_of(struct kp_slowerops *s, size_t step)
     step_add(&own, s, step);
     for (size_t i = 0; i < own.keys.count && s->steps; i++) {
         const struct kp_opcalls *const c = &own.of[i], *const u = calls_of(&s->usual, s, (size_t)c->node);
-        if (!u->count || (double)c->count > (double)u->count / (double)s->steps + CALLS_SLACK) continue;
+        if (!u->count || (double)c->count > (double)u->count / (double)s->steps + CALLS_SLACK) {
+            out.added_ns += c->ns - u->ns / (double)s->steps;
+            continue;
+        }
         const double more = c->ns - (double)c->count * u->ns / (double)u->count;
         *(c->kind == KP_OP_WITH_HOOKS ? &of_hooks : c->kind == KP_OP_OF_AUTOGRAD ? &of_autograd : &out.ns) += more;
         if (c->has_shapes && c->kind == KP_OP_OF_LIBRARY) out.shaped_ns += more;
+        if (more > out.calls_ns) {
+            out.calls = (size_t)(u - s->usual.of);
+            out.calls_ns = more;
+            out.usual_ns = u->ns / (double)s->steps;
+        }
         if (more <= most || c->kind == KP_OP_WITH_HOOKS) continue;
         most = more;
         out.node = c->node;

@@ -16,11 +16,9 @@ static const struct kp_cost_rule drift = {
 enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define OUTLIER_MEDIANS 1.5
 #define OUTLIER_MEDIANS_FEW 2.0 /* of fewer than OUTLIER_MANY steps */
-/* A single slow step has most of what its group has more, lasts so much longer, and is not the first. */
+/* A single slow step has most of what its group has more, and is notable. */
 #define OUTLIER_ONE_SHARE 0.6
-#define OUTLIER_MEDIANS_ONE 2.0
-#define OUTLIER_ONE_NS 50e6
-#define SLOWER_SHARE 0.75  /* of what a step has more: of ops that run as often, but slower */
+#define SLOWER_SHARE 0.75  /* of what steps have more: of ops that run as often, but slower */
 #define OUTLIER_RANGES 1.5 /* of the range between quartiles, above the third */
 #define DRIFT_LEAST 1.10   /* of the last third over the first */
 #define DRIFT_SIGMAS 3.0   /* of Kendall's sum where steps have no order */
@@ -266,12 +264,6 @@ static struct kp_finding *one_tell(struct kp_costrules *x, const struct kp_longs
     return longer_tell(x, cost, l->more, &one);
 }
 
-/* More than others on the machine may cause. The first may still warm up. */
-static bool is_notable(const struct kp_costrules *x, const struct kp_longsteps *l, size_t at)
-{
-    return at && l->more[at] >= OUTLIER_ONE_NS && (double)x->splits[at].step_ns >= OUTLIER_MEDIANS_ONE * l->median_ns;
-}
-
 static const char slower_what[] = ": as many calls of them as in the others, but slower";
 static const char slower_change[] =
     "Their inputs are larger (kprof run --record-shapes, then kprof report --step N), or the thread waited for a core, "
@@ -285,7 +277,7 @@ static size_t one_find(const struct kp_costrules *x, const struct kp_longsteps *
     for (size_t i = 0; i < x->chosen->step_count; i++) {
         if (l->group[i] != group) continue;
         all += l->more[i];
-        if (!is_notable(x, l, i)) continue;
+        if (!kp_longcauses_is_notable(x, l, i)) continue;
         one = i;
         count++;
     }
@@ -312,76 +304,6 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     f->change = slower_change;
 }
 
-/* Says of which steps no more is known than that as many of the same ops took longer, of the same shapes where these
- * were recorded. Their groups go. */
-static void slower_note(struct kp_costrules *x, struct kp_longsteps *l, size_t *at, size_t count, size_t most,
-                        int32_t node, bool is_shaped)
-{
-    struct kp_costplaces places = {0};
-    struct kp_finding f = {0};
-    for (size_t i = 0; i < count; i++) l->group[at[i]] = 0;
-    kp_costplaces_add(&places, x->tree, node, -1, 1);
-    kp_costplaces_tell(&places, x->tree->trace, &f);
-    kp_costplaces_fini(&places);
-    x->out->waited = kp_costrules_text(
-        x,
-        "%s last%s%s %.1f ms longer than the median with %s, but slower, most "
-        "in %s%s%s%s: the thread may have waited for a core%s",
-        kp_costrules_numbers(x, at, count), count == 1 ? "s" : "", count == 1 ? "" : " up to", l->more[most] / 1e6,
-        is_shaped ? "the same ops as the others, of the same shapes" : "as many calls of the same ops as the others",
-        kp_costrules_name(x, node), f.line ? " (" : "", f.line ? f.line : "", f.line ? ")" : "",
-        is_shaped ? "" : ", or their inputs are larger (kprof run --record-shapes)");
-}
-
-enum slower_by { NOT_SLOWER, SLOWER_UNSHAPED, SLOWER_SHAPED }; /* a step, and whether shapes are known to be the same */
-
-/* Judges each step of a group. Of `nodes` a call that has most of it. Returns how much the unshaped ones have more. */
-static double slower_judge(struct kp_costrules *x, struct kp_longsteps *l, enum slower_by *by, int32_t *nodes)
-{
-    struct kp_slowerops slower;
-    double unshaped_ns = 0;
-    kp_slowerops_open(&slower, x, l->more);
-    for (size_t i = 0; i < x->chosen->step_count; i++) {
-        by[i] = NOT_SLOWER;
-        if (!l->group[i]) continue;
-        const struct kp_slower has = kp_slowerops_of(&slower, i);
-        nodes[i] = has.node;
-        l->is_slower[i] = has.node >= 0 && has.ns >= SLOWER_SHARE * l->more[i];
-        if (has.node >= 0 && has.shaped_ns >= SLOWER_SHARE * l->more[i]) by[i] = SLOWER_SHAPED;
-        else if (l->is_slower[i] && !is_notable(x, l, i)) by[i] = SLOWER_UNSHAPED;
-        if (by[i] == SLOWER_UNSHAPED) unshaped_ns += l->more[i];
-    }
-    kp_slowerops_fini(&slower);
-    return unshaped_ns;
-}
-
-/*
- * Finds the steps that are longer by ops that are as many as in the others, but slower. Without shapes their inputs may
- * be larger: what is notable, or a fifth of all time, stays a finding. So does it where threads are too many, as told.
- */
-static void slower_find(struct kp_costrules *x, struct kp_longsteps *l)
-{
-    const size_t steps = x->chosen->step_count;
-    size_t count = 0, most = SIZE_MAX;
-    size_t *at = kp_kineto_room(steps + 1, sizeof *at);
-    enum slower_by *by = kp_kineto_room(steps + 1, sizeof *by);
-    int32_t *nodes = kp_kineto_room(steps + 1, sizeof *nodes);
-    const double unshaped_ns = slower_judge(x, l, by, nodes);
-    const bool are_told =
-        kp_rules_threads_wanted(x) || unshaped_ns >= KP_SHARE_CRITICAL * x->out->step_ns * (double)steps;
-    bool are_shaped = true;
-    for (size_t i = 0; i < steps; i++) {
-        if (by[i] == NOT_SLOWER || (by[i] == SLOWER_UNSHAPED && are_told)) continue;
-        are_shaped &= by[i] == SLOWER_SHAPED;
-        at[count++] = i;
-        if (most == SIZE_MAX || l->more[i] > l->more[most]) most = i;
-    }
-    if (count) slower_note(x, l, at, count, most, nodes[most], are_shaped);
-    free(at);
-    free(by);
-    free(nodes);
-}
-
 /*
  * Each step that is notable and has a cause of its own is told by its number, and steps of one cause together. What is
  * left is told together, too: many steps, each long by something else, are those of a busy machine.
@@ -393,9 +315,9 @@ static void groups_tell(struct kp_costrules *x, struct kp_longsteps *l)
     memset(sizes, 0, (l->groups + 2) * sizeof *sizes);
     for (size_t i = 0; i < x->chosen->step_count; i++) sizes[l->group[i]]++;
     for (size_t i = 0; i < x->chosen->step_count; i++)
-        alone += l->group[i] && sizes[l->group[i]] == 1 && is_notable(x, l, i);
+        alone += l->group[i] && sizes[l->group[i]] == 1 && kp_longcauses_is_notable(x, l, i);
     for (size_t i = 0; i < x->chosen->step_count; i++)
-        if (l->group[i] && sizes[l->group[i]] == 1 && (alone > OUTLIERS_ALONE || !is_notable(x, l, i)))
+        if (l->group[i] && sizes[l->group[i]] == 1 && (alone > OUTLIERS_ALONE || !kp_longcauses_is_notable(x, l, i)))
             l->group[i] = l->groups + 1;
     for (size_t g = 1; g <= l->groups + 1; g++) group_tell(x, l, g);
     free(sizes);
@@ -439,7 +361,7 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     for (size_t i = 0; i < l->count; i++) x->is_long[i] = cost.of[i] > 0;
     struct kp_longsteps longer;
     kp_longsteps_find(&longer, x, cost.of, median);
-    if (longer.groups && !x->out->has_gpu) slower_find(x, &longer);
+    if (longer.groups && !x->out->has_gpu) kp_longcauses_note(x, &longer);
     groups_tell(x, &longer);
     kp_longsteps_fini(&longer);
     free(cost.of);
@@ -486,9 +408,14 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
     if (late < DRIFT_LEAST * early || trend_sigmas(l) < DRIFT_SIGMAS || late - early < DRIFT_SPREADS * spread_of(l))
         return;
     struct kp_cost cost = kp_cost_open(x);
-    for (size_t i = third; i < l->count; i++) cost.of[i] = l->of[i] > early && !x->is_long[i] ? l->of[i] - early : 0;
+    double *longer = kp_kineto_room(l->count + 1, sizeof *longer); /* slow ones are no others to compare with */
+    for (size_t i = 0; i < l->count; i++) {
+        cost.of[i] = i >= third && l->of[i] > early && !x->is_long[i] ? l->of[i] - early : 0;
+        longer[i] = x->is_long[i] ? l->of[i] : cost.of[i];
+    }
     if (kp_rules_threads_wanted(x) && is_slower_alone(x, cost.of)) free(cost.of); /* told with its reason */
-    else longer_tell(x, &cost, cost.of, &drift);
+    else longer_tell(x, &cost, longer, &drift);
+    free(longer);
 }
 
 static void lengths_judge(struct kp_costrules *x)

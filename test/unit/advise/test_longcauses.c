@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_longcauses.c - long steps: those of a busy machine are a note, those of the program a finding */
+#include "test/unit/advise/advised.h"
+
+enum { STEPS = 40, OPS = 4, OP_US = 240, STEP_US = 1000 };
+static const char *const names[OPS] = {"aten::linear", "aten::relu", "aten::mm", "aten::sum"};
+
+/* What one step has more than the others: us, at its op of that number, in front of it or as an op of another name. */
+struct longer {
+    int step, us, op;
+    enum { IN_OP, BEFORE_OP, NEW_OP } how;
+};
+
+static const struct longer *longer_of(const struct longer *all, int step)
+{
+    for (; all->us; all++)
+        if (all->step == step) return all;
+    return NULL;
+}
+
+static struct kp_advice steps_advise(struct little *t, const struct longer *all, const char *head)
+{
+    snprintf(t->head, sizeof t->head, "%s", head);
+    for (int step = 0, at = 0; step < STEPS; step++) {
+        const struct longer *const l = longer_of(all, step);
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, at, STEP_US + (l ? l->us : 0), "");
+        for (int i = 0; i < OPS; i++) {
+            const bool is_it = l && l->op == i;
+            if (is_it && l->how == NEW_OP) op(t, "aten::sort", at, l->us);
+            if (is_it && l->how != IN_OP) at += l->us;
+            op(t, names[i], at, OP_US + (is_it && l->how == IN_OP ? l->us : 0));
+            at += STEP_US / OPS + (is_it && l->how == IN_OP ? l->us : 0);
+        }
+    }
+    return advise(t);
+}
+
+static const struct kp_finding *slow_find(const struct kp_advice *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->findings[i].id, "slow-steps") == 0) return &a->findings[i];
+    return NULL;
+}
+
+#define ON_TWO_CORES "\"kprof\":{\"cores\":\"2\",\"busy_threads\":\"1\",\"python_gc\":\"1\"},"
+
+/* A fifth of all time, at places as they come. */
+static void steps_that_a_busy_machine_makes_longer_are_a_note(void **state)
+{
+    const struct longer all[] = {{3, 2000, 0, IN_OP},      {9, 3000, 2, IN_OP}, {17, 1500, 1, IN_OP},
+                                 {21, 4000, 3, BEFORE_OP}, {30, 900, 3, IN_OP}, {0}};
+    const struct kp_advice a = steps_advise(*state, all, ON_TWO_CORES);
+    assert_null(slow_find(&a));
+    assert_string_equal(
+        a.waited, "steps 3, 9, 17, 30 last up to 3.0 ms longer than the median (14.4 % of all time) with as many calls "
+                  "of the same ops as the others, but slower, most in aten::mm; step 21 lasts 4.0 ms longer than the "
+                  "median (7.8 % of all time) while no op ran, most before aten::sum: the thread may have waited for a "
+                  "core that another program had (of this one 1 thread computed, on 2 cores), or inputs are larger "
+                  "(kprof run --record-shapes tells), or Python did more there (kprof run --with-stack 1 --schedule "
+                  "0-39 tells)");
+}
+
+static void a_note_of_less_than_a_finding_is_not_told(void **state)
+{
+    const struct kp_advice a = steps_advise(*state, (struct longer[]){{9, 1000, 3, BEFORE_OP}, {0}}, ON_TWO_CORES);
+    assert_null(slow_find(&a));
+    assert_null(a.waited);
+}
+
+static void what_several_long_steps_have_at_one_small_place_is_the_programs(void **state)
+{
+    const struct longer all[] = {{3, 2000, 1, IN_OP},      {9, 3000, 3, BEFORE_OP}, {17, 1500, 3, BEFORE_OP},
+                                 {21, 4000, 3, BEFORE_OP}, {30, 900, 3, BEFORE_OP}, {0}};
+    const struct kp_advice a = steps_advise(*state, all, ON_TWO_CORES);
+    assert_non_null(slow_find(&a));
+    assert_non_null(strstr(slow_find(&a)->what, "(steps 21, 9, 17, 30)"));
+    assert_memory_equal(a.waited, "step 3 lasts 2.0 ms longer", 26);
+}
+
+static void an_op_that_the_other_steps_do_not_have_is_the_programs(void **state)
+{
+    const struct longer all[] = {{3, 2000, 1, NEW_OP}, {21, 2500, 3, NEW_OP}, {0}};
+    const struct kp_advice a = steps_advise(*state, all, ON_TWO_CORES);
+    assert_non_null(slow_find(&a));
+    assert_string_equal(slow_find(&a)->where, "aten::sort");
+    assert_null(a.waited);
+}
+
+static void a_step_of_50_ms_more_is_a_finding_whatever_it_has_more(void **state)
+{
+    const struct kp_advice a = steps_advise(*state, (struct longer[]){{9, 51000, 2, IN_OP}, {0}}, "");
+    assert_non_null(slow_find(&a));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LITTLE(steps_that_a_busy_machine_makes_longer_are_a_note),
+        LITTLE(a_note_of_less_than_a_finding_is_not_told),
+        LITTLE(what_several_long_steps_have_at_one_small_place_is_the_programs),
+        LITTLE(an_op_that_the_other_steps_do_not_have_is_the_programs),
+        LITTLE(a_step_of_50_ms_more_is_a_finding_whatever_it_has_more),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
