@@ -41,7 +41,7 @@ def test_each_worker_has_a_trace_of_its_own(how, tmp_path):
 @pytest.mark.parametrize("how", ["wait", "compute"])
 def test_a_worker_that_waits_is_told_from_one_that_computes(how, tmp_path):
     """Its time in a call is the same: only the kernel knows whether it had a core, or would have taken one."""
-    run = harness.run_kprof("waiting_loader.py", tmp_path / "out", how, schedule=None, KPROF_CHILDREN=1, KPROF_WITH_STACK=1).ok()
+    run = harness.run_kprof("waiting_loader.py", tmp_path / "out", how, schedule="wait=1,active=22,repeat=1", KPROF_CHILDREN=1, KPROF_WITH_STACK=1).ok()
     said = [facts.load(path)["kprof"] for path in workers(run.folder)]
     shares = [fact["busy_ms"] / fact["busy_of_ms"] for fact in said]
     assert len(shares) == 2 and all(fact["busy_of_ms"] > 300 for fact in said), said

@@ -66,7 +66,7 @@ def test_leaked_lists_name_their_line(stack, tmp_path):
     assert drawn[0].count("_PyEval_EvalFrameDefault") < drawn[1].count("_PyEval_EvalFrameDefault")
 
 
-def test_leaked_tensors_name_their_line_in_every_form(tmp_path):
+def test_leaked_tensors_name_their_line(tmp_path):
     run = record(tmp_path, "tensors")
     profile, size = profile_of(run.trace), 11 * 1000 * 50 * 4
     left = [(frames, n) for frames, n in folded(run) if n == size]
@@ -83,21 +83,23 @@ def test_leaked_tensors_name_their_line_in_every_form(tmp_path):
     found = json.loads(harness.cli("memory", profile, "--format", "json").stdout)
     functions = [one for address in found["addresses"] for one in address["functions"] if address["module"] == "Python"]
     assert {"name": "leak_tensors", "file": PROGRAM.name, "line": line_of("tensors")} in functions
-    others_show(profile, tmp_path)
 
 
-def others_show(profile, tmp_path):
-    """heaptrack_print and pprof name the function and its line."""
+def test_heaptrack_and_pprof_name_the_line(tmp_path):
+    """Of a program without torch: pprof takes half a minute of a core to read the import's blocks, of which it tells nothing more."""
+    if not shutil.which("heaptrack_print") and not shutil.which("go"):
+        pytest.skip("no heaptrack_print and no go")
+    profile = profile_of(record(tmp_path, "lists").trace)
     if shutil.which("heaptrack_print"):
         said = subprocess.run(["heaptrack_print", "-m", "0", "-p", "0", "-T", "0", "-a", "0", "-l", "1", "-n", "30", profile],
                               capture_output=True, text=True, timeout=harness.LONG, check=True).stdout
-        assert re.search(rf"^ *leak_tensors\n +at .*pyleaks.py:{line_of('tensors')}$", said, re.M)
+        assert re.search(rf"^ *leak_lists\n +at .*pyleaks.py:{line_of('lists')}$", said, re.M)
     if shutil.which("go"):
         assert harness.cli("memory", profile, "--format", "pprof", "-o", tmp_path / "p.pb").returncode == 0
         said = subprocess.run(["go", "tool", "pprof", "-top", "-cum", "-lines", "-nodecount=3000", "-sample_index=inuse_space",
                                tmp_path / "p.pb"], check=True, capture_output=True, text=True, timeout=harness.LONG,
                               env=os.environ | {"HOME": str(tmp_path)}).stdout
-        assert re.search(rf"leak_tensors .*pyleaks.py:{line_of('tensors')}$", said, re.M)
+        assert re.search(rf"leak_lists .*pyleaks.py:{line_of('lists')}$", said, re.M)
 
 
 def test_a_thread_that_never_ran_python_has_no_line(cleaks, tmp_path):
