@@ -48,11 +48,12 @@ const char kp_adviceprint_schema[] =
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
     "\"line\",\"after\","
-    "\"change\",\"is_gap\",\"once_ms\"],\n"
+    "\"change\",\"is_gap\",\"once_ms\",\"once_step\"],\n"
     "\"properties\":{\"id\":" TEXT ",\"severity\":{\"enum\":[\"warning\",\"critical\"]},\"step_ms\":" NUMBER
     ",\"share\":" NUMBER ",\"step_bytes\":" NUMBER ",\"steps\":" WHOLE ",\n"
     "\"what\":" TEXT ",\"where\":" MAYBE ",\"module\":" MAYBE ",\"frame\":" MAYBE ",\"line\":" MAYBE ",\"after\":" MAYBE
-    ",\"change\":" TEXT ",\"is_gap\":{\"type\":\"boolean\"},\"once_ms\":" SHARE "}}}}}\n";
+    ",\"change\":" TEXT ",\"is_gap\":{\"type\":\"boolean\"},\"once_ms\":" SHARE
+    ",\"once_step\":{\"type\":[\"integer\",\"null\"]}}}}}}\n";
 
 static const char *verdict_of(const struct kp_advice *a)
 {
@@ -217,7 +218,9 @@ static void json_finding(FILE *out, const struct kp_finding *f)
     json_member(out, "after", f->after);
     json_member(out, "change", f->change);
     fprintf(out, ",\"is_gap\":%s,", f->is_gap ? "true" : "false");
-    json_share(out, "once_ms", f->once_ns > 0 ? f->once_ns / 1e6 : -1, "}");
+    json_share(out, "once_ms", f->once_ns > 0 ? f->once_ns / 1e6 : -1, ",");
+    if (f->once_ns > 0) fprintf(out, "\"once_step\":%ld}", f->once_step);
+    else fputs("\"once_step\":null}", out);
 }
 
 void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label)

@@ -64,7 +64,8 @@ static void advice_put(struct kp_page *page, FILE *out)
         kp_page_member_put(out, "change", f->change);
         kp_page_member_put(out, "where", f->where);
         kp_page_member_put(out, "line", kp_finding_line(f, line, sizeof line));
-        fprintf(out, ",\"gap\":%s,\"bytes\":%.0f}", f->is_gap ? "true" : "false", f->step_bytes);
+        fprintf(out, ",\"gap\":%s,\"bytes\":%.0f,\"once\":%.0f,\"once_step\":%ld}", f->is_gap ? "true" : "false",
+                f->step_bytes, f->once_ns, f->once_step);
     }
     fputs("],\"notes\":[", out);
     const char *notes[KP_NOTES_MAX];

@@ -80,7 +80,8 @@ function cardMake(kind, title, cost, ...texts) {
 
 // Memory costs no time, and threads that take the cores from one another have no cost of their own.
 function costText(finding, steps) {
-  const cost = finding.cost > 0 ? `${timeText(finding.cost)} a step, ${percentText(finding.share)} ` : finding.bytes > 0 ? `${bytesText(finding.bytes)} ` : "";
+  const time = finding.once > 0 ? `${timeText(finding.once)} once, in step ${finding.once_step}` : `${timeText(finding.cost)} a step`;
+  const cost = finding.cost > 0 ? `${time}, ${percentText(finding.share)} ` : finding.bytes > 0 ? `${bytesText(finding.bytes)} ` : "";
   return `${cost}(${finding.steps} of ${steps} steps)`;
 }
 

@@ -55,12 +55,14 @@ static void findings_make(struct kp_view *v)
     kp_advice_make(&a, v->tree, &v->whole);
     for (size_t i = 0; i < a.count; i++) {
         const struct kp_finding *f = &a.findings[i];
-        char name[256], line[4096];
+        char name[256], line[4096], once[64];
         snprintf(name, sizeof name, "%s: %s", f->is_critical ? "CRITICAL" : "WARNING", f->what);
         const int32_t row = kp_view_add(tab, KP_VIEW_NONE, name);
         tab->rows[row].values[0] = f->step_ns;
         tab->rows[row].values[1] = f->share;
         tab->rows[row].is_open = tab->rows[row].is_bold = true;
+        snprintf(once, sizeof once, "%.1f ms, in step %ld", f->once_ns / 1e6, f->once_step);
+        lines_add(tab, row, "once", f->once_ns > 0 ? once : NULL);
         lines_add(tab, row, f->is_gap ? "before" : "where", f->where);
         lines_add(tab, row, "module", f->module);
         lines_add(tab, row, "line", kp_finding_line(f, line, sizeof line));

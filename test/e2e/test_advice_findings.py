@@ -321,6 +321,7 @@ def test_each_slow_step_is_told_by_its_own_cause(tmp_path):
         ("aten::matmul", "train.py:20 check", None), ("aten::add", "train.py:10 main", "train.py:8 main")]
     assert [finding["step_ms"] for finding in found] == pytest.approx([900 / 20, 130 / 20])
     assert [finding["once_ms"] for finding in found] == pytest.approx([900, 130])
+    assert [finding["once_step"] for finding in found] == [12, 18]
     assert found[1]["what"].endswith("time in which no op runs, most of it before aten::add")
     shown = harness.cli("advise", tmp_path / "two.pt.trace.json").stdout
     assert "most of it before aten::add: 130.0 ms once, in step 18, " in shown and "130 ms a step" not in shown

@@ -273,10 +273,12 @@ def test_one_page_shows_several_ranks(ask, tmp_path):
     assert 0 < matched == sum(int(row[-1]) for row in said["ranks"]) <= sum(int(row[2]) for row in said["collectives"])
 
 
+def event(name, cat, ts, dur, tid=1):
+    return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur}
+
+
 def late_rank(folder, number, wait):
     """Three steps of 1 ms of a rank that waits so many us of each in a collective."""
-    def event(name, cat, ts, dur, tid=1):
-        return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur}
     events = [e for i in range(3) for e in (event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000), event("aten::mm", "cpu_op", 1000 * i, 900 - wait),
                                             event("gloo:all_reduce", "user_annotation", 1000 * i + 900 - wait, wait, tid=2))]
     path = folder / f"rank{number}.pt.trace.json"
@@ -295,6 +297,19 @@ def test_the_page_of_all_ranks_has_the_verdict_of_advise(ask, tmp_path):
         assert what in said["findings"] and what in advised and "for other ranks" not in said["findings"]
         cause = "its steps have 0.8 ms of ops each, those of the other 0.4 ms"
         assert said["ranks note"].endswith(f" Why: {cause}.") and cause in said["findings"] and f"         {cause}\n" in advised
+
+
+def test_what_one_step_has_is_told_with_that_step(ask, tmp_path):
+    """Its cost is no cost of each step."""
+    events, at = [], 0
+    for i in range(20):
+        took = 90_000 if i == 12 else 10_000
+        events += [event(f"ProfilerStep#{i}", "user_annotation", at, took), event("aten::mm", "cpu_op", at, took - 100)]
+        at += took
+    path = tmp_path / "one.pt.trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    said = ask(page_of(tmp_path, path), "mm")
+    assert re.search(r"\b80(\.0+)? ms once, in step 12, ", said["findings"]) and " a step, " not in said["findings"], said["findings"]
 
 
 EVIL = ["</script><b class=evil>", "<img src=x onerror=window.evil=1>", "\"'`${window.evil=1}", "a\x1b[31m\x07\u2028", "b\0c", "x" * 200000, "]]>", "\ud800", ""]
