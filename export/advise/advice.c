@@ -217,6 +217,20 @@ static void outside_tell(struct kp_costrules *x)
                                         100 * (double)outside / (double)all, (double)outside / 1e6, phase);
 }
 
+/* Steps of before the first one by an optimizer, where the schedule started over. */
+static const char *guessed_of(const struct kp_costrules *x)
+{
+    const struct kp_kineto *const trace = x->tree->trace;
+    const char *const source = kp_kineto_fact(trace, "kprof.step_source"),
+                      *until = kp_kineto_fact(trace, "kprof.steps_until");
+    if (!source || !until || !x->out->steps) return NULL;
+    return kp_costrules_text(x, "the steps are %s, which ran before the first step by %s, as an evaluation does",
+                             strcmp(source, "module") == 0       ? "calls of a model"
+                             : strcmp(source, "dataloader") == 0 ? "batches of a DataLoader"
+                                                                 : "seconds",
+                             strcmp(until, "optimizer") == 0 ? "an optimizer" : until);
+}
+
 /* What the recording itself costs, where that may be taken for the program's. */
 static const char *slowed_by(const struct kp_costrules *x)
 {
@@ -262,6 +276,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     out->missing = missing_of(&costs, is_behind);
     if (out->steps) outside_tell(&costs);
+    out->guessed = guessed_of(&costs);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = strcmp(out->findings[0].id, "data-loading") == 0
                             ? "the lines are not recorded; kprof run --with-stack 1 (KPROF_WITH_STACK), then kprof "

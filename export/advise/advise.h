@@ -73,6 +73,7 @@ struct kp_advice {
     const char *evaluated;     /* a sentence: which steps hold an evaluation; or NULL */
     const char *waited;        /* a sentence: which steps have the same ops, but slower; or NULL */
     const char *outside;       /* a sentence: how much of a phase lies in no step, if much does; or NULL */
+    const char *guessed;       /* a sentence: its steps are guessed, of before a training; or NULL */
     const char *prompts;       /* a sentence: which steps of a generation take a prompt; or NULL */
     struct kp_gpu_figures gpu; /* with has_gpu */
     bool is_healthy, has_gpu;
@@ -90,7 +91,7 @@ void kp_advice_evaluations(bool *out, const struct kp_tree *tree, const struct k
 
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
-enum { KP_NOTES_MAX = 7 };
+enum { KP_NOTES_MAX = 8 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
 /* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or

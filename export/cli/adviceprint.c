@@ -30,7 +30,7 @@ const char kp_adviceprint_schema[] =
     "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"step_median_ms\",\"parts_ms\",\"idle_ms\","
     "\"missing\","
     "\"unjudged\",\"seen\","
-    "\"gpu\",\"lines_by\",\"slowed_by\",\"ahead\",\"evaluated\",\"prompts\",\"waited\",\"outside\","
+    "\"gpu\",\"lines_by\",\"slowed_by\",\"ahead\",\"evaluated\",\"prompts\",\"waited\",\"outside\",\"guessed\","
     "\"findings\"],\n"
     "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER
     ",\"step_median_ms\":" NUMBER ",\n"
@@ -43,7 +43,7 @@ const char kp_adviceprint_schema[] =
     "\"properties\":{\"busy\":" SHARE ",\"sm_efficiency\":" SHARE ",\"occupancy\":" SHARE ",\"tensor_cores\":" SHARE
     ",\"communication_hidden\":" SHARE ",\"queue_most\":" WHOLE "}}]},\n"
     "\"seen\":" MAYBE ",\"lines_by\":" MAYBE ",\"slowed_by\":" MAYBE ",\"ahead\":" MAYBE ",\"evaluated\":" MAYBE
-    ",\"prompts\":" MAYBE ",\"waited\":" MAYBE ",\"outside\":" MAYBE ",\n"
+    ",\"prompts\":" MAYBE ",\"waited\":" MAYBE ",\"outside\":" MAYBE ",\"guessed\":" MAYBE ",\n"
     "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
@@ -70,7 +70,7 @@ static void line_print(FILE *out, const char *key, const char *text)
     fputs("\n", out);
 }
 
-static void finding_print(FILE *out, const struct kp_finding *f, size_t of)
+void kp_adviceprint_finding(FILE *out, const struct kp_finding *f, size_t of)
 {
     char size[32], line[LINE_BYTES];
     fprintf(out, "%s  ", f->is_critical ? "CRITICAL" : "WARNING");
@@ -164,13 +164,15 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a, const struct kp_c
         if (a->has_gpu) fprintf(out, ", exposed copies %.1f %%", a->mean_ns[KP_SPLIT_COPIES] * percent);
         fprintf(out, ", %s %.1f %%\n", a->has_gpu ? "idle" : "no op", a->mean_ns[KP_SPLIT_IDLE] * percent);
         optimizer_print(out, chosen);
+        line_print(out, "guess    ", a->guessed);
         if (a->has_gpu) causes_print(out, a);
         if (a->has_gpu) gpu_print(out, &a->gpu);
     }
-    for (size_t i = 0; i < a->count; i++) finding_print(out, &a->findings[i], a->steps);
+    for (size_t i = 0; i < a->count; i++) kp_adviceprint_finding(out, &a->findings[i], a->steps);
     const char *notes[KP_NOTES_MAX];
     const size_t note_count = kp_advice_notes(a, notes);
-    for (size_t i = 0; i < note_count; i++) line_print(out, "note     ", notes[i]);
+    for (size_t i = 0; i < note_count; i++)
+        if (notes[i] != a->guessed) line_print(out, "note     ", notes[i]); /* that is said above */
     if (a->is_unrecorded) fprintf(out, "%s\n", a->is_well ? "healthy" : "nothing found");
     else if (a->missing) fprintf(out, "INCOMPLETE  %s\n", a->missing);
     else if (!a->count) fprintf(out, "%s\n", verdict_of(a));
@@ -252,6 +254,7 @@ void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label
     json_member(out, "prompts", a->prompts);
     json_member(out, "waited", a->waited);
     json_member(out, "outside", a->outside);
+    json_member(out, "guessed", a->guessed);
     fputs(",\"findings\":[", out);
     for (size_t i = 0; i < a->count; i++) {
         if (i) fputs(",", out);

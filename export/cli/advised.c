@@ -169,6 +169,7 @@ static void finding_say(const struct kp_finding *f)
 
 static void advice_say(const struct kp_advice *a, const char *path, bool only_findings)
 {
+    if (a->guessed && a->count) kp_cli_say(stderr, "kprof: %s", a->guessed);
     for (size_t i = 0; i < a->count && i < SAID_MOST; i++) finding_say(&a->findings[i]);
     if (a->count > SAID_MOST) kp_cli_say(stderr, "kprof: %zu more; next: kprof advise %s", a->count - SAID_MOST, path);
     if (only_findings) return;

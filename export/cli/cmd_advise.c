@@ -7,6 +7,7 @@
 
 #include "export/cli/adviceprint.h"
 #include "export/cli/advised.h"
+#include "export/cli/guessadvice.h"
 #include "export/cli/heapadvice.h"
 #include "export/cli/latest.h"
 #include "export/cli/otheradvice.h"
@@ -32,6 +33,7 @@ struct advise_command {
     struct kp_rankwaits ranks;
     struct held_advice *held; /* in order; what follows on one waits, too */
     size_t held_count, held_capacity;
+    struct kp_guessadvices guesses;
     struct kp_phasetraces phases; /* of several traces those of phases: a block for each phase */
 };
 
@@ -157,6 +159,19 @@ static void held_print(struct advise_command *command)
     free(command->held);
 }
 
+/* Keeps what is said of a trace of guessed steps until the others are said. Returns whether it does. */
+static bool guess_hold(struct advise_command *command, struct kp_advised *a, const struct kp_trace_source *source)
+{
+    char *said = NULL;
+    size_t bytes;
+    FILE *out = kp_guessadvices_look(&command->guesses, a->trace) ? open_memstream(&said, &bytes) : NULL;
+    if (!out) return false;
+    trace_print(out, command, a, source, true);
+    fclose(out);
+    kp_guessadvices_take(&command->guesses, a, source->label, said);
+    return true;
+}
+
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     struct advise_command *const command = context;
@@ -176,7 +191,8 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         if (!source->is_spool) kp_heapadvice_add(&advised, source->path);
         if (!source->is_spool) kp_workers_tell(&advised, source->path);
         command->has_communication |= waiting_find(&advised.advice) != NULL;
-        if (!several || !trace_hold(command, &advised, source)) trace_print(stdout, command, &advised, source, several);
+        if (!several || !(guess_hold(command, &advised, source) || trace_hold(command, &advised, source)))
+            trace_print(stdout, command, &advised, source, several);
     }
     kp_advised_close(&advised);
     return rc ? kp_cli_fail("advise", "%s%s", why, is_torn ? "; --partial judges those" : "") : KP_EXIT_DONE;
@@ -215,6 +231,7 @@ int kp_cmd_advise(int argc, char **argv)
     kp_rankwaits_settle(&command.ranks);
     held_print(&command);
     worst = phases_print(&command, worst);
+    kp_guessadvices_print(&command.guesses, command.is_json);
     if (!command.is_json) ranks_print(&command);
     kp_rankwaits_fini(&command.ranks);
     return worst;

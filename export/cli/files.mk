@@ -35,6 +35,7 @@ SRC_cli := \
     export/cli/cmd_view.c \
     export/cli/elfhead.c \
     export/cli/formats.c \
+    export/cli/guessadvice.c \
     export/cli/heapadvice.c \
     export/cli/heap_formats.c \
     export/cli/heapnames.c \

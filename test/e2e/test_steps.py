@@ -285,6 +285,8 @@ def test_steps_that_were_guessed_until_the_optimizers_first_are_told(tmp_path):
     assert "steps_until" not in facts.load(trained)["kprof"]
     told = "\n         a step is a call of a model: what ran before the first step by optimizer\n"
     assert told in harness.cli("report", guessed).stdout and "a step is" not in harness.cli("report", trained).stdout
+    both = harness.cli("advise", guessed, trained).stdout
+    assert both.index(str(trained)) < both.index(str(guessed)) < both.index("guess    before the training (an evaluation, or a warm-up) the steps are calls of a model: ")
 
 
 def test_the_closing_line_leaves_out_the_batches_of_an_optimizer(tmp_path):
