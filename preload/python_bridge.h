@@ -24,7 +24,10 @@ bool kp_caller_is_gone(uint64_t optimizer);
  * be read. */
 struct kp_thread;
 uint32_t kp_caller_stack(struct kp_thread *thread);
-/* The same for a thread that may be anywhere, as inside malloc. 0 also when the interpreter ends. With
+/* Inside a hook, where Python's calls are recorded: the line that the innermost call of Python runs, as an id
+ * (kp_python.h). 0: a call of C is open in it, whose site has the line, or it cannot be read. */
+uint32_t kp_caller_line(struct kp_thread *thread, uint64_t gate);
+/* kp_caller_stack for a thread that may be anywhere, as inside malloc. 0 also when the interpreter ends. With
  * KPROF_MALLOC=trace alone. */
 uint32_t kp_caller_stack_anywhere(struct kp_thread *thread);
 /* Does the interpreter end, and free what the program kept? False where stacks are not read. */

@@ -23,6 +23,7 @@ enum {
     KP_GATE_STACKS = 1u << 5,  /* ops carry their Python call stack */
     KP_GATE_MODULES = 1u << 9, /* ops carry the TorchScript module they run in */
     KP_GATE_NATIVE = 1u << 7,  /* and their machine code stack */
+    KP_GATE_LINES = 1u << 8,   /* ops that no recorded call of C surrounds carry the line that runs */
     KP_GATE_MEMORY = 1u << 6,  /* keep what torch's allocators do */
     KP_GATE_CHILD_PENDING =
         1u << 17,             /* a forked child: its first allocation or call begins its run (kp_run_saw_activity) */

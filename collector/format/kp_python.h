@@ -13,11 +13,15 @@
  * is the caller's frame, always a smaller id, and 0 for the outermost. LINE is the line that runs. '!' in place of ';'
  * says that C entered the interpreter for this frame. In a stack with machine code, the frames of that C lie between
  * this frame and its caller.
+ *
+ * Where calls are recorded an op has no stack: these calls are its stack. If the innermost is of Python, the op may
+ * have in the stack's place the line that the call runs: "@file.py:LINE".
  */
 #ifndef KP_PYTHON_FORMAT_H
 #define KP_PYTHON_FORMAT_H
 
 #include "collector/format/kp_format.h"
+#define KP_PY_LINE '@'
 enum {
     KP_PY_C = 1u << 0,      /* a C function; the name's first part is "<built-in ...>" */
     KP_PY_MODULE = 1u << 1, /* torch.nn.Module.__call__, as a kp_rec_pymodule; the name's first part is the class */

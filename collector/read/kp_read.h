@@ -164,6 +164,8 @@ int64_t kp_reader_context_device(const struct kp_reader *reader, uint32_t contex
 const char *kp_reader_name(const struct kp_reader *reader, uint32_t id);                /* "": no name */
 /* A frame of a Python stack. *stack becomes its caller's, 0 after the outermost. NULL: none, or its text was lost. */
 const char *kp_reader_frame(const struct kp_reader *reader, uint32_t *stack);
+/* The line that stands in a stack's place where calls were recorded, "file.py:12"; NULL: it is a stack, or none. */
+const char *kp_reader_call_line(const struct kp_reader *reader, uint32_t stack);
 bool kp_reader_called_by_c(const struct kp_reader *reader,
                            uint32_t stack); /* the interpreter was entered for this frame */
 /*

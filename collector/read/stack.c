@@ -7,6 +7,7 @@
  * On fail:   the stack ends at a lost text or frame, or where a damaged file does not lead outwards. Machine code
  *            frames of a damaged file may form a circle, so callers count them (KP_FRAMES_MAX).
  */
+#include "collector/format/kp_python.h"
 #include "collector/read/reader.h"
 
 #include <string.h>
@@ -30,6 +31,12 @@ const char *kp_reader_frame(const struct kp_reader *r, uint32_t *stack)
     if ((*text != ';' && *text != '!') || around >= inner) return NULL;
     *stack = (uint32_t)around;
     return text + 1;
+}
+
+const char *kp_reader_call_line(const struct kp_reader *r, uint32_t stack)
+{
+    const struct kp_name *n = stack ? kp_names_get(&r->names, stack) : NULL;
+    return n && n->name[0] == KP_PY_LINE ? n->name + 1 : NULL;
 }
 
 enum { DIGITS_MAX = 16 };

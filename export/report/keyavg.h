@@ -99,6 +99,8 @@ void kp_tree_fill_line_stacks(struct kp_tree *tree, bool all);
 /* The name (string id) of a call of Python. Where it was open when the recording began, the name in the file has the
  * line at which it was then, and not that of its `def`: here it has line 0, which is none. */
 uint32_t kp_tree_call_name(const struct kp_tree *tree, const struct kp_node *node);
+/* The line that called a call of Python or an op, "file.py:12"; "": not known. */
+const char *kp_tree_call_from(const struct kp_tree *tree, const struct kp_kineto_event *e);
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
 /* The same, but a backward op gets the stack of the op that made its node. torch takes the first of its number. */
 void kp_tree_set_forward_stacks(struct kp_tree *tree);

@@ -115,12 +115,20 @@ static uint32_t stack_below(struct filling *f, uint32_t name, uint32_t around, c
                       around);
 }
 
-/* The stack around a call: its caller's frame may have the line that called it. */
+const char *kp_tree_call_from(const struct kp_tree *tree, const struct kp_kineto_event *e)
+{
+    const bool has_place = e->kind == KP_KINETO_PYTHON || (e->kind == KP_KINETO_OP && !(e->flags & KP_KINETO_LISTS));
+    const char *const from = has_place ? kp_kineto_text(tree->trace, e->concrete) : "";
+    return strchr(from, '\n') ? "" : from; /* Concrete Inputs have lines */
+}
+
+/* The stack around a call or an op: its caller's frame may have the line that called it. */
 static uint32_t stack_around(struct filling *f, const struct call_lane *lane, const struct kp_kineto_event *call)
 {
     const struct open_call *caller = lane->count ? &lane->calls[lane->count - 1] : NULL;
-    if (!caller || !f->lines) return caller ? caller->stack : 0;
-    return stack_below(f, caller->name, caller->around, kp_kineto_text(f->tree->trace, call->concrete));
+    const char *const from = f->lines ? kp_tree_call_from(f->tree, call) : "";
+    if (!caller || !*from) return caller ? caller->stack : 0;
+    return stack_below(f, caller->name, caller->around, from);
 }
 
 static void call_push(struct filling *f, struct call_lane *lane, const struct kp_node *node, uint32_t around)
@@ -141,7 +149,7 @@ static void node_fill(struct filling *f, const struct kp_node *node)
         return;
     struct call_lane *lane = lane_get(&f->lanes, kp_tree_thread(on));
     uint32_t around = stack_at(lane, node->start_ns);
-    if (node->is_python) around = stack_around(f, lane, e);
+    if (node->is_python || e->kind == KP_KINETO_OP) around = stack_around(f, lane, e);
     bool of_none = e->kind == KP_KINETO_RUNTIME && e->external_id <= 0,
          of_op = e->kind == KP_KINETO_RUNTIME && !of_none;
     if (f->lines && around && !node->on_device && e->kind != KP_KINETO_RUNTIME)

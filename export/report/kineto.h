@@ -44,7 +44,7 @@ struct kp_kineto_event {
     uint32_t args_bytes;
     uint32_t name, cat;  /* string ids */
     uint32_t shapes;     /* Input Dims as Python prints them; 0: none */
-    uint32_t concrete;   /* Concrete Inputs of a convolution, one a line; 0: none. PYTHON: CallFrom. LISTS: Input
+    uint32_t concrete;   /* Concrete Inputs of a convolution, one a line; 0: none. Else CallFrom. LISTS: Input
                           * Dims by kp_shapetext_short. A step that is not whole: "start-up" or "cut short". */
     uint32_t stack;      /* Call stack, 0: none */
     uint32_t index;      /* Ev Idx, UINT32_MAX: none */

@@ -148,11 +148,11 @@ static uint32_t frames_more(const struct wall *w, uint32_t node, uint32_t around
     return kp_stackpath_add(w->paths, w->places[around], inner, inner_bytes - outer_bytes - 1);
 }
 
-/* The path of a Python call while it runs itself, or calls `callee` (UNKNOWN: an op). */
+/* The path of a Python call while it runs itself, or calls `callee` (UNKNOWN: itself). */
 static uint32_t call_place(struct wall *w, uint32_t node, uint32_t callee)
 {
     const struct kp_kineto_event *e = callee == UNKNOWN ? NULL : kp_tree_event(w->tree, callee);
-    const char *from = e && e->kind == KP_KINETO_PYTHON ? text_of(w, e->concrete) : "";
+    const char *from = e ? kp_tree_call_from(w->tree, e) : "";
     const uint32_t call = kp_tree_call_name(w->tree, &w->tree->nodes[node]);
     const char *name = kp_framename_called(&w->text, text_of(w, call), from);
     return kp_calltree_child(w->paths, w->above[node], name);

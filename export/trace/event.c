@@ -62,6 +62,14 @@ static void recorded_stack_write(struct kp_trace *t, uint32_t stack)
     kp_json_char(&t->json, '"');
 }
 
+/* The line that called the op, as calls have theirs. */
+static void line_write(struct kp_trace *t, const char *line)
+{
+    kp_json_lit(&t->json, ",\"CallFrom\":\"");
+    kp_json_text(&t->json, line, strlen(line));
+    kp_json_char(&t->json, '"');
+}
+
 /* Writes the stack recorded with the op. Without one, it writes the Python calls around the op. */
 static void stack_write(struct kp_trace *t, const struct kp_event *e)
 {
@@ -72,7 +80,10 @@ static void stack_write(struct kp_trace *t, const struct kp_event *e)
         kp_json_char(&t->json, '"');
         return;
     }
-    if (e->stack) {
+    const char *const line = kp_reader_call_line(t->reader, e->stack);
+    if (line) {
+        line_write(t, line);
+    } else if (e->stack) {
         recorded_stack_write(t, e->stack);
         return;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * caller_stack.c - the Python call stack of the calling thread as one id, read without the GIL
+ * caller_stack.c - the Python call stack of the calling thread as one id, or the line that runs, read without the GIL
  *
  * Called by: torch/ops.c, malloc/heap_put.c through python_bridge.h, inside a hook, at the start of every op, after
  *            every allocation (hot)
@@ -67,6 +67,15 @@ static HOT uint64_t key_read(const struct kp_python_layout *l, const void *threa
         n++;
     }
     return key;
+}
+
+/* The innermost frame of Python, or NULL. */
+static HOT const void *frame_python(const struct kp_python_layout *l, const void *thread)
+{
+    const void *frame = frame_innermost(l, thread);
+    for (uint32_t n = 0; frame && !is_python(l, frame) && n < FRAMES_MAX; n++)
+        frame = kp_python_at(frame, l->frame_back);
+    return frame && is_python(l, frame) ? frame : NULL;
 }
 
 /* A function for each release, in which its offsets are constants. */
@@ -196,6 +205,13 @@ static __attribute__((noinline)) void stack_learn(struct kp_thread *t, struct py
     s->seen[key % SEEN].id = id;
 }
 
+static struct pystacks *state_of(struct kp_thread *t)
+{
+    struct pystacks *s = t->source_state[KP_STATE_PYSTACKS];
+    if (!s) t->source_state[KP_STATE_PYSTACKS] = s = kp_arena_alloc(sizeof *s);
+    return s;
+}
+
 uint32_t kp_caller_stack(struct kp_thread *t)
 {
     const key_fn ask = kp_load_acquire(&key_get); /* pairs with: caller_stack.c:kp_pystacks_enable */
@@ -203,10 +219,44 @@ uint32_t kp_caller_stack(struct kp_thread *t)
     const void *thread = kp_python_get()->thread_state();
     const uint64_t key = thread ? ask(thread) : 0;
     if (!key) return 0;
-    struct pystacks *s = t->source_state[KP_STATE_PYSTACKS];
-    if (!s) t->source_state[KP_STATE_PYSTACKS] = s = kp_arena_alloc(sizeof *s);
+    struct pystacks *s = state_of(t);
     if (!s) return 0;
     if (__builtin_expect(s->seen[key % SEEN].key != key, 0)) stack_learn(t, s, thread, key);
+    return s->seen[key % SEEN].id;
+}
+
+/* ---- the line that runs ---- */
+
+#define LINE_SALT (UINT64_C(0x6c696e65) << 32) /* no place has these bits: a line is kept apart from a stack */
+static _Atomic bool are_lines_on;
+
+void kp_pylines_enable(void) { kp_store_release(&are_lines_on, true); /* pairs with: caller_stack.c:kp_caller_line */ }
+
+static __attribute__((noinline)) uint32_t line_put(struct kp_thread *t, const struct kp_python_layout *l,
+                                                   const void *code, uint64_t place)
+{
+    char text[TEXT], file[TEXT / 2];
+    const int line = kp_pystack_line(l, code, place);
+    if (line < 0) return 0;
+    text_read(l, kp_python_at(code, l->code_file), file, sizeof file);
+    const size_t n = kp_fmt(text, sizeof text, "%c%s:%d", KP_PY_LINE, kp_pysite_file(file), line);
+    return kp_name_intern(t, text, (uint32_t)(n < sizeof text ? n : sizeof text - 1));
+}
+
+uint32_t kp_caller_line(struct kp_thread *t, uint64_t gate)
+{
+    if (!kp_pycalls_is_in_python(t, gate)) return 0;
+    if (!kp_load_acquire(&are_lines_on)) return 0; /* pairs with: caller_stack.c:kp_pylines_enable */
+    const struct kp_python_layout *l = &kp_python_get()->layout;
+    const void *thread = kp_python_get()->thread_state(), *frame = thread ? frame_python(l, thread) : NULL;
+    struct pystacks *s = frame ? state_of(t) : NULL;
+    if (!s) return 0;
+    const void *code = kp_pyframe_code(l, frame);
+    const uint64_t place = kp_pyframe_place(l, frame), key = mix(LINE_SALT, place + kp_pycode_check(l, code));
+    if (__builtin_expect(s->seen[key % SEEN].key != key, 0)) {
+        s->seen[key % SEEN].id = line_put(t, l, code, place);
+        s->seen[key % SEEN].key = key;
+    }
     return s->seen[key % SEEN].id;
 }
 

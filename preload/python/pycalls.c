@@ -276,6 +276,13 @@ static __attribute__((noinline)) struct kp_pycalls *begin(struct kp_thread *t, u
     return c;
 }
 
+bool kp_pycalls_is_in_python(const struct kp_thread *t, uint64_t gate)
+{
+    const struct kp_pycalls *c = t->source_state[KP_STATE_PYTHON];
+    if (!c || c->thread_no != t->thread_no || c->cycle != kp_gate_cycle(gate)) return false;
+    return c->depth && c->depth <= KP_PY_DEPTH && !((uintptr_t)c->open[c->depth - 1].frame & 1);
+}
+
 void kp_pycalls_begin(struct kp_thread *t, uint64_t gate)
 {
     struct kp_pycalls *c = t->source_state[KP_STATE_PYTHON];

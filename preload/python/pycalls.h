@@ -91,6 +91,8 @@ struct kp_pycalls {        /* one for each thread, in source_state */
 /* pycalls.c: what CPython of that release shall call at each call and return of a thread; the GIL is held. NULL: not
  * known */
 kp_python_profile_fn kp_pycalls_event_of(uint32_t version);
+/* Is a call of Python open on the thread, and none of C in it? */
+bool kp_pycalls_is_in_python(const struct kp_thread *t, uint64_t gate);
 /* Writes the calling thread's open frames as its first records of the gate's cycle. Inside a hook, with the GIL. */
 void kp_pycalls_begin(struct kp_thread *t, uint64_t gate);
 void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks); /* before a window's first event */
@@ -119,6 +121,7 @@ void kp_pyaudit_add(void (*exec)(void));
 int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t place);
 /* Enables kp_caller_stack: call it once the layout is proved and the folders are known */
 void kp_pystacks_enable(void);
+void kp_pylines_enable(void); /* the same for kp_caller_line */
 
 /* profile.c: the GIL is held. `thread`: a PyThreadState. */
 void kp_pyprofile_attach(kp_python_profile_fn ours);

@@ -138,6 +138,7 @@ static bool prove(void)
 static void calls_begin(struct kp_thread *t, uint64_t gate)
 {
     kp_pysite_prepare();
+    kp_pylines_enable();
     kp_pyprofile_set_all();
     kp_pycalls_begin(t, gate);
     kp_store_relaxed(&watched_cycle, kp_gate_cycle(gate));

@@ -120,10 +120,10 @@ void kp_window_setup(const struct kp_config *config, const struct kp_schedule *w
     phase_from = 0;
     kp_window_sources_setup(list, config->activities);
     wanted_bits = KP_GATE_ON | KP_GATE_STEPS | (config->record_shapes || config->with_flops ? KP_GATE_SHAPES : 0) |
-                  (config->profile_memory ? KP_GATE_MEMORY : 0) |
+                  (config->profile_memory ? KP_GATE_MEMORY : 0) | (config->with_modules ? KP_GATE_MODULES : 0) |
                   (config->with_stack & (KP_STACK_OPS | KP_STACK_NATIVE) ? KP_GATE_STACKS : 0) |
                   (config->with_stack & KP_STACK_NATIVE ? KP_GATE_NATIVE : 0) |
-                  (config->with_modules ? KP_GATE_MODULES : 0);
+                  (config->with_stack == KP_STACK_CALLS ? KP_GATE_LINES : 0);
 }
 
 /* Window numbers go on, so that a record that was open at the fork belongs to none of the child's windows. */

@@ -41,12 +41,25 @@ static inline uint64_t stack_get(struct kp_thread *t, uint64_t gate)
     return gate & KP_GATE_NATIVE ? python | (uint64_t)kp_unwind_stack(t) << 32 : python;
 }
 
+/* Where scopes could not be proved, every range counts as a user's. */
+static inline bool is_user_range(const uint8_t *rf)
+{
+    return KP_UNLIKELY((kp_torch.layout.dropped & KP_TORCH_NO_SCOPE) ||
+                       rf[kp_torch.layout.rf_scope] == KP_TORCH_USER_SCOPE);
+}
+
+/* An op of the program may have been called by an operator, or by a type: then no call's site has its line. */
+static inline uint64_t line_get(struct kp_thread *t, uint64_t gate, const uint8_t *rf)
+{
+    return is_user_range(rf) ? 0 : kp_caller_line(t, gate);
+}
+
 /* Backward ops have no modules: torch.profiler does not ask for theirs either. */
 static KP_COLD void callers_get(struct callers *c, struct kp_thread *t, uint64_t gate, const uint8_t *rf)
 {
     const bool is_backward =
         rf[kp_torch.layout.rf_scope] == KP_TORCH_BACKWARD_SCOPE && !(kp_torch.layout.dropped & KP_TORCH_NO_SCOPE);
-    c->stack = gate & KP_GATE_STACKS ? stack_get(t, gate) : 0;
+    c->stack = gate & KP_GATE_STACKS ? stack_get(t, gate) : gate & KP_GATE_LINES ? line_get(t, gate, rf) : 0;
     c->modules = gate & KP_GATE_MODULES && !is_backward ? kp_torch_modules_id(t) : 0;
     c->flags = (c->stack ? KP_OP_STACK : 0u) | (c->modules ? KP_OP_MODULES : 0u);
 }
@@ -88,13 +101,6 @@ static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32
     rec->rt_tid = KP_UNLIKELY(dropped & KP_TORCH_NO_THREAD) ? 0 : (uint32_t)kp_torch_word(rf, l->rf_thread);
     rec->scope = KP_UNLIKELY(dropped & KP_TORCH_NO_SCOPE) ? 0 : rf[l->rf_scope];
     return bytes;
-}
-
-/* Where scopes could not be proved, every range counts as a user's. */
-static inline bool is_user_range(const uint8_t *rf)
-{
-    return KP_UNLIKELY((kp_torch.layout.dropped & KP_TORCH_NO_SCOPE) ||
-                       rf[kp_torch.layout.rf_scope] == KP_TORCH_USER_SCOPE);
 }
 
 /* A call of TorchScript may be a module's, which counts where nothing else does. */
@@ -165,7 +171,8 @@ static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t g
     s->mark = mark_get(gate, rf);
     s->phase = s->script = 0;
     struct callers wanted, *callers = NULL;
-    if (KP_UNLIKELY(gate & (KP_GATE_STACKS | KP_GATE_MODULES))) callers_get(callers = &wanted, t, gate, rf);
+    if (KP_UNLIKELY(gate & (KP_GATE_STACKS | KP_GATE_LINES | KP_GATE_MODULES)))
+        callers_get(callers = &wanted, t, gate, rf);
     s->rec = NULL;
     /* In a warm-up the op's name is now cached, and no record is made. */
     if (KP_LIKELY((gate & KP_GATE_RECORD))) s->rec = put(t, gate, rf, name, callers, &s->start);

@@ -123,6 +123,18 @@ def test_ops_alone_carry_the_lines_that_run(torch_double, tmp_path, version):
 
 
 @versions()
+def test_ops_beside_calls_carry_the_line_that_called_them(torch_double, tmp_path, version):
+    """The double's op is an object of ctypes: no call of C that Python tells of."""
+    trace = facts.load(run(python_of(version), torch_double, tmp_path, "plain").trace)
+    lines = collections.defaultdict(set)
+    for e in facts.spans(trace):
+        if e.get("cat") == "cpu_op":
+            lines[e["name"]].add(e["args"].get("CallFrom", "").rpartition("/")[2])
+    called = {f"python_calls.py:{line_of('def op') + 1}"}
+    assert lines["aten::add"] == called and lines["aten::late"] == called, lines
+
+
+@versions()
 @pytest.mark.parametrize("how", ["own_before", "own_within", "cprofile"])
 def test_a_program_keeps_its_own_profile_function(torch_double, tmp_path, version, how):
     python = python_of(version)

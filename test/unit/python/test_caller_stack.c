@@ -34,6 +34,8 @@ static struct {
 } world;
 
 const struct kp_python *kp_python_get(void) { return &python; }
+static bool is_in_python = true;
+bool kp_pycalls_is_in_python(const struct kp_thread *t, uint64_t gate) { return t && !gate && is_in_python; }
 const char *kp_pysite_file(const char *file) { return strncmp(file, "/lib/", 5) ? file : file + 5; }
 static void *thread_of_test(void) { return world.thread; }
 static void *no_thread(void) { return NULL; }
@@ -122,6 +124,18 @@ static const char *stack_told(uint32_t stack)
     told[0] = 0;
     for (const char *frame; (frame = kp_reader_frame(r, &stack));)
         used += (size_t)snprintf(told + used, sizeof told - used, "%s;", frame);
+    kp_reader_close(r);
+    return told;
+}
+
+static const char *line_told(void)
+{
+    struct kp_reader *r;
+    char why[256];
+    const uint32_t id = kp_caller_line(kp_thread_get(), 0);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    const char *const line = kp_reader_call_line(r, id);
+    snprintf(told, sizeof told, "%s", line ? line : "");
     kp_reader_close(r);
     return told;
 }
@@ -250,10 +264,36 @@ static void of_a_very_deep_stack_the_inner_frames_are_told(void **state)
     assert_int_equal(frames, 128);
 }
 
+static void the_line_that_runs_is_told_where_python_runs_it(void **state)
+{
+    (void)state;
+    begin(&layouts[0]);
+    push(1, 7);
+    assert_string_equal(line_told(), ""); /* the layout is not proved */
+    kp_pylines_enable();
+    for (unsigned i = 0; i < LAYOUTS; i++) {
+        begin(&layouts[i]);
+        push(0, 3);
+        push(1, 7);
+        assert_string_equal(line_told(), "torch/nn.py:103");
+        place_set(0, 0, 5);
+        assert_string_equal(line_told(), "torch/nn.py:105");
+        if (layouts[i].frame_owner) {
+            world.frames[0].bytes[layouts[i].frame_owner] = KP_PYTHON_OWNED_BY_C;
+            assert_string_equal(line_told(), "/home/train.py:107");
+        }
+        is_in_python = false; /* a call of C is open */
+        assert_string_equal(line_told(), "");
+        is_in_python = true;
+        assert_null(strchr(stack_told(kp_caller_line(kp_thread_get(), 0)), '@'));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_read_before_the_layout_is_proved),
+        cmocka_unit_test(the_line_that_runs_is_told_where_python_runs_it),
         cmocka_unit_test(frames_are_told_from_the_innermost_on_in_every_layout),
         cmocka_unit_test(equal_stacks_have_one_number_and_others_another),
         cmocka_unit_test(a_code_object_in_the_place_of_another_is_told_as_itself),

@@ -216,6 +216,14 @@ static void a_forked_worker_has_no_frames_around_its_fork_and_waits_apart(void *
                         stacks);
 }
 
+static void an_op_that_an_operator_calls_stands_at_its_line(void **state)
+{
+    (void)state;
+    assert_string_equal(told_by(CALL("m.py(3): f", 0, 20, "") OP("aten::item", 1, 4, 6, ",\"CallFrom\":\"m.py:7\"") OP(
+                            "aten::conv2d", 1, 12, 6, ",\"Concrete Inputs\":[\"\",\"1\"],\"CallFrom\":\"m.py:9\"")),
+                        "other;m.py(3): def f 8\nother;m.py(7): f;aten::item 6\nother;m.py(9): f;aten::conv2d 6\n");
+}
+
 static void imports_are_no_part_of_a_step(void **state)
 {
     (void)state;
@@ -297,6 +305,7 @@ int main(void)
         cmocka_unit_test(memory_stands_at_the_op_that_took_it),
         cmocka_unit_test(kernels_stand_below_the_op_that_launched_them),
         cmocka_unit_test(a_forked_worker_has_no_frames_around_its_fork_and_waits_apart),
+        cmocka_unit_test(an_op_that_an_operator_calls_stands_at_its_line),
         cmocka_unit_test(imports_are_no_part_of_a_step),
         cmocka_unit_test(small_paths_stand_at_their_callers_where_text_is_large),
         cmocka_unit_test(names_of_frames_come_apart),
