@@ -26,13 +26,18 @@ enum { PASSES_LEAST = 2, NAMES_MOST = 8, TAIL_MORE_NS = 50000000 };
 struct passes {
     size_t with, without;
 };
+enum eval_side { BEFORE_STEPS, BEHIND_STEPS, EVAL_SIDES }; /* where there is no step */
+struct eval_outside {
+    size_t passes;
+    int64_t ns;
+};
 enum pass_mark { OF_NEITHER, OF_TRAINING, OF_EVALUATION }; /* what a node is a pass of, or a part of one */
 struct forward_name {
     uint32_t name;
     int64_t ns;      /* in all, with gradients */
     double a_step;   /* calls with gradients, the median of the steps */
     double usual;    /* calls without, the median */
-    uint32_t *calls; /* by step, without */
+    uint32_t *calls; /* without, by step, and then by enum eval_side */
 };
 struct forward_names {
     struct forward_name of[NAMES_MOST]; /* the longest first */
@@ -87,6 +92,25 @@ static double median_of(const uint32_t *calls, size_t steps)
     return median;
 }
 
+/* Backward calls forward ops, too, and those have no number. */
+static bool is_in_backward(const struct kp_costrules *x, size_t i)
+{
+    const int32_t outer = kp_costplace_op(x->tree, (int32_t)i);
+    return kp_tree_event(x->tree, (size_t)outer)->fwd_tid ||
+           strncmp(kp_costrules_name(x, outer), "autograd::engine::", 18) == 0;
+}
+
+static enum eval_side side_of(const struct kp_costrules *x, size_t i)
+{
+    return x->tree->nodes[i].start_ns < x->chosen->steps[0].start_ns ? BEFORE_STEPS : BEHIND_STEPS;
+}
+
+/* A forward op without gradients, which no backward calls. */
+static bool is_eval_call(const struct kp_costrules *x, size_t i)
+{
+    return !has_gradients(kp_tree_event(x->tree, i)) && x->loaders[i] < 0 && !is_in_backward(x, i);
+}
+
 /* Counts the calls of each of the names by step, with gradients and without. */
 static void calls_count(struct forward_names *names, const struct kp_costrules *x)
 {
@@ -94,14 +118,15 @@ static void calls_count(struct forward_names *names, const struct kp_costrules *
     uint32_t *with[NAMES_MOST];
     for (size_t n = 0; n < names->count; n++) {
         with[n] = kp_kineto_room(c->step_count + 1, sizeof **with);
-        names->of[n].calls = kp_kineto_room(c->step_count + 1, sizeof **with);
+        names->of[n].calls = kp_kineto_room(c->step_count + EVAL_SIDES, sizeof **with);
         memset(with[n], 0, (c->step_count + 1) * sizeof **with);
-        memset(names->of[n].calls, 0, (c->step_count + 1) * sizeof **with);
+        memset(names->of[n].calls, 0, (c->step_count + EVAL_SIDES) * sizeof **with);
     }
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
         struct forward_name *f = kp_costrules_is_op(x, i) ? name_of(names, e->name) : NULL;
         const size_t step = f ? kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns) : c->step_count;
+        if (f && step == c->step_count && is_eval_call(x, i)) f->calls[step + (size_t)side_of(x, i)]++;
         if (step == c->step_count || x->loaders[i] >= 0) continue;
         ++*(has_gradients(e) ? &with[f - names->of][step] : &f->calls[step]);
     }
@@ -140,19 +165,38 @@ static size_t step_passes(const struct forward_names *names, size_t step)
     return all && (double)have >= NAMES_SHARE * (double)all ? passes : 0;
 }
 
-/* Backward calls forward ops, too, and those have no number. */
-static bool is_in_backward(const struct kp_costrules *x, size_t i)
+/* Measures the evaluations before the first step and behind the last: from pass to pass, while none has gradients. */
+static void outside_measure(struct eval_outside *out, const struct kp_costrules *x, struct forward_names *names)
 {
-    const int32_t outer = kp_costplace_op(x->tree, (int32_t)i);
-    return kp_tree_event(x->tree, (size_t)outer)->fwd_tid ||
-           strncmp(kp_costrules_name(x, outer), "autograd::engine::", 18) == 0;
+    const struct kp_chosen *const c = x->chosen;
+    struct kp_spans times = {0};
+    int64_t from = -1, until = -1;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_node *const node = &x->tree->nodes[i];
+        const struct forward_name *const f =
+            kp_costrules_is_op(x, i) ? name_of(names, kp_tree_event(x->tree, i)->name) : NULL;
+        if (!f || !(f->a_step > 0) || x->loaders[i] >= 0 || is_in_backward(x, i)) continue;
+        const bool is_of_it =
+            is_eval_call(x, i) && kp_step_at(c->steps, c->step_count, node->start_ns) == c->step_count;
+        if (!is_of_it) from = -1;
+        else if (from < 0) from = node->start_ns;
+        else kp_spans_add(&times, until, node->start_ns);
+        if (is_of_it) kp_spans_add(&times, node->start_ns, node->end_ns);
+        until = node->end_ns;
+    }
+    kp_spans_settle(&times);
+    out[BEFORE_STEPS].ns = kp_spans_between(&times, INT64_MIN, c->steps[0].start_ns);
+    out[BEHIND_STEPS].ns = kp_spans_between(&times, c->steps[c->step_count - 1].end_ns, INT64_MAX);
+    for (size_t side = 0; side < EVAL_SIDES; side++) out[side].passes = step_passes(names, c->step_count + side);
+    kp_spans_fini(&times);
 }
 
-static void passes_by_ops(struct passes *of, uint8_t *marks, const struct kp_costrules *x)
+static void passes_by_ops(struct passes *of, uint8_t *marks, struct eval_outside *outside, const struct kp_costrules *x)
 {
     struct forward_names names = {0};
     names_find(&names, x);
     calls_count(&names, x);
+    outside_measure(outside, x, &names);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
         of[i].without = step_passes(&names, i);
         of[i].with = names.count > 0 && names.of[0].a_step > 0;
@@ -412,6 +456,19 @@ static const char *steps_text(const struct kp_costrules *x, const struct passes 
                              most == 1 ? "" : "es");
 }
 
+/* "; before the first step 102.9 ms (100 passes)": a single one may be a trial of the model. */
+static const char *outside_text(const struct kp_costrules *x, const struct eval_outside *outside, const char *before)
+{
+    const char *text = "";
+    static const char *const sides[] = {"before the first step", "behind the last"};
+    for (size_t side = 0; side < EVAL_SIDES; side++) {
+        if (outside[side].passes < PASSES_LEAST) continue;
+        text = kp_costrules_text(x, "%s%s%s %.1f ms (%zu passes)", text, *text ? ", " : before, sides[side],
+                                 (double)outside[side].ns / 1e6, outside[side].passes);
+    }
+    return text;
+}
+
 /* What of these times is loading. */
 static int64_t loading_of(const struct kp_costrules *x, const struct kp_spans *times)
 {
@@ -432,9 +489,9 @@ static const char *part_text(const struct kp_costrules *x, int64_t part_ns, int6
     return kp_costrules_text(x, ", %.1f ms of it %s", (double)part_ns / 1e6 / (double)found, what);
 }
 
-/* Measures the evaluations, and tells the steps that hold them, with what they take. */
-static void evaluated_tell(const struct kp_costrules *x, const struct passes *of, size_t least, const uint8_t *marks,
-                           struct kp_spans *times)
+/* Measures the evaluations, and says which steps hold them, with what they take. */
+static const char *inside_text(const struct kp_costrules *x, const struct passes *of, size_t least,
+                               const uint8_t *marks, struct kp_spans *times)
 {
     struct eval_walk w = {.x = x, .marks = marks, .times = times, .usual_asks = usual_asks(x, of)};
     size_t found = 0;
@@ -447,12 +504,15 @@ static void evaluated_tell(const struct kp_costrules *x, const struct passes *of
     const int64_t behind = tails_add(&w);
     kp_spans_settle(times);
     const int64_t ns = kp_spans_length(times, &x->chosen->in_steps);
-    x->out->evaluated = kp_costrules_text(
+    const double all_ns = x->out->step_ns * (double)x->chosen->step_count;
+    x->out->evaluated_ns = (double)ns / (double)x->chosen->step_count;
+    return kp_costrules_text(
         x,
-        "%s without backward, %.1f ms a step of these%s%s: an evaluation inside of the training, and no slow step of "
-        "it; to time it: kprof run --phases (Lightning, transformers, ranges of yours), or kprof report --within with "
-        "a range",
-        steps_text(x, of, least), (double)ns / 1e6 / (double)found,
+        "%zu evaluation%s inside of the training take%s %.1f ms%s, and %s no slow step%s of it: %s without backward, "
+        "%.1f ms each%s%s",
+        found, found == 1 ? "" : "s", found == 1 ? "s" : "", (double)ns / 1e6,
+        all_ns > 0 ? kp_costrules_text(x, ", %.1f %% of the time of all steps", 100 * (double)ns / all_ns) : "",
+        found == 1 ? "is" : "are", found == 1 ? "" : "s", steps_text(x, of, least), (double)ns / 1e6 / (double)found,
         part_text(x, loading_of(x, times), ns, found, "loading"),
         part_text(x, behind, ns, found, "behind the last pass (metrics, a checkpoint)"));
 }
@@ -468,21 +528,35 @@ static bool are_evaluations(const struct passes *of, size_t steps, size_t least)
     return found && trains > 2 * found && trains + found > steps * 9 / 10;
 }
 
+/* Those outside of the steps cost the run, too. */
+static void evaluated_tell(const struct kp_costrules *x, const char *inside, const struct eval_outside *outside)
+{
+    static const char how[] = "; to time them: kprof run --phases (Lightning, transformers, ranges of yours), or kprof "
+                              "report --within with a range";
+    const char *const others = outside_text(x, outside, inside ? "; " : "evaluations outside of the steps: ");
+    if (inside || *others) x->out->evaluated = kp_costrules_text(x, "%s%s%s", inside ? inside : "", others, how);
+    for (size_t side = 0; side < EVAL_SIDES; side++)
+        if (outside[side].passes >= PASSES_LEAST)
+            x->out->evaluated_ns += (double)outside[side].ns / (double)x->chosen->step_count;
+}
+
 void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
 {
     const size_t steps = x->chosen->step_count;
     struct passes *of = kp_kineto_room(steps + 1, sizeof *of);
     uint8_t *marks = kp_kineto_room(x->tree->count + 1, sizeof *marks);
+    struct eval_outside outside[EVAL_SIDES] = {{0, 0}};
     size_t least = 1;
     memset(of, 0, (steps + 1) * sizeof *of);
     memset(marks, OF_NEITHER, x->tree->count + 1);
-    passes_by_ops(of, marks, x);
+    passes_by_ops(of, marks, outside, x);
     if (!are_evaluations(of, steps, least)) {
         least = PASSES_LEAST;
         memset(of, 0, (steps + 1) * sizeof *of);
         passes_by_modules(of, marks, x);
     }
-    if (are_evaluations(of, steps, least)) evaluated_tell(x, of, least, marks, times);
+    const char *const inside = are_evaluations(of, steps, least) ? inside_text(x, of, least, marks, times) : NULL;
+    evaluated_tell(x, inside, outside);
     free(marks);
     free(of);
 }

@@ -11,8 +11,15 @@
 
 size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX])
 {
-    const char *const all[KP_NOTES_MAX] = {a->guessed,   a->lines_by, a->slowed_by, a->ahead,
-                                           a->evaluated, a->prompts,  a->waited,    a->outside};
+    const bool is_waited_more = a->waited_ns > a->evaluated_ns;
+    const char *const all[KP_NOTES_MAX] = {a->guessed,
+                                           is_waited_more ? a->waited : a->evaluated,
+                                           is_waited_more ? a->evaluated : a->waited,
+                                           a->lines_by,
+                                           a->slowed_by,
+                                           a->ahead,
+                                           a->prompts,
+                                           a->outside};
     size_t count = 0;
     for (size_t i = 0; i < KP_NOTES_MAX; i++)
         if (all[i]) notes[count++] = all[i];

@@ -254,6 +254,7 @@ void kp_longcauses_note(struct kp_costrules *x, struct kp_longsteps *l)
     struct noting n = {x, l, kp_kineto_room(steps + 1, sizeof *n.by), kp_kineto_room(steps + 1, sizeof *n.slower)};
     const double ns = steps_judge(&n);
     if (ns > 0 && ns >= NOTE_SHARE * x->out->step_ns * (double)steps) x->out->waited = note_text(&n);
+    x->out->waited_ns = x->out->waited ? ns / (double)steps : 0;
     free(n.by);
     free(n.slower);
 }

@@ -152,6 +152,22 @@ static void optimizer_print(FILE *out, const struct kp_chosen *chosen)
             number - 1, number);
 }
 
+/* Findings, and notes behind them. An evaluation stands before what is not critical and costs less. */
+static void findings_print(FILE *out, const struct kp_advice *a)
+{
+    const char *notes[KP_NOTES_MAX];
+    const size_t note_count = kp_advice_notes(a, notes);
+    bool is_told = false;
+    for (size_t i = 0; i < a->count; i++) {
+        const bool is_next = !is_told && !a->findings[i].is_critical && a->findings[i].step_ns < a->evaluated_ns;
+        if (is_next) line_print(out, "note     ", a->evaluated);
+        is_told |= is_next;
+        kp_adviceprint_finding(out, &a->findings[i], a->steps);
+    }
+    for (size_t i = 0; i < note_count; i++)
+        if (notes[i] != a->guessed && !(is_told && notes[i] == a->evaluated)) line_print(out, "note     ", notes[i]);
+}
+
 void kp_adviceprint_text(FILE *out, const struct kp_advice *a, const struct kp_chosen *chosen)
 {
     const double percent = a->step_ns > 0 ? 100 / a->step_ns : 0;
@@ -168,11 +184,7 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a, const struct kp_c
         if (a->has_gpu) causes_print(out, a);
         if (a->has_gpu) gpu_print(out, &a->gpu);
     }
-    for (size_t i = 0; i < a->count; i++) kp_adviceprint_finding(out, &a->findings[i], a->steps);
-    const char *notes[KP_NOTES_MAX];
-    const size_t note_count = kp_advice_notes(a, notes);
-    for (size_t i = 0; i < note_count; i++)
-        if (notes[i] != a->guessed) line_print(out, "note     ", notes[i]); /* that is said above */
+    findings_print(out, a);
     if (a->is_unrecorded) fprintf(out, "%s\n", a->is_well ? "healthy" : "nothing found");
     else if (a->missing) fprintf(out, "INCOMPLETE  %s\n", a->missing);
     else if (!a->count) fprintf(out, "%s\n", verdict_of(a));

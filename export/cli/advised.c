@@ -18,6 +18,7 @@
 #include "export/report/units.h"
 
 enum { SAID_MOST = 3 };
+#define SAID_SHARE 0.2 /* of a step: what evaluations take, before they are said unasked */
 
 static int tree_make(struct kp_tree *tree, struct kp_kineto *trace, const char *label, char *why, size_t why_bytes)
 {
@@ -172,6 +173,8 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
     if (a->guessed && a->count) kp_cli_say(stderr, "kprof: %s", a->guessed);
     for (size_t i = 0; i < a->count && i < SAID_MOST; i++) finding_say(&a->findings[i]);
     if (a->count > SAID_MOST) kp_cli_say(stderr, "kprof: %zu more; next: kprof advise %s", a->count - SAID_MOST, path);
+    if (a->evaluated_ns > 0 && a->evaluated_ns >= SAID_SHARE * a->step_ns)
+        kp_cli_say(stderr, "kprof: %s", a->evaluated);
     if (only_findings) return;
     if (a->missing)
         kp_cli_say(stderr, "kprof: %s: %s",

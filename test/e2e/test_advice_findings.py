@@ -376,17 +376,19 @@ def evaluating(path, saves=0, gradients=(), usual=1, loads=0, asks=0):
 
 def test_an_evaluation_inside_of_the_training_is_no_slow_step_without_pythons_calls_too(tmp_path):
     advice = advised(evaluating(tmp_path / "eval.pt.trace.json"))
-    assert advice["findings"] == [] and advice["evaluated"].startswith("steps 10, 20 hold 5 forward passes without backward, 105.0 ms a step of these: ")
+    assert advice["findings"] == [] and advice["evaluated"].startswith(
+        "2 evaluations inside of the training take 210.0 ms, 35.0 % of the time of all steps, and are no slow steps of it: steps 10, 20 hold 5 forward passes without "
+        "backward, 105.0 ms each; ")
     assert "kprof run --phases" in advice["evaluated"] and "kprof report --within" in advice["evaluated"]
     said = harness.cli("advise", tmp_path / "eval.pt.trace.json").stdout
-    assert "WARNING" not in said and "note     steps 10, 20 hold" in said
+    assert "WARNING" not in said and "note     2 evaluations inside" in said
 
 
 @pytest.mark.parametrize("asks", [0, 1])
 def test_an_evaluation_that_waits_for_its_workers_is_no_fault_of_the_training(asks, tmp_path):
     advice = advised(evaluating(tmp_path / "workers.pt.trace.json", loads=150, asks=asks))
     assert advice["findings"] == [] and advice["parts_ms"]["data_loading"] == pytest.approx(2 * 300 / 30 + asks, rel=0.01)
-    assert ", 405.0 ms a step of these, 300.0 ms of it loading: an evaluation inside of the training" in advice["evaluated"]
+    assert ", 405.0 ms each, 300.0 ms of it loading; to time them" in advice["evaluated"]
 
 
 def test_a_training_that_waits_for_its_loader_is_told_beside_its_evaluation(tmp_path):
@@ -399,6 +401,17 @@ def test_what_a_step_does_beside_its_evaluation_is_still_told(tmp_path):
     what = [finding["what"] for finding in advice["findings"]]
     assert len(what) == 1 and what[0].startswith("step 20 lasts 318.0 ms, 200.0 ms longer than the median and its evaluation: what it has more is time in which no op")
     assert advice["findings"][0]["step_ms"] == pytest.approx(200 / 30, rel=0.02) and "steps 10, 20 hold 5" in advice["evaluated"]
+
+
+def test_an_evaluation_stands_before_what_costs_less(tmp_path):
+    """Also at the end of a run, from a fifth of all time on."""
+    path = evaluating(tmp_path / "saves.pt.trace.json", saves=120)
+    finding, = advised(path)["findings"]
+    said = harness.cli("advise", path).stdout
+    assert finding["severity"] == "warning" and said.index("note     2 evaluations") < said.index("WARNING  ") and said.count("evaluations inside") == 1
+    (tmp_path / "out").mkdir()
+    closing = harness.cli("run", "--advise", "-o", tmp_path / "out", "--", "cp", path, tmp_path / "out").stderr
+    assert "\nkprof: 2 evaluations inside of the training take " in closing
 
 
 def test_a_row_of_a_step_says_that_it_holds_an_evaluation(tmp_path):
