@@ -169,7 +169,7 @@ static int rows_check(const struct kp_top *top, const char *label)
     if (top->by == KP_TOP_BY_KERNEL && !top->count) need = KP_NEED_GPU;
     if (top->sort == KP_TOP_GPU && !top->has_gpu) need = KP_NEED_GPU;
     if (kp_top_is_by_module(top) && top->count == 1 && !top->rows[0].name)
-        need = "no nn.Module in it; record with --with-stack 1";
+        need = "no nn.Module in it; record with --with-stack 1 (--with-modules has those of TorchScript alone)";
     if (need) kp_cli_say(stderr, "kprof: %s: %s", label, need);
     return need ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

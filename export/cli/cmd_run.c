@@ -147,12 +147,21 @@ static bool is_set(const char *name, const char *value)
     return has && (value ? strcmp(has, value) == 0 : *has != '\0');
 }
 
+static bool is_heard(void) { return !is_set("KPROF_LOG", NULL) || is_set("KPROF_LOG", "stderr"); }
+
+/* torch.profiler's with_modules has no modules of eager mode either, which its name does not say. */
+static void modules_tell(void)
+{
+    if (!is_heard() || !is_set("KPROF_WITH_MODULES", "1") || is_set("KPROF_WITH_STACK", "1")) return;
+    kp_cli_say(stderr, "kprof: --with-modules records modules of TorchScript alone, as torch.profiler's with_modules "
+                       "does. kprof report --by module needs --with-stack 1");
+}
+
 /* Importing torch alone is a million calls, so that a program of a few steps leaves a trace of some 80 MB. */
 static void heavy_tell(void)
 {
-    const bool is_heard = !is_set("KPROF_LOG", NULL) || is_set("KPROF_LOG", "stderr");
-    if (!is_heard || !is_set("KPROF_WITH_STACK", "1") || is_set("KPROF_SCHEDULE", NULL) || is_set("KPROF_PHASES", NULL))
-        return;
+    const bool is_scheduled = is_set("KPROF_SCHEDULE", NULL) || is_set("KPROF_PHASES", NULL);
+    if (!is_heard() || !is_set("KPROF_WITH_STACK", "1") || is_scheduled) return;
     kp_cli_say(stderr, "kprof: --with-stack 1 without --schedule records every Python call from start to exit, imports "
                        "among them: slow, and a large trace. --schedule 10-12 records three steps; --with-stack ops "
                        "the stacks of ops alone, far cheaper");
@@ -291,6 +300,7 @@ int kp_cmd_run(int argc, char **argv)
     if (rc) return rc;
     unknown_tell();
     heavy_tell();
+    modules_tell();
     kp_latest_begin(kp_setting_flags_read()->dir);
     if (wish.advises == ADVISE_IF_WATCHED)
         wish.advises = !wish.json && is_watched(kp_setting_flags_read()) ? ADVISE_FINDINGS : ADVISE_NOT;

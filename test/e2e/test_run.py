@@ -203,6 +203,13 @@ def test_all_python_calls_without_a_schedule_are_called_heavy(tmp_path, flags, v
     assert ("--schedule 10-12 records three steps; --with-stack ops the stacks of ops alone" in said) is is_said, said
 
 
+@pytest.mark.parametrize("flags, is_said", [(["--with-modules"], True), (["--with-modules", "--with-stack", "1"], False), ([], False),
+                                            (["--with-modules", "--log", "none"], False)])
+def test_modules_alone_are_called_torchscripts(tmp_path, flags, is_said):
+    said = harness.cli("run", *flags, "-o", tmp_path, "--", "/bin/true").stderr
+    assert ("records modules of TorchScript alone" in said and "needs --with-stack 1\n" in said) is is_said, said
+
+
 def test_switched_off_means_inert(program, tmp_path):
     run = harness.run_kprof(program(LOOP.format(steps=3)), tmp_path / "out", KPROF=0).ok()
     assert run.err == "" and run.out == "done\n" and not (tmp_path / "out").exists()
