@@ -76,6 +76,9 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
         of.explained = explained | (is_idle_explained(out) ? 1u << KP_SPLIT_IDLE : 0);
         kp_rules_each_step(&of);
         kp_rules_parts(&of);
+        for (size_t i = whole.count; i < out->count; i++)
+            out->findings[i].share_of = out->findings[i].share_of ? "of steps that are not slow, without evaluations"
+                                                                  : "of steps that are not slow";
         x->unrecorded = of.unrecorded;
         out->steps = whole.steps;
         out->step_ns = whole.step_ns;
@@ -279,7 +282,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     out->guessed = guessed_of(&costs);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = strcmp(out->findings[0].id, "data-loading") == 0
-                            ? "the lines are not recorded; kprof run --with-stack 1 (KPROF_WITH_STACK), then kprof "
+                            ? "the lines are not recorded; kprof run --with-stack 1 --schedule 10-30, then kprof "
                               "report --by line shows those that load"
                             : "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
     out->slowed_by = slowed_by(&costs);

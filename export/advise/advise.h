@@ -42,6 +42,7 @@ struct kp_finding {
     const char *line;               /* the program's own, "train.py:12 main", or NULL. Idle: of the op that ends it */
     const char *after;              /* idle: the own line of the op before it, or NULL */
     double step_ns, share;          /* the mean of a step; share of it, 0 to 1. Both 0: a cost that is no time */
+    const char *share_of;           /* both are of these steps alone: "of steps that are not slow"; NULL: of all */
     double step_bytes;              /* of memory that a step leaves, or that is in question; 0: it is about time */
     double once_ns;                 /* what it costs step once_step, which alone has it; 0: others have it, too */
     long once_step;

@@ -254,7 +254,7 @@ static double ops_under(struct gaps *g)
     return ns;
 }
 
-/* With callees. A function of the program under which hardly an op runs is Python alone. */
+/* With callees. A function of the program under which next to no op runs is Python alone. */
 static void call_measure(struct gaps *g, const struct gap_cost *most, struct kp_gap_call *call)
 {
     g->sought = (struct gap_cost){most->line, most->call, 0};

@@ -266,6 +266,7 @@ static void input_judge(struct kp_costrules *x)
  * A read costs its own span. What comes behind belongs to the loop of reads only where the next read follows after few,
  * short ops: very soon, or in most turns soon on the same line. Then a late turn waited for a core, and counts whole.
  */
+#define SEEN_LEAST 0.5 /* reads a step: what are fewer would be told as 0.0 ms */
 enum { NEAR_NS = 20000, LOOP_NS = 150000, LOOP_OPS = 6, LOOP_OP_NS = 50000, LATE_NS = 10000000 };
 
 struct read_place {
@@ -393,12 +394,12 @@ static void reads_judge(struct kp_costrules *x)
         0.02, 1u << KP_SPLIT_IDLE, KP_FINDING_READS,
         kp_costrules_text(
             x,
-            "Python reads %.0f values a step one by one (.item(), float(), if, print() of tensors); with the "
+            "Python reads %.0f values of each step one by one (.item(), float(), if, print() of tensors); with the "
             "loop around them%s%s",
             each, *lines ? ", at " : "", lines),
         "Keep them as tensors and read all at once: torch.stack(values).tolist(); log every N steps."};
     if (each < KP_VALUEREADS_LEAST) memset(cost.of, 0, steps * sizeof *cost.of);
-    if (!kp_cost_tell(&cost, x, &rule) && count)
+    if (!kp_cost_tell(&cost, x, &rule) && each >= SEEN_LEAST)
         x->out->seen =
             kp_costrules_text(x, ".item() and its like, %.1f a step, %.3f ms%s%s (each would wait for a GPU)", each,
                               ns / 1e6, *counts ? ": " : "", counts);

@@ -86,7 +86,7 @@ static const char *change_of_short(const struct kp_costrules *x, const struct lo
 {
     const double all = (double)p->in_calls_ns / 100;
     if (after || !p->in_calls_ns)
-        return MAKE_CHEAPER " The line that takes it: kprof run --with-stack 1, then kprof advise.";
+        return MAKE_CHEAPER " The line that takes it: kprof run --with-stack 1 --schedule 10-30, then kprof advise.";
     if (p->waits_ns + p->reads_ns < p->in_calls_ns / 20) return MAKE_CHEAPER;
     return kp_costrules_text(x,
                              MAKE_CHEAPER " Of the loading %.0f %% waits (sleep, network, lock), %.0f %% reads files, "
@@ -99,11 +99,13 @@ static const char *change_of(const struct kp_costrules *x, const struct loadplac
 {
     const double all = (double)p->in_calls_ns / 100;
     if (after)
-        return LET_LOAD "The line that takes it, and whether that waits or computes: kprof run --with-stack 1, then "
+        return LET_LOAD "The line that takes it, and whether that waits or computes: kprof run --with-stack 1 "
+                        "--schedule 10-30, then "
                         "kprof advise.";
     if (!p->in_calls_ns)
-        return LET_LOAD "Whether its items wait (disk, network, sleep) or compute: kprof run --with-stack 1, then "
-                        "kprof advise.";
+        return LET_LOAD
+            "Whether its items wait (disk, network, sleep) or compute: kprof run --with-stack 1 --schedule 10-30, then "
+            "kprof advise.";
     if (p->waits_ns + p->reads_ns < p->in_calls_ns / 20)
         return LET_LOAD "The items compute: calls that wait or read files take less than 5 % of it. So more workers "
                         "than cores do not help, a cheaper item does.";

@@ -97,7 +97,8 @@ bool kp_loadwaits_is_short(const struct kp_costrules *x, const struct kp_finding
 void kp_loadwaits_tell(const struct kp_costrules *x, const struct kp_step_split *splits, struct kp_finding *f)
 {
     if (bursts_tell(x, splits, f))
-        f->change = "See whether all workers are busy: kprof run --with-stack 1 --children, then kprof advise. If one "
+        f->change = "See whether all workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then "
+                    "kprof advise. If one "
                     "has the slow items, or none is busy, a slow batch holds up those behind it: in_order=False "
                     "(torch 2.6 and later), prefetch_factor=N. If all are: more workers while cores are free, or "
                     "cheaper items.";
@@ -105,6 +106,7 @@ void kp_loadwaits_tell(const struct kp_costrules *x, const struct kp_step_split 
         f->change =
             "To take a batch from a worker costs about as much (queue, pickling, a process that wakes), so more "
             "workers may not help. Load cheap items in the program itself (num_workers=0), or hand over fewer, "
-            "larger batches. Whether the workers are busy: kprof run --with-stack 1 --children, then kprof "
+            "larger batches. Whether the workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then "
+            "kprof "
             "advise.";
 }

@@ -76,7 +76,7 @@ void kp_slowerops_fini(struct kp_slowerops *slower);
 #define KP_GAP_OF_FUNCTION "the function's own Python code"
 struct kp_gap_call {
     double ns, itself_ns; /* ns: with callees */
-    bool is_python;       /* a function of the program, under which hardly an op runs */
+    bool is_python;       /* a function of the program, under which next to no op runs */
 };
 struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *rules, const double *weights, double of_ns,
                                     struct kp_finding *out);

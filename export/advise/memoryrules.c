@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/ownline.h"
 
 #define MB 1048576.0
 #define NEAR_PEAK 0.90
@@ -112,6 +113,28 @@ static void left_find(struct memory_walk *w, bool gpu, double *left, struct kp_c
     kp_keyindex_fini(&addresses);
 }
 
+static const char keep_change[] = "Keep no graph and no tensor of a step: total += loss.item(), .detach() what is "
+                                  "stored. kprof memory shows what grows, and where it is allocated.";
+static const char detached_change[] = "That line detaches already: what it keeps are tensors without their graph. Keep "
+                                      "numbers (.item()), fewer of them, or "
+                                      "drop what is old. kprof memory shows what grows, and where it is allocated.";
+
+/* Does the program's line call detach()? */
+static bool is_detached(const struct kp_costrules *x, const char *line)
+{
+    struct kp_ownlines lines = {0};
+    bool is = false;
+    for (size_t i = 0; i < x->tree->count && !is; i++) {
+        const struct kp_node *const node = &x->tree->nodes[i];
+        const uint32_t stack = node->stack ? node->stack : kp_tree_event(x->tree, i)->stack;
+        if (node->on_device || !stack || strcmp(kp_costrules_name(x, (int32_t)i), "aten::detach") != 0) continue;
+        const uint32_t own = kp_ownline_of(&lines, x->tree->trace, stack);
+        is = own && strcmp(kp_kineto_text(x->tree->trace, own), line) == 0;
+    }
+    kp_ownlines_fini(&lines);
+    return is;
+}
+
 /* The last step is left out: its blocks may live on into the next one. */
 static void growth_judge(struct memory_walk *w, bool gpu)
 {
@@ -120,14 +143,14 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     struct kp_cost left = kp_cost_open(x);
     struct kp_finding f = {.id = KP_FINDING_GROWS,
                            .what = gpu ? "each step leaves memory of the GPU behind" : "each step leaves memory behind",
-                           .change = "Keep no graph and no tensor of a step: total += loss.item(), .detach() what is "
-                                     "stored. kprof memory shows what grows, and where it is allocated."};
+                           .change = keep_change};
     if (steps >= STEPS_FOR_GROWTH) left_find(w, gpu, left.of, &left.places);
     for (size_t i = 0; i + 1 < steps; i++) f.steps += left.of[i] >= LEFT_LEAST;
     if (steps > 1) f.step_bytes = kp_quantile(left.of, steps - 1, 0.5);
     f.is_critical = f.step_bytes >= LEFT_CRITICAL;
     if (f.steps >= LEFT_STEPS * (double)(steps - 1) && f.step_bytes >= LEFT_LEAST && steps >= STEPS_FOR_GROWTH) {
         kp_costplaces_tell(&left.places, x->tree->trace, &f);
+        if (f.line && is_detached(x, f.line)) f.change = detached_change;
         kp_costrules_tell(x, &f);
     }
     kp_costplaces_fini(&left.places);

@@ -38,7 +38,8 @@ static const struct advice_rule rules[] = {
     {KP_CAUSE(KP_IDLE_LAUNCH), 0.10, WITH_GPU, "launch-bound", "the GPU waits for ops that the host is still launching",
      "Launch less: torch.compile(model, mode=\"reduce-overhead\"), CUDA graphs, fused optimizers, larger batches."},
     {KP_CAUSE(KP_IDLE_PYTHON), 0.10, WITH_GPU, "python-starved", "the GPU waits for Python between ops",
-     "Move that work out of the step or into a worker; kprof run --with-stack 1, then kprof stacks shows the "
+     "Move that work out of the step or into a worker; kprof run --with-stack 1 --schedule 10-30, then kprof stacks "
+     "shows the "
      "functions."},
     {KP_CAUSE(KP_IDLE_DEPENDENCY), 0.10, WITH_GPU, "dependency",
      "work that was launched begins late, while nothing of this program runs on the GPU",
@@ -51,7 +52,8 @@ static const struct advice_rule rules[] = {
     {KP_SPLIT_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU has nothing to do, for several reasons",
      "See what the host does meanwhile: kprof run --with-stack ops, then kprof stacks."},
     {KP_SPLIT_IDLE, 0.40, WITHOUT_GPU, KP_FINDING_NO_OP, "no op runs: Python between ops, or a wait",
-     "Find the lines: kprof run --with-stack 1, then kprof stacks. Larger batches and fewer, larger ops leave less "
+     "Find the lines: kprof run --with-stack 1 --schedule 10-30, then kprof stacks. Larger batches and fewer, larger "
+     "ops leave less "
      "of it."},
 };
 
@@ -88,8 +90,8 @@ static const char call_change[] =
     "See what the line does: kprof report --by line has the others, kprof stacks draws who calls them. Larger batches "
     "and fewer, larger ops leave less of it.";
 static const char own_change[] =
-    "Make that function cheaper, call it less often, or move it into a DataLoader's workers or another thread: it "
-    "calls hardly an op. kprof stacks draws who calls it.";
+    "Make that function cheaper, call it less often, or move it into a DataLoader's workers or another thread: next "
+    "to no op runs in it. kprof stacks draws who calls it.";
 static const char gap_change[] =
     "See what runs there: kprof run --with-stack 1 --schedule 10-12, then kprof report --by line. Make it cheaper, "
     "move it out of the step, or do it less often.";
@@ -101,7 +103,7 @@ static void gap_place_tell(const struct kp_costrules *x, struct kp_finding *f)
     const double ns = most ? (double)most->ns / (double)x->out->steps : 0;
     if (!f->is_gap || !(ns > 0)) return;
     if (ns < ITSELF_SHARE * f->step_ns)
-        f->what = kp_costrules_text(x, "%s, %.3f ms a step of it before %s", f->what, ns / 1e6, f->where);
+        f->what = kp_costrules_text(x, "%s, %.3f ms of it before %s", f->what, ns / 1e6, f->where);
     if (4 * ns >= f->step_ns && most->ns >= KP_OP_COMPUTES_NS * (int64_t)most->count) f->change = gap_change;
 }
 
@@ -112,14 +114,14 @@ static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
     for (size_t i = 0; i < x->out->steps; i++) weights[i] = 1 / (double)x->out->steps;
     const struct kp_gap_call call = kp_gapplace_tell(x, weights, f->step_ns, f);
     if (call.ns > 0 && f->is_gap) {
-        f->what = kp_costrules_text(x, "no op runs, %.3f ms a step of it in " KP_GAP_OF_FUNCTION, call.ns / 1e6);
+        f->what = kp_costrules_text(x, "no op runs, %.3f ms of it in " KP_GAP_OF_FUNCTION, call.ns / 1e6);
         f->change =
             "What runs between these lines calls nothing that takes long: a loop, a comprehension. Move it out of "
             "the step or into a worker, or let ops do it.";
     } else if (call.ns > 0) {
         const bool has_callees = call.itself_ns < ITSELF_SHARE * call.ns;
         f->what = kp_costrules_text(
-            x, "no op runs, %.3f ms a step of it in %s%s", call.ns / 1e6, f->where,
+            x, "no op runs, %.3f ms of it in %s%s", call.ns / 1e6, f->where,
             has_callees ? kp_costrules_text(x, " with what it calls (itself %.3f ms)", call.itself_ns / 1e6) : "");
         f->change = call.is_python ? own_change : call_change;
     } else gap_place_tell(x, f);
@@ -159,6 +161,7 @@ static void turns_tell(const struct kp_costrules *x, const struct kp_turns *turn
                              .steps = f->steps,
                              .step_ns = f->step_ns,
                              .share = f->share,
+                             .share_of = f->share_of,
                              .is_critical = f->is_critical};
     f->what = kp_costrules_text(x, "another process takes turns on this GPU (%zu gaps of %.1f ms in launched work)",
                                 turns->count, (double)turns->each_ns / 1e6);
@@ -227,7 +230,10 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
     if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
     if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return false;
-    if (is_of_training(rule, out->has_gpu) && x->trained) splits = x->trained;
+    if (is_of_training(rule, out->has_gpu) && x->trained) {
+        splits = x->trained;
+        f.share_of = x->evaluated.count ? "of steps without evaluations" : NULL;
+    }
     const double judged_ns = cost_measure(&f, splits, out->steps, rule->measure, rule->bound);
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
@@ -265,6 +271,7 @@ static void one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
     if (!most || x->tree->trace->has_heap) return;
     const double judged_ns = cost_measure(&f, splits, x->out->steps, KP_SPLIT_IDLE, ONE_GAP_SHARE);
+    f.share_of = x->trained && x->evaluated.count ? "of steps without evaluations" : NULL;
     f.step_ns = (double)most->ns / (double)x->out->steps; /* of all gaps only this place's */
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     if (f.step_ns < ONE_GAP_NS || f.share < ONE_GAP_SHARE || 2 * f.steps < x->out->steps) return;

@@ -184,7 +184,7 @@ static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char
     const double ns = kp_gapplace_tell(x, weights, f->step_ns * (double)x->out->steps / many, f).ns;
     const char *most = f->where ? kp_costrules_text(x, ", most of it before %s", f->where) : "";
     if (ns > 0)
-        most = kp_costrules_text(x, ", %.1f ms%s of it in %s", ns / 1e6, is_one ? "" : " a step",
+        most = kp_costrules_text(x, ", %s%.1f ms of it in %s", is_one ? "" : "in each ", ns / 1e6,
                                  f->is_gap ? KP_GAP_OF_FUNCTION : f->where);
     f->what = kp_costrules_text(x, "%s%s: what %s more is time in which no op runs%s", f->what, which, has, most);
 }

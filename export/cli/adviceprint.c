@@ -48,11 +48,11 @@ const char kp_adviceprint_schema[] =
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
     "\"line\",\"after\","
-    "\"change\",\"is_gap\",\"once_ms\",\"once_step\"],\n"
+    "\"change\",\"share_of\",\"is_gap\",\"once_ms\",\"once_step\"],\n"
     "\"properties\":{\"id\":" TEXT ",\"severity\":{\"enum\":[\"warning\",\"critical\"]},\"step_ms\":" NUMBER
     ",\"share\":" NUMBER ",\"step_bytes\":" NUMBER ",\"steps\":" WHOLE ",\n"
     "\"what\":" TEXT ",\"where\":" MAYBE ",\"module\":" MAYBE ",\"frame\":" MAYBE ",\"line\":" MAYBE ",\"after\":" MAYBE
-    ",\"change\":" TEXT ",\"is_gap\":{\"type\":\"boolean\"},\"once_ms\":" SHARE
+    ",\"change\":" TEXT ",\"share_of\":" MAYBE ",\"is_gap\":{\"type\":\"boolean\"},\"once_ms\":" SHARE
     ",\"once_step\":{\"type\":[\"integer\",\"null\"]}}}}}}\n";
 
 static const char *verdict_of(const struct kp_advice *a)
@@ -78,7 +78,9 @@ void kp_adviceprint_finding(FILE *out, const struct kp_finding *f, size_t of)
     if (f->once_ns > 0)
         fprintf(out, ": %.1f ms once, in step %ld, %.1f %% of all steps", f->once_ns / 1e6, f->once_step,
                 100 * f->share);
-    else if (f->step_ns > 0) fprintf(out, ": %.3f ms a step, %.1f %%", f->step_ns / 1e6, 100 * f->share);
+    else if (f->step_ns > 0)
+        fprintf(out, ": %.3f ms a step, %.1f %%%s%s", f->step_ns / 1e6, 100 * f->share, f->share_of ? " " : "",
+                f->share_of ? f->share_of : "");
     else if (f->step_bytes > 0) fprintf(out, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
     fprintf(out, " (%zu of %zu steps)\n", f->steps, of);
     line_print(out, f->is_gap ? "    where   before " : "    where   ", f->where);
@@ -231,6 +233,7 @@ static void json_finding(FILE *out, const struct kp_finding *f)
     json_member(out, "line", f->line);
     json_member(out, "after", f->after);
     json_member(out, "change", f->change);
+    json_member(out, "share_of", f->share_of);
     fprintf(out, ",\"is_gap\":%s,", f->is_gap ? "true" : "false");
     json_share(out, "once_ms", f->once_ns > 0 ? f->once_ns / 1e6 : -1, ",");
     if (f->once_ns > 0) fprintf(out, "\"once_step\":%ld}", f->once_step);

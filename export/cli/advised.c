@@ -154,10 +154,12 @@ void kp_advised_traces(FILE *out, const char *folder, const struct timespec *sin
 
 static void finding_say(const struct kp_finding *f)
 {
-    char cost[64] = "", size[32];
+    char cost[128] = "", size[32];
     const char *line = f->line ? f->line : f->frame ? f->frame : f->where;
     if (f->once_ns > 0) snprintf(cost, sizeof cost, ": %.1f ms once, in step %ld", f->once_ns / 1e6, f->once_step);
-    else if (f->step_ns > 0) snprintf(cost, sizeof cost, ": %.1f ms a step, %.0f %%", f->step_ns / 1e6, 100 * f->share);
+    else if (f->step_ns > 0)
+        snprintf(cost, sizeof cost, ": %.1f ms a step, %.0f %%%s%s", f->step_ns / 1e6, 100 * f->share,
+                 f->share_of ? " " : "", f->share_of ? f->share_of : "");
     else if (f->step_bytes > 0)
         snprintf(cost, sizeof cost, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
     const char *before = line && f->after ? f->after : "", *at = f->is_gap && line == f->where ? ", before " : ", at ";

@@ -240,9 +240,9 @@ static void free_tell(FILE *out, struct kp_advised *a, const struct worker *w)
     fprintf(out, "%s %.0f %% of their time, ", computes ? "compute" : "wait",
             100 * (computes ? p->computes : 1 - p->computes));
     if (!computes && w->loop < 0) {
-        fputs("for work or in their items: kprof run --with-stack 1 --children tells\n", out);
+        fputs("for work or in their items: kprof run --with-stack 1 --children --schedule 10-30 tells\n", out);
         change_set(a, "See whether the workers wait for work (then more of them do not help) or in their items (then "
-                      "more do): kprof run --with-stack 1 --children, then kprof advise.");
+                      "more do): kprof run --with-stack 1 --children --schedule 10-30, then kprof advise.");
         return;
     }
     fprintf(out, "and this program uses %.1f of %ld core%s: more workers help\n", p->used, p->cores,
@@ -393,7 +393,7 @@ void kp_workers_tell(struct kp_advised *a, const char *trace_path)
         lead_put(out, "workers  ", folder);
     } else {
         fputs("workers  whether they wait or compute is not recorded, nor their lines: kprof run --with-stack 1 "
-              "--children, then kprof advise\n",
+              "--children --schedule 10-30, then kprof advise\n",
               out);
     }
     fclose(out);

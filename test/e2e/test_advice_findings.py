@@ -69,6 +69,15 @@ def test_a_window_of_four_steps_tells_memory_that_grows(steps, told, tmp_path):
     assert [finding["id"] for finding in advice["findings"]] == told
 
 
+def test_a_line_that_detaches_is_not_told_to(tmp_path):
+    def change(line):
+        trace = advicetraces.keeps(False)
+        trace.add("cpu_op", "aten::detach", 1, 10100, 5, **{"Call stack": line})
+        found, = advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"]
+        return found["change"]
+    assert change(advicetraces.SICK).startswith("That line detaches already: ") and change(advicetraces.WELL).startswith("Keep no graph and no tensor of a step: ")
+
+
 XMMA = "sm80_xmma_gemm_f32f32_{}_nn_n_tilesize256x128x8_stage3_warpsize4x2x1_{}_aligna4_alignc4_execute_kernel__5x_cublas"
 
 
@@ -575,7 +584,7 @@ def reading(between, late=0):
 def test_reads_are_charged_with_the_loop_around_them(tmp_path):
     found = {finding["id"]: finding for finding in advised(reading(2).write(tmp_path / "loop.pt.trace.json"))["findings"]}["reads-in-step"]
     assert found["step_ms"] == pytest.approx(49 * 0.120 + 0.005, rel=0.01)  # the last read's loop ends with it
-    assert found["what"].startswith("Python reads 50 values a step one by one") and "with the loop around them, at train.py:12 sick (5.885 ms)" in found["what"]
+    assert found["what"].startswith("Python reads 50 values of each step one by one") and "with the loop around them, at train.py:12 sick (5.885 ms)" in found["what"]
     late = {finding["id"]: finding for finding in advised(reading(2, 900).write(tmp_path / "late.pt.trace.json"))["findings"]}["reads-in-step"]
     assert late["step_ms"] == pytest.approx(49 * 0.120 + 0.9 + 0.005, rel=0.01)  # it waited for a core: the loop is on one line
     far = {finding["id"]: finding for finding in advised(reading(10).write(tmp_path / "far.pt.trace.json"))["findings"]}["reads-in-step"]
@@ -619,6 +628,18 @@ def test_reads_that_cost_little_are_seen_and_no_warning(tmp_path):
     assert "\nseen, small: .item() and its like, 40.0 a step, " in harness.cli("advise", path).stdout
 
 
+def test_a_read_in_one_of_many_steps_is_not_told_as_zeros(tmp_path):
+    def seen(every):
+        trace, steps = advicetraces.Trace(deviceProperties=[], step=1000), iter(range(20))
+
+        def step(base):
+            trace.add("cpu_op", "aten::mm", 1, base, 990, **{"Call stack": advicetraces.WELL})
+            if next(steps) % every == 0:
+                trace.add("cpu_op", "aten::item", 1, base + 991, 5, **{"Call stack": advicetraces.SICK})
+        return advised(trace.each(step, 20).write(tmp_path / "few.pt.trace.json"))["seen"]
+    assert seen(1).startswith(".item() and its like, 1.0 a step, 0.005 ms") and seen(10) is None
+
+
 def test_reads_that_cost_little_are_told_with_the_lines_that_read(tmp_path):
     trace = advicetraces.Trace(deviceProperties=[], step=50_000)
 
@@ -657,7 +678,7 @@ def test_the_line_before_a_gap_is_that_of_the_longest_one(tmp_path):
         for at in (1500, 9000):
             trace.add("cpu_op", "aten::view", 1, base + at, 100, **{"Call stack": "train.py(10): main"})
     finding, = advised(trace.each(step).write(tmp_path / "two.pt.trace.json"))["findings"]
-    assert finding["what"] == "no op runs: Python between ops, or a wait, 6.500 ms a step of it before aten::view"
+    assert finding["what"] == "no op runs: Python between ops, or a wait, 6.500 ms of it before aten::view"
     assert "Make it cheaper" in finding["change"] and "batches" not in finding["change"]
     assert (finding["id"], finding["where"], finding["is_gap"], finding["line"], finding["after"]) == (
         "no-op-runs", "aten::view", True, "train.py:10 main", "train.py:8 main")

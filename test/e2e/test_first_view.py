@@ -386,7 +386,7 @@ def test_a_loop_without_calls_between_two_ops_is_told_from_calls(tmp_path):
     assert re.search(r"^line .*\n\(no line of the program\)", lines, re.M), lines
     assert "\n(no line of the program): Python between ops, or a wait; its functions: kprof run --with-stack 1\n" in lines
     found = json.loads(told("advise", "--json", trace))["findings"][0]
-    assert re.fullmatch(r"no op runs, 9\.\d+ ms a step of it in the function's own Python code", found["what"]), found
+    assert re.fullmatch(r"no op runs, 9\.\d+ ms of it in the function's own Python code", found["what"]), found
     assert (found["after"], found["line"]) == ("train.py:6 main", "train.py:11 main") and "--with-stack" not in found["change"], found
 
 
@@ -634,7 +634,7 @@ def loading(where):
 
 def test_a_training_that_waits_leads_to_the_lines_of_its_workers(tmp_path):
     trace = write(tmp_path / "a.pt.trace.json", loading("_MultiProcessingDataLoaderIter"), kprof={"version": "1"})
-    assert "workers  whether they wait or compute is not recorded, nor their lines: kprof run --with-stack 1 --children" in told("advise", trace)
+    assert "workers  whether they wait or compute is not recorded, nor their lines: kprof run --with-stack 1 --children --schedule 10-30, then" in told("advise", trace)
     assert "what its workers did" not in told("report", trace)
     (tmp_path / "children").mkdir()
     work = [event("aten::randn", "cpu_op", 0, 900, **{"Call stack": "data.py(7): __getitem__;"}),
@@ -649,7 +649,7 @@ def test_a_training_that_waits_leads_to_the_lines_of_its_workers(tmp_path):
         return told("advise", trace)
 
     assert " of them compute" not in children() and " of them wait" not in children()  # a file that does not tell
-    assert "    worker  2 of them wait 97 % of their time, for work or in their items: kprof run --with-stack 1 --children tells\n" in children(busy_ms=30, busy_of_ms=1000)
+    assert "    worker  2 of them wait 97 % of their time, for work or in their items: kprof run --with-stack 1 --children --schedule 10-30 tells\n" in children(busy_ms=30, busy_of_ms=1000)
     assert "    change  See whether the workers wait for work " in told("advise", trace)
     said = children(busy_ms=900, busy_of_ms=1000)
     assert "    worker  2 of them compute on 2 cores, 90 % of their time: more workers do not help, cheaper lines do\n" in said

@@ -360,7 +360,7 @@ static void the_call_of_python_that_fills_the_gaps_is_named(void **state)
     assert_string_equal(a.findings[0].line, "train.py:11 fetch");
     assert_string_equal(a.findings[0].where, "/usr/lib/python3/urllib/request.py(9): urlopen");
     assert_null(a.findings[0].after);
-    assert_string_equal(a.findings[0].what, "no op runs, 0.060 ms a step of it in "
+    assert_string_equal(a.findings[0].what, "no op runs, 0.060 ms of it in "
                                             "/usr/lib/python3/urllib/request.py(9): urlopen");
     assert_non_null(strstr(a.slowed_by, "each Python call was recorded")); /* its time is longer by that */
 }
@@ -384,9 +384,8 @@ static void a_function_costs_what_it_calls_too_and_no_larger_batches_are_advised
     const struct kp_advice a = counts_advise(*state, 70);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].line, "train.py:8 def count");
-    assert_string_equal(
-        a.findings[0].what,
-        "no op runs, 0.070 ms a step of it in train.py:8 def count with what it calls (itself 0.040 ms)");
+    assert_string_equal(a.findings[0].what,
+                        "no op runs, 0.070 ms of it in train.py:8 def count with what it calls (itself 0.040 ms)");
     assert_non_null(strstr(a.findings[0].change, "Make that function cheaper"));
     assert_null(strstr(a.findings[0].change, "batches"));
 }

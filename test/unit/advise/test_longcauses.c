@@ -88,6 +88,25 @@ static void an_op_that_the_other_steps_do_not_have_is_the_programs(void **state)
     assert_null(a.waited);
 }
 
+/* The mean of the head line has the slow step. */
+static void a_share_of_steps_that_are_not_slow_says_so(void **state)
+{
+    struct little *const t = *state;
+    for (int step = 0, at = 0; step < STEPS; step++) {
+        const int more = step == 20 ? 90000 : 0;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, at, STEP_US + more, "");
+        op(t, "aten::mm", at, STEP_US / 2 + more);
+        at += STEP_US + more;
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 2);
+    assert_string_equal(a.findings[0].id, "no-op-runs");
+    assert_string_equal(a.findings[0].share_of, "of steps that are not slow");
+    assert_null(slow_find(&a)->share_of);
+}
+
 static void a_step_of_50_ms_more_is_a_finding_whatever_it_has_more(void **state)
 {
     const struct kp_advice a = steps_advise(*state, (struct longer[]){{9, 51000, 2, IN_OP}, {0}}, "");
@@ -101,6 +120,7 @@ int main(void)
         LITTLE(a_note_of_less_than_a_finding_is_not_told),
         LITTLE(what_several_long_steps_have_at_one_small_place_is_the_programs),
         LITTLE(an_op_that_the_other_steps_do_not_have_is_the_programs),
+        LITTLE(a_share_of_steps_that_are_not_slow_says_so),
         LITTLE(a_step_of_50_ms_more_is_a_finding_whatever_it_has_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
