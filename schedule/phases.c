@@ -79,7 +79,8 @@ static int row_parse(const char *text, size_t bytes, struct kp_phase *row, char 
     row->name[n] = '\0';
     row->pattern[0] = '\0';
     if (n < bytes && text[n] == '~') return range_parse(text + n + 1, bytes - n - 1, row, why, why_bytes);
-    if (n == bytes || text[n] != '=') return complain(why, why_bytes, "needs NAME=SCHEDULE in", text);
+    if (n == bytes || text[n] != '=')
+        return complain(why, why_bytes, "needs NAME=SCHEDULE, of a range NAME~REGEX=SCHEDULE, in", text);
     return schedule_parse(text + n + 1, bytes - n - 1, row, why, why_bytes);
 }
 

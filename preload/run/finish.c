@@ -472,13 +472,18 @@ static void steps_tell(char *out, size_t bytes)
            n ? " before its first" : "");
 }
 
+static void phases_tell(char *out, size_t bytes)
+{
+    kp_phaserun_steps(out, bytes - 2, schedule->set ? total.steps : kp_steps_seen());
+    memcpy(out + strlen(out), ", ", 3);
+}
+
 static void say_totals(const char *head, const char *path)
 {
     char next[512];
     char load[160], others[160] = "", missed[700], steps[768] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
     enum kp_step_source source = kp_steps_source();
-    const uint64_t n = schedule->set ? total.steps : kp_steps_seen();
-    if (kp_phases_are_set()) kp_fmt(steps, sizeof steps, "%lu step%s in phases, ", (unsigned long)n, plural(n));
+    if (kp_phases_are_set()) phases_tell(steps, sizeof steps);
     if (!kp_phases_are_set() && source != KP_STEP_NONE) steps_tell(steps, sizeof steps);
     else if (!kp_phases_are_set() && kp_steps_unmatched(missed, sizeof missed))
         kp_fmt(steps, sizeof steps, "0 steps: %s; ", missed);
@@ -522,13 +527,13 @@ static void say_nothing_written(void)
     char why[1024], others[160] = "";
     if (kp_phases_are_set()) {
         kp_steps_explain_phases(why, sizeof why);
-        kp_log(
-            0,
-            "no trace: %s; phases are what kprof_phase() names, of Lightning train, validate, test, predict, "
-            "sanity_check, of transformers train, evaluate, predict, and a range of yours: "
-            "KPROF_PHASES='val~^my_range=active=2'; a function needs none: kprof run --with-stack 1, then kprof report "
-            "--within validate",
-            why);
+        kp_log(0,
+               "no trace: %s; phases are what kprof_phase() names, of Lightning train, validate, test, predict, "
+               "sanity_check, of transformers train, evaluate, predict, and a range of record_function by NAME~REGEX: "
+               "KPROF_PHASES='val~^my_range$=active=2'; a function needs none: kprof run --with-stack 1, then kprof "
+               "report "
+               "--within validate",
+               why);
         return;
     }
     kp_steps_explain(why, sizeof why);

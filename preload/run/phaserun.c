@@ -3,7 +3,7 @@
  * phaserun.c - tells the spool of which phase a window is, and of which run of it
  *
  * Called by: window.c, at a change of phase and at both ends of a window
- * Owns:      how often each phase has begun
+ * Owns:      how often each phase has begun, and what was recorded of each
  * Locks:     none of its own: window_lock is held
  * On fail:   the trace does not name its phase, or reports do not count the run; a log line says so
  * Safe in:   signal handlers no; after fork yes: kp_phaserun_forget
@@ -18,8 +18,10 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
+enum { TRACES_MANY = 50, PHASES_TOLD = 4 };
 static struct {
-    uint32_t run, part;
+    uint32_t run, part, traces;
+    uint64_t steps; /* recorded */
 } visits[KP_PHASE_IDS];
 static _Atomic bool has_begun[KP_PHASE_IDS]; /* kept in a forked child: its parent's phases are no news */
 static bool is_gapless;                      /* all of the part was recorded until now */
@@ -44,40 +46,105 @@ void kp_phaserun_note_phase(uint32_t window, uint32_t phase)
         KP_LOG_ONCE(1, "the name of a phase could not be written to the spool: its trace does not name it");
 }
 
-void kp_phaserun_note(uint32_t window, uint32_t phase, enum kp_phaserun_leaving leaving)
+/* Said while the user still looks on: a range around each step makes a file of each. */
+static void say_many(uint32_t phase)
+{
+    const char *const pattern = kp_phases_pattern(phase);
+    KP_LOG_ONCE(
+        0,
+        "phase %s has begun %u times, and each time makes a trace of its own, %u so far; for fewer put the range "
+        "around the whole loop, or let its schedule end, such as %s%s%s=active=10,repeat=1",
+        kp_phases_name(phase), visits[phase].run, visits[phase].traces, kp_phases_name(phase), *pattern ? "~" : "",
+        pattern);
+}
+
+void kp_phaserun_note(uint32_t window, uint32_t phase, enum kp_phaserun_leaving leaving, uint64_t steps)
 {
     char key[32], value[64];
     if (!*kp_phases_name(phase)) return;
+    visits[phase].steps += steps;
+    if (++visits[phase].traces == TRACES_MANY) say_many(phase);
     kp_fmt(key, sizeof key, "phase_run.%u", window);
     kp_fmt(value, sizeof value, "%u,%u,%d,%d", visits[phase].run, visits[phase].part, is_gapless, (int)leaving);
     if (kp_record_note(key, value) != 0)
         KP_LOG_ONCE(1, "the run of a phase could not be written to the spool: reports do not count it");
 }
 
+void kp_phaserun_steps(char *out, size_t bytes, uint64_t all)
+{
+    uint64_t named = 0;
+    size_t n = 0, told = 0;
+    for (uint32_t i = 1; *kp_phases_name(i) && n < bytes; i++) {
+        if (!visits[i].traces) continue;
+        n += kp_fmt(out + n, bytes - n, "%s%lu%s in %s", told ? ", " : "", (unsigned long)visits[i].steps,
+                    told                   ? ""
+                    : visits[i].steps == 1 ? " step"
+                                           : " steps",
+                    kp_phases_name(i));
+        named += visits[i].steps;
+        told++;
+    }
+    if (!told || told > PHASES_TOLD || named > all || n >= bytes)
+        kp_fmt(out, bytes, "%lu step%s in phases", (unsigned long)all, all == 1 ? "" : "s");
+    else if (named < all) kp_fmt(out + n, bytes - n, ", %lu in no phase", (unsigned long)(all - named));
+}
+
+/* The names of phases, and the first of them that has no regular expression. */
+static const char *names_put(char *out, size_t bytes)
+{
+    const char *plain = NULL;
+    size_t n = 0;
+    for (uint32_t i = 1; *kp_phases_name(i) && n < bytes; i++) {
+        n += kp_fmt(out + n, bytes - n, "%s%s", n ? ", " : "", kp_phases_name(i));
+        if (!plain && !*kp_phases_pattern(i)) plain = kp_phases_name(i);
+    }
+    return plain;
+}
+
 /* Said while the user still looks on. */
 void kp_phaserun_say_missed(int steps)
 {
-    KP_LOG_ONCE(0,
-                "%d steps have ended, and no phase of KPROF_PHASES has begun: nothing is recorded so far; a phase is a "
-                "range (with torch.profiler.record_function(\"train\"): ...), kprof_phase(), or a loop of Lightning or "
-                "transformers, not a function of that name",
-                steps);
+    char names[640];
+    const char *const plain = names_put(names, sizeof names);
+    if (plain)
+        KP_LOG_ONCE(0,
+                    "%d steps have ended, and no phase of KPROF_PHASES has begun (%s): nothing is recorded so far; a "
+                    "plain name is a phase of kprof_phase(), or a loop of Lightning or transformers; a range (with "
+                    "torch.profiler.record_function(\"%s\"): ...) needs NAME~REGEX, such as %s~^%s$=active=2; a "
+                    "function is none",
+                    steps, names, plain, plain, plain);
+    else
+        KP_LOG_ONCE(0,
+                    "%d steps have ended, and no phase of KPROF_PHASES has begun (%s): nothing is recorded so far; a "
+                    "phase NAME~REGEX is a range (with torch.profiler.record_function(\"train\"): ...) whose name "
+                    "REGEX matches, not a function",
+                    steps, names);
+}
+
+static bool is_missed(uint32_t phase)
+{
+    return !kp_load_relaxed(&has_begun[phase]) && kp_phases_schedule(phase, NULL)->active;
 }
 
 /* A misspelt one records nothing, while the others do. */
 void kp_phaserun_say_never_begun(void)
 {
-    char missed[640] = "", rowless[96];
-    size_t n = 0;
+    char missed[640] = "", rowless[96], range[160] = "";
+    size_t n = 0, count = 0;
     for (uint32_t i = 1; *kp_phases_name(i) && n < sizeof missed; i++) {
-        if (kp_load_relaxed(&has_begun[i]) || !kp_phases_schedule(i, NULL)->active) continue;
-        n += kp_fmt(missed + n, sizeof missed - n, "%s%s%s%s", n ? ", " : "", kp_phases_name(i),
-                    *kp_phases_pattern(i) ? ": no range matched " : "", kp_phases_pattern(i));
+        const char *const name = kp_phases_name(i), *const pattern = kp_phases_pattern(i);
+        if (!is_missed(i)) continue;
+        n += kp_fmt(missed + n, sizeof missed - n, "%s%s%s%s", n ? ", " : "", name,
+                    *pattern ? ": no range matched " : "", pattern);
+        if (!*pattern && !*range)
+            kp_fmt(range, sizeof range, "; a range of record_function needs NAME~REGEX: %s~^%s$=active=2", name, name);
+        count++;
     }
     if (!n) return;
     const bool has_rowless = kp_phases_rowless(rowless, sizeof rowless) > 0;
-    kp_log(0, "a phase of KPROF_PHASES never began, so nothing is recorded of it (%s)%s%s", missed,
-           has_rowless ? "; these of the program have no row there: " : "", has_rowless ? rowless : "");
+    kp_log(0, "%s of KPROF_PHASES never began, so nothing is recorded of %s (%s)%s%s%s",
+           count == 1 ? "a phase" : "some phases", count == 1 ? "it" : "them", missed,
+           has_rowless ? "; these of the program have no row there: " : "", has_rowless ? rowless : "", range);
 }
 
 void kp_phaserun_forget(void)

@@ -9,6 +9,7 @@
 #define KP_PHASERUN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What becomes of the run where a window ends. */
@@ -20,7 +21,9 @@ void kp_phaserun_recorded(bool is_recorded);
 void kp_phaserun_gap(void); /* it is not */
 /* The phase's name, when a window begins; the run, when it ends. */
 void kp_phaserun_note_phase(uint32_t window, uint32_t phase);
-void kp_phaserun_note(uint32_t window, uint32_t phase, enum kp_phaserun_leaving leaving);
+void kp_phaserun_note(uint32_t window, uint32_t phase, enum kp_phaserun_leaving leaving, uint64_t steps);
+/* "40 steps in train, 12 in validate", of `all` that were recorded; of many phases "52 steps in phases". */
+void kp_phaserun_steps(char *out, size_t bytes, uint64_t all);
 void kp_phaserun_say_missed(int steps); /* so many have ended, and no phase has begun */
 void kp_phaserun_say_never_begun(void); /* at the end: the phases with a schedule that did not begin */
 void kp_phaserun_forget(void);          /* in a forked child */

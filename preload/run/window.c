@@ -231,7 +231,7 @@ static void enter(enum kp_action action, uint64_t now)
 static void close_window_as(uint64_t now, bool cut, enum kp_phaserun_leaving leaving)
 {
     if (current.begin) {
-        if (!current.is_void) kp_phaserun_note(current.number, phase, leaving);
+        if (!current.is_void) kp_phaserun_note(current.number, phase, leaving, current.steps);
         show_window(0);
         current.end = now;
         current.cut = cut;

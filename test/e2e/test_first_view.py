@@ -918,7 +918,7 @@ def test_run_refuses_a_bad_variable_and_tells_of_an_unknown_one(tmp_path):
         return subprocess.run([str(harness.KPROF), "run", "-o", str(tmp_path / "out"), "--", "sh", "-c", "echo ran"], capture_output=True, text=True,
                               env={**harness.clean_environment(), **variables}, timeout=60)
 
-    for name, value, why in (("KPROF_SCHEDULE", "bogus", "has an unknown part 'bogus'"), ("KPROF_PHASES", "bogus", "needs NAME=SCHEDULE in 'bogus'"),
+    for name, value, why in (("KPROF_SCHEDULE", "bogus", "has an unknown part 'bogus'"), ("KPROF_PHASES", "bogus", "needs NAME=SCHEDULE, of a range NAME~REGEX=SCHEDULE, in 'bogus'"),
                              ("KPROF_RECORD_SHAPES", "maybe", "maybe is neither 0 nor 1")):
         done = run(**{name: value})
         assert done.returncode == 2 and not done.stdout and f"kprof run: {name}: {why}" in done.stderr, done.stderr

@@ -147,7 +147,7 @@ L.Trainer(max_epochs=2, logger=False, enable_checkpointing=False, enable_progres
     steps = {"train": 0, "validate": 0}
     for path in files_of(tmp_path / "out"):
         steps[phase_of(path)] += len(facts.steps(facts.load(path)))
-    assert steps == {"train": 10, "validate": 6} and "(16 steps in phases" in run.err, run.explain()
+    assert steps == {"train": 10, "validate": 6} and "(10 steps in train, 6 in validate, " in run.err, run.explain()
     table = harness.cli("report", tmp_path / "out").stdout
     assert [line.split()[2] for line in table.splitlines()[1:3]] == ["1", "2"], table  # runs
 
@@ -163,16 +163,37 @@ def test_a_range_of_each_step_is_a_phase_whose_optimizer_counts(tmp_path):
     assert not any("aten::sigmoid" == e["name"] for trace in traces for e in facts.spans(trace))  # it is outside of the range
 
 
+def test_many_files_of_one_phase_are_told_while_the_program_runs(tmp_path):
+    script = tmp_path / "each_step.py"
+    script.write_text("""
+import sys, torch
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(60):
+    with torch.profiler.record_function("train_step"):
+        model(torch.ones(3, 4)).sum().backward()
+        optimizer.step()
+print("ended", file=sys.stderr, flush=True)
+""")
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None, KPROF_PHASES="step~train_step=active=100").ok()
+    assert run.err.count("phase step has begun 50 times, and each time makes a trace of its own, 50 so far; ") == 1, run.err
+    assert run.err.index("such as step~train_step=active=10,repeat=1\n") < run.err.index("ended"), run.err
+    few = harness.run_kprof(script, tmp_path / "few", schedule=None, KPROF_PHASES="step~train_step=active=10,repeat=1").ok()
+    assert "(10 steps in step, " in few.err and "times" not in few.err and len(files_of(tmp_path / "few")) == 10, few.err
+    plain = harness.run_kprof(script, tmp_path / "plain", schedule=None, KPROF_PHASES="train_step=active=10").ok()
+    assert "no phase of KPROF_PHASES has begun (train_step)" in plain.err and "such as train_step~^train_step$=active=2" in plain.err, plain.err
+
+
 def test_the_trace_names_its_phase(by_name):
     run, files = by_name
     assert [json.loads(json.dumps(facts.load(path)["kprof"]))["phase"] for path in files] == ["validate", "train", "validate"]
-    assert "wrote 3 traces" in run.err and "(6 steps in phases, " in run.err, run.err
+    assert "wrote 3 traces" in run.err and "(2 steps in train, 4 in validate, " in run.err, run.err
 
 
 def test_a_schedule_that_no_phase_met_is_explained(tmp_path):
     run = harness.run_kprof("phases.py", tmp_path, schedule=None, KPROF_PHASES="train=wait=19,active=1;test=active=1").ok()
     assert "no trace: phase train saw 10 steps and needs 20, phase test saw 0 steps and needs 1" in run.err, run.err
-    assert "a range of yours: KPROF_PHASES='" in run.err and "kprof report --within validate" in run.err, run.err
+    assert "a range of record_function by NAME~REGEX: KPROF_PHASES='" in run.err and "kprof report --within validate" in run.err, run.err
 
 
 def test_phases_that_do_not_begin_are_told_while_the_program_runs(tmp_path):
@@ -216,8 +237,8 @@ def test_one_row_names_the_evaluation_of_lightning_and_of_transformers(tmp_path)
     run = harness.run_kprof("hf_phases.py", tmp_path / "out", tmp_path / "plain", schedule=None, shapes=False,
                             KPROF_PHASES="training=active=2;validate=active=2,repeat=1;late~^late$=active=1;off=none").ok()
     assert [phase_of(path) for path in files_of(tmp_path / "out")] == ["validate"], run.explain()
-    assert run.err.count("never began, so nothing is recorded of it (training, late: no range matched ^late$); "
-                         "these of the program have no row there: train, predict") == 1, run.err
+    assert run.err.count("some phases of KPROF_PHASES never began, so nothing is recorded of them (training, late: no range matched ^late$); "
+                         "these of the program have no row there: train, predict; a range of record_function needs NAME~REGEX: training~^training$=active=2\n") == 1, run.err
     both = harness.run_kprof("hf_phases.py", tmp_path / "both", tmp_path / "plain", schedule=None, shapes=False,
                              KPROF_PHASES="train=active=2,repeat=1;evaluate=active=2,repeat=1").ok()
     assert "never began" not in both.err and "wrote" in both.err, both.err

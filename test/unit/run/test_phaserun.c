@@ -189,6 +189,28 @@ static int run_end(void **state)
     return 0;
 }
 
+static void the_steps_that_were_recorded_are_told_by_phase(void **state)
+{
+    char told[128];
+    (void)state;
+    phases_setup("none", "train=active=3,repeat=1;validate=active=2,repeat=1;test=active=1");
+    struct kp_thread *t = kp_thread_get();
+    kp_phaserun_forget();
+    kp_phaserun_steps(told, sizeof told, 0);
+    assert_string_equal(told, "0 steps in phases");
+    enter(t, "train");
+    work(t, 5);
+    enter(t, "validate");
+    work(t, 1);
+    enter(t, "train");
+    kp_phaserun_steps(told, sizeof told, 4);
+    assert_string_equal(told, "3 steps in train, 1 in validate");
+    kp_phaserun_steps(told, sizeof told, 6);
+    assert_string_equal(told, "3 steps in train, 1 in validate, 2 in no phase");
+    kp_phaserun_steps(told, 20, 4);
+    assert_string_equal(told, "4 steps in phases");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +219,7 @@ int main(void)
         cmocka_unit_test(a_phase_without_a_step_is_recorded_when_its_schedule_says_so),
         cmocka_unit_test(a_window_says_of_which_run_of_its_phase_it_is),
         cmocka_unit_test(a_window_that_was_started_by_hand_outlives_its_phase),
+        cmocka_unit_test(the_steps_that_were_recorded_are_told_by_phase),
     };
     return cmocka_run_group_tests(tests, run_begin, run_end);
 }

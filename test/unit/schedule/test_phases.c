@@ -74,9 +74,9 @@ static void a_bad_text_is_refused_with_its_place(void **state)
         const char *text, *says;
     } bad[] = {
         {"", "has no phase in ''"},
-        {"train", "needs NAME=SCHEDULE in 'train'"},
+        {"train", "needs NAME=SCHEDULE, of a range NAME~REGEX=SCHEDULE, in 'train'"},
         {"=active=1", "needs a name of up to 31 letters, digits, _ and - in '=active=1'"},
-        {"a b=active=1", "needs NAME=SCHEDULE in 'a b=active=1'"},
+        {"a b=active=1", "needs NAME=SCHEDULE, of a range NAME~REGEX=SCHEDULE, in 'a b=active=1'"},
         {"../x=active=1", "needs a name of up to 31 letters"},
         {"train=active=1;train=active=2", "says twice 'train=active=2'"},
         {"train=active=1;;test=active=1", "needs a name"},
