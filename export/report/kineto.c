@@ -44,8 +44,11 @@ static void trace_settle(struct kp_kineto *trace)
 static void explain(const struct kp_kineto_parser *parser, const struct kp_kineto *trace, const char *path, char *why,
                     size_t why_bytes)
 {
-    snprintf(why, why_bytes, "%s: byte %llu: %s (%zu events read before it)", path,
-             (unsigned long long)kp_kineto_parser_offset(parser), kp_kineto_parser_why(parser), trace->seen);
+    const unsigned long long at = kp_kineto_parser_offset(parser);
+    const bool has_nothing = !trace->seen && (!at || kp_kineto_parser_is_torn(parser));
+    snprintf(why, why_bytes, "%s: byte %llu: %s (%zu events read before it)%s", path, at, kp_kineto_parser_why(parser),
+             trace->seen,
+             has_nothing ? "; copy it again, or write it again where its spool was left: kprof recover FOLDER" : "");
 }
 
 int kp_kineto_finish(struct kp_kineto **out, struct kp_kineto *trace, struct kp_kineto_parser *parser, int rc,
@@ -61,7 +64,7 @@ int kp_kineto_finish(struct kp_kineto **out, struct kp_kineto *trace, struct kp_
         return -EINVAL;
     }
     if (rc == -EINVAL) explain(parser, trace, path, why, why_bytes);
-    trace->torn = rc == -EINVAL && kp_kineto_parser_is_torn(parser);
+    trace->torn = rc == -EINVAL && trace->seen && kp_kineto_parser_is_torn(parser);
     kp_kineto_parser_close(parser);
     trace_settle(trace);
     if (rc && !trace->torn) {
