@@ -21,7 +21,7 @@ def events(*times):
 REFUSED = {  # what each command says
     "torn": (WHOLE[:len(WHOLE) // 2], "byte 474024: the file ends inside an event (1116 events read before it)"),
     "torn_gzip": (PACKED[:20000], "byte 317133: the file ends inside an event (747 events read before it)"),
-    "head": (WHOLE[:300], "the file ends inside the JSON (0 events read before it); copy it again, or write it again where its spool was left: kprof recover FOLDER\n"),
+    "head": (WHOLE[:300], "the file ends inside an event (0 events read before it); copy it again, or write it again where its spool was left: kprof recover FOLDER\n"),
     "empty": (b"", "the file is empty (0 events read before it); copy it again, or write it again where its spool was left: kprof recover FOLDER\n"),
     "empty_gzip": (gzip.compress(b""), "the file is empty"),
     "blank": (b" \n", "the file ends inside the JSON"),
