@@ -80,6 +80,7 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
             out->findings[i].share_of = out->findings[i].share_of ? "of steps that are not slow, without evaluations"
                                                                   : "of steps that are not slow";
         x->unrecorded = of.unrecorded;
+        kp_spans_fini(&of.read_idle);
         out->steps = whole.steps;
         out->step_ns = whole.step_ns;
         out->median_ns = whole.median_ns;

@@ -149,6 +149,7 @@ struct kp_costrules {
     const struct kp_split_places *places;
     const struct kp_costrules *whole; /* of all steps, where these are the steady ones; or NULL */
     struct kp_spans evaluated;        /* times in which the model is evaluated */
+    struct kp_spans read_idle;        /* times without an op that the finding of reads has told */
     struct kp_step_split *trained;    /* the splits without those (of parts with a GPU: loading); NULL: as splits */
     bool *is_long; /* by step: it lasts much longer than the others, which slow-steps tells; NULL: not judged yet */
     struct kp_advice *out;

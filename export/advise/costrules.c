@@ -66,6 +66,7 @@ void kp_costrules_fini(struct kp_costrules *x)
     free(x->trained);
     free(x->is_long);
     kp_spans_fini(&x->evaluated);
+    kp_spans_fini(&x->read_idle);
     x->works = NULL;
     x->loaders = NULL;
     x->trained = NULL;

@@ -12,6 +12,7 @@ SRC_advise := \
     export/advise/fuserules.c \
     export/advise/evalsteps.c \
     export/advise/promptsteps.c \
+    export/advise/readtimes.c \
     export/advise/gapplace.c \
     export/advise/gpufigures.c \
     export/advise/gpusteps.c \
@@ -33,4 +34,5 @@ UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_loadwaits.c \
-    test/unit/advise/test_longcauses.c
+    test/unit/advise/test_longcauses.c \
+    test/unit/advise/test_readtimes.c

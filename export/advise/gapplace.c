@@ -46,11 +46,13 @@ static bool is_work(const struct kp_tree *tree, size_t i)
 }
 
 /* Finds what works at all, and the thread whose step or optimizer comes first. */
-static void work_find(struct gaps *g, const struct kp_spans *evaluated)
+static void work_find(struct gaps *g, const struct kp_costrules *x)
 {
     bool has_thread = false;
-    for (size_t i = 0; i < evaluated->count; i++)
-        kp_spans_add(&g->worked, evaluated->of[i].start_ns, evaluated->of[i].end_ns);
+    for (size_t i = 0; i < x->evaluated.count; i++)
+        kp_spans_add(&g->worked, x->evaluated.of[i].start_ns, x->evaluated.of[i].end_ns);
+    for (size_t i = 0; i < x->read_idle.count; i++)
+        kp_spans_add(&g->worked, x->read_idle.of[i].start_ns, x->read_idle.of[i].end_ns);
     for (size_t i = 0; i < g->tree->count; i++) {
         const struct kp_node *node = &g->tree->nodes[i];
         const struct kp_kineto_event *e = kp_tree_event(g->tree, i);
@@ -192,7 +194,7 @@ void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint
     double *most = kp_kineto_room(steps + 1, sizeof *most);
     memset(calls, 0, steps * sizeof *calls);
     memset(most, 0, steps * sizeof *most);
-    work_find(&g, &x->evaluated);
+    work_find(&g, x);
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
     for (size_t i = 0; i < g.step_keys.count; i++) {
         const size_t step = (size_t)(g.step_keys.keys[i] >> 32), place = (uint32_t)g.step_keys.keys[i];
@@ -213,7 +215,7 @@ double kp_gapplace_usual(const struct kp_costrules *x, const double *weights, ui
     for (size_t i = 0; i < steps; i++) count += !(weights[i] > 0);
     for (size_t i = 0; i < steps; i++) others[i] = weights[i] > 0 ? 0 : 1 / (double)count;
     g.weights = others;
-    work_find(&g, &x->evaluated);
+    work_find(&g, x);
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
     const size_t had = g.keys.count, at = kp_keyindex_get(&g.keys, call);
     const double ns = at < had ? g.of[at].ns : 0;
@@ -223,7 +225,7 @@ double kp_gapplace_usual(const struct kp_costrules *x, const double *weights, ui
 }
 
 /* "train.py:12 main", "train.py:9 def main" and "train.py main" are of one function. */
-static bool is_same_function(const char *a, const char *b)
+bool kp_gapplace_is_function(const char *a, const char *b)
 {
     const char *const of_a = strchr(a, ' '), *const of_b = strchr(b, ' ');
     const size_t file = strcspn(a, ": ");
@@ -234,8 +236,8 @@ static bool is_same_function(const char *a, const char *b)
 /* The lines around a gap tell more than the function in which it lies. */
 static bool is_around(const struct kp_finding *gap, const char *function)
 {
-    return gap->is_gap && gap->line && gap->after && is_same_function(gap->line, function) &&
-           is_same_function(gap->after, function);
+    return gap->is_gap && gap->line && gap->after && kp_gapplace_is_function(gap->line, function) &&
+           kp_gapplace_is_function(gap->after, function);
 }
 
 /* How long ops run in the steps under what is sought. Parents come first. */
@@ -270,7 +272,7 @@ struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *x, const double *
     struct gaps g = {.tree = x->tree, .chosen = x->chosen, .weights = weights};
     const struct gap_cost *most = NULL;
     struct kp_kineto *trace = x->tree->trace;
-    work_find(&g, &x->evaluated);
+    work_find(&g, x);
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
     for (size_t i = 0; i < g.keys.count; i++)
         if (g.of[i].line && (!most || g.of[i].ns > most->ns)) most = &g.of[i];

@@ -6,7 +6,7 @@
  * With a GPU the first two cost the idle time that they cause (idlecause.c). Without, they cost what they last: ops
  * inside of them are theirs.
  */
-#include "export/advise/adviseparts.h"
+#include "export/advise/longsteps.h"
 
 #include <stdlib.h>
 
@@ -266,7 +266,9 @@ static void input_judge(struct kp_costrules *x)
  * A read costs its own span. What comes behind belongs to the loop of reads only where the next read follows after few,
  * short ops: very soon, or in most turns soon on the same line. Then a late turn waited for a core, and counts whole.
  */
-#define SEEN_LEAST 0.5 /* reads a step: what are fewer would be told as 0.0 ms */
+#define READS_SHARE 0.5 /* of its time, before a function does little else than read */
+#define REST_LEAST 1.1  /* times what the reads cost, before it is told */
+#define SEEN_LEAST 0.5  /* reads a step: what are fewer would be told as 0.0 ms */
 enum { NEAR_NS = 20000, LOOP_NS = 150000, LOOP_OPS = 6, LOOP_OP_NS = 50000, LATE_NS = 10000000 };
 
 struct read_place {
@@ -344,17 +346,20 @@ static void turns_count(struct reads *r)
     }
 }
 
-/* Charges each read with its op and the loop around it. Returns how many there are. */
-static size_t reads_charge(struct kp_cost *cost, const struct kp_costrules *x)
+/* Charges each read with its op and the loop around it, and adds these times. Returns how many there are. */
+static size_t reads_charge(struct kp_cost *cost, const struct kp_costrules *x, struct kp_spans *times)
 {
     struct reads r = {.x = x};
     size_t count = 0;
     turns_count(&r);
     for (size_t i = 0; i < x->tree->count; i++) {
         if (!kp_valueread_is_own(x->tree, x->chosen, i)) continue;
-        kp_cost_add(cost, x, (int32_t)i, x->tree->nodes[i].start_ns, read_until(&r, i), 1);
+        const int64_t until = read_until(&r, i);
+        kp_cost_add(cost, x, (int32_t)i, x->tree->nodes[i].start_ns, until, 1);
+        kp_spans_add(times, x->tree->nodes[i].start_ns, until);
         count++;
     }
+    kp_spans_settle(times);
     kp_keyindex_fini(&r.keys);
     free(r.of);
     return count;
@@ -364,8 +369,10 @@ static size_t reads_charge(struct kp_cost *cost, const struct kp_costrules *x)
 static void gpu_reads_see(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
-    const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x);
+    struct kp_spans times = {0};
+    const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x, &times);
     char lines[512];
+    kp_spans_fini(&times);
     if (count && count >= KP_VALUEREADS_LEAST * steps) {
         kp_costplaces_lines(&cost.places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
         x->out->seen = kp_costrules_text(
@@ -377,32 +384,78 @@ static void gpu_reads_see(struct kp_costrules *x)
 }
 
 /*
+ * Where the function of most reads does little else, all of it is charged: what reads all at once has no loop. Adds its
+ * time to those of the reads. Returns its line, or NULL.
+ */
+static const char *function_charge(struct kp_cost *cost, const struct kp_costrules *x, struct kp_spans *times)
+{
+    struct kp_finding most = {0};
+    struct kp_spans function = {0};
+    kp_costplaces_tell(&cost->places, x->tree->trace, &most);
+    if (most.line) kp_readtimes_find(&function, x, most.line);
+    const int64_t reads = kp_spans_length(times, &function), all = kp_spans_length(&function, &x->chosen->in_steps);
+    const bool is_of_reads = function.count && (double)reads >= READS_SHARE * (double)all;
+    for (size_t i = 0; i < function.count && is_of_reads; i++)
+        kp_spans_add(times, function.of[i].start_ns, function.of[i].end_ns);
+    kp_spans_settle(times);
+    for (size_t i = 0; i < x->chosen->step_count && is_of_reads; i++)
+        cost->of[i] = (double)kp_spans_between(times, x->chosen->steps[i].start_ns, x->chosen->steps[i].end_ns);
+    kp_spans_fini(&function);
+    return is_of_reads ? most.line : NULL;
+}
+
+/* The rest of the function, where it has a tenth of the reads at least. */
+static const char *rest_text(const struct kp_costrules *x, const char *line, double reads_ns, double all_ns)
+{
+    const char *const name = line ? strchr(line, ' ') : NULL;
+    if (!name || all_ns < REST_LEAST * reads_ns) return "";
+    return kp_costrules_text(x, "; with all of%s, which does little else", name);
+}
+
+static double mean_of(const double *of, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) sum += of[i] / (double)count;
+    return sum;
+}
+
+/* `line`: of the function that is charged as a whole, or NULL. False: it is no finding. */
+static bool reads_tell(struct kp_costrules *x, struct kp_cost *cost, double each, double reads_ns, const char *line)
+{
+    const size_t steps = x->chosen->step_count;
+    char lines[512];
+    kp_costplaces_lines(&cost->places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
+    const struct kp_cost_rule rule = {
+        0.02, 1u << KP_SPLIT_IDLE, KP_FINDING_READS,
+        kp_costrules_text(
+            x,
+            "Python reads %.0f values of each step one by one (.item(), float(), if, print() of tensors); with the "
+            "loop around them%s%s%s",
+            each, *lines ? ", at " : "", lines, rest_text(x, line, reads_ns, mean_of(cost->of, steps))),
+        "Keep them as tensors and read all at once: torch.stack(values).tolist(); log every N steps."};
+    if (each < KP_VALUEREADS_LEAST) memset(cost->of, 0, steps * sizeof *cost->of);
+    return kp_cost_tell(cost, x, &rule);
+}
+
+/*
  * On a CPU .item() waits for nothing, but each call leaves and enters Python. Many in a step are told with their cost,
  * where they have one.
  */
 static void reads_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
-    const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x);
-    const double each = steps ? (double)count / (double)steps : 0;
-    double ns = 0;
-    char lines[512], counts[512];
-    kp_costplaces_lines(&cost.places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
+    struct kp_spans times = {0};
+    const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x, &times);
+    const double each = steps ? (double)count / (double)steps : 0, ns = mean_of(cost.of, steps);
+    char counts[512];
     kp_costplaces_counts(&cost.places, x->tree->trace, steps ? steps : 1, counts, sizeof counts);
-    for (size_t i = 0; i < steps; i++) ns += cost.of[i] / (double)steps;
-    const struct kp_cost_rule rule = {
-        0.02, 1u << KP_SPLIT_IDLE, KP_FINDING_READS,
-        kp_costrules_text(
-            x,
-            "Python reads %.0f values of each step one by one (.item(), float(), if, print() of tensors); with the "
-            "loop around them%s%s",
-            each, *lines ? ", at " : "", lines),
-        "Keep them as tensors and read all at once: torch.stack(values).tolist(); log every N steps."};
-    if (each < KP_VALUEREADS_LEAST) memset(cost.of, 0, steps * sizeof *cost.of);
-    if (!kp_cost_tell(&cost, x, &rule) && each >= SEEN_LEAST)
+    const char *const function = each < KP_VALUEREADS_LEAST ? NULL : function_charge(&cost, x, &times);
+    if (reads_tell(x, &cost, each, ns, function)) kp_readtimes_idle(&x->read_idle, x, &times);
+    else if (each >= SEEN_LEAST)
         x->out->seen =
             kp_costrules_text(x, ".item() and its like, %.1f a step, %.3f ms%s%s (each would wait for a GPU)", each,
                               ns / 1e6, *counts ? ": " : "", counts);
+    kp_spans_fini(&times);
 }
 
 /* ---- threads ---- */

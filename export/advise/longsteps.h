@@ -85,6 +85,15 @@ void kp_gapplace_steps(const struct kp_costrules *rules, const double *weights, 
 /* How much of that time such a place has in the mean of the steps without a weight, ns. */
 double kp_gapplace_usual(const struct kp_costrules *rules, const double *weights, uint64_t call);
 
+bool kp_gapplace_is_function(const char *line, const char *function); /* a line of it, or both of one */
+
+/* ---- readtimes.c: the function that reads values one by one ---- */
+
+/* When the function of a line of the program runs, as far as calls or ops tell. Settled; none where it is not known. */
+void kp_readtimes_find(struct kp_spans *out, const struct kp_costrules *rules, const char *line);
+/* What of these times (settled) is without an op. */
+void kp_readtimes_idle(struct kp_spans *out, const struct kp_costrules *rules, const struct kp_spans *times);
+
 /* ---- longcauses.c: long steps for which nothing of the program is found ---- */
 
 /* More than others on the machine may cause, in one step. The first may still warm up. */

@@ -113,6 +113,7 @@ static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
     double *weights = kp_kineto_room(x->out->steps + 1, sizeof *weights);
     for (size_t i = 0; i < x->out->steps; i++) weights[i] = 1 / (double)x->out->steps;
     const struct kp_gap_call call = kp_gapplace_tell(x, weights, f->step_ns, f);
+    free(weights);
     if (call.ns > 0 && f->is_gap) {
         f->what = kp_costrules_text(x, "no op runs, %.3f ms of it in " KP_GAP_OF_FUNCTION, call.ns / 1e6);
         f->change =
@@ -125,7 +126,6 @@ static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
             has_callees ? kp_costrules_text(x, " with what it calls (itself %.3f ms)", call.itself_ns / 1e6) : "");
         f->change = call.is_python ? own_change : call_change;
     } else gap_place_tell(x, f);
-    free(weights);
 }
 
 struct place_seeking {
@@ -209,6 +209,18 @@ static bool is_bursty(const struct kp_finding *f, const struct kp_advice *a)
     return f->share >= KP_SHARE_CRITICAL && f->steps >= 3 && (f->is_bursty || 10 * f->steps >= a->steps);
 }
 
+/* The splits without the time in which no op runs that the finding of reads has told; the caller frees them. */
+static struct kp_step_split *without_reads(const struct kp_costrules *x, const struct kp_step_split *splits)
+{
+    struct kp_step_split *const out = kp_kineto_room(x->out->steps + 1, sizeof *out);
+    for (size_t i = 0; i < x->out->steps; i++) {
+        const int64_t ns = kp_spans_between(&x->read_idle, x->chosen->steps[i].start_ns, x->chosen->steps[i].end_ns);
+        out[i] = splits[i];
+        out[i].part_ns[KP_SPLIT_IDLE] -= ns < splits[i].part_ns[KP_SPLIT_IDLE] ? ns : splits[i].part_ns[KP_SPLIT_IDLE];
+    }
+    return out;
+}
+
 /* Adds up, over the steps, what a finding costs and in how many it passes the bound. Returns the mean step's ns. */
 static double cost_measure(struct kp_finding *f, const struct kp_step_split *splits, size_t steps, int measure,
                            double bound)
@@ -234,7 +246,10 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
         splits = x->trained;
         f.share_of = x->evaluated.count ? "of steps without evaluations" : NULL;
     }
-    const double judged_ns = cost_measure(&f, splits, out->steps, rule->measure, rule->bound);
+    struct kp_step_split *const rest =
+        rule->measure == KP_SPLIT_IDLE && !out->has_gpu ? without_reads(x, splits) : NULL;
+    const double judged_ns = cost_measure(&f, rest ? rest : splits, out->steps, rule->measure, rule->bound);
+    free(rest);
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
     if (rule->measure == KP_SPLIT_LOADING) kp_loadwaits_tell(x, splits, &f);

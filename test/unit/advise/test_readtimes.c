@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_readtimes.c - reads of single values, charged with all of the function that does little else */
+#include "test/unit/advise/advised.h"
+
+enum { STEPS = 4, READS = 20 };
+
+static void op_at(struct little *t, const char *name, int ts, int dur, const char *frames)
+{
+    char args[128];
+    snprintf(args, sizeof args, "\"Call stack\":\"%s\"", frames);
+    event(t, "cpu_op", name, 1, ts, dur, args);
+}
+
+/*
+ * Steps: 600 us of a product, and a function of 800 us in which 20 values are read, 20 us each with 5 us until
+ * the next. It begins with an op of 200 us and ends with 100 us of Python. `more`: it computes for 500 us, too.
+ */
+static struct kp_advice reads_advise(struct little *t, int step_us, bool has_calls, int more)
+{
+    for (int step = 0; step < STEPS; step++) {
+        const int at = step_us * step, reads = at + 800 + more;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, at, step_us, "");
+        op_at(t, "aten::mm", at, 600, "train.py(30): main");
+        if (has_calls) event(t, "python_function", "train.py(4): accuracy", 1, at + 600, 800 + more, "");
+        op_at(t, "aten::argmax", at + 600, 190 + more, "train.py(6): accuracy;train.py(31): main");
+        for (int i = 0; i < READS; i++)
+            op_at(t, "aten::item", reads + 25 * i, 20, "train.py(8): accuracy;train.py(31): main");
+        op_at(t, "aten::add_", at + 1400 + more, 100, "train.py(32): main");
+    }
+    return advise(t);
+}
+
+static const struct kp_finding *reads_find(const struct kp_advice *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->findings[i].id, "reads-in-step") == 0) return &a->findings[i];
+    return NULL;
+}
+
+static bool tells_the_rest(const struct kp_finding *f)
+{
+    return strstr(f->what, "; with all of accuracy, which does little else") != NULL;
+}
+
+static void a_function_that_reads_is_charged_by_its_calls(void **state)
+{
+    const struct kp_advice a = reads_advise(*state, 2000, true, 0);
+    assert_non_null(reads_find(&a));
+    assert_true(tells_the_rest(reads_find(&a)));
+    assert_int_equal((int)(reads_find(&a)->step_ns / 1000 + 0.5), 800);
+}
+
+/* Of 1110 us without an op 210 are in the function. Its reads alone, 495 us, would explain less than half of them. */
+static void its_python_is_not_told_again(void **state)
+{
+    const struct kp_advice a = reads_advise(*state, 2400, true, 0);
+    assert_int_equal(a.count, 1);
+    assert_ptr_equal(reads_find(&a), &a.findings[0]);
+}
+
+static void other_python_is_told_without_it(void **state)
+{
+    const struct kp_advice a = reads_advise(*state, 3000, true, 0);
+    assert_int_equal(a.count, 2);
+    assert_string_equal(a.findings[0].id, "no-op-runs");
+    assert_int_equal((int)(a.findings[0].step_ns / 1000 + 0.5), 3000 - 600 - 800 - 100);
+}
+
+static void a_function_that_reads_is_charged_by_its_ops_where_no_calls_were_recorded(void **state)
+{
+    const struct kp_advice a = reads_advise(*state, 2000, false, 0);
+    assert_true(tells_the_rest(reads_find(&a)));
+    assert_int_equal((int)(reads_find(&a)->step_ns / 1000 + 0.5), 200 + 25 * (READS - 1) + 20);
+}
+
+static void a_function_that_does_more_than_read_is_not_charged(void **state)
+{
+    const struct kp_advice a = reads_advise(*state, 2000, true, 500);
+    assert_non_null(reads_find(&a));
+    assert_false(tells_the_rest(reads_find(&a)));
+    assert_int_equal((int)(reads_find(&a)->step_ns / 1000 + 0.5), 25 * (READS - 1) + 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LITTLE(a_function_that_reads_is_charged_by_its_calls),
+        LITTLE(its_python_is_not_told_again),
+        LITTLE(other_python_is_told_without_it),
+        LITTLE(a_function_that_reads_is_charged_by_its_ops_where_no_calls_were_recorded),
+        LITTLE(a_function_that_does_more_than_read_is_not_charged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
