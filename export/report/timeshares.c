@@ -168,6 +168,13 @@ long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool
     return omp > share || busy > (cores + spare) / of ? share : 0;
 }
 
+double kp_summary_core_waited(const struct kp_kineto *trace)
+{
+    const double had = (double)kp_kineto_number(trace, "kprof.core_had_us"),
+                 waited = (double)kp_kineto_number(trace, "kprof.core_waited_us");
+    return had > 0 && waited > 0 ? waited / (had + waited) : 0;
+}
+
 void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts, const struct kp_kineto *trace,
                     const struct kp_chosen *chosen)
 {
@@ -175,6 +182,7 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
                                        (uint64_t)kp_kineto_number(trace, "kprof.skipped"),
                                .cores = kp_kineto_number(trace, "kprof.cores"),
                                .busy_threads = kp_kineto_number(trace, "kprof.busy_threads"),
+                               .core_waited = kp_summary_core_waited(trace),
                                .omp_threads = kp_kineto_number(trace, "kprof.omp_num_threads")};
     if (trace->base_ns) out->when_ns = parts->since_ns;
     shares_set(out, parts, trace->windows != NULL);

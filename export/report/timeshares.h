@@ -27,11 +27,18 @@ struct kp_summary {
     size_t reads;                             /* of single values, in the steps (valuereads.h) */
     uint64_t lost;                            /* events that were dropped or skipped, as the file says */
     long cores, busy_threads;                 /* that the program may use; threads that ran; 0: not in the file */
+    double core_waited; /* the share of the time that the thread of the steps wanted a core, and had none */
     long omp_threads;                         /* OMP_NUM_THREADS; 0: not set */
     long threads_wanted;  /* what OMP_NUM_THREADS should be instead; 0: nothing wrong with the threads */
     bool threads_are_set; /* that is no more than OMP_NUM_THREADS is: the program sets the number itself */
 };
 
+/*
+ * Of the time in which the thread of the steps wanted a core, the share that it had none, 0 to 1; 0: not in the file.
+ * Other programs have the cores then, a container's limit keeps them, or the program has more threads than cores.
+ */
+double kp_summary_core_waited(const struct kp_kineto *trace);
+#define KP_CORE_WAITED_MUCH 0.1 /* what is less changes times by no more than they differ anyway */
 /* OMP_NUM_THREADS asks for no more than there are cores: if more run, the program itself sets the number. */
 bool kp_summary_threads_are_set(long cores, long omp, long ranks);
 /* threads_wanted for that many cores, threads that ran, OMP_NUM_THREADS (0: not set), and ranks on the machine. */

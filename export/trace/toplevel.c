@@ -172,8 +172,8 @@ const char *kp_phase_name(const struct kp_trace *t)
     return kp_reader_text(t->reader, key);
 }
 
-/* A whole number of "RUN,PART,GAPLESS,LEAVING" (phaserun.c). */
-static const char *run_part_write(struct kp_trace *t, const char *name, const char *text)
+/* A whole number of a list such as "RUN,PART,GAPLESS,LEAVING" (phaserun.c). Returns the next one. */
+static const char *whole_write(struct kp_trace *t, const char *name, const char *text)
 {
     const char *end = text;
     while (*end >= '0' && *end <= '9') end++;
@@ -196,7 +196,7 @@ static void phase_write(struct kp_trace *t)
     kp_fmt(key, sizeof key, "phase_run.%u", (unsigned)t->cycle.number);
     const char *at = kp_reader_text(t->reader, key);
     static const char *const names[] = {"phase_run", "phase_part", "phase_gapless", "phase_leaving"};
-    for (size_t i = 0; at && i < sizeof names / sizeof *names; i++) at = run_part_write(t, names[i], at);
+    for (size_t i = 0; at && i < sizeof names / sizeof *names; i++) at = whole_write(t, names[i], at);
 }
 
 /* With KPROF_MALLOC each program that the program runs has a trace, so a reader wants to know which one began. With
@@ -219,6 +219,16 @@ static void busy_write(struct kp_trace *t)
     kp_json_u64(&t->json, busy_ns / 1000000);
     kp_json_lit(&t->json, ", \"busy_of_ms\": ");
     kp_json_u64(&t->json, of_ns / 1000000);
+}
+
+/* "HAD,WAITED" in us: how long the thread of the steps had a core in the window, and waited for one (procfacts.h). */
+static void core_write(struct kp_trace *t)
+{
+    static const char *const names[] = {"core_had_us", "core_waited_us"};
+    char key[24];
+    kp_fmt(key, sizeof key, "core.%u", (unsigned)t->cycle.number);
+    const char *at = kp_reader_text(t->reader, key);
+    for (size_t i = 0; at && i < sizeof names / sizeof *names; i++) at = whole_write(t, names[i], at);
 }
 
 /* What counted this window's steps, and what did from then on, where the schedule started over. */
@@ -280,6 +290,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "busy_threads", "busy_threads");
     ours_string(t, "omp_num_threads", "env.OMP_NUM_THREADS");
     ours_string(t, "local_world_size", "env.LOCAL_WORLD_SIZE");
+    core_write(t);
     busy_write(t);
     counts_write(t);
     kp_json_lit(&t->json, "},\n");

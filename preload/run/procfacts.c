@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * procfacts.c - notes in the spool what the program ran on: cores, threads that were busy, the script's name
+ * procfacts.c - notes in the spool what the program ran on: cores and the wait for one, busy threads, the script's name
  *
- * Called by: boot.c (a spool is open), window.c (before a trace is written: the export thread, the exiting thread)
- * Owns:      nothing
- * Locks:     none of its own
+ * Called by: boot.c (a spool is open), window.c (a window opens and closes, by the thread that steps),
+ *            window_sources.c (before a trace is written: the export thread, the exiting thread)
+ * Owns:      the times of the thread that opened the window
+ * Locks:     none of its own; window_lock guards these times
  * Memory:    4 KB of stack
  * On fail:   the note is missing, and the report says less
  *
@@ -15,6 +16,7 @@
 #include "preload/run/procfacts.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "collector/base/kp_io.h"
@@ -126,6 +128,48 @@ void kp_procfacts_note_end(void)
     struct tasks tasks = {.count = 0};
     if (kp_io_each_name("/proc/self/task", task_visit, &tasks) == 0)
         number_note("busy_threads", kp_procfacts_busy(tasks.ns, tasks.count));
+}
+
+/* ---- the wait for a core ---- */
+
+static struct {
+    pthread_t thread;
+    uint64_t had_ns, waited_ns;
+    bool is_known;
+} at_begin;
+
+bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited_ns)
+{
+    const char *const second = strchr(schedstat, ' ');
+    *had_ns = number_read(schedstat);
+    *waited_ns = second ? number_read(second + 1) : 0;
+    return second && *had_ns; /* a kernel without these numbers has zeros */
+}
+
+static bool core_look(uint64_t *had_ns, uint64_t *waited_ns)
+{
+    char text[128];
+    return file_read("/proc/thread-self/schedstat", text, sizeof text) > 0 &&
+           kp_procfacts_core(text, had_ns, waited_ns);
+}
+
+void kp_procfacts_core_begin(void)
+{
+    at_begin.thread = pthread_self();
+    at_begin.is_known = core_look(&at_begin.had_ns, &at_begin.waited_ns);
+}
+
+void kp_procfacts_core_note(uint32_t window)
+{
+    uint64_t had_ns, waited_ns;
+    char key[24], value[48];
+    const bool is_known = at_begin.is_known && pthread_equal(at_begin.thread, pthread_self());
+    at_begin.is_known = false;
+    if (!is_known || !core_look(&had_ns, &waited_ns)) return;
+    kp_fmt(key, sizeof key, "core.%u", window);
+    kp_fmt(value, sizeof value, "%lu,%lu", (unsigned long)((had_ns - at_begin.had_ns) / 1000),
+           (unsigned long)((waited_ns - at_begin.waited_ns) / 1000));
+    (void)kp_record_note(key, value); /* without it the trace says nothing of it */
 }
 
 /* ---- the script ---- */

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* procfacts.h - notes in the spool what the program ran on: cores, threads that were busy, the script's name */
+/* procfacts.h - notes in the spool what the program ran on: cores and the wait for one, busy threads, the script's name */
 #ifndef KP_PROCFACTS_H
 #define KP_PROCFACTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 void kp_procfacts_note_begin(void); /* cores and script, once a spool is open */
 void kp_procfacts_note_end(void);   /* busy threads, before a trace is written */
+/*
+ * How long the calling thread had a core in a window, and how long it waited for one. Both are called by the thread
+ * that opens the window and closes it, under the window's lock; another that closes it notes nothing.
+ */
+void kp_procfacts_core_begin(void);
+void kp_procfacts_core_note(uint32_t window);
 
 /* The parts that tests call. The number of processors in the text of /proc/self/status, 0: not found. */
 unsigned kp_procfacts_cores(const char *status);
@@ -15,6 +22,8 @@ unsigned kp_procfacts_cores(const char *status);
 uint64_t kp_procfacts_task_ticks(const char *stat);
 /* Processor time in ns, of the texts of a task's stat and schedstat (or ""); 0 of our helper threads. */
 uint64_t kp_procfacts_task_ns(const char *stat, const char *schedstat);
+/* Writes ns on a core and ns of waiting for one, of the text of a schedstat; false: it has not both. */
+bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited_ns);
 /* How many of these times are a millisecond, and a hundredth of what the longest has beyond imports. */
 unsigned kp_procfacts_busy(const uint64_t *ns, size_t count);
 /* Writes the name of the script that Python runs, of the text of /proc/self/cmdline; "": none. */

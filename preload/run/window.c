@@ -30,6 +30,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/run/phaserun.h"
+#include "preload/run/procfacts.h"
 #include "preload/run/window_sources.h"
 #include "collector/base/kp_poison.h"
 
@@ -49,15 +50,13 @@ static struct kp_schedule schedule, outside; /* of the phase; of what is in none
 static uint32_t phase;
 static uint64_t phase_from; /* the step in which it was entered */
 static bool is_phase_met;   /* one has begun */
-static uint32_t wanted_bits;
+static uint32_t wanted_bits, last_number;
 static bool is_step_unseen; /* a step in progress counts, but its range is not recorded */
 static bool is_startup;     /* the step in progress began with the run */
 static bool started, ended;
 static bool is_cycle_left;       /* after kprof_stop: the schedule's remaining active steps are not recorded */
 static struct kp_window current; /* number 0: none open; begin 0: warming up */
-static uint32_t last_number;
-static uint64_t step_begin; /* ticks at which the step in progress began */
-static uint64_t step_number;
+static uint64_t step_begin, step_number; /* of the step in progress: the ticks at which it began */
 static struct kp_rec_step *open_step; /* in the current window's chunks */
 static struct kp_window waiting[WAITING_MAX];
 static uint32_t waiting_head, waiting_count;
@@ -166,6 +165,7 @@ static void announce_window(void)
     if (kp_record_meta(&rec, sizeof rec) != 0)
         KP_LOG_ONCE(1, "the start of a window could not be written to the spool: kprof recover would not find it");
     kp_phaserun_note_phase(current.number, phase);
+    kp_procfacts_core_begin();
     kp_record_clock();
 }
 
@@ -235,8 +235,8 @@ static void close_window_as(uint64_t now, bool cut, enum kp_phaserun_leaving lea
         show_window(0);
         current.end = now;
         current.cut = cut;
-        current.lost = kp_loss_total() -
-                       current.lost; /* counted now: the next window may lose records before this one is closed */
+        current.lost = kp_loss_total() - current.lost; /* now: the next window may lose some before the close */
+        kp_procfacts_core_note(current.number);
         waiting[(waiting_head + waiting_count++) % WAITING_MAX] = current;
     }
     memset(&current, 0, sizeof current);

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 
 import facts
 import harness
@@ -189,3 +190,18 @@ def test_a_misspelt_command_gets_a_guess(word, meant):
         done = harness.cli(*argv)
         assert done.returncode == 2 and f"no command '{word}'" in done.stderr and done.stdout == ""
         assert (f"did you mean {meant};" if meant else "; `kprof help`") in done.stderr
+
+
+def test_the_wait_for_a_core_is_told(tmp_path):
+    """Two others want the core of the training: the kernel says how long it waited, and the report what that makes of its times."""
+    if not os.path.exists("/proc/thread-self/schedstat"):
+        pytest.skip("this kernel does not count waits for a core")
+    run = harness.run_kprof("crowded.py", tmp_path, 2, schedule="wait=20,active=270,repeat=1").ok()
+    facts_of = facts.load(run.trace)["kprof"]
+    had, waited = int(facts_of["core_had_us"]), int(facts_of["core_waited_us"])
+    said = json.loads(harness.cli("report", run.trace, "--json").stdout)
+    assert had + waited <= 1.02 * 1000 * said["wall_ms"] + 2000
+    assert said["core_waited"] == pytest.approx(waited / (had + waited), abs=1e-5) and said["core_waited"] > 0.3
+    share, times = re.search(r"the thread of the steps had no core for (\d+) % of the time that it wanted one: what it does takes ([\d.]+) times as long\n",
+                             harness.cli("report", run.trace).stdout).groups()
+    assert float(share) == pytest.approx(100 * said["core_waited"], abs=0.6) and float(times) == pytest.approx((had + waited) / had, abs=0.06)

@@ -34,6 +34,17 @@ static void the_time_is_exact_where_the_kernel_tells_it(void **state)
     assert_int_equal(kp_procfacts_task_ns(STAT("kprof-writer"), "4153788 1200 7\n"), 0);
 }
 
+static void a_thread_has_a_core_or_waits_for_one(void **state)
+{
+    uint64_t had, waited;
+    (void)state;
+    assert_true(kp_procfacts_core("147305 4152592 2\n", &had, &waited));
+    assert_int_equal(had, 147305);
+    assert_int_equal(waited, 4152592);
+    assert_false(kp_procfacts_core("0 0 0\n", &had, &waited));
+    assert_false(kp_procfacts_core("", &had, &waited));
+}
+
 static void a_pool_is_busy_also_in_a_run_of_a_few_steps(void **state)
 {
     /* main, then threads of a pool, in a run of 5 steps beside 2.8 s of imports; a pool that did nothing */
@@ -76,6 +87,7 @@ int main(void)
         cmocka_unit_test(cores_are_the_bits_of_the_mask),
         cmocka_unit_test(a_task_has_its_time),
         cmocka_unit_test(the_time_is_exact_where_the_kernel_tells_it),
+        cmocka_unit_test(a_thread_has_a_core_or_waits_for_one),
         cmocka_unit_test(a_pool_is_busy_also_in_a_run_of_a_few_steps),
         cmocka_unit_test(in_a_long_run_a_hundredth_of_the_longest_is_busy),
         cmocka_unit_test(the_script_is_what_python_runs),
