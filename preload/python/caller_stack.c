@@ -249,10 +249,12 @@ uint32_t kp_caller_line(struct kp_thread *t, uint64_t gate)
     if (!kp_load_acquire(&are_lines_on)) return 0; /* pairs with: caller_stack.c:kp_pylines_enable */
     const struct kp_python_layout *l = &kp_python_get()->layout;
     const void *thread = kp_python_get()->thread_state(), *frame = thread ? frame_python(l, thread) : NULL;
-    struct pystacks *s = frame ? state_of(t) : NULL;
-    if (!s) return 0;
+    if (!frame) return 0;
+    struct pystacks *s = state_of(t);
     const void *code = kp_pyframe_code(l, frame);
-    const uint64_t place = kp_pyframe_place(l, frame), key = mix(LINE_SALT, place + kp_pycode_check(l, code));
+    const uint64_t place = kp_pyframe_place(l, frame);
+    if (!s) return line_put(t, l, code, place); /* without room for those that were seen each op reads its own */
+    const uint64_t key = mix(LINE_SALT, place + kp_pycode_check(l, code));
     if (__builtin_expect(s->seen[key % SEEN].key != key, 0)) {
         s->seen[key % SEEN].id = line_put(t, l, code, place);
         s->seen[key % SEEN].key = key;
