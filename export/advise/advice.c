@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* advice.c - what is advised of a trace: asks all rules, puts their findings in order, and says what is not judged */
 #include "export/advise/longsteps.h"
+#include "export/report/timeshares.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,18 @@ static const char *slowed_by(const struct kp_costrules *x)
     return NULL;
 }
 
+/* Everything is longer then, and no finding is to blame. */
+static const char *crowded_of(const struct kp_costrules *x)
+{
+    const double waited = kp_summary_core_waited(x->tree->trace);
+    if (waited < KP_CORE_WAITED_MUCH || !x->out->steps) return NULL;
+    return kp_costrules_text(x,
+                             "the thread of the steps had no core for %.0f %% of the time that it wanted one, so all "
+                             "that it does takes %.1f times as long: other programs have the cores, the container's "
+                             "limit keeps them, or it has more threads than cores",
+                             100 * waited, 1 / (1 - waited));
+}
+
 /* Silence about what was not recorded would look like health. */
 static void health_judge(struct kp_costrules *x)
 {
@@ -281,6 +294,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     out->missing = missing_of(&costs, is_behind);
     if (out->steps) outside_tell(&costs);
     out->guessed = guessed_of(&costs);
+    out->crowded = crowded_of(&costs);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = strcmp(out->findings[0].id, "data-loading") == 0
                             ? "the lines are not recorded; kprof run --with-stack 1 --schedule 10-30, then kprof "

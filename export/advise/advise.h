@@ -73,6 +73,7 @@ struct kp_advice {
     const char *ahead;              /* a sentence: the host is ahead of its GPU, so the steps are the GPU's; or NULL */
     const char *evaluated;          /* a sentence: which evaluations there are; or NULL */
     const char *waited;             /* a sentence: which steps a busy machine may have made longer; or NULL */
+    const char *crowded;            /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
     double evaluated_ns, waited_ns; /* what these two cost, the mean of a step */
     const char *outside;            /* a sentence: how much of a phase lies in no step, if much does; or NULL */
     const char *guessed;            /* a sentence: its steps are guessed, of before a training; or NULL */
@@ -93,7 +94,7 @@ void kp_advice_evaluations(bool *out, const struct kp_tree *tree, const struct k
 
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
-enum { KP_NOTES_MAX = 8 };
+enum { KP_NOTES_MAX = 9 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
 /* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or

@@ -13,6 +13,7 @@ size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX
 {
     const bool is_waited_more = a->waited_ns > a->evaluated_ns;
     const char *const all[KP_NOTES_MAX] = {a->guessed,
+                                           a->crowded,
                                            is_waited_more ? a->waited : a->evaluated,
                                            is_waited_more ? a->evaluated : a->waited,
                                            a->lines_by,

@@ -31,6 +31,7 @@ const char kp_adviceprint_schema[] =
     "\"missing\","
     "\"unjudged\",\"seen\","
     "\"gpu\",\"lines_by\",\"slowed_by\",\"ahead\",\"evaluated\",\"prompts\",\"waited\",\"outside\",\"guessed\","
+    "\"crowded\","
     "\"findings\"],\n"
     "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER
     ",\"step_median_ms\":" NUMBER ",\n"
@@ -43,7 +44,7 @@ const char kp_adviceprint_schema[] =
     "\"properties\":{\"busy\":" SHARE ",\"sm_efficiency\":" SHARE ",\"occupancy\":" SHARE ",\"tensor_cores\":" SHARE
     ",\"communication_hidden\":" SHARE ",\"queue_most\":" WHOLE "}}]},\n"
     "\"seen\":" MAYBE ",\"lines_by\":" MAYBE ",\"slowed_by\":" MAYBE ",\"ahead\":" MAYBE ",\"evaluated\":" MAYBE
-    ",\"prompts\":" MAYBE ",\"waited\":" MAYBE ",\"outside\":" MAYBE ",\"guessed\":" MAYBE ",\n"
+    ",\"prompts\":" MAYBE ",\"waited\":" MAYBE ",\"outside\":" MAYBE ",\"guessed\":" MAYBE ",\"crowded\":" MAYBE ",\n"
     "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
@@ -270,6 +271,7 @@ void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label
     json_member(out, "waited", a->waited);
     json_member(out, "outside", a->outside);
     json_member(out, "guessed", a->guessed);
+    json_member(out, "crowded", a->crowded);
     fputs(",\"findings\":[", out);
     for (size_t i = 0; i < a->count; i++) {
         if (i) fputs(",", out);

@@ -205,3 +205,5 @@ def test_the_wait_for_a_core_is_told(tmp_path):
     share, times = re.search(r"the thread of the steps had no core for (\d+) % of the time that it wanted one: what it does takes ([\d.]+) times as long\n",
                              harness.cli("report", run.trace).stdout).groups()
     assert float(share) == pytest.approx(100 * said["core_waited"], abs=0.6) and float(times) == pytest.approx((had + waited) / had, abs=0.06)
+    advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
+    assert advice["crowded"].startswith(f"the thread of the steps had no core for {share} % of the time that it wanted one, so all")
