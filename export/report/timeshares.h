@@ -27,8 +27,8 @@ struct kp_summary {
     size_t reads;                             /* of single values, in the steps (valuereads.h) */
     uint64_t lost;                            /* events that were dropped or skipped, as the file says */
     long cores, busy_threads;                 /* that the program may use; threads that ran; 0: not in the file */
-    double core_waited; /* the share of the time that the thread of the steps wanted a core, and had none */
-    long omp_threads;                         /* OMP_NUM_THREADS; 0: not set */
+    double core_waited;   /* the share of the time that the thread of the steps wanted a core, and had none */
+    long omp_threads;     /* OMP_NUM_THREADS; 0: not set */
     long threads_wanted;  /* what OMP_NUM_THREADS should be instead; 0: nothing wrong with the threads */
     bool threads_are_set; /* that is no more than OMP_NUM_THREADS is: the program sets the number itself */
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* procfacts.h - notes in the spool what the program ran on: cores and the wait for one, busy threads, the script's name */
+/* procfacts.h - notes in the spool what the program ran on: cores, waits for one, busy threads, the script */
 #ifndef KP_PROCFACTS_H
 #define KP_PROCFACTS_H
 

@@ -54,10 +54,10 @@ static uint32_t wanted_bits, last_number;
 static bool is_step_unseen; /* a step in progress counts, but its range is not recorded */
 static bool is_startup;     /* the step in progress began with the run */
 static bool started, ended;
-static bool is_cycle_left;       /* after kprof_stop: the schedule's remaining active steps are not recorded */
-static struct kp_window current; /* number 0: none open; begin 0: warming up */
+static bool is_cycle_left;               /* after kprof_stop: the schedule's remaining active steps are not recorded */
+static struct kp_window current;         /* number 0: none open; begin 0: warming up */
 static uint64_t step_begin, step_number; /* of the step in progress: the ticks at which it began */
-static struct kp_rec_step *open_step; /* in the current window's chunks */
+static struct kp_rec_step *open_step;    /* in the current window's chunks */
 static struct kp_window waiting[WAITING_MAX];
 static uint32_t waiting_head, waiting_count;
 static uint64_t skipped;
