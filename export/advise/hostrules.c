@@ -303,18 +303,48 @@ static size_t step_of(const struct kp_costrules *x, size_t node)
     return kp_step_at(x->chosen->steps, x->chosen->step_count, x->tree->nodes[node].start_ns);
 }
 
-/* The next read of the same thread and step, behind few and short ops; SIZE_MAX: none follows. */
+static bool is_one_of(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+/* Takes an element out of a tensor. */
+static bool is_indexing(const char *op)
+{
+    static const char *const ops[] = {"aten::select", "aten::index", "aten::slice", "aten::unbind", "aten::narrow"};
+    return is_one_of(ops, sizeof ops / sizeof *ops, op);
+}
+
+/* Computes nothing that a read of many values at once would have to compute, too. */
+static bool is_looking(const char *op)
+{
+    static const char *const ops[] = {"aten::detach", "aten::alias",   "aten::view",     "aten::reshape",
+                                      "aten::to",     "aten::squeeze", "aten::_to_copy", "aten::clone"};
+    return is_one_of(ops, sizeof ops / sizeof *ops, op);
+}
+
+/*
+ * The next read of the same thread and step, behind few and short ops; SIZE_MAX: none follows. What is computed of an
+ * element (`if y[i] > 5`) goes with the loop. What is computed of tensors of their own (the norm of each gradient)
+ * is to be computed all the same, whether they are read one by one or at once.
+ */
 static size_t next_read(const struct kp_costrules *x, size_t i)
 {
     const struct kp_node *nodes = x->tree->nodes;
     const int64_t tid = kp_tree_event(x->tree, i)->tid, most = nodes[i].end_ns + LATE_NS;
     int64_t until = nodes[i].end_ns;
+    bool indexes = false, computes = false;
     int ops = 0;
     for (size_t k = i + 1; k < x->tree->count && nodes[k].start_ns < most; k++) {
         if (kp_tree_event(x->tree, k)->kind != KP_KINETO_OP || kp_tree_event(x->tree, k)->tid != tid) continue;
         if (!is_host(x, k) || nodes[k].start_ns < until) continue; /* inside of the last one */
-        if (kp_valueread_is(x->tree, k)) return step_of(x, i) == step_of(x, k) ? k : SIZE_MAX;
-        if (++ops > LOOP_OPS || kp_advise_is_range(kp_costrules_name(x, (int32_t)k))) break;
+        if (kp_valueread_is(x->tree, k)) return step_of(x, i) == step_of(x, k) && (indexes || !computes) ? k : SIZE_MAX;
+        const char *const name = kp_costrules_name(x, (int32_t)k);
+        if (++ops > LOOP_OPS || kp_advise_is_range(name)) break;
+        indexes |= is_indexing(name);
+        computes |= !is_indexing(name) && !is_looking(name);
         if (nodes[k].end_ns - nodes[k].start_ns > LOOP_OP_NS && !is_same_line(x, i, k)) break;
         until = nodes[k].end_ns;
     }

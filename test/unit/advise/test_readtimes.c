@@ -2,7 +2,7 @@
 /* test_readtimes.c - reads of single values, charged with all of the function that does little else */
 #include "test/unit/advise/advised.h"
 
-enum { STEPS = 4, READS = 20 };
+enum { STEPS = 4, READS = 20, COMPUTED = 8 };
 
 static void op_at(struct little *t, const char *name, int ts, int dur, const char *frames)
 {
@@ -83,6 +83,39 @@ static void a_function_that_does_more_than_read_is_not_charged(void **state)
     assert_int_equal((int)(reads_find(&a)->step_ns / 1000 + 0.5), 25 * (READS - 1) + 20);
 }
 
+/* Steps of 1000 us: a product, and 8 values, of which each is read for 2 us behind ops of 20. */
+static struct kp_advice computed_advise(struct little *t, const char *first, const char *second)
+{
+    for (int step = 0; step < STEPS; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, 1000 * step, 1000, "");
+        op_at(t, "aten::mm", 1000 * step, 400, "train.py(30): main");
+        for (int i = 0; i < COMPUTED; i++) {
+            const int at = 1000 * step + 410 + 25 * i;
+            op_at(t, first, at, 10, "train.py(8): <genexpr>;train.py(31): main");
+            op_at(t, second, at + 10, 10, "train.py(8): <genexpr>;train.py(31): main");
+            op_at(t, "aten::item", at + 21, 2, "train.py(8): <genexpr>;train.py(31): main");
+        }
+    }
+    return advise(t);
+}
+
+/* if y[i] > 5: one comparison of all of y has no loop. */
+static void what_is_computed_of_elements_goes_with_the_loop(void **state)
+{
+    const struct kp_advice a = computed_advise(*state, "aten::select", "aten::gt");
+    assert_int_equal((int)(reads_find(&a)->step_ns / 1000 + 0.5), 25 * (COMPUTED - 1) + 2);
+}
+
+/* The norm of each gradient is to be computed, however it is read. */
+static void what_is_computed_of_each_tensor_is_not_what_its_read_costs(void **state)
+{
+    const struct kp_advice a = computed_advise(*state, "aten::linalg_vector_norm", "aten::add");
+    assert_null(reads_find(&a));
+    assert_non_null(strstr(a.seen, "8.0 a step, 0.016 ms"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -91,6 +124,8 @@ int main(void)
         LITTLE(other_python_is_told_without_it),
         LITTLE(a_function_that_reads_is_charged_by_its_ops_where_no_calls_were_recorded),
         LITTLE(a_function_that_does_more_than_read_is_not_charged),
+        LITTLE(what_is_computed_of_elements_goes_with_the_loop),
+        LITTLE(what_is_computed_of_each_tensor_is_not_what_its_read_costs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
