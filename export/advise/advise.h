@@ -106,7 +106,7 @@ const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t
 
 #define KP_FINDING_COMM "exposed-communication"
 struct kp_rankwords {
-    char what[128], change[400];
+    char what[160], change[400];
 };
 /* Says of a finding of KP_FINDING_COMM without a GPU, which the traces of all ranks explain, whether its rank waits for
  * another or for the network. False: these tell no more. */

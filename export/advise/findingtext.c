@@ -70,8 +70,10 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     if (!late) return false;
     const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
     if (awaited) {
-        snprintf(out->what, sizeof out->what, "the step waits for rank %ld (it came last to %zu of %zu collectives)",
-                 late->rank, late->last, ranks->matched);
+        snprintf(out->what, sizeof out->what,
+                 "the step waits for rank %ld (it came last to %zu of %zu collectives); the wait is %.0f %% of their "
+                 "time",
+                 late->rank, late->last, ranks->matched, 100 * kp_rankwaits_share(ranks, rank));
         snprintf(out->change, sizeof out->change, "Even out the work of the ranks%s%s.", has_cause ? ": " : "",
                  has_cause ? cause : "");
         return true;

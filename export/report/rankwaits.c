@@ -228,6 +228,12 @@ const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *w, lon
     return row && row != late && row->spent_ns && 2 * row->waited_ns >= row->spent_ns ? late : NULL;
 }
 
+double kp_rankwaits_share(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const row = rank_find(w, rank);
+    return row && row->spent_ns ? (double)row->waited_ns / (double)row->spent_ns : 0;
+}
+
 void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
 {
     const struct kp_rankwait *late = late_find(w);

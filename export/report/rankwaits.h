@@ -53,6 +53,8 @@ void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *waits);
 const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *waits);
 /* Settled: that rank, where this one waits for it at least half of the time in collectives; or NULL. */
 const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *waits, long rank);
+/* Of a rank's time in the collectives that every rank has: the share in which it waits for others, 0 to 1. */
+double kp_rankwaits_share(const struct kp_rankwaits *waits, long rank);
 /* Says which part of a rank's steps is longer than the others' by most: "its steps have ...". False: none is. */
 bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *waits, const struct kp_rankwait *late);
 /* Settled: the row of a rank that came last to collectives, and waits less than half of the time in them; or NULL. */
