@@ -240,14 +240,14 @@ static const char *guessed_of(const struct kp_costrules *x)
 static const char *slowed_by(const struct kp_costrules *x)
 {
     const struct kp_tree *const tree = x->tree;
-    const bool is_of_python = kp_costrules_find(x, KP_FINDING_NO_OP) || kp_costrules_find(x, KP_FINDING_INPUT);
     if (tree->trace->has_heap)
         return "each allocation was traced (KPROF_MALLOC=trace), so steps last longer than without; time them "
                "in a run of its own";
-    for (size_t i = 0; is_of_python && i < tree->count; i++)
+    for (size_t i = 0; x->out->count && i < tree->count; i++)
         if (tree->nodes[i].is_python)
             return "each Python call was recorded (KPROF_WITH_STACK=1): Python 3.10 and 3.11 then run their own loops "
-                   "up to three times as long; time them in a run with --with-stack ops";
+                   "up to three times as long, so a function costs less than is told; time it in a run with "
+                   "--with-stack ops";
     return NULL;
 }
 
