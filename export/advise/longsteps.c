@@ -193,10 +193,11 @@ static size_t longest_left(const struct kp_longsteps *l, size_t steps)
 /* The chance that at least `hits` of `count` fall on what is `share` of all. */
 static double chance_of(size_t hits, size_t count, double share)
 {
-    double below = 0;
-    for (size_t k = 0; k < hits; k++)
-        below += exp(lgamma((double)count + 1) - lgamma((double)k + 1) - lgamma((double)(count - k) + 1) +
-                     (double)k * log(share) + (double)(count - k) * log(1 - share));
+    double below = 0, log_of_k = (double)count * log(1 - share); /* that k of them do */
+    for (size_t k = 0; k < hits; k++) {
+        below += exp(log_of_k);
+        log_of_k += log((double)(count - k) / (double)(k + 1) * share / (1 - share));
+    }
     return 1 - below;
 }
 
