@@ -127,6 +127,12 @@ static int verdict_of(const struct diff_command *c)
                    "a side cannot tell it from a busier machine; give several of each (--vs)");
         return KP_EXIT_DONE;
     }
+    if (verdict == KP_DIFF_MORE && kp_diff_is_core_wait(&c->diff, c->fail_above)) {
+        kp_cli_say(stderr,
+                   "kprof diff: --fail-above did not fail: B's threads waited for cores that others had, and without "
+                   "that wait the change is less, or noise");
+        return KP_EXIT_DONE;
+    }
     return verdict == KP_DIFF_MORE || verdict == KP_DIFF_UNKNOWN ? KP_EXIT_SLOWER : KP_EXIT_DONE;
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/timeshares.h"
 
 enum { SAMPLES_LEAST = 3, PAIRS_LEAST = 10 /* samples a side */ };
 #define NOISE_SPREADS 2.0
@@ -182,6 +183,23 @@ double kp_diff_percent(const struct kp_diff *d)
 bool kp_diff_may_be_the_machine(const struct kp_diff *d)
 {
     return d->step.is_by_pairs && (d->sides[KP_DIFF_A].file_count < 2 || d->sides[KP_DIFF_B].file_count < 2);
+}
+
+double kp_diff_core_wait(const struct kp_diff *d, int side)
+{
+    const struct kp_diff_side *const s = &d->sides[side];
+    const double wanted_us = s->core_had_us + s->core_waited_us;
+    if (!s->samples || !(wanted_us > 0)) return 0;
+    return fmin(1000 * s->core_waited_us / (double)s->samples, d->step.middle[side] * s->core_waited_us / wanted_us);
+}
+
+bool kp_diff_is_core_wait(const struct kp_diff *d, double percent)
+{
+    const double wait = kp_diff_core_wait(d, KP_DIFF_B),
+                 a = d->step.middle[KP_DIFF_A] - kp_diff_core_wait(d, KP_DIFF_A);
+    if (d->sides[KP_DIFF_B].has_gpu || wait < KP_CORE_WAITED_MUCH * d->step.middle[KP_DIFF_B] || !(a > 0)) return false;
+    const double rest = d->step.middle[KP_DIFF_B] - wait - a;
+    return 100 * rest / a <= percent || rest <= d->step.noise;
 }
 
 bool kp_diff_sample_percent(const struct kp_diff *d, double *percent)

@@ -76,7 +76,8 @@ struct kp_diff_side {
     size_t samples; /* steps, or traces without */
     bool has_steps, has_steps_missing, has_gpu, has_memory, has_modules, has_shapes, has_lines, has_python;
     uint64_t lost;
-    double ops; /* torch's ops; after kp_diff_settle for each sample */
+    double core_had_us, core_waited_us; /* of the threads of the steps, in all files (timeshares.h) */
+    double ops;                         /* torch's ops; after kp_diff_settle for each sample */
     struct kp_diff_batches batches;
 };
 struct kp_diff {
@@ -114,6 +115,11 @@ double kp_diff_percent(const struct kp_diff *d);
 /* Whether the step's change is less than steps differ by, so that pairs tell it, and a side has one run alone: then a
  * machine that was busier in one of both gives the same. */
 bool kp_diff_may_be_the_machine(const struct kp_diff *d);
+/* How long a step of a side waits for a core, ns: no more than the share that its thread waited of what it wanted. */
+double kp_diff_core_wait(const struct kp_diff *d, int side);
+/* Whether the change is no more than `percent`, or noise, without these waits, of which B has much. Of steps of a GPU:
+ * false. */
+bool kp_diff_is_core_wait(const struct kp_diff *d, double percent);
 /* The change of the time a sample takes, in percent. False: the sides' batches are the same, or one is not known. */
 bool kp_diff_sample_percent(const struct kp_diff *d, double *percent);
 /* The row's part of the change of the step, or 0 where the step did not change. Of bytes 0. */

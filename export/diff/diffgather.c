@@ -275,6 +275,8 @@ void kp_diff_head_take(struct kp_diff *d, int side, const struct kp_kineto *trac
     text_take(d, &s->torch, kp_kineto_fact(trace, "kprof.torch_version"));
     text_take(d, &s->host, kp_kineto_fact(trace, "host_name"));
     if (lost) s->lost += strtoull(lost, NULL, 10);
+    s->core_had_us += (double)kp_kineto_number(trace, "kprof.core_had_us");
+    s->core_waited_us += (double)kp_kineto_number(trace, "kprof.core_waited_us");
     *KP_KINETO_NEXT(s->files, s->file_count, s->file_capacity) = kp_strings_put(d->strings, label, strlen(label));
     s->has_gpu |= has_gpu;
     s->has_shapes |= trace->record_shapes;

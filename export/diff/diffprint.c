@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "export/report/plain.h"
+#include "export/report/timeshares.h"
 #include "export/report/units.h"
 
 enum { NAME_WIDTH = 44, CELL_BYTES = 64 };
@@ -194,11 +195,22 @@ static void explained_put(FILE *out, const struct kp_diff *d)
     fputs("\n", out);
 }
 
+/* Who waits more looks slower by that. */
+static void core_wait_put(FILE *out, const struct kp_diff *d)
+{
+    const double a = kp_diff_core_wait(d, KP_DIFF_A), b = kp_diff_core_wait(d, KP_DIFF_B);
+    if (a < KP_CORE_WAITED_MUCH * d->step.middle[KP_DIFF_A] && b < KP_CORE_WAITED_MUCH * d->step.middle[KP_DIFF_B])
+        return;
+    fprintf(out, "note         a step of A waits %.3f ms for a core, one of B %.3f ms: others had the cores\n", a / 1e6,
+            b / 1e6);
+}
+
 static void warnings_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_side *a = &d->sides[KP_DIFF_A], *b = &d->sides[KP_DIFF_B];
     if (a->torch && b->torch && a->torch != b->torch) fputs("note         torch is not the same version\n", out);
     if (a->host && b->host && a->host != b->host) fputs("note         the machines are not the same\n", out);
+    core_wait_put(out, d);
     if (a->has_gpu != b->has_gpu) fprintf(out, "note         only %s worked on a GPU\n", a->has_gpu ? "A" : "B");
     if (a->has_steps != b->has_steps)
         fprintf(out, "note         only %s has steps; the other is compared as a whole\n", a->has_steps ? "A" : "B");

@@ -327,6 +327,31 @@ static void another_batch_is_told_by_sample(void **state)
     kp_diff_close(&d);
 }
 
+/* A step of B lasts 30 us longer, of which it waits 25 for a core. */
+static void a_wait_for_a_core_is_no_change_of_the_program(void **state)
+{
+    static const int a[] = {50, 51, 49, 50, 50}, b[] = {80, 81, 79, 80, 80};
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    side_add(&d, KP_DIFF_A, a, 5, NULL);
+    side_add(&d, KP_DIFF_B, b, 5, NULL);
+    kp_diff_settle(&d);
+    assert_false(kp_diff_is_core_wait(&d, 5));
+    d.sides[KP_DIFF_B].core_had_us = 750;
+    d.sides[KP_DIFF_B].core_waited_us = 125;
+    assert_float_equal(kp_diff_core_wait(&d, KP_DIFF_A), 0, 0);
+    assert_float_equal(kp_diff_core_wait(&d, KP_DIFF_B), 25000, 1e-6);
+    assert_true(kp_diff_is_core_wait(&d, 5));
+    assert_false(kp_diff_is_core_wait(&d, 3));
+    char *text = printed(&d);
+    assert_non_null(strstr(text, "a step of A waits 0.000 ms for a core, one of B 0.025 ms: others had the cores\n"));
+    free(text);
+    d.sides[KP_DIFF_B].has_gpu = true;
+    assert_false(kp_diff_is_core_wait(&d, 5));
+    kp_diff_close(&d);
+}
+
 static void one_batch_or_an_unknown_one_claims_nothing(void **state)
 {
     static const int batches[][2] = {{8, 8}, {8, 0}, {0, 32}};
@@ -431,6 +456,7 @@ int main(void)
         cmocka_unit_test(several_files_of_a_side_are_one_set_of_steps),
         cmocka_unit_test(names_lose_what_differs_from_run_to_run),
         cmocka_unit_test(another_batch_is_told_by_sample),
+        cmocka_unit_test(a_wait_for_a_core_is_no_change_of_the_program),
         cmocka_unit_test(one_batch_or_an_unknown_one_claims_nothing),
         cmocka_unit_test(the_largest_change_is_a_row_where_it_is_within_noise),
         cmocka_unit_test(the_column_has_what_the_verdict_goes_by),
