@@ -68,6 +68,7 @@ UNIT_report := \
     test/unit/report/test_stepspans.c \
     test/unit/report/test_table.c \
     test/unit/report/test_toppieces.c \
+    test/unit/report/test_timeshares.c \
     test/unit/report/test_topmodules.c \
     test/unit/report/test_toprows.c \
     test/unit/report/test_shapetext.c \

@@ -649,22 +649,6 @@ static void the_head_has_what_the_file_says(void **state)
     assert_null(kp_kineto_fact(t->trace, "distributedInfo.x.a"));
 }
 
-static void too_many_threads_are_those_that_the_cores_do_not_hold(void **state)
-{
-    (void)state;
-    assert_int_equal(kp_summary_threads_wanted(2, 3, 0, 0, false), 2);
-    assert_int_equal(kp_summary_threads_wanted(2, 2, 0, 0, false), 0);
-    assert_int_equal(kp_summary_threads_wanted(2, 2, 16, 0, false), 2); /* a short run: few of them ran long enough */
-    assert_int_equal(kp_summary_threads_wanted(2, 16, 1, 0, false), 2); /* torch.set_num_threads(16) */
-    assert_true(kp_summary_threads_are_set(2, 1, 0) && !kp_summary_threads_are_set(2, 16, 0));
-    assert_int_equal(kp_summary_threads_wanted(2, 16, 1, 2, false), 1);
-    assert_int_equal(kp_summary_threads_wanted(2, 3, 1, 2, false), 0); /* set already: the others are no pool's */
-    assert_int_equal(kp_summary_threads_wanted(8, 8, 0, 4, false), 2);
-    assert_int_equal(kp_summary_threads_wanted(2, 4, 0, 4, false), 1);
-    assert_int_equal(kp_summary_threads_wanted(8, 10, 0, 1, true), 0); /* threads of the GPU's libraries */
-    assert_int_equal(kp_summary_threads_wanted(0, 16, 16, 1, false), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -698,7 +682,6 @@ int main(void)
         LITTLE(steps_have_a_median_and_a_spread),
         LITTLE(a_first_step_longer_than_the_others_is_told),
         LITTLE(the_head_has_what_the_file_says),
-        LITTLE(too_many_threads_are_those_that_the_cores_do_not_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
