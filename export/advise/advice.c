@@ -222,32 +222,35 @@ static void outside_tell(struct kp_costrules *x)
                                         100 * (double)outside / (double)all, (double)outside / 1e6, phase);
 }
 
+const char *kp_advice_guesses(const struct kp_kineto *trace)
+{
+    const char *const source = kp_kineto_fact(trace, "kprof.step_source");
+    if (!source) return NULL;
+    if (strcmp(source, "module") == 0) return "calls of a model";
+    if (strcmp(source, "dataloader") == 0) return "batches of a DataLoader";
+    return strcmp(source, "time") == 0 ? "seconds" : NULL;
+}
+
 /* Steps of before the first one by an optimizer, where the schedule started over. */
 static const char *guessed_of(const struct kp_costrules *x)
 {
     const struct kp_kineto *const trace = x->tree->trace;
-    const char *const source = kp_kineto_fact(trace, "kprof.step_source"),
-                      *until = kp_kineto_fact(trace, "kprof.steps_until");
-    if (!source || !until || !x->out->steps) return NULL;
-    return kp_costrules_text(x, "the steps are %s, which ran before the first step by %s, as an evaluation does",
-                             strcmp(source, "module") == 0       ? "calls of a model"
-                             : strcmp(source, "dataloader") == 0 ? "batches of a DataLoader"
-                                                                 : "seconds",
+    const char *const each = kp_advice_guesses(trace), *const until = kp_kineto_fact(trace, "kprof.steps_until");
+    if (!each || !until || !x->out->steps) return NULL;
+    return kp_costrules_text(x, "the steps are %s, which ran before the first step by %s, as an evaluation does", each,
                              strcmp(until, "optimizer") == 0 ? "an optimizer" : until);
 }
 
 /* What the recording itself costs, where that may be taken for the program's. */
 static const char *slowed_by(const struct kp_costrules *x)
 {
-    const struct kp_tree *const tree = x->tree;
-    if (tree->trace->has_heap)
+    if (x->tree->trace->has_heap)
         return "each allocation was traced (KPROF_MALLOC=trace), so steps last longer than without; time them "
                "in a run of its own";
-    for (size_t i = 0; x->out->count && i < tree->count; i++)
-        if (tree->nodes[i].is_python)
-            return "each Python call was recorded (KPROF_WITH_STACK=1): Python 3.10 and 3.11 then run their own loops "
-                   "up to three times as long, so a function costs less than is told; time it in a run with "
-                   "--with-stack ops";
+    if (x->out->count && kp_costrules_has_calls(x))
+        return "each Python call was recorded (KPROF_WITH_STACK=1): Python 3.10 and 3.11 then run their own loops "
+               "up to three times as long, so a function costs less than is told; time it in a run with "
+               "--with-stack ops";
     return NULL;
 }
 

@@ -94,6 +94,8 @@ void kp_advice_evaluations(bool *out, const struct kp_tree *tree, const struct k
 
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
+/* What the steps are, where they are guesses: "calls of a model"; NULL: they are none. */
+const char *kp_advice_guesses(const struct kp_kineto *trace);
 enum { KP_NOTES_MAX = 9 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);

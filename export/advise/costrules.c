@@ -96,6 +96,13 @@ const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at,
                                 : kp_costrules_text(x, "step%s %s", count > 1 ? "s" : "", text);
 }
 
+bool kp_costrules_has_calls(const struct kp_costrules *x)
+{
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON) return true;
+    return false;
+}
+
 double kp_costrules_fact(const struct kp_costrules *x, const char *path)
 {
     const char *text = kp_kineto_fact(x->tree->trace, path);

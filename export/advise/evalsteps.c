@@ -97,7 +97,7 @@ static bool is_in_backward(const struct kp_costrules *x, size_t i)
 {
     const int32_t outer = kp_costplace_op(x->tree, (int32_t)i);
     return kp_tree_event(x->tree, (size_t)outer)->fwd_tid ||
-           strncmp(kp_costrules_name(x, outer), "autograd::engine::", 18) == 0;
+           kp_name_begins(kp_costrules_name(x, outer), "autograd::engine::");
 }
 
 static enum eval_side side_of(const struct kp_costrules *x, size_t i)

@@ -199,13 +199,6 @@ static struct kp_gap_call gaps_place(const struct noting *n, struct kp_finding *
     return call;
 }
 
-static bool has_python_calls(const struct kp_costrules *x)
-{
-    for (size_t i = 0; i < x->tree->count; i++)
-        if (kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON) return true;
-    return false;
-}
-
 /* Which steps to record with Python's calls: many, since others may be long the next time. */
 static const char *record_text(const struct kp_costrules *x)
 {
@@ -235,7 +228,7 @@ static const char *else_text(const struct noting *n, bool has_gaps)
     const char *const shapes = are_shaped(n) ? "" : ", or inputs are larger (kprof run --record-shapes tells)";
     if (!has_gaps) return shapes;
     (void)which_text(n, true, &longest);
-    return has_python_calls(n->x)
+    return kp_costrules_has_calls(n->x)
                ? kp_costrules_text(n->x, "%s, or Python did more there (kprof report --step %ld --by line)", shapes,
                                    n->x->chosen->steps[longest].number)
                : kp_costrules_text(n->x, "%s, or Python did more there (%s tells)", shapes, record_text(n->x));

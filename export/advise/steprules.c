@@ -115,13 +115,6 @@ static const char *numbers_text(struct kp_costrules *x, const struct kp_cost *co
     return text;
 }
 
-static bool has_python_calls(const struct kp_costrules *x)
-{
-    for (size_t i = 0; i < x->tree->count; i++)
-        if (kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON) return true;
-    return false;
-}
-
 /* The number of the step that costs most. */
 static long longest_of(const struct kp_costrules *x, const struct kp_cost *cost)
 {
@@ -149,7 +142,7 @@ static const char *gap_change(const struct kp_costrules *x, const struct kp_cost
 {
     const bool has_gc = kp_costrules_fact(x, "kprof.python_gc") != 0, is_one = cost->least == 1;
     const long step = longest_of(x, cost);
-    if (has_python_calls(x))
+    if (kp_costrules_has_calls(x))
         return kp_costrules_text(x, "See the lines that ran then: kprof report --step %ld --by line%s.", step,
                                  has_gc ? "" : "; whether Python collected garbage: kprof run --python-gc");
     const char *record = kp_costrules_text(x, "kprof run --with-stack 1%s --schedule %s -- ...",

@@ -25,11 +25,7 @@ struct kp_guessadvice {
 
 static const char *each_of(const struct kp_kineto *trace)
 {
-    const char *const source = kp_kineto_fact(trace, "kprof.step_source");
-    if (!source || kp_kineto_fact(trace, "kprof.phase")) return NULL;
-    if (strcmp(source, "module") == 0) return "calls of a model";
-    if (strcmp(source, "dataloader") == 0) return "batches of a DataLoader";
-    return strcmp(source, "time") == 0 ? "seconds" : NULL;
+    return kp_kineto_fact(trace, "kprof.phase") ? NULL : kp_advice_guesses(trace);
 }
 
 /* Of a GPU's events it is the number of the GPU. */

@@ -185,18 +185,24 @@ static const char *whole_write(struct kp_trace *t, const char *name, const char 
     return *end == ',' ? end + 1 : end;
 }
 
+/* The numbers of the note "KEY.WINDOW=1,2,3", by these names. */
+static void wholes_write(struct kp_trace *t, const char *note, const char *const *names, size_t count)
+{
+    char key[32];
+    kp_fmt(key, sizeof key, "%s.%u", note, (unsigned)t->cycle.number);
+    const char *at = kp_reader_text(t->reader, key);
+    for (size_t i = 0; at && i < count; i++) at = whole_write(t, names[i], at);
+}
+
 /* Which run of its phase the window is of, so that a reader can tell how long a run lasts. */
 static void phase_write(struct kp_trace *t)
 {
     const char *const phase = kp_phase_name(t);
-    char key[32];
     if (!phase) return;
     kp_json_lit(&t->json, ", \"phase\": ");
     kp_json_cstring(&t->json, phase);
-    kp_fmt(key, sizeof key, "phase_run.%u", (unsigned)t->cycle.number);
-    const char *at = kp_reader_text(t->reader, key);
     static const char *const names[] = {"phase_run", "phase_part", "phase_gapless", "phase_leaving"};
-    for (size_t i = 0; at && i < sizeof names / sizeof *names; i++) at = whole_write(t, names[i], at);
+    wholes_write(t, "phase_run", names, sizeof names / sizeof *names);
 }
 
 /* With KPROF_MALLOC each program that the program runs has a trace, so a reader wants to know which one began. With
@@ -225,10 +231,7 @@ static void busy_write(struct kp_trace *t)
 static void core_write(struct kp_trace *t)
 {
     static const char *const names[] = {"core_had_us", "core_waited_us"};
-    char key[24];
-    kp_fmt(key, sizeof key, "core.%u", (unsigned)t->cycle.number);
-    const char *at = kp_reader_text(t->reader, key);
-    for (size_t i = 0; at && i < sizeof names / sizeof *names; i++) at = whole_write(t, names[i], at);
+    wholes_write(t, "core", names, sizeof names / sizeof *names);
 }
 
 /* What counted this window's steps, and what did from then on, where the schedule started over. */

@@ -39,15 +39,21 @@ static const struct kp_diff_row *row_find(const struct kp_diff *d, int group, co
     return NULL;
 }
 
-static void a_change_beyond_the_spread_is_told(void **state)
+/* A step of A lasts 150 us, one of B 180. */
+static void longer_make(struct kp_diff *d)
 {
     static const int a[] = {50, 51, 49, 50, 50}, b[] = {80, 81, 79, 80, 80};
+    kp_diff_open(d);
+    side_add(d, KP_DIFF_A, a, 5, NULL);
+    side_add(d, KP_DIFF_B, b, 5, NULL);
+    kp_diff_settle(d);
+}
+
+static void a_change_beyond_the_spread_is_told(void **state)
+{
     struct kp_diff d;
     (void)state;
-    kp_diff_open(&d);
-    side_add(&d, KP_DIFF_A, a, 5, NULL);
-    side_add(&d, KP_DIFF_B, b, 5, NULL);
-    kp_diff_settle(&d);
+    longer_make(&d);
     const struct kp_diff_row *mm = row_find(&d, KP_DIFF_OPS, "aten::mm");
     assert_non_null(mm);
     assert_float_equal(mm->middle[KP_DIFF_A], 50000, 1);
@@ -330,13 +336,9 @@ static void another_batch_is_told_by_sample(void **state)
 /* A step of B lasts 30 us longer, of which it waits 25 for a core. */
 static void a_wait_for_a_core_is_no_change_of_the_program(void **state)
 {
-    static const int a[] = {50, 51, 49, 50, 50}, b[] = {80, 81, 79, 80, 80};
     struct kp_diff d;
     (void)state;
-    kp_diff_open(&d);
-    side_add(&d, KP_DIFF_A, a, 5, NULL);
-    side_add(&d, KP_DIFF_B, b, 5, NULL);
-    kp_diff_settle(&d);
+    longer_make(&d);
     assert_false(kp_diff_is_core_wait(&d, 5));
     d.sides[KP_DIFF_B].core_had_us = 750;
     d.sides[KP_DIFF_B].core_waited_us = 125;
