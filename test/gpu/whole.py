@@ -129,6 +129,28 @@ def advice(m):
     return f"BAD: not the first finding: {missed}" if missed else f"good: {len(names)} of {len(names)} told first"
 
 
+@point("mended", "Does what kprof advise tells first save, when it is mended, what it was told to cost?", 150, alone=True)
+def mended(m):
+    names = ["norms", "eager"] if m.simulated else []
+    alone = m.run(m.python, PROGRAMS / "mended.py", *names, seconds=90)
+    settings = {"KPROF_STEP": "optimizer", "KPROF_RECORD_SHAPES": 1, "KPROF_PROFILE_MEMORY": 1, "KPROF_WITH_STACK": "ops"}
+    done, traces = m.under_kprof("mended", m.python, PROGRAMS / "mended.py", *names, schedule="wait=9,warmup=2,active=7,repeat=100", seconds=90, **settings)
+    if alone.code or done.code or len(traces) != len(alone.says("step")):
+        m.complain(alone if alone.code else done)
+        return f"BAD: {len(traces)} traces of {len(alone.says('step'))}"
+    took = {}
+    for line, recorded, trace in zip(alone.says("step"), done.says("step"), traces):
+        name, state, ms = line.split()[:3]
+        took[name, state] = float(ms)
+        said = json.loads(m.run(m.kprof, "advise", trace, "--json").out.splitlines()[0])
+        m.see(f"{name} {state}: {ms} ms alone, {recorded.split()[2]} recorded; told {said['step_ms']:.2f} ms, idle {said['idle_ms']}, {said['parts_ms']}")
+        for f in said["findings"]:
+            m.see(f"    {f['severity']} {f['id']} {f['step_ms']:.2f} ms at {f['line']}")
+        if state == "mended":
+            m.see(f"    mended saves {took[name, 'sick'] - took[name, state]:.2f} ms")
+    return "seen"
+
+
 @point("windows", "Has each kernel a launch of its own, before it, in each of several windows?", 60)
 def windows(m):
     if m.simulated:
