@@ -191,8 +191,10 @@ void kp_costrules_unjudged(struct kp_costrules *rules,
 /* A text that lives as long as the trace. */
 const char *kp_costrules_text(const struct kp_costrules *rules, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* "step 7", "steps 7, 12 and 3 more": the numbers of these of the chosen steps, in this order. */
+/* "step 7", "steps 7, 12 and 3 more, each 5th step": the numbers of these of the chosen steps, in this order. */
 const char *kp_costrules_numbers(const struct kp_costrules *rules, const size_t *at, size_t count);
+/* The same before a verb: with a comma behind "each 5th step". */
+const char *kp_costrules_numbers_of(const struct kp_costrules *rules, const size_t *at, size_t count);
 bool kp_costrules_has_calls(const struct kp_costrules *rules);                /* of Python */
 double kp_costrules_fact(const struct kp_costrules *rules, const char *path); /* a number; 0: not in the file */
 /* Sorts them, and returns the value at this share of them, 0 to 1. */

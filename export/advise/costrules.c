@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/everynth.h"
 
 const char *kp_costrules_name(const struct kp_costrules *x, int32_t node)
 {
@@ -84,6 +85,20 @@ const char *kp_costrules_text(const struct kp_costrules *x, const char *format, 
     return kp_strings_get(strings, kp_strings_put(strings, text, strlen(text)));
 }
 
+/* ", each 10th step", or "". */
+static const char *distance_text(const struct kp_costrules *x, const size_t *at, size_t count)
+{
+    const struct kp_step *const steps = x->chosen->steps;
+    long *const numbers = kp_kineto_room(count + 1, sizeof *numbers);
+    char each[40];
+    for (size_t i = 0; i < count; i++) numbers[i] = steps[at[i]].number;
+    const size_t last = x->chosen->step_count ? x->chosen->step_count - 1 : 0;
+    kp_everynth_text(each, sizeof each,
+                     count ? kp_everynth_of(numbers, count, steps[0].number, steps[last].number) : 0);
+    free(numbers);
+    return kp_costrules_text(x, "%s", each);
+}
+
 const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at, size_t count)
 {
     enum { NUMBERS_MOST = 5 };
@@ -92,8 +107,15 @@ const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at,
     for (size_t i = 0; i < count && i < NUMBERS_MOST; i++)
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "%s%ld", i ? ", " : "", x->chosen->steps[at[i]].number);
-    return count > NUMBERS_MOST ? kp_costrules_text(x, "steps %s and %zu more", text, count - NUMBERS_MOST)
-                                : kp_costrules_text(x, "step%s %s", count > 1 ? "s" : "", text);
+    const char *const each = distance_text(x, at, count);
+    return count > NUMBERS_MOST ? kp_costrules_text(x, "steps %s and %zu more%s", text, count - NUMBERS_MOST, each)
+                                : kp_costrules_text(x, "step%s %s%s", count > 1 ? "s" : "", text, each);
+}
+
+const char *kp_costrules_numbers_of(const struct kp_costrules *x, const size_t *at, size_t count)
+{
+    const char *const numbers = kp_costrules_numbers(x, at, count);
+    return *distance_text(x, at, count) ? kp_costrules_text(x, "%s,", numbers) : numbers;
 }
 
 bool kp_costrules_has_calls(const struct kp_costrules *x)

@@ -449,7 +449,7 @@ static const char *steps_text(const struct kp_costrules *x, const struct passes 
         if (of[i].without > most) most = of[i].without;
         at[found++] = i;
     }
-    const char *numbers = kp_costrules_numbers(x, at, found);
+    const char *numbers = kp_costrules_numbers_of(x, at, found);
     const char *to = most > least ? kp_costrules_text(x, " to %zu", most) : "";
     free(at);
     return kp_costrules_text(x, "%s hold%s %zu%s forward pass%s", numbers, found == 1 ? "s" : "", least, to,

@@ -28,6 +28,7 @@ SRC_advise := \
     export/advise/memoryrules.c \
     export/advise/slowerops.c \
     export/advise/steadysteps.c \
+    export/advise/stepbegin.c \
     export/advise/steprules.c \
     export/advise/stepsplit.c
 UNIT_advise := \

@@ -108,7 +108,7 @@ static const char *which_text(const struct noting *n, bool are_gaps, size_t *lon
     }
     const char *const text =
         count ? kp_costrules_text(n->x, "%s last%s%s %.1f ms longer than the median (%.1f %% of all time)",
-                                  kp_costrules_numbers(n->x, at, count), count == 1 ? "s" : "",
+                                  kp_costrules_numbers_of(n->x, at, count), count == 1 ? "s" : "",
                                   count == 1 ? "" : " up to", n->l->more[*longest] / 1e6,
                                   100 * ns / (n->x->out->step_ns * (double)steps))
               : NULL;
@@ -209,6 +209,15 @@ static const char *record_text(const struct kp_costrules *x)
                              first + MANY_STEPS < last ? first + MANY_STEPS : last);
 }
 
+static const char *begin_text(const struct noting *n)
+{
+    double *const of = kp_kineto_room(n->x->chosen->step_count + 1, sizeof *of);
+    for (size_t i = 0; i < n->x->chosen->step_count; i++) of[i] = n->by[i] == WITHOUT_OP ? n->l->more[i] : 0;
+    const char *const text = kp_stepbegin_text(n->x, of, n->l->more);
+    free(of);
+    return text;
+}
+
 static const char *gaps_text(const struct noting *n)
 {
     struct kp_finding f = {0};
@@ -218,7 +227,7 @@ static const char *gaps_text(const struct noting *n)
     const bool is_in = gaps_place(n, &f).ns > 0 && !f.is_gap;
     const char *const most =
         f.where ? kp_costrules_text(n->x, ", most %s %s%s", is_in ? "in" : "before", f.where, place_text(n, &f)) : "";
-    return kp_costrules_text(n->x, "%s while no op ran%s", which, most);
+    return kp_costrules_text(n->x, "%s while no op ran%s%s", which, most, begin_text(n));
 }
 
 /* What else it may be than a busy machine, and what tells that. */

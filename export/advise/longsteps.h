@@ -101,6 +101,14 @@ bool kp_longcauses_is_notable(const struct kp_costrules *rules, const struct kp_
 /* Takes the steps that a busy machine may have made longer out of their groups, and tells them in a note. */
 void kp_longcauses_note(struct kp_costrules *rules, struct kp_longsteps *longer);
 
+/* ---- stepbegin.c ---- */
+
+/*
+ * ", at its begin, behind the optimizer of step 7", where the steps that `of` has more than 0 of have that before their
+ * first forward op, against those that are not `longer`. "": they do not, or an optimizer does not count the steps.
+ */
+const char *kp_stepbegin_text(const struct kp_costrules *rules, const double *of, const double *longer);
+
 /* ---- evalsteps.c: the steps of a training that hold an evaluation ---- */
 
 /* Tells them, and adds when they evaluate. */

@@ -52,7 +52,7 @@ static const char *prompts_text(const struct kp_costrules *x, const long *tokens
     size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
     for (size_t i = 0; i < x->chosen->step_count; i++)
         if (tokens[i] > 1) at[count++] = i;
-    const char *text = kp_costrules_numbers(x, at, count);
+    const char *text = kp_costrules_numbers_of(x, at, count);
     free(at);
     return text;
 }

@@ -164,12 +164,12 @@ static double *more_weights(const struct kp_costrules *x, const struct compared 
 
 /* Says what long steps have more. `weights`: of a gap, or NULL. */
 static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char *numbers, enum kp_split_part part,
-                        const double *weights, bool is_one)
+                        const double *weights, bool is_one, const char *begin)
 {
     const char *which = is_one ? "" : kp_costrules_text(x, " (%s)", numbers), *has = is_one ? "it has" : "they have";
     f->is_gap = weights && f->where;
     if (!weights) {
-        f->what = kp_costrules_text(x, "%s%s: what %s more is %s", f->what, which, has, part_words[part]);
+        f->what = kp_costrules_text(x, "%s%s: what %s more is %s%s", f->what, which, has, part_words[part], begin);
         return;
     }
     double many = 0;
@@ -179,7 +179,8 @@ static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char
     if (ns > 0)
         most = kp_costrules_text(x, ", %s%.1f ms of it in %s", is_one ? "" : "in each ", ns / 1e6,
                                  f->is_gap ? KP_GAP_OF_FUNCTION : f->where);
-    f->what = kp_costrules_text(x, "%s%s: what %s more is time in which no op runs%s", f->what, which, has, most);
+    f->what =
+        kp_costrules_text(x, "%s%s: what %s more is time in which no op runs%s%s", f->what, which, has, most, begin);
 }
 
 /* Half of what each of these steps has more is Python's garbage collector. */
@@ -229,10 +230,12 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *co
     if (!is_outlier) of_part.explains = 1u << part; /* what the others have of it is judged without the long ones */
     if (is_gap && is_outlier) of_part.change = gap_change(x, cost);
     const char *numbers = numbers_text(x, cost);
+    const bool is_told = is_outlier && part != KP_SPLIT_LOADING;
+    const char *begin = is_told ? kp_stepbegin_text(x, cost->of, longer) : "";
     double *weights = is_gap ? more_weights(x, &c) : NULL;
     const bool is_one = cost->least == 1;
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
-    if (f) longer_name(x, f, numbers, part, weights, is_one);
+    if (f) longer_name(x, f, numbers, part, weights, is_one, begin);
     free(weights);
     return f;
 }

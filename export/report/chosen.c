@@ -253,14 +253,14 @@ static int steps_cut(struct kp_chosen *out, const struct kp_choice *choice, char
     return any ? 0 : -ENOENT;
 }
 
-static size_t whole_count(const struct kp_chosen *out)
+static void whole_count(struct kp_chosen *out)
 {
-    size_t count = 0;
     for (size_t i = 0; i < out->step_count; i++) {
         const struct kp_step *s = &out->steps[i];
-        count += kp_spans_between(&out->spans, s->start_ns, s->end_ns) == s->end_ns - s->start_ns;
+        if (kp_spans_between(&out->spans, s->start_ns, s->end_ns) < s->end_ns - s->start_ns) continue;
+        if (!out->step_total++) out->first_total = s->number;
+        out->last_total = s->number;
     }
-    return count;
 }
 
 /* Keeps the steps that lie in what was chosen. `parts`: also those of which a part does. */
@@ -340,7 +340,7 @@ int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const stru
         kp_spans_cut(&out->spans, &time);
         kp_spans_fini(&time);
     }
-    out->step_total = whole_count(out);
+    whole_count(out);
     if (rc == 0 && choice->within) rc = within_cut(out, tree, choice->within, why, why_bytes);
     steps_keep(out, choice->within != NULL);
     return rc;

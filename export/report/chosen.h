@@ -35,8 +35,9 @@ struct kp_chosen {
     bool is_by_stacks;     /* `within` was found in stacks alone: the ops under it are the time */
     struct kp_step *steps; /* those wholly in it, by time; with `within` those it has a part of */
     size_t step_count, step_capacity;
-    size_t step_total;        /* before `within`: whole steps of the trace, or of what else was asked for */
-    struct kp_spans in_steps; /* what was chosen of those steps */
+    long first_total, last_total; /* numbers of the first and last of these */
+    size_t step_total;            /* before `within`: whole steps of the trace, or of what else was asked for */
+    struct kp_spans in_steps;     /* what was chosen of those steps */
     /* Left out, as they are not whole: the step with the program's start in it, and the one that its end cut short. */
     struct kp_partsteps {
         bool has_startup, has_cut;

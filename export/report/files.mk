@@ -40,6 +40,7 @@ SRC_report := \
     export/report/spans.c \
     export/report/stackpath.c \
     export/report/eventpart.c \
+    export/report/everynth.c \
     export/report/stepspans.c \
     export/report/timeshares.c \
     export/report/table.c \
@@ -58,6 +59,7 @@ SRC_report := \
     export/report/workerframe.c
 UNIT_report := \
     test/unit/report/test_chosen.c \
+    test/unit/report/test_everynth.c \
     test/unit/report/test_folded.c \
     test/unit/report/test_json_scan.c \
     test/unit/report/test_keyavg.c \

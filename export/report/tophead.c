@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "export/report/everynth.h"
 #include "export/report/plain.h"
 #include "export/report/units.h"
 #include "export/report/valuereads.h"
@@ -94,11 +95,22 @@ static void outside_calls_print(FILE *out, const struct kp_chosen *chosen)
     fprintf(out, "%s: --step all", span_text(text, sizeof text, chosen->outside_ns));
 }
 
+/* ", each 10th step", or "". The caller has `room` for it. */
+static const char *distance_text(char *room, size_t bytes, const struct kp_chosen *chosen)
+{
+    long *const numbers = kp_kineto_room(chosen->step_count + 1, sizeof *numbers);
+    for (size_t i = 0; i < chosen->step_count; i++) numbers[i] = chosen->steps[i].number;
+    const long distance = kp_everynth_of(numbers, chosen->step_count, chosen->first_total, chosen->last_total);
+    free(numbers);
+    return kp_everynth_text(room, bytes, distance);
+}
+
 /* ", in 2 of 30 steps (12, 24)": those with a part of what is asked for, which may lie far apart. */
 static void part_steps_print(FILE *out, const struct kp_chosen *chosen)
 {
     enum { NUMBERS_MOST = 6 };
     const size_t count = chosen->step_count;
+    char each[40];
     fprintf(out, ", in %zu of %zu step%s (", count, chosen->step_total, kp_units_s(chosen->step_total));
     for (size_t i = 0; i < count; i++) {
         if (count > NUMBERS_MOST && i == NUMBERS_MOST - 1) {
@@ -107,7 +119,7 @@ static void part_steps_print(FILE *out, const struct kp_chosen *chosen)
         }
         fprintf(out, "%s%ld", i ? ", " : "", chosen->steps[i].number);
     }
-    fputs(")", out);
+    fprintf(out, "%s)", distance_text(each, sizeof each, chosen));
 }
 
 /* " (5 forward passes)": of the model, in one call of what is asked for. One pass a call is that call. */

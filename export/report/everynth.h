@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/* everynth.h - whether some steps are each Nth one, as where a program does something every N steps */
+#ifndef KP_EVERYNTH_H
+#define KP_EVERYNTH_H
+
+#include <stddef.h>
+
+/*
+ * The distance between these steps, in any order, where it is one number and they are all from step `first` to `last`
+ * that have it; one may lack at either end. 0: they are not, or are fewer than three, or each step.
+ */
+long kp_everynth_of(const long *numbers, size_t count, long first, long last);
+/* Writes ", each 10th step", or "" for 0. Returns `out`. */
+char *kp_everynth_text(char *out, size_t bytes, long distance);
+
+#endif
