@@ -213,6 +213,7 @@ bool kp_record_is_in_place(void); /* the file was neither removed nor replaced *
  * (over KP_MAX_RECORD) or -ENOSPC.
  */
 int kp_record_note(const char *key, const char *value);
+int kp_record_note_try(const char *key, const char *value); /* of a short line; -EAGAIN: the lock is taken */
 void kp_writer_wake(void); /* wakes the writer, for chunks; async-signal-safe, at most one futex wake */
 void kp_ticker_wake(void); /* wakes the ticker: a window is over; async-signal-safe, as above */
 

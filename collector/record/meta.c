@@ -134,14 +134,10 @@ static int note_put(const char *key, const char *value, uint32_t line)
     return 0;
 }
 
-int kp_record_note(const char *key, const char *value)
+static int note_and_unlock(const char *key, const char *value, size_t line)
 {
-    size_t line = strlen(key) + strlen(value) + 2;
     int rc = 0;
-    if (!kp_spool_is_ours()) return -EBADF;
-    if (line > KP_MAX_RECORD - 2 * sizeof(struct kp_rec)) return -E2BIG;
     struct kp_file_head *h = kp_spool_head();
-    pthread_mutex_lock(&lock);
     uint32_t at = kp_load_relaxed(&h->text_bytes);
     if (line > KP_FILE_TEXT_MAX - at) is_text_full = true; /* later lines go behind: readers use a key's last line */
     if (is_text_full) {
@@ -152,6 +148,22 @@ int kp_record_note(const char *key, const char *value)
     }
     pthread_mutex_unlock(&lock);
     return rc;
+}
+
+int kp_record_note(const char *key, const char *value)
+{
+    size_t line = strlen(key) + strlen(value) + 2;
+    if (!kp_spool_is_ours()) return -EBADF;
+    if (line > KP_MAX_RECORD - 2 * sizeof(struct kp_rec)) return -E2BIG;
+    pthread_mutex_lock(&lock);
+    return note_and_unlock(key, value, line);
+}
+
+int kp_record_note_try(const char *key, const char *value)
+{
+    if (!kp_spool_is_ours()) return -EBADF;
+    if (pthread_mutex_trylock(&lock) != 0) return -EAGAIN;
+    return note_and_unlock(key, value, strlen(key) + strlen(value) + 2);
 }
 
 void kp_meta_forget(void)

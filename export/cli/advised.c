@@ -115,14 +115,15 @@ static char *newest_find(const char *folder, bool (*is_wanted)(const char *name)
 
 char *kp_advised_newest(const char *folder) { return newest_find(folder, kp_input_is_trace, &(struct timespec){0, 0}); }
 
-void kp_advised_left_say(const char *folder, const struct timespec *since, int signal)
+void kp_advised_left_say(const char *folder, const struct timespec *since, int signal, bool lacked_memory)
 {
     char *path = newest_find(folder, kp_input_is_spool, since);
     if (path)
         kp_cli_say(stderr,
-                   "kprof: ended by signal %d (%s); what was recorded until then is kept; next: kprof report "
+                   "kprof: ended by signal %d (%s%s); what was recorded until then is kept; next: kprof report "
                    "%s",
-                   signal, signal == SIGINT ? "Interrupt: Ctrl-C" : strsignal(signal), folder);
+                   signal, signal == SIGINT ? "Interrupt: Ctrl-C" : strsignal(signal),
+                   lacked_memory ? "; meanwhile the kernel killed a process for want of memory" : "", folder);
     free(path);
 }
 

@@ -41,8 +41,9 @@ void kp_advised_close(struct kp_advised *advised);
  * `only_findings` it says nothing where there is none, or where the trace cannot be judged.
  */
 void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings);
-/* Says on stderr that a signal ended the program, where it left a spool that is not older than `since`. */
-void kp_advised_left_say(const char *folder, const struct timespec *since, int signal);
+/* Says on stderr that a signal ended the program, where it left a spool that is not older than `since`, and whether the
+ * kernel killed a process meanwhile for want of memory. */
+void kp_advised_left_say(const char *folder, const struct timespec *since, int signal, bool lacked_memory);
 /* Returns the path of a folder's newest trace, or NULL. The caller frees it. */
 char *kp_advised_newest(const char *folder);
 /* Prints a comma and a member `traces`: file and bytes of each trace of the folder that is not older than `since`. */

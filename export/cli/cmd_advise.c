@@ -14,6 +14,7 @@
 #include "export/cli/phasetraces.h"
 #include "export/cli/trace_source.h"
 #include "export/cli/workers.h"
+#include "export/report/ended.h"
 #include "export/report/plain.h"
 #include "export/report/rankwaits.h"
 
@@ -37,29 +38,28 @@ struct advise_command {
     struct kp_phasetraces phases; /* of several traces those of phases: a block for each phase */
 };
 
-/* The process died before it could close the window. */
-static bool is_killed(const struct kp_advised *a)
-{
-    const char *complete = kp_kineto_fact(a->trace, "kprof.complete");
-    return complete && strcmp(complete, "0") == 0;
-}
-
 static void killed_print(FILE *out, const struct kp_advised *a)
 {
-    if (!is_killed(a) || !a->chosen.step_count) return;
-    fprintf(out, "killed   or interrupted after step %ld: what was recorded until then\n",
-            a->chosen.steps[a->chosen.step_count - 1].number);
+    const char *const by = kp_ended_signal(a->trace);
+    if (!kp_ended_early(a->trace) || !a->chosen.step_count) return;
+    fprintf(out, "%-9s%s", kp_ended_word(a->trace), by ? "by " : "not by itself");
+    if (by) kp_plain_put(out, by);
+    fprintf(out, " after step %ld%s: what was recorded until then\n", a->chosen.steps[a->chosen.step_count - 1].number,
+            kp_ended_remark(a->trace));
 }
 
 /* Nothing lacks in how it was recorded: the program had no time for a step. The text is of `room`. */
 static void early_tell(struct kp_advised *a, char *room, size_t bytes)
 {
     const struct kp_chosen *c = &a->chosen;
-    if (!is_killed(a) || c->step_count || c->optimizer_steps || c->parts.has_startup || c->parts.has_cut ||
+    const char *const by = kp_ended_signal(a->trace);
+    if (!kp_ended_early(a->trace) || c->step_count || c->optimizer_steps || c->parts.has_startup || c->parts.has_cut ||
         !c->spans.count)
         return;
-    snprintf(room, bytes, "no steps in it: the program was killed or interrupted %.1f s in, before its first step",
-             (double)(c->spans.of[c->spans.count - 1].end_ns - c->spans.of[0].start_ns) / 1e9);
+    snprintf(room, bytes, "no steps in it: the program %s%s %.1f s in, before its first step%s",
+             by ? "ended by " : "did not end by itself,", by ? by : "",
+             (double)(c->spans.of[c->spans.count - 1].end_ns - c->spans.of[0].start_ns) / 1e9,
+             kp_ended_remark(a->trace));
     a->advice.missing = room;
 }
 

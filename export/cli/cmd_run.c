@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "export/cli/advised.h"
+#include "export/cli/endnote.h"
 #include "export/cli/latest.h"
 #include "export/cli/setting_flags.h"
 #include "export/cli/trace_source.h"
@@ -27,6 +28,8 @@ struct run_wish {
     enum advising advises;
     bool json;
 };
+
+#define VMSTAT "/proc/vmstat"
 
 static pid_t program; /* the child, where kprof stays */
 
@@ -250,6 +253,16 @@ static void findings_say(const char *folder, const struct timespec *began)
     if (teller > 0 && WIFSIGNALED(status)) kp_cli_say(stderr, "kprof: what is slow: kprof advise %s", folder);
 }
 
+/* A spool of a program that a signal ended does not have the signal. */
+static void signal_note(const struct kp_config *config, int signal, uint64_t oom_kills, bool is_said,
+                        const struct timespec *began)
+{
+    const char *const folder = config->spool_dir && *config->spool_dir ? config->spool_dir : config->dir;
+    const bool lacked_memory = signal == SIGKILL && kp_endnote_oom_kills(VMSTAT) > oom_kills;
+    kp_endnote_leave(folder, program, signal, lacked_memory);
+    if (is_said && strcmp(config->log, "none") != 0) kp_advised_left_say(folder, began, signal, lacked_memory);
+}
+
 /* The signals that come between fork and exec stay blocked until both know what to do with them. */
 static int program_watch(char **argv, const struct run_wish *wish)
 {
@@ -258,6 +271,7 @@ static int program_watch(char **argv, const struct run_wish *wish)
     sigset_t all, before;
     int status;
     clock_gettime(CLOCK_REALTIME_COARSE, &began); /* the clock that files' times are of */
+    const uint64_t oom_kills = kp_endnote_oom_kills(VMSTAT);
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     program = fork();
@@ -269,9 +283,7 @@ static int program_watch(char **argv, const struct run_wish *wish)
     signals_take();
     sigprocmask(SIG_SETMASK, &before, NULL);
     while (waitpid(program, &status, 0) < 0 && errno == EINTR) continue;
-    if (WIFSIGNALED(status) && wish->advises != ADVISE_NOT && strcmp(config->log, "none") != 0)
-        kp_advised_left_say(config->spool_dir && *config->spool_dir ? config->spool_dir : config->dir, &began,
-                            WTERMSIG(status));
+    if (WIFSIGNALED(status)) signal_note(config, WTERMSIG(status), oom_kills, wish->advises != ADVISE_NOT, &began);
     if (wish->advises == ADVISE_FINDINGS) findings_say(config->dir, &began);
     else if (wish->advises == ADVISE_ALL && strcmp(config->log, "none") != 0)
         kp_advised_say(config->dir, &began, false);

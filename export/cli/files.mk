@@ -10,6 +10,7 @@ CLI_LIBS := -lyajl $(if $(HAS_NCURSES),-lncursesw -ltinfo) $(if $(HAS_SQLITE),-l
 SRC_cli := \
     export/cli/about.c \
     export/cli/advised.c \
+    export/cli/endnote.c \
     export/cli/workers.c \
     export/cli/steplist.c \
     export/cli/arenaview.c \
@@ -78,6 +79,7 @@ UNIT_cli := \
     test/unit/cli/test_debugfile.c \
     test/unit/cli/test_doctor_processors.c \
     test/unit/cli/test_elfhead.c \
+    test/unit/cli/test_endnote.c \
     test/unit/cli/test_heapprofile.c \
     test/unit/cli/test_input.c \
     test/unit/cli/test_latest.c \

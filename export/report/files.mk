@@ -39,6 +39,7 @@ SRC_report := \
     export/report/selftime.c \
     export/report/spans.c \
     export/report/stackpath.c \
+    export/report/ended.c \
     export/report/eventpart.c \
     export/report/everynth.c \
     export/report/stepspans.c \

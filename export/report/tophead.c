@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "export/report/ended.h"
 #include "export/report/everynth.h"
 #include "export/report/plain.h"
 #include "export/report/units.h"
@@ -180,11 +181,7 @@ static void parts_print(FILE *out, const struct kp_partsteps *parts)
 }
 
 /* The process died before it could close the window. */
-static bool is_killed(const struct kp_top_report *r)
-{
-    const char *complete = fact_of(r, "kprof.complete");
-    return complete && strcmp(complete, "0") == 0 && !r->is_spool;
-}
+static bool is_killed(const struct kp_top_report *r) { return kp_ended_early(r->top->trace) && !r->is_spool; }
 
 /* And that so early that it says nothing of whether steps were counted. */
 static bool is_early(const struct kp_top_report *r)
@@ -439,10 +436,12 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
         fprintf(out, ", recorded until it ended or was killed, %.1f s in\n", (double)r->summary->wall_ns / 1e9);
         return;
     }
-    fputs("killed   or interrupted", out);
+    const char *const by = kp_ended_signal(r->top->trace);
+    fprintf(out, "%-9s%s", kp_ended_word(r->top->trace), by ? "by " : "not by itself");
+    if (by) kp_plain_put(out, by);
     if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
     else if (is_early(r)) fprintf(out, " %.1f s in, before its first step", (double)r->summary->wall_ns / 1e9);
-    fputs(": what was recorded until then\n", out);
+    fprintf(out, "%s: what was recorded until then\n", kp_ended_remark(r->top->trace));
 }
 
 void kp_top_head_print(FILE *out, const struct kp_top_report *r)

@@ -288,6 +288,8 @@ static void ours_write(struct kp_trace *t)
     ppid_write(t);
     ours_string(t, "symbols", "symbols");
     ours_string(t, "script", "script");
+    if (!t->cycle.complete) ours_string(t, "ended_by", "ended_by");
+    if (!t->cycle.complete) ours_string(t, "ended_without_memory", "ended_without_memory");
     installed_write(t);
     ours_string(t, "cores", "cores");
     ours_string(t, "busy_threads", "busy_threads");

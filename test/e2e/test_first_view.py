@@ -615,16 +615,26 @@ def test_a_killed_program_is_told_with_its_last_step(tmp_path):
     killed = write(tmp_path / "killed.pt.trace.json", events, kprof={"version": "1", "complete": False})
     whole = write(tmp_path / "whole.pt.trace.json", events, kprof={"version": "1", "complete": True})
     for command in ("report", "advise"):
-        assert "killed   or interrupted after step 6: what was recorded until then\n" in told(command, killed)
-        assert "killed" not in told(command, whole)
+        assert "ended    not by itself after step 6: what was recorded until then\n" in told(command, killed)
+        assert "not by itself" not in told(command, whole)
+
+
+@pytest.mark.parametrize("by, said", [({"ended_by": "SIGSEGV"}, "ended    by SIGSEGV after step 6: what was"), ({"ended_by": "SIGKILL"}, "killed   by SIGKILL after step 6: what was"), (
+    {"ended_by": "SIGKILL", "ended_without_memory": "1"}, "killed   by SIGKILL after step 6 (meanwhile the kernel killed a process for want of memory): what was")])
+def test_the_signal_that_ended_a_program_is_told_where_it_is_noted(tmp_path, by, said):
+    trace = write(tmp_path / "killed.pt.trace.json", slow_steps([12] * 4), kprof={"version": "1", "complete": False, **by})
+    assert said in told("report", trace) and said in told("advise", trace)
 
 
 def test_a_program_that_was_killed_before_its_first_step_is_told_so(tmp_path):
     killed = write(tmp_path / "early.pt.trace.json", [event("aten::mm", "cpu_op", 0, 2_400_000)], kprof={"version": "1", "complete": False})
     report, advice = told("report", killed), told("advise", killed)
-    assert "killed   or interrupted 2.4 s in, before its first step: what was recorded until then\n" in report
+    assert "ended    not by itself 2.4 s in, before its first step: what was recorded until then\n" in report
     assert "no steps marked" not in report and "to count calls" not in report + advice
-    assert "INCOMPLETE  no steps in it: the program was killed or interrupted 2.4 s in, before its first step\n" in advice
+    assert "INCOMPLETE  no steps in it: the program did not end by itself, 2.4 s in, before its first step\n" in advice
+    noted = write(tmp_path / "noted.pt.trace.json", [event("aten::mm", "cpu_op", 0, 2_400_000)], kprof={"version": "1", "complete": False, "ended_by": "SIGTERM"})
+    assert "ended    by SIGTERM 2.4 s in, before its first step: what" in told("report", noted)
+    assert "the program ended by SIGTERM 2.4 s in, before its first step\n" in told("advise", noted)
 
 
 def loading(where):
@@ -660,7 +670,7 @@ def test_a_training_that_waits_leads_to_the_lines_of_its_workers(tmp_path):
     assert "more than one run" not in of_workers.stderr
     assert re.search(r"^data.py:7 __getitem__ +0\.9\d* +45\.0 ", of_workers.stdout, re.M), of_workers.stdout  # no share of who waits for a client
     assert "worker   of process 7, recorded until it ended or was killed, 0.0 s in\nwall " in of_workers.stdout
-    assert "killed   or" not in of_workers.stdout and "no step" not in of_workers.stdout
+    assert "ended    " not in of_workers.stdout and "no step" not in of_workers.stdout
     assert "    worker  data.py:7 __getitem__: 90.0 % of its time\n    worker  data.py:9 collate: 10.0 % of its time\n" in said
     assert f"workers  kprof report --by line {tmp_path}/children\n" in said
     assert f"what its workers did: kprof report --by line {tmp_path}/children\n" in told("report", trace)

@@ -303,7 +303,28 @@ time.sleep(600)
     assert run.returncode == -signal.SIGINT and "KeyboardInterrupt" in said, said
     assert said.count("kprof: ended by signal 2 (Interrupt: Ctrl-C); what was recorded until then is kept; next: kprof report") == is_said, said
     report = subprocess.run([str(harness.KPROF), "report"], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
-    assert "aten::linear" in report.stdout and "or interrupted" in report.stdout, report.stdout + report.stderr
+    assert "aten::linear" in report.stdout and "ended    by SIGINT" in report.stdout, report.stdout + report.stderr
+
+
+@pytest.mark.parametrize("number, word", [(signal.SIGTERM, "ended    by SIGTERM"), (signal.SIGKILL, "killed   by SIGKILL"), (signal.SIGSEGV, "ended    by SIGSEGV")])
+def test_the_report_of_a_program_that_a_signal_ended_names_it(program, tmp_path, number, word):
+    """`kprof run` keeps in the spool how its child ended, where it stays for it. Where it becomes the program nobody knows it afterwards."""
+    script = program(f"""
+import os, torch
+m = torch.nn.Linear(2, 2)
+for _ in range(4): m(torch.ones(1, 2))
+if {int(number)} == 11:
+    import ctypes; ctypes.string_at(0)
+os.kill(os.getpid(), {int(number)})
+""")
+    for flags, said in ((("--advise",), word), ((), "ended    not by itself")):
+        if not flags and number == signal.SIGTERM:
+            continue  # the library sees that the program sends it to itself
+        out = tmp_path / "-".join(("out", *flags))
+        run = harness.cli("run", *flags, "-o", out, "--", harness.PYTHON, script)
+        assert run.returncode == -number, run.stderr
+        report = harness.cli("report", out)
+        assert said in report.stdout, report.stdout + report.stderr
 
 
 def test_a_running_programs_spool_is_read_and_stays(program, tmp_path):

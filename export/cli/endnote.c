@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * endnote.c - notes in the spool of a program by which signal it ended, which `kprof run` knows
+ *
+ * A program that a signal ends writes no more, so its spool does not tell whether it was SIGTERM, a crash or the
+ * kernel. Its parent knows. The note is a line of the spool's head, like those that the program wrote.
+ */
+#include "export/cli/endnote.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector/format/kp_format.h"
+#include "export/cli/trace_source.h"
+
+static const char *signal_name(int number, char *room, size_t bytes)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {{SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},   {SIGTRAP, "TRAP"},
+                 {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},   {SIGFPE, "FPE"},   {SIGKILL, "KILL"}, {SIGUSR1, "USR1"},
+                 {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"}, {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},
+                 {SIGXCPU, "XCPU"}, {SIGXFSZ, "XFSZ"}, {SIGSYS, "SYS"}};
+    snprintf(room, bytes, "signal %d", number);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].number == number) snprintf(room, bytes, "SIG%s", names[i].name);
+    return room;
+}
+
+uint64_t kp_endnote_oom_kills(const char *path)
+{
+    char line[128];
+    unsigned long long count = 0;
+    FILE *const file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "oom_kill %llu", &count) == 1) break;
+    if (file) fclose(file);
+    return count;
+}
+
+static bool is_left_by(const struct kp_file_head *head, pid_t pid)
+{
+    return memcmp(head->magic, KP_FORMAT_MAGIC, sizeof head->magic) == 0 && head->chunk_bytes == KP_CHUNK_BYTES &&
+           head->head_bytes >= sizeof *head && head->head_bytes < KP_CHUNK_BYTES && head->pid == (uint32_t)pid &&
+           !head->closed;
+}
+
+/* When it was last written tells when the program ended, so that time stays. */
+static void line_append(int fd, const struct kp_file_head *head, const char *line)
+{
+    struct stat st;
+    const uint32_t had = head->text_bytes, bytes = (uint32_t)strlen(line), has = had + bytes;
+    if (had > KP_CHUNK_BYTES || head->head_bytes + has > KP_CHUNK_BYTES || fstat(fd, &st) != 0) return;
+    if (pwrite(fd, line, bytes, (off_t)head->head_bytes + had) != (ssize_t)bytes) return;
+    if (pwrite(fd, &has, sizeof has, offsetof(struct kp_file_head, text_bytes)) != (ssize_t)sizeof has) return;
+    (void)futimens(fd, (const struct timespec[]){st.st_atim, st.st_mtim}); /* else it seems to have ended now */
+}
+
+static void spool_note(int folder, const char *name, pid_t pid, const char *line)
+{
+    struct kp_file_head head;
+    struct stat st;
+    const int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_nlink == 1 &&
+        pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && is_left_by(&head, pid))
+        line_append(fd, &head, line);
+    close(fd);
+}
+
+void kp_endnote_leave(const char *folder, pid_t pid, int signal, bool lacked_memory)
+{
+    char line[128], name[32];
+    DIR *const names = opendir(folder);
+    snprintf(line, sizeof line, "ended_by=%s\n%s", signal_name(signal, name, sizeof name),
+             lacked_memory ? "ended_without_memory=1\n" : "");
+    for (const struct dirent *entry; names && (entry = readdir(names));)
+        if (kp_input_is_spool(entry->d_name)) spool_note(dirfd(names), entry->d_name, pid, line);
+    if (names) closedir(names);
+}
