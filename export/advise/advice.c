@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BEHIND_MOST 0.20 /* of all steps: how much longer they are on the GPU */
+#define KP_BARE_TOLD 1.15 /* recorded steps last so many times as long: that changes which finding is the first */
+#define BEHIND_MOST 0.20  /* of all steps: how much longer they are on the GPU */
 
 /*
  * A program that leaves memory in each step ends by it, whatever else it costs. Threads that take the cores from one
@@ -241,9 +242,19 @@ static const char *guessed_of(const struct kp_costrules *x)
                              strcmp(until, "optimizer") == 0 ? "an optimizer" : until);
 }
 
+/* How many times as long recorded steps last as those before the window; 0: not known, or others have the cores. */
+static double times_as_long(const struct kp_costrules *x)
+{
+    long steps;
+    const double bare = (double)kp_summary_bare_ns(x->tree->trace, &steps);
+    const bool is_crowded = kp_summary_core_waited(x->tree->trace) >= KP_CORE_WAITED_MUCH;
+    return bare > 0 && !is_crowded && !x->out->ahead ? x->out->median_ns / bare : 0;
+}
+
 /* What the recording itself costs, where that may be taken for the program's. */
 static const char *slowed_by(const struct kp_costrules *x)
 {
+    const double times = times_as_long(x);
     if (x->tree->trace->has_heap)
         return "each allocation was traced (KPROF_MALLOC=trace), so steps last longer than without; time them "
                "in a run of its own";
@@ -251,7 +262,11 @@ static const char *slowed_by(const struct kp_costrules *x)
         return "each Python call was recorded (KPROF_WITH_STACK=1): Python 3.10 and 3.11 then run their own loops "
                "up to three times as long, so a function costs less than is told; time it in a run with "
                "--with-stack ops";
-    return NULL;
+    if (!x->out->count || times < KP_BARE_TOLD) return NULL;
+    return kp_costrules_text(x,
+                             "a step takes %.2f times as long as before the window (%.3f ms): recording lengthens ops, "
+                             "launches and Python, so they cost less than is told",
+                             times, x->out->median_ns / times / 1e6);
 }
 
 /* Everything is longer then, and no finding is to blame. */

@@ -175,6 +175,12 @@ double kp_summary_core_waited(const struct kp_kineto *trace)
     return had > 0 && waited > 0 ? waited / (had + waited) : 0;
 }
 
+int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps)
+{
+    *steps = kp_kineto_number(trace, "kprof.bare_steps");
+    return *steps > 0 ? 1000 * (int64_t)kp_kineto_number(trace, "kprof.bare_step_us") : 0;
+}
+
 void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts, const struct kp_kineto *trace,
                     const struct kp_chosen *chosen)
 {
@@ -184,6 +190,7 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
                                .busy_threads = kp_kineto_number(trace, "kprof.busy_threads"),
                                .core_waited = kp_summary_core_waited(trace),
                                .omp_threads = kp_kineto_number(trace, "kprof.omp_num_threads")};
+    out->bare_ns = kp_summary_bare_ns(trace, &out->bare_steps);
     if (trace->base_ns) out->when_ns = parts->since_ns;
     shares_set(out, parts, trace->windows != NULL);
     out->reads = parts->reads;

@@ -28,6 +28,8 @@ struct kp_summary {
     uint64_t lost;                            /* events that were dropped or skipped, as the file says */
     long cores, busy_threads;                 /* that the program may use; threads that ran; 0: not in the file */
     double core_waited;   /* the share of the time that the thread of the steps wanted a core, and had none */
+    int64_t bare_ns;      /* a step before the window, in which nothing was recorded, the median; 0: not in the file */
+    long bare_steps;      /* of so many */
     long omp_threads;     /* OMP_NUM_THREADS; 0: not set */
     long threads_wanted;  /* what OMP_NUM_THREADS should be instead; 0: nothing wrong with the threads */
     bool threads_are_set; /* that is no more than OMP_NUM_THREADS is: the program sets the number itself */
@@ -38,6 +40,9 @@ struct kp_summary {
  * Other programs have the cores then, a container's limit keeps them, or the program has more threads than cores.
  */
 double kp_summary_core_waited(const struct kp_kineto *trace);
+/* The median of a step before the window, of so many in which nothing was recorded; 0: not in the file. */
+int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps);
+#define KP_BARE_MUCH 1.05       /* recorded steps that last no more times as long differ by less than steps do anyway */
 #define KP_CORE_WAITED_MUCH 0.1 /* what is less changes times by no more than they differ anyway */
 /* OMP_NUM_THREADS asks for no more than there are cores: if more run, the program itself sets the number. */
 bool kp_summary_threads_are_set(long cores, long omp, long ranks);

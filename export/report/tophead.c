@@ -284,6 +284,17 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     fprintf(out, "%s)\n", is_whole ? "; from an optimizer's step to its next" : "");
 }
 
+/* Recording lengthens what the host does, and a reader would take it for the program's. */
+static void bare_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    const double times = s->bare_ns > 0 ? (double)s->step_median_ns / (double)s->bare_ns : 0;
+    char text[40];
+    if (times < KP_BARE_MUCH || r->choice->within) return;
+    fprintf(out, "         %s before the window (median of %ld steps, not recorded): in it %.2f times as long\n",
+            span_text(text, sizeof text, s->bare_ns), s->bare_steps, times);
+}
+
 /* Of a function that is known from stacks alone only its ops are, so their time is no wall time. */
 static void wall_print(FILE *out, const struct kp_top_report *r)
 {
@@ -317,7 +328,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     guess_print(out, r);
     outside_print(out, r);
     runs_print(out, r);
-    if (s->steps > 1) lengths_print(out, r);
+    if (s->steps > 1) lengths_print(out, r), bare_print(out, r);
     if (s->is_first_slow)
         fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",
                 s->first_step, span_text(a, sizeof a, s->first_ns), span_text(b, sizeof b, s->rest_median_ns),

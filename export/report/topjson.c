@@ -86,6 +86,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     if (s->steps) whole_put(out, "value_reads", (int64_t)s->reads);
     if (s->cores > 0) whole_put(out, "cores", s->cores);
     if (s->busy_threads > 0) whole_put(out, "busy_threads", s->busy_threads);
+    if (s->bare_ns > 0) fprintf(out, ",\"bare_step_ms\":%.6f", (double)s->bare_ns / 1e6);
     if (s->core_waited > 0) fprintf(out, ",\"core_waited\":%.6f", s->core_waited);
     whole_put(out, "dropped", (int64_t)s->lost);
 }

@@ -234,6 +234,13 @@ static void core_write(struct kp_trace *t)
     wholes_write(t, "core", names, sizeof names / sizeof *names);
 }
 
+/* "COUNT,US": so many steps before the window, in which nothing was recorded, and their median (baresteps.h). */
+static void bare_write(struct kp_trace *t)
+{
+    static const char *const names[] = {"bare_steps", "bare_step_us"};
+    wholes_write(t, "bare", names, sizeof names / sizeof *names);
+}
+
 /* What counted this window's steps, and what did from then on, where the schedule started over. */
 static void step_source_write(struct kp_trace *t)
 {
@@ -296,6 +303,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "omp_num_threads", "env.OMP_NUM_THREADS");
     ours_string(t, "local_world_size", "env.LOCAL_WORLD_SIZE");
     core_write(t);
+    bare_write(t);
     busy_write(t);
     counts_write(t);
     kp_json_lit(&t->json, "},\n");

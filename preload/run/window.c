@@ -29,6 +29,7 @@
 #include "collector/base/kp_sigblock.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
+#include "preload/run/baresteps.h"
 #include "preload/run/phaserun.h"
 #include "preload/run/procfacts.h"
 #include "preload/run/window_sources.h"
@@ -47,21 +48,16 @@ enum { APART_TICKS = 8 };
 static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool is_holder __attribute__((tls_model("initial-exec")));
 static struct kp_schedule schedule, outside; /* of the phase; of what is in none */
-static uint32_t phase;
-static uint64_t phase_from; /* the step in which it was entered */
-static bool is_phase_met;   /* one has begun */
-static uint32_t wanted_bits, last_number;
-static bool is_step_unseen; /* a step in progress counts, but its range is not recorded */
-static bool is_startup;     /* the step in progress began with the run */
+static uint64_t phase_from, skipped;         /* the step in which the phase was entered; windows left out */
+static bool is_phase_met, ever_recorded;     /* a phase has begun; a window has */
+static bool is_step_unseen, is_startup;      /* the step in progress counts without a range; began with the run */
 static bool started, ended;
 static bool is_cycle_left;               /* after kprof_stop: the schedule's remaining active steps are not recorded */
 static struct kp_window current;         /* number 0: none open; begin 0: warming up */
 static uint64_t step_begin, step_number; /* of the step in progress: the ticks at which it began */
 static struct kp_rec_step *open_step;    /* in the current window's chunks */
 static struct kp_window waiting[WAITING_MAX];
-static uint32_t waiting_head, waiting_count;
-static uint64_t skipped;
-static bool ever_recorded;
+static uint32_t waiting_head, waiting_count, phase, wanted_bits, last_number;
 /* What kp_window_ask asked for. */
 static struct {
     bool is_waiting, is_warming; /* for its step; in the step before it */
@@ -73,8 +69,8 @@ static struct {
 static uint64_t undecided; /* id of the wish whose window is not closed before kp_window_decide; 0: none */
 /* State at the last kp_window_begin_run of a caller that may wait: the gate, and attached_count. */
 static _Atomic uint64_t done_gate;
-static _Atomic uint32_t done_attached, attached_count;
-static _Atomic uint32_t unseen, *shown = &unseen; /* number of the window that records, 0: none */
+static _Atomic uint32_t done_attached, attached_count, unseen;
+static _Atomic uint32_t *shown = &unseen; /* number of the window that records, 0: none */
 
 /*
  * A host thread that holds the lock must not be cancelled in our open(), nor leave by a jump out of a signal handler:
@@ -132,6 +128,7 @@ void kp_window_forget(const struct kp_schedule *wanted, const struct kp_source *
     window_lock = fresh;
     schedule = outside = *wanted;
     phase = KP_PHASE_NONE;
+    kp_baresteps_forget();
     kp_phaserun_forget();
     kp_window_sources_forget(list);
     wanted_bits |= KP_GATE_CHILD;
@@ -165,6 +162,7 @@ static void announce_window(void)
     if (kp_record_meta(&rec, sizeof rec) != 0)
         KP_LOG_ONCE(1, "the start of a window could not be written to the spool: kprof recover would not find it");
     kp_phaserun_note_phase(current.number, phase);
+    kp_baresteps_note(current.number);
     kp_procfacts_core_begin();
     kp_record_clock();
 }
@@ -250,7 +248,7 @@ static void begin_step(struct kp_thread *thread)
     if (!schedule.set || !current.number || !current.begin || !thread) return;
     is_step_unseen = kp_window_sources_are_off(KP_ACTIVITY_CPU);
     if (is_step_unseen) return;
-    uint64_t gate = kp_gate_make(current.number, KP_GATE_ON | KP_GATE_RECORD);
+    const uint64_t gate = kp_gate_make(current.number, KP_GATE_ON | KP_GATE_RECORD);
     struct kp_rec_step *rec = kp_put_reserve(thread, gate, sizeof *rec, KP_KIND_STEP);
     if (!rec) return;
     current.source = kp_steps_source();
@@ -324,11 +322,12 @@ static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, 
 {
     const bool is_own = current.begin && is_recording(turn->before); /* false for a window of kprof_start */
     bool save = turn->before == KP_ACTION_RECORD_AND_SAVE || (turn->starts_over && (is_own || !current.begin));
+    kp_baresteps_end(!current.number);
     now = end_step(now);
     step_number = turn->step;
     step_begin = now;
     if (save || turn->after == KP_ACTION_NONE) is_cycle_left = false;
-    if (turn->starts_over) kp_window_sources_guessed(last_number, turn->source);
+    if (turn->starts_over) kp_baresteps_forget(), kp_window_sources_guessed(last_number, turn->source);
     if (save) close_window(now, false);
     if (save || turn->before != turn->after) enter(turn->after, now);
     bool has_turned = save || turn->before != turn->after;
@@ -404,6 +403,7 @@ static bool phase_turn(const struct turn *turn, uint64_t now)
     now = phase_leave(turn->is_end, now);
     if (!current.number) asked.is_warming = false;
     kp_phaserun_enter(to, turn->is_new);
+    kp_baresteps_forget();
     phase = to;
     is_phase_met |= to != KP_PHASE_NONE;
     schedule = *kp_phases_schedule(to, &outside);

@@ -209,3 +209,17 @@ def test_the_wait_for_a_core_is_told(tmp_path):
     assert advice["crowded"].startswith(f"the thread of the steps had no core for {share} % of the time that it wanted one, so all")
     waits = re.search(r"a step of A waits ([\d.]+) ms for a core, one of B ([\d.]+) ms: others had the cores\n", harness.cli("diff", run.trace, run.trace).stdout).groups()
     assert waits[0] == waits[1] and 0 < float(waits[0]) < said["wall_ms"] / 270
+
+
+def test_a_step_before_the_window_is_told_beside_the_recorded_ones(tmp_path):
+    run = harness.run_kprof("longer_in_window.py", tmp_path, schedule="wait=20,active=18,repeat=1").ok()
+    said = json.loads(harness.cli("report", run.trace, "--json").stdout)
+    bare, steps = said["bare_step_ms"], int(facts.load(run.trace)["kprof"]["bare_steps"])
+    assert steps == 19 and 4 < bare < said["steps"]["median_ms"] / 1.2
+    told, times = re.search(r"\n +([\d.]+) ms before the window \(median of 19 steps, not recorded\): in it ([\d.]+) times as long\n",
+                            harness.cli("report", run.trace).stdout).groups()
+    assert float(told) == pytest.approx(bare, abs=0.001) and float(times) == pytest.approx(said["steps"]["median_ms"] / bare, abs=0.01)
+    advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
+    assert advice["findings"] and (advice["crowded"] or advice["slowed_by"].startswith(f"a step takes {times} times as long as before the window ({told} ms)"))
+    all_steps = harness.run_kprof("longer_in_window.py", tmp_path / "all").ok()
+    assert "bare_step_ms" not in json.loads(harness.cli("report", all_steps.trace, "--json").stdout)

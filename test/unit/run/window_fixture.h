@@ -115,7 +115,7 @@ static int see(void *context, const struct kp_event *e)
     return 0;
 }
 
-static struct seen read_cycle(uint32_t number)
+__attribute__((unused)) static struct seen read_cycle(uint32_t number)
 {
     struct kp_reader *r;
     struct seen s = {.n_ops = 0};
@@ -126,7 +126,7 @@ static struct seen read_cycle(uint32_t number)
     return s;
 }
 
-static struct kp_window_state look(void)
+__attribute__((unused)) static struct kp_window_state look(void)
 {
     struct kp_window_state now;
     kp_window_look(&now);
@@ -139,6 +139,6 @@ static int ask_for(uint64_t id, int when, uint64_t at, uint64_t steps)
     const struct kp_window_wish wish = {.when = when, .at = at, .steps = steps, .id = id};
     return kp_window_ask(&wish, &asked_begin);
 }
-static int ask(int when, uint64_t at, uint64_t steps) { return ask_for(0, when, at, steps); }
+__attribute__((unused)) static int ask(int when, uint64_t at, uint64_t steps) { return ask_for(0, when, at, steps); }
 
 #endif

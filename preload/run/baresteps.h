@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * baresteps.h - how long steps last in which nothing is recorded, so that a report can say what recording adds
+ *
+ * All calls come from window.c, under its lock.
+ */
+#ifndef KP_BARESTEPS_H
+#define KP_BARESTEPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+void kp_baresteps_end(bool is_bare);     /* a step ends now; bare: no window was open in it, nor warming up */
+void kp_baresteps_note(uint32_t window); /* writes the note bare.WINDOW of the last ones, where a window opens */
+void kp_baresteps_forget(void);          /* the steps to come are of another kind; and in a forked child */
+
+#endif
