@@ -114,6 +114,26 @@ struct kp_rankwords {
  * another or for the network. False: these tell no more. */
 bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank);
 
+/* ---- loadbound.c: what workers save of a step that loads its batch itself ---- */
+
+#define KP_HAND_OVER_NS 3e6 /* to take a batch of a worker whose items cost nothing, at most (decisions/114) */
+struct kp_loading {
+    double load_ns, step_ns;   /* of a step that loads: its loading, and all of it */
+    double waits, core_waited; /* shares: of the loading that may wait; of the time without a core (timeshares.h) */
+    long cores;                /* 0: not known */
+    bool waits_known, has_gpu; /* waits_known: no more than that waits, and no less */
+};
+enum kp_loading_size {
+    KP_LOADING_SHORT,  /* no longer than it takes to take a batch from a worker */
+    KP_LOADING_MIDDLE, /* so little longer that it may be either from run to run */
+    KP_LOADING_LONG
+};
+/* The most that any number of workers saves of such a step: what they cost themselves is not in it. */
+double kp_loading_saves_ns(const struct kp_loading *loading);
+enum kp_loading_size kp_loading_size_of(const struct kp_loading *loading);
+/* How many hide the loading, or as many as have a core each; 0: not known. */
+long kp_loading_workers(const struct kp_loading *loading);
+
 /* stepsplit.c: one split for each of the chosen steps, without causes. Returns whether a GPU worked. */
 bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 /* How long a GPU computes what each of the chosen steps asked for, whenever it does. One ns number for each. */

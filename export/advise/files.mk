@@ -19,6 +19,7 @@ SRC_advise := \
     export/advise/gputurns.c \
     export/advise/hostrules.c \
     export/advise/kernelrules.c \
+    export/advise/loadbound.c \
     export/advise/loadplace.c \
     export/advise/loadwaits.c \
     export/advise/longcauses.c \
@@ -34,6 +35,7 @@ SRC_advise := \
 UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_evalsteps.c \
+    test/unit/advise/test_loadbound.c \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \
     test/unit/advise/test_readtimes.c

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loadplace.c - which line of the program the loading of data spends its time in
+ * loadplace.c - which line of the program the loading of data spends its time in, and what to change
  *
  * Where Python's calls were recorded, that is the line that ran. With stacks of ops alone no line is known of the time
  * in no op: it is told as after the op before it, as other idle time is.
@@ -11,6 +11,7 @@
 
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
+#include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 
 struct loadplace {
@@ -26,6 +27,7 @@ struct loadplace {
     uint32_t last_line; /* of the last op in the loader */
     int32_t last_loader;
     int64_t in_calls_ns, waits_ns, reads_ns; /* of Python's calls: all, those that wait, those that read files */
+    struct kp_spans times;                   /* in the loader */
 };
 
 static uint32_t line_of(struct loadplace *p, size_t i)
@@ -68,6 +70,7 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     const int32_t loader = p->loaders[node];
     if (loader < 0) return;
     if (loader != p->last_loader) p->last_line = 0;
+    kp_spans_add(&p->times, from_ns, to_ns);
     p->last_loader = loader;
     const bool is_loader = loader == (int32_t)node;
     const uint32_t line = is_loader ? p->last_line : line_of(p, node);
@@ -77,42 +80,123 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     if (p->tree->nodes[node].is_python && ns > 0) call_charge(p, node, ns);
 }
 
-#define LET_LOAD "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True). "
-#define MAKE_CHEAPER                                                                                                   \
-    "Make items cheaper first: cache them, vectorize their work, or read fewer, larger files. To take a batch from a " \
-    "worker costs about 1 to 3 ms, as much as it would save here."
+/* ---- what to change ---- */
 
-static const char *change_of_short(const struct kp_costrules *x, const struct loadplace *p, const char *after)
+#define COMPUTES_SHARE 0.05 /* of loading that waits, at most: its items compute */
+#define NOTHING_SHARE 0.05  /* of a step: workers save no more */
+#define RECORD_CALLS "kprof run --with-stack 1 --schedule 10-30, then kprof advise."
+
+/* How long the thread of the steps slept in all of them: it had no core, and wanted none. -1: not known. */
+static double asleep_ns(const struct kp_costrules *x)
 {
-    const double all = (double)p->in_calls_ns / 100;
-    if (after || !p->in_calls_ns)
-        return MAKE_CHEAPER " The line that takes it: kprof run --with-stack 1 --schedule 10-30, then kprof advise.";
-    if (p->waits_ns + p->reads_ns < p->in_calls_ns / 20) return MAKE_CHEAPER;
-    return kp_costrules_text(x,
-                             MAKE_CHEAPER " Of the loading %.0f %% waits (sleep, network, lock), %.0f %% reads files, "
-                                          "and the rest computes.",
-                             (double)p->waits_ns / all, (double)p->reads_ns / all);
+    const struct kp_chosen *const chosen = x->whole ? x->whole->chosen : x->chosen;
+    const double had_us = kp_costrules_fact(x, "kprof.core_had_us"),
+                 waited_us = kp_costrules_fact(x, "kprof.core_waited_us");
+    double ns = -1e3 * (had_us + waited_us);
+    if (!(had_us > 0) || kp_costrules_fact(x, "kprof.steps") != (double)chosen->step_count) return -1;
+    for (size_t i = 0; i < chosen->step_count; i++) ns += (double)(chosen->steps[i].end_ns - chosen->steps[i].start_ns);
+    return ns > 0 ? ns : 0;
 }
 
-/* Items that wait leave the cores to more workers than there are cores. */
-static const char *change_of(const struct kp_costrules *x, const struct loadplace *p, const char *after)
+/* Python's calls tell what of the loading waits. Without them it is no more than the thread of the steps slept. */
+static void waits_set(struct kp_loading *l, const struct kp_costrules *x, const struct loadplace *p, bool has_calls)
 {
-    const double all = (double)p->in_calls_ns / 100;
-    if (after)
-        return LET_LOAD "The line that takes it, and whether that waits or computes: kprof run --with-stack 1 "
-                        "--schedule 10-30, then "
-                        "kprof advise.";
-    if (!p->in_calls_ns)
-        return LET_LOAD
-            "Whether its items wait (disk, network, sleep) or compute: kprof run --with-stack 1 --schedule 10-30, then "
-            "kprof advise.";
-    if (p->waits_ns + p->reads_ns < p->in_calls_ns / 20)
-        return LET_LOAD "The items compute: calls that wait or read files take less than 5 % of it. So more workers "
-                        "than cores do not help, a cheaper item does.";
+    const double asleep = asleep_ns(x), loading = (double)kp_spans_length(&p->times, &x->chosen->in_steps);
+    l->waits = 1;
+    l->waits_known = has_calls;
+    if (has_calls) l->waits = (double)(p->waits_ns + p->reads_ns) / (double)p->in_calls_ns;
+    else if (asleep >= 0 && asleep < loading) l->waits = asleep / loading;
+    l->waits_known |= l->waits < COMPUTES_SHARE;
+}
+
+/* Of a step that loads: some may have nothing to load. */
+static struct kp_loading loading_of(const struct kp_costrules *x, const struct loadplace *p, const struct kp_finding *f)
+{
+    const double loads = f->steps ? (double)x->out->steps / (double)f->steps : 1;
+    const bool has_calls = p->in_calls_ns && !f->after;
+    struct kp_loading l = {.load_ns = f->step_ns * loads,
+                           .step_ns = (f->share > 0 ? f->step_ns / f->share : 0) + f->step_ns * (loads - 1),
+                           .core_waited = kp_summary_core_waited(x->tree->trace),
+                           .cores = (long)kp_costrules_fact(x, "kprof.cores"),
+                           .has_gpu = x->out->has_gpu};
+    waits_set(&l, x, p, has_calls);
+    return l;
+}
+
+/* What is known of the items, and how to learn the rest. */
+static const char *items_text(const struct kp_costrules *x, const struct loadplace *p, const struct kp_loading *l,
+                              const struct kp_finding *f)
+{
+    const bool has_calls = p->in_calls_ns && !f->after, computes = l->waits < COMPUTES_SHARE;
+    if (!has_calls && computes)
+        return " The items compute: the thread of the steps hardly sleeps. The line that takes it: " RECORD_CALLS;
+    if (!has_calls)
+        return f->after ? " The line that takes it, and whether that waits or computes: " RECORD_CALLS
+                        : " Whether its items wait (disk, network, sleep) or compute: " RECORD_CALLS;
+    if (computes) return " The items compute: calls that wait or read files take less than 5 % of it.";
     return kp_costrules_text(x,
-                             LET_LOAD "Of the loading %.0f %% waits (sleep, network, lock), %.0f %% reads files, and "
-                                      "the rest computes: what waits leaves its core to further workers.",
-                             (double)p->waits_ns / all, (double)p->reads_ns / all);
+                             " Of the loading %.0f %% waits (sleep, network, lock), %.0f %% reads files, and the rest "
+                             "computes.",
+                             100 * (double)p->waits_ns / (double)p->in_calls_ns,
+                             100 * (double)p->reads_ns / (double)p->in_calls_ns);
+}
+
+/* The cores were not this program's alone. */
+static const char *busy_text(const struct kp_costrules *x, const struct kp_loading *l)
+{
+    if (l->core_waited < KP_CORE_WAITED_MUCH || (l->waits_known && l->waits >= 1 - COMPUTES_SHARE)) return "";
+    return kp_costrules_text(x,
+                             " The cores were busy (see the note): on a free one it would load for about %.1f ms, and "
+                             "workers that compute need one, too.",
+                             l->load_ns * (l->waits + (1 - l->waits) * (1 - l->core_waited)) / 1e6);
+}
+
+static const char *cheaper_text(const struct kp_costrules *x, const struct kp_loading *l, const struct kp_finding *f)
+{
+    return kp_costrules_text(
+        x, "cache them, vectorize their work, or read fewer, larger files%s%s. That saves up to %.1f ms a step",
+        f->line && !f->after ? "; most of it is " : "", f->line && !f->after ? f->line : "", l->load_ns / 1e6);
+}
+
+/* A worker would cost about what it saves, or has no core. */
+static const char *change_of_cheaper(const struct kp_costrules *x, const struct kp_loading *l, const char *items,
+                                     const struct kp_finding *f)
+{
+    const double saves_ms = kp_loading_saves_ns(l) / 1e6;
+    const char *const cheaper = cheaper_text(x, l, f);
+    if (kp_loading_size_of(l) == KP_LOADING_SHORT)
+        return kp_costrules_text(
+            x,
+            "Make items cheaper first: %s. Workers would save %.1f ms at most, and to take a batch "
+            "from one costs about as much, 1 to 3 ms.%s%s",
+            cheaper, saves_ms, items, busy_text(x, l));
+    if (kp_loading_size_of(l) == KP_LOADING_MIDDLE)
+        return kp_costrules_text(
+            x,
+            "Make items cheaper first: %s. One worker (num_workers=1, persistent_workers=True) "
+            "saves %.1f ms at most, less the 1 to 3 ms that it costs to take a batch from it: keep "
+            "it only if a clock says that steps are shorter.%s%s",
+            cheaper, saves_ms, items, busy_text(x, l));
+    return kp_costrules_text(x,
+                             "Make items cheaper: %s. Workers save %.1f ms at most: what the items and the training "
+                             "compute fills the %s.%s",
+                             cheaper, saves_ms, l->cores == 1 ? "core" : "cores", items);
+}
+
+static const char *change_of(const struct kp_costrules *x, const struct kp_loading *l, const char *items,
+                             const struct kp_finding *f)
+{
+    const double saves_ns = kp_loading_saves_ns(l);
+    const long workers = kp_loading_workers(l);
+    if (kp_loading_size_of(l) != KP_LOADING_LONG || saves_ns < NOTHING_SHARE * l->step_ns)
+        return change_of_cheaper(x, l, items, f);
+    return kp_costrules_text(x,
+                             "Let workers load: DataLoader(..., num_workers=%s, persistent_workers=True). That saves "
+                             "at most %.1f of the step's %.1f ms%s. Cheaper items save up to %.1f ms%s%s.%s%s",
+                             workers ? kp_costrules_text(x, "%ld", workers) : "N", saves_ns / 1e6, l->step_ns / 1e6,
+                             saves_ns < 0.9 * l->load_ns ? kp_costrules_text(x, ", on %ld cores", l->cores) : "",
+                             l->load_ns / 1e6, f->line && !f->after ? "; most of it is " : "",
+                             f->line && !f->after ? f->line : "", items, busy_text(x, l));
 }
 
 void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
@@ -120,6 +204,7 @@ void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
     struct loadplace p = {.tree = x->tree, .chosen = x->chosen, .loaders = x->loaders, .last_loader = -1};
     size_t best = 0;
     kp_selftime_each(x->tree, time_take, &p);
+    kp_spans_settle(&p.times);
     for (size_t i = 1; i < p.keys.count; i++)
         if (p.ns[i] > p.ns[best]) best = i;
     if (p.keys.count) {
@@ -127,10 +212,11 @@ void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
         out->after = p.key_of[best] & 1 ? line : NULL;
         if (!out->after) out->line = line;
     }
-    const bool is_short = kp_loadwaits_is_short(x, out); /* a worker would cost about what it saves */
-    if (is_short) out->is_critical = false;
-    out->change = is_short ? change_of_short(x, &p, out->after) : change_of(x, &p, out->after);
+    const struct kp_loading l = loading_of(x, &p, out);
+    if (kp_loading_size_of(&l) == KP_LOADING_SHORT) out->is_critical = false;
+    out->change = change_of(x, &l, items_text(x, &p, &l, out), out);
     kp_ownlines_fini(&p.lines);
+    kp_spans_fini(&p.times);
     kp_keyindex_fini(&p.keys);
     free(p.ns);
     free(p.key_of);

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 enum { BURSTS_LEAST = 3 };
-#define HAND_OVER_NS 3e6 /* to take a batch of a worker whose items cost nothing, at most (decisions/114) */
 #define BURST_USUALS 4.0 /* times what the median step waits, and a hand-over more */
 #define BURST_NEAR 0.25  /* of the wait that most of such time is in; what is less is noise */
 #define BURST_SHARE 0.75 /* of all that is waited for: the few steps have it */
@@ -28,7 +27,7 @@ static void above_find(struct waits *w)
     double *sorted = kp_kineto_room(w->steps + 1, sizeof *sorted), sum = 0, squares = 0;
     memcpy(sorted, w->of, w->steps * sizeof *sorted);
     const double usual = kp_quantile(sorted, w->steps, 0.5); /* sorts them */
-    w->above_ns = BURST_USUALS * usual > usual + HAND_OVER_NS ? BURST_USUALS * usual : usual + HAND_OVER_NS;
+    w->above_ns = BURST_USUALS * usual > usual + KP_HAND_OVER_NS ? BURST_USUALS * usual : usual + KP_HAND_OVER_NS;
     for (size_t i = 0; i < w->steps; i++) {
         if (w->of[i] < w->above_ns) continue;
         sum += w->of[i];
@@ -91,7 +90,7 @@ static bool bursts_tell(const struct kp_costrules *x, const struct kp_step_split
 
 bool kp_loadwaits_is_short(const struct kp_costrules *x, const struct kp_finding *f)
 {
-    return f->steps && f->step_ns * (double)x->out->steps < HAND_OVER_NS * (double)f->steps;
+    return f->steps && f->step_ns * (double)x->out->steps < KP_HAND_OVER_NS * (double)f->steps;
 }
 
 void kp_loadwaits_tell(const struct kp_costrules *x, const struct kp_step_split *splits, struct kp_finding *f)
@@ -103,10 +102,11 @@ void kp_loadwaits_tell(const struct kp_costrules *x, const struct kp_step_split 
                     "(torch 2.6 and later), prefetch_factor=N. If all are: more workers while cores are free, or "
                     "cheaper items.";
     else if (kp_loadwaits_is_short(x, f))
-        f->change =
+        f->change = kp_costrules_text(
+            x,
             "To take a batch from a worker costs about as much (queue, pickling, a process that wakes), so more "
-            "workers may not help. Load cheap items in the program itself (num_workers=0), or hand over fewer, "
-            "larger batches. Whether the workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then "
-            "kprof "
-            "advise.";
+            "workers may not help. Hand over fewer, larger batches, or make items cheaper. Without workers "
+            "(num_workers=0) a step is shorter only where a batch loads in less than %.1f ms. How long it does, and "
+            "whether the workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then kprof advise.",
+            f->step_ns * (double)x->out->steps / (double)f->steps / 1e6);
 }

@@ -19,6 +19,9 @@ enum { LINES = 2, WORKERS_MOST = 8 }; /* WORKERS_MOST: whose traces are read */
 #define SHARE_COMPUTES 0.50           /* of a worker's time: it computes for most of it */
 #define CORES_SPARE 0.5     /* less than these are not free: the kernel and other programs take of them, too */
 enum { MEASURED_MS = 200 }; /* a shorter time tells little */
+enum { TEXT_BYTES = 512 };
+#define IDLE_WORKERS \
+    "those that it has wait for work. What costs is to hand batches over (queue, pickling, a process that wakes). "
 
 /* What a worker's own trace tells of its time. */
 struct worker {
@@ -26,9 +29,12 @@ struct worker {
     struct kp_tree tree;
     struct kp_chosen chosen;
     int64_t wall_ns;
-    struct kp_spans idle;  /* it waits for work: known where Python's calls were recorded */
-    int32_t loop;          /* the call of torch's loop, -1: not in the trace */
-    int64_t waits_ns;      /* of the loop's thread: calls that wait (sleep, network, lock) in its items */
+    struct kp_spans idle; /* it waits for work: known where Python's calls were recorded */
+    int32_t loop;         /* the call of torch's loop, -1: not in the trace */
+    int64_t waits_ns;     /* of the loop's thread: calls that wait (sleep, network, lock) in its items */
+    int64_t fetch_ns;     /* in which it loads batches, and how many these are */
+    size_t fetches;
+    const char *line;      /* of the program, which costs most; or NULL */
     struct kp_idleness {   /* of the workers whose loops were seen */
         size_t seen, idle; /* idle: wait for work most of their time */
         double share;      /* the mean of those that are idle */
@@ -92,6 +98,9 @@ static void idle_find(struct worker *w)
         if (w->loop < 0 && is_loop(tree, (int32_t)i)) w->loop = (int32_t)i;
         if (is_call(tree, (int32_t)i, "multiprocessing/queues.py(", "get") && is_loop(tree, node->parent))
             kp_spans_add(&w->idle, node->start_ns, node->end_ns);
+        if (!is_call(tree, (int32_t)i, "data/_utils/fetch.py(", "fetch") || !is_loop(tree, node->parent)) continue;
+        w->fetch_ns += node->end_ns - node->start_ns;
+        w->fetches++;
     }
     kp_spans_settle(&w->idle);
 }
@@ -136,7 +145,7 @@ static void share_print(FILE *out, const char *what, double share)
 
 /* Prints the lines that took most of one worker's time. The threads that feed its queue wait meanwhile: a share is of
  * the time that passed, not of the sum over threads. */
-static void lines_print(FILE *out, const struct worker *w)
+static void lines_print(FILE *out, struct worker *w)
 {
     struct kp_top top;
     size_t shown = 0;
@@ -145,9 +154,11 @@ static void lines_print(FILE *out, const struct worker *w)
     for (size_t i = 0; i < top.count && shown < LINES; i++) {
         const struct kp_top_row *row = &top.rows[i];
         const double share = share_of(w, (int64_t)row->cost.self_ns);
-        if (!row->name || share < SHARE_LEAST) continue;
+        if (!row->name) continue;
         const char *const line = kp_kineto_text(w->trace, row->name);
         const bool is_of_loop = strcmp(line, KP_WORKERFRAME_LOOP) == 0;
+        if (!is_of_loop && !w->line) w->line = line;
+        if (share < SHARE_LEAST) break;
         share_print(out, is_of_loop ? "torch's loop (collating, handing over)" : line, share);
         shown++;
     }
@@ -163,6 +174,24 @@ static void change_set(struct kp_advised *a, const char *text)
         struct kp_finding *f = &a->advice.findings[i];
         if (is_of_workers(f)) f->change = kp_strings_get(strings, kp_strings_put(strings, text, strlen(text)));
     }
+}
+
+/* "Make an item cheaper", at the line that costs most. */
+static const char *cheaper_text(const struct worker *w, char *room, size_t bytes)
+{
+    snprintf(room, bytes, "Make an item cheaper%s%s: cache it, vectorize its work, or decode it once.",
+             w->line ? ", first at " : "", w->line ? w->line : "");
+    return room;
+}
+
+/* What a step waits for its workers at most. */
+static double waited_ns(const struct kp_advised *a)
+{
+    double ns = 0;
+    for (size_t i = 0; i < a->advice.count; i++)
+        if (is_of_workers(&a->advice.findings[i]) && a->advice.findings[i].step_ns > ns)
+            ns = a->advice.findings[i].step_ns;
+    return ns;
 }
 
 /* Cores that the training takes while it does not wait for its workers: at most its threads. */
@@ -224,19 +253,29 @@ static bool are_cores_full(const struct worker *w, double training)
            (w->plan.computes >= SHARE_COMPUTES && (double)w->plan.workers + training >= free_from);
 }
 
-static void full_tell(FILE *out, struct kp_advised *a, const struct kp_plan *p)
+static void full_tell(FILE *out, struct kp_advised *a, const struct worker *w)
 {
+    const struct kp_plan *const p = &w->plan;
+    char cheaper[TEXT_BYTES], change[2 * TEXT_BYTES];
     fprintf(out, "compute on %ld core%s, %.0f %% of their time: more workers do not help, cheaper lines do\n", p->cores,
             p->cores == 1 ? "" : "s", 100 * p->computes);
-    change_set(a, "Make an item cheaper: cache it, or decode it once. More workers do not help: those that it has and "
-                  "the training fill the cores.");
+    snprintf(change, sizeof change, "%s More workers do not help: those that it has and the training fill the cores.",
+             cheaper_text(w, cheaper, sizeof cheaper));
+    change_set(a, change);
+}
+
+/* More workers save no more than is waited for, nor than the cores leave. */
+static double more_save_ns(const struct kp_advised *a, const struct kp_plan *p)
+{
+    const double waited = waited_ns(a), left = a->advice.step_ns * (1 - p->used / (double)p->cores);
+    return left < waited ? left : waited;
 }
 
 static void free_tell(FILE *out, struct kp_advised *a, const struct worker *w)
 {
     const struct kp_plan *const p = &w->plan;
     const bool computes = p->computes >= SHARE_COMPUTES;
-    char change[256];
+    char change[TEXT_BYTES];
     fprintf(out, "%s %.0f %% of their time, ", computes ? "compute" : "wait",
             100 * (computes ? p->computes : 1 - p->computes));
     if (!computes && w->loop < 0) {
@@ -249,24 +288,57 @@ static void free_tell(FILE *out, struct kp_advised *a, const struct worker *w)
             p->cores == 1 ? "" : "s");
     snprintf(change, sizeof change,
              "Give the DataLoader more workers (num_workers=N, persistent_workers=True): this program uses %.1f of %ld "
-             "core%s.",
-             p->used, p->cores, p->cores == 1 ? "" : "s");
+             "core%s. That saves at most %.1f ms a step.",
+             p->used, p->cores, p->cores == 1 ? "" : "s", more_save_ns(a, p) / 1e6);
+    change_set(a, change);
+}
+
+/* The items are so cheap, and the step waits for longer than they take: without workers it loads them itself. */
+static bool is_better_without(const struct worker *w, const struct kp_loading *l, double waited)
+{
+    return w->fetches && l->load_ns < waited && kp_loading_size_of(l) == KP_LOADING_SHORT;
+}
+
+/* Workers that wait for work, and a step that waits for them: to hand over costs. Says what loading without costs. */
+static void hand_over_tell(struct kp_advised *a, const struct worker *w)
+{
+    const double waited = waited_ns(a), each = w->fetches ? (double)w->fetch_ns / (double)w->fetches : 0;
+    const struct kp_loading l = {.load_ns = each, .step_ns = a->advice.step_ns};
+    char cheaper[TEXT_BYTES], without[TEXT_BYTES], change[4 * TEXT_BYTES];
+    if (!w->fetches)
+        snprintf(without, sizeof without,
+                 "Without workers (num_workers=0) a step is shorter only where a batch loads in less than the %.1f ms "
+                 "that it waits here",
+                 waited / 1e6);
+    else
+        snprintf(without, sizeof without,
+                 "Without workers a step would load for the %.1f ms that a batch takes one, "
+                 "and waits %.1f ms here",
+                 each / 1e6, waited / 1e6);
+    if (is_better_without(w, &l, waited))
+        snprintf(change, sizeof change,
+                 "More workers do not help: " IDLE_WORKERS "Load the items in the training itself (num_workers=0): a "
+                 "batch takes a worker %.1f ms, and the step waits %.1f ms for it. Or hand over fewer, larger batches.",
+                 each / 1e6, waited / 1e6);
+    else
+        snprintf(change, sizeof change,
+                 "More workers do not help: " IDLE_WORKERS "%s Or hand over fewer, larger "
+                 "batches. %s.",
+                 cheaper_text(w, cheaper, sizeof cheaper), without);
     change_set(a, change);
 }
 
 /* All of them wait for work, and the training for them. */
-static void idle_tell(struct kp_advised *a)
+static void idle_tell(struct kp_advised *a, const struct worker *w)
 {
     bool is_bursty = false;
     for (size_t i = 0; i < a->advice.count; i++)
         is_bursty |= is_of_workers(&a->advice.findings[i]) && a->advice.findings[i].is_bursty;
-    change_set(a, is_bursty
-                      ? "Prefetch more (prefetch_factor=N), as the workers wait for work most of their time: a slow "
-                        "batch holds up those behind it, which are ready. Or take them as they are ready: "
-                        "DataLoader(..., in_order=False), torch 2.6 and later. More workers help less."
-                      : "More workers do not help: those that it has wait for work. What costs is to hand batches over "
-                        "(queue, pickling, a process that wakes). Load cheap items in the training itself "
-                        "(num_workers=0), or hand over fewer, larger batches.");
+    if (is_bursty)
+        change_set(a, "Prefetch more (prefetch_factor=N), as the workers wait for work most of their time: a slow "
+                      "batch holds up those behind it, which are ready. Or take them as they are ready: "
+                      "DataLoader(..., in_order=False), torch 2.6 and later. More workers help less.");
+    else hand_over_tell(a, w);
 }
 
 /* The loader gives batches to its workers by turns, and takes them in that order. */
@@ -287,7 +359,7 @@ static void uneven_tell(FILE *out, struct kp_advised *a, const struct kp_idlenes
 static void help_tell(FILE *out, struct kp_advised *a, struct worker *w, struct kp_run_folder *folder)
 {
     if (idle_share(w) >= SHARE_IDLE) {
-        idle_tell(a);
+        idle_tell(a, w);
         return;
     }
     if (2 * w->others.idle >= w->others.seen && w->others.idle) {
@@ -296,7 +368,7 @@ static void help_tell(FILE *out, struct kp_advised *a, struct worker *w, struct 
     }
     if (!plan_make(w, a, folder)) return;
     fprintf(out, "    worker  %zu of them ", w->plan.workers);
-    if (are_cores_full(w, training_cores(a, w->plan.cores))) full_tell(out, a, &w->plan);
+    if (are_cores_full(w, training_cores(a, w->plan.cores))) full_tell(out, a, w);
     else free_tell(out, a, w);
 }
 

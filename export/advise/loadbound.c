@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * loadbound.c - what workers save at most of a step that loads its batch itself, and whether that is worth a try
+ *
+ * Where all loading lies beside the training, a step still lasts as long as the rest of it does. Nor is it shorter than
+ * what computes in it, items and training, takes of all cores. What waits takes none. To take a batch from a worker
+ * costs time, too (decisions/114), so less than the bound is saved.
+ */
+#include "export/advise/advise.h"
+
+#define WAITS_SHARE 0.5      /* of loading: its items wait, and leave their cores to others */
+#define HAND_OVER_LEAST 0.5  /* times KP_HAND_OVER_NS: items that wait need no core while the batch is handed over */
+#define HAND_OVER_DOUBLE 2.0 /* times: what is less differs from run to run */
+
+double kp_loading_saves_ns(const struct kp_loading *l)
+{
+    const double rest = l->step_ns > l->load_ns ? l->step_ns - l->load_ns : 0;
+    const double computes = l->load_ns * (1 - l->waits) + (l->has_gpu ? 0 : rest);
+    const double on_cores = l->cores > 0 ? computes / (double)l->cores : 0;
+    const double least = on_cores > rest ? on_cores : rest;
+    return l->step_ns > least ? l->step_ns - least : 0;
+}
+
+enum kp_loading_size kp_loading_size_of(const struct kp_loading *l)
+{
+    if (l->waits >= WAITS_SHARE && l->waits_known)
+        return l->load_ns < HAND_OVER_LEAST * KP_HAND_OVER_NS ? KP_LOADING_SHORT : KP_LOADING_LONG;
+    const double on_a_core = l->load_ns * (1 - l->core_waited);
+    if (on_a_core < KP_HAND_OVER_NS) return KP_LOADING_SHORT;
+    return on_a_core < HAND_OVER_DOUBLE * KP_HAND_OVER_NS ? KP_LOADING_MIDDLE : KP_LOADING_LONG;
+}
+
+long kp_loading_workers(const struct kp_loading *l)
+{
+    enum { WORKERS_MOST = 16 };
+    const double rest = l->step_ns - l->load_ns > KP_HAND_OVER_NS / 2 ? l->step_ns - l->load_ns : KP_HAND_OVER_NS / 2;
+    const long hide = (long)(l->load_ns / rest) + 1, most = l->waits < WAITS_SHARE ? l->cores : WORKERS_MOST;
+    if (!l->waits_known || l->cores <= 0) return 0;
+    return hide < most ? hide : most;
+}
