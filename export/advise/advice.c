@@ -116,6 +116,7 @@ static void rules_judge(struct kp_costrules *x)
     kp_rules_copies(x);
     if (is_of_host) kp_rules_launches(x);
     kp_rules_kernels(x);
+    kp_rules_attention(x);
     kp_rules_fusing(x);
     if (x->out->has_gpu) kp_rules_bandwidth(x);
     if (is_of_host) host_rules_judge(x);

@@ -225,6 +225,7 @@ void kp_rules_copies(struct kp_costrules *rules);   /* copyrules.c */
 void kp_rules_launches(struct kp_costrules *rules); /* launchrules.c */
 void kp_rules_kernels(struct kp_costrules *rules);  /* kernelrules.c */
 bool kp_kernel_uses_tensor_cores(const char *name);
+void kp_rules_attention(struct kp_costrules *rules);            /* attentionrules.c */
 void kp_rules_fusing(struct kp_costrules *rules);               /* fuserules.c */
 void kp_rules_bandwidth(struct kp_costrules *rules);            /* bandwidth.c */
 void kp_rules_steps(struct kp_costrules *rules);                /* steprules.c */

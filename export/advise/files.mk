@@ -3,6 +3,7 @@ SRC_advise := \
     export/advise/advice.c \
     export/advise/partrules.c \
     export/advise/idlecause.c \
+    export/advise/attentionrules.c \
     export/advise/bandwidth.c \
     export/advise/compiling.c \
     export/advise/copyrules.c \
@@ -34,6 +35,7 @@ SRC_advise := \
     export/advise/stepsplit.c
 UNIT_advise := \
     test/unit/advise/test_advice.c \
+    test/unit/advise/test_attentionrules.c \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_loadbound.c \
     test/unit/advise/test_loadwaits.c \

@@ -232,6 +232,18 @@ def fused(count, dur):
     return make
 
 
+def attends(first):
+    """Scores of 512 by 512, whose softmax lies between two products; in the twin no product makes them."""
+    def make(trace, base):
+        scores, softmax = [8, 512, 512], "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, false, false>"
+        trace.work(GEMM, base, 100, ahead=300, op=first, shapes=[[8, 512, 64], [8, 64, 512]], line=WELL)
+        trace.work(ADD, base + 100, 100, ahead=300, op="aten::div", shapes=[scores, []])
+        trace.work(softmax, base + 200, 200, ahead=300, op="aten::softmax", shapes=[scores, [], []])
+        trace.work(GEMM, base + 400, 100, ahead=300, op="aten::bmm", shapes=[scores, [8, 512, 64]], line=WELL)
+        usual(trace, base, 1000, begin=500, ahead=300)
+    return make
+
+
 def small(gap):
     def make(trace, base):
         for i in range(100):
@@ -350,6 +362,7 @@ SICKNESSES = {
     "low-occupancy": lambda: with_head(occupancy(0.1), cost=450),
     "unstable-kernels": lambda: with_head(unstable(WAVES), cost=190),
     "kernels-to-fuse": lambda: with_head(fused(10, 50), cost=0.85 * 450),
+    "attention-unfused": lambda: with_head(attends("aten::bmm"), cost=300),
     "small-kernels": lambda: with_head(small(4), cost=400),
     "elementwise-slow": lambda: with_head(bandwidth(1 << 20), cost=400 - 3 * 4 * (1 << 20) / HBM / 0.8),
     "memory-near-peak": lambda: with_head(tensors(38 * GB, 37 * GB), cost=38 * GB),
@@ -384,6 +397,7 @@ TWINS = {
     "low-occupancy": lambda: with_head(occupancy(2.0)),
     "unstable-kernels": lambda: with_head(unstable([20] * 12)),
     "kernels-to-fuse": lambda: with_head(fused(1, 50)),
+    "attention-unfused": lambda: with_head(attends("aten::linear")),
     "small-kernels": lambda: with_head(small(0)),
     "elementwise-slow": lambda: with_head(bandwidth(32 << 20)),
     "memory-near-peak": lambda: with_head(tensors(20 * GB, 19 * GB)),
