@@ -33,6 +33,7 @@ static struct kp_rank rank = {.size = 1, .on_node = -1};
 static bool is_left_out;
 static uint32_t all_left_out;
 static int32_t parent_pid;
+static bool is_elsewhere; /* the user called `kprof run` in another folder than this program was started in */
 static char start_dir[2048], out_dir[4096], spool_dir[4096];
 
 void kp_run_set_calls(const struct kp_run_calls *calls) { up = *calls; }
@@ -161,9 +162,10 @@ void kp_path_make_absolute(char *out, size_t size, const char *path)
     else kp_fmt(out, size, "%s/%s", start_dir, path);
 }
 
-void kp_run_set_folders(const char *out, const char *spool)
+void kp_run_set_folders(const char *out, const char *spool, const char *from)
 {
     if (kp_io_getcwd(start_dir, sizeof start_dir) != 0) start_dir[0] = 0;
+    is_elsewhere = from && strcmp(from, start_dir) != 0;
     kp_path_make_absolute(out_dir, sizeof out_dir, out);
     kp_path_make_absolute(spool_dir, sizeof spool_dir, spool);
 }
@@ -183,7 +185,7 @@ const char *kp_run_spool_dir(void) { return spool_dir; }
 const char *kp_path_display(const char *path)
 {
     size_t n = strlen(start_dir);
-    return n && strncmp(path, start_dir, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+    return n && !is_elsewhere && strncmp(path, start_dir, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
 /*

@@ -91,13 +91,14 @@ bool kp_parent_lacks(const char *setting);
 void kp_run_forget(void);
 
 /* --- folders --- */
-/* Makes both paths absolute, since the host may call chdir before anything is written. */
-void kp_run_set_folders(const char *out, const char *spool);
+/* Makes both paths absolute, since the host may call chdir before anything is written. `from`: where the user called
+ * `kprof run`, or NULL. */
+void kp_run_set_folders(const char *out, const char *spool, const char *from);
 void kp_run_move_to_children(void);
 void kp_path_make_absolute(char *out, size_t size, const char *path);
 const char *kp_run_out_dir(void);
 const char *kp_run_spool_dir(void);
-/* The path relative to the folder that the program was started in, for log lines. */
+/* For log lines: the path relative to the folder that the program was started in, where the user is there. */
 const char *kp_path_display(const char *path);
 
 /*

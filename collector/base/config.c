@@ -36,9 +36,9 @@ const struct kp_config_row kp_config_rows[KP_SET_COUNT] = {
 };
 
 /* Variables that start with KPROF and are no settings. */
-static const char *const others[] = {"KPROF_LIB",     "KPROF_PYTHON",    "KPROF_GPU_TRACES",
-                                     "KPROF_BUILD",   "KPROF_COMMAND",   "KPROF_READ_LIMIT",
-                                     "KPROF_RUN_PID", "KPROF_RUN_STAYS", "KPROF_RUN_TOLD"};
+static const char *const others[] = {"KPROF_LIB",      "KPROF_PYTHON",     "KPROF_GPU_TRACES", "KPROF_BUILD",
+                                     "KPROF_COMMAND",  "KPROF_READ_LIMIT", "KPROF_RUN_PID",    "KPROF_RUN_STAYS",
+                                     "KPROF_RUN_TOLD", "KPROF_RUN_FROM"};
 
 static void *field_of(struct kp_config *config, enum kp_config_index index)
 {

@@ -51,13 +51,36 @@ static int preload_set(const char *library)
     return rc ? kp_cli_fail("run", "LD_PRELOAD cannot be set: %s", strerror(errno)) : KP_EXIT_DONE;
 }
 
-/* Makes the path absolute: all processes of the run write the same file, also those started in other folders. */
-static const char *log_anchored(const char *value)
+/* Makes the path absolute: all processes of the run write there, also those started in other folders. */
+static const char *path_anchored(const char *value)
 {
     static char path[8192], folder[4096];
-    if (value[0] == '/' || strcmp(value, "stderr") == 0 || strcmp(value, "none") == 0 || !getcwd(folder, sizeof folder))
-        return value;
+    if (value[0] == '/' || !getcwd(folder, sizeof folder)) return value;
     return (size_t)snprintf(path, sizeof path, "%s/%s", folder, value) < sizeof path ? path : value;
+}
+
+static const char *log_anchored(const char *value)
+{
+    return strcmp(value, "stderr") == 0 || strcmp(value, "none") == 0 ? value : path_anchored(value);
+}
+
+/* Where the library would refuse the whole path, the program has the relative one. */
+static void folder_anchor(enum kp_config_index index, const char *value)
+{
+    static struct kp_config tried; /* has room for texts */
+    const char *const path = path_anchored(value);
+    kp_config_read_as(&tried, NULL, false);
+    if (!kp_setting_flags_set(&tried, index, path)) setenv(kp_config_rows[index].name, path, 1);
+}
+
+/* A program may be started in another folder; the library's closing line then has whole paths. */
+static void folders_anchor(const struct kp_config *config)
+{
+    char folder[4096];
+    folder_anchor(KP_SET_dir, config->dir);
+    if (config->spool_dir && *config->spool_dir) folder_anchor(KP_SET_spool_dir, config->spool_dir);
+    if (getcwd(folder, sizeof folder)) setenv("KPROF_RUN_FROM", folder, 1);
+    else unsetenv("KPROF_RUN_FROM");
 }
 
 /* The settings, and what `kprof run` alone knows. */
@@ -310,6 +333,7 @@ int kp_cmd_run(int argc, char **argv)
         return kp_cli_fail("run", "libkprof.so is not there (%s); KPROF_LIB names another place", library);
     rc = preload_set(library);
     if (rc) return rc;
+    folders_anchor(kp_setting_flags_read());
     unknown_tell();
     heavy_tell();
     modules_tell();

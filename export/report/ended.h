@@ -7,7 +7,7 @@
 
 /* Whether the process was gone before it could close the window. */
 bool kp_ended_early(const struct kp_kineto *trace);
-/* Of such a trace: "SIGTERM", as `kprof run` or the program itself noted it; NULL: nobody did. */
+/* Of such a trace: "SIGTERM", as `kprof run` or the program itself noted it; NULL: not noted. */
 const char *kp_ended_signal(const struct kp_kineto *trace);
 /* "killed" by SIGKILL, else "ended". */
 const char *kp_ended_word(const struct kp_kineto *trace);

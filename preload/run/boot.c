@@ -174,7 +174,8 @@ static int read_settings(void)
     if (!config) return refuse_early();
     kp_config_read(config, environ);
     if (!config->on) return -ECANCELED;
-    kp_run_set_folders(config->dir, config->spool_dir ? config->spool_dir : config->dir);
+    kp_run_set_folders(config->dir, config->spool_dir ? config->spool_dir : config->dir,
+                       environment_text(environ, "KPROF_RUN_FROM"));
     fix_log();
     kp_schedule_from_config(config, &schedule, &step_rule);
     if (config->signal && !kp_ctl_signal_parse(config->signal))

@@ -327,6 +327,25 @@ os.kill(os.getpid(), {int(number)})
         assert said in report.stdout, report.stdout + report.stderr
 
 
+@pytest.mark.parametrize("flags, there", [(("-o", "x"), "x"), ((), "kprof"), (("-o", "elsewhere/x"), "elsewhere/x")])
+def test_a_program_of_another_folder_writes_into_that_of_kprof_run(program, tmp_path, flags, there):
+    """The command of the closing line is for the user's shell, which is not where the program is."""
+    script = program("""
+import torch
+m = torch.nn.Linear(2, 2)
+for _ in range(4): m(torch.ones(1, 2))
+""")
+    (tmp_path / "elsewhere").mkdir()
+    for line, shown in ((f"cd elsewhere; {harness.PYTHON} {script}", tmp_path.resolve() / there), (f"{harness.PYTHON} {script}; true", there)):
+        done = subprocess.run([str(harness.KPROF), "run", *flags, "--", "sh", "-c", line], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        command = re.search(r"next: (kprof report.*)", done.stderr)[1]
+        assert command == ("kprof report" if shown == "kprof" else f"kprof report {shown}"), done.stderr
+        report = subprocess.run([str(harness.KPROF), *command.split()[1:]], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
+        assert report.returncode == 0 and "aten::linear" in report.stdout, report.stderr
+    assert len(list((tmp_path / there).glob("*.pt.trace.json.gz"))) == 2 and not (tmp_path / "elsewhere" / "kprof").exists()
+
+
 def test_a_running_programs_spool_is_read_and_stays(program, tmp_path):
     script = program("""
 import signal, torch
