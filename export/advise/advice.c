@@ -111,7 +111,7 @@ static void host_rules_judge(struct kp_costrules *x)
 /* Of steps of a GPU that its host is ahead of: by what the GPU does, whatever the host does meanwhile. */
 static void rules_judge(struct kp_costrules *x)
 {
-    const bool is_of_host = !x->out->ahead;
+    const bool is_of_host = !x->out->ahead || x->out->is_late;
     if (x->out->has_gpu) kp_gpu_figures_make(&x->out->gpu, x);
     kp_rules_copies(x);
     if (is_of_host) kp_rules_launches(x);
@@ -130,8 +130,8 @@ static bool gpu_is_behind(const struct kp_advice *a, double backlog_ns)
 }
 
 /*
- * The host is ahead by more and more, so what runs in its steps is of earlier ones. The GPU's own steps are judged, by
- * what runs in them. False: they are not to be had, and nothing is judged.
+ * The host is ahead, so what runs in its steps is of earlier ones. The GPU's own steps are judged, by what runs in
+ * them. False: they are not to be had, and nothing is judged.
  */
 static bool gpu_steps_judge(struct kp_costrules *x, struct kp_step_split *splits, double backlog_ns)
 {
@@ -157,6 +157,39 @@ static bool gpu_steps_judge(struct kp_costrules *x, struct kp_step_split *splits
     kp_split_places_fini(&places);
     kp_chosen_fini(&steps);
     return is_known;
+}
+
+/* The host waits for the GPU now and then: the steps of both last equally long in the mean alone. NULL: not so. */
+static const char *late_of(struct kp_costrules *x)
+{
+    const size_t count = x->chosen->step_count;
+    struct kp_chosen steps;
+    const bool is_known = kp_gpu_steps_make(&steps, x->tree, x->chosen);
+    double *lengths = kp_kineto_room(count + 1, sizeof *lengths);
+    size_t late = 0;
+    for (size_t i = 0; is_known && i < count; i++) {
+        lengths[i] = (double)steps.steps[i].inside_ns;
+        late += steps.steps[i].start_ns >= x->chosen->steps[i].end_ns;
+    }
+    const double median = kp_quantile(lengths, is_known ? count : 0, 0.5);
+    free(lengths);
+    kp_chosen_fini(&steps);
+    if (late <= count / 2) return NULL;
+    return kp_costrules_text(x,
+                             "the host is ahead of the GPU, by a step or more in %zu of %zu steps, until it waits: on "
+                             "the GPU a step lasts %.3f ms (median, from its first work to that of the next)",
+                             late, count, median / 1e6);
+}
+
+/* True: the GPU falls behind, and its steps are not to be had. */
+static bool steps_judge(struct kp_costrules *x, struct kp_step_split *splits, double backlog_ns)
+{
+    struct kp_advice *const a = x->out;
+    if (gpu_is_behind(a, backlog_ns)) return !gpu_steps_judge(x, splits, backlog_ns);
+    if (a->has_gpu && a->steps) a->ahead = late_of(x);
+    a->is_late = a->ahead;
+    if (a->steps) rules_judge(x);
+    return false;
 }
 
 /* What lacks in what was recorded of whole steps. */
@@ -304,11 +337,8 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);
     means_make(out, splits);
     struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
-    const double backlog_ns = (double)places.backlog_ns;
-    bool is_behind = gpu_is_behind(out, backlog_ns);
     kp_costrules_open(&costs);
-    if (is_behind) is_behind = !gpu_steps_judge(&costs, splits, backlog_ns);
-    else if (out->steps) rules_judge(&costs);
+    const bool is_behind = steps_judge(&costs, splits, (double)places.backlog_ns);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     out->missing = missing_of(&costs, is_behind);
     if (out->steps) outside_tell(&costs);

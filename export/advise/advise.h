@@ -67,13 +67,14 @@ struct kp_advice {
     bool is_unrecorded;  /* `missing` tells of settings that were off, and of nothing that lacks in what was recorded */
     const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */
     size_t unjudged_count;
-    const char *seen;               /* what was looked at and costs little; or NULL */
-    const char *slowed_by;          /* a sentence: the recording itself made steps longer; or NULL */
-    const char *lines_by;           /* a sentence: the setting that gives findings their lines. NULL: they have them */
-    const char *ahead;              /* a sentence: the host is ahead of its GPU, so the steps are the GPU's; or NULL */
-    const char *evaluated;          /* a sentence: which evaluations there are; or NULL */
-    const char *waited;             /* a sentence: which steps a busy machine may have made longer; or NULL */
-    const char *crowded;            /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
+    const char *seen;      /* what was looked at and costs little; or NULL */
+    const char *slowed_by; /* a sentence: the recording itself made steps longer; or NULL */
+    const char *lines_by;  /* a sentence: the setting that gives findings their lines. NULL: they have them */
+    const char *ahead;     /* a sentence: the host is ahead of its GPU; or NULL */
+    bool is_late;          /* it waits for the GPU now and then, and the steps are the host's; else, ahead, the GPU's */
+    const char *evaluated; /* a sentence: which evaluations there are; or NULL */
+    const char *waited;    /* a sentence: which steps a busy machine may have made longer; or NULL */
+    const char *crowded;   /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
     double evaluated_ns, waited_ns; /* what these two cost, the mean of a step */
     const char *outside;            /* a sentence: how much of a phase lies in no step, if much does; or NULL */
     const char *guessed;            /* a sentence: its steps are guessed, of before a training; or NULL */

@@ -221,6 +221,11 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *co
     }
     if (are_collecting(x, cost)) return collecting_tell(x, cost, rule);
     const enum kp_split_part part = part_with_more(x, &c);
+    if (x->out->is_late &&
+        part == KP_SPLIT_COMPUTE) { /* its host waits until the GPU has done what was launched before */
+        free(cost->of);
+        return NULL;
+    }
     const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
     const bool has_place = x->out->has_gpu || part == KP_SPLIT_COMPUTE || is_gap;
     for (size_t i = 0; i < x->chosen->step_count && has_place; i++)

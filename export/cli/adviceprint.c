@@ -139,7 +139,7 @@ static void unjudged_print(FILE *out, const struct kp_advice *a)
 static void step_print(FILE *out, const struct kp_advice *a)
 {
     const double apart = a->step_ns - a->median_ns;
-    const char *const where = a->ahead ? " on the GPU" : "";
+    const char *const where = a->ahead && !a->is_late ? " on the GPU" : "";
     if (apart > a->median_ns / 10 || apart < -a->median_ns / 10)
         fprintf(out, "a step   %.3f ms%s (median of %zu; mean %.3f ms, and of that)", a->median_ns / 1e6, where,
                 a->steps, a->step_ns / 1e6);

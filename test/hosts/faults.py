@@ -35,7 +35,7 @@ TALLY = 4096
 EACH_FIRST, SPREAD = 60, 60
 AGAIN, PLAIN_MOST = 3, 40
 KEPT = (".kprof", ".json", ".json.gz", ".heap.zst", ".table.txt", ".stacks.txt", ".memory.html", ".family")
-OF_THE_MACHINE = {"cores", "busy_threads", "core_had_us", "core_waited_us", "script"}  # of /proc, for a report's head: no event is lost with it
+OF_THE_MACHINE = {"cores", "busy_threads", "core_had_us", "core_waited_us", "bare_steps", "bare_step_us", "script"}  # of /proc, for a report's head: no event is lost with it
 
 
 def hosts(programs, sim):

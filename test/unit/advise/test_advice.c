@@ -568,6 +568,35 @@ static void a_gpu_that_is_behind_has_steps_of_its_own(void **state)
     assert_string_equal(kp_advice_bound(&a), "GPU compute");
 }
 
+/* 20 steps of 100 us that launch 1000 us of work each; each tenth waits until all of it is done. */
+static void a_host_that_is_ahead_and_waits_now_and_then_has_no_slow_steps(void **state)
+{
+    struct little *t = *state;
+    int at = 0, free_at = 0;
+    strcpy(t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    for (int step = 0; step < 20; step++) {
+        const int begin = at, works_at = free_at > at + 50 ? free_at : at + 50;
+        char name[32], args[64];
+        launch(t, step + 1, at + 10, works_at, 1000);
+        free_at = works_at + 1000;
+        at += 100;
+        if (step % 10 == 9) {
+            snprintf(args, sizeof args, "\"correlation\":%d", 100 + step);
+            event(t, "cuda_runtime", "cudaStreamSynchronize", 1, at, free_at - at, args);
+            at = free_at + 10;
+        }
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, begin, at - begin, "");
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 0);
+    assert_true(a.is_late);
+    assert_string_equal(a.ahead,
+                        "the host is ahead of the GPU, by a step or more in 16 of 20 steps, until it waits: on "
+                        "the GPU a step lasts 1.000 ms (median, from its first work to that of the next)");
+    assert_float_equal(a.median_ns, 100000, 1);
+}
+
 static void what_a_gpu_that_is_behind_computes_is_judged(void **state)
 {
     struct little *t = *state;
@@ -674,6 +703,7 @@ int main(void)
         LITTLE(while_the_launch_is_not_back_the_gpu_waits_for_it),
         LITTLE(what_is_launched_in_a_gap_and_comes_late_depends_on_something),
         LITTLE(a_gpu_that_is_behind_has_steps_of_its_own),
+        LITTLE(a_host_that_is_ahead_and_waits_now_and_then_has_no_slow_steps),
         LITTLE(what_a_gpu_that_is_behind_computes_is_judged),
         LITTLE(a_gpu_that_is_behind_tells_nothing_where_a_step_launches_nothing),
         LITTLE(steps_and_kernels_of_2021_count),
