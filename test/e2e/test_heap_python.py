@@ -160,15 +160,15 @@ def test_leaks_of_each_step(tmp_path):
         assert one["left_bytes"] >= one["still_bytes"]
     said = harness.cli("memory", "--leaks", run.trace)
     assert said.returncode == 0, said.stderr
-    first = said.stdout.split("then most bytes:\n")[1].split(" bytes in 5 blocks")[1]
-    assert first.startswith(": step 2 4008, step 3 4012, step 4 4016, step 5 4020, step 6 4024\n        your line: train at stepleaks.py:14\n") and "train at stepleaks.py:14 in Python" in first
+    first = said.stdout.split("then most bytes:\n")[1].split(" KB in 5 blocks")[1]
+    assert first.startswith(": step 2 3.91 KB, step 3 3.92 KB, step 4 3.92 KB, step 5 3.93 KB, step 6 3.93 KB\n        your line: train at stepleaks.py:14\n") and "train at stepleaks.py:14 in Python" in first
     def longest(*flags):  # lines of a call stack that has a line of the program's
         text = harness.cli("memory", "-n", "-1", *flags, run.trace).stdout
         return max(len(re.match(r"(?: {8}.*\n)+", part)[0].splitlines()) for part in re.split(r"^(?= {8}your line: )", text, flags=re.M)[1:])
 
     assert longest() <= 1 + 3 + 3 + 3 and longest("--all-frames") > 13  # three frames, three of Python, what is left out
     part = harness.cli("memory", "--leaks", "--steps", "4-5", run.trace).stdout
-    assert re.findall(r"^ +(\d+) +\d+ bytes", part, re.M) == ["4", "5"] and "step 4 4016, step 5 4020" in part
+    assert re.findall(r"^ +(\d+) +[\d.]+ [KM]?B in ", part, re.M) == ["4", "5"] and "step 4 3.92 KB, step 5 3.93 KB" in part
     assert harness.cli("memory", "--leaks", "--steps", "40", run.trace).returncode != 0
     if shutil.which("heaptrack_print"):  # sizes of each step on their own change nothing for it
         said = subprocess.run(["heaptrack_print", profile], capture_output=True, text=True, timeout=harness.LONG, check=True).stdout
@@ -216,7 +216,7 @@ def test_small_objects_of_python(small, tmp_path):
         return
     assert "small objects" not in harness.cli("advise", tmp_path / "log").stdout
     assert "arenas" not in said and "PYTHONMALLOC" not in said
-    own = re.findall(r"^ +(\d+) bytes in (\d+) blocks?: step.*\n +your line: (\S+) at small.py:(\d+)$", rows, re.M)
+    own = re.findall(r"^ +([\d.]+ [KM]?B) in (\d+) blocks?: step.*\n +your line: (\S+) at small.py:(\d+)$", rows, re.M)
     assert {(name, int(at)) for _, blocks, name, at in own if int(blocks) > 80_000} >= {("remember", line), ("__init__", 4)}, said
     assert not re.search(r"small|PYTHONMALLOC", head)
 

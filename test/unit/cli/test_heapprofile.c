@@ -172,21 +172,20 @@ static void the_start_up_is_one_row_behind_what_steps_left(void **state)
     (void)state;
     assert_non_null(p);
     const char *text = leaks_written(p, -1, -1);
-    const char *main = strstr(text, "15 bytes in 3 blocks: step 0 5, step 1 5, step 2 5\n"),
-               *last =
-                   strstr(text, "still in use by step 3, the last: 7 bytes in 1 block of 1 call stack; --step 3 has "
-                                "them\n");
-    const char *start = strstr(text, "start-up (step 0, with imports): 39321 bytes in 1 block of 1 call stack;");
-    assert_true(strncmp(text, "steps 1-2 left 10 bytes in 2 blocks on the host's heap, 5 bytes a step\n", 71) == 0);
+    const char *main = strstr(text, "15 B in 3 blocks: step 0 5 B, step 1 5 B, step 2 5 B\n"),
+               *last = strstr(text, "still in use by step 3, the last: 7 B in 1 block of 1 call stack; --step 3 has "
+                                    "them\n");
+    const char *start = strstr(text, "start-up (step 0, with imports): 38.40 KB in 1 block of 1 call stack;");
+    assert_true(strncmp(text, "steps 1-2 left 10 B in 2 blocks on the host's heap, 5 B a step\n", 63) == 0);
     assert_non_null(strstr(text, "they lie in 1 arena, 1.0 MB\n1 of the arenas (1.0 MB) came in steps"));
     assert_non_null(strstr(text, "PYTHONMALLOC=malloc kprof run --malloc trace"));
     assert_true(main && last && start && main < last && last < start);
     assert_non_null(strstr(text, "    (rows have what step 0 left, too; the sum above has not)\n"));
     assert_null(strstr(text, "step 3 7"));
-    assert_non_null(strstr(leaks_written(p, 3, 3), "7 bytes in 1 block: step 3 7\n"));
+    assert_non_null(strstr(leaks_written(p, 3, 3), "7 B in 1 block: step 3 7 B\n"));
     text = leaks_written(p, 0, 0);
     assert_null(strstr(text, "start-up"));
-    assert_non_null(strstr(text, "39321 bytes in 1 block: step 0 39321\n"));
+    assert_non_null(strstr(text, "38.40 KB in 1 block: step 0 38.40 KB\n"));
     kp_profile_close(p);
 }
 
@@ -199,10 +198,10 @@ static void what_comes_behind_the_last_step_is_not_the_last(void **state)
     (void)state;
     assert_non_null(p);
     const char *text = leaks_written(p, -1, -1);
-    assert_memory_equal(text, "step 1 left 5 bytes in 1 block on", 33);
-    assert_non_null(strstr(text, "19 bytes in 3 blocks: step 0 9, step 1 5, step 2 5\n"));
+    assert_memory_equal(text, "step 1 left 5 B in 1 block on", 29);
+    assert_non_null(strstr(text, "19 B in 3 blocks: step 0 9 B, step 1 5 B, step 2 5 B\n"));
     assert_null(strstr(text, "step 2 21"));
-    assert_non_null(strstr(text, "still in use by step 2, the last: 30 bytes in 4 blocks of 2 call stacks; --step 2 "));
+    assert_non_null(strstr(text, "still in use by step 2, the last: 30 B in 4 blocks of 2 call stacks; --step 2 "));
     kp_profile_close(p);
 }
 
@@ -214,9 +213,8 @@ static void two_steps_have_no_growth_to_tell(void **state)
     assert_non_null(p);
     const char *text = leaks_written(p, -1, -1);
     assert_memory_equal(text, "no step between the start-up and the last: record more steps", 60);
-    assert_non_null(
-        strstr(text, "    none\n    still in use by step 1, the last: 7 bytes in 1 block of 1 call stack;"));
-    assert_non_null(strstr(text, "    start-up (step 0, with imports): 7 bytes in 1 block of 1 call stack;"));
+    assert_non_null(strstr(text, "    none\n    still in use by step 1, the last: 7 B in 1 block of 1 call stack;"));
+    assert_non_null(strstr(text, "    start-up (step 0, with imports): 7 B in 1 block of 1 call stack;"));
     kp_profile_close(p);
 }
 
