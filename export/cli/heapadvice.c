@@ -15,7 +15,7 @@
 #include "export/cli/heapprofile.h"
 #include "export/cli/lines.h"
 
-enum { FINDINGS_MOST = 2, STEPS_LEAST = 3, TEXT_BYTES = 1024, PLACES_MOST = 16 };
+enum { FINDINGS_MOST = 5, STEPS_LEAST = 3, TEXT_BYTES = 1024, PLACES_MOST = 16 };
 enum { BYTES_LEAST = 4096, BYTES_CRITICAL = 65536 }; /* a step */
 #define STEPS_SHARE 0.8
 
@@ -103,9 +103,10 @@ static const char *function_text(const struct kp_advised *a, const struct kp_pro
     const struct kp_profile_address *at = &p->addresses[address - 1];
     const int found = names ? kp_profile_places(p, at, names, of, PLACES_MOST) : 0;
     if (found <= 0 || !of[0].function) return kept_text(a, kp_profile_function(p, at, 0, name, sizeof name));
+    const char *const plain = kp_profile_plain(names, of[0].function, name, sizeof name);
     if (of[0].file && of[0].line)
-        snprintf(text, sizeof text, "%s at %s:%u", of[0].function, kp_path_base(of[0].file), (unsigned)of[0].line);
-    else snprintf(text, sizeof text, "%s", of[0].function);
+        snprintf(text, sizeof text, "%s at %s:%u", plain, kp_path_base(of[0].file), (unsigned)of[0].line);
+    else snprintf(text, sizeof text, "%s", plain);
     return kept_text(a, text);
 }
 

@@ -49,14 +49,19 @@ static const char *name_of_new(const char *name)
     return strcmp(name, "operator new[]") == 0 ? "operator new[](unsigned long)" : name;
 }
 
+const char *kp_profile_plain(const struct kp_places *places, const char *mangled, char *out, size_t bytes)
+{
+    const char *const plain = mangled && places->plain ? places->plain(places->context, mangled) : mangled;
+    if (!plain) return "?";
+    if (strlen(plain) >= bytes) return mangled;
+    (void)kp_symbol_short(plain, out, bytes);
+    return name_of_new(out);
+}
+
 static uint32_t function_get(struct naming *n, const char *mangled)
 {
     char name[NAME_BYTES];
-    const char *plain = mangled && n->places->plain ? n->places->plain(n->places->context, mangled) : mangled;
-    if (!plain) return text_get(n, "?");
-    if (strlen(plain) >= sizeof name) return text_get(n, mangled);
-    (void)kp_symbol_short(plain, name, sizeof name);
-    return text_get(n, name_of_new(name));
+    return text_get(n, kp_profile_plain(n->places, mangled, name, sizeof name));
 }
 
 int kp_profile_places(const struct kp_profile *p, const struct kp_profile_address *a, const struct kp_places *places,

@@ -87,6 +87,8 @@ uint32_t kp_profile_text_add(struct kp_profile *p, const char *text, size_t byte
 
 /* Looks up functions and lines of all addresses. Those that are not found keep the file's own. */
 void kp_profile_name(struct kp_profile *p, const struct kp_places *places);
+/* A function's name as shown: demangled, and short. May be of `out`. */
+const char *kp_profile_plain(const struct kp_places *places, const char *mangled, char *out, size_t bytes);
 /* As kp_places.find for one address. 0: its module is not known. */
 int kp_profile_places(const struct kp_profile *p, const struct kp_profile_address *a, const struct kp_places *places,
                       struct kp_place *out, int most);

@@ -314,3 +314,28 @@ def test_advise_says_nothing_of_a_heap_that_each_step_leaves_as_it_was(cleaks, t
                             schedule="wait=1,warmup=1,active=8,repeat=1", KPROF_STEP="optimizer", KPROF_MALLOC="trace", KPROF_WITH_STACK="ops").ok()
     advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
     assert profile_of(run.trace).exists() and "heap-grows" not in {finding["id"] for finding in advice["findings"]}, advice
+
+
+LEAVING_SIX = """import torch
+kept, model = [], torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(11):
+    model(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+    kept.append(torch.ones(40_000))
+    kept.append(torch.ones(35_000))
+    kept.append(torch.ones(30_000))
+    kept.append(torch.ones(25_000))
+    kept.append(torch.ones(20_000))
+    kept.append(torch.ones(15_000))
+"""
+
+
+def test_advise_names_five_lines_that_leave_most_and_cplusplus_as_a_reader_does(tmp_path):
+    script = tmp_path / "six.py"
+    script.write_text(LEAVING_SIX)
+    run = harness.run_kprof(None, tmp_path / "log", command=[harness.PYTHON, script], shapes=False, schedule="wait=1,warmup=1,active=8,repeat=1",
+                            KPROF_STEP="optimizer", KPROF_MALLOC="trace", KPROF_WITH_STACK="1").ok()
+    findings = [finding for finding in json.loads(harness.cli("advise", "--json", run.trace).stdout)["findings"] if finding["id"] == "heap-grows"]
+    assert [finding["line"] for finding in findings] == [f"six.py:{line} <module>" for line in range(7, 12)], findings
+    assert all("_ZN" not in finding["where"] for finding in findings) and any("alloc_cpu" in finding["where"] for finding in findings), findings
