@@ -28,6 +28,7 @@ SRC_advise := \
     export/advise/launchrules.c \
     export/advise/lostwork.c \
     export/advise/memoryrules.c \
+    export/advise/optimizerrule.c \
     export/advise/slowerops.c \
     export/advise/steadysteps.c \
     export/advise/stepbegin.c \
@@ -40,4 +41,5 @@ UNIT_advise := \
     test/unit/advise/test_loadbound.c \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \
+    test/unit/advise/test_optimizerrule.c \
     test/unit/advise/test_readtimes.c

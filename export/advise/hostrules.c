@@ -542,5 +542,6 @@ void kp_rules_each_step(struct kp_costrules *x)
 {
     if (x->out->has_gpu) gpu_reads_see(x);
     else reads_judge(x);
+    kp_rules_optimizer(x);
     input_judge(x);
 }

@@ -302,6 +302,17 @@ def prepares(dur, stack):
     return trace.each(make)
 
 
+def updates(ops):
+    """The CPU's step ends with an optimizer of these ops, 200 us in all."""
+    trace = Trace(kprof=CALM, cost=200)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 790, **{"Call stack": WELL})
+        trace.add("user_annotation", "Optimizer.step#AdamW.step", 1, base + 790, 200)
+        for i, op in enumerate(ops):
+            trace.add("cpu_op", op, 1, base + 790 + 200 * i // len(ops), 200 // len(ops), **{"Call stack": SICK})
+    return trace.each(make)
+
+
 def rests(dur):
     """No op runs for so long before the last one."""
     trace = Trace(kprof=CALM, cost=dur)
@@ -370,6 +381,7 @@ SICKNESSES = {
     "too-many-threads": lambda: on_cpu(16),
     "reads-in-step": lambda: reads(16),
     "input-in-step": lambda: prepares(200, RESIZED),
+    "optimizer-unfused": lambda: updates(["aten::mul_", "aten::lerp_", "aten::sqrt", "aten::addcdiv_"]),
     "no-op-runs": lambda: rests(600),
     "memory-grows": lambda: keeps(False),
     "slow-steps": lambda: lasts(OUTLIERS, 1003, cost=sum(us - 1001.5 for us in OUTLIERS if us > 1500) / len(OUTLIERS)),
@@ -405,6 +417,7 @@ TWINS = {
     "too-many-threads": lambda: on_cpu(4),
     "reads-in-step": lambda: reads(2, of_optimizer=14),
     "input-in-step": lambda: prepares(200, WELL),
+    "optimizer-unfused": lambda: updates(["aten::zero_", "aten::_fused_adamw_"]),
     "no-op-runs": lambda: rests(50),
     "memory-grows": lambda: keeps(True),
     "slow-steps": lambda: lasts([1000 + us % 7 for us in OUTLIERS], 1003),
