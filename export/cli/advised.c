@@ -190,6 +190,38 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
     if (a->outside) kp_cli_say(stderr, "kprof: %s", a->outside);
 }
 
+/* How many traces of a folder are not older than `since`. */
+static size_t traces_count(const char *folder, const struct timespec *since)
+{
+    size_t count = 0;
+    DIR *const dir = opendir(folder);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        char *path;
+        struct stat st;
+        if (!kp_input_is_trace(entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0) continue;
+        count += is_newer(path, since, &st);
+        free(path);
+    }
+    if (dir) closedir(dir);
+    return count;
+}
+
+/* One trace was read: other windows, ranks and programs have theirs beside it, and workers in the folder children. */
+static void others_say(const char *folder, const struct timespec *since)
+{
+    char children[4400];
+    snprintf(children, sizeof children, "%s/children", folder);
+    const size_t all = traces_count(folder, since), of_children = traces_count(children, since);
+    const size_t more = (all ? all - 1 : 0) + of_children;
+    if (!more) return;
+    kp_cli_say(stderr, "kprof: %zu more trace%s %s not read for this%s; next: kprof advise %s", more, kp_units_s(more),
+               more == 1 ? "is" : "are",
+               of_children == 0      ? ""
+               : of_children == more ? ", of workers or children"
+                                     : ", some of workers or children",
+               folder);
+}
+
 void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings)
 {
     char *path = newest_find(folder, kp_input_is_trace, since), why[512];
@@ -200,6 +232,7 @@ void kp_advised_say(const char *folder, const struct timespec *since, bool only_
         kp_heapadvice_add(&a, path);
         advice_say(&a.advice, path, only_findings);
     } else if (!only_findings) kp_cli_say(stderr, "kprof: nothing is advised: %s", why);
+    others_say(folder, since);
     kp_advised_close(&a);
     free(path);
 }

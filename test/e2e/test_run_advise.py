@@ -32,6 +32,17 @@ def test_findings_are_said_and_the_exit_status_stays(ran):
     assert len(said) == 1 and "copies of memory that is not pinned" in said[0] and "0.2 ms a step, 20 %" in said[0] and "pin_memory" in said[0]
 
 
+def test_traces_that_were_not_read_are_counted(ran):
+    """Of workers and children of the program, too, which lie in a folder of their own."""
+    done = ran("cp $sick $to; cp $sick ${to%one*}two.2.pt.trace.json")
+    assert "kprof: 1 more trace is not read for this; next: kprof advise " in done.stderr and "/out\n" in done.stderr, done.stderr
+    time.sleep(0.05)
+    done = ran("cp $sick $to; mkdir ${to%one*}children; for i in 3 4; do cp $sick ${to%one*}children/w.$i.pt.trace.json; done")
+    assert "kprof: 2 more traces are not read for this, of workers or children; next: kprof advise " in done.stderr and "/out\n" in done.stderr, done.stderr
+    time.sleep(0.05)
+    assert "more trace" not in ran("cp $sick $to").stderr
+
+
 def test_a_trace_of_before_is_not_told(ran):
     ran("cp $sick $to")
     time.sleep(0.05)  # files' times are of a clock of some milliseconds
