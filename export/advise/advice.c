@@ -281,8 +281,7 @@ static double times_as_long(const struct kp_costrules *x)
 {
     long steps;
     const double bare = (double)kp_summary_bare_ns(x->tree->trace, &steps);
-    const bool is_crowded = kp_summary_core_waited(x->tree->trace) >= KP_CORE_WAITED_MUCH;
-    return bare > 0 && !is_crowded && !x->out->ahead ? x->out->median_ns / bare : 0;
+    return bare > 0 && !kp_costrules_is_crowded(x) && !x->out->ahead ? x->out->median_ns / bare : 0;
 }
 
 /* What the recording itself costs, where that may be taken for the program's. */
@@ -307,12 +306,20 @@ static const char *slowed_by(const struct kp_costrules *x)
 static const char *crowded_of(const struct kp_costrules *x)
 {
     const double waited = kp_summary_core_waited(x->tree->trace);
-    if (waited < KP_CORE_WAITED_MUCH || !x->out->steps) return NULL;
+    const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
+               busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
+    if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
+    const char *const own = kp_costrules_text(x, "of this program %ld thread%s ran on %ld core%s", busy,
+                                              busy == 1 ? "" : "s", cores, cores == 1 ? "" : "s");
     return kp_costrules_text(x,
                              "the thread of the steps had no core for %.0f %% of the time that it wanted one, so all "
-                             "that it does takes %.1f times as long: other programs have the cores, the container's "
-                             "limit keeps them, or it has more threads than cores",
-                             100 * waited, 1 / (1 - waited));
+                             "that it computes takes %.1f times as long: %s%s",
+                             100 * waited, 1 / (1 - waited),
+                             busy > 0 && busy <= cores
+                                 ? "other programs have the cores, or the container's limit keeps them; "
+                                 : "it has more threads than cores, other programs have them, or the container's "
+                                   "limit keeps them; ",
+                             busy > 0 ? own : "how many threads it has is not known");
 }
 
 /* Silence about what was not recorded would look like health. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* costrules.c - adds up what a rule charges each step with, and tells it as a finding where the steps pass its bound */
 #include "export/advise/adviseparts.h"
+#include "export/report/timeshares.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -116,6 +117,11 @@ const char *kp_costrules_numbers_of(const struct kp_costrules *x, const size_t *
 {
     const char *const numbers = kp_costrules_numbers(x, at, count);
     return *distance_text(x, at, count) ? kp_costrules_text(x, "%s,", numbers) : numbers;
+}
+
+bool kp_costrules_is_crowded(const struct kp_costrules *x)
+{
+    return kp_summary_is_crowded(x->tree->trace, x->out->step_ns * (double)x->out->steps);
 }
 
 bool kp_costrules_has_calls(const struct kp_costrules *x)

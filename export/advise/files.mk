@@ -36,7 +36,7 @@ SRC_advise := \
     export/advise/stepsplit.c
 UNIT_advise := \
     test/unit/advise/test_advice.c \
-    test/unit/advise/test_attentionrules.c \
+    test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_loadbound.c \
     test/unit/advise/test_loadwaits.c \

@@ -78,12 +78,13 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
                  has_cause ? cause : "");
         return true;
     }
-    snprintf(out->what, sizeof out->what,
-             "the step waits for the network (this rank came last to %zu of %zu collectives)", late->last,
-             ranks->matched);
+    const bool is_one = !ranks->has_hosts;
+    snprintf(out->what, sizeof out->what, "the step waits for the %s (this rank came last to %zu of %zu collectives)",
+             is_one ? "collectives' own work, on one machine" : "network", late->last, ranks->matched);
     snprintf(out->change, sizeof out->change,
              "Send less, or less often: gradients of several steps together (no_sync()), fewer and larger buckets "
-             "(DDP(..., bucket_cap_mb=N)).%s%s%s",
+             "(DDP(..., bucket_cap_mb=N)).%s%s%s%s",
+             is_one ? " On one machine ranks and collectives share its cores." : "",
              has_cause ? " What makes the rank late: " : "", has_cause ? cause : "", has_cause ? "." : "");
     return true;
 }

@@ -144,7 +144,7 @@ static const char *items_text(const struct kp_costrules *x, const struct loadpla
 /* The cores were not this program's alone. */
 static const char *busy_text(const struct kp_costrules *x, const struct kp_loading *l)
 {
-    if (l->core_waited < KP_CORE_WAITED_MUCH || (l->waits_known && l->waits >= 1 - COMPUTES_SHARE)) return "";
+    if (!kp_costrules_is_crowded(x) || (l->waits_known && l->waits >= 1 - COMPUTES_SHARE)) return "";
     return kp_costrules_text(x,
                              " The cores were busy (see the note): on a free one it would load for about %.1f ms, and "
                              "workers that compute need one, too.",

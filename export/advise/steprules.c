@@ -285,6 +285,12 @@ static size_t one_find(const struct kp_costrules *x, const struct kp_longsteps *
     return count == 1 && l->more[one] >= OUTLIER_ONE_SHARE * all ? one : SIZE_MAX;
 }
 
+/* What lacks cores is slow in turns: that is told with its reason, as too many threads or as a note. */
+static bool is_told_elsewhere(struct kp_costrules *x)
+{
+    return kp_rules_threads_wanted(x) || kp_costrules_is_crowded(x);
+}
+
 /* Tells the steps of one group: the one that has most of it, or all. */
 static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, size_t group)
 {
@@ -294,7 +300,7 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
         if (l->group[i] == group && (one == SIZE_MAX || i == one)) cost.of[i] = l->more[i];
     bool are_slower = true;
     for (size_t i = 0; i < x->chosen->step_count; i++) are_slower &= !(cost.of[i] > 0) || l->is_slower[i];
-    if (are_slower && kp_rules_threads_wanted(x)) { /* told with its reason */
+    if (are_slower && is_told_elsewhere(x)) {
         free(cost.of);
         return;
     }
@@ -414,7 +420,8 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
         cost.of[i] = i >= third && l->of[i] > early && !x->is_long[i] ? l->of[i] - early : 0;
         longer[i] = x->is_long[i] ? l->of[i] : cost.of[i];
     }
-    if (kp_rules_threads_wanted(x) && is_slower_alone(x, cost.of)) free(cost.of); /* told with its reason */
+    const bool is_told = kp_rules_threads_wanted(x) && is_slower_alone(x, cost.of);
+    if (is_told || kp_costrules_is_crowded(x)) free(cost.of); /* told with its reason */
     else longer_tell(x, &cost, longer, &drift);
     free(longer);
 }

@@ -178,6 +178,7 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
     if (a->count > SAID_MOST) kp_cli_say(stderr, "kprof: %zu more; next: kprof advise %s", a->count - SAID_MOST, path);
     if (a->evaluated_ns > 0 && a->evaluated_ns >= SAID_SHARE * a->step_ns)
         kp_cli_say(stderr, "kprof: %s", a->evaluated);
+    if (a->crowded) kp_cli_say(stderr, "kprof: %s", a->crowded);
     if (only_findings) return;
     if (a->missing)
         kp_cli_say(stderr, "kprof: %s: %s",

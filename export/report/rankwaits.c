@@ -103,12 +103,20 @@ long kp_rankwaits_rank(const struct kp_kineto *trace)
     return rank && kp_kineto_number(trace, "distributedInfo.world_size") >= 2 ? strtol(rank, NULL, 10) : -1;
 }
 
+static void host_add(struct kp_rankwaits *w, const struct kp_kineto *trace)
+{
+    const char *const host = kp_kineto_fact(trace, "host_name");
+    if (!w->rank_count && host) snprintf(w->host, sizeof w->host, "%s", host);
+    w->has_hosts |= !host || strncmp(w->host, host, sizeof w->host - 1) != 0;
+}
+
 void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
     const long rank = kp_rankwaits_rank(tree->trace);
     if (rank < 0) return;
     const bool on_device = has_kernels(tree);
+    host_add(w, tree->trace);
     struct kp_rankwait *row = rank_get(w, rank);
     const struct kp_collective is = {.rank = row->rank, .trace = row->traces++};
     struct key_counts counts = {0};

@@ -34,6 +34,8 @@ struct kp_rankwaits { /* all zero: empty */
     struct kp_rankwait *ranks; /* by number, once settled */
     size_t rank_count, rank_capacity;
     size_t matched;                 /* collectives that every rank has */
+    char host[128];                 /* of the first trace; "": its file does not say */
+    bool has_hosts;                 /* others are of another machine, or do not say */
     int64_t bus_bytes, transfer_ns; /* of those whose bytes are known */
 };
 

@@ -175,6 +175,14 @@ double kp_summary_core_waited(const struct kp_kineto *trace)
     return had > 0 && waited > 0 ? waited / (had + waited) : 0;
 }
 
+#define WAITED_OF_STEPS 0.05
+
+bool kp_summary_is_crowded(const struct kp_kineto *trace, double steps_ns)
+{
+    const double waited_ns = 1e3 * (double)kp_kineto_number(trace, "kprof.core_waited_us");
+    return kp_summary_core_waited(trace) >= KP_CORE_WAITED_MUCH && waited_ns >= WAITED_OF_STEPS * steps_ns;
+}
+
 int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps)
 {
     *steps = kp_kineto_number(trace, "kprof.bare_steps");
@@ -195,6 +203,7 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
     shares_set(out, parts, trace->windows != NULL);
     out->reads = parts->reads;
     steps_measure(out, chosen);
+    out->is_crowded = kp_summary_is_crowded(trace, (double)out->step_mean_ns * (double)out->steps);
     if (out->steps) {
         out->gpu_step_ns = parts->gpu_asked_ns / (int64_t)out->steps;
         const int64_t before_ns = chosen->steps[0].start_ns - parts->when_ns;

@@ -28,6 +28,7 @@ struct kp_summary {
     uint64_t lost;                            /* events that were dropped or skipped, as the file says */
     long cores, busy_threads;                 /* that the program may use; threads that ran; 0: not in the file */
     double core_waited;   /* the share of the time that the thread of the steps wanted a core, and had none */
+    bool is_crowded;      /* that makes its steps longer */
     int64_t bare_ns;      /* a step before the window, in which nothing was recorded, the median; 0: not in the file */
     long bare_steps;      /* of so many */
     long omp_threads;     /* OMP_NUM_THREADS; 0: not set */
@@ -40,10 +41,15 @@ struct kp_summary {
  * Other programs have the cores then, a container's limit keeps them, or the program has more threads than cores.
  */
 double kp_summary_core_waited(const struct kp_kineto *trace);
+#define KP_CORE_WAITED_MUCH 0.1 /* what is less changes times by no more than they differ anyway */
+/*
+ * Whether that makes steps longer that last so many ns together. A thread that sleeps seldom wants a core, and then may
+ * wait for it each time.
+ */
+bool kp_summary_is_crowded(const struct kp_kineto *trace, double steps_ns);
 /* The median of a step before the window, of so many in which nothing was recorded; 0: not in the file. */
 int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps);
-#define KP_BARE_MUCH 1.05       /* recorded steps that last no more times as long differ by less than steps do anyway */
-#define KP_CORE_WAITED_MUCH 0.1 /* what is less changes times by no more than they differ anyway */
+#define KP_BARE_MUCH 1.05 /* recorded steps that last no more times as long differ by less than steps do anyway */
 /* OMP_NUM_THREADS asks for no more than there are cores: if more run, the program itself sets the number. */
 bool kp_summary_threads_are_set(long cores, long omp, long ranks);
 /* threads_wanted for that many cores, threads that ran, OMP_NUM_THREADS (0: not set), and ranks on the machine. */

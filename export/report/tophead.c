@@ -413,10 +413,10 @@ static void machine_print(FILE *out, const struct kp_summary *s)
                 s->threads_are_set ? "torch.set_num_threads(" : "OMP_NUM_THREADS=", s->threads_wanted,
                 s->threads_are_set ? ")" : "");
     fputs("\n", out);
-    if (s->core_waited >= KP_CORE_WAITED_MUCH)
+    if (s->is_crowded)
         fprintf(out,
-                "         the thread of the steps had no core for %.0f %% of the time that it wanted one: what it does "
-                "takes %.1f times as long\n",
+                "         the thread of the steps had no core for %.0f %% of the time that it wanted one: what it "
+                "computes takes %.1f times as long\n",
                 100 * s->core_waited, 1 / (1 - s->core_waited));
 }
 

@@ -56,12 +56,14 @@ static void collectives_of_a_gpu_are_its_kernels(void **state)
 }
 
 /* Three steps of 1 ms of a rank, each with a collective of so many us. */
+static const char *host = ""; /* a member of the traces' heads */
+
 static void rank_add(struct kp_rankwaits *ranks, int rank, int wait)
 {
     void *state = NULL;
     assert_int_equal(little_setup(&state), 0);
     struct little *t = state;
-    snprintf(t->head, sizeof t->head, "\"distributedInfo\":{\"rank\":%d,\"world_size\":2},", rank);
+    snprintf(t->head, sizeof t->head, "%s\"distributedInfo\":{\"rank\":%d,\"world_size\":2},", host, rank);
     for (int i = 0; i < 3; i++) {
         char name[32];
         snprintf(name, sizeof name, "ProfilerStep#%d", i);
@@ -121,6 +123,18 @@ static void a_rank_that_hardly_waits_waits_for_the_network(void **state)
     free(verdict);
 }
 
+static void ranks_of_one_machine_wait_for_no_network(void **state)
+{
+    (void)state;
+    host = "\"host_name\":\"node7\",";
+    char *verdict = verdict_of(500, 70);
+    host = "";
+    assert_null(strstr(verdict, "network"));
+    assert_non_null(strstr(verdict, "the step waits for the collectives' own work, on one machine (this rank came last "
+                                    "to 3 of 3 collectives)"));
+    free(verdict);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +143,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(collectives_of_a_gpu_are_its_kernels, little_setup, little_teardown),
         cmocka_unit_test(the_rank_that_waits_and_the_late_one_are_told_apart),
         cmocka_unit_test(a_rank_that_hardly_waits_waits_for_the_network),
+        cmocka_unit_test(ranks_of_one_machine_wait_for_no_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

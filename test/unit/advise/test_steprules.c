@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_steprules.c - where the thread of the steps waits for a core, no step is to blame for it */
+#include "test/unit/advise/advised.h"
+
+enum { STEPS = 30, STEP_US = 1000 };
+
+/* Steps of one op that lasts longer and longer. `facts`: of the trace's head. */
+static struct kp_advice advice_of(struct little *t, const char *facts)
+{
+    snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"%s},",
+             facts);
+    for (int i = 0, at = 0; i < STEPS; i++) {
+        char name[32];
+        const int us = STEP_US + 50 * i;
+        snprintf(name, sizeof name, "ProfilerStep#%d", i);
+        event(t, "user_annotation", name, 1, at, us, "");
+        op(t, "aten::mm", at, us - 10);
+        at += us;
+    }
+    return advise(t);
+}
+
+static void steps_that_get_slower_are_a_finding(void **state)
+{
+    const struct kp_advice a = advice_of(*state, "");
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slower-steps");
+    assert_null(a.crowded);
+}
+
+static void where_a_core_lacks_they_are_none(void **state)
+{
+    const struct kp_advice a = advice_of(*state, ",\"core_had_us\":30000,\"core_waited_us\":20000,\"cores\":\"2\","
+                                                 "\"busy_threads\":\"1\"");
+    assert_int_equal(a.count, 0);
+    assert_string_equal(a.crowded,
+                        "the thread of the steps had no core for 40 % of the time that it wanted one, so all that it "
+                        "computes takes 1.7 times as long: other programs have the cores, or the container's limit "
+                        "keeps them; of this program 1 thread ran on 2 cores");
+}
+
+/* 40 % of the time that it wanted a core, but 2 % of the steps. */
+static void a_thread_that_sleeps_waits_little(void **state)
+{
+    const struct kp_advice a = advice_of(*state, ",\"core_had_us\":1200,\"core_waited_us\":800");
+    assert_null(a.crowded);
+    assert_int_equal(a.count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(steps_that_get_slower_are_a_finding, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(where_a_core_lacks_they_are_none, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_thread_that_sleeps_waits_little, little_setup, little_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
