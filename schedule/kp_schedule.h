@@ -125,6 +125,8 @@ bool kp_steps_needs_ops(void);
 const char *kp_steps_call_glob(unsigned at);
 bool kp_steps_call_is_plain(unsigned at); /* does Python code call it as any function, which 3.11 hides? */
 bool kp_steps_is_call_rule(void);         /* call:GLOB: the user named the function */
+/* Whether a trace marks its steps: the user set a schedule, or a rule (decisions/003). */
+bool kp_steps_are_marked(const struct kp_schedule *schedule);
 /* A call of such a function ended, the outermost on its thread. True: it counts a step. Lock-free. */
 bool kp_steps_call_end(void);
 /*

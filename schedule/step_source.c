@@ -305,6 +305,8 @@ bool kp_steps_range_end(uint32_t mark, uint64_t optimizer)
 
 bool kp_steps_is_call_rule(void) { return rule.kind == KP_RULE_CALL; }
 
+bool kp_steps_are_marked(const struct kp_schedule *schedule) { return schedule->set || rule.kind != KP_RULE_AUTO; }
+
 const char *kp_steps_call_glob(unsigned at)
 {
     if (rule.kind == KP_RULE_CALL) return at == 0 ? rule.pattern : NULL;

@@ -73,7 +73,7 @@ static void *clock_thread(void *unused)
 
 static void start_clock(void)
 {
-    if (!schedule->set || !kp_steps_time_period_ns()) return;
+    if (!kp_steps_time_period_ns()) return;
     if (kp_helpers_start(clock_thread, "kprof-clock", KP_IO_NICE, NULL) != 0)
         kp_log(0, "no thread for steps by time: only the program's own steps count");
 }
@@ -101,7 +101,7 @@ static void begin_run(void)
         kp_threadcount_install();
     }
     kp_window_begin_run(false);
-    if (!is_run_begun && (schedule->set || kp_ctl_is_wanted())) kp_exit_watch();
+    if (!is_run_begun && (kp_steps_are_marked(schedule) || kp_ctl_is_wanted())) kp_exit_watch();
     if (!is_run_begun && kp_run_is_worker() && schedule->set) kp_children_follow();
     else if (!is_run_begun) start_clock();
     if (!is_run_begun && !kp_run_is_worker()) kp_ctl_begin();

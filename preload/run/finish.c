@@ -458,7 +458,8 @@ static void steps_tell(char *out, size_t bytes)
     static const char *const guesses[KP_STEP_API + 1] = {
         [KP_STEP_TIME] = "seconds", [KP_STEP_MODULE] = "calls of a model", [KP_STEP_DATALOADER] = "batches"};
     const enum kp_step_source source = kp_steps_source();
-    uint64_t steps = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing: decisions/003 */
+    const bool are_marked = kp_steps_are_marked(schedule); /* else none lies in the trace: decisions/003 */
+    uint64_t steps = are_marked ? total.steps : kp_steps_seen();
     char by[200], before[200] = "";
     size_t n = 0;
     for (unsigned i = KP_STEP_TIME; schedule->set && i < source; i++) {
@@ -498,7 +499,7 @@ static void say_totals(const char *head, const char *path)
     const char *what = total.traces ? "op" : "event"; /* in a spool kinds are not told apart */
     kp_log(0, "%s%s (%s%lu %s%s, %s%s%s%lu dropped%s%s%s%s%s)%s%s", head, path, steps, (unsigned long)total.events,
            what, plural(total.events), gpu, heap, calls, (unsigned long)total.lost, load,
-           total.cut && !kp_steps_are_calls() ? ", until the program's end" : "",
+           schedule->set && total.cut && !kp_steps_are_calls() ? ", until the program's end" : "",
            lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",
            others[0] ? "; not taken as steps: " : "", others, next, steps_lead());
 }

@@ -245,7 +245,7 @@ static void close_window(uint64_t now, bool cut) { close_window_as(now, cut, KP_
 /* Writes the ProfilerStep# range of the step that begins, on the thread that steps; end_step fills in its end. */
 static void begin_step(struct kp_thread *thread)
 {
-    if (!schedule.set || !current.number || !current.begin || !thread) return;
+    if (!kp_steps_are_marked(&schedule) || !current.number || !current.begin || !thread) return;
     is_step_unseen = kp_window_sources_are_off(KP_ACTIVITY_CPU);
     if (is_step_unseen) return;
     const uint64_t gate = kp_gate_make(current.number, KP_GATE_ON | KP_GATE_RECORD);

@@ -158,6 +158,27 @@ def test_each_outermost_call_is_a_step(tmp_path, kind, name):
     assert calls(tmp_path, kind, name) == (12, 12)
 
 
+@pytest.mark.parametrize("rule", ["call:__main__:answer", "range:^answer$", "op:^aten::tanh$", "time:50ms", "auto"])
+def test_a_step_that_the_user_named_is_marked_without_a_schedule(tmp_path, rule):
+    script = tmp_path / "program.py"
+    script.write_text("""import time, torch
+def answer():
+    with torch.profiler.record_function("answer"): time.sleep(0.03); return torch.ones(2, 8).tanh()
+for _ in range(9): answer()
+""")
+    run = harness.run_kprof(script, tmp_path / "out", shapes=False, schedule=None, KPROF_STEP=rule).ok()
+    marks = facts.steps(facts.load(run.trace))
+    if rule == "auto":
+        assert not marks and "steps by" not in run.err, run.explain()
+        return
+    said = int(re.search(r"\((\d+) steps by ", run.err)[1])
+    whole = [e for e in marks if not e["args"].get("partial")]
+    assert said - len(whole) == 1 and len(whole) >= (3 if rule.startswith("time") else 8), run.explain()  # step 0 has the start-up in it
+    assert "until the program's end" not in run.err, run.explain()
+    assert f", {len(whole)} steps (1 to {len(whole)})\n" in harness.cli("report", run.trace).stdout
+    assert json.loads(harness.cli("advise", "--json", run.trace).stdout)["steps"] == len(whole)
+
+
 def test_a_call_that_never_came_is_said(tmp_path):
     run = harness.run_kprof("calls.py", tmp_path, "step", shapes=False, schedule="active=1000", KPROF_STEP="call:served:no_such").ok()
     assert "(0 steps: call:served:no_such never came, or did not end; kprof doctor --steps names what would count; " in run.err, run.explain()

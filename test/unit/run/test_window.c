@@ -362,6 +362,30 @@ static void an_undecided_window_is_kept_at_exit_and_a_scheduled_step_refused(voi
     assert_int_equal(kp_window_stop(), 0);
 }
 
+/* torch.profiler marks none without a schedule. Whoever names a step wants it. */
+static void without_a_schedule_the_steps_of_a_named_rule_are_marked(void **state)
+{
+    const struct kp_step_rule named = rule;
+    (void)state;
+    for (int is_named = 0; is_named < 2; is_named++) {
+        struct kp_window w;
+        rule = is_named ? named : (struct kp_step_rule){.kind = KP_RULE_AUTO};
+        setup(NULL);
+        struct kp_thread *t = kp_thread_get();
+        assert_int_equal(kp_window_start(), 0);
+        for (int i = 0; i < 3; i++) {
+            op(t);
+            step(t);
+        }
+        assert_int_equal(kp_window_stop(), 0);
+        assert_true(kp_window_take_drained(&w, false));
+        const struct seen s = read_cycle(w.number);
+        assert_int_equal(s.n_ops, 3);
+        assert_int_equal(s.n_steps, is_named ? 3 : 0); /* from the first step's end on */
+        assert_int_equal(w.steps, s.n_steps);
+    }
+}
+
 static void what_is_open_at_exit_is_closed_there_and_says_so(void **state)
 {
     struct kp_window w;
@@ -406,6 +430,7 @@ int main(void)
         cmocka_unit_test(a_stop_takes_back_what_was_asked_for),
         cmocka_unit_test(a_window_with_an_id_waits_for_a_decision),
         cmocka_unit_test(an_undecided_window_is_kept_at_exit_and_a_scheduled_step_refused),
+        cmocka_unit_test(without_a_schedule_the_steps_of_a_named_rule_are_marked),
         cmocka_unit_test(what_is_open_at_exit_is_closed_there_and_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
