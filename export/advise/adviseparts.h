@@ -183,6 +183,7 @@ void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *rules, int32_t
                  double weight);
 /* Adds a finding where the rule's bound is passed. Frees the cost. Returns the finding, or NULL. */
 struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *rules, const struct kp_cost_rule *rule);
+void kp_cost_drop(struct kp_cost *cost); /* without a finding */
 /* Adds a finding, and returns it. */
 struct kp_finding *kp_costrules_tell(struct kp_costrules *rules, const struct kp_finding *finding);
 struct kp_finding *kp_costrules_find(const struct kp_costrules *rules, const char *id); /* told before, or NULL */

@@ -203,6 +203,12 @@ static uint32_t explained_by(const struct kp_costrules *x, const struct kp_cost_
     return bits;
 }
 
+void kp_cost_drop(struct kp_cost *cost)
+{
+    kp_costplaces_fini(&cost->places);
+    free(cost->of);
+}
+
 struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *x, const struct kp_cost_rule *rule)
 {
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change}, *told = NULL;
@@ -219,7 +225,6 @@ struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *x, co
         told = kp_costrules_tell(x, &f);
         x->explained |= explained_by(x, rule, f.step_ns);
     }
-    kp_costplaces_fini(&cost->places);
-    free(cost->of);
+    kp_cost_drop(cost);
     return told;
 }

@@ -39,6 +39,7 @@ UNIT_advise := \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_loadbound.c \
+    test/unit/advise/test_kernelrules.c \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \
     test/unit/advise/test_optimizerrule.c \

@@ -36,7 +36,8 @@ const char *kp_advice_bound(const struct kp_advice *a)
         {"launch-bound", "host launches"}, {"launch-blocking", "host launches"}, {"data-loading", "data loading"},
         {"exposed-copies", "copies"},      {"pageable-copies", "copies"},        {"copies-to-join", "copies"},
         {"tensor-cores-unused", compute},  {"low-occupancy", compute},           {"unstable-kernels", compute},
-        {"kernels-to-fuse", compute},      {"elementwise-slow", compute},        {"attention-unfused", compute}};
+        {"kernels-to-fuse", compute},      {"elementwise-slow", compute},        {"attention-unfused", compute},
+        {"mixed-precision", compute},      {"layout-changes", compute}};
     if (!a->has_gpu || (a->missing && !a->is_unrecorded)) return NULL;
     const double share = a->step_ns > 0 ? a->mean_ns[KP_SPLIT_COMPUTE] / a->step_ns : 0;
     if (share >= KP_SHARE_HEALTHY) return compute;

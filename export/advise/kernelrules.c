@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kernelrules.c - kernels that differ from run to run, leave a GPU's units empty, or multiply without tensor cores */
+/*
+ * kernelrules.c - kernels that differ from run to run, leave a GPU's units empty, multiply without tensor cores or in
+ * float32, or change the layout of images
+ */
 #include "export/advise/adviseparts.h"
 
 #include <math.h>
@@ -15,6 +18,17 @@ static const struct kp_cost_rule unstable = {
     0.05, 0, "unstable-kernels", "one kernel of one size takes very different times",
     "See what runs beside it, and the GPU's clock: nvidia-smi -q -d CLOCK,PERFORMANCE; another process, or heat."};
 
+static const struct kp_cost_rule float32 = {
+    0.10, 0, "mixed-precision",
+    "most of the GPU's time is products and convolutions in float32: 16 bits save at most half of it",
+    "Compute forward and loss in torch.autocast(\"cuda\", torch.bfloat16): other ops move less memory then, too."};
+static const struct kp_cost_rule layout = {
+    0.05, 0, "layout-changes", "kernels bring images from NCHW to NHWC and back, around convolutions",
+    "Keep them so: model.to(memory_format=torch.channels_last), and each batch the same."};
+
+#define SHARE_FLOAT32 0.5  /* of the compute, with the changes of layout that its convolutions need */
+#define SHARE_COMPUTES 0.7 /* of a step: what is computed faster makes it shorter */
+#define FLOAT32_SAVES 0.5
 #define CV_UNSTABLE 1.0
 #define FULL_ENOUGH 0.5 /* blocks per multiprocessor */
 enum { UNSTABLE_LEAST = 11 };
@@ -50,9 +64,11 @@ static bool lacks_tensor_cores(const char *name)
     return has_any(name, products) && has_any(name, single) && !kp_kernel_uses_tensor_cores(name);
 }
 
+static double major_of(const struct kp_costrules *x) { return kp_costrules_fact(x, "deviceProperties.computeMajor"); }
+
 static void tensor_cores_judge(struct kp_costrules *x)
 {
-    const double major = kp_costrules_fact(x, "deviceProperties.computeMajor");
+    const double major = major_of(x);
     struct kp_cost cost = kp_cost_open(x);
     for (size_t i = 0; i < x->work_count && major >= 7; i++) {
         const struct kp_device_work *w = &x->works[i];
@@ -62,6 +78,66 @@ static void tensor_cores_judge(struct kp_costrules *x)
     struct kp_finding *f = kp_cost_tell(&cost, x, &tensor_cores);
     if (f && major == 7)
         f->change = "Use them: torch.autocast(\"cuda\", torch.float16); this GPU has none for float32.";
+}
+
+/* ---- float32 ---- */
+
+static bool is_layout(const char *name)
+{
+    static const char *const changes[] = {"nchwToNhwc", "nhwcToNchw", "ncdhwToNdhwc", "ndhwcToNcdhw", NULL};
+    return has_any(name, changes);
+}
+
+/* TF32, too: its inputs are float32. */
+static bool is_float32_product(const char *name)
+{
+    static const char *const products[] = {"gemm",  "convolv", "scudnn", "gemv", "winograd",
+                                           "wgrad", "dgrad",   "fprop",  NULL};
+    static const char *const single[] = {"sgemm", "simt", "ffma", "scudnn", "f32f32", "tf32", "s1688", "float", NULL};
+    static const char *const others[] = {"f16", "float16", "half", "f64", "double", "complex", "e4m3", "e5m2", NULL};
+    return has_any(name, products) && has_any(name, single) && !has_any(name, others) &&
+           strncmp(name, "void at::native::", 17) != 0;
+}
+
+/* Those without tensor cores may be told already. */
+static bool is_float32_left(const struct kp_costrules *x, const struct kp_device_work *w)
+{
+    const char *const name = kp_costrules_name(x, w->node);
+    return w->part == KP_SPLIT_COMPUTE && is_float32_product(name) &&
+           !(lacks_tensor_cores(name) && kp_costrules_find(x, tensor_cores.id));
+}
+
+static void float32_judge(struct kp_costrules *x)
+{
+    const double major = major_of(x), computes = x->out->mean_ns[KP_SPLIT_COMPUTE];
+    struct kp_cost cost = kp_cost_open(x), all = kp_cost_open(x);
+    double ns = 0;
+    for (size_t i = 0; i < x->work_count; i++) {
+        const struct kp_device_work *w = &x->works[i];
+        const bool is_product = is_float32_left(x, w);
+        if (is_product) kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns, w->end_ns, FLOAT32_SAVES);
+        if (is_product || is_layout(kp_costrules_name(x, w->node)))
+            kp_cost_add(&all, x, kp_costrules_place(w), w->start_ns, w->end_ns, 1);
+    }
+    for (size_t i = 0; i < x->chosen->step_count; i++) ns += all.of[i] / (double)x->chosen->step_count;
+    const bool is_most = major >= 7 && computes >= SHARE_COMPUTES * x->out->step_ns && ns >= SHARE_FLOAT32 * computes;
+    for (size_t i = 0; i < x->chosen->step_count && !is_most; i++) cost.of[i] = 0;
+    struct kp_finding *f = kp_cost_tell(&cost, x, &float32);
+    kp_cost_drop(&all);
+    if (f && major == 7)
+        f->change = "Compute forward and loss in torch.autocast(\"cuda\", torch.float16), with a torch.amp.GradScaler: "
+                    "other ops move less memory then, too.";
+}
+
+static void layout_judge(struct kp_costrules *x)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    for (size_t i = 0; i < x->work_count; i++) {
+        const struct kp_device_work *w = &x->works[i];
+        if (w->part == KP_SPLIT_COMPUTE && is_layout(kp_costrules_name(x, w->node)))
+            kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns, w->end_ns, 1);
+    }
+    kp_cost_tell(&cost, x, &layout);
 }
 
 /* ---- blocks ---- */
@@ -161,6 +237,8 @@ static void unstable_judge(struct kp_costrules *x)
 void kp_rules_kernels(struct kp_costrules *x)
 {
     tensor_cores_judge(x);
+    float32_judge(x);
+    layout_judge(x);
     few_blocks_judge(x);
     unstable_judge(x);
 }

@@ -4,6 +4,8 @@
 import json
 
 A100 = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "totalGlobalMem": 40 << 30, "computeMajor": 8, "computeMinor": 0, "numSms": 108}
+TF32 = "sm90_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x32_warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn"
+TO_NHWC = "void cudnn::engines_precompiled::nchwToNhwcKernel<float, float, float, false, true, (cudnnKernelDataType_t)0>"
 GEMM, SGEMM = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_nn", "ampere_sgemm_128x64_nn"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
 STEPS = 4
@@ -232,6 +234,13 @@ def fused(count, dur):
     return make
 
 
+def convolves(name, dur):
+    def make(trace, base):
+        trace.work(name, base, dur, ahead=300, op="aten::conv2d")
+        usual(trace, base, 1000, begin=dur, ahead=300)
+    return make
+
+
 def attends(first):
     """Scores of 512 by 512, whose softmax lies between two products; in the twin no product makes them."""
     def make(trace, base):
@@ -374,6 +383,8 @@ SICKNESSES = {
     "unstable-kernels": lambda: with_head(unstable(WAVES), cost=190),
     "kernels-to-fuse": lambda: with_head(fused(10, 50), cost=0.85 * 450),
     "attention-unfused": lambda: with_head(attends("aten::bmm"), cost=300),
+    "mixed-precision": lambda: with_head(convolves(TF32, 600), cost=300),
+    "layout-changes": lambda: with_head(convolves(TO_NHWC, 200), cost=200),
     "small-kernels": lambda: with_head(small(4), cost=400),
     "elementwise-slow": lambda: with_head(bandwidth(1 << 20), cost=400 - 3 * 4 * (1 << 20) / HBM / 0.8),
     "memory-near-peak": lambda: with_head(tensors(38 * GB, 37 * GB), cost=38 * GB),
@@ -410,6 +421,8 @@ TWINS = {
     "unstable-kernels": lambda: with_head(unstable([20] * 12)),
     "kernels-to-fuse": lambda: with_head(fused(1, 50)),
     "attention-unfused": lambda: with_head(attends("aten::linear")),
+    "mixed-precision": lambda: with_head(convolves(TF32, 400)),
+    "layout-changes": lambda: with_head(convolves(TO_NHWC, 40)),
     "small-kernels": lambda: with_head(small(0)),
     "elementwise-slow": lambda: with_head(bandwidth(32 << 20)),
     "memory-near-peak": lambda: with_head(tensors(20 * GB, 19 * GB)),
