@@ -1,6 +1,7 @@
 # files.mk - the files of this room
 SRC_advise := \
     export/advise/advice.c \
+    export/advise/anomalyrule.c \
     export/advise/partrules.c \
     export/advise/idlecause.c \
     export/advise/attentionrules.c \
@@ -37,6 +38,8 @@ SRC_advise := \
 UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
+    test/unit/advise/test_anomalyrule.c \
+    test/unit/advise/test_attentionrules.c \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_loadbound.c \
     test/unit/advise/test_kernelrules.c \

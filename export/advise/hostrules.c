@@ -540,6 +540,7 @@ void kp_rules_host(struct kp_costrules *x)
 
 void kp_rules_each_step(struct kp_costrules *x)
 {
+    kp_rules_anomaly(x);
     if (x->out->has_gpu) gpu_reads_see(x);
     else reads_judge(x);
     kp_rules_optimizer(x);

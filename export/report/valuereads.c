@@ -58,10 +58,22 @@ static bool is_torchs_own(const struct kp_tree *tree, int32_t node)
     return false;
 }
 
+/* torch's anomaly mode reads whether any gradient is NaN: no program does. */
+static bool is_check(const struct kp_tree *tree, size_t node)
+{
+    const struct kp_node *const nodes = tree->nodes;
+    const int32_t range = nodes[node].parent;
+    const char *before = "";
+    if (range < 0 || !kp_name_begins(name_of(tree, (size_t)range), KP_ENGINE_RANGE)) return false;
+    for (int32_t i = nodes[range].first_child; i >= 0 && i != (int32_t)node; i = nodes[i].next_sibling)
+        before = name_of(tree, (size_t)i);
+    return strcmp(before, "aten::_is_any_true") == 0 || strcmp(before, "aten::any") == 0;
+}
+
 bool kp_valueread_is_own(const struct kp_tree *tree, const struct kp_chosen *chosen, size_t node)
 {
     return kp_valueread_is(tree, node) && kp_spans_has(&chosen->in_steps, tree->nodes[node].start_ns) &&
-           !is_torchs_own(tree, (int32_t)node);
+           !is_torchs_own(tree, (int32_t)node) && !is_check(tree, node);
 }
 
 size_t kp_valuereads_count(const struct kp_tree *tree, const struct kp_chosen *chosen)

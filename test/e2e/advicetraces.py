@@ -322,6 +322,20 @@ def updates(ops):
     return trace.each(make)
 
 
+def checks(is_on):
+    """Backward nodes of 40 us each; in anomaly mode 20 us of checks for NaN behind each. No view tells what stacks cost."""
+    trace = Trace(kprof=CALM, cost=10 * 20)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 390, **{"Call stack": WELL})
+        for i in range(10):
+            at = base + 390 + 60 * i
+            trace.add("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, at, 60, **{"Call stack": SICK})
+            trace.add("cpu_op", "MmBackward0", 1, at, 40 if is_on else 58, **{"Call stack": SICK})
+            for name, offset in (("aten::isnan", 40), ("aten::_is_any_true", 48), ("aten::item", 55)) if is_on else ():
+                trace.add("cpu_op", name, 1, at + offset, 5, **{"Call stack": SICK})
+    return trace.each(make)
+
+
 def rests(dur):
     """No op runs for so long before the last one."""
     trace = Trace(kprof=CALM, cost=dur)
@@ -393,6 +407,7 @@ SICKNESSES = {
     "reads-in-step": lambda: reads(16),
     "input-in-step": lambda: prepares(200, RESIZED),
     "optimizer-unfused": lambda: updates(["aten::mul_", "aten::lerp_", "aten::sqrt", "aten::addcdiv_"]),
+    "anomaly-mode": lambda: checks(True),
     "no-op-runs": lambda: rests(600),
     "memory-grows": lambda: keeps(False),
     "slow-steps": lambda: lasts(OUTLIERS, 1003, cost=sum(us - 1001.5 for us in OUTLIERS if us > 1500) / len(OUTLIERS)),
@@ -431,6 +446,7 @@ TWINS = {
     "reads-in-step": lambda: reads(2, of_optimizer=14),
     "input-in-step": lambda: prepares(200, WELL),
     "optimizer-unfused": lambda: updates(["aten::zero_", "aten::_fused_adamw_"]),
+    "anomaly-mode": lambda: checks(False),
     "no-op-runs": lambda: rests(50),
     "memory-grows": lambda: keeps(True),
     "slow-steps": lambda: lasts([1000 + us % 7 for us in OUTLIERS], 1003),
