@@ -211,14 +211,22 @@ static size_t function_end(const struct own_lines *all, size_t from)
     return end;
 }
 
+/* Of lines, or modules, that one side alone recorded, each would seem to have come or gone. */
+static bool is_of_one_side(const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    const struct kp_diff_side *const a = &d->sides[KP_DIFF_A], *const b = &d->sides[KP_DIFF_B];
+    if (row->group == KP_DIFF_LINES) return a->has_lines != b->has_lines;
+    return row->group == KP_DIFF_MODULES && a->has_modules != b->has_modules;
+}
+
 /* Rows of which B's part moved away may have nothing left. */
-static void empty_drop(struct kp_diff *d)
+static void rows_drop(struct kp_diff *d)
 {
     size_t kept = 0;
     for (size_t i = 0; i < d->count; i++) {
         const struct kp_diff_row *row = &d->rows[i];
         const bool is_empty = !row->filled[KP_DIFF_A] && !row->filled[KP_DIFF_B];
-        if (row->group != KP_DIFF_LINES || !is_empty) d->rows[kept++] = *row;
+        if ((row->group != KP_DIFF_LINES || !is_empty) && !is_of_one_side(d, row)) d->rows[kept++] = *row;
     }
     d->count = kept;
 }
@@ -236,7 +244,7 @@ void kp_diff_lines_meet(struct kp_diff *d)
     }
     free(a.of);
     free(b.of);
-    empty_drop(d);
+    rows_drop(d);
 }
 
 /* ---- what is said ---- */

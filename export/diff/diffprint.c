@@ -201,8 +201,10 @@ static void core_wait_put(FILE *out, const struct kp_diff *d)
     const double a = kp_diff_core_wait(d, KP_DIFF_A), b = kp_diff_core_wait(d, KP_DIFF_B);
     if (a < KP_CORE_WAITED_MUCH * d->step.middle[KP_DIFF_A] && b < KP_CORE_WAITED_MUCH * d->step.middle[KP_DIFF_B])
         return;
-    fprintf(out, "note         a step of A waits %.3f ms for a core, one of B %.3f ms: others had the cores\n", a / 1e6,
-            b / 1e6);
+    fprintf(out,
+            "note         a step of A waits %.3f ms for a core, one of B %.3f ms: others had the cores; without these "
+            "waits %.3f and %.3f ms\n",
+            a / 1e6, b / 1e6, (d->step.middle[KP_DIFF_A] - a) / 1e6, (d->step.middle[KP_DIFF_B] - b) / 1e6);
 }
 
 static void warnings_put(FILE *out, const struct kp_diff *d)

@@ -235,6 +235,21 @@ static void lines_in_their_place_keep_their_numbers(void **state)
     kp_diff_close(&d);
 }
 
+static void lines_of_one_side_are_not_compared(void **state)
+{
+    static const int lines[] = {10, 11}, lengths[] = {50, 51, 49, 50, 50};
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    lines_make(&d, KP_DIFF_A, "train.py", lines, 30);
+    side_add(&d, KP_DIFF_B, lengths, 5, NULL);
+    kp_diff_settle(&d);
+    assert_true(d.sides[KP_DIFF_A].has_lines);
+    assert_false(d.sides[KP_DIFF_B].has_lines);
+    assert_int_equal(d.group_from[KP_DIFF_LINES], d.group_from[KP_DIFF_LINES + 1]);
+    kp_diff_close(&d);
+}
+
 static void two_steps_are_too_few(void **state)
 {
     static const int a[] = {50, 50}, b[] = {90, 90, 90};
@@ -347,7 +362,8 @@ static void a_wait_for_a_core_is_no_change_of_the_program(void **state)
     assert_true(kp_diff_is_core_wait(&d, 5));
     assert_false(kp_diff_is_core_wait(&d, 3));
     char *text = printed(&d);
-    assert_non_null(strstr(text, "a step of A waits 0.000 ms for a core, one of B 0.025 ms: others had the cores\n"));
+    assert_non_null(strstr(text, "a step of A waits 0.000 ms for a core, one of B 0.025 ms: others had the cores; "
+                                 "without these waits 0.150 and 0.155 ms\n"));
     free(text);
     d.sides[KP_DIFF_B].has_gpu = true;
     assert_false(kp_diff_is_core_wait(&d, 5));
@@ -454,6 +470,7 @@ int main(void)
         cmocka_unit_test(many_lines_that_meet_none_keep_their_time),
         cmocka_unit_test(lines_that_moved_meet_and_the_one_that_changed_most_is_named),
         cmocka_unit_test(lines_in_their_place_keep_their_numbers),
+        cmocka_unit_test(lines_of_one_side_are_not_compared),
         cmocka_unit_test(two_steps_are_too_few),
         cmocka_unit_test(several_files_of_a_side_are_one_set_of_steps),
         cmocka_unit_test(names_lose_what_differs_from_run_to_run),
