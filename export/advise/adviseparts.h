@@ -233,6 +233,7 @@ void kp_rules_bandwidth(struct kp_costrules *rules);            /* bandwidth.c *
 void kp_rules_steps(struct kp_costrules *rules);                /* steprules.c */
 void kp_rules_memory(struct kp_costrules *rules);               /* memoryrules.c */
 void kp_rules_host(struct kp_costrules *rules);                 /* hostrules.c */
+void kp_rules_threads(struct kp_costrules *rules);              /* threadrules.c */
 void kp_rules_each_step(struct kp_costrules *rules);            /* hostrules.c: what the host does in every step */
 void kp_rules_anomaly(struct kp_costrules *rules);              /* anomalyrule.c */
 void kp_rules_optimizer(struct kp_costrules *rules);            /* optimizerrule.c */

@@ -34,7 +34,8 @@ SRC_advise := \
     export/advise/steadysteps.c \
     export/advise/stepbegin.c \
     export/advise/steprules.c \
-    export/advise/stepsplit.c
+    export/advise/stepsplit.c \
+    export/advise/threadrules.c
 UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
