@@ -11,7 +11,7 @@
 
 /*
  * A program that leaves memory in each step ends by it, whatever else it costs. Threads that take the cores from one
- * another have no cost of their own: all others are measured under them. What half of the steps have at least comes
+ * another make all slower: all other findings are measured under them. What half of the steps have at least comes
  * before what few have: a run has more of the former, however long it was recorded.
  */
 static int rank_of(const struct kp_finding *f)

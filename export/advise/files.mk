@@ -47,4 +47,5 @@ UNIT_advise := \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \
     test/unit/advise/test_optimizerrule.c \
-    test/unit/advise/test_readtimes.c
+    test/unit/advise/test_readtimes.c \
+    test/unit/advise/test_threadrules.c

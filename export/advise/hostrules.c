@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "export/report/framename.h"
-#include "export/report/timeshares.h"
 #include "export/report/valuereads.h"
 
 static const struct kp_cost_rule compiling = {

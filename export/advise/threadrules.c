@@ -1,9 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/* threadrules.c - threads that take the cores from one another */
+/*
+ * threadrules.c - threads that take the cores from one another: what they cost at least, and how many there should be
+ *
+ * Calls of torch's ops are of one kind by name, call stack and their turn in the step. A call waits for threads that
+ * have no core where it lasts over twice the median of its kind. Where all calls do, that is not seen. Sharing a small
+ * op costs more than it saves even where each thread has a core (decisions/117).
+ * A call may wait because of other programs, too: of those no trace tells.
+ */
 #include "export/advise/adviseparts.h"
+
+#include <stdlib.h>
+
+#include "collector/base/kp_order.h"
 #include "export/report/timeshares.h"
 
 enum { THREADS_CRITICAL = 4 }; /* times as many as there should be: they come first */
+#define COST_LEAST 0.02        /* of a step: what is less is told as no cost */
 
 long kp_rules_threads_wanted(const struct kp_costrules *x)
 {
@@ -14,7 +26,143 @@ long kp_rules_threads_wanted(const struct kp_costrules *x)
                                      (long)kp_costrules_fact(x, "kprof.local_world_size"), false);
 }
 
-/* What it costs no trace tells: threads that wait for one another turn, or give their core away. */
+/* ---- what calls of ops last, and what they usually last ---- */
+
+#define WAITS_MEDIANS 2.0      /* times the median of its kind: a call waited */
+enum { SMALL_NS = 50000 };     /* an op that two threads compute no faster than one */
+enum { KIND_CALLS_LEAST = 3 }; /* of a kind, before they have a usual time */
+
+struct opcall {
+    uint64_t kind;
+    double ns;
+    size_t step;
+};
+struct optimes {
+    struct opcall *calls;
+    size_t count, capacity;
+    struct kp_keyindex places;
+    struct place_turn { /* of a place in the step that has its last call */
+        size_t step;
+        uint32_t turns;
+    } * turn_of;
+    size_t turn_capacity;
+};
+
+KP_ORDER2(kind_order, struct opcall, kind, ns)
+KP_ORDER(length_order, struct opcall, ns)
+
+static void call_add(struct optimes *t, const struct kp_costrules *x, size_t i, size_t step)
+{
+    const size_t had = t->places.count, at = kp_keyindex_get(&t->places, kp_costplace_key(x->tree, (int32_t)i));
+    if (at == had) {
+        t->turn_of = kp_kineto_grow(t->turn_of, &t->turn_capacity, had + 1, sizeof *t->turn_of);
+        t->turn_of[at] = (struct place_turn){.step = SIZE_MAX};
+    }
+    struct place_turn *const turn = &t->turn_of[at];
+    if (turn->step != step) *turn = (struct place_turn){.step = step};
+    *KP_KINETO_NEXT(t->calls, t->count, t->capacity) =
+        (struct opcall){.kind = (uint64_t)at << 32 | turn->turns++,
+                        .ns = (double)(x->tree->nodes[i].end_ns - x->tree->nodes[i].start_ns),
+                        .step = step};
+}
+
+/* Takes the ops of torch in steps that no other of them calls. */
+static void calls_take(struct optimes *t, const struct kp_costrules *x)
+{
+    const struct kp_tree *const tree = x->tree;
+    bool *const is_in =
+        kp_kineto_room(tree->count + 1, sizeof *is_in); /* it is one, or is in one; parents come first */
+    for (size_t i = 0; i < tree->count; i++) {
+        const int32_t parent = tree->nodes[i].parent;
+        const bool was_in = parent >= 0 && is_in[parent];
+        const bool is_op = kp_costrules_is_op(x, i) && strncmp(kp_costrules_name(x, (int32_t)i), "aten::", 6) == 0;
+        is_in[i] = was_in || is_op;
+        if (was_in || !is_op || x->loaders[i] >= 0) continue;
+        const size_t step = kp_step_at(x->chosen->steps, x->chosen->step_count, tree->nodes[i].start_ns);
+        if (step < x->chosen->step_count) call_add(t, x, i, step);
+    }
+    free(is_in);
+}
+
+/* Puts the median in place of each call's time, of kinds that have one; returns by step how much longer others were. */
+static double *waits_take(struct optimes *t, size_t steps)
+{
+    double *const waits = kp_kineto_room(steps + 1, sizeof *waits);
+    memset(waits, 0, (steps + 1) * sizeof *waits);
+    if (t->count) qsort(t->calls, t->count, sizeof *t->calls, kind_order);
+    for (size_t i = 0, end; i < t->count; i = end) {
+        for (end = i; end < t->count && t->calls[end].kind == t->calls[i].kind; end++) continue;
+        const double median = t->calls[i + (end - i) / 2].ns;
+        for (size_t k = i; k < end && end - i >= KIND_CALLS_LEAST; k++) {
+            if (t->calls[k].ns > WAITS_MEDIANS * median) waits[t->calls[k].step] += t->calls[k].ns - median;
+            t->calls[k].ns = median;
+        }
+    }
+    return waits;
+}
+
+/* Half of what all calls usually last is in calls that usually last no longer. 0: there is none. */
+static double usual_length(struct optimes *t)
+{
+    double all = 0, sum = 0;
+    size_t at = 0;
+    if (t->count) qsort(t->calls, t->count, sizeof *t->calls, length_order);
+    for (size_t i = 0; i < t->count; i++) all += t->calls[i].ns;
+    for (; at < t->count && 2 * (sum + t->calls[at].ns) < all; at++) sum += t->calls[at].ns;
+    return at < t->count ? t->calls[at].ns : 0;
+}
+
+/* Charges the finding with these waits. Returns how long ops usually last. */
+static double cost_set(struct kp_finding *f, const struct kp_costrules *x)
+{
+    struct optimes t = {0};
+    const size_t steps = x->chosen->step_count;
+    calls_take(&t, x);
+    double *const waits = waits_take(&t, steps);
+    const double length = usual_length(&t);
+    for (size_t i = 0; i < steps; i++) f->step_ns += waits[i] / (double)steps;
+    f->share = x->out->step_ns > 0 ? f->step_ns / x->out->step_ns : 0;
+    if (f->share < COST_LEAST) f->step_ns = f->share = 0;
+    kp_keyindex_fini(&t.places);
+    free(t.turn_of);
+    free(t.calls);
+    free(waits);
+    return length;
+}
+
+/* ---- what is told ---- */
+
+/* Each of the threads has to have its turn on a core before a shared op is done: so long may a small one last. */
+static bool is_small(const struct kp_costrules *x, double length)
+{
+    const double cores = kp_costrules_fact(x, "kprof.cores"), busy = kp_costrules_fact(x, "kprof.busy_threads");
+    return length > 0 && length < SMALL_NS * (busy > cores && cores > 0 ? busy / cores : 1);
+}
+
+/* The setting that the program has to have, with its reason. */
+static const char *change_of(const struct kp_costrules *x, long wanted, double length)
+{
+    const long omp = (long)kp_costrules_fact(x, "kprof.omp_num_threads"),
+               ranks = (long)kp_costrules_fact(x, "kprof.local_world_size");
+    const bool small = is_small(x, length);
+    const long number = small ? 1 : wanted;
+    const char *why = ranks > 1 && number > 1 ? ": the cores divided by the ranks." : ".", *set;
+    if (small && wanted > 1)
+        why = kp_costrules_text(x,
+                                ": half of the time of ops is in ops of at most %.3f ms on these threads, and one "
+                                "thread is as fast with such small ones. At most %ld where ops are larger.",
+                                length / 1e6, wanted);
+    else if (length > 0 && wanted > 1)
+        why = kp_costrules_text(x,
+                                "%s while each has a core to itself, and 1 where other programs use the cores, too: "
+                                "half of the time of ops is in ops of at least %.3f ms, long enough to be shared.",
+                                ranks > 1 ? " (the cores divided by the ranks)" : "", length / 1e6);
+    set = kp_costrules_text(x, "torch.set_num_threads(%ld)%s", number, why);
+    if (kp_summary_threads_are_set((long)kp_costrules_fact(x, "kprof.cores"), omp, ranks))
+        return kp_costrules_text(x, "OMP_NUM_THREADS is %ld, so the program sets them: %s", omp, set);
+    return kp_costrules_text(x, "Set OMP_NUM_THREADS=%ld, or %s", number, set);
+}
+
 void kp_rules_threads(struct kp_costrules *x)
 {
     const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
@@ -33,13 +181,9 @@ void kp_rules_threads(struct kp_costrules *x)
                                      "OMP_NUM_THREADS=%ld%s on %ld core%s (%ld busy threads): they take the "
                                      "cores from one another",
                                      omp, of_ranks, cores, plural, busy);
-    const char *share = ranks > 1 ? ": the cores divided by the ranks" : "";
-    if (kp_summary_threads_are_set(cores, omp, ranks))
-        f.change = kp_costrules_text(
-            x, "OMP_NUM_THREADS is %ld, so the program sets them: torch.set_num_threads(%ld)%s.", omp, wanted, share);
-    else
-        f.change =
-            kp_costrules_text(x, "Set OMP_NUM_THREADS=%ld, or torch.set_num_threads(%ld)%s.", wanted, wanted, share);
+    const double length = cost_set(&f, x);
+    if (f.step_ns > 0) f.what = kp_costrules_text(x, "%s; where no other program has them that costs at least", f.what);
+    f.change = change_of(x, wanted, length);
     f.is_critical = threads >= THREADS_CRITICAL * wanted;
     kp_costrules_tell(x, &f);
 }

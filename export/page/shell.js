@@ -78,7 +78,7 @@ function cardMake(kind, title, cost, ...texts) {
   return make("article", { className: `card ${kind}` }, make("h3", {}, title, make("span", { textContent: cost })), ...texts);
 }
 
-// Memory costs no time, and threads that take the cores from one another have no cost of their own.
+// Memory costs no time.
 function costText(finding, steps) {
   const time = finding.once > 0 ? `${timeText(finding.once)} once, in step ${finding.once_step}` : `${timeText(finding.cost)} a step`;
   const cost = finding.cost > 0 ? `${time}, ${percentText(finding.share)} ` : finding.bytes > 0 ? `${bytesText(finding.bytes)} ` : "";

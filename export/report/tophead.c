@@ -409,9 +409,9 @@ static void machine_print(FILE *out, const struct kp_summary *s)
         fprintf(out, s->omp_threads > s->cores ? " (%ld busy thread%s)" : ", %ld busy thread%s", s->busy_threads,
                 s->busy_threads == 1 ? "" : "s");
     if (s->threads_wanted)
-        fprintf(out, ": they take the cores from one another; try %s%ld%s",
+        fprintf(out, ": they take the cores from one another; try %s%ld%s%s",
                 s->threads_are_set ? "torch.set_num_threads(" : "OMP_NUM_THREADS=", s->threads_wanted,
-                s->threads_are_set ? ")" : "");
+                s->threads_are_set ? ")" : "", s->threads_wanted > 1 ? ", or 1 (`kprof advise`)" : "");
     fputs("\n", out);
     if (s->is_crowded)
         fprintf(out,

@@ -48,6 +48,24 @@ def test_threads_are_counted_against_cores_and_ranks(threads, said, tmp_path):
         assert f"OMP_NUM_THREADS={wanted}, or torch.set_num_threads({wanted})" in findings[0]["change"]
 
 
+@pytest.mark.parametrize("dur, number, why", [(20, 1, "in ops of at most 0.020 ms on these threads"), (40_000, 2, "in ops of at least 40.000 ms")])
+def test_threads_that_wait_for_one_another_have_a_cost_and_their_ops_say_how_many_to_have(dur, number, why, tmp_path):
+    """One call of four lasts ten times as long in each fifth step."""
+    trace, at = advicetraces.Trace(kprof={"cores": 2, "busy_threads": 17, "python_gc": "1"}), 10_000
+    for step in range(20):
+        lengths = [dur * (10 if i == 1 and step % 5 == 2 else 1) for i in range(4)]
+        trace.add("user_annotation", f"ProfilerStep#{step}", 1, at, sum(lengths))
+        for length in lengths:
+            trace.add("cpu_op", "aten::linear", 1, at, length, **{"Call stack": advicetraces.WELL})
+            at += length
+    found = next(f for f in advised(trace.write(tmp_path / "t.pt.trace.json"))["findings"] if f["id"] == "too-many-threads")
+    assert found["step_ms"] == pytest.approx(9 * dur / 5000) and found["share"] == pytest.approx(9 / 29) and found["severity"] == "critical", found
+    assert found["what"].startswith("17 busy threads compute on 2 cores, ") and found["what"].endswith("that costs at least")
+    assert found["change"].startswith(f"Set OMP_NUM_THREADS={number}, or torch.set_num_threads({number})") and why in found["change"], found
+    said = harness.cli("report", tmp_path / "t.pt.trace.json").stdout
+    assert "17 busy threads: they take the cores from one another; try OMP_NUM_THREADS=2, or 1 (`kprof advise`)\n" in said, said
+
+
 @pytest.mark.parametrize("name, severity", [("no-op-runs", "critical"), ("low-occupancy", "critical"), ("launch-blocking", "critical"), ("memory-grows", "critical"),
                                              ("gpu-idle", "warning"), ("slow-steps", "warning"), ("data-loading", "warning"), ("memory-near-peak", "warning")])
 def test_a_fifth_of_half_of_the_steps_is_critical_however_few_they_are(name, severity, tmp_path):
