@@ -224,9 +224,11 @@ static void rows_drop(struct kp_diff *d)
 {
     size_t kept = 0;
     for (size_t i = 0; i < d->count; i++) {
-        const struct kp_diff_row *row = &d->rows[i];
+        struct kp_diff_row *const row = &d->rows[i];
         const bool is_empty = !row->filled[KP_DIFF_A] && !row->filled[KP_DIFF_B];
-        if ((row->group != KP_DIFF_LINES || !is_empty) && !is_of_one_side(d, row)) d->rows[kept++] = *row;
+        if ((row->group == KP_DIFF_LINES && is_empty) || is_of_one_side(d, row))
+            for (int side = 0; side < KP_DIFF_SIDES; side++) free(row->values[side]);
+        else d->rows[kept++] = *row;
     }
     d->count = kept;
 }
