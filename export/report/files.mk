@@ -9,6 +9,7 @@ SRC_report := \
     export/report/flameassets.S \
     export/report/folded.c \
     export/report/framename.c \
+    export/report/hierarchy.c \
     export/report/html.c \
     export/report/json_scan.c \
     export/report/keyavg.c \
@@ -62,6 +63,7 @@ UNIT_report := \
     test/unit/report/test_chosen.c \
     test/unit/report/test_everynth.c \
     test/unit/report/test_folded.c \
+    test/unit/report/test_hierarchy.c \
     test/unit/report/test_json_scan.c \
     test/unit/report/test_keyavg.c \
     test/unit/report/test_kineto.c \

@@ -171,7 +171,8 @@ static struct group_key key_of(const struct kp_tree *tree, const struct kp_node 
         const uint32_t shapes = tree->trace->events[node->event].shapes;
         key.shapes = shapes ? shapes : kp_strings_put(tree->trace->strings, "[]", 2);
     }
-    if (options->by_stack && node->stack) key.stack = stack_of(cuts, tree->trace, node->stack, options->by_stack);
+    if (options->by_stack && tree->trace->has_stacks && node->stack) /* not modules alone: torch shows none of them */
+        key.stack = stack_of(cuts, tree->trace, node->stack, options->by_stack);
     return key;
 }
 

@@ -46,6 +46,7 @@ static key_table args_keys = {
     [13] = {{"Fwd thread id", KEY_FWD}},
     [14] = {{"Total Reserved", KEY_RESERVED}},
     [15] = {{"Sequence number", KEY_SEQ}, {"Concrete Inputs", KEY_CONCRETE}, {"Total Allocated", KEY_ALLOCATED}},
+    [16] = {{"Module Hierarchy", KEY_HIERARCHY}},
 };
 static key_table *const tables[DONE + 1] = {[TOP] = &top_keys, [EVENT] = &event_keys, [ARGS] = &args_keys};
 

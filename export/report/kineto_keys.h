@@ -38,6 +38,7 @@ enum kp_kineto_key {
     KEY_CONCRETE,
     KEY_TYPES,
     KEY_STACK,
+    KEY_HIERARCHY,
     KEY_CALLER,
     KEY_BYTES,
     KEY_MOVED,

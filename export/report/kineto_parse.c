@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "collector/base/kp_utf8.h"
+#include "export/report/hierarchy.h"
 #include "export/report/json_push.h"
 #include "export/report/kineto_keys.h"
 #include "export/report/shapetext.h"
@@ -171,6 +172,14 @@ static void program_take(struct kp_kineto_parser *p, const char *text, size_t by
         p->trace->program = kp_strings_put(p->trace->strings, text, bytes);
 }
 
+/* The modules of TorchScript stand for a call stack where there is none. */
+static void hierarchy_take(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    char stack[4096];
+    const size_t length = p->event.stack ? 0 : kp_hierarchy_stack(stack, sizeof stack, text, bytes);
+    if (length) p->event.stack = kp_strings_put(p->trace->strings, stack, length);
+}
+
 static void args_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     switch (p->key) {
@@ -178,6 +187,7 @@ static void args_string(struct kp_kineto_parser *p, const char *text, size_t byt
         p->event.stack = kp_strings_put(p->trace->strings, text, bytes);
         p->trace->has_stacks = true;
         break;
+    case KEY_HIERARCHY: hierarchy_take(p, text, bytes); break;
     case KEY_DIMS: p->event.shapes = kp_strings_put(p->trace->strings, text, bytes); break;
     case KEY_LABEL: program_take(p, text, bytes); break;
     case KEY_PARTIAL:

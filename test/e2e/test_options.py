@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of torch.profiler beside ours: with_flops, with_modules, arguments of record_function, metadata, torch.compile's markers."""
 import collections
+import json
 
 import pytest
 
@@ -96,6 +97,13 @@ def test_ops_stand_in_the_modules_that_torch_says(modules):
     said = {hierarchy for _, hierarchy in mine}
     assert None in said and "TOP(Outer)::forward.inner(Inner)::forward.SELF(Inner)::gate.one(Linear)::forward." in said
     assert not [e for trace in (reference, candidate) for e in trace["traceEvents"] if e.get("cat") == "python_function"]
+
+
+def test_report_by_module_has_those_of_torchscript(ours):
+    trace = ours("modules.py", "infer", shapes=False, KPROF_WITH_MODULES=1).trace
+    rows = {row["name"] for row in json.loads(harness.cli("report", "--json", "--by", "module", "-n", "0", trace).stdout)["rows"]}
+    assert "TOP(Outer).inner(Inner).one(Linear)" in rows, rows
+    assert "Source Location" not in harness.cli("report", "--torch", "--group-by-stack-n", "3", trace).stdout  # as torch, which has no stack there
 
 
 def test_a_backward_node_moves_nothing(modules):
