@@ -284,6 +284,13 @@ static double times_as_long(const struct kp_costrules *x)
     return bare > 0 && !kp_costrules_is_crowded(x) && !x->out->ahead ? x->out->median_ns / bare : 0;
 }
 
+/* Traces of before say no version. */
+static bool has_slow_loops(const struct kp_costrules *x)
+{
+    const char *const version = kp_kineto_fact(x->tree->trace, "kprof.python_version");
+    return version && (strcmp(version, "3.10") == 0 || strcmp(version, "3.11") == 0);
+}
+
 /* What the recording itself costs, where that may be taken for the program's. */
 static const char *slowed_by(const struct kp_costrules *x)
 {
@@ -292,9 +299,12 @@ static const char *slowed_by(const struct kp_costrules *x)
         return "each allocation was traced (KPROF_MALLOC=trace), so steps last longer than without; time them "
                "in a run of its own";
     if (x->out->count && kp_costrules_has_calls(x))
-        return "each Python call was recorded (KPROF_WITH_STACK=1): Python 3.10 and 3.11 then run their own loops "
-               "up to three times as long, so a function costs less than is told; time it in a run with "
-               "--with-stack ops";
+        return has_slow_loops(x)
+                   ? "each Python call was recorded (KPROF_WITH_STACK=1): Python 3.10 and 3.11 then run their own "
+                     "loops up to three times as long, so a function costs less than is told; time it in a run with "
+                     "--with-stack ops"
+                   : "each Python call was recorded (KPROF_WITH_STACK=1), which makes it longer: a function costs "
+                     "less than is told; time it in a run with --with-stack ops";
     if (!x->out->count || times < KP_BARE_TOLD) return NULL;
     return kp_costrules_text(x,
                              "a step takes %.2f times as long as before the window (%.3f ms): recording lengthens ops, "

@@ -29,10 +29,11 @@ static inline bool kp_advise_is_compiling(const char *name)
            strstr(name, "async_compile.");
 }
 
-/* torch's own range (record_python_gc_info), or a call of gc.collect(). */
+#define KP_ADVISE_GC_RANGE "Python GC"                  /* torch's own (record_python_gc_info) */
+#define KP_ADVISE_GC_CALL "<built-in function collect>" /* gc.collect() by the program */
 static inline bool kp_advise_is_collecting(const char *name)
 {
-    return strcmp(name, "Python GC") == 0 || strcmp(name, "<built-in function collect>") == 0;
+    return strcmp(name, KP_ADVISE_GC_RANGE) == 0 || strcmp(name, KP_ADVISE_GC_CALL) == 0;
 }
 
 /* ---- compiling.c ---- */
@@ -216,7 +217,11 @@ void kp_steady_fini(struct kp_steady *steady);
 void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *rules);
 
 /* hostrules.c: what to do against long collections of garbage; whether they have half of what a step is longer. */
-#define KP_COLLECTING_CHANGE "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."
+#define KP_COLLECTING_CHANGE                                                                                         \
+    "Call gc.freeze() after start-up, which leaves out what lives then. Where the program calls gc.collect(): less " \
+    "often; where it does not: gc.disable(), and gc.collect() every N steps."
+/* Where the program itself collects, the change is of that call. */
+void kp_rules_collecting_explicit(struct kp_finding *finding);
 bool kp_rules_is_collecting(const struct kp_costrules *rules, size_t step, double more_ns);
 /* Adds where Python collected garbage in the steps that `of` has more than 0 of. */
 void kp_rules_collecting_places(const struct kp_costrules *rules, const double *of, struct kp_costplaces *places);

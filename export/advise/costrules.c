@@ -127,7 +127,9 @@ bool kp_costrules_is_crowded(const struct kp_costrules *x)
 bool kp_costrules_has_calls(const struct kp_costrules *x)
 {
     for (size_t i = 0; i < x->tree->count; i++)
-        if (kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON) return true;
+        if (kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON &&
+            strcmp(kp_costrules_name(x, (int32_t)i), KP_ADVISE_GC_RANGE) != 0) /* recorded without calls, too */
+            return true;
     return false;
 }
 

@@ -71,13 +71,14 @@ static void compile_charge(void *context, int32_t node, int64_t start_ns, int64_
  * Tells what a GPU's idle time has of this cause, or without a GPU what `cost` was charged with. Where that has no line
  * it is at the op that ends the idle time.
  */
-static void cause_tell(struct kp_cost *cost, struct kp_costrules *x, const struct kp_cost_rule *rule,
-                       enum kp_idle_cause cause)
+static struct kp_finding *cause_tell(struct kp_cost *cost, struct kp_costrules *x, const struct kp_cost_rule *rule,
+                                     enum kp_idle_cause cause)
 {
     for (size_t i = 0; x->out->has_gpu && i < x->chosen->step_count; i++)
         if (cost->of[i] > 0) cost->of[i] = (double)x->splits[i].cause_ns[cause];
     struct kp_finding *told = kp_cost_tell(cost, x, rule);
     if (told && !told->line) kp_costplaces_tell(&x->places->causes[cause], x->tree->trace, told);
+    return told;
 }
 
 static void compiling_judge(struct kp_costrules *x)
@@ -94,7 +95,14 @@ void kp_rules_collecting(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     union_charge(&cost, x, is_collecting);
-    cause_tell(&cost, x, &collecting, KP_IDLE_GC);
+    kp_rules_collecting_explicit(cause_tell(&cost, x, &collecting, KP_IDLE_GC));
+}
+
+void kp_rules_collecting_explicit(struct kp_finding *told)
+{
+    if (told && told->where && strcmp(told->where, KP_ADVISE_GC_CALL) == 0)
+        told->change = "The program calls gc.collect() there: do it less often, or gc.freeze() after start-up makes "
+                       "each cheaper.";
 }
 
 bool kp_rules_is_collecting(const struct kp_costrules *x, size_t step, double more_ns)

@@ -207,7 +207,9 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
     of_them.what = kp_costrules_text(x, "%s%s: what %s more is Python's garbage collector", rule->what,
                                      is_one ? "" : kp_costrules_text(x, " (%s)", numbers_text(x, cost)),
                                      is_one ? "it has" : "they have");
-    return kp_cost_tell(cost, x, &of_them);
+    struct kp_finding *const found = kp_cost_tell(cost, x, &of_them);
+    kp_rules_collecting_explicit(found);
+    return found;
 }
 
 /* Tells the steps that `cost` charges, against those that are not `longer`. Frees the cost. */

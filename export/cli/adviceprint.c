@@ -59,8 +59,8 @@ const char kp_adviceprint_schema[] =
 static const char *verdict_of(const struct kp_advice *a)
 {
     if (a->count) return "found";
-    if (a->missing) return "incomplete";
-    return a->is_healthy ? "healthy" : "nothing found";
+    if (a->missing && !a->is_unrecorded) return "incomplete"; /* what settings left out is in `unjudged` */
+    return a->is_well ? "healthy" : "nothing found";
 }
 
 static void line_print(FILE *out, const char *key, const char *text)
@@ -188,8 +188,7 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a, const struct kp_c
         if (a->has_gpu) gpu_print(out, &a->gpu);
     }
     findings_print(out, a);
-    if (a->is_unrecorded) fprintf(out, "%s\n", a->is_well ? "healthy" : "nothing found");
-    else if (a->missing) fprintf(out, "INCOMPLETE  %s\n", a->missing);
+    if (a->missing && !a->is_unrecorded) fprintf(out, "INCOMPLETE  %s\n", a->missing);
     else if (!a->count) fprintf(out, "%s\n", verdict_of(a));
     unjudged_print(out, a);
 }

@@ -290,6 +290,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "gpu_cupti", "gpu_cupti");
     ours_string(t, "schedule", "KPROF_SCHEDULE");
     ours_string(t, "python_gc", "KPROF_PYTHON_GC");
+    ours_string(t, "python_version", "python_version");
     phase_write(t);
     ours_string(t, "parent_pid", "parent_pid");
     ppid_write(t);

@@ -20,6 +20,7 @@
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
 #include "preload/guard.h"
 #include "preload/python_bridge.h"
 #include "preload/python/pycalls.h"
@@ -293,10 +294,23 @@ static bool attach(void)
     return true;
 }
 
+/* The version, once it is in the spool, and what packages came since. One thread at a time. */
+static _Atomic bool is_version_noted;
+static void note(void)
+{
+    char version[16];
+    kp_pypackages_note();
+    if (!kp_load_acquire(&attached) || kp_load_relaxed(&is_version_noted)) return; /* pairs with: attach */
+    const uint32_t number = kp_python_get()->layout.version;
+    kp_fmt(version, sizeof version, "%u.%u", number / 100, number % 100);
+    kp_store_relaxed(&is_version_noted, kp_record_note("python_version", version) == 0);
+}
+
 /* Other state is kept by window number, and a child's windows have other numbers than the parent's. */
 static void forget(void)
 {
     kp_store_relaxed(&watched_cycle, 0);
+    kp_store_relaxed(&is_version_noted, false);
     kp_pypackages_forget();
 }
 
@@ -307,6 +321,6 @@ const struct kp_source kp_python_source = {
     .set_mode = set_mode,
     .modules_changed = modules_changed,
     .wait_ready = wait_ready,
-    .note = kp_pypackages_note,
+    .note = note,
     .forget = forget,
 };

@@ -188,7 +188,7 @@ def test_the_schema_accepts_what_is_printed_and_refuses_other_lines(recorded, tm
     one_step.events = [event for event in one_step.events if event["ts"] < 11000]
     paths += [one_step.write(tmp_path / "one.pt.trace.json"), *(run.trace for run, _ in recorded.values())]
     rows = [json.loads(row) for row in harness.cli("advise", "--json", *paths).stdout.splitlines()]
-    assert len(rows) == len(paths) and {row["verdict"] for row in rows} == {"found", "healthy", "incomplete"}
+    assert len(rows) == len(paths) and {row["verdict"] for row in rows} >= {"found", "healthy", "incomplete"}
     wrong = [{**rows[0], "verdict": "sick"}, {**rows[0], "more": 1}, {key: rows[0][key] for key in list(rows[0])[1:]},
              {**rows[0], "findings": [{**rows[0]["findings"][0], "line": 12}]}, {**rows[0], "gpu": {}}]
     check = ("import json, sys, jsonschema; schema, *rows = json.load(sys.stdin); judge = jsonschema.Draft202012Validator(schema); "
