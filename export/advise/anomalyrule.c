@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * anomalyrule.c - torch's anomaly mode: a check for NaN behind each node of autograd, and a kept stack for each forward op
+ * anomalyrule.c - torch's anomaly mode: a check for NaN behind each node of autograd, a stack kept of each forward op
  *
  * torch calls isnan, any and item of each gradient in its engine's range: aten::any up to 1.13, then _is_any_true. The
  * stack is made inside of the forward op. Ops that only view a tensor take no other time, so they tell what it costs.

@@ -408,6 +408,14 @@ static bool is_slower_alone(const struct kp_costrules *x, const double *longer)
     return slower_ns >= SLOWER_SHARE * ns;
 }
 
+/* Do these steps last no longer than by what their thread waited for a core? */
+static bool is_a_wait(const struct kp_costrules *x, const double *longer)
+{
+    double ns = 0;
+    for (size_t i = 0; i < x->chosen->step_count; i++) ns += longer[i];
+    return kp_costrules_is_crowded(x) && ns <= 1e3 * kp_costrules_fact(x, "kprof.core_waited_us");
+}
+
 static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     enum { STEPS_MOST = 3000 }; /* pairs are compared */
@@ -423,7 +431,7 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
         longer[i] = x->is_long[i] ? l->of[i] : cost.of[i];
     }
     const bool is_told = kp_rules_threads_wanted(x) && is_slower_alone(x, cost.of);
-    if (is_told || kp_costrules_is_crowded(x)) free(cost.of); /* told with its reason */
+    if (is_told || is_a_wait(x, cost.of)) free(cost.of); /* told with its reason */
     else longer_tell(x, &cost, longer, &drift);
     free(longer);
 }

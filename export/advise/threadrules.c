@@ -19,11 +19,7 @@ enum { THREADS_CRITICAL = 4 }; /* times as many as there should be: they come fi
 
 long kp_rules_threads_wanted(const struct kp_costrules *x)
 {
-    if (x->out->has_gpu) return 0;
-    return kp_summary_threads_wanted((long)kp_costrules_fact(x, "kprof.cores"),
-                                     (long)kp_costrules_fact(x, "kprof.busy_threads"),
-                                     (long)kp_costrules_fact(x, "kprof.omp_num_threads"),
-                                     (long)kp_costrules_fact(x, "kprof.local_world_size"), false);
+    return x->out->has_gpu ? 0 : kp_summary_threads_of(x->tree->trace, false);
 }
 
 /* ---- what calls of ops last, and what they usually last ---- */

@@ -165,7 +165,7 @@ long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool
     const long spare = has_gpu ? cores / 2 + 1 : 0;
     if (cores <= 0) return 0;
     if (kp_summary_threads_are_set(cores, omp, ranks)) return busy - omp > 4 && busy > 2 * share ? share : 0;
-    return omp > share || busy > (cores + spare) / of ? share : 0;
+    return omp > share || busy > (cores + spare) / of + 1 ? share : 0; /* one more may have hardly run */
 }
 
 double kp_summary_core_waited(const struct kp_kineto *trace)
@@ -173,6 +173,17 @@ double kp_summary_core_waited(const struct kp_kineto *trace)
     const double had = (double)kp_kineto_number(trace, "kprof.core_had_us"),
                  waited = (double)kp_kineto_number(trace, "kprof.core_waited_us");
     return had > 0 && waited > 0 ? waited / (had + waited) : 0;
+}
+
+#define FIGHT_LEAST 0.03 /* threads that are more than the cores wait for them, the one of the steps, too */
+
+long kp_summary_threads_of(const struct kp_kineto *trace, bool has_gpu)
+{
+    const double had = (double)kp_kineto_number(trace, "kprof.core_had_us"), waited = kp_summary_core_waited(trace);
+    if (had > 0 && waited < FIGHT_LEAST) return 0;
+    return kp_summary_threads_wanted(
+        kp_kineto_number(trace, "kprof.cores"), kp_kineto_number(trace, "kprof.busy_threads"),
+        kp_kineto_number(trace, "kprof.omp_num_threads"), kp_kineto_number(trace, "kprof.local_world_size"), has_gpu);
 }
 
 #define WAITED_OF_STEPS 0.05
@@ -211,10 +222,9 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
         out->before_ns = before_ns > 0 ? before_ns : 0;
         out->after_ns = after_ns > 0 ? after_ns : 0;
     }
-    const long ranks = kp_kineto_number(trace, "kprof.local_world_size");
-    out->threads_are_set = kp_summary_threads_are_set(out->cores, out->omp_threads, ranks);
-    out->threads_wanted =
-        kp_summary_threads_wanted(out->cores, out->busy_threads, out->omp_threads, ranks, out->has_gpu);
+    out->threads_are_set =
+        kp_summary_threads_are_set(out->cores, out->omp_threads, kp_kineto_number(trace, "kprof.local_world_size"));
+    out->threads_wanted = kp_summary_threads_of(trace, out->has_gpu);
 }
 
 void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)

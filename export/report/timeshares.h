@@ -54,6 +54,8 @@ int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps);
 bool kp_summary_threads_are_set(long cores, long omp, long ranks);
 /* threads_wanted for that many cores, threads that ran, OMP_NUM_THREADS (0: not set), and ranks on the machine. */
 long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu);
+/* The same of a trace; 0 also where its thread of the steps hardly waited for a core. */
+long kp_summary_threads_of(const struct kp_kineto *trace, bool has_gpu);
 void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
 /* The same of a trace in pieces: each is added, and all together are a summary. */

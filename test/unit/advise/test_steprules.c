@@ -30,13 +30,20 @@ static void steps_that_get_slower_are_a_finding(void **state)
 
 static void where_a_core_lacks_they_are_none(void **state)
 {
-    const struct kp_advice a = advice_of(*state, ",\"core_had_us\":30000,\"core_waited_us\":20000,\"cores\":\"2\","
+    const struct kp_advice a = advice_of(*state, ",\"core_had_us\":60000,\"core_waited_us\":40000,\"cores\":\"2\","
                                                  "\"busy_threads\":\"1\"");
     assert_int_equal(a.count, 0);
     assert_string_equal(a.crowded,
                         "the thread of the steps had no core for 40 % of the time that it wanted one, so all that it "
                         "computes takes 1.7 times as long: other programs have the cores, or the container's limit "
                         "keeps them; of this program 1 thread ran on 2 cores");
+}
+
+static void what_is_more_than_its_waits_is_the_programs(void **state)
+{
+    const struct kp_advice a = advice_of(*state, ",\"core_had_us\":9000,\"core_waited_us\":6000");
+    assert_non_null(a.crowded);
+    assert_int_equal(a.count, 1);
 }
 
 /* 40 % of the time that it wanted a core, but 2 % of the steps. */
@@ -52,6 +59,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(steps_that_get_slower_are_a_finding, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(where_a_core_lacks_they_are_none, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(what_is_more_than_its_waits_is_the_programs, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_thread_that_sleeps_waits_little, little_setup, little_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

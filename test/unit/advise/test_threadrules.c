@@ -4,12 +4,14 @@
 
 enum { STEPS = 10, OPS = 4 };
 
+static const char *more_facts = "";
+
 /* Steps of four calls of one op, of so many us; of some steps one call lasts 5 ms longer. */
 static const struct kp_finding *threads_advise(struct little *t, const int us[OPS], int stalled, int threads)
 {
     static struct kp_advice a;
-    snprintf(t->head, sizeof t->head, "\"kprof\":{\"cores\":\"2\",\"busy_threads\":\"%d\",\"python_gc\":\"1\"},",
-             threads);
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"cores\":\"2\",\"busy_threads\":\"%d\",\"python_gc\":\"1\"%s},",
+             threads, more_facts);
     for (int step = 0, at = 0; step < STEPS; step++) {
         const int begin = at, lasts = us[0] + us[1] + us[2] + us[3] + (step < stalled ? 5000 : 0);
         char name[32];
@@ -63,9 +65,18 @@ static void a_small_op_lasts_longer_on_more_threads(void **state)
 
 static void an_op_of_that_length_on_few_threads_is_large(void **state)
 {
-    const struct kp_finding *f = threads_advise(*state, (int[]){300, 300, 300, 300}, 0, 3);
+    const struct kp_finding *f = threads_advise(*state, (int[]){300, 300, 300, 300}, 0, 4);
     assert_non_null(f);
     assert_non_null(strstr(f->change, "torch.set_num_threads(2)"));
+}
+
+/* torch itself takes no more threads than there are cores, whatever OMP_NUM_THREADS says. */
+static void threads_that_do_not_wait_for_a_core_are_not_too_many(void **state)
+{
+    more_facts = ",\"omp_num_threads\":\"16\",\"core_had_us\":40000,\"core_waited_us\":400";
+    const struct kp_finding *f = threads_advise(*state, (int[]){300, 300, 300, 300}, 0, 4);
+    more_facts = "";
+    assert_null(f);
 }
 
 static void layers_of_other_sizes_did_not_wait(void **state)
@@ -82,6 +93,7 @@ int main(void)
         LITTLE(large_ops_get_as_many_threads_as_cores_and_one_where_these_are_not_free),
         LITTLE(a_small_op_lasts_longer_on_more_threads),
         LITTLE(an_op_of_that_length_on_few_threads_is_large),
+        LITTLE(threads_that_do_not_wait_for_a_core_are_not_too_many),
         LITTLE(layers_of_other_sizes_did_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
