@@ -121,6 +121,7 @@ static void rules_judge(struct kp_costrules *x)
     if (x->out->has_gpu) kp_rules_bandwidth(x);
     if (is_of_host) host_rules_judge(x);
     else kp_rules_parts(x);
+    kp_rules_float64(x);
 }
 
 /* Steps are the host's. They are the GPU's, too, where it does in them what they launch: its queue does not grow. */

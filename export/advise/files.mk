@@ -11,6 +11,7 @@ SRC_advise := \
     export/advise/costplace.c \
     export/advise/costrules.c \
     export/advise/findingtext.c \
+    export/advise/float64rule.c \
     export/advise/fuserules.c \
     export/advise/evalsteps.c \
     export/advise/promptsteps.c \
@@ -40,8 +41,8 @@ UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
     test/unit/advise/test_anomalyrule.c \
-    test/unit/advise/test_attentionrules.c \
     test/unit/advise/test_evalsteps.c \
+    test/unit/advise/test_float64rule.c \
     test/unit/advise/test_loadbound.c \
     test/unit/advise/test_kernelrules.c \
     test/unit/advise/test_loadwaits.c \

@@ -48,7 +48,7 @@ struct kp_kineto_event {
                           * Dims by kp_shapetext_short. A step that is not whole: "start-up" or "cut short". */
     uint32_t stack;      /* Call stack, 0: none */
     uint32_t index;      /* Ev Idx, UINT32_MAX: none */
-    uint8_t device_type; /* MEMORY: c10 device type */
+    uint8_t device_type; /* MEMORY: c10 device type. OP: KP_TYPES_* of its tensors (shapetext.h) */
     uint8_t kind, flags;
     char phase;
 };

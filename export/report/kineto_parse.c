@@ -204,6 +204,7 @@ static void type_take(struct kp_kineto_parser *p, const char *text, size_t bytes
     const bool is_tensor =
         bytes && !(bytes == 6 && !memcmp(text, "Scalar", 6)) && !(bytes == 10 && !memcmp(text + 6, "List", 4));
     if (p->level++ == 0 && is_tensor) p->event.flags |= KP_KINETO_TENSOR_FIRST;
+    p->event.device_type |= kp_shapetext_type(text, bytes);
 }
 
 /* ---- an event ends ---- */

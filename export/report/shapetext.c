@@ -102,3 +102,30 @@ const char *kp_shapetext_torch(char *out, size_t bytes, const char *text)
 {
     return inputs_put(out, bytes, text, torch_put);
 }
+
+static const struct {
+    const char *name, *shown;
+    uint8_t bit;
+} types_of[] = {{"float", "float", KP_TYPES_FLOAT},
+                {"double", "double", KP_TYPES_DOUBLE},
+                {"c10::Half", "half", KP_TYPES_HALF},
+                {"c10::BFloat16", "bfloat16", KP_TYPES_BFLOAT16}};
+
+uint8_t kp_shapetext_type(const char *name, size_t bytes)
+{
+    for (size_t i = 0; i < sizeof types_of / sizeof *types_of; i++)
+        if (strlen(types_of[i].name) == bytes && memcmp(name, types_of[i].name, bytes) == 0) return types_of[i].bit;
+    return 0;
+}
+
+const char *kp_shapetext_types(char *out, size_t bytes, uint8_t types)
+{
+    struct short_text s = {.out = out, .bytes = bytes};
+    for (size_t i = 0; i < sizeof types_of / sizeof *types_of && types != KP_TYPES_FLOAT; i++) {
+        if (!(types & types_of[i].bit)) continue;
+        put(&s, s.used ? " and " : " ", s.used ? 5 : 1);
+        put(&s, types_of[i].shown, strlen(types_of[i].shown));
+    }
+    if (bytes) out[s.used] = 0;
+    return out;
+}

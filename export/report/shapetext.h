@@ -4,6 +4,7 @@
 #define KP_SHAPETEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Of both functions the text is never longer than `text`, and is cut at `bytes`. They return `out`. */
 
@@ -14,5 +15,11 @@
 const char *kp_shapetext_short(char *out, size_t bytes, const char *text);
 /* As torch's tables have it: "[[], []]". */
 const char *kp_shapetext_torch(char *out, size_t bytes, const char *text);
+
+/* Types of floating point among an op's tensors. */
+enum { KP_TYPES_DOUBLE = 1, KP_TYPES_FLOAT = 2, KP_TYPES_HALF = 4, KP_TYPES_BFLOAT16 = 8 };
+uint8_t kp_shapetext_type(const char *name, size_t bytes); /* of an input, as torch names it; 0: none of these */
+/* " double", " float and double"; "" of float alone, which is the usual one, and of none. */
+const char *kp_shapetext_types(char *out, size_t bytes, uint8_t types);
 
 #endif

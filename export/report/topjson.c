@@ -105,12 +105,22 @@ static void modules_put(FILE *out, const struct kp_top *top, const struct kp_top
     if (top->steps) ms_put(out, "total_ms_a_step", kp_top_row_step_total_ns(top, row) / (double)top->steps);
 }
 
+/* The types stand behind the last bracket. */
+static void shapes_put(FILE *out, const char *text)
+{
+    char shapes[1024];
+    const char *const bracket = strrchr(text, ']'), *const types = bracket && bracket[1] == ' ' ? bracket + 2 : NULL;
+    snprintf(shapes, sizeof shapes, "%.*s", types ? (int)(bracket + 1 - text) : 0, text);
+    text_put(out, "shapes", types ? shapes : text);
+    if (types) text_put(out, "types", types);
+}
+
 static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_top_row *row)
 {
     const struct kp_top *top = r->top;
     fputs("{\"name\":", out);
     kp_plain_json(out, kp_kineto_text(top->trace, row->name));
-    if (top->by == KP_TOP_BY_SHAPE) text_put(out, "shapes", kp_kineto_text(top->trace, row->shapes));
+    if (top->by == KP_TOP_BY_SHAPE) shapes_put(out, kp_kineto_text(top->trace, row->shapes));
     if (row->is_backward) fputs(",\"backward\":true", out);
     ms_put(out, "self_ms", row->cost.self_ns);
     ms_put(out, "total_ms", row->cost.total_ns);

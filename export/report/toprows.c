@@ -17,6 +17,7 @@
 #include "export/report/keyindex.h"
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
+#include "export/report/shapetext.h"
 
 struct building {
     struct kp_top *top;
@@ -212,6 +213,16 @@ static uint32_t before_name(const struct building *b)
     return kp_strings_put(b->tree->trace->strings, KP_TOP_BEFORE, sizeof KP_TOP_BEFORE - 1);
 }
 
+/* With the types behind them. */
+static uint32_t shapes_of(struct kp_kineto *trace, const struct kp_kineto_event *e)
+{
+    char types[64], text[1024];
+    const uint32_t shapes = kp_kineto_shapes(e);
+    if (e->kind != KP_KINETO_OP || !shapes || !*kp_shapetext_types(types, sizeof types, e->device_type)) return shapes;
+    const int bytes = snprintf(text, sizeof text, "%s%s", kp_kineto_text(trace, shapes), types);
+    return bytes < (int)sizeof text ? kp_strings_put(trace->strings, text, (size_t)bytes) : shapes;
+}
+
 static size_t row_of(struct building *b, const struct kp_node *node, uint32_t line)
 {
     if (b->top->by != KP_TOP_BY_KERNEL && is_before(b, node)) return row_for(b->top, before_name(b), 0, false);
@@ -223,7 +234,7 @@ static size_t row_of(struct building *b, const struct kp_node *node, uint32_t li
         const uint32_t module = module_of(b, placed(b, node));
         return row_for(b->top, module, 0, module && is_backward(b, placed(b, node)));
     }
-    case KP_TOP_BY_SHAPE: return row_for(b->top, node->name, kp_kineto_shapes(event_of(b->tree, node)), false);
+    case KP_TOP_BY_SHAPE: return row_for(b->top, node->name, shapes_of(b->tree->trace, event_of(b->tree, node)), false);
     default: return row_for(b->top, node->name, 0, false);
     }
 }

@@ -336,6 +336,15 @@ def checks(is_on):
     return trace.each(make)
 
 
+def doubles(kind):
+    """The CPU computes for 600 us of each step in this type."""
+    trace = Trace(kprof=CALM, cost=0.5 * 600)
+    def make(base):
+        trace.add("cpu_op", "aten::mul", 1, base, 390, **{"Call stack": WELL, "Input Dims": [[64]], "Input type": ["float"]})
+        trace.add("cpu_op", "aten::addmm", 1, base + 390, 600, **{"Call stack": SICK, "Input Dims": [[64]], "Input type": [kind]})
+    return trace.each(make)
+
+
 def rests(dur):
     """No op runs for so long before the last one."""
     trace = Trace(kprof=CALM, cost=dur)
@@ -408,6 +417,7 @@ SICKNESSES = {
     "input-in-step": lambda: prepares(200, RESIZED),
     "optimizer-unfused": lambda: updates(["aten::mul_", "aten::lerp_", "aten::sqrt", "aten::addcdiv_"]),
     "anomaly-mode": lambda: checks(True),
+    "float64": lambda: doubles("double"),
     "no-op-runs": lambda: rests(600),
     "memory-grows": lambda: keeps(False),
     "slow-steps": lambda: lasts(OUTLIERS, 1003, cost=sum(us - 1001.5 for us in OUTLIERS if us > 1500) / len(OUTLIERS)),
@@ -447,6 +457,7 @@ TWINS = {
     "input-in-step": lambda: prepares(200, WELL),
     "optimizer-unfused": lambda: updates(["aten::zero_", "aten::_fused_adamw_"]),
     "anomaly-mode": lambda: checks(False),
+    "float64": lambda: doubles("float"),
     "no-op-runs": lambda: rests(50),
     "memory-grows": lambda: keeps(True),
     "slow-steps": lambda: lasts([1000 + us % 7 for us in OUTLIERS], 1003),

@@ -140,7 +140,7 @@ static void a_fast_loader_is_healthy(void **state)
 {
     struct little *t = *state;
     training_make(t, 4, 5);
-    strcpy(t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    strcpy(t->head, "\"with_stack\":1,\"profile_memory\":1,\"record_shapes\":1,\"kprof\":{\"python_gc\":\"1\"},");
     const struct kp_advice a = advise(t);
     assert_int_equal(a.count, 0);
     assert_true(a.is_healthy);
@@ -150,7 +150,7 @@ static void what_was_not_recorded_is_not_healthy(void **state)
 {
     struct little *t = *state;
     training_make(t, 4, 5);
-    strcpy(t->head, "\"with_stack\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    strcpy(t->head, "\"with_stack\":1,\"record_shapes\":1,\"kprof\":{\"python_gc\":\"1\"},");
     const struct kp_advice a = advise(t);
     assert_int_equal(a.count, 0);
     assert_int_equal(a.unjudged_count, 1);
@@ -558,7 +558,7 @@ static void behind_make(struct little *t, const char *kernel)
 static void a_gpu_that_is_behind_has_steps_of_its_own(void **state)
 {
     struct little *t = *state;
-    strcpy(t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    strcpy(t->head, "\"with_stack\":1,\"profile_memory\":1,\"record_shapes\":1,\"kprof\":{\"python_gc\":\"1\"},");
     behind_make(t, "gemm");
     const struct kp_advice a = advise(t);
     assert_int_equal(a.count, 0);
@@ -574,7 +574,7 @@ static void a_host_that_is_ahead_and_waits_now_and_then_has_no_slow_steps(void *
 {
     struct little *t = *state;
     int at = 0, free_at = 0;
-    strcpy(t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    strcpy(t->head, "\"with_stack\":1,\"profile_memory\":1,\"record_shapes\":1,\"kprof\":{\"python_gc\":\"1\"},");
     for (int step = 0; step < 20; step++) {
         const int begin = at, works_at = free_at > at + 50 ? free_at : at + 50;
         char name[32], args[64];

@@ -53,9 +53,22 @@ static void it_is_cut_at_its_room(void **state)
     assert_string_equal(kp_shapetext_short(out, 1, "[[2]]"), "");
 }
 
+static void types_other_than_float_alone_are_shown(void **state)
+{
+    (void)state;
+    assert_int_equal(kp_shapetext_type("double", 6), KP_TYPES_DOUBLE);
+    assert_int_equal(kp_shapetext_type("c10::BFloat16", 13), KP_TYPES_BFLOAT16);
+    assert_int_equal(kp_shapetext_type("doubled", 7) | kp_shapetext_type("long int", 8), 0);
+    assert_string_equal(kp_shapetext_types(out, sizeof out, KP_TYPES_FLOAT), "");
+    assert_string_equal(kp_shapetext_types(out, sizeof out, 0), "");
+    assert_string_equal(kp_shapetext_types(out, sizeof out, KP_TYPES_DOUBLE), " double");
+    assert_string_equal(kp_shapetext_types(out, sizeof out, KP_TYPES_HALF | KP_TYPES_FLOAT), " float and half");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(types_other_than_float_alone_are_shown),
         cmocka_unit_test(equal_tensors_of_a_list_are_counted),
         cmocka_unit_test(what_is_no_list_of_equal_tensors_stays),
         cmocka_unit_test(a_long_list_is_its_number_of_tensors),

@@ -422,6 +422,18 @@ static void shapes_are_rows_of_their_own(void **state)
     kp_top_fini(&top);
 }
 
+static void types_other_than_float32_stand_behind_shapes(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "aten::mm", 1, 0, 5, "\"Input Dims\":[[2,3]],\"Input type\":[\"float\"]");
+    event(t, "cpu_op", "aten::mm", 1, 10, 9, "\"Input Dims\":[[2,3]],\"Input type\":[\"double\"]");
+    struct kp_top top = top_make(t, KP_TOP_BY_SHAPE);
+    assert_int_equal(top.count, 2);
+    assert_string_equal(kp_kineto_text(top.trace, top.rows[0].shapes), "[[2, 3]] double");
+    assert_string_equal(kp_kineto_text(top.trace, top.rows[1].shapes), "[[2, 3]]");
+    kp_top_fini(&top);
+}
+
 static void what_lies_outside_of_the_steps_leaves_the_rows(void **state)
 {
     struct little *t = *state;
@@ -671,6 +683,7 @@ int main(void)
         LITTLE(a_row_has_the_line_with_the_most_self_time),
         LITTLE(an_op_has_the_time_of_its_kernels),
         LITTLE(shapes_are_rows_of_their_own),
+        LITTLE(types_other_than_float32_stand_behind_shapes),
         LITTLE(what_lies_outside_of_the_steps_leaves_the_rows),
         LITTLE(time_that_no_node_has_is_a_row_where_it_is_asked_for),
         LITTLE(time_that_no_node_has_is_a_row_behind_a_full_array),

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_float64rule.c - a training whose ops, or kernels, compute in float64 */
+#include "test/unit/advise/advised.h"
+
+enum { STEP_US = 1000 };
+
+static const struct kp_finding *float64_find(const struct kp_advice *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->findings[i].id, "float64") == 0) return &a->findings[i];
+    return NULL;
+}
+
+static void typed(struct little *t, const char *name, const char *types, int ts, int dur)
+{
+    char args[160];
+    snprintf(args, sizeof args, "\"Input Dims\":[[2,2],[]],\"Input type\":[%s],\"Call stack\":\"train.py(%d): main\"",
+             types, dur);
+    event(t, "cpu_op", name, 1, ts, dur, args);
+}
+
+/* Each step: an op of 100 us, then `doubles_us` of doubles, and the rest of float32. */
+static struct kp_advice steps_advise(struct little *t, const char *first, int doubles_us)
+{
+    for (int step = 0; step < 3; step++) {
+        const int at = STEP_US * step;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, at, STEP_US, "");
+        typed(t, first, "\"float\",\"Scalar\"", at, 100);
+        if (doubles_us) typed(t, "aten::addmm", "\"double\",\"\"", at + 100, doubles_us);
+        typed(t, "aten::mul", "\"float\",\"Scalar\"", at + 100 + doubles_us, 890 - doubles_us);
+    }
+    return advise(t);
+}
+
+static void ops_of_doubles_are_told_with_half_of_their_time(void **state)
+{
+    const struct kp_advice a = steps_advise(*state, "aten::mul", 600);
+    assert_non_null(float64_find(&a));
+    assert_float_equal(float64_find(&a)->step_ns, 300000, 1);
+    assert_string_equal(float64_find(&a)->where, "aten::addmm");
+    assert_string_equal(float64_find(&a)->what, "61 % of the time in ops computes in float64; aten::addmm at "
+                                                "train.py:600 main, the first of them, is given float64");
+    assert_non_null(strstr(float64_find(&a)->change, "tensor.float()"));
+}
+
+static void the_conversion_before_them_is_named(void **state)
+{
+    const struct kp_advice a = steps_advise(*state, "aten::to", 600);
+    assert_non_null(strstr(float64_find(&a)->what, "; aten::to at train.py:100 main makes the first"));
+}
+
+static void a_few_doubles_are_not_told(void **state)
+{
+    const struct kp_advice a = steps_advise(*state, "aten::to", 200);
+    assert_null(float64_find(&a));
+}
+
+static void without_types_it_is_not_judged(void **state)
+{
+    const struct kp_advice a = steps_advise(*state, "aten::to", 0);
+    assert_null(float64_find(&a));
+    assert_string_equal(a.unjudged[a.unjudged_count - 1], "ops in float64 (kprof run --record-shapes)");
+}
+
+static void with_types_it_is_judged(void **state)
+{
+    struct little *t = *state;
+    strcpy(t->head, "\"record_shapes\":1,");
+    const struct kp_advice a = steps_advise(t, "aten::to", 0);
+    for (size_t i = 0; i < a.unjudged_count; i++) assert_null(strstr(a.unjudged[i], "float64"));
+}
+
+/* Kernels have their types in their names, also where no shapes were recorded. */
+static void kernels_of_doubles_are_told(void **state)
+{
+    struct little *t = *state;
+    for (int step = 0; step < 3; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, STEP_US * step, STEP_US, "");
+        event(t, "kernel", "ampere_dgemm_128x64_nn", 7, STEP_US * step, 400, "\"device\":0,\"stream\":7");
+        event(t, "kernel", "void vectorized_elementwise_kernel<4, FillFunctor<double> >", 7, STEP_US * step + 400, 200,
+              "\"device\":0,\"stream\":7");
+        event(t, "kernel", "void vectorized_elementwise_kernel<4, FillFunctor<float> >", 7, STEP_US * step + 600, 400,
+              "\"device\":0,\"stream\":7");
+    }
+    const struct kp_advice a = advise(t);
+    assert_true(a.has_gpu);
+    assert_float_equal(float64_find(&a)->step_ns, 300000, 1);
+    assert_int_equal(strncmp(float64_find(&a)->what, "60 % of the time in kernels computes in float64", 47), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LITTLE(ops_of_doubles_are_told_with_half_of_their_time),
+        LITTLE(the_conversion_before_them_is_named),
+        LITTLE(a_few_doubles_are_not_told),
+        LITTLE(without_types_it_is_not_judged),
+        LITTLE(with_types_it_is_judged),
+        LITTLE(kernels_of_doubles_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
