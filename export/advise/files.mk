@@ -23,6 +23,7 @@ SRC_advise := \
     export/advise/hostrules.c \
     export/advise/kernelrules.c \
     export/advise/loadbound.c \
+    export/advise/launchplace.c \
     export/advise/loadplace.c \
     export/advise/loadwaits.c \
     export/advise/longcauses.c \
@@ -45,6 +46,7 @@ UNIT_advise := \
     test/unit/advise/test_float64rule.c \
     test/unit/advise/test_loadbound.c \
     test/unit/advise/test_kernelrules.c \
+    test/unit/advise/test_launchplace.c \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \
     test/unit/advise/test_optimizerrule.c \

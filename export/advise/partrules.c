@@ -255,7 +255,10 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (rule->measure == KP_SPLIT_LOADING) kp_loadwaits_tell(x, splits, &f);
     f.is_critical = kp_advise_is_critical(&f, out->steps) || (rule->measure == KP_SPLIT_LOADING && is_bursty(&f, out));
     place_tell(&f, places, rule, tree);
-    if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH) && is_of_the_host(tree, f.where)) host_op_tell(x, &f, places);
+    if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH)) {
+        if (is_of_the_host(tree, f.where)) host_op_tell(x, &f, places);
+        else kp_launchplace_tell(x, &f);
+    }
     if (rule->measure == KP_CAUSE(KP_IDLE_SYNC) && f.where && strstr(f.where, "Synchronize"))
         f.change = "Leave out torch.cuda.synchronize(), which is for timing; read losses and metrics (.item(), .cpu(), "
                    "print) every N steps.";

@@ -100,6 +100,7 @@ void kp_split_places_fini(struct kp_split_places *places)
     for (int p = 0; p < KP_SPLIT_PARTS; p++) kp_costplaces_fini(&places->parts[p]);
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places->causes[c]);
     kp_spans_fini(&places->computed);
+    kp_spans_fini(&places->launching);
 }
 
 bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
@@ -118,6 +119,8 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
         places_gather(places, tree, chosen, has_gpu);
         places->backlog_ns = idle.backlog_ns;
         places->turns = idle.turns;
+        places->launching = idle.of[KP_IDLE_LAUNCH];
+        idle.of[KP_IDLE_LAUNCH] = (struct kp_spans){0};
         if (has_gpu) {
             places->computed = l.sets[1];
             l.sets[1] = (struct kp_spans){0};
