@@ -6,6 +6,9 @@
  * host did then. While the call runs it is launching. What is left when the call has returned is launching, too, where
  * it is short; else the work is late for a reason that is not the host's. Gaps after a wait of the host count as its
  * cost, up to the length of the wait. A call that frees memory of a device waits, too: its gaps are the allocator's.
+ *
+ * A wait empties the queue, so the launches behind it find an idle GPU. Without its waits a step would last as long as
+ * the host's own work, or as the GPU's: what waits cost by that, and no gap right behind them has, they take of launching.
  */
 #include "export/advise/adviseparts.h"
 
@@ -32,6 +35,10 @@ struct launched { /* work of a device, or an op where there is none */
     int64_t start_ns;
     int32_t node, call, before;
 };
+struct launch_gap { /* a part of a gap in which the host launches */
+    int64_t start_ns, end_ns;
+    struct launched next; /* call -1: not known */
+};
 struct finding_idle {
     struct kp_idle *out;
     const struct kp_tree *tree;
@@ -39,6 +46,10 @@ struct finding_idle {
     struct host_wait *waits, *long_ops; /* long_ops: by start */
     struct launched *works;             /* by start */
     struct kp_late late;
+    struct kp_spans waiting;  /* all times in which the host waits for a GPU, short ones, too */
+    struct host_wait *pauses; /* these, by start */
+    struct launch_gap *gaps;  /* by start */
+    size_t gap_count, gap_capacity, pause_count, pause_capacity;
     size_t wait_count, wait_capacity, work_count, work_capacity, op_count, op_capacity;
     const struct host_wait *wait; /* the last before the gap */
     int32_t op;                   /* the last of the host's */
@@ -71,6 +82,11 @@ static void call_take(struct finding_idle *f, const struct kp_node *node, int32_
     const bool is_long = node->end_ns - node->start_ns >= WAIT_LEAST_NS;
     const bool is_free = is_alloc(name) && has(name, "Free");
     const bool is_alone = kp_costplace_op(f->tree, i) == i;
+    if (has(name, "Synchronize")) {
+        kp_spans_add(&f->waiting, node->start_ns, node->end_ns);
+        *KP_KINETO_NEXT(f->pauses, f->pause_count, f->pause_capacity) =
+            (struct host_wait){node->start_ns, node->end_ns, i, is_alone ? f->op : -1, false};
+    }
     if (is_long && (is_free || has(name, "Synchronize") || strncmp(name, "cudaMemcpy", 10) == 0 ||
                     strncmp(name, "hipMemcpy", 9) == 0)) {
         *KP_KINETO_NEXT(f->waits, f->wait_count, f->wait_capacity) =
@@ -135,12 +151,22 @@ static void works_list(struct finding_idle *f)
 
 /* ---- gaps ---- */
 
-static void part_add(struct finding_idle *f, enum kp_idle_cause cause, int64_t from, int64_t to,
-                     const struct launched *next)
+static void part_charge(struct finding_idle *f, enum kp_idle_cause cause, int64_t from, int64_t to,
+                        const struct launched *next)
 {
     if (from >= to) return;
     kp_spans_add(&f->out->of[cause], from, to);
     if (next) kp_costplaces_add(&f->out->places[cause], f->tree, next->call, next->before, to - from);
+}
+
+/* Launching is charged when the waits around it are known (waits_charge). */
+static void part_add(struct finding_idle *f, enum kp_idle_cause cause, int64_t from, int64_t to,
+                     const struct launched *next)
+{
+    static const struct launched unknown = {.call = -1, .before = -1};
+    if (cause != KP_IDLE_LAUNCH) part_charge(f, cause, from, to, next);
+    else if (from < to)
+        *KP_KINETO_NEXT(f->gaps, f->gap_count, f->gap_capacity) = (struct launch_gap){from, to, next ? *next : unknown};
 }
 
 /* Finds the last wait before a gap. What is left of it may be charged. */
@@ -240,6 +266,52 @@ static void gaps_divide(struct finding_idle *f, const struct kp_chosen *chosen, 
     }
 }
 
+/* ---- launching behind waits ---- */
+
+#define WAITS_LEAST 0.10 /* of a step: less is the price of the calls, where the host is slower than its GPU anyway */
+
+/* How much more than it has the waits of a step cost: without them it would last as long as its longer side alone. */
+static int64_t waits_left(const struct finding_idle *f, const struct kp_step *step, const struct kp_spans *worked)
+{
+    const int64_t from = step->start_ns, to = step->end_ns;
+    const int64_t waits = kp_spans_between(&f->waiting, from, to);
+    const int64_t idle = to - from - kp_spans_between(worked, from, to);
+    const int64_t cost = waits < idle ? waits : idle;
+    const int64_t left = cost - kp_spans_between(&f->out->of[KP_IDLE_SYNC], from, to);
+    return left > 0 && (double)cost >= WAITS_LEAST * (double)(to - from) ? left : 0;
+}
+
+/* The begin of a gap is the wait's, up to what it costs. Returns how long that is. */
+static int64_t gap_charge(struct finding_idle *f, const struct launch_gap *gap, int64_t left_ns)
+{
+    const size_t before = kp_rows_from(f->pauses, f->pause_count, sizeof *f->pauses, gap->start_ns);
+    const int64_t ns = gap->end_ns - gap->start_ns, of_wait = !before ? 0 : ns < left_ns ? ns : left_ns;
+    if (of_wait) {
+        const struct host_wait *const pause = &f->pauses[before - 1];
+        const struct launched waited = {.call = pause->node, .before = pause->before};
+        part_charge(f, KP_IDLE_SYNC, gap->start_ns, gap->start_ns + of_wait, &waited);
+    }
+    part_charge(f, KP_IDLE_LAUNCH, gap->start_ns + of_wait, gap->end_ns, gap->next.call < 0 ? NULL : &gap->next);
+    return of_wait;
+}
+
+static void waits_charge(struct finding_idle *f, const struct kp_chosen *chosen, const struct kp_spans *worked)
+{
+    size_t step = chosen->step_count;
+    int64_t left = 0;
+    kp_spans_settle(&f->waiting);
+    kp_spans_settle(&f->out->of[KP_IDLE_SYNC]);
+    int64_t *const of_steps = kp_kineto_room(chosen->step_count + 1, sizeof *of_steps);
+    for (size_t i = 0; i < chosen->step_count; i++) of_steps[i] = waits_left(f, &chosen->steps[i], worked);
+    for (size_t i = 0; i < f->gap_count; i++) {
+        const size_t at = kp_step_at(chosen->steps, chosen->step_count, f->gaps[i].start_ns);
+        if (at != step) left = at < chosen->step_count ? of_steps[at] : 0;
+        step = at;
+        left -= gap_charge(f, &f->gaps[i], left);
+    }
+    free(of_steps);
+}
+
 /* How long a GPU works on after a time, on what was launched before. */
 static int64_t backlog_at(const struct finding_idle *f, int64_t ns)
 {
@@ -262,12 +334,16 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
     for (int s = 0; s < SETS; s++) kp_spans_settle(&f.sets[s]);
     works_list(&f);
     gaps_divide(&f, chosen, worked);
+    waits_charge(&f, chosen, worked);
     out->turns = kp_turns_find(&f.late);
     if (chosen->step_count)
         out->backlog_ns =
             backlog_at(&f, chosen->steps[chosen->step_count - 1].end_ns) - backlog_at(&f, chosen->steps[0].start_ns);
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_spans_settle(&out->of[c]);
     for (int s = 0; s < SETS; s++) kp_spans_fini(&f.sets[s]);
+    kp_spans_fini(&f.waiting);
+    free(f.pauses);
+    free(f.gaps);
     free(f.late.of);
     free(f.long_ops);
     free(f.waits);
