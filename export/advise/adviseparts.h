@@ -74,9 +74,7 @@ int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 
 struct kp_costrules;
 void kp_loadplace_tell(const struct kp_costrules *rules, struct kp_finding *out);
-
-/* ---- launchplace.c: what to change where a GPU waits for launches, where more is known than the rule says ---- */
-
+/* launchplace.c: what to change where a GPU waits for launches, where more is known than the rule says. */
 void kp_launchplace_tell(const struct kp_costrules *rules, struct kp_finding *out);
 
 /* ---- gputurns.c ---- */
@@ -119,8 +117,7 @@ bool kp_gpu_steps_make(struct kp_chosen *out, const struct kp_tree *tree, const 
 
 struct kp_split_places {
     struct kp_costplaces parts[KP_SPLIT_PARTS], causes[KP_IDLE_CAUSES];
-    struct kp_spans computed;  /* with a GPU: it computes or communicates */
-    struct kp_spans launching; /* it waits for launches */
+    struct kp_spans computed, launching; /* with a GPU: it computes or communicates; it waits for launches */
     int64_t backlog_ns;
     struct kp_turns turns;
 };

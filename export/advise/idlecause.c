@@ -7,8 +7,8 @@
  * it is short; else the work is late for a reason that is not the host's. Gaps after a wait of the host count as its
  * cost, up to the length of the wait. A call that frees memory of a device waits, too: its gaps are the allocator's.
  *
- * A wait empties the queue, so the launches behind it find an idle GPU. Without its waits a step would last as long as
- * the host's own work, or as the GPU's: what waits cost by that, and no gap right behind them has, they take of launching.
+ * A wait empties the queue, so launches behind it find an idle GPU. Without its waits a step would last as long as the
+ * host's own work, or as the GPU's: what waits cost by that, and gaps behind them have not, they take of launching.
  */
 #include "export/advise/adviseparts.h"
 

@@ -77,11 +77,34 @@ static bool is_listed(const char *list, const char *part, size_t bytes)
     return false;
 }
 
+/* Of "/tmp/torch_geometric.nn.conv.gat_conv_3js.py", which a library wrote, the bytes before the name's first dot. No
+ * import finds such a file, but a script may be called so: 0 of others. `base`: where the name begins. */
+static size_t generated_part(const char *file, size_t bytes, const char **base)
+{
+    const char *const folder = memrchr(file, '/', bytes);
+    *base = folder ? folder + 1 : file;
+    const size_t name = bytes - (size_t)(*base - file), part = name > 3 ? strcspn(*base, ".") : name;
+    return part && part + 3 < name && memcmp(file + bytes - 3, ".py", 3) == 0 ? part : 0;
+}
+
+static bool is_generated(const char *file, size_t bytes)
+{
+    const char *base;
+    return generated_part(file, bytes, &base) > 0;
+}
+
 /* `list`: what the trace says is installed, or NULL. */
+static bool is_part_installed(const char *list, const char *part, size_t bytes)
+{
+    return list ? is_listed(list, part, bytes) : is_well_known(part, bytes);
+}
+
 static bool is_installed(const char *list, const char *file, size_t bytes)
 {
-    const size_t part = part_of(file, bytes);
-    if (list ? is_listed(list, file, part) : is_well_known(file, part)) return true;
+    const char *base;
+    const size_t generated = generated_part(file, bytes, &base);
+    if (is_part_installed(list, file, part_of(file, bytes))) return true;
+    if (generated && is_part_installed(list, base, generated)) return true;
     return has_part(file, bytes, "site-packages/") || has_part(file, bytes, "dist-packages/") ||
            has_part(file, bytes, "/lib/python3") || has_part(file, bytes, "/lib64/python3");
 }
@@ -101,7 +124,9 @@ static size_t file_of(const char *frame, size_t bytes) { return frame[0] == '<' 
 /* The package of a file that is of no well-known package; NULL: of one, or of Python's library. */
 static const char *package_of(const char *file, size_t bytes, size_t *part)
 {
-    const char *folder = memmem(file, bytes, "-packages/", 10);
+    const char *base, *folder = memmem(file, bytes, "-packages/", 10);
+    *part = generated_part(file, bytes, &base);
+    if (*part && !folder) return is_well_known(base, *part) ? NULL : base;
     if (!folder && has_part(file, bytes, "/lib/python3")) return NULL;
     const char *from = folder ? folder + 10 : file;
     *part = part_of(from, bytes - (size_t)(from - file));
@@ -150,13 +175,19 @@ static const char *own_end(const char *stack, const char **words)
     return at;
 }
 
+/* What a library may have written counts where nothing else does. */
 static const char *own_frame(const char *list, const char *stack, const char *end, size_t *bytes)
 {
+    const char *generated = NULL;
     for (const char *at = stack; at < end; at += *bytes + (at[*bytes] == ';')) {
         const size_t file = file_of(at, *bytes = strcspn(at, ";"));
-        if (file && !is_installed(list, at, file)) return at;
+        if (!file || is_installed(list, at, file)) continue;
+        if (!is_generated(at, file)) return at;
+        if (!generated) generated = at;
     }
-    return package_frame(stack, end, bytes);
+    if (!generated) return package_frame(stack, end, bytes);
+    *bytes = strcspn(generated, ";");
+    return generated;
 }
 
 const char *kp_ownline_frame(const struct kp_kineto *trace, const char *stack, size_t *bytes)
@@ -273,7 +304,10 @@ static struct kp_ownline_place line_of_chain(struct kp_kineto *trace, uint32_t s
     const char *frame = kp_kineto_text(trace, head);
     const struct kp_ownline_place own = line_at(trace, frame, strlen(frame));
     if (worker_begins(trace, stack, head, &around)) return around;
-    const bool is_inner = own.package && around.text > 1 && !is_words(trace, around) && own.package != around.package;
+    const bool is_other = around.text > 1 && !is_words(trace, around);
+    const bool is_inner =
+        is_other && (own.package ? own.package != around.package
+                                 : !around.package && is_generated(frame, file_of(frame, strlen(frame))));
     return own.text > 1 && !is_inner ? own : around;
 }
 

@@ -113,6 +113,35 @@ static void of_an_installed_program_the_outermost_package_is_own(void **state)
     assert_string_equal(line_in(t, "train.py(3): def inner;"), "train.py:3 def inner");
 }
 
+/* The same by frame and the stack around it, as our own traces have it. */
+static const char *line_in_chain(struct little *t, const char *frame, const char *around)
+{
+    struct kp_strings *const strings = t->trace->strings;
+    struct kp_ownlines found = {0};
+    const uint32_t tail = kp_strings_chain(strings, kp_strings_put(strings, around, strlen(around)), 0);
+    const uint32_t stack = kp_strings_chain(strings, kp_strings_put(strings, frame, strlen(frame)), tail);
+    const uint32_t line = kp_ownline_of(&found, t->trace, stack);
+    kp_ownlines_fini(&found);
+    return kp_kineto_text(t->trace, line);
+}
+
+/* As torch_geometric writes them. */
+static void a_file_that_a_library_wrote_is_not_own_where_a_line_around_it_is(void **state)
+{
+    static const char of_package[] = "/tmp/zoo.nn.conv.gat_conv_GATConv_edge_updater_3jsmtdis.py(62): edge_updater";
+    static const char of_program[] = "/tmp/nets.conv_MyConv_propagate_3jsmtdis.py(62): propagate";
+    struct little *t = *state;
+    char stack[256];
+    installed_is(t, "torch,zoo");
+    assert_false(own(t, of_package));
+    assert_string_equal(line_in_chain(t, of_package, "train.py(7): main"), "train.py:7 main");
+    assert_string_equal(line_in_chain(t, of_program, "train.py(7): main"), "train.py:7 main");
+    snprintf(stack, sizeof stack, "torch/f.py(1): g;%s;zoo/conv.py(9): h;train.py(7): main;", of_program);
+    assert_string_equal(line_in(t, stack), "train.py:7 main");
+    assert_string_equal(line_in(t, "torch/f.py(1): g;train.v2.py(7): main;"), "train.v2.py:7 main"); /* a script */
+    assert_string_equal(line_in_chain(t, "torch/f.py(1): g", "train.v2.py(7): main"), "train.v2.py:7 main");
+}
+
 static const char *library_in(struct little *t, const char *stack) { return found_in(t, stack, kp_ownline_library); }
 
 #define AROUND_THE_FORK                                                                 \
@@ -668,6 +697,7 @@ int main(void)
         LITTLE(frames_of_packages_and_of_python_are_not_own),
         LITTLE(what_the_recording_found_installed_is_not_own),
         LITTLE(of_an_installed_program_the_outermost_package_is_own),
+        LITTLE(a_file_that_a_library_wrote_is_not_own_where_a_line_around_it_is),
         LITTLE(what_a_forked_worker_does_is_not_at_the_line_that_forked_it),
         LITTLE(lines_of_libraries_leave_out_torch_and_python),
         LITTLE(the_innermost_own_line_and_all_modules_are_found),
