@@ -384,3 +384,28 @@ void kp_advice_evaluations(bool *out, const struct kp_tree *tree, const struct k
         out[i] = kp_spans_between(&costs.evaluated, chosen->steps[i].start_ns, chosen->steps[i].end_ns) > 0;
     kp_costrules_fini(&costs);
 }
+
+static double steps_mean(const struct kp_chosen *chosen)
+{
+    double ns = 0;
+    for (size_t i = 0; i < chosen->step_count; i++) ns += (double)(chosen->steps[i].end_ns - chosen->steps[i].start_ns);
+    return chosen->step_count ? ns / (double)chosen->step_count : 0;
+}
+
+void kp_advice_kinds_make(struct kp_advice_kinds *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_advice advice = {.steps = chosen->step_count, .step_ns = steps_mean(chosen)};
+    struct kp_costrules costs = {.tree = tree, .chosen = chosen, .out = &advice};
+    bool *const is_prompt = kp_kineto_room(chosen->step_count + 1, sizeof *is_prompt);
+    kp_costrules_open(&costs);
+    if (advice.steps) {
+        kp_evalsteps_tell(&costs, &costs.evaluated);
+        kp_promptsteps_tell(&costs, is_prompt);
+    }
+    out->prompts = advice.prompts;
+    out->evaluated = advice.evaluated;
+    const char *const how = out->evaluated ? strstr(out->evaluated, KP_EVALUATED_HOW) : NULL;
+    if (how) out->evaluated = kp_costrules_text(&costs, "%.*s", (int)(how - out->evaluated), out->evaluated);
+    free(is_prompt);
+    kp_costrules_fini(&costs);
+}

@@ -92,6 +92,11 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
 
 /* By each of the chosen steps: whether it holds an evaluation, beside a training. */
 void kp_advice_evaluations(bool *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* Which steps are longer by what they are for: sentences of the advice, without what to type; or NULL. */
+struct kp_advice_kinds {
+    const char *evaluated, *prompts;
+};
+void kp_advice_kinds_make(struct kp_advice_kinds *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 

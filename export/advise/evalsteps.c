@@ -456,13 +456,15 @@ static const char *steps_text(const struct kp_costrules *x, const struct passes 
                              most == 1 ? "" : "es");
 }
 
+static bool is_outside(const struct eval_outside *outside) { return outside->passes >= PASSES_LEAST; }
+
 /* "; before the first step 102.9 ms (100 passes)": a single one may be a trial of the model. */
 static const char *outside_text(const struct kp_costrules *x, const struct eval_outside *outside, const char *before)
 {
     const char *text = "";
     static const char *const sides[] = {"before the first step", "behind the last"};
     for (size_t side = 0; side < EVAL_SIDES; side++) {
-        if (outside[side].passes < PASSES_LEAST) continue;
+        if (!is_outside(&outside[side])) continue;
         text = kp_costrules_text(x, "%s%s%s %.1f ms (%zu passes)", text, *text ? ", " : before, sides[side],
                                  (double)outside[side].ns / 1e6, outside[side].passes);
     }
@@ -489,9 +491,31 @@ static const char *part_text(const struct kp_costrules *x, int64_t part_ns, int6
     return kp_costrules_text(x, ", %.1f ms of it %s", (double)part_ns / 1e6 / (double)found, what);
 }
 
+static double steps_ns(const struct kp_costrules *x) { return x->out->step_ns * (double)x->chosen->step_count; }
+
+/* ", 35.0 % of the time of all steps"; "" where others lie outside of them: then the share is of all evaluations. */
+static const char *share_text(const struct kp_costrules *x, const struct eval_outside *outside, int64_t ns)
+{
+    const double all_ns = steps_ns(x);
+    if (all_ns <= 0 || is_outside(&outside[BEFORE_STEPS]) || is_outside(&outside[BEHIND_STEPS])) return "";
+    return kp_costrules_text(x, ", %.1f %% of the time of all steps", 100 * (double)ns / all_ns);
+}
+
+/* ": with it 1379.3 ms in all, 34.4 % of the time of the steps and of these": of evaluations inside and outside. */
+static const char *total_text(const struct kp_costrules *x, const struct eval_outside *outside)
+{
+    double out_ns = 0;
+    for (size_t side = 0; side < EVAL_SIDES; side++)
+        if (is_outside(&outside[side])) out_ns += (double)outside[side].ns;
+    const double all_ns = x->out->evaluated_ns * (double)x->chosen->step_count + out_ns;
+    if (out_ns <= 0 || steps_ns(x) <= 0) return "";
+    return kp_costrules_text(x, ": with it %.1f ms in all, %.1f %% of the time of the steps and of what is outside",
+                             all_ns / 1e6, 100 * all_ns / (steps_ns(x) + out_ns));
+}
+
 /* Measures the evaluations, and says which steps hold them, with what they take. */
 static const char *inside_text(const struct kp_costrules *x, const struct passes *of, size_t least,
-                               const uint8_t *marks, struct kp_spans *times)
+                               const uint8_t *marks, const struct eval_outside *outside, struct kp_spans *times)
 {
     struct eval_walk w = {.x = x, .marks = marks, .times = times, .usual_asks = usual_asks(x, of)};
     size_t found = 0;
@@ -504,14 +528,12 @@ static const char *inside_text(const struct kp_costrules *x, const struct passes
     const int64_t behind = tails_add(&w);
     kp_spans_settle(times);
     const int64_t ns = kp_spans_length(times, &x->chosen->in_steps);
-    const double all_ns = x->out->step_ns * (double)x->chosen->step_count;
     x->out->evaluated_ns = (double)ns / (double)x->chosen->step_count;
     return kp_costrules_text(
         x,
         "%zu evaluation%s inside of the training take%s %.1f ms%s, and %s no slow step%s of it: %s without backward, "
         "%.1f ms each%s%s",
-        found, found == 1 ? "" : "s", found == 1 ? "s" : "", (double)ns / 1e6,
-        all_ns > 0 ? kp_costrules_text(x, ", %.1f %% of the time of all steps", 100 * (double)ns / all_ns) : "",
+        found, found == 1 ? "" : "s", found == 1 ? "s" : "", (double)ns / 1e6, share_text(x, outside, ns),
         found == 1 ? "is" : "are", found == 1 ? "" : "s", steps_text(x, of, least), (double)ns / 1e6 / (double)found,
         part_text(x, loading_of(x, times), ns, found, "loading"),
         part_text(x, behind, ns, found, "behind the last pass (metrics, a checkpoint)"));
@@ -531,12 +553,12 @@ static bool are_evaluations(const struct passes *of, size_t steps, size_t least)
 /* Those outside of the steps cost the run, too. */
 static void evaluated_tell(const struct kp_costrules *x, const char *inside, const struct eval_outside *outside)
 {
-    static const char how[] = "; to time them: kprof run --phases (Lightning, transformers, ranges of yours), or kprof "
-                              "report --within with a range";
     const char *const others = outside_text(x, outside, inside ? "; " : "evaluations outside of the steps: ");
-    if (inside || *others) x->out->evaluated = kp_costrules_text(x, "%s%s%s", inside ? inside : "", others, how);
+    const char *const total = inside ? total_text(x, outside) : "";
+    if (inside || *others)
+        x->out->evaluated = kp_costrules_text(x, "%s%s%s%s", inside ? inside : "", others, total, KP_EVALUATED_HOW);
     for (size_t side = 0; side < EVAL_SIDES; side++)
-        if (outside[side].passes >= PASSES_LEAST)
+        if (is_outside(&outside[side]))
             x->out->evaluated_ns += (double)outside[side].ns / (double)x->chosen->step_count;
 }
 
@@ -555,7 +577,8 @@ void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
         memset(of, 0, (steps + 1) * sizeof *of);
         passes_by_modules(of, marks, x);
     }
-    const char *const inside = are_evaluations(of, steps, least) ? inside_text(x, of, least, marks, times) : NULL;
+    const char *const inside =
+        are_evaluations(of, steps, least) ? inside_text(x, of, least, marks, outside, times) : NULL;
     evaluated_tell(x, inside, outside);
     free(marks);
     free(of);

@@ -111,6 +111,9 @@ const char *kp_stepbegin_text(const struct kp_costrules *rules, const double *of
 
 /* ---- evalsteps.c: the steps of a training that hold an evaluation ---- */
 
+#define KP_EVALUATED_HOW                                                                                              \
+    "; to time them: kprof run --phases (Lightning, transformers, ranges of yours), or kprof report --within with a " \
+    "range"
 /* Tells them, and adds when they evaluate. */
 void kp_evalsteps_tell(const struct kp_costrules *rules, struct kp_spans *times);
 /* Takes that from the steps. */

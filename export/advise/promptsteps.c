@@ -4,6 +4,10 @@
  *
  * The first embedding of a step says how many tokens it takes, where shapes were recorded: its second input is the
  * batch, [sequences, tokens]. With a cache each step takes one, but for those that begin with a prompt.
+ *
+ * Without shapes the ops tell: more rows make each call of the op with most time longer, and a wait for a core makes
+ * one or two longer. So a step is of a prompt where nearly all of as many calls as usual last far longer than the
+ * median call. That is said of steps of a model without a backward alone, which begin with an embedding each.
  */
 #include "export/advise/longsteps.h"
 
@@ -35,12 +39,100 @@ static void steps_read(const struct kp_costrules *x, long *tokens)
     }
 }
 
+/* ---- without shapes ---- */
+
+#define LONG_TIMES 2.0    /* the median call: a call of a larger input */
+#define LONG_SHARE 0.8    /* of a step's calls */
+#define USUAL_CALLS 0.2   /* so far from the median of the steps: as many calls as usual */
+enum { CALLS_LEAST = 4 }; /* a step: fewer may all be hit by one wait */
+
+struct op_time {
+    uint32_t name;
+    int64_t ns;
+    size_t calls;
+};
+
+/* The op that has most time, of those with enough calls a step. False: none, or the steps are not of a model alone. */
+static bool op_find(const struct kp_costrules *x, struct op_time *most)
+{
+    const struct kp_chosen *c = x->chosen;
+    struct kp_keyindex keys = {0};
+    struct op_time *all = NULL;
+    size_t capacity = 0, embeddings = 0;
+    bool has_backward = false;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_node *node = &x->tree->nodes[i];
+        if (!kp_costrules_is_op(x, i) || kp_step_at(c->steps, c->step_count, node->start_ns) == c->step_count) continue;
+        const uint32_t name = kp_tree_event(x->tree, i)->name;
+        const size_t had = keys.count, at = kp_keyindex_get(&keys, name);
+        if (at == had)
+            all = kp_kineto_grow(all, &capacity, had + 1, sizeof *all), all[at] = (struct op_time){.name = name};
+        all[at].ns += node->end_ns - node->start_ns;
+        all[at].calls++;
+        has_backward |= kp_tree_event(x->tree, i)->fwd_tid != 0;
+        embeddings += strcmp(kp_costrules_name(x, (int32_t)i), "aten::embedding") == 0;
+    }
+    *most = (struct op_time){.ns = 0};
+    for (size_t i = 0; i < keys.count; i++)
+        if (all[i].calls >= CALLS_LEAST * c->step_count && all[i].ns > most->ns) *most = all[i];
+    kp_keyindex_fini(&keys);
+    free(all);
+    return most->ns > 0 && !has_backward && embeddings >= c->step_count;
+}
+
+/* Counts this op's calls of each step, and those that last far longer than the median call. */
+static void calls_count(const struct kp_costrules *x, const struct op_time *op, double *calls, double *longer)
+{
+    const struct kp_chosen *c = x->chosen;
+    double *lengths = kp_kineto_room(op->calls + 1, sizeof *lengths), median = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        size_t n = 0;
+        for (size_t i = 0; i < x->tree->count; i++) {
+            const struct kp_node *node = &x->tree->nodes[i];
+            if (kp_tree_event(x->tree, i)->name != op->name || !kp_costrules_is_op(x, i)) continue;
+            const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
+            const double ns = (double)(node->end_ns - node->start_ns);
+            if (step == c->step_count) continue;
+            if (!pass) lengths[n++] = ns;
+            else calls[step]++, longer[step] += ns > LONG_TIMES * median;
+        }
+        if (!pass) median = kp_quantile(lengths, n, 0.5);
+    }
+    free(lengths);
+}
+
+/* As steps_read, by the ops: 1 or 2 tokens stand for one and for more. All stay 0 where these do not tell. */
+static void steps_guess(const struct kp_costrules *x, long *tokens)
+{
+    const size_t steps = x->chosen->step_count;
+    struct op_time op;
+    if (x->tree->trace->record_shapes || !op_find(x, &op)) return;
+    double *calls = kp_kineto_room(steps + 1, sizeof *calls), *longer = kp_kineto_room(steps + 1, sizeof *longer);
+    double *sorted = kp_kineto_room(steps + 1, sizeof *sorted);
+    memset(calls, 0, (steps + 1) * sizeof *calls);
+    memset(longer, 0, (steps + 1) * sizeof *longer);
+    calls_count(x, &op, calls, longer);
+    memcpy(sorted, calls, steps * sizeof *sorted);
+    const double usual = kp_quantile(sorted, steps, 0.5);
+    for (size_t i = 0; i < steps; i++) {
+        const bool is_usual = calls[i] > (1 - USUAL_CALLS) * usual && calls[i] < (1 + USUAL_CALLS) * usual;
+        tokens[i] = is_usual && longer[i] >= LONG_SHARE * calls[i] ? 2 : 1;
+    }
+    free(calls);
+    free(longer);
+    free(sorted);
+}
+
+/* ---- the note ---- */
+
 static double median_of(const struct kp_costrules *x, const long *tokens, bool is_prompt)
 {
     size_t n = 0;
     double *lengths = kp_kineto_room(x->chosen->step_count + 1, sizeof *lengths);
     for (size_t i = 0; i < x->chosen->step_count; i++)
-        if (tokens[i] && (tokens[i] > 1) == is_prompt) lengths[n++] = (double)x->splits[i].step_ns;
+        if (tokens[i] && (tokens[i] > 1) == is_prompt)
+            lengths[n++] = x->splits ? (double)x->splits[i].step_ns
+                                     : (double)(x->chosen->steps[i].end_ns - x->chosen->steps[i].start_ns);
     const double median = kp_quantile(lengths, n, 0.5);
     free(lengths);
     return median;
@@ -60,10 +152,12 @@ static const char *prompts_text(const struct kp_costrules *x, const long *tokens
 void kp_promptsteps_tell(const struct kp_costrules *x, bool *is_prompt)
 {
     const size_t steps = x->chosen->step_count;
-    size_t prompts = 0, alone = 0;
+    size_t prompts = 0, alone = 0, known = 0;
     long *tokens = kp_kineto_room(steps + 1, sizeof *tokens);
     memset(tokens, 0, (steps + 1) * sizeof *tokens);
     steps_read(x, tokens);
+    for (size_t i = 0; i < steps; i++) known += tokens[i] != 0;
+    if (!known) steps_guess(x, tokens);
     for (size_t i = 0; i < steps; i++) {
         prompts += tokens[i] > 1;
         alone += tokens[i] == 1;
@@ -72,8 +166,9 @@ void kp_promptsteps_tell(const struct kp_costrules *x, bool *is_prompt)
     for (size_t i = 0; i < steps; i++) is_prompt[i] = is_told && tokens[i] > 1;
     if (is_told)
         x->out->prompts = kp_costrules_text(
-            x, "%s take%s a prompt, %.3f ms (median of %zu); the others take a token each, %.3f ms (median of %zu)",
+            x, "%s take%s a prompt, %.3f ms (median of %zu); the others take a token each, %.3f ms (median of %zu)%s",
             prompts_text(x, tokens), prompts == 1 ? "s" : "", median_of(x, tokens, true) / 1e6, prompts,
-            median_of(x, tokens, false) / 1e6, alone);
+            median_of(x, tokens, false) / 1e6, alone,
+            known ? "" : "; so say the ops, which all last longer there; --record-shapes tells the tokens");
     free(tokens);
 }

@@ -188,6 +188,7 @@ struct top_numbers {
     struct kp_top top;
     struct kp_chosen chosen;
     const char *bound_by;
+    struct kp_advice_kinds kinds;
     const struct kp_steplist *steps; /* in place of the rows; NULL: they are shown */
 };
 
@@ -223,6 +224,8 @@ static int numbers_print(const struct report_command *r, const char *label, stru
                                          .most = (size_t)r->most,
                                          .runs = &runs,
                                          .bound_by = n->bound_by,
+                                         .evaluated = n->kinds.evaluated,
+                                         .prompts = n->kinds.prompts,
                                          .is_spool = r->is_spool};
     if (wants_gap(r, n)) kp_top_add_gap(&n->top, n->summary.steps && !n->chosen.is_by_optimizer);
     if (n->summary.is_of_steps && is_unasked(r)) kp_top_keep_steps(&n->top);
@@ -257,6 +260,14 @@ static int numbers_show(struct report_command *r, const char *label, struct top_
     }
     if (several && !r->json) kp_cli_say(stdout, "%s:", label);
     return numbers_print(r, label, n);
+}
+
+/* A trace that was read in pieces has no tree to tell it by. */
+static const char *kinds_unknown(const struct kp_summary *s)
+{
+    return s->steps && s->step_mean_ns > s->step_median_ns + s->step_median_ns / 10
+               ? "whether the long steps hold an evaluation, take a prompt or wait: kprof advise"
+               : NULL;
 }
 
 /* What `kprof advise` finds in these steps. NULL: other time was asked for, or none of those. */
@@ -312,6 +323,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     n.top.is_of_steps = n.chosen.outside_ns > 0;
     if (r->choice.within && n.summary.is_of_steps) n.top.steps = 0; /* the rows are of more than the steps */
     n.bound_by = bound_find(r, tree, &n);
+    if (is_unasked(r) && !r->json) kp_advice_kinds_make(&n.kinds, tree, &n.chosen);
     struct kp_steplist steps = {0};
     if (r->by_step) kp_steplist_make(&steps, tree, &n.chosen, strcmp(r->sort, sorts[KP_TOP_TOTAL]) == 0);
     if (r->by_step) n.steps = &steps;
@@ -494,6 +506,7 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
     if (is_phase) r->choice.within = NULL;
     if (rc == KP_EXIT_DONE && is_of_phase(r, in.trace) && !is_to_wait(r, &in, heading, is_phase)) {
         if (heading && r->is_torch && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);
+        if (in.is_numbered && is_unasked(r)) in.n.kinds.evaluated = kinds_unknown(&in.n.summary);
         rc = in.is_numbered ? numbers_print(r, source->label, &in.n) : whole_report(r, source->label, heading, &in);
     }
     r->choice.within = within;

@@ -84,7 +84,8 @@ static void legend_print(FILE *out, const struct kp_phaserows *rows, bool has_ru
               out);
         fputs("ms a step: median; of time: ", out);
         fputs(are_all_whole ? "of all that was recorded of these phases, in a step or not\n"
-                            : "not known, as of a phase no whole run was recorded\n",
+                            : "not known, as of a phase no whole run was recorded: active= of more steps than it "
+                              "has, without wait=, records it\n",
               out);
     }
     if (!rows->count) return;

@@ -284,6 +284,18 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     fprintf(out, "%s)\n", is_whole ? "; from an optimizer's step to its next" : "");
 }
 
+/* Steps that are longer by what they are for are not slow. */
+static void kinds_print(FILE *out, const struct kp_top_report *r)
+{
+    const char *const told[] = {r->evaluated, r->prompts};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        if (!told[i]) continue;
+        fputs("         ", out);
+        kp_plain_put(out, told[i]);
+        fputs("\n", out);
+    }
+}
+
 /* Recording lengthens what the host does, and a reader would take it for the program's. */
 static void bare_print(FILE *out, const struct kp_top_report *r)
 {
@@ -329,6 +341,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     outside_print(out, r);
     runs_print(out, r);
     if (s->steps > 1) lengths_print(out, r), bare_print(out, r);
+    kinds_print(out, r);
     if (s->is_first_slow)
         fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",
                 s->first_step, span_text(a, sizeof a, s->first_ns), span_text(b, sizeof b, s->rest_median_ns),

@@ -19,6 +19,7 @@ struct kp_top_report {
     size_t most;                       /* rows, 0: all */
     const struct kp_kineto_runs *runs; /* of the phase, or NULL */
     const char *bound_by;              /* what most of a step goes to (kp_advice_bound), or NULL */
+    const char *evaluated, *prompts;   /* sentences of the advice: which steps are longer by that, or NULL */
     bool is_spool;                     /* of a program that may still run */
 };
 

@@ -442,6 +442,15 @@ def test_an_evaluation_stands_before_what_costs_less(tmp_path):
     assert "\nkprof: 2 evaluations inside of the training take " in closing
 
 
+def test_the_head_of_a_report_tells_evaluations_as_the_advice(tmp_path):
+    path = evaluating(tmp_path / "t.pt.trace.json")
+    told = advised(path)["evaluated"].split("; to time them")[0]
+    said = harness.cli("report", path).stdout
+    assert f"\n         {told}\n" in said and "to time them" not in said, said
+    assert "evaluation" not in harness.cli("report", "--step", "10", path).stdout.split("\n\n")[0]
+    assert "evaluation" not in harness.cli("report", evaluating(tmp_path / "trains.pt.trace.json", gradients=(10, 20))).stdout
+
+
 def test_a_row_of_a_step_says_that_it_holds_an_evaluation(tmp_path):
     path = evaluating(tmp_path / "t.pt.trace.json")
     rows = json.loads(harness.cli("report", "--by", "step", "-n", "0", "--json", path).stdout)["rows"]
