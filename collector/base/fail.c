@@ -40,7 +40,7 @@ static const struct point {
     {"thread", EAGAIN},    {"atfork", ENOMEM},  {"key", EAGAIN},      {"atexit", ENOMEM},      {"wait", ENOSYS},
     {"wake", ENOSYS},      {"nap", EINTR},      {"barrier", EPERM},   {"kill", EPERM},         {"prctl", EPERM},
     {"nice", EACCES},      {"mask", EPERM},     {"altstack", EPERM},  {"socket", EMFILE},      {"bind", EACCES},
-    {"accept", EMFILE},    {"poll", ENOMEM},    {"handler", EINVAL},  {"threadclock", EINVAL},
+    {"accept", EMFILE},    {"poll", ENOMEM},    {"handler", EINVAL},  {"threadclock", EINVAL}, {"usage", EPERM},
 };
 enum { KNOWN = sizeof points / sizeof *points };
 

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -66,6 +67,16 @@ int kp_io_barrier(void)
 }
 
 uint32_t kp_io_tid(void) { return (uint32_t)syscall(SYS_gettid); }
+
+int kp_io_faults(struct kp_io_faults *out)
+{
+    enum { OF_THREAD = 1 }; /* RUSAGE_THREAD, which <sys/resource.h> has with _GNU_SOURCE alone */
+    struct rusage usage;
+    int rc = kp_fail_point("usage");
+    if (rc == 0 && syscall(SYS_getrusage, OF_THREAD, &usage) != 0) rc = -errno;
+    if (rc == 0) *out = (struct kp_io_faults){(uint64_t)usage.ru_minflt, (uint64_t)usage.ru_majflt};
+    return rc;
+}
 
 bool kp_io_is_on_signal_stack(void)
 {

@@ -121,9 +121,13 @@ void kp_io_wake(_Atomic uint32_t *word);                             /* wakes a 
 int kp_io_barrier_register(void);                                    /* 0: kp_io_barrier works */
 int kp_io_barrier(void);                                             /* on every processor that runs this process */
 uint32_t kp_io_tid(void);
-bool kp_io_is_on_signal_stack(void);     /* the calling thread; true on error. Unreliable with SS_AUTODISARM */
-bool kp_io_is_thread_gone(uint32_t tid); /* of this process */
-bool kp_io_is_tsc_refused(void);         /* reading the TSC raises SIGSEGV here: by prctl(PR_SET_TSC), or inherited */
+struct kp_io_faults {
+    uint64_t minor, major; /* page faults since the thread's begin; major: read from a disk */
+};
+int kp_io_faults(struct kp_io_faults *out); /* of the calling thread */
+bool kp_io_is_on_signal_stack(void);        /* the calling thread; true on error. Unreliable with SS_AUTODISARM */
+bool kp_io_is_thread_gone(uint32_t tid);    /* of this process */
+bool kp_io_is_tsc_refused(void); /* reading the TSC raises SIGSEGV here: by prctl(PR_SET_TSC), or inherited */
 struct sigaction;
 int kp_io_signal_action(int number, const struct sigaction *now, struct sigaction *before);
 void kp_io_thread_name(char name[16]); /* the calling thread's name, or "" */

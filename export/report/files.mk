@@ -34,6 +34,7 @@ SRC_report := \
     export/report/kineto_words.c \
     export/report/kineto_works.c \
     export/report/ownline.c \
+    export/report/pagefaults.c \
     export/report/phaserows.c \
     export/report/plain.c \
     export/report/rankwaits.c \

@@ -9,6 +9,7 @@
 
 #include "export/report/ended.h"
 #include "export/report/everynth.h"
+#include "export/report/pagefaults.h"
 #include "export/report/plain.h"
 #include "export/report/units.h"
 #include "export/report/valuereads.h"
@@ -433,6 +434,20 @@ static void machine_print(FILE *out, const struct kp_summary *s)
                 100 * s->core_waited, 1 / (1 - s->core_waited));
 }
 
+/* Where they cost as much as a finding of kprof advise. */
+static void faults_print(FILE *out, const struct kp_top_report *r)
+{
+    struct kp_pagefaults f;
+    const double step_ns = (double)r->summary->step_mean_ns;
+    if (!kp_pagefaults_of(r->top->trace, &f) || !r->summary->steps) return;
+    if (f.minor_ns + f.major_ns < KP_PAGEFAULTS_MUCH * step_ns) return;
+    fprintf(out, "faults   %.0f page faults a step, some %.3f ms", (f.bare > f.minor ? f.bare : f.minor) + f.major,
+            (f.minor_ns + f.major_ns) / 1e6);
+    if (f.bare > f.minor) fprintf(out, " (%.0f in these: recording makes them fewer)", f.minor);
+    if (f.major >= 1) fprintf(out, "; %.0f of them read from a disk", f.major);
+    fputs(": `kprof advise`\n", out);
+}
+
 static void lost_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_kineto *trace = r->top->trace;
@@ -477,6 +492,7 @@ void kp_top_head_print(FILE *out, const struct kp_top_report *r)
     shares_print(out, r);
     reads_print(out, r);
     machine_print(out, r->summary);
+    faults_print(out, r);
     lost_print(out, r);
     fputs("\n", out);
 }

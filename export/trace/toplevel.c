@@ -241,6 +241,16 @@ static void bare_write(struct kp_trace *t)
     wholes_write(t, "bare", names, sizeof names / sizeof *names);
 }
 
+/* "STEPS,MANY,MINOR,MAJOR,BARE_STEPS,BARE": page faults of the thread of the steps (faultcount.h). */
+static void faults_write(struct kp_trace *t)
+{
+    static const char *const names[] = {"fault_steps",  "fault_steps_many", "faults_minor",
+                                        "faults_major", "fault_steps_bare", "faults_bare"};
+    wholes_write(t, "faults", names, sizeof names / sizeof *names);
+    ours_string(t, "fault_ns", "fault_ns");
+    ours_string(t, "malloc_trim_threshold", "env.MALLOC_TRIM_THRESHOLD_");
+}
+
 /* What counted this window's steps, and what did from then on, where the schedule started over. */
 static void step_source_write(struct kp_trace *t)
 {
@@ -305,6 +315,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "local_world_size", "env.LOCAL_WORLD_SIZE");
     core_write(t);
     bare_write(t);
+    faults_write(t);
     busy_write(t);
     counts_write(t);
     kp_json_lit(&t->json, "},\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * baresteps.c - notes in the spool how long steps lasted before a window: their median
+ * baresteps.c - notes in the spool how long steps lasted before a window: their median; counts their page faults
  *
  * Called by: window.c, at the end of a step and where a window opens
  * Owns:      the lengths of the last 32 of these steps
@@ -20,6 +20,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
+#include "preload/run/faultcount.h"
 #include "collector/base/kp_poison.h"
 
 enum { STEPS = 32, STEPS_LEAST = 3, STEPS_TO_SETTLE = 3 };
@@ -30,7 +31,11 @@ static struct {
     uint32_t unsettled; /* so many are to be left out */
 } bare;
 
-void kp_baresteps_forget(void) { memset(&bare, 0, sizeof bare); }
+void kp_baresteps_forget(void)
+{
+    memset(&bare, 0, sizeof bare);
+    kp_faultcount_forget();
+}
 
 void kp_baresteps_end(bool is_bare)
 {
@@ -39,17 +44,7 @@ void kp_baresteps_end(bool is_bare)
     else if (bare.unsettled) bare.unsettled--;
     else if (bare.begin_ns) bare.ns[bare.count++ % STEPS] = now - bare.begin_ns;
     bare.begin_ns = now;
-}
-
-/* The one that half of the others are not longer than: few numbers, so each is compared with all. */
-static uint64_t median(const uint64_t *ns, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        size_t less = 0, equal = 0;
-        for (size_t k = 0; k < count; k++) less += ns[k] < ns[i], equal += ns[k] == ns[i];
-        if (less <= count / 2 && less + equal > count / 2) return ns[i];
-    }
-    return 0;
+    kp_faultcount_step(is_bare);
 }
 
 void kp_baresteps_note(uint32_t window)
@@ -58,6 +53,7 @@ void kp_baresteps_note(uint32_t window)
     char key[24], value[48];
     if (count < STEPS_LEAST) return;
     kp_fmt(key, sizeof key, "bare.%u", window);
-    kp_fmt(value, sizeof value, "%lu,%lu", (unsigned long)count, (unsigned long)(median(bare.ns, count) / 1000));
+    kp_fmt(value, sizeof value, "%lu,%lu", (unsigned long)count,
+           (unsigned long)(kp_faultcount_median(bare.ns, count) / 1000));
     (void)kp_record_note(key, value); /* without it the report says less */
 }

@@ -23,6 +23,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
 #include "collector/record/kp_record.h"
+#include "preload/run/faultcount.h"
 #include "collector/base/kp_poison.h"
 
 enum { TEXT_BYTES = 3072, TASKS_MOST = 128, FIELD_STATE = 3, FIELD_UTIME = 14 };
@@ -128,6 +129,7 @@ void kp_procfacts_note_end(void)
     struct tasks tasks = {.count = 0};
     if (kp_io_each_name("/proc/self/task", task_visit, &tasks) == 0)
         number_note("busy_threads", kp_procfacts_busy(tasks.ns, tasks.count));
+    kp_faultcount_note_cost();
 }
 
 /* ---- the wait for a core ---- */
@@ -153,13 +155,13 @@ static bool core_look(uint64_t *had_ns, uint64_t *waited_ns)
            kp_procfacts_core(text, had_ns, waited_ns);
 }
 
-void kp_procfacts_core_begin(void)
+static void core_begin(void)
 {
     at_begin.thread = pthread_self();
     at_begin.is_known = core_look(&at_begin.had_ns, &at_begin.waited_ns);
 }
 
-void kp_procfacts_core_note(uint32_t window)
+static void core_note(uint32_t window)
 {
     uint64_t had_ns, waited_ns;
     char key[24], value[48];
@@ -170,6 +172,20 @@ void kp_procfacts_core_note(uint32_t window)
     kp_fmt(value, sizeof value, "%lu,%lu", (unsigned long)((had_ns - at_begin.had_ns) / 1000),
            (unsigned long)((waited_ns - at_begin.waited_ns) / 1000));
     (void)kp_record_note(key, value); /* without it the trace says nothing of it */
+}
+
+/* ---- a window ---- */
+
+void kp_procfacts_window_begin(bool is_step)
+{
+    core_begin();
+    kp_faultcount_begin(is_step);
+}
+
+void kp_procfacts_window_note(uint32_t window)
+{
+    core_note(window);
+    kp_faultcount_note(window);
 }
 
 /* ---- the script ---- */

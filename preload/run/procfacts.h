@@ -10,11 +10,12 @@
 void kp_procfacts_note_begin(void); /* cores and script, once a spool is open */
 void kp_procfacts_note_end(void);   /* busy threads, before a trace is written */
 /*
- * How long the calling thread had a core in a window, and how long it waited for one. Both are called by the thread
- * that opens the window and closes it, under the window's lock; another that closes it notes nothing.
+ * How long the calling thread had a core in a window, how long it waited for one, and its page faults (faultcount.h).
+ * Both are called by the thread that opens the window and closes it, under the window's lock; another that closes it
+ * notes nothing. `is_step`: the window begins with a step.
  */
-void kp_procfacts_core_begin(void);
-void kp_procfacts_core_note(uint32_t window);
+void kp_procfacts_window_begin(bool is_step);
+void kp_procfacts_window_note(uint32_t window);
 
 /* The parts that tests call. The number of processors in the text of /proc/self/status, 0: not found. */
 unsigned kp_procfacts_cores(const char *status);

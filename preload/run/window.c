@@ -163,7 +163,7 @@ static void announce_window(void)
         KP_LOG_ONCE(1, "the start of a window could not be written to the spool: kprof recover would not find it");
     kp_phaserun_note_phase(current.number, phase);
     kp_baresteps_note(current.number);
-    kp_procfacts_core_begin();
+    kp_procfacts_window_begin(!is_startup);
     kp_record_clock();
 }
 
@@ -234,7 +234,7 @@ static void close_window_as(uint64_t now, bool cut, enum kp_phaserun_leaving lea
         current.end = now;
         current.cut = cut;
         current.lost = kp_loss_total() - current.lost; /* now: the next window may lose some before the close */
-        kp_procfacts_core_note(current.number);
+        kp_procfacts_window_note(current.number);
         waiting[(waiting_head + waiting_count++) % WAITING_MAX] = current;
     }
     memset(&current, 0, sizeof current);

@@ -83,7 +83,7 @@ static void setup(const char *schedule)
 }
 
 /* What a source does for one op. */
-static void op(struct kp_thread *t)
+__attribute__((unused)) static void op(struct kp_thread *t)
 {
     uint64_t gate = kp_gate_get();
     if (!(gate & KP_GATE_RECORD)) return;
@@ -134,7 +134,7 @@ __attribute__((unused)) static struct kp_window_state look(void)
 }
 
 static uint64_t asked_begin;
-static int ask_for(uint64_t id, int when, uint64_t at, uint64_t steps)
+__attribute__((unused)) static int ask_for(uint64_t id, int when, uint64_t at, uint64_t steps)
 {
     const struct kp_window_wish wish = {.when = when, .at = at, .steps = steps, .id = id};
     return kp_window_ask(&wish, &asked_begin);

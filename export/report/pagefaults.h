@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pagefaults.h - the page faults that the thread of the steps took in a trace's window, and what they cost */
+#ifndef KP_PAGEFAULTS_H
+#define KP_PAGEFAULTS_H
+
+#include <stdbool.h>
+
+#include "export/report/kineto.h"
+
+#define KP_PAGEFAULTS_MUCH 0.02 /* of a step: recording makes them fewer, decisions/118 */
+
+struct kp_pagefaults {
+    double minor, major; /* a step */
+    double bare;         /* median of the steps before, in which nothing was recorded; 0: not known */
+    double many;         /* the share of the steps that have many, 0 to 1 */
+    double minor_ns;     /* what the minor ones cost a step, or a bare one if that is more; 0: not measured */
+    double major_ns;     /* what the major ones cost a step at the least */
+    bool is_memory_kept; /* the program runs with MALLOC_TRIM_THRESHOLD_ */
+};
+
+/* False: the file has none. */
+bool kp_pagefaults_of(const struct kp_kineto *trace, struct kp_pagefaults *out);
+
+#endif
