@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* advice.c - what is advised of a trace: asks all rules, puts their findings in order, and says what is not judged */
+#include "export/advise/faultrules.h"
 #include "export/advise/longsteps.h"
 #include "export/report/timeshares.h"
 
@@ -103,6 +104,7 @@ static void host_rules_judge(struct kp_costrules *x)
     const uint32_t of_steps = x->explained & ~of_collecting;
     kp_rules_memory(x);
     kp_rules_host(x);
+    kp_rules_faults(x);
     if (steady_judge(x, of_gpu | of_steps)) return;
     kp_rules_each_step(x);
     kp_rules_parts(x);

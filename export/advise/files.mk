@@ -12,6 +12,7 @@ SRC_advise := \
     export/advise/costrules.c \
     export/advise/findingtext.c \
     export/advise/float64rule.c \
+    export/advise/faultrules.c \
     export/advise/fuserules.c \
     export/advise/evalsteps.c \
     export/advise/promptsteps.c \

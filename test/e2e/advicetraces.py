@@ -284,6 +284,13 @@ def on_cpu(threads, **kprof):
     return trace.each(make)
 
 
+def faulting(minor, many, cost, steps=4, major=0, **kprof):
+    """Each step takes so many page faults of 1 us each; in `many` of the steps there are many."""
+    trace = on_cpu(4, fault_steps=steps, fault_steps_many=many, faults_minor=minor * steps, faults_major=major * steps, fault_ns="1000", **kprof)
+    trace.cost = cost
+    return trace
+
+
 def reads(count, of_optimizer=0):
     """Python reads values one by one: 10 us each, and 5 us until the next read. An optimizer of torch reads some of its own."""
     trace = Trace(kprof=CALM, cost=15 * count - 5)  # what follows the last is no read's
@@ -413,6 +420,7 @@ SICKNESSES = {
     "memory-near-peak": lambda: with_head(tensors(38 * GB, 37 * GB), cost=38 * GB),
     "memory-fragmented": lambda: with_head(tensors(38 * GB, 20 * GB), cost=18 * GB),
     "too-many-threads": lambda: on_cpu(16),
+    "page-faults": lambda: faulting(40, 4, 40),
     "reads-in-step": lambda: reads(16),
     "input-in-step": lambda: prepares(200, RESIZED),
     "optimizer-unfused": lambda: updates(["aten::mul_", "aten::lerp_", "aten::sqrt", "aten::addcdiv_"]),
@@ -453,6 +461,7 @@ TWINS = {
     "memory-near-peak": lambda: with_head(tensors(20 * GB, 19 * GB)),
     "memory-fragmented": lambda: with_head(tensors(20 * GB, 19 * GB)),
     "too-many-threads": lambda: on_cpu(4),
+    "page-faults": lambda: faulting(40, 0, 1),
     "reads-in-step": lambda: reads(2, of_optimizer=14),
     "input-in-step": lambda: prepares(200, WELL),
     "optimizer-unfused": lambda: updates(["aten::zero_", "aten::_fused_adamw_"]),

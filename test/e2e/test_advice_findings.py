@@ -28,7 +28,7 @@ def test_a_sick_trace_has_this_finding_alone(name, tmp_path):
     advice = advised(trace.write(tmp_path / "sick.pt.trace.json"))
     assert [finding["id"] for finding in advice["findings"]] == [name], advice
     found = advice["findings"][0]
-    assert found["line"] == (None if name in ("too-many-threads", "shared-gpu") else "train.py:12 sick")
+    assert found["line"] == (None if name in ("too-many-threads", "shared-gpu", "page-faults") else "train.py:12 sick")
     if name in OF_TIME:
         assert found["step_ms"] * 1000 == pytest.approx(trace.cost, rel=0.2)
         assert found["step_bytes"] == 0
@@ -64,6 +64,23 @@ def test_threads_that_wait_for_one_another_have_a_cost_and_their_ops_say_how_man
     assert found["change"].startswith(f"Set OMP_NUM_THREADS={number}, or torch.set_num_threads({number})") and why in found["change"], found
     said = harness.cli("report", tmp_path / "t.pt.trace.json").stdout
     assert "17 busy threads: they take the cores from one another; try OMP_NUM_THREADS=2, or 1 (`kprof advise`)\n" in said, said
+
+
+@pytest.mark.parametrize("taken, said, change, severity", [
+    ({"minor": 19, "many": 4}, None, None, None), ({"minor": 21, "many": 4}, "21 page faults a step: the C library", "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1", "warning"),
+    ({"minor": 210, "many": 4}, "210 page faults a step: the C library", "time both without kprof", "critical"), ({"minor": 500, "many": 0}, None, None, None),
+    ({"minor": 210, "many": 4, "malloc_trim_threshold": "-1"}, "210 page faults", "perf record -e page-faults", "critical"),
+    ({"minor": 30, "many": 0, "fault_steps_bare": 3, "faults_bare": 260}, "260 page faults a step while nothing was recorded (30 in these): the", "MALLOC_MMAP_MAX_=0", "critical"),
+    ({"minor": 15, "many": 0, "fault_steps_bare": 2, "faults_bare": 260}, None, None, None),
+    ({"minor": 30, "many": 0, "major": 3}, "3 page faults a step read from a disk", "Memory is short", "critical")])
+def test_page_faults_are_told_with_what_they_cost(taken, said, change, severity, tmp_path):
+    """A step lasts 1 ms. One step of many takes memory that it keeps: that is no finding."""
+    trace = advicetraces.faulting(cost=0, **taken).write(tmp_path / "t.pt.trace.json")
+    findings = advised(trace)["findings"]
+    assert [(said in f["what"], change in f["change"], f["severity"], f["steps"]) for f in findings] == ([(True, True, severity, 4)] if said else [])
+    report = json.loads(harness.cli("report", trace, "--json").stdout)
+    assert (report["page_faults_a_step"], report["disk_faults_a_step"]) == (taken["minor"], taken.get("major", 0))
+    assert (" page faults a step, some " in harness.cli("report", trace).stdout) == (taken["minor"] >= 20 or "major" in taken)
 
 
 @pytest.mark.parametrize("name, severity", [("no-op-runs", "critical"), ("low-occupancy", "critical"), ("launch-blocking", "critical"), ("memory-grows", "critical"),

@@ -192,6 +192,22 @@ def test_a_misspelt_command_gets_a_guess(word, meant):
         assert (f"did you mean {meant};" if meant else "; `kprof help`") in done.stderr
 
 
+def test_page_faults_of_the_steps_are_told_and_where_glibc_keeps_memory_there_are_none(tmp_path):
+    """Blocks of 9 MB that each op takes and gives back: docs/decisions/118. Mapped each, they are the same when recorded."""
+    keeps = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
+    trims = {"MALLOC_MMAP_THRESHOLD_": "131072"}  # by mmap each, so that no block of torch's hinders it
+    runs = [harness.run_kprof("large_blocks.py", tmp_path / name, schedule=None, **env).ok() for name, env in (("trims", trims), ("keeps", keeps))]
+    of_trims, of_keeps = [facts.load(run.trace)["kprof"] for run in runs]
+    assert of_trims["fault_steps"] == of_trims["fault_steps_many"] == of_keeps["fault_steps"] == 19
+    assert of_trims["faults_minor"] / 19 > 4000 and of_keeps["faults_minor"] / 19 < 1000  # its first steps take what it keeps
+    assert 30 < int(of_trims["fault_ns"]) < 100000 and of_keeps["malloc_trim_threshold"] == "-1"
+    window = harness.run_kprof("large_blocks.py", tmp_path / "window", schedule="wait=8,warmup=1,active=5,repeat=1", **trims).ok()
+    of_window = facts.load(window.trace)["kprof"]
+    assert of_window["fault_steps_bare"] == 7 and of_window["faults_bare"] > 4000 and of_window["fault_steps"] == 5
+    found = [finding["id"] for run in runs for finding in json.loads(harness.cli("advise", "--json", run.trace).stdout)["findings"]]
+    assert found.count("page-faults") == 1
+
+
 def test_the_wait_for_a_core_is_told(tmp_path):
     """Two others want the core of the training: the kernel says how long it waited, and the report what that makes of its times."""
     if not os.path.exists("/proc/thread-self/schedstat"):
