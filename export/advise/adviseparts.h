@@ -215,7 +215,6 @@ struct kp_steady {
 /* The steps that are not long. False: all are, or they do not tell. kp_steady_fini() ends it either way. */
 bool kp_steady_open(struct kp_steady *out, const struct kp_costrules *rules);
 void kp_steady_fini(struct kp_steady *steady);
-
 void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *rules);
 
 /* hostrules.c: what to do against long collections of garbage; whether they have half of what a step is longer. */
