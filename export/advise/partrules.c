@@ -96,13 +96,28 @@ static const char gap_change[] =
     "See what runs there: kprof run --with-stack 1 --schedule 10-12, then kprof report --by line. Make it cheaper, "
     "move it out of the step, or do it less often.";
 
+/* A line beside the cost would be taken for that of all of it. */
+static void small_place_tell(const struct kp_costrules *x, struct kp_finding *f, double ns)
+{
+    char room[512];
+    const char *const line = kp_finding_line(f, room, sizeof room);
+    f->what = kp_costrules_text(x, "%s, %.3f ms of it before %s%s%s", f->what, ns / 1e6, f->where,
+                                line && f->line && !f->after ? " at "
+                                : line                       ? ", "
+                                                             : "",
+                                line ? line : "");
+    f->where = f->line = f->after = f->frame = f->module = NULL;
+    f->is_gap = false;
+}
+
 /* The place before which most of the time without an op lies may have a part of it alone. */
 static void gap_place_tell(const struct kp_costrules *x, struct kp_finding *f)
 {
     const struct kp_costplace *const most = kp_costplaces_most(&x->places->causes[KP_IDLE_PYTHON]);
     const double ns = most ? (double)most->ns / (double)x->out->steps : 0;
     if (!f->is_gap || !(ns > 0)) return;
-    if (ns < ITSELF_SHARE * f->step_ns)
+    if (2 * ns < f->step_ns) small_place_tell(x, f, ns);
+    else if (ns < ITSELF_SHARE * f->step_ns)
         f->what = kp_costrules_text(x, "%s, %.3f ms of it before %s", f->what, ns / 1e6, f->where);
     if (4 * ns >= f->step_ns && most->ns >= KP_OP_COMPUTES_NS * (int64_t)most->count) f->change = gap_change;
 }

@@ -278,6 +278,29 @@ static void one_gap_of_each_step_is_told(void **state)
     assert_int_equal(a.findings[0].steps, 10);
 }
 
+/* Two gaps of 400 us, each before a line of its own, and one of 100 us: no line has half of them. */
+static void a_line_beside_a_cost_has_half_of_it(void **state)
+{
+    struct little *t = *state;
+    for (int step = 0; step < 4; step++) {
+        const int at = 2000 * step;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, at, 2000, "");
+        op_at(t, "aten::mm", at, 1000, "train.py(3): main");
+        op_at(t, "aten::norm", at + 1450, 10, "train.py(4): main");
+        op_at(t, "aten::add", at + 1800, 10, "train.py(5): main");
+        op_at(t, "aten::mul", at + 1990, 10, "train.py(6): main");
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "no-op-runs");
+    assert_string_equal(a.findings[0].what, "no op runs: Python between ops, or a wait, 0.450 ms of it before "
+                                            "aten::norm, between train.py:3 main and train.py:4 main");
+    assert_null(a.findings[0].line);
+    assert_null(a.findings[0].where);
+}
+
 static void many_short_gaps_are_the_price_of_ops(void **state)
 {
     const struct kp_advice a = gaps_advise(*state, 10);
@@ -717,6 +740,7 @@ int main(void)
         LITTLE(a_wait_of_each_step_is_told_beside_one_slow_step),
         LITTLE(a_loader_of_each_step_is_told_beside_one_slow_step),
         LITTLE(one_gap_of_each_step_is_told),
+        LITTLE(a_line_beside_a_cost_has_half_of_it),
         LITTLE(many_short_gaps_are_the_price_of_ops),
         LITTLE(a_loader_that_many_steps_wait_for_is_no_matter_of_slow_steps),
         LITTLE(a_loader_that_two_steps_wait_for_made_them_slow),
