@@ -32,6 +32,7 @@ SRC_advise := \
     export/advise/launchrules.c \
     export/advise/lostwork.c \
     export/advise/memoryrules.c \
+    export/advise/onebyone.c \
     export/advise/optimizerrule.c \
     export/advise/slowerops.c \
     export/advise/steadysteps.c \
@@ -51,6 +52,7 @@ UNIT_advise := \
     test/unit/advise/test_launchplace.c \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \
+    test/unit/advise/test_onebyone.c \
     test/unit/advise/test_optimizerrule.c \
     test/unit/advise/test_readtimes.c \
     test/unit/advise/test_threadrules.c

@@ -508,4 +508,5 @@ void kp_rules_each_step(struct kp_costrules *x)
     else reads_judge(x);
     kp_rules_optimizer(x);
     input_judge(x);
+    kp_rules_one_by_one(x);
 }

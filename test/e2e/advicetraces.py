@@ -352,6 +352,18 @@ def doubles(kind):
     return trace.each(make)
 
 
+def loops(mark):
+    """The CPU's step ends with 20 turns of 10 us: 3 us of an op, and 5 of another."""
+    trace = Trace(kprof=CALM, cost=20 * 10)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 700, **{"Call stack": WELL})
+        for i in range(20):
+            trace.add("cpu_op", mark, 1, base + 700 + 10 * i, 3, **{"Call stack": SICK})
+            trace.add("cpu_op", "aten::sub", 1, base + 704 + 10 * i, 5, **{"Call stack": SICK})
+        trace.add("cpu_op", "aten::add", 1, base + 900, 95, **{"Call stack": WELL})
+    return trace.each(make)
+
+
 def rests(dur):
     """No op runs for so long before the last one."""
     trace = Trace(kprof=CALM, cost=dur)
@@ -426,6 +438,7 @@ SICKNESSES = {
     "optimizer-unfused": lambda: updates(["aten::mul_", "aten::lerp_", "aten::sqrt", "aten::addcdiv_"]),
     "anomaly-mode": lambda: checks(True),
     "float64": lambda: doubles("double"),
+    "one-by-one": lambda: loops("aten::select"),
     "no-op-runs": lambda: rests(600),
     "memory-grows": lambda: keeps(False),
     "slow-steps": lambda: lasts(OUTLIERS, 1003, cost=sum(us - 1001.5 for us in OUTLIERS if us > 1500) / len(OUTLIERS)),
@@ -467,6 +480,7 @@ TWINS = {
     "optimizer-unfused": lambda: updates(["aten::zero_", "aten::_fused_adamw_"]),
     "anomaly-mode": lambda: checks(False),
     "float64": lambda: doubles("float"),
+    "one-by-one": lambda: loops("aten::mul"),
     "no-op-runs": lambda: rests(50),
     "memory-grows": lambda: keeps(True),
     "slow-steps": lambda: lasts([1000 + us % 7 for us in OUTLIERS], 1003),

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_onebyone.c - loops of Python that compute small things one by one */
+#include "test/unit/advise/advised.h"
+
+enum { STEPS = 2, STEP_US = 2000, TURNS = 20 };
+
+static const struct kp_finding *found(const struct kp_advice *a, const char *id)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->findings[i].id, id) == 0) return &a->findings[i];
+    return NULL;
+}
+
+static void op_at(struct little *t, const char *name, int ts, int dur, const char *frames, const char *more)
+{
+    char args[160];
+    snprintf(args, sizeof args, "\"Call stack\":\"%s;train.py(31): main\"%s", frames, more);
+    event(t, "cpu_op", name, 1, ts, dur, args);
+}
+
+/* Steps of 1500 us of a product, and 20 turns of 20 us: an op of 10, 5 of Python, and the mark of 5. */
+static struct kp_advice loop_advise(struct little *t, const char *computed, const char *mark, const char *frames)
+{
+    for (int step = 0; step < STEPS; step++) {
+        const int at = STEP_US * step;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, at, STEP_US, "");
+        op_at(t, "aten::mm", at, 1500, "train.py(40): model", "");
+        for (int i = 0; i < TURNS; i++) {
+            op_at(t, mark, at + 1500 + 20 * i, 5, frames, "");
+            op_at(t, computed, at + 1500 + 20 * i + 10, 10, frames, "");
+        }
+        op_at(t, "aten::add_", at + 1900, 90, "train.py(32): main", "");
+    }
+    return advise(t);
+}
+
+static void norms_that_are_read_one_by_one_are_told(void **state)
+{
+    const struct kp_advice a = loop_advise(*state, "aten::linalg_vector_norm", "aten::item", "train.py(8): norms");
+    const struct kp_finding *const f = found(&a, "one-by-one");
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 20000 * (TURNS - 1) + 5000, 1);
+    assert_string_equal(f->what, "a loop in norms computes one by one: 20 times aten::linalg_vector_norm in a step, "
+                                 "and 20 times it reads a value");
+    assert_string_equal(f->line, "train.py:8 norms");
+    assert_non_null(strstr(f->change, "torch._foreach_norm("));
+}
+
+/* 100 us of reads, in a loop of 385. */
+static void the_reads_of_such_a_loop_are_not_told_again(void **state)
+{
+    const struct kp_advice a = loop_advise(*state, "aten::linalg_vector_norm", "aten::item", "train.py(8): norms");
+    assert_null(found(&a, "reads-in-step"));
+}
+
+static void elements_that_are_taken_one_by_one_are_told(void **state)
+{
+    const struct kp_advice a = loop_advise(*state, "aten::sub", "aten::select", "train.py(8): scale");
+    assert_non_null(found(&a, "one-by-one"));
+    assert_non_null(strstr(found(&a, "one-by-one")->change, "tensors broadcast"));
+}
+
+/* As a layer that is called again and again has it. */
+static void the_same_op_without_elements_or_reads_is_no_loop(void **state)
+{
+    const struct kp_advice a = loop_advise(*state, "aten::sub", "aten::mul", "train.py(8): scale");
+    assert_null(found(&a, "one-by-one"));
+}
+
+static void elements_of_which_nothing_is_computed_are_not_told(void **state)
+{
+    const struct kp_advice a = loop_advise(*state, "aten::view", "aten::select", "train.py(8): scale");
+    assert_null(found(&a, "one-by-one"));
+}
+
+static void input_is_told_once_with_its_loop(void **state)
+{
+    const struct kp_advice a = loop_advise(*state, "aten::sub", "aten::select", "train.py(8): augment");
+    assert_null(found(&a, "one-by-one"));
+    assert_non_null(strstr(found(&a, "input-in-step")->change, " Its loop goes one by one: where no turn needs"));
+}
+
+/* Each turn of a recurrence needs the one before. */
+static void what_autograd_follows_is_not_told(void **state)
+{
+    struct little *t = *state;
+    for (int step = 0; step < STEPS; step++) {
+        const int at = STEP_US * step;
+        event(t, "user_annotation", step ? "ProfilerStep#1" : "ProfilerStep#0", 1, at, STEP_US, "");
+        for (int i = 0; i < TURNS; i++) {
+            char args[64];
+            snprintf(args, sizeof args, ",\"Sequence number\":%d,\"Fwd thread id\":0", 100 * step + i);
+            op_at(t, "aten::select", at + 20 * i, 5, "train.py(8): forward", "");
+            op_at(t, "aten::tanh", at + 20 * i + 10, 10, "train.py(8): forward", args);
+            snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", 100 * step + i);
+            event(t, "cpu_op", "TanhBackward0", 1, at + 1000 + 40 * i, 40, args);
+        }
+    }
+    const struct kp_advice a = advise(t);
+    assert_null(found(&a, "one-by-one"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LITTLE(norms_that_are_read_one_by_one_are_told),
+        LITTLE(the_reads_of_such_a_loop_are_not_told_again),
+        LITTLE(elements_that_are_taken_one_by_one_are_told),
+        LITTLE(the_same_op_without_elements_or_reads_is_no_loop),
+        LITTLE(elements_of_which_nothing_is_computed_are_not_told),
+        LITTLE(input_is_told_once_with_its_loop),
+        LITTLE(what_autograd_follows_is_not_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
