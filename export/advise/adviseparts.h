@@ -221,8 +221,7 @@ void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *
 #define KP_COLLECTING_CHANGE                                                                                         \
     "Call gc.freeze() after start-up, which leaves out what lives then. Where the program calls gc.collect(): less " \
     "often; where it does not: gc.disable(), and gc.collect() every N steps."
-/* Where the program itself collects, the change is of that call. */
-void kp_rules_collecting_explicit(struct kp_finding *finding);
+void kp_rules_collecting_explicit(struct kp_finding *finding); /* the program itself collects: another change */
 bool kp_rules_is_collecting(const struct kp_costrules *rules, size_t step, double more_ns);
 /* Adds where Python collected garbage in the steps that `of` has more than 0 of. */
 void kp_rules_collecting_places(const struct kp_costrules *rules, const double *of, struct kp_costplaces *places);

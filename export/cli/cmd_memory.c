@@ -25,7 +25,8 @@ struct memory_command {
     enum kp_profile_by by; /* what folded stacks and the flame graph count */
     bool has_by, leaks, all_steps, all_frames, partial;
     const char *device, *out;
-    long row_limit, first_step, last_step; /* steps: -1 all */
+    long row_limit, first_step, last_step; /* -1: all */
+    long heap_limit;                       /* of call stacks and steps of the heap; 0: the default of each, -1: all */
     struct kp_lines_options wish;
     const struct kp_places *places; /* names frames of the host's heap, or NULL */
 };
@@ -38,7 +39,8 @@ static const struct kp_opt flags[] = {
     {"out", 'o', KP_OPT_VALUE, "OUT",
      "write to a file (default: stdout); a name that ends in .svg, .html or .json needs no such flag"},
     {"device", 0, KP_OPT_VALUE, "DEVICE", "cpu, cuda or cuda:N (default: all; with --raw cpu)"},
-    {"row-limit", 'n', KP_OPT_VALUE, "N", "rows of a table (default 10, -1: all)"},
+    {"row-limit", 'n', KP_OPT_VALUE, "N",
+     "rows of a table (default 10, of call stacks of the heap 3 or 5, of its steps 20; 0 or -1: all)"},
     {"step", 0, KP_OPT_VALUE, "A-B",
      "only what was live within these steps; all: the whole window (default: its steps, where they have the peak)"},
     KP_LINES_OPTIONS("on, in what is said of the host's heap"),
@@ -178,7 +180,7 @@ static struct kp_profile *profile_open(const struct kp_trace_source *source)
 
 static int leaks_put(const struct memory_command *m, const struct kp_profile *p, const char *path, FILE *out)
 {
-    if (kp_leakview_write(out, p, m->row_limit, m->places, m->first_step, m->last_step)) return KP_EXIT_DONE;
+    if (kp_leakview_write(out, p, m->heap_limit, m->places, m->first_step, m->last_step)) return KP_EXIT_DONE;
     if (p->steps_n) return step_missing(m, path);
     return kp_cli_fail("memory",
                        "%s: no step in it; record with a schedule, as kprof run --schedule active=1000; in a program "
@@ -203,7 +205,7 @@ static int profile_put(const struct memory_command *m, struct kp_profile *p, con
     default:
         if (m->leaks) return leaks_put(m, p, source->label, out);
         if (m->form == FORM_SVG) kp_profile_flame(p, out, m->by, source->label);
-        else kp_heapview_profile(out, p, m->row_limit, m->places);
+        else kp_heapview_profile(out, p, m->heap_limit, m->places);
     }
     return KP_EXIT_DONE;
 }
@@ -236,7 +238,7 @@ static char *heap_text(const struct memory_command *m, const struct kp_trace_sou
     if (!out) return NULL;
     const struct kp_texts texts = kp_trace_source_texts(source);
     struct kp_profile *profile = m->form == FORM_JSON || source->is_spool ? NULL : profile_open(source);
-    bool is_there = kp_heapview_write(out, &texts, m->row_limit, m->form == FORM_JSON, m->places, profile,
+    bool is_there = kp_heapview_write(out, &texts, m->heap_limit, m->form == FORM_JSON, m->places, profile,
                                       kp_kineto_fact(trace, "kprof.installed"));
     kp_profile_close(profile);
     if (fclose(out) == 0 && is_there) return text;
@@ -279,6 +281,8 @@ static int value_take(struct memory_command *m, int option, const char *value)
     case 15:
         if (!kp_opt_number(value, -1, &m->row_limit))
             return kp_cli_misuse("memory", "a row limit is a number from -1 on, not %s", value);
+        if (!m->row_limit) m->row_limit = -1;
+        m->heap_limit = m->row_limit;
         break;
     case 8:
     case 9: kp_lines_option(&m->wish, flags[option].name, value); break;

@@ -29,6 +29,7 @@ enum {
     FRAMES_SHOWN = 12,
     FRAMES_BESIDE = 3, /* behind the program's own line, which says where: its callers say little more */
     FEW_ROWS = 5,
+    FEWER_ROWS = 3, /* where --leaks tells more: the first rows are of the start-up */
     DEEPEST = 64,
     PLACES_MOST = 64,
     NAME_BYTES = 4096,
@@ -394,7 +395,7 @@ static void table_print(const struct view *v, const char *title, struct site *si
         else stack_print(v, s->stack);
         shown++;
     }
-    if (left) fprintf(out, "    and %zu more call stack%s\n", left, kp_units_s(left));
+    if (left) fprintf(out, "    and %zu more call stack%s: -n 0 shows all\n", left, kp_units_s(left));
     if (!shown) fprintf(out, "    none\n");
 }
 
@@ -437,9 +438,11 @@ static struct site *sites_of_profile(const struct kp_profile *p, size_t *n)
 
 static void tables_print(const struct view *v, struct site *sites, size_t n, long row_limit)
 {
-    const long rows = row_limit ? row_limit : FEW_ROWS;
     const struct kp_profile *p = v->profile;
+    const bool has_leaks = p && p->steps_n > 1;
+    const long rows = row_limit ? row_limit : has_leaks ? FEWER_ROWS : FEW_ROWS;
     if (p) kp_arenaview_write(v->out, p, 0, p->steps_n, KP_ARENAS_ALL);
+    if (has_leaks) fprintf(v->out, "what the steps left, without what the start-up did: kprof memory --leaks\n");
     if (p && p->is_python_over) {
         fprintf(v->out, "Python gives back at its end what a program kept; before that %llu bytes in %llu block%s\n",
                 (unsigned long long)p->total.kept_bytes, (unsigned long long)p->total.kept_blocks,

@@ -13,7 +13,7 @@
 /*
  * Writes totals, leaks, the peak and the largest sites. With as_json it writes the trace's own object, as a member.
  * False: the trace has no heap, or cannot be read, which the reader of its events reports. row_limit is the number of
- * rows of a table, or -1 for all. places names the frames. With NULL they stay FILE+0xOFFSET.
+ * rows of a table, -1 for all, 0 for the default. places names the frames. With NULL they stay FILE+0xOFFSET.
  * With a profile the tables have its sites, since the trace has only the largest. installed: the packages that the
  * trace lists, or NULL.
  */

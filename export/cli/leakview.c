@@ -12,7 +12,7 @@
 #include "export/report/kineto.h"
 #include "export/report/units.h"
 
-enum { STEPS_SHOWN = 8, FEW_ROWS = 5 };
+enum { STEPS_SHOWN = 8, FEW_ROWS = 5, STEP_ROWS = 20 };
 
 struct leaks {
     FILE *out;
@@ -147,7 +147,8 @@ static void sites_print(const struct leaks *l, long row_limit)
     const size_t shown = row_limit < 0 ? kept : (size_t)(row_limit ? row_limit : FEW_ROWS);
     fprintf(l->out, "where, in most steps first, then most bytes:\n");
     for (size_t i = 0; i < kept && i < shown; i++) leaking_print(l, &sites[i]);
-    if (kept > shown) fprintf(l->out, "    and %zu more call stack%s\n", kept - shown, kp_units_s(kept - shown));
+    if (kept > shown)
+        fprintf(l->out, "    and %zu more call stack%s: -n 0 shows all\n", kept - shown, kp_units_s(kept - shown));
     if (!kept) fprintf(l->out, "    none\n");
     last_row(l, &last);
     folded_row(l, &start, "start-up (", ", with imports)");
@@ -158,19 +159,23 @@ static void sites_print(const struct leaks *l, long row_limit)
     free(of);
 }
 
-static void steps_print(const struct leaks *l)
+/* `row_limit` 0: a few. */
+static void steps_print(const struct leaks *l, long row_limit)
 {
     const struct kp_profile *p = l->p;
+    const size_t all = l->to - l->from, rows = row_limit < 0 ? all : (size_t)(row_limit ? row_limit : STEP_ROWS);
+    const size_t shown = rows < all ? rows : all;
     fprintf(l->out, "\nwhat each step allocated and left on the host's heap:\n");
     fprintf(l->out, "    %8s %33s %33s\n", "step", "there when it ended",
             p->is_python_over ? "still there when Python ended" : "still there at the window's end");
-    for (size_t i = l->from; i < l->to; i++) {
+    for (size_t i = l->from; i < l->from + shown; i++) {
         const struct kp_profile_step *s = &p->steps[i];
         fprintf(l->out, "    %8llu %14s in %8llu blocks %14s in %8llu blocks\n", (unsigned long long)s->number,
                 size_text(s->left_bytes), (unsigned long long)s->left_blocks, size_text(s->still_bytes),
                 (unsigned long long)s->still_blocks);
     }
-    if (l->to == p->steps_n) fprintf(l->out, "the last step has what it still uses\n");
+    if (all > shown) fprintf(l->out, "    %zu more step%s: -n 0\n", all - shown, kp_units_s(all - shown));
+    else if (l->to == p->steps_n) fprintf(l->out, "the last step has what it still uses\n");
 }
 
 /* "steps 1-19 left 21.38 KB in 21 blocks": without the start-up, and without the last, which is still used. */
@@ -209,6 +214,6 @@ bool kp_leakview_write(FILE *out, const struct kp_profile *p, long row_limit, co
     fputc('\n', out);
     sites_print(&l, row_limit);
     kp_arenaview_write(out, p, l.from, l.to, KP_ARENAS_RESTED);
-    steps_print(&l);
+    steps_print(&l, row_limit);
     return true;
 }

@@ -169,6 +169,13 @@ def test_leaks_of_each_step(tmp_path):
     assert longest() <= 1 + 3 + 3 + 3 and longest("--all-frames") > 13  # three frames, three of Python, what is left out
     part = harness.cli("memory", "--leaks", "--steps", "4-5", run.trace).stdout
     assert re.findall(r"^ +(\d+) +[\d.]+ [KM]?B in ", part, re.M) == ["4", "5"] and "step 4 3.92 KB, step 5 3.93 KB" in part
+    few, all_rows = (harness.cli("memory", "--leaks", "-n", rows, run.trace).stdout for rows in ("1", "0"))
+    row = re.compile(r"^ +(\d+) +[\d.]+ (?:[KM]?B|bytes) in ", re.M)
+    assert len(row.findall(few)) == 1 and f"\n    {len(found['steps']) - 1} more steps: -n 0\n" in few and "call stacks: -n 0 shows all" in few, few
+    assert len(row.findall(all_rows)) == len(found["steps"]) and "-n 0" not in all_rows, all_rows
+    whole = harness.cli("memory", run.trace).stdout
+    assert "\nwhat the steps left, without what the start-up did: kprof memory --leaks\n" in whole
+    assert len(re.findall(r"^ {4}\d+ bytes in \d+ block", whole.split("still there at the end, most bytes first:")[1].split("\n\n")[0], re.M)) == 3, whole
     assert harness.cli("memory", "--leaks", "--steps", "40", run.trace).returncode != 0
     if shutil.which("heaptrack_print"):  # sizes of each step on their own change nothing for it
         said = subprocess.run(["heaptrack_print", profile], capture_output=True, text=True, timeout=harness.LONG, check=True).stdout
