@@ -242,8 +242,6 @@ void kp_rules_threads(struct kp_costrules *rules);              /* threadrules.c
 void kp_rules_each_step(struct kp_costrules *rules);            /* hostrules.c: what the host does in every step */
 void kp_rules_anomaly(struct kp_costrules *rules);              /* anomalyrule.c */
 void kp_rules_float64(struct kp_costrules *rules);              /* float64rule.c */
-void kp_rules_one_by_one(struct kp_costrules *rules);           /* onebyone.c */
-void kp_rules_optimizer(struct kp_costrules *rules);            /* optimizerrule.c */
 void kp_rules_parts(struct kp_costrules *rules);                /* partrules.c */
 long kp_rules_threads_wanted(const struct kp_costrules *rules); /* of a host that has more; 0: it has not */
 

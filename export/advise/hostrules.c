@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "export/advise/opsrules.h"
 #include "export/report/framename.h"
 #include "export/report/valuereads.h"
 
@@ -509,4 +510,5 @@ void kp_rules_each_step(struct kp_costrules *x)
     kp_rules_optimizer(x);
     input_judge(x);
     kp_rules_one_by_one(x);
+    kp_rules_one_hot(x);
 }

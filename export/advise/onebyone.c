@@ -6,10 +6,11 @@
  * same op, all in one function of the program. What autograd follows is left out: there each turn may need the last.
  * Of the CPU alone: on a GPU the same time is that of launches, or of waits.
  */
-#include "export/advise/longsteps.h"
+#include "export/advise/opsrules.h"
 
 #include <stdlib.h>
 
+#include "export/advise/longsteps.h"
 #include "export/report/valuereads.h"
 
 enum { TURNS_LEAST = 16, TURN_OPS = 12, TURN_NS = 1000000, NAMES_MOST = 16 };

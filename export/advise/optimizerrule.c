@@ -5,10 +5,12 @@
  * Of the CPU alone: on a GPU launches and kernels tell the same time. A step with a closure runs the model, too: the
  * update begins behind the last node of autograd in it.
  */
-#include "export/advise/longsteps.h"
+#include "export/advise/opsrules.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "export/advise/longsteps.h"
 
 #define STEP_NAME "Optimizer.step#"
 enum { KINDS_LEAST = 2, KINDS_MOST = 16 }; /* of ops: with one alone (SGD without momentum) one pass saves little */

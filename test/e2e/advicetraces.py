@@ -364,6 +364,15 @@ def loops(mark):
     return trace.each(make)
 
 
+def one_hot(op):
+    trace = Trace(kprof=CALM, cost=300)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 690, **{"Call stack": WELL})
+        trace.add("cpu_op", op, 1, base + 690, 100, **{"Call stack": SICK})
+        trace.add("cpu_op", "aten::linear", 1, base + 790, 200, **{"Call stack": SICK})
+    return trace.each(make)
+
+
 def rests(dur):
     """No op runs for so long before the last one."""
     trace = Trace(kprof=CALM, cost=dur)
@@ -439,6 +448,7 @@ SICKNESSES = {
     "anomaly-mode": lambda: checks(True),
     "float64": lambda: doubles("double"),
     "one-by-one": lambda: loops("aten::select"),
+    "one-hot-product": lambda: one_hot("aten::one_hot"),
     "no-op-runs": lambda: rests(600),
     "memory-grows": lambda: keeps(False),
     "slow-steps": lambda: lasts(OUTLIERS, 1003, cost=sum(us - 1001.5 for us in OUTLIERS if us > 1500) / len(OUTLIERS)),
@@ -481,6 +491,7 @@ TWINS = {
     "anomaly-mode": lambda: checks(False),
     "float64": lambda: doubles("float"),
     "one-by-one": lambda: loops("aten::mul"),
+    "one-hot-product": lambda: one_hot("aten::add"),
     "no-op-runs": lambda: rests(50),
     "memory-grows": lambda: keeps(True),
     "slow-steps": lambda: lasts([1000 + us % 7 for us in OUTLIERS], 1003),

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/* opsrules.h - rules over ops of the CPU that another call does in less time */
+#ifndef KP_OPSRULES_H
+#define KP_OPSRULES_H
+
+#include "export/advise/adviseparts.h"
+
+void kp_rules_one_by_one(struct kp_costrules *rules); /* onebyone.c */
+void kp_rules_one_hot(struct kp_costrules *rules);    /* onehotrule.c */
+void kp_rules_optimizer(struct kp_costrules *rules);  /* optimizerrule.c */
+
+#endif
