@@ -49,6 +49,7 @@ static void products_of_float32_that_are_most_of_a_step_are_told_with_half_of_th
     const struct kp_advice a = ADVISE(state, 9, {NORM, 380}, {CONVOLVES, 620});
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "mixed-precision");
+    assert_false(a.findings[0].is_critical);
     assert_float_equal(a.findings[0].step_ns, 310e3, 1);
     assert_string_equal(a.findings[0].line, "train.py:2 main");
     assert_non_null(strstr(a.findings[0].change, "torch.bfloat16"));
