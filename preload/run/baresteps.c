@@ -21,6 +21,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/run/faultcount.h"
+#include "preload/run/procfacts.h"
 #include "collector/base/kp_poison.h"
 
 enum { STEPS = 32, STEPS_LEAST = 3, STEPS_TO_SETTLE = 3 };
@@ -40,6 +41,7 @@ void kp_baresteps_forget(void)
 void kp_baresteps_end(bool is_bare)
 {
     const uint64_t now = kp_clock_ns(CLOCK_MONOTONIC);
+    if (!is_bare) kp_procfacts_core_step(now, !bare.begin_ns);
     if (!is_bare) bare.unsettled = STEPS_TO_SETTLE;
     else if (bare.unsettled) bare.unsettled--;
     else if (bare.begin_ns) bare.ns[bare.count++ % STEPS] = now - bare.begin_ns;

@@ -18,7 +18,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
+#include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
@@ -134,11 +136,15 @@ void kp_procfacts_note_end(void)
 
 /* ---- the wait for a core ---- */
 
-static struct {
-    pthread_t thread;
+#define LOOK_NS (50 * MS) /* between two looks: one takes some 6 us */
+static struct core_times {
     uint64_t had_ns, waited_ns;
+} at_begin, at_look;
+static struct {
+    pthread_t thread; /* which opened the window, and steps */
     bool is_known;
-} at_begin;
+    uint64_t look_ns, step_ns; /* when the last look was, and when the last step ended; 0: none yet */
+} core;
 
 bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited_ns)
 {
@@ -148,29 +154,48 @@ bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited
     return second && *had_ns; /* a kernel without these numbers has zeros */
 }
 
-static bool core_look(uint64_t *had_ns, uint64_t *waited_ns)
+static bool core_look(struct core_times *out)
 {
     char text[128];
     return file_read("/proc/thread-self/schedstat", text, sizeof text) > 0 &&
-           kp_procfacts_core(text, had_ns, waited_ns);
+           kp_procfacts_core(text, &out->had_ns, &out->waited_ns);
 }
 
 static void core_begin(void)
 {
-    at_begin.thread = pthread_self();
-    at_begin.is_known = core_look(&at_begin.had_ns, &at_begin.waited_ns);
+    core.thread = pthread_self();
+    core.is_known = core_look(&at_begin);
+    core.look_ns = core.step_ns = 0;
+}
+
+void kp_procfacts_core_step(uint64_t now_ns, bool is_first)
+{
+    if (!core.is_known) return;
+    if (is_first) {
+        core_begin();
+        return;
+    }
+    if (!pthread_equal(core.thread, pthread_self())) return;
+    core.step_ns = now_ns;
+    if (now_ns - core.look_ns >= LOOK_NS && core_look(&at_look)) core.look_ns = now_ns;
+}
+
+/* What comes long after the last step, as Python's end does, is no time of a step. */
+static bool core_end(void)
+{
+    const bool is_long_after = core.step_ns && kp_clock_ns(CLOCK_MONOTONIC) - core.step_ns >= LOOK_NS;
+    return (is_long_after && core.look_ns) || core_look(&at_look);
 }
 
 static void core_note(uint32_t window)
 {
-    uint64_t had_ns, waited_ns;
     char key[24], value[48];
-    const bool is_known = at_begin.is_known && pthread_equal(at_begin.thread, pthread_self());
-    at_begin.is_known = false;
-    if (!is_known || !core_look(&had_ns, &waited_ns)) return;
+    const bool is_known = core.is_known && pthread_equal(core.thread, pthread_self());
+    core.is_known = false;
+    if (!is_known || !core_end()) return;
     kp_fmt(key, sizeof key, "core.%u", window);
-    kp_fmt(value, sizeof value, "%lu,%lu", (unsigned long)((had_ns - at_begin.had_ns) / 1000),
-           (unsigned long)((waited_ns - at_begin.waited_ns) / 1000));
+    kp_fmt(value, sizeof value, "%lu,%lu", (unsigned long)((at_look.had_ns - at_begin.had_ns) / 1000),
+           (unsigned long)((at_look.waited_ns - at_begin.waited_ns) / 1000));
     (void)kp_record_note(key, value); /* without it the trace says nothing of it */
 }
 

@@ -81,6 +81,34 @@ static void steps_right_behind_a_window_do_not_count(void **state)
     }
 }
 
+/* Microseconds on a core in that window; -1: the kernel does not tell. */
+static long core_of(uint32_t window)
+{
+    struct kp_reader *r;
+    char why[200], key[32];
+    long had = -1;
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    snprintf(key, sizeof key, "core.%u", window);
+    const char *const text = kp_reader_text(r, key);
+    if (text) assert_int_equal(sscanf(text, "%ld", &had), 1);
+    kp_reader_close(r);
+    return had;
+}
+
+static void the_start_of_the_program_is_no_time_of_its_steps(void **state)
+{
+    (void)state;
+    struct kp_thread *t = run_of("active=3,repeat=1");
+    struct timespec begin, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < 200);
+    for (int i = 0; i < 3; i++) last(t, 1);
+    const long had = core_of(window_taken());
+    if (had < 0) KP_SKIP("this kernel does not count waits for a core");
+    assert_in_range(had, 0, 100000);
+}
+
 static int run_end(void **state)
 {
     (void)state;
@@ -94,6 +122,7 @@ int main(void)
         cmocka_unit_test(the_median_of_steps_before_a_window_is_told),
         cmocka_unit_test(few_steps_tell_nothing),
         cmocka_unit_test(steps_right_behind_a_window_do_not_count),
+        cmocka_unit_test(the_start_of_the_program_is_no_time_of_its_steps),
     };
     return cmocka_run_group_tests(tests, NULL, run_end);
 }
