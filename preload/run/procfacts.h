@@ -16,7 +16,7 @@ void kp_procfacts_note_end(void);   /* busy threads, before a trace is written *
  */
 void kp_procfacts_window_begin(bool is_step);
 void kp_procfacts_window_note(uint32_t window);
-/* A recorded step has ended now (CLOCK_MONOTONIC). What came before the end of the first one was the program's start. */
+/* A recorded step has ended now (CLOCK_MONOTONIC). What came before the first end was the start of the program. */
 void kp_procfacts_core_step(uint64_t now_ns, bool is_first);
 
 /* The parts that tests call. The number of processors in the text of /proc/self/status, 0: not found. */
