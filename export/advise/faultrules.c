@@ -4,8 +4,8 @@
 
 #include "export/report/pagefaults.h"
 
-#define MANY 256         /* the least that a step has where it has many, in preload/run/faultcount.c */
-#define STEPS_LEAST 0.25 /* of the steps have many: else one of them takes what it keeps */
+#define MANY 256        /* the least that a step has where it has many, in preload/run/faultcount.c */
+#define STEPS_LEAST 0.5 /* of the steps have many: else a few of them take what they keep */
 
 static const char kept_change[] =
     "MALLOC_TRIM_THRESHOLD_ is set, so they may not be the C library's: batches in the shared memory of workers, files "

@@ -7,7 +7,7 @@
 
 #include "export/report/kineto.h"
 
-#define KP_PAGEFAULTS_MUCH 0.02 /* of a step: recording makes them fewer, decisions/118 */
+#define KP_PAGEFAULTS_MUCH 0.05 /* of a step: recording makes them fewer, decisions/118 */
 
 struct kp_pagefaults {
     double minor, major; /* a step */
