@@ -39,7 +39,7 @@ def recorded(tmp_path_factory):
 def test_the_twin_has_no_such_findings(recorded):
     _, advice = recorded["healthy"]
     assert [finding["id"] for finding in advice["findings"] if finding["id"] in ("data-loading", "no-op-runs")] == []
-    assert advice["steps"] == 6 and advice["verdict"] != "healthy" and "--profile-memory" in (advice["missing"] or advice["unjudged"][0])
+    assert advice["steps"] == 6 and "--profile-memory" in (advice["missing"] or advice["unjudged"][0])
 
 
 @pytest.mark.parametrize("kind, wanted, milliseconds", [("loading", "data-loading", 80), ("waiting", "no-op-runs", 300)])
@@ -157,11 +157,15 @@ def test_where_the_host_is_ahead_the_steps_are_those_of_the_gpu(tmp_path):
 
 @pytest.mark.parametrize("kind", ["transformers", "lightning", "loop"])
 def test_a_training_as_people_write_it_has_no_finding(kind, tmp_path):
-    """What test_parity's little ones have, Python's part of a step, is gone where the model is larger."""
+    """
+    What test_parity's little ones have, Python's part of a step, is gone where the model is larger. Lightning's Adam is not fused: of ResNet-18's step
+    of 110 ms that costs 40, and glibc 10 to 30 where it is not told to keep its memory.
+    """
     run = harness.run_kprof("usual.py", tmp_path, kind, schedule="wait=3,warmup=1,active=5,repeat=1", shapes=False, OMP_NUM_THREADS=1,
-                            KPROF_WITH_STACK="ops", KPROF_PROFILE_MEMORY=1).ok()
+                            KPROF_WITH_STACK="ops", KPROF_PROFILE_MEMORY=1, MALLOC_MMAP_MAX_=0, MALLOC_TRIM_THRESHOLD_=-1).ok()
     advice = advised(run.trace)
-    assert {finding["id"] for finding in advice["findings"]} <= {"slow-steps", "slower-steps"}, advice  # by others on these cores
+    own = {"optimizer-unfused"} if kind == "lightning" else set()
+    assert {finding["id"] for finding in advice["findings"]} - {"slow-steps", "slower-steps"} == own, advice  # these are by others on the cores
     assert advice["steps"] == 5
 
 
