@@ -251,7 +251,7 @@ def test_generate_leads_to_its_tokens(tmp_path):
     whole, each = (int(re.search(r"\((\d+) steps by call", r.err)[1]) for r in (run, tokens))
     assert whole == 8 and each > whole, tokens.explain()
     advice = harness.cli("advise", tokens.trace).stdout  # the first step has the start of recording in it, and is left out
-    found = re.search(r"note     steps ([\d, ]+)(?: and (\d+) more)? take a prompt, [\d.]+ ms \(median of 7\); the others take a token each, "
+    found = re.search(r"note     steps ([\d, ]+?)(?: and (\d+) more)?(?:, each \d+\w+ step,)? take a prompt, [\d.]+ ms \(median of 7\); the others take a token each, "
                       rf"[\d.]+ ms \(median of {each - 8}\)\n", advice)
     assert found and {int(n) % (each // 8) for n in found[1].split(", ")} == {0}, advice
 
