@@ -159,13 +159,14 @@ def test_where_the_host_is_ahead_the_steps_are_those_of_the_gpu(tmp_path):
 def test_a_training_as_people_write_it_has_no_finding(kind, tmp_path):
     """
     What test_parity's little ones have, Python's part of a step, is gone where the model is larger. Lightning's Adam is not fused: of ResNet-18's step
-    of 110 ms that costs 40, and glibc 10 to 30 where it is not told to keep its memory.
+    of 110 ms that costs 40, and glibc 10 to 30 where it is not told to keep its memory. What SGD takes of the loop's is near the bound.
     """
     run = harness.run_kprof("usual.py", tmp_path, kind, schedule="wait=3,warmup=1,active=5,repeat=1", shapes=False, OMP_NUM_THREADS=1,
                             KPROF_WITH_STACK="ops", KPROF_PROFILE_MEMORY=1, MALLOC_MMAP_MAX_=0, MALLOC_TRIM_THRESHOLD_=-1).ok()
     advice = advised(run.trace)
-    own = {"optimizer-unfused"} if kind == "lightning" else set()
-    assert {finding["id"] for finding in advice["findings"]} - {"slow-steps", "slower-steps"} == own, advice  # these are by others on the cores
+    found, optimizer = {finding["id"] for finding in advice["findings"]}, {"optimizer-unfused"}
+    assert found - {"slow-steps", "slower-steps"} <= optimizer, advice  # these two are by others on the cores
+    assert kind != "lightning" or optimizer <= found, advice
     assert advice["steps"] == 5
 
 
