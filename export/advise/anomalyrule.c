@@ -62,12 +62,10 @@ static size_t checks_charge(struct anomaly *a, size_t range)
 
 static bool is_view(const char *op)
 {
-    static const char *const ops[] = {"aten::t",       "aten::view",   "aten::transpose",
-                                      "aten::permute", "aten::expand", "aten::unsqueeze",
-                                      "aten::squeeze", "aten::slice",  "aten::select"};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (strcmp(op, ops[i]) == 0) return true;
-    return false;
+    static const char *const ops[] = {
+        "aten::t",         "aten::view",    "aten::transpose", "aten::permute", "aten::expand",
+        "aten::unsqueeze", "aten::squeeze", "aten::slice",     "aten::select",  NULL};
+    return kp_name_is_one_of(op, ops);
 }
 
 /* Without the ops in it. */

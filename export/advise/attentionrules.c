@@ -47,13 +47,6 @@ struct attention {
 
 /* ---- ops by name and shapes ---- */
 
-static bool is_one_of(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0) return true;
-    return false;
-}
-
 static enum op_kind kind_of(const char *name)
 {
     static const char *const products[] = {"matmul", "bmm", "baddbmm", "einsum", NULL};
@@ -68,10 +61,10 @@ static enum op_kind kind_of(const char *name)
                                         "expand_as", "movedim",      "empty",   NULL};
     if (!kp_name_begins(name, "aten::")) return OP_OTHER;
     name += strlen("aten::");
-    if (is_one_of(name, products)) return OP_PRODUCT;
-    if (is_one_of(name, softmaxes)) return OP_SOFTMAX;
-    if (is_one_of(name, elementwise)) return OP_ELEMENTWISE;
-    return is_one_of(name, views) ? OP_VIEW : OP_OTHER;
+    if (kp_name_is_one_of(name, products)) return OP_PRODUCT;
+    if (kp_name_is_one_of(name, softmaxes)) return OP_SOFTMAX;
+    if (kp_name_is_one_of(name, elementwise)) return OP_ELEMENTWISE;
+    return kp_name_is_one_of(name, views) ? OP_VIEW : OP_OTHER;
 }
 
 /* "[[8, 16, 2048, 64], [], []]": the dimensions of an input by its number. */

@@ -310,26 +310,21 @@ static size_t step_of(const struct kp_costrules *x, size_t node)
     return kp_step_at(x->chosen->steps, x->chosen->step_count, x->tree->nodes[node].start_ns);
 }
 
-static bool is_one_of(const char *const *names, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0) return true;
-    return false;
-}
-
 /* Takes an element out of a tensor. */
 static bool is_indexing(const char *op)
 {
-    static const char *const ops[] = {"aten::select", "aten::index", "aten::slice", "aten::unbind", "aten::narrow"};
-    return is_one_of(ops, sizeof ops / sizeof *ops, op);
+    static const char *const ops[] = {"aten::select", "aten::index",  "aten::slice",
+                                      "aten::unbind", "aten::narrow", NULL};
+    return kp_name_is_one_of(op, ops);
 }
 
 /* Computes nothing that a read of many values at once would have to compute, too. */
 static bool is_looking(const char *op)
 {
-    static const char *const ops[] = {"aten::detach", "aten::alias",   "aten::view",     "aten::reshape",
-                                      "aten::to",     "aten::squeeze", "aten::_to_copy", "aten::clone"};
-    return is_one_of(ops, sizeof ops / sizeof *ops, op);
+    static const char *const ops[] = {"aten::detach",   "aten::alias", "aten::view",
+                                      "aten::reshape",  "aten::to",    "aten::squeeze",
+                                      "aten::_to_copy", "aten::clone", NULL};
+    return kp_name_is_one_of(op, ops);
 }
 
 /*

@@ -53,25 +53,18 @@ static void optimizer_gather(struct optimizer_ops *o, const struct kp_costrules 
     free(where);
 }
 
-static bool is_one_of(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0) return true;
-    return false;
-}
-
 static const char *optimizer_change(const struct kp_costrules *x, const struct optimizer_ops *o)
 {
     static const char *const fused[] = {"Adam", "AdamW", "SGD", "Adagrad", NULL};
     static const char *const foreach[] = {"Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", NULL};
     const double ops = (double)o->all / (double)x->chosen->step_count;
-    const bool is_fused = is_one_of(o->name, fused);
+    const bool is_fused = kp_name_is_one_of(o->name, fused);
     if (2 * o->joined >= o->all)
         return is_fused ? kp_costrules_text(x, "Let %s join its %.0f ops a step: %s(..., fused=True).", o->name, ops,
                                             o->name)
                         : NULL;
     const char *const how = is_fused ? "(..., fused=True), or foreach=True."
-                            : is_one_of(o->name, foreach)
+                            : kp_name_is_one_of(o->name, foreach)
                                 ? "(..., foreach=True)."
                                 : " has to join them: torch.compile, or torch._foreach_* ops.";
     return kp_costrules_text(x, "%s goes through its parameters one by one (%.0f ops a step): %s%s", o->name, ops,
@@ -106,7 +99,7 @@ static bool has_weights(const char *name)
     static const char *const ops[] = {"aten::linear",    "aten::conv1d",     "aten::conv2d",
                                       "aten::conv3d",    "aten::layer_norm", "aten::batch_norm",
                                       "aten::embedding", "aten::group_norm", NULL};
-    return is_one_of(name, ops);
+    return kp_name_is_one_of(name, ops);
 }
 
 /* Is it the line itself that runs the op, and not a function that it calls? */

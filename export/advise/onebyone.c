@@ -38,24 +38,17 @@ struct loops {
     const char *function;
 };
 
-static bool is_one_of(const char *const *names, const char *name)
-{
-    for (; *names; names++)
-        if (strcmp(*names, name) == 0) return true;
-    return false;
-}
-
 static bool takes_element(const char *op)
 {
     static const char *const ops[] = {"aten::select", "aten::slice", "aten::index", "aten::narrow", NULL};
-    return is_one_of(ops, op);
+    return kp_name_is_one_of(op, ops);
 }
 
 static bool computes(const char *op)
 {
     static const char *const ops[] = {"aten::detach",  "aten::alias",     "aten::view",   "aten::reshape", "aten::to",
                                       "aten::squeeze", "aten::unsqueeze", "aten::unbind", "aten::empty",   NULL};
-    return kp_name_begins(op, "aten::") && !is_one_of(ops, op) && !takes_element(op);
+    return kp_name_begins(op, "aten::") && !kp_name_is_one_of(op, ops) && !takes_element(op);
 }
 
 static const struct loop_op *most_of(const struct loop_run *run)

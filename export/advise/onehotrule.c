@@ -13,13 +13,6 @@ static const struct kp_cost_rule rule = {
     "Take the rows of the weight: torch.nn.Embedding(N, M)(ids), or torch.nn.functional.embedding(ids, weight.t()) of "
     "a Linear's weight."};
 
-static bool is_one_of(const char *const *names, const char *name)
-{
-    for (; *names; names++)
-        if (strcmp(*names, name) == 0) return true;
-    return false;
-}
-
 static void op_charge(struct kp_cost *cost, const struct kp_costrules *x, int32_t node, bool *charged)
 {
     kp_cost_add(cost, x, node, x->tree->nodes[node].start_ns, x->tree->nodes[node].end_ns, 1);
@@ -49,12 +42,12 @@ void kp_rules_one_hot(struct kp_costrules *x)
     for (size_t i = 0; i < x->tree->count && !x->out->has_gpu; i++) {
         const char *const name = kp_costrules_name(x, (int32_t)i);
         if (!kp_costrules_is_op(x, i) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
-        if (hot >= 0 && is_one_of(products, name)) {
+        if (hot >= 0 && kp_name_is_one_of(name, products)) {
             op_charge(&cost, x, hot, charged);
             if (converted >= 0) op_charge(&cost, x, converted, charged);
             op_charge(&cost, x, (int32_t)i, charged);
         }
-        converted = hot >= 0 && converted < 0 && is_one_of(conversions, name) ? (int32_t)i : -1;
+        converted = hot >= 0 && converted < 0 && kp_name_is_one_of(name, conversions) ? (int32_t)i : -1;
         if (converted < 0) hot = strcmp(name, "aten::one_hot") == 0 ? (int32_t)i : -1;
     }
     backward_charge(&cost, x, charged);

@@ -45,12 +45,9 @@ static const char *fusable_of(const char *range)
 
 static bool is_elementwise(const char *op)
 {
-    static const char *const ops[] = {"mul_", "add_", "addcmul_", "addcdiv_", "lerp_", "div_", "sqrt", "div"};
+    static const char *const ops[] = {"mul_", "add_", "addcmul_", "addcdiv_", "lerp_", "div_", "sqrt", "div", NULL};
     if (!kp_name_begins(op, "aten::")) return false;
-    if (kp_name_begins(op, "aten::_foreach_")) return true;
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (strcmp(op + strlen("aten::"), ops[i]) == 0) return true;
-    return false;
+    return kp_name_begins(op, "aten::_foreach_") || kp_name_is_one_of(op + strlen("aten::"), ops);
 }
 
 static void op_take(struct update *u, const struct kp_costrules *x, size_t i)

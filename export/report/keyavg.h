@@ -124,6 +124,12 @@ static inline uint64_t kp_tree_thread(const struct kp_kineto_event *e)
 #define KP_ENGINE_RANGE "autograd::engine::evaluate_function: "
 #define KP_ACCUMULATE_GRAD "torch::autograd::AccumulateGrad"
 static inline bool kp_name_begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
+/* NULL ends the names. */
+static inline bool kp_name_is_one_of(const char *name, const char *const *names)
+{
+    while (*names && strcmp(name, *names) != 0) names++;
+    return *names;
+}
 int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options);
 /* Adds the rows of an earlier window behind those of `into`, as torch.profiler's acc_events does. */
 void kp_keyavg_merge(struct kp_keyavg *into, const struct kp_keyavg *earlier);
