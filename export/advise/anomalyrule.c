@@ -137,8 +137,12 @@ void kp_rules_anomaly(struct kp_costrules *x)
     a.has_stack = kp_kineto_room(x->tree->count + 1, sizeof *a.has_stack);
     memset(a.has_stack, 0, x->tree->count + 1);
     ranges_charge(&a);
-    if (a.checks && 2 * a.checked >= a.ranges) stacks_charge(&a);
-    else memset(a.cost.of, 0, x->chosen->step_count * sizeof *a.cost.of);
+    if (!a.checks || 2 * a.checked < a.ranges) {
+        kp_cost_drop(&a.cost);
+        free(a.has_stack);
+        return;
+    }
+    stacks_charge(&a);
     const char *const stacks =
         a.stacks ? kp_costrules_text(x, ", and keeps a stack of Python for each of %.0f forward ops (about %.3f ms)",
                                      (double)a.stacks / steps, a.stacks_ns / steps / 1e6)

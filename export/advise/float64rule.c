@@ -120,10 +120,12 @@ void kp_rules_float64(struct kp_costrules *x)
     else ops_charge(&d);
     if (!x->out->has_gpu && !x->tree->trace->record_shapes)
         kp_costrules_unjudged(x, "ops in float64 (kprof run --record-shapes)");
-    if (!(d.ns > 0) || d.ns < SHARE_LEAST * d.all_ns) memset(d.cost.of, 0, x->chosen->step_count * sizeof *d.cost.of);
-    else
-        rule.what = kp_costrules_text(x, "%.0f %% of the time in %s computes in float64%s", 100 * d.ns / d.all_ns,
-                                      x->out->has_gpu ? "kernels" : "ops", origin_text(x));
+    if (!(d.ns > 0) || d.ns < SHARE_LEAST * d.all_ns) {
+        kp_cost_drop(&d.cost);
+        return;
+    }
+    rule.what = kp_costrules_text(x, "%.0f %% of the time in %s computes in float64%s", 100 * d.ns / d.all_ns,
+                                  x->out->has_gpu ? "kernels" : "ops", origin_text(x));
     rule.change = x->out->has_gpu
                       ? "Compute in float32: tensor.float() where data comes in (arrays of numpy are float64), and no "
                         "model.double(). The cost is half of that time, as of what moves bytes; of products float32 "

@@ -121,10 +121,13 @@ static void float32_judge(struct kp_costrules *x)
     }
     for (size_t i = 0; i < x->chosen->step_count; i++) ns += all.of[i] / (double)x->chosen->step_count;
     const bool is_most = major >= 7 && computes >= SHARE_COMPUTES * x->out->step_ns && ns >= SHARE_FLOAT32 * computes;
-    for (size_t i = 0; i < x->chosen->step_count && !is_most; i++) cost.of[i] = 0;
+    kp_cost_drop(&all);
+    if (!is_most) {
+        kp_cost_drop(&cost);
+        return;
+    }
     struct kp_finding *f = kp_cost_tell(&cost, x, &float32);
     if (f) f->is_critical = false; /* it is an upper bound, and changes what is computed */
-    kp_cost_drop(&all);
     if (f && major == 7)
         f->change = "Compute forward and loss in torch.autocast(\"cuda\", torch.float16), with a torch.amp.GradScaler: "
                     "other ops move less memory then, too.";

@@ -27,7 +27,7 @@ struct loop_run {
     } names[NAMES_MOST]; /* of what is computed */
 };
 struct loops {
-    const struct kp_costrules *x;
+    struct kp_costrules *x;
     struct kp_ownlines lines;
     struct kp_cost cost;
     struct kp_spans times;
@@ -177,26 +177,29 @@ static bool is_told(const struct loops *l)
     return false;
 }
 
+static void loops_tell(struct loops *l)
+{
+    struct kp_costrules *const x = l->x;
+    struct kp_cost_rule rule = {0.05, 0, "one-by-one", "", ""};
+    const double steps = (double)(x->chosen->step_count + !x->chosen->step_count);
+    const char *const name = strchr(l->function, ' ');
+    rule.what =
+        kp_costrules_text(x, "a loop in%s computes one by one: %.0f times %s in a step, and %.0f times %s",
+                          name ? name : " Python", (double)l->computed / steps, kp_kineto_text(x->tree->trace, l->op),
+                          (double)(l->reads < l->taken ? l->taken : l->reads) / steps,
+                          l->reads < l->taken ? "it takes an element of a tensor" : "it reads a value");
+    rule.change = kp_costrules_text(x, "Leave out the loop: %s", change_of(l));
+    if (kp_cost_tell(&l->cost, x, &rule)) kp_readtimes_idle(&x->read_idle, x, &l->times);
+}
+
 void kp_rules_one_by_one(struct kp_costrules *x)
 {
     struct loops l = {.x = x, .cost = kp_cost_open(x)};
-    struct kp_cost_rule rule = {0.05, 0, "one-by-one", "", ""};
-    const double steps = (double)(x->chosen->step_count + !x->chosen->step_count);
     l.is_trained = kp_kineto_room(x->tree->count + 1, sizeof *l.is_trained);
     memset(l.is_trained, 0, x->tree->count + 1);
     if (!x->out->has_gpu) loops_find(&l);
-    if (!l.function || is_told(&l)) {
-        memset(l.cost.of, 0, x->chosen->step_count * sizeof *l.cost.of);
-    } else {
-        const char *const name = strchr(l.function, ' ');
-        rule.what =
-            kp_costrules_text(x, "a loop in%s computes one by one: %.0f times %s in a step, and %.0f times %s",
-                              name ? name : " Python", (double)l.computed / steps, kp_kineto_text(x->tree->trace, l.op),
-                              (double)(l.reads < l.taken ? l.taken : l.reads) / steps,
-                              l.reads < l.taken ? "it takes an element of a tensor" : "it reads a value");
-        rule.change = kp_costrules_text(x, "Leave out the loop: %s", change_of(&l));
-    }
-    if (kp_cost_tell(&l.cost, x, &rule)) kp_readtimes_idle(&x->read_idle, x, &l.times);
+    if (!l.function || is_told(&l)) kp_cost_drop(&l.cost);
+    else loops_tell(&l);
     kp_ownlines_fini(&l.lines);
     kp_spans_fini(&l.times);
     free(l.is_trained);
