@@ -249,6 +249,21 @@ static double cost_measure(struct kp_finding *f, const struct kp_step_split *spl
     return step_ns;
 }
 
+/* The place of a GPU's idle time, and what is known of its reason. */
+static void cause_place_tell(const struct kp_costrules *x, const struct advice_rule *rule,
+                             const struct kp_split_places *places, struct kp_finding *f)
+{
+    if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH)) {
+        if (is_of_the_host(x->tree, f->where)) host_op_tell(x, f, places);
+        else kp_launchplace_tell(x, f);
+    }
+    if (rule->measure == KP_CAUSE(KP_IDLE_SYNC) && f->where && strstr(f->where, "Synchronize"))
+        f->change =
+            "Leave out torch.cuda.synchronize(), which is for timing; read losses and metrics (.item(), .cpu(), "
+            "print) every N steps.";
+    if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && places->turns.count) turns_tell(x, &places->turns, f);
+}
+
 /* Whether it is a finding. */
 static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
                        const struct kp_split_places *places, const struct kp_costrules *x)
@@ -270,14 +285,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (rule->measure == KP_SPLIT_LOADING) kp_loadwaits_tell(x, splits, &f);
     f.is_critical = kp_advise_is_critical(&f, out->steps) || (rule->measure == KP_SPLIT_LOADING && is_bursty(&f, out));
     place_tell(&f, places, rule, tree);
-    if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH)) {
-        if (is_of_the_host(tree, f.where)) host_op_tell(x, &f, places);
-        else kp_launchplace_tell(x, &f);
-    }
-    if (rule->measure == KP_CAUSE(KP_IDLE_SYNC) && f.where && strstr(f.where, "Synchronize"))
-        f.change = "Leave out torch.cuda.synchronize(), which is for timing; read losses and metrics (.item(), .cpu(), "
-                   "print) every N steps.";
-    if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && places->turns.count) turns_tell(x, &places->turns, &f);
+    cause_place_tell(x, rule, places, &f);
     if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return false;
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu && tree->trace->has_heap) return false; /* it was traced */
     if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu) {

@@ -51,11 +51,23 @@ static void within_put(FILE *out, const struct kp_top_report *r)
     fputs("}", out);
 }
 
+/* What the program ran on, and what that and the recording made of its steps. */
+static void machine_put(FILE *out, const struct kp_summary *s, const struct kp_kineto *trace)
+{
+    struct kp_pagefaults faults;
+    if (s->cores > 0) whole_put(out, "cores", s->cores);
+    if (s->busy_threads > 0) whole_put(out, "busy_threads", s->busy_threads);
+    if (s->bare_ns > 0) fprintf(out, ",\"bare_step_ms\":%.6f", (double)s->bare_ns / 1e6);
+    if (s->core_waited > 0) fprintf(out, ",\"core_waited\":%.6f", s->core_waited);
+    if (kp_pagefaults_of(trace, &faults))
+        fprintf(out, ",\"page_faults_a_step\":%.1f,\"bare_page_faults_a_step\":%.0f,\"disk_faults_a_step\":%.3f",
+                faults.minor, faults.bare, faults.major);
+}
+
 static void head_put(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     const struct kp_kineto *trace = r->top->trace;
-    struct kp_pagefaults faults;
     const char *rank = kp_kineto_fact(trace, "distributedInfo.rank");
     const char *size = kp_kineto_fact(trace, "distributedInfo.world_size");
     text_put(out, "program", trace->program ? kp_kineto_text(trace, trace->program) : NULL);
@@ -86,13 +98,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
         text_put(out, "bound_by", r->bound_by);
     }
     if (s->steps) whole_put(out, "value_reads", (int64_t)s->reads);
-    if (s->cores > 0) whole_put(out, "cores", s->cores);
-    if (s->busy_threads > 0) whole_put(out, "busy_threads", s->busy_threads);
-    if (s->bare_ns > 0) fprintf(out, ",\"bare_step_ms\":%.6f", (double)s->bare_ns / 1e6);
-    if (s->core_waited > 0) fprintf(out, ",\"core_waited\":%.6f", s->core_waited);
-    if (kp_pagefaults_of(trace, &faults))
-        fprintf(out, ",\"page_faults_a_step\":%.1f,\"bare_page_faults_a_step\":%.0f,\"disk_faults_a_step\":%.3f",
-                faults.minor, faults.bare, faults.major);
+    machine_put(out, s, trace);
     whole_put(out, "dropped", (int64_t)s->lost);
 }
 
