@@ -100,7 +100,8 @@ static const char *distance_text(const struct kp_costrules *x, const size_t *at,
     return kp_costrules_text(x, "%s", each);
 }
 
-const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at, size_t count)
+/* `after`: what follows a distance. */
+static const char *numbers_text(const struct kp_costrules *x, const size_t *at, size_t count, const char *after)
 {
     enum { NUMBERS_MOST = 5 };
     char text[NUMBERS_MOST * 24] = "";
@@ -108,15 +109,20 @@ const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at,
     for (size_t i = 0; i < count && i < NUMBERS_MOST; i++)
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "%s%ld", i ? ", " : "", x->chosen->steps[at[i]].number);
-    const char *const each = distance_text(x, at, count);
-    return count > NUMBERS_MOST ? kp_costrules_text(x, "steps %s and %zu more%s", text, count - NUMBERS_MOST, each)
-                                : kp_costrules_text(x, "step%s %s%s", count > 1 ? "s" : "", text, each);
+    const char *const each = distance_text(x, at, count), *const end = *each ? after : "";
+    return count > NUMBERS_MOST
+               ? kp_costrules_text(x, "steps %s and %zu more%s%s", text, count - NUMBERS_MOST, each, end)
+               : kp_costrules_text(x, "step%s %s%s%s", count > 1 ? "s" : "", text, each, end);
+}
+
+const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at, size_t count)
+{
+    return numbers_text(x, at, count, "");
 }
 
 const char *kp_costrules_numbers_of(const struct kp_costrules *x, const size_t *at, size_t count)
 {
-    const char *const numbers = kp_costrules_numbers(x, at, count);
-    return *distance_text(x, at, count) ? kp_costrules_text(x, "%s,", numbers) : numbers;
+    return numbers_text(x, at, count, ",");
 }
 
 bool kp_costrules_is_crowded(const struct kp_costrules *x)
