@@ -48,6 +48,7 @@ UNIT_advise := \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_float64rule.c \
     test/unit/advise/test_loadbound.c \
+    test/unit/advise/test_gpusteps.c \
     test/unit/advise/test_idlecause.c \
     test/unit/advise/test_kernelrules.c \
     test/unit/advise/test_launchplace.c \

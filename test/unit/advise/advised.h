@@ -16,6 +16,26 @@ static struct kp_advice advise(struct little *t)
     return advice;
 }
 
-#define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
+__attribute__((unused)) static void step_event(struct little *t, int step)
+{
+    char name[32];
+    snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
+    event(t, "user_annotation", name, 1, 100 * step, 100, "");
+}
+
+__attribute__((unused)) static void launch_by(struct little *t, const char *name, int id, int call, int lasts,
+                                              int start, int dur)
+{
+    char args[64];
+    snprintf(args, sizeof args, "\"correlation\":%d", id);
+    event(t, "cuda_runtime", name, 1, call, lasts, args);
+    snprintf(args, sizeof args, "\"device\":0,\"stream\":7,\"correlation\":%d", id);
+    event(t, "kernel", "gemm", 7, start, dur, args);
+}
+
+__attribute__((unused)) static void launch(struct little *t, int id, int call, int start, int dur)
+{
+    launch_by(t, "cudaLaunchKernel", id, call, 5, start, dur);
+}
 
 #endif

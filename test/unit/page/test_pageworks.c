@@ -61,8 +61,6 @@ static void what_the_file_does_not_say_is_not_told(void **state)
     told(*state, "bare", "", "");
 }
 
-#define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -14,6 +14,4 @@ static const struct kp_top_row *row_named(const struct kp_top *top, const char *
     return NULL;
 }
 
-#define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
-
 #endif

@@ -78,4 +78,6 @@ __attribute__((unused)) static int little_teardown(void **state)
     return 0;
 }
 
+#define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
+
 #endif

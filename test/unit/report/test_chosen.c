@@ -312,8 +312,6 @@ static void self_time_is_cut_to_what_was_chosen(void **state)
     assert_int_equal(self_of(t, self, "aten::long"), 20000);
 }
 
-#define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

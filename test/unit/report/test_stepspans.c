@@ -79,8 +79,6 @@ static void a_trace_without_steps_says_how_to_mark_them(void **state)
     kp_spans_fini(&found);
 }
 
-#define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

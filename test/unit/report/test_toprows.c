@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_toprows.c - rows of the report, the program's own lines, and the numbers of its head */
+/* test_toprows.c - rows of the report, and the program's own lines */
 #include "test/unit/report/little_rows.h"
 
 #include "export/report/ownline.h"
-#include "export/report/timeshares.h"
 #include "export/report/workerframe.h"
 
 static struct kp_top top_make(struct little *t, enum kp_top_by by)
@@ -580,116 +579,6 @@ static void bytes_stand_at_the_op_that_asked(void **state)
     kp_top_fini(&top);
 }
 
-/* ---- the head ---- */
-
-static void summary_make(struct little *t, struct kp_summary *out)
-{
-    assert_int_equal(choose(t, &everything), 0);
-    kp_summary_make(out, &t->tree, &t->chosen);
-}
-
-static void the_wall_time_is_divided(void **state)
-{
-    struct little *t = *state;
-    struct kp_summary s;
-    event(t, "user_annotation", "ProfilerStep#0", 1, 0, 100, "");
-    event(t, "user_annotation", "enumerate(DataLoader)#_Single.__next__", 1, 0, 30, "");
-    op(t, "aten::stack", 10, 10); /* of the loader */
-    op(t, "aten::mm", 40, 20);
-    event(t, "cpu_op", "aten::mul", 2, 50, 20, ""); /* half of it beside the other thread's */
-    summary_make(t, &s);
-    assert_int_equal(s.wall_ns, 100000);
-    assert_int_equal(s.data_ns, 30000);
-    assert_int_equal(s.op_ns, 30000);
-    assert_int_equal(s.rest_ns, 40000);
-    assert_false(s.has_gpu);
-}
-
-static void what_lies_outside_of_the_steps_has_no_share(void **state)
-{
-    struct little *t = *state;
-    struct kp_summary s;
-    op(t, "aten::empty", 0, 10); /* a model is built */
-    event(t, "user_annotation", "ProfilerStep#0", 1, 500, 100, "");
-    op(t, "aten::mm", 500, 60);
-    summary_make(t, &s);
-    assert_true(s.is_of_steps);
-    assert_int_equal(s.wall_ns, 600000);
-    assert_int_equal(s.shared_ns, 100000);
-    assert_int_equal(s.op_ns, 60000);
-    assert_int_equal(s.rest_ns, 40000);
-}
-
-static void a_gpu_is_busy_or_waited_for(void **state)
-{
-    struct little *t = *state;
-    struct kp_summary s;
-    event(t, "cpu_op", "aten::item", 1, 0, 100, "");
-    event(t, "cuda_runtime", "cudaStreamSynchronize", 1, 20, 50, "");
-    event(t, "kernel", "k", 70, 10, 40, "");
-    event(t, "kernel", "k", 71, 30, 40, ""); /* another stream */
-    summary_make(t, &s);
-    assert_true(s.has_gpu);
-    assert_int_equal(s.gpu_ns, 60000);
-    assert_int_equal(s.gpu_wait_ns, 50000);
-}
-
-static void steps_add(struct little *t, const int *lengths, int count)
-{
-    for (int i = 0, at = 0; i < count; at += lengths[i++]) {
-        char name[32];
-        snprintf(name, sizeof name, "ProfilerStep#%d", i + 2);
-        event(t, "user_annotation", name, 1, at, lengths[i], "");
-    }
-}
-
-static void steps_have_a_median_and_a_spread(void **state)
-{
-    static const int lengths[] = {10, 14, 12, 30};
-    struct kp_summary s;
-    steps_add(*state, lengths, 4);
-    summary_make(*state, &s);
-    assert_int_equal(s.steps, 4);
-    assert_int_equal(s.first_step, 2);
-    assert_int_equal(s.last_step, 5);
-    assert_int_equal(s.step_median_ns, 13000);
-    assert_int_equal(s.step_least_ns, 10000);
-    assert_int_equal(s.step_most_ns, 30000);
-    assert_false(s.is_first_slow);
-}
-
-static void a_first_step_longer_than_the_others_is_told(void **state)
-{
-    static const int lengths[] = {20, 14, 12, 13};
-    struct kp_summary s;
-    steps_add(*state, lengths, 4);
-    summary_make(*state, &s);
-    assert_true(s.is_first_slow);
-    assert_int_equal(s.first_ns, 20000);
-    assert_int_equal(s.rest_median_ns, 13000);
-}
-
-static void the_head_has_what_the_file_says(void **state)
-{
-    struct little *t = *state;
-    struct kp_summary s;
-    snprintf(t->head, sizeof t->head,
-             "\"host_name\":\"node7\",\"distributedInfo\":{\"rank\":3,\"x\":[{\"a\":1}]},\"other\":{\"lost\":1},"
-             "\"kprof\":{\"lost\":5,\"skipped\":2,\"complete\":true,\"cores\":2,\"busy_threads\":\"16\","
-             "\"drops\":{\"OP\":{\"no chunk\":5}}},");
-    op(t, "a", 0, 1);
-    summary_make(t, &s);
-    assert_int_equal(s.lost, 7);
-    assert_int_equal(s.cores, 2);
-    assert_int_equal(s.busy_threads, 16);
-    assert_string_equal(kp_kineto_fact(t->trace, "host_name"), "node7");
-    assert_string_equal(kp_kineto_fact(t->trace, "distributedInfo.rank"), "3");
-    assert_string_equal(kp_kineto_fact(t->trace, "kprof.drops.OP.no chunk"), "5");
-    assert_string_equal(kp_kineto_fact(t->trace, "kprof.complete"), "1");
-    assert_null(kp_kineto_fact(t->trace, "other.lost"));
-    assert_null(kp_kineto_fact(t->trace, "distributedInfo.x.a"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -719,12 +608,6 @@ int main(void)
         LITTLE(time_that_no_node_has_is_a_row_behind_a_full_array),
         LITTLE(the_time_of_nobody_has_no_line),
         LITTLE(bytes_stand_at_the_op_that_asked),
-        LITTLE(the_wall_time_is_divided),
-        LITTLE(what_lies_outside_of_the_steps_has_no_share),
-        LITTLE(a_gpu_is_busy_or_waited_for),
-        LITTLE(steps_have_a_median_and_a_spread),
-        LITTLE(a_first_step_longer_than_the_others_is_told),
-        LITTLE(the_head_has_what_the_file_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
