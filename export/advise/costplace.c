@@ -36,6 +36,12 @@ uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node)
     return (uint64_t)name | (uint64_t)stack_of(tree, node) << 32;
 }
 
+uint32_t kp_costplace_line(struct kp_ownlines *lines, const struct kp_tree *tree, int32_t node)
+{
+    const uint32_t stack = stack_of(tree, node);
+    return stack ? kp_ownline_of(lines, tree->trace, stack) : 0;
+}
+
 void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
                        int64_t ns)
 {

@@ -57,22 +57,13 @@ static void works_charge(struct doubles *d)
     }
 }
 
-static double self_ns(const struct kp_costrules *x, size_t node)
-{
-    const struct kp_node *const nodes = x->tree->nodes;
-    int64_t ns = nodes[node].end_ns - nodes[node].start_ns;
-    for (int32_t i = nodes[node].first_child; i >= 0; i = nodes[i].next_sibling)
-        ns -= nodes[i].end_ns - nodes[i].start_ns;
-    return ns > 0 ? (double)ns : 0;
-}
-
 static void ops_charge(struct doubles *d)
 {
     const struct kp_costrules *const x = d->x;
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
         if (!kp_costrules_is_op(x, i) || !kp_spans_has(&x->chosen->in_steps, node->start_ns)) continue;
-        const double ns = self_ns(x, i);
+        const double ns = kp_slowerops_self_ns(x->tree, i);
         d->all_ns += ns;
         if (!has_doubles(x, i) || !(ns > 0)) continue;
         d->ns += ns;
@@ -84,8 +75,7 @@ static void ops_charge(struct doubles *d)
 static const char *line_text(const struct kp_costrules *x, int32_t node)
 {
     struct kp_ownlines lines = {0};
-    const uint32_t stack = (uint32_t)(kp_costplace_key(x->tree, node) >> 32);
-    const uint32_t line = stack ? kp_ownline_of(&lines, x->tree->trace, stack) : 0;
+    const uint32_t line = kp_costplace_line(&lines, x->tree, node);
     kp_ownlines_fini(&lines);
     return line ? kp_costrules_text(x, " at %s", kp_kineto_text(x->tree->trace, line)) : "";
 }

@@ -4,7 +4,6 @@
 #define KP_LONGSTEPS_H
 
 #include "export/advise/adviseparts.h"
-#include "export/report/ownline.h"
 
 /* ---- longsteps.c: which long steps have one cause ---- */
 
@@ -29,6 +28,8 @@ void kp_longsteps_walk(const struct kp_costrules *rules, size_t step, bool are_g
                        void *context);
 
 /* ---- slowerops.c: ops that run as often as in the other steps, but slower ---- */
+
+double kp_slowerops_self_ns(const struct kp_tree *tree, size_t node); /* how long it lasts, without what it calls */
 
 enum kp_opkind {
     KP_OP_OF_OTHERS,

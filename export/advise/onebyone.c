@@ -130,8 +130,7 @@ static void loops_find(struct loops *l)
         if (x->tree->nodes[i].forward >= 0) l->is_trained[x->tree->nodes[i].forward] = true;
     for (size_t i = 0; i < x->tree->count; i++) {
         if (!kp_costrules_is_op(x, i) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
-        const uint32_t stack = (uint32_t)(kp_costplace_key(x->tree, (int32_t)i) >> 32);
-        const uint32_t line = stack ? kp_ownline_of(&l->lines, x->tree->trace, stack) : 0;
+        const uint32_t line = kp_costplace_line(&l->lines, x->tree, (int32_t)i);
         const bool is_in = kp_spans_has(&x->chosen->in_steps, x->tree->nodes[i].start_ns);
         if (!is_in || l->is_trained[i] || is_torchs(x, (int32_t)i)) run_end(l);
         else if (line) op_take(l, i, kp_kineto_text(x->tree->trace, line));

@@ -19,8 +19,7 @@ static bool is_inner(const char *line, const char *function)
 
 static bool is_op_of(struct kp_ownlines *lines, const struct kp_costrules *x, size_t i, const char *function, bool was)
 {
-    const uint32_t stack = (uint32_t)(kp_costplace_key(x->tree, (int32_t)i) >> 32);
-    const uint32_t own = stack ? kp_ownline_of(lines, x->tree->trace, stack) : 0;
+    const uint32_t own = kp_costplace_line(lines, x->tree, (int32_t)i);
     const char *const line = own ? kp_kineto_text(x->tree->trace, own) : NULL;
     return line && (kp_gapplace_is_function(line, function) || (was && is_inner(line, function)));
 }

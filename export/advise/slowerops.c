@@ -36,7 +36,7 @@ static enum kp_opkind kind_of(const struct kp_costrules *x, size_t i)
                : KP_OP_OF_OTHERS;
 }
 
-static double self_ns(const struct kp_tree *tree, size_t i)
+double kp_slowerops_self_ns(const struct kp_tree *tree, size_t i)
 {
     int64_t ns = tree->nodes[i].end_ns - tree->nodes[i].start_ns;
     for (int32_t k = tree->nodes[i].first_child; k >= 0; k = tree->nodes[k].next_sibling)
@@ -48,8 +48,7 @@ static struct kp_opcalls *calls_of(struct kp_opcallset *set, struct kp_slowerops
 {
     const struct kp_tree *tree = s->x->tree;
     const struct kp_kineto_event *e = kp_tree_event(tree, i);
-    const uint32_t stack = (uint32_t)(kp_costplace_key(tree, (int32_t)i) >> 32);
-    const uint32_t more = e->shapes ? e->shapes : stack ? kp_ownline_of(&s->lines, tree->trace, stack) : 0;
+    const uint32_t more = e->shapes ? e->shapes : kp_costplace_line(&s->lines, tree, (int32_t)i);
     const size_t had = set->keys.count, at = kp_keyindex_get(&set->keys, (uint64_t)e->name << 32 | more);
     if (at == had) {
         set->of = kp_kineto_grow(set->of, &set->capacity, had + 1, sizeof *set->of);
@@ -68,7 +67,7 @@ static void step_add(struct kp_opcallset *set, struct kp_slowerops *s, size_t nu
         struct kp_opcalls *const c = calls_of(set, s, i);
         c->count++;
         s->has_shapes |= c->has_shapes;
-        c->ns += self_ns(x->tree, i);
+        c->ns += kp_slowerops_self_ns(x->tree, i);
     }
 }
 
