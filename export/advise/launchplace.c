@@ -183,8 +183,76 @@ static const char *of_loop(const struct kp_costrules *x, const struct kp_finding
     return change;
 }
 
+/* ---- ops of one kind, which others can stand for ---- */
+
+enum { KIND_LEAST = 8, KIND_PART = 10 }; /* a step; in a KIND_PARTth of the launching or more */
+
+struct kind_ops {
+    struct kp_costplaces places;
+    struct kp_spans around; /* the outermost ops that hold them */
+    size_t count;
+    double ms; /* of the launching of a step */
+};
+
+static void kind_add(struct kind_ops *k, const struct kp_costrules *x, int32_t node)
+{
+    const struct kp_node *const n = &x->tree->nodes[node], *const op = &x->tree->nodes[kp_costplace_op(x->tree, node)];
+    if (!kp_spans_has(&x->chosen->in_steps, n->start_ns)) return;
+    kp_costplaces_add(&k->places, x->tree, node, -1, 1);
+    kp_spans_add(&k->around, op->start_ns, op->end_ns);
+    k->count++;
+}
+
+/* The line that has most of them; NULL: they are few, or little of the launching. Ends `k`. */
+static const char *kind_line(struct kind_ops *k, const struct kp_costrules *x)
+{
+    const struct kp_spans *const launching = &x->places->launching;
+    struct kp_finding most = {0};
+    kp_spans_settle(&k->around);
+    const int64_t ns = kp_spans_length(launching, &k->around);
+    k->ms = (double)ns / 1e6 / (double)x->chosen->step_count;
+    if (k->count >= KIND_LEAST * x->chosen->step_count &&
+        KIND_PART * ns >= kp_spans_length(launching, &x->chosen->in_steps))
+        kp_costplaces_tell(&k->places, x->tree->trace, &most);
+    kp_spans_fini(&k->around);
+    kp_costplaces_fini(&k->places);
+    return most.line;
+}
+
+/* A boolean index, masked_select and their like: how many elements they have is known when they are found. */
+static const char *of_masks(const struct kp_costrules *x)
+{
+    struct kind_ops k = {0};
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (kp_costrules_is_op(x, i) && strcmp(kp_costrules_name(x, (int32_t)i), "aten::nonzero") == 0)
+            kind_add(&k, x, (int32_t)i);
+    const char *const line = kind_line(&k, x);
+    if (!line) return NULL;
+    return kp_costrules_text(x,
+                             "%s picks elements by a mask (%.3f ms of it): a step asks %zu times where one is true "
+                             "(aten::nonzero). torch.where, or a product with the mask, keeps the shape. Else " LESS,
+                             line, k.ms, k.count / x->chosen->step_count);
+}
+
+static const char *of_host_tensors(const struct kp_costrules *x)
+{
+    struct kind_ops k = {0};
+    for (size_t i = 0; i < x->work_count; i++)
+        if (x->works[i].call >= 0 && kp_name_begins(kp_costrules_name(x, x->works[i].node), "Memcpy HtoD"))
+            kind_add(&k, x, x->works[i].call);
+    const char *const line = kind_line(&k, x);
+    if (!line) return NULL;
+    return kp_costrules_text(x,
+                             "%s copies most of the %zu tensors a step that come from the host, one by one (%.3f ms of "
+                             "it): make them on the GPU (device=\"cuda\"), or copy them as one. Else " LESS,
+                             line, k.count / x->chosen->step_count, k.ms);
+}
+
 void kp_launchplace_tell(const struct kp_costrules *x, struct kp_finding *f)
 {
-    const char *const optimizer = of_optimizer(x), *const change = optimizer ? optimizer : of_loop(x, f);
+    const char *change = of_optimizer(x);
+    if (!change) change = of_loop(x, f);
+    if (!change) change = of_masks(x);
+    if (!change) change = of_host_tensors(x);
     if (change) f->change = change;
 }

@@ -116,6 +116,53 @@ static void norms_of_one_tensor_after_the_other_are_named(void **state)
     assert_non_null(strstr(launch_change(*state), "train.py:7 norms asks for 20 norms a step"));
 }
 
+static void elements_that_a_mask_picks_are_named_with_the_line(void **state)
+{
+    struct training x = {.t = *state};
+    for (int step = 0; step < STEPS; step++) {
+        const int at = step_begin(&x, step);
+        for (int i = 0; i < 20; i++)
+            launches(&x, i < 8 ? "aten::nonzero" : "aten::mul", at + 30 * i, "train.py(7): loss");
+    }
+    const char *const change = launch_change(*state);
+    assert_non_null(strstr(change, "train.py:7 loss picks elements by a mask ("));
+    assert_non_null(strstr(change, "a step asks 8 times where one is true (aten::nonzero)"));
+}
+
+static void few_masks_are_no_matter(void **state)
+{
+    struct training x = {.t = *state};
+    for (int step = 0; step < STEPS; step++) {
+        const int at = step_begin(&x, step);
+        for (int i = 0; i < 20; i++)
+            launches(&x, i < 7 ? "aten::nonzero" : "aten::mul", at + 30 * i, "train.py(7): loss");
+    }
+    assert_non_null(strstr(launch_change(*state), "Launch less"));
+}
+
+/* An op of 20 us that copies from the host. */
+static void copies(struct training *x, int at)
+{
+    char args[160];
+    snprintf(args, sizeof args, "\"External id\":%d,\"Call stack\":\"train.py(9): noise\"", ++x->id);
+    event(x->t, "cpu_op", "aten::to", 1, at, 20, args);
+    snprintf(args, sizeof args, "\"External id\":%d,\"correlation\":%d", x->id, x->id);
+    event(x->t, "cuda_runtime", "cudaMemcpyAsync", 1, at + 14, 4, args);
+    snprintf(args, sizeof args, "\"device\":0,\"stream\":7,\"External id\":%d,\"correlation\":%d", x->id, x->id);
+    event(x->t, "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 7, at + 18, 1, args);
+}
+
+static void tensors_that_come_from_the_host_one_by_one_are_named_with_the_line(void **state)
+{
+    struct training x = {.t = *state};
+    for (int step = 0; step < STEPS; step++) {
+        const int at = step_begin(&x, step);
+        for (int i = 0; i < 10; i++)
+            copies(&x, at + 60 * i), launches(&x, "aten::mul", at + 60 * i + 30, "train.py(7): loss");
+    }
+    assert_non_null(strstr(launch_change(*state), "train.py:9 noise copies most of the 10 tensors a step"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +173,9 @@ int main(void)
         LITTLE(a_loop_over_rows_is_named_with_its_turns),
         LITTLE(where_no_gradients_are_added_up_each_layer_has_weights_of_its_own),
         LITTLE(norms_of_one_tensor_after_the_other_are_named),
+        LITTLE(elements_that_a_mask_picks_are_named_with_the_line),
+        LITTLE(few_masks_are_no_matter),
+        LITTLE(tensors_that_come_from_the_host_one_by_one_are_named_with_the_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
