@@ -294,6 +294,18 @@ static bool has_slow_loops(const struct kp_costrules *x)
     return version && (strcmp(version, "3.10") == 0 || strcmp(version, "3.11") == 0);
 }
 
+/* Recording lengthens what the host does, and not what its GPU does: what is left of a GPU's waits without it. */
+static const char *host_without(const struct kp_costrules *x, double times)
+{
+    const double host = x->out->cause_ns[KP_IDLE_LAUNCH] + x->out->cause_ns[KP_IDLE_PYTHON];
+    const double longer = x->out->median_ns - x->out->median_ns / times;
+    if (!x->out->has_gpu || host < KP_SHARE_CRITICAL * x->out->step_ns || longer >= host) return "";
+    return kp_costrules_text(x,
+                             ". The GPU waits for launches and Python for %.3f ms a step, and for about %.3f without "
+                             "recording",
+                             host / 1e6, (host - longer) / 1e6);
+}
+
 /* What the recording itself costs, where that may be taken for the program's. */
 static const char *slowed_by(const struct kp_costrules *x)
 {
@@ -311,8 +323,8 @@ static const char *slowed_by(const struct kp_costrules *x)
     if (!x->out->count || times < KP_BARE_TOLD) return NULL;
     return kp_costrules_text(x,
                              "a step takes %.2f times as long as before the window (%.3f ms): recording lengthens ops, "
-                             "launches and Python, so they cost less than is told",
-                             times, x->out->median_ns / times / 1e6);
+                             "launches and Python, so they cost less than is told%s",
+                             times, x->out->median_ns / times / 1e6, host_without(x, times));
 }
 
 /* Everything is longer then, and no finding is to blame. */

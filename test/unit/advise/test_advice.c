@@ -510,6 +510,19 @@ static void ops_before_a_launch_are_launching(void **state)
     assert_cause(*state, KP_IDLE_LAUNCH, "launch-bound", 205000);
 }
 
+static void what_is_left_of_launching_without_recording_is_told(void **state)
+{
+    struct little *const t = *state;
+    strcpy(t->head, "\"kprof\":{\"bare_steps\":9,\"bare_step_us\":850},");
+    for (int step = 0; step < 3; step++) {
+        gap_make(t, step, 590);
+        for (int i = 0; i < 5; i++) op(t, "aten::view", 1000 * step + 400 + 38 * i, 38);
+    }
+    const struct kp_advice a = advise(t);
+    assert_non_null(strstr(a.slowed_by, "a step takes 1.18 times as long as before the window (0.850 ms)"));
+    assert_non_null(strstr(a.slowed_by, "for launches and Python for 0.205 ms a step, and for about 0.055 without"));
+}
+
 /* As ResNet-50 on an H200 whose input is made on the host: not the op behind it, that launches the next kernel. */
 static void a_long_op_of_the_host_has_the_gap_itself(void **state)
 {
@@ -652,6 +665,7 @@ int main(void)
         LITTLE(a_wait_that_empties_the_queue_is_charged_for_as_long_as_it_lasted),
         LITTLE(python_before_a_launch_starves_the_gpu),
         LITTLE(ops_before_a_launch_are_launching),
+        LITTLE(what_is_left_of_launching_without_recording_is_told),
         LITTLE(a_long_op_of_the_host_has_the_gap_itself),
         LITTLE(memory_of_the_device_asked_for_before_a_launch_is_the_allocators),
         LITTLE(a_collection_of_garbage_before_a_launch_is_pythons),
