@@ -23,11 +23,25 @@ static const struct command *command_find(const char *name)
     return NULL;
 }
 
-/* Commands of other profilers (perf, memray, py-spy, nsys), and what does that here. */
-static const char *const others[][2] = {
-    {"record", "run"},  {"profile", "run"}, {"flame", "stacks --svg"}, {"flamegraph", "stacks --svg"},
-    {"top", "view"},    {"tui", "view"},    {"live", "view"},          {"table", "report"},
-    {"stats", "report"}};
+/* Commands of other profilers (perf, memray, py-spy, nsys) and what people ask for, and what does that here. */
+static const char *const others[][2] = {{"record", "run"},
+                                        {"profile", "run"},
+                                        {"flame", "stacks --svg"},
+                                        {"flamegraph", "stacks --svg"},
+                                        {"top", "view"},
+                                        {"tui", "view"},
+                                        {"live", "view"},
+                                        {"table", "report"},
+                                        {"stats", "report"},
+                                        {"summary", "report"},
+                                        {"lines", "report --by line"},
+                                        {"leaks", "memory --leaks"},
+                                        {"compare", "diff"},
+                                        {"schedule", "run --schedule"},
+                                        {"shapes", "run --record-shapes"},
+                                        {"steps", "report --by step"},
+                                        {"open", "html"},
+                                        {"trace", "run"}};
 
 static const char *command_meant(const char *name)
 {

@@ -128,6 +128,14 @@ static const char *last_part(const char *name)
     return dash ? dash + 1 : name;
 }
 
+/* "stacks" for stack, and "shape" for shapes. */
+static bool is_same_but_s(const char *a, const char *b)
+{
+    const size_t m = strlen(a), n = strlen(b), less = m < n ? m : n;
+    const char *const rest = m < n ? b + less : a + less;
+    return memcmp(a, b, less) == 0 && (!rest[0] || (rest[0] == 's' && !rest[1]));
+}
+
 /*
  * Returns the flag that a misspelt word may mean: the nearest one, one that begins with it, or one that ends as it does
  * (--memory or --record-memory for --profile-memory). KP_OPT_BAD: none.
@@ -142,8 +150,34 @@ static int option_guess(const struct kp_opt *table, const char *word)
     for (int i = 0; found < 0 && length >= 2 && table[i].name; i++)
         if (strncmp(table[i].name, word, length) == 0) found = i;
     for (int i = 0; found < 0 && length >= 4 && strncmp(word, "no-", 3) != 0 && table[i].name; i++)
-        if (strcmp(last_part(table[i].name), last_part(word)) == 0) found = i;
+        if (is_same_but_s(last_part(table[i].name), last_part(word))) found = i;
     return found;
+}
+
+/* The setting that a word is a flag of; false: of none. */
+static bool setting_guess(const char *word, char *found, size_t bytes)
+{
+    unsigned best = 4;
+    found[0] = 0;
+    for (int i = 0; i < KP_SET_COUNT; i++) {
+        char name[32];
+        kp_opt_name_of(kp_config_rows[i].name, name, sizeof name);
+        if (kp_config_is_nearer(word, name, &best)) snprintf(found, bytes, "%s", name);
+    }
+    return found[0] != 0;
+}
+
+/* A letter with two dashes, or a flag of kprof run. */
+static void elsewhere_tell(const struct kp_opt_scan *scan, const char *name)
+{
+    char setting[32];
+    for (int i = 0; name[0] && !name[1] && scan->table[i].name; i++) {
+        if (scan->table[i].letter != name[0]) continue;
+        kp_cli_misuse(scan->command, "unknown flag --%s, did you mean -%s", name, name);
+        return;
+    }
+    if (!setting_guess(name, setting, sizeof setting)) kp_cli_misuse(scan->command, "unknown flag --%s", name);
+    else kp_cli_misuse(scan->command, "unknown flag --%s: --%s is a flag of kprof run, which records", name, setting);
 }
 
 static int unknown_tell(const struct kp_opt_scan *scan, const char *word, size_t length)
@@ -157,7 +191,7 @@ static int unknown_tell(const struct kp_opt_scan *scan, const char *word, size_t
         near = option_guess(scan->table, name + 3);
         no = near >= 0 && scan->table[near].kind == KP_OPT_SWITCH ? "no-" : "";
     }
-    if (near < 0) kp_cli_misuse(scan->command, "unknown flag --%s", name);
+    if (near < 0) elsewhere_tell(scan, name);
     else kp_cli_misuse(scan->command, "unknown flag --%s, did you mean --%s%s", name, no, scan->table[near].name);
     return KP_OPT_BAD;
 }

@@ -873,9 +873,11 @@ def test_a_program_is_no_trace_and_commands_of_other_profilers_lead_here(tmp_pat
     program.write_text("import torch\n")
     done = harness.cli("report", program)
     assert done.returncode == 1 and f"a Python program, no trace; this records one: kprof run -- python {program}\n" in done.stderr
-    for word, meant in (("record", "run"), ("recordd", "run"), ("rnu", "run"), ("dfif", "diff"), ("flamegraph", "stacks --svg"), ("flame", "stacks --svg"), ("top", "view")):
+    for word, meant in (("record", "run"), ("recordd", "run"), ("rnu", "run"), ("dfif", "diff"), ("flamegraph", "stacks --svg"), ("flame", "stacks --svg"), ("top", "view"), ("lines", "report --by line"), ("leaks", "memory --leaks")):
         assert f"no command '{word}', did you mean {meant};" in harness.cli(word).stderr
     assert "unknown flag --peak; see" in harness.cli("memory", "--peak").stderr
+    assert "unknown flag --n, did you mean -n; see" in harness.cli("report", "--n", "5").stderr
+    assert "unknown flag --shedule: --schedule is a flag of kprof run" in harness.cli("report", "--shedule", "5").stderr
 
 
 def test_a_program_whose_traces_have_no_place_runs_and_is_told(tmp_path):

@@ -188,6 +188,8 @@ static void a_misspelt_flag_gets_a_guess(void **state)
     assert_non_null(strstr(told("--no-gizp"), "did you mean --no-gzip; see"));
     assert_non_null(strstr(told("--memory"), "did you mean --profile-memory; see"));
     assert_non_null(strstr(told("--no-record-memory"), "did you mean --no-profile-memory; see"));
+    assert_non_null(strstr(told("--memorys"), "did you mean --profile-memory; see"));
+    assert_non_null(strstr(told("--shedule"), "unknown flag --shedule: --schedule is a flag of kprof run"));
     assert_null(strstr(told("--nothing"), "did you mean"));
     assert_null(strstr(told("--x"), "did you mean"));
 }
