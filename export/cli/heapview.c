@@ -390,7 +390,7 @@ static void table_print(const struct view *v, const char *title, struct site *si
             left++;
             continue;
         }
-        fprintf(out, "    %lld bytes in %lld block%s\n", bytes, blocks, kp_units_s((uint64_t)blocks));
+        fprintf(out, "    %s in %lld block%s\n", kp_units_size(bytes), blocks, kp_units_s((uint64_t)blocks));
         if (v->profile) profile_stack_print(v, s->frame);
         else stack_print(v, s->stack);
         shown++;
@@ -444,8 +444,8 @@ static void tables_print(const struct view *v, struct site *sites, size_t n, lon
     if (p) kp_arenaview_write(v->out, p, 0, p->steps_n, KP_ARENAS_ALL);
     if (has_leaks) fprintf(v->out, "what the steps left, without what the start-up did: kprof memory --leaks\n");
     if (p && p->is_python_over) {
-        fprintf(v->out, "Python gives back at its end what a program kept; before that %llu bytes in %llu block%s\n",
-                (unsigned long long)p->total.kept_bytes, (unsigned long long)p->total.kept_blocks,
+        fprintf(v->out, "Python gives back at its end what a program kept; before that %s in %llu block%s\n",
+                kp_units_size((int64_t)p->total.kept_bytes), (unsigned long long)p->total.kept_blocks,
                 kp_units_s(p->total.kept_blocks));
         table_print(v, "what the program kept until Python ended, most bytes first:", sites, n, KEPT, rows);
     }
@@ -461,11 +461,10 @@ void kp_heapview_profile(FILE *out, const struct kp_profile *p, long row_limit, 
     const uint64_t frees = t->allocations - t->live_blocks;
     size_t n;
     struct site *sites = sites_of_profile(p, &n);
-    fprintf(out, "host heap: %llu allocation%s of %llu bytes in all, %llu free%s\n", (unsigned long long)t->allocations,
-            kp_units_s(t->allocations), (unsigned long long)t->bytes, (unsigned long long)frees, kp_units_s(frees));
-    fprintf(out, "peak: %llu bytes; at the end %llu bytes in %llu block%s are still there\n",
-            (unsigned long long)t->peak_bytes, (unsigned long long)t->live_bytes, (unsigned long long)t->live_blocks,
-            kp_units_s(t->live_blocks));
+    fprintf(out, "host heap: %llu allocation%s of %s in all, %llu free%s\n", (unsigned long long)t->allocations,
+            kp_units_s(t->allocations), kp_units_size((int64_t)t->bytes), (unsigned long long)frees, kp_units_s(frees));
+    fprintf(out, "peak: %s; at the end %s in %llu block%s are still there\n", kp_units_size((int64_t)t->peak_bytes),
+            kp_units_size((int64_t)t->live_bytes), (unsigned long long)t->live_blocks, kp_units_s(t->live_blocks));
     if (sites) tables_print(&v, sites, n, row_limit);
     free(sites);
 }
@@ -473,16 +472,18 @@ void kp_heapview_profile(FILE *out, const struct kp_profile *p, long row_limit, 
 static void head_print(FILE *out, yajl_val object)
 {
     const long long allocations = number(object, "allocations"), frees = number(object, "frees");
-    fprintf(out, "host heap: %lld allocation%s of %lld bytes in all, %lld free%s\n", allocations,
-            kp_units_s((uint64_t)allocations), number(object, "bytes"), frees, kp_units_s((uint64_t)frees));
+    fprintf(out, "host heap: %lld allocation%s of %s in all, %lld free%s\n", allocations,
+            kp_units_s((uint64_t)allocations), kp_units_size(number(object, "bytes")), frees,
+            kp_units_s((uint64_t)frees));
 }
 
 static void peak_print(FILE *out, yajl_val object)
 {
     const long long live = number(object, "live_blocks"), older = number(object, "unknown_frees"),
                     lost = number(object, "unkept_blocks");
-    fprintf(out, "peak: %lld bytes; at the end %lld bytes in %lld block%s are still there; ",
-            number(object, "peak_bytes"), number(object, "live_bytes"), live, kp_units_s((uint64_t)live));
+    fprintf(out, "peak: %s; at the end %s in %lld block%s are still there; ",
+            kp_units_size(number(object, "peak_bytes")), kp_units_size(number(object, "live_bytes")), live,
+            kp_units_s((uint64_t)live));
     fprintf(out, "%lld free%s of blocks taken before\n", older, kp_units_s((uint64_t)older));
     if (lost)
         fprintf(out, "no room to follow %lld block%s: counted as allocations, but not as still there or at the peak\n",
@@ -497,8 +498,8 @@ static void object_print(const struct view *v, yajl_val object, long row_limit)
     const bool is_traced = list(object, "sites") != NULL;
     head_print(out, object);
     if (!is_traced)
-        fprintf(out, "it grew by %lld bytes; record with kprof run --malloc trace for peak and leaks\n",
-                number(object, "live_bytes"));
+        fprintf(out, "it grew by %s; record with kprof run --malloc trace for peak and leaks\n",
+                kp_units_size(number(object, "live_bytes")));
     if (is_traced && sites) {
         peak_print(out, object);
         tables_print(v, sites, n, row_limit);

@@ -56,22 +56,13 @@ static int by_growth(const void *a, const void *b)
     return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-/* Valid until it is called a third time. */
-static const char *size_text(uint64_t bytes)
-{
-    static char texts[2][32];
-    static int turn;
-    turn = !turn;
-    return kp_units_bytes(texts[turn], sizeof *texts, (int64_t)bytes);
-}
-
 static void leaking_print(const struct leaks *l, const struct leaking *k)
 {
-    fprintf(l->out, "    %s in %llu block%s:", size_text(k->bytes), (unsigned long long)k->blocks,
+    fprintf(l->out, "    %s in %llu block%s:", kp_units_size((int64_t)k->bytes), (unsigned long long)k->blocks,
             kp_units_s(k->blocks));
     for (size_t i = 0; i < k->n && i < STEPS_SHOWN; i++)
         fprintf(l->out, "%s step %llu %s", i ? "," : "", (unsigned long long)l->p->steps[k->of[i].step].number,
-                size_text(k->of[i].bytes));
+                kp_units_size((int64_t)k->of[i].bytes));
     if (k->n > STEPS_SHOWN)
         fprintf(l->out, ", and %zu more step%s", k->n - STEPS_SHOWN, kp_units_s(k->n - STEPS_SHOWN));
     fputc('\n', l->out);
@@ -126,8 +117,9 @@ static void folded_row(const struct leaks *l, const struct leaks_folded *f, cons
     const unsigned long long step = f->stacks ? l->p->steps[f->step].number : 0;
     if (!f->stacks) return;
     fprintf(l->out, "    %sstep %llu%s", before, step, behind);
-    fprintf(l->out, ": %s in %llu block%s of %zu call stack%s; --step %llu has them\n", size_text(f->bytes),
-            (unsigned long long)f->blocks, kp_units_s(f->blocks), f->stacks, kp_units_s(f->stacks), step);
+    fprintf(l->out, ": %s in %llu block%s of %zu call stack%s; --step %llu has them\n",
+            kp_units_size((int64_t)f->bytes), (unsigned long long)f->blocks, kp_units_s(f->blocks), f->stacks,
+            kp_units_s(f->stacks), step);
 }
 
 /* What was left behind the last step is in its row. */
@@ -171,8 +163,8 @@ static void steps_print(const struct leaks *l, long row_limit)
     for (size_t i = l->from; i < l->from + shown; i++) {
         const struct kp_profile_step *s = &p->steps[i];
         fprintf(l->out, "    %8llu %14s in %8llu blocks %14s in %8llu blocks\n", (unsigned long long)s->number,
-                size_text(s->left_bytes), (unsigned long long)s->left_blocks, size_text(s->still_bytes),
-                (unsigned long long)s->still_blocks);
+                kp_units_size((int64_t)s->left_bytes), (unsigned long long)s->left_blocks,
+                kp_units_size((int64_t)s->still_bytes), (unsigned long long)s->still_blocks);
     }
     if (all > shown) fprintf(l->out, "    %zu more step%s: -n 0\n", all - shown, kp_units_s(all - shown));
     else if (l->to == p->steps_n) fprintf(l->out, "the last step has what it still uses\n");
@@ -195,8 +187,8 @@ static void sum_print(const struct leaks *l)
     }
     fprintf(l->out, "step%s %llu", to - from == 1 ? "" : "s", (unsigned long long)p->steps[from].number);
     if (to - from > 1) fprintf(l->out, "-%llu", (unsigned long long)p->steps[to - 1].number);
-    fprintf(l->out, " left %s in %llu block%s on the host's heap, %s a step\n", size_text(bytes),
-            (unsigned long long)blocks, kp_units_s(blocks), size_text(bytes / (to - from)));
+    fprintf(l->out, " left %s in %llu block%s on the host's heap, %s a step\n", kp_units_size((int64_t)bytes),
+            (unsigned long long)blocks, kp_units_s(blocks), kp_units_size((int64_t)(bytes / (to - from))));
 }
 
 bool kp_leakview_write(FILE *out, const struct kp_profile *p, long row_limit, const struct kp_places *places,

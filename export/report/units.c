@@ -36,6 +36,14 @@ char *kp_units_bytes(char *out, size_t bytes, int64_t amount)
     return out;
 }
 
+const char *kp_units_size(int64_t amount)
+{
+    static char texts[4][32];
+    static unsigned turn;
+    turn = (turn + 1) % 4;
+    return kp_units_bytes(texts[turn], sizeof *texts, amount);
+}
+
 char *kp_units_steps(char *out, size_t bytes, long first, long last)
 {
     if (first == last) snprintf(out, bytes, "step %ld", first);

@@ -10,6 +10,8 @@
 char *kp_units_time(char *out, size_t bytes, double us, char unit);
 char *kp_units_share(char *out, size_t bytes, double us, double total_us);
 char *kp_units_bytes(char *out, size_t bytes, int64_t amount);
+/* The same in a room of its own, valid until it is called a fifth time. Not for threads. */
+const char *kp_units_size(int64_t amount);
 /* Writes "step 5" or "steps 5 to 7". */
 char *kp_units_steps(char *out, size_t bytes, long first, long last);
 /* The ending of a word behind its number: "1 block", "2 blocks". */

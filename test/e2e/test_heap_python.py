@@ -76,7 +76,7 @@ def test_leaked_tensors_name_their_line(tmp_path):
     inside = frames[frames.index(of_python(frames)[-1]) + 1:]
     assert any("THPVariable" in frame or "torch" in frame or "at::" in frame for frame in inside)
     said = harness.cli("memory", run.trace).stdout.split("still there at the end")[1].split("there at the peak")[0]
-    assert f"{size} bytes in 11 blocks" in said and f"leak_tensors at {PROGRAM.name}:{line_of('tensors')} in Python\n" in said
+    assert f"{size / (1 << 20):.2f} MB in 11 blocks" in said and f"leak_tensors at {PROGRAM.name}:{line_of('tensors')} in Python\n" in said
     sites = facts.load(run.trace)["kprof_heap"]["sites"]
     stack = next(site["stack"] for site in sites if site["live_bytes"] == size)
     assert any(at(frame, "tensors", "leak_tensors") for frame in stack)
@@ -131,7 +131,7 @@ def test_a_script_without_extension_modules_names_its_line(tmp_path):
     line = PLAIN.split("# plain")[0].count("\n") + 1
     said = harness.cli("memory", profile_of(run.trace)).stdout.split("what the program kept until Python ended, most bytes first:\n")[1]
     first = said.splitlines()
-    assert re.fullmatch(r" +120\d{6} bytes in 6000 blocks", first[0]) and first[1].strip() == f"your line: cache at plain.py:{line}"
+    assert re.fullmatch(r" +11[45]\.\d\d MB in 6000 blocks", first[0]) and first[1].strip() == f"your line: cache at plain.py:{line}"
     leaks = harness.cli("memory", "--leaks", run.trace).stdout
     assert "still there when Python ended" in leaks
     where = leaks.split("then most bytes:\n")[1].splitlines()
@@ -175,7 +175,7 @@ def test_leaks_of_each_step(tmp_path):
     assert len(row.findall(all_rows)) == len(found["steps"]) and "-n 0" not in all_rows, all_rows
     whole = harness.cli("memory", run.trace).stdout
     assert "\nwhat the steps left, without what the start-up did: kprof memory --leaks\n" in whole
-    assert len(re.findall(r"^ {4}\d+ bytes in \d+ block", whole.split("still there at the end, most bytes first:")[1].split("\n\n")[0], re.M)) == 3, whole
+    assert len(re.findall(r"^ {4}[\d.]+ [KMG]?B in \d+ block", whole.split("still there at the end, most bytes first:")[1].split("\n\n")[0], re.M)) == 3, whole
     assert harness.cli("memory", "--leaks", "--steps", "40", run.trace).returncode != 0
     if shutil.which("heaptrack_print"):  # sizes of each step on their own change nothing for it
         said = subprocess.run(["heaptrack_print", profile], capture_output=True, text=True, timeout=harness.LONG, check=True).stdout

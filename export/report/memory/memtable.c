@@ -11,14 +11,6 @@
 
 enum { NAME_WIDTH = 40, PLACE_BYTES = 256 };
 
-static const char *size_text(int64_t bytes)
-{
-    static char ring[16][32]; /* as many as one line shows; one thread writes tables */
-    static unsigned next;
-    char *out = ring[next++ % 16];
-    return kp_units_bytes(out, sizeof ring[0], bytes);
-}
-
 /* The time that --from and --to take, and that `kprof events` prints. */
 static double at_ms(const struct kp_memview *view, int64_t ns) { return (double)(ns - view->zero_ns) / 1e6; }
 
@@ -87,7 +79,7 @@ static void rest_put(FILE *out, const struct kp_mem_groups *g, size_t shown)
     size_t blocks = 0;
     for (size_t i = shown; i < g->count; i++) bytes += g->rows[i].bytes, blocks += g->rows[i].count;
     const size_t more = g->count - shown;
-    if (more) fprintf(out, "  %12s %7zu  and %zu more row%s\n", size_text(bytes), blocks, more, kp_units_s(more));
+    if (more) fprintf(out, "  %12s %7zu  and %zu more row%s\n", kp_units_size(bytes), blocks, more, kp_units_s(more));
 }
 
 static void live_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c,
@@ -99,13 +91,14 @@ static void live_put(FILE *out, const struct kp_memview *view, const struct kp_m
     fprintf(out, "\n  Live at the peak, by op\n  %12s %7s  %-17s %-*s  %-*s  %s\n", "Bytes", "Blocks", "Category",
             NAME_WIDTH, "Op", NAME_WIDTH, "Outermost op", "Module, call site");
     for (size_t i = 0; i < shown; i++) {
-        fprintf(out, "  %12s %7zu  %-17s ", size_text(g.rows[i].bytes), g.rows[i].count,
+        fprintf(out, "  %12s %7zu  %-17s ", kp_units_size(g.rows[i].bytes), g.rows[i].count,
                 kp_mem_category_name(g.rows[i].category));
         places_put(out, view, &g.rows[i]);
     }
     rest_put(out, &g, shown);
     if (c->device->before_bytes)
-        fprintf(out, "  %12s %7s  %s\n", size_text(c->device->before_bytes), "-", kp_mem_category_name(KP_MEM_BEFORE));
+        fprintf(out, "  %12s %7s  %s\n", kp_units_size(c->device->before_bytes), "-",
+                kp_mem_category_name(KP_MEM_BEFORE));
     kp_mem_groups_fini(&g);
 }
 
@@ -123,7 +116,7 @@ static void taken_put(FILE *out, const struct kp_memview *view, size_t device, c
     for (size_t i = 0; i < shown; i++) {
         const struct kp_mem_group *row = &g.rows[i];
         const char *op = kp_kineto_text(view->tree->trace, row->op);
-        fprintf(out, "  %12s %7zu  ", size_text(row->bytes), row->count);
+        fprintf(out, "  %12s %7zu  ", kp_units_size(row->bytes), row->count);
         name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
         fputs("  ", out);
         shapes_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
@@ -156,10 +149,10 @@ static void categories_put(FILE *out, const struct kp_mem_curve *c)
     fprintf(out, "\n  %-17s %12s %12s %12s %12s\n", "Category", "At the peak", "Highest", "At the end", "At the start");
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
         if (c->most.of[k])
-            fprintf(out, "  %-17s %12s %12s %12s %12s\n", kp_mem_category_name(k), size_text(c->peak.of[k]),
-                    size_text(c->most.of[k]), size_text(c->end.of[k]), size_text(c->begin.of[k]));
-    fprintf(out, "  %-17s %12s %12s %12s %12s\n", "All", size_text(c->peak.total), size_text(c->most.total),
-            size_text(c->end.total), size_text(c->begin.total));
+            fprintf(out, "  %-17s %12s %12s %12s %12s\n", kp_mem_category_name(k), kp_units_size(c->peak.of[k]),
+                    kp_units_size(c->most.of[k]), kp_units_size(c->end.of[k]), kp_units_size(c->begin.of[k]));
+    fprintf(out, "  %-17s %12s %12s %12s %12s\n", "All", kp_units_size(c->peak.total), kp_units_size(c->most.total),
+            kp_units_size(c->end.total), kp_units_size(c->begin.total));
     words_put(out, c);
 }
 
@@ -186,9 +179,9 @@ static void timeline_put(FILE *out, const struct kp_memview *view, const struct 
         char step[64];
         step_text(view, at[i], step, sizeof step);
         if (is_one) snprintf(step, sizeof step, "the same in all");
-        fprintf(out, "  %12.3f %-20s %12s", at_ms(view, at[i]), step, size_text(slices[i].total));
+        fprintf(out, "  %12.3f %-20s %12s", at_ms(view, at[i]), step, kp_units_size(slices[i].total));
         for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-            if (c->most.of[k]) fprintf(out, " %17s", size_text(slices[i].of[k]));
+            if (c->most.of[k]) fprintf(out, " %17s", kp_units_size(slices[i].of[k]));
         fputc('\n', out);
     }
     free(slices);
@@ -224,8 +217,8 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
         char steps[48];
         snprintf(steps, sizeof steps, "%ld, in %ld to %ld", row->steps, view->steps[row->first_step].number,
                  view->steps[row->last_step].number);
-        fprintf(out, "  %12s %7zu  %12s %-20s ", size_text(row->bytes), row->count, size_text(row->bytes / row->steps),
-                steps);
+        fprintf(out, "  %12s %7zu  %12s %-20s ", kp_units_size(row->bytes), row->count,
+                kp_units_size(row->bytes / row->steps), steps);
         places_put(out, view, row);
     }
     rest_put(out, &g, shown);
@@ -240,7 +233,7 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device, co
         if (o->device != device || o->at_ns < show->from_ns || o->at_ns > show->to_ns) continue;
         step_text(view, o->at_ns, step, sizeof step);
         fprintf(out, "\n  Out of memory at %.3f ms (%s): %s asked for, %s taken then, in ", at_ms(view, o->at_ns), step,
-                size_text(o->bytes), size_text(o->allocated));
+                kp_units_size(o->bytes), kp_units_size(o->allocated));
         kp_plain_put(out, o->place.op < 0 ? "(outside any op)" : kp_mem_op_name(view, o->place.op));
         fputc('\n', out);
     }
@@ -265,8 +258,8 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     fprintf(out,
             "%s: peak %s at %.3f ms (%s; times are after the profiler's start); %zu block%s taken in the window or "
             "there at its begin",
-            d->name, size_text(c.peak.total), at_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
-    if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", size_text(d->reserved_most));
+            d->name, kp_units_size(c.peak.total), at_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
+    if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", kp_units_size(d->reserved_most));
     fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);
     missing_put(out, view->tree->trace);
     outs_put(out, view, device, show);

@@ -40,11 +40,10 @@ static void the_heap_of_the_host_is_found_and_told(void **state)
     enum { PIECE = 1 << 18 };
     char *padding = calloc(1, PIECE + 2), *text = heap_said("", object, false);
     (void)state;
-    assert_non_null(strstr(text, "host heap: 3 allocations of 30 bytes in all, 1 free\n"));
+    assert_non_null(strstr(text, "host heap: 3 allocations of 30 B in all, 1 free\n"));
     assert_non_null(strstr(
-        text,
-        "most bytes first:\n    15 bytes in 1 block\n        /a[{{+0x1\n        /b+0x2\n    and 1 more call stack: "
-        "-n 0 shows all\n"));
+        text, "most bytes first:\n    15 B in 1 block\n        /a[{{+0x1\n        /b+0x2\n    and 1 more call stack: "
+              "-n 0 shows all\n"));
     assert_null(strstr(text, "no room to follow"));
     free(text);
     text = heap_said("", unkept, false);
