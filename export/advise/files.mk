@@ -52,6 +52,7 @@ UNIT_advise := \
     test/unit/advise/test_idlecause.c \
     test/unit/advise/test_kernelrules.c \
     test/unit/advise/test_launchplace.c \
+    test/unit/advise/test_promptsteps.c \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \
     test/unit/advise/test_onebyone.c \

@@ -8,6 +8,9 @@
  * Without shapes the ops tell: more rows make each call of the op with most time longer, and a wait for a core makes
  * one or two longer. So a step is of a prompt where nearly all of as many calls as usual last far longer than the
  * median call. That is said of steps of a model without a backward alone, which begin with an embedding each.
+ *
+ * A busy machine hides some of them, and makes steps of a token as long. Where most that are found run the same ops as
+ * each other, and others than the usual step, a step is of a prompt if it runs those: generate() prepares each.
  */
 #include "export/advise/longsteps.h"
 
@@ -101,6 +104,56 @@ static void calls_count(const struct kp_costrules *x, const struct op_time *op, 
     free(lengths);
 }
 
+/* By step, which ops it runs and how often, in whatever order: a sum of numbers for the names. */
+static uint64_t *ops_of_steps(const struct kp_costrules *x)
+{
+    const struct kp_chosen *c = x->chosen;
+    uint64_t *const ops = kp_kineto_room(c->step_count + 1, sizeof *ops);
+    memset(ops, 0, (c->step_count + 1) * sizeof *ops);
+    for (size_t i = 0; i < x->tree->count; i++) {
+        if (!kp_costrules_is_op(x, i)) continue;
+        const size_t step = kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns);
+        uint64_t name = kp_tree_event(x->tree, i)->name * 0x9e3779b97f4a7c15u;
+        name = (name ^ name >> 29) * 0xbf58476d1ce4e5b9u;
+        if (step < c->step_count) ops[step] += name ^ name >> 32;
+    }
+    return ops;
+}
+
+/* What most of the steps with so many tokens run; count: how many of them. */
+static uint64_t most_common(const uint64_t *ops, const long *tokens, long of, size_t steps, size_t *count)
+{
+    struct kp_keyindex keys = {0};
+    size_t *const seen = kp_kineto_room(steps + 1, sizeof *seen);
+    size_t most = 0;
+    uint64_t found = 0;
+    *count = 0;
+    memset(seen, 0, (steps + 1) * sizeof *seen);
+    for (size_t i = 0; i < steps; i++) {
+        if (tokens[i] != of) continue;
+        const size_t at = kp_keyindex_get(&keys, ops[i]);
+        if (++seen[at] > most) most = seen[at], found = ops[i];
+    }
+    kp_keyindex_fini(&keys);
+    free(seen);
+    *count = most;
+    return found;
+}
+
+/* Those that were found tell which ops a step with a prompt runs, if that is not what the others do. */
+static void steps_spread(const struct kp_costrules *x, long *tokens)
+{
+    const size_t steps = x->chosen->step_count;
+    uint64_t *const ops = ops_of_steps(x);
+    size_t same, usual_same, found = 0;
+    const uint64_t prompt = most_common(ops, tokens, 2, steps, &same);
+    const uint64_t usual = most_common(ops, tokens, 1, steps, &usual_same);
+    for (size_t i = 0; i < steps; i++) found += tokens[i] == 2;
+    for (size_t i = 0; i < steps && 2 * same > found && prompt != usual && 2 * usual_same > steps; i++)
+        tokens[i] = ops[i] == prompt ? 2 : 1;
+    free(ops);
+}
+
 /* As steps_read, by the ops: 1 or 2 tokens stand for one and for more. All stay 0 where these do not tell. */
 static void steps_guess(const struct kp_costrules *x, long *tokens)
 {
@@ -118,6 +171,7 @@ static void steps_guess(const struct kp_costrules *x, long *tokens)
         const bool is_usual = calls[i] > (1 - USUAL_CALLS) * usual && calls[i] < (1 + USUAL_CALLS) * usual;
         tokens[i] = is_usual && longer[i] >= LONG_SHARE * calls[i] ? 2 : 1;
     }
+    steps_spread(x, tokens);
     free(calls);
     free(longer);
     free(sorted);
@@ -169,6 +223,6 @@ void kp_promptsteps_tell(const struct kp_costrules *x, bool *is_prompt)
             x, "%s take%s a prompt, %.3f ms (median of %zu); the others take a token each, %.3f ms (median of %zu)%s",
             prompts_text(x, tokens), prompts == 1 ? "s" : "", median_of(x, tokens, true) / 1e6, prompts,
             median_of(x, tokens, false) / 1e6, alone,
-            known ? "" : "; so say the ops, which all last longer there; --record-shapes tells the tokens");
+            known ? "" : "; so say their ops; --record-shapes tells the tokens");
     free(tokens);
 }

@@ -382,8 +382,7 @@ static void steps_of_a_prompt_are_told_by_their_ops_alone(void **state)
     const struct kp_advice a = calls_advise(*state, 8);
     assert_non_null(a.prompts);
     assert_string_equal(a.prompts, "steps 0, 6 take a prompt, 3.210 ms (median of 2); the others take a token each, "
-                                   "0.810 ms (median of 10); so say the ops, which all last longer there; "
-                                   "--record-shapes tells the tokens");
+                                   "0.810 ms (median of 10); so say their ops; --record-shapes tells the tokens");
     for (size_t i = 0; i < a.count; i++) assert_string_not_equal(a.findings[i].id, "slow-steps");
     assert_null(a.waited);
 }
