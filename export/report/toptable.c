@@ -337,7 +337,7 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     modules_lead(out, top);
     kernels_lead(out, top);
     if (top->count && with_memory(top))
-        fputs(
-            "MB (1024 x 1024 bytes): taken less given back inside the op itself, or in an aten::empty that it called\n",
-            out);
+        fputs("MB (1024 x 1024 bytes): taken less given back inside the op itself, or in an aten::empty that it "
+              "called; all that it took: kprof memory\n",
+              out);
 }

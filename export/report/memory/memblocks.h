@@ -140,10 +140,10 @@ struct kp_mem_sum *kp_mem_curve_slices(const struct kp_mem_curve *curve, int64_t
 struct kp_mem_group {
     uint32_t op, top, stack; /* string ids; op 0: outside any op; of several stacks the one with most bytes */
     uint32_t others;         /* of what was taken: further call sites */
-    uint32_t shapes;         /* of what was taken: those of its op's inputs; else 0 */
+    uint32_t shapes;         /* of what was taken: those of its op's inputs, with most bytes; else 0 */
     uint8_t category;
-    bool is_older; /* allocated before the window */
-    int64_t bytes;
+    bool is_older;       /* allocated before the window */
+    int64_t bytes, kept; /* kept: of what was taken, still there when its op ended */
     size_t count;
     long first_step, last_step, steps; /* of leaks: indices of steps, and in how many there are some */
 };
@@ -152,8 +152,7 @@ struct kp_mem_groups {
     size_t count, capacity;
 };
 void kp_mem_groups_live(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device, int64_t at_ns);
-/* What was allocated in a time, freed since or not, by the op that asked for it and its shapes, as kprof report --sort
- * mem has rows. They have no category. */
+/* What was allocated in a time, freed since or not, by the op that asked for it. They have no category. */
 void kp_mem_groups_taken(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device, int64_t from_ns,
                          int64_t to_ns);
 /* Gathers blocks from steps before the last that outlive the last step. Keeps the rows of at least two steps and of

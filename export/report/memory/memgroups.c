@@ -67,6 +67,7 @@ static void groups_merge(struct kp_mem_groups *g)
             continue;
         }
         last->bytes += row.bytes;
+        last->kept += row.kept;
         last->count += row.count;
         last->steps += row.first_step != last->last_step;
         last->last_step = row.last_step;
@@ -79,7 +80,6 @@ static int asked_order(const void *a, const void *b)
 {
     const struct kp_mem_group *x = a, *y = b;
     if (x->op != y->op) return x->op < y->op ? -1 : 1;
-    if (x->shapes != y->shapes) return x->shapes < y->shapes ? -1 : 1;
     return bytes_order(a, b);
 }
 
@@ -94,7 +94,7 @@ static bool is_new_line(const struct kp_memview *view, const struct kp_mem_group
     return true;
 }
 
-/* Makes one row of all call sites of an op and its shapes. */
+/* Makes one row of all call sites of an op and of all its shapes. */
 static void sites_merge(struct kp_mem_groups *g, const struct kp_memview *view)
 {
     size_t kept = 0, first = 0;
@@ -104,13 +104,14 @@ static void sites_merge(struct kp_mem_groups *g, const struct kp_memview *view)
     memcpy(of, g->rows, g->count * sizeof *of);
     qsort(of, g->count, sizeof *of, asked_order);
     for (size_t i = 0; i < g->count; i++) {
-        if (!i || of[i].op != of[first].op || of[i].shapes != of[first].shapes) {
+        if (!i || of[i].op != of[first].op) {
             first = i;
             g->rows[kept++] = of[i];
             continue;
         }
         struct kp_mem_group *row = &g->rows[kept - 1];
         row->bytes += of[i].bytes;
+        row->kept += of[i].kept;
         row->count += of[i].count;
         row->others += is_new_line(view, &of[first], &of[i]);
     }
@@ -140,10 +141,12 @@ void kp_mem_groups_taken(struct kp_mem_groups *g, const struct kp_memview *view,
         struct kp_mem_group *row = &g->rows[g->count - 1];
         row->category = 0;
         row->top = 0;
+        row->kept = b->bytes;
         if (b->place.op < 0) continue;
         const int32_t asker = kp_tree_asker(view->tree, b->place.op);
         row->op = name_of(view, asker);
         row->shapes = kp_kineto_shapes(kp_tree_event(view->tree, (size_t)asker));
+        if (b->to_ns <= view->tree->nodes[asker].end_ns) row->kept = 0;
     }
     groups_merge(g);
     sites_merge(g, view);

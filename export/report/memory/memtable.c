@@ -73,13 +73,16 @@ static size_t rows_shown(const struct kp_mem_groups *g, const struct kp_mem_show
     return show->row_limit < 0 || (size_t)show->row_limit > g->count ? g->count : (size_t)show->row_limit;
 }
 
-static void rest_put(FILE *out, const struct kp_mem_groups *g, size_t shown)
+/* gap: columns between bytes and blocks that a table has. */
+static void rest_put(FILE *out, const struct kp_mem_groups *g, size_t shown, int gap)
 {
     int64_t bytes = 0;
     size_t blocks = 0;
     for (size_t i = shown; i < g->count; i++) bytes += g->rows[i].bytes, blocks += g->rows[i].count;
     const size_t more = g->count - shown;
-    if (more) fprintf(out, "  %12s %7zu  and %zu more row%s\n", kp_units_size(bytes), blocks, more, kp_units_s(more));
+    if (more)
+        fprintf(out, "  %12s%*s %7zu  and %zu more row%s\n", kp_units_size(bytes), gap, "", blocks, more,
+                kp_units_s(more));
 }
 
 static void live_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c,
@@ -95,7 +98,7 @@ static void live_put(FILE *out, const struct kp_memview *view, const struct kp_m
                 kp_mem_category_name(g.rows[i].category));
         places_put(out, view, &g.rows[i]);
     }
-    rest_put(out, &g, shown);
+    rest_put(out, &g, shown, 0);
     if (c->device->before_bytes)
         fprintf(out, "  %12s %7s  %s\n", kp_units_size(c->device->before_bytes), "-",
                 kp_mem_category_name(KP_MEM_BEFORE));
@@ -110,13 +113,13 @@ static void taken_put(FILE *out, const struct kp_memview *view, size_t device, c
     char place[PLACE_BYTES];
     kp_mem_groups_taken(&g, view, device, show->from_ns, show->to_ns);
     const size_t shown = rows_shown(&g, show);
-    fprintf(out, "\n  Allocated most, freed since or not, by op%s\n  %12s %7s  %-*s  %-*s  %s\n",
-            has_shapes ? " and the shapes of its inputs" : "", "Bytes", "Blocks", NAME_WIDTH, "Op", NAME_WIDTH,
-            has_shapes ? "Input shapes" : "Input shapes (--record-shapes)", "Module, call site");
+    fprintf(out, "\n  Allocated most, freed since or not, by op\n  %12s %12s %7s  %-*s  %-*s  %s\n", "Bytes", "Kept",
+            "Blocks", NAME_WIDTH, "Op", NAME_WIDTH,
+            has_shapes ? "Input shapes that take most" : "Input shapes (--record-shapes)", "Module, call site");
     for (size_t i = 0; i < shown; i++) {
         const struct kp_mem_group *row = &g.rows[i];
         const char *op = kp_kineto_text(view->tree->trace, row->op);
-        fprintf(out, "  %12s %7zu  ", kp_units_size(row->bytes), row->count);
+        fprintf(out, "  %12s %12s %7zu  ", kp_units_size(row->bytes), kp_units_size(row->kept), row->count);
         name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
         fputs("  ", out);
         shapes_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
@@ -125,8 +128,10 @@ static void taken_put(FILE *out, const struct kp_memview *view, size_t device, c
         if (row->others) fprintf(out, ", and %u more", row->others);
         fputc('\n', out);
     }
-    rest_put(out, &g, shown);
-    if (shown) fputs("  kprof report --sort mem has the same rows, less what an op itself gave back\n", out);
+    rest_put(out, &g, shown, 13);
+    if (shown)
+        fprintf(out, "  Kept: of these, still there when the op ended, as kprof report --sort mem%s has them\n",
+                has_shapes ? " --by op" : "");
     kp_mem_groups_fini(&g);
 }
 
@@ -221,7 +226,7 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
                 kp_units_size(row->bytes / row->steps), steps);
         places_put(out, view, row);
     }
-    rest_put(out, &g, shown);
+    rest_put(out, &g, shown, 0);
     kp_mem_groups_fini(&g);
 }
 
