@@ -208,13 +208,15 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
                                .cores = kp_kineto_number(trace, "kprof.cores"),
                                .busy_threads = kp_kineto_number(trace, "kprof.busy_threads"),
                                .core_waited = kp_summary_core_waited(trace),
+                               .core_waited_ns = 1000 * (int64_t)kp_kineto_number(trace, "kprof.core_waited_us"),
                                .omp_threads = kp_kineto_number(trace, "kprof.omp_num_threads")};
     out->bare_ns = kp_summary_bare_ns(trace, &out->bare_steps);
     if (trace->base_ns) out->when_ns = parts->since_ns;
     shares_set(out, parts, trace->windows != NULL);
     out->reads = parts->reads;
     steps_measure(out, chosen);
-    out->is_crowded = kp_summary_is_crowded(trace, (double)out->step_mean_ns * (double)out->steps);
+    const double steps_ns = (double)out->step_mean_ns * (double)out->steps;
+    out->is_crowded = kp_summary_is_crowded(trace, out->steps ? steps_ns : (double)out->wall_ns);
     if (out->steps) {
         out->gpu_step_ns = parts->gpu_asked_ns / (int64_t)out->steps;
         const int64_t before_ns = chosen->steps[0].start_ns - parts->when_ns;

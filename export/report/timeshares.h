@@ -27,8 +27,9 @@ struct kp_summary {
     size_t reads;                             /* of single values, in the steps (valuereads.h) */
     uint64_t lost;                            /* events that were dropped or skipped, as the file says */
     long cores, busy_threads;                 /* that the program may use; threads that ran; 0: not in the file */
-    double core_waited;   /* the share of the time that the thread of the steps wanted a core, and had none */
-    bool is_crowded;      /* that makes its steps longer */
+    double core_waited;     /* the share of the time that the thread of the steps wanted a core, and had none */
+    int64_t core_waited_ns; /* how long that was, in the window */
+    bool is_crowded;        /* that makes its steps longer */
     int64_t bare_ns;      /* a step before the window, in which nothing was recorded, the median; 0: not in the file */
     long bare_steps;      /* of so many */
     long omp_threads;     /* OMP_NUM_THREADS; 0: not set */

@@ -427,7 +427,13 @@ static void machine_print(FILE *out, const struct kp_summary *s)
                 s->threads_are_set ? "torch.set_num_threads(" : "OMP_NUM_THREADS=", s->threads_wanted,
                 s->threads_are_set ? ")" : "", s->threads_wanted > 1 ? ", or 1 (`kprof advise`)" : "");
     fputs("\n", out);
-    if (s->is_crowded)
+    if (s->is_crowded && !s->steps)
+        fprintf(
+            out,
+            "         the first thread wanted a core and had none for %.1f %% of the wall time: what it computes takes "
+            "%.1f times as long\n",
+            100 * (double)s->core_waited_ns / (double)s->wall_ns, 1 / (1 - s->core_waited));
+    else if (s->is_crowded)
         fprintf(out,
                 "         the thread of the steps had no core for %.0f %% of the time that it wanted one: what it "
                 "computes takes %.1f times as long\n",

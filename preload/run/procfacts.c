@@ -141,8 +141,8 @@ static struct core_times {
     uint64_t had_ns, waited_ns;
 } at_begin, at_look;
 static struct {
-    pthread_t thread; /* which opened the window, and steps */
-    bool is_known;
+    pthread_t thread;          /* which opened the window, and steps */
+    bool is_known, is_helper;  /* is_helper: it is one of ours, as kprof-follow is. The program's first thread counts */
     uint64_t look_ns, step_ns; /* when the last look was, and when the last step ended; 0: none yet */
 } core;
 
@@ -154,16 +154,24 @@ bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited
     return second && *had_ns; /* a kernel without these numbers has zeros */
 }
 
+static bool is_helper(void)
+{
+    char name[32];
+    return file_read("/proc/thread-self/comm", name, sizeof name) > 0 && strncmp(name, "kprof-", 6) == 0;
+}
+
+/* /proc/self is of the first thread. */
 static bool core_look(struct core_times *out)
 {
     char text[128];
-    return file_read("/proc/thread-self/schedstat", text, sizeof text) > 0 &&
+    return file_read(core.is_helper ? "/proc/self/schedstat" : "/proc/thread-self/schedstat", text, sizeof text) > 0 &&
            kp_procfacts_core(text, &out->had_ns, &out->waited_ns);
 }
 
 static void core_begin(void)
 {
     core.thread = pthread_self();
+    core.is_helper = is_helper();
     core.is_known = core_look(&at_begin);
     core.look_ns = core.step_ns = 0;
 }
@@ -171,7 +179,7 @@ static void core_begin(void)
 void kp_procfacts_core_step(uint64_t now_ns, bool is_first)
 {
     if (!core.is_known) return;
-    if (is_first) {
+    if (is_first || core.is_helper) {
         core_begin();
         return;
     }
@@ -190,7 +198,7 @@ static bool core_end(void)
 static void core_note(uint32_t window)
 {
     char key[24], value[48];
-    const bool is_known = core.is_known && pthread_equal(core.thread, pthread_self());
+    const bool is_known = core.is_known && (core.is_helper || pthread_equal(core.thread, pthread_self()));
     core.is_known = false;
     if (!is_known || !core_end()) return;
     kp_fmt(key, sizeof key, "core.%u", window);

@@ -46,6 +46,9 @@ def test_a_worker_that_waits_is_told_from_one_that_computes(how, tmp_path):
     shares = [fact["busy_ms"] / fact["busy_of_ms"] for fact in said]
     assert len(shares) == 2 and all(fact["busy_of_ms"] > 300 for fact in said), said
     assert "busy_ms" not in facts.load(run.trace)["kprof"]
+    for fact in said:  # of the worker's own thread, not of the one of kprof that opens its window
+        wanted_ms = (int(fact.get("core_had_us", 0)) + int(fact.get("core_waited_us", 0))) / 1000
+        assert wanted_ms == pytest.approx(fact["busy_ms"], abs=0.1 * fact["busy_of_ms"] + 150), said
     rows = harness.cli("report", "--by", "line", "--json", *workers(run.folder)[:1]).stdout
     assert "(worker waits for work)" in rows and "(worker's loop, no line of the program)" in rows, rows
     advice = harness.cli("advise", run.trace).stdout

@@ -129,6 +129,29 @@ static void the_head_has_what_the_file_says(void **state)
     assert_null(kp_kineto_fact(t->trace, "distributedInfo.x.a"));
 }
 
+/* A worker that sleeps: it waited long each time that it woke, and still that is little of the time. */
+static void a_short_wait_in_a_trace_without_steps_is_no_crowd(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary s;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"core_had_us\":30,\"core_waited_us\":45},");
+    op(t, "aten::randn", 0, 1000);
+    summary_make(t, &s);
+    assert_int_equal(s.wall_ns, 1000000);
+    assert_float_equal(s.core_waited, 0.6, 1e-6);
+    assert_false(s.is_crowded);
+}
+
+static void a_long_wait_in_a_trace_without_steps_is_one(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary s;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"core_had_us\":400,\"core_waited_us\":600},");
+    op(t, "aten::randn", 0, 1000);
+    summary_make(t, &s);
+    assert_true(s.is_crowded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +161,8 @@ int main(void)
         LITTLE(a_gpu_is_busy_or_waited_for),
         LITTLE(steps_have_a_median_and_a_spread),
         LITTLE(a_first_step_longer_than_the_others_is_told),
+        LITTLE(a_short_wait_in_a_trace_without_steps_is_no_crowd),
+        LITTLE(a_long_wait_in_a_trace_without_steps_is_one),
         LITTLE(the_head_has_what_the_file_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
