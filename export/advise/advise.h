@@ -134,10 +134,10 @@ enum kp_loading_size {
     KP_LOADING_MIDDLE, /* so little longer that it may be either from run to run */
     KP_LOADING_LONG
 };
-/* The most that any number of workers saves of such a step: what they cost themselves is not in it. */
-double kp_loading_saves_ns(const struct kp_loading *loading);
+/* The most that so many workers save of such a step (0: any number): what they cost themselves is not in it. */
+double kp_loading_saves_ns(const struct kp_loading *loading, long workers);
 enum kp_loading_size kp_loading_size_of(const struct kp_loading *loading);
-/* How many hide the loading, or as many as have a core each; 0: not known. */
+/* How many hide the loading, at most one a core, and of items that wait two; 0: not known. */
 long kp_loading_workers(const struct kp_loading *loading);
 
 /* stepsplit.c: one split for each of the chosen steps, without causes. Returns whether a GPU worked. */

@@ -162,7 +162,7 @@ static const char *cheaper_text(const struct kp_costrules *x, const struct kp_lo
 static const char *change_of_cheaper(const struct kp_costrules *x, const struct kp_loading *l, const char *items,
                                      const struct kp_finding *f)
 {
-    const double saves_ms = kp_loading_saves_ns(l) / 1e6;
+    const double saves_ms = kp_loading_saves_ns(l, 0) / 1e6;
     const char *const cheaper = cheaper_text(x, l, f);
     if (kp_loading_size_of(l) == KP_LOADING_SHORT)
         return kp_costrules_text(
@@ -183,20 +183,31 @@ static const char *change_of_cheaper(const struct kp_costrules *x, const struct 
                              cheaper, saves_ms, l->cores == 1 ? "core" : "cores", items);
 }
 
+/* torch itself warns of more workers than cores. */
+static const char *start_text(const struct kp_costrules *x, const struct kp_loading *l, long workers)
+{
+    if (workers <= l->cores) return "";
+    return kp_costrules_text(x,
+                             " More workers than the %ld core%s help because the items wait, whatever torch's warning "
+                             "says. Each takes 0.1 s to start, and seconds where it imports torch (spawn, forkserver).",
+                             l->cores, l->cores == 1 ? "" : "s");
+}
+
 static const char *change_of(const struct kp_costrules *x, const struct kp_loading *l, const char *items,
                              const struct kp_finding *f)
 {
-    const double saves_ns = kp_loading_saves_ns(l);
     const long workers = kp_loading_workers(l);
+    const double saves_ns = kp_loading_saves_ns(l, workers);
     if (kp_loading_size_of(l) != KP_LOADING_LONG || saves_ns < NOTHING_SHARE * l->step_ns)
         return change_of_cheaper(x, l, items, f);
-    return kp_costrules_text(x,
-                             "Let workers load: DataLoader(..., num_workers=%s, persistent_workers=True). That saves "
-                             "at most %.1f of the step's %.1f ms%s. Cheaper items save up to %.1f ms%s%s.%s%s",
-                             workers ? kp_costrules_text(x, "%ld", workers) : "N", saves_ns / 1e6, l->step_ns / 1e6,
-                             saves_ns < 0.9 * l->load_ns ? kp_costrules_text(x, ", on %ld cores", l->cores) : "",
-                             l->load_ns / 1e6, f->line && !f->after ? "; most of it is " : "",
-                             f->line && !f->after ? f->line : "", items, busy_text(x, l));
+    return kp_costrules_text(
+        x,
+        "Let workers load: DataLoader(..., num_workers=%s, persistent_workers=True). That saves "
+        "at most %.1f of the step's %.1f ms%s.%s Cheaper items save up to %.1f ms%s%s.%s%s",
+        workers ? kp_costrules_text(x, "%ld", workers) : "N", saves_ns / 1e6, l->step_ns / 1e6,
+        kp_loading_saves_ns(l, 0) < 0.9 * l->load_ns ? kp_costrules_text(x, ", on %ld cores", l->cores) : "",
+        start_text(x, l, workers), l->load_ns / 1e6, f->line && !f->after ? "; most of it is " : "",
+        f->line && !f->after ? f->line : "", items, busy_text(x, l));
 }
 
 void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)

@@ -12,7 +12,7 @@ void kp_procfacts_note_end(void);   /* busy threads, before a trace is written *
 /*
  * How long the calling thread had a core in a window, how long it waited for one, and its page faults (faultcount.h).
  * Both are called by the thread that opens the window and closes it, under the window's lock; another that closes it
- * notes nothing. Where a helper thread of ours opened it, as in a worker, the program's first thread is meant.
+ * notes nothing. Where a helper thread opened it, as in a worker, the program's first thread is meant.
  * `is_step`: the window begins with a step.
  */
 void kp_procfacts_window_begin(bool is_step);
