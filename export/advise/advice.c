@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* advice.c - what is advised of a trace: asks all rules, puts their findings in order, and says what is not judged */
 #include "export/advise/faultrules.h"
+#include "export/advise/hotlines.h"
 #include "export/advise/longsteps.h"
 #include "export/report/timeshares.h"
 
@@ -352,13 +353,14 @@ static void health_judge(struct kp_costrules *x)
 {
     struct kp_advice *out = x->out;
     const bool is_well = !out->count && !out->missing && !out->outside &&
+                         out->evaluated_ns < KP_SHARE_CRITICAL * out->step_ns &&
                          out->mean_ns[KP_SPLIT_COMPUTE] >= KP_SHARE_HEALTHY * out->step_ns;
     out->is_well = is_well;
     out->is_healthy = is_well && !x->unrecorded;
     if (out->count || out->missing || !x->unrecorded) return;
     out->is_unrecorded = true;
-    out->missing = kp_costrules_text(x, "not judged: %s; %s", x->unrecorded,
-                                     is_well ? "the rest is healthy" : "in the rest nothing is found");
+    out->missing = kp_costrules_text(
+        x, "%s; not looked at: %s", is_well ? "healthy, as far as it was recorded" : "nothing is found", x->unrecorded);
 }
 
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
@@ -382,6 +384,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
                               "report --by line shows those that load"
                             : "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
     out->slowed_by = slowed_by(&costs);
+    out->most = kp_hotlines_text(&costs);
     health_judge(&costs);
     kp_costrules_fini(&costs);
     kp_split_places_fini(&places);

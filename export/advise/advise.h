@@ -78,6 +78,7 @@ struct kp_advice {
     double evaluated_ns, waited_ns; /* what these two cost, the mean of a step */
     const char *outside;            /* a sentence: how much of a phase lies in no step, if much does; or NULL */
     const char *guessed;            /* a sentence: its steps are guessed, of before a training; or NULL */
+    const char *most;               /* a sentence: the own lines with most time, with ms and share; or NULL */
     const char *prompts;            /* a sentence: which steps of a generation take a prompt; or NULL */
     struct kp_gpu_figures gpu;      /* with has_gpu */
     bool is_healthy, has_gpu;
@@ -102,7 +103,7 @@ void kp_advice_kinds_make(struct kp_advice_kinds *out, const struct kp_tree *tre
 
 /* What the steps are, where they are guesses: "calls of a model"; NULL: they are none. */
 const char *kp_advice_guesses(const struct kp_kineto *trace);
-enum { KP_NOTES_MAX = 9 };
+enum { KP_NOTES_MAX = 10 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
 /* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or

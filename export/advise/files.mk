@@ -22,6 +22,7 @@ SRC_advise := \
     export/advise/gpusteps.c \
     export/advise/gputurns.c \
     export/advise/hostrules.c \
+    export/advise/hotlines.c \
     export/advise/kernelrules.c \
     export/advise/loadbound.c \
     export/advise/launchplace.c \
@@ -51,6 +52,7 @@ UNIT_advise := \
     test/unit/advise/test_gpusteps.c \
     test/unit/advise/test_idlecause.c \
     test/unit/advise/test_kernelrules.c \
+    test/unit/advise/test_hotlines.c \
     test/unit/advise/test_launchplace.c \
     test/unit/advise/test_promptsteps.c \
     test/unit/advise/test_loadwaits.c \

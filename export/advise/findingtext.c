@@ -20,7 +20,8 @@ size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX
                                            a->slowed_by,
                                            a->ahead,
                                            a->prompts,
-                                           a->outside};
+                                           a->outside,
+                                           a->most};
     size_t count = 0;
     for (size_t i = 0; i < KP_NOTES_MAX; i++)
         if (all[i]) notes[count++] = all[i];

@@ -180,14 +180,14 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
         kp_cli_say(stderr, "kprof: %s", a->evaluated);
     if (a->crowded) kp_cli_say(stderr, "kprof: %s", a->crowded);
     if (only_findings) return;
+    if (!a->count && a->most) kp_cli_say(stderr, "kprof: %s", a->most);
     if (a->missing)
-        kp_cli_say(stderr, "kprof: %s: %s",
-                   a->count           ? "incomplete"
-                   : a->is_unrecorded ? "nothing to advise"
-                                      : "nothing is advised",
+        kp_cli_say(stderr, "kprof: %s%s",
+                   a->count           ? "incomplete: "
+                   : a->is_unrecorded ? ""
+                                      : "nothing is advised: ",
                    a->missing);
-    else if (!a->count)
-        kp_cli_say(stderr, "kprof: nothing to advise%s", a->is_healthy ? ": the steps are healthy" : "");
+    else if (!a->count) kp_cli_say(stderr, "kprof: nothing is found%s", a->is_healthy ? ": the steps are healthy" : "");
     if (a->outside) kp_cli_say(stderr, "kprof: %s", a->outside);
 }
 

@@ -208,10 +208,10 @@ def test_the_page_and_the_terminal_have_lines_and_notes(tmp_path):
     assert finding["is_gap"] and between == "between train.py:21 validate and train.py:30 main" and advice["evaluated"]
     assert harness.cli("html", path, "-o", tmp_path / "page.html").returncode == 0
     assert in_page(tmp_path / "page.html", rb'"line":"([^"]*)","gap":true') == [between]
-    assert in_page(tmp_path / "page.html", rb'"notes":(\[[^]]*\])') == [json.dumps([advice["evaluated"]], separators=(",", ":"))]
+    assert in_page(tmp_path / "page.html", rb'"notes":(\[[^]]*\])') == [json.dumps([advice["evaluated"], advice["most"]], separators=(",", ":"))]
     findings = json.loads(harness.cli("view", path, "--json").stdout)["tabs"][0]
     shown = " ".join(" ".join(row["name"].split()) for row in findings["rows"])
-    assert f"before {finding['where']} " in shown and f"line {between}" in shown and shown.endswith(f"NOTE {advice['evaluated']}")
+    assert f"before {finding['where']} " in shown and f"line {between}" in shown and f"NOTE {advice['evaluated']}" in shown and shown.endswith(f"NOTE {advice['most']}")
 
 
 @pytest.mark.parametrize("name", advicetraces.TWINS)

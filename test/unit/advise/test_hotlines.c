@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_hotlines.c - the lines of the program with most of a step, beside any finding */
+#include "test/unit/advise/advised.h"
+
+enum { STEP_US = 1000 };
+
+static void lined(struct little *t, const char *name, int at, int dur, const char *stack, const char *more)
+{
+    char args[160];
+    snprintf(args, sizeof args, "\"Call stack\":\"%s\"%s", stack, more);
+    event(t, "cpu_op", name, 1, at, dur, args);
+}
+
+/* Each step: `weights` us of copies at a line of its own, 300 of forward with 100 inside, and 200 of its backward. */
+static struct kp_advice trained(struct little *t, int weights)
+{
+    strcpy(t->head, "\"with_stack\":1,");
+    for (int step = 0; step < 3; step++) {
+        const int at = STEP_US * step;
+        char text[64];
+        snprintf(text, sizeof text, "ProfilerStep#%d", step);
+        event(t, "user_annotation", text, 1, at, STEP_US, "");
+        snprintf(text, sizeof text, ",\"Sequence number\":%d,\"Fwd thread id\":0", step);
+        lined(t, "aten::linear", at, 300, "train.py(7): forward;train.py(20): main", text);
+        lined(t, "aten::addmm", at + 50, 100, "train.py(7): forward;train.py(20): main", "");
+        snprintf(text, sizeof text, ",\"Sequence number\":%d,\"Fwd thread id\":1", step);
+        lined(t, "AddmmBackward0", at + 300, 200, "train.py(21): main", text);
+        lined(t, "aten::mul", at + 500, weights, "train.py(30): update;train.py(22): main", "");
+    }
+    return advise(t);
+}
+
+static void the_lines_with_most_time_are_told_with_backward_apart(void **state)
+{
+    const struct kp_advice a = trained(*state, 400);
+    assert_string_equal(a.most,
+                        "most of a step: train.py:30 update 0.400 ms (40.0 %), train.py:7 forward 0.300 ms (30.0 %), "
+                        "backward of train.py:7 forward 0.200 ms (20.0 %)");
+}
+
+static void a_line_with_less_than_a_twentieth_is_left_out(void **state)
+{
+    assert_null(strstr(trained(*state, 40).most, "update"));
+}
+
+static void without_lines_nothing_is_told(void **state)
+{
+    struct little *const t = *state;
+    for (int step = 0; step < 3; step++) {
+        step_event(t, step);
+        op(t, "aten::mm", 100 * step, 90);
+    }
+    assert_null(advise(t).most);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LITTLE(the_lines_with_most_time_are_told_with_backward_apart),
+        LITTLE(a_line_with_less_than_a_twentieth_is_left_out),
+        LITTLE(without_lines_nothing_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
