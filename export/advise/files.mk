@@ -41,7 +41,8 @@ SRC_advise := \
     export/advise/stepbegin.c \
     export/advise/steprules.c \
     export/advise/stepsplit.c \
-    export/advise/threadrules.c
+    export/advise/threadrules.c \
+    export/advise/waitedsteps.c
 UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
@@ -61,4 +62,5 @@ UNIT_advise := \
     test/unit/advise/test_onehotrule.c \
     test/unit/advise/test_optimizerrule.c \
     test/unit/advise/test_readtimes.c \
-    test/unit/advise/test_threadrules.c
+    test/unit/advise/test_threadrules.c \
+    test/unit/advise/test_waitedsteps.c

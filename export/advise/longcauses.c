@@ -3,8 +3,9 @@
  * longcauses.c - long steps for which nothing of the program is found: a note, as a busy machine may have made them
  *
  * A thread that has no core is slower where it happens to be: in ops that are as many as in the other steps, or while
- * no op runs. A trace does not have how long a thread was ready and did not run. So a step stays a finding where the
- * program does more then, or the same place has it too often for chance (longsteps.c), or it is notable.
+ * no op runs. Where the trace has how long it was ready and did not run, steps come here without that time
+ * (waitedsteps.c). Other traces do not have it. So a step stays a finding where the program does more then, or the same
+ * place has it too often for chance (longsteps.c), or it is notable.
  */
 #include "export/advise/longsteps.h"
 
@@ -29,7 +30,8 @@ struct noting {
 
 bool kp_longcauses_is_notable(const struct kp_costrules *x, const struct kp_longsteps *l, size_t at)
 {
-    return at && l->more[at] >= NOTABLE_NS && (double)x->splits[at].step_ns >= NOTABLE_MEDIANS * l->median_ns;
+    const double ns = (double)x->splits[at].step_ns - l->waits[at];
+    return at && l->more[at] >= NOTABLE_NS && ns >= NOTABLE_MEDIANS * l->median_ns;
 }
 
 /* ---- which steps ---- */

@@ -8,7 +8,8 @@
 /* ---- longsteps.c: which long steps have one cause ---- */
 
 struct kp_longsteps {
-    const double *more; /* by step: how much longer than the median, ns; 0: it is not long */
+    const double *more;  /* by step: how much longer than the median, ns; 0: it is not long */
+    const double *waits; /* by step: of its length its thread had no core, which is not in `more` */
     double median_ns;
     size_t *group, groups; /* by step: 1 to `groups`, the longest first; 0: not long */
     bool *is_slower;       /* by step: it is longer by as many calls of the same ops, which are slower */
@@ -101,6 +102,15 @@ void kp_readtimes_idle(struct kp_spans *out, const struct kp_costrules *rules, c
 bool kp_longcauses_is_notable(const struct kp_costrules *rules, const struct kp_longsteps *longer, size_t step);
 /* Takes the steps that a busy machine may have made longer out of their groups, and tells them in a note. */
 void kp_longcauses_note(struct kp_costrules *rules, struct kp_longsteps *longer);
+
+/* ---- waitedsteps.c: long steps whose thread had no core, as the kernel counted ---- */
+
+/* By step: how long, ns; all 0 where the trace does not tell. The caller frees them. */
+double *kp_waitedsteps_find(const struct kp_costrules *rules);
+/* Tells in a note the steps of which the wait is half of what they last longer. */
+void kp_waitedsteps_tell(struct kp_costrules *rules, double *waits, const double *more);
+/* " without the 60.0 ms in which it had no core"; "" where it had one. */
+const char *kp_waitedsteps_beside(const struct kp_costrules *rules, double wait_ns);
 
 /* ---- stepbegin.c ---- */
 

@@ -37,6 +37,7 @@ static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
 struct step_lengths {
     double *of, *sorted;
     bool *is_prompt; /* longer than the others by its nature */
+    double *waits;   /* for a core, which `of` is without */
     size_t count;
 };
 
@@ -258,8 +259,9 @@ static struct kp_finding *one_tell(struct kp_costrules *x, const struct kp_longs
     const long number = x->chosen->steps[at].number;
     const struct kp_cost_rule one = {
         outliers.bound, 0, outliers.id,
-        kp_costrules_text(x, "step %ld lasts %.1f ms, %.1f ms longer than the median%s", number, length / 1e6,
-                          more / 1e6, (double)x->splits[at].step_ns < length ? " and its evaluation" : ""),
+        kp_costrules_text(x, "step %ld lasts %.1f ms, %.1f ms longer than the median%s%s", number, length / 1e6,
+                          more / 1e6, kp_waitedsteps_beside(x, l->waits[at]),
+                          (double)x->splits[at].step_ns < length ? " and its evaluation" : ""),
         kp_costrules_text(x, "See what it does more than the others: kprof report --step %ld; kprof html draws it.",
                           number)};
     cost->least = 1;
@@ -356,6 +358,31 @@ static void bursts_leave(const struct kp_costrules *x, const struct step_lengths
     free(loading);
 }
 
+/* Then steps are judged without them. */
+static bool has_waits(const struct step_lengths *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (l->waits[i] > 0) return true;
+    return false;
+}
+
+/* Steps that are long with their waits alone: they are not long by what the program does. */
+static void waits_judge(struct kp_costrules *x, struct step_lengths *l)
+{
+    double *const more = kp_kineto_room(l->count + 1, sizeof *more);
+    size_t waited = 0;
+    for (size_t i = 0; i < l->count; i++) l->sorted[i] = l->of[i] + l->waits[i];
+    const double median = kp_quantile(l->sorted, l->count, 0.5);
+    for (size_t i = 0; i < l->count; i++) {
+        const double ns = l->of[i] + l->waits[i];
+        more[i] = ns > OUTLIER_MEDIANS * median && !l->is_prompt[i] && !x->is_long[i] ? ns - median : 0;
+        waited += more[i] > 0;
+    }
+    for (size_t i = 0; i < l->count && 2 * waited <= l->count; i++) x->is_long[i] |= more[i] > 0; /* in its gaps */
+    kp_waitedsteps_tell(x, l->waits, more);
+    free(more);
+}
+
 static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     const double median = quantile_of(l, 0, l->count, 0.5), low = quantile_of(l, 0, l->count, 0.25);
@@ -370,9 +397,11 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     for (size_t i = 0; i < l->count; i++) x->is_long[i] = cost.of[i] > 0;
     struct kp_longsteps longer;
     kp_longsteps_find(&longer, x, cost.of, median);
+    longer.waits = l->waits;
     if (longer.groups && !x->out->has_gpu) kp_longcauses_note(x, &longer);
     groups_tell(x, &longer);
     kp_longsteps_fini(&longer);
+    if (has_waits(l)) waits_judge(x, l);
     free(cost.of);
 }
 
@@ -431,7 +460,7 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
         longer[i] = x->is_long[i] ? l->of[i] : cost.of[i];
     }
     const bool is_told = kp_rules_threads_wanted(x) && is_slower_alone(x, cost.of);
-    if (is_told || is_a_wait(x, cost.of)) free(cost.of); /* told with its reason */
+    if (is_told || (!has_waits(l) && is_a_wait(x, cost.of))) free(cost.of); /* told with its reason */
     else longer_tell(x, &cost, longer, &drift);
     free(longer);
 }
@@ -442,13 +471,15 @@ static void lengths_judge(struct kp_costrules *x)
     l.of = kp_kineto_room(l.count + 1, sizeof *l.of);
     l.sorted = kp_kineto_room(l.count + 1, sizeof *l.sorted);
     l.is_prompt = kp_kineto_room(l.count + 1, sizeof *l.is_prompt);
-    for (size_t i = 0; i < l.count; i++) l.of[i] = (double)x->splits[i].step_ns;
+    l.waits = kp_waitedsteps_find(x);
+    for (size_t i = 0; i < l.count; i++) l.of[i] = (double)x->splits[i].step_ns - l.waits[i];
     kp_promptsteps_tell(x, l.is_prompt);
     outliers_judge(x, &l);
     drift_judge(x, &l);
     free(l.of);
     free(l.sorted);
     free(l.is_prompt);
+    free(l.waits);
 }
 
 /* An evaluation inside of the training makes no slow step: steps are judged without. */

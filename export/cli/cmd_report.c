@@ -318,6 +318,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     if (r->choice.within) kp_chosen_count_passes(&n.chosen, tree);
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
+    if (r->choice.first_step >= 0) kp_summary_no_core(&n.summary, tree, &n.chosen);
     kp_top_build(&n.top, tree, &n.chosen, by_of(r, tree->trace));
     n.top.calls = kp_chosen_are_calls_cut(&n.chosen) ? 0 : n.chosen.within_calls;
     n.top.is_of_steps = n.chosen.outside_ns > 0;

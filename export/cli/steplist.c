@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
+#include "export/report/nocore.h"
 #include "export/report/plain.h"
+
+#define NO_CORE_SHARE 0.1 /* of a step, before it is told */
 
 /* Of the host no op and loader runs at one time; of a GPU each part is what no earlier one covers. */
 static const struct {
@@ -31,7 +34,9 @@ void kp_steplist_make(struct kp_steplist *out, const struct kp_tree *tree, const
     *out = (struct kp_steplist){.chosen = chosen,
                                 .splits = kp_kineto_room(count + 1, sizeof *out->splits),
                                 .order = kp_kineto_room(count + 1, sizeof *out->order),
+                                .no_core_ns = kp_kineto_room(count + 1, sizeof *out->no_core_ns),
                                 .evaluates = kp_kineto_room(count + 1, sizeof *out->evaluates)};
+    kp_nocore_of_some(out->no_core_ns, tree, chosen->steps, count);
     kp_advice_evaluations(out->evaluates, tree, chosen);
     out->has_gpu = kp_step_split_all(out->splits, tree, chosen);
     for (size_t i = 0; i < count; i++) out->order[i] = i;
@@ -48,6 +53,7 @@ void kp_steplist_fini(struct kp_steplist *list)
     free(list->splits);
     free(list->order);
     free(list->evaluates);
+    free(list->no_core_ns);
 }
 
 static bool has_part(const struct kp_steplist *list, int part)
@@ -56,6 +62,17 @@ static bool has_part(const struct kp_steplist *list, int part)
     for (size_t i = 0; i < list->chosen->step_count; i++)
         if (list->splits[i].part_ns[part] > 0) return true;
     return false;
+}
+
+/* What makes a step longer, and is no fault of the program. */
+static void remarks_print(FILE *out, const struct kp_steplist *list, size_t step)
+{
+    const double no_core_ns = list->no_core_ns[step];
+    const char *between = "  ";
+    if (list->evaluates[step]) fputs("  with an evaluation", out), between = ", ";
+    if (no_core_ns >= NO_CORE_SHARE * (double)list->splits[step].step_ns)
+        fprintf(out, "%sno core for %.3f", between, no_core_ns / 1e6);
+    fputs("\n", out);
 }
 
 void kp_steplist_print(FILE *out, const struct kp_steplist *list, size_t most)
@@ -71,7 +88,7 @@ void kp_steplist_print(FILE *out, const struct kp_steplist *list, size_t most)
                 list->median_ns > 0 ? (double)s->step_ns / list->median_ns : 0);
         for (int p = 0; p < KP_SPLIT_PARTS; p++)
             if (has_part(list, p)) fprintf(out, "  %13.3f", (double)s->part_ns[p] / 1e6);
-        fputs(list->evaluates[list->order[i]] ? "  with an evaluation\n" : "\n", out);
+        remarks_print(out, list, list->order[i]);
     }
     if (rows < count)
         fprintf(out, "%zu more step%s; all: -n 0; the longest first: --sort total\n", count - rows,
@@ -90,9 +107,9 @@ void kp_steplist_json(FILE *out, const struct kp_steplist *list, const char *lab
             list->median_ns / 1e6);
     for (size_t i = 0; i < list->chosen->step_count; i++) {
         const struct kp_step_split *s = &list->splits[list->order[i]];
-        fprintf(out, "%s{\"step\":%ld,\"ms\":%.6f,\"evaluates\":%s,\"parts_ms\":{", i ? "," : "",
+        fprintf(out, "%s{\"step\":%ld,\"ms\":%.6f,\"evaluates\":%s,\"no_core_ms\":%.6f,\"parts_ms\":{", i ? "," : "",
                 list->chosen->steps[list->order[i]].number, (double)s->step_ns / 1e6,
-                list->evaluates[list->order[i]] ? "true" : "false");
+                list->evaluates[list->order[i]] ? "true" : "false", list->no_core_ns[list->order[i]] / 1e6);
         for (int p = 0; p < KP_SPLIT_PARTS; p++)
             fprintf(out, "%s\"%s\":%.6f", p ? "," : "", parts[p].key, (double)s->part_ns[p] / 1e6);
         fputs("}}", out);

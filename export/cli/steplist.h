@@ -14,6 +14,7 @@ struct kp_steplist {
     struct kp_step_split *splits; /* one a step */
     size_t *order;                /* of the rows */
     bool *evaluates;              /* by step: it holds an evaluation, beside a training */
+    double *no_core_ns;           /* by step: of it the thread of the steps had none */
     double median_ns;
     bool has_gpu; /* then the parts are those of its time */
 };

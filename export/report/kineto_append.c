@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export/report/kineto_windows.h"
+#include "export/report/nocore.h"
 
 struct appending {
     struct kp_kineto *to;
@@ -69,6 +70,19 @@ static void works_move(const struct appending *a)
     }
 }
 
+/* The waits of its steps; what else the head says is of `to`. */
+static void facts_move(const struct appending *a)
+{
+    struct kp_fact_path path = {.depth = 0};
+    const struct kp_kineto *const from = a->from;
+    kp_fact_key(&path, KP_FACT_CORE_STEPS, strlen(KP_FACT_CORE_STEPS));
+    for (size_t i = 0; i < from->fact_count; i++) {
+        const char *const text = kp_kineto_text(from, from->facts[i].text);
+        if (strcmp(kp_kineto_text(from, from->facts[i].path), KP_FACT_CORE_STEPS) == 0)
+            kp_fact_add(a->to, &path, text, strlen(text));
+    }
+}
+
 void kp_kineto_append(struct kp_kineto *to, const struct kp_kineto *from)
 {
     const struct appending a = {to, from, ids_end(to), (uint32_t)to->count};
@@ -76,6 +90,7 @@ void kp_kineto_append(struct kp_kineto *to, const struct kp_kineto *from)
     kp_kineto_windows_append(to->windows, from->windows);
     memory_move(&a);
     works_move(&a);
+    facts_move(&a);
     to->seen += from->seen;
     if (from->end_ns > to->end_ns) to->end_ns = from->end_ns;
     if (from->start_ns < to->start_ns) to->start_ns = from->start_ns;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/nocore.h"
 #include "export/report/valuereads.h"
 
 /* A first step longer than all others, and so many percent of their median, may carry a warm-up. */
@@ -114,6 +115,34 @@ static int64_t median_of(int64_t *lengths, size_t count)
     return count % 2 ? lengths[count / 2] : (lengths[count / 2 - 1] + lengths[count / 2]) / 2;
 }
 
+static bool is_slow(int64_t ns, int64_t median_ns) { return ns / SLOW_PERCENT > median_ns / 100; }
+
+/* `waits`: of each step, ns. Not the program's start makes the first step longer then. */
+static void no_core_set(struct kp_summary *out, const struct kp_chosen *chosen, const double *waits)
+{
+    out->no_core_ns = 0;
+    for (size_t i = 0; i < chosen->step_count; i++) {
+        out->no_core_ns += (int64_t)waits[i];
+        if (chosen->steps[i].number == out->slowest_step) out->slowest_no_core_ns = (int64_t)waits[i];
+    }
+    if (chosen->step_count && is_slow(out->first_ns - (int64_t)waits[0], out->rest_median_ns)) return;
+    out->is_first_slow = false;
+}
+
+static void no_core_measure(struct kp_summary *out, const struct kp_kineto *trace, const struct kp_chosen *chosen)
+{
+    double *const waits = kp_kineto_room(chosen->step_count + 1, sizeof *waits);
+    if (kp_nocore_of(waits, trace, chosen->steps, chosen->step_count)) no_core_set(out, chosen, waits);
+    free(waits);
+}
+
+void kp_summary_no_core(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    double *const waits = kp_kineto_room(chosen->step_count + 1, sizeof *waits);
+    if (kp_nocore_of_some(waits, tree, chosen->steps, chosen->step_count)) no_core_set(out, chosen, waits);
+    free(waits);
+}
+
 static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen)
 {
     const size_t count = out->steps = chosen->step_count;
@@ -134,8 +163,7 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
     out->first_ns = lengths[0];
     if (count >= SLOW_STEPS_LEAST) {
         out->rest_median_ns = median_of(lengths + 1, count - 1);
-        out->is_first_slow =
-            out->first_ns / SLOW_PERCENT > out->rest_median_ns / 100 && out->first_ns > lengths[count - 1];
+        out->is_first_slow = is_slow(out->first_ns, out->rest_median_ns) && out->first_ns > lengths[count - 1];
     }
     out->step_median_ns = median_of(lengths, count);
     out->step_least_ns = lengths[0];
@@ -215,6 +243,7 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
     shares_set(out, parts, trace->windows != NULL);
     out->reads = parts->reads;
     steps_measure(out, chosen);
+    no_core_measure(out, trace, chosen);
     const double steps_ns = (double)out->step_mean_ns * (double)out->steps;
     out->is_crowded = kp_summary_is_crowded(trace, out->steps ? steps_ns : (double)out->wall_ns);
     if (out->steps) {

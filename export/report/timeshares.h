@@ -15,6 +15,8 @@ struct kp_summary {
     int64_t first_ns, rest_median_ns; /* the first step, and the median of the others */
     bool is_first_slow;               /* it may carry a start */
     long slowest_step;                /* the one of step_most_ns */
+    int64_t no_core_ns;               /* of all these steps: their thread had no core; 0: not known, or none */
+    int64_t slowest_no_core_ns;       /* of the slowest */
     /* The shares: of the steps alone where much lies outside of them (imports, a model being built), else of all. */
     bool is_of_steps;
     int64_t outside_ns; /* of a phase, what lies in no whole step */
@@ -57,6 +59,8 @@ bool kp_summary_threads_are_set(long cores, long omp, long ranks);
 long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu);
 /* The same of a trace; 0 also where its thread of the steps hardly waited for a core. */
 long kp_summary_threads_of(const struct kp_kineto *trace, bool has_gpu);
+/* Of steps that are some of all, and hold waits together with others: looks at all steps for these. */
+void kp_summary_no_core(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
 /* The same of a trace in pieces: each is added, and all together are a summary. */

@@ -14,6 +14,8 @@
 #include "export/report/units.h"
 #include "export/report/valuereads.h"
 
+enum { NO_CORE_PART = 10 }; /* what is less of a step explains nothing */
+
 static const char *fact_of(const struct kp_top_report *r, const char *path)
 {
     return kp_kineto_fact(r->top->trace, path);
@@ -280,7 +282,11 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     fprintf(out, "%s%s (median; ", of, span_text(a, sizeof a, s->step_median_ns));
     mean_print(out, s->step_mean_ns, s->step_median_ns);
     fprintf(out, "%s to %s", span_text(a, sizeof a, s->step_least_ns), span_text(b, sizeof b, s->step_most_ns));
-    if (s->step_most_ns / 3 > s->step_median_ns / 2) fprintf(out, ", slowest: step %ld", s->slowest_step);
+    if (s->step_most_ns / 3 > s->step_median_ns / 2) {
+        fprintf(out, ", slowest: step %ld", s->slowest_step);
+        if (!r->choice->within && s->slowest_no_core_ns > s->step_most_ns / NO_CORE_PART)
+            fprintf(out, ", of which its thread had no core for %s", span_text(a, sizeof a, s->slowest_no_core_ns));
+    }
     const bool is_whole = r->chosen->is_by_optimizer && !r->choice->within;
     fprintf(out, "%s)\n", is_whole ? "; from an optimizer's step to its next" : "");
 }
@@ -316,6 +322,16 @@ static void wall_print(FILE *out, const struct kp_top_report *r)
     fprintf(out, "%s%s", label, span_text(text, sizeof text, r->summary->wall_ns));
 }
 
+/* A single step that was asked for, or is alone. */
+static void no_core_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    char all[40], waits[40];
+    if (r->choice->within || s->no_core_ns <= s->step_most_ns / NO_CORE_PART) return;
+    fprintf(out, "         step %ld lasted %s, of which its thread had no core for %s\n", s->first_step,
+            span_text(all, sizeof all, s->step_most_ns), span_text(waits, sizeof waits, s->no_core_ns));
+}
+
 static void steps_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
@@ -339,6 +355,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
         fprintf(out, "         step %ld: from the end of optimizer step %ld to the end of %ld, counted from 0\n",
                 s->first_step, s->first_step - 1, s->first_step);
     guess_print(out, r);
+    if (s->steps == 1) no_core_print(out, r);
     outside_print(out, r);
     runs_print(out, r);
     if (s->steps > 1) lengths_print(out, r), bare_print(out, r);

@@ -30,6 +30,10 @@ static void steps_put(FILE *out, const struct kp_summary *s)
         ms_put(out, "least_ms", (double)s->step_least_ns);
         ms_put(out, "most_ms", (double)s->step_most_ns);
         whole_put(out, "slowest", s->slowest_step);
+        if (s->no_core_ns) {
+            ms_put(out, "no_core_ms", (double)s->no_core_ns);
+            ms_put(out, "slowest_no_core_ms", (double)s->slowest_no_core_ns);
+        }
         ms_put(out, "first_ms", (double)s->first_ns);
         fprintf(out, ",\"first_is_slow\":%s", s->is_first_slow ? "true" : "false");
     }

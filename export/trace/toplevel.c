@@ -234,6 +234,22 @@ static void core_write(struct kp_trace *t)
     wholes_write(t, "core", names, sizeof names / sizeof *names);
 }
 
+/* "core_steps.WINDOW.0=17:60000,19-24:3000" and those that came later, as one list: us that steps waited for a core. */
+static void core_steps_write(struct kp_trace *t)
+{
+    const char *value;
+    char key[40];
+    uint32_t parts = 0;
+    for (; kp_fmt(key, sizeof key, "core_steps.%u.%u", (unsigned)t->cycle.number, parts),
+           (value = kp_reader_text(t->reader, key));
+         parts++) {
+        if (parts) kp_json_char(&t->json, ',');
+        else kp_json_lit(&t->json, ", \"core_steps\": \"");
+        kp_json_text(&t->json, value, strlen(value));
+    }
+    if (parts) kp_json_char(&t->json, '"');
+}
+
 /* "COUNT,US": so many steps before the window, in which nothing was recorded, and their median (baresteps.h). */
 static void bare_write(struct kp_trace *t)
 {
@@ -314,6 +330,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "omp_num_threads", "env.OMP_NUM_THREADS");
     ours_string(t, "local_world_size", "env.LOCAL_WORLD_SIZE");
     core_write(t);
+    core_steps_write(t);
     bare_write(t);
     faults_write(t);
     busy_write(t);

@@ -38,10 +38,10 @@ void kp_baresteps_forget(void)
     kp_faultcount_forget();
 }
 
-void kp_baresteps_end(bool is_bare)
+void kp_baresteps_end(bool is_bare, uint64_t step)
 {
     const uint64_t now = kp_clock_ns(CLOCK_MONOTONIC);
-    if (!is_bare) kp_procfacts_core_step(now, !bare.begin_ns);
+    if (!is_bare) kp_procfacts_core_step(now, !bare.begin_ns, step);
     if (!is_bare) bare.unsettled = STEPS_TO_SETTLE;
     else if (bare.unsettled) bare.unsettled--;
     else if (bare.begin_ns) bare.ns[bare.count++ % STEPS] = now - bare.begin_ns;

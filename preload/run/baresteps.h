@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-void kp_baresteps_end(bool is_bare);     /* a step ends now; bare: no window was open in it, nor warming up */
+void kp_baresteps_end(bool is_bare, uint64_t step); /* that step ends now; bare: no window was open, nor warming up */
 void kp_baresteps_note(uint32_t window); /* writes the note bare.WINDOW of the last ones, where a window opens */
 void kp_baresteps_forget(void);          /* the steps to come are of another kind; and in a forked child */
 

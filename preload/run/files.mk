@@ -1,4 +1,4 @@
 # files.mk - the life of a run: start, steps and windows, exit, forks
 SRC_run := preload/run/boot.c preload/run/begin.c preload/run/sources.c preload/run/fork.c preload/run/exit.c preload/run/window.c preload/run/phaserun.c preload/run/baresteps.c preload/run/window_sources.c preload/run/finish.c preload/run/children.c preload/run/ctl.c preload/run/ctl_answer.c preload/run/ctl_signal.c preload/run/ctl_job.c preload/run/spools.c preload/run/api.c preload/run/single_thread.c \
-               preload/run/confine.c preload/run/mlockall.c preload/run/selfsignal.c preload/run/threadcount.c preload/run/procfacts.c preload/run/faultcount.c preload/run/syscall_$(ARCH).S
-UNIT_run := test/unit/run/test_window.c test/unit/run/test_phaserun.c test/unit/run/test_baresteps.c test/unit/run/test_threadcount.c test/unit/run/test_procfacts.c test/unit/run/test_faultcount.c test/unit/run/test_sources.c
+               preload/run/confine.c preload/run/mlockall.c preload/run/selfsignal.c preload/run/threadcount.c preload/run/procfacts.c preload/run/corewaits.c preload/run/faultcount.c preload/run/syscall_$(ARCH).S
+UNIT_run := test/unit/run/test_window.c test/unit/run/test_phaserun.c test/unit/run/test_baresteps.c test/unit/run/test_threadcount.c test/unit/run/test_procfacts.c test/unit/run/test_corewaits.c test/unit/run/test_faultcount.c test/unit/run/test_sources.c

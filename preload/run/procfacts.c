@@ -25,6 +25,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
 #include "collector/record/kp_record.h"
+#include "preload/run/corewaits.h"
 #include "preload/run/faultcount.h"
 #include "collector/base/kp_poison.h"
 
@@ -136,14 +137,18 @@ void kp_procfacts_note_end(void)
 
 /* ---- the wait for a core ---- */
 
-#define LOOK_NS (50 * MS) /* between two looks: one takes some 6 us */
+#define LOOK_NS (5 * MS)    /* between two looks: one takes some 6 us, a thousandth of that */
+#define BEHIND_NS (50 * MS) /* what comes so long behind the last step is no time of a step */
 static struct core_times {
     uint64_t had_ns, waited_ns;
 } at_begin, at_look;
 static struct {
-    pthread_t thread;          /* which opened the window, and steps */
-    bool is_known, is_helper;  /* is_helper: it is one of ours, as kprof-follow is. The program's first thread counts */
-    uint64_t look_ns, step_ns; /* when the last look was, and when the last step ended; 0: none yet */
+    pthread_t thread;         /* which opened the window, and steps */
+    bool is_known, is_helper; /* is_helper: it is one of ours, as kprof-follow is. The program's first thread counts */
+    bool has_steps;           /* ended since the last look */
+    uint32_t window;
+    uint64_t look_ns, step_ns;      /* when the last look was, and when the last step ended; 0: none yet */
+    uint64_t first_step, last_step; /* ended since the last look */
 } core;
 
 bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited_ns)
@@ -173,10 +178,27 @@ static void core_begin(void)
     core.thread = pthread_self();
     core.is_helper = is_helper();
     core.is_known = core_look(&at_begin);
-    core.look_ns = core.step_ns = 0;
+    at_look = at_begin;
+    core.look_ns = kp_clock_ns(CLOCK_MONOTONIC);
+    core.step_ns = 0;
+    core.has_steps = false;
+    kp_corewaits_begin(core.window);
 }
 
-void kp_procfacts_core_step(uint64_t now_ns, bool is_first)
+/* What the thread waited since the last look is the wait of the steps that ended since. */
+static bool core_look_again(uint64_t now_ns)
+{
+    struct core_times now;
+    if (!core_look(&now)) return false;
+    if (core.has_steps)
+        kp_corewaits_add(core.first_step, core.last_step, now.waited_ns - at_look.waited_ns, now_ns - core.look_ns);
+    at_look = now;
+    core.look_ns = now_ns;
+    core.has_steps = false;
+    return true;
+}
+
+void kp_procfacts_core_step(uint64_t now_ns, bool is_first, uint64_t step)
 {
     if (!core.is_known) return;
     if (is_first || core.is_helper) {
@@ -184,15 +206,19 @@ void kp_procfacts_core_step(uint64_t now_ns, bool is_first)
         return;
     }
     if (!pthread_equal(core.thread, pthread_self())) return;
+    if (!core.has_steps) core.first_step = step;
+    core.has_steps = true;
+    core.last_step = step;
     core.step_ns = now_ns;
-    if (now_ns - core.look_ns >= LOOK_NS && core_look(&at_look)) core.look_ns = now_ns;
+    if (now_ns - core.look_ns >= LOOK_NS) (void)core_look_again(now_ns);
 }
 
 /* What comes long after the last step, as Python's end does, is no time of a step. */
 static bool core_end(void)
 {
-    const bool is_long_after = core.step_ns && kp_clock_ns(CLOCK_MONOTONIC) - core.step_ns >= LOOK_NS;
-    return (is_long_after && core.look_ns) || core_look(&at_look);
+    const uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
+    const bool is_long_after = core.step_ns && now_ns - core.step_ns >= BEHIND_NS;
+    return is_long_after || core_look_again(now_ns);
 }
 
 static void core_note(uint32_t window)
@@ -205,12 +231,14 @@ static void core_note(uint32_t window)
     kp_fmt(value, sizeof value, "%lu,%lu", (unsigned long)((at_look.had_ns - at_begin.had_ns) / 1000),
            (unsigned long)((at_look.waited_ns - at_begin.waited_ns) / 1000));
     (void)kp_record_note(key, value); /* without it the trace says nothing of it */
+    kp_corewaits_note();
 }
 
 /* ---- a window ---- */
 
-void kp_procfacts_window_begin(bool is_step)
+void kp_procfacts_window_begin(uint32_t window, bool is_step)
 {
+    core.window = window;
     core_begin();
     kp_faultcount_begin(is_step);
 }

@@ -15,10 +15,13 @@ void kp_procfacts_note_end(void);   /* busy threads, before a trace is written *
  * notes nothing. Where a helper thread opened it, as in a worker, the program's first thread is meant.
  * `is_step`: the window begins with a step.
  */
-void kp_procfacts_window_begin(bool is_step);
+void kp_procfacts_window_begin(uint32_t window, bool is_step);
 void kp_procfacts_window_note(uint32_t window);
-/* A recorded step has ended now (CLOCK_MONOTONIC). What came before the first end was the start of the program. */
-void kp_procfacts_core_step(uint64_t now_ns, bool is_first);
+/*
+ * That recorded step has ended now (CLOCK_MONOTONIC). What came before the first end was the program's start. Steps
+ * between two looks at the kernel's counts, which are 5 ms apart at least, are noted with one wait (corewaits.h).
+ */
+void kp_procfacts_core_step(uint64_t now_ns, bool is_first, uint64_t step);
 
 /* The parts that tests call. The number of processors in the text of /proc/self/status, 0: not found. */
 unsigned kp_procfacts_cores(const char *status);

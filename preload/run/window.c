@@ -163,7 +163,7 @@ static void announce_window(void)
         KP_LOG_ONCE(1, "the start of a window could not be written to the spool: kprof recover would not find it");
     kp_phaserun_note_phase(current.number, phase);
     kp_baresteps_note(current.number);
-    kp_procfacts_window_begin(!is_startup);
+    kp_procfacts_window_begin(current.number, !is_startup);
     kp_record_clock();
 }
 
@@ -322,7 +322,7 @@ static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, 
 {
     const bool is_own = current.begin && is_recording(turn->before); /* false for a window of kprof_start */
     bool save = turn->before == KP_ACTION_RECORD_AND_SAVE || (turn->starts_over && (is_own || !current.begin));
-    kp_baresteps_end(!current.number);
+    kp_baresteps_end(!current.number, step_number);
     now = end_step(now);
     step_number = turn->step;
     step_begin = now;

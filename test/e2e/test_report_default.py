@@ -227,6 +227,25 @@ def test_the_wait_for_a_core_is_told(tmp_path):
     assert waits[0] == waits[1] and 0 < float(waits[0]) < said["wall_ms"] / 270
 
 
+@pytest.mark.parametrize("schedule", ["wait=5,warmup=1,active=50,repeat=1", None])
+def test_a_step_that_had_no_core_is_told_so(tmp_path, schedule):
+    """Others take the core in step 30: the trace says so of that step, and it is no slow step of the program."""
+    if not os.path.exists("/proc/thread-self/schedstat"):
+        pytest.skip("this kernel does not count waits for a core")
+    run = harness.run_kprof("core_taken.py", tmp_path, schedule=schedule).ok()
+    waits = dict(entry.split(":") for entry in facts.load(run.trace)["kprof"]["core_steps"].split(","))
+    assert int(waits["30"]) > 60000
+    rows = json.loads(harness.cli("report", run.trace, "--by", "step", "--json").stdout)["rows"]
+    step = next(row for row in rows if row["step"] == 30)
+    assert step["no_core_ms"] == pytest.approx(int(waits["30"]) / 1000, abs=0.01) and step["ms"] > step["no_core_ms"]
+    told = f"step 30 lasted {step['ms']:.{1 if step['ms'] >= 100 else 3}f} ms, of which its thread had no core for "
+    assert told in harness.cli("report", run.trace, "--step", "30").stdout
+    assert f"  no core for {step['no_core_ms']:.3f}\n" in harness.cli("report", run.trace, "--by", "step", "-n", "0").stdout
+    advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
+    assert re.search(rf"step 30 lasted {step['ms']:.1f} ms, of which (it had no core )?for {step['no_core_ms']:.1f}", advice["waited"])
+    assert not any("step 30 " in finding["what"] and "without the" not in finding["what"] for finding in advice["findings"])
+
+
 def test_a_step_before_the_window_is_told_beside_the_recorded_ones(tmp_path):
     run = harness.run_kprof("longer_in_window.py", tmp_path, schedule="wait=20,active=18,repeat=1").ok()
     said = json.loads(harness.cli("report", run.trace, "--json").stdout)

@@ -94,7 +94,7 @@ __attribute__((unused)) static void op(struct kp_thread *t)
     kp_store_release(&rec->ticks, kp_ticks() - rec->start + 1);
 }
 
-static void step(struct kp_thread *t)
+__attribute__((unused)) static void step(struct kp_thread *t)
 {
     kp_steps_api();
     kp_window_step(t, kp_ticks());

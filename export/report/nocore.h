@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/* nocore.h - how long each step of a trace waited for a core, as far as the trace tells */
+#ifndef KP_NOCORE_H
+#define KP_NOCORE_H
+
+#include "export/report/chosen.h"
+
+#define KP_FACT_CORE_STEPS "kprof.core_steps" /* one a window that was put behind another */
+/*
+ * Writes for each step how long its thread had no core, ns. Steps with one wait together share it by what they last
+ * longer than the median; where some of them are not among these, none gets any. False: no step waited, or the trace
+ * does not tell.
+ */
+bool kp_nocore_of(double *out, const struct kp_kineto *trace, const struct kp_step *steps, size_t count);
+/* The same of steps that are some of all the steps of `tree`. */
+bool kp_nocore_of_some(double *out, const struct kp_tree *tree, const struct kp_step *steps, size_t count);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_waitedsteps.c - a step that merely had no core is a note, and no slow step of the program */
+#include "test/unit/advise/advised.h"
+
+enum { STEPS = 30, STEP_US = 20000, LONG = 17 };
+
+/* Steps of one op, of which number LONG lasts longer. `waits`: of the trace's head. */
+static struct kp_advice advice_of(struct little *t, int more_us, const char *waits)
+{
+    snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"%s%s%s},",
+             *waits ? ",\"core_steps\":\"" : "", waits, *waits ? "\"" : "");
+    for (int i = 0, at = 0; i < STEPS; i++) {
+        char name[32];
+        const int us = STEP_US + (i == LONG ? more_us : 0);
+        snprintf(name, sizeof name, "ProfilerStep#%d", i);
+        event(t, "user_annotation", name, 1, at, us, "");
+        op(t, "aten::mm", at, STEP_US - 10);
+        at += us;
+    }
+    return advise(t);
+}
+
+static void a_step_that_had_a_core_is_slow(void **state)
+{
+    const struct kp_advice a = advice_of(*state, 60000, "");
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slow-steps");
+    assert_string_equal(a.findings[0].what, "step 17 lasts 80.0 ms, 60.0 ms longer than the median: what it has more "
+                                            "is time in which no op runs, most of it before aten::mm");
+    assert_null(a.waited);
+}
+
+static void a_step_that_had_none_is_told_so(void **state)
+{
+    const struct kp_advice a = advice_of(*state, 60000, "3:1200,17:59900");
+    assert_int_equal(a.count, 0);
+    assert_string_equal(a.waited, "step 17 lasted 80.0 ms, of which it had no core for 59.9");
+    assert_true(a.waited_ns > 0);
+}
+
+static void what_is_longer_beside_its_wait_is_the_programs(void **state)
+{
+    const struct kp_advice a = advice_of(*state, 160000, "17:60000");
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slow-steps");
+    assert_non_null(strstr(a.findings[0].what, "step 17 lasts 180.0 ms, 100.0 ms longer than the median without the "
+                                               "60.0 ms in which it had no core"));
+    assert_float_equal(a.findings[0].once_ns, 100e6, 1e3);
+}
+
+static void a_wait_of_other_steps_explains_nothing(void **state)
+{
+    const struct kp_advice a = advice_of(*state, 60000, "5:9000");
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slow-steps");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_step_that_had_a_core_is_slow, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_step_that_had_none_is_told_so, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(what_is_longer_beside_its_wait_is_the_programs, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_wait_of_other_steps_explains_nothing, little_setup, little_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
