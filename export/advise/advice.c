@@ -3,6 +3,7 @@
 #include "export/advise/faultrules.h"
 #include "export/advise/hotlines.h"
 #include "export/advise/longsteps.h"
+#include "export/report/phasetimes.h"
 #include "export/report/timeshares.h"
 
 #include <stdlib.h>
@@ -233,6 +234,19 @@ static const char *missing_of(struct kp_costrules *x, bool is_behind)
     return lost_of(x);
 }
 
+/* A schedule leaves out most of what a run evaluates. The trace of a training says how much that was. */
+static void phases_tell(struct kp_costrules *x)
+{
+    struct kp_phasetimes times;
+    char text[1024];
+    const char *const phase = kp_kineto_fact(x->tree->trace, "kprof.phase");
+    if (!kp_phasetimes_of(&times, x->tree->trace) || (phase && strncmp(phase, "train", 5) != 0)) return;
+    if (!kp_phasetimes_text(text, sizeof text, &times, phase ? phase : "train")) return;
+    x->out->evaluated =
+        kp_costrules_text(x, "%s%s%s, none of which is in this trace", x->out->evaluated ? x->out->evaluated : "",
+                          x->out->evaluated ? "; " : "", text);
+}
+
 /* Of the time of a phase what lies in no step, also in none that is not whole. 0: the trace is of none. */
 static int64_t outside_of_steps(const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
@@ -375,7 +389,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     const bool is_behind = steps_judge(&costs, splits, (double)places.backlog_ns);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     out->missing = missing_of(&costs, is_behind);
-    if (out->steps) outside_tell(&costs);
+    if (out->steps) outside_tell(&costs), phases_tell(&costs);
     out->guessed = guessed_of(&costs);
     out->crowded = crowded_of(&costs);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)

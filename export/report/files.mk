@@ -37,6 +37,7 @@ SRC_report := \
     export/report/ownline.c \
     export/report/pagefaults.c \
     export/report/phaserows.c \
+    export/report/phasetimes.c \
     export/report/plain.c \
     export/report/rankwaits.c \
     export/report/selftime.c \
@@ -72,6 +73,7 @@ UNIT_report := \
     test/unit/report/test_kineto_keys.c \
     test/unit/report/test_kineto_windows.c \
     test/unit/report/test_nocore.c \
+    test/unit/report/test_phasetimes.c \
     test/unit/report/test_rankwaits.c \
     test/unit/report/test_stepspans.c \
     test/unit/report/test_table.c \

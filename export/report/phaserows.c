@@ -19,12 +19,24 @@ static struct kp_phaserow *row_get(struct kp_phaserows *rows, const char *phase)
     return &rows->of[rows->count++];
 }
 
+/* The trace that ended last knows most. Ranks have their own times. */
+static void times_take(struct kp_phaserows *rows, const struct kp_kineto *trace)
+{
+    struct kp_phasetimes times;
+    const int64_t pid = trace->count ? trace->events[0].pid : 0;
+    if (!kp_phasetimes_of(&times, trace)) return;
+    rows->are_several |= rows->times.count && rows->pid != pid;
+    rows->pid = pid;
+    if (times.all_ns > rows->times.all_ns) rows->times = times;
+}
+
 void kp_phaserows_add(struct kp_phaserows *rows, const struct kp_kineto *trace, const struct kp_chosen *chosen,
                       const struct kp_summary *summary, bool with_runs)
 {
     struct kp_phaserow *row = row_get(rows, kp_kineto_fact(trace, "kprof.phase"));
     if (!row) return;
     row->traces++;
+    times_take(rows, trace);
     row->step_ns = kp_kineto_grow(row->step_ns, &row->capacity, row->steps + chosen->step_count, sizeof *row->step_ns);
     for (size_t i = 0; i < chosen->step_count; i++) row->step_ns[row->steps++] = chosen->steps[i].inside_ns;
     row->wall_ns += summary->wall_ns;
@@ -73,6 +85,16 @@ static void row_print(FILE *out, struct kp_phaserow *r, int width, int64_t all_n
             percent(r->op_ns, r->wall_ns), percent(r->data_ns, r->wall_ns), percent(r->other_ns, r->wall_ns));
 }
 
+/* What a schedule records is no share of the run. */
+static void times_print(FILE *out, const struct kp_phaserows *rows)
+{
+    char text[2048];
+    if (rows->are_several || !kp_phasetimes_text(text, sizeof text, &rows->times, NULL)) return;
+    fputs("recorded or not: ", out);
+    kp_plain_put(out, text);
+    fputs("\n", out);
+}
+
 static void legend_print(FILE *out, const struct kp_phaserows *rows, bool has_runs, bool are_all_whole)
 {
     if (rows->has_parts) {
@@ -89,6 +111,7 @@ static void legend_print(FILE *out, const struct kp_phaserows *rows, bool has_ru
               out);
     }
     if (!rows->count) return;
+    times_print(out, rows);
     fputs("the table of a phase: kprof report --phase ", out);
     kp_plain_put(out, rows->of[0].phase);
     fputs("\n", out);

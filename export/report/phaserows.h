@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "export/report/kineto_windows.h"
+#include "export/report/phasetimes.h"
 #include "export/report/timeshares.h"
 
 struct kp_phaserow {
@@ -18,6 +19,9 @@ struct kp_phaserow {
 struct kp_phaserows { /* all zero: empty */
     struct kp_phaserow *of;
     size_t count, capacity;
+    struct kp_phasetimes times; /* of the trace that ended last; of one process alone */
+    bool are_several;           /* processes, so the times are of none */
+    int64_t pid;
     bool has_parts; /* not all of the traces was chosen: nothing is known of runs */
 };
 

@@ -10,6 +10,7 @@
 #include "export/report/ended.h"
 #include "export/report/everynth.h"
 #include "export/report/pagefaults.h"
+#include "export/report/phasetimes.h"
 #include "export/report/plain.h"
 #include "export/report/units.h"
 #include "export/report/valuereads.h"
@@ -257,6 +258,23 @@ static void mean_print(FILE *out, int64_t mean_ns, int64_t median_ns)
         fprintf(out, "mean %s, as in the rows; ", span_text(text, sizeof text, mean_ns));
 }
 
+/* Of a schedule nothing else tells how much of the run the other phases take. */
+static void phases_print(FILE *out, const struct kp_top_report *r)
+{
+    struct kp_phasetimes times;
+    const char *const phase = fact_of(r, "kprof.phase");
+    char others[2048], own[64];
+    if (r->choice->within || !kp_phasetimes_of(&times, r->top->trace)) return;
+    const struct kp_phasetime *const of = phase ? kp_phasetimes_find(&times, phase) : NULL;
+    const size_t count = kp_phasetimes_text(others, sizeof others, &times, phase);
+    snprintf(own, sizeof own, "%s%.1f %%", count ? ", this one " : "this phase took ",
+             of ? 100 * (double)of->ns / (double)times.all_ns : 0);
+    if (!count && !of) return;
+    fputs("phases   ", out);
+    kp_plain_put(out, others);
+    fprintf(out, "%s%s\n", of ? own : "", count ? "" : " of the time since the first phase began");
+}
+
 /* How long the phase lasts from its begin to its end. */
 static void runs_print(FILE *out, const struct kp_top_report *r)
 {
@@ -358,6 +376,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     if (s->steps == 1) no_core_print(out, r);
     outside_print(out, r);
     runs_print(out, r);
+    phases_print(out, r);
     if (s->steps > 1) lengths_print(out, r), bare_print(out, r);
     kinds_print(out, r);
     if (s->is_first_slow)

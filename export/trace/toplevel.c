@@ -205,6 +205,14 @@ static void phase_write(struct kp_trace *t)
     wholes_write(t, "phase_run", names, sizeof names / sizeof *names);
 }
 
+/* "US;train:RUNS:US;..." since the first phase began, up to the window's end (phaserun.h). */
+static void phase_times_write(struct kp_trace *t)
+{
+    char key[32];
+    kp_fmt(key, sizeof key, "phase_times.%u", (unsigned)t->cycle.number);
+    ours_string(t, "phase_times", key);
+}
+
 /* With KPROF_MALLOC each program that the program runs has a trace, so a reader wants to know which one began. With
  * Python's calls a launcher has one, too: its ranks name it. */
 static void ppid_write(struct kp_trace *t)
@@ -318,6 +326,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "python_gc", "KPROF_PYTHON_GC");
     ours_string(t, "python_version", "python_version");
     phase_write(t);
+    phase_times_write(t);
     ours_string(t, "parent_pid", "parent_pid");
     ppid_write(t);
     ours_string(t, "symbols", "symbols");

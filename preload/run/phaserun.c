@@ -12,7 +12,10 @@
 
 #include <string.h>
 
+#include <time.h>
+
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_clock.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "schedule/kp_schedule.h"
@@ -22,12 +25,27 @@ enum { TRACES_MANY = 50, PHASES_TOLD = 4 };
 static struct {
     uint32_t run, part, traces;
     uint64_t steps; /* recorded */
+    uint64_t ns;    /* of all runs, recorded or not, without other phases inside of them and the part in progress */
 } visits[KP_PHASE_IDS];
+static uint64_t begin_ns, enter_ns; /* of the first phase; of the part in progress. CLOCK_MONOTONIC */
+static uint32_t current;
 static _Atomic bool has_begun[KP_PHASE_IDS]; /* kept in a forked child: its parent's phases are no news */
 static bool is_gapless;                      /* all of the part was recorded until now */
 
+/* Counts the part in progress up to now. */
+static uint64_t time_take(void)
+{
+    const uint64_t now = kp_clock_ns(CLOCK_MONOTONIC);
+    if (!begin_ns) begin_ns = enter_ns = now;
+    if (now > enter_ns) visits[current].ns += now - enter_ns;
+    enter_ns = now;
+    return now - begin_ns;
+}
+
 void kp_phaserun_enter(uint32_t phase, bool is_new)
 {
+    (void)time_take();
+    current = phase;
     kp_store_relaxed(&has_begun[phase], true);
     visits[phase].run += is_new;
     visits[phase].part = is_new ? 1 : visits[phase].part + 1;
@@ -58,9 +76,31 @@ static void say_many(uint32_t phase)
         pattern);
 }
 
+static size_t time_put(char *out, size_t bytes, const char *name, uint32_t phase)
+{
+    if (!visits[phase].run || !*name) return 0;
+    return kp_fmt(out, bytes, ";%s:%u:%lu", name, visits[phase].run, (unsigned long)(visits[phase].ns / 1000));
+}
+
+/* Loops and phases without a row are one. */
+static void times_note(uint32_t window)
+{
+    char key[32], value[1024], rowless[96];
+    if (!kp_phases_are_set()) return;
+    kp_fmt(key, sizeof key, "phase_times.%u", window);
+    size_t n = kp_fmt(value, sizeof value, "%lu", (unsigned long)(time_take() / 1000));
+    for (uint32_t i = 1; *kp_phases_name(i) && n < sizeof value; i++)
+        n += time_put(value + n, sizeof value - n, kp_phases_name(i), i);
+    const bool has_names = kp_phases_rowless(rowless, sizeof rowless) > 0;
+    if (n < sizeof value)
+        n += time_put(value + n, sizeof value - n, has_names ? rowless : "other phases", KP_PHASE_OTHER);
+    if (n < sizeof value) (void)kp_record_note(key, value); /* without it the report knows no shares */
+}
+
 void kp_phaserun_note(uint32_t window, uint32_t phase, enum kp_phaserun_leaving leaving, uint64_t steps)
 {
     char key[32], value[64];
+    times_note(window);
     if (!*kp_phases_name(phase)) return;
     visits[phase].steps += steps;
     if (++visits[phase].traces == TRACES_MANY) say_many(phase);
@@ -150,5 +190,7 @@ void kp_phaserun_say_never_begun(void)
 void kp_phaserun_forget(void)
 {
     memset(visits, 0, sizeof visits);
+    begin_ns = enter_ns = 0;
+    current = KP_PHASE_NONE;
     is_gapless = false;
 }

@@ -19,7 +19,10 @@ void kp_phaserun_enter(uint32_t phase, bool is_new); /* a part of a run begins, 
 /* Is the part recorded from its begin until now? */
 void kp_phaserun_recorded(bool is_recorded);
 void kp_phaserun_gap(void); /* it is not */
-/* The phase's name, when a window begins; the run, when it ends. */
+/*
+ * The phase's name, when a window begins. When it ends, the run, and of each phase how often it has begun and how long
+ * it took since the first began, recorded or not.
+ */
 void kp_phaserun_note_phase(uint32_t window, uint32_t phase);
 void kp_phaserun_note(uint32_t window, uint32_t phase, enum kp_phaserun_leaving leaving, uint64_t steps);
 /* "40 steps in train, 12 in validate", of `all` that were recorded; of many phases "52 steps in phases". */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """KPROF_PHASES: training and validation have their own steps, windows and files, as profilers put there by hand would have."""
 import json
+import re
 
 import facts
 import harness
@@ -256,3 +257,44 @@ def test_lightnings_phases_have_the_files_of_its_own_profiler(tmp_path):
     for mine, name in zip(files, ["training", "validation", "test", "predict"]):
         other, = theirs.glob(f"*{name}_step*.json")
         say_same(other, mine, ignore=LIGHTNINGS_OWN)
+
+
+SCHEDULED_LOOP = """import time, torch
+from torch.profiler import record_function
+model = torch.nn.Linear(512, 10)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+began = time.perf_counter()
+evaluated = 0
+for epoch in range(6):
+    with record_function("train"):
+        for _ in range(10):
+            model(torch.randn(64, 512)).square().mean().backward()
+            optimizer.step()
+            time.sleep(0.005)
+    began_evaluation = time.perf_counter()
+    with record_function("validate"), torch.no_grad():
+        for _ in range(4):
+            model(torch.randn(64, 512))
+            time.sleep(0.02)
+    evaluated += time.perf_counter() - began_evaluation
+    print(evaluated, time.perf_counter() - began)
+"""
+
+
+def test_a_schedule_leaves_the_share_of_each_phase_known(tmp_path):
+    """Of the validations none is recorded: their share is told of all the time since the first phase began."""
+    program = tmp_path / "own.py"
+    program.write_text(SCHEDULED_LOOP)
+    run = harness.run_kprof("own.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program],
+                            KPROF_PHASES="train~^train$=wait=40,warmup=1,active=9,repeat=1;validate~^validate$=skip_first=1000,active=1").ok()
+    files = files_of(tmp_path / "out")
+    assert [phase_of(path) for path in files] == ["train"]
+    evaluated, _ = map(float, run.out.splitlines()[3].split())  # four validations were before the window's end
+    evaluated_later, all_s = map(float, run.out.splitlines()[4].split())
+    head = harness.cli("report", files[0]).stdout
+    share, times, each, own = re.search(r"\nphases   validate took ([\d.]+) % of the time since the first phase began \((\d+) times, ([\d.]+) s each\), this one ([\d.]+) %\n", head).groups()
+    assert int(times) == 4 and float(each) == pytest.approx(evaluated / 4, abs=0.005)
+    assert float(share) / float(own) == pytest.approx(evaluated / (all_s - evaluated_later), rel=0.1)
+    assert 80 < float(share) + float(own) <= 100.2
+    note = json.loads(harness.cli("advise", "--json", files[0]).stdout)["evaluated"]
+    assert note == f"validate took {share} % of the time since the first phase began ({times} times, {each} s each), none of which is in this trace"

@@ -211,6 +211,51 @@ static void the_steps_that_were_recorded_are_told_by_phase(void **state)
     assert_string_equal(told, "4 steps in phases");
 }
 
+/* Milliseconds of a phase in "US;train:RUNS:US;...", and how often it began. */
+static long time_of(const char *text, const char *phase, long *runs)
+{
+    const char *const at = strstr(text, phase);
+    long us;
+    assert_non_null(at);
+    assert_int_equal(sscanf(at + strlen(phase), ":%ld:%ld", runs, &us), 2);
+    return us / 1000;
+}
+
+static void nap(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL); }
+
+static void each_phase_has_its_time_recorded_or_not(void **state)
+{
+    struct kp_window w = {.number = 0};
+    struct kp_reader *r;
+    char why[200], key[32];
+    long runs;
+    (void)state;
+    phases_setup("none", "train=wait=2,active=1,repeat=1;validate=skip_first=1000,active=1;test=active=1");
+    kp_window_forget(&plan, sources);
+    kp_window_begin_run(false);
+    struct kp_thread *t = kp_thread_get();
+    work(t, 1);
+    nap(30); /* before the first phase */
+    for (int i = 0; i < 3; i++) {
+        enter(t, "train");
+        work(t, 1);
+        if (i == 2) break;
+        enter(t, "validate");
+        nap(20);
+    }
+    while (kp_window_take_drained(&w, false)) continue; /* the last one is that of train */
+    snprintf(key, sizeof key, "phase_times.%u", w.number);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    const char *const text = kp_reader_text(r, key);
+    assert_non_null(text);
+    assert_null(strstr(text, "test"));
+    assert_true(time_of(text, "validate", &runs) >= 40);
+    assert_int_equal(runs, 2);
+    assert_true(time_of(text, "train", &runs) < 20);
+    assert_int_equal(runs, 3);
+    kp_reader_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_window_says_of_which_run_of_its_phase_it_is),
         cmocka_unit_test(a_window_that_was_started_by_hand_outlives_its_phase),
         cmocka_unit_test(the_steps_that_were_recorded_are_told_by_phase),
+        cmocka_unit_test(each_phase_has_its_time_recorded_or_not),
     };
     return cmocka_run_group_tests(tests, run_begin, run_end);
 }

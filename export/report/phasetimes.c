@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/* phasetimes.c - how long each phase took, recorded or not: reads kprof.phase_times, "US;train:RUNS:US;..." */
+#include "export/report/phasetimes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads NAME:RUNS:US of `bytes` bytes. */
+static bool time_read(const char *at, size_t bytes, struct kp_phasetime *out)
+{
+    const char *const name_end = memchr(at, ':', bytes);
+    const size_t n = name_end ? (size_t)(name_end - at) : 0;
+    char *end;
+    if (!n || n >= sizeof out->name) return false;
+    memcpy(out->name, at, n);
+    out->name[n] = '\0';
+    out->runs = strtol(name_end + 1, &end, 10);
+    if (*end != ':' || end >= at + bytes) return false;
+    out->ns = 1000 * (int64_t)strtol(end + 1, &end, 10);
+    return end == at + bytes && out->runs > 0 && out->ns >= 0;
+}
+
+bool kp_phasetimes_of(struct kp_phasetimes *out, const struct kp_kineto *trace)
+{
+    const char *const text = kp_kineto_fact(trace, "kprof.phase_times");
+    char *end;
+    memset(out, 0, sizeof *out);
+    if (!text) return false;
+    out->all_ns = 1000 * (int64_t)strtol(text, &end, 10);
+    for (const char *at = end; *at == ';' && out->count < KP_PHASETIMES_MAX;) {
+        const size_t bytes = strcspn(++at, ";");
+        out->count += time_read(at, bytes, &out->of[out->count]);
+        at += bytes;
+    }
+    return out->all_ns > 0 && out->count;
+}
+
+const struct kp_phasetime *kp_phasetimes_find(const struct kp_phasetimes *times, const char *name)
+{
+    for (size_t i = 0; i < times->count; i++)
+        if (strcmp(times->of[i].name, name) == 0) return &times->of[i];
+    return NULL;
+}
+
+size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *times, const char *own)
+{
+    size_t n = 0, told = 0;
+    *out = '\0';
+    for (size_t i = 0; i < times->count && n < bytes; i++) {
+        const struct kp_phasetime *const t = &times->of[i];
+        const double s = (double)t->ns / 1e9;
+        if (own && strcmp(t->name, own) == 0) continue;
+        n += (size_t)snprintf(out + n, bytes - n, "%s%s took %.1f %%%s (", told ? "; " : "", t->name,
+                              100 * (double)t->ns / (double)times->all_ns,
+                              told ? "" : " of the time since the first phase began");
+        if (n < bytes && t->runs == 1) n += (size_t)snprintf(out + n, bytes - n, "once, %.3f s)", s);
+        else if (n < bytes)
+            n += (size_t)snprintf(out + n, bytes - n, "%ld times, %.3f s each)", t->runs, s / (double)t->runs);
+        told++;
+    }
+    return told;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/* phasetimes.h - how long each phase took, recorded or not, as a trace says */
+#ifndef KP_PHASETIMES_H
+#define KP_PHASETIMES_H
+
+#include "export/report/kineto.h"
+
+enum { KP_PHASETIMES_MAX = 17 };
+struct kp_phasetime {
+    char name[96]; /* of several loops without a row in KPROF_PHASES "validate, test" */
+    long runs;     /* begun */
+    int64_t ns;    /* of all of them, without other phases inside */
+};
+struct kp_phasetimes {
+    struct kp_phasetime of[KP_PHASETIMES_MAX];
+    size_t count;
+    int64_t all_ns; /* from the first phase's begin to the end of the trace's window */
+};
+/* False: the trace does not say. */
+bool kp_phasetimes_of(struct kp_phasetimes *out, const struct kp_kineto *trace);
+const struct kp_phasetime *kp_phasetimes_find(const struct kp_phasetimes *times, const char *name); /* NULL: none */
+/*
+ * Writes of each phase but `own` (NULL: of all) "validate took 34.0 % of the time since the first phase began (12 times, 1.200 s
+ * each)", with "; " between two. Returns how many.
+ */
+size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *times, const char *own);
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_phasetimes.c - how much of the run each phase took, of which a schedule records a part */
+#include "export/report/phasetimes.h"
+
+#include "test/unit/report/little_trace.h"
+
+static bool times_read(struct little *t, const char *text, struct kp_phasetimes *out)
+{
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"phase\":\"train\",\"phase_times\":\"%s\"},", text);
+    op(t, "aten::mm", 0, 10);
+    tree_make(t);
+    return kp_phasetimes_of(out, t->trace);
+}
+
+static void each_phase_has_its_share(void **state)
+{
+    struct kp_phasetimes times;
+    char text[512];
+    assert_true(times_read(*state, "10000000;train:1:6000000;validate, test:12:3400000", &times));
+    assert_int_equal(times.all_ns, 10000000000);
+    assert_int_equal(kp_phasetimes_find(&times, "train")->runs, 1);
+    assert_null(kp_phasetimes_find(&times, "evaluate"));
+    assert_int_equal(kp_phasetimes_text(text, sizeof text, &times, "train"), 1);
+    assert_string_equal(text,
+                        "validate, test took 34.0 % of the time since the first phase began (12 times, 0.283 s each)");
+    assert_int_equal(kp_phasetimes_text(text, sizeof text, &times, NULL), 2);
+    assert_string_equal(
+        text, "train took 60.0 % of the time since the first phase began (once, 6.000 s); validate, test took "
+              "34.0 % (12 times, 0.283 s each)");
+}
+
+static void little_room_cuts_the_text(void **state)
+{
+    struct kp_phasetimes times;
+    char text[24];
+    assert_true(times_read(*state, "10000000;train:1:6000000;validate:12:3400000", &times));
+    kp_phasetimes_text(text, sizeof text, &times, NULL);
+    assert_true(strlen(text) < sizeof text);
+}
+
+static void what_makes_no_sense_is_no_phase(void **state)
+{
+    static const char *const texts[] = {
+        "",           "x",       "10",           "10;",           "0;train:1:5",  "10;train",
+        "10;train:1", "10;:1:5", "10;train:0:5", "10;train:1:5x", "10;train:1;:5"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct kp_phasetimes times;
+        assert_false(times_read(*state, texts[i], &times));
+        little_teardown(state);
+        little_setup(state);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_phase_has_its_share, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(little_room_cuts_the_text, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(what_makes_no_sense_is_no_phase, little_setup, little_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
