@@ -99,6 +99,17 @@ struct kp_advice_kinds {
 };
 void kp_advice_kinds_make(struct kp_advice_kinds *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
+/* ---- evalpieces.c: the evaluations of a trace that is read in pieces (toppieces.h) ---- */
+
+struct kp_evalpieces;
+struct kp_evalpieces *kp_evalpieces_open(void); /* NULL: no memory */
+void kp_evalpieces_close(struct kp_evalpieces *pieces);
+/* Counts forward ops in the steps of one more piece. `pieces` is a struct kp_evalpieces. */
+void kp_evalpieces_add(void *pieces, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* The sentence of kp_advice_kinds for all the steps, as a text of `trace`; NULL: no step holds an evaluation. */
+const char *kp_evalpieces_text(const struct kp_evalpieces *pieces, struct kp_kineto *trace,
+                               const struct kp_chosen *steps);
+
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
 /* What the steps are, where they are guesses: "calls of a model"; NULL: they are none. */

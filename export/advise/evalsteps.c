@@ -11,79 +11,69 @@
  * the last pass are in it. The training's own time up to its first pass, or from its last one on, is as long as in the
  * other steps. Where one evaluation has far more behind its last pass than the others, that is a step's own.
  */
-#include "export/advise/longsteps.h"
+#include "export/advise/evalsteps.h"
 #include "collector/base/kp_order.h"
 #include "export/report/framename.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PASSES_LEAST = 2, NAMES_MOST = 8, TAIL_MORE_NS = 50000000 };
+enum { PASSES_LEAST = 2, TAIL_MORE_NS = 50000000 };
 #define TOLD_SHARE 0.1    /* of an evaluation: its loading, or what is behind its last pass, before it is told */
 #define TAIL_USUAL_MOST 2 /* times what is behind the last pass of the other evaluations, and TAIL_MORE_NS */
 #define NAMES_SHARE 0.5   /* of the time of the ops that are looked at: those that run more often without gradients */
 
-struct passes {
-    size_t with, without;
-};
 enum eval_side { BEFORE_STEPS, BEHIND_STEPS, EVAL_SIDES }; /* where there is no step */
 struct eval_outside {
     size_t passes;
     int64_t ns;
 };
 enum pass_mark { OF_NEITHER, OF_TRAINING, OF_EVALUATION }; /* what a node is a pass of, or a part of one */
-struct forward_name {
-    uint32_t name;
-    int64_t ns;      /* in all, with gradients */
-    double a_step;   /* calls with gradients, the median of the steps */
-    double usual;    /* calls without, the median */
-    uint32_t *calls; /* without, by step, and then by enum eval_side */
-};
-struct forward_names {
-    struct forward_name of[NAMES_MOST]; /* the longest first */
-    size_t count;
-};
-
 /* ---- passes by ops: those with gradients in the other steps, and without in this one ---- */
 
-static bool has_gradients(const struct kp_kineto_event *e) { return e->flags & KP_KINETO_HAS_SEQ && e->number >= 0; }
+bool kp_evalsteps_has_gradients(const struct kp_kineto_event *e)
+{
+    return e->flags & KP_KINETO_HAS_SEQ && e->number >= 0;
+}
 
-static bool is_forward(const struct kp_kineto_event *e) { return has_gradients(e) && !e->fwd_tid; }
+bool kp_evalsteps_is_forward(const struct kp_kineto_event *e) { return kp_evalsteps_has_gradients(e) && !e->fwd_tid; }
 
-KP_ORDER_DOWN(longest_first, struct forward_name, ns)
+KP_ORDER_DOWN(longest_first, struct kp_forward_name, ns)
 
 /* The names of forward ops that take most time, outside of loading. */
-static void names_find(struct forward_names *out, const struct kp_costrules *x)
+static void names_find(struct kp_forward_names *out, const struct kp_costrules *x)
 {
     struct kp_keyindex keys = {0};
-    struct forward_name *all = NULL;
+    struct kp_forward_name *all = NULL;
     size_t capacity = 0;
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
-        if (!kp_costrules_is_op(x, i) || !is_forward(e) || !kp_spans_has(&x->chosen->in_steps, e->start_ns)) continue;
+        if (!kp_costrules_is_op(x, i) || !kp_evalsteps_is_forward(e) ||
+            !kp_spans_has(&x->chosen->in_steps, e->start_ns))
+            continue;
         if (x->loaders[i] >= 0) continue;
         const size_t had = keys.count, at = kp_keyindex_get(&keys, e->name);
         if (at == had) {
             all = kp_kineto_grow(all, &capacity, had + 1, sizeof *all);
-            all[at] = (struct forward_name){.name = e->name};
+            all[at] = (struct kp_forward_name){.name = e->name};
         }
         all[at].ns += x->tree->nodes[i].end_ns - x->tree->nodes[i].start_ns;
     }
     if (keys.count) qsort(all, keys.count, sizeof *all, longest_first);
-    out->count = keys.count < NAMES_MOST ? keys.count : NAMES_MOST;
+    out->count = keys.count < KP_FORWARD_NAMES_MOST ? keys.count : KP_FORWARD_NAMES_MOST;
     if (out->count) memcpy(out->of, all, out->count * sizeof *all);
     kp_keyindex_fini(&keys);
     free(all);
 }
 
-static struct forward_name *name_of(struct forward_names *names, uint32_t name)
+static struct kp_forward_name *name_of(struct kp_forward_names *names, uint32_t name)
 {
     for (size_t i = 0; i < names->count; i++)
         if (names->of[i].name == name) return &names->of[i];
     return NULL;
 }
 
-static double median_of(const uint32_t *calls, size_t steps)
+double kp_evalsteps_median(const uint32_t *calls, size_t steps)
 {
     double *values = kp_kineto_room(steps + 1, sizeof *values);
     for (size_t i = 0; i < steps; i++) values[i] = calls[i];
@@ -108,14 +98,14 @@ static enum eval_side side_of(const struct kp_costrules *x, size_t i)
 /* A forward op without gradients, which no backward calls. */
 static bool is_eval_call(const struct kp_costrules *x, size_t i)
 {
-    return !has_gradients(kp_tree_event(x->tree, i)) && x->loaders[i] < 0 && !is_in_backward(x, i);
+    return !kp_evalsteps_has_gradients(kp_tree_event(x->tree, i)) && x->loaders[i] < 0 && !is_in_backward(x, i);
 }
 
 /* Counts the calls of each of the names by step, with gradients and without. */
-static void calls_count(struct forward_names *names, const struct kp_costrules *x)
+static void calls_count(struct kp_forward_names *names, const struct kp_costrules *x)
 {
     const struct kp_chosen *c = x->chosen;
-    uint32_t *with[NAMES_MOST];
+    uint32_t *with[KP_FORWARD_NAMES_MOST];
     for (size_t n = 0; n < names->count; n++) {
         with[n] = kp_kineto_room(c->step_count + 1, sizeof **with);
         names->of[n].calls = kp_kineto_room(c->step_count + EVAL_SIDES, sizeof **with);
@@ -124,30 +114,30 @@ static void calls_count(struct forward_names *names, const struct kp_costrules *
     }
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
-        struct forward_name *f = kp_costrules_is_op(x, i) ? name_of(names, e->name) : NULL;
+        struct kp_forward_name *f = kp_costrules_is_op(x, i) ? name_of(names, e->name) : NULL;
         const size_t step = f ? kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns) : c->step_count;
         if (f && step == c->step_count && is_eval_call(x, i)) f->calls[step + (size_t)side_of(x, i)]++;
         if (step == c->step_count || x->loaders[i] >= 0) continue;
-        ++*(has_gradients(e) ? &with[f - names->of][step] : &f->calls[step]);
+        ++*(kp_evalsteps_has_gradients(e) ? &with[f - names->of][step] : &f->calls[step]);
     }
     for (size_t n = 0; n < names->count; n++) {
-        names->of[n].a_step = median_of(with[n], c->step_count);
-        names->of[n].usual = median_of(names->of[n].calls, c->step_count);
+        names->of[n].a_step = kp_evalsteps_median(with[n], c->step_count);
+        names->of[n].usual = kp_evalsteps_median(names->of[n].calls, c->step_count);
         free(with[n]);
     }
 }
 
 /* How many passes of this name a step has without gradients, beyond the usual. */
-static double name_passes(const struct forward_name *f, size_t step)
+static double name_passes(const struct kp_forward_name *f, size_t step)
 {
     return f->a_step > 0 ? ((double)f->calls[step] - f->usual) / f->a_step : 0;
 }
 
 /* Passes of a step by its ops: as names say that have most time, where at least half of all the time has some. */
-static size_t step_passes(const struct forward_names *names, size_t step)
+size_t kp_evalsteps_passes(const struct kp_forward_names *names, size_t step)
 {
-    int64_t all = 0, have = 0, most = 0, ns[NAMES_MOST] = {0};
-    size_t of[NAMES_MOST] = {0}, passes = 0;
+    int64_t all = 0, have = 0, most = 0, ns[KP_FORWARD_NAMES_MOST] = {0};
+    size_t of[KP_FORWARD_NAMES_MOST] = {0}, passes = 0;
     for (size_t n = 0; n < names->count; n++) {
         if (names->of[n].a_step > 0) all += names->of[n].ns;
         const double of_name = name_passes(&names->of[n], step);
@@ -166,14 +156,14 @@ static size_t step_passes(const struct forward_names *names, size_t step)
 }
 
 /* Measures the evaluations before the first step and behind the last: from pass to pass, while none has gradients. */
-static void outside_measure(struct eval_outside *out, const struct kp_costrules *x, struct forward_names *names)
+static void outside_measure(struct eval_outside *out, const struct kp_costrules *x, struct kp_forward_names *names)
 {
     const struct kp_chosen *const c = x->chosen;
     struct kp_spans times = {0};
     int64_t from = -1, until = -1;
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
-        const struct forward_name *const f =
+        const struct kp_forward_name *const f =
             kp_costrules_is_op(x, i) ? name_of(names, kp_tree_event(x->tree, i)->name) : NULL;
         if (!f || !(f->a_step > 0) || x->loaders[i] >= 0 || is_in_backward(x, i)) continue;
         const bool is_of_it =
@@ -187,25 +177,27 @@ static void outside_measure(struct eval_outside *out, const struct kp_costrules 
     kp_spans_settle(&times);
     out[BEFORE_STEPS].ns = kp_spans_between(&times, INT64_MIN, c->steps[0].start_ns);
     out[BEHIND_STEPS].ns = kp_spans_between(&times, c->steps[c->step_count - 1].end_ns, INT64_MAX);
-    for (size_t side = 0; side < EVAL_SIDES; side++) out[side].passes = step_passes(names, c->step_count + side);
+    for (size_t side = 0; side < EVAL_SIDES; side++)
+        out[side].passes = kp_evalsteps_passes(names, c->step_count + side);
     kp_spans_fini(&times);
 }
 
-static void passes_by_ops(struct passes *of, uint8_t *marks, struct eval_outside *outside, const struct kp_costrules *x)
+static void passes_by_ops(struct kp_passes *of, uint8_t *marks, struct eval_outside *outside,
+                          const struct kp_costrules *x)
 {
-    struct forward_names names = {0};
+    struct kp_forward_names names = {0};
     names_find(&names, x);
     calls_count(&names, x);
     outside_measure(outside, x, &names);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
-        of[i].without = step_passes(&names, i);
+        of[i].without = kp_evalsteps_passes(&names, i);
         of[i].with = names.count > 0 && names.of[0].a_step > 0;
     }
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
-        const struct forward_name *const f = kp_costrules_is_op(x, i) ? name_of(&names, e->name) : NULL;
+        const struct kp_forward_name *const f = kp_costrules_is_op(x, i) ? name_of(&names, e->name) : NULL;
         if (!f || !(f->a_step > 0) || x->loaders[i] >= 0 || is_in_backward(x, i)) continue; /* a metric's op: 0 */
-        marks[i] = has_gradients(e) ? OF_TRAINING : OF_EVALUATION;
+        marks[i] = kp_evalsteps_has_gradients(e) ? OF_TRAINING : OF_EVALUATION;
     }
     for (size_t n = 0; n < names.count; n++) free(names.of[n].calls);
 }
@@ -253,7 +245,7 @@ static uint32_t model_find(const struct kp_costrules *x, const bool *has)
     return model;
 }
 
-static void passes_by_modules(struct passes *of, uint8_t *marks, const struct kp_costrules *x)
+static void passes_by_modules(struct kp_passes *of, uint8_t *marks, const struct kp_costrules *x)
 {
     const struct kp_chosen *c = x->chosen;
     bool *has = backwards_mark(x);
@@ -301,7 +293,7 @@ static bool is_asking(const struct kp_costrules *x, size_t i)
 }
 
 /* How often a step without an evaluation asks a loader, the median. */
-static size_t usual_asks(const struct kp_costrules *x, const struct passes *of)
+static size_t usual_asks(const struct kp_costrules *x, const struct kp_passes *of)
 {
     const struct kp_chosen *c = x->chosen;
     size_t count = 0;
@@ -317,7 +309,7 @@ static size_t usual_asks(const struct kp_costrules *x, const struct passes *of)
 }
 
 /* Measures how long steps without an evaluation last up to their first pass, and from their last one on. */
-static void usual_measure(struct eval_walk *w, const struct passes *of)
+static void usual_measure(struct eval_walk *w, const struct kp_passes *of)
 {
     const struct kp_chosen *const c = w->x->chosen;
     const struct kp_tree *const tree = w->x->tree;
@@ -439,7 +431,7 @@ static int64_t tails_add(struct eval_walk *w)
 /* ---- the note ---- */
 
 /* "step 10 holds 12", "steps 10, 20 and 3 more hold 12 to 14": which, and how many passes. */
-static const char *steps_text(const struct kp_costrules *x, const struct passes *of, size_t passes_least)
+const char *kp_evalsteps_numbers(const struct kp_costrules *x, const struct kp_passes *of, size_t passes_least)
 {
     size_t found = 0, least = SIZE_MAX, most = 0;
     size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
@@ -514,7 +506,7 @@ static const char *total_text(const struct kp_costrules *x, const struct eval_ou
 }
 
 /* Measures the evaluations, and says which steps hold them, with what they take. */
-static const char *inside_text(const struct kp_costrules *x, const struct passes *of, size_t least,
+static const char *inside_text(const struct kp_costrules *x, const struct kp_passes *of, size_t least,
                                const uint8_t *marks, const struct eval_outside *outside, struct kp_spans *times)
 {
     struct eval_walk w = {.x = x, .marks = marks, .times = times, .usual_asks = usual_asks(x, of)};
@@ -534,13 +526,13 @@ static const char *inside_text(const struct kp_costrules *x, const struct passes
         "%zu evaluation%s inside of the training take%s %.1f ms%s, and %s no slow step%s of it: %s without backward, "
         "%.1f ms each%s%s",
         found, found == 1 ? "" : "s", found == 1 ? "s" : "", (double)ns / 1e6, share_text(x, outside, ns),
-        found == 1 ? "is" : "are", found == 1 ? "" : "s", steps_text(x, of, least), (double)ns / 1e6 / (double)found,
-        part_text(x, loading_of(x, times), ns, found, "loading"),
+        found == 1 ? "is" : "are", found == 1 ? "" : "s", kp_evalsteps_numbers(x, of, least),
+        (double)ns / 1e6 / (double)found, part_text(x, loading_of(x, times), ns, found, "loading"),
         part_text(x, behind, ns, found, "behind the last pass (metrics, a checkpoint)"));
 }
 
 /* Do most steps train alone? Else passes without backward are a part of the training. */
-static bool are_evaluations(const struct passes *of, size_t steps, size_t least)
+bool kp_evalsteps_are(const struct kp_passes *of, size_t steps, size_t least)
 {
     size_t found = 0, trains = 0;
     for (size_t i = 0; i < steps; i++) {
@@ -565,20 +557,20 @@ static void evaluated_tell(const struct kp_costrules *x, const char *inside, con
 void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
 {
     const size_t steps = x->chosen->step_count;
-    struct passes *of = kp_kineto_room(steps + 1, sizeof *of);
+    struct kp_passes *of = kp_kineto_room(steps + 1, sizeof *of);
     uint8_t *marks = kp_kineto_room(x->tree->count + 1, sizeof *marks);
     struct eval_outside outside[EVAL_SIDES] = {{0, 0}};
     size_t least = 1;
     memset(of, 0, (steps + 1) * sizeof *of);
     memset(marks, OF_NEITHER, x->tree->count + 1);
     passes_by_ops(of, marks, outside, x);
-    if (!are_evaluations(of, steps, least)) {
+    if (!kp_evalsteps_are(of, steps, least)) {
         least = PASSES_LEAST;
         memset(of, 0, (steps + 1) * sizeof *of);
         passes_by_modules(of, marks, x);
     }
     const char *const inside =
-        are_evaluations(of, steps, least) ? inside_text(x, of, least, marks, outside, times) : NULL;
+        kp_evalsteps_are(of, steps, least) ? inside_text(x, of, least, marks, outside, times) : NULL;
     evaluated_tell(x, inside, outside);
     free(marks);
     free(of);

@@ -14,6 +14,7 @@ SRC_advise := \
     export/advise/float64rule.c \
     export/advise/faultrules.c \
     export/advise/fuserules.c \
+    export/advise/evalpieces.c \
     export/advise/evalsteps.c \
     export/advise/promptsteps.c \
     export/advise/readtimes.c \
@@ -47,6 +48,7 @@ UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
     test/unit/advise/test_anomalyrule.c \
+    test/unit/advise/test_evalpieces.c \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_float64rule.c \
     test/unit/advise/test_loadbound.c \

@@ -407,17 +407,28 @@ static int source_read(const struct report_command *r, const struct kp_trace_sou
     return kp_kineto_read(out, &wish, why, why_bytes);
 }
 
+/* What tells of long steps: which of them hold an evaluation, as far as their pieces do. */
+static void kinds_find(const struct kp_evalpieces *evaluations, struct report_reading *out)
+{
+    out->n.kinds.evaluated = evaluations ? kp_evalpieces_text(evaluations, out->trace, &out->n.chosen) : NULL;
+    if (!out->n.kinds.evaluated) out->n.kinds.evaluated = kinds_unknown(&out->n.summary);
+}
+
 /* Reads a trace in pieces, as far as it can be cut. False: it must be read as a whole. */
 static bool pieces_read(const struct report_command *r, const struct kp_trace_source *source,
                         struct report_reading *out, int *rc, char *why, size_t why_bytes)
 {
     struct kp_toppieces *pieces = kp_toppieces_open(by_of(r, NULL));
     if (!pieces) return false;
+    struct kp_evalpieces *const evaluations = is_unasked(r) ? kp_evalpieces_open() : NULL;
+    if (evaluations) kp_toppieces_give(pieces, kp_evalpieces_add, evaluations);
     *rc = source_read(r, source, &out->trace, kp_toppieces_reading(pieces), why, why_bytes);
     bool holds = *rc != -ESTALE;
     if (out->trace && kp_toppieces_has(pieces))
         out->is_numbered = holds = kp_toppieces_end(pieces, out->trace, &out->n.top, &out->n.summary, &out->n.chosen);
     kp_toppieces_close(pieces);
+    if (out->is_numbered && is_unasked(r)) kinds_find(evaluations, out);
+    kp_evalpieces_close(evaluations);
     if (!holds) kp_kineto_close(out->trace);
     return holds;
 }
@@ -507,7 +518,6 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
     if (is_phase) r->choice.within = NULL;
     if (rc == KP_EXIT_DONE && is_of_phase(r, in.trace) && !is_to_wait(r, &in, heading, is_phase)) {
         if (heading && r->is_torch && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);
-        if (in.is_numbered && is_unasked(r)) in.n.kinds.evaluated = kinds_unknown(&in.n.summary);
         rc = in.is_numbered ? numbers_print(r, source->label, &in.n) : whole_report(r, source->label, heading, &in);
     }
     r->choice.within = within;

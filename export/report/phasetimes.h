@@ -20,8 +20,8 @@ struct kp_phasetimes {
 bool kp_phasetimes_of(struct kp_phasetimes *out, const struct kp_kineto *trace);
 const struct kp_phasetime *kp_phasetimes_find(const struct kp_phasetimes *times, const char *name); /* NULL: none */
 /*
- * Writes of each phase but `own` (NULL: of all) "validate took 34.0 % of the time since the first phase began (12 times, 1.200 s
- * each)", with "; " between two. Returns how many.
+ * Writes of each phase but `own` (NULL: of all) "validate took 34.0 % of the time since the first phase began (12
+ * times, 1.200 s each)", with "; " between two. Returns how many.
  */
 size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *times, const char *own);
 

@@ -13,6 +13,8 @@ struct kp_toppieces {
     struct kp_top top;
     struct kp_summary_parts parts;
     struct kp_chosen steps;
+    kp_toppiece_fn give; /* or NULL */
+    void *context;
 };
 
 static bool tree_add(void *context, struct kp_tree *tree, const struct kp_chosen *chosen)
@@ -26,7 +28,14 @@ static bool tree_add(void *context, struct kp_tree *tree, const struct kp_chosen
     kp_top_fini(&top);
     kp_summary_add(&p->parts, tree, chosen);
     kp_chosen_add_steps(&p->steps, chosen);
+    if (p->give) p->give(p->context, tree, chosen);
     return true;
+}
+
+void kp_toppieces_give(struct kp_toppieces *p, kp_toppiece_fn give, void *context)
+{
+    p->give = give;
+    p->context = context;
 }
 
 struct kp_toppieces *kp_toppieces_open(enum kp_top_by by)

@@ -9,6 +9,9 @@
 
 struct kp_toppieces;
 struct kp_toppieces *kp_toppieces_open(enum kp_top_by by);
+/* Gives the tree of each piece, too, before the first is read. Called by a thread of the pieces. */
+typedef void (*kp_toppiece_fn)(void *context, const struct kp_tree *tree, const struct kp_chosen *chosen);
+void kp_toppieces_give(struct kp_toppieces *pieces, kp_toppiece_fn give, void *context);
 void kp_toppieces_close(struct kp_toppieces *pieces);
 /* For the wish that reads the trace. */
 struct kp_kineto_pieces *kp_toppieces_reading(struct kp_toppieces *pieces);

@@ -258,3 +258,33 @@ def test_a_step_before_the_window_is_told_beside_the_recorded_ones(tmp_path):
     assert advice["findings"] and (advice["crowded"] or advice["slowed_by"].startswith(f"a step takes {times} times as long as before the window ({told} ms)"))
     all_steps = harness.run_kprof("longer_in_window.py", tmp_path / "all").ok()
     assert "bare_step_ms" not in json.loads(harness.cli("report", all_steps.trace, "--json").stdout)
+
+
+EVALUATING_LOOP = """import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(16, 16) for _ in range(8)])
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(450):
+    model(torch.ones(4, 16)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if step % 150 == 99:
+        model.eval()
+        with torch.no_grad():
+            for _ in range(120):
+                model(torch.ones(4, 16))
+        model.train()
+"""
+
+
+def test_a_large_trace_has_its_evaluations_in_the_head(tmp_path):
+    """It is read in pieces. Read as a whole (--partial) it says the same of them."""
+    program = tmp_path / "own.py"
+    program.write_text(EVALUATING_LOOP)
+    run = harness.run_kprof("own.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program]).ok()
+    assert len(facts.load(run.trace)["traceEvents"]) > 150_000
+    told = re.compile(r"\n +(\d+) evaluations inside of the training take (some )?([\d.]+) ms, ([\d.]+) % of the time of all steps, and are no slow steps of it: "
+                      r"(steps [\d, ]+\d)(?:, each 150th step,)? hold (\d+) forward passes without backward, ([\d.]+) ms each")
+    count, some, ns, share, steps, passes, each = told.search(harness.cli("report", run.trace).stdout).groups()
+    whole = told.search(harness.cli("report", "--partial", run.trace).stdout).groups()
+    assert some and not whole[1] and (count, steps, passes) == (whole[0], whole[4], whole[5]) == ("3", "steps 100, 250, 400", "120")
+    assert float(share) == pytest.approx(float(whole[3]), rel=0.15) and float(each) == pytest.approx(float(whole[6]), rel=0.15)

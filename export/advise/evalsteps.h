@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/* evalsteps.h - which steps of a training hold an evaluation, by how often forward ops run without gradients */
+#ifndef KP_EVALSTEPS_H
+#define KP_EVALSTEPS_H
+
+#include "export/advise/longsteps.h"
+
+enum { KP_FORWARD_NAMES_MOST = 8 };
+
+struct kp_passes {
+    size_t with, without;
+};
+struct kp_forward_name {
+    uint32_t name;
+    int64_t ns;      /* in all, with gradients */
+    double a_step;   /* calls with gradients, the median of the steps */
+    double usual;    /* calls without, the median */
+    uint32_t *calls; /* without, by step; of a whole trace also before the steps and behind them */
+};
+struct kp_forward_names {
+    struct kp_forward_name of[KP_FORWARD_NAMES_MOST]; /* the longest first */
+    size_t count;
+};
+
+/* Passes of a step by its ops: as names say that have most time, where at least half of all the time has some. */
+size_t kp_evalsteps_passes(const struct kp_forward_names *names, size_t step);
+double kp_evalsteps_median(const uint32_t *calls, size_t steps);
+/* Do most steps train alone? Else passes without backward are a part of the training. */
+bool kp_evalsteps_are(const struct kp_passes *of, size_t steps, size_t least);
+/* "step 10 holds 12 forward passes", "steps 10, 20 and 3 more hold 12 to 14 forward passes". */
+const char *kp_evalsteps_numbers(const struct kp_costrules *rules, const struct kp_passes *of, size_t passes_least);
+/* Forward ops with gradients, in no backward. */
+bool kp_evalsteps_is_forward(const struct kp_kineto_event *event);
+bool kp_evalsteps_has_gradients(const struct kp_kineto_event *event);
+
+#endif
