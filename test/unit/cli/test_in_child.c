@@ -86,10 +86,10 @@ static void memory_has_an_end(void **state)
     const struct kp_apart_limits little = {.memory_bytes = 64 << 20, .cpu_s = 600};
     unsigned *const eaten = kp_apart_memory(sizeof *eaten);
     (void)state;
-    assert_int_equal(kp_apart_run(eat, eaten, &little, why, sizeof why), 0);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     KP_SKIP("a sanitizer's shadow counts as memory, so there is no limit with one");
 #endif
+    assert_int_equal(kp_apart_run(eat, eaten, &little, why, sizeof why), 0);
     assert_in_range(*eaten, 16, 64);
     kp_apart_forget(eaten, sizeof *eaten);
 }
