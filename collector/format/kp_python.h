@@ -3,7 +3,8 @@
  * kp_python.h - a spool's records about Python: calls of functions
  *
  * KP_KIND_PYCALL: a call of a Python or C function, in the chunk of its thread, put when it starts. Its end is filled
- * in as in an op. Its name has two parts, as an op's: "file.py(LINE): function" and "file.py:LINE" of the caller. A
+ * in as in an op. Its name has two parts, as an op's: "file.py(LINE): function" and "file.py:LINE" of the caller. In
+ * the second part of a module's call the key in the module around it comes first, or nothing, and a tab: "fc1\t". A
  * generator or coroutine makes a record each time it is resumed.
  *
  * LINE is where the function begins (or goes on). A frame that was there when the window began has KP_PY_OPEN and
@@ -22,6 +23,7 @@
 
 #include "collector/format/kp_format.h"
 #define KP_PY_LINE '@'
+#define KP_PY_KEY_END '\t'
 enum {
     KP_PY_C = 1u << 0,      /* a C function; the name's first part is "<built-in ...>" */
     KP_PY_MODULE = 1u << 1, /* torch.nn.Module.__call__, as a kp_rec_pymodule; the name's first part is the class */

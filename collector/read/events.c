@@ -219,6 +219,10 @@ static void pycall_decode(const struct event_walk *w, const struct event_cursor 
     if (!(e->flags & KP_PY_MODULE)) return;
     e->module_self = call->self;
     e->module_type = call->type;
+    const char *const place = strchr(e->overload, KP_PY_KEY_END); /* spools of before have no key */
+    if (!place) return;
+    if (place > e->overload) e->module_key = e->overload;
+    e->overload = place + 1;
 }
 
 static void memory_decode(const struct event_cursor *c, struct kp_event *e)

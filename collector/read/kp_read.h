@@ -73,6 +73,7 @@ struct kp_event {
      * object and its class.
      */
     uint64_t module_self, module_type;
+    const char *module_key; /* its key in the module around it, up to a tab; NULL: not known */
     /* SYMBOL. `name` is the function as the linker calls it, `overload` the object that has it. */
     /* MEMORY. `flags` has KP_MEMORY_*. Device -1 is the CPU. */
     uint64_t address, allocated, reserved;

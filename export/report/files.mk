@@ -33,6 +33,7 @@ SRC_report := \
     export/report/kineto_windows.c \
     export/report/kineto_words.c \
     export/report/kineto_works.c \
+    export/report/modulename.c \
     export/report/nocore.c \
     export/report/ownline.c \
     export/report/pagefaults.c \
@@ -72,6 +73,7 @@ UNIT_report := \
     test/unit/report/test_kineto.c \
     test/unit/report/test_kineto_keys.c \
     test/unit/report/test_kineto_windows.c \
+    test/unit/report/test_modulename.c \
     test/unit/report/test_nocore.c \
     test/unit/report/test_phasetimes.c \
     test/unit/report/test_rankwaits.c \

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export/report/kineto_windows.h"
+#include "export/report/modulename.h"
 #include "export/report/nocore.h"
 
 struct appending {
@@ -88,6 +89,7 @@ void kp_kineto_append(struct kp_kineto *to, const struct kp_kineto *from)
     const struct appending a = {to, from, ids_end(to), (uint32_t)to->count};
     for (size_t i = 0; i < from->count; i++) event_move(&a, from->events[i]);
     kp_kineto_windows_append(to->windows, from->windows);
+    kp_modulename_carry(to, from);
     memory_move(&a);
     works_move(&a);
     facts_move(&a);

@@ -22,6 +22,7 @@
 
 #include "export/report/json_scan.h"
 #include "export/report/kineto_pieces.h"
+#include "export/report/modulename.h"
 
 enum { BLOCK_MOST = 16 << 20, WORKERS_MOST = 8, SLOTS_MOST = 2 * WORKERS_MOST + 1 };
 enum { STACK_BYTES = 256 << 10, TRIES_MOST = 64, STRINGS_MOST = 1 << 16, KEY_MOST = 32 };
@@ -149,6 +150,7 @@ static void event_join(struct kp_kineto *t, const struct read_block *s, struct k
         memcpy(t->args_text + t->args_bytes, s->trace->args_text + e.args, e.args_bytes);
     }
     e.args = t->args_bytes;
+    if (e.kind == KP_KINETO_PYTHON) kp_strings_module_from(t->strings, ids[e.name], s->trace->strings, e.name);
     e.name = ids[e.name];
     e.cat = ids[e.cat];
     e.shapes = ids[e.shapes];

@@ -47,6 +47,7 @@ static key_table args_keys = {
     [14] = {{"Total Reserved", KEY_RESERVED}},
     [15] = {{"Sequence number", KEY_SEQ}, {"Concrete Inputs", KEY_CONCRETE}, {"Total Allocated", KEY_ALLOCATED}},
     [16] = {{"Module Hierarchy", KEY_HIERARCHY}},
+    [18] = {{"Python module name", KEY_MODULE}},
 };
 static key_table *const tables[DONE + 1] = {[TOP] = &top_keys, [EVENT] = &event_keys, [ARGS] = &args_keys};
 

@@ -39,6 +39,7 @@ enum kp_kineto_key {
     KEY_TYPES,
     KEY_STACK,
     KEY_HIERARCHY,
+    KEY_MODULE,
     KEY_CALLER,
     KEY_BYTES,
     KEY_MOVED,

@@ -16,6 +16,7 @@
 #include "export/report/hierarchy.h"
 #include "export/report/json_push.h"
 #include "export/report/kineto_keys.h"
+#include "export/report/modulename.h"
 #include "export/report/shapetext.h"
 
 enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20, EVENT_MOST = 64 << 20 };
@@ -37,7 +38,8 @@ struct kp_kineto_parser {
     bool is_in_device, has_device; /* the facts that are read are those of a device; of the first one alone */
     struct kp_kineto_event event;
     struct kp_kineto_memory memory;
-    int64_t moved; /* by a copy or a fill */
+    int64_t moved;   /* by a copy or a fill */
+    uint32_t module; /* string id: the name that the program gives it */
     struct kp_fact_path fact;
     uint32_t last_cat;
     uint8_t last_kind;
@@ -188,6 +190,7 @@ static void args_string(struct kp_kineto_parser *p, const char *text, size_t byt
         p->trace->has_stacks = true;
         break;
     case KEY_HIERARCHY: hierarchy_take(p, text, bytes); break;
+    case KEY_MODULE: p->module = kp_strings_put(p->trace->strings, text, bytes); break;
     case KEY_DIMS: p->event.shapes = kp_strings_put(p->trace->strings, text, bytes); break;
     case KEY_LABEL: program_take(p, text, bytes); break;
     case KEY_PARTIAL:
@@ -238,6 +241,7 @@ static void event_end(struct kp_kineto_parser *p)
     if (!t->has_first || e->start_ns < t->first_ns) t->first_ns = e->start_ns;
     t->has_first = true;
     t->seen++;
+    if (p->module) kp_strings_name_module(t->strings, e->name, p->module);
     if (t->keep && !t->keep(t->keep_context, t, e)) {
         t->args_bytes = e->args;
         return;
@@ -423,6 +427,7 @@ static int on_map_start(void *context)
         p->event = (struct kp_kineto_event){.index = UINT32_MAX, .args = p->trace->args_bytes};
         p->memory = (struct kp_kineto_memory){.allocated = -1, .reserved = -1, .device = -1};
         p->moved = 0;
+        p->module = 0;
         p->event_from = p->fed;
         p->raws = p->keep_args;
     } else if (p->place == EVENT && p->key == KEY_ARGS) {

@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "export/report/modulename.h"
+
 size_t kp_kineto_piece_events = (size_t)1 << 17;
 
 /* ---- where to cut ---- */
@@ -249,6 +251,7 @@ static struct kp_kineto *piece_make(struct kp_kineto *t, struct cut cut)
     }
     head_copy(piece, t);
     facts_copy(piece, t, &r);
+    kp_modulename_carry(piece, t);
     free(r.ids);
     memory_move(piece, t, cut.count, opened.count);
     t->count -= cut.count;

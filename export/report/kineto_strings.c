@@ -5,7 +5,7 @@
  * A call stack is a chain: its innermost frame and the stack around that. kp_strings_get makes its text,
  * since the texts of all stacks of a deep program are a thousand times as large as its frames.
  */
-#include "export/report/kineto.h"
+#include "export/report/modulename.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 struct string_entry {
     const char *text; /* NULL: of a chain, not made yet */
     uint32_t bytes, hash;
-    uint32_t head, tail; /* of a chain: string ids; head 0: of none */
+    uint32_t head, tail; /* of a chain: string ids; head 0: of none, and tail is the name of a module */
 };
 struct page {
     struct page *next;
@@ -189,4 +189,31 @@ uint32_t kp_strings_put_from(struct kp_strings *s, struct kp_strings *from, uint
 {
     const char *text = kp_strings_get(from, id);
     return kp_strings_put(s, text, from->entries[id].bytes);
+}
+
+/* ---- names of modules ---- */
+
+void kp_strings_name_module(struct kp_strings *s, uint32_t call, uint32_t name)
+{
+    struct string_entry *e = &s->entries[call];
+    if (!call || call >= s->count || e->head || !name || e->tail == name) return;
+    e->tail = e->tail ? call : name; /* itself: several */
+}
+
+bool kp_strings_has_module(const struct kp_strings *s, uint32_t call)
+{
+    return call < s->count && !s->entries[call].head && s->entries[call].tail;
+}
+
+void kp_strings_module_from(struct kp_strings *to, uint32_t call, struct kp_strings *from, uint32_t its)
+{
+    if (!kp_strings_has_module(from, its)) return;
+    const uint32_t name = from->entries[its].tail;
+    kp_strings_name_module(to, call, name == its ? call : kp_strings_put_from(to, from, name));
+}
+
+uint32_t kp_strings_module(const struct kp_strings *s, uint32_t call)
+{
+    const struct string_entry *e = &s->entries[call < s->count ? call : 0];
+    return e->head || e->tail == call ? 0 : e->tail;
 }

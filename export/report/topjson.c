@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "export/report/modulename.h"
 #include "export/report/pagefaults.h"
 #include "export/report/plain.h"
 
@@ -106,11 +107,22 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     whole_put(out, "dropped", (int64_t)s->lost);
 }
 
+/* What the program calls a module, beside torch.profiler's name. */
+static void path_put(FILE *out, const struct kp_top *top, const struct kp_top_row *row)
+{
+    struct kp_frametext text = {0};
+    const char *const name = kp_kineto_text(top->trace, row->name), *const path =
+                                                                        kp_modulename_path(&text, top->trace, name);
+    if (path != name) text_put(out, "path", path);
+    kp_frametext_fini(&text);
+}
+
 /* What a total is made of. */
 static void modules_put(FILE *out, const struct kp_top *top, const struct kp_top_row *row)
 {
     const struct kp_top_cost *cost = &row->cost;
     if (top->by == KP_TOP_BY_CLASS) whole_put(out, "modules", row->modules);
+    else path_put(out, top, row);
     ms_put(out, "forward_ms", cost->total_ns - cost->backward_ns);
     ms_put(out, "backward_ms", cost->backward_ns);
     if (top->has_gpu) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/report/framename.h"
+#include "export/report/modulename.h"
 #include "export/report/plain.h"
 #include "export/report/table.h"
 
@@ -104,12 +105,15 @@ const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *r
 {
     const char *name = kp_kineto_text(top->trace, row->name), *behind = "";
     char number[24];
+    struct kp_frametext path = {0};
     const char *const before = row->is_backward ? KP_TOP_BACKWARD_OF : "";
     if (kp_top_is_by_line(top) && !row->name) name = "(no line of the program)";
     if (kp_top_is_by_module(top) && !row->name) name = "(no module)";
+    if (top->by == KP_TOP_BY_MODULE) name = kp_modulename_path(&path, top->trace, name);
     if (row->modules > 1) snprintf(number, sizeof number, " x %u", row->modules), behind = number;
     if (!row->is_backward && strcmp(name, "ProfilerStep*") == 0) behind = " (in no op)";
     snprintf(out, bytes, "%s%s%s", before, name, behind);
+    kp_frametext_fini(&path);
     return out;
 }
 

@@ -8,7 +8,8 @@
  *
  * A call is open while its range is. It leaves the list when an event of its thread starts at or after its end. So the
  * list is the next event's call stack, and its last call is the caller. An object of torch.nn.Module
- * is numbered among those of its class when it is first called, as Kineto does.
+ * is numbered among those of its class when it is first called, as Kineto does. Of several keys that it has in modules
+ * around it the first call's counts.
  */
 #include "export/trace/callers.h"
 
@@ -20,10 +21,13 @@
 #include "collector/format/kp_python.h"
 #include "collector/base/kp_poison.h"
 
+enum { PATH_MOST = 32 };
+
 struct open_pycall {
     const char *name; /* as long as the reader */
     uint64_t id, end_ns;
     int64_t module;
+    uint64_t self, type; /* of the module that is called, or of the one around the call; 0: neither */
 };
 struct call_stack {
     uint64_t thread; /* thread_no + 1 */
@@ -32,6 +36,8 @@ struct call_stack {
 };
 struct module_class { /* self 0: the class itself, number counts its objects */
     uint64_t self, type, number;
+    const char *key;                   /* as long as the reader; NULL: none so far */
+    uint64_t around_self, around_type; /* the module in which it has that key */
 };
 struct kp_callers {
     uint64_t id_last;
@@ -77,6 +83,8 @@ static void leave_ended(struct call_stack *s, uint64_t now_ns)
 
 /* ---- modules ---- */
 
+static uint64_t type_of(const struct kp_event *call) { return call->module_type ? call->module_type : 1; }
+
 static struct module_class *module_slot(struct module_class *table, uint32_t cap, uint64_t self, uint64_t type)
 {
     uint64_t h = (type * UINT64_C(0x9e3779b97f4a7c15)) ^ (self * UINT64_C(0xc2b2ae3d27d4eb4f));
@@ -97,12 +105,55 @@ static int modules_grow(struct kp_callers *p)
     return 0;
 }
 
-static int module_number(struct kp_callers *p, uint64_t self, uint64_t type, int64_t *number)
+static struct module_class *module_find(const struct kp_callers *p, uint64_t self, uint64_t type)
 {
+    struct module_class *m = p->modules_cap ? module_slot(p->modules, p->modules_cap, self, type) : NULL;
+    return m && m->type ? m : NULL;
+}
+
+/* The objects around m, as far as they have keys, the innermost first. */
+static uint32_t path_gather(const struct kp_callers *p, const struct module_class *m,
+                            const struct module_class *path[PATH_MOST])
+{
+    uint32_t n = 0;
+    for (; m && m->key && n < PATH_MOST; m = module_find(p, m->around_self, m->around_type)) path[n++] = m;
+    return n;
+}
+
+/* No object is around itself, though an address may be that of another object later. */
+static void key_take(const struct kp_callers *p, struct module_class *m, const char *key,
+                     const struct open_pycall *around)
+{
+    const struct module_class *path[PATH_MOST], *outer = module_find(p, around->self, around->type);
+    const uint32_t n = path_gather(p, outer, path);
+    bool is_inside = outer == m || n == PATH_MOST;
+    for (uint32_t i = 0; i < n && !is_inside; i++)
+        is_inside = path[i] == m || (path[i]->around_self == m->self && path[i]->around_type == m->type);
+    if (is_inside || !key) return;
+    m->key = key;
+    m->around_self = around->self;
+    m->around_type = around->type;
+}
+
+void kp_callers_path_write(struct kp_callers *p, const struct kp_event *call, struct kp_json *json)
+{
+    const struct module_class *path[PATH_MOST];
+    uint32_t n = path_gather(p, module_find(p, call->module_self, type_of(call)), path);
+    while (n-- > 0) {
+        kp_json_text(json, path[n]->key, strcspn(path[n]->key, (char[]){KP_PY_KEY_END, 0}));
+        if (n) kp_json_char(json, '.');
+    }
+}
+
+/* `around`: the call around it, if that is in a module. */
+static int module_take(struct kp_callers *p, const struct kp_event *call, const struct open_pycall *around,
+                       struct kp_pycall *out)
+{
+    const uint64_t self = call->module_self, type = type_of(call);
     if ((p->modules_n + 2) * 2 > p->modules_cap && modules_grow(p)) return -ENOMEM;
-    struct module_class *m = module_slot(p->modules, p->modules_cap, self, type ? type : 1);
+    struct module_class *m = module_slot(p->modules, p->modules_cap, self, type);
     if (!m->type) {
-        *m = (struct module_class){.self = self, .type = type ? type : 1};
+        *m = (struct module_class){.self = self, .type = type};
         struct module_class *class = module_slot(p->modules, p->modules_cap, 0, m->type);
         if (!class->type) {
             class->type = m->type;
@@ -111,7 +162,9 @@ static int module_number(struct kp_callers *p, uint64_t self, uint64_t type, int
         m->number = class->number++;
         p->modules_n++;
     }
-    *number = (int64_t)m->number;
+    if (!m->key && around) key_take(p, m, call->module_key, around);
+    out->module = (int64_t)m->number;
+    out->has_path = m->key != NULL;
     return 0;
 }
 
@@ -123,14 +176,18 @@ int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp
     if (!s) return -ENOMEM;
     leave_ended(s, call->start_ns);
     *out = (struct kp_pycall){.id = ++p->id_last, .parent = s->n ? s->of[s->n - 1].id : 0, .module = -1};
-    if (call->flags & KP_PY_MODULE && module_number(p, call->module_self, call->module_type, &out->module))
-        return -ENOMEM;
+    struct open_pycall own = {call->name, out->id, call->end_ns, -1, 0, 0}, *around = s->n ? &s->of[s->n - 1] : NULL;
+    if (around) own.self = around->self, own.type = around->type;
+    if (call->flags & KP_PY_MODULE) {
+        if (module_take(p, call, around && around->type ? around : NULL, out)) return -ENOMEM;
+        own.module = out->module, own.self = call->module_self, own.type = type_of(call);
+    }
     if (s->n == s->cap) {
         void *more = kp_map_double(s->of, &s->cap, sizeof *s->of, 256);
         if (!more) return -ENOMEM;
         s->of = more;
     }
-    s->of[s->n++] = (struct open_pycall){call->name, out->id, call->end_ns, out->module};
+    s->of[s->n++] = own;
     return 0;
 }
 

@@ -136,6 +136,11 @@ static void pycall_write(struct kp_trace *t, const struct kp_event *e)
     if (call.module >= 0) {
         kp_json_lit(&t->json, ",\"Python module id\":");
         kp_json_u64(&t->json, (uint64_t)call.module);
+        if (call.has_path) { /* torch.profiler has none */
+            kp_json_lit(&t->json, ",\"Python module name\":\"");
+            kp_callers_path_write(t->python, e, &t->json);
+            kp_json_char(&t->json, '"');
+        }
     }
     kp_json_lit(&t->json, ",\"Ev Idx\":");
     kp_json_u64(&t->json, t->index++);

@@ -3,7 +3,7 @@
  * call_text.c - names of calls ("file.py(LINE): function", "<built-in ...>", a module's class) and of their call sites
  *
  * Called by: pycalls.c, inside a hook with the GIL held, once a call site (cold)
- * Owns:      the folders that are cut off file names, the code object of torch.nn.Module.__call__
+ * Owns:      the folders that are cut off file names
  * Locks:     none; every caller has the GIL
  * Memory:    none. PyUnicode_AsUTF8 may make Python allocate, for a file name that is not ASCII.
  * On fail:   id 0 ("name lost"), counted by the record room
@@ -17,6 +17,7 @@
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "preload/python/modulekeys.h"
 #include "preload/python/pycalls.h"
 #include "collector/base/kp_poison.h"
 
@@ -24,6 +25,7 @@ enum {
     FOLDERS = 64,
     TEXT = 3072,
     FOLDER_BYTES = 512,
+    KEY_BYTES = 512,
     C_SELF = 24,
     C_METHODS = 16,
     TYPE_OF = 8,
@@ -31,7 +33,6 @@ enum {
     TYPE_BYTES = 104
 };
 
-const void *kp_pysite_module_code;
 static char folders[FOLDERS][FOLDER_BYTES]; /* each ends in '/'; in descending order */
 static bool are_installed[FOLDERS];         /* Python's own folders, those of packages, and its scripts' */
 static unsigned folder_count;
@@ -159,22 +160,22 @@ static const void *code_of(const void *object)
     return kp_pyframe_code(l, kp_pyframe_of(l, object));
 }
 
-/* Appends "\0file:line" of a frame to text. Returns the total length. */
-static uint32_t place_add(char *text, size_t used, void *frame)
+/* Appends "file:line" of a frame to text, behind `before`. Returns the total length. */
+static uint32_t place_add(char *text, size_t used, char before, void *frame)
 {
     const char *file = kp_pysite_file(code_text(code_of(frame), kp_python_get()->layout.code_file));
     if (used >= TEXT - 1) used = TEXT - 2;
-    text[used++] = 0;
+    text[used++] = before;
     const size_t n = kp_fmt(text + used, TEXT - used, "%s:%d", file, kp_python_api.frame_line(frame));
     used += n;
     return (uint32_t)(used < TEXT ? used : TEXT - 1);
 }
 
-static uint32_t place_of_caller(char *text, size_t used, void *frame)
+static uint32_t place_of_caller(char *text, size_t used, char before, void *frame)
 {
     const struct kp_python_layout *l = &kp_python_get()->layout;
     void *back = kp_python_api.frame_back ? kp_python_api.frame_back(frame) : kp_python_at(frame, l->frame_back);
-    const uint32_t n = place_add(text, used, back ? back : frame);
+    const uint32_t n = place_add(text, used, before, back ? back : frame);
     if (back && kp_python_api.frame_back) kp_python_api.drop(back);
     return n;
 }
@@ -195,8 +196,9 @@ static void module_code_find(void)
     void *code = call ? kp_python_api.member_get(call, "__code__") : NULL;
     if (!code) kp_python_api.forget_error();
     if (call) kp_python_api.drop(call);
-    if (type) kp_python_api.drop(type);
-    if (code) kp_pysite_module_code = code; /* the reference is kept, so that its address is not used again */
+    if (code) kp_modulekey_code = code; /* both references are kept, so that no address is used again */
+    if (code) kp_modulekey_type = type;
+    else if (type) kp_python_api.drop(type);
 }
 
 uint32_t kp_pysite_call(struct kp_thread *t, void *frame)
@@ -205,11 +207,11 @@ uint32_t kp_pysite_call(struct kp_thread *t, void *frame)
     char text[TEXT];
     const void *code = code_of(frame);
     const char *file = code_text(code, l->code_file), *name = code_text(code, l->code_name);
-    if (!kp_pysite_module_code && ends_in(name, "_call_impl") && ends_in(file, "torch/nn/modules/module.py"))
+    if (!kp_modulekey_code && ends_in(name, "_call_impl") && ends_in(file, "torch/nn/modules/module.py"))
         module_code_find();
     const size_t used =
         kp_fmt(text, TEXT / 2, "%s(%d): %s", kp_pysite_file(file), kp_python_api.frame_line(frame), name);
-    return kp_name_intern(t, text, place_of_caller(text, used < TEXT / 2 ? used : TEXT / 2 - 1, frame));
+    return kp_name_intern(t, text, place_of_caller(text, used < TEXT / 2 ? used : TEXT / 2 - 1, 0, frame));
 }
 
 /* ---- functions made in C ---- */
@@ -256,15 +258,20 @@ uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function
     else
         used = kp_fmt(text, TEXT / 2, "<built-in method %s of %s object at 0x%lx>", n->text, n->type,
                       (unsigned long)(uintptr_t)n->self);
-    return kp_name_intern(t, text, place_add(text, used < TEXT / 2 ? used : TEXT / 2 - 1, frame));
+    return kp_name_intern(t, text, place_add(text, used < TEXT / 2 ? used : TEXT / 2 - 1, 0, frame));
 }
 
 /* ---- modules ---- */
 
-uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *type)
+/* "nn.Module: CLASS", and its name before the caller's place: "fc1\tfile:line". */
+uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *self)
 {
-    char text[TEXT];
-    const char *name = kp_python_at(type, TYPE_NAME), *dot = strrchr(name, '.');
-    const size_t used = kp_fmt(text, TEXT / 2, "nn.Module: %s", dot ? dot + 1 : name);
-    return kp_name_intern(t, text, place_of_caller(text, used < TEXT / 2 ? used : TEXT / 2 - 1, frame));
+    char text[TEXT], key[KEY_BYTES];
+    const char *name = kp_python_at(kp_python_at(self, TYPE_OF), TYPE_NAME), *dot = strrchr(name, '.');
+    const void *const own = kp_pyframe_of(&kp_python_get()->layout, frame);
+    size_t used = kp_fmt(text, TEXT / 2, "nn.Module: %s", dot ? dot + 1 : name);
+    if (used >= TEXT / 2) used = TEXT / 2 - 1;
+    const size_t bytes = kp_fmt(text + used + 1, KEY_BYTES, "%s", kp_modulekey_find(own, self, key, sizeof key));
+    text[used] = 0;
+    return kp_name_intern(t, text, place_of_caller(text, used + 1 + bytes, KP_PY_KEY_END, frame));
 }

@@ -5,7 +5,7 @@
  * Called by: CPython's evaluation loop with the GIL held, on every thread to which python_source.c gave our profile
  *            function (hot)
  * Owns:      struct kp_pycalls, one a thread: its open calls and the names of its call sites
- * Locks:     none. Memory: none but a thread's first touch (300 KB of address space, of which it touches what it
+ * Locks:     none. Memory: none but a thread's first touch (540 KB of address space, of which it touches what it
  *            needs).
  * On fail:   the call is not recorded and counted; a return that matches no call is ignored
  * Safe in:   after fork yes (the gate reads 0 in a child; our function removes itself)
@@ -17,6 +17,7 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
 #include "preload/guard.h"
+#include "preload/python/modulekeys.h"
 #include "preload/python/pycalls.h"
 #include "collector/base/kp_poison.h"
 
@@ -136,25 +137,32 @@ static void site_keep(struct kp_py_site *s, struct kp_py_site site)
     s->name = name;
 }
 
-/* `self`, the first local of nn.Module.__call__. If an inner function uses it, the local is a cell, whose third word is
- * the object. */
-static const void *module_self(const struct kp_python_layout *l, const void *frame)
+/* Where a module's call site is kept, or may be. */
+static struct kp_py_site *module_site_at(struct kp_pycalls *c, uint64_t self, uint64_t caller, uint64_t check)
 {
-    return kp_python_unheld(l, kp_python_at(frame, l->frame_locals));
+    const uint64_t h = (self ^ (caller << 23 | caller >> 41)) * UINT64_C(0x9e3779b97f4a7c15);
+    struct kp_py_site *const group = &c->modules[(h >> 54) * KP_PY_MODULE_WAYS];
+    for (unsigned i = 0; i < KP_PY_MODULE_WAYS; i++)
+        if (is_site(&group[i], self, caller, check)) return &group[i];
+    for (unsigned i = 0; i < KP_PY_MODULE_WAYS; i++)
+        if (!group[i].name) return &group[i];
+    return &group[(h >> 40) % KP_PY_MODULE_WAYS];
 }
+_Static_assert(KP_PY_MODULES / KP_PY_MODULE_WAYS == 1 << (64 - 54), "module_site_at takes the upper bits");
 
 static struct kp_rec_pycall *module_start(struct kp_thread *t, struct kp_pycalls *c, uint64_t gate, void *object,
                                           uint8_t flags)
 {
     const struct kp_python_layout *l = layout_get();
-    const void *frame = kp_pyframe_of(l, object), *back = kp_pyframe_back(l, frame), *self = module_self(l, frame);
+    const void *frame = kp_pyframe_of(l, object), *back = kp_pyframe_back(l, frame),
+               *self = kp_modulekey_self(l, frame);
     if (!self) return NULL;
     const uint64_t type = (uint64_t)(uintptr_t)kp_python_at(self, 8), caller = back ? kp_pyframe_place(l, back) : 0;
-    const uint64_t check = back ? kp_pycode_check(l, kp_pyframe_code(l, back)) : 0;
-    struct kp_py_site *s = site_at(c, type, caller);
-    if (!is_site(s, type, caller, check))
-        site_keep(
-            s, (struct kp_py_site){type, caller, check, kp_pysite_module(t, object, (const void *)(uintptr_t)type), 0});
+    const uint64_t check = type * 5 + (back ? kp_pycode_check(l, kp_pyframe_code(l, back)) : 0);
+    struct kp_py_site *s = module_site_at(c, (uint64_t)(uintptr_t)self, caller, check);
+    if (!is_site(s, (uint64_t)(uintptr_t)self, caller, check))
+        site_keep(s,
+                  (struct kp_py_site){(uint64_t)(uintptr_t)self, caller, check, kp_pysite_module(t, object, self), 0});
     return put_module(t, gate, s->name, flags, self);
 }
 
@@ -178,9 +186,9 @@ static HOT void call_start(const struct kp_python_layout *l, struct kp_thread *t
     uint64_t check = kp_pycode_check(l, code);
     if (back) check += kp_pycode_check(l, kp_pyframe_code(l, back)) * 3;
     struct kp_py_site *s = site_at(c, callee, caller);
-    if (__builtin_expect(code != kp_pysite_module_code && !is_site(s, callee, caller, check), 0))
+    if (__builtin_expect(code != kp_modulekey_code && !is_site(s, callee, caller, check), 0))
         site_name(t, s, object, callee, caller, check);
-    if (__builtin_expect(code == kp_pysite_module_code, 0)) { /* the call above may have set it */
+    if (__builtin_expect(code == kp_modulekey_code, 0)) { /* the call above may have set it */
         module_call_start(t, c, gate, object, flags);
         return;
     }

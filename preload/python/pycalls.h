@@ -57,6 +57,10 @@ struct kp_python_api {
     void (*vector_set)(void *function, void *vectorcall); /* from 3.12 on */
     const void *function_type, *method_type, *static_type, *class_method_type, *type_type;
     int (*is_subtype)(const void *type, const void *of);
+    /* used by modulekeys.c; NULL if this release lacks one */
+    int (*dict_next)(void *dict, intptr_t *at, void **key, void **value); /* both borrowed */
+    void *(*dict_of)(void *object, void *unused);                         /* a new reference */
+    const void *dict_type, *ordered_dict_type;
 };
 extern struct kp_python_api kp_python_api;               /* constant once kp_python_api_find returned true */
 bool kp_python_api_find(const struct kp_python *python); /* false: a function is missing, which was logged */
@@ -81,11 +85,13 @@ struct kp_py_site {
 };
 enum { KP_PY_STARTS_THREAD = 1, KP_PY_SETS_PROFILE = 2 }; /* marks of C functions that start a thread, set a profile */
 enum { KP_PY_SITES = 8192, KP_PY_DEPTH = 2048 };
-struct kp_pycalls {        /* one for each thread, in source_state */
-    uint32_t cycle, depth; /* depth may exceed KP_PY_DEPTH: deeper calls are not recorded */
-    uint32_t thread_no;    /* number of its thread, since a struct kp_thread is used again */
+enum { KP_PY_MODULES = 4096, KP_PY_MODULE_WAYS = 4 }; /* a module may lie at so many places of the table */
+struct kp_pycalls {                                   /* one for each thread, in source_state */
+    uint32_t cycle, depth;                            /* depth may exceed KP_PY_DEPTH: deeper calls are not recorded */
+    uint32_t thread_no;                               /* number of its thread, since a struct kp_thread is used again */
     struct kp_py_open open[KP_PY_DEPTH];
     struct kp_py_site sites[KP_PY_SITES];
+    struct kp_py_site modules[KP_PY_MODULES]; /* calls of modules; callee: the object */
 };
 
 /* pycalls.c: what CPython of that release shall call at each call and return of a thread; the GIL is held. NULL: not
@@ -100,11 +106,10 @@ void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks); /* before a window
 /* call_text.c: names for call sites. The GIL is held; may take microseconds. 0: lost. */
 uint32_t kp_pysite_call(struct kp_thread *t, void *frame);
 uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function, uint8_t *marks);
-uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *type);
+uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *self);
 void kp_pysite_prepare(void); /* once a window: reads the folders that are cut off file names */
 const char *
-kp_pysite_file(const char *file);         /* without the folder that is cut off; also without the GIL once prepared */
-extern const void *kp_pysite_module_code; /* code object of torch.nn.Module.__call__; NULL: not known yet */
+kp_pysite_file(const char *file); /* without the folder that is cut off; also without the GIL once prepared */
 
 /* packages.c: a file in one of Python's own folders, without that folder. Any thread, also inside hooks. */
 void kp_pypackage_saw(const char *file);

@@ -7,6 +7,7 @@ import statistics
 
 import pytest
 
+import facts
 import harness
 
 STEPS = 6
@@ -86,3 +87,33 @@ def test_without_modules_the_flag_that_records_them_is_told(tmp_path):
     assert done.returncode == 1 and "--with-stack 1" in done.stderr and done.stdout == ""
     told = harness.cli("report", run.trace).stdout
     assert "parts of the model (--with-stack 1)" in told and "--by module" not in told
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    return harness.run_kprof("module_names.py", tmp_path_factory.mktemp("names"), schedule=None, shapes=False, KPROF_WITH_STACK="1").ok()
+
+
+def calls_of_modules(trace):
+    events = [e for e in facts.load(trace)["traceEvents"] if e["name"].startswith("nn.Module: ")]
+    return sorted(events, key=lambda e: e["ts"])
+
+
+def test_a_modules_event_carries_the_name_that_the_program_gives_it(named):
+    told, calls = json.loads(named.out), calls_of_modules(named.trace)
+    assert not [call for call in told if call and call.startswith("Loud")], "kprof ran the program's code"
+    names = [e["args"].get("Python module name") for e in calls]
+    assert names == [None if name == "odd.inner" else name for name in told]  # its holder is a dict of the program's own
+    assert {"blocks.2.norm", "parts.deep.0.1", "öffnung", "head", "blocks.0.act"} <= set(names) and "tied" not in names
+    assert {e["name"] for e in calls if not e["args"].get("Python module name")} == {
+        "nn.Module: Net_0", "nn.Module: MSELoss_0", "nn.Module: Softsign_0", "nn.Module: Sequential_1", *(
+            e["name"] for e in calls if "Hardswish" in e["name"])}
+
+
+def test_a_row_of_a_module_has_its_name_and_torchs(named):
+    shown = rows(named.trace, "module")
+    assert shown["Net_0.Block_2.Linear_3"]["path"] == "Net_0.blocks.2.fc1 (Linear_3)"
+    assert shown["Net_0.Block_2.ReLU_0"]["path"] == "Net_0.blocks.2.ReLU_0"  # its name is that of the first block's
+    assert shown["Block_1.Linear_2"]["path"] == "blocks.1.fc1 (Linear_2)" and "path" not in shown["MSELoss_0"]
+    said = harness.cli("report", "--by", "module", "-n", "0", named.trace).stdout
+    assert re.search(r"^Net_0\.parts\.embed \(Linear_0\) ", said, re.M) and re.search(r"^Net_0\.head \(Linear_5\) ", said, re.M), said

@@ -8,6 +8,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/read/kp_read.h"
+#include "preload/python/modulekeys.h"
 #include "test/support/reader_open.h"
 #include "test/support/support.h"
 
@@ -27,7 +28,6 @@ static struct kp_python python = {.layout = {.version = 311,
                                              .code_file = FILE_AT,
                                              .code_name = NAME_AT}};
 struct kp_python_api kp_python_api;
-const void *kp_pysite_module_code;
 static unsigned named, removed, replaced, threads;
 
 const struct kp_python *kp_python_get(void) { return &python; }
@@ -103,11 +103,14 @@ struct object {
     uint64_t count;
     const char *type;
 };
-uint32_t kp_pysite_module(struct kp_thread *t, void *object, const void *type)
+uint32_t kp_pysite_module(struct kp_thread *t, void *object, const void *self)
 {
+    const char *const type = ((const struct object *)self)->type;
     (void)object;
     named++;
-    return kp_name_intern(t, type, (uint32_t)strlen(type));
+    char text[64];
+    const int n = snprintf(text, sizeof text, "%s%ckey\tplace", type, 0);
+    return kp_name_intern(t, text, (uint32_t)n);
 }
 
 /* --- windows and what a reader sees of them --- */
@@ -124,7 +127,7 @@ static void window_open(void)
 }
 
 static struct {
-    char name[32];
+    char name[32], key[16];
     uint8_t flags;
     uint64_t start, end, self;
     uint32_t tid;
@@ -137,6 +140,7 @@ static int event_keep(void *context, const struct kp_event *e)
     if (e->kind != KP_KIND_PYCALL) return 0;
     assert_true(seen_count < 4096);
     snprintf(seen[seen_count].name, sizeof seen[0].name, "%s/%s", e->name, e->overload);
+    snprintf(seen[seen_count].key, sizeof seen[0].key, "%s", e->module_key ? e->module_key : "");
     seen[seen_count].flags = e->flags;
     seen[seen_count].start = e->start_ns;
     seen[seen_count].end = e->end_ns;
@@ -303,18 +307,19 @@ static void calls_of_modules_carry_the_object(void **state)
     (void)state;
     frame_make(&outer, 0, NULL, 40);
     frame_make(&call, 3, &outer, 2);
-    kp_pysite_module_code = codes[3].bytes;
+    kp_modulekey_code = codes[3].bytes;
     window_open();
     for (int i = 0; i < 4; i++) {
         pointer_put(call.frame + LOCALS, i % 2 ? &b : &a);
         event(&call, CALL, NULL);
         event(&call, RETURN, NULL);
     }
-    kp_pysite_module_code = NULL;
-    assert_int_equal(named, 2); /* of two objects of one class the name is one */
+    kp_modulekey_code = NULL;
+    assert_int_equal(named, 3); /* each object has a name of its own */
     assert_int_equal(window_read(), 5);
     for (unsigned i = 1; i < 5; i++) {
-        assert_string_equal(seen[i].name, "Linear/");
+        assert_string_equal(seen[i].name, "Linear/place");
+        assert_string_equal(seen[i].key, "key\tplace"); /* up to the tab */
         assert_int_equal(seen[i].flags, KP_PY_MODULE);
         assert_true(seen[i].self == (uint64_t)(uintptr_t)(i % 2 ? &a : &b));
     }

@@ -111,6 +111,66 @@ static void modules_are_numbered_within_their_class_as_they_come(void **state)
     kp_callers_close(p);
 }
 
+/* What the program calls an object that is called at a time. */
+static const char *path_of(struct kp_callers *p, uint64_t self, const char *key, uint64_t start, uint64_t end)
+{
+    struct kp_event e = {.kind = KP_KIND_PYCALL,
+                         .name = "nn.Module: L",
+                         .overload = "",
+                         .thread_no = 1,
+                         .flags = KP_PY_MODULE,
+                         .start_ns = start,
+                         .end_ns = end,
+                         .module_self = self,
+                         .module_type = 7,
+                         .module_key = key};
+    struct kp_pycall out;
+    struct kp_json json;
+    assert_int_equal(kp_callers_take(p, &e, &out), 0);
+    text_used = 0;
+    assert_int_equal(kp_json_init(&json, keep, NULL), 0);
+    kp_callers_path_write(p, &e, &json);
+    assert_int_equal(kp_json_flush(&json), 0);
+    kp_json_fini(&json);
+    text[text_used] = 0;
+    assert_int_equal(out.has_path, text_used > 0);
+    return text;
+}
+
+static void a_modules_name_goes_from_the_outermost_module_on(void **state)
+{
+    struct kp_callers *p = kp_callers_open();
+    (void)state;
+    assert_string_equal(path_of(p, 100, NULL, 0, 1000), "");
+    call(p, 1, "forward", 5, 900);
+    assert_string_equal(path_of(p, 200, "blocks.1\tnet.py:7", 10, 500), "blocks.1");
+    call(p, 1, "forward", 15, 490);
+    assert_string_equal(path_of(p, 300, "f\"c\tblock.py:3", 20, 100), "blocks.1.f\\\"c");
+    assert_string_equal(path_of(p, 400, NULL, 110, 120), "");                             /* made on the fly */
+    assert_string_equal(path_of(p, 300, "again\tnet.py:8", 600, 700), "blocks.1.f\\\"c"); /* shared: its first name */
+    assert_string_equal(path_of(p, 300, NULL, 2000, 2100), "blocks.1.f\\\"c");            /* called without its model */
+    assert_string_equal(path_of(p, 500, "x\tx.py:1", 3000, 3100), "");                    /* no module is around it */
+    for (uint64_t i = 0; i < 5000; i++) module(p, 10000 + i, 9, 4000 + 20 * i);           /* the table grows */
+    assert_string_equal(path_of(p, 300, NULL, 200000, 200100), "blocks.1.f\\\"c");
+    kp_callers_close(p);
+}
+
+/* An address may serve another object later. */
+static void modules_around_each_other_have_names_that_end(void **state)
+{
+    struct kp_callers *p = kp_callers_open();
+    (void)state;
+    path_of(p, 100, NULL, 0, 100);
+    assert_string_equal(path_of(p, 200, "b\t", 10, 50), "b");
+    path_of(p, 200, NULL, 200, 300);
+    assert_string_equal(path_of(p, 100, "a\t", 210, 250), "");
+    assert_string_equal(path_of(p, 100, "a\t", 215, 220), ""); /* inside itself */
+    for (uint64_t i = 0; i <= 32; i++) path_of(p, 1000 + i, "n\t", 1000 + i, 9000 - i);
+    assert_int_equal(text_used, 63);                              /* 32 names */
+    assert_string_equal(path_of(p, 2000, "n\t", 1100, 1200), ""); /* no more */
+    kp_callers_close(p);
+}
+
 static void many_threads_and_deep_stacks_have_room(void **state)
 {
     struct kp_callers *p = kp_callers_open();
@@ -132,6 +192,8 @@ int main(void)
         cmocka_unit_test(the_caller_is_the_innermost_call_that_is_not_over),
         cmocka_unit_test(a_stack_is_told_innermost_first_for_the_thread_that_has_one),
         cmocka_unit_test(modules_are_numbered_within_their_class_as_they_come),
+        cmocka_unit_test(a_modules_name_goes_from_the_outermost_module_on),
+        cmocka_unit_test(modules_around_each_other_have_names_that_end),
         cmocka_unit_test(many_threads_and_deep_stacks_have_room),
     };
     return cmocka_run_group_tests_name("python calls in a trace", tests, NULL, NULL);
