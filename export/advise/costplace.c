@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/modulename.h"
 #include "export/report/ownline.h"
 #include "export/report/units.h"
 
@@ -82,8 +83,8 @@ void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *tr
     const uint32_t itself = kp_ownline_function(&lines, trace, most->name);
     const uint32_t line = itself ? itself : kp_ownline_of(&lines, trace, most->stack);
     const uint32_t after = kp_ownline_of(&lines, trace, most->after);
-    const uint32_t module = kp_ownline_modules(&modules, trace, most->stack);
-    out->where = text_or_null(trace, most->name);
+    const uint32_t module = kp_ownline_module_names(&modules, trace, most->stack);
+    out->where = text_or_null(trace, kp_modulename_frame_id(trace, most->name));
     out->frame = text_or_null(trace, frame);
     out->line = text_or_null(trace, line);
     out->after = after == line ? NULL : text_or_null(trace, after);

@@ -16,6 +16,7 @@
 
 #include "export/advise/advise.h"
 #include "export/report/framename.h"
+#include "export/report/modulename.h"
 #include "export/report/phaserows.h"
 #include "export/report/rankwaits.h"
 #include "export/report/topmodules.h"
@@ -348,7 +349,7 @@ static bool is_of_phase(struct report_command *r, const struct kp_kineto *trace)
 static bool has_name(const struct kp_kineto *trace, const char *pattern)
 {
     for (size_t i = 0; i < trace->count; i++)
-        if (kp_framename_is_meant(pattern, kp_kineto_text(trace, trace->events[i].name))) return true;
+        if (kp_modulename_is_meant(trace, pattern, trace->events[i].name)) return true;
     return false;
 }
 

@@ -18,6 +18,7 @@
 #include "export/convert/convert.h"
 #include "export/report/framename.h"
 #include "export/report/chosen.h"
+#include "export/report/modulename.h"
 #include "export/report/stepspans.h"
 #include "export/report/units.h"
 
@@ -61,9 +62,8 @@ static int option_take(struct slice_command *s, int id, const char *value)
 
 static bool is_wanted(const struct slice_command *s, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
-    const char *name = kp_kineto_text(trace, e->name);
     if (e->phase != 'X' || e->kind == KP_KINETO_GPU || e->kind == KP_KINETO_GPU_ANNOTATION) return false;
-    return s->within && kp_framename_is_meant(s->within, name);
+    return s->within && kp_modulename_is_meant(trace, s->within, e->name);
 }
 
 /* Keeps no event, only its time. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "export/page/pageparts.h"
+#include "export/report/modulename.h"
 #include "export/report/selftime.h"
 
 struct columns {
@@ -93,7 +94,7 @@ static void event_put(struct kp_page *page, const struct columns *c, size_t at, 
     const uint64_t span = span_of(node->start_ns, node->end_ns);
     const uint64_t own = self[c->order[at]] > 0 ? (uint64_t)self[c->order[at]] : 0;
     struct kp_values values;
-    c->name[at] = kp_page_text(page, node->name);
+    c->name[at] = kp_page_text(page, kp_modulename_frame_id(tree->trace, node->name));
     c->kind[at] = (uint8_t)kind_of(tree->trace, e);
     kp_page_two_put(&c->after_low[at], &c->after_high[at], span_of(*last_ns, node->start_ns));
     kp_page_two_put(&c->span_low[at], &c->span_high[at], span);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/page/pageparts.h"
+#include "export/report/modulename.h"
 #include "export/report/plain.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
@@ -120,10 +121,12 @@ static void rows_put(struct kp_page *page, enum kp_top_by by, const char *key, F
     fprintf(out, ",\"%s\":[", key);
     for (size_t i = 0; i < top.count; i++) {
         const struct kp_top_row *r = &top.rows[i];
+        const bool is_module = by == KP_TOP_BY_MODULE;
         fprintf(out, "%s[%u,%ld,%.0f,%.0f,%" PRId64 ",%.0f,%.0f,%" PRId64 ",%" PRId64 ",%d]", i ? "," : "",
-                kp_page_text(page, r->name), r->line ? (long)kp_page_text(page, r->line) : -1L, r->cost.self_ns,
-                r->cost.total_ns, r->cost.count, r->cost.gpu_self_ns, r->cost.gpu_total_ns, r->cost.self_bytes,
-                r->cost.gpu_self_bytes, by == KP_TOP_BY_OP ? r->is_line_backward : r->is_backward);
+                kp_page_text(page, is_module ? kp_modulename_path_id(page->tree->trace, r->name) : r->name),
+                r->line ? (long)kp_page_text(page, r->line) : -1L, r->cost.self_ns, r->cost.total_ns, r->cost.count,
+                r->cost.gpu_self_ns, r->cost.gpu_total_ns, r->cost.self_bytes, r->cost.gpu_self_bytes,
+                by == KP_TOP_BY_OP ? r->is_line_backward : r->is_backward);
     }
     fputs("]", out);
     kp_top_fini(&top);

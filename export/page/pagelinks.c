@@ -33,7 +33,7 @@ void kp_page_modules_put(struct kp_page *page, const uint32_t *order, size_t cou
     bool any = false;
     for (size_t i = 0; i < count; i++) {
         const uint32_t from = of[order[i]], own = kp_tree_event(tree, from)->stack, stack = tree->nodes[from].stack;
-        const uint32_t module = kp_ownline_modules(&found, tree->trace, stack ? stack : own);
+        const uint32_t module = kp_ownline_module_names(&found, tree->trace, stack ? stack : own);
         modules[i] = module ? 2 * (kp_page_text(page, module) + 1) + kp_node_is_backward(tree, from) : 0;
         any |= module != 0;
     }

@@ -37,7 +37,7 @@ function treeMake(rows, value) {
     if (row.name.startsWith("(no module)") || !(value(row) > 0)) continue;
     let at = root;
     root.sum += value(row);
-    for (const name of row.name.replace(/^backward of /, "").split(".")) {
+    for (const name of row.name.replace(/^backward of /, "").replace(/ \([^()]*\)$/, "").split(".")) { // without torch's name
       const path = at.path ? `${at.path}.${name}` : name;
       if (!at.inside.has(name)) at.inside.set(name, { name, path, own: 0, sum: 0, inside: new Map() });
       at = at.inside.get(name);

@@ -7,7 +7,7 @@
 
 #include "export/report/framename.h"
 #include "export/report/keyindex.h"
-#include "export/report/kineto.h"
+#include "export/report/modulename.h"
 
 struct place {
     uint32_t name; /* string id */
@@ -22,7 +22,8 @@ struct kp_calltree {
     size_t count, capacity;
     struct kp_strings *names;
     struct kp_keyindex children; /* of (parent, name); a number is that of the place, less one */
-    struct kp_frametext text;
+    struct kp_kineto *trace;     /* has the names of modules; NULL: they have torch.profiler's alone */
+    struct kp_frametext text, named;
 };
 
 const char *kp_part_name(enum kp_part part)
@@ -49,13 +50,17 @@ void kp_calltree_close(struct kp_calltree *t)
     kp_strings_close(t->names);
     kp_keyindex_fini(&t->children);
     kp_frametext_fini(&t->text);
+    kp_frametext_fini(&t->named);
     free(t);
 }
+
+void kp_calltree_name_modules(struct kp_calltree *t, struct kp_kineto *trace) { t->trace = trace; }
 
 uint32_t kp_calltree_child(struct kp_calltree *t, uint32_t parent, const char *name)
 {
     if (t->places[parent].depth == DEEPEST) return parent;
-    const char *shown = kp_framename_shown(&t->text, name);
+    const char *const named = t->trace ? kp_modulename_frame(&t->named, t->trace, name) : name;
+    const char *shown = kp_framename_shown(&t->text, named);
     const uint32_t id = kp_strings_put(t->names, shown, strlen(shown));
     const uint32_t place = (uint32_t)kp_keyindex_get(&t->children, (uint64_t)parent << 32 | id) + 1;
     if (place < t->count) return place;

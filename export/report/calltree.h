@@ -25,6 +25,9 @@ const char *kp_part_name(enum kp_part part);
 struct kp_calltree;
 struct kp_calltree *kp_calltree_open(void);
 void kp_calltree_close(struct kp_calltree *tree);
+/* Places that are made from now on have the names that the trace's program gives its modules. NULL: torch's alone. */
+struct kp_kineto;
+void kp_calltree_name_modules(struct kp_calltree *tree, struct kp_kineto *trace);
 /* Finds or makes the place below `parent`, 0 being the root. The name is kept as folded stacks can hold it. Below the
  * 512th frame it returns `parent`: deeper calls count there. */
 uint32_t kp_calltree_child(struct kp_calltree *tree, uint32_t parent, const char *name);

@@ -16,6 +16,7 @@
 #include "collector/base/kp_order.h"
 #include "export/report/framename.h"
 #include "export/report/kineto_windows.h"
+#include "export/report/modulename.h"
 #include "export/report/ownline.h"
 #include "export/report/units.h"
 
@@ -98,9 +99,10 @@ struct named {
     bool has_own;   /* a range or function of the program has the name: then others are left out */
 };
 
-static enum name_kind name_judge(struct named *n, const struct kp_node *node, const char *name)
+static enum name_kind name_judge(struct named *n, const struct kp_node *node)
 {
-    if (!kp_framename_is_meant(n->pattern, name)) return NAME_ELSE;
+    const char *const name = event_name(n->tree, node);
+    if (!kp_modulename_is_meant(n->tree->trace, n->pattern, n->tree->trace->events[node->event].name)) return NAME_ELSE;
     const bool is_whole = fnmatch(n->pattern, name, 0) == 0;
     if (!is_whole && kp_ownline_is_installed(n->tree->trace, name)) return NAME_OTHER;
     n->has_own |= node->is_annotation || !is_whole;
@@ -110,7 +112,7 @@ static enum name_kind name_judge(struct named *n, const struct kp_node *node, co
 static enum name_kind name_kind(struct named *n, const struct kp_node *node)
 {
     uint8_t *kind = &n->kinds[n->tree->trace->events[node->event].name];
-    if (*kind == NAME_UNKNOWN) *kind = (uint8_t)name_judge(n, node, event_name(n->tree, node));
+    if (*kind == NAME_UNKNOWN) *kind = (uint8_t)name_judge(n, node);
     return *kind == NAME_OTHER && !n->has_own ? NAME_WANTED : *kind;
 }
 

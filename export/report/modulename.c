@@ -6,6 +6,7 @@
  */
 #include "export/report/modulename.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,6 +53,27 @@ static bool is_within(const char *name, const char *around)
     return strncmp(name, around, bytes) == 0 && name[bytes] == '.';
 }
 
+static uint32_t id_of(struct kp_kineto *trace, struct kp_frametext *text, const char *shown)
+{
+    const uint32_t id = kp_strings_put(trace->strings, shown, strlen(shown));
+    kp_frametext_fini(text);
+    return id;
+}
+
+uint32_t kp_modulename_frame_id(struct kp_kineto *trace, uint32_t frame)
+{
+    struct kp_frametext text = {0};
+    if (!kp_strings_module(trace->strings, frame)) return frame;
+    return id_of(trace, &text, kp_modulename_frame(&text, trace, kp_kineto_text(trace, frame)));
+}
+
+bool kp_modulename_is_meant(const struct kp_kineto *trace, const char *pattern, uint32_t name)
+{
+    if (kp_framename_is_meant(pattern, kp_kineto_text(trace, name))) return true;
+    const uint32_t its = kp_strings_module(trace->strings, name);
+    return its && fnmatch(pattern, kp_kineto_text(trace, its), 0) == 0;
+}
+
 /* Where the last named part of a path begins, and its name. NULL: no part has one. A module that is also called
  * elsewhere has its name of there, and none here. */
 static const char *named_part(struct kp_kineto *trace, const char *path, const char **name)
@@ -78,4 +100,10 @@ const char *kp_modulename_path(struct kp_frametext *out, struct kp_kineto *trace
     if (part[bytes]) snprintf(text + used, room - used, "%s", part + bytes);
     else snprintf(text + used, room - used, " (%s)", part);
     return text;
+}
+
+uint32_t kp_modulename_path_id(struct kp_kineto *trace, uint32_t path)
+{
+    struct kp_frametext text = {0};
+    return path ? id_of(trace, &text, kp_modulename_path(&text, trace, kp_kineto_text(trace, path))) : 0;
 }

@@ -22,7 +22,12 @@ void kp_strings_module_from(struct kp_strings *to, uint32_t call, struct kp_stri
 void kp_modulename_carry(struct kp_kineto *to, const struct kp_kineto *from);
 /* A frame as it is shown: "nn.Module: blocks.1.up (Linear_4)", or the frame itself. */
 const char *kp_modulename_frame(struct kp_frametext *out, struct kp_kineto *trace, const char *frame);
+/* The same for a string id, which is also what is returned. */
+uint32_t kp_modulename_frame_id(struct kp_kineto *trace, uint32_t frame);
+/* kp_framename_is_meant(), but the pattern may mean the program's name as well: "blocks.1.*". */
+bool kp_modulename_is_meant(const struct kp_kineto *trace, const char *pattern, uint32_t name);
 /* A path of modules as it is shown. `path`: "Net_0.Block_1.Linear_4". */
 const char *kp_modulename_path(struct kp_frametext *out, struct kp_kineto *trace, const char *path);
+uint32_t kp_modulename_path_id(struct kp_kineto *trace, uint32_t path);
 
 #endif

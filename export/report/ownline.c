@@ -14,6 +14,7 @@
 
 #include "export/report/framename.h"
 #include "export/report/kineto.h"
+#include "export/report/modulename.h"
 #include "export/report/workerframe.h"
 
 enum { LINE_BYTES = 400, MODULES_MOST = 24 };
@@ -380,6 +381,18 @@ static struct kp_ownline_place modules_of_chain(struct kp_kineto *trace, uint32_
     return kp_framename_module(kp_kineto_text(trace, head)) ? modules_of_text(trace, stack) : around;
 }
 
+static struct kp_ownline_place names_of_text(struct kp_kineto *trace, uint32_t stack)
+{
+    const uint32_t path = modules_search(kp_kineto_text(trace, stack), trace);
+    return (struct kp_ownline_place){kp_modulename_path_id(trace, path) + 1, 0};
+}
+
+static struct kp_ownline_place names_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
+                                              struct kp_ownline_place around)
+{
+    return kp_framename_module(kp_kineto_text(trace, head)) ? names_of_text(trace, stack) : around;
+}
+
 static struct kp_ownline_place *place_get(struct kp_ownlines *found, uint32_t id)
 {
     if (id >= found->count) {
@@ -443,6 +456,12 @@ uint32_t kp_ownline_modules(struct kp_ownlines *found, struct kp_kineto *trace, 
 {
     static const struct search_rules modules = {modules_of_text, modules_of_chain};
     return stack_search(found, trace, stack, &modules);
+}
+
+uint32_t kp_ownline_module_names(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
+{
+    static const struct search_rules names = {names_of_text, names_of_chain};
+    return stack_search(found, trace, stack, &names);
 }
 
 void kp_ownlines_fini(struct kp_ownlines *found)

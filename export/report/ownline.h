@@ -38,6 +38,8 @@ uint32_t kp_ownline_library(struct kp_ownlines *found, struct kp_kineto *trace, 
 uint32_t kp_ownline_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t name);
 /* All modules, the outermost first: "Net_0.Linear_1". */
 uint32_t kp_ownline_modules(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
+/* The same with the names that the program gives them: "Net_0.head (Linear_1)". Not in one `found` with the other. */
+uint32_t kp_ownline_module_names(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
 void kp_ownlines_fini(struct kp_ownlines *found);
 
 #endif

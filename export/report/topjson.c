@@ -111,9 +111,11 @@ static void head_put(FILE *out, const struct kp_top_report *r)
 static void path_put(FILE *out, const struct kp_top *top, const struct kp_top_row *row)
 {
     struct kp_frametext text = {0};
-    const char *const name = kp_kineto_text(top->trace, row->name), *const path =
-                                                                        kp_modulename_path(&text, top->trace, name);
-    if (path != name) text_put(out, "path", path);
+    const char *const name = kp_kineto_text(top->trace, row->name);
+    const char *const shown = kp_top_is_by_module(top) ? kp_modulename_path(&text, top->trace, name)
+                                                       : kp_modulename_frame(&text, top->trace, name);
+    const char *const module = kp_framename_module(shown);
+    if (shown != name) text_put(out, "path", module ? module : shown);
     kp_frametext_fini(&text);
 }
 
@@ -122,7 +124,6 @@ static void modules_put(FILE *out, const struct kp_top *top, const struct kp_top
 {
     const struct kp_top_cost *cost = &row->cost;
     if (top->by == KP_TOP_BY_CLASS) whole_put(out, "modules", row->modules);
-    else path_put(out, top, row);
     ms_put(out, "forward_ms", cost->total_ns - cost->backward_ns);
     ms_put(out, "backward_ms", cost->backward_ns);
     if (top->has_gpu) {
@@ -148,6 +149,7 @@ static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_to
     fputs("{\"name\":", out);
     kp_plain_json(out, kp_kineto_text(top->trace, row->name));
     if (top->by == KP_TOP_BY_SHAPE) shapes_put(out, kp_kineto_text(top->trace, row->shapes));
+    if (top->by != KP_TOP_BY_CLASS) path_put(out, top, row);
     if (row->is_backward) fputs(",\"backward\":true", out);
     ms_put(out, "self_ms", row->cost.self_ns);
     ms_put(out, "total_ms", row->cost.total_ns);

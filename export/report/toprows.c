@@ -476,7 +476,7 @@ static size_t row_move(struct kp_top *into, const struct kp_top *from, const str
 void kp_top_add(struct kp_top *into, const struct kp_top *more)
 {
     uint32_t *rows = array_get(more->count, sizeof *rows);
-    if (kp_top_is_by_module(into)) kp_modulename_carry(into->trace, more->trace);
+    kp_modulename_carry(into->trace, more->trace);
     for (size_t i = 0; i < more->count; i++) rows[i] = (uint32_t)row_move(into, more, &more->rows[i]);
     for (size_t i = 0; i < more->share_count; i++) {
         const struct kp_top_share *from = &more->shares[i];

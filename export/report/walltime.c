@@ -499,6 +499,7 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
     w.above = unknowns(tree->count);
     w.places = unknowns(tree->count);
     *told = (struct kp_wall_told){.has_frames = w.frames != FRAMES_NONE};
+    kp_calltree_name_modules(paths, tree->trace);
     kp_eventpart_find(tree, w.parts);
     lanes_find(&lanes, &w);
     if (lanes.count) {
@@ -511,6 +512,7 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
         else if (options->metric == KP_WALL_CPU) others_sweep(&w, &lanes, USE_PATHS, told);
     }
     if (options->metric == KP_WALL_GPU) device_add(&w);
+    kp_calltree_name_modules(paths, NULL);
     free(w.parts);
     free(w.above);
     free(w.places);

@@ -52,7 +52,7 @@ def milliseconds(text):
 def same_rows(shown, said):
     """Names, times and calls as the report has them; a time is shown with at least three digits."""
     rows = {name: cells for name, *cells in shown}
-    expected = {row["name"] or "(no name)": row for row in said["rows"]}
+    expected = {f"nn.Module: {row['path']}" if "path" in row else row["name"] or "(no name)": row for row in said["rows"]}
     assert set(rows) == set(expected)
     for name, row in expected.items():
         own, total, _, count = rows[name][:4]
@@ -200,7 +200,7 @@ def test_a_chosen_step_is_followed_by_every_view(everything):
     said_modules = json.loads(harness.cli("report", trace, "--json", "-n", 0, "--by", "module", "--step", first).stdout)["rows"]
     shown = {row[0]: row for row in said["step modules"]}
     for row in said_modules:
-        name = row["name"] or "(no module)"  # the page has forward and backward as rows of their own
+        name = row.get("path", row["name"]) or "(no module)"  # the page has forward and backward as rows of their own
         ways = [milliseconds(shown[one][1]) for one in (name, f"backward of {name}") if one in shown]
         assert sum(ways) == pytest.approx(row["self_ms"], rel=6e-3, abs=2e-3), name
 

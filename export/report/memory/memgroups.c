@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export/report/framename.h"
+#include "export/report/modulename.h"
 #include "export/report/ownline.h"
 
 static uint32_t name_of(const struct kp_memview *view, int32_t node)
@@ -188,6 +189,16 @@ static void line_add(char *out, size_t bytes, const char *frame, size_t frame_by
                  (int)(frame + frame_bytes - end - 3), end + 3);
 }
 
+static int module_add(struct kp_kineto *trace, char *out, size_t bytes, const char *module, size_t module_bytes)
+{
+    struct kp_frametext text = {0};
+    char frame[512];
+    snprintf(frame, sizeof frame, "nn.Module: %.*s", (int)module_bytes, module);
+    const int used = snprintf(out, bytes, "%s", kp_framename_module(kp_modulename_frame(&text, trace, frame)));
+    kp_frametext_fini(&text);
+    return used;
+}
+
 /* Writes the innermost nn.Module and line of the program, if the stack has them: "Linear_0, model.py:12 forward". */
 const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out, size_t bytes)
 {
@@ -195,8 +206,9 @@ const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, cha
     size_t line_bytes = 0;
     const char *line = kp_ownline_frame(view->tree->trace, text, &line_bytes);
     for (; *text && !(module = kp_framename_module(text)); text += *text == ';') text += strcspn(text, ";");
-    const int used = snprintf(out, bytes, "%.*s%s", (int)(module ? strcspn(module, ";") : 0), module ? module : "",
-                              module && line ? ", " : "");
+    int used = module ? module_add(view->tree->trace, out, bytes, module, strcspn(module, ";")) : 0;
+    if (!module) *out = 0;
+    if (module && line && used < (int)bytes) used += snprintf(out + used, bytes - (size_t)used, ", ");
     if (line && used >= 0 && (size_t)used < bytes) line_add(out + used, bytes - (size_t)used, line, line_bytes);
     return out;
 }

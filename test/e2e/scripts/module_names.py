@@ -62,13 +62,15 @@ class Net(nn.Module):
 
 def main():
     net, loss = Net(), nn.MSELoss()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     names = {module: name for name, module in net.named_modules()}
     del CALLED[:]
     nn.modules.module.register_module_forward_pre_hook(lambda module, _: CALLED.append(names.get(module) or None))
     for _ in range(3):
         loss(net(torch.ones(2, 8)), torch.zeros(2, 8)).backward()
-    net.blocks[1](torch.ones(2, 8))  # a part of the model alone
-    nn.Sequential(net.blocks[2])(torch.ones(2, 8))
+        net.blocks[1](torch.ones(2, 8))  # a part of the model alone
+        nn.Sequential(net.blocks[2])(torch.ones(2, 8))
+        optimizer.step()
     print(json.dumps(CALLED))
 
 

@@ -3,6 +3,7 @@
 #include "export/report/modulename.h"
 
 #include "export/report/kineto_append.h"
+#include "export/report/ownline.h"
 #include "export/report/toptable.h"
 #include "test/unit/report/little_rows.h"
 
@@ -120,6 +121,36 @@ static void a_row_of_a_module_is_shown_by_its_name(void **state)
     kp_kineto_close(texts);
 }
 
+static void a_stack_has_the_path_of_its_modules_by_their_names(void **state)
+{
+    struct little *t = *state;
+    struct kp_ownlines found = {0};
+    static const char stack[] = "f.py(1): g;nn.Module: Linear_0;b.py(3): forward;nn.Module: Block_0;nn.Module: Net_0;";
+    net_make(t);
+    struct kp_strings *strings = t->trace->strings;
+    const uint32_t flat = kp_strings_put(strings, stack, sizeof stack - 1),
+                   outside = kp_strings_put(strings, "m.py(1): f", 10);
+    const uint32_t block = kp_strings_chain(strings, kp_strings_put(strings, "nn.Module: Block_1", 18), outside);
+    const uint32_t call = kp_strings_chain(strings, kp_strings_put(strings, "b.py(3): forward", 16), block);
+    const char *name = kp_kineto_text(t->trace, kp_ownline_module_names(&found, t->trace, flat));
+    assert_string_equal(name, "Net_0.blocks.0.fc1 (Linear_0)");
+    name = kp_kineto_text(t->trace, kp_ownline_module_names(&found, t->trace, call));
+    assert_string_equal(name, "blocks.1 (Block_1)");
+    assert_int_equal(kp_ownline_module_names(&found, t->trace, outside), 0);
+    kp_ownlines_fini(&found);
+}
+
+static void a_pattern_may_mean_either_name(void **state)
+{
+    struct little *t = *state;
+    net_make(t);
+    const uint32_t name = kp_strings_put(t->trace->strings, "nn.Module: Linear_0", 19);
+    const char *const meant[] = {"Linear_0", "nn.Module: L*", "blocks.0.fc1", "blocks.*"};
+    for (unsigned i = 0; i < 4; i++) assert_true(kp_modulename_is_meant(t->trace, meant[i], name));
+    assert_false(kp_modulename_is_meant(t->trace, "fc1", name));
+    assert_false(kp_modulename_is_meant(t->trace, "blocks.*", kp_strings_put(t->trace->strings, "f.py(1): g", 10)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +160,8 @@ int main(void)
         LITTLE(a_frame_has_both_names),
         LITTLE(names_go_with_the_traces_that_are_joined),
         LITTLE(a_row_of_a_module_is_shown_by_its_name),
+        LITTLE(a_stack_has_the_path_of_its_modules_by_their_names),
+        LITTLE(a_pattern_may_mean_either_name),
     };
     return cmocka_run_group_tests_name("names of modules", tests, NULL, NULL);
 }
