@@ -157,6 +157,7 @@ struct kp_costrules {
     struct kp_spans read_idle;        /* times without an op that the finding of reads has told */
     struct kp_step_split *trained;    /* the splits without those (of parts with a GPU: loading); NULL: as splits */
     bool *is_long; /* by step: it lasts much longer than the others, which slow-steps tells; NULL: not judged yet */
+    double usual_times, usual_share; /* longer than so often this quantile: threads have told it; 0: they have not */
     struct kp_advice *out;
     struct kp_device_work *works; /* by start */
     size_t work_count, work_capacity;
@@ -192,8 +193,7 @@ void kp_cost_drop(struct kp_cost *cost); /* without a finding */
 /* Adds a finding, and returns it. */
 struct kp_finding *kp_costrules_tell(struct kp_costrules *rules, const struct kp_finding *finding);
 struct kp_finding *kp_costrules_find(const struct kp_costrules *rules, const char *id); /* told before, or NULL */
-void kp_costrules_unjudged(struct kp_costrules *rules,
-                           const char *what); /* it was not recorded, so the trace is INCOMPLETE */
+void kp_costrules_unjudged(struct kp_costrules *rules, const char *what); /* not recorded: the trace is INCOMPLETE */
 /* A text that lives as long as the trace. */
 const char *kp_costrules_text(const struct kp_costrules *rules, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -217,10 +217,25 @@ void kp_cost_drop(struct kp_cost *cost)
     free(cost->of);
 }
 
+/* Threads that wait make all that computes longer. They are charged with that, and no other finding is. */
+static void waits_leave_out(struct kp_cost *cost, const struct kp_costrules *x)
+{
+    const size_t steps = x->chosen->step_count;
+    double *const of = kp_kineto_room(steps + 1, sizeof *of);
+    size_t count = 0;
+    for (size_t i = 0; i < steps; i++)
+        if (cost->of[i] > 0) of[count++] = cost->of[i];
+    const double most = x->usual_times * kp_quantile(of, count, x->usual_share);
+    for (size_t i = 0; i < steps; i++)
+        if (cost->of[i] > most) cost->of[i] = most;
+    free(of);
+}
+
 struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *x, const struct kp_cost_rule *rule)
 {
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change}, *told = NULL;
     const size_t steps = x->chosen->step_count;
+    if (x->usual_times > 0) waits_leave_out(cost, x);
     for (size_t i = 0; i < steps; i++) {
         f.step_ns += cost->of[i] / (double)steps;
         f.steps += cost->of[i] > 0 && cost->of[i] >= rule->bound * (double)x->splits[i].step_ns;

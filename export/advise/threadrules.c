@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * threadrules.c - threads that take the cores from one another: what they cost at least, and how many there should be
+ * threadrules.c - threads that wait for a core of one another's, or of other programs': what that costs at least, and
+ * how many threads there should be
  *
  * Calls of torch's ops are of one kind by name, call stack and their turn in the step. A call waits for threads that
  * have no core where it lasts over twice the median of its kind. Where all calls do, that is not seen. Sharing a small
  * op costs more than it saves even where each thread has a core (decisions/117).
- * A call may wait because of other programs, too: of those no trace tells.
+ * A call may wait because of other programs, too: of those no trace tells. Where these have the cores of threads that
+ * are no more than the cores, an op waits for the slowest of them. One thread needs at most as much of a core as all
+ * together do in the quickest calls, and waits for it as long as this one does.
  */
 #include "export/advise/adviseparts.h"
 
@@ -25,6 +28,7 @@ long kp_rules_threads_wanted(const struct kp_costrules *x)
 /* ---- what calls of ops last, and what they usually last ---- */
 
 #define WAITS_MEDIANS 2.0      /* times the median of its kind: a call waited */
+enum { QUICKEST_PART = 10 };   /* the quickest tenth of a kind's calls waited for nothing, if any did */
 enum { SMALL_NS = 50000 };     /* an op that two threads compute no faster than one */
 enum { KIND_CALLS_LEAST = 3 }; /* of a kind, before they have a usual time */
 
@@ -80,24 +84,42 @@ static void calls_take(struct optimes *t, const struct kp_costrules *x)
     free(is_in);
 }
 
-/* Puts the median in place of each call's time, of kinds that have one; returns by step how much longer others were. */
-static double *waits_take(struct optimes *t, size_t steps)
+/* Of `count` calls of a kind, by length: what those that waited last more than usual. */
+static void kind_wait(const struct opcall *calls, size_t count, double *waits)
+{
+    const double median = calls[count / 2].ns;
+    for (size_t k = 0; k < count; k++)
+        if (calls[k].ns > WAITS_MEDIANS * median) waits[calls[k].step] += calls[k].ns - median;
+}
+
+/* What they last more than one thread would take, which waits as long for a core. Less than nothing counts, too. */
+static void kind_wait_for_slowest(const struct opcall *calls, size_t count, double *waits, double times)
+{
+    for (size_t k = 0; k < count; k++)
+        waits[calls[k].step] += calls[k].ns - times * calls[(count - 1) / QUICKEST_PART].ns;
+}
+
+/*
+ * Returns by step how much longer calls were than usual, of kinds that have a usual time; `times`: than so many times
+ * the quickest tenth. 0: than the median. Puts the quickest tenth in place of each call's time.
+ */
+static double *waits_take(struct optimes *t, size_t steps, double times)
 {
     double *const waits = kp_kineto_room(steps + 1, sizeof *waits);
     memset(waits, 0, (steps + 1) * sizeof *waits);
     if (t->count) qsort(t->calls, t->count, sizeof *t->calls, kind_order);
     for (size_t i = 0, end; i < t->count; i = end) {
         for (end = i; end < t->count && t->calls[end].kind == t->calls[i].kind; end++) continue;
-        const double median = t->calls[i + (end - i) / 2].ns;
-        for (size_t k = i; k < end && end - i >= KIND_CALLS_LEAST; k++) {
-            if (t->calls[k].ns > WAITS_MEDIANS * median) waits[t->calls[k].step] += t->calls[k].ns - median;
-            t->calls[k].ns = median;
-        }
+        if (end - i < KIND_CALLS_LEAST) continue;
+        if (times > 0) kind_wait_for_slowest(t->calls + i, end - i, waits, times);
+        else kind_wait(t->calls + i, end - i, waits);
+        const double quickest = t->calls[i + (end - i - 1) / QUICKEST_PART].ns;
+        for (size_t k = i; k < end; k++) t->calls[k].ns = quickest;
     }
     return waits;
 }
 
-/* Half of what all calls usually last is in calls that usually last no longer. 0: there is none. */
+/* Of all calls at their quickest half of the time is in calls that last no longer. 0: there is none. */
 static double usual_length(struct optimes *t)
 {
     double all = 0, sum = 0;
@@ -108,17 +130,21 @@ static double usual_length(struct optimes *t)
     return at < t->count ? t->calls[at].ns : 0;
 }
 
-/* Charges the finding with these waits. Returns how long ops usually last. */
-static double cost_set(struct kp_finding *f, const struct kp_costrules *x)
+/*
+ * Charges the finding with these waits, and leaves other rules what calls usually last. Returns how long ops last at
+ * their quickest.
+ */
+static double cost_set(struct kp_finding *f, struct kp_costrules *x, double times)
 {
     struct optimes t = {0};
     const size_t steps = x->chosen->step_count;
     calls_take(&t, x);
-    double *const waits = waits_take(&t, steps);
+    double *const waits = waits_take(&t, steps, times);
     const double length = usual_length(&t);
     for (size_t i = 0; i < steps; i++) f->step_ns += waits[i] / (double)steps;
     f->share = x->out->step_ns > 0 ? f->step_ns / x->out->step_ns : 0;
     if (f->share < COST_LEAST) f->step_ns = f->share = 0;
+    else x->usual_times = times > 0 ? times : WAITS_MEDIANS, x->usual_share = times > 0 ? 1.0 / QUICKEST_PART : 0.5;
     kp_keyindex_fini(&t.places);
     free(t.turn_of);
     free(t.calls);
@@ -159,16 +185,15 @@ static const char *change_of(const struct kp_costrules *x, long wanted, double l
     return kp_costrules_text(x, "Set OMP_NUM_THREADS=%ld, or %s", number, set);
 }
 
-void kp_rules_threads(struct kp_costrules *x)
+/* More threads than cores. */
+static void fight_tell(struct kp_costrules *x, long wanted)
 {
     const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
                busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
     const long omp = (long)kp_costrules_fact(x, "kprof.omp_num_threads");
     const long ranks = (long)kp_costrules_fact(x, "kprof.local_world_size");
-    const long wanted = kp_rules_threads_wanted(x), threads = busy > omp ? busy : omp;
     const char *of_ranks = ranks > 1 ? kp_costrules_text(x, " of each of %ld ranks", ranks) : "";
     const char *plural = cores == 1 ? "" : "s";
-    if (!wanted) return;
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
     f.what = busy >= omp
                  ? kp_costrules_text(x, "%ld busy threads%s compute on %ld core%s, and take them from one another",
@@ -177,9 +202,41 @@ void kp_rules_threads(struct kp_costrules *x)
                                      "OMP_NUM_THREADS=%ld%s on %ld core%s (%ld busy threads): they take the "
                                      "cores from one another",
                                      omp, of_ranks, cores, plural, busy);
-    const double length = cost_set(&f, x);
+    const double length = cost_set(&f, x, 0);
     if (f.step_ns > 0) f.what = kp_costrules_text(x, "%s; where no other program has them that costs at least", f.what);
     f.change = change_of(x, wanted, length);
-    f.is_critical = threads >= THREADS_CRITICAL * wanted;
+    f.is_critical = (busy > omp ? busy : omp) >= THREADS_CRITICAL * wanted;
     kp_costrules_tell(x, &f);
+}
+
+/* No more threads than cores, and other programs have these: one thread waits for no other. */
+static void slowest_tell(struct kp_costrules *x)
+{
+    const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
+               busy = (long)kp_costrules_fact(x, "kprof.busy_threads"),
+               omp = (long)kp_costrules_fact(x, "kprof.omp_num_threads");
+    const double waited = kp_summary_core_waited(x->tree->trace);
+    struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
+    cost_set(&f, x, (double)(busy < cores ? busy : cores) / (1 - waited));
+    if (!(f.step_ns > 0) && waited < KP_CORE_WAITED_HALF) return;
+    f.what = kp_costrules_text(x,
+                               "%ld busy threads%s share ops on %ld cores that other programs use, too, and each op "
+                               "waits for the slowest%s",
+                               busy, omp > cores ? kp_costrules_text(x, " (OMP_NUM_THREADS=%ld)", omp) : "", cores,
+                               f.step_ns > 0 ? "; that costs at least" : "");
+    f.change = kp_costrules_text(x,
+                                 "%s OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread waits for no other. "
+                                 "More, up to %ld, are quicker only while each has a core to itself (a container's "
+                                 "limit takes them away, too).",
+                                 f.step_ns > 0 ? "Set" : "Time", cores);
+    f.is_critical = f.share >= KP_SHARE_CRITICAL;
+    kp_costrules_tell(x, &f);
+}
+
+void kp_rules_threads(struct kp_costrules *x)
+{
+    const long wanted = kp_rules_threads_wanted(x);
+    if (wanted) fight_tell(x, wanted);
+    else if (kp_summary_wait_for_slowest(x->tree->trace, x->out->step_ns * (double)x->out->steps, x->out->has_gpu))
+        slowest_tell(x);
 }

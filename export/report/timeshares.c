@@ -185,15 +185,15 @@ bool kp_summary_threads_are_set(long cores, long omp, long ranks)
 /*
  * With a GPU threads of its libraries run, too, so a few more than cores say nothing. The same holds where
  * OMP_NUM_THREADS is small: autograd, gloo and loaders have a few threads. Many of them are a pool that the program
- * made larger itself.
+ * made larger itself. A large OMP_NUM_THREADS says nothing where threads were counted: torch takes no more than cores.
  */
 long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu)
 {
-    const long of = ranks > 1 ? ranks : 1, share = cores_share(cores, ranks);
-    const long spare = has_gpu ? cores / 2 + 1 : 0;
+    const long of = ranks > 1 ? ranks : 1, share = cores_share(cores, ranks), ran = busy > 0 ? busy : omp;
+    const long spare = has_gpu ? cores / 2 + 1 : 0, hardly_ran = of > 1 && omp > share ? 0 : 1;
     if (cores <= 0) return 0;
     if (kp_summary_threads_are_set(cores, omp, ranks)) return busy - omp > 4 && busy > 2 * share ? share : 0;
-    return omp > share || busy > (cores + spare) / of + 1 ? share : 0; /* one more may have hardly run */
+    return ran > (cores + spare) / of + hardly_ran ? share : 0;
 }
 
 double kp_summary_core_waited(const struct kp_kineto *trace)
@@ -220,6 +220,14 @@ bool kp_summary_is_crowded(const struct kp_kineto *trace, double steps_ns)
 {
     const double waited_ns = 1e3 * (double)kp_kineto_number(trace, "kprof.core_waited_us");
     return kp_summary_core_waited(trace) >= KP_CORE_WAITED_MUCH && waited_ns >= WAITED_OF_STEPS * steps_ns;
+}
+
+bool kp_summary_wait_for_slowest(const struct kp_kineto *trace, double steps_ns, bool has_gpu)
+{
+    const long cores = kp_kineto_number(trace, "kprof.cores"), busy = kp_kineto_number(trace, "kprof.busy_threads"),
+               omp = kp_kineto_number(trace, "kprof.omp_num_threads");
+    return !has_gpu && cores > 1 && busy > 1 && omp != 1 && kp_summary_is_crowded(trace, steps_ns) &&
+           !kp_summary_threads_of(trace, has_gpu);
 }
 
 int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps)
@@ -255,6 +263,8 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
     }
     out->threads_are_set =
         kp_summary_threads_are_set(out->cores, out->omp_threads, kp_kineto_number(trace, "kprof.local_world_size"));
+    out->waits_for_slowest = out->steps && out->core_waited >= KP_CORE_WAITED_HALF &&
+                             kp_summary_wait_for_slowest(trace, steps_ns, out->has_gpu);
     out->threads_wanted = kp_summary_threads_of(trace, out->has_gpu);
 }
 

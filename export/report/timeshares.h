@@ -32,11 +32,12 @@ struct kp_summary {
     double core_waited;     /* the share of the time that the thread of the steps wanted a core, and had none */
     int64_t core_waited_ns; /* how long that was, in the window */
     bool is_crowded;        /* that makes its steps longer */
-    int64_t bare_ns;      /* a step before the window, in which nothing was recorded, the median; 0: not in the file */
-    long bare_steps;      /* of so many */
-    long omp_threads;     /* OMP_NUM_THREADS; 0: not set */
-    long threads_wanted;  /* what OMP_NUM_THREADS should be instead; 0: nothing wrong with the threads */
-    bool threads_are_set; /* that is no more than OMP_NUM_THREADS is: the program sets the number itself */
+    int64_t bare_ns;     /* a step before the window, in which nothing was recorded, the median; 0: not in the file */
+    long bare_steps;     /* of so many */
+    long omp_threads;    /* OMP_NUM_THREADS; 0: not set */
+    long threads_wanted; /* what OMP_NUM_THREADS should be instead; 0: nothing wrong with the threads */
+    bool waits_for_slowest; /* ops wait for threads whose cores others have */
+    bool threads_are_set;   /* that is no more than OMP_NUM_THREADS is: the program sets the number itself */
 };
 
 /*
@@ -44,6 +45,7 @@ struct kp_summary {
  * Other programs have the cores then, a container's limit keeps them, or the program has more threads than cores.
  */
 double kp_summary_core_waited(const struct kp_kineto *trace);
+#define KP_CORE_WAITED_HALF 0.5 /* others have as much of its core as it has */
 #define KP_CORE_WAITED_MUCH 0.1 /* what is less changes times by no more than they differ anyway */
 /*
  * Whether that makes steps longer that last so many ns together. A thread that sleeps seldom wants a core, and then may
@@ -61,6 +63,11 @@ long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool
 long kp_summary_threads_of(const struct kp_kineto *trace, bool has_gpu);
 /* Of steps that are some of all, and hold waits together with others: looks at all steps for these. */
 void kp_summary_no_core(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/*
+ * The threads are no more than the cores, and others have these: each op that they share waits for the slowest. False
+ * also of OMP_NUM_THREADS=1, with which torch shares no op.
+ */
+bool kp_summary_wait_for_slowest(const struct kp_kineto *trace, double steps_ns, bool has_gpu);
 void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
 /* The same of a trace in pieces: each is added, and all together are a summary. */

@@ -472,8 +472,11 @@ static void machine_print(FILE *out, const struct kp_summary *s)
     else if (s->is_crowded)
         fprintf(out,
                 "         the thread of the steps had no core for %.0f %% of the time that it wanted one: what it "
-                "computes takes %.1f times as long\n",
-                100 * s->core_waited, 1 / (1 - s->core_waited));
+                "computes takes %.1f times as long%s\n",
+                100 * s->core_waited, 1 / (1 - s->core_waited),
+                s->waits_for_slowest
+                    ? ", and each op waits for the slowest thread: try OMP_NUM_THREADS=1 (`kprof advise`)"
+                    : "");
 }
 
 /* Where they cost as much as a finding of kprof advise. */

@@ -37,7 +37,8 @@ def test_a_sick_trace_has_this_finding_alone(name, tmp_path):
 
 
 @pytest.mark.parametrize("threads, said", [
-    ({"threads": 6}, "6 busy threads compute on 4 cores"), ({"threads": 2, "omp_num_threads": "16"}, "OMP_NUM_THREADS=16 on 4 cores (2 busy threads)"),
+    ({"threads": 6}, "6 busy threads compute on 4 cores"), ({"threads": 2, "omp_num_threads": "16"}, None),
+    ({"threads": 6, "omp_num_threads": "16"}, "OMP_NUM_THREADS=16 on 4 cores (6 busy threads)"),
     ({"threads": 4, "local_world_size": "2"}, "4 busy threads of each of 2 ranks compute on 4 cores"), ({"threads": 4}, None),
     ({"threads": 6, "omp_num_threads": "2", "local_world_size": "2"}, None)])
 def test_threads_are_counted_against_cores_and_ranks(threads, said, tmp_path):

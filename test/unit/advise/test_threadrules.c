@@ -86,6 +86,75 @@ static void layers_of_other_sizes_did_not_wait(void **state)
     assert_true(f->step_ns == 0);
 }
 
+#define OTHERS_HAVE_THEM ",\"omp_num_threads\":\"16\",\"core_had_us\":4000,\"core_waited_us\":6000"
+
+/* One of 4 calls lasts 5 ms more in 8 of 10 steps. One thread would need 40 us for each, and 100 with its own wait. */
+static void threads_whose_cores_others_have_wait_for_the_slowest(void **state)
+{
+    more_facts = OTHERS_HAVE_THEM;
+    const struct kp_finding *f = threads_advise(*state, (int[]){20, 20, 20, 20}, 8, 2);
+    more_facts = "";
+    assert_non_null(f);
+    assert_true(f->is_critical);
+    assert_float_equal(f->step_ns, 1e3 * (4 * 20 + 0.8 * 5000 - 4 * 100), 1);
+    assert_string_equal(f->what, "2 busy threads (OMP_NUM_THREADS=16) share ops on 2 cores that other programs use, "
+                                 "too, and each op waits for the slowest; that costs at least");
+    assert_string_equal(f->change, "Set OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread waits for no "
+                                   "other. More, up to 2, are quicker only while each has a core to itself (a "
+                                   "container's limit takes them away, too).");
+}
+
+/* All calls are slow: how long they would last alone is not known. */
+static void calls_that_all_wait_have_no_cost(void **state)
+{
+    more_facts = OTHERS_HAVE_THEM;
+    const struct kp_finding *f = threads_advise(*state, (int[]){300, 300, 300, 300}, 0, 2);
+    more_facts = "";
+    assert_non_null(f);
+    assert_true(!f->is_critical && f->step_ns == 0);
+    assert_non_null(strstr(f->change, "Time OMP_NUM_THREADS=1, or torch.set_num_threads(1): "));
+}
+
+static void one_thread_that_waits_for_a_core_is_not_too_many(void **state)
+{
+    more_facts = OTHERS_HAVE_THEM;
+    const struct kp_finding *f = threads_advise(*state, (int[]){20, 20, 20, 20}, 8, 1);
+    more_facts = "";
+    assert_null(f);
+}
+
+static void a_little_wait_without_a_cost_is_not_told(void **state)
+{
+    more_facts = ",\"core_had_us\":8000,\"core_waited_us\":2000";
+    const struct kp_finding *f = threads_advise(*state, (int[]){300, 300, 300, 300}, 0, 2);
+    more_facts = "";
+    assert_null(f);
+}
+
+/* One step of Adam takes 100 us, and 5 ms more where its threads wait. */
+static void what_threads_cost_is_charged_once(void **state)
+{
+    struct little *t = *state;
+    double all = 0;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"cores\":\"2\",\"busy_threads\":\"2\"%s},", OTHERS_HAVE_THEM);
+    for (int step = 0, at = 0; step < STEPS; step++) {
+        const int more = step % 5 ? 2500 : 0, begin = at;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, begin, 200 + 2 * more, "");
+        op(t, "aten::mm", begin, 90);
+        event(t, "user_annotation", "Optimizer.step#Adam.step", 1, begin + 100, 90 + 2 * more, "");
+        op(t, "aten::mul_", begin + 101, 40 + more);
+        op(t, "aten::add_", begin + 142 + more, 40 + more);
+        at += 200 + 2 * more;
+    }
+    const struct kp_advice a = advise(t);
+    assert_string_equal(a.findings[0].id, "too-many-threads");
+    for (size_t i = 0; i < a.count; i++) all += a.findings[i].step_ns;
+    assert_true(all <= a.step_ns);
+    for (size_t i = 1; i < a.count; i++) assert_true(a.findings[i].step_ns <= 500000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -94,6 +163,11 @@ int main(void)
         LITTLE(a_small_op_lasts_longer_on_more_threads),
         LITTLE(an_op_of_that_length_on_few_threads_is_large),
         LITTLE(threads_that_do_not_wait_for_a_core_are_not_too_many),
+        LITTLE(threads_whose_cores_others_have_wait_for_the_slowest),
+        LITTLE(calls_that_all_wait_have_no_cost),
+        LITTLE(one_thread_that_waits_for_a_core_is_not_too_many),
+        LITTLE(a_little_wait_without_a_cost_is_not_told),
+        LITTLE(what_threads_cost_is_charged_once),
         LITTLE(layers_of_other_sizes_did_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,9 @@ static void too_many_threads_are_those_that_the_cores_do_not_hold(void **state)
     assert_int_equal(kp_summary_threads_wanted(2, 4, 0, 0, false), 2);
     assert_int_equal(kp_summary_threads_wanted(2, 3, 0, 0, false), 0); /* one of them may have hardly run */
     assert_int_equal(kp_summary_threads_wanted(2, 2, 0, 0, false), 0);
-    assert_int_equal(kp_summary_threads_wanted(2, 2, 16, 0, false), 2); /* a short run: few of them ran long enough */
+    assert_int_equal(kp_summary_threads_wanted(2, 2, 16, 0, false), 0); /* torch takes no more than cores */
+    assert_int_equal(kp_summary_threads_wanted(2, 0, 16, 0, false), 2); /* they were not counted */
+    assert_int_equal(kp_summary_threads_wanted(2, 2, 2, 2, false), 1);
     assert_int_equal(kp_summary_threads_wanted(2, 16, 1, 0, false), 2); /* torch.set_num_threads(16) */
     assert_true(kp_summary_threads_are_set(2, 1, 0) && !kp_summary_threads_are_set(2, 16, 0));
     assert_int_equal(kp_summary_threads_wanted(2, 16, 1, 2, false), 1);
@@ -152,6 +154,36 @@ static void a_long_wait_in_a_trace_without_steps_is_one(void **state)
     assert_true(s.is_crowded);
 }
 
+static bool waits_for_slowest(struct little *t, const char *facts)
+{
+    struct kp_summary s;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"cores\":\"4\"%s},", facts);
+    event(t, "user_annotation", "ProfilerStep#0", 1, 0, 1000, "");
+    summary_make(t, &s);
+    return s.waits_for_slowest;
+}
+
+static void threads_wait_for_the_slowest_where_others_have_their_cores(void **state)
+{
+    assert_true(waits_for_slowest(*state, ",\"busy_threads\":\"4\",\"core_had_us\":400,\"core_waited_us\":600"));
+}
+
+static void one_thread_waits_for_no_other(void **state)
+{
+    assert_false(waits_for_slowest(*state, ",\"busy_threads\":\"1\",\"core_had_us\":400,\"core_waited_us\":600"));
+}
+
+static void torch_shares_no_op_with_one_thread(void **state)
+{
+    assert_false(waits_for_slowest(*state, ",\"busy_threads\":\"4\",\"core_had_us\":400,\"core_waited_us\":600,"
+                                           "\"omp_num_threads\":\"1\""));
+}
+
+static void threads_that_have_their_cores_wait_little(void **state)
+{
+    assert_false(waits_for_slowest(*state, ",\"busy_threads\":\"4\",\"core_had_us\":700,\"core_waited_us\":300"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +193,10 @@ int main(void)
         LITTLE(a_gpu_is_busy_or_waited_for),
         LITTLE(steps_have_a_median_and_a_spread),
         LITTLE(a_first_step_longer_than_the_others_is_told),
+        LITTLE(threads_wait_for_the_slowest_where_others_have_their_cores),
+        LITTLE(one_thread_waits_for_no_other),
+        LITTLE(torch_shares_no_op_with_one_thread),
+        LITTLE(threads_that_have_their_cores_wait_little),
         LITTLE(a_short_wait_in_a_trace_without_steps_is_no_crowd),
         LITTLE(a_long_wait_in_a_trace_without_steps_is_one),
         LITTLE(the_head_has_what_the_file_says),
