@@ -3,6 +3,7 @@
 #include "export/advise/faultrules.h"
 #include "export/advise/hotlines.h"
 #include "export/advise/longsteps.h"
+#include "export/advise/opsrules.h"
 #include "export/report/phasetimes.h"
 #include "export/report/timeshares.h"
 
@@ -126,6 +127,7 @@ static void rules_judge(struct kp_costrules *x)
     if (is_of_host) host_rules_judge(x);
     else kp_rules_parts(x);
     kp_rules_float64(x);
+    kp_rules_wasted(x);
 }
 
 /* Steps are the host's. They are the GPU's, too, where it does in them what they launch: its queue does not grow. */

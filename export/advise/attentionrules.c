@@ -19,7 +19,7 @@ static const struct kp_cost_rule by_math = {
     0.10, 0, "attention-unfused",
     "scaled_dot_product_attention has no fused kernel for these inputs: the matrix of scores goes through memory",
     "Call it once under torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]): "
-    "it warns what these do not take."};
+    "it warns what these do not take, as dropout on a CPU."};
 
 enum { BETWEEN_MOST = 24, OPS_MOST = 64, DIMS_MOST = 8, KEYS_LEAST = 64, FUSED_DIMS = 4, WIDTH_OF = 4 };
 enum mark { MARK_NONE, MARK_BY_HAND, MARK_BY_MATH };

@@ -5,6 +5,7 @@ SRC_advise := \
     export/advise/partrules.c \
     export/advise/idlecause.c \
     export/advise/attentionrules.c \
+    export/advise/backcost.c \
     export/advise/bandwidth.c \
     export/advise/compiling.c \
     export/advise/copyrules.c \
@@ -24,6 +25,7 @@ SRC_advise := \
     export/advise/gputurns.c \
     export/advise/hostrules.c \
     export/advise/hotlines.c \
+    export/advise/wastedrules.c \
     export/advise/kernelrules.c \
     export/advise/loadbound.c \
     export/advise/launchplace.c \
@@ -57,6 +59,7 @@ UNIT_advise := \
     test/unit/advise/test_kernelrules.c \
     test/unit/advise/test_hotlines.c \
     test/unit/advise/test_launchplace.c \
+    test/unit/advise/test_wastedrules.c \
     test/unit/advise/test_promptsteps.c \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \

@@ -133,6 +133,8 @@ void kp_evalsteps_leave_out(const struct kp_costrules *rules, const struct kp_sp
 
 /* ---- promptsteps.c: the steps of a generation that take a prompt ---- */
 
+/* Reads the tokens of an embedding, "[[50257, 128], [1, 12], [], [], []]": 12. 0: another form. */
+long kp_prompt_tokens(const char *shapes);
 /* Sets is_prompt[i] of each chosen step; where there are such steps beside those of a token, tells them. */
 void kp_promptsteps_tell(const struct kp_costrules *rules, bool *is_prompt);
 

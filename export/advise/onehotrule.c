@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "export/advise/backcost.h"
+
 static const struct kp_cost_rule rule = {
     0.05, 0, "one-hot-product", "one_hot() is multiplied with a weight: nearly all of it is zeros",
     "Take the rows of the weight: torch.nn.Embedding(N, M)(ids), or torch.nn.functional.embedding(ids, weight.t()) of "
@@ -17,18 +19,6 @@ static void op_charge(struct kp_cost *cost, const struct kp_costrules *x, int32_
 {
     kp_cost_add(cost, x, node, x->tree->nodes[node].start_ns, x->tree->nodes[node].end_ns, 1);
     charged[node] = true;
-}
-
-/* Backward's nodes of what was charged. */
-static void backward_charge(struct kp_cost *cost, const struct kp_costrules *x, const bool *charged)
-{
-    const struct kp_node *const nodes = x->tree->nodes;
-    for (size_t i = 0; i < x->tree->count; i++) {
-        const int32_t parent = nodes[i].parent, forward = nodes[i].forward;
-        if (forward < 0 || parent < 0 || !charged[kp_costplace_op(x->tree, forward)]) continue;
-        if (kp_name_begins(kp_costrules_name(x, parent), KP_ENGINE_RANGE))
-            kp_cost_add(cost, x, (int32_t)i, nodes[i].start_ns, nodes[i].end_ns, 1);
-    }
 }
 
 void kp_rules_one_hot(struct kp_costrules *x)
@@ -50,7 +40,7 @@ void kp_rules_one_hot(struct kp_costrules *x)
         converted = hot >= 0 && converted < 0 && kp_name_is_one_of(name, conversions) ? (int32_t)i : -1;
         if (converted < 0) hot = strcmp(name, "aten::one_hot") == 0 ? (int32_t)i : -1;
     }
-    backward_charge(&cost, x, charged);
+    kp_backcost_add(&cost, x, charged);
     kp_cost_tell(&cost, x, &rule);
     free(charged);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* opsrules.h - rules over ops of the CPU that another call does in less time */
+/* opsrules.h - rules over ops, most of a CPU, that another call does in less time */
 #ifndef KP_OPSRULES_H
 #define KP_OPSRULES_H
 
@@ -8,5 +8,6 @@
 void kp_rules_one_by_one(struct kp_costrules *rules); /* onebyone.c */
 void kp_rules_one_hot(struct kp_costrules *rules);    /* onehotrule.c */
 void kp_rules_optimizer(struct kp_costrules *rules);  /* optimizerrule.c */
+void kp_rules_wasted(struct kp_costrules *rules);     /* wastedrules.c: also of a GPU */
 
 #endif

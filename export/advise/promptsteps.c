@@ -17,8 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Reads the tokens of "[[50257, 128], [1, 12], [], [], []]": 12. 0: another form. */
-static long tokens_of(const char *shapes)
+long kp_prompt_tokens(const char *shapes)
 {
     long sequences, tokens;
     int end = 0;
@@ -38,7 +37,7 @@ static void steps_read(const struct kp_costrules *x, long *tokens)
         if (!shapes || strcmp(kp_costrules_name(x, (int32_t)i), "aten::embedding") != 0) continue;
         const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
         if (step == c->step_count || tokens[step]) continue;
-        tokens[step] = tokens_of(kp_kineto_text(trace, shapes));
+        tokens[step] = kp_prompt_tokens(kp_kineto_text(trace, shapes));
     }
 }
 

@@ -373,6 +373,36 @@ def one_hot(op):
     return trace.each(make)
 
 
+def joins(pieces):
+    """torch.cat of what is there and one more piece, so many times a step: the last copy is needed, and the first is of two equal tensors."""
+    trace = Trace(kprof=CALM, cost=20 * (pieces - 2))
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 990 - 20 * pieces, **{"Call stack": WELL})
+        for i in range(pieces):
+            trace.add("cpu_op", "aten::cat", 1, base + 990 - 20 * (pieces - i), 20, **{"Call stack": SICK, "Input Dims": [[[16, i + 1, 8], [16, 1, 8]], []]})
+    return trace.each(make)
+
+
+def embeds(rows):
+    """The gradient of an embedding with so many rows, for a batch of 64."""
+    trace = Trace(kprof=CALM, cost=300)
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 690, **{"Call stack": WELL})
+        trace.add("cpu_op", "aten::embedding_dense_backward", 1, base + 690, 300, **{"Call stack": SICK, "Input Dims": [[64, 8], [64], [], [], []]})
+        trace.add("cpu_op", "aten::zero_", 1, base + 700, 200, **{"Call stack": SICK, "Input Dims": [[rows, 8]]})
+    return trace.each(make)
+
+
+def generates(more):
+    """Twelve forward passes a step, each with so many tokens more than the one before."""
+    trace = Trace(kprof=CALM)
+    def make(base):
+        for i in range(12):
+            trace.add("cpu_op", "aten::embedding", 1, base + 82 * i, 10, **{"Call stack": SICK, "Input Dims": [[500, 8], [1, 20 + more * i], [], [], []]})
+            trace.add("cpu_op", "aten::mm", 1, base + 82 * i + 10, 72, **{"Call stack": WELL})
+    return trace.each(make)
+
+
 def rests(dur):
     """No op runs for so long before the last one."""
     trace = Trace(kprof=CALM, cost=dur)
@@ -449,6 +479,9 @@ SICKNESSES = {
     "float64": lambda: doubles("double"),
     "one-by-one": lambda: loops("aten::select"),
     "one-hot-product": lambda: one_hot("aten::one_hot"),
+    "cat-in-a-loop": lambda: joins(20),
+    "dense-embedding-gradient": lambda: embeds(5000),
+    "tokens-again": lambda: generates(1),
     "no-op-runs": lambda: rests(600),
     "memory-grows": lambda: keeps(False),
     "slow-steps": lambda: lasts(OUTLIERS, 1003, cost=sum(us - 1001.5 for us in OUTLIERS if us > 1500) / len(OUTLIERS)),
@@ -492,6 +525,9 @@ TWINS = {
     "float64": lambda: doubles("float"),
     "one-by-one": lambda: loops("aten::mul"),
     "one-hot-product": lambda: one_hot("aten::add"),
+    "cat-in-a-loop": lambda: joins(4),
+    "dense-embedding-gradient": lambda: embeds(100),
+    "tokens-again": lambda: generates(0),
     "no-op-runs": lambda: rests(50),
     "memory-grows": lambda: keeps(True),
     "slow-steps": lambda: lasts([1000 + us % 7 for us in OUTLIERS], 1003),

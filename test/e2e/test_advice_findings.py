@@ -13,7 +13,7 @@ import harness
 from test_advise import own_line
 
 BY_OTHERS = {"slow-steps", "slower-steps", "too-many-threads"}  # other programs on this machine may cause these
-OF_TIME = [name for name in advicetraces.SICKNESSES if not name.startswith("memory-") and name != "too-many-threads"]
+OF_TIME = [name for name in advicetraces.SICKNESSES if not name.startswith("memory-") and name not in ("too-many-threads", "tokens-again")]
 
 
 def advised(path):

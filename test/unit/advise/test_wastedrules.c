@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_wastedrules.c - work that is done again: cat in a loop, an embedding's rows, a generation without its cache */
+#include "test/unit/advise/advised.h"
+
+enum { STEPS = 3, STEP_US = 2000 };
+
+static int step_begin(struct little *t, int step)
+{
+    char text[64];
+    snprintf(text, sizeof text, "ProfilerStep#%d", step);
+    event(t, "user_annotation", text, 1, STEP_US * step, STEP_US, "");
+    return STEP_US * step;
+}
+
+static void shaped(struct little *t, const char *name, int at, int dur, const char *dims)
+{
+    char args[200];
+    snprintf(args, sizeof args, "\"Input Dims\":%s,\"Call stack\":\"train.py(7): forward\"", dims);
+    event(t, "cpu_op", name, 1, at, dur, args);
+}
+
+static const struct kp_finding *found(const struct kp_advice *a, const char *id)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->findings[i].id, id) == 0) return &a->findings[i];
+    return NULL;
+}
+
+/* A step has twelve calls of 50 us; each joins what came before, or `kept` elements, with a piece. */
+static struct kp_advice joined(struct little *t, int kept)
+{
+    for (int step = 0; step < STEPS; step++) {
+        const int begin = step_begin(t, step);
+        for (int i = 0; i < 12; i++) {
+            char dims[64];
+            snprintf(dims, sizeof dims, "[[[16,%d,8],[16,1,8]],[]]", kept ? kept : i + 1);
+            shaped(t, "aten::cat", begin + 60 * i, 50, dims);
+        }
+        shaped(t, "aten::relu", begin + 720, 1200, "[[16,13,8]]");
+    }
+    return advise(t);
+}
+
+static void a_tensor_that_cat_grows_is_told_without_the_last_copy(void **state)
+{
+    const struct kp_advice a = joined(*state, 0);
+    const struct kp_finding *const f = found(&a, "cat-in-a-loop");
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 10 * 50000, 1); /* nor the first: a reader joins tensors of one shape */
+    assert_string_equal(f->line, "train.py:7 forward");
+}
+
+static void cats_of_one_size_are_not_told(void **state)
+{
+    const struct kp_advice a = joined(*state, 4);
+    assert_null(found(&a, "cat-in-a-loop"));
+}
+
+/* A step asks for 64 rows of an embedding of `rows`, of 8 numbers each. */
+static struct kp_advice embedded(struct little *t, int rows)
+{
+    for (int step = 0; step < STEPS; step++) {
+        const int begin = step_begin(t, step);
+        char dims[64];
+        shaped(t, "aten::relu", begin, 1200, "[[64,8]]");
+        shaped(t, "aten::embedding_dense_backward", begin + 1300, 400, "[[64,8],[64],[],[],[]]");
+        shaped(t, "aten::zeros", begin + 1310, 300, "[[],[],[],[],[]]");
+        snprintf(dims, sizeof dims, "[[%d,8]]", rows);
+        shaped(t, "aten::zero_", begin + 1320, 280, dims);
+    }
+    return advise(t);
+}
+
+static void a_gradient_of_far_more_rows_than_were_asked_for_is_told(void **state)
+{
+    const struct kp_advice a = embedded(*state, 512);
+    const struct kp_finding *const f = found(&a, "dense-embedding-gradient");
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 400000, 1);
+    assert_non_null(strstr(f->change, "sparse=True"));
+}
+
+static void a_gradient_of_rows_most_of_which_were_asked_for_is_not_told(void **state)
+{
+    const struct kp_advice a = embedded(*state, 500);
+    assert_null(found(&a, "dense-embedding-gradient"));
+}
+
+/* A step makes twelve tokens; the embedding gets `first` tokens, and `more` more each time. */
+static struct kp_advice generated(struct little *t, int first, int more)
+{
+    for (int step = 0; step < STEPS; step++) {
+        const int begin = step_begin(t, step);
+        for (int i = 0; i < 12; i++) {
+            char dims[64];
+            snprintf(dims, sizeof dims, "[[500,8],[1,%d],[],[],[]]", first + i * more);
+            shaped(t, "aten::embedding", begin + 150 * i, 20, dims);
+            shaped(t, "aten::mm", begin + 150 * i + 20, 120, "[[8,8],[8,8]]");
+        }
+    }
+    return advise(t);
+}
+
+static void a_generation_that_takes_all_tokens_again_is_told(void **state)
+{
+    const struct kp_advice a = generated(*state, 20, 1);
+    const struct kp_finding *const f = found(&a, "tokens-again");
+    assert_non_null(f);
+    assert_true(f->is_critical);
+    assert_string_equal(f->what, "for each new token the model computes all before it again, 20 to 31 of them");
+}
+
+static void a_generation_of_one_token_a_pass_is_not_told(void **state)
+{
+    const struct kp_advice a = generated(*state, 1, 0);
+    assert_null(found(&a, "tokens-again"));
+}
+
+static void sequences_of_other_lengths_are_not_told(void **state)
+{
+    const struct kp_advice a = generated(*state, 20, 3);
+    assert_null(found(&a, "tokens-again"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LITTLE(a_tensor_that_cat_grows_is_told_without_the_last_copy),
+        LITTLE(cats_of_one_size_are_not_told),
+        LITTLE(a_gradient_of_far_more_rows_than_were_asked_for_is_told),
+        LITTLE(a_gradient_of_rows_most_of_which_were_asked_for_is_not_told),
+        LITTLE(a_generation_that_takes_all_tokens_again_is_told),
+        LITTLE(a_generation_of_one_token_a_pass_is_not_told),
+        LITTLE(sequences_of_other_lengths_are_not_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
