@@ -24,8 +24,10 @@ static uint32_t op_text(struct kp_page *page, const struct kp_memview *view, con
 
 static uint32_t place_text(struct kp_page *page, const struct kp_memview *view, const struct kp_mem_block *b)
 {
-    char text[PLACE_BYTES] = "";
-    if (b->place.op >= 0) kp_mem_place_text(view, view->stacks[b->place.op], text, sizeof text);
+    struct kp_mem_group row = {0};
+    char text[PLACE_BYTES];
+    kp_mem_group_place(&row, view, b->place.op);
+    kp_mem_place_text(view, &row, text, sizeof text);
     return kp_page_text(page, kp_strings_put(view->tree->trace->strings, text, strlen(text)));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * backwardof.c - whose place the nodes of autograd's engine have: that of the backward op which they surround or follow
+ * backwardof.c - whose place the nodes of autograd's engine have: that of the range around them, or the one before
  *
  * torch gives AccumulateGrad the highest sequence number. So the engine runs it next on the thread, as soon as the
  * backward op has made the gradient.
@@ -19,11 +19,6 @@ struct following {
     size_t capacity;
 };
 
-bool kp_node_is_backward(const struct kp_tree *tree, size_t node)
-{
-    return tree->nodes[node].stack && tree->nodes[node].stack != kp_tree_event(tree, node)->stack;
-}
-
 /* The last backward op on the node's thread, + 1; 0: none. */
 static uint32_t *last_get(struct following *f, size_t node)
 {
@@ -37,14 +32,6 @@ static uint32_t *last_get(struct following *f, size_t node)
     return &f->last[at];
 }
 
-/* The backward op inside a range of the engine; the range itself: none is there. */
-static uint32_t inside_find(const struct kp_tree *tree, size_t range)
-{
-    for (int32_t at = tree->nodes[range].first_child; at >= 0; at = tree->nodes[at].next_sibling)
-        if (kp_node_is_backward(tree, (size_t)at)) return (uint32_t)at;
-    return (uint32_t)range;
-}
-
 static uint32_t node_of(struct following *f, const uint32_t *of, size_t node)
 {
     const int32_t parent = f->tree->nodes[node].parent;
@@ -53,13 +40,14 @@ static uint32_t node_of(struct following *f, const uint32_t *of, size_t node)
         *last_get(f, node) = (uint32_t)node + 1;
         return (uint32_t)node;
     }
-    if (parent >= 0 && of[parent] != (uint32_t)parent) return of[parent];
+    if (parent >= 0 && (of[parent] != (uint32_t)parent || kp_node_is_backward(f->tree, (size_t)parent)))
+        return of[parent]; /* a hook in a range of the engine is there, too */
     const bool is_engine = kp_name_begins(name, KP_ENGINE_RANGE);
     if (strcmp(is_engine ? name + strlen(KP_ENGINE_RANGE) : name, KP_ACCUMULATE_GRAD) == 0) {
         const uint32_t last = *last_get(f, node);
         return last ? last - 1 : (uint32_t)node;
     }
-    return is_engine ? inside_find(f->tree, node) : (uint32_t)node;
+    return (uint32_t)node;
 }
 
 uint32_t *kp_backward_of(const struct kp_tree *tree)

@@ -11,7 +11,5 @@
  * After kp_tree_set_forward_stacks; free() it.
  */
 uint32_t *kp_backward_of(const struct kp_tree *tree);
-/* The stack of a backward op is that of its forward op. */
-bool kp_node_is_backward(const struct kp_tree *tree, size_t node);
 
 #endif

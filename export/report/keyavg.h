@@ -15,9 +15,9 @@ struct kp_node {
     uint32_t name, overload;                               /* string ids after torch's rewriting */
     uint32_t stack;                                        /* string id; set by kp_tree_set_stacks */
     int32_t parent, first_child, last_child, next_sibling; /* -1: none */
-    int32_t forward;  /* of a backward op: the op that made it, or -1. Set with stack */
-    int32_t launcher; /* of device work: the op that has its time, or -1 */
-    int32_t call;     /* of device work: the host's call that launched it, or -1 */
+    int32_t forward;                                       /* of backward: the op that made it, or -1. Set with stack */
+    int32_t launcher;                                      /* of device work: the op that has its time, or -1 */
+    int32_t call;                                          /* of device work: the host's call that launched it, or -1 */
     uint32_t children;
     double device_us; /* device work launched by it; kp_tree_build adds its children's */
     int64_t cpu_bytes, device_bytes;
@@ -102,8 +102,10 @@ uint32_t kp_tree_call_name(const struct kp_tree *tree, const struct kp_node *nod
 /* The line that called a call of Python or an op, "file.py:12"; "": not known. */
 const char *kp_tree_call_from(const struct kp_tree *tree, const struct kp_kineto_event *e);
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
-/* The same, but a backward op gets the stack of the op that made its node. torch takes the first of its number. */
+/* The same, but a backward op gets the stack of the op that made its node: torch takes the first of its number. So does
+ * what autograd's engine runs beside it, in its range, but hooks of Python. */
 void kp_tree_set_forward_stacks(struct kp_tree *tree);
+bool kp_node_is_backward(const struct kp_tree *tree, size_t node); /* after it: has it another op's stack? */
 void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *out);
 /* The op that asked for what a node allocates: the nearest that does more than allocate, or the outermost allocator. */
 int32_t kp_tree_asker(const struct kp_tree *tree, int32_t node);

@@ -5,6 +5,9 @@
  * torch finds it by sequence number and torch's id of the forward thread. A trace has that id on the backward op only.
  * So a vote finds each id's kernel thread: the one whose forward ops have most of its sequence numbers. CUDA calls
  * and device work have no stacks in files, and get their op's.
+ *
+ * Beside the backward op, autograd's engine sums the gradient of what was broadcast, as a bias, and adds gradients of
+ * one tensor. kp_tree_set_forward_stacks() gives these the same forward op. torch leaves them at backward()'s line.
  */
 #include "export/report/keyavg.h"
 
@@ -13,6 +16,7 @@
 
 #include "collector/base/kp_order.h"
 #include "collector/base/kp_search.h"
+#include "export/report/ownline.h"
 
 struct forward_op {
     int64_t seq;
@@ -206,6 +210,44 @@ static void stacks_link(struct kp_tree *tree)
     kp_op_ids_fini(&ids);
 }
 
+/* The backward op that a range of the engine runs; -1: it has no forward op, as AccumulateGrad. */
+static int32_t inside_find(const struct kp_tree *tree, const int32_t *backward, size_t range)
+{
+    for (int32_t at = tree->nodes[range].first_child; at >= 0; at = tree->nodes[at].next_sibling)
+        if (backward[at] == at && tree->nodes[at].forward >= 0) return at;
+    return -1;
+}
+
+/* A hook of Python that the engine calls has lines of its own. */
+static bool is_of_hook(struct kp_ownlines *lines, const struct kp_tree *tree, size_t node, int32_t inside)
+{
+    const uint32_t stack = kp_tree_event(tree, node)->stack, around = kp_tree_event(tree, (size_t)inside)->stack;
+    if (tree->nodes[node].is_python) return true;
+    if (!stack || stack == around) return false;
+    return kp_ownline_of(lines, tree->trace, stack) != kp_ownline_of(lines, tree->trace, around);
+}
+
+/* Gives a range of the engine, and what runs in it beside its backward op, the forward op of that. */
+static void ranges_set(struct kp_tree *tree, const int32_t *backward)
+{
+    struct kp_ownlines lines = {0};
+    int32_t *inside = kp_kineto_room(tree->count + 1, sizeof *inside);
+    for (size_t i = 0; i < tree->count; i++) {
+        struct kp_node *n = &tree->nodes[i];
+        inside[i] = n->parent < 0 ? -1 : inside[n->parent];
+        if (is_engine(tree, i)) inside[i] = inside_find(tree, backward, i);
+        if (inside[i] < 0) continue;
+        if (backward[i] == (int32_t)i || is_of_hook(&lines, tree, i, inside[i])) {
+            inside[i] = -1;
+            continue;
+        }
+        n->forward = tree->nodes[inside[i]].forward;
+        n->stack = kp_tree_event(tree, (size_t)n->forward)->stack;
+    }
+    kp_ownlines_fini(&lines);
+    free(inside);
+}
+
 static void stacks_set(struct kp_tree *tree, bool is_last)
 {
     struct stack_votes s = {.is_last = is_last};
@@ -223,6 +265,7 @@ static void stacks_set(struct kp_tree *tree, bool is_last)
         if (backward[i] == (int32_t)i && tree->nodes[i].forward < 0 && kp_tree_event(tree, i)->fwd_tid > 0)
             tree->orphans += tree->trace->has_stacks;
     }
+    if (is_last) ranges_set(tree, backward);
     free(backward);
     free(s.forwards);
     free(s.backwards);
@@ -232,3 +275,8 @@ static void stacks_set(struct kp_tree *tree, bool is_last)
 void kp_tree_set_stacks(struct kp_tree *tree) { stacks_set(tree, false); }
 
 void kp_tree_set_forward_stacks(struct kp_tree *tree) { stacks_set(tree, true); }
+
+bool kp_node_is_backward(const struct kp_tree *tree, size_t node)
+{
+    return tree->nodes[node].stack && tree->nodes[node].stack != kp_tree_event(tree, node)->stack;
+}

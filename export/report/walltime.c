@@ -116,21 +116,10 @@ static uint32_t between_place(struct wall *w, uint32_t a, uint32_t b)
     return *place;
 }
 
-/* Returns the forward op of a backward op, or of the one inside autograd's evaluate_function; -1: none. */
-static int32_t forward_of(const struct wall *w, uint32_t node)
-{
-    const struct kp_node *n = &w->tree->nodes[node];
-    if (n->forward >= 0) return n->forward;
-    unsigned looked = 0;
-    for (int32_t child = n->first_child; child >= 0 && looked < 8; child = w->tree->nodes[child].next_sibling, looked++)
-        if (w->tree->nodes[child].forward >= 0) return w->tree->nodes[child].forward;
-    return -1;
-}
-
 /* Where an op's frames end that no other op called. */
 static uint32_t frames_for(struct wall *w, uint32_t node, uint32_t base)
 {
-    const int32_t forward = w->options->at_forward ? forward_of(w, node) : -1;
+    const int32_t forward = w->options->at_forward ? w->tree->nodes[node].forward : -1;
     if (forward >= 0 && w->above[forward] != UNKNOWN) return w->above[forward];
     const uint32_t stack = kp_tree_event(w->tree, node)->stack;
     return w->frames == FRAMES_STACKS && stack ? stack_place(w, stack) : base;

@@ -13,7 +13,7 @@ static void group_add(struct kp_view_tab *tab, const struct kp_memview *view, co
 {
     char name[1024], place[PLACE_BYTES];
     const char *op = kp_kineto_text(view->tree->trace, g->op);
-    kp_mem_place_text(view, g->stack, place, sizeof place);
+    kp_mem_place_text(view, g, place, sizeof place);
     snprintf(name, sizeof name, "%.600s%s%s",
              *op           ? op
              : g->is_older ? "(before the window)"

@@ -447,13 +447,13 @@ static void window_find(struct kp_memview *view, const struct sweep *s)
     }
 }
 
-static void stacks_find(struct kp_memview *view)
+static void placed_find(struct kp_memview *view)
 {
     const struct kp_tree *tree = view->tree;
-    view->stacks = kp_kineto_room(tree->count + 1, sizeof *view->stacks);
+    view->placed = kp_kineto_room(tree->count + 1, sizeof *view->placed);
     for (size_t i = 0; i < tree->count; i++) { /* parents come before their children */
         const struct kp_node *node = &tree->nodes[i];
-        view->stacks[i] = node->stack || node->parent < 0 ? node->stack : view->stacks[node->parent];
+        view->placed[i] = node->stack ? (int32_t)i : node->parent < 0 ? -1 : view->placed[node->parent];
     }
 }
 
@@ -471,7 +471,7 @@ int kp_memview_build(struct kp_memview *view, struct kp_tree *tree)
     blocks_pair(&s);
     sweep_fini(&s);
     steps_find(view);
-    stacks_find(view);
+    placed_find(view);
     kp_memview_categories(view);
     return 0;
 }
@@ -484,6 +484,6 @@ void kp_memview_fini(struct kp_memview *view)
     free(view->passes);
     free(view->nodes);
     free(view->outs);
-    free(view->stacks);
+    free(view->placed);
     memset(view, 0, sizeof *view);
 }

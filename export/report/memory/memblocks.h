@@ -92,7 +92,7 @@ struct kp_memview {
     size_t node_count, node_capacity;
     struct kp_mem_out *outs;
     size_t out_count, out_capacity;
-    uint32_t *stacks;         /* by node: string id of its stack, or of the nearest parent's */
+    int32_t *placed;          /* by node: itself, or the nearest parent that has a stack; -1: none has */
     int64_t begin_ns, end_ns; /* of the window */
     int64_t zero_ns;          /* shown times are after this, the profiler's start, as --from takes them */
     const char *step_source;  /* "ProfilerStep" or "Optimizer.step" */
@@ -143,6 +143,7 @@ struct kp_mem_group {
     uint32_t shapes;         /* of what was taken: those of its op's inputs, with most bytes; else 0 */
     uint8_t category;
     bool is_older;       /* allocated before the window */
+    bool is_backward;    /* the stack is of the forward op, whose backward asked for it */
     int64_t bytes, kept; /* kept: of what was taken, still there when its op ended */
     size_t count;
     long first_step, last_step, steps; /* of leaks: indices of steps, and in how many there are some */
@@ -196,8 +197,10 @@ extern const char kp_memcurve_style[], kp_memcurve_style_end[], kp_memcurve_scri
 /* mempage.c: one HTML page. view NULL: the trace has no tensors' memory. heap NULL: it has no heap of the host; else
  * that as text, where lines without an indent are titles, four blanks begin a site and eight a frame. */
 void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show, const char *heap);
-const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out,
-                              size_t bytes);                       /* module and innermost frame */
+/* Sets the row's stack and is_backward: those of the node, or of the nearest around it that has a stack. -1: none. */
+void kp_mem_group_place(struct kp_mem_group *row, const struct kp_memview *view, int32_t node);
+/* Module and innermost frame, with "backward of" before them where they are those of the forward op. */
+const char *kp_mem_place_text(const struct kp_memview *view, const struct kp_mem_group *row, char *out, size_t bytes);
 long kp_mem_step_at(const struct kp_memview *view, int64_t at_ns); /* index, -1: none */
 
 #endif

@@ -8,19 +8,26 @@
 #include "export/report/framename.h"
 #include "export/report/modulename.h"
 #include "export/report/ownline.h"
+#include "export/report/toprows.h"
 
 static uint32_t name_of(const struct kp_memview *view, int32_t node)
 {
     return node < 0 ? 0 : view->tree->trace->events[view->tree->nodes[node].event].name;
 }
 
+void kp_mem_group_place(struct kp_mem_group *row, const struct kp_memview *view, int32_t node)
+{
+    const int32_t placed = node < 0 ? -1 : view->placed[node];
+    row->stack = placed < 0 ? 0 : view->tree->nodes[placed].stack;
+    row->is_backward = placed >= 0 && kp_node_is_backward(view->tree, (size_t)placed);
+}
+
 static void group_add(struct kp_mem_groups *g, const struct kp_memview *view, const struct kp_mem_block *b)
 {
-    bool has_op = b->place.op >= 0;
+    const bool has_op = b->place.op >= 0;
     *KP_KINETO_NEXT(g->rows, g->count, g->capacity) =
         (struct kp_mem_group){.op = name_of(view, has_op ? b->place.op : b->place.range),
                               .top = name_of(view, has_op ? b->place.top : b->place.range),
-                              .stack = b->place.op < 0 ? 0 : view->stacks[b->place.op],
                               .category = b->category,
                               .is_older = b->from_ns == INT64_MIN,
                               .bytes = b->bytes,
@@ -28,6 +35,7 @@ static void group_add(struct kp_mem_groups *g, const struct kp_memview *view, co
                               .first_step = b->step,
                               .last_step = b->step,
                               .steps = 1};
+    kp_mem_group_place(&g->rows[g->count - 1], view, b->place.op);
 }
 
 static int key_compare(const struct kp_mem_group *x, const struct kp_mem_group *y)
@@ -37,6 +45,7 @@ static int key_compare(const struct kp_mem_group *x, const struct kp_mem_group *
     if (x->shapes != y->shapes) return x->shapes < y->shapes ? -1 : 1;
     if (x->stack != y->stack) return x->stack < y->stack ? -1 : 1;
     if (x->category != y->category) return x->category < y->category ? -1 : 1;
+    if (x->is_backward != y->is_backward) return x->is_backward - y->is_backward;
     return x->is_older - y->is_older;
 }
 
@@ -89,9 +98,9 @@ static bool is_new_line(const struct kp_memview *view, const struct kp_mem_group
 {
     enum { LINES_MOST = 32 };
     char its[512], other[512];
-    kp_mem_place_text(view, to->stack, its, sizeof its);
+    kp_mem_place_text(view, to, its, sizeof its);
     for (int i = 0; from < to && i < LINES_MOST; from++, i++)
-        if (strcmp(kp_mem_place_text(view, from->stack, other, sizeof other), its) == 0) return false;
+        if (strcmp(kp_mem_place_text(view, from, other, sizeof other), its) == 0) return false;
     return true;
 }
 
@@ -200,14 +209,15 @@ static int module_add(struct kp_kineto *trace, char *out, size_t bytes, const ch
 }
 
 /* Writes the innermost nn.Module and line of the program, if the stack has them: "Linear_0, model.py:12 forward". */
-const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out, size_t bytes)
+const char *kp_mem_place_text(const struct kp_memview *view, const struct kp_mem_group *row, char *out, size_t bytes)
 {
-    const char *text = stack ? kp_kineto_text(view->tree->trace, stack) : "", *module = NULL;
+    const char *text = row->stack ? kp_kineto_text(view->tree->trace, row->stack) : "", *module = NULL;
     size_t line_bytes = 0;
     const char *line = kp_ownline_frame(view->tree->trace, text, &line_bytes);
     for (; *text && !(module = kp_framename_module(text)); text += *text == ';') text += strcspn(text, ";");
-    int used = module ? module_add(view->tree->trace, out, bytes, module, strcspn(module, ";")) : 0;
-    if (!module) *out = 0;
+    int used = snprintf(out, bytes, "%s", row->is_backward && (module || line) ? KP_TOP_BACKWARD_OF : "");
+    if (module && used < (int)bytes)
+        used += module_add(view->tree->trace, out + used, bytes - (size_t)used, module, strcspn(module, ";"));
     if (module && line && used < (int)bytes) used += snprintf(out + used, bytes - (size_t)used, ", ");
     if (line && used >= 0 && (size_t)used < bytes) line_add(out + used, bytes - (size_t)used, line, line_bytes);
     return out;

@@ -35,6 +35,7 @@ static void group_put(FILE *out, const struct kp_memview *view, const struct kp_
     member_put(out, "outermost_op", kp_kineto_text(trace, row->top));
     member_put(out, "category", kp_mem_category_name(row->category));
     if (row->stack) member_put(out, "stack", kp_kineto_text(trace, row->stack));
+    if (row->is_backward) fputs("\"backward\":true,", out);
     if (is_leak)
         fprintf(out, "\"steps\":%ld,\"first_step\":%ld,\"last_step\":%ld,", row->steps,
                 view->steps[row->first_step].number, view->steps[row->last_step].number);

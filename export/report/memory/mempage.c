@@ -120,7 +120,7 @@ static void places_put(const struct memory_page *p, const struct kp_mem_group *r
     char place[PLACE_BYTES];
     text_cell(p->out, "o", *op ? op : row->is_older ? "(before the window)" : "(outside any op)");
     text_cell(p->out, places ? "o w" : "o", kp_kineto_text(trace, row->top));
-    if (places) text_cell(p->out, "o", kp_mem_place_text(p->view, row->stack, place, sizeof place));
+    if (places) text_cell(p->out, "o", kp_mem_place_text(p->view, row, place, sizeof place));
     fputs("</tr>\n", p->out);
 }
 

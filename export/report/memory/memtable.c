@@ -64,7 +64,7 @@ static void places_put(FILE *out, const struct kp_memview *view, const struct kp
     fputs("  ", out);
     name_put(out, kp_kineto_text(view->tree->trace, row->top), NAME_WIDTH);
     fputs("  ", out);
-    kp_plain_put(out, kp_mem_place_text(view, row->stack, place, sizeof place));
+    kp_plain_put(out, kp_mem_place_text(view, row, place, sizeof place));
     fputc('\n', out);
 }
 
@@ -124,7 +124,7 @@ static void taken_put(FILE *out, const struct kp_memview *view, size_t device, c
         fputs("  ", out);
         shapes_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
         fputs("  ", out);
-        kp_plain_put(out, kp_mem_place_text(view, row->stack, place, sizeof place));
+        kp_plain_put(out, kp_mem_place_text(view, row, place, sizeof place));
         if (row->others) fprintf(out, ", and %u more", row->others);
         fputc('\n', out);
     }

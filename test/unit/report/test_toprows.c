@@ -298,10 +298,53 @@ static void ops_are_put_to_lines_and_backward_ops_to_their_forward_line(void **s
     struct kp_top top = top_make(t, KP_TOP_BY_LINE);
     const struct kp_top_row *row = row_named(&top, "train.py:8 forward");
     assert_true(row == &top.rows[0] && row->is_backward); /* not clip's, which has the same number */
-    assert_int_equal((int64_t)row->cost.self_ns, 40000);
+    assert_int_equal((int64_t)row->cost.self_ns, 50000);
+    assert_int_equal(row->cost.count, 1);
     assert_int_equal((int64_t)row_named(&top, "train.py:3 clip")->cost.self_ns, 5000);
-    assert_int_equal(top.count, 4);
+    assert_int_equal(top.count, 3);
     kp_top_fini(&top);
+}
+
+#define AT_BACKWARD "\"Call stack\":\"train.py(9): main;\""
+
+/* The engine sums a bias's gradient beside the backward op. A hook and AccumulateGrad keep the lines they ran at. */
+static void what_the_engine_runs_beside_a_backward_op_is_of_its_forward_line(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "aten::add", 1, 0, 20, "\"Sequence number\":4,\"Call stack\":\"train.py(8): forward;\"");
+    event(t, "cpu_op", KP_ENGINE_RANGE "AddBackward0", 1, 40, 100, AT_BACKWARD);
+    event(t, "cpu_op", "aten::clamp", 1, 42, 3, "\"Call stack\":\"train.py(5): hook;train.py(9): main;\"");
+    event(t, "cpu_op", "AddBackward0", 1, 45, 1, "\"Sequence number\":4,\"Fwd thread id\":1," AT_BACKWARD);
+    event(t, "cpu_op", "aten::sum", 1, 50, 70, AT_BACKWARD);
+    event(t, "cpu_op", "aten::fill_", 1, 60, 10, AT_BACKWARD);
+    event(t, "cpu_op", KP_ENGINE_RANGE KP_ACCUMULATE_GRAD, 1, 150, 9, AT_BACKWARD);
+    event(t, "cpu_op", KP_ACCUMULATE_GRAD, 1, 151, 7, AT_BACKWARD);
+    struct kp_top top = top_make(t, KP_TOP_BY_LINE);
+    assert_int_equal(top.count, 4);
+    assert_true(top.rows[0].is_backward);
+    assert_string_equal(kp_kineto_text(top.trace, top.rows[0].name), "train.py:8 forward");
+    assert_int_equal((int64_t)top.rows[0].cost.self_ns, 97000);
+    assert_int_equal((int64_t)row_named(&top, "train.py:5 hook")->cost.self_ns, 3000);
+    assert_false(row_named(&top, "train.py:9 main")->is_backward);
+    assert_int_equal((int64_t)row_named(&top, "train.py:9 main")->cost.self_ns, 9000);
+    kp_top_fini(&top);
+}
+
+/* torch's own tables have the sum where it ran. */
+static void torch_leaves_what_the_engine_runs_where_it_ran(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "aten::add", 1, 0, 20, "\"Sequence number\":4,\"Call stack\":\"train.py(8): forward;\"");
+    event(t, "cpu_op", KP_ENGINE_RANGE "AddBackward0", 1, 40, 100, AT_BACKWARD);
+    event(t, "cpu_op", "AddBackward0", 1, 45, 1, "\"Sequence number\":4,\"Fwd thread id\":1," AT_BACKWARD);
+    event(t, "cpu_op", "aten::sum", 1, 50, 70, AT_BACKWARD);
+    assert_int_equal(choose(t, &everything), 0);
+    assert_int_equal(t->tree.nodes[3].forward, 0);
+    assert_true(kp_node_is_backward(&t->tree, 3) && kp_node_is_backward(&t->tree, 1));
+    kp_tree_set_stacks(&t->tree);
+    assert_int_equal(t->tree.nodes[3].forward, -1);
+    assert_false(kp_node_is_backward(&t->tree, 3) || kp_node_is_backward(&t->tree, 1));
+    assert_true(kp_node_is_backward(&t->tree, 2));
 }
 
 static void call(struct little *t, const char *name, const char *from, int ts, int dur)
@@ -594,6 +637,8 @@ int main(void)
         LITTLE(rows_come_by_self_time_and_add_up),
         LITTLE(a_total_counts_no_time_twice),
         LITTLE(ops_are_put_to_lines_and_backward_ops_to_their_forward_line),
+        LITTLE(what_the_engine_runs_beside_a_backward_op_is_of_its_forward_line),
+        LITTLE(torch_leaves_what_the_engine_runs_where_it_ran),
         LITTLE(a_frame_of_calls_has_the_line_that_called),
         LITTLE(a_call_that_the_recording_found_open_has_no_line_of_its_def),
         LITTLE(what_a_step_does_in_no_op_stands_at_the_function_that_runs),
