@@ -41,10 +41,12 @@ struct kp_finding {
     const char *frame;              /* the innermost frame of its stack, or NULL */
     const char *line;               /* the program's own, "train.py:12 main", or NULL. Idle: of the op that ends it */
     const char *after;              /* idle: the own line of the op before it, or NULL */
-    double step_ns, share;          /* the mean of a step; share of it, 0 to 1. Both 0: a cost that is no time */
-    const char *share_of;           /* both are of these steps alone: "of steps that are not slow"; NULL: of all */
-    double step_bytes;              /* of memory that a step leaves, or that is in question; 0: it is about time */
-    double once_ns;                 /* what it costs step once_step, which alone has it; 0: others have it, too */
+    const char *until;              /* loading: the own line of the op behind it, or NULL */
+    bool is_backward, is_after_backward; /* line, or after, is the forward line: backward of it ran */
+    double step_ns, share;               /* the mean of a step; share of it, 0 to 1. Both 0: a cost that is no time */
+    const char *share_of;                /* both are of these steps alone: "of steps that are not slow"; NULL: of all */
+    double step_bytes;                   /* of memory that a step leaves, or that is in question; 0: it is about time */
+    double once_ns;                      /* what it costs step once_step, which alone has it; 0: others have it, too */
     long once_step;
     size_t steps;             /* in which it passes its bound; of no-op-runs: that have half of what it costs */
     bool is_critical, is_gap; /* is_gap: it costs the time before `where`, in which nothing runs */
@@ -121,7 +123,8 @@ size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTE
  * the first finding is one of kernels and compute is half of a step; "host launches", "data loading" or "copies"
  * where the first finding is that. NULL: none of these, or not judged. */
 const char *kp_advice_bound(const struct kp_advice *advice);
-/* Where a finding lies: its line, or "between LINE and LINE". NULL: not known. The text may be of `room`. */
+/* Where a finding lies: its line, "between LINE and LINE", or of loading "LINE, around LINE". NULL: not known. The text
+ * may be of `room`. */
 const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t bytes);
 
 #define KP_FINDING_COMM "exposed-communication"

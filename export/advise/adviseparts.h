@@ -16,7 +16,6 @@
 #define KP_FINDING_GROWS "memory-grows"
 #define KP_FINDING_NO_OP "no-op-runs"
 #define KP_FINDING_INPUT "input-in-step"
-
 /* A range of the host that is no op, whatever old files call it. */
 static inline bool kp_advise_is_range(const char *name)
 {
@@ -46,9 +45,10 @@ void kp_compiles_each(const struct kp_tree *tree, kp_compile_fn fn, void *contex
 /* ---- costplace.c: which op, on which line, costs how much ---- */
 
 struct kp_costplace {
-    size_t count;                /* how often something was added */
-    int64_t ns, most_ns;         /* most_ns: the largest that was added */
-    uint32_t name, stack, after; /* string ids; after: the stack of the op before that one */
+    size_t count;                        /* how often something was added */
+    int64_t ns, most_ns;                 /* most_ns: the largest that was added */
+    uint32_t name, stack, after;         /* string ids; after: the stack of the op before that one */
+    bool is_backward, is_after_backward; /* the stack, or after, is that of the forward op */
 };
 struct kp_costplaces { /* all zero: empty */
     struct kp_keyindex keys;
@@ -58,6 +58,7 @@ struct kp_costplaces { /* all zero: empty */
 void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
                        int64_t ns);
 uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node); /* of its place: the op and the stack */
+uint64_t kp_costplace_key_of(const struct kp_costplace *place);      /* the same */
 uint32_t kp_costplace_line(struct kp_ownlines *lines, const struct kp_tree *tree, int32_t node); /* its own; 0: none */
 const struct kp_costplace *kp_costplaces_most(const struct kp_costplaces *places); /* that costs most; NULL: none */
 /* Names the place that costs most. */
@@ -72,8 +73,7 @@ void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *
 /* The outermost op around a node, or the node. */
 int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 
-/* ---- loadplace.c: the line that the loading of data spends most time in, or the line before; what to change ---- */
-
+/* ---- loadplace.c: the line that the loading of data spends most time in, or those around; what to change ---- */
 struct kp_costrules;
 void kp_loadplace_tell(const struct kp_costrules *rules, struct kp_finding *out);
 /* launchplace.c: what to change where a GPU waits for launches, where more is known than the rule says. */

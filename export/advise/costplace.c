@@ -21,25 +21,39 @@ int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node)
     return found;
 }
 
-/* A call of CUDA has no stack of its own: the ops around it have. */
-static uint32_t stack_of(const struct kp_tree *tree, int32_t node)
+/* A call of CUDA has no stack of its own: the ops around it have. is_backward may be NULL. */
+static uint32_t stack_of(const struct kp_tree *tree, int32_t node, bool *is_backward)
 {
     for (; node >= 0; node = tree->nodes[node].parent) {
         const uint32_t own = tree->nodes[node].stack, stack = own ? own : kp_tree_event(tree, (size_t)node)->stack;
-        if (stack) return stack;
+        if (!stack) continue;
+        if (is_backward) *is_backward = kp_node_is_backward(tree, (size_t)node);
+        return stack;
     }
     return 0;
 }
 
+uint64_t kp_costplace_key_of(const struct kp_costplace *place)
+{
+    return (uint64_t)place->name | (uint64_t)place->stack << 32 | (uint64_t)place->is_backward << 63;
+}
+
+static struct kp_costplace place_of(const struct kp_tree *tree, int32_t node)
+{
+    struct kp_costplace place = {.name = kp_tree_event(tree, (size_t)kp_costplace_op(tree, node))->name};
+    place.stack = stack_of(tree, node, &place.is_backward);
+    return place;
+}
+
 uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node)
 {
-    const uint32_t name = kp_tree_event(tree, (size_t)kp_costplace_op(tree, node))->name;
-    return (uint64_t)name | (uint64_t)stack_of(tree, node) << 32;
+    const struct kp_costplace place = place_of(tree, node);
+    return kp_costplace_key_of(&place);
 }
 
 uint32_t kp_costplace_line(struct kp_ownlines *lines, const struct kp_tree *tree, int32_t node)
 {
-    const uint32_t stack = stack_of(tree, node);
+    const uint32_t stack = stack_of(tree, node, NULL);
     return stack ? kp_ownline_of(lines, tree->trace, stack) : 0;
 }
 
@@ -47,17 +61,16 @@ void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree,
                        int64_t ns)
 {
     if (node < 0 || ns == 0) return;
-    const int32_t op = kp_costplace_op(tree, node);
-    const uint32_t name = kp_tree_event(tree, (size_t)op)->name, stack = stack_of(tree, node);
-    const size_t had = places->keys.count;
-    const size_t at = kp_keyindex_get(&places->keys, (uint64_t)name | (uint64_t)stack << 32);
+    const struct kp_costplace place = place_of(tree, node);
+    const size_t had = places->keys.count, at = kp_keyindex_get(&places->keys, kp_costplace_key_of(&place));
     if (at == had) {
         places->of = kp_kineto_grow(places->of, &places->capacity, had + 1, sizeof *places->of);
-        places->of[at] = (struct kp_costplace){.name = name, .stack = stack};
+        places->of[at] = place;
     }
     if (ns > places->of[at].most_ns) {
         places->of[at].most_ns = ns;
-        places->of[at].after = stack_of(tree, before);
+        places->of[at].is_after_backward = false;
+        places->of[at].after = stack_of(tree, before, &places->of[at].is_after_backward);
     }
     places->of[at].ns += ns;
     places->of[at].count++;
@@ -87,7 +100,9 @@ void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *tr
     out->where = text_or_null(trace, kp_modulename_frame_id(trace, most->name));
     out->frame = text_or_null(trace, frame);
     out->line = text_or_null(trace, line);
-    out->after = after == line ? NULL : text_or_null(trace, after);
+    out->is_backward = line && !itself && most->is_backward;
+    out->is_after_backward = most->is_after_backward;
+    out->after = after == line && out->is_backward == out->is_after_backward ? NULL : text_or_null(trace, after);
     out->module = text_or_null(trace, module);
     kp_ownlines_fini(&lines);
     kp_ownlines_fini(&modules);

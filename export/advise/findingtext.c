@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "export/advise/advise.h"
+#include "export/report/toprows.h"
 
 size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX])
 {
@@ -48,18 +49,30 @@ const char *kp_advice_bound(const struct kp_advice *a)
     return NULL;
 }
 
-/* Idle time lies between two ops. A loader is told by the line that asks it, and a call in no op by the op before. */
+/* A loader is told by the line that asks it, and its time in no op by the ops around that: often of one line, for the
+ * item before and the next. */
+static const char *loading_line(const struct kp_finding *f, char *room, size_t bytes)
+{
+    const char *const line = f->line ? f->line : f->frame ? f->frame : "", *const comma = *line ? ", " : "";
+    if (!f->until) snprintf(room, bytes, "%s%safter %s", line, comma, f->after);
+    else if (!f->after) snprintf(room, bytes, "%s%sbefore %s", line, comma, f->until);
+    else if (strcmp(f->after, f->until) == 0) snprintf(room, bytes, "%s%saround %s", line, comma, f->until);
+    else snprintf(room, bytes, "%s%sbetween %s and %s", line, comma, f->after, f->until);
+    return room;
+}
+
+/* Idle time lies between two ops, and a call in no op is told by the op before. */
 const char *kp_finding_line(const struct kp_finding *f, char *room, size_t bytes)
 {
     const char *const line = f->line ? f->line : f->frame;
-    if (!f->after) return line;
-    if (!line) {
-        snprintf(room, bytes, "after %s", f->after);
-        return room;
-    }
-    if (f->line && !(f->where && kp_kineto_is_loader(f->where)))
-        snprintf(room, bytes, "between %s and %s", f->after, line);
-    else snprintf(room, bytes, "%s, after %s", line, f->after);
+    const char *const of = f->is_backward ? KP_TOP_BACKWARD_OF : "";
+    const char *const of_after = f->is_after_backward ? KP_TOP_BACKWARD_OF : "";
+    if (f->where && kp_kineto_is_loader(f->where) && (f->after || f->until)) return loading_line(f, room, bytes);
+    if (!f->after && !*of) return line;
+    if (!f->after) snprintf(room, bytes, "%s%s", of, line);
+    else if (!line) snprintf(room, bytes, "after %s%s", of_after, f->after);
+    else if (f->line) snprintf(room, bytes, "between %s%s and %s%s", of_after, f->after, of, line);
+    else snprintf(room, bytes, "%s, after %s%s", line, of_after, f->after);
     return room;
 }
 

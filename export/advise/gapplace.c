@@ -282,7 +282,7 @@ struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *x, const double *
         out->line = kp_kineto_text(trace, most->line);
         out->where = most->call ? kp_kineto_text(trace, most->call) : out->line;
         out->after = out->module = out->frame = NULL;
-        out->is_gap = false;
+        out->is_gap = out->is_backward = out->is_after_backward = false;
         call_measure(&g, most, &call);
     }
     gaps_fini(&g);

@@ -3,7 +3,7 @@
  * loadplace.c - which line of the program the loading of data spends its time in, and what to change
  *
  * Where Python's calls were recorded, that is the line that ran. With stacks of ops alone no line is known of the time
- * in no op: it is told as after the op before it, as other idle time is.
+ * in no op: it is told by the ops before and behind it. In most loaders these are of the item before and of this one.
  */
 #include "export/advise/loadwaits.h"
 
@@ -19,16 +19,19 @@ struct loadplace {
     const struct kp_chosen *chosen;
     const int32_t *loaders;
     struct kp_ownlines lines;
-    struct kp_keyindex keys; /* line << 1, and 1: after it */
+    struct kp_keyindex keys; /* a line; or IN_NO_OP, and the lines before and behind */
     int64_t *ns;             /* by number in `keys` */
     size_t capacity;
     uint64_t *key_of;
     size_t key_capacity;
-    uint32_t last_line; /* of the last op in the loader */
     int32_t last_loader;
+    uint32_t loader_line, last_line;         /* of what asks the loader; of the last op in it */
+    int64_t gap_ns;                          /* in no op since */
     int64_t in_calls_ns, waits_ns, reads_ns; /* of Python's calls: all, those that wait, those that read files */
     struct kp_spans times;                   /* in the loader */
 };
+
+#define IN_NO_OP (UINT64_C(1) << 63)
 
 static uint32_t line_of(struct loadplace *p, size_t i)
 {
@@ -38,9 +41,9 @@ static uint32_t line_of(struct loadplace *p, size_t i)
     return function ? function : kp_ownline_of(&p->lines, trace, kp_tree_event(p->tree, i)->stack);
 }
 
-static void line_charge(struct loadplace *p, uint32_t line, bool is_after, int64_t ns)
+static void key_charge(struct loadplace *p, uint64_t key, int64_t ns)
 {
-    const uint64_t key = (uint64_t)line << 1 | is_after;
+    if (!key || ns <= 0) return;
     const size_t had = p->keys.count, at = kp_keyindex_get(&p->keys, key);
     if (at == had) {
         p->ns = kp_kineto_grow(p->ns, &p->capacity, had + 1, sizeof *p->ns);
@@ -64,21 +67,43 @@ static void call_charge(struct loadplace *p, size_t node, int64_t ns)
     else if (is_read(name)) p->reads_ns += ns;
 }
 
+/* What asks the loader is around all of it, and tells nothing more. */
+static void gap_end(struct loadplace *p, uint32_t behind)
+{
+    const uint64_t before = p->last_line == p->loader_line ? 0 : p->last_line;
+    if (behind == p->loader_line) behind = 0;
+    if (before || behind) key_charge(p, IN_NO_OP | before << 32 | behind, p->gap_ns);
+    p->gap_ns = 0;
+}
+
+static void loader_begin(struct loadplace *p, int32_t loader)
+{
+    gap_end(p, 0);
+    p->last_loader = loader;
+    p->last_line = 0;
+    p->loader_line = line_of(p, (size_t)loader);
+}
+
 static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
 {
     struct loadplace *p = context;
     const int32_t loader = p->loaders[node];
     if (loader < 0) return;
-    if (loader != p->last_loader) p->last_line = 0;
+    if (loader != p->last_loader) loader_begin(p, loader);
     kp_spans_add(&p->times, from_ns, to_ns);
-    p->last_loader = loader;
-    const bool is_loader = loader == (int32_t)node;
-    const uint32_t line = is_loader ? p->last_line : line_of(p, node);
+    const uint32_t line = loader == (int32_t)node ? 0 : line_of(p, node);
     const int64_t ns = kp_spans_between(&p->chosen->in_steps, from_ns, to_ns);
-    if (!is_loader && line) p->last_line = line;
-    if (line && ns > 0) line_charge(p, line, is_loader, ns);
+    if (loader == (int32_t)node) p->gap_ns += ns;
+    if (line) {
+        gap_end(p, line);
+        p->last_line = line;
+        key_charge(p, line, ns);
+    }
     if (p->tree->nodes[node].is_python && ns > 0) call_charge(p, node, ns);
 }
+
+/* No line is known of it, but those around. */
+static bool is_between(const struct kp_finding *f) { return f->after || f->until; }
 
 /* ---- what to change ---- */
 
@@ -113,7 +138,7 @@ static void waits_set(struct kp_loading *l, const struct kp_costrules *x, const 
 static struct kp_loading loading_of(const struct kp_costrules *x, const struct loadplace *p, const struct kp_finding *f)
 {
     const double loads = f->steps ? (double)x->out->steps / (double)f->steps : 1;
-    const bool has_calls = p->in_calls_ns && !f->after;
+    const bool has_calls = p->in_calls_ns && !is_between(f);
     struct kp_loading l = {.load_ns = f->step_ns * loads,
                            .step_ns = (f->share > 0 ? f->step_ns / f->share : 0) + f->step_ns * (loads - 1),
                            .core_waited = kp_summary_core_waited(x->tree->trace),
@@ -127,12 +152,12 @@ static struct kp_loading loading_of(const struct kp_costrules *x, const struct l
 static const char *items_text(const struct kp_costrules *x, const struct loadplace *p, const struct kp_loading *l,
                               const struct kp_finding *f)
 {
-    const bool has_calls = p->in_calls_ns && !f->after, computes = l->waits < COMPUTES_SHARE;
+    const bool has_calls = p->in_calls_ns && !is_between(f), computes = l->waits < COMPUTES_SHARE;
     if (!has_calls && computes)
         return " The items compute: the thread of the steps hardly sleeps. The line that takes it: " RECORD_CALLS;
     if (!has_calls)
-        return f->after ? " The line that takes it, and whether that waits or computes: " RECORD_CALLS
-                        : " Whether its items wait (disk, network, sleep) or compute: " RECORD_CALLS;
+        return is_between(f) ? " The line that takes it, and whether that waits or computes: " RECORD_CALLS
+                             : " Whether its items wait (disk, network, sleep) or compute: " RECORD_CALLS;
     if (computes) return " The items compute: calls that wait or read files take less than 5 % of it.";
     return kp_costrules_text(x,
                              " Of the loading %.0f %% waits (sleep, network, lock), %.0f %% reads files, and the rest "
@@ -155,7 +180,8 @@ static const char *cheaper_text(const struct kp_costrules *x, const struct kp_lo
 {
     return kp_costrules_text(
         x, "cache them, vectorize their work, or read fewer, larger files%s%s. That saves up to %.1f ms a step",
-        f->line && !f->after ? "; most of it is " : "", f->line && !f->after ? f->line : "", l->load_ns / 1e6);
+        f->line && !is_between(f) ? "; most of it is " : "", f->line && !is_between(f) ? f->line : "",
+        l->load_ns / 1e6);
 }
 
 /* A worker would cost about what it saves, or has no core. */
@@ -206,23 +232,33 @@ static const char *change_of(const struct kp_costrules *x, const struct kp_loadi
         "at most %.1f of the step's %.1f ms%s.%s Cheaper items save up to %.1f ms%s%s.%s%s",
         workers ? kp_costrules_text(x, "%ld", workers) : "N", saves_ns / 1e6, l->step_ns / 1e6,
         kp_loading_saves_ns(l, 0) < 0.9 * l->load_ns ? kp_costrules_text(x, ", on %ld cores", l->cores) : "",
-        start_text(x, l, workers), l->load_ns / 1e6, f->line && !f->after ? "; most of it is " : "",
-        f->line && !f->after ? f->line : "", items, busy_text(x, l));
+        start_text(x, l, workers), l->load_ns / 1e6, f->line && !is_between(f) ? "; most of it is " : "",
+        f->line && !is_between(f) ? f->line : "", items, busy_text(x, l));
+}
+
+/* Where most of the loading is. */
+static void place_tell(const struct loadplace *p, struct kp_finding *out)
+{
+    const struct kp_kineto *const trace = p->tree->trace;
+    size_t best = 0;
+    if (!p->keys.count) return;
+    for (size_t i = 1; i < p->keys.count; i++)
+        if (p->ns[i] > p->ns[best]) best = i;
+    const uint64_t key = p->key_of[best];
+    const uint32_t before = (uint32_t)((key & ~IN_NO_OP) >> 32), line = (uint32_t)key;
+    const char *const text = line ? kp_kineto_text(trace, line) : NULL;
+    out->after = before ? kp_kineto_text(trace, before) : NULL;
+    if (key & IN_NO_OP) out->until = text;
+    else out->line = text;
 }
 
 void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
 {
     struct loadplace p = {.tree = x->tree, .chosen = x->chosen, .loaders = x->loaders, .last_loader = -1};
-    size_t best = 0;
     kp_selftime_each(x->tree, time_take, &p);
+    gap_end(&p, 0);
     kp_spans_settle(&p.times);
-    for (size_t i = 1; i < p.keys.count; i++)
-        if (p.ns[i] > p.ns[best]) best = i;
-    if (p.keys.count) {
-        const char *line = kp_kineto_text(x->tree->trace, (uint32_t)(p.key_of[best] >> 1));
-        out->after = p.key_of[best] & 1 ? line : NULL;
-        if (!out->after) out->line = line;
-    }
+    place_tell(&p, out);
     const struct kp_loading l = loading_of(x, &p, out);
     if (kp_loading_size_of(&l) == KP_LOADING_SHORT) out->is_critical = false;
     out->change = change_of(x, &l, items_text(x, &p, &l, out), out);

@@ -107,7 +107,7 @@ static void small_place_tell(const struct kp_costrules *x, struct kp_finding *f,
                                                              : "",
                                 line ? line : "");
     f->where = f->line = f->after = f->frame = f->module = NULL;
-    f->is_gap = false;
+    f->is_gap = f->is_backward = f->is_after_backward = false;
 }
 
 /* The place before which most of the time without an op lies may have a part of it alone. */
@@ -163,7 +163,7 @@ static size_t gap_steps(const struct kp_costrules *x, double ns, const struct kp
     const struct kp_step_split *const splits = of->trained ? of->trained : of->splits;
     size_t steps = 0;
     for (size_t i = 0; i < of->chosen->step_count; i++) {
-        struct place_seeking s = {of, place ? place->name | (uint64_t)place->stack << 32 : 0, 0};
+        struct place_seeking s = {of, place ? kp_costplace_key_of(place) : 0, 0};
         if (place) kp_longsteps_walk(of, i, true, place_seek, &s);
         steps += 2 * (place ? s.ns : (double)splits[i].part_ns[KP_SPLIT_IDLE]) >= ns;
     }

@@ -50,11 +50,12 @@ const char kp_adviceprint_schema[] =
     "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
-    "\"line\",\"after\","
+    "\"line\",\"after\",\"until\",\"backward\",\"after_backward\","
     "\"change\",\"share_of\",\"is_gap\",\"once_ms\",\"once_step\"],\n"
     "\"properties\":{\"id\":" TEXT ",\"severity\":{\"enum\":[\"warning\",\"critical\"]},\"step_ms\":" NUMBER
     ",\"share\":" NUMBER ",\"step_bytes\":" NUMBER ",\"steps\":" WHOLE ",\n"
     "\"what\":" TEXT ",\"where\":" MAYBE ",\"module\":" MAYBE ",\"frame\":" MAYBE ",\"line\":" MAYBE ",\"after\":" MAYBE
+    ",\"until\":" MAYBE ",\"backward\":{\"type\":\"boolean\"},\"after_backward\":{\"type\":\"boolean\"}"
     ",\"change\":" TEXT ",\"share_of\":" MAYBE ",\"is_gap\":{\"type\":\"boolean\"},\"once_ms\":" SHARE
     ",\"once_step\":{\"type\":[\"integer\",\"null\"]}}}}}}\n";
 
@@ -234,6 +235,9 @@ static void json_finding(FILE *out, const struct kp_finding *f)
     json_member(out, "frame", f->frame);
     json_member(out, "line", f->line);
     json_member(out, "after", f->after);
+    json_member(out, "until", f->until);
+    fprintf(out, ",\"backward\":%s,\"after_backward\":%s", f->is_backward ? "true" : "false",
+            f->is_after_backward ? "true" : "false");
     json_member(out, "change", f->change);
     json_member(out, "share_of", f->share_of);
     fprintf(out, ",\"is_gap\":%s,", f->is_gap ? "true" : "false");

@@ -156,19 +156,17 @@ void kp_advised_traces(FILE *out, const char *folder, const struct timespec *sin
 static void finding_say(const struct kp_finding *f)
 {
     char cost[128] = "", size[32];
-    const char *line = f->line ? f->line : f->frame ? f->frame : f->where;
+    char room[512];
+    const char *const known = kp_finding_line(f, room, sizeof room), *const line = known ? known : f->where;
     if (f->once_ns > 0) snprintf(cost, sizeof cost, ": %.1f ms once, in step %ld", f->once_ns / 1e6, f->once_step);
     else if (f->step_ns > 0)
         snprintf(cost, sizeof cost, ": %.1f ms a step, %.0f %%%s%s", f->step_ns / 1e6, 100 * f->share,
                  f->share_of ? " " : "", f->share_of ? f->share_of : "");
     else if (f->step_bytes > 0)
         snprintf(cost, sizeof cost, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
-    const char *before = line && f->after ? f->after : "", *at = f->is_gap && line == f->where ? ", before " : ", at ";
-    kp_cli_say(stderr, "kprof: %s%s%s%s%s%s. %s", f->what, cost,
-               !line     ? ""
-               : *before ? ", between "
-                         : at,
-               before, *before ? " and " : "", line ? line : "", f->change);
+    const bool is_between = known && (kp_name_begins(known, "between ") || kp_name_begins(known, "after "));
+    const char *const at = is_between ? ", " : f->is_gap && !known ? ", before " : ", at ";
+    kp_cli_say(stderr, "kprof: %s%s%s%s. %s", f->what, cost, line ? at : "", line ? line : "", f->change);
 }
 
 static void advice_say(const struct kp_advice *a, const char *path, bool only_findings)

@@ -145,6 +145,29 @@ def test_the_line_that_loads_is_named_or_the_line_before_it(tmp_path, calls):
         assert found["after"] == "train.py:8 __getitem__" and "whether that waits or computes: kprof run --with-stack 1" in found["change"]
 
 
+@pytest.mark.parametrize("items, after, until, told_as", [
+    ([8], 8, 8, "around train.py:8 __getitem__"),  # the wait is between an item's op and the next item's
+    ([8, 10], 10, 8, "between train.py:10 __getitem__ and train.py:8 __getitem__"),
+    ([], None, None, None)])
+def test_a_wait_between_items_is_told_by_the_ops_before_and_behind(tmp_path, items, after, until, told_as):
+    events = []
+    for i in range(3):
+        at = 1000 * i
+        events += [event(f"ProfilerStep#{i}", "user_annotation", at, 900),
+                   event("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "user_annotation", at + 10, 600, **{"Call stack": "train.py(14): main;"}),
+                   *(event("aten::randn", "cpu_op", at + 60 + 100 * k + 10 * n, 5, **{"Call stack": f"train.py({line}): __getitem__;train.py(14): main;"})
+                     for k in range(5) for n, line in enumerate(items)),
+                   event("aten::stack", "cpu_op", at + 600, 5, **{"Call stack": "torch/collate.py(3): collate;train.py(14): main;"}),
+                   event("aten::mm", "cpu_op", at + 650, 200, **{"Call stack": "train.py(15): main;"})]
+    trace = write(tmp_path / "a.pt.trace.json", longer(events), with_stack=1)
+    found = json.loads(told("advise", "--json", trace))["findings"][0]
+    place = lambda line: line and f"train.py:{line} __getitem__"
+    assert (found["id"], found["line"]) == ("data-loading", "train.py:14 main")
+    assert (found["after"], found["until"]) == (place(after), place(until))
+    line = "train.py:14 main" + (f", {told_as}" if told_as else "")
+    assert f"    line    {line}\n" in told("advise", trace)
+
+
 def longer(events):
     """Ten times as long: a step loads for more than a worker's hand-over costs."""
     return [{**e, "ts": 10 * e["ts"], "dur": 10 * e["dur"]} for e in events]
