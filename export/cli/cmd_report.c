@@ -186,6 +186,7 @@ static enum kp_top_by by_of(const struct report_command *r, const struct kp_kine
 
 struct top_numbers {
     struct kp_summary summary;
+    struct kp_stepparts parts;
     struct kp_top top;
     struct kp_chosen chosen;
     const char *bound_by;
@@ -224,6 +225,7 @@ static int numbers_print(const struct report_command *r, const char *label, stru
                                          .by = bys[n->top.by],
                                          .most = (size_t)r->most,
                                          .runs = &runs,
+                                         .parts = kp_stepparts_has(&n->parts) ? &n->parts : NULL,
                                          .bound_by = n->bound_by,
                                          .evaluated = n->kinds.evaluated,
                                          .prompts = n->kinds.prompts,
@@ -320,6 +322,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
     if (r->choice.first_step >= 0) kp_summary_no_core(&n.summary, tree, &n.chosen);
+    if (!r->choice.within) kp_stepparts_add(&n.parts, tree, &n.chosen);
     kp_top_build(&n.top, tree, &n.chosen, by_of(r, tree->trace));
     n.top.calls = kp_chosen_are_calls_cut(&n.chosen) ? 0 : n.chosen.within_calls;
     n.top.is_of_steps = n.chosen.outside_ns > 0;
@@ -426,7 +429,8 @@ static bool pieces_read(const struct report_command *r, const struct kp_trace_so
     *rc = source_read(r, source, &out->trace, kp_toppieces_reading(pieces), why, why_bytes);
     bool holds = *rc != -ESTALE;
     if (out->trace && kp_toppieces_has(pieces))
-        out->is_numbered = holds = kp_toppieces_end(pieces, out->trace, &out->n.top, &out->n.summary, &out->n.chosen);
+        out->is_numbered = holds =
+            kp_toppieces_end(pieces, out->trace, &out->n.top, &out->n.summary, &out->n.parts, &out->n.chosen);
     kp_toppieces_close(pieces);
     if (out->is_numbered && is_unasked(r)) kinds_find(evaluations, out);
     kp_evalpieces_close(evaluations);

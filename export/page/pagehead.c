@@ -7,6 +7,7 @@
 #include "export/page/pageparts.h"
 #include "export/report/modulename.h"
 #include "export/report/plain.h"
+#include "export/report/stepparts.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 
@@ -15,6 +16,18 @@ void kp_page_member_put(FILE *out, const char *key, const char *text)
     fprintf(out, ",\"%s\":", key);
     if (text) kp_plain_json(out, text);
     else fputs("null", out);
+}
+
+/* What of a step is forward, backward and optimizer, as the report has it. */
+static void step_parts_put(const struct kp_page *page, FILE *out)
+{
+    struct kp_stepparts parts = {0};
+    char text[160];
+    kp_stepparts_add(&parts, page->tree, &page->chosen);
+    const bool is_any = kp_stepparts_has(&parts);
+    kp_page_member_put(out, "parts", is_any ? kp_stepparts_text(text, sizeof text, &parts, false) : NULL);
+    const bool has_gpu = is_any && kp_stepparts_has_gpu(&parts);
+    kp_page_member_put(out, "gpu_parts", has_gpu ? kp_stepparts_text(text, sizeof text, &parts, true) : NULL);
 }
 
 static void run_put(struct kp_page *page, const char *label, FILE *out)
@@ -30,6 +43,7 @@ static void run_put(struct kp_page *page, const char *label, FILE *out)
     kp_page_member_put(out, "torch", kp_kineto_fact(trace, "kprof.torch_version"));
     kp_page_member_put(out, "rank", kp_kineto_fact(trace, "distributedInfo.rank"));
     kp_page_member_put(out, "ranks", kp_kineto_fact(trace, "distributedInfo.world_size"));
+    step_parts_put(page, out);
     fprintf(out, ",\"when_ms\":%" PRId64 ",\"wall\":%" PRId64 ",\"dropped\":%" PRIu64, s.when_ns / 1000000, s.wall_ns,
             s.lost);
     fprintf(out, ",\"cores\":%ld,\"threads\":%ld,\"torn\":%s,\"shapes\":%s,\"memory\":%s,\"stacks\":%s", s.cores,

@@ -66,6 +66,8 @@ function factsDraw(trace) {
       run.when_ms > 0 && run.when_ms < 8e15 ? new Date(run.when_ms).toLocaleString("en-GB") : ""].filter(Boolean).join(" · ") }));
   if (steps.length && steps[0][1] > run.wall / 10) facts.push([`before step ${steps[0][0]}`, timeText(steps[0][1])]);
   if (steps.length) facts.push([trace.head.by_optimizer ? "steps measured" : "steps", countText(steps.length)], ["a step (mean)", timeText(advice.step)]);
+  if (run.parts) facts.push([run.gpu_parts ? "of a step on the host" : "of a step", run.parts]);
+  if (run.gpu_parts) facts.push(["of a step on the GPU", run.gpu_parts]);
   facts.push(["events", countText(trace.name.length)]);
   facts.push(["time 0", run.zero > 0 ? `the first event, ${timeText(run.zero)} after the profiler's start` : "the profiler's start"]);
   if (run.cores > 0) facts.push(["busy threads on cores", `${run.threads || "?"} on ${run.cores}`]);

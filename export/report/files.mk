@@ -44,6 +44,7 @@ SRC_report := \
     export/report/selftime.c \
     export/report/spans.c \
     export/report/stackpath.c \
+    export/report/stepparts.c \
     export/report/ended.c \
     export/report/eventpart.c \
     export/report/everynth.c \
@@ -77,6 +78,7 @@ UNIT_report := \
     test/unit/report/test_nocore.c \
     test/unit/report/test_phasetimes.c \
     test/unit/report/test_rankwaits.c \
+    test/unit/report/test_stepparts.c \
     test/unit/report/test_stepspans.c \
     test/unit/report/test_table.c \
     test/unit/report/test_toppieces.c \

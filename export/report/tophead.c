@@ -439,6 +439,17 @@ static void shares_print(FILE *out, const struct kp_top_report *r)
     fputs("\n", out);
 }
 
+/* What of a step that trains is for what. The host hands work to a GPU, and does not wait for it. */
+static void parts_of_step_print(FILE *out, const struct kp_top_report *r)
+{
+    char text[160];
+    if (!r->parts) return;
+    const bool has_gpu = kp_stepparts_has_gpu(r->parts);
+    kp_stepparts_text(text, sizeof text, r->parts, false);
+    fprintf(out, "step     %s%s\n", has_gpu ? "on the host " : "", text);
+    if (has_gpu) fprintf(out, "         on the GPU %s\n", kp_stepparts_text(text, sizeof text, r->parts, true));
+}
+
 /* A loop over .item(): each leaves and enters Python, and on a GPU each waits. */
 static void reads_print(FILE *out, const struct kp_top_report *r)
 {
@@ -535,6 +546,7 @@ void kp_top_head_print(FILE *out, const struct kp_top_report *r)
     steps_print(out, r);
     no_step_print(out, r);
     shares_print(out, r);
+    parts_of_step_print(out, r);
     reads_print(out, r);
     machine_print(out, r->summary);
     faults_print(out, r);

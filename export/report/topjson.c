@@ -41,6 +41,23 @@ static void steps_put(FILE *out, const struct kp_summary *s)
     fputs("}", out);
 }
 
+/* Of a step, the mean. */
+static void parts_put(FILE *out, const struct kp_top_report *r, const char *key, bool on_gpu)
+{
+    static const char *const keys[] = {[KP_PART_FORWARD] = "forward",
+                                       [KP_PART_BACKWARD] = "backward",
+                                       [KP_PART_OPTIMIZER] = "optimizer",
+                                       [KP_PART_LOADING] = "data_loading",
+                                       [KP_PART_OTHER] = "other"};
+    fprintf(out, ",\"%s\":{", key);
+    for (int i = 0; i < KP_STEPPARTS_SHOWN; i++) {
+        const enum kp_part part = kp_stepparts_order[i];
+        fprintf(out, "%s\"%s\":%.6f", i ? "," : "", keys[part],
+                (double)kp_stepparts_ns(r->parts, part, on_gpu) / 1e6 / (double)r->summary->steps);
+    }
+    fputs("}", out);
+}
+
 /* What was asked for by its name; rows_of says whether calls outside of whole steps are left out. */
 static void within_put(FILE *out, const struct kp_top_report *r)
 {
@@ -96,6 +113,8 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     ms_put(out, "data_loading_ms", (double)s->data_ns);
     if (s->comm_ns) ms_put(out, "communication_ms", (double)s->comm_ns);
     ms_put(out, "no_op_ms", (double)s->rest_ns);
+    if (r->parts && s->steps) parts_put(out, r, "parts_ms_a_step", false);
+    if (r->parts && s->steps && kp_stepparts_has_gpu(r->parts)) parts_put(out, r, "gpu_parts_ms_a_step", true);
     if (s->has_gpu) {
         ms_put(out, "gpu_busy_ms", (double)s->gpu_ns);
         ms_put(out, "gpu_wait_ms", (double)s->gpu_wait_ns);

@@ -11,7 +11,8 @@ struct kp_toppieces {
     struct kp_treepieces *trees;
     struct kp_kineto *texts; /* has the strings of `top` */
     struct kp_top top;
-    struct kp_summary_parts parts;
+    struct kp_summary_parts times;
+    struct kp_stepparts parts;
     struct kp_chosen steps;
     kp_toppiece_fn give; /* or NULL */
     void *context;
@@ -26,7 +27,8 @@ static bool tree_add(void *context, struct kp_tree *tree, const struct kp_chosen
     kp_top_build(&top, tree, chosen, p->by);
     kp_top_add(&p->top, &top);
     kp_top_fini(&top);
-    kp_summary_add(&p->parts, tree, chosen);
+    kp_summary_add(&p->times, tree, chosen);
+    kp_stepparts_add(&p->parts, tree, chosen);
     kp_chosen_add_steps(&p->steps, chosen);
     if (p->give) p->give(p->context, tree, chosen);
     return true;
@@ -68,12 +70,13 @@ struct kp_kineto_pieces *kp_toppieces_reading(struct kp_toppieces *p) { return k
 bool kp_toppieces_has(const struct kp_toppieces *p) { return kp_treepieces_has(p->trees); }
 
 bool kp_toppieces_end(struct kp_toppieces *p, struct kp_kineto *rest, struct kp_top *top, struct kp_summary *summary,
-                      struct kp_chosen *chosen)
+                      struct kp_stepparts *parts, struct kp_chosen *chosen)
 {
     if (!kp_treepieces_end(p->trees, rest)) return false;
     kp_top_init(top, rest, p->by);
     kp_top_add(top, &p->top);
-    kp_summary_end(summary, &p->parts, rest, &p->steps);
+    kp_summary_end(summary, &p->times, rest, &p->steps);
+    *parts = p->parts;
     *chosen = p->steps;
     p->steps = (struct kp_chosen){0};
     rest->profile_memory = top->has_memory;

@@ -4,6 +4,7 @@
 #define KP_TOPPIECES_H
 
 #include "export/report/kineto_pieces.h"
+#include "export/report/stepparts.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 
@@ -20,6 +21,6 @@ bool kp_toppieces_has(const struct kp_toppieces *pieces);
 /* Adds what is left of the trace, and gives the report of all. False: the pieces do not add up to the whole, which must
  * be read again. The rows have the strings of `rest`; the steps of `chosen` are the caller's (kp_chosen_fini). */
 bool kp_toppieces_end(struct kp_toppieces *pieces, struct kp_kineto *rest, struct kp_top *top,
-                      struct kp_summary *summary, struct kp_chosen *chosen);
+                      struct kp_summary *summary, struct kp_stepparts *parts, struct kp_chosen *chosen);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "export/report/kineto_windows.h"
+#include "export/report/stepparts.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 
@@ -15,6 +16,7 @@ struct kp_top_report {
     const struct kp_top *top; /* sorted */
     const struct kp_choice *choice;
     const struct kp_chosen *chosen;
+    const struct kp_stepparts *parts;  /* of the steps, or NULL */
     const char *sort, *by;             /* as the user writes them */
     size_t most;                       /* rows, 0: all */
     const struct kp_kineto_runs *runs; /* of the phase, or NULL */

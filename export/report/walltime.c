@@ -42,7 +42,8 @@ struct known_paths { /* by a key of what they were made from, so that each text 
     size_t capacity;
 };
 struct wall {
-    struct kp_calltree *paths;
+    struct kp_calltree *paths; /* NULL: no place is looked for */
+    int64_t *sums;             /* then: by part, what is added up in place of paths */
     const struct kp_tree *tree;
     const struct kp_wall_options *options;
     enum frames frames;
@@ -58,6 +59,7 @@ struct wall {
     uint32_t root;
     struct open_nodes shown, ranges;
     int64_t now, used_ns;
+    size_t span;        /* of options->within: those before it have ended */
     struct moments gap; /* time since the last op, and before the next */
     uint32_t last_stack;
     enum kp_part last_part;
@@ -71,6 +73,14 @@ static void moment_add(struct moments *m, struct moment moment)
 {
     *KP_KINETO_NEXT(m->of, m->count, m->capacity) = moment;
 }
+
+/* Returns a place below another, where paths are wanted. */
+static uint32_t child_of(const struct wall *w, uint32_t parent, const char *name)
+{
+    return w->paths ? kp_calltree_child(w->paths, parent, name) : 0;
+}
+
+static uint32_t place_of(const struct wall *w, uint32_t node) { return w->paths ? w->places[node] : 0; }
 
 static bool is_host(const struct wall *w, uint32_t node)
 {
@@ -150,6 +160,7 @@ static uint32_t call_place(struct wall *w, uint32_t node, uint32_t callee)
 /* Finds the node's path below `around`, the shown node that called it (UNKNOWN: none), or below `base`. */
 static void place_set(struct wall *w, uint32_t node, uint32_t around, uint32_t base)
 {
+    if (!w->paths) return;
     const bool is_call = kp_tree_event(w->tree, node)->kind == KP_KINETO_PYTHON;
     const bool is_in_op = around != UNKNOWN && kp_tree_event(w->tree, around)->kind != KP_KINETO_PYTHON;
     const enum kp_workerframe worker = is_call ? kp_eventpart_worker(w->tree, node) : KP_WORKERFRAME_NONE;
@@ -171,6 +182,7 @@ static void place_set(struct wall *w, uint32_t node, uint32_t around, uint32_t b
 static void place_below(struct wall *w, uint32_t node, uint32_t base)
 {
     uint32_t chain[64], count = 0;
+    if (!w->paths) return;
     for (int32_t at = (int32_t)node; at >= 0 && count < 64; at = w->tree->nodes[at].parent)
         if (is_shown(w, (uint32_t)at)) chain[count++] = (uint32_t)at;
     for (uint32_t i = count; i-- > 0;) place_set(w, chain[i], i + 1 < count ? chain[i + 1] : UNKNOWN, base);
@@ -180,14 +192,23 @@ static void place_below(struct wall *w, uint32_t node, uint32_t base)
 
 static void value_add(const struct wall *w, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value)
 {
+    if (!w->paths) {
+        w->sums[part] += value;
+        return;
+    }
     kp_calltree_add(w->paths, place, part, value);
     if (w->options->tell && value) w->options->tell(w->options->context, place, part, from_ns, value);
 }
 
-/* How much of a time is shown. */
-static int64_t shown_ns(const struct wall *w, int64_t from, int64_t to)
+/* How much of a time is shown. Most moments lie in the same span as the one before. */
+static int64_t shown_ns(struct wall *w, int64_t from, int64_t to)
 {
-    return w->options->within ? kp_spans_between(w->options->within, from, to) : to - from;
+    const struct kp_spans *const within = w->options->within;
+    if (!within) return to - from;
+    while (w->span < within->count && within->of[w->span].end_ns <= from) w->span++;
+    const struct kp_time_span *const span = w->span < within->count ? &within->of[w->span] : NULL;
+    if (span && from >= span->start_ns && to <= span->end_ns) return to > from ? to - from : 0;
+    return kp_spans_between(within, from, to);
 }
 
 static void time_add(struct wall *w, uint32_t place, enum kp_part part, int64_t from, int64_t to)
@@ -220,7 +241,7 @@ static void wait_add(struct wall *w, const struct moment *wait, uint32_t base, u
         const int64_t from = b->from > now ? b->from : now, to = b->to < wait->to ? b->to : wait->to;
         time_add(w, idle, i > first ? KP_PART_BACKWARD : wait->part, now, from);
         place_below(w, b->node, base);
-        time_add(w, w->places[b->node], KP_PART_BACKWARD, from, to);
+        time_add(w, place_of(w, b->node), KP_PART_BACKWARD, from, to);
         now = to;
     }
     time_add(w, idle, wait->part, now, wait->to);
@@ -231,8 +252,9 @@ static void gap_end(struct wall *w, uint32_t next_stack, enum kp_part next_part)
     if (!w->is_main) w->gap.count = 0; /* another thread that runs nothing is idle */
     if (!w->gap.count) return;
     uint32_t base = w->root;
-    if (w->frames == FRAMES_STACKS && w->last_stack && next_stack) base = between_place(w, w->last_stack, next_stack);
-    const uint32_t idle = kp_calltree_child(w->paths, base, "(no op)");
+    if (w->paths && w->frames == FRAMES_STACKS && w->last_stack && next_stack)
+        base = between_place(w, w->last_stack, next_stack);
+    const uint32_t idle = child_of(w, base, "(no op)");
     for (size_t i = 0; i < w->gap.count; i++) {
         struct moment *m = &w->gap.of[i];
         if (m->part == KP_PART_OTHER && w->last_part == next_part) m->part = next_part;
@@ -269,8 +291,8 @@ static void moment_use(struct wall *w, const struct moment *m)
     else if (m->node == UNKNOWN) moment_add(&w->gap, *m);
     else if (w->use == USE_BUSY) moment_add(&w->busy, *m);
     else if (kp_tree_event(w->tree, m->node)->kind == KP_KINETO_PYTHON && m->part == KP_PART_BACKWARD)
-        wait_add(w, m, w->places[m->node], w->places[m->node]);
-    else time_add(w, w->places[m->node], m->part, m->from, m->to);
+        wait_add(w, m, place_of(w, m->node), place_of(w, m->node));
+    else time_add(w, place_of(w, m->node), m->part, m->from, m->to);
 }
 
 /* Everything up to `to` belongs to the innermost open node. */
@@ -326,16 +348,19 @@ static void lane_note(const struct wall *w, struct wall_lane *lane, uint32_t nod
     lane->tid = e->tid;
     lane->is_process = e->tid == e->pid;
     lane->has_steps |= e->kind == KP_KINETO_ANNOTATION && is_step(w, node);
-    lane->is_engine |= e->kind == KP_KINETO_OP && strncmp(text_of(w, e->name), "autograd::engine::", 18) == 0;
+    lane->is_engine =
+        lane->is_engine || (e->kind == KP_KINETO_OP && strncmp(text_of(w, e->name), "autograd::engine::", 18) == 0);
 }
 
 /* The main thread has the steps, or else the process's own id, or else comes first. */
 static void lanes_find(struct wall_lanes *l, const struct wall *w)
 {
+    size_t at = 0; /* many events in a row are of one thread */
     for (uint32_t i = 0; i < w->tree->count; i++) {
         if (!is_host(w, i)) continue;
         const uint64_t thread = kp_tree_thread(kp_tree_event(w->tree, i));
-        const size_t had = l->threads.count, at = kp_keyindex_get(&l->threads, thread);
+        const size_t had = l->threads.count;
+        if (at == l->count || l->of[at].thread != thread) at = kp_keyindex_get(&l->threads, thread);
         l->of = kp_kineto_grow(l->of, &l->capacity, l->threads.count, sizeof *l->of);
         if (at == had) l->of[l->count++] = (struct wall_lane){.thread = thread};
         lane_note(w, &l->of[at], i);
@@ -351,6 +376,7 @@ static void sweep(struct wall *w, const struct wall_lane *lane, enum use use)
     w->use = use;
     w->now = lane->from;
     w->used_ns = 0;
+    w->span = 0;
     w->shown.count = w->ranges.count = w->gap.count = 0;
     w->last_stack = 0;
     w->last_part = KP_PART_OTHER;
@@ -402,7 +428,7 @@ static void others_sweep(struct wall *w, const struct wall_lanes *l, enum use us
         char name[40];
         if (i == l->main || l->of[i].is_engine) continue;
         snprintf(name, sizeof name, "thread %lld", (long long)l->of[i].tid);
-        w->root = use == USE_TIME ? kp_calltree_child(w->paths, 0, name) : 0;
+        w->root = use == USE_TIME ? child_of(w, 0, name) : 0;
         sweep(w, &l->of[i], use);
         told->threads += w->used_ns != 0;
         told->threads_ns += w->used_ns;
@@ -423,9 +449,9 @@ static void device_add(struct wall *w)
         const size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id);
         const bool has_op = e->external_id > 0 && at < ids.count && ids.ids[at].id == e->external_id;
         const uint32_t op = has_op ? ids.ids[at].node : UNKNOWN;
-        const uint32_t base = op != UNKNOWN && w->places[op] != UNKNOWN ? w->places[op] : 0;
-        value_add(w, kp_calltree_child(w->paths, base, text_of(w, n->name)),
-                  op == UNKNOWN ? KP_PART_OTHER : w->parts[op], n->start_ns, shown_ns(w, n->start_ns, n->end_ns));
+        const uint32_t base = op != UNKNOWN && place_of(w, op) != UNKNOWN ? place_of(w, op) : 0;
+        value_add(w, child_of(w, base, text_of(w, n->name)), op == UNKNOWN ? KP_PART_OTHER : w->parts[op], n->start_ns,
+                  shown_ns(w, n->start_ns, n->end_ns));
     }
     kp_op_ids_fini(&ids);
 }
@@ -479,21 +505,46 @@ static uint32_t *unknowns(size_t count)
     return of;
 }
 
+static void wall_close(struct wall *w, struct wall_lanes *lanes)
+{
+    free(w->parts);
+    free(w->above);
+    free(w->places);
+    free(w->shown.of);
+    free(w->ranges.of);
+    free(w->stacks.places);
+    free(w->between.places);
+    kp_keyindex_fini(&w->stacks.keys);
+    kp_keyindex_fini(&w->between.keys);
+    free(w->gap.of);
+    free(w->busy.of);
+    kp_frametext_fini(&w->text);
+    for (size_t i = 0; i < lanes->count; i++) free(lanes->of[i].nodes);
+    kp_keyindex_fini(&lanes->threads);
+    free(lanes->of);
+}
+
+/* Finds the parts of all nodes, and the threads. */
+static void wall_begin(struct wall *w, struct wall_lanes *lanes)
+{
+    w->parts = kp_kineto_room(w->tree->count + 1, 1);
+    kp_eventpart_find(w->tree, w->parts);
+    lanes_find(lanes, w);
+    if (lanes->count) main_widen(w->tree->trace->windows, &lanes->of[lanes->main]);
+}
+
 void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const struct kp_wall_options *options,
                  struct kp_wall_told *told)
 {
     struct wall_lanes lanes = {0};
     struct wall w = {.paths = paths, .tree = tree, .options = options, .frames = frames_in(tree)};
-    w.parts = kp_kineto_room(tree->count + 1, 1);
     w.above = unknowns(tree->count);
     w.places = unknowns(tree->count);
     *told = (struct kp_wall_told){.has_frames = w.frames != FRAMES_NONE};
     kp_calltree_name_modules(paths, tree->trace);
-    kp_eventpart_find(tree, w.parts);
-    lanes_find(&lanes, &w);
+    wall_begin(&w, &lanes);
     if (lanes.count) {
         const enum use use = options->metric == KP_WALL_CPU ? USE_TIME : USE_PATHS;
-        main_widen(tree->trace->windows, &lanes.of[lanes.main]);
         told->wall_ns = shown_ns(&w, lanes.of[lanes.main].from, lanes.of[lanes.main].to);
         if (options->metric == KP_WALL_MEMORY) memory_add(&w, &lanes);
         else main_sweep(&w, &lanes, use);
@@ -502,19 +553,17 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
     }
     if (options->metric == KP_WALL_GPU) device_add(&w);
     kp_calltree_name_modules(paths, NULL);
-    free(w.parts);
-    free(w.above);
-    free(w.places);
-    free(w.shown.of);
-    free(w.ranges.of);
-    free(w.stacks.places);
-    free(w.between.places);
-    kp_keyindex_fini(&w.stacks.keys);
-    kp_keyindex_fini(&w.between.keys);
-    free(w.gap.of);
-    free(w.busy.of);
-    kp_frametext_fini(&w.text);
-    for (size_t i = 0; i < lanes.count; i++) free(lanes.of[i].nodes);
-    kp_keyindex_fini(&lanes.threads);
-    free(lanes.of);
+    wall_close(&w, &lanes);
+}
+
+void kp_wall_parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_spans *within)
+{
+    const struct kp_wall_options options = {.within = within};
+    struct wall_lanes lanes = {0};
+    struct wall w = {.tree = tree, .options = &options, .frames = frames_in(tree), .sums = into->host_ns};
+    wall_begin(&w, &lanes);
+    if (lanes.count) main_sweep(&w, &lanes, USE_TIME);
+    w.sums = into->gpu_ns;
+    if (tree->has_device) device_add(&w);
+    wall_close(&w, &lanes);
 }

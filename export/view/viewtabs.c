@@ -8,6 +8,7 @@
 #include "collector/base/kp_path.h"
 #include "export/advise/advise.h"
 #include "export/report/keyindex.h"
+#include "export/report/stepparts.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 #include "export/report/units.h"
@@ -183,9 +184,11 @@ static void kernels_make(struct kp_view *v)
 static void head_make(struct kp_view *v)
 {
     struct kp_summary s;
-    char wall[40], step[40];
+    struct kp_stepparts parts = {0};
+    char wall[40], step[40], text[160];
     const char *script = kp_kineto_fact(v->tree->trace, "kprof.script");
     kp_summary_make(&s, v->tree, &v->whole);
+    kp_stepparts_add(&parts, v->tree, &v->whole);
     kp_view_cell(wall, sizeof wall, KP_VIEW_TIME, (double)s.wall_ns);
     kp_view_cell(step, sizeof step, KP_VIEW_TIME, (double)s.step_median_ns);
     int n = snprintf(v->head, sizeof v->head, "%s%s%s  %s", script ? script : "", script ? "  " : "",
@@ -193,6 +196,10 @@ static void head_make(struct kp_view *v)
     if (s.steps && n > 0 && (size_t)n < sizeof v->head)
         n +=
             snprintf(v->head + n, sizeof v->head - (size_t)n, ", %zu step%s of %s", s.steps, kp_units_s(s.steps), step);
+    if (kp_stepparts_has(&parts) && n > 0 && (size_t)n < sizeof v->head)
+        n += snprintf(v->head + n, sizeof v->head - (size_t)n, ": %s%s",
+                      kp_stepparts_has_gpu(&parts) ? "on the host " : "",
+                      kp_stepparts_text(text, sizeof text, &parts, false));
     if (s.lost && n > 0 && (size_t)n < sizeof v->head)
         snprintf(v->head + n, sizeof v->head - (size_t)n, ", %" PRIu64 " events dropped", s.lost);
 }

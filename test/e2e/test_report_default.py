@@ -47,6 +47,30 @@ def test_the_head_is_that_of_the_trace(run):
     assert text.startswith(f"program  {SCRIPT} on ") and "3 steps (2 to 4)" in text and "% data loading" in text
 
 
+def roots_ms(trace, steps):
+    sums = dict.fromkeys(("forward", "backward", "optimizer", "data loading", "other"), 0)
+    for line in harness.cli("stacks", "--step", steps, trace).stdout.splitlines():
+        stack, _, us = line.rpartition(" ")
+        sums[stack.partition(";")[0]] += int(us) / 1000
+    return sums
+
+
+def test_a_step_is_forward_backward_optimizer_and_data_loading(run):
+    """As the roots of kprof stacks have them; each sample sleeps 2 ms, and think() 20 ms."""
+    said, roots, whole = numbers(run.trace), roots_ms(run.trace, "2-4"), numbers(run.trace)["steps"]["mean_ms"]
+    parts = {key.replace("_", " "): ms for key, ms in said["parts_ms_a_step"].items()}
+    assert sum(parts.values()) == pytest.approx(whole, abs=0.001)
+    assert parts == pytest.approx({key: ms / 3 for key, ms in roots.items()}, abs=0.01)
+    assert parts["data loading"] >= 4 * 2 and parts["other"] >= 20 and min(parts[key] for key in ("forward", "backward", "optimizer")) > 0
+    line = re.search("^step     (forward .*)$", told(run.trace), re.M)[1]
+    shown = {key: float(share) for key, share in re.findall(r"([a-z ]+?) ([0-9.]+) %(?:, )?", line)}
+    assert shown == pytest.approx({key: 100 * ms / whole for key, ms in parts.items()}, abs=0.11)
+    assert sum(shown.values()) == pytest.approx(100, abs=0.001)
+    one = numbers("--step", "3", run.trace)["parts_ms_a_step"]
+    assert sum(one.values()) == pytest.approx(numbers("--step", "3", run.trace)["steps"]["mean_ms"], abs=0.001)
+    assert "parts_ms_a_step" not in numbers("--within", "learn", run.trace)  # of the calls, and not of the steps
+
+
 def test_self_times_add_up_to_the_wall_time(run):
     said = numbers(run.trace)
     assert sum(row["self_ms"] for row in said["rows"]) == pytest.approx(said["wall_ms"], rel=0.01)

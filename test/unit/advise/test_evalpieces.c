@@ -46,11 +46,12 @@ static struct told pieces_read(const struct story *s)
     struct kp_evalpieces *const evaluations = kp_evalpieces_open();
     struct kp_top top;
     struct kp_summary summary;
+    struct kp_stepparts parts;
     struct kp_chosen chosen;
     kp_toppieces_give(pieces, kp_evalpieces_add, evaluations);
     assert_int_equal(story_read(s, &t.trace, kp_toppieces_reading(pieces)), 0);
     assert_true(kp_toppieces_has(pieces));
-    assert_true(kp_toppieces_end(pieces, t.trace, &top, &summary, &chosen));
+    assert_true(kp_toppieces_end(pieces, t.trace, &top, &summary, &parts, &chosen));
     t.text = kp_evalpieces_text(evaluations, t.trace, &chosen);
     kp_evalpieces_close(evaluations);
     kp_toppieces_close(pieces);

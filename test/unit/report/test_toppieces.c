@@ -16,6 +16,7 @@ struct numbers {
     struct kp_tree tree;
     struct kp_top top;
     struct kp_summary summary;
+    struct kp_stepparts parts;
     struct kp_chosen chosen;
 };
 
@@ -39,6 +40,7 @@ static struct numbers whole_make(const struct story *s, enum kp_top_by by)
     kp_tree_set_forward_stacks(&n.tree);
     assert_int_equal(kp_chosen_make(&n.chosen, &n.tree, &all, why, sizeof why), 0);
     kp_summary_make(&n.summary, &n.tree, &n.chosen);
+    kp_stepparts_add(&n.parts, &n.tree, &n.chosen);
     kp_top_build(&n.top, &n.tree, &n.chosen, by);
     kp_top_order(&n.top, KP_TOP_SELF);
     return n;
@@ -52,7 +54,8 @@ static bool pieces_make(const struct story *s, enum kp_top_by by, struct numbers
     const int rc = story_read(s, &out->trace, kp_toppieces_reading(pieces));
     *was_cut = kp_toppieces_has(pieces);
     assert_true(rc == 0 || rc == -ESTALE);
-    const bool holds = rc == 0 && kp_toppieces_end(pieces, out->trace, &out->top, &out->summary, &out->chosen);
+    const bool holds =
+        rc == 0 && kp_toppieces_end(pieces, out->trace, &out->top, &out->summary, &out->parts, &out->chosen);
     kp_toppieces_close(pieces);
     if (holds) kp_top_order(&out->top, KP_TOP_SELF);
     return holds;
@@ -78,6 +81,17 @@ static void same_row(const struct numbers *a, const struct numbers *b, size_t i)
     assert_int_equal(x->steps.count, y->steps.count);
 }
 
+/* Where a piece begins nothing ran before, so what lies between two parts of one kind may be of none. */
+static void same_parts(const struct kp_stepparts *whole, const struct kp_stepparts *pieces)
+{
+    assert_int_equal(whole->steps_ns, pieces->steps_ns);
+    for (int part = 0; part < KP_PARTS; part++) {
+        const int64_t apart = whole->of.host_ns[part] - pieces->of.host_ns[part];
+        assert_in_range(apart + whole->steps_ns / 100, 0, whole->steps_ns / 50);
+        assert_int_equal(whole->of.gpu_ns[part], pieces->of.gpu_ns[part]);
+    }
+}
+
 static void same_numbers(const struct story *s, enum kp_top_by by)
 {
     struct numbers whole = whole_make(s, by), pieces;
@@ -85,6 +99,7 @@ static void same_numbers(const struct story *s, enum kp_top_by by)
     assert_true(pieces_make(s, by, &pieces, &was_cut));
     assert_true(was_cut);
     assert_memory_equal(&whole.summary, &pieces.summary, sizeof whole.summary);
+    same_parts(&whole.parts, &pieces.parts);
     assert_int_equal(whole.top.count, pieces.top.count);
     assert_int_equal(whole.top.steps, pieces.top.steps);
     assert_true(whole.top.has_gpu == pieces.top.has_gpu && whole.top.has_memory == pieces.top.has_memory);
@@ -120,7 +135,8 @@ static void step(struct story *s, int turn, int at)
         at + 5);
     event(s, "user_annotation", "enumerate(DataLoader)#x.__next__", 1, at + 40, 10, "");
     snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", turn);
-    event(s, "cpu_op", "MulBackward0", 2, at + 60, 12, args);
+    event(s, "cpu_op", "autograd::engine::evaluate_function: MulBackward0", 2, at + 60, 12, args);
+    event(s, "cpu_op", "MulBackward0", 2, at + 61, 10, args);
 }
 
 static void steps_in_pieces_add_up(void **state)
@@ -132,6 +148,9 @@ static void steps_in_pieces_add_up(void **state)
     same_numbers(s, KP_TOP_BY_OP);
     same_numbers(s, KP_TOP_BY_LINE);
     same_numbers(s, KP_TOP_BY_SHAPE);
+    struct numbers n = whole_make(s, KP_TOP_BY_OP);
+    assert_int_equal(n.parts.of.host_ns[KP_PART_BACKWARD], TURNS * 12 * 1000); /* as same_numbers() compares */
+    numbers_fini(&n);
 }
 
 static void optimizer_steps_go_through_pieces(void **state)
