@@ -10,6 +10,9 @@
 #include "export/advise/advise.h"
 #include "export/report/toprows.h"
 
+#define KP_SHARE_LATE 0.05 /* as of communication */
+#define KP_SHARE_LATE_MUCH 0.2
+
 size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX])
 {
     const bool is_waited_more = a->waited_ns > a->evaluated_ns;
@@ -81,7 +84,7 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     const struct kp_rankwait *const awaited = kp_rankwaits_awaited(ranks, rank), *const last =
                                                                                      kp_rankwaits_last(ranks, rank);
     const struct kp_rankwait *const late = awaited ? awaited : last;
-    char cause[160];
+    char cause[KP_RANKCAUSE_BYTES];
     if (!late) return false;
     const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
     if (awaited) {
@@ -101,5 +104,28 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
              "(DDP(..., bucket_cap_mb=N)).%s%s%s%s",
              is_one ? " On one machine ranks and collectives share its cores." : "",
              has_cause ? " What makes the rank late: " : "", has_cause ? cause : "", has_cause ? "." : "");
+    return true;
+}
+
+bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, const struct kp_rankwaits *ranks, long rank)
+{
+    const struct kp_rankwait *const late = kp_rankwaits_late(ranks);
+    const double kept_ns = kp_rankwaits_kept_ns(ranks, rank);
+    char cause[KP_RANKCAUSE_BYTES];
+    if (kept_ns <= 0 || !late->steps_ns) return false;
+    const double share = kept_ns * (double)late->steps / (double)late->steps_ns;
+    if (share < KP_SHARE_LATE) return false;
+    const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
+    snprintf(words->what, sizeof words->what, "the other rank%s for this one (it came last to %zu of %zu collectives)",
+             ranks->rank_count > 2 ? "s wait" : " waits", late->last, ranks->matched);
+    snprintf(words->change, sizeof words->change, "Even out the work of the ranks%s%s.", has_cause ? ": " : "",
+             has_cause ? cause : "");
+    *out = (struct kp_finding){.id = KP_FINDING_LATE,
+                               .what = words->what,
+                               .change = words->change,
+                               .step_ns = kept_ns,
+                               .share = share > 1 ? 1 : share,
+                               .steps = late->steps,
+                               .is_critical = share >= KP_SHARE_LATE_MUCH};
     return true;
 }

@@ -225,7 +225,7 @@ static void json_gpu(FILE *out, const struct kp_gpu_figures *gpu)
     fprintf(out, "\"queue_most\":%zu}", gpu->queue_most);
 }
 
-static void json_finding(FILE *out, const struct kp_finding *f)
+void kp_adviceprint_finding_json(FILE *out, const struct kp_finding *f)
 {
     fprintf(out, "{\"id\":\"%s\",\"severity\":\"%s\",\"step_ms\":%.6f,\"share\":%.6f,\"step_bytes\":%.0f,\"steps\":%zu",
             f->id, f->is_critical ? "critical" : "warning", f->step_ns / 1e6, f->share, f->step_bytes, f->steps);
@@ -281,7 +281,7 @@ void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label
     fputs(",\"findings\":[", out);
     for (size_t i = 0; i < a->count; i++) {
         if (i) fputs(",", out);
-        json_finding(out, &a->findings[i]);
+        kp_adviceprint_finding_json(out, &a->findings[i]);
     }
     fputs("]}\n", out);
 }

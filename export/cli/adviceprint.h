@@ -9,6 +9,7 @@
 
 extern const char kp_adviceprint_schema[]; /* the JSON Schema of such a line */
 void kp_adviceprint_finding(FILE *out, const struct kp_finding *finding, size_t of_steps);
+void kp_adviceprint_finding_json(FILE *out, const struct kp_finding *finding);
 void kp_adviceprint_text(FILE *out, const struct kp_advice *advice, const struct kp_chosen *chosen);
 void kp_adviceprint_json(FILE *out, const struct kp_advice *advice, const char *label);
 

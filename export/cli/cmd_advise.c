@@ -123,7 +123,7 @@ static bool trace_hold(struct advise_command *command, struct kp_advised *a, con
 {
     struct held_advice held = {.rank = kp_rankwaits_rank(a->trace)};
     const struct kp_finding *f = held.rank >= 0 && !a->advice.has_gpu ? waiting_find(&a->advice) : NULL;
-    FILE *out = f || command->held_count ? open_memstream(&held.text, &held.bytes) : NULL;
+    FILE *out = held.rank >= 0 || command->held_count ? open_memstream(&held.text, &held.bytes) : NULL;
     if (!out) return false;
     trace_print(out, command, a, source, true);
     fclose(out);
@@ -143,12 +143,38 @@ static const char *replaced_put(const char *text, const char *from, const char *
     return at + strlen(from);
 }
 
+/* Puts the finding of the late rank first, where the trace alone has none or others. Returns what follows. */
+static const char *late_put(const struct advise_command *command, const char *text, const struct kp_finding *late)
+{
+    static const char *const ends[] = {"\nCRITICAL  ", "\nWARNING  ", "\nhealthy\n", "\nnothing found\n",
+                                       "\nINCOMPLETE  "};
+    if (command->is_json) {
+        text = replaced_put(text, "\"verdict\":\"healthy\"", "\"verdict\":\"found\"");
+        text = replaced_put(text, "\"verdict\":\"nothing found\"", "\"verdict\":\"found\"");
+        text = replaced_put(text, ",\"findings\":[", ",\"findings\":[");
+        kp_adviceprint_finding_json(stdout, late);
+        if (*text != ']') fputs(",", stdout);
+        return text;
+    }
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const char *const at = strstr(text, ends[i]);
+        if (!at) continue;
+        fwrite(text, 1, (size_t)(at + 1 - text), stdout);
+        kp_adviceprint_finding(stdout, late, late->steps);
+        const bool is_none = i == 2 || i == 3;
+        return is_none ? at + strlen(ends[i]) : at + 1;
+    }
+    return text;
+}
+
 static void held_print(struct advise_command *command)
 {
+    struct kp_finding late;
     struct kp_rankwords words;
     for (size_t i = 0; i < command->held_count; i++) {
         const struct held_advice *h = &command->held[i];
         const char *text = h->text;
+        if (kp_finding_of_late(&late, &words, &command->ranks, h->rank)) text = late_put(command, text, &late);
         if (h->what && kp_finding_of_rank(&words, &command->ranks, h->rank)) {
             text = replaced_put(text, h->what, words.what);
             text = replaced_put(text, h->change, words.change);

@@ -99,7 +99,8 @@ int kp_page_verdict_put(const struct kp_rankwaits *ranks, FILE *out)
 {
     const struct kp_rankwait *const late = kp_rankwaits_late(ranks);
     struct kp_rankwords words;
-    char *text = NULL, cause[160];
+    struct kp_finding found;
+    char *text = NULL, cause[KP_RANKCAUSE_BYTES];
     size_t bytes = 0, count = 0;
     FILE *f = open_memstream(&text, &bytes);
     if (!f) return -ENOMEM;
@@ -113,7 +114,15 @@ int kp_page_verdict_put(const struct kp_rankwaits *ranks, FILE *out)
         kp_page_member_put(f, "change", words.change);
         fputs("}", f);
     }
-    fputs("]}", f);
+    fputs("],\"late\":", f);
+    if (late && kp_finding_of_late(&found, &words, ranks, late->rank)) {
+        fprintf(f, "{\"rank\":\"%ld\",\"critical\":%s,\"cost\":%.0f,\"share\":%.6f,\"steps\":%zu", late->rank,
+                found.is_critical ? "true" : "false", found.step_ns, found.share, found.steps);
+        kp_page_member_put(f, "what", found.what);
+        kp_page_member_put(f, "change", found.change);
+        fputs("}", f);
+    } else fputs("null", f);
+    fputs("}", f);
     if (fclose(f) != 0) {
         free(text);
         return -ENOMEM;

@@ -9,11 +9,15 @@
 
 #include "collector/base/kp_order.h"
 #include "export/report/keyindex.h"
+#include "export/report/plain.h"
 #include "export/report/timeshares.h"
+#include "export/report/toprows.h"
 
-enum { COLLECTIVES_MOST = 200000, RANKS_SHOWN = 8 };
+enum { COLLECTIVES_MOST = 200000, RANKS_SHOWN = 8, PLACE_BYTES = 200 };
 #define CAUSE_LEAST_MS 0.1
-#define LATE_SHARE 0.8 /* of the collectives */
+#define LATE_SHARE 0.8     /* of the collectives */
+#define PLACE_LEAST 0.001  /* of the steps */
+#define PLACE_OF_CAUSE 0.2 /* of what a rank has more: a line that has less of it explains nothing */
 
 /* ---- one trace ---- */
 
@@ -92,9 +96,39 @@ static void parts_add(struct kp_rankwait *row, const struct kp_tree *tree, const
     struct kp_summary s;
     kp_summary_make(&s, tree, chosen);
     row->steps += s.steps;
+    row->steps_ns += s.step_mean_ns * (int64_t)s.steps;
     row->part_ns[KP_RANK_OPS] += s.op_ns;
     row->part_ns[KP_RANK_DATA] += s.data_ns;
     row->part_ns[KP_RANK_REST] += s.rest_ns;
+}
+
+static void place_add(struct kp_rankwait *row, const char *name, double ns)
+{
+    for (size_t i = 0; i < row->place_count; i++)
+        if (strcmp(row->places[i].name, name) == 0) {
+            row->places[i].ns += ns;
+            return;
+        }
+    char *const kept = strdup(name);
+    if (kept) *KP_KINETO_NEXT(row->places, row->place_count, row->place_capacity) = (struct kp_rankplace){kept, ns};
+}
+
+/* What collectives take is the wait for other ranks. */
+static void places_add(struct kp_rankwait *row, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    const double least_ns = PLACE_LEAST * (double)kp_spans_length(&chosen->in_steps, NULL);
+    struct kp_top top;
+    kp_top_build(&top, tree, chosen, tree->trace->has_stacks ? KP_TOP_BY_LINE : KP_TOP_BY_OP);
+    for (size_t i = 0; i < top.count; i++) {
+        const struct kp_top_row *const r = &top.rows[i];
+        const char *const text = kp_kineto_text(tree->trace, r->name);
+        char name[PLACE_BYTES], shown[PLACE_BYTES];
+        if (!r->name || r->steps.self_ns < least_ns || kp_kineto_is_collective(text)) continue;
+        snprintf(name, sizeof name, "%s%s", r->is_backward ? KP_TOP_BACKWARD_OF : "", text);
+        kp_plain_text(shown, sizeof shown, name, strlen(name));
+        place_add(row, shown, r->steps.self_ns);
+    }
+    kp_top_fini(&top);
 }
 
 long kp_rankwaits_rank(const struct kp_kineto *trace)
@@ -121,6 +155,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     const struct kp_collective is = {.rank = row->rank, .trace = row->traces++};
     struct key_counts counts = {0};
     parts_add(row, tree, chosen);
+    if (chosen->step_count) places_add(row, tree, chosen);
     for (size_t i = 0; i < tree->count && w->count < COLLECTIVES_MOST; i++) {
         const struct kp_node *n = &tree->nodes[i];
         if (!kp_collective_is(tree, i, on_device) || !kp_spans_has(within, n->start_ns)) continue;
@@ -181,6 +216,35 @@ static double part_ms(const struct kp_rankwait *row, int part)
     return row->steps ? (double)row->part_ns[part] / 1e6 / (double)row->steps : 0;
 }
 
+static double place_ms(const struct kp_rankwait *row, const char *name)
+{
+    for (size_t i = 0; i < row->place_count && row->steps; i++)
+        if (strcmp(row->places[i].name, name) == 0) return row->places[i].ns / 1e6 / (double)row->steps;
+    return 0;
+}
+
+/* Appends the line or op that a rank has more of than the others, if it is a part of what the rank has more. */
+static void place_tell(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late,
+                       double more_ms)
+{
+    const struct kp_rankplace *best = NULL;
+    double most = PLACE_OF_CAUSE * more_ms, others_most = 0;
+    for (size_t p = 0; p < late->place_count; p++) {
+        double others = 0;
+        for (size_t i = 0; i < w->rank_count; i++)
+            if (&w->ranks[i] != late)
+                others += place_ms(&w->ranks[i], late->places[p].name) / (double)(w->rank_count - 1);
+        const double more = late->places[p].ns / 1e6 / (double)late->steps - others;
+        if (more <= most) continue;
+        most = more;
+        others_most = others;
+        best = &late->places[p];
+    }
+    if (best)
+        snprintf(out, bytes, "; %s takes %.1f ms a step there, %.1f ms in the other%s", best->name, most + others_most,
+                 others_most, w->rank_count > 2 ? "s" : "");
+}
+
 bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late)
 {
     static const char *const names[] = {
@@ -199,6 +263,8 @@ bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, c
     if (best < 0 || !late->steps) return false;
     snprintf(out, bytes, "its steps have %.1f ms of %s each, those of the other%s %.1f ms", part_ms(late, best),
              names[best], w->rank_count > 2 ? "s" : "", others_most);
+    const size_t used = strlen(out);
+    place_tell(out + used, bytes - used, w, late, most);
     return true;
 }
 
@@ -236,6 +302,19 @@ const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *w, lon
     return row && row != late && row->spent_ns && 2 * row->waited_ns >= row->spent_ns ? late : NULL;
 }
 
+double kp_rankwaits_kept_ns(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const late = kp_rankwaits_late(w);
+    double most = 0;
+    for (size_t i = 0; late && late->rank == rank && i < w->rank_count; i++) {
+        const struct kp_rankwait *const row = &w->ranks[i];
+        if (!row->steps || kp_rankwaits_awaited(w, row->rank) != late) continue;
+        const double ns = (double)row->waited_ns / (double)row->steps;
+        if (ns > most) most = ns;
+    }
+    return most;
+}
+
 double kp_rankwaits_share(const struct kp_rankwaits *w, long rank)
 {
     const struct kp_rankwait *const row = rank_find(w, rank);
@@ -258,13 +337,17 @@ void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
     if (w->transfer_ns > 0)
         fprintf(out, "; transfers at %.1f GB/s of bus bandwidth", (double)w->bus_bytes / (double)w->transfer_ns);
     fputs("\n", out);
-    char cause[160];
+    char cause[KP_RANKCAUSE_BYTES];
     if (kp_rankwaits_cause(cause, sizeof cause, w, late)) fprintf(out, "         %s\n", cause);
 }
 
 void kp_rankwaits_fini(struct kp_rankwaits *w)
 {
     for (size_t i = 0; i < w->count; i++) free(w->of[i].key);
+    for (size_t i = 0; i < w->rank_count; i++) {
+        for (size_t p = 0; p < w->ranks[i].place_count; p++) free(w->ranks[i].places[p].name);
+        free(w->ranks[i].places);
+    }
     free(w->of);
     free(w->ranks);
     *w = (struct kp_rankwaits){0};

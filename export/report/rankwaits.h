@@ -19,6 +19,10 @@ struct kp_collective {
     unsigned trace, number; /* trace: the how-manyth of its rank; number: among those of the key in it */
     int64_t ns, bus_bytes;  /* bus_bytes: as kp_kineto_work's; 0: not known */
 };
+struct kp_rankplace { /* a line of the program, or an op where the trace has no lines */
+    char *name;
+    double ns; /* its self time in the steps */
+};
 enum kp_rank_part { KP_RANK_OPS, KP_RANK_DATA, KP_RANK_REST, KP_RANK_PARTS };
 struct kp_rankwait {
     long rank;
@@ -27,6 +31,9 @@ struct kp_rankwait {
     unsigned traces;
     int64_t part_ns[KP_RANK_PARTS]; /* of its steps, without collectives */
     size_t steps;
+    int64_t steps_ns;
+    struct kp_rankplace *places; /* those of a thousandth of the steps or more */
+    size_t place_count, place_capacity;
 };
 struct kp_rankwaits { /* all zero: empty */
     struct kp_collective *of;
@@ -57,8 +64,13 @@ const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *waits);
 const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *waits, long rank);
 /* Of a rank's time in the collectives that every rank has: the share in which it waits for others, 0 to 1. */
 double kp_rankwaits_share(const struct kp_rankwaits *waits, long rank);
-/* Says which part of a rank's steps is longer than the others' by most: "its steps have ...". False: none is. */
+enum { KP_RANKCAUSE_BYTES = 480 };
+/* Says which part of a rank's steps is longer than the others' by most, and at which line or op: "its steps have ...".
+ * False: none is. */
 bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *waits, const struct kp_rankwait *late);
+/* Settled: what the others wait for the late rank, in a step of the one that waits most. 0: it is not late, or they do
+ * not wait for it (kp_rankwaits_awaited). */
+double kp_rankwaits_kept_ns(const struct kp_rankwaits *waits, long rank);
 /* Settled: the row of a rank that came last to collectives, and waits less than half of the time in them; or NULL. */
 const struct kp_rankwait *kp_rankwaits_last(const struct kp_rankwaits *waits, long rank);
 long kp_rankwaits_rank(const struct kp_kineto *trace); /* of a job of several; -1: it tells none */

@@ -339,11 +339,11 @@ def test_the_page_begins_with_the_steps(trace, tmp_path):
 
 # ---- ranks ----
 
-def rank(folder, number, waits):
+def rank(folder, number, waits, busy=900):
     events = []
     for i in range(len(waits)):
-        events += [event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000), event("aten::mm", "cpu_op", 1000 * i, 900 - waits[i]),
-                   event("gloo:all_reduce", "user_annotation", 1000 * i + 900 - waits[i], waits[i], tid=2)]
+        events += [event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000), event("aten::mm", "cpu_op", 1000 * i, busy - waits[i]),
+                   event("gloo:all_reduce", "user_annotation", 1000 * i + busy - waits[i], waits[i], tid=2)]
     return write(folder / f"h_r{number}_{number + 7}.179085702600000000{number}.pt.trace.json", events,
                  distributedInfo={"rank": number, "world_size": 2})
 
@@ -352,10 +352,10 @@ def test_all_ranks_together_say_which_came_last(tmp_path):
     rank(tmp_path, 0, [500, 600, 550])
     rank(tmp_path, 1, [20, 30, 20])
     last = "ranks    rank 1 came last to 3 of 3 collectives; waited for others: rank 0 1.6 ms, rank 1 0.0 ms\n" \
-        "         its steps have 0.9 ms of ops each, those of the other 0.4 ms\n"
+        "         its steps have 0.9 ms of ops each, those of the other 0.4 ms; aten::mm takes 0.9 ms a step there, 0.4 ms in the other\n"
     said = told("advise", tmp_path)
     assert said.endswith(last) and "CRITICAL  the step waits for rank 1 (it came last to 3 of 3 collectives)" in said
-    assert "change  Even out the work of the ranks: its steps have 0.9 ms of ops each, those of the other 0.4 ms.\n" in said
+    assert "change  Even out the work of the ranks: its steps have 0.9 ms of ops each, those of the other 0.4 ms; aten::mm takes 0.9 ms a step there, 0.4 ms in the other.\n" in said
     assert told("report", tmp_path).endswith(last) and "55.0 % communication between ranks" in told("report", tmp_path)
     assert told("report", tmp_path).count("\ngloo:...: on threads of their own; what an op does meanwhile is in its row, too") == 2
     done = harness.cli("html", tmp_path, "-o", tmp_path / "page.html")
@@ -369,12 +369,27 @@ def test_the_rank_that_comes_last_waits_for_no_other(tmp_path):
     assert [f["what"] for of in found for f in of if f["id"] == "exposed-communication"] == [
         "the step waits for rank 1 (it came last to 3 of 3 collectives); the wait is 87 % of their time",  # (440 + 530 + 470) of 1650
         "the step waits for the network (this rank came last to 3 of 3 collectives)"]
-    assert "Even out" in found[0][0]["change"] and "Even out" not in found[1][0]["change"]
+    assert [f["id"] for f in found[1]] == ["late-rank", "exposed-communication"]
+    assert "Even out" in found[0][0]["change"] and "Even out" in found[1][0]["change"] and "Even out" not in found[1][1]["change"]
+    assert (found[1][0]["step_ms"], found[1][0]["share"]) == pytest.approx((0.48, 0.48))  # what the other waits for it
     said = told("advise", *paths)
     assert said.count("waits for rank 1") == 1 and "waits for other ranks" not in said and "WARNING  the step waits for the network (this rank came last to 3 of 3 collectives): 0.070 ms a step" in said
     assert said.index(paths[0].name) < said.index("for rank 1") < said.index(paths[1].name) < said.index("for the network (") < said.index("ranks    rank 1")
     alone = told("advise", paths[1])
     assert "for other ranks, or for the network" in alone
+
+
+def test_the_late_rank_is_not_healthy(tmp_path):
+    """Its own trace computes all the time. Found in any order of the traces."""
+    paths = [rank(tmp_path, number, waits, 980) for number, waits in enumerate(([500, 600, 550], [20, 30, 20]))]
+    assert "\nhealthy\n" in told("advise", paths[1])
+    for order in (paths, paths[::-1]):
+        said = told("advise", *order)
+        of = said[said.index(paths[1].name):].split("\nnot looked at")[0]
+        assert "healthy" not in said and "CRITICAL  the other rank waits for this one (it came last to 3 of 3 collectives): 0.527 ms a step, 52.7 % (3 of 3 steps)" in of
+        lines = [json.loads(line) for line in told("advise", "--json", *order).splitlines()]
+        late, = (line for line in lines if line["file"] == str(paths[1]))
+        assert late["verdict"] == "found" and [f["id"] for f in late["findings"]] == ["late-rank"]
 
 
 def test_overlap_is_advised_where_no_rank_is_late_alone(tmp_path):

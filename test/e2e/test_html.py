@@ -277,10 +277,10 @@ def event(name, cat, ts, dur, tid=1):
     return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur}
 
 
-def late_rank(folder, number, wait):
+def late_rank(folder, number, wait, busy=900):
     """Three steps of 1 ms of a rank that waits so many us of each in a collective."""
-    events = [e for i in range(3) for e in (event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000), event("aten::mm", "cpu_op", 1000 * i, 900 - wait),
-                                            event("gloo:all_reduce", "user_annotation", 1000 * i + 900 - wait, wait, tid=2))]
+    events = [e for i in range(3) for e in (event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000), event("aten::mm", "cpu_op", 1000 * i, busy - wait),
+                                            event("gloo:all_reduce", "user_annotation", 1000 * i + busy - wait, wait, tid=2))]
     path = folder / f"rank{number}.pt.trace.json"
     path.write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": number, "world_size": 2}, "traceEvents": events}))
     return path
@@ -295,8 +295,17 @@ def test_the_page_of_all_ranks_has_the_verdict_of_advise(ask, tmp_path):
         assert said["ready"] and said["console"] == []
         what = "he step waits for the network (this rank came last to 3 of 3 collectives)"  # the page begins with the late rank
         assert what in said["findings"] and what in advised and "for other ranks" not in said["findings"]
-        cause = "its steps have 0.8 ms of ops each, those of the other 0.4 ms"
+        assert "he other rank waits for this one (it came last to 3 of 3 collectives)" in said["findings"]
+        cause = "its steps have 0.8 ms of ops each, those of the other 0.4 ms; aten::mm takes 0.8 ms a step there, 0.4 ms in the other"
         assert said["ranks note"].endswith(f" Why: {cause}.") and cause in said["findings"] and f"         {cause}\n" in advised
+
+
+def test_the_page_of_a_job_begins_with_the_late_rank_and_not_with_healthy(ask, tmp_path):
+    traces = [late_rank(tmp_path, 0, 500, 980), late_rank(tmp_path, 1, 20, 980)]
+    assert "Healthy" in ask(page_of(tmp_path, traces[1]), "mm")["findings"]
+    said = ask(page_of(tmp_path, *traces), "mm")["findings"]
+    assert said.lstrip().startswith("The other rank waits for this one (it came last to 3 of 3 collectives)") and "Healthy" not in said
+    assert "aten::mm takes 1.0 ms a step there, 0.5 ms in the other" in said
 
 
 def test_what_one_step_has_is_told_with_that_step(ask, tmp_path):

@@ -58,6 +58,23 @@ def test_a_bad_value_is_one_line(tmp_path, ranks, line):
     assert len(run.traces) == ("no trace" not in line), run.explain()
 
 
+def test_the_late_rank_is_told_with_its_line(tmp_path):
+    command = [harness.PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", harness.SCRIPTS / "late_rank.py"]
+    run = harness.run_kprof(None, tmp_path / "out", command=command, KPROF_WITH_STACK="ops", OMP_NUM_THREADS=1,
+                            schedule="wait=1,warmup=1,active=7,repeat=1").ok()
+    found = {json.loads(line)["file"]: json.loads(line)["findings"] for line in harness.cli("advise", "--json", *run.traces).stdout.splitlines()}
+    of = {rank: next(f for file, f in found.items() if f"_r{rank}_" in file) for rank in (0, 1)}
+    source = (harness.SCRIPTS / "late_rank.py").read_text().splitlines()
+    number = next(i for i, line in enumerate(source, 1) if "# line: slow" in line)
+    line = rf"; late_rank\.py:{number} load takes ([0-9.]+) ms a step there, ([0-9.]+) ms in the other\.$"
+    waits, late = of[0][0], of[1][0]
+    assert waits["what"].startswith("the step waits for rank 1 (") and late["id"] == "late-rank", found
+    for finding in (waits, late):
+        there, other = map(float, re.search(line, finding["change"]).groups())
+        assert there > 1 and other == 0
+    assert "healthy" not in harness.cli("advise", *run.traces).stdout
+
+
 # ---- one step on all ranks ----
 
 
