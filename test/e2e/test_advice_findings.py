@@ -249,9 +249,10 @@ def test_every_finding_has_a_pair_and_is_in_the_manual():
     """Ids as the sources of kprof advise have them: a new finding fails here until a sick trace and a healthy twin exist."""
     sources = "".join(path.read_text() for path in (harness.ROOT / "export/advise").glob("*.[ch]"))
     found = set(re.findall(r'(?:\.id = |[,\d]\s+|define KP_FINDING_\w+ )"([a-z]+(?:-[a-z]+)+|recompilation|dependency|float64)"', sources))
-    assert len(found) >= 30 and found == set(advicetraces.SICKNESSES) == set(advicetraces.TWINS)
+    of_ranks = {"late-rank"}  # the traces of all ranks tell it: test_ranks.py
+    assert len(found) >= 30 and found - of_ranks == set(advicetraces.SICKNESSES) == set(advicetraces.TWINS) and of_ranks < found
     manual = (harness.ROOT / "docs/kprof.1.scd").read_text()
-    assert [name for name in advicetraces.SICKNESSES if f"*{name}*" not in manual] == []
+    assert [name for name in found if f"*{name}*" not in manual] == []
 
 
 def line(text, function, script="advice_cpu.py"):
