@@ -143,11 +143,23 @@ static const char *replaced_put(const char *text, const char *from, const char *
     return at + strlen(from);
 }
 
+/* Where findings and notes begin; NULL: neither does. */
+static const char *judgement_find(const char *text)
+{
+    static const char *const begins[] = {"\nCRITICAL  ", "\nWARNING  ",       "\nnote     ",
+                                         "\nhealthy\n",  "\nnothing found\n", "\nINCOMPLETE  "};
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        const char *const at = strstr(text, begins[i]);
+        if (at && (!first || at < first)) first = at;
+    }
+    return first;
+}
+
 /* Puts the finding of the late rank first, where the trace alone has none or others. Returns what follows. */
 static const char *late_put(const struct advise_command *command, const char *text, const struct kp_finding *late)
 {
-    static const char *const ends[] = {"\nCRITICAL  ", "\nWARNING  ", "\nhealthy\n", "\nnothing found\n",
-                                       "\nINCOMPLETE  "};
+    static const char *const verdicts[] = {"\nhealthy\n", "\nnothing found\n"};
     if (command->is_json) {
         text = replaced_put(text, "\"verdict\":\"healthy\"", "\"verdict\":\"found\"");
         text = replaced_put(text, "\"verdict\":\"nothing found\"", "\"verdict\":\"found\"");
@@ -156,15 +168,17 @@ static const char *late_put(const struct advise_command *command, const char *te
         if (*text != ']') fputs(",", stdout);
         return text;
     }
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        const char *const at = strstr(text, ends[i]);
+    const char *const first = judgement_find(text);
+    if (!first) return text;
+    fwrite(text, 1, (size_t)(first + 1 - text), stdout);
+    kp_adviceprint_finding(stdout, late, late->steps);
+    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++) {
+        const char *const at = strstr(first, verdicts[i]);
         if (!at) continue;
-        fwrite(text, 1, (size_t)(at + 1 - text), stdout);
-        kp_adviceprint_finding(stdout, late, late->steps);
-        const bool is_none = i == 2 || i == 3;
-        return is_none ? at + strlen(ends[i]) : at + 1;
+        fwrite(first + 1, 1, (size_t)(at - first), stdout);
+        return at + strlen(verdicts[i]);
     }
-    return text;
+    return first + 1;
 }
 
 static void held_print(struct advise_command *command)
