@@ -148,18 +148,41 @@ static const char *reason_text(char *text, size_t bytes, const struct kp_diff_ro
     return text;
 }
 
+/* Does a step of either side wait for a core for long? */
+static bool has_core_waits(const struct kp_diff *d)
+{
+    for (int side = KP_DIFF_A; side <= KP_DIFF_B; side++)
+        if (kp_diff_core_wait(d, side) >= KP_CORE_WAITED_MUCH * d->step.middle[side]) return true;
+    return false;
+}
+
+static double without_waits(const struct kp_diff *d, int side)
+{
+    return d->step.middle[side] - kp_diff_core_wait(d, side);
+}
+
+/* Without these waits it is less than half as much of a step, or the other way around. percent: what it is then. */
+static bool is_change_of_waits(const struct kp_diff *d, double *percent)
+{
+    const double a = without_waits(d, KP_DIFF_A), b = without_waits(d, KP_DIFF_B), told = kp_diff_percent(d);
+    *percent = a > 0 ? 100 * (b - a) / a : 0;
+    return has_core_waits(d) && a > 0 && (told > 0 ? *percent < told / 2 : *percent > told / 2);
+}
+
 static void change_put(FILE *out, const struct kp_diff *d)
 {
     char text[128];
     const struct kp_diff_row *step = &d->step;
     fprintf(out, "change       %+.3f ms a step, %+.1f %%: ", step->change / 1e6, kp_diff_percent(d));
-    double unused;
-    const bool is_step = kp_diff_sample_percent(d, &unused); /* the verdict is of the step alone */
+    double percent;
+    const bool is_step = kp_diff_sample_percent(d, &percent); /* the verdict is of the step alone */
     if (step->verdict == KP_DIFF_UNKNOWN)
         fputs("too few steps to tell it from noise (3 of each side are needed)\n", out);
     else if (step->verdict == KP_DIFF_NOISE)
         fprintf(out, "within noise: it may be chance, as steps of one run differ by up to %.3f ms\n",
                 step->noise / 1e6);
+    else if (is_change_of_waits(d, &percent))
+        fprintf(out, "not sure: others had the cores, and without waits for them it is %+.1f %%\n", percent);
     else
         fprintf(out, "%s%s (%s)\n", is_step ? "the step is " : "", kp_diff_verdict_text(step),
                 reason_text(text, sizeof text, step));
@@ -199,12 +222,11 @@ static void explained_put(FILE *out, const struct kp_diff *d)
 static void core_wait_put(FILE *out, const struct kp_diff *d)
 {
     const double a = kp_diff_core_wait(d, KP_DIFF_A), b = kp_diff_core_wait(d, KP_DIFF_B);
-    if (a < KP_CORE_WAITED_MUCH * d->step.middle[KP_DIFF_A] && b < KP_CORE_WAITED_MUCH * d->step.middle[KP_DIFF_B])
-        return;
+    if (!has_core_waits(d)) return;
     fprintf(out,
             "note         a step of A waits %.3f ms for a core, one of B %.3f ms: others had the cores; without these "
             "waits %.3f and %.3f ms\n",
-            a / 1e6, b / 1e6, (d->step.middle[KP_DIFF_A] - a) / 1e6, (d->step.middle[KP_DIFF_B] - b) / 1e6);
+            a / 1e6, b / 1e6, without_waits(d, KP_DIFF_A) / 1e6, without_waits(d, KP_DIFF_B) / 1e6);
 }
 
 static void warnings_put(FILE *out, const struct kp_diff *d)

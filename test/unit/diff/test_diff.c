@@ -364,6 +364,7 @@ static void a_wait_for_a_core_is_no_change_of_the_program(void **state)
     char *text = printed(&d);
     assert_non_null(strstr(text, "a step of A waits 0.000 ms for a core, one of B 0.025 ms: others had the cores; "
                                  "without these waits 0.150 and 0.155 ms\n"));
+    assert_non_null(strstr(text, "+20.0 %: not sure: others had the cores, and without waits for them it is +3.3 %\n"));
     free(text);
     d.sides[KP_DIFF_B].has_gpu = true;
     assert_false(kp_diff_is_core_wait(&d, 5));
