@@ -9,8 +9,8 @@
  * one or two longer. So a step is of a prompt where nearly all of as many calls as usual last far longer than the
  * median call. That is said of steps of a model without a backward alone, which begin with an embedding each.
  *
- * A busy machine hides some of them, and makes steps of a token as long. Where most that are found run the same ops as
- * each other, and others than the usual step, a step is of a prompt if it runs those: generate() prepares each.
+ * A busy machine hides some of them, and makes steps of a token as long. Where some that are found run other ops than
+ * the usual step, a step is of a prompt if it runs what most of those do: generate() prepares each.
  */
 #include "export/advise/longsteps.h"
 
@@ -119,17 +119,16 @@ static uint64_t *ops_of_steps(const struct kp_costrules *x)
     return ops;
 }
 
-/* What most of the steps with so many tokens run; count: how many of them. */
-static uint64_t most_common(const uint64_t *ops, const long *tokens, long of, size_t steps, size_t *count)
+/* What most of the steps run that have so many tokens (0: any), and run other than `but`. count: how many they are. */
+static uint64_t most_common(const uint64_t *ops, const long *tokens, long of, uint64_t but, size_t steps, size_t *count)
 {
     struct kp_keyindex keys = {0};
     size_t *const seen = kp_kineto_room(steps + 1, sizeof *seen);
     size_t most = 0;
     uint64_t found = 0;
-    *count = 0;
     memset(seen, 0, (steps + 1) * sizeof *seen);
     for (size_t i = 0; i < steps; i++) {
-        if (tokens[i] != of) continue;
+        if ((of && tokens[i] != of) || ops[i] == but) continue;
         const size_t at = kp_keyindex_get(&keys, ops[i]);
         if (++seen[at] > most) most = seen[at], found = ops[i];
     }
@@ -139,17 +138,16 @@ static uint64_t most_common(const uint64_t *ops, const long *tokens, long of, si
     return found;
 }
 
-/* Those that were found tell which ops a step with a prompt runs, if that is not what the others do. */
+/* One of those that were found may run what the usual step does, and waited for a core. */
 static void steps_spread(const struct kp_costrules *x, long *tokens)
 {
     const size_t steps = x->chosen->step_count;
     uint64_t *const ops = ops_of_steps(x);
-    size_t same, usual_same, found = 0;
-    const uint64_t prompt = most_common(ops, tokens, 2, steps, &same);
-    const uint64_t usual = most_common(ops, tokens, 1, steps, &usual_same);
-    for (size_t i = 0; i < steps; i++) found += tokens[i] == 2;
-    for (size_t i = 0; i < steps && 2 * same > found && prompt != usual && 2 * usual_same > steps; i++)
-        tokens[i] = ops[i] == prompt ? 2 : 1;
+    size_t usual_same, same, all = 0;
+    const uint64_t usual = most_common(ops, tokens, 0, 0, steps, &usual_same);
+    const uint64_t prompt = most_common(ops, tokens, 2, usual, steps, &same);
+    for (size_t i = 0; i < steps; i++) all += same && ops[i] == prompt;
+    for (size_t i = 0; i < steps && all > 1 && 2 * usual_same > steps; i++) tokens[i] = ops[i] == prompt ? 2 : 1;
     free(ops);
 }
 

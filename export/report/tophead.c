@@ -474,6 +474,7 @@ static void machine_print(FILE *out, const struct kp_summary *s)
                 s->threads_are_set ? "torch.set_num_threads(" : "OMP_NUM_THREADS=", s->threads_wanted,
                 s->threads_are_set ? ")" : "", s->threads_wanted > 1 ? ", or 1 (`kprof advise`)" : "");
     fputs("\n", out);
+    if (s->is_crowded && !s->steps && s->core_waited_ns > s->wall_ns) return; /* a file that ends early: of the run */
     if (s->is_crowded && !s->steps)
         fprintf(
             out,

@@ -247,6 +247,12 @@ static void wait_add(struct wall *w, const struct moment *wait, uint32_t base, u
     time_add(w, idle, wait->part, now, wait->to);
 }
 
+/* Between step() and the next zero_grad() a program loads its data: an optimizer's own time lies in its ranges. */
+static bool is_within(const struct wall *w, enum kp_part next_part)
+{
+    return w->last_part == next_part && next_part != KP_PART_OPTIMIZER;
+}
+
 static void gap_end(struct wall *w, uint32_t next_stack, enum kp_part next_part)
 {
     if (!w->is_main) w->gap.count = 0; /* another thread that runs nothing is idle */
@@ -257,7 +263,7 @@ static void gap_end(struct wall *w, uint32_t next_stack, enum kp_part next_part)
     const uint32_t idle = child_of(w, base, "(no op)");
     for (size_t i = 0; i < w->gap.count; i++) {
         struct moment *m = &w->gap.of[i];
-        if (m->part == KP_PART_OTHER && w->last_part == next_part) m->part = next_part;
+        if (m->part == KP_PART_OTHER && is_within(w, next_part)) m->part = next_part;
         wait_add(w, m, base, idle);
     }
     w->gap.count = 0;

@@ -40,6 +40,12 @@ static void a_step_that_waited_as_long_is_a_tokens(void **state)
     assert_null(strstr(a.prompts, "9"));
 }
 
+static void two_steps_that_waited_hide_no_prompt(void **state)
+{
+    const struct kp_advice a = generated(*state, 1u << 6 | 1u << 9 | 1u << 10);
+    assert_non_null(strstr(a.prompts, "steps 0, 6, 12, each 6th step, take a prompt"));
+}
+
 static void where_most_of_them_run_what_others_do_the_length_alone_tells(void **state)
 {
     const struct kp_advice a = generated(*state, 1u << 2 | 1u << 3 | 1u << 9);
@@ -51,6 +57,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(a_prompt_that_lasts_no_longer_is_told_by_what_it_runs),
         LITTLE(a_step_that_waited_as_long_is_a_tokens),
+        LITTLE(two_steps_that_waited_hide_no_prompt),
         LITTLE(where_most_of_them_run_what_others_do_the_length_alone_tells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

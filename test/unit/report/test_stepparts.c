@@ -51,6 +51,28 @@ static void a_step_is_forward_backward_optimizer_and_the_rest(void **state)
                         "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 %");
 }
 
+/* As in PyTorch's tutorial: what loads runs no op, behind step() and before zero_grad(). */
+static void loading_between_two_calls_of_an_optimizer_is_no_optimizers(void **state)
+{
+    struct little *t = *state;
+    for (int i = 0; i < 2; i++) {
+        const int at = 1000 * i;
+        char args[100];
+        snprintf(args, sizeof args, "ProfilerStep#%d", i);
+        event(t, "user_annotation", args, 1, at, 1000, "");
+        event(t, "user_annotation", "Optimizer.zero_grad#SGD.zero_grad", 1, at + 500, 50, "");
+        snprintf(args, sizeof args, "\"Sequence number\":%d", i);
+        event(t, "cpu_op", "aten::mm", 1, at + 550, 200, args);
+        snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", i);
+        event(t, "cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, at + 750, 150, args);
+        event(t, "cpu_op", "MmBackward0", 1, at + 760, 140, args);
+        event(t, "user_annotation", "Optimizer.step#SGD.step", 1, at + 900, 100, "");
+    }
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OPTIMIZER, false), 300000);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OTHER, false), 1000000);
+}
+
 static void one_step_alone_has_its_own(void **state)
 {
     struct little *t = *state;
@@ -102,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LITTLE(a_step_is_forward_backward_optimizer_and_the_rest),
+        LITTLE(loading_between_two_calls_of_an_optimizer_is_no_optimizers),
         LITTLE(one_step_alone_has_its_own),
         LITTLE(a_gpus_work_is_of_the_part_that_asked_for_it),
         cmocka_unit_test(parts_are_a_hundred_percent_together),
