@@ -140,13 +140,8 @@ const char *kp_evalpieces_text(const struct kp_evalpieces *p, struct kp_kineto *
     struct kp_passes *const of = passes_find(p);
     if (kp_evalsteps_are(of, p->steps, 1)) {
         const double ns = longer_ns(steps, of, &found);
-        text = kp_costrules_text(
-            &x,
-            "%zu evaluation%s inside of the training take%s some %.1f ms, %.1f %% of the time of all steps, and %s no "
-            "slow step%s of it: %s without backward, %.1f ms each",
-            found, found == 1 ? "" : "s", found == 1 ? "s" : "", ns / 1e6, 100 * ns / steps_ns(steps),
-            found == 1 ? "is" : "are", found == 1 ? "" : "s", kp_evalsteps_numbers(&x, of, 1),
-            ns / 1e6 / (double)found);
+        const char *const share = kp_costrules_text(&x, KP_EVALSTEPS_SHARE, 100 * ns / steps_ns(steps));
+        text = kp_evalsteps_text(&x, found, "some ", ns, share, kp_evalsteps_numbers(&x, of, 1));
     }
     free(of);
     return text;

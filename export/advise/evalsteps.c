@@ -490,7 +490,7 @@ static const char *share_text(const struct kp_costrules *x, const struct eval_ou
 {
     const double all_ns = steps_ns(x);
     if (all_ns <= 0 || is_outside(&outside[BEFORE_STEPS]) || is_outside(&outside[BEHIND_STEPS])) return "";
-    return kp_costrules_text(x, ", %.1f %% of the time of all steps", 100 * (double)ns / all_ns);
+    return kp_costrules_text(x, KP_EVALSTEPS_SHARE, 100 * (double)ns / all_ns);
 }
 
 /* ": with it 1379.3 ms in all, 34.4 % of the time of the steps and of these": of evaluations inside and outside. */
@@ -503,6 +503,17 @@ static const char *total_text(const struct kp_costrules *x, const struct eval_ou
     if (out_ns <= 0 || steps_ns(x) <= 0) return "";
     return kp_costrules_text(x, ": with it %.1f ms in all, %.1f %% of the time of the steps and of what is outside",
                              all_ns / 1e6, 100 * all_ns / (steps_ns(x) + out_ns));
+}
+
+const char *kp_evalsteps_text(const struct kp_costrules *x, size_t found, const char *about, double ns,
+                              const char *share, const char *numbers)
+{
+    const char *const one = found == 1 ? "s" : "", *const several = found == 1 ? "" : "s";
+    return kp_costrules_text(x,
+                             "%zu evaluation%s inside of the training take%s %s%.1f ms%s, and %s no slow step%s of it: "
+                             "%s without backward, %.1f ms each",
+                             found, several, one, about, ns / 1e6, share, found == 1 ? "is" : "are", several, numbers,
+                             ns / 1e6 / (double)found);
 }
 
 /* Measures the evaluations, and says which steps hold them, with what they take. */
@@ -522,12 +533,9 @@ static const char *inside_text(const struct kp_costrules *x, const struct kp_pas
     const int64_t ns = kp_spans_length(times, &x->chosen->in_steps);
     x->out->evaluated_ns = (double)ns / (double)x->chosen->step_count;
     return kp_costrules_text(
-        x,
-        "%zu evaluation%s inside of the training take%s %.1f ms%s, and %s no slow step%s of it: %s without backward, "
-        "%.1f ms each%s%s",
-        found, found == 1 ? "" : "s", found == 1 ? "s" : "", (double)ns / 1e6, share_text(x, outside, ns),
-        found == 1 ? "is" : "are", found == 1 ? "" : "s", kp_evalsteps_numbers(x, of, least),
-        (double)ns / 1e6 / (double)found, part_text(x, loading_of(x, times), ns, found, "loading"),
+        x, "%s%s%s",
+        kp_evalsteps_text(x, found, "", (double)ns, share_text(x, outside, ns), kp_evalsteps_numbers(x, of, least)),
+        part_text(x, loading_of(x, times), ns, found, "loading"),
         part_text(x, behind, ns, found, "behind the last pass (metrics, a checkpoint)"));
 }
 

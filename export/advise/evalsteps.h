@@ -6,6 +6,7 @@
 #include "export/advise/longsteps.h"
 
 enum { KP_FORWARD_NAMES_MOST = 8 };
+#define KP_EVALSTEPS_SHARE ", %.1f %% of the time of all steps"
 
 struct kp_passes {
     size_t with, without;
@@ -29,6 +30,10 @@ double kp_evalsteps_median(const uint32_t *calls, size_t steps);
 bool kp_evalsteps_are(const struct kp_passes *of, size_t steps, size_t least);
 /* "step 10 holds 12 forward passes", "steps 10, 20 and 3 more hold 12 to 14 forward passes". */
 const char *kp_evalsteps_numbers(const struct kp_costrules *rules, const struct kp_passes *of, size_t passes_least);
+/* "3 evaluations inside of the training take ABOUT 12.0 msSHARE, and are no slow steps of it: NUMBERS ..": so many take
+ * so many ns together. about: "some ", or "". share: with its comma, or "". */
+const char *kp_evalsteps_text(const struct kp_costrules *rules, size_t found, const char *about, double ns,
+                              const char *share, const char *numbers);
 /* Forward ops with gradients, in no backward. */
 bool kp_evalsteps_is_forward(const struct kp_kineto_event *event);
 bool kp_evalsteps_has_gradients(const struct kp_kineto_event *event);

@@ -79,6 +79,11 @@ const char *kp_finding_line(const struct kp_finding *f, char *room, size_t bytes
     return room;
 }
 
+static void even_out(struct kp_rankwords *out, const char *cause)
+{
+    snprintf(out->change, sizeof out->change, "Even out the work of the ranks%s%s.", *cause ? ": " : "", cause);
+}
+
 bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
 {
     const struct kp_rankwait *const awaited = kp_rankwaits_awaited(ranks, rank), *const last =
@@ -92,8 +97,7 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
                  "the step waits for rank %ld (it came last to %zu of %zu collectives); the wait is %.0f %% of their "
                  "time",
                  late->rank, late->last, ranks->matched, 100 * kp_rankwaits_share(ranks, rank));
-        snprintf(out->change, sizeof out->change, "Even out the work of the ranks%s%s.", has_cause ? ": " : "",
-                 has_cause ? cause : "");
+        even_out(out, has_cause ? cause : "");
         return true;
     }
     const bool is_one = !ranks->has_hosts;
@@ -118,8 +122,7 @@ bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, cons
     const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
     snprintf(words->what, sizeof words->what, "the other rank%s for this one (it came last to %zu of %zu collectives)",
              ranks->rank_count > 2 ? "s wait" : " waits", late->last, ranks->matched);
-    snprintf(words->change, sizeof words->change, "Even out the work of the ranks%s%s.", has_cause ? ": " : "",
-             has_cause ? cause : "");
+    even_out(words, has_cause ? cause : "");
     *out = (struct kp_finding){.id = KP_FINDING_LATE,
                                .what = words->what,
                                .change = words->change,

@@ -4,7 +4,7 @@
  *
  * Rules know some mistakes. What none of them knows, as a loop that copies weights, is in sight by its line. An op's
  * own time counts, as in kprof report --by line: its line is the innermost of the program, and of a backward op the
- * forward's.
+ * forward's. Gradients are accumulated at the line of the backward op before, as kprof report --by module has it.
  */
 #include "export/advise/hotlines.h"
 
@@ -14,6 +14,7 @@
 #include "export/advise/adviseparts.h"
 #include "export/advise/longsteps.h"
 #include "export/report/backwardof.h"
+#include "export/report/toprows.h"
 
 enum { LINES_SHOWN = 4 };
 #define FIRST_LEAST 0.10 /* of a step */
@@ -59,7 +60,7 @@ static const char *lines_text(struct hot_lines *h)
         const double share = l->ns / steps / x->out->step_ns;
         if (share < (i ? OTHER_LEAST : FIRST_LEAST)) break;
         text = kp_costrules_text(x, "%s%s%s%s %.3f ms (%.1f %%)", text ? text : "most of a step: ", text ? ", " : "",
-                                 l->is_backward ? "backward of " : "", kp_kineto_text(x->tree->trace, l->line),
+                                 l->is_backward ? KP_TOP_BACKWARD_OF : "", kp_kineto_text(x->tree->trace, l->line),
                                  l->ns / steps / 1e6, 100 * share);
     }
     return text;

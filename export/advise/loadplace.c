@@ -176,12 +176,17 @@ static const char *busy_text(const struct kp_costrules *x, const struct kp_loadi
                              l->load_ns * (l->waits + (1 - l->waits) * (1 - l->core_waited)) / 1e6);
 }
 
+/* "; most of it is LINE"; "": no line is known. */
+static const char *most_text(const struct kp_costrules *x, const struct kp_finding *f)
+{
+    return f->line && !is_between(f) ? kp_costrules_text(x, "; most of it is %s", f->line) : "";
+}
+
 static const char *cheaper_text(const struct kp_costrules *x, const struct kp_loading *l, const struct kp_finding *f)
 {
     return kp_costrules_text(
-        x, "cache them, vectorize their work, or read fewer, larger files%s%s. That saves up to %.1f ms a step",
-        f->line && !is_between(f) ? "; most of it is " : "", f->line && !is_between(f) ? f->line : "",
-        l->load_ns / 1e6);
+        x, "cache them, vectorize their work, or read fewer, larger files%s. That saves up to %.1f ms a step",
+        most_text(x, f), l->load_ns / 1e6);
 }
 
 /* A worker would cost about what it saves, or has no core. */
@@ -229,11 +234,10 @@ static const char *change_of(const struct kp_costrules *x, const struct kp_loadi
     return kp_costrules_text(
         x,
         "Let workers load: DataLoader(..., num_workers=%s, persistent_workers=True). That saves "
-        "at most %.1f of the step's %.1f ms%s.%s Cheaper items save up to %.1f ms%s%s.%s%s",
+        "at most %.1f of the step's %.1f ms%s.%s Cheaper items save up to %.1f ms%s.%s%s",
         workers ? kp_costrules_text(x, "%ld", workers) : "N", saves_ns / 1e6, l->step_ns / 1e6,
         kp_loading_saves_ns(l, 0) < 0.9 * l->load_ns ? kp_costrules_text(x, ", on %ld cores", l->cores) : "",
-        start_text(x, l, workers), l->load_ns / 1e6, f->line && !is_between(f) ? "; most of it is " : "",
-        f->line && !is_between(f) ? f->line : "", items, busy_text(x, l));
+        start_text(x, l, workers), l->load_ns / 1e6, most_text(x, f), items, busy_text(x, l));
 }
 
 /* Where most of the loading is. */

@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "collector/base/kp_hash.h"
+
 long kp_prompt_tokens(const char *shapes)
 {
     long sequences, tokens;
@@ -103,7 +105,7 @@ static void calls_count(const struct kp_costrules *x, const struct op_time *op, 
     free(lengths);
 }
 
-/* By step, which ops it runs and how often, in whatever order: a sum of numbers for the names. */
+/* By step, which ops it runs and how often, in whatever order: a sum of hashes of the names. */
 static uint64_t *ops_of_steps(const struct kp_costrules *x)
 {
     const struct kp_chosen *c = x->chosen;
@@ -112,9 +114,8 @@ static uint64_t *ops_of_steps(const struct kp_costrules *x)
     for (size_t i = 0; i < x->tree->count; i++) {
         if (!kp_costrules_is_op(x, i)) continue;
         const size_t step = kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns);
-        uint64_t name = kp_tree_event(x->tree, i)->name * 0x9e3779b97f4a7c15u;
-        name = (name ^ name >> 29) * 0xbf58476d1ce4e5b9u;
-        if (step < c->step_count) ops[step] += name ^ name >> 32;
+        const uint32_t name = kp_tree_event(x->tree, i)->name;
+        if (step < c->step_count) ops[step] += kp_hash64(&name, sizeof name);
     }
     return ops;
 }

@@ -108,19 +108,15 @@ static void growing_judge(struct kp_costrules *x)
 
 /* ---- dense gradients of embeddings ---- */
 
-/* The rows of the gradient that an op inside sets to zero; 0: none does. */
-static double rows_made(const struct kp_costrules *x, size_t node)
+/* The rows of the gradient that an op inside sets to zero, of so many numbers each; 0: none does. */
+static double rows_made(const struct kp_costrules *x, size_t node, double row)
 {
     const struct kp_node *const nodes = x->tree->nodes;
     for (size_t i = node + 1; i < x->tree->count && i < node + INSIDE_MOST; i++) {
         const int32_t parent = nodes[i].parent;
-        double all[TENSORS_MOST], row[TENSORS_MOST];
+        double all[TENSORS_MOST];
         if (parent < 0 || (parent != (int32_t)node && nodes[parent].parent != (int32_t)node)) continue;
-        if (!is_judged(x, i, "aten::zero_") || !tensors_read(x, i, 0, all)) continue;
-        const size_t asked = tensors_read(x, node, 1, row);
-        double gradient[TENSORS_MOST];
-        if (!asked || !tensors_read(x, node, 0, gradient) || !(gradient[0] > 0)) return 0;
-        return all[0] / (gradient[0] / row[0]);
+        if (is_judged(x, i, "aten::zero_") && tensors_read(x, i, 0, all)) return all[0] / row;
     }
     return 0;
 }
@@ -129,9 +125,10 @@ static void dense_judge(struct kp_costrules *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     for (size_t i = 0; i < x->tree->count; i++) {
-        double asked[TENSORS_MOST];
+        double gradient[TENSORS_MOST], asked[TENSORS_MOST];
         if (!is_judged(x, i, "aten::embedding_dense_backward") || !tensors_read(x, i, 1, asked)) continue;
-        if (rows_made(x, i) >= ROWS_TIMES * asked[0])
+        if (!tensors_read(x, i, 0, gradient) || !(gradient[0] > 0)) continue;
+        if (rows_made(x, i, gradient[0] / asked[0]) >= ROWS_TIMES * asked[0])
             kp_cost_add(&cost, x, (int32_t)i, x->tree->nodes[i].start_ns, x->tree->nodes[i].end_ns, 1);
     }
     kp_cost_tell(&cost, x, &dense);
