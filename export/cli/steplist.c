@@ -7,8 +7,6 @@
 #include "export/report/nocore.h"
 #include "export/report/plain.h"
 
-#define NO_CORE_SHARE 0.1 /* of a step, before it is told */
-
 /* Of the host no op and loader runs at one time; of a GPU each part is what no earlier one covers. */
 static const struct {
     const char *gpu, *host, *key;
@@ -70,7 +68,7 @@ static void remarks_print(FILE *out, const struct kp_steplist *list, size_t step
     const double no_core_ns = list->no_core_ns[step];
     const char *between = "  ";
     if (list->evaluates[step]) fputs("  with an evaluation", out), between = ", ";
-    if (no_core_ns >= NO_CORE_SHARE * (double)list->splits[step].step_ns)
+    if (no_core_ns >= (double)list->splits[step].step_ns / KP_NOCORE_TOLD_PART)
         fprintf(out, "%sno core for %.3f", between, no_core_ns / 1e6);
     fputs("\n", out);
 }

@@ -9,13 +9,12 @@
 
 #include "export/report/ended.h"
 #include "export/report/everynth.h"
+#include "export/report/nocore.h"
 #include "export/report/pagefaults.h"
 #include "export/report/phasetimes.h"
 #include "export/report/plain.h"
 #include "export/report/units.h"
 #include "export/report/valuereads.h"
-
-enum { NO_CORE_PART = 10 }; /* what is less of a step explains nothing */
 
 static const char *fact_of(const struct kp_top_report *r, const char *path)
 {
@@ -302,7 +301,7 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     fprintf(out, "%s to %s", span_text(a, sizeof a, s->step_least_ns), span_text(b, sizeof b, s->step_most_ns));
     if (s->step_most_ns / 3 > s->step_median_ns / 2) {
         fprintf(out, ", slowest: step %ld", s->slowest_step);
-        if (!r->choice->within && s->slowest_no_core_ns > s->step_most_ns / NO_CORE_PART)
+        if (!r->choice->within && s->slowest_no_core_ns > s->step_most_ns / KP_NOCORE_TOLD_PART)
             fprintf(out, ", of which its thread had no core for %s", span_text(a, sizeof a, s->slowest_no_core_ns));
     }
     const bool is_whole = r->chosen->is_by_optimizer && !r->choice->within;
@@ -345,7 +344,7 @@ static void no_core_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     char all[40], waits[40];
-    if (r->choice->within || s->no_core_ns <= s->step_most_ns / NO_CORE_PART) return;
+    if (r->choice->within || s->no_core_ns <= s->step_most_ns / KP_NOCORE_TOLD_PART) return;
     fprintf(out, "         step %ld lasted %s, of which its thread had no core for %s\n", s->first_step,
             span_text(all, sizeof all, s->step_most_ns), span_text(waits, sizeof waits, s->no_core_ns));
 }
