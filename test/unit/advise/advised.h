@@ -18,9 +18,7 @@ static struct kp_advice advise(struct little *t)
 
 __attribute__((unused)) static void step_event(struct little *t, int step)
 {
-    char name[32];
-    snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
-    event(t, "user_annotation", name, 1, 100 * step, 100, "");
+    numbered_step(t, step + 1, 100 * step, 100);
 }
 
 __attribute__((unused)) static void launch_by(struct little *t, const char *name, int id, int call, int lasts,

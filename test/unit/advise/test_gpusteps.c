@@ -37,7 +37,7 @@ static void a_host_that_is_ahead_and_waits_now_and_then_has_no_slow_steps(void *
     strcpy(t->head, "\"with_stack\":1,\"profile_memory\":1,\"record_shapes\":1,\"kprof\":{\"python_gc\":\"1\"},");
     for (int step = 0; step < 20; step++) {
         const int begin = at, works_at = free_at > at + 50 ? free_at : at + 50;
-        char name[32], args[64];
+        char args[64];
         launch(t, step + 1, at + 10, works_at, 1000);
         free_at = works_at + 1000;
         at += 100;
@@ -46,8 +46,7 @@ static void a_host_that_is_ahead_and_waits_now_and_then_has_no_slow_steps(void *
             event(t, "cuda_runtime", "cudaStreamSynchronize", 1, at, free_at - at, args);
             at = free_at + 10;
         }
-        snprintf(name, sizeof name, "ProfilerStep#%d", step);
-        event(t, "user_annotation", name, 1, begin, at - begin, "");
+        numbered_step(t, step, begin, at - begin);
     }
     const struct kp_advice a = advise(t);
     assert_int_equal(a.count, 0);

@@ -18,8 +18,7 @@ static struct kp_advice trained(struct little *t, int weights)
     for (int step = 0; step < 3; step++) {
         const int at = STEP_US * step;
         char text[64];
-        snprintf(text, sizeof text, "ProfilerStep#%d", step);
-        event(t, "user_annotation", text, 1, at, STEP_US, "");
+        numbered_step(t, step, at, STEP_US);
         snprintf(text, sizeof text, ",\"Sequence number\":%d,\"Fwd thread id\":0", step);
         lined(t, "aten::linear", at, 300, "train.py(7): forward;train.py(20): main", text);
         lined(t, "aten::addmm", at + 50, 100, "train.py(7): forward;train.py(20): main", "");

@@ -23,9 +23,7 @@ static void launches(struct training *x, const char *name, int at, const char *s
 
 static int step_begin(struct training *x, int step)
 {
-    char name[32];
-    snprintf(name, sizeof name, "ProfilerStep#%d", step);
-    event(x->t, "user_annotation", name, 1, STEP_US * step, STEP_US, "");
+    numbered_step(x->t, step, STEP_US * step, STEP_US);
     return STEP_US * step;
 }
 
@@ -116,29 +114,26 @@ static void norms_of_one_tensor_after_the_other_are_named(void **state)
     assert_non_null(strstr(launch_change(*state), "train.py:7 norms asks for 20 norms a step"));
 }
 
-static void elements_that_a_mask_picks_are_named_with_the_line(void **state)
+/* A step has twenty ops, of which so many pick by a mask. */
+static const char *mask_change(struct little *t, int masks)
 {
-    struct training x = {.t = *state};
+    struct training x = {.t = t};
     for (int step = 0; step < STEPS; step++) {
         const int at = step_begin(&x, step);
         for (int i = 0; i < 20; i++)
-            launches(&x, i < 8 ? "aten::nonzero" : "aten::mul", at + 30 * i, "train.py(7): loss");
+            launches(&x, i < masks ? "aten::nonzero" : "aten::mul", at + 30 * i, "train.py(7): loss");
     }
-    const char *const change = launch_change(*state);
+    return launch_change(t);
+}
+
+static void elements_that_a_mask_picks_are_named_with_the_line(void **state)
+{
+    const char *const change = mask_change(*state, 8);
     assert_non_null(strstr(change, "train.py:7 loss picks elements by a mask ("));
     assert_non_null(strstr(change, "a step asks 8 times where one is true (aten::nonzero)"));
 }
 
-static void few_masks_are_no_matter(void **state)
-{
-    struct training x = {.t = *state};
-    for (int step = 0; step < STEPS; step++) {
-        const int at = step_begin(&x, step);
-        for (int i = 0; i < 20; i++)
-            launches(&x, i < 7 ? "aten::nonzero" : "aten::mul", at + 30 * i, "train.py(7): loss");
-    }
-    assert_non_null(strstr(launch_change(*state), "Launch less"));
-}
+static void few_masks_are_no_matter(void **state) { assert_non_null(strstr(mask_change(*state, 7), "Launch less")); }
 
 /* An op of 20 us that copies from the host. */
 static void copies(struct training *x, int at)

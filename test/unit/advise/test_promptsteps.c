@@ -8,9 +8,7 @@ enum { STEPS = 18, EACH = 6 };
 static struct kp_advice generated(struct little *t, unsigned longer)
 {
     for (int step = 0, at = 0; step < STEPS; step++) {
-        char text[32];
         const int begin = at;
-        snprintf(text, sizeof text, "ProfilerStep#%d", step);
         op(t, "aten::embedding", at + 2, 4);
         if (step % EACH == 0) op(t, "aten::cumsum", at + 6, 2);
         at += 10;
@@ -19,7 +17,7 @@ static struct kp_advice generated(struct little *t, unsigned longer)
             op(t, "aten::addmm", at, length);
             at += length;
         }
-        event(t, "user_annotation", text, 1, begin, at - begin, "");
+        numbered_step(t, step, begin, at - begin);
     }
     return advise(t);
 }

@@ -10,10 +10,8 @@ static struct kp_advice advice_of(struct little *t, const char *facts)
     snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"%s},",
              facts);
     for (int i = 0, at = 0; i < STEPS; i++) {
-        char name[32];
         const int us = STEP_US + 50 * i;
-        snprintf(name, sizeof name, "ProfilerStep#%d", i);
-        event(t, "user_annotation", name, 1, at, us, "");
+        numbered_step(t, i, at, us);
         op(t, "aten::mm", at, us - 10);
         at += us;
     }

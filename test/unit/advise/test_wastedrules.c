@@ -6,9 +6,7 @@ enum { STEPS = 3, STEP_US = 2000 };
 
 static int step_begin(struct little *t, int step)
 {
-    char text[64];
-    snprintf(text, sizeof text, "ProfilerStep#%d", step);
-    event(t, "user_annotation", text, 1, STEP_US * step, STEP_US, "");
+    numbered_step(t, step, STEP_US * step, STEP_US);
     return STEP_US * step;
 }
 

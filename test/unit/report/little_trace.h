@@ -36,6 +36,14 @@ __attribute__((unused)) static void op(struct little *t, const char *name, int t
     event(t, "cpu_op", name, 1, ts, dur, "");
 }
 
+/* torch.profiler's range of a step; start and length in microseconds. */
+__attribute__((unused)) static void numbered_step(struct little *t, int number, int ts, int dur)
+{
+    char name[32];
+    snprintf(name, sizeof name, "ProfilerStep#%d", number);
+    event(t, "user_annotation", name, 1, ts, dur, "");
+}
+
 __attribute__((unused)) static void tree_make(struct little *t)
 {
     char text[66560], why[256];

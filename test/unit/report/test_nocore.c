@@ -13,10 +13,8 @@ static void steps_put(struct little *t, const char *core_steps)
 {
     snprintf(t->head, sizeof t->head, "\"kprof\":{\"core_steps\":\"%s\"},", core_steps);
     for (int i = 0, at = 0; i < STEPS; i++) {
-        char name[32];
         const int us = i == LONG ? LONG_US : STEP_US;
-        snprintf(name, sizeof name, "ProfilerStep#%d", i + 10);
-        event(t, "user_annotation", name, 1, at, us, "");
+        numbered_step(t, i + 10, at, us);
         op(t, "aten::mm", at, us - 10);
         at += us;
     }

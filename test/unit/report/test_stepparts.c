@@ -12,8 +12,7 @@ static void training_put(struct little *t, bool has_gpu)
     for (int i = 0; i < 2; i++) {
         const int at = 1000 * i;
         char args[100];
-        snprintf(args, sizeof args, "ProfilerStep#%d", i);
-        event(t, "user_annotation", args, 1, at, 1000, "");
+        numbered_step(t, i, at, 1000);
         snprintf(args, sizeof args, "\"Sequence number\":%d,\"External id\":%d", i, 10 * i + 1);
         event(t, "cpu_op", "aten::mm", 1, at, 400, args);
         snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1,\"External id\":%d", i, 10 * i + 2);
@@ -58,8 +57,7 @@ static void loading_between_two_calls_of_an_optimizer_is_no_optimizers(void **st
     for (int i = 0; i < 2; i++) {
         const int at = 1000 * i;
         char args[100];
-        snprintf(args, sizeof args, "ProfilerStep#%d", i);
-        event(t, "user_annotation", args, 1, at, 1000, "");
+        numbered_step(t, i, at, 1000);
         event(t, "user_annotation", "Optimizer.zero_grad#SGD.zero_grad", 1, at + 500, 50, "");
         snprintf(args, sizeof args, "\"Sequence number\":%d", i);
         event(t, "cpu_op", "aten::mm", 1, at + 550, 200, args);

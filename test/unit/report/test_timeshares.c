@@ -78,9 +78,7 @@ static void a_gpu_is_busy_or_waited_for(void **state)
 static void steps_add(struct little *t, const int *lengths, int count)
 {
     for (int i = 0, at = 0; i < count; at += lengths[i++]) {
-        char name[32];
-        snprintf(name, sizeof name, "ProfilerStep#%d", i + 2);
-        event(t, "user_annotation", name, 1, at, lengths[i], "");
+        numbered_step(t, i + 2, at, lengths[i]);
     }
 }
 
