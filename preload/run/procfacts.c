@@ -156,7 +156,7 @@ bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited
     const char *const second = strchr(schedstat, ' ');
     *had_ns = number_read(schedstat);
     *waited_ns = second ? number_read(second + 1) : 0;
-    return second && *had_ns; /* a kernel without these numbers has zeros */
+    return second && strpbrk(schedstat, "123456789"); /* a kernel without these numbers has "0 0 0" */
 }
 
 static bool is_helper(void)

@@ -29,7 +29,10 @@ unsigned kp_procfacts_cores(const char *status);
 uint64_t kp_procfacts_task_ticks(const char *stat);
 /* Processor time in ns, of the texts of a task's stat and schedstat (or ""); 0 of our helper threads. */
 uint64_t kp_procfacts_task_ns(const char *stat, const char *schedstat);
-/* Writes ns on a core and ns of waiting for one, of the text of a schedstat; false: it has not both. */
+/*
+ * Writes ns on a core and ns of waiting for one, of the text of a schedstat; false: the kernel does not count them.
+ * A thread that has just begun may have 0 ns: the kernel adds to them when it is switched, or at a tick.
+ */
 bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited_ns);
 /* How many of these times are a millisecond, and a hundredth of what the longest has beyond imports. */
 unsigned kp_procfacts_busy(const uint64_t *ns, size_t count);

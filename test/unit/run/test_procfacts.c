@@ -41,6 +41,9 @@ static void a_thread_has_a_core_or_waits_for_one(void **state)
     assert_true(kp_procfacts_core("147305 4152592 2\n", &had, &waited));
     assert_int_equal(had, 147305);
     assert_int_equal(waited, 4152592);
+    assert_true(kp_procfacts_core("0 8442 1\n", &had, &waited)); /* a child in its first tick */
+    assert_int_equal(had, 0);
+    assert_int_equal(waited, 8442);
     assert_false(kp_procfacts_core("0 0 0\n", &had, &waited));
     assert_false(kp_procfacts_core("", &had, &waited));
 }
