@@ -230,7 +230,7 @@ struct kp_rec_cycle {
 struct kp_rec_clock {
     struct kp_rec head;
     uint64_t ticks, real_ns, mono_ns;
-    uint64_t busy_ns; /* of a worker: its first thread had or wanted a core so long until now. Older files lack it */
+    uint64_t busy_ns, waited_ns; /* of a worker's first thread until now: had or wanted a core; of that, had none */
 };
 
 /*

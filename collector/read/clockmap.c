@@ -25,7 +25,7 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample, uint64_t busy_ns)
+int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample, uint64_t busy_ns, uint64_t waited_ns)
 {
     if (m->n == m->cap) {
         struct kp_clock_line *lines = kp_map_double(m->lines, &m->cap, sizeof *lines, 256);
@@ -35,7 +35,8 @@ int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample, u
     m->lines[m->n++] = (struct kp_clock_line){.from = sample->ticks,
                                               .base = sample->mono_ns,
                                               .real_minus_mono = sample->real_ns - sample->mono_ns,
-                                              .busy_ns = busy_ns};
+                                              .busy_ns = busy_ns,
+                                              .waited_ns = waited_ns};
     return 0;
 }
 
@@ -178,20 +179,22 @@ static uint64_t mono_of(struct kp_clockmap *m, uint64_t ticks)
 
 uint64_t kp_clockmap_mono(struct kp_clockmap *m, uint64_t ticks) { return m->n ? mono_of(m, ticks) : ticks; }
 
-uint64_t kp_clockmap_busy(struct kp_clockmap *m, uint64_t from, uint64_t to, uint64_t *of_ns)
+struct kp_busy kp_clockmap_busy(struct kp_clockmap *m, uint64_t from, uint64_t to)
 {
     const uint64_t begin = kp_clockmap_mono(m, from), end = kp_clockmap_mono(m, to);
     const struct kp_clock_line *first = NULL, *last = NULL;
-    *of_ns = 0;
     for (uint32_t i = 0; i < m->n; i++) {
         const struct kp_clock_line *line = &m->lines[i];
         if (!line->busy_ns || add(line->base, EDGE_NS) < begin || line->base > add(end, EDGE_NS)) continue;
         if (!first) first = line;
         last = line;
     }
-    if (!first || last->base <= first->base || last->busy_ns < first->busy_ns) return 0;
-    *of_ns = last->base - first->base;
-    return last->busy_ns - first->busy_ns;
+    if (!first || last->base <= first->base || last->busy_ns < first->busy_ns) return (struct kp_busy){0};
+    const bool is_wait_known = last->waited_ns && last->waited_ns >= first->waited_ns;
+    return (struct kp_busy){.ns = last->busy_ns - first->busy_ns,
+                            .waited_ns = is_wait_known ? last->waited_ns - first->waited_ns : 0,
+                            .of_ns = last->base - first->base,
+                            .is_wait_known = is_wait_known};
 }
 
 uint64_t kp_clockmap_real(const struct kp_clockmap *m, uint64_t mono_ns) { return add(mono_ns, m->real_minus_mono); }

@@ -6,11 +6,12 @@
 #include <stdint.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/read/kp_read.h"
 
 struct kp_clock_line { /* CLOCK_MONOTONIC = base + (ticks - from) * slope / 2^48, from `from` to the next line's */
     uint64_t from, base, slope;
-    uint64_t real_minus_mono; /* as sampled at `from` */
-    uint64_t busy_ns;         /* of struct kp_rec_clock */
+    uint64_t real_minus_mono;    /* as sampled at `from` */
+    uint64_t busy_ns, waited_ns; /* of struct kp_rec_clock */
 };
 struct kp_clockmap {
     struct kp_clock_line *lines;
@@ -21,8 +22,8 @@ struct kp_clockmap {
     uint64_t last_ticks;      /* of the last good sample, or 0 */
 };
 
-/* Adds a sample. Samples come in the order they were taken; a sample that goes back is rejected. */
-int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample, uint64_t busy_ns); /* 0 or -ENOMEM */
+/* Adds a sample. Samples come in the order they were taken; a sample that goes back is rejected. 0 or -ENOMEM. */
+int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample, uint64_t busy_ns, uint64_t waited_ns);
 /* Called after the last add. Kind is KP_CLOCK_TSC or KP_CLOCK_MONO. start_ns is the wall time without any sample. */
 void kp_clockmap_finish(struct kp_clockmap *m, uint32_t kind, uint64_t start_ns);
 /*
@@ -33,11 +34,8 @@ void kp_clockmap_anchor(struct kp_clockmap *m, uint64_t ticks);
 void kp_clockmap_fini(struct kp_clockmap *m);
 uint64_t kp_clockmap_ns(struct kp_clockmap *m, uint64_t ticks);
 uint64_t kp_clockmap_mono(struct kp_clockmap *m, uint64_t ticks); /* ticks as CLOCK_MONOTONIC, without the anchor */
-/*
- * How long a worker was busy between the first and the last sample of the time between two ticks, and how long that is:
- * 0 where fewer than two were taken there.
- */
-uint64_t kp_clockmap_busy(struct kp_clockmap *m, uint64_t from, uint64_t to, uint64_t *of_ns);
+/* Between the first and the last sample of the time between two ticks; not known where fewer than two lie there. */
+struct kp_busy kp_clockmap_busy(struct kp_clockmap *m, uint64_t from, uint64_t to);
 uint64_t kp_clockmap_real(const struct kp_clockmap *m, uint64_t mono_ns); /* CLOCK_MONOTONIC as wall time */
 
 #endif

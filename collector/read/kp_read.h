@@ -119,8 +119,12 @@ const char *kp_reader_text(const struct kp_reader *reader, const char *key); /* 
 /* The header's "key=value" line after `previous` (NULL: its first line). NULL: no more. */
 const char *kp_reader_line(const struct kp_reader *reader, const char *previous);
 size_t kp_reader_cycles(const struct kp_reader *reader);
-/* How long the first thread of a worker was busy in a cycle (struct kp_rec_clock), and of how long: 0 if not known. */
-uint64_t kp_reader_busy(struct kp_reader *reader, uint32_t cycle, uint64_t *of_ns);
+/* Of a worker's first thread in a cycle: how long it had or wanted a core, how long of that it had none. */
+struct kp_busy {
+    uint64_t ns, waited_ns, of_ns; /* of so long; 0: not known */
+    bool is_wait_known;
+};
+struct kp_busy kp_reader_busy(struct kp_reader *reader, uint32_t cycle);
 int kp_reader_cycle(const struct kp_reader *reader, size_t index, struct kp_cycle *out);
 /* Names of the threads with events in a cycle. */
 int kp_reader_threads(struct kp_reader *reader, uint32_t cycle, kp_thread_fn fn, void *context);

@@ -89,6 +89,14 @@ static int cycle_put(struct kp_reader *r, const struct kp_rec_cycle *c)
     return 0;
 }
 
+/* Files of older versions lack the last numbers. */
+static int clock_put(struct kp_reader *r, const struct kp_rec_clock *c, uint32_t bytes)
+{
+    const struct kp_clock_pair pair = {.ticks = c->ticks, .real_ns = c->real_ns, .mono_ns = c->mono_ns};
+    const uint64_t busy_ns = bytes >= offsetof(struct kp_rec_clock, waited_ns) ? c->busy_ns : 0;
+    return kp_clockmap_add(&r->clock, &pair, busy_ns, bytes >= sizeof *c ? c->waited_ns : 0);
+}
+
 static int meta_walk(struct kp_reader *r, const struct kp_chunk_head *head, uint32_t used)
 {
     const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
@@ -100,10 +108,7 @@ static int meta_walk(struct kp_reader *r, const struct kp_chunk_head *head, uint
             return 0;
         }
         if (rec->kind == KP_KIND_CLOCK && bytes >= offsetof(struct kp_rec_clock, busy_ns)) {
-            const struct kp_rec_clock *c = (const void *)rec;
-            struct kp_clock_pair pair = {.ticks = c->ticks, .real_ns = c->real_ns, .mono_ns = c->mono_ns};
-            const uint64_t busy_ns = bytes >= sizeof *c ? c->busy_ns : 0;
-            if (kp_clockmap_add(&r->clock, &pair, busy_ns)) return -ENOMEM;
+            if (clock_put(r, (const void *)rec, bytes)) return -ENOMEM;
         } else if (rec->kind == KP_KIND_CYCLE && bytes >= sizeof(struct kp_rec_cycle)) {
             if (cycle_put(r, (const void *)rec)) return -ENOMEM;
         } else if (rec->kind == KP_KIND_NOTE) {
@@ -267,11 +272,10 @@ uint64_t kp_reader_skipped(const struct kp_reader *r) { return r->skipped; }
 
 void kp_reader_skipped_set(struct kp_reader *r, uint64_t skipped) { r->skipped = skipped; }
 
-uint64_t kp_reader_busy(struct kp_reader *r, uint32_t cycle, uint64_t *of_ns)
+struct kp_busy kp_reader_busy(struct kp_reader *r, uint32_t cycle)
 {
-    *of_ns = 0;
     const struct kp_rec_cycle *c = kp_file_cycle(r, cycle);
-    return c ? kp_clockmap_busy(&r->clock, c->begin, c->end, of_ns) : 0;
+    return c ? kp_clockmap_busy(&r->clock, c->begin, c->end) : (struct kp_busy){0};
 }
 
 int kp_reader_cycle(const struct kp_reader *r, size_t index, struct kp_cycle *out)

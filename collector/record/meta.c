@@ -69,7 +69,7 @@ int kp_record_meta(const void *record, uint32_t bytes)
 }
 
 /* "147305 4152592 2": ns on a core, ns in the queue for one. A kernel without schedstat has the former elsewhere. */
-static uint64_t busy_look(void)
+static void busy_look(struct kp_rec_clock *out)
 {
     char text[64] = "";
     uint64_t ns[2] = {0, 0};
@@ -80,7 +80,8 @@ static uint64_t busy_look(void)
         if (text[at] < '0' || text[at] > '9') i++;
         else ns[i] = ns[i] * 10 + (uint64_t)(text[at] - '0');
     }
-    return ns[0] ? ns[0] + ns[1] : kp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    out->busy_ns = ns[0] ? ns[0] + ns[1] : kp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    out->waited_ns = ns[0] ? ns[1] : 0;
 }
 
 static struct kp_rec_clock clock_look(void)
@@ -102,10 +103,12 @@ void kp_record_clock(void)
 bool kp_meta_clock_try(void)
 {
     if (!kp_spool_is_ours()) return true;
-    const uint64_t busy_ns = kp_spool.share ? busy_look() : 0; /* not with the lock: it reads a file of /proc */
+    struct kp_rec_clock busy = {0}, r;
+    if (kp_spool.share) busy_look(&busy); /* not with the lock: it reads a file of /proc */
     if (pthread_mutex_trylock(&lock) != 0) return false;
-    struct kp_rec_clock r = clock_look();
-    r.busy_ns = busy_ns;
+    r = clock_look();
+    r.busy_ns = busy.busy_ns;
+    r.waited_ns = busy.waited_ns;
     (void)put_and_unlock(&r.head);
     return true;
 }

@@ -185,13 +185,20 @@ static const char *whole_write(struct kp_trace *t, const char *name, const char 
     return *end == ',' ? end + 1 : end;
 }
 
-/* The numbers of the note "KEY.WINDOW=1,2,3", by these names. */
-static void wholes_write(struct kp_trace *t, const char *note, const char *const *names, size_t count)
+/* The numbers of "1,2,3", by these names. */
+static void wholes_of(struct kp_trace *t, const char *text, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) text = whole_write(t, names[i], text);
+}
+
+/* The numbers of the note "KEY.WINDOW=1,2,3". False: there is no such note. */
+static bool wholes_write(struct kp_trace *t, const char *note, const char *const *names, size_t count)
 {
     char key[32];
     kp_fmt(key, sizeof key, "%s.%u", note, (unsigned)t->cycle.number);
-    const char *at = kp_reader_text(t->reader, key);
-    for (size_t i = 0; at && i < count; i++) at = whole_write(t, names[i], at);
+    const char *const text = kp_reader_text(t->reader, key);
+    if (text) wholes_of(t, text, names, count);
+    return text;
 }
 
 /* Which run of its phase the window is of, so that a reader can tell how long a run lasts. */
@@ -202,7 +209,7 @@ static void phase_write(struct kp_trace *t)
     kp_json_lit(&t->json, ", \"phase\": ");
     kp_json_cstring(&t->json, phase);
     static const char *const names[] = {"phase_run", "phase_part", "phase_gapless", "phase_leaving"};
-    wholes_write(t, "phase_run", names, sizeof names / sizeof *names);
+    (void)wholes_write(t, "phase_run", names, sizeof names / sizeof *names);
 }
 
 /* "US;train:RUNS:US;..." since the first phase began, up to the window's end (phaserun.h). */
@@ -226,20 +233,28 @@ static void ppid_write(struct kp_trace *t)
 /* Whether a worker computes or waits, its calls do not tell: a file may be read from a disk far away. */
 static void busy_write(struct kp_trace *t)
 {
-    uint64_t of_ns;
-    const uint64_t busy_ns = kp_reader_busy(t->reader, t->cycle.number, &of_ns);
-    if (!kp_reader_text(t->reader, "parent_pid") || !of_ns) return;
+    const struct kp_busy busy = kp_reader_busy(t->reader, t->cycle.number);
+    if (!kp_reader_text(t->reader, "parent_pid") || !busy.of_ns) return;
     kp_json_lit(&t->json, ", \"busy_ms\": ");
-    kp_json_u64(&t->json, busy_ns / 1000000);
+    kp_json_u64(&t->json, busy.ns / 1000000);
     kp_json_lit(&t->json, ", \"busy_of_ms\": ");
-    kp_json_u64(&t->json, of_ns / 1000000);
+    kp_json_u64(&t->json, busy.of_ns / 1000000);
 }
 
-/* "HAD,WAITED" in us: how long the thread of the steps had a core in the window, and waited for one (procfacts.h). */
+/*
+ * "HAD,WAITED" in us: how long the thread of the steps had a core in the window, and waited for one (procfacts.h). A
+ * worker mostly ends before its window does, and then its clock samples tell that.
+ */
 static void core_write(struct kp_trace *t)
 {
     static const char *const names[] = {"core_had_us", "core_waited_us"};
-    wholes_write(t, "core", names, sizeof names / sizeof *names);
+    if (wholes_write(t, "core", names, sizeof names / sizeof *names)) return;
+    const struct kp_busy busy = kp_reader_busy(t->reader, t->cycle.number);
+    if (!kp_reader_text(t->reader, "parent_pid") || !busy.is_wait_known) return;
+    char text[48];
+    kp_fmt(text, sizeof text, "%lu,%lu", (unsigned long)((busy.ns - busy.waited_ns) / 1000),
+           (unsigned long)(busy.waited_ns / 1000));
+    wholes_of(t, text, names, sizeof names / sizeof *names);
 }
 
 /* "core_steps.WINDOW.0=17:60000,19-24:3000" and those that came later, as one list: us that steps waited for a core. */
@@ -262,7 +277,7 @@ static void core_steps_write(struct kp_trace *t)
 static void bare_write(struct kp_trace *t)
 {
     static const char *const names[] = {"bare_steps", "bare_step_us"};
-    wholes_write(t, "bare", names, sizeof names / sizeof *names);
+    (void)wholes_write(t, "bare", names, sizeof names / sizeof *names);
 }
 
 /* "STEPS,MANY,MINOR,MAJOR,BARE_STEPS,BARE": page faults of the thread of the steps (faultcount.h). */
@@ -270,7 +285,7 @@ static void faults_write(struct kp_trace *t)
 {
     static const char *const names[] = {"fault_steps",  "fault_steps_many", "faults_minor",
                                         "faults_major", "fault_steps_bare", "faults_bare"};
-    wholes_write(t, "faults", names, sizeof names / sizeof *names);
+    (void)wholes_write(t, "faults", names, sizeof names / sizeof *names);
     ours_string(t, "fault_ns", "fault_ns");
     ours_string(t, "malloc_trim_threshold", "env.MALLOC_TRIM_THRESHOLD_");
 }

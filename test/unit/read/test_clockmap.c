@@ -11,7 +11,7 @@
 static struct kp_clockmap map_of(const struct kp_clock_pair *pairs, int n, uint32_t kind)
 {
     struct kp_clockmap m = {0};
-    for (int i = 0; i < n; i++) assert_int_equal(kp_clockmap_add(&m, &pairs[i], 0), 0);
+    for (int i = 0; i < n; i++) assert_int_equal(kp_clockmap_add(&m, &pairs[i], 0, 0), 0);
     kp_clockmap_finish(&m, kind, WALL);
     return m;
 }
@@ -52,21 +52,39 @@ static void a_wall_clock_that_is_set_bends_nothing(void **state)
     kp_clockmap_fini(&m);
 }
 
-static void a_worker_is_busy_between_the_samples_of_its_window(void **state)
+static void busy_is(struct kp_clockmap *m, uint64_t from, uint64_t to, struct kp_busy wanted)
+{
+    const struct kp_busy busy = kp_clockmap_busy(m, from, to);
+    assert_int_equal(busy.ns, wanted.ns);
+    assert_int_equal(busy.waited_ns, wanted.waited_ns);
+    assert_int_equal(busy.of_ns, wanted.of_ns);
+    assert_int_equal(busy.is_wait_known, wanted.is_wait_known);
+}
+
+static void worker_play(struct kp_clockmap *m, uint64_t wait) /* ns a second that it waits */
 {
     enum { S = 1000000000 };
-    struct kp_clockmap m = {0};
-    uint64_t of_ns;
+    *m = (struct kp_clockmap){0};
+    for (uint64_t i = 1; i <= 5; i++) { /* none at the first, then 0.2 s each second */
+        const struct kp_clock_pair at = {i * S, WALL + i * S, i * S};
+        assert_int_equal(kp_clockmap_add(m, &at, (i - 1) * S / 5, i * wait), 0);
+    }
+    kp_clockmap_finish(m, KP_CLOCK_MONO, WALL);
+}
+
+static void a_worker_is_busy_between_the_samples_of_its_window(void **state)
+{
+    const uint64_t s = 1000000000, ms = 1000000;
+    struct kp_clockmap m;
     (void)state;
-    for (uint64_t i = 1; i <= 5; i++) /* none at the first, then 0.2 s each second */
-        assert_int_equal(kp_clockmap_add(&m, &(struct kp_clock_pair){i * S, WALL + i * S, i * S}, (i - 1) * S / 5), 0);
-    kp_clockmap_finish(&m, KP_CLOCK_MONO, WALL);
-    assert_int_equal(kp_clockmap_busy(&m, 0, UINT64_C(9) * S, &of_ns), UINT64_C(3) * S / 5);
-    assert_int_equal(of_ns, UINT64_C(3) * S);
-    assert_int_equal(kp_clockmap_busy(&m, UINT64_C(3) * S + 5000000, UINT64_C(4) * S - 5000000, &of_ns), S / 5);
-    assert_int_equal(of_ns, S);
-    assert_int_equal(kp_clockmap_busy(&m, UINT64_C(3) * S + 50000000, UINT64_C(4) * S, &of_ns), 0);
-    assert_int_equal(of_ns, 0); /* one sample alone */
+    worker_play(&m, 0);
+    busy_is(&m, 0, 9 * s, (struct kp_busy){.ns = 3 * s / 5, .of_ns = 3 * s});
+    busy_is(&m, 3 * s + 5 * ms, 4 * s - 5 * ms, (struct kp_busy){.ns = s / 5, .of_ns = s});
+    busy_is(&m, 3 * s + 50 * ms, 4 * s, (struct kp_busy){0}); /* one sample alone */
+    kp_clockmap_fini(&m);
+    worker_play(&m, 50 * ms);
+    busy_is(&m, 0, 9 * s,
+            (struct kp_busy){.ns = 3 * s / 5, .waited_ns = 150 * ms, .of_ns = 3 * s, .is_wait_known = true});
     kp_clockmap_fini(&m);
 }
 
