@@ -23,7 +23,7 @@ WROTE = re.compile(r"^kprof: wrote (\S+) \((?:(\d+) steps?[^,]*, )?(\d+) ops?, (
 
 def clean_environment(**more):
     """The caller's environment without any profiler setting, one compute thread, no network, no proxy between programs of this machine.
-    Python imports torch without collections (startup/sitecustomize.py)."""
+    Python imports torch without collections and without Triton (startup/sitecustomize.py)."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("KPROF", "LD_PRELOAD", "PT_PROFILER"))}
     env.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", HF_HUB_OFFLINE="1", PYTHONHASHSEED="0", TOKENIZERS_PARALLELISM="false",
                PYTHONPATH=str(HERE / "startup"))
