@@ -245,8 +245,8 @@ static void phases_tell(struct kp_costrules *x)
     if (!kp_phasetimes_of(&times, x->tree->trace) || (phase && strncmp(phase, "train", 5) != 0)) return;
     if (!kp_phasetimes_text(text, sizeof text, &times, phase ? phase : "train")) return;
     x->out->evaluated =
-        kp_costrules_text(x, "%s%s%s, none of which is in this trace", x->out->evaluated ? x->out->evaluated : "",
-                          x->out->evaluated ? "; " : "", text);
+        kp_costrules_text(x, "%s%s%s, none of which is in %s", x->out->evaluated ? x->out->evaluated : "",
+                          x->out->evaluated ? "; " : "", text, times.is_of_last ? "this phase's traces" : "this trace");
 }
 
 /* Of the time of a phase what lies in no step, also in none that is not whole. 0: the trace is of none. */

@@ -99,6 +99,7 @@ static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
 
 static int phases_print(struct advise_command *command, int worst)
 {
+    kp_phasetraces_settle(&command->phases);
     for (size_t i = 0; i < command->phases.count; i++)
         if (phase_print(command, &command->phases.of[i]) != KP_EXIT_DONE) worst = KP_EXIT_BAD_INPUT;
     kp_phasetraces_fini(&command->phases);
@@ -222,6 +223,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     const bool is_torn = rc && advised.trace && advised.trace->torn;
     if (advised.is_part && rc == 0) kp_cli_say(stderr, "kprof: %s", why);
     if (rc == 0) kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
+    if (rc == 0) kp_phasetraces_look(&command->phases, advised.trace);
     if (rc == 0 && several && !command->is_json && kp_phasetraces_take(&command->phases, &advised.trace)) {
         kp_advised_close(&advised);
         return KP_EXIT_DONE;

@@ -494,6 +494,7 @@ static bool is_to_wait(struct report_command *r, struct report_reading *in, bool
 static int phase_report(struct report_command *r, int worst)
 {
     const bool several = r->of_phase.count > 1;
+    kp_phasetraces_settle(&r->of_phase);
     if (r->is_within_phase) r->choice.within = NULL;
     for (size_t i = 0; i < r->of_phase.count; i++) {
         struct kp_phasetrace *const p = &r->of_phase.of[i];
@@ -519,6 +520,7 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
     r->path = source->path;
     int rc = trace_read(r, source, heading, &in) ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
     const char *const within = r->choice.within;
+    if (rc == KP_EXIT_DONE) kp_phasetraces_look(&r->of_phase, in.trace);
     const bool is_phase = rc == KP_EXIT_DONE && is_phase_within(r, in.trace);
     if (is_phase) r->choice.within = NULL;
     if (rc == KP_EXIT_DONE && is_of_phase(r, in.trace) && !is_to_wait(r, &in, heading, is_phase)) {

@@ -11,12 +11,24 @@ struct kp_phasetrace {
     int64_t pid;
     size_t traces;
 };
+/* Of a process, what its last trace says of the phases' times. */
+struct kp_phaselast {
+    char *rank, *text;
+    int64_t pid, all_ns;
+    size_t traces;
+};
 struct kp_phasetraces { /* all zero: none */
     struct kp_phasetrace *of;
     size_t count, capacity;
+    struct kp_phaselast *last;
+    size_t last_count, last_capacity;
 };
+/* Looks how long the phases of its process took: also in a trace that is not taken. */
+void kp_phasetraces_look(struct kp_phasetraces *all, const struct kp_kineto *trace);
 /* Takes the trace, if it is of a phase; then *trace is NULL. False: it is of none. */
 bool kp_phasetraces_take(struct kp_phasetraces *all, struct kp_kineto **trace);
+/* After the last look: gives each what the last trace of its process says of the phases' times. */
+void kp_phasetraces_settle(struct kp_phasetraces *all);
 void kp_phasetraces_fini(struct kp_phasetraces *all);
 
 #endif

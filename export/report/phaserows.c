@@ -27,6 +27,7 @@ static void times_take(struct kp_phaserows *rows, const struct kp_kineto *trace)
     if (!kp_phasetimes_of(&times, trace)) return;
     rows->are_several |= rows->times.count && rows->pid != pid;
     rows->pid = pid;
+    times.is_of_last = true;
     if (times.all_ns > rows->times.all_ns) rows->times = times;
 }
 

@@ -21,12 +21,23 @@ static bool time_read(const char *at, size_t bytes, struct kp_phasetime *out)
     return end == at + bytes && out->runs > 0 && out->ns >= 0;
 }
 
+#define FACT_LAST "kprof.phase_times_last"
+
+void kp_phasetimes_set_last(struct kp_kineto *trace, const char *text)
+{
+    struct kp_fact_path path = {.depth = 0};
+    kp_fact_key(&path, FACT_LAST, strlen(FACT_LAST));
+    kp_fact_add(trace, &path, text, strlen(text));
+}
+
 bool kp_phasetimes_of(struct kp_phasetimes *out, const struct kp_kineto *trace)
 {
-    const char *const text = kp_kineto_fact(trace, "kprof.phase_times");
+    const char *const last = kp_kineto_fact(trace, FACT_LAST);
+    const char *const text = last ? last : kp_kineto_fact(trace, "kprof.phase_times");
     char *end;
     memset(out, 0, sizeof *out);
     if (!text) return false;
+    out->is_of_last = last != NULL;
     out->all_ns = 1000 * (int64_t)strtol(text, &end, 10);
     for (const char *at = end; *at == ';' && out->count < KP_PHASETIMES_MAX;) {
         const size_t bytes = strcspn(++at, ";");
@@ -43,6 +54,12 @@ const struct kp_phasetime *kp_phasetimes_find(const struct kp_phasetimes *times,
     return NULL;
 }
 
+const char *kp_phasetimes_until(const struct kp_phasetimes *times)
+{
+    return times->is_of_last ? "from the first phase's begin until the last trace's end"
+                             : "from the first phase's begin until this trace's end";
+}
+
 size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *times, const char *own)
 {
     size_t n = 0, told = 0;
@@ -51,9 +68,9 @@ size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *t
         const struct kp_phasetime *const t = &times->of[i];
         const double s = (double)t->ns / 1e9;
         if (own && strcmp(t->name, own) == 0) continue;
-        n += (size_t)snprintf(out + n, bytes - n, "%s%s took %.1f %%%s (", told ? "; " : "", t->name,
-                              100 * (double)t->ns / (double)times->all_ns,
-                              told ? "" : " of the time since the first phase began");
+        n += (size_t)snprintf(out + n, bytes - n, "%s%s took %.1f %%%s%s (", told ? "; " : "", t->name,
+                              100 * (double)t->ns / (double)times->all_ns, told ? "" : " of the time ",
+                              told ? "" : kp_phasetimes_until(times));
         if (n < bytes && t->runs == 1) n += (size_t)snprintf(out + n, bytes - n, "once, %.3f s)", s);
         else if (n < bytes)
             n += (size_t)snprintf(out + n, bytes - n, "%ld times, %.3f s each)", t->runs, s / (double)t->runs);

@@ -14,14 +14,19 @@ struct kp_phasetime {
 struct kp_phasetimes {
     struct kp_phasetime of[KP_PHASETIMES_MAX];
     size_t count;
-    int64_t all_ns; /* from the first phase's begin to the end of the trace's window */
+    int64_t all_ns;  /* from the first phase's begin to the end of the trace's window */
+    bool is_of_last; /* that window is of the run's last trace, not of this one */
 };
 /* False: the trace does not say. */
 bool kp_phasetimes_of(struct kp_phasetimes *out, const struct kp_kineto *trace);
+/* Puts what the last trace of the same run says, kprof.phase_times, in place of what `trace` itself says. */
+void kp_phasetimes_set_last(struct kp_kineto *trace, const char *text);
 const struct kp_phasetime *kp_phasetimes_find(const struct kp_phasetimes *times, const char *name); /* NULL: none */
+/* "from the first phase's begin until this trace's end" */
+const char *kp_phasetimes_until(const struct kp_phasetimes *times);
 /*
- * Writes of each phase but `own` (NULL: of all) "validate took 34.0 % of the time since the first phase began (12
- * times, 1.200 s each)", with "; " between two. Returns how many.
+ * Writes of each phase but `own` (NULL: of all) "validate took 34.0 % of the time from the first phase's begin until
+ * this trace's end (12 times, 1.200 s each)", with "; " between two. Returns how many.
  */
 size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *times, const char *own);
 

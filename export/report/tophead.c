@@ -271,7 +271,7 @@ static void phases_print(FILE *out, const struct kp_top_report *r)
     if (!count && !of) return;
     fputs("phases   ", out);
     kp_plain_put(out, others);
-    fprintf(out, "%s%s\n", of ? own : "", count ? "" : " of the time since the first phase began");
+    fprintf(out, "%s%s%s\n", of ? own : "", count ? "" : " of the time ", count ? "" : kp_phasetimes_until(&times));
 }
 
 /* How long the phase lasts from its begin to its end. */

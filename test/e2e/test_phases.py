@@ -281,6 +281,14 @@ for epoch in range(6):
 """
 
 
+def told_phases(head, whose):
+    """Of the line of a training's phases: the validations' share, how often, how long each; the training's share."""
+    told = re.search(r"\nphases   validate took ([\d.]+) % of the time from the first phase's begin until " + whose +
+                     r" trace's end \((\d+) times, ([\d.]+) s each\), this one ([\d.]+) %\n", head)
+    assert told, head
+    return told
+
+
 def test_a_schedule_leaves_the_share_of_each_phase_known(tmp_path):
     """Of the validations none is recorded: their share is told of all the time since the first phase began."""
     program = tmp_path / "own.py"
@@ -292,9 +300,28 @@ def test_a_schedule_leaves_the_share_of_each_phase_known(tmp_path):
     evaluated, _ = map(float, run.out.splitlines()[3].split())  # four validations were before the window's end
     evaluated_later, all_s = map(float, run.out.splitlines()[4].split())
     head = harness.cli("report", files[0]).stdout
-    share, times, each, own = re.search(r"\nphases   validate took ([\d.]+) % of the time since the first phase began \((\d+) times, ([\d.]+) s each\), this one ([\d.]+) %\n", head).groups()
+    share, times, each, own = told_phases(head, "this").groups()
     assert int(times) == 4 and float(each) == pytest.approx(evaluated / 4, abs=0.005)
     assert float(share) / float(own) == pytest.approx(evaluated / (all_s - evaluated_later), rel=0.1)
     assert 80 < float(share) + float(own) <= 100.2
     note = json.loads(harness.cli("advise", "--json", files[0]).stdout)["evaluated"]
-    assert note == f"validate took {share} % of the time since the first phase began ({times} times, {each} s each), none of which is in this trace"
+    assert note == f"validate took {share} % of the time from the first phase's begin until this trace's end ({times} times, {each} s each), none of which is in this trace"
+
+
+def test_of_several_traces_the_last_tells_the_shares_of_the_phases(tmp_path):
+    """It is one of another phase here: the sixth validation."""
+    program = tmp_path / "own.py"
+    program.write_text(SCHEDULED_LOOP)
+    run = harness.run_kprof("own.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program],
+                            KPROF_PHASES="train~^train$=wait=1,warmup=1,active=8,repeat=2;validate~^validate$=skip_first=19,active=4,repeat=1").ok()
+    files = files_of(tmp_path / "out")
+    assert [phase_of(path) for path in files][:3] == ["train", "train", "validate"] and "train" not in map(phase_of, files[3:]), run.explain()
+    assert " % of the time from the first phase's begin until this trace's end\n" in harness.cli("report", files[0]).stdout
+    assert re.search(r" until this trace's end \(once, [\d.]+ s\), this one ", harness.cli("report", files[1]).stdout)
+    share, times, each, own = told_phases(harness.cli("report", "--phase", "train", *files).stdout, "the last").groups()
+    assert int(times) == 6
+    all_of_them = harness.cli("report", *files).stdout
+    assert f"recorded or not: train took {own} % of the time from the first phase's begin until the last trace's end (" in all_of_them
+    assert f"validate took {share} % (6 times, {each} s each)" in all_of_them
+    advice = harness.cli("advise", *files).stdout
+    assert f"validate took {share} % of the time from the first phase's begin until the last trace's end (6 times, {each} s each), none of which is in this phase's traces" in advice

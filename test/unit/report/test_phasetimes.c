@@ -21,12 +21,24 @@ static void each_phase_has_its_share(void **state)
     assert_int_equal(kp_phasetimes_find(&times, "train")->runs, 1);
     assert_null(kp_phasetimes_find(&times, "evaluate"));
     assert_int_equal(kp_phasetimes_text(text, sizeof text, &times, "train"), 1);
-    assert_string_equal(text,
-                        "validate, test took 34.0 % of the time since the first phase began (12 times, 0.283 s each)");
+    assert_string_equal(text, "validate, test took 34.0 % of the time from the first phase's begin until this trace's "
+                              "end (12 times, 0.283 s each)");
     assert_int_equal(kp_phasetimes_text(text, sizeof text, &times, NULL), 2);
-    assert_string_equal(
-        text, "train took 60.0 % of the time since the first phase began (once, 6.000 s); validate, test took "
-              "34.0 % (12 times, 0.283 s each)");
+    assert_string_equal(text, "train took 60.0 % of the time from the first phase's begin until this trace's end "
+                              "(once, 6.000 s); validate, test took 34.0 % (12 times, 0.283 s each)");
+}
+
+static void the_last_trace_of_the_run_tells_more(void **state)
+{
+    struct little *const t = *state;
+    struct kp_phasetimes times;
+    char text[512];
+    assert_true(times_read(t, "10000000;train:1:6000000", &times));
+    kp_phasetimes_set_last(t->trace, "20000000;train:2:9000000;validate:1:11000000");
+    assert_true(kp_phasetimes_of(&times, t->trace));
+    assert_int_equal(kp_phasetimes_text(text, sizeof text, &times, "train"), 1);
+    assert_string_equal(text, "validate took 55.0 % of the time from the first phase's begin until the last trace's "
+                              "end (once, 11.000 s)");
 }
 
 static void little_room_cuts_the_text(void **state)
@@ -55,6 +67,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_phase_has_its_share, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(the_last_trace_of_the_run_tells_more, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(little_room_cuts_the_text, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(what_makes_no_sense_is_no_phase, little_setup, little_teardown),
     };
