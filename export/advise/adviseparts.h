@@ -73,9 +73,7 @@ void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *
 /* The outermost op around a node, or the node. */
 int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 
-/* ---- loadplace.c: the line that the loading of data spends most time in, or those around; what to change ---- */
 struct kp_costrules;
-void kp_loadplace_tell(const struct kp_costrules *rules, struct kp_finding *out);
 /* launchplace.c: what to change where a GPU waits for launches, where more is known than the rule says. */
 void kp_launchplace_tell(const struct kp_costrules *rules, struct kp_finding *out);
 

@@ -28,6 +28,7 @@ SRC_advise := \
     export/advise/wastedrules.c \
     export/advise/kernelrules.c \
     export/advise/loadbound.c \
+    export/advise/loadcore.c \
     export/advise/launchplace.c \
     export/advise/loadplace.c \
     export/advise/loadwaits.c \
@@ -54,6 +55,7 @@ UNIT_advise := \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_float64rule.c \
     test/unit/advise/test_loadbound.c \
+    test/unit/advise/test_loadcore.c \
     test/unit/advise/test_gpusteps.c \
     test/unit/advise/test_idlecause.c \
     test/unit/advise/test_kernelrules.c \

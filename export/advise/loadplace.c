@@ -111,22 +111,12 @@ static bool is_between(const struct kp_finding *f) { return f->after || f->until
 #define NOTHING_SHARE 0.05  /* of a step: workers save no more */
 #define RECORD_CALLS "kprof run --with-stack 1 --schedule 10-30, then kprof advise."
 
-/* How long the thread of the steps slept in all of them: it had no core, and wanted none. -1: not known. */
-static double asleep_ns(const struct kp_costrules *x)
-{
-    const struct kp_chosen *const chosen = x->whole ? x->whole->chosen : x->chosen;
-    const double had_us = kp_costrules_fact(x, "kprof.core_had_us"),
-                 waited_us = kp_costrules_fact(x, "kprof.core_waited_us");
-    double ns = -1e3 * (had_us + waited_us);
-    if (!(had_us > 0) || kp_costrules_fact(x, "kprof.steps") != (double)chosen->step_count) return -1;
-    for (size_t i = 0; i < chosen->step_count; i++) ns += (double)(chosen->steps[i].end_ns - chosen->steps[i].start_ns);
-    return ns > 0 ? ns : 0;
-}
-
 /* Python's calls tell what of the loading waits. Without them it is no more than the thread of the steps slept. */
-static void waits_set(struct kp_loading *l, const struct kp_costrules *x, const struct loadplace *p, bool has_calls)
+static void waits_set(struct kp_loading *l, const struct kp_costrules *x, const struct loadplace *p, bool has_calls,
+                      double taken_ns)
 {
-    const double asleep = asleep_ns(x), loading = (double)kp_spans_length(&p->times, &x->chosen->in_steps);
+    const double asleep = kp_loadcore_asleep_ns(x);
+    const double loading = (double)kp_spans_length(&p->times, &x->chosen->in_steps) - taken_ns;
     l->waits = 1;
     l->waits_known = has_calls;
     if (has_calls) l->waits = (double)(p->waits_ns + p->reads_ns) / (double)p->in_calls_ns;
@@ -134,17 +124,18 @@ static void waits_set(struct kp_loading *l, const struct kp_costrules *x, const 
     l->waits_known |= l->waits < COMPUTES_SHARE;
 }
 
-/* Of a step that loads: some may have nothing to load. */
-static struct kp_loading loading_of(const struct kp_costrules *x, const struct loadplace *p, const struct kp_finding *f)
+/* Of a step that loads: some may have nothing to load. What had no core is in none of it, as far as it is known. */
+static struct kp_loading loading_of(const struct kp_costrules *x, const struct loadplace *p,
+                                    const struct kp_loadcore *taken, const struct kp_finding *f)
 {
-    const double loads = f->steps ? (double)x->out->steps / (double)f->steps : 1;
+    const double loads = taken->loading_steps ? (double)x->out->steps / (double)taken->loading_steps : 1;
     const bool has_calls = p->in_calls_ns && !is_between(f);
     struct kp_loading l = {.load_ns = f->step_ns * loads,
                            .step_ns = (f->share > 0 ? f->step_ns / f->share : 0) + f->step_ns * (loads - 1),
-                           .core_waited = kp_summary_core_waited(x->tree->trace),
+                           .core_waited = taken->load_ns > 0 ? 0 : kp_summary_core_waited(x->tree->trace),
                            .cores = (long)kp_costrules_fact(x, "kprof.cores"),
                            .has_gpu = x->out->has_gpu};
-    waits_set(&l, x, p, has_calls);
+    waits_set(&l, x, p, has_calls, taken->load_ns * (double)x->out->steps);
     return l;
 }
 
@@ -170,6 +161,9 @@ static const char *items_text(const struct kp_costrules *x, const struct loadpla
 static const char *busy_text(const struct kp_costrules *x, const struct kp_loading *l)
 {
     if (!kp_costrules_is_crowded(x) || (l->waits_known && l->waits >= 1 - COMPUTES_SHARE)) return "";
+    if (!(l->core_waited > 0))
+        return " The cores were busy (see the note): no time without one is in these, and workers that compute need "
+               "one, too.";
     return kp_costrules_text(x,
                              " The cores were busy (see the note): on a free one it would load for about %.1f ms, and "
                              "workers that compute need one, too.",
@@ -256,14 +250,14 @@ static void place_tell(const struct loadplace *p, struct kp_finding *out)
     else out->line = text;
 }
 
-void kp_loadplace_tell(const struct kp_costrules *x, struct kp_finding *out)
+void kp_loadplace_tell(const struct kp_costrules *x, const struct kp_loadcore *taken, struct kp_finding *out)
 {
     struct loadplace p = {.tree = x->tree, .chosen = x->chosen, .loaders = x->loaders, .last_loader = -1};
     kp_selftime_each(x->tree, time_take, &p);
     gap_end(&p, 0);
     kp_spans_settle(&p.times);
     place_tell(&p, out);
-    const struct kp_loading l = loading_of(x, &p, out);
+    const struct kp_loading l = loading_of(x, &p, taken, out);
     if (kp_loading_size_of(&l) == KP_LOADING_SHORT) out->is_critical = false;
     out->change = change_of(x, &l, items_text(x, &p, &l, out), out);
     kp_ownlines_fini(&p.lines);

@@ -264,25 +264,46 @@ static void cause_place_tell(const struct kp_costrules *x, const struct advice_r
     if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && places->turns.count) turns_tell(x, &places->turns, f);
 }
 
+/* The splits without what the rule does not judge; the caller frees them. NULL: it judges all. */
+static struct kp_step_split *judged_of(const struct kp_costrules *x, const struct advice_rule *rule,
+                                       const struct kp_step_split *splits, struct kp_loadcore *taken)
+{
+    if (rule->measure == KP_SPLIT_IDLE && !x->out->has_gpu) return without_reads(x, splits);
+    return rule->measure == KP_SPLIT_LOADING ? kp_loadcore_splits(x, splits, taken) : NULL;
+}
+
+/* Loading has its own line, and its change, where the step itself loads. */
+static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore *taken, double judged_ns,
+                         struct kp_finding *f)
+{
+    if (f->where && strstr(f->where, "_SingleProcessDataLoaderIter")) {
+        kp_loadplace_tell(x, taken, f);
+        f->what = f->is_bursty ? kp_costrules_text(x, "%s: it has no workers", f->what)
+                               : "the step loads its data itself: the DataLoader has no workers";
+    }
+    f->what = kp_costrules_text(x, "%s%s", f->what, kp_loadcore_text(x, taken, judged_ns));
+}
+
 /* Whether it is a finding. */
 static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
                        const struct kp_split_places *places, const struct kp_costrules *x)
 {
     const struct kp_tree *tree = x->tree;
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
+    struct kp_loadcore taken = {0};
     if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
     if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return false;
     if (is_of_training(rule, out->has_gpu) && x->trained) {
         splits = x->trained;
         f.share_of = x->evaluated.count ? "of steps without evaluations" : NULL;
     }
-    struct kp_step_split *const rest =
-        rule->measure == KP_SPLIT_IDLE && !out->has_gpu ? without_reads(x, splits) : NULL;
+    struct kp_step_split *const rest = judged_of(x, rule, splits, &taken);
     const double judged_ns = cost_measure(&f, rest ? rest : splits, out->steps, rule->measure, rule->bound);
-    free(rest);
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
-    if (f.steps < KP_STEPS_LEAST || !(judged_ns > 0) || f.step_ns < rule->bound * judged_ns) return false;
-    if (rule->measure == KP_SPLIT_LOADING) kp_loadwaits_tell(x, splits, &f);
+    const bool is_found = f.steps >= KP_STEPS_LEAST && judged_ns > 0 && f.step_ns >= rule->bound * judged_ns;
+    if (is_found && rule->measure == KP_SPLIT_LOADING) kp_loadwaits_tell(x, rest, &f);
+    free(rest);
+    if (!is_found) return false;
     f.is_critical = kp_advise_is_critical(&f, out->steps) || (rule->measure == KP_SPLIT_LOADING && is_bursty(&f, out));
     place_tell(&f, places, rule, tree);
     cause_place_tell(x, rule, places, &f);
@@ -292,11 +313,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
         f.steps = gap_steps(x, f.step_ns, NULL);
         gap_tell(x, &f);
     }
-    if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
-        kp_loadplace_tell(x, &f);
-        f.what = f.is_bursty ? kp_costrules_text(x, "%s: it has no workers", f.what)
-                             : "the step loads its data itself: the DataLoader has no workers";
-    }
+    if (rule->measure == KP_SPLIT_LOADING) loading_tell(x, &taken, judged_ns, &f);
     out->findings[out->count++] = f;
     return true;
 }

@@ -821,7 +821,8 @@ def test_items_that_compute_while_others_have_the_cores_are_judged_by_what_they_
     facts = {"version": "1", "cores": "2", "steps": 20, "core_had_us": 100_000, "core_waited_us": 200_000}
     finding = json.loads(told("advise", "--json", write(tmp_path / "a.pt.trace.json", events, kprof=facts)))["findings"][0]
     assert finding["change"].startswith("Make items cheaper first: ") and "Let workers load" not in finding["change"]
-    assert "The cores were busy (see the note): on a free one it would load for about 2.7 ms" in finding["change"], finding
+    assert "That saves up to 2.7 ms a step. " in finding["change"] and " no time without one is in these, " in finding["change"], finding
+    assert "(without 5.3 ms of it, and 10.0 ms of the step, in which its thread had no core)" in finding["what"], finding
 
 
 def test_one_of_the_workers_that_has_all_the_work_is_the_one_that_is_told(tmp_path):

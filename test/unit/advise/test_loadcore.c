@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_loadcore.c - loading costs no time in which the machine had no core for its thread */
+#include "test/unit/advise/advised.h"
+
+#define LOADER "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+enum { STEPS = 20, WAITED_STEPS = 10 };
+
+/*
+ * Of twenty steps of 10 ms, of which 2 load, the second half lasts 30 ms as its thread has no core for 20. `loading`:
+ * the part of these 20 that is in the loading.
+ */
+static struct kp_advice advice_of(struct little *t, int loading_us, const char *facts)
+{
+    snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"%s},",
+             facts);
+    for (int i = 0, at = 0; i < STEPS; i++) {
+        const int waited = i >= STEPS - WAITED_STEPS ? 20000 : 0, loads = 2000 + (waited ? loading_us : 0);
+        numbered_step(t, i, at, 10000 + waited);
+        event(t, "user_annotation", LOADER, 1, at, loads, "");
+        op(t, "aten::mm", at + loads, 10000 + waited - loads);
+        at += 10000 + waited;
+    }
+    return advise(t);
+}
+
+static const struct kp_finding *loading_in(const struct kp_advice *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->findings[i].id, "data-loading") == 0) return &a->findings[i];
+    return NULL;
+}
+
+#define WAITS "\"core_steps\":\"10-19:200000\""
+#define AWAKE "\"core_had_us\":200000,\"core_waited_us\":200000"
+
+/* It is 4 ms a step with the waits, a fifth of it, and 2 without. */
+static void loading_is_told_without_the_time_that_had_no_core(void **state)
+{
+    const struct kp_advice a = advice_of(*state, 4000, "," AWAKE "," WAITS);
+    const struct kp_finding *const f = loading_in(&a);
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 2e6, 0.02e6);
+    assert_float_equal(f->share, 0.2, 0.002);
+    assert_int_equal(f->steps, STEPS);
+    assert_string_equal(f->what, "the step loads its data itself: the DataLoader has no workers (without 2.0 ms of "
+                                 "it, and 10.0 ms of the step, in which its thread had no core)");
+    assert_non_null(strstr(f->change, " That saves up to 2.0 ms a step."));
+    assert_non_null(strstr(f->change, " The cores were busy (see the note): no time without one is in these, and "));
+}
+
+/* The thread slept for as long as all of the loading: that needs no core, and nothing is taken out. */
+static void a_loader_that_may_sleep_all_the_time_is_told_whole(void **state)
+{
+    const struct kp_advice a = advice_of(*state, 0, ",\"core_had_us\":160000,\"core_waited_us\":200000," WAITS);
+    const struct kp_finding *const f = loading_in(&a);
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 2e6, 1);
+    assert_float_equal(f->share, 0.1, 0.001);
+    assert_string_equal(f->what, "the step loads its data itself: the DataLoader has no workers");
+}
+
+static void a_trace_that_does_not_name_the_steps_has_the_wait_in_all_of_them(void **state)
+{
+    const struct kp_advice a = advice_of(*state, 4000, "," AWAKE);
+    const struct kp_finding *const f = loading_in(&a);
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 2e6, 0.02e6); /* half of all time is a wait, and half of 4 ms */
+}
+
+/* Every second step loads for 3 ms, one and another time 0.9: each loads. */
+static void steps_that_load_less_than_others_load_all_the_same(void **state)
+{
+    struct little *const t = *state;
+    for (int i = 0; i < STEPS; i++) {
+        const int loads = i % 2 ? 3000 : 900;
+        numbered_step(t, i, 10000 * i, 10000);
+        event(t, "user_annotation", LOADER, 1, 10000 * i, loads, "");
+        op(t, "aten::mm", 10000 * i + loads, 10000 - loads);
+    }
+    const struct kp_advice a = advise(t);
+    const struct kp_finding *const f = loading_in(&a);
+    assert_non_null(f);
+    assert_int_equal(f->steps, STEPS / 2);
+    assert_non_null(strstr(f->change, " That saves up to 1.9 ms a step."));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LITTLE(loading_is_told_without_the_time_that_had_no_core),
+        LITTLE(a_loader_that_may_sleep_all_the_time_is_told_whole),
+        LITTLE(a_trace_that_does_not_name_the_steps_has_the_wait_in_all_of_them),
+        LITTLE(steps_that_load_less_than_others_load_all_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
