@@ -120,34 +120,6 @@ static void work_put(FILE *out, const struct kp_diff *d)
     fprintf(out, "ms a sample  %-*s  %.4f\n", NAME_WIDTH, text, d->step.middle[KP_DIFF_B] / 1e6 / (double)b);
 }
 
-/* The batch is not the same, so a step is other work. */
-static void sample_change_put(FILE *out, const struct kp_diff *d)
-{
-    const struct kp_diff_row *step = &d->step;
-    double percent;
-    if (!kp_diff_sample_percent(d, &percent)) return;
-    const int64_t a = kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);
-    const int64_t b = kp_diff_batches_size(&d->sides[KP_DIFF_B].batches);
-    const double change = step->middle[KP_DIFF_B] / (double)b - step->middle[KP_DIFF_A] / (double)a;
-    const double noise = 2 * hypot(step->spread[KP_DIFF_A] / (double)a, step->spread[KP_DIFF_B] / (double)b);
-    const char *verdict = change > 0 ? "slower" : "faster";
-    if (step->verdict == KP_DIFF_UNKNOWN) verdict = "too few steps to tell";
-    else if (fabs(change) <= noise) verdict = "within noise";
-    fprintf(out, "             batch %" PRId64 " and %" PRId64 ": a step is other work. Per sample %+.1f %%: %s\n", a,
-            b, percent, verdict);
-}
-
-/* Why a change of steps is no noise. */
-static const char *reason_text(char *text, size_t bytes, const struct kp_diff_row *step)
-{
-    const double pairs = step->change > 0 ? step->pairs : 1 - step->pairs;
-    if (fabs(step->change) > step->noise) snprintf(text, bytes, "noise %.3f ms", step->noise / 1e6);
-    else
-        snprintf(text, bytes, "so say %.0f %% of all pairs of steps, which differ by up to %.3f ms", 100 * pairs,
-                 step->noise / 1e6);
-    return text;
-}
-
 /* Does a step of either side wait for a core for long? */
 static bool has_core_waits(const struct kp_diff *d)
 {
@@ -167,6 +139,35 @@ static bool is_change_of_waits(const struct kp_diff *d, double *percent)
     const double a = without_waits(d, KP_DIFF_A), b = without_waits(d, KP_DIFF_B), told = kp_diff_percent(d);
     *percent = a > 0 ? 100 * (b - a) / a : 0;
     return has_core_waits(d) && a > 0 && (told > 0 ? *percent < told / 2 : *percent > told / 2);
+}
+
+/* The batch is not the same, so a step is other work. */
+static void sample_change_put(FILE *out, const struct kp_diff *d)
+{
+    const struct kp_diff_row *step = &d->step;
+    double percent;
+    if (!kp_diff_sample_percent(d, &percent)) return;
+    const int64_t a = kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);
+    const int64_t b = kp_diff_batches_size(&d->sides[KP_DIFF_B].batches);
+    const double change = step->middle[KP_DIFF_B] / (double)b - step->middle[KP_DIFF_A] / (double)a;
+    const double noise = 2 * hypot(step->spread[KP_DIFF_A] / (double)a, step->spread[KP_DIFF_B] / (double)b);
+    const char *verdict = change > 0 ? "slower" : "faster";
+    if (step->verdict == KP_DIFF_UNKNOWN) verdict = "too few steps to tell";
+    else if (fabs(change) <= noise) verdict = "within noise";
+    else if (is_change_of_waits(d, &(double){0})) verdict = "not sure";
+    fprintf(out, "             batch %" PRId64 " and %" PRId64 ": a step is other work. Per sample %+.1f %%: %s\n", a,
+            b, percent, verdict);
+}
+
+/* Why a change of steps is no noise. */
+static const char *reason_text(char *text, size_t bytes, const struct kp_diff_row *step)
+{
+    const double pairs = step->change > 0 ? step->pairs : 1 - step->pairs;
+    if (fabs(step->change) > step->noise) snprintf(text, bytes, "noise %.3f ms", step->noise / 1e6);
+    else
+        snprintf(text, bytes, "so say %.0f %% of all pairs of steps, which differ by up to %.3f ms", 100 * pairs,
+                 step->noise / 1e6);
+    return text;
 }
 
 static void change_put(FILE *out, const struct kp_diff *d)
@@ -321,6 +322,16 @@ static const char *bound_text(char *out, const struct kp_diff_row *row)
     return out;
 }
 
+/* A row is no surer than the head, unless it changed more than steps of one run differ by. */
+static const char *row_verdict(const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    const bool is_told = row->verdict == KP_DIFF_MORE || row->verdict == KP_DIFF_LESS;
+    if (!is_told || kp_diff_is_bytes(row->group)) return kp_diff_verdict_text(row);
+    if (d->step.verdict == KP_DIFF_NOISE)
+        return fabs(row->change) > d->step.noise ? kp_diff_verdict_text(row) : "may be chance";
+    return is_change_of_waits(d, &(double){0}) ? "not sure" : kp_diff_verdict_text(row);
+}
+
 static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *row)
 {
     char a[CELL_BYTES], b[CELL_BYTES], change[CELL_BYTES], bound[CELL_BYTES], share[CELL_BYTES] = "";
@@ -329,7 +340,7 @@ static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row
     name_put(out, kp_strings_get(d->strings, row->name), NAME_WIDTH);
     fprintf(out, " %11s %11s %12s %9s %11s  %-13s", amount_text(a, row, row->middle[KP_DIFF_A], false),
             amount_text(b, row, row->middle[KP_DIFF_B], false), amount_text(change, row, row->change, true),
-            is_shared ? share : "-", bound_text(bound, row), kp_diff_verdict_text(row));
+            is_shared ? share : "-", bound_text(bound, row), row_verdict(d, row));
     if (row->count[KP_DIFF_A] > 0 || row->count[KP_DIFF_B] > 0)
         fprintf(out, "  %.4g -> %.4g", row->count[KP_DIFF_A], row->count[KP_DIFF_B]);
     if (kp_diff_has_other_shapes(row)) {

@@ -348,6 +348,46 @@ static void another_batch_is_told_by_sample(void **state)
     kp_diff_close(&d);
 }
 
+/* Steps that differ by more than the sides do, with an op of always the same length. */
+static void unsteady_add(struct kp_diff *d, int side, int us)
+{
+    static const int lengths[] = {600, 620, 580, 640, 610};
+    struct little *t = calloc(1, sizeof *t);
+    void *state = t;
+    for (int step = 0; step < 5; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
+        event(t, "user_annotation", name, 1, 1000 * step, lengths[step], "");
+        op(t, "aten::add", 1000 * step, us);
+    }
+    assert_int_equal(choose(t, &everything), 0);
+    kp_diff_add(d, side, &t->tree, &t->chosen, "t.json");
+    little_teardown(&state);
+}
+
+static void a_row_is_no_surer_than_the_head(void **state)
+{
+    static const struct {
+        int us;
+        const char *verdict;
+    } cases[] = {{30, "  may be chance "}, {10, "  may be chance "}, {500, "  slower "}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct kp_diff d;
+        kp_diff_open(&d);
+        unsteady_add(&d, KP_DIFF_A, 20);
+        unsteady_add(&d, KP_DIFF_B, cases[i].us);
+        kp_diff_settle(&d);
+        assert_int_equal(d.step.verdict, KP_DIFF_NOISE);
+        char *text = printed(&d), *row = strstr(text, "\naten::add ");
+        assert_non_null(row);
+        *strchr(row + 1, '\n') = 0;
+        assert_non_null(strstr(row, cases[i].verdict));
+        free(text);
+        kp_diff_close(&d);
+    }
+}
+
 /* A step of B lasts 30 us longer, of which it waits 25 for a core. */
 static void a_wait_for_a_core_is_no_change_of_the_program(void **state)
 {
@@ -365,6 +405,8 @@ static void a_wait_for_a_core_is_no_change_of_the_program(void **state)
     assert_non_null(strstr(text, "a step of A waits 0.000 ms for a core, one of B 0.025 ms: others had the cores; "
                                  "without these waits 0.150 and 0.155 ms\n"));
     assert_non_null(strstr(text, "+20.0 %: not sure: others had the cores, and without waits for them it is +3.3 %\n"));
+    assert_non_null(strstr(text, "  not sure "));
+    assert_null(strstr(text, "  slower "));
     free(text);
     d.sides[KP_DIFF_B].has_gpu = true;
     assert_false(kp_diff_is_core_wait(&d, 5));
@@ -467,6 +509,7 @@ int main(void)
         cmocka_unit_test(a_change_beyond_the_spread_is_told),
         cmocka_unit_test(a_change_as_large_as_steps_differ_is_noise),
         cmocka_unit_test(a_side_above_the_other_is_told_though_its_steps_differ),
+        cmocka_unit_test(a_row_is_no_surer_than_the_head),
         cmocka_unit_test(what_only_one_side_has_appeared_or_went),
         cmocka_unit_test(many_lines_that_meet_none_keep_their_time),
         cmocka_unit_test(lines_that_moved_meet_and_the_one_that_changed_most_is_named),
