@@ -180,9 +180,15 @@ static const char *change_of(const struct kp_costrules *x, long wanted, double l
                                 "half of the time of ops is in ops of at least %.3f ms, long enough to be shared.",
                                 ranks > 1 ? " (the cores divided by the ranks)" : "", length / 1e6);
     set = kp_costrules_text(x, "torch.set_num_threads(%ld)%s", number, why);
-    if (kp_summary_threads_are_set((long)kp_costrules_fact(x, "kprof.cores"), omp, ranks))
-        return kp_costrules_text(x, "OMP_NUM_THREADS is %ld, so the program sets them: %s", omp, set);
-    return kp_costrules_text(x, "Set OMP_NUM_THREADS=%ld, or %s", number, set);
+    if (!kp_summary_threads_are_set((long)kp_costrules_fact(x, "kprof.cores"),
+                                    (long)kp_costrules_fact(x, "kprof.busy_threads"), omp, ranks))
+        return kp_costrules_text(x, "Set OMP_NUM_THREADS=%ld, or %s%s", number,
+                                 omp > 0 ? "" : "where the program calls it itself ", set);
+    if (omp > 0) return kp_costrules_text(x, "OMP_NUM_THREADS is %ld, so the program sets them: %s", omp, set);
+    return kp_costrules_text(x,
+                             "OMP_NUM_THREADS is not set, and torch then takes no more threads than cores, so the "
+                             "program sets them, or starts threads of its own: %s",
+                             set);
 }
 
 /* More threads than cores. */

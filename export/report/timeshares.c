@@ -177,9 +177,15 @@ static long cores_share(long cores, long ranks)
     return cores > of ? cores / of : 1;
 }
 
-bool kp_summary_threads_are_set(long cores, long omp, long ranks)
+/* OMP_NUM_THREADS asks for no more than there are cores. */
+static bool is_omp_small(long cores, long omp, long ranks) { return omp > 0 && omp <= cores_share(cores, ranks); }
+
+/* Autograd, gloo and loaders have a few threads, so these are a pool. `own`: how many there are without it. */
+static bool is_a_pool(long busy, long own, long share) { return busy - own > 4 && busy > 2 * share; }
+
+bool kp_summary_threads_are_set(long cores, long busy, long omp, long ranks)
 {
-    return omp > 0 && omp <= cores_share(cores, ranks);
+    return is_omp_small(cores, omp, ranks) || (omp <= 0 && cores > 0 && is_a_pool(busy, cores, cores));
 }
 
 /*
@@ -192,7 +198,7 @@ long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool
     const long of = ranks > 1 ? ranks : 1, share = cores_share(cores, ranks), ran = busy > 0 ? busy : omp;
     const long spare = has_gpu ? cores / 2 + 1 : 0, hardly_ran = of > 1 && omp > share ? 0 : 1;
     if (cores <= 0) return 0;
-    if (kp_summary_threads_are_set(cores, omp, ranks)) return busy - omp > 4 && busy > 2 * share ? share : 0;
+    if (is_omp_small(cores, omp, ranks)) return is_a_pool(busy, omp, share) ? share : 0;
     return ran > (cores + spare) / of + hardly_ran ? share : 0;
 }
 
@@ -261,8 +267,8 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
         out->before_ns = before_ns > 0 ? before_ns : 0;
         out->after_ns = after_ns > 0 ? after_ns : 0;
     }
-    out->threads_are_set =
-        kp_summary_threads_are_set(out->cores, out->omp_threads, kp_kineto_number(trace, "kprof.local_world_size"));
+    out->threads_are_set = kp_summary_threads_are_set(out->cores, out->busy_threads, out->omp_threads,
+                                                      kp_kineto_number(trace, "kprof.local_world_size"));
     out->waits_for_slowest = out->steps && out->core_waited >= KP_CORE_WAITED_HALF &&
                              kp_summary_wait_for_slowest(trace, steps_ns, out->has_gpu);
     out->threads_wanted = kp_summary_threads_of(trace, out->has_gpu);

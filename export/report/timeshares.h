@@ -37,7 +37,7 @@ struct kp_summary {
     long omp_threads;    /* OMP_NUM_THREADS; 0: not set */
     long threads_wanted; /* what OMP_NUM_THREADS should be instead; 0: nothing wrong with the threads */
     bool waits_for_slowest; /* ops wait for threads whose cores others have */
-    bool threads_are_set;   /* that is no more than OMP_NUM_THREADS is: the program sets the number itself */
+    bool threads_are_set;   /* by the program itself, whatever OMP_NUM_THREADS says */
 };
 
 /*
@@ -55,8 +55,11 @@ bool kp_summary_is_crowded(const struct kp_kineto *trace, double steps_ns);
 /* The median of a step before the window, of so many in which nothing was recorded; 0: not in the file. */
 int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps);
 #define KP_BARE_MUCH 1.05 /* recorded steps that last no more times as long differ by less than steps do anyway */
-/* OMP_NUM_THREADS asks for no more than there are cores: if more run, the program itself sets the number. */
-bool kp_summary_threads_are_set(long cores, long omp, long ranks);
+/*
+ * If more run than there are cores, the program itself sets the number: OMP_NUM_THREADS asks for no more. Or it is not
+ * set (0), so torch takes no more, and a pool of others ran.
+ */
+bool kp_summary_threads_are_set(long cores, long busy, long omp, long ranks);
 /* threads_wanted for that many cores, threads that ran, OMP_NUM_THREADS (0: not set), and ranks on the machine. */
 long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu);
 /* The same of a trace; 0 also where its thread of the steps hardly waited for a core. */

@@ -14,7 +14,11 @@ static void too_many_threads_are_those_that_the_cores_do_not_hold(void **state)
     assert_int_equal(kp_summary_threads_wanted(2, 0, 16, 0, false), 2); /* they were not counted */
     assert_int_equal(kp_summary_threads_wanted(2, 2, 2, 2, false), 1);
     assert_int_equal(kp_summary_threads_wanted(2, 16, 1, 0, false), 2); /* torch.set_num_threads(16) */
-    assert_true(kp_summary_threads_are_set(2, 1, 0) && !kp_summary_threads_are_set(2, 16, 0));
+    assert_true(kp_summary_threads_are_set(2, 16, 1, 0) && !kp_summary_threads_are_set(2, 16, 16, 0));
+    assert_true(kp_summary_threads_are_set(2, 16, 0, 0)); /* torch.set_num_threads(16) without the variable */
+    assert_false(kp_summary_threads_are_set(2, 6, 0, 0)); /* a second library may have a pool of its own */
+    assert_false(kp_summary_threads_are_set(12, 24, 0, 0));
+    assert_false(kp_summary_threads_are_set(0, 16, 0, 0));
     assert_int_equal(kp_summary_threads_wanted(2, 16, 1, 2, false), 1);
     assert_int_equal(kp_summary_threads_wanted(2, 3, 1, 2, false), 0); /* set already: the others are no pool's */
     assert_int_equal(kp_summary_threads_wanted(8, 8, 0, 4, false), 2);
