@@ -65,7 +65,7 @@ ROOMS := base format record read schedule $(EXPORT_CLI) inhost $(PRELOAD_ROOMS) 
 obj = $(patsubst %.S,$(O)/%.o,$(patsubst %.c,$(O)/%.o,$(SRC_$(1))))
 lib = $(O)/lib$(1).a
 define room
-$(call lib,$(1)): $(call obj,$(1))
+$(call lib,$(1)): $(call obj,$(1)) | $(O)/needs
 	$(call say,AR,$$@)
 	$(Q)rm -f $$@; $(AR) rcs $$@ $$^
 endef
