@@ -82,6 +82,7 @@ struct kp_advice {
     const char *guessed;            /* a sentence: its steps are guessed, of before a training; or NULL */
     const char *most;               /* a sentence: the own lines with most time, with ms and share; or NULL */
     const char *prompts;            /* a sentence: which steps of a generation take a prompt; or NULL */
+    const char *no_op;              /* a sentence: no op runs for nearly as much of a step as a finding; or NULL */
     struct kp_gpu_figures gpu;      /* with has_gpu */
     bool is_healthy, has_gpu;
     bool is_well; /* nothing is found in what was recorded, and it computes; healthy, but for what was not recorded */
@@ -116,7 +117,7 @@ const char *kp_evalpieces_text(const struct kp_evalpieces *pieces, struct kp_kin
 
 /* What the steps are, where they are guesses: "calls of a model"; NULL: they are none. */
 const char *kp_advice_guesses(const struct kp_kineto *trace);
-enum { KP_NOTES_MAX = 10 };
+enum { KP_NOTES_MAX = 11 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
 /* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or

@@ -24,6 +24,7 @@ size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX
                                            a->slowed_by,
                                            a->ahead,
                                            a->prompts,
+                                           a->no_op,
                                            a->outside,
                                            a->most};
     size_t count = 0;

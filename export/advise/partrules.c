@@ -9,10 +9,13 @@
 #include "export/report/valuereads.h"
 
 #define KP_FINDING_ON_CPU "op-on-cpu"
-#define ONE_GAP_SHARE 0.15 /* of a step, in one place in which no op runs */
-#define ONE_GAP_NS 1e6     /* what is less is the price of an optimizer's, or of a loader's, own Python */
-#define ITSELF_SHARE 0.95  /* of a function with its callees; else both are told */
-#define SHARE_IDLE 0.15    /* of a step, before a GPU's idle time is a finding, by whatever cause */
+#define NO_OP_SHARE 0.40    /* of a step in which no op runs */
+#define NO_OP_NOTED 0.35    /* from here on it is a note: it differs from run to run, and no step is healthy */
+#define NO_OP_CRITICAL 0.50 /* small ops alone cost nearly as much as the bound */
+#define ONE_GAP_SHARE 0.15  /* of a step, in one place in which no op runs */
+#define ONE_GAP_NS 1e6      /* what is less is the price of an optimizer's, or of a loader's, own Python */
+#define ITSELF_SHARE 0.95   /* of a function with its callees; else both are told */
+#define SHARE_IDLE 0.15     /* of a step, before a GPU's idle time is a finding, by whatever cause */
 
 struct advice_rule {
     int measure;  /* a part of the step, or KP_CAUSE() of its idle time */
@@ -51,7 +54,7 @@ static const struct advice_rule rules[] = {
      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
     {KP_SPLIT_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU has nothing to do, for several reasons",
      "See what the host does meanwhile: kprof run --with-stack ops, then kprof stacks."},
-    {KP_SPLIT_IDLE, 0.40, WITHOUT_GPU, KP_FINDING_NO_OP, "no op runs: Python between ops, or a wait",
+    {KP_SPLIT_IDLE, NO_OP_SHARE, WITHOUT_GPU, KP_FINDING_NO_OP, "no op runs: Python between ops, or a wait",
      "Find the lines: kprof run --with-stack 1 --schedule 10-30, then kprof stacks. Larger batches and fewer, larger "
      "ops leave less "
      "of it."},
@@ -284,9 +287,25 @@ static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore 
     f->what = kp_costrules_text(x, "%s%s", f->what, kp_loadcore_text(x, taken, judged_ns));
 }
 
+static bool is_no_op(const struct kp_advice *out, const struct advice_rule *rule)
+{
+    return rule->measure == KP_SPLIT_IDLE && !out->has_gpu;
+}
+
+/* Two runs of one program may lie on both sides of the bound: below it a note says the same. */
+static void no_op_note(struct kp_costrules *x, const struct advice_rule *rule, struct kp_finding f)
+{
+    if (!is_no_op(x->out, rule) || f.share < NO_OP_NOTED || f.share >= NO_OP_SHARE || x->tree->trace->has_heap) return;
+    place_tell(&f, x->places, rule, x->tree);
+    if (is_of_reads(x, f.where)) return;
+    const char *const of = f.share_of ? f.share_of : x->whole ? "of steps that are not slow" : "";
+    x->out->no_op = kp_costrules_text(x, "%s: %.3f ms a step, %.1f %%%s%s; a finding from %.0f %% on", f.what,
+                                      f.step_ns / 1e6, 100 * f.share, *of ? " " : "", of, 100 * NO_OP_SHARE);
+}
+
 /* Whether it is a finding. */
 static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
-                       const struct kp_split_places *places, const struct kp_costrules *x)
+                       const struct kp_split_places *places, struct kp_costrules *x)
 {
     const struct kp_tree *tree = x->tree;
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
@@ -303,13 +322,15 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     const bool is_found = f.steps >= KP_STEPS_LEAST && judged_ns > 0 && f.step_ns >= rule->bound * judged_ns;
     if (is_found && rule->measure == KP_SPLIT_LOADING) kp_loadwaits_tell(x, rest, &f);
     free(rest);
+    if (!is_found) no_op_note(x, rule, f);
     if (!is_found) return false;
     f.is_critical = kp_advise_is_critical(&f, out->steps) || (rule->measure == KP_SPLIT_LOADING && is_bursty(&f, out));
     place_tell(&f, places, rule, tree);
     cause_place_tell(x, rule, places, &f);
     if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return false;
-    if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu && tree->trace->has_heap) return false; /* it was traced */
-    if (rule->measure == KP_SPLIT_IDLE && !out->has_gpu) {
+    if (is_no_op(out, rule) && tree->trace->has_heap) return false; /* it was traced */
+    if (is_no_op(out, rule)) {
+        f.is_critical &= f.share >= NO_OP_CRITICAL;
         f.steps = gap_steps(x, f.step_ns, NULL);
         gap_tell(x, &f);
     }
@@ -344,6 +365,7 @@ static void one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
         f.change = "See what the line does: kprof report --by line has the others, kprof stacks draws who calls them. "
                    "Move it out of the step, or do it less often.";
     x->out->findings[x->out->count++] = f;
+    x->out->no_op = NULL;
 }
 
 /* What a link moves meanwhile: from each collective's begin to its end, in which a rank may wait for others. */

@@ -30,7 +30,7 @@ const char kp_adviceprint_schema[] =
     "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"step_median_ms\",\"parts_ms\",\"idle_ms\","
     "\"missing\","
     "\"unjudged\",\"seen\","
-    "\"gpu\",\"lines_by\",\"slowed_by\",\"ahead\",\"evaluated\",\"most\",\"prompts\",\"waited\",\"outside\","
+    "\"gpu\",\"lines_by\",\"slowed_by\",\"ahead\",\"evaluated\",\"most\",\"prompts\",\"no_op\",\"waited\",\"outside\","
     "\"guessed\","
     "\"crowded\","
     "\"findings\"],\n"
@@ -45,8 +45,8 @@ const char kp_adviceprint_schema[] =
     "\"properties\":{\"busy\":" SHARE ",\"sm_efficiency\":" SHARE ",\"occupancy\":" SHARE ",\"tensor_cores\":" SHARE
     ",\"communication_hidden\":" SHARE ",\"queue_most\":" WHOLE "}}]},\n"
     "\"seen\":" MAYBE ",\"lines_by\":" MAYBE ",\"slowed_by\":" MAYBE ",\"ahead\":" MAYBE ",\"evaluated\":" MAYBE
-    ",\"most\":" MAYBE ",\"prompts\":" MAYBE ",\"waited\":" MAYBE ",\"outside\":" MAYBE ",\"guessed\":" MAYBE
-    ",\"crowded\":" MAYBE ",\n"
+    ",\"most\":" MAYBE ",\"prompts\":" MAYBE ",\"no_op\":" MAYBE ",\"waited\":" MAYBE ",\"outside\":" MAYBE
+    ",\"guessed\":" MAYBE ",\"crowded\":" MAYBE ",\n"
     "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
@@ -274,6 +274,7 @@ void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label
     json_member(out, "evaluated", a->evaluated);
     json_member(out, "most", a->most);
     json_member(out, "prompts", a->prompts);
+    json_member(out, "no_op", a->no_op);
     json_member(out, "waited", a->waited);
     json_member(out, "outside", a->outside);
     json_member(out, "guessed", a->guessed);

@@ -151,7 +151,7 @@ def test_findings_are_those_of_advise(resnet):
     advice = json.loads(harness.cli("advise", trace, "--json").stdout)
     for finding in advice["findings"]:
         assert finding["change"] in said["findings"] and (finding["line"] or finding["frame"] or "") in said["findings"]
-    for note in ("lines_by", "slowed_by", "ahead", "evaluated", "prompts", "waited", "outside", "guessed", "crowded"):
+    for note in ("lines_by", "slowed_by", "ahead", "evaluated", "prompts", "no_op", "waited", "outside", "guessed", "crowded"):
         assert (advice[note] or "") in said["findings"]
     assert len(re.findall(r"\(\d+ of \d+ steps\)", said["findings"])) == len(advice["findings"])
 
