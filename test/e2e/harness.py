@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 
+import warm
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD = pathlib.Path(os.environ.get("KPROF_BUILD", ROOT / "build"))
@@ -32,23 +34,36 @@ def clean_environment(**more):
     return env
 
 
-class Run:
-    """A finished program: code, out, err, and the folder it left its files in."""
+USUAL = clean_environment()
 
-    def __init__(self, command, folder, env, timeout, cwd=None, kill_after=None):
+
+class Run:
+    """A finished program: code, out, err, and the folder it left its files in. With warm_start a fork that has torch runs it where that is as good."""
+
+    def __init__(self, command, folder, env, timeout, cwd=None, kill_after=None, warm_start=False):
         self.folder = pathlib.Path(folder)
         self.command = [str(part) for part in command]
+        limit = timeout if kill_after is None else kill_after
+        if warm_start and self.command[0] == PYTHON and warm.serves(env, USUAL):
+            self.pid, self.code, self.out, self.err, late = warm.run(self.command, env, limit, cwd)
+        else:
+            late = self.run(env, limit, cwd)
+        if late and kill_after is None:
+            raise AssertionError(f"{self.command} ran past {timeout} s\n{self.err[-2000:]}")
+
+    def run(self, env, limit, cwd):
+        """Runs it; tells whether it was killed as it took too long."""
         with subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=env, cwd=cwd, start_new_session=True, errors="replace") as process:
-            self.pid = process.pid
+            self.pid, late = process.pid, False
             try:
-                self.out, self.err = process.communicate(timeout=kill_after if kill_after is not None else timeout)
+                self.out, self.err = process.communicate(timeout=limit)
             except subprocess.TimeoutExpired:
+                late = True
                 os.killpg(process.pid, signal.SIGKILL)
                 self.out, self.err = process.communicate()
-                if kill_after is None:
-                    raise AssertionError(f"{self.command} ran past {timeout} s\n{self.err[-2000:]}") from None
             self.code = process.returncode
+        return late
 
     @property
     def traces(self):
@@ -90,9 +105,9 @@ def script_command(script, *args, python=PYTHON):
     return [python, found[0], *args]
 
 
-def run_plain(script, folder, *args, python=PYTHON, timeout=LONG, **env):
+def run_plain(script, folder, *args, python=PYTHON, timeout=LONG, warm_start=False, **env):
     """The program alone."""
-    return Run(script_command(script, *args, python=python), folder, clean_environment(**env), timeout)
+    return Run(script_command(script, *args, python=python), folder, clean_environment(**env), timeout, warm_start=warm_start)
 
 
 def run_kprof(script, folder, *args, schedule=SCHEDULE, shapes=True, python=PYTHON, timeout=LONG, command=None, kill_after=None,
@@ -133,7 +148,7 @@ class Oracle(Run):
         if tables is not None:
             (folder / "wanted.json").write_text(json.dumps(tables))
             command += ["--tables", folder / "wanted.json", folder / "tables.json"]
-        super().__init__([*command, *script_command(script, *args)[1:]], folder, clean_environment(**env), timeout)
+        super().__init__([*command, *script_command(script, *args)[1:]], folder, clean_environment(**env), timeout, warm_start=True)
         self.ok()
         self.nesting = {(parent, name): n for parent, name, n in json.loads((folder / "nesting.json").read_text())} if nesting else None
         self.frames = [(name, tuple(map(tuple, chain)), n) for name, chain, n in json.loads((folder / "frames.json").read_text())] if frames else None

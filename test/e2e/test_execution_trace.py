@@ -102,7 +102,7 @@ def test_it_goes_on_while_ops_are_switched_off(tmp_path):
     """toggle_collection_dynamic leaves the observer alone."""
     script, theirs = harness.script_command("toggled.py"), tmp_path / "torch.et.json"
     alone = harness.clean_environment(CUDA_VISIBLE_DEVICES="")
-    harness.Run([*script, "torch", tmp_path / "torch.json", theirs], tmp_path, alone, timeout=harness.LONG).ok()
+    harness.Run([*script, "torch", tmp_path / "torch.json", theirs], tmp_path, alone, timeout=harness.LONG, warm_start=True).ok()
     env = {**alone, "LD_PRELOAD": str(harness.LIBRARY), "KPROF_DIR": str(tmp_path / "ours"), "KPROF_SCHEDULE": "none", "KPROF_EXECUTION_TRACE": "1"}
     harness.Run([*script, "kprof"], tmp_path / "ours", env, timeout=harness.LONG).ok()
     (ours,) = files(tmp_path / "ours")
@@ -128,7 +128,7 @@ def test_a_window_that_exit_cuts_short_is_whole(tmp_path):
 
 def test_a_program_with_an_observer_of_its_own_keeps_it(tmp_path):
     alone, beside = tmp_path / "alone.json", tmp_path / "beside.json"
-    harness.run_plain("execution_trace_own.py", tmp_path, alone).ok()
+    harness.run_plain("execution_trace_own.py", tmp_path, alone, warm_start=True).ok()
     run = harness.run_kprof("execution_trace_own.py", tmp_path / "kprof", beside, schedule="wait=2,warmup=1,active=1,repeat=0", **ON).ok()
     assert compared(load(beside)) == compared(load(alone))
     # windows of steps 3, 7: the program's observer is there from step 5 to 7, and step 6 warms up

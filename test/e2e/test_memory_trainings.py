@@ -45,7 +45,7 @@ def both(recorded, ours):
     """(torch's timeline, our trace) of one training. Several are recorded by one program, which imports torch once."""
     def of(kind):
         kinds = next(kinds for kinds in RECORDINGS if kind in kinds)
-        theirs = recorded(("timelines", SCRIPT, *kinds), lambda folder: (harness.run_plain(SCRIPT, folder, ",".join(kinds), folder).ok(), folder)[1])
+        theirs = recorded(("timelines", SCRIPT, *kinds), lambda folder: (harness.run_plain(SCRIPT, folder, ",".join(kinds), folder, warm_start=True).ok(), folder)[1])
         mine = ours(SCRIPT, ",".join(kinds), schedule=f"wait=1,warmup=1,active=3,repeat={len(kinds)}", KPROF_PROFILE_MEMORY=1)
         assert len(mine.traces) == len(kinds), mine.explain()
         return theirs / f"{kind}.raw.json.gz", mine.traces[kinds.index(kind)]

@@ -19,7 +19,7 @@ SCRIPT = "memory_kinds.py"
 def theirs(once):
     """torch's profiler on the program: the folder with its trace and its memory timeline."""
     def make(folder):
-        harness.run_plain(SCRIPT, folder, folder).ok()
+        harness.run_plain(SCRIPT, folder, folder, warm_start=True).ok()
         return folder
 
     return once("memory_kinds under torch.profiler", make)

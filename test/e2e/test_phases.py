@@ -31,7 +31,7 @@ def by_name(tmp_path_factory):
 
 
 def test_phases_that_are_named_have_the_files_of_profilers_by_hand(by_name, tmp_path):
-    harness.run_plain("phases.py", tmp_path, tmp_path).ok()
+    harness.run_plain("phases.py", tmp_path, tmp_path, warm_start=True).ok()
     _, files = by_name
     assert [phase_of(path) for path in files] == ["validate", "train", "validate"]
     for ours, theirs in zip(files, ["validate.4.json", "train.8.json", "validate.8.json"]):
@@ -51,7 +51,7 @@ def test_the_report_of_one_phase(by_name):
 def test_phases_that_are_ranges_have_the_files_of_profilers_by_hand(tmp_path):
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     theirs.mkdir()
-    harness.run_plain("phases.py", theirs, theirs, "ranges").ok()
+    harness.run_plain("phases.py", theirs, theirs, "ranges", warm_start=True).ok()
     named = PHASES.replace("train=", "train~^my loop: train=1$=").replace("validate=", "validate~: valid.*=1=")
     harness.run_kprof("phases.py", ours, "ranges", schedule=None, shapes=False, KPROF_PHASES=named).ok()
     files = files_of(ours)
@@ -221,7 +221,7 @@ def test_a_trainers_evaluations_have_the_files_of_profilers_in_callbacks(tmp_pat
     pytest.importorskip("transformers")
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     theirs.mkdir()
-    harness.run_plain("hf_phases.py", theirs, theirs, "byhand").ok()
+    harness.run_plain("hf_phases.py", theirs, theirs, "byhand", warm_start=True).ok()
     harness.run_kprof("hf_phases.py", ours, ours, schedule=None, shapes=False,
                       KPROF_PHASES="train=skip_first=4,wait=1,warmup=1,active=2,repeat=1;evaluate=wait=1,warmup=1,active=2,repeat=1;"
                                    "predict=warmup=1,active=2,repeat=1").ok()
@@ -248,7 +248,7 @@ def test_one_row_names_the_evaluation_of_lightning_and_of_transformers(tmp_path)
 def test_lightnings_phases_have_the_files_of_its_own_profiler(tmp_path):
     pytest.importorskip("lightning")
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
-    harness.run_plain("lightning_phases.py", theirs, theirs, "own").ok()
+    harness.run_plain("lightning_phases.py", theirs, theirs, "own", warm_start=True).ok()
     phases = ["train", "validate", "test", "predict"]
     harness.run_kprof("lightning_phases.py", ours, ours, schedule=None, shapes=False,
                       KPROF_PHASES=";".join(f"{name}=wait=1,warmup=1,active=2,repeat=1" for name in phases)).ok()

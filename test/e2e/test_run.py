@@ -93,7 +93,7 @@ with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup
         own.step()
 """)
     alone, both = tmp_path / "alone.json", tmp_path / "both.json"
-    harness.run_plain(script, tmp_path, alone).ok()
+    harness.run_plain(script, tmp_path, alone, warm_start=True).ok()
     run = harness.run_kprof(script, tmp_path / "out", both).ok()
     names = ["op counts", "categories", *facts.INPUTS, "nesting", "fwd-bwd pairs", "fwdbwd flows"]
     first, second, third = (facts.facts(facts.load(path)) for path in (alone, both, run.trace))
@@ -587,7 +587,7 @@ def small_disk(tmp_path):
 
 def test_a_full_disk_changes_nothing_for_the_program(program, tmp_path, small_disk):
     script = program(LOOP.format(steps=40000))
-    plain = harness.run_plain(script, tmp_path).ok()
+    plain = harness.run_plain(script, tmp_path, warm_start=True).ok()
     run = harness.run_kprof(script, small_disk / "out", schedule=None).ok()
     assert run.out == plain.out
     assert any(re.search(r"space|full|disk", line) for line in run.said), run.explain()

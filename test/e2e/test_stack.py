@@ -256,7 +256,7 @@ def test_a_program_under_its_own_torch_profiler_keeps_its_calls(tmp_path):
 
 def test_stacks_of_a_run_are_folded_as_torch_exports_them(tmp_path):
     trace, exported = tmp_path / "verbose.json", tmp_path / "stacks.txt"
-    harness.run_plain("stack_exported.py", tmp_path, trace, exported).ok()
+    harness.run_plain("stack_exported.py", tmp_path, trace, exported, warm_start=True).ok()
     lines = exported.read_text()
     assert len(lines.splitlines()) > 50
     assert harness.cli("stacks", "--torch", trace).stdout == lines

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Has imported torch, and runs each program that it is told of in a fork of itself (test/e2e/warm.py asks).
+
+On stdin a line of JSON for each: {"argv", "cwd", "env", "out", "err"}. On stdout the process id, and as it ends a line with its
+code as subprocess has it, and its seconds of a core. The program's module is __main__, its folder leads sys.path, as ever.
+"""
+import json
+import os
+import runpy
+import signal
+import sys
+
+import torch  # noqa: F401
+
+
+def become(ask):
+    os.setsid()
+    os.chdir(ask["cwd"])
+    os.environ.update(ask["env"])
+    for number, path in (1, ask["out"]), (2, ask["err"]):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(file, number)
+        os.close(file)
+    sys.argv = ask["argv"]
+    sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+
+
+def serve():
+    """Returns in a child that has a program to run, and in this process when nobody asks any more."""
+    asks, answers = os.fdopen(os.dup(0), "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    os.close(nothing)
+    for line in iter(asks.readline, b""):
+        pid = os.fork()
+        if pid == 0:
+            asks.close()
+            answers.close()
+            become(json.loads(line))
+            return True
+        answers.write(b"%d\n" % pid)
+        _, status, used = os.wait4(pid, 0)
+        answers.write(b"%d %f\n" % (os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime))
+    return False
+
+
+assert len(os.listdir("/proc/self/task")) == 1, "a fork has one thread: nothing that torch starts may run here"
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+if serve():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    runpy.run_path(sys.argv[0], run_name="__main__")
