@@ -91,11 +91,15 @@ def resnet(m):
 
 @point("parity training", "Transformer, convolutions, autocast, streams, pinned copies as torch.profiler sees them", 120)
 def training(m):
+    if m.simulated:
+        return "not run: test_gpu_parity.py compares it"
     return compared(m, "training", E2E / "training.py")
 
 
 @point("parity graph", "A captured CUDA graph as torch.profiler sees it", 120)
 def graphed(m):
+    if m.simulated:
+        return "not run: test_gpu_parity.py compares it"
     return compared(m, "graphed", E2E / "graphed.py")
 
 

@@ -30,20 +30,20 @@ def simulated():
 
 
 @pytest.fixture(scope="session")
-def kineto(once):
+def kineto(recorded):
     """kineto(program, *args, schedule=..., SIMGPU_X=...): a run under torch.profiler with cuda, cached."""
     def run(program, *args, **options):
-        return once(("kineto gpu", program, args, repr(sorted(options.items()))), lambda folder: simgpu.Oracle(program, folder, *args, **options))
+        return recorded(("kineto gpu", program, args, repr(sorted(options.items()))), lambda folder: simgpu.Oracle(program, folder, *args, **options))
 
     return run
 
 
 @pytest.fixture(scope="session")
-def kprof(once):
+def kprof(recorded):
     """kprof(program, *args, schedule=..., KPROF_X=...): a run under libkprof on the simulated GPU, cached, exit status checked."""
     def run(program, *args, **options):
-        return once(("kprof gpu", program, args, repr(sorted(options.items()))),
-                    lambda folder: simgpu.run(program, folder, *args, kprof=True, **options).ok())
+        return recorded(("kprof gpu", program, args, repr(sorted(options.items()))),
+                        lambda folder: simgpu.run(program, folder, *args, kprof=True, **options).ok())
 
     return run
 
