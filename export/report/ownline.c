@@ -437,6 +437,42 @@ uint32_t kp_ownline_of(struct kp_ownlines *found, struct kp_kineto *trace, uint3
     return stack_search(found, trace, stack, &lines);
 }
 
+/* Of a stack that is one text: the frames around its innermost own one. */
+static uint32_t caller_of_text(struct kp_kineto *trace, uint32_t stack, uint32_t line)
+{
+    const char *words, *const text = kp_kineto_text(trace, stack), *const end = own_end(text, &words);
+    size_t bytes;
+    for (const char *at = own_frame(list_of(trace), text, end, &bytes); at;
+         at = own_frame(list_of(trace), at, end, &bytes)) {
+        const uint32_t its = line_at(trace, at, bytes).text - 1;
+        if (its && its != line) return its;
+        at += bytes + (at[bytes] == ';');
+    }
+    return 0;
+}
+
+static uint32_t caller_search(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack, uint32_t line)
+{
+    uint32_t at = stack, head, tail;
+    for (; kp_strings_is_chain(trace->strings, at, &head, &tail); at = tail) {
+        const uint32_t its = kp_ownline_of(found, trace, tail);
+        if (its != line) return its;
+    }
+    return caller_of_text(trace, at, line);
+}
+
+uint32_t kp_ownline_caller(struct kp_ownlines *callers, struct kp_ownlines *found, struct kp_kineto *trace,
+                           uint32_t stack)
+{
+    const uint32_t line = kp_ownline_of(found, trace, stack);
+    if (!line) return 0;
+    if (!place_get(callers, stack)->text) {
+        const uint32_t caller = caller_search(found, trace, stack, line);
+        place_get(callers, stack)->text = caller + 1;
+    }
+    return place_get(callers, stack)->text - 1;
+}
+
 uint32_t kp_ownline_library(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
 {
     static const struct search_rules libraries = {library_of_text, library_of_chain};

@@ -30,6 +30,10 @@ struct kp_ownlines {
 };
 /* All return a string id, 0 for none. The innermost own line of a stack, "train.py:12 forward". */
 uint32_t kp_ownline_of(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
+/* The next own line outwards that is another: what calls that line's function. Each stack is searched once for
+ * `callers`; `found` is that of kp_ownline_of. */
+uint32_t kp_ownline_caller(struct kp_ownlines *callers, struct kp_ownlines *found, struct kp_kineto *trace,
+                           uint32_t stack);
 /* The innermost line of a stack that is not of torch or Python's library: of the program, or of what it calls
  * ("transformers/models/bert/modeling_bert.py:160 forward"). Not in one `found` with kp_ownline_of. */
 uint32_t kp_ownline_library(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);

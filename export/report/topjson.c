@@ -194,6 +194,11 @@ static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_to
         if (row->is_line_backward) fputs(",\"line_backward\":true", out);
         whole_put(out, is_kernel ? "ops" : "lines", row->lines);
     }
+    if (row->line && top->by == KP_TOP_BY_LINE) {
+        text_put(out, "called_from", kp_kineto_text(top->trace, row->line));
+        ms_put(out, "called_from_ms", row->line_ns);
+        whole_put(out, "callers", row->lines);
+    }
     fputs("}", out);
 }
 

@@ -24,7 +24,7 @@ struct building {
     struct kp_top *top;
     const struct kp_tree *tree;
     const struct kp_chosen *chosen;
-    struct kp_ownlines lines, modules;
+    struct kp_ownlines lines, modules, callers;
     struct kp_keyindex threads, lanes; /* lanes: of a row and a thread */
     int64_t *ends;                     /* by lane: when its last node ends that is not nested */
     size_t end_capacity;
@@ -325,6 +325,7 @@ static void lines_settle(struct kp_top *top)
         if (row->lines++ && !is_line_better(top, share, &top->shares[best[share->row]])) continue;
         best[share->row] = i;
         row->line = share->line;
+        row->line_ns = share->self_ns;
         row->is_line_backward = share->is_backward;
     }
     free(best);
@@ -340,7 +341,7 @@ static void sum_make(struct kp_top *top)
         kp_top_cost_add(&top->sum.steps, &row->steps);
         top->has_gpu |= row->cost.gpu_self_ns > 0;
         top->has_gpu_memory |= row->cost.gpu_self_bytes != 0;
-        top->has_lines |= row->lines != 0;
+        top->has_lines |= row->lines != 0 || (kp_top_is_by_line(top) && row->name);
     }
 }
 
@@ -383,6 +384,14 @@ static uint32_t op_of(const struct building *b, const struct kp_node *node)
     return node->launcher < 0 ? 0 : b->tree->nodes[node->launcher].name;
 }
 
+/* By line: what calls that line of an op. A function's own time has its row, and stacks tell no caller of it. */
+static uint32_t caller_of(struct building *b, const struct kp_node *node)
+{
+    const uint32_t stack = node->stack ? node->stack : event_of(b->tree, node)->stack;
+    if (b->top->by != KP_TOP_BY_LINE || node->is_python) return 0;
+    return kp_ownline_caller(&b->callers, &b->lines, b->tree->trace, stack);
+}
+
 static void nodes_add(struct building *b)
 {
     for (size_t i = 0; i < b->tree->count; i++) {
@@ -392,8 +401,9 @@ static void nodes_add(struct building *b)
         const uint32_t line = b->top->by == KP_TOP_BY_KERNEL ? op_of(b, node) : line_of(b, placed(b, node));
         const size_t row = row_of(b, node, line);
         row_add(b, i, row, &cost);
-        const bool on_gpu = b->tree->has_device;
-        share_add(b->top, &(struct kp_top_share){(uint32_t)row, line, is_backward(b, placed(b, node)),
+        const bool on_gpu = b->tree->has_device, is_line = kp_top_is_by_line(b->top);
+        share_add(b->top, &(struct kp_top_share){(uint32_t)row, is_line ? caller_of(b, node) : line,
+                                                 !is_line && is_backward(b, placed(b, node)),
                                                  on_gpu ? cost.all.gpu_self_ns : cost.all.self_ns,
                                                  on_gpu ? cost.steps.gpu_self_ns : cost.steps.self_ns});
     }
@@ -447,6 +457,7 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     sum_make(out);
     kp_ownlines_fini(&b.lines);
     kp_ownlines_fini(&b.modules);
+    kp_ownlines_fini(&b.callers);
     kp_keyindex_fini(&b.threads);
     kp_keyindex_fini(&b.lanes);
     free(b.ends);
@@ -523,6 +534,7 @@ void kp_top_keep_steps(struct kp_top *top)
         at[i] = is_in ? (uint32_t)kept : UINT32_MAX;
         row.cost = row.steps;
         row.line = 0;
+        row.line_ns = 0;
         if (is_in) top->rows[kept++] = row;
     }
     for (size_t i = 0; i < top->share_count; i++) {

@@ -30,9 +30,11 @@ struct kp_top_cost { /* bytes that an allocator op took are those of the op that
 #define KP_TOP_BEFORE "(launched before the recording)"
 
 struct kp_top_row {
-    uint32_t name, shapes;    /* string ids */
-    uint32_t line;            /* of the own line with the most self time, 0: none. By kernel: of the op */
-    uint32_t lines;           /* how many own lines, or ops */
+    uint32_t name, shapes; /* string ids */
+    /* Of the own line with the most self time, 0: none. By kernel: of the op. By line: of the line that calls it */
+    uint32_t line;
+    uint32_t lines;           /* how many own lines, ops, or lines that call it */
+    double line_ns;           /* that self time, on a GPU its work */
     uint32_t modules;         /* by class: how many */
     bool is_line_backward;    /* backward ops of that line */
     bool is_backward;         /* by line, by module: backward ops of that forward line or module */

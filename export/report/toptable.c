@@ -212,6 +212,19 @@ static void measure(struct shape *s, const struct kp_top_report *r)
     for (int c = 0; c < COLUMNS; c++) column_measure(s, r->top, c);
 }
 
+/* A line of a helper function has the time of all that call it. */
+static bool has_callers(const struct kp_top *top, const struct kp_top_row *row)
+{
+    return top->by == KP_TOP_BY_LINE && row->lines > 1 && kp_top_row_self_ns(top, row) > 0;
+}
+
+static bool has_caller_column(const struct kp_top *top, size_t rows)
+{
+    for (size_t i = 0; i < rows; i++)
+        if (has_callers(top, &top->rows[i])) return true;
+    return false;
+}
+
 static bool has_line_column(const struct kp_top *top) { return top->has_lines && !kp_top_is_by_line(top); }
 
 static void heads_print(FILE *out, const struct shape *s, const struct kp_top_report *r)
@@ -223,6 +236,7 @@ static void heads_print(FILE *out, const struct shape *s, const struct kp_top_re
         pad_put(out, columns[c].head, s->widths[c], false);
     }
     if (r->top->by == KP_TOP_BY_SHAPE) fputs("  input shapes", out);
+    if (has_caller_column(r->top, s->rows)) fputs("  called from", out);
     if (has_line_column(r->top)) fputs(by_kernel(r->top) ? "  op" : "  line", out);
     fputs("\n", out);
 }
@@ -239,6 +253,11 @@ static void row_print(FILE *out, const struct shape *s, const struct kp_top *top
         snprintf(text, sizeof text, "%s", kp_kineto_text(top->trace, row->shapes));
         text_fit(text, sizeof text, LINE_MOST, false);
         fprintf(out, "  %s", text);
+    }
+    if (has_callers(top, row)) {
+        row_line(top, row, text, sizeof text);
+        text_fit(text, sizeof text, LINE_MOST, true);
+        fprintf(out, "  %.0f %% %s", 100 * row->line_ns / kp_top_row_self_ns(top, row), text);
     }
     if (has_line_column(top) && row->line) {
         row_line(top, row, text, sizeof text);

@@ -312,3 +312,28 @@ def test_a_large_trace_has_its_evaluations_in_the_head(tmp_path):
     whole = told.search(harness.cli("report", "--partial", run.trace).stdout).groups()
     assert some and not whole[1] and (count, steps, passes) == (whole[0], whole[4], whole[5]) == ("3", "steps 100, 250, 400", "120")
     assert float(share) == pytest.approx(float(whole[3]), rel=0.15) and float(each) == pytest.approx(float(whole[6]), rel=0.15)
+
+
+HELPED_LOOP = """import torch
+def helper(x):
+    return x @ x
+def main():
+    a, b = torch.ones(256, 256), torch.ones(256, 256)
+    for _ in range(270):
+        helper(a)
+    for _ in range(30):
+        helper(b)
+main()
+"""
+
+
+@pytest.mark.parametrize("stacks", ["ops", "1"])
+def test_a_line_names_the_line_that_calls_it_most(tmp_path, stacks):
+    program = tmp_path / "own.py"
+    program.write_text(HELPED_LOOP)
+    run = harness.run_kprof("own.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program], KPROF_WITH_STACK=stacks).ok()
+    told = harness.cli("report", "--by", "line", run.trace).stdout
+    share = re.search(r"^\S*own\.py:3 helper .*  ([\d.]+) % \S*own\.py:7 main, and 1 more$", told, re.M)
+    assert share and 80 < float(share[1]) <= 100 and "  called from\n" in told, told
+    row, = [row for row in json.loads(harness.cli("report", "--by", "line", "--json", run.trace).stdout)["rows"] if row["name"].endswith("own.py:3 helper")]
+    assert row["callers"] == 2 and row["called_from"].endswith("own.py:7 main") and row["called_from_ms"] / row["self_ms"] == pytest.approx(float(share[1]) / 100, abs=0.006)

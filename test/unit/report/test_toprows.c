@@ -305,6 +305,25 @@ static void ops_are_put_to_lines_and_backward_ops_to_their_forward_line(void **s
     kp_top_fini(&top);
 }
 
+/* helper() in line 3 is called by main() in line 9 and, through itself and torch, in line 12. */
+static void a_line_names_the_line_that_calls_it_most(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "aten::mm", 1, 0, 20, "\"Call stack\":\"train.py(3): helper;train.py(9): main;\"");
+    event(t, "cpu_op", "aten::mm", 1, 30, 60,
+          "\"Call stack\":\"train.py(3): helper;torch/a.py(2): f;train.py(3): helper;torch/a.py(1): g;"
+          "train.py(12): main;\"");
+    event(t, "cpu_op", "aten::add", 1, 100, 5, "\"Call stack\":\"train.py(9): main;\"");
+    struct kp_top top = top_make(t, KP_TOP_BY_LINE);
+    const struct kp_top_row *row = row_named(&top, "train.py:3 helper");
+    assert_int_equal(row->lines, 2);
+    assert_string_equal(kp_kineto_text(top.trace, row->line), "train.py:12 main");
+    assert_int_equal((int64_t)row->line_ns, 60000);
+    assert_true(top.has_lines);
+    assert_int_equal(row_named(&top, "train.py:9 main")->lines, 0);
+    kp_top_fini(&top);
+}
+
 #define AT_BACKWARD "\"Call stack\":\"train.py(9): main;\""
 
 /* The engine sums a bias's gradient beside the backward op. A hook and AccumulateGrad keep the lines they ran at. */
@@ -637,6 +656,7 @@ int main(void)
         LITTLE(rows_come_by_self_time_and_add_up),
         LITTLE(a_total_counts_no_time_twice),
         LITTLE(ops_are_put_to_lines_and_backward_ops_to_their_forward_line),
+        LITTLE(a_line_names_the_line_that_calls_it_most),
         LITTLE(what_the_engine_runs_beside_a_backward_op_is_of_its_forward_line),
         LITTLE(torch_leaves_what_the_engine_runs_where_it_ran),
         LITTLE(a_frame_of_calls_has_the_line_that_called),
