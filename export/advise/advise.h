@@ -113,6 +113,16 @@ void kp_evalpieces_add(void *pieces, const struct kp_tree *tree, const struct kp
 const char *kp_evalpieces_text(const struct kp_evalpieces *pieces, struct kp_kineto *trace,
                                const struct kp_chosen *steps);
 
+/* ---- promptpieces.c: the same of the steps of a generation that take a prompt ---- */
+
+struct kp_promptpieces;
+struct kp_promptpieces *kp_promptpieces_open(void); /* NULL: no memory */
+void kp_promptpieces_close(struct kp_promptpieces *pieces);
+void kp_promptpieces_add(void *pieces, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* After the last piece, once. */
+const char *kp_promptpieces_text(struct kp_promptpieces *pieces, struct kp_kineto *trace,
+                                 const struct kp_chosen *steps);
+
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
 /* What the steps are, where they are guesses: "calls of a model"; NULL: they are none. */

@@ -17,6 +17,7 @@ SRC_advise := \
     export/advise/fuserules.c \
     export/advise/evalpieces.c \
     export/advise/evalsteps.c \
+    export/advise/promptpieces.c \
     export/advise/promptsteps.c \
     export/advise/readtimes.c \
     export/advise/gapplace.c \
@@ -62,6 +63,7 @@ UNIT_advise := \
     test/unit/advise/test_hotlines.c \
     test/unit/advise/test_launchplace.c \
     test/unit/advise/test_wastedrules.c \
+    test/unit/advise/test_promptpieces.c \
     test/unit/advise/test_promptsteps.c \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \

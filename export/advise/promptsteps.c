@@ -12,7 +12,7 @@
  * A busy machine hides some of them, and makes steps of a token as long. Where some that are found run other ops than
  * the usual step, a step is of a prompt if it runs what most of those do: generate() prepares each.
  */
-#include "export/advise/longsteps.h"
+#include "export/advise/promptsteps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +28,7 @@ long kp_prompt_tokens(const char *shapes)
     return tokens > 0 ? tokens : 0;
 }
 
-/* Notes the tokens of each step; 0: not known. */
-static void steps_read(const struct kp_costrules *x, long *tokens)
+void kp_prompt_tokens_read(const struct kp_costrules *x, long *tokens)
 {
     const struct kp_chosen *c = x->chosen;
     const struct kp_kineto *trace = x->tree->trace;
@@ -45,47 +44,38 @@ static void steps_read(const struct kp_costrules *x, long *tokens)
 
 /* ---- without shapes ---- */
 
-#define LONG_TIMES 2.0    /* the median call: a call of a larger input */
 #define LONG_SHARE 0.8    /* of a step's calls */
 #define USUAL_CALLS 0.2   /* so far from the median of the steps: as many calls as usual */
 enum { CALLS_LEAST = 4 }; /* a step: fewer may all be hit by one wait */
 
-struct op_time {
-    uint32_t name;
-    int64_t ns;
-    size_t calls;
-};
-
-/* The op that has most time, of those with enough calls a step. False: none, or the steps are not of a model alone. */
-static bool op_find(const struct kp_costrules *x, struct op_time *most)
+struct kp_prompt_op kp_prompt_op_find(const struct kp_costrules *x)
 {
     const struct kp_chosen *c = x->chosen;
     struct kp_keyindex keys = {0};
-    struct op_time *all = NULL;
-    size_t capacity = 0, embeddings = 0;
-    bool has_backward = false;
+    struct kp_prompt_op *all = NULL, most = {.ns = 0};
+    size_t capacity = 0;
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *node = &x->tree->nodes[i];
         if (!kp_costrules_is_op(x, i) || kp_step_at(c->steps, c->step_count, node->start_ns) == c->step_count) continue;
         const uint32_t name = kp_tree_event(x->tree, i)->name;
         const size_t had = keys.count, at = kp_keyindex_get(&keys, name);
         if (at == had)
-            all = kp_kineto_grow(all, &capacity, had + 1, sizeof *all), all[at] = (struct op_time){.name = name};
+            all = kp_kineto_grow(all, &capacity, had + 1, sizeof *all), all[at] = (struct kp_prompt_op){.name = name};
         all[at].ns += node->end_ns - node->start_ns;
         all[at].calls++;
-        has_backward |= kp_tree_event(x->tree, i)->fwd_tid != 0;
-        embeddings += strcmp(kp_costrules_name(x, (int32_t)i), "aten::embedding") == 0;
+        most.has_backward |= kp_tree_event(x->tree, i)->fwd_tid != 0;
+        most.embeddings += strcmp(kp_costrules_name(x, (int32_t)i), "aten::embedding") == 0;
     }
-    *most = (struct op_time){.ns = 0};
     for (size_t i = 0; i < keys.count; i++)
-        if (all[i].calls >= CALLS_LEAST * c->step_count && all[i].ns > most->ns) *most = all[i];
+        if (all[i].calls >= CALLS_LEAST * c->step_count && all[i].ns > most.ns)
+            most.name = all[i].name, most.ns = all[i].ns, most.calls = all[i].calls;
     kp_keyindex_fini(&keys);
     free(all);
-    return most->ns > 0 && !has_backward && embeddings >= c->step_count;
+    return most;
 }
 
 /* Counts this op's calls of each step, and those that last far longer than the median call. */
-static void calls_count(const struct kp_costrules *x, const struct op_time *op, double *calls, double *longer)
+static void calls_count(const struct kp_costrules *x, const struct kp_prompt_op *op, double *calls, double *longer)
 {
     const struct kp_chosen *c = x->chosen;
     double *lengths = kp_kineto_room(op->calls + 1, sizeof *lengths), median = 0;
@@ -98,14 +88,13 @@ static void calls_count(const struct kp_costrules *x, const struct op_time *op, 
             const double ns = (double)(node->end_ns - node->start_ns);
             if (step == c->step_count) continue;
             if (!pass) lengths[n++] = ns;
-            else calls[step]++, longer[step] += ns > LONG_TIMES * median;
+            else calls[step]++, longer[step] += ns > KP_PROMPT_LONG_TIMES * median;
         }
         if (!pass) median = kp_quantile(lengths, n, 0.5);
     }
     free(lengths);
 }
 
-/* By step, which ops it runs and how often, in whatever order: a sum of hashes of the names. */
 static uint64_t *ops_of_steps(const struct kp_costrules *x)
 {
     const struct kp_chosen *c = x->chosen;
@@ -140,39 +129,44 @@ static uint64_t most_common(const uint64_t *ops, const long *tokens, long of, ui
 }
 
 /* One of those that were found may run what the usual step does, and waited for a core. */
-static void steps_spread(const struct kp_costrules *x, long *tokens)
+static void steps_spread(const uint64_t *ops, long *tokens, size_t steps)
 {
-    const size_t steps = x->chosen->step_count;
-    uint64_t *const ops = ops_of_steps(x);
     size_t usual_same, same, all = 0;
     const uint64_t usual = most_common(ops, tokens, 0, 0, steps, &usual_same);
     const uint64_t prompt = most_common(ops, tokens, 2, usual, steps, &same);
     for (size_t i = 0; i < steps; i++) all += same && ops[i] == prompt;
     for (size_t i = 0; i < steps && all > 1 && 2 * usual_same > steps; i++) tokens[i] = ops[i] == prompt ? 2 : 1;
-    free(ops);
 }
 
-/* As steps_read, by the ops: 1 or 2 tokens stand for one and for more. All stay 0 where these do not tell. */
+void kp_prompt_tokens_guess(const struct kp_prompt_ops *by, long *tokens, size_t steps)
+{
+    double *sorted = kp_kineto_room(steps + 1, sizeof *sorted);
+    memcpy(sorted, by->calls, steps * sizeof *sorted);
+    const double usual = kp_quantile(sorted, steps, 0.5);
+    for (size_t i = 0; i < steps; i++) {
+        const bool is_usual = by->calls[i] > (1 - USUAL_CALLS) * usual && by->calls[i] < (1 + USUAL_CALLS) * usual;
+        tokens[i] = is_usual && by->longer[i] >= LONG_SHARE * by->calls[i] ? 2 : 1;
+    }
+    steps_spread(by->ops, tokens, steps);
+    free(sorted);
+}
+
+/* All stay 0 where the ops do not tell. */
 static void steps_guess(const struct kp_costrules *x, long *tokens)
 {
     const size_t steps = x->chosen->step_count;
-    struct op_time op;
-    if (x->tree->trace->record_shapes || !op_find(x, &op)) return;
+    if (x->tree->trace->record_shapes) return;
+    const struct kp_prompt_op op = kp_prompt_op_find(x);
+    if (!op.name || op.has_backward || op.embeddings < steps) return;
     double *calls = kp_kineto_room(steps + 1, sizeof *calls), *longer = kp_kineto_room(steps + 1, sizeof *longer);
-    double *sorted = kp_kineto_room(steps + 1, sizeof *sorted);
     memset(calls, 0, (steps + 1) * sizeof *calls);
     memset(longer, 0, (steps + 1) * sizeof *longer);
     calls_count(x, &op, calls, longer);
-    memcpy(sorted, calls, steps * sizeof *sorted);
-    const double usual = kp_quantile(sorted, steps, 0.5);
-    for (size_t i = 0; i < steps; i++) {
-        const bool is_usual = calls[i] > (1 - USUAL_CALLS) * usual && calls[i] < (1 + USUAL_CALLS) * usual;
-        tokens[i] = is_usual && longer[i] >= LONG_SHARE * calls[i] ? 2 : 1;
-    }
-    steps_spread(x, tokens);
+    uint64_t *const ops = ops_of_steps(x);
+    kp_prompt_tokens_guess(&(struct kp_prompt_ops){calls, longer, ops}, tokens, steps);
+    free(ops);
     free(calls);
     free(longer);
-    free(sorted);
 }
 
 /* ---- the note ---- */
@@ -190,7 +184,7 @@ static double median_of(const struct kp_costrules *x, const long *tokens, bool i
     return median;
 }
 
-static const char *prompts_text(const struct kp_costrules *x, const long *tokens)
+static const char *numbers_text(const struct kp_costrules *x, const long *tokens)
 {
     size_t count = 0;
     size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
@@ -201,26 +195,33 @@ static const char *prompts_text(const struct kp_costrules *x, const long *tokens
     return text;
 }
 
-void kp_promptsteps_tell(const struct kp_costrules *x, bool *is_prompt)
+const char *kp_prompts_text(const struct kp_costrules *x, const long *tokens, bool is_known)
 {
     const size_t steps = x->chosen->step_count;
-    size_t prompts = 0, alone = 0, known = 0;
-    long *tokens = kp_kineto_room(steps + 1, sizeof *tokens);
-    memset(tokens, 0, (steps + 1) * sizeof *tokens);
-    steps_read(x, tokens);
-    for (size_t i = 0; i < steps; i++) known += tokens[i] != 0;
-    if (!known) steps_guess(x, tokens);
+    size_t prompts = 0, alone = 0;
     for (size_t i = 0; i < steps; i++) {
         prompts += tokens[i] > 1;
         alone += tokens[i] == 1;
     }
-    const bool is_told = prompts && alone > prompts && prompts + alone == steps;
-    for (size_t i = 0; i < steps; i++) is_prompt[i] = is_told && tokens[i] > 1;
-    if (is_told)
-        x->out->prompts = kp_costrules_text(
-            x, "%s take%s a prompt, %.3f ms (median of %zu); the others take a token each, %.3f ms (median of %zu)%s",
-            prompts_text(x, tokens), prompts == 1 ? "s" : "", median_of(x, tokens, true) / 1e6, prompts,
-            median_of(x, tokens, false) / 1e6, alone,
-            known ? "" : "; so say their ops; --record-shapes tells the tokens");
+    if (!prompts || alone <= prompts || prompts + alone != steps) return NULL;
+    return kp_costrules_text(
+        x, "%s take%s a prompt, %.3f ms (median of %zu); the others take a token each, %.3f ms (median of %zu)%s",
+        numbers_text(x, tokens), prompts == 1 ? "s" : "", median_of(x, tokens, true) / 1e6, prompts,
+        median_of(x, tokens, false) / 1e6, alone,
+        is_known ? "" : "; so say their ops; --record-shapes tells the tokens");
+}
+
+void kp_promptsteps_tell(const struct kp_costrules *x, bool *is_prompt)
+{
+    const size_t steps = x->chosen->step_count;
+    size_t known = 0;
+    long *tokens = kp_kineto_room(steps + 1, sizeof *tokens);
+    memset(tokens, 0, (steps + 1) * sizeof *tokens);
+    kp_prompt_tokens_read(x, tokens);
+    for (size_t i = 0; i < steps; i++) known += tokens[i] != 0;
+    if (!known) steps_guess(x, tokens);
+    const char *const text = kp_prompts_text(x, tokens, known > 0);
+    for (size_t i = 0; i < steps; i++) is_prompt[i] = text && tokens[i] > 1;
+    if (text) x->out->prompts = text;
     free(tokens);
 }

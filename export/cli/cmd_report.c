@@ -411,11 +411,31 @@ static int source_read(const struct report_command *r, const struct kp_trace_sou
     return kp_kineto_read(out, &wish, why, why_bytes);
 }
 
-/* What tells of long steps: which of them hold an evaluation, as far as their pieces do. */
-static void kinds_find(const struct kp_evalpieces *evaluations, struct report_reading *out)
+/* What tells of long steps, as far as their pieces do. */
+struct kinds_pieces {
+    struct kp_evalpieces *evaluations;
+    struct kp_promptpieces *prompts;
+};
+
+static void kinds_add(void *pieces, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
-    out->n.kinds.evaluated = evaluations ? kp_evalpieces_text(evaluations, out->trace, &out->n.chosen) : NULL;
-    if (!out->n.kinds.evaluated) out->n.kinds.evaluated = kinds_unknown(&out->n.summary);
+    const struct kinds_pieces *const k = pieces;
+    if (k->evaluations) kp_evalpieces_add(k->evaluations, tree, chosen);
+    if (k->prompts) kp_promptpieces_add(k->prompts, tree, chosen);
+}
+
+static void kinds_find(const struct kinds_pieces *k, struct report_reading *out)
+{
+    struct kp_advice_kinds *const kinds = &out->n.kinds;
+    if (k->evaluations) kinds->evaluated = kp_evalpieces_text(k->evaluations, out->trace, &out->n.chosen);
+    if (k->prompts) kinds->prompts = kp_promptpieces_text(k->prompts, out->trace, &out->n.chosen);
+    if (!kinds->evaluated && !kinds->prompts) kinds->evaluated = kinds_unknown(&out->n.summary);
+}
+
+static void kinds_close(const struct kinds_pieces *k)
+{
+    kp_evalpieces_close(k->evaluations);
+    kp_promptpieces_close(k->prompts);
 }
 
 /* Reads a trace in pieces, as far as it can be cut. False: it must be read as a whole. */
@@ -424,16 +444,17 @@ static bool pieces_read(const struct report_command *r, const struct kp_trace_so
 {
     struct kp_toppieces *pieces = kp_toppieces_open(by_of(r, NULL));
     if (!pieces) return false;
-    struct kp_evalpieces *const evaluations = is_unasked(r) ? kp_evalpieces_open() : NULL;
-    if (evaluations) kp_toppieces_give(pieces, kp_evalpieces_add, evaluations);
+    struct kinds_pieces kinds = {NULL, NULL};
+    if (is_unasked(r)) kinds = (struct kinds_pieces){kp_evalpieces_open(), kp_promptpieces_open()};
+    kp_toppieces_give(pieces, kinds_add, &kinds);
     *rc = source_read(r, source, &out->trace, kp_toppieces_reading(pieces), why, why_bytes);
     bool holds = *rc != -ESTALE;
     if (out->trace && kp_toppieces_has(pieces))
         out->is_numbered = holds =
             kp_toppieces_end(pieces, out->trace, &out->n.top, &out->n.summary, &out->n.parts, &out->n.chosen);
     kp_toppieces_close(pieces);
-    if (out->is_numbered && is_unasked(r)) kinds_find(evaluations, out);
-    kp_evalpieces_close(evaluations);
+    if (out->is_numbered && is_unasked(r)) kinds_find(&kinds, out);
+    kinds_close(&kinds);
     if (!holds) kp_kineto_close(out->trace);
     return holds;
 }

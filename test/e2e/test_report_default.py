@@ -337,3 +337,23 @@ def test_a_line_names_the_line_that_calls_it_most(tmp_path, stacks):
     assert share and 80 < float(share[1]) <= 100 and "  called from\n" in told, told
     row, = [row for row in json.loads(harness.cli("report", "--by", "line", "--json", run.trace).stdout)["rows"] if row["name"].endswith("own.py:3 helper")]
     assert row["callers"] == 2 and row["called_from"].endswith("own.py:7 main") and row["called_from_ms"] / row["self_ms"] == pytest.approx(float(share[1]) / 100, abs=0.006)
+
+
+@pytest.mark.parametrize("shapes", [False, True])
+def test_a_large_trace_has_its_prompts_in_the_head(tmp_path, shapes):
+    """It is read in pieces. Read as a whole (--partial) it says the same."""
+    events, at = [], 1000
+    for step in range(80):
+        times = 4 if step % 20 == 0 else 1
+        put = lambda name, ts, us, cat="cpu_op", **args: events.append({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": us, "args": args})
+        put(f"ProfilerStep#{step}", at, times * 20_000 - 5, "user_annotation")
+        put("aten::embedding", at + 1, 2, **({"Input Dims": [[64, 8], [1, 5 if times > 1 else 1], []]} if shapes else {}))
+        for i in range(1800):
+            put("aten::addmm", at + 10 + times * i * 10, times * 9)
+        at += times * 20_000
+    trace = tmp_path / "t.pt.trace.json"
+    trace.write_text(json.dumps({"schemaVersion": 1, "record_shapes": int(shapes), "kprof": {"version": "1"}, "traceEvents": events}))
+    told = ("steps 0, 20, 40, 60, each 20th step, take a prompt, 79.995 ms (median of 4); the others take a token each, 19.995 ms (median of 76)"
+            + ("" if shapes else "; so say their ops; --record-shapes tells the tokens"))
+    for options in ([], ["--partial"]):
+        assert f"\n         {told}\n" in harness.cli("report", *options, trace).stdout, options
