@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
@@ -14,7 +13,6 @@ import harness
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 KPROF = os.environ.get("KPROF", str(ROOT / "build" / "kprof"))
-PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
 DATA = ROOT / "test" / "data"
 PROGRAMS = ["train", "train_shapes", "train_memory", "train_stack", "threads", "threads_shapes", "threads_overloads",
             "threads_stack", "tiny", "unfinished"]
@@ -35,6 +33,11 @@ def kprof(*argv, cwd=None):
     return subprocess.run([KPROF, *map(str, argv)], cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=harness.LONG)
 
 
+def by_torch(script, folder, *args):
+    """torch's own tables, in a fork that has torch."""
+    harness.Run([harness.PYTHON, HERE / "report" / script, *args], folder, harness.clean_environment(), harness.LONG, warm_start=True).ok()
+
+
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory):
     """Each program run once, on first use."""
@@ -43,11 +46,7 @@ def runs(tmp_path_factory):
     def run(program):
         if program not in done:
             out = tmp_path_factory.mktemp(program)
-            environment = dict(os.environ, OMP_NUM_THREADS="1")
-            environment.pop("LD_PRELOAD", None)
-            made = subprocess.run([PYTHON, HERE / "report" / "make_tables.py", out, program], env=environment,
-                                  capture_output=True, text=True, timeout=harness.LONG)
-            assert made.returncode == 0, made.stderr[-3000:]
+            by_torch("make_tables.py", out, out, program)
             done[program] = out
         return done[program]
 
@@ -75,9 +74,7 @@ def wrong_tables(trace, tables, least):
 
 
 def test_a_table_of_many_windows_is_the_one_of_acc_events(tmp_path):
-    made = subprocess.run([PYTHON, HERE / "report" / "accumulated.py", tmp_path], env=harness.clean_environment(), capture_output=True, text=True,
-                          timeout=harness.LONG)
-    assert made.returncode == 0, made.stderr[-3000:]
+    by_torch("accumulated.py", tmp_path, tmp_path)
     assert not wrong_tables(tmp_path / "window2.pt.trace.json", tmp_path / "tables.json", least=3)  # the others are in argv
     alone = kprof("report", "--torch", tmp_path / "window2.pt.trace.json").stdout
     assert alone == kprof("report", "--acc-events", tmp_path / "window2.pt.trace.json").stdout
@@ -106,9 +103,7 @@ def test_the_reference_tables_are_printed_again(variant):
                                   "tb_resnet50_nw0_v100_2021"])
 def test_a_gpu_trace_gives_the_tables_torch_makes_of_its_events(name, real_gpu_trace, tmp_path):
     trace = real_gpu_trace(name)
-    made = subprocess.run([PYTHON, HERE / "report" / "torch_tables.py", trace, tmp_path, "GPU"],
-                          capture_output=True, text=True, timeout=harness.LONG)
-    assert made.returncode == 0, made.stderr[-3000:]
+    by_torch("torch_tables.py", tmp_path, trace, tmp_path, "GPU")
     assert not wrong_tables(trace, tmp_path / "tables.json", least=6)
 
 

@@ -43,8 +43,7 @@ def told_by_torch(run, *flops):
     """torch's tables and stacks of the events of our trace."""
     out = run.folder / "of_ours"
     out.mkdir(exist_ok=True)
-    subprocess.run([harness.PYTHON, REPORT / "torch_tables.py", run.ours, out, "EVERY", *flops], check=True, timeout=harness.LONG,
-                   env=harness.clean_environment())
+    harness.Run([harness.PYTHON, REPORT / "torch_tables.py", run.ours, out, "EVERY", *flops], out, harness.clean_environment(), harness.LONG, warm_start=True).ok()
     return out
 
 

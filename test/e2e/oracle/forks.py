@@ -10,7 +10,11 @@ import runpy
 import signal
 import sys
 
-import torch  # noqa: F401
+given = dict(os.environ)
+import torch._dynamo  # noqa: E402,F401  (each optimizer asks for it)
+
+for added in os.environ.keys() - given.keys():  # TORCHINDUCTOR_CACHE_DIR, which a program may have from its caller
+    del os.environ[added]
 
 
 def become(ask):
