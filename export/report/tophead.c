@@ -16,6 +16,8 @@
 #include "export/report/units.h"
 #include "export/report/valuereads.h"
 
+#define BARE_LONG_TOLD 0.05 /* of the time of all steps before the window */
+
 static const char *fact_of(const struct kp_top_report *r, const char *path)
 {
     return kp_kineto_fact(r->top->trace, path);
@@ -308,6 +310,22 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     fprintf(out, "%s)\n", is_whole ? "; from an optimizer's step to its next" : "");
 }
 
+/* A schedule leaves out most of what a training evaluates between its steps. */
+static void bare_long_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto *const trace = r->top->trace;
+    const long steps = kp_kineto_number(trace, "kprof.bare_long_steps"),
+               all = kp_kineto_number(trace, "kprof.bare_all_steps");
+    const double us = (double)kp_kineto_number(trace, "kprof.bare_long_us"),
+                 all_us = (double)kp_kineto_number(trace, "kprof.bare_all_us");
+    if (steps <= 0 || !(us >= BARE_LONG_TOLD * all_us) || r->choice->within) return;
+    fprintf(
+        out,
+        "         before the window %ld of %ld steps lasted over 3 times the median, together %.1f %% of that time: "
+        "an evaluation, a checkpoint or a wait? kprof run without --schedule records all\n",
+        steps, all, 100 * us / all_us);
+}
+
 /* Steps that are longer by what they are for are not slow. */
 static void kinds_print(FILE *out, const struct kp_top_report *r)
 {
@@ -376,7 +394,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     outside_print(out, r);
     runs_print(out, r);
     phases_print(out, r);
-    if (s->steps > 1) lengths_print(out, r), bare_print(out, r);
+    if (s->steps > 1) lengths_print(out, r), bare_print(out, r), bare_long_print(out, r);
     kinds_print(out, r);
     if (s->is_first_slow)
         fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",

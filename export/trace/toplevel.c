@@ -273,10 +273,12 @@ static void core_steps_write(struct kp_trace *t)
     if (parts) kp_json_char(&t->json, '"');
 }
 
-/* "COUNT,US": so many steps before the window, in which nothing was recorded, and their median (baresteps.h). */
+/* "COUNT,US,ALL,ALL_US,LONG,LONG_US": of steps before the window, in which nothing was recorded, the median of the last
+ * ones; where some are long, how many there are in all, and how long they last (baresteps.h). */
 static void bare_write(struct kp_trace *t)
 {
-    static const char *const names[] = {"bare_steps", "bare_step_us"};
+    static const char *const names[] = {"bare_steps",  "bare_step_us",    "bare_all_steps",
+                                        "bare_all_us", "bare_long_steps", "bare_long_us"};
     (void)wholes_write(t, "bare", names, sizeof names / sizeof *names);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * baresteps.h - how long steps last in which nothing is recorded, so that a report can say what recording adds
+ * baresteps.h - how long steps last in which nothing is recorded: what recording adds, and what the window has not
  *
  * All calls come from window.c, under its lock.
  */

@@ -359,3 +359,31 @@ def test_a_large_trace_has_its_prompts_in_the_head(tmp_path, shapes):
             + ("" if shapes else "; so say their ops; --record-shapes tells the tokens"))
     for options in ([], ["--partial"]):
         assert f"\n         {told}\n" in harness.cli("report", *options, trace).stdout, options
+
+
+UNRECORDED_EVALUATIONS = """import time, torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(1, 66):
+    model(torch.ones(4, 8)).sum().backward()
+    time.sleep(0.004)
+    optimizer.step()
+    if step % 20 == 0:
+        model.eval()
+        with torch.no_grad():
+            for _ in range(20):
+                model(torch.ones(4, 8))
+                time.sleep(0.005)
+        model.train()
+"""
+
+
+def test_evaluations_before_the_window_are_told_by_their_steps(tmp_path):
+    program = tmp_path / "own.py"
+    program.write_text(UNRECORDED_EVALUATIONS)
+    run = harness.run_kprof("own.py", tmp_path / "out", schedule="wait=60,warmup=1,active=3,repeat=1", shapes=False, command=[harness.PYTHON, program]).ok()
+    many, of, share = re.search(r"\n +before the window (\d+) of (\d+) steps lasted over 3 times the median, together ([\d.]+) % of that time: an evaluation, a checkpoint or a wait\?",
+                                harness.cli("report", run.trace).stdout).groups()
+    assert 2 <= int(many) <= 8 and int(of) == 59  # that behind step 60 warms up; others on this machine may make more
+    kept = facts.load(run.trace)["kprof"]
+    assert float(share) == pytest.approx(100 * kept["bare_long_us"] / kept["bare_all_us"], abs=0.06) and 25 < float(share) < 90

@@ -58,6 +58,28 @@ static void the_median_of_steps_before_a_window_is_told(void **state)
     assert_in_range(us, 5000, 40000);
 }
 
+static void steps_that_are_far_longer_are_counted(void **state)
+{
+    struct kp_reader *r;
+    char why[200], key[32];
+    unsigned long all, all_us, many, us;
+    (void)state;
+    struct kp_thread *t = run_of("wait=14,active=2,repeat=1");
+    last(t, 60); /* the start */
+    for (int i = 0; i < 8; i++) last(t, 5);
+    last(t, 150);
+    for (int i = 0; i < 6; i++) last(t, 5);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    snprintf(key, sizeof key, "bare.%u", window_taken());
+    const char *const text = kp_reader_text(r, key);
+    assert_non_null(text);
+    assert_int_equal(sscanf(text, "%*u,%*u,%lu,%lu,%lu,%lu", &all, &all_us, &many, &us), 4);
+    kp_reader_close(r);
+    assert_int_equal(all, 13);
+    assert_in_range(many, 1, 3); /* another program may have had the core in one more */
+    assert_in_range(us, 150000, all_us - 20000);
+}
+
 static void few_steps_tell_nothing(void **state)
 {
     unsigned steps, us;
@@ -120,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_median_of_steps_before_a_window_is_told),
+        cmocka_unit_test(steps_that_are_far_longer_are_counted),
         cmocka_unit_test(few_steps_tell_nothing),
         cmocka_unit_test(steps_right_behind_a_window_do_not_count),
         cmocka_unit_test(the_start_of_the_program_is_no_time_of_its_steps),
