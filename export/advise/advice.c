@@ -4,6 +4,7 @@
 #include "export/advise/hotlines.h"
 #include "export/advise/longsteps.h"
 #include "export/advise/opsrules.h"
+#include "export/advise/ownthreads.h"
 #include "export/report/phasetimes.h"
 #include "export/report/timeshares.h"
 
@@ -344,24 +345,36 @@ static const char *slowed_by(const struct kp_costrules *x)
                              times, x->out->median_ns / times / 1e6, host_without(x, times));
 }
 
+/* Who has the cores that the thread of the steps wanted. */
+static const char *who_has_them(const struct kp_costrules *x)
+{
+    const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
+               busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
+    const char *const own = kp_ownthreads_text(x), *const plural = cores == 1 ? "" : "s";
+    if (own)
+        return kp_costrules_text(x,
+                                 "%s (%ld core%s; %s); other programs may have them, or the container's limit keep "
+                                 "them, too",
+                                 own, cores, plural, kp_ownthreads_where(x));
+    if (!(busy > 0))
+        return "it has more threads than cores, other programs have them, or the container's limit keeps them; how "
+               "many threads it has is not known";
+    return kp_costrules_text(x,
+                             "%sother programs have %s, or the container's limit keeps them; of this program %ld "
+                             "thread%s ran on %ld core%s",
+                             busy <= cores ? "" : "it has more threads than cores, ",
+                             busy <= cores ? "the cores" : "them", busy, busy == 1 ? "" : "s", cores, plural);
+}
+
 /* Everything is longer then, and no finding is to blame. */
 static const char *crowded_of(const struct kp_costrules *x)
 {
     const double waited = kp_summary_core_waited(x->tree->trace);
-    const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
-               busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
     if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
-    const char *const own = kp_costrules_text(x, "of this program %ld thread%s ran on %ld core%s", busy,
-                                              busy == 1 ? "" : "s", cores, cores == 1 ? "" : "s");
     return kp_costrules_text(x,
                              "the thread of the steps had no core for %.0f %% of the time that it wanted one, so all "
-                             "that it computes takes %.1f times as long: %s%s",
-                             100 * waited, 1 / (1 - waited),
-                             busy > 0 && busy <= cores
-                                 ? "other programs have the cores, or the container's limit keeps them; "
-                                 : "it has more threads than cores, other programs have them, or the container's "
-                                   "limit keeps them; ",
-                             busy > 0 ? own : "how many threads it has is not known");
+                             "that it computes takes %.1f times as long: %s",
+                             100 * waited, 1 / (1 - waited), who_has_them(x));
 }
 
 /* Silence about what was not recorded would look like health. */

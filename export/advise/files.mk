@@ -40,6 +40,7 @@ SRC_advise := \
     export/advise/memoryrules.c \
     export/advise/onebyone.c \
     export/advise/onehotrule.c \
+    export/advise/ownthreads.c \
     export/advise/optimizerrule.c \
     export/advise/slowerops.c \
     export/advise/steadysteps.c \
@@ -69,6 +70,7 @@ UNIT_advise := \
     test/unit/advise/test_longcauses.c \
     test/unit/advise/test_onebyone.c \
     test/unit/advise/test_onehotrule.c \
+    test/unit/advise/test_ownthreads.c \
     test/unit/advise/test_optimizerrule.c \
     test/unit/advise/test_readtimes.c \
     test/unit/advise/test_threadrules.c \

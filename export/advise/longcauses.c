@@ -8,6 +8,7 @@
  * place has it too often for chance (longsteps.c), or it is notable.
  */
 #include "export/advise/longsteps.h"
+#include "export/advise/ownthreads.h"
 
 #include <stdlib.h>
 
@@ -123,6 +124,9 @@ static const char *core_text(const struct noting *n)
 {
     const long cores = (long)kp_costrules_fact(n->x, "kprof.cores"),
                busy = (long)kp_costrules_fact(n->x, "kprof.busy_threads");
+    if (kp_ownthreads_text(n->x))
+        return "the thread may have waited for a core, or for the GIL, that another thread of this program had, or for "
+               "a core that another program had";
     if (cores <= 0 || busy <= 0 || busy > cores) return "the thread may have waited for a core";
     return kp_costrules_text(n->x,
                              "the thread may have waited for a core that another program had (of this one %ld "

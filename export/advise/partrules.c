@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export/advise/longsteps.h"
+#include "export/advise/ownthreads.h"
 #include "export/report/valuereads.h"
 
 #define KP_FINDING_ON_CPU "op-on-cpu"
@@ -333,6 +334,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
         f.is_critical &= f.share >= NO_OP_CRITICAL;
         f.steps = gap_steps(x, f.step_ns, NULL);
         gap_tell(x, &f);
+        kp_ownthreads_tell(x, &f);
     }
     if (rule->measure == KP_SPLIT_LOADING) loading_tell(x, &taken, judged_ns, &f);
     out->findings[out->count++] = f;

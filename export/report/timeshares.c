@@ -236,6 +236,18 @@ bool kp_summary_wait_for_slowest(const struct kp_kineto *trace, double steps_ns,
            !kp_summary_threads_of(trace, has_gpu);
 }
 
+#define OWN_LEAST 0.25 /* of what the thread of the steps had: more than the recorder's threads take */
+
+int64_t kp_summary_own_threads_ns(const struct kp_kineto *trace)
+{
+    const long had = kp_kineto_number(trace, "kprof.core_had_us"),
+               others = kp_kineto_number(trace, "kprof.core_others_us");
+    const bool is_alone = kp_kineto_number(trace, "kprof.busy_threads") <= 1,
+               has_pool = kp_kineto_number(trace, "kprof.omp_num_threads") != 1;
+    if (had <= 0 || (double)others < OWN_LEAST * (double)had || (!is_alone && has_pool)) return 0;
+    return kp_summary_threads_of(trace, false) ? 0 : 1000 * (int64_t)others;
+}
+
 int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps)
 {
     *steps = kp_kineto_number(trace, "kprof.bare_steps");
@@ -251,6 +263,7 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
                                .busy_threads = kp_kineto_number(trace, "kprof.busy_threads"),
                                .core_waited = kp_summary_core_waited(trace),
                                .core_waited_ns = 1000 * (int64_t)kp_kineto_number(trace, "kprof.core_waited_us"),
+                               .own_threads_ns = parts->has_gpu ? 0 : kp_summary_own_threads_ns(trace),
                                .omp_threads = kp_kineto_number(trace, "kprof.omp_num_threads")};
     out->bare_ns = kp_summary_bare_ns(trace, &out->bare_steps);
     if (trace->base_ns) out->when_ns = parts->since_ns;

@@ -31,6 +31,7 @@ struct kp_summary {
     long cores, busy_threads;                 /* that the program may use; threads that ran; 0: not in the file */
     double core_waited;     /* the share of the time that the thread of the steps wanted a core, and had none */
     int64_t core_waited_ns; /* how long that was, in the window */
+    int64_t own_threads_ns; /* other threads of the program had a core for so long, in the window; 0: little */
     bool is_crowded;        /* that makes its steps longer */
     int64_t bare_ns;     /* a step before the window, in which nothing was recorded, the median; 0: not in the file */
     long bare_steps;     /* of so many */
@@ -52,6 +53,11 @@ double kp_summary_core_waited(const struct kp_kineto *trace);
  * wait for it each time.
  */
 bool kp_summary_is_crowded(const struct kp_kineto *trace, double steps_ns);
+/*
+ * How long other threads of the program had a core meanwhile, if that is a quarter as long as the thread of the steps
+ * had one, and they are no pool of torch's; 0: not so, or not in the file.
+ */
+int64_t kp_summary_own_threads_ns(const struct kp_kineto *trace);
 /* The median of a step before the window, of so many in which nothing was recorded; 0: not in the file. */
 int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps);
 #define KP_BARE_MUCH 1.05 /* recorded steps that last no more times as long differ by less than steps do anyway */

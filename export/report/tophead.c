@@ -503,7 +503,8 @@ static void machine_print(FILE *out, const struct kp_summary *s)
                 "         the thread of the steps had no core for %.0f %% of the time that it wanted one: what it "
                 "computes takes %.1f times as long%s\n",
                 100 * s->core_waited, 1 / (1 - s->core_waited),
-                s->waits_for_slowest
+                s->own_threads_ns ? "; other threads of this program run meanwhile (`kprof advise`)"
+                : s->waits_for_slowest
                     ? ", and each op waits for the slowest thread: try OMP_NUM_THREADS=1 (`kprof advise`)"
                     : "");
 }

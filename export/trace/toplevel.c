@@ -242,12 +242,13 @@ static void busy_write(struct kp_trace *t)
 }
 
 /*
- * "HAD,WAITED" in us: how long the thread of the steps had a core in the window, and waited for one (procfacts.h). A
- * worker mostly ends before its window does, and then its clock samples tell that.
+ * "HAD,WAITED,OTHERS" in us: how long the thread of the steps had a core in the window, and waited for one, and how
+ * long the program's other threads had one (procfacts.h). Older spools lack the last. A worker mostly ends before its
+ * window does, and then its clock samples tell the first two.
  */
 static void core_write(struct kp_trace *t)
 {
-    static const char *const names[] = {"core_had_us", "core_waited_us"};
+    static const char *const names[] = {"core_had_us", "core_waited_us", "core_others_us"};
     if (wholes_write(t, "core", names, sizeof names / sizeof *names)) return;
     const struct kp_busy busy = kp_reader_busy(t->reader, t->cycle.number);
     if (!kp_reader_text(t->reader, "parent_pid") || !busy.is_wait_known) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * procfacts.c - notes in the spool what the program ran on: cores and the wait for one, busy threads, the script's name
+ * procfacts.c - notes in the spool what the program ran on: cores, who had them, busy threads, the script's name
  *
  * Called by: boot.c (a spool is open), window.c (a window opens and closes, by the thread that steps),
  *            window_sources.c (before a trace is written: the export thread, the exiting thread)
@@ -140,13 +140,14 @@ void kp_procfacts_note_end(void)
 #define LOOK_NS (5 * MS)    /* between two looks: one takes some 6 us, a thousandth of that */
 #define BEHIND_NS (50 * MS) /* what comes so long behind the last step is no time of a step */
 static struct core_times {
-    uint64_t had_ns, waited_ns;
+    uint64_t had_ns, waited_ns, program_ns; /* program_ns: all its threads had a core */
 } at_begin, at_look;
 static struct {
     pthread_t thread;         /* which opened the window, and steps */
     bool is_known, is_helper; /* is_helper: it is one of ours, as kprof-follow is. The program's first thread counts */
     bool has_steps;           /* ended since the last look */
     uint32_t window;
+    uint64_t helpers_us;            /* processor time of our helper threads, when the window opened */
     uint64_t look_ns, step_ns;      /* when the last look was, and when the last step ended; 0: none yet */
     uint64_t first_step, last_step; /* ended since the last look */
 } core;
@@ -169,6 +170,7 @@ static bool is_helper(void)
 static bool core_look(struct core_times *out)
 {
     char text[128];
+    out->program_ns = kp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     return file_read(core.is_helper ? "/proc/self/schedstat" : "/proc/thread-self/schedstat", text, sizeof text) > 0 &&
            kp_procfacts_core(text, &out->had_ns, &out->waited_ns);
 }
@@ -221,15 +223,24 @@ static bool core_end(void)
     return is_long_after || core_look_again(now_ns);
 }
 
+void kp_procfacts_core_text(char *out, size_t room, uint64_t had_ns, uint64_t waited_ns, uint64_t program_ns,
+                            uint64_t helpers_ns)
+{
+    const uint64_t ours_ns = had_ns + helpers_ns, others_ns = program_ns > ours_ns ? program_ns - ours_ns : 0;
+    kp_fmt(out, room, "%lu,%lu,%lu", (unsigned long)(had_ns / 1000), (unsigned long)(waited_ns / 1000),
+           (unsigned long)(others_ns / 1000));
+}
+
 static void core_note(uint32_t window)
 {
-    char key[24], value[48];
+    char key[24], value[72];
     const bool is_known = core.is_known && (core.is_helper || pthread_equal(core.thread, pthread_self()));
     core.is_known = false;
     if (!is_known || !core_end()) return;
     kp_fmt(key, sizeof key, "core.%u", window);
-    kp_fmt(value, sizeof value, "%lu,%lu", (unsigned long)((at_look.had_ns - at_begin.had_ns) / 1000),
-           (unsigned long)((at_look.waited_ns - at_begin.waited_ns) / 1000));
+    kp_procfacts_core_text(value, sizeof value, at_look.had_ns - at_begin.had_ns,
+                           at_look.waited_ns - at_begin.waited_ns, at_look.program_ns - at_begin.program_ns,
+                           (kp_io_helpers_cpu_us() - core.helpers_us) * 1000);
     (void)kp_record_note(key, value); /* without it the trace says nothing of it */
     kp_corewaits_note();
 }
@@ -239,6 +250,7 @@ static void core_note(uint32_t window)
 void kp_procfacts_window_begin(uint32_t window, bool is_step)
 {
     core.window = window;
+    core.helpers_us = kp_io_helpers_cpu_us();
     core_begin();
     kp_faultcount_begin(is_step);
 }

@@ -10,7 +10,8 @@
 void kp_procfacts_note_begin(void); /* cores and script, once a spool is open */
 void kp_procfacts_note_end(void);   /* busy threads, before a trace is written */
 /*
- * How long the calling thread had a core in a window, how long it waited for one, and its page faults (faultcount.h).
+ * How long the calling thread had a core in a window, and others did, how long it waited for one, and its page faults
+ * (faultcount.h).
  * Both are called by the thread that opens the window and closes it, under the window's lock; another that closes it
  * notes nothing. Where a helper thread opened it, as in a worker, the program's first thread is meant.
  * `is_step`: the window begins with a step.
@@ -34,6 +35,13 @@ uint64_t kp_procfacts_task_ns(const char *stat, const char *schedstat);
  * A thread that has just begun may have 0 ns: the kernel adds to them when it is switched, or at a tick.
  */
 bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited_ns);
+/*
+ * Writes "HAD,WAITED,OTHERS" in us: the thread of the steps had a core, and waited for one; the other threads of the
+ * program had one, those that have ended, too, and none of the helper threads. The kernel counts a thread that runs
+ * later than the program.
+ */
+void kp_procfacts_core_text(char *out, size_t room, uint64_t had_ns, uint64_t waited_ns, uint64_t program_ns,
+                            uint64_t helpers_ns);
 /* How many of these times are a millisecond, and a hundredth of what the longest has beyond imports. */
 unsigned kp_procfacts_busy(const uint64_t *ns, size_t count);
 /* Writes the name of the script that Python runs, of the text of /proc/self/cmdline; "": none. */

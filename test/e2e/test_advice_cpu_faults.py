@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+import facts
 import harness
 
 FAULTS = {"adam": "optimizer-unfused", "anomaly": "anomaly-mode", "double": "float64", "norms": "one-by-one", "onehot": "one-hot-product"}
@@ -45,3 +46,24 @@ def test_threads_whose_cores_others_have_are_told_to_be_one(threads, tmp_path):
     assert "OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread waits for no other." in found["change"], found
     lasts = float(run.out)
     assert sum(finding["step_ms"] for finding in advice["findings"]) <= 1.05 * lasts, advice  # a time is charged once
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/thread-self/schedstat"), reason="needs a kernel that counts waits for a core")
+@pytest.mark.parametrize("kind", ["poll", "wait"])
+def test_a_thread_of_the_program_that_polls_is_told_and_not_other_programs(kind, tmp_path):
+    run = harness.run_kprof("polling_thread.py", tmp_path, kind, schedule=None, OMP_NUM_THREADS=1).ok()
+    of = facts.load(run.trace)["kprof"]
+    advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
+    no_op = next((finding for finding in advice["findings"] if finding["id"] == "no-op-runs"), {"what": ""})
+    if kind == "wait":
+        assert of["core_others_us"] < 0.2 * of["core_had_us"], of
+        assert "other threads of this program" not in json.dumps(advice), advice
+        return
+    assert of["core_others_us"] > 0.4 * of["core_had_us"], of
+    assert "other threads of this program have a core for" in no_op["what"] and "they have the GIL" in no_op["change"], advice
+
+
+def test_the_line_of_a_thread_that_polls_is_named(tmp_path):
+    run = harness.run_kprof("polling_thread.py", tmp_path, "poll", schedule="wait=10,active=20,repeat=1", OMP_NUM_THREADS=1, KPROF_WITH_STACK="1").ok()
+    no_op = next(finding for finding in json.loads(harness.cli("advise", "--json", run.trace).stdout)["findings"] if finding["id"] == "no-op-runs")
+    assert "Most of what they run is polling_thread.py:1" in no_op["change"] and " logger. " in no_op["change"], no_op

@@ -62,6 +62,19 @@ static void steps_that_a_busy_machine_makes_longer_are_a_note(void **state)
                   "0-39 tells)");
 }
 
+/* Of the same program, another thread had a core as long as that of the steps. */
+static void a_thread_of_the_program_itself_may_have_had_the_core(void **state)
+{
+    const struct longer all[] = {
+        {3, 2000, 0, IN_OP}, {9, 3000, 2, IN_OP}, {17, 1500, 1, IN_OP}, {21, 4000, 3, BEFORE_OP}, {0}};
+    const struct kp_advice a = steps_advise(*state, all,
+                                            "\"kprof\":{\"cores\":\"2\",\"busy_threads\":\"1\",\"python_gc\":\"1\","
+                                            "\"core_had_us\":40000,\"core_others_us\":40000},");
+    assert_non_null(a.waited);
+    assert_non_null(strstr(a.waited, ": the thread may have waited for a core, or for the GIL, that another thread of "
+                                     "this program had, or for a core that another program had, or inputs are larger"));
+}
+
 static void a_note_of_less_than_a_finding_is_not_told(void **state)
 {
     const struct kp_advice a = steps_advise(*state, (struct longer[]){{9, 1000, 3, BEFORE_OP}, {0}}, ON_TWO_CORES);
@@ -116,6 +129,7 @@ static void a_step_of_50_ms_more_is_a_finding_whatever_it_has_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LITTLE(a_thread_of_the_program_itself_may_have_had_the_core),
         LITTLE(steps_that_a_busy_machine_makes_longer_are_a_note),
         LITTLE(a_note_of_less_than_a_finding_is_not_told),
         LITTLE(what_several_long_steps_have_at_one_small_place_is_the_programs),

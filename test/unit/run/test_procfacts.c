@@ -48,6 +48,16 @@ static void a_thread_has_a_core_or_waits_for_one(void **state)
     assert_false(kp_procfacts_core("", &had, &waited));
 }
 
+static void what_other_threads_had_is_the_programs_without_the_helpers(void **state)
+{
+    char text[72];
+    (void)state;
+    kp_procfacts_core_text(text, sizeof text, 100 * MS, 50 * MS, 460 * MS, 10 * MS);
+    assert_string_equal(text, "100000,50000,350000");
+    kp_procfacts_core_text(text, sizeof text, 100 * MS, 50 * MS, 105 * MS, 10 * MS);
+    assert_string_equal(text, "100000,50000,0");
+}
+
 static void a_pool_is_busy_also_in_a_run_of_a_few_steps(void **state)
 {
     /* main, then threads of a pool, in a run of 5 steps beside 2.8 s of imports; a pool that did nothing */
@@ -91,6 +101,7 @@ int main(void)
         cmocka_unit_test(a_task_has_its_time),
         cmocka_unit_test(the_time_is_exact_where_the_kernel_tells_it),
         cmocka_unit_test(a_thread_has_a_core_or_waits_for_one),
+        cmocka_unit_test(what_other_threads_had_is_the_programs_without_the_helpers),
         cmocka_unit_test(a_pool_is_busy_also_in_a_run_of_a_few_steps),
         cmocka_unit_test(in_a_long_run_a_hundredth_of_the_longest_is_busy),
         cmocka_unit_test(the_script_is_what_python_runs),

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * ownthreads.c - what other threads of the same program take from the thread of the steps: cores, and the GIL
+ *
+ * The recorder notes how long all other threads had a core in the window, those that have ended, too. Threads of
+ * torch's pool are among them, and share its ops. So they count only where there is no pool: one thread ran, or
+ * OMP_NUM_THREADS is 1. The recorder's own are not among them.
+ */
+#include "export/advise/ownthreads.h"
+
+#include <stdlib.h>
+
+#include "export/advise/loadwaits.h"
+#include "export/report/selftime.h"
+#include "export/report/timeshares.h"
+#include "export/report/toprows.h"
+
+#define ASLEEP_SHARE 0.3 /* of the time without an op: the thread sleeps */
+
+const char *kp_ownthreads_text(const struct kp_costrules *x)
+{
+    const double others_ns = (double)kp_summary_own_threads_ns(x->tree->trace);
+    const double had_ns = 1e3 * kp_costrules_fact(x, "kprof.core_had_us");
+    if (!(others_ns > 0) || x->out->has_gpu) return NULL; /* a GPU's backward has a thread of torch's */
+    return kp_costrules_text(x, "other threads of this program had one for %.0f ms meanwhile, %.1f times as long as it",
+                             others_ns / 1e6, others_ns / had_ns);
+}
+
+/* ---- their line ---- */
+
+struct seeking {
+    const struct kp_costrules *x;
+    int64_t steps_tid;
+    struct kp_ownlines lines;
+    struct kp_keyindex keys; /* a line */
+    int64_t *ns;             /* by number in `keys` */
+    size_t capacity;
+    uint32_t best;
+    int64_t best_ns;
+};
+
+/* The thread that runs most ops: the majority's, if there is one. */
+static int64_t steps_thread(const struct kp_costrules *x)
+{
+    int64_t tid = 0;
+    size_t votes = 0;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        if (!kp_costrules_is_op(x, i)) continue;
+        const int64_t of = kp_tree_event(x->tree, i)->tid;
+        if (!votes) tid = of;
+        votes += of == tid ? 1 : (size_t)-1;
+    }
+    return tid;
+}
+
+static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns)
+{
+    struct seeking *const s = context;
+    const struct kp_tree *const tree = s->x->tree;
+    const struct kp_node *const n = &tree->nodes[node];
+    if (!n->is_python || kp_tree_event(tree, node)->tid == s->steps_tid) return;
+    if (kp_top_is_wait(kp_kineto_text(tree->trace, n->name))) return;
+    const int64_t ns = kp_spans_between(&s->x->chosen->in_steps, from_ns, to_ns);
+    const uint32_t function = kp_ownline_function(&s->lines, tree->trace, n->name);
+    const uint32_t line = function ? function : kp_ownline_of(&s->lines, tree->trace, kp_tree_event(tree, node)->stack);
+    if (!line || ns <= 0) return;
+    const size_t had = s->keys.count, at = kp_keyindex_get(&s->keys, line);
+    if (at == had) {
+        s->ns = kp_kineto_grow(s->ns, &s->capacity, had + 1, sizeof *s->ns);
+        s->ns[at] = 0;
+    }
+    s->ns[at] += ns;
+    if (s->ns[at] > s->best_ns) s->best = line, s->best_ns = s->ns[at];
+}
+
+const char *kp_ownthreads_where(const struct kp_costrules *x)
+{
+    struct seeking s = {.x = x, .steps_tid = steps_thread(x)};
+    if (!kp_costrules_has_calls(x))
+        return "what they run: kprof run --with-stack 1 --schedule 10-30, then kprof stacks --threads";
+    kp_selftime_each(x->tree, time_take, &s);
+    kp_ownlines_fini(&s.lines);
+    kp_keyindex_fini(&s.keys);
+    free(s.ns);
+    return s.best ? kp_costrules_text(x, "most of what they run is %s", kp_kineto_text(x->tree->trace, s.best))
+                  : "what they run: kprof stacks --threads";
+}
+
+/* ---- the GIL ---- */
+
+void kp_ownthreads_tell(const struct kp_costrules *x, struct kp_finding *out)
+{
+    const struct kp_chosen *const whole = x->whole ? x->whole->chosen : x->chosen;
+    const double asleep_ns = kp_loadcore_asleep_ns(x) / (double)whole->step_count;
+    const double others_ns = (double)kp_summary_own_threads_ns(x->tree->trace) / (double)whole->step_count;
+    if (!(others_ns > 0) || asleep_ns < ASLEEP_SHARE * out->step_ns) return;
+    out->what = kp_costrules_text(x,
+                                  "%s (the thread sleeps for %.1f ms a step, and other threads of this program have a "
+                                  "core for %.1f ms)",
+                                  out->what, asleep_ns / 1e6, others_ns / 1e6);
+    out->change = kp_costrules_text(
+        x,
+        "If these run Python, they have the GIL, and the thread of the steps waits for it, 5 ms each time: let them "
+        "wait (queue.get(timeout=..), Event.wait()) where they poll, or run as a process. %c%s. %s",
+        kp_ownthreads_where(x)[0] - 'a' + 'A', kp_ownthreads_where(x) + 1, out->change);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_ownthreads.c - threads of the program itself that take cores, and the GIL, from the thread of the steps */
+#include "test/unit/advise/advised.h"
+
+enum { STEPS = 20 };
+
+/* Steps of 20 ms, of which 8 are an op. Thread 2 runs a loop of Python all the time. */
+static struct kp_advice advice_of(struct little *t, const char *facts, bool has_calls)
+{
+    snprintf(t->head, sizeof t->head,
+             "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\",\"cores\":\"2\"%s},", facts);
+    for (int i = 0; i < STEPS; i++) {
+        numbered_step(t, i, 20000 * i, 20000);
+        op(t, "aten::mm", 20000 * i + 12000, 8000);
+    }
+    if (has_calls) event(t, "python_function", "train.py(13): logger", 2, 0, 20000 * STEPS, "\"Python id\":1");
+    return advise(t);
+}
+
+/* Of 400 ms it had a core for 100, wanted one for 100, and slept for 200. */
+#define TIMES ",\"core_had_us\":100000,\"core_waited_us\":100000"
+
+static const struct kp_finding *no_op_in(const struct kp_advice *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->findings[i].id, "no-op-runs") == 0) return &a->findings[i];
+    return NULL;
+}
+
+static void threads_of_the_program_itself_are_told_and_not_other_programs(void **state)
+{
+    const struct kp_advice a =
+        advice_of(*state, TIMES ",\"core_others_us\":240000,\"busy_threads\":\"1\",\"omp_num_threads\":\"1\"", false);
+    assert_string_equal(a.crowded,
+                        "the thread of the steps had no core for 50 % of the time that it wanted one, so all "
+                        "that it computes takes 2.0 times as long: other threads of this program had one "
+                        "for 240 ms meanwhile, 2.4 times as long as it (2 cores; what they run: kprof run "
+                        "--with-stack 1 --schedule 10-30, then kprof stacks --threads); other programs may "
+                        "have them, or the container's limit keep them, too");
+    const struct kp_finding *const f = no_op_in(&a);
+    assert_non_null(f);
+    assert_string_equal(f->what,
+                        "no op runs: Python between ops, or a wait (the thread "
+                        "sleeps for 10.0 ms a step, and other threads of this program have a core for 12.0 ms)");
+    assert_non_null(strstr(f->change, "If these run Python, they have the GIL, "));
+}
+
+static void their_line_is_named_where_calls_of_python_were_recorded(void **state)
+{
+    const struct kp_advice a =
+        advice_of(*state, TIMES ",\"core_others_us\":240000,\"busy_threads\":\"2\",\"omp_num_threads\":\"1\"", true);
+    assert_non_null(strstr(a.crowded, " (2 cores; most of what they run is train.py:13 def logger); "));
+}
+
+static void the_recorders_own_threads_are_not_told(void **state)
+{
+    const struct kp_advice a =
+        advice_of(*state, TIMES ",\"core_others_us\":6000,\"busy_threads\":\"1\",\"omp_num_threads\":\"1\"", false);
+    assert_non_null(strstr(a.crowded, ": other programs have the cores, or the container's limit keeps them; of this "
+                                      "program 1 thread ran on 2 cores"));
+    const struct kp_finding *const f = no_op_in(&a);
+    assert_non_null(f);
+    assert_null(strstr(f->what, "other threads"));
+}
+
+/* A pool of torch's has a core as long as the thread of the steps has, and longer where it spins. */
+static void a_pool_of_torch_is_not_blamed(void **state)
+{
+    const struct kp_advice a = advice_of(*state, TIMES ",\"core_others_us\":240000,\"busy_threads\":\"2\"", false);
+    assert_non_null(a.crowded);
+    assert_null(strstr(a.crowded, "other threads"));
+}
+
+/* What waits for a disk sleeps, too, and a thread that keeps its core takes nothing from it. */
+static void a_thread_that_hardly_sleeps_waits_for_no_gil(void **state)
+{
+    const struct kp_advice a = advice_of(*state,
+                                         ",\"core_had_us\":360000,\"core_waited_us\":10000,\"core_others_us\":240000,"
+                                         "\"busy_threads\":\"1\",\"omp_num_threads\":\"1\"",
+                                         false);
+    const struct kp_finding *const f = no_op_in(&a);
+    assert_non_null(f);
+    assert_null(strstr(f->what, "other threads"));
+    assert_null(a.crowded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LITTLE(threads_of_the_program_itself_are_told_and_not_other_programs),
+        LITTLE(their_line_is_named_where_calls_of_python_were_recorded),
+        LITTLE(the_recorders_own_threads_are_not_told),
+        LITTLE(a_pool_of_torch_is_not_blamed),
+        LITTLE(a_thread_that_hardly_sleeps_waits_for_no_gil),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
