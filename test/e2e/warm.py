@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 SERVER = pathlib.Path(__file__).resolve().parent / "oracle" / "forks.py"
-LATER = {"PYTEST_CURRENT_TEST", "TORCHINDUCTOR_CACHE_DIR"}  # what nothing reads while torch is imported
+LATER = {"PYTEST_CURRENT_TEST", "TORCHINDUCTOR_CACHE_DIR", "LAZY_DYNAMO"}  # what nothing reads while torch is imported
 server = None
 core_seconds = 0.0  # of all forks: nobody here waits for them
 

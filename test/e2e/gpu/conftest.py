@@ -33,7 +33,7 @@ def simulated():
 def kineto(recorded):
     """kineto(program, *args, schedule=..., SIMGPU_X=...): a run under torch.profiler with cuda, cached."""
     def run(program, *args, **options):
-        return recorded(("kineto gpu", program, args, repr(sorted(options.items()))), lambda folder: simgpu.Oracle(program, folder, *args, **options))
+        return recorded(("kineto gpu", program, args, repr(sorted(options.items()))), lambda folder: simgpu.Oracle(program, folder, *args, **{"LAZY_DYNAMO": 0, **options}))
 
     return run
 
@@ -43,7 +43,7 @@ def kprof(recorded):
     """kprof(program, *args, schedule=..., KPROF_X=...): a run under libkprof on the simulated GPU, cached, exit status checked."""
     def run(program, *args, **options):
         return recorded(("kprof gpu", program, args, repr(sorted(options.items()))),
-                        lambda folder: simgpu.run(program, folder, *args, kprof=True, **options).ok())
+                        lambda folder: simgpu.run(program, folder, *args, kprof=True, **{"LAZY_DYNAMO": 0, **options}).ok())
 
     return run
 

@@ -8,6 +8,7 @@ What is there by then is not looked at again, not at the program's end either (g
 Triton is hidden: torch for processors comes without it. Its module (nanobind) writes that it leaks what was frozen.
 """
 import gc
+import os
 import sys
 
 
@@ -38,3 +39,5 @@ class LargeImport:
 
 sys.meta_path.insert(0, LargeImport)
 sys.modules.setdefault("triton", None)
+if os.environ.get("LAZY_DYNAMO") == "1":
+    import lazy_dynamo  # noqa: F401
