@@ -24,6 +24,7 @@ enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define DRIFT_SIGMAS 3.0   /* of Kendall's sum where steps have no order */
 #define DRIFT_SPREADS 2.0  /* the growth exceeds so many spreads of steps near each other, as in kprof diff */
 #define NORMAL_SIGMA 1.4826
+#define WAITS_SHARE 0.5   /* of what a step has more: its wait for a core */
 #define BURST_SHARE 0.75  /* of what a step has more: loading */
 #define BURSTS_SHARE 0.10 /* of all steps */
 enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9 };
@@ -366,7 +367,7 @@ static bool has_waits(const struct step_lengths *l)
     return false;
 }
 
-/* Steps that are long with their waits alone: they are not long by what the program does. */
+/* Steps that are long by their waits, most of it: they are not long by what the program does. */
 static void waits_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     double *const more = kp_kineto_room(l->count + 1, sizeof *more);
@@ -375,7 +376,8 @@ static void waits_judge(struct kp_costrules *x, struct step_lengths *l)
     const double median = kp_quantile(l->sorted, l->count, 0.5);
     for (size_t i = 0; i < l->count; i++) {
         const double ns = l->of[i] + l->waits[i];
-        more[i] = ns > OUTLIER_MEDIANS * median && !l->is_prompt[i] && !x->is_long[i] ? ns - median : 0;
+        const bool is_waits = l->waits[i] >= WAITS_SHARE * (ns - median) && !l->is_prompt[i] && !x->is_long[i];
+        more[i] = is_waits && ns > OUTLIER_MEDIANS * median ? ns - median : 0;
         waited += more[i] > 0;
     }
     for (size_t i = 0; i < l->count && 2 * waited <= l->count; i++) x->is_long[i] |= more[i] > 0; /* in its gaps */

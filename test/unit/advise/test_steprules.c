@@ -3,6 +3,7 @@
 #include "test/unit/advise/advised.h"
 
 enum { STEPS = 30, STEP_US = 1000 };
+static int growth_us = 50;
 
 /* Steps of one op that lasts longer and longer. `facts`: of the trace's head. */
 static struct kp_advice advice_of(struct little *t, const char *facts)
@@ -10,7 +11,7 @@ static struct kp_advice advice_of(struct little *t, const char *facts)
     snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"%s},",
              facts);
     for (int i = 0, at = 0; i < STEPS; i++) {
-        const int us = STEP_US + 50 * i;
+        const int us = STEP_US + growth_us * i;
         numbered_step(t, i, at, us);
         op(t, "aten::mm", at, us - 10);
         at += us;
@@ -52,6 +53,17 @@ static void a_thread_that_sleeps_waits_little(void **state)
     assert_int_equal(a.count, 1);
 }
 
+/* The last ones are far longer than most, but not by the wait of an early one. */
+static void a_wait_of_one_step_takes_no_other_out(void **state)
+{
+    growth_us = 100;
+    const struct kp_advice a = advice_of(*state, ",\"core_steps\":\"5:300\"");
+    growth_us = 50;
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slower-steps");
+    assert_int_equal(a.findings[0].steps, 2 * STEPS / 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -59,6 +71,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(where_a_core_lacks_they_are_none, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(what_is_more_than_its_waits_is_the_programs, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_thread_that_sleeps_waits_little, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_wait_of_one_step_takes_no_other_out, little_setup, little_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
