@@ -42,7 +42,7 @@ def pytest_runtest_logreport(report):
 
 # Their programs train so that there are steps, or a time to tell: the compiler that an optimizer imports comes late (startup/lazy_dynamo.py).
 # What is compared with torch.profiler, or has to do with Python's frames, has all of torch.
-LAZY_DYNAMO = {f"test_{name}" for name in "advice_cpu_faults advise children ctl diff export_list heap kill phases ranks run run_advise schedule slice stacks".split()}
+LAZY_DYNAMO = {f"test_{name}" for name in "advice_cpu_faults advise children ctl diff export_list gpu_check heap kill phases ranks run run_advise schedule slice stacks".split()}
 
 
 @pytest.fixture(scope="module", autouse=True)
