@@ -46,8 +46,11 @@ void kp_phasetraces_look(struct kp_phasetraces *all, const struct kp_kineto *tra
     }
     last->traces++;
     if (times.all_ns <= last->all_ns) return;
+    const char *const tail = kp_kineto_fact(trace, "kprof.phase_tail");
     free(last->text);
+    free(last->tail);
     last->text = strdup(kp_kineto_fact(trace, "kprof.phase_times"));
+    last->tail = tail ? strdup(tail) : NULL;
     last->all_ns = times.all_ns;
 }
 
@@ -55,7 +58,7 @@ void kp_phasetraces_settle(struct kp_phasetraces *all)
 {
     for (size_t i = 0; i < all->count; i++) {
         const struct kp_phaselast *const last = last_find(all, all->of[i].rank, all->of[i].pid);
-        if (last && last->text && last->traces > 1) kp_phasetimes_set_last(all->of[i].trace, last->text);
+        if (last && last->text && last->traces > 1) kp_phasetimes_set_last(all->of[i].trace, last->text, last->tail);
     }
 }
 
@@ -87,6 +90,7 @@ void kp_phasetraces_fini(struct kp_phasetraces *all)
     for (size_t i = 0; i < all->last_count; i++) {
         free(all->last[i].rank);
         free(all->last[i].text);
+        free(all->last[i].tail);
     }
     free(all->last);
     free(all->of);

@@ -13,7 +13,7 @@ struct kp_phasetrace {
 };
 /* Of a process, what its last trace says of the phases' times. */
 struct kp_phaselast {
-    char *rank, *text;
+    char *rank, *text, *tail; /* tail NULL: none */
     int64_t pid, all_ns;
     size_t traces;
 };

@@ -38,6 +38,7 @@ SRC_report := \
     export/report/ownline.c \
     export/report/pagefaults.c \
     export/report/phaserows.c \
+    export/report/phasetail.c \
     export/report/phasetimes.c \
     export/report/plain.c \
     export/report/rankwaits.c \
@@ -76,6 +77,7 @@ UNIT_report := \
     test/unit/report/test_kineto_windows.c \
     test/unit/report/test_modulename.c \
     test/unit/report/test_nocore.c \
+    test/unit/report/test_phasetail.c \
     test/unit/report/test_phasetimes.c \
     test/unit/report/test_rankwaits.c \
     test/unit/report/test_stepparts.c \

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "export/report/kineto_windows.h"
+#include "export/report/phasetail.h"
 
 struct kp_kineto *kp_kineto_new(void)
 {
@@ -38,6 +39,7 @@ static void trace_settle(struct kp_kineto *trace)
     } else if (trace->has_first) {
         trace->start_ns = trace->first_ns + trace->base_ns;
     }
+    kp_phasetail_cut(trace);
     kp_kineto_windows_note(trace);
 }
 

@@ -22,12 +22,33 @@ static bool time_read(const char *at, size_t bytes, struct kp_phasetime *out)
 }
 
 #define FACT_LAST "kprof.phase_times_last"
+#define FACT_LAST_TAIL "kprof.phase_tail_last"
+#define TAIL_TOLD 0.01 /* of all time */
 
-void kp_phasetimes_set_last(struct kp_kineto *trace, const char *text)
+static void fact_add(struct kp_kineto *trace, const char *name, const char *text)
 {
     struct kp_fact_path path = {.depth = 0};
-    kp_fact_key(&path, FACT_LAST, strlen(FACT_LAST));
+    kp_fact_key(&path, name, strlen(name));
     kp_fact_add(trace, &path, text, strlen(text));
+}
+
+void kp_phasetimes_set_last(struct kp_kineto *trace, const char *text, const char *tail)
+{
+    fact_add(trace, FACT_LAST, text);
+    if (tail) fact_add(trace, FACT_LAST_TAIL, tail);
+}
+
+/* Leaves out what came after the last op of the phase that was open when the program ended. */
+static void tail_take(struct kp_phasetimes *times, const char *text)
+{
+    if (!text || !time_read(text, strlen(text), &times->tail)) return;
+    for (size_t i = 0; i < times->count; i++) {
+        struct kp_phasetime *const of = &times->of[i];
+        if (strcmp(of->name, times->tail.name) != 0) continue;
+        const int64_t ns = times->tail.ns < of->ns ? times->tail.ns : of->ns;
+        of->ns -= ns;
+        times->all_ns -= ns;
+    }
 }
 
 bool kp_phasetimes_of(struct kp_phasetimes *out, const struct kp_kineto *trace)
@@ -44,6 +65,7 @@ bool kp_phasetimes_of(struct kp_phasetimes *out, const struct kp_kineto *trace)
         out->count += time_read(at, bytes, &out->of[out->count]);
         at += bytes;
     }
+    tail_take(out, kp_kineto_fact(trace, last ? FACT_LAST_TAIL : "kprof.phase_tail"));
     return out->all_ns > 0 && out->count;
 }
 
@@ -77,4 +99,13 @@ size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *t
         told++;
     }
     return told;
+}
+
+const char *kp_phasetimes_tail_text(char *out, size_t bytes, const struct kp_phasetimes *times)
+{
+    *out = '\0';
+    if (times->tail.runs && (double)times->tail.ns > TAIL_TOLD * (double)times->all_ns)
+        snprintf(out, bytes, "; %s was open when the program ended: %.3f s after its last op are left out",
+                 times->tail.name, (double)times->tail.ns / 1e9);
+    return out;
 }

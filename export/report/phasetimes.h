@@ -16,11 +16,14 @@ struct kp_phasetimes {
     size_t count;
     int64_t all_ns;  /* from the first phase's begin to the end of the trace's window */
     bool is_of_last; /* that window is of the run's last trace, not of this one */
+    /* Of the phase that was open when the program ended, what came after its last op; runs 0: nothing did. Left out. */
+    struct kp_phasetime tail;
 };
 /* False: the trace does not say. */
 bool kp_phasetimes_of(struct kp_phasetimes *out, const struct kp_kineto *trace);
-/* Puts what the last trace of the same run says, kprof.phase_times, in place of what `trace` itself says. */
-void kp_phasetimes_set_last(struct kp_kineto *trace, const char *text);
+/* Puts what the last trace of the same run says, kprof.phase_times and kprof.phase_tail (NULL: none), in place of what
+ * `trace` itself says. */
+void kp_phasetimes_set_last(struct kp_kineto *trace, const char *text, const char *tail);
 const struct kp_phasetime *kp_phasetimes_find(const struct kp_phasetimes *times, const char *name); /* NULL: none */
 /* "from the first phase's begin until this trace's end" */
 const char *kp_phasetimes_until(const struct kp_phasetimes *times);
@@ -29,5 +32,7 @@ const char *kp_phasetimes_until(const struct kp_phasetimes *times);
  * this trace's end (12 times, 1.200 s each)", with "; " between two. Returns how many.
  */
 size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *times, const char *own);
+/* "; validate was open when the program ended: 0.934 s after its last op are left out", or "" where that is little. */
+const char *kp_phasetimes_tail_text(char *out, size_t bytes, const struct kp_phasetimes *times);
 
 #endif

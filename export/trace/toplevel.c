@@ -208,7 +208,7 @@ static void phase_write(struct kp_trace *t)
     if (!phase) return;
     kp_json_lit(&t->json, ", \"phase\": ");
     kp_json_cstring(&t->json, phase);
-    static const char *const names[] = {"phase_run", "phase_part", "phase_gapless", "phase_leaving"};
+    static const char *const names[] = {"phase_run", "phase_part", "phase_gapless", "phase_leaving", "phase_open"};
     (void)wholes_write(t, "phase_run", names, sizeof names / sizeof *names);
 }
 

@@ -105,7 +105,9 @@ void kp_phaserun_note(uint32_t window, uint32_t phase, enum kp_phaserun_leaving 
     visits[phase].steps += steps;
     if (++visits[phase].traces == TRACES_MANY) say_many(phase);
     kp_fmt(key, sizeof key, "phase_run.%u", window);
-    kp_fmt(value, sizeof value, "%u,%u,%d,%d", visits[phase].run, visits[phase].part, is_gapless, (int)leaving);
+    const bool is_open = leaving == KP_RUN_IS_OPEN;
+    kp_fmt(value, sizeof value, "%u,%u,%d,%d%s", visits[phase].run, visits[phase].part, is_gapless,
+           is_open ? KP_RUN_GOES_ON : (int)leaving, is_open ? ",1" : "");
     if (kp_record_note(key, value) != 0)
         KP_LOG_ONCE(1, "the run of a phase could not be written to the spool: reports do not count it");
 }

@@ -657,7 +657,7 @@ bool kp_window_end_run(void)
     current.has_part = current.steps > whole;
     current.steps = whole;
     kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));
-    close_window(now, true);
+    close_window_as(now, true, KP_RUN_IS_OPEN);
     pthread_mutex_unlock(&window_lock);
     return true;
 }

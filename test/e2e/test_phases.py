@@ -325,3 +325,35 @@ def test_of_several_traces_the_last_tells_the_shares_of_the_phases(tmp_path):
     assert f"validate took {share} % (6 times, {each} s each)" in all_of_them
     advice = harness.cli("advise", *files).stdout
     assert f"validate took {share} % of the time from the first phase's begin until the last trace's end (6 times, {each} s each), none of which is in this phase's traces" in advice
+
+
+LEFT_OPEN = """import ctypes, sys, time
+import torch
+phase = ctypes.CDLL(None).kprof_phase
+def work(seconds):
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        torch.ones(64, 64) @ torch.ones(64, 64)
+for _ in range(3):
+    phase(b"train")
+    work(0.1)
+    phase(b"validate")
+    work(0.05)
+time.sleep(1)  # stands for a slow shutdown
+"""
+
+
+def test_a_phase_that_is_open_at_the_end_lasts_until_its_last_op(tmp_path):
+    program = tmp_path / "open.py"
+    program.write_text(LEFT_OPEN)
+    run = harness.run_kprof("open.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program],
+                            KPROF_PHASES="train=active=1000;validate=active=1000").ok()
+    said = harness.cli("report", tmp_path / "out").stdout
+    share, each, left_out = map(float, re.search(
+        r"; validate took ([\d.]+) % \(3 times, ([\d.]+) s each\); validate was open when the program ended: ([\d.]+) s after its last op are left out\n", said).groups())
+    assert share == pytest.approx(33.3, abs=4) and each == pytest.approx(0.05, abs=0.01) and left_out >= 1, said
+    assert float(re.search(r"^validate .*?([\d.]+) % ", said, re.M)[1]) == pytest.approx(share, abs=1), said
+    of_one = harness.cli("report", "--phase", "validate", tmp_path / "out").stdout
+    assert f"; validate was open when the program ended: {left_out:.3f} s after its last op are left out\n" in of_one
+    assert float(re.search(r"^wall +([\d.]+) ms", of_one, re.M)[1]) < 300, of_one
+    assert phase_of(files_of(run.folder)[-1]) == "validate"

@@ -173,6 +173,26 @@ static void a_window_that_was_started_by_hand_outlives_its_phase(void **state)
     expect_window(4, 2, 2, "train");
 }
 
+static void a_phase_that_is_open_at_the_programs_end_is_noted_as_such(void **state)
+{
+    struct kp_window w;
+    struct kp_reader *r;
+    char why[200], key[32];
+    (void)state;
+    phases_setup("none", "train=active=100");
+    kp_window_forget(&plan, sources);
+    kp_window_begin_run(false);
+    struct kp_thread *t = kp_thread_get();
+    enter(t, "train");
+    work(t, 2);
+    assert_true(kp_window_end_run());
+    assert_true(kp_window_take_drained(&w, true));
+    snprintf(key, sizeof key, "phase_run.%u", w.number);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_string_equal(kp_reader_text(r, key), "1,1,1,0,1");
+    kp_reader_close(r);
+}
+
 /* Each test goes on where the one before left off. */
 static int run_begin(void **state)
 {
@@ -266,6 +286,7 @@ int main(void)
         cmocka_unit_test(a_window_that_was_started_by_hand_outlives_its_phase),
         cmocka_unit_test(the_steps_that_were_recorded_are_told_by_phase),
         cmocka_unit_test(each_phase_has_its_time_recorded_or_not),
+        cmocka_unit_test(a_phase_that_is_open_at_the_programs_end_is_noted_as_such),
     };
     return cmocka_run_group_tests(tests, run_begin, run_end);
 }
