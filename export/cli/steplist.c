@@ -33,7 +33,8 @@ void kp_steplist_make(struct kp_steplist *out, const struct kp_tree *tree, const
                                 .splits = kp_kineto_room(count + 1, sizeof *out->splits),
                                 .order = kp_kineto_room(count + 1, sizeof *out->order),
                                 .no_core_ns = kp_kineto_room(count + 1, sizeof *out->no_core_ns),
-                                .evaluates = kp_kineto_room(count + 1, sizeof *out->evaluates)};
+                                .evaluates = kp_kineto_room(count + 1, sizeof *out->evaluates),
+                                .is_longest_first = is_longest_first};
     kp_nocore_of_some(out->no_core_ns, tree, chosen->steps, count);
     kp_advice_evaluations(out->evaluates, tree, chosen);
     out->has_gpu = kp_step_split_all(out->splits, tree, chosen);
@@ -89,8 +90,8 @@ void kp_steplist_print(FILE *out, const struct kp_steplist *list, size_t most)
         remarks_print(out, list, list->order[i]);
     }
     if (rows < count)
-        fprintf(out, "%zu more step%s; all: -n 0; the longest first: --sort total\n", count - rows,
-                count - rows == 1 ? "" : "s");
+        fprintf(out, "%zu more step%s; all: -n 0%s\n", count - rows, count - rows == 1 ? "" : "s",
+                list->is_longest_first ? "" : "; the longest first: --sort total");
     if (!count) return;
     fprintf(out, "parts in ms%s; one step's ops: kprof report --step %ld\n",
             list->has_gpu ? " of the GPU's time, each while none of those before it runs" : "",

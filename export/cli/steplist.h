@@ -16,7 +16,8 @@ struct kp_steplist {
     bool *evaluates;              /* by step: it holds an evaluation, beside a training */
     double *no_core_ns;           /* by step: of it the thread of the steps had none */
     double median_ns;
-    bool has_gpu; /* then the parts are those of its time */
+    bool has_gpu;          /* then the parts are those of its time */
+    bool is_longest_first; /* the rows */
 };
 /* Divides each of the chosen steps by what runs in it. is_longest_first: not by number. */
 void kp_steplist_make(struct kp_steplist *out, const struct kp_tree *tree, const struct kp_chosen *chosen,

@@ -178,7 +178,8 @@ def test_each_step_is_a_row(run):
     longest = max(said["rows"], key=lambda row: row["ms"])
     text = told("--by", "step", "--sort", "total", "-n", "1", run.trace)
     first = text[text.index("x median"):].splitlines()[1].split()
-    assert first[:2] == [str(longest["step"]), f"{longest['ms']:.3f}"] and "more step" in text
+    assert first[:2] == [str(longest["step"]), f"{longest['ms']:.3f}"] and re.search(r"^\d+ more steps?; all: -n 0$", text, re.M), text
+    assert re.search(r"^\d+ more steps?; all: -n 0; the longest first: --sort total$", told("--by", "step", "-n", "1", run.trace), re.M)
 
 
 def test_one_step_and_one_range_are_parts(run):
