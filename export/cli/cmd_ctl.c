@@ -19,6 +19,7 @@
 #include "schedule/ctl_proto.h"
 
 enum { ANSWER_MS = 10000 };
+#define LISTENS "kprof run --control, or KPROF_CONTROL=1, makes it listen"
 
 static const struct kp_opt flags[] = {
     {"steps", 0, KP_OPT_VALUE, "N", "start: record N whole steps, from the next one on, then write the trace"},
@@ -172,7 +173,7 @@ static void folder_ask(struct ctl *c, const char *dir)
     free(entries);
     if (elsewhere) kp_cli_fail("ctl", "%s: %u sockets of other machines: run this there", dir, elsewhere);
     if (c->asked) return;
-    kp_cli_fail("ctl", "%s: no process of this machine listens there (KPROF_CONTROL=1 makes it listen)", dir);
+    kp_cli_fail("ctl", "%s: no process of this machine listens there (" LISTENS ")", dir);
     c->failed++;
 }
 
@@ -199,7 +200,7 @@ static void pid_ask(struct ctl *c, long pid)
     snprintf(who, sizeof who, "%ld", pid);
     if (path_of_pid(pid, path, sizeof path)) process_ask(c, path, who);
     if (c->asked) return;
-    kp_cli_fail("ctl", "no process %ld listens (KPROF_CONTROL=1 makes it listen)", pid);
+    kp_cli_fail("ctl", "no process %ld listens (" LISTENS ")", pid);
     c->failed++;
 }
 

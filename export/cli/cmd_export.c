@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cmd_export.c - kprof export: the traces of spools that were kept (KPROF_EXPORT=none) */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "export/cli/cli.h"
 #include "export/cli/formats.h"
 #include "export/cli/latest.h"
 #include "export/cli/lines.h"
+#include "export/cli/run_folder.h"
 #include "export/cli/spool_export.h"
 #include "export/cli/spoolfile.h"
 #include "export/cli/written.h"
@@ -23,6 +25,25 @@ static const struct kp_opt flags[] = {
     {"json", 0, KP_OPT_FLAG, NULL, "say what was written as JSON, a line a file"},
     {0}};
 
+/* Without --format one spool is exported at a time. */
+static int folder_refuse(const char *path)
+{
+    struct kp_run_folder folder = {.path = path};
+    const int rc = kp_run_folder_read(&folder);
+    size_t spools = 0;
+    for (size_t i = 0; i < folder.count; i++) spools += folder.of[i].is_spool;
+    const size_t traces = folder.count - spools;
+    kp_run_folder_forget(&folder);
+    if (rc) return kp_cli_fail("export", "%s: %s", path, strerror(-rc));
+    if (spools)
+        return kp_cli_fail("export", "%s: is a folder with spools; name them: kprof export %s/*.kprof", path, path);
+    if (!traces) return kp_cli_fail("export", "%s: is a folder without spools and traces", path);
+    return kp_cli_fail("export",
+                       "%s: is a folder with traces; as other files: kprof export --format "
+                       "perfetto|ndjson|speedscope|sqlite %s",
+                       path, path);
+}
+
 static int spool_export(const char *path, const struct kp_spool_export_options *wish_of_all)
 {
     struct kp_spool_export_options wish = *wish_of_all;
@@ -30,6 +51,7 @@ static int spool_export(const char *path, const struct kp_spool_export_options *
     struct kp_reader *reader;
     struct stat st;
     char why[512] = "";
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return folder_refuse(path);
     int rc = kp_spoolfile_open(&reader, path, &st, why, sizeof why);
     if (rc < 0) return kp_cli_fail("export", "%s", why);
     if (kp_spoolfile_owner(&st, &owner)) wish.owner = &owner; /* a secret spool's trace stays secret */

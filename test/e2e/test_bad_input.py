@@ -113,3 +113,31 @@ def test_a_trace_cut_in_the_middle_is_of_its_whole_steps(packed, tmp_path):
     part = report("--partial", path)
     assert part.returncode == 0 and part.stdout == ended.stdout
     assert report("--json", path).stdout == "" and report("--torch", path).stdout == ""
+
+
+# ---- what is no file, and names that a trace does not have ----
+
+def kprof(*words, cwd=None):
+    return subprocess.run([harness.KPROF, *map(str, words)], capture_output=True, text=True, timeout=60, cwd=cwd)
+
+
+def refused(*words, cwd=None):
+    """What a command says that fails."""
+    ended = kprof(*words, cwd=cwd)
+    assert ended.returncode == 1 and ended.stdout == "" and ended.stderr.startswith("kprof"), (words, ended.stderr)
+    return ended.stderr
+
+
+def test_an_export_of_a_folder_says_what_exports_its_files(tmp_path):
+    (tmp_path / "c8").mkdir()
+    assert refused("export", "c8", cwd=tmp_path) == "kprof export: c8: is a folder without spools and traces\n"
+    (tmp_path / "c8/host_7.1790857026000000000.pt.trace.json").write_bytes(WHOLE)
+    said = refused("export", "c8", cwd=tmp_path)
+    assert said == "kprof export: c8: is a folder with traces; as other files: kprof export --format perfetto|ndjson|speedscope|sqlite c8\n"
+    (tmp_path / "c8/host_8.1790857027000000000.kprof").write_bytes(b"")
+    assert "c8: is a folder with spools; name them: kprof export c8/*.kprof\n" in refused("export", "c8", cwd=tmp_path)
+
+
+def test_what_does_not_listen_is_told_with_the_flag(tmp_path):
+    said = kprof("ctl", tmp_path, "status").stderr
+    assert said == f"kprof ctl: {tmp_path}: no process of this machine listens there (kprof run --control, or KPROF_CONTROL=1, makes it listen)\n"
