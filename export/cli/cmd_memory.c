@@ -140,11 +140,24 @@ static int heap_show(const struct memory_command *m, struct kp_mem_show *show, b
         show->label);
 }
 
-static int step_missing(const struct memory_command *m, const char *label)
+/* first -1: there is none. */
+static int step_missing(const struct memory_command *m, const char *label, long first, long last)
 {
-    char steps[80];
-    return kp_cli_fail("memory", "%s: it has no %s", label,
-                       kp_units_steps(steps, sizeof steps, m->first_step, m->last_step));
+    char asked[80], steps[80] = "no steps";
+    if (first >= 0) kp_units_steps(steps, sizeof steps, first, last);
+    return kp_cli_fail("memory", "%s: no %s in it: it has %s", label,
+                       kp_units_steps(asked, sizeof asked, m->first_step, m->last_step), steps);
+}
+
+static int view_step_missing(const struct memory_command *m, const struct kp_memview *view, const char *label)
+{
+    long first = -1, last = -1;
+    for (size_t i = 0; i < view->step_count; i++) {
+        const long number = view->steps[i].number;
+        if (first < 0 || number < first) first = number;
+        if (number > last) last = number;
+    }
+    return step_missing(m, label, first, last);
 }
 
 static int tree_show(const struct memory_command *m, struct kp_tree *tree, struct kp_mem_show *show, bool several)
@@ -158,7 +171,7 @@ static int tree_show(const struct memory_command *m, struct kp_tree *tree, struc
     } else {
         show->device = device_find(&view, m->device);
         if (show->device == -2) rc = kp_cli_fail("memory", "%s: no memory of %s was recorded", show->label, m->device);
-        else if (!steps_apply(&view, m, show)) rc = step_missing(m, show->label);
+        else if (!steps_apply(&view, m, show)) rc = view_step_missing(m, &view, show->label);
         else rc = show_it(&view, m, show, several);
     }
     kp_memview_fini(&view);
@@ -181,7 +194,7 @@ static struct kp_profile *profile_open(const struct kp_trace_source *source)
 static int leaks_put(const struct memory_command *m, const struct kp_profile *p, const char *path, FILE *out)
 {
     if (kp_leakview_write(out, p, m->heap_limit, m->places, m->first_step, m->last_step)) return KP_EXIT_DONE;
-    if (p->steps_n) return step_missing(m, path);
+    if (p->steps_n) return step_missing(m, path, (long)p->steps[0].number, (long)p->steps[p->steps_n - 1].number);
     return kp_cli_fail("memory",
                        "%s: no step in it; record with a schedule, as kprof run --schedule active=1000; in a program "
                        "without steps of its own --step time:1s makes each second one",
