@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_config.h"
 #include "export/cli/budget.h"
 #include "export/cli/latest.h"
 #include "export/cli/lines.h"
@@ -155,6 +156,8 @@ static void put_line(FILE *out, const struct kp_kineto *trace, const struct kp_k
 
 /* ---- the walk: each event becomes a line while the file is read, and the lines are put in order ---- */
 
+enum { CATS_MOST = 32 };
+
 struct event_listing {
     const struct event_filter *f;
     struct kp_sorted *lines;
@@ -163,10 +166,37 @@ struct event_listing {
     size_t bytes;
     struct kp_stepspans marks;
     struct kp_spans steps;
-    int64_t since_ns; /* profiler's start, as the file counts time */
-    size_t given;     /* events */
-    int error;        /* its lines cannot be kept */
+    int64_t since_ns;         /* profiler's start, as the file counts time */
+    size_t given;             /* events */
+    int error;                /* its lines cannot be kept */
+    uint32_t cats[CATS_MOST]; /* categories that there are, where one was asked for */
+    size_t cat_count;
 };
+
+static void category_see(struct event_listing *w, const struct kp_kineto_event *e)
+{
+    size_t i = 0;
+    if (!w->f->cat || !e->cat) return;
+    while (i < w->cat_count && w->cats[i] != e->cat) i++;
+    if (i == w->cat_count && i < CATS_MOST) w->cats[w->cat_count++] = e->cat;
+}
+
+/* Says that no event was found: without the category that was asked for, which ones there are. */
+static int none_tell(const struct event_listing *w, const struct kp_kineto *trace, const char *path)
+{
+    char list[CATS_MOST * 40] = "", shown[sizeof list * 2] = "", near[40] = "";
+    for (size_t i = 0, used = 0; i < w->cat_count; i++) {
+        const char *const cat = kp_kineto_text(trace, w->cats[i]);
+        if (strcmp(cat, w->f->cat) == 0) return kp_cli_fail("events", "%s: no such event in it", path);
+        if (strlen(cat) >= sizeof near) continue;
+        snprintf(shown + strlen(shown), sizeof shown - strlen(shown), "%s%s", *shown ? ", " : "", cat);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "", cat);
+    }
+    if (!*list || w->cat_count == CATS_MOST) return kp_cli_fail("events", "%s: no such event in it", path);
+    kp_config_near(list, w->f->cat, near, sizeof near);
+    return kp_cli_fail("events", "%s: no event of category %s%s%s%s; it has %s", path, w->f->cat,
+                       *near ? " (did you mean " : "", near, *near ? "?)" : "", shown);
+}
 
 /* Prints the event. The trace keeps no event. */
 static bool event_take(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *event)
@@ -175,6 +205,7 @@ static bool event_take(const void *context, const struct kp_kineto *trace, const
     struct kp_kineto_event e = *event;
     e.args_bytes = (uint32_t)(trace->args_bytes - e.args);
     if (w->f->first_step >= 0) kp_stepspans_see(&w->marks, trace, &e);
+    category_see(w, &e);
     if (!is_named(trace, &e, w->f)) return false;
     rewind(w->line);
     if (w->f->json) put_json(w->line, trace, &e);
@@ -212,7 +243,7 @@ static int lines_print(struct event_listing *w, const struct kp_kineto *trace, c
     kp_spans_settle(&w->steps);
     const int rc = kp_sorted_each(w->lines, line_give, w);
     if (rc) return kp_cli_fail("events", "%s: its events cannot be put in order: %s", path, kp_budget_explain(rc));
-    return w->given || f->json ? 0 : kp_cli_fail("events", "%s: no such event in it", path);
+    return w->given || f->json ? 0 : none_tell(w, trace, path);
 }
 
 static int events_of(const struct event_filter *f, const struct kp_trace_source *source)

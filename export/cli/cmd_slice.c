@@ -19,6 +19,7 @@
 #include "export/report/framename.h"
 #include "export/report/chosen.h"
 #include "export/report/modulename.h"
+#include "export/report/nameguess.h"
 #include "export/report/stepspans.h"
 #include "export/report/units.h"
 
@@ -31,6 +32,7 @@ struct slice_command {
     struct kp_stepspans marks;
     struct kp_spans spans; /* of steps, or of the name; then what is cut out */
     char *more;            /* events for the new file; NULL: none */
+    struct kp_nameguess guess;
 };
 
 enum option_id { STEP, FROM, TO, WITHIN, OUT, JSON, PARTIAL };
@@ -60,10 +62,14 @@ static int option_take(struct slice_command *s, int id, const char *value)
 
 /* ---- what is cut out ---- */
 
+static bool is_on_host(const struct kp_kineto_event *e)
+{
+    return e->phase == 'X' && e->kind != KP_KINETO_GPU && e->kind != KP_KINETO_GPU_ANNOTATION;
+}
+
 static bool is_wanted(const struct slice_command *s, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
-    if (e->phase != 'X' || e->kind == KP_KINETO_GPU || e->kind == KP_KINETO_GPU_ANNOTATION) return false;
-    return s->within && kp_modulename_is_meant(trace, s->within, e->name);
+    return is_on_host(e) && s->within && kp_modulename_is_meant(trace, s->within, e->name);
 }
 
 /* Keeps no event, only its time. */
@@ -73,6 +79,7 @@ static bool event_look(const void *context, const struct kp_kineto *trace, const
     s->has_python |= e->kind == KP_KINETO_PYTHON;
     if (s->first_step >= 0) kp_stepspans_see(&s->marks, trace, e);
     else if (is_wanted(s, trace, e)) kp_spans_add(&s->spans, e->start_ns, e->start_ns + e->dur_ns);
+    else if (s->within && !s->spans.count && is_on_host(e)) kp_nameguess_see(&s->guess, trace, e->name);
     return false;
 }
 
@@ -80,13 +87,13 @@ static int spans_make(struct slice_command *s, const struct kp_kineto *trace, co
 {
     const int64_t since_ns = trace->start_ns - trace->base_ns;
     struct kp_spans time = {0};
-    char why[160];
+    char why[160], meant[KP_NAMEGUESS_MOST + 24];
     if (s->first_step >= 0 && kp_stepspans_cut(&s->marks, s->first_step, s->last_step, &s->spans, why, sizeof why))
         return kp_cli_fail("slice", "%s: %s", label, why);
     kp_spans_settle(&s->spans);
     if (s->within && !s->spans.count)
-        return kp_cli_fail("slice", "%s: no range, op or Python function is named %s%s", label, s->within,
-                           s->has_python ? "" : KP_CHOSEN_NO_CALLS);
+        return kp_cli_fail("slice", "%s: no range, op or Python function is named %s%s%s", label, s->within,
+                           kp_nameguess_text(&s->guess, meant, sizeof meant), s->has_python ? "" : KP_CHOSEN_NO_CALLS);
     if (!s->has_from && !s->has_to) return KP_EXIT_DONE;
     kp_spans_add(&time, s->has_from ? since_ns + s->from_ns : INT64_MIN / 2,
                  s->has_to ? since_ns + s->to_ns : INT64_MAX / 2);
@@ -178,6 +185,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     const struct kp_kineto_wish wish = {
         .texts = kp_trace_source_texts(source), .label = source->path, .keep = event_look, .context = &s};
     if (several) return kp_cli_misuse("slice", "one trace is cut at a time; name it: %s", source->label);
+    kp_nameguess_begin(&s->guess, s->within ? s->within : "");
     int rc = kp_kineto_read(&trace, &wish, why, sizeof why);
     s->is_torn = rc && s->partial && kp_trace_source_take_torn(trace, why, sizeof why);
     if (s->is_torn) kp_cli_say(stderr, "kprof: %s", why);
@@ -186,10 +194,12 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         kp_spans_fini(&s->spans);
         kp_stepspans_fini(&s->marks);
         kp_kineto_close(trace);
+        kp_nameguess_fini(&s->guess);
         return kp_cli_fail("slice", "%s%s", why, is_torn ? "; --partial cuts those" : "");
     }
     rc = spans_make(s, trace, source->label);
     kp_kineto_close(trace);
+    kp_nameguess_fini(&s->guess);
     s->more = s->has_from || s->has_to ? NULL : marks_make(s);
     kp_stepspans_fini(&s->marks);
     if (rc == KP_EXIT_DONE) rc = slice_write(s, source);

@@ -17,6 +17,7 @@
 #include "export/report/framename.h"
 #include "export/report/kineto_windows.h"
 #include "export/report/modulename.h"
+#include "export/report/nameguess.h"
 #include "export/report/ownline.h"
 #include "export/report/units.h"
 
@@ -165,6 +166,20 @@ static bool has_python(const struct kp_tree *tree)
     return false;
 }
 
+/* Says that nothing has the name, and which one may be meant. */
+static void within_missed(const struct kp_tree *tree, const char *pattern, char *why, size_t bytes)
+{
+    struct kp_nameguess guess;
+    char meant[KP_NAMEGUESS_MOST + 24];
+    kp_nameguess_begin(&guess, pattern);
+    for (size_t i = 0; i < tree->count; i++)
+        if (is_on_host(&tree->nodes[i]))
+            kp_nameguess_see(&guess, tree->trace, tree->trace->events[tree->nodes[i].event].name);
+    snprintf(why, bytes, "no range, op or Python function is named %s%s%s", pattern,
+             kp_nameguess_text(&guess, meant, sizeof meant), has_python(tree) ? "" : KP_CHOSEN_NO_CALLS);
+    kp_nameguess_fini(&guess);
+}
+
 static int within_cut(struct kp_chosen *out, const struct kp_tree *tree, const char *pattern, char *why, size_t bytes)
 {
     struct kp_spans spans = {0};
@@ -174,9 +189,7 @@ static int within_cut(struct kp_chosen *out, const struct kp_tree *tree, const c
     out->is_by_stacks = !spans.count;
     if (!spans.count) ops_under_add(&spans, tree, pattern);
     const bool any = spans.count != 0;
-    if (!any)
-        snprintf(why, bytes, "no range, op or Python function is named %s%s", pattern,
-                 has_python(tree) ? "" : KP_CHOSEN_NO_CALLS);
+    if (!any) within_missed(tree, pattern, why, bytes);
     kp_spans_settle(&spans);
     kp_spans_cut(&out->spans, &spans);
     kp_spans_fini(&spans);

@@ -34,6 +34,7 @@ SRC_report := \
     export/report/kineto_words.c \
     export/report/kineto_works.c \
     export/report/modulename.c \
+    export/report/nameguess.c \
     export/report/nocore.c \
     export/report/ownline.c \
     export/report/pagefaults.c \
@@ -76,6 +77,7 @@ UNIT_report := \
     test/unit/report/test_kineto_keys.c \
     test/unit/report/test_kineto_windows.c \
     test/unit/report/test_modulename.c \
+    test/unit/report/test_nameguess.c \
     test/unit/report/test_nocore.c \
     test/unit/report/test_phasetail.c \
     test/unit/report/test_phasetimes.c \

@@ -143,10 +143,15 @@ const char *kp_framename_module(const char *frame)
     return strncmp(frame, head, sizeof head - 1) == 0 ? frame + sizeof head - 1 : NULL;
 }
 
-bool kp_framename_is_meant(const char *pattern, const char *name)
+const char *kp_framename_part(const char *name)
 {
     const char *const colon = strstr(name, "): ");
-    const char *const part = colon ? kp_framename_bare(colon + 3) : kp_framename_module(name);
+    return colon ? kp_framename_bare(colon + 3) : kp_framename_module(name);
+}
+
+bool kp_framename_is_meant(const char *pattern, const char *name)
+{
+    const char *const part = kp_framename_part(name);
     return fnmatch(pattern, name, 0) == 0 || (part && fnmatch(pattern, part, 0) == 0);
 }
 

@@ -37,6 +37,8 @@ bool kp_framename_has_def(const char *function);
 const char *kp_framename_shown(struct kp_frametext *out, const char *frame);
 /* The module of a call "nn.Module: NAME"; NULL: another frame. */
 const char *kp_framename_module(const char *frame);
+/* The function of "file.py(12): name", or the module of "nn.Module: name"; NULL: another name. */
+const char *kp_framename_part(const char *name);
 /* Compares a pattern with a whole name, the function of "file.py(12): name", or the module of "nn.Module: name". */
 bool kp_framename_is_meant(const char *pattern, const char *name);
 /* Does the frame belong to the interpreter's machine code, or to what starts it? Python frames stand for it. */

@@ -141,3 +141,18 @@ def test_an_export_of_a_folder_says_what_exports_its_files(tmp_path):
 def test_what_does_not_listen_is_told_with_the_flag(tmp_path):
     said = kprof("ctl", tmp_path, "status").stderr
     assert said == f"kprof ctl: {tmp_path}: no process of this machine listens there (kprof run --control, or KPROF_CONTROL=1, makes it listen)\n"
+
+
+def test_a_name_that_is_not_there_gets_a_guess(tmp_path):
+    trace = DATA / "memory.pt.trace.json.gz"
+    for words, said in ((("report", trace, "--within", "conv2d"), "is named conv2d (did you mean aten::conv2d?); Python's calls are not recorded: --with-stack 1\n"),
+                        (("slice", trace, "--within", "conv2d", "-o", tmp_path / "x.json"), "is named conv2d (did you mean aten::conv2d?); Python's calls are not recorded: --with-stack 1\n"),
+                        (("report", trace, "--within", "convolution_back"), "(did you mean aten::convolution_backward?)"),
+                        (("events", trace, "--cat", "cpuop"), "no event of category cpuop (did you mean cpu_op?); it has "),
+                        (("events", trace, "--cat", "pyton_function"), "no event of category pyton_function; it has "),
+                        (("events", DATA / "stack.pt.trace.json.gz", "--cat", "pyton_function"), "(did you mean python_function?)"),
+                        (("events", trace, "--cat", "cpu_op", "--name", "nobody"), "no such event in it\n"),
+                        (("memory", trace, "--step", "99"), "no step 99 in it: it has steps "),
+                        (("memory", trace, "--step", "98-99"), "no steps 98 to 99 in it: it has steps ")):
+        assert said in refused(*words), words
+    assert "it has " in refused("events", trace, "--cat", "pyton_function") and "cpu_op" in refused("events", trace, "--cat", "pyton_function")
