@@ -2,6 +2,9 @@
 /* stepparts.c - what of the steps is forward, backward and optimizer, and that as text */
 #include "export/report/stepparts.h"
 
+#define BETWEEN_LEAST 1.0 /* percent */
+#define ALL_SHARE 0.98    /* of other: all of it */
+
 const enum kp_part kp_stepparts_order[KP_STEPPARTS_SHOWN] = {KP_PART_FORWARD, KP_PART_BACKWARD, KP_PART_OPTIMIZER,
                                                              KP_PART_LOADING, KP_PART_OTHER};
 
@@ -53,6 +56,16 @@ static void tenths_make(long of[KP_STEPPARTS_SHOWN], const struct kp_stepparts *
     of[most] += 1000 - sum;
 }
 
+/* Of the last part, "other". */
+static void between_put(char *out, size_t bytes, const struct kp_stepparts *p)
+{
+    const double percent = 100 * (double)p->of.between_ns / (double)whole_ns(p, false);
+    if (percent < BETWEEN_LEAST || !bytes) return;
+    if (p->of.between_ns >= (int64_t)(ALL_SHARE * (double)kp_stepparts_ns(p, KP_PART_OTHER, false)))
+        snprintf(out, bytes, " (in no op)");
+    else snprintf(out, bytes, " (%.1f %% in no op)", percent);
+}
+
 const char *kp_stepparts_text(char *out, size_t bytes, const struct kp_stepparts *p, bool on_gpu)
 {
     long tenths[KP_STEPPARTS_SHOWN];
@@ -66,5 +79,6 @@ const char *kp_stepparts_text(char *out, size_t bytes, const struct kp_stepparts
         used += (size_t)snprintf(out + used, bytes - used, "%s%s %.1f %%", used ? ", " : "", kp_part_name(part),
                                  (double)tenths[i] / 10);
     }
+    if (!on_gpu) between_put(out + used, bytes - used, p);
     return out;
 }

@@ -42,6 +42,12 @@ static void steps_put(FILE *out, const struct kp_summary *s)
 }
 
 /* Of a step, the mean. */
+static void between_put(FILE *out, const struct kp_top_report *r)
+{
+    fprintf(out, ",\"other_in_no_op_ms_a_step\":%.6f",
+            (double)r->parts->of.between_ns / 1e6 / (double)r->summary->steps);
+}
+
 static void parts_put(FILE *out, const struct kp_top_report *r, const char *key, bool on_gpu)
 {
     static const char *const keys[] = {[KP_PART_FORWARD] = "forward",
@@ -114,6 +120,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     if (s->comm_ns) ms_put(out, "communication_ms", (double)s->comm_ns);
     ms_put(out, "no_op_ms", (double)s->rest_ns);
     if (r->parts && s->steps) parts_put(out, r, "parts_ms_a_step", false);
+    if (r->parts && s->steps) between_put(out, r);
     if (r->parts && s->steps && kp_stepparts_has_gpu(r->parts)) parts_put(out, r, "gpu_parts_ms_a_step", true);
     if (s->has_gpu) {
         ms_put(out, "gpu_busy_ms", (double)s->gpu_ns);

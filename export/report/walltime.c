@@ -44,6 +44,7 @@ struct known_paths { /* by a key of what they were made from, so that each text 
 struct wall {
     struct kp_calltree *paths; /* NULL: no place is looked for */
     int64_t *sums;             /* then: by part, what is added up in place of paths */
+    int64_t *idle_sum;         /* and of the other time what is in no op; or NULL */
     const struct kp_tree *tree;
     const struct kp_wall_options *options;
     enum frames frames;
@@ -211,12 +212,19 @@ static int64_t shown_ns(struct wall *w, int64_t from, int64_t to)
     return kp_spans_between(within, from, to);
 }
 
-static void time_add(struct wall *w, uint32_t place, enum kp_part part, int64_t from, int64_t to)
+static int64_t time_add(struct wall *w, uint32_t place, enum kp_part part, int64_t from, int64_t to)
 {
     const int64_t ns = shown_ns(w, from, to);
     if (!w->is_main) part = KP_PART_THREADS;
     w->used_ns += ns;
     if (w->use == USE_TIME) value_add(w, place, part, from, ns);
+    return ns;
+}
+
+static void idle_add(struct wall *w, uint32_t idle, enum kp_part part, int64_t from, int64_t to)
+{
+    const int64_t ns = time_add(w, idle, part, from, to);
+    if (w->idle_sum && w->is_main && part == KP_PART_OTHER) *w->idle_sum += ns;
 }
 
 /* The first moment of autograd's threads that ends after `ns`. */
@@ -239,12 +247,12 @@ static void wait_add(struct wall *w, const struct moment *wait, uint32_t base, u
     for (size_t i = first; i < w->busy.count && w->busy.of[i].from < wait->to; i++) {
         const struct moment *b = &w->busy.of[i];
         const int64_t from = b->from > now ? b->from : now, to = b->to < wait->to ? b->to : wait->to;
-        time_add(w, idle, i > first ? KP_PART_BACKWARD : wait->part, now, from);
+        idle_add(w, idle, i > first ? KP_PART_BACKWARD : wait->part, now, from);
         place_below(w, b->node, base);
-        time_add(w, place_of(w, b->node), KP_PART_BACKWARD, from, to);
+        (void)time_add(w, place_of(w, b->node), KP_PART_BACKWARD, from, to);
         now = to;
     }
-    time_add(w, idle, wait->part, now, wait->to);
+    idle_add(w, idle, wait->part, now, wait->to);
 }
 
 /* Between step() and the next zero_grad() a program loads its data: an optimizer's own time lies in its ranges. */
@@ -298,7 +306,7 @@ static void moment_use(struct wall *w, const struct moment *m)
     else if (w->use == USE_BUSY) moment_add(&w->busy, *m);
     else if (kp_tree_event(w->tree, m->node)->kind == KP_KINETO_PYTHON && m->part == KP_PART_BACKWARD)
         wait_add(w, m, place_of(w, m->node), place_of(w, m->node));
-    else time_add(w, place_of(w, m->node), m->part, m->from, m->to);
+    else (void)time_add(w, place_of(w, m->node), m->part, m->from, m->to);
 }
 
 /* Everything up to `to` belongs to the innermost open node. */
@@ -567,8 +575,10 @@ void kp_wall_parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, c
     const struct kp_wall_options options = {.within = within};
     struct wall_lanes lanes = {0};
     struct wall w = {.tree = tree, .options = &options, .frames = frames_in(tree), .sums = into->host_ns};
+    w.idle_sum = &into->between_ns;
     wall_begin(&w, &lanes);
     if (lanes.count) main_sweep(&w, &lanes, USE_TIME);
+    w.idle_sum = NULL;
     w.sums = into->gpu_ns;
     if (tree->has_device) device_add(&w);
     wall_close(&w, &lanes);

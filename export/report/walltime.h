@@ -40,6 +40,7 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
 /* What the paths of each part add up to, of the host's time and of the GPU's work: in far less time, without paths. */
 struct kp_wall_parts {
     int64_t host_ns[KP_PARTS], gpu_ns[KP_PARTS];
+    int64_t between_ns; /* of host_ns[KP_PART_OTHER]: no op ran, and no Python function is known that did */
 };
 /* Adds a trace. kp_tree_set_forward_stacks() was called on the tree. within: only this time; or NULL */
 void kp_wall_parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_spans *within);

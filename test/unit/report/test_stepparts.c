@@ -47,7 +47,7 @@ static void a_step_is_forward_backward_optimizer_and_the_rest(void **state)
     assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OPTIMIZER, false), 398000);
     assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OTHER, false), 202000);
     assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
-                        "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 %");
+                        "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 % (in no op)");
 }
 
 /* As in PyTorch's tutorial: what loads runs no op, behind step() and before zero_grad(). */
@@ -89,7 +89,7 @@ static void a_gpus_work_is_of_the_part_that_asked_for_it(void **state)
     assert_true(kp_stepparts_has_gpu(&parts));
     assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, true), "forward 33.3 %, backward 66.7 %");
     assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
-                        "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 %");
+                        "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 % (in no op)");
 }
 
 static void parts_are_a_hundred_percent_together(void **state)
@@ -99,6 +99,19 @@ static void parts_are_a_hundred_percent_together(void **state)
     parts.of.host_ns[KP_PART_FORWARD] = parts.of.host_ns[KP_PART_BACKWARD] = parts.of.host_ns[KP_PART_LOADING] = 10000;
     assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
                         "forward 33.4 %, backward 33.3 %, optimizer 0.0 %, data loading 33.3 %, other 0.0 %");
+}
+
+static void an_op_of_no_part_is_other_all_the_same(void **state)
+{
+    struct little *t = *state;
+    training_put(t, false);
+    event(t, "user_annotation", "mine", 1, 760, 30, ""); /* between backward and the optimizer */
+    op(t, "aten::randn", 765, 20);
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OTHER, false), 202000);
+    assert_int_equal(parts.of.between_ns, 172000);
+    assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
+                        "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 % (8.6 % in no op)");
 }
 
 static void what_does_not_train_has_none(void **state)
@@ -123,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(a_step_is_forward_backward_optimizer_and_the_rest),
         LITTLE(loading_between_two_calls_of_an_optimizer_is_no_optimizers),
+        LITTLE(an_op_of_no_part_is_other_all_the_same),
         LITTLE(one_step_alone_has_its_own),
         LITTLE(a_gpus_work_is_of_the_part_that_asked_for_it),
         cmocka_unit_test(parts_are_a_hundred_percent_together),
