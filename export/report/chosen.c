@@ -275,6 +275,7 @@ static void whole_count(struct kp_chosen *out)
         if (kp_spans_between(&out->spans, s->start_ns, s->end_ns) < s->end_ns - s->start_ns) continue;
         if (!out->step_total++) out->first_total = s->number;
         out->last_total = s->number;
+        out->step_total_ns += s->end_ns - s->start_ns;
     }
 }
 
@@ -413,6 +414,15 @@ void kp_chosen_keep_steps(struct kp_chosen *chosen)
     chosen->outside_calls = chosen->within_calls - kept;
     chosen->within_calls = kept;
     kp_spans_cut(&chosen->spans, &chosen->in_steps);
+}
+
+double kp_chosen_steps_share(const struct kp_chosen *chosen, bool with_outside)
+{
+    const int64_t inside_ns = kp_spans_length(&chosen->in_steps, NULL);
+    const int64_t left_ns = kp_spans_length(&chosen->spans, NULL) - inside_ns; /* kept, as --step all wants */
+    const int64_t outside_ns = with_outside ? chosen->outside_ns + left_ns : 0;
+    if (!chosen->step_total_ns || !inside_ns) return 0;
+    return (double)(inside_ns + outside_ns) / (double)(chosen->step_total_ns + outside_ns);
 }
 
 /* ---- calls of what was asked for by its name ---- */

@@ -37,6 +37,7 @@ struct kp_chosen {
     size_t step_count, step_capacity;
     long first_total, last_total; /* numbers of the first and last of these */
     size_t step_total;            /* before `within`: whole steps of the trace, or of what else was asked for */
+    int64_t step_total_ns;        /* their time */
     struct kp_spans in_steps;     /* what was chosen of those steps */
     /* Left out, as they are not whole: the step with the program's start in it, and the one that its end cut short. */
     struct kp_partsteps {
@@ -73,6 +74,9 @@ bool kp_chosen_is_of_steps(const struct kp_chosen *chosen);
 void kp_chosen_keep_steps(struct kp_chosen *chosen);
 /* How long one of the calls lasts, also where a part of it is left out; 0: none is counted. */
 int64_t kp_chosen_call_ns(const struct kp_chosen *chosen);
+/* What was chosen of those step_total steps, as a part of their time; 0: none is. `with_outside`: both with what lies
+ * in none of them. */
+double kp_chosen_steps_share(const struct kp_chosen *chosen, bool with_outside);
 /* Is a part of a call left out, or a part of one in that is not counted? Then no row can be told by call. */
 bool kp_chosen_are_calls_cut(const struct kp_chosen *chosen);
 /* Counts the forward passes in the calls: those of the nn.Module that is outermost there and lasts longest (a loss is a

@@ -98,7 +98,10 @@ static void outside_calls_print(FILE *out, const struct kp_chosen *chosen)
     char text[40];
     fputs("; outside of whole steps ", out);
     if (calls) fprintf(out, "%zu call%s more, ", calls, calls == 1 ? "" : "s");
-    fprintf(out, "%s: --step all", span_text(text, sizeof text, chosen->outside_ns));
+    fputs(span_text(text, sizeof text, chosen->outside_ns), out);
+    if (calls)
+        fprintf(out, " (with %s %.1f %%)", calls == 1 ? "it" : "them", 100 * kp_chosen_steps_share(chosen, true));
+    fputs(": --step all", out);
 }
 
 /* ", each 10th step", or "". The caller has `room` for it. */
@@ -135,6 +138,17 @@ static void passes_print(FILE *out, const struct kp_chosen *chosen)
     if (!calls || passes <= calls) return;
     if (passes % calls == 0) fprintf(out, " (%zu forward passes)", passes / calls);
     else fprintf(out, " (%.1f forward passes)", (double)passes / (double)calls);
+}
+
+/* ", 22.6 % of all steps' time": also of the steps without a part of what is asked for. */
+static void steps_share_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_chosen *const chosen = r->chosen;
+    const bool has_outside = !chosen->outside_ns && r->summary->wall_ns > kp_spans_length(&chosen->in_steps, NULL);
+    const double share = kp_chosen_steps_share(chosen, has_outside);
+    if (!r->choice->within || chosen->is_by_stacks || share <= 0) return;
+    fprintf(out, ", %.1f %% of %s time%s", 100 * share, chosen->step_total == 1 ? "the step's" : "all steps'",
+            has_outside ? " and of its own outside" : "");
 }
 
 static void choice_print(FILE *out, const struct kp_top_report *r)
@@ -385,6 +399,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     else if (r->chosen->optimizer_steps) fputs(", 1 step, of which no begin is known", out);
     else if (parts->has_startup || parts->has_cut) parts_print(out, parts);
     else if (!is_worker(r)) fputs(is_early(r) ? ", no step yet" : ", no steps marked", out);
+    steps_share_print(out, r);
     choice_print(out, r);
     fputs("\n", out);
     hint_print(out, r);

@@ -76,6 +76,7 @@ static void within_put(FILE *out, const struct kp_top_report *r)
     if (chosen->within_calls) fprintf(out, ",\"calls_are_cut\":%s", kp_chosen_are_calls_cut(chosen) ? "true" : "false");
     whole_put(out, "calls_outside", (int64_t)chosen->outside_calls);
     whole_put(out, "of_steps", (int64_t)chosen->step_total);
+    if (!chosen->is_by_stacks) fprintf(out, ",\"of_steps_time\":%.6f", kp_chosen_steps_share(chosen, false));
     fputs("}", out);
 }
 

@@ -578,14 +578,14 @@ def test_what_lies_in_few_steps_names_these_and_all_numbers_are_of_its_calls(tmp
         events += [event("save", "user_annotation", 1000 + 12000 * step + 2000 * i + 20, 1000) for i in range(calls)]
     trace = write(tmp_path / "a.pt.trace.json", events)
     said = told("report", "--within", "save", trace)
-    assert "wall     3.000 ms, in 2 of 20 steps (7, 19), within save: 3 calls, 1.000 ms each; outside of whole steps 1 call more, 0.500 ms: --step all\n" in said
+    assert "wall     3.000 ms, in 2 of 20 steps (7, 19), 1.2 % of all steps' time, within save: 3 calls, 1.000 ms each; outside of whole steps 1 call more, 0.500 ms (with it 1.5 %): --step all\n" in said
     assert "in each  step 1.500 ms (median; 1.000 ms to 2.000 ms)\n" in said
     row = re.search(r"^save +(.*)", said, re.M)[1].split()
     assert re.search(r"count +ms a call +ms a step$", said, re.M) and row == ["3.000", "100.0", "3.000", "3", "1.000", "1.500"], said
     whole = told("report", "--within", "save", "--step", "all", trace)
-    assert ", within save: 4 calls, 0.875 ms each\n" in whole and re.search(r"count +ms a call$", whole, re.M), whole
+    assert ", 1.5 % of all steps' time and of its own outside, within save: 4 calls, 0.875 ms each\n" in whole and re.search(r"count +ms a call$", whole, re.M), whole
     one = json.loads(told("report", "--json", "--within", "save", trace))
-    assert one["within"] == {"name": "save", "calls": 3, "ms_a_call": 1.0, "calls_are_cut": False, "calls_outside": 1, "of_steps": 20} and one["rows_of"] == "steps"
+    assert one["within"] == {"name": "save", "calls": 3, "ms_a_call": 1.0, "calls_are_cut": False, "calls_outside": 1, "of_steps": 20, "of_steps_time": 0.0125} and one["rows_of"] == "steps"
     assert {row["name"]: row["ms_a_call"] for row in one["rows"]}["save"] == pytest.approx(1.0)
 
 
@@ -598,14 +598,14 @@ def test_a_call_of_which_steps_have_a_part_is_told_with_its_whole_length(tmp_pat
             events += [event("aten::mm", "cpu_op", at + 10_000 * i, 9000), event("Optimizer.step#SGD.step", "user_annotation", at + 10_000 * i + 9000, 1000)]
     trace = write(tmp_path / "a.pt.trace.json", events)
     said = told("report", "--within", "train", trace)
-    assert "wall     140.0 ms, 14 steps (1 to 14), within train: 3 calls, 50.000 ms each; outside of whole steps 10.000 ms: --step all\n" in said
+    assert "wall     140.0 ms, 14 steps (1 to 14), 87.5 % of all steps' time, within train: 3 calls, 50.000 ms each; outside of whole steps 10.000 ms: --step all\n" in said
     assert "in each  step 10.000 ms (median; 10.000 ms to 10.000 ms)\n" in said and "ms a call" not in said, said
     one = json.loads(told("report", "--json", "--within", "train", trace))
     assert (one["within"]["ms_a_call"], one["within"]["calls_are_cut"]) == (50.0, True) and "ms_a_call" not in one["rows"][0]
     whole = told("report", "--within", "train", "--step", "all", trace)
     assert ", within train: 3 calls, 50.000 ms each\n" in whole and "ms a call" in whole, whole
     later = told("report", "--within", "train", "--step", "7-14", trace)
-    assert "wall     80.000 ms, 8 steps (7 to 14), within train: 1 call, 50.000 ms each, not all of it here\n" in later and "ms a call" not in later, later
+    assert "wall     80.000 ms, 8 steps (7 to 14), 88.9 % of all steps' time, within train: 1 call, 50.000 ms each, not all of it here\n" in later and "ms a call" not in later, later
 
 
 def test_the_slowest_step_is_named_where_it_is_one(tmp_path):

@@ -158,7 +158,10 @@ static void calls_outside_of_whole_steps_are_left_out_and_counted(void **state)
     op(t, "save", 210, 30);
     assert_int_equal(choose(t, &(struct kp_choice){.first_step = -1, .last_step = -1, .within = "save"}), 0);
     assert_int_equal(t->chosen.within_calls, 2);
+    assert_int_equal(1e6 * kp_chosen_steps_share(&t->chosen, true), 190476);
     kp_chosen_keep_steps(&t->chosen);
+    assert_int_equal(1e6 * kp_chosen_steps_share(&t->chosen, false) + 0.5, 150000);
+    assert_int_equal(1e6 * kp_chosen_steps_share(&t->chosen, true), 190476);
     assert_int_equal(t->chosen.within_calls, 1);
     assert_int_equal(t->chosen.outside_calls, 1);
     assert_int_equal(t->chosen.outside_ns, 10000);
