@@ -4,14 +4,15 @@
  *
  * Called by: boot.c (a spool is open), window.c (a window opens and closes, by the thread that steps),
  *            window_sources.c (before a trace is written: the export thread, the exiting thread)
- * Owns:      the times of the thread that opened the window
+ * Owns:      the times of the thread that opened the window, and of all threads before the first step
  * Locks:     none of its own; window_lock guards these times
  * Memory:    4 KB of stack
  * On fail:   the note is missing, and the report says less
  *
  * A pool of threads cannot be asked for its size without calling into the program's libraries. So the time that each
  * thread has run tells: of 16 threads that share each op, all have run about as long. A pool that is not used has run
- * for some 0.1 ms a thread, one of a run of a few steps for some milliseconds.
+ * for some 0.1 ms a thread, one of a run of a few steps for some milliseconds. NumPy's BLAS has threads that spin for
+ * 40 ms when it is imported. So threads that have not run since steps are recorded do not count.
  */
 #include "preload/run/procfacts.h"
 
@@ -29,7 +30,7 @@
 #include "preload/run/faultcount.h"
 #include "collector/base/kp_poison.h"
 
-enum { TEXT_BYTES = 3072, TASKS_MOST = 128, FIELD_STATE = 3, FIELD_UTIME = 14 };
+enum { TEXT_BYTES = 3072, FIELD_STATE = 3, FIELD_UTIME = 14 };
 #define MS UINT64_C(1000000)
 #define IMPORTS_NS (5000 * MS) /* the longest thread may have spent that long on imports, which run on one thread */
 
@@ -105,10 +106,12 @@ unsigned kp_procfacts_busy(const uint64_t *ns, size_t count)
     return busy;
 }
 
-struct tasks {
-    uint64_t ns[TASKS_MOST];
-    size_t count;
-};
+void kp_procfacts_leave_out(struct kp_tasks *now, const struct kp_tasks *before)
+{
+    for (size_t i = 0; i < now->count; i++)
+        for (size_t k = 0; k < before->count; k++)
+            if (now->tid[i] == before->tid[k] && now->ns[i] == before->ns[k]) now->ns[i] = 0;
+}
 
 static bool task_read(const char *task, const char *file, char *text, size_t bytes)
 {
@@ -120,18 +123,35 @@ static bool task_read(const char *task, const char *file, char *text, size_t byt
 
 static void task_visit(void *context, const char *name)
 {
-    struct tasks *tasks = context;
+    struct kp_tasks *tasks = context;
     char stat[512], schedstat[128];
-    if (tasks->count == TASKS_MOST || !task_read(name, "stat", stat, sizeof stat)) return;
+    if (tasks->count == KP_PROCFACTS_TASKS || !task_read(name, "stat", stat, sizeof stat)) return;
     (void)task_read(name, "schedstat", schedstat, sizeof schedstat);
+    tasks->tid[tasks->count] = (uint32_t)number_read(name);
     tasks->ns[tasks->count++] = kp_procfacts_task_ns(stat, schedstat);
+}
+
+/* Before the first step that is recorded from its begin on. The export thread reads it once such a step has ended. */
+static struct {
+    struct kp_tasks tasks;
+    _Atomic(uint32_t) is_over;
+} before;
+
+static void before_take(void)
+{
+    if (kp_load_acquire(&before.is_over)) return;
+    before.tasks.count = 0;
+    if (kp_io_each_name("/proc/self/task", task_visit, &before.tasks) != 0) before.tasks.count = 0;
 }
 
 void kp_procfacts_note_end(void)
 {
-    struct tasks tasks = {.count = 0};
-    if (kp_io_each_name("/proc/self/task", task_visit, &tasks) == 0)
+    struct kp_tasks tasks;
+    tasks.count = 0;
+    if (kp_io_each_name("/proc/self/task", task_visit, &tasks) == 0) {
+        if (kp_load_acquire(&before.is_over)) kp_procfacts_leave_out(&tasks, &before.tasks);
         number_note("busy_threads", kp_procfacts_busy(tasks.ns, tasks.count));
+    }
     kp_faultcount_note_cost();
 }
 
@@ -185,6 +205,7 @@ static void core_begin(void)
     core.step_ns = 0;
     core.has_steps = false;
     kp_corewaits_begin(core.window);
+    before_take();
 }
 
 /* What the thread waited since the last look is the wait of the steps that ended since. */
@@ -212,6 +233,7 @@ void kp_procfacts_core_step(uint64_t now_ns, bool is_first, uint64_t step)
     core.has_steps = true;
     core.last_step = step;
     core.step_ns = now_ns;
+    kp_store_release(&before.is_over, 1);
     if (now_ns - core.look_ns >= LOOK_NS) (void)core_look_again(now_ns);
 }
 

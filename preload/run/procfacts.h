@@ -44,6 +44,14 @@ void kp_procfacts_core_text(char *out, size_t room, uint64_t had_ns, uint64_t wa
                             uint64_t helpers_ns);
 /* How many of these times are a millisecond, and a hundredth of what the longest has beyond imports. */
 unsigned kp_procfacts_busy(const uint64_t *ns, size_t count);
+enum { KP_PROCFACTS_TASKS = 128 };
+struct kp_tasks {
+    uint64_t ns[KP_PROCFACTS_TASKS]; /* processor time */
+    uint32_t tid[KP_PROCFACTS_TASKS];
+    size_t count;
+};
+/* Sets the time of threads to 0 that have run no more since `before`, as a library's that computes in an import. */
+void kp_procfacts_leave_out(struct kp_tasks *now, const struct kp_tasks *before);
 /* Writes the name of the script that Python runs, of the text of /proc/self/cmdline; "": none. */
 void kp_procfacts_script(const char *line, size_t bytes, char *out, size_t room);
 

@@ -32,7 +32,7 @@ def test_a_training_without_these_faults_has_none_of_them(tmp_path):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_threads_whose_cores_others_have_are_told_to_be_one(threads, tmp_path):
     """Two threads are no more than the cores, and still each op waits for the slower. Where no call was quick they are told without a cost."""
-    run = harness.run_kprof("crowded_threads.py", tmp_path, 6, schedule=None, OMP_NUM_THREADS=threads, KPROF_WITH_STACK="ops").ok()
+    run = harness.run_kprof("crowded_threads.py", tmp_path, 6, schedule=None, OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads, KPROF_WITH_STACK="ops").ok()
     advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
     told = {finding["id"]: finding for finding in advice["findings"]}
     report = harness.cli("report", run.trace).stdout
@@ -46,6 +46,13 @@ def test_threads_whose_cores_others_have_are_told_to_be_one(threads, tmp_path):
     assert "OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread waits for no other." in found["change"], found
     lasts = float(run.out)
     assert sum(finding["step_ms"] for finding in advice["findings"]) <= 1.05 * lasts, advice  # a time is charged once
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2 or not os.path.exists("/proc/thread-self/schedstat"), reason="needs two cores, and a kernel that counts waits for one")
+def test_a_thread_that_ran_in_an_import_alone_is_not_busy(tmp_path):
+    """NumPy, which torch imports, has such threads."""
+    run = harness.run_kprof("crowded_threads.py", tmp_path, 0, schedule=None, OMP_NUM_THREADS=2, MKL_NUM_THREADS=2).ok()
+    assert facts.load(run.trace)["kprof"]["busy_threads"] == "2"
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/thread-self/schedstat"), reason="needs a kernel that counts waits for a core")

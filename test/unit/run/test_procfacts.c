@@ -76,6 +76,17 @@ static void in_a_long_run_a_hundredth_of_the_longest_is_busy(void **state)
     assert_int_equal(kp_procfacts_busy(pool, 6), 4);
 }
 
+/* Measured: a thread of NumPy's BLAS runs for 36 ms in the import, and never again. */
+static void a_thread_that_ran_before_the_steps_alone_is_not_busy(void **state)
+{
+    const struct kp_tasks before = {.ns = {2651 * MS, 36 * MS, 127 * MS}, .tid = {10, 11, 40}, .count = 3};
+    struct kp_tasks now = {.ns = {3682 * MS, 36 * MS, 1163 * MS, 36 * MS}, .tid = {10, 11, 40, 41}, .count = 4};
+    (void)state;
+    assert_int_equal(kp_procfacts_busy(now.ns, now.count), 4);
+    kp_procfacts_leave_out(&now, &before);
+    assert_int_equal(kp_procfacts_busy(now.ns, now.count), 3);
+}
+
 #define SCRIPT(line, wanted)                                          \
     do {                                                              \
         char out[32];                                                 \
@@ -104,6 +115,7 @@ int main(void)
         cmocka_unit_test(what_other_threads_had_is_the_programs_without_the_helpers),
         cmocka_unit_test(a_pool_is_busy_also_in_a_run_of_a_few_steps),
         cmocka_unit_test(in_a_long_run_a_hundredth_of_the_longest_is_busy),
+        cmocka_unit_test(a_thread_that_ran_before_the_steps_alone_is_not_busy),
         cmocka_unit_test(the_script_is_what_python_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
