@@ -4,17 +4,21 @@
  * how many threads there should be
  *
  * Calls of torch's ops are of one kind by name, call stack and their turn in the step. A call waits for threads that
- * have no core where it lasts over twice the median of its kind. Where all calls do, that is not seen. Sharing a small
- * op costs more than it saves even where each thread has a core (decisions/117).
+ * have no core where it lasts over twice the median of its kind. Where all calls do, the wait of the thread of the
+ * steps for a core tells. Sharing a small op costs more than it saves even where each thread has a core
+ * (decisions/117).
  * A call may wait because of other programs, too: of those no trace tells. Where these have the cores of threads that
  * are no more than the cores, an op waits for the slowest of them. One thread needs at most as much of a core as all
  * together do in the quickest calls, and waits for it as long as this one does.
  */
 #include "export/advise/adviseparts.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/advise/loadwaits.h"
+#include "export/advise/longsteps.h"
 #include "export/report/timeshares.h"
 
 enum { THREADS_CRITICAL = 4 }; /* times as many as there should be: they come first */
@@ -132,13 +136,14 @@ static double usual_length(struct optimes *t)
 
 /*
  * Charges the finding with these waits, and leaves other rules what calls usually last. Returns how long ops last at
- * their quickest.
+ * their quickest. Writes by step how long calls are, if asked for.
  */
-static double cost_set(struct kp_finding *f, struct kp_costrules *x, double times)
+static double cost_set(struct kp_finding *f, struct kp_costrules *x, double times, double *ops)
 {
     struct optimes t = {0};
     const size_t steps = x->chosen->step_count;
     calls_take(&t, x);
+    for (size_t i = 0; ops && i < t.count; i++) ops[t.calls[i].step] += t.calls[i].ns;
     double *const waits = waits_take(&t, steps, times);
     const double length = usual_length(&t);
     for (size_t i = 0; i < steps; i++) f->step_ns += waits[i] / (double)steps;
@@ -150,6 +155,46 @@ static double cost_set(struct kp_finding *f, struct kp_costrules *x, double time
     free(t.calls);
     free(waits);
     return length;
+}
+
+/* ---- more threads than cores: what the thread of the steps waits for one ---- */
+
+/*
+ * Of a core, what one thread would have. Others take no less than now. Where they want as much as so many threads of
+ * the program, which all have the same share, it gets its turn among them. 0: the trace does not tell.
+ */
+static double core_alone(const struct kp_costrules *x)
+{
+    const double had = kp_costrules_fact(x, "kprof.core_had_us"), others = kp_costrules_fact(x, "kprof.core_others_us"),
+                 wanted = had + kp_costrules_fact(x, "kprof.core_waited_us"), asleep = kp_loadcore_asleep_ns(x) / 1e3;
+    const double cores = kp_costrules_fact(x, "kprof.cores"), busy = kp_costrules_fact(x, "kprof.busy_threads");
+    if (!(had > 0) || !(others > 0) || busy <= cores) return 0;
+    const double strangers = fmax(0, cores * wanted / had - busy), left = (had + others) / (wanted + fmax(0, asleep));
+    return fmin(1, fmin(left, cores / (1 + strangers)));
+}
+
+/*
+ * Where all calls are slow, none of them tells. The thread has no core while the others spin on it, and these keep it
+ * for whole turns. What it needs without that wait is what one thread needs (decisions/117). False: the trace does not
+ * tell.
+ */
+static bool cost_of_wait(struct kp_finding *f, struct kp_costrules *x, const double *ops)
+{
+    const size_t steps = x->chosen->step_count;
+    const double share = core_alone(x);
+    if (!(share > 0)) return false;
+    double sum = 0, *const waits = kp_waitedsteps_find(x);
+    for (size_t i = 0; i < steps; i++) {
+        const double wait = waits[i] < ops[i] ? waits[i] : ops[i];
+        const double more = ops[i] - (ops[i] - wait) / share;
+        if (more > 0) sum += more / (double)steps;
+    }
+    free(waits);
+    const bool is_told = sum > COST_LEAST * x->out->step_ns;
+    f->step_ns = is_told ? sum : 0;
+    f->share = is_told ? sum / x->out->step_ns : 0;
+    x->usual_times = is_told ? 1 - f->share : 0, x->usual_share = 0.5;
+    return true;
 }
 
 /* ---- what is told ---- */
@@ -204,12 +249,17 @@ static void fight_tell(struct kp_costrules *x, long wanted)
     f.what = busy >= omp
                  ? kp_costrules_text(x, "%ld busy threads%s compute on %ld core%s, and take them from one another",
                                      busy, of_ranks, cores, plural)
-                 : kp_costrules_text(x,
-                                     "OMP_NUM_THREADS=%ld%s on %ld core%s (%ld busy threads): they take the "
-                                     "cores from one another",
-                                     omp, of_ranks, cores, plural, busy);
-    const double length = cost_set(&f, x, 0);
-    if (f.step_ns > 0) f.what = kp_costrules_text(x, "%s; where no other program has them that costs at least", f.what);
+                 : kp_costrules_text(x, "OMP_NUM_THREADS=%ld%s on %ld core%s%s: they take the cores from one another",
+                                     omp, of_ranks, cores, plural,
+                                     busy > 0 ? kp_costrules_text(x, " (%ld busy threads)", busy) : "");
+    double *const ops = kp_kineto_room(x->chosen->step_count + 1, sizeof *ops);
+    memset(ops, 0, (x->chosen->step_count + 1) * sizeof *ops);
+    const double length = cost_set(&f, x, 0, ops);
+    const bool is_known = cost_of_wait(&f, x, ops);
+    if (f.step_ns > 0)
+        f.what = kp_costrules_text(
+            x, "%s; %s", f.what, is_known ? "that costs about" : "where no other program has them that costs at least");
+    free(ops);
     f.change = change_of(x, wanted, length);
     f.is_critical = (busy > omp ? busy : omp) >= THREADS_CRITICAL * wanted;
     kp_costrules_tell(x, &f);
@@ -223,7 +273,7 @@ static void slowest_tell(struct kp_costrules *x)
                omp = (long)kp_costrules_fact(x, "kprof.omp_num_threads");
     const double waited = kp_summary_core_waited(x->tree->trace);
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
-    cost_set(&f, x, (double)(busy < cores ? busy : cores) / (1 - waited));
+    cost_set(&f, x, (double)(busy < cores ? busy : cores) / (1 - waited), NULL);
     if (!(f.step_ns > 0) && waited < KP_CORE_WAITED_HALF) return;
     f.what = kp_costrules_text(x,
                                "%ld busy threads%s share ops on %ld cores that other programs use, too, and each op "

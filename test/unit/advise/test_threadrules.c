@@ -157,6 +157,76 @@ static void what_threads_cost_is_charged_once(void **state)
     for (size_t i = 1; i < a.count; i++) assert_true(a.findings[i].step_ns <= 500000);
 }
 
+/* 16 threads make all calls slow alike. Of each step of 40 ms the thread of the steps had no core for 30. */
+static const struct kp_finding *all_slow(struct little *t, const char *others_us, int threads)
+{
+    static char facts[512];
+    size_t used = (size_t)snprintf(facts, sizeof facts,
+                                   ",\"core_had_us\":80000,\"core_waited_us\":300000,"
+                                   "\"core_others_us\":%s,\"core_steps\":\"",
+                                   others_us);
+    for (int i = 0; i < STEPS; i++)
+        used += (size_t)snprintf(facts + used, sizeof facts - used, "%s%d:30000", i ? "," : "", i);
+    snprintf(facts + used, sizeof facts - used, "\"");
+    more_facts = facts;
+    const struct kp_finding *f = threads_advise(t, (int[]){10000, 10000, 10000, 10000}, 0, threads);
+    more_facts = "";
+    return f;
+}
+
+static void where_all_calls_are_slow_the_wait_for_a_core_is_the_cost(void **state)
+{
+    const struct kp_finding *f = all_slow(*state, "600000", 16);
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 30e6, 1);
+    assert_float_equal(f->share, 0.75, 0.001);
+    assert_true(f->is_critical);
+    assert_string_equal(f->what,
+                        "16 busy threads compute on 2 cores, and take them from one another; that costs about");
+}
+
+/* The program had half a core in all, so its one thread would wait for it, too: 10 ms take 20. */
+static void what_one_thread_would_wait_for_others_is_no_cost(void **state)
+{
+    const struct kp_finding *f = all_slow(*state, "120000", 16);
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 20e6, 1);
+}
+
+/* Of four threads each has 0.21 of a core, as 9.5 on two cores do. One among 5.5 others has 0.31, and takes 32.5 ms. */
+static void one_thread_has_its_turn_among_other_programs(void **state)
+{
+    const struct kp_finding *f = all_slow(*state, "240000", 4);
+    assert_non_null(f);
+    assert_float_equal(f->step_ns, 7.5e6, 1);
+}
+
+/* Calls that last longer than usual are no cost where one thread would wait for the cores as long. */
+static void a_program_that_one_thread_would_not_make_quicker_has_no_cost(void **state)
+{
+    const struct kp_finding *f = all_slow(*state, "10000", 16);
+    assert_non_null(f);
+    assert_true(f->step_ns == 0);
+}
+
+static void threads_that_were_not_counted_are_not_told_as_none(void **state)
+{
+    more_facts = ",\"omp_num_threads\":\"16\"";
+    const struct kp_finding *f = threads_advise(*state, (int[]){300, 300, 300, 300}, 0, 0);
+    more_facts = "";
+    assert_non_null(f);
+    assert_string_equal(f->what, "OMP_NUM_THREADS=16 on 2 cores: they take the cores from one another");
+}
+
+static void threads_that_are_no_more_than_the_cores_are_not_too_many(void **state)
+{
+    assert_null(all_slow(*state, "0", 1));
+    more_facts = ",\"core_had_us\":300000,\"core_waited_us\":2000,\"core_others_us\":290000";
+    const struct kp_finding *f = threads_advise(*state, (int[]){300, 300, 300, 300}, 0, 2);
+    more_facts = "";
+    assert_null(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +240,12 @@ int main(void)
         LITTLE(one_thread_that_waits_for_a_core_is_not_too_many),
         LITTLE(a_little_wait_without_a_cost_is_not_told),
         LITTLE(what_threads_cost_is_charged_once),
+        LITTLE(where_all_calls_are_slow_the_wait_for_a_core_is_the_cost),
+        LITTLE(what_one_thread_would_wait_for_others_is_no_cost),
+        LITTLE(one_thread_has_its_turn_among_other_programs),
+        LITTLE(a_program_that_one_thread_would_not_make_quicker_has_no_cost),
+        LITTLE(threads_that_were_not_counted_are_not_told_as_none),
+        LITTLE(threads_that_are_no_more_than_the_cores_are_not_too_many),
         LITTLE(layers_of_other_sizes_did_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
