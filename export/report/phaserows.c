@@ -89,11 +89,11 @@ static void row_print(FILE *out, struct kp_phaserow *r, int width, int64_t all_n
 /* What a schedule records is no share of the run. */
 static void times_print(FILE *out, const struct kp_phaserows *rows)
 {
-    char text[2048], tail[256];
+    char text[2048], remarks[256];
     if (rows->are_several || !kp_phasetimes_text(text, sizeof text, &rows->times, NULL)) return;
     fputs("recorded or not: ", out);
     kp_plain_put(out, text);
-    kp_plain_put(out, kp_phasetimes_tail_text(tail, sizeof tail, &rows->times));
+    kp_plain_put(out, kp_phasetimes_remarks(remarks, sizeof remarks, &rows->times));
     fputs("\n", out);
 }
 

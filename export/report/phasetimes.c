@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/units.h"
+
 /* Reads NAME:RUNS:US of `bytes` bytes. */
 static bool time_read(const char *at, size_t bytes, struct kp_phasetime *out)
 {
@@ -23,7 +25,8 @@ static bool time_read(const char *at, size_t bytes, struct kp_phasetime *out)
 
 #define FACT_LAST "kprof.phase_times_last"
 #define FACT_LAST_TAIL "kprof.phase_tail_last"
-#define TAIL_TOLD 0.01 /* of all time */
+#define TAIL_TOLD 0.01   /* of all time */
+#define BEFORE_TOLD 0.05 /* of that and all time */
 
 static void fact_add(struct kp_kineto *trace, const char *name, const char *text)
 {
@@ -65,6 +68,8 @@ bool kp_phasetimes_of(struct kp_phasetimes *out, const struct kp_kineto *trace)
         out->count += time_read(at, bytes, &out->of[out->count]);
         at += bytes;
     }
+    out->before_steps = kp_kineto_number(trace, "kprof.phase_before_steps");
+    out->before_ns = 1000 * (int64_t)kp_kineto_number(trace, "kprof.phase_before_us");
     tail_take(out, kp_kineto_fact(trace, last ? FACT_LAST_TAIL : "kprof.phase_tail"));
     return out->all_ns > 0 && out->count;
 }
@@ -101,11 +106,17 @@ size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *t
     return told;
 }
 
-const char *kp_phasetimes_tail_text(char *out, size_t bytes, const struct kp_phasetimes *times)
+const char *kp_phasetimes_remarks(char *out, size_t bytes, const struct kp_phasetimes *times)
 {
+    const struct kp_phasetime *const tail = &times->tail;
+    const double all_ns = (double)times->all_ns, before_ns = (double)times->before_ns;
+    size_t n = 0;
     *out = '\0';
-    if (times->tail.runs && (double)times->tail.ns > TAIL_TOLD * (double)times->all_ns)
-        snprintf(out, bytes, "; %s was open when the program ended: %.3f s after its last op are left out",
-                 times->tail.name, (double)times->tail.ns / 1e9);
+    if (before_ns > BEFORE_TOLD * (all_ns + before_ns))
+        n = (size_t)snprintf(out, bytes, "; %ld step%s before the first phase took %.3f s", times->before_steps,
+                             kp_units_s((size_t)times->before_steps), before_ns / 1e9);
+    if (n < bytes && tail->runs && (double)tail->ns > TAIL_TOLD * all_ns)
+        snprintf(out + n, bytes - n, "; %s was open when the program ended: %.3f s after its last op are left out",
+                 tail->name, (double)tail->ns / 1e9);
     return out;
 }

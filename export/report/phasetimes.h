@@ -18,6 +18,9 @@ struct kp_phasetimes {
     bool is_of_last; /* that window is of the run's last trace, not of this one */
     /* Of the phase that was open when the program ended, what came after its last op; runs 0: nothing did. Left out. */
     struct kp_phasetime tail;
+    /* Steps before the first phase, and their time. */
+    long before_steps;
+    int64_t before_ns;
 };
 /* False: the trace does not say. */
 bool kp_phasetimes_of(struct kp_phasetimes *out, const struct kp_kineto *trace);
@@ -32,7 +35,8 @@ const char *kp_phasetimes_until(const struct kp_phasetimes *times);
  * this trace's end (12 times, 1.200 s each)", with "; " between two. Returns how many.
  */
 size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *times, const char *own);
-/* "; validate was open when the program ended: 0.934 s after its last op are left out", or "" where that is little. */
-const char *kp_phasetimes_tail_text(char *out, size_t bytes, const struct kp_phasetimes *times);
+/* "; 14 steps before the first phase took 0.031 s; validate was open when the program ended: 0.934 s after its last op
+ * are left out", or "" where both are little. */
+const char *kp_phasetimes_remarks(char *out, size_t bytes, const struct kp_phasetimes *times);
 
 #endif

@@ -278,7 +278,7 @@ static void phases_print(FILE *out, const struct kp_top_report *r)
 {
     struct kp_phasetimes times;
     const char *const phase = fact_of(r, "kprof.phase");
-    char others[2048], own[64], tail[256];
+    char others[2048], own[64], remarks[256];
     if (r->choice->within || !kp_phasetimes_of(&times, r->top->trace)) return;
     const struct kp_phasetime *const of = phase ? kp_phasetimes_find(&times, phase) : NULL;
     const size_t count = kp_phasetimes_text(others, sizeof others, &times, phase);
@@ -288,7 +288,7 @@ static void phases_print(FILE *out, const struct kp_top_report *r)
     fputs("phases   ", out);
     kp_plain_put(out, others);
     fprintf(out, "%s%s%s", of ? own : "", count ? "" : " of the time ", count ? "" : kp_phasetimes_until(&times));
-    kp_plain_put(out, kp_phasetimes_tail_text(tail, sizeof tail, &times));
+    kp_plain_put(out, kp_phasetimes_remarks(remarks, sizeof remarks, &times));
     fputs("\n", out);
 }
 

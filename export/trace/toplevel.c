@@ -218,6 +218,8 @@ static void phase_times_write(struct kp_trace *t)
     char key[32];
     kp_fmt(key, sizeof key, "phase_times.%u", (unsigned)t->cycle.number);
     ours_string(t, "phase_times", key);
+    static const char *const names[] = {"phase_before_steps", "phase_before_us"};
+    (void)wholes_write(t, "phase_before", names, sizeof names / sizeof *names);
 }
 
 /* With KPROF_MALLOC each program that the program runs has a trace, so a reader wants to know which one began. With

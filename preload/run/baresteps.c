@@ -42,6 +42,12 @@ void kp_baresteps_forget(void)
     kp_faultcount_forget();
 }
 
+uint64_t kp_baresteps_all(uint64_t *ns)
+{
+    *ns = bare.all_ns;
+    return bare.count;
+}
+
 static size_t kept(void) { return bare.count < STEPS ? (size_t)bare.count : STEPS; }
 
 static void length_add(uint64_t ns)

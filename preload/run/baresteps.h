@@ -12,6 +12,7 @@
 
 void kp_baresteps_end(bool is_bare, uint64_t step); /* that step ends now; bare: no window was open, nor warming up */
 void kp_baresteps_note(uint32_t window); /* writes the note bare.WINDOW of the last ones, where a window opens */
+uint64_t kp_baresteps_all(uint64_t *ns); /* how many there were, and how long they lasted together */
 void kp_baresteps_forget(void);          /* the steps to come are of another kind; and in a forked child */
 
 #endif

@@ -19,6 +19,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "schedule/kp_schedule.h"
+#include "preload/run/baresteps.h"
 #include "collector/base/kp_poison.h"
 
 enum { TRACES_MANY = 50, PHASES_TOLD = 4 };
@@ -27,7 +28,8 @@ static struct {
     uint64_t steps; /* recorded */
     uint64_t ns;    /* of all runs, recorded or not, without other phases inside of them and the part in progress */
 } visits[KP_PHASE_IDS];
-static uint64_t begin_ns, enter_ns; /* of the first phase; of the part in progress. CLOCK_MONOTONIC */
+static uint64_t begin_ns, enter_ns;      /* of the first phase; of the part in progress. CLOCK_MONOTONIC */
+static uint64_t before_steps, before_ns; /* of the first phase: steps, without the first, and their time */
 static uint32_t current;
 static _Atomic bool has_begun[KP_PHASE_IDS]; /* kept in a forked child: its parent's phases are no news */
 static bool is_gapless;                      /* all of the part was recorded until now */
@@ -44,6 +46,7 @@ static uint64_t time_take(void)
 
 void kp_phaserun_enter(uint32_t phase, bool is_new)
 {
+    if (!begin_ns) before_steps = kp_baresteps_all(&before_ns);
     (void)time_take();
     current = phase;
     kp_store_relaxed(&has_begun[phase], true);
@@ -95,6 +98,10 @@ static void times_note(uint32_t window)
     if (n < sizeof value)
         n += time_put(value + n, sizeof value - n, has_names ? rowless : "other phases", KP_PHASE_OTHER);
     if (n < sizeof value) (void)kp_record_note(key, value); /* without it the report knows no shares */
+    if (!before_steps) return;
+    kp_fmt(key, sizeof key, "phase_before.%u", window);
+    kp_fmt(value, sizeof value, "%lu,%lu", (unsigned long)before_steps, (unsigned long)(before_ns / 1000));
+    (void)kp_record_note(key, value);
 }
 
 void kp_phaserun_note(uint32_t window, uint32_t phase, enum kp_phaserun_leaving leaving, uint64_t steps)
@@ -192,7 +199,7 @@ void kp_phaserun_say_never_begun(void)
 void kp_phaserun_forget(void)
 {
     memset(visits, 0, sizeof visits);
-    begin_ns = enter_ns = 0;
+    begin_ns = enter_ns = before_steps = before_ns = 0;
     current = KP_PHASE_NONE;
     is_gapless = false;
 }

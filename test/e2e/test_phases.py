@@ -329,16 +329,19 @@ def test_of_several_traces_the_last_tells_the_shares_of_the_phases(tmp_path):
 
 LEFT_OPEN = """import ctypes, sys, time
 import torch
-phase = ctypes.CDLL(None).kprof_phase
+phase, step = ctypes.CDLL(None).kprof_phase, ctypes.CDLL(None).kprof_step
 def work(seconds):
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:
         torch.ones(64, 64) @ torch.ones(64, 64)
+for _ in range(5):
+    work(0.02)
+    step()
 for _ in range(3):
     phase(b"train")
-    work(0.1)
+    work(0.2)
     phase(b"validate")
-    work(0.05)
+    work(0.1)
 time.sleep(1)  # stands for a slow shutdown
 """
 
@@ -350,10 +353,10 @@ def test_a_phase_that_is_open_at_the_end_lasts_until_its_last_op(tmp_path):
                             KPROF_PHASES="train=active=1000;validate=active=1000").ok()
     said = harness.cli("report", tmp_path / "out").stdout
     share, each, left_out = map(float, re.search(
-        r"; validate took ([\d.]+) % \(3 times, ([\d.]+) s each\); validate was open when the program ended: ([\d.]+) s after its last op are left out\n", said).groups())
-    assert share == pytest.approx(33.3, abs=4) and each == pytest.approx(0.05, abs=0.01) and left_out >= 1, said
-    assert float(re.search(r"^validate .*?([\d.]+) % ", said, re.M)[1]) == pytest.approx(share, abs=1), said
+        r"; validate took ([\d.]+) % \(3 times, ([\d.]+) s each\); 4 steps before the first phase took 0\.(?:0[89]|1)\d+ s; validate was open when the program ended: ([\d.]+) s after its last op are left out\n", said).groups())
+    assert share == pytest.approx(33.3, abs=5) and each == pytest.approx(0.1, abs=0.03) and left_out >= 1, said
+    assert float(re.search(r"^validate .*?([\d.]+) % ", said, re.M)[1]) == pytest.approx(share, abs=3), said
     of_one = harness.cli("report", "--phase", "validate", tmp_path / "out").stdout
     assert f"; validate was open when the program ended: {left_out:.3f} s after its last op are left out\n" in of_one
-    assert float(re.search(r"^wall +([\d.]+) ms", of_one, re.M)[1]) < 300, of_one
+    assert float(re.search(r"^wall +([\d.]+) ms", of_one, re.M)[1]) < 600, of_one
     assert phase_of(files_of(run.folder)[-1]) == "validate"

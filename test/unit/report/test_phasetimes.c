@@ -46,16 +46,29 @@ static void what_came_after_the_last_op_of_an_open_phase_is_left_out(void **stat
 {
     struct little *const t = *state;
     struct kp_phasetimes times;
-    char text[512], tail[200];
+    char text[512], remarks[256];
     assert_true(times_read(t, "10000000;train:1:6000000", &times));
-    assert_string_equal(kp_phasetimes_tail_text(tail, sizeof tail, &times), "");
+    assert_string_equal(kp_phasetimes_remarks(remarks, sizeof remarks, &times), "");
     kp_phasetimes_set_last(t->trace, "20000000;train:2:9000000;validate:4:11000000", "validate:1:10000000");
     assert_true(kp_phasetimes_of(&times, t->trace));
     assert_int_equal(kp_phasetimes_text(text, sizeof text, &times, "train"), 1);
     assert_string_equal(text, "validate took 10.0 % of the time from the first phase's begin until the last trace's "
                               "end (4 times, 0.250 s each)");
-    assert_string_equal(kp_phasetimes_tail_text(tail, sizeof tail, &times),
+    assert_string_equal(kp_phasetimes_remarks(remarks, sizeof remarks, &times),
                         "; validate was open when the program ended: 10.000 s after its last op are left out");
+}
+
+static void steps_before_the_first_phase_are_told_where_they_are_many(void **state)
+{
+    struct little *const t = *state;
+    struct kp_phasetimes times;
+    char remarks[256];
+    assert_true(
+        times_read(t, "1000000;validate:1:500000\",\"phase_before_steps\":14,\"phase_before_us\":\"250000", &times));
+    assert_string_equal(kp_phasetimes_remarks(remarks, sizeof remarks, &times),
+                        "; 14 steps before the first phase took 0.250 s");
+    times.before_ns = times.all_ns / 50;
+    assert_string_equal(kp_phasetimes_remarks(remarks, sizeof remarks, &times), "");
 }
 
 static void little_room_cuts_the_text(void **state)
@@ -86,6 +99,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_phase_has_its_share, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(the_last_trace_of_the_run_tells_more, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(what_came_after_the_last_op_of_an_open_phase_is_left_out, little_setup,
+                                        little_teardown),
+        cmocka_unit_test_setup_teardown(steps_before_the_first_phase_are_told_where_they_are_many, little_setup,
                                         little_teardown),
         cmocka_unit_test_setup_teardown(little_room_cuts_the_text, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(what_makes_no_sense_is_no_phase, little_setup, little_teardown),

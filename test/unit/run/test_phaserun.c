@@ -24,6 +24,8 @@ static void work(struct kp_thread *t, int steps)
     }
 }
 
+static void nap(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL); }
+
 static char run[64]; /* what the last window says of its run */
 
 static void expect_window(uint64_t first_step, uint64_t steps, uint64_t ops, const char *phase)
@@ -173,6 +175,38 @@ static void a_window_that_was_started_by_hand_outlives_its_phase(void **state)
     expect_window(4, 2, 2, "train");
 }
 
+static void steps_before_the_first_phase_are_noted_with_their_time(void **state)
+{
+    struct kp_window w;
+    struct kp_reader *r;
+    char why[200], key[32];
+    unsigned long steps, us;
+    (void)state;
+    phases_setup("none", "validate=active=100");
+    kp_window_forget(&plan, sources);
+    kp_window_begin_run(false);
+    struct kp_thread *t = kp_thread_get();
+    work(t, 1); /* it has the program's start in it */
+    for (int i = 0; i < 3; i++) {
+        nap(5);
+        work(t, 1);
+    }
+    nap(5);
+    for (int i = 0; i < 2; i++) {
+        enter(t, "validate");
+        work(t, 1);
+        enter(t, "");
+        work(t, 4);
+    }
+    while (kp_window_take_drained(&w, false)) continue;
+    snprintf(key, sizeof key, "phase_before.%u", w.number);
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_int_equal(sscanf(kp_reader_text(r, key), "%lu,%lu", &steps, &us), 2);
+    assert_int_equal(steps, 3);
+    assert_true(us >= 15000);
+    kp_reader_close(r);
+}
+
 static void a_phase_that_is_open_at_the_programs_end_is_noted_as_such(void **state)
 {
     struct kp_window w;
@@ -241,8 +275,6 @@ static long time_of(const char *text, const char *phase, long *runs)
     return us / 1000;
 }
 
-static void nap(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL); }
-
 static void each_phase_has_its_time_recorded_or_not(void **state)
 {
     struct kp_window w = {.number = 0};
@@ -286,6 +318,7 @@ int main(void)
         cmocka_unit_test(a_window_that_was_started_by_hand_outlives_its_phase),
         cmocka_unit_test(the_steps_that_were_recorded_are_told_by_phase),
         cmocka_unit_test(each_phase_has_its_time_recorded_or_not),
+        cmocka_unit_test(steps_before_the_first_phase_are_noted_with_their_time),
         cmocka_unit_test(a_phase_that_is_open_at_the_programs_end_is_noted_as_such),
     };
     return cmocka_run_group_tests(tests, run_begin, run_end);
