@@ -51,6 +51,7 @@ SRC_cli := \
     export/cli/kprof.c \
     export/cli/latest.c \
     export/cli/latest_recover.c \
+    export/cli/nofolder.c \
     export/cli/libpath.c \
     export/cli/lines.c \
     export/cli/opt.c \

@@ -14,6 +14,7 @@
 #include "collector/read/kp_read.h"
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
+#include "export/cli/nofolder.h"
 #include "export/cli/spool_export.h"
 #include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
@@ -123,6 +124,8 @@ bool kp_input_is_trace(const char *name)
 
 bool kp_input_is_spool(const char *name) { return kp_input_has_end(name, ".kprof"); }
 
+static bool is_trace_or_spool(const char *name) { return kp_input_is_trace(name) || kp_input_is_spool(name); }
+
 static int trace_filter(const struct dirent *entry) { return kp_input_is_trace(entry->d_name); }
 
 static int spool_filter(const struct dirent *entry) { return kp_input_is_spool(entry->d_name); }
@@ -213,7 +216,7 @@ static int folder_add(struct kp_input *input, const char *path)
     if (count == 0)
         kp_cli_say(stderr,
                    "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder; record some: kprof run -o %s -- "
-                   "python train.py",
+                   "python train.py. A run that left none says why " KP_NOFOLDER_WHY,
                    path, path);
     return count > 0 ? 0 : count ? count : -ENOENT;
 }
@@ -225,10 +228,8 @@ int kp_input_open(struct kp_input *input, const char *path, const struct kp_plac
     if (stat(path, &st) < 0) {
         int rc = -errno;
         const bool may_be_folder = rc == -ENOENT && !kp_input_is_spool(path) && !strstr(path, ".json");
-        kp_cli_say(stderr, "kprof: %s: %s%s", path, strerror(-rc),
-                   may_be_folder ? ". A run makes its folder when its first window begins; one that met no window says "
-                                   "why in its last line, \"no trace: ...\". kprof run without --schedule records all"
-                                 : "");
+        if (may_be_folder) kp_nofolder_say(path, is_trace_or_spool);
+        else kp_cli_say(stderr, "kprof: %s: %s", path, strerror(-rc));
         return rc;
     }
     if (S_ISDIR(st.st_mode)) return folder_add(input, path);

@@ -156,3 +156,21 @@ def test_a_name_that_is_not_there_gets_a_guess(tmp_path):
                         (("memory", trace, "--step", "98-99"), "no steps 98 to 99 in it: it has steps ")):
         assert said in refused(*words), words
     assert "it has " in refused("events", trace, "--cat", "pyton_function") and "cpu_op" in refused("events", trace, "--cat", "pyton_function")
+
+
+def test_a_folder_that_is_not_there_is_told_with_those_beside_it(tmp_path):
+    why = '. A run makes its folder when it begins to record; one that recorded nothing says why in its last line, "no trace: ..." or "nothing was recorded: ..."\n'
+    assert refused("report", "nosuch", cwd=tmp_path) == f"kprof: nosuch: No such file or directory{why}"
+    for name in ("c8", "ranks", "empty"):
+        (tmp_path / name).mkdir()
+    for name in ("c8", "ranks"):
+        (tmp_path / name / "host_7.1790857026000000000.pt.trace.json").write_bytes(WHOLE)
+    for words in (["report"], ["advise"], ["events"], ["html"]):
+        assert refused(*words, "nosuch", cwd=tmp_path) == f"kprof: nosuch: No such file or directory; beside it have traces: c8, ranks{why}", words
+    assert refused("report", "rank", cwd=tmp_path) == "kprof: rank: No such file or directory (did you mean ranks?)\n"
+    assert refused("report", f"{tmp_path}/rnaks/") == f"kprof: {tmp_path}/rnaks/: No such file or directory (did you mean {tmp_path}/ranks?)\n"
+    for number in range(9):
+        (tmp_path / f"d{number}").mkdir()
+        (tmp_path / f"d{number}/host_7.1790857026000000000.kprof").write_bytes(b"")
+    assert "beside it have traces: c8, d0, d1, d2, d3 and 6 more. A run" in refused("report", "nosuch", cwd=tmp_path)
+    assert 'A run that left none says why in its last line, "no trace: ..." or "nothing was recorded: ..."\n' in refused("report", "empty", cwd=tmp_path)
