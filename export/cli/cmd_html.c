@@ -3,6 +3,7 @@
 #include "export/cli/cli.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "export/cli/advised.h"
 #include "export/cli/latest.h"
@@ -10,6 +11,7 @@
 #include "export/cli/trace_source.h"
 #include "export/cli/written.h"
 #include "export/page/page.h"
+#include "export/report/units.h"
 
 static const struct kp_opt flags[] = {
     {"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout)"},
@@ -18,6 +20,7 @@ static const struct kp_opt flags[] = {
      "begin with these steps chosen; all: with the whole trace (default: its steps, where it has some)"},
     {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
     {0}};
+enum { LARGE_BYTES = 20 << 20 };
 struct html_command {
     FILE *to;
     struct kp_page_start start;
@@ -54,6 +57,19 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     return rc ? kp_cli_fail("html", "%s: %s", source->label, why) : KP_EXIT_DONE;
 }
 
+/* A browser takes long to open a large page: says how to make a smaller one. */
+static void size_tell(const char *path)
+{
+    struct stat st;
+    char size[32];
+    if (!path || strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < LARGE_BYTES)
+        return;
+    kp_cli_say(stderr,
+               "kprof html: that is %s; of fewer steps it is smaller: kprof slice --step A-B cuts them out of a trace, "
+               "kprof run --schedule records them alone",
+               kp_units_bytes(size, sizeof size, st.st_size));
+}
+
 static int html_write(struct html_command h, const char *path, bool is_json, char **files, int count)
 {
     struct kp_outfile file;
@@ -66,6 +82,7 @@ static int html_write(struct html_command h, const char *path, bool is_json, cha
     if (kp_outfile_close(&file, h.pages > 0))
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
     if (!is_json && h.pages) kp_outfile_tell(path);
+    if (!is_json && h.pages) size_tell(path);
     if (is_json && h.pages) {
         kp_written_begin(path, path);
         kp_written_number("traces", (uint64_t)h.pages);

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is no trace, or a damaged one, ends each command with a clear line; odd times and types end none."""
+import base64
 import gzip
 import pathlib
+import random
 import resource
 import subprocess
 
@@ -174,3 +176,18 @@ def test_a_folder_that_is_not_there_is_told_with_those_beside_it(tmp_path):
         (tmp_path / f"d{number}/host_7.1790857026000000000.kprof").write_bytes(b"")
     assert "beside it have traces: c8, d0, d1, d2, d3 and 6 more. A run" in refused("report", "nosuch", cwd=tmp_path)
     assert 'A run that left none says why in its last line, "no trace: ..." or "nothing was recorded: ..."\n' in refused("report", "empty", cwd=tmp_path)
+
+
+def test_a_large_page_is_told_with_what_makes_it_smaller(tmp_path):
+    step = b'{"ph":"X","cat":"user_annotation","name":"ProfilerStep#%d","pid":1,"tid":1,"ts":%d,"dur":22000,"args":{}}'
+    op = b'{"ph":"X","cat":"cpu_op","name":"%s","pid":1,"tid":1,"ts":%d,"dur":1,"args":{}}'
+    lines = [step % (n, 22000 * n) for n in (0, 1)] + [op % (base64.b64encode(random.Random(at).randbytes(375)), at) for at in range(44000)]
+    path, page = tmp_path / "x.pt.trace.json", tmp_path / "x.html"
+    path.write_bytes(b'{"traceEvents":[%s]}' % b",\n".join(lines))
+    ended = kprof("html", path, "-o", page)
+    first, told = ended.stderr.splitlines()
+    assert ended.returncode == 0 and first == f"kprof: wrote {page}" and page.stat().st_size > 20 << 20
+    assert told == (f"kprof html: that is {page.stat().st_size / (1 << 20):.2f} MB; of fewer steps it is smaller: kprof slice --step A-B cuts them out of a trace, "
+                    "kprof run --schedule records them alone"), told
+    assert kprof("slice", "--step", "1", path, "-o", tmp_path / "part.json").returncode == 0
+    assert kprof("html", tmp_path / "part.json", "-o", page).stderr == f"kprof: wrote {page}\n" and page.stat().st_size < 20 << 20
