@@ -199,6 +199,8 @@ const char *kp_costrules_text(const struct kp_costrules *rules, const char *form
 const char *kp_costrules_numbers(const struct kp_costrules *rules, const size_t *at, size_t count);
 /* The same before a verb: with a comma behind "each 5th step". */
 const char *kp_costrules_numbers_of(const struct kp_costrules *rules, const size_t *at, size_t count);
+/* The same of three numbers at most. */
+const char *kp_costrules_few(const struct kp_costrules *rules, const size_t *at, size_t count);
 bool kp_costrules_has_calls(const struct kp_costrules *rules);  /* of Python */
 bool kp_costrules_is_crowded(const struct kp_costrules *rules); /* its steps wait for a core (timeshares.h) */
 double kp_costrules_fact(const struct kp_costrules *rules, const char *path); /* a number; 0: not in the file */

@@ -100,29 +100,35 @@ static const char *distance_text(const struct kp_costrules *x, const size_t *at,
     return kp_costrules_text(x, "%s", each);
 }
 
-/* `after`: what follows a distance. */
-static const char *numbers_text(const struct kp_costrules *x, const size_t *at, size_t count, const char *after)
+enum { NUMBERS_MOST = 5, NUMBERS_FEW = 3 };
+
+/* `most`: how many are named. `after`: what follows a distance. */
+static const char *numbers_text(const struct kp_costrules *x, const size_t *at, size_t count, size_t most,
+                                const char *after)
 {
-    enum { NUMBERS_MOST = 5 };
     char text[NUMBERS_MOST * 24] = "";
     size_t used = 0;
-    for (size_t i = 0; i < count && i < NUMBERS_MOST; i++)
+    for (size_t i = 0; i < count && i < most; i++)
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "%s%ld", i ? ", " : "", x->chosen->steps[at[i]].number);
     const char *const each = distance_text(x, at, count), *const end = *each ? after : "";
-    return count > NUMBERS_MOST
-               ? kp_costrules_text(x, "steps %s and %zu more%s%s", text, count - NUMBERS_MOST, each, end)
-               : kp_costrules_text(x, "step%s %s%s%s", count > 1 ? "s" : "", text, each, end);
+    return count > most ? kp_costrules_text(x, "steps %s and %zu more%s%s", text, count - most, each, end)
+                        : kp_costrules_text(x, "step%s %s%s%s", count > 1 ? "s" : "", text, each, end);
 }
 
 const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at, size_t count)
 {
-    return numbers_text(x, at, count, "");
+    return numbers_text(x, at, count, NUMBERS_MOST, "");
 }
 
 const char *kp_costrules_numbers_of(const struct kp_costrules *x, const size_t *at, size_t count)
 {
-    return numbers_text(x, at, count, ",");
+    return numbers_text(x, at, count, NUMBERS_MOST, ",");
+}
+
+const char *kp_costrules_few(const struct kp_costrules *x, const size_t *at, size_t count)
+{
+    return numbers_text(x, at, count, NUMBERS_FEW, ",");
 }
 
 bool kp_costrules_is_crowded(const struct kp_costrules *x)

@@ -96,6 +96,13 @@ static double steps_judge(struct noting *n)
 
 /* ---- words ---- */
 
+static int longest_first(const void *a, const void *b, void *context)
+{
+    const size_t i = *(const size_t *)a, k = *(const size_t *)b;
+    const double *const more = ((const struct kp_longsteps *)context)->more;
+    return more[i] != more[k] ? (more[i] < more[k] ? 1 : -1) : (i > k) - (i < k);
+}
+
 /* The numbers of the steps that are, or are not, without an op, with what they have more. NULL: there is none. */
 static const char *which_text(const struct noting *n, bool are_gaps, size_t *longest)
 {
@@ -107,13 +114,13 @@ static const char *which_text(const struct noting *n, bool are_gaps, size_t *lon
         if (n->by[i] == NOT_CAUSELESS || (n->by[i] == WITHOUT_OP) != are_gaps) continue;
         at[count++] = i;
         ns += n->l->more[i];
-        if (*longest == SIZE_MAX || n->l->more[i] > n->l->more[*longest]) *longest = i;
     }
+    qsort_r(at, count, sizeof *at, longest_first, n->l);
+    if (count) *longest = at[0];
     const char *const text =
         count ? kp_costrules_text(n->x, "%s last%s%s %.1f ms longer than the median (%.1f %% of all time)",
-                                  kp_costrules_numbers_of(n->x, at, count), count == 1 ? "s" : "",
-                                  count == 1 ? "" : " up to", n->l->more[*longest] / 1e6,
-                                  100 * ns / (n->x->out->step_ns * (double)steps))
+                                  kp_costrules_few(n->x, at, count), count == 1 ? "s" : "", count == 1 ? "" : " up to",
+                                  n->l->more[*longest] / 1e6, 100 * ns / (n->x->out->step_ns * (double)steps))
               : NULL;
     free(at);
     return text;
@@ -125,8 +132,7 @@ static const char *core_text(const struct noting *n)
     const long cores = (long)kp_costrules_fact(n->x, "kprof.cores"),
                busy = (long)kp_costrules_fact(n->x, "kprof.busy_threads");
     if (kp_ownthreads_text(n->x))
-        return "the thread may have waited for a core, or for the GIL, that another thread of this program had, or for "
-               "a core that another program had";
+        return "the thread may have waited for the GIL, or for a core that another thread or program had";
     if (cores <= 0 || busy <= 0 || busy > cores) return "the thread may have waited for a core";
     return kp_costrules_text(n->x,
                              "the thread may have waited for a core that another program had (of this one %ld "

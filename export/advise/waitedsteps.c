@@ -39,7 +39,7 @@ static const char *steps_text(const struct kp_costrules *x, const size_t *at, si
         return kp_costrules_text(x, "step %ld lasted %.1f ms, of which it had no core for %.1f", longest->number,
                                  ns / 1e6, waits[at[0]] / 1e6);
     return kp_costrules_text(x, "%s lasted longer as they had no core: step %ld lasted %.1f ms, of which for %.1f",
-                             kp_costrules_numbers(x, at, count), longest->number, ns / 1e6, waits[at[0]] / 1e6);
+                             kp_costrules_few(x, at, count), longest->number, ns / 1e6, waits[at[0]] / 1e6);
 }
 
 static int longest_first(const void *a, const void *b, void *context)

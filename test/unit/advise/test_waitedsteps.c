@@ -36,6 +36,26 @@ static void a_step_that_had_none_is_told_so(void **state)
     assert_true(a.waited_ns > 0);
 }
 
+static void of_many_the_longest_are_named(void **state)
+{
+    struct little *t = *state;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"core_steps\":\"4:50000,9:60000,13:70000,17:80000,22:40000\"},");
+    for (int i = 0, at = 0; i < STEPS; i++) {
+        const int us = STEP_US + (i == 4    ? 50000
+                                  : i == 9  ? 60000
+                                  : i == 13 ? 70000
+                                  : i == 17 ? 80000
+                                  : i == 22 ? 40000
+                                            : 0);
+        numbered_step(t, i, at, us);
+        op(t, "aten::mm", at, STEP_US - 10);
+        at += us;
+    }
+    const struct kp_advice a = advise(t);
+    assert_string_equal(a.waited, "steps 17, 13, 9 and 2 more lasted longer as they had no core: step 17 lasted 100.0 "
+                                  "ms, of which for 80.0");
+}
+
 static void what_is_longer_beside_its_wait_is_the_programs(void **state)
 {
     const struct kp_advice a = advice_of(*state, 160000, "17:60000");
@@ -58,6 +78,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_step_that_had_a_core_is_slow, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_step_that_had_none_is_told_so, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(of_many_the_longest_are_named, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(what_is_longer_beside_its_wait_is_the_programs, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_wait_of_other_steps_explains_nothing, little_setup, little_teardown),
     };
