@@ -83,7 +83,7 @@ def without_addresses(text):
 def full(tmp_path_factory):
     """Kineto's trace with everything in it, ours of another run with its times, and the ids of Kineto's calls that ours has, too."""
     top = tmp_path_factory.mktemp("full")
-    harness.run_plain("self_profiled.py", top, top / "kineto.json", "full", warm_start=True).ok()
+    harness.run_plain("self_profiled.py", top, top / "kineto.json", "full").ok()  # a fork has frames of its own below the program
     run = harness.run_kprof("self_profiled.py", top / "ours", "-", "full", KPROF_PROFILE_MEMORY=1, KPROF_WITH_STACK=1,
                             KPROF_STEP="optimizer").ok()
     ours, theirs = facts.load(run.trace), facts.load(top / "kineto.json")
