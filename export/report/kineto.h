@@ -188,7 +188,6 @@ struct kp_kineto_torn {
     long first, last, cut;
 };
 void kp_kineto_end_torn(struct kp_kineto *trace, struct kp_kineto_torn *out);
-
 extern void (*kp_kineto_no_memory)(void); /* called before out of memory calls exit() */
 /* Reads "12.345" microseconds as 12345 nanoseconds, rounds after the third decimal, and takes exponents. */
 int64_t kp_kineto_ns(const char *text, size_t bytes);
@@ -210,8 +209,9 @@ struct kp_fact_path {
 void kp_fact_key(struct kp_fact_path *path, const char *name, size_t bytes);
 bool kp_fact_open(struct kp_fact_path *path); /* false: too deep, to be skipped */
 void kp_fact_add(struct kp_kineto *trace, const struct kp_fact_path *path, const char *text, size_t bytes);
-const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path); /* its text, or NULL */
-long kp_kineto_number(const struct kp_kineto *trace, const char *path);      /* 0: not in the file */
+void kp_fact_put(struct kp_kineto *trace, const char *path, const char *text); /* as the head would say it */
+const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path);   /* its text, or NULL */
+long kp_kineto_number(const struct kp_kineto *trace, const char *path);        /* 0: not in the file */
 const char *kp_kineto_gpu_ended(const struct kp_kineto *trace);   /* why GPU work was not recorded any more, or NULL */
 const char *kp_kineto_missed_call(const struct kp_kineto *trace); /* "call:X never came, ..", or NULL; also of op: */
 

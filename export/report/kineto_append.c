@@ -74,13 +74,11 @@ static void works_move(const struct appending *a)
 /* The waits of its steps; what else the head says is of `to`. */
 static void facts_move(const struct appending *a)
 {
-    struct kp_fact_path path = {.depth = 0};
     const struct kp_kineto *const from = a->from;
-    kp_fact_key(&path, KP_FACT_CORE_STEPS, strlen(KP_FACT_CORE_STEPS));
     for (size_t i = 0; i < from->fact_count; i++) {
         const char *const text = kp_kineto_text(from, from->facts[i].text);
         if (strcmp(kp_kineto_text(from, from->facts[i].path), KP_FACT_CORE_STEPS) == 0)
-            kp_fact_add(a->to, &path, text, strlen(text));
+            kp_fact_put(a->to, KP_FACT_CORE_STEPS, text);
     }
 }
 

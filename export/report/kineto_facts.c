@@ -40,6 +40,13 @@ void kp_fact_add(struct kp_kineto *trace, const struct kp_fact_path *path, const
                                 kp_strings_put(trace->strings, text, bytes)};
 }
 
+void kp_fact_put(struct kp_kineto *trace, const char *path, const char *text)
+{
+    struct kp_fact_path of = {.depth = 0};
+    kp_fact_key(&of, path, strlen(path));
+    kp_fact_add(trace, &of, text, strlen(text));
+}
+
 const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path)
 {
     for (size_t i = 0; i < trace->fact_count; i++)

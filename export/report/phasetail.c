@@ -54,13 +54,9 @@ static void event_cut(struct kp_kineto_event *e, int64_t last_ns)
 
 static void tail_note(struct kp_kineto *trace, int64_t tail_ns)
 {
-    static const char path_text[] = "kprof.phase_tail";
-    struct kp_fact_path path = {.depth = 0};
     char text[160];
     const int n = snprintf(text, sizeof text, "%s:1:%" PRId64, kp_kineto_fact(trace, "kprof.phase"), tail_ns / 1000);
-    if (n < 0 || (size_t)n >= sizeof text) return;
-    kp_fact_key(&path, path_text, sizeof path_text - 1);
-    kp_fact_add(trace, &path, text, (size_t)n);
+    if (n >= 0 && (size_t)n < sizeof text) kp_fact_put(trace, "kprof.phase_tail", text);
 }
 
 void kp_phasetail_cut(struct kp_kineto *trace)

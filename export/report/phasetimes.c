@@ -28,17 +28,10 @@ static bool time_read(const char *at, size_t bytes, struct kp_phasetime *out)
 #define TAIL_TOLD 0.01   /* of all time */
 #define BEFORE_TOLD 0.05 /* of that and all time */
 
-static void fact_add(struct kp_kineto *trace, const char *name, const char *text)
-{
-    struct kp_fact_path path = {.depth = 0};
-    kp_fact_key(&path, name, strlen(name));
-    kp_fact_add(trace, &path, text, strlen(text));
-}
-
 void kp_phasetimes_set_last(struct kp_kineto *trace, const char *text, const char *tail)
 {
-    fact_add(trace, FACT_LAST, text);
-    if (tail) fact_add(trace, FACT_LAST_TAIL, tail);
+    kp_fact_put(trace, FACT_LAST, text);
+    if (tail) kp_fact_put(trace, FACT_LAST_TAIL, tail);
 }
 
 /* Leaves out what came after the last op of the phase that was open when the program ended. */
