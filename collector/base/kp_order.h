@@ -24,6 +24,14 @@
         const type *x = a, *y = b;                            \
         return (x->field < y->field) - (x->field > y->field); \
     }
+/* Indexes by a list of numbers, the most first; equal ones as they lie there. For qsort_r with the list. */
+#define KP_ORDER_BY(name, type)                                               \
+    static int name(const void *a, const void *b, void *list)                 \
+    {                                                                         \
+        const size_t i = *(const size_t *)a, k = *(const size_t *)b;          \
+        const type *of = list;                                                \
+        return of[i] != of[k] ? (of[i] < of[k] ? 1 : -1) : (i > k) - (i < k); \
+    }
 /* The least first; those with an equal one by the next field, the least first. */
 #define KP_ORDER2(name, type, field, next)                             \
     static int name(const void *a, const void *b)                      \

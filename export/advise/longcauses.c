@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
+
 #define SLOWER_SHARE 0.75 /* of what a step has more: of ops that run as often, but slower */
 #define ADDED_SHARE 0.5   /* of it: calls that the others do not have */
 #define CALLS_SHARE 0.5   /* of it: those of one kind */
@@ -96,12 +98,7 @@ static double steps_judge(struct noting *n)
 
 /* ---- words ---- */
 
-static int longest_first(const void *a, const void *b, void *context)
-{
-    const size_t i = *(const size_t *)a, k = *(const size_t *)b;
-    const double *const more = ((const struct kp_longsteps *)context)->more;
-    return more[i] != more[k] ? (more[i] < more[k] ? 1 : -1) : (i > k) - (i < k);
-}
+KP_ORDER_BY(longest_first, double)
 
 /* The numbers of the steps that are, or are not, without an op, with what they have more. NULL: there is none. */
 static const char *which_text(const struct noting *n, bool are_gaps, size_t *longest)
@@ -115,7 +112,7 @@ static const char *which_text(const struct noting *n, bool are_gaps, size_t *lon
         at[count++] = i;
         ns += n->l->more[i];
     }
-    qsort_r(at, count, sizeof *at, longest_first, n->l);
+    qsort_r(at, count, sizeof *at, longest_first, (void *)n->l->more);
     if (count) *longest = at[0];
     const char *const text =
         count ? kp_costrules_text(n->x, "%s last%s%s %.1f ms longer than the median (%.1f %% of all time)",

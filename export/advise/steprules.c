@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
+
 static const struct kp_cost_rule outliers = {
     0.03, 0, "slow-steps", "some steps last much longer than the others",
     "See what they do more than the others: kprof report --step N; kprof html draws each step."};
@@ -98,11 +100,7 @@ static void place_compare(void *context, size_t step, int32_t node, int32_t befo
                       (int64_t)((double)ns * weight_of(with->c, step)));
 }
 
-static int most_first(const void *a, const void *b, void *context)
-{
-    const double *of = context, x = of[*(const size_t *)a], y = of[*(const size_t *)b];
-    return (x < y) - (x > y);
-}
+KP_ORDER_BY(longest_first, double)
 
 /* Numbers of the steps that cost most, the longest first. */
 static const char *numbers_text(struct kp_costrules *x, const struct kp_cost *cost)
@@ -111,7 +109,7 @@ static const char *numbers_text(struct kp_costrules *x, const struct kp_cost *co
     size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
     for (size_t i = 0; i < x->chosen->step_count; i++)
         if (cost->of[i] > 0) at[count++] = i;
-    qsort_r(at, count, sizeof *at, most_first, cost->of);
+    qsort_r(at, count, sizeof *at, longest_first, cost->of);
     const char *text = kp_costrules_numbers(x, at, count);
     free(at);
     return text;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_order.h"
 #include "export/report/nocore.h"
 
 #define EXPLAINS_SHARE 0.5 /* of what a step has more */
@@ -42,11 +43,7 @@ static const char *steps_text(const struct kp_costrules *x, const size_t *at, si
                              kp_costrules_few(x, at, count), longest->number, ns / 1e6, waits[at[0]] / 1e6);
 }
 
-static int longest_first(const void *a, const void *b, void *context)
-{
-    const double *const waits = context, x = waits[*(const size_t *)a], y = waits[*(const size_t *)b];
-    return (x < y) - (x > y);
-}
+KP_ORDER_BY(longest_first, double)
 
 void kp_waitedsteps_tell(struct kp_costrules *x, double *waits, const double *more)
 {
