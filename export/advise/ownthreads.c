@@ -98,9 +98,10 @@ void kp_ownthreads_tell(const struct kp_costrules *x, struct kp_finding *out)
                                   "%s (the thread sleeps for %.1f ms a step, and other threads of this program have a "
                                   "core for %.1f ms)",
                                   out->what, asleep_ns / 1e6, others_ns / 1e6);
+    const char *const where = kp_ownthreads_where(x);
     out->change = kp_costrules_text(
         x,
         "If these run Python, they have the GIL, and the thread of the steps waits for it, 5 ms each time: let them "
         "wait (queue.get(timeout=..), Event.wait()) where they poll, or run as a process. %c%s. %s",
-        kp_ownthreads_where(x)[0] - 'a' + 'A', kp_ownthreads_where(x) + 1, out->change);
+        where[0] - 'a' + 'A', where + 1, out->change);
 }

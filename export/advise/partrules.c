@@ -268,11 +268,16 @@ static void cause_place_tell(const struct kp_costrules *x, const struct advice_r
     if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && places->turns.count) turns_tell(x, &places->turns, f);
 }
 
+static bool is_no_op(const struct kp_advice *out, const struct advice_rule *rule)
+{
+    return rule->measure == KP_SPLIT_IDLE && !out->has_gpu;
+}
+
 /* The splits without what the rule does not judge; the caller frees them. NULL: it judges all. */
 static struct kp_step_split *judged_of(const struct kp_costrules *x, const struct advice_rule *rule,
                                        const struct kp_step_split *splits, struct kp_loadcore *taken)
 {
-    if (rule->measure == KP_SPLIT_IDLE && !x->out->has_gpu) return without_reads(x, splits);
+    if (is_no_op(x->out, rule)) return without_reads(x, splits);
     return rule->measure == KP_SPLIT_LOADING ? kp_loadcore_splits(x, splits, taken) : NULL;
 }
 
@@ -286,11 +291,6 @@ static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore 
                                : "the step loads its data itself: the DataLoader has no workers";
     }
     f->what = kp_costrules_text(x, "%s%s", f->what, kp_loadcore_text(x, taken, judged_ns));
-}
-
-static bool is_no_op(const struct kp_advice *out, const struct advice_rule *rule)
-{
-    return rule->measure == KP_SPLIT_IDLE && !out->has_gpu;
 }
 
 /* Two runs of one program may lie on both sides of the bound: below it a note says the same. */
