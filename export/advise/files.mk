@@ -71,6 +71,7 @@ UNIT_advise := \
     test/unit/advise/test_onebyone.c \
     test/unit/advise/test_onehotrule.c \
     test/unit/advise/test_ownthreads.c \
+    test/unit/advise/test_partrules.c \
     test/unit/advise/test_optimizerrule.c \
     test/unit/advise/test_readtimes.c \
     test/unit/advise/test_threadrules.c \

@@ -289,13 +289,17 @@ def told_phases(head, whose):
     return told
 
 
+def scheduled(phases, folder):
+    """SCHEDULED_LOOP under these KPROF_PHASES, and its traces."""
+    program = folder / "own.py"
+    program.write_text(SCHEDULED_LOOP)
+    run = harness.run_kprof("own.py", folder / "out", schedule=None, shapes=False, command=[harness.PYTHON, program], KPROF_PHASES=phases).ok()
+    return run, files_of(folder / "out")
+
+
 def test_a_schedule_leaves_the_share_of_each_phase_known(tmp_path):
     """Of the validations none is recorded: their share is told of all the time since the first phase began."""
-    program = tmp_path / "own.py"
-    program.write_text(SCHEDULED_LOOP)
-    run = harness.run_kprof("own.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program],
-                            KPROF_PHASES="train~^train$=wait=40,warmup=1,active=9,repeat=1;validate~^validate$=skip_first=1000,active=1").ok()
-    files = files_of(tmp_path / "out")
+    run, files = scheduled("train~^train$=wait=40,warmup=1,active=9,repeat=1;validate~^validate$=skip_first=1000,active=1", tmp_path)
     assert [phase_of(path) for path in files] == ["train"]
     evaluated, _ = map(float, run.out.splitlines()[3].split())  # four validations were before the window's end
     evaluated_later, all_s = map(float, run.out.splitlines()[4].split())
@@ -310,11 +314,7 @@ def test_a_schedule_leaves_the_share_of_each_phase_known(tmp_path):
 
 def test_of_several_traces_the_last_tells_the_shares_of_the_phases(tmp_path):
     """It is one of another phase here: the sixth validation."""
-    program = tmp_path / "own.py"
-    program.write_text(SCHEDULED_LOOP)
-    run = harness.run_kprof("own.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program],
-                            KPROF_PHASES="train~^train$=wait=1,warmup=1,active=8,repeat=2;validate~^validate$=skip_first=19,active=4,repeat=1").ok()
-    files = files_of(tmp_path / "out")
+    run, files = scheduled("train~^train$=wait=1,warmup=1,active=8,repeat=2;validate~^validate$=skip_first=19,active=4,repeat=1", tmp_path)
     assert [phase_of(path) for path in files][:3] == ["train", "train", "validate"] and "train" not in map(phase_of, files[3:]), run.explain()
     assert " % of the time from the first phase's begin until this trace's end\n" in harness.cli("report", files[0]).stdout
     assert re.search(r" until this trace's end \(once, [\d.]+ s\), this one ", harness.cli("report", files[1]).stdout)

@@ -191,41 +191,6 @@ static void a_step_of_few_ops_is_found_where_no_gpu_works(void **state)
     assert_float_equal(a.findings[0].share, 0.5, 0.001);
 }
 
-/* Ten steps of 1 ms with ten ops, between which no op runs for so many percent. */
-static struct kp_advice rests_advise(struct little *t, int percent)
-{
-    for (int step = 0; step < 10; step++) {
-        char name[32];
-        snprintf(name, sizeof name, "ProfilerStep#%d", step);
-        event(t, "user_annotation", name, 1, 1000 * step, 1000, "");
-        for (int i = 0; i < 10; i++) op(t, "aten::mm", 1000 * step + 100 * i + percent, 100 - percent);
-    }
-    return advise(t);
-}
-
-/* Two runs of one program differ by a few percent: none of them is without a word, and none is CRITICAL. */
-static void near_its_bound_no_op_is_a_note_or_a_warning(void **state)
-{
-    static const struct {
-        int percent;
-        const char *note;
-        bool is_found, is_critical;
-    } cases[] = {{34, NULL, false, false},
-                 {39, "no op runs: Python between ops, or a wait: 0.390 ms a step, 39.0 %; a finding from 40 % on",
-                  false, false},
-                 {43, NULL, true, false},
-                 {51, NULL, true, true}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct kp_advice a = rests_advise(*state, cases[i].percent);
-        assert_int_equal(a.count, cases[i].is_found);
-        if (cases[i].is_found) assert_int_equal(a.findings[0].is_critical, cases[i].is_critical);
-        assert_int_equal(a.no_op != NULL, cases[i].note != NULL);
-        if (cases[i].note) assert_string_equal(a.no_op, cases[i].note);
-        little_teardown(state);
-        little_setup(state);
-    }
-}
-
 static void op_at(struct little *t, const char *name, int ts, int dur, const char *frame)
 {
     char args[96];
@@ -685,7 +650,6 @@ int main(void)
         LITTLE(a_step_of_few_ops_is_found_where_no_gpu_works),
         LITTLE(a_wait_of_each_step_is_told_beside_one_slow_step),
         LITTLE(a_loader_of_each_step_is_told_beside_one_slow_step),
-        LITTLE(near_its_bound_no_op_is_a_note_or_a_warning),
         LITTLE(one_gap_of_each_step_is_told),
         LITTLE(a_line_beside_a_cost_has_half_of_it),
         LITTLE(many_short_gaps_are_the_price_of_ops),
