@@ -6,10 +6,15 @@ imports torch._dynamo, which is as large; a trainer's library is larger. Once su
 What is there by then is not looked at again, not at the program's end either (gc.freeze): that is a fourth of all.
 
 Triton is hidden: torch for processors comes without it. Its module (nanobind) writes that it leaks what was frozen.
+
+On the simulated GPU a program lets autograd's thread have the GIL before Python ends: it drops its last graph with it. Where
+Python ends first, that thread is ended in a destructor, and torch calls std::terminate (pytorch #38228), also without us.
 """
+import atexit
 import gc
 import os
 import sys
+import time
 
 
 class LargeImport:
@@ -39,5 +44,7 @@ class LargeImport:
 
 sys.meta_path.insert(0, LargeImport)
 sys.modules.setdefault("triton", None)
+if "/simgpu/" in os.environ.get("LD_PRELOAD", ""):
+    atexit.register(lambda: "torch" in sys.modules and time.sleep(0.2))
 if os.environ.get("LAZY_DYNAMO") == "1":
     import lazy_dynamo  # noqa: F401
