@@ -81,9 +81,9 @@ $(O)/%.o: %.c | $(O)/needs
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) $(IN_FRONT) -MMD -MP -c $< -o $@
 $(foreach r,$(EXPORT_READS),$(call obj,$(r))): private IN_FRONT := -include export/report/libc_calls.h
-# The commit that kprof --version names. It changes without a file that make could look at.
+# The commit that kprof --version names. It changes without a file that make could look at. Two makes may ask at once.
 $(O)/commit: FORCE
-	@mkdir -p $(@D); scripts/commit >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@mkdir -p $(@D); new=$@.$$$$; scripts/commit >$$new; cmp -s $$new $@ && rm $$new || mv $$new $@
 $(O)/export/cli/about.o: $(O)/commit
 $(O)/export/cli/about.o: private CPPFLAGS += -DKP_COMMIT='"$(shell cat $(O)/commit 2>/dev/null)"'
 $(O)/export/page/assets.o: $(PAGE_ASSETS)
