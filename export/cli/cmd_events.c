@@ -17,6 +17,7 @@
 #include "export/cli/sorted.h"
 #include "export/cli/trace_source.h"
 #include "export/report/keyavg.h"
+#include "export/report/nameguess.h"
 #include "export/report/plain.h"
 #include "export/report/stepspans.h"
 
@@ -87,15 +88,19 @@ static int option_take(struct event_filter *f, int id, const char *value)
 
 /* ---- choosing ---- */
 
-/* By what an event says of itself. */
-static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event *e, const struct event_filter *f)
+/* By what an event says of itself, but for its name. */
+static bool is_asked(const struct kp_kineto *trace, const struct kp_kineto_event *e, const struct event_filter *f)
 {
-    const char *name = kp_kineto_text(trace, e->name);
     if (e->kind == KP_KINETO_OTHER && !e->cat) return false;
-    if (f->glob && fnmatch(f->glob, name, 0) != 0) return false;
-    if (f->has_regex && regexec(&f->regex, name, 0, NULL, 0) != 0) return false;
     if (f->cat && strcmp(f->cat, kp_kineto_text(trace, e->cat)) != 0) return false;
     return !f->has_tid || (e->tid == f->tid && !(e->flags & KP_KINETO_TEXT_TID));
+}
+
+static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event *e, const struct event_filter *f)
+{
+    const char *const name = kp_kineto_text(trace, e->name);
+    if (f->glob && fnmatch(f->glob, name, 0) != 0) return false;
+    return !f->has_regex || regexec(&f->regex, name, 0, NULL, 0) == 0;
 }
 
 /* ---- printing ---- */
@@ -171,6 +176,8 @@ struct event_listing {
     int error;                /* its lines cannot be kept */
     uint32_t cats[CATS_MOST]; /* categories that there are, where one was asked for */
     size_t cat_count;
+    struct kp_nameguess guess; /* of events that are asked for but for their name */
+    bool has_named;            /* one is asked for by its name, too */
 };
 
 static void category_see(struct event_listing *w, const struct kp_kineto_event *e)
@@ -181,18 +188,26 @@ static void category_see(struct event_listing *w, const struct kp_kineto_event *
     if (i == w->cat_count && i < CATS_MOST) w->cats[w->cat_count++] = e->cat;
 }
 
+/* Of events that have the name none may be at that time: then no other name is meant. */
+static int unnamed_tell(const struct event_listing *w, const char *path)
+{
+    char meant[KP_NAMEGUESS_MOST + 24] = "";
+    if (!w->has_named) kp_nameguess_text(&w->guess, meant, sizeof meant);
+    return kp_cli_fail("events", "%s: no such event in it%s", path, meant);
+}
+
 /* Says that no event was found: without the category that was asked for, which ones there are. */
 static int none_tell(const struct event_listing *w, const struct kp_kineto *trace, const char *path)
 {
     char list[CATS_MOST * 40] = "", shown[sizeof list * 2] = "", near[40] = "";
     for (size_t i = 0, used = 0; i < w->cat_count; i++) {
         const char *const cat = kp_kineto_text(trace, w->cats[i]);
-        if (strcmp(cat, w->f->cat) == 0) return kp_cli_fail("events", "%s: no such event in it", path);
+        if (strcmp(cat, w->f->cat) == 0) return unnamed_tell(w, path);
         if (strlen(cat) >= sizeof near) continue;
         snprintf(shown + strlen(shown), sizeof shown - strlen(shown), "%s%s", *shown ? ", " : "", cat);
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "", cat);
     }
-    if (!*list || w->cat_count == CATS_MOST) return kp_cli_fail("events", "%s: no such event in it", path);
+    if (!*list || w->cat_count == CATS_MOST) return unnamed_tell(w, path);
     kp_config_near(list, w->f->cat, near, sizeof near);
     return kp_cli_fail("events", "%s: no event of category %s%s%s%s; it has %s", path, w->f->cat,
                        *near ? " (did you mean " : "", near, *near ? "?)" : "", shown);
@@ -206,7 +221,12 @@ static bool event_take(const void *context, const struct kp_kineto *trace, const
     e.args_bytes = (uint32_t)(trace->args_bytes - e.args);
     if (w->f->first_step >= 0) kp_stepspans_see(&w->marks, trace, &e);
     category_see(w, &e);
-    if (!is_named(trace, &e, w->f)) return false;
+    if (!is_asked(trace, &e, w->f)) return false;
+    if (!is_named(trace, &e, w->f)) {
+        kp_nameguess_see(&w->guess, trace, e.name);
+        return false;
+    }
+    w->has_named = true;
     rewind(w->line);
     if (w->f->json) put_json(w->line, trace, &e);
     else put_line(w->line, trace, &e);
@@ -258,6 +278,8 @@ static int events_of(const struct event_filter *f, const struct kp_trace_source 
                                         .stop = &walk.error};
     char why[512];
     int rc = -ENOMEM;
+    kp_nameguess_begin(&w->guess, f->glob ? f->glob : "");
+    w->guess.is_whole = true;
     w->line = open_memstream(&w->text, &w->bytes);
     if (!w->line) return kp_cli_fail("events", "%s: no memory", source->path);
     rc = kp_kineto_read(&trace, &wish, why, sizeof why);
@@ -269,6 +291,7 @@ static int events_of(const struct event_filter *f, const struct kp_trace_source 
     free(w->text);
     kp_spans_fini(&w->steps);
     kp_stepspans_fini(&w->marks);
+    kp_nameguess_fini(&w->guess);
     return rc ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }
 

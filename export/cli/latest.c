@@ -319,7 +319,10 @@ int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
         if (!rc) several_say(command, &folder);
         return is_less ? rest_give(command, &folder, paths) : count;
     }
-    if (count && (rc || !folder.count)) return count; /* the command says what is wrong with it */
+    if (count && (rc || !folder.count)) { /* the command says what is wrong with the folder */
+        (*paths)[0] = (char *)(uintptr_t)folder.path;
+        return count;
+    }
     if (rc || !folder.count) return none_say(command, folder.path, rc), 0;
     if (wish & KP_LATEST_RANKS) return ranks_give(command, &folder, paths, wish & KP_LATEST_REST);
     if (wish & KP_LATEST_PARENT) return parent_give(command, &folder, paths);

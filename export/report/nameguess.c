@@ -41,10 +41,10 @@ static unsigned rank_of(const char *word, const char *name)
     return has_part(name, word) ? RANK_PART : RANK_NONE;
 }
 
-/* Of two that are as near the shorter one is meant. */
-static void name_consider(struct kp_nameguess *guess, const char *name)
+/* Of two that are as near the shorter one is meant. `part`: of the name, what the word is compared with. */
+static void name_consider(struct kp_nameguess *guess, const char *name, const char *part)
 {
-    const unsigned rank = rank_of(guess->word, name);
+    const unsigned rank = rank_of(guess->word, part);
     const size_t bytes = strlen(name);
     if (bytes >= sizeof guess->best || rank > guess->rank || rank == RANK_NONE) return;
     if (rank == guess->rank && bytes >= strlen(guess->best)) return;
@@ -76,8 +76,8 @@ void kp_nameguess_see(struct kp_nameguess *guess, const struct kp_kineto *trace,
     const char *const text = kp_kineto_text(trace, name);
     const uint32_t module = kp_strings_module(trace->strings, name);
     const char *const part = kp_framename_part(text);
-    name_consider(guess, part ? part : text);
-    if (module) name_consider(guess, kp_kineto_text(trace, module));
+    name_consider(guess, part && !guess->is_whole ? part : text, part ? part : text);
+    if (module && !guess->is_whole) name_consider(guess, kp_kineto_text(trace, module), kp_kineto_text(trace, module));
 }
 
 const char *kp_nameguess_text(const struct kp_nameguess *guess, char *out, size_t bytes)

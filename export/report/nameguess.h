@@ -9,6 +9,7 @@ enum { KP_NAMEGUESS_MOST = 128 };
 
 struct kp_nameguess {
     const char *word;
+    bool is_whole;                /* of a Python call its whole name is given, as "train.py(12): train" */
     char best[KP_NAMEGUESS_MOST]; /* "": none yet */
     unsigned rank;                /* of the best: lower is nearer */
     uint8_t *seen;                /* by id of a name */

@@ -154,6 +154,11 @@ def test_a_name_that_is_not_there_gets_a_guess(tmp_path):
                         (("events", trace, "--cat", "pyton_function"), "no event of category pyton_function; it has "),
                         (("events", DATA / "stack.pt.trace.json.gz", "--cat", "pyton_function"), "(did you mean python_function?)"),
                         (("events", trace, "--cat", "cpu_op", "--name", "nobody"), "no such event in it\n"),
+                        (("events", trace, "--name", "conv2d"), "no such event in it (did you mean aten::conv2d?)\n"),
+                        (("events", trace, "--cat", "cpu_op", "--name", "aten::con2vd"), "no such event in it (did you mean aten::conv2d?)\n"),
+                        (("events", trace, "--cat", "user_annotation", "--name", "aten::con2vd"), "no such event in it\n"),
+                        (("events", trace, "--to", "-1", "--name", "aten::conv2d"), "no such event in it\n"),
+                        (("events", trace, "--name", "/conv2e/"), "no such event in it\n"),
                         (("memory", trace, "--step", "99"), "no step 99 in it: it has steps "),
                         (("memory", trace, "--step", "98-99"), "no steps 98 to 99 in it: it has steps ")):
         assert said in refused(*words), words
@@ -169,6 +174,8 @@ def test_a_folder_that_is_not_there_is_told_with_those_beside_it(tmp_path):
         (tmp_path / name / "host_7.1790857026000000000.pt.trace.json").write_bytes(WHOLE)
     for words in (["report"], ["advise"], ["events"], ["html"]):
         assert refused(*words, "nosuch", cwd=tmp_path) == f"kprof: nosuch: No such file or directory; beside it have traces: c8, ranks{why}", words
+    assert refused("report", "nosuch/latest", cwd=tmp_path) == f"kprof: nosuch: No such file or directory; beside it have traces: c8, ranks{why}"
+    assert "kprof: empty: no *.pt.trace.json[.gz] and no *.kprof in this folder" in refused("report", "empty/latest", cwd=tmp_path)
     assert refused("report", "rank", cwd=tmp_path) == "kprof: rank: No such file or directory (did you mean ranks?)\n"
     assert refused("report", f"{tmp_path}/rnaks/") == f"kprof: {tmp_path}/rnaks/: No such file or directory (did you mean {tmp_path}/ranks?)\n"
     for number in range(9):
