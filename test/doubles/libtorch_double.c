@@ -127,6 +127,12 @@ void mini_remove(uint64_t handle)
     registry_use();
     if (handle >= 1 && handle <= CALLBACKS) atomic_store(&slots[handle - 1].in_use, 0);
 }
+int mini_is_watched(void)
+{
+    for (int i = 0; i < CALLBACKS; i++)
+        if (atomic_load(&slots[i].in_use) == 2) return 1;
+    return 0;
+}
 static const struct schema *schema_of(const uint8_t *rf)
 {
     return rf[RF_SCHEMA] == 1 ? *(const struct schema *const *)(rf + RF_FN) : NULL;

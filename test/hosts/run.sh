@@ -110,7 +110,6 @@ same storm "$bin/storm"
 same threads "$bin/threads"
 
 # --- a signal handler leaves by siglongjmp what it struck, hooks of ours too: the thread is recorded on (docs/decisions/037) ---------
-# On a busy machine the first round may lack: its dlopen waits 50 ms at most for the thread that attaches (dlfollow.c).
 for how in own altstack; do
   for malloc in 0 count trace; do
     name=jumps_${how}_$malloc
