@@ -54,11 +54,7 @@ enum kp_config_index {
 };
 
 struct kp_config {
-    /*
-     * Each row of config.def makes a field. bool: on, record_shapes, with_flops, with_modules, compile_ranges,
-     * python_gc, gzip, cuda_sync. uint32_t: activities, with_stack, heap, cupti, exports. uint64_t: max_mb, verbose.
-     * const char *, NULL when not set: schedule, step, ranks, dir, worker_name, metadata, spool_dir, log.
-     */
+    /* Each row of config.def makes a field, of the type that its KP_CONFIG_TYPE_ is. A text is NULL when not set. */
 #define KP_SETTING(field, name, type, ...) KP_CONFIG_TYPE_##type field;
 #include "collector/base/config.def"
 #undef KP_SETTING

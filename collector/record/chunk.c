@@ -299,7 +299,7 @@ uint32_t kp_chunk_grow(uint32_t want)
 {
     const uint32_t first = kp_load_relaxed(&kp_spool.chunks);
     if (first < kp_spool.max_chunks && !row_have(first)) {
-        kp_spool_refuse(-ENOMEM);
+        kp_spool_grow_failed(-ENOMEM);
         return 0;
     }
     const uint32_t count = kp_spool_grow(first, want); /* they lie in one piece, so in one row */

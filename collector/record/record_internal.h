@@ -48,7 +48,7 @@ uint32_t kp_spool_grow(uint32_t first, uint32_t want);
 /* Have those that share a limit room for one more? The opener makes a piece at once (1-2 ms), the writer the stock. */
 bool kp_spool_has_share(const struct kp_record_options *options);
 /* The spool could not grow (-errno): logs it, and delays the next try by some seconds. */
-void kp_spool_refuse(int rc);
+void kp_spool_grow_failed(int rc);
 #define KP_PAGE 4096u
 bool kp_spool_touch(uint32_t first, uint32_t count);      /* makes their pages writable, so hooks take no fault */
 void kp_spool_drop_pages(uint32_t first, uint32_t count); /* frees memory; the file keeps the bytes */

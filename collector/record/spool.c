@@ -318,7 +318,7 @@ static void cap_refuse(uint32_t allowed)
                     kp_spool.path);
 }
 
-void kp_spool_refuse(int rc)
+void kp_spool_grow_failed(int rc)
 {
     kp_store_relaxed(&kp_spool.grow_error, KP_LOSS_DISK);
     kp_store_relaxed(&retry_at_ns, kp_clock_ns(CLOCK_MONOTONIC) + KP_SPOOL_RETRY_NS);
@@ -363,7 +363,7 @@ uint32_t kp_spool_grow(uint32_t first, uint32_t want)
     const int rc = segment_make(first, &count);
     share_give(rc < 0 ? taken : taken - count);
     if (rc < 0) {
-        kp_spool_refuse(rc);
+        kp_spool_grow_failed(rc);
         return 0;
     }
     kp_store_relaxed(&kp_spool.grow_error, KP_LOSS_NO_CHUNK);

@@ -88,7 +88,8 @@ static bool bursts_tell(const struct kp_costrules *x, const struct kp_step_split
     return are_bursts;
 }
 
-bool kp_loadwaits_is_short(const struct kp_costrules *x, const struct kp_finding *f)
+/* The steps that wait do so for no longer than a batch takes to come from a worker. */
+static bool waits_are_short(const struct kp_costrules *x, const struct kp_finding *f)
 {
     return f->steps && f->step_ns * (double)x->out->steps < KP_HAND_OVER_NS * (double)f->steps;
 }
@@ -101,7 +102,7 @@ void kp_loadwaits_tell(const struct kp_costrules *x, const struct kp_step_split 
                     "has the slow items, or none is busy, a slow batch holds up those behind it: in_order=False "
                     "(torch 2.6 and later), prefetch_factor=N. If all are: more workers while cores are free, or "
                     "cheaper items.";
-    else if (kp_loadwaits_is_short(x, f))
+    else if (waits_are_short(x, f))
         f->change = kp_costrules_text(
             x,
             "To take a batch from a worker costs about as much (queue, pickling, a process that wakes), so more "

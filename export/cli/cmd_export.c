@@ -33,7 +33,7 @@ static int folder_refuse(const char *path)
     size_t spools = 0;
     for (size_t i = 0; i < folder.count; i++) spools += folder.of[i].is_spool;
     const size_t traces = folder.count - spools;
-    kp_run_folder_forget(&folder);
+    kp_run_folder_free(&folder);
     if (rc) return kp_cli_fail("export", "%s: %s", path, strerror(-rc));
     if (spools)
         return kp_cli_fail("export", "%s: is a folder with spools; name them: kprof export %s/*.kprof", path, path);

@@ -88,7 +88,7 @@ void *kp_apart_memory(size_t bytes)
     return at == MAP_FAILED ? NULL : at;
 }
 
-void kp_apart_forget(void *memory, size_t bytes)
+void kp_apart_free(void *memory, size_t bytes)
 {
     if (memory) munmap(memory, bytes);
 }

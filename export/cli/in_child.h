@@ -19,6 +19,6 @@ int kp_apart_run(void (*fn)(void *context), void *context, const struct kp_apart
                  size_t why_bytes);
 /* Zeroed memory that parent and child share, or NULL. */
 void *kp_apart_memory(size_t bytes);
-void kp_apart_forget(void *memory, size_t bytes);
+void kp_apart_free(void *memory, size_t bytes);
 
 #endif

@@ -73,12 +73,12 @@ static bool killed_recover(const char *command, const struct kp_run_folder *fold
 /* The folder's files as a command may read them. 0 or -errno. */
 static int folder_read(const char *command, struct kp_run_folder *folder, unsigned wish, bool all)
 {
-    kp_run_folder_forget(folder);
+    kp_run_folder_free(folder);
     int rc = kp_run_folder_read(folder);
     if (rc) return rc;
     run_mark(folder);
     if (!(wish & KP_LATEST_SPOOL) && killed_recover(command, folder, all)) {
-        kp_run_folder_forget(folder);
+        kp_run_folder_free(folder);
         rc = kp_run_folder_read(folder);
     }
     kp_run_folder_thin(folder);

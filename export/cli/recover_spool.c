@@ -236,7 +236,7 @@ static void opened_recover(struct kp_recover *r, const struct spool *s)
         if (work.o->state == DONE && !r->keep) parts_remove(s);
         if (work.o->state == DONE) spool_remove(r, s);
     }
-    kp_apart_forget(work.o, sizeof *work.o);
+    kp_apart_free(work.o, sizeof *work.o);
 }
 
 /* Whether the folder's owner or the caller wrote the file that a listing named. */

@@ -164,7 +164,7 @@ void kp_run_folder_thin(struct kp_run_folder *folder)
     folder->count = kept;
 }
 
-void kp_run_folder_forget(struct kp_run_folder *folder)
+void kp_run_folder_free(struct kp_run_folder *folder)
 {
     for (size_t i = 0; i < folder->count; i++) free(folder->of[i].path);
     free(folder->of);

@@ -33,7 +33,7 @@ struct kp_run_folder {
 int kp_run_folder_read(struct kp_run_folder *folder);
 /* Leaves out a spool beside a trace of its own process. */
 void kp_run_folder_thin(struct kp_run_folder *folder);
-void kp_run_folder_forget(struct kp_run_folder *folder); /* keeps the path */
+void kp_run_folder_free(struct kp_run_folder *folder); /* keeps the path */
 /* The newest file, of all or of one rank; NULL: none. */
 const struct kp_found *kp_run_folder_newest(const struct kp_run_folder *folder, bool any_rank, long rank);
 bool kp_found_is_same_worker(const struct kp_found *a, const struct kp_found *b);

@@ -446,7 +446,7 @@ static void workers_tell(FILE *out, struct kp_advised *a, const char *newest, co
         if (kp_run_folder_read(&folder) == 0) (void)kp_found_siblings(&folder); /* notes whose they are */
         others_look(&w, newest, &folder);
         worker_tell(out, a, &w, &folder);
-        kp_run_folder_forget(&folder);
+        kp_run_folder_free(&folder);
     }
     worker_close(&w);
 }

@@ -91,7 +91,7 @@ static void side_measure(struct kp_diff_row *row, int side, size_t samples, doub
 }
 
 /* In which share of the pairs B's is more, equal ones half. Both sides' values get sorted. */
-static double pairs_of(struct kp_diff_row *row, size_t a_count, size_t b_count)
+static double step_pairs_share_more(struct kp_diff_row *row, size_t a_count, size_t b_count)
 {
     const double *a = row->values[KP_DIFF_A], *b = row->values[KP_DIFF_B];
     double more = 0;
@@ -106,7 +106,7 @@ static double pairs_of(struct kp_diff_row *row, size_t a_count, size_t b_count)
     return more / (double)a_count / (double)b_count;
 }
 
-static bool do_pairs_tell(const struct kp_diff *d, const struct kp_diff_row *row)
+static bool step_pairs_tell(const struct kp_diff *d, const struct kp_diff_row *row)
 {
     if (d->sides[KP_DIFF_A].samples < PAIRS_LEAST || d->sides[KP_DIFF_B].samples < PAIRS_LEAST) return false;
     const double real = row == &d->step || row->group == KP_DIFF_PARTS ? PAIRS_STEP : PAIRS_ROW;
@@ -129,7 +129,7 @@ static uint8_t verdict_of(const struct kp_diff *d, struct kp_diff_row *row)
     for (int side = 0; side < KP_DIFF_SIDES; side++)
         if (d->sides[side].samples < SAMPLES_LEAST) return KP_DIFF_UNKNOWN;
     if (fabs(row->change) <= least_of(d, row)) return KP_DIFF_NOISE;
-    if (fabs(row->change) <= row->noise && !do_pairs_tell(d, row)) return KP_DIFF_NOISE;
+    if (fabs(row->change) <= row->noise && !step_pairs_tell(d, row)) return KP_DIFF_NOISE;
     row->is_by_pairs = fabs(row->change) <= row->noise;
     return row->change > 0 ? KP_DIFF_MORE : KP_DIFF_LESS;
 }
@@ -138,7 +138,7 @@ static void row_measure(const struct kp_diff *d, struct kp_diff_row *row, double
 {
     for (int side = 0; side < KP_DIFF_SIDES; side++) side_measure(row, side, d->sides[side].samples, scratch);
     row->change = row->middle[KP_DIFF_B] - row->middle[KP_DIFF_A];
-    row->pairs = pairs_of(row, d->sides[KP_DIFF_A].samples, d->sides[KP_DIFF_B].samples);
+    row->pairs = step_pairs_share_more(row, d->sides[KP_DIFF_A].samples, d->sides[KP_DIFF_B].samples);
     row->noise = fmax(NOISE_SPREADS * hypot(row->spread[KP_DIFF_A], row->spread[KP_DIFF_B]), least_of(d, row));
     row->verdict = verdict_of(d, row);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * demangle.c - names of device code as C++ writes them
+ * demangle.c - names of kernels and functions as C++ writes them
  *
  * Called by: the export thread inside the host, the CLI
  * Memory:    a place for each kernel name, and its text in the scratch. The C++ library's function allocates by the

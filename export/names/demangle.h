@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* demangle.h - names of device code as C++ writes them */
+/* demangle.h - names of kernels and functions as C++ writes them */
 #ifndef KP_DEMANGLE_H
 #define KP_DEMANGLE_H
 

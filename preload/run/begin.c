@@ -119,7 +119,7 @@ static void begin_if_source_attached(void)
 /* Begins the run of a forked child. In other processes it began when a source attached. */
 void kp_begin_first_activity(void)
 {
-    kp_children_worked();
+    kp_children_first_op();
     if (is_forked) begin_run();
 }
 

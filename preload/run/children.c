@@ -167,7 +167,7 @@ static int family_make(const char *name)
     return fd;
 }
 
-void kp_children_worked(void)
+void kp_children_first_op(void)
 {
     char name[256];
     if (!settings->children || kp_load_relaxed(&family)) return;
@@ -187,7 +187,7 @@ void kp_children_worked(void)
 
 bool kp_children_are_wanted(void) { return settings && settings->children && !kp_load_relaxed(&is_refused); }
 
-void kp_children_forked(void)
+void kp_children_begin_in_child(void)
 {
     struct family *f = kp_load_relaxed(&family);
     if (f) kp_run_set_parent_pid(f->pid);
@@ -200,7 +200,7 @@ struct kp_record_share *kp_children_share(void) { return of_parent; }
 /* Closes an open window together with that of the other process, even one that the worker's own schedule opened. */
 static void *follow(void *unused)
 {
-    const struct family *f = kp_load_acquire(&family); /* pairs with: children.c:kp_children_worked */
+    const struct family *f = kp_load_acquire(&family); /* pairs with: children.c:kp_children_first_op */
     uint32_t followed = 0;
     (void)unused;
     while (kp_run_is_active() && !kp_io_helpers_alone() && kp_steps_seen() == 0) {
@@ -280,7 +280,7 @@ static struct kp_spool_row *ended_find(struct family *f, uint32_t *at, enum look
 
 static struct family *own_family(void)
 {
-    return kp_run_is_worker() ? NULL : kp_load_acquire(&family); /* pairs with: children.c:kp_children_worked */
+    return kp_run_is_worker() ? NULL : kp_load_acquire(&family); /* pairs with: children.c:kp_children_first_op */
 }
 
 bool kp_children_have_ended(void)

@@ -16,14 +16,14 @@ void kp_children_setup(const struct kp_config *config);
 bool kp_children_are_wanted(void);
 /* Called at the first op of this process: children that it forks or spawns from here on are its workers. May take 0.1
  * ms. */
-void kp_children_worked(void);
+void kp_children_first_op(void);
 
 /* Was this process started by Python's multiprocessing (spawn, forkserver)? Then it may be a DataLoader worker, which
  * runs ops but has no steps. */
 bool kp_children_is_multiprocessing(void);
 /* In a forked child, inside fork. The child is a worker if its parent, or the process that the parent is a worker of,
  * ran ops. */
-void kp_children_forked(void);
+void kp_children_begin_in_child(void);
 /* In a worker, with a schedule: opens and closes windows with those of the process that has the steps. */
 void kp_children_follow(void);
 /* In a worker: enters its spool in the shared table. The process that has the steps exports it after the worker's end.

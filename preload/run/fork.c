@@ -67,11 +67,11 @@ static void after_fork_in_parent(void)
     if (holds_scan) kp_hook_after_fork();
 }
 
-/* Resets all state inherited from the parent, and begins recording. */
+/* Resets what else it inherited from the parent, and begins recording. */
 static void begin_in_child(void)
 {
     const bool was_worker = kp_run_is_worker();
-    kp_children_forked();
+    kp_children_begin_in_child();
     if (!was_worker && kp_run_is_worker()) kp_run_move_to_children();
     kp_io_forget();
     kp_helpers_forget();

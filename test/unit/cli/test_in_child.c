@@ -24,7 +24,7 @@ static void what_it_found_out_is_seen_outside(void **state)
     assert_int_equal(*seen, 0);
     assert_int_equal(kp_apart_run(tell, seen, &wide, why, sizeof why), 0);
     assert_int_equal(*seen, 42);
-    kp_apart_forget(seen, sizeof *seen);
+    kp_apart_free(seen, sizeof *seen);
 }
 
 static void crash(void *context)
@@ -91,7 +91,7 @@ static void memory_has_an_end(void **state)
 #endif
     assert_int_equal(kp_apart_run(eat, eaten, &little, why, sizeof why), 0);
     assert_in_range(*eaten, 16, 64);
-    kp_apart_forget(eaten, sizeof *eaten);
+    kp_apart_free(eaten, sizeof *eaten);
 }
 
 int main(void)
