@@ -151,7 +151,7 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
 bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, const struct kp_rankwaits *ranks,
                         long rank);
 
-/* ---- loadbound.c: what workers save of a step that loads its batch itself ---- */
+/* ---- loadsavings.c: what workers save of a step that loads its batch itself ---- */
 
 #define KP_HAND_OVER_NS 3e6 /* to take a batch of a worker whose items cost nothing, at most (decisions/114) */
 struct kp_loading {

@@ -28,7 +28,7 @@ SRC_advise := \
     export/advise/hotlines.c \
     export/advise/wastedrules.c \
     export/advise/kernelrules.c \
-    export/advise/loadbound.c \
+    export/advise/loadsavings.c \
     export/advise/loadcore.c \
     export/advise/launchplace.c \
     export/advise/loadplace.c \
@@ -56,7 +56,7 @@ UNIT_advise := \
     test/unit/advise/test_evalpieces.c \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_float64rule.c \
-    test/unit/advise/test_loadbound.c \
+    test/unit/advise/test_loadsavings.c \
     test/unit/advise/test_loadcore.c \
     test/unit/advise/test_gpusteps.c \
     test/unit/advise/test_idlecause.c \

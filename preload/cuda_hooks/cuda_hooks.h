@@ -7,7 +7,7 @@
  *   call.c       begin and end of a call: its API record, its correlation id
  *   work.c       the device work of a call: an event before and one after it, until it is resolved
  *   resolve.c    the thread kprof-gpu: finds finished work and writes its records with times
- *   base.c       converts device time to ticks, by reference events whose host time is known
+ *   event_clock.c converts device time to ticks, by reference events whose host time is known
  *   kernels.c      names of kernels
  *   ids.c        numbers of streams and contexts
  *   cudart_find.c       finds libcudart and libcuda in the link map, and the functions that we call
@@ -185,12 +185,13 @@ struct kp_context *kp_context_current(void); /* NULL: none is current, or the ta
 /* Numbers like CUPTI's: 7 is the default stream, others from 13 on. KP_DEV_NONE: too many streams. */
 uint32_t kp_stream_number(void *stream, uint32_t tid);
 
-/* --- base.c: called by the resolver --- */
+/* --- event_clock.c: called by the resolver --- */
 
-bool kp_base_make(struct kp_context *context); /* needs the context current. false: no reference event was made */
+/* Needs the context current. false: no reference event was made. */
+bool kp_event_clock_make(struct kp_context *context);
 /* *ticks: when the event happened. false: not known. */
-bool kp_base_ticks(struct kp_context *context, void *event, uint64_t not_before, uint64_t *ticks);
-void kp_base_clock(void); /* takes a sample to measure the length of a tick */
+bool kp_event_clock_ticks(struct kp_context *context, void *event, uint64_t not_before, uint64_t *ticks);
+void kp_event_clock_sample(void); /* takes a sample to measure the length of a tick */
 
 /* --- resolve.c --- */
 

@@ -104,8 +104,8 @@ static void set_times(struct kp_item *item, bool is_done)
         uint64_t start, end;
     } *rec = (void *)&item->rec;
     uint64_t start, end;
-    bool known = is_done && kp_base_ticks(item->context, item->start, item->ticks, &start) &&
-                 kp_base_ticks(item->context, item->end, item->ticks, &end) && end >= start;
+    bool known = is_done && kp_event_clock_ticks(item->context, item->start, item->ticks, &start) &&
+                 kp_event_clock_ticks(item->context, item->end, item->ticks, &end) && end >= start;
     if (!known) {
         rec->head.flags |= KP_DEV_NO_TIME;
         return;
@@ -145,7 +145,7 @@ static bool look_at(struct kp_item *item, struct kp_context **current)
             *current = kp_cudrv.cuCtxPushCurrent_v2(kp_load_relaxed(&c->handle)) == 0 ? c : NULL;
             if (*current) {
                 tell_device(c);
-                kp_base_make(c);
+                kp_event_clock_make(c);
             }
         }
         if (*current) state = kp_cudrv.cuEventQuery(item->end);
@@ -182,7 +182,7 @@ static void refresh_bases(void)
         struct kp_context *c = &kp_contexts[i];
         void *handle = kp_load_acquire(&c->handle); /* pairs with: ids.c:context_make */
         if (!handle || kp_load_acquire(&c->is_gone) || kp_cudrv.cuCtxPushCurrent_v2(handle) != 0) continue;
-        kp_base_make(c);
+        kp_event_clock_make(c);
         kp_cudrv.cuCtxPopCurrent_v2(&popped);
     }
 }
@@ -223,7 +223,7 @@ static void *resolver(void *unused)
         if (!kp_load_relaxed(&kp_cudrv.has_events) || !turn_take()) continue;
         if (!is_relaxed) is_relaxed = relax();
         if (is_relaxed) {
-            kp_base_clock();
+            kp_event_clock_sample();
             if (is_open) refresh_bases();
             done = look_at_all();
         }
@@ -238,7 +238,7 @@ int kp_resolve_start(void)
     if (err) return err;
     if (!lane) lane = kp_lane_open("cuda events");
     if (!lane) return -ENOMEM;
-    kp_base_clock();
+    kp_event_clock_sample();
     return kp_io_thread(resolver, NULL, "kprof-gpu");
 }
 

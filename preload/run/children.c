@@ -187,7 +187,7 @@ void kp_children_first_op(void)
 
 bool kp_children_are_wanted(void) { return settings && settings->children && !kp_load_relaxed(&is_refused); }
 
-void kp_children_begin_in_child(void)
+void kp_children_join(void)
 {
     struct family *f = kp_load_relaxed(&family);
     if (f) kp_run_set_parent_pid(f->pid);

@@ -23,7 +23,7 @@ void kp_children_first_op(void);
 bool kp_children_is_multiprocessing(void);
 /* In a forked child, inside fork. The child is a worker if its parent, or the process that the parent is a worker of,
  * ran ops. */
-void kp_children_begin_in_child(void);
+void kp_children_join(void);
 /* In a worker, with a schedule: opens and closes windows with those of the process that has the steps. */
 void kp_children_follow(void);
 /* In a worker: enters its spool in the shared table. The process that has the steps exports it after the worker's end.

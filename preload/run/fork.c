@@ -71,7 +71,7 @@ static void after_fork_in_parent(void)
 static void begin_in_child(void)
 {
     const bool was_worker = kp_run_is_worker();
-    kp_children_begin_in_child();
+    kp_children_join();
     if (!was_worker && kp_run_is_worker()) kp_run_move_to_children();
     kp_io_forget();
     kp_helpers_forget();

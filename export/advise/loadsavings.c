@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loadbound.c - what workers save at most of a step that loads its batch itself, and whether that is worth a try
+ * loadsavings.c - what workers save at most of a step that loads its batch itself, and whether that is worth a try
  *
  * Where all loading lies beside the training, a step still lasts as long as the rest of it does. Nor is it shorter than
  * what computes in it, items and training, takes of all cores. What waits takes none. To take a batch from a worker

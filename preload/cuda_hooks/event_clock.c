@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * base.c - converts the time of a CUDA event to ticks
+ * event_clock.c - converts the time of a CUDA event to ticks
  *
  * Called by: resolve.c, on the thread kprof-gpu, with the event's context current
  * Owns:      per context, an idle stream and its last KP_BASES reference events; the length of a tick
@@ -21,7 +21,7 @@ enum { TRIES = 3, NON_BLOCKING = 1, EVENT_DEFAULT = 0, NOT_READY = 600 };
 
 static struct kp_clock_pair first, last;
 
-void kp_base_clock(void)
+void kp_event_clock_sample(void)
 {
     kp_clock_sample(&last);
     if (!first.ticks) first = last;
@@ -55,7 +55,7 @@ static bool take_one(struct kp_context *c, void *event, struct kp_base *out)
     return state == 0;
 }
 
-bool kp_base_make(struct kp_context *c)
+bool kp_event_clock_make(struct kp_context *c)
 {
     double per_ns = ticks_per_ns();
     if (c->base_count && per_ns > 0 && (double)(kp_ticks() - c->base_ticks) < per_ns * (double)FRESH_NS) return true;
@@ -93,7 +93,7 @@ static const struct kp_base *base_near(const struct kp_context *c, uint64_t tick
     return near;
 }
 
-bool kp_base_ticks(struct kp_context *c, void *event, uint64_t not_before, uint64_t *ticks)
+bool kp_event_clock_ticks(struct kp_context *c, void *event, uint64_t not_before, uint64_t *ticks)
 {
     const struct kp_base *b = base_near(c, not_before);
     double per_ms = ticks_per_ns() * 1e6;

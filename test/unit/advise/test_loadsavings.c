@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_loadbound.c - what workers save at most of a step that loads its batch itself */
+/* test_loadsavings.c - what workers save at most of a step that loads its batch itself */
 #include "export/advise/advise.h"
 #include "test/unit/report/little_trace.h"
 
