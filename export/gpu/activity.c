@@ -110,34 +110,27 @@ static uint64_t begin_write(struct kp_trace *t, const struct kp_device_event *e,
     uint64_t start_ns = s ? kp_stream_follow(s, e) : e->start_ns, end_ns = start_ns + (e->end_ns - e->start_ns);
     kp_slice_place_write(t, device, stream, start_ns, end_ns);
     kp_json_lit(&t->json, ",\"args\":{");
-    if (link && link->external) {
-        kp_json_member(&t->json, "\"External id\":", link->external);
-        kp_json_char(&t->json, ',');
-    }
+    if (link && link->external) kp_json_fmt(&t->json, "\"External id\":%d,", link->external);
     if (link && link->note) kp_note_extend(t->gpu, link->note, device, stream, start_ns, end_ns);
     return start_ns;
 }
 
 static void where_write(struct kp_trace *t, uint32_t device, uint32_t context, uint32_t stream, uint32_t correlation)
 {
-    kp_json_member(&t->json, "\"device\":", device);
-    kp_json_member(&t->json, ",\"context\":", context);
-    kp_json_member(&t->json, ",\"stream\":", stream);
-    kp_json_member(&t->json, ",\"correlation\":", correlation);
+    kp_json_fmt(&t->json, "\"device\":%u,\"context\":%u,\"stream\":%u,\"correlation\":%u", device, context, stream,
+                correlation);
 }
 
 static void graph_write(struct kp_trace *t, bool has_graph, uint32_t graph, uint64_t node)
 {
     if (!has_graph) return;
-    kp_json_member(&t->json, ",\"graph id\":", graph);
-    kp_json_member(&t->json, ",\"graph node id\":", node);
+    kp_json_fmt(&t->json, ",\"graph id\":%u,\"graph node id\":%lu", graph, node);
 }
 
 static void channel_write(struct kp_trace *t, bool has_channel, uint32_t channel, uint8_t type)
 {
     if (!has_channel) return;
-    kp_json_member(&t->json, ",\"channel\":", channel);
-    kp_json_member(&t->json, ",\"channel_type\":", type);
+    kp_json_fmt(&t->json, ",\"channel\":%u,\"channel_type\":%d", channel, type);
 }
 
 static void end_write(struct kp_trace *t, uint32_t correlation, uint32_t device, uint32_t stream, uint64_t start_ns)
@@ -152,18 +145,13 @@ static void kernel_write(struct kp_trace *t, const struct kp_device_event *e, co
     const char *name = kp_demangle_name(&t->gpu->names, e->name);
     if (!strcmp(name, "kernel")) name = "Kernel"; /* for old viewers, says Kineto */
     kp_context_see(t->gpu, k->context, k->device);
-    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"");
-    kp_json_text(&t->json, name, strlen(name));
+    kp_json_fmt(&t->json, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s", name);
     uint64_t start_ns = begin_write(t, e, link, k->device, k->stream);
-    kp_json_member(&t->json, "\"queued\":", k->queued);
-    kp_json_char(&t->json, ',');
+    kp_json_fmt(&t->json, "\"queued\":%lu,", k->queued);
     where_write(t, k->device, k->context, k->stream, k->correlation);
     if (k->has & KP_KERNEL_SHAPE) shape_write(t, k);
     graph_write(t, k->has & KP_KERNEL_GRAPH, k->graph, k->graph_node);
-    if (k->has & KP_KERNEL_PRIORITY) {
-        kp_json_lit(&t->json, ",\"priority\":");
-        kp_json_i64(&t->json, k->priority);
-    }
+    if (k->has & KP_KERNEL_PRIORITY) kp_json_fmt(&t->json, ",\"priority\":%d", k->priority);
     channel_write(t, k->has & KP_KERNEL_CHANNEL, k->channel, k->channel_type);
     if (link && link->external) kp_comms_kernel_write(t, link->external);
     end_write(t, k->correlation, k->device, k->stream, start_ns);
@@ -185,14 +173,11 @@ static const char *memory_kind(uint8_t kind)
 
 static void peer_write(struct kp_trace *t, const struct kp_rec_copy *c)
 {
-    kp_json_member(&t->json, "\"fromDevice\":", c->src_device);
-    kp_json_member(&t->json, ",\"inDevice\":", c->device);
-    kp_json_member(&t->json, ",\"toDevice\":", c->dst_device);
-    kp_json_member(&t->json, ",\"fromContext\":", c->src_context);
-    kp_json_member(&t->json, ",\"inContext\":", c->context);
-    kp_json_member(&t->json, ",\"toContext\":", c->dst_context);
-    kp_json_member(&t->json, ",\"stream\":", c->stream);
-    kp_json_member(&t->json, ",\"correlation\":", c->correlation);
+    kp_json_fmt(&t->json,
+                "\"fromDevice\":%u,\"inDevice\":%u,\"toDevice\":%u,\"fromContext\":%u,\"inContext\":%u,"
+                "\"toContext\":%u,\"stream\":%u,\"correlation\":%u",
+                c->src_device, c->device, c->dst_device, c->src_context, c->context, c->dst_context, c->stream,
+                c->correlation);
 }
 
 static void copy_write(struct kp_trace *t, const struct kp_device_event *e, const struct kp_link *link)
@@ -210,11 +195,10 @@ static void copy_write(struct kp_trace *t, const struct kp_device_event *e, cons
     uint64_t start_ns = begin_write(t, e, link, c->device, c->stream);
     if (c->is_peer) peer_write(t, c);
     else where_write(t, c->device, c->context, c->stream, c->correlation);
-    kp_json_member(&t->json, ",\"bytes\":", c->bytes);
+    kp_json_fmt(&t->json, ",\"bytes\":%lu", c->bytes);
     if (e->end_ns > e->start_ns) {
-        size_t n = kp_double_text(number, (double)c->bytes / (double)(e->end_ns - e->start_ns));
-        kp_json_lit(&t->json, ",\"memory bandwidth (GB/s)\":");
-        kp_json_raw(&t->json, number, n);
+        kp_double_text(number, (double)c->bytes / (double)(e->end_ns - e->start_ns));
+        kp_json_fmt(&t->json, ",\"memory bandwidth (GB/s)\":%s", number);
     }
     graph_write(t, c->has & KP_KERNEL_GRAPH, c->graph, c->graph_node);
     channel_write(t, c->has & KP_KERNEL_CHANNEL, c->channel, c->channel_type);
@@ -226,10 +210,10 @@ static void graphrun_write(struct kp_trace *t, const struct kp_device_event *e, 
 {
     const struct kp_rec_graphrun *r = &e->of.run;
     kp_context_see(t->gpu, r->context, r->device);
-    kp_json_member(&t->json, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"CUDA graph ", r->graph);
+    kp_json_fmt(&t->json, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"CUDA graph %u", r->graph);
     uint64_t start_ns = begin_write(t, e, link, r->device, r->stream);
     where_write(t, r->device, r->context, r->stream, r->correlation);
-    kp_json_member(&t->json, ",\"graph id\":", r->graph);
+    kp_json_fmt(&t->json, ",\"graph id\":%u", r->graph);
     end_write(t, r->correlation, r->device, r->stream, start_ns);
 }
 
@@ -253,14 +237,9 @@ static const char *overhead_name(uint32_t kind)
 static void overhead_write(struct kp_trace *t, const struct kp_device_event *e)
 {
     t->gpu->has_overhead = true;
-    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"");
-    const char *name = overhead_name(e->of.overhead.type);
-    kp_json_raw(&t->json, name, strlen(name));
-    kp_json_lit(&t->json, "\",\"pid\":-1,\"tid\":0,\"ts\":");
-    kp_ts_write(t, e->start_ns);
-    kp_json_lit(&t->json, ",\"dur\":");
-    kp_json_us(&t->json, e->end_ns - e->start_ns);
-    kp_json_lit(&t->json, "},\n");
+    kp_json_fmt(&t->json,
+                "{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"%s\",\"pid\":-1,\"tid\":0,\"ts\":%ju,\"dur\":%ju},\n",
+                overhead_name(e->of.overhead.type), kp_ts_of(t, e->start_ns), e->end_ns - e->start_ns);
 }
 
 /* --- the walk --- */

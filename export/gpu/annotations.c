@@ -63,12 +63,9 @@ static void span_write(struct kp_trace *t, const struct kp_annotation *note, con
         kp_fmt(step, sizeof step, "ProfilerStep#%llu", (unsigned long long)note->step);
         name = step;
     }
-    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"");
-    kp_json_text(&t->json, name, strlen(name));
+    kp_json_fmt(&t->json, "{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"%s", name);
     kp_slice_place_write(t, span->device, span->stream, span->start_ns - 1, span->end_ns + 1);
-    kp_json_lit(&t->json, ",\"args\":{\"External id\":");
-    kp_json_u64(&t->json, note->external);
-    kp_json_lit(&t->json, "}},\n");
+    kp_json_fmt(&t->json, ",\"args\":{\"External id\":%u}},\n", note->external);
 }
 
 void kp_notes_write(struct kp_trace *t)

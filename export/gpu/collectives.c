@@ -113,29 +113,20 @@ static uint64_t comms_id(const struct kp_rec_comms *r, const char *group)
 
 /* --- members --- */
 
-static void number_write(struct kp_trace *t, const char *before, int64_t value)
+static void text_write(struct kp_trace *t, const char *key, const char *text)
 {
-    kp_json_raw(&t->json, before, strlen(before));
-    kp_json_i64(&t->json, value);
+    if (*text) kp_json_fmt(&t->json, ",\"%s\":\"%s\"", key, text);
 }
 
-static void text_write(struct kp_trace *t, const char *before, const char *text)
-{
-    if (!*text) return;
-    kp_json_raw(&t->json, before, strlen(before));
-    kp_json_cstring(&t->json, text);
-}
-
-static void list_write(struct kp_trace *t, const char *before, const struct kp_comms *c, int which)
+static void list_write(struct kp_trace *t, const char *key, const struct kp_comms *c, int which)
 {
     const int64_t *value = c->values;
     uint32_t shown = kp_comms_shown(c->rec.count[which]);
     for (int i = 0; i < which; i++) value += kp_comms_shown(c->rec.count[i]);
-    kp_json_raw(&t->json, before, strlen(before));
+    kp_json_fmt(&t->json, ",\"%s\":\"[", key);
     for (uint32_t i = 0; i < shown; i++) {
-        if (i) kp_json_lit(&t->json, ", ");
-        if (i == KP_COMMS_SHOWN - 1 && c->rec.count[which] > KP_COMMS_SHOWN) kp_json_lit(&t->json, "..., ");
-        kp_json_i64(&t->json, value[i]);
+        const bool is_cut = i == KP_COMMS_SHOWN - 1 && c->rec.count[which] > KP_COMMS_SHOWN;
+        kp_json_fmt(&t->json, "%s%s%ld", i ? ", " : "", is_cut ? "..., " : "", value[i]);
     }
     kp_json_lit(&t->json, "]\"");
 }
@@ -144,8 +135,8 @@ static void list_write(struct kp_trace *t, const char *before, const struct kp_c
 static void peer_write(struct kp_trace *t, const struct kp_comms *c, const char *name)
 {
     if (!(c->rec.head.flags & KP_COMMS_PEER)) return;
-    if (!strcmp(name, "send")) number_write(t, ",\"Dst Rank\":", c->rec.peer);
-    else if (!strcmp(name, "recv")) number_write(t, ",\"Src Rank\":", c->rec.peer);
+    if (!strcmp(name, "send")) kp_json_fmt(&t->json, ",\"Dst Rank\":%ld", c->rec.peer);
+    else if (!strcmp(name, "recv")) kp_json_fmt(&t->json, ",\"Src Rank\":%ld", c->rec.peer);
 }
 
 /* Writes the arguments that the op and its kernels share. */
@@ -153,21 +144,18 @@ static void both_write(struct kp_trace *t, const struct kp_comms *c)
 {
     const struct kp_rec_comms *r = &c->rec;
     const char *name = kp_reader_name(t->reader, r->head.name), *group = kp_reader_name(t->reader, r->group_name);
-    kp_json_lit(&t->json, ",\"Collective name\":");
-    kp_json_cstring(&t->json, name);
-    text_write(t, ",\"dtype\":", r->dtype < sizeof dtypes / sizeof *dtypes ? dtypes[r->dtype] : "Undefined");
-    number_write(t, ",\"In msg nelems\":", r->in_elements);
-    number_write(t, ",\"Out msg nelems\":", r->out_elements);
-    number_write(t, ",\"Group size\":", r->group_size);
-    list_write(t, ",\"In split size\":\"[", c, IN_SIZES);
-    list_write(t, ",\"Out split size\":\"[", c, OUT_SIZES);
-    text_write(t, ",\"Process Group Name\":", group);
-    text_write(t, ",\"Process Group Description\":", kp_reader_name(t->reader, r->group_description));
-    list_write(t, ",\"Process Group Ranks\":\"[", c, RANKS);
+    kp_json_fmt(&t->json, ",\"Collective name\":\"%s\"", name);
+    text_write(t, "dtype", r->dtype < sizeof dtypes / sizeof *dtypes ? dtypes[r->dtype] : "Undefined");
+    kp_json_fmt(&t->json, ",\"In msg nelems\":%ld,\"Out msg nelems\":%ld,\"Group size\":%d", r->in_elements,
+                r->out_elements, r->group_size);
+    list_write(t, "In split size", c, IN_SIZES);
+    list_write(t, "Out split size", c, OUT_SIZES);
+    text_write(t, "Process Group Name", group);
+    text_write(t, "Process Group Description", kp_reader_name(t->reader, r->group_description));
+    list_write(t, "Process Group Ranks", c, RANKS);
     peer_write(t, c, name);
     if (!(r->head.flags & KP_COMMS_SEQ) || r->sequence < 0) return;
-    number_write(t, ",\"Seq\":", r->sequence);
-    kp_json_member(&t->json, ",\"Comms Id\":", comms_id(r, group));
+    kp_json_fmt(&t->json, ",\"Seq\":%ld,\"Comms Id\":%lu", r->sequence, comms_id(r, group));
 }
 
 void kp_comms_op_write(struct kp_trace *t, const struct kp_comms *c)
@@ -176,13 +164,11 @@ void kp_comms_op_write(struct kp_trace *t, const struct kp_comms *c)
     const char *no = r->head.flags & KP_COMMS_TYPED ? "false" : "0",
                *yes = r->head.flags & KP_COMMS_TYPED ? "true" : "1";
     both_write(t, c);
-    number_write(t, ",\"Rank\":", r->rank);
-    if (r->rank_start >= 0) number_write(t, ",\"Global rank start\":", r->rank_start);
-    if (r->rank_stride > 0) number_write(t, ",\"Global rank stride\":", r->rank_stride);
+    kp_json_fmt(&t->json, ",\"Rank\":%d", r->rank);
+    if (r->rank_start >= 0) kp_json_fmt(&t->json, ",\"Global rank start\":%d", r->rank_start);
+    if (r->rank_stride > 0) kp_json_fmt(&t->json, ",\"Global rank stride\":%d", r->rank_stride);
     if (!(r->head.flags & KP_COMMS_SEQ)) return;
-    kp_json_lit(&t->json, ",\"Is asynchronized op\":");
-    if (r->head.flags & KP_COMMS_ASYNC) no = yes;
-    kp_json_raw(&t->json, no, strlen(no));
+    kp_json_fmt(&t->json, ",\"Is asynchronized op\":%s", r->head.flags & KP_COMMS_ASYNC ? yes : no);
 }
 
 /* --- for the kernels --- */

@@ -123,19 +123,11 @@ void kp_call_write(struct kp_trace *t, const struct kp_event *e)
     kp_json_text(&t->json, e->name, strlen(e->name));
     kp_slice_place_write(t, t->pid, e->tid, start_ns, end_ns);
     kp_json_lit(&t->json, ",\"args\":{");
-    if (thread->n && thread->of[thread->n - 1].external) {
-        kp_json_lit(&t->json, "\"External id\":");
-        kp_json_u64(&t->json, thread->of[thread->n - 1].external);
-        kp_json_char(&t->json, ',');
-    }
-    if (e->cbid) {
-        kp_json_lit(&t->json, "\"cbid\":");
-        kp_json_u64(&t->json, e->cbid);
-        kp_json_char(&t->json, ',');
-    }
-    kp_json_lit(&t->json, "\"correlation\":");
-    kp_json_u64(&t->json, e->correlation);
-    if (e->result > 0) kp_json_member(&t->json, ",\"result\":", (uint64_t)e->result);
+    if (thread->n && thread->of[thread->n - 1].external)
+        kp_json_fmt(&t->json, "\"External id\":%u,", thread->of[thread->n - 1].external);
+    if (e->cbid) kp_json_fmt(&t->json, "\"cbid\":%u,", e->cbid);
+    kp_json_fmt(&t->json, "\"correlation\":%u", e->correlation);
+    if (e->result > 0) kp_json_fmt(&t->json, ",\"result\":%d", e->result);
     kp_json_lit(&t->json, "}},\n");
     if (has_arrow) kp_slice_arrow_write(t, 's', e->correlation, t->pid, e->tid, start_ns);
 }
@@ -177,11 +169,9 @@ void kp_gpu_op(struct kp_trace *t, const struct kp_event *e, uint64_t external)
 /* Writes an NVTX range. The name of its domain is an argument. */
 static void range_write(struct kp_trace *t, const struct kp_event *e)
 {
-    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"nvtx\",\"name\":\"");
-    kp_json_text(&t->json, e->name, strlen(e->name));
+    kp_json_fmt(&t->json, "{\"ph\":\"X\",\"cat\":\"nvtx\",\"name\":\"%s", e->name);
     kp_slice_place_write(t, t->pid, e->tid, e->start_ns, e->end_ns);
-    kp_json_lit(&t->json, ",\"args\":{\"domain\":");
-    kp_json_cstring(&t->json, e->domain);
+    kp_json_fmt(&t->json, ",\"args\":{\"domain\":\"%s\"", e->domain);
     if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
     kp_json_lit(&t->json, "}},\n");
 }
@@ -193,17 +183,9 @@ static void point_write(struct kp_trace *t, const struct kp_event *e)
     else if (e->nvtx == KP_NVTX_START) kp_json_lit(&t->json, "{\"ph\":\"b\",\"id\":");
     else kp_json_lit(&t->json, "{\"ph\":\"e\",\"id\":");
     if (e->nvtx != KP_NVTX_MARK) kp_json_u64(&t->json, e->nvtx_id);
-    kp_json_lit(&t->json, ",\"cat\":\"nvtx\",\"name\":\"");
-    kp_json_text(&t->json, e->name, strlen(e->name));
-    kp_json_raw(&t->json, t->to_tid, t->to_tid_bytes);
-    kp_json_u64(&t->json, e->tid);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, e->start_ns);
-    kp_json_lit(&t->json, ",\"args\":{");
-    if (e->domain) {
-        kp_json_lit(&t->json, "\"domain\":");
-        kp_json_cstring(&t->json, e->domain);
-    }
+    kp_json_fmt(&t->json, ",\"cat\":\"nvtx\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%ju,\"args\":{", e->name,
+                t->pid, e->tid, kp_ts_of(t, e->start_ns));
+    if (e->domain) kp_json_fmt(&t->json, "\"domain\":\"%s\"", e->domain);
     kp_json_lit(&t->json, "}},\n");
 }
 

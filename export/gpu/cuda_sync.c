@@ -83,28 +83,18 @@ static const char *name_of(uint32_t type)
 
 static int64_t or_none(uint32_t id) { return id == KP_DEV_NONE ? -1 : (int64_t)id; }
 
-static void number_write(struct kp_trace *t, const char *name, int64_t value)
-{
-    kp_json_raw(&t->json, name, strlen(name));
-    kp_json_i64(&t->json, value);
-}
-
 static void args_write(struct kp_trace *t, const struct kp_rec_sync *s, const struct kp_link *link, uint32_t device)
 {
-    number_write(t, ",\"args\":{\"External id\":", link && link->external ? link->external : s->correlation);
-    kp_json_lit(&t->json, ",\"cuda_sync_kind\":");
-    kp_json_cstring(&t->json, name_of(s->type));
+    kp_json_fmt(&t->json, ",\"args\":{\"External id\":%u,\"cuda_sync_kind\":\"%s\"",
+                link && link->external ? link->external : s->correlation, name_of(s->type));
     if (s->type == EVENT_SYNC || s->type == STREAM_WAIT) {
         const struct kp_event_record *r = record_find(&t->gpu->records, s->context, s->event, s->correlation);
-        number_write(t, ",\"wait_on_stream\":", r ? or_none(r->stream) : -1);
-        number_write(t, ",\"wait_on_cuda_event_record_corr_id\":", r ? (int64_t)r->correlation : -1);
-        number_write(t, ",\"wait_on_cuda_event_id\":", s->event);
+        kp_json_fmt(&t->json,
+                    ",\"wait_on_stream\":%ld,\"wait_on_cuda_event_record_corr_id\":%ld,\"wait_on_cuda_event_id\":%u",
+                    r ? or_none(r->stream) : -1, r ? (int64_t)r->correlation : -1, s->event);
     }
-    number_write(t, ",\"stream\":", or_none(s->stream));
-    number_write(t, ",\"correlation\":", s->correlation);
-    number_write(t, ",\"device\":", device);
-    number_write(t, ",\"context\":", s->context);
-    kp_json_lit(&t->json, "}},\n");
+    kp_json_fmt(&t->json, ",\"stream\":%ld,\"correlation\":%u,\"device\":%u,\"context\":%u}},\n", or_none(s->stream),
+                s->correlation, device, s->context);
 }
 
 static int64_t row_of(const struct kp_rec_sync *s, struct kp_stream *stream)
@@ -130,8 +120,7 @@ static int sync_take(void *context, const struct kp_device_event *e)
     }
     if (!kp_work_belongs(t, e, s->correlation, &link)) return 0;
     int64_t row = row_of(s, stream);
-    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"");
-    kp_json_raw(&t->json, name_of(s->type), strlen(name_of(s->type)));
+    kp_json_fmt(&t->json, "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"%s", name_of(s->type));
     kp_slice_place_write(t, device, row, e->start_ns, e->end_ns);
     args_write(t, s, link, device);
     if (s->correlation) kp_slice_arrow_write(t, 'f', s->correlation, device, row, e->start_ns);

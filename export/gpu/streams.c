@@ -110,12 +110,11 @@ void kp_rows_write(struct kp_trace *t)
     for (uint32_t i = 0; i < KP_STREAMS && g->streams_n; i++)
         if (g->streams[i].is_there) stream_row_write(t, &g->streams[i]);
     if (!g->has_overhead) return;
-    kp_json_lit(&t->json, "{\"ph\":\"M\",\"name\":\"process_name\",\"ts\":");
-    kp_ts_write(t, t->cycle.begin_ns);
-    kp_json_lit(&t->json, ",\"pid\":-1,\"tid\":0,\"args\":{\"name\":\"CUPTI "
-                          "Overhead\"}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":");
-    kp_ts_write(t, t->cycle.begin_ns);
-    kp_json_lit(&t->json, ",\"pid\":-1,\"tid\":0,\"args\":{\"sort_index\":");
-    kp_json_u64(&t->json, OVERHEAD_SORT);
-    kp_json_lit(&t->json, "}},\n");
+    const uint64_t ts = kp_ts_of(t, t->cycle.begin_ns);
+    kp_json_fmt(&t->json,
+                "{\"ph\":\"M\",\"name\":\"process_name\",\"ts\":%ju,\"pid\":-1,\"tid\":0,\"args\":{\"name\":\"CUPTI "
+                "Overhead\"}},\n"
+                "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":%ju,\"pid\":-1,\"tid\":0,\"args\":{\"sort_"
+                "index\":%u}},\n",
+                ts, ts, OVERHEAD_SORT);
 }

@@ -66,14 +66,9 @@ static void device_write(struct kp_trace *t, const struct kp_rec_device *d)
         {"sharedMemPerBlockOptin", d->smem_per_block_optin},
         {"sharedMemPerMultiprocessor", d->smem_per_sm},
     };
-    kp_json_member(&t->json, "\n    {\"id\": ", d->id);
-    kp_json_lit(&t->json, ", \"name\": ");
-    kp_json_cstring(&t->json, kp_reader_name(t->reader, d->head.name));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        kp_json_lit(&t->json, ", ");
-        kp_json_cstring(&t->json, numbers[i].name);
-        kp_json_member(&t->json, ": ", numbers[i].value);
-    }
+    kp_json_fmt(&t->json, "\n    {\"id\": %u, \"name\": \"%s\"", d->id, kp_reader_name(t->reader, d->head.name));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        kp_json_fmt(&t->json, ", \"%s\": %lu", numbers[i].name, numbers[i].value);
     kp_json_char(&t->json, '}');
 }
 
@@ -93,11 +88,7 @@ void kp_device_keys_write(struct kp_trace *t)
         const char *text = kp_reader_text(t->reader, versions[i]);
         size_t digits = text ? strspn(text, "0123456789") : 0;
         if (!digits || text[digits] || digits > 15 || (digits > 1 && *text == '0')) continue;
-        kp_json_lit(&t->json, "  ");
-        kp_json_cstring(&t->json, versions[i]);
-        kp_json_lit(&t->json, ": ");
-        kp_json_raw(&t->json, text, digits);
-        kp_json_lit(&t->json, ",\n");
+        kp_json_fmt(&t->json, "  \"%s\": %s,\n", versions[i], text);
     }
 }
 
@@ -126,12 +117,10 @@ bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32
 static void count_write(struct kp_trace *t, const char *kind, const struct kp_gpu_count *c)
 {
     if (!c->shown && !c->outside && !c->no_time && !c->invalid) return;
-    kp_json_lit(&t->json, ", ");
-    kp_json_cstring(&t->json, kind);
-    kp_json_member(&t->json, ": {\"shown\": ", c->shown);
-    if (c->outside) kp_json_member(&t->json, ", \"outside the window\": ", c->outside);
-    if (c->no_time) kp_json_member(&t->json, ", \"without time\": ", c->no_time);
-    if (c->invalid) kp_json_member(&t->json, ", \"invalid\": ", c->invalid);
+    kp_json_fmt(&t->json, ", \"%s\": {\"shown\": %lu", kind, c->shown);
+    if (c->outside) kp_json_fmt(&t->json, ", \"outside the window\": %lu", c->outside);
+    if (c->no_time) kp_json_fmt(&t->json, ", \"without time\": %lu", c->no_time);
+    if (c->invalid) kp_json_fmt(&t->json, ", \"invalid\": %lu", c->invalid);
     kp_json_char(&t->json, '}');
 }
 
@@ -156,19 +145,15 @@ void kp_gpu_counts_write(struct kp_trace *t)
         [KP_KIND_GRAPHRUN] = "graph runs", [KP_KIND_NVTX] = "nvtx",
     };
     const char *source = kp_reader_text(t->reader, "gpu_source"), *line = NULL;
-    kp_json_lit(&t->json, "  \"kprof_gpu\": {\"source\": ");
-    kp_json_cstring(&t->json, source ? source : "unknown");
+    kp_json_fmt(&t->json, "  \"kprof_gpu\": {\"source\": \"%s\"", source ? source : "unknown");
     for (uint32_t i = 0; i < KP_KIND_N && t->gpu; i++)
         if (names[i]) count_write(t, names[i], &t->gpu->count[i]);
-    if (t->gpu && t->gpu->unlinked) kp_json_member(&t->json, ", \"unlinked\": ", t->gpu->unlinked);
+    if (t->gpu && t->gpu->unlinked) kp_json_fmt(&t->json, ", \"unlinked\": %lu", t->gpu->unlinked);
     while ((line = kp_reader_line(t->reader, line))) { /* other notes of the source */
         const char *value = strchr(line, '=');
         if (strncmp(line, "gpu_", 4) != 0 || !value || !strncmp(line, "gpu_source=", 11) || !is_last(t, line, value))
             continue;
-        kp_json_lit(&t->json, ", ");
-        kp_json_string(&t->json, line + 4, (size_t)(value - line) - 4);
-        kp_json_lit(&t->json, ": ");
-        kp_json_cstring(&t->json, value + 1);
+        kp_json_fmt(&t->json, ", \"%.*s\": \"%s\"", (int)((size_t)(value - line) - 4), line + 4, value + 1);
     }
     kp_json_lit(&t->json, "},\n");
 }

@@ -322,13 +322,7 @@ uint64_t kp_heap_allocations(const struct kp_heap *h) { return h->total.taken; }
 
 /* --- what is written --- */
 
-static void number(struct kp_json *j, const char *key, uint64_t value)
-{
-    kp_json_lit(j, ",\"");
-    kp_json_raw(j, key, strlen(key));
-    kp_json_lit(j, "\":");
-    kp_json_u64(j, value);
-}
+static void number(struct kp_json *j, const char *key, uint64_t value) { kp_json_fmt(j, ",\"%s\":%lu", key, value); }
 
 void kp_heap_args_next(struct kp_heap *h) { h->written++; }
 
@@ -344,15 +338,8 @@ void kp_heap_args_write(const struct kp_heap *h, struct kp_json *j)
 
 static void counter_write(struct kp_trace *t, const char *name, uint64_t ns, int64_t value)
 {
-    kp_json_lit(&t->json, "{\"ph\":\"C\",\"name\":\"");
-    kp_json_raw(&t->json, name, strlen(name));
-    kp_json_lit(&t->json, "\",\"pid\":");
-    kp_json_u64(&t->json, t->pid);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, ns);
-    kp_json_lit(&t->json, ",\"args\":{\"bytes\":");
-    kp_json_i64(&t->json, value);
-    kp_json_lit(&t->json, "}},\n");
+    kp_json_fmt(&t->json, "{\"ph\":\"C\",\"name\":\"%s\",\"pid\":%u,\"ts\":%ju,\"args\":{\"bytes\":%ld}},\n", name,
+                t->pid, kp_ts_of(t, ns), value);
 }
 
 /* Writes the highest point of each bucket at its time, and the last point. */
@@ -379,11 +366,8 @@ void kp_heap_counters_write(const struct kp_heap *h, struct kp_trace *t)
 static void frame_write(struct kp_trace *t, const struct kp_frame *f)
 {
     char offset[32];
-    const size_t n = kp_fmt(offset, sizeof offset, "%s0x%lx", f->path[0] ? "+" : "", (unsigned long)f->offset);
-    kp_json_char(&t->json, '"');
-    kp_json_text(&t->json, f->path, strlen(f->path));
-    kp_json_raw(&t->json, offset, n);
-    kp_json_char(&t->json, '"');
+    kp_fmt(offset, sizeof offset, "%s0x%lx", f->path[0] ? "+" : "", (unsigned long)f->offset);
+    kp_json_fmt(&t->json, "\"%s%s\"", f->path, offset);
 }
 
 /* Notes a module of the frames that are written. */
@@ -421,8 +405,7 @@ static void stack_write(struct kp_heap *h, struct kp_trace *t, uint32_t stack)
 
 static void site_write(struct kp_heap *h, struct kp_trace *t, const struct kp_site *s)
 {
-    kp_json_lit(&t->json, "{\"allocations\":");
-    kp_json_u64(&t->json, s->taken);
+    kp_json_fmt(&t->json, "{\"allocations\":%lu", s->taken);
     number(&t->json, "bytes", s->bytes);
     number(&t->json, "peak_blocks", s->peak_blocks);
     number(&t->json, "peak_bytes", s->peak_bytes);
@@ -439,11 +422,7 @@ static void modules_write(const struct kp_heap *h, struct kp_json *j)
     kp_json_lit(j, ",\"modules\":[");
     for (uint32_t i = 0; i < h->modules_n; i++) {
         if (i) kp_json_char(j, ',');
-        kp_json_lit(j, "\n{\"path\":");
-        kp_json_cstring(j, h->modules[i].path);
-        kp_json_lit(j, ",\"build_id\":");
-        kp_json_cstring(j, h->modules[i].build_id);
-        kp_json_char(j, '}');
+        kp_json_fmt(j, "\n{\"path\":\"%s\",\"build_id\":\"%s\"}", h->modules[i].path, h->modules[i].build_id);
     }
     kp_json_char(j, ']');
 }
@@ -457,8 +436,7 @@ static void sites_write(struct kp_heap *h, struct kp_trace *t)
     number(&t->json, "live_blocks", s->live_blocks);
     number(&t->json, "live_bytes", s->live_bytes);
     number(&t->json, "peak_bytes", s->peak_bytes);
-    kp_json_lit(&t->json, ",\"peak_ts\":");
-    kp_ts_write(t, s->peak_ns ? s->peak_ns : t->cycle.begin_ns);
+    kp_json_fmt(&t->json, ",\"peak_ts\":%ju", kp_ts_of(t, s->peak_ns ? s->peak_ns : t->cycle.begin_ns));
     number(&t->json, "call_stacks", s->n);
     kp_json_lit(&t->json, ",\"sites\":[");
     const struct kp_site *site;
@@ -473,15 +451,11 @@ static void sites_write(struct kp_heap *h, struct kp_trace *t)
 void kp_heap_key_write(struct kp_heap *h, struct kp_trace *t)
 {
     h->key_at = t->text_bytes + t->json.used;
-    kp_json_lit(&t->json, "  \"kprof_heap\": {\"mode\":");
-    kp_json_cstring(&t->json, h->is_count ? "count" : "trace");
+    kp_json_fmt(&t->json, "  \"kprof_heap\": {\"mode\":\"%s\"", h->is_count ? "count" : "trace");
     number(&t->json, "allocations", h->total.taken);
     number(&t->json, "frees", h->total.given);
     number(&t->json, "bytes", h->total.bytes);
     if (!h->is_count) sites_write(h, t);
-    if (h->is_count && h->tells_live) {
-        kp_json_lit(&t->json, ",\"live_bytes\":");
-        kp_json_i64(&t->json, h->live.now);
-    }
+    if (h->is_count && h->tells_live) kp_json_fmt(&t->json, ",\"live_bytes\":%ld", h->live.now);
     kp_json_lit(&t->json, "},\n");
 }

@@ -9,6 +9,7 @@
 #include "export/out/json.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "collector/base/kp_utf8.h"
 #include "collector/base/kp_poison.h"
 
+#define NUMBER 24u  /* bytes of the longest number, and some */
 #define SLICE 4096u /* bytes of a string escaped at once: at most six times as many come out */
 
 int kp_json_init(struct kp_json *j, kp_json_flush_fn flush, void *context)
@@ -83,12 +85,17 @@ static char *digits_back(char *end, uint64_t v)
     return end;
 }
 
+/* Puts a number, which lies before the middle of a text of twice NUMBER bytes: a copy of a fixed size needs no call. */
+static void number_put(struct kp_json *j, const char *at, const char *end)
+{
+    memcpy(need(j, NUMBER), at, NUMBER);
+    j->used += (size_t)(end - at);
+}
+
 void kp_json_u64(struct kp_json *j, uint64_t v)
 {
-    char text[24], *end = text + sizeof text, *at = digits_back(end, v);
-    size_t n = (size_t)(end - at);
-    memcpy(need(j, n), at, n);
-    j->used += n;
+    char text[2 * NUMBER], *end = text + NUMBER;
+    number_put(j, digits_back(end, v), end);
 }
 
 void kp_json_i64(struct kp_json *j, int64_t v)
@@ -99,14 +106,13 @@ void kp_json_i64(struct kp_json *j, int64_t v)
 
 void kp_json_us(struct kp_json *j, uint64_t ns)
 {
-    char text[32], *end = text + sizeof text, *at;
+    char text[2 * NUMBER], *end = text + NUMBER;
     uint32_t rest = (uint32_t)(ns % 1000);
     end[-1] = (char)('0' + rest % 10);
     end[-2] = (char)('0' + rest / 10 % 10);
     end[-3] = (char)('0' + rest / 100);
     end[-4] = '.';
-    at = digits_back(end - 4, ns / 1000);
-    kp_json_raw(j, at, (size_t)(end - at));
+    number_put(j, digits_back(end - 4, ns / 1000), end);
 }
 
 /* --- strings --- */
@@ -174,3 +180,43 @@ void kp_json_string(struct kp_json *j, const char *text, size_t bytes)
 }
 
 void kp_json_cstring(struct kp_json *j, const char *text) { kp_json_string(j, text, strlen(text)); }
+
+/* --- texts with values in them --- */
+
+/* Writes the value that the text behind a % asks for. Returns where the format goes on. */
+static const char *value_write(struct kp_json *j, const char *kind, va_list *args)
+{
+    const char *text;
+    int bytes;
+    switch (*kind) {
+    case 'u': kp_json_u64(j, va_arg(*args, unsigned)); return kind + 1;
+    case 'd': kp_json_i64(j, va_arg(*args, int)); return kind + 1;
+    case 'c': kp_json_char(j, (char)va_arg(*args, int)); return kind + 1;
+    case 'j': kp_json_us(j, va_arg(*args, uint64_t)); return kind + 2;
+    case 's':
+        text = va_arg(*args, const char *);
+        kp_json_text(j, text, strlen(text));
+        return kind + 1;
+    case '.':
+        bytes = va_arg(*args, int);
+        kp_json_text(j, va_arg(*args, const char *), (size_t)bytes);
+        return kind + 3;
+    default: /* l */
+        if (kind[1] == 'u') kp_json_u64(j, va_arg(*args, uint64_t));
+        else kp_json_i64(j, va_arg(*args, int64_t));
+        return kind + 2;
+    }
+}
+
+void kp_json_fmt(struct kp_json *j, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    while (*format) {
+        char *o = need(j, SLICE);
+        while (*format && *format != '%') *o++ = *format++;
+        j->used = (size_t)(o - j->buf);
+        if (*format) format = value_write(j, format + 1, &args);
+    }
+    va_end(args);
+}

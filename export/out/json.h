@@ -36,5 +36,10 @@ void kp_json_us(struct kp_json *j, uint64_t ns);                        /* 12345
 void kp_json_text(struct kp_json *j, const char *text, size_t bytes);   /* the inside of a string, escaped */
 void kp_json_string(struct kp_json *j, const char *text, size_t bytes); /* "text", escaped */
 void kp_json_cstring(struct kp_json *j, const char *text);
+/*
+ * Writes a text of less than 4 KB with values in it: %s the inside of a string, escaped; %.*s likewise, of so many
+ * bytes; %u %d %lu %ld %c as in printf; %ju a time in ns, as kp_json_us writes it.
+ */
+void kp_json_fmt(struct kp_json *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

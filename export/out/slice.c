@@ -11,34 +11,17 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
-void kp_json_member(struct kp_json *j, const char *before, uint64_t value)
-{
-    kp_json_raw(j, before, strlen(before));
-    kp_json_u64(j, value);
-}
-
 void kp_slice_place_write(struct kp_trace *t, uint64_t pid, int64_t tid, uint64_t start_ns, uint64_t end_ns)
 {
-    kp_json_member(&t->json, "\",\"pid\":", pid);
-    kp_json_lit(&t->json, ",\"tid\":");
-    kp_json_i64(&t->json, tid);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, start_ns);
-    kp_json_lit(&t->json, ",\"dur\":");
-    kp_json_us(&t->json, end_ns - start_ns);
+    kp_json_fmt(&t->json, "\",\"pid\":%lu,\"tid\":%ld,\"ts\":%ju,\"dur\":%ju", pid, tid, kp_ts_of(t, start_ns),
+                end_ns - start_ns);
 }
 
 void kp_slice_arrow_write(struct kp_trace *t, char phase, uint32_t correlation, uint64_t pid, int64_t tid,
                           uint64_t start_ns)
 {
-    kp_json_lit(&t->json, "{\"ph\":\"");
-    kp_json_char(&t->json, phase);
-    kp_json_member(&t->json, "\",\"id\":", correlation);
-    kp_json_member(&t->json, ",\"pid\":", pid);
-    kp_json_lit(&t->json, ",\"tid\":");
-    kp_json_i64(&t->json, tid);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, start_ns);
+    kp_json_fmt(&t->json, "{\"ph\":\"%c\",\"id\":%u,\"pid\":%lu,\"tid\":%ld,\"ts\":%ju", phase, correlation, pid, tid,
+                kp_ts_of(t, start_ns));
     if (phase == 'f') kp_json_lit(&t->json, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\"},\n");
     else kp_json_lit(&t->json, ",\"cat\":\"ac2g\",\"name\":\"ac2g\"},\n");
 }
@@ -46,17 +29,8 @@ void kp_slice_arrow_write(struct kp_trace *t, char phase, uint32_t correlation, 
 void kp_row_write(struct kp_trace *t, const char *name, uint64_t pid, uint64_t tid, const char *arg, const char *text,
                   uint64_t number)
 {
-    kp_json_lit(&t->json, "{\"ph\":\"M\",\"name\":");
-    kp_json_cstring(&t->json, name);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, t->cycle.begin_ns);
-    kp_json_lit(&t->json, ",\"pid\":");
-    kp_json_u64(&t->json, pid);
-    kp_json_lit(&t->json, ",\"tid\":");
-    kp_json_u64(&t->json, tid);
-    kp_json_lit(&t->json, ",\"args\":{");
-    kp_json_cstring(&t->json, arg);
-    kp_json_char(&t->json, ':');
+    kp_json_fmt(&t->json, "{\"ph\":\"M\",\"name\":\"%s\",\"ts\":%ju,\"pid\":%lu,\"tid\":%lu,\"args\":{\"%s\":", name,
+                kp_ts_of(t, t->cycle.begin_ns), pid, tid, arg);
     if (text) kp_json_cstring(&t->json, text);
     else kp_json_u64(&t->json, number);
     kp_json_lit(&t->json, "}},\n");

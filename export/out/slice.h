@@ -5,7 +5,6 @@
 
 #include "export/out/trace.h"
 
-void kp_json_member(struct kp_json *j, const char *before, uint64_t value); /* `,"name":` and a number */
 /* Writes from the end of a name to the duration. tid may be any number. */
 void kp_slice_place_write(struct kp_trace *t, uint64_t pid, int64_t tid, uint64_t start_ns, uint64_t end_ns);
 /* Writes an end of an arrow from a CUDA call ('s') to its work ('f'). */
@@ -16,10 +15,7 @@ void kp_row_write(struct kp_trace *t, const char *name, uint64_t pid, uint64_t t
                   uint64_t number);
 void kp_thread_row_write(struct kp_trace *t, uint32_t tid, const char *name);
 
-/* ts of a time: relative to the base, never negative. */
-static inline void kp_ts_write(struct kp_trace *t, uint64_t ns)
-{
-    kp_json_us(&t->json, ns > t->base_ns ? ns - t->base_ns : 0);
-}
+/* ts of a time: relative to the base, never negative. kp_json_fmt writes it by %ju. */
+static inline uint64_t kp_ts_of(const struct kp_trace *t, uint64_t ns) { return ns > t->base_ns ? ns - t->base_ns : 0; }
 
 #endif

@@ -24,9 +24,7 @@ struct kp_trace {
     uint32_t frames;       /* Python frames in it */
     uint64_t text_bytes;   /* written so far, before gzip */
     uint32_t pid;
-    bool begun;      /* the file exists, the head is written */
-    char to_tid[64]; /* `","pid":N,"tid":` */
-    size_t to_tid_bytes;
+    bool begun; /* the file exists, the head is written */
     struct kp_flows *flows;
     struct kp_blocks *blocks; /* torch_memory.h: from the first event of memory on */
     struct kp_before *before; /* memory_before.h: likewise */

@@ -203,10 +203,7 @@ void kp_callers_stack_write(struct kp_callers *p, const struct kp_event *e, stru
     const struct call_stack *s = stack_get(p, e->thread_no, false);
     for (uint32_t i = s ? s->n : 0; i-- > 0;) {
         kp_json_text(json, s->of[i].name, strlen(s->of[i].name));
-        if (s->of[i].module >= 0) {
-            kp_json_char(json, '_');
-            kp_json_u64(json, (uint64_t)s->of[i].module);
-        }
+        if (s->of[i].module >= 0) kp_json_fmt(json, "_%lu", (uint64_t)s->of[i].module);
         kp_json_char(json, ';');
     }
 }

@@ -19,32 +19,10 @@
 
 #define USER_SCOPE 7
 
-static void place_write(struct kp_trace *t, uint32_t tid, uint64_t start_ns)
-{
-    kp_json_raw(&t->json, t->to_tid, t->to_tid_bytes);
-    kp_json_u64(&t->json, tid);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, start_ns);
-}
-
-static void sequence_write(struct kp_trace *t, int64_t seq, uint64_t fwd_tid)
-{
-    kp_json_lit(&t->json, ",\"Sequence number\":");
-    kp_json_i64(&t->json, seq);
-    kp_json_lit(&t->json, ",\"Fwd thread id\":");
-    kp_json_u64(&t->json, fwd_tid);
-}
-
 static void arrow_write(struct kp_trace *t, char phase, uint32_t tid, uint64_t start_ns)
 {
-    kp_json_lit(&t->json, "{\"ph\":\"");
-    kp_json_char(&t->json, phase);
-    kp_json_lit(&t->json, "\",\"id\":");
-    kp_json_u64(&t->json, t->flow);
-    kp_json_raw(&t->json, t->to_tid + 1, t->to_tid_bytes - 1);
-    kp_json_u64(&t->json, tid);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, start_ns);
+    kp_json_fmt(&t->json, "{\"ph\":\"%c\",\"id\":%lu,\"pid\":%u,\"tid\":%u,\"ts\":%ju", phase, t->flow, t->pid, tid,
+                kp_ts_of(t, start_ns));
     if (phase == 'f') kp_json_lit(&t->json, ",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"bp\":\"e\"},\n");
     else kp_json_lit(&t->json, ",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\"},\n");
 }
@@ -54,19 +32,8 @@ static void recorded_stack_write(struct kp_trace *t, uint32_t stack)
     const char *frame = kp_reader_frame(t->reader, &stack);
     if (!frame) return;
     kp_json_lit(&t->json, ",\"Call stack\":\"");
-    for (uint32_t n = 0; frame && n < KP_FRAMES_MAX && !t->json.error;
-         n++, frame = kp_reader_frame(t->reader, &stack)) {
-        kp_json_text(&t->json, frame, strlen(frame));
-        kp_json_char(&t->json, ';');
-    }
-    kp_json_char(&t->json, '"');
-}
-
-/* The line that called the op, as calls have theirs. */
-static void line_write(struct kp_trace *t, const char *line)
-{
-    kp_json_lit(&t->json, ",\"CallFrom\":\"");
-    kp_json_text(&t->json, line, strlen(line));
+    for (uint32_t n = 0; frame && n < KP_FRAMES_MAX && !t->json.error; n++, frame = kp_reader_frame(t->reader, &stack))
+        kp_json_fmt(&t->json, "%s;", frame);
     kp_json_char(&t->json, '"');
 }
 
@@ -81,8 +48,8 @@ static void stack_write(struct kp_trace *t, const struct kp_event *e)
         return;
     }
     const char *const line = kp_reader_call_line(t->reader, e->stack);
-    if (line) {
-        line_write(t, line);
+    if (line) { /* that called the op, as calls have theirs */
+        kp_json_fmt(&t->json, ",\"CallFrom\":\"%s\"", line);
     } else if (e->stack) {
         recorded_stack_write(t, e->stack);
         return;
@@ -96,14 +63,9 @@ static void stack_write(struct kp_trace *t, const struct kp_event *e)
 /* A collection of garbage is no call: it has no number, and is no op's caller. */
 static void garbage_write(struct kp_trace *t, const struct kp_event *e)
 {
-    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"");
-    kp_json_text(&t->json, e->name, strlen(e->name));
-    place_write(t, e->tid, e->start_ns);
-    kp_json_lit(&t->json, ",\"dur\":");
-    kp_json_us(&t->json, e->end_ns - e->start_ns);
-    kp_json_lit(&t->json, ",\"args\":{\"Ev Idx\":");
-    kp_json_u64(&t->json, t->index++);
-    kp_json_lit(&t->json, "}},\n");
+    kp_json_fmt(&t->json, "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"%s", e->name);
+    kp_slice_place_write(t, t->pid, e->tid, e->start_ns, e->end_ns);
+    kp_json_fmt(&t->json, ",\"args\":{\"Ev Idx\":%lu}},\n", t->index++);
 }
 
 static void pycall_write(struct kp_trace *t, const struct kp_event *e)
@@ -114,56 +76,36 @@ static void pycall_write(struct kp_trace *t, const struct kp_event *e)
         t->json.error = rc;
         return;
     }
-    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"");
-    kp_json_text(&t->json, e->name, strlen(e->name));
+    kp_json_fmt(&t->json, "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"%s", e->name);
+    if (call.module >= 0) kp_json_fmt(&t->json, "_%lu", (uint64_t)call.module);
+    kp_slice_place_write(t, t->pid, e->tid, e->start_ns, e->end_ns);
+    kp_json_fmt(&t->json, ",\"args\":{\"CallFrom\":\"%s", e->overload);
+    if (call.parent) kp_json_fmt(&t->json, "\",\"Python parent id\":%lu", call.parent);
+    else kp_json_char(&t->json, '"');
+    kp_json_fmt(&t->json, ",\"Python id\":%lu", call.id);
     if (call.module >= 0) {
-        kp_json_char(&t->json, '_');
-        kp_json_u64(&t->json, (uint64_t)call.module);
-    }
-    place_write(t, e->tid, e->start_ns);
-    kp_json_lit(&t->json, ",\"dur\":");
-    kp_json_us(&t->json, e->end_ns - e->start_ns);
-    kp_json_lit(&t->json, ",\"args\":{\"CallFrom\":\"");
-    kp_json_text(&t->json, e->overload, strlen(e->overload));
-    if (call.parent) {
-        kp_json_lit(&t->json, "\",\"Python parent id\":");
-        kp_json_u64(&t->json, call.parent);
-        kp_json_lit(&t->json, ",\"Python id\":");
-    } else {
-        kp_json_lit(&t->json, "\",\"Python id\":");
-    }
-    kp_json_u64(&t->json, call.id);
-    if (call.module >= 0) {
-        kp_json_lit(&t->json, ",\"Python module id\":");
-        kp_json_u64(&t->json, (uint64_t)call.module);
+        kp_json_fmt(&t->json, ",\"Python module id\":%lu", (uint64_t)call.module);
         if (call.has_path) { /* torch.profiler has none */
             kp_json_lit(&t->json, ",\"Python module name\":\"");
             kp_callers_path_write(t->python, e, &t->json);
             kp_json_char(&t->json, '"');
         }
     }
-    kp_json_lit(&t->json, ",\"Ev Idx\":");
-    kp_json_u64(&t->json, t->index++);
-    kp_json_lit(&t->json, "}},\n");
+    kp_json_fmt(&t->json, ",\"Ev Idx\":%lu}},\n", t->index++);
 }
 
 static void op_write(struct kp_trace *t, const struct kp_event *e)
 {
     struct kp_flow_from from;
-    if (e->seq >= 0) sequence_write(t, e->seq, e->fwd_tid);
+    if (e->seq >= 0) kp_json_fmt(&t->json, ",\"Sequence number\":%ld,\"Fwd thread id\":%lu", e->seq, e->fwd_tid);
     kp_inputs_write(&t->json, e);
     if (e->comms) kp_comms_op_write(t, e->comms);
     if (e->comms && t->gpu) kp_comms_keep(t->gpu, e->comms, t->index + 1);
     stack_write(t, e);
-    if (e->modules) {
-        kp_json_lit(&t->json, ",\"Module Hierarchy\":");
-        kp_json_cstring(&t->json, e->modules);
-    }
+    if (e->modules) kp_json_fmt(&t->json, ",\"Module Hierarchy\":\"%s\"", e->modules);
     if (t->heap) kp_heap_args_write(t->heap, &t->json);
     if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
-    kp_json_lit(&t->json, ",\"Ev Idx\":");
-    kp_json_u64(&t->json, t->index);
-    kp_json_lit(&t->json, "}},\n");
+    kp_json_fmt(&t->json, ",\"Ev Idx\":%lu}},\n", t->index);
     if (e->scope == USER_SCOPE || !kp_flows_take(t->flows, e, &from)) return;
     t->flow++;
     arrow_write(t, 's', from.tid, from.start_ns);
@@ -185,16 +127,10 @@ void kp_event_write(struct kp_trace *t, const struct kp_event *e)
         else pycall_write(t, e);
         return;
     }
-    if (e->scope == USER_SCOPE) kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");
-    else kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"");
-    kp_json_text(&t->json, e->name, strlen(e->name));
-    place_write(t, e->tid, e->start_ns);
-    kp_json_lit(&t->json, ",\"dur\":");
-    kp_json_us(&t->json, e->end_ns - e->start_ns);
-    kp_json_lit(&t->json, ",\"args\":{\"External id\":");
-    kp_json_u64(&t->json, t->index + 1);
-    kp_json_lit(&t->json, ",\"Record function id\":");
-    kp_json_u64(&t->json, e->handle);
+    kp_json_fmt(&t->json, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s",
+                e->scope == USER_SCOPE ? "user_annotation" : "cpu_op", e->name);
+    kp_slice_place_write(t, t->pid, e->tid, e->start_ns, e->end_ns);
+    kp_json_fmt(&t->json, ",\"args\":{\"External id\":%lu,\"Record function id\":%lu", t->index + 1, e->handle);
     if (is_op) {
         op_write(t, e);
     } else {
@@ -202,9 +138,7 @@ void kp_event_write(struct kp_trace *t, const struct kp_event *e)
         if (t->heap && e->kind == KP_KIND_STEP) kp_heap_args_write(t->heap, &t->json);
         if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
         if (e->kind == KP_KIND_STEP) step_part_write(t, e);
-        kp_json_lit(&t->json, ",\"Ev Idx\":");
-        kp_json_u64(&t->json, t->index);
-        kp_json_lit(&t->json, "}},\n");
+        kp_json_fmt(&t->json, ",\"Ev Idx\":%lu}},\n", t->index);
     }
     t->index++;
 }

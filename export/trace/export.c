@@ -103,7 +103,6 @@ static int begin(struct kp_trace *t)
     t->python = kp_callers_open();
     if (!t->flows || !t->python) return -ENOMEM;
     t->pid = kp_reader_head(t->reader)->pid;
-    t->to_tid_bytes = kp_fmt(t->to_tid, sizeof t->to_tid, "\",\"pid\":%u,\"tid\":", t->pid);
     t->begun = true;
     kp_head_write(t);
     return t->json.error;

@@ -214,8 +214,7 @@ static void double_write(struct kp_json *j, double v)
 {
     char text[KP_DOUBLE_TEXT];
     if (v >= -0x1p63 && v < 0x1p63 && (double)(int64_t)v == v) {
-        kp_json_i64(j, (int64_t)v);
-        kp_json_char(j, '.');
+        kp_json_fmt(j, "%ld.", (int64_t)v);
         return;
     }
     size_t len = kp_double_text(text, v);

@@ -93,10 +93,7 @@ static int size_count(void *context, uint64_t address, int64_t bytes)
 static int size_write(void *context, uint64_t key, int64_t count)
 {
     struct kp_trace *t = context;
-    kp_json_u64(&t->json, key >> SIZE_SHIFT);
-    kp_json_char(&t->json, 'x');
-    kp_json_i64(&t->json, count);
-    kp_json_char(&t->json, ' ');
+    kp_json_fmt(&t->json, "%lux%ld ", key >> SIZE_SHIFT, count);
     return 0;
 }
 
@@ -108,17 +105,9 @@ int kp_before_write(struct kp_before *b, struct kp_trace *t)
     kp_json_lit(&t->json, "  \"kprof_memory_before\": \"");
     (void)kp_blocks_each(b->sizes, size_write, t);
     kp_json_lit(&t->json, "\",\n  \"kprof_memory_freed\": \"");
-    for (uint32_t i = 0; i < b->freed_n; i++) {
-        kp_ts_write(t, b->freed[i].at_ns);
-        kp_json_char(&t->json, ':');
-        kp_json_i64(&t->json, b->freed[i].bytes);
-        kp_json_char(&t->json, ' ');
-    }
+    for (uint32_t i = 0; i < b->freed_n; i++)
+        kp_json_fmt(&t->json, "%ju:%ld ", kp_ts_of(t, b->freed[i].at_ns), b->freed[i].bytes);
     kp_json_lit(&t->json, "\",\n");
-    if (b->unkept > 0) {
-        kp_json_lit(&t->json, "  \"kprof_memory_unkept\": ");
-        kp_json_i64(&t->json, b->unkept);
-        kp_json_lit(&t->json, ",\n");
-    }
+    if (b->unkept > 0) kp_json_fmt(&t->json, "  \"kprof_memory_unkept\": %ld,\n", b->unkept);
     return 0;
 }

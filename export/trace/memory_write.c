@@ -12,38 +12,18 @@
 #include "export/trace/torch_memory.h"
 #include "collector/base/kp_poison.h"
 
-static void member(struct kp_trace *t, const char *key, int64_t value)
-{
-    kp_json_char(&t->json, '"');
-    kp_json_raw(&t->json, key, strlen(key));
-    kp_json_raw(&t->json, "\":", 2);
-    kp_json_i64(&t->json, value);
-    kp_json_char(&t->json, ',');
-}
-
 static void write(struct kp_trace *t, const struct kp_event *e, int64_t bytes, int64_t allocated)
 {
     bool is_oom = e->flags & KP_MEMORY_OOM;
-    kp_json_lit(&t->json, "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"");
-    kp_json_raw(&t->json, is_oom ? "[OutOfMemory]" : "[memory]", is_oom ? 13 : 8);
-    kp_json_raw(&t->json, t->to_tid, t->to_tid_bytes);
-    kp_json_u64(&t->json, e->tid);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, e->start_ns);
-    kp_json_lit(&t->json, ",\"args\":{");
-    member(t, "Total Reserved", (int64_t)e->reserved);
-    member(t, "Total Allocated", allocated);
-    member(t, "Bytes", bytes);
-    member(t, "Device Id", e->device);
-    member(t, "Device Type", e->device_type);
-    if (!is_oom) {
-        kp_json_lit(&t->json, "\"Addr\":");
-        kp_json_u64(&t->json, e->address);
-        kp_json_char(&t->json, ',');
-    }
-    kp_json_lit(&t->json, "\"finished\":false,\"Ev Idx\":");
-    kp_json_u64(&t->json, t->index++);
-    kp_json_lit(&t->json, "}},\n");
+    kp_json_fmt(
+        &t->json,
+        "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%ju,"
+        "\"args\":{\"Total Reserved\":%ld,\"Total Allocated\":%ld,\"Bytes\":%ld,\"Device Id\":%d,"
+        "\"Device Type\":%d,",
+        is_oom ? "[OutOfMemory]" : "[memory]", t->pid, e->tid, kp_ts_of(t, e->start_ns), (int64_t)e->reserved,
+        allocated, bytes, e->device, e->device_type);
+    if (!is_oom) kp_json_fmt(&t->json, "\"Addr\":%lu,", e->address);
+    kp_json_fmt(&t->json, "\"finished\":false,\"Ev Idx\":%lu}},\n", t->index++);
 }
 
 int kp_memory_write(struct kp_trace *t, const struct kp_event *e)

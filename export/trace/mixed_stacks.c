@@ -19,11 +19,7 @@
 #include "export/names/framenames.h"
 #include "collector/base/kp_poison.h"
 
-static void frame_write(struct kp_trace *t, const char *text)
-{
-    kp_json_text(&t->json, text, strlen(text));
-    kp_json_char(&t->json, ';');
-}
+static void frame_write(struct kp_trace *t, const char *text) { kp_json_fmt(&t->json, "%s;", text); }
 
 /* Writes the Python frames of a run of the interpreter's loop, or all that are left. */
 static void python_write(struct kp_trace *t, uint32_t *python, bool is_all)

@@ -141,25 +141,14 @@ static void slice_write(struct kp_named *n, const struct kp_event *e, uint32_t t
 {
     struct kp_trace *t = n->t;
     const char *name = name_get(n, e);
-    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"symbol\",\"name\":\"");
-    kp_json_text(&t->json, name, strlen(name));
-    kp_json_raw(&t->json, t->to_tid, t->to_tid_bytes);
-    kp_json_u64(&t->json, tid);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, e->start_ns);
-    kp_json_lit(&t->json, ",\"dur\":");
-    kp_json_us(&t->json, end_ns - e->start_ns);
-    kp_json_lit(&t->json, ",\"args\":{\"object\":\"");
-    kp_json_text(&t->json, e->overload, strlen(e->overload));
-    if (name != e->name) {
-        kp_json_lit(&t->json, "\",\"symbol\":\"");
-        kp_json_text(&t->json, e->name, strlen(e->name));
-    }
+    kp_json_fmt(&t->json,
+                "{\"ph\":\"X\",\"cat\":\"symbol\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%ju,\"dur\":%ju,"
+                "\"args\":{\"object\":\"%s",
+                name, t->pid, tid, kp_ts_of(t, e->start_ns), end_ns - e->start_ns, e->overload);
+    if (name != e->name) kp_json_fmt(&t->json, "\",\"symbol\":\"%s", e->name);
     kp_json_char(&t->json, '"');
     if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
-    kp_json_lit(&t->json, ",\"Ev Idx\":");
-    kp_json_u64(&t->json, t->index++);
-    kp_json_lit(&t->json, "}},\n");
+    kp_json_fmt(&t->json, ",\"Ev Idx\":%lu}},\n", t->index++);
 }
 
 int kp_named_write(struct kp_named *n, const struct kp_event *e)

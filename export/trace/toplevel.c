@@ -18,20 +18,12 @@
 
 static void key_string(struct kp_trace *t, const char *key, const char *value, size_t bytes)
 {
-    kp_json_lit(&t->json, "  ");
-    kp_json_cstring(&t->json, key);
-    kp_json_lit(&t->json, ": ");
-    kp_json_string(&t->json, value, bytes);
-    kp_json_lit(&t->json, ",\n");
+    kp_json_fmt(&t->json, "  \"%s\": \"%.*s\",\n", key, (int)bytes, value);
 }
 
 static void key_number(struct kp_trace *t, const char *key, uint64_t value)
 {
-    kp_json_lit(&t->json, "  ");
-    kp_json_cstring(&t->json, key);
-    kp_json_lit(&t->json, ": ");
-    kp_json_u64(&t->json, value);
-    kp_json_lit(&t->json, ",\n");
+    kp_json_fmt(&t->json, "  \"%s\": %lu,\n", key, value);
 }
 
 /* --- top-level keys --- */
@@ -76,16 +68,9 @@ static void distributed_write(struct kp_trace *t)
     const struct kp_rank found = kp_rank_of_trace(t);
     const char *backend = kp_reader_text(t->reader, "backend");
     kp_json_lit(&t->json, "  \"distributedInfo\": {");
-    if (backend) {
-        kp_json_lit(&t->json, "\"backend\": ");
-        kp_json_cstring(&t->json, backend);
-        kp_json_lit(&t->json, ", ");
-    }
-    kp_json_lit(&t->json, "\"rank\": "); /* HTA searches for these bytes, with the blank */
-    kp_json_u64(&t->json, found.rank);
-    kp_json_lit(&t->json, ", \"world_size\": ");
-    kp_json_u64(&t->json, found.size);
-    kp_json_lit(&t->json, "},\n");
+    if (backend) kp_json_fmt(&t->json, "\"backend\": \"%s\", ", backend);
+    /* HTA searches for "rank": with the blank */
+    kp_json_fmt(&t->json, "\"rank\": %u, \"world_size\": %u},\n", found.rank, found.size);
 }
 
 static void options_write(struct kp_trace *t)
@@ -126,16 +111,9 @@ static void drops_write(struct kp_trace *t)
         for (int reason = 0; reason < KP_LOSS_N; reason++) {
             uint64_t n = kp_load_relaxed(&head->loss[kind][reason]);
             if (!n) continue;
-            if (!open) {
-                if (any) kp_json_lit(&t->json, ", ");
-                kp_json_cstring(&t->json, kind_name(kind) ? kind_name(kind) : "unknown");
-                kp_json_lit(&t->json, ": {");
-            } else {
-                kp_json_lit(&t->json, ", ");
-            }
-            kp_json_cstring(&t->json, reasons[reason]);
-            kp_json_lit(&t->json, ": ");
-            kp_json_u64(&t->json, n);
+            if (any) kp_json_lit(&t->json, ", ");
+            if (!open) kp_json_fmt(&t->json, "\"%s\": {", kind_name(kind) ? kind_name(kind) : "unknown");
+            kp_json_fmt(&t->json, "\"%s\": %lu", reasons[reason], n);
             any = open = true;
         }
         if (open) kp_json_char(&t->json, '}');
@@ -145,11 +123,7 @@ static void drops_write(struct kp_trace *t)
 static void ours_string(struct kp_trace *t, const char *name, const char *key)
 {
     const char *value = kp_reader_text(t->reader, key);
-    if (!value) return;
-    kp_json_lit(&t->json, ", ");
-    kp_json_cstring(&t->json, name);
-    kp_json_lit(&t->json, ": ");
-    kp_json_cstring(&t->json, value);
+    if (value) kp_json_fmt(&t->json, ", \"%s\": \"%s\"", name, value);
 }
 
 /* "installed.0=a,b" and those that came later, as one list. */
@@ -178,10 +152,7 @@ static const char *whole_write(struct kp_trace *t, const char *name, const char 
     const char *end = text;
     while (*end >= '0' && *end <= '9') end++;
     if (end == text) return text;
-    kp_json_lit(&t->json, ", ");
-    kp_json_cstring(&t->json, name);
-    kp_json_lit(&t->json, ": ");
-    kp_json_raw(&t->json, text, (size_t)(end - text));
+    kp_json_fmt(&t->json, ", \"%s\": %.*s", name, (int)(end - text), text);
     return *end == ',' ? end + 1 : end;
 }
 
@@ -206,8 +177,7 @@ static void phase_write(struct kp_trace *t)
 {
     const char *const phase = kp_phase_name(t);
     if (!phase) return;
-    kp_json_lit(&t->json, ", \"phase\": ");
-    kp_json_cstring(&t->json, phase);
+    kp_json_fmt(&t->json, ", \"phase\": \"%s\"", phase);
     static const char *const names[] = {"phase_run", "phase_part", "phase_gapless", "phase_leaving", "phase_open"};
     (void)wholes_write(t, "phase_run", names, sizeof names / sizeof *names);
 }
@@ -228,8 +198,7 @@ static void ppid_write(struct kp_trace *t)
 {
     const char *const heap = kp_reader_text(t->reader, "KPROF_MALLOC");
     if ((!heap || strcmp(heap, "0") == 0) && !kp_rank_of_trace(t).is_launched) return;
-    kp_json_lit(&t->json, ", \"ppid\": ");
-    kp_json_u64(&t->json, kp_reader_head(t->reader)->ppid);
+    kp_json_fmt(&t->json, ", \"ppid\": %u", kp_reader_head(t->reader)->ppid);
 }
 
 /* Whether a worker computes or waits, its calls do not tell: a file may be read from a disk far away. */
@@ -237,10 +206,7 @@ static void busy_write(struct kp_trace *t)
 {
     const struct kp_busy busy = kp_reader_busy(t->reader, t->cycle.number);
     if (!kp_reader_text(t->reader, "parent_pid") || !busy.of_ns) return;
-    kp_json_lit(&t->json, ", \"busy_ms\": ");
-    kp_json_u64(&t->json, busy.ns / 1000000);
-    kp_json_lit(&t->json, ", \"busy_of_ms\": ");
-    kp_json_u64(&t->json, busy.of_ns / 1000000);
+    kp_json_fmt(&t->json, ", \"busy_ms\": %lu, \"busy_of_ms\": %lu", busy.ns / 1000000, busy.of_ns / 1000000);
 }
 
 /*
@@ -317,17 +283,10 @@ static void asked_step_write(struct kp_trace *t)
 
 static void counts_write(struct kp_trace *t)
 {
-    kp_json_lit(&t->json, ", \"cycle\": ");
-    kp_json_u64(&t->json, t->cycle.number);
-    kp_json_lit(&t->json, ", \"steps\": ");
-    kp_json_u64(&t->json, t->cycle.steps);
-    if (t->cycle.complete) kp_json_lit(&t->json, ", \"complete\": true");
-    else kp_json_lit(&t->json, ", \"complete\": false");
-    kp_json_lit(&t->json, ", \"lost\": ");
-    kp_json_u64(&t->json, t->cycle.lost);
-    kp_json_lit(&t->json, ", \"skipped\": ");
-    kp_json_u64(&t->json, kp_reader_skipped(t->reader));
-    kp_json_lit(&t->json, ", \"drops\": {");
+    kp_json_fmt(&t->json,
+                ", \"cycle\": %u, \"steps\": %u, \"complete\": %s, \"lost\": %lu, \"skipped\": %lu, \"drops\": {",
+                t->cycle.number, t->cycle.steps, t->cycle.complete ? "true" : "false", t->cycle.lost,
+                kp_reader_skipped(t->reader));
     drops_write(t);
     kp_json_lit(&t->json, "}");
 }
@@ -415,27 +374,26 @@ void kp_head_write(struct kp_trace *t)
 int kp_tail_write(struct kp_trace *t)
 {
     uint64_t begin = t->cycle.warm_begin_ns, end = t->cycle.end_ns;
-    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler "
-                          "(0)\",\"pid\":\"Spans\",\"tid\":\"PyTorch Profiler\",\"ts\":");
-    kp_ts_write(t, begin);
-    kp_json_lit(&t->json, ",\"dur\":");
-    kp_json_us(&t->json, end > begin ? end - begin : 0);
-    kp_json_lit(&t->json, ",\"args\":{\"Op count\":0}},\n");
-    kp_json_lit(&t->json, "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":");
-    kp_ts_write(t, begin);
-    kp_json_lit(&t->json, ",\"pid\":\"Spans\",\"tid\":0,\"args\":{\"sort_index\":536870912}},\n");
-    kp_json_lit(&t->json, "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Iteration Start: PyTorch Profiler\",\"pid\":\"Traces\","
-                          "\"tid\":\"Trace PyTorch Profiler\",\"ts\":");
-    kp_ts_write(t, begin);
-    kp_json_lit(&t->json,
-                "},\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\",\"ts\":");
-    kp_ts_write(t, end);
-    kp_json_lit(&t->json, "}\n  ],\n");
+    kp_json_fmt(&t->json,
+                "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\",\"tid\":\"PyTorch "
+                "Profiler\","
+                "\"ts\":%ju,\"dur\":%ju,\"args\":{\"Op count\":0}},\n",
+                kp_ts_of(t, begin), end > begin ? end - begin : 0);
+    kp_json_fmt(&t->json,
+                "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":%ju,\"pid\":\"Spans\",\"tid\":0,"
+                "\"args\":{\"sort_index\":536870912}},\n",
+                kp_ts_of(t, begin));
+    kp_json_fmt(&t->json,
+                "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Iteration Start: PyTorch Profiler\",\"pid\":\"Traces\","
+                "\"tid\":\"Trace PyTorch Profiler\",\"ts\":%ju},\n",
+                kp_ts_of(t, begin));
+    kp_json_fmt(
+        &t->json,
+        "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\",\"ts\":%ju}\n  ],\n",
+        kp_ts_of(t, end));
     if (kp_gpu_has_counts(t)) kp_gpu_counts_write(t);
     const int rc = kp_before_write(t->before, t);
     if (t->heap) kp_heap_key_write(t->heap, t);
-    kp_json_lit(&t->json, "  \"traceName\": ");
-    kp_json_cstring(&t->json, t->result->path);
-    kp_json_lit(&t->json, "\n}\n");
+    kp_json_fmt(&t->json, "  \"traceName\": \"%s\"\n}\n", t->result->path);
     return rc;
 }

@@ -61,6 +61,18 @@ static void microseconds_have_three_decimals(void **state)
     expect(&j, "0.000 0.007 1.050 4360071033247.534");
 }
 
+static void a_format_has_numbers_times_and_escaped_texts(void **state)
+{
+    struct kp_json j = start();
+    (void)state;
+    kp_json_fmt(&j, "{\"a\":\"%s\",\"b\":\"%.*s\",", "x\"y", 2, "cut off");
+    kp_json_fmt(&j, "\"c\":[%u,%d,%lu,%ld,%ju],\"d\":\"%c\"", UINT32_MAX, -7, UINT64_MAX, INT64_MIN, (uint64_t)1050,
+                'f');
+    kp_json_fmt(&j, "}");
+    expect(&j, "{\"a\":\"x\\\"y\",\"b\":\"cu\",\"c\":[4294967295,-7,18446744073709551615,-9223372036854775808,1.050],"
+               "\"d\":\"f\"}");
+}
+
 static void special_characters_are_escaped(void **state)
 {
     struct kp_json j = start();
@@ -125,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_written_exactly),
         cmocka_unit_test(microseconds_have_three_decimals),
+        cmocka_unit_test(a_format_has_numbers_times_and_escaped_texts),
         cmocka_unit_test(special_characters_are_escaped),
         cmocka_unit_test(good_utf8_is_kept_and_bad_becomes_the_replacement),
         cmocka_unit_test(long_strings_pass_through_in_slices),
