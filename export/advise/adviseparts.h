@@ -50,10 +50,8 @@ struct kp_costplace {
     uint32_t name, stack, after;         /* string ids; after: the stack of the op before that one */
     bool is_backward, is_after_backward; /* the stack, or after, is that of the forward op */
 };
-struct kp_costplaces { /* all zero: empty */
-    struct kp_keyindex keys;
-    struct kp_costplace *of; /* by number in `keys` */
-    size_t capacity;
+struct kp_costplaces {       /* all zero: empty */
+    struct kp_keyindex keys; /* rows: struct kp_costplace */
 };
 void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
                        int64_t ns);

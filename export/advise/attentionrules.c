@@ -38,11 +38,9 @@ struct product_chain {
 };
 struct attention {
     const struct kp_costrules *x;
-    uint8_t *marks; /* enum mark, by node */
-    struct kp_keyindex threads;
-    struct product_chain *chains; /* by number in `threads` */
-    size_t chain_capacity;
-    int32_t math; /* the first call of torch's path without a kernel; -1 */
+    uint8_t *marks;             /* enum mark, by node */
+    struct kp_keyindex threads; /* rows: struct product_chain */
+    int32_t math;               /* the first call of torch's path without a kernel; -1 */
 };
 
 /* ---- ops by name and shapes ---- */
@@ -107,13 +105,8 @@ static double product_elements(const struct kp_costrules *x, int32_t node)
 
 static struct product_chain *chain_of(struct attention *a, int32_t node)
 {
-    const size_t had = a->threads.count;
-    const size_t at = kp_keyindex_get(&a->threads, kp_tree_thread(kp_tree_event(a->x->tree, (size_t)node)));
-    if (at == had) {
-        a->chains = kp_kineto_grow(a->chains, &a->chain_capacity, had + 1, sizeof *a->chains);
-        a->chains[at] = (struct product_chain){0};
-    }
-    return &a->chains[at];
+    const uint64_t thread = kp_tree_thread(kp_tree_event(a->x->tree, (size_t)node));
+    return kp_keyindex_row(&a->threads, thread, &(struct product_chain){0}, sizeof(struct product_chain));
 }
 
 /* A product ends what the one before it began, and begins. */
@@ -253,6 +246,5 @@ void kp_rules_attention(struct kp_costrules *x)
     attention_judge(&a, x, MARK_BY_HAND, &by_hand);
     math_tell(&a, attention_judge(&a, x, MARK_BY_MATH, &by_math));
     kp_keyindex_fini(&a.threads);
-    free(a.chains);
     free(a.marks);
 }

@@ -19,9 +19,7 @@ static bool is_named(const struct kp_tree *tree, size_t i, const char *prefix)
 
 void kp_compiles_each(const struct kp_tree *tree, kp_compile_fn fn, void *context)
 {
-    struct kp_keyindex threads = {0};
-    int64_t *looked_up = NULL; /* of each thread: the end of its last look into the cache, 0: used up */
-    size_t capacity = 0;
+    struct kp_keyindex threads = {0}; /* rows: the end of the thread's last look into the cache, 0: used up */
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
@@ -30,13 +28,10 @@ void kp_compiles_each(const struct kp_tree *tree, kp_compile_fn fn, void *contex
             fn(context, (int32_t)i, node->start_ns, node->end_ns);
         const bool is_lookup = is_named(tree, i, "TorchDynamo Cache Lookup");
         if (!is_lookup && !is_named(tree, i, "Torch-Compiled Region")) continue;
-        const size_t known = threads.count, at = kp_keyindex_get(&threads, (uint64_t)e->tid);
-        looked_up = kp_kineto_grow(looked_up, &capacity, at + 1, sizeof *looked_up);
-        if (at == known) looked_up[at] = 0;
-        if (!is_lookup && looked_up[at] && node->start_ns - looked_up[at] >= COMPILING_LEAST_NS)
-            fn(context, (int32_t)i, looked_up[at], node->start_ns);
-        looked_up[at] = is_lookup ? node->end_ns : 0;
+        int64_t *const looked_up = kp_keyindex_row(&threads, (uint64_t)e->tid, &(int64_t){0}, sizeof *looked_up);
+        if (!is_lookup && *looked_up && node->start_ns - *looked_up >= COMPILING_LEAST_NS)
+            fn(context, (int32_t)i, *looked_up, node->start_ns);
+        *looked_up = is_lookup ? node->end_ns : 0;
     }
-    free(looked_up);
     kp_keyindex_fini(&threads);
 }

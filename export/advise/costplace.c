@@ -62,27 +62,23 @@ void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree,
 {
     if (node < 0 || ns == 0) return;
     const struct kp_costplace place = place_of(tree, node);
-    const size_t had = places->keys.count, at = kp_keyindex_get(&places->keys, kp_costplace_key_of(&place));
-    if (at == had) {
-        places->of = kp_kineto_grow(places->of, &places->capacity, had + 1, sizeof *places->of);
-        places->of[at] = place;
+    struct kp_costplace *const sum = kp_keyindex_row(&places->keys, kp_costplace_key_of(&place), &place, sizeof place);
+    if (ns > sum->most_ns) {
+        sum->most_ns = ns;
+        sum->is_after_backward = false;
+        sum->after = stack_of(tree, before, &sum->is_after_backward);
     }
-    if (ns > places->of[at].most_ns) {
-        places->of[at].most_ns = ns;
-        places->of[at].is_after_backward = false;
-        places->of[at].after = stack_of(tree, before, &places->of[at].is_after_backward);
-    }
-    places->of[at].ns += ns;
-    places->of[at].count++;
+    sum->ns += ns;
+    sum->count++;
 }
 
 static const char *text_or_null(struct kp_kineto *trace, uint32_t id) { return id ? kp_kineto_text(trace, id) : NULL; }
 
 const struct kp_costplace *kp_costplaces_most(const struct kp_costplaces *places)
 {
-    const struct kp_costplace *most = NULL;
+    const struct kp_costplace *const of = places->keys.rows, *most = NULL;
     for (size_t i = 0; i < places->keys.count; i++)
-        if (!most || places->of[i].ns > most->ns) most = &places->of[i];
+        if (!most || of[i].ns > most->ns) most = &of[i];
     return most && most->ns > 0 ? most : NULL;
 }
 
@@ -122,20 +118,17 @@ static struct line_cost *line_costs(const struct kp_costplaces *places, struct k
 {
     struct kp_ownlines lines = {0};
     struct kp_keyindex keys = {0};
-    size_t capacity = 0;
-    struct line_cost *of = NULL;
-    *count = 0;
+    const struct kp_costplace *const place = places->keys.rows;
     for (size_t i = 0; i < places->keys.count; i++) {
-        const uint32_t line = kp_ownline_of(&lines, trace, places->of[i].stack);
+        const uint32_t line = kp_ownline_of(&lines, trace, place[i].stack);
         if (!line) continue;
-        const size_t at = kp_keyindex_get(&keys, line);
-        if (at == *count) {
-            of = kp_kineto_grow(of, &capacity, ++*count, sizeof *of);
-            of[at] = (struct line_cost){.line = line};
-        }
-        of[at].ns += places->of[i].ns;
-        of[at].count += places->of[i].count;
+        struct line_cost *const sum = kp_keyindex_row(&keys, line, &(struct line_cost){.line = line}, sizeof *sum);
+        sum->ns += place[i].ns;
+        sum->count += place[i].count;
     }
+    struct line_cost *const of = keys.rows;
+    *count = keys.count;
+    keys.rows = NULL;
     kp_keyindex_fini(&keys);
     kp_ownlines_fini(&lines);
     if (*count) qsort(of, *count, sizeof *of, most_first);
@@ -172,9 +165,4 @@ void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *t
     free(of);
 }
 
-void kp_costplaces_fini(struct kp_costplaces *places)
-{
-    kp_keyindex_fini(&places->keys);
-    free(places->of);
-    *places = (struct kp_costplaces){0};
-}
+void kp_costplaces_fini(struct kp_costplaces *places) { kp_keyindex_fini(&places->keys); }

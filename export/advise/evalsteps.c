@@ -44,26 +44,21 @@ KP_ORDER_DOWN(longest_first, struct kp_forward_name, ns)
 static void names_find(struct kp_forward_names *out, const struct kp_costrules *x)
 {
     struct kp_keyindex keys = {0};
-    struct kp_forward_name *all = NULL;
-    size_t capacity = 0;
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
         if (!kp_costrules_is_op(x, i) || !kp_evalsteps_is_forward(e) ||
             !kp_spans_has(&x->chosen->in_steps, e->start_ns))
             continue;
         if (x->loaders[i] >= 0) continue;
-        const size_t had = keys.count, at = kp_keyindex_get(&keys, e->name);
-        if (at == had) {
-            all = kp_kineto_grow(all, &capacity, had + 1, sizeof *all);
-            all[at] = (struct kp_forward_name){.name = e->name};
-        }
-        all[at].ns += x->tree->nodes[i].end_ns - x->tree->nodes[i].start_ns;
+        struct kp_forward_name *const name =
+            kp_keyindex_row(&keys, e->name, &(struct kp_forward_name){.name = e->name}, sizeof *name);
+        name->ns += x->tree->nodes[i].end_ns - x->tree->nodes[i].start_ns;
     }
+    struct kp_forward_name *const all = keys.rows;
     if (keys.count) qsort(all, keys.count, sizeof *all, longest_first);
     out->count = keys.count < KP_FORWARD_NAMES_MOST ? keys.count : KP_FORWARD_NAMES_MOST;
     if (out->count) memcpy(out->of, all, out->count * sizeof *all);
     kp_keyindex_fini(&keys);
-    free(all);
 }
 
 static struct kp_forward_name *name_of(struct kp_forward_names *names, uint32_t name)

@@ -24,17 +24,13 @@ struct gaps {
     const struct kp_chosen *chosen;
     const double *weights; /* by step; with `of_steps` the steps that are asked for have more than 0 */
     bool of_steps;
-    struct kp_keyindex step_keys; /* step << 32 | number in `keys` */
-    double *step_ns;
-    size_t step_capacity;
+    struct kp_keyindex step_keys; /* step << 32 | number in `keys`; rows: ns */
     struct kp_spans worked;
     struct kp_ownlines lines;
-    struct kp_keyindex keys; /* line << 32 | call */
-    struct gap_cost *of;
-    size_t capacity;
-    struct gap_cost sought; /* for under_take: its ns is with callees */
-    bool *under;            /* by node: it is what is sought, or runs in it */
-    int64_t pid, tid;       /* of the thread that trains */
+    struct kp_keyindex keys; /* line << 32 | call; rows: struct gap_cost */
+    struct gap_cost sought;  /* for under_take: its ns is with callees */
+    bool *under;             /* by node: it is what is sought, or runs in it */
+    int64_t pid, tid;        /* of the thread that trains */
 };
 
 static bool is_work(const struct kp_tree *tree, size_t i)
@@ -87,24 +83,16 @@ static struct gap_cost place_of(struct gaps *g, int32_t node)
 
 static size_t place_charge(struct gaps *g, struct gap_cost place, double ns)
 {
-    const size_t had = g->keys.count;
-    const size_t at = kp_keyindex_get(&g->keys, (uint64_t)place.line << 32 | place.call);
-    if (at == had) {
-        g->of = kp_kineto_grow(g->of, &g->capacity, had + 1, sizeof *g->of);
-        g->of[at] = place;
-    }
-    g->of[at].ns += ns;
-    return at;
+    struct gap_cost *const sum =
+        kp_keyindex_row(&g->keys, (uint64_t)place.line << 32 | place.call, &place, sizeof place);
+    sum->ns += ns;
+    return g->keys.last;
 }
 
 static void step_charge(struct gaps *g, size_t step, size_t place, double ns)
 {
-    const size_t had = g->step_keys.count, at = kp_keyindex_get(&g->step_keys, (uint64_t)step << 32 | place);
-    if (at == had) {
-        g->step_ns = kp_kineto_grow(g->step_ns, &g->step_capacity, had + 1, sizeof *g->step_ns);
-        g->step_ns[at] = 0;
-    }
-    g->step_ns[at] += ns;
+    double *const sum = kp_keyindex_row(&g->step_keys, (uint64_t)step << 32 | place, &(double){0}, sizeof *sum);
+    *sum += ns;
 }
 
 static bool is_of_thread(const struct gaps *g, size_t node)
@@ -182,9 +170,7 @@ static void gaps_fini(struct gaps *g)
     kp_keyindex_fini(&g->keys);
     kp_keyindex_fini(&g->step_keys);
     kp_ownlines_fini(&g->lines);
-    free(g->step_ns);
     free(g->under);
-    free(g->of);
 }
 
 void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint64_t *calls)
@@ -196,10 +182,12 @@ void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint
     memset(most, 0, steps * sizeof *most);
     work_find(&g, x);
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
+    const struct gap_cost *const of = g.keys.rows;
+    const double *const step_ns = g.step_keys.rows;
     for (size_t i = 0; i < g.step_keys.count; i++) {
         const size_t step = (size_t)(g.step_keys.keys[i] >> 32), place = (uint32_t)g.step_keys.keys[i];
-        if (!g.of[place].line || g.step_ns[i] <= most[step]) continue;
-        most[step] = g.step_ns[i];
+        if (!of[place].line || step_ns[i] <= most[step]) continue;
+        most[step] = step_ns[i];
         calls[step] = g.keys.keys[place];
     }
     gaps_fini(&g);
@@ -217,8 +205,8 @@ double kp_gapplace_usual(const struct kp_costrules *x, const double *weights, ui
     g.weights = others;
     work_find(&g, x);
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
-    const size_t had = g.keys.count, at = kp_keyindex_get(&g.keys, call);
-    const double ns = at < had ? g.of[at].ns : 0;
+    const struct gap_cost none = {0}, *const of_call = kp_keyindex_row(&g.keys, call, &none, sizeof none);
+    const double ns = of_call->ns;
     gaps_fini(&g);
     free(others);
     return ns;
@@ -274,8 +262,9 @@ struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *x, const double *
     struct kp_kineto *trace = x->tree->trace;
     work_find(&g, x);
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
+    const struct gap_cost *const of = g.keys.rows;
     for (size_t i = 0; i < g.keys.count; i++)
-        if (g.of[i].line && (!most || g.of[i].ns > most->ns)) most = &g.of[i];
+        if (of[i].line && (!most || of[i].ns > most->ns)) most = &of[i];
     struct kp_gap_call call = {0};
     if (most && most->ns >= of_ns / 10) call.ns = call.itself_ns = most->ns;
     if (call.ns > 0 && (most->call || !is_around(out, kp_kineto_text(trace, most->line)))) {

@@ -204,9 +204,8 @@ enum launched_kind { LAUNCHED_NOTHING, LAUNCHED_INPUT, LAUNCHED_OTHER };
 /* By node: what its thread launches next, from its begin on. A copy to the GPU is of input. The caller frees it. */
 static char *next_launched(const struct kp_costrules *x)
 {
-    struct kp_keyindex threads = {0};
-    char *last = NULL, *next = kp_kineto_room(x->tree->count + 1, sizeof *next);
-    size_t capacity = 0;
+    struct kp_keyindex threads = {0}; /* rows: what the thread launches next */
+    char *next = kp_kineto_room(x->tree->count + 1, sizeof *next);
     memset(next, LAUNCHED_NOTHING, x->tree->count + 1);
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
@@ -215,13 +214,11 @@ static char *next_launched(const struct kp_costrules *x)
     }
     for (size_t i = x->tree->count; i-- > 0;) {
         if (!is_host(x, i)) continue;
-        const size_t had = threads.count, at = kp_keyindex_get(&threads, (uint64_t)kp_tree_event(x->tree, i)->tid);
-        last = kp_kineto_grow(last, &capacity, at + 1, sizeof *last);
-        if (at == had) last[at] = LAUNCHED_NOTHING;
-        if (next[i] != LAUNCHED_NOTHING) last[at] = next[i];
-        next[i] = last[at];
+        char *const last =
+            kp_keyindex_row(&threads, (uint64_t)kp_tree_event(x->tree, i)->tid, &(char){LAUNCHED_NOTHING}, 1);
+        if (next[i] != LAUNCHED_NOTHING) *last = next[i];
+        next[i] = *last;
     }
-    free(last);
     kp_keyindex_fini(&threads);
     return next;
 }
@@ -283,20 +280,13 @@ struct read_place {
 };
 struct reads {
     const struct kp_costrules *x;
-    struct kp_keyindex keys; /* kp_costplace_key */
-    struct read_place *of;
-    size_t capacity;
+    struct kp_keyindex keys; /* kp_costplace_key; rows: struct read_place */
 };
 
 static struct read_place *place_of(struct reads *r, size_t node)
 {
-    const size_t had = r->keys.count;
-    const size_t at = kp_keyindex_get(&r->keys, kp_costplace_key(r->x->tree, (int32_t)node));
-    if (at == had) {
-        r->of = kp_kineto_grow(r->of, &r->capacity, had + 1, sizeof *r->of);
-        r->of[at] = (struct read_place){0};
-    }
-    return &r->of[at];
+    const uint64_t key = kp_costplace_key(r->x->tree, (int32_t)node);
+    return kp_keyindex_row(&r->keys, key, &(struct read_place){0}, sizeof(struct read_place));
 }
 
 static bool is_same_line(const struct kp_costrules *x, size_t a, size_t b)
@@ -393,7 +383,6 @@ static size_t reads_charge(struct kp_cost *cost, const struct kp_costrules *x, s
     }
     kp_spans_settle(times);
     kp_keyindex_fini(&r.keys);
-    free(r.of);
     return count;
 }
 

@@ -28,9 +28,7 @@ struct hot_line {
 struct hot_lines {
     const struct kp_costrules *x;
     struct kp_ownlines found;
-    struct kp_keyindex keys;
-    struct hot_line *of; /* by number in `keys` */
-    size_t capacity;
+    struct kp_keyindex keys; /* rows: struct hot_line */
 };
 
 KP_ORDER_DOWN(most_first, struct hot_line, ns)
@@ -41,12 +39,9 @@ static void op_take(struct hot_lines *h, size_t node, size_t of)
     const uint32_t line = kp_costplace_line(&h->found, tree, (int32_t)of);
     const bool is_backward = kp_node_is_backward(tree, of);
     if (!line) return;
-    const size_t had = h->keys.count, at = kp_keyindex_get(&h->keys, (uint64_t)line << 1 | is_backward);
-    if (at == had) {
-        h->of = kp_kineto_grow(h->of, &h->capacity, had + 1, sizeof *h->of);
-        h->of[at] = (struct hot_line){line, is_backward, 0};
-    }
-    h->of[at].ns += kp_slowerops_self_ns(h->x->tree, node);
+    struct hot_line *const sum = kp_keyindex_row(&h->keys, (uint64_t)line << 1 | is_backward,
+                                                 &(struct hot_line){line, is_backward, 0}, sizeof *sum);
+    sum->ns += kp_slowerops_self_ns(h->x->tree, node);
 }
 
 static const char *lines_text(struct hot_lines *h)
@@ -54,9 +49,10 @@ static const char *lines_text(struct hot_lines *h)
     const struct kp_costrules *const x = h->x;
     const double steps = (double)x->out->steps;
     const char *text = NULL;
-    if (h->keys.count) qsort(h->of, h->keys.count, sizeof *h->of, most_first);
+    struct hot_line *const of = h->keys.rows;
+    if (h->keys.count) qsort(of, h->keys.count, sizeof *of, most_first);
     for (size_t i = 0; i < h->keys.count && i < LINES_SHOWN; i++) {
-        const struct hot_line *const l = &h->of[i];
+        const struct hot_line *const l = &of[i];
         const double share = l->ns / steps / x->out->step_ns;
         if (share < (i ? OTHER_LEAST : FIRST_LEAST)) break;
         text = kp_costrules_text(x, "%s%s%s%s %.3f ms (%.1f %%)", text ? text : "most of a step: ", text ? ", " : "",
@@ -76,7 +72,6 @@ const char *kp_hotlines_text(const struct kp_costrules *x)
             op_take(&h, i, of[i]);
     const char *const text = lines_text(&h);
     free(of);
-    free(h.of);
     kp_keyindex_fini(&h.keys);
     kp_ownlines_fini(&h.found);
     return text;

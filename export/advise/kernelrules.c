@@ -172,11 +172,6 @@ struct kernel_group {
     double *times;
     size_t capacity;
 };
-struct kernel_groups {
-    struct kp_keyindex keys;
-    struct kernel_group *of;
-    size_t capacity;
-};
 
 static uint64_t product(const uint32_t *sides) { return (uint64_t)sides[0] * sides[1] * sides[2]; }
 
@@ -187,15 +182,10 @@ static uint64_t group_key(const struct kp_costrules *x, const struct kp_device_w
     return (uint64_t)kp_tree_event(x->tree, (size_t)w->node)->name << 32 | (uint32_t)(size ^ size >> 32);
 }
 
-static void group_add(struct kernel_groups *groups, const struct kp_costrules *x, const struct kp_device_work *w)
+static void group_add(struct kp_keyindex *groups, const struct kp_costrules *x, const struct kp_device_work *w)
 {
-    const size_t had = groups->keys.count, at = kp_keyindex_get(&groups->keys, group_key(x, w));
     const double ns = (double)(w->end_ns - w->start_ns);
-    if (at == had) {
-        groups->of = kp_kineto_grow(groups->of, &groups->capacity, had + 1, sizeof *groups->of);
-        groups->of[at] = (struct kernel_group){0};
-    }
-    struct kernel_group *g = &groups->of[at];
+    struct kernel_group *const g = kp_keyindex_row(groups, group_key(x, w), &(struct kernel_group){0}, sizeof *g);
     g->times = kp_kineto_grow(g->times, &g->capacity, (size_t)g->count + 1, sizeof *g->times);
     g->times[(size_t)g->count++] = ns;
     g->sum += ns;
@@ -217,24 +207,24 @@ static bool is_grouped(const struct kp_costrules *x, const struct kp_device_work
 
 static void unstable_judge(struct kp_costrules *x)
 {
-    struct kernel_groups groups = {0};
+    struct kp_keyindex groups = {0}; /* rows: struct kernel_group */
     struct kp_cost cost = kp_cost_open(x);
     const double all = x->out->step_ns * (double)x->chosen->step_count;
     for (size_t i = 0; i < x->work_count; i++)
         if (is_grouped(x, &x->works[i])) group_add(&groups, x, &x->works[i]);
-    for (size_t g = 0; g < groups.keys.count; g++) {
-        struct kernel_group *group = &groups.of[g];
+    struct kernel_group *const of = groups.rows;
+    for (size_t g = 0; g < groups.count; g++) {
+        struct kernel_group *group = &of[g];
         group->sum = is_unstable(group, all) ? kp_quantile(group->times, (size_t)group->count, 0.5) : -1;
     }
     for (size_t i = 0; i < x->work_count; i++) {
         const struct kp_device_work *w = &x->works[i];
-        const double usual = is_grouped(x, w) ? groups.of[kp_keyindex_get(&groups.keys, group_key(x, w))].sum : -1;
+        const double usual = is_grouped(x, w) ? of[kp_keyindex_get(&groups, group_key(x, w))].sum : -1;
         if (usual >= 0 && (double)(w->end_ns - w->start_ns) > usual)
             kp_cost_add(&cost, x, kp_costrules_place(w), w->start_ns + (int64_t)usual, w->end_ns, 1);
     }
-    for (size_t g = 0; g < groups.keys.count; g++) free(groups.of[g].times);
-    free(groups.of);
-    kp_keyindex_fini(&groups.keys);
+    for (size_t g = 0; g < groups.count; g++) free(of[g].times);
+    kp_keyindex_fini(&groups);
     kp_cost_tell(&cost, x, &unstable);
 }
 

@@ -89,8 +89,7 @@ struct line_ops {
     const struct kp_costrules *x;
     uint32_t line;
     struct kp_ownlines lines;
-    struct kp_keyindex keys; /* name << 32 | shapes */
-    size_t *counts, capacity;
+    struct kp_keyindex keys;           /* name << 32 | shapes; rows: how many */
     size_t weighted, gradients, added; /* ops with weights; gradients of parameters; additions of such */
 };
 
@@ -119,12 +118,8 @@ static bool is_of_line(struct line_ops *l, size_t node)
 static void line_op_add(struct line_ops *l, size_t node)
 {
     const struct kp_kineto_event *const e = kp_tree_event(l->x->tree, node);
-    const size_t had = l->keys.count, at = kp_keyindex_get(&l->keys, (uint64_t)e->name << 32 | e->shapes);
-    if (at == had) {
-        l->counts = kp_kineto_grow(l->counts, &l->capacity, had + 1, sizeof *l->counts);
-        l->counts[at] = 0;
-    }
-    l->counts[at]++;
+    size_t *const n = kp_keyindex_row(&l->keys, (uint64_t)e->name << 32 | e->shapes, &(size_t){0}, sizeof *n);
+    ++*n;
 }
 
 static void node_take(struct line_ops *l, size_t i)
@@ -143,9 +138,10 @@ static void node_take(struct line_ops *l, size_t i)
 /* The most that the line runs one of its ops in a step. */
 static size_t line_turns(const struct line_ops *l)
 {
+    const size_t *const counts = l->keys.rows;
     size_t most = 0;
     for (size_t i = 0; i < l->keys.count; i++)
-        if (l->counts[i] > most) most = l->counts[i];
+        if (counts[i] > most) most = counts[i];
     return most / l->x->chosen->step_count;
 }
 
@@ -179,7 +175,6 @@ static const char *of_loop(const struct kp_costrules *x, const struct kp_finding
                                    f->line, norms);
     kp_keyindex_fini(&l.keys);
     kp_ownlines_fini(&l.lines);
-    free(l.counts);
     return change;
 }
 

@@ -19,11 +19,7 @@ struct loadplace {
     const struct kp_chosen *chosen;
     const int32_t *loaders;
     struct kp_ownlines lines;
-    struct kp_keyindex keys; /* a line; or IN_NO_OP, and the lines before and behind */
-    int64_t *ns;             /* by number in `keys` */
-    size_t capacity;
-    uint64_t *key_of;
-    size_t key_capacity;
+    struct kp_keyindex keys; /* a line; or IN_NO_OP, and the lines before and behind; rows: ns */
     int32_t last_loader;
     uint32_t loader_line, last_line;         /* of what asks the loader; of the last op in it */
     int64_t gap_ns;                          /* in no op since */
@@ -44,14 +40,8 @@ static uint32_t line_of(struct loadplace *p, size_t i)
 static void key_charge(struct loadplace *p, uint64_t key, int64_t ns)
 {
     if (!key || ns <= 0) return;
-    const size_t had = p->keys.count, at = kp_keyindex_get(&p->keys, key);
-    if (at == had) {
-        p->ns = kp_kineto_grow(p->ns, &p->capacity, had + 1, sizeof *p->ns);
-        p->key_of = kp_kineto_grow(p->key_of, &p->key_capacity, had + 1, sizeof *p->key_of);
-        p->ns[at] = 0;
-        p->key_of[at] = key;
-    }
-    p->ns[at] += ns;
+    int64_t *const sum = kp_keyindex_row(&p->keys, key, &(int64_t){0}, sizeof *sum);
+    *sum += ns;
 }
 
 static bool is_read(const char *name)
@@ -238,11 +228,12 @@ static const char *change_of(const struct kp_costrules *x, const struct kp_loadi
 static void place_tell(const struct loadplace *p, struct kp_finding *out)
 {
     const struct kp_kineto *const trace = p->tree->trace;
+    const int64_t *const ns = p->keys.rows;
     size_t best = 0;
     if (!p->keys.count) return;
     for (size_t i = 1; i < p->keys.count; i++)
-        if (p->ns[i] > p->ns[best]) best = i;
-    const uint64_t key = p->key_of[best];
+        if (ns[i] > ns[best]) best = i;
+    const uint64_t key = p->keys.keys[best];
     const uint32_t before = (uint32_t)((key & ~IN_NO_OP) >> 32), line = (uint32_t)key;
     const char *const text = line ? kp_kineto_text(trace, line) : NULL;
     out->after = before ? kp_kineto_text(trace, before) : NULL;
@@ -263,6 +254,4 @@ void kp_loadplace_tell(const struct kp_costrules *x, const struct kp_loadcore *t
     kp_ownlines_fini(&p.lines);
     kp_spans_fini(&p.times);
     kp_keyindex_fini(&p.keys);
-    free(p.ns);
-    free(p.key_of);
 }

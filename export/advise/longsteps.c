@@ -16,16 +16,11 @@ enum { GAP_LEAST_NS = 50000, GROUPS_MOST = 12 };
 #define CHANCE_MOST 1e-3 /* that a busy machine hits one place so often */
 #define PLACE_LEAST 0.02 /* of a step: there are many small places, and one of them is hit */
 
-struct place_times { /* all zero: empty */
-    struct kp_keyindex keys;
-    double *ns; /* by number in `keys` */
-    size_t capacity;
-};
 struct grouping {
     struct kp_longsteps *out;
     const struct kp_costrules *x;
-    struct place_times usual[2]; /* means of the other steps: of ops, of gaps before ops */
-    struct place_times own;      /* of one long step, less the usual */
+    struct kp_keyindex usual[2]; /* rows: ns, means of the other steps: of ops, of gaps before ops */
+    struct kp_keyindex own;      /* of one long step, less the usual */
     double parts[KP_SPLIT_PARTS];
     uint64_t *calls; /* by step: the call of Python that fills most of its gaps; 0: not known */
     size_t others;
@@ -81,37 +76,21 @@ void kp_longsteps_walk(const struct kp_costrules *x, size_t step, bool are_gaps,
 /* ---- what is usual ---- */
 
 struct place_adding {
-    struct place_times *to;
+    struct kp_keyindex *to;
     const struct kp_costrules *x;
     double weight;
 };
 
+static double *place_ns(struct kp_keyindex *places, uint64_t key)
+{
+    return kp_keyindex_row(places, key, &(double){0}, sizeof(double));
+}
+
 static void place_add(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
 {
     const struct place_adding *const a = context;
-    struct place_times *const to = a->to;
     (void)step, (void)before;
-    const size_t had = to->keys.count, at = kp_keyindex_get(&to->keys, kp_costplace_key(a->x->tree, node));
-    if (at == had) {
-        to->ns = kp_kineto_grow(to->ns, &to->capacity, had + 1, sizeof *to->ns);
-        to->ns[at] = 0;
-    }
-    to->ns[at] += a->weight * (double)ns;
-}
-
-static void places_fini(struct place_times *places)
-{
-    kp_keyindex_fini(&places->keys);
-    free(places->ns);
-    *places = (struct place_times){0};
-}
-
-static double place_ns(struct place_times *places, uint64_t key)
-{
-    const size_t had = places->keys.count, at = kp_keyindex_get(&places->keys, key);
-    if (at < had) return places->ns[at];
-    places->ns = kp_kineto_grow(places->ns, &places->capacity, had + 1, sizeof *places->ns);
-    return places->ns[at] = 0;
+    *place_ns(a->to, kp_costplace_key(a->x->tree, node)) += a->weight * (double)ns;
 }
 
 static void usual_find(struct grouping *g)
@@ -151,9 +130,10 @@ static bool is_collecting(const struct grouping *g, size_t step)
 
 static void own_find(struct grouping *g, size_t step, bool are_gaps)
 {
-    places_fini(&g->own);
+    kp_keyindex_fini(&g->own);
     kp_longsteps_walk(g->x, step, are_gaps, place_add, &(struct place_adding){&g->own, g->x, 1});
-    for (size_t i = 0; i < g->own.keys.count; i++) g->own.ns[i] -= place_ns(&g->usual[are_gaps], g->own.keys.keys[i]);
+    double *const ns = g->own.rows;
+    for (size_t i = 0; i < g->own.count; i++) ns[i] -= *place_ns(&g->usual[are_gaps], g->own.keys[i]);
 }
 
 static struct cause cause_of(struct grouping *g, size_t step)
@@ -164,10 +144,11 @@ static struct cause cause_of(struct grouping *g, size_t step)
     if (c.part == KP_SPLIT_IDLE && g->calls) c.call = g->calls[step];
     if (!has_places(g, c.part) || c.call) return c;
     own_find(g, step, c.part == KP_SPLIT_IDLE);
-    for (size_t i = 1; i < g->own.keys.count; i++)
-        if (g->own.ns[i] > g->own.ns[most]) most = i;
-    c.has_place = g->own.keys.count;
-    if (c.has_place) c.place = g->own.keys.keys[most];
+    const double *const ns = g->own.rows;
+    for (size_t i = 1; i < g->own.count; i++)
+        if (ns[i] > ns[most]) most = i;
+    c.has_place = g->own.count;
+    if (c.has_place) c.place = g->own.keys[most];
     return c;
 }
 
@@ -178,7 +159,7 @@ static bool is_of_cause(struct grouping *g, size_t step, const struct cause *c)
     if (c->part == KP_SPLIT_IDLE && g->calls && c->call != g->calls[step]) return false;
     if (!c->has_place) return true;
     own_find(g, step, c->part == KP_SPLIT_IDLE);
-    return place_ns(&g->own, c->place) >= JOIN_SHARE * g->out->more[step];
+    return *place_ns(&g->own, c->place) >= JOIN_SHARE * g->out->more[step];
 }
 
 /* The longest step of no group; SIZE_MAX: none is left. */
@@ -217,8 +198,8 @@ static bool is_of_program(struct grouping *g, const struct cause *c, size_t hits
     if (g->x->out->has_gpu || c->is_collecting || (c->part != KP_SPLIT_COMPUTE && !is_idle)) return true;
     if (!c->call && !c->has_place) return false;
     const double usual =
-        c->call ? kp_gapplace_usual(g->x, g->out->more, c->call) : place_ns(&g->usual[is_idle], c->place);
-    const bool is_new = c->call ? !(usual > 0) : !(place_ns(&g->usual[0], c->place) > 0);
+        c->call ? kp_gapplace_usual(g->x, g->out->more, c->call) : *place_ns(&g->usual[is_idle], c->place);
+    const bool is_new = c->call ? !(usual > 0) : !(*place_ns(&g->usual[0], c->place) > 0);
     return is_new || kp_longsteps_is_often(g->out, hits, count, usual);
 }
 
@@ -276,9 +257,9 @@ void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, c
     }
     usual_find(&g);
     groups_make(&g);
-    places_fini(&g.usual[0]);
-    places_fini(&g.usual[1]);
-    places_fini(&g.own);
+    kp_keyindex_fini(&g.usual[0]);
+    kp_keyindex_fini(&g.usual[1]);
+    kp_keyindex_fini(&g.own);
     free(g.calls);
 }
 

@@ -45,14 +45,9 @@ struct kp_opcalls {
     int32_t node; /* one of them */
     bool has_shapes;
 };
-struct kp_opcallset { /* all zero: empty */
-    struct kp_keyindex keys;
-    struct kp_opcalls *of; /* by number in `keys` */
-    size_t capacity;
-};
 struct kp_slowerops {
     const struct kp_costrules *x;
-    struct kp_opcallset usual;
+    struct kp_keyindex usual; /* rows: struct kp_opcalls */
     struct kp_ownlines lines;
     size_t steps;    /* those that are not longer */
     bool has_shapes; /* of some op */

@@ -91,25 +91,22 @@ static int64_t step_at(const struct kp_chosen *chosen, int64_t ns)
 static void left_find(struct memory_walk *w, bool gpu, double *left, struct kp_costplaces *places)
 {
     struct kp_keyindex addresses = {0};
-    struct live_block *blocks = NULL;
     const struct kp_chosen *const chosen = w->x->chosen;
-    size_t capacity = 0;
     for (size_t i = 0; i < w->count && w->of[i].ns < chosen->steps[chosen->step_count - 1].end_ns; i++) {
         const struct memory_event *m = &w->of[i];
         if (is_gpu(m) != gpu || !m->said->address) continue;
-        const size_t known = addresses.count, at = kp_keyindex_get(&addresses, m->said->address);
-        blocks = kp_kineto_grow(blocks, &capacity, at + 1, sizeof *blocks);
-        if (at == known || m->event->number <= 0) blocks[at] = (struct live_block){0};
-        if (m->event->number > 0)
-            blocks[at] = (struct live_block){(double)m->event->number, step_at(w->x->chosen, m->ns), w->places[i]};
+        struct live_block none = {0}, *const block = kp_keyindex_row(&addresses, m->said->address, &none, sizeof none);
+        *block = m->event->number > 0
+                     ? (struct live_block){(double)m->event->number, step_at(chosen, m->ns), w->places[i]}
+                     : none;
     }
+    const struct live_block *const blocks = addresses.rows;
     for (size_t i = 0; i < addresses.count; i++) {
         if (blocks[i].bytes <= 0 || blocks[i].step < 0) continue;
         left[blocks[i].step] += blocks[i].bytes;
         if ((size_t)blocks[i].step + 1 == w->x->chosen->step_count) continue; /* the next step may free it */
         kp_costplaces_add(places, w->x->tree, blocks[i].place, -1, (int64_t)blocks[i].bytes);
     }
-    free(blocks);
     kp_keyindex_fini(&addresses);
 }
 

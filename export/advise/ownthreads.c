@@ -32,9 +32,7 @@ struct seeking {
     const struct kp_costrules *x;
     int64_t steps_tid;
     struct kp_ownlines lines;
-    struct kp_keyindex keys; /* a line */
-    int64_t *ns;             /* by number in `keys` */
-    size_t capacity;
+    struct kp_keyindex keys; /* a line; rows: ns */
     uint32_t best;
     int64_t best_ns;
 };
@@ -64,13 +62,9 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     const uint32_t function = kp_ownline_function(&s->lines, tree->trace, n->name);
     const uint32_t line = function ? function : kp_ownline_of(&s->lines, tree->trace, kp_tree_event(tree, node)->stack);
     if (!line || ns <= 0) return;
-    const size_t had = s->keys.count, at = kp_keyindex_get(&s->keys, line);
-    if (at == had) {
-        s->ns = kp_kineto_grow(s->ns, &s->capacity, had + 1, sizeof *s->ns);
-        s->ns[at] = 0;
-    }
-    s->ns[at] += ns;
-    if (s->ns[at] > s->best_ns) s->best = line, s->best_ns = s->ns[at];
+    int64_t *const sum = kp_keyindex_row(&s->keys, line, &(int64_t){0}, sizeof *sum);
+    *sum += ns;
+    if (*sum > s->best_ns) s->best = line, s->best_ns = *sum;
 }
 
 const char *kp_ownthreads_where(const struct kp_costrules *x)
@@ -81,7 +75,6 @@ const char *kp_ownthreads_where(const struct kp_costrules *x)
     kp_selftime_each(x->tree, time_take, &s);
     kp_ownlines_fini(&s.lines);
     kp_keyindex_fini(&s.keys);
-    free(s.ns);
     return s.best ? kp_costrules_text(x, "most of what they run is %s", kp_kineto_text(x->tree->trace, s.best))
                   : "what they run: kprof stacks --threads";
 }

@@ -52,25 +52,22 @@ struct kp_prompt_op kp_prompt_op_find(const struct kp_costrules *x)
 {
     const struct kp_chosen *c = x->chosen;
     struct kp_keyindex keys = {0};
-    struct kp_prompt_op *all = NULL, most = {.ns = 0};
-    size_t capacity = 0;
+    struct kp_prompt_op most = {.ns = 0};
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *node = &x->tree->nodes[i];
         if (!kp_costrules_is_op(x, i) || kp_step_at(c->steps, c->step_count, node->start_ns) == c->step_count) continue;
         const uint32_t name = kp_tree_event(x->tree, i)->name;
-        const size_t had = keys.count, at = kp_keyindex_get(&keys, name);
-        if (at == had)
-            all = kp_kineto_grow(all, &capacity, had + 1, sizeof *all), all[at] = (struct kp_prompt_op){.name = name};
-        all[at].ns += node->end_ns - node->start_ns;
-        all[at].calls++;
+        struct kp_prompt_op *const op = kp_keyindex_row(&keys, name, &(struct kp_prompt_op){.name = name}, sizeof *op);
+        op->ns += node->end_ns - node->start_ns;
+        op->calls++;
         most.has_backward |= kp_tree_event(x->tree, i)->fwd_tid != 0;
         most.embeddings += strcmp(kp_costrules_name(x, (int32_t)i), "aten::embedding") == 0;
     }
+    const struct kp_prompt_op *const all = keys.rows;
     for (size_t i = 0; i < keys.count; i++)
         if (all[i].calls >= CALLS_LEAST * c->step_count && all[i].ns > most.ns)
             most.name = all[i].name, most.ns = all[i].ns, most.calls = all[i].calls;
     kp_keyindex_fini(&keys);
-    free(all);
     return most;
 }
 

@@ -44,20 +44,16 @@ double kp_slowerops_self_ns(const struct kp_tree *tree, size_t i)
     return ns > 0 ? (double)ns : 0;
 }
 
-static struct kp_opcalls *calls_of(struct kp_opcallset *set, struct kp_slowerops *s, size_t i)
+static struct kp_opcalls *calls_of(struct kp_keyindex *set, struct kp_slowerops *s, size_t i)
 {
     const struct kp_tree *tree = s->x->tree;
     const struct kp_kineto_event *e = kp_tree_event(tree, i);
     const uint32_t more = e->shapes ? e->shapes : kp_costplace_line(&s->lines, tree, (int32_t)i);
-    const size_t had = set->keys.count, at = kp_keyindex_get(&set->keys, (uint64_t)e->name << 32 | more);
-    if (at == had) {
-        set->of = kp_kineto_grow(set->of, &set->capacity, had + 1, sizeof *set->of);
-        set->of[at] = (struct kp_opcalls){.has_shapes = e->shapes != 0, .kind = kind_of(s->x, i), .node = (int32_t)i};
-    }
-    return &set->of[at];
+    const struct kp_opcalls first = {.has_shapes = e->shapes != 0, .kind = kind_of(s->x, i), .node = (int32_t)i};
+    return kp_keyindex_row(set, (uint64_t)e->name << 32 | more, &first, sizeof first);
 }
 
-static void step_add(struct kp_opcallset *set, struct kp_slowerops *s, size_t number)
+static void step_add(struct kp_keyindex *set, struct kp_slowerops *s, size_t number)
 {
     const struct kp_costrules *const x = s->x;
     const struct kp_step *const step = &x->chosen->steps[number];
@@ -81,13 +77,6 @@ void kp_slowerops_open(struct kp_slowerops *out, const struct kp_costrules *x, c
     }
 }
 
-static void set_fini(struct kp_opcallset *set)
-{
-    kp_keyindex_fini(&set->keys);
-    free(set->of);
-    *set = (struct kp_opcallset){0};
-}
-
 /* What a slower thread has more, of what its ops have, and of where hooks may run. */
 static double with_hooks(double of_ops, double of_hooks)
 {
@@ -96,12 +85,13 @@ static double with_hooks(double of_ops, double of_hooks)
 
 struct kp_slower kp_slowerops_of(struct kp_slowerops *s, size_t step)
 {
-    struct kp_opcallset own = {0};
+    struct kp_keyindex own = {0};
     struct kp_slower out = {.node = -1};
     double most = 0, of_hooks = 0, of_autograd = 0;
     step_add(&own, s, step);
-    for (size_t i = 0; i < own.keys.count && s->steps; i++) {
-        const struct kp_opcalls *const c = &own.of[i], *const u = calls_of(&s->usual, s, (size_t)c->node);
+    for (size_t i = 0; i < own.count && s->steps; i++) {
+        const struct kp_opcalls *const c = (struct kp_opcalls *)own.rows + i, *const u = calls_of(&s->usual, s,
+                                                                                                  (size_t)c->node);
         if (!u->count || (double)c->count > (double)u->count / (double)s->steps + CALLS_SLACK) {
             out.added_ns += c->ns - u->ns / (double)s->steps;
             continue;
@@ -110,7 +100,7 @@ struct kp_slower kp_slowerops_of(struct kp_slowerops *s, size_t step)
         *(c->kind == KP_OP_WITH_HOOKS ? &of_hooks : c->kind == KP_OP_OF_AUTOGRAD ? &of_autograd : &out.ns) += more;
         if (c->has_shapes && c->kind == KP_OP_OF_LIBRARY) out.shaped_ns += more;
         if (more > out.calls_ns) {
-            out.calls = (size_t)(u - s->usual.of);
+            out.calls = (size_t)(u - (struct kp_opcalls *)s->usual.rows);
             out.calls_ns = more;
             out.usual_ns = u->ns / (double)s->steps;
         }
@@ -118,7 +108,7 @@ struct kp_slower kp_slowerops_of(struct kp_slowerops *s, size_t step)
         most = more;
         out.node = c->node;
     }
-    set_fini(&own);
+    kp_keyindex_fini(&own);
     out.shaped_ns = s->has_shapes ? with_hooks(out.shaped_ns + of_autograd, of_hooks) : 0;
     out.ns = with_hooks(out.ns + of_autograd, of_hooks);
     return out;
@@ -126,6 +116,6 @@ struct kp_slower kp_slowerops_of(struct kp_slowerops *s, size_t step)
 
 void kp_slowerops_fini(struct kp_slowerops *s)
 {
-    set_fini(&s->usual);
+    kp_keyindex_fini(&s->usual);
     kp_ownlines_fini(&s->lines);
 }

@@ -44,12 +44,11 @@ struct opcall {
 struct optimes {
     struct opcall *calls;
     size_t count, capacity;
-    struct kp_keyindex places;
-    struct place_turn { /* of a place in the step that has its last call */
-        size_t step;
-        uint32_t turns;
-    } * turn_of;
-    size_t turn_capacity;
+    struct kp_keyindex places; /* rows: struct place_turn */
+};
+struct place_turn { /* of a place in the step that has its last call */
+    size_t step;
+    uint32_t turns;
 };
 
 KP_ORDER2(kind_order, struct opcall, kind, ns)
@@ -57,15 +56,11 @@ KP_ORDER(length_order, struct opcall, ns)
 
 static void call_add(struct optimes *t, const struct kp_costrules *x, size_t i, size_t step)
 {
-    const size_t had = t->places.count, at = kp_keyindex_get(&t->places, kp_costplace_key(x->tree, (int32_t)i));
-    if (at == had) {
-        t->turn_of = kp_kineto_grow(t->turn_of, &t->turn_capacity, had + 1, sizeof *t->turn_of);
-        t->turn_of[at] = (struct place_turn){.step = SIZE_MAX};
-    }
-    struct place_turn *const turn = &t->turn_of[at];
+    struct place_turn *const turn = kp_keyindex_row(&t->places, kp_costplace_key(x->tree, (int32_t)i),
+                                                    &(struct place_turn){.step = SIZE_MAX}, sizeof *turn);
     if (turn->step != step) *turn = (struct place_turn){.step = step};
     *KP_KINETO_NEXT(t->calls, t->count, t->capacity) =
-        (struct opcall){.kind = (uint64_t)at << 32 | turn->turns++,
+        (struct opcall){.kind = (uint64_t)t->places.last << 32 | turn->turns++,
                         .ns = (double)(x->tree->nodes[i].end_ns - x->tree->nodes[i].start_ns),
                         .step = step};
 }
@@ -151,7 +146,6 @@ static double cost_set(struct kp_finding *f, struct kp_costrules *x, double time
     if (f->share < COST_LEAST) f->step_ns = f->share = 0;
     else x->usual_times = times > 0 ? times : WAITS_MEDIANS, x->usual_share = times > 0 ? 1.0 / QUICKEST_PART : 0.5;
     kp_keyindex_fini(&t.places);
-    free(t.turn_of);
     free(t.calls);
     free(waits);
     return length;

@@ -63,9 +63,8 @@ struct grown { /* by place: its last torch.cat */
 };
 struct growth {
     const struct kp_costrules *x;
-    struct kp_keyindex places;
-    struct grown *last; /* by number in `places` */
-    size_t capacity, count;
+    struct kp_keyindex places; /* rows: struct grown */
+    size_t count;
     bool *charged;
     struct kp_cost cost;
 };
@@ -74,14 +73,10 @@ static void cat_take(struct growth *g, size_t node)
 {
     const struct kp_node *const nodes = g->x->tree->nodes;
     double of[TENSORS_MOST], most = 0, all = 0;
-    const size_t tensors = tensors_read(g->x, node, 0, of), had = g->places.count;
+    const size_t tensors = tensors_read(g->x, node, 0, of);
     for (size_t i = 0; i < tensors; i++) all += of[i], most = of[i] > most ? of[i] : most;
-    const size_t at = kp_keyindex_get(&g->places, kp_costplace_key(g->x->tree, (int32_t)node));
-    if (at == had) {
-        g->last = kp_kineto_grow(g->last, &g->capacity, had + 1, sizeof *g->last);
-        g->last[at] = (struct grown){.node = -1};
-    }
-    struct grown *const last = &g->last[at];
+    struct grown *const last = kp_keyindex_row(&g->places, kp_costplace_key(g->x->tree, (int32_t)node),
+                                               &(struct grown){.node = -1}, sizeof *last);
     if (tensors > 1 && last->node >= 0 && most == last->elements) {
         kp_cost_add(&g->cost, g->x, last->node, nodes[last->node].start_ns, nodes[last->node].end_ns, 1);
         g->charged[kp_costplace_op(g->x->tree, last->node)] = true;
@@ -102,7 +97,6 @@ static void growing_judge(struct kp_costrules *x)
         kp_cost_tell(&g.cost, x, &growing);
     } else kp_cost_drop(&g.cost);
     kp_keyindex_fini(&g.places);
-    free(g.last);
     free(g.charged);
 }
 

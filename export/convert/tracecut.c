@@ -17,19 +17,13 @@
 
 enum { FLOW_OPENS = 1, FLOW_ENDS = 2, FLOW_OUTSIDE = 4 };
 enum { CALL_INSIDE = 1, CALL_OUTSIDE = 2 };
-struct marks { /* bits by key */
-    struct kp_keyindex keys;
-    uint8_t *of;
-    size_t capacity;
-};
-
 struct trace_cut {
     const struct kp_cut *cut;
     kp_convert_fn put;
     void *context;
-    struct marks flows; /* of category and id */
-    struct marks calls; /* of correlation */
-    const char *more;   /* events that are still to be written before the first; NULL: none */
+    struct kp_keyindex flows; /* rows: bits, of category and id */
+    struct kp_keyindex calls; /* rows: bits, of correlation */
+    const char *more;         /* events that are still to be written before the first; NULL: none */
     size_t kept;
     bool any, in_object; /* in_object: the list of events is a member of an object */
     int put_rc;          /* the first error of put */
@@ -69,18 +63,9 @@ static uint64_t text_hash(uint64_t hash, struct kp_raw_text text)
     return hash ^ hash >> 29;
 }
 
-static uint8_t *mark_of(struct marks *marks, uint64_t hash)
+static uint8_t *mark_of(struct kp_keyindex *marks, uint64_t hash)
 {
-    const size_t had = marks->keys.count, at = kp_keyindex_get(&marks->keys, hash);
-    marks->of = kp_kineto_grow(marks->of, &marks->capacity, marks->keys.count, 1);
-    if (at == had) marks->of[at] = 0;
-    return &marks->of[at];
-}
-
-static void marks_fini(struct marks *marks)
-{
-    kp_keyindex_fini(&marks->keys);
-    free(marks->of);
+    return kp_keyindex_row(marks, hash, &(uint8_t){0}, 1);
 }
 
 static uint8_t *flow_of(struct trace_cut *t, const struct kp_raw_event *e)
@@ -243,8 +228,8 @@ int kp_tracecut(const struct kp_texts *texts, const struct kp_cut *cut, kp_conve
     if (rc == 0 || cut->is_torn)
         rc = kp_raw_read(texts, &(struct kp_raw_calls){event_cut, rest_take}, &t, why, why_bytes);
     if (cut->is_torn) rc = torn_close(&t);
-    marks_fini(&t.flows);
-    marks_fini(&t.calls);
+    kp_keyindex_fini(&t.flows);
+    kp_keyindex_fini(&t.calls);
     *kept = t.kept;
     return rc;
 }

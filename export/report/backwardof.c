@@ -14,22 +14,13 @@
 
 struct following {
     const struct kp_tree *tree;
-    struct kp_keyindex threads;
-    uint32_t *last; /* by number in `threads`: the last backward op, + 1 */
-    size_t capacity;
+    struct kp_keyindex threads; /* rows: the last backward op, + 1 */
 };
 
 /* The last backward op on the node's thread, + 1; 0: none. */
 static uint32_t *last_get(struct following *f, size_t node)
 {
-    const struct kp_kineto_event *e = kp_tree_event(f->tree, node);
-    const size_t had = f->threads.count;
-    const size_t at = kp_keyindex_get(&f->threads, kp_tree_thread(e));
-    if (at == had) {
-        f->last = kp_kineto_grow(f->last, &f->capacity, had + 1, sizeof *f->last);
-        f->last[at] = 0;
-    }
-    return &f->last[at];
+    return kp_keyindex_row(&f->threads, kp_tree_thread(kp_tree_event(f->tree, node)), &(uint32_t){0}, sizeof(uint32_t));
 }
 
 static uint32_t node_of(struct following *f, const uint32_t *of, size_t node)
@@ -56,6 +47,5 @@ uint32_t *kp_backward_of(const struct kp_tree *tree)
     uint32_t *of = kp_kineto_room(tree->count + 1, sizeof *of);
     for (size_t i = 0; i < tree->count; i++) of[i] = tree->nodes[i].on_device ? (uint32_t)i : node_of(&f, of, i);
     kp_keyindex_fini(&f.threads);
-    free(f.last);
     return of;
 }

@@ -24,22 +24,6 @@ struct call_lane {
     struct open_call *calls;
     size_t count, capacity;
 };
-struct lanes {
-    struct kp_keyindex threads;
-    struct call_lane *of; /* by number in `threads` */
-    size_t capacity;
-};
-
-static struct call_lane *lane_get(struct lanes *l, uint64_t thread)
-{
-    const size_t had = l->threads.count, at = kp_keyindex_get(&l->threads, thread);
-    if (at == had) {
-        l->of = kp_kineto_grow(l->of, &l->capacity, had + 1, sizeof *l->of);
-        l->of[at] = (struct call_lane){0};
-    }
-    return &l->of[at];
-}
-
 /* Finds the calls open on a thread at a time. Nodes come by start time, so ended calls are dropped. */
 static uint32_t stack_at(struct call_lane *lane, int64_t at_ns)
 {
@@ -85,7 +69,7 @@ uint32_t kp_tree_call_name(const struct kp_tree *tree, const struct kp_node *nod
 struct filling {
     struct kp_tree *tree;
     struct kp_op_ids ids;
-    struct lanes lanes;
+    struct kp_keyindex lanes; /* of threads; rows: struct call_lane */
     struct kp_frametext frame;
     bool all, lines;
 };
@@ -147,7 +131,7 @@ static void node_fill(struct filling *f, const struct kp_node *node)
         e->kind == KP_KINETO_GPU_ANNOTATION ? range_of(f->tree, &f->ids, e->external_id) : e;
     if (!on || e->kind == KP_KINETO_GPU) /* device work gets its op's stack later */
         return;
-    struct call_lane *lane = lane_get(&f->lanes, kp_tree_thread(on));
+    struct call_lane *lane = kp_keyindex_row(&f->lanes, kp_tree_thread(on), &(struct call_lane){0}, sizeof *lane);
     uint32_t around = stack_at(lane, node->start_ns);
     if (node->is_python || e->kind == KP_KINETO_OP) around = stack_around(f, lane, e);
     bool of_none = e->kind == KP_KINETO_RUNTIME && e->external_id <= 0,
@@ -163,9 +147,9 @@ static void fill(struct filling *f)
 {
     kp_op_ids_gather(&f->ids, f->tree);
     for (size_t i = 0; i < f->tree->count; i++) node_fill(f, &f->tree->nodes[i]);
-    for (size_t i = 0; i < f->lanes.threads.count; i++) free(f->lanes.of[i].calls);
-    free(f->lanes.of);
-    kp_keyindex_fini(&f->lanes.threads);
+    struct call_lane *const lanes = f->lanes.rows;
+    for (size_t i = 0; i < f->lanes.count; i++) free(lanes[i].calls);
+    kp_keyindex_fini(&f->lanes);
     kp_frametext_fini(&f->frame);
     kp_op_ids_fini(&f->ids);
 }

@@ -245,19 +245,14 @@ static void node_nest(struct kp_tree *tree, struct nest_lane *lane, int32_t at)
 static void nodes_nest(struct kp_tree *tree)
 {
     struct kp_keyindex threads = {0};
-    struct nest_lane *lanes = NULL;
-    size_t capacity = 0;
     for (size_t i = 0; i < tree->count; i++) {
         if (tree->nodes[i].on_device || tree->nodes[i].is_async) continue;
-        const size_t had = threads.count, at = kp_keyindex_get(&threads, kp_tree_thread(kp_tree_event(tree, i)));
-        if (at == had) {
-            lanes = kp_kineto_grow(lanes, &capacity, had + 1, sizeof *lanes);
-            lanes[at] = (struct nest_lane){0};
-        }
-        node_nest(tree, &lanes[at], (int32_t)i);
+        struct nest_lane none = {0}, *const lane = kp_keyindex_row(&threads, kp_tree_thread(kp_tree_event(tree, i)),
+                                                                   &none, sizeof none);
+        node_nest(tree, lane, (int32_t)i);
     }
+    struct nest_lane *const lanes = threads.rows;
     for (size_t i = 0; i < threads.count; i++) free(lanes[i].open);
-    free(lanes);
     kp_keyindex_fini(&threads);
 }
 

@@ -41,8 +41,19 @@ size_t kp_keyindex_get(struct kp_keyindex *x, uint64_t key)
     return x->last = x->slots[at] - 1;
 }
 
+void *kp_keyindex_row(struct kp_keyindex *x, uint64_t key, const void *first, size_t bytes)
+{
+    const size_t had = x->count, at = kp_keyindex_get(x, key);
+    if (at == had) {
+        x->rows = kp_kineto_grow(x->rows, &x->row_capacity, had + 1, bytes);
+        memcpy((char *)x->rows + at * bytes, first, bytes);
+    }
+    return (char *)x->rows + at * bytes;
+}
+
 void kp_keyindex_fini(struct kp_keyindex *x)
 {
+    free(x->rows);
     free(x->keys);
     free(x->slots);
     *x = (struct kp_keyindex){0};

@@ -75,19 +75,12 @@ static void collective_add(struct kp_rankwaits *w, const char *key, const struct
     w->of[w->count++].key = kept;
 }
 
-struct key_counts { /* how many of each key a trace had so far */
-    struct kp_keyindex keys;
-    unsigned *of;
-    size_t capacity;
-};
-
-static unsigned number_next(struct key_counts *counts, struct kp_strings *strings, const char *key)
+/* Rows: how many of each key a trace had so far. */
+static unsigned number_next(struct kp_keyindex *counts, struct kp_strings *strings, const char *key)
 {
-    const size_t known = counts->keys.count;
-    const size_t at = kp_keyindex_get(&counts->keys, kp_strings_put(strings, key, strlen(key)));
-    counts->of = kp_kineto_grow(counts->of, &counts->capacity, at + 1, sizeof *counts->of);
-    if (at == known) counts->of[at] = 0;
-    return counts->of[at]++;
+    unsigned *const count =
+        kp_keyindex_row(counts, kp_strings_put(strings, key, strlen(key)), &(unsigned){0}, sizeof *count);
+    return (*count)++;
 }
 
 /* Where its steps' time goes, to compare it with that of the others. */
@@ -153,7 +146,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     host_add(w, tree->trace);
     struct kp_rankwait *row = rank_get(w, rank);
     const struct kp_collective is = {.rank = row->rank, .trace = row->traces++};
-    struct key_counts counts = {0};
+    struct kp_keyindex counts = {0};
     parts_add(row, tree, chosen);
     if (chosen->step_count) places_add(row, tree, chosen);
     for (size_t i = 0; i < tree->count && w->count < COLLECTIVES_MOST; i++) {
@@ -168,8 +161,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
         one.bus_bytes = work ? work->bus_bytes : 0;
         collective_add(w, key, &one);
     }
-    kp_keyindex_fini(&counts.keys);
-    free(counts.of);
+    kp_keyindex_fini(&counts);
 }
 
 /* ---- all ranks ---- */

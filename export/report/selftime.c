@@ -18,20 +18,13 @@ struct dividing {
     kp_selftime_fn give;
     kp_selftime_marker_fn give_marker; /* NULL: as any node */
     void *context;
-    struct kp_keyindex threads;
-    struct self_lane *lanes; /* by number in `threads` */
-    size_t capacity;
+    struct kp_keyindex threads; /* rows: struct self_lane */
 };
 
 static struct self_lane *lane_get(struct dividing *d, const struct kp_kineto_event *e)
 {
-    const size_t had = d->threads.count;
-    const size_t at = kp_keyindex_get(&d->threads, kp_tree_thread(e));
-    if (at == had) {
-        d->lanes = kp_kineto_grow(d->lanes, &d->capacity, had + 1, sizeof *d->lanes);
-        d->lanes[at] = (struct self_lane){.since_ns = INT64_MIN};
-    }
-    return &d->lanes[at];
+    const struct self_lane first = {.since_ns = INT64_MIN};
+    return kp_keyindex_row(&d->threads, kp_tree_thread(e), &first, sizeof first);
 }
 
 /* Gives a marker's time with the calls that run in it, each as long as it is the innermost. What is left has none. */
@@ -80,11 +73,11 @@ void kp_selftime_each_marked(const struct kp_tree *tree, kp_selftime_fn give, kp
         lane_advance(&d, lane, node->start_ns);
         *KP_KINETO_NEXT(lane->open, lane->count, lane->capacity) = (uint32_t)i;
     }
+    struct self_lane *const lanes = d.threads.rows;
     for (size_t i = 0; i < d.threads.count; i++) {
-        lane_advance(&d, &d.lanes[i], INT64_MAX);
-        free(d.lanes[i].open);
+        lane_advance(&d, &lanes[i], INT64_MAX);
+        free(lanes[i].open);
     }
-    free(d.lanes);
     kp_keyindex_fini(&d.threads);
 }
 

@@ -25,12 +25,10 @@ struct building {
     const struct kp_tree *tree;
     const struct kp_chosen *chosen;
     struct kp_ownlines lines, modules, callers;
-    struct kp_keyindex threads, lanes; /* lanes: of a row and a thread */
-    int64_t *ends;                     /* by lane: when its last node ends that is not nested */
-    size_t end_capacity;
-    int64_t *self, *step_self; /* each node's self time, in what was chosen and in its steps */
-    uint32_t *backward_of;     /* by module: whose place each node has (backwardof.h) */
-    struct node_bytes *bytes;  /* each node's, with those of the allocators that it called. NULL: none were recorded */
+    struct kp_keyindex threads, lanes; /* lanes: of a row and a thread; rows: when its last node ends, not nested */
+    int64_t *self, *step_self;         /* each node's self time, in what was chosen and in its steps */
+    uint32_t *backward_of;             /* by module: whose place each node has (backwardof.h) */
+    struct node_bytes *bytes; /* each node's, with those of the allocators that it called. NULL: none were recorded */
 };
 struct node_bytes {
     int64_t cpu, device;
@@ -247,13 +245,10 @@ static bool is_nested(struct building *b, const struct kp_node *node, size_t row
 {
     const struct kp_kineto_event *e = event_of(b->tree, node);
     const size_t thread = kp_keyindex_get(&b->threads, kp_tree_thread(e));
-    const size_t had = b->lanes.count, at = kp_keyindex_get(&b->lanes, (uint64_t)row << 32 | thread);
-    if (at == had) {
-        b->ends = kp_kineto_grow(b->ends, &b->end_capacity, had + 1, sizeof *b->ends);
-        b->ends[at] = INT64_MIN;
-    }
-    if (node->start_ns < b->ends[at]) return true;
-    b->ends[at] = node->end_ns;
+    const uint64_t lane = (uint64_t)row << 32 | thread;
+    int64_t *const end = kp_keyindex_row(&b->lanes, lane, &(int64_t){INT64_MIN}, sizeof *end);
+    if (node->start_ns < *end) return true;
+    *end = node->end_ns;
     return false;
 }
 
@@ -460,7 +455,6 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     kp_ownlines_fini(&b.callers);
     kp_keyindex_fini(&b.threads);
     kp_keyindex_fini(&b.lanes);
-    free(b.ends);
     free(b.self);
     free(b.step_self);
     free(b.backward_of);

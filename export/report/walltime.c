@@ -36,11 +36,6 @@ struct open_nodes { /* innermost last */
     uint32_t *of;
     size_t count, capacity;
 };
-struct known_paths { /* by a key of what they were made from, so that each text is read once */
-    struct kp_keyindex keys;
-    uint32_t *places;
-    size_t capacity;
-};
 struct wall {
     struct kp_calltree *paths; /* NULL: no place is looked for */
     int64_t *sums;             /* then: by part, what is added up in place of paths */
@@ -52,8 +47,8 @@ struct wall {
     uint32_t *above;  /* by node: where its Python frames end, or UNKNOWN */
     uint32_t *places; /* by node: its own path, or UNKNOWN */
     struct kp_frametext text;
-    struct moments busy; /* of autograd's threads, by time */
-    struct known_paths stacks, between;
+    struct moments busy;                /* of autograd's threads, by time */
+    struct kp_keyindex stacks, between; /* rows: paths, by what they were made from, so that each text is read once */
     /* the thread that is swept */
     enum use use;
     bool is_main;
@@ -104,12 +99,9 @@ static bool is_shown(const struct wall *w, uint32_t node)
 /* ---- paths ---- */
 
 /* Returns where the path of a key is kept; a new one is UNKNOWN. */
-static uint32_t *path_slot(struct known_paths *known, uint32_t high, uint32_t low)
+static uint32_t *path_slot(struct kp_keyindex *known, uint32_t high, uint32_t low)
 {
-    const size_t had = known->keys.count, at = kp_keyindex_get(&known->keys, (uint64_t)high << 32 | low);
-    known->places = kp_kineto_grow(known->places, &known->capacity, known->keys.count, sizeof *known->places);
-    if (at == had) known->places[at] = UNKNOWN;
-    return &known->places[at];
+    return kp_keyindex_row(known, (uint64_t)high << 32 | low, &(uint32_t){UNKNOWN}, sizeof(uint32_t));
 }
 
 static uint32_t stack_place(struct wall *w, uint32_t stack)
@@ -526,10 +518,8 @@ static void wall_close(struct wall *w, struct wall_lanes *lanes)
     free(w->places);
     free(w->shown.of);
     free(w->ranges.of);
-    free(w->stacks.places);
-    free(w->between.places);
-    kp_keyindex_fini(&w->stacks.keys);
-    kp_keyindex_fini(&w->between.keys);
+    kp_keyindex_fini(&w->stacks);
+    kp_keyindex_fini(&w->between);
     free(w->gap.of);
     free(w->busy.of);
     kp_frametext_fini(&w->text);

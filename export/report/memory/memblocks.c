@@ -40,9 +40,7 @@ struct sweep {
     struct kp_memview *view;
     struct record *records; /* by time */
     size_t count, capacity;
-    struct kp_keyindex threads;
-    struct memory_lane *lanes; /* by number in `threads` */
-    size_t lane_capacity;
+    struct kp_keyindex threads; /* rows: struct memory_lane */
     unsigned optimizers;
 };
 
@@ -114,13 +112,8 @@ static void records_add(struct sweep *s)
 
 static struct memory_lane *lane_get(struct sweep *s, const struct kp_kineto_event *e)
 {
-    uint64_t thread = kp_tree_thread(e);
-    const size_t had = s->threads.count, at = kp_keyindex_get(&s->threads, thread);
-    if (at == had) {
-        s->lanes = kp_kineto_grow(s->lanes, &s->lane_capacity, had + 1, sizeof *s->lanes);
-        s->lanes[at] = (struct memory_lane){.thread = thread, .pass = -1};
-    }
-    return &s->lanes[at];
+    const struct memory_lane first = {.thread = kp_tree_thread(e), .pass = -1};
+    return kp_keyindex_row(&s->threads, first.thread, &first, sizeof first);
 }
 
 static struct kp_mem_place lane_place(struct memory_lane *lane, int64_t at_ns)
@@ -233,8 +226,8 @@ static void places_find(struct sweep *s)
 
 static void sweep_fini(struct sweep *s)
 {
-    for (size_t i = 0; i < s->threads.count; i++) free(s->lanes[i].open);
-    free(s->lanes);
+    const struct memory_lane *const lanes = s->threads.rows;
+    for (size_t i = 0; i < s->threads.count; i++) free(lanes[i].open);
     kp_keyindex_fini(&s->threads);
     free(s->records);
 }
