@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""startup/lazy_dynamo.py: an optimizer steps without torch._dynamo, and whoever needs more of it has the real one, also for what stepped before."""
+"""startup/lazy_dynamo.py: an optimizer steps without torch._dynamo, and whoever needs more of it has the real one, also for what stepped before.
+startup/lazy_torch.py: what torch has for compilers and for few programs comes when something asks for it."""
 import harness
 
 PROGRAM = """
@@ -26,3 +27,37 @@ def test_an_optimizer_steps_without_it_and_what_compiles_has_the_real_one(tmp_pa
     script.write_text(PROGRAM)
     run = harness.run_plain(script, tmp_path, LAZY_DYNAMO=1).ok()
     assert run.out.splitlines() == ["['torch._dynamo']", "True True 2.0", "True 3.0"]
+
+
+# A DataLoader's worker asks for a Generator.
+LATE = """
+import sys
+import lazy_torch
+import torch
+def left():
+    print(" ".join(sorted(name[6:] for name, module in sys.modules.items() if type(module) is lazy_torch.Lazy)))
+def on_meta():
+    try:
+        print(torch.ones(3, device="meta").nonzero_static(size=2).shape)
+    except NotImplementedError:
+        print("has no meta")
+left()
+print(torch.Generator().manual_seed(3).initial_seed())
+on_meta()
+from torch.distributions.normal import Normal
+print(Normal(0.0, 1.0).mean.item(), torch.distributions.Normal is Normal)
+print(torch.masked.sum(torch.ones(3)).item())
+left()
+print(type(torch.export.export(torch.nn.ReLU(), (torch.ones(1),))).__name__)
+on_meta()
+left()
+"""
+
+
+def test_torch_brings_late_what_is_asked_for_late(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(LATE)
+    run = harness.run_plain(script, tmp_path, LAZY_DYNAMO=1).ok()
+    assert run.out.splitlines() == ["_meta_registrations _native distributed._meta_registrations distributions export masked", "3", "has no meta",
+                                    "0.0 True", "3.0", "_meta_registrations _native distributed._meta_registrations export",
+                                    "ExportedProgram", "torch.Size([2, 1])", "_native distributed._meta_registrations"]

@@ -8,6 +8,8 @@ import importlib.machinery
 import sys
 import types
 
+import lazy_torch
+
 NAME = "torch._dynamo"
 
 
@@ -20,6 +22,7 @@ def the_real():
         del sys.modules[NAME]
         vars(sys.modules["torch"]).pop("_dynamo", None)
         sys.meta_path.remove(Finder)
+        lazy_torch.load(lazy_torch.META)
     return importlib.import_module(NAME)
 
 
