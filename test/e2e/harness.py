@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs programs under libkprof and under the oracle, and says what came out."""
+import importlib.util
 import json
 import os
 import pathlib
@@ -7,6 +8,8 @@ import re
 import signal
 import subprocess
 import sys
+
+import pytest
 
 import warm
 
@@ -98,6 +101,12 @@ class Run:
     def ok(self):
         assert self.code == 0, self.explain()
         return self
+
+
+def needs(package):
+    """Skips the test where it is missing. To import it here would take as long as the program that does."""
+    if not importlib.util.find_spec(package):
+        pytest.skip(f"no {package} here")
 
 
 def script_command(script, *args, python=PYTHON):

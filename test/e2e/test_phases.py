@@ -128,7 +128,7 @@ def test_all_time_of_a_validation_is_in_the_report_of_its_phase(tmp_path):
 
 
 def test_lightnings_last_validation_leaves_no_step_behind_it(tmp_path):
-    pytest.importorskip("lightning")
+    harness.needs("lightning")
     program = tmp_path / "lit.py"
     program.write_text("""
 import torch, lightning as L
@@ -218,7 +218,7 @@ train()
 
 
 def test_a_trainers_evaluations_have_the_files_of_profilers_in_callbacks(tmp_path):
-    pytest.importorskip("transformers")
+    harness.needs("transformers")
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     theirs.mkdir()
     harness.run_plain("hf_phases.py", theirs, theirs, "byhand", warm_start=True).ok()
@@ -233,7 +233,7 @@ def test_a_trainers_evaluations_have_the_files_of_profilers_in_callbacks(tmp_pat
 
 def test_one_row_names_the_evaluation_of_lightning_and_of_transformers(tmp_path):
     """A row that is misspelt is told of at the end, though others recorded."""
-    pytest.importorskip("transformers")
+    harness.needs("transformers")
     (tmp_path / "plain").mkdir()
     run = harness.run_kprof("hf_phases.py", tmp_path / "out", tmp_path / "plain", schedule=None, shapes=False,
                             KPROF_PHASES="training=active=2;validate=active=2,repeat=1;late~^late$=active=1;off=none").ok()
@@ -246,7 +246,7 @@ def test_one_row_names_the_evaluation_of_lightning_and_of_transformers(tmp_path)
 
 
 def test_lightnings_phases_have_the_files_of_its_own_profiler(tmp_path):
-    pytest.importorskip("lightning")
+    harness.needs("lightning")
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     harness.run_plain("lightning_phases.py", theirs, theirs, "own", warm_start=True).ok()
     phases = ["train", "validate", "test", "predict"]

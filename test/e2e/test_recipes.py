@@ -102,7 +102,7 @@ def test_the_environment_alone(room):
 
 @pytest.mark.parametrize("heading", ("torchrun", "accelerate launch"))
 def test_a_launcher_of_ranks(room, heading):
-    pytest.importorskip("accelerate")
+    harness.needs("accelerate")
     (room / "train.py").write_text(NO_TORCH)
     done = run(room, blocks(heading)[0])
     assert ranks(done) == [0, 1] and "a step" in done.out, done.explain()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which steps count: of several optimizers of one class the first, known by the object; and calls of Python functions."""
 import glob
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -10,7 +11,6 @@ import subprocess
 import sys
 
 import pytest
-import torch
 
 import facts
 import harness
@@ -54,7 +54,7 @@ def test_a_window_holds_both_optimizers_of_a_gan(ours):
     trace = facts.load(ours("gan_twins.py", "8", "1").trace)
     assert trace["kprof"]["step_source"] == "optimizer"
     # torch's own word for itself lacks what stands behind the number, as +cpu
-    assert torch.__version__.startswith(trace["kprof"]["torch_version"])
+    assert importlib.metadata.version("torch").startswith(trace["kprof"]["torch_version"])
     windows = facts.steps(trace)
     assert [e["name"] for e in windows] == ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]
     ends = [facts.end(e) for e in facts.spans(trace) if e["name"] == STEP]
@@ -241,7 +241,7 @@ def test_a_program_that_ends_behind_its_last_call_was_not_cut_short(tmp_path):
 
 
 def test_generate_leads_to_its_tokens(tmp_path):
-    pytest.importorskip("transformers")
+    harness.needs("transformers")
     run = harness.run_kprof("inference.py", tmp_path, "generate", schedule="active=1000").ok()
     model = facts.load(run.trace)["kprof"]["model"]
     said = harness.cli("report", run.trace).stdout
@@ -266,7 +266,7 @@ def test_a_function_that_is_not_there_counts_nothing(tmp_path):
     pytest.param("pipeline", "auto", marks=pytest.mark.slow), pytest.param("asyncio", "call:__main__:answer_later", marks=pytest.mark.slow)])
 def test_a_window_of_inference_holds_two_requests(tmp_path, kind, rule):
     if kind in ("generate", "pipeline"):
-        pytest.importorskip("transformers")
+        harness.needs("transformers")
     run = harness.run_kprof("inference.py", tmp_path, kind, schedule="wait=1,warmup=1,active=2,repeat=1", KPROF_STEP=rule).ok()
     assert "iterations 8" in run.out and re.search(r"\(2 steps by call( of __main__:answer\w*)?, ", run.err), run.explain()
     assert facts.requests_of_steps(facts.load(run.trace)) == [1, 1]
@@ -317,7 +317,7 @@ def test_the_closing_line_leaves_out_the_batches_of_an_optimizer(tmp_path):
 
 def test_an_actor_of_ray_has_a_step_for_each_request(tmp_path):
     """The actor is a process of its own, started by daemons of Ray. Its driver has no steps and says so."""
-    pytest.importorskip("ray")
+    harness.needs("ray")
     run = harness.run_kprof("ray_actor.py", tmp_path, schedule="wait=1,warmup=1,active=2,repeat=1", RAY_USAGE_STATS_ENABLED=0).ok()
     assert "iterations 24" in run.out, run.explain()
     assert facts.requests_of_steps(facts.load(run.trace)) == [1, 1]

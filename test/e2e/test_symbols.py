@@ -243,7 +243,7 @@ def test_valgrind_reads_the_rules_of_stubs(tmp_path):
 
 
 def test_calls_of_ops_are_the_ops_recorded(tmp_path):
-    pytest.importorskip("torch")
+    harness.needs("torch")
     program = ("import torch\ntorch.set_num_threads(1)\na = torch.ones(4, 4)\n"
                "for i in range(30): b = torch.add(a, a); c = torch.mm(a, b); d = torch.relu(c)\nprint(float(d.sum()))")
     script = tmp_path / "program.py"

@@ -32,7 +32,7 @@ def words(text):
 
 @pytest.fixture(scope="module")
 def room(tmp_path_factory):
-    pytest.importorskip("torchvision")
+    harness.needs("torchvision")
     room = tmp_path_factory.mktemp("room")
     shutil.copytree(harness.ROOT / "examples", room / "examples")
     (room / "bin").mkdir()
