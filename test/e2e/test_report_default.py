@@ -15,7 +15,7 @@ SCRIPT = "report_training.py"
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     return harness.run_kprof(SCRIPT, tmp_path_factory.mktemp("run"), schedule="wait=1,warmup=1,active=3,repeat=1",
-                             KPROF_WITH_STACK="ops").ok()
+                             KPROF_WITH_STACK="ops", LAZY_DYNAMO=0).ok()
 
 
 def told(*argv):
