@@ -118,11 +118,13 @@ void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes)
     return rc < 0 ? NULL : q;
 }
 
-void *kp_map_double(void *array, uint32_t *cap, size_t item_bytes, uint32_t first)
+bool kp_map_room(void *array, uint32_t n, uint32_t *cap, size_t item_bytes, uint32_t first)
 {
-    uint32_t more = *cap ? *cap * 2 : first;
-    void *made = kp_map_grow(array, *cap * item_bytes, more * item_bytes);
-    if (made) *cap = more;
+    void **const at = array;
+    if (n < *cap) return true;
+    const uint32_t more = *cap ? *cap * 2 : first;
+    void *const made = kp_map_grow(*at, *cap * item_bytes, more * item_bytes);
+    if (made) *at = made, *cap = more;
     return made;
 }
 

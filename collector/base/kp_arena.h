@@ -23,10 +23,11 @@ void kp_map_free(void *p, size_t bytes);
 /* Grows a block of kp_map_alloc, which keeps its contents and may move. NULL: the old block is still there. */
 void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes) __attribute__((warn_unused_result));
 /*
- * Doubles the capacity of an array. An empty array (NULL, *cap 0) gets `first` items. NULL: the array and *cap stay as
- * they were.
+ * Makes room for an item behind the first n of an array, whose capacity doubles. `array` is the address of the caller's
+ * pointer. An empty array (NULL, *cap 0) gets `first` items. False: no memory; the array and *cap stay as they were.
  */
-void *kp_map_double(void *array, uint32_t *cap, size_t item_bytes, uint32_t first) __attribute__((warn_unused_result));
+bool kp_map_room(void *array, uint32_t n, uint32_t *cap, size_t item_bytes, uint32_t first)
+    __attribute__((warn_unused_result));
 
 /* The library's large mappings, by number, to tell its memory from the host's. False: none has this number. */
 #define KP_MAP_LARGE_MAX 128u

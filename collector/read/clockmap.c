@@ -27,11 +27,7 @@ __extension__ typedef unsigned __int128 wide;
 
 int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample, uint64_t busy_ns, uint64_t waited_ns)
 {
-    if (m->n == m->cap) {
-        struct kp_clock_line *lines = kp_map_double(m->lines, &m->cap, sizeof *lines, 256);
-        if (!lines) return -ENOMEM;
-        m->lines = lines;
-    }
+    if (!kp_map_room(&m->lines, m->n, &m->cap, sizeof *m->lines, 256)) return -ENOMEM;
     m->lines[m->n++] = (struct kp_clock_line){.from = sample->ticks,
                                               .base = sample->mono_ns,
                                               .real_minus_mono = sample->real_ns - sample->mono_ns,

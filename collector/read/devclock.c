@@ -35,11 +35,7 @@ int kp_devclock_add(struct kp_devclock *d, const struct kp_rec_devclock *sample)
         d->rejected++;
         return 0;
     }
-    if (d->n == d->cap) {
-        struct kp_devclock_line *lines = kp_map_double(d->lines, &d->cap, sizeof *lines, 64);
-        if (!lines) return -ENOMEM;
-        d->lines = lines;
-    }
+    if (!kp_map_room(&d->lines, d->n, &d->cap, sizeof *d->lines, 64)) return -ENOMEM;
     uint32_t at = d->n++;
     for (; at && d->lines[at - 1].domain > sample->domain; at--)
         d->lines[at] = d->lines[at - 1]; /* nearly never loops */

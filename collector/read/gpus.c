@@ -21,11 +21,7 @@ static int context_take(struct kp_gpus *g, const struct kp_rec_context *c)
         return 0;
     }
     if (g->contexts_n == CONTEXTS_MAX) return 0;
-    if (g->contexts_n == g->contexts_cap) {
-        struct kp_rec_context *of = kp_map_double(g->contexts, &g->contexts_cap, sizeof *of, 64);
-        if (!of) return -ENOMEM;
-        g->contexts = of;
-    }
+    if (!kp_map_room(&g->contexts, g->contexts_n, &g->contexts_cap, sizeof *g->contexts, 64)) return -ENOMEM;
     g->contexts[g->contexts_n++] = *c;
     return 0;
 }

@@ -19,11 +19,7 @@
 static int push(struct kp_pieces *p, const struct kp_piece *piece)
 {
     if (piece->at == piece->end) return 0;
-    if (p->n == p->cap) {
-        struct kp_piece *of = kp_map_double(p->of, &p->cap, sizeof *of, 256);
-        if (!of) return -ENOMEM;
-        p->of = of;
-    }
+    if (!kp_map_room(&p->of, p->n, &p->cap, sizeof *p->of, 256)) return -ENOMEM;
     p->of[p->n++] = *piece;
     return 0;
 }

@@ -78,11 +78,7 @@ static int cycle_put(struct kp_reader *r, const struct kp_rec_cycle *c)
         r->skipped++;
         return 0;
     }
-    if (r->cycles_n == r->cycles_cap) {
-        struct kp_rec_cycle *cycles = kp_map_double(r->cycles, &r->cycles_cap, sizeof *cycles, 64);
-        if (!cycles) return -ENOMEM;
-        r->cycles = cycles;
-    }
+    if (!kp_map_room(&r->cycles, r->cycles_n, &r->cycles_cap, sizeof *r->cycles, 64)) return -ENOMEM;
     memmove(r->cycles + at + 1, r->cycles + at, (r->cycles_n - at) * sizeof *r->cycles);
     r->cycles[at] = *c;
     r->cycles_n++;

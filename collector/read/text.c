@@ -87,11 +87,7 @@ static int index_make(struct kp_text *t)
     for (const char *line = NULL; (line = kp_text_next(t, line));) {
         const char *equals = strchr(line, '=');
         if (!equals) continue;
-        if (t->n == t->lines_cap) {
-            struct kp_text_line *lines = kp_map_double(t->lines, &t->lines_cap, sizeof *lines, 512);
-            if (!lines) return -ENOMEM;
-            t->lines = lines;
-        }
+        if (!kp_map_room(&t->lines, t->n, &t->lines_cap, sizeof *t->lines, 512)) return -ENOMEM;
         t->lines[t->n++] =
             (struct kp_text_line){.at = (uint64_t)(line - t->bytes), .key_bytes = (uint32_t)(equals - line)};
     }

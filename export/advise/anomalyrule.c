@@ -134,8 +134,7 @@ void kp_rules_anomaly(struct kp_costrules *x)
         0.02, x->out->has_gpu ? WITH_GPU_EXPLAINS : 0, "anomaly-mode", "",
         "Remove torch.autograd.detect_anomaly(), or set_detect_anomaly(True): it is for finding "
         "errors."};
-    a.has_stack = kp_kineto_room(x->tree->count + 1, sizeof *a.has_stack);
-    memset(a.has_stack, 0, x->tree->count + 1);
+    a.has_stack = kp_kineto_zeros(x->tree->count + 1, sizeof *a.has_stack);
     ranges_charge(&a);
     if (!a.checks || 2 * a.checked < a.ranges) {
         kp_cost_drop(&a.cost);

@@ -239,8 +239,7 @@ static void math_tell(const struct attention *a, struct kp_finding *f)
 void kp_rules_attention(struct kp_costrules *x)
 {
     struct attention a = {.x = x, .math = -1};
-    a.marks = kp_kineto_room(x->tree->count + 1, sizeof *a.marks);
-    memset(a.marks, 0, x->tree->count + 1);
+    a.marks = kp_kineto_zeros(x->tree->count + 1, sizeof *a.marks);
     ops_mark(&a);
     marks_spread(&a);
     attention_judge(&a, x, MARK_BY_HAND, &by_hand);

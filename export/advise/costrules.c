@@ -171,8 +171,7 @@ double kp_quantile(double *values, size_t count, double share)
 struct kp_cost kp_cost_open(const struct kp_costrules *x)
 {
     struct kp_cost cost = {0};
-    cost.of = kp_kineto_room(x->chosen->step_count + 1, sizeof *cost.of);
-    memset(cost.of, 0, (x->chosen->step_count + 1) * sizeof *cost.of);
+    cost.of = kp_kineto_zeros(x->chosen->step_count + 1, sizeof *cost.of);
     return cost;
 }
 

@@ -102,10 +102,8 @@ static void calls_count(struct kp_forward_names *names, const struct kp_costrule
     const struct kp_chosen *c = x->chosen;
     uint32_t *with[KP_FORWARD_NAMES_MOST];
     for (size_t n = 0; n < names->count; n++) {
-        with[n] = kp_kineto_room(c->step_count + 1, sizeof **with);
-        names->of[n].calls = kp_kineto_room(c->step_count + EVAL_SIDES, sizeof **with);
-        memset(with[n], 0, (c->step_count + 1) * sizeof **with);
-        memset(names->of[n].calls, 0, (c->step_count + EVAL_SIDES) * sizeof **with);
+        with[n] = kp_kineto_zeros(c->step_count + 1, sizeof **with);
+        names->of[n].calls = kp_kineto_zeros(c->step_count + EVAL_SIDES, sizeof **with);
     }
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
@@ -216,8 +214,7 @@ static int32_t root_of(const struct kp_costrules *x, int32_t node)
 /* Marks the calls of whole modules of which some op has a backward. */
 static bool *backwards_mark(const struct kp_costrules *x)
 {
-    bool *has = kp_kineto_room(x->tree->count + 1, sizeof *has);
-    memset(has, 0, x->tree->count + 1);
+    bool *has = kp_kineto_zeros(x->tree->count + 1, sizeof *has);
     for (size_t i = 0; i < x->tree->count; i++) {
         const int32_t forward = x->tree->nodes[i].forward;
         const int32_t root = forward >= 0 ? root_of(x, forward) : -1;
@@ -292,8 +289,7 @@ static size_t usual_asks(const struct kp_costrules *x, const struct kp_passes *o
 {
     const struct kp_chosen *c = x->chosen;
     size_t count = 0;
-    double *asks = kp_kineto_room(c->step_count + 1, sizeof *asks);
-    memset(asks, 0, (c->step_count + 1) * sizeof *asks);
+    double *asks = kp_kineto_zeros(c->step_count + 1, sizeof *asks);
     for (size_t i = 0; i < x->tree->count; i++)
         if (is_asking(x, i)) asks[kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns)]++;
     for (size_t i = 0; i < c->step_count; i++)
@@ -560,11 +556,10 @@ static void evaluated_tell(const struct kp_costrules *x, const char *inside, con
 void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
 {
     const size_t steps = x->chosen->step_count;
-    struct kp_passes *of = kp_kineto_room(steps + 1, sizeof *of);
+    struct kp_passes *of = kp_kineto_zeros(steps + 1, sizeof *of);
     uint8_t *marks = kp_kineto_room(x->tree->count + 1, sizeof *marks);
     struct eval_outside outside[EVAL_SIDES] = {{0, 0}};
     size_t least = 1;
-    memset(of, 0, (steps + 1) * sizeof *of);
     memset(marks, OF_NEITHER, x->tree->count + 1);
     passes_by_ops(of, marks, outside, x);
     if (!kp_evalsteps_are(of, steps, least)) {

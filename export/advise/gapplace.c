@@ -177,9 +177,8 @@ void kp_gapplace_steps(const struct kp_costrules *x, const double *weights, uint
 {
     const size_t steps = x->chosen->step_count;
     struct gaps g = {.tree = x->tree, .chosen = x->chosen, .weights = weights, .of_steps = true};
-    double *most = kp_kineto_room(steps + 1, sizeof *most);
+    double *most = kp_kineto_zeros(steps + 1, sizeof *most);
     memset(calls, 0, steps * sizeof *calls);
-    memset(most, 0, steps * sizeof *most);
     work_find(&g, x);
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &g);
     const struct gap_cost *const of = g.keys.rows;

@@ -233,8 +233,7 @@ static void groups_make(struct grouping *g)
 
 static bool *bools_make(size_t count)
 {
-    bool *const all = kp_kineto_room(count + 1, sizeof *all);
-    memset(all, 0, (count + 1) * sizeof *all);
+    bool *const all = kp_kineto_zeros(count + 1, sizeof *all);
     return all;
 }
 
@@ -244,8 +243,7 @@ void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, c
     size_t count = 0;
     struct grouping g = {.out = out, .x = x};
     *out = (struct kp_longsteps){.more = more, .median_ns = median_ns};
-    out->group = kp_kineto_room(steps + 1, sizeof *out->group);
-    memset(out->group, 0, (steps + 1) * sizeof *out->group);
+    out->group = kp_kineto_zeros(steps + 1, sizeof *out->group);
     out->is_slower = bools_make(steps);
     out->has_cause = bools_make(steps);
     out->is_gap = bools_make(steps);

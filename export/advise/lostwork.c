@@ -45,8 +45,7 @@ static void captures_find(struct kp_spans *out, const struct kp_tree *tree)
 
 static uint8_t *answered_find(const struct kp_tree *tree)
 {
-    uint8_t *const answered = kp_kineto_room(tree->count + 1, 1);
-    memset(answered, 0, tree->count + 1);
+    uint8_t *const answered = kp_kineto_zeros(tree->count + 1, 1);
     for (size_t i = 0; i < tree->count; i++)
         if (tree->nodes[i].call >= 0) answered[tree->nodes[i].call] = 1;
     return answered;

@@ -194,8 +194,7 @@ static void loops_tell(struct loops *l)
 void kp_rules_one_by_one(struct kp_costrules *x)
 {
     struct loops l = {.x = x, .cost = kp_cost_open(x)};
-    l.is_trained = kp_kineto_room(x->tree->count + 1, sizeof *l.is_trained);
-    memset(l.is_trained, 0, x->tree->count + 1);
+    l.is_trained = kp_kineto_zeros(x->tree->count + 1, sizeof *l.is_trained);
     if (!x->out->has_gpu) loops_find(&l);
     if (!l.function || is_told(&l)) kp_cost_drop(&l.cost);
     else loops_tell(&l);

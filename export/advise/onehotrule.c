@@ -26,9 +26,8 @@ void kp_rules_one_hot(struct kp_costrules *x)
     static const char *const conversions[] = {"aten::to", "aten::_to_copy", NULL};
     static const char *const products[] = {"aten::linear", "aten::matmul", "aten::mm", "aten::addmm", NULL};
     struct kp_cost cost = kp_cost_open(x);
-    bool *const charged = kp_kineto_room(x->tree->count + 1, sizeof *charged);
+    bool *const charged = kp_kineto_zeros(x->tree->count + 1, sizeof *charged);
     int32_t hot = -1, converted = -1;
-    memset(charged, 0, x->tree->count + 1);
     for (size_t i = 0; i < x->tree->count && !x->out->has_gpu; i++) {
         const char *const name = kp_costrules_name(x, (int32_t)i);
         if (!kp_costrules_is_op(x, i) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;

@@ -77,10 +77,8 @@ static void guess(struct kp_promptpieces *p)
     double *const lengths = kp_kineto_room(p->count + 1, sizeof *lengths);
     const size_t room = p->steps + 1;
     struct kp_prompt_ops by = {.ops = p->ops};
-    by.calls = kp_kineto_room(room, sizeof *by.calls);
-    by.longer = kp_kineto_room(room, sizeof *by.longer);
-    memset(by.calls, 0, room * sizeof *by.calls);
-    memset(by.longer, 0, room * sizeof *by.longer);
+    by.calls = kp_kineto_zeros(room, sizeof *by.calls);
+    by.longer = kp_kineto_zeros(room, sizeof *by.longer);
     for (size_t i = 0; i < p->count; i++) lengths[i] = (double)p->calls[i].ns;
     const double median = kp_quantile(lengths, p->count, 0.5);
     for (size_t i = 0; i < p->count; i++) {

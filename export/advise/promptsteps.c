@@ -95,8 +95,7 @@ static void calls_count(const struct kp_costrules *x, const struct kp_prompt_op 
 static uint64_t *ops_of_steps(const struct kp_costrules *x)
 {
     const struct kp_chosen *c = x->chosen;
-    uint64_t *const ops = kp_kineto_room(c->step_count + 1, sizeof *ops);
-    memset(ops, 0, (c->step_count + 1) * sizeof *ops);
+    uint64_t *const ops = kp_kineto_zeros(c->step_count + 1, sizeof *ops);
     for (size_t i = 0; i < x->tree->count; i++) {
         if (!kp_costrules_is_op(x, i)) continue;
         const size_t step = kp_step_at(c->steps, c->step_count, x->tree->nodes[i].start_ns);
@@ -110,10 +109,9 @@ static uint64_t *ops_of_steps(const struct kp_costrules *x)
 static uint64_t most_common(const uint64_t *ops, const long *tokens, long of, uint64_t but, size_t steps, size_t *count)
 {
     struct kp_keyindex keys = {0};
-    size_t *const seen = kp_kineto_room(steps + 1, sizeof *seen);
+    size_t *const seen = kp_kineto_zeros(steps + 1, sizeof *seen);
     size_t most = 0;
     uint64_t found = 0;
-    memset(seen, 0, (steps + 1) * sizeof *seen);
     for (size_t i = 0; i < steps; i++) {
         if ((of && tokens[i] != of) || ops[i] == but) continue;
         const size_t at = kp_keyindex_get(&keys, ops[i]);
@@ -155,9 +153,7 @@ static void steps_guess(const struct kp_costrules *x, long *tokens)
     if (x->tree->trace->record_shapes) return;
     const struct kp_prompt_op op = kp_prompt_op_find(x);
     if (!op.name || op.has_backward || op.embeddings < steps) return;
-    double *calls = kp_kineto_room(steps + 1, sizeof *calls), *longer = kp_kineto_room(steps + 1, sizeof *longer);
-    memset(calls, 0, (steps + 1) * sizeof *calls);
-    memset(longer, 0, (steps + 1) * sizeof *longer);
+    double *calls = kp_kineto_zeros(steps + 1, sizeof *calls), *longer = kp_kineto_zeros(steps + 1, sizeof *longer);
     calls_count(x, &op, calls, longer);
     uint64_t *const ops = ops_of_steps(x);
     kp_prompt_tokens_guess(&(struct kp_prompt_ops){calls, longer, ops}, tokens, steps);
@@ -212,8 +208,7 @@ void kp_promptsteps_tell(const struct kp_costrules *x, bool *is_prompt)
 {
     const size_t steps = x->chosen->step_count;
     size_t known = 0;
-    long *tokens = kp_kineto_room(steps + 1, sizeof *tokens);
-    memset(tokens, 0, (steps + 1) * sizeof *tokens);
+    long *tokens = kp_kineto_zeros(steps + 1, sizeof *tokens);
     kp_prompt_tokens_read(x, tokens);
     for (size_t i = 0; i < steps; i++) known += tokens[i] != 0;
     if (!known) steps_guess(x, tokens);

@@ -20,8 +20,7 @@ static bool is_by_optimizer(const struct kp_costrules *x)
 /* By node: it is an op that has a backward. The caller frees it. */
 static bool *forwards_find(const struct kp_tree *tree)
 {
-    bool *const forward = kp_kineto_room(tree->count + 1, sizeof *forward);
-    memset(forward, 0, (tree->count + 1) * sizeof *forward);
+    bool *const forward = kp_kineto_zeros(tree->count + 1, sizeof *forward);
     for (size_t i = 0; i < tree->count; i++)
         if (tree->nodes[i].forward >= 0) forward[tree->nodes[i].forward] = true;
     return forward;

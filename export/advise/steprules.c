@@ -321,8 +321,7 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
 static void groups_tell(struct kp_costrules *x, struct kp_longsteps *l)
 {
     size_t alone = 0;
-    size_t *sizes = kp_kineto_room(l->groups + 2, sizeof *sizes);
-    memset(sizes, 0, (l->groups + 2) * sizeof *sizes);
+    size_t *sizes = kp_kineto_zeros(l->groups + 2, sizeof *sizes);
     for (size_t i = 0; i < x->chosen->step_count; i++) sizes[l->group[i]]++;
     for (size_t i = 0; i < x->chosen->step_count; i++)
         alone += l->group[i] && sizes[l->group[i]] == 1 && kp_longcauses_is_notable(x, l, i);

@@ -136,8 +136,7 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
 void kp_step_compute_asked(int64_t *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const size_t count = chosen->step_count;
-    struct kp_spans *of = kp_kineto_room(count + 1, sizeof *of);
-    memset(of, 0, (count + 1) * sizeof *of);
+    struct kp_spans *of = kp_kineto_zeros(count + 1, sizeof *of);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (e->kind != KP_KINETO_GPU || part_of(tree->trace, e, true) != KP_SPLIT_COMPUTE) continue;

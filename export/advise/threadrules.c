@@ -104,8 +104,7 @@ static void kind_wait_for_slowest(const struct opcall *calls, size_t count, doub
  */
 static double *waits_take(struct optimes *t, size_t steps, double times)
 {
-    double *const waits = kp_kineto_room(steps + 1, sizeof *waits);
-    memset(waits, 0, (steps + 1) * sizeof *waits);
+    double *const waits = kp_kineto_zeros(steps + 1, sizeof *waits);
     if (t->count) qsort(t->calls, t->count, sizeof *t->calls, kind_order);
     for (size_t i = 0, end; i < t->count; i = end) {
         for (end = i; end < t->count && t->calls[end].kind == t->calls[i].kind; end++) continue;
@@ -246,8 +245,7 @@ static void fight_tell(struct kp_costrules *x, long wanted)
                  : kp_costrules_text(x, "OMP_NUM_THREADS=%ld%s on %ld core%s%s: they take the cores from one another",
                                      omp, of_ranks, cores, plural,
                                      busy > 0 ? kp_costrules_text(x, " (%ld busy threads)", busy) : "");
-    double *const ops = kp_kineto_room(x->chosen->step_count + 1, sizeof *ops);
-    memset(ops, 0, (x->chosen->step_count + 1) * sizeof *ops);
+    double *const ops = kp_kineto_zeros(x->chosen->step_count + 1, sizeof *ops);
     const double length = cost_set(&f, x, 0, ops);
     const bool is_known = cost_of_wait(&f, x, ops);
     if (f.step_ns > 0)

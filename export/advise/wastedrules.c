@@ -88,8 +88,7 @@ static void cat_take(struct growth *g, size_t node)
 static void growing_judge(struct kp_costrules *x)
 {
     struct growth g = {.x = x, .cost = kp_cost_open(x)};
-    g.charged = kp_kineto_room(x->tree->count + 1, sizeof *g.charged);
-    memset(g.charged, 0, x->tree->count + 1);
+    g.charged = kp_kineto_zeros(x->tree->count + 1, sizeof *g.charged);
     for (size_t i = 0; i < x->tree->count; i++)
         if (is_judged(x, i, "aten::cat")) cat_take(&g, i);
     if (g.count >= GROWN_LEAST * x->chosen->step_count) {

@@ -28,9 +28,7 @@ struct naming {
 static uint32_t *number_at(struct naming *n, const char *text)
 {
     const uint32_t id = kp_strings_put(n->known, text, strlen(text));
-    const size_t before = n->number_of_cap;
-    n->number_of = kp_kineto_grow(n->number_of, &n->number_of_cap, (size_t)id + 1, sizeof *n->number_of);
-    memset(n->number_of + before, 0, (n->number_of_cap - before) * sizeof *n->number_of);
+    n->number_of = kp_kineto_grow_zeros(n->number_of, &n->number_of_cap, (size_t)id + 1, sizeof *n->number_of);
     return &n->number_of[id];
 }
 

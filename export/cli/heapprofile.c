@@ -187,9 +187,7 @@ static bool size_take(struct profile_read *r, const char *at)
     struct kp_profile *p = r->p;
     uint64_t of[2];
     if (numbers_read(at, of, 2) != 2 || of[1] > p->frames_n) return false;
-    const size_t before = r->site_of_cap;
-    r->site_of = kp_kineto_grow(r->site_of, &r->site_of_cap, p->frames_n + 1, sizeof *r->site_of);
-    memset(r->site_of + before, 0, (r->site_of_cap - before) * sizeof *r->site_of);
+    r->site_of = kp_kineto_grow_zeros(r->site_of, &r->site_of_cap, p->frames_n + 1, sizeof *r->site_of);
     uint32_t *site = &r->site_of[of[1]];
     if (!*site) {
         *ADD(p, sites) = (struct kp_profile_site){.frame = (uint32_t)of[1], .epoch = r->epoch};

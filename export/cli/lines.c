@@ -133,8 +133,7 @@ static struct answer *answer_place(struct answer *of, size_t slots, uint32_t mod
 static void answers_grow(struct kp_lines *l)
 {
     size_t slots = l->slots ? 2 * l->slots : SLOTS_FIRST;
-    struct answer *of = kp_kineto_room(slots, sizeof *of);
-    memset(of, 0, slots * sizeof *of);
+    struct answer *of = kp_kineto_zeros(slots, sizeof *of);
     for (size_t i = 0; i < l->slots; i++)
         if (l->answers[i].module) *answer_place(of, slots, l->answers[i].module, l->answers[i].at) = l->answers[i];
     free(l->answers);

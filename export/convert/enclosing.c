@@ -9,9 +9,7 @@
 
 static struct kp_enclosing_thread *thread_get(struct kp_enclosing *n, size_t thread)
 {
-    const size_t before = n->capacity;
-    n->threads = kp_kineto_grow(n->threads, &n->capacity, thread + 1, sizeof *n->threads);
-    if (n->capacity > before) memset(n->threads + before, 0, (n->capacity - before) * sizeof *n->threads);
+    n->threads = kp_kineto_grow_zeros(n->threads, &n->capacity, thread + 1, sizeof *n->threads);
     if (thread >= n->count) n->count = thread + 1;
     return &n->threads[thread];
 }

@@ -12,7 +12,7 @@
 
 struct names { /* by the trace's string id: the name in the comparison + 1; 0: not yet */
     uint32_t *of;
-    size_t capacity, count;
+    size_t capacity;
 };
 struct gathering {
     struct kp_diff *d;
@@ -30,11 +30,7 @@ struct gathering {
 
 static uint32_t *name_slot(struct names *names, uint32_t id)
 {
-    if (id >= names->count) {
-        names->of = kp_kineto_grow(names->of, &names->capacity, (size_t)id + 1, sizeof *names->of);
-        memset(names->of + names->count, 0, (names->capacity - names->count) * sizeof *names->of);
-        names->count = names->capacity;
-    }
+    names->of = kp_kineto_grow_zeros(names->of, &names->capacity, (size_t)id + 1, sizeof *names->of);
     return &names->of[id];
 }
 

@@ -128,8 +128,7 @@ static void lines_align(const struct kp_diff *d, const struct own_line *a, size_
                         size_t b_count, size_t *meets)
 {
     const size_t wide = b_count + 1;
-    int *best = kp_kineto_room((a_count + 1) * wide, sizeof *best);
-    memset(best, 0, (a_count + 1) * wide * sizeof *best);
+    int *best = kp_kineto_zeros((a_count + 1) * wide, sizeof *best);
     for (size_t i = a_count; i-- > 0;)
         for (size_t k = b_count; k-- > 0;) {
             const int met = best[(i + 1) * wide + k + 1] + likeness(d, &a[i], &b[k]);

@@ -45,11 +45,7 @@ void kp_opstack_close(struct kp_op_thread *thread, uint64_t now_ns)
 
 struct kp_open_op *kp_opstack_open(struct kp_op_thread *thread, uint64_t start_ns, uint64_t end_ns)
 {
-    if (thread->n == thread->cap) {
-        struct kp_open_op *of = kp_map_double(thread->of, &thread->cap, sizeof *of, 64);
-        if (!of) return NULL;
-        thread->of = of;
-    }
+    if (!kp_map_room(&thread->of, thread->n, &thread->cap, sizeof *thread->of, 64)) return NULL;
     struct kp_open_op *around = thread->n ? &thread->of[thread->n - 1] : NULL, *op = &thread->of[thread->n++];
     *op = (struct kp_open_op){.start_ns = start_ns,
                               .end_ns = end_ns,

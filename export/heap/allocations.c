@@ -82,11 +82,8 @@ struct kp_heap {
 static struct thread *thread_of(struct kp_heap *h, uint32_t thread_no)
 {
     if (thread_no >= THREADS_MOST) return NULL;
-    while (thread_no >= h->threads_cap) {
-        struct thread *more = kp_map_double(h->threads, &h->threads_cap, sizeof *more, THREADS_FIRST);
-        if (!more) return NULL;
-        h->threads = more;
-    }
+    while (thread_no >= h->threads_cap)
+        if (!kp_map_room(&h->threads, h->threads_cap, &h->threads_cap, sizeof *h->threads, THREADS_FIRST)) return NULL;
     return &h->threads[thread_no];
 }
 
@@ -111,11 +108,7 @@ static int open_op(struct kp_heap *h, const struct kp_event *e, uint32_t number)
     struct thread *t = thread_of(h, e->thread_no);
     if (!t) return -ENOMEM;
     close_ops(h, t, e->start_ns);
-    if (t->n == t->cap) {
-        struct open_op *more = kp_map_double(t->ops, &t->cap, sizeof *more, DEPTH_FIRST);
-        if (!more) return -ENOMEM;
-        t->ops = more;
-    }
+    if (!kp_map_room(&t->ops, t->n, &t->cap, sizeof *t->ops, DEPTH_FIRST)) return -ENOMEM;
     t->ops[t->n++] = (struct open_op){e->end_ns, number};
     return 0;
 }

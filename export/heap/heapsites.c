@@ -100,11 +100,7 @@ static int64_t site_get(struct kp_sites *s, uint32_t stack)
     uint32_t *number = kp_idpages_at(&s->by_stack, stack);
     if (!number) return -ENOMEM;
     if (*number) return *number - 1;
-    if (s->n == s->cap) {
-        struct kp_site *more = kp_map_double(s->of, &s->cap, sizeof *more, 1024);
-        if (!more) return -ENOMEM;
-        s->of = more;
-    }
+    if (!kp_map_room(&s->of, s->n, &s->cap, sizeof *s->of, 1024)) return -ENOMEM;
     s->of[s->n] = (struct kp_site){.stack = stack, .epoch = s->epoch};
     *number = ++s->n;
     return *number - 1;

@@ -18,6 +18,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_elffile.h"
+#include "collector/base/kp_idtable.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
 #include "collector/base/kp_sort.h"
@@ -37,8 +38,9 @@ struct address {
     uint8_t rank;
     bool is_python, is_recording;
 };
-struct frame { /* by id, hash table */
-    uint32_t id, around, address;
+struct frame {
+    uint64_t id;
+    uint32_t around, address;
 };
 struct kp_symbols {
     const struct kp_reader *reader;
@@ -47,31 +49,12 @@ struct kp_symbols {
     struct kp_demangle names;
     struct address *addresses;
     uint32_t n, cap;
-    struct frame *frames;
-    uint32_t frames_n, frames_cap;
+    struct kp_idtable frames; /* struct frame */
     char *text_at, *text_end;
     char mangled[NAME_BYTES], plain[8 * NAME_BYTES];
 };
 
 /* ---- frames and their addresses ---- */
-
-static struct frame *frame_place(struct frame *of, uint32_t cap, uint32_t id)
-{
-    for (uint32_t at = id * 0x9e3779b1u >> 7;; at++)
-        if (!of[at & (cap - 1)].id || of[at & (cap - 1)].id == id) return &of[at & (cap - 1)];
-}
-
-static bool frames_grow(struct kp_symbols *s)
-{
-    const uint32_t cap = s->frames_cap ? s->frames_cap * 2 : 4096;
-    struct frame *of = kp_map_alloc(cap * sizeof *of);
-    if (!of) return false;
-    for (uint32_t i = 0; i < s->frames_cap; i++)
-        if (s->frames[i].id) *frame_place(of, cap, s->frames[i].id) = s->frames[i];
-    if (s->frames) kp_map_free(s->frames, s->frames_cap * sizeof *of);
-    s->frames = of, s->frames_cap = cap;
-    return true;
-}
 
 /* Many frames have one address, so what came lately is not taken again. The sort removes what is left of those. */
 struct taking {
@@ -91,11 +74,7 @@ static int address_take(void *context, uint32_t id, const struct kp_frame_at *f)
     if (taking->lately[at].offset == f->offset && taking->lately[at].module == f->module && f->offset) return 0;
     taking->lately[at].offset = f->offset;
     taking->lately[at].module = f->module;
-    if (s->n == s->cap) {
-        struct address *more = kp_map_double(s->addresses, &s->cap, sizeof *more, 4096);
-        if (!more) return -ENOMEM;
-        s->addresses = more;
-    }
+    if (!kp_map_room(&s->addresses, s->n, &s->cap, sizeof *s->addresses, 4096)) return -ENOMEM;
     s->addresses[s->n++] = (struct address){.offset = f->offset - 1, .module = f->module, .id = id};
     return 0;
 }
@@ -328,6 +307,7 @@ struct kp_symbols *kp_symbols_open(const struct kp_reader *reader, const struct 
     if (!s) return NULL;
     s->reader = reader;
     s->places = options->places;
+    s->frames.item_bytes = sizeof(struct frame);
     kp_scratch_init(&s->scratch, options->dir, options->scratch_most);
     kp_demangle_init(&s->names, &s->scratch, options->loads_cpp, options->cpp);
     const int rc = addresses_read(s);
@@ -342,7 +322,7 @@ void kp_symbols_close(struct kp_symbols *s)
     if (!s) return;
     kp_demangle_fini(&s->names);
     if (s->addresses) kp_map_free(s->addresses, s->cap * sizeof *s->addresses);
-    if (s->frames) kp_map_free(s->frames, s->frames_cap * sizeof *s->frames);
+    kp_idtable_fini(&s->frames);
     kp_scratch_fini(&s->scratch);
     kp_map_free(s, sizeof *s);
 }
@@ -350,17 +330,16 @@ void kp_symbols_close(struct kp_symbols *s)
 /* A frame is looked up when it is first asked for. NULL: there is none, or no memory. */
 static const struct frame *frame_get(struct kp_symbols *s, uint32_t id)
 {
-    if (s->frames_n * 2 >= s->frames_cap && !frames_grow(s)) return NULL;
-    struct frame *f = frame_place(s->frames, s->frames_cap, id);
+    struct frame *f = kp_idtable_find(&s->frames, id);
     struct kp_frame_at of;
     uint32_t around = id;
-    if (f->id) return f;
+    if (f) return f;
     if (!kp_reader_native_at(s->reader, &around, &of)) return NULL;
     const uint32_t at = address_find(s, of.module, of.offset - 1);
     if (at == s->n || s->addresses[at].module != of.module || s->addresses[at].offset != of.offset - 1)
         return NULL; /* written since */
-    *f = (struct frame){id, around, at};
-    s->frames_n++;
+    f = kp_idtable_add(&s->frames, id);
+    if (f) f->around = around, f->address = at;
     return f;
 }
 

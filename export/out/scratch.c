@@ -106,11 +106,7 @@ void *kp_list_add(struct kp_list *l)
 {
     uint32_t block = l->n / l->per_block;
     if (l->n == UINT32_MAX) return NULL;
-    if (block == l->blocks_cap) {
-        uint8_t **blocks = kp_map_double(l->blocks, &l->blocks_cap, sizeof *blocks, 512);
-        if (!blocks) return NULL;
-        l->blocks = blocks;
-    }
+    if (!kp_map_room(&l->blocks, block, &l->blocks_cap, sizeof *l->blocks, 512)) return NULL;
     if (l->n % l->per_block == 0) {
         kp_scratch_touch(l->scratch);
         if (!(l->blocks[block] = kp_scratch_alloc(l->scratch, KP_SCRATCH_BLOCK))) return NULL;

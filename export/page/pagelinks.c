@@ -12,8 +12,7 @@ void kp_page_links_put(struct kp_page *page, const uint32_t *positions)
 {
     const struct kp_tree *tree = page->tree;
     size_t shown = 0;
-    uint32_t *links = kp_kineto_room(tree->count + 1, sizeof *links);
-    memset(links, 0, (tree->count + 1) * sizeof *links);
+    uint32_t *links = kp_kineto_zeros(tree->count + 1, sizeof *links);
     for (uint32_t i = 0; i < tree->count; i++) {
         const int32_t call = tree->nodes[i].call, from = call < 0 ? tree->nodes[i].forward : call;
         if (positions[i] == UINT32_MAX) continue;

@@ -11,14 +11,6 @@
 
 enum { COLLECTIVES_MAX = 20000 };
 
-/* Kernels of a GPU where it has some, else torch's ranges on the host: "gloo:all_reduce". */
-static bool has_kernels(const struct kp_tree *tree)
-{
-    for (size_t i = 0; i < tree->count; i++)
-        if (kp_collective_is(tree, i, true)) return true;
-    return false;
-}
-
 /*
  * Each collective of the steps, as `kprof report` counts them: what it is on every rank, start after the first event,
  * duration, nanoseconds; bytes of the bus.
@@ -26,7 +18,7 @@ static bool has_kernels(const struct kp_tree *tree)
 static void collectives_put(const struct kp_page *page, FILE *out)
 {
     const struct kp_tree *tree = page->tree;
-    const bool on_device = has_kernels(tree);
+    const bool on_device = kp_collective_are_on_gpu(tree);
     const struct kp_chosen *chosen = &page->chosen;
     const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
     size_t count = 0;

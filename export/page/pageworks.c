@@ -55,8 +55,7 @@ static uint32_t text_of(struct kp_page *page, uint32_t node)
 /* Each event: "work", 1 + the number of its text; "op", 1 + the number of the op that launched it. 0: none. */
 void kp_page_works_put(struct kp_page *page, const uint32_t *positions, const uint32_t *order, size_t count)
 {
-    uint32_t *texts = kp_kineto_room(2 * (count + 1), sizeof *texts), *ops = texts + count + 1;
-    memset(texts, 0, 2 * (count + 1) * sizeof *texts);
+    uint32_t *texts = kp_kineto_zeros(2 * (count + 1), sizeof *texts), *ops = texts + count + 1;
     for (size_t i = 0; i < count; i++) {
         const struct kp_node *node = &page->tree->nodes[order[i]];
         if (kp_tree_event(page->tree, order[i])->kind != KP_KINETO_GPU) continue;

@@ -81,17 +81,13 @@ struct part_finding {
     const struct kp_tree *tree;
     uint8_t *parts;
     uint8_t *of_stack; /* by string id: the part + 1, 0 if not looked at */
-    size_t count, capacity;
+    size_t capacity;
 };
 
 static enum kp_part text_part(struct part_finding *f, uint32_t text)
 {
     if (!text) return KP_PART_OTHER;
-    if (text >= f->count) {
-        f->of_stack = kp_kineto_grow(f->of_stack, &f->capacity, (size_t)text + 1, 1);
-        memset(f->of_stack + f->count, 0, f->capacity - f->count);
-        f->count = f->capacity;
-    }
+    f->of_stack = kp_kineto_grow_zeros(f->of_stack, &f->capacity, (size_t)text + 1, 1);
     if (!f->of_stack[text]) f->of_stack[text] = (uint8_t)(stack_part(kp_kineto_text(f->tree->trace, text)) + 1);
     return (enum kp_part)(f->of_stack[text] - 1);
 }

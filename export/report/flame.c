@@ -80,8 +80,7 @@ static void slots_widen(struct kp_flame *f)
 {
     size_t count = f->slot_count ? 2 * f->slot_count : SLOTS_FIRST;
     free(f->slots);
-    f->slots = kp_kineto_room(count, sizeof *f->slots);
-    memset(f->slots, 0, count * sizeof *f->slots);
+    f->slots = kp_kineto_zeros(count, sizeof *f->slots);
     f->slot_count = count;
     for (size_t i = 1; i < f->count; i++)
         f->slots[slot_of(f, f->boxes[i].parent, f->boxes[i].name, strlen(f->boxes[i].name))] = (uint32_t)i;

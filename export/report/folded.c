@@ -65,11 +65,7 @@ static uint32_t line_make(struct turned *t, uint32_t stack)
 /* Returns the line's string id, 0 when no frame is left. */
 static uint32_t line_of(struct turned *t, uint32_t stack)
 {
-    if (stack >= t->count) {
-        t->of = kp_kineto_grow(t->of, &t->capacity, (size_t)stack + 1, sizeof *t->of);
-        memset(t->of + t->count, 0, (t->capacity - t->count) * sizeof *t->of);
-        t->count = t->capacity;
-    }
+    t->of = kp_kineto_grow_zeros(t->of, &t->capacity, (size_t)stack + 1, sizeof *t->of);
     if (!t->of[stack]) t->of[stack] = line_make(t, stack) + 1;
     return t->of[stack] - 1;
 }

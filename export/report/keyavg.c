@@ -40,8 +40,7 @@ static void groups_widen(struct groups *g, size_t rows)
 {
     size_t count = g->slot_count ? g->slot_count * 2 : 512;
     free(g->slots);
-    g->slots = kp_kineto_room(count, sizeof *g->slots);
-    memset(g->slots, 0, count * sizeof *g->slots);
+    g->slots = kp_kineto_zeros(count, sizeof *g->slots);
     g->slot_count = count;
     for (size_t row = 0; row < rows; row++) {
         size_t at = key_hash(&g->keys[row]) & (count - 1);
@@ -138,16 +137,12 @@ static uint32_t stack_cut(struct kp_kineto *trace, uint32_t stack, uint32_t fram
 /* Stacks cut to their first frames. Each is cut once. */
 struct cuts {
     uint32_t *of; /* by the stack's string id: the cut one's + 1, 0 if not cut yet */
-    size_t count, capacity;
+    size_t capacity;
 };
 
 static uint32_t stack_of(struct cuts *cuts, struct kp_kineto *trace, uint32_t stack, uint32_t frames)
 {
-    if (stack >= cuts->count) {
-        cuts->of = kp_kineto_grow(cuts->of, &cuts->capacity, (size_t)stack + 1, sizeof *cuts->of);
-        memset(cuts->of + cuts->count, 0, (cuts->capacity - cuts->count) * sizeof *cuts->of);
-        cuts->count = cuts->capacity;
-    }
+    cuts->of = kp_kineto_grow_zeros(cuts->of, &cuts->capacity, (size_t)stack + 1, sizeof *cuts->of);
     if (!cuts->of[stack]) cuts->of[stack] = stack_cut(trace, stack, frames) + 1;
     return cuts->of[stack] - 1;
 }

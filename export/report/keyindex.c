@@ -23,8 +23,7 @@ static void widen(struct kp_keyindex *x)
 {
     size_t count = x->slot_count ? 2 * x->slot_count : FIRST;
     free(x->slots);
-    x->slots = kp_kineto_room(count, sizeof *x->slots);
-    memset(x->slots, 0, count * sizeof *x->slots);
+    x->slots = kp_kineto_zeros(count, sizeof *x->slots);
     x->slot_count = count;
     for (size_t i = 0; i < x->count; i++) x->slots[place_of(x, x->keys[i])] = (uint32_t)i + 1;
 }

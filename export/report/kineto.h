@@ -195,7 +195,9 @@ int64_t kp_kineto_whole(const char *text, size_t bytes);
 uint64_t kp_kineto_address(const char *text, size_t bytes);
 uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
 void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
-void *kp_kineto_room(size_t count, size_t item_bytes); /* for a list that does not grow */
+void *kp_kineto_grow_zeros(void *memory, size_t *capacity, size_t wanted, size_t item_bytes); /* new ones are zero */
+void *kp_kineto_room(size_t count, size_t item_bytes);  /* for a list that does not grow */
+void *kp_kineto_zeros(size_t count, size_t item_bytes); /* the same, all zero */
 /* The next place of a list, which grows where it is full. */
 #define KP_KINETO_NEXT(list, count, capacity) \
     ((list) = kp_kineto_grow((list), &(capacity), (count) + 1, sizeof *(list)), &(list)[(count)++])

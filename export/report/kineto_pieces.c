@@ -242,8 +242,7 @@ static struct kp_kineto *piece_make(struct kp_kineto *t, struct cut cut)
     struct kp_kineto *piece = kp_kineto_new();
     if (!piece) return NULL;
     struct renaming r = {t->strings, piece->strings, NULL};
-    r.ids = kp_kineto_room(kp_strings_count(t->strings), sizeof *r.ids);
-    memset(r.ids, 0, kp_strings_count(t->strings) * sizeof *r.ids);
+    r.ids = kp_kineto_zeros(kp_strings_count(t->strings), sizeof *r.ids);
     piece->events = kp_kineto_grow(NULL, &piece->capacity, cut.count, sizeof *piece->events);
     for (; piece->count < cut.count; piece->count++) {
         event_split(&opened, &t->events[piece->count], cut.at_ns);

@@ -54,10 +54,25 @@ void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_
     return need(realloc(memory, next * item_bytes));
 }
 
+void *kp_kineto_grow_zeros(void *memory, size_t *capacity, size_t wanted, size_t item_bytes)
+{
+    const size_t had = *capacity;
+    char *const made = kp_kineto_grow(memory, capacity, wanted, item_bytes);
+    if (*capacity > had) memset(made + had * item_bytes, 0, (*capacity - had) * item_bytes);
+    return made;
+}
+
 void *kp_kineto_room(size_t count, size_t item_bytes)
 {
     size_t capacity = 0;
     return kp_kineto_grow(NULL, &capacity, count, item_bytes);
+}
+
+void *kp_kineto_zeros(size_t count, size_t item_bytes)
+{
+    void *const made = kp_kineto_room(count, item_bytes);
+    memset(made, 0, count * item_bytes);
+    return made;
 }
 
 static char *room_for(struct kp_strings *s, size_t bytes)

@@ -60,11 +60,7 @@ void kp_nameguess_begin(struct kp_nameguess *guess, const char *word)
 /* Whether the name is seen for the first time. */
 static bool is_new(struct kp_nameguess *guess, uint32_t name)
 {
-    const size_t had = guess->capacity;
-    if (name >= had) {
-        guess->seen = kp_kineto_grow(guess->seen, &guess->capacity, (size_t)name + 1, 1);
-        memset(guess->seen + had, 0, guess->capacity - had);
-    }
+    guess->seen = kp_kineto_grow_zeros(guess->seen, &guess->capacity, (size_t)name + 1, 1);
     if (guess->seen[name]) return false;
     guess->seen[name] = 1;
     return true;

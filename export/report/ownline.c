@@ -395,11 +395,7 @@ static struct kp_ownline_place names_of_chain(struct kp_kineto *trace, uint32_t 
 
 static struct kp_ownline_place *place_get(struct kp_ownlines *found, uint32_t id)
 {
-    if (id >= found->count) {
-        found->of = kp_kineto_grow(found->of, &found->capacity, (size_t)id + 1, sizeof *found->of);
-        memset(found->of + found->count, 0, (found->capacity - found->count) * sizeof *found->of);
-        found->count = found->capacity;
-    }
+    found->of = kp_kineto_grow_zeros(found->of, &found->capacity, (size_t)id + 1, sizeof *found->of);
     return &found->of[id];
 }
 

@@ -25,7 +25,7 @@ struct kp_ownlines {
         uint32_t text;    /* string id + 1, 0: not searched yet */
         uint32_t package; /* of a line of no own frame: the package (string id) whose line it is */
     } * of;
-    size_t count, capacity, path_capacity;
+    size_t capacity, path_capacity;
     uint32_t *path; /* for use during a search */
 };
 /* All return a string id, 0 for none. The innermost own line of a stack, "train.py:12 forward". */

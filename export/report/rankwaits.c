@@ -30,7 +30,7 @@ bool kp_collective_is(const struct kp_tree *tree, size_t node, bool on_device)
     return (e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP) && kp_kineto_is_collective(name);
 }
 
-static bool has_kernels(const struct kp_tree *tree)
+bool kp_collective_are_on_gpu(const struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++)
         if (kp_collective_is(tree, i, true)) return true;
@@ -142,7 +142,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
     const long rank = kp_rankwaits_rank(tree->trace);
     if (rank < 0) return;
-    const bool on_device = has_kernels(tree);
+    const bool on_device = kp_collective_are_on_gpu(tree);
     host_add(w, tree->trace);
     struct kp_rankwait *row = rank_get(w, rank);
     const struct kp_collective is = {.rank = row->rank, .trace = row->traces++};

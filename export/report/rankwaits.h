@@ -48,6 +48,8 @@ struct kp_rankwaits { /* all zero: empty */
 
 /* Is a node one: a kernel of NCCL on a device, or the range or op of it on the host? */
 bool kp_collective_is(const struct kp_tree *tree, size_t node, bool on_device);
+/* Kernels of a GPU where it has some, else torch's ranges on the host: "gloo:all_reduce". */
+bool kp_collective_are_on_gpu(const struct kp_tree *tree);
 /* Names what is the same collective on every rank. The work: what the trace says of it, or NULL. */
 void kp_collective_key(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen, size_t node,
                        const struct kp_kineto_work *work);

@@ -55,8 +55,7 @@ static const struct kp_kineto_event *event_of(const struct kp_tree *tree, const 
 static void bytes_find(struct building *b)
 {
     if (!b->tree->trace->profile_memory) return;
-    b->bytes = kp_kineto_room(b->tree->count + 1, sizeof *b->bytes);
-    memset(b->bytes, 0, (b->tree->count + 1) * sizeof *b->bytes);
+    b->bytes = kp_kineto_zeros(b->tree->count + 1, sizeof *b->bytes);
     for (size_t i = 0; i < b->tree->count; i++) {
         struct kp_values values;
         if (b->tree->nodes[i].removed || b->tree->nodes[i].on_device) continue;

@@ -182,11 +182,7 @@ int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp
         if (module_take(p, call, around && around->type ? around : NULL, out)) return -ENOMEM;
         own.module = out->module, own.self = call->module_self, own.type = type_of(call);
     }
-    if (s->n == s->cap) {
-        void *more = kp_map_double(s->of, &s->cap, sizeof *s->of, 256);
-        if (!more) return -ENOMEM;
-        s->of = more;
-    }
+    if (!kp_map_room(&s->of, s->n, &s->cap, sizeof *s->of, 256)) return -ENOMEM;
     s->of[s->n++] = own;
     return 0;
 }

@@ -71,11 +71,7 @@ int kp_before_freed(struct kp_before *b, const struct kp_event *e)
     int64_t total, bytes = kp_blocks_give(b->blocks, e->address, &total);
     if (!bytes) bytes = (int64_t) - (uint64_t)e->bytes; /* freed while the list was made */
     if (bytes <= 0) return 0;
-    if (b->freed_n == b->freed_cap) {
-        void *more = kp_map_double(b->freed, &b->freed_cap, sizeof *b->freed, FIRST_FREED);
-        if (!more) return -ENOMEM;
-        b->freed = more;
-    }
+    if (!kp_map_room(&b->freed, b->freed_n, &b->freed_cap, sizeof *b->freed, FIRST_FREED)) return -ENOMEM;
     b->freed[b->freed_n++] = (struct freed_block){e->start_ns, bytes};
     return 0;
 }

@@ -108,11 +108,7 @@ static uint64_t row_until(struct slice_row *row, uint64_t start_ns)
 
 static int row_add(struct slice_row *row, uint64_t end_ns)
 {
-    if (row->n == row->cap) {
-        uint64_t *more = kp_map_double(row->ends, &row->cap, sizeof *more, ENDS_FIRST);
-        if (!more) return -ENOMEM;
-        row->ends = more;
-    }
+    if (!kp_map_room(&row->ends, row->n, &row->cap, sizeof *row->ends, ENDS_FIRST)) return -ENOMEM;
     row->ends[row->n++] = end_ns;
     return 0;
 }

@@ -138,6 +138,26 @@ static void huge_pages_are_only_a_wish(void **state)
     kp_fail_set(NULL);
 }
 
+static void an_array_has_room_for_one_more_and_stays_where_there_is_no_memory(void **state)
+{
+    uint64_t *of = NULL;
+    uint32_t n = 0, cap = 0;
+    (void)state;
+    for (; n < 1000; n++) {
+        assert_true(kp_map_room(&of, n, &cap, sizeof *of, 512));
+        of[n] = n;
+    }
+    assert_int_equal(cap, 1024);
+    for (uint32_t i = 0; i < n; i++) assert_int_equal(of[i], i);
+    const uint64_t *const before = of;
+    kp_fail_set("mremap:1+:12");
+    assert_false(kp_map_room(&of, cap, &cap, sizeof *of, 512));
+    kp_fail_set(NULL);
+    assert_ptr_equal(of, before);
+    assert_int_equal(cap, 1024);
+    kp_map_free(of, cap * sizeof *of);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +166,7 @@ int main(void)
         cmocka_unit_test(threads_never_get_the_same_piece),
         cmocka_unit_test(a_map_keeps_its_contents_when_it_grows),
         cmocka_unit_test(no_memory_gives_null),
+        cmocka_unit_test(an_array_has_room_for_one_more_and_stays_where_there_is_no_memory),
         cmocka_unit_test(large_ones_are_listed_as_long_as_they_are_there),
         cmocka_unit_test(huge_pages_are_only_a_wish),
     };
