@@ -4,8 +4,7 @@
  *
  * It reads the text once. Numbers stay text until they are exact ns. Each string is stored once; an event is 96 bytes.
  */
-#ifndef KP_KINETO_H
-#define KP_KINETO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -248,5 +247,3 @@ extern struct kp_kineto_cutting {
     unsigned workers;
     size_t block_bytes;
 } kp_kineto_cutting;
-
-#endif
