@@ -86,7 +86,7 @@ static void short_lived(long n)
         step();
         waitpid(p, NULL, 0);
     }
-    for (int tries = 0; tries < 6000 && left; tries++) {
+    for (int tries = 0; tries < 15000 && left; tries++) {
         usleep(10000);
         spools_kb(&left);
     }
