@@ -3,8 +3,9 @@
  * ownthreads.c - what other threads of the same program take from the thread of the steps: cores, and the GIL
  *
  * The recorder notes how long all other threads had a core in the window, those that have ended, too. Threads of
- * torch's pool are among them, and share its ops. So they count only where there is no pool: one thread ran, or
- * OMP_NUM_THREADS is 1. The recorder's own are not among them.
+ * torch's pool are among them, and share its ops. So what these had at most is left out, where their number was noted,
+ * and else all count only where there is no pool: one thread ran, or OMP_NUM_THREADS is 1. The recorder's own are not
+ * among them.
  */
 #include "export/advise/ownthreads.h"
 
@@ -22,8 +23,11 @@ const char *kp_ownthreads_text(const struct kp_costrules *x)
     const double others_ns = (double)kp_summary_own_threads_ns(x->tree->trace);
     const double had_ns = 1e3 * kp_costrules_fact(x, "kprof.core_had_us");
     if (!(others_ns > 0) || x->out->has_gpu) return NULL; /* a GPU's backward has a thread of torch's */
-    return kp_costrules_text(x, "other threads of this program had one for %.0f ms meanwhile, %.1f times as long as it",
-                             others_ns / 1e6, others_ns / had_ns);
+    const long torch = kp_threads_of(x->tree->trace).torch;
+    const char *const pool = torch > 1 ? kp_costrules_text(x, " beside torch's %ld", torch) : "";
+    return kp_costrules_text(
+        x, "other threads of this program%s had one for %s%.0f ms meanwhile, %.1f times as long as it", pool,
+        *pool ? "at least " : "", others_ns / 1e6, others_ns / had_ns);
 }
 
 /* ---- their line ---- */
@@ -89,8 +93,9 @@ void kp_ownthreads_tell(const struct kp_costrules *x, struct kp_finding *out)
     if (!(others_ns > 0) || asleep_ns < ASLEEP_SHARE * out->step_ns) return;
     out->what = kp_costrules_text(x,
                                   "%s (the thread sleeps for %.1f ms a step, and other threads of this program have a "
-                                  "core for %.1f ms)",
-                                  out->what, asleep_ns / 1e6, others_ns / 1e6);
+                                  "core for %s%.1f ms)",
+                                  out->what, asleep_ns / 1e6,
+                                  kp_threads_of(x->tree->trace).torch > 1 ? "at least " : "", others_ns / 1e6);
     const char *const where = kp_ownthreads_where(x);
     out->change = kp_costrules_text(
         x,

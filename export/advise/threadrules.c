@@ -152,30 +152,32 @@ static double cost_set(struct kp_finding *f, struct kp_costrules *x, double time
 
 /* ---- more threads than cores: what the thread of the steps waits for one ---- */
 
-/*
- * Of a core, what one thread would have. Others take no less than now. Where they want as much as so many threads of
- * the program, which all have the same share, it gets its turn among them. 0: the trace does not tell.
- */
-static double core_alone(const struct kp_costrules *x)
+#define LARGE_SHARE 0.5      /* of a step: what may cost so much comes first, though it may cost nothing */
+#define STRANGERS_SHARE 0.25 /* of all cores: other programs have that, and would take what threads leave */
+
+/* How many cores the program had, while its thread wanted one. 0: the trace does not tell. */
+static double cores_had(const struct kp_costrules *x)
 {
     const double had = kp_costrules_fact(x, "kprof.core_had_us"), others = kp_costrules_fact(x, "kprof.core_others_us"),
                  wanted = had + kp_costrules_fact(x, "kprof.core_waited_us"), asleep = kp_loadcore_asleep_ns(x) / 1e3;
     const double cores = kp_costrules_fact(x, "kprof.cores"), busy = kp_costrules_fact(x, "kprof.busy_threads");
-    if (!(had > 0) || !(others > 0) || busy <= cores) return 0;
-    const double strangers = fmax(0, cores * wanted / had - busy), left = (had + others) / (wanted + fmax(0, asleep));
-    return fmin(1, fmin(left, cores / (1 + strangers)));
+    return had > 0 && others > 0 && busy > cores ? (had + others) / (wanted + fmax(0, asleep)) : 0;
 }
 
-/*
- * Where all calls are slow, none of them tells. The thread has no core while the others spin on it, and these keep it
- * for whole turns. What it needs without that wait is what one thread needs (decisions/117). False: the trace does not
- * tell.
- */
-static bool cost_of_wait(struct kp_finding *f, struct kp_costrules *x, const double *ops)
+/* Of a core, what one thread would have where other programs have little. */
+static double core_alone(const struct kp_costrules *x)
+{
+    const double had = kp_costrules_fact(x, "kprof.core_had_us"),
+                 wanted = had + kp_costrules_fact(x, "kprof.core_waited_us");
+    const double cores = kp_costrules_fact(x, "kprof.cores"), busy = kp_costrules_fact(x, "kprof.busy_threads");
+    const double strangers = fmax(0, cores * wanted / had - busy);
+    return fmin(1, fmin(cores_had(x), cores / (1 + strangers)));
+}
+
+/* What steps last more than one thread would, which has so much of a core; the mean. */
+static double wait_mean(const struct kp_costrules *x, const double *ops, double share)
 {
     const size_t steps = x->chosen->step_count;
-    const double share = core_alone(x);
-    if (!(share > 0)) return false;
     double sum = 0, *const waits = kp_waitedsteps_find(x);
     for (size_t i = 0; i < steps; i++) {
         const double wait = waits[i] < ops[i] ? waits[i] : ops[i];
@@ -183,11 +185,26 @@ static bool cost_of_wait(struct kp_finding *f, struct kp_costrules *x, const dou
         if (more > 0) sum += more / (double)steps;
     }
     free(waits);
-    const bool is_told = sum > COST_LEAST * x->out->step_ns;
-    f->step_ns = is_told ? sum : 0;
-    f->share = is_told ? sum / x->out->step_ns : 0;
-    x->usual_times = is_told ? 1 - f->share : 0, x->usual_share = 0.5;
-    return true;
+    return sum > COST_LEAST * x->out->step_ns ? sum : 0;
+}
+
+enum { COST_UNKNOWN, COST_ABOUT, COST_UP_TO };
+
+/*
+ * Where all calls are slow, none of them tells. The thread has no core while the others spin on it, and these keep it
+ * for whole turns. What it needs without that wait is what one thread needs (decisions/117). Other programs would take
+ * the cores of threads that are gone: one thread may then have all that the program had, or no more than it has now.
+ */
+static int cost_of_wait(struct kp_finding *f, struct kp_costrules *x, const double *ops, double *most)
+{
+    const double cores = kp_costrules_fact(x, "kprof.cores"), had = cores_had(x);
+    if (!(had > 0)) return COST_UNKNOWN;
+    const bool are_strangers = had < (1 - STRANGERS_SHARE) * cores;
+    *most = wait_mean(x, ops, are_strangers ? fmin(1, had) : core_alone(x));
+    f->step_ns = are_strangers ? 0 : *most;
+    f->share = f->step_ns > 0 ? f->step_ns / x->out->step_ns : 0;
+    x->usual_times = f->step_ns > 0 ? 1 - f->share : 0, x->usual_share = 0.5;
+    return are_strangers ? COST_UP_TO : COST_ABOUT;
 }
 
 /* ---- what is told ---- */
@@ -202,8 +219,8 @@ static bool is_small(const struct kp_costrules *x, double length)
 /* The setting that the program has to have, with its reason. */
 static const char *change_of(const struct kp_costrules *x, long wanted, double length)
 {
-    const long omp = (long)kp_costrules_fact(x, "kprof.omp_num_threads"),
-               ranks = (long)kp_costrules_fact(x, "kprof.local_world_size");
+    const struct kp_threads threads = kp_threads_of(x->tree->trace);
+    const long omp = threads.omp, ranks = threads.ranks;
     const bool small = is_small(x, length);
     const long number = small ? 1 : wanted;
     const char *why = ranks > 1 && number > 1 ? ": the cores divided by the ranks." : ".", *set;
@@ -218,15 +235,36 @@ static const char *change_of(const struct kp_costrules *x, long wanted, double l
                                 "half of the time of ops is in ops of at least %.3f ms, long enough to be shared.",
                                 ranks > 1 ? " (the cores divided by the ranks)" : "", length / 1e6);
     set = kp_costrules_text(x, "torch.set_num_threads(%ld)%s", number, why);
-    if (!kp_summary_threads_are_set((long)kp_costrules_fact(x, "kprof.cores"),
-                                    (long)kp_costrules_fact(x, "kprof.busy_threads"), omp, ranks))
+    if (kp_threads_are_of_others(&threads))
+        return kp_costrules_text(x,
+                                 "torch computes with %ld of them: the others are the program's own, or of a library "
+                                 "such as NumPy's BLAS. Start fewer, or set OMP_NUM_THREADS=%ld, which most read.",
+                                 threads.torch, wanted);
+    if (!kp_threads_are_set(&threads))
         return kp_costrules_text(x, "Set OMP_NUM_THREADS=%ld, or %s%s", number,
                                  omp > 0 ? "" : "where the program calls it itself ", set);
     if (omp > 0) return kp_costrules_text(x, "OMP_NUM_THREADS is %ld, so the program sets them: %s", omp, set);
     return kp_costrules_text(x,
                              "OMP_NUM_THREADS is not set, and torch then takes no more threads than cores, so the "
-                             "program sets them, or starts threads of its own: %s",
-                             set);
+                             "program sets them%s: %s",
+                             threads.torch > 0 ? "" : ", or starts threads of its own", set);
+}
+
+/* What the threads cost, as the end of a finding's words. is_large: it is not known to be small. */
+static const char *cost_text(struct kp_finding *f, struct kp_costrules *x, double *length, bool *is_large)
+{
+    double *const ops = kp_kineto_zeros(x->chosen->step_count + 1, sizeof *ops), most = 0;
+    *length = cost_set(f, x, 0, ops);
+    const int kind = cost_of_wait(f, x, ops, &most);
+    free(ops);
+    *is_large = kind != COST_UP_TO || most >= LARGE_SHARE * x->out->step_ns;
+    if (kind == COST_UP_TO && most > 0)
+        return kp_costrules_text(x,
+                                 "; other programs have the cores, too, so that costs up to about %.1f ms a step, "
+                                 "and nothing where these take what one thread leaves",
+                                 most / 1e6);
+    if (!(f->step_ns > 0)) return "";
+    return kind == COST_ABOUT ? "; that costs about" : "; where no other program has them that costs at least";
 }
 
 /* More threads than cores. */
@@ -245,15 +283,11 @@ static void fight_tell(struct kp_costrules *x, long wanted)
                  : kp_costrules_text(x, "OMP_NUM_THREADS=%ld%s on %ld core%s%s: they take the cores from one another",
                                      omp, of_ranks, cores, plural,
                                      busy > 0 ? kp_costrules_text(x, " (%ld busy threads)", busy) : "");
-    double *const ops = kp_kineto_zeros(x->chosen->step_count + 1, sizeof *ops);
-    const double length = cost_set(&f, x, 0, ops);
-    const bool is_known = cost_of_wait(&f, x, ops);
-    if (f.step_ns > 0)
-        f.what = kp_costrules_text(
-            x, "%s; %s", f.what, is_known ? "that costs about" : "where no other program has them that costs at least");
-    free(ops);
+    double length;
+    bool is_large;
+    f.what = kp_costrules_text(x, "%s%s", f.what, cost_text(&f, x, &length, &is_large));
     f.change = change_of(x, wanted, length);
-    f.is_critical = (busy > omp ? busy : omp) >= THREADS_CRITICAL * wanted;
+    f.is_critical = is_large && (busy > omp ? busy : omp) >= THREADS_CRITICAL * wanted;
     kp_costrules_tell(x, &f);
 }
 
@@ -264,13 +298,14 @@ static void slowest_tell(struct kp_costrules *x)
                busy = (long)kp_costrules_fact(x, "kprof.busy_threads"),
                omp = (long)kp_costrules_fact(x, "kprof.omp_num_threads");
     const double waited = kp_summary_core_waited(x->tree->trace);
+    const long torch = kp_threads_of(x->tree->trace).torch, sharing = torch > 0 && torch < busy ? torch : busy;
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
-    cost_set(&f, x, (double)(busy < cores ? busy : cores) / (1 - waited), NULL);
+    cost_set(&f, x, (double)(sharing < cores ? sharing : cores) / (1 - waited), NULL);
     if (!(f.step_ns > 0) && waited < KP_CORE_WAITED_HALF) return;
     f.what = kp_costrules_text(x,
                                "%ld busy threads%s share ops on %ld cores that other programs use, too, and each op "
                                "waits for the slowest%s",
-                               busy, omp > cores ? kp_costrules_text(x, " (OMP_NUM_THREADS=%ld)", omp) : "", cores,
+                               sharing, omp > cores ? kp_costrules_text(x, " (OMP_NUM_THREADS=%ld)", omp) : "", cores,
                                f.step_ns > 0 ? "; that costs at least" : "");
     f.change = kp_costrules_text(x,
                                  "%s OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread waits for no other. "

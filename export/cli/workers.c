@@ -10,6 +10,7 @@
 #include "export/cli/trace_source.h"
 #include "export/report/plain.h"
 #include "export/report/selftime.h"
+#include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 #include "export/report/workerframe.h"
 
@@ -197,9 +198,9 @@ static double waited_ns(const struct kp_advised *a)
 /* Cores that the training takes while it does not wait for its workers: at most its threads. */
 static double training_cores(const struct kp_advised *a, long cores)
 {
-    const long omp = kp_kineto_number(a->trace, "kprof.omp_num_threads"),
-               busy = kp_kineto_number(a->trace, "kprof.busy_threads");
-    long threads = omp > 0 && (busy <= 0 || omp < busy) ? omp : busy;
+    const struct kp_threads said = kp_threads_of(a->trace);
+    const long most = said.torch > 0 ? said.torch : said.omp;
+    long threads = most > 0 && (said.busy <= 0 || most < said.busy) ? most : said.busy;
     if (a->advice.has_gpu || threads < 1) threads = 1;
     if (threads > cores) threads = cores;
     if (!(a->advice.step_ns > 0)) return (double)threads;

@@ -178,14 +178,31 @@ static long cores_share(long cores, long ranks)
 }
 
 /* OMP_NUM_THREADS asks for no more than there are cores. */
-static bool is_omp_small(long cores, long omp, long ranks) { return omp > 0 && omp <= cores_share(cores, ranks); }
+static bool is_omp_small(const struct kp_threads *t) { return t->omp > 0 && t->omp <= cores_share(t->cores, t->ranks); }
 
 /* Autograd, gloo and loaders have a few threads, so these are a pool. `own`: how many there are without it. */
 static bool is_a_pool(long busy, long own, long share) { return busy - own > 4 && busy > 2 * share; }
 
-bool kp_summary_threads_are_set(long cores, long busy, long omp, long ranks)
+struct kp_threads kp_threads_of(const struct kp_kineto *trace)
 {
-    return is_omp_small(cores, omp, ranks) || (omp <= 0 && cores > 0 && is_a_pool(busy, cores, cores));
+    return (struct kp_threads){.cores = kp_kineto_number(trace, "kprof.cores"),
+                               .busy = kp_kineto_number(trace, "kprof.busy_threads"),
+                               .omp = kp_kineto_number(trace, "kprof.omp_num_threads"),
+                               .ranks = kp_kineto_number(trace, "kprof.local_world_size"),
+                               .torch = kp_kineto_number(trace, "kprof.torch_threads")};
+}
+
+bool kp_threads_share_ops(const struct kp_threads *t) { return t->torch > 0 ? t->torch > 1 : t->omp != 1; }
+
+bool kp_threads_are_set(const struct kp_threads *t)
+{
+    if (t->torch > 0) return t->torch > cores_share(t->cores, t->ranks) && t->torch != t->omp;
+    return is_omp_small(t) || (t->omp <= 0 && t->cores > 0 && is_a_pool(t->busy, t->cores, t->cores));
+}
+
+bool kp_threads_are_of_others(const struct kp_threads *t)
+{
+    return t->torch > 0 && t->torch <= cores_share(t->cores, t->ranks);
 }
 
 /*
@@ -193,13 +210,24 @@ bool kp_summary_threads_are_set(long cores, long busy, long omp, long ranks)
  * OMP_NUM_THREADS is small: autograd, gloo and loaders have a few threads. Many of them are a pool that the program
  * made larger itself. A large OMP_NUM_THREADS says nothing where threads were counted: torch takes no more than cores.
  */
-long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu)
+static long wanted_by_guess(const struct kp_threads *t, long spare)
 {
-    const long of = ranks > 1 ? ranks : 1, share = cores_share(cores, ranks), ran = busy > 0 ? busy : omp;
-    const long spare = has_gpu ? cores / 2 + 1 : 0, hardly_ran = of > 1 && omp > share ? 0 : 1;
-    if (cores <= 0) return 0;
-    if (is_omp_small(cores, omp, ranks)) return is_a_pool(busy, omp, share) ? share : 0;
-    return ran > (cores + spare) / of + hardly_ran ? share : 0;
+    const long of = t->ranks > 1 ? t->ranks : 1, share = cores_share(t->cores, t->ranks),
+               ran = t->busy > 0 ? t->busy : t->omp;
+    const long hardly_ran = of > 1 && t->omp > share ? 0 : 1;
+    if (is_omp_small(t)) return is_a_pool(t->busy, t->omp, share) ? share : 0;
+    return ran > (t->cores + spare) / of + hardly_ran ? share : 0;
+}
+
+/* Where the number of torch's own is known, others are its pool no more than they are many. */
+long kp_threads_wanted(const struct kp_threads *t, bool has_gpu)
+{
+    const long of = t->ranks > 1 ? t->ranks : 1, share = cores_share(t->cores, t->ranks),
+               spare = has_gpu ? t->cores / 2 + 1 : 0;
+    const long ran = t->busy > 0 && t->busy < t->torch ? t->busy : t->torch;
+    if (t->cores <= 0) return 0;
+    if (t->torch <= 0) return wanted_by_guess(t, spare);
+    return ran > (t->cores + spare) / of || is_a_pool(t->busy, t->torch, share) ? share : 0;
 }
 
 double kp_summary_core_waited(const struct kp_kineto *trace)
@@ -215,9 +243,8 @@ long kp_summary_threads_of(const struct kp_kineto *trace, bool has_gpu)
 {
     const double had = (double)kp_kineto_number(trace, "kprof.core_had_us"), waited = kp_summary_core_waited(trace);
     if (had > 0 && waited < FIGHT_LEAST) return 0;
-    return kp_summary_threads_wanted(
-        kp_kineto_number(trace, "kprof.cores"), kp_kineto_number(trace, "kprof.busy_threads"),
-        kp_kineto_number(trace, "kprof.omp_num_threads"), kp_kineto_number(trace, "kprof.local_world_size"), has_gpu);
+    const struct kp_threads threads = kp_threads_of(trace);
+    return kp_threads_wanted(&threads, has_gpu);
 }
 
 #define WAITED_OF_STEPS 0.05
@@ -230,22 +257,29 @@ bool kp_summary_is_crowded(const struct kp_kineto *trace, double steps_ns)
 
 bool kp_summary_wait_for_slowest(const struct kp_kineto *trace, double steps_ns, bool has_gpu)
 {
-    const long cores = kp_kineto_number(trace, "kprof.cores"), busy = kp_kineto_number(trace, "kprof.busy_threads"),
-               omp = kp_kineto_number(trace, "kprof.omp_num_threads");
-    return !has_gpu && cores > 1 && busy > 1 && omp != 1 && kp_summary_is_crowded(trace, steps_ns) &&
-           !kp_summary_threads_of(trace, has_gpu);
+    const struct kp_threads t = kp_threads_of(trace);
+    return !has_gpu && t.cores > 1 && t.busy > 1 && kp_threads_share_ops(&t) &&
+           kp_summary_is_crowded(trace, steps_ns) && !kp_summary_threads_of(trace, has_gpu);
 }
 
 #define OWN_LEAST 0.25 /* of what the thread of the steps had: more than the recorder's threads take */
 
+/* A thread of torch's pool computes while the thread of the steps does, and wants a core no longer. */
+static double own_threads_us(const struct kp_kineto *trace, const struct kp_threads *t)
+{
+    const double had = (double)kp_kineto_number(trace, "kprof.core_had_us"),
+                 waited = (double)kp_kineto_number(trace, "kprof.core_waited_us"),
+                 others = (double)kp_kineto_number(trace, "kprof.core_others_us");
+    if (t->torch <= 0) return t->busy <= 1 || !kp_threads_share_ops(t) ? others : 0;
+    return others - (double)(t->torch - 1) * (had + waited);
+}
+
 int64_t kp_summary_own_threads_ns(const struct kp_kineto *trace)
 {
-    const long had = kp_kineto_number(trace, "kprof.core_had_us"),
-               others = kp_kineto_number(trace, "kprof.core_others_us");
-    const bool is_alone = kp_kineto_number(trace, "kprof.busy_threads") <= 1,
-               has_pool = kp_kineto_number(trace, "kprof.omp_num_threads") != 1;
-    if (had <= 0 || (double)others < OWN_LEAST * (double)had || (!is_alone && has_pool)) return 0;
-    return kp_summary_threads_of(trace, false) ? 0 : 1000 * (int64_t)others;
+    const struct kp_threads threads = kp_threads_of(trace);
+    const double had = (double)kp_kineto_number(trace, "kprof.core_had_us"), own = own_threads_us(trace, &threads);
+    if (had <= 0 || own < OWN_LEAST * had) return 0;
+    return kp_summary_threads_of(trace, false) ? 0 : (int64_t)(1000 * own);
 }
 
 int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps)
@@ -280,8 +314,8 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
         out->before_ns = before_ns > 0 ? before_ns : 0;
         out->after_ns = after_ns > 0 ? after_ns : 0;
     }
-    out->threads_are_set = kp_summary_threads_are_set(out->cores, out->busy_threads, out->omp_threads,
-                                                      kp_kineto_number(trace, "kprof.local_world_size"));
+    const struct kp_threads threads = kp_threads_of(trace);
+    out->threads_are_set = kp_threads_are_set(&threads);
     out->waits_for_slowest = out->steps && out->core_waited >= KP_CORE_WAITED_HALF &&
                              kp_summary_wait_for_slowest(trace, steps_ns, out->has_gpu);
     out->threads_wanted = kp_summary_threads_of(trace, out->has_gpu);

@@ -55,19 +55,30 @@ double kp_summary_core_waited(const struct kp_kineto *trace);
 bool kp_summary_is_crowded(const struct kp_kineto *trace, double steps_ns);
 /*
  * How long other threads of the program had a core meanwhile, if that is a quarter as long as the thread of the steps
- * had one, and they are no pool of torch's; 0: not so, or not in the file.
+ * had one, and they are no pool of torch's; 0: not so, or not in the file. Where torch shares ops, so long at least:
+ * what its threads had at most is left out.
  */
 int64_t kp_summary_own_threads_ns(const struct kp_kineto *trace);
 /* The median of a step before the window, of so many in which nothing was recorded; 0: not in the file. */
 int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps);
 #define KP_BARE_MUCH 1.05 /* recorded steps that last no more times as long differ by less than steps do anyway */
+/* What a trace says of threads; 0: not in the file, or not set. */
+struct kp_threads {
+    long cores, busy, omp, ranks; /* busy: that ran; omp: OMP_NUM_THREADS; ranks: on the machine */
+    long torch;                   /* with which torch computes an op in the thread of the steps */
+};
+struct kp_threads kp_threads_of(const struct kp_kineto *trace);
+/* torch shares ops among threads; without their number that is so unless OMP_NUM_THREADS is 1. */
+bool kp_threads_share_ops(const struct kp_threads *threads);
 /*
  * If more run than there are cores, the program itself sets the number: OMP_NUM_THREADS asks for no more. Or it is not
  * set (0), so torch takes no more, and a pool of others ran.
  */
-bool kp_summary_threads_are_set(long cores, long busy, long omp, long ranks);
-/* threads_wanted for that many cores, threads that ran, OMP_NUM_THREADS (0: not set), and ranks on the machine. */
-long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu);
+bool kp_threads_are_set(const struct kp_threads *threads);
+/* torch's own are no more than the cores, or not known; others beside them may be too many. */
+bool kp_threads_are_of_others(const struct kp_threads *threads);
+/* threads_wanted of these. */
+long kp_threads_wanted(const struct kp_threads *threads, bool has_gpu);
 /* The same of a trace; 0 also where its thread of the steps hardly waited for a core. */
 long kp_summary_threads_of(const struct kp_kineto *trace, bool has_gpu);
 /* Of steps that are some of all, and hold waits together with others: looks at all steps for these. */

@@ -315,6 +315,7 @@ static void ours_write(struct kp_trace *t)
     installed_write(t);
     ours_string(t, "cores", "cores");
     ours_string(t, "busy_threads", "busy_threads");
+    ours_string(t, "torch_threads", "torch_threads");
     ours_string(t, "omp_num_threads", "env.OMP_NUM_THREADS");
     ours_string(t, "local_world_size", "env.LOCAL_WORLD_SIZE");
     core_write(t);

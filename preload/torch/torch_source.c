@@ -26,6 +26,7 @@
 #include "preload/torch/entry.h"
 #include "preload/torch/execution_trace.h"
 #include "preload/torch/exit_watch.h"
+#include "preload/torch/poolsize.h"
 #include "preload/torch/torch.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
@@ -148,6 +149,7 @@ static void forget(void)
 {
     kp_store_relaxed(&applying, 0);
     kp_torch_comms_forget();
+    kp_torch_poolsize_forget();
     kp_store_relaxed(&worked, false);
     kp_store_relaxed(&worked_lately, false);
     kp_store_relaxed(&is_noted, false);
@@ -175,6 +177,7 @@ static bool attach(void)
         kp_torch.marks_ops = kp_steps_needs_ops();
         kp_caller_find();
         kp_torch_lock_find(api);
+        kp_torch_poolsize_attach();
         say_what_was_dropped(&kp_torch.layout, kp_torch.version_text);
         work_hook();
         if (wants_memory) kp_torch_memory_attach(api);
@@ -261,14 +264,22 @@ static void close_cycle(uint32_t cycle)
 
 static void note(void)
 {
-    if (!kp_load_acquire(&attached) || kp_load_relaxed(&is_noted)) return; /* pairs with: attach */
+    if (!kp_load_acquire(&attached)) return; /* pairs with: attach */
+    kp_torch_poolsize_note();
+    if (kp_load_relaxed(&is_noted)) return;
     kp_store_relaxed(&is_noted, kp_record_note("torch_version", kp_torch.version_text) == 0);
+}
+
+static void step_ended(void)
+{
+    if (kp_load_acquire(&attached)) kp_torch_poolsize_look(); /* pairs with: attach */
 }
 
 static void step_turns(bool begins, uint64_t number)
 {
     if (begins) kp_execution_trace_step_begin(number);
     else kp_execution_trace_step_end();
+    if (!begins) step_ended();
 }
 
 const struct kp_source kp_torch_source = {
@@ -278,6 +289,7 @@ const struct kp_source kp_torch_source = {
     .attach = attach,
     .set_mode = set_mode,
     .record_before = record_before,
+    .step_ended = step_ended,
     .step_turns = step_turns,
     .close_cycle = close_cycle,
     .note = note,

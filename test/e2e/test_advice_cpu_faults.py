@@ -52,7 +52,8 @@ def test_threads_whose_cores_others_have_are_told_to_be_one(threads, tmp_path):
 def test_a_thread_that_ran_in_an_import_alone_is_not_busy(tmp_path):
     """NumPy, which torch imports, has such threads."""
     run = harness.run_kprof("crowded_threads.py", tmp_path, 0, schedule=None, OMP_NUM_THREADS=2, MKL_NUM_THREADS=2).ok()
-    assert facts.load(run.trace)["kprof"]["busy_threads"] == "2"
+    of = facts.load(run.trace)["kprof"]
+    assert of["busy_threads"] == "2" and of["torch_threads"] == "2", of
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/thread-self/schedstat"), reason="needs a kernel that counts waits for a core")
@@ -68,6 +69,18 @@ def test_a_thread_of_the_program_that_polls_is_told_and_not_other_programs(kind,
         return
     assert of["core_others_us"] > 0.4 * of["core_had_us"], of
     assert "other threads of this program have a core for" in no_op["what"] and "they have the GIL" in no_op["change"], advice
+
+
+def test_the_threads_that_a_program_sets_beside_the_variable_are_counted(tmp_path):
+    """OMP_NUM_THREADS=1 and torch.set_num_threads(4): they are too many for fewer cores."""
+    script = tmp_path / "set_threads.py"
+    script.write_text("import os, torch\nos.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])\ntorch.set_num_threads(4)\nmodel = torch.nn.Linear(512, 512)\n"
+                      "optimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor _ in range(30):\n    optimizer.zero_grad()\n    model(torch.ones(256, 512)).sum().backward()\n    optimizer.step()\n")
+    run = harness.run_kprof(script, tmp_path, schedule=None, OMP_NUM_THREADS=1).ok()
+    of = facts.load(run.trace)["kprof"]
+    assert of["torch_threads"] == "4" and of["busy_threads"] == "4", of
+    told = {finding["id"]: finding for finding in json.loads(harness.cli("advise", "--json", run.trace).stdout)["findings"]}
+    assert told["too-many-threads"]["change"].startswith("OMP_NUM_THREADS is 1, so the program sets them: torch.set_num_threads("), told
 
 
 def test_the_line_of_a_thread_that_polls_is_named(tmp_path):

@@ -71,6 +71,31 @@ static void a_pool_of_torch_is_not_blamed(void **state)
     assert_null(strstr(a.crowded, "other threads"));
 }
 
+/* It wanted a core for 200 ms, so a second thread of torch's for no more. What is left of 240 is the program's own. */
+static void beside_a_pool_of_torch_at_least_what_it_cannot_have_had_is_told(void **state)
+{
+    const struct kp_advice a =
+        advice_of(*state, TIMES ",\"core_others_us\":240000,\"busy_threads\":\"3\",\"torch_threads\":\"2\"", false);
+    assert_non_null(a.crowded);
+    assert_non_null(strstr(a.crowded, ": other threads of this program beside torch's 2 had one for at least 40 ms "
+                                      "meanwhile, 0.4 times as long as it (2 cores; "));
+}
+
+static void a_pool_that_may_have_had_all_of_it_is_not_blamed(void **state)
+{
+    const struct kp_advice a =
+        advice_of(*state, TIMES ",\"core_others_us\":210000,\"busy_threads\":\"3\",\"torch_threads\":\"2\"", false);
+    assert_non_null(a.crowded);
+    assert_null(strstr(a.crowded, "other threads"));
+}
+
+static void torch_without_a_pool_leaves_all_of_it_to_the_program(void **state)
+{
+    const struct kp_advice a =
+        advice_of(*state, TIMES ",\"core_others_us\":240000,\"busy_threads\":\"3\",\"torch_threads\":\"1\"", false);
+    assert_non_null(strstr(a.crowded, ": other threads of this program had one for 240 ms meanwhile, 2.4 times "));
+}
+
 /* What waits for a disk sleeps, too, and a thread that keeps its core takes nothing from it. */
 static void a_thread_that_hardly_sleeps_waits_for_no_gil(void **state)
 {
@@ -87,6 +112,9 @@ static void a_thread_that_hardly_sleeps_waits_for_no_gil(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LITTLE(beside_a_pool_of_torch_at_least_what_it_cannot_have_had_is_told),
+        LITTLE(a_pool_that_may_have_had_all_of_it_is_not_blamed),
+        LITTLE(torch_without_a_pool_leaves_all_of_it_to_the_program),
         LITTLE(threads_of_the_program_itself_are_told_and_not_other_programs),
         LITTLE(their_line_is_named_where_calls_of_python_were_recorded),
         LITTLE(the_recorders_own_threads_are_not_told),

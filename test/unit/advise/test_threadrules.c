@@ -185,18 +185,22 @@ static void where_all_calls_are_slow_the_wait_for_a_core_is_the_cost(void **stat
                         "16 busy threads compute on 2 cores, and take them from one another; that costs about");
 }
 
-/* The program had half a core in all, so its one thread would wait for it, too: 10 ms take 20. */
-static void what_one_thread_would_wait_for_others_is_no_cost(void **state)
+/* The program had half a core of two, and others the rest. One thread has that, so 10 ms take 20, or its turn alone. */
+static void what_others_would_take_of_the_cores_is_told_as_a_bound(void **state)
 {
     const struct kp_finding *f = all_slow(*state, "120000", 16);
     assert_non_null(f);
-    assert_float_equal(f->step_ns, 20e6, 1);
+    assert_true(f->step_ns == 0 && f->share == 0);
+    assert_string_equal(f->what,
+                        "16 busy threads compute on 2 cores, and take them from one another; other programs "
+                        "have the cores, too, so that costs up to about 20.0 ms a step, and nothing where these "
+                        "take what one thread leaves");
 }
 
 /* Of four threads each has 0.21 of a core, as 9.5 on two cores do. One among 5.5 others has 0.31, and takes 32.5 ms. */
-static void one_thread_has_its_turn_among_other_programs(void **state)
+static void one_thread_has_its_turn_among_few_others(void **state)
 {
-    const struct kp_finding *f = all_slow(*state, "240000", 4);
+    const struct kp_finding *f = all_slow(*state, "520000", 4);
     assert_non_null(f);
     assert_float_equal(f->step_ns, 7.5e6, 1);
 }
@@ -207,6 +211,16 @@ static void a_program_that_one_thread_would_not_make_quicker_has_no_cost(void **
     const struct kp_finding *f = all_slow(*state, "10000", 16);
     assert_non_null(f);
     assert_true(f->step_ns == 0);
+}
+
+static void threads_of_another_library_are_not_told_to_be_torchs(void **state)
+{
+    more_facts = ",\"torch_threads\":\"2\"";
+    const struct kp_finding *f = threads_advise(*state, (int[]){300, 300, 300, 300}, 0, 17);
+    more_facts = "";
+    assert_non_null(f);
+    assert_string_equal(f->change, "torch computes with 2 of them: the others are the program's own, or of a library "
+                                   "such as NumPy's BLAS. Start fewer, or set OMP_NUM_THREADS=2, which most read.");
 }
 
 static void threads_that_were_not_counted_are_not_told_as_none(void **state)
@@ -242,8 +256,9 @@ int main(void)
         LITTLE(a_little_wait_without_a_cost_is_not_told),
         LITTLE(what_threads_cost_is_charged_once),
         LITTLE(where_all_calls_are_slow_the_wait_for_a_core_is_the_cost),
-        LITTLE(what_one_thread_would_wait_for_others_is_no_cost),
-        LITTLE(one_thread_has_its_turn_among_other_programs),
+        LITTLE(what_others_would_take_of_the_cores_is_told_as_a_bound),
+        LITTLE(one_thread_has_its_turn_among_few_others),
+        LITTLE(threads_of_another_library_are_not_told_to_be_torchs),
         LITTLE(a_program_that_one_thread_would_not_make_quicker_has_no_cost),
         LITTLE(threads_that_were_not_counted_are_not_told_as_none),
         LITTLE(one_thread_among_other_programs_is_not_too_many),

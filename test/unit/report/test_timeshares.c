@@ -4,27 +4,52 @@
 
 #include "test/unit/report/little_trace.h"
 
+static long wanted(long cores, long busy, long omp, long ranks, long torch, bool has_gpu)
+{
+    return kp_threads_wanted(&(struct kp_threads){cores, busy, omp, ranks, torch}, has_gpu);
+}
+
+static bool are_set(long cores, long busy, long omp, long ranks, long torch)
+{
+    return kp_threads_are_set(&(struct kp_threads){cores, busy, omp, ranks, torch});
+}
+
 static void too_many_threads_are_those_that_the_cores_do_not_hold(void **state)
 {
     (void)state;
-    assert_int_equal(kp_summary_threads_wanted(2, 4, 0, 0, false), 2);
-    assert_int_equal(kp_summary_threads_wanted(2, 3, 0, 0, false), 0); /* one of them may have hardly run */
-    assert_int_equal(kp_summary_threads_wanted(2, 2, 0, 0, false), 0);
-    assert_int_equal(kp_summary_threads_wanted(2, 2, 16, 0, false), 0); /* torch takes no more than cores */
-    assert_int_equal(kp_summary_threads_wanted(2, 0, 16, 0, false), 2); /* they were not counted */
-    assert_int_equal(kp_summary_threads_wanted(2, 2, 2, 2, false), 1);
-    assert_int_equal(kp_summary_threads_wanted(2, 16, 1, 0, false), 2); /* torch.set_num_threads(16) */
-    assert_true(kp_summary_threads_are_set(2, 16, 1, 0) && !kp_summary_threads_are_set(2, 16, 16, 0));
-    assert_true(kp_summary_threads_are_set(2, 16, 0, 0)); /* torch.set_num_threads(16) without the variable */
-    assert_false(kp_summary_threads_are_set(2, 6, 0, 0)); /* a second library may have a pool of its own */
-    assert_false(kp_summary_threads_are_set(12, 24, 0, 0));
-    assert_false(kp_summary_threads_are_set(0, 16, 0, 0));
-    assert_int_equal(kp_summary_threads_wanted(2, 16, 1, 2, false), 1);
-    assert_int_equal(kp_summary_threads_wanted(2, 3, 1, 2, false), 0); /* set already: the others are no pool's */
-    assert_int_equal(kp_summary_threads_wanted(8, 8, 0, 4, false), 2);
-    assert_int_equal(kp_summary_threads_wanted(2, 4, 0, 4, false), 1);
-    assert_int_equal(kp_summary_threads_wanted(8, 10, 0, 1, true), 0); /* threads of the GPU's libraries */
-    assert_int_equal(kp_summary_threads_wanted(0, 16, 16, 1, false), 0);
+    assert_int_equal(wanted(2, 4, 0, 0, 0, false), 2);
+    assert_int_equal(wanted(2, 3, 0, 0, 0, false), 0); /* one of them may have hardly run */
+    assert_int_equal(wanted(2, 2, 0, 0, 0, false), 0);
+    assert_int_equal(wanted(2, 2, 16, 0, 0, false), 0); /* torch takes no more than cores */
+    assert_int_equal(wanted(2, 0, 16, 0, 0, false), 2); /* they were not counted */
+    assert_int_equal(wanted(2, 2, 2, 2, 0, false), 1);
+    assert_int_equal(wanted(2, 16, 1, 0, 0, false), 2); /* torch.set_num_threads(16) */
+    assert_true(are_set(2, 16, 1, 0, 0) && !are_set(2, 16, 16, 0, 0));
+    assert_true(are_set(2, 16, 0, 0, 0)); /* torch.set_num_threads(16) without the variable */
+    assert_false(are_set(2, 6, 0, 0, 0)); /* a second library may have a pool of its own */
+    assert_false(are_set(12, 24, 0, 0, 0));
+    assert_false(are_set(0, 16, 0, 0, 0));
+    assert_int_equal(wanted(2, 16, 1, 2, 0, false), 1);
+    assert_int_equal(wanted(2, 3, 1, 2, 0, false), 0); /* set already: the others are no pool's */
+    assert_int_equal(wanted(8, 8, 0, 4, 0, false), 2);
+    assert_int_equal(wanted(2, 4, 0, 4, 0, false), 1);
+    assert_int_equal(wanted(8, 10, 0, 1, 0, true), 0); /* threads of the GPU's libraries */
+    assert_int_equal(wanted(0, 16, 16, 1, 0, false), 0);
+}
+
+static void where_the_number_of_torchs_own_is_known_others_are_no_pool_of_it(void **state)
+{
+    (void)state;
+    assert_int_equal(wanted(2, 4, 1, 0, 4, false), 2); /* torch.set_num_threads(4) beside OMP_NUM_THREADS=1 */
+    assert_int_equal(wanted(2, 3, 0, 0, 3, false), 2);
+    assert_int_equal(wanted(2, 2, 0, 0, 16, false), 0); /* of 16 two ran */
+    assert_int_equal(wanted(2, 0, 0, 0, 16, false), 2);
+    assert_int_equal(wanted(2, 5, 0, 0, 2, false), 0);  /* three of the program's own */
+    assert_int_equal(wanted(2, 17, 0, 0, 2, false), 2); /* a pool of another library */
+    assert_int_equal(wanted(4, 4, 0, 2, 4, false), 2);
+    assert_int_equal(wanted(8, 10, 0, 1, 10, true), 0);
+    assert_true(are_set(2, 4, 1, 0, 4) && are_set(2, 16, 0, 0, 16) && are_set(2, 6, 0, 0, 6));
+    assert_false(are_set(2, 16, 16, 0, 16) || are_set(2, 17, 0, 0, 2));
 }
 
 static void summary_make(struct little *t, struct kp_summary *out)
@@ -181,6 +206,15 @@ static void torch_shares_no_op_with_one_thread(void **state)
                                            "\"omp_num_threads\":\"1\""));
 }
 
+/* The other threads are the program's own. */
+static void a_torch_of_one_thread_shares_no_op_whatever_the_variable_says(void **state)
+{
+    assert_false(waits_for_slowest(*state, ",\"busy_threads\":\"4\",\"core_had_us\":400,\"core_waited_us\":600,"
+                                           "\"torch_threads\":\"1\""));
+    assert_true(waits_for_slowest(*state, ",\"busy_threads\":\"4\",\"core_had_us\":400,\"core_waited_us\":600,"
+                                          "\"torch_threads\":\"2\",\"omp_num_threads\":\"1\""));
+}
+
 static void threads_that_have_their_cores_wait_little(void **state)
 {
     assert_false(waits_for_slowest(*state, ",\"busy_threads\":\"4\",\"core_had_us\":700,\"core_waited_us\":300"));
@@ -190,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_threads_are_those_that_the_cores_do_not_hold),
+        cmocka_unit_test(where_the_number_of_torchs_own_is_known_others_are_no_pool_of_it),
         LITTLE(the_wall_time_is_divided),
         LITTLE(what_lies_outside_of_the_steps_has_no_share),
         LITTLE(a_gpu_is_busy_or_waited_for),
@@ -198,6 +233,7 @@ int main(void)
         LITTLE(threads_wait_for_the_slowest_where_others_have_their_cores),
         LITTLE(one_thread_waits_for_no_other),
         LITTLE(torch_shares_no_op_with_one_thread),
+        LITTLE(a_torch_of_one_thread_shares_no_op_whatever_the_variable_says),
         LITTLE(threads_that_have_their_cores_wait_little),
         LITTLE(a_short_wait_in_a_trace_without_steps_is_no_crowd),
         LITTLE(a_long_wait_in_a_trace_without_steps_is_one),
