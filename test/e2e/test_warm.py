@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fork that has torch (test/e2e/warm.py) is to its program as a fresh process: what it sees of itself, what it leaves, how it ends."""
 import os
+import tempfile
 
 import pytest
 
@@ -56,3 +57,25 @@ def test_another_environment_has_a_fresh_process(tmp_path):
     script.write_text("import os; print(os.getppid(), os.environ['OMP_NUM_THREADS'])")
     assert harness.run_plain(script, tmp_path, OMP_NUM_THREADS=2, warm_start=True).out == f"{os.getpid()} 2\n"
     assert harness.run_plain(script, tmp_path, warm_start=True).out == f"{warm.server.pid} 1\n"
+
+
+@pytest.fixture()
+def apart(monkeypatch):
+    """A process for this test alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("KPROF_TEST_FORKS", folder)
+        monkeypatch.setattr(warm, "server", None)
+        yield folder
+        warm.server.end()
+
+
+def test_callers_share_what_was_imported(apart, tmp_path, monkeypatch):
+    script = tmp_path / "program.py"
+    script.write_text(SEEN + "print(id(torch.nn.Linear))\n")
+    one = harness.run_plain(script, tmp_path, warm_start=True).ok()
+    first = warm.server
+    monkeypatch.setattr(warm, "server", None)
+    other = harness.run_plain(script, tmp_path, warm_start=True).ok()
+    assert other.out == one.out  # an address of the same import
+    assert first.pid != warm.server.pid and len([name for name in os.listdir(apart) if "." not in name]) == 1
+    first.end()

@@ -262,7 +262,8 @@ e2e_end() {
   local file at ok bad skip p=0 f=0 s=0
   e2e_lane
   wait
-  unset KPROF_TEST_RUNS # what is run again is recorded anew
+  rm -rf "$logs/forks" # and the process behind it ends
+  unset KPROF_TEST_RUNS KPROF_TEST_FORKS # what is run again is recorded anew
   for file in "${e2e_files[@]}"; do
     at=$logs/e2e/$(basename "$file" .py)
     read -r ok bad skip < <(python3 test/support/junit_counts.py "$at.xml" "$(cat "$at.code" 2>/dev/null || echo 125)")
