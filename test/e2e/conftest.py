@@ -42,8 +42,9 @@ def pytest_runtest_logreport(report):
 
 # Their programs train so that there are steps, or a time to tell: the compiler that an optimizer imports comes late (startup/lazy_dynamo.py).
 # What is compared with torch.profiler, or has to do with Python's frames, has all of torch.
-LAZY_DYNAMO = {f"test_{name}" for name in """advice_cpu_faults advice_findings advise backward_lines children ctl diff export_list forks gpu_check gpu_cycles gpu_tee
-               heap heap_python kill modules phases ranks report_default run run_advise schedule slice stacks steps toggle""".split()}
+LAZY_DYNAMO = {f"test_{name}" for name in """advice_cpu_faults advice_findings advise backward_lines children ctl diff export_list forks gpu_check gpu_cycles gpu_ranks
+               gpu_tee heap heap_python jupyter kill modules native nvtx phases ranks recipes report_default run run_advise schedule slice
+               stacks steps symbols toggle tutorials""".split()}
 
 
 @pytest.fixture(scope="module", autouse=True)
