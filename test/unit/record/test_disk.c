@@ -7,16 +7,19 @@
 
 #include "test/unit/record/walk.h"
 
-/* Records until nothing fits any more (or `most`): how many were kept; *lost counts the others. */
+/*
+ * Records until nothing fits any more (or `most`): how many were kept; *lost counts the others. It waits for the writer:
+ * what is lost is lost for the reason under test, on a busy machine too.
+ */
 static uint64_t fill(uint64_t most, uint64_t *lost)
 {
     uint64_t kept = 0;
     *lost = 0;
     for (uint64_t i = 0; i < most && *lost < 5000; i++) {
+        kp_put_wait(kp_thread_get(), kp_gate_get(), sizeof(struct test_rec), 5000);
         uint32_t one = hook_put(kept, 1);
         kept += one;
         *lost += !one;
-        if (i % 5000 == 0) usleep(2000); /* the writer keeps up: what is lost is lost for the reason under test */
     }
     return kept;
 }
