@@ -400,7 +400,6 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     if (longer.groups && !x->out->has_gpu) kp_longcauses_note(x, &longer);
     groups_tell(x, &longer);
     kp_longsteps_fini(&longer);
-    if (has_waits(l)) waits_judge(x, l);
     free(cost.of);
 }
 
@@ -474,7 +473,8 @@ static void lengths_judge(struct kp_costrules *x)
     for (size_t i = 0; i < l.count; i++) l.of[i] = (double)x->splits[i].step_ns - l.waits[i];
     kp_promptsteps_tell(x, l.is_prompt);
     outliers_judge(x, &l);
-    drift_judge(x, &l);
+    drift_judge(x, &l); /* by what steps have without their waits: it needs none left out for these */
+    if (has_waits(&l)) waits_judge(x, &l);
     free(l.of);
     free(l.sorted);
     free(l.is_prompt);

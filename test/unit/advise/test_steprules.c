@@ -64,6 +64,17 @@ static void a_wait_of_one_step_takes_no_other_out(void **state)
     assert_int_equal(a.findings[0].steps, 2 * STEPS / 3);
 }
 
+/* The wait of the last one is half of what it has more: the other half is growth. */
+static void a_wait_in_a_long_step_takes_not_its_growth_out(void **state)
+{
+    growth_us = 100;
+    const struct kp_advice a = advice_of(*state, ",\"core_steps\":\"29:800\"");
+    growth_us = 50;
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slower-steps");
+    assert_int_equal(a.findings[0].steps, 2 * STEPS / 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -72,6 +83,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_more_than_its_waits_is_the_programs, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_thread_that_sleeps_waits_little, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_wait_of_one_step_takes_no_other_out, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_wait_in_a_long_step_takes_not_its_growth_out, little_setup, little_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
