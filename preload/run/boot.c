@@ -169,6 +169,13 @@ static int refuse_early(void)
     return refuse("no memory", -ENOMEM);
 }
 
+/* torchrun runs no op: its Python calls would be a trace of many MB beside those of its ranks. */
+static void launcher_apply(void)
+{
+    if (config->with_stack == KP_STACK_CALLS && config->heap == KP_HEAP_OFF && kp_procfacts_is_launcher())
+        config->with_stack = KP_STACK_NONE;
+}
+
 static int read_settings(void)
 {
     config = kp_map_alloc(sizeof *config);
@@ -178,6 +185,7 @@ static int read_settings(void)
     kp_run_set_folders(config->dir, config->spool_dir ? config->spool_dir : config->dir,
                        environment_text(environ, "KPROF_RUN_FROM"));
     fix_log();
+    launcher_apply();
     kp_schedule_from_config(config, &schedule, &step_rule);
     if (config->signal && !kp_ctl_signal_parse(config->signal))
         kp_config_refuse(config, KP_SET_signal, "is none of HUP, USR1, USR2, URG, WINCH, IO, a real-time number",

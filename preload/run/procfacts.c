@@ -303,6 +303,25 @@ void kp_procfacts_script(const char *line, size_t bytes, char *out, size_t room)
     }
 }
 
+/* They run each rank as a program of its own, and no op. */
+bool kp_procfacts_starts_ranks(const char *script)
+{
+    static const char *const launchers[] = {"torchrun", "torch.distributed.run", "torch.distributed.launch",
+                                            "accelerate", "deepspeed"};
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        if (strcmp(script, launchers[i]) == 0) return true;
+    return false;
+}
+
+bool kp_procfacts_is_launcher(void)
+{
+    char text[TEXT_BYTES], script[128];
+    const ssize_t n = file_read("/proc/self/cmdline", text, sizeof text);
+    if (n <= 0) return false;
+    kp_procfacts_script(text, (size_t)n, script, sizeof script);
+    return kp_procfacts_starts_ranks(script);
+}
+
 void kp_procfacts_note_begin(void)
 {
     char text[TEXT_BYTES], script[128];

@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void kp_procfacts_note_begin(void); /* cores and script, once a spool is open */
-void kp_procfacts_note_end(void);   /* busy threads, before a trace is written */
+bool kp_procfacts_is_launcher(void); /* does this process run torchrun or its like? */
+void kp_procfacts_note_begin(void);  /* cores and script, once a spool is open */
+void kp_procfacts_note_end(void);    /* busy threads, before a trace is written */
 /*
  * How long the calling thread had a core in a window, and others did, how long it waited for one, and its page faults
  * (faultcount.h).
@@ -52,6 +53,7 @@ struct kp_tasks {
 };
 /* Sets the time of threads to 0 that have run no more since `before`, as a library's that computes in an import. */
 void kp_procfacts_leave_out(struct kp_tasks *now, const struct kp_tasks *before);
+bool kp_procfacts_starts_ranks(const char *script);
 /* Writes the name of the script that Python runs, of the text of /proc/self/cmdline; "": none. */
 void kp_procfacts_script(const char *line, size_t bytes, char *out, size_t room);
 

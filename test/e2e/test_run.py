@@ -497,6 +497,13 @@ def test_the_launchers_variables_give_the_rank(program, tmp_path):
     assert [m.group(1) for m in found if m][0] == "5", "HTA finds ranks line by line, with a blank after the colon"
 
 
+def test_torchrun_itself_leaves_no_trace_of_its_python_calls(program, tmp_path):
+    script = program("import torch\ntorch.ones(3).sum()\n")
+    run = harness.run_kprof(None, tmp_path / "out", command=[harness.PYTHON, "-m", "torch.distributed.run", "--standalone", script], schedule=None, KPROF_WITH_STACK=1).ok()
+    assert len(run.traces) == 1 and facts.load(run.traces[0])["kprof"]["script"] == os.path.basename(script), run.explain()
+    assert len(run.said) == 1, run.explain()
+
+
 def test_ranks_of_torchrun_write_a_file_each(program, tmp_path):
     script = program("""
 import time, torch, torch.distributed as dist

@@ -105,6 +105,14 @@ static void the_script_is_what_python_runs(void **state)
     SCRIPT("./serve\0model.pt\0", "");
 }
 
+static void a_launcher_of_ranks_is_told_by_its_script(void **state)
+{
+    (void)state;
+    assert_true(kp_procfacts_starts_ranks("torchrun") && kp_procfacts_starts_ranks("torch.distributed.run"));
+    assert_false(kp_procfacts_starts_ranks("train.py") || kp_procfacts_starts_ranks("torchrun.py"));
+    assert_false(kp_procfacts_starts_ranks(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +125,7 @@ int main(void)
         cmocka_unit_test(in_a_long_run_a_hundredth_of_the_longest_is_busy),
         cmocka_unit_test(a_thread_that_ran_before_the_steps_alone_is_not_busy),
         cmocka_unit_test(the_script_is_what_python_runs),
+        cmocka_unit_test(a_launcher_of_ranks_is_told_by_its_script),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
