@@ -8,8 +8,8 @@
 #include "test/unit/record/walk.h"
 
 /*
- * Records until nothing fits any more (or `most`): how many were kept; *lost counts the others. It waits for the writer:
- * what is lost is lost for the reason under test, on a busy machine too.
+ * Records until nothing fits any more (or `most`): how many were kept; *lost counts the others. It waits for the
+ * writer: what is lost is lost for the reason under test, on a busy machine too.
  */
 static uint64_t fill(uint64_t most, uint64_t *lost)
 {
