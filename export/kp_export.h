@@ -5,8 +5,7 @@
  * Called by: the export thread inside the host, the CLI
  * Memory:    bounded; never the host's malloc
  */
-#ifndef KP_EXPORT_H
-#define KP_EXPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -93,5 +92,3 @@ struct kp_export_result {
 int kp_export_has(struct kp_reader *reader, uint32_t cycle);
 int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_export_options *options,
                     struct kp_export_result *result);
-
-#endif

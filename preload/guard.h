@@ -13,8 +13,7 @@
  * then waits for `inside`. So it waits for every hook that read the old gate. A hook that a signal handler left by a
  * jump is detected (collector/record/longjmp.c).
  */
-#ifndef KP_GUARD_H
-#define KP_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -65,5 +64,3 @@ static inline void kp_guard_leave(struct kp_guard *g)
 
 #define KP_HOOK_ENTER(guard, bits) __builtin_expect(kp_guard_enter((guard), (bits)), 1)
 #define KP_HOOK_LEAVE(guard) kp_guard_leave(guard)
-
-#endif

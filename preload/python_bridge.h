@@ -2,8 +2,7 @@
 /*
  * python_bridge.h - what a source may ask about the Python interpreter on its thread
  */
-#ifndef KP_PYTHON_BRIDGE_H
-#define KP_PYTHON_BRIDGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ bool kp_caller_is_ending(void);
 /* The process groups of torch.distributed as JSON, as they were when the window began or warmed up. NULL: none. With
  * KPROF_EXECUTION_TRACE alone. The text stays. */
 const char *kp_caller_groups(void);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * It lies below all rooms of preload. Sources, hooks and taps call it; it calls boot.c through `struct kp_run_calls`.
  */
-#ifndef KP_RUN_H
-#define KP_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,5 +115,3 @@ void kp_run_set_ticking(bool is_ticking);
 /* A source that cannot attach in this tick asks for another try in the next. */
 void kp_run_look_again(void);
 bool kp_run_take_look_again(void); /* whether one asked; once */
-
-#endif

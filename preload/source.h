@@ -2,8 +2,7 @@
 /*
  * source.h - struct kp_source: a part of preload that catches one kind of event, driven by the files of run
  */
-#ifndef KP_SOURCE_H
-#define KP_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ struct kp_source {
 extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_source, kp_garbage_source, kp_groups_source,
     kp_nvtx_source, kp_cupti_source, kp_cuda_hooks_source, kp_driver_source, kp_heap_source, kp_calltrace_source,
     kp_stepcalls_source;
-
-#endif

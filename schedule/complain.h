@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* complain.h - what is wrong with a part of a setting, as a phrase for the log */
-#ifndef KP_COMPLAIN_H
-#define KP_COMPLAIN_H
+#pragma once
 
 #include <errno.h>
 #include <string.h>
@@ -24,5 +23,3 @@ static inline int kp_complain_at(char *why, unsigned long why_bytes, const char 
 
 /* regex_check.c: 0, or -EINVAL for what is no regular expression, or one that is dear. */
 int kp_pattern_check(const char *pattern, char *why, unsigned long why_bytes);
-
-#endif

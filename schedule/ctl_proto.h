@@ -13,8 +13,7 @@
  * A line has at most KP_CTL_LINE_MAX bytes and ends with a newline. Words are separated by one blank. No request names
  * a file. The process answers each with a line, a JSON object.
  */
-#ifndef KP_CTL_PROTO_H
-#define KP_CTL_PROTO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ struct kp_ctl_request {
 
 /* Reads a line without its newline, and puts NULs into it. 0, or -EINVAL with a phrase in why. */
 int kp_ctl_parse(char *line, struct kp_ctl_request *out, char *why, unsigned long why_bytes);
-
-#endif

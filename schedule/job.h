@@ -16,8 +16,7 @@
  * but may show a new name late. A check sum tells a text that is half written.
  * Called by: kprof-control (a rank), the CLI. No state, no clock, no system call.
  */
-#ifndef KP_JOB_H
-#define KP_JOB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -133,5 +132,3 @@ void kp_job_lead_stop(struct kp_job_lead *lead, uint64_t id, uint64_t now_ms); /
 /* Decides what the call says next. wall_ms: CLOCK_REALTIME. The caller writes the call if it changed. */
 enum kp_job_progress kp_job_lead_turn(struct kp_job_lead *lead, struct kp_job_member *members, uint32_t count,
                                       uint64_t now_ms, uint64_t wall_ms);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Called by: boot, and the sources, which report steps, possibly inside a hook
  */
-#ifndef KP_SCHEDULE_H
-#define KP_SCHEDULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -207,5 +206,3 @@ void kp_steps_near_set(const char *module, const char *name);
 const char *kp_steps_near(void);
 /* What sources saw whose reports do not count: "6 batches, 1 known call". "": nothing. */
 void kp_steps_others(char *out, unsigned long bytes);
-
-#endif

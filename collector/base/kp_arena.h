@@ -7,8 +7,7 @@
  * Both return NULL when memory is short. Both are thread-safe, neither is signal-safe. The command line uses them
  * too.
  */
-#ifndef KP_ARENA_H
-#define KP_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ bool kp_map_room(void *array, uint32_t n, uint32_t *cap, size_t item_bytes, uint
 /* The library's large mappings, by number, to tell its memory from the host's. False: none has this number. */
 #define KP_MAP_LARGE_MAX 128u
 bool kp_map_large(uint32_t i, uintptr_t *from, uintptr_t *to);
-
-#endif

@@ -5,8 +5,7 @@
  * Each wrapper names its memory order. A release has a comment "pairs with: file.c:function".
  * The matching acquire names the release.
  */
-#ifndef KP_ATOMIC_H
-#define KP_ATOMIC_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -23,5 +22,3 @@
     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, memory_order_acquire)
 /* orders the guard's set against the hook body for a signal handler on the same thread */
 #define kp_signal_fence() atomic_signal_fence(memory_order_seq_cst)
-
-#endif

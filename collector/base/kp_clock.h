@@ -5,8 +5,7 @@
  * Ticks are the TSC when the kernel uses it as clocksource and the CPU calls it invariant (KP_CLOCK_TSC).
  * Otherwise they are CLOCK_MONOTONIC in ns (KP_CLOCK_MONO). They never go backwards on a thread.
  */
-#ifndef KP_CLOCK_H
-#define KP_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ void kp_clock_init(void);
  */
 void kp_clock_forbid(void);
 void kp_clock_sample(struct kp_clock_pair *out);
-
-#endif

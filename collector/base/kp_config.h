@@ -9,8 +9,7 @@
  * On fail:   a bad value is never an error. The setting gets its default, and kp_config_complain logs a line about
  *            it. That comes later, so a shell or a launcher that records nothing logs nothing.
  */
-#ifndef KP_CONFIG_H
-#define KP_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -123,5 +122,3 @@ void kp_config_missed(char *out, size_t bytes, const char *glob, const char *nea
 void kp_config_unmatched(char *out, size_t bytes, bool is_op, const char *regex);
 /* Writes the word of a comma list that a misspelt one may mean, or "". Returns out. */
 const char *kp_config_near(const char *list, const char *word, char *out, size_t bytes);
-
-#endif

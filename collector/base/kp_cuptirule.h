@@ -4,8 +4,7 @@
  *
  * For the recorder and for `kprof doctor`. Pure: no state, no system call.
  */
-#ifndef KP_CUPTIRULE_H
-#define KP_CUPTIRULE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ size_t kp_cuptirule_name(uint32_t version, char *out, size_t bytes);
 size_t kp_cuptirule_why(uint32_t version, uint32_t rules, char *out, size_t bytes);
 /* What the library does by this rule, for a user to read: "not used". */
 const char *kp_cuptirule_consequence(uint32_t rule);
-
-#endif

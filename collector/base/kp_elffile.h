@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kp_elffile.h - symbols of a program or library, read from its file */
-#ifndef KP_ELFFILE_H
-#define KP_ELFFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ struct kp_elf_names {
 };
 void kp_elf_names_begin(struct kp_elf_names *n, const struct kp_elf *elf, const struct kp_elf_table *table);
 char *kp_elf_names_get(struct kp_elf_names *n, uint32_t name); /* valid until the next call; the caller may change it */
-
-#endif

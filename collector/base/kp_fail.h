@@ -8,11 +8,8 @@
  * with its usual error. in:FILE keeps the counts in that file, which must have 4096 bytes. All processes of a program
  * then count together, killed ones included. test/hosts/faults.py reads the file.
  */
-#ifndef KP_FAIL_H
-#define KP_FAIL_H
+#pragma once
 
 /* Takes the value of KPROF_TEST_FAIL (NULL: no call fails). The constructor calls it once. */
 void kp_fail_set(const char *spec);
 int kp_fail_point(const char *name); /* 0, or the -errno that the call must return. Async-signal-safe. */
-
-#endif

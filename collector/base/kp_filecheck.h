@@ -4,8 +4,7 @@
  *
  * A path may lead elsewhere a moment after a check. So the file is opened once, and the check uses the descriptor.
  */
-#ifndef KP_FILECHECK_H
-#define KP_FILECHECK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -28,5 +27,3 @@ int kp_filecheck_open_folder(const char *path);
  * block, and opening a device may have effects.
  */
 int kp_filecheck_open_plain(const char *path);
-
-#endif

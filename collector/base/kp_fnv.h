@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kp_fnv.h - FNV-1a, for tables in memory whose keys come in parts; kp_hash.h is faster for whole strings */
-#ifndef KP_FNV_H
-#define KP_FNV_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ static inline uint64_t kp_fnv64(uint64_t hash, const char *text, size_t bytes)
     for (size_t i = 0; i < bytes; i++) hash = (hash ^ (uint8_t)text[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
-
-#endif

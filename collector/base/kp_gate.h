@@ -6,8 +6,7 @@
  * Owns:      a private page with MADV_WIPEONFORK, so a child process reads 0 (off) after fork and clone
  * Safe in:   signal handlers yes; after fork yes (reads 0)
  */
-#ifndef KP_GATE_H
-#define KP_GATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ static inline uint64_t kp_gate_make(uint32_t cycle, uint32_t bits) { return (uin
 int kp_gate_init(void);
 /* Publishes a new gate word. Hooks see it at their next call. */
 void kp_gate_set(uint64_t gate);
-
-#endif

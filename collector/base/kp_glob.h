@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kp_glob.h - matches a whole text against a glob: * is any characters, ? is one */
-#ifndef KP_GLOB_H
-#define KP_GLOB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ static inline bool kp_glob_matches(const char *glob, size_t bytes, const char *t
     }
     return glob == end;
 }
-
-#endif

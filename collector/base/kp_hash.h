@@ -5,8 +5,7 @@
  * Part of the file format (kp_str.hash), so the value for given bytes never changes, on any machine. Each round folds
  * in eight bytes by a 64x64->128 multiplication. Not for hostile input.
  */
-#ifndef KP_HASH_H
-#define KP_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@
 #include "collector/base/kp_hot.h"
 
 KP_HOT uint64_t kp_hash64(const void *bytes, size_t len);
-
-#endif

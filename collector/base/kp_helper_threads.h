@@ -6,8 +6,7 @@
  * thread, and aborts if the results differ. A helper thread's result may differ, since capabilities and
  * PR_SET_KEEPCAPS belong to a thread.
  */
-#ifndef KP_HELPER_THREADS_H
-#define KP_HELPER_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ void kp_helpers_sleep(uint64_t ns); /* ends early when a pause begins */
 bool kp_helpers_pause(uint32_t timeout_ms);
 void kp_helpers_resume(void); /* after kp_helpers_pause returned true */
 void kp_helpers_forget(void);
-
-#endif

@@ -5,8 +5,7 @@
  * Between two ops a program uses the caches for itself. So a hook's cost is the cache lines and pages it touches, its
  * own and those that it pushes out (decisions/074).
  */
-#ifndef KP_HOT_H
-#define KP_HOT_H
+#pragma once
 
 #define KP_LINE 64                              /* cache line: words that different threads write do not share one */
 #define KP_HOT __attribute__((hot))             /* a function: beside the other hot ones */
@@ -16,5 +15,3 @@
 /* The path that most ops take runs straight on: the processor forgets taken branches as it forgets lines. */
 #define KP_LIKELY(x) __builtin_expect(!!(x), 1)
 #define KP_UNLIKELY(x) __builtin_expect(!!(x), 0)
-
-#endif

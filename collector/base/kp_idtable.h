@@ -4,8 +4,7 @@
  *
  * Open addressing, at most half full, in mapped memory. Not for two threads at a time; not signal-safe.
  */
-#ifndef KP_IDTABLE_H
-#define KP_IDTABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ void *kp_idtable_add(struct kp_idtable *table, uint64_t id) __attribute__((warn_
 /* Asks for the memory of an id's item, which is looked up soon. */
 void kp_idtable_prefetch(const struct kp_idtable *table, uint64_t id);
 void kp_idtable_fini(struct kp_idtable *table);
-
-#endif

@@ -6,8 +6,7 @@
  * these. A test can make each of them fail (kp_fail.h). No other file of the library makes system calls
  * (scripts/check-calls.sh).
  */
-#ifndef KP_IO_H
-#define KP_IO_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -149,5 +148,3 @@ uint64_t kp_io_helpers_cpu_us(void); /* processor time of the helper threads, th
 void kp_io_helpers_settle(void);     /* waits until the kernel has removed the last thread that ended, 10 ms at most */
 #define KP_IO_NICE 5                 /* of most helper threads */
 void kp_io_forget(void);             /* in the child: no helper thread exists */
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Strict RFC 8259 with well-formed UTF-8, at most 512 levels deep. Reads only text[0..bytes).
  */
-#ifndef KP_JSONCHECK_H
-#define KP_JSONCHECK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@
 int kp_jsoncheck_value(const char *text, size_t bytes, size_t *offset, const char **why);
 /* As kp_jsoncheck_value, and the value must be an object. */
 int kp_jsoncheck_object(const char *text, size_t bytes, size_t *offset, const char **why);
-
-#endif

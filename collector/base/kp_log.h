@@ -5,8 +5,7 @@
  * Async-signal-safe: its own formatter, 512 bytes of stack, keeps errno. A line begins "kprof: ", in a file
  * "kprof[PID]: ". The formatter knows %s %d %u %ld %lu %lld %llu %zu %x %lx %p %c %% and no widths.
  */
-#ifndef KP_LOG_H
-#define KP_LOG_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -44,5 +43,3 @@ const char *kp_log_error_text(int err); /* "Not a directory" for ENOTDIR or -ENO
         static atomic_flag kp_said = ATOMIC_FLAG_INIT;                                                        \
         if (!atomic_flag_test_and_set_explicit(&kp_said, memory_order_relaxed)) kp_log((level), __VA_ARGS__); \
     } while (0)
-
-#endif

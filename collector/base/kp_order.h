@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kp_order.h - defines a static function for qsort: in which order two items of a type stand, by one field or more */
-#ifndef KP_ORDER_H
-#define KP_ORDER_H
+#pragma once
 
 /* The least first. */
 #define KP_ORDER(name, type, field)                           \
@@ -48,5 +47,3 @@
         if (x->next != y->next) return x->next < y->next ? -1 : 1;     \
         return (x->last > y->last) - (x->last < y->last);              \
     }
-
-#endif

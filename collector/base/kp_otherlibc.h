@@ -6,8 +6,7 @@
  * that uses a name of glibc alone declares it weak. A single strong reference would end the host. Without
  * glibc the library does nothing. scripts/check-abi.sh has the same list of names.
  */
-#ifndef KP_OTHERLIBC_H
-#define KP_OTHERLIBC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ extern void *__dso_handle __attribute__((visibility("hidden")));
 static inline bool kp_libc_is_glibc(void) { return gnu_get_libc_version != 0; }
 /* True: no other thread of the program runs. False: one may. */
 static inline bool kp_libc_is_alone(void) { return &__libc_single_threaded != 0 && __libc_single_threaded; }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kp_path.h - parts of paths */
-#ifndef KP_PATH_H
-#define KP_PATH_H
+#pragma once
 
 #include <string.h>
 
@@ -11,5 +10,3 @@ static inline const char *kp_path_base(const char *path)
     const char *const slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
-
-#endif

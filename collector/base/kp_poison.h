@@ -5,8 +5,7 @@
  * The library must not touch the host's heap, stdio, environment or exit. Use kp_arena.h, kp_log.h and kp_io.h
  * instead. boot.c reads the configuration once.
  */
-#ifndef KP_POISON_H
-#define KP_POISON_H
+#pragma once
 
 #pragma GCC poison malloc calloc realloc free reallocarray posix_memalign aligned_alloc memalign strdup strndup \
     asprintf vasprintf
@@ -15,5 +14,3 @@
 #pragma GCC poison exit quick_exit _exit abort assert atexit raise
 #pragma GCC poison getenv secure_getenv setenv putenv unsetenv strerror strtok setlocale
 #pragma GCC poison system popen fork vfork execve execvp posix_spawn sleep usleep
-
-#endif

@@ -5,8 +5,7 @@
  * Called by: boot.c (the environment), the exporter (the same variables in the spool), config.c
  * Safe in:   everywhere: no state, no system call
  */
-#ifndef KP_RANK_H
-#define KP_RANK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ bool kp_ranks_name(const char *text, const struct kp_rank *place);
 bool kp_ranks_name_any(const char *text, uint32_t size);
 /* Whether a checked value has the word first-of-node. */
 bool kp_ranks_need_node(const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kp_search.h - binary search in a sorted array: the lower bound */
-#ifndef KP_SEARCH_H
-#define KP_SEARCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ static inline __attribute__((always_inline)) size_t kp_search(const void *items,
     }
     return low;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * or stops a host that does not expect it. The write section blocks them for this thread, and consumes a signal that
  * the write raised. A signal that was pending before stays pending. Async-signal-safe, keeps errno.
  */
-#ifndef KP_SIGBLOCK_H
-#define KP_SIGBLOCK_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ struct kp_sigblock_all {
 };
 void kp_sigblock_all_begin(struct kp_sigblock_all *s);
 void kp_sigblock_all_end(const struct kp_sigblock_all *s);
-
-#endif

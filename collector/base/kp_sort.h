@@ -5,8 +5,7 @@
  * libc's qsort may call malloc, so the library has its own sort. It neither recurses nor allocates, and is not stable.
  * All is inlined: with a constant item size and order the compiler makes a loop of plain moves and compares.
  */
-#ifndef KP_SORT_H
-#define KP_SORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ static inline __attribute__((always_inline)) void kp_sort(void *items, size_t by
         kp_heap_sift(items, bytes, 0, n, true, is_before, context);
     }
 }
-
-#endif

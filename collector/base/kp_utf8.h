@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kp_utf8.h - measures and writes UTF-8 characters */
-#ifndef KP_UTF8_H
-#define KP_UTF8_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ static inline size_t kp_utf8_put(char out[4], uint32_t c)
     out[0] = (char)(lead[more] | c);
     return more + 1;
 }
-
-#endif

@@ -9,8 +9,7 @@
  * Times are "device clock", the clock that CUPTI stamps with. DEVCLOCK records tie a domain of that clock to ticks.
  * With the flag KP_DEV_TICKS times are ticks of this spool. Both 0, or end 0: unknown to CUPTI (see KP_DEV_NO_TIME).
  */
-#ifndef KP_DEVICE_H
-#define KP_DEVICE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -156,5 +155,3 @@ struct kp_rec_threadid {
     struct kp_rec head;
     uint32_t thread_id, tid;
 };
-
-#endif

@@ -9,8 +9,7 @@
  *
  *   [header][chunk 1][chunk 2]...        chunk = kp_chunk_head, records (8-byte aligned) up to `used`
  */
-#ifndef KP_FORMAT_H
-#define KP_FORMAT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -246,5 +245,3 @@ struct kp_str {
     uint32_t len;  /* bytes, an inner NUL splits name and overload */
     char bytes[];
 };
-
-#endif

@@ -16,8 +16,7 @@
  * KP_KIND_HEAPCOUNT (count): a thread's allocations and frees since `start`. The count ends before the thread's next
  * range begins or ends, and before the next step.
  */
-#ifndef KP_HEAP_FORMAT_H
-#define KP_HEAP_FORMAT_H
+#pragma once
 
 #include "collector/format/kp_format.h"
 
@@ -48,5 +47,3 @@ struct kp_rec_heapcount {
     _Atomic int64_t live;          /* the heap's growth in bytes, as the allocator rounds sizes */
 };
 _Static_assert(sizeof(struct kp_rec_heapcount) == 48, "a count is 48 bytes");
-
-#endif

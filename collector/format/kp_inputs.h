@@ -5,8 +5,7 @@
  * A byte stream without padding, with an entry for each input, read with memcpy. It leaves out what Kineto would not
  * show.
  */
-#ifndef KP_INPUTS_H
-#define KP_INPUTS_H
+#pragma once
 
 enum kp_input_tag {
     KP_IN_NONE = 0,        /* None, and everything Kineto shows as "" */
@@ -24,5 +23,3 @@ enum kp_input_tag {
 enum { KP_IN_TENSOR_UNDEFINED = 1, KP_IN_TENSOR_NO_SIZES = 2, KP_IN_TENSOR_NO_STRIDES = 4, KP_IN_TENSOR_NARROW = 8 };
 #define KP_IN_LIST_MAX 30
 #define KP_IN_STRING_MAX 512
-
-#endif

@@ -18,8 +18,7 @@
  * Where calls are recorded an op has no stack: these calls are its stack. If the innermost is of Python, the op may
  * have in the stack's place the line that the call runs: "@file.py:LINE".
  */
-#ifndef KP_PYTHON_FORMAT_H
-#define KP_PYTHON_FORMAT_H
+#pragma once
 
 #include "collector/format/kp_format.h"
 #define KP_PY_LINE '@'
@@ -41,5 +40,3 @@ struct kp_rec_pymodule {
     uint64_t self, type;
 };
 _Static_assert(sizeof(struct kp_rec_pycall) == 24, "a call is 24 bytes");
-
-#endif

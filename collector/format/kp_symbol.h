@@ -7,8 +7,7 @@
  * in an op: by the return, or when the thread ends. After a longjmp or an exception, the next hook that finds the stack
  * above the call fills it in.
  */
-#ifndef KP_SYMBOL_FORMAT_H
-#define KP_SYMBOL_FORMAT_H
+#pragma once
 
 #include "collector/format/kp_format.h"
 
@@ -18,5 +17,3 @@ struct kp_rec_symbol {
     _Atomic uint64_t ticks; /* as in an op */
 };
 _Static_assert(sizeof(struct kp_rec_symbol) == 24, "a call is 24 bytes");
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* api_calls.h - the CUDA calls of a cycle, in order of the middle of each call */
-#ifndef KP_READ_API_CALLS_H
-#define KP_READ_API_CALLS_H
+#pragma once
 
 #include "collector/read/order.h"
 
@@ -30,5 +29,3 @@ int kp_api_calls_init(struct kp_api_calls *c, struct kp_reader *r,
                       const struct kp_rec_cycle *cycle); /* 0 or -ENOMEM; anchor the clock map before */
 int kp_api_calls_next(struct kp_api_calls *c);           /* moves on; 0 or -ENOMEM. The end is n == 0. */
 void kp_api_calls_fini(struct kp_api_calls *c);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* clockmap.h - maps ticks to ns since the Unix epoch, piecewise linear between the samples of a spool */
-#ifndef KP_READ_CLOCKMAP_H
-#define KP_READ_CLOCKMAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ uint64_t kp_clockmap_mono(struct kp_clockmap *m, uint64_t ticks); /* ticks as CL
 /* Between the first and the last sample of the time between two ticks; not known where fewer than two lie there. */
 struct kp_busy kp_clockmap_busy(struct kp_clockmap *m, uint64_t from, uint64_t to);
 uint64_t kp_clockmap_real(const struct kp_clockmap *m, uint64_t mono_ns); /* CLOCK_MONOTONIC as wall time */
-
-#endif

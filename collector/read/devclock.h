@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* devclock.h - maps CUPTI's times to ns since the Unix epoch, through the DEVCLOCK samples of a spool */
-#ifndef KP_READ_DEVCLOCK_H
-#define KP_READ_DEVCLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void kp_devclock_fini(struct kp_devclock *d);
  */
 bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, uint8_t flags, uint64_t start, uint64_t end,
                       uint64_t *start_ns, uint64_t *end_ns);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* gpus.h - the META records about GPUs: devices, contexts, the device clock, CUPTI's thread ids */
-#ifndef KP_READ_GPUS_H
-#define KP_READ_GPUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ int kp_gpus_thread(struct kp_gpus *g, uint32_t thread_id,
                    uint32_t tid); /* replaces an earlier tid of thread_id; 0 or -ENOMEM */
 uint32_t kp_gpus_tid(const struct kp_gpus *g, uint32_t thread_id); /* an unknown thread_id is returned as it is */
 void kp_gpus_fini(struct kp_gpus *g);
-
-#endif

@@ -6,8 +6,7 @@
  *            once.
  * Memory:    bounded: the mapped file, and an index entry for each piece of a chunk. Recovery is the normal path.
  */
-#ifndef KP_READ_H
-#define KP_READ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -199,5 +198,3 @@ bool kp_reader_native_at(const struct kp_reader *reader, uint32_t *stack, struct
 uint32_t kp_reader_python_beside(const struct kp_reader *reader, uint32_t *stack);
 uint64_t kp_reader_skipped(const struct kp_reader *reader);
 void kp_reader_skipped_set(struct kp_reader *reader, uint64_t skipped); /* restores an earlier count */
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* merge.h - merges threads by time: the earliest of many cursors */
-#ifndef KP_READ_MERGE_H
-#define KP_READ_MERGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void kp_merge_fini(struct kp_merge *m);
 void kp_merge_add(struct kp_merge *m, uint64_t start, uint32_t which); /* at most `most` times, then kp_merge_begin */
 void kp_merge_begin(struct kp_merge *m);
 void kp_merge_moved(struct kp_merge *m, bool more, uint64_t start); /* the earliest moved to `start`, or has no more */
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* names.h - the string table of a spool: from an id to its text in the mapping */
-#ifndef KP_READ_NAMES_H
-#define KP_READ_NAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ static inline const struct kp_name *kp_names_get(const struct kp_names *n, uint3
 {
     return id < n->cap && n->of[id].name ? &n->of[id] : NULL;
 }
-
-#endif

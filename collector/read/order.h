@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* order.h - the pieces of a cycle, by thread and in the order of writing */
-#ifndef KP_READ_ORDER_H
-#define KP_READ_ORDER_H
+#pragma once
 
 #include "collector/read/reader.h"
 
@@ -26,5 +25,3 @@ int kp_pieces_make(struct kp_pieces *p, const struct kp_reader *r, uint32_t cycl
 int kp_pieces_of_device(struct kp_pieces *p, struct kp_reader *r, uint32_t cycle);
 int kp_pieces_of_meta(struct kp_pieces *p, const struct kp_reader *r); /* a piece for each META chunk */
 void kp_pieces_fini(struct kp_pieces *p);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* reader.h - the inside of a reader, which the files of this room share */
-#ifndef KP_READ_READER_H
-#define KP_READ_READER_H
+#pragma once
 
 #include "collector/base/kp_atomic.h"
 #include "collector/read/clockmap.h"
@@ -66,5 +65,3 @@ static inline const struct kp_rec *kp_file_record(const uint8_t **at, const uint
 
 /* comms.c: copies and checks a COMMS record. False: another record, or too short for its counts. */
 bool kp_comms_read(struct kp_comms *out, const struct kp_rec *rec, uint32_t bytes);
-
-#endif

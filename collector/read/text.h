@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* text.h - the "key=value" lines of a spool: the header's lines, and the notes after them */
-#ifndef KP_READ_TEXT_H
-#define KP_READ_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ const char *kp_text_get(const struct kp_text *t, const char *key); /* the key's 
 const char *kp_text_next(const struct kp_text *t,
                          const char *previous); /* the next line; NULL gives the first, and ends */
 void kp_text_fini(struct kp_text *t);
-
-#endif

@@ -9,8 +9,7 @@
  * Memory:    the hot path allocates only at a thread's first record
  * On fail:   a record that finds no room is dropped and counted by kind and reason. Never blocks, never signals.
  */
-#ifndef KP_RECORD_H
-#define KP_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -246,5 +245,3 @@ void kp_record_drop_pages(void);
 void kp_record_close(bool unlink_file);
 /* In a forked child: resets the whole recorder. The parent's mapping stays, unused. Called by the at-fork handler. */
 void kp_record_forget(void);
-
-#endif

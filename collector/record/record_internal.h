@@ -7,8 +7,7 @@
  * threads, with wakeup.c and helper_life.c. record.c opens and closes it all. Each kp_..._forget is called in a forked
  * child: it drops what the parent kept, and changes nothing in the parent's file.
  */
-#ifndef KP_RECORD_INTERNAL_H
-#define KP_RECORD_INTERNAL_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -152,5 +151,3 @@ void kp_ticker_forget(void);
 int kp_writer_open(void (*tick)(void));
 void kp_writer_close(void);
 void kp_writer_forget(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* advise.h - what is slow in a trace, what it costs a step, and what to change (decisions/061) */
-#ifndef KP_ADVISE_H
-#define KP_ADVISE_H
+#pragma once
 
 #include "export/report/chosen.h"
 #include "export/report/rankwaits.h"
@@ -175,5 +174,3 @@ long kp_loading_workers(const struct kp_loading *loading);
 bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 /* How long a GPU computes what each of the chosen steps asked for, whenever it does. One ns number for each. */
 void kp_step_compute_asked(int64_t *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
-
-#endif

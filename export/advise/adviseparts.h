@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* adviseparts.h - what the files of this room share: places in a trace, the causes of idle, and what costs where */
-#ifndef KP_ADVISEPARTS_H
-#define KP_ADVISEPARTS_H
+#pragma once
 
 #include <string.h>
 
@@ -244,5 +243,3 @@ void kp_rules_anomaly(struct kp_costrules *rules);              /* anomalyrule.c
 void kp_rules_float64(struct kp_costrules *rules);              /* float64rule.c */
 void kp_rules_parts(struct kp_costrules *rules);                /* partrules.c */
 long kp_rules_threads_wanted(const struct kp_costrules *rules); /* of a host that has more; 0: it has not */
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* evalsteps.h - which steps of a training hold an evaluation, by how often forward ops run without gradients */
-#ifndef KP_EVALSTEPS_H
-#define KP_EVALSTEPS_H
+#pragma once
 
 #include "export/advise/longsteps.h"
 
@@ -37,5 +36,3 @@ const char *kp_evalsteps_text(const struct kp_costrules *rules, size_t found, co
 /* Forward ops with gradients, in no backward. */
 bool kp_evalsteps_is_forward(const struct kp_kineto_event *event);
 bool kp_evalsteps_has_gradients(const struct kp_kineto_event *event);
-
-#endif

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* faultrules.h - page faults: the C library gives memory back and takes it again, or memory is read from a disk */
-#ifndef KP_FAULTRULES_H
-#define KP_FAULTRULES_H
+#pragma once
 
 #include "export/advise/adviseparts.h"
 
 /* Without a GPU, and after kp_rules_host(): nothing where steps compile. */
 void kp_rules_faults(struct kp_costrules *rules);
-
-#endif

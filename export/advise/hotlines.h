@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* hotlines.h - which lines of the program the steps spend most time in, beside any finding */
-#ifndef KP_HOTLINES_H
-#define KP_HOTLINES_H
+#pragma once
 
 struct kp_costrules;
 
@@ -9,5 +8,3 @@ struct kp_costrules;
  * line. NULL: a GPU works, no lines were recorded, or no line has a tenth of a step. The text lives as long as the
  * trace. */
 const char *kp_hotlines_text(const struct kp_costrules *rules);
-
-#endif

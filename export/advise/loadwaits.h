@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* loadwaits.h - what a loader makes the steps wait: each a little, or a few of them for all; without a core or with */
-#ifndef KP_LOADWAITS_H
-#define KP_LOADWAITS_H
+#pragma once
 
 #include "export/advise/adviseparts.h"
 
@@ -24,5 +23,3 @@ const char *kp_loadcore_text(const struct kp_costrules *rules, const struct kp_l
 
 /* loadplace.c: the line that the loading of data spends most time in, or those around; what to change. */
 void kp_loadplace_tell(const struct kp_costrules *rules, const struct kp_loadcore *taken, struct kp_finding *out);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* longsteps.h - what the rules over steps know of a step: its cause, slower ops, an evaluation, a prompt */
-#ifndef KP_LONGSTEPS_H
-#define KP_LONGSTEPS_H
+#pragma once
 
 #include "export/advise/adviseparts.h"
 
@@ -132,5 +131,3 @@ void kp_evalsteps_leave_out(const struct kp_costrules *rules, const struct kp_sp
 long kp_prompt_tokens(const char *shapes);
 /* Sets is_prompt[i] of each chosen step; where there are such steps beside those of a token, tells them. */
 void kp_promptsteps_tell(const struct kp_costrules *rules, bool *is_prompt);
-
-#endif

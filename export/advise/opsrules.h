@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* opsrules.h - rules over ops, most of a CPU, that another call does in less time */
-#ifndef KP_OPSRULES_H
-#define KP_OPSRULES_H
+#pragma once
 
 #include "export/advise/adviseparts.h"
 
@@ -9,5 +8,3 @@ void kp_rules_one_by_one(struct kp_costrules *rules); /* onebyone.c */
 void kp_rules_one_hot(struct kp_costrules *rules);    /* onehotrule.c */
 void kp_rules_optimizer(struct kp_costrules *rules);  /* optimizerrule.c */
 void kp_rules_wasted(struct kp_costrules *rules);     /* wastedrules.c: also of a GPU */
-
-#endif

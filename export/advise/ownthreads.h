@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ownthreads.h - what other threads of the same program take from the thread of the steps: cores, and the GIL */
-#ifndef KP_OWNTHREADS_H
-#define KP_OWNTHREADS_H
+#pragma once
 
 struct kp_costrules;
 struct kp_finding;
@@ -16,5 +15,3 @@ const char *kp_ownthreads_text(const struct kp_costrules *rules);
 const char *kp_ownthreads_where(const struct kp_costrules *rules);
 /* Says of time without an op that the thread sleeps meanwhile, as it does without the GIL, and what to change. */
 void kp_ownthreads_tell(const struct kp_costrules *rules, struct kp_finding *out);
-
-#endif

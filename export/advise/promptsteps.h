@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* promptsteps.h - what tells the steps of a generation that take a prompt, of a trace as a whole or in pieces */
-#ifndef KP_PROMPTSTEPS_H
-#define KP_PROMPTSTEPS_H
+#pragma once
 
 #include "export/advise/longsteps.h"
 
@@ -26,5 +25,3 @@ void kp_prompt_tokens_read(const struct kp_costrules *rules, long *tokens);
 void kp_prompt_tokens_guess(const struct kp_prompt_ops *by, long *tokens, size_t steps);
 /* The sentence of kp_advice.prompts, where some steps take more than one token; NULL: none does. */
 const char *kp_prompts_text(const struct kp_costrules *rules, const long *tokens, bool is_known);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* addr_ranges.h - finds the range that an address lies in, among ranges that may overlap */
-#ifndef KP_ADDR_RANGES_H
-#define KP_ADDR_RANGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void kp_addr_ranges_add(struct kp_addr_ranges *r, uint64_t lo, uint64_t hi, uint
 void kp_addr_ranges_sort(struct kp_addr_ranges *r); /* once, behind the last _add and before the first _find */
 const struct kp_addr_range *kp_addr_ranges_find(const struct kp_addr_ranges *r, uint64_t at); /* NULL: in none */
 void kp_addr_ranges_fini(struct kp_addr_ranges *r);
-
-#endif

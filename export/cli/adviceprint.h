@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* adviceprint.h - writes the advice of a trace: text for people, a line of JSON for programs */
-#ifndef KP_ADVICEPRINT_H
-#define KP_ADVICEPRINT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -12,5 +11,3 @@ void kp_adviceprint_finding(FILE *out, const struct kp_finding *finding, size_t 
 void kp_adviceprint_finding_json(FILE *out, const struct kp_finding *finding);
 void kp_adviceprint_text(FILE *out, const struct kp_advice *advice, const struct kp_chosen *chosen);
 void kp_adviceprint_json(FILE *out, const struct kp_advice *advice, const char *label);
-
-#endif

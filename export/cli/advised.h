@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* advised.h - a trace that is read and judged; the largest findings of a run that has just ended */
-#ifndef KP_ADVISED_H
-#define KP_ADVISED_H
+#pragma once
 
 #include <stdio.h>
 #include <time.h>
@@ -48,5 +47,3 @@ void kp_advised_left_say(const char *folder, const struct timespec *since, int s
 char *kp_advised_newest(const char *folder);
 /* Prints a comma and a member `traces`: file and bytes of each trace of the folder that is not older than `since`. */
 void kp_advised_traces(FILE *out, const char *folder, const struct timespec *since);
-
-#endif

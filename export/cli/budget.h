@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* budget.h - limits the time, memory, text and disk that a command uses for a file */
-#ifndef KP_BUDGET_H
-#define KP_BUDGET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ const char *kp_budget_explain(int rc);
  */
 char *kp_budget_part(void);
 char *kp_budget_heap_part(void); /* the same for kp_export_options.heap_part */
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli.h - what the commands of kprof share: the table of commands, options, messages, progress. Exit codes: 0 done, 1
  * bad input, 2 usage. */
-#ifndef KP_CLI_H
-#define KP_CLI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ int kp_cli_version(void); /* prints versions, commit and build id; the exit code
 /* What a trace lacks, in the words of all commands. */
 #define KP_NEED_GPU "no work of a GPU in it"
 #define KP_NEED_MEMORY "no memory in it; record with --profile-memory"
-
-#endif

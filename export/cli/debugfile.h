@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* debugfile.h - finds a module's functions, inlined functions and source lines in its file or its debug file */
-#ifndef KP_DEBUGFILE_H
-#define KP_DEBUGFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ void kp_debugfile_close(struct kp_debugfile *d);
  * last. Without `lines`, only the latter. Returns how many.
  */
 int kp_debugfile_find(struct kp_debugfile *d, uint64_t at, bool lines, struct kp_debugplace *out, int most);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* doctor_processors.h - how many processors a program may use here, and how busy they are */
-#ifndef KP_DOCTOR_PROCESSORS_H
-#define KP_DOCTOR_PROCESSORS_H
+#pragma once
 
 struct kp_processors {
     unsigned count; /* those that the scheduler lets this process use, at least 1 */
@@ -12,5 +11,3 @@ struct kp_processors {
 /* Reads /proc and /sys/fs/cgroup below `root` ("" is this machine's; tests give a folder). Versions 1 and 2 of control
  * groups are known; of nested groups the lowest limit counts. What cannot be read is left out. */
 struct kp_processors kp_processors_read(const char *root);
-
-#endif

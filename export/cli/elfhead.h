@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* elfhead.h - reads machine, dynamic linker and build id of an ELF file by libelf */
-#ifndef KP_ELFHEAD_H
-#define KP_ELFHEAD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ struct kp_elfhead {
 int kp_elfhead_read(int fd, struct kp_elfhead *out);
 /* Writes the build id in hexadecimal, or "-" when there is none or it is too long. 0, or -EINVAL: no ELF file. */
 int kp_elfhead_build_id(int fd, char out[KP_BUILD_ID_TEXT]);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* endnote.h - notes in the spool of a program by which signal it ended, which `kprof run` knows */
-#ifndef KP_ENDNOTE_H
-#define KP_ENDNOTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@
 uint64_t kp_endnote_oom_kills(const char *path);
 /* Notes the signal in each spool in `folder` that this process left open. `lacked_memory`: the kernel did then. */
 void kp_endnote_leave(const char *folder, pid_t pid, int signal, bool lacked_memory);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* guessadvice.h - traces of guessed steps, from before a training: told once, behind the training's */
-#ifndef KP_GUESSADVICE_H
-#define KP_GUESSADVICE_H
+#pragma once
 
 #include "export/cli/advised.h"
 
@@ -20,5 +19,3 @@ void kp_guessadvices_take(struct kp_guessadvices *all, const struct kp_advised *
  * processes all that is said. Ends `all`.
  */
 void kp_guessadvices_print(struct kp_guessadvices *all, bool json);
-
-#endif

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* heapadvice.h - what steps leave on the host's heap, as findings of a trace */
-#ifndef KP_HEAPADVICE_H
-#define KP_HEAPADVICE_H
+#pragma once
 
 #include "export/cli/advised.h"
 
 /* Adds findings of the heap's profile beside the trace at `path`, before all others. Without one it does nothing. */
 void kp_heapadvice_add(struct kp_advised *advised, const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* heapfold.h - which frames of a block's call stack are Python's interpreter, calling one function after another */
-#ifndef KP_HEAPFOLD_H
-#define KP_HEAPFOLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ struct kp_heapfold {
 void kp_heapfold_pass(struct kp_heapfold *f);
 /* Is this frame of machine code folded? Then it is counted in `run`. function: NULL, not known. */
 bool kp_heapfold_take(struct kp_heapfold *f, const char *module, const char *function);
-
-#endif

@@ -8,8 +8,7 @@
  *   heap_formats.c writes it for other programs: heaptrack, folded stacks, JSON, a flame graph
  *   heappprof.c    and for pprof
  */
-#ifndef KP_HEAPPROFILE_H
-#define KP_HEAPPROFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -132,5 +131,3 @@ void kp_profile_json(const struct kp_profile *p, FILE *out);
 int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const struct kp_texts *from, char *why,
                          size_t why_bytes);
 void kp_profile_pprof(const struct kp_profile *p, FILE *out);
-
-#endif

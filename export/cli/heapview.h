@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* heapview.h - shows the host's heap of a trace with KPROF_MALLOC as text: heapview.c, leakview.c, arenaview.c */
-#ifndef KP_HEAPVIEW_H
-#define KP_HEAPVIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,5 +43,3 @@ enum kp_arenaview_part {
 /* Says what Python's small objects took in the steps from index `from` to `to`. Nothing where Python has no arenas. */
 void kp_arenaview_write(FILE *out, const struct kp_profile *profile, size_t from, size_t to,
                         enum kp_arenaview_part part);
-
-#endif

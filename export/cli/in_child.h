@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* in_child.h - runs work on a file that may be damaged or hostile in a child process */
-#ifndef KP_IN_CHILD_H
-#define KP_IN_CHILD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ int kp_apart_run(void (*fn)(void *context), void *context, const struct kp_apart
 /* Zeroed memory that parent and child share, or NULL. */
 void *kp_apart_memory(size_t bytes);
 void kp_apart_free(void *memory, size_t bytes);
-
-#endif

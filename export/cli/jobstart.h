@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* jobstart.h - begins or ends a window in all ranks of a job, with one step, through the files of a folder */
-#ifndef KP_JOBSTART_H
-#define KP_JOBSTART_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ struct kp_ctl_request;
 bool kp_jobstart_has_ranks(const char *dir);
 /* A request to start or to stop. Returns the exit code. */
 int kp_jobstart_run(const char *dir, const struct kp_ctl_request *request, bool is_json);
-
-#endif

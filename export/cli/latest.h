@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* latest.h - the files that a command takes when the user names none, or names a folder where one trace is wanted */
-#ifndef KP_LATEST_H
-#define KP_LATEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
 
 /* Recovers those of a folder's spools that the caller's own killed programs left. Returns how many are gone now. */
 unsigned kp_latest_recover(const char *command, const char *folder, const char *const *names, size_t count);
-
-#endif

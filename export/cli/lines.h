@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* lines.h - finds functions, inlined functions and source lines of frames, for every command that shows frames */
-#ifndef KP_LINES_H
-#define KP_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void kp_lines_close(struct kp_lines *l);
 int kp_lines_find(struct kp_lines *l, const char *path, const char *build_id, uint64_t at, struct kp_place *out,
                   int most);
 const struct kp_places *kp_lines_places(struct kp_lines *l); /* for kp_export_options */
-
-#endif

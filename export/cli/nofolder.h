@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nofolder.h - what to say of a folder that is not there */
-#ifndef KP_NOFOLDER_H
-#define KP_NOFOLDER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@
 typedef bool (*kp_nofolder_fn)(const char *name);
 /* Says it on stderr, with the folder beside it that may be meant, or with those that have traces. */
 void kp_nofolder_say(const char *path, kp_nofolder_fn is_trace);
-
-#endif

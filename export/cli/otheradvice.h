@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* otheradvice.h - what `kprof advise` says of a recording without an op of torch: of a heap, of functions by name */
-#ifndef KP_OTHERADVICE_H
-#define KP_OTHERADVICE_H
+#pragma once
 
 #include "export/cli/advised.h"
 #include "export/cli/trace_source.h"
@@ -10,5 +9,3 @@
 bool kp_otheradvice_is_meant(const struct kp_advised *advised);
 /* Prints the largest of the heap's places at the peak and of what was kept, and the functions that took most. */
 void kp_otheradvice_print(FILE *out, const struct kp_advised *advised, const struct kp_trace_source *source);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* outfile.h - the file of a command's -o, which exists only when it is whole; without -o stdout */
-#ifndef KP_OUTFILE_H
-#define KP_OUTFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,5 +20,3 @@ void kp_outfile_tell(const char *path);
 /* Returns which of these endings (without a dot; NULL is none) the name has, or `usual`: none of them, or NULL. */
 unsigned kp_outfile_form(const char *path, const char *const *endings, unsigned count, unsigned usual);
 const char *kp_outfile_why(const struct kp_outfile *file);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* phasetraces.h - the traces of a run with phases, put together by phase and process */
-#ifndef KP_PHASETRACES_H
-#define KP_PHASETRACES_H
+#pragma once
 
 #include "export/report/kineto.h"
 
@@ -30,5 +29,3 @@ bool kp_phasetraces_take(struct kp_phasetraces *all, struct kp_kineto **trace);
 /* After the last look: gives each what the last trace of its process says of the phases' times. */
 void kp_phasetraces_settle(struct kp_phasetraces *all);
 void kp_phasetraces_fini(struct kp_phasetraces *all);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* plainname.h - demangles names of C++ and Rust functions */
-#ifndef KP_PLAINNAME_H
-#define KP_PLAINNAME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ bool kp_plainname_can(void); /* false: built without libiberty */
  */
 const char *kp_plainname(const char *mangled);
 const char *kp_plainname_cpp(const char *mangled); /* C++ only */
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* recover_spool.h - writes the traces of a dead process's spool in a child process, and then removes the spool */
-#ifndef KP_RECOVER_SPOOL_H
-#define KP_RECOVER_SPOOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -24,5 +23,3 @@ void kp_recover_spool(struct kp_recover *r, const struct kp_recover_folder *fold
 /* Removes files from an open folder, by begin and end of their names. `wanted` accepts the rest, or is NULL. */
 void kp_recover_names_remove(int dir, const char *begin, const char *end,
                              bool (*wanted)(const void *context, const char *rest), const void *context);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* report_torch.h - `kprof report --torch`: the table of key_averages(), with torch's own options */
-#ifndef KP_REPORT_TORCH_H
-#define KP_REPORT_TORCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -44,5 +43,3 @@ bool kp_report_number(const char *text, long least, long *out);
     {                                                                                                               \
         "max-src-column-width", 0, KP_OPT_VALUE, "N", "default 75"                                                  \
     }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* run_folder.h - the traces and spools of a folder: whose they are, when they began, who ran whom */
-#ifndef KP_RUN_FOLDER_H
-#define KP_RUN_FOLDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ const struct kp_found *kp_found_program(const struct kp_run_folder *folder, cons
 /* Drops the traces and spools of programs that started ranks and ran no op themselves (torchrun). Returns one of the
  * traces, which lives until the next call, or NULL; *count: how many. */
 const struct kp_found *kp_run_folder_drop_launchers(struct kp_run_folder *folder, size_t *count);
-
-#endif

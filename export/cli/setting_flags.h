@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* setting_flags.h - flags made from config.def, for the commands that take settings */
-#ifndef KP_SETTING_FLAGS_H
-#define KP_SETTING_FLAGS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ int kp_target_check(const char *command, char *path, size_t path_bytes, char *wh
 bool kp_target_is_program(const char *command); /* as execvp finds it */
 /* The program that will really run: a script's interpreter (env looked through), else path itself. */
 void kp_target_interpreter(const char *path, char *out, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sorted.h - sorts any number of lines by time, in bounded memory */
-#ifndef KP_SORTED_H
-#define KP_SORTED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ int kp_sorted_add(struct kp_sorted *s, int64_t start_ns, int64_t dur_ns, const c
  */
 typedef void (*kp_sorted_fn)(void *context, int64_t start_ns, const char *line, size_t bytes);
 int kp_sorted_each(struct kp_sorted *s, kp_sorted_fn fn, void *context);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* spool_export.h - traces out of one spool, for `kprof export` and `kprof recover`, with everything said that was
  * lost */
-#ifndef KP_SPOOL_EXPORT_H
-#define KP_SPOOL_EXPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ enum kp_spool_state kp_spool_state(const struct kp_file_head *head, const char *
 
 /* A process with that pid runs here, perhaps another process than the spool's. */
 bool kp_spool_process_runs(uint32_t pid);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* spoolfile.h - opens a spool's file once, copies it if others may change it, and locks it during a recovery */
-#ifndef KP_SPOOLFILE_H
-#define KP_SPOOLFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ int kp_spoolfile_lock(int fd, char *who, size_t who_bytes);
  * caller can read them. False: the spool is the caller's own.
  */
 bool kp_spoolfile_owner(const struct stat *spool, struct kp_export_owner *out);
-
-#endif

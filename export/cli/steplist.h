@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* steplist.h - `kprof report --by step`: a row for each step */
-#ifndef KP_STEPLIST_H
-#define KP_STEPLIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ void kp_steplist_make(struct kp_steplist *out, const struct kp_tree *tree, const
 void kp_steplist_fini(struct kp_steplist *list);
 void kp_steplist_print(FILE *out, const struct kp_steplist *list, size_t most); /* so many rows; 0: all */
 void kp_steplist_json(FILE *out, const struct kp_steplist *list, const char *label);
-
-#endif

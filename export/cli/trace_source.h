@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* trace_source.h - the traces behind the paths a user gives: a trace is itself, a folder its traces, a spool what its
  * cycles export to */
-#ifndef KP_TRACE_SOURCE_H
-#define KP_TRACE_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ kp_trace_source_texts(const struct kp_trace_source *source); /* its text alone, 
 /* The text of its heap's profile: NAME.heap.zst of a trace, made from a spool. None: -ENOENT. */
 struct kp_texts kp_trace_source_heap(const struct kp_trace_source *source);
 const char *kp_trace_source_temporary(void); /* TMPDIR or /tmp */
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* workers.h - what the workers of a DataLoader did, from their own traces in the folder children (KPROF_CHILDREN) */
-#ifndef KP_WORKERS_H
-#define KP_WORKERS_H
+#pragma once
 
 #include "export/cli/advised.h"
 
@@ -12,5 +11,3 @@ void kp_workers_lead(const char *trace_path);
  * change gets what helps: more workers, or cheaper items.
  */
 void kp_workers_tell(struct kp_advised *advised, const char *trace_path);
-
-#endif

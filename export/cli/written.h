@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* written.h - what a command wrote, as a line of JSON on standard output (--json) */
-#ifndef KP_WRITTEN_H
-#define KP_WRITTEN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ void kp_written_bool(const char *key, int value);
 void kp_written_end(void);
 /* Whether a command with --json may write to `out`. Standard output has the JSON; then the message is out. */
 int kp_written_check(const char *command, const char *out);
-
-#endif

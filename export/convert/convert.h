@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* convert.h - writes a trace as another file: a part of it, or another format */
-#ifndef KP_CONVERT_H
-#define KP_CONVERT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -60,5 +59,3 @@ int kp_sqlite_name(struct kp_sqlite *w, const struct kp_raw_event *e);
 int kp_sqlite_head(struct kp_sqlite *w, const char *text, size_t bytes);
 int kp_sqlite_event(struct kp_sqlite *w, const struct kp_raw_event *e);
 int kp_sqlite_close(struct kp_sqlite *w, char *why, size_t why_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* enclosing.h - which slice of its thread an event lies in; for events that come by start, the longer first */
-#ifndef KP_ENCLOSING_H
-#define KP_ENCLOSING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ int64_t kp_enclosing_slice(struct kp_enclosing *n, size_t thread, int64_t start_
 /* Opens a slice, after it was asked what is around it. `id` is not 0. */
 void kp_enclosing_open(struct kp_enclosing *n, size_t thread, int64_t start_ns, int64_t end_ns, int64_t id);
 void kp_enclosing_free(struct kp_enclosing *n);
-
-#endif

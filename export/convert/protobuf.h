@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* protobuf.h - writes the wire format of protocol buffers: fields of a message, messages in it */
-#ifndef KP_PROTOBUF_H
-#define KP_PROTOBUF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ static inline void kp_proto_message(struct kp_proto *p, unsigned field, const st
     kp_proto_bytes(p, field, inner->data, inner->bytes);
 }
 void kp_proto_fini(struct kp_proto *p);
-
-#endif

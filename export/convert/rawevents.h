@@ -5,8 +5,7 @@
  * Memory does not grow with the file: one event is held. Who calls it has read the text once by kp_kineto_read(), so
  * that it is known to be JSON. Text that is none gives no event or an error, and is never read beyond its end.
  */
-#ifndef KP_RAWEVENTS_H
-#define KP_RAWEVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ struct kp_raw_text kp_raw_member(struct kp_raw_text object, const char *key);
 /* Writes a string without quotes and escapes, at most `room` bytes with the NUL. Returns its bytes without the NUL. */
 size_t kp_raw_string(char *out, size_t room, struct kp_raw_text value);
 static inline bool kp_raw_is_string(struct kp_raw_text value) { return value.bytes > 1 && value.at[0] == '"'; }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Each side is any number of traces. Each step of them is a sample of every row. A trace without steps is one sample.
  */
-#ifndef KP_DIFF_H
-#define KP_DIFF_H
+#pragma once
 
 #include <stdio.h>
 
@@ -158,5 +157,3 @@ void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side);
 void kp_diff_lines_meet(struct kp_diff *d);
 /* diffnames.c: what differs from run to run and is no name is left out: line numbers, addresses, numbers of steps. */
 uint32_t kp_diff_name(struct kp_strings *strings, const char *name);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * The code of `kprof report`, `stacks` and `memory` makes them from the trace's text while that is written.
  */
-#ifndef KP_EXTRAS_H
-#define KP_EXTRAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ void kp_extras_text(struct kp_extras *extras, const char *text, size_t bytes); /
  */
 int kp_extras_write(struct kp_extras *extras, const char *trace_path, unsigned *written);
 void kp_extras_close(struct kp_extras *extras);
-
-#endif

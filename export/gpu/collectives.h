@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* collectives.h - the arguments of collectives: on their op, and on the kernels it launched */
-#ifndef KP_EXPORT_COMMS_H
-#define KP_EXPORT_COMMS_H
+#pragma once
 
 #include "export/gpu/gpu.h"
 
@@ -12,5 +11,3 @@ void kp_comms_kernel_write(struct kp_trace *t,
 enum { KP_COMMS_KEPT_BYTES = 16 };             /* an item of gpu->comms */
 /* Keeps c for the kernels of the op. External ids rise from call to call. */
 void kp_comms_keep(struct kp_gpu *g, const struct kp_comms *c, uint64_t external);
-
-#endif

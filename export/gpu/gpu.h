@@ -10,8 +10,7 @@
  *   collectives.c   arguments of collectives, on their op and on their kernels
  *   annotations.c   annotations that launched work, and its extent on each stream
  */
-#ifndef KP_EXPORT_GPU_H
-#define KP_EXPORT_GPU_H
+#pragma once
 
 #include "export/gpu/opstack.h"
 #include "export/names/demangle.h"
@@ -122,5 +121,3 @@ void kp_gpu_counts_write(struct kp_trace *t);     /* "kprof_gpu", behind the eve
 
 int kp_gpu_open(struct kp_trace *t); /* 0 or -ENOMEM; t->gpu stays NULL when the spool has no GPU records */
 void kp_gpu_close(struct kp_gpu *g);
-
-#endif

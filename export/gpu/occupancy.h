@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* occupancy.h - how many blocks of a kernel fit on a multiprocessor at once, by CUDA's public rules */
-#ifndef KP_OCCUPANCY_H
-#define KP_OCCUPANCY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ struct kp_occupancy {
 };
 void kp_occupancy_make(struct kp_occupancy *o, const struct kp_rec_device *device /* NULL: not known */,
                        const struct kp_rec_kernel *kernel);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* opstack.h - keeps each thread's ops that are open at the current time of a walk */
-#ifndef KP_OPSTACK_H
-#define KP_OPSTACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void kp_opstack_close(struct kp_op_thread *thread, uint64_t now_ns); /* closes o
 /* Opens an op behind those that are open. The caller fills in the rest. NULL: no memory. */
 struct kp_open_op *kp_opstack_open(struct kp_op_thread *thread, uint64_t start_ns, uint64_t end_ns);
 void kp_opstack_fini(struct kp_opstack *s);
-
-#endif

@@ -5,8 +5,7 @@
  * A walk before the trace is written joins the heap's events with the ops. Then each op finds its sums by its place in
  * the walk.
  */
-#ifndef KP_EXPORT_HEAP_H
-#define KP_EXPORT_HEAP_H
+#pragma once
 
 #include "export/heap/idpages.h"
 #include "export/out/scratch.h"
@@ -64,5 +63,3 @@ int kp_sites_take(struct kp_sites *s, const struct kp_heap_event *e, uint32_t ma
 void kp_sites_settle(struct kp_sites *s); /* at the end: sets peak_* of all sites */
 /* The next of the largest sites: by live bytes, by bytes at the peak and by allocations in turn. NULL: no more. */
 struct kp_site *kp_sites_largest(struct kp_sites *s, uint32_t turn);
-
-#endif

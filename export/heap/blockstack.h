@@ -2,8 +2,7 @@
 /*
  * blockstack.h - the call stack of a block, machine code and Python in one
  */
-#ifndef KP_BLOCKSTACK_H
-#define KP_BLOCKSTACK_H
+#pragma once
 
 #include "export/out/trace.h"
 
@@ -23,5 +22,3 @@ bool kp_blockstack_next(struct kp_blockstack *s, struct kp_blockframe *out); /* 
 /* A number for what _next will give from here on: equal numbers, equal frames. 0: nothing. Without
  * Python's frames it is the id of the next frame, else above UINT32_MAX. */
 uint64_t kp_blockstack_rest(const struct kp_blockstack *s);
-
-#endif

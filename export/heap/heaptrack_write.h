@@ -2,8 +2,7 @@
 /*
  * heaptrack_write.h - NAME.heap.zst beside a trace: every block of the window with its call stack, as heaptrack has it
  */
-#ifndef KP_HEAPTRACK_WRITE_H
-#define KP_HEAPTRACK_WRITE_H
+#pragma once
 
 #include "export/out/trace.h"
 
@@ -29,5 +28,3 @@ void kp_heapfile_mapped(struct kp_heapfile *f, const struct kp_heap_event *e);
 int kp_heapfile_flush(struct kp_heapfile *f); /* options->heap_text gets all there is. 0 or -errno */
 int kp_heapfile_commit(struct kp_heapfile *f, const char *trace_path); /* 0 or -errno */
 void kp_heapfile_close(struct kp_heapfile *f);
-
-#endif

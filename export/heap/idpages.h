@@ -5,8 +5,7 @@
  * Those ids are places in the spool, so they lie close together. Pages of numbers take less memory than a hash table,
  * and neighbours share a cache line.
  */
-#ifndef KP_IDPAGES_H
-#define KP_IDPAGES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ uint32_t *kp_idpages_at(struct kp_idpages *numbers, uint32_t id);
 /* Asks for the memory of an id's number, which is looked up soon. */
 void kp_idpages_prefetch(const struct kp_idpages *numbers, uint32_t id);
 void kp_idpages_fini(struct kp_idpages *numbers);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* demangle.h - names of kernels and functions as C++ writes them */
-#ifndef KP_DEMANGLE_H
-#define KP_DEMANGLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void kp_demangle_init(struct kp_demangle *d, struct kp_scratch *scratch, bool ma
 void kp_demangle_fini(struct kp_demangle *d);
 /* The name as Kineto shows it, or `mangled` itself if it cannot be demangled. Valid until _fini. */
 const char *kp_demangle_name(struct kp_demangle *d, const char *mangled);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* framenames.h - names for the frames of machine code stacks */
-#ifndef KP_SYMBOLS_H
-#define KP_SYMBOLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ struct kp_symbol {
 };
 /* The innermost frame of a stack. *stack becomes its caller's. False: there is none. Valid until _close. */
 bool kp_symbols_next(struct kp_symbols *s, uint32_t *stack, struct kp_symbol *out);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* shorten.h - makes a function's name short enough for a stack */
-#ifndef KP_SYMBOLNAME_H
-#define KP_SYMBOLNAME_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
  * <...> replaces template arguments. Other names stay. Returns the length. `out` has as much room as `name`.
  */
 size_t kp_symbol_short(const char *name, char *out, size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* gz.h - a gzip stream into a sink */
-#ifndef KP_GZ_H
-#define KP_GZ_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ struct kp_gz *kp_gz_open(struct kp_sink *sink);                    /* NULL: no m
 int kp_gz_write(struct kp_gz *gz, const void *data, size_t bytes); /* 0 or -errno */
 int kp_gz_finish(struct kp_gz *gz);                                /* writes the tail; 0 or -errno */
 void kp_gz_close(struct kp_gz *gz);
-
-#endif

@@ -5,8 +5,7 @@
  * The caller keeps the grammar (commas, braces); this keeps the strings legal and the numbers exact. The first error of
  * the flush function stays in `error` (-errno), and all later text is dropped. The caller checks once, at the end.
  */
-#ifndef KP_JSON_H
-#define KP_JSON_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ void kp_json_cstring(struct kp_json *j, const char *text);
  * bytes; %u %d %lu %ld %c as in printf; %ju a time in ns, as kp_json_us writes it.
  */
 void kp_json_fmt(struct kp_json *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* scratch.h - memory that grows with a window's events: an unnamed file's pages, which the kernel may write out */
-#ifndef KP_SCRATCH_H
-#define KP_SCRATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ static inline void *kp_list_at(const struct kp_list *l, uint32_t i)
 {
     return l->blocks[i / l->per_block] + (size_t)(i % l->per_block) * l->item_bytes;
 }
-
-#endif

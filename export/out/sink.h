@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sink.h - writes a file under a temporary name, and renames it when it is whole */
-#ifndef KP_SINK_H
-#define KP_SINK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ int kp_sink_write(struct kp_sink *s, const void *data, size_t bytes); /* 0 or -e
 /* Syncs the file, then names it `path`. -EEXIST: the name is taken, and the sink stays open for a new try. */
 int kp_sink_commit(struct kp_sink *s, const char *path);
 void kp_sink_drop(struct kp_sink *s); /* removes what was written; harmless after a commit */
-
-#endif

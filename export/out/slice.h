@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* slice.h - writes pieces that a trace's events share: a place and a time, an arrow's end, a row's name */
-#ifndef KP_EXPORT_SLICE_H
-#define KP_EXPORT_SLICE_H
+#pragma once
 
 #include "export/out/trace.h"
 
@@ -17,5 +16,3 @@ void kp_thread_row_write(struct kp_trace *t, uint32_t tid, const char *name);
 
 /* ts of a time: relative to the base, never negative. kp_json_fmt writes it by %ju. */
 static inline uint64_t kp_ts_of(const struct kp_trace *t, uint64_t ns) { return ns > t->base_ns ? ns - t->base_ns : 0; }
-
-#endif

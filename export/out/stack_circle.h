@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* stack_circle.h - finds circles in call stacks: in a damaged file, a frame's callers may lead back to it */
-#ifndef KP_STACK_CIRCLE_H
-#define KP_STACK_CIRCLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <string.h>
@@ -31,5 +30,3 @@ static inline bool kp_round_add(struct kp_round *r, uint32_t id)
     r->id[at] = id;
     return r->n++ < KP_FRAMES_MAX;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* trace.h - a trace being written: the state that the writers of its parts share */
-#ifndef KP_EXPORT_TRACE_H
-#define KP_EXPORT_TRACE_H
+#pragma once
 
 #include "export/kp_export.h"
 #include "export/out/gz.h"
@@ -34,5 +33,3 @@ struct kp_trace {
     struct kp_heap *heap;       /* NULL: the host's heap was not recorded */
     struct kp_symbols *symbols; /* NULL: no stack of machine code so far */
 };
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* zst.h - a zstd stream into a sink */
-#ifndef KP_ZST_H
-#define KP_ZST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ struct kp_zst *kp_zst_open(struct kp_sink *sink);                     /* NULL: n
 int kp_zst_write(struct kp_zst *zst, const void *data, size_t bytes); /* 0 or -errno */
 int kp_zst_finish(struct kp_zst *zst);                                /* writes the tail; 0 or -errno */
 void kp_zst_close(struct kp_zst *zst);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* page.h - traces as one page that a browser opens without a network (decisions/065) */
-#ifndef KP_PAGE_H
-#define KP_PAGE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -20,5 +19,3 @@ int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct
                 struct kp_rankwaits *ranks, char *why, size_t why_bytes);
 /* `ranks`: what kp_page_add() added up. Settles them. */
 void kp_page_end(FILE *out, struct kp_rankwaits *ranks);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* pageparts.h - what the files of this room share: a trace's data, as columns in one block of bytes */
-#ifndef KP_PAGEPARTS_H
-#define KP_PAGEPARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ int kp_page_verdict_put(const struct kp_rankwaits *ranks, FILE *out);
 
 extern const char kp_page_css[], kp_page_css_end[], kp_page_body[], kp_page_body_end[], kp_page_script[],
     kp_page_script_end[];
-
-#endif

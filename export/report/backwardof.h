@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* backwardof.h - whose place the nodes of autograd's engine have: that of the backward op around or before them */
-#ifndef KP_BACKWARDOF_H
-#define KP_BACKWARDOF_H
+#pragma once
 
 #include "export/report/keyavg.h"
 
@@ -11,5 +10,3 @@
  * After kp_tree_set_forward_stacks; free() it.
  */
 uint32_t *kp_backward_of(const struct kp_tree *tree);
-
-#endif

@@ -5,8 +5,7 @@
  * A path is a place in the tree of names. Each place holds a value for each part. So a function that runs in
  * forward and in the optimizer is one place. Traces added to one tree add up.
  */
-#ifndef KP_CALLTREE_H
-#define KP_CALLTREE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ void kp_calltree_fold(struct kp_calltree *tree, size_t text_bytes, struct kp_cal
  */
 typedef void (*kp_path_fn)(void *context, const char *path, int64_t value);
 void kp_calltree_each(const struct kp_calltree *tree, int64_t unit, kp_path_fn fn, void *context);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* chosen.h - the part of a trace that a report is about: some steps, some ranges, or a span of time */
-#ifndef KP_CHOSEN_H
-#define KP_CHOSEN_H
+#pragma once
 
 #include "export/report/keyavg.h"
 #include "export/report/spans.h"
@@ -98,5 +97,3 @@ bool kp_chosen_has_gpu(const struct kp_chosen *chosen, const struct kp_tree *tre
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
 
 #define KP_CHOSEN_NO_CALLS "; Python's calls are not recorded: --with-stack 1"
-
-#endif

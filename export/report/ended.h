@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ended.h - how the program of a trace ended, where it did not end by itself */
-#ifndef KP_ENDED_H
-#define KP_ENDED_H
+#pragma once
 
 #include "export/report/kineto.h"
 
@@ -13,5 +12,3 @@ const char *kp_ended_signal(const struct kp_kineto *trace);
 const char *kp_ended_word(const struct kp_kineto *trace);
 /* A remark in parentheses, with a blank before: the kernel lacked memory. "": none. */
 const char *kp_ended_remark(const struct kp_kineto *trace);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* eventpart.h - which part of a training step an event belongs to */
-#ifndef KP_EVENTPART_H
-#define KP_EVENTPART_H
+#pragma once
 
 #include "export/report/calltree.h"
 #include "export/report/keyavg.h"
@@ -15,5 +14,3 @@
 void kp_eventpart_find(const struct kp_tree *tree, uint8_t *parts);
 /* What a Python call is of a worker's. KP_WORKERFRAME_GET: the worker waits for work in it. */
 enum kp_workerframe kp_eventpart_worker(const struct kp_tree *tree, size_t node);
-
-#endif

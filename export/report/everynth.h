@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* everynth.h - whether some steps are each Nth one, as where a program does something every N steps */
-#ifndef KP_EVERYNTH_H
-#define KP_EVERYNTH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@
 long kp_everynth_of(const long *numbers, size_t count, long first, long last);
 /* Writes ", each 10th step", or "" for 0. Returns `out`. */
 char *kp_everynth_text(char *out, size_t bytes, long distance);
-
-#endif

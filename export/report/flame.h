@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* flame.h - a flame graph as one SVG file or page that loads no other */
-#ifndef KP_FLAME_H
-#define KP_FLAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct kp_flame *kp_flame_open(void);
 void kp_flame_add(struct kp_flame *flame, const char *stack, int64_t value); /* "outer;inner" */
 void kp_flame_write(struct kp_flame *flame, FILE *out, const struct kp_flame_show *show);
 void kp_flame_close(struct kp_flame *flame);
-
-#endif

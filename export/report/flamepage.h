@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* flamepage.h - the SVG around and of a flame graph's boxes: head, legend, colours */
-#ifndef KP_FLAMEPAGE_H
-#define KP_FLAMEPAGE_H
+#pragma once
 
 #include "export/report/calltree.h"
 #include "export/report/flame.h"
@@ -32,5 +31,3 @@ void kp_flamepage_end(FILE *out, const struct kp_flame_show *show);
 
 /* flameassets.S: begin and end of flame.js, which a page of more runs too, and of flamefile.js */
 extern const char kp_flame_script[], kp_flame_script_end[], kp_flame_file_end[];
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* folded.h - call stacks with their times, for torch's export_stacks and flame graphs */
-#ifndef KP_FOLDED_H
-#define KP_FOLDED_H
+#pragma once
 
 #include <stdio.h>
 
@@ -16,5 +15,3 @@ bool kp_folded_metric(const char *name, bool *on_device);
  */
 typedef void (*kp_folded_fn)(void *context, const char *stack, int64_t us);
 void kp_folded_walk(const struct kp_tree *tree, bool on_device, kp_folded_fn fn, void *context);
-
-#endif

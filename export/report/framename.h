@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* framename.h - names of frames: "file.py(LINE): function", with the line that ran or without one */
-#ifndef KP_FRAMENAME_H
-#define KP_FRAMENAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ const char *kp_framename_part(const char *name);
 bool kp_framename_is_meant(const char *pattern, const char *name);
 /* Does the frame belong to the interpreter's machine code, or to what starts it? Python frames stand for it. */
 bool kp_framename_is_interpreter(const char *frame);
-
-#endif

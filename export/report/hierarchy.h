@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* hierarchy.h - an op's modules of TorchScript (Module Hierarchy) as a call stack, which readers by module know */
-#ifndef KP_HIERARCHY_H
-#define KP_HIERARCHY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
  * as in a call stack. Returns its length; 0: there is none, or no room.
  */
 size_t kp_hierarchy_stack(char *out, size_t room, const char *text, size_t bytes);
-
-#endif

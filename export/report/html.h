@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* html.h - writes text into HTML and SVG */
-#ifndef KP_HTML_H
-#define KP_HTML_H
+#pragma once
 
 #include <stdio.h>
 
 /* Writes text for an element or an attribute. Control characters become \xNN, but line breaks stay. */
 void kp_html_text(FILE *out, const char *text);
-
-#endif

@@ -5,8 +5,7 @@
  * The command may read any file, and implements the reader by libyajl (export/incommand). The library reads only what
  * it has just written, by a reader of its own (export/inhost).
  */
-#ifndef KP_JSON_PUSH_H
-#define KP_JSON_PUSH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ bool kp_json_push_feed(struct kp_json_push *p, const char *text, size_t bytes);
 bool kp_json_push_end(struct kp_json_push *p);                          /* false: the text ends too early */
 size_t kp_json_push_consumed(const struct kp_json_push *p);             /* bytes of the last piece */
 void kp_json_push_why(struct kp_json_push *p, char *out, size_t bytes); /* writes one line; call it before any other */
-
-#endif

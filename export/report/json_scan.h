@@ -5,8 +5,7 @@
  * It knows no error: where a value is not plain, it stops before it, and the reader of json_push.h takes over. Not
  * plain are strings with \u, levels deeper than SCAN_DEEPEST, and what is no JSON.
  */
-#ifndef KP_JSON_SCAN_H
-#define KP_JSON_SCAN_H
+#pragma once
 
 #include "export/report/json_push.h"
 
@@ -23,5 +22,3 @@ enum { KP_JSON_SCAN_ZEROS = 8 };
  * value that it then gave up may have been called.
  */
 size_t kp_json_scan_list(struct kp_json_scan *scan, const char *text, size_t bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * Times in microseconds are doubles, computed from the profiler's start in torch's order of operations. So the last
  * digit of a mean or a percentage is torch's.
  */
-#ifndef KP_KEYAVG_H
-#define KP_KEYAVG_H
+#pragma once
 
 #include "export/report/kineto.h"
 
@@ -145,5 +144,3 @@ const char *kp_keyavg_keys(void); /* the names, blank-separated, for the usage m
 
 /* Returns an op's FLOPs by torch's formula, 0 if torch has none. */
 double kp_flops(const char *name, const char *shapes, const char *concrete, bool is_first_tensor);
-
-#endif

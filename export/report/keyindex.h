@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* keyindex.h - numbers 64-bit keys from 0 on, in the order of first use, and keeps a row for each */
-#ifndef KP_KEYINDEX_H
-#define KP_KEYINDEX_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ size_t kp_keyindex_get(struct kp_keyindex *index, uint64_t key);
 /* Returns the key's row, which lies until the next new key comes. That of a new key begins as a copy of `first`. */
 void *kp_keyindex_row(struct kp_keyindex *index, uint64_t key, const void *first, size_t bytes);
 void kp_keyindex_fini(struct kp_keyindex *index);
-
-#endif

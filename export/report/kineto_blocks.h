@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_blocks.h - reads a trace's text with all cores (the command only) */
-#ifndef KP_KINETO_BLOCKS_H
-#define KP_KINETO_BLOCKS_H
+#pragma once
 
 #include "export/report/kineto.h"
 
@@ -14,5 +13,3 @@ void kp_kineto_blocks_close(struct kp_kineto_blocks *blocks);
 int kp_kineto_blocks_feed(struct kp_kineto_blocks *blocks, const char *text, size_t bytes);
 /* Reads what was fed and is not read yet. Call it once, before kp_kineto_finish. */
 int kp_kineto_blocks_end(struct kp_kineto_blocks *blocks);
-
-#endif

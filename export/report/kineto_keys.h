@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_keys.h - the places of a trace that the parser reads, and the keys that it knows there */
-#ifndef KP_KINETO_KEYS_H
-#define KP_KINETO_KEYS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -53,5 +52,3 @@ enum kp_kineto_key {
 };
 
 enum kp_kineto_key kp_kineto_key_find(enum kp_kineto_place place, const char *text, size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_pieces.h - gives a trace away in pieces while it is read, cut where nothing runs (the command only) */
-#ifndef KP_KINETO_PIECES_H
-#define KP_KINETO_PIECES_H
+#pragma once
 
 #include "export/report/kineto.h"
 
@@ -32,5 +31,3 @@ bool kp_kineto_pieces_hold(const struct kp_kineto_pieces *pieces, const struct k
 
 /* How many events are looked at for one cut. */
 extern size_t kp_kineto_piece_events;
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_windows.h - the windows of a trace of a phase (KPROF_PHASES): their time, and of which run they are */
-#ifndef KP_KINETO_WINDOWS_H
-#define KP_KINETO_WINDOWS_H
+#pragma once
 
 #include "export/report/kineto.h"
 
@@ -35,5 +34,3 @@ struct kp_kineto_runs {
 };
 /* Measures the runs that were recorded as a whole. Sorts the windows. */
 void kp_kineto_windows_runs(struct kp_kineto_windows *windows, struct kp_kineto_runs *out);
-
-#endif

@@ -9,8 +9,7 @@
  * Sources of report, report/memory and extras call malloc and fputs as usual: the Makefile puts libc_calls.h in front
  * of them. A struct kp_rt_file is a FILE of the command, or inhost's own.
  */
-#ifndef KP_REPORT_LIBC_H
-#define KP_REPORT_LIBC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ int kp_rt_fputc(int c, struct kp_rt_file *file);
 size_t kp_rt_fwrite(const void *data, size_t bytes, size_t items, struct kp_rt_file *file);
 int kp_rt_fprintf(struct kp_rt_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int kp_rt_asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* libc_calls.h - turns calls of the C library into those of libc.h; the Makefile puts it in front of each source */
-#ifndef KP_LIBC_CALLS_H
-#define KP_LIBC_CALLS_H
+#pragma once
 
 #include <inttypes.h>
 #include <math.h>
@@ -31,5 +30,3 @@
 #define fwrite kp_rt_fwrite
 #define fprintf kp_rt_fprintf
 #define asprintf kp_rt_asprintf
-
-#endif

@@ -5,8 +5,7 @@
  * Kineto calls a module "Linear_4". Our traces also have what the program calls it, "blocks.1.up". Both are shown:
  * "Net_0.blocks.1.up (Linear_4)".
  */
-#ifndef KP_MODULENAME_H
-#define KP_MODULENAME_H
+#pragma once
 
 #include "export/report/framename.h"
 #include "export/report/kineto.h"
@@ -29,5 +28,3 @@ bool kp_modulename_is_meant(const struct kp_kineto *trace, const char *pattern, 
 /* A path of modules as it is shown. `path`: "Net_0.Block_1.Linear_4". */
 const char *kp_modulename_path(struct kp_frametext *out, struct kp_kineto *trace, const char *path);
 uint32_t kp_modulename_path_id(struct kp_kineto *trace, uint32_t path);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nameguess.h - of the names in a trace, the one that a name which is not there may mean */
-#ifndef KP_NAMEGUESS_H
-#define KP_NAMEGUESS_H
+#pragma once
 
 #include "export/report/kineto.h"
 
@@ -23,5 +22,3 @@ void kp_nameguess_see(struct kp_nameguess *guess, const struct kp_kineto *trace,
 /* Writes " (did you mean NAME?)", or "". Returns `out`. */
 const char *kp_nameguess_text(const struct kp_nameguess *guess, char *out, size_t bytes);
 void kp_nameguess_fini(struct kp_nameguess *guess);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nocore.h - how long each step of a trace waited for a core, as far as the trace tells */
-#ifndef KP_NOCORE_H
-#define KP_NOCORE_H
+#pragma once
 
 #include "export/report/chosen.h"
 
@@ -15,5 +14,3 @@ enum { KP_NOCORE_TOLD_PART = 10 };            /* what is less than a tenth of a 
 bool kp_nocore_of(double *out, const struct kp_kineto *trace, const struct kp_step *steps, size_t count);
 /* The same of steps that are some of all the steps of `tree`. */
 bool kp_nocore_of_some(double *out, const struct kp_tree *tree, const struct kp_step *steps, size_t count);
-
-#endif

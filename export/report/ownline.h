@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ownline.h - finds the program's own line, and its nn.Modules, in a call stack */
-#ifndef KP_OWNLINE_H
-#define KP_OWNLINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ uint32_t kp_ownline_modules(struct kp_ownlines *found, struct kp_kineto *trace, 
 /* The same with the names that the program gives them: "Net_0.head (Linear_1)". Not in one `found` with the other. */
 uint32_t kp_ownline_module_names(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
 void kp_ownlines_fini(struct kp_ownlines *found);
-
-#endif

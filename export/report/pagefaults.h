@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* pagefaults.h - the page faults that the thread of the steps took in a trace's window, and what they cost */
-#ifndef KP_PAGEFAULTS_H
-#define KP_PAGEFAULTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ struct kp_pagefaults {
 
 /* False: the file has none. */
 bool kp_pagefaults_of(const struct kp_kineto *trace, struct kp_pagefaults *out);
-
-#endif

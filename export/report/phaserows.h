@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* phaserows.h - the phases of a run (KPROF_PHASES), a row each, from the traces of their windows */
-#ifndef KP_PHASEROWS_H
-#define KP_PHASEROWS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -31,5 +30,3 @@ void kp_phaserows_add(struct kp_phaserows *rows, const struct kp_kineto *trace, 
 /* Sorts the steps' lengths and the windows. */
 void kp_phaserows_print(FILE *out, struct kp_phaserows *rows);
 void kp_phaserows_fini(struct kp_phaserows *rows);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* phasetail.h - what came after the last op of a phase that was open when the program ended */
-#ifndef KP_PHASETAIL_H
-#define KP_PHASETAIL_H
+#pragma once
 
 #include "export/report/kineto.h"
 
@@ -10,5 +9,3 @@
  * out is the fact kprof.phase_tail, "validate:1:US".
  */
 void kp_phasetail_cut(struct kp_kineto *trace);
-
-#endif

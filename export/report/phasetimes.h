@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* phasetimes.h - how long each phase took, recorded or not, as a trace says */
-#ifndef KP_PHASETIMES_H
-#define KP_PHASETIMES_H
+#pragma once
 
 #include "export/report/kineto.h"
 
@@ -38,5 +37,3 @@ size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *t
 /* "; 14 steps before the first phase took 0.031 s; validate was open when the program ended: 0.934 s after its last op
  * are left out", or "" where both are little. */
 const char *kp_phasetimes_remarks(char *out, size_t bytes, const struct kp_phasetimes *times);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* plain.h - makes text of a trace or a spool safe for a terminal: it has no control characters */
-#ifndef KP_PLAIN_H
-#define KP_PLAIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ void kp_plain_put(FILE *out, const char *text);
 void kp_plain_json(FILE *out, const char *text);
 /* Writes checked JSON as it is in a file, but for those letters in its strings. */
 void kp_plain_json_raw(FILE *out, const char *text);
-
-#endif

@@ -6,8 +6,7 @@
  * its name and size, its step, and how many of these the step had before. The rank that came last spends the shortest
  * time in it: that is the transfer. What the others spend more, they wait.
  */
-#ifndef KP_RANKWAITS_H
-#define KP_RANKWAITS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -77,5 +76,3 @@ double kp_rankwaits_kept_ns(const struct kp_rankwaits *waits, long rank);
 const struct kp_rankwait *kp_rankwaits_last(const struct kp_rankwaits *waits, long rank);
 long kp_rankwaits_rank(const struct kp_kineto *trace); /* of a job of several; -1: it tells none */
 void kp_rankwaits_fini(struct kp_rankwaits *waits);
-
-#endif

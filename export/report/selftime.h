@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* selftime.h - what each node did itself: every moment of a thread belongs to one node */
-#ifndef KP_SELFTIME_H
-#define KP_SELFTIME_H
+#pragma once
 
 #include "export/report/keyavg.h"
 #include "export/report/spans.h"
@@ -21,5 +20,3 @@ void kp_selftime_each(const struct kp_tree *tree, kp_selftime_fn give, void *con
 typedef void (*kp_selftime_marker_fn)(void *context, size_t marker, size_t call, int64_t from_ns, int64_t to_ns);
 void kp_selftime_each_marked(const struct kp_tree *tree, kp_selftime_fn give, kp_selftime_marker_fn give_marker,
                              void *context);
-
-#endif

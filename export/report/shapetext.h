@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* shapetext.h - shapes of an op's inputs, short enough to read: equal tensors of a list once, with their number */
-#ifndef KP_SHAPETEXT_H
-#define KP_SHAPETEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ enum { KP_TYPES_DOUBLE = 1, KP_TYPES_FLOAT = 2, KP_TYPES_HALF = 4, KP_TYPES_BFLO
 uint8_t kp_shapetext_type(const char *name, size_t bytes); /* of an input, as torch names it; 0: none of these */
 /* " double", " float and double"; "" of float alone, which is the usual one, and of none. */
 const char *kp_shapetext_types(char *out, size_t bytes, uint8_t types);
-
-#endif

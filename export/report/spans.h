@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* spans.h - sets of time, kept as spans that do not overlap */
-#ifndef KP_SPANS_H
-#define KP_SPANS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ int64_t kp_spans_length(const struct kp_spans *spans, const struct kp_spans *ins
 /* Keeps what lies inside the other set. */
 void kp_spans_cut(struct kp_spans *spans, const struct kp_spans *inside);
 void kp_spans_fini(struct kp_spans *spans);
-
-#endif

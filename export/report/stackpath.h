@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* stackpath.h - turns texts of call stacks, "inner;outer;", into paths of a call tree */
-#ifndef KP_STACKPATH_H
-#define KP_STACKPATH_H
+#pragma once
 
 #include "export/report/calltree.h"
 #include "export/report/framename.h"
@@ -14,5 +13,3 @@ size_t kp_stackpath_common(const char *a, size_t a_bytes, const char *b, size_t 
 uint32_t kp_stackpath_add(struct kp_calltree *tree, uint32_t base, const char *stack, size_t bytes);
 /* The frames that two stacks share, and the function of both whose line went on from one to the other. */
 uint32_t kp_stackpath_between(struct kp_calltree *tree, uint32_t base, const char *a, const char *b);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* stepparts.h - forward, backward, optimizer: what of the steps' time each is, by the roots of `kprof stacks` */
-#ifndef KP_STEPPARTS_H
-#define KP_STEPPARTS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -28,5 +27,3 @@ int64_t kp_stepparts_ns(const struct kp_stepparts *parts, enum kp_part part, boo
  * Python calls are recorded, the time between two parts is Python's, of either.
  */
 const char *kp_stepparts_text(char *out, size_t bytes, const struct kp_stepparts *parts, bool on_gpu);
-
-#endif

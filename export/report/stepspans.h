@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* stepspans.h - the times of steps by their numbers, gathered while a trace is read, of which no event is kept */
-#ifndef KP_STEPSPANS_H
-#define KP_STEPSPANS_H
+#pragma once
 
 #include "export/report/kineto.h"
 #include "export/report/spans.h"
@@ -25,5 +24,3 @@ void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace,
 int kp_stepspans_cut(struct kp_stepspans *steps, long first, long last, struct kp_spans *out, char *why,
                      size_t why_bytes);
 void kp_stepspans_fini(struct kp_stepspans *steps);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* table.h - prints rows the way key_averages().table() does, letter for letter */
-#ifndef KP_TABLE_H
-#define KP_TABLE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -26,5 +25,3 @@ int kp_table_print(FILE *out, struct kp_keyavg *averages, const struct kp_table_
 /* Counts the letters (code points) of a text. A byte that is no UTF-8 counts as one. */
 size_t kp_table_letters(const char *text);
 const char *kp_table_letters_skip(const char *text, size_t letters);
-
-#endif

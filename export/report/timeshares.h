@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* timeshares.h - the numbers above a report: wall time, steps, and where the time went */
-#ifndef KP_TIMESHARES_H
-#define KP_TIMESHARES_H
+#pragma once
 
 #include "export/report/chosen.h"
 
@@ -106,5 +105,3 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
 /* `chosen`: of all pieces the steps. */
 void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts, const struct kp_kineto *trace,
                     const struct kp_chosen *chosen);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* topmodules.h - a row for each module, forward and backward together; a row for each class of modules */
-#ifndef KP_TOPMODULES_H
-#define KP_TOPMODULES_H
+#pragma once
 
 #include "export/report/toprows.h"
 
@@ -11,5 +10,3 @@
  * added any more. Other rows stay.
  */
 void kp_top_join_modules(struct kp_top *top);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* toppieces.h - the report of a trace that is read in pieces (kineto_pieces.h), so that its memory has a bound */
-#ifndef KP_TOPPIECES_H
-#define KP_TOPPIECES_H
+#pragma once
 
 #include "export/report/kineto_pieces.h"
 #include "export/report/stepparts.h"
@@ -22,5 +21,3 @@ bool kp_toppieces_has(const struct kp_toppieces *pieces);
  * be read again. The rows have the strings of `rest`; the steps of `chosen` are the caller's (kp_chosen_fini). */
 bool kp_toppieces_end(struct kp_toppieces *pieces, struct kp_kineto *rest, struct kp_top *top,
                       struct kp_summary *summary, struct kp_stepparts *parts, struct kp_chosen *chosen);
-
-#endif

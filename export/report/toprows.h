@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* toprows.h - the rows of `kprof report`: ops, lines, modules, shapes or kernels with what they cost */
-#ifndef KP_TOPROWS_H
-#define KP_TOPROWS_H
+#pragma once
 
 #include "export/report/chosen.h"
 #include "export/report/keyindex.h"
@@ -88,5 +87,3 @@ void kp_top_fini(struct kp_top *top);
 bool kp_top_is_wait(const char *name);
 bool kp_top_is_by_line(const struct kp_top *top);   /* of the program, or of libraries, too */
 bool kp_top_is_by_module(const struct kp_top *top); /* or by class */
-
-#endif

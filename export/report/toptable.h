@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* toptable.h - prints what `kprof report` shows by default: head lines and rows, as text or as JSON */
-#ifndef KP_TOPTABLE_H
-#define KP_TOPTABLE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -39,5 +38,3 @@ void kp_top_json_print(FILE *out, const struct kp_top_report *r); /* topjson.c: 
 const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes);
 /* A row's part of all self time, of the GPU's where there is one, from 0 to 1. */
 double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* treepieces.h - trees of a trace that is read in pieces (kineto_pieces.h), one by one, while the next is read */
-#ifndef KP_TREEPIECES_H
-#define KP_TREEPIECES_H
+#pragma once
 
 #include "export/report/chosen.h"
 #include "export/report/kineto_pieces.h"
@@ -20,5 +19,3 @@ struct kp_kineto_pieces *kp_treepieces_reading(struct kp_treepieces *pieces);
 bool kp_treepieces_has(const struct kp_treepieces *pieces);
 /* Adds what is left of the trace. False: the pieces do not add up to the whole, which must be read again. */
 bool kp_treepieces_end(struct kp_treepieces *pieces, struct kp_kineto *rest);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* units.h - prints times, shares and bytes as key_averages().table() does, and steps; each function returns `out` */
-#ifndef KP_UNITS_H
-#define KP_UNITS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ const char *kp_units_size(int64_t amount);
 char *kp_units_steps(char *out, size_t bytes, long first, long last);
 /* The ending of a word behind its number: "1 block", "2 blocks". */
 static inline const char *kp_units_s(uint64_t count) { return count == 1 ? "" : "s"; }
-
-#endif

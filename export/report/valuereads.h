@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* valuereads.h - values of tensors that Python reads one at a time: .item(), float(), bool(), print() */
-#ifndef KP_VALUEREADS_H
-#define KP_VALUEREADS_H
+#pragma once
 
 #include "export/report/chosen.h"
 
@@ -15,5 +14,3 @@ bool kp_valueread_is(const struct kp_tree *tree, size_t node);
  * anomaly mode whether a gradient is NaN. */
 bool kp_valueread_is_own(const struct kp_tree *tree, const struct kp_chosen *chosen, size_t node);
 size_t kp_valuereads_count(const struct kp_tree *tree, const struct kp_chosen *chosen);
-
-#endif

@@ -5,8 +5,7 @@
  * Every moment of the main thread counts once, for what ran innermost: an op, a Python function, or "(no op)". While
  * the main thread waits for autograd's threads, their ops count in its place.
  */
-#ifndef KP_WALLTIME_H
-#define KP_WALLTIME_H
+#pragma once
 
 #include "export/report/calltree.h"
 #include "export/report/keyavg.h"
@@ -44,5 +43,3 @@ struct kp_wall_parts {
 };
 /* Adds a trace. kp_tree_set_forward_stacks() was called on the tree. within: only this time; or NULL */
 void kp_wall_parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_spans *within);
-
-#endif

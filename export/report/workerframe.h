@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* workerframe.h - frames with which a worker process begins, and in which it waits for work (decisions/052) */
-#ifndef KP_WORKERFRAME_H
-#define KP_WORKERFRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ enum kp_workerframe {
 enum kp_workerframe kp_workerframe_of(const char *frame, size_t bytes);
 /* The bytes of a stack "inner;outer;" up to the frame with which the process began, that frame included. */
 size_t kp_workerframe_since_fork(const char *stack, size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* callers.h - finds callers and call stacks of Python functions, and numbers modules */
-#ifndef KP_EXPORT_CALLERS_H
-#define KP_EXPORT_CALLERS_H
+#pragma once
 
 #include "collector/read/kp_read.h"
 #include "export/out/json.h"
@@ -22,5 +21,3 @@ void kp_callers_path_write(struct kp_callers *p, const struct kp_event *call, st
 /* Writes the calls that are open on `e`'s thread when it starts, innermost first, each with ';' behind. */
 void kp_callers_stack_write(struct kp_callers *p, const struct kp_event *e, struct kp_json *json);
 bool kp_callers_has_stack(struct kp_callers *p, const struct kp_event *e);
-
-#endif

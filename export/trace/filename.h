@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* filename.h - names of trace files, as the TensorBoard plugin and HTA look for them */
-#ifndef KP_FILENAME_H
-#define KP_FILENAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@
  */
 int kp_filename_make(char *out, size_t bytes, const char *worker, const char *host, uint32_t pid, const char *phase,
                      uint64_t now_ns, bool gzip);
-
-#endif

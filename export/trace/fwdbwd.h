@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* fwdbwd.h - pairs forward ops with the backward ops they caused, as Kineto does */
-#ifndef KP_FLOWS_H
-#define KP_FLOWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ struct kp_flows *kp_flows_open(void); /* NULL: no memory */
 void kp_flows_close(struct kp_flows *f);
 /* Takes an op, in order of start time. True: it is a backward op that closes a pair, and *from is its forward op. */
 bool kp_flows_take(struct kp_flows *f, const struct kp_event *op, struct kp_flow_from *from);
-
-#endif

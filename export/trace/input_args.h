@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* input_args.h - the inputs of an op as Kineto shows them */
-#ifndef KP_EXPORT_INPUTS_H
-#define KP_EXPORT_INPUTS_H
+#pragma once
 
 #include "collector/read/kp_read.h"
 #include "export/out/json.h"
@@ -11,5 +10,3 @@
  * already has a member. Writes nothing for an event without inputs.
  */
 void kp_inputs_write(struct kp_json *j, const struct kp_event *event);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* memory_before.h - the CPU blocks that were allocated before a window, as two keys of its trace */
-#ifndef KP_MEMORY_BEFORE_H
-#define KP_MEMORY_BEFORE_H
+#pragma once
 
 #include "export/out/trace.h"
 
@@ -16,5 +15,3 @@ void kp_before_reused(struct kp_before *before, uint64_t address);
 int kp_before_freed(struct kp_before *before, const struct kp_event *e);
 /* Writes the keys if the window's list is whole. 0 or -ENOMEM. */
 int kp_before_write(struct kp_before *before, struct kp_trace *t);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* mixed_stacks.h - writes call stacks of ops that mix machine code and Python */
-#ifndef KP_EXPORT_NATIVE_H
-#define KP_EXPORT_NATIVE_H
+#pragma once
 
 #include "export/out/trace.h"
 
@@ -10,5 +9,3 @@
  * runs come before that frame. 0 or -ENOMEM.
  */
 int kp_native_stack_write(struct kp_trace *t, uint32_t native, uint32_t python);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* parts.h - the parts of a trace that the files of this folder write for each other */
-#ifndef KP_EXPORT_PARTS_H
-#define KP_EXPORT_PARTS_H
+#pragma once
 
 #include "collector/base/kp_rank.h"
 #include "export/out/trace.h"
@@ -15,5 +14,3 @@ void kp_metadata_write(struct kp_trace *t);
 /* The user's trace_id, a JSON string with its quotes. NULL: none. */
 const char *kp_metadata_trace_id(const struct kp_trace *t, size_t *bytes);
 void kp_event_write(struct kp_trace *t, const struct kp_event *e);
-
-#endif

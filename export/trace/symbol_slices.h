@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* symbol_slices.h - calls of functions by name (KPROF_SYMBOLS) in a trace */
-#ifndef KP_NAMED_H
-#define KP_NAMED_H
+#pragma once
 
 #include "export/out/trace.h"
 
@@ -13,5 +12,3 @@ void kp_named_close(struct kp_named *n);
 int kp_named_around(struct kp_named *n, const struct kp_event *e);
 int kp_named_write(struct kp_named *n, const struct kp_event *e); /* 0 or -errno */
 void kp_named_rows_write(struct kp_named *n);                     /* names of the rows beside the threads' own rows */
-
-#endif

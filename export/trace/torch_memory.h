@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* torch_memory.h - a table of torch's blocks by address */
-#ifndef KP_EXPORT_MEMORY_H
-#define KP_EXPORT_MEMORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ int64_t kp_blocks_give(struct kp_blocks *blocks, uint64_t address, int64_t *tota
 /* Calls fn for each block, in no order. A result other than 0 ends the walk and becomes its result. */
 int kp_blocks_each(const struct kp_blocks *blocks, int (*fn)(void *context, uint64_t address, int64_t bytes),
                    void *context);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* view.h - a trace on a terminal: tabs of rows that unfold, are sorted and searched (kprof view) */
-#ifndef KP_VIEW_H
-#define KP_VIEW_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -19,5 +18,3 @@ struct kp_view_among {
 int kp_view_run(struct kp_tree *tree, const char *label, struct kp_view_among *among, char *why, size_t why_bytes);
 /* Prints what it would show as one JSON object, a line. The same result. */
 int kp_view_json(FILE *out, struct kp_tree *tree, const char *label, char *why, size_t why_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* viewparts.h - what the files of this room share: tabs, their rows, the text of a cell */
-#ifndef KP_VIEWPARTS_H
-#define KP_VIEWPARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ void kp_view_choose(struct kp_view *view, long step);
 void kp_view_fini(struct kp_view *view);
 void kp_view_paths_make(struct kp_view *view);  /* viewpaths.c */
 void kp_view_blocks_make(struct kp_view *view); /* viewblocks.c */
-
-#endif

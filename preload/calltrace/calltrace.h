@@ -18,8 +18,7 @@
  * distance from its exit stub for every stub of a page. So each unwinder finds it by a rule of .eh_frame that only
  * reads memory. The exit stub's number is the index of the call's struct kp_calltrace_call.
  */
-#ifndef KP_CALLTRACE_H
-#define KP_CALLTRACE_H
+#pragma once
 
 #define KP_CALLTRACE_ROWS 16384    /* functions that can be hooked, and number of entry stubs */
 #define KP_CALLTRACE_ROW_SHIFT 6   /* bytes of a row: 1 << 6 */
@@ -184,5 +183,4 @@ struct kp_calltrace_hidden {
 };
 /* Reads the files of all modules. Takes up to two seconds if they are large and not in the page cache. */
 void kp_calltrace_hidden_count(bool (*wants)(const char *name), struct kp_calltrace_hidden *out);
-#endif
 #endif

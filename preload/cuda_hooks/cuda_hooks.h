@@ -16,8 +16,7 @@
  * We call the driver, not the runtime: driver functions do not change the error that cudaGetLastError returns. Where
  * only the runtime can answer (cudaFuncGetName), that error is checked before and restored after.
  */
-#ifndef KP_CUDA_HOOKS_H
-#define KP_CUDA_HOOKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -231,5 +230,3 @@ int kp_rows_tap(void *library, const struct kp_tap_row *rows, size_t rows_n, str
 int kp_runtime_tap(void *library);
 int kp_runtime_tap_registration(void *library);
 int kp_driver_tap(void *library);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tap.h - macros that make taps of the rows of runtime.def and driver.def; included by runtime.c and driver.c only */
-#ifndef KP_CUDART_TAP_H
-#define KP_CUDART_TAP_H
+#pragma once
 
 #include "preload/cuda_hooks/cuda_hooks.h"
 
@@ -53,5 +52,3 @@ enum { KIND_BY_PLACE = 0, KIND_HTOD = 1, KIND_DTOH = 2, KIND_DTOD = 8, KIND_HTOH
         kp_call_end(&call, &kind, result);                                                     \
         return result;                                                                         \
     }
-
-#endif

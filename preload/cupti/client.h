@@ -2,8 +2,7 @@
 /*
  * client.h - the program as a client of CUPTI: its callbacks, its kinds, and the buffers that we fill for it
  */
-#ifndef KP_CUPTI_CLIENT_H
-#define KP_CUPTI_CLIENT_H
+#pragma once
 
 #include "preload/cupti/cupti.h"
 
@@ -49,5 +48,3 @@ void kp_client_have_buffer(void);
 /* Passes the client all buffers with copied records. Waits (bounded) for threads that are copying. */
 void kp_client_hand_over(void);
 uint64_t kp_client_take_dropped(void); /* records since the last call that found no buffer of the client */
-
-#endif

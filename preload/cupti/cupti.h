@@ -35,8 +35,7 @@
  *                  |               |         +---- when the call has returned, and all is disabled ------+
  *                  +---------------+--------------> REFUSED(reason)
  */
-#ifndef KP_CUPTI_H
-#define KP_CUPTI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -151,5 +150,3 @@ int kp_tee_start_once(uint32_t config_cupti); /* installs them if that was not d
  * attributes must have their old values before kp_tee_disarmed, since CUPTI may get the client's buffers after it. */
 void kp_tee_arming(void);
 void kp_tee_disarmed(void);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * cupti_internal.h - what the files of preload/cupti share, except tee.c's interface (cupti.h)
  */
-#ifndef KP_CUPTI_INTERNAL_H
-#define KP_CUPTI_INTERNAL_H
+#pragma once
 
 #include "preload/cupti/cupti.h"
 #include "preload/cupti/decode.h"
@@ -230,5 +229,3 @@ bool kp_cupti_has_schedule(void); /* KPROF_SCHEDULE is set */
 bool kp_cupti_has_torch(void);    /* libtorch is mapped: torch.profiler needs CUPTI's default thread ids */
 bool kp_cupti_see_driver(void);   /* ABSENT -> DRIVER_LOADED if libcuda.so.1 is mapped */
 bool kp_cupti_see_cuinit(void);   /* DRIVER_LOADED -> CUINIT_OK if cuInit has succeeded; no CUPTI call */
-
-#endif

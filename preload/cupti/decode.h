@@ -2,8 +2,7 @@
 /*
  * decode.h - turns the bytes of CUPTI's activity records into records of kp_device.h; pure, without state or calls
  */
-#ifndef KP_CUPTI_DECODE_H
-#define KP_CUPTI_DECODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ static inline uint32_t kp_walk_kind(const uint8_t *record)
     return kind;
 }
 const uint8_t *kp_walk_next(struct kp_walk *walk, uint32_t *bytes);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * limit.h - decides when CUPTI is disabled before its window ends
  */
-#ifndef KP_CUPTI_LIMIT_H
-#define KP_CUPTI_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ uint64_t kp_limit_millions(uint32_t rules);
 void kp_limit_begin(void); /* call when armed; in the same window as last time it keeps counting */
 enum kp_limit kp_limit_reached(void);
 void kp_limit_tell(enum kp_limit limit); /* writes a log line and a note */
-
-#endif

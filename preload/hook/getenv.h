@@ -2,8 +2,7 @@
 /*
  * getenv.h - gives NVTX and the CUDA driver this library's path, without setting an environment variable
  */
-#ifndef KP_GETENV_H
-#define KP_GETENV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@
  * to install now, since each set costs a scan of all modules. 0 or -errno: no tap was installed.
  */
 int kp_getenv_start(bool answers, const struct kp_tap_row *more, uint32_t count);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * got.h - finds and writes the PLT/GOT slots through which a module calls others
  */
-#ifndef KP_GOT_H
-#define KP_GOT_H
+#pragma once
 
 #include "preload/hook/image.h"
 #include "preload/hook/wanted.h"
@@ -28,5 +27,3 @@ int kp_got_write(const struct kp_slot *slot, uintptr_t expected, uintptr_t value
 uintptr_t kp_got_read(uintptr_t at);
 /* Is a relocation of this type JUMP_SLOT or GLOB_DAT? */
 bool kp_got_is_word(uint32_t type);
-
-#endif

@@ -22,8 +22,7 @@
  * library are not tapped either, so it may call the real function by name. Two libraries with the same names (two
  * libcudart) take an entry and a tap each.
  */
-#ifndef KP_HOOK_H
-#define KP_HOOK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -137,5 +136,3 @@ void kp_hook_scan(void);
 bool kp_hook_before_fork(void);
 void kp_hook_after_fork(void);
 void kp_hook_forget(void); /* in a child that shall record: frees the turn of a thread that is gone */
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * image.h - tables of one loaded module, from its dynamic section in memory
  */
-#ifndef KP_IMAGE_H
-#define KP_IMAGE_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ static inline bool kp_image_in_relro(const struct kp_image *image, uintptr_t at)
 {
     return at >= image->relro_lo && at < image->relro_hi;
 }
-
-#endif

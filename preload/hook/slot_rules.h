@@ -2,8 +2,7 @@
 /*
  * slot_rules.h - redirects slots by a rule instead of by name (hook.h: struct kp_word_taker)
  */
-#ifndef KP_SLOT_RULES_H
-#define KP_SLOT_RULES_H
+#pragma once
 
 #include "preload/hook/hook.h"
 #include "preload/hook/image.h"
@@ -20,5 +19,3 @@ void kp_words_take(const struct kp_image *image, struct kp_words_mark *mark);
 bool kp_words_are_marked(const struct kp_words_mark *mark);
 /* The function that a slot with this value would call without the taker. */
 uintptr_t kp_words_real(uintptr_t holds);
-
-#endif

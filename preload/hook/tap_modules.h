@@ -2,8 +2,7 @@
 /*
  * tap_modules.h - the list of mapped modules and of their redirected slots
  */
-#ifndef KP_TAP_MODULES_H
-#define KP_TAP_MODULES_H
+#pragma once
 
 #include "preload/hook/got.h"
 
@@ -35,5 +34,3 @@ void kp_modules_forget(void); /* in a child: no thread waits or borrows */
 
 /* Shows all modules to the taker that kp_words_set_taker has set. Rules and errors as above. */
 int kp_modules_take(bool with_self);
-
-#endif

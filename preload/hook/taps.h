@@ -6,8 +6,7 @@
  * searches the caller's RUNPATH, and dlsym(RTLD_NEXT) starts behind the caller. Before that it calls
  * kp_hook_note() if kp_hook_credit is not 0. The taps on dlopen and dlmopen set kp_hook_credit to KP_HOOK_CREDIT.
  */
-#ifndef KP_TAPS_H
-#define KP_TAPS_H
+#pragma once
 
 /* Number of dl calls after a dlopen that ask the loader whether its list changed. One is not enough: another thread's
  * dlsym may come while the dlopen lasts. */
@@ -30,6 +29,4 @@ struct kp_tap;
 int kp_hook_follow(const struct kp_tap *dl_taps);
 /* Calls function(a, b, c) with the return address `ret`, the address of a return instruction. Only x86-64. */
 void *kp_hook_call_from(const void *ret, void *function, void *a, const void *b, const void *c);
-#endif
-
 #endif

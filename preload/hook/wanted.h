@@ -2,8 +2,7 @@
 /*
  * wanted.h - the table of tapped names, and the taps of each
  */
-#ifndef KP_WANTED_H
-#define KP_WANTED_H
+#pragma once
 
 #include "preload/hook/hook.h"
 #include "preload/hook/image.h"
@@ -35,5 +34,3 @@ bool kp_wanted_is_common(uint32_t number); /* one of its taps is of such a set *
 const struct kp_tap *kp_wanted_choose(const struct kp_image *image, uint32_t number, uintptr_t holds, bool may_be_lazy);
 /* The tap of this name whose address is `holds`; NULL: none. */
 const struct kp_tap *kp_wanted_held(uint32_t number, uintptr_t holds);
-
-#endif

@@ -6,8 +6,7 @@
  *   taps.c     the taps on malloc, free, operator new, mmap and the like
  *   heap_put.c      writes the records: a count, or a block with its stack (preload/unwind)
  */
-#ifndef KP_MALLOC_H
-#define KP_MALLOC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void kp_heap_put_forget(void);
 /* Record that a block was allocated or freed; flags: KP_HEAP_*. `live`: the block's size for the heap counter. */
 void kp_heap_put_taken(void *block, size_t bytes, int64_t live, uint32_t flags);
 void kp_heap_put_given(void *block, size_t bytes, int64_t live, uint32_t flags);
-
-#endif

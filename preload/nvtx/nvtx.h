@@ -7,8 +7,7 @@
  * the tool stores its handlers there. Functions without a handler become empty. The layouts below are NVTX's;
  * test/e2e/test_nvtx.py compares them with the real header where there is one.
  */
-#ifndef KP_NVTX_H
-#define KP_NVTX_H
+#pragma once
 
 #include <stdint.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ struct kp_nvtx_handler {
 };
 extern const struct kp_nvtx_handler kp_nvtx_handlers[];
 extern const size_t kp_nvtx_handler_count;
-
-#endif

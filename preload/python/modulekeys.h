@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* modulekeys.h - finds the name that the program gives an nn.Module */
-#ifndef KP_MODULEKEYS_H
-#define KP_MODULEKEYS_H
+#pragma once
 
 #include "preload/python/python.h"
 
@@ -14,5 +13,3 @@ const void *kp_modulekey_self(const struct kp_python_layout *l, const void *fram
  * "layers.3" by way of modules that are not called. "": it has none. Without control letters. The GIL is held.
  */
 const char *kp_modulekey_find(const void *frame, const void *self, char *text, size_t bytes);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * pycalls.h - shared by the files that record calls of Python functions
  */
-#ifndef KP_PYCALLS_H
-#define KP_PYCALLS_H
+#pragma once
 
 #include "collector/format/kp_python.h"
 #include "collector/record/kp_record.h"
@@ -174,5 +173,3 @@ static inline uint64_t kp_pycode_check(const struct kp_python_layout *l, const v
     const uint64_t file = (uint64_t)(uintptr_t)kp_python_at(code, l->code_file);
     return (uint64_t)(uintptr_t)kp_python_at(code, l->code_name) + (file << 21 | file >> 43);
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * python.h - shared by the files of preload/python: the layout of CPython's structures
  */
-#ifndef KP_PYTHON_H
-#define KP_PYTHON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ static inline const void *kp_python_unheld(const struct kp_python_layout *l, con
  * found */
 uint64_t kp_python_optimizer_find(const struct kp_python *python, const void *thread_state);
 void kp_python_optimizer_forget(void); /* forgets facts about one interpreter, as tests have several */
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * stepcalls.h - shared by the files that count calls of Python functions as steps
  */
-#ifndef KP_STEPCALLS_H
-#define KP_STEPCALLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -55,5 +54,3 @@ bool kp_stepgens_attach(void);
 /* stepeval.c */
 void kp_stepeval_begin(void);
 void kp_stepeval_pause(bool is_paused); /* while a module loads */
-
-#endif

@@ -4,8 +4,7 @@
  *
  * All calls come from window.c, under its lock.
  */
-#ifndef KP_BARESTEPS_H
-#define KP_BARESTEPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ void kp_baresteps_end(bool is_bare, uint64_t step); /* that step ends now; bare:
 void kp_baresteps_note(uint32_t window); /* writes the note bare.WINDOW of the last ones, where a window opens */
 uint64_t kp_baresteps_all(uint64_t *ns); /* how many there were, and how long they lasted together */
 void kp_baresteps_forget(void);          /* the steps to come are of another kind; and in a forked child */
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * begin.h - begins the run: when the first source attaches, in a forked child at its first activity
  */
-#ifndef KP_BEGIN_H
-#define KP_BEGIN_H
+#pragma once
 
 struct kp_config;
 struct kp_schedule;
@@ -17,5 +16,3 @@ void kp_begin_module_starts(const void *inside); /* run.h */
 void kp_begin_first_activity(void);
 /* Inside fork, in a child that shall record: its own run has not begun. */
 void kp_begin_forget(void);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * children.h - KPROF_CHILDREN=1: forked children record too, workers in the folder `children`
  */
-#ifndef KP_CHILDREN_H
-#define KP_CHILDREN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ bool kp_children_collect_one(void);
  * `least` of them and more for `ms`, and logs one line about all.
  */
 void kp_children_collect(unsigned least, uint64_t ms);
-
-#endif

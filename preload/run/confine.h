@@ -2,8 +2,7 @@
 /*
  * confine.h - ends recording before the program confines itself by seccomp or forbids itself the time stamp counter
  */
-#ifndef KP_CONFINE_H
-#define KP_CONFINE_H
+#pragma once
 
 #include "preload/hook/hook.h"
 
@@ -16,5 +15,3 @@ void kp_confine_look(long number, unsigned long a, unsigned long b, unsigned lon
 /* syscall_ARCH.S: jumps to the real syscall(), so that calls that return twice or on another stack work unchanged. */
 void kp_confine_tap_syscall(void);
 extern void *kp_confine_real_syscall;
-
-#endif

@@ -4,8 +4,7 @@
  *
  * All calls come from procfacts.c, under the window's lock.
  */
-#ifndef KP_COREWAITS_H
-#define KP_COREWAITS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ void kp_corewaits_begin(uint32_t window); /* the window's steps begin, or begin 
 /* In these steps, which took so long together, their thread waited so long. Short waits are dropped. */
 void kp_corewaits_add(uint64_t first_step, uint64_t last_step, uint64_t waited_ns, uint64_t of_ns);
 void kp_corewaits_note(void); /* writes what is not yet in the spool: the window closes */
-
-#endif

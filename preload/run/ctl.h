@@ -4,8 +4,7 @@
  *
  * The thread kprof-control answers both. The host's threads do nothing for it, and never wait for it.
  */
-#ifndef KP_CTL_H
-#define KP_CTL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ int kp_ctl_signal_parse(const char *text); /* 0: none of the signals that may be
 void kp_ctl_signal_watch(int number, void (*ring)(void));
 void kp_ctl_signal_forget(void);
 bool kp_ctl_signal_take(void); /* Did the signal come since the last call? */
-
-#endif

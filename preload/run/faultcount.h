@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* faultcount.h - notes in the spool how many page faults the thread of the steps takes, and what one costs here */
-#ifndef KP_FAULTCOUNT_H
-#define KP_FAULTCOUNT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ void kp_faultcount_forget(void);    /* the steps so far are of another kind, or 
 void kp_faultcount_note_cost(void); /* before a trace is written, by any thread, if a window had many; once */
 /* The number that half of the others are not higher than. */
 uint64_t kp_faultcount_median(const uint64_t *of, size_t count);
-
-#endif

@@ -2,12 +2,9 @@
 /*
  * fork.h - follows the host's forks
  */
-#ifndef KP_FORK_H
-#define KP_FORK_H
+#pragma once
 
 struct kp_schedule;
 
 /* Called once by the constructor, before the run is active. The schedule stays. 0 or -ENOMEM. */
 int kp_fork_follow(const struct kp_schedule *schedule);
-
-#endif

@@ -5,8 +5,7 @@
  * A run lasts from a phase's begin to its end. Phases that begin inside of it divide it into parts. All calls come from
  * window.c, under its lock, but that at the end.
  */
-#ifndef KP_PHASERUN_H
-#define KP_PHASERUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ void kp_phaserun_steps(char *out, size_t bytes, uint64_t all);
 void kp_phaserun_say_missed(int steps); /* so many have ended, and no phase has begun */
 void kp_phaserun_say_never_begun(void); /* at the end: the phases with a schedule that did not begin */
 void kp_phaserun_forget(void);          /* in a forked child */
-
-#endif

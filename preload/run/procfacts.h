@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* procfacts.h - notes in the spool what the program ran on: cores, waits for one, busy threads, the script */
-#ifndef KP_PROCFACTS_H
-#define KP_PROCFACTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ void kp_procfacts_leave_out(struct kp_tasks *now, const struct kp_tasks *before)
 bool kp_procfacts_starts_ranks(const char *script);
 /* Writes the name of the script that Python runs, of the text of /proc/self/cmdline; "": none. */
 void kp_procfacts_script(const char *line, size_t bytes, char *out, size_t room);
-
-#endif

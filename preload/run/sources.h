@@ -2,8 +2,7 @@
 /*
  * sources.h - all sources of the library, and which of them are attached
  */
-#ifndef KP_SOURCES_H
-#define KP_SOURCES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ uint32_t kp_sources_before_fork(uint32_t *lost);
 void kp_sources_after_fork(uint32_t held, bool is_child);
 /* In a child that shall record: returns those that record there, a list that ends with NULL. `lost` do not. */
 const struct kp_source *const *kp_sources_of_child(uint32_t lost);
-
-#endif

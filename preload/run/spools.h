@@ -2,8 +2,7 @@
 /*
  * spools.h - exports and trims the spools of other processes, which have ended
  */
-#ifndef KP_SPOOLS_H
-#define KP_SPOOLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ void kp_spools_note_process(void);
  * empty spools, and logs one line. Not from signal handlers.
  */
 void kp_spools_replaced(void);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * threadcount.h - leaves our helper threads out of the thread count that the host reads in /proc/self/stat
  */
-#ifndef KP_THREADCOUNT_H
-#define KP_THREADCOUNT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ void kp_threadcount_install(void);
  * number that is not above `by`, is left unchanged.
  */
 size_t kp_threadcount_lower(char *text, size_t bytes, uint32_t by);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * window.h - windows: opened and closed at steps, finished by helper threads
  */
-#ifndef KP_WINDOW_H
-#define KP_WINDOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -105,5 +104,3 @@ void kp_finish_tick(void);
 void kp_finish_say_signal(int number);
 /* At exit: finishes the remaining windows on the calling thread and logs the closing line. */
 void kp_finish_exit(void);
-
-#endif

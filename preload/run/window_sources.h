@@ -2,8 +2,7 @@
 /*
  * window_sources.h - what windows ask of the sources: their mode, that they settle, drain and report
  */
-#ifndef KP_WINDOW_SOURCES_H
-#define KP_WINDOW_SOURCES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ bool kp_window_sources_are_drained(uint64_t end);
 void kp_window_sources_close(uint32_t number); /* tells the sources to put no more records into chunks of this window */
 void kp_window_sources_note(void);             /* each source writes what it knows into the spool; under finish_lock */
 void kp_window_sources_report(void); /* each source logs its report; on the export thread or the exiting thread */
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cpu_blocks.h - the CPU blocks that torch holds, in windows and between them: address and size of each */
-#ifndef KP_CPU_BLOCKS_H
-#define KP_CPU_BLOCKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ int64_t kp_cpu_blocks_take(uint64_t address); /* removes a block and returns its
 typedef bool (*kp_cpu_block_fn)(void *context, uint64_t address, int64_t bytes);
 bool kp_cpu_blocks_each(kp_cpu_block_fn fn, void *context);
 uint64_t kp_cpu_blocks_unkept(void); /* blocks that found no room */
-
-#endif

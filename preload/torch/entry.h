@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* entry.h - entry points by which torch's C++ calls our callbacks that return an object */
-#ifndef KP_TORCH_ENTRY_H
-#define KP_TORCH_ENTRY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ void **kp_torch_work_start_entry(void **context, const uint8_t *rf);
 #endif
 
 void **kp_torch_work_start(void **context, const uint8_t *rf); /* torch_source.c: the first op */
-
-#endif

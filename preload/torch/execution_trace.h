@@ -2,8 +2,7 @@
 /*
  * execution_trace.h - torch's own execution trace of each window (KPROF_EXECUTION_TRACE)
  */
-#ifndef KP_EXECUTION_TRACE_H
-#define KP_EXECUTION_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void kp_execution_trace_step_begin(uint64_t number);
 void kp_execution_trace_step_end(void);
 /* In a forked child: the file is its parent's. */
 void kp_execution_trace_forget(void);
-
-#endif

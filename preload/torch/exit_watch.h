@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exit_watch.h - keeps helper threads from calling torch once exit() destroys torch's objects */
-#ifndef KP_TORCH_EXIT_WATCH_H
-#define KP_TORCH_EXIT_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@
  * it at a time. On host threads it is always true. */
 bool kp_torch_attach_begin(void);
 void kp_torch_attach_end(void); /* only after true */
-
-#endif

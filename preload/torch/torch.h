@@ -2,8 +2,7 @@
 /*
  * torch.h - shared by the files of preload/torch: torch's functions, the layout of its fields, the slots
  */
-#ifndef KP_TORCH_H
-#define KP_TORCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -245,5 +244,3 @@ static inline uint32_t kp_torch_name_id(struct kp_thread *t, const uint8_t *rf)
     }
     return kp_torch_name_find(t, rf);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* codemap.h - finds the module of a code address */
-#ifndef KP_CODEMAP_H
-#define KP_CODEMAP_H
+#pragma once
 
 #include "preload/unwind/rule.h"
 
@@ -21,5 +20,3 @@ uint32_t kp_unwind_module_find(struct kp_thread *t, uintptr_t pc, uint64_t *offs
 /* The whole path of the file that is mapped at this address. False: not known. Reads /proc/self/maps. */
 bool kp_modulepath_find(uintptr_t at, char *out, size_t bytes);
 bool kp_unwind_is_ours(uintptr_t pc); /* code of this library; never in a program that has it built in (tests) */
-
-#endif

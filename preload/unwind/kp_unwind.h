@@ -4,8 +4,7 @@
  *
  * Called by: sources, inside a hook (hot). Safe in signal handlers and in programs without frame pointers.
  */
-#ifndef KP_UNWIND_H
-#define KP_UNWIND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ bool kp_unwind_own_stack(uintptr_t at, uintptr_t *lo, uintptr_t *hi);
 /* For KPROF_SYMBOLS, called once. A return address lo + x, with x below `bytes`, is an exit stub: the true return
  * address is stored at words + x. */
 void kp_unwind_set_returns(uintptr_t lo, uintptr_t bytes, uintptr_t words);
-
-#endif

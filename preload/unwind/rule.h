@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* rule.h - unwind rules: how to find the caller's return address from a return address */
-#ifndef KP_UNWIND_RULE_H
-#define KP_UNWIND_RULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ struct kp_unwind_table {
 /* rule.c: the rule for an address in that module; is_known 0: there is none, or one that is not supported. `generation`
  * is 0. */
 union kp_rule kp_rule_find(const struct kp_unwind_table *table, uintptr_t pc);
-
-#endif

@@ -6,8 +6,7 @@
  * reach a state of the last walk. If the words read from there outwards are unchanged, the outer frames are the same. A
  * trail that is given up has n = 0. It serves only a thread's own stack, and no frame that a signal interrupted.
  */
-#ifndef KP_UNWIND_TRAIL_H
-#define KP_UNWIND_TRAIL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ bool kp_unwind_trail_walk(struct kp_trail *trail);
 
 /* Puts a fresh frame behind the others, not yet counted. The caller sets its id, and then counts it. */
 struct kp_trail_frame *kp_unwind_trail_put(struct kp_trail *trail, const struct kp_trail_fresh *fresh);
-
-#endif

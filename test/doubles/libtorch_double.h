@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* libtorch_double.h - a torch of one file for tests: RecordFunction under torch's own names, laid out as in 2.15 */
-#ifndef KP_TEST_LIBTORCH_DOUBLE_H
-#define KP_TEST_LIBTORCH_DOUBLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ void mini_end(struct mini_range *range);
 void mini_op(const char *name);
 uint64_t mini_ops_made(void); /* ranges begun since the library was loaded, by all threads */
 int mini_is_watched(void);    /* whether a callback is there */
-
-#endif

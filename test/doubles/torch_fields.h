@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* torch_fields.h - a torch of our own for unit tests: the same functions, its fields wherever a test wants them */
-#ifndef KP_TEST_TORCH_FIELDS_H
-#define KP_TEST_TORCH_FIELDS_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -225,5 +224,3 @@ static struct kp_torch_api torch_fields(uint32_t version, uint32_t string_bytes)
         .drop_value = mini_drop,
     };
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* dense.h - bytes to a spool: each few of them are an instruction, and what they make has the right hashes and
  * checks */
-#ifndef KP_FUZZ_DENSE_H
-#define KP_FUZZ_DENSE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ enum { DENSE_CHUNK, DENSE_STRING, DENSE_FRAME, DENSE_RECORD, DENSE_TEXT, DENSE_C
  * window, 192 to 254 two bytes, 255 eight)   TEXT length bytes   CYCLE number begin end flags   CLOCK step
  */
 void dense_unpack(struct test_spool *s, const uint8_t *data, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* export_bridge.h - the text of a spool's cycle, for tests that read traces */
-#ifndef KP_FUZZ_EXPORT_BRIDGE_H
-#define KP_FUZZ_EXPORT_BRIDGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,5 +11,3 @@ struct fuzz_export {
     bool refused;   /* the spool or its cycle was: no trouble of the text */
 };
 int fuzz_export_each(const void *from, int (*take)(void *context, const char *text, size_t bytes), void *context);
-
-#endif

@@ -6,8 +6,7 @@
  * Answers are lines "name: value" on stdout. A probe never asks what could harm the machine: no reset, no profiling
  * counters.
  */
-#ifndef KP_GPU_PROBE_H
-#define KP_GPU_PROBE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ int ask_filters(void);
 int ask_subscriber(void);
 int ask_slow_calls(void);
 int ask_soak(int seconds);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* torch_late.h - the double of torch, opened by a host as a Python import is: the loader does not see it at start-up */
-#ifndef KP_TEST_HOSTS_TORCH_LATE_H
-#define KP_TEST_HOSTS_TORCH_LATE_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -22,5 +21,3 @@ static void *load(const char *dir)
     end = (void (*)(struct mini_range *))dlsym(handle, "mini_end");
     return handle;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_text.h - a trace out of a text in memory or of a file, for tests of what reads traces */
-#ifndef KP_TEST_KINETO_TEXT_H
-#define KP_TEST_KINETO_TEXT_H
+#pragma once
 
 #include "export/report/kineto.h"
 
@@ -31,5 +30,3 @@ static inline int kineto_file_read(struct kp_kineto **out, const char *path, cha
     const struct kp_kineto_wish wish = {.texts = {kp_text_file_each, path}, .label = path};
     return kp_kineto_read(out, &wish, why, why_bytes);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* reader_open.h - opens a reader on a spool by its name, for tests; the product opens the file itself */
-#ifndef KP_TEST_READER_OPEN_H
-#define KP_TEST_READER_OPEN_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,5 +23,3 @@ static inline int test_reader_open(struct kp_reader **out, const char *path, cha
     close(fd);
     return rc;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* records.h - walks the records of a spool in the file, for tests of sources whose records no reader shows yet */
-#ifndef KP_TEST_RECORDS_H
-#define KP_TEST_RECORDS_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -71,5 +70,3 @@ static inline size_t records_find(const struct records *r, uint32_t cycle, enum 
     }
     return found;
 }
-
-#endif

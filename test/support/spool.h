@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* spool.h - writes small spools byte by byte, as the format says, for tests of the reading side */
-#ifndef KP_TEST_SPOOL_H
-#define KP_TEST_SPOOL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ void test_spool_save(const struct test_spool *s, const char *path, size_t bytes)
 
 /* A small training run of two threads: the golden spool. Ticks are ns. */
 void test_spool_training(struct test_spool *s);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* story.h - a trace that a test writes event by event, read in blocks and pieces so small that it has many of them */
-#ifndef KP_STORY_H
-#define KP_STORY_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -85,5 +84,3 @@ static inline int story_read(const struct story *s, struct kp_kineto **out, stru
     kp_kineto_piece_events = events;
     return rc;
 }
-
-#endif

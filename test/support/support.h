@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* support.h - small helpers shared by the unit tests */
-#ifndef KP_TEST_SUPPORT_H
-#define KP_TEST_SUPPORT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,5 +26,3 @@ bool kp_test_has_other_users(void);
         print_message("skipped: %s\n", why); \
         skip();                              \
     } while (0)
-
-#endif

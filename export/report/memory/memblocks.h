@@ -5,8 +5,7 @@
  * A trace has no tensors, only blocks and the ops around them. docs/decisions/023 says how these give torch's
  * categories.
  */
-#ifndef KP_MEMVIEW_H
-#define KP_MEMVIEW_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -202,5 +201,3 @@ void kp_mem_group_place(struct kp_mem_group *row, const struct kp_memview *view,
 /* Module and innermost frame, with "backward of" before them where they are those of the forward op. */
 const char *kp_mem_place_text(const struct kp_memview *view, const struct kp_mem_group *row, char *out, size_t bytes);
 long kp_mem_step_at(const struct kp_memview *view, int64_t at_ns); /* index, -1: none */
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cbids.h - CUPTI's number and name of each call (cbids.def): SIM_CBID_cuLaunchKernel, SIM_CBID_cudaMalloc */
-#ifndef SIM_CBIDS_H
-#define SIM_CBIDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ enum sim_cbid {
 const char *sim_cbid_name(int domain, uint32_t cbid);
 /* 0: CUPTI does not report this call. name: as exported ("cudaMalloc") */
 uint32_t sim_cbid_find(int domain, const char *name);
-
-#endif

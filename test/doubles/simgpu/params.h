@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* params.h - the arguments of a call as a plain struct in their order, as CUPTI's callbacks see them */
-#ifndef SIM_PARAMS_H
-#define SIM_PARAMS_H
+#pragma once
 
 #define SIM_FIELD(a) __typeof__(a) a##_;
 #define SIM_F1(a) SIM_FIELD(a)
@@ -25,5 +24,3 @@
     struct {                    \
         SIM_FIELDS(__VA_ARGS__) \
     } params_ = {__VA_ARGS__}
-
-#endif

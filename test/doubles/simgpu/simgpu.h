@@ -23,8 +23,7 @@
  * (cuInit answers 34), _NO_DEVICE=1 (100); what is told: _LOG=<file of ground truth, JSON lines>, _LOG_CALLS=1,
  * _NESTED_DRIVER=1. SIMCUPTI_* are cupti's.
  */
-#ifndef SIMGPU_H
-#define SIMGPU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -152,5 +151,3 @@ struct simgpu_core {
 };
 
 const struct simgpu_core *simgpu_core(void); /* exported by libcuda.so.1 */
-
-#endif

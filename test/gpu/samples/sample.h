@@ -5,8 +5,7 @@
  * A sample ends with one line, "NAME kernels=N memcpys=N memsets=N", that a trace of it must agree with. With --check
  * it also verifies the numbers (a real GPU computes; the simulated one does not).
  */
-#ifndef SAMPLE_H
-#define SAMPLE_H
+#pragma once
 
 #include <atomic>
 #include <cuda_runtime.h>
@@ -40,5 +39,3 @@ static inline int sample_end(const char *name)
            sample_memsets.load());
     return 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* advised.h - what is advised of a trace of a few events, for tests of the rules */
-#ifndef KP_TEST_ADVISED_H
-#define KP_TEST_ADVISED_H
+#pragma once
 
 #include "export/advise/advise.h"
 #include "test/unit/report/little_trace.h"
@@ -35,5 +34,3 @@ __attribute__((unused)) static void launch(struct little *t, int id, int call, i
 {
     launch_by(t, "cudaLaunchKernel", id, call, 5, start, dur);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* run_command.h - runs a command of kprof in a child, with what it says kept and what it takes measured */
-#ifndef KP_TEST_RUN_COMMAND_H
-#define KP_TEST_RUN_COMMAND_H
+#pragma once
 
 #include <fcntl.h>
 #include <signal.h>
@@ -78,5 +77,3 @@ __attribute__((unused)) static void ran_free(struct ran *ran)
     free(ran->out);
     free(ran->err);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * Calls as cupti_activity.h has it: a single one is recorded "without using the activity kind"; a kind that is enabled
  * or disabled after that overrides it.
  */
-#ifndef KP_TEST_TEE_CUPTI_H
-#define KP_TEST_TEE_CUPTI_H
+#pragma once
 
 #include <string.h>
 
@@ -206,5 +205,3 @@ static int cupti_flush(uint32_t forced)
     if (forced || !fake.pending_count) deliver();
     return 0;
 }
-
-#endif

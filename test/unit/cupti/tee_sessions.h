@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tee_sessions.h - launches by either side of a tee, the records that each must have, a fresh start for each test */
-#ifndef KP_TEST_TEE_SESSIONS_H
-#define KP_TEST_TEE_SESSIONS_H
+#pragma once
 
 #include <string.h>
 
@@ -74,5 +73,3 @@ static int set_up(void **unused)
     kp_tee_start(KP_CUPTI_TEE);
     return program_count == 10 ? 0 : -1;
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tee_sides.h - for the tests of tee.c: our half, as control.c, buffer.c and lane.c have it, and the program's half,
  * as Kineto does it */
-#ifndef KP_TEST_TEE_SIDES_H
-#define KP_TEST_TEE_SIDES_H
+#pragma once
 
 #include "preload/hook/hook.h"
 #include "test/unit/cupti/tee_cupti.h"
@@ -224,5 +223,3 @@ static void client_stop(void)
     assert_int_equal(client_given(), 0);
     for (int i = 0; i < CLIENTS; i++) client_state[i] = 0;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * loads the fake driver and libcupti.so.13 (or .12, .11.8) from beside the test, and runs the case. CHECK() tells what
  * failed and ends the child.
  */
-#ifndef CUPTI_TEST_H
-#define CUPTI_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -251,5 +250,3 @@ static inline void finish(struct simgpu_work *work)
     free(work);
 }
 static inline void wait_ms(int ms) { nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL); }
-
-#endif

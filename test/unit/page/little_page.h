@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* little_page.h - the page of a little trace: its columns, its texts, and what a browser reads of it */
-#ifndef KP_TEST_LITTLE_PAGE_H
-#define KP_TEST_LITTLE_PAGE_H
+#pragma once
 
 #include <zlib.h>
 
@@ -89,5 +88,3 @@ __attribute__((unused)) static unsigned char *inflated(const char *text, size_t 
     free(packed);
     return plain;
 }
-
-#endif

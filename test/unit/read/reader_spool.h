@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* reader_spool.h - writes a spool, opens it with a reader, and keeps what its events say */
-#ifndef KP_TEST_READER_SPOOL_H
-#define KP_TEST_READER_SPOOL_H
+#pragma once
 
 #include "collector/read/kp_read.h"
 
@@ -48,5 +47,3 @@ static int reopen(const struct test_spool *s, size_t bytes)
     memset(&seen, 0, sizeof seen);
     return test_reader_open(&r, path(), why, sizeof why);
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* walk.h - a small reader of a spool for the tests of the write side (not collector/read: it must not share its
  * faults) */
-#ifndef KP_TEST_WALK_H
-#define KP_TEST_WALK_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -264,5 +263,3 @@ static inline uint32_t hook_put(uint64_t first, uint32_t count)
 }
 
 static inline void gate_record(uint32_t cycle) { kp_gate_set(kp_gate_make(cycle, KP_GATE_ON | KP_GATE_RECORD)); }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* little_rows.h - the rows of a trace of a few events, for tests of the report's table */
-#ifndef KP_TEST_LITTLE_ROWS_H
-#define KP_TEST_LITTLE_ROWS_H
+#pragma once
 
 #include "export/report/toprows.h"
 #include "test/unit/report/little_trace.h"
@@ -13,5 +12,3 @@ static const struct kp_top_row *row_named(const struct kp_top *top, const char *
     fail_msg("no row %s", name);
     return NULL;
 }
-
-#endif

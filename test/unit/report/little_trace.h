@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* little_trace.h - a trace of a few events and its tree, for tests of the report */
-#ifndef KP_TEST_LITTLE_TRACE_H
-#define KP_TEST_LITTLE_TRACE_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,5 +86,3 @@ __attribute__((unused)) static int little_teardown(void **state)
 }
 
 #define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
-
-#endif

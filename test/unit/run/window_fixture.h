@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* window_fixture.h - a run with one source, for tests of windows: its ops and steps, and what the spool says of them */
-#ifndef KP_TEST_WINDOW_FIXTURE_H
-#define KP_TEST_WINDOW_FIXTURE_H
+#pragma once
 
 #include "preload/run/window.h"
 
@@ -140,5 +139,3 @@ __attribute__((unused)) static int ask_for(uint64_t id, int when, uint64_t at, u
     return kp_window_ask(&wish, &asked_begin);
 }
 __attribute__((unused)) static int ask(int when, uint64_t at, uint64_t steps) { return ask_for(0, when, at, steps); }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * The parent never loads the doubles: settings are read once a process, and a process that used the GPU cannot fork.
  */
-#ifndef SIM_TEST_H
-#define SIM_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,5 +180,3 @@ static inline void in_child(void (*body)(void), const char *const *settings)
         (void)state;                                               \
         in_child(name##_body, (const char *const[]){__VA_ARGS__}); \
     }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* gpu_spool.h - for test_gpu_trace: CUDA calls and device work in the window of window_spool.h */
-#ifndef KP_TEST_GPU_SPOOL_H
-#define KP_TEST_GPU_SPOOL_H
+#pragma once
 
 #include "test/unit/trace/window_spool.h"
 
@@ -119,5 +118,3 @@ static const char *us(uint64_t ns) /* as a trace prints a time of the window */
     snprintf(o, 32, "\"ts\":%llu.%03llu", (unsigned long long)(t / 1000), (unsigned long long)(t % 1000));
     return o;
 }
-
-#endif

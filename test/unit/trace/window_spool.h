@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* window_spool.h - a spool with a window of ops in it, and the trace that is made of it */
-#ifndef KP_TEST_WINDOW_SPOOL_H
-#define KP_TEST_WINDOW_SPOOL_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -94,5 +93,3 @@ static int count(const char *part)
     for (const char *at = text; (at = strstr(at, part)); at++) n++;
     return n;
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * One lock (sim_lock) for all state. It is never held while the host waits or an observer or host function is called.
  */
-#ifndef SIM_CORE_H
-#define SIM_CORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -220,5 +219,3 @@ void sim_truth_call(const struct simgpu_call *call);
 void sim_truth_sync(const struct simgpu_sync *sync);
 void sim_truth_alloc(const struct simgpu_alloc *alloc);
 void sim_truth_note(const char *what, const char *detail);
-
-#endif

@@ -6,8 +6,7 @@
  * copy in an order in which every node comes after what it depends on; its ids are its own, the template's are kept
  * beside them.
  */
-#ifndef SIM_GRAPH_H
-#define SIM_GRAPH_H
+#pragma once
 
 #include "test/doubles/simgpu/core/core.h"
 
@@ -130,5 +129,3 @@ int sim_capture_node(struct sim_stream *stream, enum sim_node_type type); /* one
 int sim_capture_exchange_mode(int mode);
 int sim_capture_unsafe(void); /* 0, or the error of a call that may not be made while a capture goes on; breaks it */
 int sim_capture_break(struct sim_stream *stream, int error); /* answers error */
-
-#endif

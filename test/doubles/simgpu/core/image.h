@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* image.h - the names of kernels and variables in what programs hand to the driver as code */
-#ifndef SIM_IMAGE_H
-#define SIM_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ void sim_image_read(struct sim_image *image,
                     const void *code); /* an ELF cubin, a fat binary, its wrapper, or PTX text */
 void sim_image_close(struct sim_image *image);
 const struct sim_symbol *sim_image_find(const struct sim_image *image, const char *name, bool is_kernel);
-
-#endif

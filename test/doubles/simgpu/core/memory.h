@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* memory.h - who owns which addresses: device, pinned, registered, managed and mapped memory, and the pools */
-#ifndef SIM_MEMORY_H
-#define SIM_MEMORY_H
+#pragma once
 
 #include "test/doubles/simgpu/core/core.h"
 
@@ -44,5 +43,3 @@ struct sim_pool *sim_pool_default(int device);
 bool sim_pool_is(const struct sim_pool *pool);
 struct sim_pool *sim_pool_create(int device);
 void sim_pool_destroy(struct sim_pool *pool);
-
-#endif

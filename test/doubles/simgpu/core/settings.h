@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* settings.h - what the environment asks of the simulated GPU, read once */
-#ifndef SIM_SETTINGS_H
-#define SIM_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ struct sim_settings {
 };
 
 const struct sim_settings *sim_settings(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cu.h - how each exported function of libcuda.so.1 begins and ends; which device and context it works on */
-#ifndef SIM_CU_H
-#define SIM_CU_H
+#pragma once
 
 #include "test/doubles/simgpu/cbids.h"
 #include "test/doubles/simgpu/core/core.h"
@@ -62,5 +61,3 @@ struct cu_export {
     void *fn;
 };
 void *cu_export_find(const char *name); /* exports.c */
-
-#endif

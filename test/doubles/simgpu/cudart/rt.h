@@ -5,8 +5,7 @@
  * One source, built for SIM_CUDART = 11, 12 and 13. The runtime knows kernels by the address of their host stub, the
  * device of each thread and its last error; everything else it asks of libcuda.so.1, as the real one does, by dlopen.
  */
-#ifndef SIM_RT_H
-#define SIM_RT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ void *rt_driver_symbol(const char *name);
 #define DONE(result) rt_end(&call_, (result))
 #define RT_NEEDS(condition, error) \
     if (!(condition)) return DONE(error)
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* layout.h - record sizes and fields by version; made by generate.py from test/data/cupti_layouts.json */
 /* clang-format off */
-#ifndef SIMCUPTI_LAYOUT_H
-#define SIMCUPTI_LAYOUT_H
+#pragma once
 
 #define LAYOUT_VERSIONS 17
 #define LAYOUT_VERSION_NAMES {"11.7", "11.8", "12.0", "12.1", "12.2", "12.3", "12.4", "12.5", "12.6", "12.8", \
@@ -405,5 +404,3 @@ struct layout_field {
 #define HOST_LAUNCH_threadId ((struct layout_field){24, 4, 12})
 #define HOST_LAUNCH_start ((struct layout_field){32, 8, 12})
 #define HOST_LAUNCH_end ((struct layout_field){40, 8, 12})
-
-#endif

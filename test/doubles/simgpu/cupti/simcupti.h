@@ -55,8 +55,7 @@
  *                             (default: the new one's; what the real one does is not known)
  *   SIMCUPTI_MULTI=0          13.2+: a second v2 subscriber is refused even if both allow it
  */
-#ifndef SIMCUPTI_H
-#define SIMCUPTI_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -217,5 +216,3 @@ void simcupti_tell_resource(uint32_t cbid, void *stream);
 void simcupti_tell_sync(uint32_t cbid);
 void simcupti_unsubscribe_all(void);
 bool simcupti_is_subscriber(const void *handle);
-
-#endif

@@ -6,8 +6,7 @@
  * library exports is ever called, and only CUPTI sees their launches. Here likewise: libcuda.so.1 is opened and asked
  * for simgpu_core (runtime calls are bracketed as cudart does it) and cuLaunchKernel(Ex).
  */
-#ifndef SIM_VENDOR_LAUNCH_H
-#define SIM_VENDOR_LAUNCH_H
+#pragma once
 
 #include "test/doubles/simgpu/simgpu.h"
 
@@ -26,5 +25,3 @@ const struct simgpu_core *sim_core(void);               /* NULL: no simulated GP
 void *sim_driver(const char *symbol);                   /* of libcuda.so.1; NULL: not there */
 int sim_vendor_launch(const struct sim_launch *launch); /* 0, or a CUDA error number */
 uint32_t sim_tiles(int64_t items, int64_t per_tile);    /* at least 1 */
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * rendezvous.h - where the ranks of a simulated communicator meet: a table in shared memory, one row a collective
  */
-#ifndef SIM_RENDEZVOUS_H
-#define SIM_RENDEZVOUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ const void *rendezvous_data(const struct rendezvous *meeting, int rank,
 /* Waits until all ranks entered `number`: what each said; false after wait_ms. */
 bool rendezvous_values(struct rendezvous *meeting, uint64_t number, uint64_t wait_ms, uint64_t *values);
 bool rendezvous_wait(struct rendezvous *meeting, uint64_t number, uint64_t wait_ms, uint64_t *largest);
-
-#endif
