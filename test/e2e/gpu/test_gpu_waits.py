@@ -40,14 +40,14 @@ def test_asked_both_have_the_same(kineto, kprof, loaded):
 # --- a program that asks again and again whether an event is reached ---
 
 def polls(folder, plan="l3q.l5ql3s.", **env):
-    settings = {"LD_LIBRARY_PATH": simgpu.FOLDER, "LD_PRELOAD": harness.LIBRARY, "KPROF_DIR": folder, "SIMGPU_KERNEL_NS": 1000000,
+    settings = {"LD_LIBRARY_PATH": simgpu.FOLDER, "LD_PRELOAD": harness.LIBRARY, "KPROF_DIR": folder, "SIMGPU_KERNEL_NS": 20000000,
                 "SIMGPU_LOG": folder / "truth", "SIMCUPTI_LOG": folder / "calls", **env}
     command = [simgpu.FOLDER / "client", folder / "records", plan]
     run = harness.Run(command, folder, harness.clean_environment(**settings), timeout=harness.LONG).ok()
     truth, calls = ([json.loads(line) for line in (folder / name).read_text().splitlines()] for name in ("truth", "calls"))
     events = json.loads(gzip.open(run.trace).read())["traceEvents"]
     asked = collections.Counter(row["result"] for row in truth if row["what"] == "query")
-    assert asked[600] > 20, "nothing was asked in vain"
+    assert asked[600], "nothing was asked in vain"  # how often, in 160 ms, is how often it had a core
     told = [row["args"][0] for row in calls if row.get("call") == "cuptiActivityEnableAllSyncRecords" and row["result"] == 0]
     return collections.Counter(e["name"] for e in events if e.get("cat") == "cuda_sync"), asked, told, calls
 
