@@ -351,19 +351,15 @@ static const char *who_has_them(const struct kp_costrules *x)
     const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
                busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
     const char *const own = kp_ownthreads_text(x), *const plural = cores == 1 ? "" : "s";
-    if (own)
-        return kp_costrules_text(x,
-                                 "%s (%ld core%s; %s); other programs may have them, or the container's limit keep "
-                                 "them, too",
-                                 own, cores, plural, kp_ownthreads_where(x));
-    if (!(busy > 0))
-        return "it has more threads than cores, other programs have them, or the container's limit keeps them; how "
-               "many threads it has is not known";
+    if (own) return kp_costrules_text(x, "%s (%s)", own, kp_ownthreads_where(x));
+    if (!(busy > 0)) return "More threads than cores, other programs or a container's limit take them";
+    if (busy > cores)
+        return kp_costrules_text(x, "%ld threads of this program ran on %ld core%s; other programs may have them, too",
+                                 busy, cores, plural);
     return kp_costrules_text(x,
-                             "%sother programs have %s, or the container's limit keeps them; of this program %ld "
-                             "thread%s ran on %ld core%s",
-                             busy <= cores ? "" : "it has more threads than cores, ",
-                             busy <= cores ? "the cores" : "them", busy, busy == 1 ? "" : "s", cores, plural);
+                             "Other programs or a container's limit take them: of this program %ld thread%s ran on "
+                             "%ld core%s",
+                             busy, busy == 1 ? "" : "s", cores, plural);
 }
 
 /* Everything is longer then, and no finding is to blame. */
@@ -372,8 +368,8 @@ static const char *crowded_of(const struct kp_costrules *x)
     const double waited = kp_summary_core_waited(x->tree->trace);
     if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
     return kp_costrules_text(x,
-                             "the thread of the steps had no core for %.0f %% of the time that it wanted one, so all "
-                             "that it computes takes %.1f times as long: %s",
+                             "the thread of the steps had no core for %.0f %% of the time that it wanted one: it "
+                             "computes %.1f times as long. %s",
                              100 * waited, 1 / (1 - waited), who_has_them(x));
 }
 

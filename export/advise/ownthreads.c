@@ -25,9 +25,8 @@ const char *kp_ownthreads_text(const struct kp_costrules *x)
     if (!(others_ns > 0) || x->out->has_gpu) return NULL; /* a GPU's backward has a thread of torch's */
     const long torch = kp_threads_of(x->tree->trace).torch;
     const char *const pool = torch > 1 ? kp_costrules_text(x, " beside torch's %ld", torch) : "";
-    return kp_costrules_text(
-        x, "other threads of this program%s had one for %s%.0f ms meanwhile, %.1f times as long as it", pool,
-        *pool ? "at least " : "", others_ns / 1e6, others_ns / had_ns);
+    return kp_costrules_text(x, "Other threads of this program%s had one for %s%.0f ms, %.1f times as long as it", pool,
+                             *pool ? "at least " : "", others_ns / 1e6, others_ns / had_ns);
 }
 
 /* ---- their line ---- */

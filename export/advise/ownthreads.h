@@ -6,7 +6,7 @@ struct kp_costrules;
 struct kp_finding;
 
 /*
- * "other threads of this program had one for 674 ms meanwhile, 2.4 times as long as it": NULL: they had it for less
+ * "Other threads of this program had one for 674 ms, 2.4 times as long as it": NULL: they had it for less
  * than a quarter as long, or they may be torch's own pool, or the trace does not tell. The text lives as long as the
  * trace.
  */

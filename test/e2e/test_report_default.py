@@ -250,7 +250,7 @@ def test_the_wait_for_a_core_is_told(tmp_path):
                              harness.cli("report", run.trace).stdout).groups()
     assert float(share) == pytest.approx(100 * said["core_waited"], abs=0.6) and float(times) == pytest.approx((had + waited) / had, abs=0.06)
     advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
-    assert advice["crowded"].startswith(f"the thread of the steps had no core for {share} % of the time that it wanted one, so all")
+    assert advice["crowded"].startswith(f"the thread of the steps had no core for {share} % of the time that it wanted one: it computes {times} times as long. ")
     waits = re.search(r"a step of A waits ([\d.]+) ms for a core, one of B ([\d.]+) ms: others had the cores; without these waits [\d.]+ and [\d.]+ ms\n", harness.cli("diff", run.trace, run.trace).stdout).groups()
     assert waits[0] == waits[1] and 0 < float(waits[0]) < said["wall_ms"] / 270
 

@@ -33,9 +33,9 @@ static void where_a_core_lacks_they_are_none(void **state)
                                                  "\"busy_threads\":\"1\"");
     assert_int_equal(a.count, 0);
     assert_string_equal(a.crowded,
-                        "the thread of the steps had no core for 40 % of the time that it wanted one, so all that it "
-                        "computes takes 1.7 times as long: other programs have the cores, or the container's limit "
-                        "keeps them; of this program 1 thread ran on 2 cores");
+                        "the thread of the steps had no core for 40 % of the time that it wanted one: it computes 1.7 "
+                        "times as long. Other programs or a container's limit take them: of this program 1 thread ran "
+                        "on 2 cores");
 }
 
 static void what_is_more_than_its_waits_is_the_programs(void **state)
