@@ -99,10 +99,12 @@ for epoch in range(3):
             optimizer.step()
     began = time.perf_counter()
     with record_function("validate"), torch.no_grad():
+        began_inside = time.perf_counter()
         for _ in range(4):
             model(torch.randn(64, 512))
             time.sleep(0.02)
-    print(1000 * (time.perf_counter() - began))
+        inside = time.perf_counter() - began_inside
+    print(1000 * inside, 1000 * (time.perf_counter() - began))
 """
 
 
@@ -112,13 +114,13 @@ def test_all_time_of_a_validation_is_in_the_report_of_its_phase(tmp_path):
     program.write_text(TAIL_LOOP)
     run = harness.run_kprof("own.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program],
                             KPROF_PHASES="train~^train$=active=100;validate~^validate$=active=100").ok()
-    by_clock = [float(line) for line in run.out.splitlines()]
+    by_clock = [map(float, line.split()) for line in run.out.splitlines()]
     heads = [json.loads(line) for line in harness.cli("report", "--json", "--phase", "validate", "-n", "0", tmp_path / "out").stdout.splitlines()]
     assert [head["runs"] for head in heads] == [1, 1, 1] and [head["steps"]["count"] for head in heads] == [4, 4, 4]
-    for head, clock in zip(heads, by_clock):
-        assert head["ms_a_run"] == pytest.approx(clock, abs=4) and clock > 80
+    for head, (inside, around) in zip(heads, by_clock):  # another program may have the core just before the range and after it
+        assert 80 < inside < head["ms_a_run"] + 0.1 < around + 0.2
         assert sum(row["self_ms"] for row in head["rows"]) == pytest.approx(head["ms_a_run"], rel=0.002)
-        assert head["steps"]["median_ms"] < 40 and max(row["self_ms"] for row in head["rows"] if "outside of the steps" in row["name"]) > 19
+        assert head["steps"]["median_ms"] < head["ms_a_run"] / 2 and max(row["self_ms"] for row in head["rows"] if "outside of the steps" in row["name"]) > 19
     path = next(path for path in files_of(tmp_path / "out") if phase_of(path) == "validate")
     whole = json.loads(harness.cli("report", "--json", path).stdout)["ms_a_run"]
     graph = json.loads(harness.cli("stacks", "--json", path).stdout)
