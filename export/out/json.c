@@ -213,10 +213,10 @@ void kp_json_fmt(struct kp_json *j, const char *format, ...)
     va_list args;
     va_start(args, format);
     while (*format) {
-        char *o = need(j, SLICE);
-        while (*format && *format != '%') *o++ = *format++;
-        j->used = (size_t)(o - j->buf);
-        if (*format) format = value_write(j, format + 1, &args);
+        const size_t plain = (size_t)(strchrnul(format, '%') - format);
+        memcpy(need(j, SLICE), format, plain);
+        j->used += plain;
+        format = format[plain] ? value_write(j, format + plain + 1, &args) : format + plain;
     }
     va_end(args);
 }

@@ -79,10 +79,9 @@ static void pycall_write(struct kp_trace *t, const struct kp_event *e)
     kp_json_fmt(&t->json, "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"%s", e->name);
     if (call.module >= 0) kp_json_fmt(&t->json, "_%lu", (uint64_t)call.module);
     kp_slice_place_write(t, t->pid, e->tid, e->start_ns, e->end_ns);
-    kp_json_fmt(&t->json, ",\"args\":{\"CallFrom\":\"%s", e->overload);
-    if (call.parent) kp_json_fmt(&t->json, "\",\"Python parent id\":%lu", call.parent);
-    else kp_json_char(&t->json, '"');
-    kp_json_fmt(&t->json, ",\"Python id\":%lu", call.id);
+    kp_json_fmt(&t->json, ",\"args\":{\"CallFrom\":\"%s\"", e->overload);
+    if (call.parent) kp_json_fmt(&t->json, ",\"Python parent id\":%lu,\"Python id\":%lu", call.parent, call.id);
+    else kp_json_fmt(&t->json, ",\"Python id\":%lu", call.id);
     if (call.module >= 0) {
         kp_json_fmt(&t->json, ",\"Python module id\":%lu", (uint64_t)call.module);
         if (call.has_path) { /* torch.profiler has none */
