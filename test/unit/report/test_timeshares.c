@@ -211,6 +211,10 @@ static void a_torch_of_one_thread_shares_no_op_whatever_the_variable_says(void *
 {
     assert_false(waits_for_slowest(*state, ",\"busy_threads\":\"4\",\"core_had_us\":400,\"core_waited_us\":600,"
                                            "\"torch_threads\":\"1\""));
+}
+
+static void a_torch_of_two_threads_shares_its_ops_whatever_the_variable_says(void **state)
+{
     assert_true(waits_for_slowest(*state, ",\"busy_threads\":\"4\",\"core_had_us\":400,\"core_waited_us\":600,"
                                           "\"torch_threads\":\"2\",\"omp_num_threads\":\"1\""));
 }
@@ -234,6 +238,7 @@ int main(void)
         LITTLE(one_thread_waits_for_no_other),
         LITTLE(torch_shares_no_op_with_one_thread),
         LITTLE(a_torch_of_one_thread_shares_no_op_whatever_the_variable_says),
+        LITTLE(a_torch_of_two_threads_shares_its_ops_whatever_the_variable_says),
         LITTLE(threads_that_have_their_cores_wait_little),
         LITTLE(a_short_wait_in_a_trace_without_steps_is_no_crowd),
         LITTLE(a_long_wait_in_a_trace_without_steps_is_one),

@@ -59,7 +59,7 @@ def header(path):
     data = json.load(open(path))
     versions = data["versions"]
     print("// SPDX-License-Identifier: Apache-2.0\n/* layout.h - record sizes and fields by version; made by generate.py from "
-          "test/data/cupti_layouts.json */\n/* clang-format off */\n#ifndef SIMCUPTI_LAYOUT_H\n#define SIMCUPTI_LAYOUT_H\n")
+          "test/data/cupti_layouts.json */\n/* clang-format off */\n#pragma once\n")
     print("#define LAYOUT_VERSIONS " + str(len(versions)))
     names = [f'"{v}"' for v in versions]
     print("#define LAYOUT_VERSION_NAMES {" + ", ".join(names[:10]) + ", \\\n    " + ", ".join(names[10:]) + "}\n")
@@ -83,7 +83,6 @@ def header(path):
             version, offset, size = places[0]
             print(f"#define {name}_{field.replace('.', '_')} ((struct layout_field){{{offset}, {size}, "
                   f"{versions.index(version)}}})")
-    print("\n#endif")
 
 
 def number(text):
