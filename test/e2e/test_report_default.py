@@ -65,7 +65,9 @@ def test_a_step_is_forward_backward_optimizer_and_data_loading(run):
     line = re.search(r"^step     (forward .*) \(in no op\)$", told(run.trace), re.M)[1]  # all of other: think() calls no op
     assert said["other_in_no_op_ms_a_step"] == pytest.approx(parts["other"], rel=0.01)
     shown = {key: float(share) for key, share in re.findall(r"([a-z ]+?) ([0-9.]+) %(?:, )?", line)}
-    assert shown == pytest.approx({key: 100 * ms / whole for key, ms in parts.items()}, abs=0.11)
+    exact = {key: 100 * ms / whole for key, ms in parts.items()}
+    largest = max(exact, key=exact.get)  # it has what rounding leaves of the four others
+    assert all(abs(shown[key] - share) < (0.21 if key == largest else 0.06) for key, share in exact.items()), (shown, exact)
     assert sum(shown.values()) == pytest.approx(100, abs=0.001)
     one = numbers("--step", "3", run.trace)["parts_ms_a_step"]
     assert sum(one.values()) == pytest.approx(numbers("--step", "3", run.trace)["steps"]["mean_ms"], abs=0.001)
