@@ -223,7 +223,7 @@ static bool event_take(const void *context, const struct kp_kineto *trace, const
     category_see(w, &e);
     if (!is_asked(trace, &e, w->f)) return false;
     if (!is_named(trace, &e, w->f)) {
-        kp_nameguess_see(&w->guess, trace, e.name);
+        if (!w->has_named) kp_nameguess_see(&w->guess, trace, e.name);
         return false;
     }
     w->has_named = true;
