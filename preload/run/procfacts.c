@@ -30,7 +30,7 @@
 #include "preload/run/faultcount.h"
 #include "collector/base/kp_poison.h"
 
-enum { TEXT_BYTES = 3072, FIELD_STATE = 3, FIELD_UTIME = 14 };
+enum { TEXT_BYTES = 3072, SCRIPT_BYTES = 128, FIELD_STATE = 3, FIELD_UTIME = 14 };
 #define MS UINT64_C(1000000)
 #define IMPORTS_NS (5000 * MS) /* the longest thread may have spent that long on imports, which run on one thread */
 
@@ -313,21 +313,25 @@ bool kp_procfacts_starts_ranks(const char *script)
     return false;
 }
 
+static void own_script(char *out, size_t room)
+{
+    char text[TEXT_BYTES];
+    const ssize_t n = file_read("/proc/self/cmdline", text, sizeof text);
+    out[0] = '\0';
+    if (n > 0) kp_procfacts_script(text, (size_t)n, out, room);
+}
+
 bool kp_procfacts_is_launcher(void)
 {
-    char text[TEXT_BYTES], script[128];
-    const ssize_t n = file_read("/proc/self/cmdline", text, sizeof text);
-    if (n <= 0) return false;
-    kp_procfacts_script(text, (size_t)n, script, sizeof script);
+    char script[SCRIPT_BYTES];
+    own_script(script, sizeof script);
     return kp_procfacts_starts_ranks(script);
 }
 
 void kp_procfacts_note_begin(void)
 {
-    char text[TEXT_BYTES], script[128];
+    char text[TEXT_BYTES], script[SCRIPT_BYTES];
     if (file_read("/proc/self/status", text, sizeof text) > 0) number_note("cores", kp_procfacts_cores(text));
-    const ssize_t n = file_read("/proc/self/cmdline", text, sizeof text);
-    if (n <= 0) return;
-    kp_procfacts_script(text, (size_t)n, script, sizeof script);
+    own_script(script, sizeof script);
     if (script[0]) (void)kp_record_note("script", script);
 }
