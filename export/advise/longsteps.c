@@ -231,11 +231,7 @@ static void groups_make(struct grouping *g)
     }
 }
 
-static bool *bools_make(size_t count)
-{
-    bool *const all = kp_kineto_zeros(count + 1, sizeof *all);
-    return all;
-}
+static bool *bools_make(size_t count) { return kp_kineto_zeros(count + 1, sizeof(bool)); }
 
 void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, const double *more, double median_ns)
 {

@@ -18,13 +18,16 @@
 
 #define ASLEEP_SHARE 0.3 /* of the time without an op: the thread sleeps */
 
+/* Beside a pool of torch's it is known how long they had a core at least. */
+static bool has_pool(const struct kp_costrules *x) { return kp_threads_of(x->tree->trace).torch > 1; }
+
 const char *kp_ownthreads_text(const struct kp_costrules *x)
 {
     const double others_ns = (double)kp_summary_own_threads_ns(x->tree->trace);
     const double had_ns = 1e3 * kp_costrules_fact(x, "kprof.core_had_us");
     if (!(others_ns > 0) || x->out->has_gpu) return NULL; /* a GPU's backward has a thread of torch's */
-    const long torch = kp_threads_of(x->tree->trace).torch;
-    const char *const pool = torch > 1 ? kp_costrules_text(x, " beside torch's %ld", torch) : "";
+    const char *const pool =
+        has_pool(x) ? kp_costrules_text(x, " beside torch's %ld", kp_threads_of(x->tree->trace).torch) : "";
     return kp_costrules_text(x, "Other threads of this program%s had one for %s%.0f ms, %.1f times as long as it", pool,
                              *pool ? "at least " : "", others_ns / 1e6, others_ns / had_ns);
 }
@@ -93,8 +96,7 @@ void kp_ownthreads_tell(const struct kp_costrules *x, struct kp_finding *out)
     out->what = kp_costrules_text(x,
                                   "%s (the thread sleeps for %.1f ms a step, and other threads of this program have a "
                                   "core for %s%.1f ms)",
-                                  out->what, asleep_ns / 1e6,
-                                  kp_threads_of(x->tree->trace).torch > 1 ? "at least " : "", others_ns / 1e6);
+                                  out->what, asleep_ns / 1e6, has_pool(x) ? "at least " : "", others_ns / 1e6);
     const char *const where = kp_ownthreads_where(x);
     out->change = kp_costrules_text(
         x,

@@ -89,9 +89,9 @@ struct kp_slower kp_slowerops_of(struct kp_slowerops *s, size_t step)
     struct kp_slower out = {.node = -1};
     double most = 0, of_hooks = 0, of_autograd = 0;
     step_add(&own, s, step);
+    const struct kp_opcalls *const calls = own.rows;
     for (size_t i = 0; i < own.count && s->steps; i++) {
-        const struct kp_opcalls *const c = (struct kp_opcalls *)own.rows + i, *const u = calls_of(&s->usual, s,
-                                                                                                  (size_t)c->node);
+        const struct kp_opcalls *const c = &calls[i], *const u = calls_of(&s->usual, s, (size_t)c->node);
         if (!u->count || (double)c->count > (double)u->count / (double)s->steps + CALLS_SLACK) {
             out.added_ns += c->ns - u->ns / (double)s->steps;
             continue;

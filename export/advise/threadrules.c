@@ -160,18 +160,18 @@ static double cores_had(const struct kp_costrules *x)
 {
     const double had = kp_costrules_fact(x, "kprof.core_had_us"), others = kp_costrules_fact(x, "kprof.core_others_us"),
                  wanted = had + kp_costrules_fact(x, "kprof.core_waited_us"), asleep = kp_loadcore_asleep_ns(x) / 1e3;
-    const double cores = kp_costrules_fact(x, "kprof.cores"), busy = kp_costrules_fact(x, "kprof.busy_threads");
-    return had > 0 && others > 0 && busy > cores ? (had + others) / (wanted + fmax(0, asleep)) : 0;
+    const struct kp_threads threads = kp_threads_of(x->tree->trace);
+    return had > 0 && others > 0 && threads.busy > threads.cores ? (had + others) / (wanted + fmax(0, asleep)) : 0;
 }
 
-/* Of a core, what one thread would have where other programs have little. */
-static double core_alone(const struct kp_costrules *x)
+/* Of a core, what one thread would have where other programs have little. all: what the program had. */
+static double core_alone(const struct kp_costrules *x, double all)
 {
     const double had = kp_costrules_fact(x, "kprof.core_had_us"),
                  wanted = had + kp_costrules_fact(x, "kprof.core_waited_us");
-    const double cores = kp_costrules_fact(x, "kprof.cores"), busy = kp_costrules_fact(x, "kprof.busy_threads");
-    const double strangers = fmax(0, cores * wanted / had - busy);
-    return fmin(1, fmin(cores_had(x), cores / (1 + strangers)));
+    const struct kp_threads threads = kp_threads_of(x->tree->trace);
+    const double cores = (double)threads.cores, strangers = fmax(0, cores * wanted / had - (double)threads.busy);
+    return fmin(1, fmin(all, cores / (1 + strangers)));
 }
 
 /* What steps last more than one thread would, which has so much of a core; the mean. */
@@ -197,10 +197,10 @@ enum { COST_UNKNOWN, COST_ABOUT, COST_UP_TO };
  */
 static int cost_of_wait(struct kp_finding *f, struct kp_costrules *x, const double *ops, double *most)
 {
-    const double cores = kp_costrules_fact(x, "kprof.cores"), had = cores_had(x);
+    const double cores = (double)kp_threads_of(x->tree->trace).cores, had = cores_had(x);
     if (!(had > 0)) return COST_UNKNOWN;
     const bool are_strangers = had < (1 - STRANGERS_SHARE) * cores;
-    *most = wait_mean(x, ops, are_strangers ? fmin(1, had) : core_alone(x));
+    *most = wait_mean(x, ops, are_strangers ? fmin(1, had) : core_alone(x, had));
     f->step_ns = are_strangers ? 0 : *most;
     f->share = f->step_ns > 0 ? f->step_ns / x->out->step_ns : 0;
     x->usual_times = f->step_ns > 0 ? 1 - f->share : 0, x->usual_share = 0.5;
@@ -210,9 +210,9 @@ static int cost_of_wait(struct kp_finding *f, struct kp_costrules *x, const doub
 /* ---- what is told ---- */
 
 /* Each of the threads has to have its turn on a core before a shared op is done: so long may a small one last. */
-static bool is_small(const struct kp_costrules *x, double length)
+static bool is_small(const struct kp_threads *threads, double length)
 {
-    const double cores = kp_costrules_fact(x, "kprof.cores"), busy = kp_costrules_fact(x, "kprof.busy_threads");
+    const double cores = (double)threads->cores, busy = (double)threads->busy;
     return length > 0 && length < SMALL_NS * (busy > cores && cores > 0 ? busy / cores : 1);
 }
 
@@ -221,7 +221,7 @@ static const char *change_of(const struct kp_costrules *x, long wanted, double l
 {
     const struct kp_threads threads = kp_threads_of(x->tree->trace);
     const long omp = threads.omp, ranks = threads.ranks;
-    const bool small = is_small(x, length);
+    const bool small = is_small(&threads, length);
     const long number = small ? 1 : wanted;
     const char *why = ranks > 1 && number > 1 ? ": the cores divided by the ranks." : ".", *set;
     if (small && wanted > 1)
@@ -270,10 +270,8 @@ static const char *cost_text(struct kp_finding *f, struct kp_costrules *x, doubl
 /* More threads than cores. */
 static void fight_tell(struct kp_costrules *x, long wanted)
 {
-    const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
-               busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
-    const long omp = (long)kp_costrules_fact(x, "kprof.omp_num_threads");
-    const long ranks = (long)kp_costrules_fact(x, "kprof.local_world_size");
+    const struct kp_threads threads = kp_threads_of(x->tree->trace);
+    const long cores = threads.cores, busy = threads.busy, omp = threads.omp, ranks = threads.ranks;
     const char *of_ranks = ranks > 1 ? kp_costrules_text(x, " of each of %ld ranks", ranks) : "";
     const char *plural = cores == 1 ? "" : "s";
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
@@ -294,11 +292,10 @@ static void fight_tell(struct kp_costrules *x, long wanted)
 /* No more threads than cores, and other programs have these: one thread waits for no other. */
 static void slowest_tell(struct kp_costrules *x)
 {
-    const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
-               busy = (long)kp_costrules_fact(x, "kprof.busy_threads"),
-               omp = (long)kp_costrules_fact(x, "kprof.omp_num_threads");
+    const struct kp_threads threads = kp_threads_of(x->tree->trace);
+    const long cores = threads.cores, omp = threads.omp;
+    const long sharing = threads.torch > 0 && threads.torch < threads.busy ? threads.torch : threads.busy;
     const double waited = kp_summary_core_waited(x->tree->trace);
-    const long torch = kp_threads_of(x->tree->trace).torch, sharing = torch > 0 && torch < busy ? torch : busy;
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
     cost_set(&f, x, (double)(sharing < cores ? sharing : cores) / (1 - waited), NULL);
     if (!(f.step_ns > 0) && waited < KP_CORE_WAITED_HALF) return;
