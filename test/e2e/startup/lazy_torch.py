@@ -13,13 +13,21 @@ import types
 META = "torch._meta_registrations"
 packages = {"torch.distributions", "torch.export", "torch.masked"}
 names = {META, "torch.distributed._meta_registrations", "torch._native", *packages}
+kinds = {}  # by name: a class of module that knows more than Lazy
+DYNAMO = "torch._dynamo"  # lazy_dynamo.py
+
+
+def is_late(name):
+    return isinstance(sys.modules.get(name), Lazy)
 
 
 def load(name):
-    if type(sys.modules.get(name)) is Lazy:
+    if is_late(name):
         del sys.modules[name]
         names.discard(name)
-        if name == "torch.export":
+        if name == DYNAMO:
+            vars(sys.modules["torch"]).pop("_dynamo", None)
+        if name in (DYNAMO, "torch.export"):
             load(META)
     return importlib.import_module(name)
 
@@ -55,7 +63,7 @@ class Finder:
 
     @staticmethod
     def create_module(spec):
-        return Lazy(spec.name)
+        return kinds.get(spec.name, Lazy)(spec.name)
 
     @staticmethod
     def exec_module(module):
