@@ -53,26 +53,27 @@ static void a_thread_that_sleeps_waits_little(void **state)
     assert_int_equal(a.count, 1);
 }
 
-/* The last ones are far longer than most, but not by the wait of an early one. */
-static void a_wait_of_one_step_takes_no_other_out(void **state)
+/* The last ones are far longer than most, and one of all waited for a core. */
+static void grow_beside_a_wait(void **state, const char *waits)
 {
     growth_us = 100;
-    const struct kp_advice a = advice_of(*state, ",\"core_steps\":\"5:300\"");
+    const struct kp_advice a = advice_of(*state, waits);
     growth_us = 50;
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "slower-steps");
     assert_int_equal(a.findings[0].steps, 2 * STEPS / 3);
 }
 
+/* An early one has it: the last are not longer by that. */
+static void a_wait_of_one_step_takes_no_other_out(void **state)
+{
+    grow_beside_a_wait(state, ",\"core_steps\":\"5:300\"");
+}
+
 /* The wait of the last one is half of what it has more: the other half is growth. */
 static void a_wait_in_a_long_step_takes_not_its_growth_out(void **state)
 {
-    growth_us = 100;
-    const struct kp_advice a = advice_of(*state, ",\"core_steps\":\"29:800\"");
-    growth_us = 50;
-    assert_int_equal(a.count, 1);
-    assert_string_equal(a.findings[0].id, "slower-steps");
-    assert_int_equal(a.findings[0].steps, 2 * STEPS / 3);
+    grow_beside_a_wait(state, ",\"core_steps\":\"29:800\"");
 }
 
 int main(void)
