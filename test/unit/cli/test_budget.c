@@ -194,6 +194,12 @@ static void reading_init(void)
     reading[5].argv[3] = word("--force");
 }
 
+/* Memory has no limit under a sanitizer, and how a command ends at one of the others is seen in fewer tests. */
+static void skip_if_few(void)
+{
+    if (FEW) KP_SKIP("a sanitizer sees this limit reached in the other tests of this file");
+}
+
 static void stacks_that_lead_round_fill_no_disk(void **state)
 {
     char *path = ring_of_frames(1000);
@@ -204,9 +210,10 @@ static void stacks_that_lead_round_fill_no_disk(void **state)
 
 static void names_of_any_length_fill_no_disk(void **state)
 {
+    skip_if_few();
     char *path = long_names(13000);
     (void)state;
-    for (size_t i = FEW ? 4 : 0; i < ALL; i++)
+    for (size_t i = 0; i < ALL; i++)
         assert_bounded(&reading[i], path, i == 1 ? "temporary files" : "MB of text come out of it");
 }
 
@@ -230,9 +237,10 @@ static void a_spool_chooses_no_unpacked_trace_beyond_that(void **state)
 
 static void events_that_pack_well_take_no_gigabyte(void **state)
 {
+    skip_if_few();
     char *path = many_events(4000000);
     (void)state;
-    for (size_t i = FEW; i < (FEW ? 2 : OF_TRACES); i++) /* memory is not limited under a sanitizer; the disk is */
+    for (size_t i = 0; i < OF_TRACES; i++)
         assert_bounded(&reading[i], path,
                        i == 1 ? "temporary files are needed to put its events in order" : "MB of memory");
 }
@@ -293,14 +301,15 @@ static void strings_of_some_megabytes_are_read(void **state)
 
 static void a_limit_can_be_raised_and_lifted(void **state)
 {
-    char *argv[] = {word("export"), word("--dir"), out, long_names(18000), NULL}; /* 1,080 MB of text */
+    skip_if_few();
+    char *argv[] = {word("export"), word("--dir"), out, long_names(13000), NULL}; /* 780 MB of text */
     static const struct {
         const char *limit;
         bool good;
     } rows[] = {{NULL, false}, {"4", true}, {"0", true}};
     struct ran ran;
     (void)state;
-    for (size_t i = FEW ? 2 : 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].limit) setenv("KPROF_READ_LIMIT", rows[i].limit, 1);
         else unsetenv("KPROF_READ_LIMIT");
         ran = run_command(kp_cmd_export, 0, argv);
