@@ -208,7 +208,7 @@ tap() { # name, command...
 }
 
 # The end to end tests, file by file: each lane takes the next file that no lane has taken. Long files come first.
-e2e_files=(test/e2e/test_everything.py test/e2e/test_parity.py test/e2e/gpu/test_gpu_check.py)
+e2e_files=(test/e2e/gpu/test_gpu_check.py test/e2e/test_{everything,parity,run,steps,wheel,jupyter,html,ranks,advise,forks}.py)
 for file in test/e2e/test_*.py test/e2e/gpu/test_*.py; do
   case " ${e2e_files[*]} " in *" $file "*) ;; *) e2e_files+=("$file") ;; esac
 done
