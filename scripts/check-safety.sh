@@ -16,7 +16,12 @@ patterns() { # script, words that come before a name
 hosts=$(patterns "$root/test/hosts/run.sh" 'same|records|skip|pass'; grep -oE 'name=[a-z_${}]+' "$root/test/hosts/run.sh" | sed -E 's/name=//; s/\$\{[^}]*\}/.+/g; s/\$[a-z]+/.+/g')
 gpu=$(patterns "$root/test/gpu/hosts/run.sh" 'gpu')
 
+declare -A there=() # what was looked up, as "KIND:NAME": the self-test reads the same page eight times
 is_there() { # kind, name
+  [ -n "${there[$1:$2]:-}" ] || { look_for "$1" "$2"; there[$1:$2]=$?; }
+  return "${there[$1:$2]}"
+}
+look_for() { # kind, name
   case $1 in
     hosts) while read -r p; do [[ $2 =~ ^$p$ ]] && return 0; done <<<"$hosts"; return 1 ;;
     gpu) while read -r p; do [[ $2 =~ ^$p$ ]] && return 0; done <<<"$gpu"; return 1 ;;
