@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness
 import warm
+from minitorch import mini, torch_double  # noqa: F401 (fixtures)
 
 collect_ignore = [] if os.environ.get("KPROF_TEST_VERSIONS") else ["versions"]  # make e2e-versions
 

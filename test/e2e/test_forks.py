@@ -6,7 +6,7 @@ import pytest
 
 import harness
 from forkstorm import PHASES
-from test_stack import python_of, torch_double, versions  # noqa: F401 (a fixture)
+from test_stack import python_of, versions
 
 FORKS = 50
 MORE = {"ops": {}, "control": {"KPROF_CONTROL": 1, "KPROF_SIGNAL": "USR2"}}
@@ -19,7 +19,7 @@ def warnings_in(run):
 
 @versions()
 @pytest.mark.parametrize("what", ["count", "trace", "ops", "control"])
-def test_a_python_that_counts_threads_finds_its_own(torch_double, tmp_path, version, what):  # noqa: F811
+def test_a_python_that_counts_threads_finds_its_own(torch_double, tmp_path, version, what):
     python = python_of(version)
     torch = torch_double if what in MORE else "-"
     plain = harness.run_plain("fork_counted.py", tmp_path / "plain", torch, python=python).ok()

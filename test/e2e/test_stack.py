@@ -15,15 +15,6 @@ from test_steps import KNOWN, PYTHONS
 STEPPED = {"KPROF_STEP": "api", "KPROF_GZIP": "0"}
 
 
-@pytest.fixture(scope="module")
-def torch_double(tmp_path_factory):
-    """A torch of one file, so that Pythons without torch have ops, too."""
-    folder = tmp_path_factory.mktemp("torch")
-    subprocess.run(["cc", "-D_GNU_SOURCE", "-I", harness.ROOT, "-O1", "-fPIC", "-shared", "-o", folder / "libtorch_cpu.so",
-                    harness.ROOT / "test" / "doubles" / "libtorch_double.c"], check=True)
-    return folder
-
-
 def run(python, torch_double, folder, how, stack="1"):
     return harness.run_kprof("python_calls.py", folder, torch_double, how, python=python, shapes=False, KPROF_WITH_STACK=stack, **STEPPED).ok()
 
