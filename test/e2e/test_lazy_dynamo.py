@@ -29,6 +29,29 @@ def test_an_optimizer_steps_without_it_and_what_compiles_has_the_real_one(tmp_pa
     assert run.out.splitlines() == ["['torch._dynamo']", "True True 2.0", "True 3.0"]
 
 
+PROFILED = """
+import sys
+import torch
+def profiled():
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        torch.ones(2).add(1)
+    return [event.key for event in profiler.key_averages() if event.key == "aten::add"], sorted(name for name in sys.modules if name.startswith("torch._inductor"))
+print(*profiled())
+import torch._inductor.config as early
+print(early.triton.cudagraphs, early.max_autotune, early is sys.modules["torch._inductor.config"])
+import torch._inductor.config as late
+print(late is torch._inductor.config is sys.modules["torch._inductor.config"], late.__spec__.origin == late.__file__)
+print(profiled()[0], torch._dynamo.__spec__.origin == torch._dynamo.__file__)
+"""
+
+
+def test_torch_profiler_asks_no_compiler_and_whoever_needs_its_settings_has_them(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(PROFILED)
+    run = harness.run_plain(script, tmp_path, LAZY_DYNAMO=1).ok()
+    assert run.out.splitlines() == ["['aten::add'] ['torch._inductor', 'torch._inductor.config']", "False False False", "True True", "['aten::add'] True"]
+
+
 # A DataLoader's worker asks for a Generator.
 LATE = """
 import sys

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same unmodified program under torch.profiler and under libkprof states the same facts, to the last one."""
-import gzip
 import json
 import re
 import subprocess
@@ -71,13 +70,13 @@ def test_a_second_comparison_agrees(program, pair, tmp_path):
     reference, candidate = pair(program)
     paths = []
     for label, path in (("ref", reference.trace), ("ours", candidate.trace)):
-        trace = facts.load(path)
         ignore = PROGRAMS[program].get("ignore")
         if ignore:
+            trace = facts.load(path)
             trace["traceEvents"] = [e for e in trace["traceEvents"] if not re.match(ignore, e["name"])]
-        paths.append(tmp_path / f"{label}.json.gz")
-        with gzip.open(paths[-1], "wt") as file:
-            json.dump(trace, file)
+            path = tmp_path / f"{label}.json"
+            path.write_text(json.dumps(trace))
+        paths.append(path)
     said = subprocess.run([sys.executable, harness.HERE / "oracle" / "compare.py", *paths, "--json"], capture_output=True, text=True, check=True)
     scores = json.loads(said.stdout)
     assert {"op counts", "categories", "nesting", *facts.INPUTS, "fwd-bwd pairs", "fwdbwd flows"} <= set(scores)

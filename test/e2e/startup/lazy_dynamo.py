@@ -2,10 +2,14 @@
 """torch._dynamo comes when something is compiled, not with the first step of an optimizer (LAZY_DYNAMO=1; conftest.py says for which tests).
 
 An optimizer imports it to say what is not to be compiled. That takes as long as most of torch, and where nothing is compiled it says nothing.
+torch.profiler imports torch._inductor, and all of torch._dynamo with it, to ask whether compiled code uses CUDA graphs: it does not.
 """
+import sys
+import types
+
 import lazy_torch
 
-NAME = lazy_torch.DYNAMO
+NAME, INDUCTOR = lazy_torch.DYNAMO, lazy_torch.INDUCTOR
 
 
 class Dynamo(lazy_torch.Lazy):
@@ -28,5 +32,22 @@ class Dynamo(lazy_torch.Lazy):
         return disabled
 
 
-lazy_torch.names.add(NAME)
-lazy_torch.kinds[NAME] = Dynamo
+class InductorsConfig(types.ModuleType):
+    """What torch.profiler asks of it; whoever asks for more has the real one."""
+
+    triton = types.SimpleNamespace(cudagraphs=False)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(lazy_torch.load(INDUCTOR).config, name)
+
+
+class Inductor(lazy_torch.Lazy):
+    def __init__(self, name):
+        super().__init__(name)
+        self.config = sys.modules[f"{name}.config"] = InductorsConfig(f"{name}.config")
+
+
+lazy_torch.names.update((NAME, INDUCTOR))
+lazy_torch.kinds.update({NAME: Dynamo, INDUCTOR: Inductor})

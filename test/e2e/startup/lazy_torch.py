@@ -14,20 +14,29 @@ META = "torch._meta_registrations"
 packages = {"torch.distributions", "torch.export", "torch.masked"}
 names = {META, "torch.distributed._meta_registrations", "torch._native", *packages}
 kinds = {}  # by name: a class of module that knows more than Lazy
-DYNAMO = "torch._dynamo"  # lazy_dynamo.py
+COMPILERS = DYNAMO, INDUCTOR = "torch._dynamo", "torch._inductor"  # lazy_dynamo.py; one brings the other
 
 
 def is_late(name):
     return isinstance(sys.modules.get(name), Lazy)
 
 
-def load(name):
+def forget(name):
+    """The next import of it brings the real one."""
+    names.discard(name)
     if is_late(name):
         del sys.modules[name]
-        names.discard(name)
-        if name == DYNAMO:
-            vars(sys.modules["torch"]).pop("_dynamo", None)
-        if name in (DYNAMO, "torch.export"):
+        if name in COMPILERS:
+            vars(sys.modules["torch"]).pop(name.rpartition(".")[2], None)
+        if name == INDUCTOR:
+            del sys.modules[f"{INDUCTOR}.config"]
+
+
+def load(name):
+    if is_late(name):
+        for late in COMPILERS if name in COMPILERS else (name,):
+            forget(late)
+        if name in (*COMPILERS, "torch.export"):
             load(META)
     return importlib.import_module(name)
 
