@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """kprof html: every view of the page is used in headless Chromium, and its numbers are those of kprof report --json."""
 import collections
+import functools
 import gzip
 import json
 import re
-import shutil
-import subprocess
 
 import pytest
 
@@ -19,18 +18,8 @@ UNITS = {"ns": 1e-6, "µs": 1e-3, "ms": 1, "s": 1e3}
 
 @pytest.fixture(scope="session")
 def ask():
-    """ask(page, search): what page_ask.py saw; or another script with what it is given."""
-    if not (shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")) or not shutil.which("chromedriver"):
-        pytest.skip("no Chromium with its driver here to open it with")
-    python = viewing.venv("perfetto")
-
-    def asked(*args, script="page_ask.py"):
-        done = subprocess.run([python, harness.HERE / "report" / script, *args], capture_output=True, text=True,
-                              env=harness.clean_environment(), timeout=harness.LONG)
-        assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-        return json.loads(done.stdout)
-
-    return asked
+    """ask(page, search): what page_ask.py saw, of all or of one part; or another script with what it is given."""
+    return lambda *args, script="page_ask": viewing.browser.ask(script, *args)
 
 
 def page_of(folder, *traces):
@@ -90,19 +79,28 @@ def test_a_step_that_is_clicked_has_its_own_operators(resnet):
     same_rows(said["step"], report(trace, "--step", first))
 
 
-def test_a_steps_ranges_on_the_gpu_are_no_calls_of_operators(real_gpu_trace, ask, tmp_path):
+KERNEL = "nvjet_sm90_tst_64x32"
+
+
+@pytest.fixture(scope="module")
+def of_a_gpu(real_gpu_trace, ask, tmp_path_factory):
+    """of_a_gpu(search, part): a real GPU's trace, and what its page shows."""
     trace = real_gpu_trace("h200_training")
-    said = ask(page_of(tmp_path, trace), "conv")
+    page = page_of(tmp_path_factory.mktemp("page"), trace)
+    return functools.cache(lambda search, part="all": (trace, ask(page, search, part)))
+
+
+def test_a_steps_ranges_on_the_gpu_are_no_calls_of_operators(of_a_gpu):
+    trace, said = of_a_gpu(KERNEL)
     first = report(trace)["steps"]["first"]
     of = {row["name"]: row["count"] for row in report(trace, "--step", first)["rows"]}
     assert said["console"] == [] and {name: int(cells[3].replace(",", "")) for name, *cells in said["step"]} == of
 
 
-@pytest.mark.parametrize("search", ["nvjet_sm90_tst_64x32", "Memcpy HtoD"])
-def test_work_of_a_gpu_that_is_chosen_tells_its_launch(search, real_gpu_trace, ask, tmp_path):
+@pytest.mark.parametrize("search", [KERNEL, "Memcpy HtoD"])
+def test_work_of_a_gpu_that_is_chosen_tells_its_launch(search, of_a_gpu):
     """What the file says of the first work of that name, the call of its correlation, and the op of its External id."""
-    trace = real_gpu_trace("h200_training")
-    said = ask(page_of(tmp_path, trace), search)
+    trace, said = of_a_gpu(search) if search == KERNEL else of_a_gpu(search, "timeline")
     events = gputraces.slices(gputraces.load(trace))
     found = min((e for e in events if e["cat"] in gputraces.WORK and search in e["name"]), key=lambda e: e["ts"])
     args = found["args"]
@@ -142,7 +140,7 @@ def test_a_long_bar_is_drawn_behind_one_of_less_than_a_pixel(ask, tmp_path):
     events += [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": {}} for name, ts, dur in ops]
     trace = tmp_path / "long.pt.trace.json"
     trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
-    longest = ask(page_of(tmp_path, trace), script="bars_ask.py")["longest"]
+    longest = ask(page_of(tmp_path, trace), script="bars_ask")["longest"]
     assert any(share == pytest.approx(51 / 71, abs=0.03) for share in longest), longest
 
 
@@ -220,7 +218,7 @@ def test_the_curve_is_the_same_in_the_page_and_in_files_of_its_own(everything, a
     files = [page_of(tmp_path, trace), tmp_path / "memory.html", tmp_path / "memory.svg"]
     for path, flag in zip(files[1:], ("--html", "--svg")):
         assert harness.cli("memory", trace, flag, "--step", "all", "-o", path).returncode == 0
-    page, html, svg = ask(*files, script="curve_ask.py")
+    page, html, svg = ask(*files, script="curve_ask")
     assert page["console"] == html["console"] == svg["console"] == []
     for said in (page, html, svg):
         assert said["first"]["value"].startswith("Peak: ") and said["first"]["fits"] and said["narrow"]["fits"]
@@ -291,7 +289,7 @@ def test_the_page_of_all_ranks_has_the_verdict_of_advise(ask, tmp_path):
     traces = [late_rank(tmp_path, 0, 500), late_rank(tmp_path, 1, 70)]
     advised = harness.cli("advise", *traces).stdout
     for order in (traces, traces[::-1]):
-        said = ask(page_of(tmp_path, *order), "mm")
+        said = ask(page_of(tmp_path, *order), "mm", "all" if order is traces else "findings")
         assert said["ready"] and said["console"] == []
         what = "he step waits for the network (this rank came last to 3 of 3 collectives)"  # the page begins with the late rank
         assert what in said["findings"] and what in advised and "for other ranks" not in said["findings"]
@@ -302,8 +300,8 @@ def test_the_page_of_all_ranks_has_the_verdict_of_advise(ask, tmp_path):
 
 def test_the_page_of_a_job_begins_with_the_late_rank_and_not_with_healthy(ask, tmp_path):
     traces = [late_rank(tmp_path, 0, 500, 980), late_rank(tmp_path, 1, 20, 980)]
-    assert "Healthy" in ask(page_of(tmp_path, traces[1]), "mm")["findings"]
-    said = ask(page_of(tmp_path, *traces), "mm")["findings"]
+    assert "Healthy" in ask(page_of(tmp_path, traces[1]), "mm", "findings")["findings"]
+    said = ask(page_of(tmp_path, *traces), "mm", "findings")["findings"]
     assert said.lstrip().startswith("The other rank waits for this one (it came last to 3 of 3 collectives)") and "Healthy" not in said
     assert "aten::mm takes 1.0 ms a step there, 0.5 ms in the other" in said
 
@@ -317,7 +315,7 @@ def test_what_one_step_has_is_told_with_that_step(ask, tmp_path):
         at += took
     path = tmp_path / "one.pt.trace.json"
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
-    said = ask(page_of(tmp_path, path), "mm")
+    said = ask(page_of(tmp_path, path), "mm", "findings")
     assert re.search(r"\b80(\.0+)? ms once, in step 12, ", said["findings"]) and " a step, " not in said["findings"], said["findings"]
 
 

@@ -10,7 +10,6 @@ Memory, modules and call stacks ("full") take two runs, since a thread has one p
 import collections
 import json
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -289,15 +288,8 @@ def test_hta_finds_the_ranks_of_a_folder(folders, tmp_path):
 @pytest.fixture(scope="session")
 def perfetto():
     """perfetto(trace): what its engine counted. perfetto(*traces, rows=True): what it holds of each."""
-    if not (shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")) or not shutil.which("chromedriver"):
-        pytest.skip("no Chromium with its driver here: the Perfetto UI cannot be asked")
-    python = viewing.venv("perfetto")
-
     def ask(*traces, rows=False):
-        done = subprocess.run([python, harness.HERE / "viewers" / "perfetto_ask.py", *["--rows"] * rows, *traces], capture_output=True, text=True,
-                              env=harness.clean_environment(), timeout=harness.LONG)
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-        said = [json.loads(line) for line in done.stdout.splitlines()]
+        said = viewing.browser.ask("perfetto_ask", rows, *traces)
         assert len(said) == len(traces) and not [one for one in said if "failure" in one], [one for one in said if "failure" in one]
         return said if rows else said[0]
 

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The viewers people use, started for a test: TensorBoard with its PyTorch plugin, HolisticTraceAnalysis."""
+import atexit
 import contextlib
 import gzip
 import json
+import select
+import shutil
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.parse
 import urllib.request
+
+import pytest
 
 import harness
 
@@ -68,3 +74,45 @@ def torchs_verdict(trace):
     ask = "import sys; from torch.profiler._trace_validator import validate_trace; print(*validate_trace(sys.argv[1]))"
     said = subprocess.run([harness.PYTHON, "-c", ask, trace], capture_output=True, text=True, env=harness.clean_environment(), timeout=harness.LONG)
     return said.stdout.strip() or said.stderr[-2000:]
+
+
+class Browser:
+    """The Chromium of a file of tests: it starts with the first question, and anew with the next one after a failure."""
+
+    process = log = None
+
+    def begin(self):
+        if not (shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")) or not shutil.which("chromedriver"):
+            pytest.skip("no Chromium with its driver here")
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([venv("perfetto"), harness.HERE / "viewers" / "asks.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
+                                        bufsize=0, env=harness.clean_environment())
+        atexit.register(self.end)
+
+    def end(self):
+        """The process ends with its input, and the browser with it."""
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait()
+        self.process = None
+        atexit.unregister(self.end)
+
+    def ask(self, script, *arguments):
+        """What asked() of a script in viewers/ or report/ returns."""
+        if not self.process:
+            self.begin()
+        self.process.stdin.write(json.dumps([script, *map(plain, arguments)]).encode() + b"\n")
+        line = self.process.stdout.readline() if select.select([self.process.stdout], [], [], harness.LONG)[0] else b""
+        if not line:
+            self.process.terminate()
+            self.end()
+            self.log.seek(0)
+            raise AssertionError(f"{script} {arguments}: {self.log.read()[-3000:] or 'no answer'}")
+        return json.loads(line)[0]
+
+
+def plain(argument):
+    return argument if isinstance(argument, (bool, str)) else str(argument)
+
+
+browser = Browser()

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a page of kprof html and measures the bars of its timeline. usage: bars_ask.py PAGE
-prints {"longest"}: of each line of pixels with a bar, the share of its width that the longest has; widest first, each once
+"""Opens a page of kprof html and measures the bars of its timeline.
+
+asked(driver, PAGE) has {"longest"}: of each line of pixels with a bar, the share of its width that the longest has; widest first, each once
 """
-import json
-import pathlib
-import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "viewers"))
-import chromium  # noqa: E402
+import chromium
 
 RUNS = """const c = document.getElementById('canvas'), copy = document.createElement('canvas'), found = new Set();
 copy.width = c.width; copy.height = c.height;
@@ -37,8 +34,3 @@ def asked(driver, path):
         time.sleep(0.05)
     time.sleep(1)  # a frame is drawn when there is time
     return {"longest": driver.execute_script(RUNS)}
-
-
-if __name__ == "__main__":
-    with chromium.browser() as driver:
-        print(json.dumps(asked(driver, sys.argv[1])))

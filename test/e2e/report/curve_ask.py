@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens drawings of memory in headless Chromium: what the curve of each shows at first, after a key, after a click, in a narrower window.
 
-usage: curve_ask.py FILE...   pages of kprof html, pages and drawings of kprof memory
-prints a list of {"first", "key", "click", "narrow", "console"}
+asked(driver, FILE...) has a list of {"first", "key", "click", "narrow", "console"}, of pages of kprof html, pages and drawings of kprof memory.
 """
-import json
 import pathlib
-import sys
 import time
 
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "viewers"))
-import chromium  # noqa: E402
+import chromium
 
 SHOWN = """const box = document.querySelector('.curve'), svg = box.matches('svg') ? box : box.querySelector('svg');
 const area = path => { const b = path.getBBox(); return [path.getAttribute('class'), Math.round(b.height)]; };
@@ -44,7 +40,7 @@ def window(driver, width):
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
 
 
-def asked(driver, path):
+def used(driver, path):
     said = {}
     window(driver, 1100)
     driver.get(pathlib.Path(path).resolve().as_uri())
@@ -62,10 +58,6 @@ def asked(driver, path):
     return said
 
 
-def main():
-    with chromium.browser(log=True) as driver:
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
-        print(json.dumps([asked(driver, path) for path in sys.argv[1:]]))
-
-
-main()
+def asked(driver, *paths):
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
+    return [used(driver, path) for path in paths]

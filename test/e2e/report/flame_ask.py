@@ -1,29 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uses a flame graph in headless Chromium as a reader would: clicks a frame, goes back with Escape, searches, searches badly, and resets.
 
-usage: flame_ask.py SVG FRAME PATTERN   FRAME: the beginning of a frame's name
-prints {"all", "zoomed", "told", "back", "found", "hits", "refused", "unfound", "reset", "console"}: what is drawn (name -> width) then, what it told
+asked(driver, SVG, FRAME, PATTERN) has {"all", "zoomed", "told", "back", "found", "hits", "refused", "unfound", "reset", "console"}: what is drawn
+(name -> width) then, what it told. FRAME is the beginning of a frame's name.
 """
-import json
-import pathlib
-import sys
-
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "viewers"))
-import chromium  # noqa: E402
-
 DRAWN = """return [].slice.call(document.querySelectorAll('g.b')).filter(g => g.style.display !== 'none').map(g =>
   [g.querySelector('title').textContent, +g.querySelector('rect').getAttribute('width'), +g.dataset.x, +g.dataset.w]);"""
 HITS = "return [].slice.call(document.querySelectorAll('g.hit title')).map(t => t.textContent);"
-
-
-def main():
-    path, frame, pattern = sys.argv[1:]
-    with chromium.browser(log=True) as driver:
-        print(json.dumps(asked(driver, path, frame, pattern)))
 
 
 def search(driver, pattern):
@@ -52,6 +39,3 @@ def asked(driver, path, frame, pattern):
     said["reset"] = driver.execute_script(DRAWN)
     said["console"] = [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
     return said
-
-
-main()

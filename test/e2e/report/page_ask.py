@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uses a page of kprof html in headless Chromium as a reader would: chooses a step, sorts and searches tables, zooms, goes from event to event.
 
-usage: page_ask.py PAGE SEARCH   SEARCH: a part of a name
-prints {"ready", "all", "step", "chosen", ..., "console"}: what the tables show of the whole and of the first step, what else was told
+asked(driver, PAGE, SEARCH) has {"ready", "all", "step", "chosen", ..., "console"}: what the tables show of the whole and of the first step, what
+else was told. SEARCH is a part of a name. With a part it does that alone: "findings", what the page begins with, or "timeline".
 """
-import json
-import pathlib
-import sys
 import time
 
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "viewers"))
-import chromium  # noqa: E402
+import chromium
 
 ROWS = """const more = document.querySelector('#operators .more'); if (!more.hidden) more.click();
 return [...document.querySelectorAll('#operators tbody tr')].map(tr => [...tr.children].map(td => td.textContent));"""
@@ -51,7 +47,8 @@ def click(driver, element):
     settle(driver)
 
 
-def asked(driver, path, search):
+def opened(driver, path):
+    """What the page says of itself once it is ready."""
     said = {}
     driver.set_window_size(1200, 900)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
@@ -67,6 +64,28 @@ def asked(driver, path, search):
     said["foreign"] = driver.execute_script("return document.querySelectorAll('b.evil, img').length + (window.evil ? 1 : 0)")
     said["wide"] = driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
     said["findings"] = driver.find_element(By.ID, "cards").text
+    said["ranks note"] = driver.find_element(By.ID, "ranks-note").text
+    return said
+
+
+def asked(driver, path, search, part="all"):
+    said = opened(driver, path)
+    if part == "all":
+        links_and_tables(driver, said, search)
+    if part in ("all", "timeline"):
+        timeline(driver, said, search)
+    if part == "all":
+        flames(driver, said, search)
+        memory(driver, said)
+        others(driver, said)
+        driver.find_element(By.ID, "scheme").click()
+        time.sleep(0.2)
+        said["turned"] = driver.execute_script(INK)
+    said["console"] = [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    return said
+
+
+def links_and_tables(driver, said, search):
     said["views"] = [link.get_attribute("hash") for link in driver.find_elements(By.CSS_SELECTOR, "nav a") if link.is_displayed()]
     for link in driver.find_elements(By.CSS_SELECTOR, "nav a"):
         if link.is_displayed():
@@ -92,15 +111,6 @@ def asked(driver, path, search):
     field.send_keys(search)
     said["searched"] = driver.execute_script(ROWS)
     field.clear()
-    timeline(driver, said, search)
-    flames(driver, said, search)
-    memory(driver, said)
-    others(driver, said)
-    driver.find_element(By.ID, "scheme").click()
-    time.sleep(0.2)
-    said["turned"] = driver.execute_script(INK)
-    said["console"] = [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
-    return said
 
 
 def timeline(driver, said, search):
@@ -178,17 +188,7 @@ def others(driver, said):
     said["comm note"] = driver.find_element(By.ID, "comm-note").text
     said["collectives"] = driver.execute_script(TABLE, "#communication")
     said["ranks"] = driver.execute_script(TABLE, "#ranks")
-    said["ranks note"] = driver.find_element(By.ID, "ranks-note").text
     said["empty"] = [p.get_attribute("id") for p in driver.find_elements(By.CSS_SELECTOR, ".empty") if p.is_displayed()]
     said["unnamed"] = driver.execute_script("""return [...document.querySelectorAll('button, input, select, [tabindex], section, [role]')]
       .filter(e => !e.closest('[hidden]') && !(e.ariaLabel || e.getAttribute('aria-labelledby') || e.textContent.trim() || e.title || e.labels?.length ||
         ['status'].includes(e.getAttribute('role')))).map(e => e.outerHTML.slice(0, 80))""")
-
-
-def main():
-    path, search = sys.argv[1:]
-    with chromium.browser(log=True) as driver:
-        print(json.dumps(asked(driver, path, search)))
-
-
-main()

