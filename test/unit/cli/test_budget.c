@@ -211,7 +211,7 @@ static void stacks_that_lead_round_fill_no_disk(void **state)
 static void names_of_any_length_fill_no_disk(void **state)
 {
     skip_if_few();
-    char *path = long_names(13000);
+    char *path = long_names(10500);
     (void)state;
     for (size_t i = 0; i < ALL; i++)
         assert_bounded(&reading[i], path, i == 1 ? "temporary files" : "MB of text come out of it");
@@ -222,7 +222,7 @@ static void a_spool_chooses_no_unpacked_trace_beyond_that(void **state)
     struct test_spool s;
     struct command export = {kp_cmd_export, {word("export"), word("--dir"), out}};
     (void)state;
-    long_names(13000);
+    long_names(10500);
     FILE *file = fopen(path_of("names.kprof"), "r+");
     assert_non_null(file);
     s.bytes = calloc(1, KP_CHUNK_BYTES);
@@ -238,7 +238,7 @@ static void a_spool_chooses_no_unpacked_trace_beyond_that(void **state)
 static void events_that_pack_well_take_no_gigabyte(void **state)
 {
     skip_if_few();
-    char *path = many_events(4000000);
+    char *path = many_events(3000000);
     (void)state;
     for (size_t i = 0; i < OF_TRACES; i++)
         assert_bounded(&reading[i], path,
@@ -302,7 +302,7 @@ static void strings_of_some_megabytes_are_read(void **state)
 static void a_limit_can_be_raised_and_lifted(void **state)
 {
     skip_if_few();
-    char *argv[] = {word("export"), word("--dir"), out, long_names(13000), NULL}; /* 780 MB of text */
+    char *argv[] = {word("export"), word("--dir"), out, long_names(10500), NULL}; /* 630 MB of text */
     static const struct {
         const char *limit;
         bool good;

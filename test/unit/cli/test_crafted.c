@@ -9,11 +9,12 @@
 
 #include "export/names/shorten.h"
 
-/* Of processor time: a command takes half a second on a machine of its own; each event against each took minutes. */
+/* Of processor time: a command takes a sixth of a second on a machine of its own; each event against each took half a
+ * minute. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-enum { MANY = 8000, SECONDS_MOST = 4 }; /* time is judged without one */
+enum { MANY = 4000, SECONDS_MOST = 4 }; /* time is judged without one */
 #else
-enum { MANY = 50000, SECONDS_MOST = 4 };
+enum { MANY = 25000, SECONDS_MOST = 2 };
 #endif
 
 static gzFile file;
