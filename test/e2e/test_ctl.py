@@ -11,17 +11,18 @@ import time
 import facts
 import harness
 import pytest
+from minitorch import told
 
 NOBODY = 65534
 
 
 class Training:
-    """scripts/until_told.py under libkprof, until end()."""
+    """scripts/until_told.py under libkprof, until end(): with torch, or around the torch of one file whose folder is given."""
 
-    def __init__(self, folder, **settings):
+    def __init__(self, folder, *double, **settings):
         self.folder = folder
         env = harness.clean_environment(**{"LD_PRELOAD": harness.LIBRARY, "KPROF_DIR": folder, "KPROF_SCHEDULE": "none", **settings})
-        self.process = subprocess.Popen(harness.script_command("until_told.py"), env=env, text=True, stdin=subprocess.PIPE,
+        self.process = subprocess.Popen(harness.script_command("until_told.py", *double), env=env, text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert self.process.stdout.readline() == "ready\n"
 
@@ -60,17 +61,31 @@ class Training:
 
 
 @pytest.fixture
-def training(tmp_path):
-    begun = []
+def begun():
+    all_of_them = []
+    yield all_of_them
+    for one in all_of_them:
+        one.process.kill()
+        one.process.wait()
 
+
+@pytest.fixture
+def training(tmp_path, begun):
     def begin(**settings):
         begun.append(Training(tmp_path, **settings))
         return begun[-1]
 
-    yield begin
-    for one in begun:
-        one.process.kill()
-        one.process.wait()
+    return begin
+
+
+@pytest.fixture
+def stepping(tmp_path, begun, torch_double):
+    """As training(), without torch: ops and steps (kprof_step) come as ever, and the program starts in a twentieth of the time."""
+    def begin(**settings):
+        begun.append(Training(tmp_path, torch_double, **settings))
+        return begun[-1]
+
+    return begin
 
 
 def steps_of(trace):
@@ -116,8 +131,8 @@ def test_start_and_stop_make_a_trace_and_the_process_is_found_by_its_number(trai
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
-def test_another_user_is_not_heard(training):
-    run = training(KPROF_CONTROL=1)
+def test_another_user_is_not_heard(stepping):
+    run = stepping(KPROF_CONTROL=1)
     for folder in (run.folder, *run.folder.parents[:2]):  # pytest's own
         folder.chmod(folder.stat().st_mode | 0o055)
     run.socket.chmod(0o666)  # whoever loosens the mode lets nobody in
@@ -130,8 +145,8 @@ def test_another_user_is_not_heard(training):
     assert "user 65534 was refused" in run.err
 
 
-def test_a_killed_program_leaves_nothing_that_answers(training):
-    run = training(KPROF_CONTROL=1, KPROF_SCHEDULE="active=100000")
+def test_a_killed_program_leaves_nothing_that_answers(stepping):
+    run = stepping(KPROF_CONTROL=1, KPROF_SCHEDULE="active=100000")
     (run.folder / f"{run.socket.stem.rsplit('_', 1)[0]}_1.sock").touch()  # no socket, and process 1 runs
     run.wait_for(lambda now: now["ops"] > 0)
     run.process.kill()
@@ -142,10 +157,10 @@ def test_a_killed_program_leaves_nothing_that_answers(training):
     assert len(list(run.folder.glob("*.sock"))) == 1 and len(list(run.folder.glob("*.pt.trace.json*"))) == 1
 
 
-def test_a_folder_is_the_same_by_another_path(tmp_path, training):
+def test_a_folder_is_the_same_by_another_path(tmp_path, stepping):
     (tmp_path / "out").mkdir()
     (tmp_path / "link").symlink_to("out")
-    run = training(KPROF_CONTROL=1, KPROF_DIR=tmp_path / "link")
+    run = stepping(KPROF_CONTROL=1, KPROF_DIR=tmp_path / "link")
     for path in (tmp_path / "link", tmp_path / "out", tmp_path / "out/../link"):
         run.folder = path
         assert run.status()["ok"]
@@ -155,21 +170,21 @@ def test_a_folder_is_the_same_by_another_path(tmp_path, training):
 
 
 @pytest.mark.parametrize("options, why", [("size=64k,nr_inodes=1", "No space left on device"), ("ro", "Read-only file system")])
-def test_where_no_socket_can_be_made_one_line_says_so(tmp_path, training, options, why):
+def test_where_no_socket_can_be_made_one_line_says_so(tmp_path, stepping, options, why):
     (tmp_path / "out").mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", tmp_path / "out"], capture_output=True).returncode:
         pytest.skip("cannot mount a small tmpfs here (needs root)")
     try:
-        run = training(KPROF_CONTROL=1, KPROF_DIR=tmp_path / "out")
+        run = stepping(KPROF_CONTROL=1, KPROF_DIR=tmp_path / "out")
         assert run.end() == []
         assert [line for line in run.err.splitlines() if why in line and "no control socket" in line] == \
-               [line for line in run.err.splitlines() if line.startswith("kprof:")], run.err
+               told([line for line in run.err.splitlines() if line.startswith("kprof:")]), run.err
     finally:
         subprocess.run(["umount", "-l", tmp_path / "out"], check=True)
 
 
-def test_slow_and_rude_clients_hold_up_nothing(training):
-    run = training(KPROF_CONTROL=1)
+def test_slow_and_rude_clients_hold_up_nothing(stepping):
+    run = stepping(KPROF_CONTROL=1)
     slow = [run.connect() for _ in range(12)]  # more than are served at a time
     for client in slow:
         client.sendall(b"sta")
@@ -189,8 +204,8 @@ def test_slow_and_rude_clients_hold_up_nothing(training):
     assert run.end() == []
 
 
-def test_a_thousand_requests_while_ops_run(training):
-    run = training(KPROF_CONTROL=1)
+def test_a_thousand_requests_while_ops_run(stepping):
+    run = stepping(KPROF_CONTROL=1)
     with run.connect() as client, client.makefile("r") as answers:
         for _ in range(1000):
             client.sendall(b"status\n")
@@ -198,8 +213,8 @@ def test_a_thousand_requests_while_ops_run(training):
     assert run.end() == []
 
 
-def test_a_child_keeps_neither_the_socket_nor_the_run(training):
-    run = training(KPROF_CONTROL=1)
+def test_a_child_keeps_neither_the_socket_nor_the_run(stepping):
+    run = stepping(KPROF_CONTROL=1)
     path = run.socket
     child = int(run.tell("fork"))
     try:
@@ -218,8 +233,8 @@ def descriptors(pid):
     return [os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder)]
 
 
-def test_a_signal_starts_and_stops_in_turns(training):
-    run = training(KPROF_SIGNAL="USR2", KPROF_CONTROL=1)
+def test_a_signal_starts_and_stops_in_turns(stepping):
+    run = stepping(KPROF_SIGNAL="USR2", KPROF_CONTROL=1)
     run.process.send_signal(signal.SIGUSR2)
     run.wait_for(lambda now: now["ops"] > 0)
     run.process.send_signal(signal.SIGUSR2)
@@ -237,9 +252,9 @@ def test_a_signal_that_the_program_handles_is_the_programs(training):
     assert "handles signal" in run.err
 
 
-def test_a_path_too_long_for_a_socket_is_said_in_one_line(tmp_path, training):
+def test_a_path_too_long_for_a_socket_is_said_in_one_line(tmp_path, stepping):
     folder = tmp_path / ("x" * 120)
     folder.mkdir()
-    run = training(KPROF_CONTROL=1, KPROF_DIR=folder)
+    run = stepping(KPROF_CONTROL=1, KPROF_DIR=folder)
     assert run.end() == []
     assert run.err.count("kprof: no control socket") == 1 and "107 bytes" in run.err

@@ -12,38 +12,65 @@ import time
 import facts
 import harness
 import pytest
+from minitorch import told
 
 
-def run_ranks(folder, ranks, size=4, **settings):
+STEPPED = """
+step = ctypes.CDLL(None).kprof_step
+for _ in range(6):
+    op(b"aten::linear"), step()
+"""
+
+
+def run_ranks(folder, ranks, size, **settings):
     command = [harness.PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size), harness.SCRIPTS / "ranks.py", "6"]
     return harness.run_kprof(None, folder, command=command, KPROF_RANKS=ranks, **settings).ok()
 
 
-def ranks_of(run, size=4):
+def run_alone(folder, script, ranks, size, **settings):
+    """Ranks one after another, each with its variables as a launcher sets them; [(traces of it, lines of it)]."""
+    runs = []
+    for rank in range(size):
+        runs.append(harness.run_kprof(script, folder / str(rank), KPROF_RANKS=ranks, RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=size, **settings).ok())
+    return [(run.traces, told(run.said)) for run in runs]
+
+
+def ranks_of(run, size):
     found = [facts.load(path)["distributedInfo"] for path in run.traces]
     assert {info["world_size"] for info in found} <= {size}
     return sorted(info["rank"] for info in found)
 
 
+def test_only_the_first_rank_of_a_node_records(tmp_path):
+    run = run_ranks(tmp_path / "out", "first-of-node", 2)
+    assert ranks_of(run, 2) == [0], run.explain()
+    assert [re.search(r"_r(\d)_\d+\.\d+\.pt", path.name)[1] for path in run.traces] == ["0"]
+    assert len(run.said) == 1 and run.spools == [], run.explain()
+    assert len(facts.steps(facts.load(run.trace))) == 3
+
+
 @pytest.mark.parametrize("ranks, size, want", [("0,2-3", 4, [0, 2, 3]), ("1/2", 3, [0, 2]), ("first-of-node", 2, [0])])
-def test_only_the_ranks_that_are_named_record(tmp_path, ranks, size, want):
-    run = run_ranks(tmp_path / "out", ranks, size)
-    assert ranks_of(run, size) == want, run.explain()
-    assert [re.search(r"_r(\d)_\d+\.\d+\.pt", path.name)[1] for path in run.traces] == [str(rank) for rank in want]
-    assert len(run.said) == len(want) and run.spools == [], run.explain()
-    for path in run.traces:
-        assert len(facts.steps(facts.load(path))) == 3
+def test_only_the_ranks_that_are_named_record(mini, tmp_path, ranks, size, want):
+    alone = run_alone(tmp_path, mini(STEPPED), ranks, size)
+    assert [len(traces) for traces, _ in alone] == [len(said) for _, said in alone] == [int(rank in want) for rank in range(size)], alone
+    assert not list(tmp_path.glob("*/*.kprof"))
+    for rank in want:
+        path, = alone[rank][0]
+        trace = facts.load(path)
+        assert re.search(r"_r(\d)_\d+\.\d+\.pt", path.name)[1] == str(rank) and len(facts.steps(trace)) == 3
+        assert (trace["distributedInfo"]["rank"], trace["distributedInfo"]["world_size"]) == (rank, size)
 
 
-def test_a_rank_that_is_left_out_records_nothing_without_a_schedule_either(tmp_path):
-    run = run_ranks(tmp_path / "out", "1", 2, schedule=None, KPROF_PHASES="")
-    assert ranks_of(run, 2) == [1] and len(run.said) == 1, run.explain()
+def test_a_rank_that_is_left_out_records_nothing_without_a_schedule_either(mini, tmp_path):
+    alone = run_alone(tmp_path, mini(STEPPED), "1", 2, schedule=None, KPROF_PHASES="")
+    assert [(len(traces), len(said)) for traces, said in alone] == [(0, 0), (1, 1)], alone
+    assert facts.load(alone[1][0][0])["distributedInfo"]["rank"] == 1
 
 
-def test_a_rank_that_is_left_out_refuses_a_start(tmp_path):
-    code = "import ctypes, torch; torch.ones(2); print(ctypes.CDLL(None).kprof_start())"
-    run = harness.run_kprof(None, tmp_path / "out", command=[harness.PYTHON, "-c", code], schedule=None, RANK=1, WORLD_SIZE=2, KPROF_RANKS="0").ok()
-    assert run.out == "-13\n" and run.traces == [] and run.said == [], run.explain()
+def test_a_rank_that_is_left_out_refuses_a_start(mini, tmp_path):
+    script = mini("op(b'aten::ones'); print(ctypes.CDLL(None).kprof_start())\n")
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None, RANK=1, WORLD_SIZE=2, KPROF_RANKS="0").ok()
+    assert run.out == "-13\n" and run.traces == [] and told(run.said) == [], run.explain()
 
 
 @pytest.mark.parametrize("ranks, line", [
@@ -51,10 +78,9 @@ def test_a_rank_that_is_left_out_refuses_a_start(tmp_path):
     ("7", "kprof: no trace: KPROF_RANKS=7 names no rank of this job, which has 2"),
     ("first-of-node", "kprof: KPROF_RANKS=first-of-node finds no LOCAL_RANK (or SLURM_LOCALID, ...), using all ranks"),
 ])
-def test_a_bad_value_is_one_line(tmp_path, ranks, line):
-    code = "import torch; torch.ones(2)"
-    run = harness.run_kprof(None, tmp_path / "out", command=[harness.PYTHON, "-c", code], schedule=None, RANK=0, WORLD_SIZE=2, KPROF_RANKS=ranks).ok()
-    assert run.said[0] == line and [one for one in run.said if "KPROF_RANKS" in one] == [line], run.explain()
+def test_a_bad_value_is_one_line(mini, tmp_path, ranks, line):
+    run = harness.run_kprof(mini("op(b'aten::ones')\n"), tmp_path / "out", schedule=None, RANK=0, WORLD_SIZE=2, KPROF_RANKS=ranks).ok()
+    assert told(run.said)[0] == line and [one for one in run.said if "KPROF_RANKS" in one] == [line], run.explain()
     assert len(run.traces) == ("no trace" not in line), run.explain()
 
 
@@ -161,7 +187,7 @@ def said(process):
 
 def test_all_ranks_begin_with_one_step_whatever_happens_meanwhile(job):
     """Ranks of different speed; one stands still for a while, then one is killed."""
-    run = job(4, "3")
+    run = job(4, "12")
     run.wait_for_steps()
     alive = [0, 1, 2, 3]
     for turn, event in enumerate(["", "stop", "", "kill", ""]):
@@ -199,9 +225,9 @@ def test_a_start_without_steps_lasts_until_all_are_stopped(job):
     assert run.end() == [0, 0] and not list(run.out.glob(".*.rank")), run.err
 
 
-def test_programs_without_steps_begin_at_a_moment(tmp_path):
-    code = "import sys, time, torch\nwhile not __import__('os').path.exists(sys.argv[1]): torch.ones(3).sum(); time.sleep(0.01)"
-    run = Job(tmp_path, 2, [harness.PYTHON, "-c", code, tmp_path / "end"])
+def test_programs_without_steps_begin_at_a_moment(mini, tmp_path):
+    script = mini("import sys, time\nwhile not __import__('os').path.exists(sys.argv[1]): op(b'aten::sum'); time.sleep(0.01)\n")
+    run = Job(tmp_path, 2, [harness.PYTHON, script, tmp_path / "end"])
     try:
         run.wait_for(lambda: len(list(run.out.glob(".*.rank"))) == 2)
         answer = run.start("--steps", "1")
