@@ -17,12 +17,12 @@ KILLS = int(os.environ.get("KPROF_TEST_KILLS", "20"))
 seed = int(os.environ.get("KPROF_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
 
 
-def kill_once(folder, delay, **settings):
-    """Starts the counting program, waits until it counts, kills it `delay` seconds later; returns its counts."""
+def kill_once(folder, delay, *double, **settings):
+    """Starts the counting program, with torch or around a torch of one file, waits until it counts, kills it `delay` seconds later; returns its counts."""
     shared = folder / "counts"
     shared.write_bytes(bytes(4096))
     env = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=folder / "out", **settings)
-    process = subprocess.Popen(list(map(str, harness.script_command("counted.py", shared))), stdin=subprocess.DEVNULL,
+    process = subprocess.Popen(list(map(str, harness.script_command("counted.py", shared, *double))), stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env)
     try:
         with open(shared, "r+b") as file:
@@ -43,11 +43,12 @@ def kill_once(folder, delay, **settings):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(KILLS))
-def test_a_kill_loses_no_op_that_had_ended(number, tmp_path):
+def test_a_kill_loses_no_op_that_had_ended(number, tmp_path, torch_double):
+    """Every other pair of kills is of a program that starts at once: what is recorded goes the same way to the file."""
     chance = random.Random(seed + number)
     delay = chance.random() * chance.choice((0.01, 0.1, 0.5))
     settings = {"KPROF_RECORD_SHAPES": 1} if number % 2 else {}
-    counted = kill_once(tmp_path, delay, **settings)
+    counted = kill_once(tmp_path, delay, *([torch_double] if number // 2 % 2 else []), **settings)
     said = harness.cli("recover", tmp_path / "out")
     why = f"seed {seed}, delay {delay:.4f}: {said.stdout}{said.stderr}"
     assert said.returncode == 0, why
