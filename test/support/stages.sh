@@ -216,7 +216,7 @@ e2e_args=()
 
 e2e_pytest() { # arguments...
   [ -n "${KPROF_PYTHON:-}" ] || return 1
-  "$KPROF_PYTHON" -m pytest "$@" -q -p no:cacheprovider </dev/null
+  "$KPROF_PYTHON" -m pytest "$@" -q -p no:cacheprovider -p no:anyio -p no:xdist -p no:xdist.looponfail </dev/null
 }
 
 # The Python with torch that the tests run, made when it is not there yet.
