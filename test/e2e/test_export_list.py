@@ -19,7 +19,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.fixture(scope="session")
 def everything(ours):
-    return ours(SCRIPT, schedule=None, KPROF_PROFILE_MEMORY=1, KPROF_WITH_STACK="ops", KPROF_EXPORT="trace,table,stacks,memory")
+    return ours(SCRIPT, schedule=None, KPROF_PROFILE_MEMORY=1, KPROF_WITH_STACK="ops", KPROF_EXPORT="trace,table,stacks,memory", **harness.LATE)
 
 
 def named(trace, end):
@@ -53,7 +53,7 @@ def test_the_closing_line_names_them(everything):
 
 
 def test_without_the_trace(ours):
-    run = ours(SCRIPT, schedule=None, KPROF_EXPORT="table,stacks")
+    run = ours(SCRIPT, schedule=None, KPROF_EXPORT="table,stacks", **harness.LATE)
     (table,) = run.folder.iterdir()
     assert table.name.endswith(".table.txt") and "aten::addmm" in table.read_text()
     assert [re.sub(r"\S*/|\(.*", "", line) for line in run.said] == [

@@ -13,7 +13,7 @@ def step():
     weight.sum().backward()
     optimizer.step()
 step()
-print([name for name in sys.modules if name.startswith("torch._dynamo")])
+print(sorted(name for name in sys.modules if name.startswith("torch._dynamo")))
 import torch._dynamo.utils
 compiled = torch.compile(lambda x: (step(), x + 1)[1], backend="eager")
 print(torch._dynamo is sys.modules["torch._dynamo"], torch._dynamo.__spec__.origin == torch._dynamo.__file__, compiled(torch.ones(1)).item())
@@ -26,7 +26,7 @@ def test_an_optimizer_steps_without_it_and_what_compiles_has_the_real_one(tmp_pa
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     run = harness.run_plain(script, tmp_path, LAZY_DYNAMO=1).ok()
-    assert run.out.splitlines() == ["['torch._dynamo']", "True True 2.0", "True 3.0"]
+    assert run.out.splitlines() == ["['torch._dynamo', 'torch._dynamo.utils']", "True True 2.0", "True 3.0"]
 
 
 PROFILED = """
@@ -50,6 +50,26 @@ def test_torch_profiler_asks_no_compiler_and_whoever_needs_its_settings_has_them
     script.write_text(PROFILED)
     run = harness.run_plain(script, tmp_path, LAZY_DYNAMO=1).ok()
     assert run.out.splitlines() == ["['aten::add'] ['torch._inductor', 'torch._inductor.config']", "False False False", "True True", "['aten::add'] True"]
+
+
+# torchvision imports the first of these names.
+NAMED = """
+import sys
+import torch
+from torch._dynamo.utils import is_compile_supported
+print("torch._dynamo.convert_frame" in sys.modules)
+print(is_compile_supported("meta"), "torch._dynamo.convert_frame" in sys.modules)
+from torch._dynamo.utils import counters
+import torch._dynamo.utils as late
+print(late is sys.modules["torch._dynamo.utils"] is torch._dynamo.utils, late.counters is counters, late.is_compile_supported is not is_compile_supported)
+"""
+
+
+def test_a_name_that_torchvision_imports_brings_no_compiler_until_it_is_called(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(NAMED)
+    run = harness.run_plain(script, tmp_path, LAZY_DYNAMO=1).ok()
+    assert run.out.splitlines() == ["False", "False True", "True True True"]
 
 
 # A DataLoader's worker asks for a Generator.

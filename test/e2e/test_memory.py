@@ -37,7 +37,7 @@ def reports(trace, whole=False):
 @pytest.fixture(scope="session")
 def pair(oracle, ours):
     def make(program):
-        return (oracle(program, schedule=PLAN, memory=True), ours(program, schedule=SCHEDULE, KPROF_PROFILE_MEMORY=1))
+        return (oracle(program, schedule=PLAN, memory=True), ours(program, schedule=SCHEDULE, KPROF_PROFILE_MEMORY=1, **harness.LATE))
 
     return make
 
@@ -53,7 +53,7 @@ def test_states_the_same_blocks(program, pair):
 
 def test_each_window_knows_its_own_blocks(ours):
     """See docs/decisions/020: torch's totals go on from window to window, with sizes of blocks that are long gone."""
-    run = ours("memory.py", schedule="wait=1,warmup=1,active=2,repeat=3", KPROF_PROFILE_MEMORY=1)
+    run = ours("memory.py", schedule="wait=1,warmup=1,active=2,repeat=3", KPROF_PROFILE_MEMORY=1, **harness.LATE)
     assert len(run.traces) == 3
     for trace in run.traces:
         total, taken = 0, {}

@@ -46,7 +46,7 @@ def both(recorded, ours):
     def of(kind):
         kinds = next(kinds for kinds in RECORDINGS if kind in kinds)
         theirs = recorded(("timelines", SCRIPT, *kinds), lambda folder: (harness.run_plain(SCRIPT, folder, ",".join(kinds), folder, warm_start=True).ok(), folder)[1])
-        mine = ours(SCRIPT, ",".join(kinds), schedule=f"wait=1,warmup=1,active=3,repeat={len(kinds)}", KPROF_PROFILE_MEMORY=1)
+        mine = ours(SCRIPT, ",".join(kinds), schedule=f"wait=1,warmup=1,active=3,repeat={len(kinds)}", KPROF_PROFILE_MEMORY=1, **harness.LATE)
         assert len(mine.traces) == len(kinds), mine.explain()
         return theirs / f"{kind}.raw.json.gz", mine.traces[kinds.index(kind)]
 

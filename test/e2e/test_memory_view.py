@@ -27,7 +27,7 @@ def theirs(once):
 
 @pytest.fixture(scope="session")
 def mine(ours):
-    return ours(SCRIPT, schedule=None, KPROF_PROFILE_MEMORY=1)
+    return ours(SCRIPT, schedule=None, KPROF_PROFILE_MEMORY=1, **harness.LATE)
 
 
 def memory(*args):
@@ -71,7 +71,7 @@ def test_our_trace_tells_the_same(theirs, mine):
 
 
 def test_a_spool_is_read_as_well(ours, mine):
-    kept = ours(SCRIPT, schedule=None, KPROF_PROFILE_MEMORY=1, KPROF_EXPORT="none")
+    kept = ours(SCRIPT, schedule=None, KPROF_PROFILE_MEMORY=1, KPROF_EXPORT="none", **harness.LATE)
     assert totals(json.loads(memory("--json", kept.spools[0]))) == totals(json.loads(memory("--json", mine.trace)))
 
 
@@ -121,9 +121,9 @@ def test_the_drawing_is_one_file(mine, tmp_path):
 
 
 def test_out_of_memory_and_no_memory(ours):
-    text = memory(ours("memory.py", schedule="wait=1,warmup=1,active=6,repeat=1", KPROF_PROFILE_MEMORY=1).trace)
+    text = memory(ours("memory.py", schedule="wait=1,warmup=1,active=6,repeat=1", KPROF_PROFILE_MEMORY=1, **harness.LATE).trace)
     assert re.search(r"Out of memory at [\d.]+ ms \(step 4\): 1073741824.00 GB asked for.* in aten::empty", text)
-    none = harness.cli("memory", ours("memory.py").trace)
+    none = harness.cli("memory", ours("memory.py", **harness.LATE).trace)
     assert none.returncode == 1 and "kprof run --profile-memory" in none.stderr
 
 

@@ -16,7 +16,7 @@ STATES = {"momentum": WEIGHTS}  # what the optimizer keeps; the others have two 
 @pytest.fixture(scope="session")
 def memory(ours):
     def show(kind, schedule, *args):
-        run = ours(SCRIPT, kind, schedule=schedule, KPROF_PROFILE_MEMORY=1)
+        run = ours(SCRIPT, kind, schedule=schedule, KPROF_PROFILE_MEMORY=1, **harness.LATE)
         shown = harness.cli("memory", "--json", *args, run.trace)
         assert shown.returncode == 0, shown.stderr
         return json.loads(shown.stdout)["devices"][0]
@@ -47,7 +47,7 @@ def test_parameters_and_state_of_before_are_named_and_labels_are_not(kind, memor
 
 
 def test_the_events_are_torchs_and_the_first_line_needs_no_excuse(ours):
-    run = ours(SCRIPT, "adam", schedule=harness.SCHEDULE, KPROF_PROFILE_MEMORY=1)
+    run = ours(SCRIPT, "adam", schedule=harness.SCHEDULE, KPROF_PROFILE_MEMORY=1, **harness.LATE)
     events = [e["args"] for e in facts.load(run.trace)["traceEvents"] if e.get("name") == "[memory]"]
     assert events[0]["Total Allocated"] == events[0]["Bytes"]  # as torch.profiler's, the totals begin at 0
     text = harness.cli("memory", run.trace).stdout

@@ -37,7 +37,7 @@ def flops_head(text):
 def flops(oracle, ours):
     wanted = [{"table": TABLE}, {"key_averages": {"group_by_input_shape": True}, "table": TABLE}]
     reference = oracle("flops.py", shapes=False, flops=True, tables=wanted)
-    return reference, ours("flops.py", shapes=False, KPROF_WITH_FLOPS=1)
+    return reference, ours("flops.py", shapes=False, KPROF_WITH_FLOPS=1, **harness.LATE)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -63,7 +63,7 @@ def test_flops_bring_the_inputs_and_one_key(flops):
 
 
 def test_without_it_there_is_no_column(ours):
-    said = harness.cli("report", "--torch", ours("flops.py").trace).stdout
+    said = harness.cli("report", "--torch", ours("flops.py", **harness.LATE).trace).stdout
     assert "aten::mm" in said and "FLOPs" not in said
 
 
@@ -77,7 +77,7 @@ EVALUATE = "autograd::engine::evaluate_function: "
 def modules(oracle, ours):
     def make(how):
         return tuple(facts.load(run.trace) for run in (oracle("modules.py", how, shapes=False, modules=True),
-                                                       ours("modules.py", how, shapes=False, KPROF_WITH_MODULES=1)))
+                                                       ours("modules.py", how, shapes=False, KPROF_WITH_MODULES=1, **harness.LATE)))
 
     return make
 
@@ -100,7 +100,7 @@ def test_ops_stand_in_the_modules_that_torch_says(modules):
 
 
 def test_report_by_module_has_those_of_torchscript(ours):
-    trace = ours("modules.py", "infer", shapes=False, KPROF_WITH_MODULES=1).trace
+    trace = ours("modules.py", "infer", shapes=False, KPROF_WITH_MODULES=1, **harness.LATE).trace
     rows = {row["name"] for row in json.loads(harness.cli("report", "--json", "--by", "module", "-n", "0", trace).stdout)["rows"]}
     assert "TOP(Outer).inner(Inner).one(Linear)" in rows, rows
     assert "Source Location" not in harness.cli("report", "--torch", "--group-by-stack-n", "3", trace).stdout  # as torch, which has no stack there
@@ -121,7 +121,7 @@ def test_a_backward_node_moves_nothing(modules):
 
 
 def test_nothing_of_modules_without_the_option(ours):
-    trace = facts.load(ours("modules.py", "infer", shapes=False).trace)
+    trace = facts.load(ours("modules.py", "infer", shapes=False, **harness.LATE).trace)
     assert "with_modules" not in trace and not [e for e in facts.spans(trace) if HIERARCHY in e["args"]]
 
 
@@ -131,7 +131,7 @@ ASKED = [step in (2, 3, 4) for step in range(9)]
 
 
 def test_markers_are_those_of_the_profiler(oracle, ours):
-    run = ours("markers.py", shapes=False, KPROF_COMPILE_RANGES=1)
+    run = ours("markers.py", shapes=False, KPROF_COMPILE_RANGES=1, **harness.LATE)
     reference, candidate = (facts.facts(facts.load(one.trace)) for one in (oracle("markers.py", shapes=False), run))
     assert candidate["op counts"]["inner"] == candidate["op counts"]["raised"] == 3
     assert not facts.differences(reference, candidate)
@@ -140,7 +140,7 @@ def test_markers_are_those_of_the_profiler(oracle, ours):
 
 def test_markers_over_the_edges_of_a_window_and_the_programs_own_profiler(ours):
     """Its profiler sets the flag and clears it when it stops: markers end there, until the next window."""
-    run = ours("markers.py", "held", "profiled", shapes=False, KPROF_COMPILE_RANGES=1)
+    run = ours("markers.py", "held", "profiled", shapes=False, KPROF_COMPILE_RANGES=1, **harness.LATE)
     assert run.out == f"{[step == 2 for step in range(9)]} [2] True\n", run.explain()
     found = collections.defaultdict(list)
     for event in facts.spans(facts.load(run.trace)):
@@ -150,7 +150,7 @@ def test_markers_over_the_edges_of_a_window_and_the_programs_own_profiler(ours):
 
 
 def test_without_the_option_there_are_none(ours):
-    run = ours("markers.py", shapes=False)
+    run = ours("markers.py", shapes=False, **harness.LATE)
     assert run.out == f"{[False] * 9} [] True\n"
     assert not [e for e in facts.spans(facts.load(run.trace)) if e["name"] in ("outer", "raised")]
 
@@ -174,14 +174,14 @@ def collections_of(run):
 
 
 def test_collections_are_those_of_the_profiler(oracle, ours):
-    run = ours("garbage.py", shapes=False, KPROF_WITH_STACK=1, KPROF_PYTHON_GC=1)
+    run = ours("garbage.py", shapes=False, KPROF_WITH_STACK=1, KPROF_PYTHON_GC=1, **harness.LATE)
     assert collections_of(run) == collections_of(oracle("garbage.py", shapes=False, stack=True, gc=True)) == [6, 1, 1, 1]
     assert run.out == "[1, 1, 2, 2, 2, 1, 1] 1 True\n", run.explain()
 
 
 def test_collections_are_recorded_without_stacks_and_only_when_asked_for(ours):
-    assert collections_of(ours("garbage.py", shapes=False, KPROF_PYTHON_GC=1)) == [6, 1, 1, 1]
-    assert collections_of(ours("garbage.py", shapes=False)) == []
+    assert collections_of(ours("garbage.py", shapes=False, KPROF_PYTHON_GC=1, **harness.LATE)) == [6, 1, 1, 1]
+    assert collections_of(ours("garbage.py", shapes=False, **harness.LATE)) == []
 
 
 # ---- arguments of record_function, metadata ----
@@ -203,7 +203,7 @@ for _ in range(6):
 def test_arguments_of_a_range_are_shown_as_torch_shows_them(shapes, oracle, ours, tmp_path_factory):
     script = tmp_path_factory.getbasetemp() / "ranges.py"
     script.write_text(RANGES)
-    reference, candidate = (facts.load(run(script, shapes=shapes).trace) for run in (oracle, ours))
+    reference, candidate = (facts.load(run.trace) for run in (oracle(script, shapes=shapes), ours(script, shapes=shapes, **harness.LATE)))
     said = [collections.Counter((e["name"], *(str(e["args"].get(key)) for key in INPUTS)) for e in facts.host_events(trace))
             for trace in (reference, candidate)]
     assert said[0] == said[1]

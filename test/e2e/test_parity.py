@@ -13,14 +13,14 @@ import harness
 # program -> what differs from the usual run. `ignore`: markers that torch shows only to its own profiler.
 PROFILER_ONLY = r"^(Pregraph bytecode|AOTDispatcher Runtime Wrapper Prologue|## Call CompiledFxGraph .* ##)$"
 PROGRAMS = {
-    "resnet18.py": {"args": ("--workers", "1")},  # with two, batches that come early are unpacked in another step's time
+    "resnet18.py": {"args": ("--workers", "1"), **harness.LATE},  # with two, batches that come early are unpacked in another step's time
     "transformer.py": {},
-    "lstm.py": {},
-    "gan.py": {"KPROF_STEP": "range:Optimizer.step#"},  # torch.profiler is stepped after either optimizer here
+    "lstm.py": harness.LATE,
+    "gan.py": {**harness.LATE, "KPROF_STEP": "range:Optimizer.step#"},  # torch.profiler is stepped after either optimizer here
     # not auto: a compiler that takes long runs ops and steps nothing, so that after half a minute seconds would count
     "script_compile.py": {"ignore": PROFILER_ONLY, "KPROF_STEP": "optimizer"},
-    "hf_trainer.py": {},
-    "lightning_fit.py": {},
+    "hf_trainer.py": harness.LATE,
+    "lightning_fit.py": harness.LATE,
 }
 PROPERTIES = ["steps", "op counts", "categories", "ops by step", *facts.INPUTS, "nesting", "threads", "fwd-bwd pairs", "fwdbwd flows"]
 
@@ -31,8 +31,9 @@ def pair(oracle, ours, inductor):
     def make(program):
         options = {key: value for key, value in PROGRAMS[program].items() if key not in ("ignore", "args")}
         args = PROGRAMS[program].get("args", ())
-        reference = oracle(program, *args, TORCHINDUCTOR_CACHE_DIR=inductor)
-        candidate = ours(program, *args, TORCHINDUCTOR_CACHE_DIR=inductor, **options)
+        kept = {"TORCHINDUCTOR_CACHE_DIR": inductor} if program == "script_compile.py" else {}  # the others are other files' recordings, too
+        reference = oracle(program, *args, **kept)
+        candidate = ours(program, *args, **kept, **options)
         return reference, candidate
 
     return make
@@ -101,7 +102,7 @@ def test_durations_are_those_of_the_clock(tmp_path):
     """A range lasts as long as the program's own clock says, read just inside of it at least, just outside of it at most; so do distances."""
     script = tmp_path / "timed.py"
     script.write_text(TIMED)
-    run = harness.run_kprof(script, tmp_path / "out", schedule=None).ok()
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None, **harness.LATE).ok()
     inside = [tuple(map(int, line.split())) for line in run.out.splitlines()]
     spans = {e["name"]: e for e in facts.spans(facts.load(run.trace)) if e["name"].startswith("range ")}
     assert len(spans) == len(inside) == 40
@@ -114,14 +115,14 @@ def test_durations_are_those_of_the_clock(tmp_path):
 
 def test_options_change_what_is_recorded(ours):
     """Without KPROF_RECORD_SHAPES no event has inputs, and the same ops are there."""
-    bare = facts.facts(facts.load(ours("transformer.py", shapes=False).trace))
+    bare = facts.facts(facts.load(ours("transformer.py", shapes=False, **harness.LATE).trace))
     full = facts.facts(facts.load(ours("transformer.py").trace))
     assert not any(sum(bare[name].values()) for name in facts.INPUTS)
     assert not facts.differences(full, bare, ["op counts", "nesting", "fwd-bwd pairs"])
 
 
 def test_with_the_gpu_alone_asked_for_steps_are_counted_and_no_op_is_recorded(ours):
-    trace = facts.load(ours("lstm.py", KPROF_ACTIVITIES="cuda").trace)
+    trace = facts.load(ours("lstm.py", KPROF_ACTIVITIES="cuda", **harness.LATE).trace)
     assert [e["name"] for e in facts.steps(trace)] == ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]
     assert not [e["name"] for e in trace["traceEvents"] if e.get("cat") == "cpu_op"]
 
@@ -134,7 +135,7 @@ def test_the_program_prints_the_same(program, pair, tmp_path):
 
 def test_repeated_cycles_each_leave_a_file(ours, oracle):
     """wait=0,warmup=1,active=2,repeat=2: two files, steps 1-2 and 4-5; an unfinished third does not exist."""
-    run = ours("resnet18.py", "--steps", "7", "--workers", "0", schedule="wait=0,warmup=1,active=2,repeat=2")
+    run = ours("resnet18.py", "--steps", "7", "--workers", "0", schedule="wait=0,warmup=1,active=2,repeat=2", **harness.LATE)
     names = [[e["name"] for e in facts.steps(facts.load(path))] for path in run.traces]
     assert names == [["ProfilerStep#1", "ProfilerStep#2"], ["ProfilerStep#4", "ProfilerStep#5"]]
 

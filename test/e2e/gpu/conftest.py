@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated GPU for every test here; programs run once under torch.profiler and once under libkprof."""
+"""The simulated GPU for every test here; programs run once under torch.profiler and once under libkprof.
+
+Both have the same part of torch: the compiler comes late (startup/lazy_dynamo.py), as no program here compiles."""
 import functools
 import importlib.util
 import pathlib
@@ -33,7 +35,7 @@ def simulated():
 def kineto(recorded):
     """kineto(program, *args, schedule=..., SIMGPU_X=...): a run under torch.profiler with cuda, cached."""
     def run(program, *args, **options):
-        return recorded(("kineto gpu", program, args, repr(sorted(options.items()))), lambda folder: simgpu.Oracle(program, folder, *args, **{"LAZY_DYNAMO": 0, **options}))
+        return recorded(("kineto gpu", program, args, repr(sorted(options.items()))), lambda folder: simgpu.Oracle(program, folder, *args, **{"LAZY_DYNAMO": 1, **options}))
 
     return run
 
@@ -43,7 +45,7 @@ def kprof(recorded):
     """kprof(program, *args, schedule=..., KPROF_X=...): a run under libkprof on the simulated GPU, cached, exit status checked."""
     def run(program, *args, **options):
         return recorded(("kprof gpu", program, args, repr(sorted(options.items()))),
-                        lambda folder: simgpu.run(program, folder, *args, kprof=True, **{"LAZY_DYNAMO": 0, **options}).ok())
+                        lambda folder: simgpu.run(program, folder, *args, kprof=True, **{"LAZY_DYNAMO": 1, **options}).ok())
 
     return run
 

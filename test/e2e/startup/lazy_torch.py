@@ -25,11 +25,11 @@ def forget(name):
     """The next import of it brings the real one."""
     names.discard(name)
     if is_late(name):
-        del sys.modules[name]
+        late = sys.modules.pop(name)
         if name in COMPILERS:
             vars(sys.modules["torch"]).pop(name.rpartition(".")[2], None)
-        if name == INDUCTOR:
-            del sys.modules[f"{INDUCTOR}.config"]
+            for part in late.parts:
+                del sys.modules[part.__name__]
 
 
 def load(name):
