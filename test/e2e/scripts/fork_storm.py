@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forks while other threads run their first op and step; prints, as JSON, how many children there were, how many hung and how many failed.
 
-usage: fork_storm.py HOW FORKS [SECONDS [AT_ONCE]]      ends early when SECONDS are over, or at the third child that hangs
+usage: fork_storm.py HOW,.. FORKS [SECONDS [AT_ONCE]]   ends early when SECONDS are over, or at the third child that hangs
   HOW: os_fork, thread (the child runs its op in a thread of its own), multiprocessing, dataloader, subprocess, posix_spawn
   AT_ONCE: so many children run at the same time (8); they are forked one after another, then waited for
 A step of the program (kprof_step) comes fifty times a second where the library is there, from a thread beside the one that forks.
@@ -21,7 +21,7 @@ import warnings
 import torch
 import torch.utils.data
 
-HOW, FORKS = sys.argv[1], int(sys.argv[2])
+HOWS, FORKS = sys.argv[1].split(","), int(sys.argv[2])
 SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 1e9
 AT_ONCE = int(sys.argv[4]) if len(sys.argv) > 4 else 8
 HANGS, PATIENCE = 3, 30
@@ -145,6 +145,15 @@ ways = {"os_fork": each(lambda _: forked(op), ends), "thread": each(lambda _: fo
         "posix_spawn": each(lambda _: os.posix_spawn("/bin/true", ["true"], os.environ), ends)}
 
 
+def storm(how):
+    statuses = []
+    until = time.monotonic() + SECONDS
+    while len(statuses) < FORKS and statuses.count(None) < HANGS and time.monotonic() < until:
+        statuses += ways[how](min(AT_ONCE, FORKS - len(statuses)))
+    hung = statuses.count(None)
+    print(json.dumps({"how": how, "forks": len(statuses), "hung": hung, "failed": len(statuses) - hung - statuses.count(0)}), flush=True)
+
+
 def main():
     warnings.filterwarnings("ignore", "This DataLoader will create")  # more workers than processors
     torch.set_num_threads(1)
@@ -153,15 +162,11 @@ def main():
     threads = [threading.Thread(target=births) for _ in range(WORKERS)] + [threading.Thread(target=steps)]
     for thread in threads:
         thread.start()
-    statuses = []
-    until = time.monotonic() + SECONDS
-    while len(statuses) < FORKS and statuses.count(None) < HANGS and time.monotonic() < until:
-        statuses += ways[HOW](min(AT_ONCE, FORKS - len(statuses)))
+    for how in HOWS:
+        storm(how)
     over.set()
     for thread in threads:
         thread.join()
-    hung = statuses.count(None)
-    print(json.dumps({"forks": len(statuses), "hung": hung, "failed": len(statuses) - hung - statuses.count(0)}))
 
 
 main()
