@@ -29,7 +29,8 @@ def recorded(tmp_path_factory):
     """Of each kind: the run, and what is advised."""
     found = {}
     for kind in ("healthy", "loading", "waiting"):
-        run = harness.run_kprof("advice.py", tmp_path_factory.mktemp(kind), kind, schedule=SCHEDULE, shapes=False, OMP_NUM_THREADS=1).ok()
+        stacks = {"KPROF_WITH_STACK": "ops"} if kind == "waiting" else {}
+        run = harness.run_kprof("advice.py", tmp_path_factory.mktemp(kind), kind, schedule=SCHEDULE, shapes=False, OMP_NUM_THREADS=1, **stacks).ok()
         said = harness.cli("advise", run.trace, "--json")
         assert said.returncode == 0, said.stderr
         found[kind] = run, json.loads(said.stdout)
@@ -54,9 +55,8 @@ def test_a_sickness_is_found_with_its_cost(recorded, kind, wanted, milliseconds)
     assert sum(advice["parts_ms"].values()) == pytest.approx(advice["step_ms"], rel=1e-6)
 
 
-def test_the_line_is_told(tmp_path):
-    run = harness.run_kprof("advice.py", tmp_path, "waiting", schedule=SCHEDULE, shapes=False, OMP_NUM_THREADS=1, KPROF_WITH_STACK="ops").ok()
-    largest = json.loads(harness.cli("advise", run.trace, "--json").stdout)["findings"][0]
+def test_the_line_is_told(recorded):
+    largest = recorded["waiting"][1]["findings"][0]
     assert largest["id"] == "no-op-runs"
     assert (largest["line"], largest["after"]) == (own_line("advice.py", "optimizer.step()"), own_line("advice.py", "sum().backward()"))
     assert largest["where"] and "torch/optim/" in largest["frame"]
