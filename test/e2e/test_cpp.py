@@ -19,13 +19,13 @@ print(*[path for path in include_paths() if os.path.isdir(path)], sep=":")
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory):
-    """The two hosts and the library of ops, built against the wheel."""
+    """The three hosts and the library of ops, built against the wheel."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if not compiler:
         pytest.skip("no C++ compiler")
     folder = tmp_path_factory.mktemp("cpp")
     package, version, abi, includes = subprocess.run([harness.PYTHON, "-c", ASK], capture_output=True, text=True, check=True,
-                                                     env=harness.clean_environment()).stdout.split("\n")[:4]
+                                                     env=harness.clean_environment(LAZY_DYNAMO=1)).stdout.split("\n")[:4]
     standard = "c++20" if tuple(map(int, version.split(".")[:2])) >= (2, 14) else "c++17"
     lib = os.path.join(package, "lib")
     source = harness.SCRIPTS / "cpp"
@@ -34,11 +34,11 @@ def programs(tmp_path_factory):
         done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-3000:]
 
-    for name, host in [("ops", "linked"), ("serve", "server")]:
-        build(compiler, "-shared", "-fPIC", "-O0", "-w", f"-std={standard}", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", "-DAT_PER_OPERATOR_HEADERS",
-              *[f"-I{path}" for path in includes.split(":")], source / f"{name}.cpp", "-o", folder / f"lib{name}.so",
-              f"-L{lib}", "-ltorch", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{lib}", "-pthread")
-        build(compiler, source / "linked.cpp", "-o", folder / host, f"-L{folder}", f"-l{name}", f"-Wl,-rpath,{folder}",
+    build(compiler, "-shared", "-fPIC", "-O0", "-w", f"-std={standard}", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", "-DAT_PER_OPERATOR_HEADERS",
+          *[f"-I{path}" for path in includes.split(":")], source / "ops.cpp", "-o", folder / "libops.so",
+          f"-L{lib}", "-ltorch", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{lib}", "-pthread")
+    for work, host in [("run_ops", "linked"), ("serve", "server")]:
+        build(compiler, f"-DWORK={work}", source / "linked.cpp", "-o", folder / host, f"-L{folder}", "-lops", f"-Wl,-rpath,{folder}",
               f"-Wl,-rpath-link,{lib}", "-Wl,--allow-shlib-undefined")
     build(shutil.which("gcc") or "cc", source / "late.c", "-o", folder / "late", "-ldl")
     return folder
@@ -59,7 +59,6 @@ def test_a_linked_program_from_its_first_op(programs, tmp_path):
 
 def test_a_late_local_dlopen_from_its_first_op(programs, tmp_path):
     check(harness.run_kprof(None, tmp_path, command=[programs / "late", programs / "libops.so", 7], schedule=None).ok(), 7)
-
 
 
 def test_a_shell_that_becomes_the_program(programs, tmp_path):

@@ -276,7 +276,7 @@ def test_hta_finds_the_ranks_of_a_folder(folders, tmp_path):
         script = tmp_path / "tiny.py"
         script.write_text("import torch\nm = torch.nn.Linear(2, 2)\no = torch.optim.SGD(m.parameters(), lr=0.1)\n"
                           "for _ in range(6): m(torch.ones(1, 2)).sum().backward(); o.step()\n")
-        harness.run_kprof(script, tmp_path / "ranks", RANK=rank, WORLD_SIZE=2, LOCAL_RANK=rank).ok()
+        harness.run_kprof(script, tmp_path / "ranks", RANK=rank, WORLD_SIZE=2, LOCAL_RANK=rank, LAZY_DYNAMO=1).ok()
     said = subprocess.run([viewing.venv("hta"), harness.HERE / "viewers" / "hta_ask.py", tmp_path / "ranks", tmp_path / "ranks"], capture_output=True,
                           text=True, env=harness.clean_environment(), timeout=harness.LONG)
     assert said.returncode == 0, said.stderr[-3000:]
