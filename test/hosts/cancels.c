@@ -24,7 +24,7 @@ int main(void)
     int stop = 0, cancelled = 0;
     pthread_t loader, t;
     pthread_create(&loader, NULL, loads, &stop);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 100; i++) {
         void *result = NULL;
         pthread_create(&t, NULL, looks, NULL);
         usleep(500);

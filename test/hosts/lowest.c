@@ -30,7 +30,7 @@ static int others(double seconds)
 int main(void)
 {
     int children = 0, status;
-    printf("%d in the parent\n", others(1.5));
+    printf("%d in the parent\n", others(0.75));
     fflush(stdout);
     for (int i = 0; i < 100; i++) {
         const pid_t pid = fork();

@@ -9,8 +9,8 @@
 
 #include "export/names/shorten.h"
 
-/* Of processor time: a command takes a sixth of a second on a machine of its own; each event against each took half a
- * minute. */
+/* Of processor time: no command takes more than a third of a second; each event against each took minutes for twice as
+ * many. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { MANY = 4000, SECONDS_MOST = 4 }; /* time is judged without one */
 #else
