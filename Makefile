@@ -95,6 +95,8 @@ $(O)/%.o: %.S | $(O)/needs
 	$(Q)$(CC) $(CPPFLAGS) -fPIC -MMD -MP -c $< -o $@
 
 NOT_IN_SO_OBJECTS := $(addprefix $(O)/,$(addsuffix .o,$(basename $(NOT_IN_SO))))
+# What only the command is made of, where a build is for tests of hosts (test/arm64/files.mk).
+$(NOT_IN_SO_OBJECTS) $(foreach r,cli view page convert diff advise incommand,$(call obj,$(r))): private override CFLAGS += $(COMMAND_CFLAGS)
 SO_ROOMS := base format record read schedule $(EXPORT_SO) $(PRELOAD_ROOMS)
 CLI_ROOMS := cli $(EXPORT_CLI) schedule read format base
 $(O)/libkprof.so: $(filter-out $(NOT_IN_SO_OBJECTS),$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) preload/exports.map
