@@ -11,10 +11,8 @@
 
 #include "test/support/support.h"
 
-#if defined __aarch64__
-enum { JOBS = 250 }; /* a part of them, for an emulator: nothing of the processor is in it */
-#elif defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-enum { JOBS = 1000 }; /* the first third of them: a sanitizer sees each line of both sides in those */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || defined __aarch64__
+enum { JOBS = 1000 }; /* the first third of them: a sanitizer, or an emulator, sees each line of both sides in those */
 #else
 enum { JOBS = 3000 };
 #endif
