@@ -24,7 +24,7 @@ FUZZ_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_LINK = $(FUZZ_CC) -fsanitize=fuzzer $(FUZZ_SAN) -o $@ $^
 # One object of a source for all targets that have it.
 fuzz_objects = $(patsubst %,$(FUZZ_DIR)/o/%.o,$(basename $(filter %.c %.S,$(1))))
-FUZZ_COMPILE = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g1 -O1 -fno-strict-aliasing -fsanitize=fuzzer-no-link $(FUZZ_SAN) -MMD -MP -c -o $@ $<
+FUZZ_COMPILE = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g1 -O0 -fno-strict-aliasing -fsanitize=fuzzer-no-link $(FUZZ_SAN) -MMD -MP -c -o $@ $<
 # a leak is one of a run in the host; a file of some KB that takes 2 GB or 20 s is a find, too
 FUZZ_FLAGS = -seed=$(FUZZ_SEED) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
 fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)
