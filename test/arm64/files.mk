@@ -3,8 +3,8 @@
 ARM64_MAKE = $(MAKE) --no-print-directory CROSS_COMPILE=aarch64-linux-gnu- $(if $(HOSTS_QUICK),CFLAGS="-O1 -g1 -Wno-format-truncation" COMMAND_CFLAGS="-O0 -g0")
 # The doubles' own tests (a GPU with a clock of its own) say nothing of the product, and wait for no emulator.
 ARM64_UNITS = $(foreach t,$(UNIT_BINS),$(if $(findstring /simgpu/,$t)$(findstring /doubles/,$t),,$t))
-# What runs in a host (system calls, atomics, stacks, registers) is tested always. Of what only reads and writes files, ARM64_EVERY=N builds and
-# tests every Nth program, others with each ARM64_SEED.
+# The unit tests of what runs in a host (system calls, atomics, stacks, registers) run always. Of what only reads and writes files, ARM64_EVERY=N
+# builds and tests every Nth program, others with each ARM64_SEED; of the hosts HOSTS_EVERY=N runs every Nth, others with each HOSTS_SEED.
 ARM64_EVERY ?= 1
 ARM64_SEED ?= 0
 ARM64_OF_FILES = $(filter $(foreach r,read schedule cli $(EXPORT_CLI),%/unit/$r),$(patsubst %/,%,$(sort $(dir $(ARM64_UNITS)))))
@@ -30,7 +30,7 @@ check-arm64: ## build for AArch64, and run unit tests and hostile hosts there un
 ARM64_ENTER = KPROF_ARM64_BIND=$(CURDIR) scripts/arm64-enter $(CROSS_ROOT)
 arm64-units: arm64-left ; @$(ARM64_ENTER) test/arm64/units.sh $(CROSS_ROOT) $(or $(UNITS),$(ARM64_CHOSEN))
 arm64-left: ; @[ -n "$$UNITS_MATCH" ] || for unit in $(patsubst $(O)/test/unit/%,%,$(if $(UNITS),,$(ARM64_LEFT))); do echo "ok - $$unit # SKIP other commits run it"; done
-arm64-hosts: ; @LIMIT=$(or $(LIMIT),240) HOSTS_IN=$(CROSS_ROOT) HOSTS_SKIPS=$(CURDIR)/test/arm64/hosts-skips.txt$(if $(HOSTS_QUICK),:$(CURDIR)/test/arm64/hosts-long.txt) CROSS_COMPILE=$(CROSS_COMPILE) \
+arm64-hosts: ; @LIMIT=$(or $(LIMIT),240) HOSTS_EVERY=$(HOSTS_EVERY) HOSTS_SEED=$(HOSTS_SEED) HOSTS_IN=$(CROSS_ROOT) HOSTS_SKIPS=$(CURDIR)/test/arm64/hosts-skips.txt$(if $(HOSTS_QUICK),:$(CURDIR)/test/arm64/hosts-long.txt) CROSS_COMPILE=$(CROSS_COMPILE) \
 	$(ARM64_ENTER) test/hosts/run.sh $(HOST_O) $(abspath $(BUILD)/libkprof.so) $(HOSTS_ONLY)
 arm64-units-alone: arm64-left ; @test/arm64/units.sh -L $(CROSS_ROOT) $(or $(UNITS),$(ARM64_CHOSEN))
 arm64-hosts-alone: ; @HOSTS_IN=$(CROSS_ROOT) HOSTS_SKIPS=$(CURDIR)/test/arm64/hosts-skips-alone.txt CROSS_COMPILE=$(CROSS_COMPILE) \

@@ -5,6 +5,7 @@
 # Compared: standard output, standard error (but for lines that begin "kprof:"), exit status, and the files left behind.
 # HOSTS_IN=ROOT HOSTS_SKIPS=FILE: programs of another processor, run in that root (test/arm64/files.mk); what FILE names (or FILE:FILE) is skipped.
 # HOSTS_HEAVY=1: also what takes half a minute each (make hosts-heavy).
+# HOSTS_EVERY=N, with HOSTS_SKIPS: of the tests that are left each Nth runs, others with each HOSTS_SEED.
 # HOSTS_MATCH=REGEX: only tests of these names run, and no other is counted (scripts/test --fast).
 # Speaks TAP, with a total; what cannot run here is skipped and counted. Exit 0 when nothing failed.
 set -uo pipefail
@@ -23,12 +24,15 @@ skip() { skipped=$((skipped + 1)); echo "ok - $1 # SKIP $2"; }
 wanted() { [[ -z $only || $1 == *$only* ]] && [[ -z ${HOSTS_MATCH:-} || $1 =~ ^(${HOSTS_MATCH:-})$ ]]; }
 # Where the programs run: here, or in a root of another processor, with what its emulator lacks told in KPROF_TEST_FAIL.
 lacks=${HOSTS_IN:+unwiped:1+}
+asked=0
 cannot() { # name: a test that the place cannot run, with its reason
   local pattern why
   [ -n "${HOSTS_SKIPS:-}" ] || return 1
   while read -r pattern why; do
     if [[ $1 =~ ^($pattern)$ ]]; then skip "$1" "$why"; return 0; fi
   done < <(tr : '\n' <<<"$HOSTS_SKIPS" | xargs -d '\n' grep -hv '^#')
+  asked=$((asked + 1))
+  [ -n "${HOSTS_MATCH:-}" ] || [ $(((asked + ${HOSTS_SEED:-0}) % ${HOSTS_EVERY:-1})) = 0 ] || { skip "$1" "other commits run it"; return 0; }
   return 1
 }
 
