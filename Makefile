@@ -33,7 +33,7 @@ ABI := 0
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
         -Wundef -Wvla -Werror=implicit-function-declaration $(if $(CI),-Werror) $(WERROR)
 CPPFLAGS += -D_GNU_SOURCE -I. -DKP_VERSION='"$(VERSION)"'
-# What sanitizers and fuzzers test is compiled in 60 % of the time this way; line numbers stay.
+# What sanitizers test is compiled in less time this way (docs/decisions/105); line numbers stay.
 CFLAGS ?= $(if $(SAN),-Og -g1,-O2 -g)
 KP_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-strict-aliasing $(WARN) \
              $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -Wno-format-truncation,-ftls-model=initial-exec) $(CROSS_FLAGS)
