@@ -3,6 +3,7 @@
 import collections
 import glob
 import json
+import pathlib
 import re
 import struct
 
@@ -124,7 +125,8 @@ def test_names_are_those_of_torch_and_python(exported):
         assert part in text, text
     assert text.index("PyNode::apply") < text.index("Engine::thread_main")
     named = sum(": " in f for e in facts.spans(trace) for f in split(frames_of(e))[0])
-    bare = sum("+0x" in f for e in facts.spans(trace) for f in split(frames_of(e))[0])
+    interpreter = f"{pathlib.Path(harness.PYTHON).resolve().name}+0x"  # Debian's own has no names
+    bare = sum("+0x" in f and not f.startswith(interpreter) for e in facts.spans(trace) for f in split(frames_of(e))[0])
     assert named > 10 * bare
 
 
