@@ -16,15 +16,24 @@ INPUTS = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs")
 class Number(float):
     """A number with a point, and its text: a double of 10^12 microseconds no longer tells nanoseconds apart."""
 
+    __slots__ = ("text", "ns")
+
     def __new__(cls, text):
         made = super().__new__(cls, text)
         made.text = text
         return made
 
+    def __getattr__(self, name):
+        """Asked for ns the first time, and for what is not there."""
+        if name != "ns":
+            raise AttributeError(name)
+        self.ns = int(decimal.Decimal(self.text) * 1000)
+        return self.ns
+
 
 def ns(value):
     """Microseconds as in the file -> whole nanoseconds, exactly."""
-    return int(decimal.Decimal(value.text if isinstance(value, Number) else value) * 1000)
+    return value.ns if isinstance(value, Number) else int(decimal.Decimal(value) * 1000)
 
 
 def begin(event):
