@@ -10,7 +10,8 @@ from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
 
 LONG = 900  # seconds
-FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", "--no-first-run")
+# Perfetto's engine is WebAssembly that answers a few questions: its first compiler is enough, and spares a quarter of all.
+FLAGS = ("--headless=new", "--js-flags=--liftoff-only", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", "--no-first-run")
 
 
 def started(folder, options):
