@@ -71,9 +71,8 @@ def only_file(folder):
 
 def torchs_verdict(trace):
     """What torch's own validator says of a trace; a good one gives "True []"."""
-    ask = "import sys; from torch.profiler._trace_validator import validate_trace; print(*validate_trace(sys.argv[1]))"
-    said = subprocess.run([harness.PYTHON, "-c", ask, trace], capture_output=True, text=True, env=harness.clean_environment(), timeout=harness.LONG)
-    return said.stdout.strip() or said.stderr[-2000:]
+    said = harness.Run([harness.PYTHON, harness.HERE / "oracle" / "validate.py", trace], trace.parent, harness.clean_environment(), harness.LONG, warm_start=True)
+    return said.out.strip() or said.err[-2000:]
 
 
 class Browser:
