@@ -28,8 +28,8 @@ def cleaks(tmp_path_factory):
     return library
 
 
-def record(folder, *args, stack="ops"):
-    return harness.run_kprof(None, folder, command=[harness.PYTHON, PROGRAM, *args], schedule=None, shapes=False,
+def record(folder, *args, stack="ops", schedule=None):
+    return harness.run_kprof(None, folder, command=[harness.PYTHON, PROGRAM, *args], schedule=schedule, shapes=False,
                              KPROF_MALLOC="trace", KPROF_WITH_STACK=stack).ok()
 
 
@@ -67,7 +67,7 @@ def test_leaked_lists_name_their_line(stack, tmp_path):
 
 
 def test_leaked_tensors_name_their_line(tmp_path):
-    run = record(tmp_path, "tensors")
+    run = record(tmp_path, "tensors", schedule="none")
     profile, size = profile_of(run.trace), 11 * 1000 * 50 * 4
     left = [(frames, n) for frames, n in folded(run) if n == size]
     assert len(left) == 1, left
