@@ -44,8 +44,9 @@ def pytest_runtest_logreport(report):
 
 
 # Their programs train so that there are steps, or a time to tell: the compiler that an optimizer or torch.profiler imports comes late (startup/lazy_dynamo.py),
-# and so does what few programs need of torch (startup/lazy_torch.py). What is compared with torch.profiler, or has to do with Python's frames, has
-# all of torch: `ours` and `oracle` see to that. Where a file runs both by itself, both have the same part.
+# and so does what few programs need of torch (startup/lazy_torch.py), and of Lightning, transformers and torchvision (startup/lazy_packages.py). What is
+# compared with torch.profiler, or has to do with Python's frames, has all of torch: `ours` and `oracle` see to that. Where a file runs both by itself,
+# both have the same part.
 LAZY_DYNAMO = {f"test_{name}" for name in """advice_cpu_faults advice_findings advise backward_lines children ctl diff execution_trace export_formats export_list forks
                gpu_check gpu_cycles gpu_ranks gpu_tee heap heap_python jupyter kill modules native nvtx phases ranks recipes report_default run run_advise
                schedule slice stack stacks steps symbols tee toggle tutorials""".split()}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """startup/lazy_dynamo.py: an optimizer steps without torch._dynamo, and whoever needs more of it has the real one, also for what stepped before.
-startup/lazy_torch.py: what torch has for compilers and for few programs comes when something asks for it."""
+startup/lazy_torch.py: what torch has for compilers and for few programs comes when something asks for it.
+startup/lazy_packages.py: so does what Lightning and transformers bring for others."""
 import harness
 
 PROGRAM = """
@@ -26,7 +27,8 @@ def test_an_optimizer_steps_without_it_and_what_compiles_has_the_real_one(tmp_pa
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     run = harness.run_plain(script, tmp_path, LAZY_DYNAMO=1).ok()
-    assert run.out.splitlines() == ["['torch._dynamo', 'torch._dynamo.utils']", "True True 2.0", "True 3.0"]
+    assert run.out.splitlines() == ["['torch._dynamo', 'torch._dynamo._trace_wrapped_higher_order_op', 'torch._dynamo.eval_frame', 'torch._dynamo.utils']",
+                                    "True True 2.0", "True 3.0"]
 
 
 PROFILED = """
@@ -104,3 +106,65 @@ def test_torch_brings_late_what_is_asked_for_late(tmp_path):
     assert run.out.splitlines() == ["_meta_registrations _native distributed._meta_registrations distributions export masked", "3", "has no meta",
                                     "0.0 True", "3.0", "_meta_registrations _native distributed._meta_registrations export",
                                     "ExportedProgram", "torch.Size([2, 1])", "_native distributed._meta_registrations"]
+
+
+# Lightning, transformers and accelerate import and ask these.
+ASKED = """
+import sys
+import torch
+import torch._export.wrappers
+from torch._dynamo import OptimizedModule
+from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+from torch.distributed.tensor import DTensor
+@torch._dynamo.allow_in_graph
+@torch._dynamo.disable(recursive=False)
+def mine():
+    return 7
+model = torch.nn.ReLU()
+def asked(model):
+    return isinstance(model, OptimizedModule), isinstance(model, torch._dynamo.eval_frame.OptimizedModule), isinstance(torch.ones(2), DTensor)
+print(*asked(model), mine(), "torch._dynamo.convert_frame" in sys.modules, "sympy" in sys.modules)
+compiled = torch.compile(model, backend="eager")
+compiled(torch.ones(2))
+print(*asked(compiled), *asked(model), "torch._dynamo.convert_frame" in sys.modules)
+import torch._dynamo.trace_rules
+print(id(mine) in torch._dynamo.trace_rules._allowed_callable_ids, OptimizedModule.__name__, mine())
+with TransformGetItemToIndex():
+    print(type(TransformGetItemToIndex()).__mro__[-2].__module__)
+from torch.distributed.tensor.placement_types import Shard
+import torch.distributed.tensor
+print(torch.distributed.tensor.DTensor is not DTensor, DTensor.from_local.__module__, torch.distributed.tensor.Shard is Shard)
+from torch._export.db.case import ExportCase
+print(ExportCase.__module__, torch._export.__spec__.origin == torch._export.__file__)
+"""
+
+
+def test_whether_a_module_is_compiled_brings_no_compiler_until_one_is(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(ASKED)
+    run = harness.run_plain(script, tmp_path, LAZY_DYNAMO=1).ok()
+    assert run.out.splitlines() == ["False False False 7 False False", "True True False False False False True", "True OptimizedModule 7",
+                                    "torch.overrides", "True torch.distributed.tensor._api True", "torch._export.db.case True"]
+
+
+METRICS = """
+import sys
+import torchmetrics
+from torchmetrics import Metric, MetricCollection
+print("torchmetrics.functional" in sys.modules, "torchvision" in sys.modules, Metric.__module__, MetricCollection.__module__)
+mean = torchmetrics.MeanMetric()
+mean.update(3.0)
+print(isinstance(mean, Metric), mean.compute().item(), torchmetrics.Metric is Metric, "torchmetrics.functional" in sys.modules)
+import torchvision.ops._register_onnx_ops as late
+print(type(late).__name__, "torch.onnx" in sys.modules, late.BASE_ONNX_OPSET_VERSION, "torch.onnx" in sys.modules)
+"""
+
+
+def test_a_metric_brings_all_metrics_and_their_class_does_not(tmp_path):
+    """Nor do torchvision's operators bring ONNX."""
+    harness.needs("torchmetrics")
+    harness.needs("torchvision")
+    script = tmp_path / "program.py"
+    script.write_text(METRICS)
+    run = harness.run_plain(script, tmp_path, LAZY_DYNAMO=1).ok()
+    assert run.out.splitlines() == ["False False torchmetrics.metric torchmetrics.collections", "True 3.0 True True", "Onnx False 11 True"]

@@ -32,7 +32,7 @@ DIFFERENCES = {
             (INPUT, NOWHERE, (0, 4 * 24 * (16 + 64 + 100)))],  # stale: the noise, the ReLU's output and the fakes of before
     "checkpoint": adam(64 * 128, 128),
     "autocast": [(UNKNOWN, AUTOGRAD, (0, 4 * 64)), (UNKNOWN, TEMPORARY, (0, 4 * 128 * 128))],  # scratch of kernels with AVX512_BF16
-    "lightning": [*adam(64 * 128, 128), (INPUT, BEFORE, 2 * 4 * 5 * 32 * 64), (NOWHERE, BEFORE, 4),  # the data set; a loss
+    "lightning": [*adam(64 * 128, 128), (INPUT, BEFORE, 2 * 4 * 5 * 32 * 64),  # the data set
                   (GRADIENT, NOWHERE, (0, 4 * (2 * 64 * 128 + 128 + 64)))],  # stale: the gradients of before
     "gpt2": [(INPUT, BEFORE, 8 * 12 + 2 * 8 * 4 * 12), (NOWHERE, BEFORE, 8 * 19 * 12),  # a row of the data set and a batch; the other rows
              (INPUT, NOWHERE, (0, 2 * 8 * 4 * 12)), (INPUT, ACTIVATION, 8 * 12), (INPUT, UNKNOWN, 6 * 8),  # stale: a batch; positions; numbers

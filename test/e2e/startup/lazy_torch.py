@@ -15,6 +15,8 @@ packages = {"torch.distributions", "torch.export", "torch.masked"}
 names = {META, "torch.distributed._meta_registrations", "torch._native", *packages}
 kinds = {}  # by name: a class of module that knows more than Lazy
 COMPILERS = DYNAMO, INDUCTOR = "torch._dynamo", "torch._inductor"  # lazy_dynamo.py; one brings the other
+EXPORTS = "torch._export", "torch.export"  # so do these
+TENSOR = "torch.distributed.tensor"
 
 
 def is_late(name):
@@ -22,26 +24,37 @@ def is_late(name):
 
 
 def forget(name):
-    """The next import of it brings the real one."""
+    """The next import of it brings the real one. Returns what was there, if it was late."""
     names.discard(name)
-    if is_late(name):
-        late = sys.modules.pop(name)
-        if name in COMPILERS:
-            vars(sys.modules["torch"]).pop(name.rpartition(".")[2], None)
-            for part in late.parts:
-                del sys.modules[part.__name__]
+    if not is_late(name):
+        return None
+    late = sys.modules.pop(name)
+    if late.parts:
+        package, _, own = name.rpartition(".")
+        vars(sys.modules[package]).pop(own, None)
+        for part in late.parts:
+            del sys.modules[part.__name__]
+    return late
 
 
 def load(name):
+    forgotten = []
     if is_late(name):
-        for late in COMPILERS if name in COMPILERS else (name,):
-            forget(late)
-        if name in (*COMPILERS, "torch.export"):
+        forgotten = [forget(one) for one in next((those for those in (COMPILERS, EXPORTS) if name in those), (name,))]
+        if name in (*COMPILERS, *EXPORTS, TENSOR):
             load(META)
-    return importlib.import_module(name)
+    module = importlib.import_module(name)
+    for late in filter(None, forgotten):
+        late.came()
+    return module
 
 
 class Lazy(types.ModuleType):
+    parts = ()
+
+    def came(self):
+        """The real one is there."""
+
     def __getattr__(self, name):
         if name.startswith("__") and (name != "__path__" or "ready" not in vars(self)):  # who looks at all modules asks so
             raise AttributeError(name)
@@ -66,7 +79,12 @@ class Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name in sys.modules and name.rpartition(".")[0] in packages:
+        package = name.rpartition(".")[0]
+        if package in kinds and is_late(package):  # it may bring the part, or import it at another time
+            path = load(package).__path__
+            if name not in sys.modules:
+                return importlib.machinery.PathFinder.find_spec(name, path, target)
+        if name in sys.modules and package in (*packages, *kinds):
             return importlib.machinery.ModuleSpec(name, Here(sys.modules[name]))
         return importlib.machinery.ModuleSpec(name, Finder) if name in names else None
 

@@ -48,3 +48,4 @@ if "/simgpu/" in os.environ.get("LD_PRELOAD", ""):
     atexit.register(lambda: "torch" in sys.modules and time.sleep(0.2))
 if os.environ.get("LAZY_DYNAMO") == "1":
     import lazy_dynamo  # noqa: F401
+    import lazy_packages  # noqa: F401
