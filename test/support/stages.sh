@@ -214,9 +214,11 @@ for file in test/e2e/test_*.py test/e2e/gpu/test_*.py; do
 done
 e2e_args=()
 
+e2e_words=(-q -p no:cacheprovider -p no:anyio -p no:xdist -p no:xdist.looponfail)
+
 e2e_pytest() { # arguments...
   [ -n "${KPROF_PYTHON:-}" ] || return 1
-  "$KPROF_PYTHON" -m pytest "$@" -q -p no:cacheprovider -p no:anyio -p no:xdist -p no:xdist.looponfail </dev/null
+  "$KPROF_PYTHON" -m pytest "$@" "${e2e_words[@]}" </dev/null
 }
 
 # The Python with torch that the tests run, made when it is not there yet.
@@ -234,13 +236,8 @@ e2e_begin() {
 }
 
 e2e_lane() {
-  local file at
-  for file in "${e2e_files[@]}"; do
-    at=$logs/e2e/$(basename "$file" .py)
-    mkdir "$at.taken" 2>/dev/null || continue
-    e2e_pytest "$file" "${e2e_args[@]}" -rsfE --durations=5 --junitxml "$at.xml" >"$at.log" 2>&1
-    echo $? >"$at.code"
-  done
+  [ -n "${KPROF_PYTHON:-}" ] || return 1
+  "$KPROF_PYTHON" test/support/lane.py "$logs/e2e" "${e2e_files[@]}" -- "${e2e_args[@]}" "${e2e_words[@]}" -rsfE --durations=5 </dev/null
 }
 
 # Whether what failed of a file passes twice now: each file by itself, so that one that fails for good hides no other.
