@@ -13,7 +13,7 @@ $(SIMGPU_OUT)/cupti$(1).map: $(SIMCUPTI_DIR)/exports.def
 $(SIMGPU_OUT)/cupti$(1)/%.o: $(SIMCUPTI_DIR)/%.c
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$<)
-	$(Q)$$(CC) $$(CPPFLAGS) -DSIMCUPTI_MAJOR=$(2) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -c $$< -o $$@
+	$(Q)$$(CC) $$(CPPFLAGS) -DSIMCUPTI_MAJOR=$(2) $$(KP_CFLAGS) $$(CFLAGS) $$(SIM_LEVEL) -MMD -MP -c $$< -o $$@
 $(SIMGPU_OUT)/libcupti.so.$(1): $$(patsubst %.c,$(SIMGPU_OUT)/cupti$(1)/%.o,$$(SIMCUPTI_SRC)) $(O)/test/doubles/simgpu/cbids.o $(SIMGPU_OUT)/cupti$(1).map
 	$$(call say,LD,$$@)
 	$(Q)$$(CC) $$(KP_CFLAGS) $$(CFLAGS) -shared -Wl,-soname,libcupti.so.$(1) -Wl,--hash-style=both \

@@ -6,13 +6,14 @@ SIM_VENDOR_LIBS := libcublas.so.13 libcublas.so.12 libcublasLt.so.13 libcublasLt
 SIM_VENDOR_DIR := $(O)/simgpu
 
 $(O)/$(SIM_VENDOR)/%.o: KP_CFLAGS += -Wno-missing-prototypes
+$(O)/test/doubles/simgpu/%.o: private override CFLAGS += $(SIM_LEVEL)
 sim_vendor_obj = $(O)/$(SIM_VENDOR)/$(1).o $(O)/$(SIM_VENDOR)/launch.o $(O)/$(SIM_VENDOR)/$(1).rest.o
 $(O)/$(SIM_VENDOR)/%.rest.c: $(SIM_VENDOR)/names/%.txt
 	@mkdir -p $(@D)
 	$(Q)tr -s ' \n' '\n\n' <$< | sed -n 's/^[A-Za-z_0-9]\{1,\}$$/__attribute__((weak, visibility("default"))) int &(void) { return 0; }/p' >$@
 $(O)/$(SIM_VENDOR)/%.rest.o: $(O)/$(SIM_VENDOR)/%.rest.c
 	$(call say,CC,$@)
-	$(Q)$(CC) -O1 -fPIC -fvisibility=hidden -c $< -o $@
+	$(Q)$(CC) $(SIM_LEVEL) -fPIC -fvisibility=hidden -c $< -o $@
 
 # $(1) file name, $(2) objects' name, $(3) version node or nothing
 define sim_vendor_lib
