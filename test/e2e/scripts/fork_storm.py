@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forks while other threads run their first op and step; prints, as JSON, how many children there were, how many hung and how many failed.
 
-usage: fork_storm.py HOW,.. FORKS [SECONDS [AT_ONCE]]   ends early when SECONDS are over, or at the third child that hangs
+usage: fork_storm.py HOW,.. FORKS [SECONDS [AT_ONCE [TORCH]]]   ends early when SECONDS are over, or at the third child that hangs
   HOW: os_fork, thread (the child runs its op in a thread of its own), multiprocessing, dataloader, subprocess, posix_spawn
   AT_ONCE: so many children run at the same time (8); they are forked one after another, then waited for
+  TORCH: a folder with the torch of one file (test/doubles), whose op is run then; it has no dataloader
 A step of the program (kprof_step) comes fifty times a second where the library is there, from a thread beside the one that forks.
 """
 import ctypes
@@ -18,12 +19,10 @@ import threading
 import time
 import warnings
 
-import torch
-import torch.utils.data
-
 HOWS, FORKS = sys.argv[1].split(","), int(sys.argv[2])
 SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 1e9
 AT_ONCE = int(sys.argv[4]) if len(sys.argv) > 4 else 8
+TORCH = sys.argv[5] if len(sys.argv) > 5 else None
 HANGS, PATIENCE = 3, 30
 WORKERS = 2
 step_of_ours = getattr(ctypes.CDLL(None), "kprof_step", lambda: 0)
@@ -31,8 +30,18 @@ over = threading.Event()
 forking = multiprocessing.get_context("fork")
 
 
+if TORCH:
+    mini_op = ctypes.CDLL(os.path.join(TORCH, "libtorch_cpu.so")).mini_op
+else:
+    import torch
+    import torch.utils.data
+
+
 def op():
-    torch.ones(2) + 1
+    if TORCH:
+        mini_op(b"aten::add")
+    else:
+        torch.ones(2) + 1
 
 
 def births():
@@ -98,7 +107,7 @@ def process_ends(child):
     return child.exitcode
 
 
-class Numbers(torch.utils.data.Dataset):
+class Numbers:
     def __init__(self, count):
         self.count = count
 
@@ -156,7 +165,8 @@ def storm(how):
 
 def main():
     warnings.filterwarnings("ignore", "This DataLoader will create")  # more workers than processors
-    torch.set_num_threads(1)
+    if not TORCH:
+        torch.set_num_threads(1)
     sys.setswitchinterval(0.0005)  # the thread that forks waits less for the others
     op()
     threads = [threading.Thread(target=births) for _ in range(WORKERS)] + [threading.Thread(target=steps)]
