@@ -11,21 +11,26 @@ import harness
 FAULTS = {"adam": "optimizer-unfused", "anomaly": "anomaly-mode", "double": "float64", "norms": "one-by-one", "onehot": "one-hot-product"}
 
 
-def found(folder, fault):
-    run = harness.run_kprof("advice_cpu_faults.py", folder, fault, schedule=None, OMP_NUM_THREADS=1, KPROF_WITH_STACK="ops").ok()
-    return {finding["id"]: finding for finding in json.loads(harness.cli("advise", "--json", run.trace).stdout)["findings"]}
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """Findings by fault, of a program that trains with each of them, and without."""
+    kinds = [*FAULTS, "none"]
+    run = harness.run_kprof("advice_cpu_faults.py", tmp_path_factory.mktemp("faults"), *kinds, schedule="none", OMP_NUM_THREADS=1, KPROF_WITH_STACK="ops").ok()
+    traces = sorted(run.traces, key=lambda path: path.stat().st_mtime_ns)
+    assert len(traces) == len(kinds), run.explain()
+    return {kind: {finding["id"]: finding for finding in json.loads(harness.cli("advise", "--json", trace).stdout)["findings"]}
+            for kind, trace in zip(kinds, traces)}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_the_cpu_is_told(fault, tmp_path):
-    told = found(tmp_path, fault)
+def test_a_fault_of_the_cpu_is_told(fault, found):
+    told = found[fault]
     assert set(told) & set(FAULTS.values()) == {FAULTS[fault]}, told
     assert told[FAULTS[fault]]["line"].startswith("advice_cpu_faults.py:"), told
 
 
-def test_a_training_without_these_faults_has_none_of_them(tmp_path):
-    told = found(tmp_path, "none")
-    assert not set(told) & set(FAULTS.values()), told
+def test_a_training_without_these_faults_has_none_of_them(found):
+    assert not set(found["none"]) & set(FAULTS.values()), found
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2 or not os.path.exists("/proc/thread-self/schedstat"), reason="needs two cores, and a kernel that counts waits for one")
