@@ -22,8 +22,8 @@ for _ in range(6):
 """
 
 
-def run_ranks(folder, ranks, size, **settings):
-    command = [harness.PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size), harness.SCRIPTS / "ranks.py", "6"]
+def run_ranks(folder, script, ranks, size, **settings):
+    command = [harness.PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size), script]
     return harness.run_kprof(None, folder, command=command, KPROF_RANKS=ranks, **settings).ok()
 
 
@@ -41,11 +41,11 @@ def ranks_of(run, size):
     return sorted(info["rank"] for info in found)
 
 
-def test_only_the_first_rank_of_a_node_records(tmp_path):
-    run = run_ranks(tmp_path / "out", "first-of-node", 2)
+def test_only_the_first_rank_of_a_node_records(mini, tmp_path):
+    run = run_ranks(tmp_path / "out", mini(STEPPED), "first-of-node", 2)
     assert ranks_of(run, 2) == [0], run.explain()
     assert [re.search(r"_r(\d)_\d+\.\d+\.pt", path.name)[1] for path in run.traces] == ["0"]
-    assert len(run.said) == 1 and run.spools == [], run.explain()
+    assert len(told(run.said)) == 1 and run.spools == [], run.explain()
     assert len(facts.steps(facts.load(run.trace))) == 3
 
 
