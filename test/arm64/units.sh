@@ -11,11 +11,11 @@ how=in skips=$(cat "$here/skips.txt")
 if [ "$1" = -L ]; then how=alone skips+=$'\n'$(cat "$here/skips-alone.txt"); shift; fi
 root=$1
 shift
-export how skips
+export here how skips
 
 run() { # root, program
   if [ $how = alone ]; then KPROF_TEST_FAIL=unwiped:1+ timeout -k 10 900 qemu-aarch64-static -L "$1" "$2"
-  else chroot "$1" bash -c 'cd "$1" && KPROF_TEST_FAIL=unwiped:1+ exec timeout -k 10 900 "$2"' - "$PWD" "$2"; fi
+  else timeout -k 10 900 "$here/in-root" "$1" "$PWD" KPROF_TEST_FAIL=unwiped:1+ "$2"; fi
 }
 one() { # root, program
   local root=$1 program=$2 log code why short=${2#*/test/unit/}

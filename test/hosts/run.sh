@@ -25,12 +25,14 @@ wanted() { [[ -z $only || $1 == *$only* ]] && [[ -z ${HOSTS_MATCH:-} || $1 =~ ^(
 # Where the programs run: here, or in a root of another processor, with what its emulator lacks told in KPROF_TEST_FAIL.
 lacks=${HOSTS_IN:+unwiped:1+}
 asked=0
+skips=()
+[ -z "${HOSTS_SKIPS:-}" ] || mapfile -t skips < <(tr : '\n' <<<"$HOSTS_SKIPS" | xargs -d '\n' grep -hv '^#')
 cannot() { # name: a test that the place cannot run, with its reason
-  local pattern why
+  local line
   [ -n "${HOSTS_SKIPS:-}" ] || return 1
-  while read -r pattern why; do
-    if [[ $1 =~ ^($pattern)$ ]]; then skip "$1" "$why"; return 0; fi
-  done < <(tr : '\n' <<<"$HOSTS_SKIPS" | xargs -d '\n' grep -hv '^#')
+  for line in "${skips[@]}"; do
+    if [[ $1 =~ ^(${line%% *})$ ]]; then skip "$1" "${line#* }"; return 0; fi
+  done
   asked=$((asked + 1))
   [ -n "${HOSTS_MATCH:-}" ] || [ $(((asked + ${HOSTS_SEED:-0}) % ${HOSTS_EVERY:-1})) = 0 ] || { skip "$1" "other commits run it"; return 0; }
   return 1
@@ -39,7 +41,24 @@ cannot() { # name: a test that the place cannot run, with its reason
 # shellcheck source=test/hosts/compare.sh
 . "$here/compare.sh"
 # shellcheck disable=SC2034  # compare.sh reads it
-[ -z "${HOSTS_IN:-}" ] || around=(chroot "$HOSTS_IN" /usr/bin/env -C "$work/cwd" KPROF_TEST_FAIL="$lacks" HOSTS_UNWIPED=1)
+[ -z "${HOSTS_IN:-}" ] || within=("$here/../arm64/in-root" "$HOSTS_IN" "$work/cwd" KPROF_TEST_FAIL="$lacks" HOSTS_UNWIPED=1)
+
+# Adds to $what in what the runs differ.
+compared() { # folder of the run without us, folder of ours
+  local status
+  read -r status <"$1/status"
+  case $status in 12[4-7]) what+=" it does not even run without us;" ;; esac
+  compare "$1" "$2"
+  what+=$differences
+}
+# The text of all traces below a folder whose names end so.
+traces() { # folder, end of the names
+  local at=()
+  shopt -s globstar nullglob dotglob
+  at=("$1"/**/*"$2")
+  shopt -u globstar nullglob dotglob
+  [ ${#at[@]} = 0 ] || gzip -dc -- "${at[@]}" 2>/dev/null
+}
 
 same() { # name, command...
   local name=$1 a b what=""
@@ -49,8 +68,7 @@ same() { # name, command...
   a=$work/$name.empty b=$work/$name.ours
   once "$a" "$empty" "$@" 2>/dev/null
   once "$b" "$lib" "$@" 2>/dev/null
-  case $(cat "$a/status") in 12[4-7]) what+=" it does not even run without us;" ;; esac
-  what+=$(differences "$a" "$b")
+  compared "$a" "$b"
   [ -e "$work/cwd/kprof" ] && what+=" a folder was left by a program without torch;"
   if [ -z "$what" ]; then pass "$name"; return; fi
   fail "$name:$what"
@@ -59,24 +77,25 @@ same() { # name, command...
 # A recording run: the host must not differ, and what was written must hold what the last argument of the first part says.
 #   records NAME RANGES [VAR=value...] -- COMMAND...
 #   RANGES: a number (the traces hold so many ranges), spool (a spool is left, to be recovered), any, none (no file)
+declare -A base=()
 records() {
-  local name=$1 ranges=$2 a b what="" vars=()
+  local name=$1 ranges=$2 a b n what="" vars=()
   shift 2
   wanted "$name" || return 0
   cannot "$name" && return 0
   while [ "$1" != -- ]; do vars+=("$1"); shift; done
   shift
-  a=$work/base.$(cksum <<<"$*" | tr -d ' ') b=$work/$name.ours
+  [ -n "${base[$*]:-}" ] || base[$*]=$work/base.${#base[@]}
+  a=${base[$*]} b=$work/$name.ours
   [ -e "$a/status" ] || once "$a" "$empty" "$@" 2>/dev/null
-  once "$b" "$lib" env "${vars[@]}" "$@" 2>/dev/null
-  case $(cat "$a/status") in 12[4-7]) what+=" it does not even run without us;" ;; esac
-  what+=$(differences "$a" "$b")
-  [ "$(grep -ac '^kprof:' "$b/err")" -le 9 ] || what+=" $(grep -ac '^kprof:' "$b/err") lines on stderr;"
+  once "$b" "$lib" "${vars[@]}" "$@" 2>/dev/null
+  compared "$a" "$b"
+  if [ -s "$b/err" ]; then n=$(grep -ac '^kprof:' "$b/err"); [ "$n" -le 9 ] || what+=" $n lines on stderr;"; fi
   case $ranges in
     any) ;;
-    none) [ -z "$(find "$work/cwd/kprof" -type f 2>/dev/null)" ] || what+=" a file was left;" ;;
-    spool) ls "$work"/cwd/kprof/*.kprof >/dev/null 2>&1 || what+=" no spool is left;" ;;
-    *) local n; n=$(find "$work/cwd/kprof" -name '*.pt.trace.json.gz' -exec zcat {} + 2>/dev/null | grep -aoE '"cat": ?"(cpu_op|user_annotation)"' | wc -l)
+    none) [ ! -e "$work/cwd/kprof" ] || [ -z "$(find "$work/cwd/kprof" -type f 2>/dev/null)" ] || what+=" a file was left;" ;;
+    spool) compgen -G "$work/cwd/kprof/*.kprof" >/dev/null || what+=" no spool is left;" ;;
+    *) n=$(traces "$work/cwd/kprof" .pt.trace.json.gz | grep -aoE '"cat": ?"(cpu_op|user_annotation)"' | wc -l)
        [ "$n" = "$ranges" ] || what+=" the trace holds $n ranges, not $ranges;" ;;
   esac
   if [ -z "$what" ]; then pass "$name"; return; fi
@@ -119,7 +138,7 @@ for how in own altstack; do
     name=jumps_${how}_$malloc
     records "$name" any KPROF_MALLOC=$malloc -- "$bin/jumps" "$bin" $how 200 2
     if wanted "$name" && [ -e "$work/$name.ours" ]; then
-      n=$(find "$work/cwd/kprof" -name '*.gz' -exec zcat {} + 2>/dev/null | grep -ac '"aten::after"')
+      n=$(traces "$work/cwd/kprof" .gz | grep -ac '"aten::after"')
       if [ "$n" = 4000 ]; then pass "$name is recorded to the end"; else fail "$name: of 4000 ops after the jumps $n are recorded ($(grep -a '^kprof:' "$work/$name.ours/err" | tail -n 1))"; fi
     fi
   done
@@ -128,7 +147,7 @@ done
 # ... and where it leaves a thread's very first hook
 records births any -- "$bin/births" "$bin" 400
 if wanted births && [ -e "$work/births.ours" ]; then
-  n=$(find "$work/cwd/kprof" -name '*.gz' -exec zcat {} + 2>/dev/null | grep -ac '"aten::after"')
+  n=$(traces "$work/cwd/kprof" .gz | grep -ac '"aten::after"')
   if [ "$n" = 4000 ]; then pass "births that are struck are births"; else fail "births: of 4000 ops after the jumps $n are recorded"; fi
 fi
 
@@ -367,7 +386,7 @@ others() { # name, what he does, whose folder, what our lines must say
   if ! setpriv --reuid 52001 --clear-groups test -r "$lib" -a -x "$bin/other_user"; then skip "$name" "another user cannot read these files"; return; fi
   records "$name" any KPROF_CHILDREN=1 KPROF_SCHEDULE="${5:-}" -- "$bin/other_user" "$bin" "$what" "$whose"
   says "$name" 1 "$4"
-  n=$(find "$work/cwd/kprof" -name '*.gz' -exec zcat {} + 2>/dev/null | grep -ac aten::other_user)
+  n=$(traces "$work/cwd/kprof" .gz | grep -ac aten::other_user)
   if [ "$n" = 0 ]; then pass "$name leaves his content out"; else fail "$name: $n lines of his are in the traces"; fi
 }
 others swap swap theirs 'children belongs to another user, is not a folder'
@@ -494,7 +513,7 @@ done
 # killed once a trace has its name, in the middle of what follows: kprof recover makes no second one
 if wanted train_killed_after_trace && ! cannot train_killed_after_trace; then
   if [ -n "${HOSTS_IN:-}" ]; then skip train_killed_after_trace "kprof does not run in this root"; else
-    once "$work/killed.ours" "$lib:$bin/libkpkilled.so" env KPROF_SCHEDULE=wait=1,active=2 "${trains[@]}" slow 2>/dev/null
+    once "$work/killed.ours" "$lib:$bin/libkpkilled.so" KPROF_SCHEDULE=wait=1,active=2 "${trains[@]}" slow 2>/dev/null
     "$(dirname "$lib")/kprof" recover "$work/cwd/kprof" >"$work/killed.said" 2>&1
     n=$(for f in "$work"/cwd/kprof/*.gz; do zcat "$f" | grep -aw '"ProfilerStep#1"' >/dev/null && echo; done | wc -l)
     case "$(cat "$work/killed.ours/status") $n" in

@@ -69,13 +69,12 @@ run() {
   rm -rf "${work:?}/tmp" "${work:?}/home" "${work:?}/traces"
   mkdir -m 1777 "$work/tmp" "$work/home" "$work/traces"
   began=${EPOCHREALTIME/./}
-  LIMIT=$((${limit:-180} * ${KPROF_REAL_SLOWER:-1})) once "$at" "$preload" env "$@" bash "$work/program.sh"
+  LIMIT=$((${limit:-180} * ${KPROF_REAL_SLOWER:-1})) once "$at" "$preload" "$@" bash "$work/program.sh"
   echo $(((${EPOCHREALTIME/./} - began) / 1000)) >"$at/ms"
   normalise "$at"
 }
 normalise() { # folder of a run
-  local what
-  for what in out err files; do sed -E -i.raw -e 's/(line [0-9]+:) +[0-9]+ ([A-Z])/\1 PID \2/' -e "${normal:-}" "$1/$what"; done
+  sed -E -i.raw -e 's/(line [0-9]+:) +[0-9]+ ([A-Z])/\1 PID \2/' -e "${normal:-}" "$1/out" "$1/err" "$1/files"
 }
 
 # What recording left: nothing broken, and something at all where the program can be recorded.
@@ -107,7 +106,8 @@ twice() {
     rm -rf "$a" "$c"
     run "$a" "$work/plain/libkprof.so"
     run "$c" "$work/plain/libkprof.so"
-    what=$(differences "$a" "$c")
+    compare "$a" "$c"
+    what=$differences
     [ -n "$what" ] || break
     echo "# $name: two runs without us differ:$what"
   done
@@ -136,15 +136,18 @@ program() {
   rm -rf "$a" "$b" "$c"
   if [ $quick_only = 1 ]; then run "$a" "$work/plain/libkprof.so"; does_run; else twice; fi || return 0
   plain=$(cat "$a/ms" "$c/ms" 2>/dev/null | sort -n | head -n 1)
-  row="| $name | $(version_of "${needs%% *}") | $plain"
+  row=""
+  [ -z "$table" ] || row="| $name | $(version_of "${needs%% *}") | $plain"
   for mode in "${order[@]}"; do
     if [[ " ${never:+${never%%: *}} " == *" $mode "* ]]; then skip "$name $mode" "${never#*: }"; row+=" | -"; continue; fi
     # shellcheck disable=SC2086
     run "$b" "$work/kprof/libkprof.so" KPROF_LOG=none KPROF_DIR="$work/traces" KPROF_MAX_MB=256 ${modes[$mode]}
-    what=$(differences "$a" "$b")
+    compare "$a" "$b"
+    what=$differences
     if [ -n "$what" ] && [ ! -e "$c" ]; then # does the program differ from itself?
       twice || return 0
-      what=$(differences "$a" "$b")
+      compare "$a" "$b"
+      what=$differences
     fi
     [ "${unrecorded:-0}" = 1 ] || what+=$(recorded "$mode")
     ratio=$(($(cat "$b/ms") * 100 / (plain ? plain : 1)))
