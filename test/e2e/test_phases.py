@@ -166,16 +166,17 @@ def test_a_range_of_each_step_is_a_phase_whose_optimizer_counts(tmp_path):
     assert not any("aten::sigmoid" == e["name"] for trace in traces for e in facts.spans(trace))  # it is outside of the range
 
 
-def test_many_files_of_one_phase_are_told_while_the_program_runs(tmp_path):
-    script = tmp_path / "each_step.py"
-    script.write_text("""
-import sys, torch
-model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for step in range(60):
-    with torch.profiler.record_function("train_step"):
-        model(torch.ones(3, 4)).sum().backward()
-        optimizer.step()
+def test_many_files_of_one_phase_are_told_while_the_program_runs(mini, torch_double, tmp_path):
+    script = mini(f"""
+import sys
+double, step = ctypes.CDLL({str(torch_double / "libtorch_cpu.so")!r}), ctypes.CDLL(None).kprof_step
+room = ctypes.create_string_buffer(4096)
+at = ctypes.c_void_p(ctypes.addressof(room) + 63 & ~63)
+for turn in range(60):
+    double.mini_begin(at, b"train_step", 1)  # as record_function does
+    op(b"aten::linear")
+    step()
+    double.mini_end(at)
 print("ended", file=sys.stderr, flush=True)
 """)
     run = harness.run_kprof(script, tmp_path / "out", schedule=None, KPROF_PHASES="step~train_step=active=100").ok()
@@ -199,18 +200,14 @@ def test_a_schedule_that_no_phase_met_is_explained(tmp_path):
     assert "a range of record_function by NAME~REGEX: KPROF_PHASES='" in run.err and "kprof report --within validate" in run.err, run.err
 
 
-def test_phases_that_do_not_begin_are_told_while_the_program_runs(tmp_path):
-    script = tmp_path / "own_loop.py"
-    script.write_text("""
-import sys, torch
-model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-def train():
-    for step in range(5):
-        model(torch.ones(3, 4)).sum().backward()
-        optimizer.step()
-        print("ended", step, file=sys.stderr, flush=True)
-train()
+def test_phases_that_do_not_begin_are_told_while_the_program_runs(mini, tmp_path):
+    script = mini("""
+import sys
+step = ctypes.CDLL(None).kprof_step
+for turn in range(5):
+    op(b"aten::linear")
+    step()
+    print("ended", turn, file=sys.stderr, flush=True)
 """)
     run = harness.run_kprof(script, tmp_path / "out", schedule=None, KPROF_PHASES="train~^train$=active=100").ok()
     assert run.err.count("no phase of KPROF_PHASES has begun") == 1, run.err
