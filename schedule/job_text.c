@@ -110,11 +110,22 @@ static bool word_take(const struct job_key *keys, const char *word, const char *
     return true;
 }
 
+/* The check sum's mark, NULL when there is none. memmem prepares a table for each text: longer than these take. */
+static const char *mark_find(const char *text)
+{
+    const char *const last = text + KP_JOB_BYTES - (sizeof sum_mark - 1), *at = text;
+    while (at <= last && (at = memchr(at, sum_mark[0], (size_t)(last - at) + 1))) {
+        if (memcmp(at, sum_mark, sizeof sum_mark - 1) == 0) return at;
+        at++;
+    }
+    return NULL;
+}
+
 /* The words end at the check sum. NULL: there is none, or it is wrong. */
 static const char *sum_check(const char *text)
 {
     char want[SUM_DIGITS + 1];
-    const char *const mark = memmem(text, KP_JOB_BYTES, sum_mark, sizeof sum_mark - 1);
+    const char *const mark = mark_find(text);
     if (!mark || mark + sizeof sum_mark - 1 + SUM_DIGITS > text + KP_JOB_BYTES) return NULL;
     const uint64_t sum = kp_hash64(text, (size_t)(mark - text));
     kp_fmt(want, sizeof want, "%08x%08x", (unsigned)(sum >> 32), (unsigned)sum);
