@@ -149,13 +149,32 @@ static size_t escape_one(char **out, const unsigned char *s, size_t left)
     return n ? n : 1;
 }
 
+/* is_plain for eight bytes at once. A byte's highest bit is set where it is not ASCII, is below a blank, or is one of
+ * the three. A difference borrows of the next byte only where a bit is set already. */
+static bool are_plain(const unsigned char *s)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+    uint64_t w;
+    memcpy(&w, s, sizeof w);
+    const uint64_t quote = w ^ (ones * '"'), slash = w ^ (ones * '\\'), del = w ^ (ones * 0x7f);
+    return !((w | (w - ones * ' ') | (quote - ones) | (slash - ones) | (del - ones)) & high);
+}
+
 static void escape_slice(struct kp_json *j, const unsigned char *s, size_t bytes)
 {
     char *o = need(j, bytes * 6);
     const unsigned char *end = s + bytes;
     while (s < end) {
-        if (__builtin_expect(is_plain(*s), 1)) *o++ = (char)*s++;
-        else s += escape_one(&o, s, (size_t)(end - s));
+        const unsigned char *const stop = end - s < 8 ? end : s + 8;
+        if (stop == s + 8 && are_plain(s)) {
+            memcpy(o, s, 8);
+            o += 8, s += 8;
+            continue;
+        }
+        while (s < stop) {
+            if (__builtin_expect(is_plain(*s), 1)) *o++ = (char)*s++;
+            else s += escape_one(&o, s, (size_t)(end - s));
+        }
     }
     j->used = (size_t)(o - j->buf);
 }

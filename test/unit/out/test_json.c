@@ -3,6 +3,7 @@
 #include "export/out/json.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "test/support/support.h"
@@ -81,6 +82,34 @@ static void special_characters_are_escaped(void **state)
     expect(&j, "\"a\\\"b\\\\c\\nd\\te\\u0001\\u001f\\u007f\"");
 }
 
+/* Plain bytes are taken eight at once: each byte is escaped as it is alone, wherever it stands. */
+static void each_byte_is_escaped_alike_wherever_it_stands(void **state)
+{
+    char text[24], alone[16], want[64];
+    (void)state;
+    for (int byte = 0; byte < 256; byte++) {
+        struct kp_json j = start();
+        text[0] = (char)byte;
+        kp_json_text(&j, text, 1);
+        assert_int_equal(kp_json_flush(&j), 0);
+        assert_in_range(out_bytes, 1, sizeof alone - 1);
+        memcpy(alone, out, out_bytes + 1);
+        kp_json_fini(&j);
+        const bool is_plain = byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\';
+        assert_int_equal(strlen(alone) == 1 && alone[0] == (char)byte, is_plain);
+        for (size_t at = 0; at < sizeof text; at++) {
+            memset(text, at % 2 ? '~' : ' ', sizeof text);
+            text[at] = (char)byte;
+            memcpy(want, text, at);
+            strcpy(want + at, alone);
+            strncat(want, text + at + 1, sizeof text - 1 - at);
+            j = start();
+            kp_json_text(&j, text, sizeof text);
+            expect(&j, want);
+        }
+    }
+}
+
 static void good_utf8_is_kept_and_bad_becomes_the_replacement(void **state)
 {
     struct kp_json j = start();
@@ -139,6 +168,7 @@ int main(void)
         cmocka_unit_test(microseconds_have_three_decimals),
         cmocka_unit_test(a_format_has_numbers_times_and_escaped_texts),
         cmocka_unit_test(special_characters_are_escaped),
+        cmocka_unit_test(each_byte_is_escaped_alike_wherever_it_stands),
         cmocka_unit_test(good_utf8_is_kept_and_bad_becomes_the_replacement),
         cmocka_unit_test(long_strings_pass_through_in_slices),
         cmocka_unit_test(every_byte_comes_out_when_the_buffer_empties_itself),
