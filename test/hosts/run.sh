@@ -124,6 +124,7 @@ same state_off env KPROF=0 "$bin/state"
 same state_schedule env KPROF_SCHEDULE=wait=1,warmup=1,active=1 "$bin/state"
 same state_bad_values env KPROF_SCHEDULE=wait=x KPROF_MAX_MB=-1 KPROF_DIR=/proc/none KPROF_STEP=never "$bin/state"
 same own_malloc "$bin/own_malloc"
+have timeout && same timeout timeout 60 sh -c 'exit 3'
 
 # --- loading: RUNPATH, RTLD_NEXT, DEEPBIND, namespaces, 1000 times ------------------------------------------------
 same loading_lazy "$bin/loading" "$bin"
