@@ -165,16 +165,11 @@ static void escape_slice(struct kp_json *j, const unsigned char *s, size_t bytes
     char *o = need(j, bytes * 6);
     const unsigned char *end = s + bytes;
     while (s < end) {
-        const unsigned char *const stop = end - s < 8 ? end : s + 8;
-        if (stop == s + 8 && are_plain(s)) {
+        if (end - s >= 8 && are_plain(s)) {
             memcpy(o, s, 8);
             o += 8, s += 8;
-            continue;
-        }
-        while (s < stop) {
-            if (__builtin_expect(is_plain(*s), 1)) *o++ = (char)*s++;
-            else s += escape_one(&o, s, (size_t)(end - s));
-        }
+        } else if (is_plain(*s)) *o++ = (char)*s++;
+        else s += escape_one(&o, s, (size_t)(end - s));
     }
     j->used = (size_t)(o - j->buf);
 }
