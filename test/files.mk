@@ -1,6 +1,7 @@
 # files.mk - targets of the tests beyond the unit tests (hosts, e2e, fuzz, bench, lint)
 # hosts-test and fuzz speak TAP ("ok - x", "not ok - x", "ok - x # SKIP why"): scripts/test counts them so.
 include test/hosts/files.mk
+include test/hosts/disks/files.mk
 include test/lint.mk
 include test/reading.mk
 include test/doubles/simgpu/files.mk
