@@ -2,8 +2,9 @@
 /*
  * steps.c - a training of many steps on the mini torch that measures itself: steps LIB_DIR SIDE [WORD=VALUE...]
  *
- * SIDE.said gets what it measured (the load of torch, the longest step, save and fork in us, and when main returned). Its clock stands for a
- * program's own: whatever waits inside a step is in the figure. Standard output and files are the same in each run.
+ * SIDE.said gets what it measured: the load of torch, the longest step, save and fork in us, and when main returned.
+ * Its clock stands for a program's own: whatever waits inside a step is in the figure. Standard output and files are
+ * the same in each run.
  *   steps=N ops=N      so many steps, each of so many ops
  *   pace=US            a step begins each US; 0: the next at once
  *   meet=N             before step N it makes SIDE.at and waits for SIDE.go: what another process does lies between
