@@ -141,9 +141,10 @@ const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t
 #define KP_FINDING_LATE "late-rank"
 struct kp_rankwords {
     char what[200], change[KP_RANKCAUSE_BYTES + 320];
+    bool is_for_gpu; /* true of a GPU's collectives, too */
 };
-/* Says of a finding of KP_FINDING_COMM without a GPU, which the traces of all ranks explain, whether its rank waits for
- * another or for the network. False: these tell no more. */
+/* Says of a finding of KP_FINDING_COMM, which the traces of all ranks explain, whether its rank waits for another, or
+ * (without a GPU) for the network. False: these tell no more. */
 bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank);
 /* The finding of the rank for which the others wait. No trace alone tells it: that rank's steps compute all the time.
  * Its words are those of `words`. False: it is not late, or they wait for less than communication must cost. */

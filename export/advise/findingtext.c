@@ -85,25 +85,39 @@ static void even_out(struct kp_rankwords *out, const char *cause)
     snprintf(out->change, sizeof out->change, "Even out the work of the ranks%s%s.", *cause ? ": " : "", cause);
 }
 
+/* Without the traces of all ranks the wait is true, and whom it is for is not known. */
+static bool lack_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks)
+{
+    char names[KP_RANKTEXT_BYTES];
+    if (ranks->rank_count < 2 || !kp_rankwaits_lack(ranks)) return false;
+    kp_rankwaits_missing(names, sizeof names, ranks);
+    snprintf(out->what, sizeof out->what, "the step waits for other ranks, or for the network; %s left no trace here",
+             names);
+    snprintf(out->change, sizeof out->change,
+             "Record all ranks: without %s it is not known which rank comes last, and why.", names);
+    return true;
+}
+
 bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
 {
     const struct kp_rankwait *const awaited = kp_rankwaits_awaited(ranks, rank), *const last =
                                                                                      kp_rankwaits_last(ranks, rank);
     const struct kp_rankwait *const late = awaited ? awaited : last;
     char cause[KP_RANKCAUSE_BYTES];
-    if (!late) return false;
+    out->is_for_gpu = !late || awaited;
+    if (!late) return lack_tell(out, ranks);
     const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
     if (awaited) {
         snprintf(out->what, sizeof out->what,
                  "the step waits for rank %ld (it came last to %zu of %zu collectives); the wait is %.0f %% of their "
                  "time",
-                 late->rank, late->last, ranks->matched, 100 * kp_rankwaits_share(ranks, rank));
+                 late->rank, late->last, late->matched, 100 * kp_rankwaits_share(ranks, rank));
         even_out(out, has_cause ? cause : "");
         return true;
     }
     const bool is_one = !ranks->has_hosts;
     snprintf(out->what, sizeof out->what, "the step waits for the %s (this rank came last to %zu of %zu collectives)",
-             is_one ? "collectives' own work, on one machine" : "network", late->last, ranks->matched);
+             is_one ? "collectives' own work, on one machine" : "network", late->last, late->matched);
     snprintf(out->change, sizeof out->change,
              "Send less, or less often: gradients of several steps together (no_sync()), fewer and larger buckets "
              "(DDP(..., bucket_cap_mb=N)).%s%s%s%s",
@@ -122,7 +136,7 @@ bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, cons
     if (share < KP_SHARE_LATE) return false;
     const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
     snprintf(words->what, sizeof words->what, "the other rank%s for this one (it came last to %zu of %zu collectives)",
-             ranks->rank_count > 2 ? "s wait" : " waits", late->last, ranks->matched);
+             ranks->rank_count > 2 ? "s wait" : " waits", late->last, late->matched);
     even_out(words, has_cause ? cause : "");
     *out = (struct kp_finding){.id = KP_FINDING_LATE,
                                .what = words->what,

@@ -27,7 +27,8 @@ struct held_advice {
     char *text;
     size_t bytes;
     long rank;
-    const char *what, *change; /* of its finding of communication, in the text; or NULL */
+    bool has_gpu;
+    char *what, *change; /* of its finding of communication, in the text; or NULL */
 };
 struct advise_command {
     bool is_json, partial, has_communication; /* has_communication: some finding is of it */
@@ -63,7 +64,7 @@ static void early_tell(struct kp_advised *a, char *room, size_t bytes)
     a->advice.missing = room;
 }
 
-/* The finding of collectives on the host: what they take, or how long they wait for another rank, a trace alone cannot
+/* The finding of collectives: what they take, or how long they wait for another rank, a trace alone cannot
  * tell. */
 static struct kp_finding *waiting_find(struct kp_advice *a)
 {
@@ -88,8 +89,8 @@ static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
                p->traces == 1 ? "" : "s");
         struct kp_finding *f = waiting_find(&advised.advice);
         command->has_communication |= f != NULL;
-        if (f && p->rank && !advised.advice.has_gpu &&
-            kp_finding_of_rank(&words, &command->ranks, strtol(p->rank, NULL, 10)))
+        if (f && p->rank && kp_finding_of_rank(&words, &command->ranks, strtol(p->rank, NULL, 10)) &&
+            (words.is_for_gpu || !advised.advice.has_gpu))
             f->what = words.what, f->change = words.change;
         kp_adviceprint_text(stdout, &advised.advice, &advised.chosen);
     }
@@ -122,13 +123,13 @@ static void trace_print(FILE *out, const struct advise_command *command, struct 
 /* Keeps what is said of a trace. Returns whether it does. */
 static bool trace_hold(struct advise_command *command, struct kp_advised *a, const struct kp_trace_source *source)
 {
-    struct held_advice held = {.rank = kp_rankwaits_rank(a->trace)};
-    const struct kp_finding *f = held.rank >= 0 && !a->advice.has_gpu ? waiting_find(&a->advice) : NULL;
+    struct held_advice held = {.rank = kp_rankwaits_rank(a->trace), .has_gpu = a->advice.has_gpu};
+    const struct kp_finding *f = held.rank >= 0 ? waiting_find(&a->advice) : NULL;
     FILE *out = held.rank >= 0 || command->held_count ? open_memstream(&held.text, &held.bytes) : NULL;
     if (!out) return false;
     trace_print(out, command, a, source, true);
     fclose(out);
-    if (f) held.what = f->what, held.change = f->change;
+    if (f) held.what = strdup(f->what), held.change = strdup(f->change);
     command->held = kp_kineto_grow(command->held, &command->held_capacity, command->held_count + 1, sizeof held);
     command->held[command->held_count++] = held;
     return true;
@@ -190,12 +191,15 @@ static void held_print(struct advise_command *command)
         const struct held_advice *h = &command->held[i];
         const char *text = h->text;
         if (kp_finding_of_late(&late, &words, &command->ranks, h->rank)) text = late_put(command, text, &late);
-        if (h->what && kp_finding_of_rank(&words, &command->ranks, h->rank)) {
+        const bool is_told = h->what && h->change && kp_finding_of_rank(&words, &command->ranks, h->rank);
+        if (is_told && (words.is_for_gpu || !h->has_gpu)) {
             text = replaced_put(text, h->what, words.what);
             text = replaced_put(text, h->change, words.change);
         }
         fputs(text, stdout);
         free(h->text);
+        free(h->what);
+        free(h->change);
     }
     free(command->held);
 }
@@ -245,7 +249,8 @@ static void ranks_print(const struct advise_command *command)
 {
     const struct kp_rankwaits *ranks = &command->ranks;
     kp_rankwaits_print(stdout, ranks);
-    if (command->has_communication && ranks->matched && !kp_rankwaits_late(ranks))
+    if (ranks->rank_count < 2 || kp_rankwaits_lack(ranks) || kp_rankwaits_late(ranks)) return;
+    if (command->has_communication && ranks->matched)
         fputs("         none of them is late alone: let communication overlap with backward: DDP(..., "
               "bucket_cap_mb=N)\n",
               stdout);

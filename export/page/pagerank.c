@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pagerank.c - what the page compares between ranks: the parts of a step, and how long each collective took */
+/* pagerank.c - what the page compares between ranks: the parts of a step, and who waited in collectives */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,35 +8,6 @@
 #include "export/page/pageparts.h"
 #include "export/report/plain.h"
 #include "export/report/rankwaits.h"
-
-enum { COLLECTIVES_MAX = 20000 };
-
-/*
- * Each collective of the steps, as `kprof report` counts them: what it is on every rank, start after the first event,
- * duration, nanoseconds; bytes of the bus.
- */
-static void collectives_put(const struct kp_page *page, FILE *out)
-{
-    const struct kp_tree *tree = page->tree;
-    const bool on_device = kp_collective_are_on_gpu(tree);
-    const struct kp_chosen *chosen = &page->chosen;
-    const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
-    size_t count = 0;
-    fputs(",\"collectives\":[", out);
-    for (size_t i = 0; i < tree->count && count < COLLECTIVES_MAX; i++) {
-        const struct kp_node *n = &tree->nodes[i];
-        char key[1024], shown[KP_PAGE_TEXT_MAX];
-        if (!kp_collective_is(tree, i, on_device) || !kp_spans_has(within, n->start_ns)) continue;
-        const struct kp_kineto_work *work = kp_kineto_work_of(tree->trace, n->event);
-        kp_collective_key(key, sizeof key, tree, &page->chosen, i, work);
-        kp_plain_text(shown, sizeof shown, key, strlen(key));
-        fputs(count++ ? ",[" : "[", out);
-        kp_plain_json(out, shown);
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 "]", (uint64_t)n->start_ns - (uint64_t)page->base_ns,
-                n->end_ns > n->start_ns ? (uint64_t)n->end_ns - (uint64_t)n->start_ns : 0, work ? work->bus_bytes : 0);
-    }
-    fprintf(out, "],\"cut\":%s", count == COLLECTIVES_MAX ? "true" : "false");
-}
 
 static void parts_put(const struct kp_page *page, FILE *out)
 {
@@ -65,7 +36,7 @@ static int block_put(char *text, size_t bytes, const char *name, FILE *out)
     return rc;
 }
 
-int kp_page_rank_put(const struct kp_page *page, const char *label, FILE *out)
+int kp_page_rank_put(const struct kp_page *page, const char *label, const struct kp_rankwaits *ranks, FILE *out)
 {
     const struct kp_kineto *trace = page->tree->trace;
     char *text = NULL;
@@ -77,13 +48,29 @@ int kp_page_rank_put(const struct kp_page *page, const char *label, FILE *out)
     kp_page_member_put(f, "rank", kp_kineto_fact(trace, "distributedInfo.rank"));
     kp_page_member_put(f, "host", kp_kineto_fact(trace, "host_name"));
     parts_put(page, f);
-    collectives_put(page, f);
-    fputs("}", f);
+    if (kp_rankwaits_rank(trace) < 0) fputs(",\"trace\":null}", f);
+    else fprintf(f, ",\"trace\":%zu}", ranks->trace_count - 1);
     if (fclose(f) != 0) {
         free(text);
         return -ENOMEM;
     }
     return block_put(text, bytes, "rank", out);
+}
+
+/* What each trace waited for others, and what the ranks have in common: as `kprof report` says. */
+static void waits_put(const struct kp_rankwaits *ranks, FILE *out)
+{
+    const struct kp_rankwait *const most = kp_rankwaits_most(ranks);
+    char missing[KP_RANKTEXT_BYTES];
+    fputs(",\"waits\":[", out);
+    for (size_t i = 0; i < ranks->trace_count; i++)
+        fprintf(out, "%s[%" PRId64 ",%zu]", i ? "," : "", ranks->traces[i].waited_ns, ranks->traces[i].last);
+    fprintf(out, "],\"matched\":%zu,\"left\":%zu,\"untold\":%zu,\"bandwidth\":%.6f", ranks->matched, ranks->partial,
+            ranks->untold, ranks->transfer_ns ? (double)ranks->bus_bytes / (double)ranks->transfer_ns : 0);
+    kp_page_member_put(out, "missing",
+                       kp_rankwaits_lack(ranks) ? kp_rankwaits_missing(missing, sizeof missing, ranks) : NULL);
+    if (!most) fputs(",\"most\":null", out);
+    else fprintf(out, ",\"most\":[\"%ld\",%zu,%zu]", most->rank, most->last, most->matched);
 }
 
 /* What the traces of all ranks say of each: who is late, and why; whether the finding of its collectives is that. */
@@ -98,13 +85,14 @@ int kp_page_verdict_put(const struct kp_rankwaits *ranks, FILE *out)
     if (!f) return -ENOMEM;
     fprintf(f, "{\"id\":\"%s\"", KP_FINDING_COMM);
     kp_page_member_put(f, "cause", late && kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : NULL);
+    waits_put(ranks, f);
     fputs(",\"ranks\":[", f);
     for (size_t i = 0; i < ranks->rank_count; i++) {
         if (!kp_finding_of_rank(&words, ranks, ranks->ranks[i].rank)) continue;
         fprintf(f, "%s{\"rank\":\"%ld\"", count++ ? "," : "", ranks->ranks[i].rank);
         kp_page_member_put(f, "what", words.what);
         kp_page_member_put(f, "change", words.change);
-        fputs("}", f);
+        fprintf(f, ",\"gpu\":%s}", words.is_for_gpu ? "true" : "false");
     }
     fputs("],\"late\":", f);
     if (late && kp_finding_of_late(&found, &words, ranks, late->rank)) {

@@ -41,7 +41,8 @@ void kp_page_end(FILE *out, struct kp_rankwaits *ranks)
     fputs("})();\n</script>\n</body>\n</html>\n", out);
 }
 
-static int page_put(struct kp_page *page, struct kp_tree *tree, const char *label, FILE *out)
+static int page_put(struct kp_page *page, struct kp_tree *tree, const char *label, struct kp_rankwaits *ranks,
+                    FILE *out)
 {
     char *head = NULL;
     size_t bytes = 0;
@@ -61,7 +62,9 @@ static int page_put(struct kp_page *page, struct kp_tree *tree, const char *labe
     const int rc = kp_page_blob_write(&page->blob, head, bytes, out);
     fputs("</script>\n", out);
     free(head);
-    return rc ? rc : kp_page_rank_put(page, label, out);
+    if (rc) return rc;
+    kp_rankwaits_add(ranks, tree, &page->chosen);
+    return kp_page_rank_put(page, label, ranks, out);
 }
 
 /* False: the trace has none of the steps that the page is to begin with. */
@@ -91,8 +94,7 @@ int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct
         rc = -ENOENT;
         snprintf(why, why_bytes, "no step of %ld-%ld in it", start->first_step, start->last_step);
     }
-    if (rc == 0 && (rc = page_put(&page, tree, label, out)) != 0) snprintf(why, why_bytes, "%s", strerror(-rc));
-    if (rc == 0) kp_rankwaits_add(ranks, tree, &page.chosen);
+    if (rc == 0 && (rc = page_put(&page, tree, label, ranks, out)) != 0) snprintf(why, why_bytes, "%s", strerror(-rc));
     kp_chosen_fini(&page.chosen);
     kp_page_blob_fini(&page.blob);
     free(page.texts.of);

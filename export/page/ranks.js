@@ -32,32 +32,6 @@ const commTable = tableMake(document.querySelector("#communication .collectives"
 
 // ---- between ranks ----
 
-// What a collective is on every rank, its trace says (rankwaits.h). The rank that came last waits least: its time is the transfer.
-function waitsFind(all) {
-  const groups = new Map();
-  all.forEach((rank, r) => {
-    const seen = new Map();
-    for (const [what, , span, bytes] of rank.collectives) {
-      const n = seen.get(what) || 0, key = `${what}\0${n}`;
-      seen.set(what, n + 1);
-      if (!groups.has(key)) groups.set(key, { spans: [], bytes });
-      groups.get(key).spans[r] = span;
-    }
-  });
-  const waits = all.map(() => ({ waited: 0, transfer: 0, last: 0 }));
-  let matched = 0, moved = 0, moving = 0;
-  for (const { spans, bytes } of groups.values()) {
-    if (spans.length !== all.length || spans.includes(undefined)) continue;
-    const least = Math.min(...spans);
-    matched++;
-    moved += bytes;
-    moving += bytes ? least : 0;
-    spans.forEach((span, r) => { waits[r].waited += span - least; waits[r].transfer += least; });
-    waits[spans.indexOf(least)].last++;
-  }
-  return { waits, matched, bandwidth: moving ? moved / moving : 0 };
-}
-
 function rankBar(rank, most) {
   const bar = make("i", { className: "split" });
   bar.style.width = `${100 * rank.step / most}%`;
@@ -80,15 +54,15 @@ function ranksDraw() {
   const all = ranks.all;
   show("ranks", all.length > 1);
   if (all.length < 2) return;
-  const { waits, matched, bandwidth } = waitsFind(all), most = Math.max(1, ...all.map(rank => rank.step));
-  const late = waits.map((w, r) => [w.last, r]).sort((a, b) => b[0] - a[0])[0];
-  const areRanks = new Set(all.map(rank => rank.rank)).size === all.length;
-  ranks.first = matched && areRanks ? late[1] : 0; // the others wait for it
-  byId("ranks-note").textContent = matched ? `${countText(matched)} collectives are in all ${all.length} traces. Of each, the rank that came last spends the ` +
-    `shortest time in it; what the others spend more, they wait. ${rankName(all[late[1]], late[1])} came last in ${countText(late[0])} of them (${percentText(late[0] / matched)}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}${ranks.verdict.cause ? ` Why: ${ranks.verdict.cause}.` : ""}` :
-    "No collective is in all of these traces.";
+  const { waits, matched, bandwidth, most: late, missing, left, untold, cause } = ranks.verdict, most = Math.max(1, ...all.map(rank => rank.step));
+  const lateAt = late ? all.findIndex(rank => rank.rank === late[0]) : -1;
+  ranks.first = lateAt >= 0 && !missing ? lateAt : 0; // the others wait for it
+  byId("ranks-note").textContent = missing ? `INCOMPLETE: without ${missing}, of which there is no trace here, it is not known which rank came last.` :
+    (late ? `${countText(matched)} collectives are in all ${all.length} traces. Of each, the rank that came last spends the ` +
+    `shortest time in it; what the others spend more, they wait. ${rankName(all[lateAt], lateAt)} came last in ${countText(late[1])} of ${late[2] === matched ? "them" : `its ${countText(late[2])}`} (${percentText(late[1] / late[2])}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}${cause ? ` Why: ${cause}.` : ""}` :
+    "No collective is in all of these traces.") + (left ? ` ${countText(left)} are not in the traces of all their ranks.` : "") + (untold ? ` Of ${countText(untold)} the groups cannot be told apart.` : "");
   ranksTable(all.map((rank, index) => ({ index, name: rankName(rank, index), bar: rankBar(rank, most), step: rank.step, compute: rank.parts[0],
-    exposed: rank.parts[1], loading: rank.parts[3], idle: rank.parts[4], waited: waits[index].waited, last: waits[index].last })));
+    exposed: rank.parts[1], loading: rank.parts[3], idle: rank.parts[4], waited: rank.trace === null || missing ? 0 : waits[rank.trace][0], last: rank.trace === null || missing ? 0 : waits[rank.trace][1] })));
 }
 
 const rankName = (rank, index) => (rank.rank !== null ? `rank ${rank.rank}${rank.host ? ` on ${rank.host}` : ""}` : `${index + 1}: ${rank.label.split("/").pop()}`);

@@ -90,7 +90,7 @@ function costText(finding, steps) {
 // What a trace alone says of its collectives, those of all ranks know better.
 function findingsOf({ run, gpu, advice }) {
   const words = ranks.verdict.ranks.find(of => of.rank === run.rank && run.ranks > 1);
-  const found = advice.findings.map(f => (words && !gpu && f.id === ranks.verdict.id ? { ...f, what: words.what, change: words.change } : f));
+  const found = advice.findings.map(f => (words && (words.gpu || !gpu) && f.id === ranks.verdict.id ? { ...f, what: words.what, change: words.change } : f));
   const { late } = ranks.verdict; // no trace alone tells that others wait for its rank
   return late && run.ranks > 1 && late.rank === run.rank ? [{ bytes: 0, once: 0, ...late }, ...found] : found;
 }

@@ -42,6 +42,7 @@ SRC_report := \
     export/report/phasetail.c \
     export/report/phasetimes.c \
     export/report/plain.c \
+    export/report/rankmatch.c \
     export/report/rankwaits.c \
     export/report/selftime.c \
     export/report/spans.c \

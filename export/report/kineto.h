@@ -70,9 +70,10 @@ struct kp_kineto_work {
     uint32_t event;
     int32_t stream;                 /* -1: not in the file */
     float blocks_per_sm, occupancy; /* occupancy in percent; -1: not in the file */
-    uint32_t group;    /* of a collective: a hash of its process group's name; 0: none, or not in the file */
-    int64_t sequence;  /* its number in that group; -1: not in the file */
-    int64_t bus_bytes; /* what a rank's link moves for it at best, as NCCL's tests count; 0: not known */
+    uint32_t group, members; /* of a collective: its group's name as a hash, ranks as a string id; 0: not in the file */
+    int32_t group_size;      /* 0: not in the file */
+    int64_t sequence;        /* its number in that group; -1: not in the file */
+    int64_t bus_bytes;       /* what a rank's link moves for it at best, as NCCL's tests count; 0: not known */
 };
 
 /* A scalar of the file's head: "host_name", or the path of a member, as "kprof.drops.OP.no chunk". */

@@ -67,6 +67,7 @@ static void works_move(const struct appending *a)
     for (size_t i = 0; i < a->from->work_count; i++) {
         struct kp_kineto_work w = a->from->works[i];
         w.event += a->event_most;
+        if (w.members) w.members = kp_strings_put_from(to->strings, a->from->strings, w.members);
         *KP_KINETO_NEXT(to->works, to->work_count, to->work_capacity) = w;
     }
 }

@@ -181,11 +181,12 @@ static void head_join(struct kp_kineto *t, const struct read_block *s)
     t->has_stacks |= from->has_stacks;
 }
 
-static void work_join(struct kp_kineto *t, const struct kp_kineto_work *work, size_t event)
+static void work_join(struct kp_kineto *t, const struct read_block *s, const struct kp_kineto_work *work, size_t event)
 {
     if (t->count == event) return; /* it was not kept */
     t->works = kp_kineto_grow(t->works, &t->work_capacity, t->work_count + 1, sizeof *t->works);
     t->works[t->work_count] = *work;
+    t->works[t->work_count].members = s->ids[work->members];
     t->works[t->work_count++].event = (uint32_t)event;
 }
 
@@ -200,7 +201,7 @@ static void slot_splice(struct kp_kineto *t, struct read_block *s)
     for (size_t i = 0, m = 0, w = 0; i < from->count; i++) {
         const size_t before = t->count;
         event_join(t, s, from->events[i]);
-        if (w < from->work_count && from->works[w].event == i) work_join(t, &from->works[w++], before);
+        if (w < from->work_count && from->works[w].event == i) work_join(t, s, &from->works[w++], before);
         if (m == from->memory_count || from->memory[m].event != i) continue;
         if (t->count > before) {
             t->memory = kp_kineto_grow(t->memory, &t->memory_capacity, t->memory_count + 1, sizeof *t->memory);

@@ -77,7 +77,16 @@ static uint32_t group_hash(const char *args, size_t bytes)
     return hash ? hash : 1;
 }
 
-static void collective_read(struct kp_kineto_work *work, const char *args, size_t bytes)
+/* Keeps a text of the args, or a list: as far as its end. */
+static uint32_t members_keep(struct kp_kineto *t, const char *args, size_t bytes)
+{
+    const char *at = value_find(args, bytes, "\"Process Group Ranks\":"), *const end = args + bytes;
+    while (at && at < end && (*at == '"' || *at == ' ')) at++;
+    const char *const close = at && at < end && *at == '[' ? memchr(at, ']', (size_t)(end - at)) : NULL;
+    return close ? kp_strings_put(t->strings, at, (size_t)(close + 1 - at)) : 0;
+}
+
+static void collective_read(struct kp_kineto *t, struct kp_kineto_work *work, const char *args, size_t bytes)
 {
     work->sequence = -1;
     if (!value_find(args, bytes, "\"Collective name\":")) return;
@@ -85,6 +94,8 @@ static void collective_read(struct kp_kineto_work *work, const char *args, size_
     const int64_t out = thousandths(args, bytes, "\"Out msg nelems\":", 0) / 1000;
     const double ranks = (double)thousandths(args, bytes, "\"Group size\":", 0) / 1000;
     work->group = group_hash(args, bytes);
+    work->members = members_keep(t, args, bytes);
+    work->group_size = ranks > 0 && ranks < INT32_MAX ? (int32_t)ranks : 0;
     work->sequence = thousandths(args, bytes, "\"Seq\":", -1000) / 1000;
     work->bus_bytes =
         (int64_t)((double)((in > out ? in : out) * element_bytes(args, bytes)) * bus_factor(args, bytes, ranks));
@@ -104,7 +115,7 @@ void kp_kineto_work_add(struct kp_kineto *t, uint32_t event, const char *args, s
     work->shared = thousandths(args, bytes, "\"shared memory\":", -1000) / 1000;
     sides_read(work->grid, args, bytes, "\"grid\":");
     sides_read(work->block, args, bytes, "\"block\":");
-    collective_read(work, args, bytes);
+    collective_read(t, work, args, bytes);
 }
 
 static size_t work_from(const struct kp_kineto *t, uint32_t event)

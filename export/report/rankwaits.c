@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
-#include "export/report/keyindex.h"
 #include "export/report/plain.h"
+#include "export/report/rankmatch.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
 
-enum { COLLECTIVES_MOST = 200000, RANKS_SHOWN = 8, PLACE_BYTES = 200 };
+enum { RANKS_SHOWN = 8, PLACE_BYTES = 200 };
 #define CAUSE_LEAST_MS 0.1
-#define LATE_SHARE 0.8     /* of the collectives */
+#define LATE_SHARE 0.8     /* of what ranks wait */
 #define PLACE_LEAST 0.001  /* of the steps */
 #define PLACE_OF_CAUSE 0.2 /* of what a rank has more: a line that has less of it explains nothing */
 
@@ -54,33 +54,55 @@ static long step_at(const struct kp_chosen *chosen, int64_t ns)
     return at < chosen->step_count ? chosen->steps[at].number : -1;
 }
 
-void kp_collective_key(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen, size_t node,
-                       const struct kp_kineto_work *work)
+/* Is it one that no rank leaves before all have entered? A broadcast's root may. */
+static bool do_all_meet(const char *name)
 {
-    const struct kp_kineto_event *e = kp_tree_event(tree, node);
-    if (work && work->group && work->sequence >= 0)
-        snprintf(out, bytes, "%" PRIu32 " %" PRId64, work->group, work->sequence);
+    static const char *const words[] = {"all_reduce",     "allreduce",  "all_gather", "allgather",
+                                        "reduce_scatter", "all_to_all", "alltoall",   "barrier"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(name, words[i])) return true;
+    return false;
+}
+
+/* What it is on every rank: by its group where the file has one, else by its name and size. */
+static uint32_t kind_of(struct kp_rankwaits *w, const struct kp_kineto *t, const struct kp_kineto_event *e,
+                        const struct kp_kineto_work *work)
+{
+    const bool has_group = work && work->group;
+    char text[1024], group[32] = "";
+    if (has_group) snprintf(group, sizeof group, "%" PRIu32, work->group);
+    if (has_group && work->sequence >= 0) snprintf(text, sizeof text, "%s %s", group, kp_kineto_text(t, work->members));
     else
-        snprintf(out, bytes, "%ld %s %s %" PRId64, step_at(chosen, tree->nodes[node].start_ns),
-                 kp_kineto_text(tree->trace, e->name), e->shapes ? kp_kineto_text(tree->trace, e->shapes) : "",
-                 work ? work->bus_bytes : 0);
+        snprintf(text, sizeof text, "%s %s %s %s %" PRId64, group, work ? kp_kineto_text(t, work->members) : "",
+                 kp_kineto_text(t, e->name), e->shapes ? kp_kineto_text(t, e->shapes) : "", work ? work->bus_bytes : 0);
+    return kp_strings_put(w->texts, text, strlen(text));
 }
 
-static void collective_add(struct kp_rankwaits *w, const char *key, const struct kp_collective *is)
+static uint32_t text_kept(struct kp_rankwaits *w, const char *text)
 {
-    char *kept = strdup(key);
-    if (!kept) return;
-    w->of = kp_kineto_grow(w->of, &w->capacity, w->count + 1, sizeof *w->of);
-    w->of[w->count] = *is;
-    w->of[w->count++].key = kept;
+    return text && *text ? kp_strings_put(w->texts, text, strlen(text)) : 0;
 }
 
-/* Rows: how many of each key a trace had so far. */
-static unsigned number_next(struct kp_keyindex *counts, struct kp_strings *strings, const char *key)
+static void collective_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen, size_t i,
+                           const struct kp_rankwait *row)
 {
-    unsigned *const count =
-        kp_keyindex_row(counts, kp_strings_put(strings, key, strlen(key)), &(unsigned){0}, sizeof *count);
-    return (*count)++;
+    const struct kp_node *const n = &tree->nodes[i];
+    const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+    const struct kp_kineto_work *const work = kp_kineto_work_of(tree->trace, n->event);
+    struct kp_collective one = {.trace = (uint32_t)(w->trace_count - 1),
+                                .kind = kind_of(w, tree->trace, e, work),
+                                .meets = do_all_meet(kp_kineto_text(tree->trace, e->name)),
+                                .step = step_at(chosen, n->start_ns),
+                                .start_ns = n->start_ns,
+                                .ns = n->end_ns - n->start_ns,
+                                .bus_bytes = work ? work->bus_bytes : 0};
+    one.at = one.step >= 0 ? one.step : -1 - (long)row->traces;
+    if (work && work->group) {
+        one.members = text_kept(w, kp_kineto_text(tree->trace, work->members));
+        one.group_size = work->group_size;
+        if (work->sequence >= 0) one.at = work->sequence;
+    }
+    *KP_KINETO_NEXT(w->of, w->count, w->capacity) = one;
 }
 
 /* Where its steps' time goes, to compare it with that of the others. */
@@ -130,11 +152,15 @@ long kp_rankwaits_rank(const struct kp_kineto *trace)
     return rank && kp_kineto_number(trace, "distributedInfo.world_size") >= 2 ? strtol(rank, NULL, 10) : -1;
 }
 
-static void host_add(struct kp_rankwaits *w, const struct kp_kineto *trace)
+static void trace_begin(struct kp_rankwaits *w, const struct kp_kineto *trace, long rank, const struct kp_spans *within)
 {
-    const char *const host = kp_kineto_fact(trace, "host_name");
-    if (!w->rank_count && host) snprintf(w->host, sizeof w->host, "%s", host);
-    w->has_hosts |= !host || strncmp(w->host, host, sizeof w->host - 1) != 0;
+    const long world = kp_kineto_number(trace, "distributedInfo.world_size");
+    struct kp_ranktrace *const t = KP_KINETO_NEXT(w->traces, w->trace_count, w->trace_capacity);
+    if (!w->texts) w->texts = kp_strings_open();
+    if (world > w->world) w->world = world;
+    *t = (struct kp_ranktrace){.rank = rank};
+    for (size_t i = 0; i < within->count; i++) kp_spans_add(&t->within, within->of[i].start_ns, within->of[i].end_ns);
+    kp_spans_settle(&t->within);
 }
 
 void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen)
@@ -143,64 +169,107 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     const long rank = kp_rankwaits_rank(tree->trace);
     if (rank < 0) return;
     const bool on_device = kp_collective_are_on_gpu(tree);
-    host_add(w, tree->trace);
+    trace_begin(w, tree->trace, rank, within);
     struct kp_rankwait *row = rank_get(w, rank);
-    const struct kp_collective is = {.rank = row->rank, .trace = row->traces++};
-    struct kp_keyindex counts = {0};
+    row->host = text_kept(w, kp_kineto_fact(tree->trace, "host_name"));
     parts_add(row, tree, chosen);
     if (chosen->step_count) places_add(row, tree, chosen);
-    for (size_t i = 0; i < tree->count && w->count < COLLECTIVES_MOST; i++) {
-        const struct kp_node *n = &tree->nodes[i];
-        if (!kp_collective_is(tree, i, on_device) || !kp_spans_has(within, n->start_ns)) continue;
-        const struct kp_kineto_work *work = kp_kineto_work_of(tree->trace, n->event);
-        struct kp_collective one = is;
-        char key[1024];
-        kp_collective_key(key, sizeof key, tree, chosen, i, work);
-        one.number = number_next(&counts, tree->trace->strings, key);
-        one.ns = n->end_ns - n->start_ns;
-        one.bus_bytes = work ? work->bus_bytes : 0;
-        collective_add(w, key, &one);
-    }
-    kp_keyindex_fini(&counts);
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_collective_is(tree, i, on_device) && kp_spans_has(within, tree->nodes[i].start_ns))
+            collective_add(w, tree, chosen, i, row);
+    row->traces++;
 }
 
 /* ---- all ranks ---- */
 
-static int same_compare(const struct kp_collective *x, const struct kp_collective *y)
-{
-    const int by_key = strcmp(x->key, y->key);
-    if (by_key) return by_key;
-    if (x->trace != y->trace) return x->trace < y->trace ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
-}
-
-static int collective_order(const void *a, const void *b)
-{
-    const struct kp_collective *x = a, *y = b;
-    const int order = same_compare(x, y);
-    return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
-}
-
 KP_ORDER(rank_order, struct kp_rankwait, rank)
+KP_ORDER(set_order, struct kp_rankset, start_ns)
+
+/* What made a rank late: the set in which it waited longest in its step, and for whom. */
+struct delay {
+    const struct kp_rankset *set;
+    long step;
+    int64_t ns;
+    uint32_t culprit;
+};
+
+/* Of a set: who came last, and what each of the others waits. */
+static void set_count(struct kp_rankwaits *w, struct kp_rankset *set)
+{
+    for (size_t i = set->from; i < set->to; i++)
+        if (w->of[i].ns < w->of[set->last].ns) set->last = i;
+    const struct kp_collective *const last = &w->of[set->last];
+    w->matched++;
+    w->bus_bytes += last->bus_bytes;
+    w->transfer_ns += last->bus_bytes ? last->ns : 0;
+    w->ranks[last->row].last++;
+    w->traces[last->trace].last++;
+    for (size_t i = set->from; i < set->to; i++) {
+        const struct kp_collective *const one = &w->of[i];
+        struct kp_ranktrace *const t = &w->traces[one->trace];
+        w->ranks[one->row].matched++;
+        kp_spans_add(&t->waits, one->start_ns, one->start_ns + one->ns - last->ns);
+        kp_spans_add(&t->spent, one->start_ns, one->start_ns + one->ns);
+        if (one->start_ns < set->start_ns) set->start_ns = one->start_ns;
+    }
+}
+
+/* Blames the rank that came last, or for whom that one waited in another group of this step before. */
+static void set_blame(struct kp_rankwaits *w, const struct kp_rankset *set, struct delay *delays)
+{
+    const struct kp_collective *const last = &w->of[set->last], *waiter = last;
+    const struct delay *const before = &delays[last->row];
+    for (size_t i = set->from; i < set->to; i++)
+        if (w->of[i].ns > waiter->ns) waiter = &w->of[i];
+    const int64_t wait = waiter->ns - last->ns;
+    const bool inherits =
+        before->set && last->step >= 0 && before->step == last->step && !kp_rankset_has(w, before->set, waiter->row);
+    const int64_t inherited = !inherits ? 0 : before->ns < wait ? before->ns : wait;
+    const uint32_t culprit = 2 * inherited > wait ? before->culprit : last->row;
+    if (inherited) w->ranks[before->culprit].held_ns += inherited;
+    w->ranks[last->row].held_ns += wait - inherited;
+    for (size_t i = set->from; i < set->to; i++) {
+        const struct kp_collective *const one = &w->of[i];
+        struct delay *const d = &delays[one->row];
+        const int64_t ns = one->ns - last->ns;
+        if (i != set->last && (!d->set || d->step != one->step || ns > d->ns))
+            *d = (struct delay){set, one->step, ns, culprit};
+    }
+}
+
+/* Collectives may overlap: what a rank waits is no sum, and lies in its steps. */
+static void traces_settle(struct kp_rankwaits *w)
+{
+    for (size_t i = 0; i < w->trace_count; i++) {
+        struct kp_ranktrace *const t = &w->traces[i];
+        struct kp_rankwait *const row = rank_get(w, t->rank);
+        kp_spans_settle(&t->waits);
+        kp_spans_settle(&t->spent);
+        row->waited_ns += t->waited_ns = kp_spans_length(&t->waits, &t->within);
+        row->spent_ns += t->spent_ns = kp_spans_length(&t->spent, &t->within);
+    }
+}
+
+static void hosts_look(struct kp_rankwaits *w)
+{
+    for (size_t i = 0; i < w->rank_count; i++)
+        w->has_hosts |= !w->ranks[i].host || w->ranks[i].host != w->ranks[0].host;
+}
 
 void kp_rankwaits_settle(struct kp_rankwaits *w)
 {
-    if (w->count) qsort(w->of, w->count, sizeof *w->of, collective_order);
-    if (w->rank_count) qsort(w->ranks, w->rank_count, sizeof *w->ranks, rank_order);
-    for (size_t from = 0, to; from < w->count; from = to) {
-        size_t least = from;
-        for (to = from; to < w->count && same_compare(&w->of[to], &w->of[from]) == 0; to++)
-            if (w->of[to].ns < w->of[least].ns) least = to;
-        if (to - from != w->rank_count) continue; /* not of all */
-        w->matched++;
-        w->bus_bytes += w->of[least].bus_bytes;
-        w->transfer_ns += w->of[least].bus_bytes ? w->of[least].ns : 0;
-        rank_get(w, w->of[least].rank)->last++;
-        for (size_t i = from; i < to; i++) {
-            rank_get(w, w->of[i].rank)->waited_ns += w->of[i].ns - w->of[least].ns;
-            rank_get(w, w->of[i].rank)->spent_ns += w->of[i].ns;
-        }
-    }
+    if (!w->rank_count) return;
+    qsort(w->ranks, w->rank_count, sizeof *w->ranks, rank_order);
+    for (size_t i = 0; i < w->count; i++)
+        w->of[i].row = (uint32_t)(kp_rankmatch_row(w, w->traces[w->of[i].trace].rank) - w->ranks);
+    hosts_look(w);
+    kp_rankmatch_sets(w);
+    struct delay *const delays = kp_kineto_zeros(w->rank_count, sizeof *delays);
+    for (size_t i = 0; i < w->set_count; i++) set_count(w, &w->sets[i]);
+    if (w->set_count) qsort(w->sets, w->set_count, sizeof *w->sets, set_order);
+    for (size_t i = 0; i < w->set_count; i++) set_blame(w, &w->sets[i], delays);
+    free(delays);
+    traces_settle(w);
 }
 
 static double part_ms(const struct kp_rankwait *row, int part)
@@ -260,26 +329,30 @@ bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, c
     return true;
 }
 
-static const struct kp_rankwait *late_find(const struct kp_rankwaits *w)
+const struct kp_rankwait *kp_rankwaits_most(const struct kp_rankwaits *w)
 {
     const struct kp_rankwait *late = w->ranks;
-    for (size_t i = 0; i < w->rank_count; i++)
-        if (w->ranks[i].last > late->last) late = &w->ranks[i];
-    return late;
+    for (size_t i = 0; i < w->rank_count; i++) {
+        const struct kp_rankwait *const r = &w->ranks[i];
+        if (r->held_ns > late->held_ns || (r->held_ns == late->held_ns && r->last > late->last)) late = r;
+    }
+    return w->matched ? late : NULL;
 }
+
+bool kp_rankwaits_lack(const struct kp_rankwaits *w) { return w->lacking > 0; }
 
 const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *w)
 {
-    if (w->rank_count < 2 || !w->matched) return NULL;
-    const struct kp_rankwait *const late = late_find(w);
-    return (double)late->last >= LATE_SHARE * (double)w->matched ? late : NULL;
+    int64_t held_ns = 0;
+    if (w->rank_count < 2 || !w->matched || kp_rankwaits_lack(w)) return NULL;
+    const struct kp_rankwait *const late = kp_rankwaits_most(w);
+    for (size_t i = 0; i < w->rank_count; i++) held_ns += w->ranks[i].held_ns;
+    return held_ns && (double)late->held_ns >= LATE_SHARE * (double)held_ns ? late : NULL;
 }
 
 static const struct kp_rankwait *rank_find(const struct kp_rankwaits *w, long rank)
 {
-    for (size_t i = 0; i < w->rank_count && w->rank_count > 1; i++)
-        if (w->ranks[i].rank == rank) return &w->ranks[i];
-    return NULL;
+    return w->rank_count > 1 && !kp_rankwaits_lack(w) ? kp_rankmatch_row(w, rank) : NULL;
 }
 
 const struct kp_rankwait *kp_rankwaits_last(const struct kp_rankwaits *w, long rank)
@@ -313,34 +386,86 @@ double kp_rankwaits_share(const struct kp_rankwaits *w, long rank)
     return row && row->spent_ns ? (double)row->waited_ns / (double)row->spent_ns : 0;
 }
 
-void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
+/* ---- text ---- */
+
+const char *kp_rankwaits_missing(char *out, size_t bytes, const struct kp_rankwaits *w)
 {
-    const struct kp_rankwait *late = late_find(w);
-    const char *between = "; waited for others: ";
-    if (w->rank_count < 2) return;
-    if (!w->matched) {
-        fputs("ranks    no collective is in the traces of all ranks\n", out);
-        return;
+    long missing = w->world - (long)w->rank_count, shown = 0;
+    size_t used = (size_t)snprintf(out, bytes, "rank%s ", missing == 1 ? "" : "s");
+    for (long rank = 0; rank < w->world && shown < RANKS_SHOWN; rank++) {
+        if (kp_rankmatch_row(w, rank)) continue;
+        const bool is_last = ++shown == missing;
+        used += (size_t)snprintf(out + used, bytes - used, "%s%ld", shown == 1 ? "" : is_last ? " and " : ", ", rank);
     }
-    fprintf(out, "ranks    rank %ld came last to %zu of %zu collectives", late->rank, late->last, w->matched);
+    if (missing > shown) snprintf(out + used, bytes - used, " and %ld more", missing - shown);
+    return out;
+}
+
+/* What is not compared, and why. */
+static void left_print(FILE *out, const struct kp_rankwaits *w)
+{
+    if (w->partial && w->matched)
+        fprintf(out, "         %zu collective%s not in the traces of all their ranks: not counted\n", w->partial,
+                w->partial == 1 ? " is" : "s are");
+    if (w->untold)
+        fprintf(out,
+                "         %zu collective%s of groups that the traces do not tell apart: who came last to %s is not "
+                "known\n",
+                w->untold, w->untold == 1 ? " is" : "s are", w->untold == 1 ? "it" : "them");
+}
+
+static void lack_print(FILE *out, const struct kp_rankwaits *w)
+{
+    char names[KP_RANKTEXT_BYTES];
+    fprintf(out,
+            "ranks    INCOMPLETE: %zu of %ld ranks are here. Without %s it is not known who came last: record all\n",
+            w->rank_count, w->world, kp_rankwaits_missing(names, sizeof names, w));
+}
+
+static void waits_print(FILE *out, const struct kp_rankwaits *w)
+{
+    const char *between = "; waited for others: ";
     for (size_t i = 0; i < w->rank_count && i < RANKS_SHOWN; i++, between = ", ")
         fprintf(out, "%srank %ld %.1f ms", between, w->ranks[i].rank, (double)w->ranks[i].waited_ns / 1e6);
     if (w->rank_count > RANKS_SHOWN) fprintf(out, ", and %zu more ranks", w->rank_count - RANKS_SHOWN);
     if (w->transfer_ns > 0)
         fprintf(out, "; transfers at %.1f GB/s of bus bandwidth", (double)w->bus_bytes / (double)w->transfer_ns);
     fputs("\n", out);
+}
+
+void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
+{
+    const struct kp_rankwait *const late = kp_rankwaits_most(w);
     char cause[KP_RANKCAUSE_BYTES];
-    if (kp_rankwaits_cause(cause, sizeof cause, w, late)) fprintf(out, "         %s\n", cause);
+    if (w->rank_count < 2) return;
+    if (kp_rankwaits_lack(w)) {
+        lack_print(out, w);
+        return;
+    }
+    if (!late) fputs("ranks    no collective is in the traces of all ranks\n", out);
+    else {
+        fprintf(out, "ranks    rank %ld came last to %zu of %zu collectives", late->rank, late->last, late->matched);
+        waits_print(out, w);
+        if (kp_rankwaits_cause(cause, sizeof cause, w, late)) fprintf(out, "         %s\n", cause);
+    }
+    left_print(out, w);
 }
 
 void kp_rankwaits_fini(struct kp_rankwaits *w)
 {
-    for (size_t i = 0; i < w->count; i++) free(w->of[i].key);
     for (size_t i = 0; i < w->rank_count; i++) {
         for (size_t p = 0; p < w->ranks[i].place_count; p++) free(w->ranks[i].places[p].name);
         free(w->ranks[i].places);
     }
+    for (size_t i = 0; i < w->trace_count; i++) {
+        kp_spans_fini(&w->traces[i].within);
+        kp_spans_fini(&w->traces[i].waits);
+        kp_spans_fini(&w->traces[i].spent);
+    }
+    if (w->texts) kp_strings_close(w->texts);
     free(w->of);
+    free(w->sets);
+    free(w->traces);
     free(w->ranks);
     *w = (struct kp_rankwaits){0};
 }

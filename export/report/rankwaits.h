@@ -2,9 +2,9 @@
 /*
  * rankwaits.h - which rank of a job the others wait for
  *
- * A collective is the same one on every rank by its number in its process group, where the trace has it. Else it is by
- * its name and size, its step, and how many of these the step had before. The rank that came last spends the shortest
- * time in it: that is the transfer. What the others spend more, they wait.
+ * Which collectives are one, rankmatch.h says. The rank that came last spends the shortest time in it: that is the
+ * transfer. What the others spend more, they wait. Where the last one came late since it waited for a rank of another
+ * group in that step, that rank is to blame.
  */
 #pragma once
 
@@ -13,10 +13,25 @@
 #include "export/report/chosen.h"
 
 struct kp_collective {
-    char *key; /* what it is on every rank */
+    uint32_t kind;                   /* string id in `texts`: what it is on every rank, but for its step or number */
+    uint32_t members;                /* string id: the ranks of its process group, "[0, 1]"; 0: not in the file */
+    uint32_t trace, row;             /* indexes in `traces` and, once settled, in `ranks` */
+    int32_t group_size;              /* 0: not in the file */
+    int32_t part;                    /* among its kind's ranks, groups that time tells apart */
+    unsigned number;                 /* among those of its kind, step and rank */
+    bool meets;                      /* no rank leaves it before all have entered */
+    long at, step;                   /* at: its number in the group where the file has it, else its step */
+    int64_t start_ns, ns, bus_bytes; /* bus_bytes: as kp_kineto_work's; 0: not known */
+};
+struct kp_rankset { /* collectives that are one: of[from] to of[to - 1] */
+    size_t from, to, last;
+    int64_t start_ns;
+};
+struct kp_ranktrace {
     long rank;
-    unsigned trace, number; /* trace: the how-manyth of its rank; number: among those of the key in it */
-    int64_t ns, bus_bytes;  /* bus_bytes: as kp_kineto_work's; 0: not known */
+    struct kp_spans within, waits, spent; /* within: the steps; waits: for other ranks; spent: in collectives of sets */
+    int64_t waited_ns, spent_ns;
+    size_t last; /* collectives in which it came last */
 };
 struct kp_rankplace { /* a line of the program, or an op where the trace has no lines */
     char *name;
@@ -25,8 +40,10 @@ struct kp_rankplace { /* a line of the program, or an op where the trace has no 
 enum kp_rank_part { KP_RANK_OPS, KP_RANK_DATA, KP_RANK_REST, KP_RANK_PARTS };
 struct kp_rankwait {
     long rank;
-    int64_t waited_ns, spent_ns; /* spent_ns: in collectives that every rank has */
-    size_t last;                 /* collectives in which it came last */
+    uint32_t host;               /* string id; 0: its file does not say */
+    int64_t waited_ns, spent_ns; /* spent_ns: in collectives that all their ranks have */
+    int64_t held_ns;             /* what others waited for it, the longest of each collective */
+    size_t last, matched;        /* of the matched collectives it is in, those to which it came last */
     unsigned traces;
     int64_t part_ns[KP_RANK_PARTS]; /* of its steps, without collectives */
     size_t steps;
@@ -35,13 +52,20 @@ struct kp_rankwait {
     size_t place_count, place_capacity;
 };
 struct kp_rankwaits { /* all zero: empty */
+    struct kp_strings *texts;
     struct kp_collective *of;
     size_t count, capacity;
+    struct kp_rankset *sets; /* by time, once settled */
+    size_t set_count, set_capacity;
+    struct kp_ranktrace *traces; /* in the order in which they were added */
+    size_t trace_count, trace_capacity;
     struct kp_rankwait *ranks; /* by number, once settled */
     size_t rank_count, rank_capacity;
-    size_t matched;                 /* collectives that every rank has */
-    char host[128];                 /* of the first trace; "": its file does not say */
-    bool has_hosts;                 /* others are of another machine, or do not say */
+    long world; /* ranks of the job, as the traces say */
+    /* Collectives that all their ranks have; and those of which a rank has no trace, of which a rank's trace has none,
+     * and whose groups cannot be told apart. */
+    size_t matched, lacking, partial, untold;
+    bool has_hosts;                 /* ranks are of several machines, or do not say */
     int64_t bus_bytes, transfer_ns; /* of those whose bytes are known */
 };
 
@@ -49,24 +73,26 @@ struct kp_rankwaits { /* all zero: empty */
 bool kp_collective_is(const struct kp_tree *tree, size_t node, bool on_device);
 /* Kernels of a GPU where it has some, else torch's ranges on the host: "gloo:all_reduce". */
 bool kp_collective_are_on_gpu(const struct kp_tree *tree);
-/* Names what is the same collective on every rank. The work: what the trace says of it, or NULL. */
-void kp_collective_key(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen, size_t node,
-                       const struct kp_kineto_work *work);
-
 /* Adds the collectives of the steps; without steps all. Nothing of a trace that tells no rank of several. */
 void kp_rankwaits_add(struct kp_rankwaits *waits, const struct kp_tree *tree, const struct kp_chosen *chosen);
 void kp_rankwaits_settle(struct kp_rankwaits *waits);
 /* Says in one line who came last and how long each waited; nothing for fewer than two ranks. */
 void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *waits);
-/* Settled: the rank that came last to nearly all collectives, so what the others spend in them is the wait for it; or
- * NULL. */
+/* Settled: are ranks missing without which the one that came last is not known? Then there is no verdict. */
+bool kp_rankwaits_lack(const struct kp_rankwaits *waits);
+enum { KP_RANKTEXT_BYTES = 128 };
+/* Names the ranks of the job without a trace: "ranks 2 and 3", "rank 5 and 506 more". */
+const char *kp_rankwaits_missing(char *out, size_t bytes, const struct kp_rankwaits *waits);
+/* Settled: the rank for which others waited longest; NULL: no collective is matched. */
+const struct kp_rankwait *kp_rankwaits_most(const struct kp_rankwaits *waits);
+/* Settled: the rank for which others waited nearly all of the time that any waited; or NULL. */
 const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *waits);
 /* Settled: that rank, where this one waits for it at least half of the time in collectives; or NULL. */
 const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *waits, long rank);
 /* Of a rank's time in the collectives that every rank has: the share in which it waits for others, 0 to 1. */
 double kp_rankwaits_share(const struct kp_rankwaits *waits, long rank);
 enum { KP_RANKCAUSE_BYTES = 480 };
-/* Says which part of a rank's steps is longer than the others' by most, and at which line or op: "its steps have ...".
+/* Says which part Of a rank's steps is longer than the others' by most, and at which line or op: "its steps have ...".
  * False: none is. */
 bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *waits, const struct kp_rankwait *late);
 /* Settled: what the others wait for the late rank, in a step of the one that waits most. 0: it is not late, or they do

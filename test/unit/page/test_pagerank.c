@@ -10,7 +10,7 @@ static char *rank_of(struct little *t, struct kp_page *page)
     size_t letters = 0, bytes;
     FILE *f = open_memstream(&text, &letters);
     page->chosen = t->chosen;
-    assert_int_equal(kp_page_rank_put(page, "a <b>.json", f), 0);
+    assert_int_equal(kp_page_rank_put(page, "a <b>.json", &(struct kp_rankwaits){.trace_count = 3}, f), 0);
     fclose(f);
     assert_memory_equal(text, begin, sizeof begin - 1);
     assert_string_equal(text + letters - (sizeof end - 1), end);
@@ -20,7 +20,7 @@ static char *rank_of(struct little *t, struct kp_page *page)
     return (char *)plain;
 }
 
-static void a_rank_has_its_head_steps_and_collectives_of_the_host(void **state)
+static void a_rank_has_its_head_and_steps(void **state)
 {
     struct little *t = *state;
     snprintf(t->head, sizeof t->head, "\"host_name\":\"node7\",\"distributedInfo\":{\"rank\":3,\"world_size\":4},");
@@ -33,24 +33,20 @@ static void a_rank_has_its_head_steps_and_collectives_of_the_host(void **state)
     char *rank = rank_of(t, &page);
     assert_non_null(strstr(rank, "\"label\":\"a <b>.json\",\"rank\":\"3\",\"host\":\"node7\""));
     assert_non_null(strstr(rank, "\"gpu\":false,\"steps\":1,\"step\":100000,\"parts\":["));
-    assert_non_null(strstr(rank, "\"collectives\":[[\"2 gloo:all_reduce  0\","));
-    assert_non_null(strstr(rank, ",40000,30000,0]],\"cut\":false")); /* no other */
+    assert_non_null(strstr(rank, "],\"trace\":2}"));
     free(rank);
     page_fini(&page);
 }
 
-/* Where a GPU has the kernels, the host's ranges are not counted once more. */
-static void collectives_of_a_gpu_are_its_kernels(void **state)
+/* A trace that tells no rank of several waits for none. */
+static void a_trace_of_no_job_is_not_compared(void **state)
 {
     struct little *t = *state;
-    event(t, "user_annotation", "nccl:all_reduce", 1, 0, 30, "");
     event(t, "kernel", "ncclDevKernel_AllReduce", 7, 40, 25, "");
-    event(t, "kernel", "gemm", 7, 70, 5, "");
     struct kp_page page = page_make(t);
     char *rank = rank_of(t, &page);
-    assert_non_null(strstr(rank, " ncclDevKernel_AllReduce  0\",40000,"));
-    assert_non_null(strstr(rank, ",40000,25000,0]],\"cut\":false")); /* no other */
     assert_non_null(strstr(rank, "\"gpu\":true,\"steps\":0,\"step\":0"));
+    assert_non_null(strstr(rank, ",\"trace\":null}"));
     free(rank);
     page_fini(&page);
 }
@@ -107,16 +103,17 @@ static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
         verdict,
         "{\"columns\":{},\"head\":{\"id\":\"exposed-communication\",\"cause\":\"its steps have 0.8 ms of ops each, "
         "those "
-        "of the other 0.4 ms" MM
-        "\",\"ranks\":[{\"rank\":\"0\",\"what\":\"the step waits for rank 1 (it came last to 3 of 3 "
+        "of the other 0.4 ms" MM "\",\"waits\":[[1290000,0],[0,3]],\"matched\":3,\"left\":0,\"untold\":0,\"bandwidth\":"
+        "0.000000,\"missing\":null,"
+        "\"most\":[\"1\",3,3],\"ranks\":[{\"rank\":\"0\",\"what\":\"the step waits for rank 1 (it came last to 3 of 3 "
         "collectives); the wait is 86 % of their time\",\"change\":\"Even out the work of the ranks: its steps have "
         "0.8 ms of ops each, those of the "
         "other 0.4 ms" MM
-        ".\"},{\"rank\":\"1\",\"what\":\"the step waits for the network (this rank came last to 3 of 3 "
+        ".\",\"gpu\":true},{\"rank\":\"1\",\"what\":\"the step waits for the network (this rank came last to 3 of 3 "
         "collectives)\",\"change\":\"Send less, or less often: gradients of several steps together (no_sync()), "
         "fewer and larger buckets (DDP(..., bucket_cap_mb=N)). What makes the rank late: its steps have 0.8 ms of ops "
-        "each, those of the other 0.4 ms" MM
-        ".\"}],\"late\":{\"rank\":\"1\",\"critical\":true,\"cost\":430000,\"share\":0.430000,\"steps\":3,\"what\":"
+        "each, those of the other 0.4 ms" MM ".\",\"gpu\":false}],\"late\":{\"rank\":\"1\",\"critical\":true,\"cost\":"
+        "430000,\"share\":0.430000,\"steps\":3,\"what\":"
         "\"the other rank waits for this one (it came last to 3 of 3 collectives)\",\"change\":\"Even out the work of "
         "the ranks: its steps have 0.8 ms of ops each, those of the other 0.4 ms" MM ".\"}}}");
     free(verdict);
@@ -147,9 +144,8 @@ static void ranks_of_one_machine_wait_for_no_network(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_rank_has_its_head_steps_and_collectives_of_the_host, little_setup,
-                                        little_teardown),
-        cmocka_unit_test_setup_teardown(collectives_of_a_gpu_are_its_kernels, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_rank_has_its_head_and_steps, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_trace_of_no_job_is_not_compared, little_setup, little_teardown),
         cmocka_unit_test(the_rank_that_waits_and_the_late_one_are_told_apart),
         cmocka_unit_test(a_rank_that_hardly_waits_waits_for_the_network),
         cmocka_unit_test(ranks_of_one_machine_wait_for_no_network),
