@@ -8,6 +8,7 @@
 #include "export/cli/adviceprint.h"
 #include "export/cli/advised.h"
 #include "export/cli/guessadvice.h"
+#include "export/cli/heldout.h"
 #include "export/cli/heapadvice.h"
 #include "export/cli/latest.h"
 #include "export/cli/otheradvice.h"
@@ -17,6 +18,7 @@
 #include "export/report/ended.h"
 #include "export/report/plain.h"
 #include "export/report/rankwaits.h"
+#include "export/report/stuck.h"
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
                                       {"json-schema", 0, KP_OPT_FLAG, NULL, "print the JSON Schema of such a line"},
@@ -33,7 +35,9 @@ struct held_advice {
 struct advise_command {
     bool is_json, partial, has_communication; /* has_communication: some finding is of it */
     struct kp_rankwaits ranks;
-    struct held_advice *held; /* in order; what follows on one waits, too */
+    struct kp_stuck stuck;
+    char stands[KP_STUCK_BYTES]; /* the job stands: what is said of it first; "": it does not */
+    struct held_advice *held;    /* in order; what follows on one waits, too */
     size_t held_count, held_capacity;
     struct kp_guessadvices guesses;
     struct kp_phasetraces phases; /* of several traces those of phases: a block for each phase */
@@ -89,7 +93,8 @@ static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
                p->traces == 1 ? "" : "s");
         struct kp_finding *f = waiting_find(&advised.advice);
         command->has_communication |= f != NULL;
-        if (f && p->rank && kp_finding_of_rank(&words, &command->ranks, strtol(p->rank, NULL, 10)) &&
+        if (f && p->rank && !*command->stands &&
+            kp_finding_of_rank(&words, &command->ranks, strtol(p->rank, NULL, 10)) &&
             (words.is_for_gpu || !advised.advice.has_gpu))
             f->what = words.what, f->change = words.change;
         kp_adviceprint_text(stdout, &advised.advice, &advised.chosen);
@@ -183,6 +188,17 @@ static const char *late_put(const struct advise_command *command, const char *te
     return first + 1;
 }
 
+/* Of a job that stands no rank is told as late: JSON says what the first line of the text does. */
+static bool stuck_find(struct kp_finding *out, const struct advise_command *command, long rank)
+{
+    *out = (struct kp_finding){.id = "stuck",
+                               .what = command->stands,
+                               .change = "See what the rank does that is in no collective: kprof run --with-stack 1 "
+                                         "names its function.",
+                               .is_critical = true};
+    return *command->stands && command->is_json && rank >= 0;
+}
+
 static void held_print(struct advise_command *command)
 {
     struct kp_finding late;
@@ -190,8 +206,11 @@ static void held_print(struct advise_command *command)
     for (size_t i = 0; i < command->held_count; i++) {
         const struct held_advice *h = &command->held[i];
         const char *text = h->text;
-        if (kp_finding_of_late(&late, &words, &command->ranks, h->rank)) text = late_put(command, text, &late);
-        const bool is_told = h->what && h->change && kp_finding_of_rank(&words, &command->ranks, h->rank);
+        if (stuck_find(&late, command, h->rank)) text = late_put(command, text, &late);
+        else if (!*command->stands && kp_finding_of_late(&late, &words, &command->ranks, h->rank))
+            text = late_put(command, text, &late);
+        const bool is_told =
+            !*command->stands && h->what && h->change && kp_finding_of_rank(&words, &command->ranks, h->rank);
         if (is_told && (words.is_for_gpu || !h->has_gpu)) {
             text = replaced_put(text, h->what, words.what);
             text = replaced_put(text, h->change, words.change);
@@ -227,6 +246,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     const bool is_torn = rc && advised.trace && advised.trace->torn;
     if (advised.is_part && rc == 0) kp_cli_say(stderr, "kprof: %s", why);
     if (rc == 0) kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
+    if (rc == 0) kp_stuck_add(&command->stuck, &advised.tree, &advised.chosen);
     if (rc == 0) kp_phasetraces_look(&command->phases, advised.trace);
     if (rc == 0 && several && !command->is_json && kp_phasetraces_take(&command->phases, &advised.trace)) {
         kp_advised_close(&advised);
@@ -260,6 +280,8 @@ int kp_cmd_advise(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "advise", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct advise_command command = {0};
+    struct kp_heldout held = {0};
+    char first[KP_STUCK_BYTES + 16];
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
@@ -274,12 +296,17 @@ int kp_cmd_advise(int argc, char **argv)
     }
     count = kp_latest_take("advise", &argv, count, 0);
     if (!count) return KP_EXIT_USAGE;
+    kp_heldout_begin(&held);
     int worst = kp_input_each("advise", argv, count, NULL, trace_take, &command);
     kp_rankwaits_settle(&command.ranks);
+    if (!kp_stuck_tell(command.stands, sizeof command.stands, &command.stuck)) *command.stands = 0;
     held_print(&command);
     worst = phases_print(&command, worst);
     kp_guessadvices_print(&command.guesses, command.is_json);
-    if (!command.is_json) ranks_print(&command);
+    if (!command.is_json && !*command.stands) ranks_print(&command);
+    snprintf(first, sizeof first, "STUCK    %s", command.stands);
+    kp_heldout_end(&held, *command.stands && !command.is_json ? first : NULL);
+    kp_stuck_fini(&command.stuck);
     kp_rankwaits_fini(&command.ranks);
     return worst;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cmd_report.c - `kprof report`: where the time of a trace went, or torch's own table of it */
 #include "export/cli/cli.h"
+#include "export/cli/heldout.h"
 #include "export/cli/latest.h"
 #include "export/cli/lines.h"
 #include "export/cli/phasetraces.h"
@@ -19,6 +20,7 @@
 #include "export/report/modulename.h"
 #include "export/report/phaserows.h"
 #include "export/report/rankwaits.h"
+#include "export/report/stuck.h"
 #include "export/report/topmodules.h"
 #include "export/report/toppieces.h"
 #include "export/report/toptable.h"
@@ -42,6 +44,7 @@ struct report_command {
     size_t within_missed; /* traces of phases without that name */
     char why_missed[512];
     struct kp_rankwaits ranks;
+    struct kp_stuck stuck;
     bool is_spool;    /* the trace at hand */
     const char *path; /* of its file */
     const char *ours; /* the last option that --torch has not, or NULL */
@@ -320,6 +323,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     if (r->choice.within && is_any_time(r)) kp_chosen_keep_steps(&n.chosen);
     if (r->choice.within) kp_chosen_count_passes(&n.chosen, tree);
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
+    kp_stuck_add(&r->stuck, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
     if (r->choice.first_step >= 0) kp_summary_no_core(&n.summary, tree, &n.chosen);
     if (!r->choice.within) kp_stepparts_add(&n.parts, tree, &n.chosen);
@@ -366,14 +370,19 @@ static bool is_phase_within(struct report_command *r, const struct kp_kineto *tr
     return r->is_within_phase = r->is_within_met = true;
 }
 
-/* What all traces together say. */
-static void together_print(struct report_command *r)
+/* What all traces together say. A job that stands is told first, and of it no rank as the last one. */
+static void together_print(struct report_command *r, struct kp_heldout *held)
 {
+    char first[KP_STUCK_BYTES] = "STUCK    ";
+    const size_t used = strlen(first);
+    const bool stands = kp_stuck_tell(first + used, sizeof first - used, &r->stuck);
+    kp_stuck_fini(&r->stuck);
     if (r->phases.count) kp_phaserows_print(stdout, &r->phases);
     kp_phaserows_fini(&r->phases);
     kp_rankwaits_settle(&r->ranks);
-    if (!r->json) kp_rankwaits_print(stdout, &r->ranks);
+    if (!r->json && !stands) kp_rankwaits_print(stdout, &r->ranks);
     kp_rankwaits_fini(&r->ranks);
+    kp_heldout_end(held, stands && !r->json ? first : NULL);
 }
 
 static int phase_check(const struct report_command *r, int worst)
@@ -413,6 +422,7 @@ static int source_read(const struct report_command *r, const struct kp_trace_sou
 
 /* What tells of long steps, as far as their pieces do. */
 struct kinds_pieces {
+    struct kp_stuck *stuck;
     struct kp_evalpieces *evaluations;
     struct kp_promptpieces *prompts;
 };
@@ -420,6 +430,7 @@ struct kinds_pieces {
 static void kinds_add(void *pieces, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const struct kinds_pieces *const k = pieces;
+    kp_stuck_add(k->stuck, tree, chosen);
     if (k->evaluations) kp_evalpieces_add(k->evaluations, tree, chosen);
     if (k->prompts) kp_promptpieces_add(k->prompts, tree, chosen);
 }
@@ -439,13 +450,13 @@ static void kinds_close(const struct kinds_pieces *k)
 }
 
 /* Reads a trace in pieces, as far as it can be cut. False: it must be read as a whole. */
-static bool pieces_read(const struct report_command *r, const struct kp_trace_source *source,
-                        struct report_reading *out, int *rc, char *why, size_t why_bytes)
+static bool pieces_read(struct report_command *r, const struct kp_trace_source *source, struct report_reading *out,
+                        int *rc, char *why, size_t why_bytes)
 {
     struct kp_toppieces *pieces = kp_toppieces_open(by_of(r, NULL));
     if (!pieces) return false;
-    struct kinds_pieces kinds = {NULL, NULL};
-    if (is_unasked(r)) kinds = (struct kinds_pieces){kp_evalpieces_open(), kp_promptpieces_open()};
+    struct kinds_pieces kinds = {&r->stuck, NULL, NULL};
+    if (is_unasked(r)) kinds = (struct kinds_pieces){&r->stuck, kp_evalpieces_open(), kp_promptpieces_open()};
     kp_toppieces_give(pieces, kinds_add, &kinds);
     *rc = source_read(r, source, &out->trace, kp_toppieces_reading(pieces), why, why_bytes);
     bool holds = *rc != -ESTALE;
@@ -460,7 +471,7 @@ static bool pieces_read(const struct report_command *r, const struct kp_trace_so
 }
 
 /* Returns 0, or -errno with a line on stderr. */
-static int trace_read(const struct report_command *r, const struct kp_trace_source *source, bool several,
+static int trace_read(struct report_command *r, const struct kp_trace_source *source, bool several,
                       struct report_reading *out)
 {
     char why[768];
@@ -573,10 +584,12 @@ int kp_cmd_report(int argc, char **argv)
     count = kp_latest_take("report", &argv, count, 0);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});
+    struct kp_heldout held = {0};
+    kp_heldout_begin(&held);
     int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
     worst = phase_report(&r, worst);
     kp_report_torch_end(&r.torch);
-    together_print(&r);
+    together_print(&r, &held);
     kp_lines_close(lines);
     return phase_check(&r, worst);
 }

@@ -41,6 +41,7 @@ SRC_cli := \
     export/cli/heap_formats.c \
     export/cli/heapnames.c \
     export/cli/heapleaks.c \
+    export/cli/heldout.c \
     export/cli/heapprofile.c \
     export/cli/heappprof.c \
     export/cli/heapfold.c \

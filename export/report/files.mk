@@ -52,6 +52,7 @@ SRC_report := \
     export/report/eventpart.c \
     export/report/everynth.c \
     export/report/stepspans.c \
+    export/report/stuck.c \
     export/report/timeshares.c \
     export/report/table.c \
     export/report/tophead.c \
@@ -85,6 +86,7 @@ UNIT_report := \
     test/unit/report/test_rankwaits.c \
     test/unit/report/test_stepparts.c \
     test/unit/report/test_stepspans.c \
+    test/unit/report/test_stuck.c \
     test/unit/report/test_table.c \
     test/unit/report/test_toppieces.c \
     test/unit/report/test_timeshares.c \
