@@ -68,12 +68,13 @@ uint32_t kp_call_sort(bool is_driver, const char *name, size_t len);
 
 /* --- lane.c --- */
 
-int kp_lane_setup(void);                 /* opens the lanes, once. 0 or -ENOMEM */
-void kp_lane_collect(uint32_t cycle);    /* records go to chunks of this cycle from here on */
-uint32_t kp_lane_recorded(void);         /* the latest cycle that recorded; 0: none */
-void kp_lane_close(uint32_t cycle);      /* no record goes to chunks of this cycle any more */
-void kp_lane_allow_wait(bool may);       /* may this thread wait for the writer? (default: yes) */
-void kp_lane_forget_work(void);          /* stops waiting for kernels that were launched and never ran */
+int kp_lane_setup(void);              /* opens the lanes, once. 0 or -ENOMEM */
+void kp_lane_collect(uint32_t cycle); /* records go to chunks of this cycle from here on */
+uint32_t kp_lane_recorded(void);      /* the latest cycle that recorded; 0: none */
+void kp_lane_close(uint32_t cycle);   /* no record goes to chunks of this cycle any more */
+void kp_lane_allow_wait(bool may);    /* may this thread wait for the writer? (default: yes) */
+/* Stops waiting for kernels that were launched and never ran, and forgets captures that have not ended. */
+void kp_lane_forget_work(void);
 uint64_t kp_lane_launched(void);         /* kernel launches decoded so far, less those given up */
 bool kp_lane_has_run(uint64_t launched); /* have that many kernels run, or as many as were launched? */
 uint64_t kp_lane_records(void);          /* records decoded so far */

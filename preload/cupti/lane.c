@@ -15,7 +15,8 @@
  *
  * Balance: each kernel launch among the calls announces one kernel. A hash of the correlation id is added for a launch
  * and subtracted for a kernel. The sum is 0 when all have run, in any order. Launches into a captured graph and kernels
- * of graphs do not count. A lost record upsets the balance until kp_lane_forget_work.
+ * of graphs do not count. A lost record, or a capture whose end is not recorded, upsets the balance until
+ * kp_lane_forget_work, which each arming calls.
  */
 #include <errno.h>
 #include <sched.h>
@@ -156,9 +157,11 @@ static uint64_t difference(uint64_t *sum)
     return kp_load_relaxed(&count.launched) - kp_load_relaxed(&count.ran);
 }
 
+/* Also forgets captures that are under way, since CUPTI may never record their end. */
 void kp_lane_forget_work(void)
 {
     uint64_t sum, n = difference(&sum);
+    kp_store_relaxed(&count.captures, 0);
     kp_store_relaxed(&count.base, n);
     kp_store_relaxed(&count.base_sum, sum);
 }

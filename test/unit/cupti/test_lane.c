@@ -422,6 +422,25 @@ static void launches_are_waited_for_until_their_kernels_came(void **state)
     assert_true(kp_lane_has_run(kp_lane_launched()));
 }
 
+static size_t a_capture_begins(uint8_t *b) { return call(b, KP_CUPTI_RUNTIME, 305, 507); }
+
+static size_t a_launch(uint8_t *b) { return call(b, KP_CUPTI_RUNTIME, 211, 508); }
+
+/* The window ended inside the capture, so its end was not recorded. */
+static void a_capture_that_one_arming_saw_begin_hides_no_launch_of_the_next(void **state)
+{
+    (void)state;
+    const uint64_t before = kp_lane_launched();
+    complete_one(a_capture_begins);
+    complete_one(a_launch);
+    assert_int_equal(kp_lane_launched(), before);
+    kp_lane_forget_work();
+    complete_one(a_launch);
+    assert_int_equal(kp_lane_launched(), before + 1);
+    assert_false(kp_lane_has_run(kp_lane_launched()));
+    kp_lane_forget_work();
+}
+
 static void the_pool_never_gives_null_and_gives_zeroed_buffers(void **state)
 {
     static uint8_t *out[80];
@@ -501,6 +520,7 @@ int main(void)
         cmocka_unit_test(only_events_are_kept_while_warming_up),
         cmocka_unit_test(a_name_at_the_same_address_in_the_next_buffer_is_read_anew),
         cmocka_unit_test(launches_are_waited_for_until_their_kernels_came),
+        cmocka_unit_test(a_capture_that_one_arming_saw_begin_hides_no_launch_of_the_next),
         cmocka_unit_test(the_pool_never_gives_null_and_gives_zeroed_buffers),
         cmocka_unit_test(a_child_may_write_to_a_buffer_that_was_out),
         cmocka_unit_test(a_call_is_of_the_thread_that_is_alive_under_that_name),
