@@ -53,7 +53,8 @@ static uint8_t *answered_find(const struct kp_tree *tree)
 
 const char *kp_lost_work(struct kp_costrules *x)
 {
-    static const char *const launch[] = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cuLaunchKernel", NULL};
+    static const char *const launch[] = {"cudaLaunchKernel", "__cudaLaunchKernel", "cudaLaunchCooperativeKernel",
+                                         "cuLaunchKernel", NULL};
     const struct kp_tree *const tree = x->tree;
     struct kp_spans captures = {0};
     uint8_t *const answered = answered_find(tree);

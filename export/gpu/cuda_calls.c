@@ -31,6 +31,7 @@ static const struct rule {
         {"cudaEventCreateWithFlags", 0},
         {"cudaEventDestroy", 0},
         {"cudaLaunchKernel", IS_SHOWN | HAS_ARROW},
+        {"__cudaLaunchKernel", IS_SHOWN | HAS_ARROW}, /* called by stubs of nvcc 13; Kineto begins no arrow here */
         {"cudaLaunchKernelExC", IS_SHOWN | HAS_ARROW},
         {"cudaLaunchCooperativeKernel", IS_SHOWN | HAS_ARROW},
         {"cudaLaunchCooperativeKernelMultiDevice", IS_SHOWN | HAS_ARROW},

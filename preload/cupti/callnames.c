@@ -55,8 +55,14 @@ uint32_t kp_call_sort(bool is_driver, const char *name, size_t len)
                                          "cuMemExportToShareableHandle",
                                          "cuMemImportFromShareableHandle",
                                          NULL};
-    static const char *const launches[] = {"cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel",
-                                           "cuLaunchKernel",   "cuLaunchKernelEx",    NULL};
+    /* stubs of nvcc 13 call __cudaLaunchKernel */
+    static const char *const launches[] = {"cudaLaunchKernel",
+                                           "__cudaLaunchKernel",
+                                           "cudaLaunchKernelExC",
+                                           "cudaLaunchCooperativeKernel",
+                                           "cuLaunchKernel",
+                                           "cuLaunchKernelEx",
+                                           NULL};
     size_t bare = len > 5 && memcmp(name + len - 5, "_ptsz", 5) == 0 ? len - 5 : len;
     if (is_one_of(launches, name, bare)) return KP_CALL_LAUNCH;
     if (is_driver) return is_one_of(driver, name, len) ? 0 : KP_CALL_NOISE;

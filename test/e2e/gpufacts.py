@@ -76,7 +76,8 @@ def flows(trace, inside):
         if event.get("cat") != "ac2g" or event["id"] not in inside:
             continue
         if event["ph"] == "s":
-            found["s", calls[event["id"]]["name"]] += 1
+            if not calls[event["id"]]["name"].startswith("__cudaLaunchKernel"):  # ours alone
+                found["s", calls[event["id"]]["name"]] += 1
         elif (str(event["pid"]), str(event["tid"]), facts.begin(event)) in work:
             found["f", "work"] += 1
     return found
@@ -104,7 +105,8 @@ def broken_rules(trace):
 
 
 def loose_arrows(trace):
-    """An arrow ends at every piece of work and began at its launch, but Kineto begins none at __cudaLaunchKernel, the launch of nvcc 13's stubs."""
+    """An arrow ends at every piece of work and began at its launch. Kineto begins none at __cudaLaunchKernel, the launch of nvcc 13's stubs."""
+    is_kinetos = "kprof" not in trace
     ends = collections.defaultdict(set)
     for event in trace["traceEvents"]:
         if event.get("cat") == "ac2g" and event.get("ph") in "sf":
@@ -112,7 +114,7 @@ def loose_arrows(trace):
     calls, bad = launches(trace), []
     for correlation in {args(e).get("correlation") for e in of(trace, *GPU)}:
         name = calls[correlation]["name"] if correlation in calls else ""
-        if "f" not in ends[correlation] or ("s" not in ends[correlation] and not name.startswith("__cudaLaunchKernel")):
+        if "f" not in ends[correlation] or ("s" not in ends[correlation] and not (is_kinetos and name.startswith("__cudaLaunchKernel"))):
             bad.append(f"arrow {correlation} of {name} has only {ends[correlation]}")
     return bad + [f"arrow {i} never ends" for i, phases in ends.items() if phases == {"s"} and i not in calls]
 

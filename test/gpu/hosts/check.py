@@ -11,6 +11,7 @@ claims  kernels=N      in all traces together N kernels with times (N may be "al
         left=on|off    what CUPTI had enabled at the end, kinds or single calls: something, or nothing
         cut=N, stalls=N  windows that CUPTI cut, calls of ours that took too long, by the last trace
         calls=0        CUPTI was never called
+        arrows=all     one begins at each kernel's launch, and one ends at each kernel
         armed=N        kernels were enabled N times
 Always, for what came by CUPTI: each kernel lasts as long as it did and they lie as they lay (to 20 us), launches before their kernels.
 """
@@ -85,6 +86,11 @@ for claim in claims:
         times = sum(line.get("call") == "cuptiActivityEnable" and line["args"][0] == 10 and line["result"] == 0 for line in cupti)
         if times != int(value):
             wrong.append(f"kernels were enabled {times} times")
+    elif key == "arrows":
+        for trace in traces:
+            ends = {phase: {e["id"] for e in trace["traceEvents"] if e.get("cat") == "ac2g" and e["ph"] == phase} for phase in "sf"}
+            ran = {e["args"]["correlation"] for e in trace["traceEvents"] if e.get("cat") == "kernel"}
+            wrong += [f"of {len(ran)} kernels {len(ran - of)} have no {phase} of an arrow" for phase, of in ends.items() if ran - of]
     elif key == "calls" and any("call" in line for line in cupti):
         wrong.append(f"CUPTI was called: {cupti[:1]}")
 # Who launches waits for CUPTI to be armed, at most a second: a busy machine may need longer, and then the first work is in no trace.

@@ -5,7 +5,8 @@
  *
  * Each step launches 10 kernels, one copy, one fill, and waits. Says on stdout how many kernels it launched. graph: its
  * kernels are captured into a graph at step AT, which each step from there on launches as well. GPU_OPENS: a library
- * that is loaded first (torch has libcupti); GPU_PAUSE: a step after which nothing happens for two seconds.
+ * that is loaded first (torch has libcupti); GPU_PAUSE: a step after which nothing happens for two seconds. handle:
+ * launches as stubs of nvcc 13 do.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -50,6 +51,8 @@ static void *device_memory;
 static char host_memory[BYTES];
 static int (*step)(void);
 static _Atomic unsigned launched;
+static void *handle_of_saxpy;
+static int (*launch_by_handle)(void *kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream);
 
 static void must(int code, const char *what)
 {
@@ -71,8 +74,9 @@ static void launch(cudaStream_t stream)
     void *args[] = {&n, &a, &device_memory, &device_memory};
     int device;
     must(cudaGetDevice(&device), "cudaGetDevice");
-    must(cudaLaunchKernel((const void *)saxpy, (dim3){4, 1, 1}, (dim3){256, 1, 1}, args, 0, stream),
-         "cudaLaunchKernel");
+    const dim3 grid = {4, 1, 1}, block = {256, 1, 1};
+    if (launch_by_handle) must(launch_by_handle(handle_of_saxpy, grid, block, args, 0, stream), "__cudaLaunchKernel");
+    else must(cudaLaunchKernel((const void *)saxpy, grid, block, args, 0, stream), "cudaLaunchKernel");
     launched++;
 }
 
@@ -136,6 +140,15 @@ static void with_children(int steps)
     }
 }
 
+/* Cudarts before 13 do not have these two functions. */
+static void with_handle(void)
+{
+    int (*get)(void **kernel, const void *function);
+    *(void **)&get = dlsym(RTLD_DEFAULT, "__cudaGetKernel");
+    *(void **)&launch_by_handle = dlsym(RTLD_DEFAULT, "__cudaLaunchKernel");
+    must(!get || !launch_by_handle || get(&handle_of_saxpy, (const void *)saxpy), "__cudaGetKernel");
+}
+
 static void prepare(void)
 {
     int count = 0;
@@ -158,6 +171,7 @@ int main(int argc, char **argv)
         return 0;
     }
     prepare();
+    if (strcmp(mood, "handle") == 0) with_handle();
     if (strcmp(mood, "threads") == 0) with_threads(steps);
     else if (strcmp(mood, "children") == 0) with_children(steps);
     else

@@ -97,6 +97,7 @@ says() { # name, pattern
 whole="kernels=all traces=1 source=cupti left=on" # on: the window ends with the program, where nothing is disabled
 gpu plain "$whole" "$bin/gpu" plain
 gpu threads "$whole" "$bin/gpu" threads
+gpu handle "$whole arrows=all" "$bin/gpu" handle
 gpu static "$whole" "$bin/gpu_static" plain
 gpu long "$whole" "$bin/gpu" plain 2000
 for version in 18 20 21 22 23 24 26 27 28; do gpu cupti12_$version "$whole" SIMCUPTI_VERSION=$version "$bin/gpu12" plain; done

@@ -61,6 +61,8 @@ static void calls_that_torch_profiler_leaves_out_are_noise(void **state)
     assert_int_equal(sort(true, "cuLaunchKernel"), KP_CALL_LAUNCH);
     assert_int_equal(sort(true, "cuLaunchKernelEx_ptsz"), KP_CALL_LAUNCH);
     assert_int_equal(sort(false, "cudaLaunchKernelExC"), KP_CALL_LAUNCH);
+    assert_int_equal(sort(false, "__cudaLaunchKernel"), KP_CALL_LAUNCH);
+    assert_int_equal(sort(false, "__cudaLaunchKernel_ptsz"), KP_CALL_LAUNCH);
     assert_int_equal(sort(false, "cudaLaunchHostFunc"), 0);
     assert_int_equal(sort(false, "cudaStreamBeginCapture"), KP_CALL_CAPTURE_BEGINS);
     assert_int_equal(sort(false, "cudaStreamEndCapture"), KP_CALL_CAPTURE_ENDS);

@@ -106,12 +106,19 @@ static void arrows_begin_at_launches_copies_graphs_and_waits(void **state)
         uint32_t cbid;
         int has;
     } calls[] = {
-        {"cudaLaunchKernelExC", 430, 1}, {"cudaLaunchKernel_ptsz", 214, 1},
-        {"cudaGraphLaunch", 311, 1},     {"cudaMemcpyAsync", 41, 1},
-        {"cudaMemset", 49, 1},           {"cudaStreamSynchronize", 131, 1},
-        {"cudaStreamWaitEvent", 147, 1}, {"cudaEventRecord", 135, 0},
-        {"cudaMemcpyPeer", 160, 0},      {"cudaMemcpyAsync", 0, 1},
+        {"cudaLaunchKernelExC", 430, 1},
+        {"cudaLaunchKernel_ptsz", 214, 1},
+        {"cudaGraphLaunch", 311, 1},
+        {"cudaMemcpyAsync", 41, 1},
+        {"cudaMemset", 49, 1},
+        {"cudaStreamSynchronize", 131, 1},
+        {"cudaStreamWaitEvent", 147, 1},
+        {"cudaEventRecord", 135, 0},
+        {"cudaMemcpyPeer", 160, 0},
+        {"cudaMemcpyAsync", 0, 1},
         {"cudaEventQuery", 136, 0},
+        {"__cudaLaunchKernel", 505, 1},
+        {"__cudaLaunchKernel_ptsz", 506, 1},
     };
     int expected = 0;
     (void)state;
