@@ -229,6 +229,7 @@ static void decode_device(const uint8_t *r, uint32_t bytes, struct kp_decoded *o
 {
     struct kp_rec_device *to = &out->device;
     (void)bytes;
+    if (!r[KP_AT_DEVICE_isCudaVisible]) return; /* CUPTI gives those, too, that CUDA_VISIBLE_DEVICES hides */
     *to = (struct kp_rec_device){.head = HEAD(KP_KIND_DEVICE, *to)};
     GET(to->id, r, DEVICE, id);
     GET(to->major, r, DEVICE, computeCapabilityMajor);

@@ -11,6 +11,7 @@ claims  kernels=N      in all traces together N kernels with times (N may be "al
         left=on|off    what CUPTI had enabled at the end, kinds or single calls: something, or nothing
         cut=N, stalls=N  windows that CUPTI cut, calls of ours that took too long, by the last trace
         calls=0        CUPTI was never called
+        devices=N      so many are in deviceProperties of each trace
         arrows=all     one begins at each kernel's launch, and one ends at each kernel
         armed=N        kernels were enabled N times
 Always, for what came by CUPTI: each kernel lasts as long as it did and they lie as they lay (to 20 us), launches before their kernels.
@@ -86,6 +87,8 @@ for claim in claims:
         times = sum(line.get("call") == "cuptiActivityEnable" and line["args"][0] == 10 and line["result"] == 0 for line in cupti)
         if times != int(value):
             wrong.append(f"kernels were enabled {times} times")
+    elif key == "devices":
+        wrong += [f"devices {[d['id'] for d in t['deviceProperties']]}" for t in traces if len(t["deviceProperties"]) != int(value)]
     elif key == "arrows":
         for trace in traces:
             ends = {phase: {e["id"] for e in trace["traceEvents"] if e.get("cat") == "ac2g" and e["ph"] == phase} for phase in "sf"}

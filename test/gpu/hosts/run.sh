@@ -203,6 +203,7 @@ gpu injection_taken "traces=1 source=cupti left=on" CUDA_INJECTION64_PATH=/nowhe
 # --- drivers that are none ----------------------------------------------------------------------------------------------
 gpu stub "traces=0 calls=0" SIMGPU_STUB=1 SIMCUPTI_CRASH_EARLY=1 "$bin/gpu" count
 gpu no_device "traces=0 calls=0" SIMGPU_NO_DEVICE=1 SIMCUPTI_CRASH_EARLY=1 "$bin/gpu" count
+gpu hidden_devices "$whole devices=2" SIMGPU_DEVICES=2 SIMCUPTI_INVISIBLE=6 "$bin/gpu" plain
 gpu no_driver "traces=0 calls=0" SIMCUPTI_CRASH_EARLY=1 SIMCUPTI_VERSION=130200 "$bin/gpu_cupti_only"
 gpu crashes_before_cuinit "$whole" SIMCUPTI_CRASH_EARLY=1 SIMCUPTI_VERSION=130200 "$bin/gpu" plain
 gpu no_cupti "calls=0" LD_LIBRARY_PATH="$bin/nocupti" "$bin/gpu" plain

@@ -270,7 +270,7 @@ static void a_device_is_decoded_in_every_release(void **state)
         set("maxSharedMemoryPerMultiprocessor", 233472), set("numMultiprocessors", 132),
             set("maxBlocksPerMultiprocessor", 32);
         set("coreClockRate", 1980000), set("globalMemoryBandwidth", UINT64_C(3352320000)), set("isMigEnabled", 1),
-            set("name", 0x1000);
+            set("name", 0x1000), set("isCudaVisible", 1);
         assert_true(kp_layout_field("DEVICE", "uuid", release, &at, &bytes));
         memset(made.bytes + at, 0x5a, bytes);
         struct kp_decoded d = decoded();
@@ -285,6 +285,8 @@ static void a_device_is_decoded_in_every_release(void **state)
         assert_true(d.device.core_clock_khz == 1980000 && d.device.bandwidth_kb == UINT64_C(3352320000) &&
                     d.device.mig == 1);
         assert_true(d.device.uuid[0] == 0x5a && d.device.uuid[15] == 0x5a && d.name == (const char *)0x1000);
+        set("isCudaVisible", 0); /* hidden by CUDA_VISIBLE_DEVICES */
+        assert_int_equal(decoded().head.kind, 0);
     }
 }
 

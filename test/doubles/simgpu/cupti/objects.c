@@ -110,7 +110,7 @@ static void put_device_sizes(uint8_t *record, const struct simgpu_device *device
     simcupti_put(record, DEVICE_maxThreadsPerBlock, device->max_threads_per_block);
 }
 
-static void put_device(uint32_t id, const struct simgpu_device *device)
+static void put_device(uint32_t id, const struct simgpu_device *device, bool is_visible)
 {
     pthread_mutex_lock(&simcupti_lock);
     struct simcupti_slot *slot = simcupti_reserve(KIND_DEVICE);
@@ -123,7 +123,7 @@ static void put_device(uint32_t id, const struct simgpu_device *device)
     simcupti_put(record, DEVICE_eccEnabled, 1);
     if (record) memcpy(record + DEVICE_uuid.offset, device->uuid, sizeof device->uuid);
     simcupti_put(record, DEVICE_name, (uintptr_t)device->name);
-    simcupti_put(record, DEVICE_isCudaVisible, 1);
+    simcupti_put(record, DEVICE_isCudaVisible, is_visible);
     simcupti_put(record, DEVICE_gpuInstanceId, UINT32_MAX);
     simcupti_put(record, DEVICE_computeInstanceId, UINT32_MAX);
     simcupti_put(record, DEVICE_numaId, UINT32_MAX);
@@ -150,11 +150,17 @@ static void dump_stream(void *unused, uint32_t context, uint32_t stream, int32_t
     put_stream(context, stream, priority, 1);
 }
 
+static void dump_devices(const struct simgpu_core *core)
+{
+    const int count = core->device_count();
+    for (int i = 0; i < count; i++) put_device((uint32_t)i, core->device(i), true);
+    for (uint32_t i = 0; i < simcupti_set.invisible; i++) put_device((uint32_t)count + i, core->device(0), false);
+}
+
 int simcupti_dump(uint32_t kind)
 {
     const struct simgpu_core *core = simcupti_core();
-    if (kind == KIND_DEVICE)
-        for (int i = 0; i < core->device_count(); i++) put_device((uint32_t)i, core->device(i));
+    if (kind == KIND_DEVICE) dump_devices(core);
     if (kind == KIND_CONTEXT) core->each_context(put_context, NULL);
     if (kind == KIND_STREAM) core->each_stream(dump_stream, NULL);
     return CUPTI_OK;

@@ -171,6 +171,7 @@ static void read_settings(void)
     set->drop = number("SIMCUPTI_DROP");
     set->zero_every = number("SIMCUPTI_ZERO_EVERY");
     set->odd = number("SIMCUPTI_ODD");
+    set->invisible = number("SIMCUPTI_INVISIBLE");
     set->late_ms = number("SIMCUPTI_LATE_MS");
     set->stale_ns = number("SIMCUPTI_STALE_NS");
     set->fail = getenv("SIMCUPTI_FAIL");

@@ -53,6 +53,7 @@
  *   SIMCUPTI_REPLACED=own|lost  what becomes of buffers when another registers: its owner's callback gets them, or
  *                               nobody
  *                             (default: the new one's; what the real one does is not known)
+ *   SIMCUPTI_INVISIBLE=N      the machine has N more devices, which CUDA_VISIBLE_DEVICES hides: their records tell so
  *   SIMCUPTI_MULTI=0          13.2+: a second v2 subscriber is refused even if both allow it
  */
 #pragma once
@@ -95,7 +96,7 @@ struct simcupti_settings {
     uint32_t version;
     int layout; /* index into layout_sizes */
     bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed, stuck, singles, latch, amid, crash_exit;
-    uint32_t holes, drop, zero_every, late_ms, odd;
+    uint32_t holes, drop, zero_every, late_ms, odd, invisible;
     uint64_t stale_ns;
     enum { REPLACED_NEW, REPLACED_OWN, REPLACED_LOST } replaced;
     const char *fail, *hang, *slow, *sync, *other_tool;
