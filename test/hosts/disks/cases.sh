@@ -128,17 +128,17 @@ case_freeze_fork() { fork_beside _exit $((stand * 100)); }
 case_freeze_fork_exit() { fork_beside exit $((stand * 100)); }
 case_freeze_fork_recorded() { fork_beside _exit 2500 KPROF_CHILDREN=1; }
 case_freeze_fork_recorded_exit() { fork_beside exit 2500 KPROF_CHILDREN=1; }
-rate_beside() { # a million records a second beside a disk that stands
+case_freeze_rate() { # a million records a second beside a disk that stands: more than the memory for them
   [ -z "$long" ] || stand=60
-  volume ext4 "$1" || return
-  settings=(KPROF_DIR="$vol/k")
+  volume ext4 1536 || return
+  settings=(KPROF_DIR="$vol/k" KPROF_BUFFER_MB=32)
   standing steps=$((stand * 1000 + 1500)) meet=500 ops=1000
   claim_same
   claim_no_wait 400
   claim_counted
+  if [ "$dropped" -gt 0 ]; then claim "what does not fit is dropped" ""; else claim "what does not fit is dropped" "nothing was"; fi
   claim_goes_on 50
 }
-case_freeze_rate() { rate_beside 1536; }
 case_freeze_memory_limit() { # two million a second, where the control group lets the program have 192 MB
   memory_group 192 || { skip "no memory control group can be made here"; return; }
   volume ext4 1536 || return
@@ -314,6 +314,7 @@ killed_once() { # number, pace; prints "records ms"
     cat "$at/ours/pipe" >"$at/ours/told" &
     "${inside[@]}" env LD_PRELOAD="$lib" "${settings[@]}" "$bin/steps" "$bin" "$at/ours/side" steps=100000000 ops=1000 pace="$2" tell=500 >"$at/ours/pipe" 2>"$at/ours/err" &
     local child=$!
+    echo "$child" >>"$at/pids"
     while [ ! -s "$at/ours/told" ] && kill -0 $child; do sleep 0.002; done
     sleep "0.$(printf '%03d' $((RANDOM % 250)))"
     kill -KILL $child
@@ -323,6 +324,7 @@ killed_once() { # number, pace; prints "records ms"
   made=$(tail -n 1 "$at/ours/told" | cut -d' ' -f1)
   found=$(($(counted_in ops "$at/recovered") + $(grep -aoE 'dropped: [0-9]+' "$at/recovered" | awk '{ n += $2 } END { print n + 0 }')))
   lost=$((made - found))
+  echo "$made made, $lost lost: $(head -n 2 "$at/recovered" | cut -c1-300 | tr '\n' ' ')" >>"$at/kills"
   [ $lost -gt 0 ] || { echo "0 0"; return; }
   awk -v found=$found -v lost=$lost '!at && $1 > found { at = $2 } { last = $2 } END { printf "%d %.1f\n", lost, (last - at) / 1e6 }' "$at/ours/told"
 }
@@ -339,8 +341,39 @@ killed() { # ms that may be lost, pace, how often
 }
 case_kill_full_rate() { killed 0 0 $((kills / 2)); }
 case_kill_million_a_second() { killed 0 1000 $((kills / 2)); }
-case_kill_no_shm() { # what lies in a memfd goes with the process
+case_kill_no_shm() { # what lies in memory without a path goes with the process: 100 ms, more where it finds no core
   unshare -m true 2>/dev/null || { skip "no mount namespace can be made here"; return; }
   inside=(unshare -m bash -c "$shm_none exec \"\$0\" \"\$@\"")
-  killed 100 0 $((kills / 2))
+  killed 500 0 $((kills / 2))
+}
+
+# --- trainings with torch (HOSTS_LONG=1) -----------------------------------------------------------------------------------
+torch_python() { # sets $python, or says why there is none
+  [ -n "$long" ] || { skip "HOSTS_LONG=1 runs it"; return 1; }
+  python=${KPROF_PYTHON:-}
+  "${python:-false}" -c 'import torch' 2>/dev/null || { skip "KPROF_PYTHON names no Python with torch"; return 1; }
+}
+case_torch_freeze() {
+  torch_python || return
+  volume ext4 512 || return
+  settings=(KPROF_DIR="$vol/k")
+  for who in alone ours; do launch $who "$python" "$here/train.py" ../side 8000 1000; done
+  meeting
+  freeze "$stand"
+  go
+  thaw_await
+  ended
+  claim_same
+  claim_no_wait
+}
+case_torch_reserve() {
+  torch_python || return
+  volume tmpfs 24 alone_vol || return
+  volume tmpfs 24 ours_vol || return
+  settings=(KPROF_DIR="$at/ours_vol/k")
+  for who in alone ours; do launch $who "$python" "$here/train.py" ../side 9000 -1 2000 "$at/${who}_vol"; done
+  ended
+  claim_same
+  claim_no_wait 400
+  claim_told 'left free for the program'
 }

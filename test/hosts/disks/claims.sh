@@ -123,3 +123,14 @@ claim_goes_on() { # at least this many of 100
   if [ "${thawed:-0}" -gt 0 ] && [ $((there * 100)) -ge $((thawed * $1)) ]; then claim "recording goes on after the thaw ($there of $thawed ops)" ""
   else claim "recording goes on after the thaw" "$there of ${thawed:-no} ops after it are in the traces"; fi
 }
+# Memory outlives a process, so what it kept there must go with its recording, at the latest when that is recovered.
+claim_left_nothing() {
+  local one left=()
+  [ -e "$at/ours/pid" ] && cat "$at/ours/pid" >>"$at/pids"
+  [ -e "$at/pids" ] || return
+  recover
+  while read -r one; do left+=(/dev/shm/kprof.*/*_"$one".*); done <"$at/pids"
+  for one in "${!left[@]}"; do [ -e "${left[one]}" ] || unset "left[one]"; done
+  claim "nothing of it stays in /dev/shm" "${left[*]}"
+  rm -f "${left[@]}"
+}
