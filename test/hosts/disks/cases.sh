@@ -5,10 +5,11 @@
 full='No space left|is full|left free for the program'
 
 # --- a file system that stands -----------------------------------------------------------------------------------------
+stop=freeze # or stop_process
 standing() { # words of steps.c: both start, the volume stands from their meeting on
   both "$@"
   meeting
-  freeze "$stand"
+  $stop "$stand"
   go
   thaw_await
   ended
@@ -21,6 +22,22 @@ case_freeze_middle() {
   claim_no_wait
   claim_counted 0
   claim_goes_on 100
+}
+case_freeze_xfs() {
+  volume xfs 320 || return
+  settings=(KPROF_DIR="$vol/k")
+  standing steps=$((stand * 1000 + 2500)) meet=1000
+  claim_same
+  claim_no_wait
+  claim_counted 0
+}
+case_freeze_btrfs() {
+  volume btrfs 160 || return
+  settings=(KPROF_DIR="$vol/k")
+  standing steps=$((stand * 1000 + 2500)) meet=1000
+  claim_same
+  claim_no_wait
+  claim_counted 0
 }
 case_freeze_spool() { # the recording stands, traces do not
   volume ext4 128 || return
@@ -152,6 +169,52 @@ case_freeze_memory_limit() { # two million a second, where the control group let
   echo "# $case: of 192 MB both took at most $(($(cat "$group/$group_peak") >> 20)) MB"
 }
 
+# --- a file system whose process stands, as a server's does -----------------------------------------------------------------
+case_process_middle() {
+  behind_process || return
+  stop=stop_process settings=(KPROF_DIR="$vol/k")
+  standing steps=$((stand * 1000 + 2500)) meet=1000
+  claim_same
+  claim_no_wait
+  claim_counted 0
+  claim_goes_on 100
+}
+case_process_exit_bound() {
+  behind_process || return
+  stop=stop_process settings=(KPROF_DIR="$vol/k" KPROF_EXIT_S=1)
+  standing steps=1500 meet=1499
+  claim_same
+  claim_no_wait
+  claim_exit 2500
+  claim_counted 0
+}
+case_process_fork() {
+  behind_process || return
+  stop=stop_process settings=(KPROF_DIR="$vol/k" KPROF_EXIT_S=1 KPROF_CHILDREN=1)
+  standing steps=$((stand * 1000 + 2000)) meet=1000 fork=1000 child=exit
+  claim_same
+  claim_no_wait
+  claim_short fork $((stand * 100)) "the fork does not wait"
+  claim_short wait 2500 "the child ends"
+}
+case_process_killed() { # SIGKILL ends it while it waits
+  behind_process || return
+  stop=stop_process settings=(KPROF_DIR="$vol/k")
+  both steps=100000 meet=1000
+  meeting
+  stop_process "$stand"
+  go
+  sleep 0.5
+  local since=$((${EPOCHREALTIME/./} / 1000)) took
+  kill -KILL "$(cat "$at/alone/pid")" "$(cat "$at/ours/pid")"
+  wait "${pid[ours]}"
+  took=$(($(us ours ended) / 1000 - since))
+  thaw_await
+  ended
+  claim_same
+  if [ "$took" -le $((stand * 100)) ]; then claim "it ends ($took ms)" ""; else claim "it ends" "it took $took ms"; fi
+}
+
 # --- a file system that is full ------------------------------------------------------------------------------------------
 filled() { # words of steps.c
   both steps=4000 meet=800 ops=200 "$@"
@@ -213,7 +276,7 @@ case_quota_btrfs() {
 case_quota_ext4() { # root has no quota, so another user runs it
   local said
   command -v setquota >/dev/null || { skip "no setquota here"; return; }
-  EXT4_WORDS="-O quota -E quotatype=usrquota" volume ext4 128 || return
+  EXT4_WORDS="-O quota -E quotatype=usrquota" volume ext4 128 vol usrquota || return
   said=$(setquota -u 65534 0 6000 0 0 "$vol" 2>&1) || { skip "no quota of ext4 here: ${said##*: }"; return; }
   mkdir -p "$at"/{alone,ours}/cwd && chmod 777 "$at" "$at"/{alone,ours} "$at"/{alone,ours}/cwd
   inside=(setpriv --reuid 65534 --clear-groups)

@@ -72,6 +72,24 @@ slow_no_more() {
   slowed=()
 }
 
+# A file system behind a process, as those of networks are: it stands while the process is stopped. A thread that waits
+# for it can be killed, unlike one that waits for a frozen one.
+behind_process() {
+  command -v bindfs >/dev/null || { skip "no bindfs here"; return 1; }
+  local said
+  volume tmpfs 128 below || return 1
+  vol=$at/vol
+  mkdir -p "$vol"
+  said=$(bindfs "$at/below" "$vol" 2>&1) || { skip "bindfs does not mount: $(head -n 1 <<<"$said")"; return 1; }
+  mounted=("$vol" "${mounted[@]}")
+  behind=$(pgrep -f "^bindfs $at/below $vol\$")
+}
+stop_process() { # seconds
+  setsid bash -c 'sleep "$1"; kill -CONT "$2"' - "$1" "$behind" >/dev/null 2>&1 </dev/null &
+  thawing=$!
+  kill -STOP "$behind"
+}
+
 # A memory control group of so many MB; $group is its folder. Of version 2 where it can be had, else of version 1.
 memory_group() { # MB
   local root=/sys/fs/cgroup/memory limit=memory.limit_in_bytes peak=memory.max_usage_in_bytes
@@ -83,6 +101,7 @@ memory_group() { # MB
 
 volumes_away() {
   local each
+  [ -z "${behind:-}" ] || kill -CONT "$behind" 2>/dev/null
   slow_no_more
   for each in "${mounted[@]}"; do
     fsfreeze -u "$each" 2>/dev/null
