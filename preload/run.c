@@ -25,6 +25,7 @@
 #include "collector/base/kp_poison.h"
 
 static struct kp_run_calls up;
+static char job_id[KP_JOB_ID_BYTES];
 static _Atomic bool alive, has_worked;
 static _Atomic int spool_failed;
 static _Atomic uint32_t gpu = KP_GPU_UNDECIDED;
@@ -110,6 +111,10 @@ void kp_run_own(void) { owner = getpid(); }
 void kp_run_set_rank(const struct kp_rank *place) { rank = *place; }
 
 const struct kp_rank *kp_run_rank(void) { return &rank; }
+
+void kp_run_set_job(const char *id) { kp_fmt(job_id, sizeof job_id, "%s", id); }
+
+const char *kp_run_job(void) { return job_id; }
 
 void kp_run_leave_out(uint32_t all_out)
 {

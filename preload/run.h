@@ -74,6 +74,9 @@ uint32_t kp_run_all_left_out(void);
 /* The rank in the job, as the constructor found it. */
 void kp_run_set_rank(const struct kp_rank *place);
 const struct kp_rank *kp_run_rank(void);
+/* The job's id, of letters, digits, "_", "-" and "."; "" where the launcher names none (kp_job_id_find). */
+void kp_run_set_job(const char *id);
+const char *kp_run_job(void);
 void kp_run_own(void); /* makes this process the owner; called by boot.c */
 /* The process that this one is a worker of; 0: none. */
 int32_t kp_run_parent_pid(void);

@@ -4,7 +4,7 @@
  *
  *     file             writer        has
  *     .kprof.job       kprof ctl     what it asks for (kp_job_call)
- *     .HOST_rRANK.rank each rank     its answer (kp_job_answer)
+ *     .HOST_rRANK.rank each rank     its answer (kp_job_answer); .HOST_rRANK_HASH.rank in a job with an id
  *
  *     kprof ctl   ASK -> TARGET -> COMMIT        TARGET, a rank is late -> ASK, the next round
  *     rank        READY -> ARMED -> KEPT         READY -> LATE; ARMED -> DROPPED
@@ -55,6 +55,7 @@ struct kp_job_call {
     uint64_t target;        /* the first step */
     uint64_t at_ms, for_ms; /* for ranks without steps: from when by the clock on the wall, and for how long */
     char phase[32];         /* in which the steps count, "" for none */
+    char job[46];           /* whose ranks are asked: as in their answers */
 };
 
 struct kp_job_answer {
@@ -65,6 +66,7 @@ struct kp_job_answer {
     uint64_t rank, size;
     uint64_t pid, start, pidspace; /* start: as kp_io_process_start; pidspace: inode of the pid namespace */
     char host[65], phase[32];
+    char job[46]; /* its id (KP_JOB_ID_BYTES), or "" */
 };
 
 /* --- job_text.c --- */

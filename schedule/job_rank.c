@@ -41,11 +41,11 @@ static enum kp_job_action enter(struct kp_job_rank *r, const struct kp_job_call 
     return action;
 }
 
-/* A call whose first state this process missed is not for it. */
+/* A call whose first state this process missed is not for it, and neither is one to another job of the folder. */
 static enum kp_job_action call_begin(struct kp_job_rank *r, const struct kp_job_call *call)
 {
     const bool is_stale = call->id == r->stale_id && call->beat == r->stale_beat;
-    if (!call->id || is_stale) return KP_JOB_DO_NOTHING;
+    if (!call->id || is_stale || strcmp(call->job, r->answer.job) != 0) return KP_JOB_DO_NOTHING;
     if (call->state == KP_JOB_ASK) return enter(r, call, KP_JOB_READY, KP_JOB_DO_ANSWER);
     if (call->state == KP_JOB_STOP) return enter(r, call, KP_JOB_STOPPED, KP_JOB_DO_STOP);
     return KP_JOB_DO_NOTHING;

@@ -34,18 +34,27 @@ struct job_key {
     }
 
 static const struct job_key call_keys[] = {
-    NUMBER(kp_job_call, id),    NUMBER(kp_job_call, round),
-    NUMBER(kp_job_call, beat),  NUMBER(kp_job_call, state),
-    NUMBER(kp_job_call, steps), NUMBER(kp_job_call, target),
-    NUMBER(kp_job_call, at_ms), NUMBER(kp_job_call, for_ms),
-    TEXT(kp_job_call, phase),   LIST_END,
+    NUMBER(kp_job_call, id),
+    NUMBER(kp_job_call, round),
+    NUMBER(kp_job_call, beat),
+    NUMBER(kp_job_call, state),
+    NUMBER(kp_job_call, steps),
+    NUMBER(kp_job_call, target),
+    NUMBER(kp_job_call, at_ms),
+    NUMBER(kp_job_call, for_ms),
+    TEXT(kp_job_call, phase),
+    TEXT(kp_job_call, job),
+    LIST_END,
 };
 static const struct job_key answer_keys[] = {
-    NUMBER(kp_job_answer, id),      NUMBER(kp_job_answer, round), NUMBER(kp_job_answer, beat),
-    NUMBER(kp_job_answer, state),   NUMBER(kp_job_answer, err),   NUMBER(kp_job_answer, step),
-    NUMBER(kp_job_answer, step_us), NUMBER(kp_job_answer, rank),  NUMBER(kp_job_answer, size),
-    NUMBER(kp_job_answer, pid),     NUMBER(kp_job_answer, start), NUMBER(kp_job_answer, pidspace),
-    TEXT(kp_job_answer, host),      TEXT(kp_job_answer, phase),   LIST_END,
+    NUMBER(kp_job_answer, id),      NUMBER(kp_job_answer, round),
+    NUMBER(kp_job_answer, beat),    NUMBER(kp_job_answer, state),
+    NUMBER(kp_job_answer, err),     NUMBER(kp_job_answer, step),
+    NUMBER(kp_job_answer, step_us), NUMBER(kp_job_answer, rank),
+    NUMBER(kp_job_answer, size),    NUMBER(kp_job_answer, pid),
+    NUMBER(kp_job_answer, start),   NUMBER(kp_job_answer, pidspace),
+    TEXT(kp_job_answer, host),      TEXT(kp_job_answer, phase),
+    TEXT(kp_job_answer, job),       LIST_END,
 };
 static const char call_head[] = "kprof job 1", answer_head[] = "kprof rank 1", sum_mark[] = " sum=";
 enum { SUM_DIGITS = 16 };

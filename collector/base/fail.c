@@ -41,6 +41,7 @@ static const struct point {
     {"wake", ENOSYS},      {"nap", EINTR},      {"barrier", EPERM},   {"kill", EPERM},         {"prctl", EPERM},
     {"nice", EACCES},      {"mask", EPERM},     {"altstack", EPERM},  {"socket", EMFILE},      {"bind", EACCES},
     {"accept", EMFILE},    {"poll", ENOMEM},    {"handler", EINVAL},  {"threadclock", EINVAL}, {"usage", EPERM},
+    {"connect", EACCES},
 };
 enum { KNOWN = sizeof points / sizeof *points };
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -70,6 +71,48 @@ int kp_io_socket_listen(const char *path, struct kp_io_socket *out)
     else kp_io_close(fd);
     if (rc < 0 && is_bound) (void)kp_io_unlink(path);
     return rc;
+}
+
+/* An abstract name: no file has it, and the kernel frees it with its last socket. Returns the address's length. */
+static socklen_t address_of_name(const char *name, struct sockaddr_un *out)
+{
+    const size_t most = sizeof out->sun_path - 1, length = strlen(name);
+    memset(out, 0, sizeof *out);
+    out->sun_family = AF_UNIX;
+    memcpy(out->sun_path + 1, name, length < most ? length : most);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (length < most ? length : most));
+}
+
+int kp_io_socket_listen_name(const char *name, struct kp_io_socket *out)
+{
+    struct sockaddr_un at;
+    const socklen_t bytes = address_of_name(name, &at);
+    const int fd = make();
+    if (fd < 0) return fd;
+    int rc = kp_fail_point("bind");
+    if (rc == 0 && (bind(fd, (struct sockaddr *)&at, bytes) != 0 || listen(fd, 128) != 0)) rc = -errno;
+    if (rc == 0) return keep(fd, out);
+    kp_io_close(fd);
+    return rc;
+}
+
+int kp_io_socket_connect_name(const char *name, struct kp_io_socket *out, uint32_t *uid)
+{
+    struct sockaddr_un at;
+    struct ucred who;
+    socklen_t bytes = address_of_name(name, &at), who_bytes = sizeof who;
+    const int fd = make();
+    if (fd < 0) return fd;
+    int rc = kp_fail_point("connect");
+    if (rc == 0 && (connect(fd, (struct sockaddr *)&at, bytes) != 0 ||
+                    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_bytes) != 0))
+        rc = -errno;
+    if (rc < 0) {
+        kp_io_close(fd);
+        return rc;
+    }
+    *uid = who.uid;
+    return keep(fd, out);
 }
 
 int kp_io_socket_pair(struct kp_io_socket out[2])

@@ -71,6 +71,10 @@ struct kp_io_socket {
 };
 struct pollfd;
 int kp_io_socket_listen(const char *path, struct kp_io_socket *out); /* mode 0600. -EADDRINUSE: the name is taken */
+/* By an abstract name, of at most 107 bytes, instead of a path. -EADDRINUSE: another socket has it; -ECONNREFUSED: none
+ * has it. *uid: whose process listens there. */
+int kp_io_socket_listen_name(const char *name, struct kp_io_socket *out);
+int kp_io_socket_connect_name(const char *name, struct kp_io_socket *out, uint32_t *uid);
 int kp_io_socket_pair(struct kp_io_socket out[2]);
 /* *uid: whose process it is that connects */
 int kp_io_socket_accept(const struct kp_io_socket *s, struct kp_io_socket *out, uint32_t *uid);

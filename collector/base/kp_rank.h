@@ -23,6 +23,13 @@ struct kp_rank kp_rank_find(kp_rank_text_fn text_of, const void *from);
 /* The variables that kp_rank_find asks for, by number from 0. NULL: no more. */
 const char *kp_rank_variable(unsigned at);
 
+enum { KP_JOB_ID_BYTES = 46 };
+/*
+ * The id of the job that a rank is of, by its launcher's variables: letters, digits, "_", "-" and ".". Ranks of two
+ * jobs that run at a time have two ids. "": no launcher, or one that names no job. See decisions/123.
+ */
+void kp_job_id_find(kp_rank_text_fn text_of, const void *from, char out[KP_JOB_ID_BYTES]);
+
 /* Checks a value of KPROF_RANKS: "0,8-15", "first-of-node", "1/16". 0, or -EINVAL with a short phrase in why. */
 int kp_ranks_check(const char *text, char *why, size_t why_bytes);
 /* Whether a checked value names this rank. first-of-node names it if on_node is 0. */

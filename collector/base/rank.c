@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collector/base/kp_hash.h"
 #include "collector/base/kp_log.h"
 
 #include "collector/base/kp_poison.h"
@@ -69,6 +70,51 @@ struct kp_rank kp_rank_find(kp_rank_text_fn text_of, const void *from)
     if (found.size <= found.rank) found.size = found.rank + 1;
     if (!found.is_launched) found.on_node = 0;
     return found;
+}
+
+/* ---- the job ---- */
+
+enum { ID_LONG = 400 };
+
+/* Adds "-VALUE" of a variable that is set. Returns the length then. */
+static size_t id_add(char *id, size_t used, kp_rank_text_fn text_of, const void *from, const char *variable)
+{
+    const char *const text = text_of(from, variable);
+    if (!text || !*text || used + 1 >= ID_LONG) return used;
+    const size_t n = kp_fmt(id + used, ID_LONG - used, "%s%s", used ? "-" : "", text);
+    return used + n < ID_LONG ? used + n : ID_LONG - 1;
+}
+
+/* Letters that the id may not have become "_". One that is too long ends with a hash of the whole. */
+static void id_write(char *id, size_t bytes, char out[KP_JOB_ID_BYTES])
+{
+    enum { HASH_DIGITS = 16 };
+    const uint64_t hash = kp_hash64(id, bytes);
+    for (char *c = id; *c; c++) {
+        const bool is_letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        if (!is_letter && *c != '.' && *c != '-') *c = '_';
+    }
+    kp_fmt(out, KP_JOB_ID_BYTES, "%s", id);
+    if (bytes < KP_JOB_ID_BYTES) return;
+    kp_fmt(out + KP_JOB_ID_BYTES - 1 - HASH_DIGITS, HASH_DIGITS + 1, "%08x%08x", (unsigned)(hash >> 32),
+           (unsigned)hash);
+}
+
+/* torchrun without --rdzv-id or --standalone has a run id that names nothing. */
+void kp_job_id_find(kp_rank_text_fn text_of, const void *from, char out[KP_JOB_ID_BYTES])
+{
+    static const char *const others[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_NAMESPACE", "MASTER_ADDR",
+                                         "MASTER_PORT"};
+    char id[ID_LONG] = "";
+    size_t used = 0;
+    out[0] = '\0';
+    if (!kp_rank_find(text_of, from).is_launched) return;
+    const char *const run = text_of(from, "TORCHELASTIC_RUN_ID");
+    const bool is_named = run && *run && strcmp(run, "none") != 0;
+    if (is_named) used = id_add(id, 0, text_of, from, "TORCHELASTIC_RUN_ID");
+    for (size_t i = 0; !is_named && i < sizeof others / sizeof *others; i++)
+        used = id_add(id, used, text_of, from, others[i]);
+    id_write(id, used, out);
 }
 
 /* ---- KPROF_RANKS ---- */

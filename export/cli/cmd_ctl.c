@@ -1,82 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cmd_ctl.c - kprof ctl: asks running processes for their state, and starts and stops their recording */
-#include <dirent.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <yajl/yajl_tree.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/ctlsocket.h"
+#include "export/cli/joblist.h"
 #include "export/cli/jobstart.h"
 #include "export/cli/trace_source.h"
 #include "schedule/ctl_proto.h"
 
-enum { ANSWER_MS = 10000 };
 #define LISTENS "kprof run --control, or KPROF_CONTROL=1, makes it listen"
 
 static const struct kp_opt flags[] = {
     {"steps", 0, KP_OPT_VALUE, "N", "start: record N whole steps, from the next one on, then write the trace"},
     {"at-step", 0, KP_OPT_VALUE, "N|next", "start: begin with this step"},
+    {"job", 0, KP_OPT_VALUE, "ID", "of several jobs in the folder this one; its first letters suffice"},
     {"json", 0, KP_OPT_FLAG, NULL, "the processes' own answers, a line each"},
     {0}};
 
 struct ctl {
     char request[KP_CTL_LINE_MAX + 2], words[KP_CTL_LINE_MAX + 2];
     struct kp_ctl_request parsed; /* points into words */
-    bool is_json;
+    const char *job;              /* as the user named it, or NULL */
+    bool is_json, is_of_job;
     unsigned asked, failed;
+    struct kp_joblist jobs;
 };
 
 /* ---- one process ---- */
-
-/* Connects to a socket that this user or root owns. -1: no process answers there, errno says why. */
-static int connect_to(const char *path)
-{
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    struct ucred who;
-    socklen_t bytes = sizeof who;
-    if (strlen(path) >= sizeof name.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(name.sun_path, path, strlen(path));
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return -1;
-    if (connect(fd, (struct sockaddr *)&name, sizeof name) == 0 &&
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0) {
-        if (who.uid == geteuid() || who.uid == 0 || geteuid() == 0) return fd;
-        errno = EPERM;
-    }
-    const int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
-}
-
-/* Reads the answer up to its newline. False: none came in time. */
-static bool answer_read(int fd, char *answer, size_t bytes)
-{
-    size_t has = 0;
-    struct pollfd poll_one = {.fd = fd, .events = POLLIN};
-    while (has + 1 < bytes && poll(&poll_one, 1, ANSWER_MS) > 0) {
-        const ssize_t n = recv(fd, answer + has, bytes - 1 - has, 0);
-        if (n <= 0) break;
-        has += (size_t)n;
-        answer[has] = '\0';
-        char *const end = strchr(answer, '\n');
-        if (!end) continue;
-        *end = '\0';
-        return true;
-    }
-    return false;
-}
 
 static const char *text_of(yajl_val tree, const char *key)
 {
@@ -91,10 +49,13 @@ static void status_print(const char *who, yajl_val tree)
 {
     const char *const asked = text_of(tree, "asked_at");
     const char *const phase = text_of(tree, "phase");
+    const char *const job = text_of(tree, "job");
     kp_cli_say(
-        stdout, "%s: %s%sstep %s by %s, %s%s%s, %s ops, %s dropped, %s traces, spool %ld KB, our threads took %s ms",
-        who, phase ? phase : "", phase ? " " : "", or_none(text_of(tree, "step")), or_none(text_of(tree, "steps_by")),
-        or_none(text_of(tree, "window")), asked ? " from step " : "", asked ? asked : "", or_none(text_of(tree, "ops")),
+        stdout,
+        "%s: %s%s%s%s%sstep %s by %s, %s%s%s, %s ops, %s dropped, %s traces, spool %ld KB, our threads took %s ms", who,
+        job ? "job " : "", job ? job : "", job ? ", " : "", phase ? phase : "", phase ? " " : "",
+        or_none(text_of(tree, "step")), or_none(text_of(tree, "steps_by")), or_none(text_of(tree, "window")),
+        asked ? " from step " : "", asked ? asked : "", or_none(text_of(tree, "ops")),
         or_none(text_of(tree, "dropped")), or_none(text_of(tree, "traces")),
         atol(or_none(text_of(tree, "spool_bytes"))) / 1024, or_none(text_of(tree, "cost_ms")));
 }
@@ -116,18 +77,17 @@ static bool answer_print(const struct ctl *c, const char *who, const char *answe
     return is_good;
 }
 
-static void process_ask(struct ctl *c, const char *path, const char *who)
+static void process_ask(void *context, const char *path, const char *who)
 {
+    struct ctl *const c = context;
     char answer[8192];
-    const int fd = connect_to(path);
+    const int fd = kp_ctlsocket_connect(path);
     if (fd < 0 && errno == ECONNREFUSED) return; /* left by a process that was killed */
     c->asked++;
-    const size_t length = strlen(c->request);
     if (fd < 0) {
         kp_cli_fail("ctl", "%s: %s", path, errno == EPERM ? "it belongs to another user" : strerror(errno));
         c->failed++;
-    } else if (send(fd, c->request, length, MSG_NOSIGNAL) != (ssize_t)length ||
-               !answer_read(fd, answer, sizeof answer)) {
+    } else if (!kp_ctlsocket_ask(fd, c->request, answer, sizeof answer)) {
         kp_cli_fail("ctl", "%s: no answer", who);
         c->failed++;
     } else if (!answer_print(c, who, answer)) {
@@ -138,43 +98,56 @@ static void process_ask(struct ctl *c, const char *path, const char *who)
 
 /* ---- which processes ---- */
 
-static int is_socket_name(const struct dirent *entry)
+/* Gives the job of a process to `out`: "" for none. False: it does not answer. */
+static bool job_read(const char *path, char out[KP_JOBLIST_ID])
 {
-    const char *const dot = strrchr(entry->d_name, '.');
-    return dot && strcmp(dot, ".sock") == 0;
+    char answer[8192], why[200];
+    const int fd = kp_ctlsocket_connect(path);
+    const bool is_there = fd >= 0 && kp_ctlsocket_ask(fd, "status\n", answer, sizeof answer);
+    if (fd >= 0) close(fd);
+    yajl_val tree = is_there ? yajl_tree_parse(answer, why, sizeof why) : NULL;
+    const char *const job = tree ? text_of(tree, "job") : NULL;
+    snprintf(out, KP_JOBLIST_ID, "%s", job ? job : "");
+    if (tree) yajl_tree_free(tree);
+    return tree;
 }
 
-/* Only sockets of this machine: on a shared folder those of other machines cannot be reached. */
+static void job_list(void *context, const char *path, const char *who)
+{
+    struct ctl *const c = context;
+    char job[KP_JOBLIST_ID];
+    (void)who;
+    if (job_read(path, job) && *job) kp_joblist_add(&c->jobs, job); /* a launcher itself has none */
+}
+
+static void job_ask(void *context, const char *path, const char *who)
+{
+    struct ctl *const c = context;
+    char job[KP_JOBLIST_ID];
+    if (job_read(path, job) && strcmp(job, c->job) == 0) process_ask(c, path, who);
+}
+
+/* Only status is for all jobs of a folder. False: the user has to name one, and is told. */
+static bool job_find(struct ctl *c, const char *dir)
+{
+    if (c->parsed.verb == KP_CTL_STATUS && !c->job) return true;
+    (void)kp_ctlsocket_each(dir, job_list, c);
+    c->is_of_job = c->job || c->jobs.count > 1;
+    if (c->is_of_job) c->job = kp_joblist_pick(&c->jobs, dir, c->job);
+    if (!c->is_of_job || c->job) return true;
+    c->failed++;
+    return false;
+}
+
 static void folder_ask(struct ctl *c, const char *dir)
 {
-    struct dirent **entries;
-    char host[65] = "", begin[80], path[4400];
-    struct stat st;
-    unsigned elsewhere = 0;
-    const int count = scandir(dir, &entries, is_socket_name, alphasort);
-    if (count < 0) {
-        kp_cli_fail("ctl", "%s: %s", dir, strerror(errno));
-        c->failed++;
-        return;
-    }
-    gethostname(host, sizeof host - 1);
-    snprintf(begin, sizeof begin, "%s_", host);
-    for (int i = 0; i < count; i++) {
-        const char *const name = entries[i]->d_name;
-        snprintf(path, sizeof path, "%s/%s", dir, name);
-        const bool is_here = strncmp(name, begin, strlen(begin)) == 0;
-        const bool is_socket = lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
-        elsewhere += is_socket && !is_here;
-        char who[256];
-        snprintf(who, sizeof who, "%.*s", (int)(strlen(name) - strlen(".sock")), name);
-        if (is_socket && is_here) process_ask(c, path, who);
-        free(entries[i]);
-    }
-    free(entries);
-    if (elsewhere) kp_cli_fail("ctl", "%s: %u sockets of other machines: run this there", dir, elsewhere);
-    if (c->asked) return;
-    kp_cli_fail("ctl", "%s: no process of this machine listens there (" LISTENS ")", dir);
-    c->failed++;
+    if (!job_find(c, dir)) return;
+    const int elsewhere = kp_ctlsocket_each(dir, c->is_of_job ? job_ask : process_ask, c);
+    if (elsewhere < 0) kp_cli_fail("ctl", "%s: %s", dir, strerror(errno));
+    if (elsewhere > 0) kp_cli_fail("ctl", "%s: %d sockets of other machines: run this there", dir, elsewhere);
+    if (elsewhere >= 0 && !c->asked)
+        kp_cli_fail("ctl", "%s: no process of this machine listens there (" LISTENS ")", dir);
+    if (!c->asked) c->failed++;
 }
 
 /* The kernel lists the path of each listening socket. */
@@ -239,7 +212,8 @@ int kp_cmd_ctl(int argc, char **argv)
         switch (i) {
         case 0: steps = value; break;
         case 1: at = value; break;
-        case 2: c.is_json = true; break;
+        case 2: c.job = value; break;
+        case 3: c.is_json = true; break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("ctl", flags);
         default: return KP_EXIT_USAGE;
@@ -249,8 +223,9 @@ int kp_cmd_ctl(int argc, char **argv)
     const int rc = request_make(&c, count - 1, argv + 1, steps, at);
     if (rc != KP_EXIT_DONE) return rc;
     const bool is_for_all = c.parsed.verb == KP_CTL_START || c.parsed.verb == KP_CTL_STOP;
-    if (is_for_all && kp_jobstart_has_ranks(argv[0])) return kp_jobstart_run(argv[0], &c.parsed, c.is_json);
+    if (is_for_all && kp_jobstart_has_ranks(argv[0])) return kp_jobstart_run(argv[0], &c.parsed, c.job, c.is_json);
     if (stat(argv[0], &st) != 0 && kp_opt_number(argv[0], 1, &pid)) pid_ask(&c, pid);
     else folder_ask(&c, argv[0]);
+    kp_joblist_free(&c.jobs);
     return c.failed ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

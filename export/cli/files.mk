@@ -20,6 +20,7 @@ SRC_cli := \
     export/cli/cmd_advise.c \
     export/cli/cmd_config.c \
     export/cli/cmd_ctl.c \
+    export/cli/ctlsocket.c \
     export/cli/cmd_diff.c \
     export/cli/cmd_doctor.c \
     export/cli/cmd_events.c \
@@ -48,6 +49,7 @@ SRC_cli := \
     export/cli/heapview.c \
     export/cli/leakview.c \
     export/cli/input.c \
+    export/cli/joblist.c \
     export/cli/jobstart.c \
     export/cli/kprof.c \
     export/cli/latest.c \
@@ -84,6 +86,7 @@ UNIT_cli := \
     test/unit/cli/test_endnote.c \
     test/unit/cli/test_heapprofile.c \
     test/unit/cli/test_input.c \
+    test/unit/cli/test_joblist.c \
     test/unit/cli/test_latest.c \
     test/unit/cli/test_latest_recover.c \
     test/unit/cli/test_lines.c \

@@ -16,6 +16,8 @@
 
 #include "collector/base/kp_io.h"
 #include "export/cli/cli.h"
+#include "export/cli/ctlsocket.h"
+#include "export/cli/joblist.h"
 #include "schedule/ctl_proto.h"
 #include "schedule/job.h"
 
@@ -38,6 +40,8 @@ struct jobstart {
     struct kp_job_lead lead;
     struct kp_job_call written;
     uint64_t written_ms, scanned_ms, round;
+    bool has_job; /* only ranks of `job` are added */
+    char job[KP_JOBLIST_ID];
     char host[65];
     uint64_t pidspace;
 };
@@ -173,14 +177,16 @@ static bool room_make(struct jobstart *j)
     return files && members;
 }
 
-/* A file that a killed process of this machine left goes; one that was there before is not told of. */
+/* A file that a killed process of this machine left goes; one that was there before is not told of. One that is half
+ * written is read in the next scan: its job is not known. */
 static void rank_add(struct jobstart *j, const char *name)
 {
     struct kp_job_answer a = {.id = 0};
     const int error = answer_read(j, name, &a);
     if (error == EPERM || error == ELOOP) kp_cli_fail("ctl", "%s/%s: %s: left out", j->dir, name, reason(error));
-    if (error == ENOENT || !room_make(j)) return;
-    const bool is_bad = error && error != EAGAIN;
+    if (error == ENOENT || error == EAGAIN || !room_make(j)) return;
+    if (!error && j->has_job && strcmp(a.job, j->job) != 0) return;
+    const bool is_bad = error;
     const bool is_left = !error && is_process_gone(j, &a);
     if (is_left) {
         unlinkat(j->dir_fd, name, 0);
@@ -203,6 +209,28 @@ static void ranks_scan(struct jobstart *j)
     while ((entry = readdir(folder)))
         if (is_rank_name(entry->d_name) && !is_known(j, entry->d_name)) rank_add(j, entry->d_name);
     closedir(folder);
+}
+
+/* ---- which job ---- */
+
+/* Keeps the ranks of the job that is meant. False: none is, or several are, and it is told. */
+static bool job_take(struct jobstart *j, const char *wish)
+{
+    struct kp_joblist list = {.count = 0};
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < j->count; i++)
+        if (!j->members[i].is_left_out) kp_joblist_add(&list, j->members[i].answer.job);
+    const char *const id = kp_joblist_pick(&list, j->dir, wish);
+    if (id) snprintf(j->job, sizeof j->job, "%s", id);
+    j->has_job = id && list.count;
+    for (uint32_t i = 0; j->has_job && i < j->count; i++) {
+        if (!j->members[i].is_left_out && strcmp(j->members[i].answer.job, j->job) != 0) continue;
+        j->files[kept] = j->files[i];
+        j->members[kept++] = j->members[i];
+    }
+    if (j->has_job) j->count = kept;
+    kp_joblist_free(&list);
+    return id;
 }
 
 /* ---- begin and end ---- */
@@ -320,6 +348,7 @@ static int agree(struct jobstart *j)
 {
     enum kp_job_progress progress = KP_JOB_GOES_ON;
     int rc = call_write(j);
+    kp_ctlsocket_knock(j->dir); /* ranks elsewhere look by themselves */
     while (rc == KP_EXIT_DONE && progress == KP_JOB_GOES_ON) {
         nap(LOOK_MS + j->count / 4);
         if (is_interrupted) return give_up(j);
@@ -402,7 +431,15 @@ static int stop_say(const struct jobstart *j, bool is_json)
     return KP_EXIT_DONE;
 }
 
-int kp_jobstart_run(const char *dir, const struct kp_ctl_request *request, bool is_json)
+static void call_begin(struct jobstart *j, const struct kp_ctl_request *request)
+{
+    const uint64_t at = request->is_at_step ? request->at : 0;
+    if (request->verb == KP_CTL_STOP) kp_job_lead_stop(&j->lead, id_make(), now_ms());
+    else kp_job_lead_begin(&j->lead, id_make(), request->steps, at, now_ms());
+    memcpy(j->lead.call.job, j->job, sizeof j->job);
+}
+
+int kp_jobstart_run(const char *dir, const struct kp_ctl_request *request, const char *job, bool is_json)
 {
     const struct sigaction quit = {.sa_handler = on_interrupt};
     const bool is_stop = request->verb == KP_CTL_STOP;
@@ -414,8 +451,11 @@ int kp_jobstart_run(const char *dir, const struct kp_ctl_request *request, bool 
         sigaction(SIGINT, &quit, NULL);
         sigaction(SIGTERM, &quit, NULL);
         ranks_scan(&j);
-        if (is_stop) kp_job_lead_stop(&j.lead, id_make(), now_ms());
-        else kp_job_lead_begin(&j.lead, id_make(), request->steps, request->is_at_step ? request->at : 0, now_ms());
+        if (!job_take(&j, job)) {
+            folder_close(&j);
+            return KP_EXIT_BAD_INPUT;
+        }
+        call_begin(&j, request);
         rc = agree(&j);
         if (rc == KP_EXIT_DONE && j.lead.failure) rc = failure_say(&j);
         else if (rc == KP_EXIT_DONE && is_stop) rc = stop_say(&j, is_json);

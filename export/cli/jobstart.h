@@ -8,5 +8,5 @@ struct kp_ctl_request;
 
 /* Whether ranks of a launcher take part in starts by this folder. */
 bool kp_jobstart_has_ranks(const char *dir);
-/* A request to start or to stop. Returns the exit code. */
-int kp_jobstart_run(const char *dir, const struct kp_ctl_request *request, bool is_json);
+/* A request to start or to stop, for the job that `job` names (kp_joblist_pick). Returns the exit code. */
+int kp_jobstart_run(const char *dir, const struct kp_ctl_request *request, const char *job, bool is_json);

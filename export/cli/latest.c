@@ -3,7 +3,7 @@
  * latest.c - finds the latest run in a folder by the names of its files
  *
  * The newest file names the run. Its other files are those of the same worker, and those of the worker that wrote last
- * for each other rank.
+ * for each other rank of the same job.
  */
 #include "export/cli/latest.h"
 
@@ -37,20 +37,32 @@ static void worker_begin(struct kp_run_folder *folder, const struct kp_found *of
     }
 }
 
+/* The newest file of a rank in the job of `of`. */
+static const struct kp_found *newest_of_rank(const struct kp_run_folder *folder, long rank, const struct kp_found *of)
+{
+    const struct kp_found *newest = NULL;
+    for (const struct kp_found *f = folder->of; f < folder->of + folder->count; f++)
+        if (f->rank == rank && kp_found_is_same_job(f, of) && (!newest || f->since_ns > newest->since_ns)) newest = f;
+    return newest;
+}
+
 /* A rank may be killed long before the others end, so a rank that wrote while the newest was recorded is of its job. */
 static size_t run_mark(struct kp_run_folder *folder)
 {
     const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
     int64_t since_ns = 0, begin_ns = 0;
     size_t marked = 0;
-    if (newest && newest->rank >= 0) worker_begin(folder, newest, &since_ns, &begin_ns);
+    if (newest && newest->rank >= 0) {
+        kp_run_folder_jobs(folder);
+        worker_begin(folder, newest, &since_ns, &begin_ns);
+    }
     const int64_t least_ns = begin_ns < since_ns - RANKS_APART_NS ? begin_ns : since_ns - RANKS_APART_NS;
     for (size_t i = 0; i < folder->count; i++) {
         struct kp_found *const f = &folder->of[i];
-        const struct kp_found *const last = kp_run_folder_newest(folder, false, f->rank);
-        f->is_of_run =
-            kp_found_is_same_worker(f, newest) || (newest->rank >= 0 && f->rank >= 0 && f->rank != newest->rank &&
-                                                   kp_found_is_same_worker(f, last) && last->until_ns >= least_ns);
+        const bool is_rank = newest->rank >= 0 && f->rank >= 0 && f->rank != newest->rank;
+        const struct kp_found *const last = is_rank ? newest_of_rank(folder, f->rank, newest) : NULL;
+        f->is_of_run = kp_found_is_same_worker(f, newest) ||
+                       (last && kp_found_is_same_worker(f, last) && last->until_ns >= least_ns);
         marked += f->is_of_run;
     }
     return marked;

@@ -75,19 +75,24 @@ static bool name_read(const char *name, const struct stat *st, struct kp_found *
     return true;
 }
 
-/* The value of env.VARIABLE in the "key=value" lines of a spool's head, valid until the next call. */
-static const char *head_variable(const void *text, const char *variable)
+/* The value behind `key` in the "key=value" lines of a spool's head, valid until the next call. */
+static const char *head_value(const char *line, const char *key)
 {
     static char value[64];
-    char key[64];
-    const char *line = text;
-    const size_t bytes = (size_t)snprintf(key, sizeof key, "env.%s=", variable);
+    const size_t bytes = strlen(key);
     for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         if (strncmp(line, key, bytes) != 0) continue;
         snprintf(value, sizeof value, "%.*s", (int)strcspn(line + bytes, "\n"), line + bytes);
         return value;
     }
     return NULL;
+}
+
+static const char *head_variable(const void *text, const char *variable)
+{
+    char key[64];
+    snprintf(key, sizeof key, "env.%s=", variable);
+    return head_value(text, key);
 }
 
 /* A spool's head has what a trace has in its name and its own head. */
@@ -108,6 +113,8 @@ static void spool_head_note(struct kp_found *f)
     const struct kp_rank place = kp_rank_find(head_variable, text);
     f->parent_pid = head.ppid;
     if (place.size > 1) f->rank = place.rank;
+    const char *const job = head_value(text, "job=");
+    snprintf(f->job, sizeof f->job, "%.*s", (int)sizeof f->job - 1, job ? job : "");
 }
 
 static void file_consider(struct kp_run_folder *folder, const char *name)
@@ -127,6 +134,11 @@ static void file_consider(struct kp_run_folder *folder, const char *name)
 bool kp_found_is_same_worker(const struct kp_found *a, const struct kp_found *b)
 {
     return strcmp(a->worker, b->worker) == 0;
+}
+
+bool kp_found_is_same_job(const struct kp_found *a, const struct kp_found *b)
+{
+    return !*a->job || !*b->job || strcmp(a->job, b->job) == 0;
 }
 
 static bool has_trace(const struct kp_run_folder *folder, const struct kp_found *f)

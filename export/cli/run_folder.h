@@ -11,6 +11,7 @@ struct kp_found {
     char worker[256];           /* HOST_PID */
     int64_t since_ns, until_ns; /* a trace's time of writing; a spool's first and last write */
     long rank;                  /* -1: none in the name, or in a spool's head */
+    char job[48];               /* its id; "": not known. Set by kp_run_folder_jobs */
     char program[64];           /* the script, or the process's name; set by kp_found_note */
     int64_t begin_ns;           /* of what is recorded in it; set by kp_found_note */
     long parent_pid;            /* 0: not known; set by kp_found_note */
@@ -36,11 +37,15 @@ void kp_run_folder_free(struct kp_run_folder *folder); /* keeps the path */
 /* The newest file, of all or of one rank; NULL: none. */
 const struct kp_found *kp_run_folder_newest(const struct kp_run_folder *folder, bool any_rank, long rank);
 bool kp_found_is_same_worker(const struct kp_found *a, const struct kp_found *b);
+/* False: they are of two jobs that share the folder. */
+bool kp_found_is_same_job(const struct kp_found *a, const struct kp_found *b);
 
 /* --- who_ran_whom.c --- */
 
 /* Notes which process started this trace's process, and what program it is: once. */
 void kp_found_note(struct kp_found *f);
+/* Notes the jobs of all ranks: reads the head of one file of each process. */
+void kp_run_folder_jobs(struct kp_run_folder *folder);
 /* How many traces the children of one process have left: of the process whose child wrote last. 0: not known. */
 size_t kp_found_siblings(struct kp_run_folder *folder);
 /* These need all files of the folder noted. The trace of the process that started this one's, or NULL. */

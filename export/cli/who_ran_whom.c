@@ -60,8 +60,20 @@ void kp_found_note(struct kp_found *f)
     f->begin_ns = begin_read(head.bytes, f->since_ns);
     quoted_copy(f->program, sizeof f->program, head.bytes, "\"args\":{\"name\":\"");
     quoted_copy(f->program, sizeof f->program, head.bytes, "\"script\": \"");
+    const char *const ours = strstr(head.bytes, "\"kprof\": {"); /* the user's own keys stand before it */
+    if (ours) quoted_copy(f->job, sizeof f->job, ours, "\"job\": \"");
     if (strstr(head.bytes, "\"torch_version\": ")) f->kind = KP_FOUND_TORCH;
     else if (strstr(head.bytes, "\"script\": ")) f->kind = KP_FOUND_PYTHON;
+}
+
+void kp_run_folder_jobs(struct kp_run_folder *folder)
+{
+    for (size_t i = 0; i < folder->count; i++) {
+        struct kp_found *const f = &folder->of[i];
+        if (f->rank < 0 || f->is_noted) continue;
+        if (i && kp_found_is_same_worker(f, f - 1)) memcpy(f->job, f[-1].job, sizeof f->job);
+        else kp_found_note(f);
+    }
 }
 
 size_t kp_found_siblings(struct kp_run_folder *folder)

@@ -295,6 +295,7 @@ static void ours_write(struct kp_trace *t)
 {
     kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
     ours_string(t, "torch_version", "torch_version");
+    ours_string(t, "job", "job");
     step_source_write(t);
     ours_string(t, "model", "model");
     asked_step_write(t);

@@ -61,10 +61,11 @@ static bool is_of_launcher(const char *entry)
     return false;
 }
 
-/* Writes the launcher's variables, by which a reader tells the rank and who shares the cores. They are read once. */
+/* Writes the job's id and the launcher's variables, by which a reader tells the rank and who shares the cores. They are
+ * read once. */
 static size_t launcher_lines(char *buf, size_t size)
 {
-    size_t used = 0;
+    size_t used = *kp_run_job() ? kp_fmt(buf, size, "job=%s\n", kp_run_job()) : 0;
     for (char **e = environ; e && *e; e++)
         if (is_of_launcher(*e) && used + strlen(*e) + 8 < size) used += kp_fmt(buf + used, size - used, "env.%s\n", *e);
     return used;
@@ -192,6 +193,9 @@ static int read_settings(void)
                          "none");
     const struct kp_rank place = kp_rank_find(environment_text, environ);
     kp_run_set_rank(&place);
+    char job[KP_JOB_ID_BYTES];
+    kp_job_id_find(environment_text, environ, job);
+    kp_run_set_job(job);
     ranks_apply();
     tee_apply();
     size_t used =

@@ -32,6 +32,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { CLIENTS = 8, CLIENT_MS = 5000, BUSY_NS = 100000000, ANSWER_BYTES = 1024 };
+enum { POLL_BELL, POLL_LISTENER, POLL_PEERS, POLL_CLIENTS, POLLS = POLL_CLIENTS + CLIENTS };
 
 struct ctl_client {
     struct kp_io_socket socket; /* fd -1: free */
@@ -110,6 +111,7 @@ static void client_accept(struct ctl_client *free_one)
     const int rc = kp_io_socket_accept(&listener, &s, &uid);
     if (rc < 0 && rc != -EAGAIN && rc != -ECONNABORTED) kp_helpers_sleep(BUSY_NS); /* no descriptor: do not spin */
     if (rc < 0) return;
+    kp_ctl_job_look_soon();
     free_one->socket = s;
     free_one->until_ms = kp_clock_ms() + CLIENT_MS;
     if (uid == 0 || uid == geteuid()) return;
@@ -128,11 +130,13 @@ static struct ctl_client *free_find(void)
 
 static uint32_t polls_fill(struct pollfd *polls)
 {
-    polls[0] = (struct pollfd){.fd = bell[0].fd, .events = POLLIN};
-    polls[1] = (struct pollfd){.fd = free_find() ? listener.fd : -1, .events = POLLIN};
+    polls[POLL_BELL] = (struct pollfd){.fd = bell[0].fd, .events = POLLIN};
+    polls[POLL_LISTENER] = (struct pollfd){.fd = free_find() ? listener.fd : -1, .events = POLLIN};
+    polls[POLL_PEERS] = kp_ctl_peers_poll();
     for (int i = 0; clients && i < CLIENTS; i++)
-        polls[2 + i] = (struct pollfd){.fd = clients[i].socket.fd, .events = clients[i].owes ? POLLOUT : POLLIN};
-    return clients ? 2 + CLIENTS : 2;
+        polls[POLL_CLIENTS + i] =
+            (struct pollfd){.fd = clients[i].socket.fd, .events = clients[i].owes ? POLLOUT : POLLIN};
+    return clients ? POLLS : POLL_CLIENTS;
 }
 
 static void client_serve(struct ctl_client *c, short events)
@@ -166,9 +170,17 @@ static bool are_sockets_ours(void)
     return are;
 }
 
+static void events_take(const struct pollfd *polls, uint32_t some)
+{
+    if (polls[POLL_BELL].revents) bell_hear();
+    if (polls[POLL_LISTENER].revents) client_accept(free_find());
+    if (polls[POLL_PEERS].revents && kp_ctl_peers_hear()) kp_ctl_job_look_soon();
+    for (uint32_t i = POLL_CLIENTS; i < some; i++) client_serve(&clients[i - POLL_CLIENTS], polls[i].revents);
+}
+
 static void *control_thread(void *unused)
 {
-    struct pollfd polls[2 + CLIENTS];
+    struct pollfd polls[POLLS];
     uint32_t look_ms = kp_ctl_job_look();
     (void)unused;
     while (kp_run_is_active() && !kp_helpers_pause_wanted() && !kp_io_helpers_alone()) {
@@ -177,13 +189,12 @@ static void *control_thread(void *unused)
         if (!kp_run_is_active() || kp_helpers_pause_wanted()) break;
         if (!are_sockets_ours()) {
             kp_ctl_job_end();
-            return NULL;
+            break;
         }
-        if (polls[0].revents) bell_hear();
-        if (polls[1].revents) client_accept(free_find());
-        for (uint32_t i = 2; i < count; i++) client_serve(&clients[i - 2], polls[i].revents);
+        events_take(polls, count);
         look_ms = kp_ctl_job_look();
     }
+    kp_ctl_peers_end();
     return NULL;
 }
 
@@ -248,6 +259,7 @@ void kp_ctl_forget(void)
     if (!kp_ctl_is_wanted()) return;
     kp_ctl_signal_forget();
     kp_ctl_job_forget();
+    kp_ctl_peers_end();
     for (int i = 0; clients && i < CLIENTS; i++) client_drop(&clients[i]);
     kp_io_socket_close(&listener);
     kp_io_socket_close(&bell[0]);

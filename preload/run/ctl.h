@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct kp_config;
+struct pollfd;
 
 /* --- ctl.c: the thread, the socket, its clients --- */
 void kp_ctl_setup(const struct kp_config *config); /* once, by the constructor */
@@ -23,10 +24,21 @@ void kp_ctl_forget(void); /* in a child: it keeps neither the socket nor the sig
 /* --- ctl_job.c: a start of all ranks --- */
 void kp_ctl_job_setup(const struct kp_config *config); /* once, by the constructor */
 bool kp_ctl_job_is_wanted(void);
-/* Looks at what kprof ctl asks of all ranks, and does it. Returns how many ms later it wants to look again. */
+/* Looks at what kprof ctl asks of all ranks, if that is due, and does it. Returns how many ms later it is due again. */
 uint32_t kp_ctl_job_look(void);
-void kp_ctl_job_end(void);    /* exit, or control ends: this rank takes no part any more */
-void kp_ctl_job_forget(void); /* in a child */
+void kp_ctl_job_look_soon(void); /* kprof ctl, or the rank that looks for this one, knocked: the next look is due */
+void kp_ctl_job_end(void);       /* exit, or control ends: this rank takes no part any more */
+void kp_ctl_job_forget(void);    /* in a child */
+
+/* --- ctl_peers.c: one rank of this machine looks at the shared folder, and wakes the others --- */
+/* Names the ranks of this machine that belong together: of one user, with one folder. Once. */
+void kp_ctl_peers_begin(const char *folder);
+/* Whether this rank has to look by itself: it is the one that looks, or none looks for it. Never waits. */
+bool kp_ctl_peers_must_look(uint64_t now_ms);
+void kp_ctl_peers_wake(void);          /* the call changed: the others look, too */
+struct pollfd kp_ctl_peers_poll(void); /* fd -1: nothing to wait for */
+bool kp_ctl_peers_hear(void);          /* that has something. True: this rank looks now */
+void kp_ctl_peers_end(void);           /* control ends, or in a child: another rank looks from now on */
 
 /* --- ctl_answer.c --- */
 /*

@@ -3,12 +3,13 @@
  * ctl_job.c - this rank's part in a start of all ranks of a job, through files of the output folder (schedule/job.h)
  *
  * Called by: the thread kprof-control; begin, exit and fork as ctl.c
- * Owns:      KPROF_DIR/.HOST_rRANK.rank, from the first op on
+ * Owns:      KPROF_DIR/.HOST_rRANK.rank (schedule/job.h), from the first op on
  * Locks:     the run's turn while it looks, so that exit waits for it
  * On fail:   one line says that this rank takes no part; the program and its socket go on
  * Safe in:   after fork: kp_ctl_job_forget comes first
  *
- * Nothing waits for another rank. No file stays open between two looks, since the host may close any descriptor.
+ * One rank of each machine reads the call and wakes the others (ctl_peers.c). Nothing waits for another rank. No file
+ * stays open between two looks, since the host may close any descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_filecheck.h"
+#include "collector/base/kp_hash.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
@@ -34,6 +36,12 @@
 #include "collector/base/kp_poison.h"
 
 enum { IDLE_MS = 1000, ACTIVE_MS = 50, SAMPLE_MS = 400, SPEED_MS = 30000, PATH_BYTES = 4300 };
+enum {
+    REST_MS = 5000,   /* between two looks, while nothing is asked for long */
+    UNTOLD_MS = 20000 /* of a rank that another one tells: before kprof ctl takes it for silent */
+};
+_Static_assert(sizeof((struct kp_job_answer *)0)->job == KP_JOB_ID_BYTES, "a job's id fits");
+_Static_assert((int)UNTOLD_MS + 2 * (int)IDLE_MS < (int)KP_JOB_SILENT_MS, "a rank that is not told answers in time");
 
 static struct {
     bool is_wanted, is_joined;
@@ -42,6 +50,12 @@ static struct {
     struct kp_job_rank side;
     uint64_t wrote_ms;
 } job;
+
+/* When to read the call: each look is an open, a read and a close in a folder that all ranks share. */
+static struct {
+    uint64_t last_ms, pause_ms;
+    bool is_soon, is_active;
+} look;
 
 /* How fast the fastest steps are, of the last 30 to 60 s. */
 static struct {
@@ -113,6 +127,7 @@ static void leave_for(const char *path, int err)
 {
     if (job.side.answer.state == KP_JOB_ARMED) own_wish_drop();
     job.is_wanted = job.is_joined = false;
+    kp_ctl_peers_end(); /* others of this machine must not wait for its looks */
     kp_log(0, "this rank takes no part in a start of all ranks: %s: %s", path,
            err == -EPERM || err == -ELOOP ? "it is not a file of this user alone" : kp_log_error_text(err));
 }
@@ -125,7 +140,10 @@ static void paths_make(struct kp_job_answer *own)
     if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
     for (size_t i = 0; here.nodename[i] && i + 1 < sizeof own->host; i++) own->host[i] = here.nodename[i];
     kp_fmt(job.call_path, PATH_BYTES, "%s/.kprof.job", kp_run_out_dir());
-    kp_fmt(job.own_path, PATH_BYTES, "%s/.%s_r%u.rank", kp_run_out_dir(), own->host, kp_run_rank()->rank);
+    char of_job[16] = ""; /* two jobs on a host have the same ranks */
+    const uint64_t hash = kp_hash64(own->job, strlen(own->job));
+    if (*own->job) kp_fmt(of_job, sizeof of_job, "_%08x", (unsigned)hash);
+    kp_fmt(job.own_path, PATH_BYTES, "%s/.%s_r%u%s.rank", kp_run_out_dir(), own->host, kp_run_rank()->rank, of_job);
 }
 
 /* Whether another process has the rank's file: the rank itself, where this one is a program that it runs. */
@@ -139,13 +157,24 @@ static bool is_taken(const struct kp_job_answer *own, const char *text)
     return true;
 }
 
+/* Pauses grow up to REST_MS. */
+static void look_note(uint64_t now_ms)
+{
+    look.is_soon = false;
+    look.last_ms = now_ms;
+    look.pause_ms = !look.pause_ms ? IDLE_MS : look.pause_ms * 2 < REST_MS ? look.pause_ms * 2 : REST_MS;
+}
+
 static void join(uint64_t now_ms)
 {
     char text[KP_JOB_BYTES];
     struct kp_job_answer own = {.rank = kp_run_rank()->rank, .size = kp_run_rank()->size, .pid = (uint64_t)getpid()};
     struct stat space;
+    if (now_ms - look.last_ms < look.pause_ms) return;
+    look_note(now_ms);
     own.start = kp_io_process_start(0);
     if (kp_io_stat("/proc/self/ns/pid", &space) == 0) own.pidspace = space.st_ino;
+    kp_fmt(own.job, sizeof own.job, "%s", kp_run_job());
     paths_make(&own);
     int rc = kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE);
     if (rc == 0) rc = text_read(job.own_path, O_CREAT, text);
@@ -161,6 +190,8 @@ static void join(uint64_t now_ms)
     }
     (void)kp_job_call_parse(text, &job.call);
     kp_job_rank_begin(&job.side, &job.call);
+    kp_ctl_peers_begin(kp_run_out_dir());
+    look.pause_ms = IDLE_MS;
     job.side.answer = own;
     job.is_joined = true;
     rc = answer_write(now_ms);
@@ -252,14 +283,34 @@ static void answer_fill(const struct kp_window_state *now, uint64_t now_ms)
     kp_fmt(a->phase, sizeof a->phase, "%s", now->phase);
 }
 
+void kp_ctl_job_look_soon(void) { look.is_soon = true; }
+
+static bool is_look_due(uint64_t now_ms)
+{
+    const bool must_look = kp_ctl_peers_must_look(now_ms);
+    return look.is_soon || look.is_active || now_ms - look.last_ms >= (must_look ? look.pause_ms : UNTOLD_MS);
+}
+
+/* Reads the call, if that is due. While it stays as it was the pauses grow. */
+static void call_look(uint64_t now_ms)
+{
+    char text[KP_JOB_BYTES];
+    const uint64_t id = job.call.id, beat = job.call.beat;
+    if (!is_look_due(now_ms)) return;
+    look_note(now_ms);
+    if (text_read(job.call_path, 0, text) != 0 || !kp_job_call_parse(text, &job.call)) return;
+    if (job.call.id == id && job.call.beat == beat) return;
+    look.pause_ms = IDLE_MS;
+    kp_ctl_peers_wake();
+}
+
 /* Does what the call says, and answers. False: nothing is under way. */
 static bool call_follow(uint64_t now_ms)
 {
-    char text[KP_JOB_BYTES];
     struct kp_window_state now;
     enum kp_job_action action;
     bool is_news = false;
-    if (text_read(job.call_path, 0, text) == 0) (void)kp_job_call_parse(text, &job.call);
+    call_look(now_ms);
     while ((action = kp_job_rank_turn(&job.side, &job.call, now_ms)) != KP_JOB_DO_NOTHING) {
         act(action);
         is_news = true;
@@ -293,7 +344,7 @@ uint32_t kp_ctl_job_look(void)
     speed_sample(kp_steps_seen(), now_ms);
     if (!has_part) timed_turn();
     else if (!job.is_joined) join(now_ms);
-    else is_active = call_follow(now_ms);
+    else look.is_active = is_active = call_follow(now_ms);
     kp_run_turn_end();
     return sleep_ms(is_active);
 }

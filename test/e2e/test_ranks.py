@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of several ranks: which of them record (KPROF_RANKS), and how all begin with one step (kprof ctl DIR start)."""
 import contextlib
+import ctypes
 import json
 import os
 import re
@@ -246,6 +247,74 @@ def test_ranks_that_are_left_out_take_no_part(job):
     assert run.files(1) == []
 
 
+class Openings:
+    """How often a file of a folder is opened, by whom ever (inotify)."""
+
+    def __init__(self, folder, name):
+        self.libc, self.name = ctypes.CDLL(None, use_errno=True), name.encode()
+        self.fd = self.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        assert self.libc.inotify_add_watch(self.fd, bytes(folder), 0x20) >= 0, os.strerror(ctypes.get_errno())  # IN_OPEN
+
+    def in_seconds(self, seconds):
+        self.read()
+        time.sleep(seconds)
+        return self.read()
+
+    def read(self):
+        count = 0
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self.fd, 65536):
+                count += data.count(self.name + b"\0")
+        return count
+
+
+def test_one_rank_of_a_machine_looks_at_the_folder_and_more_rarely_while_nothing_is_asked(job):
+    run = job(4)
+    run.wait_for_steps()
+    looks = Openings(run.out, ".kprof.job")
+    time.sleep(8)  # after 1, 2 and 4 s it looks each 5 s
+    assert 1 <= looks.in_seconds(11) <= 4  # a look a second of each rank would be 44
+    begun = time.monotonic()
+    assert json.loads(run.start("--steps", "1").stdout)["ranks"] == 4
+    assert time.monotonic() - begun < 4  # kprof ctl knocks: none waits for its turn
+    run.ranks[0].kill(), run.ranks[0].wait()
+    run.wait_for(lambda: all(len(run.files(rank)) == 1 for rank in (1, 2, 3)))
+    time.sleep(12)
+    assert 1 <= looks.in_seconds(11) <= 4  # another one took the place
+    assert json.loads(run.start("--steps", "1").stdout)["ranks"] == 3
+    run.wait_for(lambda: all(len(run.files(rank)) == 2 for rank in (1, 2, 3)))
+
+
+def test_two_jobs_in_one_folder_are_two_jobs(tmp_path, job):
+    """On one machine: both have a rank 0 and a rank 1. The files of both, and DIR/latest, are apart, too."""
+    one = job(2, TORCHELASTIC_RUN_ID="sweep-one")
+    two = Job(tmp_path, 2, harness.script_command("steps_told.py"), TORCHELASTIC_RUN_ID="sweep-two", KPROF_MALLOC="count")
+    try:
+        one.wait_for_steps()
+        two.wait_for_steps()
+        one.wait_for(lambda: len(list(one.out.glob(".*.rank"))) == 4)
+        for words in (["start", "--steps", "1"], ["toggle", "cpu", "on"], ["stop", "--job", "sweep"]):
+            refused = harness.cli("ctl", one.out, *words)
+            assert refused.returncode == 1 and "sweep-one (2 ranks), sweep-two (2 ranks)" in refused.stderr, refused
+        assert "there are" in harness.cli("ctl", one.out, "start", "--job", "other").stderr
+        assert {one.status(0)["job"], two.status(1)["job"]} == {"sweep-one", "sweep-two"}
+        assert len(harness.cli("ctl", one.out, "status").stdout.splitlines()) == 4
+        assert len(harness.cli("ctl", one.out, "status", "--job", "sweep-o").stdout.splitlines()) == 2
+        assert harness.cli("ctl", one.out, "toggle", "cpu", "on", "--job", "sweep-t").stdout.count("done") == 2
+        for run, other in ((two, one), (one, two)):
+            name = run.status(0)["job"]
+            assert json.loads(run.start("--steps", "1", "--job", name[:7]).stdout)["ranks"] == 2
+            run.wait_for(lambda: all(len(run.files(rank)) == 1 for rank in (0, 1)))
+            assert steps_of(run.files(0)[0]) == steps_of(run.files(1)[0])
+            assert {facts.load(run.files(rank)[0])["kprof"]["job"] for rank in (0, 1)} == {name}
+            assert len(other.files(0)) == (run is one)
+            latest = harness.cli("report", run.out / "latest", "--json")
+            assert latest.returncode == 0 and f"2 files in {run.out}" in latest.stderr, latest
+    finally:
+        for rank in two.ranks:
+            rank.kill(), rank.communicate()
+
+
 def test_another_file_in_the_place_of_ours_is_refused_with_one_line(tmp_path, job):
     (tmp_path / "out").mkdir()
     (tmp_path / "mine").write_text("mine")
@@ -270,10 +339,10 @@ def test_a_full_disk_leaves_the_programs_alone(tmp_path, job):
 def test_a_rank_whose_file_has_a_second_name_is_left_out(tmp_path, job):
     run = job(2)
     run.wait_for_steps()
-    file, = run.out.glob(".*_r1.rank")
+    file, = run.out.glob(".*_r1_*.rank")
     os.link(file, tmp_path / "second name")  # another user could have made it: the count of names decides
     answer = run.start("--steps", "1")
-    assert json.loads(answer.stdout)["ranks"] == 1 and "_r1.rank: it is not a file of the job's user alone: left out" in answer.stderr
+    assert json.loads(answer.stdout)["ranks"] == 1 and ".rank: it is not a file of the job's user alone: left out" in answer.stderr
     assert run.end() == [0, 0]
     assert [text.count("takes no part in a start of all ranks") for text in run.err] == [0, 1], run.err
 

@@ -50,6 +50,35 @@ static void every_variable_that_is_asked_for_is_listed(void **state)
     assert_int_equal(count, 15);
 }
 
+static const char *job_of(const char *const *variables)
+{
+    static char id[KP_JOB_ID_BYTES];
+    kp_job_id_find(text_of, variables, id);
+    return id;
+}
+
+#define JOB_OF(...) job_of((const char *const[]){"RANK", "0", "WORLD_SIZE", "2", __VA_ARGS__, NULL})
+
+static void a_job_has_the_id_that_its_launcher_gives_it(void **state)
+{
+    char one[KP_JOB_ID_BYTES];
+    (void)state;
+    assert_string_equal(JOB_OF("TORCHELASTIC_RUN_ID", "sweep 7/b", "MASTER_PORT", "29500"), "sweep_7_b");
+    assert_string_equal(JOB_OF("TORCHELASTIC_RUN_ID", "none", "MASTER_ADDR", "10.0.0.1", "MASTER_PORT", "29500"),
+                        "10.0.0.1-29500");
+    assert_string_equal(JOB_OF("SLURM_JOB_ID", "4711", "SLURM_STEP_ID", "2"), "4711-2");
+    /* two jobs in one allocation, each started by hand */
+    assert_string_equal(JOB_OF("SLURM_JOB_ID", "4711", "MASTER_ADDR", "n1", "MASTER_PORT", "1"), "4711-n1-1");
+    assert_string_equal(JOB_OF("PMIX_NAMESPACE", "prterun-n1-99@1"), "prterun-n1-99_1");
+    assert_string_equal(JOB_OF("PATH", "/bin"), "");
+    assert_string_equal(job_of((const char *const[]){"MASTER_ADDR", "n1", NULL}), ""); /* no rank */
+    /* two that differ behind the room */
+    snprintf(one, sizeof one, "%s", JOB_OF("TORCHELASTIC_RUN_ID", "a-very-long-id-of-a-sweep-of-many-trainings-00001"));
+    assert_int_equal(strlen(one), KP_JOB_ID_BYTES - 1);
+    assert_string_not_equal(one, JOB_OF("TORCHELASTIC_RUN_ID", "a-very-long-id-of-a-sweep-of-many-trainings-00002"));
+    assert_memory_equal(one, "a-very-long-id-of-a-sweep-of-", 29);
+}
+
 static void named(const char *text, uint32_t size, const char *want)
 {
     char got[64] = "", why[128];
@@ -105,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_launcher_with_a_rank_counts),
+        cmocka_unit_test(a_job_has_the_id_that_its_launcher_gives_it),
         cmocka_unit_test(every_variable_that_is_asked_for_is_listed),
         cmocka_unit_test(lists_spans_parts_and_nodes_name_ranks),
         cmocka_unit_test(a_list_that_names_no_rank_of_the_job_is_noticed),

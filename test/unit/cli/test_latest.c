@@ -14,6 +14,7 @@
 #define NEW "1790857026000000000" /* nanoseconds */
 #define NEAR "1790857027500000000"
 #define LATE "1790857036000000000"
+#define LATER "1790857037000000000"
 #define OLD "1790850000000000000"
 
 static char folder[256];
@@ -271,6 +272,28 @@ static void spools_of_ranks_are_one_run_without_what_started_them(void **state)
     are_two(paths, "h_7." NEW ".kprof", "h_6." NEAR ".kprof");
 }
 
+/* Two jobs of one sweep end at a time. A name in the user's own metadata is no job's id. */
+static void two_jobs_in_a_folder_are_not_one_run(void **state)
+{
+#define OF_JOB(id) "{\"job\": \"mine\", \"kprof\": {\"version\": \"1\", \"job\": \"" id "\"}, \"traceEvents\": []}"
+    char **paths = NULL, *named[] = {folder};
+    (void)state;
+    put_text("a_r0_1." NEW ".pt.trace.json", OF_JOB("one"));
+    put_text("a_r1_2." NEW ".pt.trace.json", OF_JOB("one"));
+    put_text("a_r0_3." NEAR ".pt.trace.json", OF_JOB("two"));
+    put_text("a_r1_4." NEAR ".pt.trace.json", OF_JOB("two"));
+    put_text("a_r1_5." LATE ".pt.trace.json", OF_JOB("one")); /* rank 1 of the first job in a second life */
+    assert_int_equal(kp_latest_take("report", &paths, 0, 0), 2);
+    are_two(paths, "a_r0_1." NEW ".pt.trace.json", "a_r1_5." LATE ".pt.trace.json");
+    paths = named;
+    assert_int_equal(kp_latest_take("html", &paths, 1, KP_LATEST_RANKS), 2);
+    are_two(paths, "a_r0_1." NEW ".pt.trace.json", "a_r1_5." LATE ".pt.trace.json");
+    put_text("b_r0_6." LATER ".pt.trace.json", "{\"traceEvents\": []}"); /* of no known job: told apart by time alone */
+    assert_int_equal(kp_latest_take("report", &paths, 0, 0), 2);
+    are_two(paths, "b_r0_6." LATER ".pt.trace.json", "a_r1_5." LATE ".pt.trace.json");
+#undef OF_JOB
+}
+
 /* Rank 1 ended hours before rank 0, which was recorded from before that on; rank 2 is of an earlier run. */
 static void a_rank_that_ended_while_the_newest_was_recorded_is_of_its_run(void **state)
 {
@@ -311,6 +334,7 @@ int main(void)
         cmocka_unit_test_setup(a_wrapper_gives_way_to_the_program_that_it_ran, setup),
         cmocka_unit_test_setup(the_ranks_are_the_run_and_not_what_started_them, setup),
         cmocka_unit_test_setup(spools_of_ranks_are_one_run_without_what_started_them, setup),
+        cmocka_unit_test_setup(two_jobs_in_a_folder_are_not_one_run, setup),
         cmocka_unit_test_setup(a_rank_that_ended_while_the_newest_was_recorded_is_of_its_run, setup),
         cmocka_unit_test_setup(without_a_run_nothing_is_taken, setup),
     };

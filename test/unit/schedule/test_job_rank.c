@@ -3,6 +3,7 @@
 #include "schedule/job.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "test/support/support.h"
 
@@ -118,12 +119,28 @@ static void what_lay_there_before_or_was_missed_is_for_nobody(void **state)
     assert_int_equal(turn(1100), KP_JOB_DO_NOTHING);
 }
 
+static void a_call_to_another_job_of_the_folder_is_for_nobody(void **state)
+{
+    (void)state;
+    begin();
+    memcpy(r.answer.job, "a", sizeof "a");
+    memcpy(call.job, "ab", sizeof "ab");
+    assert_int_equal(turn(1000), KP_JOB_DO_NOTHING);
+    call.state = KP_JOB_STOP;
+    assert_int_equal(turn(1000), KP_JOB_DO_NOTHING);
+    call.job[0] = '\0'; /* to ranks without an id */
+    assert_int_equal(turn(1000), KP_JOB_DO_NOTHING);
+    memcpy(call.job, "a", sizeof "a");
+    assert_int_equal(turn(1000), KP_JOB_DO_STOP);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_goes_from_ready_to_kept),
         cmocka_unit_test(what_cannot_be_armed_says_why),
         cmocka_unit_test(what_is_armed_is_dropped_at_a_drop_a_new_round_or_call_and_after_a_silence),
+        cmocka_unit_test(a_call_to_another_job_of_the_folder_is_for_nobody),
         cmocka_unit_test(what_lay_there_before_or_was_missed_is_for_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

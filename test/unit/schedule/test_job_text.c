@@ -14,14 +14,16 @@ static const struct kp_job_call call = {.id = UINT64_MAX,
                                         .target = 1234567890123,
                                         .at_ms = 1795476195745,
                                         .for_ms = 9,
-                                        .phase = "a-phase_with.31-letters-in-all-"};
+                                        .phase = "a-phase_with.31-letters-in-all-",
+                                        .job = "a-job_with.45-letters-in-all-0123456789012345"};
 static struct kp_job_answer answer_most(void)
 {
     struct kp_job_answer a;
     memset(&a, 0xff, sizeof a);
     memset(a.host, 'h', sizeof a.host - 1);
     memset(a.phase, 'p', sizeof a.phase - 1);
-    a.host[sizeof a.host - 1] = a.phase[sizeof a.phase - 1] = '\0';
+    memset(a.job, 'j', sizeof a.job - 1);
+    a.host[sizeof a.host - 1] = a.phase[sizeof a.phase - 1] = a.job[sizeof a.job - 1] = '\0';
     return a;
 }
 
@@ -48,6 +50,7 @@ static void the_longest_answer_fits(void **state)
     assert_true(back.id == most.id && back.pidspace == most.pidspace);
     assert_string_equal(back.host, most.host);
     assert_string_equal(back.phase, most.phase);
+    assert_string_equal(back.job, most.job);
 }
 
 static void no_changed_byte_is_taken(void **state)

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ctlsocket.h - the sockets by which running processes of this machine hear `kprof ctl` (KPROF_CONTROL) */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Connects to a socket that this user or root owns. -1: no process answers there, errno says why. */
+int kp_ctlsocket_connect(const char *path);
+/* Sends a request, which ends with a newline, and reads the answer up to its newline. False: none came in time. */
+bool kp_ctlsocket_ask(int fd, const char *request, char *answer, size_t bytes);
+
+/* `who`: HOST_PID */
+typedef void (*kp_ctlsocket_fn)(void *context, const char *path, const char *who);
+/*
+ * Visits the sockets of this machine in a folder, by name. On a shared folder those of other machines cannot be
+ * reached: returns how many there are, or -1 with errno.
+ */
+int kp_ctlsocket_each(const char *folder, kp_ctlsocket_fn visit, void *context);
+/* Wakes the processes of this machine: each looks at once what is asked of all ranks. */
+void kp_ctlsocket_knock(const char *folder);
