@@ -130,7 +130,7 @@ claim_left_nothing() {
   [ -e "$at/pids" ] || return
   recover
   while read -r one; do left+=(/dev/shm/kprof.*/*_"$one".*); done <"$at/pids"
-  for one in "${!left[@]}"; do [ -e "${left[one]}" ] || unset "left[one]"; done
+  for one in "${!left[@]}"; do [ "${left[one]}" -nt "$at/begun" ] || unset "left[one]"; done # numbers of processes come again
   claim "nothing of it stays in /dev/shm" "${left[*]}"
   rm -f "${left[@]}"
 }

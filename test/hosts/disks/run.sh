@@ -35,7 +35,7 @@ export LC_ALL=C OMP_NUM_THREADS=1
 one_case() { # name
   # shellcheck disable=SC2034  # the files read above use them
   case=$1 at=$work/$1
-  mkdir -p "$at"
+  mkdir -p "$at" && touch "$at/begun"
   trap volumes_away EXIT
   trap 'exit 143' INT TERM
   { "case_$1"; claim_left_nothing; } >"$at/tap" 2>"$at/mistakes"
