@@ -14,6 +14,7 @@ standing() { # words of steps.c: both start, the volume stands from their meetin
   thaw_await
   ended
 }
+stand_long() { [ "$stand" -ge 7 ] || stand=7; } # far longer than KPROF_EXIT_S=1, also on a busy machine
 case_freeze_middle() {
   volume ext4 128 || return
   settings=(KPROF_DIR="$vol/k")
@@ -87,35 +88,39 @@ case_freeze_exit() { # the disk comes back in time: nothing is lost
   claim_counted 0
 }
 exit_bound() {
+  stand_long
   volume ext4 128 || return
   settings=(KPROF_DIR="$vol/k" KPROF_EXIT_S=1 "$@")
   standing steps=1500 meet=1499
   claim_same
   claim_no_wait
-  claim_exit 2500
+  claim_exit 4000
   claim_counted 0
 }
 case_freeze_exit_bound() { exit_bound; }
 case_freeze_exit_bound_control() { exit_bound KPROF_CONTROL=1; }
 case_freeze_exit_bound_traces() { # the recording lies elsewhere
+  stand_long
   volume ext4 128 || return
   settings=(KPROF_DIR="$vol/k" KPROF_SPOOL_DIR="$at/spool" KPROF_EXIT_S=1)
   standing steps=1500 meet=1499
   claim_same
   claim_no_wait
-  claim_exit 2500
+  claim_exit 4000
   "$kprof" recover "$at/spool" -o "$at/recovered.traces" >"$at/spool.recovered" 2>&1
   claim_counted 0 "$at/spool.recovered"
 }
 case_freeze_exit_bound_spool() { # the recording stands, traces do not
+  stand_long
   volume ext4 128 || return
   settings=(KPROF_DIR="$at/k" KPROF_SPOOL_DIR="$vol/spool" KPROF_EXIT_S=1)
   standing steps=1500 meet=1499
   claim_same
   claim_no_wait
-  claim_exit 2500
+  claim_exit 4000
 }
 case_freeze_term() { # ended by a signal meanwhile
+  stand_long
   volume ext4 128 || return
   settings=(KPROF_DIR="$vol/k" KPROF_EXIT_S=1)
   both steps=100000 meet=1000
@@ -130,9 +135,10 @@ case_freeze_term() { # ended by a signal meanwhile
   thaw_await
   ended
   claim_same
-  if [ "$took" -le 2500 ]; then claim "it ends ($took ms)" ""; else claim "it ends" "it took $took ms"; fi
+  if [ "$took" -le 4000 ]; then claim "it ends ($took ms)" ""; else claim "it ends" "it took $took ms"; fi
 }
 fork_beside() { # how the child ends, ms that it may take, settings...
+  stand_long
   volume ext4 128 || return
   settings=(KPROF_DIR="$vol/k" KPROF_EXIT_S=1 "${@:3}")
   standing steps=$((stand * 1000 + 2000)) meet=1000 fork=1000 child="$1"
@@ -143,8 +149,8 @@ fork_beside() { # how the child ends, ms that it may take, settings...
 }
 case_freeze_fork() { fork_beside _exit $((stand * 100)); }
 case_freeze_fork_exit() { fork_beside exit $((stand * 100)); }
-case_freeze_fork_recorded() { fork_beside _exit 2500 KPROF_CHILDREN=1; }
-case_freeze_fork_recorded_exit() { fork_beside exit 2500 KPROF_CHILDREN=1; }
+case_freeze_fork_recorded() { fork_beside _exit 4000 KPROF_CHILDREN=1; }
+case_freeze_fork_recorded_exit() { fork_beside exit 4000 KPROF_CHILDREN=1; }
 case_freeze_rate() { # a million records a second beside a disk that stands: more than the memory for them
   [ -z "$long" ] || stand=60
   volume ext4 1536 || return
@@ -180,22 +186,25 @@ case_process_middle() {
   claim_goes_on 100
 }
 case_process_exit_bound() {
+  stand_long
+  stand_long
   behind_process || return
   stop=stop_process settings=(KPROF_DIR="$vol/k" KPROF_EXIT_S=1)
   standing steps=1500 meet=1499
   claim_same
   claim_no_wait
-  claim_exit 2500
+  claim_exit 4000
   claim_counted 0
 }
 case_process_fork() {
+  stand_long
   behind_process || return
   stop=stop_process settings=(KPROF_DIR="$vol/k" KPROF_EXIT_S=1 KPROF_CHILDREN=1)
   standing steps=$((stand * 1000 + 2000)) meet=1000 fork=1000 child=exit
   claim_same
   claim_no_wait
   claim_short fork $((stand * 100)) "the fork does not wait"
-  claim_short wait 2500 "the child ends"
+  claim_short wait 4000 "the child ends"
 }
 case_process_killed() { # SIGKILL ends it while it waits
   behind_process || return
@@ -404,10 +413,10 @@ killed() { # ms that may be lost, pace, how often
 }
 case_kill_full_rate() { killed 0 0 $((kills / 2)); }
 case_kill_million_a_second() { killed 0 1000 $((kills / 2)); }
-case_kill_no_shm() { # what lies in memory without a path goes with the process: 100 ms, more where it finds no core
+case_kill_no_shm() { # what lies in memory without a path goes with the process: 100 ms alone, more where nobody has a core for the copy
   unshare -m true 2>/dev/null || { skip "no mount namespace can be made here"; return; }
   inside=(unshare -m bash -c "$shm_none exec \"\$0\" \"\$@\"")
-  killed 500 0 $((kills / 2))
+  killed 2000 0 $((kills / 2))
 }
 
 # --- trainings with torch (HOSTS_LONG=1) -----------------------------------------------------------------------------------
