@@ -227,10 +227,9 @@ void kp_rules_collecting_places(const struct kp_costrules *rules, const double *
 void kp_rules_collecting(struct kp_costrules *rules); /* before kp_rules_steps(), which leaves them to it where told */
 /* lostwork.c: a sentence, if kernels were launched and are not in the trace; or NULL. */
 const char *kp_lost_work(struct kp_costrules *rules);
-void kp_rules_copies(struct kp_costrules *rules);   /* copyrules.c */
-void kp_rules_launches(struct kp_costrules *rules); /* launchrules.c */
-void kp_rules_kernels(struct kp_costrules *rules);  /* kernelrules.c */
-bool kp_kernel_uses_tensor_cores(const char *name);
+void kp_rules_copies(struct kp_costrules *rules);               /* copyrules.c */
+void kp_rules_launches(struct kp_costrules *rules);             /* launchrules.c */
+void kp_rules_kernels(struct kp_costrules *rules);              /* kernelrules.c */
 void kp_rules_attention(struct kp_costrules *rules);            /* attentionrules.c */
 void kp_rules_fusing(struct kp_costrules *rules);               /* fuserules.c */
 void kp_rules_bandwidth(struct kp_costrules *rules);            /* bandwidth.c */

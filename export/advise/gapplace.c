@@ -12,6 +12,7 @@
 #include "export/report/framename.h"
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
+#include "export/report/vendor.h"
 
 #define OPS_LITTLE 0.1 /* of a function's Python: ops that run under it */
 
@@ -37,7 +38,7 @@ static bool is_work(const struct kp_tree *tree, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(tree, i);
     const char *name = kp_kineto_text(tree->trace, e->name);
-    if (e->kind == KP_KINETO_ANNOTATION) return kp_kineto_is_loader(name) || kp_kineto_is_collective(name);
+    if (e->kind == KP_KINETO_ANNOTATION) return kp_kineto_is_loader(name) || kp_vendor_is_collective(name);
     return e->kind == KP_KINETO_OP && !kp_advise_is_range(name);
 }
 

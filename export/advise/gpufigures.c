@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/vendor.h"
 
 struct figures {
     const struct kp_costrules *x;
@@ -75,7 +76,7 @@ static void kernels_weigh(const struct figures *f, struct kp_gpu_figures *out)
         const double ns = (double)(w->end_ns - w->start_ns);
         if (!is_kernel(f, w)) continue;
         all += ns;
-        if (kp_kernel_uses_tensor_cores(kp_costrules_name(f->x, w->node))) tensor += ns;
+        if (kp_vendor_is_matrix(kp_costrules_name(f->x, w->node))) tensor += ns;
         if (!w->said || w->said->occupancy < 0) continue;
         known += ns;
         occupied += ns * (double)w->said->occupancy / 100;

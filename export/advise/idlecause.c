@@ -11,6 +11,7 @@
  * host's own work, or as the GPU's: what waits cost by that, and gaps behind them have not, they take of launching.
  */
 #include "export/advise/adviseparts.h"
+#include "export/report/vendor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,12 +83,12 @@ static void call_take(struct finding_idle *f, const struct kp_node *node, int32_
     const bool is_long = node->end_ns - node->start_ns >= WAIT_LEAST_NS;
     const bool is_free = is_alloc(name) && has(name, "Free");
     const bool is_alone = kp_costplace_op(f->tree, i) == i;
-    if (has(name, "Synchronize")) {
+    if (kp_vendor_is_wait(name)) {
         kp_spans_add(&f->waiting, node->start_ns, node->end_ns);
         *KP_KINETO_NEXT(f->pauses, f->pause_count, f->pause_capacity) =
             (struct host_wait){node->start_ns, node->end_ns, i, is_alone ? f->op : -1, false};
     }
-    if (is_long && (is_free || has(name, "Synchronize") || strncmp(name, "cudaMemcpy", 10) == 0 ||
+    if (is_long && (is_free || kp_vendor_is_wait(name) || strncmp(name, "cudaMemcpy", 10) == 0 ||
                     strncmp(name, "hipMemcpy", 9) == 0)) {
         *KP_KINETO_NEXT(f->waits, f->wait_count, f->wait_capacity) =
             (struct host_wait){node->start_ns, node->end_ns, i, is_alone ? f->op : -1, is_free};
@@ -116,7 +117,7 @@ static void host_take(struct finding_idle *f, int32_t i)
     enum host_set set = SETS;
     if (node->on_device || node->is_async) return;
     if (is_python) set = kp_advise_is_collecting(name) ? SET_GC : SETS;
-    else if (e->kind == KP_KINETO_RUNTIME) set = is_alloc(name) ? SET_ALLOC : has(name, "Synchronize") ? SETS : SET_OP;
+    else if (e->kind == KP_KINETO_RUNTIME) set = is_alloc(name) ? SET_ALLOC : kp_vendor_is_wait(name) ? SETS : SET_OP;
     else if (is_op(f->tree, (size_t)i)) set = SET_OP, f->op = i, op_take(f, node, i);
     if (set != SETS) kp_spans_add(&f->sets[set], node->start_ns, node->end_ns);
     if (e->kind == KP_KINETO_RUNTIME) call_take(f, node, i, name);

@@ -4,6 +4,7 @@
  * float32, or change the layout of images
  */
 #include "export/advise/adviseparts.h"
+#include "export/report/vendor.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,26 +43,12 @@ static bool has_any(const char *name, const char *const *words)
 
 /* ---- tensor cores ---- */
 
-/* Names of cuBLAS's, cuDNN's and CUTLASS's kernels. What uses tensor cores says so. */
-static const char *const of_tensor_cores[] = {
-    "tensorop", "884",    "1688",  "16816", "hmma", "imma",  "wgmma", "tf32",    "f16",  "bf16",      "_h1", "fp16",
-    "i8816",    "f64f64", "nvjet", "mma_",  "gmma", "flash", "fmha",  "s161616", "i8i8", "cutlass3x", NULL};
-
-/* "xmma" and "cutlass" are families of kernels: some multiply by the units for float32, whose instruction is FFMA. */
-static const char *const of_other_units[] = {"ffma", "simt", NULL};
-
-bool kp_kernel_uses_tensor_cores(const char *name)
-{
-    return has_any(name, of_tensor_cores) && !has_any(name, of_other_units) &&
-           strncmp(name, "void at::native::", 17) != 0;
-}
-
 static bool lacks_tensor_cores(const char *name)
 {
     static const char *const products[] = {"gemm", "implicit_convolve", "scudnn", "gemv", "winograd", "wgrad", "dgrad",
                                            NULL};
     static const char *const single[] = {"sgemm", "simt", "ffma", "scudnn", "f32f32_f32f32", NULL};
-    return has_any(name, products) && has_any(name, single) && !kp_kernel_uses_tensor_cores(name);
+    return has_any(name, products) && has_any(name, single) && !kp_vendor_is_matrix(name);
 }
 
 static double major_of(const struct kp_costrules *x) { return kp_costrules_fact(x, "deviceProperties.computeMajor"); }

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/commops.h"
+#include "export/report/vendor.h"
+
 struct ladder {
     enum kp_split_part order[KP_SPLIT_IDLE];
     struct kp_spans sets[KP_SPLIT_IDLE];
@@ -24,14 +27,11 @@ enum kp_split_part kp_split_part_of_device(const char *cat, const char *name)
 {
     if (strcasestr(cat, "memcpy") || strcasestr(cat, "memset")) return KP_SPLIT_COPIES;
     if (!strcasestr(cat, "kernel")) return KP_SPLIT_IDLE; /* a wait of a stream */
-    return strncmp(name, "nccl", 4) == 0 ? KP_SPLIT_COMM : KP_SPLIT_COMPUTE;
+    return kp_vendor_is_comm(name) ? KP_SPLIT_COMM : KP_SPLIT_COMPUTE;
 }
 
 /* A backend's range, or torch's op that starts it, or waits. */
-static bool is_communication(const char *name)
-{
-    return kp_kineto_is_collective(name) || strncmp(name, "c10d::", 6) == 0;
-}
+static bool is_communication(const char *name) { return kp_vendor_is_collective(name) || kp_vendor_is_comm_op(name); }
 
 static enum kp_split_part part_of(const struct kp_kineto *trace, const struct kp_kineto_event *e, bool has_gpu)
 {
@@ -49,13 +49,16 @@ static bool is_aside(const struct kp_node *node, enum kp_split_part part)
     return node->is_async && part != KP_SPLIT_COMM;
 }
 
-static void ladder_add(struct ladder *l, const struct kp_node *node, enum kp_split_part part)
+static void ladder_add(struct ladder *l, const struct kp_tree *tree, const uint8_t *marks, size_t at,
+                       enum kp_split_part part)
 {
+    const struct kp_node *const node = &tree->nodes[at];
     bool is_in = false;
     if (is_aside(node, part)) return;
     for (size_t i = 0; i < KP_SPLIT_IDLE; i++) {
         is_in = is_in || l->order[i] == part;
-        if (is_in) kp_spans_add(&l->sets[i], node->start_ns, node->end_ns);
+        if (is_in && l->order[i] == KP_SPLIT_COMPUTE) kp_commops_add(&l->sets[i], tree, marks, at);
+        else if (is_in) kp_spans_add(&l->sets[i], node->start_ns, node->end_ns);
     }
 }
 
@@ -109,9 +112,11 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
     struct ladder l = {0};
     struct kp_idle idle = {0};
     const bool has_gpu = kp_chosen_has_gpu(chosen, tree);
+    uint8_t *const marks = has_gpu ? NULL : kp_commops_mark(tree);
     memcpy(l.order, orders[has_gpu], sizeof l.order);
     for (size_t i = 0; i < tree->count; i++)
-        ladder_add(&l, &tree->nodes[i], part_of(tree->trace, kp_tree_event(tree, i), has_gpu));
+        ladder_add(&l, tree, marks, i, part_of(tree->trace, kp_tree_event(tree, i), has_gpu));
+    free(marks);
     for (size_t i = 0; i < KP_SPLIT_IDLE; i++) kp_spans_settle(&l.sets[i]);
     if (places) kp_idle_find(&idle, tree, chosen, &l.sets[KP_SPLIT_IDLE - 1], has_gpu);
     for (size_t i = 0; i < chosen->step_count; i++) split_make(&out[i], &l, &idle, &chosen->steps[i]);

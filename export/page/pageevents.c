@@ -6,6 +6,7 @@
 #include "export/page/pageparts.h"
 #include "export/report/modulename.h"
 #include "export/report/selftime.h"
+#include "export/report/vendor.h"
 
 struct columns {
     uint32_t *name, *after_low, *after_high, *span_low, *span_high, *inner_low, *inner_high, *gpu, *order;
@@ -63,7 +64,7 @@ static size_t lanes_fill(struct kp_page *page, uint32_t *order)
 
 static enum kp_page_kind device_kind(const char *cat, const char *name)
 {
-    if (strcmp(cat, "kernel") == 0) return strncmp(name, "nccl", 4) == 0 ? KP_PAGE_COMM : KP_PAGE_KERNEL;
+    if (strcmp(cat, "kernel") == 0) return kp_vendor_is_comm(name) ? KP_PAGE_COMM : KP_PAGE_KERNEL;
     return strcmp(cat, "gpu_memcpy") == 0 || strcmp(cat, "gpu_memset") == 0 ? KP_PAGE_COPY : KP_PAGE_REST;
 }
 

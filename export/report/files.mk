@@ -4,6 +4,7 @@ SRC_report := \
     export/report/backwardof.c \
     export/report/calltree.c \
     export/report/chosen.c \
+    export/report/commops.c \
     export/report/flame.c \
     export/report/flamepage.c \
     export/report/flameassets.S \
@@ -66,10 +67,12 @@ SRC_report := \
     export/report/shapetext.c \
     export/report/units.c \
     export/report/valuereads.c \
+    export/report/vendor.c \
     export/report/walltime.c \
     export/report/workerframe.c
 UNIT_report := \
     test/unit/report/test_chosen.c \
+    test/unit/report/test_commops.c \
     test/unit/report/test_everynth.c \
     test/unit/report/test_folded.c \
     test/unit/report/test_hierarchy.c \
@@ -95,4 +98,5 @@ UNIT_report := \
     test/unit/report/test_shapetext.c \
     test/unit/report/test_units.c \
     test/unit/report/test_valuereads.c \
+    test/unit/report/test_vendor.c \
     test/unit/report/test_walltime.c

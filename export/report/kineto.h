@@ -163,17 +163,6 @@ static inline uint32_t kp_kineto_shapes(const struct kp_kineto_event *e)
     return e->flags & KP_KINETO_LISTS ? e->concrete : e->shapes;
 }
 
-/* The range that a backend of torch.distributed puts around a collective on the host: "gloo:all_reduce". */
-static inline bool kp_kineto_is_collective(const char *name)
-{
-    const size_t backend = strcspn(name, ":");
-    static const char *const backends[] = {"nccl", "gloo", "mpi", "ucc", "xccl"};
-    if (name[backend] != ':' || name[backend + 1] == ':') return false;
-    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
-        if (strlen(backends[i]) == backend && memcmp(name, backends[i], backend) == 0) return true;
-    return false;
-}
-
 /* Is it the name of the range in which torch's DataLoader gives a batch? */
 static inline bool kp_kineto_is_loader(const char *name) { return strncmp(name, "enumerate(DataLoader)#", 22) == 0; }
 

@@ -12,6 +12,7 @@
 #include "export/report/rankmatch.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
+#include "export/report/vendor.h"
 
 enum { RANKS_SHOWN = 8, PLACE_BYTES = 200 };
 #define CAUSE_LEAST_MS 0.1
@@ -26,8 +27,8 @@ bool kp_collective_is(const struct kp_tree *tree, size_t node, bool on_device)
     const struct kp_kineto_event *e = kp_tree_event(tree, node);
     const char *name = kp_kineto_text(tree->trace, e->name);
     if (tree->nodes[node].removed) return false;
-    if (on_device) return e->kind == KP_KINETO_GPU && strncmp(name, "nccl", 4) == 0;
-    return (e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP) && kp_kineto_is_collective(name);
+    if (on_device) return e->kind == KP_KINETO_GPU && kp_vendor_is_comm(name);
+    return (e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP) && kp_vendor_is_collective(name);
 }
 
 bool kp_collective_are_on_gpu(const struct kp_tree *tree)
@@ -138,7 +139,7 @@ static void places_add(struct kp_rankwait *row, const struct kp_tree *tree, cons
         const struct kp_top_row *const r = &top.rows[i];
         const char *const text = kp_kineto_text(tree->trace, r->name);
         char name[PLACE_BYTES], shown[PLACE_BYTES];
-        if (!r->name || r->steps.self_ns < least_ns || kp_kineto_is_collective(text)) continue;
+        if (!r->name || r->steps.self_ns < least_ns || kp_vendor_is_collective(text)) continue;
         snprintf(name, sizeof name, "%s%s", r->is_backward ? KP_TOP_BACKWARD_OF : "", text);
         kp_plain_text(shown, sizeof shown, name, strlen(name));
         place_add(row, shown, r->steps.self_ns);

@@ -2,7 +2,8 @@
 /*
  * timeshares.c - divides the wall time of what was chosen, and measures its steps
  *
- * At each moment the host loads data, else runs an op on some thread, else is in a collective, else none of these.
+ * At each moment the host loads data, else runs an op on some thread, else is in a collective, else none of these. Ops
+ * that communicate (_c10d_functional::wait_tensor) are collectives, also inside of other ops.
  * That last part is Python, or a thread that sleeps. What loads data is the range that torch's DataLoader marks.
  */
 #include "export/report/timeshares.h"
@@ -11,8 +12,10 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/commops.h"
 #include "export/report/nocore.h"
 #include "export/report/valuereads.h"
+#include "export/report/vendor.h"
 
 /* A first step longer than all others, and so many percent of their median, may carry a warm-up. */
 enum { SLOW_PERCENT = 125, SLOW_STEPS_LEAST = 3 };
@@ -21,22 +24,22 @@ struct shares {
     struct kp_spans data, busy, comm, waits, gpu; /* busy: an op or data; comm: also collectives */
 };
 
-static bool is_wait(const char *name) { return strstr(name, "Synchronize") != NULL; }
-
-static void shares_add(struct shares *s, const struct kp_tree *tree, const struct kp_node *node)
+static void shares_add(struct shares *s, const struct kp_tree *tree, const uint8_t *marks, size_t i)
 {
+    const struct kp_node *const node = &tree->nodes[i];
     const struct kp_kineto_event *e = &tree->trace->events[node->event];
     const char *name = kp_kineto_text(tree->trace, e->name);
     const int64_t from = node->start_ns, to = node->end_ns;
     const bool is_host = e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP;
-    if (is_host && kp_kineto_is_collective(name)) {
+    if (is_host && (kp_vendor_is_collective(name) || (marks && marks[i] == KP_COMMOP_IS))) {
         kp_spans_add(&s->comm, from, to);
         return;
     }
     if (node->is_async) return;
     if (e->kind == KP_KINETO_GPU) kp_spans_add(&s->gpu, from, to);
-    if (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_RUNTIME) kp_spans_add(&s->busy, from, to);
-    if (e->kind == KP_KINETO_RUNTIME && is_wait(name)) kp_spans_add(&s->waits, from, to);
+    if (e->kind == KP_KINETO_OP) kp_commops_add(&s->busy, tree, marks, i);
+    if (e->kind == KP_KINETO_RUNTIME) kp_spans_add(&s->busy, from, to);
+    if (e->kind == KP_KINETO_RUNTIME && kp_vendor_is_wait(name)) kp_spans_add(&s->waits, from, to);
     if (e->kind == KP_KINETO_ANNOTATION && kp_kineto_is_loader(name)) {
         kp_spans_add(&s->data, from, to);
         kp_spans_add(&s->busy, from, to);
@@ -67,7 +70,9 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
 {
     struct shares s = {0};
     struct kp_spans *const all[] = {&s.data, &s.busy, &s.comm, &s.waits, &s.gpu};
-    for (size_t i = 0; i < tree->count; i++) shares_add(&s, tree, &tree->nodes[i]);
+    uint8_t *const marks = kp_commops_mark(tree);
+    for (size_t i = 0; i < tree->count; i++) shares_add(&s, tree, marks, i);
+    free(marks);
     kp_spans_settle(&s.busy);
     for (size_t i = 0; i < s.busy.count; i++) kp_spans_add(&s.comm, s.busy.of[i].start_ns, s.busy.of[i].end_ns);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_settle(all[i]);

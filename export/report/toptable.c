@@ -8,6 +8,7 @@
 #include "export/report/modulename.h"
 #include "export/report/plain.h"
 #include "export/report/table.h"
+#include "export/report/vendor.h"
 
 enum { NAME_MOST = 52, KERNEL_MOST = 72, LINE_MOST = 72, TEXT_BYTES = 1024 };
 
@@ -319,11 +320,8 @@ static void kernels_lead(FILE *out, const struct kp_top *top)
 /* The backend's threads run collectives while the thread of the steps goes on, or waits for them. */
 static bool has_rows_beside(const struct kp_top *top)
 {
-    static const char *const backends[] = {"gloo:", "mpi:", "ucc:"};
     for (size_t i = 0; i < top->count && top->by == KP_TOP_BY_OP; i++)
-        for (size_t b = 0; b < sizeof backends / sizeof *backends; b++)
-            if (strncmp(kp_kineto_text(top->trace, top->rows[i].name), backends[b], strlen(backends[b])) == 0)
-                return true;
+        if (kp_vendor_is_beside(kp_kineto_text(top->trace, top->rows[i].name))) return true;
     return false;
 }
 

@@ -91,7 +91,7 @@ static void an_op_or_a_loader_of_one_process_stands_too(void **state)
     }
 }
 
-/* A server waits for requests inside of a range of its own; a step is open when a window ends; a collective is short. */
+/* A server waits for requests in a range of its own; a step is open when a window ends; a collective is short. */
 static void what_may_last_does_not_stand(void **state)
 {
     struct kp_stuck s = {0};
