@@ -63,9 +63,10 @@ static struct {
     uint64_t now_us, before_us; /* 0: no step */
 } speed;
 
-/* A window by the clock on the wall, where nothing counts steps. */
+/* A window by time, where nothing counts steps. All ranks begin it at one time of the clock on the wall, which somebody
+ * may set meanwhile: it is read once, and then CLOCK_MONOTONIC counts. */
 static struct {
-    uint64_t begin_ms, end_ms; /* 0: none; until it is stopped */
+    uint64_t begin_ms, end_ms; /* of CLOCK_MONOTONIC. 0: none; until it is stopped */
     bool is_open;
 } timed;
 
@@ -233,19 +234,20 @@ static uint64_t wall_ms(void) { return kp_clock_ns(CLOCK_REALTIME) / 1000000; }
 static int arm(void)
 {
     uint64_t begins;
+    const uint64_t wall = wall_ms();
     const struct kp_window_wish wish = {
         .when = KP_WISH_AT, .at = job.call.target, .steps = job.call.steps, .phase = job.call.phase, .id = wish_id()};
     if (job.call.target && has_steps()) return kp_window_ask(&wish, &begins);
-    if (job.call.at_ms <= wall_ms()) return -ERANGE;
-    timed.begin_ms = job.call.at_ms;
-    timed.end_ms = job.call.for_ms ? job.call.at_ms + job.call.for_ms : 0;
+    if (job.call.at_ms <= wall) return -ERANGE;
+    timed.begin_ms = kp_clock_ms() + (job.call.at_ms - wall);
+    timed.end_ms = job.call.for_ms ? timed.begin_ms + job.call.for_ms : 0;
     return 0;
 }
 
 static void timed_turn(void)
 {
     uint64_t begins;
-    const uint64_t now_ms = wall_ms();
+    const uint64_t now_ms = kp_clock_ms();
     const bool is_settled = job.side.answer.state == KP_JOB_KEPT;
     const struct kp_window_wish wish = {.when = KP_WISH_NOW, .id = is_settled ? 0 : wish_id()};
     if (!timed.begin_ms || now_ms < timed.begin_ms) return;
@@ -325,11 +327,11 @@ static bool call_follow(uint64_t now_ms)
     return is_active;
 }
 
-/* The next look is no later than what a window by the clock needs. */
+/* The next look is no later than what a window by time needs. */
 static uint32_t sleep_ms(bool is_active)
 {
     const uint32_t most = is_active ? ACTIVE_MS : IDLE_MS;
-    const uint64_t due = !timed.is_open ? timed.begin_ms : timed.end_ms, now_ms = wall_ms();
+    const uint64_t due = !timed.is_open ? timed.begin_ms : timed.end_ms, now_ms = kp_clock_ms();
     if (!due) return most;
     return due <= now_ms ? 1 : due - now_ms < most ? (uint32_t)(due - now_ms) : most;
 }

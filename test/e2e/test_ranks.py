@@ -156,11 +156,11 @@ class Job:
 def job(tmp_path):
     begun = []
 
-    def begin(size, *words, **settings):
+    def begin(size, *words, more=None, **settings):
         script = harness.script_command("ranks.py", "until", tmp_path / "end", *words) if words else harness.script_command("steps_told.py")
         if not words:  # no torch, which takes seconds to import: the heap begins the run
             settings["KPROF_MALLOC"] = "count"
-        begun.append(Job(tmp_path, size, script, **settings))
+        begun.append(Job(tmp_path, size, script, more, **settings))
         return begun[-1]
 
     yield begin
@@ -235,6 +235,34 @@ def test_programs_without_steps_begin_at_a_moment(mini, tmp_path):
         assert "begins_at_ms" in json.loads(answer.stdout), answer
         run.wait_for(lambda: all(len(run.files(rank)) == 1 for rank in (0, 1)))
         assert "nothing counts steps" in run.start("--at-step", "5").stderr
+    finally:
+        assert run.end() == [0, 0], run.err
+
+
+def test_a_window_by_time_lasts_as_long_when_the_clock_on_the_wall_is_set_back(mini, tmp_path):
+    source, shim, back = tmp_path / "back.c", tmp_path / "back.so", tmp_path / "an hour back"
+    source.write_text("""
+        #include <sys/syscall.h>
+        #include <time.h>
+        #include <unistd.h>
+        int clock_gettime(clockid_t id, struct timespec *t)
+        {
+            int rc = syscall(SYS_clock_gettime, id, t);
+            if (id == CLOCK_REALTIME && access(BACK, F_OK) == 0) t->tv_sec -= 3600;
+            return rc;
+        }""")
+    subprocess.run(["gcc", "-shared", "-fPIC", f'-DBACK="{back}"', "-o", shim, source], check=True)
+    script = mini("import sys, time\nwhile not __import__('os').path.exists(sys.argv[1]): op(b'aten::sum'); time.sleep(0.01)\n")
+    run = Job(tmp_path, 2, [harness.PYTHON, script, tmp_path / "end"], LD_PRELOAD=f"{harness.LIBRARY} {shim}")
+    try:
+        run.wait_for(lambda: len(list(run.out.glob(".*.rank"))) == 2)
+        assert "begins_at_ms" in json.loads(run.start("--steps", "3").stdout)
+        run.wait_for(lambda: all(run.status(rank)["window"] == "recording" for rank in (0, 1)))
+        back.touch()
+        until = time.monotonic() + 60
+        while not all(run.files(rank) for rank in (0, 1)) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert [len(run.files(rank)) for rank in (0, 1)] == [1, 1]
     finally:
         assert run.end() == [0, 0], run.err
 
