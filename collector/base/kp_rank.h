@@ -23,6 +23,7 @@ struct kp_rank kp_rank_find(kp_rank_text_fn text_of, const void *from);
 /* The variables that kp_rank_find asks for, by number from 0. NULL: no more. */
 const char *kp_rank_variable(unsigned at);
 
+enum { KP_RANK_MANY = 8 }; /* a job of more ranks than one machine has by custom */
 enum { KP_JOB_ID_BYTES = 46 };
 /*
  * The id of the job that a rank is of, by its launcher's variables: letters, digits, "_", "-" and ".". Ranks of two

@@ -22,6 +22,7 @@
 #include "collector/base/kp_helper_threads.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_rank.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/run/children.h"
@@ -86,6 +87,23 @@ static void give_up(void)
     kp_log(0, "nothing is recorded: the program forbade itself the processor's clock (PR_SET_TSC)");
 }
 
+bool kp_begin_is_unscheduled_job(const struct kp_schedule *of)
+{
+    return !of->set && !kp_phases_are_set() && kp_run_rank()->size > KP_RANK_MANY;
+}
+
+/* All ranks have the same settings, so that rank 0 alone says it. */
+static void many_ranks_tell(void)
+{
+    const struct kp_rank *const place = kp_run_rank();
+    const bool is_meant = config->ranks || place->rank || kp_run_is_worker();
+    if (is_meant || !kp_begin_is_unscheduled_job(schedule)) return;
+    KP_LOG_ONCE(0,
+                "%u ranks record all their steps, up to %lu MB each (KPROF_MAX_MB), and write them at exit: "
+                "--schedule active=5 records 5 steps, --ranks 0 or --ranks 1/%u few ranks",
+                place->size, (unsigned long)config->max_mb, place->size / 2);
+}
+
 static void begin_run(void)
 {
     if (!is_run_begun && kp_io_is_tsc_refused()) {
@@ -96,6 +114,7 @@ static void begin_run(void)
         kp_log_keep();
         kp_config_complain(config);
         kp_config_log(config);
+        many_ranks_tell();
         kp_run_own();
         kp_solo_install();
         kp_threadcount_install();

@@ -4,11 +4,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 struct kp_config;
 struct kp_schedule;
 
 /* Called once by the constructor. Both stay. */
 void kp_begin_setup(const struct kp_config *config, const struct kp_schedule *schedule);
+/* Whether each of many ranks records from start to exit. */
+bool kp_begin_is_unscheduled_job(const struct kp_schedule *of);
 /* Attaches the sources whose library is loaded now. Any host thread, outside hooks; never waits. */
 void kp_begin_modules_changed(void);
 void kp_begin_module_starts(const void *inside); /* run.h */

@@ -39,6 +39,8 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
+enum { MANY_MAX_MB = 512 }; /* config.def tells it */
+
 static struct kp_config *config; /* read-only after the constructor */
 static struct kp_schedule schedule;
 static struct kp_step_rule step_rule;
@@ -92,6 +94,13 @@ static void ranks_apply(void)
     schedule = (struct kp_schedule){.set = true};
     kp_phases_init(&none);
     kp_run_leave_out(place->rank == 0 && !kp_ranks_name_any(config->ranks, place->size) ? place->size : 0);
+}
+
+/* Each rank of a big job without a schedule would write GBs into one folder, and all GPUs wait for it at exit. */
+static void many_ranks_apply(void)
+{
+    const bool is_named = config->from_env & 1u << KP_SET_max_mb;
+    if (kp_begin_is_unscheduled_job(&schedule) && !is_named) config->max_mb = MANY_MAX_MB;
 }
 
 /* On an H200 torch.profiler's second session had no kernel so (docs/gpu-validation.md). */
@@ -197,6 +206,7 @@ static int read_settings(void)
     kp_job_id_find(environment_text, environ, job);
     kp_run_set_job(job);
     ranks_apply();
+    many_ranks_apply();
     tee_apply();
     size_t used =
         launcher_lines(header_text, LAUNCHER_BYTES); /* first, so that a long KPROF_METADATA cannot push the rank out */

@@ -267,6 +267,21 @@ def test_a_window_by_time_lasts_as_long_when_the_clock_on_the_wall_is_set_back(m
         assert run.end() == [0, 0], run.err
 
 
+@pytest.mark.parametrize("size, settings, most", [(9, {}, 512), (8, {}, None), (9, {"KPROF_MAX_MB": 100}, 100), (9, {"schedule": "active=1"}, None),
+                                                  (9, {"KPROF_RANKS": "0-1"}, None)])
+def test_a_big_job_without_a_schedule_is_told_of_and_bounded(mini, tmp_path, size, settings, most):
+    script = mini(STEPPED)
+    for rank in (0, 1):
+        run = harness.run_kprof(script, tmp_path / str(rank), RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=size, KPROF_EXPORT="none",
+                                **{"schedule": None, **settings}).ok()
+        lines = [line for line in run.said if "ranks record all their steps" in line]
+        assert len(lines) == (most is not None and rank == 0), run.explain()
+        assert not lines or f"{size} ranks" in lines[0] and f"up to {most} MB" in lines[0]
+        text = run.spools[0].read_bytes()[:65536].decode(errors="replace")
+        bound = most or (512 if size > 8 and "schedule" not in settings else 4096)
+        assert re.search(r"^KPROF_MAX_MB=(\d+)$", text, re.M)[1] == str(bound)
+
+
 def test_ranks_that_are_left_out_take_no_part(job):
     run = job(3, KPROF_RANKS="0,2")
     run.wait_for_steps([0, 2])
