@@ -33,6 +33,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10, CHILDREN_TICKS = 20 };
+enum { SPREAD_MS = 10000 };               /* within which the ranks of a big job begin to write */
 enum { EXIT_LEAST = 8, EXIT_MS = 30000 }; /* exit writes so many windows, and more for so long; the rest stays */
 
 static pthread_mutex_t finish_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -53,7 +54,7 @@ static uint64_t began_ns;
 static struct {
     uint64_t traces, failed, steps, events, gpu_events, allocations, calls, lost, kept;
     uint64_t steps_by[KP_STEP_API + 1]; /* what counted them */
-    unsigned extras;                    /* what was written beside the last trace */
+    unsigned extras; /* what was written beside the last trace */
     bool cut;
     char last[4096];
 } total;
@@ -367,6 +368,24 @@ static bool have_children_ended(void)
     return ticks++ % CHILDREN_TICKS == 0 && kp_children_have_ended();
 }
 
+/*
+ * All ranks of a job close their windows with one step. They begin to write one after the other, or one folder gets the
+ * files of all ranks in one second. The next window ends the wait. Under finish_lock.
+ */
+static bool is_spread(void)
+{
+    static uint64_t begin_ms; /* 0: nothing waits */
+    const struct kp_rank *const place = kp_run_rank();
+    if (place->size <= KP_RANK_MANY || export_count != 1 || children_wait) {
+        begin_ms = 0;
+        return true;
+    }
+    if (!begin_ms) begin_ms = now_ms() + (uint64_t)SPREAD_MS * place->rank / place->size;
+    if (now_ms() < begin_ms) return false;
+    begin_ms = 0;
+    return true;
+}
+
 void kp_finish_tick(void)
 {
     const bool have_ended = have_children_ended();
@@ -375,7 +394,7 @@ void kp_finish_tick(void)
         close_all(false);
         kp_window_sources_note();
         children_wait |= have_ended;
-        if ((export_count || children_wait) && !exporting) {
+        if ((export_count || children_wait) && !exporting && is_spread()) {
             exporting = true;
             if (kp_io_thread_nice(export_thread, NULL, "kprof-export", EXPORT_NICE) != 0)
                 exporting = false; /* left for exit */

@@ -267,6 +267,20 @@ def test_a_window_by_time_lasts_as_long_when_the_clock_on_the_wall_is_set_back(m
         assert run.end() == [0, 0], run.err
 
 
+def test_ranks_of_a_big_job_write_one_after_the_other_but_not_at_exit(job):
+    run = job(2, WORLD_SIZE=20, more={1: {"RANK": 19}})
+    run.wait_for_steps()
+    assert json.loads(run.start("--steps", "1").stdout)["ranks"] == 2
+    run.wait_for(lambda: run.files(0))
+    first = time.monotonic()
+    run.wait_for(lambda: run.files(1))
+    assert time.monotonic() - first > 5  # rank 19 of 20 begins 9.5 s later
+    assert json.loads(run.start("--steps", "1").stdout)["ranks"] == 2
+    run.wait_for(lambda: len(run.files(0)) == 2)
+    ends = time.monotonic()
+    assert run.end() == [0, 0] and len(run.files(1)) == 2 and time.monotonic() - ends < 8, run.err
+
+
 @pytest.mark.parametrize("size, settings, most", [(9, {}, 512), (8, {}, None), (9, {"KPROF_MAX_MB": 100}, 100), (9, {"schedule": "active=1"}, None),
                                                   (9, {"KPROF_RANKS": "0-1"}, None)])
 def test_a_big_job_without_a_schedule_is_told_of_and_bounded(mini, tmp_path, size, settings, most):
