@@ -52,8 +52,9 @@ static uint64_t began_ns;
 
 /* Totals of the closing line, under finish_lock. */
 static struct {
-    uint64_t traces, failed, steps, events, gpu_events, allocations, calls, lost, kept;
+    uint64_t traces, failed, steps, whole_steps, events, gpu_events, allocations, calls, lost, kept;
     uint64_t steps_by[KP_STEP_API + 1]; /* what counted them */
+    /* whole_steps: of those seen, how many were over at the last tick before a record was lost */
     unsigned extras; /* what was written beside the last trace */
     bool cut;
     char last[4096];
@@ -394,6 +395,7 @@ void kp_finish_tick(void)
         close_all(false);
         kp_window_sources_note();
         children_wait |= have_ended;
+        if (!kp_loss_total()) total.whole_steps = kp_steps_seen();
         if ((export_count || children_wait) && !exporting && is_spread()) {
             exporting = true;
             if (kp_io_thread_nice(export_thread, NULL, "kprof-export", EXPORT_NICE) != 0)
@@ -471,6 +473,14 @@ static void load_tell(char *out, size_t bytes)
         kp_fmt(out + n, bytes - n, ", threads waited %lu ms for room", (unsigned long)waited_ms);
 }
 
+/* Steps that are marked are counted as they are recorded. Others are all that were seen, also behind a full spool. */
+static void steps_missed_tell(uint64_t steps, char *out, size_t bytes)
+{
+    out[0] = 0;
+    if (total.lost && total.whole_steps && total.whole_steps < steps)
+        kp_fmt(out, bytes, " (%lu before records were dropped)", (unsigned long)total.whole_steps);
+}
+
 /* "3 steps by optimizer, and 2 by calls of a model before its first, ": a schedule may start over. */
 static void steps_tell(char *out, size_t bytes)
 {
@@ -479,8 +489,9 @@ static void steps_tell(char *out, size_t bytes)
     const enum kp_step_source source = kp_steps_source();
     const bool are_marked = kp_steps_are_marked(schedule); /* else none lies in the trace: decisions/003 */
     uint64_t steps = are_marked ? total.steps : kp_steps_seen();
-    char by[200], before[200] = "";
+    char by[200], before[200] = "", missed[64] = "";
     size_t n = 0;
+    if (!are_marked) steps_missed_tell(steps, missed, sizeof missed);
     for (unsigned i = KP_STEP_TIME; schedule->set && i < source; i++) {
         if (!total.steps_by[i] || n >= sizeof before) continue;
         n += kp_fmt(before + n, sizeof before - n, "%s%lu by %s", n ? ", " : ", and ", (unsigned long)total.steps_by[i],
@@ -488,7 +499,7 @@ static void steps_tell(char *out, size_t bytes)
         steps -= total.steps_by[i];
     }
     kp_steps_source_text(by, sizeof by);
-    kp_fmt(out, bytes, "%lu step%s by %s%s%s, ", (unsigned long)steps, plural(steps), by, before,
+    kp_fmt(out, bytes, "%lu step%s by %s%s%s%s, ", (unsigned long)steps, plural(steps), by, missed, before,
            n ? " before its first" : "");
 }
 

@@ -380,6 +380,25 @@ def test_another_file_in_the_place_of_ours_is_refused_with_one_line(tmp_path, jo
     assert (tmp_path / "mine").read_text() == "mine"
 
 
+def test_the_closing_line_says_how_many_steps_are_in_the_trace(mini, tmp_path):
+    more = """
+import time
+for _ in range(60):
+    for _ in range(2000): op(b"aten::linear")
+    time.sleep(0.02)  # the library looks each 50 ms
+    step()
+"""
+    for schedule, words in (("active=1000", ""), (None, r" \((\d+) before records were dropped\)")):
+        run = harness.run_kprof(mini(STEPPED + more), tmp_path / str(schedule), schedule=schedule, KPROF_MAX_MB=3).ok()
+        line, = [line for line in run.said if "wrote " in line]
+        found = re.search(r"(\d+) steps by \w+" + words + ", ", line)
+        assert found and "over KPROF_MAX_MB" in line, run.explain()
+        if schedule:
+            assert len(facts.steps(facts.load(run.trace))) == int(found[1]) < 66
+        else:
+            assert 0 < int(found[2]) < int(found[1]) == 66
+
+
 def test_a_full_disk_leaves_the_programs_alone(tmp_path, job):
     (tmp_path / "out").mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path / "out")], capture_output=True).returncode:
