@@ -13,12 +13,14 @@
 #include <cpuid.h>
 #endif
 
+#include "collector/base/kp_fail.h"
 #include "collector/base/kp_hot.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 #define KP_CLOCK_TRIES 8
+#define KP_CLOCK_ASK_MS 60000 /* how often the kernel's clock source is looked at */
 
 _Alignas(KP_LINE) KP_HOT_DATA _Atomic bool kp_clock_is_tsc; /* the first of its section, which begins a line */
 _Atomic bool kp_clock_is_forbidden;
@@ -30,22 +32,38 @@ static bool is_tsc_invariant(void)
     return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & 1u << 8);
 }
 
-static bool is_tsc_kernel_clock(void)
+static enum { SOURCE_UNKNOWN, SOURCE_TSC, SOURCE_OTHER } kernel_clock(void)
 {
     char text[16] = "";
     int fd = kp_io_open(KP_CLOCK_SOURCE, O_RDONLY, 0);
-    if (fd < 0) return false;
+    if (fd < 0) return SOURCE_UNKNOWN;
     ssize_t n = kp_io_read(fd, text, sizeof text - 1);
     kp_io_close(fd);
-    return n >= 3 && memcmp(text, "tsc", 3) == 0 && (n == 3 || text[3] == '\n');
+    if (n < 3) return SOURCE_UNKNOWN;
+    return memcmp(text, "tsc", 3) == 0 && (n == 3 || text[3] == '\n') ? SOURCE_TSC : SOURCE_OTHER;
 }
 #endif
 
 void kp_clock_init(void)
 {
 #if defined(__x86_64__)
-    kp_store_relaxed(&kp_clock_is_tsc, is_tsc_invariant() && is_tsc_kernel_clock());
+    kp_store_relaxed(&kp_clock_is_tsc, is_tsc_invariant() && kernel_clock() == SOURCE_TSC);
 #endif
+}
+
+bool kp_clock_was_left(uint64_t now_ms)
+{
+    static uint64_t asked_ms;
+    static bool was_left;
+    if (was_left || !kp_load_relaxed(&kp_clock_is_tsc)) return false;
+    const bool is_test = kp_fail_point("clocksource") < 0;
+    if (!asked_ms) asked_ms = now_ms;
+    if (!is_test && now_ms - asked_ms < KP_CLOCK_ASK_MS) return false;
+    asked_ms = now_ms;
+#if defined(__x86_64__)
+    was_left = is_test || kernel_clock() == SOURCE_OTHER;
+#endif
+    return was_left;
 }
 
 void kp_clock_forbid(void)

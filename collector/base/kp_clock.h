@@ -46,6 +46,11 @@ struct kp_clock_pair {
 
 void kp_clock_init(void);
 /*
+ * Whether the kernel has left the TSC for another clock source, because it found it unstable: true once. Reads a file
+ * once a minute. One thread at a time.
+ */
+bool kp_clock_was_left(uint64_t now_ms);
+/*
  * Makes each stamp 0, before the host asks the kernel for SIGSEGV at each read of the TSC. Recording has ended, but
  * hooks that still run may ask for a stamp.
  */

@@ -296,6 +296,7 @@ static void ours_write(struct kp_trace *t)
     kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
     ours_string(t, "torch_version", "torch_version");
     ours_string(t, "job", "job");
+    ours_string(t, "clock_left", "clock_left");
     step_source_write(t);
     ours_string(t, "model", "model");
     asked_step_write(t);

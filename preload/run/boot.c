@@ -128,9 +128,25 @@ static void fix_log(void)
     kp_log_set_target(config->log);
 }
 
+/* From now on processors may count differently: what is recorded so far stays as it is. */
+static void clock_check(void)
+{
+    static bool was_left; /* until the turn could be had */
+    was_left |= kp_clock_was_left(kp_clock_ms());
+    if (!was_left || !kp_run_turn_begin()) return;
+    was_left = false;
+    const bool is_open = kp_window_stop() == 0;
+    kp_run_turn_end();
+    if (kp_record_is_open()) kp_record_note("clock_left", "tsc");
+    kp_log(0,
+           "the kernel has left the processor's clock (tsc) for another one: times recorded from now on may be wrong%s",
+           is_open ? "; the window ends here" : "");
+}
+
 static void tick(void)
 {
     if (!kp_run_is_active()) return;
+    clock_check();
     kp_log_follow_stderr();
     kp_run_set_ticking(true);
     kp_hook_scan();

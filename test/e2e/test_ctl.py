@@ -110,6 +110,18 @@ def test_three_steps_are_recorded_when_they_are_asked_for(training):
     assert not list(run.folder.glob("*.sock"))
 
 
+def test_a_window_ends_where_the_kernel_leaves_the_clock_of_the_processor(stepping):
+    with open("/sys/devices/system/clocksource/clocksource0/current_clocksource") as source, open("/proc/cpuinfo") as processors:
+        if source.read() != "tsc\n" or "nonstop_tsc" not in processors.read():
+            pytest.skip("the kernel's clock is not the processor's here")
+    run = stepping(KPROF_CONTROL=1, KPROF_SCHEDULE="active=1000000", KPROF_TEST_FAIL="clocksource:20")
+    run.wait_for(lambda now: now["traces"] == 1)
+    assert run.status()["window"] != "recording"
+    trace, = run.end()
+    assert facts.load(trace)["kprof"]["clock_left"] == "tsc" and steps_of(trace) > 0
+    assert run.err.count("has left the processor's clock (tsc)") == 1 and "the window ends here" in run.err
+
+
 def test_start_and_stop_make_a_trace_and_the_process_is_found_by_its_number(training):
     run = training(KPROF_CONTROL=1)
     number = run.process.pid

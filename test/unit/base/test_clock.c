@@ -61,10 +61,31 @@ static void two_samples_give_a_steady_rate(void **state)
     assert_true(c.real_ns <= real && real - c.real_ns < 5000000000u);
 }
 
+static void that_the_kernel_leaves_the_tsc_is_said_once(void **state)
+{
+    (void)state;
+    kp_store_relaxed(&kp_clock_is_tsc, false);
+    kp_fail_set("clocksource:1+");
+    assert_false(kp_clock_was_left(1));
+    kp_store_relaxed(&kp_clock_is_tsc, true);
+    kp_fail_set("open:1+"); /* what cannot be read has not changed */
+    assert_false(kp_clock_was_left(1000));
+    assert_false(kp_clock_was_left(60000));
+    assert_false(kp_clock_was_left(200000));
+    kp_fail_set("clocksource:1+");
+#if defined(__x86_64__)
+    assert_true(kp_clock_was_left(200001));
+#endif
+    assert_false(kp_clock_was_left(900000));
+    kp_fail_set(NULL);
+    kp_clock_init();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ticks_never_go_back_on_a_thread),
+        cmocka_unit_test(that_the_kernel_leaves_the_tsc_is_said_once),
         cmocka_unit_test(the_tsc_is_used_only_when_the_kernel_uses_it),
         cmocka_unit_test(two_samples_give_a_steady_rate),
     };
