@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "collector/base/kp_io.h"
 
 enum { ANSWER_MS = 10000 };
 
@@ -100,3 +103,13 @@ static void knock(void *context, const char *path, const char *who)
 }
 
 void kp_ctlsocket_knock(const char *folder) { (void)kp_ctlsocket_each(folder, knock, NULL); }
+
+static void gone_remove(void *context, const char *path, const char *who)
+{
+    const char *const number = strrchr(who, '_');
+    const long pid = number ? strtol(number + 1, NULL, 10) : 0;
+    (void)context;
+    if (pid > 0 && pid <= INT_MAX && kp_io_is_process_gone((int32_t)pid) && kp_io_socket_is_dead(path)) unlink(path);
+}
+
+void kp_ctlsocket_sweep(const char *folder) { (void)kp_ctlsocket_each(folder, gone_remove, NULL); }

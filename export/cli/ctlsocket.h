@@ -19,3 +19,5 @@ typedef void (*kp_ctlsocket_fn)(void *context, const char *path, const char *who
 int kp_ctlsocket_each(const char *folder, kp_ctlsocket_fn visit, void *context);
 /* Wakes the processes of this machine: each looks at once what is asked of all ranks. */
 void kp_ctlsocket_knock(const char *folder);
+/* Removes the sockets of this machine whose processes are gone: no process listens, and none has the number. */
+void kp_ctlsocket_sweep(const char *folder);

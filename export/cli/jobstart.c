@@ -262,21 +262,49 @@ static uint32_t ranks_in(const struct jobstart *j)
     return count;
 }
 
+/* Visits the ranks' files that can be read, as long as `visit` says so. */
+static void ranks_each(struct jobstart *j, bool (*visit)(struct jobstart *j, const char *name, bool is_gone))
+{
+    const struct dirent *entry;
+    struct kp_job_answer a;
+    const int fd = openat(j->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *const folder = fd < 0 ? NULL : fdopendir(fd);
+    bool goes_on = folder;
+    while (goes_on && (entry = readdir(folder)))
+        if (is_rank_name(entry->d_name) && answer_read(j, entry->d_name, &a) == 0)
+            goes_on = visit(j, entry->d_name, is_process_gone(j, &a));
+    if (folder) closedir(folder);
+}
+
+static bool living_count(struct jobstart *j, const char *name, bool is_gone)
+{
+    (void)name;
+    j->count += !is_gone;
+    return is_gone;
+}
+
 bool kp_jobstart_has_ranks(const char *dir)
 {
     struct jobstart j;
-    const struct dirent *entry;
-    bool has = false;
     if (!folder_open(&j, dir)) return false;
-    const int fd = openat(j.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *const folder = fd < 0 ? NULL : fdopendir(fd);
-    while (folder && !has && (entry = readdir(folder))) {
-        struct kp_job_answer a;
-        has = is_rank_name(entry->d_name) && answer_read(&j, entry->d_name, &a) == 0 && !is_process_gone(&j, &a);
-    }
-    if (folder) closedir(folder);
+    ranks_each(&j, living_count);
+    const bool has = j.count;
     folder_close(&j);
     return has;
+}
+
+static bool gone_remove(struct jobstart *j, const char *name, bool is_gone)
+{
+    if (is_gone) unlinkat(j->dir_fd, name, 0); /* of this machine, by its own word and the pid namespace */
+    return true;
+}
+
+void kp_jobstart_sweep(const char *dir)
+{
+    struct jobstart j;
+    if (!folder_open(&j, dir)) return;
+    ranks_each(&j, gone_remove);
+    folder_close(&j);
 }
 
 /* One command at a time. Where the file system has no locks, a call that changes is another's. */

@@ -10,3 +10,5 @@ struct kp_ctl_request;
 bool kp_jobstart_has_ranks(const char *dir);
 /* A request to start or to stop, for the job that `job` names (kp_joblist_pick). Returns the exit code. */
 int kp_jobstart_run(const char *dir, const struct kp_ctl_request *request, const char *job, bool is_json);
+/* Removes what ranks of this machine left that were killed. */
+void kp_jobstart_sweep(const char *dir);

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/ctlsocket.h"
+#include "export/cli/jobstart.h"
 #include "export/cli/run_folder.h"
 #include "export/cli/trace_source.h"
 
@@ -82,6 +84,13 @@ static bool killed_recover(const char *command, const struct kp_run_folder *fold
     return gone != 0;
 }
 
+/* What killed programs of this machine left of their control (KPROF_CONTROL). */
+static void leftovers_remove(const char *folder)
+{
+    kp_ctlsocket_sweep(folder);
+    kp_jobstart_sweep(folder);
+}
+
 /* The folder's files as a command may read them. 0 or -errno. */
 static int folder_read(const char *command, struct kp_run_folder *folder, unsigned wish, bool all)
 {
@@ -89,6 +98,7 @@ static int folder_read(const char *command, struct kp_run_folder *folder, unsign
     int rc = kp_run_folder_read(folder);
     if (rc) return rc;
     run_mark(folder);
+    if (!(wish & KP_LATEST_SPOOL)) leftovers_remove(folder->path);
     if (!(wish & KP_LATEST_SPOOL) && killed_recover(command, folder, all)) {
         kp_run_folder_free(folder);
         rc = kp_run_folder_read(folder);
@@ -121,6 +131,7 @@ void kp_latest_begin(const char *folder)
     char path[4400];
     struct stat st;
     if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode)) return;
+    leftovers_remove(folder);
     snprintf(path, sizeof path, "%s/" RUN_MARK, folder);
     const int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
     if (fd < 0) return;

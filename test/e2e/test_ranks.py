@@ -296,6 +296,22 @@ def test_a_big_job_without_a_schedule_is_told_of_and_bounded(mini, tmp_path, siz
         assert re.search(r"^KPROF_MAX_MB=(\d+)$", text, re.M)[1] == str(bound)
 
 
+def test_what_killed_ranks_left_of_their_control_goes_with_the_next_report_or_run(tmp_path, job):
+    run = job(3)
+    run.wait_for_steps()
+    assert json.loads(run.start("--steps", "1").stdout)["ranks"] == 3
+    run.wait_for(lambda: all(run.files(rank) for rank in range(3)))
+    of = {rank: {run.out / path.name for path in (*run.out.glob(f"*_{run.ranks[rank].pid}.sock"), *run.out.glob(f".*_r{rank}_*.rank"))}
+          for rank in range(3)}
+    assert all(len(files) == 2 for files in of.values())
+    for rank, command in ((0, ["report", str(run.out)]), (1, ["run", "-o", str(run.out), "--", "true"])):
+        run.ranks[rank].kill(), run.ranks[rank].wait()
+        assert all(path.exists() for path in of[rank])
+        assert harness.cli(*command).returncode == 0
+        assert not any(path.exists() for path in of[rank]), list(run.out.iterdir())
+    assert all(path.exists() for path in of[2])
+
+
 def test_ranks_that_are_left_out_take_no_part(job):
     run = job(3, KPROF_RANKS="0,2")
     run.wait_for_steps([0, 2])
