@@ -7,6 +7,7 @@
 #include "export/advise/ownthreads.h"
 #include "export/report/phasetimes.h"
 #include "export/report/timeshares.h"
+#include "export/report/unanswered.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -118,12 +119,12 @@ static void host_rules_judge(struct kp_costrules *x)
 static void rules_judge(struct kp_costrules *x)
 {
     const bool is_of_host = !x->out->ahead || x->out->is_late;
-    if (x->out->has_gpu) kp_gpu_figures_make(&x->out->gpu, x);
+    if (x->out->has_gpu && !x->out->is_gpu_lost) kp_gpu_figures_make(&x->out->gpu, x);
     kp_rules_copies(x);
-    if (is_of_host) kp_rules_launches(x);
+    if (is_of_host && !x->out->is_gpu_lost) kp_rules_launches(x);
     kp_rules_kernels(x);
     kp_rules_attention(x);
-    kp_rules_fusing(x);
+    if (!x->out->is_gpu_lost) kp_rules_fusing(x);
     if (x->out->has_gpu) kp_rules_bandwidth(x);
     if (is_of_host) host_rules_judge(x);
     else kp_rules_parts(x);
@@ -394,6 +395,9 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     struct kp_split_places places = {0};
     *out = (struct kp_advice){.steps = chosen->step_count, .gpu = {-1, -1, -1, -1, -1, 0}};
     out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);
+    struct kp_unanswered unanswered = {0};
+    if (out->has_gpu) kp_unanswered_add(&unanswered, tree);
+    out->is_gpu_lost = kp_unanswered_most(&unanswered);
     means_make(out, splits);
     struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
     kp_costrules_open(&costs);

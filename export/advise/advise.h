@@ -64,6 +64,7 @@ struct kp_advice {
     size_t count, steps;
     double mean_ns[KP_SPLIT_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
     double median_ns;                                                  /* of a step */
+    bool is_gpu_lost;    /* so much of a GPU's work is not in the trace that its idle time is not known */
     const char *missing; /* INCOMPLETE: what lacks, with the setting that shows it; or NULL. Then it is not healthy */
     bool is_unrecorded;  /* `missing` tells of settings that were off, and of nothing that lacks in what was recorded */
     const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */

@@ -312,6 +312,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
     struct kp_loadcore taken = {0};
     if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
+    if (out->is_gpu_lost && (is_cause(rule) || rule->measure == KP_SPLIT_IDLE)) return false;
     if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return false;
     if (is_of_training(rule, out->has_gpu) && x->trained) {
         splits = x->trained;

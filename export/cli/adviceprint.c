@@ -184,11 +184,15 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a, const struct kp_c
         if (a->has_gpu || a->mean_ns[KP_SPLIT_COMM] > 0)
             fprintf(out, ", exposed communication %.1f %%", a->mean_ns[KP_SPLIT_COMM] * percent);
         if (a->has_gpu) fprintf(out, ", exposed copies %.1f %%", a->mean_ns[KP_SPLIT_COPIES] * percent);
-        fprintf(out, ", %s %.1f %%\n", a->has_gpu ? "idle" : "no op", a->mean_ns[KP_SPLIT_IDLE] * percent);
+        fprintf(out, ", %s %.1f %%\n",
+                a->is_gpu_lost ? "idle or not recorded"
+                : a->has_gpu   ? "idle"
+                               : "no op",
+                a->mean_ns[KP_SPLIT_IDLE] * percent);
         optimizer_print(out, chosen);
         line_print(out, "guess    ", a->guessed);
-        if (a->has_gpu) causes_print(out, a);
-        if (a->has_gpu) gpu_print(out, &a->gpu);
+        if (a->has_gpu && !a->is_gpu_lost) causes_print(out, a);
+        if (a->has_gpu && !a->is_gpu_lost) gpu_print(out, &a->gpu);
     }
     findings_print(out, a);
     if (a->missing && !a->is_unrecorded) fprintf(out, "INCOMPLETE  %s\n", a->missing);
@@ -266,7 +270,7 @@ void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label
     }
     fputs("]", out);
     json_member(out, "seen", a->seen);
-    if (a->has_gpu && a->steps) json_gpu(out, &a->gpu);
+    if (a->has_gpu && a->steps && !a->is_gpu_lost) json_gpu(out, &a->gpu);
     else fputs(",\"gpu\":null", out);
     json_member(out, "lines_by", a->lines_by);
     json_member(out, "slowed_by", a->slowed_by);

@@ -28,6 +28,7 @@ SRC_report := \
     export/report/kineto_keys.c \
     export/report/kineto_parse.c \
     export/report/kineto_pieces.c \
+    export/report/kineto_processes.c \
     export/report/kineto_read.c \
     export/report/kineto_strings.c \
     export/report/kineto_torn.c \
@@ -65,6 +66,7 @@ SRC_report := \
     export/report/toptable.c \
     export/report/treepieces.c \
     export/report/shapetext.c \
+    export/report/unanswered.c \
     export/report/units.c \
     export/report/valuereads.c \
     export/report/vendor.c \
@@ -80,6 +82,7 @@ UNIT_report := \
     test/unit/report/test_keyavg.c \
     test/unit/report/test_kineto.c \
     test/unit/report/test_kineto_keys.c \
+    test/unit/report/test_kineto_processes.c \
     test/unit/report/test_kineto_windows.c \
     test/unit/report/test_modulename.c \
     test/unit/report/test_nameguess.c \
@@ -96,6 +99,7 @@ UNIT_report := \
     test/unit/report/test_topmodules.c \
     test/unit/report/test_toprows.c \
     test/unit/report/test_shapetext.c \
+    test/unit/report/test_unanswered.c \
     test/unit/report/test_units.c \
     test/unit/report/test_valuereads.c \
     test/unit/report/test_vendor.c \

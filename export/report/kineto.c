@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "export/report/kineto_processes.h"
 #include "export/report/kineto_windows.h"
 #include "export/report/phasetail.h"
 
@@ -39,6 +40,7 @@ static void trace_settle(struct kp_kineto *trace)
     } else if (trace->has_first) {
         trace->start_ns = trace->first_ns + trace->base_ns;
     }
+    kp_kineto_part_processes(trace);
     kp_phasetail_cut(trace);
     kp_kineto_windows_note(trace);
 }

@@ -598,12 +598,19 @@ static int say(struct kp_kineto_parser *p, const char *what)
     return -EINVAL;
 }
 
-/* Python's json writes NaN, Infinity and -Infinity, which JSON has not. */
-static bool is_no_number(const char *text, size_t bytes, size_t at)
+/* Python's json writes NaN, Infinity and -Infinity, C inf, nan and -nan: JSON has none. A reader that expects null
+ * stops at the second letter. */
+static bool is_no_number(const char *text, size_t bytes, size_t stop)
 {
-    if (at + 1 < bytes && text[at] == '-') at++;
-    const char *const word = text + at;
-    return (bytes - at >= 3 && memcmp(word, "NaN", 3) == 0) || (bytes - at >= 8 && memcmp(word, "Infinity", 8) == 0);
+    for (size_t at = stop, back = 0; back < 3; back++, at--) {
+        const bool is_value = !at || strchr(":,[- \t\n\r", text[at - 1]) != NULL;
+        if (is_value && text[at] == '-' && at + 1 < bytes) at++;
+        if (is_value && bytes - at >= 3 &&
+            (strncasecmp(text + at, "nan", 3) == 0 || strncasecmp(text + at, "inf", 3) == 0))
+            return true;
+        if (is_value || !at) return false;
+    }
+    return false;
 }
 
 static bool is_long_event(struct kp_kineto_parser *p)

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "export/report/kineto_processes.h"
 #include "export/report/modulename.h"
 
 size_t kp_kineto_piece_events = (size_t)1 << 17;
@@ -285,7 +286,7 @@ int kp_kineto_pieces_look(struct kp_kineto_pieces *p, struct kp_kineto *t)
     const bool is_late = p->has_given && behind[0].start_ns < p->since_ns;
     const struct cut cut = is_late ? (struct cut){0, 0} : cut_find(p, t, behind);
     free(behind);
-    if (is_late) return -ESTALE;
+    if (is_late || kp_kineto_has_processes(t)) return -ESTALE;
     p->next = t->count * 2; /* none is found: all that is read is searched less and less often */
     return cut.count ? piece_give(p, t, cut) : 0;
 }

@@ -80,6 +80,9 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
     times_add(&into->in_steps, &s, &chosen->in_steps);
     into->has_gpu |= kp_chosen_has_gpu(chosen, tree);
     into->has_any_gpu |= s.gpu.count != 0;
+    for (size_t i = 0; i < tree->count && !into->has_ops; i++)
+        into->has_ops = kp_tree_event(tree, i)->kind == KP_KINETO_OP;
+    kp_unanswered_add(&into->unanswered, tree);
     into->reads += kp_valuereads_count(tree, chosen);
     into->gpu_asked_ns += gpu_asked(tree, chosen);
     if (!into->has_when && chosen->spans.count) {
@@ -308,6 +311,8 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
     if (trace->base_ns) out->when_ns = parts->since_ns;
     shares_set(out, parts, trace->windows != NULL);
     out->reads = parts->reads;
+    out->has_ops = parts->has_ops;
+    out->unanswered = parts->unanswered;
     steps_measure(out, chosen);
     no_core_measure(out, trace, chosen);
     const double steps_ns = (double)out->step_mean_ns * (double)out->steps;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "export/report/chosen.h"
+#include "export/report/unanswered.h"
 
 struct kp_summary {
     int64_t when_ns; /* the trace's first event, since the Unix epoch; 0: the file does not say */
@@ -25,6 +26,8 @@ struct kp_summary {
     int64_t gpu_ns;                           /* some GPU works */
     int64_t gpu_step_ns;                      /* what a step asks of GPUs, whenever they do it; the mean */
     bool has_gpu, has_gpu_outside;            /* outside: of what is shown, and nothing in it */
+    bool has_ops;                             /* some op was recorded */
+    struct kp_unanswered unanswered;          /* launches without work, in all of the trace */
     size_t reads;                             /* of single values, in the steps (valuereads.h) */
     uint64_t lost;                            /* events that were dropped or skipped, as the file says */
     long cores, busy_threads;                 /* that the program may use; threads that ran; 0: not in the file */
@@ -100,6 +103,8 @@ struct kp_summary_parts { /* all zero: no piece yet */
     size_t reads;
     int64_t gpu_asked_ns;                /* what steps asked of GPUs */
     bool has_gpu, has_any_gpu, has_when; /* has_gpu: in what was chosen */
+    bool has_ops;
+    struct kp_unanswered unanswered;
 };
 void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen);
 /* `chosen`: of all pieces the steps. */

@@ -419,6 +419,13 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
                 s->first_step + 1, s->last_step);
 }
 
+static void processes_print(FILE *out, const struct kp_top_report *r)
+{
+    if (r->top->trace->processes > 1)
+        fprintf(out, "         %zu processes are in this file: rows, shares and steps are of all of them\n",
+                r->top->trace->processes);
+}
+
 /* Silence would look like a program that does nothing on its GPU. */
 static void no_gpu_print(FILE *out, const struct kp_top_report *r)
 {
@@ -438,7 +445,13 @@ static void no_gpu_print(FILE *out, const struct kp_top_report *r)
 static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
 {
     const struct kp_summary *s = r->summary;
-    char text[40];
+    char text[40], lost[160];
+    if (kp_unanswered_most(&s->unanswered)) {
+        kp_unanswered_text(lost, sizeof lost, &s->unanswered);
+        fprintf(out, "\nGPU      busy is not known: %s (of the rest %.1f %%); the host waits for it %.1f %%", lost,
+                (double)s->gpu_ns * percent, (double)s->gpu_wait_ns * percent);
+        return;
+    }
     fprintf(out, "\nGPU      busy %.1f %%", (double)s->gpu_ns * percent);
     if (s->steps)
         fprintf(out, " (%s of work a %s)", span_text(text, sizeof text, s->gpu_step_ns),
@@ -463,11 +476,14 @@ static void shares_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     const double percent = s->shared_ns ? 100.0 / (double)s->shared_ns : 0;
+    const bool has_no_op = !s->has_ops && s->op_ns;
     if (r->chosen->is_by_stacks) return;
-    fprintf(out, "time     %s%.1f %% in ops", s->is_of_steps ? "of the steps " : "", (double)s->op_ns * percent);
+    fprintf(out, "time     %s%.1f %% in %s", s->is_of_steps ? "of the steps " : "", (double)s->op_ns * percent,
+            has_no_op ? "calls of the GPU's runtime (no op was recorded)" : "ops");
     if (s->data_ns || !is_worker(r)) fprintf(out, ", %.1f %% data loading", (double)s->data_ns * percent);
     if (s->comm_ns) fprintf(out, ", %.1f %% communication between ranks", (double)s->comm_ns * percent);
-    fprintf(out, ", %.1f %% Python and waiting (no op)", (double)s->rest_ns * percent);
+    fprintf(out, ", %.1f %% %s", (double)s->rest_ns * percent,
+            has_no_op ? "beside them" : "Python and waiting (no op)");
     if (s->has_gpu) gpu_print(out, r, percent);
     else no_gpu_print(out, r);
     fputs("\n", out);
@@ -578,6 +594,7 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
 void kp_top_head_print(FILE *out, const struct kp_top_report *r)
 {
     program_print(out, r);
+    processes_print(out, r);
     killed_print(out, r);
     steps_print(out, r);
     no_step_print(out, r);

@@ -11,6 +11,10 @@
 enum kind {
     WAIT,
     WAIT_NOT,
+    LAUNCH,
+    LAUNCH_GRAPH,
+    CAPTURE_BEGIN,
+    CAPTURE_END,
     BACKEND,
     BACKEND_CPU,
     COMM_OP,
@@ -84,6 +88,18 @@ static bool is(enum fact fact, const char *name)
 }
 
 bool kp_vendor_is_wait(const char *call) { return is(FACT_WAIT, call); }
+
+enum kp_vendor_call kp_vendor_call(const char *call)
+{
+    static const enum kind kinds[] = {[KP_VENDOR_LAUNCH] = LAUNCH,
+                                      [KP_VENDOR_LAUNCH_GRAPH] = LAUNCH_GRAPH,
+                                      [KP_VENDOR_CAPTURE_BEGIN] = CAPTURE_BEGIN,
+                                      [KP_VENDOR_CAPTURE_END] = CAPTURE_END};
+    if (!*call) return KP_VENDOR_OTHER;
+    for (enum kp_vendor_call is = KP_VENDOR_LAUNCH; is <= KP_VENDOR_CAPTURE_END; is++)
+        if (has(kinds[is], call)) return is;
+    return KP_VENDOR_OTHER;
+}
 
 bool kp_vendor_is_comm(const char *kernel) { return is(FACT_COMM, kernel); }
 

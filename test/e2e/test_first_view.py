@@ -1044,3 +1044,42 @@ def test_run_refuses_a_bad_variable_and_tells_of_an_unknown_one(tmp_path):
     done = run(KPROF_SHCEDULE="10-12")
     assert done.returncode == 0 and done.stdout == "ran\n"
     assert done.stderr.count("KPROF_SHCEDULE is no setting of kprof, ignored; did you mean KPROF_SCHEDULE?") == 1, done.stderr
+
+
+# ---- what a file lacks, or has twice ----
+
+def launched(call, kernel, at, correlation):
+    """A call of the GPU's runtime, and its work 20 us later; None: there is none in the file."""
+    events = [event(call, "cuda_runtime", at, 5, correlation=correlation)]
+    return events + ([{**event(kernel, "kernel", at + 20, 100, tid=7, stream=7, correlation=correlation), "pid": 0}] if kernel else [])
+
+
+def test_of_graphs_without_work_no_idle_time_is_judged(tmp_path):
+    events = []
+    for i in range(4):
+        events += [event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000), event("aten::argmax", "cpu_op", 1000 * i + 100, 20)]
+        events += launched("cudaGraphLaunch", None, 1000 * i + 10, 10 + i) + launched("cudaLaunchKernel", "argmax", 1000 * i + 105, 50 + i)
+    trace = write(tmp_path / "a.pt.trace.json", events)
+    said = told("report", trace)
+    assert "GPU      busy is not known: the work of 4 of 4 CUDA graphs that were launched is not in the trace" in said
+    said = told("advise", trace)
+    assert "another process" not in said and "GPU has nothing to do" not in said and "CRITICAL" not in said
+    assert "INCOMPLETE  the work of 4 of 4 CUDA graphs that were launched is not in the trace" in said
+
+
+def test_a_trace_of_a_gpu_alone_says_that_no_op_was_recorded(tmp_path):
+    events = [e for i in range(4) for e in launched("cudaLaunchKernel", "gemm", 200 * i, 10 + i)]
+    said = told("report", write(tmp_path / "a.pt.trace.json", events))
+    assert "% in calls of the GPU's runtime (no op was recorded)" in said and "% in ops" not in said
+
+
+def test_processes_of_one_file_are_told(tmp_path):
+    events = []
+    for pid, device in ((10, 0), (20, 100000)):
+        for i in range(3):
+            for e in [event("aten::mm", "cpu_op", 1000 * i, 20, **{"External id": 2 + i})] + launched("cudaLaunchKernel", "gemm", 1000 * i + 2, 10 + i):
+                e = {**e, "args": {**e["args"], "External id": 2 + i}, "pid": device if e["cat"] == "kernel" else pid}
+                events.append(e)
+    said = told("report", write(tmp_path / "a.pt.trace.json", events))
+    assert "2 processes are in this file" in said
+    assert re.search(r"^aten::mm +0\.600 ", said, re.M), said  # six kernels of 100 us

@@ -172,6 +172,20 @@ static void trash_is_told_with_its_byte(void **state)
     assert_null(strchr(why, '\n'));
 }
 
+/* Python writes NaN and Infinity, C inf and nan. */
+static void what_is_no_number_in_json_is_told_as_that(void **state)
+{
+    static const char *const words[] = {"NaN", "-Infinity", "inf", "-inf", "nan", "-nan", "-nan(ind)", "INF"};
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct kp_kineto *t;
+        char text[128], why[256];
+        snprintf(text, sizeof text, "{\"traceEvents\":[{\"ph\":\"X\",\"dur\":%s}]}", words[i]);
+        assert_int_equal(kineto_text_read(&t, text, strlen(text), false, why, sizeof why), -EINVAL);
+        assert_non_null(strstr(why, "NaN or Infinity in place of a number"));
+    }
+}
+
 static void json_without_a_list_of_events_is_no_trace(void **state)
 {
     static const char *const foreign[] = {"{\"a\":1}", "{}", "5", "{\"a\":{\"traceEvents\":[]}}"};
@@ -511,6 +525,8 @@ static void all_cores_read_what_one_reads(void **state)
         "5, [{\"ph\":1}, {\"ph\":2}], ",
         "{\"ph\":\"X\",,}, ",
         "NaN, ",
+        "-inf, ",
+        "nan, ",
         "{\"ph\":\"X\",\"ts\":NaN}, ",
         "{\"ph\":\"X\",\"ts\":01}, ",
         "{\"ph\":\"X\",\"ts\":1.}, ",
@@ -548,6 +564,7 @@ int main(void)
         cmocka_unit_test(old_files_have_their_own_names_for_things),
         cmocka_unit_test(every_cut_of_a_file_is_refused_and_none_crashes),
         cmocka_unit_test(trash_is_told_with_its_byte),
+        cmocka_unit_test(what_is_no_number_in_json_is_told_as_that),
         cmocka_unit_test(json_without_a_list_of_events_is_no_trace),
         cmocka_unit_test(a_missing_file_and_a_folder_are_errors),
         cmocka_unit_test(a_gzip_file_is_read_like_a_plain_one),
