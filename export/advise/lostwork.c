@@ -10,7 +10,7 @@ const char *kp_lost_work(struct kp_costrules *x)
     char text[160];
     kp_unanswered_add(&of, x->tree);
     if (!kp_unanswered_much(&of)) return NULL;
-    if (of.kernels_lost == of.kernels && !of.graphs)
+    if (of.kernels && of.kernels_lost == of.kernels && of.graphs_lost == of.graphs)
         return kp_costrules_text(x,
                                  "none of the %zu kernels that were launched is in the trace, so what the GPU does is "
                                  "not known: kprof report and kprof doctor say what is recorded of it",
