@@ -164,6 +164,13 @@ static void trace_begin(struct kp_rankwaits *w, const struct kp_kineto *trace, l
     kp_spans_settle(&t->within);
 }
 
+static void job_note(struct kp_rankwaits *w, const struct kp_kineto *trace)
+{
+    const uint32_t job = text_kept(w, kp_kineto_fact(trace, "kprof.job"));
+    w->has_jobs |= job && w->job && job != w->job;
+    if (job) w->job = job;
+}
+
 void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
@@ -171,6 +178,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     if (rank < 0) return;
     const bool on_device = kp_collective_are_on_gpu(tree);
     trace_begin(w, tree->trace, rank, within);
+    job_note(w, tree->trace);
     struct kp_rankwait *row = rank_get(w, rank);
     row->host = text_kept(w, kp_kineto_fact(tree->trace, "host_name"));
     parts_add(row, tree, chosen);
@@ -260,6 +268,7 @@ static void hosts_look(struct kp_rankwaits *w)
 void kp_rankwaits_settle(struct kp_rankwaits *w)
 {
     if (!w->rank_count) return;
+    if (w->has_jobs) w->count = 0;
     qsort(w->ranks, w->rank_count, sizeof *w->ranks, rank_order);
     for (size_t i = 0; i < w->count; i++)
         w->of[i].row = (uint32_t)(kp_rankmatch_row(w, w->traces[w->of[i].trace].rank) - w->ranks);
@@ -438,7 +447,8 @@ void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
 {
     const struct kp_rankwait *const late = kp_rankwaits_most(w);
     char cause[KP_RANKCAUSE_BYTES];
-    if (w->rank_count < 2) return;
+    if (w->has_jobs) fputs("ranks    of several jobs: not compared; DIR/latest is the latest one alone\n", out);
+    if (w->rank_count < 2 || w->has_jobs) return;
     if (kp_rankwaits_lack(w)) {
         lack_print(out, w);
         return;

@@ -65,6 +65,8 @@ struct kp_rankwaits { /* all zero: empty */
     /* Collectives that all their ranks have; and those of which a rank has no trace, of which a rank's trace has none,
      * and whose groups cannot be told apart. */
     size_t matched, lacking, partial, untold;
+    uint32_t job;                   /* string id of the job's id; 0: no trace says one */
+    bool has_jobs;                  /* of several jobs that share a folder: nothing is compared */
     bool has_hosts;                 /* ranks are of several machines, or do not say */
     int64_t bus_bytes, transfer_ns; /* of those whose bytes are known */
 };

@@ -4,13 +4,15 @@
 
 #include "test/unit/report/little_trace.h"
 
+static const char *job_of = "";
+
 /* A rank's steps have a collective each of these lengths; one more lies before the first step. */
 static void rank_add(struct kp_rankwaits *w, int rank, const int *lengths, int count)
 {
     void *state = NULL;
     assert_int_equal(little_setup(&state), 0);
     struct little *t = state;
-    snprintf(t->head, sizeof t->head, "\"distributedInfo\":{\"rank\":%d,\"world_size\":2},", rank);
+    snprintf(t->head, sizeof t->head, "\"distributedInfo\":{\"rank\":%d,\"world_size\":2}%s,", rank, job_of);
     event(t, "user_annotation", "gloo:all_reduce", 2, 0, 90, "");
     for (int i = 0; i < count; i++) {
         char name[32];
@@ -211,6 +213,25 @@ static void pairs_without_a_group_are_told_apart_by_time(void **state)
 }
 
 /* Rank 0 meets ranks 1 and 2, which do not meet: any of them may be with rank 3, or with none. */
+/* Two trainings of a sweep have the same folder: each has a rank 0 and a rank 1. */
+static void ranks_of_two_jobs_are_not_compared(void **state)
+{
+    struct kp_rankwaits w = {0};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        job_of = i < 2 ? ",\"kprof\":{\"job\":\"sweep-1\"}" : ",\"kprof\":{\"job\":\"sweep-2\"}";
+        rank_add(&w, i % 2, (const int[]){i % 2 ? 5 : 50}, 1);
+        if (i == 1) assert_false(w.has_jobs);
+    }
+    job_of = "";
+    kp_rankwaits_settle(&w);
+    assert_string_equal(printed(&w), "ranks    of several jobs: not compared; DIR/latest is the latest one alone\n");
+    assert_null(kp_rankwaits_late(&w));
+    assert_null(kp_rankwaits_last(&w, 1));
+    assert_null(kp_rankwaits_awaited(&w, 0));
+    kp_rankwaits_fini(&w);
+}
+
 static void groups_that_nothing_tells_apart_have_no_verdict(void **state)
 {
     struct kp_rankwaits w = {0};
@@ -355,6 +376,7 @@ int main(void)
         cmocka_unit_test(ranks_that_begin_at_different_steps_are_matched),
         cmocka_unit_test(a_group_smaller_than_the_job_is_matched_by_name_and_members),
         cmocka_unit_test(pairs_without_a_group_are_told_apart_by_time),
+        cmocka_unit_test(ranks_of_two_jobs_are_not_compared),
         cmocka_unit_test(groups_that_nothing_tells_apart_have_no_verdict),
         cmocka_unit_test(ranks_of_other_machines_need_not_meet),
         cmocka_unit_test(without_some_ranks_there_is_no_verdict),
