@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define KP_BARE_TOLD 1.15 /* recorded steps last so many times as long: that changes which finding is the first */
-#define BEHIND_MOST 0.20  /* of all steps: how much longer they are on the GPU */
 
 /*
  * A program that leaves memory in each step ends by it, whatever else it costs. Threads that take the cores from one
@@ -132,12 +131,6 @@ static void rules_judge(struct kp_costrules *x)
     kp_rules_wasted(x);
 }
 
-/* Steps are the host's. They are the GPU's, too, where it does in them what they launch: its queue does not grow. */
-static bool gpu_is_behind(const struct kp_advice *a, double backlog_ns)
-{
-    return a->steps && backlog_ns > a->step_ns && backlog_ns > BEHIND_MOST * a->step_ns * (double)a->steps;
-}
-
 /*
  * The host is ahead, so what runs in its steps is of earlier ones. The GPU's own steps are judged, by what runs in
  * them. False: they are not to be had, and nothing is judged.
@@ -194,7 +187,7 @@ static const char *late_of(struct kp_costrules *x)
 static bool steps_judge(struct kp_costrules *x, struct kp_step_split *splits, double backlog_ns)
 {
     struct kp_advice *const a = x->out;
-    if (gpu_is_behind(a, backlog_ns)) return !gpu_steps_judge(x, splits, backlog_ns);
+    if (kp_gpu_steps_are_behind(a->steps, a->step_ns, backlog_ns)) return !gpu_steps_judge(x, splits, backlog_ns);
     if (a->has_gpu && a->steps) a->ahead = late_of(x);
     a->is_late = a->ahead;
     if (a->steps) rules_judge(x);

@@ -138,6 +138,9 @@ const char *kp_advice_bound(const struct kp_advice *advice);
  * may be of `room`. */
 const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t bytes);
 
+/* gpusteps.c: where a host is ahead of its GPU, the GPU's steps, one for each of the host's. False: it is not. */
+bool kp_gpu_steps_ahead(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+
 #define KP_FINDING_COMM "exposed-communication"
 #define KP_FINDING_LATE "late-rank"
 struct kp_rankwords {
@@ -174,5 +177,3 @@ long kp_loading_workers(const struct kp_loading *loading);
 
 /* stepsplit.c: one split for each of the chosen steps, without causes. Returns whether a GPU worked. */
 bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
-/* How long a GPU computes what each of the chosen steps asked for, whenever it does. One ns number for each. */
-void kp_step_compute_asked(int64_t *out, const struct kp_tree *tree, const struct kp_chosen *chosen);

@@ -109,6 +109,8 @@ void kp_idle_fini(struct kp_idle *idle);
  * launched none, or they overlap. The caller ends `out` with kp_chosen_fini() either way.
  */
 bool kp_gpu_steps_make(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* Is the GPU so far behind its host that the host's steps are not the GPU's? backlog_ns: as in kp_split_places. */
+bool kp_gpu_steps_are_behind(size_t steps, double step_ns, double backlog_ns);
 
 /* ---- stepsplit.c ---- */
 

@@ -7,6 +7,10 @@
  */
 #include "export/advise/adviseparts.h"
 
+#include <stdlib.h>
+
+#define BEHIND_MOST 0.20 /* of all steps: how much longer they are on the GPU */
+
 static void works_find(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     for (size_t i = 0; i < chosen->step_count; i++) out->steps[i].start_ns = INT64_MAX, out->steps[i].end_ns = 0;
@@ -41,4 +45,27 @@ bool kp_gpu_steps_make(struct kp_chosen *out, const struct kp_tree *tree, const 
     kp_spans_settle(&out->in_steps);
     kp_spans_settle(&out->spans);
     return true;
+}
+
+/* Steps are the host's. They are the GPU's, too, where it does in them what they launch: its queue does not grow. */
+bool kp_gpu_steps_are_behind(size_t steps, double step_ns, double backlog_ns)
+{
+    return steps && backlog_ns > step_ns && backlog_ns > BEHIND_MOST * step_ns * (double)steps;
+}
+
+bool kp_gpu_steps_ahead(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_split_places places = {0};
+    const size_t count = chosen->step_count;
+    struct kp_step_split *const splits = kp_kineto_room(count + 1, sizeof *splits);
+    const bool has_gpu = count && kp_step_split_places(splits, tree, chosen, &places);
+    double step_ns = 0;
+    for (size_t i = 0; i < count; i++) step_ns += (double)splits[i].step_ns / (double)count;
+    const bool is_behind = has_gpu && kp_gpu_steps_are_behind(count, step_ns, (double)places.backlog_ns);
+    free(splits);
+    kp_split_places_fini(&places);
+    *out = (struct kp_chosen){0};
+    if (is_behind && kp_gpu_steps_make(out, tree, chosen)) return true;
+    kp_chosen_fini(out);
+    return false;
 }

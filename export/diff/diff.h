@@ -73,6 +73,7 @@ struct kp_diff_side {
     uint32_t *files;
     size_t file_count, file_capacity;
     size_t samples; /* steps, or traces without */
+    bool is_ahead;  /* of some file the host is ahead of its GPU: its steps are the GPU's */
     bool has_steps, has_steps_missing, has_gpu, has_memory, has_modules, has_shapes, has_lines, has_python;
     uint64_t lost;
     double core_had_us, core_waited_us; /* of the threads of the steps, in all files (timeshares.h) */

@@ -25,7 +25,8 @@ struct gathering {
     bool has_steps;                    /* a sample is a step, and not all of the trace */
     struct names names, line_names[2]; /* line_names: of own lines, which keep their numbers; [1]: of backward */
     struct kp_ownlines modules, lines;
-    bool has_gpu;
+    bool has_gpu, is_ahead;
+    struct kp_chosen on_gpu; /* is_ahead: the GPU's steps, one for each of the host's */
 };
 
 static uint32_t *name_slot(struct names *names, uint32_t id)
@@ -191,19 +192,12 @@ static void nodes_add(struct gathering *g)
 
 static void steps_add(struct gathering *g)
 {
+    const struct kp_step *const steps = g->is_ahead ? g->on_gpu.steps : g->steps;
     for (size_t i = 0; i < g->step_count; i++)
-        kp_diff_sample_add(&g->d->step, g->side, g->from + i, (double)g->steps[i].inside_ns);
+        kp_diff_sample_add(&g->d->step, g->side, g->from + i, (double)steps[i].inside_ns);
 }
 
-/* The time of a GPU that a step asked for, also after its end. The other parts divide the step's own time. */
-static void compute_add(struct gathering *g, struct kp_step_split *splits)
-{
-    int64_t *asked = kp_kineto_room(g->chosen->step_count, sizeof *asked);
-    kp_step_compute_asked(asked, g->tree, g->chosen);
-    for (size_t i = 0; i < g->chosen->step_count; i++) splits[i].part_ns[KP_SPLIT_COMPUTE] = asked[i];
-    free(asked);
-}
-
+/* They add up to the step. */
 static void parts_add(struct gathering *g)
 {
     static const char *const names[] = {[KP_SPLIT_COMPUTE] = "compute",
@@ -213,8 +207,7 @@ static void parts_add(struct gathering *g)
                                         [KP_SPLIT_IDLE] = KP_DIFF_NO_OP};
     if (!g->chosen->step_count) return;
     struct kp_step_split *split = kp_kineto_room(g->chosen->step_count, sizeof *split);
-    kp_step_split_all(split, g->tree, g->chosen);
-    if (g->has_gpu) compute_add(g, split);
+    kp_step_split_all(split, g->tree, g->is_ahead ? &g->on_gpu : g->chosen);
     for (size_t i = 0; i < g->chosen->step_count; i++)
         for (int part = 0; part < KP_SPLIT_PARTS; part++)
             if (g->has_gpu || (part != KP_SPLIT_COMM && part != KP_SPLIT_COPIES))
@@ -303,11 +296,14 @@ void kp_diff_gather(struct kp_diff *d, int side, const struct kp_tree *tree, con
                           .has_steps = chosen->step_count != 0,
                           .from = d->sides[side].samples,
                           .has_gpu = kp_diff_gpu_worked(tree)};
+    g.is_ahead = g.has_gpu && kp_gpu_steps_ahead(&g.on_gpu, tree, chosen);
+    d->sides[side].is_ahead |= g.is_ahead;
     steps_add(&g);
     parts_add(&g);
     nodes_add(&g);
     memory_add(&g);
     if (!is_part) d->sides[side].samples += g.step_count;
+    if (g.is_ahead) kp_chosen_fini(&g.on_gpu);
     kp_ownlines_fini(&g.modules);
     kp_ownlines_fini(&g.lines);
     free(g.line_names[0].of);
@@ -343,6 +339,7 @@ void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side)
     to->samples += had->samples;
     to->ops += had->ops;
     kp_diff_batches_merge(&to->batches, &had->batches);
+    to->is_ahead |= had->is_ahead;
     to->has_memory |= had->has_memory;
     to->has_modules |= had->has_modules;
     to->has_lines |= had->has_lines;

@@ -95,8 +95,8 @@ static void steps_put(FILE *out, const struct kp_diff *d)
     for (int side = 0; side < KP_DIFF_SIDES; side++) {
         char text[2 * CELL_BYTES];
         const double middle = d->step.middle[side], spread = d->step.spread[side];
-        snprintf(text, sizeof text, "%.3f, spread %.3f (%.1f %%)", middle / 1e6, spread / 1e6,
-                 middle > 0 ? 100 * spread / middle : 0);
+        snprintf(text, sizeof text, "%.3f%s, spread %.3f (%.1f %%)", middle / 1e6,
+                 d->sides[side].is_ahead ? " on the GPU" : "", spread / 1e6, middle > 0 ? 100 * spread / middle : 0);
         fprintf(out, "%s%-*s", side ? "  " : "", side ? 0 : NAME_WIDTH, text);
     }
     fputs("\n", out);

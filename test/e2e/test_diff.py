@@ -199,3 +199,29 @@ def test_a_build_does_not_fail_by_one_run_a_side_that_may_be_the_machine(tmp_pat
     assert "--fail-above did not fail" in one.stderr and "(--vs)" in one.stderr
     both = diff(a, a, "--vs", b, b, "--fail-above", "5", code=3)
     assert "of all pairs" in both.stdout and "one run of each" not in both.stdout + both.stderr
+
+
+def ahead(path, collective):
+    """Eight steps of 1 ms of a host that waits for nothing; its GPU takes 1 ms of products and so many us of a collective for each."""
+    events, at = [], 100
+    for i in range(8):
+        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1, "ts": 1000 * i, "dur": 1000})
+        for k, (op, kernel, dur) in enumerate((("aten::mm", "gemm", 1000), ("record_param_comms", "ncclDevKernel_AllReduce", collective))):
+            ids = {"External id": 10 * i + k + 1, "correlation": 10 * i + k + 1}
+            events.append({"ph": "X", "cat": "cpu_op", "name": op, "pid": 1, "tid": 1, "ts": 1000 * i + 100 * k + 10, "dur": 20, "args": ids})
+            events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1000 * i + 100 * k + 12, "dur": 5, "args": ids})
+            events.append({"ph": "X", "cat": "kernel", "name": kernel, "pid": 0, "tid": 7, "ts": at, "dur": dur, "args": {**ids, "stream": 7}})
+            at += dur + 10
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return path
+
+
+def test_steps_of_a_host_that_is_ahead_are_the_gpus(tmp_path):
+    """The host's steps are as long in both runs. The second one's collectives take 0.3 ms more."""
+    both = ahead(tmp_path / "a.pt.trace.json", 1000), ahead(tmp_path / "b.pt.trace.json", 1300)
+    found = json.loads(diff(*both, "--json", "--fail-above", "5", code=3).stdout)
+    assert (found["step"]["a_ms"], found["step"]["b_ms"], found["step"]["verdict"]) == (pytest.approx(2.02), pytest.approx(2.32), "slower")
+    for side in ("a", "b"):
+        assert sum(part[f"{side}_ms"] for part in found["parts"]) == pytest.approx(found["step"][f"{side}_ms"], abs=0.001)
+    assert row(found, "parts", "exposed communication")["change_ms"] == pytest.approx(0.3)
+    assert "2.020 on the GPU" in diff(*both).stdout
