@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_atomic.h"
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_helper_threads.h"
@@ -31,6 +32,7 @@
 #include "schedule/ctl_proto.h"
 #include "collector/base/kp_poison.h"
 
+enum { END_MS = 1000, END_NAP_NS = 50000000 }; /* how long exit waits for the folder */
 enum { CLIENTS = 8, CLIENT_MS = 5000, BUSY_NS = 100000000, ANSWER_BYTES = 1024 };
 enum { POLL_BELL, POLL_LISTENER, POLL_PEERS, POLL_CLIENTS, POLLS = POLL_CLIENTS + CLIENTS };
 
@@ -46,6 +48,9 @@ static int signal_number;
 static struct kp_io_socket listener = {.fd = -1}, bell[2] = {{.fd = -1}, {.fd = -1}}; /* bell: read, ring */
 static struct ctl_client *clients;
 static char path[4200];
+static _Atomic bool is_running;        /* the thread */
+static _Atomic uint32_t names_removal; /* of the socket and of the rank's file */
+enum { REMOVAL_NONE, REMOVAL_WANTED, REMOVAL_DONE };
 
 void kp_ctl_setup(const struct kp_config *settings)
 {
@@ -170,6 +175,21 @@ static bool are_sockets_ours(void)
     return are;
 }
 
+static void names_remove(void)
+{
+    kp_ctl_job_end();
+    if (listener.fd >= 0) (void)kp_io_unlink(path);
+}
+
+/* Exit wants it. The folder may be of a server that does not answer. */
+static void names_look(void)
+{
+    if (kp_load_acquire(&names_removal) != REMOVAL_WANTED) return; /* pairs with: kp_ctl_end */
+    names_remove();
+    kp_store_release(&names_removal, REMOVAL_DONE); /* pairs with: kp_ctl_end */
+    kp_io_wake(&names_removal);
+}
+
 static void events_take(const struct pollfd *polls, uint32_t some)
 {
     if (polls[POLL_BELL].revents) bell_hear();
@@ -181,6 +201,7 @@ static void events_take(const struct pollfd *polls, uint32_t some)
 static void *control_thread(void *unused)
 {
     struct pollfd polls[POLLS];
+    kp_store_release(&is_running, true); /* pairs with: kp_ctl_end */
     uint32_t look_ms = kp_ctl_job_look();
     (void)unused;
     while (kp_run_is_active() && !kp_helpers_pause_wanted() && !kp_io_helpers_alone()) {
@@ -192,9 +213,12 @@ static void *control_thread(void *unused)
             break;
         }
         events_take(polls, count);
+        names_look();
         look_ms = kp_ctl_job_look();
     }
     kp_ctl_peers_end();
+    (void)kp_exchange_acq_rel(&is_running, false); /* pairs with: kp_ctl_end */
+    names_look();
     return NULL;
 }
 
@@ -249,15 +273,24 @@ void kp_ctl_begin(void)
 
 void kp_ctl_end(void)
 {
-    kp_ctl_job_end();
-    if (listener.fd >= 0) (void)kp_io_unlink(path);
+    const bool hears = kp_load_acquire(&is_running) && kp_io_socket_is_ours(&bell[1]); /* pairs with: control_thread */
+    if (!hears) {
+        names_remove();
+        return;
+    }
+    (void)kp_exchange_acq_rel(&names_removal, REMOVAL_WANTED); /* pairs with: names_look */
     bell_ring();
+    const uint64_t until_ms = kp_clock_ms() + END_MS;
+    while (kp_load_acquire(&names_removal) == REMOVAL_WANTED && kp_clock_ms() < until_ms) /* pairs with: names_look */
+        kp_io_wait(&names_removal, REMOVAL_WANTED, END_NAP_NS);
 }
 
 void kp_ctl_forget(void)
 {
     if (!kp_ctl_is_wanted()) return;
     kp_ctl_signal_forget();
+    kp_store_relaxed(&is_running, false);
+    kp_store_relaxed(&names_removal, REMOVAL_NONE);
     kp_ctl_job_forget();
     kp_ctl_peers_end();
     for (int i = 0; clients && i < CLIENTS; i++) client_drop(&clients[i]);

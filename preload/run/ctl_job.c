@@ -93,7 +93,7 @@ static int own_file_open(const char *path, int flags)
 
 static int text_read(const char *path, int flags, char text[KP_JOB_BYTES])
 {
-    const int fd = own_file_open(path, O_RDWR | flags);
+    const int fd = own_file_open(path, O_RDONLY | flags);
     memset(text, 0, KP_JOB_BYTES);
     if (fd < 0) return fd;
     const ssize_t n = kp_io_pread(fd, text, KP_JOB_BYTES, 0);

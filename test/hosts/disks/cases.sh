@@ -196,6 +196,15 @@ case_process_exit_bound() {
   claim_exit 4000
   claim_counted 0
 }
+case_process_exit_control() { # nothing is recorded, and the names of control lie in a folder that stands
+  stand_long
+  behind_process || return
+  stop=stop_process settings=(KPROF_DIR="$vol/k" KPROF_SCHEDULE=none KPROF_CONTROL=1 RANK=0 LOCAL_RANK=0 WORLD_SIZE=2)
+  standing steps=3500 meet=3499
+  claim_same
+  claim_no_wait
+  claim_exit 3500
+}
 case_process_fork() {
   stand_long
   behind_process || return
