@@ -100,6 +100,12 @@ void kp_run_set_gpu_backend(enum kp_gpu_backend now)
     if (up.gpu_changed) up.gpu_changed();
 }
 
+static _Atomic bool is_lost_at_least;
+
+void kp_run_lost_at_least(void) { kp_store_relaxed(&is_lost_at_least, true); }
+
+bool kp_run_is_lost_at_least(void) { return kp_load_relaxed(&is_lost_at_least); }
+
 bool kp_run_is_active(void) { return kp_load_acquire(&alive) && (kp_gate_get() & KP_GATE_ON); }
 
 bool kp_run_set_active(bool is_active) { return kp_exchange_acq_rel(&alive, is_active); }

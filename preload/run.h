@@ -55,6 +55,8 @@ enum kp_gpu_backend {
     KP_GPU_OFF, /* none: KPROF_ACTIVITIES lacks cuda, or another tool has CUPTI */
 };
 enum kp_gpu_backend kp_run_gpu_backend(void);
+void kp_run_lost_at_least(void);    /* more was lost than is counted, and the closing line says so. Any thread */
+bool kp_run_is_lost_at_least(void); /* was that called? */
 void kp_run_set_gpu_backend(
     enum kp_gpu_backend gpu); /* called by preload/cupti; a change is told to every source. Any thread, no lock held. */
 

@@ -59,8 +59,10 @@ static void extras_read(const char *list, struct kp_export_options *options)
 }
 
 /* Without a schedule a recording marks no steps, which is no count of what the program did. */
-static void written_say(const struct kp_export_result *result, bool no_trace, bool is_complete, const char *dir)
+static void written_say(const struct kp_reader *reader, const struct kp_export_result *result, bool no_trace,
+                        bool is_complete, const char *dir)
 {
+    const bool is_least = kp_reader_text(reader, "gpu_lost_at_least");
     const char *name = strrchr(result->path, '/'), *json = strstr(name, ".pt.trace.json");
     char extras[64] = "", steps[40] = "", after[40] = "";
     size_t used = 0;
@@ -72,10 +74,10 @@ static void written_say(const struct kp_export_result *result, bool no_trace, bo
         if (result->extras & extra_rows[i].bit)
             used += (size_t)snprintf(extras + used, sizeof extras - used, "%s%s", no_trace && !used ? "" : ", ",
                                      extra_rows[i].end);
-    kp_cli_say(stdout, "kprof: wrote %s%.*s%s (%s%llu op%s, %llu dropped%s%s%s)", dir,
+    kp_cli_say(stdout, "kprof: wrote %s%.*s%s (%s%llu op%s, %s%llu dropped%s%s%s)", dir,
                no_trace && json ? (int)(json - name) : (int)strlen(name), name, extras, steps,
-               (unsigned long long)result->events, result->events == 1 ? "" : "s", (unsigned long long)result->lost,
-               is_complete ? "" : "; cut off", is_complete ? "" : after,
+               (unsigned long long)result->events, result->events == 1 ? "" : "s", is_least ? "at least " : "",
+               (unsigned long long)result->lost, is_complete ? "" : "; cut off", is_complete ? "" : after,
                is_complete ? "" : ", where the process ended");
 }
 
@@ -119,7 +121,7 @@ static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, c
                     strerror(-result->extras_error));
     if (result->extras_error && options->no_trace) return result->extras_error; /* no other file was written */
     if (wish->json && !wish->quiet) written_json(result, options->no_trace, cycle->complete, dir);
-    else if (!wish->quiet) written_say(result, options->no_trace, cycle->complete, dir);
+    else if (!wish->quiet) written_say(reader, result, options->no_trace, cycle->complete, dir);
     return 1;
 }
 

@@ -289,6 +289,7 @@ static void counts_write(struct kp_trace *t)
                 kp_reader_skipped(t->reader));
     drops_write(t);
     kp_json_lit(&t->json, "}");
+    if (kp_reader_text(t->reader, "gpu_lost_at_least")) kp_json_lit(&t->json, ", \"lost_at_least\": true");
 }
 
 static void ours_write(struct kp_trace *t)

@@ -527,8 +527,9 @@ static void say_totals(const char *head, const char *path)
     next_command(next, sizeof next);
     load_tell(load, sizeof load);
     const char *what = total.traces ? "op" : "event"; /* in a spool kinds are not told apart */
-    kp_log(0, "%s%s (%s%lu %s%s, %s%s%s%lu dropped%s%s%s%s%s)%s%s", head, path, steps, (unsigned long)total.events,
-           what, plural(total.events), gpu, heap, calls, (unsigned long)total.lost, load,
+    kp_log(0, "%s%s (%s%lu %s%s, %s%s%s%s%lu dropped%s%s%s%s%s)%s%s", head, path, steps, (unsigned long)total.events,
+           what, plural(total.events), gpu, heap, calls, kp_run_is_lost_at_least() ? "at least " : "",
+           (unsigned long)total.lost, load,
            schedule->set && total.cut && !kp_steps_are_calls() ? ", until the program's end" : "",
            lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",
            others[0] ? "; not taken as steps: " : "", others, next, steps_lead());

@@ -406,6 +406,19 @@ static void keys_at_the_top_tell_of_devices_and_versions(void **state)
     assert_has(line_of("\"kprof_gpu\""), "{\"source\": \"cupti\", \"calls\": {\"shown\": 1}, \"dropped\": \"12\"}");
 }
 
+static void a_loss_that_is_a_lower_bound_is_told_as_one(void **state)
+{
+    (void)state;
+    for (int is_least = 0; is_least < 2; is_least++) {
+        spool_begin();
+        test_spool_text(&spool, is_least ? "gpu_source=cupti\ngpu_lost_at_least=1\n" : "gpu_source=cupti\n");
+        call("cudaLaunchKernel", 1000, 1100, 1, 211, 0);
+        assert_int_equal(export_now(), 0);
+        assert_int_equal(count("\"drops\": {}, \"lost_at_least\": true"), is_least);
+        assert_int_equal(count("\"drops\": {}"), 1);
+    }
+}
+
 static void a_note_that_grew_is_told_once(void **state)
 {
     (void)state;
@@ -681,6 +694,7 @@ int main(void)
         cmocka_unit_test(an_asynchronous_range_that_ends_inside_its_op_is_an_annotation),
         cmocka_unit_test(rows_are_named_for_what_was_used),
         cmocka_unit_test(a_note_that_grew_is_told_once),
+        cmocka_unit_test(a_loss_that_is_a_lower_bound_is_told_as_one),
         cmocka_unit_test(a_window_whose_gpu_work_is_missing_says_so),
         cmocka_unit_test(keys_at_the_top_tell_of_devices_and_versions),
         cmocka_unit_test(a_kernel_has_its_shape_and_occupancy),
