@@ -2,41 +2,65 @@
 /*
  * buffer.c - the pool of buffers that CUPTI fills, and the two callbacks that CUPTI calls
  *
- * Called by: CUPTI: request on host threads and its worker, complete on its worker or on the thread that flushes
- * Owns:      64 buffers of 4 MB in one reserved range, without memory until CUPTI writes to them; the discard buffer
- * Locks:     none; one word has a bit for each buffer that CUPTI has
- * Memory:    as many buffers as CUPTI ever had at once stay resident (the lowest free one is taken first)
- * On fail:   with every buffer out, hands out the discard buffer, since NULL crashes CUPTI before 12.9. Records in it
- *            are counted as lost.
+ * Called by: CUPTI: request on host threads and its worker, complete on its worker or on the thread that flushes;
+ *            cuda_thread.c, control.c (work, sweep) on the thread kprof-cuda
+ * Owns:      512 buffers of 512 KB in one reserved range, without memory until CUPTI writes to them; the discard buffer
+ * Locks:     none; words of bits say which buffers are taken
+ * Memory:    as many buffers as were ever taken at once stay resident (the lowest free one is taken first)
+ * On fail:   with every buffer taken, gives NULL from CUPTI 12.9 on; CUPTI counts what it drops. Before, NULL crashes
+ *            it, so threads share the discard buffer. Records in it are counted as lost.
  * Safe in:   signal handlers no; in a forked child CUPTI still calls, the gate is shut
  *
- * A buffer is all zero when it is handed out, so what CUPTI wrote is cleared before the buffer goes back to the pool.
- * CUPTI is told so (attribute 5); else it would clear 4 MB on a host thread. Each hand-out has a number. All buffers
- * that CUPTI had at some moment have come back once no older number is out.
+ * From CUPTI 13.0 on each thread with CUDA calls has a buffer of its own. A buffer is all zero when it is handed out,
+ * so it is wiped before it goes back to the pool. CUPTI is told so (attribute 5); else it would clear the buffer on a
+ * host thread. Each hand-out has a number. All buffers that CUPTI had at some moment have come back once no older
+ * number is out.
+ *
+ * The callbacks never wait (decisions/122): a completed buffer of the pool is queued, and kprof-cuda decodes it. Where
+ * kprof-cuda cannot come, complete decodes at once. It does so, too, with the program's own buffers.
+ *
+ * Once CUPTI was finalized, buffers that it had never come back: no drain waits for them. The next arming counts what
+ * is in them. They rest before they are used again, since it is not known when CUPTI lets go of them.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/cupti/client.h"
 #include "preload/cupti/cupti_internal.h"
+#include "preload/run.h"
 #include "collector/base/kp_poison.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* glibc before 2.35 */
 #endif
 
-enum { BUFFERS = 64, WARM = 2, CLIENTS_OUT = 128, DISCARD_BYTES = 1 << 20, QUIET_BYTES = 32 << 10 };
-#define BUFFER_BYTES ((size_t)4 << 20)
+enum {
+    BUFFERS = KP_BUFFERS,
+    WORDS = BUFFERS / 64,
+    WARM = 16,
+    CLIENTS_OUT = 128,
+    QUIET_BYTES = 32 << 10,
+    DISCARD_BYTES = 64 << 10, /* soon full, so that its thread asks again */
+    REST_MS = 10000,
+    NULL_IS_TAKEN_FROM = 27, /* CUPTI 12.9 */
+    UNKNOWN = 1              /* number of a hand-out that has none yet: older than any mark */
+};
+#define BUFFER_BYTES ((size_t)512 << 10)
+#define LEFT (UINT64_C(1) << 63)
 
 static uint8_t *pool, *discard;
-static _Atomic uint64_t out_bits;         /* bit i: CUPTI has buffer i */
-static _Atomic uint64_t numbers[BUFFERS]; /* of each buffer's last hand-out */
-static _Atomic uint64_t number_last;
+static _Atomic uint64_t taken[WORDS];     /* bit i: buffer i is not free */
+static _Atomic uint64_t numbers[BUFFERS]; /* of the hand-out; | LEFT: it came back and is not decoded; 0: not out */
+static uint32_t valid[BUFFERS];           /* bytes in a buffer that is LEFT */
+static _Atomic uint64_t number_last = UNKNOWN;
+static _Atomic uint64_t given_up; /* buffers of lower numbers were out when CUPTI was finalized */
+static _Atomic uint64_t nulls;    /* how often NULL was given */
 static _Atomic uint32_t discards; /* how often `discard` is out; SHARED: it was out twice at once */
 #define SHARED (1u << 31)
 static struct {
@@ -75,19 +99,33 @@ bool kp_buffer_is_ours(const uint8_t *buffer)
     return pool && (buffer == discard || (buffer >= pool && buffer < pool + BUFFERS * BUFFER_BYTES));
 }
 
+static uint8_t *buffer_at(uint32_t i) { return pool + (size_t)i * BUFFER_BYTES; }
+
+/* ---- which are out ---- */
+
 uint64_t kp_buffer_mark(void) { return kp_load_acquire(&number_last) + 1; }
 
-bool kp_buffer_any_asked(void) { return kp_load_relaxed(&number_last) != 0 || kp_load_relaxed(&discards) != 0; }
+bool kp_buffer_any_asked(void) { return kp_load_relaxed(&number_last) != UNKNOWN || kp_load_relaxed(&discards) != 0; }
 
-bool kp_buffer_is_older_out(uint64_t mark)
+static bool is_older(uint64_t number, uint64_t mark, bool with_left)
 {
-    uint64_t bits = kp_load_acquire(&out_bits);
+    if (!number || (number & LEFT && !with_left)) return false;
+    if (!(number & LEFT) && number < kp_load_relaxed(&given_up)) return false;
+    return (number & ~LEFT) < mark;
+}
+
+static bool is_any_older(uint64_t mark, bool with_left)
+{
     for (int i = 0; i < BUFFERS; i++)
-        if (bits >> i & 1 && kp_load_relaxed(&numbers[i]) < mark) return true;
+        if (is_older(kp_load_acquire(&numbers[i]), mark, with_left)) return true; /* pairs with: buffer_finish */
     for (int i = 0; i < CLIENTS_OUT; i++)
         if (kp_load_acquire(&clients[i].buffer) && kp_load_relaxed(&clients[i].number) < mark) return true;
     return false;
 }
+
+bool kp_buffer_is_older_out(uint64_t mark) { return is_any_older(mark, false); }
+
+bool kp_buffer_is_older_left(uint64_t mark) { return is_any_older(mark, true); }
 
 /* ---- nothing is enabled ---- */
 
@@ -124,9 +162,21 @@ static void count_unwanted(void)
         0, "CUPTI goes on recording calls of CUDA though nothing is enabled any more: they stay slower than they were");
 }
 
+/* CUPTI counts what it drops for NULL; kp_control_flush reads that. */
+static void losses_tell(void)
+{
+    if (kp_load_relaxed(&nulls))
+        KP_LOG_ONCE(0, "more than %d buffers for GPU records are in use at once: CUPTI drops records", BUFFERS);
+    if (!kp_lane_is_least()) return;
+    KP_LOG_ONCE(0, "GPU records were lost, more than can be counted");
+    kp_cupti_note("gpu_lost_at_least", "1");
+    kp_run_lost_at_least();
+}
+
 void kp_buffer_write_notes(void)
 {
     char text[24];
+    losses_tell();
     if (!kp_load_relaxed(&ends)) return;
     kp_fmt(text, sizeof text, "%lu", (unsigned long)kp_load_relaxed(&unwanted));
     kp_cupti_note("gpu_requests_after_disarm", text);
@@ -134,24 +184,34 @@ void kp_buffer_write_notes(void)
 
 /* ---- handing out ---- */
 
-static uint8_t *pool_take(void)
+static bool bit_take(uint32_t word, uint32_t *index)
 {
-    uint64_t bits = kp_load_relaxed(&out_bits);
-    while (pool && bits != UINT64_MAX) {
-        int i = __builtin_ctzll(~bits);
-        uint64_t number = kp_add_acq_rel(&number_last, 1) + 1;
-        if (!kp_cas_acq_rel(&out_bits, &bits, bits | UINT64_C(1) << i)) continue; /* pairs with: pool_give */
-        kp_store_relaxed(&numbers[i], number);
-        return pool + (size_t)i * BUFFER_BYTES;
+    uint64_t bits = kp_load_relaxed(&taken[word]);
+    while (bits != UINT64_MAX) {
+        const int bit = __builtin_ctzll(~bits);
+        if (!kp_cas_acq_rel(&taken[word], &bits, bits | UINT64_C(1) << bit)) continue; /* pairs with: bit_give */
+        *index = word * 64 + (uint32_t)bit;
+        return true;
     }
-    return NULL;
+    return false;
 }
 
-static void pool_give(uint8_t *buffer)
+static void bit_give(uint32_t index)
 {
-    size_t i = (size_t)(buffer - pool) / BUFFER_BYTES;
-    uint64_t bits = kp_load_relaxed(&out_bits);
-    while (!kp_cas_acq_rel(&out_bits, &bits, bits & ~(UINT64_C(1) << i))) {} /* pairs with: pool_take */
+    const uint64_t bit = UINT64_C(1) << index % 64;
+    uint64_t bits = kp_load_relaxed(&taken[index / 64]);
+    while (!kp_cas_acq_rel(&taken[index / 64], &bits, bits & ~bit)) {} /* pairs with: bit_take */
+}
+
+/* A mark between the two stores is older than the number that follows: then the buffer counts as older, too. */
+static uint8_t *pool_take(void)
+{
+    uint32_t i, word = 0;
+    while (pool && word < WORDS && !bit_take(word, &i)) word++;
+    if (!pool || word == WORDS) return NULL;
+    kp_store_release(&numbers[i], UNKNOWN); /* pairs with: is_any_older */
+    kp_store_release(&numbers[i], kp_add_acq_rel(&number_last, 1) + 1);
+    return buffer_at(i);
 }
 
 static uint8_t *discard_take(void)
@@ -191,6 +251,14 @@ static void client_back(uint8_t *buffer)
     }
 }
 
+static void last_resort(uint8_t **buffer, size_t *bytes)
+{
+    const bool is_null = kp_cupti.version >= NULL_IS_TAKEN_FROM;
+    kp_add_relaxed(&nulls, is_null);
+    *bytes = is_null ? 0 : DISCARD_BYTES;
+    *buffer = is_null ? NULL : discard_take();
+}
+
 void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
     int saved = errno;
@@ -205,45 +273,109 @@ void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
         *max_records = 0;
         *bytes = is_idle ? QUIET_BYTES : BUFFER_BYTES; /* a small one fills soon, so that the next request is counted */
         *buffer = pool_take();
-        if (!*buffer) {
-            *bytes = DISCARD_BYTES;
-            *buffer = discard_take();
-        }
+        if (!*buffer) last_resort(buffer, bytes);
     }
     errno = saved;
 }
 
 /* ---- taking back ---- */
 
+/* What several threads wrote to at once may be torn: it is not forwarded, and how much was lost is known as a bound. */
 static void discard_back(size_t bytes, size_t valid_bytes)
 {
-    KP_LOG_ONCE(0, "GPU records came faster than they could be kept: some are lost");
-    uint32_t out = kp_load_acquire(&discards); /* pairs with: discard_take */
-    if ((out & ~SHARED) == 1 && valid_bytes <= DISCARD_BYTES) {
-        kp_lane_count_lost(discard, valid_bytes);
-        /* If it was out twice at once its records may be torn, so they are counted but not forwarded. */
-        if (out == 1 && kp_client_is_there()) kp_forward_complete(NULL, 0, discard, bytes, valid_bytes, true);
-    }
+    const uint32_t out = kp_load_acquire(&discards); /* pairs with: discard_take */
+    if (valid_bytes > DISCARD_BYTES) valid_bytes = DISCARD_BYTES;
+    if (out & SHARED) kp_lane_count_least(valid_bytes);
+    else kp_lane_count_lost(discard, valid_bytes);
+    if (out == 1 && kp_client_is_there()) kp_forward_complete(NULL, 0, discard, bytes, valid_bytes, true);
     discard_give();
+}
+
+/* Wipes a decoded buffer, and frees it. */
+static void buffer_finish(uint32_t i)
+{
+    memset(buffer_at(i), 0, valid[i]);
+    kp_store_release(&numbers[i], 0); /* pairs with: is_any_older */
+    bit_give(i);
+}
+
+static void pool_back(uint32_t i, size_t bytes, size_t valid_bytes)
+{
+    uint64_t number = kp_load_acquire(&numbers[i]); /* pairs with: kp_buffer_sweep */
+    if (!number || number & LEFT) return;           /* it was given up */
+    valid[i] = (uint32_t)valid_bytes;
+    if (!kp_cas_acq_rel(&numbers[i], &number, number | LEFT)) return; /* pairs with: kp_buffer_sweep */
+    if (kp_client_is_there()) kp_forward_complete(NULL, 0, buffer_at(i), bytes, valid_bytes, true);
+    if (valid_bytes && kp_lane_is_open() && kp_cupti_helper_comes()) {
+        kp_bufferqueue_put(i);
+        kp_cupti_helper_wake();
+    } else {
+        kp_lane_decode(buffer_at(i), valid_bytes, false);
+        buffer_finish(i);
+    }
 }
 
 void kp_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes)
 {
     int saved = errno;
-    bool is_ours = kp_buffer_is_ours(buffer);
     if (!buffer) return;
     if (valid_bytes > bytes) valid_bytes = bytes;
     if (buffer == discard) {
         discard_back(bytes, valid_bytes);
-        errno = saved;
-        return;
-    }
-    if (is_ours || kp_cupti_has_calls()) kp_lane_decode(buffer, valid_bytes);
-    if (!is_ours) client_back(buffer);
-    if (!is_ours || kp_client_is_there()) kp_forward_complete(context, stream, buffer, bytes, valid_bytes, is_ours);
-    if (is_ours) {
-        memset(buffer, 0, valid_bytes);
-        pool_give(buffer);
+    } else if (kp_buffer_is_ours(buffer)) {
+        pool_back((uint32_t)((size_t)(buffer - pool) / BUFFER_BYTES), bytes, valid_bytes);
+    } else {
+        if (kp_cupti_has_calls()) kp_lane_decode(buffer, valid_bytes, false);
+        client_back(buffer);
+        kp_forward_complete(context, stream, buffer, bytes, valid_bytes, false);
     }
     errno = saved;
+}
+
+/* ---- on kprof-cuda ---- */
+
+void kp_buffer_work(uint32_t most_ms)
+{
+    const uint64_t end = kp_clock_ms() + most_ms;
+    for (uint32_t i; kp_bufferqueue_take(&i);) {
+        kp_lane_decode(buffer_at(i), valid[i], true);
+        buffer_finish(i);
+        if (kp_clock_ms() >= end) return;
+    }
+}
+
+bool kp_buffer_has_work(void) { return !kp_bufferqueue_is_empty(); }
+
+void kp_buffer_finalized(void)
+{
+    kp_store_release(&given_up, kp_buffer_mark()); /* pairs with: kp_buffer_sweep */
+    for (int i = 0; i < CLIENTS_OUT; i++)
+        kp_store_release(&clients[i].buffer, NULL); /* the client's own, which it may free */
+}
+
+/* Does CUPTI no longer have this one, which it never gave back? Then a late completion of it changes nothing. */
+static bool is_given_up(uint32_t i)
+{
+    uint64_t number = kp_load_acquire(&numbers[i]);
+    if (!number || number & LEFT || number >= kp_load_acquire(&given_up)) return false;
+    return kp_cas_acq_rel(&numbers[i], &number, 0); /* pairs with: pool_back */
+}
+
+/* Frees those that have rested, then counts what lies in those that CUPTI had when it was finalized. */
+void kp_buffer_sweep(void)
+{
+    static uint64_t resting[WORDS], since_ms;
+    const uint64_t now = kp_clock_ms();
+    for (uint32_t i = 0; pool && now - since_ms >= REST_MS && i < BUFFERS; i++) {
+        if (!(resting[i / 64] >> i % 64 & 1)) continue;
+        if (kp_io_madvise(buffer_at(i), BUFFER_BYTES, MADV_DONTNEED) != 0) memset(buffer_at(i), 0, BUFFER_BYTES);
+        resting[i / 64] &= ~(UINT64_C(1) << i % 64);
+        bit_give(i);
+    }
+    for (uint32_t i = 0; pool && i < BUFFERS; i++) {
+        if (!is_given_up(i)) continue;
+        if (kp_lane_count_lost(buffer_at(i), BUFFER_BYTES)) kp_lane_count_least(0);
+        resting[i / 64] |= UINT64_C(1) << i % 64;
+        since_ms = now;
+    }
 }

@@ -26,6 +26,7 @@ enum {
     VERSION_13 = 130000,
     THREAD_IDS_SYSTEM = 1,
     NOT_CALLED = -1,
+    WORK_MS = 1000,
     V2_IN_USE = 14,
     MULTIPLE_SUBSCRIBERS = 39
 };
@@ -268,6 +269,7 @@ int kp_control_arm(void)
     if (err) return err;
     kp_cupti_set_state(KP_CUPTI_STATE_FOUND);
     kp_buffer_warm();
+    kp_buffer_sweep();
     kp_tee_arming();
     zeroed_before = attribute_set(KP_CUPTI_ATTR_ZEROED, 1); /* our buffers are zeroed; the client's may not be */
     int code = CALL(kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete));
@@ -293,6 +295,7 @@ void kp_control_flush(bool is_forced)
     size_t lost = 0;
     if (!kp_buffer_any_asked()) return; /* nothing was recorded yet; after a fork such a flush hangs */
     (void)CALL(kp_cupti.flush_all(is_forced));
+    kp_buffer_work(WORK_MS);
     kp_domain_sample();
     if (kp_cupti.get_num_dropped && CALL(kp_cupti.get_num_dropped(NULL, 0, &lost)) == 0 && lost)
         kp_kinds_add_dropped(lost);

@@ -8,12 +8,12 @@
  * On fail:   a call into CUPTI that takes too long ends the turn; the next one recovers
  * Safe in:   signal handlers no; not called after fork (the gate is shut)
  *
- * A window has drained when all buffers handed out before its end came back, and as many kernels ran as were launched
- * by then. Until then kinds stay enabled, so that no record in flight is lost. If no kernel arrives for a second, or
- * after four seconds, the program's new launches may hold records back. Then the kinds are disabled, and the drain
- * waits the same time again. The kinds of a next window stay enabled: then it waits four seconds, whatever arrives.
- * After that it gives up: a forced flush delivers what is finished of the buffers that are held back. Some records
- * never come: CUPTI lost them, or the launch went into a graph whose capture we did not see.
+ * A window has drained when all buffers handed out before its end came back and were decoded, and as many kernels ran
+ * as were launched by then. Until then kinds stay enabled, so that no record in flight is lost. If no kernel arrives
+ * for a second, or after four seconds, the program's new launches may hold records back. Then the kinds are disabled,
+ * and the drain waits the same time again. The kinds of a next window stay enabled: then it waits four seconds,
+ * whatever arrives. After that it gives up: a forced flush delivers what is finished of the buffers that are held back.
+ * Some records never come: CUPTI lost them, or the launch went into a graph whose capture we did not see.
  *
  * A thread that calls CUDA while a kind is disabled may keep one correlation for all that it does later, so that the
  * next window's kernels have no launch of their own. So kinds are disabled while the thread that steps waits at the end
@@ -51,7 +51,8 @@ enum {
     EXIT_DRAIN_MS = 2000,
     EXIT_CALLS_MS = 2300,
     OFF_WAIT_MS = 3000,
-    OFF_POLL_MS = 50
+    OFF_POLL_MS = 50,
+    WORK_MS = 100
 };
 
 /* ---- one drain at a time ---- */
@@ -90,7 +91,7 @@ static void drain_give_up(bool is_next)
 {
     if (!kp_cupti_helper_has_stalled()) kp_control_flush(true);
     const bool has_run = is_next || kp_lane_has_run(kp_lane_launched()); /* launches of the next window are under way */
-    if (!has_run || kp_buffer_is_older_out(drain.mark)) kp_cupti_count_cut(kp_lane_recorded());
+    if (!has_run || kp_buffer_is_older_left(drain.mark)) kp_cupti_count_cut(kp_lane_recorded());
     drain_end(true);
 }
 
@@ -111,7 +112,7 @@ static void drain_look(uint64_t idle_ms, uint64_t most_ms)
     uint64_t now = kp_clock_ms(), kernels = kp_lane_kernels();
     if (kernels != drain.kernels) drain.moved_ms = now;
     drain.kernels = kernels;
-    if (!drain.are_buffers_back && !kp_buffer_is_older_out(drain.mark)) {
+    if (!drain.are_buffers_back && !kp_buffer_is_older_left(drain.mark)) {
         drain.are_buffers_back = true; /* so all launches of the window were decoded */
         drain.launched = kp_lane_launched();
     }
@@ -289,13 +290,8 @@ static int aside_turn(int left_ms)
     return left_ms < ALONE_MS ? left_ms : ALONE_MS;
 }
 
-/* Does what is due now, with control. Returns ms to sleep, or END. */
-static int turn(void)
+static int turn_of_state(void)
 {
-    if (kp_load_acquire(&kp_cupti_exit_asked)) { /* pairs with: helper.c:at_exit */
-        exit_turn();
-        return END;
-    }
     if (kp_cupti_state() == KP_CUPTI_STATE_STALLED) return recover_turn();
     int left_ms = kp_aside_left_ms();
     if (left_ms) return aside_turn(left_ms);
@@ -309,8 +305,21 @@ static int turn(void)
     }
 }
 
+/* Does what is due now, with control. Returns ms to sleep, or END. */
+static int turn(void)
+{
+    kp_buffer_work(WORK_MS);
+    if (kp_load_acquire(&kp_cupti_exit_asked)) { /* pairs with: helper.c:at_exit */
+        exit_turn();
+        return END;
+    }
+    const int nap = turn_of_state();
+    return kp_buffer_has_work() ? 0 : nap;
+}
+
 static bool has_work(void)
 {
+    if (kp_buffer_has_work()) return true;
     enum kp_cupti_state state = kp_cupti_state();
     int left_ms = kp_aside_left_ms();
     if (state == KP_CUPTI_STATE_ARMED || state == KP_CUPTI_STATE_STALLED) return true;

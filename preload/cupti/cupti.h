@@ -8,6 +8,7 @@
  *   decode.c        turns bytes of a buffer into records of kp_device.h (pure)
  *   lane.c          writes a decoded buffer into the spool; losses, threads, names
  *   buffer.c        the pool of buffers, and the two callbacks that CUPTI calls
+ *   bufferqueue.c   completed buffers that kprof-cuda has not decoded yet
  *   control.c       arms and disarms: our CUPTI calls that change something
  *   enabled.c       the kinds that we have enabled
  *   filter.c        calls that CUPTI records one by one, ours and the program's
@@ -89,14 +90,16 @@ int kp_cupti_find(bool may_open);
 void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
 void kp_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes);
 bool kp_buffer_is_ours(const uint8_t *buffer); /* is it one of our pool? */
+void kp_buffer_finalized(void); /* what CUPTI has, it will not give back: no drain waits for it. Any thread */
 void kp_buffer_quiet_anew(
     void); /* the program disabled its last kind; each call under way may request one more buffer */
 
 /* --- lane.c --- */
 
 /* Decodes a completed buffer, ours or the program's, into the spool, if a window wants GPU records. Any thread, several
- * at once. Never allocates, never calls CUPTI, does not change the buffer. */
-void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes);
+ * at once. Never allocates, never calls CUPTI, does not change the buffer. may_wait: for the writer, where there is no
+ * room; else drops and counts. */
+void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes, bool may_wait);
 /* Bytes of a record of this kind, 0 if the loaded libcupti does not know it. Only after an arming. */
 uint32_t kp_record_bytes(uint32_t kind);
 
@@ -126,6 +129,7 @@ void kp_cupti_stand_aside(bool is_session, const void *code);
 void kp_cupti_come_back(bool is_flushed);
 /* Does CUPTI use this clock already? That is so if we registered ours before the first Enable, and the two agree. */
 bool kp_domain_is_counter(uint64_t (*clock)(void));
+uint64_t kp_domain_time(void); /* the time by CUPTI's clock. Any thread, also in a callback of CUPTI */
 
 /* --- forward.c: buffers between CUPTI and the program --- */
 

@@ -72,7 +72,7 @@ int kp_lane_setup(void);              /* opens the lanes, once. 0 or -ENOMEM */
 void kp_lane_collect(uint32_t cycle); /* records go to chunks of this cycle from here on */
 uint32_t kp_lane_recorded(void);      /* the latest cycle that recorded; 0: none */
 void kp_lane_close(uint32_t cycle);   /* no record goes to chunks of this cycle any more */
-void kp_lane_allow_wait(bool may);    /* may this thread wait for the writer? (default: yes) */
+bool kp_lane_is_open(void);           /* is a window open for GPU records, or are we armed? */
 /* Stops waiting for kernels that were launched and never ran, and forgets captures that have not ended. */
 void kp_lane_forget_work(void);
 uint64_t kp_lane_launched(void);         /* kernel launches decoded so far, less those given up */
@@ -83,22 +83,36 @@ uint64_t kp_lane_timeless(void); /* kernels that CUPTI gave without times */
 /* Did most of the first kernels fail the check? Then the layout is probably wrong. at_end: no more will come. */
 bool kp_lane_is_doubtful(bool at_end);
 void kp_lane_write_notes(void); /* counts of invalid, late and lost records, if changed; kprof-cuda alone */
-/* Counts the records of a discarded buffer as lost, by kind. */
-void kp_lane_count_lost(const uint8_t *buffer, size_t valid_bytes);
+uint64_t kp_lane_count_lost(const uint8_t *buffer, size_t valid_bytes); /* counts records as lost, by kind. How many */
+/* Counts the fewest records that so many bytes may hold as lost. All counts of losses are lower bounds from then on. */
+void kp_lane_count_least(size_t bytes);
+bool kp_lane_is_least(void);              /* was that called? */
 extern _Atomic bool kp_lane_ids_are_tids; /* CUPTI was told to name threads by their tid */
 extern _Atomic bool kp_lane_looks;        /* KP_CUPTI_LOOK: a kernel's name may be unmapped */
 
 /* --- buffer.c --- */
 
-int kp_buffer_setup(void);                  /* reserves the pool, once. 0 or -errno */
-void kp_buffer_warm(void);                  /* makes the first buffers resident; not on a host thread */
-uint64_t kp_buffer_mark(void);              /* buffers handed out from here on are younger */
-bool kp_buffer_is_older_out(uint64_t mark); /* does CUPTI still have a buffer that was handed out before the mark? */
-bool kp_buffer_any_asked(void);             /* has CUPTI ever requested a buffer? If not, there is nothing to flush */
+enum { KP_BUFFERS = 512 };
+int kp_buffer_setup(void);                   /* reserves the pool, once. 0 or -errno */
+void kp_buffer_warm(void);                   /* makes the first buffers resident; not on a host thread */
+uint64_t kp_buffer_mark(void);               /* buffers handed out from here on are younger */
+bool kp_buffer_is_older_out(uint64_t mark);  /* does CUPTI still have a buffer that was handed out before the mark? */
+bool kp_buffer_is_older_left(uint64_t mark); /* or is one of them not decoded yet? */
+bool kp_buffer_any_asked(void);              /* has CUPTI ever requested a buffer? If not, there is nothing to flush */
+/* Decodes completed buffers for so long at most. On kprof-cuda, with control; may wait for the writer. */
+void kp_buffer_work(uint32_t most_ms);
+bool kp_buffer_has_work(void); /* any thread */
+void kp_buffer_sweep(void);    /* on kprof-cuda, before it arms: counts what was lost so, and frees those buffers */
 /* true: we have nothing enabled from here on; false: we have. Counts the buffers that CUPTI requests while neither we
  * nor the program have anything enabled. */
 void kp_buffer_quiet(bool begins);
 void kp_buffer_write_notes(void); /* writes that count; any thread that may write notes */
+
+/* --- bufferqueue.c: completed buffers, by their index in the pool --- */
+
+void kp_bufferqueue_put(uint32_t index);
+bool kp_bufferqueue_take(uint32_t *index); /* the oldest; false: none. On kprof-cuda, with control */
+bool kp_bufferqueue_is_empty(void);
 
 /* --- cupti_clock.c: CUPTI's clock beside ours --- */
 
@@ -179,6 +193,8 @@ void kp_cupti_helper_cut(void);
 bool kp_cupti_helper_is_turning(void);
 bool kp_cupti_helper_is_wanted(void);
 void kp_cupti_helper_wake(void);
+/* Will the thread look for work soon? false: it does not run, or a call of it has stalled. Any thread. */
+bool kp_cupti_helper_comes(void);
 /* true: CUPTI was finalized, so arm again only after a rest. false: the program uses CUPTI again, so the rest ends. */
 void kp_cupti_helper_rest(bool begins);
 /* Sets STALLED and logs it if a call lasts KP_CUPTI_HELPER_HANG_MS. true: wait for nothing of CUPTI. Any thread. */

@@ -37,7 +37,7 @@ bool kp_forward_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 void kp_forward_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes,
                          bool is_ours)
 {
-    if (is_ours) kp_client_copy(buffer, valid_bytes, kp_forward_timestamp());
+    if (is_ours) kp_client_copy(buffer, valid_bytes, kp_domain_time());
     else kp_client_complete(context, stream, buffer, bytes, valid_bytes, kp_load_relaxed(&was_armed));
 }
 

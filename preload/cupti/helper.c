@@ -140,6 +140,12 @@ void kp_cupti_helper_ask_drain(uint64_t end)
     } /* pairs with: cuda_thread.c:armed_turn */
 }
 
+bool kp_cupti_helper_comes(void)
+{
+    if (!kp_load_relaxed(&is_running) || !(kp_gate_get() & KP_GATE_ON)) return false;
+    return kp_cupti_state() != KP_CUPTI_STATE_STALLED && kp_cupti_state() != KP_CUPTI_STATE_DEAD;
+}
+
 void kp_cupti_helper_wake(void)
 {
     int saved = errno;

@@ -2,11 +2,11 @@
 /*
  * lane.c - writes the records of a buffer that CUPTI completed into the spool
  *
- * Called by: buffer.c on CUPTI's worker thread, or on the thread that flushes; several at once
+ * Called by: buffer.c on kprof-cuda; with the program's buffers on CUPTI's worker or on the thread that flushes
  * Owns:      the lanes (kp_record.h), the counts of records, the balance of launches and kernels
  * Locks:     a flag for each lane, tried for a bounded time
  * Memory:    none after kp_lane_setup
- * On fail:   drops a record without room and counts it by kind; before that it may wait for the writer
+ * On fail:   drops a record without room and counts it by kind; before that kprof-cuda may wait for the writer
  * Safe in:   after fork no (the gate is shut, nothing is decoded)
  *
  * Cycles: `collecting` is the cycle whose chunks take the records that arrive. For a buffer a lane sets `inside`, then
@@ -22,6 +22,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "collector/base/kp_clock.h"
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
@@ -33,6 +34,7 @@ enum {
     LANES = 8,
     TURNS_MAX = 2000,
     WAIT_MS = 50,
+    NO_WAIT_MS = 1000,
     RECENT = 16,
     NAME_MOST = 8000,
     LOOK_BYTES = 1024,
@@ -57,7 +59,7 @@ static struct cupti_lane lanes[LANES];
 static _Atomic uint32_t lane_count;
 static _Atomic uint32_t collecting, recorded_last, closed_last;
 _Atomic bool kp_lane_ids_are_tids, kp_lane_looks;
-static _Thread_local bool cannot_wait __attribute__((tls_model("initial-exec")));
+static _Atomic uint64_t no_wait_until_ms; /* the writer had no room: no thread waits for it before */
 
 static struct {
     _Atomic uint64_t records, kernels, late, holes, lost_bytes, invalid[KP_KIND_N];
@@ -65,6 +67,7 @@ static struct {
     _Atomic uint64_t launched_sum, ran_sum;
     _Atomic uint64_t base, base_sum; /* differences that were given up */
     _Atomic int32_t captures;        /* streams being captured */
+    _Atomic bool is_least;           /* more may be lost than is counted */
     _Atomic uint64_t sound, odd;     /* of the first kernels, how many passed the check and failed it */
 } count;
 
@@ -97,8 +100,6 @@ void kp_lane_close(uint32_t cycle)
 
 uint32_t kp_lane_recorded(void) { return kp_load_relaxed(&recorded_last); }
 
-void kp_lane_allow_wait(bool may) { cannot_wait = !may; }
-
 /* Is this the warm-up, with no older window that still drains? Records then began before the window. */
 static bool is_only_warming(void)
 {
@@ -106,10 +107,10 @@ static bool is_only_warming(void)
            kp_load_relaxed(&recorded_last) <= kp_load_relaxed(&closed_last);
 }
 
-static struct cupti_lane *lane_take(void)
+static struct cupti_lane *lane_take(bool may_wait)
 {
     uint32_t lanes_now = kp_load_acquire(&lane_count); /* pairs with: kp_lane_setup */
-    for (int turn = 0; turn < TURNS_MAX && lanes_now; turn++) {
+    for (int turn = 0; turn < (may_wait ? TURNS_MAX : 1) && lanes_now; turn++) {
         for (uint32_t i = 0; i < lanes_now; i++)
             if (!kp_load_relaxed(&lanes[i].is_taken) && !kp_exchange_acquire(&lanes[i].is_taken, 1)) return &lanes[i];
         sched_yield();
@@ -299,7 +300,10 @@ static void put(struct cupti_lane *l, const struct kp_decoded *d, uint32_t cycle
     uint32_t bytes = d->head.size;
     struct kp_thread *t = l->thread;
     bool is_full = !kp_put_has_room(t, gate, bytes);
-    if (is_full && l->may_wait && !kp_put_wait(t, gate, bytes, WAIT_MS)) l->may_wait = false; /* once a buffer */
+    if (is_full && l->may_wait && !kp_put_wait(t, gate, bytes, WAIT_MS)) {
+        l->may_wait = false;
+        kp_store_relaxed(&no_wait_until_ms, kp_clock_ms() + NO_WAIT_MS);
+    }
     void *room = kp_put_reserve(t, gate, bytes, (enum kp_kind)d->head.kind);
     if (!room) return;
     memcpy(room, d, bytes);
@@ -380,21 +384,27 @@ static void decode_all(struct cupti_lane *l, const uint8_t *buffer, size_t valid
     kp_add_relaxed(&count.records, records);
     if (walk.holes) kp_add_relaxed(&count.holes, walk.holes);
     if (walk.lost) kp_add_relaxed(&count.lost_bytes, walk.lost);
+    if (walk.lost) kp_lane_count_least(walk.lost);
 }
 
-void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes)
+/* false: the client's own buffer comes between windows, or this is a forked child. */
+bool kp_lane_is_open(void)
 {
-    if (!(kp_gate_get() & KP_GATE_ON) || !valid_bytes) return;
-    if (kp_cupti_state() != KP_CUPTI_STATE_ARMED && kp_load_relaxed(&collecting) == 0)
-        return; /* the client's own buffer, between windows */
+    if (!(kp_gate_get() & KP_GATE_ON)) return false;
+    return kp_cupti_state() == KP_CUPTI_STATE_ARMED || kp_load_relaxed(&collecting) != 0;
+}
+
+void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes, bool may_wait)
+{
+    if (!valid_bytes || !kp_lane_is_open()) return;
     int saved = errno;
-    struct cupti_lane *l = lane_take();
+    struct cupti_lane *l = lane_take(may_wait);
     if (!l) {
-        kp_lane_count_lost(buffer, valid_bytes);
+        (void)kp_lane_count_lost(buffer, valid_bytes);
         errno = saved;
         return;
     }
-    l->may_wait = !cannot_wait;
+    l->may_wait = may_wait && kp_clock_ms() >= kp_load_relaxed(&no_wait_until_ms);
     l->unknown_thread = 0;
     if (l->thread->names) memset(l->thread->names, 0, sizeof *l->thread->names);
     kp_store_relaxed(&l->thread->inside, 1);
@@ -406,8 +416,9 @@ void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes)
     errno = saved;
 }
 
-void kp_lane_count_lost(const uint8_t *buffer, size_t valid_bytes)
+uint64_t kp_lane_count_lost(const uint8_t *buffer, size_t valid_bytes)
 {
+    uint64_t lost = 0;
     struct kp_walk walk = {.at = buffer, .end = buffer + valid_bytes, .sizes = kp_sizes};
     struct kp_decoded d;
     const uint8_t *record;
@@ -415,8 +426,28 @@ void kp_lane_count_lost(const uint8_t *buffer, size_t valid_bytes)
     while ((record = kp_walk_next(&walk, &bytes))) {
         kp_decode_record(record, bytes, &d);
         if (d.head.kind) kp_loss_count((enum kp_kind)d.head.kind, KP_LOSS_NO_SLOT);
+        lost += d.head.kind != 0;
     }
+    return lost;
 }
+
+static uint32_t bytes_most(void)
+{
+    uint32_t most = 8;
+    for (int kind = 0; kind < KP_CUPTI_KINDS; kind++)
+        if (kp_sizes[kind] > most) most = kp_sizes[kind];
+    return most;
+}
+
+/* Of kind 0, since it is not known which. */
+void kp_lane_count_least(size_t bytes)
+{
+    const size_t most = bytes_most();
+    for (size_t n = (bytes + most - 1) / most; n > 0; n--) kp_loss_count(0, KP_LOSS_NO_SLOT);
+    kp_store_relaxed(&count.is_least, true);
+}
+
+bool kp_lane_is_least(void) { return kp_load_relaxed(&count.is_least); }
 
 /* ---- notes on losses ---- */
 

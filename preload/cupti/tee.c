@@ -59,14 +59,6 @@ static bool are_ours_out(void)
            (!kp_cupti_may_call() && kp_buffer_is_older_out(kp_buffer_mark()));
 }
 
-/* Flushes on a host thread, which does not wait for the writer. */
-static void flush_finished(void)
-{
-    kp_lane_allow_wait(false);
-    kp_cupti.flush_all(0);
-    kp_lane_allow_wait(true);
-}
-
 /* --- callbacks --- */
 
 static int tap_register(kp_cupti_request_fn request, kp_cupti_complete_fn complete)
@@ -103,7 +95,7 @@ static int tap_enable(int kind)
     uint32_t k = (uint32_t)kind;
     if (is_child()) return kp_cupti.enable(kind);
     if (is_first && is_yielding && kp_client_is_there()) kp_cupti_stand_aside(true, NULL);
-    if (is_first && is_armed()) flush_finished(); /* records from before are not the client's */
+    if (is_first && is_armed()) (void)kp_cupti.flush_all(0); /* records from before are not the client's */
     if (is_first) (void)kp_cupti_see_cuinit(); /* calls the driver now, since in the session the client would see it */
     if (is_first && kp_client_is_there() && !is_armed()) kp_rules_session();
     uint64_t now = kp_forward_timestamp();
@@ -176,10 +168,8 @@ static bool settle(void)
 static int tap_flush(uint32_t flag)
 {
     if (is_child()) return kp_cupti.flush_all(flag);
-    kp_lane_allow_wait(false);
     bool is_settled = flag == FORCED && kp_cupti_wants(KP_CUPTI_CONCURRENT_KERNEL) && settle();
     int result = is_settled ? 0 : kp_cupti.flush_all(flag);
-    kp_lane_allow_wait(true);
     if (!kp_client_is_there()) return result;
     kp_client_hand_over();
     if (is_yielding && !kp_client_is_active()) kp_cupti_come_back(true);
@@ -210,7 +200,7 @@ static int tap_clock(clock_fn clock)
     bool is_news = kp_client_clock() != clock;
     if (kp_domain_is_counter(clock) || (clock && !is_news && is_armed())) return 0;
     if (is_yielding) kp_cupti_stand_aside(false, (const void *)(uintptr_t)clock);
-    if (is_news && is_armed()) flush_finished(); /* finished records have the old clock's times */
+    if (is_news && is_armed()) (void)kp_cupti.flush_all(0); /* finished records have the old clock's times */
     if (is_news) kp_cupti_clock_changing();
     int result = kp_cupti.register_timestamp_callback(clock);
     if (result != 0 || !is_news) return result;
@@ -237,6 +227,7 @@ static int finalize(void)
     kp_client_forget();
     kp_forward_disarmed();
     kp_client_set_clock(NULL);
+    kp_buffer_finalized();
     kp_cupti_finalized();
     if (is_yielding) kp_cupti_come_back(false);
     return 0;

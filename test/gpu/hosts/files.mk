@@ -1,5 +1,5 @@
 # files.mk - CUDA programs of plain C on the simulated GPU (read after test/doubles/simgpu)
-GPU_BINS := $(HOST_O)/gpu $(HOST_O)/gpu12 $(HOST_O)/gpu11 $(HOST_O)/gpu_static $(HOST_O)/gpu_cupti_only
+GPU_BINS := $(HOST_O)/gpu $(HOST_O)/gpu12 $(HOST_O)/gpu11 $(HOST_O)/gpu_static $(HOST_O)/gpu_cupti $(HOST_O)/gpu_cupti_only
 $(HOST_O)/gpu: test/gpu/hosts/gpu.c $(SIM_O)/libcudart.so.13
 	@mkdir -p $(@D)
 	$(call say,HOST,$@)
@@ -13,6 +13,9 @@ $(HOST_O)/gpu11: test/gpu/hosts/gpu.c $(SIM_O)/libcudart.so.11.0
 $(HOST_O)/gpu_static: test/gpu/hosts/gpu.c $(SIM_O)/libcudart_static_sim.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -o $@ $< $(SIM_O)/libcudart_static_sim.a -pthread -ldl
+$(HOST_O)/gpu_cupti: test/gpu/hosts/gpu.c $(SIM_O)/libcudart.so.13 $(SIM_O)/libcupti.so.13
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) -o $@ $< -L$(SIM_O) -l:libcudart.so.13 -Wl,--no-as-needed -l:libcupti.so.13 -pthread -ldl
 $(HOST_O)/gpu_cupti_only: test/hosts/empty_main.c $(SIM_O)/libcupti.so.13
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -o $@ $< -L$(SIM_O) -Wl,--no-as-needed -l:libcupti.so.13

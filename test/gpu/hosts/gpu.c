@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu.c - a CUDA program as nvcc would leave it, in many moods: gpu MOOD [STEPS [MS|AT]]   MS: how long a slow one
- * waits in each step
+ * gpu.c - a CUDA program as nvcc would leave it, in many moods: gpu MOOD [STEPS [MS|AT|COUNT]]   MS: how long a slow
+ * one waits in each step; COUNT: how many threads (4)
  *
  * Each step launches 10 kernels, one copy, one fill, and waits. Says on stdout how many kernels it launched. graph: its
  * kernels are captured into a graph at step AT, which each step from there on launches as well. GPU_OPENS: a library
  * that is loaded first (torch has libcupti); GPU_PAUSE: a step after which nothing happens for two seconds. handle:
- * launches as stubs of nvcc 13 do.
+ * launches as stubs of nvcc 13 do. finalize: calls cuptiFinalize at step AT, without a flush.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -37,11 +37,12 @@ int cudaGraphLaunch(void *run, cudaStream_t stream);
 int cudaGetDeviceCount(int *count);
 int cudaGetDevice(int *device);
 int cudaDeviceReset(void);
+__attribute__((weak)) int cuptiFinalize(void); /* of gpu_cupti alone, as torch is linked */
 void **__cudaRegisterFatBinary(void *binary);
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid,
                             void *bid, void *block, void *grid, int *size);
 
-enum { KERNELS = 10, BYTES = 1 << 20, THREADS = 4 };
+enum { KERNELS = 10, BYTES = 1 << 20, THREADS = 4, THREADS_MOST = 4000 };
 static struct {
     int magic, version;
     void *data, *file;
@@ -115,12 +116,28 @@ static void *many_steps(void *steps)
     return NULL;
 }
 
-static void with_threads(int steps)
+/* All have called CUDA before one of them ends. */
+static pthread_barrier_t together;
+
+static void *many_steps_together(void *steps)
 {
-    pthread_t threads[THREADS];
+    one_step(NULL);
+    pthread_barrier_wait(&together);
+    return many_steps(steps);
+}
+
+static void with_threads(int steps, int count)
+{
+    static pthread_t threads[THREADS_MOST];
+    pthread_attr_t small;
     step = NULL;
-    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, many_steps, &steps);
-    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    if (count > THREADS_MOST) exit(3);
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 256 << 10);
+    pthread_barrier_init(&together, NULL, (unsigned)count);
+    for (int i = 0; i < count; i++)
+        must(pthread_create(&threads[i], &small, many_steps_together, &steps), "pthread_create");
+    for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
 }
 
 /* A child that inherits CUDA: it may not use it, and ends in each of the ways. */
@@ -149,6 +166,8 @@ static void with_handle(void)
     must(!get || !launch_by_handle || get(&handle_of_saxpy, (const void *)saxpy), "__cudaGetKernel");
 }
 
+static void finalize(void) { must(!cuptiFinalize || cuptiFinalize(), "cuptiFinalize"); }
+
 static void prepare(void)
 {
     int count = 0;
@@ -172,13 +191,15 @@ int main(int argc, char **argv)
     }
     prepare();
     if (strcmp(mood, "handle") == 0) with_handle();
-    if (strcmp(mood, "threads") == 0) with_threads(steps);
+    if (strcmp(mood, "threads") == 0) with_threads(steps, argc > 3 ? atoi(argv[3]) : THREADS);
     else if (strcmp(mood, "children") == 0) with_children(steps);
     else
         for (int i = 0; i < steps; i++) {
             if (strcmp(mood, "graph") == 0) graph_step(argc > 3 && i == atoi(argv[3]));
             one_step(NULL);
             if (getenv("GPU_PAUSE") && i == atoi(getenv("GPU_PAUSE"))) nap_ms(2000);
+            if (strcmp(mood, "finalize") == 0 && i == atoi(argv[3])) finalize();
+            if (strcmp(mood, "finalize") == 0) nap_ms(20);
             if (strcmp(mood, "slow") == 0) nap_ms(argc > 3 ? atoi(argv[3]) : 20);
             if (strcmp(mood, "graph") == 0) nap_ms(20);
             if (strcmp(mood, "idle") == 0 && i == steps / 2) nap_ms(300);

@@ -49,7 +49,7 @@ attempt() { # name, claims, what the bare run ended with, [VARIABLE=value...] co
   shift 3
   rm -rf "$at" && mkdir -p "$at"
   began=$(date +%s%N)
-  env LD_LIBRARY_PATH="$sim" SIMGPU_LOG="$at/truth" SIMCUPTI_LOG="$at/cupti" SIMCUPTI_CRASH_EXIT=1 KPROF_DIR="$at/kprof" KPROF_GZIP=0 \
+  env LD_LIBRARY_PATH="$sim" SIMGPU_LOG="$at/truth" SIMCUPTI_LOG="$at/cupti" SIMCUPTI_CRASH_EXIT=1 SIMCUPTI_CRASH_NULL=1 KPROF_DIR="$at/kprof" KPROF_GZIP=0 \
     timeout -k 5 180 env LD_PRELOAD="$lib" "$@" >"$at/out" 2>"$at/err" </dev/null
   why=$?
   took=$((($(date +%s%N) - began) / 1000000))
@@ -97,6 +97,11 @@ says() { # name, pattern
 whole="kernels=all traces=1 source=cupti left=on" # on: the window ends with the program, where nothing is disabled
 gpu plain "$whole" "$bin/gpu" plain
 gpu threads "$whole" "$bin/gpu" threads
+gpu threads_100 "$whole" "$bin/gpu" threads 29 100
+gpu threads_1000 "kernels=counted traces=1 left=on" "$bin/gpu" threads 5 1000
+says threads_1000 'more than 512 buffers for GPU records are in use at once'
+gpu threads_1000_12 "kernels=counted traces=1 left=on" SIMCUPTI_VERSION=24 "$bin/gpu12" threads 5 1000
+says threads_1000_12 ', at least [1-9][0-9]* dropped'
 gpu handle "$whole arrows=all" "$bin/gpu" handle
 gpu static "$whole" "$bin/gpu_static" plain
 gpu long "$whole" "$bin/gpu" plain 2000
@@ -107,6 +112,7 @@ for version in 130001 130100 130101 130200 130300 130400 130401 130500; do gpu c
 # --- windows ----------------------------------------------------------------------------------------------------
 gpu cycles_20 "kernels=200 traces=20 left=off" KPROF_SCHEDULE=wait=1,warmup=1,active=1,repeat=20 "$bin/gpu" slow 110
 gpu no_warmup "kernels=40 traces=2 left=off" KPROF_SCHEDULE=wait=1,active=2,repeat=2 "$bin/gpu" slow 60
+LIMIT=6 gpu finalized "traces=3 left=off cut=0" KPROF_SCHEDULE=wait=20,warmup=1,active=2,repeat=3 "$bin/gpu_cupti" finalize 120 21
 gpu back_to_back "kernels=50 traces=5 left=off" KPROF_SCHEDULE=active=1,repeat=5 "$bin/gpu" slow 60
 gpu warm_to_back "kernels=40 traces=4" KPROF_SCHEDULE=warmup=1,active=1,repeat=4 "$bin/gpu" slow 9 300
 gpu quiet_after "kernels=10 traces=1 left=off" KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 150
@@ -158,6 +164,7 @@ gpu late_window "kernels=20 traces=1 left=off" SIMCUPTI_LATE_MS=400 KPROF_SCHEDU
 gpu out_of_order "$whole" SIMCUPTI_SHUFFLE=1 "$bin/gpu" threads
 gpu holes "$whole" SIMCUPTI_HOLES=7 "$bin/gpu" plain
 gpu cut_buffer "kernels=100" SIMCUPTI_TRUNCATE=1 "$bin/gpu" plain
+says cut_buffer ', at least [1-9][0-9]* dropped'
 gpu dropped "dropped=counted" SIMCUPTI_DROP=9 "$bin/gpu" plain
 says dropped ', [1-9][0-9]* dropped'
 gpu odd_kernel "$whole gpu_odd_kernels=1" SIMCUPTI_ODD=7 "$bin/gpu" plain

@@ -20,7 +20,17 @@
 #include "preload/source.h"
 #include "test/support/support.h"
 
-enum { API = 40, KERNEL = 224, EVENT = 56, THREADS = 4, BUFFERS_EACH = 12, PAIRS = 3000 };
+enum {
+    API = 40,
+    KERNEL = 224,
+    EVENT = 56,
+    THREADS = 4,
+    BUFFERS_EACH = 24,
+    PAIRS = 1500,
+    POOL_BYTES = 512 << 10,
+    FAST_BUFFERS = 40,
+    FAST_KERNELS = 2000
+};
 static _Atomic uint32_t correlation;
 
 /* ---- what is in the file ---- */
@@ -98,11 +108,11 @@ static uint8_t *taken(void)
     uint8_t *buffer = NULL;
     size_t bytes = 0, most = 1;
     kp_buffer_request(&buffer, &bytes, &most);
-    assert_true(buffer && bytes >= 1 << 20 && most == 0 && kp_buffer_is_ours(buffer));
+    assert_true(buffer && bytes == POOL_BYTES && most == 0 && kp_buffer_is_ours(buffer));
     return buffer;
 }
 
-static void given(uint8_t *buffer, size_t valid) { kp_buffer_complete(NULL, 0, buffer, (size_t)4 << 20, valid); }
+static void given(uint8_t *buffer, size_t valid) { kp_buffer_complete(NULL, 0, buffer, POOL_BYTES, valid); }
 
 static void waits_are_asked_for(bool are)
 {
@@ -263,6 +273,28 @@ static void buffers_of_several_threads_at_once_lose_nothing(void **state)
     assert_int_equal(f.kernel_names - before.kernel_names, pairs);
     assert_true(kp_lane_has_run(kp_lane_launched()));
     assert_int_equal(kp_lane_launched() - launched, pairs);
+}
+
+/* In each round another thread takes all chunks that the writer made ready. No thread kprof-cuda runs here, so that the
+ * callback decodes. */
+static void a_callback_never_waits_for_room_and_counts_what_it_drops(void **state)
+{
+    struct kp_thread *eater = kp_lane_open("eater");
+    (void)state;
+    window(60, KP_GATE_RECORD);
+    const uint64_t lost = kp_loss_total(), waited = kp_loss_waited_ms();
+    for (int i = 0; i < FAST_BUFFERS; i++) {
+        uint8_t *buffer = taken();
+        size_t at = 0;
+        for (int n = 0; n < FAST_KERNELS; n++) at += kernel(buffer + at, "_Z4fastv", 1, 1);
+        while (kp_chunk_ready() > 0 && kp_chunk_take(eater, 61)) {}
+        given(buffer, at);
+        kp_chunk_recycle(61);
+    }
+    assert_int_equal(kp_loss_waited_ms(), waited);
+    assert_true(kp_loss_total() > lost);
+    assert_int_equal(found_in(60).kinds[KP_KIND_KERNEL] + kp_loss_total() - lost, FAST_BUFFERS * FAST_KERNELS);
+    kp_lane_close(60);
 }
 
 static void what_comes_after_its_window_was_closed_is_not_written(void **state)
@@ -441,32 +473,116 @@ static void a_capture_that_one_arming_saw_begin_hides_no_launch_of_the_next(void
     kp_lane_forget_work();
 }
 
-static void the_pool_never_gives_null_and_gives_zeroed_buffers(void **state)
+/* ---- the pool ---- */
+
+static uint8_t *pool_out[KP_BUFFERS];
+
+static void pool_empty(void)
 {
-    static uint8_t *out[80];
+    for (int i = 0; i < KP_BUFFERS; i++) pool_out[i] = taken();
+}
+
+static void pool_fill(void)
+{
+    for (int i = 0; i < KP_BUFFERS; i++) given(pool_out[i], 0);
+}
+
+static uint8_t *taken_beyond(size_t *bytes)
+{
+    uint8_t *buffer = NULL;
+    size_t most = 1;
+    kp_buffer_request(&buffer, bytes, &most);
+    return buffer;
+}
+
+static void the_pool_gives_zeroed_buffers_each_to_one_thread(void **state)
+{
     (void)state;
     const uint64_t mark = kp_buffer_mark();
     assert_false(kp_buffer_is_older_out(mark));
-    for (int i = 0; i < 80; i++) out[i] = taken();
+    pool_empty();
     assert_true(kp_buffer_is_older_out(kp_buffer_mark()));
+    assert_true(kp_buffer_is_older_left(kp_buffer_mark()));
     assert_false(kp_buffer_is_older_out(mark)); /* all of them are younger */
-    assert_ptr_equal(out[79], out[78]);         /* the one to throw away */
-    assert_ptr_not_equal(out[0], out[1]);
-    size_t valid = kernel(out[79], "_Z4lostv", 1, 0);
-    const uint64_t lost = kp_loss_total();
-    for (int i = 79; i > 64; i--) kp_buffer_complete(NULL, 0, out[i], 1 << 20, valid);
-    kp_buffer_complete(NULL, 0, out[64], 1 << 20,
-                       valid); /* the last one out: what it holds can be trusted and counted */
-    assert_int_equal(kp_loss_total(), lost + 1);
-    memset(out[0], 0x11, 4096);
-    for (int i = 0; i < 64; i++) given(out[i], i == 0 ? 4096 : 0);
-    assert_false(kp_buffer_is_older_out(kp_buffer_mark()));
-    uint8_t *again = taken();
-    assert_ptr_equal(again, out[0]);
-    for (int i = 0; i < 8192; i++) assert_int_equal(again[i], 0);
-    given(again, 0);
+    for (int i = 1; i < KP_BUFFERS; i++) assert_ptr_equal(pool_out[i], pool_out[i - 1] + POOL_BYTES);
+    memset(pool_out[0], 0x11, 4096);
+    given(pool_out[0], 4096);
+    pool_out[0] = taken();
+    for (int i = 0; i < 8192; i++) assert_int_equal(pool_out[0][i], 0);
+    pool_fill();
+    assert_false(kp_buffer_is_older_left(kp_buffer_mark()));
     uint8_t stranger[8];
     assert_false(kp_buffer_is_ours(stranger));
+}
+
+static void beyond_the_pool_a_cupti_that_takes_null_gets_it(void **state)
+{
+    static const struct {
+        uint32_t version;
+        bool is_null;
+    } cases[] = {{26, false}, {27, true}, {28, true}, {130001, true}};
+    (void)state;
+    pool_empty();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t bytes = 1;
+        kp_cupti.version = cases[i].version;
+        uint8_t *buffer = taken_beyond(&bytes);
+        assert_int_equal(!buffer, cases[i].is_null);
+        assert_int_equal(bytes == 0, cases[i].is_null);
+        if (buffer) kp_buffer_complete(NULL, 0, buffer, bytes, 0);
+    }
+    kp_cupti.version = 0;
+    pool_fill();
+}
+
+/* Before CUPTI 12.9. What one thread wrote there is counted; of what several wrote the fewest records that it can be.
+ */
+static void what_is_thrown_away_is_counted_or_told_as_a_bound(void **state)
+{
+    uint8_t *shared[3];
+    size_t bytes = 0;
+    (void)state;
+    pool_empty();
+    const uint64_t lost = kp_loss_total();
+    shared[0] = taken_beyond(&bytes);
+    size_t valid = kernel(shared[0], "_Z4lostv", 1, 0);
+    kp_buffer_complete(NULL, 0, shared[0], bytes, valid + call(shared[0] + valid, KP_CUPTI_RUNTIME, 211, 1));
+    assert_int_equal(kp_loss_total(), lost + 2);
+    assert_false(kp_lane_is_least());
+    for (int i = 0; i < 3; i++) shared[i] = taken_beyond(&bytes);
+    assert_ptr_equal(shared[0], shared[2]);
+    for (int i = 0; i < 3; i++) kp_buffer_complete(NULL, 0, shared[i], bytes, (size_t)i * 2 * KERNEL);
+    assert_int_equal(kp_loss_total(), lost + 2 + 2 + 4);
+    assert_true(kp_lane_is_least());
+    shared[0] = taken_beyond(&bytes);
+    for (int i = 0; i < 4096; i++) assert_int_equal(shared[0][i], 0);
+    kp_buffer_complete(NULL, 0, shared[0], bytes, 0);
+    pool_fill();
+}
+
+/* The program finalized CUPTI without a flush. */
+static void a_buffer_that_cupti_had_when_it_was_finalized_holds_up_no_drain(void **state)
+{
+    (void)state;
+    uint8_t *buffer = taken(), *client;
+    (void)kernel(buffer, "_Z4lostv", 1, 0);
+    assert_true(kp_buffer_is_older_left(kp_buffer_mark()));
+    kp_buffer_finalized();
+    assert_false(kp_buffer_is_older_left(kp_buffer_mark()));
+    assert_false(kp_buffer_is_older_out(kp_buffer_mark()));
+    const uint64_t lost = kp_loss_total();
+    kp_buffer_sweep();
+    assert_int_equal(kp_loss_total(), lost + 1);
+    kp_buffer_sweep();
+    assert_int_equal(kp_loss_total(), lost + 1); /* counted once */
+    client = taken();
+    assert_ptr_not_equal(client, buffer); /* it rests */
+    assert_true(kp_buffer_is_older_left(kp_buffer_mark()));
+    window(50, KP_GATE_RECORD);
+    given(buffer, KERNEL); /* late after all: it was counted as lost */
+    assert_int_equal(found_in(50).kinds[KP_KIND_KERNEL], 0);
+    given(client, 0);
+    kp_lane_close(50);
 }
 
 /* CUPTI's callbacks live on in a child, and write down the calls that fail there. */
@@ -521,11 +637,15 @@ int main(void)
         cmocka_unit_test(a_name_at_the_same_address_in_the_next_buffer_is_read_anew),
         cmocka_unit_test(launches_are_waited_for_until_their_kernels_came),
         cmocka_unit_test(a_capture_that_one_arming_saw_begin_hides_no_launch_of_the_next),
-        cmocka_unit_test(the_pool_never_gives_null_and_gives_zeroed_buffers),
+        cmocka_unit_test(what_is_thrown_away_is_counted_or_told_as_a_bound),
+        cmocka_unit_test(the_pool_gives_zeroed_buffers_each_to_one_thread),
+        cmocka_unit_test(beyond_the_pool_a_cupti_that_takes_null_gets_it),
+        cmocka_unit_test(a_buffer_that_cupti_had_when_it_was_finalized_holds_up_no_drain),
         cmocka_unit_test(a_child_may_write_to_a_buffer_that_was_out),
         cmocka_unit_test(a_call_is_of_the_thread_that_is_alive_under_that_name),
         cmocka_unit_test(a_name_that_is_gone_is_lost_and_nothing_else),
         cmocka_unit_test(waits_that_we_did_not_ask_for_are_not_kept),
+        cmocka_unit_test(a_callback_never_waits_for_room_and_counts_what_it_drops),
     };
     return cmocka_run_group_tests_name("cupti/lane", tests, prepare, NULL);
 }
