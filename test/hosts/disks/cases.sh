@@ -87,37 +87,48 @@ case_freeze_exit() { # the disk comes back in time: nothing is lost
   claim_exit $((stand * 1000 + 3000))
   claim_counted 0
 }
-exit_bound() {
-  stand_long
-  volume ext4 128 || return
-  settings=(KPROF_DIR="$vol/k" KPROF_EXIT_S=1 "$@")
-  standing steps=1500 meet=1499
+# The kernel lets no process go of which a thread is inside a call on a frozen file system. So exit ends in time, which a
+# line says, and the process with the thaw. What can be killed is in process_*.
+exit_beside_frozen() { # settings...
+  settings=("$@" KPROF_EXIT_S=1)
+  both steps=1500 meet=1499
+  meeting
+  freeze "$stand"
+  go
+  sleep 5
+  n=$(grep -ac 'a disk has not answered for 1 s' "$at/ours/err")
+  if [ "$n" = 1 ]; then claim "exit does not wait for the thaw" ""; else claim "exit does not wait for the thaw" "$n lines say so within 5 s"; fi
+  thaw_await
+  ended
   claim_same
   claim_no_wait
-  claim_exit 4000
+  claim_exit $((stand * 1000 + 3000))
+}
+exit_bound() {
+  local n
+  stand_long
+  volume ext4 128 || return
+  exit_beside_frozen KPROF_DIR="$vol/k" "$@"
   claim_counted 0
 }
 case_freeze_exit_bound() { exit_bound; }
 case_freeze_exit_bound_control() { exit_bound KPROF_CONTROL=1; }
 case_freeze_exit_bound_traces() { # the recording lies elsewhere
+  local n
   stand_long
   volume ext4 128 || return
-  settings=(KPROF_DIR="$vol/k" KPROF_SPOOL_DIR="$at/spool" KPROF_EXIT_S=1)
-  standing steps=1500 meet=1499
-  claim_same
-  claim_no_wait
-  claim_exit 4000
+  exit_beside_frozen KPROF_DIR="$vol/k" KPROF_SPOOL_DIR="$at/spool"
   "$kprof" recover "$at/spool" -o "$at/recovered.traces" >"$at/spool.recovered" 2>&1
   claim_counted 0 "$at/spool.recovered"
 }
-case_freeze_exit_bound_spool() { # the recording stands, traces do not
-  stand_long
+case_freeze_exit_spool() { # the recording stands, traces do not: they are written meanwhile
   volume ext4 128 || return
-  settings=(KPROF_DIR="$at/k" KPROF_SPOOL_DIR="$vol/spool" KPROF_EXIT_S=1)
+  settings=(KPROF_DIR="$at/k" KPROF_SPOOL_DIR="$vol/spool")
   standing steps=1500 meet=1499
   claim_same
   claim_no_wait
-  claim_exit 4000
+  claim_exit $((stand * 1000 + 3000))
+  claim_counted 0
 }
 case_freeze_term() { # ended by a signal meanwhile
   stand_long
@@ -149,8 +160,9 @@ fork_beside() { # how the child ends, ms that it may take, settings...
 }
 case_freeze_fork() { fork_beside _exit $((stand * 100)); }
 case_freeze_fork_exit() { fork_beside exit $((stand * 100)); }
-case_freeze_fork_recorded() { fork_beside _exit 4000 KPROF_CHILDREN=1; }
-case_freeze_fork_recorded_exit() { fork_beside exit 4000 KPROF_CHILDREN=1; }
+# A child that records ends with the thaw, as any process that is inside a call on a frozen file system.
+case_freeze_fork_recorded() { fork_beside _exit 10000 KPROF_CHILDREN=1; }
+case_freeze_fork_recorded_exit() { fork_beside exit 10000 KPROF_CHILDREN=1; }
 case_freeze_rate() { # a million records a second beside a disk that stands: more than the memory for them
   [ -z "$long" ] || stand=60
   volume ext4 1536 || return
@@ -185,11 +197,12 @@ case_process_middle() {
   claim_counted 0
   claim_goes_on 100
 }
-case_process_exit_bound() {
-  stand_long
+case_process_exit_bound() { process_exit_bound; }
+case_process_exit_bound_control() { process_exit_bound KPROF_CONTROL=1; }
+process_exit_bound() { # settings...
   stand_long
   behind_process || return
-  stop=stop_process settings=(KPROF_DIR="$vol/k" KPROF_EXIT_S=1)
+  stop=stop_process settings=(KPROF_DIR="$vol/k" KPROF_EXIT_S=1 "$@")
   standing steps=1500 meet=1499
   claim_same
   claim_no_wait
