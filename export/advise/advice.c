@@ -382,6 +382,14 @@ static void health_judge(struct kp_costrules *x)
         x, "%s; not looked at: %s", is_well ? "healthy, as far as it was recorded" : "nothing is found", x->unrecorded);
 }
 
+/* What streams do side by side may add up to more than the step: that is the most that it can cost. */
+static void share_cap(struct kp_finding *f)
+{
+    if (f->share <= 1) return;
+    f->step_ns /= f->share;
+    f->share = 1;
+}
+
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct kp_step_split *splits = kp_kineto_room(chosen->step_count + 1, sizeof *splits);
@@ -395,7 +403,14 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
     kp_costrules_open(&costs);
     const bool is_behind = steps_judge(&costs, splits, (double)places.backlog_ns);
+    for (size_t i = 0; i < out->count; i++) share_cap(&out->findings[i]);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
+    if (tree->trace->overlaps)
+        out->overlaps =
+            kp_costrules_text(&costs,
+                              "%zu works of a GPU would end behind the next ones of their stream: they count "
+                              "up to the next one's begin",
+                              tree->trace->overlaps);
     out->missing = missing_of(&costs, is_behind);
     if (out->steps) outside_tell(&costs), phases_tell(&costs);
     out->guessed = guessed_of(&costs);

@@ -64,6 +64,7 @@ struct kp_advice {
     size_t count, steps;
     double mean_ns[KP_SPLIT_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
     double median_ns;                                                  /* of a step */
+    const char *overlaps;                                              /* works of a GPU whose end cannot be; or NULL */
     bool is_gpu_lost;    /* so much of a GPU's work is not in the trace that its idle time is not known */
     const char *missing; /* INCOMPLETE: what lacks, with the setting that shows it; or NULL. Then it is not healthy */
     bool is_unrecorded;  /* `missing` tells of settings that were off, and of nothing that lacks in what was recorded */
@@ -127,7 +128,7 @@ const char *kp_promptpieces_text(struct kp_promptpieces *pieces, struct kp_kinet
 
 /* What the steps are, where they are guesses: "calls of a model"; NULL: they are none. */
 const char *kp_advice_guesses(const struct kp_kineto *trace);
-enum { KP_NOTES_MAX = 11 };
+enum { KP_NOTES_MAX = 12 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
 /* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or
@@ -177,3 +178,5 @@ long kp_loading_workers(const struct kp_loading *loading);
 
 /* stepsplit.c: one split for each of the chosen steps, without causes. Returns whether a GPU worked. */
 bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* How long a GPU computes what each of the chosen steps asked for, whenever it does. One ns number for each. */
+void kp_step_compute_asked(int64_t *out, const struct kp_tree *tree, const struct kp_chosen *chosen);

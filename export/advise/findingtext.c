@@ -23,6 +23,7 @@ size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX
                                            a->lines_by,
                                            a->slowed_by,
                                            a->ahead,
+                                           a->overlaps,
                                            a->prompts,
                                            a->no_op,
                                            a->outside,

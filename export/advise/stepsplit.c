@@ -138,6 +138,24 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
     return has_gpu;
 }
 
+void kp_step_compute_asked(int64_t *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    const size_t count = chosen->step_count;
+    struct kp_spans *of = kp_kineto_zeros(count + 1, sizeof *of);
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
+        if (e->kind != KP_KINETO_GPU || part_of(tree->trace, e, true) != KP_SPLIT_COMPUTE) continue;
+        const size_t step = kp_step_at(chosen->steps, count, kp_chosen_asked_ns(chosen, tree, i));
+        kp_spans_add(&of[step], tree->nodes[i].start_ns, tree->nodes[i].end_ns); /* [count]: of no step */
+    }
+    for (size_t i = 0; i <= count; i++) {
+        kp_spans_settle(&of[i]);
+        if (i < count) out[i] = kp_spans_length(&of[i], NULL);
+        kp_spans_fini(&of[i]);
+    }
+    free(of);
+}
+
 bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     return kp_step_split_places(out, tree, chosen, NULL);

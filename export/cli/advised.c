@@ -16,6 +16,7 @@
 #include "export/cli/trace_source.h"
 #include "export/report/plain.h"
 #include "export/report/units.h"
+#include "export/report/overlaps.h"
 
 enum { SAID_MOST = 3 };
 #define SAID_SHARE 0.2 /* of a step: what evaluations take, before they are said unasked */
@@ -24,6 +25,7 @@ static int tree_make(struct kp_tree *tree, struct kp_kineto *trace, const char *
 {
     char heap[4096];
     trace->has_heap = kp_profile_find(heap, sizeof heap, label);
+    kp_overlaps_cut(trace);
     if (kp_tree_build(tree, trace) < 0) {
         snprintf(why, why_bytes, "%s: too many events", label);
         return -E2BIG;

@@ -7,6 +7,7 @@
 
 #include "export/cli/trace_source.h"
 #include "export/diff/diff.h"
+#include "export/report/overlaps.h"
 
 enum { KP_EXIT_SLOWER = 3, ROWS_DEFAULT = 12 };
 
@@ -103,6 +104,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         kp_kineto_close(trace);
         return KP_EXIT_DONE;
     }
+    if (rc == 0) kp_overlaps_cut(trace);
     if (rc || kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);
         return kp_cli_fail("diff", "%s%s", rc ? why : source->label,

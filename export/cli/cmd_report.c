@@ -18,6 +18,7 @@
 #include "export/advise/advise.h"
 #include "export/report/framename.h"
 #include "export/report/modulename.h"
+#include "export/report/overlaps.h"
 #include "export/report/phaserows.h"
 #include "export/report/rankwaits.h"
 #include "export/report/stuck.h"
@@ -502,7 +503,7 @@ static int whole_report(struct report_command *r, const char *label, bool severa
 {
     struct kp_tree tree;
     int rc = KP_EXIT_DONE;
-    if (!r->is_torch) kp_kineto_drop_waits(in->trace);
+    if (!r->is_torch) kp_kineto_drop_waits(in->trace), kp_overlaps_cut(in->trace);
     if (kp_tree_build(&tree, in->trace) < 0) {
         kp_cli_say(stderr, "kprof: %s: too many events", label);
         return KP_EXIT_BAD_INPUT;

@@ -21,6 +21,7 @@
 #include "export/report/plain.h"
 #include "export/report/units.h"
 #include "export/report/walltime.h"
+#include "export/report/overlaps.h"
 
 enum { FRAME_BYTES = 8192 }; /* of a frame in JSON */
 #define TEXT_MOST (UINT64_C(32) << 20)
@@ -164,6 +165,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     int rc = kp_trace_source_show("stacks", source, s->partial, &trace);
     if (rc != KP_EXIT_DONE) return rc;
     snprintf(s->label, sizeof s->label, "%s", source->label);
+    kp_overlaps_cut(trace);
     if (kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);
         return kp_cli_fail("stacks", "%s: too many events", source->label);

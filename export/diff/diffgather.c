@@ -197,6 +197,19 @@ static void steps_add(struct gathering *g)
         kp_diff_sample_add(&g->d->step, g->side, g->from + i, (double)steps[i].inside_ns);
 }
 
+/* The time of a GPU that a step asked for, also after its end. What is left of the step is the rest. */
+static void compute_add(struct gathering *g, struct kp_step_split *splits)
+{
+    int64_t *asked = kp_kineto_room(g->chosen->step_count, sizeof *asked);
+    kp_step_compute_asked(asked, g->tree, g->chosen);
+    for (size_t i = 0; i < g->chosen->step_count; i++) {
+        int64_t *const parts = splits[i].part_ns, rest = parts[KP_SPLIT_IDLE] + parts[KP_SPLIT_COMPUTE] - asked[i];
+        parts[KP_SPLIT_COMPUTE] = asked[i];
+        parts[KP_SPLIT_IDLE] = rest > 0 ? rest : 0;
+    }
+    free(asked);
+}
+
 /* They add up to the step. */
 static void parts_add(struct gathering *g)
 {
@@ -208,6 +221,7 @@ static void parts_add(struct gathering *g)
     if (!g->chosen->step_count) return;
     struct kp_step_split *split = kp_kineto_room(g->chosen->step_count, sizeof *split);
     kp_step_split_all(split, g->tree, g->is_ahead ? &g->on_gpu : g->chosen);
+    if (g->has_gpu && !g->is_ahead) compute_add(g, split);
     for (size_t i = 0; i < g->chosen->step_count; i++)
         for (int part = 0; part < KP_SPLIT_PARTS; part++)
             if (g->has_gpu || (part != KP_SPLIT_COMM && part != KP_SPLIT_COPIES))

@@ -38,6 +38,7 @@ SRC_report := \
     export/report/modulename.c \
     export/report/nameguess.c \
     export/report/nocore.c \
+    export/report/overlaps.c \
     export/report/ownline.c \
     export/report/pagefaults.c \
     export/report/phaserows.c \
@@ -87,6 +88,7 @@ UNIT_report := \
     test/unit/report/test_modulename.c \
     test/unit/report/test_nameguess.c \
     test/unit/report/test_nocore.c \
+    test/unit/report/test_overlaps.c \
     test/unit/report/test_phasetail.c \
     test/unit/report/test_phasetimes.c \
     test/unit/report/test_rankwaits.c \

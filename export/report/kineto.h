@@ -90,7 +90,9 @@ typedef bool (*kp_kineto_keep_fn)(const void *context, const struct kp_kineto *t
 struct kp_kineto {
     struct kp_kineto_event *events;
     size_t count, capacity;
-    size_t seen;      /* events in the file, kept or not */
+    size_t seen;     /* events in the file, kept or not */
+    size_t overlaps; /* works of a device that overlaps.c cut, the longest by overlap_ns */
+    int64_t overlap_ns;
     size_t processes; /* whose ops, ranges or calls are in it (kineto_processes.h) */
     struct kp_kineto_memory *memory;
     size_t memory_count, memory_capacity;

@@ -461,6 +461,18 @@ static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
     if (r->bound_by) fprintf(out, "; bound by %s", r->bound_by);
 }
 
+static void overlaps_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto *const t = r->top->trace;
+    char text[40];
+    if (t->overlaps)
+        fprintf(out,
+                "         %zu work%s of a GPU would end behind the next ones of %s stream, by up to %s: counted up to "
+                "the next one's begin\n",
+                t->overlaps, t->overlaps == 1 ? "" : "s", t->overlaps == 1 ? "its" : "their",
+                span_text(text, sizeof text, t->overlap_ns));
+}
+
 /* Behind the last step of each run, and in one that did not end, a phase goes on. */
 static void no_step_print(FILE *out, const struct kp_top_report *r)
 {
@@ -600,6 +612,7 @@ void kp_top_head_print(FILE *out, const struct kp_top_report *r)
     steps_print(out, r);
     no_step_print(out, r);
     shares_print(out, r);
+    overlaps_print(out, r);
     parts_of_step_print(out, r);
     reads_print(out, r);
     machine_print(out, r->summary);

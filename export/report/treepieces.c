@@ -11,6 +11,7 @@
  * Then the pieces do not hold, and the whole is read.
  */
 #include "export/report/treepieces.h"
+#include "export/report/overlaps.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -55,6 +56,7 @@ static bool tree_add(struct kp_treepieces *p, struct kp_tree *tree, int64_t end_
 static bool tree_build(const struct kp_treepieces *p, struct kp_tree *tree, struct kp_kineto *piece)
 {
     if (p->drops_waits) kp_kineto_drop_waits(piece);
+    if (p->drops_waits) kp_overlaps_cut(piece);
     return kp_tree_build(tree, piece) == 0;
 }
 
