@@ -353,11 +353,12 @@ void kp_buffer_finalized(void)
         kp_store_release(&clients[i].buffer, NULL); /* the client's own, which it may free */
 }
 
-/* Does CUPTI no longer have this one, which it never gave back? Then a late completion of it changes nothing. */
+/* Does CUPTI no longer have this one, which it never gave back? Then a late completion of it changes nothing. One that
+ * has no number yet is being handed out now. */
 static bool is_given_up(uint32_t i)
 {
     uint64_t number = kp_load_acquire(&numbers[i]);
-    if (!number || number & LEFT || number >= kp_load_acquire(&given_up)) return false;
+    if (number <= UNKNOWN || number & LEFT || number >= kp_load_acquire(&given_up)) return false;
     return kp_cas_acq_rel(&numbers[i], &number, 0); /* pairs with: pool_back */
 }
 
