@@ -44,8 +44,8 @@ static void run_put(struct kp_page *page, const char *label, FILE *out)
     kp_page_member_put(out, "rank", kp_kineto_fact(trace, "distributedInfo.rank"));
     kp_page_member_put(out, "ranks", kp_kineto_fact(trace, "distributedInfo.world_size"));
     step_parts_put(page, out);
-    fprintf(out, ",\"when_ms\":%" PRId64 ",\"wall\":%" PRId64 ",\"dropped\":%" PRIu64, s.when_ns / 1000000, s.wall_ns,
-            s.lost);
+    fprintf(out, ",\"when_ms\":%" PRId64 ",\"wall\":%" PRId64 ",\"dropped\":%" PRIu64 "%s", s.when_ns / 1000000,
+            s.wall_ns, s.lost, s.is_lost_least ? ",\"dropped_least\":true" : "");
     fprintf(out, ",\"cores\":%ld,\"threads\":%ld,\"torn\":%s,\"shapes\":%s,\"memory\":%s,\"stacks\":%s", s.cores,
             s.busy_threads, trace->torn ? "true" : "false", trace->record_shapes ? "true" : "false",
             trace->profile_memory ? "true" : "false", trace->has_stacks || trace->with_stack ? "true" : "false");

@@ -71,7 +71,7 @@ function factsDraw(trace) {
   facts.push(["events", countText(trace.name.length)]);
   facts.push(["time 0", run.zero > 0 ? `the first event, ${timeText(run.zero)} after the profiler's start` : "the profiler's start"]);
   if (run.cores > 0) facts.push(["busy threads on cores", `${run.threads || "?"} on ${run.cores}`]);
-  if (run.dropped) facts.push(["events dropped", countText(run.dropped)]);
+  if (run.dropped) facts.push(["events dropped", (run.dropped_least ? "at least " : "") + countText(run.dropped)]);
   if (run.torn) facts.push(["file", "cut short"]);
   byId("facts").replaceChildren(...facts.map(([key, value]) => make("div", {}, make("dt", { textContent: key }), make("dd", { textContent: value }))));
 }

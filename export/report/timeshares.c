@@ -301,6 +301,7 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
 {
     *out = (struct kp_summary){.lost = (uint64_t)kp_kineto_number(trace, "kprof.lost") +
                                        (uint64_t)kp_kineto_number(trace, "kprof.skipped"),
+                               .is_lost_least = kp_kineto_fact(trace, "kprof.lost_at_least") != NULL,
                                .cores = kp_kineto_number(trace, "kprof.cores"),
                                .busy_threads = kp_kineto_number(trace, "kprof.busy_threads"),
                                .core_waited = kp_summary_core_waited(trace),

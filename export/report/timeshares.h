@@ -30,6 +30,7 @@ struct kp_summary {
     struct kp_unanswered unanswered;          /* launches without work, in all of the trace */
     size_t reads;                             /* of single values, in the steps (valuereads.h) */
     uint64_t lost;                            /* events that were dropped or skipped, as the file says */
+    bool is_lost_least;                       /* more than that may be lost */
     long cores, busy_threads;                 /* that the program may use; threads that ran; 0: not in the file */
     double core_waited;     /* the share of the time that the thread of the steps wanted a core, and had none */
     int64_t core_waited_ns; /* how long that was, in the window */

@@ -573,8 +573,7 @@ static void lost_print(FILE *out, const struct kp_top_report *r)
     const struct kp_kineto *trace = r->top->trace;
     const char *between = ": ";
     if (!r->summary->lost) return;
-    const bool is_least = kp_kineto_fact(trace, "kprof.lost_at_least");
-    fprintf(out, "dropped  %s%" PRIu64 " events", is_least ? "at least " : "", r->summary->lost);
+    fprintf(out, "dropped  %s%" PRIu64 " events", r->summary->is_lost_least ? "at least " : "", r->summary->lost);
     for (size_t i = 0; i < trace->fact_count; i++) {
         const char *path = kp_kineto_text(trace, trace->facts[i].path);
         if (strncmp(path, "kprof.drops.", 12) != 0) continue;

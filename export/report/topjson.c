@@ -132,6 +132,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     if (s->steps) whole_put(out, "value_reads", (int64_t)s->reads);
     machine_put(out, s, trace);
     whole_put(out, "dropped", (int64_t)s->lost);
+    if (s->is_lost_least) fputs(",\"dropped_at_least\":true", out);
 }
 
 /* What the program calls a module, beside torch.profiler's name. */

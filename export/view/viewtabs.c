@@ -201,7 +201,8 @@ static void head_make(struct kp_view *v)
                       kp_stepparts_has_gpu(&parts) ? "on the host " : "",
                       kp_stepparts_text(text, sizeof text, &parts, false));
     if (s.lost && n > 0 && (size_t)n < sizeof v->head)
-        snprintf(v->head + n, sizeof v->head - (size_t)n, ", %" PRIu64 " events dropped", s.lost);
+        snprintf(v->head + n, sizeof v->head - (size_t)n, ", %s%" PRIu64 " events dropped",
+                 s.is_lost_least ? "at least " : "", s.lost);
 }
 
 static void chosen_make(struct kp_view *v)

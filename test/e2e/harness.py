@@ -26,7 +26,7 @@ SCHEDULE = "wait=1,warmup=1,active=3,repeat=1"
 # For `ours` of a program that compiles nothing: the compiler comes late (startup/lazy_dynamo.py), which torch.profiler's process has. test_everything.py
 # has programs with all of torch, and so has what is compared call by call.
 LATE = {"LAZY_DYNAMO": 1}
-WROTE = re.compile(r"^kprof: wrote (\S+) \((?:(\d+) steps?[^,]*, )?(\d+) ops?, (?:\d+ on GPUs, )?(?:\d+ allocations?, )?(\d+) dropped.*\)(?:; next: kprof .*)?$", re.M)
+WROTE = re.compile(r"^kprof: wrote (\S+) \((?:(\d+) steps?[^,]*, )?(\d+) ops?, (?:\d+ on GPUs, )?(?:\d+ allocations?, )?(?:at least )?(\d+) dropped.*\)(?:; next: kprof .*)?$", re.M)
 
 
 def clean_environment(**more):

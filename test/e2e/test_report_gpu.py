@@ -73,6 +73,16 @@ def test_many_reads_are_a_line_and_advise_names_their_line(tmp_path):
         assert (f"seen: .item() and its like, {reads} a step, with the loop around them at train.py:12 sick (" in told("advise", path)) == is_told
 
 
+def test_losses_are_a_lower_bound_where_the_file_says_so(tmp_path):
+    for is_least in (False, True):
+        path = tmp_path / f"{is_least}.pt.trace.json"
+        event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10, "dur": 5, "args": {}}
+        path.write_text(json.dumps({"schemaVersion": 1, "kprof": {"lost": 5, **({"lost_at_least": True} if is_least else {})}, "traceEvents": [event]}))
+        least = "at least " if is_least else ""
+        assert f"dropped  {least}5 events" in told("report", path)
+        assert (numbers(path)["dropped"], numbers(path).get("dropped_at_least", False)) == (5, is_least)
+
+
 def test_reads_are_not_counted_inside_of_reads(tmp_path):
     """Within aten::item a read by bool() or print() begins outside."""
     trace = advicetraces.Trace()

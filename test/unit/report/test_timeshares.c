@@ -137,6 +137,17 @@ static void a_first_step_longer_than_the_others_is_told(void **state)
     assert_int_equal(s.rest_median_ns, 13000);
 }
 
+static void a_count_of_losses_may_be_a_lower_bound(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary s;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"lost\":5,\"lost_at_least\":true},");
+    op(t, "a", 0, 1);
+    summary_make(t, &s);
+    assert_int_equal(s.lost, 5);
+    assert_true(s.is_lost_least);
+}
+
 static void the_head_has_what_the_file_says(void **state)
 {
     struct little *t = *state;
@@ -148,6 +159,7 @@ static void the_head_has_what_the_file_says(void **state)
     op(t, "a", 0, 1);
     summary_make(t, &s);
     assert_int_equal(s.lost, 7);
+    assert_false(s.is_lost_least);
     assert_int_equal(s.cores, 2);
     assert_int_equal(s.busy_threads, 16);
     assert_string_equal(kp_kineto_fact(t->trace, "host_name"), "node7");
@@ -243,6 +255,7 @@ int main(void)
         LITTLE(a_short_wait_in_a_trace_without_steps_is_no_crowd),
         LITTLE(a_long_wait_in_a_trace_without_steps_is_one),
         LITTLE(the_head_has_what_the_file_says),
+        LITTLE(a_count_of_losses_may_be_a_lower_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
