@@ -30,7 +30,7 @@ static int tree_make(struct kp_tree *tree, struct kp_kineto *trace, const char *
         snprintf(why, why_bytes, "%s: too many events", label);
         return -E2BIG;
     }
-    if (trace->has_stacks) kp_tree_fill_line_stacks(tree, trace->is_ours);
+    kp_tree_fill_calls(tree);
     kp_tree_set_forward_stacks(tree);
     return 0;
 }

@@ -63,7 +63,7 @@ static int tree_add(struct diff_command *c, struct kp_tree *tree, const char *la
 {
     struct kp_chosen chosen;
     char why[512];
-    if (tree->trace->has_stacks) kp_tree_fill_line_stacks(tree, tree->trace->is_ours);
+    kp_tree_fill_calls(tree);
     kp_tree_set_forward_stacks(tree);
     const int rc = kp_chosen_make(&chosen, tree, &c->choice, why, sizeof why);
     if (rc == 0) kp_diff_add(&c->diff, c->side, tree, &chosen, label);

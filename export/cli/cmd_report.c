@@ -314,7 +314,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
                    label);
         return KP_EXIT_BAD_INPUT;
     }
-    if (tree->trace->has_stacks) kp_tree_fill_line_stacks(tree, tree->trace->is_ours);
+    kp_tree_fill_calls(tree);
     kp_tree_set_forward_stacks(tree);
     if (kp_chosen_make(&n.chosen, tree, &r->choice, why, sizeof why)) {
         kp_chosen_fini(&n.chosen);

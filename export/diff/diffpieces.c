@@ -29,7 +29,7 @@ static bool tree_add(void *context, struct kp_tree *tree, const struct kp_chosen
     struct kp_diffpieces *p = context;
     const bool is_gpu = kp_diff_gpu_worked(tree);
     if (p->has_piece && is_gpu != p->is_gpu) return false; /* modules have times of the one or of the other */
-    if (tree->trace->has_stacks) kp_tree_fill_line_stacks(tree, tree->trace->is_ours);
+    kp_tree_fill_calls(tree);
     kp_tree_set_forward_stacks(tree);
     if (chosen->step_count && !p->has_steps) begin_again(p);
     p->has_steps |= chosen->step_count != 0;

@@ -95,6 +95,9 @@ int64_t kp_tree_asked_ns(const struct kp_tree *tree, size_t node);
 void kp_tree_fill_stacks(struct kp_tree *tree, bool all);
 /* The same, where a frame's line is that of its call, which torch does not show. 0: not known. */
 void kp_tree_fill_line_stacks(struct kp_tree *tree, bool all);
+/* The same for what our own views show: where no event of the file has a stack, Python's calls give all of them, as in
+ * torch.profiler's traces with_stack=True. */
+void kp_tree_fill_calls(struct kp_tree *tree);
 /* The name (string id) of a call of Python. Where it was open when the recording began, the name in the file has the
  * line at which it was then, and not that of its `def`: here it has line 0, which is none. */
 uint32_t kp_tree_call_name(const struct kp_tree *tree, const struct kp_node *node);

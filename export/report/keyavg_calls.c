@@ -160,3 +160,26 @@ void kp_tree_fill_line_stacks(struct kp_tree *tree, bool all)
 {
     fill(&(struct filling){.tree = tree, .all = all, .lines = true});
 }
+
+/* Calls of a program of PyTorch: the head says so, or files before 1.12 have modules. */
+static bool has_calls(const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        if (!tree->nodes[i].is_python) continue;
+        if (tree->trace->with_stack) return true;
+        if (kp_name_begins(kp_kineto_text(tree->trace, kp_tree_event(tree, i)->name), "nn.Module: ")) return true;
+    }
+    return false;
+}
+
+void kp_tree_fill_calls(struct kp_tree *tree)
+{
+    struct kp_kineto *const trace = tree->trace;
+    if (trace->has_stacks) {
+        kp_tree_fill_line_stacks(tree, trace->is_ours);
+        return;
+    }
+    if (!has_calls(tree)) return;
+    kp_tree_fill_line_stacks(tree, true);
+    trace->has_stacks = true;
+}

@@ -22,7 +22,7 @@ static bool tree_add(void *context, struct kp_tree *tree, const struct kp_chosen
 {
     struct kp_toppieces *p = context;
     struct kp_top top;
-    if (tree->trace->has_stacks) kp_tree_fill_line_stacks(tree, tree->trace->is_ours);
+    kp_tree_fill_calls(tree);
     kp_tree_set_forward_stacks(tree);
     kp_top_build(&top, tree, chosen, p->by);
     kp_top_add(&p->top, &top);

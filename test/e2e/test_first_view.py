@@ -1083,3 +1083,21 @@ def test_processes_of_one_file_are_told(tmp_path):
     said = told("report", write(tmp_path / "a.pt.trace.json", events))
     assert "2 processes are in this file" in said
     assert re.search(r"^aten::mm +0\.600 ", said, re.M), said  # six kernels of 100 us
+
+
+def test_modules_and_lines_of_torchs_own_traces_are_of_its_calls(tmp_path):
+    """torch.profiler's ops have no stack: the calls around them have one."""
+    events = []
+    for i in range(3):
+        at = 1000 * i
+        events += [event(f"ProfilerStep#{i}", "user_annotation", at, 1000), event("train.py(9): main", "python_function", at + 1, 998)]
+        for k, name in enumerate(("Linear_0", "Linear_1")):
+            begin = at + 100 + 300 * k
+            events += [event(f"nn.Module: {name}", "python_function", begin, 200 + 50 * k),
+                       event("train.py(4): forward", "python_function", begin + 10, 180 + 50 * k),
+                       event("aten::linear", "cpu_op", begin + 20, 150 + 50 * k)]
+    trace = write(tmp_path / "a.pt.trace.json", events, with_stack=1)
+    said = told("report", "--by", "module", trace)
+    assert re.search(r"^Linear_0 +0\.540 ", said, re.M) and re.search(r"^Linear_1 +0\.690 ", said, re.M), said  # their forward
+    said = told("report", "--by", "line", trace)
+    assert re.search(r"^train\.py:4 def forward +1\.230 +41\.0 ", said, re.M) and re.search(r"^\(no line of the program\) +0\.006 ", said, re.M), said

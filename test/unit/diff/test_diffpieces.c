@@ -18,7 +18,7 @@ static void whole_add(struct kp_diff *d, const struct story *s)
     char why[256];
     assert_int_equal(story_read(s, &trace, NULL), 0);
     assert_int_equal(kp_tree_build(&tree, trace), 0);
-    if (trace->has_stacks) kp_tree_fill_line_stacks(&tree, trace->is_ours);
+    kp_tree_fill_calls(&tree);
     kp_tree_set_forward_stacks(&tree);
     assert_int_equal(kp_chosen_make(&chosen, &tree, &all, why, sizeof why), 0);
     kp_diff_add(d, KP_DIFF_A, &tree, &chosen, "t");

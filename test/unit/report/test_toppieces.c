@@ -36,7 +36,7 @@ static struct numbers whole_make(const struct story *s, enum kp_top_by by)
     assert_int_equal(story_read(s, &n.trace, NULL), 0);
     kp_kineto_drop_waits(n.trace);
     assert_int_equal(kp_tree_build(&n.tree, n.trace), 0);
-    if (n.trace->has_stacks) kp_tree_fill_line_stacks(&n.tree, n.trace->is_ours);
+    kp_tree_fill_calls(&n.tree);
     kp_tree_set_forward_stacks(&n.tree);
     assert_int_equal(kp_chosen_make(&n.chosen, &n.tree, &all, why, sizeof why), 0);
     kp_summary_make(&n.summary, &n.tree, &n.chosen);
