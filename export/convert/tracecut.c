@@ -5,6 +5,9 @@
  * What a GPU does belongs to the part by the call that launched it, as in the profiler's own windows: it often runs
  * when the part is over. What it does in the part for earlier calls stays, too, shortened to the part: else the GPU
  * would look idle there. Where the trace has no such call, and for all else, the time decides.
+ *
+ * What was open when a span begins comes first, the outer ones first: cut to the span they begin at one time, and may
+ * last as long as what was inside of them.
  */
 #include "export/convert/convert.h"
 
@@ -17,13 +20,21 @@
 
 enum { FLOW_OPENS = 1, FLOW_ENDS = 2, FLOW_OUTSIDE = 4 };
 enum { CALL_INSIDE = 1, CALL_OUTSIDE = 2 };
+struct held_event {
+    struct kp_raw_event of;
+    char *text; /* its own */
+    size_t order;
+};
 struct trace_cut {
     const struct kp_cut *cut;
     kp_convert_fn put;
     void *context;
     struct kp_keyindex flows; /* rows: bits, of category and id */
     struct kp_keyindex calls; /* rows: bits, of correlation */
-    const char *more;         /* events that are still to be written before the first; NULL: none */
+    struct held_event *held;  /* what is open when a span begins */
+    size_t held_count, held_capacity;
+    bool are_held_put;
+    const char *more; /* events that are still to be written before the first; NULL: none */
     size_t kept;
     bool any, in_object; /* in_object: the list of events is a member of an object */
     int put_rc;          /* the first error of put */
@@ -94,19 +105,52 @@ static void call_note(struct trace_cut *t, const struct kp_raw_event *e)
     if (call) *call |= kp_spans_has(t->cut->spans, e->start_ns) ? CALL_INSIDE : CALL_OUTSIDE;
 }
 
-/* The bits of the call that launched this work of a GPU; 0: it is none, or nobody knows. */
-static uint8_t launch_of(struct trace_cut *t, const struct kp_raw_event *e)
+static bool is_work(const struct kp_raw_event *e)
 {
     static const char *const works[] = {
         "\"kernel\"", "\"gpu_memcpy\"", "\"gpu_memset\"", "\"Kernel\"", "\"Memcpy\"", "\"Memset\"", NULL};
-    const uint8_t *const call = is_cat(e, works) ? call_of(t, e) : NULL;
+    return is_cat(e, works);
+}
+
+/* The bits of the call that launched this work of a GPU; 0: it is none, or nobody knows. */
+static uint8_t launch_of(struct trace_cut *t, const struct kp_raw_event *e)
+{
+    const uint8_t *const call = is_work(e) ? call_of(t, e) : NULL;
     return call ? *call : 0;
+}
+
+/* Was it open when a span begins? Work of a GPU is cut by its call. */
+static bool is_open_at_begin(const struct trace_cut *t, const struct kp_raw_event *e)
+{
+    if (e->phase != 'X' || !e->of[KP_RAW_TS].at || is_work(e) || is_other_step(t, e)) return false;
+    const struct kp_spans *const spans = t->cut->spans;
+    const size_t at = span_after(spans, e->start_ns);
+    return at < spans->count && e->start_ns < spans->of[at].start_ns && e->end_ns > spans->of[at].start_ns;
+}
+
+static void hold(struct trace_cut *t, const struct kp_raw_event *e)
+{
+    struct held_event held = {.of = *e, .text = kp_kineto_room(e->whole.bytes + 1, 1), .order = t->held_count};
+    memcpy(held.text, e->whole.at, e->whole.bytes);
+    for (size_t i = 0; i < sizeof e->of / sizeof *e->of; i++)
+        if (e->of[i].at) held.of.of[i].at = held.text + (e->of[i].at - e->whole.at);
+    held.of.whole.at = held.text;
+    *KP_KINETO_NEXT(t->held, t->held_count, t->held_capacity) = held;
+}
+
+static int held_order(const void *a, const void *b)
+{
+    const struct held_event *x = a, *y = b;
+    if (x->of.start_ns != y->of.start_ns) return x->of.start_ns < y->of.start_ns ? -1 : 1;
+    if (x->of.end_ns != y->of.end_ns) return x->of.end_ns > y->of.end_ns ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
 }
 
 static int flow_note(void *context, const struct kp_raw_event *e)
 {
     struct trace_cut *t = context;
     if (e->phase == 'X') call_note(t, e);
+    if (is_open_at_begin(t, e)) hold(t, e);
     if (!is_flow(e)) return 0;
     uint8_t *const ends = flow_of(t, e);
     if (!kp_spans_has(t->cut->spans, e->start_ns)) *ends |= FLOW_OUTSIDE;
@@ -194,9 +238,20 @@ static bool is_launch_inside(struct trace_cut *t, const struct kp_raw_event *e)
     return is_cat(e, launching) && *mark_of(&t->calls, text_hash(KP_FNV64, e->of[KP_RAW_ID])) & CALL_INSIDE;
 }
 
+static int held_put(struct trace_cut *t)
+{
+    int rc = 0;
+    if (t->held_count) qsort(t->held, t->held_count, sizeof *t->held, held_order);
+    for (size_t i = 0; i < t->held_count && rc == 0; i++) rc = pieces_put(t, &t->held[i].of);
+    t->are_held_put = true;
+    return rc;
+}
+
 static int event_cut(void *context, const struct kp_raw_event *e)
 {
     struct trace_cut *t = context;
+    const int rc = t->are_held_put ? 0 : held_put(t);
+    if (rc || is_open_at_begin(t, e)) return rc;
     if (e->phase == 'M' || is_mark(e) || !e->of[KP_RAW_TS].at) return event_put(t, e, e->start_ns, e->end_ns);
     if (is_flow(e)) {
         const bool is_whole = *flow_of(t, e) == (FLOW_OPENS | FLOW_ENDS) || is_launch_inside(t, e);
@@ -228,6 +283,8 @@ int kp_tracecut(const struct kp_texts *texts, const struct kp_cut *cut, kp_conve
     if (rc == 0 || cut->is_torn)
         rc = kp_raw_read(texts, &(struct kp_raw_calls){event_cut, rest_take}, &t, why, why_bytes);
     if (cut->is_torn) rc = torn_close(&t);
+    for (size_t i = 0; i < t.held_count; i++) free(t.held[i].text);
+    free(t.held);
     kp_keyindex_fini(&t.flows);
     kp_keyindex_fini(&t.calls);
     *kept = t.kept;

@@ -113,3 +113,16 @@ def test_a_torn_list_of_events_is_closed(tmp_path):
     events = [{"ph": "X", "cat": "cpu_op", "name": f"aten::op{i}", "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5, "args": {}} for i in range(9)]
     torn.write_text(json.dumps(events)[:-30])
     assert [e["name"] for e in cut(torn, out, "--from", "-1", "--partial")] == [e["name"] for e in events[:-1]]
+
+
+def test_what_was_open_before_the_part_stays_outside(tmp_path):
+    """A frame around all steps stands behind them in the file. Cut to one step it has that one's times."""
+    events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1, "ts": 1000 * i, "dur": 1000, "args": {}} for i in range(3)]
+    events += [{"ph": "X", "cat": "python_function", "name": name, "pid": 1, "tid": 1, "ts": at, "dur": dur, "args": {}}
+               for name, at, dur in (("b.py(2): inner", -10, 3020), ("a.py(1): outer", -20, 3040))]
+    whole, part = tmp_path / "a.pt.trace.json", tmp_path / "b.pt.trace.json"
+    whole.write_text(json.dumps({"traceEvents": events}))
+    done = harness.cli("slice", "--step", "1", whole, "-o", part)
+    assert done.returncode == 0, done.stderr
+    kept = [(e["name"], float(e["ts"]), float(e["dur"])) for e in json.loads(part.read_text())["traceEvents"] if e["ph"] == "X"]
+    assert kept == [(name, 1000, 1000) for name in ("a.py(1): outer", "b.py(2): inner", "ProfilerStep#1")]
