@@ -98,7 +98,7 @@ void kp_buffer_quiet_anew(
 
 /* Decodes a completed buffer, ours or the program's, into the spool, if a window wants GPU records. Any thread, several
  * at once. Never allocates, never calls CUPTI, does not change the buffer. may_wait: for the writer, where there is no
- * room; else drops and counts. */
+ * room, and for the mutex of META records. Else drops and counts, and leaves out devices and contexts. */
 void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes, bool may_wait);
 /* Bytes of a record of this kind, 0 if the loaded libcupti does not know it. Only after an arming. */
 uint32_t kp_record_bytes(uint32_t kind);

@@ -49,8 +49,9 @@ struct cupti_lane {
     /* correlations of the last launches, since a driver call inside a runtime call is no second launch */
     uint32_t recent[RECENT];
     uint32_t recent_at;
-    uint32_t unknown_thread; /* no struct kp_thread has this id; not searched again in this buffer */
-    bool may_wait;
+    uint32_t unknown_thread;  /* no struct kp_thread has this id; not searched again in this buffer */
+    bool may_wait;            /* for the writer, in this buffer */
+    bool may_block;           /* this is kprof-cuda: it may take a mutex */
     char text[NAME_MOST + 1]; /* copy of a name, made by the kernel */
     uint8_t pad[64];
 };
@@ -342,8 +343,12 @@ static bool settle(struct cupti_lane *l, struct kp_decoded *d)
     case KP_KIND_CUDAEVENT: return kp_cupti_wants_waits();
     case KP_KIND_API: return settle_call(l, d);
     case KP_KIND_KERNEL: return settle_kernel(l, d);
-    case KP_KIND_CONTEXT: kp_context_write(&d->context); return false;
-    case KP_KIND_DEVICE: kp_device_write(d); return false;
+    case KP_KIND_CONTEXT: /* these two take the mutex of META records */
+        if (l->may_block) kp_context_write(&d->context);
+        return false;
+    case KP_KIND_DEVICE:
+        if (l->may_block) kp_device_write(d);
+        return false;
     default: return true;
     }
 }
@@ -404,6 +409,7 @@ void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes, bool may_wait)
         errno = saved;
         return;
     }
+    l->may_block = may_wait;
     l->may_wait = may_wait && kp_clock_ms() >= kp_load_relaxed(&no_wait_until_ms);
     l->unknown_thread = 0;
     if (l->thread->names) memset(l->thread->names, 0, sizeof *l->thread->names);

@@ -21,6 +21,7 @@
 #include "test/support/support.h"
 
 enum {
+    CONTEXT = 32,
     API = 40,
     KERNEL = 224,
     EVENT = 56,
@@ -295,6 +296,44 @@ static void a_callback_never_waits_for_room_and_counts_what_it_drops(void **stat
     assert_true(kp_loss_total() > lost);
     assert_int_equal(found_in(60).kinds[KP_KIND_KERNEL] + kp_loss_total() - lost, FAST_BUFFERS * FAST_KERNELS);
     kp_lane_close(60);
+}
+
+/* Of contexts, in META chunks. */
+static uint64_t contexts_found(uint32_t context)
+{
+    struct stat st;
+    uint64_t n = 0;
+    int fd = open(kp_record_path(), O_RDONLY);
+    assert_true(fd >= 0 && fstat(fd, &st) == 0);
+    uint8_t *file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    assert_true(file != MAP_FAILED);
+    close(fd);
+    for (size_t at = KP_CHUNK_BYTES; at + KP_CHUNK_BYTES <= (size_t)st.st_size; at += KP_CHUNK_BYTES) {
+        const struct kp_chunk_head *chunk = (const void *)(file + at);
+        if (chunk->magic != KP_CHUNK_MAGIC || chunk->kind != KP_CHUNK_META) continue;
+        for (uint32_t in = sizeof *chunk; in < chunk->used;) {
+            const struct kp_rec_context *r = (const void *)(file + at + in);
+            assert_true(r->head.size >= sizeof r->head);
+            n += r->head.kind == KP_KIND_CONTEXT && r->context == context;
+            in += r->head.size;
+        }
+    }
+    munmap(file, (size_t)st.st_size);
+    return n;
+}
+
+/* To write one takes a mutex, for which a callback must not wait. */
+static void a_context_is_written_by_kprof_cuda_alone(void **state)
+{
+    uint8_t record[CONTEXT] = {0};
+    (void)state;
+    kp_sizes[KP_CUPTI_CONTEXT] = CONTEXT;
+    put32(record, 0, KP_CUPTI_CONTEXT);
+    put32(record, KP_AT_CONTEXT_contextId, 77);
+    kp_lane_decode(record, sizeof record, false);
+    assert_int_equal(contexts_found(77), 0);
+    kp_lane_decode(record, sizeof record, true);
+    assert_int_equal(contexts_found(77), 1);
 }
 
 static void what_comes_after_its_window_was_closed_is_not_written(void **state)
@@ -645,6 +684,7 @@ int main(void)
         cmocka_unit_test(a_call_is_of_the_thread_that_is_alive_under_that_name),
         cmocka_unit_test(a_name_that_is_gone_is_lost_and_nothing_else),
         cmocka_unit_test(waits_that_we_did_not_ask_for_are_not_kept),
+        cmocka_unit_test(a_context_is_written_by_kprof_cuda_alone),
         cmocka_unit_test(a_callback_never_waits_for_room_and_counts_what_it_drops),
     };
     return cmocka_run_group_tests_name("cupti/lane", tests, prepare, NULL);
