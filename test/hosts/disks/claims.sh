@@ -90,6 +90,12 @@ claim_told() { # pattern of the cause, [pattern of other causes]
   else claim "the loss is told" ""; fi
 }
 
+# The closing line says so, or where there is no room for a trace, kprof recover.
+claim_left_free() {
+  if grep -aqE 'left free for the program' "$at/ours/err" "$at/recovered"; then claim "the loss is told" ""
+  else claim "the loss is told" "no line says what is left free for the program"; fi
+}
+
 # Records in lines such as "wrote TRACE (N steps by .., N ops, N dropped": of this process, then of kprof recover.
 counted_in() { # word (ops, dropped), files
   cat "${@:2}" 2>/dev/null | grep -aE '^kprof: (wrote|kept) ' | grep -aoE "[0-9]+ $1" | awk '{ n += $1 } END { print n + 0 }'
