@@ -4,7 +4,7 @@
  *
  * Called by: the thread kprof-control; begin, exit and fork as ctl.c
  * Owns:      KPROF_DIR/.HOST_rRANK.rank (schedule/job.h), from the first op on
- * Locks:     the run's turn while it looks, so that exit waits for it
+ * Locks:     the run's turn while it acts and answers, so that exit waits for it
  * On fail:   one line says that this rank takes no part; the program and its socket go on
  * Safe in:   after fork: kp_ctl_job_forget comes first
  *
@@ -312,7 +312,6 @@ static bool call_follow(uint64_t now_ms)
     struct kp_window_state now;
     enum kp_job_action action;
     bool is_news = false;
-    call_look(now_ms);
     while ((action = kp_job_rank_turn(&job.side, &job.call, now_ms)) != KP_JOB_DO_NOTHING) {
         act(action);
         is_news = true;
@@ -342,6 +341,7 @@ uint32_t kp_ctl_job_look(void)
     bool is_active = false;
     const bool has_part = job.is_wanted && (job.is_joined || kp_sources_had_activity());
     if (!has_part && !timed.begin_ms) return IDLE_MS;
+    if (has_part && job.is_joined) call_look(now_ms); /* without the turn: the folder may stand */
     if (!kp_run_turn_begin()) return ACTIVE_MS;
     speed_sample(kp_steps_seen(), now_ms);
     if (!has_part) timed_turn();
