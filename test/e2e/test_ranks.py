@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import time
 
@@ -321,12 +322,13 @@ def test_ranks_that_are_left_out_take_no_part(job):
 
 
 class Openings:
-    """How often a file of a folder is opened, by whom ever (inotify)."""
+    """How often a file of a folder is opened, by whom ever (inotify). It takes two equal events in a row for one: hence the closing."""
+    OPEN, CLOSE = 0x20, 0x18
 
     def __init__(self, folder, name):
         self.libc, self.name = ctypes.CDLL(None, use_errno=True), name.encode()
         self.fd = self.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        assert self.libc.inotify_add_watch(self.fd, bytes(folder), 0x20) >= 0, os.strerror(ctypes.get_errno())  # IN_OPEN
+        assert self.libc.inotify_add_watch(self.fd, bytes(folder), self.OPEN | self.CLOSE) >= 0, os.strerror(ctypes.get_errno())
 
     def in_seconds(self, seconds):
         self.read()
@@ -337,7 +339,10 @@ class Openings:
         count = 0
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self.fd, 65536):
-                count += data.count(self.name + b"\0")
+                while data:
+                    _, mask, _, size = struct.unpack_from("iIII", data)
+                    count += bool(mask & self.OPEN) and data[16:16 + size].rstrip(b"\0") == self.name
+                    data = data[16 + size:]
         return count
 
 
