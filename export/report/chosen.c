@@ -228,6 +228,29 @@ static void part_keep(struct kp_partsteps *parts, bool is_startup, long number)
     else *parts = (struct kp_partsteps){parts->has_startup, true, parts->startup, number};
 }
 
+/* torch.profiler opens a step behind the last step(), and ends it with the recording: the last one has no op then, and
+ * is less than half as long as the shortest of the others, which have some. */
+static void opened_last_drop(struct kp_chosen *out, const struct kp_tree *tree)
+{
+    const size_t count = out->step_count;
+    int64_t shortest_ns = INT64_MAX;
+    bool has_ops = false;
+    if (count < 2) return;
+    const struct kp_step *const last = &out->steps[count - 1];
+    for (size_t i = 0; i + 1 < count; i++)
+        if (out->steps[i].end_ns - out->steps[i].start_ns < shortest_ns)
+            shortest_ns = out->steps[i].end_ns - out->steps[i].start_ns;
+    if (2 * (last->end_ns - last->start_ns) >= shortest_ns) return;
+    for (size_t i = 0; i < tree->count; i++) {
+        const uint8_t kind = kp_tree_event(tree, i)->kind;
+        const bool is_deed = (kind == KP_KINETO_OP || kind == KP_KINETO_RUNTIME || kind == KP_KINETO_GPU) &&
+                             !kp_node_is_step(tree, &tree->nodes[i]);
+        if (is_deed && tree->nodes[i].start_ns >= last->start_ns && tree->nodes[i].start_ns < last->end_ns) return;
+        has_ops |= is_deed;
+    }
+    out->step_count -= has_ops;
+}
+
 /* `all`: a step that was asked for by its number need not be whole. */
 static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam, bool all)
 {
@@ -242,6 +265,7 @@ static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree, stru
     }
     if (!seam->has_steps) optimizer_steps_gather(out, tree, seam);
     if (out->step_count) qsort(out->steps, out->step_count, sizeof *out->steps, step_order);
+    if (seam->has_steps && !all) opened_last_drop(out, tree);
 }
 
 static int steps_cut(struct kp_chosen *out, const struct kp_choice *choice, char *why, size_t bytes)

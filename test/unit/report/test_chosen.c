@@ -315,6 +315,37 @@ static void self_time_is_cut_to_what_was_chosen(void **state)
     assert_int_equal(self_of(t, self, "aten::long"), 20000);
 }
 
+/* torch.profiler in the program: behind the last step() it opens one more, which ends with the recording. */
+static void the_step_that_the_profiler_opens_last_is_none(void **state)
+{
+    struct little *t = *state;
+    for (int i = 0; i < 3; i++) {
+        numbered_step(t, i, 100 * i, 100);
+        op(t, "aten::mm", 100 * i + 10, 50);
+    }
+    numbered_step(t, 3, 300, 4);
+    assert_int_equal(choose(t, &everything), 0);
+    assert_int_equal(t->chosen.step_count, 3);
+    assert_int_equal(t->chosen.last_total, 2);
+}
+
+static void a_last_step_that_works_or_is_as_long_as_others_is_one(void **state)
+{
+    for (int works = 0; works < 2; works++) {
+        struct little *t = *state;
+        t->used = 0;
+        for (int i = 0; i < 3; i++) {
+            numbered_step(t, i, 100 * i, 100);
+            op(t, "aten::mm", 100 * i + 10, 50);
+        }
+        numbered_step(t, 3, 300, works ? 4 : 60);
+        if (works) op(t, "aten::mm", 301, 2);
+        assert_int_equal(choose(t, &everything), 0);
+        assert_int_equal(t->chosen.step_count, 4);
+        if (!works) little_forget(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +367,8 @@ int main(void)
         LITTLE(a_moment_belongs_to_the_node_that_began_last),
         LITTLE(a_folded_nodes_time_is_its_parents),
         LITTLE(self_time_is_cut_to_what_was_chosen),
+        LITTLE(the_step_that_the_profiler_opens_last_is_none),
+        LITTLE(a_last_step_that_works_or_is_as_long_as_others_is_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
