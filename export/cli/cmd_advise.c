@@ -188,6 +188,30 @@ static const char *late_put(const struct advise_command *command, const char *te
     return first + 1;
 }
 
+/* A text as it stands in what is held: in JSON without its quotes. The caller frees it. */
+static char *as_held(const struct advise_command *command, const char *text)
+{
+    char *json = NULL;
+    size_t bytes = 0;
+    FILE *const f = command->is_json ? open_memstream(&json, &bytes) : NULL;
+    if (!f) return strdup(text);
+    kp_plain_json(f, text);
+    fclose(f);
+    json[bytes - 1] = 0;
+    memmove(json, json + 1, bytes - 1);
+    return json;
+}
+
+/* Writes the held text up to `from`, and `to` instead of it. Returns what follows. */
+static const char *words_put(const struct advise_command *command, const char *text, const char *from, const char *to)
+{
+    char *const held = as_held(command, from), *const new = as_held(command, to);
+    if (held && new) text = replaced_put(text, held, new);
+    free(held);
+    free(new);
+    return text;
+}
+
 /* Of a job that stands no rank is told as late: JSON says what the first line of the text does. */
 static bool stuck_find(struct kp_finding *out, const struct advise_command *command, long rank)
 {
@@ -212,8 +236,8 @@ static void held_print(struct advise_command *command)
         const bool is_told =
             !*command->stands && h->what && h->change && kp_finding_of_rank(&words, &command->ranks, h->rank);
         if (is_told && (words.is_for_gpu || !h->has_gpu)) {
-            text = replaced_put(text, h->what, words.what);
-            text = replaced_put(text, h->change, words.change);
+            text = words_put(command, text, h->what, words.what);
+            text = words_put(command, text, h->change, words.change);
         }
         fputs(text, stdout);
         free(h->text);

@@ -1101,3 +1101,14 @@ def test_modules_and_lines_of_torchs_own_traces_are_of_its_calls(tmp_path):
     assert re.search(r"^Linear_0 +0\.540 ", said, re.M) and re.search(r"^Linear_1 +0\.690 ", said, re.M), said  # their forward
     said = told("report", "--by", "line", trace)
     assert re.search(r"^train\.py:4 def forward +1\.230 +41\.0 ", said, re.M) and re.search(r"^\(no line of the program\) +0\.006 ", said, re.M), said
+
+
+def test_a_cause_with_quotes_is_json(tmp_path):
+    """The late rank's op has a name that JSON must escape; its text takes the place of a finding's."""
+    def odd(folder, number, wait):
+        path = rank(folder, number, [wait] * 3)
+        path.write_text(path.read_text().replace("aten::mm", 'my \\"op\\" \\\\ of C'))
+        return path
+    done = harness.cli("advise", "--json", odd(tmp_path, 0, 500), odd(tmp_path, 1, 20))
+    found = [f for line in done.stdout.splitlines() for f in json.loads(line)["findings"]]
+    assert any('my "op" \\ of C takes' in f["change"] for f in found if f["id"] == "exposed-communication"), found
