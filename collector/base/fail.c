@@ -41,7 +41,8 @@ static const struct point {
     {"wake", ENOSYS},      {"nap", EINTR},      {"barrier", EPERM},   {"kill", EPERM},         {"prctl", EPERM},
     {"nice", EACCES},      {"mask", EPERM},     {"altstack", EPERM},  {"socket", EMFILE},      {"bind", EACCES},
     {"accept", EMFILE},    {"poll", ENOMEM},    {"handler", EINVAL},  {"threadclock", EINVAL}, {"usage", EPERM},
-    {"connect", EACCES},
+    {"connect", EACCES},   {"pwrite", ENOSPC},  {"memfd", ENOSYS},    {"statfs", EACCES},      {"shm", ENOSPC},
+    {"clone", EAGAIN},
 };
 enum { KNOWN = sizeof points / sizeof *points };
 

@@ -15,12 +15,15 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_sigblock.h"
 #include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
+
+#define MEMFD_CLOEXEC 1u /* linux/memfd.h, which glibc before 2.27 lacks */
 
 /*
  * Calls that other preloaded libraries intercept go to the kernel directly (fakeroot: names and owners of files).
@@ -34,6 +37,11 @@
         (out) = (call);                \
         if ((out) < 0) (out) = -errno; \
     } while ((out) == -EINTR)
+
+/* A call that may wait for a disk. */
+#define KP_IO_CALL(out, number, a, b, c, d)                                                        \
+    do (out) = (__typeof__(out))kp_io_call(number, (long)(a), (long)(b), (long)(c), (long)(d), 0); \
+    while ((out) == -EINTR)
 
 static int fd_high(int fd)
 {
@@ -52,7 +60,7 @@ int kp_io_open(const char *path, int flags, int mode)
 {
     int fd = kp_fail_point("open");
     if (fd < 0) return fd;
-    KP_IO_RETRY(fd, open(path, flags | O_CLOEXEC, mode));
+    KP_IO_CALL(fd, SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
     return fd_high(fd);
 }
 
@@ -60,14 +68,15 @@ int kp_io_open_at(int dir, const char *name, int flags, int mode)
 {
     int fd = kp_fail_point("open");
     if (fd < 0) return fd;
-    KP_IO_RETRY(fd, openat(dir, name, flags | O_CLOEXEC, mode));
+    KP_IO_CALL(fd, SYS_openat, dir, name, flags | O_CLOEXEC, mode);
     return fd_high(fd);
 }
 
 int kp_io_close(int fd)
 {
     const int rc = kp_fail_point("close"); /* the kernel frees the number also on failure */
-    return close(fd) == 0 || errno == EINTR ? rc : -errno;
+    const long closed = kp_io_call(SYS_close, fd, 0, 0, 0, 0);
+    return closed == 0 || closed == -EINTR ? rc : (int)closed;
 }
 
 static ssize_t write_quietly(int fd, const char *p, size_t bytes)
@@ -75,7 +84,7 @@ static ssize_t write_quietly(int fd, const char *p, size_t bytes)
     struct kp_sigblock_write quiet;
     ssize_t n;
     kp_sigblock_write_begin(&quiet);
-    KP_IO_RETRY(n, write(fd, p, bytes));
+    KP_IO_CALL(n, SYS_write, fd, p, bytes, 0);
     kp_sigblock_write_end(&quiet);
     return n;
 }
@@ -109,6 +118,19 @@ ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at)
     return n;
 }
 
+ssize_t kp_io_pwrite_all(int fd, const void *data, size_t bytes, off_t at)
+{
+    struct kp_sigblock_write quiet; /* past the file size limit a write raises SIGXFSZ */
+    ssize_t n = kp_fail_point("pwrite");
+    kp_sigblock_write_begin(&quiet);
+    for (size_t done = 0; n >= 0 && done < bytes; done += (size_t)n) {
+        KP_IO_CALL(n, SYS_pwrite64, fd, (const char *)data + done, bytes - done, at + (off_t)done);
+        if (n == 0) n = -EIO;
+    }
+    kp_sigblock_write_end(&quiet);
+    return n < 0 ? n : (ssize_t)bytes;
+}
+
 /* Writes zeroes past the end of the file: then every block of the range exists on disk, as after fallocate. */
 static int zeroes_write(int fd, off_t at, off_t bytes)
 {
@@ -116,7 +138,7 @@ static int zeroes_write(int fd, off_t at, off_t bytes)
     while (bytes > 0) {
         ssize_t n;
         size_t part = bytes < (off_t)sizeof zeroes ? (size_t)bytes : sizeof zeroes;
-        KP_IO_RETRY(n, pwrite(fd, zeroes, part, at));
+        KP_IO_CALL(n, SYS_pwrite64, fd, zeroes, part, at);
         if (n < 0) return (int)n;
         if (n == 0) return -EIO;
         at += n;
@@ -130,7 +152,7 @@ int kp_io_fallocate(int fd, off_t at, off_t bytes)
     struct kp_sigblock_write quiet; /* past the file size limit, fallocate and write raise SIGXFSZ */
     int rc = kp_fail_point("fallocate");
     kp_sigblock_write_begin(&quiet);
-    if (rc == 0) KP_IO_RETRY(rc, fallocate(fd, 0, at, bytes));
+    if (rc == 0) KP_IO_CALL(rc, SYS_fallocate, fd, 0, at, bytes);
     if (rc == -EOPNOTSUPP || rc == -ENOSYS) rc = zeroes_write(fd, at, bytes);
     kp_sigblock_write_end(&quiet);
     return rc;
@@ -139,14 +161,14 @@ int kp_io_fallocate(int fd, off_t at, off_t bytes)
 int kp_io_fsync(int fd)
 {
     int rc = kp_fail_point("fsync");
-    if (rc == 0) KP_IO_RETRY(rc, fsync(fd));
+    if (rc == 0) KP_IO_CALL(rc, SYS_fsync, fd, 0, 0, 0);
     return rc;
 }
 
 int kp_io_truncate(int fd, off_t bytes)
 {
     int rc = kp_fail_point("truncate");
-    if (rc == 0) KP_IO_RETRY(rc, ftruncate(fd, bytes));
+    if (rc == 0) KP_IO_CALL(rc, SYS_ftruncate, fd, bytes, 0, 0);
     return rc;
 }
 
@@ -172,9 +194,42 @@ int64_t kp_io_data_next(int fd, int64_t at)
     return next < 0 ? -errno : next;
 }
 
-void kp_io_punch(int fd, off_t at, off_t bytes)
+int kp_io_punch(int fd, off_t at, off_t bytes)
 {
-    if (kp_fail_point("punch") == 0) (void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes);
+    int rc = kp_fail_point("punch");
+    if (rc == 0) KP_IO_CALL(rc, SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes);
+    return rc;
+}
+
+int kp_io_memory_file(const char *name)
+{
+    int fd = kp_fail_point("memfd");
+    if (fd < 0) return fd;
+    fd = (int)syscall(SYS_memfd_create, name, MEMFD_CLOEXEC);
+    return fd < 0 ? -errno : fd_high(fd);
+}
+
+static int room_fill(int rc, const struct statfs *fs, struct kp_io_room *out)
+{
+    if (rc != 0) return -errno;
+    const uint64_t block = (uint64_t)(fs->f_frsize ? fs->f_frsize : fs->f_bsize);
+    *out = (struct kp_io_room){
+        .type = (uint64_t)fs->f_type & UINT32_MAX, .bytes = fs->f_blocks * block, .spare = fs->f_bavail * block};
+    return 0;
+}
+
+int kp_io_room_of(const char *path, struct kp_io_room *out)
+{
+    struct statfs fs = {0};
+    const int rc = kp_fail_point("statfs");
+    return rc < 0 ? rc : room_fill(statfs(path, &fs), &fs, out);
+}
+
+int kp_io_room_at(int fd, struct kp_io_room *out)
+{
+    struct statfs fs = {0};
+    const int rc = kp_fail_point("statfs");
+    return rc < 0 ? rc : room_fill(fstatfs(fd, &fs), &fs, out);
 }
 
 int kp_io_stat(const char *path, struct stat *out)
@@ -229,8 +284,8 @@ int kp_io_rename_new(const char *from, const char *to)
 {
     int rc = kp_fail_point("rename");
     if (rc < 0) return rc;
-    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
-    if (errno != EINVAL && errno != ENOSYS) return -errno;
+    const long done = kp_io_call(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, RENAME_NOREPLACE);
+    if (done != -EINVAL && done != -ENOSYS) return (int)done;
     return kp_io_exists(to) ? -EEXIST : kp_io_rename(from, to); /* a file system without RENAME_NOREPLACE */
 }
 
@@ -238,28 +293,28 @@ int kp_io_rename(const char *from, const char *to)
 {
     int rc = kp_fail_point("rename");
     if (rc < 0) return rc;
-    return syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to) == 0 ? 0 : -errno;
+    return (int)kp_io_call(SYS_renameat, AT_FDCWD, (long)from, AT_FDCWD, (long)to, 0);
 }
 
 int kp_io_unlink(const char *path)
 {
     int rc = kp_fail_point("unlink");
     if (rc < 0) return rc;
-    return syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0 ? 0 : -errno;
+    return (int)kp_io_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0);
 }
 
 int kp_io_unlink_at(int dir, const char *name)
 {
     int rc = kp_fail_point("unlink");
     if (rc < 0) return rc;
-    return syscall(SYS_unlinkat, dir, name, 0) == 0 ? 0 : -errno;
+    return (int)kp_io_call(SYS_unlinkat, dir, (long)name, 0, 0, 0);
 }
 
 static int dir_make(const char *path, int mode)
 {
     struct stat st;
-    if (syscall(SYS_mkdirat, AT_FDCWD, path, mode) == 0) return 0;
-    int rc = -errno;
+    const int rc = (int)kp_io_call(SYS_mkdirat, AT_FDCWD, (long)path, mode, 0, 0);
+    if (rc == 0) return 0;
     if (syscall(SYS_newfstatat, AT_FDCWD, path, &st, 0) != 0) return rc;
     return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 }

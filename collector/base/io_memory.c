@@ -11,14 +11,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_fail.h"
+#include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
 static _Atomic bool keeps_unlocked;
@@ -86,6 +89,63 @@ static uint64_t limit_get(int which)
 }
 
 uint64_t kp_io_address_limit(void) { return limit_get(RLIMIT_AS); }
+
+/* A file of one number. "max", or no file, is no limit. */
+static uint64_t limit_read(const char *path)
+{
+    char text[32] = "";
+    uint64_t value = 0;
+    const int fd = kp_io_open(path, O_RDONLY, 0);
+    const ssize_t n = fd < 0 ? fd : kp_io_read(fd, text, sizeof text - 1);
+    if (fd >= 0) kp_io_close(fd);
+    if (n <= 0 || text[0] < '0' || text[0] > '9') return UINT64_MAX;
+    for (const char *p = text; *p >= '0' && *p <= '9'; p++) value = value * 10 + (uint64_t)(*p - '0');
+    return value;
+}
+
+/* The least limit of a control group and of those above it, up to the one that a container sees as its own. */
+static uint64_t groups_limit(const char *root, char *group, const char *file)
+{
+    char path[1200];
+    uint64_t least = UINT64_MAX;
+    for (char *end = group + strlen(group);; end = strrchr(group, '/')) {
+        if (end) *end = '\0';
+        kp_fmt(path, sizeof path, "%s%s/%s", root, end ? group : "", file);
+        const uint64_t limit = limit_read(path);
+        if (limit < least) least = limit;
+        if (!end) return least;
+    }
+}
+
+/* This process's control groups: "0::/PATH" of version 2, "N:memory:/PATH" of version 1. */
+static uint64_t group_limit(void)
+{
+    char text[2048] = "";
+    uint64_t least = UINT64_MAX;
+    const int fd = kp_io_open("/proc/self/cgroup", O_RDONLY, 0);
+    if (fd >= 0) (void)kp_io_read(fd, text, sizeof text - 1);
+    if (fd >= 0) kp_io_close(fd);
+    for (char *line = text, *end; *line; line = end) {
+        end = strchrnul(line, '\n');
+        if (*end) *end++ = '\0';
+        char *const at = strstr(line, ":memory:");
+        char *const group = strncmp(line, "0::", 3) == 0 ? line + 3 : at ? at + 8 : NULL;
+        if (!group || strlen(group) > 1000) continue;
+        const uint64_t limit = at ? groups_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes")
+                                  : groups_limit("/sys/fs/cgroup", group, "memory.max");
+        if (limit < least) least = limit;
+    }
+    return least;
+}
+
+uint64_t kp_io_memory_limit(void)
+{
+    struct sysinfo info = {.mem_unit = 1};
+    uint64_t least = group_limit();
+    if (kp_fail_point("limit") != 0 || sysinfo(&info) != 0) return least;
+    const uint64_t machine = (uint64_t)info.totalram * info.mem_unit;
+    return least < machine ? least : machine;
+}
 
 uint64_t kp_io_lock_limit(void) { return limit_get(RLIMIT_MEMLOCK); }
 

@@ -51,6 +51,7 @@ enum kp_config_index {
 #undef KP_SETTING
     KP_SET_COUNT
 };
+_Static_assert(KP_SET_COUNT <= 32, "from_env and refused have a bit for each");
 
 struct kp_config {
     /* Each row of config.def makes a field, of the type that its KP_CONFIG_TYPE_ is. A text is NULL when not set. */

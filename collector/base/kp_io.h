@@ -28,6 +28,13 @@ struct utsname;
 /* --- files --- */
 
 /*
+ * From now on the calling thread's calls on files that may wait for a disk are made by a process beside it. So a wait
+ * that no signal ends does not hold the host's end. For helper threads; costs 50 us a call.
+ */
+void kp_io_apart(bool is_wanted);
+long kp_io_call(long number, long a, long b, long c, long d, long e); /* a system call so; its value, or -errno */
+
+/*
  * The library's files and folders are never writable by all users, even where the host's umask is 0. Otherwise another
  * user could change a trace, or put a false trace into the folder.
  */
@@ -38,6 +45,7 @@ int kp_io_close(int fd);
 ssize_t kp_io_write_all(int fd, const void *data, size_t bytes); /* bytes, or -errno */
 ssize_t kp_io_read(int fd, void *data, size_t bytes);
 ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at);
+ssize_t kp_io_pwrite_all(int fd, const void *data, size_t bytes, off_t at); /* bytes, or -errno */
 int kp_io_fallocate(int fd, off_t at, off_t bytes); /* falls back to writing zeroes when EOPNOTSUPP */
 int kp_io_fsync(int fd);
 int kp_io_rename(const char *from, const char *to);
@@ -46,8 +54,15 @@ int kp_io_unlink(const char *path);
 int kp_io_unlink_at(int dir, const char *name);
 int kp_io_mkdirs(const char *path, int mode); /* like mkdir -p; 0 when it exists */
 int kp_io_truncate(int fd, off_t bytes);
-void kp_io_punch(int fd, off_t at, off_t bytes); /* frees blocks, where the file system can */
-int kp_io_lock(int fd);                          /* locks the whole file by flock. -EWOULDBLOCK: locked already */
+int kp_io_punch(int fd, off_t at, off_t bytes); /* frees blocks. -EOPNOTSUPP: the file system cannot */
+int kp_io_memory_file(const char *name);        /* a file in memory without a path (memfd_create), or -errno */
+struct kp_io_room {
+    uint64_t type;         /* the file system's magic number (statfs(2)) */
+    uint64_t bytes, spare; /* its size, and what this user may still write */
+};
+int kp_io_room_of(const char *path, struct kp_io_room *out); /* of the file system that a path lies in; 0 or -errno */
+int kp_io_room_at(int fd, struct kp_io_room *out);
+int kp_io_lock(int fd); /* locks the whole file by flock. -EWOULDBLOCK: locked already */
 int kp_io_give(int fd, uint32_t uid, uint32_t gid, uint32_t mode); /* changes the owner, then the mode */
 int64_t kp_io_data_next(int fd, int64_t at); /* the first data from `at` on. -ENXIO: only a hole follows */
 int kp_io_stat(const char *path, struct stat *out);
@@ -98,7 +113,9 @@ int kp_io_madvise(void *p, size_t bytes, int advice);
 int kp_io_mprotect(void *p, size_t bytes, int prot);
 uint64_t kp_io_address_limit(void); /* RLIMIT_AS in bytes, or UINT64_MAX */
 uint64_t kp_io_addresses(void);     /* address space in use, in bytes, or 0 when unknown. Opens a file */
-uint64_t kp_io_lock_limit(void);    /* RLIMIT_MEMLOCK in bytes, or UINT64_MAX */
+/* Bytes of memory that the machine has, or the control group's limit where that is less. Opens files. */
+uint64_t kp_io_memory_limit(void);
+uint64_t kp_io_lock_limit(void);                            /* RLIMIT_MEMLOCK in bytes, or UINT64_MAX */
 int kp_io_lock_pages(void *p, size_t bytes, bool on_fault); /* mlock */
 int kp_io_unlock_pages(void *p, size_t bytes);
 void kp_io_keep_unlocked(bool is_wanted); /* the host called mlockall: unlocks the library's new mappings */

@@ -41,6 +41,8 @@ static const struct {
     {"KPROF_CONTROL", "1", "2", "is neither 0 nor 1, using 0"},
     {"KPROF_SIGNAL", "USR2", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
+    {"KPROF_BUFFER_MB", "64", "70000", "is not between 0 and 65536, using 0"},
+    {"KPROF_EXIT_S", "5", "0", "is not between 1 and 86400, using 60"},
     {"KPROF_SPOOL_DIR", "/dev/shm", "\x01", "has a control character in it, using KPROF_DIR"},
     {"KPROF_LOG", "none", "a\nb", "has a control character in it, using stderr"},
     {"KPROF_VERBOSE", "2", "3", "is not between 0 and 2, using 0"},
