@@ -64,8 +64,9 @@ struct kp_export_options {
     /* takes the text of the heap's profile in place of NAME.heap.zst, before the trace's text, or NULL. As `text` */
     int (*heap_text)(void *context, const char *text, size_t bytes);
     void *heap_context;
-    uint64_t written_ns; /* the time in the file's name, in ns since the epoch. 0: now */
-    uint64_t text_most;  /* for spools of any origin: the most bytes of text before gzip, or 0. More is -EFBIG */
+    uint64_t written_ns;     /* the time in the file's name, in ns since the epoch. 0: now */
+    uint64_t text_most;      /* for spools of any origin: the most bytes of text before gzip, or 0. More is -EFBIG */
+    const char *scratch_dir; /* folder for what does not fit into memory. NULL, as inside the host: it stays there */
     /* the most bytes of each scratch file, or 0. What needs more is left out and counted, or gives -ENOMEM */
     uint64_t scratch_most;
     /* KP_PART_BYTES for the temporary file's path while it exists, so that a signal handler can remove it. Or NULL */

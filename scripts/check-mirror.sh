@@ -18,7 +18,6 @@ inhost/inhost: the room as a whole
 read/damaged: file.c and reader.c on spools that are torn or damaged
 read/named_calls: records of one kind through reader.c and events.c
 record/crash: the room as a whole in a process that is killed
-record/disk: the room as a whole on a disk that is full
 trace/files: the room and export/extras, by the files that stay
 trace/gpu_trace: the room export/gpu through a whole trace
 LIST
@@ -59,9 +58,9 @@ self_test() {
   mkdir "$copy/test/unit/breach"
   : >"$copy/test/unit/breach/test_log.c"
   : >"$copy/test/unit/base/test_breach.c"
-  rm "$copy/test/unit/record/test_disk.c"
+  rm "$copy/test/unit/record/test_crash.c"
   check "$copy" >"$copy/told" || true
-  for told in 'no room is called breach:' 'no file breach in the room: test/unit/base' 'take it off the list: record/disk'; do
+  for told in 'no room is called breach:' 'no file breach in the room: test/unit/base' 'take it off the list: record/crash'; do
     grep -qF "$told" "$copy/told" || { echo "check-mirror: not seen: $told"; failed=1; }
   done
   [ $failed = 0 ] && echo "check-mirror: every breach was seen"

@@ -2,6 +2,9 @@
 /*
  * kp_format.h - the spool file: the contract between the writing and the reading side
  *
+ * A spool has two halves with the same layout: a file in memory, which hooks write, and a file on a disk. A chunk that
+ * is full moves from the first to the same place in the second. A chunk in memory counts before that on the disk.
+ *
  * A spool is a header chunk and then chunks, all KP_CHUNK_BYTES long, little endian, fallocated before use. A chunk
  * belongs to one thread at a time, and its records lie one behind another. `used` is the commit: bytes below it are
  * complete, even if the writer was killed right after (SIGKILL, full disk). There is no index that could get lost. A
@@ -12,7 +15,9 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
+#include "collector/format/kp_loss.h"
 
 #define KP_FORMAT_MAGIC "KPROFSP1" /* 8 bytes, no NUL */
 #define KP_FORMAT_VERSION 1u
@@ -23,20 +28,8 @@
 #define KP_STR_CELL 32u      /* strings start on multiples of this inside a string chunk */
 #define KP_MAX_RECORD 32768u /* bytes, header included */
 
-/* Reasons why a record was dropped. The header's table counts them by kind. */
-enum kp_loss {
-    KP_LOSS_NO_CHUNK,
-    KP_LOSS_CAP,
-    KP_LOSS_DISK,
-    KP_LOSS_NO_SLOT,
-    KP_LOSS_TOO_BIG,
-    KP_LOSS_NAME,
-    KP_LOSS_REENTRY,
-    KP_LOSS_N
-};
-
 enum kp_kind {
-#define KP_KIND(name, number, counts, text) KP_KIND_##name = number,
+#define KP_KIND(name, number, counts, ends, text) KP_KIND_##name = number,
 #include "collector/format/kinds.def"
 #undef KP_KIND
     KP_KIND_N = 32
@@ -50,16 +43,25 @@ struct kp_file_head { /* at offset 0, fills the first chunk */
     uint32_t pid, ppid;
     uint32_t clock_kind;     /* KP_CLOCK_TSC or KP_CLOCK_MONO */
     uint64_t start_real_ns;  /* when the spool was opened */
-    _Atomic uint32_t chunks; /* chunks allocated so far, header included; the file may be longer, never shorter */
+    _Atomic uint32_t chunks; /* chunks allocated so far, header included. Chunks at the end may lie in memory alone */
     _Atomic uint32_t closed; /* 1 after a clean close */
     char host[64];
-    char program[64];                            /* base name of argv[0] */
-    _Atomic uint64_t loss[KP_KIND_N][KP_LOSS_N]; /* since start of the process */
-    _Atomic uint32_t text_bytes;                 /* bytes committed in text[] */
+    char program[64];                                /* base name of argv[0] */
+    _Atomic uint64_t loss[KP_KIND_N][KP_LOSS_FIRST]; /* since start of the process, by kind and reason */
+    _Atomic uint32_t text_bytes;                     /* bytes committed in text[] */
     uint32_t pad;
+    _Atomic uint64_t loss_more[KP_KIND_N][KP_LOSS_MORE]; /* reasons from KP_LOSS_FIRST on. Older files lack it */
     char text[]; /* "key=value\n" lines: configuration, torch version, rank variables, notes */
 };
 #define KP_FILE_TEXT_MAX (KP_CHUNK_BYTES - sizeof(struct kp_file_head))
+#define KP_FILE_HEAD_LEAST offsetof(struct kp_file_head, loss_more) /* the header's bytes in older files */
+static inline uint64_t kp_file_loss(const struct kp_file_head *h, int kind, int reason)
+{
+    const _Atomic uint64_t *at = NULL;
+    if (reason < KP_LOSS_FIRST) at = &h->loss[kind][reason];
+    else if (h->head_bytes >= sizeof *h) at = &h->loss_more[kind][reason - KP_LOSS_FIRST];
+    return at ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+}
 
 enum kp_chunk_kind {
     KP_CHUNK_FREE = 0,
@@ -67,7 +69,8 @@ enum kp_chunk_kind {
     KP_CHUNK_STRINGS = 2,
     KP_CHUNK_META = 3,
     KP_CHUNK_DEVICE = 4,
-    KP_CHUNK_FRAMES = 5
+    KP_CHUNK_FRAMES = 5,
+    KP_CHUNK_KINDS = 6
 };
 
 struct kp_chunk_head {
@@ -150,7 +153,6 @@ struct kp_rec_memory {
     uint8_t pad[6];
 };
 enum { KP_MEMORY_SHORT_BYTES = 32 };
-_Static_assert(sizeof(struct kp_rec_memory) == 56, "a report with totals is 56 bytes");
 
 /*
  * KP_KIND_COMMS: torch's description of a collective. It follows the OP record "record_param_comms" of the same thread,

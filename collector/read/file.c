@@ -3,8 +3,8 @@
  * file.c - the mapped file of a reader: finds chunks and cycles, drops pages
  *
  * Called by: the other files of this room
- * Memory:    one chunk for each thread, and 1 MB. A host must not seem 4 GB larger while the trace of 4 GB is
- *            written.
+ * Memory:    one chunk for each thread, 1 MB, and what was copied of a half in memory. A host must not seem 4 GB larger
+ *            while the trace of 4 GB is written.
  * On fail:   a chunk without its magic is NULL. No size in the file is used before a check against the file's length.
  */
 #include "collector/read/reader.h"
@@ -43,6 +43,8 @@ void kp_file_drop_pages(const struct kp_reader *r, const void *at)
 {
     struct kp_drop *drop = r->drop;
     size_t from = (size_t)((const uint8_t *)at - r->file) & ~(size_t)(KP_CHUNK_BYTES - 1), to = from + KP_CHUNK_BYTES;
+    const size_t chunk = from / KP_CHUNK_BYTES;
+    if (r->copied && r->copied[chunk / 8] & 1u << chunk % 8) return; /* its bytes are nowhere else */
     if (to > r->file_bytes) to = r->file_bytes;
     if (from >= drop->from && to <= drop->to) return;
     if (from != drop->to) {

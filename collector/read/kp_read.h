@@ -112,6 +112,24 @@ typedef int (*kp_thread_fn)(void *context, uint32_t tid, uint32_t thread_no, con
  * one clear line.
  */
 int kp_reader_open_fd(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes);
+/* The same of both halves of a spool; the half in memory is copied, so that changes to it do no harm. */
+struct kp_reader_halves {
+    int memory, disk; /* descriptors, which the caller closes; negative: not there */
+    uint32_t cycle;   /* only this cycle will be asked for; 0: any */
+};
+int kp_reader_open_halves(struct kp_reader **out, const struct kp_reader_halves *halves, const char *path, char *why,
+                          size_t why_bytes);
+/* Opens the half in memory that the header of a file on a disk names. -ENOENT: there is none. Fills in its path. */
+int kp_half_find(int disk, char *path, size_t bytes);
+void kp_half_remove(int disk); /* removes that half, before the one on the disk: else kp_join_dead makes that again */
+/*
+ * Writes the half in memory of each process of this user that ended here without a word to the disk, and removes it.
+ * Only spools of this folder, an absolute path without links, and of `children` in it; NULL: of all. Waits for disks.
+ */
+void kp_join_dead(const char *folder);
+/* The same of the spool whose half on the disk is open for writing. Its process is gone. 0 or -errno. */
+int kp_join_half(int disk);
+uint64_t kp_reader_last_ns(const struct kp_reader *reader); /* the last clock sample, in ns since the epoch; 0: none */
 void kp_reader_close(struct kp_reader *reader);
 const struct kp_file_head *kp_reader_head(const struct kp_reader *reader);
 const char *kp_reader_text(const struct kp_reader *reader, const char *key); /* value of a header line, or NULL */

@@ -20,6 +20,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/read/half.h"
 #include "collector/read/order.h"
 #include "collector/base/kp_poison.h"
 
@@ -44,7 +45,8 @@ static int head_check(const struct kp_reader *r, const char *path, char *why, si
                KP_FORMAT_VERSION);
         return -ENOTSUP;
     }
-    if (head->chunk_bytes != KP_CHUNK_BYTES || head->head_bytes < sizeof *head || head->head_bytes >= KP_CHUNK_BYTES) {
+    if (head->chunk_bytes != KP_CHUNK_BYTES || head->head_bytes < KP_FILE_HEAD_LEAST ||
+        head->head_bytes >= KP_CHUNK_BYTES) {
         kp_fmt(why, why_bytes, "%s: damaged header at offset %u", path,
                (unsigned)offsetof(struct kp_file_head, chunk_bytes));
         return -EINVAL;
@@ -214,8 +216,8 @@ static int map(struct kp_reader *r, int fd, const char *path, char *why, size_t 
     struct stat st;
     void *p = NULL;
     int rc = kp_io_fstat(fd, &st);
-    if (!rc && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct kp_file_head) ||
-                st.st_size > (off_t)KP_SPOOL_MOST_BYTES)) {
+    if (!rc &&
+        (!S_ISREG(st.st_mode) || st.st_size < (off_t)KP_FILE_HEAD_LEAST || st.st_size > (off_t)KP_SPOOL_MOST_BYTES)) {
         kp_fmt(why, why_bytes, "%s: not a kprof spool (%ld bytes)", path, (long)st.st_size);
         rc = -EINVAL;
     } else if (!rc) {
@@ -228,16 +230,42 @@ static int map(struct kp_reader *r, int fd, const char *path, char *why, size_t 
     return rc;
 }
 
-int kp_reader_open_fd(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes)
+/* What the header in memory counts lies in one of the halves. */
+static int halves_map(struct kp_reader *r, const struct kp_reader_halves *halves, const char *path, char *why,
+                      size_t why_bytes)
+{
+    const int rc = kp_half_map(r, halves);
+    if (rc) {
+        kp_fmt(why, why_bytes, "%s: cannot be read (%s)", path, kp_log_error_text(rc));
+        return rc;
+    }
+    const uint32_t all = (uint32_t)(r->file_bytes / KP_CHUNK_BYTES);
+    const uint32_t n = kp_load_acquire(&((struct kp_file_head *)(uintptr_t)r->file)->chunks);
+    r->chunks = n < all ? n : all;
+    return 0;
+}
+
+int kp_reader_open_halves(struct kp_reader **out, const struct kp_reader_halves *halves, const char *path, char *why,
+                          size_t why_bytes)
 {
     struct kp_reader *r = kp_map_alloc(sizeof *r);
     int rc = -ENOMEM;
     *out = NULL;
     if (r) r->drop = &r->drop_is;
-    if (r) rc = map(r, fd, path, why, why_bytes);
+    if (r && halves->memory < 0) rc = map(r, halves->disk, path, why, why_bytes);
+    else if (r) rc = halves_map(r, halves, path, why, why_bytes);
     if (!rc) rc = fill(r, path, why, why_bytes);
     if (!rc) *out = r;
     else if (r) kp_reader_close(r);
+    return rc;
+}
+
+int kp_reader_open_fd(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes)
+{
+    char memory[512];
+    const struct kp_reader_halves halves = {.memory = kp_half_find(fd, memory, sizeof memory), .disk = fd};
+    const int rc = kp_reader_open_halves(out, &halves, path, why, why_bytes);
+    if (halves.memory >= 0) kp_io_close(halves.memory);
     return rc;
 }
 
@@ -245,6 +273,7 @@ void kp_reader_close(struct kp_reader *r)
 {
     if (!r) return;
     if (r->file) kp_io_munmap((void *)(uintptr_t)r->file, r->file_bytes);
+    if (r->copied) kp_map_free(r->copied, r->copied_bytes);
     kp_text_fini(&r->text);
     if (r->cycles) kp_map_free(r->cycles, r->cycles_cap * sizeof *r->cycles);
     if (r->complete) kp_map_free(r->complete, r->cycles_n + 1);
@@ -267,6 +296,12 @@ size_t kp_reader_cycles(const struct kp_reader *r) { return r->cycles_n; }
 uint64_t kp_reader_skipped(const struct kp_reader *r) { return r->skipped; }
 
 void kp_reader_skipped_set(struct kp_reader *r, uint64_t skipped) { r->skipped = skipped; }
+
+uint64_t kp_reader_last_ns(const struct kp_reader *r)
+{
+    struct kp_clockmap clock = r->clock; /* a copy, since a look-up changes it */
+    return clock.last_ticks ? kp_clockmap_ns(&clock, clock.last_ticks) : 0;
+}
 
 struct kp_busy kp_reader_busy(struct kp_reader *r, uint32_t cycle)
 {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collector/base/kp_atomic.h"
+#include "collector/format/kp_format.h"
 #include "collector/read/clockmap.h"
 #include "collector/read/gpus.h"
 #include "collector/read/kp_read.h"
@@ -16,6 +17,8 @@ struct kp_drop {
 struct kp_reader {
     const uint8_t *file; /* mapped read-only; a process may still be writing it */
     size_t file_bytes;
+    uint8_t *copied; /* a bit for each chunk that is a copy of memory, or NULL: none is */
+    size_t copied_bytes;
     struct kp_drop *drop, drop_is; /* a pass has a const reader, and writes through the pointer */
     uint32_t chunks;               /* readable chunks, header included; the last may be cut */
     struct kp_text text;           /* lines of the header, and notes */

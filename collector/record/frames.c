@@ -44,4 +44,4 @@ uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around)
 
 uint32_t kp_frame_put_python(uint32_t python, uint32_t native) { return frame_put(0, python, native, KP_FRAME_PYTHON); }
 
-void kp_frame_forget(void) { kp_store_relaxed(&cells.room_at, 0); }
+void kp_frame_forget(void) { kp_cells_forget(&cells); }

@@ -96,8 +96,7 @@ static inline uint64_t kp_inside_tag(const uintptr_t *frame)
 KP_COLD bool kp_inside_reclaim(struct kp_thread *t, const uintptr_t *frame);
 /* A hook passed through: counted, except while the thread's state is created or ended. */
 KP_COLD void kp_inside_refused(const struct kp_thread *t);
-/* Whether the hook that `inside` names is gone. Any thread; makes a system call, keeps errno. */
-bool kp_inside_is_abandoned(const struct kp_thread *t);
+bool kp_inside_is_abandoned(const struct kp_thread *t); /* the hook that `inside` names is gone. Keeps errno */
 
 /* --- hot path. The caller has set t->inside and read the gate once. --- */
 
@@ -180,32 +179,40 @@ struct kp_record_share { /* what the spools of several processes take together; 
     _Atomic uint64_t bytes;
     _Atomic uint32_t refused; /* processes that record nothing, since no room was left */
 };
+int kp_record_folder_open(void); /* this user's folder in /dev/shm, for what processes share; or -errno */
 void kp_record_share_give(struct kp_record_share *share, uint64_t bytes); /* so many bytes of spools are gone */
 
 struct kp_record_options {
     const char *dir;               /* KPROF_SPOOL_DIR or KPROF_DIR; made when missing */
     uint64_t max_bytes;            /* KPROF_MAX_MB */
+    uint64_t memory_bytes;         /* KPROF_BUFFER_MB: so much memory for records, 0: what the machine can spare */
     const char *text;              /* configuration lines for the header */
     struct kp_record_share *share; /* of a forked child or a worker: all that share it take max_bytes together */
     /* kprof-tick calls it about 20 times a second and at each kp_ticker_wake: boot.c's cycle work. It may wait. */
     void (*tick)(void);
 };
 /*
- * Opens the spool and starts the writer thread; idempotent. 0 or -errno (one line was logged; nothing is recorded):
- * -EDQUOT if those that share a limit have reached it.
+ * Opens the spool and starts its threads; idempotent. 0 or -errno (one line was logged; nothing is recorded): -ENOBUFS
+ * if those that share a limit have reached it.
  */
 int kp_record_open(const struct kp_record_options *options);
 bool kp_record_is_open(void);
 const char *kp_record_path(void);
+const char *kp_record_memory(void); /* the path of the half in memory; "" where it has none */
 /* Removes the spool's name: all that was asked for is written. The open file goes on until the process ends. */
 void kp_record_forgo(void);
 /*
- * Opens this process's own spool to read it, also when the file was removed. -ENOENT: it cannot be reached. The
- * caller closes it.
+ * Opens both halves of this process's own spool to read them, also when a file was removed. -ENOENT: it cannot be
+ * reached, or nothing is on the disk. The caller closes them.
  */
-int kp_record_reopen(void);
+struct kp_halves {
+    int memory, disk; /* descriptors, or -errno */
+};
+void kp_record_reopen(struct kp_halves *out);
+bool kp_record_is_on_disk(void);  /* some of it */
+uint64_t kp_record_taken(void);   /* so much the spool takes, in memory and on the disk */
 bool kp_record_is_full(void);     /* no chunk is free and none comes soon (KPROF_MAX_MB, a full disk). Any thread */
-bool kp_record_is_in_place(void); /* the file was neither removed nor replaced */
+bool kp_record_is_in_place(void); /* the file on the disk was neither removed nor replaced. Looks at the disk */
 /*
  * Keeps "key=value" for readers, which use the last value of a key. Newlines in the value become blanks. Goes into
  * the header while that has room, then into NOTE records. Any thread, not in a hook. 0, -EBADF (no spool), -E2BIG
@@ -215,33 +222,29 @@ int kp_record_note(const char *key, const char *value);
 int kp_record_note_try(const char *key, const char *value); /* of a short line; -EAGAIN: the lock is taken */
 void kp_writer_wake(void); /* wakes the writer, for chunks; async-signal-safe, at most one futex wake */
 void kp_ticker_wake(void); /* wakes the ticker: a window is over; async-signal-safe, as above */
+/* Has the ticker call `job` once, which may end the ticker. False: no thread came to it in most_ms, and none will. */
+bool kp_ticker_do(void (*job)(void), uint32_t most_ms);
 
-/* Appends a META record (any thread, takes a mutex, not in a hook). Used for CYCLE and CLOCK records. */
-int kp_record_meta(const void *record, uint32_t bytes);
-void kp_record_clock(void); /* samples the clock and appends it */
+int kp_record_meta(const void *record, uint32_t bytes); /* appends a META record; takes a mutex, not in a hook */
+void kp_record_clock(void);                             /* samples the clock and appends it */
 
 /*
  * Waits until no thread is inside a hook that may still write to a cycle older than the gate's. Afterwards no chunk of
  * `cycle` changes. 0 or -ETIMEDOUT. Writer or exporter thread only.
  */
 int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms);
-/*
- * Frees the chunks of a cycle that was exported or is not wanted. If a thread may still be writing to it, a later
- * call frees them. Not from two threads at a time.
- */
+/* Frees the chunks of a cycle that was exported. If a thread may still write to it, a later call does. One thread. */
 void kp_record_recycle(uint32_t cycle);
 bool kp_record_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* piece i's addresses. False: no more pieces */
 /* How many ops, calls, device records and ranges a cycle holds. Walks its chunks, so not for hot paths. */
 uint64_t kp_record_events(uint32_t cycle);
-/*
- * Drops the pages of all records from this process's memory, which may be all of KPROF_MAX_MB. The file keeps the
- * records. For the time when recording is over and traces are still to be written. Not from signal handlers.
- */
+/* Drops the pages of all records from this process; the file keeps them. Once recording is over. Not in handlers. */
 void kp_record_drop_pages(void);
 /*
- * Stops the writer (bounded), marks the file closed, unlinks it if asked. The mapping stays, so a late hook cannot
- * fault.
+ * Stops the writer (bounded), marks the file closed, unlinks it if asked. Otherwise it brings to the disk what lies in
+ * memory. False: the disk refused that, or made no progress for most_ms; what a half holds stays there. The mapping
+ * stays, so a late hook cannot fault.
  */
-void kp_record_close(bool unlink_file);
+bool kp_record_close(bool unlink_file, uint32_t most_ms);
 /* In a forked child: resets the whole recorder. The parent's mapping stays, unused. Called by the at-fork handler. */
 void kp_record_forget(void);

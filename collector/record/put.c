@@ -86,13 +86,17 @@ void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_ki
         kp_loss_count(kind, KP_LOSS_TOO_BIG);
         return NULL;
     }
-    bool is_first = t->chunk == NULL || t->chunk_cycle != cycle;
+    struct kp_chunk_head *const before = t->chunk_cycle ? t->chunk : NULL;
+    const uint32_t before_cycle = t->chunk_cycle;
+    const bool is_first = before == NULL || before_cycle != cycle;
+    if (before && is_first) kp_chunk_quit(before, before_cycle);
     if (cycle && is_first && !t->is_lane && orphan_continue(t, cycle, bytes)) return t->at;
     struct kp_chunk_head *chunk = cycle ? kp_chunk_take(t, cycle) : NULL;
     if (chunk == NULL) {
         kp_loss_count(kind, kp_load_relaxed(&kp_spool.grow_error));
-        return NULL;
+        return NULL; /* a smaller record may still find room in the chunk before */
     }
+    if (!is_first) kp_chunk_quit(before, cycle);
     chunk_set(t, chunk, cycle);
     return t->at;
 }

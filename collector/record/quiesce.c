@@ -64,6 +64,9 @@ int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms)
     uint32_t pending = kp_load_relaxed(&pending_cycle);
     if (rc < 0 && cycle > pending) kp_store_relaxed(&pending_cycle, cycle);
     if (rc == 0 && cycle >= pending) kp_store_relaxed(&pending_cycle, 0);
+    const uint64_t gate = kp_gate_get();
+    const bool goes_on = gate & KP_GATE_RECORD && kp_gate_cycle(gate) <= cycle;
+    if (rc == 0 && !goes_on && kp_spool_is_ours()) kp_chunk_settle(cycle);
     return rc;
 }
 

@@ -15,21 +15,29 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
+#define KP_RECORD_UNLINK_MS 1000u
 #define KP_RECORD_WAITING 64 /* cycles that wait to be recycled; a cycle beyond them keeps its chunks */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static int grow_refusal(const struct kp_record_options *options)
+{
+    const enum kp_loss why = (enum kp_loss)kp_load_relaxed(&kp_spool.grow_error);
+    if (why == KP_LOSS_LIMIT) return -EFBIG;
+    return options->share && why == KP_LOSS_CAP ? -ENOBUFS : -ENOSPC;
+}
+
 static int rooms_open(const struct kp_record_options *options)
 {
-    int rc = kp_spool_has_share(options) ? kp_spool_open(options) : -EDQUOT;
+    int rc = kp_spool_has_share(options) ? kp_spool_open(options) : -ENOBUFS;
     if (rc == 0) rc = kp_chunk_open(kp_spool.max_chunks);
     if (rc == 0) rc = kp_string_open();
     if (rc < 0) return rc;
-    if (kp_chunk_grow(KP_PIECE_CHUNKS) == 0)
-        return options->share && kp_load_relaxed(&kp_spool.grow_error) == KP_LOSS_CAP ? -EDQUOT : -ENOSPC;
+    if (kp_chunk_grow(KP_PIECE_CHUNKS) == 0) return grow_refusal(options);
     kp_quiesce_open();
     kp_store_release(&kp_spool.state, KP_SPOOL_OPEN); /* pairs with: chunk.c:free_pop */
     rc = kp_meta_open();
+    if (rc == 0) rc = kp_disk_open(options->dir);
     if (rc == 0) rc = kp_writer_open(options->tick);
     if (rc < 0) return rc;
     kp_loss_open(kp_spool_head());
@@ -39,7 +47,7 @@ static int rooms_open(const struct kp_record_options *options)
 
 static void say_refused(const struct kp_record_options *options, int rc)
 {
-    if (rc != -EDQUOT || !options->share) /* once also for forked children */
+    if (rc != -ENOBUFS || !options->share) /* once also for forked children */
         KP_LOG_ONCE(0, "nothing is recorded: no file can be made in %s (%s); KPROF_DIR names another folder",
                     options->dir, kp_log_error_text(rc));
     else if (kp_add_relaxed(&options->share->refused, 1) == 0)
@@ -57,11 +65,15 @@ int kp_record_open(const struct kp_record_options *options)
     int rc = state == KP_SPOOL_OPEN ? 0 : state == KP_SPOOL_SHUT ? -ESHUTDOWN : rooms_open(options);
     if (rc < 0 && state == KP_SPOOL_NONE) {
         say_refused(options, rc);
+        (void)kp_disk_unlink(KP_RECORD_UNLINK_MS);
+        kp_disk_close();
         kp_store_release(&kp_spool.state, KP_SPOOL_NONE);
         kp_meta_forget();
         kp_string_forget();
         kp_frame_forget();
         kp_chunk_forget();
+        kp_carry_forget();
+        kp_disk_forget();
         kp_spool_abandon();
     }
     pthread_mutex_unlock(&lock);
@@ -73,13 +85,25 @@ bool kp_record_is_open(void) { return kp_spool_is_ours(); }
 
 const char *kp_record_path(void) { return kp_spool.path; }
 
-int kp_record_reopen(void) { return kp_spool_reopen(); }
+const char *kp_record_memory(void) { return kp_spool.memory; }
+
+void kp_record_reopen(struct kp_halves *out)
+{
+    *out = (struct kp_halves){.memory = kp_spool_reopen(), .disk = kp_disk_reopen()};
+}
+
+bool kp_record_is_on_disk(void) { return kp_disk_has_chunks(); }
+
+uint64_t kp_record_taken(void) { return (uint64_t)kp_load_relaxed(&kp_spool.chunks) * KP_CHUNK_BYTES; }
 
 void kp_record_forgo(void)
 {
     pthread_mutex_lock(&lock);
     /* Without a descriptor the file could not be reached any more. */
-    if (kp_spool_is_ours() && kp_load_relaxed(&kp_spool.fd) >= 0) kp_spool_unlink();
+    if (kp_spool_is_ours() && kp_load_relaxed(&kp_spool.fd) >= 0) {
+        kp_spool_unlink(true);
+        (void)kp_disk_unlink(KP_RECORD_UNLINK_MS);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -88,7 +112,7 @@ bool kp_record_is_full(void)
     return kp_load_relaxed(&kp_spool.grow_error) != KP_LOSS_NO_CHUNK && kp_chunk_ready() == 0;
 }
 
-bool kp_record_is_in_place(void) { return kp_spool_is_in_place(); }
+bool kp_record_is_in_place(void) { return kp_disk_is_in_place(); }
 
 static uint32_t waiting[KP_RECORD_WAITING], waiting_count; /* cycles to recycle once no hook writes to them */
 
@@ -117,17 +141,32 @@ void kp_record_drop_pages(void)
     if (kp_spool_is_ours()) kp_chunk_drop_pages();
 }
 
-void kp_record_close(bool unlink_file)
+/* True: both names are gone, or the file on the disk has all. */
+static bool halves_settle(bool unlink_file, uint32_t most_ms)
 {
+    if (unlink_file) {
+        kp_spool_unlink(true);
+        return kp_disk_unlink(most_ms < KP_RECORD_UNLINK_MS ? most_ms : KP_RECORD_UNLINK_MS);
+    }
+    if (!kp_carry_all(most_ms)) return false;
+    kp_spool_unlink(false);
+    return true;
+}
+
+bool kp_record_close(bool unlink_file, uint32_t most_ms)
+{
+    bool is_settled = true;
     pthread_mutex_lock(&lock);
     if (kp_spool_is_ours()) {
         kp_record_clock();
         kp_writer_close();
         kp_store_release(&kp_spool.state, KP_SPOOL_SHUT); /* pairs with: chunk.c:free_pop; no new chunk from here on */
         kp_store_release(&kp_spool_head()->closed, 1);    /* pairs with: the readers' header */
-        if (unlink_file) kp_spool_unlink();
+        is_settled = halves_settle(unlink_file, most_ms);
+        kp_disk_close();
     }
     pthread_mutex_unlock(&lock);
+    return is_settled;
 }
 
 void kp_record_forget(void)
@@ -142,6 +181,8 @@ void kp_record_forget(void)
     kp_string_forget();
     kp_frame_forget();
     kp_chunk_forget();
+    kp_carry_forget();
+    kp_disk_forget();
     kp_loss_forget();
     kp_spool_forget(); /* the parent's file stays mapped here, untouched */
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * spool.c - the spool file: created once, grown in segments, never unmapped
+ * spool.c - the half of the spool in memory: created once, grown in segments, never unmapped
  *
  * Called by: the opener (any host thread), then only the writer thread
- * Owns:      the file descriptor, and the address ranges that segments are mapped into
+ * Owns:      the file in memory, its descriptor, and the address ranges that segments are mapped into
  *            (in a forked child, also a part of `share`, which other processes change)
  * Memory:    reserves addresses 4 MB at a time, or 64 MB once it uses that much. The host may limit addresses. A
- *            segment is allocated on disk, mapped and touched before a hook sees it. So no store of a hook waits for
- *            disk space or dies by SIGBUS.
+ *            segment is allocated, mapped and touched before a hook sees it. So a store of a hook neither waits nor
+ *            dies by SIGBUS, whatever the disk does. `budget` chunks at most have memory at a time.
  * On fail:   the file keeps its size; records that find no chunk are counted by reason
  * Safe in:   signal handlers no; after fork no (kp_record_forget forgets it all)
  */
@@ -25,6 +25,8 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
+#include "collector/format/kp_half.h"
 #include "collector/base/kp_poison.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -67,15 +69,14 @@ static int path_make(const char *dir, const char *host, uint64_t start_ns)
     return n < sizeof kp_spool.path ? 0 : -ENAMETOOLONG;
 }
 
-static int file_make(const char *dir, const char *host, uint64_t start_ns)
+static int memory_make(const struct kp_record_options *options)
 {
     struct stat st;
-    int rc = kp_io_mkdirs(dir, KP_IO_FOLDER_MODE);
-    if (rc == 0) rc = path_make(dir, host, start_ns);
-    if (rc < 0) return rc;
-    kp_spool.fd = kp_io_open(kp_spool.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    kp_spool.fd = kp_place_open(kp_path_base(kp_spool.path), kp_spool.memory, sizeof kp_spool.memory);
     if (kp_spool.fd < 0) return kp_spool.fd;
-    rc = kp_io_fstat(kp_spool.fd, &st);
+    const uint64_t bytes = kp_place_budget(options->memory_bytes, kp_spool.memory[0] != '\0');
+    kp_spool.budget = (uint32_t)(bytes / KP_CHUNK_BYTES);
+    const int rc = kp_io_fstat(kp_spool.fd, &st);
     if (rc < 0) return rc;
     kp_spool.dev = st.st_dev;
     kp_spool.ino = st.st_ino;
@@ -94,12 +95,15 @@ static int our_file_check(int fd) /* 1, 0, or -errno: not known */
 
 static bool is_our_file(int fd) { return our_file_check(fd) == 1; }
 
-/* An fd of the spool for one use, or -errno. A number that now names another file is not closed. */
+/*
+ * An fd of the file in memory for one use, or -errno. A number that now names another file is not closed. A file
+ * without a path is lost with its descriptor.
+ */
 static int fd_get(void)
 {
     const int is_ours = our_file_check(kp_spool.fd);
     if (is_ours != 0) return is_ours < 0 ? is_ours : kp_spool.fd;
-    int fd = kp_io_open(kp_spool.path, O_RDWR | O_NOFOLLOW, 0);
+    int fd = kp_spool.memory[0] ? kp_io_open(kp_spool.memory, O_RDWR | O_NOFOLLOW, 0) : -EBADF;
     if (fd >= 0 && !is_our_file(fd)) {
         kp_io_close(fd);
         fd = -ESTALE;
@@ -111,19 +115,19 @@ static int fd_get(void)
 static void fd_give(void)
 {
     const int fd = kp_load_relaxed(&kp_spool.fd);
-    if (fd >= KP_IO_FD_HIGH || !is_our_file(fd)) return;
+    if (fd >= KP_IO_FD_HIGH || !kp_spool.memory[0] || !is_our_file(fd)) return;
     kp_store_relaxed(&kp_spool.fd, -1);
     kp_io_close(fd);
 }
 
-/* ---- blocks on disk, and pages ---- */
+/* ---- pages ---- */
 
-/* Allocates blocks for `count` chunks at the end of the file. On failure, cuts the file back to what is mapped. */
+/* Allocates memory for `count` chunks. On failure, cuts the file back to what is mapped. */
 static int blocks_make(int fd, uint32_t first, uint32_t count)
 {
     off_t at = (off_t)first * KP_CHUNK_BYTES, bytes = (off_t)count * KP_CHUNK_BYTES;
     int rc = kp_io_fallocate(fd, at, bytes);
-    if (rc < 0 && kp_io_truncate(fd, at) != 0) return rc; /* a partly made segment must not keep the disk full */
+    if (rc < 0 && kp_io_truncate(fd, at) != 0) return rc; /* a partly made segment must not keep the memory */
     return rc;
 }
 
@@ -140,18 +144,11 @@ static int chunks_advise(uint32_t first, uint32_t count, int advice)
     return rc;
 }
 
-/*
- * Makes the pages of chunks writable now, on our own thread, so that no hook takes the fault. False: Linux before
- * 5.14.
- */
-bool kp_spool_touch(uint32_t first, uint32_t count) { return chunks_advise(first, count, MADV_POPULATE_WRITE) == 0; }
-
 void kp_spool_drop_pages(uint32_t first, uint32_t count) { (void)chunks_advise(first, count, MADV_DONTNEED); }
 
 /*
- * Makes the pages of new chunks writable, before another thread knows them. On kernels before 5.14 it writes to each
- * page, since MAP_POPULATE would only read a shared mapping. If the file system has no block for a page (copy on
- * write), this returns an error. A hook would get SIGBUS.
+ * Makes the pages of chunks writable, before another thread knows them. So no hook takes the fault. On kernels before
+ * 5.14 it writes to each page, since MAP_POPULATE would only read a shared mapping.
  */
 static int fresh_touch(uint32_t first, uint32_t count)
 {
@@ -162,6 +159,13 @@ static int fresh_touch(uint32_t first, uint32_t count)
     if (rc != -EINVAL) return rc == -EFAULT ? -ENOSPC : rc;
     for (size_t i = 0; i < (size_t)count * KP_CHUNK_BYTES; i += KP_PAGE) kp_store_relaxed(&at[i], 0);
     return 0;
+}
+
+bool kp_spool_free(uint32_t chunk)
+{
+    if (chunks_advise(chunk, 1, MADV_REMOVE) != 0) return false;
+    kp_add_relaxed(&kp_spool.resident, (uint32_t)-1);
+    return true;
 }
 
 /* ---- addresses ---- */
@@ -298,7 +302,20 @@ static int segment_map(int fd, uint32_t first, uint32_t count)
     int rc = kp_io_mmap_at(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)first * KP_CHUNK_BYTES);
     if (rc < 0) return rc;
     (void)kp_io_madvise(where, bytes, MADV_DONTDUMP); /* the file has it already */
-    return fresh_touch(first, count);
+    rc = fresh_touch(first, count);
+    if (rc == 0) kp_add_relaxed(&kp_spool.resident, count);
+    return rc;
+}
+
+bool kp_spool_fill(uint32_t chunk)
+{
+    const int fd = fd_get();
+    int rc = fd < 0 ? fd : kp_io_fallocate(fd, (off_t)chunk * KP_CHUNK_BYTES, KP_CHUNK_BYTES);
+    if (rc >= 0) rc = fresh_touch(chunk, 1);
+    fd_give();
+    if (rc < 0) kp_spool_grow_failed(rc);
+    else kp_add_relaxed(&kp_spool.resident, 1);
+    return rc >= 0;
 }
 
 static void cap_refuse(uint32_t allowed)
@@ -320,20 +337,29 @@ static void cap_refuse(uint32_t allowed)
 
 void kp_spool_grow_failed(int rc)
 {
-    kp_store_relaxed(&kp_spool.grow_error, KP_LOSS_DISK);
+    kp_store_relaxed(&kp_spool.grow_error, rc == -EFBIG ? KP_LOSS_LIMIT : KP_LOSS_NO_SLOT);
     kp_store_relaxed(&retry_at_ns, kp_clock_ns(CLOCK_MONOTONIC) + KP_SPOOL_RETRY_NS);
-    KP_LOG_ONCE(0, "cannot grow the spool %s (%s); what it holds is kept, events that find no room are counted",
-                kp_spool.path, kp_log_error_text(rc));
+    KP_LOG_ONCE(0, "no more memory for records (%s): what is recorded is kept, events that find no room are counted",
+                kp_log_error_text(rc));
+}
+
+uint32_t kp_spool_spare(void)
+{
+    const uint32_t resident = kp_load_relaxed(&kp_spool.resident);
+    return resident < kp_spool.budget ? kp_spool.budget - resident : 0;
 }
 
 void kp_spool_retry(void) { kp_store_relaxed(&retry_at_ns, 0); }
 
-/* Allocates and maps the chunks, or fewer of them on a disk that is nearly full. */
+/* No memory, or over the largest size of a file, which counts for files in memory, too. Fewer chunks may fit. */
+static bool is_short(int rc) { return rc == -ENOSPC || rc == -EFBIG; }
+
+/* Allocates and maps the chunks, or fewer of them where memory is short. */
 static int segment_make(uint32_t first, uint32_t *count)
 {
     int fd = fd_get(), rc = fd < 0 ? fd : piece_have(first);
     if (rc >= 0)
-        while ((rc = blocks_make(fd, first, *count)) == -ENOSPC && *count > 1) *count = *count < 8 ? 1 : *count / 4;
+        while (is_short(rc = blocks_make(fd, first, *count)) && *count > 1) *count = *count < 8 ? 1 : *count / 4;
     if (rc >= 0) {
         rc = segment_map(fd, first, *count);
         kp_spool.is_broken = rc < 0; /* the range may have a hole now, where the kernel may map something of the host */
@@ -352,9 +378,7 @@ uint32_t kp_spool_grow(uint32_t first, uint32_t want)
         return 0;
     }
     if (count > chunks_to_end(first)) count = chunks_to_end(first);
-    if (kp_load_relaxed(&kp_spool.grow_error) == KP_LOSS_DISK &&
-        kp_clock_ns(CLOCK_MONOTONIC) < kp_load_relaxed(&retry_at_ns))
-        return 0;
+    if (kp_clock_ns(CLOCK_MONOTONIC) < kp_load_relaxed(&retry_at_ns)) return 0;
     if (!share_take(count)) {
         cap_refuse(0);
         return 0;
@@ -386,9 +410,11 @@ static void program_write(struct kp_file_head *h)
 static void head_write(const char *host, uint64_t start_ns, const char *text)
 {
     struct kp_file_head *h = kp_spool_head();
+    const size_t halves = kp_fmt(h->text, KP_FILE_TEXT_MAX, KP_HALF_MEMORY_KEY "=%s\n" KP_HALF_SPOOL_KEY "=%s\n",
+                                 kp_spool.memory[0] ? kp_spool.memory : "-", kp_spool.path);
     size_t n = text ? strlen(text) : 0;
-    if (n > KP_FILE_TEXT_MAX)
-        for (n = KP_FILE_TEXT_MAX; n && text[n - 1] != '\n';) n--;
+    if (n > KP_FILE_TEXT_MAX - halves)
+        for (n = KP_FILE_TEXT_MAX - halves; n && text[n - 1] != '\n';) n--;
     h->version = KP_FORMAT_VERSION;
     h->chunk_bytes = KP_CHUNK_BYTES;
     h->head_bytes = sizeof *h;
@@ -398,8 +424,8 @@ static void head_write(const char *host, uint64_t start_ns, const char *text)
     h->start_real_ns = start_ns;
     kp_fmt(h->host, sizeof h->host, "%s", host);
     program_write(h);
-    memcpy(h->text, text ? text : "", n);
-    kp_store_relaxed(&h->text_bytes, (uint32_t)n);
+    memcpy(h->text + halves, text ? text : "", n);
+    kp_store_relaxed(&h->text_bytes, (uint32_t)(halves + n));
     kp_store_relaxed(&h->chunks, 1);
     memcpy(h->magic, KP_FORMAT_MAGIC, sizeof h->magic);
 }
@@ -415,8 +441,9 @@ int kp_spool_open(const struct kp_record_options *options)
     kp_spool.share_most = options->max_bytes;
     int rc = table_open(options->max_bytes);
     if (rc == 0) rc = piece_have(0);
-    if (rc == 0) rc = file_make(options->dir, host, start_ns);
-    if (rc == 0 && !share_take(1)) rc = -EDQUOT;
+    if (rc == 0) rc = path_make(options->dir, host, start_ns);
+    if (rc == 0) rc = memory_make(options);
+    if (rc == 0 && !share_take(1)) rc = -ENOBUFS;
     if (rc == 0) rc = blocks_make(kp_spool.fd, 0, 1);
     if (rc == 0) rc = segment_map(kp_spool.fd, 0, 1);
     if (rc < 0) return rc;
@@ -426,26 +453,16 @@ int kp_spool_open(const struct kp_record_options *options)
     return 0;
 }
 
-bool kp_spool_is_in_place(void)
+void kp_spool_unlink(bool is_whole)
 {
-    struct stat st;
-    return kp_io_stat(kp_spool.path, &st) == 0 && st.st_dev == kp_spool.dev && st.st_ino == kp_spool.ino;
+    if (kp_spool.memory[0]) (void)kp_io_unlink(kp_spool.memory);
+    if (is_whole) share_leave();
 }
 
-void kp_spool_unlink(void)
-{
-    if (!kp_spool_is_in_place()) return;
-    if (kp_io_unlink(kp_spool.path) == 0) share_leave();
-}
-
-/*
- * A training script may empty the folder it logs to, but the mapped and open file is still whole. Another user may
- * have put another file in its place. So each opened file's device and inode are compared.
- */
 int kp_spool_reopen(void)
 {
     char path[64];
-    int fd = kp_io_open(kp_spool.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    int fd = kp_spool.memory[0] ? kp_io_open(kp_spool.memory, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0) : -ENOENT;
     if (is_our_file(fd) || fd == -EMFILE || fd == -ENFILE) return fd;
     if (fd >= 0) kp_io_close(fd);
     kp_fmt(path, sizeof path, "/proc/self/fd/%d", kp_load_relaxed(&kp_spool.fd));
@@ -458,7 +475,7 @@ int kp_spool_reopen(void)
 void kp_spool_abandon(void)
 {
     if (kp_spool.fd >= 0) {
-        kp_spool_unlink();
+        kp_spool_unlink(true);
         kp_io_close(kp_spool.fd);
     }
     for (uint32_t i = 0; kp_spool.pieces && i < table_rows; i++)
@@ -470,6 +487,7 @@ void kp_spool_forget(void)
 {
     memset(&kp_spool, 0, sizeof kp_spool);
     kp_spool.fd = -1;
+    kp_spool_retry();
 }
 
 bool kp_spool_is_ours(void) { return kp_load_acquire(&kp_spool.state) == KP_SPOOL_OPEN && kp_spool.pid == getpid(); }

@@ -172,6 +172,6 @@ void kp_string_forget(void)
         kp_store_relaxed(&tables[number].slots, NULL);
         kp_store_relaxed(&tables[number].count, 0);
     }
-    kp_store_relaxed(&cells.room_at, 0);
+    kp_cells_forget(&cells);
     kp_store_relaxed(&id_last, 0);
 }

@@ -48,6 +48,7 @@ static void thread_exit(void *arg)
     stage = EXITED;
     kp_thread_self = NULL;
     if (t->chunk && t->end - t->at >= KP_ORPHAN_ROOM) kp_chunk_orphan(t->chunk, t->chunk_cycle);
+    else if (t->chunk) kp_chunk_quit(t->chunk, t->chunk_cycle);
     t->chunk = NULL;
     t->chunk_cycle = 0;
     t->at = t->end = NULL;

@@ -11,12 +11,23 @@
 #include "collector/record/record_internal.h"
 
 #include "collector/base/kp_helper_threads.h"
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
 static struct kp_life life;
 static _Atomic bool is_writers; /* there is no thread for it: the writer runs the tick */
 static void (*tick_fn)(void);
+
+enum { NO_JOB, ASKED, TAKEN };
+static _Atomic uint32_t job_stage;
+static void (*job_fn)(void);
+
+static void job_do(void)
+{
+    uint32_t asked = ASKED;
+    if (kp_cas_acq_rel(&job_stage, &asked, TAKEN)) job_fn(); /* pairs with: kp_ticker_do */
+}
 
 static void *ticker_main(void *arg)
 {
@@ -25,6 +36,7 @@ static void *ticker_main(void *arg)
     while (kp_life_goes_on(&life)) {
         if (kp_helpers_pause_wanted()) return NULL; /* kp_helpers_resume starts it again */
         tick_fn();
+        job_do();
         kp_wakeup_wait(KP_WAKEUP_TICKER, KP_TICK_NS);
     }
     kp_life_end(&life);
@@ -54,6 +66,17 @@ void kp_ticker_wake(void)
     else kp_wakeup_wake(KP_WAKEUP_TICKER);
 }
 
+bool kp_ticker_do(void (*job)(void), uint32_t most_ms)
+{
+    uint32_t asked = ASKED;
+    if (!tick_fn || kp_load_relaxed(&is_writers) || !kp_life_is_wanted(&life)) return false;
+    job_fn = job;
+    kp_store_release(&job_stage, ASKED); /* pairs with: ticker.c:job_do */
+    kp_ticker_wake();
+    for (uint32_t i = 0; i < most_ms * 10 && kp_load_relaxed(&job_stage) == ASKED; i++) kp_io_nap(100000);
+    return !kp_cas_acq_rel(&job_stage, &asked, NO_JOB); /* it waits for something of the host's: it is left alone */
+}
+
 void kp_ticker_close(void)
 {
     kp_store_relaxed(&is_writers, false);
@@ -64,5 +87,6 @@ void kp_ticker_forget(void)
 {
     kp_life_none(&life);
     kp_store_relaxed(&is_writers, false);
+    kp_store_relaxed(&job_stage, NO_JOB);
     tick_fn = NULL;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * wakeup.c - the words that the writer and the ticker sleep on
+ * wakeup.c - the words that the writer, the ticker and kprof-disk sleep on
  *
- * Called by: any thread (wake), the writer and the ticker, each on its own word (wait)
+ * Called by: any thread (wake), these three, each on its own word (wait)
  * Locks:     none; a futex
  * Safe in:   signal handlers: kp_writer_wake and kp_wakeup_wake, which keep errno. In a forked child
  *            kp_wakeup_forget comes first.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * writer.c - the helper thread kprof-writer: keeps free chunks ready, samples the clock
+ * writer.c - the helper thread kprof-writer: keeps free chunks ready, has full ones moved, samples the clock
  *
  * Called by: record.c (open, close); hooks only wake it (wakeup.c)
  * Owns:      the number of chunks to keep ready: half a second's use, within fixed limits
  * Locks:     none; sleeps in a futex for at most one tick. Host threads wait for chunks with any lock held, the
- *            loader's too, so it takes none that a host thread may hold (docs/concurrency.md)
+ *            loader's too, so it takes none that a host thread may hold (docs/concurrency.md). It enters no call on
+ *            a disk: disk.c does
  * Safe in:   signal handlers no; after fork the thread does not exist (kp_writer_forget)
  */
 #include "collector/record/record_internal.h"
@@ -18,7 +19,6 @@
 
 #define KP_WRITER_CLOCK_NS 1000000000u
 #define KP_WRITER_STOCK 256u        /* chunks ready at least: 16 MB */
-#define KP_WRITER_STOCK_MAX 4096u   /* and at most: 256 MB */
 #define KP_WRITER_SEGMENT 64u       /* chunks added at once (1-2 ms): small steps let a rush use the first ones early */
 #define KP_WRITER_RATE_NS 10000000u /* shorter spans tell nothing about the rate */
 
@@ -42,7 +42,8 @@ static uint32_t stock_wanted(uint64_t now_ns)
     uint64_t want = pace.per_second / 2, threads = 2 * (uint64_t)kp_thread_count();
     if (want < threads) want = threads;
     if (want < KP_WRITER_STOCK) want = KP_WRITER_STOCK;
-    return want > KP_WRITER_STOCK_MAX ? KP_WRITER_STOCK_MAX : (uint32_t)want;
+    const uint32_t half = kp_spool.budget / 2; /* the other half holds what is full */
+    return want > half ? half : (uint32_t)want;
 }
 
 /*
@@ -75,16 +76,6 @@ static void clock_keep(uint64_t now_ns)
     if (kp_meta_clock_try()) pace.clock_ns = now_ns;
 }
 
-/* A window warms up or begins: touch its first chunks, so that hooks take no page faults. */
-static void cycle_prepare(void)
-{
-    static uint32_t prepared;
-    uint64_t gate = kp_gate_get();
-    if (!(gate & (KP_GATE_WARM | KP_GATE_RECORD)) || kp_gate_cycle(gate) == prepared) return;
-    prepared = kp_gate_cycle(gate);
-    kp_chunk_touch_free(KP_WRITER_STOCK);
-}
-
 static void *writer_main(void *arg)
 {
     (void)arg;
@@ -92,12 +83,14 @@ static void *writer_main(void *arg)
     while (kp_life_goes_on(&life)) {
         if (kp_helpers_pause_wanted()) return NULL; /* kp_helpers_resume starts it again */
         uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
+        kp_carry_round();
         stock_refill(now_ns);
-        cycle_prepare();
+        kp_disk_beat();
         clock_keep(now_ns);
         kp_ticker_beat();
         kp_wakeup_wait(KP_WAKEUP_WRITER, KP_TICK_NS);
     }
+    if (kp_life_is_wanted(&life)) kp_disk_end(); /* the host's threads have all ended */
     kp_life_end(&life);
     return NULL;
 }

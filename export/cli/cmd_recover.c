@@ -12,6 +12,7 @@
 #include "export/cli/cli.h"
 #include "export/cli/lines.h"
 #include "export/cli/recover_spool.h"
+#include "export/cli/spoolfile.h"
 
 static const struct kp_opt flags[] = {
     {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are"},
@@ -28,7 +29,7 @@ static int is_spool_name(const struct dirent *entry)
     return dot && strcmp(dot, ".kprof") == 0;
 }
 
-/* A killed program's file for its workers, FOLDER/.HOST_PID-START.family. A program that may still run needs it. */
+/* A killed program's file for its workers, FOLDER/HOST_PID-START.family. A program that may still run needs it. */
 static bool is_orphan(const void *unused, const char *rest)
 {
     (void)unused;
@@ -41,7 +42,7 @@ static void families_remove(const struct kp_recover *r, int dir)
 {
     char host[65] = "", begin[80];
     gethostname(host, sizeof host - 1);
-    snprintf(begin, sizeof begin, ".%s_", host);
+    snprintf(begin, sizeof begin, "%s_", host);
     if (!r->keep) kp_recover_names_remove(dir, begin, ".family", is_orphan, NULL);
 }
 
@@ -127,8 +128,12 @@ static void path_recover(struct kp_recover *r, const char *path)
     char above[4300] = ".";
     struct stat st;
     if (slash) snprintf(above, sizeof above, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    if (stat(path, &st) != 0) fail(r, path);
-    else if (S_ISDIR(st.st_mode)) folder_recover(r, path, NULL);
+    if (stat(path, &st) != 0) {
+        fail(r, path);
+        return;
+    }
+    kp_cli_join_dead(S_ISDIR(st.st_mode) ? path : above);
+    if (S_ISDIR(st.st_mode)) folder_recover(r, path, NULL);
     else folder_recover(r, above, slash ? slash + 1 : path);
 }
 

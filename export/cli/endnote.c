@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "collector/format/kp_format.h"
+#include "export/cli/spoolfile.h"
 #include "export/cli/trace_source.h"
 
 static const char *signal_name(int number, char *room, size_t bytes)
@@ -78,6 +79,7 @@ static void spool_note(int folder, const char *name, pid_t pid, const char *line
 void kp_endnote_leave(const char *folder, pid_t pid, int signal, bool lacked_memory)
 {
     char line[128], name[32];
+    kp_cli_join_dead(folder);
     DIR *const names = opendir(folder);
     snprintf(line, sizeof line, "ended_by=%s\n%s", signal_name(signal, name, sizeof name),
              lacked_memory ? "ended_without_memory=1\n" : "");

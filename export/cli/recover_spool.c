@@ -165,7 +165,9 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
     struct kp_export_owner owner;
     wish.owner = owner_of(s, &owner);
     wish.result = &o->result;
+    const uint64_t sampled_ns = kp_reader_last_ns(reader); /* a store into memory does not change a file's time */
     wish.written_ns = (uint64_t)s->st.st_mtim.tv_sec * 1000000000u + (uint64_t)s->st.st_mtim.tv_nsec;
+    if (wish.written_ns < sampled_ns) wish.written_ns = sampled_ns;
     wish.skips_exported = true;
     if (!wish.dir) { /* the opened folder: its path may lead elsewhere by now */
         if (fchdir(s->folder->dir) != 0) {
@@ -209,6 +211,7 @@ static void spool_remove(struct kp_recover *r, const struct spool *s)
 {
     struct stat now;
     if (r->keep) return;
+    kp_half_remove(s->fd);
     if (fstatat(s->folder->dir, s->name, &now, s->listed ? AT_SYMLINK_NOFOLLOW : 0) != 0) return; /* its owner did */
     if (now.st_dev != s->st.st_dev || now.st_ino != s->st.st_ino)
         kp_cli_fail("recover", "%s: is another file by now, left alone", s->path);

@@ -10,6 +10,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
+#include "collector/base/kp_path.h"
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
 #include "export/cli/plainname.h"
@@ -145,6 +146,7 @@ int kp_spool_export_write(struct kp_reader *reader, const char *path, const stru
     if (wish->gzip < 0 && !options.gzip)
         kp_budget_unpacked(); /* text without gzip, as the spool asks, is limited like a temporary file */
     options.text_most = kp_budget_left();
+    options.scratch_dir = options.dir;
     options.scratch_most = kp_budget_now()->disk;
     options.part = kp_budget_part();
     options.heap_part = kp_budget_heap_part();
@@ -161,18 +163,26 @@ int kp_spool_export_write(struct kp_reader *reader, const char *path, const stru
 
 void kp_spool_export_losses(const struct kp_reader *reader, FILE *to)
 {
-    static const char *const reasons[KP_LOSS_N] = {
-        "no free chunk", "KPROF_MAX_MB reached", "disk full", "no slot for the thread", "too big",
-        "name lost",     "inside our own code"};
+    static const char *const reasons[KP_LOSS_N] = {"no free chunk",
+                                                   "KPROF_MAX_MB reached",
+                                                   "disk full",
+                                                   "no slot for the thread",
+                                                   "too big",
+                                                   "name lost",
+                                                   "inside our own code",
+                                                   "disk quota reached",
+                                                   "file size limit (RLIMIT_FSIZE)",
+                                                   "the disk did not answer",
+                                                   "left free for the program"};
     static const char *const kinds[KP_KIND_N] = {
-#define KP_KIND(name, number, counts, text) [number] = text,
+#define KP_KIND(name, number, counts, ends, text) [number] = text,
 #include "collector/format/kinds.def"
 #undef KP_KIND
     };
     const struct kp_file_head *const head = kp_reader_head(reader);
     for (int kind = 0; kind < KP_KIND_N; kind++)
         for (int why = 0; why < KP_LOSS_N; why++) {
-            const uint64_t n = head->loss[kind][why];
+            const uint64_t n = kp_file_loss(head, kind, why);
             if (n)
                 fprintf(to, "kprof: dropped: %llu %s (%s)\n", (unsigned long long)n,
                         kinds[kind] ? kinds[kind] : "records", reasons[why]);
@@ -195,23 +205,18 @@ static uint64_t process_start_ns(uint32_t pid)
 bool kp_spool_process_runs(uint32_t pid) { return process_start_ns(pid) != 0; }
 
 /*
- * 1, 0, or -errno when the maps cannot be read. The file's name decides, since it has pid and time. Some file systems
- * show another inode in maps than in stat, and a container shows another folder.
+ * 1, 0, or -errno when the maps cannot be read. The half in memory is mapped, which has the same name or, without a
+ * path, shows as "/memfd:NAME (deleted)". The name has pid and time.
  */
 static int has_mapped(uint32_t pid, const char *path)
 {
     char maps[64], *line = NULL, *real = realpath(path, NULL);
     size_t size = 0;
-    ssize_t n;
     int found = 0;
     snprintf(maps, sizeof maps, "/proc/%u/maps", pid);
     FILE *const file = real ? fopen(maps, "re") : NULL;
     if (!file) found = -errno;
-    while (file && found == 0 && (n = getline(&line, &size, file)) > 0) {
-        const char *const slash = strrchr(line, '/');
-        line[n - 1] = 0;
-        found = slash && strcmp(slash, strrchr(real, '/')) == 0;
-    }
+    while (file && found == 0 && getline(&line, &size, file) > 0) found = strstr(line, kp_path_base(real)) != NULL;
     if (file && ferror(file)) found = -EIO;
     if (file) fclose(file);
     free(line);

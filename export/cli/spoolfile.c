@@ -71,6 +71,23 @@ static int bytes_copy(int from, int to, off_t bytes)
     return rc;
 }
 
+void kp_cli_join_dead(const char *folder)
+{
+    char *const real = realpath(folder, NULL);
+    if (real) kp_join_dead(real);
+    free(real);
+}
+
+/* The half in memory is copied in any case, so others may change it. */
+static int copy_read(struct kp_reader **out, int fd, int copy, const char *path, char *why, size_t why_bytes)
+{
+    char memory[512];
+    const struct kp_reader_halves halves = {.memory = kp_half_find(fd, memory, sizeof memory), .disk = copy};
+    const int rc = kp_reader_open_halves(out, &halves, path, why, why_bytes);
+    if (halves.memory >= 0) close(halves.memory);
+    return rc;
+}
+
 int kp_spoolfile_read(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes)
 {
     struct stat st;
@@ -83,7 +100,7 @@ int kp_spoolfile_read(struct kp_reader **out, int fd, const char *path, char *wh
     if (rc < 0)
         snprintf(why, why_bytes, "%s: others may change it, so it is copied to TMPDIR before it is read: %s", path,
                  strerror(-rc));
-    else rc = kp_reader_open_fd(out, copy, path, why, why_bytes);
+    else rc = copy_read(out, fd, copy, path, why, why_bytes);
     if (copy >= 0) close(copy);
     return rc;
 }

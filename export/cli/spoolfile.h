@@ -16,6 +16,7 @@ struct kp_export_owner;
  */
 int kp_spoolfile_open(struct kp_reader **out, const char *path, struct stat *st, char *why, size_t why_bytes);
 int kp_spoolfile_read(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes);
+void kp_cli_join_dead(const char *folder); /* kp_join_dead of a folder that is there */
 /*
  * The next data of a file of so many bytes, from *end on (0 at first). False: only a hole is left. Moves fd's offset.
  * If the file system does not tell holes, all is data.

@@ -59,6 +59,7 @@ static struct kp_export_options options_make(const struct kp_trace_source *s, kp
                                       .places = s->input->places,
                                       .text = take,
                                       .text_context = context,
+                                      .scratch_dir = kp_trace_source_temporary(),
                                       .scratch_most = kp_budget_now()->disk};
 }
 

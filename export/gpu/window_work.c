@@ -21,7 +21,7 @@ int kp_gpu_open(struct kp_trace *t)
     if (!kp_reader_has_device(t->reader)) return 0;
     struct kp_gpu *g = kp_map_alloc(sizeof *g);
     if (!g) return -ENOMEM;
-    kp_scratch_init(&g->scratch, t->options->dir, t->options->scratch_most);
+    kp_scratch_init(&g->scratch, t->options->scratch_dir, t->options->scratch_most);
     kp_list_init(&g->notes, &g->scratch, sizeof(struct kp_annotation));
     kp_list_init(&g->spans, &g->scratch, sizeof(struct kp_span));
     kp_list_init(&g->comms, &g->scratch, KP_COMMS_KEPT_BYTES);

@@ -288,7 +288,7 @@ int kp_heap_open(struct kp_heap **out, struct kp_trace *t, bool has_file)
     if (!h) return -ENOMEM;
     h->trace = t;
     h->step = NO_OP;
-    kp_scratch_init(&h->scratch, t->options->dir, t->options->scratch_most);
+    kp_scratch_init(&h->scratch, t->options->scratch_dir, t->options->scratch_most);
     kp_list_init(&h->sums, &h->scratch, sizeof(struct sums));
     const int rc = walk(h, has_file);
     kp_reader_heap_close(h->walk);

@@ -3,11 +3,11 @@
  * libc.c - heap, sorting and files for the code that reads traces, inside the host
  *
  * Called by: extras.c and what it calls, on the export thread or the thread that exits; one at a time
- * Memory:    blocks of an unnamed file in the output folder, so the kernel may write their pages out. After every 16 MB
+ * Memory:    blocks of an unnamed file in memory, an eighth of what this process may have at most. After every 16 MB
  *            the pages of blocks over 1 MB leave this process. Pieces under 64 KiB are cut from blocks of 1 MB, which
  *            only kp_rt_end frees.
- * On fail:   without that file, at most 64 MB of anonymous memory, and then NULL. exit() jumps out of kp_rt_run, and
- *            kp_rt_end closes the file being written.
+ * On fail:   without that file, or beyond, at most 64 MB of anonymous memory, and then NULL. exit() jumps out of
+ *            kp_rt_run, and kp_rt_end closes the file being written.
  */
 #include "export/report/libc.h"
 
@@ -28,6 +28,7 @@
 #define BIG ((size_t)64 << 10)
 #define RELAX ((size_t)16 << 20)
 #define ANONYMOUS_MOST ((size_t)64 << 20)
+#define FILE_PART 8u /* of the memory that this process may have */
 
 struct head { /* stands before every allocation */
     size_t bytes;
@@ -41,7 +42,7 @@ struct inhost_block {
 };
 static struct {
     int fd, out; /* out: the file that is written, -1: none */
-    off_t end;
+    off_t end, most;
     struct inhost_block *blocks;
     uint8_t *pieces;
     size_t pieces_used, anonymous, since;
@@ -51,7 +52,9 @@ static struct {
 
 int kp_rt_begin(const char *dir)
 {
-    heap.fd = kp_io_open(dir, O_TMPFILE | O_RDWR, 0600);
+    (void)dir; /* a store into a page of a disk may wait for it, or end the host (decisions/120) */
+    heap.fd = kp_io_memory_file("kprof-extras");
+    heap.most = (off_t)(kp_io_memory_limit() / FILE_PART);
     heap.end = 0;
     heap.blocks = NULL;
     heap.pieces = NULL;
@@ -101,7 +104,7 @@ static void relax(size_t bytes)
 static struct inhost_block *block_map(size_t mapped)
 {
     void *p = NULL;
-    if (heap.fd >= 0 && !kp_io_fallocate(heap.fd, heap.end, (off_t)mapped) &&
+    if (heap.fd >= 0 && heap.end + (off_t)mapped <= heap.most && !kp_io_fallocate(heap.fd, heap.end, (off_t)mapped) &&
         !kp_io_mmap(&p, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, heap.fd, heap.end)) {
         struct inhost_block *b = p;
         b->at = heap.end;
@@ -162,7 +165,7 @@ void kp_rt_free(void *p)
     if (b->next) b->next->last = b->last;
     if (b->last) b->last->next = b->next;
     else heap.blocks = b->next;
-    if (b->at >= 0) kp_io_punch(heap.fd, b->at, (off_t)b->mapped);
+    if (b->at >= 0) (void)kp_io_punch(heap.fd, b->at, (off_t)b->mapped);
     else heap.anonymous -= b->mapped;
     kp_io_munmap(b, b->mapped);
 }

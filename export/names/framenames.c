@@ -308,7 +308,7 @@ struct kp_symbols *kp_symbols_open(const struct kp_reader *reader, const struct 
     s->reader = reader;
     s->places = options->places;
     s->frames.item_bytes = sizeof(struct frame);
-    kp_scratch_init(&s->scratch, options->dir, options->scratch_most);
+    kp_scratch_init(&s->scratch, options->scratch_dir, options->scratch_most);
     kp_demangle_init(&s->names, &s->scratch, options->loads_cpp, options->cpp);
     const int rc = addresses_read(s);
     if (!rc) modules_read(s);

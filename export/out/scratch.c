@@ -3,12 +3,13 @@
  * scratch.c - memory for what grows with the events of a window, in a file without a name
  *
  * Called by: the export thread inside the host, the CLI
- * Memory:    segments of 4 MB of a file in the trace's folder. The file is unlinked before it is written, so that it
- *            never stays behind. The host's own memory does not grow with a window of ten million kernels.
- * On fail:   without a file (a full disk, a read-only folder) 32 MB of anonymous memory, then NULL. The caller leaves
- *            out what it cannot keep, and counts it.
+ * Memory:    segments of 4 MB of a file: in memory inside the host, with a limit, since a store into a page of a disk
+ *            may wait for it, or end the host by SIGBUS (decisions/120). The CLI's lies in the trace's folder. It is
+ *            unlinked before it is written, so that it never stays behind.
+ * On fail:   without a file 32 MB of anonymous memory, then NULL. The caller leaves out what it cannot keep, and
+ *            counts it.
  *
- * Each segment is fallocated before it is mapped, so a store never meets a full disk.
+ * Each segment is fallocated before it is mapped, so a store never finds no room.
  */
 #include "export/out/scratch.h"
 
@@ -23,11 +24,19 @@
 #include "collector/base/kp_poison.h"
 
 #define TOUCHES 256u /* 16 MB of blocks */
+#define MEMORY_MOST ((uint64_t)1 << 30)
+#define MEMORY_PART 16u /* of what this process may have */
+
+static uint64_t memory_most(void)
+{
+    const uint64_t part = kp_io_memory_limit() / MEMORY_PART;
+    return part < MEMORY_MOST ? part : MEMORY_MOST;
+}
 
 void kp_scratch_init(struct kp_scratch *s, const char *dir, uint64_t most)
 {
     memset(s, 0, sizeof *s);
-    s->most = most;
+    s->most = dir || most ? most : memory_most();
     s->dir = dir;
     s->fd = -1;
 }
@@ -42,6 +51,7 @@ void kp_scratch_fini(struct kp_scratch *s)
 static int file_make(const char *dir)
 {
     char path[4096];
+    if (!dir) return kp_io_memory_file("kprof-scratch");
     kp_io_mkdirs(dir, KP_IO_FOLDER_MODE);
     int fd = kp_io_open(dir, O_TMPFILE | O_RDWR, 0600);
     if (fd >= 0) return fd;
@@ -57,6 +67,7 @@ static void *segment_make(struct kp_scratch *s)
     off_t at = (off_t)((s->n - s->anonymous) * KP_SCRATCH_SEGMENT);
     void *p = NULL;
     if (s->fd == -1) s->fd = file_make(s->dir);
+    if (s->fd < 0) s->fd = -2;
     if (s->fd >= 0 && !kp_io_fallocate(s->fd, at, (off_t)KP_SCRATCH_SEGMENT) &&
         !kp_io_mmap(&p, KP_SCRATCH_SEGMENT, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, at))
         return p;

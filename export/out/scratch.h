@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* scratch.h - memory that grows with a window's events: an unnamed file's pages, which the kernel may write out */
+/* scratch.h - memory that grows with a window's events: an unnamed file's pages */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ enum {
 };
 
 struct kp_scratch {
-    const char *dir; /* folder of the file, which is made with the first piece */
+    const char *dir; /* folder of the file, which is made with the first piece; NULL: it lies in memory */
     uint64_t most;   /* limit in bytes, or 0: only the number of segments limits it */
     int fd;          /* -1 before the first piece, -2 without a file */
     uint32_t n, anonymous;
@@ -23,6 +23,7 @@ struct kp_scratch {
     uint8_t *segment[KP_SCRATCH_SEGMENTS];
 };
 
+/* most 0: a part of the memory that this process may have where the file lies in memory, else no limit. */
 void kp_scratch_init(struct kp_scratch *s, const char *dir, uint64_t most);
 void kp_scratch_fini(struct kp_scratch *s);
 void *kp_scratch_alloc(struct kp_scratch *s, size_t bytes); /* zeroed, at most a segment, or NULL. Stays until _fini */

@@ -49,7 +49,7 @@ int kp_named_open(struct kp_named **out, struct kp_trace *t)
     struct kp_named *n = kp_map_alloc(sizeof *n);
     if (!n) return -ENOMEM;
     n->t = t;
-    kp_scratch_init(&n->scratch, t->options->dir, t->options->scratch_most);
+    kp_scratch_init(&n->scratch, t->options->scratch_dir, t->options->scratch_most);
     kp_demangle_init(&n->names, &n->scratch, t->options->loads_cpp, t->options->cpp);
     n->cap = ROWS_FIRST;
     n->rows = kp_map_alloc(n->cap * sizeof *n->rows);

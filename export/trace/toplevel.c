@@ -91,8 +91,8 @@ static void options_write(struct kp_trace *t)
 static const char *kind_name(int kind)
 {
     switch (kind) {
-#define KP_KIND(name, number, counts, text) \
-    case number:                            \
+#define KP_KIND(name, number, counts, ends, text) \
+    case number:                                  \
         return #name;
 #include "collector/format/kinds.def"
 #undef KP_KIND
@@ -103,13 +103,14 @@ static const char *kind_name(int kind)
 /* Writes {"OP": {"no chunk": 3}}. Rows of zeros are left out. */
 static void drops_write(struct kp_trace *t)
 {
-    static const char *const reasons[KP_LOSS_N] = {"no chunk", "cap", "disk", "no slot", "too big", "name", "re-entry"};
-    struct kp_file_head *head = (void *)(uintptr_t)kp_reader_head(t->reader);
+    static const char *const reasons[KP_LOSS_N] = {"no chunk", "cap",   "disk",       "no slot",     "too big",  "name",
+                                                   "re-entry", "quota", "file limit", "disk stands", "left free"};
+    const struct kp_file_head *const head = kp_reader_head(t->reader);
     bool any = false;
     for (int kind = 0; kind < KP_KIND_N; kind++) {
         bool open = false;
         for (int reason = 0; reason < KP_LOSS_N; reason++) {
-            uint64_t n = kp_load_relaxed(&head->loss[kind][reason]);
+            const uint64_t n = kp_file_loss(head, kind, reason);
             if (!n) continue;
             if (any) kp_json_lit(&t->json, ", ");
             if (!open) kp_json_fmt(&t->json, "\"%s\": {", kind_name(kind) ? kind_name(kind) : "unknown");

@@ -167,6 +167,7 @@ static int open_spool(void)
     struct kp_record_options options = {
         .dir = kp_run_spool_dir(),
         .max_bytes = config->max_mb << 20,
+        .memory_bytes = config->buffer_mb << 20,
         .text = header_text,
         .share = kp_children_share(),
         .tick = tick,

@@ -4,8 +4,9 @@
  *
  * Called by: boot.c (constructor), begin.c (first op), fork.c, finish.c (kprof-tick, the export thread, exit); the
  *            thread kprof-follow of a worker
- * Owns:      KPROF_SPOOL_DIR/children/.HOST_PID-START.family, mapped: made at the first op of a process with
- *            KPROF_CHILDREN=1, removed at its exit; a page that is shared with forked children
+ * Owns:      HOST_PID-START.family in this user's folder of /dev/shm, mapped: made at the first op of a process with
+ *            KPROF_CHILDREN=1, removed at its exit; a page that is shared with forked children. Without /dev/shm it
+ *            lies in KPROF_SPOOL_DIR/children
  * Locks:     none; the mapping has only atomic variables
  * On fail:   without the file children record independently; a spool that the table has no room for is left to kprof
  *            recover
@@ -73,7 +74,7 @@ static void family_name(char *name, size_t bytes, int32_t pid)
 {
     struct utsname here; /* several hosts may share the folder */
     if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
-    kp_fmt(name, bytes, ".%s_%d-%lu.family", here.nodename, (int)pid, (unsigned long)kp_io_process_start(pid));
+    kp_fmt(name, bytes, "%s_%d-%lu.family", here.nodename, (int)pid, (unsigned long)kp_io_process_start(pid));
 }
 
 /*
@@ -96,6 +97,13 @@ static int folder_open(const char *above)
                     kp_path_display(path), kp_log_error_text(fd));
     }
     return fd;
+}
+
+/* The folder of the file that a process shares with its workers. */
+static int family_folder_open(void)
+{
+    const int fd = kp_record_folder_open();
+    return fd >= 0 ? fd : folder_open(kp_run_spool_dir());
 }
 
 /* A shorter file is not complete yet or from another release, and reading its mapping would fault. */
@@ -134,7 +142,7 @@ void kp_children_setup(const struct kp_config *config)
     if (!config->children) return;
     share_make();
     if (!kp_children_is_multiprocessing()) return;
-    const int folder = folder_open(kp_run_spool_dir());
+    const int folder = family_folder_open();
     if (folder < 0) return;
     family_name(name, sizeof name, getppid());
     const int fd = kp_filecheck_open_own(folder, name, O_RDWR);
@@ -151,9 +159,9 @@ void kp_children_setup(const struct kp_config *config)
 static int family_make(const char *name)
 {
     char path[4200];
+    int folder = kp_record_folder_open();
     kp_fmt(path, sizeof path, "%s/children", kp_run_spool_dir());
-    int rc = kp_io_mkdirs(path, KP_IO_FOLDER_MODE);
-    const int folder = rc < 0 ? rc : folder_open(kp_run_spool_dir());
+    if (folder < 0 && kp_io_mkdirs(path, KP_IO_FOLDER_MODE) == 0) folder = folder_open(kp_run_spool_dir());
     if (folder < 0) return folder;
     (void)kp_io_unlink_at(folder, name); /* a file of this name is from the program before an exec of this process */
     int fd = kp_io_open_at(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
@@ -359,7 +367,7 @@ bool kp_children_collect_one(void)
 static void family_unlink(void)
 {
     char name[256];
-    const int folder = folder_open(kp_run_spool_dir());
+    const int folder = family_folder_open();
     family_name(name, sizeof name, getpid());
     if (folder < 0) return;
     (void)kp_io_unlink_at(folder, name);

@@ -86,12 +86,7 @@ static const char *reason_of(enum kp_ctl_verb verb, int err)
     return kp_log_error_text(err);
 }
 
-static uint64_t spool_bytes(void)
-{
-    struct stat st;
-    if (!kp_record_is_open() || kp_io_stat(kp_record_path(), &st) != 0) return 0;
-    return (uint64_t)st.st_blocks * 512;
-}
+static uint64_t spool_bytes(void) { return kp_record_is_open() ? kp_record_taken() : 0; }
 
 static size_t status(char *answer, size_t bytes)
 {

@@ -27,13 +27,17 @@
 #include "export/kp_export.h"
 #include "preload/run.h"
 #include "preload/run/children.h"
+#include "preload/run/filetext.h"
+#include "preload/run/losstext.h"
+#include "preload/run/ownspool.h"
 #include "preload/run/phaserun.h"
 #include "preload/run/spools.h"
 #include "preload/run/window_sources.h"
 #include "collector/base/kp_poison.h"
 
 enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10, CHILDREN_TICKS = 20 };
-enum { SPREAD_MS = 10000 };               /* within which the ranks of a big job begin to write */
+enum { SPREAD_MS = 10000 }; /* within which the ranks of a big job begin to write */
+enum { EXIT_START_MS = 200, EXIT_LATE_MS = 500 };
 enum { EXIT_LEAST = 8, EXIT_MS = 30000 }; /* exit writes so many windows, and more for so long; the rest stays */
 
 static pthread_mutex_t finish_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,6 +53,10 @@ static unsigned exit_took; /* windows taken out of the queue since then */
 static bool is_command;    /* the process that `kprof run` became: its user waits for a line */
 static bool is_watched;    /* its child: kprof run waits for it, and says how it ended */
 static uint64_t began_ns;
+static _Atomic uint64_t progress_count; /* grows while files are written */
+static _Atomic bool is_rest_done;
+
+static void made_progress(void) { kp_add_relaxed(&progress_count, 1); }
 
 /* Totals of the closing line, under finish_lock. */
 static struct {
@@ -88,6 +96,7 @@ void kp_finish_forget(void)
     export_head = export_count = 0;
     exporting = exiting = children_wait = false;
     exit_took = 0;
+    kp_store_relaxed(&is_rest_done, false);
     memset(&total, 0, sizeof total);
 }
 
@@ -178,6 +187,7 @@ static enum task next_task(struct kp_rec_cycle *cycle)
         exporting = false;
     }
     pthread_mutex_unlock(&finish_lock);
+    made_progress();
     return task;
 }
 
@@ -211,6 +221,7 @@ static void is_written(void *context)
 static int show_progress(void *context, uint64_t events)
 {
     struct progress *p = context;
+    made_progress();
     if (p->said || !p->on_terminal) return 0;
     if (now_ms() - p->began_ms < PROGRESS_AFTER_MS) return 0;
     p->said = true;
@@ -251,47 +262,12 @@ static void spool_forgo(void)
     if (is_done) kp_record_forgo();
 }
 
-static int spool_open(struct kp_reader **reader, char *why, size_t why_bytes)
-{
-    const int fd = kp_record_reopen();
-    if (fd < 0) {
-        kp_fmt(why, why_bytes, fd == -ENOENT ? "the spool was removed" : "the spool cannot be opened");
-        return fd;
-    }
-    const int err = kp_reader_open_fd(reader, fd, kp_record_path(), why, why_bytes);
-    kp_io_close(fd);
-    return err;
-}
-
 static void say_failed(int err, const char *why)
 {
     const bool is_kept = kp_record_is_in_place();
     kp_log(0, "no trace written to %s: %s (%s); the records %s %s%s", kp_run_out_dir(), why[0] ? why : "export failed",
            kp_log_error_text(err), is_kept ? "stay in" : "are lost with", kp_record_path(),
            is_kept ? ", see: kprof recover" : ", which was removed");
-}
-
-static const struct {
-    unsigned bit;
-    const char *end, *option;
-} extra_rows[] = {{KP_EXTRA_TABLE, ".table.txt", "the program runs no op"},
-                  {KP_EXTRA_STACKS, ".stacks.txt", "set KPROF_WITH_STACK to 1 or ops"},
-                  {KP_EXTRA_MEMORY, ".memory.html", "set KPROF_PROFILE_MEMORY=1"}};
-
-/* Logs once what KPROF_EXPORT asked for and is missing. */
-static void say_extras(const struct kp_export_result *result)
-{
-    static unsigned said; /* one exporting thread at a time */
-    unsigned missing = config->exports & KP_EXTRAS & ~result->extras & ~said;
-    said |= missing;
-    if (result->extras_error && missing)
-        kp_log(0,
-               "not all of KPROF_EXPORT could be written to %s (%s); `kprof report`, `stacks` and `memory` make "
-               "it of the trace",
-               kp_run_out_dir(), kp_log_error_text(result->extras_error));
-    for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows && !result->extras_error; i++)
-        if (missing & extra_rows[i].bit)
-            kp_log(0, "nothing to write as %s: %s", extra_rows[i].end + 1, extra_rows[i].option);
 }
 
 /* Before the spool is read: what sources note gets into the trace. */
@@ -326,13 +302,13 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     char why[256] = "";
     struct kp_reader *reader = NULL;
     report_sources();
-    int err = spool_open(&reader, why, sizeof why);
+    int err = kp_ownspool_open(&reader, cycle->cycle, why, sizeof why);
     if (err == 0) {
         err = kp_export_trace(reader, cycle->cycle, &options, &result);
         kp_reader_close(reader);
     }
     if (err && err != -ENODATA) say_failed(err, why);
-    if (!err) say_extras(&result);
+    if (!err) kp_filetext_say_extras(&result, config->exports);
     account(cycle, err, &result);
     spool_forgo();
 }
@@ -350,6 +326,7 @@ static void *export_thread(void *unused)
     struct kp_rec_cycle cycle;
     enum task task;
     (void)unused;
+    kp_io_apart(true);
     while ((task = next_task(&cycle)) != NOTHING)
         if (task == WINDOW) export_one(&cycle, false);
         else collect_child();
@@ -450,29 +427,6 @@ static const char *steps_lead(void)
     return "; no steps: --schedule active=1000 makes each generate(), or call of a model, a step";
 }
 
-/* What was waited for, and why most were lost with what to set. Empty when nothing was. */
-static void load_tell(char *out, size_t bytes)
-{
-    static const char *const why[KP_LOSS_N] = {
-        [KP_LOSS_NO_CHUNK] = "came faster than room for them: record fewer at once (docs/troubleshooting.md)",
-        [KP_LOSS_CAP] = "over KPROF_MAX_MB: raise it, or set KPROF_SCHEDULE",
-        [KP_LOSS_DISK] = "the disk is full: set KPROF_SPOOL_DIR to one with room",
-        [KP_LOSS_NO_SLOT] = "no memory",
-        [KP_LOSS_TOO_BIG] = "longer than a record may be",
-        [KP_LOSS_NAME] = "names beyond the 4 million that are kept",
-        [KP_LOSS_REENTRY] = "in signal handlers that interrupted us",
-    };
-    const uint64_t waited_ms = kp_loss_waited_ms();
-    uint64_t count = 0;
-    const enum kp_loss most = total.lost ? kp_loss_most(&count) : KP_LOSS_N;
-    size_t n = 0;
-    out[0] = 0;
-    if (most < KP_LOSS_N && count > total.lost) count = total.lost; /* others were lost outside of windows */
-    if (most < KP_LOSS_N) n = kp_fmt(out, bytes, ", %lu of them %s", (unsigned long)count, why[most]);
-    if (waited_ms && n < bytes)
-        kp_fmt(out + n, bytes - n, ", threads waited %lu ms for room", (unsigned long)waited_ms);
-}
-
 /* Steps that are marked are counted as they are recorded. Others are all that were seen, also behind a full spool. */
 static void steps_missed_tell(uint64_t steps, char *out, size_t bytes)
 {
@@ -525,7 +479,7 @@ static void say_totals(const char *head, const char *path)
     if (total.calls)
         kp_fmt(calls, sizeof calls, "%lu call%s of functions, ", (unsigned long)total.calls, plural(total.calls));
     next_command(next, sizeof next);
-    load_tell(load, sizeof load);
+    kp_losstext_write(load, sizeof load, total.lost);
     const char *what = total.traces ? "op" : "event"; /* in a spool kinds are not told apart */
     kp_log(0, "%s%s (%s%lu %s%s, %s%s%s%s%lu dropped%s%s%s%s%s)%s%s", head, path, steps, (unsigned long)total.events,
            what, plural(total.events), gpu, heap, calls, kp_run_is_lost_at_least() ? "at least " : "",
@@ -575,25 +529,6 @@ static void say_nothing_written(void)
            others[0] ? " (not taken as steps: " : "", others, others[0] ? ")" : "", (unsigned long)needed, why);
 }
 
-/* A name with the time at which its file began, "HOST_PID.NANOSECONDS.kprof", that is not the own spool's. */
-static void file_visit(void *context, const char *name)
-{
-    const char *own = strrchr(kp_record_path(), '/');
-    uint64_t at_ns = 0;
-    for (const char *dot = strchr(name, '.'); dot && at_ns <= began_ns; dot = strchr(dot + 1, '.')) {
-        at_ns = 0;
-        for (const char *p = dot + 1; *p >= '0' && *p <= '9'; p++) at_ns = at_ns * 10 + (uint64_t)(*p - '0');
-    }
-    if (at_ns > began_ns && !(own && strcmp(own + 1, name) == 0)) *(bool *)context = true;
-}
-
-/* Whether another process has recorded into the folder since this one began: the ranks of a launcher, for example. */
-static bool has_new_files(void)
-{
-    bool any = false;
-    return kp_io_each_name(kp_run_out_dir(), file_visit, &any) == 0 && any;
-}
-
 /*
  * `kprof run` of a program without torch and CUDA, or that ran no op of it. Under LD_PRELOAD alone such programs are
  * passed over in silence. A schedule that was not met is told apart.
@@ -602,35 +537,19 @@ static void say_nothing_recorded(void)
 {
     const bool is_told = had_activity() && !kp_window_ever_recorded();
     if (!is_command || is_told || total.traces || total.kept || total.failed || total.lost) return;
-    if (kp_run_cannot_record() || kp_run_is_worker() || has_new_files()) return;
+    if (kp_run_cannot_record() || kp_run_is_worker() || kp_filetext_has_new(began_ns)) return;
     kp_log(0,
            "nothing was recorded: %s ran no PyTorch op and no CUDA call%s; KPROF_MALLOC and KPROF_SYMBOLS record any "
            "program",
            program_invocation_short_name, had_activity() && schedule->set ? " in a window" : "");
 }
 
-/* Names the last trace and its extras: "DIR/NAME.pt.trace.json.gz, .table.txt", or "DIR/NAME.table.txt" alone. */
-static const char *last_written(char *out, size_t bytes)
-{
-    bool any = config->exports & KP_EXPORTS_TRACE;
-    const char *path = kp_path_display(total.last), *json = strstr(path, ".pt.trace.json");
-    size_t n = any || !json ? strlen(path) : (size_t)(json - path);
-    if (n >= bytes) n = bytes - 1;
-    memcpy(out, path, n);
-    out[n] = 0;
-    for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows && n < bytes; i++) {
-        if (!(total.extras & extra_rows[i].bit)) continue;
-        n += kp_fmt(out + n, bytes - n, "%s%s", any ? ", " : "", extra_rows[i].end);
-        any = true;
-    }
-    return any ? out : NULL;
-}
-
 static void say_closing_line(void)
 {
     static char written[4200];
     char head[64];
-    const char *last = total.traces ? last_written(written, sizeof written) : NULL;
+    const char *last =
+        total.traces ? kp_filetext_last(total.last, total.extras, config->exports, written, sizeof written) : NULL;
     if (total.traces == 1 && last) {
         say_totals("wrote ", last);
     } else if (last) {
@@ -659,15 +578,20 @@ void kp_finish_say_signal(int number)
            config->heap == KP_HEAP_TRACE ? "memory" : "report", is_default ? "" : " ", is_default ? "" : folder);
 }
 
-void kp_finish_exit(void)
+/* The half in memory stays where it is, if it has a name. */
+static void say_not_kept(void)
 {
-    pthread_mutex_lock(&finish_lock);
-    exiting = true;
-    close_all(true);
-    pthread_mutex_unlock(&finish_lock);
-    kp_record_drop_pages();
-    wait_for_export_thread();
+    const char *const memory = kp_record_memory();
+    kp_log(0, "the disk of %s did not take all that was recorded: %s%s%s", kp_path_display(kp_run_spool_dir()),
+           memory[0] ? "the rest stays in " : "the rest is lost", memory,
+           memory[0] ? ", which kprof recover brings over" : "");
+}
+
+/* All that is left to do for files. It waits for disks. */
+static void rest_do(void)
+{
     struct kp_rec_cycle cycle;
+    wait_for_export_thread();
     while (next_task(&cycle) == WINDOW) export_one(&cycle, true);
     if (total.kept) report_sources();
     if (kp_run_may_log()) {
@@ -678,7 +602,53 @@ void kp_finish_exit(void)
     say_left_out();
     say_nothing_written();
     say_nothing_recorded();
+    made_progress();
     if (!kp_record_is_open()) return;
     kp_spools_replaced();
-    kp_record_close(!total.failed && !(total.kept && total.events));
+    const bool is_wanted = total.failed || (total.kept && total.events);
+    if (!kp_record_close(!is_wanted, (uint32_t)config->exit_s * 1000) && is_wanted) say_not_kept();
+}
+
+static void rest_job(void)
+{
+    kp_io_apart(true);
+    rest_do();
+    kp_store_release(&is_rest_done, true); /* pairs with: finish.c:rest_wait */
+}
+
+static void say_disk_stands(void)
+{
+    const char *const memory = kp_record_memory();
+    kp_log(0,
+           "a disk has not answered for %lu s (KPROF_EXIT_S): the program's exit waits no longer; what was recorded "
+           "stays in %s%s%s; next: kprof recover",
+           (unsigned long)config->exit_s, kp_path_display(kp_run_spool_dir()), memory[0] ? " and " : "", memory);
+}
+
+/* The host waits for as long as there is progress. */
+static void rest_wait(void)
+{
+    uint64_t seen = kp_load_relaxed(&progress_count), since_ms = now_ms();
+    while (!kp_load_acquire(&is_rest_done)) { /* pairs with: finish.c:rest_job */
+        const uint64_t now = kp_load_relaxed(&progress_count);
+        if (now != seen) since_ms = now_ms();
+        seen = now;
+        if (now_ms() - since_ms > config->exit_s * 1000 + EXIT_LATE_MS) {
+            say_disk_stands();
+            return;
+        }
+        kp_io_nap(200000);
+    }
+}
+
+/* On kprof-tick, so that a disk that stands does not hold the program. */
+void kp_finish_exit(void)
+{
+    pthread_mutex_lock(&finish_lock);
+    exiting = true;
+    close_all(true);
+    pthread_mutex_unlock(&finish_lock);
+    kp_record_drop_pages();
+    if (kp_ticker_do(rest_job, EXIT_START_MS)) rest_wait();
+    else rest_do();
 }

@@ -102,6 +102,7 @@ static void opened_export(struct work *w, int fd, int dir, const char *name, con
     kp_reader_close(w->reader);
     if (traces < 0) made->failed++;
     else made->traces += (unsigned)traces;
+    if (traces >= 0) kp_half_remove(fd);
     if (traces >= 0 && kp_io_unlink_at(dir, name) == 0) made->bytes += bytes;
 }
 
@@ -118,26 +119,14 @@ void kp_spools_export(int dir, const char *name, const char *out, struct kp_spoo
     if (w) kp_map_free(w, sizeof *w);
 }
 
-/* Is the chunk of a dead process's spool without anything to read? A look that fails is a no. */
-static bool is_free_chunk(int fd, uint64_t chunk)
-{
-    struct kp_chunk_head head;
-    const off_t at = (off_t)(chunk * KP_CHUNK_BYTES);
-    return kp_io_pread(fd, &head, sizeof head, at) == (ssize_t)sizeof head && head.magic == KP_CHUNK_MAGIC &&
-           kp_load_relaxed(&head.kind) == KP_CHUNK_FREE;
-}
-
-/* Without a lock: a child that is forked now would keep it, and a reader that finds zeroes skips them. */
+/* What is in memory goes to the disk, which takes what is used and no more. */
 static uint64_t opened_trim(int fd)
 {
-    struct stat st;
-    if (kp_io_fstat(fd, &st) != 0) return 0;
-    const uint64_t all = (uint64_t)st.st_size / KP_CHUNK_BYTES, before = bytes_on_disk(fd);
-    uint64_t chunks = all;
-    while (chunks > 1 && is_free_chunk(fd, chunks - 1)) chunks--;
-    if (chunks < all) kp_io_punch(fd, (off_t)(chunks * KP_CHUNK_BYTES), (off_t)((all - chunks) * KP_CHUNK_BYTES));
-    const uint64_t after = bytes_on_disk(fd);
-    return before > after ? before - after : 0;
+    struct kp_file_head head;
+    if (kp_io_pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || kp_join_half(fd) != 0) return 0;
+    (void)kp_io_pread(fd, &head, sizeof head, 0); /* as it is in memory, which counts all chunks */
+    const uint64_t counted = (uint64_t)kp_load_relaxed(&head.chunks) * KP_CHUNK_BYTES, now = bytes_on_disk(fd);
+    return counted > now ? counted - now : 0;
 }
 
 uint64_t kp_spools_trim(int dir, const char *name)

@@ -22,8 +22,8 @@ void kp_spools_setup(const struct kp_config *config);
  */
 void kp_spools_export(int dir, const char *name, const char *out, struct kp_spools_made *made);
 /*
- * Frees the blocks at the end of a dead process's spool that hold nothing. Returns how many bytes. The file keeps its
- * length, since someone may have mapped it.
+ * Brings what a dead process left in memory to its spool on the disk. Returns how many bytes less it takes then than
+ * kp_record_share counts.
  */
 uint64_t kp_spools_trim(int dir, const char *name);
 

@@ -59,6 +59,6 @@ int main(int argc, char **argv)
     kp_unwind_setup();
     deep(16);
     deep(60);
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
     return 0;
 }

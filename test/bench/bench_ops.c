@@ -223,6 +223,6 @@ int main(int argc, char **argv)
            "with 3 inputs %.1f\n",
            cold_ns(0, 3000), cold_ns(KP_GATE_WARM, 3000), cold_ns(KP_GATE_RECORD, 6000),
            cold_ns(KP_GATE_RECORD | KP_GATE_SHAPES, 6000));
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
     return rmdir(dir);
 }

@@ -151,7 +151,7 @@ int main(int argc, char **argv)
     double rates[] = {1, 2, 5};
     for (int i = 0; i < 3; i++) sustain(rates[i], seconds);
     kp_gate_set(0);
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
     rmdir(path);
     return sink < 0;
 }

@@ -160,7 +160,7 @@ static void family_name(char *out, size_t bytes, pid_t pid)
     char *at = strrchr(text, ')');
     for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
     gethostname(host, sizeof host - 1);
-    snprintf(out, bytes, "kprof/children/.%s_%d-%lu.family", host, (int)pid, at ? strtoul(at, NULL, 10) : 0);
+    snprintf(out, bytes, "kprof/children/%s_%d-%lu.family", host, (int)pid, at ? strtoul(at, NULL, 10) : 0);
 }
 
 static void attack_family(pid_t parent)

@@ -385,17 +385,17 @@ others() { # name, what he does, whose folder, what our lines must say
   if [ "$(id -u)" != 0 ]; then skip "$name" "needs root"; return; fi
   have setpriv || { skip "$name" "no setpriv here"; return; }
   if ! setpriv --reuid 52001 --clear-groups test -r "$lib" -a -x "$bin/other_user"; then skip "$name" "another user cannot read these files"; return; fi
-  records "$name" any KPROF_CHILDREN=1 KPROF_SCHEDULE="${5:-}" -- "$bin/other_user" "$bin" "$what" "$whose"
+  records "$name" any KPROF_CHILDREN=1 KPROF_SCHEDULE="${5:-}" KPROF_TEST_FAIL="${6:-}" -- "$bin/other_user" "$bin" "$what" "$whose"
   says "$name" 1 "$4"
   n=$(traces "$work/cwd/kprof" .gz | grep -ac aten::other_user)
   if [ "$n" = 0 ]; then pass "$name leaves his content out"; else fail "$name: $n lines of his are in the traces"; fi
 }
 others swap swap theirs 'children belongs to another user, is not a folder'
 others cut cut theirs 'children belongs to another user, is not a folder'
-others family family theirs 'children belongs to another user, is not a folder' wait=1,active=1
+others family family theirs 'children belongs to another user, is not a folder' wait=1,active=1 shm:1+ # without /dev/shm the file lies in that folder
 others swap_sticky swap sticky 'is not a file of this user alone'
 others cut_sticky cut sticky 'is not a file of this user alone'
-others family_sticky family sticky 'belongs to another user or has a second name' wait=1,active=1
+others family_sticky family sticky 'belongs to another user or has a second name' wait=1,active=1 shm:1+
 # programs built with a sanitizer, its runtime in the program or beside it
 export ASAN_OPTIONS=allocator_may_return_null=1:verify_asan_link_order=0:detect_leaks=0 TSAN_OPTIONS=allocator_may_return_null=1:report_bugs=0
 for how in address thread undefined; do

@@ -124,7 +124,7 @@ static struct records spool;
 static const void *seen[32768];
 static size_t find(enum kp_kind kind)
 {
-    spool = records_open(kp_record_path());
+    spool = records_open();
     size_t n = records_find(&spool, cycle, kind, seen, 32768);
     return n;
 }
@@ -385,7 +385,7 @@ static int end(void **state)
 {
     (void)state;
     kp_gate_set(0);
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
     return 0;
 }
 

@@ -45,7 +45,9 @@ static struct found found_in(uint32_t cycle)
 {
     struct found f = {.first_name = 0};
     struct stat st;
-    int fd = open(kp_record_path(), O_RDONLY);
+    struct kp_halves halves; /* of so few records all lie in memory */
+    kp_record_reopen(&halves);
+    const int fd = halves.memory;
     assert_true(fd >= 0 && fstat(fd, &st) == 0);
     uint8_t *file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
     assert_true(file != MAP_FAILED);

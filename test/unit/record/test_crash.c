@@ -92,7 +92,7 @@ static void a_torn_record_would_be_seen(void **state)
     for (size_t i = 0; i < w.piece_count; i++) is_whole = is_whole && w.pieces[i].is_whole;
     assert_false(is_whole);
     walk_close(&w);
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
 }
 
 int main(void)

@@ -101,7 +101,7 @@ static int teardown(void **state)
 {
     (void)state;
     kp_gate_set(0);
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
     assert_int_equal(access(kp_record_path(), F_OK), -1);
     return hook_put(0, 1) == 0 ? 0 : 1;
 }

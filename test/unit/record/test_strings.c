@@ -196,7 +196,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
     return 0;
 }
 

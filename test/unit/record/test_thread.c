@@ -323,7 +323,7 @@ static int teardown(void **state)
 {
     (void)state;
     kp_gate_set(0);
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
     return 0;
 }
 

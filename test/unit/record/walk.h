@@ -49,23 +49,61 @@ struct walk {
     uint32_t strings, strings_torn, ids_doubled;
 };
 
-static inline void walk_open(struct walk *w, const char *path)
+/* The half in memory that the header names, or that of this process where it has no path. -1: there is none. */
+static inline int walk_memory_open(const struct kp_file_head *head)
+{
+    char line[600];
+    const char *at = memmem(head->text, head->text_bytes, "memory=", 7);
+    if (at == NULL || sscanf(at, "memory=%599[^\n]", line) != 1) return -1;
+    if (strcmp(line, "-") == 0 && head->pid == (uint32_t)getpid()) return dup(kp_load_relaxed(&kp_spool.fd));
+    return open(line, O_RDONLY);
+}
+
+static inline size_t walk_file_bytes(int fd)
 {
     struct stat st;
-    memset(w, 0, sizeof *w);
-    int fd = open(path, O_RDONLY);
-    assert_true(fd >= 0);
-    /* the count before the size: the file of a living process may grow between */
-    assert_int_equal(pread(fd, &w->chunks, sizeof w->chunks, offsetof(struct kp_file_head, chunks)), sizeof w->chunks);
+    if (fd < 0) return 0;
     assert_int_equal(fstat(fd, &st), 0);
-    w->bytes = (size_t)st.st_size;
+    return (size_t)st.st_size;
+}
+
+/* A chunk that lies in memory counts before that on the disk. It leaves memory once the disk has it. */
+static inline void walk_halves_read(struct walk *w, int memory, int disk)
+{
+    for (size_t at = 0; at + KP_CHUNK_BYTES <= w->bytes; at += KP_CHUNK_BYTES) {
+        const struct kp_chunk_head *head = (const void *)(w->base + at);
+        struct kp_chunk_head after = {0};
+        const bool was_there = memory >= 0 && pread(memory, w->base + at, KP_CHUNK_BYTES, (off_t)at) > 0;
+        if (was_there) assert_true(pread(memory, &after, sizeof after, (off_t)at) > 0);
+        if (was_there && (at == 0 || (head->magic == KP_CHUNK_MAGIC && after.magic == KP_CHUNK_MAGIC))) continue;
+        memset(w->base + at, 0, KP_CHUNK_BYTES);
+        assert_true(pread(disk, w->base + at, KP_CHUNK_BYTES, (off_t)at) >= 0);
+    }
+}
+
+static inline void walk_open(struct walk *w, const char *path)
+{
+    static uint8_t first[KP_CHUNK_BYTES];
+    memset(w, 0, sizeof *w);
+    const int disk = open(path, O_RDONLY);
+    assert_true(disk >= 0);
+    assert_true(pread(disk, first, sizeof first, 0) > 0);
+    const int memory = walk_memory_open((const struct kp_file_head *)(const void *)first);
+    if (memory >= 0) assert_int_equal(pread(memory, first, sizeof first, 0), sizeof first);
+    /* the count before the size: the file of a living process may grow between */
+    w->chunks = ((const struct kp_file_head *)(const void *)first)->chunks;
+    const size_t in_memory = walk_file_bytes(memory), on_disk = walk_file_bytes(disk);
+    w->bytes = in_memory > on_disk ? in_memory : (on_disk + KP_CHUNK_BYTES - 1) & ~(size_t)(KP_CHUNK_BYTES - 1);
     assert_true(w->bytes >= KP_CHUNK_BYTES);
-    w->base = mmap(NULL, w->bytes, PROT_READ, MAP_SHARED, fd, 0);
+    w->base = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(w->base != MAP_FAILED);
-    close(fd);
+    walk_halves_read(w, memory, disk);
+    close(disk);
+    if (memory >= 0) close(memory);
     w->head = (struct kp_file_head *)w->base;
     assert_memory_equal(w->head->magic, KP_FORMAT_MAGIC, 8);
-    assert_true((size_t)w->chunks * KP_CHUNK_BYTES <= w->bytes);
+    const uint32_t most = (uint32_t)(w->bytes / KP_CHUNK_BYTES); /* those beyond were never used */
+    if (w->chunks > most) w->chunks = most;
 }
 
 static inline void walk_close(struct walk *w)
@@ -153,6 +191,7 @@ static inline void walk_all(struct walk *w)
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 1; i < w->chunks; i++) {
             const struct kp_chunk_head *c = walk_chunk(w, i);
+            if (c->magic == 0) continue; /* free, and neither in memory nor on the disk */
             assert_int_equal(c->magic, KP_CHUNK_MAGIC);
             uint32_t kind = kp_load_acquire(&((struct kp_chunk_head *)(uintptr_t)c)->kind);
             assert_in_range(kind, 0, 4);
@@ -201,13 +240,16 @@ static inline uint64_t spool_check(const char *path, uint32_t cycle)
 
 /* ---- writing, as a hook does it ---- */
 
-static inline void open_spool(uint64_t max_mb, void (*tick)(void))
+static inline void open_spool_in(const char *dir, uint64_t max_mb, uint64_t memory_mb, void (*tick)(void))
 {
-    struct kp_record_options o = {.dir = kp_test_tmpdir(), .max_bytes = max_mb << 20, .text = "test=1\n", .tick = tick};
+    struct kp_record_options o = {
+        .dir = dir, .max_bytes = max_mb << 20, .memory_bytes = memory_mb << 20, .text = "test=1\n", .tick = tick};
     kp_clock_init();
     assert_int_equal(kp_gate_init(), 0);
     assert_int_equal(kp_record_open(&o), 0);
 }
+
+static inline void open_spool(uint64_t max_mb, void (*tick)(void)) { open_spool_in(kp_test_tmpdir(), max_mb, 0, tick); }
 
 /* The writer has done its first round: `chunks` lie ready. */
 static inline void stock_wait(uint32_t chunks)
@@ -233,7 +275,7 @@ static inline void grow_error_wait(enum kp_loss reason)
 static inline void spool_forget(bool unlink_file)
 {
     kp_gate_set(0);
-    kp_record_close(unlink_file);
+    (void)kp_record_close(unlink_file, 10000);
     kp_record_forget();
 }
 

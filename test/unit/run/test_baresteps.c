@@ -134,7 +134,7 @@ static void the_start_of_the_program_is_no_time_of_its_steps(void **state)
 static int run_end(void **state)
 {
     (void)state;
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
     return 0;
 }
 

@@ -74,7 +74,7 @@ static void their_number_has_a_bound(void **state)
 static int run_end(void **state)
 {
     (void)state;
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
     return 0;
 }
 

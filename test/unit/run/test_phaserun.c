@@ -239,7 +239,7 @@ static int run_begin(void **state)
 static int run_end(void **state)
 {
     (void)state;
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
     return 0;
 }
 

@@ -411,7 +411,7 @@ static void what_is_open_at_exit_is_closed_there_and_says_so(void **state)
     assert_int_equal(kp_window_start(), -ESHUTDOWN);
     step(t);
     assert_false(kp_window_take_drained(&w, false));
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
 }
 
 int main(void)

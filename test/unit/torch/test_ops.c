@@ -660,7 +660,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    kp_record_close(true);
+    (void)kp_record_close(true, 10000);
     return 0;
 }
 

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * join.c - brings the half in memory that a dead process left to the disk, and removes it
+ *
+ * Called by: kprof-disk when a run begins, the CLI before it looks for recordings, and after a program's end
+ * Owns:      nothing
+ * On fail:   what cannot be written stays in memory
+ * Safe in:   signal handlers no; after fork yes
+ *
+ * A process that is killed leaves its half in /dev/shm, where it takes memory until it is joined. Only halves of this
+ * user, this host and this pid namespace are looked at: whether the process of another is gone cannot be known here.
+ */
+#include "collector/read/half.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_filecheck.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
+#include "collector/base/kp_poison.h"
+
+enum { PATH_BYTES = 1200 };
+
+struct join {
+    int folder;
+    const char *of; /* only spools of this folder, or NULL */
+    char space[32]; /* this pid namespace */
+    struct utsname here;
+    uint8_t *chunk;
+    char spool[PATH_BYTES];
+};
+
+/* ---- whose it is ---- */
+
+/* "START SPACE BOOT" of a process (preload/run/spools.c). Without it the process ended as it began. */
+static bool is_process_gone(const struct join *j, int fd, const struct kp_file_head *head)
+{
+    char line[128];
+    const uint64_t start = kp_io_process_start((int32_t)head->pid);
+    if (strncmp(head->host, j->here.nodename, sizeof head->host - 1) != 0) return false;
+    if (!kp_half_line(fd, head, "process_start", line, sizeof line)) return start == 0;
+    uint64_t was = 0;
+    const char *p = line;
+    for (; *p >= '0' && *p <= '9'; p++) was = was * 10 + (uint64_t)(*p - '0');
+    const size_t space = strlen(j->space);
+    if (*p != ' ' || !space || strncmp(p + 1, j->space, space) != 0 || p[1 + space] != ' ') return false;
+    return start != was;
+}
+
+static bool is_wanted(const struct join *j)
+{
+    static const char below[] = "children/";
+    const size_t n = j->of ? strlen(j->of) : 0, folder = (size_t)(kp_path_base(j->spool) - j->spool);
+    if (!j->of) return true;
+    if (folder <= n || strncmp(j->spool, j->of, n) != 0 || j->spool[n] != '/') return false;
+    return folder == n + 1 || (folder == n + sizeof below && strncmp(j->spool + n + 1, below, sizeof below - 1) == 0);
+}
+
+/* The file on the disk: the one that the process made, or a new one where it made none. */
+static int disk_open(const struct join *j, const struct kp_file_head *head)
+{
+    struct kp_file_head own;
+    char folder[PATH_BYTES];
+    const int fd = kp_io_open(j->spool, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd == -ENOENT) {
+        kp_fmt(folder, sizeof folder, "%.*s", (int)(kp_path_base(j->spool) - j->spool), j->spool);
+        const int rc = kp_io_mkdirs(folder, KP_IO_FOLDER_MODE);
+        return rc < 0 ? rc : kp_io_open(j->spool, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    }
+    if (fd < 0) return fd;
+    struct stat st;
+    if (kp_io_fstat(fd, &st) == 0 && kp_filecheck_is_own(&st) && kp_half_head(fd, &own) && own.pid == head->pid &&
+        own.start_real_ns == head->start_real_ns)
+        return fd;
+    kp_io_close(fd);
+    return -ESTALE;
+}
+
+/* ---- bringing it over ---- */
+
+static int chunk_join(struct join *j, int memory, int disk, uint32_t chunk)
+{
+    const off_t at = (off_t)chunk * KP_CHUNK_BYTES;
+    const struct kp_chunk_head *head = (const void *)j->chunk;
+    if (kp_io_pread(memory, j->chunk, KP_CHUNK_BYTES, at) != (ssize_t)KP_CHUNK_BYTES) return -EIO;
+    if (chunk && head->magic != KP_CHUNK_MAGIC) return 0;
+    if (chunk && kp_load_relaxed((_Atomic uint32_t *)(uintptr_t)&head->kind) == KP_CHUNK_FREE &&
+        kp_io_data_next(disk, at) >= at + (off_t)KP_CHUNK_BYTES)
+        return 0;
+    const ssize_t rc = kp_io_pwrite_all(disk, j->chunk, KP_CHUNK_BYTES, at);
+    return rc < 0 ? (int)rc : 0;
+}
+
+/* The header last: it counts the chunks. */
+static int chunks_join(struct join *j, int memory, int disk)
+{
+    struct stat st;
+    int rc = kp_io_fstat(memory, &st);
+    const uint32_t chunks = rc ? 0 : (uint32_t)(st.st_size / KP_CHUNK_BYTES);
+    for (uint32_t i = 1; i < chunks && !rc; i++) {
+        const int64_t data = kp_io_data_next(memory, (int64_t)i * KP_CHUNK_BYTES);
+        if (data == -ENXIO) break;
+        if (data / KP_CHUNK_BYTES > i) i = (uint32_t)(data / KP_CHUNK_BYTES);
+        if (i < chunks) rc = chunk_join(j, memory, disk, i);
+    }
+    return rc ? rc : chunk_join(j, memory, disk, 0);
+}
+
+/* HOST_PID-START.family of a process that is gone (preload/run/children.c). */
+static void family_remove(const struct join *j, const char *name)
+{
+    const size_t host = strlen(j->here.nodename);
+    if (strncmp(name, j->here.nodename, host) != 0 || name[host] != '_') return;
+    uint64_t numbers[2] = {0, 0};
+    const char *p = name + host + 1;
+    for (int i = 0; i < 2; i++, p += *p == '-')
+        for (; *p >= '0' && *p <= '9'; p++) numbers[i] = numbers[i] * 10 + (uint64_t)(*p - '0');
+    if (strcmp(p, ".family") == 0 && kp_io_process_start((int32_t)numbers[0]) != numbers[1])
+        (void)kp_io_unlink_at(j->folder, name);
+}
+
+static void half_join(void *context, const char *name)
+{
+    struct join *j = context;
+    struct kp_file_head head;
+    family_remove(j, name);
+    const int memory = kp_filecheck_open_own(j->folder, name, O_RDONLY);
+    if (memory < 0) return;
+    const bool has_spool = kp_half_head(memory, &head) &&
+                           kp_half_line(memory, &head, KP_HALF_SPOOL_KEY, j->spool, sizeof j->spool) &&
+                           j->spool[0] == '/';
+    if (has_spool && is_wanted(j) && is_process_gone(j, memory, &head) && kp_io_lock(memory) == 0) {
+        const int disk = disk_open(j, &head);
+        const int rc = disk < 0 ? disk : chunks_join(j, memory, disk);
+        if (disk >= 0) kp_io_close(disk);
+        if (rc == 0) (void)kp_io_unlink_at(j->folder, name);
+    }
+    kp_io_close(memory);
+}
+
+int kp_join_half(int disk)
+{
+    char path[512];
+    const int memory = kp_half_find(disk, path, sizeof path);
+    if (memory < 0) return memory == -ENOENT ? 0 : memory;
+    struct join j = {.folder = -1, .chunk = kp_map_alloc(KP_CHUNK_BYTES)};
+    const int rc = j.chunk ? chunks_join(&j, memory, disk) : -ENOMEM;
+    if (rc == 0) (void)kp_io_unlink(path);
+    if (j.chunk) kp_map_free(j.chunk, KP_CHUNK_BYTES);
+    kp_io_close(memory);
+    return rc;
+}
+
+void kp_join_dead(const char *folder)
+{
+    char path[64];
+    struct join *j = kp_map_alloc(sizeof *j);
+    if (!j) return;
+    j->of = folder;
+    kp_fmt(path, sizeof path, KP_HALF_ROOT KP_HALF_FOLDER "%u", (unsigned)geteuid());
+    j->folder = kp_filecheck_open_folder(path);
+    j->chunk = j->folder < 0 ? NULL : kp_map_alloc(KP_CHUNK_BYTES);
+    const ssize_t n = kp_io_readlink("/proc/self/ns/pid", j->space, sizeof j->space - 1);
+    if (n > 0) j->space[n] = '\0';
+    if (j->chunk && kp_io_host(&j->here) == 0) (void)kp_io_each_name(path, half_join, j);
+    if (j->chunk) kp_map_free(j->chunk, KP_CHUNK_BYTES);
+    if (j->folder >= 0) kp_io_close(j->folder);
+    kp_map_free(j, sizeof *j);
+}

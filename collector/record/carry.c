@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * carry.c - says which chunks move from memory to the disk, and when
+ *
+ * Called by: the writer, each round; the thread that closes the spool, once the writer has ended
+ * Owns:      the work that kprof-disk is at
+ * Locks:     none
+ * On fail:   chunks stay in memory. Once that is full, records find no chunk, and kp_carry_why says why
+ * Safe in:   signal handlers no; after fork: kp_carry_forget
+ *
+ * Where the half in memory outlives the process, chunks move only when they take much memory: most windows are
+ * exported before, and never touch the disk. Where it ends with the process, chunks move at once, and what is not full
+ * is copied ten times a second (decisions/120).
+ */
+#include "collector/record/record_internal.h"
+
+#include <string.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_poison.h"
+
+#define KP_CARRY_PART 4u   /* chunks move when they take more than such a part of the memory, */
+#define KP_CARRY_MOST 256u /* or than so many chunks (16 MB) */
+#define KP_CARRY_RETRY_NS 5000000000u
+#define KP_CARRY_KEPT_NS 1000000000u /* names, frames and notes are copied so often while chunks move, */
+#define KP_CARRY_EAGER_NS 100000000u /* or so often where memory ends with the process */
+#define KP_CARRY_SLOW_MS 100u        /* no host thread waits for a disk that takes longer over its work */
+#define KP_CARRY_COPIES 3u           /* of a chunk of names or frames that is full: late ones may still be written */
+
+static struct {
+    struct kp_disk_item items[KP_DISK_ITEMS];
+    uint32_t item_n; /* not 0: kprof-disk is at them */
+    uint32_t move;   /* the next chunk to look at for a move; 0: all were looked at */
+    uint32_t scan;   /* the next chunk to look at for a copy; 0: no scan is due */
+    uint64_t scanned_ns, retry_ns;
+    bool is_last, is_last_scanned; /* all must go to the disk now; the scan for that has begun */
+} work;
+static _Atomic uint32_t why; /* enum kp_loss of the last refusal, or KP_LOSS_NO_CHUNK */
+
+static bool is_eager(void) { return work.is_last || !kp_spool.memory[0]; }
+
+static uint64_t now_ns(void) { return kp_clock_ns(CLOCK_MONOTONIC); }
+
+/* Says why chunks do not move, for those that find no memory. */
+static void why_tell(void)
+{
+    enum kp_loss said = (enum kp_loss)kp_load_relaxed(&why);
+    if (said == KP_LOSS_NO_CHUNK && kp_disk_waits_ms() > KP_CARRY_SLOW_MS) said = KP_LOSS_STANDS;
+    kp_store_relaxed(&kp_spool.stuck, said);
+}
+
+/* ---- what was asked for is done ---- */
+
+static void item_settle(const struct kp_disk_item *item, bool is_done)
+{
+    /* If it was not done, records of a cycle that is over stay on the disk. */
+    if (item->what == KP_DISK_ERASE) kp_chunk_erased(item->chunk);
+    if (item->what == KP_DISK_COPY && item->chunk) kp_chunk_copied(item->chunk, is_done);
+    if (item->what != KP_DISK_MOVE) return;
+    if (!is_done) kp_chunk_move_undo(item->chunk);
+    else if (kp_chunk_move_end(item->chunk) == KP_CHUNK_STALE) kp_chunk_stale(item->chunk);
+}
+
+/* False: kprof-disk is still at it. */
+static bool work_settle(void)
+{
+    uint32_t done;
+    enum kp_loss refused;
+    if (!work.item_n) return true;
+    if (!kp_disk_done(&done, &refused)) return false;
+    for (uint32_t i = 0; i < work.item_n; i++) item_settle(&work.items[i], i < done);
+    work.item_n = 0;
+    kp_store_relaxed(&why, refused);
+    if (refused != KP_LOSS_NO_CHUNK) work.retry_ns = now_ns() + KP_CARRY_RETRY_NS;
+    return true;
+}
+
+/* ---- what is asked for next ---- */
+
+static void item_add(uint32_t chunk, enum kp_disk_what what)
+{
+    work.items[work.item_n++] = (struct kp_disk_item){chunk, what};
+}
+
+/* What is not ready for a thread holds something. */
+static bool is_much(void)
+{
+    const uint32_t part = kp_spool.budget / KP_CARRY_PART, most = part < KP_CARRY_MOST ? part : KP_CARRY_MOST;
+    return kp_load_relaxed(&kp_spool.resident) > most + kp_chunk_ready();
+}
+
+/* Goes on where the last round found no more room for work. */
+static void moves_add(void)
+{
+    const uint32_t chunks = kp_load_relaxed(&kp_spool.chunks);
+    if (!work.move) work.move = 1;
+    for (; work.move < chunks && work.item_n < KP_DISK_ITEMS / 2; work.move++)
+        if (kp_chunk_move_begin(work.move)) item_add(work.move, KP_DISK_MOVE);
+    if (work.move >= chunks) work.move = 0;
+}
+
+/* Whether the disk lacks something of a chunk that stays in memory. Counts it as written. */
+static bool is_copy_due(uint32_t chunk, uint32_t *copied)
+{
+    const struct kp_chunk_head *head = kp_spool_chunk(chunk);
+    const uint32_t kind = kp_load_relaxed(&((struct kp_chunk_head *)(uintptr_t)head)->kind);
+    const uint32_t used = kp_load_relaxed(&((struct kp_chunk_head *)(uintptr_t)head)->used);
+    if (kp_cells_is_current(chunk)) return true;
+    if (kind == KP_CHUNK_STRINGS || kind == KP_CHUNK_FRAMES) return *copied < KP_CARRY_COPIES && ++*copied;
+    if (*copied == used) return false;
+    *copied = used;
+    return true;
+}
+
+static void copy_add(uint32_t chunk)
+{
+    uint32_t *copied;
+    const enum kp_chunk_use use = kp_chunk_use(chunk, &copied);
+    const bool is_wanted = use == KP_CHUNK_KEPT || (use == KP_CHUNK_RECORDS && is_eager());
+    if (is_wanted && is_copy_due(chunk, copied)) item_add(chunk, KP_DISK_COPY);
+    if (use == KP_CHUNK_FREE_COPIED && work.is_last) item_add(chunk, KP_DISK_ERASE);
+}
+
+static void copies_add(void)
+{
+    const uint32_t chunks = kp_load_relaxed(&kp_spool.chunks);
+    if (!work.scan) return;
+    for (; work.scan < chunks && work.item_n + 1 < KP_DISK_ITEMS; work.scan++) copy_add(work.scan);
+    if (work.scan < chunks) return;
+    work.scan = 0;
+    item_add(0, KP_DISK_COPY); /* the header last: it counts the chunks */
+}
+
+static void scan_begin(bool moves)
+{
+    const uint64_t since = now_ns() - work.scanned_ns;
+    if (work.scan || work.is_last_scanned || !(is_eager() || moves)) return;
+    if (!work.is_last && since < (is_eager() ? KP_CARRY_EAGER_NS : KP_CARRY_KEPT_NS)) return;
+    work.scan = 1;
+    work.scanned_ns = now_ns();
+    work.is_last_scanned = work.is_last;
+}
+
+void kp_carry_round(void)
+{
+    uint32_t stale;
+    const bool is_free = work_settle();
+    why_tell();
+    if (!is_free) return;
+    if (kp_load_relaxed(&why) != KP_LOSS_NO_CHUNK && now_ns() < work.retry_ns) return;
+    const bool moves = is_eager() || is_much();
+    while (work.item_n < KP_DISK_ITEMS / 4 && (stale = kp_chunk_erase_pop()) != 0) item_add(stale, KP_DISK_ERASE);
+    if (moves) moves_add();
+    scan_begin(moves);
+    copies_add();
+    if (work.item_n) kp_disk_ask(work.items, work.item_n, work.is_last);
+}
+
+/* ---- at the end ---- */
+
+/* No chunk is with a thread any more: all that hold records are left. */
+bool kp_carry_all(uint32_t most_ms)
+{
+    bool is_done = false, is_refused = false;
+    work.is_last = true;
+    work.retry_ns = 0;
+    (void)work_settle();
+    kp_store_relaxed(&why, KP_LOSS_NO_CHUNK);
+    kp_chunk_settle(UINT32_MAX);
+    while (!is_done && !is_refused && kp_disk_waits_ms() <= most_ms) {
+        kp_carry_round();
+        is_refused = kp_load_relaxed(&why) != KP_LOSS_NO_CHUNK;
+        is_done = !work.item_n && !work.move && !work.scan;
+        if (!is_done) kp_io_nap(200000);
+    }
+    return is_done && !is_refused;
+}
+
+void kp_carry_forget(void)
+{
+    memset(&work, 0, sizeof work);
+    kp_store_relaxed(&why, KP_LOSS_NO_CHUNK);
+}
