@@ -8,10 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +16,7 @@
 #include "collector/base/kp_cuptirule.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
+#include "export/cli/doctor_folders.h"
 #include "export/cli/doctor_processors.h"
 #include "export/cli/doctor_steps.h"
 #include "export/cli/setting_flags.h"
@@ -257,90 +255,6 @@ static void processors_check(void)
     threads_check(found.count);
 }
 
-/* The folders. */
-
-static const char *filesystem_name(long type)
-{
-    switch ((unsigned long)type) {
-    case 0xef53: return "ext4";
-    case 0x58465342: return "xfs";
-    case 0x9123683e: return "btrfs";
-    case 0x01021994: return "tmpfs";
-    case 0x794c7630: return "overlay";
-    case 0x6969: return "nfs";
-    case 0x0bd00bd0: return "lustre";
-    case 0x65735546: return "fuse";
-    case 0x2fc12fc1: return "zfs";
-    case 0x01021997: return "9p";
-    case 0x47504653: return "gpfs";
-    default: return "other";
-    }
-}
-
-/* The nearest folder above path that exists. */
-static void existing_of(const char *path, char *out, size_t size)
-{
-    char *slash;
-    snprintf(out, size, "%s", path);
-    while (access(out, F_OK) != 0) {
-        slash = strrchr(out, '/');
-        if (!slash) {
-            snprintf(out, size, ".");
-            return;
-        }
-        slash[slash == out] = 0;
-        if (slash == out) return;
-    }
-}
-
-/* NULL, or the step that failed in the folder. */
-static const char *spool_try(const char *folder)
-{
-    static char why[300];
-    const size_t bytes = 1u << 16;
-    char path[4200];
-    void *map;
-    int rc, fd;
-    snprintf(path, sizeof path, "%s/.kprof-doctor-XXXXXX", folder);
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0) return snprintf(why, sizeof why, "no file can be made there: %s", strerror(errno)), why;
-    unlink(path);
-    rc = posix_fallocate(fd, 0, (off_t)bytes);
-    map = rc ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (rc) snprintf(why, sizeof why, "no room can be reserved there: %s", strerror(rc));
-    else if (map == MAP_FAILED) snprintf(why, sizeof why, "files cannot be mapped there: %s", strerror(errno));
-    else munmap(map, bytes);
-    close(fd);
-    return rc || map == MAP_FAILED ? why : NULL;
-}
-
-static void folder_check(const char *what, const char *path, bool spool, uint64_t max_mb)
-{
-    char folder[4096];
-    struct statfs fs;
-    const char *wrong;
-    uint64_t free_mb;
-    existing_of(path, folder, sizeof folder);
-    if (statfs(folder, &fs) != 0) {
-        say("fail", "%s: %s: %s", what, folder, strerror(errno));
-        return;
-    }
-    free_mb = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize >> 20;
-    wrong = spool_try(folder);
-    if (wrong)
-        say("fail", "%s: %s (%s): %s; choose another folder (%s)", what, path, filesystem_name((long)fs.f_type), wrong,
-            spool ? "KPROF_SPOOL_DIR" : "KPROF_DIR");
-    else if (spool && free_mb < max_mb)
-        say("warn", "%s: %s (%s), %llu MB free, less than KPROF_MAX_MB=%llu: a long recording may fill the disk", what,
-            path, filesystem_name((long)fs.f_type), (unsigned long long)free_mb, (unsigned long long)max_mb);
-    else if (spool && (fs.f_type == 0x6969 || fs.f_type == 0x65735546))
-        say("warn", "%s: %s is on a network (%s): KPROF_SPOOL_DIR on a local disk disturbs the program less", what,
-            path, filesystem_name((long)fs.f_type));
-    else
-        say("ok", "%s: %s (%s), writable, %llu MB free", what, path, filesystem_name((long)fs.f_type),
-            (unsigned long long)free_mb);
-}
-
 /* The GPU. */
 
 static bool has_entry(const char *folder, const char *prefix)
@@ -375,7 +289,7 @@ static void log_check(const struct kp_config *config)
         return;
     }
     const char *wrong = is_there ? kp_log_refuse_file(&st) : NULL;
-    existing_of(path, folder, sizeof folder);
+    kp_doctor_existing(path, folder, sizeof folder);
     if (!wrong && access(is_there ? path : folder, W_OK) != 0) wrong = strerror(errno);
     if (wrong) say("fail", "lines: KPROF_LOG=%s %s: they go to standard error", path, wrong);
     else say("ok", "lines: to the end of %s", path);
@@ -433,8 +347,7 @@ int kp_cmd_doctor(int argc, char **argv)
     program_check(scan.at < argc ? argv[scan.at] : "python3", scan.at < argc);
     clock_check();
     processors_check();
-    folder_check("traces", config->dir, false, config->max_mb);
-    folder_check("spool", config->spool_dir ? config->spool_dir : config->dir, true, config->max_mb);
+    kp_doctor_folders(config, say);
     gpu_check(config);
     if (wants_steps) steps_check(argv + scan.at);
     if (is_json) printf("],\n\"warnings\":%d,\"fails\":%d}\n", warnings, fails);

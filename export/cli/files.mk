@@ -32,6 +32,7 @@ SRC_cli := \
     export/cli/cmd_run.c \
     export/cli/cmd_slice.c \
     export/cli/cmd_stacks.c \
+    export/cli/doctor_folders.c \
     export/cli/doctor_processors.c \
     export/cli/doctor_steps.c \
     export/cli/cmd_view.c \
@@ -81,6 +82,7 @@ UNIT_cli := \
     test/unit/cli/test_budget.c \
     test/unit/cli/test_crafted.c \
     test/unit/cli/test_debugfile.c \
+    test/unit/cli/test_doctor_folders.c \
     test/unit/cli/test_doctor_processors.c \
     test/unit/cli/test_elfhead.c \
     test/unit/cli/test_endnote.c \
