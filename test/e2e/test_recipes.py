@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/recipes.md: its own commands are run as they stand, but for the folders /opt/kprof and /mnt; what no test runs says so there."""
+import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -31,12 +33,15 @@ import ctypes
 k = ctypes.CDLL(None)
 k.kprof_start(), k.kprof_range_push(b"a step"), k.kprof_range_pop(), k.kprof_stop()
 """
+KILLED = NO_TORCH.rsplit(",", 1)[0] + "\nimport os\nos.kill(os.getpid(), 9)\n"
 SRUN = """#!{python}
 import os, subprocess, sys
-words, env = sys.argv[1:], dict(os.environ, SLURM_NTASKS="2")
+words, env, count = sys.argv[1:], dict(os.environ, SLURM_NTASKS="2"), 2
+if words[0] == "--ntasks-per-node=1":  # the test has a single node
+    count = int(words.pop(0)[-1])
 if words[0].startswith("--export=ALL,"):
     env.update(pair.split("=", 1) for pair in words.pop(0)[len("--export=ALL,"):].split(","))
-tasks = [subprocess.Popen(words, env=dict(env, SLURM_PROCID=str(n), SLURM_LOCALID=str(n))) for n in range(2)]
+tasks = [subprocess.Popen(words, env=dict(env, SLURM_PROCID=str(n), SLURM_LOCALID=str(n))) for n in range(count)]
 sys.exit(max(task.wait() for task in tasks))
 """
 
@@ -113,6 +118,27 @@ def test_slurm(room, which):
     (room / "train.py").write_text(NO_TORCH)
     done = run(room, blocks("Slurm")[which], "traces/7", SLURM_JOB_ID="7")
     assert ranks(done) == [0, 1] and all("_r" in path.name for path in done.traces), done.explain()
+
+
+def test_slurm_brings_what_killed_tasks_left_on_a_node(room):
+    """The page's epilog: spools of the node's own disk become traces in the folder that all see."""
+    job = f"test{os.getpid()}"
+    local = pathlib.Path(f"/tmp/kprof-{job}")
+    (room / "train.py").write_text(KILLED)
+    try:
+        text = blocks("Slurm")[0].replace("kprof run", f"kprof run --spool-dir {local}")
+        killed = harness.Run(["bash", "-ec", placed(room, text)], room / "traces" / job, environment(room, SLURM_JOB_ID=job), harness.LONG, cwd=room)
+        assert killed.code != 0 and not killed.traces and len(list(local.glob("*.kprof"))) == 2, killed.explain()
+        done = run(room, blocks("Slurm")[2], f"traces/{job}", SLURM_JOB_ID=job)
+        assert ranks(done) == [0, 1] and not list(local.glob("*.kprof")), done.explain()
+    finally:
+        shutil.rmtree(local, ignore_errors=True)
+
+
+def test_settings_of_places_are_settings():
+    known = {row["name"] for row in json.loads(harness.cli("config", "--json").stdout)["settings"]}
+    named = set(re.findall(r"KPROF_\w+", sections()["Where its files lie"]))
+    assert {"KPROF_DIR", "KPROF_SPOOL_DIR"} < named <= known
 
 
 def confined(room, command, env, writable):
