@@ -2,8 +2,8 @@
 # check-safety.sh - every test that docs/safety.md's tables of pains name is there
 #
 # usage: check-safety.sh [--self-test]
-# A test is named as `KIND:NAME`: hosts (test/hosts/run.sh), gpu (test/gpu/hosts/run.sh), faults (a host of test/hosts/faults.py), unit
-# (FILE:NAME, or a FILE), e2e (a function test_NAME, or a FILE.py), make (a target). Each row of these tables must name one, or say "none:" and why.
+# A test is named as `KIND:NAME`: hosts (test/hosts/run.sh), disks (a case of test/hosts/disks/cases.sh), gpu (test/gpu/hosts/run.sh), faults
+# (a host of test/hosts/faults.py), unit (FILE:NAME, or a FILE), e2e (a function test_NAME, or a FILE.py), make (a target). Each row of these tables must name one, or say "none:" and why.
 set -uo pipefail
 export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,6 +25,7 @@ look_for() { # kind, name
   case $1 in
     hosts) while read -r p; do [[ $2 =~ ^$p$ ]] && return 0; done <<<"$hosts"; return 1 ;;
     gpu) while read -r p; do [[ $2 =~ ^$p$ ]] && return 0; done <<<"$gpu"; return 1 ;;
+    disks) grep -qE "^case_$2\(\)" "$root/test/hosts/disks/cases.sh" ;;
     faults) grep -qE "^        \"$2\": " "$root/test/hosts/faults.py" ;;
     unit)
       local file=${2%%:*} test=${2#*:} path
@@ -45,7 +46,7 @@ check() { # page
   local bad=0 rows=0 row names
   while IFS= read -r row; do
     rows=$((rows + 1))
-    names=$(grep -oE '`(hosts|gpu|faults|unit|e2e|make):[^`]+`' <<<"$row" | tr -d '`')
+    names=$(grep -oE '`(hosts|disks|gpu|faults|unit|e2e|make):[^`]+`' <<<"$row" | tr -d '`')
     if [ -z "$names" ] && [[ $row != *"none: "* ]]; then echo "check-safety: no test in: $row"; bad=1; fi
     while IFS=: read -r kind name; do
       [ -z "$kind" ] || is_there "$kind" "$name" || { echo "check-safety: there is no $kind test $name"; bad=1; }
@@ -59,7 +60,7 @@ if [ "${1:-}" = --self-test ]; then
   made=$(mktemp)
   trap 'rm -f "$made"' EXIT
   check "$page" || exit 1
-  for wrong in 'hosts:no_such_host' 'unit:test_io:no_such_test' 'e2e:no_such_thing' 'gpu:nothing_at_all' 'make:no-such-target' 'faults:nobody'; do
+  for wrong in 'hosts:no_such_host' 'unit:test_io:no_such_test' 'e2e:no_such_thing' 'gpu:nothing_at_all' 'make:no-such-target' 'faults:nobody' 'disks:no_such_case'; do
     { cat "$page"; echo "| B99 | x | \`$wrong\` |"; } >"$made"
     check "$made" >/dev/null && { echo "check-safety: $wrong was not seen to be missing"; exit 1; }
   done
