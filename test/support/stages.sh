@@ -152,7 +152,7 @@ cmocka() { # name, programs...
 }
 
 # How the tests of a TAP stage are run that REGEX names, where a stage can run a part of itself.
-again_is_possible() { [[ $1 =~ ^(hosts|hosts-real|gpu|arm64)$ ]]; }
+again_is_possible() { [[ $1 =~ ^(hosts|hosts-real|gpu|disks|arm64)$ ]]; }
 again() { # stage, regex, the stage's command...
   local stage=$1 regex=$2
   shift 2
