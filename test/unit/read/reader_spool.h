@@ -41,7 +41,7 @@ static const char *path(void)
     return p;
 }
 
-static int reopen(const struct test_spool *s, size_t bytes)
+static inline int reopen(const struct test_spool *s, size_t bytes)
 {
     test_spool_save(s, path(), bytes);
     memset(&seen, 0, sizeof seen);
