@@ -5,7 +5,7 @@
  * Called by: io_file.c, on helper threads that asked for it (kp_io_apart)
  * Owns:      whether such a process can be had here
  * Locks:     none; the calling thread waits for its process, and a signal that ends it ends the wait
- * Memory:    the process runs on a part of the calling thread's stack, as a child of vfork does
+ * Memory:    the process runs on the calling thread's stack, as a child of vfork does
  * On fail:   the thread makes the call itself
  * Safe in:   signal handlers no; after fork yes
  *
@@ -32,7 +32,7 @@
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_poison.h"
 
-enum { STACK = 16384, UNKNOWN = 0, WORKS, DOES_NOT };
+enum { UNKNOWN = 0, WORKS, DOES_NOT };
 
 struct call {
     long number, words[6];
@@ -45,14 +45,12 @@ static _Atomic uint32_t state;
 void kp_io_apart(bool is_wanted) { is_apart = is_wanted; }
 
 /* In the other process, whose memory is ours: only the call. */
-__attribute__((no_sanitize("address", "thread", "undefined"))) static int call_make(void *arg)
+__attribute__((noinline, noreturn, no_sanitize("address", "thread", "undefined"))) static void call_make(struct call *c)
 {
-    struct call *c = arg;
     syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* when the thread that waits ends */
     const long rc = syscall(c->number, c->words[0], c->words[1], c->words[2], c->words[3], c->words[4], c->words[5]);
     c->result = rc < 0 ? -errno : rc;
-    syscall(SYS_exit, 0);
-    return 0;
+    for (;;) syscall(SYS_exit, 0);
 }
 
 /*
@@ -68,12 +66,41 @@ static bool is_namespace_kept(void)
     return strcmp(links[0], links[1]) == 0;
 }
 
+/* By the instruction: libc's function would leave its return address where the other process stores its own. */
+static inline __attribute__((always_inline)) long clone_here(long flags)
+{
+#if defined(__x86_64__)
+    register long none4 __asm__("r10") = 0, none5 __asm__("r8") = 0;
+    long rc = SYS_clone;
+    __asm__ volatile("syscall"
+                     : "+a"(rc)
+                     : "D"(flags), "S"(0L), "d"(0L), "r"(none4), "r"(none5)
+                     : "rcx", "r11", "memory");
+    return rc;
+#elif defined(__aarch64__)
+    register long number __asm__("x8") = SYS_clone, rc __asm__("x0") = flags, none1 __asm__("x1") = 0;
+    register long none2 __asm__("x2") = 0, none3 __asm__("x3") = 0, none4 __asm__("x4") = 0;
+    __asm__ volatile("svc 0" : "+r"(rc) : "r"(number), "r"(none1), "r"(none2), "r"(none3), "r"(none4) : "memory");
+    return rc;
+#else
+    (void)flags;
+    return -ENOSYS;
+#endif
+}
+
+/* Both run on this frame, the other process first, which leaves it by its end alone. */
+__attribute__((noinline, no_sanitize("address", "thread", "undefined"))) static long process_run(struct call *c)
+{
+    const long pid = clone_here(CLONE_VM | CLONE_VFORK | CLONE_FILES);
+    if (pid == 0) call_make(c);
+    return pid;
+}
+
 /* False: there was no such process, or its stores do not come here. */
 static bool process_make(struct call *c)
 {
-    _Alignas(16) char stack[STACK];
     if (kp_fail_point("clone") != 0 || !is_namespace_kept()) return false;
-    const int pid = clone(call_make, stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_FILES, c);
+    const long pid = process_run(c);
     if (pid < 0) return false;
     while (syscall(SYS_wait4, pid, NULL, __WCLONE, NULL) < 0 && errno == EINTR) continue;
     return kp_load_relaxed(&c->result) != LONG_MIN;

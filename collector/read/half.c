@@ -93,29 +93,31 @@ static uint8_t *place_of(const struct halves *h, uint32_t chunk)
 
 static bool is_wanted(const struct kp_chunk_head *head, uint32_t cycle)
 {
-    if (head->magic != KP_CHUNK_MAGIC) return false;
     return !cycle || kp_load_relaxed((_Atomic uint32_t *)(uintptr_t)&head->kind) != KP_CHUNK_DATA ||
            head->cycle == cycle;
 }
 
-static bool head_read(const struct halves *h, uint32_t chunk, struct kp_chunk_head *out)
+/* 1: the chunk lies in memory. 0: it does not. Or -errno. */
+static int head_read(const struct halves *h, uint32_t chunk, struct kp_chunk_head *out)
 {
-    const off_t at = (off_t)chunk * KP_CHUNK_BYTES;
-    return kp_io_pread(h->memory, out, sizeof *out, at) == (ssize_t)sizeof *out;
+    const ssize_t n = kp_io_pread(h->memory, out, sizeof *out, (off_t)chunk * KP_CHUNK_BYTES);
+    if (n < 0) return (int)n;
+    return n == (ssize_t)sizeof *out && (!chunk || out->magic == KP_CHUNK_MAGIC);
 }
 
 /* Copies one chunk out of memory. If it left memory meanwhile, the disk has it. */
 static int chunk_copy(const struct halves *h, uint32_t chunk)
 {
     struct kp_chunk_head head;
-    uint8_t *const bits = &h->r->copied[chunk / 8];
-    if (!head_read(h, chunk, &head) || (chunk && !is_wanted(&head, h->cycle))) return 0;
+    int rc = head_read(h, chunk, &head);
+    if (rc <= 0 || (chunk && !is_wanted(&head, h->cycle))) return rc < 0 ? rc : 0;
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    const int rc = kp_io_mmap_at(place_of(h, chunk), KP_CHUNK_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
+    rc = kp_io_mmap_at(place_of(h, chunk), KP_CHUNK_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (rc) return rc;
-    (void)kp_io_pread(h->memory, place_of(h, chunk), KP_CHUNK_BYTES, (off_t)chunk * KP_CHUNK_BYTES);
-    if (!chunk || (head_read(h, chunk, &head) && head.magic == KP_CHUNK_MAGIC)) *bits |= (uint8_t)(1u << chunk % 8);
-    return 0;
+    const ssize_t n = kp_io_pread(h->memory, place_of(h, chunk), KP_CHUNK_BYTES, (off_t)chunk * KP_CHUNK_BYTES);
+    rc = n < 0 ? (int)n : head_read(h, chunk, &head);
+    if (rc > 0) h->r->copied[chunk / 8] |= (uint8_t)(1u << chunk % 8);
+    return rc < 0 ? rc : 0;
 }
 
 static int memory_lay(const struct halves *h)

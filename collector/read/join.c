@@ -2,7 +2,7 @@
 /*
  * join.c - brings the half in memory that a dead process left to the disk, and removes it
  *
- * Called by: kprof-disk when a run begins, the CLI before it looks for recordings, and after a program's end
+ * Called by: the end of a run, the CLI before it looks for recordings, and after a program's end
  * Owns:      nothing
  * On fail:   what cannot be written stays in memory
  * Safe in:   signal handlers no; after fork yes
@@ -20,13 +20,14 @@
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_clock.h"
 #include "collector/base/kp_filecheck.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
 #include "collector/base/kp_poison.h"
 
-enum { PATH_BYTES = 1200 };
+enum { PATH_BYTES = 1200, FORSAKEN_S = 3600 };
 
 struct join {
     int folder;
@@ -113,6 +114,15 @@ static int chunks_join(struct join *j, int memory, int disk)
     return rc ? rc : chunk_join(j, memory, disk, 0);
 }
 
+/* Its folder was removed, and it was last changed an hour ago: it takes memory for no one. */
+static bool is_forsaken(struct join *j, const struct stat *st)
+{
+    struct stat folder;
+    const uint64_t last_s = kp_clock_ns(CLOCK_REALTIME) / 1000000000u - FORSAKEN_S;
+    j->spool[kp_path_base(j->spool) - j->spool] = '\0';
+    return (uint64_t)st->st_mtim.tv_sec < last_s && kp_io_stat(j->spool, &folder) == -ENOENT;
+}
+
 /* HOST_PID-START.family of a process that is gone (preload/run/children.c). */
 static void family_remove(const struct join *j, const char *name)
 {
@@ -133,14 +143,18 @@ static void half_join(void *context, const char *name)
     family_remove(j, name);
     const int memory = kp_filecheck_open_own(j->folder, name, O_RDONLY);
     if (memory < 0) return;
+    struct stat st;
     const bool has_spool = kp_half_head(memory, &head) &&
                            kp_half_line(memory, &head, KP_HALF_SPOOL_KEY, j->spool, sizeof j->spool) &&
                            j->spool[0] == '/';
-    if (has_spool && is_wanted(j) && is_process_gone(j, memory, &head) && kp_io_lock(memory) == 0) {
+    const bool is_dead = has_spool && is_process_gone(j, memory, &head) && kp_io_lock(memory) == 0;
+    if (is_dead && is_wanted(j)) {
         const int disk = disk_open(j, &head);
         const int rc = disk < 0 ? disk : chunks_join(j, memory, disk);
         if (disk >= 0) kp_io_close(disk);
         if (rc == 0) (void)kp_io_unlink_at(j->folder, name);
+    } else if (is_dead && kp_io_fstat(memory, &st) == 0 && is_forsaken(j, &st)) {
+        (void)kp_io_unlink_at(j->folder, name);
     }
     kp_io_close(memory);
 }

@@ -171,6 +171,7 @@ static int item_do(int number, const struct kp_disk_item *item)
 {
     if (item->what == KP_DISK_ERASE) return chunk_erase(number, item->chunk);
     if (item->chunk) return chunk_write(number, item);
+    if (disk.is_last) (void)kp_io_truncate(number, (off_t)kp_load_relaxed(&kp_spool.chunks) * KP_CHUNK_BYTES);
     const ssize_t rc = kp_io_pwrite_all(number, kp_spool_head(), KP_CHUNK_BYTES, 0);
     return rc < 0 ? (int)rc : 0;
 }

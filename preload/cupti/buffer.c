@@ -206,7 +206,7 @@ static void bit_give(uint32_t index)
 /* A mark between the two stores is older than the number that follows: then the buffer counts as older, too. */
 static uint8_t *pool_take(void)
 {
-    uint32_t i, word = 0;
+    uint32_t i = 0, word = 0;
     while (pool && word < WORDS && !bit_take(word, &i)) word++;
     if (!pool || word == WORDS) return NULL;
     kp_store_release(&numbers[i], UNKNOWN); /* pairs with: is_any_older */

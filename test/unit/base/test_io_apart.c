@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -48,6 +49,19 @@ static void calls_do_what_they_did(void **state)
         assert_int_equal(kp_io_pwrite_all(fd, "x", 1, 0), -EBADF);
     }
     kp_io_apart(false);
+}
+
+/* /proc/self is that of the process that opens it. */
+static void the_program_finds_itself_in_proc(void **state)
+{
+    char text[64] = "";
+    (void)state;
+    kp_io_apart(true);
+    const int fd = kp_io_open("/proc/self/stat", O_RDONLY, 0);
+    assert_true(kp_io_read(fd, text, sizeof text - 1) > 0);
+    assert_int_equal(kp_io_close(fd), 0);
+    kp_io_apart(false);
+    assert_int_equal(atoi(text), getpid());
 }
 
 static void the_program_sees_no_child(void **state)
@@ -115,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_do_what_they_did),
+        cmocka_unit_test(the_program_finds_itself_in_proc),
         cmocka_unit_test(the_program_sees_no_child),
         cmocka_unit_test(a_waiting_call_does_not_hold_the_end),
         cmocka_unit_test(without_such_a_process_the_thread_calls),
