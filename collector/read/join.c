@@ -27,10 +27,12 @@
 #include "collector/base/kp_path.h"
 #include "collector/base/kp_poison.h"
 
-enum { PATH_BYTES = 1200, FORSAKEN_S = 3600 };
+enum { PATH_BYTES = 1200, FORSAKEN_S = 3600, LOOKS_BRIEF = 32 };
 
 struct join {
     int folder;
+    uint32_t looks; /* so many more halves are looked at */
+    bool is_brief;  /* only those whose process, by the name, is surely gone */
     const char *of; /* only spools of this folder, or NULL */
     char space[32]; /* this pid namespace */
     struct utsname here;
@@ -114,6 +116,16 @@ static int chunks_join(struct join *j, int memory, int disk)
     return rc ? rc : chunk_join(j, memory, disk, 0);
 }
 
+/* HOST_PID.START.kprof: a look at the number opens no file. */
+static bool is_surely_gone(const struct join *j, const char *name)
+{
+    const size_t host = strlen(j->here.nodename);
+    int32_t pid = 0;
+    if (strncmp(name, j->here.nodename, host) != 0 || name[host] != '_') return false;
+    for (const char *p = name + host + 1; *p >= '0' && *p <= '9'; p++) pid = pid * 10 + (*p - '0');
+    return kp_io_is_process_gone(pid);
+}
+
 /* Its folder was removed, and it was last changed an hour ago: it takes memory for no one. */
 static bool is_forsaken(struct join *j, const struct stat *st)
 {
@@ -141,6 +153,8 @@ static void half_join(void *context, const char *name)
     struct join *j = context;
     struct kp_file_head head;
     family_remove(j, name);
+    if (!j->looks || (j->is_brief && !is_surely_gone(j, name))) return;
+    j->looks--;
     const int memory = kp_filecheck_open_own(j->folder, name, O_RDONLY);
     if (memory < 0) return;
     struct stat st;
@@ -172,12 +186,14 @@ int kp_join_half(int disk)
     return rc;
 }
 
-void kp_join_dead(const char *folder)
+void kp_join_dead(const char *folder, bool is_brief)
 {
     char path[64];
     struct join *j = kp_map_alloc(sizeof *j);
     if (!j) return;
     j->of = folder;
+    j->is_brief = is_brief;
+    j->looks = is_brief ? LOOKS_BRIEF : UINT32_MAX;
     kp_fmt(path, sizeof path, KP_HALF_ROOT KP_HALF_FOLDER "%u", (unsigned)geteuid());
     j->folder = kp_filecheck_open_folder(path);
     j->chunk = j->folder < 0 ? NULL : kp_map_alloc(KP_CHUNK_BYTES);

@@ -125,9 +125,9 @@ void kp_half_remove(int disk); /* removes that half, before the one on the disk:
 /*
  * Writes the half in memory of each process of this user that ended here without a word to the disk, and removes it.
  * Only spools of this folder, an absolute path without links, and of `children` in it; NULL: of all. Removes those
- * whose folder is gone. Waits for disks.
+ * whose folder is gone. Waits for disks. is_brief: looks at a few, for a program's exit.
  */
-void kp_join_dead(const char *folder);
+void kp_join_dead(const char *folder, bool is_brief);
 /* The same of the spool whose half on the disk is open for writing. Its process is gone. 0 or -errno. */
 int kp_join_half(int disk);
 uint64_t kp_reader_last_ns(const struct kp_reader *reader); /* the last clock sample, in ns since the epoch; 0: none */

@@ -74,7 +74,7 @@ static int bytes_copy(int from, int to, off_t bytes)
 void kp_cli_join_dead(const char *folder)
 {
     char *const real = realpath(folder, NULL);
-    if (real) kp_join_dead(real);
+    if (real) kp_join_dead(real, false);
     free(real);
 }
 

@@ -23,12 +23,13 @@ static void write_at(const char *where, uint32_t chunk)
 /* The golden spool of `pid`, whose header names the halves. Returns its number of chunks. */
 static uint32_t spool_make(uint32_t pid, const char *process)
 {
-    char lines[1500], folder[100];
+    char lines[1500], folder[100], host[65] = "";
+    gethostname(host, sizeof host - 1);
     test_spool_training(&spool);
     snprintf(folder, sizeof folder, "%s%s%u", KP_HALF_ROOT, KP_HALF_FOLDER, (unsigned)geteuid());
     mkdir(folder, 0700);
-    snprintf(disk, sizeof disk, "%s/half_%u.1.kprof", kp_test_tmpdir(), pid);
-    snprintf(memory, sizeof memory, "%s/half_%u.1.kprof", folder, pid);
+    snprintf(disk, sizeof disk, "%s/%s_%u.1.kprof", kp_test_tmpdir(), host, pid);
+    snprintf(memory, sizeof memory, "%s/%s_%u.1.kprof", folder, host, pid);
     snprintf(lines, sizeof lines, "memory=%s\nspool=%s\n%s", memory, disk, process);
     test_spool_text(&spool, lines);
     test_spool_head(&spool)->pid = pid;
@@ -130,9 +131,9 @@ static void what_a_dead_process_left_comes_to_its_spool(void **state)
         if (has_file) write_at(disk, 2);
         for (uint32_t i = 0; i < chunks; i++)
             if (!has_file || i != 2) write_at(memory, i);
-        kp_join_dead("/nowhere");
+        kp_join_dead("/nowhere", false);
         assert_int_equal(stat(memory, &st), 0);
-        kp_join_dead(kp_test_tmpdir());
+        kp_join_dead(kp_test_tmpdir(), false);
         assert_int_equal(stat(memory, &st), -1);
         assert_int_equal(events_of(disk), whole());
         unlink(disk);
@@ -154,11 +155,29 @@ static void what_may_be_in_use_stays(void **state)
         const uint32_t chunks = spool_make(i == 1 ? dead_pid() : (uint32_t)getpid(), process);
         if (hosts[i == 1]) snprintf(test_spool_head(&spool)->host, 64, "%s", hosts[1]);
         for (uint32_t c = 0; c < chunks; c++) write_at(memory, c);
-        kp_join_dead(kp_test_tmpdir());
+        kp_join_dead(kp_test_tmpdir(), false);
         assert_int_equal(stat(memory, &st), i == 2 ? -1 : 0); /* 2: another process had this number */
         unlink(memory), unlink(disk);
         test_spool_free(&spool);
     }
+}
+
+/* A user may remove the folder of a run that was killed: its memory comes back, but not while it may be looked for. */
+static void what_lies_in_no_folder_goes_after_an_hour(void **state)
+{
+    struct stat st;
+    (void)state;
+    const uint32_t chunks = spool_make(dead_pid(), "");
+    char *const folder = memmem(spool.bytes, KP_CHUNK_BYTES, "spool=/", 7);
+    memcpy(folder, "spool=/nowhere-", 15); /* of the same length */
+    for (uint32_t i = 0; i < chunks; i++) write_at(memory, i);
+    kp_join_dead(kp_test_tmpdir(), true);
+    assert_int_equal(stat(memory, &st), 0);
+    const struct timespec old[2] = {{.tv_sec = st.st_mtim.tv_sec - 3700}, {.tv_sec = st.st_mtim.tv_sec - 3700}};
+    assert_int_equal(utimensat(AT_FDCWD, memory, old, 0), 0);
+    kp_join_dead(kp_test_tmpdir(), true);
+    assert_int_equal(stat(memory, &st), -1);
+    test_spool_free(&spool);
 }
 
 static void a_full_disk_leaves_it_in_memory(void **state)
@@ -169,7 +188,7 @@ static void a_full_disk_leaves_it_in_memory(void **state)
     write_at(disk, 0);
     for (uint32_t i = 0; i < chunks; i++) write_at(memory, i);
     kp_fail_set("pwrite:2+:28");
-    kp_join_dead(kp_test_tmpdir());
+    kp_join_dead(kp_test_tmpdir(), false);
     kp_fail_set(NULL);
     assert_int_equal(stat(memory, &st), 0);
     assert_int_equal(events_of(disk), whole());
@@ -191,6 +210,7 @@ int main(void)
         cmocka_unit_test(a_half_of_another_process_is_not_taken),
         cmocka_unit_test(what_a_dead_process_left_comes_to_its_spool),
         cmocka_unit_test(what_may_be_in_use_stays),
+        cmocka_unit_test(what_lies_in_no_folder_goes_after_an_hour),
         cmocka_unit_test(a_full_disk_leaves_it_in_memory),
     };
     return cmocka_run_group_tests_name("join", tests, NULL, NULL);
