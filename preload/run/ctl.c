@@ -201,9 +201,10 @@ static void events_take(const struct pollfd *polls, uint32_t some)
 static void *control_thread(void *unused)
 {
     struct pollfd polls[POLLS];
+    (void)unused;
+    kp_io_apart(true);                   /* the folder may stand */
     kp_store_release(&is_running, true); /* pairs with: kp_ctl_end */
     uint32_t look_ms = kp_ctl_job_look();
-    (void)unused;
     while (kp_run_is_active() && !kp_helpers_pause_wanted() && !kp_io_helpers_alone()) {
         const uint32_t count = polls_fill(polls);
         if (kp_io_poll(polls, count, look_ms) < 0) kp_helpers_sleep(BUSY_NS);
