@@ -33,6 +33,7 @@ static struct {
     uint32_t item_n; /* not 0: kprof-disk is at them */
     uint32_t move;   /* the next chunk to look at for a move; 0: all were looked at */
     uint32_t scan;   /* the next chunk to look at for a copy; 0: no scan is due */
+    uint64_t head;   /* head_state() of the header on the disk */
     uint64_t scanned_ns, retry_ns;
     bool is_last, is_last_scanned; /* all must go to the disk now; the scan for that has begun */
 } work;
@@ -100,14 +101,18 @@ static void moves_add(void)
     if (work.move >= chunks) work.move = 0;
 }
 
+/* A chunk of cells that is not cut any more: how often it was copied since. Its last cells may still be written. */
+static uint32_t cells_copied(uint32_t copied) { return copied < KP_CARRY_COPIES ? copied + 1 : 1; }
+
 /* Whether the disk lacks something of a chunk that stays in memory. Counts it as written. */
 static bool is_copy_due(uint32_t chunk, uint32_t *copied)
 {
     const struct kp_chunk_head *head = kp_spool_chunk(chunk);
     const uint32_t kind = kp_load_relaxed(&((struct kp_chunk_head *)(uintptr_t)head)->kind);
-    const uint32_t used = kp_load_relaxed(&((struct kp_chunk_head *)(uintptr_t)head)->used);
-    if (kp_cells_is_current(chunk)) return true;
-    if (kind == KP_CHUNK_STRINGS || kind == KP_CHUNK_FRAMES) return *copied < KP_CARRY_COPIES && ++*copied;
+    const bool has_cells = kind == KP_CHUNK_STRINGS || kind == KP_CHUNK_FRAMES;
+    uint32_t used = kp_load_relaxed(&((struct kp_chunk_head *)(uintptr_t)head)->used);
+    if (has_cells) used = kp_cells_used(chunk);
+    if (has_cells && !used) return *copied != KP_CARRY_COPIES && (*copied = cells_copied(*copied)) != 0;
     if (*copied == used) return false;
     *copied = used;
     return true;
@@ -122,6 +127,12 @@ static void copy_add(uint32_t chunk)
     if (use == KP_CHUNK_FREE_COPIED && work.is_last) item_add(chunk, KP_DISK_ERASE);
 }
 
+/* A number that grows with each change of the header: its counts only grow. */
+static uint64_t head_state(void)
+{
+    return kp_loss_total() + kp_load_relaxed(&kp_spool.chunks) + kp_load_relaxed(&kp_spool_head()->text_bytes);
+}
+
 static void copies_add(void)
 {
     const uint32_t chunks = kp_load_relaxed(&kp_spool.chunks);
@@ -129,7 +140,10 @@ static void copies_add(void)
     for (; work.scan < chunks && work.item_n + 1 < KP_DISK_ITEMS; work.scan++) copy_add(work.scan);
     if (work.scan < chunks) return;
     work.scan = 0;
-    item_add(0, KP_DISK_COPY); /* the header last: it counts the chunks */
+    const uint64_t head = head_state();
+    const bool is_changed = work.item_n || work.head != head;
+    work.head = head;
+    if (is_changed || work.is_last) item_add(0, KP_DISK_COPY); /* the header last: it counts the chunks */
 }
 
 static void scan_begin(bool moves)

@@ -12,19 +12,22 @@
 
 #include "collector/base/kp_poison.h"
 
-static _Atomic uint32_t current[KP_CHUNK_KINDS];
+static struct kp_cells *_Atomic current[KP_CHUNK_KINDS];
 
-bool kp_cells_is_current(uint32_t chunk)
+uint32_t kp_cells_used(uint32_t chunk)
 {
-    for (int kind = 0; kind < KP_CHUNK_KINDS; kind++)
-        if (kp_load_relaxed(&current[kind]) == chunk) return true;
-    return false;
+    for (int kind = 0; kind < KP_CHUNK_KINDS; kind++) {
+        struct kp_cells *const cells = kp_load_relaxed(&current[kind]);
+        const uint64_t at = cells ? kp_load_relaxed(&cells->room_at) : 0;
+        if (at >> 32 == chunk) return (uint32_t)at;
+    }
+    return 0;
 }
 
 void kp_cells_forget(struct kp_cells *cells)
 {
     kp_store_relaxed(&cells->room_at, 0);
-    kp_store_relaxed(&current[cells->kind], 0);
+    kp_store_relaxed(&current[cells->kind], NULL);
 }
 
 /* Makes a new chunk the current one, unless another thread did so first. */
@@ -36,7 +39,7 @@ static bool room_replace(struct kp_cells *cells, uint32_t old_index)
     uint64_t seen = kp_load_relaxed(&cells->room_at);
     while (seen >> 32 == old_index)
         if (kp_cas_acq_rel(&cells->room_at, &seen, index << 32 | sizeof *chunk)) { /* pairs with: kp_cells_cut */
-            kp_store_relaxed(&current[cells->kind], (uint32_t)index);
+            kp_store_relaxed(&current[cells->kind], cells);
             return true;
         }
     kp_chunk_give_kept(chunk);

@@ -202,6 +202,14 @@ static enum kp_loss refuse(enum kp_loss why, int rc)
     return why;
 }
 
+/* Chunks whose memory goes once they are on the disk. */
+static bool has_moves(void)
+{
+    for (uint32_t i = 0; i < disk.count; i++)
+        if (disk.items[i].what == KP_DISK_MOVE) return true;
+    return false;
+}
+
 /* Does what was asked for, up to the first refusal. */
 static enum kp_loss items_do(void)
 {
@@ -215,7 +223,7 @@ static enum kp_loss items_do(void)
         const int rc = item_do(number, item);
         if (rc < 0) return refuse(loss_of(rc), rc);
     }
-    const int rc = disk.is_shared ? kp_io_fsync(number) : 0;
+    const int rc = disk.is_shared && has_moves() ? kp_io_fsync(number) : 0;
     if (rc < 0) disk.done = 0; /* no chunk leaves memory that the server may not have */
     if (rc < 0) return refuse(loss_of(rc), rc);
     fd_give();

@@ -168,7 +168,7 @@ struct kp_cells {
     enum kp_chunk_kind kind;
 };
 uint32_t kp_cells_cut(struct kp_cells *cells, uint32_t bytes); /* the first cell's number, 0 without a free chunk */
-bool kp_cells_is_current(uint32_t chunk);                      /* new cells are cut off this chunk */
+uint32_t kp_cells_used(uint32_t chunk); /* bytes of the chunk that new cells are cut off; 0: it is another one */
 void kp_cells_forget(struct kp_cells *cells);
 
 /* ---- the rest ---- */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test/support/halves.h"
 #include "collector/format/kp_device.h"
 #include "test/support/support.h"
 
@@ -20,15 +21,7 @@ struct records {
 static inline struct records records_open(void)
 {
     struct records r;
-    struct stat st;
-    struct kp_halves halves; /* of so few records all lie in memory */
-    kp_record_reopen(&halves);
-    const int fd = halves.memory;
-    assert_true(fd >= 0 && fstat(fd, &st) == 0);
-    r.bytes = (size_t)st.st_size;
-    r.base = mmap(NULL, r.bytes, PROT_READ, MAP_SHARED, fd, 0);
-    assert_true(r.base != MAP_FAILED);
-    close(fd);
+    r.base = halves_read(&r.bytes);
     return r;
 }
 

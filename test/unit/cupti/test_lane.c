@@ -18,6 +18,7 @@
 #include "preload/cupti/cupti_internal.h"
 #include "preload/run.h"
 #include "preload/source.h"
+#include "test/support/halves.h"
 #include "test/support/support.h"
 
 enum {
@@ -44,15 +45,9 @@ struct found {
 static struct found found_in(uint32_t cycle)
 {
     struct found f = {.first_name = 0};
-    struct stat st;
-    struct kp_halves halves; /* of so few records all lie in memory */
-    kp_record_reopen(&halves);
-    const int fd = halves.memory;
-    assert_true(fd >= 0 && fstat(fd, &st) == 0);
-    uint8_t *file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    assert_true(file != MAP_FAILED);
-    close(fd);
-    for (size_t at = KP_CHUNK_BYTES; at + KP_CHUNK_BYTES <= (size_t)st.st_size; at += KP_CHUNK_BYTES) {
+    size_t bytes;
+    uint8_t *const file = halves_read(&bytes);
+    for (size_t at = KP_CHUNK_BYTES; at + KP_CHUNK_BYTES <= bytes; at += KP_CHUNK_BYTES) {
         const struct kp_chunk_head *chunk = (const void *)(file + at);
         if (chunk->magic != KP_CHUNK_MAGIC || chunk->kind != KP_CHUNK_DEVICE || chunk->cycle != cycle) continue;
         for (uint32_t in = sizeof *chunk; in < chunk->used;) {
@@ -67,7 +62,7 @@ static struct found found_in(uint32_t cycle)
             in += r->size;
         }
     }
-    munmap(file, (size_t)st.st_size);
+    munmap(file, bytes);
     return f;
 }
 
@@ -303,16 +298,10 @@ static void a_callback_never_waits_for_room_and_counts_what_it_drops(void **stat
 /* Of contexts, in META chunks. */
 static uint64_t contexts_found(uint32_t context)
 {
-    struct stat st;
     uint64_t n = 0;
-    struct kp_halves halves; /* of so few records all lie in memory */
-    kp_record_reopen(&halves);
-    const int fd = halves.memory;
-    assert_true(fd >= 0 && fstat(fd, &st) == 0);
-    uint8_t *file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    assert_true(file != MAP_FAILED);
-    close(fd);
-    for (size_t at = KP_CHUNK_BYTES; at + KP_CHUNK_BYTES <= (size_t)st.st_size; at += KP_CHUNK_BYTES) {
+    size_t bytes;
+    uint8_t *const file = halves_read(&bytes);
+    for (size_t at = KP_CHUNK_BYTES; at + KP_CHUNK_BYTES <= bytes; at += KP_CHUNK_BYTES) {
         const struct kp_chunk_head *chunk = (const void *)(file + at);
         if (chunk->magic != KP_CHUNK_MAGIC || chunk->kind != KP_CHUNK_META) continue;
         for (uint32_t in = sizeof *chunk; in < chunk->used;) {
@@ -322,7 +311,7 @@ static uint64_t contexts_found(uint32_t context)
             in += r->head.size;
         }
     }
-    munmap(file, (size_t)st.st_size);
+    munmap(file, bytes);
     return n;
 }
 
