@@ -131,7 +131,7 @@ static unsigned files_in(const char *dir)
     return n;
 }
 
-/* The table of failing calls is set here after threads have ended that looked at it, without an order that TSan knows. */
+/* The table of failing calls is set here after threads have ended that looked at it; TSan knows no order of that. */
 static void skip_under_tsan(void)
 {
 #if defined(__SANITIZE_THREAD__)
