@@ -9,6 +9,7 @@
  */
 #include "collector/read/reader.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 #include "collector/base/kp_atomic.h"
@@ -30,6 +31,14 @@ const struct kp_chunk_head *kp_file_chunk(const struct kp_reader *r, uint32_t i,
     if (said < sizeof *head) said = sizeof *head;
     *used = said < have ? said : (uint32_t)have;
     return head;
+}
+
+bool kp_file_next_data(int fd, uint32_t *i, uint32_t chunks)
+{
+    const int64_t data = *i < chunks ? kp_io_data_next(fd, (int64_t)*i * KP_CHUNK_BYTES) : -ENXIO;
+    if (data == -ENXIO) return false;
+    if (data / KP_CHUNK_BYTES > *i) *i = (uint32_t)(data / KP_CHUNK_BYTES);
+    return *i < chunks;
 }
 
 static void give_back(const struct kp_reader *r)

@@ -49,12 +49,17 @@ bool kp_half_line(int fd, const struct kp_file_head *head, const char *key, char
     return false;
 }
 
+bool kp_half_is_of(int fd, const struct kp_file_head *head)
+{
+    struct kp_file_head own;
+    return kp_half_head(fd, &own) && own.pid == head->pid && own.start_real_ns == head->start_real_ns;
+}
+
 static bool is_half_of(int fd, const struct stat *other, const struct kp_file_head *head)
 {
     struct stat st;
-    struct kp_file_head own;
     return kp_io_fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == other->st_uid && st.st_nlink == 1 &&
-           kp_half_head(fd, &own) && own.pid == head->pid && own.start_real_ns == head->start_real_ns;
+           kp_half_is_of(fd, head);
 }
 
 int kp_half_find(int disk, char *path, size_t bytes)
@@ -124,12 +129,7 @@ static int memory_lay(const struct halves *h)
 {
     const uint32_t chunks = (uint32_t)(h->r->file_bytes / KP_CHUNK_BYTES);
     int rc = 0;
-    for (uint32_t i = 0; i < chunks && !rc; i++) {
-        const int64_t data = kp_io_data_next(h->memory, (int64_t)i * KP_CHUNK_BYTES);
-        if (data == -ENXIO) break;
-        if (data / KP_CHUNK_BYTES > i) i = (uint32_t)(data / KP_CHUNK_BYTES);
-        if (i < chunks) rc = chunk_copy(h, i);
-    }
+    for (uint32_t i = 0; !rc && kp_file_next_data(h->memory, &i, chunks); i++) rc = chunk_copy(h, i);
     return rc;
 }
 

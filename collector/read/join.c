@@ -33,7 +33,7 @@ struct join {
     int folder;
     uint32_t looks; /* so many more halves are looked at */
     bool is_brief;  /* only those whose process, by the name, is surely gone */
-    const char *of; /* only spools of this folder, or NULL */
+    const char *of; /* only spools of this folder */
     char space[32]; /* this pid namespace */
     struct utsname here;
     uint8_t *chunk;
@@ -42,6 +42,20 @@ struct join {
 
 /* ---- whose it is ---- */
 
+static uint64_t number_take(const char **p)
+{
+    uint64_t n = 0;
+    for (; **p >= '0' && **p <= '9'; ++*p) n = n * 10 + (uint64_t)(**p - '0');
+    return n;
+}
+
+/* What follows "HOST_" in a name of this host's, or NULL. */
+static const char *behind_host(const struct join *j, const char *name)
+{
+    const size_t host = strlen(j->here.nodename);
+    return strncmp(name, j->here.nodename, host) == 0 && name[host] == '_' ? name + host + 1 : NULL;
+}
+
 /* "START SPACE BOOT" of a process (preload/run/spools.c). Without it the process ended as it began. */
 static bool is_process_gone(const struct join *j, int fd, const struct kp_file_head *head)
 {
@@ -49,9 +63,8 @@ static bool is_process_gone(const struct join *j, int fd, const struct kp_file_h
     const uint64_t start = kp_io_process_start((int32_t)head->pid);
     if (strncmp(head->host, j->here.nodename, sizeof head->host - 1) != 0) return false;
     if (!kp_half_line(fd, head, "process_start", line, sizeof line)) return start == 0;
-    uint64_t was = 0;
     const char *p = line;
-    for (; *p >= '0' && *p <= '9'; p++) was = was * 10 + (uint64_t)(*p - '0');
+    const uint64_t was = number_take(&p);
     const size_t space = strlen(j->space);
     if (*p != ' ' || !space || strncmp(p + 1, j->space, space) != 0 || p[1 + space] != ' ') return false;
     return start != was;
@@ -60,8 +73,7 @@ static bool is_process_gone(const struct join *j, int fd, const struct kp_file_h
 static bool is_wanted(const struct join *j)
 {
     static const char below[] = "children/";
-    const size_t n = j->of ? strlen(j->of) : 0, folder = (size_t)(kp_path_base(j->spool) - j->spool);
-    if (!j->of) return true;
+    const size_t n = strlen(j->of), folder = (size_t)(kp_path_base(j->spool) - j->spool);
     if (folder <= n || strncmp(j->spool, j->of, n) != 0 || j->spool[n] != '/') return false;
     return folder == n + 1 || (folder == n + sizeof below && strncmp(j->spool + n + 1, below, sizeof below - 1) == 0);
 }
@@ -69,7 +81,6 @@ static bool is_wanted(const struct join *j)
 /* The file on the disk: the one that the process made, or a new one where it made none. */
 static int disk_open(const struct join *j, const struct kp_file_head *head)
 {
-    struct kp_file_head own;
     char folder[PATH_BYTES];
     const int fd = kp_io_open(j->spool, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd == -ENOENT) {
@@ -79,9 +90,7 @@ static int disk_open(const struct join *j, const struct kp_file_head *head)
     }
     if (fd < 0) return fd;
     struct stat st;
-    if (kp_io_fstat(fd, &st) == 0 && kp_filecheck_is_own(&st) && kp_half_head(fd, &own) && own.pid == head->pid &&
-        own.start_real_ns == head->start_real_ns)
-        return fd;
+    if (kp_io_fstat(fd, &st) == 0 && kp_filecheck_is_own(&st) && kp_half_is_of(fd, head)) return fd;
     kp_io_close(fd);
     return -ESTALE;
 }
@@ -107,23 +116,15 @@ static int chunks_join(struct join *j, int memory, int disk)
     struct stat st;
     int rc = kp_io_fstat(memory, &st);
     const uint32_t chunks = rc ? 0 : (uint32_t)(st.st_size / KP_CHUNK_BYTES);
-    for (uint32_t i = 1; i < chunks && !rc; i++) {
-        const int64_t data = kp_io_data_next(memory, (int64_t)i * KP_CHUNK_BYTES);
-        if (data == -ENXIO) break;
-        if (data / KP_CHUNK_BYTES > i) i = (uint32_t)(data / KP_CHUNK_BYTES);
-        if (i < chunks) rc = chunk_join(j, memory, disk, i);
-    }
+    for (uint32_t i = 1; !rc && kp_file_next_data(memory, &i, chunks); i++) rc = chunk_join(j, memory, disk, i);
     return rc ? rc : chunk_join(j, memory, disk, 0);
 }
 
 /* HOST_PID.START.kprof: a look at the number opens no file. */
 static bool is_surely_gone(const struct join *j, const char *name)
 {
-    const size_t host = strlen(j->here.nodename);
-    int32_t pid = 0;
-    if (strncmp(name, j->here.nodename, host) != 0 || name[host] != '_') return false;
-    for (const char *p = name + host + 1; *p >= '0' && *p <= '9'; p++) pid = pid * 10 + (*p - '0');
-    return kp_io_is_process_gone(pid);
+    const char *p = behind_host(j, name);
+    return p && kp_io_is_process_gone((int32_t)number_take(&p));
 }
 
 /* Its folder was removed, and it was last changed an hour ago: it takes memory for no one. */
@@ -138,14 +139,12 @@ static bool is_forsaken(struct join *j, const struct stat *st)
 /* HOST_PID-START.family of a process that is gone (preload/run/children.c). */
 static void family_remove(const struct join *j, const char *name)
 {
-    const size_t host = strlen(j->here.nodename);
-    if (strncmp(name, j->here.nodename, host) != 0 || name[host] != '_') return;
-    uint64_t numbers[2] = {0, 0};
-    const char *p = name + host + 1;
-    for (int i = 0; i < 2; i++, p += *p == '-')
-        for (; *p >= '0' && *p <= '9'; p++) numbers[i] = numbers[i] * 10 + (uint64_t)(*p - '0');
-    if (strcmp(p, ".family") == 0 && kp_io_process_start((int32_t)numbers[0]) != numbers[1])
-        (void)kp_io_unlink_at(j->folder, name);
+    const char *p = behind_host(j, name);
+    if (!p) return;
+    const int32_t pid = (int32_t)number_take(&p);
+    p += *p == '-';
+    const uint64_t start = number_take(&p);
+    if (strcmp(p, ".family") == 0 && kp_io_process_start(pid) != start) (void)kp_io_unlink_at(j->folder, name);
 }
 
 static void half_join(void *context, const char *name)

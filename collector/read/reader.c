@@ -200,14 +200,9 @@ static uint32_t chunks_count(const struct kp_reader *r, int fd)
     uint32_t all = (uint32_t)((r->file_bytes + KP_CHUNK_BYTES - 1) / KP_CHUNK_BYTES), magic;
     uint32_t n = kp_load_acquire(&head->chunks); /* pairs with: chunk.c:chunks_add */
     if (n > all) n = all;
-    for (uint32_t i = n; i < all; i++) {
-        const int64_t data =
-            kp_io_data_next(fd, (int64_t)i * KP_CHUNK_BYTES); /* skips a hole, which may have a terabyte */
-        if (data == -ENXIO) break;
-        if (data / KP_CHUNK_BYTES > i) i = (uint32_t)(data / KP_CHUNK_BYTES);
+    for (uint32_t i = n; kp_file_next_data(fd, &i, all); i++)
         if (kp_io_pread(fd, &magic, sizeof magic, (off_t)i * KP_CHUNK_BYTES) == sizeof magic && magic == KP_CHUNK_MAGIC)
             n = i + 1;
-    }
     return n;
 }
 

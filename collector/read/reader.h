@@ -33,6 +33,8 @@ struct kp_reader {
 
 /* The head of chunk i, and how many of its bytes may be read (`used`, cut to the file). NULL: there is none. */
 const struct kp_chunk_head *kp_file_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used);
+/* Moves *i on to the next chunk of an open file that is no hole. False: only holes follow. */
+bool kp_file_next_data(int fd, uint32_t *i, uint32_t chunks);
 /*
  * A pass has read the chunk that `at` lies in. Drops its pages soon, together with those of adjacent chunks. The file
  * stays cached.

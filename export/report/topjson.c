@@ -93,6 +93,15 @@ static void machine_put(FILE *out, const struct kp_summary *s, const struct kp_k
                 faults.minor, faults.bare, faults.major);
 }
 
+static void gpu_put(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    ms_put(out, "gpu_busy_ms", (double)s->gpu_ns);
+    ms_put(out, "gpu_wait_ms", (double)s->gpu_wait_ns);
+    if (s->steps) ms_put(out, "gpu_ms_a_step", (double)s->gpu_step_ns);
+    text_put(out, "bound_by", r->bound_by);
+}
+
 static void head_put(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
@@ -123,12 +132,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     if (r->parts && s->steps) parts_put(out, r, "parts_ms_a_step", false);
     if (r->parts && s->steps) between_put(out, r);
     if (r->parts && s->steps && kp_stepparts_has_gpu(r->parts)) parts_put(out, r, "gpu_parts_ms_a_step", true);
-    if (s->has_gpu) {
-        ms_put(out, "gpu_busy_ms", (double)s->gpu_ns);
-        ms_put(out, "gpu_wait_ms", (double)s->gpu_wait_ns);
-        if (s->steps) ms_put(out, "gpu_ms_a_step", (double)s->gpu_step_ns);
-        text_put(out, "bound_by", r->bound_by);
-    }
+    if (s->has_gpu) gpu_put(out, r);
     if (s->steps) whole_put(out, "value_reads", (int64_t)s->reads);
     machine_put(out, s, trace);
     whole_put(out, "dropped", (int64_t)s->lost);
