@@ -143,7 +143,7 @@ static void works_list(struct finding_idle *f)
     }
     for (size_t i = 0; f->has_gpu && i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
-        if (e->kind != KP_KINETO_GPU || strcmp(kp_kineto_text(tree->trace, e->cat), "cuda_sync") == 0) continue;
+        if (e->kind != KP_KINETO_GPU) continue;
         const int32_t call = tree->nodes[i].call;
         work_add(f, (int32_t)i, call, call < 0 ? -1 : before[kp_costplace_op(tree, call)]);
     }

@@ -25,7 +25,7 @@ static int tree_make(struct kp_tree *tree, struct kp_kineto *trace, const char *
 {
     char heap[4096];
     trace->has_heap = kp_profile_find(heap, sizeof heap, label);
-    kp_overlaps_cut(trace);
+    kp_kineto_works_settle(trace);
     if (kp_tree_build(tree, trace) < 0) {
         snprintf(why, why_bytes, "%s: too many events", label);
         return -E2BIG;

@@ -104,7 +104,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         kp_kineto_close(trace);
         return KP_EXIT_DONE;
     }
-    if (rc == 0) kp_overlaps_cut(trace);
+    if (rc == 0) kp_kineto_works_settle(trace);
     if (rc || kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);
         return kp_cli_fail("diff", "%s%s", rc ? why : source->label,

@@ -503,7 +503,7 @@ static int whole_report(struct report_command *r, const char *label, bool severa
 {
     struct kp_tree tree;
     int rc = KP_EXIT_DONE;
-    if (!r->is_torch) kp_kineto_drop_waits(in->trace), kp_overlaps_cut(in->trace);
+    if (!r->is_torch) kp_kineto_works_settle(in->trace);
     if (kp_tree_build(&tree, in->trace) < 0) {
         kp_cli_say(stderr, "kprof: %s: too many events", label);
         return KP_EXIT_BAD_INPUT;

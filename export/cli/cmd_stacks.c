@@ -165,7 +165,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     int rc = kp_trace_source_show("stacks", source, s->partial, &trace);
     if (rc != KP_EXIT_DONE) return rc;
     snprintf(s->label, sizeof s->label, "%s", source->label);
-    kp_overlaps_cut(trace);
+    if (!s->is_torch) kp_kineto_works_settle(trace);
     if (kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);
         return kp_cli_fail("stacks", "%s: too many events", source->label);

@@ -45,7 +45,7 @@ struct kp_diffpieces *kp_diffpieces_open(int side)
     if (!p) return NULL;
     p->side = side;
     kp_diff_open(&p->own);
-    p->trees = kp_treepieces_open(tree_add, p, false);
+    p->trees = kp_treepieces_open(tree_add, p);
     if (p->trees) {
         kp_treepieces_reading(p->trees)->has_memory = true;
         return p;

@@ -46,15 +46,6 @@ bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node)
     return is_range && !node->on_device && kp_kineto_is_step(event_name(tree, node));
 }
 
-void kp_kineto_drop_waits(struct kp_kineto *trace)
-{
-    for (size_t i = 0; i < trace->count; i++) {
-        struct kp_kineto_event *e = &trace->events[i];
-        if (e->kind == KP_KINETO_GPU && strcmp(kp_kineto_text(trace, e->cat), "cuda_sync") == 0)
-            e->kind = KP_KINETO_OTHER;
-    }
-}
-
 /* ---- names ---- */
 
 static bool is_in_stack(const char *pattern, const char *stack)

@@ -84,8 +84,6 @@ void kp_op_ids_fini(struct kp_op_ids *ids);
 size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t key);
 
 int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace);
-/* Before kp_tree_build: waits (cuda_sync) are no work of a GPU, though torch's tables add them to it. */
-void kp_kineto_drop_waits(struct kp_kineto *trace);
 void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_tree_build */
 /* When a work of a device was asked for: its op began, else the call, else (neither is there) the work itself.
  * INT64_MIN: before the recording, as its correlation is less than that of any call. */

@@ -99,10 +99,10 @@ static void calls_set(struct kp_tree *tree)
     const size_t count = keys.count;
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
-        if (e->kind != KP_KINETO_GPU || e->fwd_tid <= 0) continue;
+        if ((e->kind != KP_KINETO_GPU && e->kind != KP_KINETO_GPU_WAIT) || e->fwd_tid <= 0) continue;
         const size_t at = kp_keyindex_get(&keys, (uint64_t)e->fwd_tid);
         if (at < count) tree->nodes[i].call = calls[at];
-        else tree->uncalled++;
+        else tree->uncalled += e->kind == KP_KINETO_GPU;
     }
     kp_keyindex_fini(&keys);
     free(calls);

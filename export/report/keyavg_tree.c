@@ -158,10 +158,11 @@ static struct kp_node *node_add(struct kp_tree *tree, size_t event)
         if (tree->trace->has_start)
             node->end_ns = tree->trace->end_ns > e->start_ns ? tree->trace->end_ns : e->start_ns;
     }
-    node->on_device = e->kind == KP_KINETO_GPU || e->kind == KP_KINETO_GPU_ANNOTATION;
+    const bool is_wait = e->kind == KP_KINETO_GPU_WAIT;
+    node->on_device = e->kind == KP_KINETO_GPU || e->kind == KP_KINETO_GPU_ANNOTATION || is_wait;
     node->is_annotation = e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_GPU_ANNOTATION;
     node->is_python = e->kind == KP_KINETO_PYTHON;
-    tree->has_device |= node->on_device;
+    tree->has_device |= node->on_device && !is_wait;
     return node;
 }
 

@@ -21,6 +21,7 @@ enum kp_kineto_kind {
     KP_KINETO_MEMORY, /* [memory] and [OutOfMemory] */
     KP_KINETO_GPU,    /* kernels, copies, sets, syncs on a device */
     KP_KINETO_GPU_ANNOTATION,
+    KP_KINETO_GPU_WAIT, /* of kp_kineto_works_settle(): a wait (cuda_sync), which is no work */
 };
 
 #define KP_KINETO_UNFINISHED 1u /* the op was open when profiling stopped */

@@ -30,7 +30,7 @@ static size_t works_gather(struct stream_work **out, const struct kp_kineto *t)
     size_t count = 0, capacity = 0;
     for (size_t i = 0; i < t->count; i++) {
         const struct kp_kineto_event *const e = &t->events[i];
-        if (e->kind != KP_KINETO_GPU || strcmp(kp_kineto_text(t, e->cat), "cuda_sync") == 0) continue;
+        if (e->kind != KP_KINETO_GPU) continue;
         *KP_KINETO_NEXT(*out, count, capacity) = (struct stream_work){(uint64_t)e->pid,        e->tid,     e->start_ns,
                                                                       e->start_ns + e->dur_ns, e->fwd_tid, (uint32_t)i};
     }
@@ -54,9 +54,19 @@ static int64_t latest_end(const struct stream_work *of, size_t at, size_t count)
     return following >= FOLLOWING_LEAST || is_far ? next_ns : INT64_MAX;
 }
 
-void kp_overlaps_cut(struct kp_kineto *t)
+static void waits_mark(struct kp_kineto *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        struct kp_kineto_event *const e = &t->events[i];
+        if (e->kind == KP_KINETO_GPU && strcmp(kp_kineto_text(t, e->cat), "cuda_sync") == 0)
+            e->kind = KP_KINETO_GPU_WAIT;
+    }
+}
+
+void kp_kineto_works_settle(struct kp_kineto *t)
 {
     struct stream_work *of = NULL;
+    waits_mark(t);
     if (t->processes > 1) return; /* those may share a device */
     const size_t count = works_gather(&of, t);
     for (size_t i = 0; i < count; i++) {

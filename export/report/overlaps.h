@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* overlaps.h - work of a device that lasts too long: one stream does one work after another */
+/* overlaps.h - what is work of a device, and how long it lasts: one stream does one work after another */
 #pragma once
 
 #include "export/report/kineto.h"
 
-/* Ends such work where the next one of its stream begins, and counts it in the trace. Before kp_tree_build; torch's own
- * tables take it as it stands in the file. */
-void kp_overlaps_cut(struct kp_kineto *trace);
+/*
+ * For all views but torch's own tables, which take the file as it stands; before kp_tree_build. Waits (cuda_sync)
+ * become KP_KINETO_GPU_WAIT: they are no work. Work that lasts too long ends where the next one of its stream begins,
+ * and is counted in the trace.
+ */
+void kp_kineto_works_settle(struct kp_kineto *trace);

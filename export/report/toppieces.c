@@ -46,7 +46,7 @@ struct kp_toppieces *kp_toppieces_open(enum kp_top_by by)
     if (!p) return NULL;
     p->by = by;
     p->texts = kp_kineto_new();
-    p->trees = kp_treepieces_open(tree_add, p, true);
+    p->trees = kp_treepieces_open(tree_add, p);
     if (!p->texts || !p->trees) {
         kp_toppieces_close(p);
         return NULL;

@@ -20,7 +20,6 @@
 struct kp_treepieces {
     kp_treepiece_fn add;
     void *context;
-    bool drops_waits;
     struct kp_kineto_pieces reading;
     struct kp_seam seam;
     bool has_device, has_calls;
@@ -53,10 +52,9 @@ static bool tree_add(struct kp_treepieces *p, struct kp_tree *tree, int64_t end_
     return fits;
 }
 
-static bool tree_build(const struct kp_treepieces *p, struct kp_tree *tree, struct kp_kineto *piece)
+static bool tree_build(struct kp_tree *tree, struct kp_kineto *piece)
 {
-    if (p->drops_waits) kp_kineto_drop_waits(piece);
-    if (p->drops_waits) kp_overlaps_cut(piece);
+    kp_kineto_works_settle(piece);
     return kp_tree_build(tree, piece) == 0;
 }
 
@@ -64,7 +62,7 @@ static bool tree_build(const struct kp_treepieces *p, struct kp_tree *tree, stru
 static bool piece_add(struct kp_treepieces *p, struct kp_kineto *piece, int64_t end_ns)
 {
     struct kp_tree tree;
-    const bool fits = tree_build(p, &tree, piece) && tree_add(p, &tree, end_ns);
+    const bool fits = tree_build(&tree, piece) && tree_add(p, &tree, end_ns);
     kp_tree_fini(&tree);
     return fits;
 }
@@ -126,13 +124,12 @@ static void thread_end(struct kp_treepieces *p)
 
 /* ---- the whole ---- */
 
-struct kp_treepieces *kp_treepieces_open(kp_treepiece_fn add, void *context, bool drops_waits)
+struct kp_treepieces *kp_treepieces_open(kp_treepiece_fn add, void *context)
 {
     struct kp_treepieces *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->add = add;
     p->context = context;
-    p->drops_waits = drops_waits;
     p->reading.give = piece_take;
     p->reading.context = p;
     pthread_mutex_init(&p->lock, NULL);
@@ -157,7 +154,7 @@ bool kp_treepieces_has(const struct kp_treepieces *p) { return p->reading.has_gi
 bool kp_treepieces_end(struct kp_treepieces *p, struct kp_kineto *rest)
 {
     struct kp_tree tree = {0};
-    const bool is_built = kp_kineto_pieces_hold(&p->reading, rest) && tree_build(p, &tree, rest);
+    const bool is_built = kp_kineto_pieces_hold(&p->reading, rest) && tree_build(&tree, rest);
     thread_end(p);
     const bool fits = is_built && !p->is_unfit && tree_add(p, &tree, INT64_MAX);
     kp_tree_fini(&tree);

@@ -10,8 +10,8 @@
 typedef bool (*kp_treepiece_fn)(void *context, struct kp_tree *tree, const struct kp_chosen *chosen);
 
 struct kp_treepieces;
-/* `drops_waits`: see kp_kineto_drop_waits. NULL: no memory. */
-struct kp_treepieces *kp_treepieces_open(kp_treepiece_fn add, void *context, bool drops_waits);
+/* NULL: no memory. */
+struct kp_treepieces *kp_treepieces_open(kp_treepiece_fn add, void *context);
 void kp_treepieces_close(struct kp_treepieces *pieces);
 /* For the wish that reads the trace. */
 struct kp_kineto_pieces *kp_treepieces_reading(struct kp_treepieces *pieces);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_toppieces.c - a trace reported in pieces has the numbers of the whole, or says that it must be read whole */
+#include "export/report/overlaps.h"
 #include "export/report/toppieces.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static struct numbers whole_make(const struct story *s, enum kp_top_by by)
     struct numbers n = {0};
     char why[256];
     assert_int_equal(story_read(s, &n.trace, NULL), 0);
-    kp_kineto_drop_waits(n.trace);
+    kp_kineto_works_settle(n.trace);
     assert_int_equal(kp_tree_build(&n.tree, n.trace), 0);
     kp_tree_fill_calls(&n.tree);
     kp_tree_set_forward_stacks(&n.tree);
