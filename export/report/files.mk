@@ -62,6 +62,7 @@ SRC_report := \
     export/report/topcopies.c \
     export/report/topjson.c \
     export/report/topmodules.c \
+    export/report/toporder.c \
     export/report/toppieces.c \
     export/report/toprows.c \
     export/report/toptable.c \

@@ -62,23 +62,32 @@ static void lane_advance(struct dividing *d, struct self_lane *lane, int64_t at_
     else lane->since_ns = at_ns;
 }
 
-void kp_selftime_each_marked(const struct kp_tree *tree, kp_selftime_fn give, kp_selftime_marker_fn give_marker,
-                             void *context)
+static void node_open(struct dividing *d, uint32_t i)
+{
+    const struct kp_node *node = &d->tree->nodes[i];
+    if (node->on_device || node->is_async) return;
+    struct self_lane *lane = lane_get(d, &d->tree->trace->events[node->event]);
+    lane_advance(d, lane, node->start_ns);
+    *KP_KINETO_NEXT(lane->open, lane->count, lane->capacity) = i;
+}
+
+void kp_selftime_each_of(const struct kp_tree *tree, const uint32_t *nodes, size_t count, kp_selftime_fn give,
+                         kp_selftime_marker_fn give_marker, void *context)
 {
     struct dividing d = {.tree = tree, .give = give, .give_marker = give_marker, .context = context};
-    for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_node *node = &tree->nodes[i];
-        if (node->on_device || node->is_async) continue;
-        struct self_lane *lane = lane_get(&d, &tree->trace->events[node->event]);
-        lane_advance(&d, lane, node->start_ns);
-        *KP_KINETO_NEXT(lane->open, lane->count, lane->capacity) = (uint32_t)i;
-    }
+    for (size_t i = 0; i < count; i++) node_open(&d, nodes ? nodes[i] : (uint32_t)i);
     struct self_lane *const lanes = d.threads.rows;
     for (size_t i = 0; i < d.threads.count; i++) {
         lane_advance(&d, &lanes[i], INT64_MAX);
         free(lanes[i].open);
     }
     kp_keyindex_fini(&d.threads);
+}
+
+void kp_selftime_each_marked(const struct kp_tree *tree, kp_selftime_fn give, kp_selftime_marker_fn give_marker,
+                             void *context)
+{
+    kp_selftime_each_of(tree, NULL, tree->count, give, give_marker, context);
 }
 
 void kp_selftime_each(const struct kp_tree *tree, kp_selftime_fn give, void *context)

@@ -366,9 +366,8 @@ static void marker_add(void *context, size_t marker, size_t call, int64_t from_n
 /* By place, the marker of a step whose time is its calls' has nothing. */
 static bool is_empty(const struct building *b, const struct kp_node *node, const struct kp_top_cost *cost)
 {
-    if (cost->self_ns > 0) return false;
-    const bool is_marker = is_by_place(b->top) && kp_node_is_step(b->tree, node);
-    return !cost->count || (is_marker && cost->self_bytes == 0 && cost->gpu_self_bytes == 0 && cost->gpu_self_ns <= 0);
+    if (cost->self_ns > 0 || !is_by_place(b->top) || !kp_node_is_step(b->tree, node)) return false;
+    return !cost->count || (cost->self_bytes == 0 && cost->gpu_self_bytes == 0 && cost->gpu_self_ns <= 0);
 }
 
 /* The op that launched work of a GPU; 0: the trace has it not. */
@@ -386,21 +385,20 @@ static uint32_t caller_of(struct building *b, const struct kp_node *node)
     return kp_ownline_caller(&b->callers, &b->lines, b->tree->trace, stack);
 }
 
-static void nodes_add(struct building *b)
+static void node_add(struct building *b, size_t i)
 {
-    for (size_t i = 0; i < b->tree->count; i++) {
-        const struct kp_node *node = &b->tree->nodes[i];
-        struct cost cost;
-        if (!cost_of(b, i, &cost) || is_empty(b, node, &cost.all)) continue;
-        const uint32_t line = b->top->by == KP_TOP_BY_KERNEL ? op_of(b, node) : line_of(b, placed(b, node));
-        const size_t row = row_of(b, node, line);
-        row_add(b, i, row, &cost);
-        const bool on_gpu = b->tree->has_device, is_line = kp_top_is_by_line(b->top);
-        share_add(b->top, &(struct kp_top_share){(uint32_t)row, is_line ? caller_of(b, node) : line,
-                                                 !is_line && is_backward(b, placed(b, node)),
-                                                 on_gpu ? cost.all.gpu_self_ns : cost.all.self_ns,
-                                                 on_gpu ? cost.steps.gpu_self_ns : cost.steps.self_ns});
-    }
+    const struct kp_node *node = &b->tree->nodes[i];
+    struct cost cost;
+    if (!cost_of(b, i, &cost) || is_empty(b, node, &cost.all)) return;
+    const uint32_t line = b->top->by == KP_TOP_BY_KERNEL ? op_of(b, node) : line_of(b, placed(b, node));
+    const size_t row = row_of(b, node, line);
+    row_add(b, i, row, &cost);
+    if (!cost.all.count && cost.all.self_ns <= 0) return; /* all of it is what it calls */
+    const bool on_gpu = b->tree->has_device, is_line = kp_top_is_by_line(b->top);
+    share_add(b->top, &(struct kp_top_share){(uint32_t)row, is_line ? caller_of(b, node) : line,
+                                             !is_line && is_backward(b, placed(b, node)),
+                                             on_gpu ? cost.all.gpu_self_ns : cost.all.self_ns,
+                                             on_gpu ? cost.steps.gpu_self_ns : cost.steps.self_ns});
 }
 
 /* What of the time that was chosen no node of the host covers. */
@@ -431,33 +429,124 @@ void kp_top_init(struct kp_top *out, struct kp_kineto *trace, enum kp_top_by by)
     *out = (struct kp_top){.trace = trace, .by = by};
 }
 
-void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by)
+static void top_begin(struct kp_top *out, const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by)
 {
-    struct building b = {.top = out, .tree = tree, .chosen = chosen};
     kp_top_init(out, tree->trace, by);
     out->has_memory = tree->trace->profile_memory;
     out->steps = chosen->step_count;
-    b.self = array_get(tree->count, sizeof *b.self);
-    b.step_self = array_get(tree->count, sizeof *b.step_self);
-    if (kp_top_is_by_module(out)) b.backward_of = kp_backward_of(tree);
-    memset(b.self, 0, tree->count * sizeof *b.self);
-    memset(b.step_self, 0, tree->count * sizeof *b.step_self);
+}
+
+/* After top_begin. */
+static void building_init(struct building *b)
+{
+    b->self = kp_kineto_zeros(b->tree->count + 1, sizeof *b->self);
+    b->step_self = kp_kineto_zeros(b->tree->count + 1, sizeof *b->step_self);
+    if (kp_top_is_by_module(b->top)) b->backward_of = kp_backward_of(b->tree);
+    bytes_find(b);
+}
+
+static void building_fini(struct building *b)
+{
+    kp_ownlines_fini(&b->lines);
+    kp_ownlines_fini(&b->modules);
+    kp_ownlines_fini(&b->callers);
+    kp_keyindex_fini(&b->threads);
+    kp_keyindex_fini(&b->lanes);
+    free(b->self);
+    free(b->step_self);
+    free(b->backward_of);
+    free(b->bytes);
+}
+
+void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by)
+{
+    struct building b = {.top = out, .tree = tree, .chosen = chosen};
+    top_begin(out, tree, chosen, by);
+    building_init(&b);
     kp_selftime_each_marked(tree, self_add, marker_add, &b);
-    bytes_find(&b);
-    nodes_add(&b);
+    for (size_t i = 0; i < tree->count; i++) node_add(&b, i);
     gap_find(out, tree, chosen);
     calls_find(out, tree);
     lines_settle(out);
     sum_make(out);
-    kp_ownlines_fini(&b.lines);
-    kp_ownlines_fini(&b.modules);
-    kp_ownlines_fini(&b.callers);
-    kp_keyindex_fini(&b.threads);
-    kp_keyindex_fini(&b.lanes);
-    free(b.self);
-    free(b.step_self);
-    free(b.backward_of);
-    free(b.bytes);
+    building_fini(&b);
+}
+
+/* ---- each step by itself ---- */
+
+/* Lists the nodes that have a part in each step: step i has nodes[first[i]] to nodes[first[i + 1]]. A node of a device
+ * is of the step that asked for it. */
+struct step_nodes {
+    uint32_t *nodes;
+    size_t *first;
+};
+
+static void step_nodes_walk(struct step_nodes *of, const struct building *b, const struct kp_step *steps, size_t count,
+                            bool fills)
+{
+    for (uint32_t i = 0; i < b->tree->count; i++) {
+        const struct kp_node *const node = &b->tree->nodes[i];
+        const int64_t from_ns = node->on_device ? kp_chosen_asked_ns(b->chosen, b->tree, i) : node->start_ns;
+        const int64_t asked_ns = node->on_device && from_ns == INT64_MIN ? node->start_ns : from_ns;
+        const int64_t to_ns = node->on_device ? asked_ns : node->end_ns;
+        for (size_t s = kp_step_after(steps, count, asked_ns);
+             s < count && (steps[s].start_ns < to_ns || kp_step_at(&steps[s], 1, asked_ns) == 0); s++) {
+            if (fills) of->nodes[of->first[s]++] = i;
+            else of->first[s + 1]++;
+        }
+    }
+}
+
+static void step_nodes_make(struct step_nodes *out, const struct building *b)
+{
+    const struct kp_step *const steps = b->chosen->steps;
+    const size_t count = b->chosen->step_count;
+    out->first = kp_kineto_zeros(count + 2, sizeof *out->first);
+    step_nodes_walk(out, b, steps, count, false);
+    for (size_t s = 0; s < count; s++) out->first[s + 1] += out->first[s];
+    out->nodes = kp_kineto_room(out->first[count] + 1, sizeof *out->nodes);
+    step_nodes_walk(out, b, steps, count, true);
+    for (size_t s = count; s > 0; s--) out->first[s] = out->first[s - 1];
+    out->first[0] = 0;
+}
+
+/* Builds the rows of one step, as kp_top_build() does of a choice of that step alone. */
+static void step_build(struct building *b, const uint32_t *nodes, size_t count, const struct kp_step *step)
+{
+    struct kp_chosen one = {.steps = (struct kp_step *)step, .step_count = 1};
+    kp_spans_add(&one.spans, step->start_ns, step->end_ns);
+    kp_spans_add(&one.in_steps, step->start_ns, step->end_ns);
+    kp_spans_settle(&one.spans);
+    kp_spans_settle(&one.in_steps);
+    b->chosen = &one;
+    top_begin(b->top, b->tree, &one, b->top->by);
+    kp_selftime_each_of(b->tree, nodes, count, self_add, marker_add, b);
+    for (size_t i = 0; i < count; i++) node_add(b, nodes[i]);
+    for (size_t i = 0; i < count; i++) b->self[nodes[i]] = b->step_self[nodes[i]] = 0;
+    lines_settle(b->top);
+    sum_make(b->top);
+    kp_keyindex_fini(&b->lanes);
+    kp_spans_fini(&one.spans);
+    kp_spans_fini(&one.in_steps);
+}
+
+void kp_top_each_step(const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by,
+                      kp_top_step_fn give, void *context)
+{
+    struct kp_top top = {.by = by};
+    struct building b = {.top = &top, .tree = tree, .chosen = chosen};
+    struct step_nodes of;
+    building_init(&b);
+    step_nodes_make(&of, &b);
+    for (size_t s = 0; s < chosen->step_count; s++) {
+        step_build(&b, of.nodes + of.first[s], of.first[s + 1] - of.first[s], &chosen->steps[s]);
+        kp_top_order(&top, KP_TOP_SELF);
+        give(context, s, &top);
+        kp_top_fini(&top);
+    }
+    free(of.nodes);
+    free(of.first);
+    building_fini(&b);
 }
 
 /* ---- several traces together ---- */
@@ -556,36 +645,6 @@ void kp_top_fini(struct kp_top *top)
     top->count = 0;
 }
 
-/* ---- sorting ---- */
-
-struct sorting {
-    const struct kp_top *top;
-    enum kp_top_sort sort;
-};
-
-static double key_of(const struct kp_top *top, const struct kp_top_row *row, enum kp_top_sort sort)
-{
-    switch (sort) {
-    case KP_TOP_TOTAL: return top->has_gpu ? row->cost.gpu_total_ns : row->cost.total_ns;
-    case KP_TOP_COUNT: return (double)row->cost.count;
-    case KP_TOP_MEM: return (double)(top->has_gpu_memory ? row->cost.gpu_self_bytes : row->cost.self_bytes);
-    case KP_TOP_GPU: return row->cost.gpu_self_ns;
-    default: return top->has_gpu ? row->cost.gpu_self_ns : row->cost.self_ns;
-    }
-}
-
-static int row_order(const void *a, const void *b, void *context)
-{
-    const struct kp_top_row *x = a, *y = b;
-    const struct sorting *s = context;
-    const double i = key_of(s->top, x, s->sort), j = key_of(s->top, y, s->sort);
-    if (i < j || i > j) return i > j ? -1 : 1;
-    const double a_ns = x->cost.self_ns, b_ns = y->cost.self_ns;
-    if (a_ns < b_ns || a_ns > b_ns) return a_ns > b_ns ? -1 : 1;
-    const int order = strcmp(kp_kineto_text(s->top->trace, x->name), kp_kineto_text(s->top->trace, y->name));
-    return order ? order : (x->shapes > y->shapes) - (x->shapes < y->shapes);
-}
-
 void kp_top_add_gap(struct kp_top *top, bool has_marked_steps)
 {
     const char *const text = has_marked_steps ? "(in no op, outside of the steps)" : "(in no op)";
@@ -599,26 +658,4 @@ void kp_top_add_gap(struct kp_top *top, bool has_marked_steps)
     kp_top_cost_add(&row->cost, &all);
     kp_top_cost_add(&row->steps, &steps);
     sum_make(top);
-}
-
-double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row)
-{
-    return top->has_gpu ? row->steps.gpu_self_ns : row->steps.self_ns;
-}
-
-double kp_top_row_step_total_ns(const struct kp_top *top, const struct kp_top_row *row)
-{
-    return top->has_gpu ? row->steps.gpu_total_ns : row->steps.total_ns;
-}
-
-double kp_top_row_self_ns(const struct kp_top *top, const struct kp_top_row *row)
-{
-    return top->has_gpu ? row->cost.gpu_self_ns : row->cost.self_ns;
-}
-
-void kp_top_order(struct kp_top *top, enum kp_top_sort sort)
-{
-    struct sorting s = {top, sort};
-    top->sort = sort;
-    if (top->count) qsort_r(top->rows, top->count, sizeof *top->rows, row_order, &s);
 }

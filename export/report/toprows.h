@@ -67,6 +67,10 @@ struct kp_top {
 };
 
 void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by);
+/* Gives the rows of each of the chosen steps, in order: those of kp_top_build() where that step alone is chosen. */
+typedef void (*kp_top_step_fn)(void *context, size_t step, const struct kp_top *top);
+void kp_top_each_step(const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by,
+                      kp_top_step_fn give, void *context);
 /* An empty one, to which others are added. Its strings are those of `trace`. */
 void kp_top_init(struct kp_top *out, struct kp_kineto *trace, enum kp_top_by by);
 /* Adds the rows of another trace, or of a piece of one. Neither may be ordered before. */

@@ -524,6 +524,87 @@ static void types_other_than_float32_stand_behind_shapes(void **state)
     kp_top_fini(&top);
 }
 
+/* Both steps ask a GPU for work that runs behind their ends, an op reaches over the edge, another thread waits. */
+static void steps_make(struct little *t)
+{
+    for (int i = 0; i < 2; i++) {
+        const int at = 1000 * i;
+        char id[48];
+        numbered_step(t, i, at, 1000);
+        snprintf(id, sizeof id, "\"External id\":%d,\"Call stack\":\"train.py(%d): f;\"", i + 1, 7 + i);
+        event(t, "cpu_op", "aten::mm", 1, at + 100, 50, id);
+        event(t, "cpu_op", "aten::add", 1, at + 900, 60 + 70 * !i, "");
+        snprintf(id, sizeof id, "\"External id\":%d", i + 1);
+        event(t, "kernel", "gemm", 70, at + 1010, 40, id);
+        event(t, "python_function", "<built-in method acquire of _thread.lock object>", 2, at + 10, 900, "");
+    }
+    event(t, "cuda_sync", "Stream Sync", 70, 1100, 500, "\"External id\":2");
+}
+
+static void same_row(const struct kp_top *a, const struct kp_top *b, size_t i)
+{
+    const struct kp_top_row *const x = &a->rows[i], *const y = &b->rows[i];
+    assert_int_equal(x->name, y->name);
+    assert_int_equal(x->line, y->line);
+    assert_memory_equal(&x->cost, &y->cost, sizeof x->cost);
+}
+
+struct compared {
+    struct little *t;
+    enum kp_top_by by;
+    size_t steps;
+};
+
+static void step_compare(void *context, size_t step, const struct kp_top *top)
+{
+    struct compared *const c = context;
+    const struct kp_choice one = {.first_step = (long)step, .last_step = (long)step};
+    struct kp_chosen chosen;
+    struct kp_top alone;
+    char why[128];
+    assert_int_equal(kp_chosen_make(&chosen, &c->t->tree, &one, why, sizeof why), 0);
+    kp_top_build(&alone, &c->t->tree, &chosen, c->by);
+    kp_top_order(&alone, KP_TOP_SELF);
+    assert_int_equal(top->count, alone.count);
+    for (size_t i = 0; i < top->count; i++) same_row(top, &alone, i);
+    kp_top_fini(&alone);
+    kp_chosen_fini(&chosen);
+    c->steps++;
+}
+
+static void each_step_has_the_rows_of_a_choice_of_it_alone(void **state)
+{
+    struct little *t = *state;
+    steps_make(t);
+    assert_int_equal(choose(t, &everything), 0);
+    for (enum kp_top_by by = KP_TOP_BY_OP; by <= KP_TOP_BY_KERNEL; by++) {
+        struct compared c = {t, by, 0};
+        kp_top_each_step(&t->tree, &t->chosen, by, step_compare, &c);
+        assert_int_equal(c.steps, 2);
+    }
+}
+
+/* A call that began before the steps, and goes on in what it calls, has the part of its time that lies in them. */
+static void a_total_has_the_part_of_what_began_before(void **state)
+{
+    struct little *t = *state;
+    numbered_step(t, 0, 100, 100);
+    event(t, "python_function", "train.py(3): f", 1, 90, 20, "");
+    event(t, "cpu_op", "aten::mm", 1, 90, 20, "");
+    event(t, "python_function", "train.py(3): f", 1, 150, 5, "");
+    event(t, "python_function", "train.py(4): outer", 2, 0, 300, "");
+    event(t, "cpu_op", "aten::add", 2, 0, 300, "");
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = 0, .last_step = 0}), 0);
+    struct kp_top top;
+    kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_OP);
+    kp_top_order(&top, KP_TOP_SELF);
+    assert_int_equal((int64_t)row_named(&top, "train.py(3): f")->cost.total_ns, 15000);
+    assert_int_equal(row_named(&top, "train.py(3): f")->cost.count, 1);
+    for (size_t i = 0; i < top.count; i++) /* nothing of it is its own */
+        assert_string_not_equal(kp_kineto_text(top.trace, top.rows[i].name), "train.py(4): outer");
+    kp_top_fini(&top);
+}
+
 static void what_lies_outside_of_the_steps_leaves_the_rows(void **state)
 {
     struct little *t = *state;
@@ -668,6 +749,8 @@ int main(void)
         LITTLE(an_op_has_the_time_of_its_kernels),
         LITTLE(shapes_are_rows_of_their_own),
         LITTLE(types_other_than_float32_stand_behind_shapes),
+        LITTLE(each_step_has_the_rows_of_a_choice_of_it_alone),
+        LITTLE(a_total_has_the_part_of_what_began_before),
         LITTLE(what_lies_outside_of_the_steps_leaves_the_rows),
         LITTLE(time_that_no_node_has_is_a_row_where_it_is_asked_for),
         LITTLE(time_that_no_node_has_is_a_row_behind_a_full_array),
