@@ -107,81 +107,46 @@ async function traceRead(element) {
   return trace;
 }
 
-// ---- what a stretch of time held ----
-
-const inRange = (range, from, to) => Math.max(0, Math.min(to, range.to) - Math.max(from, range.from));
-
-// Each event's self time in a range: a moment belongs to the event that began last of those that are open, as in the report.
-function selfIn(trace, range) {
-  if (range.self) return range.self;
-  const self = range.self = new Float64Array(trace.start.length), open = [];
-  for (const lane of trace.lanes) {
-    if (lane.device || lane.asynchronous) continue;
-    let now = -Infinity;
-    const pass = to => {
-      while (now < to && open.length) {
-        const i = open[open.length - 1], end = trace.start[i] + trace.span[i], until = Math.min(to, end);
-        if (until > now) self[i] += Math.max(0, Math.min(until, range.to) - Math.max(now, range.from));
-        now = Math.max(now, until);
-        if (end <= now) open.pop();
-      }
-      now = Math.max(now, to);
-    };
-    for (let i = lane.first; i < lane.first + lane.count; i++) {
-      if (trace.start[i] >= range.to) break;
-      pass(trace.start[i]);
-      open.push(i);
-    }
-    pass(range.to);
-    open.length = 0;
-  }
-  return self;
-}
-
-// Rows of operators in a range, counted as kprof report counts them.
-function opsIn(trace, range) {
-  const self = selfIn(trace, range), rows = new Map();
-  for (const lane of trace.lanes) {
-    const ends = new Map();
-    for (let i = lane.first; i < lane.first + lane.count; i++) {
-      const from = trace.start[i], to = from + trace.span[i], name = trace.name[i], gpu = trace.gpu ? trace.gpu[i] : 0;
-      const begins = from >= range.from && from < range.to, inside = inRange(range, from, to);
-      if ((!begins && inside <= 0) || (lane.device && (!begins || !gpu))) continue;
-      let row = rows.get(name);
-      if (!row) rows.set(name, row = { name: trace.texts[name], text: name, self: 0, total: 0, count: 0, gpu: 0, line: "" });
-      if (!lane.device && !lane.asynchronous) row.self += self[i];
-      if (begins) { row.count++; row.gpu += gpu; }
-      if (lane.device || from < (ends.has(name) ? ends.get(name) : -1)) continue;
-      ends.set(name, to);
-      row.total += inside;
-    }
-  }
-  return [...rows.values()];
-}
+// ---- what steps held, as kprof report counts it (pagerows.c) ----
 
 // A line or module as kprof report names it; with `backward` it is of the backward ops of that forward line.
 const forwardName = (name, backward) => (backward ? "backward of " : "") + name;
-const lineOf = (trace, [, line, , , , , , , , backward]) => (line < 0 ? "" : forwardName(trace.texts[line], backward));
+const lineOf = (trace, line, backward) => (line < 0 ? "" : forwardName(trace.texts[line], backward));
 
-function opsOfAll(trace) {
-  return trace.head.ops.map(row => {
-    const [name, , self, total, count, gpu, , bytes, gpuBytes] = row;
-    return { name: trace.texts[name], text: name, line: lineOf(trace, row), self, total, count, gpu, bytes: gpuBytes || bytes };
-  });
+function rowsOfAll(trace, rows) {
+  return rows.map(([text, line, self, total, count, gpu, , , , backward]) =>
+    ({ name: trace.texts[text], text, line: lineOf(trace, line, backward), backward, self, total, count, gpu }));
 }
 
-function kernelsIn(trace, range) {
+// The rows of steps are added up. `at`: where the rows of each step begin. `ofModule`: a module's backward is a row of its own.
+// The line of a row is the one that has most of its time in these steps.
+function rowsOfSteps(trace, at, { low, high }, ofModule) {
   const rows = new Map();
-  for (const lane of trace.lanes) {
-    if (!lane.device) continue;
-    for (let i = lane.first; i < lane.first + lane.count; i++) {
-      if (trace.kind[i] < 4 || trace.kind[i] > 6 || trace.start[i] < range.from || trace.start[i] >= range.to) continue;
-      let row = rows.get(trace.name[i]);
-      if (!row) rows.set(trace.name[i], row = { name: trace.texts[trace.name[i]], text: trace.name[i], total: 0, count: 0, most: 0, kind: KINDS[trace.kind[i]] });
-      row.total += trace.span[i];
-      row.count++;
-      row.most = Math.max(row.most, trace.span[i]);
-    }
+  for (let i = at[low]; i < at[high + 1]; i++) {
+    const text = trace.rowName[i], line = (trace.rowLine[i] >> 1) - 1, backward = trace.rowLine[i] & 1, key = ofModule ? 2 * text + backward : text;
+    const self = trace.rowSelfLow[i] + trace.rowSelfHigh[i] * HIGH, gpu = trace.rowGpuLow[i] + trace.rowGpuHigh[i] * HIGH;
+    const total = trace.rowTotalLow[i] + trace.rowTotalHigh[i] * HIGH;
+    let row = rows.get(key);
+    if (!row) rows.set(key, row = { name: trace.texts[text], text, lines: new Map(), backward, self: 0, total: 0, most: 0, count: 0, gpu: 0 });
+    const name = lineOf(trace, line, backward);
+    row.lines.set(name, (row.lines.get(name) || 0) + (trace.head.gpu ? gpu : self));
+    row.self += self;
+    row.gpu += gpu;
+    row.total += total;
+    row.most = Math.max(row.most, total);
+    row.count += trace.rowCount[i];
   }
-  return [...rows.values()];
+  return [...rows.values()].map(row => ({ ...row, line: [...row.lines].reduce((a, b) => (b[1] > a[1] ? b : a))[0] }));
+}
+
+const opsIn = (trace, range) => (range.all ? rowsOfAll(trace, trace.head.ops) : rowsOfSteps(trace, trace.head.step_ops, range));
+
+// In rows of kernels the total is the longest.
+function kernelsIn(trace, range) {
+  const rows = range.all ? rowsOfAll(trace, trace.head.kernels).map(row => ({ ...row, most: row.total })) : rowsOfSteps(trace, trace.head.step_kernels, range);
+  if (!trace.kinds) {
+    trace.kinds = new Map();
+    for (let i = 0; i < trace.kind.length; i++) if (trace.kind[i] >= 4 && trace.kind[i] <= 6) trace.kinds.set(trace.name[i], KINDS[trace.kind[i]]);
+  }
+  return rows.map(row => ({ ...row, total: row.gpu, mean: row.gpu / row.count, kind: trace.kinds.get(row.text) || "" }));
 }

@@ -10,6 +10,7 @@ SRC_page := \
     export/page/pagelinks.c \
     export/page/pagememory.c \
     export/page/pagerank.c \
+    export/page/pagerows.c \
     export/page/pagetexts.c \
     export/page/pageworks.c \
     export/page/pagewrite.c

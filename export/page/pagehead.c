@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pagehead.c - what the page says in words and few numbers: the run, findings, steps, lanes, rows of its tables */
+/* pagehead.c - what the page says in words and few numbers: the run, findings, steps, lanes */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/page/pageparts.h"
-#include "export/report/modulename.h"
 #include "export/report/plain.h"
 #include "export/report/stepparts.h"
 #include "export/report/timeshares.h"
-#include "export/report/toprows.h"
 
 void kp_page_member_put(FILE *out, const char *key, const char *text)
 {
@@ -126,26 +124,6 @@ static void lanes_put(const struct kp_page *page, FILE *out)
     fputs("]", out);
 }
 
-/* Each row: name and line (numbers of texts, -1: none), self, total, count, the same of the GPU, bytes, backward. */
-static void rows_put(struct kp_page *page, enum kp_top_by by, const char *key, FILE *out)
-{
-    struct kp_top top;
-    kp_top_build(&top, page->tree, &page->chosen, by);
-    kp_top_order(&top, KP_TOP_SELF);
-    fprintf(out, ",\"%s\":[", key);
-    for (size_t i = 0; i < top.count; i++) {
-        const struct kp_top_row *r = &top.rows[i];
-        const bool is_module = by == KP_TOP_BY_MODULE;
-        fprintf(out, "%s[%u,%ld,%.0f,%.0f,%" PRId64 ",%.0f,%.0f,%" PRId64 ",%" PRId64 ",%d]", i ? "," : "",
-                kp_page_text(page, is_module ? kp_modulename_path_id(page->tree->trace, r->name) : r->name),
-                r->line ? (long)kp_page_text(page, r->line) : -1L, r->cost.self_ns, r->cost.total_ns, r->cost.count,
-                r->cost.gpu_self_ns, r->cost.gpu_total_ns, r->cost.self_bytes, r->cost.gpu_self_bytes,
-                by == KP_TOP_BY_OP ? r->is_line_backward : r->is_backward);
-    }
-    fputs("]", out);
-    kp_top_fini(&top);
-}
-
 void kp_page_head_put(struct kp_page *page, const char *label, FILE *out)
 {
     fputs("{\"schema\":1,", out);
@@ -153,6 +131,5 @@ void kp_page_head_put(struct kp_page *page, const char *label, FILE *out)
     advice_put(page, out);
     steps_put(page, out);
     lanes_put(page, out);
-    rows_put(page, KP_TOP_BY_OP, "ops", out);
-    rows_put(page, KP_TOP_BY_MODULE, "modules", out);
+    kp_page_rows_put(page, out);
 }

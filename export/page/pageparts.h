@@ -12,7 +12,7 @@
 
 /* ---- pageblob.c ---- */
 
-enum { KP_PAGE_COLUMNS_MAX = 48 };
+enum { KP_PAGE_COLUMNS_MAX = 64 };
 struct kp_page_column {
     const char *name;
     const char *type; /* u8, u32: the typed array that reads it */
@@ -101,6 +101,10 @@ void kp_page_memory_put(struct kp_page *page, struct kp_tree *tree, FILE *head);
 void kp_page_member_put(FILE *out, const char *key, const char *text);
 /* Writes an object that kp_page_memory_put() may add to: it is not ended. */
 void kp_page_head_put(struct kp_page *page, const char *label, FILE *out);
+
+/* ---- pagerows.c ---- */
+
+void kp_page_rows_put(struct kp_page *page, FILE *head);
 
 /* ---- pagerank.c ---- */
 

@@ -2,12 +2,16 @@
 const ranks = { all: [], first: 0, verdict: null }; // first: which is shown at first; verdict: what kprof advise says of all
 const COLLECTIVE = /^(nccl|gloo|mpi|ucc|xccl):/;
 
+// When work of a device was asked for, as kp_tree_asked_ns() has it: its op began, else its call, else itself.
+const askedAt = (trace, i) => trace.start[(trace.op[i] || trace.link[i] || i + 1) - 1];
+
 function collectivesIn(trace, range) {
   const rows = new Map(), onDevice = trace.lanes.some(lane => lane.device && hasKind(trace, lane, 6));
   for (const lane of trace.lanes) {
     if (lane.device !== onDevice) continue;
     for (let i = lane.first; i < lane.first + lane.count; i++) {
-      if (trace.start[i] < range.from || trace.start[i] >= range.to) continue;
+      const at = onDevice ? askedAt(trace, i) : trace.start[i];
+      if (at < range.from || at >= range.to) continue;
       if (onDevice ? trace.kind[i] !== 6 : !COLLECTIVE.test(trace.texts[trace.name[i]])) continue;
       let row = rows.get(trace.name[i]);
       if (!row) rows.set(trace.name[i], row = { name: trace.texts[trace.name[i]], total: 0, count: 0, most: 0, least: Infinity });

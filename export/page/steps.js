@@ -92,14 +92,10 @@ const kernelsTable = tableMake(document.querySelector("#kernels .table"), [
   { key: "mean", title: "Mean", format: timeText }, { key: "most", title: "Longest", format: timeText }, { key: "kind", title: "Kind" }],
   "total", row => searchFor(row.name));
 onChange((trace, range) => {
-  const lines = new Map(trace.head.ops.map(row => [row[0], lineOf(trace, row)]));
-  const rows = range.all ? opsOfAll(trace) : opsIn(trace, range).map(row => ({ ...row, line: lines.get(row.text) || "" }));
-  opsTable(rows);
+  opsTable(opsIn(trace, range));
   const kernels = kernelsIn(trace, range);
   byId("kernels-none").hidden = kernels.length > 0;
   byId("kernels-there").hidden = !kernels.length;
-  kernelsTable(kernels.map(row => ({ ...row, mean: row.total / row.count })));
-  modulesTable(trace.head.modules.map(([name, , self, total, count, gpu, , , , backward]) =>
-    ({ name: forwardName(trace.texts[name] || "(no module)", backward), self, total, count, gpu })));
+  kernelsTable(kernels);
   document.body.classList.toggle("gpu", !!trace.head.gpu);
 });

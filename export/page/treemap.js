@@ -1,34 +1,12 @@
 // treemap.js - modules as nested boxes whose areas are their times; a click goes into a module
 const tree = { path: "", rows: [] };
 
-// Rows of modules in a range, counted as kprof report --by module counts them.
 function modulesIn(trace, range) {
-  const self = selfIn(trace, range), rows = new Map();
-  for (const lane of trace.lanes) {
-    const ends = new Map();
-    for (let i = lane.first; i < lane.first + lane.count; i++) {
-      const from = trace.start[i], to = from + trace.span[i], key = trace.module ? trace.module[i] : 0, gpu = trace.gpu ? trace.gpu[i] : 0;
-      const begins = from >= range.from && from < range.to, inside = inRange(range, from, to);
-      if ((!begins && inside <= 0) || (lane.device && (!begins || !gpu))) continue;
-      let row = rows.get(key);
-      if (!row) rows.set(key, row = { name: moduleName(trace, key), key, self: 0, total: 0, count: 0, gpu: 0 });
-      if (!lane.device && !lane.asynchronous) row.self += self[i];
-      if (begins) row.gpu += gpu;
-      if (lane.device || from < (ends.has(key) ? ends.get(key) : -1)) continue;
-      ends.set(key, to);
-      if (begins) row.count++;
-      row.total += inside;
-    }
-  }
-  return [...rows.values()];
+  const rows = range.all ? rowsOfAll(trace, trace.head.modules) : rowsOfSteps(trace, trace.head.step_modules, range, true);
+  return rows.map(row => ({ ...row, name: row.name ? forwardName(row.name, row.backward) : "(no module)" }));
 }
 
 const moduleName = (trace, key) => forwardName(key ? trace.texts[(key >> 1) - 1] : "(no module)", key & 1);
-
-function modulesOfAll(trace) {
-  return trace.head.modules.map(([text, , self, total, count, gpu, , , , backward]) =>
-    ({ name: forwardName(trace.texts[text] || "(no module)", backward), self, total, count, gpu }));
-}
 
 // {name, path, own, sum, inside: Map}; what runs in no module is left out.
 function treeMake(rows, value) {
@@ -131,7 +109,7 @@ const modulesTable = tableMake(document.querySelector("#modules .table"), [
 onChange((trace, range) => {
   if (tree.of !== trace) tree.path = "";
   tree.of = trace;
-  tree.rows = range.all ? modulesOfAll(trace) : modulesIn(trace, range);
+  tree.rows = modulesIn(trace, range);
   modulesTable(tree.rows);
   treeDraw();
 }, "modules");

@@ -7,7 +7,7 @@
 
 #include "collector/base/kp_path.h"
 #include "export/advise/advise.h"
-#include "export/report/keyindex.h"
+#include "export/report/modulename.h"
 #include "export/report/stepparts.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
@@ -139,7 +139,8 @@ static void ops_make(struct kp_view *v)
                                 .sort = top.has_gpu ? 4 : 0};
     for (size_t i = 0; i < top.count; i++) {
         const struct kp_top_row *r = &top.rows[i];
-        const int32_t row = kp_view_add(tab, KP_VIEW_NONE, *text_of(v, r->name) ? text_of(v, r->name) : "(no name)");
+        const char *const name = text_of(v, kp_modulename_frame_id(v->tree->trace, r->name));
+        const int32_t row = kp_view_add(tab, KP_VIEW_NONE, *name ? name : "(no name)");
         const double values[] = {r->cost.self_ns, top.sum.cost.self_ns > 0 ? r->cost.self_ns / top.sum.cost.self_ns : 0,
                                  r->cost.total_ns, (double)r->cost.count, r->cost.gpu_self_ns};
         memcpy(tab->rows[row].values, values, sizeof values);
@@ -149,11 +150,11 @@ static void ops_make(struct kp_view *v)
     kp_top_fini(&top);
 }
 
-/* Kernels, copies and fills that begin in the chosen time. */
+/* Kernels, copies and fills that were asked for in the chosen time, as in kprof report --by kernel. */
 static void kernels_make(struct kp_view *v)
 {
     struct kp_view_tab *tab = &v->tabs[KP_VIEW_KERNELS];
-    struct kp_keyindex names = {0};
+    struct kp_top top;
     *tab = (struct kp_view_tab){.title = "Kernels",
                                 .what = "kernel, copy or fill",
                                 .columns = {{"time", KP_VIEW_TIME},
@@ -161,22 +162,18 @@ static void kernels_make(struct kp_view *v)
                                             {"mean", KP_VIEW_TIME},
                                             {"longest", KP_VIEW_TIME}},
                                 .column_count = 4};
-    for (size_t i = 0; i < v->tree->count; i++) {
-        const struct kp_node *n = &v->tree->nodes[i];
-        if (kp_tree_event(v->tree, i)->kind != KP_KINETO_GPU || n->removed) continue;
-        if (!kp_spans_has(&v->chosen.spans, n->start_ns)) continue;
-        const size_t had = names.count, at = kp_keyindex_get(&names, n->name);
-        if (at == had) kp_view_add(tab, KP_VIEW_NONE, text_of(v, n->name));
-        double *values = tab->rows[at].values;
-        const double ns = (double)(n->end_ns - n->start_ns);
-        values[0] += ns;
-        values[1]++;
-        values[2] = values[0] / values[1];
-        if (ns > values[3]) values[3] = ns;
+    kp_top_build(&top, v->tree, &v->chosen, KP_TOP_BY_KERNEL);
+    kp_top_order(&top, KP_TOP_SELF);
+    for (size_t i = 0; i < top.count; i++) {
+        const struct kp_top_cost *c = &top.rows[i].cost;
+        const int32_t row = kp_view_add(tab, KP_VIEW_NONE, text_of(v, top.rows[i].name));
+        const double values[] = {c->gpu_self_ns, (double)c->count, c->count ? c->gpu_self_ns / (double)c->count : 0,
+                                 c->gpu_most_ns};
+        memcpy(tab->rows[row].values, values, sizeof values);
     }
     snprintf(tab->empty, sizeof tab->empty,
              "No work of a GPU here. Where the program has one, it is recorded by default.");
-    kp_keyindex_fini(&names);
+    kp_top_fini(&top);
 }
 
 /* ---- all of them ---- */

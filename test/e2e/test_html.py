@@ -245,6 +245,11 @@ def test_modules_are_boxes_whose_areas_are_their_times(everything):
     assert shares[largest[0]] >= 0.5 * max(shares[title] for title, _ in leaves)
 
 
+def test_a_box_has_its_name_above_the_boxes_in_it(everything):
+    _, said = everything
+    assert said["labels"] and [name for name, is_above in said["labels"] if not is_above] == []
+
+
 def test_what_is_not_there_says_what_to_record(resnet, everything):
     assert set(resnet[1]["empty"]) == {"kernels-none", "modules-none", "memory-none", "comm-none"}
     assert set(everything[1]["empty"]) == {"kernels-none", "comm-none"}

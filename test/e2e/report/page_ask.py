@@ -19,6 +19,8 @@ return [...document.querySelectorAll('#flames tbody tr')].map(tr => [...tr.child
 TABLE = """const box = document.querySelector(arguments[0]), more = box.querySelector('.more'); if (!more.hidden) more.click();
 return [...box.querySelectorAll('tbody tr')].map(tr => [...tr.children].map(td => td.textContent));"""
 BOXES = "return [...document.querySelectorAll('#treemap button')].map(b => [b.title, b.offsetWidth * b.offsetHeight]);"
+LABELS = """return [...document.querySelectorAll('#treemap button')].filter(b => b.querySelector(':scope > .room') && b.querySelector(':scope > span')).map(b =>
+  [b.querySelector(':scope > span').textContent, b.querySelector(':scope > span').getBoundingClientRect().bottom <= b.querySelector(':scope > .room').getBoundingClientRect().top + 1]);"""
 INK = """const c = document.getElementById('canvas'), copy = document.createElement('canvas'), seen = new Set();
 copy.width = c.width; copy.height = c.height;
 const pen = copy.getContext('2d', { willReadFrequently: true }); pen.drawImage(c, 0, 0);
@@ -181,6 +183,7 @@ def memory(driver, said):
 def others(driver, said):
     said["modules"] = driver.execute_script(TABLE, "#modules")
     said["boxes"] = driver.execute_script(BOXES)
+    said["labels"] = driver.execute_script(LABELS)
     for box in driver.find_elements(By.CSS_SELECTOR, "#treemap > button")[:1]:
         driver.execute_script("arguments[0].click()", box)
         said["inside"] = driver.execute_script(BOXES)
