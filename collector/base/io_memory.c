@@ -149,16 +149,33 @@ uint64_t kp_io_memory_limit(void)
 
 uint64_t kp_io_lock_limit(void) { return limit_get(RLIMIT_MEMLOCK); }
 
-uint64_t kp_io_addresses(void)
+/* "SIZE RESIDENT SHARED ..", in pages: the first three in bytes, 0 each where the kernel does not tell. */
+static void statm_read(uint64_t bytes[3])
 {
     char text[64] = "";
-    uint64_t pages = 0;
-    int fd = kp_io_open("/proc/self/statm", O_RDONLY, 0);
-    if (fd < 0) return 0;
-    if (kp_io_read(fd, text, sizeof text - 1) < 0) text[0] = '\0';
-    kp_io_close(fd);
-    for (const char *p = text; *p >= '0' && *p <= '9'; p++) pages = pages * 10 + (uint64_t)(*p - '0');
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    const char *at = text;
+    const int fd = kp_io_open("/proc/self/statm", O_RDONLY, 0);
+    if (fd >= 0 && kp_io_read(fd, text, sizeof text - 1) < 0) text[0] = '\0';
+    if (fd >= 0) kp_io_close(fd);
+    for (int i = 0; i < 3; i++) {
+        for (bytes[i] = 0; *at >= '0' && *at <= '9'; at++) bytes[i] = bytes[i] * 10 + (uint64_t)(*at - '0');
+        bytes[i] *= (uint64_t)sysconf(_SC_PAGESIZE);
+        at += *at == ' ';
+    }
+}
+
+uint64_t kp_io_addresses(void)
+{
+    uint64_t bytes[3];
+    statm_read(bytes);
+    return bytes[0];
+}
+
+uint64_t kp_io_resident(void)
+{
+    uint64_t bytes[3];
+    statm_read(bytes);
+    return bytes[1] > bytes[2] ? bytes[1] - bytes[2] : 0;
 }
 
 int kp_io_lock_pages(void *p, size_t bytes, bool on_fault)

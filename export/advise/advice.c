@@ -21,7 +21,7 @@
  */
 static int rank_of(const struct kp_finding *f)
 {
-    if (strcmp(f->id, KP_FINDING_GROWS) == 0) return 0;
+    if (strcmp(f->id, KP_FINDING_GROWS) == 0 || strcmp(f->id, KP_FINDING_RESIDENT) == 0) return 0;
     if (!f->is_critical) return 3;
     return strcmp(f->id, KP_FINDING_THREADS) == 0 ? 1 : 2;
 }
@@ -129,6 +129,7 @@ static void rules_judge(struct kp_costrules *x)
     else kp_rules_parts(x);
     kp_rules_float64(x);
     kp_rules_wasted(x);
+    kp_rules_resident(x);
 }
 
 /*

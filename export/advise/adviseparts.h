@@ -13,6 +13,7 @@
 #define KP_FINDING_READS "reads-in-step"
 #define KP_FINDING_GC "python-gc"
 #define KP_FINDING_GROWS "memory-grows"
+#define KP_FINDING_RESIDENT "resident-grows"
 #define KP_FINDING_NO_OP "no-op-runs"
 #define KP_FINDING_INPUT "input-in-step"
 /* A range of the host that is no op, whatever old files call it. */
@@ -237,6 +238,7 @@ void kp_rules_fusing(struct kp_costrules *rules);               /* fuserules.c *
 void kp_rules_bandwidth(struct kp_costrules *rules);            /* bandwidth.c */
 void kp_rules_steps(struct kp_costrules *rules);                /* steprules.c */
 void kp_rules_memory(struct kp_costrules *rules);               /* memoryrules.c */
+void kp_rules_resident(struct kp_costrules *rules);             /* residentrule.c */
 void kp_rules_host(struct kp_costrules *rules);                 /* hostrules.c */
 void kp_rules_threads(struct kp_costrules *rules);              /* threadrules.c */
 void kp_rules_each_step(struct kp_costrules *rules);            /* hostrules.c: what the host does in every step */

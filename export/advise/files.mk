@@ -20,6 +20,7 @@ SRC_advise := \
     export/advise/promptpieces.c \
     export/advise/promptsteps.c \
     export/advise/readtimes.c \
+    export/advise/residentrule.c \
     export/advise/gapplace.c \
     export/advise/gpufigures.c \
     export/advise/gpusteps.c \
@@ -74,5 +75,6 @@ UNIT_advise := \
     test/unit/advise/test_partrules.c \
     test/unit/advise/test_optimizerrule.c \
     test/unit/advise/test_readtimes.c \
+    test/unit/advise/test_residentrule.c \
     test/unit/advise/test_threadrules.c \
     test/unit/advise/test_waitedsteps.c

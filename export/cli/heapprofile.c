@@ -96,8 +96,17 @@ static void step_take(struct kp_profile *p, const char *at)
 {
     uint64_t number;
     step_end(p);
-    if (number_next(&at, &number))
-        *ADD(p, steps) = (struct kp_profile_step){.number = number, .sizes = p->sizes_n, .sizes_end = IN_STEP};
+    if (!number_next(&at, &number)) return;
+    p->marks++;
+    *ADD(p, steps) = (struct kp_profile_step){.number = number, .sizes = p->sizes_n, .sizes_end = IN_STEP};
+}
+
+/* Called before the number of live blocks changes: keeps what it was when the last step began. */
+static void size_touch(const struct kp_profile *p, struct kp_profile_size *size)
+{
+    if (size->mark == p->marks) return;
+    size->mark = p->marks;
+    size->at_mark = size->live;
 }
 
 /* The program is over. What is there now, it kept. */
@@ -223,6 +232,7 @@ static bool taken_take(struct profile_read *r, const char *at)
         both[i]->live_blocks++;
         both[i]->live_bytes += bytes;
     }
+    size_touch(p, &p->sizes[number]);
     p->sizes[number].live++;
     r->last = (int64_t)number;
     if (total->live_bytes <= total->peak_bytes) return true;
@@ -239,6 +249,7 @@ static bool given_take(struct profile_read *r, const char *at)
     if (!number_next(&at, &number) || number >= p->sizes_n) return false;
     struct kp_profile_site *const both[] = {&p->sites[p->sizes[number].site], &p->total};
     if (!both[0]->live_blocks) return false;
+    size_touch(p, &p->sizes[number]);
     if (p->sizes[number].live) p->sizes[number].live--;
     peak_note(r, both[0]);
     for (int i = 0; i < 2; i++) {
@@ -302,10 +313,24 @@ static int piece_take(void *context, const char *text, size_t bytes)
     return lines_take(r, r->line_n + bytes) ? 0 : -EINVAL;
 }
 
+/*
+ * What steps left was there when the last step began. Later a function that returns gives back what its locals kept,
+ * and the program what it had until its end.
+ */
+static void steps_kept(struct kp_profile *p)
+{
+    for (size_t i = 0; i + 1 < p->steps_n; i++)
+        for (size_t k = p->steps[i].sizes; k < p->steps[i].sizes_end; k++) {
+            struct kp_profile_size *const size = &p->sizes[k];
+            size->kept = size->mark == p->marks ? size->at_mark : size->live;
+        }
+}
+
 static void steps_settle(struct kp_profile *p)
 {
     step_end(p);
     if (!p->is_python_over) kept_note(p);
+    steps_kept(p);
     for (size_t i = 0; i < p->steps_n; i++)
         for (size_t k = p->steps[i].sizes; k < p->steps[i].sizes_end; k++) {
             p->steps[i].still_blocks += p->sizes[k].kept;

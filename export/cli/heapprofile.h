@@ -39,8 +39,10 @@ struct kp_profile_site {
 };
 struct kp_profile_size {
     uint64_t bytes, live; /* live: blocks at the end */
-    uint64_t kept;        /* when Python began to end; without that at the end */
-    uint32_t site;        /* index */
+    uint64_t kept;    /* of a step: when the last step began. Else when Python began to end; without that at the end */
+    uint64_t at_mark; /* live blocks when step number `mark` of the file began, if that is the last one so far */
+    uint32_t mark;
+    uint32_t site; /* index */
 };
 struct kp_profile_arena { /* memory in which Python keeps objects of up to 512 bytes; these are no blocks */
     uint64_t address, bytes;
@@ -52,7 +54,7 @@ struct kp_profile_step {
     uint64_t number;
     size_t sizes, sizes_end;            /* of its blocks */
     uint64_t left_blocks, left_bytes;   /* taken in it, and there when it ended */
-    uint64_t still_blocks, still_bytes; /* and kept, as above */
+    uint64_t still_blocks, still_bytes; /* and kept, as above; of the last step what Python's end found */
 };
 struct kp_profile {
     char **texts, **builds; /* builds: the build id of the module with that text, or NULL */
@@ -65,6 +67,7 @@ struct kp_profile {
     struct kp_profile_arena *arenas;
     size_t texts_n, builds_n, addresses_n, places_n, frames_n, sites_n, sizes_n, steps_n, arenas_n;
     size_t texts_cap, builds_cap, addresses_cap, places_cap, frames_cap, sites_cap, sizes_cap, steps_cap, arenas_cap;
+    uint32_t marks;            /* steps that began so far */
     char *program, *installed; /* installed: packages, with commas; NULL: not told */
     uint64_t ms;               /* how long the window was */
     bool all_frames; /* folded stacks and flame graphs have the interpreter's frames beside Python's; the caller's */

@@ -158,8 +158,7 @@ static void steps_print(const struct leaks *l, long row_limit)
     const size_t all = l->to - l->from, rows = row_limit < 0 ? all : (size_t)(row_limit ? row_limit : STEP_ROWS);
     const size_t shown = rows < all ? rows : all;
     fprintf(l->out, "\nwhat each step allocated and left on the host's heap:\n");
-    fprintf(l->out, "    %8s %33s %33s\n", "step", "there when it ended",
-            p->is_python_over ? "still there when Python ended" : "still there at the window's end");
+    fprintf(l->out, "    %8s %33s %33s\n", "step", "there when it ended", "still there when the last began");
     for (size_t i = l->from; i < l->from + shown; i++) {
         const struct kp_profile_step *s = &p->steps[i];
         fprintf(l->out, "    %8llu %14s in %8llu blocks %14s in %8llu blocks\n", (unsigned long long)s->number,

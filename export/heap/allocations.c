@@ -67,6 +67,11 @@ struct kp_heap {
     uint32_t threads_cap;
     uint32_t step; /* number of the current step, or NO_OP */
     uint64_t step_end_ns, step_number;
+    struct {                   /* of a trace that marks no steps: an optimizer's step ends one */
+        const char *optimizer; /* the first one's range; NULL: none stepped yet */
+        uint64_t ends_ns;      /* its last step's end */
+        uint64_t number;       /* how many ended before that */
+    } own;
     struct kp_sites sites;
     struct series live, mapped;
     struct kp_heapfile *file; /* NULL: none is wanted, or it cannot be written */
@@ -137,9 +142,26 @@ static bool is_in_step(const struct kp_heap *h, const struct kp_heap_event *e)
     return h->step != NO_OP && e->start_ns < h->step_end_ns;
 }
 
+/* Step N lasts from the Nth step of the first optimizer to its next, as in every view of a trace without steps. */
+static void optimizer_take(struct kp_heap *h, const struct kp_event *e)
+{
+    if (strncmp(e->name, "Optimizer.step#", 15) != 0) return;
+    if (h->own.optimizer && strcmp(h->own.optimizer, e->name) != 0) return;
+    h->own.number += h->own.optimizer != NULL;
+    h->own.optimizer = e->name;
+    h->own.ends_ns = e->end_ns;
+}
+
+static bool is_in_own_step(const struct kp_heap *h, const struct kp_heap_event *e)
+{
+    if (h->step != NO_OP || !h->own.optimizer) return false;
+    return h->own.number || e->start_ns >= h->own.ends_ns;
+}
+
 static void step_tell(const struct kp_heap *h, const struct kp_heap_event *e)
 {
     if (is_in_step(h, e)) kp_heapfile_step(h->file, h->step_number);
+    else if (is_in_own_step(h, e)) kp_heapfile_step(h->file, h->own.number + (e->start_ns >= h->own.ends_ns));
     else kp_heapfile_no_step(h->file);
 }
 
@@ -156,7 +178,6 @@ static void mapped_take(struct kp_heap *h, const struct kp_heap_event *e)
 static uint32_t mark_of(const struct kp_heap *h, const struct kp_heap_event *e)
 {
     if (!h->file || !e->taken) return 0;
-    step_tell(h, e);
     return kp_heapfile_block(h->file, e->stack, e->bytes);
 }
 
@@ -166,6 +187,7 @@ static int block_take(struct kp_heap *h, const struct kp_heap_event *e)
         mapped_take(h, e);
         return 0;
     }
+    if (h->file) step_tell(h, e);
     if (e->flags & KP_HEAP_ENDING && h->file) kp_heapfile_python_ends(h->file);
     const uint64_t before = h->sites.live_bytes;
     const int rc = kp_sites_take(&h->sites, e, mark_of(h, e));
@@ -225,7 +247,10 @@ static int event_take(void *context, const struct kp_event *e)
     if (rc) return rc;
     if (!kp_list_add(&h->sums)) return -ENOMEM;
     const uint32_t number = h->sums.n - 1;
-    if (e->kind == KP_KIND_OP) return open_op(h, e, number);
+    if (e->kind == KP_KIND_OP) {
+        optimizer_take(h, e);
+        return open_op(h, e, number);
+    }
     h->step = number;
     h->step_end_ns = e->end_ns;
     h->step_number = e->step;

@@ -227,17 +227,17 @@ static void core_write(struct kp_trace *t)
     wholes_of(t, text, names, sizeof names / sizeof *names);
 }
 
-/* "core_steps.WINDOW.0=17:60000,19-24:3000" and those that came later, as one list: us that steps waited for a core. */
-static void core_steps_write(struct kp_trace *t)
+/* "NAME.WINDOW.0=17:60000,19-24:3000" and those that came later, as one list. */
+static void of_steps_write(struct kp_trace *t, const char *name)
 {
     const char *value;
     char key[40];
     uint32_t parts = 0;
-    for (; kp_fmt(key, sizeof key, "core_steps.%u.%u", (unsigned)t->cycle.number, parts),
+    for (; kp_fmt(key, sizeof key, "%s.%u.%u", name, (unsigned)t->cycle.number, parts),
            (value = kp_reader_text(t->reader, key));
          parts++) {
         if (parts) kp_json_char(&t->json, ',');
-        else kp_json_lit(&t->json, ", \"core_steps\": \"");
+        else kp_json_fmt(&t->json, ", \"%s\": \"", name);
         kp_json_text(&t->json, value, strlen(value));
     }
     if (parts) kp_json_char(&t->json, '"');
@@ -323,7 +323,8 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "omp_num_threads", "env.OMP_NUM_THREADS");
     ours_string(t, "local_world_size", "env.LOCAL_WORLD_SIZE");
     core_write(t);
-    core_steps_write(t);
+    of_steps_write(t, "core_steps");     /* us that they waited for a core */
+    of_steps_write(t, "resident_steps"); /* KB of memory at their ends */
     bare_write(t);
     faults_write(t);
     busy_write(t);

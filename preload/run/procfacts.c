@@ -28,6 +28,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/run/corewaits.h"
 #include "preload/run/faultcount.h"
+#include "preload/run/residents.h"
 #include "collector/base/kp_poison.h"
 
 enum { TEXT_BYTES = 3072, SCRIPT_BYTES = 128, FIELD_STATE = 3, FIELD_UTIME = 14 };
@@ -205,6 +206,7 @@ static void core_begin(void)
     core.step_ns = 0;
     core.has_steps = false;
     kp_corewaits_begin(core.window);
+    kp_residents_begin(core.window, core.look_ns);
     before_take();
 }
 
@@ -235,6 +237,7 @@ void kp_procfacts_core_step(uint64_t now_ns, bool is_first, uint64_t step)
     core.step_ns = now_ns;
     kp_store_release(&before.is_over, 1);
     if (now_ns - core.look_ns >= LOOK_NS) (void)core_look_again(now_ns);
+    kp_residents_step(step, now_ns);
 }
 
 /* What comes long after the last step, as Python's end does, is no time of a step. */
@@ -258,6 +261,7 @@ static void core_note(uint32_t window)
     char key[24], value[72];
     const bool is_known = core.is_known && (core.is_helper || pthread_equal(core.thread, pthread_self()));
     core.is_known = false;
+    if (is_known) kp_residents_note();
     if (!is_known || !core_end()) return;
     kp_fmt(key, sizeof key, "core.%u", window);
     kp_procfacts_core_text(value, sizeof value, at_look.had_ns - at_begin.had_ns,

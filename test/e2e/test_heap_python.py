@@ -133,7 +133,7 @@ def test_a_script_without_extension_modules_names_its_line(tmp_path):
     first = said.splitlines()
     assert re.fullmatch(r" +11[45]\.\d\d MB in 6000 blocks", first[0]) and first[1].strip() == f"your line: cache at plain.py:{line}"
     leaks = harness.cli("memory", "--leaks", run.trace).stdout
-    assert "still there when Python ended" in leaks
+    assert "still there when the last began" in leaks
     where = leaks.split("then most bytes:\n")[1].splitlines()
     assert "step" in where[0] and where[1].strip() == f"your line: cache at plain.py:{line}"
 

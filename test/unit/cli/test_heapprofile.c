@@ -82,11 +82,11 @@ static void stacks_are_folded_by_each_measure(void **state)
     kp_profile_close(p);
 }
 
-/* Sizes of a step follow its comment; what is there when the step ends, and at the end of all. */
+/* Sizes of a step follow its comment; what is there when the step ends, and when the last one begins. */
 static void each_step_has_what_it_left(void **state)
 {
-    struct kp_profile *p = read_text(
-        HEAD "+ 1\n# step 7\na 8 2\na 8 3\n+ 4\n+ 4\n+ 5\n# step 8\n- 5\na 8 2\na 9 2\n+ 6\n+ 7\n# step\n- 7\n+ 3\n");
+    struct kp_profile *p = read_text(HEAD "+ 1\n# step 7\na 8 2\na 8 3\n+ 4\n+ 4\n+ 5\n# step\n- 5\n# step 8\na 8 2\na "
+                                          "9 2\n+ 6\n+ 7\n# step\n- 7\n+ 3\n");
     size_t n;
     (void)state;
     assert_non_null(p);
@@ -107,6 +107,25 @@ static void each_step_has_what_it_left(void **state)
     free(of);
     of = kp_profile_leaks(p, 1, 9, &n);
     assert_int_equal(n, 1);
+    free(of);
+    kp_profile_close(p);
+}
+
+/* A function that returns behind its last step gives back what its locals kept; a list is emptied between steps. */
+static void what_the_last_step_found_was_kept(void **state)
+{
+    struct kp_profile *p = read_text(HEAD "# step 1\na 8 2\n+ 4\n+ 4\n# step 2\na 8 2\n+ 5\n- 4\n# step 3\na 8 2\n+ 6\n"
+                                          "- 4\n- 5\n- 6\n# step\n# python ends\n");
+    size_t n;
+    (void)state;
+    assert_non_null(p);
+    assert_int_equal(p->total.kept_bytes, 0);
+    assert_int_equal(p->steps[0].still_bytes, 8);
+    assert_int_equal(p->steps[1].still_bytes, 8);
+    assert_int_equal(p->steps[2].still_bytes, 0); /* what it has is in use */
+    struct kp_profile_leak *of = kp_profile_leaks(p, 0, 2, &n);
+    assert_int_equal(n, 2);
+    assert_int_equal(of[0].blocks, 1);
     free(of);
     kp_profile_close(p);
 }
@@ -412,6 +431,7 @@ int main(void)
         cmocka_unit_test(blocks_are_played),
         cmocka_unit_test(a_profile_without_a_place_has_no_line_of_its_own),
         cmocka_unit_test(each_step_has_what_it_left),
+        cmocka_unit_test(what_the_last_step_found_was_kept),
         cmocka_unit_test(what_is_there_when_python_ends_was_kept),
         cmocka_unit_test(stacks_are_folded_by_each_measure),
         cmocka_unit_test(arenas_are_no_blocks),

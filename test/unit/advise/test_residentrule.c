@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_residentrule.c - memory of the host that grows with each step, and what grows and stops */
+#include "test/unit/advise/advised.h"
+
+enum { STEPS = 40, STEP_US = 10000, START_KB = 400000 };
+
+typedef long (*memory_fn)(int step);
+
+/* Steps of one op, at whose ends the program has so many KB. */
+static struct kp_advice advice_of(struct little *t, memory_fn kb_at)
+{
+    size_t used = (size_t)snprintf(t->head, sizeof t->head,
+                                   "\"with_stack\":1,\"kprof\":{\"python_gc\":\"1\",\"resident_steps\":\"");
+    for (int i = 0; i < STEPS; i++)
+        used +=
+            (size_t)snprintf(t->head + used, sizeof t->head - used, "%s%d:%ld", i ? "," : "", i, START_KB + kb_at(i));
+    snprintf(t->head + used, sizeof t->head - used, "\"},");
+    for (int i = 0; i < STEPS; i++) {
+        numbered_step(t, i, i * STEP_US, STEP_US);
+        op(t, "aten::mm", i * STEP_US, STEP_US - 10);
+    }
+    return advise(t);
+}
+
+static long each_step(int step) { return 350L * step; }
+static long each_fifth(int step) { return 1750L * (step / 5); }
+static long less(int step) { return 40L * step; }
+static long warming(int step) { return step < 10 ? 30000L * step : 300000; }
+static long filling(int step) { return step < 25 ? 2000L * step : 50000; }
+static long up_and_down(int step) { return step % 2 ? 60000 : 0; }
+static long small(int step) { return 3L * step; }
+
+static void growth_in_each_step_is_told_first(void **state)
+{
+    const struct kp_advice a = advice_of(*state, each_step);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "resident-grows");
+    assert_float_equal(a.findings[0].step_bytes, 350 * 1024, 1);
+    assert_true(a.findings[0].is_critical);
+    assert_string_equal(a.findings[0].what, "the program's memory on the host grows with each step (torch's tensors "
+                                            "are not recorded)");
+    assert_non_null(strstr(a.findings[0].change, "kprof run --malloc trace --with-stack"));
+}
+
+static void growth_of_each_fifth_step_is_told(void **state)
+{
+    const struct kp_advice a = advice_of(*state, each_fifth);
+    assert_int_equal(a.count, 1);
+    assert_float_equal(a.findings[0].step_bytes, 350 * 1024, 40 * 1024);
+}
+
+static void little_growth_is_no_alarm(void **state)
+{
+    const struct kp_advice a = advice_of(*state, less);
+    assert_int_equal(a.count, 0); /* 1.2 MB in all */
+}
+
+static void what_stops_to_grow_is_none(void **state)
+{
+    static const memory_fn those[] = {warming, filling, up_and_down, small};
+    for (size_t i = 0; i < sizeof those / sizeof *those; i++) {
+        struct little t = {0};
+        assert_int_equal(advice_of(&t, those[i]).count, 0);
+        little_forget(&t);
+    }
+    (void)state;
+}
+
+/* By line, with the call stacks: heapadvice.c. */
+static void a_traced_heap_tells_it_better(void **state)
+{
+    struct little *const t = *state;
+    struct kp_advice a = advice_of(t, each_step);
+    assert_int_equal(a.count, 1);
+    t->trace->has_heap = true;
+    kp_advice_make(&a, &t->tree, &t->chosen);
+    assert_int_equal(a.count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LITTLE(growth_in_each_step_is_told_first), LITTLE(growth_of_each_fifth_step_is_told),
+        LITTLE(little_growth_is_no_alarm),         cmocka_unit_test(what_stops_to_grow_is_none),
+        LITTLE(a_traced_heap_tells_it_better),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

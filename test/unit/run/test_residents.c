@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_residents.c - the spool says how much memory a program has at the ends of its steps */
+#include "preload/run/residents.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "test/unit/run/window_fixture.h"
+
+#define MS UINT64_C(1000000)
+
+/* Reads "17:60000,22:61000" of a window's notes. Returns how many there are. */
+static size_t looks_of(uint32_t window, long *steps, long *kb, size_t most)
+{
+    struct kp_reader *r;
+    char why[200], key[40];
+    size_t count = 0;
+    assert_int_equal(test_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    for (uint32_t part = 0;; part++) {
+        snprintf(key, sizeof key, "resident_steps.%u.%u", window, part);
+        const char *at = kp_reader_text(r, key);
+        if (!at) break;
+        for (; *at && count < most; count++) {
+            char *end;
+            steps[count] = strtol(at, &end, 10);
+            assert_int_equal(*end, ':');
+            kb[count] = strtol(end + 1, &end, 10);
+            at = end + (*end == ',');
+        }
+    }
+    kp_reader_close(r);
+    return count;
+}
+
+static void what_a_step_takes_is_seen_at_its_end(void **state)
+{
+    enum { TAKEN = 32 << 20 };
+    long steps[8] = {0}, kb[8] = {0};
+    (void)state;
+    setup("active=1");
+    assert_int_equal(open_spool(), 0);
+    kp_residents_begin(1, 0);
+    kp_residents_step(4, 10 * MS);
+    char *const taken = mmap(NULL, TAKEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(taken, MAP_FAILED);
+    memset(taken, 1, TAKEN);
+    kp_residents_step(5, 12 * MS); /* too soon */
+    kp_residents_step(6, 15 * MS);
+    munmap(taken, TAKEN);
+    kp_residents_note();
+    assert_int_equal(looks_of(1, steps, kb, 8), 2);
+    assert_int_equal(steps[0], 4);
+    assert_int_equal(steps[1], 6);
+    assert_in_range(kb[1] - kb[0], TAKEN / 1024 - 2048, TAKEN / 1024 + 2048);
+}
+
+/* A process that is killed leaves the notes before, and a long window has few looks. */
+static void looks_come_a_thousandth_of_the_window_apart(void **state)
+{
+    static long steps[4096], kb[4096];
+    (void)state;
+    kp_residents_begin(2, 0);
+    for (uint64_t i = 1; i <= 100; i++) kp_residents_step(i, i * 10 * MS);
+    assert_in_range(looks_of(2, steps, kb, 4096), 60, 99);
+    for (uint64_t i = 101; i <= 20000; i++) kp_residents_step(i, i * 10 * MS);
+    kp_residents_note();
+    assert_in_range(looks_of(2, steps, kb, 4096), 2000, 4000);
+}
+
+static int run_end(void **state)
+{
+    (void)state;
+    (void)kp_record_close(true, 10000);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_step_takes_is_seen_at_its_end),
+        cmocka_unit_test(looks_come_a_thousandth_of_the_window_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, run_end);
+}
