@@ -23,6 +23,9 @@ PYTEST = python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$
          $$python -m pytest -p no:cacheprovider -q -rsfE
 e2e: all simgpu samples gpu-probe strange ## real PyTorch programs beside torch.profiler (PYTEST_ARGS= narrows it)
 	@$(PYTEST) test/e2e $(PYTEST_ARGS)
+truth: all ## sick and healthy programs: what kprof tells beside what their own clocks say, a table (TRUTH_ARGS="-k TEXT --keep FOLDER")
+	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python $$python test/truth/truth.py $(TRUTH_ARGS)
+.PHONY: truth
 e2e-kill: all ## 200 SIGKILLs at random instants, each recovered
 	@export KPROF_TEST_KILLS=$${KPROF_TEST_KILLS:-200}; $(PYTEST) test/e2e/test_kill.py $(PYTEST_ARGS)
 e2e-versions: all strange $(O)/test/oracle/torch_layout ## every torch from 1.13 to 2.15, beside its own torch.profiler (hours)
