@@ -28,6 +28,7 @@ enum {
     KP_PY_MODULE = 1u << 1, /* torch.nn.Module.__call__, as a kp_rec_pymodule; the name's first part is the class */
     KP_PY_OPEN = 1u << 2,
     KP_PY_GARBAGE = 1u << 3, /* no call but a collection of Python's garbage collector; its name has no second part */
+    KP_PY_FURTHER = 1u << 7, /* no spool has it: kp_read.h gives a call in several parts */
 };
 struct kp_rec_pycall {
     struct kp_rec head;

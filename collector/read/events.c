@@ -17,6 +17,7 @@
 #include "collector/format/kp_python.h"
 #include "collector/format/kp_symbol.h"
 #include "collector/read/api_calls.h"
+#include "collector/read/crossing.h"
 #include "collector/read/merge.h"
 #include "collector/read/nesting.h"
 #include "collector/read/order.h"
@@ -34,10 +35,13 @@ struct event_cursor {
     uint32_t bytes; /* of the record */
     uint8_t flags;  /* its flags, read once: the file may change */
     uint64_t start_ticks, end_ticks;
+    uint64_t call_end_ticks; /* PYCALL: of the whole call */
     bool is_open;
-    bool is_cut;   /* the window ended before the event */
-    uint16_t cuts; /* how many of the events handed out were cut */
-    uint8_t kind;  /* OP, STEP, NVTX, PYCALL, MEMORY or SYMBOL */
+    bool is_cut;                 /* the window ended before the event */
+    uint16_t cuts;               /* how many of the events handed out were cut */
+    uint8_t kind;                /* OP, STEP, NVTX, PYCALL, MEMORY or SYMBOL */
+    uint32_t part, parts_end;    /* of one that gives the further parts of a thread's frames */
+    struct event_cursor *thread; /* the one of that thread's records; its own for those */
     struct kp_nesting nesting;
 };
 
@@ -52,6 +56,7 @@ struct event_walk {
     bool has_all;  /* a timeline: with CUDA calls and NVTX ranges */
     struct kp_api_calls calls;
     struct kp_comms comms; /* the current event's collective */
+    struct kp_crossings crossings;
     char step_name[40];
 };
 
@@ -106,6 +111,7 @@ static bool stand_on(struct event_cursor *c, const struct kp_rec *rec, uint32_t 
     c->end_ticks = op->start + ticks < ticks ? UINT64_MAX : op->start + ticks;
     c->is_cut = (c->is_open || c->end_ticks > window_end) && window_end > op->start;
     if (c->is_cut) c->end_ticks = window_end;
+    c->call_end_ticks = c->end_ticks;
     return true;
 }
 
@@ -215,7 +221,7 @@ static void pycall_decode(const struct event_walk *w, const struct event_cursor 
 {
     const struct kp_rec_pymodule *call = (const void *)c->rec;
     name_get(w->r, call->call.head.name, e);
-    e->flags = c->flags & (KP_PY_C | KP_PY_MODULE | KP_PY_OPEN | KP_PY_GARBAGE);
+    e->flags = c->flags & (KP_PY_C | KP_PY_MODULE | KP_PY_OPEN | KP_PY_GARBAGE | KP_PY_FURTHER);
     if (!(e->flags & KP_PY_MODULE)) return;
     e->module_self = call->self;
     e->module_type = call->type;
@@ -275,15 +281,17 @@ static void decode(struct event_walk *w, struct event_cursor *c, struct kp_event
     e->start_ns = kp_clockmap_ns(&w->r->clock, c->start_ticks);
     e->end_ns = kp_clockmap_ns(&w->r->clock, c->end_ticks);
     /* in a timeline the inner of two cut events ends first (why: window.c, APART_TICKS) */
-    if (c->is_cut && w->has_all && c->cuts < CUT_MAX) e->end_ns += CUT_MAX - c->cuts++;
+    if (c->is_cut && w->has_all && c->thread->cuts < CUT_MAX) e->end_ns += CUT_MAX - c->thread->cuts++;
+    if (e->kind == KP_KIND_PYCALL)
+        e->call_end_ns = c->call_end_ticks > c->end_ticks ? kp_clockmap_ns(&w->r->clock, c->call_end_ticks) : e->end_ns;
     if (w->has_all && (e->kind == KP_KIND_OP || e->kind == KP_KIND_STEP || e->kind == KP_KIND_PYCALL))
-        kp_nesting_fit(&c->nesting, &e->start_ns, &e->end_ns);
+        kp_nesting_fit(&c->thread->nesting, &e->start_ns, &e->end_ns);
 }
 
 /* --- cursors and their heap --- */
 
-/* Goes to the thread's next event. False: no more. */
-static bool cursor_next(struct event_walk *w, struct event_cursor *c)
+/* Goes to the thread's next record of an event. False: no more. */
+static bool record_stand(struct event_walk *w, struct event_cursor *c)
 {
     for (;;) {
         bool more = c->at != c->end || c->piece + 1 != c->pieces_end;
@@ -297,6 +305,41 @@ static bool cursor_next(struct event_walk *w, struct event_cursor *c)
     }
 }
 
+/* The frame's first part, or a further one, ends before the frame does. */
+static void shorten(struct event_cursor *c, uint64_t end_ticks)
+{
+    if (end_ticks >= c->end_ticks) return;
+    c->end_ticks = end_ticks;
+    c->is_open = c->is_cut = false;
+}
+
+/* Goes to the next further part of a frame. False: no more. */
+static bool part_stand(const struct event_walk *w, struct event_cursor *c)
+{
+    while (c->part < c->parts_end) {
+        const struct kp_crossing_part *const part = &w->crossings.parts[c->part++];
+        if (!stand_on(c, part->rec, part->bytes, w->cycle->end)) continue; /* the file changed */
+        c->piece = part->piece;
+        if (!part->is_first) c->flags |= KP_PY_FURTHER;
+        c->start_ticks = part->start;
+        shorten(c, part->end);
+        return true;
+    }
+    return false;
+}
+
+/* Goes to the cursor's next event. False: no more. */
+static bool cursor_next(struct event_walk *w, struct event_cursor *c)
+{
+    if (c->thread != c) return part_stand(w, c);
+    while (record_stand(w, c)) {
+        const uint64_t end = c->kind == KP_KIND_PYCALL ? kp_crossings_end(&w->crossings, c->rec, c->end_ticks) : 1;
+        if (c->kind == KP_KIND_PYCALL) shorten(c, end);
+        if (end) return true;
+    }
+    return false;
+}
+
 /* Moves the first cursor on and restores the order. */
 static void heap_next(struct event_walk *w)
 {
@@ -307,10 +350,63 @@ static void heap_next(struct event_walk *w)
 
 static void walk_fini(struct event_walk *w)
 {
-    if (w->cursors) kp_map_free(w->cursors, w->pieces.n * sizeof *w->cursors);
+    if (w->cursors) kp_map_free(w->cursors, (size_t)w->pieces.n * 2 * sizeof *w->cursors);
     kp_merge_fini(&w->merge);
     kp_pieces_fini(&w->pieces);
     kp_api_calls_fini(&w->calls);
+    kp_crossings_fini(&w->crossings);
+}
+
+/* ---- frames of Python that ranges cross ---- */
+
+static bool has_frames(const struct event_walk *w)
+{
+    const char *const stacks = kp_text_get(&w->r->text, "KPROF_WITH_STACK");
+    return w->has_all && w->cycle && stacks && strchr(stacks, '1');
+}
+
+static bool can_cross(const struct event_cursor *c)
+{
+    if (c->kind == KP_KIND_NVTX) return ((const struct kp_rec_nvtx *)(const void *)c->rec)->type == KP_NVTX_RANGE;
+    if (c->kind == KP_KIND_OP) return !(c->flags & KP_OP_ASYNC);
+    return c->kind == KP_KIND_STEP || c->kind == KP_KIND_PYCALL;
+}
+
+/* Looks through the events of one thread, whose cursor has not moved yet. */
+static int crossings_find(struct event_walk *w, const struct event_cursor *thread)
+{
+    struct event_cursor c = *thread;
+    const uint64_t lost = w->lost;
+    int rc = 0;
+    kp_crossings_thread(&w->crossings);
+    while (!rc && record_stand(w, &c)) {
+        if (c.start_ticks < w->cycle->begin || c.start_ticks >= w->cycle->end || !can_cross(&c)) continue;
+        const struct kp_crossing_part event = {c.rec, c.bytes, c.piece, c.start_ticks, c.end_ticks, false};
+        rc = kp_crossings_take(&w->crossings, &event, c.kind == KP_KIND_PYCALL);
+    }
+    w->lost = lost; /* the walk counts them */
+    return rc;
+}
+
+/* Fills in the cursors of the walk's threads. A thread's further parts come before its records of equal start. */
+static int cursors_make(struct event_walk *w)
+{
+    enum { MS = 1000000 };
+    int rc = 0;
+    const uint64_t at = w->cycle ? w->cycle->begin : 0;
+    const uint64_t ns = kp_clockmap_ns(&w->r->clock, at + MS) - kp_clockmap_ns(&w->r->clock, at);
+    w->crossings.long_ticks = (uint64_t)MS * MS / (ns ? ns : 1);
+    for (uint32_t from = 0, to; !rc && from < w->pieces.n; from = to) {
+        struct event_cursor *const parts = &w->cursors[w->cursors_n++], *const c = &w->cursors[w->cursors_n++];
+        for (to = from + 1; to < w->pieces.n && w->pieces.of[to].thread_no == w->pieces.of[from].thread_no;) to++;
+        *c = (struct event_cursor){
+            .piece = from, .pieces_end = to, .at = w->pieces.of[from].at, .end = w->pieces.of[from].end, .thread = c};
+        *parts = (struct event_cursor){.thread = c, .part = w->crossings.parts_n};
+        if (has_frames(w)) rc = crossings_find(w, c);
+        parts->parts_end = w->crossings.parts_n;
+    }
+    kp_crossings_sort(&w->crossings);
+    return rc;
 }
 
 static int walk_init(struct event_walk *w, struct kp_reader *r, uint32_t cycle, bool has_all)
@@ -320,15 +416,12 @@ static int walk_init(struct event_walk *w, struct kp_reader *r, uint32_t cycle, 
     rc = kp_pieces_make(&w->pieces, r, cycle);
     w->lost += w->pieces.torn;
     if (rc || !w->pieces.n) return rc;
-    w->cursors = kp_map_alloc(w->pieces.n * sizeof *w->cursors);
-    if (!w->cursors || kp_merge_init(&w->merge, w->pieces.n)) return -ENOMEM;
-    for (uint32_t from = 0, to; from < w->pieces.n; from = to) {
-        struct event_cursor *c = &w->cursors[w->cursors_n++];
-        for (to = from + 1; to < w->pieces.n && w->pieces.of[to].thread_no == w->pieces.of[from].thread_no;) to++;
-        *c = (struct event_cursor){
-            .piece = from, .pieces_end = to, .at = w->pieces.of[from].at, .end = w->pieces.of[from].end};
-        if (cursor_next(w, c)) kp_merge_add(&w->merge, c->start_ticks, w->cursors_n - 1);
-    }
+    w->cursors = kp_map_alloc((size_t)w->pieces.n * 2 * sizeof *w->cursors);
+    if (!w->cursors || kp_merge_init(&w->merge, w->pieces.n * 2)) return -ENOMEM;
+    rc = cursors_make(w);
+    for (uint32_t i = 0; i < w->cursors_n && !rc; i++)
+        if (cursor_next(w, &w->cursors[i])) kp_merge_add(&w->merge, w->cursors[i].start_ticks, i);
+    if (rc) return rc;
     kp_merge_begin(&w->merge);
     return 0;
 }

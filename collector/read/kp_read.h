@@ -69,8 +69,9 @@ struct kp_event {
     uint64_t nvtx_id;
     /*
      * PYCALL. `name` is the function, `overload` where it was called, and `flags` has KP_PY_*. For a MODULE: the
-     * object and its class.
+     * object and its class. KP_PY_FURTHER: a further part of a call that a range crosses (decisions/131).
      */
+    uint64_t call_end_ns; /* when the call ends: a part of it may end before */
     uint64_t module_self, module_type;
     const char *module_key; /* its key in the module around it, up to a tab; NULL: not known */
     /* SYMBOL. `name` is the function as the linker calls it, `overload` the object that has it. */

@@ -2,7 +2,8 @@
 /*
  * speedscope.c - writes a trace as a file of speedscope: a profile a thread, of frames that open and close
  *
- * speedscope demands that frames nest. A slice that ends after the one around it is cut where that one ends.
+ * speedscope demands that frames nest. Where a slice ends after the one it began in, as a range of torch.profiler's
+ * after the call that opened it, it closes and opens again there, so all have their full times.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ struct kp_speedscope {
     struct kp_strings *frames; /* id - 1 is the frame's number */
     struct open_frame *open;
     size_t depth, capacity, profiles, events;
-    int64_t last_ns;
+    bool is_crossed; /* an open frame may end before one that is open inside it */
     int error;
 };
 
@@ -39,15 +40,32 @@ static void event_put(struct kp_speedscope *w, char type, uint32_t frame, int64_
     snprintf(line, sizeof line, "%s{\"type\":\"%c\",\"frame\":%" PRIu32 ",\"at\":%s%" PRIu64 ".%03u}",
              w->events++ ? ",\n" : "", type, frame, ns < 0 ? "-" : "", size / 1000, (unsigned)(size % 1000));
     line_put(w, line);
-    w->last_ns = ns;
+}
+
+/* The open frame that ends first, the innermost of several. */
+static size_t first_to_end(const struct kp_speedscope *w)
+{
+    size_t first = w->depth - 1;
+    for (size_t i = first; w->is_crossed && i-- > 0;)
+        if (w->open[i].end_ns < w->open[first].end_ns) first = i;
+    return first;
+}
+
+/* Closes the frame, and what is open inside it for a moment. */
+static void close_at(struct kp_speedscope *w, size_t at)
+{
+    const int64_t ns = w->open[at].end_ns;
+    for (size_t i = w->depth; i-- > at;) event_put(w, 'C', w->open[i].frame, ns);
+    for (size_t i = at + 1; i < w->depth; i++) {
+        event_put(w, 'O', w->open[i].frame, ns);
+        w->open[i - 1] = w->open[i];
+    }
+    if (--w->depth == 0) w->is_crossed = false;
 }
 
 static void close_until(struct kp_speedscope *w, int64_t ns)
 {
-    while (w->depth && w->open[w->depth - 1].end_ns <= ns) {
-        w->depth--;
-        event_put(w, 'C', w->open[w->depth].frame, w->open[w->depth].end_ns);
-    }
+    for (size_t at; w->depth && w->open[at = first_to_end(w)].end_ns <= ns;) close_at(w, at);
 }
 
 struct kp_speedscope *kp_speedscope_open(kp_convert_fn put, void *context)
@@ -77,11 +95,11 @@ void kp_speedscope_thread(struct kp_speedscope *w, const char *pid, const char *
 int kp_speedscope_event(struct kp_speedscope *w, const struct kp_raw_event *e)
 {
     close_until(w, e->start_ns);
-    const int64_t most = w->depth ? w->open[w->depth - 1].end_ns : INT64_MAX;
+    if (w->depth && e->end_ns > w->open[w->depth - 1].end_ns) w->is_crossed = true;
     const struct kp_raw_text name = e->of[KP_RAW_NAME];
     const bool is_text = kp_raw_is_string(name) && name.bytes > 2;
     const uint32_t id = kp_strings_put(w->frames, is_text ? name.at + 1 : "?", is_text ? name.bytes - 2 : 1);
-    *KP_KINETO_NEXT(w->open, w->depth, w->capacity) = (struct open_frame){e->end_ns < most ? e->end_ns : most, id - 1};
+    *KP_KINETO_NEXT(w->open, w->depth, w->capacity) = (struct open_frame){e->end_ns, id - 1};
     event_put(w, 'O', id - 1, e->start_ns);
     return w->error;
 }

@@ -80,7 +80,7 @@ static void row_add(struct kp_row *row, const struct kp_tree *tree, size_t index
     const struct kp_node *node = &tree->nodes[index];
     struct kp_values values;
     kp_tree_values(tree, index, &values);
-    row->count++;
+    row->count += !(kp_tree_event(tree, index)->flags & KP_KINETO_CONTINUED);
     row->cpu_total += values.cpu_total;
     row->self_cpu += values.self_cpu;
     row->device_total += values.device_total;

@@ -28,11 +28,13 @@ enum kp_kineto_kind {
 #define KP_KINETO_TEXT_PID 2u   /* pid is a string id */
 #define KP_KINETO_TEXT_TID 4u
 #define KP_KINETO_HAS_SEQ 8u
-/* A cut between pieces runs through the event (kineto_pieces.h): a part of it; and of these all but the first. */
+/* A cut between pieces runs through the event (kineto_pieces.h), or a range through the call of Python (decisions/131):
+ * a part of it; and of these all but the first. */
 #define KP_KINETO_SPLIT 32u
 #define KP_KINETO_CONTINUED 64u
-#define KP_KINETO_LISTS 128u       /* Input Dims have lists of tensors: see concrete. PYTHON: kineto_pieces.h */
-#define KP_KINETO_TENSOR_FIRST 16u /* the first input is a tensor, maybe without dimensions, and not a number */
+#define KP_KINETO_OPEN_AT_START 128u /* flag of a split call of Python: it was open when the recording began */
+#define KP_KINETO_LISTS 128u         /* Input Dims have lists of tensors: see concrete. PYTHON: OPEN_AT_START */
+#define KP_KINETO_TENSOR_FIRST 16u   /* the first input is a tensor, maybe without dimensions, and not a number */
 
 struct kp_kineto_event {
     int64_t start_ns, dur_ns; /* start: since the Unix epoch when the file has a base */

@@ -43,6 +43,7 @@ static key_table args_keys = {
             {"Device Type", KEY_DEVICE},
             {"correlation", KEY_FWD},
             {"external id", KEY_EXTERNAL}},
+    [12] = {{"further part", KEY_FURTHER}},
     [13] = {{"Fwd thread id", KEY_FWD}},
     [14] = {{"Total Reserved", KEY_RESERVED}},
     [15] = {{"Sequence number", KEY_SEQ}, {"Concrete Inputs", KEY_CONCRETE}, {"Total Allocated", KEY_ALLOCATED}},

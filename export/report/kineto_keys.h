@@ -45,6 +45,7 @@ enum kp_kineto_key {
     KEY_DEVICE,
     KEY_FINISHED,
     KEY_PARTIAL,
+    KEY_FURTHER,
     KEY_ADDRESS,
     KEY_DEVICE_ID,
     KEY_ALLOCATED,

@@ -193,6 +193,9 @@ static void args_string(struct kp_kineto_parser *p, const char *text, size_t byt
     case KEY_MODULE: p->module = kp_strings_put(p->trace->strings, text, bytes); break;
     case KEY_DIMS: p->event.shapes = kp_strings_put(p->trace->strings, text, bytes); break;
     case KEY_LABEL: program_take(p, text, bytes); break;
+    case KEY_FURTHER: /* as where a piece of the trace begins: the call is counted, and named, by its first part */
+        p->event.flags |= KP_KINETO_SPLIT | KP_KINETO_CONTINUED | (*text == 'o' ? KP_KINETO_OPEN_AT_START : 0);
+        break;
     case KEY_PARTIAL:
     case KEY_CALLER: p->event.concrete = kp_strings_put(p->trace->strings, text, bytes); break;
     case KEY_EXTERNAL:

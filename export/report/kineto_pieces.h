@@ -4,8 +4,6 @@
 
 #include "export/report/kineto.h"
 
-#define KP_KINETO_OPEN_AT_START 128u /* flag of a split call of Python: it was open when the recording began */
-
 /* A piece has the head's facts, and strings and events of its own; it has no `works`. What goes on behind its end is in
  * the next piece once more, as KP_KINETO_CONTINUED. All events of later pieces begin at `end_ns` or later. Takes the
  * piece. Not 0: the reading ends with that. */

@@ -6,10 +6,10 @@
  * Memory:    a list of open calls for each thread, a table of modules; both double when full
  * On fail:   -ENOMEM, which ends the export
  *
- * A call is open while its range is. It leaves the list when an event of its thread starts at or after its end. So the
- * list is the next event's call stack, and its last call is the caller. An object of torch.nn.Module
- * is numbered among those of its class when it is first called, as Kineto does. Of several keys that it has in modules
- * around it the first call's counts.
+ * A call is open until it ends, though a part of it may end before (decisions/131). It leaves the list when an event of
+ * its thread starts at or after its end. So the list is the next event's call stack, and its last call is the caller.
+ * An object of torch.nn.Module is numbered among those of its class when it is first called, as Kineto does. Of several
+ * keys that it has in modules around it the first call's counts.
  */
 #include "export/trace/callers.h"
 
@@ -170,13 +170,31 @@ static int module_take(struct kp_callers *p, const struct kp_event *call, const 
 
 /* ---- the two together ---- */
 
+static uint64_t end_of(const struct kp_event *call)
+{
+    return call->call_end_ns > call->end_ns ? call->call_end_ns : call->end_ns;
+}
+
+/* A further part is the call that is open already. False: it is not, or this is no such part. */
+static bool further_take(const struct call_stack *s, const struct kp_event *call, struct kp_pycall *out)
+{
+    for (uint32_t i = call->flags & KP_PY_FURTHER ? s->n : 0; i-- > 0;) {
+        const struct open_pycall *const open = &s->of[i];
+        if (open->name != call->name || open->end_ns != end_of(call)) continue;
+        *out = (struct kp_pycall){.id = open->id, .parent = i ? s->of[i - 1].id : 0, .module = open->module};
+        return true;
+    }
+    return false;
+}
+
 int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp_pycall *out)
 {
     struct call_stack *s = stack_get(p, call->thread_no, true);
     if (!s) return -ENOMEM;
     leave_ended(s, call->start_ns);
+    if (further_take(s, call, out)) return 0;
     *out = (struct kp_pycall){.id = ++p->id_last, .parent = s->n ? s->of[s->n - 1].id : 0, .module = -1};
-    struct open_pycall own = {call->name, out->id, call->end_ns, -1, 0, 0}, *around = s->n ? &s->of[s->n - 1] : NULL;
+    struct open_pycall own = {call->name, out->id, end_of(call), -1, 0, 0}, *around = s->n ? &s->of[s->n - 1] : NULL;
     if (around) own.self = around->self, own.type = around->type;
     if (call->flags & KP_PY_MODULE) {
         if (module_take(p, call, around && around->type ? around : NULL, out)) return -ENOMEM;

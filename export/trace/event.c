@@ -68,6 +68,12 @@ static void garbage_write(struct kp_trace *t, const struct kp_event *e)
     kp_json_fmt(&t->json, ",\"args\":{\"Ev Idx\":%lu}},\n", t->index++);
 }
 
+/* torch.profiler has no parts. A call that was open before the window has another line in its name (kp_python.h). */
+static void further_write(struct kp_trace *t, const struct kp_event *e)
+{
+    kp_json_fmt(&t->json, ",\"further part\":\"%s\"", e->flags & KP_PY_OPEN ? "open at start" : "yes");
+}
+
 static void pycall_write(struct kp_trace *t, const struct kp_event *e)
 {
     struct kp_pycall call;
@@ -90,6 +96,7 @@ static void pycall_write(struct kp_trace *t, const struct kp_event *e)
             kp_json_char(&t->json, '"');
         }
     }
+    if (e->flags & KP_PY_FURTHER) further_write(t, e);
     kp_json_fmt(&t->json, ",\"Ev Idx\":%lu}},\n", t->index++);
 }
 

@@ -162,3 +162,11 @@ def test_the_flops_are_torchs(name, pair, both):
     rows = [collections.Counter({row: n for row, n in columns(text, *heads).items() if not marker.match(row[0]) and not row[0].startswith("ProfilerStep")})
             for text in (theirs, said)]
     assert rows[0] == rows[1] and any(row[2] != "--" for row in rows[0])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_slices_nest(name, pair):
+    """torch.profiler's own do not: a range begins inside the call of __enter__ and ends outside of it (docs/decisions/131)."""
+    theirs, ours = pair(name)
+    assert not facts.crossings(facts.load(ours.trace))
+    assert facts.crossings(facts.load(theirs.trace))

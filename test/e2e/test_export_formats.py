@@ -148,6 +148,7 @@ def test_the_real_perfetto_reads_the_same_from_both(ours, tmp_path, perfetto):  
         assert collections.Counter(map(tuple, said["arrows"])) == collections.Counter(map(tuple, of_json["arrows"])), path
         assert said["counters"] == of_json["counters"] == 0 and said["slices"] == sum(e["ph"] in "Xi" for e in events), path
     assert answers[0]["steps"] == 3 and answers[0]["flows"] > 0
+    assert answers[1]["trouble"] == {}  # of ours it drops none (docs/decisions/131)
 
 
 @pytest.mark.parametrize("path", [None, *KINETO], ids=lambda path: path.name if path else "ours")
@@ -179,7 +180,9 @@ def test_what_it_cannot_write_is_one_line(ours, tmp_path):
 
 
 @pytest.mark.parametrize("path", KINETO, ids=lambda path: path.name)
-def test_speedscope_has_every_slice_and_frames_nest(path, tmp_path):
+def test_speedscope_has_every_slice_with_its_whole_time_and_frames_nest(path, tmp_path):
+    """A slice that ends behind the one it began in closes there and opens again."""
+    times = collections.Counter()
     file = json.loads(export(path, "speedscope", tmp_path / "out.json").read_bytes(), parse_float=decimal.Decimal, strict=False)
     frames, found = [frame["name"] for frame in file["shared"]["frames"]], collections.Counter()
     for profile in file["profiles"]:
@@ -189,13 +192,19 @@ def test_speedscope_has_every_slice_and_frames_nest(path, tmp_path):
             assert at is None or event["at"] >= at
             at = event["at"]
             if event["type"] == "O":
-                open_frames.append(event["frame"])
+                open_frames.append((event["frame"], at))
                 found[frames[event["frame"]], at] += 1
             else:
-                assert open_frames.pop() == event["frame"]
+                frame, since = open_frames.pop()
+                assert frame == event["frame"]
+                times[frames[frame]] += at - since
         assert open_frames == []
-    wanted = collections.Counter((e["name"], decimal.Decimal(str(e["ts"]))) for e in load(path) if e["ph"] == "X")
-    assert found == wanted
+    slices = [e for e in load(path) if e["ph"] == "X"]
+    assert not collections.Counter((e["name"], decimal.Decimal(str(e["ts"]))) for e in slices) - found
+    wanted = collections.Counter()
+    for e in slices:
+        wanted[e["name"]] += decimal.Decimal(str(e["dur"]))
+    assert times == wanted
 
 
 GPU = """{"schemaVersion": 1, "baseTimeNanoseconds": 1000, "deviceProperties": [{"id": 0}], "traceEvents": [

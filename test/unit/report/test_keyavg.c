@@ -253,6 +253,17 @@ static void an_op_left_open_is_async_and_outside_the_tree(void **state)
     assert_false(row_named(w, "inner")->has_parent);
 }
 
+static void a_call_in_parts_is_counted_once_with_all_its_time(void **state)
+{
+    struct world *w = *state;
+    struct kp_keyavg_options calls = {.python_functions = true};
+    add(w, "python_function", "train_step", 1, 10, 20, "\"Python id\":1");
+    add(w, "python_function", "train_step", 1, 40, 30, "\"Python id\":1,\"further part\":\"yes\"");
+    build(w, &calls);
+    assert_int_equal(row_named(w, "train_step")->count, 1);
+    assert_true(row_named(w, "train_step")->cpu_total == 50);
+}
+
 static void backward_ops_take_the_stack_of_their_forward_op(void **state)
 {
     struct world *w = *state;
@@ -354,6 +365,7 @@ int main(void)
         WORLD_TEST(children_of_the_same_name_stay_when_they_are_two),
         WORLD_TEST(equal_times_nest_in_the_order_of_recording),
         WORLD_TEST(some_names_are_left_out_and_steps_are_one_row),
+        WORLD_TEST(a_call_in_parts_is_counted_once_with_all_its_time),
         WORLD_TEST(an_annotation_and_an_op_of_one_name_are_two_rows),
         WORLD_TEST(shapes_and_overloads_split_rows_only_when_asked),
         WORLD_TEST(memory_goes_to_every_op_open_at_the_time),

@@ -23,11 +23,11 @@ static const char *const top[] = {"traceEvents",
                                   "kprof_memory_freed",
                                   "kprof_memory_unkept"};
 static const char *const event[] = {"ph", "cat", "name", "pid", "tid", "ts", "dur", "args"};
-static const char *const args[] = {"External id", "external id", "Ev Idx",     "Sequence number", "Fwd thread id",
-                                   "correlation", "Input Dims",  "Input dims", "Concrete Inputs", "Input type",
-                                   "Call stack",  "CallFrom",    "Bytes",      "Device Type",     "finished",
-                                   "partial",     "Addr",        "Device Id",  "Total Allocated", "Total Reserved",
-                                   "name",        "bytes"};
+static const char *const args[] = {"External id",    "external id",  "Ev Idx",     "Sequence number", "Fwd thread id",
+                                   "correlation",    "Input Dims",   "Input dims", "Concrete Inputs", "Input type",
+                                   "Call stack",     "CallFrom",     "Bytes",      "Device Type",     "finished",
+                                   "partial",        "further part", "Addr",       "Device Id",       "Total Allocated",
+                                   "Total Reserved", "name",         "bytes"};
 
 static void found(enum kp_kineto_place place, const char *const *keys, size_t count)
 {

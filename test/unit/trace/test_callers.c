@@ -45,6 +45,23 @@ static int64_t module(struct kp_callers *p, uint64_t self, uint64_t type, uint64
     return out.module;
 }
 
+/* A part of a call: the call itself lasts until `call_end`. */
+static struct kp_pycall part(struct kp_callers *p, const char *name, uint64_t start, uint64_t end, uint64_t call_end,
+                             uint8_t flags)
+{
+    struct kp_event e = {.kind = KP_KIND_PYCALL,
+                         .name = name,
+                         .overload = "",
+                         .thread_no = 1,
+                         .flags = flags,
+                         .start_ns = start,
+                         .end_ns = end,
+                         .call_end_ns = call_end};
+    struct kp_pycall out;
+    assert_int_equal(kp_callers_take(p, &e, &out), 0);
+    return out;
+}
+
 static const char *stack_at(struct kp_callers *p, uint32_t thread, uint64_t when)
 {
     struct kp_event e = {.kind = KP_KIND_OP, .thread_no = thread, .start_ns = when, .end_ns = when + 1};
@@ -57,6 +74,22 @@ static const char *stack_at(struct kp_callers *p, uint32_t thread, uint64_t when
     kp_json_fini(&json);
     text[text_used] = 0;
     return text;
+}
+
+static void a_call_in_parts_is_one_call_and_open_until_its_end(void **state)
+{
+    static const char *const name = "train_step";
+    struct kp_callers *p = kp_callers_open();
+    (void)state;
+    const struct kp_pycall main_ = call(p, 1, "main", 100, 1000), first = part(p, name, 200, 300, 600, 0);
+    assert_string_equal(stack_at(p, 1, 310), "train_step;main;"); /* an op in the step that ended it */
+    assert_int_equal(call(p, 1, "log", 320, 330).parent, first.id);
+    const struct kp_pycall further = part(p, name, 340, 600, 600, KP_PY_FURTHER);
+    assert_int_equal(further.id, first.id);
+    assert_int_equal(further.parent, main_.id);
+    assert_string_equal(stack_at(p, 1, 350), "train_step;main;");
+    assert_string_equal(stack_at(p, 1, 600), "main;");
+    kp_callers_close(p);
 }
 
 static void the_caller_is_the_innermost_call_that_is_not_over(void **state)
@@ -189,6 +222,7 @@ static void many_threads_and_deep_stacks_have_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_in_parts_is_one_call_and_open_until_its_end),
         cmocka_unit_test(the_caller_is_the_innermost_call_that_is_not_over),
         cmocka_unit_test(a_stack_is_told_innermost_first_for_the_thread_that_has_one),
         cmocka_unit_test(modules_are_numbered_within_their_class_as_they_come),
