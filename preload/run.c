@@ -30,7 +30,8 @@ static _Atomic bool alive, has_worked;
 static _Atomic int spool_failed;
 static _Atomic uint32_t gpu = KP_GPU_UNDECIDED;
 static pid_t owner;
-static struct kp_rank rank = {.size = 1, .on_node = -1};
+static struct kp_rank launched = {.size = 1, .on_node = -1};
+static _Atomic uint64_t group_place; /* rank and size, 32 bits each; 0: the launcher's hold */
 static bool is_left_out;
 static uint32_t all_left_out;
 static int32_t parent_pid;
@@ -114,9 +115,17 @@ bool kp_run_is_owner(void) { return getpid() == owner; }
 
 void kp_run_own(void) { owner = getpid(); }
 
-void kp_run_set_rank(const struct kp_rank *place) { rank = *place; }
+void kp_run_set_rank(const struct kp_rank *place) { launched = *place; }
 
-const struct kp_rank *kp_run_rank(void) { return &rank; }
+void kp_run_set_place(uint32_t rank, uint32_t size) { kp_store_relaxed(&group_place, (uint64_t)rank << 32 | size); }
+
+struct kp_rank kp_run_rank(void)
+{
+    const uint64_t place = kp_load_relaxed(&group_place);
+    struct kp_rank now = launched;
+    if (place) now.rank = (uint32_t)(place >> 32), now.size = (uint32_t)place;
+    return now;
+}
 
 void kp_run_set_job(const char *id) { kp_fmt(job_id, sizeof job_id, "%s", id); }
 

@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/base/kp_rank.h"
+
 struct kp_thread;
-struct kp_rank;
 
 /* --- calls up; a NULL pointer is not called --- */
 struct kp_run_calls {
@@ -73,9 +74,10 @@ bool kp_run_is_owner(void);
 void kp_run_leave_out(uint32_t all_out);
 bool kp_run_is_left_out(void);
 uint32_t kp_run_all_left_out(void);
-/* The rank in the job, as the constructor found it. */
+/* The rank in the job: as the constructor found it, or as the process group said later. Any thread. */
 void kp_run_set_rank(const struct kp_rank *place);
-const struct kp_rank *kp_run_rank(void);
+void kp_run_set_place(uint32_t rank, uint32_t size);
+struct kp_rank kp_run_rank(void);
 /* The job's id, of letters, digits, "_", "-" and "."; "" where the launcher names none (kp_job_id_find). */
 void kp_run_set_job(const char *id);
 const char *kp_run_job(void);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_rank.h - a process's rank in its job by its launcher's variables, and which ranks KPROF_RANKS names
+ * kp_rank.h - a process's rank in its job, and which ranks KPROF_RANKS names
  *
- * Called by: boot.c (the environment), the exporter (the same variables in the spool), config.c
+ * Called by: boot.c (the environment), the exporter and the command (the same variables in the spool), config.c
  * Safe in:   everywhere: no state, no system call
  */
 #pragma once
@@ -13,9 +13,14 @@
 
 struct kp_rank {
     uint32_t rank, size; /* 0 of 1 without a launcher */
-    bool is_launched;    /* a launcher's variable has the rank */
+    bool is_launched;    /* a launcher's variable, or the process group, has the rank */
     int64_t on_node;     /* the number among the ranks of this machine; -1: no variable has it */
 };
+
+/* In the spool, as if they were variables: what the process group says, or the environment later (distributed.c). They
+ * count before all others. */
+#define KP_RANK_GROUP_RANK "group.rank"
+#define KP_RANK_GROUP_SIZE "group.size"
 
 /* Returns the value of a variable, or NULL. */
 typedef const char *(*kp_rank_text_fn)(const void *from, const char *variable);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rank.c - a process's rank in its job by its launcher's variables, and which ranks KPROF_RANKS names
+ * rank.c - a process's rank in its job, and which ranks KPROF_RANKS names
  *
- * Called by: boot.c (constructor), the exporter, config.c
+ * Called by: boot.c (constructor), distributed.c (later), the exporter, the command, config.c
  * Safe in:   everywhere: no state, no system call
  */
 #include "collector/base/kp_rank.h"
@@ -15,20 +15,27 @@
 
 #include "collector/base/kp_poison.h"
 
-enum { LAUNCHERS = 5, VARIABLES = 3, RANK_DIGITS = 8 };
+enum { LAUNCHERS = 8, VARIABLES = 3, RANK_DIGITS = 8 };
 
 /* The first row whose rank is set counts (decisions/006). */
 static const char *const launchers[LAUNCHERS][VARIABLES] = {
+    {KP_RANK_GROUP_RANK, KP_RANK_GROUP_SIZE, "LOCAL_RANK"},
     {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
     {"PMIX_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"},
+    {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK"},
     {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
 };
+static const char *const nodes[] = {"NODE_RANK", "GROUP_RANK"}; /* Lightning's, torchrun's */
+static const char per_node[] = "LOCAL_WORLD_SIZE";
 
 const char *kp_rank_variable(unsigned at)
 {
-    return at < LAUNCHERS * VARIABLES ? launchers[at / VARIABLES][at % VARIABLES] : NULL;
+    enum { ALL = LAUNCHERS * VARIABLES, NODES = sizeof nodes / sizeof *nodes };
+    if (at < ALL) return launchers[at / VARIABLES][at % VARIABLES];
+    return at < ALL + NODES ? nodes[at - ALL] : at == ALL + NODES ? per_node : NULL;
 }
 
 /* Reads a number of up to eight digits and moves *at behind it. */
@@ -57,6 +64,19 @@ static int64_t on_node_find(kp_rank_text_fn text_of, const void *from, size_t la
     return -1;
 }
 
+/* The rank by its number on the node and the node's, where each node has as many: Lightning sets no RANK. Its rank 0
+ * starts the others and has no such variable, so they count as started by no launcher. */
+static void place_by_node(kp_rank_text_fn text_of, const void *from, struct kp_rank *out)
+{
+    uint32_t node = 0, local, each = 0;
+    if (!variable_read(text_of, from, "LOCAL_RANK", &local)) return;
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+        if (variable_read(text_of, from, nodes[i], &node)) break;
+    if (node && (!variable_read(text_of, from, per_node, &each) || local >= each)) return;
+    out->rank = node * each + local;
+    if (!variable_read(text_of, from, "WORLD_SIZE", &out->size)) out->size = 0;
+}
+
 struct kp_rank kp_rank_find(kp_rank_text_fn text_of, const void *from)
 {
     struct kp_rank found = {.on_node = -1};
@@ -66,9 +86,10 @@ struct kp_rank kp_rank_find(kp_rank_text_fn text_of, const void *from)
         if (!variable_read(text_of, from, launchers[i][1], &found.size)) found.size = 0;
         found.on_node = on_node_find(text_of, from, i);
     }
-    if (!found.is_launched) found.rank = 0;
+    if (!found.is_launched) found.rank = 0, place_by_node(text_of, from, &found);
     if (found.size <= found.rank) found.size = found.rank + 1;
-    if (!found.is_launched) found.on_node = 0;
+    if (!found.is_launched) found.on_node = on_node_find(text_of, from, 1);
+    if (!found.is_launched && found.on_node < 0) found.on_node = 0;
     return found;
 }
 

@@ -48,10 +48,21 @@ static const struct kp_found *newest_of_rank(const struct kp_run_folder *folder,
     return newest;
 }
 
+/* The newest file names the run. What started ranks and ran an op itself, as the parent of mp.spawn may, ends last: its
+ * ranks are meant. */
+static const struct kp_found *newest_of_run(struct kp_run_folder *folder)
+{
+    const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
+    bool has_ranks = false;
+    for (size_t i = 0; i < folder->count; i++) has_ranks |= folder->of[i].rank >= 0;
+    const struct kp_found *const rank = newest && has_ranks ? kp_found_rank_below(folder, newest) : NULL;
+    return rank ? rank : newest;
+}
+
 /* A rank may be killed long before the others end, so a rank that wrote while the newest was recorded is of its job. */
 static size_t run_mark(struct kp_run_folder *folder)
 {
-    const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
+    const struct kp_found *const newest = newest_of_run(folder);
     int64_t since_ns = 0, begin_ns = 0;
     size_t marked = 0;
     if (newest && newest->rank >= 0) {
@@ -158,7 +169,7 @@ static void nothing_since_say(const char *command, const struct kp_run_folder *f
 static void several_say(const char *command, struct kp_run_folder *folder)
 {
     const size_t of_run = folder->count ? run_mark(folder) : 0;
-    if (of_run && of_run < folder->count && kp_found_siblings(folder) < folder->count)
+    if (of_run && of_run < folder->count && kp_found_family(folder) < folder->count)
         kp_cli_say(stderr, "kprof %s: %s has more than one run; the latest alone: kprof %s %s/latest", command,
                    folder->path, command, folder->path);
 }
@@ -230,9 +241,9 @@ static int one_give(const struct kp_found *one, char ***paths)
     return 1;
 }
 
-static int newest_give(const char *command, const struct kp_run_folder *folder, char ***paths)
+static int newest_give(const char *command, struct kp_run_folder *folder, char ***paths)
 {
-    const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
+    const struct kp_found *const newest = newest_of_run(folder);
     if (folder->count > 1)
         kp_cli_say(stderr, "kprof %s: %s has %zu traces; this is of the newest, %s%s", command, folder->path,
                    folder->count, newest->path, spool_note(folder, newest, false));
@@ -247,7 +258,7 @@ static int newer_first(const void *a, const void *b)
 }
 
 /* Gives all, of which the first is shown first. */
-static int all_give(const char *command, const struct kp_run_folder *folder, char ***paths)
+static int all_give(const char *command, struct kp_run_folder *folder, char ***paths)
 {
     const struct kp_found **of = calloc(folder->count + 1, sizeof *of);
     if (!of) return kp_cli_fail(command, "out of memory"), 0;
@@ -260,7 +271,7 @@ static int all_give(const char *command, const struct kp_run_folder *folder, cha
 }
 
 /* The newest trace of the process that ran the one with the newest trace, or that ran it through others. */
-static int parent_give(const char *command, const struct kp_run_folder *folder, char ***paths)
+static int parent_give(const char *command, struct kp_run_folder *folder, char ***paths)
 {
     for (size_t i = 0; i < folder->count; i++) kp_found_note(&folder->of[i]);
     const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0), *at = newest, *above;

@@ -46,8 +46,10 @@ bool kp_found_is_same_job(const struct kp_found *a, const struct kp_found *b);
 void kp_found_note(struct kp_found *f);
 /* Notes the jobs of all ranks: reads the head of one file of each process. */
 void kp_run_folder_jobs(struct kp_run_folder *folder);
-/* How many traces the children of one process have left: of the process whose child wrote last. 0: not known. */
-size_t kp_found_siblings(struct kp_run_folder *folder);
+/* How many files are of the run of the newest: of the program that began it, and of what that started. */
+size_t kp_found_family(struct kp_run_folder *folder);
+/* The newest file of a rank that the process of `f` started, itself or through others; NULL: `f` is a rank, or none. */
+const struct kp_found *kp_found_rank_below(struct kp_run_folder *folder, const struct kp_found *f);
 /* These need all files of the folder noted. The trace of the process that started this one's, or NULL. */
 const struct kp_found *kp_found_above(const struct kp_run_folder *folder, const struct kp_found *f);
 /* `top` may be a wrapper (timeout, a shell): the program that it ran is meant. */

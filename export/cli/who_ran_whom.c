@@ -55,8 +55,8 @@ void kp_found_note(struct kp_found *f)
     (void)kp_text_file_each(f->path, head_take, &head, why, sizeof why);
     const char *const at = strstr(head.bytes, "\"ppid\": ");
     const char *const forked = strstr(head.bytes, FORKED_FROM); /* a worker's trace */
-    if (at) f->parent_pid = strtol(at + sizeof "\"ppid\": " - 1, NULL, 10);
-    else f->parent_pid = forked ? strtol(forked + sizeof FORKED_FROM - 1, NULL, 10) : 0;
+    if (forked) f->parent_pid = strtol(forked + sizeof FORKED_FROM - 1, NULL, 10);
+    else f->parent_pid = at ? strtol(at + sizeof "\"ppid\": " - 1, NULL, 10) : 0;
     f->begin_ns = begin_read(head.bytes, f->since_ns);
     quoted_copy(f->program, sizeof f->program, head.bytes, "\"args\":{\"name\":\"");
     quoted_copy(f->program, sizeof f->program, head.bytes, "\"script\": \"");
@@ -74,16 +74,6 @@ void kp_run_folder_jobs(struct kp_run_folder *folder)
         if (i && kp_found_is_same_worker(f, f - 1)) memcpy(f->job, f[-1].job, sizeof f->job);
         else kp_found_note(f);
     }
-}
-
-size_t kp_found_siblings(struct kp_run_folder *folder)
-{
-    const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
-    size_t count = 0;
-    for (size_t i = 0; i < folder->count; i++) kp_found_note(&folder->of[i]);
-    for (size_t i = 0; newest && newest->parent_pid && i < folder->count; i++)
-        count += folder->of[i].parent_pid == newest->parent_pid;
-    return count;
 }
 
 static long worker_pid(const struct kp_found *f)
@@ -104,6 +94,36 @@ static const struct kp_found *newest_of_pid(const struct kp_run_folder *folder, 
 const struct kp_found *kp_found_above(const struct kp_run_folder *folder, const struct kp_found *f)
 {
     return f->parent_pid ? newest_of_pid(folder, f->parent_pid) : NULL;
+}
+
+/* ---- one run ---- */
+
+static const struct kp_found *top_of(const struct kp_run_folder *folder, const struct kp_found *f)
+{
+    const struct kp_found *above;
+    for (size_t up = 0; up < folder->count && (above = kp_found_above(folder, f)); up++) f = above;
+    return f;
+}
+
+/* Whether one process that left no trace started both. A shell starts one run after another: they do not overlap. */
+static bool have_one_parent(const struct kp_found *a, const struct kp_found *b)
+{
+    const bool are_ranks = a->rank >= 0 && b->rank >= 0;
+    const bool overlap = a->begin_ns <= b->until_ns && b->begin_ns <= a->until_ns;
+    return a->parent_pid && a->parent_pid == b->parent_pid && (are_ranks || overlap);
+}
+
+size_t kp_found_family(struct kp_run_folder *folder)
+{
+    const struct kp_found *const newest = kp_run_folder_newest(folder, true, 0);
+    size_t count = 0;
+    for (size_t i = 0; i < folder->count; i++) kp_found_note(&folder->of[i]);
+    const struct kp_found *const top = newest ? top_of(folder, newest) : NULL;
+    for (size_t i = 0; newest && i < folder->count; i++) {
+        const struct kp_found *const of = top_of(folder, &folder->of[i]);
+        count += kp_found_is_same_worker(of, top) || have_one_parent(of, top);
+    }
+    return count;
 }
 
 static bool is_below(const struct kp_run_folder *folder, const struct kp_found *f, const struct kp_found *top)
@@ -211,6 +231,18 @@ static bool is_above(const struct kp_run_folder *folder, const struct kp_found *
         rank = kp_found_above(folder, rank);
     }
     return false;
+}
+
+const struct kp_found *kp_found_rank_below(struct kp_run_folder *folder, const struct kp_found *f)
+{
+    const struct kp_found *newest = NULL;
+    for (size_t i = 0; i < folder->count; i++) kp_found_note(&folder->of[i]);
+    for (size_t i = 0; f->rank < 0 && i < folder->count; i++) {
+        const struct kp_found *const rank = &folder->of[i];
+        if (rank->rank >= 0 && is_above(folder, f, rank) && (!newest || rank->since_ns > newest->since_ns))
+            newest = rank;
+    }
+    return newest;
 }
 
 static bool is_launcher(const struct kp_run_folder *folder, const struct kp_found *f)

@@ -444,7 +444,7 @@ static void workers_tell(FILE *out, struct kp_advised *a, const char *newest, co
     struct kp_run_folder folder = {.path = folder_path};
     struct worker w;
     if (worker_open(&w, newest)) {
-        if (kp_run_folder_read(&folder) == 0) (void)kp_found_siblings(&folder); /* notes whose they are */
+        if (kp_run_folder_read(&folder) == 0) (void)kp_found_family(&folder); /* notes whose they are */
         others_look(&w, newest, &folder);
         worker_tell(out, a, &w, &folder);
         kp_run_folder_free(&folder);

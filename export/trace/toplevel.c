@@ -6,6 +6,7 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hash.h"
+#include "collector/base/kp_jsoncheck.h"
 #include "collector/base/kp_log.h"
 #include "export/gpu/gpu.h"
 #include "export/heap/allocations.h"
@@ -63,12 +64,18 @@ static const char *launcher_text(const void *trace, const char *variable)
 
 struct kp_rank kp_rank_of_trace(const struct kp_trace *t) { return kp_rank_find(launcher_text, t); }
 
+/* What torch.distributed said, as torch.profiler writes it; else the launcher's. A spool may come from anywhere. */
 static void distributed_write(struct kp_trace *t)
 {
     const struct kp_rank found = kp_rank_of_trace(t);
-    const char *backend = kp_reader_text(t->reader, "backend");
+    const char *const said = kp_reader_text(t->reader, "distributed"), *why;
+    size_t offset;
     kp_json_lit(&t->json, "  \"distributedInfo\": {");
-    if (backend) kp_json_fmt(&t->json, "\"backend\": \"%s\", ", backend);
+    if (said && *said == '{' && !kp_jsoncheck_object(said, strlen(said), &offset, &why)) {
+        kp_json_raw(&t->json, said + 1, strlen(said) - 1);
+        kp_json_lit(&t->json, ",\n");
+        return;
+    }
     /* HTA searches for "rank": with the blank */
     kp_json_fmt(&t->json, "\"rank\": %u, \"world_size\": %u},\n", found.rank, found.size);
 }
@@ -193,14 +200,8 @@ static void phase_times_write(struct kp_trace *t)
     (void)wholes_write(t, "phase_before", names, sizeof names / sizeof *names);
 }
 
-/* With KPROF_MALLOC each program that the program runs has a trace, so a reader wants to know which one began. With
- * Python's calls a launcher has one, too: its ranks name it. */
-static void ppid_write(struct kp_trace *t)
-{
-    const char *const heap = kp_reader_text(t->reader, "KPROF_MALLOC");
-    if ((!heap || strcmp(heap, "0") == 0) && !kp_rank_of_trace(t).is_launched) return;
-    kp_json_fmt(&t->json, ", \"ppid\": %u", kp_reader_head(t->reader)->ppid);
-}
+/* Processes that one program started are one run, whichever of them left a trace. */
+static void ppid_write(struct kp_trace *t) { kp_json_fmt(&t->json, ", \"ppid\": %u", kp_reader_head(t->reader)->ppid); }
 
 /* Whether a worker computes or waits, its calls do not tell: a file may be read from a disk far away. */
 static void busy_write(struct kp_trace *t)

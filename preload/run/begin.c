@@ -89,19 +89,19 @@ static void give_up(void)
 
 bool kp_begin_is_unscheduled_job(const struct kp_schedule *of)
 {
-    return !of->set && !kp_phases_are_set() && kp_run_rank()->size > KP_RANK_MANY;
+    return !of->set && !kp_phases_are_set() && kp_run_rank().size > KP_RANK_MANY;
 }
 
 /* All ranks have the same settings, so that rank 0 alone says it. */
 static void many_ranks_tell(void)
 {
-    const struct kp_rank *const place = kp_run_rank();
-    const bool is_meant = config->ranks || place->rank || kp_run_is_worker();
+    const struct kp_rank place = kp_run_rank();
+    const bool is_meant = config->ranks || place.rank || kp_run_is_worker();
     if (is_meant || !kp_begin_is_unscheduled_job(schedule)) return;
     KP_LOG_ONCE(0,
                 "%u ranks record all their steps, up to %lu MB each (KPROF_MAX_MB), and write them at exit: "
                 "--schedule active=5 records 5 steps, --ranks 0 or --ranks 1/%u few ranks",
-                place->size, (unsigned long)config->max_mb, place->size / 2);
+                place.size, (unsigned long)config->max_mb, place.size / 2);
 }
 
 static void begin_run(void)

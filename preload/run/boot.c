@@ -83,17 +83,17 @@ static const char *environment_text(const void *entries, const char *variable)
 /* KPROF_RANKS. A rank that it leaves out waits for nothing, as with KPROF_SCHEDULE=none. */
 static void ranks_apply(void)
 {
-    const struct kp_rank *const place = kp_run_rank();
+    const struct kp_rank place = kp_run_rank();
     if (!config->ranks) return;
-    if (kp_ranks_need_node(config->ranks) && place->on_node < 0) {
+    if (kp_ranks_need_node(config->ranks) && place.on_node < 0) {
         kp_config_refuse(config, KP_SET_ranks, "finds no LOCAL_RANK (or SLURM_LOCALID, ...)", "using all ranks");
         return;
     }
-    if (kp_ranks_name(config->ranks, place)) return;
+    if (kp_ranks_name(config->ranks, &place)) return;
     const struct kp_phases none = {.count = 0};
     schedule = (struct kp_schedule){.set = true};
     kp_phases_init(&none);
-    kp_run_leave_out(place->rank == 0 && !kp_ranks_name_any(config->ranks, place->size) ? place->size : 0);
+    kp_run_leave_out(place.rank == 0 && !kp_ranks_name_any(config->ranks, place.size) ? place.size : 0);
 }
 
 /* Each rank of a big job without a schedule would write GBs into one folder, and all GPUs wait for it at exit. */

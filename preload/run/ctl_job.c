@@ -72,8 +72,8 @@ static struct {
 
 void kp_ctl_job_setup(const struct kp_config *config)
 {
-    const struct kp_rank *const place = kp_run_rank();
-    job.is_wanted = config->control && place->is_launched && place->size > 1 && !kp_run_is_left_out();
+    const struct kp_rank place = kp_run_rank();
+    job.is_wanted = config->control && place.is_launched && place.size > 1 && !kp_run_is_left_out();
 }
 
 bool kp_ctl_job_is_wanted(void) { return job.is_wanted; }
@@ -144,7 +144,7 @@ static void paths_make(struct kp_job_answer *own)
     char of_job[16] = ""; /* two jobs on a host have the same ranks */
     const uint64_t hash = kp_hash64(own->job, strlen(own->job));
     if (*own->job) kp_fmt(of_job, sizeof of_job, "_%08x", (unsigned)hash);
-    kp_fmt(job.own_path, PATH_BYTES, "%s/.%s_r%u%s.rank", kp_run_out_dir(), own->host, kp_run_rank()->rank, of_job);
+    kp_fmt(job.own_path, PATH_BYTES, "%s/.%s_r%u%s.rank", kp_run_out_dir(), own->host, kp_run_rank().rank, of_job);
 }
 
 /* Whether another process has the rank's file: the rank itself, where this one is a program that it runs. */
@@ -153,7 +153,7 @@ static bool is_taken(const struct kp_job_answer *own, const char *text)
     struct kp_job_answer other;
     if (!kp_job_answer_parse(text, &other) || other.pid == own->pid || other.pidspace != own->pidspace) return false;
     if (other.start == 0 || kp_io_process_start((int32_t)other.pid) != other.start) return false;
-    KP_LOG_ONCE(1, "rank %u is the process %lu: this one takes no part in a start of all ranks", kp_run_rank()->rank,
+    KP_LOG_ONCE(1, "rank %u is the process %lu: this one takes no part in a start of all ranks", kp_run_rank().rank,
                 (unsigned long)other.pid);
     return true;
 }
@@ -169,7 +169,7 @@ static void look_note(uint64_t now_ms)
 static void join(uint64_t now_ms)
 {
     char text[KP_JOB_BYTES];
-    struct kp_job_answer own = {.rank = kp_run_rank()->rank, .size = kp_run_rank()->size, .pid = (uint64_t)getpid()};
+    struct kp_job_answer own = {.rank = kp_run_rank().rank, .size = kp_run_rank().size, .pid = (uint64_t)getpid()};
     struct stat space;
     if (now_ms - look.last_ms < look.pause_ms) return;
     look_note(now_ms);

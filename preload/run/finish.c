@@ -353,12 +353,12 @@ static bool have_children_ended(void)
 static bool is_spread(void)
 {
     static uint64_t begin_ms; /* 0: nothing waits */
-    const struct kp_rank *const place = kp_run_rank();
-    if (place->size <= KP_RANK_MANY || export_count != 1 || children_wait) {
+    const struct kp_rank place = kp_run_rank();
+    if (place.size <= KP_RANK_MANY || export_count != 1 || children_wait) {
         begin_ms = 0;
         return true;
     }
-    if (!begin_ms) begin_ms = now_ms() + (uint64_t)SPREAD_MS * place->rank / place->size;
+    if (!begin_ms) begin_ms = now_ms() + (uint64_t)SPREAD_MS * place.rank / place.size;
     if (now_ms() < begin_ms) return false;
     begin_ms = 0;
     return true;
@@ -412,7 +412,7 @@ static void next_command(char *out, size_t bytes)
     const bool is_heap = total.allocations && (!total.events || config->heap == KP_HEAP_TRACE);
     out[0] = 0;
     if (!total.traces) kp_fmt(out, bytes, "; next: kprof export %s", kp_path_display(kp_record_path()));
-    else if (config->exports & KP_EXPORTS_TRACE && (!kp_run_rank()->rank || config->ranks))
+    else if (config->exports & KP_EXPORTS_TRACE && (!kp_run_rank().rank || config->ranks))
         kp_fmt(out, bytes, "; next: kprof %s%s%s", is_heap ? "memory" : "report", is_default ? "" : " ",
                is_default ? "" : folder);
 }
@@ -423,7 +423,7 @@ static const char *steps_lead(void)
     const bool is_user_there = is_command || is_watched;
     const bool has_none = !schedule->set && !kp_phases_are_set() && kp_steps_source() == KP_STEP_NONE;
     const bool is_read = total.traces && config->exports & KP_EXPORTS_TRACE && had_activity();
-    if (!is_user_there || !has_none || !is_read || config->heap == KP_HEAP_TRACE || kp_run_rank()->rank) return "";
+    if (!is_user_there || !has_none || !is_read || config->heap == KP_HEAP_TRACE || kp_run_rank().rank) return "";
     return "; no steps: --schedule active=1000 makes each generate(), or call of a model, a step";
 }
 
@@ -499,7 +499,7 @@ static void say_left_out(void)
 /* All ranks of a job have the same phases, so that rank 0 alone says it. */
 static void say_phases_missed(void)
 {
-    if (total.traces && kp_phases_are_set() && !kp_run_rank()->rank) kp_phaserun_say_never_begun();
+    if (total.traces && kp_phases_are_set() && !kp_run_rank().rank) kp_phaserun_say_never_begun();
 }
 
 static void say_nothing_written(void)

@@ -161,13 +161,13 @@ void kp_execution_trace_step_end(void)
 /* The name is that of the window's trace up to the time: rank, then phase. */
 static void path_make(void)
 {
-    const struct kp_rank *const place = kp_run_rank();
+    const struct kp_rank place = kp_run_rank();
     const char *const phase = kp_phases_name(kp_phases_now());
     struct utsname here;
     char name[200], rank[16] = "";
     size_t n = worker ? kp_fmt(name, sizeof name, "%s", worker) : 0;
     if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
-    if (place->size > 1) kp_fmt(rank, sizeof rank, "_r%u", place->rank);
+    if (place.size > 1) kp_fmt(rank, sizeof rank, "_r%u", place.rank);
     if (!n) n = kp_fmt(name, sizeof name, "%s%s_%d", here.nodename, rank, (int)getpid());
     if (*phase) kp_fmt(name + n, sizeof name - n, "_%s", phase);
     for (char *c = name; *c; c++)

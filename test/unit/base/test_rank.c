@@ -38,16 +38,41 @@ static void the_first_launcher_with_a_rank_counts(void **state)
     assert_true(!r.is_launched && r.rank == 0);
 }
 
+/* Lightning's own launcher sets no RANK, and in its first process nothing at all. */
+static void a_rank_is_counted_from_its_node_where_each_has_as_many(void **state)
+{
+    (void)state;
+    struct kp_rank r = FOUND("LOCAL_RANK", "1", "NODE_RANK", "0", "WORLD_SIZE", "2");
+    assert_true(!r.is_launched && r.rank == 1 && r.size == 2 && r.on_node == 1);
+    r = FOUND("LOCAL_RANK", "3");
+    assert_true(!r.is_launched && r.rank == 3 && r.size == 4 && r.on_node == 3);
+    r = FOUND("LOCAL_RANK", "1", "NODE_RANK", "2", "LOCAL_WORLD_SIZE", "4", "WORLD_SIZE", "16");
+    assert_true(r.rank == 9 && r.size == 16);
+    r = FOUND("LOCAL_RANK", "1", "GROUP_RANK", "2", "WORLD_SIZE", "16"); /* how many a node has is not known */
+    assert_true(r.rank == 0 && r.size == 1);
+    r = FOUND("SLURM_PROCID", "5", "SLURM_NTASKS", "8", "LOCAL_RANK", "1");
+    assert_true(r.is_launched && r.rank == 5 && r.size == 8);
+}
+
+static void the_process_group_counts_before_every_launcher(void **state)
+{
+    (void)state;
+    const struct kp_rank r =
+        FOUND("RANK", "0", "WORLD_SIZE", "1", "group.rank", "3", "group.size", "4", "LOCAL_RANK", "1");
+    assert_true(r.is_launched && r.rank == 3 && r.size == 4 && r.on_node == 1);
+}
+
 static void every_variable_that_is_asked_for_is_listed(void **state)
 {
     unsigned count = 0;
     (void)state;
     for (; kp_rank_variable(count); count++) {
         const char *const name = kp_rank_variable(count);
-        if (!strstr(name, "RANK") || strstr(name, "LOCAL")) continue;
+        const bool is_part = strstr(name, "LOCAL") || strcmp(name, "NODE_RANK") == 0 || strcmp(name, "GROUP_RANK") == 0;
+        if (!(strstr(name, "RANK") || strstr(name, ".rank")) || is_part) continue;
         assert_true(FOUND(name, "7").rank == 7);
     }
-    assert_int_equal(count, 15);
+    assert_int_equal(count, 27);
 }
 
 static const char *job_of(const char *const *variables)
@@ -134,6 +159,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_launcher_with_a_rank_counts),
+        cmocka_unit_test(a_rank_is_counted_from_its_node_where_each_has_as_many),
+        cmocka_unit_test(the_process_group_counts_before_every_launcher),
         cmocka_unit_test(a_job_has_the_id_that_its_launcher_gives_it),
         cmocka_unit_test(every_variable_that_is_asked_for_is_listed),
         cmocka_unit_test(lists_spans_parts_and_nodes_name_ranks),

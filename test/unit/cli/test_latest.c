@@ -9,6 +9,7 @@
 
 #include "export/cli/cli.h"
 #include "export/cli/latest.h"
+#include "export/cli/run_folder.h"
 #include "test/support/spool.h"
 
 #define NEW "1790857026000000000" /* nanoseconds */
@@ -219,10 +220,12 @@ static void the_ranks_are_the_run_and_not_what_started_them(void **state)
     paths = named;
     assert_int_equal(kp_latest_take("html", &paths, 1, KP_LATEST_RANKS), 2);
     are_two(paths, "h_r0_6." NEW ".pt.trace.json", "h_r1_7." NEAR ".pt.trace.json");
-    put_text("h_5." LATE ".pt.trace.json", HEAD("", CALL "," OP)); /* rank 0 itself started the others */
+    put_text("h_5." LATE ".pt.trace.json", HEAD("", CALL "," OP)); /* as the parent of mp.spawn may */
     paths = named;
     assert_int_equal(kp_latest_take("view", &paths, 1, KP_LATEST_ONE), 1);
-    assert_string_equal(name_of(paths[0]), "h_5." LATE ".pt.trace.json");
+    assert_string_equal(name_of(paths[0]), "h_r0_6." NEW ".pt.trace.json");
+    assert_int_equal(kp_latest_take("report", &paths, 0, 0), 2);
+    are_two(paths, "h_r0_6." NEW ".pt.trace.json", "h_r1_7." NEAR ".pt.trace.json");
     put_text("x_5." LATE ".pt.trace.json", HEAD("", CALL)); /* the same number on another machine */
     put_text("h_5." LATE ".pt.trace.json", HEAD("", CALL));
     paths = named;
@@ -310,6 +313,36 @@ static void a_rank_that_ended_while_the_newest_was_recorded_is_of_its_run(void *
 #undef BEGUN
 }
 
+static size_t family(void)
+{
+    struct kp_run_folder all = {.path = folder};
+    assert_int_equal(kp_run_folder_read(&all), 0);
+    const size_t count = kp_found_family(&all);
+    kp_run_folder_free(&all);
+    return count;
+}
+
+/* Times are in seconds after the base: from 837000 on what is recorded, to 857026 (NEW) and later what is written. */
+static void what_a_program_started_is_its_run_and_the_next_of_a_shell_is_another(void **state)
+{
+#define FROM(us, facts)                                                                           \
+    "{\"kprof\": {\"version\": \"1\", " facts "}, \"baseTimeNanoseconds\": 1790000000000000000, " \
+    "\"traceEvents\": [{\"ph\":\"M\",\"ts\":" us ".547}]}"
+    (void)state;
+    put_text("h_6." NEW ".pt.trace.json", FROM("857020000000", "\"ppid\": 5"));
+    put_text("h_7." NEAR ".pt.trace.json", FROM("857021000000", "\"ppid\": 5")); /* beside it, of one parent */
+    assert_int_equal(family(), 2);
+    put_text("h_5." LATE ".pt.trace.json", FROM("857010000000", "\"ppid\": 1")); /* the parent, which ran an op */
+    assert_int_equal(family(), 3);
+    put_text("h_8." LATER ".pt.trace.json", FROM("857036500000", "\"ppid\": 1")); /* what the shell ran then */
+    assert_int_equal(family(), 1);
+    put_text("h_9.1790857038000000000.pt.trace.json", FROM("857036500000", "\"ppid\": 8, \"parent_pid\": \"5\""));
+    assert_int_equal(family(), 4); /* the newest: a worker of 5, by whatever process forked it */
+    put_text("h_8." LATER ".pt.trace.json", "{\"traceEvents\": []}"); /* not known whose */
+    assert_int_equal(family(), 4);
+#undef FROM
+}
+
 static void without_a_run_nothing_is_taken(void **state)
 {
     char **paths = NULL;
@@ -336,6 +369,7 @@ int main(void)
         cmocka_unit_test_setup(spools_of_ranks_are_one_run_without_what_started_them, setup),
         cmocka_unit_test_setup(two_jobs_in_a_folder_are_not_one_run, setup),
         cmocka_unit_test_setup(a_rank_that_ended_while_the_newest_was_recorded_is_of_its_run, setup),
+        cmocka_unit_test_setup(what_a_program_started_is_its_run_and_the_next_of_a_shell_is_another, setup),
         cmocka_unit_test_setup(without_a_run_nothing_is_taken, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,6 +232,29 @@ static void a_lone_process_is_rank_0_of_1(void **state)
     test_spool_free(&s);
 }
 
+/* The last line of a key counts. What is no JSON object comes from elsewhere. */
+static void what_the_process_group_said_is_the_rank(void **state)
+{
+    struct test_spool s;
+    (void)state;
+    test_spool_training(&s);
+    test_spool_head(&s)->text_bytes = 0;
+    test_spool_text(&s, "env.RANK=0\nenv.group.rank=1\nenv.group.size=4\n"
+                        "distributed={\"backend\": \"gloo\", \"rank\": 0, \"world_size\": 1}\n"
+                        "distributed={\"backend\": \"gloo\", \"rank\": 1, \"world_size\": 4, \"pg_count\": 1}\n");
+    assert_int_equal(export_plain(&s, NULL), 0);
+    assert_has("  \"distributedInfo\": {\"backend\": \"gloo\", \"rank\": 1, \"world_size\": 4, \"pg_count\": 1},\n");
+    assert_has("_r1_4242.");
+    for (const char *const *bad = (const char *const[]){"{\"rank\": 1", " {\"rank\": 9}", "[1]", NULL}; *bad; bad++) {
+        char line[64];
+        snprintf(line, sizeof line, "distributed=%s\n", *bad);
+        test_spool_text(&s, line);
+        assert_int_equal(export_plain(&s, NULL), 0);
+        assert_has("\"distributedInfo\": {\"rank\": 1, \"world_size\": 4}");
+    }
+    test_spool_free(&s);
+}
+
 static void an_unfinished_op_ends_with_the_window_and_says_so(void **state)
 {
     struct test_spool s;
@@ -349,6 +372,7 @@ int main(void)
         cmocka_unit_test(a_trace_id_of_ones_own_replaces_ours),
         cmocka_unit_test(of_a_key_said_twice_the_last_value_counts),
         cmocka_unit_test(a_lone_process_is_rank_0_of_1),
+        cmocka_unit_test(what_the_process_group_said_is_the_rank),
         cmocka_unit_test(an_unfinished_op_ends_with_the_window_and_says_so),
         cmocka_unit_test(lost_names_and_drops_are_told),
         cmocka_unit_test(a_cycle_without_events_writes_no_file),
