@@ -15,8 +15,8 @@
  *     auto     A source of a higher rank takes over when it first reports, and lower ranks never count again. The
  *              report that takes over counts no step, since the lower source counted that iteration already. TIME,
  *              MODULE and DATALOADER are guesses: what counted may have been another loop (an evaluation, data that is
- *              prepared). Under a schedule the report of a higher rank is then the first step, and the schedule starts
- *              over. Only from MODULE to DATALOADER it goes on.
+ *              prepared). The report of a higher rank is then the first step, and the schedule starts over. Only from
+ *              MODULE to DATALOADER it goes on.
  *
  * Of several optimizers the first that steps is tracked, and only its steps count. Its identity is its object, which
  * the caller finds, or the name of its range. Another optimizer takes over in two cases:
@@ -191,10 +191,10 @@ uint32_t kp_steps_classify(const char *name, bool user_scope)
 }
 
 /* Whether the count of `seen` is void for `who`. */
-static bool is_guess(const struct counter *c, uint32_t seen, uint32_t who)
+static bool is_guess(uint32_t seen, uint32_t who)
 {
     if (seen == KP_STEP_TIME) return true;
-    return (seen == KP_STEP_MODULE || seen == KP_STEP_DATALOADER) && who > KP_STEP_DATALOADER && c->plan.set;
+    return (seen == KP_STEP_MODULE || seen == KP_STEP_DATALOADER) && who > KP_STEP_DATALOADER;
 }
 
 /* Whether this source may count the step. It takes over from a lower source. */
@@ -204,7 +204,7 @@ static bool source_take(uint32_t who)
     uint32_t seen = kp_load_relaxed(&c->source);
     while (seen < who) {
         if (!kp_cas_acq_rel(&c->source, &seen, who)) continue;
-        const bool starts_over = is_guess(c, seen, who);
+        const bool starts_over = is_guess(seen, who);
         if (starts_over) kp_store_relaxed(&c->starts_over, true);
         return seen == KP_STEP_NONE || starts_over;
     }
@@ -413,10 +413,11 @@ bool kp_steps_advance(struct kp_transition *out)
 {
     struct counter *const c = counter_now();
     uint64_t n = kp_load_relaxed(&c->finished);
-    out->starts_over = kp_exchange_acq_rel(&c->starts_over, false);
-    out->step = out->starts_over ? 1 : n + 1;
+    const bool is_first = kp_exchange_acq_rel(&c->starts_over, false);
+    out->starts_over = is_first && c->plan.set; /* without a schedule the count alone does */
+    out->step = is_first ? 1 : n + 1;
     if (!kp_cas_acq_rel(&c->finished, &n, out->step)) {
-        if (out->starts_over) kp_store_relaxed(&c->starts_over, true); /* for the next call that succeeds */
+        if (is_first) kp_store_relaxed(&c->starts_over, true); /* for the next call that succeeds */
         return false;
     }
     out->before = kp_schedule_action(&c->plan, n);

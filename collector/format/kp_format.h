@@ -117,7 +117,8 @@ struct kp_rec_op {
     _Atomic uint64_t ticks; /* duration, at least 1, or 0 while open */
     uint32_t rt_tid;        /* torch's logical id of the thread that made it */
     uint8_t scope;          /* RecordScope */
-    uint8_t pad[3];
+    uint8_t ends_step;      /* 1: its end ended a step. Only where the head has a line step_ends */
+    uint8_t pad[2];
 };
 _Static_assert(sizeof(struct kp_rec_op) == 32, "an op without extras is 32 bytes");
 

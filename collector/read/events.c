@@ -174,6 +174,7 @@ static void op_decode(struct event_walk *w, const struct event_cursor *c, struct
     uint8_t flags = c->flags & (KP_OP_SEQ | KP_OP_HANDLE | KP_OP_INPUTS | KP_OP_ASYNC | KP_OP_STACK | KP_OP_MODULES);
     name_get(w->r, op->head.name, e);
     e->scope = op->scope;
+    e->ends_step = op->ends_step == 1;
     e->rt_tid = op->rt_tid;
     e->flags = flags;
     if (flags & KP_OP_SEQ) {

@@ -48,6 +48,7 @@ struct kp_event {
     uint32_t tid, thread_no; /* kernel tid of the thread where it began */
     uint32_t rt_tid;         /* torch's logical id of the creating thread */
     uint8_t scope;           /* RecordScope: 0 function, 1 backward, 2 TorchScript, 7 user */
+    bool ends_step;          /* OP: the schedule counted its end as that of a step */
     uint8_t flags;           /* KP_OP_* of the record; STEP: KP_STEP_*, KP_OP_UNFINISHED */
     int64_t seq;             /* -1: none */
     uint64_t fwd_tid;        /* torch's logical id, 0: none */

@@ -28,7 +28,7 @@ static void works_find(struct kp_chosen *out, const struct kp_tree *tree, const 
 bool kp_gpu_steps_make(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const size_t count = chosen->step_count;
-    *out = (struct kp_chosen){.is_by_optimizer = chosen->is_by_optimizer, .step_total = chosen->step_total};
+    *out = (struct kp_chosen){.ended_by = chosen->ended_by, .step_total = chosen->step_total};
     if (!count) return false;
     out->steps = kp_kineto_room(count, sizeof *out->steps);
     memcpy(out->steps, chosen->steps, count * sizeof *out->steps);

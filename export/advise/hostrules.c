@@ -88,7 +88,7 @@ static void compiling_judge(struct kp_costrules *x)
     kp_compiles_each(x->tree, compile_charge, &sum);
     struct kp_cost cost = sum.cost;
     for (size_t i = 0; i < x->chosen->step_count; i++)
-        if (!x->chosen->is_by_optimizer && x->chosen->steps[i].number < STEPS_WARM) cost.of[i] = 0;
+        if (!x->chosen->ended_by && x->chosen->steps[i].number < STEPS_WARM) cost.of[i] = 0;
     cause_tell(&cost, x, &compiling, KP_IDLE_COMPILE);
 }
 

@@ -14,7 +14,8 @@
 static bool is_by_optimizer(const struct kp_costrules *x)
 {
     const char *const source = kp_kineto_fact(x->tree->trace, "kprof.step_source");
-    return !x->out->ahead && (x->chosen->is_by_optimizer || (source && strcmp(source, "optimizer") == 0));
+    return !x->out->ahead &&
+           (x->chosen->ended_by == KP_STEPENDS_OPTIMIZER || (source && strcmp(source, "optimizer") == 0));
 }
 
 /* By node: it is an op that has a backward. The caller frees it. */

@@ -152,10 +152,10 @@ static void step_print(FILE *out, const struct kp_advice *a)
 /* Where the trace marks no steps, readers count loops, and what follows the optimizer is of the next one. */
 static void optimizer_print(FILE *out, const struct kp_chosen *chosen)
 {
-    if (!chosen->is_by_optimizer || !chosen->step_count) return;
+    if (!chosen->ended_by || !chosen->step_count) return;
     const long number = chosen->steps[chosen->step_count - 1].number;
-    fprintf(out, "steps    step %ld: from the end of optimizer step %ld to the end of %ld, counted from 0\n", number,
-            number - 1, number);
+    fprintf(out, "steps    step %ld: from the end of %s %ld to the end of %ld, counted from 0\n", number,
+            kp_stepends_what(chosen->ended_by), number - 1, number);
 }
 
 /* Findings, and notes behind them. An evaluation stands before what is not critical and costs less. */

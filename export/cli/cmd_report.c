@@ -234,7 +234,7 @@ static int numbers_print(const struct report_command *r, const char *label, stru
                                          .evaluated = n->kinds.evaluated,
                                          .prompts = n->kinds.prompts,
                                          .is_spool = r->is_spool};
-    if (wants_gap(r, n)) kp_top_add_gap(&n->top, n->summary.steps && !n->chosen.is_by_optimizer);
+    if (wants_gap(r, n)) kp_top_add_gap(&n->top, n->summary.steps && !n->chosen.ended_by);
     if (n->summary.is_of_steps && is_unasked(r)) kp_top_keep_steps(&n->top);
     kp_top_join_modules(&n->top);
     kp_top_order(&n->top, (enum kp_top_sort)word_find(sorts, SORTS, r->sort));

@@ -23,7 +23,8 @@ struct kp_trace {
     uint32_t frames;       /* Python frames in it */
     uint64_t text_bytes;   /* written so far, before gzip */
     uint32_t pid;
-    bool begun; /* the file exists, the head is written */
+    bool begun;     /* the file exists, the head is written */
+    bool has_steps; /* a marked step has come */
     struct kp_flows *flows;
     struct kp_blocks *blocks; /* torch_memory.h: from the first event of memory on */
     struct kp_before *before; /* memory_before.h: likewise */

@@ -99,7 +99,7 @@ static void steps_put(const struct kp_page *page, FILE *out)
     const struct kp_chosen *chosen = &page->chosen;
     struct kp_step_split *splits = kp_kineto_room(chosen->step_count + 1, sizeof *splits);
     kp_step_split_all(splits, page->tree, chosen);
-    fprintf(out, ",\"by_optimizer\":%s,\"steps\":[", chosen->is_by_optimizer ? "true" : "false");
+    fprintf(out, ",\"by_optimizer\":%s,\"steps\":[", chosen->ended_by == KP_STEPENDS_OPTIMIZER ? "true" : "false");
     for (size_t i = 0; i < chosen->step_count; i++) {
         const struct kp_step *step = &chosen->steps[i];
         fprintf(out, "%s[%ld,%" PRIu64 ",%" PRIu64, i ? "," : "", step->number, since(page, step->start_ns),

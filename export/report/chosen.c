@@ -196,20 +196,18 @@ static void step_add(struct kp_chosen *out, int64_t start_ns, int64_t end_ns, lo
     *KP_KINETO_NEXT(out->steps, out->step_count, out->step_capacity) = (struct kp_step){start_ns, end_ns, 0, number};
 }
 
-/* Without a schedule a trace marks no steps. Then a step lasts from an optimizer's step to its next. */
+/* Without a schedule a trace marks no steps. Then a step lasts from what ended the last one to the next of these. */
 static void optimizer_steps_gather(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam)
 {
-    uint32_t name = kp_strings_put(tree->trace->strings, seam->optimizer, strlen(seam->optimizer));
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
-        if (!node->is_annotation || node->on_device || node->is_async) continue;
-        if (!name && strncmp(event_name(tree, node), "Optimizer.step#", 15) == 0) name = node->name;
-        if (!name || node->name != name || node->end_ns <= seam->optimizer_ns) continue;
+        const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+        if (!node->is_annotation || node->on_device || node->is_async || !kp_stepends_may(tree->trace, e)) continue;
+        if (!kp_stepends_counts(&seam->ends, tree->trace, e) || node->end_ns <= seam->optimizer_ns) continue;
         if (seam->optimizer_number++) step_add(out, seam->optimizer_ns, node->end_ns, seam->optimizer_number - 1);
         seam->optimizer_ns = node->end_ns;
     }
-    snprintf(seam->optimizer, sizeof seam->optimizer, "%s", kp_kineto_text(tree->trace, name));
-    out->is_by_optimizer = out->step_count != 0;
+    if (out->step_count) out->ended_by = seam->ends.kind;
     out->optimizer_steps = (size_t)seam->optimizer_number;
 }
 
@@ -390,7 +388,7 @@ bool kp_chosen_piece(struct kp_chosen *out, const struct kp_tree *tree, struct k
     steps_keep(out, false);
     seam->is_later = true;
     seam->since_ns = until_ns;
-    return !seam->has_steps || !*seam->optimizer;
+    return !seam->has_steps || !seam->ends.is_known;
 }
 
 void kp_chosen_add_steps(struct kp_chosen *into, const struct kp_chosen *piece)
@@ -402,7 +400,7 @@ void kp_chosen_add_steps(struct kp_chosen *into, const struct kp_chosen *piece)
     }
     if (piece->parts.has_startup) part_keep(&into->parts, true, piece->parts.startup);
     if (piece->parts.has_cut) part_keep(&into->parts, false, piece->parts.cut);
-    into->is_by_optimizer |= piece->is_by_optimizer;
+    if (piece->ended_by) into->ended_by = piece->ended_by;
     into->optimizer_steps = piece->optimizer_steps ? piece->optimizer_steps : into->optimizer_steps;
 }
 

@@ -4,6 +4,7 @@
 
 #include "export/report/keyavg.h"
 #include "export/report/spans.h"
+#include "export/report/stepends.h"
 
 struct kp_choice {
     long first_step, last_step; /* -1: all */
@@ -17,11 +18,11 @@ struct kp_step {
     long number;
 };
 struct kp_chosen {
-    struct kp_spans spans;      /* of time; with nothing asked, from the first event to the end of the last */
-    bool is_by_optimizer;       /* the trace marks no steps: each lasts from an optimizer's step to its next */
-    size_t optimizer_steps;     /* then, in all of the trace: step 0 among them, of which no begin is known */
-    size_t within_calls;        /* of `within`: without those inside another */
-    struct kp_time_span *calls; /* these, by start */
+    struct kp_spans spans;          /* of time; with nothing asked, from the first event to the end of the last */
+    enum kp_stepends_kind ended_by; /* the trace marks no steps: what each lasts from and to */
+    size_t optimizer_steps;         /* then, in all of the trace: step 0 among them, of which no begin is known */
+    size_t within_calls;            /* of `within`: without those inside another */
+    struct kp_time_span *calls;     /* these, by start */
     size_t call_capacity;
     size_t passes;         /* calls of the model in these; set by kp_chosen_count_passes() */
     size_t outside_calls;  /* left out by kp_chosen_keep_steps(): they have no part in a whole step */
@@ -53,10 +54,10 @@ void kp_chosen_fini(struct kp_chosen *chosen);
 /* What a piece of a trace takes over from those before it. All zero: it is the first. */
 struct kp_seam {
     bool is_later, has_steps;
-    int64_t since_ns;      /* a later piece begins where the one before it ended */
-    char optimizer[128];   /* whose steps stand for steps that the trace does not mark; "": none yet */
-    int64_t optimizer_ns;  /* when its last step ended */
-    long optimizer_number; /* how many there were */
+    int64_t since_ns;        /* a later piece begins where the one before it ended */
+    struct kp_stepends ends; /* whose steps stand for steps that the trace does not mark */
+    int64_t optimizer_ns;    /* when its last step ended */
+    long optimizer_number;   /* how many there were */
 };
 /* Chooses all of a piece that ends at `until_ns`, INT64_MAX: with its last event. False: its steps contradict those of
  * the pieces before it, or it has no time. */

@@ -54,6 +54,7 @@ SRC_report := \
     export/report/ended.c \
     export/report/eventpart.c \
     export/report/everynth.c \
+    export/report/stepends.c \
     export/report/stepspans.c \
     export/report/stuck.c \
     export/report/timeshares.c \

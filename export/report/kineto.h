@@ -47,7 +47,8 @@ struct kp_kineto_event {
     uint32_t name, cat;  /* string ids */
     uint32_t shapes;     /* Input Dims as Python prints them; 0: none */
     uint32_t concrete;   /* Concrete Inputs of a convolution, one a line; 0: none. Else CallFrom. LISTS: Input
-                          * Dims by kp_shapetext_short. A step that is not whole: "start-up" or "cut short". */
+                          * Dims by kp_shapetext_short. A step that is not whole: "start-up" or "cut short". A range
+                          * that ended a step: stepends.h. */
     uint32_t stack;      /* Call stack, 0: none */
     uint32_t index;      /* Ev Idx, UINT32_MAX: none */
     uint8_t device_type; /* MEMORY: c10 device type. OP: KP_TYPES_* of its tensors (shapetext.h) */
@@ -121,6 +122,7 @@ struct kp_kineto {
     bool keep_works;
     bool has_stacks;        /* some event carries its call stack */
     bool has_heap;          /* the host's heap was traced beside it: set by what found that */
+    bool has_step_ends;     /* ours: it marks which ranges ended a step (stepends.h) */
     bool is_ours;           /* libkprof wrote it: kp_tree_fill_stacks() fills all stacks of such a file */
     kp_kineto_keep_fn keep; /* see kp_kineto_wish */
     const void *keep_context;

@@ -34,6 +34,8 @@ bool kp_fact_open(struct kp_fact_path *path)
 
 void kp_fact_add(struct kp_kineto *trace, const struct kp_fact_path *path, const char *text, size_t bytes)
 {
+    static const char step_ends[] = "kprof.step_ends";
+    if (strcmp(path->text, step_ends) == 0) trace->has_step_ends = true; /* it comes before the events */
     if (trace->fact_count == FACTS_MOST) return;
     *KP_KINETO_NEXT(trace->facts, trace->fact_count, trace->fact_capacity) =
         (struct kp_kineto_fact){kp_strings_put(trace->strings, path->text, path->ends[path->depth]),

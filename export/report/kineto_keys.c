@@ -32,7 +32,7 @@ static key_table event_keys = {
     [4] = {{"name", KEY_NAME}, {"args", KEY_ARGS}},
 };
 static key_table args_keys = {
-    [4] = {{"Addr", KEY_ADDRESS}, {"name", KEY_LABEL}},
+    [4] = {{"Addr", KEY_ADDRESS}, {"name", KEY_LABEL}, {"step", KEY_PARTIAL}},
     [5] = {{"Bytes", KEY_BYTES}, {"bytes", KEY_MOVED}},
     [6] = {{"Ev Idx", KEY_INDEX}},
     [7] = {{"partial", KEY_PARTIAL}},

@@ -63,24 +63,31 @@ struct cut {
 };
 
 /* Whether a cut may run through the event, so that each part has its own time. Work of a device and steps are whole. */
-static bool may_split(const struct kp_kineto *t, const struct kp_kineto_event *e, uint32_t optimizer)
+static bool may_split(const struct kp_kineto *t, const struct kp_kineto_event *e, bool is_step_end)
 {
     static const bool kinds[] = {
         [KP_KINETO_OP] = true,      [KP_KINETO_ANNOTATION] = true, [KP_KINETO_PYTHON] = true,
         [KP_KINETO_RUNTIME] = true, [KP_KINETO_OVERHEAD] = true,   [KP_KINETO_GPU_ANNOTATION] = false};
-    return kinds[e->kind] && !(e->flags & KP_KINETO_UNFINISHED) && !(optimizer && e->name == optimizer) &&
+    return kinds[e->kind] && !(e->flags & KP_KINETO_UNFINISHED) && !is_step_end &&
            !kp_kineto_is_step(kp_kineto_text(t, e->name));
 }
 
-static void before_add(struct before *b, const struct kp_kineto *t, const struct kp_kineto_event *e, uint32_t optimizer)
+/* By the optimizer that is known; without one no event does. */
+static bool ends_step(const struct kp_kineto_pieces *p, const struct kp_kineto *t, const struct kp_kineto_event *e)
+{
+    struct kp_stepends ends = p->ends;
+    return ends.is_known && kp_stepends_may(t, e) && kp_stepends_counts(&ends, t, e);
+}
+
+static void before_add(struct before *b, const struct kp_kineto *t, const struct kp_kineto_event *e, bool is_step_end)
 {
     if (!is_counted(e)) return;
     const int64_t end_ns = end_of(e);
     b->start_ns = most_of(b->start_ns, e->start_ns);
     b->end_ns = most_of(b->end_ns, end_ns);
-    if (end_ns > b->held_ns && !may_split(t, e, optimizer)) b->held_ns = end_ns;
+    if (end_ns > b->held_ns && !may_split(t, e, is_step_end)) b->held_ns = end_ns;
     if (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_ANNOTATION) b->id = most_of(b->id, e->external_id);
-    if (optimizer && e->name == optimizer && e->kind == KP_KINETO_ANNOTATION) b->step_ns = end_ns;
+    if (is_step_end) b->step_ns = end_ns;
 }
 
 /* Nothing runs there. A step without a mark is not cut. */
@@ -103,30 +110,29 @@ static struct cut cut_find(const struct kp_kineto_pieces *p, const struct kp_kin
     struct cut at_rest = {0, 0}, between = {0, 0};
     for (size_t i = 0; i < t->count / 4 * 3; i++) {
         const struct behind *rest = &behind[i + 1];
-        before_add(&b, t, &t->events[i], p->optimizer);
-        const int64_t at_ns = p->optimizer ? b.step_ns : rest->start_ns;
+        before_add(&b, t, &t->events[i], ends_step(p, t, &t->events[i]));
+        const int64_t at_ns = p->ends.is_known ? b.step_ns : rest->start_ns;
         if (b.id >= rest->id || rest->start_ns == INT64_MAX) continue;
-        if (is_rest(&b, rest, p->optimizer)) at_rest = (struct cut){i + 1, at_ns};
+        if (is_rest(&b, rest, p->ends.is_known)) at_rest = (struct cut){i + 1, at_ns};
         else if (!at_rest.count && is_between(&b, rest, at_ns)) between = (struct cut){i + 1, at_ns};
     }
     return at_rest.count ? at_rest : between;
 }
 
-/* Finds whether the trace marks steps, and the optimizer whose steps stand for them: the one that comes first. */
+/* Finds whether the trace marks steps, and the optimizer whose steps stand for them. */
 static void steps_learn(struct kp_kineto_pieces *p, const struct kp_kineto *t)
 {
     const struct kp_kineto_event *first = NULL;
     for (; p->named < kp_strings_count(t->strings); p->named++)
         p->has_steps |= kp_kineto_is_step(kp_strings_get(t->strings, (uint32_t)p->named));
-    if (p->has_steps) p->optimizer = 0;
-    if (p->has_steps || p->optimizer) return;
+    if (p->has_steps) p->ends.is_known = false;
+    if (p->has_steps || p->ends.is_known) return;
     for (size_t i = 0; i < t->count; i++) {
         const struct kp_kineto_event *e = &t->events[i];
-        if (e->kind != KP_KINETO_ANNOTATION || strncmp(kp_kineto_text(t, e->name), "Optimizer.step#", 15) != 0)
-            continue;
+        if (!kp_stepends_may(t, e)) continue;
         if (!first || e->start_ns < first->start_ns) first = e;
     }
-    if (first) p->optimizer = first->name;
+    if (first) (void)kp_stepends_counts(&p->ends, t, first);
 }
 
 /* ---- a piece ---- */
@@ -176,6 +182,7 @@ static void head_copy(struct kp_kineto *to, const struct kp_kineto *from)
     to->with_stack = from->with_stack;
     to->has_stacks = from->has_stacks;
     to->is_ours = from->is_ours;
+    to->has_step_ends = from->has_step_ends;
 }
 
 /* What is open at the cut. */

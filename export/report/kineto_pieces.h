@@ -3,6 +3,7 @@
 #pragma once
 
 #include "export/report/kineto.h"
+#include "export/report/stepends.h"
 
 /* A piece has the head's facts, and strings and events of its own; it has no `works`. What goes on behind its end is in
  * the next piece once more, as KP_KINETO_CONTINUED. All events of later pieces begin at `end_ns` or later. Takes the
@@ -18,8 +19,8 @@ struct kp_kineto_pieces { /* set the first three, all else is zero */
     int64_t base_ns;
     bool has_given, is_ours, has_stacks; /* as they were when the first piece was given */
     bool has_steps;
-    size_t named;       /* strings that were searched for names of steps */
-    uint32_t optimizer; /* without marked steps: the range whose ends are those of steps */
+    size_t named;            /* strings that were searched for names of steps */
+    struct kp_stepends ends; /* without marked steps: whose ranges end them */
 };
 
 /* Looks for a cut, and gives the piece before it. Returns 0, what `give` returned, or -ESTALE: an event came late. */

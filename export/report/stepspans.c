@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/stepends.h"
 #include "export/report/units.h"
 
 void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e)
@@ -15,8 +16,9 @@ void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace,
     const char *name = kp_kineto_text(trace, e->name);
     const bool is_range = e->kind == KP_KINETO_ANNOTATION, is_step = kp_kineto_is_step(name);
     if (e->phase != 'X' || (!is_range && !(e->kind == KP_KINETO_OP && is_step))) return;
-    if (!is_step && strncmp(name, "Optimizer.step#", 15) != 0) return;
+    if (!is_step && !kp_stepends_may(trace, e)) return;
     steps->has_steps |= is_step;
+    steps->are_marked |= trace->has_step_ends;
     const bool is_named = e->flags & KP_KINETO_TEXT_PID;
     *KP_KINETO_NEXT(steps->of, steps->count, steps->capacity) =
         (struct kp_stepmark){.start_ns = e->start_ns,
@@ -29,18 +31,21 @@ void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace,
 
 KP_ORDER2(mark_order, struct kp_stepmark, start_ns, end_ns)
 
-/* Makes steps of what an optimizer marked: of the first one that steps. */
+/* Makes steps of what the optimizer that counts marked, as kp_stepends_counts() does. */
 static void optimizer_number(struct kp_stepspans *steps)
 {
     size_t kept = 0;
     long number = 0;
     int64_t last_ns = INT64_MIN;
     qsort(steps->of, steps->count, sizeof *steps->of, mark_order);
-    const uint32_t name = steps->of[0].name;
+    const struct kp_stepmark first = steps->of[0];
     for (size_t i = 0; i < steps->count; i++) {
         const struct kp_stepmark mark = steps->of[i];
-        if (mark.name != name || mark.end_ns <= last_ns) continue;
-        if (number) steps->of[kept++] = (struct kp_stepmark){last_ns, mark.end_ns, mark.pid, mark.tid, name, number};
+        const bool counts =
+            steps->are_marked || (mark.name == first.name && mark.pid == first.pid && mark.tid == first.tid);
+        if (!counts || mark.end_ns <= last_ns) continue;
+        if (number)
+            steps->of[kept++] = (struct kp_stepmark){last_ns, mark.end_ns, mark.pid, mark.tid, mark.name, number};
         last_ns = mark.end_ns;
         number++;
     }

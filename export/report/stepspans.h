@@ -14,7 +14,8 @@ struct kp_stepmark {
 struct kp_stepspans { /* all zero: empty */
     struct kp_stepmark *of;
     size_t count, capacity;
-    bool has_steps; /* the trace marks steps itself */
+    bool has_steps;  /* the trace marks steps itself */
+    bool are_marked; /* it marks which ranges of optimizers ended one */
 };
 void kp_stepspans_see(struct kp_stepspans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *event);
 /*

@@ -322,8 +322,8 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
         if (!r->choice->within && s->slowest_no_core_ns > s->step_most_ns / KP_NOCORE_TOLD_PART)
             fprintf(out, ", of which its thread had no core for %s", span_text(a, sizeof a, s->slowest_no_core_ns));
     }
-    const bool is_whole = r->chosen->is_by_optimizer && !r->choice->within;
-    fprintf(out, "%s)\n", is_whole ? "; from an optimizer's step to its next" : "");
+    const bool is_whole = r->chosen->ended_by && !r->choice->within;
+    fprintf(out, "%s%s)\n", is_whole ? "; " : "", is_whole ? kp_stepends_between(r->chosen->ended_by) : "");
 }
 
 /* A schedule leaves out most of what a training evaluates between its steps. */
@@ -391,7 +391,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     wall_print(out, r);
     const bool is_part = r->choice->within && s->steps < r->chosen->step_total;
     if (is_part && s->steps) part_steps_print(out, r->chosen);
-    else if (!r->choice->within && r->chosen->is_by_optimizer && s->steps + 1 == r->chosen->optimizer_steps)
+    else if (!r->choice->within && r->chosen->ended_by && s->steps + 1 == r->chosen->optimizer_steps)
         fprintf(out, ", %zu steps, of which step 0 has no known begin", r->chosen->optimizer_steps);
     else if (s->steps == 1) fprintf(out, ", step %ld", s->first_step);
     else if (s->steps) fprintf(out, ", %zu steps (%ld to %ld)", s->steps, s->first_step, s->last_step);
@@ -403,9 +403,9 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     choice_print(out, r);
     fputs("\n", out);
     hint_print(out, r);
-    if (s->steps == 1 && r->chosen->is_by_optimizer && r->choice->first_step >= 0)
-        fprintf(out, "         step %ld: from the end of optimizer step %ld to the end of %ld, counted from 0\n",
-                s->first_step, s->first_step - 1, s->first_step);
+    if (s->steps == 1 && r->chosen->ended_by && r->choice->first_step >= 0)
+        fprintf(out, "         step %ld: from the end of %s %ld to the end of %ld, counted from 0\n", s->first_step,
+                kp_stepends_what(r->chosen->ended_by), s->first_step - 1, s->first_step);
     guess_print(out, r);
     if (s->steps == 1) no_core_print(out, r);
     outside_print(out, r);

@@ -111,6 +111,7 @@ static void op_write(struct kp_trace *t, const struct kp_event *e)
     if (e->modules) kp_json_fmt(&t->json, ",\"Module Hierarchy\":\"%s\"", e->modules);
     if (t->heap) kp_heap_args_write(t->heap, &t->json);
     if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
+    else if (e->ends_step && !t->has_steps) kp_json_lit(&t->json, ",\"step\":\"ended\"");
     kp_json_fmt(&t->json, ",\"Ev Idx\":%lu}},\n", t->index);
     if (e->scope == USER_SCOPE || !kp_flows_take(t->flows, e, &from)) return;
     t->flow++;

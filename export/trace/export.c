@@ -154,6 +154,7 @@ static int event_take(void *context, const struct kp_event *e)
     }
     rc = t->named ? kp_named_around(t->named, e) : 0;
     if (rc) return rc;
+    t->has_steps |= e->kind == KP_KIND_STEP;
     if (t->gpu && e->kind != KP_KIND_PYCALL) kp_gpu_op(t, e, t->index + 1);
     kp_event_write(t, e);
     t->result->events += e->kind == KP_KIND_OP;

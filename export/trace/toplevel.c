@@ -301,6 +301,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "job", "job");
     ours_string(t, "clock_left", "clock_left");
     step_source_write(t);
+    if (kp_reader_text(t->reader, "step_ends")) kp_json_lit(&t->json, ", \"step_ends\": true");
     ours_string(t, "model", "model");
     asked_step_write(t);
     ours_string(t, "step_near", "step_near");

@@ -126,7 +126,7 @@ static void ops_make(struct kp_view *v)
     struct kp_view_tab *tab = &v->tabs[KP_VIEW_OPS];
     struct kp_top top;
     kp_top_build(&top, v->tree, &v->chosen, KP_TOP_BY_OP);
-    if (v->chosen.is_phase) kp_top_add_gap(&top, !v->chosen.is_by_optimizer); /* as in its report */
+    if (v->chosen.is_phase) kp_top_add_gap(&top, !v->chosen.ended_by); /* as in its report */
     kp_top_order(&top, KP_TOP_SELF);
     *tab = (struct kp_view_tab){.title = "Ops",
                                 .what = "op or function",

@@ -55,6 +55,36 @@ static void leave(struct kp_thread *self)
     kp_store_release(&self->inside, 0);
 }
 
+static struct kp_rec_op *range_put(struct kp_thread *self, const char *name)
+{
+    const uint64_t gate = kp_gate_get();
+    const size_t len = strlen(name);
+    if (!(gate & KP_GATE_RECORD) || kp_window_sources_are_off(KP_ACTIVITY_CPU)) return NULL;
+    uint32_t id = kp_name_intern(self, name, len > NAME_MAX_BYTES ? NAME_MAX_BYTES : (uint32_t)len);
+    struct kp_rec_op *rec = kp_put_reserve(self, gate, sizeof *rec, KP_KIND_OP);
+    if (!rec) return NULL;
+    rec->head = (struct kp_rec){.kind = KP_KIND_OP, .size = sizeof *rec, .name = id};
+    kp_store_relaxed(&rec->ticks, 0);
+    rec->rt_tid = 0;
+    rec->scope = USER_SCOPE;
+    rec->ends_step = 0;
+    rec->start = kp_ticks();
+    kp_put_commit(self, sizeof *rec);
+    return rec;
+}
+
+/* Without a schedule no step is marked, and a range of no length ends it, as an optimizer's does. */
+static void step_end(struct kp_thread *self)
+{
+    struct kp_rec_op *const rec = kp_window_marks_steps() ? NULL : range_put(self, "kprof_step");
+    const uint64_t now = kp_ticks();
+    if (rec) {
+        rec->ends_step = 1;
+        kp_put_end(&rec->ticks, rec->start, now);
+    }
+    kp_run_step(self, now);
+}
+
 int kprof_step(void)
 {
     int kept = errno;
@@ -63,7 +93,7 @@ int kprof_step(void)
     struct kp_thread *self = enter(&err);
     if (!self) return err;
     if (!kp_steps_takes_api()) err = -EPERM;
-    else if (kp_steps_api()) kp_run_step(self, kp_ticks());
+    else if (kp_steps_api()) step_end(self);
     leave(self);
     errno = kept;
     return err;
@@ -129,21 +159,8 @@ static struct ranges *ranges_of(struct kp_thread *self)
 
 static void begin_range(struct kp_thread *self, struct range *r, const char *name)
 {
-    uint64_t gate = kp_gate_get();
-    size_t len = strlen(name);
-    r->rec = NULL;
-    r->cycle = kp_gate_cycle(gate);
-    if (!(gate & KP_GATE_RECORD) || kp_window_sources_are_off(KP_ACTIVITY_CPU)) return;
-    uint32_t id = kp_name_intern(self, name, len > NAME_MAX_BYTES ? NAME_MAX_BYTES : (uint32_t)len);
-    struct kp_rec_op *rec = kp_put_reserve(self, gate, sizeof *rec, KP_KIND_OP);
-    if (!rec) return;
-    rec->head = (struct kp_rec){.kind = KP_KIND_OP, .size = sizeof *rec, .name = id};
-    kp_store_relaxed(&rec->ticks, 0);
-    rec->rt_tid = 0;
-    rec->scope = USER_SCOPE;
-    rec->start = kp_ticks();
-    kp_put_commit(self, sizeof *rec);
-    r->rec = rec;
+    r->cycle = kp_gate_cycle(kp_gate_get());
+    r->rec = range_put(self, name);
 }
 
 int kprof_range_push(const char *name)

@@ -67,7 +67,8 @@ static bool is_of_launcher(const char *entry)
  * read once. */
 static size_t launcher_lines(char *buf, size_t size)
 {
-    size_t used = *kp_run_job() ? kp_fmt(buf, size, "job=%s\n", kp_run_job()) : 0;
+    size_t used = kp_fmt(buf, size, "step_ends=1\n"); /* which ranges ended a step is recorded */
+    if (*kp_run_job()) used += kp_fmt(buf + used, size - used, "job=%s\n", kp_run_job());
     for (char **e = environ; e && *e; e++)
         if (is_of_launcher(*e) && used + strlen(*e) + 8 < size) used += kp_fmt(buf + used, size - used, "env.%s\n", *e);
     return used;

@@ -663,9 +663,9 @@ bool kp_window_end_run(void)
 }
 
 bool kp_window_before_fork(void) { return lock_try(FORK_WAIT_MS); }
-
 void kp_window_after_fork(void) { pthread_mutex_unlock(&window_lock); }
 
+bool kp_window_marks_steps(void) { return kp_steps_are_marked(&schedule); }
 bool kp_window_ever_recorded(void) { return ever_recorded; }
 
 bool kp_window_schedule_is_over(void)

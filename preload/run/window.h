@@ -80,6 +80,7 @@ void kp_window_after_fork(void); /* only after true */
 void kp_window_forget(const struct kp_schedule *schedule, const struct kp_source *const *sources);
 /* Keeps the number of the recording window in *word from now on; 0: none. Any thread, not at a step. */
 void kp_window_show(_Atomic uint32_t *word);
+bool kp_window_marks_steps(void); /* steps have ranges of their own (ProfilerStep#) */
 bool kp_window_ever_recorded(void);
 /* Whether the schedule is over: no window is open or waits to be closed, and only kprof_start can open another. */
 bool kp_window_schedule_is_over(void);

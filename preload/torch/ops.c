@@ -100,6 +100,7 @@ static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32
     kp_store_relaxed(&rec->ticks, 0);
     rec->rt_tid = KP_UNLIKELY(dropped & KP_TORCH_NO_THREAD) ? 0 : (uint32_t)kp_torch_word(rf, l->rf_thread);
     rec->scope = KP_UNLIKELY(dropped & KP_TORCH_NO_SCOPE) ? 0 : rf[l->rf_scope];
+    rec->ends_step = 0;
     return bytes;
 }
 
@@ -230,9 +231,11 @@ static inline void end_record(struct kp_thread *t, uint64_t gate, struct kp_torc
 {
     struct kp_rec_op *rec = s->rec;
     t->ended++;
-    if (KP_LIKELY(rec && (gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == s->cycle))
-        kp_put_end(&rec->ticks, s->start, now);
-    if (KP_UNLIKELY(s->mark) && ends_step(s->mark)) kp_run_step(t, now);
+    const bool is_kept = KP_LIKELY(rec && (gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == s->cycle);
+    if (is_kept) kp_put_end(&rec->ticks, s->start, now);
+    if (KP_LIKELY(!s->mark) || !ends_step(s->mark)) return;
+    if (is_kept) rec->ends_step = 1;
+    kp_run_step(t, now);
 }
 
 void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot)

@@ -81,6 +81,46 @@ def test_an_optimizer_that_rests_is_given_up_after_64_steps_of_another(ours):
     assert steps == iterations - 65
 
 
+@pytest.mark.parametrize("program", [("gan_twins.py", "8", "1"), ("gan_twins.py", "8", "5"), *(("optimizers.py", kind) for kind in (
+    "one", "epochs", "epochs_gan", "epochs_gan_many", "reclassed", "threads", "retired"))], ids="-".join)
+def test_every_reader_counts_the_steps_of_the_closing_line(ours, program):
+    readers_agree(ours(*program, schedule=None, **LATE), None)
+
+
+LOADED = """import ctypes, torch
+from torch.utils.data import DataLoader, TensorDataset
+model, step = torch.nn.Linear(8, 8), ctypes.CDLL(None).kprof_step
+optimizer, data = torch.optim.SGD(model.parameters(), lr=0.1), DataLoader(TensorDataset(torch.randn(400, 8)), batch_size=10)
+"""
+
+
+@pytest.mark.parametrize("steps, program", [
+    (25, "for (x,) in data: model(x)"),  # the first 15 may have been of anything
+    (40, "for (x,) in data: model(x)\nfor (x,) in data: model(x).sum().backward(); optimizer.step()"),  # an evaluation first
+    (10, "for _ in range(10): model(torch.ones(4, 8)); step()"),
+    (6, "for i in range(10):\n    model(torch.ones(4, 8)).sum().backward(); optimizer.step()\n    if i % 2: step()"),
+], ids=["batches", "evaluation", "calls", "optimizer and calls"])
+def test_batches_and_calls_are_counted_by_every_reader(tmp_path, steps, program):
+    script = tmp_path / "program.py"
+    script.write_text(LOADED + program)
+    readers_agree(harness.run_kprof(script, tmp_path / "out", shapes=False, schedule=None).ok(), steps)
+
+
+def readers_agree(run, wanted):
+    """Without a schedule a trace marks no step: the ranges that ended one are marked."""
+    said, _ = steps_of(run)
+    assert wanted in (None, said), run.explain()
+    trace = facts.load(run.trace)
+    marked = [e["name"] for e in facts.spans(trace) if e["args"].get("step") == "ended"]
+    assert len([name for name in marked if trace["kprof"]["step_source"] == "dataloader" or "DataLoader" not in name]) == said
+    assert not facts.steps(trace)
+    assert f", {said} steps, of which step 0 has no known begin\n" in harness.cli("report", run.trace).stdout
+    assert json.loads(harness.cli("report", "--json", run.trace).stdout)["steps"]["count"] == said - 1
+    assert json.loads(harness.cli("advise", "--json", run.trace).stdout)["steps"] == said - 1
+    assert f"the trace has steps 1 to {said - 1}" in harness.cli("events", "--step", "100000", run.trace).stderr
+    assert f"the trace has steps 1 to {said - 1}" in harness.cli("report", "--step", "100000", run.trace).stderr
+
+
 # ---- the walk itself, in every Python there is ----
 
 

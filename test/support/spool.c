@@ -142,6 +142,7 @@ int test_spool_op(struct test_spool *s, uint32_t chunk, const struct test_op *op
     r->ticks = op->ticks;
     r->rt_tid = op->rt_tid;
     r->scope = op->scope;
+    r->ends_step = op->ends_step;
     ADD(KP_OP_SEQ, op->seq >= 0, op->seq, int64_t)
     ADD(KP_OP_SEQ, op->seq >= 0, op->fwd_tid, uint64_t)
     ADD(KP_OP_HANDLE, op->handle, op->handle, uint64_t)

@@ -2,6 +2,7 @@
 /* spool.h - writes small spools byte by byte, as the format says, for tests of the reading side */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,7 @@ struct test_op { /* what may be said about an op; zero is the common case but se
     uint32_t name;
     uint64_t start, ticks;
     uint8_t scope, flags; /* flags: ASYNC; the others follow from what is set. ticks 0: still open */
+    bool ends_step;
     uint32_t rt_tid;
     int64_t seq;
     uint64_t fwd_tid, handle;

@@ -13,6 +13,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/report/keyindex.h"
+#include "export/report/stepends.h"
 
 #define NO_BLOCK SIZE_MAX
 enum { DEVICES_MOST = 256, OLDER_MOST = 1 << 20 };
@@ -383,23 +384,21 @@ static void step_add(struct kp_memview *view, int64_t from_ns, int64_t to_ns, lo
     *KP_KINETO_NEXT(view->steps, view->step_count, view->step_capacity) = (struct kp_mem_step){from_ns, to_ns, number};
 }
 
-/* Without ProfilerStep#, a step ends where a step of the first optimizer ends. */
+/* Without ProfilerStep#, a step ends where a step of the optimizer that counts ends. */
 static void steps_of_optimizers(struct kp_memview *view)
 {
     const struct kp_kineto *trace = view->tree->trace;
     int64_t from_ns = view->begin_ns;
-    uint32_t name = 0;
+    struct kp_stepends ends = {0};
     for (size_t i = 0; i < view->tree->count; i++) {
         const struct kp_node *n = &view->tree->nodes[i];
         const struct kp_kineto_event *e = &trace->events[n->event];
-        if (e->kind != KP_KINETO_ANNOTATION || !kp_mem_is_optimizer(kp_kineto_text(trace, e->name)) ||
-            (name && e->name != name))
-            continue;
-        name = e->name;
+        if (!kp_stepends_may(trace, e) || !kp_stepends_counts(&ends, trace, e)) continue;
         step_add(view, from_ns, n->end_ns, (long)view->step_count);
         from_ns = n->end_ns + 1;
     }
-    view->step_source = "Optimizer.step";
+    static const char *const sources[] = {"Optimizer.step", "Optimizer.step", "DataLoader", "kprof_step"};
+    view->step_source = sources[ends.kind];
 }
 
 static void steps_find(struct kp_memview *view)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "export/report/keyavg.h"
+#include "export/report/stepends.h"
 
 /* torch's categories in torch's order; the last one is ours. */
 enum kp_mem_category {
@@ -94,7 +95,7 @@ struct kp_memview {
     int32_t *placed;          /* by node: itself, or the nearest parent that has a stack; -1: none has */
     int64_t begin_ns, end_ns; /* of the window */
     int64_t zero_ns;          /* shown times are after this, the profiler's start, as --from takes them */
-    const char *step_source;  /* "ProfilerStep" or "Optimizer.step" */
+    const char *step_source;  /* "ProfilerStep", or what ended them: "Optimizer.step", "DataLoader" */
     bool no_addresses;        /* some memory events have no address (traces of 2021) */
 };
 
@@ -105,7 +106,7 @@ void kp_memview_fini(struct kp_memview *view);
 void kp_memview_categories(struct kp_memview *view); /* memcategory.c; part of kp_memview_build */
 const char *kp_mem_category_name(unsigned category);
 const char *kp_mem_op_name(const struct kp_memview *view, int32_t node); /* "" for -1 */
-static inline bool kp_mem_is_optimizer(const char *name) { return strncmp(name, "Optimizer.step#", 15) == 0; }
+static inline bool kp_mem_is_optimizer(const char *name) { return kp_stepends_is_optimizer(name); }
 
 /* ---- memcurve.c: totals over time ---- */
 

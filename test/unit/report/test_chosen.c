@@ -52,7 +52,7 @@ static void all_is_from_the_first_event_to_the_last(void **state)
     assert_int_equal(kp_spans_length(&t->chosen.spans, NULL), 400000);
     assert_int_equal(t->chosen.step_count, 4);
     assert_int_equal(t->chosen.steps[0].number, 3);
-    assert_false(t->chosen.is_by_optimizer);
+    assert_int_equal(t->chosen.ended_by, KP_STEPENDS_NONE);
 }
 
 static void steps_are_chosen_by_number(void **state)
@@ -256,10 +256,41 @@ static void without_steps_an_optimizers_steps_are_the_bounds(void **state)
     event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 60, 10, "");
     event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 120, 10, "");
     assert_int_equal(choose(t, &everything), 0);
-    assert_true(t->chosen.is_by_optimizer);
+    assert_int_equal(t->chosen.ended_by, KP_STEPENDS_OPTIMIZER);
     assert_int_equal(t->chosen.step_count, 2);
     assert_int_equal(t->chosen.steps[0].inside_ns, 40000);
     assert_int_equal(t->chosen.steps[1].inside_ns, 60000);
+}
+
+/* Two optimizers of one class, the first of which counts; and one that took over in another thread. */
+static void where_the_ends_of_steps_are_marked_they_alone_are_the_bounds(void **state)
+{
+#define ENDED "\"External id\":1,\"step\":\"ended\",\"Ev Idx\":3"
+    struct little *t = *state;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"step_ends\":true},");
+    op(t, "aten::mm", 0, 10);
+    event(t, "user_annotation", "Optimizer.step#Adam.step", 1, 15, 2, ""); /* before the first that counts */
+    event(t, "user_annotation", "Optimizer.step#Adam.step", 1, 20, 10, ENDED);
+    event(t, "user_annotation", "Optimizer.step#Adam.step", 1, 35, 2, "");
+    event(t, "user_annotation", "Optimizer.step#Adam.step", 1, 60, 10, ENDED);
+    event(t, "user_annotation", "Optimizer.step#SGD.step", 2, 120, 10, ENDED);
+    assert_int_equal(choose(t, &everything), 0);
+    assert_int_equal(t->chosen.step_count, 2);
+    assert_int_equal(t->chosen.optimizer_steps, 3);
+    assert_int_equal(t->chosen.steps[0].inside_ns, 40000);
+    assert_int_equal(t->chosen.steps[1].inside_ns, 60000);
+#undef ENDED
+}
+
+static void where_none_is_marked_another_threads_optimizer_does_not_count(void **state)
+{
+    struct little *t = *state;
+    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 20, 10, "");
+    event(t, "user_annotation", "Optimizer.step#SGD.step", 2, 40, 10, "");
+    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 60, 10, "");
+    assert_int_equal(choose(t, &everything), 0);
+    assert_int_equal(t->chosen.step_count, 1);
+    assert_int_equal(t->chosen.steps[0].inside_ns, 40000);
 }
 
 /* ---- self times ---- */
@@ -364,6 +395,8 @@ int main(void)
         LITTLE(a_part_keeps_the_traces_begin),
         LITTLE(times_are_counted_from_the_profilers_start),
         LITTLE(without_steps_an_optimizers_steps_are_the_bounds),
+        LITTLE(where_the_ends_of_steps_are_marked_they_alone_are_the_bounds),
+        LITTLE(where_none_is_marked_another_threads_optimizer_does_not_count),
         LITTLE(a_moment_belongs_to_the_node_that_began_last),
         LITTLE(a_folded_nodes_time_is_its_parents),
         LITTLE(self_time_is_cut_to_what_was_chosen),

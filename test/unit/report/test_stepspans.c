@@ -54,6 +54,19 @@ static void an_optimizers_steps_are_numbered_by_time(void **state)
     same_as_chosen(t, 1, 2);
 }
 
+static void marked_ends_of_steps_count_alone(void **state)
+{
+    struct little *t = *state;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"step_ends\":true},");
+    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 280, 10, "\"step\":\"ended\"");
+    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 80, 10, "");
+    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 100, 10, "\"step\":\"ended\"");
+    event(t, "user_annotation", "Optimizer.step#Adam.step", 2, 180, 10, "\"step\":\"ended\"");
+    op(t, "a", 0, 400);
+    same_as_chosen(t, 1, 2);
+    assert_int_equal(t->chosen.spans.of[0].start_ns, 110000);
+}
+
 static void what_is_not_there_is_told(void **state)
 {
     struct little *t = *state;
@@ -84,6 +97,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(marked_steps_go_before_an_optimizers),
         LITTLE(an_optimizers_steps_are_numbered_by_time),
+        LITTLE(marked_ends_of_steps_count_alone),
         LITTLE(what_is_not_there_is_told),
         LITTLE(a_trace_without_steps_says_how_to_mark_them),
     };

@@ -104,7 +104,7 @@ static void same_numbers(const struct story *s, enum kp_top_by by)
     assert_int_equal(whole.top.count, pieces.top.count);
     assert_int_equal(whole.top.steps, pieces.top.steps);
     assert_true(whole.top.has_gpu == pieces.top.has_gpu && whole.top.has_memory == pieces.top.has_memory);
-    assert_true(whole.chosen.is_by_optimizer == pieces.chosen.is_by_optimizer);
+    assert_int_equal(whole.chosen.ended_by, pieces.chosen.ended_by);
     for (size_t i = 0; i < whole.top.count; i++) same_row(&whole, &pieces, i);
     numbers_fini(&whole);
     numbers_fini(&pieces);
@@ -167,6 +167,25 @@ static void optimizer_steps_go_through_pieces(void **state)
     }
     end(s);
     same_numbers(s, KP_TOP_BY_OP);
+}
+
+/* Of two optimizers of one class every other range ends a step. */
+static void marked_ends_of_steps_go_through_pieces(void **state)
+{
+    struct story *s = *state;
+    begin(s, "\"kprof\":{\"step_source\":\"optimizer\",\"step_ends\":true},");
+    for (int turn = 0; turn < TURNS; turn++) {
+        event(s, "user_annotation", "enumerate(DataLoader)#x.__next__", 1, turn * 100, 10, "\"step\":\"ended\"");
+        event(s, "cpu_op", "aten::mul", 1, turn * 100 + 12, 20, "");
+        event(s, "user_annotation", "Optimizer.step#Adam.step", 1, turn * 100 + 50, 20,
+              turn % 2 ? "" : "\"step\":\"ended\"");
+        event(s, "cpu_op", "aten::zero_", 1, turn * 100 + 80, 5, "");
+    }
+    end(s);
+    same_numbers(s, KP_TOP_BY_OP);
+    struct numbers n = whole_make(s, KP_TOP_BY_OP);
+    assert_int_equal(n.chosen.optimizer_steps, (TURNS + 1) / 2);
+    numbers_fini(&n);
 }
 
 static void kernels_in_their_pieces_add_up(void **state)
@@ -291,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(steps_in_pieces_add_up),
         STORY(optimizer_steps_go_through_pieces),
+        STORY(marked_ends_of_steps_go_through_pieces),
         STORY(kernels_in_their_pieces_add_up),
         STORY(kernels_of_earlier_pieces_need_the_whole),
         STORY(an_event_that_comes_late_needs_the_whole),

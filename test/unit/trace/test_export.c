@@ -232,6 +232,33 @@ static void a_lone_process_is_rank_0_of_1(void **state)
     test_spool_free(&s);
 }
 
+/* Where steps have ranges of their own, no other range is marked. */
+static void a_range_that_ended_a_step_says_so(void **state)
+{
+    struct test_spool s;
+    (void)state;
+    for (int with_step = 0; with_step < 2; with_step++) {
+        test_spool_init(&s);
+        const uint32_t meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 0, 0, "");
+        test_spool_clock(&s, meta, 1000, 1000, 1000);
+        test_spool_cycle(&s, meta, 1, 1000, 1000000000, 0);
+        const uint32_t id = test_spool_name(&s, "Optimizer.step#Adam.step", 24);
+        const uint32_t chunk = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 77, 3, "w");
+        test_spool_text(&s, "step_ends=1\n");
+        if (with_step) test_spool_step(&s, chunk, 2900, 3400, 3);
+        test_spool_op(&s, chunk, &(struct test_op){.name = id, .start = 3000, .ticks = 50, .seq = -1, .scope = 7});
+        test_spool_op(
+            &s, chunk,
+            &(struct test_op){.name = id, .start = 3100, .ticks = 50, .seq = -1, .scope = 7, .ends_step = true});
+        assert_int_equal(export_plain(&s, NULL), 0);
+        assert_has(", \"step_ends\": true");
+        const char *const mark = strstr(text, ",\"step\":\"ended\",\"Ev Idx\":");
+        assert_int_equal(mark == NULL, with_step);
+        if (mark) assert_null(strstr(mark + 8, "\"step\":\"ended\""));
+        test_spool_free(&s);
+    }
+}
+
 /* The last line of a key counts. What is no JSON object comes from elsewhere. */
 static void what_the_process_group_said_is_the_rank(void **state)
 {
@@ -373,6 +400,7 @@ int main(void)
         cmocka_unit_test(of_a_key_said_twice_the_last_value_counts),
         cmocka_unit_test(a_lone_process_is_rank_0_of_1),
         cmocka_unit_test(what_the_process_group_said_is_the_rank),
+        cmocka_unit_test(a_range_that_ended_a_step_says_so),
         cmocka_unit_test(an_unfinished_op_ends_with_the_window_and_says_so),
         cmocka_unit_test(lost_names_and_drops_are_told),
         cmocka_unit_test(a_cycle_without_events_writes_no_file),
