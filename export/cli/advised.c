@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "export/cli/cli.h"
-#include "export/cli/heapadvice.h"
 #include "export/cli/heapprofile.h"
 #include "export/cli/trace_source.h"
 #include "export/report/plain.h"
@@ -208,11 +207,12 @@ static size_t traces_count(const char *folder, const struct timespec *since)
 }
 
 /* One trace was read: other windows, ranks and programs have theirs beside it, and workers in the folder children. */
-static void others_say(const char *folder, const struct timespec *since)
+static void others_say(const char *folder, const struct timespec *since, bool has_read_workers)
 {
     char children[4400];
     snprintf(children, sizeof children, "%s/children", folder);
-    const size_t all = traces_count(folder, since), of_children = traces_count(children, since);
+    const size_t all = traces_count(folder, since);
+    const size_t of_children = has_read_workers ? 0 : traces_count(children, since);
     const size_t more = (all ? all - 1 : 0) + of_children;
     if (!more) return;
     kp_cli_say(stderr, "kprof: %zu more trace%s %s not read for this%s; next: kprof advise %s", more, kp_units_s(more),
@@ -223,17 +223,17 @@ static void others_say(const char *folder, const struct timespec *since)
                folder);
 }
 
-void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings)
+void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings, kp_advised_fn add)
 {
     char *path = newest_find(folder, kp_input_is_trace, since), why[512];
     struct kp_advised a;
     if (!path) return;
     const struct kp_texts texts = {kp_text_file_each, path};
     if (kp_advised_open(&a, &texts, path, false, why, sizeof why) == 0) {
-        kp_heapadvice_add(&a, path);
+        add(&a, path);
         advice_say(&a.advice, path, only_findings);
     } else if (!only_findings) kp_cli_say(stderr, "kprof: nothing is advised: %s", why);
-    others_say(folder, since);
+    others_say(folder, since, a.has_read_workers);
     kp_advised_close(&a);
     free(path);
 }

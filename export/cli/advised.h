@@ -13,6 +13,7 @@ struct kp_advised {
     struct kp_chosen chosen;
     struct kp_advice advice;
     bool is_part;  /* the file ends early, and this is of what comes before */
+    bool has_read_workers;
     char *workers; /* kp_workers_tell(): what the workers of its DataLoader do, as text; or NULL */
 };
 /*
@@ -37,9 +38,11 @@ void kp_advised_close(struct kp_advised *advised);
 
 /*
  * Says on stderr the three largest findings of the newest trace in a folder that is not older than `since`. With
- * `only_findings` it says nothing where there is none, or where the trace cannot be judged.
+ * `only_findings` it says nothing where there is none, or where the trace cannot be judged. `add` gets the trace that
+ * is judged, with its path: kp_judged_add_at_end().
  */
-void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings);
+typedef void (*kp_advised_fn)(struct kp_advised *advised, const char *path);
+void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings, kp_advised_fn add);
 /* Says on stderr that a signal ended the program, where it left a spool that is not older than `since`, and whether the
  * kernel killed a process meanwhile for want of memory. */
 void kp_advised_left_say(const char *folder, const struct timespec *since, int signal, bool lacked_memory);

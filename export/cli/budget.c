@@ -64,6 +64,7 @@ static struct {
     const char *command, *path;
     struct kp_budget now;
     uint64_t taken, printed, debug; /* debug: bytes given to kp_budget_more */
+    uint64_t all;                   /* bytes of all files that were begun; UINT64_MAX: a pipe was among them */
     struct rlimit data;             /* as it was */
     bool is_limited, is_watched;
     char part[KP_PART_BYTES], heap_part[KP_PART_BYTES];
@@ -121,7 +122,7 @@ static uint64_t size_of(const char *path)
 
 /* ---- what is said ---- */
 
-#define WHAT_TO_DO "; if you trust it, KPROF_READ_LIMIT=4 allows four times as much, 0 anything"
+#define WHAT_TO_DO "; if you trust it, KPROF_READ_LIMIT=0 reads it without a limit"
 
 static void megabytes_say(uint64_t bytes, const char *of)
 {
@@ -266,16 +267,30 @@ static void time_limit(void)
     setitimer(ITIMER_PROF, &timer, NULL); /* 0: none */
 }
 
-void kp_budget_begin(const char *command, const char *path)
+static void begin(const char *command, const char *path, uint64_t bytes)
 {
     kp_budget_end();
-    kp_budget_make(&budget.now, size_of(path), getenv("KPROF_READ_LIMIT"));
+    kp_budget_make(&budget.now, bytes, getenv("KPROF_READ_LIMIT"));
     budget.command = command;
     budget.path = path;
     budget.taken = budget.printed = budget.debug = 0;
     watch();
     memory_limit();
     time_limit();
+}
+
+static void all_add(uint64_t bytes) { budget.all = bytes > UINT64_MAX - budget.all ? UINT64_MAX : budget.all + bytes; }
+
+void kp_budget_begin(const char *command, const char *path)
+{
+    const uint64_t bytes = size_of(path);
+    begin(command, path, bytes);
+    all_add(bytes);
+}
+
+void kp_budget_begin_all(void)
+{
+    if (budget.command) begin(budget.command, budget.path, budget.all);
 }
 
 static void add(uint64_t seconds, uint64_t memory)
@@ -304,7 +319,9 @@ void kp_budget_more(uint64_t file_bytes)
 void kp_budget_beside(const char *path)
 {
     struct kp_budget more;
-    kp_budget_make(&more, size_of(path), getenv("KPROF_READ_LIMIT"));
+    const uint64_t bytes = size_of(path);
+    kp_budget_make(&more, bytes, getenv("KPROF_READ_LIMIT"));
+    all_add(bytes);
     if (budget.now.text) budget.now.text += more.text;
     add(more.seconds, more.memory);
 }

@@ -21,6 +21,8 @@ uint64_t kp_budget_data(int fd, uint64_t size);
 
 /* The limits hold from here to _end. A second _begin ends the first. `path` is for messages. */
 void kp_budget_begin(const char *command, const char *path);
+/* The limits of all files so far together, for what is made of them when all are read. The last one's path is told. */
+void kp_budget_begin_all(void);
 void kp_budget_end(void);
 const struct kp_budget *kp_budget_now(void); /* all 0 outside */
 /* Adds the time and memory that reading so many bytes of debug information may cost. */

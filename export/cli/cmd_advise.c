@@ -9,12 +9,11 @@
 #include "export/cli/advised.h"
 #include "export/cli/guessadvice.h"
 #include "export/cli/heldout.h"
-#include "export/cli/heapadvice.h"
+#include "export/cli/judged.h"
 #include "export/cli/latest.h"
 #include "export/cli/otheradvice.h"
 #include "export/cli/phasetraces.h"
 #include "export/cli/trace_source.h"
-#include "export/cli/workers.h"
 #include "export/report/ended.h"
 #include "export/report/plain.h"
 #include "export/report/rankwaits.h"
@@ -51,21 +50,6 @@ static void killed_print(FILE *out, const struct kp_advised *a)
     if (by) kp_plain_put(out, by);
     fprintf(out, " after step %ld%s: what was recorded until then\n", a->chosen.steps[a->chosen.step_count - 1].number,
             kp_ended_remark(a->trace));
-}
-
-/* Nothing lacks in how it was recorded: the program had no time for a step. The text is of `room`. */
-static void early_tell(struct kp_advised *a, char *room, size_t bytes)
-{
-    const struct kp_chosen *c = &a->chosen;
-    const char *const by = kp_ended_signal(a->trace);
-    if (!kp_ended_early(a->trace) || c->step_count || c->optimizer_steps || c->parts.has_startup || c->parts.has_cut ||
-        !c->spans.count)
-        return;
-    snprintf(room, bytes, "no steps in it: the program %s%s %.1f s in, before its first step%s",
-             by ? "ended by " : "did not end by itself,", by ? by : "",
-             (double)(c->spans.of[c->spans.count - 1].end_ns - c->spans.of[0].start_ns) / 1e9,
-             kp_ended_remark(a->trace));
-    a->advice.missing = room;
 }
 
 /* The finding of collectives: what they take, or how long they wait for another rank, a trace alone cannot
@@ -265,7 +249,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     struct advise_command *const command = context;
     const struct kp_texts texts = kp_trace_source_texts(source);
     struct kp_advised advised;
-    char why[512], early[128];
+    char why[512];
     const int rc = kp_advised_open(&advised, &texts, source->path, command->partial, why, sizeof why);
     const bool is_torn = rc && advised.trace && advised.trace->torn;
     if (advised.is_part && rc == 0) kp_cli_say(stderr, "kprof: %s", why);
@@ -277,9 +261,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         return KP_EXIT_DONE;
     }
     if (rc == 0) {
-        if (!source->is_spool) early_tell(&advised, early, sizeof early);
-        if (!source->is_spool) kp_heapadvice_add(&advised, source->path);
-        if (!source->is_spool) kp_workers_tell(&advised, source->path);
+        kp_judged_add(&advised, source);
         command->has_communication |= waiting_find(&advised.advice) != NULL;
         if (!several || !(guess_hold(command, &advised, source) || trace_hold(command, &advised, source)))
             trace_print(stdout, command, &advised, source, several);

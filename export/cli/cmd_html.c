@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/cli/advised.h"
+#include "export/cli/judged.h"
 #include "export/cli/latest.h"
 #include "export/cli/outfile.h"
 #include "export/cli/trace_source.h"
@@ -33,27 +33,24 @@ struct html_command {
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     struct html_command *h = context;
-    struct kp_kineto *trace;
-    struct kp_tree tree;
+    struct kp_advised a;
     char why[512];
     (void)several;
     const struct kp_texts texts = kp_trace_source_texts(source);
-    bool is_part;
-    int rc = kp_advised_read_part(&trace, &tree, &texts, source->path, h->partial, &is_part, why, sizeof why);
+    int rc = kp_advised_open(&a, &texts, source->path, h->partial, why, sizeof why);
     if (rc) {
-        const bool is_torn = trace && trace->torn;
-        kp_tree_fini(&tree);
-        kp_kineto_close(trace);
+        const bool is_torn = a.trace && a.trace->torn;
+        kp_advised_close(&a);
         return kp_cli_fail("html", "%s%s", why, is_torn ? "; --partial shows those" : "");
     }
-    if (is_part) kp_cli_say(stderr, "kprof: %s", why);
-    h->events += trace->seen;
+    if (a.is_part) kp_cli_say(stderr, "kprof: %s", why);
+    h->events += a.trace->seen;
     if (!h->begun) kp_page_begin(h->to, source->label);
     h->begun = true;
-    rc = kp_page_add(h->to, &tree, source->label, &h->start, &h->ranks, why, sizeof why);
+    kp_judged_add(&a, source);
+    rc = kp_page_add(h->to, &a.tree, source->label, &h->start, &h->ranks, &a.advice, why, sizeof why);
     h->pages += rc == 0;
-    kp_tree_fini(&tree);
-    kp_kineto_close(trace);
+    kp_advised_close(&a);
     return rc ? kp_cli_fail("html", "%s: %s", source->label, why) : KP_EXIT_DONE;
 }
 

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "export/cli/advised.h"
+#include "export/cli/judged.h"
 #include "export/cli/endnote.h"
 #include "export/cli/latest.h"
 #include "export/cli/setting_flags.h"
@@ -268,7 +268,7 @@ static void findings_say(const char *folder, const struct timespec *began)
     if (teller == 0) {
         signal(SIGALRM, SIG_DFL);
         alarm(ADVISE_SECONDS);
-        kp_advised_say(folder, began, true);
+        kp_advised_say(folder, began, true, kp_judged_add_at_end);
         fflush(NULL);
         _exit(0);
     }
@@ -309,7 +309,7 @@ static int program_watch(char **argv, const struct run_wish *wish)
     if (WIFSIGNALED(status)) signal_note(config, WTERMSIG(status), oom_kills, wish->advises != ADVISE_NOT, &began);
     if (wish->advises == ADVISE_FINDINGS) findings_say(config->dir, &began);
     else if (wish->advises == ADVISE_ALL && strcmp(config->log, "none") != 0)
-        kp_advised_say(config->dir, &began, false);
+        kp_advised_say(config->dir, &began, false, kp_judged_add_at_end);
     if (wish->json) end_json(status, config->dir, &began);
     return end_as(status);
 }

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/cli/advised.h"
+#include "export/cli/judged.h"
 #include "export/cli/budget.h"
 #include "export/cli/latest.h"
 #include "export/cli/trace_source.h"
@@ -24,21 +24,19 @@ static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print all 
 /* among NULL: as JSON. */
 static int trace_show(const struct kp_trace_source *source, struct kp_view_among *among)
 {
-    struct kp_kineto *trace;
-    struct kp_tree tree;
+    struct kp_advised a;
     char why[512];
     const struct kp_texts texts = kp_trace_source_texts(source);
-    int rc = kp_advised_read(&trace, &tree, &texts, source->path, why, sizeof why);
+    int rc = kp_advised_open(&a, &texts, source->path, false, why, sizeof why);
     if (rc) {
-        kp_tree_fini(&tree);
-        kp_kineto_close(trace);
+        kp_advised_close(&a);
         return kp_cli_fail("view", "%s", why);
     }
+    kp_judged_add(&a, source);
     if (among) kp_budget_end(); /* the user may look at it as long as it takes */
-    rc = among ? kp_view_run(&tree, source->label, among, why, sizeof why)
-               : kp_view_json(stdout, &tree, source->label, why, sizeof why);
-    kp_tree_fini(&tree);
-    kp_kineto_close(trace);
+    rc = among ? kp_view_run(&a.tree, &a.advice, source->label, among, why, sizeof why)
+               : kp_view_json(stdout, &a.tree, &a.advice, source->label, why, sizeof why);
+    kp_advised_close(&a);
     return rc ? kp_cli_fail("view", "%s: %s", source->label, why) : KP_EXIT_DONE;
 }
 

@@ -11,6 +11,7 @@ SRC_cli := \
     export/cli/about.c \
     export/cli/advised.c \
     export/cli/endnote.c \
+    export/cli/judged.c \
     export/cli/workers.c \
     export/cli/steplist.c \
     export/cli/arenaview.c \

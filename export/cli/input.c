@@ -289,5 +289,6 @@ int kp_input_each(const char *command, char **paths, int n, const struct kp_plac
         kp_input_close(&input);
         if (rc == KP_EXIT_USAGE) return rc;
     }
+    if (several) kp_budget_begin_all();
     return worst;
 }

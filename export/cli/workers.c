@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "export/cli/budget.h"
 #include "export/cli/run_folder.h"
 #include "export/cli/trace_source.h"
 #include "export/report/plain.h"
@@ -18,8 +20,9 @@ enum { LINES = 2, WORKERS_MOST = 8 }; /* WORKERS_MOST: whose traces are read */
 #define SHARE_LEAST 0.05              /* of a worker's time, before a line is worth a word */
 #define SHARE_IDLE 0.50               /* of a worker's time, in which it waits for work: more workers do not help */
 #define SHARE_COMPUTES 0.50           /* of a worker's time: it computes for most of it */
-#define CORES_SPARE 0.5     /* less than these are not free: the kernel and other programs take of them, too */
-enum { MEASURED_MS = 200 }; /* a shorter time tells little */
+#define CORES_SPARE 0.5         /* less than these are not free: the kernel and other programs take of them, too */
+enum { QUICK_BYTES = 4 << 20 }; /* of a worker's trace: larger ones take seconds to read */
+enum { MEASURED_MS = 200 };     /* a shorter time tells little */
 enum { TEXT_BYTES = 512 };
 #define IDLE_WORKERS \
     "those that it has wait for work. What costs is to hand batches over (queue, pickling, a process that wakes). "
@@ -398,6 +401,7 @@ static bool worker_open(struct worker *w, const char *path)
     const struct kp_texts texts = {kp_text_file_each, path};
     char why[512];
     *w = (struct worker){.loop = -1};
+    kp_budget_beside(path);
     if (kp_advised_read(&w->trace, &w->tree, &texts, path, why, sizeof why) != 0 || !w->tree.count) return false;
     if (kp_chosen_make(&w->chosen, &w->tree, &all, why, sizeof why) != 0) return false;
     w->wall_ns = kp_spans_length(&w->chosen.spans, NULL);
@@ -452,17 +456,36 @@ static void workers_tell(FILE *out, struct kp_advised *a, const char *newest, co
     worker_close(&w);
 }
 
-void kp_workers_tell(struct kp_advised *a, const char *trace_path)
+static bool waits_for_them(const struct kp_advised *a)
 {
     bool waits = false;
+    for (size_t i = 0; i < a->advice.count; i++) waits |= is_of_workers(&a->advice.findings[i]);
+    return waits;
+}
+
+bool kp_workers_defer(struct kp_advised *a, const char *trace_path)
+{
+    char folder[4200];
+    struct stat st;
+    char *const path = waits_for_them(a) ? children_find(folder, sizeof folder, trace_path) : NULL;
+    const bool is_large = path && stat(path, &st) == 0 && st.st_size > QUICK_BYTES;
+    if (is_large)
+        change_set(a, "Whether more workers help, or cheaper items, the workers' own traces tell: kprof advise reads "
+                      "them.");
+    free(path);
+    return is_large;
+}
+
+void kp_workers_tell(struct kp_advised *a, const char *trace_path)
+{
     char folder[4200];
     size_t bytes;
-    for (size_t i = 0; i < a->advice.count; i++) waits |= is_of_workers(&a->advice.findings[i]);
-    FILE *out = waits ? open_memstream(&a->workers, &bytes) : NULL;
+    FILE *out = waits_for_them(a) ? open_memstream(&a->workers, &bytes) : NULL;
     if (!out) return;
     char *path = children_find(folder, sizeof folder, trace_path);
     if (path) {
         workers_tell(out, a, path, folder);
+        a->has_read_workers = true;
         lead_put(out, "workers  ", folder);
     } else {
         fputs("workers  whether they wait or compute is not recorded, nor their lines: kprof run --with-stack 1 "

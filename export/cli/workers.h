@@ -11,3 +11,5 @@ void kp_workers_lead(const char *trace_path);
  * change gets what helps: more workers, or cheaper items.
  */
 void kp_workers_tell(struct kp_advised *advised, const char *trace_path);
+/* Instead, where that would take long: such a finding says that `kprof advise` reads them. False: it would not. */
+bool kp_workers_defer(struct kp_advised *advised, const char *trace_path);

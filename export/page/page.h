@@ -14,8 +14,10 @@ struct kp_page_start {
     long first_step, last_step; /* -1: the steps, where they are a part of the trace */
     bool all;
 };
-/* kp_tree_set_forward_stacks() was called on the tree. Returns 0, or -errno with a line in `why`. */
+struct kp_advice;
+/* kp_tree_set_forward_stacks() was called on the tree. `advice`: what kprof advise says of it. Returns 0, or -errno
+ * with a line in `why`. */
 int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct kp_page_start *start,
-                struct kp_rankwaits *ranks, char *why, size_t why_bytes);
+                struct kp_rankwaits *ranks, const struct kp_advice *advice, char *why, size_t why_bytes);
 /* `ranks`: what kp_page_add() added up. Settles them. */
 void kp_page_end(FILE *out, struct kp_rankwaits *ranks);

@@ -54,22 +54,21 @@ static void run_put(struct kp_page *page, const char *label, FILE *out)
 static void advice_put(struct kp_page *page, FILE *out)
 {
     char line[4096];
-    struct kp_advice a;
-    kp_advice_make(&a, page->tree, &page->chosen);
-    page->has_gpu |= a.has_gpu;
+    const struct kp_advice *const a = page->advice;
+    page->has_gpu |= a->has_gpu;
     fprintf(out, ",\"gpu\":%s,\"advice\":{\"healthy\":%s,\"steps\":%zu,\"step\":%.0f", page->has_gpu ? "true" : "false",
-            a.is_well ? "true" : "false", a.steps, a.step_ns);
-    kp_page_member_put(out, "missing", a.missing);
-    fprintf(out, ",\"unrecorded\":%s,\"unjudged\":[", a.is_unrecorded ? "true" : "false");
-    for (size_t i = 0; i < a.unjudged_count; i++) {
+            a->is_well ? "true" : "false", a->steps, a->step_ns);
+    kp_page_member_put(out, "missing", a->missing);
+    fprintf(out, ",\"unrecorded\":%s,\"unjudged\":[", a->is_unrecorded ? "true" : "false");
+    for (size_t i = 0; i < a->unjudged_count; i++) {
         if (i) fputs(",", out);
-        kp_plain_json(out, a.unjudged[i]);
+        kp_plain_json(out, a->unjudged[i]);
     }
     fputs("]", out);
-    kp_page_member_put(out, "seen", a.seen);
+    kp_page_member_put(out, "seen", a->seen);
     fputs(",\"findings\":[", out);
-    for (size_t i = 0; i < a.count; i++) {
-        const struct kp_finding *f = &a.findings[i];
+    for (size_t i = 0; i < a->count; i++) {
+        const struct kp_finding *f = &a->findings[i];
         fprintf(out, "%s{\"critical\":%s,\"cost\":%.0f,\"share\":%.6f,\"steps\":%zu", i ? "," : "",
                 f->is_critical ? "true" : "false", f->step_ns, f->share, f->steps);
         kp_page_member_put(out, "id", f->id);
@@ -82,7 +81,7 @@ static void advice_put(struct kp_page *page, FILE *out)
     }
     fputs("],\"notes\":[", out);
     const char *notes[KP_NOTES_MAX];
-    const size_t note_count = kp_advice_notes(&a, notes);
+    const size_t note_count = kp_advice_notes(a, notes);
     for (size_t i = 0; i < note_count; i++) {
         if (i) fputs(",", out);
         kp_plain_json(out, notes[i]);

@@ -61,6 +61,7 @@ struct kp_page_texts { /* the texts of the page; each string of the trace that i
 struct kp_page {
     const struct kp_tree *tree;
     struct kp_chosen chosen;
+    const struct kp_advice *advice;
     struct kp_page_blob blob;
     struct kp_page_texts texts;
     struct kp_page_lane *lanes;

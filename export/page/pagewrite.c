@@ -84,10 +84,10 @@ static bool start_find(struct kp_page *page, const struct kp_page_start *start)
 }
 
 int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct kp_page_start *start,
-                struct kp_rankwaits *ranks, char *why, size_t why_bytes)
+                struct kp_rankwaits *ranks, const struct kp_advice *advice, char *why, size_t why_bytes)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
-    struct kp_page page = {.tree = tree, .base_ns = tree->count ? tree->nodes[0].start_ns : 0};
+    struct kp_page page = {.tree = tree, .advice = advice, .base_ns = tree->count ? tree->nodes[0].start_ns : 0};
     page.has_gpu = tree->has_device;
     int rc = kp_chosen_make(&page.chosen, tree, &all, why, why_bytes);
     if (rc == 0 && !start_find(&page, start)) {

@@ -13,8 +13,13 @@ struct kp_view_among {
     int tab;  /* the view that is shown: of the trace before, at first, then of this one */
     int move; /* 0: leave; 1: the next trace; -1: the one before */
 };
-/* Shows the trace until the user leaves it. kp_tree_set_forward_stacks() was called on the tree. Returns 0, or -errno
- * with a line in `why`. */
-int kp_view_run(struct kp_tree *tree, const char *label, struct kp_view_among *among, char *why, size_t why_bytes);
+struct kp_advice;
+/*
+ * Shows the trace until the user leaves it. kp_tree_set_forward_stacks() was called on the tree. `advice`: what kprof
+ * advise says of it. Returns 0, or -errno with a line in `why`.
+ */
+int kp_view_run(struct kp_tree *tree, const struct kp_advice *advice, const char *label, struct kp_view_among *among,
+                char *why, size_t why_bytes);
 /* Prints what it would show as one JSON object, a line. The same result. */
-int kp_view_json(FILE *out, struct kp_tree *tree, const char *label, char *why, size_t why_bytes);
+int kp_view_json(FILE *out, struct kp_tree *tree, const struct kp_advice *advice, const char *label, char *why,
+                 size_t why_bytes);

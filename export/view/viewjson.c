@@ -54,10 +54,11 @@ static void tab_put(FILE *out, struct kp_view_tab *tab)
     fputs("}", out);
 }
 
-int kp_view_json(FILE *out, struct kp_tree *tree, const char *label, char *why, size_t why_bytes)
+int kp_view_json(FILE *out, struct kp_tree *tree, const struct kp_advice *advice, const char *label, char *why,
+                 size_t why_bytes)
 {
     struct kp_view view;
-    const int rc = kp_view_make(&view, tree, label, why, why_bytes);
+    const int rc = kp_view_make(&view, tree, advice, label, why, why_bytes);
     if (rc == 0) {
         fputs("{\"trace\":", out);
         kp_plain_json(out, label);

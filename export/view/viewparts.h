@@ -67,7 +67,9 @@ struct kp_view {
     struct kp_view_tab tabs[KP_VIEW_TABS];
     char head[400];
 };
-int kp_view_make(struct kp_view *view, struct kp_tree *tree, const char *label, char *why, size_t why_bytes);
+struct kp_advice;
+int kp_view_make(struct kp_view *view, struct kp_tree *tree, const struct kp_advice *advice, const char *label,
+                 char *why, size_t why_bytes);
 /* Makes the tabs again of one step, with KP_VIEW_NONE of the steps, with KP_VIEW_ALL of everything. */
 void kp_view_choose(struct kp_view *view, long step);
 void kp_view_fini(struct kp_view *view);

@@ -338,11 +338,12 @@ static void screen_loop(struct view_screen *s)
     }
 }
 
-int kp_view_run(struct kp_tree *tree, const char *label, struct kp_view_among *among, char *why, size_t why_bytes)
+int kp_view_run(struct kp_tree *tree, const struct kp_advice *advice, const char *label, struct kp_view_among *among,
+                char *why, size_t why_bytes)
 {
     struct kp_view view;
     among->move = 0;
-    int rc = kp_view_make(&view, tree, label, why, why_bytes);
+    int rc = kp_view_make(&view, tree, advice, label, why, why_bytes);
     if (rc == 0) {
         setlocale(LC_CTYPE, "");
         struct view_screen s = {

@@ -5,9 +5,11 @@
 
 #include "export/view/view.h"
 
-int kp_view_run(struct kp_tree *tree, const char *label, struct kp_view_among *among, char *why, size_t why_bytes)
+int kp_view_run(struct kp_tree *tree, const struct kp_advice *advice, const char *label, struct kp_view_among *among,
+                char *why, size_t why_bytes)
 {
     (void)tree;
+    (void)advice;
     (void)among;
     (void)label;
     snprintf(why, why_bytes,

@@ -43,19 +43,17 @@ static void note_add(struct kp_view_tab *tab, const char *kind, const char *text
     tab->rows[row].is_open = true;
 }
 
-static void findings_make(struct kp_view *v)
+static void findings_make(struct kp_view *v, const struct kp_advice *a)
 {
     struct kp_view_tab *tab = &v->tabs[KP_VIEW_FINDINGS];
-    struct kp_advice a;
     *tab = (struct kp_view_tab){.title = "Findings",
                                 .what = "what is slow",
                                 .columns = {{"a step", KP_VIEW_TIME}, {"share", KP_VIEW_SHARE}},
                                 .column_count = 2,
                                 .sort = KP_VIEW_NONE,
                                 .is_prose = true};
-    kp_advice_make(&a, v->tree, &v->whole);
-    for (size_t i = 0; i < a.count; i++) {
-        const struct kp_finding *f = &a.findings[i];
+    for (size_t i = 0; i < a->count; i++) {
+        const struct kp_finding *f = &a->findings[i];
         char name[256], line[4096], once[64];
         snprintf(name, sizeof name, "%s: %s", f->is_critical ? "CRITICAL" : "WARNING", f->what);
         const int32_t row = kp_view_add(tab, KP_VIEW_NONE, name);
@@ -70,11 +68,11 @@ static void findings_make(struct kp_view *v)
         lines_add(tab, row, "change", f->change);
     }
     snprintf(tab->empty, sizeof tab->empty, "%s",
-             a.is_well ? "Healthy: the steps compute for at least 90 % of their time."
-                       : "No part of a step passes its bound.");
-    if (a.missing) note_add(tab, a.is_unrecorded ? "NOTE" : "INCOMPLETE", a.missing);
+             a->is_well ? "Healthy: the steps compute for at least 90 % of their time."
+                        : "No part of a step passes its bound.");
+    if (a->missing) note_add(tab, a->is_unrecorded ? "NOTE" : "INCOMPLETE", a->missing);
     const char *notes[KP_NOTES_MAX];
-    const size_t count = kp_advice_notes(&a, notes);
+    const size_t count = kp_advice_notes(a, notes);
     for (size_t i = 0; i < count; i++) note_add(tab, "NOTE", notes[i]);
 }
 
@@ -228,14 +226,15 @@ void kp_view_choose(struct kp_view *v, long step)
     for (int i = 0; i < KP_VIEW_TABS; i++) kp_view_settle(&v->tabs[i]);
 }
 
-int kp_view_make(struct kp_view *v, struct kp_tree *tree, const char *label, char *why, size_t why_bytes)
+int kp_view_make(struct kp_view *v, struct kp_tree *tree, const struct kp_advice *advice, const char *label, char *why,
+                 size_t why_bytes)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
     *v = (struct kp_view){.tree = tree, .label = label, .step = KP_VIEW_NONE};
     const int rc = kp_chosen_make(&v->whole, tree, &all, why, why_bytes);
     if (rc) return rc;
     head_make(v);
-    findings_make(v);
+    findings_make(v, advice);
     steps_make(v);
     kp_view_choose(v, KP_VIEW_NONE);
     return 0;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All views of a trace agree on every figure that they share: report, view, html, advise, diff and memory, on every trace that lies here or is built here."""
 import functools
+import gzip
 import json
 import pathlib
 import tempfile
@@ -44,7 +45,24 @@ def named_modules(path):
     return trace.each(make).write(path)
 
 
-BUILT = {"edges": edges, "names of modules": named_modules, "screens": trace_make}
+def with_workers(path, names=1, level=1):
+    """A training that waits for its DataLoader, whose workers have traces beside it, with so many names of 2000 letters."""
+    folder = path.parent / path.name.split(".")[0]
+    (folder / "children").mkdir(parents=True, exist_ok=True)
+    trace = advicetraces.Trace(kprof={"version": "1", "cores": "2"})
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base + 650, 300)
+        trace.add("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 1, base + 10, 600, **{"Call stack": advicetraces.SICK})
+    for pid in ("71", "72"):
+        head = {"schemaVersion": 1, "kprof": {"version": "1", "parent_pid": "7", "cores": "2", "steps": 0, "complete": False, "busy_ms": 900, "busy_of_ms": 1000}}
+        work = [{"ph": "X", "cat": "cpu_op", "name": f"{i:07d} " * (250 if names > 1 else 1), "pid": int(pid), "tid": int(pid), "ts": i, "dur": 1, "args": {"Call stack": "data.py(7): __getitem__;"}}
+                for i in range(max(names, 300))]
+        with gzip.open(folder / "children" / f"vm_{pid}.1.pt.trace.json.gz", "wt", compresslevel=level) as out:
+            json.dump({**head, "traceEvents": work}, out)
+    return trace.each(make).write(folder / path.name)
+
+
+BUILT = {"workers": with_workers, "edges": edges, "names of modules": named_modules, "screens": trace_make}
 
 
 @functools.cache
@@ -280,3 +298,18 @@ def peak_of(columns, device):
         now += held
         most = max(most, now)
     return most
+
+
+def test_workers_that_fill_the_cores_need_no_more_whoever_says_it():
+    change = asked("workers", "advise")["findings"][0]["change"]
+    assert change.startswith("Make an item cheaper, first at data.py:7 __getitem__: ") and "more workers (" not in change
+    assert page("workers")[0]["advice"]["findings"][0]["change"] == change
+
+
+def test_traces_of_workers_are_read_by_a_budget_of_their_own(tmp_path):
+    """The training's trace has 2 KB, those of its workers take more memory than a file of 2 KB may."""
+    trace = with_workers(tmp_path / "large.pt.trace.json", names=120_000)
+    for command in ("advise", "html"):
+        said = harness.cli(command, trace, *(["--json"] if command == "advise" else ["-o", tmp_path / "page.html"]))
+        assert said.returncode == 0 and "too much for a file" not in said.stderr, said.stderr
+    assert json.loads(harness.cli("advise", "--json", trace).stdout)["findings"][0]["change"].startswith("Make an item cheaper")

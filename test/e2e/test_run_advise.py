@@ -11,6 +11,7 @@ import pytest
 
 import advicetraces
 import harness
+from test_agreement import with_workers
 
 
 @pytest.fixture
@@ -30,6 +31,15 @@ def test_findings_are_said_and_the_exit_status_stays(ran):
     assert (done.returncode, done.stdout) == (7, "")
     said = [line for line in done.stderr.splitlines() if line.startswith("kprof: ")]
     assert len(said) == 1 and "copies of memory that is not pinned" in said[0] and "0.2 ms a step, 20 %" in said[0] and "pin_memory" in said[0]
+
+
+@pytest.mark.parametrize("names, said", [(1, "Make an item cheaper, first at data.py:7 __getitem__"), (3000, "Whether more workers help, or cheaper items, the workers' own traces tell: kprof advise")])
+def test_traces_of_workers_are_read_where_that_is_quick(names, said, tmp_path):
+    """Of one trace alone "more workers" would be said, which the workers' own traces deny. Large ones take seconds."""
+    trace = with_workers(tmp_path / "a.pt.trace.json", names, level=0)
+    done = harness.cli("run", "--advise", "-o", tmp_path / "out", "--", "cp", "-r", f"{trace.parent}/.", tmp_path / "out")
+    assert said in done.stderr and "Give the DataLoader more workers" not in done.stderr, done.stderr
+    assert ("of workers or children" in done.stderr) == (names > 1), done.stderr
 
 
 def test_traces_that_were_not_read_are_counted(ran):

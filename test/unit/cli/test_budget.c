@@ -204,7 +204,7 @@ static void stacks_that_lead_round_fill_no_disk(void **state)
 {
     char *path = ring_of_frames(1000);
     (void)state;
-    for (size_t i = FEW ? 4 : 0; i < ALL; i++) assert_bounded(&reading[i], path, "KPROF_READ_LIMIT=4");
+    for (size_t i = FEW ? 4 : 0; i < ALL; i++) assert_bounded(&reading[i], path, "KPROF_READ_LIMIT=0");
     assert_int_equal(access(path, F_OK), 0); /* recover keeps what it could not read */
 }
 
@@ -369,6 +369,32 @@ static void a_hole_adds_nothing_to_the_budget_of_a_file(void **state)
     unlink(path);
 }
 
+/* What is made of several files may cost what all of them may, and not what the last one does. */
+static void files_together_have_the_budget_of_all(void **state)
+{
+    char paths[2][4200];
+    struct kp_budget all, sum;
+    uint64_t bytes = 0;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/part%d", folder, i);
+        FILE *f = fopen(paths[i], "w");
+        assert_non_null(f);
+        for (int n = 0; n < (i ? 10 : 100000); n++) fputs("0123456789", f);
+        assert_int_equal(fclose(f), 0);
+    }
+    kp_budget_begin("advise", paths[0]);
+    kp_budget_begin_all();
+    all = *kp_budget_now();
+    kp_budget_begin("advise", paths[1]);
+    bytes = kp_budget_now()->memory;
+    kp_budget_begin_all();
+    sum = *kp_budget_now();
+    kp_budget_end();
+    assert_true(sum.memory > all.memory && all.memory > bytes + 100 * 1000000);
+    for (int i = 0; i < 2; i++) unlink(paths[i]);
+}
+
 /* ---- time and signals ---- */
 
 static int spin(int argc, char **argv)
@@ -390,7 +416,7 @@ static void time_ends_a_command_with_a_message_and_without_a_part(void **state)
     struct ran ran = run_command(spin, 0, argv);
     assert_int_equal(ran.status, KP_EXIT_BAD_INPUT);
     assert_non_null(strstr(ran.err, "\\x1b.json: more than 60 s of processor time, too much for a file of its size; if "
-                                    "you trust it, KPROF_READ_LIMIT=4"));
+                                    "you trust it, KPROF_READ_LIMIT=0"));
     snprintf(path, sizeof path, "%s/x.part", folder);
     assert_int_not_equal(access(path, F_OK), 0);
     ran_free(&ran);
@@ -440,6 +466,7 @@ int main(void)
         cmocka_unit_test_setup(a_limit_can_be_raised_and_lifted, setup),
         cmocka_unit_test(budgets_grow_with_the_file),
         cmocka_unit_test_setup(a_hole_adds_nothing_to_the_budget_of_a_file, setup),
+        cmocka_unit_test_setup(files_together_have_the_budget_of_all, setup),
         cmocka_unit_test_setup(time_ends_a_command_with_a_message_and_without_a_part, setup),
         cmocka_unit_test_setup(signals_leave_neither_a_part_nor_a_temporary_file, setup),
     };
