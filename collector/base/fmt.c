@@ -4,6 +4,7 @@
  *
  * Safe in: signal handlers yes; after fork yes (touches nothing but its arguments)
  */
+#include <stdint.h>
 #include <string.h>
 
 #include "collector/base/kp_log.h"
@@ -57,11 +58,20 @@ static size_t width_get(const char **p)
     return (size_t)((*p)[-1] - '0');
 }
 
+/* The bound of %.*s, or SIZE_MAX. */
+static size_t bound_get(const char **p, va_list *args)
+{
+    if (strncmp(*p, ".*s", 3) != 0) return SIZE_MAX;
+    *p += 2;
+    const int bound = va_arg(*args, int);
+    return bound < 0 ? SIZE_MAX : (size_t)bound;
+}
+
 /* Formats a conversion, with p behind the '%'. An unknown conversion is copied and takes no argument. */
 static const char *conversion_put(struct sink *s, const char *p, va_list *args)
 {
     const char *begin = p, *text;
-    const size_t width = width_get(&p);
+    const size_t width = width_get(&p), bound = bound_get(&p, args);
     int length = length_get(&p);
     char one;
     unsigned long long v;
@@ -81,7 +91,7 @@ static const char *conversion_put(struct sink *s, const char *p, va_list *args)
     case 's':
         text = va_arg(*args, const char *);
         if (text == NULL) text = "(null)";
-        sink_put(s, text, strlen(text));
+        sink_put(s, text, strnlen(text, bound));
         return p + 1;
     case 'c':
         one = (char)va_arg(*args, int);

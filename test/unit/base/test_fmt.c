@@ -25,6 +25,7 @@ static void it_formats_as_libc_does(void **state)
     SAME("%ld %lu %lx", LONG_MIN, ULONG_MAX, 0xfeedbeefcafel);
     SAME("%lld %llu %zu", LLONG_MIN, ULLONG_MAX, (size_t)12345678901234u);
     SAME("%02x%02x%02x %08lx %03u", 0, 7, 0xffu, 0xcafel, 12345u);
+    SAME("%.*s|%.*s|%.*s", 3, "abcdef", 0, "abc", 9, "abc");
     SAME("%c%c 100%% %p", 'a', 'z', (void *)0x1234);
 }
 
