@@ -27,13 +27,13 @@
 #include "collector/base/kp_path.h"
 #include "collector/base/kp_poison.h"
 
-enum { PATH_BYTES = 1200, FORSAKEN_S = 3600, LOOKS_BRIEF = 32 };
+enum { PATH_BYTES = 1200, FORSAKEN_S = 3600, LEFT_S = 600, LOOKS_BRIEF = 32 };
 
 struct join {
     int folder;
     uint32_t looks; /* so many more halves are looked at */
     bool is_brief;  /* only those whose process, by the name, is surely gone */
-    const char *of; /* only spools of this folder */
+    const char *of; /* spools of this folder at once, those of others when they were left for some minutes */
     char space[32]; /* this pid namespace */
     struct utsname here;
     uint8_t *chunk;
@@ -127,13 +127,18 @@ static bool is_surely_gone(const struct join *j, const char *name)
     return p && kp_io_is_process_gone((int32_t)number_take(&p));
 }
 
-/* Its folder was removed, and it was last changed an hour ago: it takes memory for no one. */
-static bool is_forsaken(struct join *j, const struct stat *st)
+static bool is_older(const struct stat *st, uint64_t seconds)
 {
+    return (uint64_t)st->st_mtim.tv_sec < kp_clock_ns(CLOCK_REALTIME) / 1000000000u - seconds;
+}
+
+/* The folder of its spool was removed. */
+static bool is_homeless(const struct join *j)
+{
+    char path[PATH_BYTES];
     struct stat folder;
-    const uint64_t last_s = kp_clock_ns(CLOCK_REALTIME) / 1000000000u - FORSAKEN_S;
-    j->spool[kp_path_base(j->spool) - j->spool] = '\0';
-    return (uint64_t)st->st_mtim.tv_sec < last_s && kp_io_stat(j->spool, &folder) == -ENOENT;
+    kp_fmt(path, sizeof path, "%.*s", (int)(kp_path_base(j->spool) - j->spool), j->spool);
+    return kp_io_stat(path, &folder) == -ENOENT;
 }
 
 /* HOST_PID-START.family of a process that is gone (preload/run/children.c). */
@@ -147,6 +152,29 @@ static void family_remove(const struct join *j, const char *name)
     if (strcmp(p, ".family") == 0 && kp_io_process_start(pid) != start) (void)kp_io_unlink_at(j->folder, name);
 }
 
+static void dead_join(struct join *j, const char *name, int memory, const struct kp_file_head *head)
+{
+    struct stat st;
+    const bool is_asked = is_wanted(j);
+    if (kp_io_fstat(memory, &st) != 0) return;
+    if (!is_asked && is_homeless(j)) {
+        if (is_older(&st, FORSAKEN_S)) (void)kp_io_unlink_at(j->folder, name); /* it takes memory for no one */
+    } else if (is_asked || (!j->is_brief && is_older(&st, LEFT_S))) {
+        const int disk = disk_open(j, head);
+        const int rc = disk < 0 ? disk : chunks_join(j, memory, disk);
+        if (disk >= 0) kp_io_close(disk);
+        if (rc == 0) (void)kp_io_unlink_at(j->folder, name);
+    }
+}
+
+/* Killed before it had a header. */
+static void stub_remove(const struct join *j, const char *name, int memory)
+{
+    struct stat st;
+    if (is_surely_gone(j, name) && kp_io_fstat(memory, &st) == 0 && is_older(&st, FORSAKEN_S))
+        (void)kp_io_unlink_at(j->folder, name);
+}
+
 static void half_join(void *context, const char *name)
 {
     struct join *j = context;
@@ -156,19 +184,10 @@ static void half_join(void *context, const char *name)
     j->looks--;
     const int memory = kp_filecheck_open_own(j->folder, name, O_RDONLY);
     if (memory < 0) return;
-    struct stat st;
-    const bool has_spool = kp_half_head(memory, &head) &&
-                           kp_half_line(memory, &head, KP_HALF_SPOOL_KEY, j->spool, sizeof j->spool) &&
-                           j->spool[0] == '/';
-    const bool is_dead = has_spool && is_process_gone(j, memory, &head) && kp_io_lock(memory) == 0;
-    if (is_dead && is_wanted(j)) {
-        const int disk = disk_open(j, &head);
-        const int rc = disk < 0 ? disk : chunks_join(j, memory, disk);
-        if (disk >= 0) kp_io_close(disk);
-        if (rc == 0) (void)kp_io_unlink_at(j->folder, name);
-    } else if (is_dead && kp_io_fstat(memory, &st) == 0 && is_forsaken(j, &st)) {
-        (void)kp_io_unlink_at(j->folder, name);
-    }
+    if (!kp_half_head(memory, &head)) stub_remove(j, name, memory);
+    else if (kp_half_line(memory, &head, KP_HALF_SPOOL_KEY, j->spool, sizeof j->spool) && j->spool[0] == '/' &&
+             is_process_gone(j, memory, &head) && kp_io_lock(memory) == 0)
+        dead_join(j, name, memory, &head);
     kp_io_close(memory);
 }
 

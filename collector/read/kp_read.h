@@ -126,8 +126,9 @@ int kp_half_find(int disk, char *path, size_t bytes);
 void kp_half_remove(int disk); /* removes that half, before the one on the disk: else kp_join_dead makes that again */
 /*
  * Writes the half in memory of each process of this user that ended here without a word to the disk, and removes it.
- * Only spools of this folder, an absolute path without links, and of `children` in it. Removes those whose
- * folder is gone. Waits for disks. is_brief: looks at a few, for a program's exit.
+ * Spools of this folder, an absolute path without links, and of `children` in it at once. Others after ten minutes,
+ * since they take memory. Removes those whose folder is gone. Waits for disks. is_brief: looks at a few, of this
+ * folder alone, for a program's exit.
  */
 void kp_join_dead(const char *folder, bool is_brief);
 /* The same of the spool whose half on the disk is open for writing. Its process is gone. 0 or -errno. */

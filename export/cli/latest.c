@@ -21,6 +21,7 @@
 #include "export/cli/ctlsocket.h"
 #include "export/cli/jobstart.h"
 #include "export/cli/run_folder.h"
+#include "export/cli/spoolfile.h"
 #include "export/cli/trace_source.h"
 
 /* Ranks of one job end within this time of each other. */
@@ -106,6 +107,7 @@ static void leftovers_remove(const char *folder)
 static int folder_read(const char *command, struct kp_run_folder *folder, unsigned wish, bool all)
 {
     kp_run_folder_free(folder);
+    if (!(wish & KP_LATEST_SPOOL)) kp_cli_join_dead(folder->path); /* may make a file: a disk refused it before */
     int rc = kp_run_folder_read(folder);
     if (rc) return rc;
     run_mark(folder);

@@ -16,7 +16,6 @@
 #include "export/cli/cli.h"
 #include "export/cli/lines.h"
 #include "export/cli/recover_spool.h"
-#include "export/cli/spoolfile.h"
 
 /* The kernel refuses a read lease on a file that any process, in any container, has open or mapped for writing. */
 static bool is_open_for_writing(int fd)
@@ -51,7 +50,6 @@ unsigned kp_latest_recover(const char *command, const char *path, const char *co
     struct kp_recover r = {.wish = {.command = command, .gzip = -1, .quiet = true}};
     struct kp_recover_folder folder = {.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = path};
     struct kp_lines *lines = NULL;
-    kp_cli_join_dead(path);
     const bool may_write =
         folder.dir >= 0 && fstat(folder.dir, &folder.st) == 0 && faccessat(folder.dir, ".", W_OK, AT_EACCESS) == 0;
     for (size_t i = 0; i < count && may_write; i++) {

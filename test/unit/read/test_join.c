@@ -162,6 +162,14 @@ static void what_may_be_in_use_stays(void **state)
     }
 }
 
+static void age(const char *path, int64_t seconds)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    const struct timespec old[2] = {{.tv_sec = st.st_mtim.tv_sec - seconds}, {.tv_sec = st.st_mtim.tv_sec - seconds}};
+    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+}
+
 /* A user may remove the folder of a run that was killed: its memory comes back, but not while it may be looked for. */
 static void what_lies_in_no_folder_goes_after_an_hour(void **state)
 {
@@ -173,11 +181,46 @@ static void what_lies_in_no_folder_goes_after_an_hour(void **state)
     for (uint32_t i = 0; i < chunks; i++) write_at(memory, i);
     kp_join_dead(kp_test_tmpdir(), true);
     assert_int_equal(stat(memory, &st), 0);
-    const struct timespec old[2] = {{.tv_sec = st.st_mtim.tv_sec - 3700}, {.tv_sec = st.st_mtim.tv_sec - 3700}};
-    assert_int_equal(utimensat(AT_FDCWD, memory, old, 0), 0);
-    kp_join_dead(kp_test_tmpdir(), true);
+    age(memory, 3700);
+    kp_join_dead(kp_test_tmpdir(), false); /* a brief look may see others first */
     assert_int_equal(stat(memory, &st), -1);
     test_spool_free(&spool);
+}
+
+/* The user may never look into that folder again, and memory is what a machine has the least of. */
+static void what_is_left_for_minutes_comes_to_its_spool_from_any_folder(void **state)
+{
+    struct stat st;
+    (void)state;
+    const uint32_t chunks = spool_make(dead_pid(), "");
+    for (uint32_t i = 0; i < chunks; i++) write_at(memory, i);
+    kp_join_dead("/nowhere", false);
+    assert_int_equal(stat(memory, &st), 0);
+    age(memory, 700);
+    kp_join_dead("/nowhere", true); /* a program that exits does not wait for another's disk */
+    assert_int_equal(stat(memory, &st), 0);
+    kp_join_dead("/nowhere", false);
+    assert_int_equal(stat(memory, &st), -1);
+    assert_int_equal(events_of(disk), whole());
+    unlink(disk);
+    test_spool_free(&spool);
+}
+
+static void what_was_killed_before_its_header_goes_after_an_hour(void **state)
+{
+    struct stat st;
+    (void)state;
+    for (int is_alive = 0; is_alive < 2; is_alive++) {
+        (void)spool_make(is_alive ? (uint32_t)getpid() : dead_pid(), "");
+        close(open(memory, O_RDWR | O_CREAT, 0600));
+        kp_join_dead(kp_test_tmpdir(), true);
+        assert_int_equal(stat(memory, &st), 0);
+        age(memory, 3700);
+        kp_join_dead(kp_test_tmpdir(), false);
+        assert_int_equal(stat(memory, &st), is_alive ? 0 : -1);
+        unlink(memory);
+        test_spool_free(&spool);
+    }
 }
 
 static void a_full_disk_leaves_it_in_memory(void **state)
@@ -211,6 +254,8 @@ int main(void)
         cmocka_unit_test(what_a_dead_process_left_comes_to_its_spool),
         cmocka_unit_test(what_may_be_in_use_stays),
         cmocka_unit_test(what_lies_in_no_folder_goes_after_an_hour),
+        cmocka_unit_test(what_is_left_for_minutes_comes_to_its_spool_from_any_folder),
+        cmocka_unit_test(what_was_killed_before_its_header_goes_after_an_hour),
         cmocka_unit_test(a_full_disk_leaves_it_in_memory),
     };
     return cmocka_run_group_tests_name("join", tests, NULL, NULL);
