@@ -8,9 +8,9 @@
  * On fail:   chunks stay in memory. Once that is full, records find no chunk, and kp_carry_why says why
  * Safe in:   signal handlers no; after fork: kp_carry_forget
  *
- * Where the half in memory outlives the process, chunks move only when they take much memory: most windows are
- * exported before, and never touch the disk. Where it ends with the process, chunks move at once, and what is not full
- * is copied ten times a second (decisions/120).
+ * Where the half in memory outlives the process, chunks move only when they take much memory, and what changed is
+ * copied once a second: /dev/shm may end with a container, a job or the machine. Where memory ends with the process,
+ * chunks move at once, and what is not full is copied ten times a second (decisions/120).
  */
 #include "collector/record/record_internal.h"
 
@@ -23,7 +23,7 @@
 #define KP_CARRY_PART 4u   /* chunks move when they take more than such a part of the memory, */
 #define KP_CARRY_MOST 256u /* or than so many chunks (16 MB) */
 #define KP_CARRY_RETRY_NS 5000000000u
-#define KP_CARRY_KEPT_NS 1000000000u /* names, frames and notes are copied so often while chunks move, */
+#define KP_CARRY_COPY_NS 1000000000u /* what changed is copied so often, */
 #define KP_CARRY_EAGER_NS 100000000u /* or so often where memory ends with the process */
 #define KP_CARRY_SLOW_MS 100u        /* no host thread waits for a disk that takes longer over its work */
 #define KP_CARRY_COPIES 3u           /* of a chunk of names or frames that is full: late ones may still be written */
@@ -122,9 +122,9 @@ static void copy_add(uint32_t chunk)
 {
     uint32_t *copied;
     const enum kp_chunk_use use = kp_chunk_use(chunk, &copied);
-    const bool is_wanted = use == KP_CHUNK_KEPT || (use == KP_CHUNK_RECORDS && is_eager());
-    if (is_wanted && is_copy_due(chunk, copied)) item_add(chunk, KP_DISK_COPY);
-    if (use == KP_CHUNK_FREE_COPIED && work.is_last) item_add(chunk, KP_DISK_ERASE);
+    const bool is_used = use == KP_CHUNK_KEPT || use == KP_CHUNK_RECORDS;
+    if (is_used && is_copy_due(chunk, copied)) item_add(chunk, KP_DISK_COPY);
+    if (use == KP_CHUNK_FREE_COPIED) item_add(chunk, KP_DISK_ERASE);
 }
 
 /* A number that grows with each change of the header: its counts only grow. */
@@ -146,11 +146,11 @@ static void copies_add(void)
     if (is_changed || work.is_last) item_add(0, KP_DISK_COPY); /* the header last: it counts the chunks */
 }
 
-static void scan_begin(bool moves)
+static void scan_begin(void)
 {
     const uint64_t since = now_ns() - work.scanned_ns;
-    if (work.scan || work.is_last_scanned || !(is_eager() || moves)) return;
-    if (!work.is_last && since < (is_eager() ? KP_CARRY_EAGER_NS : KP_CARRY_KEPT_NS)) return;
+    if (work.scan || work.is_last_scanned) return;
+    if (!work.is_last && since < (is_eager() ? KP_CARRY_EAGER_NS : KP_CARRY_COPY_NS)) return;
     work.scan = 1;
     work.scanned_ns = now_ns();
     work.is_last_scanned = work.is_last;
@@ -163,10 +163,9 @@ void kp_carry_round(void)
     why_tell();
     if (!is_free) return;
     if (kp_load_relaxed(&why) != KP_LOSS_NO_CHUNK && now_ns() < work.retry_ns) return;
-    const bool moves = is_eager() || is_much();
     while (work.item_n < KP_DISK_ITEMS / 4 && (stale = kp_chunk_erase_pop()) != 0) item_add(stale, KP_DISK_ERASE);
-    if (moves) moves_add();
-    scan_begin(moves);
+    if (is_eager() || is_much()) moves_add();
+    scan_begin();
     copies_add();
     if (work.item_n) kp_disk_ask(work.items, work.item_n, work.is_last);
 }

@@ -87,8 +87,7 @@ case_freeze_exit() { # the disk comes back in time: nothing is lost
   claim_exit $((stand * 1000 + 3000))
   claim_counted 0
 }
-# The kernel lets no process go of which a thread is inside a call on a frozen file system. So exit ends in time, which a
-# line says, and the process with the thaw. What can be killed is in process_*.
+# The kernel lets no process go of which a thread is inside a call on a frozen file system. So none of its threads is.
 exit_beside_frozen() { # settings...
   settings=("$@" KPROF_EXIT_S=1)
   both steps=1500 meet=1499
@@ -98,6 +97,8 @@ exit_beside_frozen() { # settings...
   sleep 5
   n=$(grep -ac 'a disk has not answered for 1 s' "$at/ours/err")
   if [ "$n" = 1 ]; then claim "exit does not wait for the thaw" ""; else claim "exit does not wait for the thaw" "$n lines say so within 5 s"; fi
+  n=$(ps -o stat= -p "$(cat "$at/ours/pid")")
+  claim "the process is gone" "${n/#Z*/}"
   thaw_await
   ended
   claim_same
@@ -160,9 +161,8 @@ fork_beside() { # how the child ends, ms that it may take, settings...
 }
 case_freeze_fork() { fork_beside _exit $((stand * 100)); }
 case_freeze_fork_exit() { fork_beside exit $((stand * 100)); }
-# A child that records ends with the thaw, as any process that is inside a call on a frozen file system.
-case_freeze_fork_recorded() { fork_beside _exit 10000 KPROF_CHILDREN=1; }
-case_freeze_fork_recorded_exit() { fork_beside exit 10000 KPROF_CHILDREN=1; }
+case_freeze_fork_recorded() { fork_beside _exit 4000 KPROF_CHILDREN=1; }
+case_freeze_fork_recorded_exit() { fork_beside exit 4000 KPROF_CHILDREN=1; }
 case_freeze_rate() { # a million records a second beside a disk that stands: more than the memory for them
   [ -z "$long" ] || stand=60
   volume ext4 1536 || return
@@ -358,6 +358,18 @@ reserve() { # file system, MB
 }
 case_reserve_tmpfs() { reserve tmpfs 24; }
 case_reserve_ext4() { reserve ext4 48; }
+case_reserve_traces() { # the recording lies elsewhere, and each window becomes a trace: what is refused stays there
+  volume tmpfs 48 alone_vol || return
+  volume tmpfs 48 ours_vol || return
+  settings=(KPROF_DIR="$at/ours_vol/k" KPROF_SPOOL_DIR="$at/spool" KPROF_GZIP=0 KPROF_SCHEDULE=wait=0,warmup=0,active=200)
+  for who in alone ours; do steps $who steps=5000 ops=300 save=400 kb=8192 into="$at/${who}_vol"; done
+  ended
+  claim_same
+  claim_no_wait 400
+  "$kprof" recover "$at/spool" -o "$at/recovered.traces" >"$at/spool.recovered" 2>&1
+  claim_counted 0 "$at/spool.recovered"
+  claim_left_free
+}
 
 # --- /dev/shm -----------------------------------------------------------------------------------------------------------
 with_shm() { # a shell's words that make it, words of steps.c
@@ -372,6 +384,7 @@ with_shm() { # a shell's words that make it, words of steps.c
   claim_goes_on 90
 }
 shm_64='mount -t tmpfs -o size=64m none /dev/shm;'
+shm_own='mount -t tmpfs -o size=2g none /dev/shm;'
 shm_none='d=$(mktemp -d) && mount -t tmpfs none $d && touch $d/null $d/zero $d/urandom && for f in null zero urandom; do mount --bind /dev/$f $d/$f; done && mount --move $d /dev || mount --rbind $d /dev;'
 case_shm_64mb() { with_shm "$shm_64"; }
 case_shm_64mb_shared() { with_shm "$shm_64" save=500 kb=20000 into=/dev/shm; } # the program needs 40 MB of it
@@ -399,6 +412,7 @@ case_slow_disk() {
 
 # --- SIGKILL ------------------------------------------------------------------------------------------------------------------
 # Of what the program told to a pipe before it was killed: how many records are in no trace and in no count of drops.
+killed_after=0 # ms
 killed_once() { # number, pace; prints "records ms"
   local told made found lost
   rm -rf "$at/k" "$at/ours"
@@ -411,7 +425,8 @@ killed_once() { # number, pace; prints "records ms"
     local child=$!
     echo "$child" >>"$at/pids"
     while [ ! -s "$at/ours/told" ] && kill -0 $child; do sleep 0.002; done
-    sleep "0.$(printf '%03d' $((RANDOM % 250)))"
+    local ms=$((killed_after + RANDOM % 250))
+    sleep "$((ms / 1000)).$(printf '%03d' $((ms % 1000)))"
     kill -KILL $child
     wait
   )
@@ -436,6 +451,12 @@ killed() { # ms that may be lost, pace, how often
 }
 case_kill_full_rate() { killed 0 0 $((kills / 2)); }
 case_kill_million_a_second() { killed 0 1000 $((kills / 2)); }
+case_kill_container() { # a container's /dev/shm ends with it: what changed is copied once a second
+  unshare -m true 2>/dev/null || { skip "no mount namespace can be made here"; return; }
+  inside=(unshare -m bash -c "$shm_own exec \"\$0\" \"\$@\"")
+  killed_after=4000
+  killed 2500 100000 $((kills / 4))
+}
 case_kill_no_shm() { # what lies in memory without a path goes with the process: 100 ms alone, more where nobody has a core for the copy
   unshare -m true 2>/dev/null || { skip "no mount namespace can be made here"; return; }
   inside=(unshare -m bash -c "$shm_none exec \"\$0\" \"\$@\"")
