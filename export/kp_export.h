@@ -65,6 +65,7 @@ struct kp_export_options {
     int (*heap_text)(void *context, const char *text, size_t bytes);
     void *heap_context;
     uint64_t written_ns;     /* the time in the file's name, in ns since the epoch. 0: now */
+    uint64_t left_free;      /* bytes of the volume that stay free for the program, or 0. Less is -ENOSPC */
     uint64_t text_most;      /* for spools of any origin: the most bytes of text before gzip, or 0. More is -EFBIG */
     const char *scratch_dir; /* folder for what does not fit into memory. NULL, as inside the host: it stays there */
     /* the most bytes of each scratch file, or 0. What needs more is left out and counted, or gives -ENOMEM */
@@ -77,6 +78,7 @@ enum { KP_PART_BYTES = 4096 };
 struct kp_export_result {
     char path[4096];
     uint64_t events, steps, lost;
+    bool is_room_left;    /* -ENOSPC was given for options.left_free */
     uint64_t last_step;   /* number of the last of the steps: those that ended */
     uint64_t calls;       /* calls of functions by name */
     uint64_t allocations; /* allocations in the host's heap */

@@ -10,5 +10,5 @@ UNIT_base += test/unit/base/test_helper_threads.c test/unit/base/test_filecheck.
 SRC_base += collector/base/sigblock.c collector/base/fail.c collector/base/cuptirule.c collector/base/idtable.c
 UNIT_base += test/unit/base/test_sigblock.c test/unit/base/test_fail.c test/unit/base/test_cuptirule.c
 UNIT_base += test/unit/base/test_sort.c test/unit/base/test_search.c test/unit/base/test_idtable.c test/unit/base/test_utf8.c
-SRC_base += collector/base/fskind.c
-UNIT_base += test/unit/base/test_fskind.c
+SRC_base += collector/base/fskind.c collector/base/room.c
+UNIT_base += test/unit/base/test_fskind.c test/unit/base/test_room.c

@@ -25,12 +25,12 @@
 #include "collector/base/kp_helper_threads.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_room.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_DISK_ROUND_NS 1000000000u
 #define KP_DISK_RETRY_NS 5000000000u
-#define KP_DISK_FIRST_MS 200u               /* the opener waits so long for the file */
-#define KP_DISK_USABLE (UINT64_C(16) << 20) /* after so many bytes what is free is looked up again */
+#define KP_DISK_FIRST_MS 200u /* the opener waits so long for the file */
 
 enum { IDLE, ASKED, DONE };
 
@@ -39,7 +39,8 @@ static struct {
     const char *dir;
     dev_t dev;
     ino_t ino;
-    uint64_t kept_free, usable, retry_ns;
+    struct kp_room room;
+    uint64_t retry_ns;
     const struct kp_disk_item *items; /* of the work */
     uint32_t count, done;
     bool is_last, is_shared;
@@ -87,9 +88,8 @@ static void fd_give(void)
 static void disk_look(int number)
 {
     struct kp_io_room room;
-    if (kp_io_room_at(number, &room) != 0) return;
-    disk.kept_free = kp_fskind_left_free(room.bytes, room.spare);
-    disk.is_shared = kp_fskind_may_stand(kp_fskind_of(room.type));
+    disk.room.left_free = kp_room_left_free_at(number);
+    disk.is_shared = kp_io_room_at(number, &room) == 0 && kp_fskind_may_stand(kp_fskind_of(room.type));
 }
 
 static int file_open(void)
@@ -176,21 +176,6 @@ static int item_do(int number, const struct kp_disk_item *item)
     return rc < 0 ? (int)rc : 0;
 }
 
-/* Takes a chunk's room from what may be used, which is looked up again when it is used up. False: none is left. */
-static bool room_take(int number)
-{
-    struct kp_io_room room;
-    if (disk.is_last) return true;
-    if (disk.usable < KP_CHUNK_BYTES) {
-        if (kp_io_room_at(number, &room) != 0) return true; /* a write will tell */
-        disk.usable = room.spare > disk.kept_free ? room.spare - disk.kept_free : 0;
-        if (disk.usable > KP_DISK_USABLE) disk.usable = KP_DISK_USABLE;
-    }
-    if (disk.usable < KP_CHUNK_BYTES) return false;
-    disk.usable -= KP_CHUNK_BYTES;
-    return true;
-}
-
 static enum kp_loss refuse(enum kp_loss why, int rc)
 {
     if (why == KP_LOSS_RESERVE)
@@ -218,7 +203,8 @@ static enum kp_loss items_do(void)
     if (number < 0) return refuse(loss_of(number), number);
     for (; disk.done < disk.count; disk.done++) {
         const struct kp_disk_item *item = &disk.items[disk.done];
-        if (item->what != KP_DISK_ERASE && item->chunk && !room_take(number)) return refuse(KP_LOSS_RESERVE, 0);
+        const bool is_room_needed = item->what != KP_DISK_ERASE && item->chunk && !disk.is_last;
+        if (is_room_needed && !kp_room_take(&disk.room, number, KP_CHUNK_BYTES)) return refuse(KP_LOSS_RESERVE, 0);
         kp_store_relaxed(&asked_ms, now_ns() / 1000000);
         const int rc = item_do(number, item);
         if (rc < 0) return refuse(loss_of(rc), rc);

@@ -21,6 +21,8 @@ int kp_sink_open(struct kp_sink *s, const char *dir, const char *name, const str
     int rc = kp_io_mkdirs(dir, KP_IO_FOLDER_MODE);
     s->fd = -1;
     s->owner = owner;
+    s->room = (struct kp_room){0};
+    s->is_room_left = false;
     s->temporary[0] = 0;
     if (rc) return rc;
     if (kp_fmt(s->temporary, sizeof s->temporary, "%s/.%s.part", dir, name) >= sizeof s->temporary) {
@@ -35,6 +37,8 @@ int kp_sink_open(struct kp_sink *s, const char *dir, const char *name, const str
 
 int kp_sink_write(struct kp_sink *s, const void *data, size_t bytes)
 {
+    s->is_room_left = !kp_room_take(&s->room, s->fd, bytes);
+    if (s->is_room_left) return -ENOSPC;
     ssize_t n = kp_io_write_all(s->fd, data, bytes);
     return n < 0 ? (int)n : 0;
 }

@@ -4,17 +4,22 @@
 
 #include <stddef.h>
 
+#include "collector/base/kp_room.h"
+
 struct kp_export_owner;
 
 struct kp_sink {
     int fd;
+    struct kp_room room;                 /* set after open: what of the volume stays free */
+    bool is_room_left;                   /* a write was refused for that */
     const struct kp_export_owner *owner; /* NULL: the caller's */
     char temporary[4096];                /* in the folder of the final name, never ending in .json or .gz */
 };
 
 /* 0 or -errno; makes the folder. An owner must outlive the sink. */
 int kp_sink_open(struct kp_sink *s, const char *dir, const char *name, const struct kp_export_owner *owner);
-int kp_sink_write(struct kp_sink *s, const void *data, size_t bytes); /* 0 or -errno */
+/* 0 or -errno; -ENOSPC also where the room that is left stays free. */
+int kp_sink_write(struct kp_sink *s, const void *data, size_t bytes);
 /* Syncs the file, then names it `path`. -EEXIST: the name is taken, and the sink stays open for a new try. */
 int kp_sink_commit(struct kp_sink *s, const char *path);
 void kp_sink_drop(struct kp_sink *s); /* removes what was written; harmless after a commit */

@@ -83,6 +83,7 @@ static int file_open(struct kp_trace *t, const char *name)
     struct kp_sigblock_all signals;
     kp_sigblock_all_begin(&signals);
     const int rc = kp_sink_open(&t->sink, t->options->dir, name, t->options->owner);
+    t->sink.room.left_free = t->options->left_free;
     if (t->options->part) kp_fmt(t->options->part, KP_PART_BYTES, "%s", t->sink.temporary);
     kp_sigblock_all_end(&signals);
     return rc;
@@ -289,6 +290,7 @@ int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_ex
     if (!rc) rc = t->begun ? finish(t) : -ENODATA;
     result->lost = t->cycle.lost;
     result->text_bytes = t->text_bytes;
+    result->is_room_left = t->sink.is_room_left;
     if (rc) {
         kp_sink_drop(&t->sink);
         result->path[0] = 0;

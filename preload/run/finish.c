@@ -21,6 +21,7 @@
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_room.h"
 #include "collector/base/kp_rank.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
@@ -262,8 +263,12 @@ static void spool_forgo(void)
     if (is_done) kp_record_forgo();
 }
 
+/* Once for a reason: each window of a long run may fail, and the closing line counts them. */
 static void say_failed(int err, const char *why)
 {
+    static _Atomic int said;
+    if (kp_load_relaxed(&said) == err) return;
+    kp_store_relaxed(&said, err);
     const bool is_kept = kp_record_is_in_place();
     kp_log(0, "no trace written to %s: %s (%s); the records %s %s%s", kp_run_out_dir(), why[0] ? why : "export failed",
            kp_log_error_text(err), is_kept ? "stay in" : "are lost with", kp_record_path(),
@@ -277,6 +282,15 @@ static void report_sources(void)
     kp_window_sources_note();
     pthread_mutex_unlock(&finish_lock);
     kp_window_sources_report();
+}
+
+/* A trace that is written while the program runs leaves it what the first one found. Export thread. */
+static uint64_t left_free(void)
+{
+    static uint64_t bytes;
+    if (!bytes && kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE) == 0)
+        bytes = kp_room_left_free_of(kp_run_out_dir());
+    return bytes;
 }
 
 static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
@@ -294,6 +308,7 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
         .metadata = config->metadata,
         .extras = config->exports & KP_EXTRAS,
         .no_trace = !(config->exports & KP_EXPORTS_TRACE),
+        .left_free = host_waits ? 0 : left_free(),
         .progress = show_progress,
         .written = is_written,
         .context = &progress,
@@ -307,6 +322,7 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
         err = kp_export_trace(reader, cycle->cycle, &options, &result);
         kp_reader_close(reader);
     }
+    if (result.is_room_left) kp_fmt(why, sizeof why, "what has room there is left free for the program");
     if (err && err != -ENODATA) say_failed(err, why);
     if (!err) kp_filetext_say_extras(&result, config->exports);
     account(cycle, err, &result);
@@ -561,6 +577,9 @@ static void say_closing_line(void)
     if (total.traces && total.kept)
         kp_log(0, "the exporter was behind: %lu more window%s stay%s in %s, see: kprof export",
                (unsigned long)total.kept, plural(total.kept), total.kept == 1 ? "s" : "",
+               kp_path_display(kp_record_path()));
+    if (total.failed > 1)
+        kp_log(0, "%lu windows have no trace, and stay in %s, see: kprof recover", (unsigned long)total.failed,
                kp_path_display(kp_record_path()));
     if (kp_window_skipped())
         kp_log(0, "%lu windows were left out: the exporter was behind", (unsigned long)kp_window_skipped());
