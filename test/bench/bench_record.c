@@ -101,7 +101,7 @@ static double best_ns(double (*fn)(struct kp_thread *))
     return best;
 }
 
-/* 40-byte records at an even rate on one thread; per mille that were dropped after the first 100 ms. */
+/* 40-byte ops that have ended, at an even rate on one thread; per mille that were dropped after the first 100 ms. */
 static void sustain(double million_a_second, double seconds)
 {
     struct kp_thread *t = kp_thread_get();
@@ -111,13 +111,13 @@ static void sustain(double million_a_second, double seconds)
     while ((spent = now_ns() - begin) < end) {
         want = (uint64_t)((double)spent * million_a_second / 1000);
         for (; count < want; count++) {
-            struct kp_rec *r = kp_put_reserve(t, kp_gate_get(), 40, KP_KIND_OP);
+            struct kp_rec_op *r = kp_put_reserve(t, kp_gate_get(), 40, KP_KIND_OP);
             if (r == NULL) {
                 if (spent < 100000000) early++;
                 else dropped++;
                 continue;
             }
-            *r = (struct kp_rec){.kind = KP_KIND_OP, .size = 40};
+            *r = (struct kp_rec_op){.head = {.kind = KP_KIND_OP, .size = 40}, .start = begin, .ticks = 1};
             kp_put_commit(t, 40);
         }
     }
