@@ -245,7 +245,8 @@ static uint8_t marks_of(const char *name)
     if (strcmp(name, "start_new_thread") == 0 || strcmp(name, "start_joinable_thread") == 0 ||
         strcmp(name, "start_new") == 0)
         return KP_PY_STARTS_THREAD;
-    return strcmp(name, "setprofile") == 0 || strcmp(name, "_setprofileallthreads") == 0 ? KP_PY_SETS_PROFILE : 0;
+    const bool is_setter = strcmp(name, "setprofile") == 0 || strcmp(name, "_setprofileallthreads") == 0;
+    return is_setter || strcmp(name, "enable") == 0 /* of cProfile, maybe */ ? KP_PY_SETS_PROFILE : 0;
 }
 
 uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function, uint8_t *marks)

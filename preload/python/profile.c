@@ -31,7 +31,8 @@ bool kp_pyprofile_is_ours(const void *thread) { return kp_pyprofile_of(thread) =
 
 void kp_pyprofile_replaced(void)
 {
-    KP_LOG_ONCE(0, "the program sets a profile function of its own: where it does, Python calls are not recorded");
+    KP_LOG_ONCE(0, "the program sets a profile function of its own: Python calls are not recorded on its thread while "
+                   "that is set");
 }
 
 void kp_pyprofile_remove(void)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * program_profile.c - hides events of calls that began under our profile function from one that the program then sets
+ * program_profile.c - makes way for a profile function that the program sets, and takes over again when that is gone
  *
- * Called by: pycalls.c at the call of sys.setprofile; CPython, in place of sys.setprofile and of the program's profile
- *            function; modules of the host that call PyEval_SetProfile (a tap)
+ * Called by: pycalls.c at the call of sys.setprofile; python_source.c when a window begins; CPython, in place of
+ *            sys.setprofile, of the methods of cProfile and of the program's profile function; modules of the host that
+ *            call PyEval_SetProfile or _PyEval_SetProfile (taps)
  * Owns:      the table of threads whose profile function is the program's, with our filter before it
  * Locks:     the GIL, which every caller holds
  * Memory:    none
@@ -16,8 +17,12 @@
  * the new function until every C function that began under ours has ended. The filter drops those ends and passes on
  * the rest. It counts calls to tell the ends that belong to the new function.
  *
- * sys.setprofile is replaced in CPython's method table, at its first call under ours. PyEval_SetProfile is tapped, for
- * calls from other libraries.
+ * Calls that are open end where the program's function takes over. When it is removed, ours is set again while the
+ * window lasts, and the frames that are open then are new calls.
+ *
+ * sys.setprofile, and cProfile's methods where it has a profile function (up to 3.11), are replaced in CPython's method
+ * tables, when a window begins or at their first call under ours. PyEval_SetProfile is tapped, for calls from other
+ * libraries.
  */
 #include <string.h>
 
@@ -27,13 +32,14 @@
 #include "collector/base/kp_poison.h"
 
 enum { C_CALL = 4, C_EXCEPTION = 5, C_RETURN = 6 }; /* PyTrace_* */
-enum { C_METHODS = 16, C_SELF = 24, THREADS = 256, TAKES_ONE = 0x8 /* METH_O */ };
+enum { C_METHODS = 16, C_SELF = 24, TYPE_OF = 8, TYPE_NAME = 24, DESCRIPTOR_METHOD = 40, THREADS = 256 };
+enum { TAKES_KEYWORDS = 0x3, TAKES_NONE = 0x4, TAKES_ONE = 0x8 }; /* METH_* */
 #define NOT_KNOWN UINT32_MAX
 
 /* CPython's PyMethodDef. */
 struct handover_method {
     const char *name;
-    void *(*call)(void *module, void *argument);
+    void *(*call)(void *self, void *argument, void *more);
     int flags;
 };
 
@@ -104,30 +110,45 @@ static void filter_keep(void *thread)
     *profile_at(thread) = filter_event;
 }
 
+/* The thread's profile function was `before`. */
 static void was_set(void *thread, kp_python_profile_fn before)
 {
-    if (before == ours_is) filter_put(thread);
-    else if (before == filter_event) filter_keep(thread);
+    const kp_python_profile_fn now = *profile_at(thread);
+    if (before == ours_is && now && now != ours_is && now != filter_event) {
+        filter_put(thread);
+        if (thread == kp_python_get()->thread_state()) kp_pycalls_taken_over();
+        kp_pyprofile_replaced();
+    } else if (before == filter_event) {
+        filter_keep(thread);
+    }
+    if (!now && before) kp_python_resume();
 }
 
-/* ---- sys.setprofile and sys._setprofileallthreads ---- */
+/* ---- sys.setprofile and sys._setprofileallthreads, enable() and disable() of cProfile ---- */
 
-static void *(*real_set)(void *module, void *argument), *(*real_set_all)(void *module, void *argument);
+enum { SET, SET_ALL, ENABLE, DISABLE, SETTERS };
+static void *(*real[SETTERS])(void *self, void *argument, void *more);
 
-static void *our_set(void *module, void *argument)
+static void *set_one(int setter, void *self, void *argument, void *more)
 {
     void *thread = kp_python_api.this_thread();
     const kp_python_profile_fn before = *profile_at(thread);
-    void *result = real_set(module, argument);
+    void *result = real[setter](self, argument, more);
     was_set(thread, before);
     return result;
 }
 
+static void *our_set(void *self, void *argument, void *more) { return set_one(SET, self, argument, more); }
+static void *our_enable(void *self, void *argument, void *more) { return set_one(ENABLE, self, argument, more); }
+static void *our_disable(void *self, void *argument, void *more) { return set_one(DISABLE, self, argument, more); }
+
 /* Afterwards it is not known which threads had ours: each gets a filter, whose count begins here. */
-static void *our_set_all(void *module, void *argument)
+static void *our_set_all(void *self, void *argument, void *more)
 {
-    void *result = real_set_all(module, argument);
+    const kp_python_profile_fn before = *profile_at(kp_python_api.this_thread());
+    void *result = real[SET_ALL](self, argument, more);
     void *thread = kp_python_api.first_thread(kp_python_api.main_interpreter());
+    was_set(kp_python_api.this_thread(), before);
     for (; thread; thread = kp_python_api.next_thread(thread)) filter_put(thread);
     return result;
 }
@@ -141,20 +162,89 @@ static bool is_of_sys(const void *function)
     return is;
 }
 
+static bool is_of_cprofile(const void *function)
+{
+    const void *const self = kp_python_at(function, C_SELF), *const type = self ? kp_python_at(self, TYPE_OF) : NULL;
+    return type && strcmp(kp_python_at(type, TYPE_NAME), "_lsprof.Profiler") == 0;
+}
+
+/* Puts ours in the method's place, once. */
+static void method_take(struct handover_method *method, int setter)
+{
+    static const int flags[SETTERS] = {TAKES_ONE, TAKES_ONE, TAKES_KEYWORDS, TAKES_NONE};
+    static void *(*const ours[SETTERS])(void *self, void *argument, void *more) = {our_set, our_set_all, our_enable,
+                                                                                   our_disable};
+    if (method->call == ours[setter]) return;
+    if (method->flags != flags[setter]) {
+        kp_pyprofile_replaced();
+        return;
+    }
+    real[setter] = method->call;
+    method->call = ours[setter];
+}
+
+static void *member_of(void *object, const char *name)
+{
+    void *const member = object ? kp_python_api.member_get(object, name) : NULL;
+    if (!member) kp_python_api.forget_error();
+    return member;
+}
+
+/* A program may have put a function of its own in the place of this one. */
+static bool is_of_type(const void *object, const char *type)
+{
+    return strcmp(kp_python_at(kp_python_at(object, TYPE_OF), TYPE_NAME), type) == 0;
+}
+
+static void descriptor_take(const void *descriptor, int setter)
+{
+    if (descriptor && is_of_type(descriptor, "method_descriptor"))
+        method_take(kp_python_at(descriptor, DESCRIPTOR_METHOD), setter);
+}
+
+/* From 3.12 on cProfile has no profile function but is told of events beside ours. */
+static void cprofile_take(void)
+{
+    if (kp_python_get()->layout.version >= 312) return;
+    void *const name = kp_python_api.text_make("_lsprof");
+    void *const module = name ? kp_python_api.module_find(name) : NULL;
+    void *const type = module ? member_of(module, "Profiler") : NULL;
+    void *const enable = member_of(type, "enable"), *const disable = member_of(type, "disable");
+    descriptor_take(enable, ENABLE);
+    descriptor_take(disable, DISABLE);
+    void *const held[] = {disable, enable, type, module, name};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        if (held[i]) kp_python_api.drop(held[i]);
+    if (!module) kp_python_api.forget_error();
+}
+
 void kp_pyhandover_setter(const void *function)
 {
     struct handover_method *method = kp_python_at(function, C_METHODS);
+    if (!ours_is) return;
+    if (strcmp(method->name, "enable") == 0) {
+        if (is_of_cprofile(function)) cprofile_take();
+        return;
+    }
     const bool is_all = strcmp(method->name, "_setprofileallthreads") == 0;
     if (!is_all && strcmp(method->name, "setprofile") != 0) return;
-    if (!ours_is || method->call == our_set || method->call == our_set_all) return;
-    if (method->flags != TAKES_ONE || !is_of_sys(function)) return;
-    *(is_all ? &real_set_all : &real_set) = method->call;
-    method->call = is_all ? our_set_all : our_set;
+    if (is_of_sys(function)) method_take(method, is_all ? SET_ALL : SET);
 }
 
-/* ---- PyEval_SetProfile ---- */
+void kp_pyhandover_find(void)
+{
+    static const char *const names[] = {"setprofile", "_setprofileallthreads"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const void *const function = kp_python_api.sys_get(names[i]);
+        if (function && is_of_type(function, "builtin_function_or_method")) kp_pyhandover_setter(function);
+    }
+    cprofile_take();
+}
+
+/* ---- PyEval_SetProfile and _PyEval_SetProfile ---- */
 
 static void (*real_eval)(kp_python_profile_fn fn, void *object);
+static int (*real_eval_of)(void *thread, kp_python_profile_fn fn, void *object);
 
 static void tap_eval(kp_python_profile_fn fn, void *object)
 {
@@ -164,14 +254,25 @@ static void tap_eval(kp_python_profile_fn fn, void *object)
     was_set(thread, before);
 }
 
+static int tap_eval_of(void *thread, kp_python_profile_fn fn, void *object)
+{
+    const kp_python_profile_fn before = *profile_at(thread);
+    const int rc = real_eval_of(thread, fn, object);
+    was_set(thread, before);
+    return rc;
+}
+
 void kp_pyhandover_attach(kp_python_profile_fn ours)
 {
-    static struct kp_tap tap = {"PyEval_SetProfile", NULL, (void *)(uintptr_t)tap_eval};
+    static struct kp_tap taps[] = {{"PyEval_SetProfile", NULL, (void *)(uintptr_t)tap_eval},
+                                   {"_PyEval_SetProfile", NULL, (void *)(uintptr_t)tap_eval_of}};
     if (ours_is) return;
     ours_is = ours;
     real_eval = kp_python_api.set_profile;
-    tap.real = (void *)(uintptr_t)real_eval;
-    if (kp_hook_add_taps(&tap, 1) != 0)
+    real_eval_of = kp_python_api.set_profile_of;
+    taps[0].real = (void *)(uintptr_t)real_eval;
+    taps[1].real = (void *)(uintptr_t)real_eval_of;
+    if (kp_hook_add_taps(taps, real_eval_of ? 2 : 1) != 0)
         kp_log(1, "PyEval_SetProfile could not be hooked: a profile function that the program sets may see one return "
                   "too many");
 }

@@ -204,12 +204,6 @@ static __attribute__((noinline)) void c_site_name(struct kp_thread *t, struct kp
         s, (struct kp_py_site){(uint64_t)(uintptr_t)kp_python_at(function, METHOD_TABLE), caller, check, name, marks});
 }
 
-static __attribute__((noinline)) void setter_called(const void *function)
-{
-    kp_pyhandover_setter(function);
-    kp_pyprofile_replaced();
-}
-
 static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread *t, struct kp_pycalls *c, uint64_t gate,
                              void *object, const void *function)
 {
@@ -219,7 +213,7 @@ static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread 
         (uint64_t)(uintptr_t)kp_python_at(method, 0) + kp_pycode_check(l, kp_pyframe_code(l, frame)) * 3;
     struct kp_py_site *s = site_at(c, callee, caller);
     if (__builtin_expect(!is_site(s, callee, caller, check), 0)) c_site_name(t, s, object, function, caller, check);
-    if (__builtin_expect(s->marks & KP_PY_SETS_PROFILE, 0)) setter_called(function);
+    if (__builtin_expect(s->marks & KP_PY_SETS_PROFILE, 0)) kp_pyhandover_setter(function);
     push(c, c->depth < KP_PY_DEPTH ? put(t, gate, s->name, KP_PY_C) : NULL, (const uint8_t *)object + 1, s->marks);
 }
 
@@ -282,6 +276,18 @@ static __attribute__((noinline)) struct kp_pycalls *begin(struct kp_thread *t, u
     c->depth = 0; /* open calls belong to an earlier window */
     frames_put(t, c, gate, frame);
     return c;
+}
+
+void kp_pycalls_taken_over(void)
+{
+    struct kp_guard guard;
+    if (!KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return;
+    struct kp_pycalls *const c = guard.thread->source_state[KP_STATE_PYTHON];
+    if (c && c->thread_no == guard.thread->thread_no) {
+        if (c->cycle == kp_gate_cycle(guard.gate)) close_to(c, 0, kp_ticks());
+        c->cycle = c->depth = 0; /* the next event, if there is one, finds the frames that are open then */
+    }
+    KP_HOOK_LEAVE(&guard);
 }
 
 bool kp_pycalls_is_in_python(const struct kp_thread *t, uint64_t gate)

@@ -100,6 +100,7 @@ kp_python_profile_fn kp_pycalls_event_of(uint32_t version);
 bool kp_pycalls_is_in_python(const struct kp_thread *t, uint64_t gate);
 /* Writes the calling thread's open frames as its first records of the gate's cycle. Inside a hook, with the GIL. */
 void kp_pycalls_begin(struct kp_thread *t, uint64_t gate);
+void kp_pycalls_taken_over(void); /* ends the calls that are open on the calling thread: it has ours no more */
 void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks); /* before a window's first event */
 
 /* call_text.c: names for call sites. The GIL is held; may take microseconds. 0: lost. */
@@ -136,8 +137,12 @@ void kp_pyprofile_set_all(void);          /* sets ours on each thread without a 
 void kp_pyprofile_replaced(void);         /* the program is about to set a profile function of its own */
 void kp_pyprofile_remove(void);           /* from the calling thread */
 
+/* python_source.c, with the GIL: the program removed a profile function of its own, so ours is set again in a window */
+void kp_python_resume(void);
+
 /* program_profile.c: the GIL is held. */
 void kp_pyhandover_attach(kp_python_profile_fn ours); /* once `ours` is what python_source.c sets */
+void kp_pyhandover_find(void);                        /* a window begins: finds what sets profile functions */
 void kp_pyhandover_setter(
     const void *function); /* a C function is about to be called under ours; it may set a profile function */
 

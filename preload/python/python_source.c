@@ -194,6 +194,7 @@ static void install(uint32_t cycle)
     kp_signal_fence();
     const uint64_t gate = kp_gate_get();
     kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    if (wants_calls) kp_pyhandover_find();
     if ((gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == cycle && prove()) {
         kp_store_relaxed(&installed_cycle, cycle);
         if (wants_calls) calls_begin(t, gate);
@@ -202,6 +203,19 @@ static void install(uint32_t cycle)
     kp_python_api.error_give(error[0], error[1], error[2]);
     kp_signal_fence();
     kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
+}
+
+void kp_python_resume(void)
+{
+    const uint64_t gate = kp_gate_get();
+    struct kp_thread *t = kp_thread_self;
+    void *error[3] = {0};
+    if (!(gate & KP_GATE_RECORD) || !t || kp_load_relaxed(&t->inside)) return;
+    install(kp_gate_cycle(gate)); /* its window began while the program had a function */
+    if (kp_load_relaxed(&installed_cycle) != kp_gate_cycle(gate)) return;
+    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    kp_pyprofile_set_all();
+    kp_python_api.error_give(error[0], error[1], error[2]);
 }
 
 static void install_pending(void)

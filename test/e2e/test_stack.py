@@ -126,19 +126,29 @@ def test_ops_beside_calls_carry_the_line_that_called_them(torch_double, tmp_path
 
 
 @versions()
-@pytest.mark.parametrize("how", ["own_before", "own_within", "cprofile"])
+@pytest.mark.parametrize("how", ["own_before", "own_within", "own_removed", "cprofile", "cprofile_around"])
 def test_a_program_keeps_its_own_profile_function(torch_double, tmp_path, version, how):
+    """And calls are recorded before it is there and behind it: the window has the program's work three times, numbers 2 to 4."""
     python = python_of(version)
     plain = harness.run_plain("python_calls.py", tmp_path / "plain", torch_double, how, python=python).ok()
     ours = run(python, torch_double, tmp_path / "ours", how)
     assert ours.out == plain.out and "done" in ours.out
-    shares = how == "cprofile" and version in ("3.12", "3.13", "3.14")  # there it is no profile function
+    shares = how.startswith("cprofile") and version in ("3.12", "3.13", "3.14")  # there it is no profile function
     said = [line for line in ours.said if "profile function of its own" in line]
     assert len(said) == (0 if shares else 1), ours.explain()
-    if how == "cprofile":
-        assert "'recurse', 'throw', 'work'" in ours.out
+    if how.startswith("cprofile"):
+        assert re.search("'recurse', ('step', )?'throw', 'work'", ours.out)
     else:
-        assert re.search(r"own calls (\d+)", ours.out)[1] == {"own_before": "6", "own_within": "3"}[how]
+        assert re.search(r"own calls (\d+)", ours.out)[1] == {"own_before": "6", "own_within": "3", "own_removed": "1"}[how]
+    calls = calls_in(facts.load(ours.trace))
+    works = [e for e in calls if e["name"].endswith(": work")]
+    assert len(works) == (3 if shares else {"own_before": 0, "own_within": 1, "own_removed": 2, "cprofile": 2, "cprofile_around": 1}[how])
+    for e in calls:  # what sets the other function ends there
+        if re.match(r"<built-in (method enable|function setprofile)", e["name"]):
+            assert e["dur"] < 1000, e
+    if how in ("own_within", "own_removed", "cprofile") and not shares:
+        mains = [e for e in calls if e["name"].endswith(": main") and "further part" not in e["args"]]
+        assert len(mains) == (1 if how == "own_within" else 2), mains
 
 
 @versions()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of every kind around a torch of one file: generators, exceptions, coroutines, threads before and after. Any Python from 3.8.
 
-usage: python_calls.py TORCH plain|own_before|own_within|cprofile
+usage: python_calls.py TORCH plain|own_before|own_within|own_removed|cprofile|cprofile_around
        python_calls.py TORCH oracle     prints what sys.setprofile itself sees in steps 2 to 4, as JSON
 """
 import collections
@@ -112,14 +112,18 @@ def main():
     profiler = cProfile.Profile()
     if HOW == "own_before":
         sys.setprofile(mine)
+    if HOW == "cprofile_around":
+        profiler.enable()
     for number in range(6):
-        if HOW == "own_within" and number == 3:
+        if HOW in ("own_within", "own_removed") and number == 3:
             sys.setprofile(mine)
         if HOW == "cprofile" and number == 3:
             profiler.enable()
         work()
-        if HOW == "cprofile" and number == 3:
+        if HOW.startswith("cprofile") and number == 3:
             profiler.disable()
+        if HOW == "own_removed" and number == 3:
+            sys.setprofile(None)
         step(number)
     sys.setprofile(None)
     gone.set()
@@ -127,7 +131,7 @@ def main():
     helper.join()
     if HOW == "oracle":
         print(json.dumps(seen))
-    if HOW == "cprofile":
+    if HOW.startswith("cprofile"):
         print("profiled", sorted({entry.code.co_name for entry in profiler.getstats() if getattr(entry.code, "co_filename", "") == __file__}))
     if HOW.startswith("own"):
         print("own calls", own.count("call"))

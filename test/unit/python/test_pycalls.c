@@ -339,9 +339,31 @@ static void threads_and_profile_functions_of_the_program_are_noticed(void **stat
     assert_int_equal(threads, 1);
     event(&outer, C_CALL, &starts);
     event(&outer, C_EXCEPTION, &starts);
+    setters = 0;
     event(&outer, C_CALL, &sets);
-    assert_int_equal(replaced, 1);
+    assert_int_equal(setters, 1);
     assert_int_equal(window_read(), 4);
+}
+
+static void calls_end_where_another_function_takes_over_and_new_ones_begin_behind_it(void **state)
+{
+    struct frame outer, inner;
+    const struct method set = {"setprofile"};
+    const struct function sets = {.method = &set};
+    (void)state;
+    frame_make(&outer, 0, NULL, 10);
+    frame_make(&inner, 1, &outer, 2);
+    window_open();
+    event(&outer, CALL, NULL);
+    event(&inner, CALL, NULL);
+    event(&inner, C_CALL, &sets);
+    kp_pycalls_taken_over();
+    event(&inner, C_RETURN, &sets); /* ours is set again: of the call that removed the other one */
+    event(&inner, RETURN, NULL);
+    event(&outer, RETURN, NULL);
+    assert_int_equal(window_read(), 5); /* three, and the two frames once more */
+    for (unsigned i = 0; i < 3; i++) assert_true(seen[i].end <= seen[3].start);
+    for (unsigned i = 3; i < 5; i++) assert_true(seen[i].flags & KP_PY_OPEN);
 }
 
 static void very_deep_calls_are_left_out_and_come_back(void **state)
@@ -399,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_generator_is_called_each_time_it_goes_on),
         cmocka_unit_test(a_code_object_in_the_place_of_another_gets_its_own_name),
         cmocka_unit_test(calls_of_modules_carry_the_object),
+        cmocka_unit_test(calls_end_where_another_function_takes_over_and_new_ones_begin_behind_it),
         cmocka_unit_test(threads_and_profile_functions_of_the_program_are_noticed),
         cmocka_unit_test(very_deep_calls_are_left_out_and_come_back),
         cmocka_unit_test(outside_a_window_the_function_takes_itself_away),
