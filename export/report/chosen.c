@@ -248,7 +248,7 @@ static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree, stru
         if (!kp_node_is_step(tree, node)) continue;
         const long number = strtol(event_name(tree, node) + 13, NULL, 10);
         const char *part = part_of(tree, node);
-        if (*part) part_keep(&out->parts, strcmp(part, "start-up") == 0, number);
+        if (*part) part_keep(&out->parts, strcmp(part, KP_STEPENDS_STARTUP) == 0, number);
         if (!*part || all) step_add(out, node->start_ns, node->end_ns, number);
         seam->has_steps = true;
     }

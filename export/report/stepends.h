@@ -9,6 +9,8 @@
 /* The value of args.step, in a range whose end was that of a step (decisions/010). */
 #define KP_STEPENDS_MARK "ended"
 
+#define KP_STEPENDS_STARTUP "start-up" /* the value of args.partial, in a step that the program's start is in */
+
 enum kp_stepends_kind { KP_STEPENDS_NONE, KP_STEPENDS_OPTIMIZER, KP_STEPENDS_BATCH, KP_STEPENDS_CALL };
 
 /* Whose steps count, of those that are seen in the order of time. All zero: none was seen. */

@@ -16,6 +16,7 @@
 #include "export/report/keyindex.h"
 #include "export/report/kineto_windows.h"
 #include "export/report/stackpath.h"
+#include "export/report/stepends.h"
 #include "export/report/eventpart.h"
 #include "export/report/workerframe.h"
 
@@ -336,13 +337,24 @@ struct wall_lane {
     uint32_t *nodes; /* by time */
     size_t count, capacity;
     int64_t from, to;
-    bool is_engine, has_steps, is_process;
+    size_t steps;
+    bool is_engine, is_process;
 };
 struct wall_lanes {
+    struct kp_stepends ends;
     struct kp_keyindex threads;
     struct wall_lane *of;
     size_t count, capacity, main;
 };
+
+/* Is it a step, or the end of one? The step that the start-up is in may have begun on another thread. */
+static bool is_of_steps(const struct wall *w, struct kp_stepends *ends, uint32_t node)
+{
+    const struct kp_kineto_event *e = kp_tree_event(w->tree, node);
+    if (e->kind != KP_KINETO_ANNOTATION) return false;
+    if (is_step(w, node)) return strcmp(text_of(w, e->concrete), KP_STEPENDS_STARTUP) != 0;
+    return kp_stepends_may(w->tree->trace, e) && kp_stepends_counts(ends, w->tree->trace, e);
+}
 
 static void lane_note(const struct wall *w, struct wall_lane *lane, uint32_t node)
 {
@@ -353,12 +365,17 @@ static void lane_note(const struct wall *w, struct wall_lane *lane, uint32_t nod
     *KP_KINETO_NEXT(lane->nodes, lane->count, lane->capacity) = node;
     lane->tid = e->tid;
     lane->is_process = e->tid == e->pid;
-    lane->has_steps |= e->kind == KP_KINETO_ANNOTATION && is_step(w, node);
     lane->is_engine =
         lane->is_engine || (e->kind == KP_KINETO_OP && strncmp(text_of(w, e->name), "autograd::engine::", 18) == 0);
 }
 
-/* The main thread has the steps, or else the process's own id, or else comes first. */
+/* The main thread has most of the steps, or else the process's own id, or else comes first. */
+static bool is_rather_main(const struct wall_lane *lane, const struct wall_lane *than)
+{
+    if (lane->steps != than->steps) return lane->steps > than->steps;
+    return lane->is_process && !than->is_process;
+}
+
 static void lanes_find(struct wall_lanes *l, const struct wall *w)
 {
     size_t at = 0; /* many events in a row are of one thread */
@@ -370,11 +387,10 @@ static void lanes_find(struct wall_lanes *l, const struct wall *w)
         l->of = kp_kineto_grow(l->of, &l->capacity, l->threads.count, sizeof *l->of);
         if (at == had) l->of[l->count++] = (struct wall_lane){.thread = thread};
         lane_note(w, &l->of[at], i);
+        l->of[at].steps += is_of_steps(w, &l->ends, i);
     }
-    for (size_t i = 1; i < l->count; i++) {
-        const struct wall_lane *best = &l->of[l->main], *lane = &l->of[i];
-        if (2 * lane->has_steps + lane->is_process > 2 * best->has_steps + best->is_process) l->main = i;
-    }
+    for (size_t i = 1; i < l->count; i++)
+        if (is_rather_main(&l->of[i], &l->of[l->main])) l->main = i;
 }
 
 static void sweep(struct wall *w, const struct wall_lane *lane, enum use use)

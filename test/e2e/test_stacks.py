@@ -80,3 +80,26 @@ def test_no_file_is_left_when_it_fails_and_several_traces_are_one_graph(recorded
     assert json.loads((tmp_path / "flames.json").read_text())["traces"] == 1
     once, twice = (sum(roots(folded(*given)).values()) for given in ([recorded], [recorded, recorded]))
     assert abs(twice - 2 * once) <= 2  # each sum is rounded to a microsecond
+
+
+THREADED = """import threading, torch
+def train():
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 64))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(8):
+        optimizer.zero_grad(), model(torch.ones(8, 64)).sum().backward(), optimizer.step()
+torch.ones(4).sum()
+thread = threading.Thread(target=train); thread.start(); thread.join()
+"""
+
+
+@pytest.mark.parametrize("schedule", [None, "active=100", "wait=1,warmup=1,active=3,repeat=1"])
+def test_a_training_in_a_thread_of_its_own_is_what_is_shown(tmp_path, schedule):
+    script = tmp_path / "threaded.py"
+    script.write_text(THREADED)
+    trace = harness.run_kprof(script, tmp_path / "out", schedule=schedule, shapes=False, KPROF_WITH_STACK="ops", OMP_NUM_THREADS=1).ok().trace
+    lines, report = folded(trace), json.loads(harness.cli("report", "--json", trace).stdout)
+    whole = report["steps"]["mean_ms"] * report["steps"]["count"] * 1e3
+    assert sum(roots(lines).values()) == pytest.approx(whole, rel=0.02)
+    assert all("threaded.py" in stack for stack, _ in lines if "aten::" in stack), lines
+    assert re.search(r"^step     forward [\d.]+ %, backward [\d.]+ %, optimizer ", harness.cli("report", trace).stdout, re.M)

@@ -290,6 +290,32 @@ static void names_of_frames_come_apart(void **state)
     kp_frametext_fini(&text);
 }
 
+/* Thread 1 has the process's own id, and builds what thread 2 trains. */
+static void the_thread_of_the_steps_is_the_main_one_whichever_it_is(void **state)
+{
+#define BUILT OP("aten::empty", 1, 0, 30, "")
+#define TRAINED OP("aten::mm", 2, 40, 10, "") OP("aten::add_", 2, 62, 5, "")
+#define STEPPED(more) EVENT("user_annotation", "Optimizer.step#SGD.step", 2, 60, 10, more)
+    struct kp_wall_told told;
+    const struct kp_wall_options options = {0};
+    (void)state;
+    (void)laid_out(BUILT TRAINED STEPPED(""), &options, &told); /* no step is marked */
+    assert_non_null(strstr(lines, "aten::mm 10\n"));
+    assert_null(strstr(lines, "aten::empty"));
+    assert_int_equal(told.wall_ns, 30000);
+    /* the first step begins with the program's start, on the thread that imports */
+    (void)laid_out(EVENT("user_annotation", "ProfilerStep#0", 1, 0, 35, ",\"partial\":\"start-up\"")
+                       BUILT TRAINED EVENT("user_annotation", "ProfilerStep#1", 2, 38, 40, ""),
+                   &options, &told);
+    assert_non_null(strstr(lines, "aten::mm 10\n"));
+    assert_null(strstr(lines, "aten::empty"));
+    (void)laid_out(BUILT TRAINED, &options, &told); /* no steps at all */
+    assert_non_null(strstr(lines, "aten::empty 30\n"));
+#undef BUILT
+#undef TRAINED
+#undef STEPPED
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +334,7 @@ int main(void)
         cmocka_unit_test(an_op_that_an_operator_calls_stands_at_its_line),
         cmocka_unit_test(imports_are_no_part_of_a_step),
         cmocka_unit_test(small_paths_stand_at_their_callers_where_text_is_large),
+        cmocka_unit_test(the_thread_of_the_steps_is_the_main_one_whichever_it_is),
         cmocka_unit_test(names_of_frames_come_apart),
     };
     return cmocka_run_group_tests_name("wall time as call paths", tests, NULL, NULL);
