@@ -31,7 +31,9 @@ int kp_memory_write(struct kp_trace *t, const struct kp_event *e)
     int64_t bytes = e->bytes, total = 0;
     int rc = 0;
     if (e->flags & KP_MEMORY_TOTALS) {
-        write(t, e, bytes, e->device < 0 ? kp_blocks_total(t->blocks) : (int64_t)e->allocated);
+        const bool is_oom = e->flags & KP_MEMORY_OOM, is_cpu = e->device < 0;
+        if (is_cpu && !is_oom) kp_before_reused(t->before, e->address); /* mapped, or given back: the event tells it */
+        write(t, e, bytes, is_cpu && is_oom ? kp_blocks_total(t->blocks) : (int64_t)e->allocated);
     } else if (!(e->flags & KP_MEMORY_FREE)) {
         kp_before_reused(t->before, e->address);
         rc = kp_blocks_take(t->blocks, e->address, bytes, &total);

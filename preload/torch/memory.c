@@ -2,7 +2,7 @@
 /*
  * memory.c - records the blocks that torch's allocators allocate and free
  *
- * Called by: libc10 and libc10_cuda through tapped GOT slots, on any thread, for each block (hot)
+ * Called by: libc10, libc10_cuda and libtorch_cpu through tapped GOT slots, on any thread, for each block (hot)
  * Owns:      nothing; the taps are never removed and pass calls through while no window wants memory
  * Locks:     none. Memory: none.
  * On fail:   an event that finds no room is counted
@@ -17,6 +17,9 @@
  *
  * Out of memory, alloc_cpu throws past our tap. libc10 then asks memoryProfilingEnabled() whether to report that; only
  * there our tap returns true.
+ *
+ * Memory that is mapped (a file of weights, torch.from_file, a batch of a DataLoader's worker) is reported by
+ * libtorch_cpu, also without a profiler: as a block of the CPU without totals.
  */
 #include <errno.h>
 #include <link.h>
@@ -71,10 +74,14 @@ static void put_report(uint64_t address, int64_t bytes, size_t allocated, size_t
 
 /* --- the CPU --- */
 
+static inline bool is_of_c10(const void *caller)
+{
+    return (uintptr_t)caller >= c10_begin && (uintptr_t)caller < c10_end;
+}
+
 static void *tap_alloc_cpu(size_t bytes)
 {
-    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
-    if (caller < c10_begin || caller >= c10_end) return real->alloc_cpu(bytes);
+    if (!is_of_c10(__builtin_return_address(0))) return real->alloc_cpu(bytes);
     const bool keeps = is_kept(kp_gate_get());
     if (keeps) is_allocating = true;
     void *block = real->alloc_cpu(bytes);
@@ -142,13 +149,16 @@ static bool tap_memory_enabled(void)
     return (is_oom && is_kept(kp_gate_get())) || real->memory_enabled();
 }
 
-/* --- devices; the CPU allocator's reports to a torch.profiler pass through --- */
+/* --- devices and mapped memory; the CPU allocator's reports to a torch.profiler pass through --- */
 
 static inline bool is_device(uint16_t device) { return (device & 0xff) != 0; }
 
 static void tap_report(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device)
 {
-    if (is_device(device) && is_kept(kp_gate_get()))
+    const bool is_mapped = !is_device(device) && c10_end && !is_of_c10(__builtin_return_address(0));
+    if (is_mapped && block && bytes > 0) kp_cpu_blocks_put((uintptr_t)block, bytes);
+    if (is_mapped && block && bytes < 0) (void)kp_cpu_blocks_take((uintptr_t)block);
+    if ((is_device(device) || is_mapped) && is_kept(kp_gate_get()))
         put_report((uintptr_t)block, bytes, allocated, reserved, device, 0);
     real_report(block, bytes, allocated, reserved, device);
 }

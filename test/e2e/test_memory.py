@@ -7,7 +7,7 @@ import pytest
 import facts
 import harness
 
-PROGRAMS = ["memory.py", "transformer.py"]
+PROGRAMS = ["memory.py", "transformer.py", "mapped.py"]
 SCHEDULE, PLAN = "wait=1,warmup=1,active=6,repeat=1", "1,1,6,1"
 
 
@@ -49,6 +49,18 @@ def test_states_the_same_blocks(program, pair):
     assert len(theirs) > 100
     pick = [0, 1, 2, 3, 4, 6, 7]  # not where the blocks lie
     assert [[row[i] for i in pick] for row in mine] == [[row[i] for i in pick] for row in theirs]
+
+
+def test_mapped_weights_are_parameters(pair):
+    """The file is one block; torch.profiler tells its size, and so do we. What was mapped before a window and unmapped in it is an event, too."""
+    _, candidate = pair("mapped.py")
+    blocks = reports(candidate.trace)
+    assert sum(row[1:5] == (40000, 0, -1, 40000) and row[6] == 0 for row in blocks) == 6  # from_file
+    assert sum(row[1:5] == (-4000, 0, -1, 0) for row in blocks) == 1
+    assert sum(row[1] == 8192 and row[4] == 8192 for row in blocks) >= 4  # batches of workers
+    said = harness.cli("memory", candidate.trace).stdout
+    rows = {line[:20].strip(): line[20:].split() for line in said.splitlines() if line.startswith("  ")}
+    assert rows["Optimizer state"][:2] == ["137.03", "KB"] and 137 < float(rows["Parameter"][0]) < 144, said  # the file has a head
 
 
 def test_each_window_knows_its_own_blocks(ours):

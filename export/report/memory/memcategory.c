@@ -14,8 +14,10 @@
 #include "collector/base/kp_search.h"
 
 enum { LOOKS_MOST = 1024 }; /* ops of one sequence number that are looked at */
-enum { STATES_MOST = 4 };   /* tensors that an optimizer keeps for a parameter */
-enum { PASSES_AHEAD = 32 }; /* forward passes that may begin before the first one's backward pass */
+enum { STATES_MOST = 4 };
+enum { FILES_MOST = 16, FILE_LEAST = 16384, HEAD_PART = 20, HEAD_BYTES = 4096 };
+/* of weights: files, their heads */ /* tensors that an optimizer keeps for a parameter */
+enum { PASSES_AHEAD = 32 };          /* forward passes that may begin before the first one's backward pass */
 
 struct forward_seq {
     int64_t seq, start_ns, top_ns; /* top_ns: where the outermost op around it began */
@@ -318,6 +320,48 @@ static void sizes_mark(struct kp_memview *view, const struct size_rows *s, bool 
     if (each && parameters) counters_mark(view, s, parameters);
 }
 
+/* ---- parameters in mapped files of weights ---- */
+
+/* Whether blocks of together so many bytes may be files with a value for each of the gradients'. */
+static bool do_fit(int64_t bytes, int64_t gradients)
+{
+    return bytes >= gradients && bytes <= gradients + gradients / HEAD_PART + HEAD_BYTES;
+}
+
+/* Whether a block whose size no gradient has may be such a file; with `of_one`, the only one. */
+static bool may_be_file(const struct kp_memview *view, const struct size_row *row, int64_t gradients, bool of_one)
+{
+    const struct kp_mem_block *const b = &view->blocks[row->block];
+    const bool is_old = b->category == KP_MEM_UNKNOWN || b->category == KP_MEM_BEFORE;
+    if (!is_old || row->change || view->devices[b->device].type) return false;
+    return of_one ? do_fit(b->bytes, gradients) : b->bytes >= gradients / FILES_MOST;
+}
+
+static int64_t files_bytes(const struct kp_memview *view, const struct size_rows *s, int64_t gradients, bool of_one)
+{
+    int64_t bytes = 0;
+    for (struct same_size z = {0}; same_size_next(s, &z);)
+        for (size_t i = z.first; i < z.end && !z.gradients; i++)
+            if (may_be_file(view, &s->rows[i], gradients, of_one)) bytes += s->rows[i].bytes;
+    return bytes;
+}
+
+/* What fits no gradient and is as large as all gradients, with a file's head: the weights, mapped from their file or
+ * files (safetensors, torch.load(mmap=True)). Then blocks of before with a gradient's size are the optimizer's. */
+static bool files_mark(struct kp_memview *view, const struct size_rows *s, int64_t gradients, bool with_states)
+{
+    if (gradients < FILE_LEAST) return false;
+    const bool of_one = do_fit(files_bytes(view, s, gradients, true), gradients);
+    if (!of_one && !do_fit(files_bytes(view, s, gradients, false), gradients)) return false;
+    for (struct same_size z = {0}; same_size_next(s, &z);)
+        for (size_t i = z.candidates; i < z.end; i++) {
+            struct kp_mem_block *const b = &view->blocks[s->rows[i].block];
+            if (!z.gradients && may_be_file(view, &s->rows[i], gradients, of_one)) b->category = KP_MEM_PARAMETER;
+            else if (z.gradients && with_states && b->category == KP_MEM_BEFORE) b->category = KP_MEM_OPTIMIZER;
+        }
+    return true;
+}
+
 /*
  * A parameter has a gradient of its size. In a window that saw the model, or knows what was there before, the gradients
  * find their parameters. Where fewer than half of them do, the parameters are not seen, and what fits is a batch or a
@@ -334,7 +378,7 @@ static void parameters_find(struct kp_memview *view, bool with_states)
         gradients += (int64_t)z.gradients * s.rows[z.first].bytes;
         found += (int64_t)most * s.rows[z.first].bytes;
     }
-    if (2 * found >= gradients) sizes_mark(view, &s, with_states);
+    if (!files_mark(view, &s, gradients, with_states) && 2 * found >= gradients) sizes_mark(view, &s, with_states);
     free(s.rows);
 }
 
