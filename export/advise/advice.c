@@ -372,7 +372,7 @@ static const char *crowded_of(const struct kp_costrules *x)
 static void health_judge(struct kp_costrules *x)
 {
     struct kp_advice *out = x->out;
-    const bool is_well = !out->count && !out->missing && !out->outside &&
+    const bool is_well = !out->count && !out->missing && !out->outside && !out->crowded &&
                          out->evaluated_ns < KP_SHARE_CRITICAL * out->step_ns &&
                          out->mean_ns[KP_SPLIT_COMPUTE] >= KP_SHARE_HEALTHY * out->step_ns;
     out->is_well = is_well;

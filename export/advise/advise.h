@@ -86,7 +86,8 @@ struct kp_advice {
     const char *no_op;              /* a sentence: no op runs for nearly as much of a step as a finding; or NULL */
     struct kp_gpu_figures gpu;      /* with has_gpu */
     bool is_healthy, has_gpu;
-    bool is_well; /* nothing is found in what was recorded, and it computes; healthy, but for what was not recorded */
+    bool is_well; /* nothing is found in what was recorded, and it computes, with a core when it wants one; healthy, but
+                     for what was not recorded */
 };
 
 /*

@@ -7,7 +7,7 @@
  */
 #include "export/advise/adviseparts.h"
 
-#include <stdlib.h>
+#include "export/report/shapetext.h"
 
 static const struct kp_cost_rule slow = {
     0.10, 0, "elementwise-slow", "elementwise kernels use little of the memory's bandwidth",
@@ -60,29 +60,6 @@ static double element_bytes(const char *kernel)
     return strstr(kernel, "float") || strstr(kernel, "int") ? 4 : 0;
 }
 
-/* "[[32, 100], [], [100]]": how many elements all have, and the largest. A scalar has none. */
-static void elements_count(const char *shapes, double *all, double *largest)
-{
-    double one = 0;
-    *all = *largest = 0;
-    for (const char *at = shapes; *at;) {
-        if (*at == '[') one = 0;
-        if (*at == ']') {
-            *all += one;
-            if (one > *largest) *largest = one;
-            one = 0;
-        }
-        if (*at < '0' || *at > '9') {
-            at++;
-            continue;
-        }
-        char *end;
-        const double side = strtod(at, &end);
-        one = one > 0 ? one * side : side;
-        at = end;
-    }
-}
-
 /* The innermost op around the call that has shapes. */
 static const char *shapes_of(const struct kp_costrules *x, int32_t node)
 {
@@ -99,7 +76,7 @@ static double kernel_gbps(const struct kp_costrules *x, const struct kp_device_w
     const char *name = kp_costrules_name(x, w->node), *shapes = w->call < 0 ? NULL : shapes_of(x, w->call);
     double all, largest;
     if (!shapes || !strstr(name, "elementwise_kernel") || w->end_ns - w->start_ns < KERNEL_LEAST_NS) return 0;
-    elements_count(shapes, &all, &largest);
+    kp_shapetext_numbers(shapes, &all, &largest);
     return (all + largest) * element_bytes(name) / (double)(w->end_ns - w->start_ns);
 }
 

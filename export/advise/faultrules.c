@@ -4,9 +4,6 @@
 
 #include "export/report/pagefaults.h"
 
-#define MANY 256        /* the least that a step has where it has many, in preload/run/faultcount.c */
-#define STEPS_LEAST 0.5 /* of the steps have many: else a few of them take what they keep */
-
 static const char kept_change[] =
     "MALLOC_TRIM_THRESHOLD_ is set, so they may not be the C library's: batches in the shared memory of workers, files "
     "that are mapped. perf record -e page-faults -g tells who takes them.";
@@ -29,8 +26,7 @@ void kp_rules_faults(struct kp_costrules *x)
     f.share = f.step_ns / step_ns;
     const bool is_of_bare = faults.bare > faults.minor;
     f.steps = (size_t)((are_read || is_of_bare ? 1 : faults.many) * steps + 0.5);
-    if (f.share < KP_PAGEFAULTS_MUCH || f.share > 1 || (!are_read && faults.many < STEPS_LEAST && faults.bare < MANY))
-        return;
+    if (!kp_pagefaults_are_found(&faults, step_ns)) return;
     if (are_read) {
         f.what =
             kp_costrules_text(x, "%.0f page faults a step read from a disk, 0.1 ms each at the least", faults.major);

@@ -14,7 +14,8 @@
 
 #define STEP_NAME "Optimizer.step#"
 #define SHARE_LEAST 0.15                   /* of a step: one pass takes a fifth of the time */
-#define SHARE_LEAST_SGD 0.30               /* it takes two thirds to a third */
+#define SHARE_LEAST_SGD 0.30               /* it takes two thirds to a third; of few parameters Adagrad's, too */
+#define CRITICAL_NS 5e5                    /* what is less is mostly Optimizer.step's own Python, which stays */
 enum { KINDS_LEAST = 2, KINDS_MOST = 16 }; /* of ops: with one alone (SGD without momentum) one pass saves little */
 
 struct update {
@@ -111,7 +112,7 @@ void kp_rules_optimizer(struct kp_costrules *x)
     struct kp_cost_rule rule = {SHARE_LEAST, 0, "optimizer-unfused", "", ""};
     if (!x->out->has_gpu) updates_charge(&s);
     const char *const of = s.range < 0 ? "" : fusable_of(kp_costrules_name(x, s.range));
-    if (strcmp(of, "SGD") == 0) rule.bound = SHARE_LEAST_SGD;
+    if (strcmp(of, "SGD") == 0 || strcmp(of, "Adagrad") == 0) rule.bound = SHARE_LEAST_SGD;
     rule.what = kp_costrules_text(x, "%s updates its parameters op by op, %.0f ops a step", of,
                                   (double)s.ops / (double)(x->chosen->step_count + !x->chosen->step_count));
     rule.change =
@@ -123,6 +124,7 @@ void kp_rules_optimizer(struct kp_costrules *x)
     struct kp_finding *const told = kp_cost_tell(&s.cost, x, &rule);
     if (told) {
         told->where = kp_costrules_name(x, s.range);
+        told->is_critical &= told->step_ns >= CRITICAL_NS;
         kp_readtimes_idle(&x->read_idle, x, &s.times);
     }
     kp_spans_fini(&s.times);

@@ -212,6 +212,20 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
     return found;
 }
 
+/* What makes steps slower and slower, by the part of them that grows: a slow disk is no graph that is kept alive. */
+static const char *drift_change(enum kp_split_part part, bool is_gap)
+{
+    if (part == KP_SPLIT_LOADING)
+        return "Loading takes longer and longer: items that grow, a disk or a network that slows down (its cache is "
+               "full, others read, too), or workers without a core.";
+    if (part == KP_SPLIT_COMM)
+        return "The network, or another rank, gets slower: kprof advise of the traces of all ranks tells which.";
+    if (is_gap)
+        return "No op runs in that time: look for a file, a log or a list that grows, or a disk or a network that "
+               "slows down. kprof run --with-stack 1 names the function.";
+    return drift.change;
+}
+
 /* Tells the steps that `cost` charges, against those that are not `longer`. Frees the cost. */
 static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *cost, const double *longer,
                                       const struct kp_cost_rule *rule)
@@ -236,6 +250,7 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *co
     const bool is_outlier = strcmp(rule->id, outliers.id) == 0;
     if (!is_outlier) of_part.explains = 1u << part; /* what the others have of it is judged without the long ones */
     if (is_gap && is_outlier) of_part.change = gap_change(x, cost);
+    if (rule == &drift) of_part.change = drift_change(part, is_gap);
     const char *numbers = numbers_text(x, cost);
     const bool is_told = is_outlier && part != KP_SPLIT_LOADING;
     const char *begin = is_told ? kp_stepbegin_text(x, cost->of, longer) : "";

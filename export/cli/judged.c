@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* judged.c - what is advised of a trace beyond its own events: by its end, the heap's profile and its workers' traces */
+/* judged.c - what is advised of a trace beyond its own events: by its end, the heap and its workers' traces */
 #include "export/cli/judged.h"
 
 #include <string.h>

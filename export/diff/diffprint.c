@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "export/report/plain.h"
+#include "export/report/table.h"
 #include "export/report/timeshares.h"
 #include "export/report/units.h"
 
@@ -51,14 +52,9 @@ static const char *amount_text(char *out, const struct kp_diff_row *row, double 
     return out;
 }
 
-/* Writes a name on so many columns. A longer one loses its middle: ends tell ops apart as well as beginnings. */
 static void name_put(FILE *out, const char *name, int width)
 {
-    char text[4096];
-    kp_plain_text(text, sizeof text, name, strlen(name));
-    const int bytes = (int)strlen(text), head = width / 3, tail = width - head - 2;
-    if (bytes > width) fprintf(out, "%.*s..%s", head, text, text + bytes - tail);
-    else fprintf(out, "%-*s", width, text);
+    kp_table_name_put(out, name, (size_t)width, (size_t)width / 3);
 }
 
 /* ---- the head ---- */

@@ -66,6 +66,7 @@ static void advice_put(struct kp_page *page, FILE *out)
     }
     fputs("]", out);
     kp_page_member_put(out, "seen", a->seen);
+    kp_page_member_put(out, "crowded", a->crowded);
     fputs(",\"findings\":[", out);
     for (size_t i = 0; i < a->count; i++) {
         const struct kp_finding *f = &a->findings[i];

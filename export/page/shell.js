@@ -100,9 +100,10 @@ function findingsDraw(trace) {
   const { advice } = trace.head, cards = findingsOf(trace.head).map(f => cardMake(f.critical ? "critical" : "", f.what[0].toUpperCase() + f.what.slice(1),
     costText(f, advice.steps), make("p", { textContent: f.change }), ...codeMake(f.where, f.gap ? "before " : ""), ...codeMake(f.line, "")));
   if (advice.missing && !advice.unrecorded) cards.push(cardMake("plain", "Incomplete", "", make("p", { textContent: advice.missing })));
+  if (advice.crowded) cards.unshift(cardMake("", "The training waits for CPU cores", "", make("p", { textContent: advice.crowded })));
   if (!cards.length && advice.healthy) cards.push(cardMake("good", "Healthy", "", make("p", { textContent: "The steps compute for at least 90 % of their time." })));
   else if (!cards.length) cards.push(cardMake("plain", "Nothing found", "", make("p", { textContent: "No part of a step passes its bound." })));
-  cards.push(...advice.notes.map(note => cardMake("plain", "Note", "", make("p", { textContent: note }))));
+  cards.push(...advice.notes.filter(note => note !== advice.crowded).map(note => cardMake("plain", "Note", "", make("p", { textContent: note }))));
   if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", make("p", { textContent: advice.unjudged.join("; ") })));
   if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", make("p", { textContent: advice.seen })));
   byId("cards").replaceChildren(...cards);

@@ -3,6 +3,8 @@
 #include "export/report/pagefaults.h"
 
 enum { BARE_LEAST = 3 };
+#define MANY 256          /* the least that a step has where it has many, in preload/run/faultcount.c */
+#define STEPS_LEAST 0.5   /* of the steps have many: else a few of them take what they keep */
 #define MAJOR_NS 100000.0 /* an SSD reads a page in no less */
 
 bool kp_pagefaults_of(const struct kp_kineto *trace, struct kp_pagefaults *out)
@@ -20,4 +22,12 @@ bool kp_pagefaults_of(const struct kp_kineto *trace, struct kp_pagefaults *out)
     out->major_ns = out->major * MAJOR_NS;
     out->is_memory_kept = kp_kineto_fact(trace, "kprof.malloc_trim_threshold") != NULL;
     return true;
+}
+
+bool kp_pagefaults_are_found(const struct kp_pagefaults *f, double step_ns)
+{
+    const bool are_read = f->major_ns > f->minor_ns;
+    const double ns = are_read ? f->major_ns : f->minor_ns;
+    if (!(step_ns > 0) || ns < KP_PAGEFAULTS_MUCH * step_ns || ns > step_ns) return false;
+    return are_read || f->many >= STEPS_LEAST || f->bare >= MANY;
 }

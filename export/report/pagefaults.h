@@ -17,5 +17,7 @@ struct kp_pagefaults {
     bool is_memory_kept; /* the program runs with MALLOC_TRIM_THRESHOLD_ */
 };
 
+/* Whether they are a finding of kprof advise: the C library's, in most steps, or read from a disk. */
+bool kp_pagefaults_are_found(const struct kp_pagefaults *faults, double step_ns);
 /* False: the file has none. */
 bool kp_pagefaults_of(const struct kp_kineto *trace, struct kp_pagefaults *out);

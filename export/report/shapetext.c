@@ -129,3 +129,22 @@ const char *kp_shapetext_types(char *out, size_t bytes, uint8_t types)
     if (bytes) out[s.used] = 0;
     return out;
 }
+
+void kp_shapetext_numbers(const char *text, double *all, double *largest)
+{
+    double one = 0, side = 0;
+    bool has_side = false;
+    *all = *largest = 0;
+    for (const char *at = text; *at; at++) {
+        if (*at >= '0' && *at <= '9') {
+            side = (has_side ? 10 * side : 0) + (*at - '0');
+            has_side = true;
+            continue;
+        }
+        if (has_side) one = one > 0 ? one * side : side;
+        has_side = false;
+        if (*at == ']') *all += one;
+        if (*at == ']' && one > *largest) *largest = one;
+        if (*at == '[' || *at == ']') one = 0;
+    }
+}

@@ -59,6 +59,19 @@ static void put_many(FILE *out, char letter, int times)
     while (times-- > 0) putc(letter, out);
 }
 
+void kp_table_name_put(FILE *out, const char *text, size_t width, size_t head)
+{
+    const size_t room = 4 * strlen(text) + 1, tail = width - 2 - head;
+    char *const name = kp_kineto_room(room, 1);
+    kp_plain_text(name, room, text, strlen(text));
+    const size_t letters = kp_table_letters(name);
+    if (letters > width)
+        fprintf(out, "%.*s..%s", (int)(kp_table_letters_skip(name, head) - name), name,
+                kp_table_letters_skip(name, letters - tail));
+    else fprintf(out, "%s%*s", name, (int)(width - letters), "");
+    free(name);
+}
+
 /* Writes `text` cut to `cut` letters (-1: whole) and `tail`, padded to `width`, and two blanks. */
 static void put_cell(FILE *out, const char *text, int cut, const char *tail, int width, bool left)
 {

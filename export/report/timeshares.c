@@ -19,6 +19,7 @@
 
 /* A first step longer than all others, and so many percent of their median, may carry a warm-up. */
 enum { SLOW_PERCENT = 125, SLOW_STEPS_LEAST = 3 };
+enum { START_STEPS = 3 }; /* numbers of steps up to which a start may go on: lazy parts of torch, a compiler */
 
 struct shares {
     struct kp_spans data, busy, comm, waits, gpu; /* busy: an op or data; comm: also collectives */
@@ -125,6 +126,16 @@ static int64_t median_of(int64_t *lengths, size_t count)
 
 static bool is_slow(int64_t ns, int64_t median_ns) { return ns / SLOW_PERCENT > median_ns / 100; }
 
+/*
+ * The first step of what was chosen is one of the program's first, and much longer than all others. A step in the
+ * middle of a run is long by what it does: an evaluation, a checkpoint. So is one that another one equals.
+ */
+static bool may_carry_start(long first_step, int64_t first_ns, int64_t median_ns, int64_t longest_other_ns)
+{
+    const bool has_equal = is_slow(longest_other_ns, median_ns) && first_ns / 2 < longest_other_ns;
+    return first_step <= START_STEPS && is_slow(first_ns, median_ns) && first_ns > longest_other_ns && !has_equal;
+}
+
 /* `waits`: of each step, ns. Not the program's start makes the first step longer then. */
 static void no_core_set(struct kp_summary *out, const struct kp_chosen *chosen, const double *waits)
 {
@@ -171,7 +182,7 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
     out->first_ns = lengths[0];
     if (count >= SLOW_STEPS_LEAST) {
         out->rest_median_ns = median_of(lengths + 1, count - 1);
-        out->is_first_slow = is_slow(out->first_ns, out->rest_median_ns) && out->first_ns > lengths[count - 1];
+        out->is_first_slow = may_carry_start(out->first_step, out->first_ns, out->rest_median_ns, lengths[count - 1]);
     }
     out->step_median_ns = median_of(lengths, count);
     out->step_least_ns = lengths[0];
@@ -227,7 +238,8 @@ static long wanted_by_guess(const struct kp_threads *t, long spare)
     return ran > (t->cores + spare) / of + hardly_ran ? share : 0;
 }
 
-/* Where the number of torch's own is known, others are its pool no more than they are many. */
+/* Where the number of torch's own is known, others are its pool no more than they are many. With OMP_NUM_THREADS set
+ * so low libraries have no pool either: they are gloo's, Ray's or a loader's, and setting it again changes nothing. */
 long kp_threads_wanted(const struct kp_threads *t, bool has_gpu)
 {
     const long of = t->ranks > 1 ? t->ranks : 1, share = cores_share(t->cores, t->ranks),
@@ -235,7 +247,8 @@ long kp_threads_wanted(const struct kp_threads *t, bool has_gpu)
     const long ran = t->busy > 0 && t->busy < t->torch ? t->busy : t->torch;
     if (t->cores <= 0) return 0;
     if (t->torch <= 0) return wanted_by_guess(t, spare);
-    return ran > (t->cores + spare) / of || is_a_pool(t->busy, t->torch, share) ? share : 0;
+    const bool has_pool = !is_omp_small(t) && is_a_pool(t->busy, t->torch, share);
+    return ran > (t->cores + spare) / of || has_pool ? share : 0;
 }
 
 double kp_summary_core_waited(const struct kp_kineto *trace)

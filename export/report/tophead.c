@@ -540,9 +540,9 @@ static void machine_print(FILE *out, const struct kp_summary *s)
     if (s->is_crowded && !s->steps)
         fprintf(
             out,
-            "         the first thread wanted a core and had none for %.1f %% of the wall time: what it computes takes "
+            "         the first thread had no core for %.0f %% of the time that it wanted one: what it computes takes "
             "%.1f times as long\n",
-            100 * (double)s->core_waited_ns / (double)s->wall_ns, 1 / (1 - s->core_waited));
+            100 * s->core_waited, 1 / (1 - s->core_waited));
     else if (s->is_crowded)
         fprintf(out,
                 "         the thread of the steps had no core for %.0f %% of the time that it wanted one: what it "
@@ -565,7 +565,8 @@ static void faults_print(FILE *out, const struct kp_top_report *r)
             (f.minor_ns + f.major_ns) / 1e6);
     if (f.bare > f.minor) fprintf(out, " (%.0f in these: recording makes them fewer)", f.minor);
     if (f.major >= 1) fprintf(out, "; %.0f of them read from a disk", f.major);
-    fputs(": `kprof advise`\n", out);
+    const bool is_found = !r->summary->has_gpu && kp_pagefaults_are_found(&f, step_ns);
+    fputs(is_found ? ": `kprof advise`\n" : "\n", out);
 }
 
 static void lost_print(FILE *out, const struct kp_top_report *r)

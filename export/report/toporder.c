@@ -56,13 +56,29 @@ static bool is_empty(const struct kp_top_row *row)
            c->backward_ns <= 0;
 }
 
+/* No module, or no line of the program. */
+static bool is_of_nobody(const struct kp_top *top, const struct kp_top_row *row)
+{
+    return (kp_top_is_by_line(top) || kp_top_is_by_module(top)) && !row->name;
+}
+
+/* What runs there holds all the rest, once for each thread: that total tells nothing. */
+static void total_drop(struct kp_top_cost *cost)
+{
+    cost->total_ns = cost->self_ns;
+    cost->gpu_total_ns = cost->gpu_self_ns;
+    cost->backward_ns = cost->gpu_backward_ns = 0;
+}
+
 void kp_top_order(struct kp_top *top, enum kp_top_sort sort)
 {
     struct sorting s = {top, sort};
     size_t kept = 0;
     top->sort = sort;
-    for (size_t i = 0; i < top->count; i++)
+    for (size_t i = 0; i < top->count; i++) {
+        if (is_of_nobody(top, &top->rows[i])) total_drop(&top->rows[i].cost), total_drop(&top->rows[i].steps);
         if (!is_empty(&top->rows[i])) top->rows[kept++] = top->rows[i];
+    }
     top->count = kept;
     if (top->count) qsort_r(top->rows, top->count, sizeof *top->rows, row_order, &s);
 }

@@ -348,7 +348,7 @@ def doubles(kind):
     trace = Trace(kprof=CALM, cost=0.5 * 600)
     def make(base):
         trace.add("cpu_op", "aten::mul", 1, base, 390, **{"Call stack": WELL, "Input Dims": [[64]], "Input type": ["float"]})
-        trace.add("cpu_op", "aten::addmm", 1, base + 390, 600, **{"Call stack": SICK, "Input Dims": [[64]], "Input type": [kind]})
+        trace.add("cpu_op", "aten::addmm", 1, base + 390, 600, **{"Call stack": SICK, "Input Dims": [[512, 512]], "Input type": [kind]})
     return trace.each(make)
 
 

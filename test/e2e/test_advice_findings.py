@@ -83,6 +83,8 @@ def test_page_faults_are_told_with_what_they_cost(taken, said, change, severity,
     report = json.loads(harness.cli("report", trace, "--json").stdout)
     assert (report["page_faults_a_step"], report["disk_faults_a_step"]) == (taken["minor"], taken.get("major", 0))
     assert (" page faults a step, some " in harness.cli("report", trace).stdout) == (taken["minor"] >= 50 or "faults_bare" in taken and taken["fault_steps_bare"] >= 3 or "major" in taken)
+    faults = [line for line in harness.cli("report", trace).stdout.splitlines() if line.startswith("faults ")]
+    assert [line.endswith(": `kprof advise`") for line in faults] == [bool(said)] * len(faults)  # which has something to say
 
 
 @pytest.mark.parametrize("name, severity", [("no-op-runs", "critical"), ("low-occupancy", "critical"), ("launch-blocking", "critical"), ("memory-grows", "critical"),

@@ -313,3 +313,18 @@ def test_traces_of_workers_are_read_by_a_budget_of_their_own(tmp_path):
         said = harness.cli(command, trace, *(["--json"] if command == "advise" else ["-o", tmp_path / "page.html"]))
         assert said.returncode == 0 and "too much for a file" not in said.stderr, said.stderr
     assert json.loads(harness.cli("advise", "--json", trace).stdout)["findings"][0]["change"].startswith("Make an item cheaper")
+
+
+def test_who_waits_for_a_core_is_not_healthy_anywhere(tmp_path):
+    """Half of the time that it wants one: no green card stands above that, and no "healthy"."""
+    facts = {"version": "1", "cores": "2", "busy_threads": "1", "python_gc": "1"}
+    for name, more in (("calm", {}), ("crowded", {"core_had_us": 2000, "core_waited_us": 2200})):
+        trace = advicetraces.Trace(kprof={**facts, **more})
+        trace.each(lambda base, trace=trace: trace.add("cpu_op", "aten::mm", 1, base, 980))
+        path = trace.write(tmp_path / f"{name}.pt.trace.json")
+        assert harness.cli("html", path, "-o", tmp_path / "page.html").returncode == 0
+        (head, _, _), advice = next(pagedata.traces(tmp_path / "page.html")), json.loads(harness.cli("advise", "--json", path).stdout)
+        findings = next(tab for tab in json.loads(harness.cli("view", "--json", path).stdout)["tabs"] if tab["tab"] == "Findings")
+        assert head["advice"]["healthy"] == (advice["verdict"] == "healthy") == ("Healthy" in json.dumps(findings)) == (name == "calm")
+        assert head["advice"]["crowded"] == advice["crowded"] and (advice["crowded"] is None) == (name == "calm")
+        assert (" had no core for 52 % " in harness.cli("report", path).stdout) == (name == "crowded")

@@ -21,24 +21,9 @@ static void step_text(const struct kp_memview *view, int64_t at_ns, char *out, s
     else snprintf(out, bytes, "step %ld", view->steps[step].number);
 }
 
-static const char *letters_skip(const char *text, size_t letters)
-{
-    for (; letters && *text; letters--)
-        for (text++; ((unsigned char)*text & 0xc0) == 0x80;) text++;
-    return text;
-}
-
-/* Writes at most `width` letters, cut in the middle, since both ends of an op's name matter. */
 static void name_put(FILE *out, const char *text, size_t width)
 {
-    size_t all = 4 * strlen(text) + 1, head = (width - 2) / 2, tail = width - 2 - head;
-    char *name = kp_kineto_room(all, 1);
-    kp_plain_text(name, all, text, strlen(text));
-    const size_t letters = kp_table_letters(name);
-    if (letters > width)
-        fprintf(out, "%.*s..%s", (int)(letters_skip(name, head) - name), name, letters_skip(name, letters - tail));
-    else fprintf(out, "%s%*s", name, (int)(width - letters), "");
-    free(name);
+    kp_table_name_put(out, text, width, (width - 2) / 2);
 }
 
 /* Writes shapes in at most `width` letters, cut behind a whole input. */
@@ -105,32 +90,47 @@ static void live_put(FILE *out, const struct kp_memview *view, const struct kp_m
     kp_mem_groups_fini(&g);
 }
 
+static bool is_kept_told(const struct kp_mem_groups *g, size_t shown)
+{
+    for (size_t i = 0; i < shown; i++)
+        if (g->rows[i].kept != g->rows[i].bytes) return true;
+    return false;
+}
+
+static void taken_row_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row, bool with_kept)
+{
+    char place[PLACE_BYTES];
+    const char *op = kp_kineto_text(view->tree->trace, row->op);
+    fprintf(out, "  %12s ", kp_units_size(row->bytes));
+    if (with_kept) fprintf(out, "%12s ", kp_units_size(row->kept));
+    fprintf(out, "%7zu  ", row->count);
+    name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
+    fputs("  ", out);
+    shapes_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
+    fputs("  ", out);
+    kp_plain_put(out, kp_mem_place_text(view, row, place, sizeof place));
+    if (row->others) fprintf(out, ", and %u more", row->others);
+    fputc('\n', out);
+}
+
 /* Who takes most: what torch's "Self CPU Mem" is about, without what was given back. */
 static void taken_put(FILE *out, const struct kp_memview *view, size_t device, const struct kp_mem_show *show)
 {
     const bool has_shapes = view->tree->trace->record_shapes;
     struct kp_mem_groups g;
-    char place[PLACE_BYTES];
     kp_mem_groups_taken(&g, view, device, show->from_ns, show->to_ns);
     const size_t shown = rows_shown(&g, show);
-    fprintf(out, "\n  Allocated most, freed since or not, by op\n  %12s %12s %7s  %-*s  %-*s  %s\n", "Bytes", "Kept",
-            "Blocks", NAME_WIDTH, "Op", NAME_WIDTH,
+    const bool with_kept = is_kept_told(&g, shown);
+    fprintf(out, "\n  Allocated most, freed since or not, by op\n  %12s ", "Bytes");
+    if (with_kept) fprintf(out, "%12s ", "At op's end");
+    fprintf(out, "%7s  %-*s  %-*s  %s\n", "Blocks", NAME_WIDTH, "Op", NAME_WIDTH,
             has_shapes ? "Input shapes that take most" : "Input shapes (--record-shapes)", "Module, call site");
-    for (size_t i = 0; i < shown; i++) {
-        const struct kp_mem_group *row = &g.rows[i];
-        const char *op = kp_kineto_text(view->tree->trace, row->op);
-        fprintf(out, "  %12s %12s %7zu  ", kp_units_size(row->bytes), kp_units_size(row->kept), row->count);
-        name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
-        fputs("  ", out);
-        shapes_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
-        fputs("  ", out);
-        kp_plain_put(out, kp_mem_place_text(view, row, place, sizeof place));
-        if (row->others) fprintf(out, ", and %u more", row->others);
-        fputc('\n', out);
-    }
-    rest_put(out, &g, shown, 13);
-    if (shown)
-        fprintf(out, "  Kept: of these, still there when the op ended, as kprof report --sort mem%s has them\n",
+    for (size_t i = 0; i < shown; i++) taken_row_put(out, view, &g.rows[i], with_kept);
+    rest_put(out, &g, shown, with_kept ? 13 : 0);
+    if (with_kept)
+        fprintf(out,
+                "  At op's end: of these, still there when the op ended, as kprof report --sort mem%s has them; what "
+                "stays is below\n",
                 has_shapes ? " --by op" : "");
     kp_mem_groups_fini(&g);
 }
@@ -260,6 +260,7 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     char step[64];
     kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
     step_text(view, c.peak_ns, step, sizeof step);
+    if (*step == '-') snprintf(step, sizeof step, "in no step");
     fprintf(out,
             "%s: peak %s at %.3f ms (%s; times are after the profiler's start); %zu block%s taken in the window or "
             "there at its begin",

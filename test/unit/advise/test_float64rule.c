@@ -3,6 +3,8 @@
 #include "test/unit/advise/advised.h"
 
 enum { STEP_US = 1000 };
+static int side = 512;                         /* of the tensors */
+static const char *doubles_op = "aten::addmm"; /* what computes in float64 */
 
 static const struct kp_finding *float64_find(const struct kp_advice *a)
 {
@@ -14,8 +16,8 @@ static const struct kp_finding *float64_find(const struct kp_advice *a)
 static void typed(struct little *t, const char *name, const char *types, int ts, int dur)
 {
     char args[160];
-    snprintf(args, sizeof args, "\"Input Dims\":[[2,2],[]],\"Input type\":[%s],\"Call stack\":\"train.py(%d): main\"",
-             types, dur);
+    snprintf(args, sizeof args, "\"Input Dims\":[[%d,%d],[]],\"Input type\":[%s],\"Call stack\":\"train.py(%d): main\"",
+             side, side, types, dur);
     event(t, "cpu_op", name, 1, ts, dur, args);
 }
 
@@ -28,7 +30,7 @@ static struct kp_advice steps_advise(struct little *t, const char *first, int do
         snprintf(name, sizeof name, "ProfilerStep#%d", step);
         event(t, "user_annotation", name, 1, at, STEP_US, "");
         typed(t, first, "\"float\",\"Scalar\"", at, 100);
-        if (doubles_us) typed(t, "aten::addmm", "\"double\",\"\"", at + 100, doubles_us);
+        if (doubles_us) typed(t, doubles_op, "\"double\",\"\"", at + 100, doubles_us);
         typed(t, "aten::mul", "\"float\",\"Scalar\"", at + 100 + doubles_us, 890 - doubles_us);
     }
     return advise(t);
@@ -43,6 +45,25 @@ static void ops_of_doubles_are_told_with_half_of_their_time(void **state)
     assert_string_equal(float64_find(&a)->what, "61 % of the time in ops computes in float64; aten::addmm at "
                                                 "train.py:600 main, the first of them, is given float64");
     assert_non_null(strstr(float64_find(&a)->change, "tensor.float()"));
+}
+
+/* What a small op takes is mostly the way to it, which float32 does not shorten. */
+static void small_ops_gain_little(void **state)
+{
+    static const struct {
+        const char *op;
+        int side, saved_us; /* of 600; 0: less than a tenth of the step, which is not told */
+    } rows[] = {{"aten::mul", 256, 300}, {"aten::mul", 128, 150}, {"aten::mul", 45, 0},
+                {"aten::mm", 46, 300},   {"aten::mm", 8, 150},    {"detach", 256, 300}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        side = rows[i].side, doubles_op = rows[i].op;
+        const struct kp_advice a = steps_advise(*state, "aten::mul", 600);
+        assert_true((float64_find(&a) != NULL) == (rows[i].saved_us > 0));
+        if (float64_find(&a)) assert_float_equal(float64_find(&a)->step_ns, 1000 * rows[i].saved_us, 1);
+        little_teardown(state);
+        little_setup(state);
+    }
+    side = 512, doubles_op = "aten::addmm";
 }
 
 static void the_conversion_before_them_is_named(void **state)
@@ -96,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LITTLE(ops_of_doubles_are_told_with_half_of_their_time),
+        LITTLE(small_ops_gain_little),
         LITTLE(the_conversion_before_them_is_named),
         LITTLE(a_few_doubles_are_not_told),
         LITTLE(without_types_it_is_not_judged),

@@ -44,7 +44,7 @@ static void an_optimizer_that_goes_op_by_op_is_told(void **state)
     assert_int_equal(a.count, 1);
     assert_non_null(unfused_find(&a));
     assert_float_equal(a.findings[0].step_ns, 400000, 1);
-    assert_true(a.findings[0].is_critical);
+    assert_false(a.findings[0].is_critical); /* 0.4 ms: much of that is Optimizer.step's own Python */
     assert_string_equal(a.findings[0].where, "Optimizer.step#AdamW.step");
     assert_string_equal(a.findings[0].what, "AdamW updates its parameters op by op, 2 ops a step");
     assert_int_equal(strncmp(a.findings[0].change, "torch.optim.AdamW(..., fused=True) does it in one pass ", 55), 0);

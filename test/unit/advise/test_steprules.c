@@ -27,6 +27,33 @@ static void steps_that_get_slower_are_a_finding(void **state)
     assert_null(a.crowded);
 }
 
+/* What grows tells what to look for: a slow disk is no graph that is kept alive. */
+static void what_to_look_for_is_said_by_the_part_that_grows(void **state)
+{
+    const char *const ranges[] = {NULL, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "aten::mm"};
+    const char *const said[] = {"No op runs in that time: look for a file", "Loading takes longer and longer",
+                                "a graph kept alive"};
+    for (int kind = 0; kind < 3; kind++) {
+        struct little *t = *state;
+        snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
+        for (int i = 0, at = 0; i < STEPS; i++) {
+            const int grows = growth_us * i;
+            numbered_step(t, i, at, STEP_US + grows);
+            if (kind && grows) event(t, kind == 1 ? "user_annotation" : "cpu_op", ranges[kind], 1, at, grows, "");
+            op(t, "aten::mm", at + grows, STEP_US - 10);
+            at += STEP_US + grows;
+        }
+        const struct kp_advice a = advise(t);
+        const struct kp_finding *drift = NULL;
+        for (size_t i = 0; i < a.count; i++)
+            if (strcmp(a.findings[i].id, "slower-steps") == 0) drift = &a.findings[i];
+        assert_non_null(drift);
+        assert_non_null(strstr(drift->change, said[kind]));
+        little_teardown(state);
+        little_setup(state);
+    }
+}
+
 static void where_a_core_lacks_they_are_none(void **state)
 {
     const struct kp_advice a = advice_of(*state, ",\"core_had_us\":60000,\"core_waited_us\":40000,\"cores\":\"2\","
@@ -80,6 +107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(steps_that_get_slower_are_a_finding, little_setup, little_teardown),
+        LITTLE(what_to_look_for_is_said_by_the_part_that_grows),
         cmocka_unit_test_setup_teardown(where_a_core_lacks_they_are_none, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(what_is_more_than_its_waits_is_the_programs, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_thread_that_sleeps_waits_little, little_setup, little_teardown),

@@ -65,9 +65,26 @@ static void types_other_than_float_alone_are_shown(void **state)
     assert_string_equal(kp_shapetext_types(out, sizeof out, KP_TYPES_HALF | KP_TYPES_FLOAT), " float and half");
 }
 
+static void numbers_are_counted_by_tensor(void **state)
+{
+    static const struct {
+        const char *text;
+        double all, largest;
+    } rows[] = {
+        {"[[32, 100], [], [100]]", 3300, 3200}, {"[]", 0, 0}, {"[[[2, 3], [4]], [5, 0]]", 10, 6}, {"[[7", 0, 0}};
+    double all, largest;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kp_shapetext_numbers(rows[i].text, &all, &largest);
+        assert_float_equal(all, rows[i].all, 0);
+        assert_float_equal(largest, rows[i].largest, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_counted_by_tensor),
         cmocka_unit_test(types_other_than_float_alone_are_shown),
         cmocka_unit_test(equal_tensors_of_a_list_are_counted),
         cmocka_unit_test(what_is_no_list_of_equal_tensors_stays),

@@ -40,7 +40,9 @@ static void too_many_threads_are_those_that_the_cores_do_not_hold(void **state)
 static void where_the_number_of_torchs_own_is_known_others_are_no_pool_of_it(void **state)
 {
     (void)state;
-    assert_int_equal(wanted(2, 4, 1, 0, 4, false), 2); /* torch.set_num_threads(4) beside OMP_NUM_THREADS=1 */
+    assert_int_equal(wanted(2, 10, 1, 0, 1, false), 0); /* Ray's, gloo's: OMP_NUM_THREADS=1 is set */
+    assert_int_equal(wanted(2, 10, 0, 0, 1, false), 2); /* a BLAS may have them */
+    assert_int_equal(wanted(2, 4, 1, 0, 4, false), 2);  /* torch.set_num_threads(4) beside OMP_NUM_THREADS=1 */
     assert_int_equal(wanted(2, 3, 0, 0, 3, false), 2);
     assert_int_equal(wanted(2, 2, 0, 0, 16, false), 0); /* of 16 two ran */
     assert_int_equal(wanted(2, 0, 0, 0, 16, false), 2);
@@ -135,6 +137,25 @@ static void a_first_step_longer_than_the_others_is_told(void **state)
     assert_true(s.is_first_slow);
     assert_int_equal(s.first_ns, 20000);
     assert_int_equal(s.rest_median_ns, 13000);
+}
+
+/* An evaluation, a checkpoint: each may be the first of what is looked at. */
+static void a_long_step_in_the_middle_of_a_run_carries_no_start(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary s;
+    for (int i = 0; i < 4; i++) numbered_step(t, 10 + i, 100 * i, i ? 20 : 90);
+    summary_make(t, &s);
+    assert_false(s.is_first_slow);
+}
+
+static void a_first_step_that_another_equals_carries_no_start(void **state)
+{
+    static const int lengths[] = {107, 10, 12, 100, 11, 10};
+    struct kp_summary s;
+    steps_add(*state, lengths, 6);
+    summary_make(*state, &s);
+    assert_false(s.is_first_slow);
 }
 
 static void a_count_of_losses_may_be_a_lower_bound(void **state)
@@ -246,6 +267,8 @@ int main(void)
         LITTLE(a_gpu_is_busy_or_waited_for),
         LITTLE(steps_have_a_median_and_a_spread),
         LITTLE(a_first_step_longer_than_the_others_is_told),
+        LITTLE(a_long_step_in_the_middle_of_a_run_carries_no_start),
+        LITTLE(a_first_step_that_another_equals_carries_no_start),
         LITTLE(threads_wait_for_the_slowest_where_others_have_their_cores),
         LITTLE(one_thread_waits_for_no_other),
         LITTLE(torch_shares_no_op_with_one_thread),

@@ -584,6 +584,20 @@ static void each_step_has_the_rows_of_a_choice_of_it_alone(void **state)
     }
 }
 
+/* It would have the time of each thread once more. */
+static void what_runs_in_no_module_has_no_total_of_its_own(void **state)
+{
+    struct little *t = *state;
+    event(t, "python_function", "train.py(3): main", 1, 0, 1000, "");
+    event(t, "python_function", "nn.Module: Net_0", 1, 100, 700, "");
+    event(t, "cpu_op", "aten::mm", 1, 150, 600, "");
+    event(t, "cpu_op", "aten::cat", 2, 0, 1000, "");
+    struct kp_top top = top_make(t, KP_TOP_BY_MODULE);
+    for (size_t i = 0; i < top.count; i++)
+        if (!top.rows[i].name) assert_true(top.rows[i].cost.total_ns <= top.rows[i].cost.self_ns);
+    kp_top_fini(&top);
+}
+
 /* A call that began before the steps, and goes on in what it calls, has the part of its time that lies in them. */
 static void a_total_has_the_part_of_what_began_before(void **state)
 {
@@ -751,6 +765,7 @@ int main(void)
         LITTLE(types_other_than_float32_stand_behind_shapes),
         LITTLE(each_step_has_the_rows_of_a_choice_of_it_alone),
         LITTLE(a_total_has_the_part_of_what_began_before),
+        LITTLE(what_runs_in_no_module_has_no_total_of_its_own),
         LITTLE(what_lies_outside_of_the_steps_leaves_the_rows),
         LITTLE(time_that_no_node_has_is_a_row_where_it_is_asked_for),
         LITTLE(time_that_no_node_has_is_a_row_behind_a_full_array),
