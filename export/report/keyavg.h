@@ -19,6 +19,7 @@ struct kp_node {
     int32_t call;                                          /* of device work: the host's call that launched it, or -1 */
     uint32_t children;
     double device_us; /* device work launched by it; kp_tree_build adds its children's */
+    double called_us; /* the same of calls in no op, as of graphs and Triton; torch leaves it out */
     int64_t cpu_bytes, device_bytes;
     int64_t start_ns, end_ns;
     bool on_device, is_annotation, is_python, removed;

@@ -132,11 +132,11 @@ void kp_tree_add_kernels(struct kp_tree *tree)
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         int64_t id = by_correlation ? e->fwd_tid : e->external_id;
-        if (e->kind != KP_KINETO_GPU || id <= 0) /* not an annotation's range on the GPU: its kernels count */
-            continue;
-        const size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, id);
+        if (e->kind != KP_KINETO_GPU) continue; /* not an annotation's range on the GPU: its kernels count */
+        const size_t at = id <= 0 ? ids.count : kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, id);
         if (at == ids.count || ids.ids[at].id != id) {
-            tree->orphans++;
+            tree->orphans += id > 0;
+            if (tree->nodes[i].call >= 0) tree->nodes[tree->nodes[i].call].called_us += kp_tree_span_us(tree, i);
             continue;
         }
         tree->nodes[i].launcher = (int32_t)ids.ids[at].node;

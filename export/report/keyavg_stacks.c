@@ -210,6 +210,17 @@ static void stacks_link(struct kp_tree *tree)
     kp_op_ids_fini(&ids);
 }
 
+/* Work of a device that no op launched, of a graph or of Triton, is where its call is. */
+static void call_stacks_link(struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *n = &tree->nodes[i];
+        struct kp_kineto_event *e = &tree->trace->events[n->event];
+        if (e->kind == KP_KINETO_GPU && n->launcher < 0 && n->call >= 0 && !e->stack)
+            e->stack = kp_tree_event(tree, (size_t)n->call)->stack;
+    }
+}
+
 /* The backward op that a range of the engine runs; -1: it has no forward op, as AccumulateGrad. */
 static int32_t inside_find(const struct kp_tree *tree, const int32_t *backward, size_t range)
 {
@@ -252,6 +263,7 @@ static void stacks_set(struct kp_tree *tree, bool is_last)
 {
     struct stack_votes s = {.is_last = is_last};
     stacks_link(tree);
+    if (is_last) call_stacks_link(tree);
     int32_t *backward = kp_kineto_room(tree->count + 1, sizeof *backward);
     for (size_t i = 0; i < tree->count; i++) {
         int32_t parent = tree->nodes[i].parent;

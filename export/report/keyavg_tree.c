@@ -272,6 +272,7 @@ static void nodes_fold(struct kp_tree *tree)
         parent->last_child = node->last_child;
         parent->children = node->children;
         parent->device_us = node->device_us;
+        parent->called_us = node->called_us;
         for (int32_t child = node->first_child; child >= 0; child = tree->nodes[child].next_sibling)
             tree->nodes[child].parent = node->parent;
         node->removed = true;
@@ -283,9 +284,13 @@ static void device_settle(struct kp_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {
         struct kp_node *node = &tree->nodes[i];
-        double device = 0;
-        for (int32_t c = node->first_child; c >= 0; c = tree->nodes[c].next_sibling) device += tree->nodes[c].device_us;
+        double device = 0, called = 0;
+        for (int32_t c = node->first_child; c >= 0; c = tree->nodes[c].next_sibling) {
+            device += tree->nodes[c].device_us;
+            called += tree->nodes[c].called_us;
+        }
         node->device_us += device;
+        node->called_us += called;
     }
 }
 

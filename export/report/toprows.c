@@ -86,7 +86,9 @@ static bool cost_of_gpu(const struct building *b, size_t i, struct cost *out)
     const double span = (double)(node->end_ns - node->start_ns);
     out->all.count = kp_spans_has(&b->chosen->spans, at);
     if (!out->all.count) return false;
-    out->all.gpu_self_ns = out->all.gpu_total_ns = out->all.gpu_most_ns = span;
+    out->all.gpu_self_ns = out->all.gpu_most_ns = span;
+    out->all.gpu_total_ns =
+        is_by_place(b->top) && node->launcher < 0 && node->call >= 0 ? 0 : span; /* the call that launched it has it */
     out->all.moved_bytes = event_of(b->tree, node)->number;
     if (kp_spans_has(&b->chosen->in_steps, at)) out->steps = out->all;
     return true;
@@ -101,7 +103,7 @@ static void begun_add(const struct building *b, size_t i, struct cost *out)
     for (int c = 0; c < 2; c++) {
         if (!costs[c]->count) continue;
         costs[c]->gpu_self_ns = values.self_device * 1e3;
-        costs[c]->gpu_total_ns = values.device_total * 1e3;
+        costs[c]->gpu_total_ns = (values.device_total + b->tree->nodes[i].called_us) * 1e3;
         costs[c]->self_bytes = b->bytes ? b->bytes[i].cpu : 0;
         costs[c]->gpu_self_bytes = b->bytes ? b->bytes[i].device : 0;
     }

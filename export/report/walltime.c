@@ -460,19 +460,29 @@ static void others_sweep(struct wall *w, const struct wall_lanes *l, enum use us
 
 /* ---- metrics ---- */
 
+/* The node under which work of a device is shown: its op; the call that launched it where that is no op's, as of graphs
+ * and Triton, or a range's. UNKNOWN: neither is there. */
+static uint32_t launching_node(const struct wall *w, const struct kp_op_ids *ids, uint32_t work)
+{
+    const int64_t id = kp_tree_event(w->tree, work)->external_id;
+    const size_t at = id > 0 ? kp_rows_from(ids->ids, ids->count, sizeof *ids->ids, id) : ids->count;
+    const bool has_op = at < ids->count && ids->ids[at].id == id;
+    const uint32_t op = has_op ? ids->ids[at].node : UNKNOWN;
+    const int32_t call = w->tree->nodes[work].call;
+    if (has_op && kp_tree_event(w->tree, op)->kind == KP_KINETO_OP) return op;
+    return call >= 0 && place_of(w, (uint32_t)call) != UNKNOWN ? (uint32_t)call : op;
+}
+
 static void device_add(struct wall *w)
 {
     struct kp_op_ids ids;
     kp_op_ids_gather(&ids, w->tree);
     for (uint32_t i = 0; i < w->tree->count; i++) {
         const struct kp_node *n = &w->tree->nodes[i];
-        const struct kp_kineto_event *e = kp_tree_event(w->tree, i);
-        if (e->kind != KP_KINETO_GPU) continue;
-        const size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id);
-        const bool has_op = e->external_id > 0 && at < ids.count && ids.ids[at].id == e->external_id;
-        const uint32_t op = has_op ? ids.ids[at].node : UNKNOWN;
-        const uint32_t base = op != UNKNOWN && place_of(w, op) != UNKNOWN ? place_of(w, op) : 0;
-        value_add(w, child_of(w, base, text_of(w, n->name)), op == UNKNOWN ? KP_PART_OTHER : w->parts[op], n->start_ns,
+        if (kp_tree_event(w->tree, i)->kind != KP_KINETO_GPU) continue;
+        const uint32_t by = launching_node(w, &ids, i);
+        const uint32_t base = by != UNKNOWN && place_of(w, by) != UNKNOWN ? place_of(w, by) : 0;
+        value_add(w, child_of(w, base, text_of(w, n->name)), by == UNKNOWN ? KP_PART_OTHER : w->parts[by], n->start_ns,
                   shown_ns(w, n->start_ns, n->end_ns));
     }
     kp_op_ids_fini(&ids);

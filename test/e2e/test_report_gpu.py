@@ -310,3 +310,38 @@ def test_a_gpu_recorded_before_the_steps_alone_is_not_called_idle(real_gpu_trace
         assert ("busy" in line, "no work of it was recorded in what is shown" in line) == (is_known, not is_known), line
         assert ("INCOMPLETE  work of a GPU was recorded before or after these steps" in advice) == (not is_known), advice
         assert ("the GPU waits for" in advice) == is_known, advice
+
+
+# ---- work that no op launched: graphs and Triton ----
+
+def served(path):
+    """Four steps of serve(): replay() launches a graph of five kernels, sample() one of Triton by the driver; no op."""
+    events, correlation = [], 0
+    for step in range(4):
+        base = 1000.0 * step
+        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 9, "tid": 9, "ts": base, "dur": 990, "args": {"External id": step + 2}})
+        for name, at, us in (("serve.py(10): step", 2, 980), ("serve.py(20): replay", 5, 80), ("serve.py(30): sample", 100, 60)):
+            events.append({"ph": "X", "cat": "python_function", "name": name, "pid": 9, "tid": 9, "ts": base + at, "dur": us, "args": {}})
+        for call, cat, at, kernels in (("cudaGraphLaunch", "cuda_runtime", 10, ["graph_a", "graph_b"] * 2 + ["graph_a"]), ("cuLaunchKernel", "cuda_driver", 110, ["triton_sample"])):
+            correlation += 1
+            events.append({"ph": "X", "cat": cat, "name": call, "pid": 9, "tid": 9, "ts": base + at, "dur": 5, "args": {"correlation": correlation}})
+            for i, kernel in enumerate(kernels):
+                events.append({"ph": "X", "cat": "kernel", "name": kernel, "pid": 0, "tid": 7, "ts": base + at + 20 + 110 * i, "dur": 100,
+                               "args": {"correlation": correlation, "stream": 7, "device": 0}})
+    path.write_text(json.dumps({"schemaVersion": 1, "with_stack": 1, "traceEvents": events}))
+    return path
+
+
+def test_work_of_graphs_and_triton_is_where_its_call_is(tmp_path):
+    trace = served(tmp_path / "served.pt.trace.json")
+    stacks = dict(line.rsplit(" ", 1) for line in told("stacks", "-m", "gpu", trace).splitlines())
+    above = "serve.py(10): def step;serve.py(20): def replay;cudaGraphLaunch;"
+    assert {name[name.index("serve"):]: int(us) for name, us in stacks.items()} == {
+        above + "graph_a": 1200, above + "graph_b": 800, "serve.py(10): def step;serve.py(30): def sample;cuLaunchKernel;triton_sample": 400}
+    lines = {row["name"]: row for row in numbers("--by", "line", trace)["rows"]}
+    assert (lines["serve.py:20 def replay"]["gpu_self_ms"], lines["serve.py:20 def replay"]["gpu_total_ms"]) == (2.0, 2.0)
+    assert (lines["serve.py:30 def sample"]["gpu_self_ms"], lines["serve.py:10 def step"]["gpu_total_ms"]) == (0.4, 2.4)
+    rows = {row["name"]: row for row in numbers(trace)["rows"]}
+    assert rows["ProfilerStep*"]["gpu_total_ms"] == 2.4 and rows["cudaGraphLaunch"]["gpu_total_ms"] == 2.0
+    assert rows["graph_a"]["gpu_self_ms"] == 1.2 and sum(row["gpu_self_ms"] for row in rows.values()) == pytest.approx(2.4)
+    assert numbers("--within", "serve.py(20): replay", trace)["rows"][0]["gpu_total_ms"] > 0
