@@ -383,6 +383,13 @@ static void health_judge(struct kp_costrules *x)
         x, "%s; not looked at: %s", is_well ? "healthy, as far as it was recorded" : "nothing is found", x->unrecorded);
 }
 
+/* What is critical is so in all of the time: where evaluations take the most, in what the steps are without them. */
+static void evaluated_weigh(const struct kp_advice *out, struct kp_finding *f)
+{
+    const bool is_of_steps = f->step_ns > 0 && out->evaluated_ns >= KP_SHARE_CRITICAL * out->step_ns;
+    if (is_of_steps && f->step_ns < KP_SHARE_CRITICAL * out->step_ns) f->is_critical = false;
+}
+
 /* What streams do side by side may add up to more than the step: that is the most that it can cost. */
 static void share_cap(struct kp_finding *f)
 {
@@ -404,7 +411,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
     kp_costrules_open(&costs);
     const bool is_behind = steps_judge(&costs, splits, (double)places.backlog_ns);
-    for (size_t i = 0; i < out->count; i++) share_cap(&out->findings[i]);
+    for (size_t i = 0; i < out->count; i++) share_cap(&out->findings[i]), evaluated_weigh(out, &out->findings[i]);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     if (tree->trace->overlaps)
         out->overlaps =

@@ -109,6 +109,8 @@ void kp_advice_kinds_make(struct kp_advice_kinds *out, const struct kp_tree *tre
 struct kp_evalpieces;
 struct kp_evalpieces *kp_evalpieces_open(void); /* NULL: no memory */
 void kp_evalpieces_close(struct kp_evalpieces *pieces);
+/* Whether some step holds an evaluation: then the whole trace tells how long. */
+bool kp_evalpieces_has(const struct kp_evalpieces *pieces);
 /* Counts forward ops in the steps of one more piece. `pieces` is a struct kp_evalpieces. */
 void kp_evalpieces_add(void *pieces, const struct kp_tree *tree, const struct kp_chosen *chosen);
 /* The sentence of kp_advice_kinds for all the steps, as a text of `trace`; NULL: no step holds an evaluation. */

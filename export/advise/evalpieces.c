@@ -3,8 +3,9 @@
  * evalpieces.c - the steps of a training that hold an evaluation, of a trace that is read in pieces
  *
  * An evaluation of many passes is a piece of its own, beside which no other step lies. So each piece is counted, and
- * the steps are judged when all have come. No op is kept by then: an evaluation lasts what its step does beyond the
- * median of the others. What is evaluated outside of the steps is not counted.
+ * the steps are judged when all have come. No op is kept by then: an evaluation lasts about what its step does beyond
+ * the median of the others. What is evaluated outside of the steps is not counted. A trace that is not too large is
+ * read as a whole then.
  */
 #include "export/advise/evalsteps.h"
 
@@ -92,7 +93,8 @@ KP_ORDER_DOWN(longest_first, struct counted_name, ns)
 static struct kp_passes *passes_find(const struct kp_evalpieces *p)
 {
     struct counted_name names[NAMES_KEPT];
-    struct kp_forward_names most = {.count = p->count < KP_FORWARD_NAMES_MOST ? p->count : KP_FORWARD_NAMES_MOST};
+    struct kp_forward_names most = {.steps = p->steps,
+                                    .count = p->count < KP_FORWARD_NAMES_MOST ? p->count : KP_FORWARD_NAMES_MOST};
     struct kp_passes *const of = kp_kineto_room(p->steps + 1, sizeof *of);
     memcpy(names, p->names, p->count * sizeof *names);
     if (p->count) qsort(names, p->count, sizeof *names, longest_first);
@@ -130,6 +132,15 @@ static double steps_ns(const struct kp_chosen *steps)
     return ns;
 }
 
+bool kp_evalpieces_has(const struct kp_evalpieces *p)
+{
+    if (!p->steps) return false;
+    struct kp_passes *const of = passes_find(p);
+    const bool has = kp_evalsteps_are(of, p->steps, 1);
+    free(of);
+    return has;
+}
+
 const char *kp_evalpieces_text(const struct kp_evalpieces *p, struct kp_kineto *trace, const struct kp_chosen *steps)
 {
     const struct kp_tree tree = {.trace = trace};
@@ -141,7 +152,7 @@ const char *kp_evalpieces_text(const struct kp_evalpieces *p, struct kp_kineto *
     if (kp_evalsteps_are(of, p->steps, 1)) {
         const double ns = longer_ns(steps, of, &found);
         const char *const share = kp_costrules_text(&x, KP_EVALSTEPS_SHARE, 100 * ns / steps_ns(steps));
-        text = kp_evalsteps_text(&x, found, "some ", ns, share, kp_evalsteps_numbers(&x, of, 1));
+        text = kp_evalsteps_text(&x, found, "evaluation", "some ", ns, share, kp_evalsteps_numbers(&x, of, 1));
     }
     free(of);
     return text;

@@ -7,9 +7,10 @@
  * module is a pass, and it has a backward where some op in it has one; that tells compiled models, too. What most steps
  * have without gradients, as a teacher, is a part of the training.
  *
- * An evaluation lasts from the op before it, but for its data loading, to what the training does next: metrics behind
- * the last pass are in it. The training's own time up to its first pass, or from its last one on, is as long as in the
- * other steps. Where one evaluation has far more behind its last pass than the others, that is a step's own.
+ * An evaluation before the training's first pass is what the step has more up to there than other steps: its loader's
+ * workers start in it, and metrics follow behind the last pass. One behind the training lasts from the op before it, but
+ * for its data loading. The training's own time up to its first pass, or from its last one on, is as long as in the other
+ * steps. Where one evaluation has far more behind its last pass than the others, that is a step's own.
  */
 #include "export/advise/evalsteps.h"
 #include "collector/base/kp_order.h"
@@ -18,10 +19,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PASSES_LEAST = 2, TAIL_MORE_NS = 50000000 };
+enum { MARKS_MOST = 8 }; /* names whose ops are of passes: shorter ones also copy what a checkpoint saves */
+enum { PASSES_LEAST = 2, TAIL_MORE_NS = 10000000 };
 #define TOLD_SHARE 0.1    /* of an evaluation: its loading, or what is behind its last pass, before it is told */
 #define TAIL_USUAL_MOST 2 /* times what is behind the last pass of the other evaluations, and TAIL_MORE_NS */
-#define NAMES_SHARE 0.5   /* of the time of the ops that are looked at: those that run more often without gradients */
 
 enum eval_side { BEFORE_STEPS, BEHIND_STEPS, EVAL_SIDES }; /* where there is no step */
 struct eval_outside {
@@ -68,6 +69,12 @@ static struct kp_forward_name *name_of(struct kp_forward_names *names, uint32_t 
     return NULL;
 }
 
+/* A metric's op may have gradients in few steps: a_step is 0. */
+static bool is_of_passes(const struct kp_forward_names *names, const struct kp_forward_name *f)
+{
+    return f->a_step > 0 && f - names->of < MARKS_MOST;
+}
+
 double kp_evalsteps_median(const uint32_t *calls, size_t steps)
 {
     double *values = kp_kineto_room(steps + 1, sizeof *values);
@@ -90,10 +97,13 @@ static enum eval_side side_of(const struct kp_costrules *x, size_t i)
     return x->tree->nodes[i].start_ns < x->chosen->steps[0].start_ns ? BEFORE_STEPS : BEHIND_STEPS;
 }
 
-/* A forward op without gradients, which no backward calls. */
+/* A forward op without gradients, which no backward calls. Below autograd a DTensor's op calls others, which have no
+ * gradients of their own: they are a part of it. */
 static bool is_eval_call(const struct kp_costrules *x, size_t i)
 {
-    return !kp_evalsteps_has_gradients(kp_tree_event(x->tree, i)) && x->loaders[i] < 0 && !is_in_backward(x, i);
+    const size_t outer = (size_t)kp_costplace_op(x->tree, (int32_t)i);
+    return !kp_evalsteps_has_gradients(kp_tree_event(x->tree, i)) &&
+           !kp_evalsteps_has_gradients(kp_tree_event(x->tree, outer)) && x->loaders[i] < 0 && !is_in_backward(x, i);
 }
 
 /* Counts the calls of each of the names by step, with gradients and without. */
@@ -120,50 +130,30 @@ static void calls_count(struct kp_forward_names *names, const struct kp_costrule
     }
 }
 
-/* How many passes of this name a step has without gradients, beyond the usual. */
-static double name_passes(const struct kp_forward_name *f, size_t step)
+static bool is_asking(const struct kp_costrules *x, size_t i)
 {
-    return f->a_step > 0 ? ((double)f->calls[step] - f->usual) / f->a_step : 0;
+    const int32_t parent = x->tree->nodes[i].parent;
+    return x->loaders[i] == (int32_t)i && (parent < 0 || x->loaders[parent] < 0);
 }
 
-/* Passes of a step by its ops: as names say that have most time, where at least half of all the time has some. */
-size_t kp_evalsteps_passes(const struct kp_forward_names *names, size_t step)
-{
-    int64_t all = 0, have = 0, most = 0, ns[KP_FORWARD_NAMES_MOST] = {0};
-    size_t of[KP_FORWARD_NAMES_MOST] = {0}, passes = 0;
-    for (size_t n = 0; n < names->count; n++) {
-        if (names->of[n].a_step > 0) all += names->of[n].ns;
-        const double of_name = name_passes(&names->of[n], step);
-        if (of_name < 1) continue;
-        have += names->of[n].ns;
-        of[n] = (size_t)(of_name + 0.5);
-        for (size_t k = 0; k <= n; k++)
-            if (of[k] == of[n]) ns[k] += names->of[n].ns;
-    }
-    for (size_t n = 0; n < names->count; n++) {
-        if (!of[n] || ns[n] <= most) continue;
-        most = ns[n];
-        passes = of[n];
-    }
-    return all && (double)have >= NAMES_SHARE * (double)all ? passes : 0;
-}
-
-/* Measures the evaluations before the first step and behind the last: from pass to pass, while none has gradients. */
+/* Measures the evaluations before the first step and behind the last: from the load of the first batch to the last pass,
+ * while none has gradients. */
 static void outside_measure(struct eval_outside *out, const struct kp_costrules *x, struct kp_forward_names *names)
 {
     const struct kp_chosen *const c = x->chosen;
     struct kp_spans times = {0};
-    int64_t from = -1, until = -1;
+    int64_t from = -1, until = -1, asked = -1;
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
+        if (from < 0 && asked < 0 && is_asking(x, i)) asked = node->start_ns;
         const struct kp_forward_name *const f =
             kp_costrules_is_op(x, i) ? name_of(names, kp_tree_event(x->tree, i)->name) : NULL;
-        if (!f || !(f->a_step > 0) || x->loaders[i] >= 0 || is_in_backward(x, i)) continue;
+        if (!f || !is_of_passes(names, f) || x->loaders[i] >= 0 || is_in_backward(x, i)) continue;
         const bool is_of_it =
             is_eval_call(x, i) && kp_step_at(c->steps, c->step_count, node->start_ns) == c->step_count;
-        if (!is_of_it) from = -1;
-        else if (from < 0) from = node->start_ns;
-        else kp_spans_add(&times, until, node->start_ns);
+        if (!is_of_it) from = asked = -1;
+        else if (from < 0) from = node->start_ns, until = asked >= 0 ? asked : from;
+        if (is_of_it) kp_spans_add(&times, until, node->start_ns);
         if (is_of_it) kp_spans_add(&times, node->start_ns, node->end_ns);
         until = node->end_ns;
     }
@@ -175,10 +165,30 @@ static void outside_measure(struct eval_outside *out, const struct kp_costrules 
     kp_spans_fini(&times);
 }
 
+/* By node: it is an outermost op, of which some part has a backward. The caller frees it. NULL: none has. */
+static bool *trained_find(const struct kp_costrules *x)
+{
+    bool *const trained = kp_kineto_zeros(x->tree->count + 1, sizeof *trained), any = false;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const int32_t forward = x->tree->nodes[i].forward;
+        if (forward >= 0) any = trained[kp_costplace_op(x->tree, forward)] = true;
+    }
+    if (any) return trained;
+    free(trained);
+    return NULL;
+}
+
+/* A lazy property of a distribution computes with gradients inside of no_grad, and nothing goes back through it. */
+static enum pass_mark mark_of(const struct kp_costrules *x, const bool *trained, size_t i)
+{
+    if (is_eval_call(x, i)) return OF_EVALUATION;
+    return !trained || trained[kp_costplace_op(x->tree, (int32_t)i)] ? OF_TRAINING : OF_NEITHER;
+}
+
 static void passes_by_ops(struct kp_passes *of, uint8_t *marks, struct eval_outside *outside,
                           const struct kp_costrules *x)
 {
-    struct kp_forward_names names = {0};
+    struct kp_forward_names names = {.steps = x->chosen->step_count};
     names_find(&names, x);
     calls_count(&names, x);
     outside_measure(outside, x, &names);
@@ -186,12 +196,14 @@ static void passes_by_ops(struct kp_passes *of, uint8_t *marks, struct eval_outs
         of[i].without = kp_evalsteps_passes(&names, i);
         of[i].with = names.count > 0 && names.of[0].a_step > 0;
     }
+    bool *const trained = trained_find(x);
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
         const struct kp_forward_name *const f = kp_costrules_is_op(x, i) ? name_of(&names, e->name) : NULL;
-        if (!f || !(f->a_step > 0) || x->loaders[i] >= 0 || is_in_backward(x, i)) continue; /* a metric's op: 0 */
-        marks[i] = kp_evalsteps_has_gradients(e) ? OF_TRAINING : OF_EVALUATION;
+        if (!f || !is_of_passes(&names, f) || x->loaders[i] >= 0 || is_in_backward(x, i)) continue;
+        marks[i] = (uint8_t)mark_of(x, trained, i);
     }
+    free(trained);
     for (size_t n = 0; n < names.count; n++) free(names.of[n].calls);
 }
 
@@ -278,12 +290,6 @@ struct eval_walk {
     size_t asked;
 };
 
-static bool is_asking(const struct kp_costrules *x, size_t i)
-{
-    const int32_t parent = x->tree->nodes[i].parent;
-    return x->loaders[i] == (int32_t)i && (parent < 0 || x->loaders[parent] < 0);
-}
-
 /* How often a step without an evaluation asks a loader, the median. */
 static size_t usual_asks(const struct kp_costrules *x, const struct kp_passes *of)
 {
@@ -358,10 +364,11 @@ static void loader_take(struct eval_walk *w, const struct kp_node *node)
     else if (w->asked < ASKED_MOST) w->asked_of[w->asked++] = (struct kp_time_span){node->start_ns, node->end_ns, 0};
 }
 
-/* An op that is in no evaluation: what asked the loader before it did so for the training. */
+/* An op that is in no evaluation: what asked the loader before it did so for the training. Before its first pass it may
+ * be what an evaluation does with its first batch. */
 static void outside_take(struct eval_walk *w, const struct kp_node *node)
 {
-    w->asks_left -= w->pending_asks < w->asks_left ? w->pending_asks : w->asks_left;
+    if (w->trained_ns >= 0) w->asks_left -= w->pending_asks < w->asks_left ? w->pending_asks : w->asks_left;
     w->pending_asks = 0;
     if (node->end_ns > w->before_ns) w->before_ns = node->end_ns;
 }
@@ -374,6 +381,7 @@ static void pass_take(struct eval_walk *w, const struct kp_node *node, enum pass
         if (node->end_ns > w->trained_ns) w->trained_ns = node->end_ns;
     } else if (mark == OF_EVALUATION) {
         if (w->start_ns < 0) w->start_ns = w->before_ns < node->start_ns ? w->before_ns : node->start_ns;
+        if (w->trained_ns < 0) w->start_ns = begin_ns;
         if (node->end_ns > w->end_ns) w->end_ns = node->end_ns;
         w->asked = w->pending_asks = 0;
     }
@@ -441,14 +449,14 @@ const char *kp_evalsteps_numbers(const struct kp_costrules *x, const struct kp_p
 
 static bool is_outside(const struct eval_outside *outside) { return outside->passes >= PASSES_LEAST; }
 
-/* "; before the first step 102.9 ms (100 passes)": a single one may be a trial of the model. */
+/* "; before the first step at least 102.9 ms (100 passes)": a single one may be a trial of the model. */
 static const char *outside_text(const struct kp_costrules *x, const struct eval_outside *outside, const char *before)
 {
     const char *text = "";
     static const char *const sides[] = {"before the first step", "behind the last"};
     for (size_t side = 0; side < EVAL_SIDES; side++) {
         if (!is_outside(&outside[side])) continue;
-        text = kp_costrules_text(x, "%s%s%s %.1f ms (%zu passes)", text, *text ? ", " : before, sides[side],
+        text = kp_costrules_text(x, "%s%s%s at least %.1f ms (%zu passes)", text, *text ? ", " : before, sides[side],
                                  (double)outside[side].ns / 1e6, outside[side].passes);
     }
     return text;
@@ -484,7 +492,7 @@ static const char *share_text(const struct kp_costrules *x, const struct eval_ou
     return kp_costrules_text(x, KP_EVALSTEPS_SHARE, 100 * (double)ns / all_ns);
 }
 
-/* ": with it 1379.3 ms in all, 34.4 % of the time of the steps and of these": of evaluations inside and outside. */
+/* ": with it at least 1379.3 ms in all, 34.4 % of the time of the steps and of these": of evaluations inside and outside. */
 static const char *total_text(const struct kp_costrules *x, const struct eval_outside *outside)
 {
     double out_ns = 0;
@@ -492,19 +500,32 @@ static const char *total_text(const struct kp_costrules *x, const struct eval_ou
         if (is_outside(&outside[side])) out_ns += (double)outside[side].ns;
     const double all_ns = x->out->evaluated_ns * (double)x->chosen->step_count + out_ns;
     if (out_ns <= 0 || steps_ns(x) <= 0) return "";
-    return kp_costrules_text(x, ": with it %.1f ms in all, %.1f %% of the time of the steps and of what is outside",
-                             all_ns / 1e6, 100 * all_ns / (steps_ns(x) + out_ns));
+    return kp_costrules_text(
+        x, ": with it at least %.1f ms in all, %.1f %% of the time of the steps and of what is outside", all_ns / 1e6,
+        100 * all_ns / (steps_ns(x) + out_ns));
 }
 
-const char *kp_evalsteps_text(const struct kp_costrules *x, size_t found, const char *about, double ns,
-                              const char *share, const char *numbers)
+const char *kp_evalsteps_text(const struct kp_costrules *x, size_t found, const char *what, const char *about,
+                              double ns, const char *share, const char *numbers)
 {
     const char *const one = found == 1 ? "s" : "", *const several = found == 1 ? "" : "s";
     return kp_costrules_text(x,
-                             "%zu evaluation%s inside of the training take%s %s%.1f ms%s, and %s no slow step%s of it: "
+                             "%zu %s%s inside of the training take%s %s%.1f ms%s, and %s no slow step%s of it: "
                              "%s without backward, %.1f ms each",
-                             found, several, one, about, ns / 1e6, share, found == 1 ? "is" : "are", several, numbers,
-                             ns / 1e6 / (double)found);
+                             found, what, several, one, about, ns / 1e6, share, found == 1 ? "is" : "are", several,
+                             numbers, ns / 1e6 / (double)found);
+}
+
+/* Is something drawn from what the model says, as in a rollout or a generation? The training needs that: it cannot be
+ * done less often. */
+static bool samples_in(const struct kp_costrules *x, const struct kp_spans *times)
+{
+    static const char *const draws[] = {"aten::multinomial", "aten::normal", "aten::bernoulli", NULL};
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (kp_spans_has(times, x->tree->nodes[i].start_ns) && kp_costrules_is_op(x, i) &&
+            kp_name_is_one_of(kp_costrules_name(x, (int32_t)i), draws))
+            return true;
+    return false;
 }
 
 /* Measures the evaluations, and says which steps hold them, with what they take. */
@@ -523,11 +544,12 @@ static const char *inside_text(const struct kp_costrules *x, const struct kp_pas
     kp_spans_settle(times);
     const int64_t ns = kp_spans_length(times, &x->chosen->in_steps);
     x->out->evaluated_ns = (double)ns / (double)x->chosen->step_count;
-    return kp_costrules_text(
-        x, "%s%s%s",
-        kp_evalsteps_text(x, found, "", (double)ns, share_text(x, outside, ns), kp_evalsteps_numbers(x, of, least)),
-        part_text(x, loading_of(x, times), ns, found, "loading"),
-        part_text(x, behind, ns, found, "behind the last pass (metrics, a checkpoint)"));
+    return kp_costrules_text(x, "%s%s%s",
+                             kp_evalsteps_text(x, found, samples_in(x, times) ? "rollout" : "evaluation", "",
+                                               (double)ns, share_text(x, outside, ns),
+                                               kp_evalsteps_numbers(x, of, least)),
+                             part_text(x, loading_of(x, times), ns, found, "loading"),
+                             part_text(x, behind, ns, found, "behind the last pass (metrics, a checkpoint)"));
 }
 
 /* Do most steps train alone? Else passes without backward are a part of the training. */
@@ -542,12 +564,15 @@ bool kp_evalsteps_are(const struct kp_passes *of, size_t steps, size_t least)
 }
 
 /* Those outside of the steps cost the run, too. */
-static void evaluated_tell(const struct kp_costrules *x, const char *inside, const struct eval_outside *outside)
+static void evaluated_tell(const struct kp_costrules *x, const char *inside, const struct eval_outside *outside,
+                           bool samples)
 {
     const char *const others = outside_text(x, outside, inside ? "; " : "evaluations outside of the steps: ");
     const char *const total = inside ? total_text(x, outside) : "";
     if (inside || *others)
-        x->out->evaluated = kp_costrules_text(x, "%s%s%s%s", inside ? inside : "", others, total, KP_EVALUATED_HOW);
+        x->out->evaluated = kp_costrules_text(x, "%s%s%s" KP_EVALUATED_HOW "%s", inside ? inside : "", others, total,
+                                              samples ? "let one pass serve many samples (environments, prompts)"
+                                                      : "evaluate less often, or on a part of the data");
     for (size_t side = 0; side < EVAL_SIDES; side++)
         if (is_outside(&outside[side]))
             x->out->evaluated_ns += (double)outside[side].ns / (double)x->chosen->step_count;
@@ -569,7 +594,7 @@ void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
     }
     const char *const inside =
         kp_evalsteps_are(of, steps, least) ? inside_text(x, of, least, marks, outside, times) : NULL;
-    evaluated_tell(x, inside, outside);
+    evaluated_tell(x, inside, outside, samples_in(x, times));
     free(marks);
     free(of);
 }

@@ -4,7 +4,7 @@
 
 #include "export/advise/longsteps.h"
 
-enum { KP_FORWARD_NAMES_MOST = 8 };
+enum { KP_FORWARD_NAMES_MOST = 24 };
 #define KP_EVALSTEPS_SHARE ", %.1f %% of the time of all steps"
 
 struct kp_passes {
@@ -19,10 +19,10 @@ struct kp_forward_name {
 };
 struct kp_forward_names {
     struct kp_forward_name of[KP_FORWARD_NAMES_MOST]; /* the longest first */
-    size_t count;
+    size_t count, steps; /* calls of a later number are outside of the steps */
 };
 
-/* Passes of a step by its ops: as names say that have most time, where at least half of all the time has some. */
+/* evalpasses.c: passes of a step without gradients, by its ops. 0: at most half of their time lies in some. */
 size_t kp_evalsteps_passes(const struct kp_forward_names *names, size_t step);
 double kp_evalsteps_median(const uint32_t *calls, size_t steps);
 /* Do most steps train alone? Else passes without backward are a part of the training. */
@@ -30,9 +30,9 @@ bool kp_evalsteps_are(const struct kp_passes *of, size_t steps, size_t least);
 /* "step 10 holds 12 forward passes", "steps 10, 20 and 3 more hold 12 to 14 forward passes". */
 const char *kp_evalsteps_numbers(const struct kp_costrules *rules, const struct kp_passes *of, size_t passes_least);
 /* "3 evaluations inside of the training take ABOUT 12.0 msSHARE, and are no slow steps of it: NUMBERS ..": so many take
- * so many ns together. about: "some ", or "". share: with its comma, or "". */
-const char *kp_evalsteps_text(const struct kp_costrules *rules, size_t found, const char *about, double ns,
-                              const char *share, const char *numbers);
+ * so many ns together. what: "evaluation", or "rollout". about: "some ", or "". share: with its comma, or "". */
+const char *kp_evalsteps_text(const struct kp_costrules *rules, size_t found, const char *what, const char *about,
+                              double ns, const char *share, const char *numbers);
 /* Forward ops with gradients, in no backward. */
 bool kp_evalsteps_is_forward(const struct kp_kineto_event *event);
 bool kp_evalsteps_has_gradients(const struct kp_kineto_event *event);

@@ -15,7 +15,7 @@ SRC_advise := \
     export/advise/float64rule.c \
     export/advise/faultrules.c \
     export/advise/fuserules.c \
-    export/advise/evalpieces.c \
+    export/advise/evalpasses.c export/advise/evalpieces.c \
     export/advise/evalsteps.c \
     export/advise/promptpieces.c \
     export/advise/promptsteps.c \

@@ -118,7 +118,7 @@ const char *kp_stepbegin_text(const struct kp_costrules *rules, const double *of
 
 #define KP_EVALUATED_HOW                                                                                              \
     "; to time them: kprof run --phases (Lightning, transformers, ranges of yours), or kprof report --within with a " \
-    "range. Where that is too much: evaluate less often, or on a part of the data"
+    "range. Where that is too much: "
 /* Tells them, and adds when they evaluate. */
 void kp_evalsteps_tell(const struct kp_costrules *rules, struct kp_spans *times);
 /* Takes that from the steps. */

@@ -158,14 +158,15 @@ static void optimizer_print(FILE *out, const struct kp_chosen *chosen)
             kp_stepends_what(chosen->ended_by), number - 1, number);
 }
 
-/* Findings, and notes behind them. An evaluation stands before what is not critical and costs less. */
+/* Findings, and notes behind them. An evaluation stands before what costs less. */
 static void findings_print(FILE *out, const struct kp_advice *a)
 {
     const char *notes[KP_NOTES_MAX];
     const size_t note_count = kp_advice_notes(a, notes);
     bool is_told = false;
     for (size_t i = 0; i < a->count; i++) {
-        const bool is_next = !is_told && !a->findings[i].is_critical && a->findings[i].step_ns < a->evaluated_ns;
+        const double ns = a->findings[i].step_ns; /* 0: of memory */
+        const bool is_next = !is_told && (ns > 0 || !a->findings[i].is_critical) && ns < a->evaluated_ns;
         if (is_next) line_print(out, "note     ", a->evaluated);
         is_told |= is_next;
         kp_adviceprint_finding(out, &a->findings[i], a->steps);

@@ -450,12 +450,21 @@ static void kinds_close(const struct kinds_pieces *k)
     kp_promptpieces_close(k->prompts);
 }
 
+/* How long evaluations are, their ops tell, which pieces do not keep. So many events are read again as a whole. */
+enum { WHOLE_EVENTS_MOST = 4000000 };
+
+static bool is_to_be_whole(const struct kinds_pieces *k, const struct report_reading *in)
+{
+    return k->evaluations && in->trace->seen <= WHOLE_EVENTS_MOST && kp_evalpieces_has(k->evaluations);
+}
+
 /* Reads a trace in pieces, as far as it can be cut. False: it must be read as a whole. */
 static bool pieces_read(struct report_command *r, const struct kp_trace_source *source, struct report_reading *out,
                         int *rc, char *why, size_t why_bytes)
 {
     struct kp_toppieces *pieces = kp_toppieces_open(by_of(r, NULL));
     if (!pieces) return false;
+    const size_t stuck = r->stuck.count;
     struct kinds_pieces kinds = {&r->stuck, NULL, NULL};
     if (is_unasked(r)) kinds = (struct kinds_pieces){&r->stuck, kp_evalpieces_open(), kp_promptpieces_open()};
     kp_toppieces_give(pieces, kinds_add, &kinds);
@@ -465,9 +474,13 @@ static bool pieces_read(struct report_command *r, const struct kp_trace_source *
         out->is_numbered = holds =
             kp_toppieces_end(pieces, out->trace, &out->n.top, &out->n.summary, &out->n.parts, &out->n.chosen);
     kp_toppieces_close(pieces);
+    if (out->is_numbered && is_to_be_whole(&kinds, out)) {
+        numbers_fini(&out->n);
+        out->is_numbered = holds = false;
+    }
     if (out->is_numbered && is_unasked(r)) kinds_find(&kinds, out);
     kinds_close(&kinds);
-    if (!holds) kp_kineto_close(out->trace);
+    if (!holds) r->stuck.count = stuck, kp_kineto_close(out->trace);
     return holds;
 }
 

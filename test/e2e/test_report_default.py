@@ -307,7 +307,7 @@ for step in range(450):
 
 
 def test_a_large_trace_has_its_evaluations_in_the_head(tmp_path):
-    """It is read in pieces. Read as a whole (--partial) it says the same of them."""
+    """It is read in pieces, which do not tell how long an evaluation is: so it is read again as a whole, as --partial reads it."""
     program = tmp_path / "own.py"
     program.write_text(EVALUATING_LOOP)
     run = harness.run_kprof("own.py", tmp_path / "out", schedule=None, shapes=False, command=[harness.PYTHON, program]).ok()
@@ -316,8 +316,25 @@ def test_a_large_trace_has_its_evaluations_in_the_head(tmp_path):
                       r"(steps [\d, ]+\d)(?:, each 150th step,)? hold (\d+) forward passes without backward, ([\d.]+) ms each")
     count, some, ns, share, steps, passes, each = told.search(harness.cli("report", run.trace).stdout).groups()
     whole = told.search(harness.cli("report", "--partial", run.trace).stdout).groups()
-    assert some and not whole[1] and (count, steps, passes) == (whole[0], whole[4], whole[5]) == ("3", "steps 100, 250, 400", "120")
-    assert float(share) == pytest.approx(float(whole[3]), rel=0.15) and float(each) == pytest.approx(float(whole[6]), rel=0.15)
+    assert (count, some, ns, share, steps, passes, each) == whole and not some
+    assert (count, steps, passes) == ("3", "steps 100, 250, 400", "120")
+    said = harness.cli("advise", run.trace).stdout
+    assert f"note     {count} evaluations inside of the training take {ns} ms, {share} % of the time of all steps" in said, said
+    assert f"take {ns} ms, " in harness.cli("report", "--by", "step", run.trace).stdout
+
+
+@pytest.mark.parametrize("kind, passes, first, what", [("rollout", 128, 1, "rollouts"), ("workers", 6, 0, "evaluations")])
+def test_evaluations_are_as_long_as_the_programs_own_clock_says(tmp_path, kind, passes, first, what):
+    """report, its --by step and advise agree. The first rollout lies before the first step whose begin is known."""
+    run = harness.run_kprof("evaluating.py", tmp_path / "out", kind, schedule=None, shapes=False, OMP_NUM_THREADS=1, LAZY_DYNAMO=1).ok()
+    took = [float(ms) for ms in run.out.split()[1:]][first:]
+    told = re.compile(rf"(\d+) {what} inside of the training take ([\d.]+) ms.* hold (\d+) forward passes without backward, ")
+    found = [told.search(harness.cli(*command, run.trace).stdout).groups() for command in (["report"], ["report", "--by", "step"], ["advise"])]
+    assert found == [found[0]] * 3 and (int(found[0][0]), int(found[0][2])) == (len(took), passes), (found, took)
+    assert float(found[0][1]) == pytest.approx(sum(took), rel=0.1), (found, took)
+    lines = harness.cli("advise", run.trace).stdout.splitlines()
+    costs = [float(cost[1]) if (cost := re.search(r": ([\d.]+) ms a step", line)) else None for line in lines if line.startswith(("WARN", "CRIT", "note     " + found[0][0]))]
+    assert kind != "rollout" or costs[0] is None, lines  # the largest part first
 
 
 HELPED_LOOP = """import ctypes, torch
