@@ -12,7 +12,7 @@ struct kp_advised {
     struct kp_tree tree;
     struct kp_chosen chosen;
     struct kp_advice advice;
-    bool is_part;  /* the file ends early, and this is of what comes before */
+    bool is_part; /* the file ends early, and this is of what comes before */
     bool has_read_workers;
     char *workers; /* kp_workers_tell(): what the workers of its DataLoader do, as text; or NULL */
 };

@@ -52,7 +52,7 @@ function slicesOf(trace, range, slices) {
       if (total > totals[s]) keep(at);
     }
   }
-  return { kinds, sums, totals, times, most, peak, span, from: range.from, names: trace.head.memory.categories, steps: trace.head.steps };
+  return { kinds, sums, totals, times, most, peak, span, from: range.from, names: trace.head.memory.categories, steps: trace.head.steps, zero: trace.head.run.zero };
 }
 
 const curve = memoryCurve(byId("curve-svg"), {

@@ -69,7 +69,7 @@ function factsDraw(trace) {
   if (run.parts) facts.push([run.gpu_parts ? "of a step on the host" : "of a step", run.parts]);
   if (run.gpu_parts) facts.push(["of a step on the GPU", run.gpu_parts]);
   facts.push(["events", countText(trace.name.length)]);
-  facts.push(["time 0", run.zero > 0 ? `the first event, ${timeText(run.zero)} after the profiler's start` : "the profiler's start"]);
+  facts.push(["time 0", "the profiler's start"]);
   if (run.cores > 0) facts.push(["busy threads on cores", `${run.threads || "?"} on ${run.cores}`]);
   if (run.dropped) facts.push(["events dropped", (run.dropped_least ? "at least " : "") + countText(run.dropped)]);
   if (run.torn) facts.push(["file", "cut short"]);

@@ -142,8 +142,9 @@ function rulerDraw(width) {
   pen.fillStyle = scene.card;
   pen.fillRect(0, 0, width, TOP - 2);
   pen.fillStyle = scene.dim;
-  for (let at = Math.ceil(scene.from / tick) * tick; at < scene.to; at += tick) {
-    const x = Math.round((at - scene.from) / span * width);
+  const zero = view.trace.head.run.zero;
+  for (let at = Math.ceil((scene.from + zero) / tick) * tick; at < scene.to + zero; at += tick) {
+    const x = Math.round((at - zero - scene.from) / span * width);
     pen.fillRect(x, TOP - 7, 1, 5);
     pen.fillText(timeText(Math.abs(at) < tick / 2 ? 0 : at), x + 3, 13);
   }
@@ -227,7 +228,7 @@ function pick(i, moves) {
   const lane = laneOf(i), item = text => make("span", { textContent: text });
   told.replaceChildren(make("div", {}, make("b", { textContent: eventName(trace, i) })), item(KINDS[trace.kind[i]]),
     item(`lasts ${timeText(trace.span[i])}`), ...(lane.device || lane.asynchronous ? [] : [item(`self ${timeText(trace.self[i])}`)]),
-    ...(trace.gpu && !lane.device && trace.gpu[i] ? [item(`on the GPU ${timeText(trace.gpu[i])}`)] : []), item(`from ${timeText(trace.start[i])}`), item(lane.name),
+    ...(trace.gpu && !lane.device && trace.gpu[i] ? [item(`on the GPU ${timeText(trace.gpu[i])}`)] : []), item(`from ${timeText(trace.start[i] + trace.head.run.zero)}`), item(lane.name),
     ...(trace.work && trace.work[i] ? trace.texts[trace.work[i] - 1].split("; ").map(item) : []),
     ...(trace.module && trace.module[i] ? [item(moduleName(trace, trace.module[i]))] : []), ...linkButtons(trace, i));
   if (!moves) return;

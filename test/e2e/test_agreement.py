@@ -4,6 +4,7 @@ import functools
 import gzip
 import json
 import pathlib
+import re
 import tempfile
 
 import pytest
@@ -280,6 +281,10 @@ def test_memory_has_one_peak_everywhere(name):
         assert not in_view and "memory" not in head
         return
     wanted = {device["device"]: device["peak"]["total"] for device in json.loads(said.stdout)["devices"]}
+    moments = dict(re.findall(r"^(.+?): peak .* at ([\d.]+) ms \(", harness.cli("memory", trace_of(name), "--step", "all").stdout, re.M))
+    shown = dict(row["name"].split(": the peak, at ") for row in tabs(name)["Memory"] if ": the peak, at " in row["name"])
+    for device, at in shown.items():  # after the profiler's start
+        assert float(at.split()[0]) * {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}[at.split()[1]] == pytest.approx(float(moments[device]), rel=6e-3), (device, at)
     assert in_view == wanted and {device[0]: peak_of(columns, device) for device in head["memory"]["devices"]} == wanted
 
 

@@ -208,6 +208,8 @@ def test_memory_is_that_of_kprof_memory(everything):
     device = json.loads(harness.cli("memory", trace, "--json").stdout)["devices"][0]
     peak = re.match(r"Peak: ([\d.]+ \w+) at ([\d.]+ \w+)", said["told"]["curve-told"])
     assert number(peak[1]) == pytest.approx(device["peak"]["total"], rel=6e-3)
+    at = re.search(r"peak .* at ([\d.]+) ms \(", harness.cli("memory", trace, "--step", "all").stdout)
+    assert milliseconds(peak[2]) == pytest.approx(float(at[1]), rel=6e-3)  # after the profiler's start, as in all views
     assert sum(number(row[1]) for row in said["live"]) == pytest.approx(device["peak"]["total"], rel=2e-2)
     assert said["begin"][1] in said["begin"][0] and said["peak"] == said["told"]["curve-told"] and " at " in said["tip"] and "Activation: " in said["tip"]
 
@@ -225,7 +227,7 @@ def test_the_curve_is_the_same_in_the_page_and_in_files_of_its_own(everything, a
         assert said["narrow"]["width"] < 430 < said["first"]["width"]
         assert len({said[when]["now"] for when in ("first", "key", "click")}) == 3  # the moment moved
         assert any(": " in text for text in said["first"]["texts"]) and said["first"]["steps"] > 0
-    for said in (page, html, svg):  # the page is a little narrower: where the time is at a limit, it has every second tick. Its time begins with the first event
+    for said in (page, html, svg):  # the page is a little narrower: where the time is at a limit, it has every second tick
         said["first"]["value"] = said["first"]["value"].split(" at ")[0]
         said["first"]["texts"] = [text for text in said["first"]["texts"] if not re.fullmatch(r"[\d.]+ (us|ms|s)", text)]
     for key in ("texts", "colours", "steps", "value"):

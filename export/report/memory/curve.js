@@ -1,6 +1,6 @@
 // curve.js - bytes over time by category: areas, axes, steps, a legend, one moment that is pointed at. Of a page and of files.
 // c: {from, span, times, totals, sums: kinds a slice, kinds, names, most, peak: {at, total, of}, steps: [number, at]}. Each of equal
-// slices of the time is shown by its highest moment. host: {width(), tell(slice, text)}.
+// slices of the time is shown by its highest moment. zero, where it is there, is added to times that are shown. host: {width(), tell(slice, text)}.
 function memoryCurve(svg, host) {
   const PLOT = 260, LETTER = 6.6, HEAD = 22, FOOT = 24, ROW = 20, SIDE = 12;
   let c = null, left = 60, top = 0, wide = 1, chosen = 0;
@@ -30,8 +30,9 @@ function memoryCurve(svg, host) {
     return t.at.map(value => ({ value: value * 1024 ** unit, text: `${value.toFixed(t.digits)} ${units[unit]}` }));
   }
   function timeTicks() {
-    const size = c.from + c.span >= 1e10 ? 1e9 : c.span >= 1e5 ? 1e6 : 1e3, t = ticks(c.from / size, (c.from + c.span) / size, Math.max(2, Math.floor(wide / 100)), 1e-6);
-    return t.at.map(value => ({ at: value * size, text: `${value.toFixed(t.digits)} ${{ 1e9: "s", 1e6: "ms", 1e3: "µs" }[size]}` }));
+    const zero = c.zero || 0, from = c.from + zero, size = from + c.span >= 1e10 ? 1e9 : c.span >= 1e5 ? 1e6 : 1e3;
+    const t = ticks(from / size, (from + c.span) / size, Math.max(2, Math.floor(wide / 100)), 1e-6);
+    return t.at.map(value => ({ at: value * size - zero, text: `${value.toFixed(t.digits)} ${{ 1e9: "s", 1e6: "ms", 1e3: "µs" }[size]}` }));
   }
   // Every 1st, 2nd, 5th, 10th, .. of them, so that at most `most` are left.
   function every(all, most) {
@@ -97,7 +98,7 @@ function memoryCurve(svg, host) {
     choose(chosen);
     return height;
   }
-  const text = s => `${timeOf(s) === c.peak.at ? "Peak: " : ""}${bytesText(c.totals[s])} at ${timeText(timeOf(s))}`;
+  const text = s => `${timeOf(s) === c.peak.at ? "Peak: " : ""}${bytesText(c.totals[s])} at ${timeText(timeOf(s) + (c.zero || 0))}`;
   // The peak is one moment of its slice, and that is what the slice shows.
   const timeOf = s => c.totals[s] === c.peak.total && sliceOf(c.peak.at) === s ? c.peak.at : c.times[s];
   const sliceOf = at => Math.min(c.totals.length - 1, Math.max(0, Math.floor((at - c.from) / c.span * c.totals.length)));
