@@ -41,6 +41,9 @@ $(O)/test/bench/libempty_profile.so: test/bench/empty_profile.c
 bench: all $(O)/test/bench/libempty_profile.so ## what it costs, each figure a ratio in one run against torch.profiler
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && OMP_NUM_THREADS=1 $$python test/bench/run.py $(BENCH_ARGS)
 
+bench-steps: all ## what a recorded step of a training takes, alone, with us and with torch.profiler in turns: BENCH_ARGS=--shapes
+	@$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} test/bench/whole_steps.py 5 $(BUILD)/libkprof.so $(BENCH_ARGS)
+.PHONY: bench-steps
 bench-stacks: all ## what Python calls and call stacks cost beside torch.profiler's with_stack
 	@$(MAKE) --no-print-directory bench BENCH_ARGS="--only stacks $(BENCH_ARGS)"
 .PHONY: bench-stacks
