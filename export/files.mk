@@ -9,7 +9,7 @@ NOT_IN_SO := $(addprefix export/report/kineto_,blocks.c file.c pieces.c read.c) 
     $(addprefix export/report/, json_scan.c calltree.c chosen.c flame.c flameassets.S flamepage.c selftime.c \
                                 spans.c stackpath.c eventpart.c stepparts.c stepspans.c timeshares.c topcopies.c tophead.c topjson.c \
                                 toppieces.c toporder.c toprows.c toptable.c topmodules.c backwardof.c treepieces.c walltime.c phaserows.c \
-                                rankmatch.c rankwaits.c stuck.c commops.c overlaps.c unanswered.c valuereads.c vendor.c nocore.c phasetimes.c)
+                                rankmatch.c rankwaits.c stuck.c commkinds.c commops.c overlaps.c unanswered.c valuereads.c vendor.c nocore.c phasetimes.c)
 include export/view/files.mk
 include export/page/files.mk
 include export/convert/files.mk

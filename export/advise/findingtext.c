@@ -119,9 +119,7 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     const bool is_one = !ranks->has_hosts;
     snprintf(out->what, sizeof out->what, "the step waits for the %s (this rank came last to %zu of %zu collectives)",
              is_one ? "collectives' own work, on one machine" : "network", late->last, late->matched);
-    snprintf(out->change, sizeof out->change,
-             "Send less, or less often: gradients of several steps together (no_sync()), fewer and larger buckets "
-             "(DDP(..., bucket_cap_mb=N)).%s%s%s%s",
+    snprintf(out->change, sizeof out->change, "%s%s%s%s%s", kp_commkind_less(kp_commkinds_most(&ranks->kinds)),
              is_one ? " On one machine ranks and collectives share its cores." : "",
              has_cause ? " What makes the rank late: " : "", has_cause ? cause : "", has_cause ? "." : "");
     return true;

@@ -385,6 +385,19 @@ static const char *bandwidth_tell(const struct kp_costrules *x, const char *what
                   : what;
 }
 
+/* What overlaps with what, by what ranks send one another for; `change` is that of gradients. */
+static const char *overlap_text(const struct kp_costrules *x, const char *change)
+{
+    struct kp_commkinds kinds = {0};
+    kp_commkinds_add(&kinds, x->tree, &x->chosen->in_steps);
+    const enum kp_commkind most = kp_commkinds_most(&kinds);
+    if (most == KP_COMM_REDUCE) return change;
+    return kp_costrules_text(x,
+                             "Where no rank comes last to most of them (kprof advise with the traces of all says so), "
+                             "%s.",
+                             kp_commkind_overlap(most));
+}
+
 /* The causes come first among the rules: all idle is told only where no cause of it is. */
 void kp_rules_parts(struct kp_costrules *x)
 {
@@ -399,5 +412,7 @@ void kp_rules_parts(struct kp_costrules *x)
         has_cause |= is_cause(&rules[i]);
         struct kp_finding *told = &x->out->findings[x->out->count - 1];
         if (rules[i].measure == KP_SPLIT_COMM) told->what = bandwidth_tell(x, told->what);
+        if (rules[i].measure == KP_SPLIT_COMM && rules[i].with == WITH_GPU)
+            told->change = overlap_text(x, told->change);
     }
 }

@@ -277,9 +277,7 @@ static void ranks_print(const struct advise_command *command)
     kp_rankwaits_print(stdout, ranks);
     if (ranks->rank_count < 2 || kp_rankwaits_lack(ranks) || kp_rankwaits_late(ranks)) return;
     if (command->has_communication && ranks->matched)
-        fputs("         none of them is late alone: let communication overlap with backward: DDP(..., "
-              "bucket_cap_mb=N)\n",
-              stdout);
+        printf("         none of them is late alone: %s\n", kp_commkind_overlap(kp_commkinds_most(&ranks->kinds)));
 }
 
 int kp_cmd_advise(int argc, char **argv)

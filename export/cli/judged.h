@@ -7,6 +7,6 @@
 
 /* After kp_advised_open(). Of a spool it adds nothing. */
 void kp_judged_add(struct kp_advised *advised, const struct kp_trace_source *source);
-/* The same at the end of a run, where nobody wants to wait: traces of workers that take long to read are left for
- * `kprof advise`, and a finding about them says so. */
+/* The same at the end of a run, whose user waits: traces of workers that take long to read are left for `kprof advise`,
+ * and a finding about them says so. */
 void kp_judged_add_at_end(struct kp_advised *advised, const char *path);

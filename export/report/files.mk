@@ -4,6 +4,7 @@ SRC_report := \
     export/report/backwardof.c \
     export/report/calltree.c \
     export/report/chosen.c \
+    export/report/commkinds.c \
     export/report/commops.c \
     export/report/flame.c \
     export/report/flamepage.c \
@@ -77,6 +78,7 @@ SRC_report := \
     export/report/workerframe.c
 UNIT_report := \
     test/unit/report/test_chosen.c \
+    test/unit/report/test_commkinds.c \
     test/unit/report/test_commops.c \
     test/unit/report/test_everynth.c \
     test/unit/report/test_folded.c \

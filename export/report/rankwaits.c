@@ -181,6 +181,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     job_note(w, tree->trace);
     struct kp_rankwait *row = rank_get(w, rank);
     row->host = text_kept(w, kp_kineto_fact(tree->trace, "host_name"));
+    kp_commkinds_add(&w->kinds, tree, within);
     parts_add(row, tree, chosen);
     if (chosen->step_count) places_add(row, tree, chosen);
     for (size_t i = 0; i < tree->count; i++)
@@ -335,7 +336,8 @@ bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, c
     snprintf(out, bytes, "its steps have %.1f ms of %s each, those of the other%s %.1f ms", part_ms(late, best),
              names[best], w->rank_count > 2 ? "s" : "", others_most);
     const size_t used = strlen(out);
-    place_tell(out + used, bytes - used, w, late, most);
+    if (kp_commkinds_most(&w->kinds) != KP_COMM_STAGES) /* stages run lines of their own */
+        place_tell(out + used, bytes - used, w, late, most);
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "export/report/chosen.h"
+#include "export/report/commkinds.h"
 
 struct kp_collective {
     uint32_t kind;                   /* string id in `texts`: what it is on every rank, but for its step or number */
@@ -65,6 +66,7 @@ struct kp_rankwaits { /* all zero: empty */
     /* Collectives that all their ranks have; and those of which a rank has no trace, of which a rank's trace has none,
      * and whose groups cannot be told apart. */
     size_t matched, lacking, partial, untold;
+    struct kp_commkinds kinds;
     uint32_t job;                   /* string id of the job's id; 0: no trace says one */
     bool has_jobs;                  /* of several jobs that share a folder: nothing is compared */
     bool has_hosts;                 /* ranks are of several machines, or do not say */
