@@ -51,6 +51,7 @@ static struct filter {
 } filters[THREADS];
 static uint32_t filter_count;
 static kp_python_profile_fn ours_is; /* our profile function */
+static void (*give_up)(void), (*take_up)(void);
 
 static kp_python_profile_fn *profile_at(void *thread)
 {
@@ -116,12 +117,12 @@ static void was_set(void *thread, kp_python_profile_fn before)
     const kp_python_profile_fn now = *profile_at(thread);
     if (before == ours_is && now && now != ours_is && now != filter_event) {
         filter_put(thread);
-        if (thread == kp_python_get()->thread_state()) kp_pycalls_taken_over();
+        if (thread == kp_python_get()->thread_state()) give_up();
         kp_pyprofile_replaced();
     } else if (before == filter_event) {
         filter_keep(thread);
     }
-    if (!now && before) kp_python_resume();
+    if (!now && before) take_up();
 }
 
 /* ---- sys.setprofile and sys._setprofileallthreads, enable() and disable() of cProfile ---- */
@@ -262,11 +263,13 @@ static int tap_eval_of(void *thread, kp_python_profile_fn fn, void *object)
     return rc;
 }
 
-void kp_pyhandover_attach(kp_python_profile_fn ours)
+void kp_pyhandover_attach(kp_python_profile_fn ours, void (*gives_up)(void), void (*takes_up)(void))
 {
     static struct kp_tap taps[] = {{"PyEval_SetProfile", NULL, (void *)(uintptr_t)tap_eval},
                                    {"_PyEval_SetProfile", NULL, (void *)(uintptr_t)tap_eval_of}};
     if (ours_is) return;
+    give_up = gives_up;
+    take_up = takes_up;
     ours_is = ours;
     real_eval = kp_python_api.set_profile;
     real_eval_of = kp_python_api.set_profile_of;

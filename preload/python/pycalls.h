@@ -137,12 +137,11 @@ void kp_pyprofile_set_all(void);          /* sets ours on each thread without a 
 void kp_pyprofile_replaced(void);         /* the program is about to set a profile function of its own */
 void kp_pyprofile_remove(void);           /* from the calling thread */
 
-/* python_source.c, with the GIL: the program removed a profile function of its own, so ours is set again in a window */
-void kp_python_resume(void);
-
 /* program_profile.c: the GIL is held. */
-void kp_pyhandover_attach(kp_python_profile_fn ours); /* once `ours` is what python_source.c sets */
-void kp_pyhandover_find(void);                        /* a window begins: finds what sets profile functions */
+/* Once `ours` is what python_source.c sets. `give_up`: the calling thread has ours no more; `take_up`: the program
+ * removed a function of its own, so ours may be set. */
+void kp_pyhandover_attach(kp_python_profile_fn ours, void (*give_up)(void), void (*take_up)(void));
+void kp_pyhandover_find(void); /* a window begins: finds what sets profile functions */
 void kp_pyhandover_setter(
     const void *function); /* a C function is about to be called under ours; it may set a profile function */
 

@@ -205,7 +205,8 @@ static void install(uint32_t cycle)
     kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
 }
 
-void kp_python_resume(void)
+/* The program removed a profile function of its own: ours is set again while the window lasts. With the GIL. */
+static void resume(void)
 {
     const uint64_t gate = kp_gate_get();
     struct kp_thread *t = kp_thread_self;
@@ -303,7 +304,7 @@ static bool attach(void)
     if (!python || !kp_python_api_find(python)) return false;
     const kp_python_profile_fn on_event = kp_pycalls_event_of(python->layout.version);
     kp_pyprofile_attach(on_event);
-    if (wants_calls) kp_pyhandover_attach(on_event);
+    if (wants_calls) kp_pyhandover_attach(on_event, kp_pycalls_taken_over, resume);
     kp_store_release(&attached, true); /* pairs with: wait_ready, set_mode */
     return true;
 }
