@@ -35,3 +35,31 @@ bool kp_caller_is_ending(void);
 /* The process groups of torch.distributed as JSON, as they were when the window began or warmed up. NULL: none. With
  * KPROF_EXECUTION_TRACE alone. The text stays. */
 const char *kp_caller_groups(void);
+
+/*
+ * applied.c: inside a hook, where the op of a Python autograd function starts. What the calling thread applies the
+ * function `op` to, in the order of its call; NULL: this is no such op. Asked once. Until the hook ends.
+ */
+enum kp_applied_kind {
+    KP_APPLIED_LEFT_OUT, /* torch.profiler does not show it */
+    KP_APPLIED_NONE,     /* shown without a value: None, tuples, dicts */
+    KP_APPLIED_BOOL,
+    KP_APPLIED_INT,
+    KP_APPLIED_DOUBLE,
+    KP_APPLIED_COMPLEX,
+    KP_APPLIED_LIST,
+    KP_APPLIED_TENSOR
+};
+struct kp_applied {
+    enum kp_applied_kind kind;
+    uint32_t count;     /* of a list */
+    const void *object; /* the list */
+    int64_t integer;
+    double real, imaginary;
+};
+extern _Thread_local const void *kp_applied_arguments /* NULL: there is nothing to ask */
+    __attribute__((tls_model("initial-exec")));
+const void *kp_applied_to(const char *op);
+uint32_t kp_applied_count(const void *arguments);
+void kp_applied_get(const void *arguments, uint32_t at, struct kp_applied *out);
+void kp_applied_item(const struct kp_applied *list, uint32_t at, struct kp_applied *out); /* one of a list's items */

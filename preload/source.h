@@ -74,6 +74,6 @@ struct kp_source {
     /* It records from the start, before any op: attaching counts as first activity. */
     bool starts_active;
 };
-extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_source, kp_garbage_source, kp_groups_source,
-    kp_distributed_source, kp_nvtx_source, kp_cupti_source, kp_cuda_hooks_source, kp_driver_source, kp_heap_source,
-    kp_calltrace_source, kp_stepcalls_source;
+extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_source, kp_applied_source,
+    kp_garbage_source, kp_groups_source, kp_distributed_source, kp_nvtx_source, kp_cupti_source, kp_cuda_hooks_source,
+    kp_driver_source, kp_heap_source, kp_calltrace_source, kp_stepcalls_source;

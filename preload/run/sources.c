@@ -13,13 +13,10 @@
 
 #include "collector/base/kp_poison.h"
 
-const struct kp_source *const kp_sources[] = {&kp_torch_source,      &kp_python_source,
-                                              &kp_markers_source,    &kp_garbage_source,
-                                              &kp_groups_source,     &kp_distributed_source,
-                                              &kp_nvtx_source,       &kp_cupti_source,
-                                              &kp_cuda_hooks_source, &kp_driver_source,
-                                              &kp_heap_source,       &kp_calltrace_source,
-                                              &kp_stepcalls_source,  NULL};
+const struct kp_source *const kp_sources[] = {
+    &kp_torch_source,  &kp_python_source,      &kp_markers_source,   &kp_applied_source,   &kp_garbage_source,
+    &kp_groups_source, &kp_distributed_source, &kp_nvtx_source,      &kp_cupti_source,     &kp_cuda_hooks_source,
+    &kp_driver_source, &kp_heap_source,        &kp_calltrace_source, &kp_stepcalls_source, NULL};
 enum { SOURCES_MAX = sizeof kp_sources / sizeof *kp_sources };
 
 static bool attached[SOURCES_MAX];

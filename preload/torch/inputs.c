@@ -12,10 +12,11 @@
 #include <string.h>
 
 #include "collector/format/kp_inputs.h"
+#include "preload/python_bridge.h"
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 
-enum { INLINE_DIMS = 5, IVALUE_BYTES = 16 };
+enum { INLINE_DIMS = 5, IVALUE_BYTES = 16, SHOWS_ARGUMENTS = 204 /* the torch from which on its profiler does */ };
 enum { POLICY_MASK = 0x0c, POLICY_STRIDES = 0x04, SYMBOLIC = 0x10 }; /* sizes_strides_policy_, has_symbolic_... */
 
 /*
@@ -176,8 +177,58 @@ static KP_HOT __attribute__((noinline)) uint8_t *put_list(const struct target *t
     return count > KP_IN_LIST_MAX ? put_byte(t, at, KP_IN_NONE) : put_scalar_list(t, at, items, count);
 }
 
-uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, uint8_t *at, uint8_t *end,
-                                uint32_t *count)
+/* ---- what a Python autograd function was applied to ---- */
+
+static uint8_t *put_applied(const struct target *t, uint8_t *at, const struct kp_applied *v)
+{
+    const double pair[] = {v->real, v->imaginary};
+    const uint64_t words[2] = {(uint64_t)v->integer};
+    switch (v->kind) {
+    case KP_APPLIED_BOOL: return put_value(t, at, KP_IN_BOOL, (const uint8_t *)words, 1);
+    case KP_APPLIED_INT: return put_value(t, at, KP_IN_INT, (const uint8_t *)words, 8);
+    case KP_APPLIED_DOUBLE: return put_value(t, at, KP_IN_DOUBLE, (const uint8_t *)pair, 8);
+    case KP_APPLIED_COMPLEX: return put_value(t, at, KP_IN_COMPLEX, (const uint8_t *)pair, 16);
+    default: return put_byte(t, at, KP_IN_NONE);
+    }
+}
+
+/* As put_scalar_list: what begins with a scalar, and has scalars and None alone. */
+static uint8_t *put_applied_list(const struct target *t, uint8_t *at, const struct kp_applied *list)
+{
+    uint8_t *const begin = at;
+    if (list->count > KP_IN_LIST_MAX) return put_byte(t, at, KP_IN_NONE);
+    at = put_count(t, at, KP_IN_SCALAR_LIST, list->count);
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct kp_applied item;
+        kp_applied_item(list, i, &item);
+        if (item.kind == KP_APPLIED_LEFT_OUT || (i == 0 && item.kind == KP_APPLIED_NONE))
+            return put_byte(t, begin, KP_IN_NONE);
+        at = put_applied(t, at, &item);
+    }
+    return at;
+}
+
+/* torch announced the tensors alone, in the order of the call. Returns NULL too if they are not those. */
+static KP_COLD uint8_t *put_call(const struct target *t, uint8_t *at, const uint8_t *values, size_t tensors,
+                                 const void *arguments, uint32_t *count)
+{
+    size_t used = 0;
+    *count = 0;
+    for (uint32_t i = 0; i < kp_applied_count(arguments); i++) {
+        struct kp_applied v;
+        kp_applied_get(arguments, i, &v);
+        if (v.kind == KP_APPLIED_LEFT_OUT) continue;
+        ++*count;
+        if (v.kind == KP_APPLIED_LIST) at = put_applied_list(t, at, &v);
+        else if (v.kind != KP_APPLIED_TENSOR) at = put_applied(t, at, &v);
+        else if (used++ < tensors) at = put_tensor(t, at, kp_torch_pointer(values + (used - 1) * IVALUE_BYTES, 0));
+    }
+    if (used != tensors) *count = UINT32_MAX;
+    return at;
+}
+
+uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, const void *arguments,
+                                uint8_t *at, uint8_t *end, uint32_t *count)
 {
     const struct target t = {layout, end};
     const uint8_t *values = kp_torch_pointer(rf, layout->rf_inputs);
@@ -185,6 +236,9 @@ uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint
     /* UINT32_MAX matches no tag: the self-check could not prove the kind. */
     uint32_t tensor = layout->dropped & KP_TORCH_NO_TENSORS ? UINT32_MAX : layout->tag_tensor;
     uint32_t list = layout->dropped & KP_TORCH_NO_LISTS ? UINT32_MAX : layout->tag_list;
+    uint8_t *const called =
+        KP_UNLIKELY(arguments) && tensor != UINT32_MAX ? put_call(&t, at, values, n, arguments, count) : NULL;
+    if (KP_UNLIKELY(called) && *count != UINT32_MAX) return called;
     *count = (uint32_t)n;
     for (size_t i = 0; i < n; i++, values += IVALUE_BYTES) {
         uint32_t tag = tag_of(values);
@@ -199,11 +253,13 @@ uint32_t kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *
 {
     uint32_t count = 0, data = head_bytes + 4;
     uint8_t *stop = NULL;
+    const bool is_applied = KP_UNLIKELY(kp_applied_arguments != NULL) && kp_torch.layout.version >= SHOWS_ARGUMENTS;
+    const void *const arguments = is_applied ? kp_applied_to(kp_torch.api.name(rf)) : NULL;
     for (bool whole = false; *rec && !stop && !whole;) {
         size_t room = (size_t)(t->end - *rec);
         whole = room >= KP_MAX_RECORD;
         if (whole) room = KP_MAX_RECORD;
-        stop = kp_torch_inputs_encode(&kp_torch.layout, rf, *rec + data, *rec + room - 8, &count);
+        stop = kp_torch_inputs_encode(&kp_torch.layout, rf, arguments, *rec + data, *rec + room - 8, &count);
         if (!stop && !whole) *rec = kp_put_reserve(t, gate, KP_MAX_RECORD, KP_KIND_OP); /* this chunk is too short */
     }
     if (!*rec) return 0;

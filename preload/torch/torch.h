@@ -188,8 +188,8 @@ KP_HOT uint32_t kp_torch_name_find(struct kp_thread *t,
                                    const uint8_t *rf);                   /* for a name that the thread's cache lacks */
 KP_COLD uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope); /* 0: no step mark */
 /* inputs.c: encodes an op's inputs at `at`. Returns the address behind them, NULL if they do not fit before `end`. */
-KP_HOT uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, uint8_t *at,
-                                       uint8_t *end, uint32_t *count);
+KP_HOT uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, const void *arguments,
+                                       uint8_t *at, uint8_t *end, uint32_t *count);
 /*
  * Appends the inputs (count, entries) to the OP record at *rec, whose fixed part takes `head_bytes`. May move the
  * record to another chunk. Returns the record's whole size, 0 when the inputs are too large (counted).

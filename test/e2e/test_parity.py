@@ -19,6 +19,7 @@ PROGRAMS = {
     "gan.py": {**harness.LATE, "KPROF_STEP": "range:Optimizer.step#"},  # torch.profiler is stepped after either optimizer here
     # not auto: a compiler that takes long runs ops and steps nothing, so that after half a minute seconds would count
     "script_compile.py": {"ignore": PROFILER_ONLY, "KPROF_STEP": "optimizer"},
+    "applied.py": harness.LATE,
     "hf_trainer.py": harness.LATE,
     "lightning_fit.py": harness.LATE,
 }
