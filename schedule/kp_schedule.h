@@ -201,6 +201,8 @@ bool kp_steps_are_calls(void);
  * with the GIL. NULL: none was seen. */
 void kp_steps_model_set(const char *module, const char *name);
 const char *kp_steps_model(void);
+/* Calls of a model that came where nothing counts, too few to count themselves. 0: something does. */
+uint32_t kp_steps_model_calls(void);
 /* A function with nearly the name that call: asked for, as call: has it; the nearest last. As kp_steps_model_set. */
 void kp_steps_near_set(const char *module, const char *name);
 const char *kp_steps_near(void);

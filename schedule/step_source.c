@@ -452,6 +452,12 @@ void kp_steps_model_set(const char *module, const char *name)
 
 const char *kp_steps_model(void) { return kp_load_acquire(&model); } /* pairs with: step_source.c:kp_steps_model_set */
 
+uint32_t kp_steps_model_calls(void)
+{
+    const struct counter *const c = counter_now();
+    return kp_load_relaxed(&c->source) == KP_STEP_NONE ? kp_load_relaxed(&c->reports[KP_STEP_MODULE]) : 0;
+}
+
 static _Atomic(const char *) near_name;
 
 void kp_steps_near_set(const char *module, const char *name)
@@ -489,9 +495,11 @@ static void silence_explain(char *out, unsigned long bytes)
     default: break;
     }
     const uint32_t calls = kp_load_relaxed(&counter_now()->reports[KP_STEP_MODULE]);
+    const char *const called = kp_steps_model();
     if (!seen && calls)
-        kp_fmt(out, bytes, "no optimizer stepped, and calls of a model count from the %dth of one on (%u came); %s",
-               MODULES_ALONE + 1, calls, other_ways);
+        kp_fmt(out, bytes, "no optimizer stepped, and calls of a model count from the %dth of one on (%u came)%s%s; %s",
+               MODULES_ALONE + 1, calls, called ? "; each is a step with --step call:" : "", called ? called : "",
+               other_ways);
     else if (seen)
         kp_fmt(out, bytes, "no optimizer stepped, and batches of a DataLoader count from the %dth on (%u came); %s",
                BATCHES_ALONE + 1, seen, other_ways);

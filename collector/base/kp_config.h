@@ -88,6 +88,9 @@ struct kp_config_row {
 };
 extern const struct kp_config_row kp_config_rows[KP_SET_COUNT];
 
+/* The range of each outermost call of a model, where nothing counts steps yet. */
+#define KP_MODEL_RANGE "call of a model"
+
 /*
  * Reads NAME=VALUE strings (NULL-ended, or NULL for none), unless AT_SECURE is set. Returns the number of complaints.
  */

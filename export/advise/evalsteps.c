@@ -136,8 +136,8 @@ static bool is_asking(const struct kp_costrules *x, size_t i)
     return x->loaders[i] == (int32_t)i && (parent < 0 || x->loaders[parent] < 0);
 }
 
-/* Measures the evaluations before the first step and behind the last: from the load of the first batch to the last pass,
- * while none has gradients. */
+/* Measures the evaluations before the first step and behind the last: from the load of the first batch to the last
+ * pass, while none has gradients. */
 static void outside_measure(struct eval_outside *out, const struct kp_costrules *x, struct kp_forward_names *names)
 {
     const struct kp_chosen *const c = x->chosen;
@@ -492,7 +492,7 @@ static const char *share_text(const struct kp_costrules *x, const struct eval_ou
     return kp_costrules_text(x, KP_EVALSTEPS_SHARE, 100 * (double)ns / all_ns);
 }
 
-/* ": with it at least 1379.3 ms in all, 34.4 % of the time of the steps and of these": of evaluations inside and outside. */
+/* ": with it at least 1379.3 ms in all, 34.4 % of the time of the steps and of these": inside and outside. */
 static const char *total_text(const struct kp_costrules *x, const struct eval_outside *outside)
 {
     double out_ns = 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "collector/base/kp_config.h"
 #include "export/report/ended.h"
 #include "export/report/everynth.h"
 #include "export/report/nocore.h"
@@ -238,6 +239,23 @@ static void guess_print(FILE *out, const struct kp_top_report *r)
     }
 }
 
+/* "12 calls of a model": they are counted where nothing else is, though they were too few to be steps. */
+static bool calls_print(FILE *out, const struct kp_top_report *r)
+{
+    for (size_t i = 0; i < r->top->count; i++) {
+        const struct kp_top_row *const row = &r->top->rows[i];
+        if (!row->name || strcmp(kp_kineto_text(r->top->trace, row->name), KP_MODEL_RANGE) != 0) continue;
+        fprintf(out, "         %zu call%s of a model: kprof report --within '" KP_MODEL_RANGE "'; as steps: --step ",
+                (size_t)row->cost.count, row->cost.count == 1 ? "" : "s");
+        const char *const model = fact_of(r, "kprof.model");
+        if (model) fputs("call:", out);
+        kp_plain_put(out, model ? model : "'call:*:CLASS.forward'");
+        fputs("\n", out);
+        return true;
+    }
+    return false;
+}
+
 /* What would have counted steps. */
 static void hint_print(FILE *out, const struct kp_top_report *r)
 {
@@ -251,7 +269,9 @@ static void hint_print(FILE *out, const struct kp_top_report *r)
         fputs("         ", out);
         kp_plain_put(out, missed);
         fputs("\n", out);
-    } else if (parts->has_startup || parts->has_cut) {
+    } else if (calls_print(out, r)) {
+        return;
+    } else if ((parts->has_startup || parts->has_cut) && fact_of(r, "kprof.step_source")) {
         fputs("         to record whole steps: kprof run --schedule warmup=1,active=3\n", out);
     } else {
         const char *model = fact_of(r, "kprof.model");

@@ -17,10 +17,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_config.h"
+#include "collector/record/kp_record.h"
+#include "preload/guard.h"
 #include "preload/run.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
+enum { USER_SCOPE = 7 };
 static bool is_forward_noted; /* the first call alone: it is the model's own */
 static _Thread_local uint32_t depth __attribute__((tls_model("initial-exec")));
 
@@ -54,13 +59,46 @@ static void forward_note(uintptr_t self)
     errno = kept;
 }
 
+/* Until they count as steps, calls have ranges: there may be too few of them. NULL: nothing records. */
+static struct kp_rec_op *range_begin(uint32_t *cycle)
+{
+    struct kp_guard guard;
+    struct kp_rec_op *rec = NULL;
+    if (kp_steps_source() >= KP_STEP_MODULE || !KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return NULL;
+    *cycle = kp_gate_cycle(guard.gate);
+    const uint32_t name = kp_name_intern(guard.thread, KP_MODEL_RANGE, sizeof KP_MODEL_RANGE - 1);
+    if (guard.gate & KP_GATE_RECORD) rec = kp_put_reserve(guard.thread, guard.gate, sizeof *rec, KP_KIND_OP);
+    if (rec) {
+        memset(rec, 0, sizeof *rec);
+        rec->head = (struct kp_rec){.kind = KP_KIND_OP, .size = sizeof *rec, .name = name};
+        rec->scope = USER_SCOPE;
+        rec->start = kp_ticks();
+        kp_put_commit(guard.thread, sizeof *rec);
+    }
+    KP_HOOK_LEAVE(&guard);
+    return rec;
+}
+
+static void range_end(struct kp_rec_op *rec, uint32_t cycle)
+{
+    const uint64_t now = kp_ticks();
+    struct kp_guard guard;
+    if (!rec || !KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return;
+    const bool is_same = guard.gate & KP_GATE_RECORD && kp_gate_cycle(guard.gate) == cycle;
+    if (is_same) kp_put_end(&rec->ticks, rec->start, now);
+    KP_HOOK_LEAVE(&guard);
+}
+
 static void *call_module(void *callable, void *const *args, size_t count, void *keywords)
 {
     const bool has_self = (count & ~(SIZE_MAX / 2 + 1)) > 0; /* the top bit is a flag of CPython's */
     const uintptr_t self = has_self ? (uintptr_t)args[0] : 0;
     const bool is_alone = depth++ == 0, is_outermost = is_alone && !kp_stephook_is_inside();
     if (is_alone && !is_forward_noted && self && kp_run_is_active()) forward_note(self);
+    uint32_t cycle = 0;
+    struct kp_rec_op *const rec = is_outermost && self && kp_steps_wants_modules() ? range_begin(&cycle) : NULL;
     void *result = kp_stephook_call(callable, args, count, keywords);
+    range_end(rec, cycle);
     depth--;
     if (!is_outermost || !self) return result;
     if (kp_run_is_active() && kp_steps_wants_modules()) kp_stepcount_module(self);

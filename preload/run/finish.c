@@ -427,10 +427,11 @@ static void next_command(char *out, size_t bytes)
     const bool is_default = strcmp(folder, "kprof") == 0;
     const bool is_heap = total.allocations && (!total.events || config->heap == KP_HEAP_TRACE);
     out[0] = 0;
+    const bool is_of_calls = !is_heap && schedule->set && !kp_phases_are_set() && kp_steps_model_calls();
     if (!total.traces) kp_fmt(out, bytes, "; next: kprof export %s", kp_path_display(kp_record_path()));
     else if (config->exports & KP_EXPORTS_TRACE && (!kp_run_rank().rank || config->ranks))
-        kp_fmt(out, bytes, "; next: kprof %s%s%s", is_heap ? "memory" : "report", is_default ? "" : " ",
-               is_default ? "" : folder);
+        kp_fmt(out, bytes, "; next: kprof %s%s%s%s", is_heap ? "memory" : "report",
+               is_of_calls ? " --within '" KP_MODEL_RANGE "'" : "", is_default ? "" : " ", is_default ? "" : folder);
 }
 
 /* A program without an optimizer has no steps, as its calls count with a schedule alone (decisions/110). */

@@ -121,6 +121,36 @@ def readers_agree(run, wanted):
     assert f"the trace has steps 1 to {said - 1}" in harness.cli("report", "--step", "100000", run.trace).stderr
 
 
+SERVER = """import queue, threading, time, torch
+net, jobs = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 64)).eval(), queue.Queue()
+def serve():
+    while (x := jobs.get()) is not None:
+        with torch.inference_mode(): net(x).sum().item()
+threads = [threading.Thread(target=serve) for _ in range(2)]
+for thread in threads: thread.start()
+for _ in range(12): jobs.put(torch.ones(4, 64)); time.sleep(0.01)
+for _ in threads: jobs.put(None)
+for thread in threads: thread.join()
+"""
+
+
+def test_a_server_of_few_requests_has_them_counted_afterwards(tmp_path):
+    """Calls of a model count as steps from the 17th on."""
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    run = harness.run_kprof(script, tmp_path / "out", shapes=False, schedule="active=1000").ok()
+    assert f"not taken as steps: 12 model calls); next: kprof report --within 'call of a model' {run.folder}\n" in run.err, run.explain()
+    head = harness.cli("report", run.trace).stdout
+    assert ("\n         12 calls of a model: kprof report --within 'call of a model'; as steps: --step "
+            "call:torch.nn.modules.container:Sequential.forward\n") in head and "to record whole steps" not in head, head
+    assert re.search(r", within call of a model: 12 calls, [\d.]+ ms each\n", harness.cli("report", "--within", "call of a model", run.trace).stdout)
+    named = harness.run_kprof(script, tmp_path / "named", shapes=False, schedule="active=1000", KPROF_STEP="call:torch.nn.modules.container:Sequential.forward").ok()
+    assert "(12 steps by call of torch.nn.modules.container:Sequential.forward, " in named.err, named.explain()
+    assert "call of a model" not in named.err
+    few = harness.run_kprof(script, tmp_path / "few", shapes=False, schedule="warmup=1,active=3").ok()
+    assert "(12 came); each is a step with --step call:torch.nn.modules.container:Sequential.forward; " in few.err, few.explain()
+
+
 # ---- the walk itself, in every Python there is ----
 
 
