@@ -5,6 +5,7 @@
 #include "export/advise/longsteps.h"
 #include "export/advise/opsrules.h"
 #include "export/advise/ownthreads.h"
+#include "export/advise/waits.h"
 #include "export/report/phasetimes.h"
 #include "export/report/timeshares.h"
 #include "export/report/unanswered.h"
@@ -102,6 +103,8 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
 static void host_rules_judge(struct kp_costrules *x)
 {
     const uint32_t of_gpu = x->explained;
+    kp_rules_waits(x);
+    const uint32_t of_waits = x->explained & ~of_gpu;
     kp_rules_collecting(x);
     const uint32_t of_collecting = x->explained;
     kp_rules_steps(x);
@@ -109,7 +112,7 @@ static void host_rules_judge(struct kp_costrules *x)
     kp_rules_memory(x);
     kp_rules_host(x);
     kp_rules_faults(x);
-    if (steady_judge(x, of_gpu | of_steps)) return;
+    if (steady_judge(x, of_gpu | of_waits | of_steps)) return;
     kp_rules_each_step(x);
     kp_rules_parts(x);
 }

@@ -16,6 +16,7 @@
 #define KP_FINDING_RESIDENT "resident-grows"
 #define KP_FINDING_NO_OP "no-op-runs"
 #define KP_FINDING_INPUT "input-in-step"
+#define KP_FINDING_GIL "gil-wait"
 /* A range of the host that is no op, whatever old files call it. */
 static inline bool kp_advise_is_range(const char *name)
 {
@@ -154,6 +155,7 @@ struct kp_costrules {
     struct kp_spans evaluated;        /* times in which the model is evaluated */
     struct kp_spans read_idle;        /* times without an op that the finding of reads has told */
     struct kp_step_split *trained;    /* the splits without those (of parts with a GPU: loading); NULL: as splits */
+    double *waited;                   /* by step: what findings of waits have told of it (waitrules.c); NULL: none */
     bool *is_long; /* by step: it lasts much longer than the others, which slow-steps tells; NULL: not judged yet */
     double usual_times, usual_share; /* longer than so often this quantile: threads have told it; 0: they have not */
     struct kp_advice *out;

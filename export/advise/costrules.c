@@ -67,12 +67,14 @@ void kp_costrules_fini(struct kp_costrules *x)
     free(x->loaders);
     free(x->trained);
     free(x->is_long);
+    free(x->waited);
     kp_spans_fini(&x->evaluated);
     kp_spans_fini(&x->read_idle);
     x->works = NULL;
     x->loaders = NULL;
     x->trained = NULL;
     x->is_long = NULL;
+    x->waited = NULL;
 }
 
 const char *kp_costrules_text(const struct kp_costrules *x, const char *format, ...)

@@ -49,7 +49,10 @@ SRC_advise := \
     export/advise/steprules.c \
     export/advise/stepsplit.c \
     export/advise/threadrules.c \
-    export/advise/waitedsteps.c
+    export/advise/waitcalls.c \
+    export/advise/waitedsteps.c \
+    export/advise/waitgaps.c \
+    export/advise/waitrules.c
 UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
@@ -77,4 +80,4 @@ UNIT_advise := \
     test/unit/advise/test_readtimes.c \
     test/unit/advise/test_residentrule.c \
     test/unit/advise/test_threadrules.c \
-    test/unit/advise/test_waitedsteps.c
+    test/unit/advise/test_waitedsteps.c test/unit/advise/test_waitrules.c

@@ -168,7 +168,7 @@ static bool is_input_stack(const char *stack)
 }
 
 /* An op by its stack, a Python function by its own name. */
-static bool is_input(const struct kp_costrules *x, size_t i)
+bool kp_rules_is_input(const struct kp_costrules *x, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
     const char *name = kp_costrules_name(x, (int32_t)i);
@@ -186,9 +186,9 @@ static void between_charge(struct kp_cost *cost, const struct kp_costrules *x)
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
         const struct kp_node *node = &x->tree->nodes[i];
-        if (e->kind == KP_KINETO_PYTHON && is_input(x, i)) return; /* the function itself was charged */
+        if (e->kind == KP_KINETO_PYTHON && kp_rules_is_input(x, i)) return; /* the function itself was charged */
         if (e->kind != KP_KINETO_OP || !is_host(x, i) || node->end_ns <= until) continue;
-        const bool is = is_input(x, i);
+        const bool is = kp_rules_is_input(x, i);
         if (is && was_input && e->tid == tid && node->start_ns > until)
             kp_cost_add(cost, x, (int32_t)i, until, node->start_ns, 1);
         was_input = is;
@@ -244,7 +244,7 @@ static void prepared_charge(struct kp_cost *cost, const struct kp_costrules *x)
     char *next = next_launched(x);
     for (size_t i = 0; i < x->tree->count; i++) {
         const int64_t from = x->tree->nodes[i].start_ns, to = x->tree->nodes[i].end_ns;
-        if (next[i] != LAUNCHED_INPUT || !is_computing(x, i) || is_input(x, i)) continue;
+        if (next[i] != LAUNCHED_INPUT || !is_computing(x, i) || kp_rules_is_input(x, i)) continue;
         const int64_t busy = kp_spans_between(&x->places->computed, from, to);
         kp_cost_add(cost, x, (int32_t)i, from, to, (double)(to - from - busy) / (double)(to - from));
     }
@@ -258,7 +258,7 @@ static void input_judge(struct kp_costrules *x)
     const struct kp_kineto *trace = x->tree->trace;
     if (!trace->has_stacks && !trace->with_stack)
         kp_costrules_unjudged(x, "input prepared in the step's own thread (kprof run --with-stack ops)");
-    union_charge(&cost, x, is_input);
+    union_charge(&cost, x, kp_rules_is_input);
     between_charge(&cost, x);
     prepared_charge(&cost, x);
     kp_cost_tell(&cost, x, &input);

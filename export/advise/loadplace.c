@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #include "export/report/ownline.h"
+#include "export/report/pywait.h"
 #include "export/report/selftime.h"
 #include "export/report/timeshares.h"
-#include "export/report/toprows.h"
 
 struct loadplace {
     const struct kp_tree *tree;
@@ -53,7 +53,7 @@ static void call_charge(struct loadplace *p, size_t node, int64_t ns)
 {
     const char *const name = kp_kineto_text(p->tree->trace, p->tree->nodes[node].name);
     p->in_calls_ns += ns;
-    if (kp_top_is_wait(name)) p->waits_ns += ns;
+    if (kp_pywait_is_idle(name)) p->waits_ns += ns;
     else if (is_read(name)) p->reads_ns += ns;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ownthreads.c - what other threads of the same program take from the thread of the steps: cores, and the GIL
+ * ownthreads.c - what other threads of the same program take from the thread of the steps: cores; and their line
  *
  * The recorder notes how long all other threads had a core in the window, those that have ended, too. Threads of
  * torch's pool are among them, and share its ops. So what these had at most is left out, where their number was noted,
@@ -9,14 +9,13 @@
  */
 #include "export/advise/ownthreads.h"
 
+#include "export/advise/adviseparts.h"
+
 #include <stdlib.h>
 
-#include "export/advise/loadwaits.h"
 #include "export/report/selftime.h"
 #include "export/report/timeshares.h"
-#include "export/report/toprows.h"
-
-#define ASLEEP_SHARE 0.3 /* of the time without an op: the thread sleeps */
+#include "export/report/pywait.h"
 
 /* Beside a pool of torch's it is known how long they had a core at least. */
 static bool has_pool(const struct kp_costrules *x) { return kp_threads_of(x->tree->trace).torch > 1; }
@@ -63,7 +62,7 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     const struct kp_tree *const tree = s->x->tree;
     const struct kp_node *const n = &tree->nodes[node];
     if (!n->is_python || kp_tree_event(tree, node)->tid == s->steps_tid) return;
-    if (kp_top_is_wait(kp_kineto_text(tree->trace, n->name))) return;
+    if (kp_pywait_is_idle(kp_kineto_text(tree->trace, n->name))) return;
     const int64_t ns = kp_spans_between(&s->x->chosen->in_steps, from_ns, to_ns);
     const uint32_t function = kp_ownline_function(&s->lines, tree->trace, n->name);
     const uint32_t line = function ? function : kp_ownline_of(&s->lines, tree->trace, kp_tree_event(tree, node)->stack);
@@ -73,34 +72,20 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     if (*sum > s->best_ns) s->best = line, s->best_ns = *sum;
 }
 
-const char *kp_ownthreads_where(const struct kp_costrules *x)
+const char *kp_ownthreads_line(const struct kp_costrules *x)
 {
     struct seeking s = {.x = x, .steps_tid = steps_thread(x)};
-    if (!kp_costrules_has_calls(x))
-        return "what they run: kprof run --with-stack 1 --schedule 10-30, then kprof stacks --threads";
+    if (!kp_costrules_has_calls(x)) return NULL;
     kp_selftime_each(x->tree, time_take, &s);
     kp_ownlines_fini(&s.lines);
     kp_keyindex_fini(&s.keys);
-    return s.best ? kp_costrules_text(x, "most of what they run is %s", kp_kineto_text(x->tree->trace, s.best))
-                  : "what they run: kprof stacks --threads";
+    return s.best ? kp_kineto_text(x->tree->trace, s.best) : NULL;
 }
 
-/* ---- the GIL ---- */
-
-void kp_ownthreads_tell(const struct kp_costrules *x, struct kp_finding *out)
+const char *kp_ownthreads_where(const struct kp_costrules *x)
 {
-    const struct kp_chosen *const whole = x->whole ? x->whole->chosen : x->chosen;
-    const double asleep_ns = kp_loadcore_asleep_ns(x) / (double)whole->step_count;
-    const double others_ns = (double)kp_summary_own_threads_ns(x->tree->trace) / (double)whole->step_count;
-    if (!(others_ns > 0) || asleep_ns < ASLEEP_SHARE * out->step_ns) return;
-    out->what = kp_costrules_text(x,
-                                  "%s (the thread sleeps for %.1f ms a step, and other threads of this program have a "
-                                  "core for %s%.1f ms)",
-                                  out->what, asleep_ns / 1e6, has_pool(x) ? "at least " : "", others_ns / 1e6);
-    const char *const where = kp_ownthreads_where(x);
-    out->change = kp_costrules_text(
-        x,
-        "If these run Python, they have the GIL, and the thread of the steps waits for it, 5 ms each time: let them "
-        "wait (queue.get(timeout=..), Event.wait()) where they poll, or run as a process. %c%s. %s",
-        where[0] - 'a' + 'A', where + 1, out->change);
+    const char *const line = kp_ownthreads_line(x);
+    if (!kp_costrules_has_calls(x))
+        return "what they run: kprof run --with-stack 1 --schedule 10-30, then kprof stacks --threads";
+    return line ? kp_costrules_text(x, "most of what they run is %s", line) : "what they run: kprof stacks --threads";
 }

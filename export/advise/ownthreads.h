@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ownthreads.h - what other threads of the same program take from the thread of the steps: cores, and the GIL */
+/* ownthreads.h - what other threads of the same program take from the thread of the steps: cores; and their line */
 #pragma once
 
 struct kp_costrules;
-struct kp_finding;
 
 /*
  * "Other threads of this program had one for 674 ms, 2.4 times as long as it": NULL: they had it for less
@@ -11,7 +10,7 @@ struct kp_finding;
  * trace.
  */
 const char *kp_ownthreads_text(const struct kp_costrules *rules);
+/* The own line that they run most; NULL: Python's calls were not recorded, or none is the program's. */
+const char *kp_ownthreads_line(const struct kp_costrules *rules);
 /* Where to see what they run: their own line, where Python's calls were recorded, else what to type. */
 const char *kp_ownthreads_where(const struct kp_costrules *rules);
-/* Says of time without an op that the thread sleeps meanwhile, as it does without the GIL, and what to change. */
-void kp_ownthreads_tell(const struct kp_costrules *rules, struct kp_finding *out);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "export/advise/longsteps.h"
-#include "export/advise/ownthreads.h"
 #include "export/report/valuereads.h"
 
 #define KP_FINDING_ON_CPU "op-on-cpu"
@@ -90,9 +89,9 @@ static bool is_of_reads(const struct kp_costrules *x, const char *where)
     return kp_costrules_find(x, KP_FINDING_READS) && where && kp_valueread_is_name(where);
 }
 
-static const char call_change[] =
-    "See what the line does: kprof report --by line has the others, kprof stacks draws who calls them. Larger batches "
-    "and fewer, larger ops leave less of it.";
+static const char call_change[] = "See what the line does: kprof report --by line has the others, kprof stacks draws "
+                                  "who calls them. Make it cheaper, "
+                                  "do it less often, or move it out of the step.";
 static const char own_change[] =
     "Make that function cheaper, call it less often, or move it into a DataLoader's workers or another thread: next "
     "to no op runs in it. kprof stacks draws who calls it.";
@@ -335,7 +334,6 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
         f.is_critical &= f.share >= NO_OP_CRITICAL;
         f.steps = gap_steps(x, f.step_ns, NULL);
         gap_tell(x, &f);
-        kp_ownthreads_tell(x, &f);
     }
     if (rule->measure == KP_SPLIT_LOADING) loading_tell(x, &taken, judged_ns, &f);
     out->findings[out->count++] = f;

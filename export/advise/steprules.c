@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/advise/waits.h"
 
 static const struct kp_cost_rule outliers = {
     0.03, 0, "slow-steps", "some steps last much longer than the others",
@@ -226,6 +227,17 @@ static const char *drift_change(enum kp_split_part part, bool is_gap)
     return drift.change;
 }
 
+/* Are these steps longer by a wait that is told as one finding of all steps? */
+static bool is_waited(const struct kp_costrules *x, const struct compared *c)
+{
+    double *const weights = more_weights(x, c);
+    double ns = 0;
+    for (size_t i = 0; i < x->chosen->step_count; i++) ns += c->cost->of[i] / (double)c->many;
+    const bool is = kp_rules_waits_explain(x, weights, ns);
+    free(weights);
+    return is;
+}
+
 /* Tells the steps that `cost` charges, against those that are not `longer`. Frees the cost. */
 static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *cost, const double *longer,
                                       const struct kp_cost_rule *rule)
@@ -243,6 +255,11 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *co
         return NULL;
     }
     const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
+    if (is_gap && is_waited(x, &c)) {
+        if (rule == &drift) kp_rules_waits_grow(x);
+        free(cost->of);
+        return NULL;
+    }
     const bool has_place = x->out->has_gpu || part == KP_SPLIT_COMPUTE || is_gap;
     for (size_t i = 0; i < x->chosen->step_count && has_place; i++)
         kp_longsteps_walk(x, i, is_gap, place_compare, &(struct comparing){x, &c, is_gap});

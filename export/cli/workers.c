@@ -11,6 +11,7 @@
 #include "export/cli/run_folder.h"
 #include "export/cli/trace_source.h"
 #include "export/report/plain.h"
+#include "export/report/pywait.h"
 #include "export/report/selftime.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
@@ -113,7 +114,7 @@ static void wait_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
 {
     struct worker *const w = context;
     const struct kp_tree *const tree = &w->tree;
-    if (!tree->nodes[node].is_python || !kp_top_is_wait(kp_kineto_text(tree->trace, tree->nodes[node].name))) return;
+    if (!tree->nodes[node].is_python || !kp_pywait_is_idle(kp_kineto_text(tree->trace, tree->nodes[node].name))) return;
     if (kp_tree_event(tree, node)->tid != kp_tree_event(tree, (size_t)w->loop)->tid) return;
     w->waits_ns += to_ns - from_ns - kp_spans_between(&w->idle, from_ns, to_ns);
 }

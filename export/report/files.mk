@@ -44,6 +44,7 @@ SRC_report := \
     export/report/pagefaults.c \
     export/report/phaserows.c \
     export/report/phasetail.c \
+    export/report/pywait.c \
     export/report/phasetimes.c \
     export/report/plain.c \
     export/report/rankmatch.c \
@@ -94,6 +95,7 @@ UNIT_report := \
     test/unit/report/test_nocore.c \
     test/unit/report/test_overlaps.c \
     test/unit/report/test_phasetail.c \
+    test/unit/report/test_pywait.c \
     test/unit/report/test_phasetimes.c \
     test/unit/report/test_rankwaits.c \
     test/unit/report/test_stepparts.c \

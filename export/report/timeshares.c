@@ -295,12 +295,18 @@ static double own_threads_us(const struct kp_kineto *trace, const struct kp_thre
     return others - (double)(t->torch - 1) * (had + waited);
 }
 
-int64_t kp_summary_own_threads_ns(const struct kp_kineto *trace)
+int64_t kp_summary_others_ns(const struct kp_kineto *trace)
 {
     const struct kp_threads threads = kp_threads_of(trace);
-    const double had = (double)kp_kineto_number(trace, "kprof.core_had_us"), own = own_threads_us(trace, &threads);
-    if (had <= 0 || own < OWN_LEAST * had) return 0;
-    return kp_summary_threads_of(trace, false) ? 0 : (int64_t)(1000 * own);
+    const double own = own_threads_us(trace, &threads);
+    return own <= 0 || kp_summary_threads_of(trace, false) ? 0 : (int64_t)(1000 * own);
+}
+
+int64_t kp_summary_own_threads_ns(const struct kp_kineto *trace)
+{
+    const double had = (double)kp_kineto_number(trace, "kprof.core_had_us");
+    const int64_t own = kp_summary_others_ns(trace);
+    return had <= 0 || (double)own < 1e3 * OWN_LEAST * had ? 0 : own;
 }
 
 int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps)

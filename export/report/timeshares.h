@@ -62,6 +62,8 @@ bool kp_summary_is_crowded(const struct kp_kineto *trace, double steps_ns);
  * what its threads had at most is left out.
  */
 int64_t kp_summary_own_threads_ns(const struct kp_kineto *trace);
+/* The same, if that is little, too: beside the recorder's own, which are left out. */
+int64_t kp_summary_others_ns(const struct kp_kineto *trace);
 /* The median of a step before the window, of so many in which nothing was recorded; 0: not in the file. */
 int64_t kp_summary_bare_ns(const struct kp_kineto *trace, long *steps);
 #define KP_BARE_MUCH 1.05 /* recorded steps that last no more times as long differ by less than steps do anyway */

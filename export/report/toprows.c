@@ -17,6 +17,7 @@
 #include "export/report/keyindex.h"
 #include "export/report/modulename.h"
 #include "export/report/ownline.h"
+#include "export/report/pywait.h"
 #include "export/report/selftime.h"
 #include "export/report/shapetext.h"
 
@@ -115,29 +116,12 @@ static bool is_continued(const struct building *b, size_t node)
     return kp_tree_event(b->tree, node)->flags & KP_KINETO_CONTINUED;
 }
 
-bool kp_top_is_wait(const char *name)
-{
-    static const char *const words[] = {"acquire", "wait",   "sleep",   "poll", "select",
-                                        "recv",    "accept", "_accept", "get"};
-    static const char *const heads[] = {"<built-in method ", "<built-in function ", "<method '"};
-    const size_t length = strlen(name);
-    if (strncmp(name, "threading.py(", 13) == 0 && length > 7 && strcmp(name + length - 7, "): wait") == 0) return true;
-    for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
-        const size_t bytes = strlen(heads[h]);
-        if (strncmp(name, heads[h], bytes) != 0) continue;
-        const char *const word = name + bytes;
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            if (strncmp(word, words[i], strlen(words[i])) == 0 && !strchr("_", word[strlen(words[i])])) return true;
-    }
-    return false;
-}
-
 /* A thread beside the program's first that waits is idle, and no cost. */
 static bool is_idle(const struct building *b, const struct kp_node *node)
 {
     const struct kp_kineto_event *e = event_of(b->tree, node);
     return node->is_python && e->tid != e->pid && !(e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID)) &&
-           kp_top_is_wait(kp_kineto_text(b->tree->trace, e->name));
+           kp_pywait_is_idle(kp_kineto_text(b->tree->trace, e->name));
 }
 
 /* False: the node has no part in the chosen time, or none of its own. */

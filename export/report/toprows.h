@@ -87,7 +87,5 @@ void kp_top_order(struct kp_top *top, enum kp_top_sort sort); /* descending; equ
 void kp_top_cost_add(struct kp_top_cost *to, const struct kp_top_cost *from);
 void kp_top_shares_join(struct kp_top *top);
 void kp_top_fini(struct kp_top *top);
-/* A call of Python that only waits: for a lock, a queue, a socket, or a time. */
-bool kp_top_is_wait(const char *name);
 bool kp_top_is_by_line(const struct kp_top *top);   /* of the program, or of libraries, too */
 bool kp_top_is_by_module(const struct kp_top *top); /* or by class */

@@ -158,7 +158,9 @@ void kp_procfacts_note_end(void)
 
 /* ---- the wait for a core ---- */
 
-#define LOOK_NS (5 * MS)    /* between two looks: one takes some 6 us, a thousandth of that */
+#define LOOK_NS (5 * MS)   /* between two looks: one takes some 6 us, a thousandth of that */
+#define NOTE_NS (500 * MS) /* between two notes */
+enum { NOTE_PART = 100 };
 #define BEHIND_NS (50 * MS) /* what comes so long behind the last step is no time of a step */
 static struct core_times {
     uint64_t had_ns, waited_ns, program_ns; /* program_ns: all its threads had a core */
@@ -171,6 +173,7 @@ static struct {
     uint64_t helpers_us;            /* processor time of our helper threads, when the window opened */
     uint64_t look_ns, step_ns;      /* when the last look was, and when the last step ended; 0: none yet */
     uint64_t first_step, last_step; /* ended since the last look */
+    uint64_t begin_ns, note_ns;     /* of the first look, and of the last note */
 } core;
 
 bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited_ns)
@@ -202,12 +205,40 @@ static void core_begin(void)
     core.is_helper = is_helper();
     core.is_known = core_look(&at_begin);
     at_look = at_begin;
-    core.look_ns = kp_clock_ns(CLOCK_MONOTONIC);
+    core.begin_ns = core.note_ns = core.look_ns = kp_clock_ns(CLOCK_MONOTONIC);
     core.step_ns = 0;
     core.has_steps = false;
     kp_corewaits_begin(core.window);
     kp_residents_begin(core.window, core.look_ns);
     before_take();
+}
+
+void kp_procfacts_core_text(char *out, size_t room, uint64_t had_ns, uint64_t waited_ns, uint64_t program_ns,
+                            uint64_t helpers_ns)
+{
+    const uint64_t ours_ns = had_ns + helpers_ns, others_ns = program_ns > ours_ns ? program_ns - ours_ns : 0;
+    kp_fmt(out, room, "%lu,%lu,%lu", (unsigned long)(had_ns / 1000), (unsigned long)(waited_ns / 1000),
+           (unsigned long)(others_ns / 1000));
+}
+
+/* The last note of a window counts. */
+static void core_put(uint32_t window)
+{
+    char key[24], value[72];
+    kp_fmt(key, sizeof key, "core.%u", window);
+    kp_procfacts_core_text(value, sizeof value, at_look.had_ns - at_begin.had_ns,
+                           at_look.waited_ns - at_begin.waited_ns, at_look.program_ns - at_begin.program_ns,
+                           (kp_io_helpers_cpu_us() - core.helpers_us) * 1000);
+    (void)kp_record_note(key, value); /* without it the trace says nothing of it */
+}
+
+/* A process that is killed leaves the note before: of all but a hundredth of the window's time, or a second. */
+static void core_note_early(void)
+{
+    const uint64_t past_ns = core.look_ns - core.begin_ns, part_ns = past_ns / NOTE_PART;
+    if (core.look_ns - core.note_ns < (part_ns > NOTE_NS ? part_ns : NOTE_NS)) return;
+    core.note_ns = core.look_ns;
+    core_put(core.window);
 }
 
 /* What the thread waited since the last look is the wait of the steps that ended since. */
@@ -220,6 +251,7 @@ static bool core_look_again(uint64_t now_ns)
     at_look = now;
     core.look_ns = now_ns;
     core.has_steps = false;
+    core_note_early();
     return true;
 }
 
@@ -248,26 +280,13 @@ static bool core_end(void)
     return is_long_after || core_look_again(now_ns);
 }
 
-void kp_procfacts_core_text(char *out, size_t room, uint64_t had_ns, uint64_t waited_ns, uint64_t program_ns,
-                            uint64_t helpers_ns)
-{
-    const uint64_t ours_ns = had_ns + helpers_ns, others_ns = program_ns > ours_ns ? program_ns - ours_ns : 0;
-    kp_fmt(out, room, "%lu,%lu,%lu", (unsigned long)(had_ns / 1000), (unsigned long)(waited_ns / 1000),
-           (unsigned long)(others_ns / 1000));
-}
-
 static void core_note(uint32_t window)
 {
-    char key[24], value[72];
     const bool is_known = core.is_known && (core.is_helper || pthread_equal(core.thread, pthread_self()));
     core.is_known = false;
     if (is_known) kp_residents_note();
     if (!is_known || !core_end()) return;
-    kp_fmt(key, sizeof key, "core.%u", window);
-    kp_procfacts_core_text(value, sizeof value, at_look.had_ns - at_begin.had_ns,
-                           at_look.waited_ns - at_begin.waited_ns, at_look.program_ns - at_begin.program_ns,
-                           (kp_io_helpers_cpu_us() - core.helpers_us) * 1000);
-    (void)kp_record_note(key, value); /* without it the trace says nothing of it */
+    core_put(window);
     kp_corewaits_note();
 }
 

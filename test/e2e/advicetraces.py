@@ -412,6 +412,29 @@ def rests(dur):
     return trace.each(make)
 
 
+def sleeps(call, dur, others=0, gap=True):
+    """The thread of the steps sleeps for so long of 20 ms, in a call (None: none is recorded), in one gap or in many, beside busy threads or not."""
+    steps = 10
+    trace = Trace(step=20000, cost=dur, kprof={"python_gc": "1", "cores": 4, "busy_threads": "1", "torch_threads": "1", "core_had_us": steps * (20000 - dur),
+                                               "core_waited_us": 0, "core_others_us": steps * others})
+    def make(base):
+        ops = 1 if gap else 8
+        for i in range(ops):
+            each = (19000 - dur) // ops
+            trace.add("cpu_op", f"aten::mm{i}", 1, base + i * (each + dur // ops), each, **{"Call stack": WELL})
+        if call:
+            trace.add("python_function", call, 1, base + 19000 - dur, dur, **{"Call stack": SICK})
+        trace.add("cpu_op", "aten::add", 1, base + 19000, 1000, **{"Call stack": SICK})
+    return trace.each(make, steps=steps)
+
+
+def resides(kb):
+    """The program's memory grows by so much a step."""
+    trace = on_cpu(4, resident_steps=",".join(f"{step}:{500000 + kb * step}" for step in range(40)))
+    trace.cost = 1024 * kb
+    return trace
+
+
 def keeps(is_freed, size=1 << 20, steps=6):
     """Each step allocates `size` bytes."""
     trace = Trace(kprof=CALM, cost=size)
@@ -483,6 +506,15 @@ SICKNESSES = {
     "dense-embedding-gradient": lambda: embeds(5000),
     "tokens-again": lambda: generates(1),
     "no-op-runs": lambda: rests(600),
+    "sleeps-in-step": lambda: sleeps("<built-in function sleep>", 8000),
+    "queue-wait": lambda: sleeps("queue.py(154): get", 8000),
+    "lock-wait": lambda: sleeps("threading.py(288): wait", 8000),
+    "network-wait": lambda: sleeps("<built-in method recv of socket object at 0x7f00>", 8000),
+    "process-wait": lambda: sleeps("concurrent/futures/_base.py(428): result", 8000),
+    "file-io": lambda: sleeps("numpy/lib/_npyio_impl.py(311): load", 8000),
+    "waits-in-step": lambda: sleeps(None, 8000),
+    "gil-wait": lambda: sleeps(None, 8000, others=9000, gap=False),
+    "resident-grows": lambda: resides(400),
     "memory-grows": lambda: keeps(False),
     "slow-steps": lambda: lasts(OUTLIERS, 1003, cost=sum(us - 1001.5 for us in OUTLIERS if us > 1500) / len(OUTLIERS)),
     "slower-steps": lambda: lasts(DRIFT, 1000, cost=sum(us - 1075 for us in DRIFT[4:]) / len(DRIFT)),
@@ -529,6 +561,15 @@ TWINS = {
     "dense-embedding-gradient": lambda: embeds(100),
     "tokens-again": lambda: generates(0),
     "no-op-runs": lambda: rests(50),
+    "sleeps-in-step": lambda: sleeps("<built-in function sleep>", 900),
+    "queue-wait": lambda: sleeps("queue.py(154): get", 900),
+    "lock-wait": lambda: sleeps("threading.py(288): wait", 900),
+    "network-wait": lambda: sleeps("<built-in method recv of socket object at 0x7f00>", 900),
+    "process-wait": lambda: sleeps("concurrent/futures/_base.py(428): result", 900),
+    "file-io": lambda: sleeps("numpy/lib/_npyio_impl.py(311): load", 900),
+    "waits-in-step": lambda: sleeps(None, 900),
+    "gil-wait": lambda: sleeps(None, 900, others=9000, gap=False),
+    "resident-grows": lambda: resides(2),
     "memory-grows": lambda: keeps(True),
     "slow-steps": lambda: lasts([1000 + us % 7 for us in OUTLIERS], 1003),
     "slower-steps": lambda: lasts([1000 + 50 * (i % 3) for i in range(12)], 1000),

@@ -39,16 +39,16 @@ def recorded(tmp_path_factory):
 
 def test_the_twin_has_no_such_findings(recorded):
     _, advice = recorded["healthy"]
-    assert [finding["id"] for finding in advice["findings"] if finding["id"] in ("data-loading", "no-op-runs")] == []
+    assert [finding["id"] for finding in advice["findings"] if finding["id"] in ("data-loading", "no-op-runs", "waits-in-step")] == []
     assert advice["steps"] == 6 and "--profile-memory" in (advice["missing"] or advice["unjudged"][0])
 
 
-@pytest.mark.parametrize("kind, wanted, milliseconds", [("loading", "data-loading", 80), ("waiting", "no-op-runs", 300)])
+@pytest.mark.parametrize("kind, wanted, milliseconds", [("loading", "data-loading", 80), ("waiting", "waits-in-step", 300)])
 def test_a_sickness_is_found_with_its_cost(recorded, kind, wanted, milliseconds):
     _, advice = recorded[kind]
     largest = advice["findings"][0]
     assert largest["id"] == wanted
-    assert milliseconds <= largest["step_ms"] <= advice["step_ms"]
+    assert 0.99 * milliseconds <= largest["step_ms"] <= advice["step_ms"]
     twin = recorded["healthy"][1]
     usual = twin["parts_ms"]["data_loading" if kind == "loading" else "idle"]
     assert abs(largest["step_ms"] - usual - milliseconds) <= 0.2 * milliseconds + usual  # the sleep is what the sickness costs
@@ -57,7 +57,7 @@ def test_a_sickness_is_found_with_its_cost(recorded, kind, wanted, milliseconds)
 
 def test_the_line_is_told(recorded):
     largest = recorded["waiting"][1]["findings"][0]
-    assert largest["id"] == "no-op-runs"
+    assert largest["id"] == "waits-in-step"
     assert (largest["line"], largest["after"]) == (own_line("advice.py", "optimizer.step()"), own_line("advice.py", "sum().backward()"))
     assert largest["where"] and "torch/optim/" in largest["frame"]
 

@@ -8,7 +8,7 @@ a case's Told names is false, but for those in `also`: a busy machine makes step
 import dataclasses
 
 BUSY = {"slow-steps", "slower-steps"}  # others on these cores may cause these; a case that judges them leaves this out
-STACKS, CALLS, SOME = ["--with-stack", "ops"], ["--with-stack", "1"], ["--with-stack", "1", "--schedule", "10-30"]
+STACKS, SOME = ["--with-stack", "ops"], ["--with-stack", "1", "--schedule", "10-30"]
 
 
 @dataclasses.dataclass
@@ -36,8 +36,21 @@ class Case:
     quick: bool = False  # in CI, too
 
 
+BATCHES = ("[Ll]arger batches",)
 LEAK = Told("heap-grows", "kept_bytes", line="numpyleak.py", severity="critical")
+WAITS = {  # of waiting.py: by way, what is told once calls are recorded
+    "sleep": "sleeps-in-step", "lock": "lock-wait", "socket": "network-wait", "process": "process-wait", "file": "file-io"}
 CASES = [
+    Case("3 gil", "gil.py", STACKS, [Told("gil-wait", "idle_ms", says=("Python's lock",))], unsaid=BATCHES, quick=True),
+    Case("3 gil, its line", "gil.py", SOME, [Told("gil-wait", "idle_ms", line="gil.py:13 def smooth")], unsaid=BATCHES),
+    Case("4 queue", "queued.py", STACKS, [Told("waits-in-step", "get_ms", line="queued.py", severity="critical")], unsaid=BATCHES),
+    Case("4 queue, for whom", "queued.py", SOME, unsaid=BATCHES, quick=True, told=[
+        Told("queue-wait", "get_ms", line="queued.py:33 main", severity="critical", says=(r"fills it at queued\.py:21 feed, and sleeps at queued\.py:\d+ (def )?fetch for 9",))]),
+    *(Case(f"waits: {way}", "waiting.py", SOME, [Told(told, "wait_ms", line="waiting.py", severity="critical")], args=[way], unsaid=BATCHES)
+      for way, told in WAITS.items()),
+    *(Case(f"waits: {way}, stacks of ops", "waiting.py", STACKS, [Told("waits-in-step", "wait_ms", line="waiting.py", severity="critical")], args=[way],
+           unsaid=BATCHES) for way in WAITS if way != "file"),
+    Case("waits: its twin", "waiting.py", STACKS, [], args=["compute"]),
     Case("6b numpy dict, no schedule", "numpyleak.py", ["--malloc", "trace", "--with-stack"], [LEAK], quick=True),
     Case("6b numpy dict, --schedule", "numpyleak.py", ["--malloc", "trace", "--with-stack", "--schedule", "active=1000"], [LEAK]),
     Case("6b numpy dict, --leaks", "numpyleak.py", ["--malloc", "trace", "--with-stack"], [Told("text", says=(r"312\.5\d* KB a step", r"table at numpyleak\.py"))],

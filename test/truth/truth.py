@@ -22,16 +22,18 @@ PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
 SECONDS = 600
 
 
-def environment():
+def environment(flags=()):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("KPROF_", "LD_PRELOAD")) or k == "KPROF_TEST_INDUCTOR"}
     env.pop("OMP_NUM_THREADS", None)  # the programs set their threads themselves
+    if steps := re.search(r"--schedule (\d+-\d+)", " ".join(flags)):
+        env["TRUTH_STEPS"] = steps.group(1)
     return env
 
 
 def record(case, folder, kprof, python):
     """Runs the program, and returns its TRUTH."""
     command = [kprof, "run", *case.flags, "-o", folder, "--", python, HERE / "programs" / case.program, *case.args]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=SECONDS, check=False)
+    done = subprocess.run(command, env=environment(case.flags), capture_output=True, text=True, timeout=SECONDS, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("TRUTH ")]
     assert done.returncode == case.code and (lines or case.code), f"{case.name}: {done.returncode}\n{done.stdout[-500:]}\n{done.stderr[-2000:]}"
     return json.loads(lines[-1][len("TRUTH "):]) if lines else {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_ownthreads.c - threads of the program itself that take cores, and the GIL, from the thread of the steps */
+/* test_ownthreads.c - threads of the program itself that take cores from the thread of the steps */
 #include "test/unit/advise/advised.h"
 
 enum { STEPS = 20 };
@@ -20,13 +20,6 @@ static struct kp_advice advice_of(struct little *t, const char *facts, bool has_
 /* Of 400 ms it had a core for 100, wanted one for 100, and slept for 200. */
 #define TIMES ",\"core_had_us\":100000,\"core_waited_us\":100000"
 
-static const struct kp_finding *no_op_in(const struct kp_advice *a)
-{
-    for (size_t i = 0; i < a->count; i++)
-        if (strcmp(a->findings[i].id, "no-op-runs") == 0) return &a->findings[i];
-    return NULL;
-}
-
 static void threads_of_the_program_itself_are_told_and_not_other_programs(void **state)
 {
     const struct kp_advice a =
@@ -35,12 +28,6 @@ static void threads_of_the_program_itself_are_told_and_not_other_programs(void *
                         "the thread of the steps had no core for 50 % of the time that it wanted one: it computes 2.0 "
                         "times as long. Other threads of this program had one for 240 ms, 2.4 times as long as it "
                         "(what they run: kprof run --with-stack 1 --schedule 10-30, then kprof stacks --threads)");
-    const struct kp_finding *const f = no_op_in(&a);
-    assert_non_null(f);
-    assert_string_equal(f->what,
-                        "no op runs: Python between ops, or a wait (the thread "
-                        "sleeps for 10.0 ms a step, and other threads of this program have a core for 12.0 ms)");
-    assert_non_null(strstr(f->change, "If these run Python, they have the GIL, "));
 }
 
 static void their_line_is_named_where_calls_of_python_were_recorded(void **state)
@@ -56,9 +43,6 @@ static void the_recorders_own_threads_are_not_told(void **state)
         advice_of(*state, TIMES ",\"core_others_us\":6000,\"busy_threads\":\"1\",\"omp_num_threads\":\"1\"", false);
     assert_non_null(strstr(a.crowded, ". Other programs or a container's limit take them: of this program 1 thread ran "
                                       "on 2 cores"));
-    const struct kp_finding *const f = no_op_in(&a);
-    assert_non_null(f);
-    assert_null(strstr(f->what, "other threads"));
 }
 
 /* A pool of torch's has a core as long as the thread of the steps has, and longer where it spins. */
@@ -95,19 +79,6 @@ static void torch_without_a_pool_leaves_all_of_it_to_the_program(void **state)
     assert_non_null(strstr(a.crowded, ". Other threads of this program had one for 240 ms, 2.4 times "));
 }
 
-/* What waits for a disk sleeps, too, and a thread that keeps its core takes nothing from it. */
-static void a_thread_that_hardly_sleeps_waits_for_no_gil(void **state)
-{
-    const struct kp_advice a = advice_of(*state,
-                                         ",\"core_had_us\":360000,\"core_waited_us\":10000,\"core_others_us\":240000,"
-                                         "\"busy_threads\":\"1\",\"omp_num_threads\":\"1\"",
-                                         false);
-    const struct kp_finding *const f = no_op_in(&a);
-    assert_non_null(f);
-    assert_null(strstr(f->what, "other threads"));
-    assert_null(a.crowded);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,7 +89,6 @@ int main(void)
         LITTLE(their_line_is_named_where_calls_of_python_were_recorded),
         LITTLE(the_recorders_own_threads_are_not_told),
         LITTLE(a_pool_of_torch_is_not_blamed),
-        LITTLE(a_thread_that_hardly_sleeps_waits_for_no_gil),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
