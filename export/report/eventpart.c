@@ -125,6 +125,49 @@ static void forward_mark(const struct kp_tree *tree, uint8_t *parts)
         }
 }
 
+/* Do frames tell the part? Of ops alone those of forward are known by their backward. */
+static bool has_frames(const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_tree_event(tree, i)->kind == KP_KINETO_PYTHON || kp_tree_event(tree, i)->stack) return true;
+    return false;
+}
+
+/* Ops without a backward (masks, indices) that lie between two of forward, with nothing else there. */
+struct forward_between {
+    uint64_t thread; /* of the last forward op */
+    bool is_open;
+    uint32_t *of;
+    size_t count, capacity;
+};
+
+static void between_take(struct forward_between *b, const struct kp_tree *tree, uint8_t *parts, uint32_t node)
+{
+    const uint64_t thread = kp_tree_thread(kp_tree_event(tree, node));
+    if (parts[node] == KP_PART_FORWARD) {
+        for (size_t i = 0; b->is_open && b->thread == thread && i < b->count; i++) parts[b->of[i]] = KP_PART_FORWARD;
+        *b = (struct forward_between){thread, true, b->of, 0, b->capacity};
+    } else if (parts[node] != KP_PART_OTHER) {
+        b->is_open = false;
+    } else if (b->is_open && b->thread == thread && kp_tree_event(tree, node)->kind == KP_KINETO_OP) {
+        *KP_KINETO_NEXT(b->of, b->count, b->capacity) = node;
+    }
+}
+
+/* Without frames what a forward pass computes between its ops would count as other. Nodes come in the order of time,
+ * and backward's may be of another thread. */
+static void forward_fill(const struct kp_tree *tree, uint8_t *parts)
+{
+    struct forward_between b = {.is_open = false};
+    if (has_frames(tree)) return;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        const struct kp_node *const node = &tree->nodes[i];
+        if (kp_kineto_is_step(kp_kineto_text(tree->trace, node->name))) b.is_open = false;
+        else if (!node->on_device && !node->is_async) between_take(&b, tree, parts, i);
+    }
+    free(b.of);
+}
+
 static enum kp_workerframe workerframe_of(const struct kp_tree *tree, size_t node)
 {
     const char *const name = kp_kineto_text(tree->trace, tree->nodes[node].name);
@@ -151,6 +194,7 @@ void kp_eventpart_find(const struct kp_tree *tree, uint8_t *parts)
     struct part_finding f = {.tree = tree, .parts = parts};
     for (size_t i = 0; i < tree->count; i++) parts[i] = (uint8_t)own_part(&f, &tree->nodes[i]);
     forward_mark(tree, parts);
+    forward_fill(tree, parts);
     for (size_t i = 0; i < tree->count; i++) { /* a parent comes before its children */
         const int32_t parent = tree->nodes[i].parent;
         if (parent >= 0 && parts[parent] > parts[i] && !is_apart(tree, i)) parts[i] = parts[parent];

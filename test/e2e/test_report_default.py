@@ -337,6 +337,35 @@ def test_evaluations_are_as_long_as_the_programs_own_clock_says(tmp_path, kind, 
     assert kind != "rollout" or costs[0] is None, lines  # the largest part first
 
 
+MASKED_LOOP = """import time, torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.last = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64), torch.nn.Linear(64, 8)
+    def forward(self, x, lengths):
+        x = self.first(x).relu()
+        keep = torch.arange(x.shape[1])[None, :] < lengths[:, None]
+        order = lengths.sort()[1]; sum(k * k for k in range(4000)); keep = keep[order]
+        return self.last((self.second(x[order]).relu() * keep[..., None]).sum(1))
+net = Net(); optimizer = torch.optim.Adam(net.parameters()); forward = whole = 0
+for i in range(60):
+    began = time.perf_counter()
+    x, y, lengths = torch.randn(16, 20, 64), torch.randint(0, 8, (16,)), torch.randint(5, 20, (16,)); sum(k for k in range(4000))
+    at = time.perf_counter(); loss = torch.nn.functional.cross_entropy(net(x, lengths), y); forward += (time.perf_counter() - at) * (i > 5)
+    optimizer.zero_grad(); loss.backward(); optimizer.step(); whole += (time.perf_counter() - began) * (i > 5)
+print(100 * forward / whole)
+"""
+
+
+def test_forward_is_what_the_programs_own_clock_says_without_stacks_too(tmp_path):
+    """Masks and indices have no backward, and Python between them no op."""
+    script = tmp_path / "masked.py"
+    script.write_text(MASKED_LOOP)
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None, shapes=False, OMP_NUM_THREADS=1).ok()
+    told = float(re.search(r"^step     forward ([\d.]+) %", harness.cli("report", run.trace).stdout, re.M)[1])
+    assert told == pytest.approx(float(run.out), abs=5), run.out
+
+
 HELPED_LOOP = """import ctypes, torch
 def helper(x):
     return x @ x

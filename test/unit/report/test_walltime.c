@@ -316,6 +316,28 @@ static void the_thread_of_the_steps_is_the_main_one_whichever_it_is(void **state
 #undef STEPPED
 }
 
+/* A sort between two layers has no backward; what comes before the first and behind the last is no forward. */
+static void without_frames_what_lies_between_two_ops_of_forward_is_forward(void **state)
+{
+#define LAYER(at, number) OP("aten::mm", 1, at, 10, ",\"Sequence number\":" #number)
+#define BACK(at, number) OP("MmBackward0", 1, at, 5, ",\"Sequence number\":" #number ",\"Fwd thread id\":1")
+#define OTHER(name, at, more) OP(name, 1, at, 10, more)
+    (void)state;
+    told_by(OTHER("aten::randn", 0, "") LAYER(20, 1) OTHER("aten::sort", 40, "") LAYER(60, 2) OTHER("aten::sum", 80, "")
+                BACK(100, 2) BACK(105, 1) OTHER("aten::randn", 120, "") LAYER(140, 3) BACK(160, 3));
+    assert_non_null(strstr(lines, "forward;aten::mm 30\n"));
+    assert_non_null(strstr(lines, "forward;aten::sort 10\n"));
+    assert_non_null(strstr(lines, "forward;(no op) 20\n"));
+    assert_non_null(strstr(lines, "other;aten::randn 20\n"));
+    assert_non_null(strstr(lines, "other;aten::sum 10\n"));
+    /* frames say it themselves */
+    told_by(LAYER(0, 1) OTHER("aten::sort", 20, STACK("data.py(3): get;")) LAYER(40, 2) BACK(60, 2) BACK(70, 1));
+    assert_null(strstr(lines, "forward;data.py"));
+#undef LAYER
+#undef BACK
+#undef OTHER
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +357,7 @@ int main(void)
         cmocka_unit_test(imports_are_no_part_of_a_step),
         cmocka_unit_test(small_paths_stand_at_their_callers_where_text_is_large),
         cmocka_unit_test(the_thread_of_the_steps_is_the_main_one_whichever_it_is),
+        cmocka_unit_test(without_frames_what_lies_between_two_ops_of_forward_is_forward),
         cmocka_unit_test(names_of_frames_come_apart),
     };
     return cmocka_run_group_tests_name("wall time as call paths", tests, NULL, NULL);
