@@ -105,6 +105,7 @@ static void host_rules_judge(struct kp_costrules *x)
     const uint32_t of_gpu = x->explained;
     kp_rules_waits(x);
     const uint32_t of_waits = x->explained & ~of_gpu;
+    kp_rules_compiling(x);
     kp_rules_collecting(x);
     const uint32_t of_collecting = x->explained;
     kp_rules_steps(x);

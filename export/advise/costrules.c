@@ -67,14 +67,14 @@ void kp_costrules_fini(struct kp_costrules *x)
     free(x->loaders);
     free(x->trained);
     free(x->is_long);
-    free(x->waited);
+    free(x->told);
     kp_spans_fini(&x->evaluated);
     kp_spans_fini(&x->read_idle);
     x->works = NULL;
     x->loaders = NULL;
     x->trained = NULL;
     x->is_long = NULL;
-    x->waited = NULL;
+    x->told = NULL;
 }
 
 const char *kp_costrules_text(const struct kp_costrules *x, const char *format, ...)
@@ -205,6 +205,20 @@ struct kp_finding *kp_costrules_find(const struct kp_costrules *x, const char *i
     for (size_t i = 0; i < x->out->count; i++)
         if (strcmp(x->out->findings[i].id, id) == 0) return &x->out->findings[i];
     return NULL;
+}
+
+void kp_costrules_told(struct kp_costrules *x, const double *of)
+{
+    const size_t steps = x->chosen->step_count;
+    if (!x->told) x->told = kp_kineto_zeros(steps + 1, sizeof *x->told);
+    for (size_t i = 0; i < steps; i++) x->told[i] += of[i];
+}
+
+bool kp_costrules_is_told(const struct kp_costrules *x, const double *weights, double ns)
+{
+    double told = 0;
+    for (size_t i = 0; x->told && i < x->chosen->step_count; i++) told += weights[i] * x->told[i];
+    return ns > 0 && 2 * told >= ns;
 }
 
 /* A part is explained by a finding that is at least half of it. */

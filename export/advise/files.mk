@@ -8,6 +8,7 @@ SRC_advise := \
     export/advise/backcost.c \
     export/advise/bandwidth.c \
     export/advise/compiling.c \
+    export/advise/compilerule.c \
     export/advise/copyrules.c \
     export/advise/costplace.c \
     export/advise/costrules.c \
@@ -57,6 +58,7 @@ UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
     test/unit/advise/test_anomalyrule.c \
+    test/unit/advise/test_compilerule.c \
     test/unit/advise/test_evalpieces.c \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_float64rule.c \

@@ -13,17 +13,12 @@
 #include "export/report/framename.h"
 #include "export/report/valuereads.h"
 
-static const struct kp_cost_rule compiling = {
-    0.05, 1u << KP_SPLIT_IDLE, "recompilation", "torch.compile compiles in the middle of the run",
-    "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim)."};
 static const struct kp_cost_rule collecting = {0.05, 1u << KP_SPLIT_IDLE, KP_FINDING_GC,
                                                "the step waits for Python's garbage collector", KP_COLLECTING_CHANGE};
 static const struct kp_cost_rule input = {
     0.10, 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON) | 1u << KP_CAUSE(KP_IDLE_LAUNCH), KP_FINDING_INPUT,
     "the step prepares its input itself, in the thread that trains",
     "Let workers prepare it: move it into a Dataset, and DataLoader(dataset, num_workers=N, persistent_workers=True)."};
-
-enum { STEPS_WARM = 2 }; /* a program compiles in its first step, and again where a size changes in the second */
 
 typedef bool (*node_is_fn)(const struct kp_costrules *x, size_t node);
 
@@ -53,21 +48,6 @@ static bool is_collecting(const struct kp_costrules *x, size_t i)
            kp_advise_is_collecting(kp_costrules_name(x, (int32_t)i));
 }
 
-struct compile_sum {
-    struct kp_cost cost;
-    const struct kp_costrules *x;
-    int64_t until;
-};
-
-static void compile_charge(void *context, int32_t node, int64_t start_ns, int64_t end_ns)
-{
-    struct compile_sum *sum = context;
-    if (start_ns < sum->until) start_ns = sum->until;
-    if (start_ns >= end_ns) return;
-    kp_cost_add(&sum->cost, sum->x, node, start_ns, end_ns, 1);
-    sum->until = end_ns;
-}
-
 /*
  * Tells what a GPU's idle time has of this cause, or without a GPU what `cost` was charged with. Where that has no line
  * it is at the op that ends the idle time.
@@ -80,16 +60,6 @@ static struct kp_finding *cause_tell(struct kp_cost *cost, struct kp_costrules *
     struct kp_finding *told = kp_cost_tell(cost, x, rule);
     if (told && !told->line) kp_costplaces_tell(&x->places->causes[cause], x->tree->trace, told);
     return told;
-}
-
-static void compiling_judge(struct kp_costrules *x)
-{
-    struct compile_sum sum = {.cost = kp_cost_open(x), .x = x, .until = INT64_MIN};
-    kp_compiles_each(x->tree, compile_charge, &sum);
-    struct kp_cost cost = sum.cost;
-    for (size_t i = 0; i < x->chosen->step_count; i++)
-        if (!x->chosen->ended_by && x->chosen->steps[i].number < STEPS_WARM) cost.of[i] = 0;
-    cause_tell(&cost, x, &compiling, KP_IDLE_COMPILE);
 }
 
 void kp_rules_collecting(struct kp_costrules *x)
@@ -481,7 +451,6 @@ static void reads_judge(struct kp_costrules *x)
 
 void kp_rules_host(struct kp_costrules *x)
 {
-    compiling_judge(x);
     collecting_unjudged(x);
     kp_rules_threads(x);
 }

@@ -227,13 +227,13 @@ static const char *drift_change(enum kp_split_part part, bool is_gap)
     return drift.change;
 }
 
-/* Are these steps longer by a wait that is told as one finding of all steps? */
-static bool is_waited(const struct kp_costrules *x, const struct compared *c)
+/* Are these steps longer by what is told as one finding of all steps? */
+static bool is_told(const struct kp_costrules *x, const struct compared *c, bool is_gap)
 {
     double *const weights = more_weights(x, c);
     double ns = 0;
     for (size_t i = 0; i < x->chosen->step_count; i++) ns += c->cost->of[i] / (double)c->many;
-    const bool is = kp_rules_waits_explain(x, weights, ns);
+    const bool is = (is_gap && kp_costrules_find(x, KP_FINDING_GIL)) || kp_costrules_is_told(x, weights, ns);
     free(weights);
     return is;
 }
@@ -255,8 +255,8 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *co
         return NULL;
     }
     const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
-    if (is_gap && is_waited(x, &c)) {
-        if (rule == &drift) kp_rules_waits_grow(x);
+    if (is_told(x, &c, is_gap)) {
+        if (rule == &drift && is_gap) kp_rules_waits_grow(x);
         free(cost->of);
         return NULL;
     }

@@ -47,8 +47,7 @@ static struct kp_finding *wait_tell(struct kp_costrules *x, struct kp_finding *f
     if (2 * f->steps < steps) return NULL;
     f->is_critical = kp_advise_is_critical(f, steps);
     if (2 * f->step_ns >= x->out->mean_ns[KP_SPLIT_IDLE]) x->explained |= 1u << KP_SPLIT_IDLE;
-    if (of && !x->waited) x->waited = kp_kineto_zeros(steps + 1, sizeof *x->waited);
-    for (size_t i = 0; of && i < steps; i++) x->waited[i] += of[i];
+    if (of) kp_costrules_told(x, of);
     return kp_costrules_tell(x, f);
 }
 
@@ -213,12 +212,4 @@ void kp_rules_waits_grow(const struct kp_costrules *x)
                 x->out->findings[i].what = kp_costrules_text(x, "%s, longer and longer", x->out->findings[i].what);
                 return;
             }
-}
-
-bool kp_rules_waits_explain(const struct kp_costrules *x, const double *weights, double ns)
-{
-    double waited = 0;
-    if (kp_costrules_find(x, KP_FINDING_GIL)) return true;
-    for (size_t i = 0; x->waited && i < x->chosen->step_count; i++) waited += weights[i] * x->waited[i];
-    return ns > 0 && 2 * waited >= ns;
 }

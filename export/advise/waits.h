@@ -56,5 +56,3 @@ void kp_waitgaps_fini(struct kp_waitgaps *gaps);
 void kp_rules_waits(struct kp_costrules *rules); /* before kp_rules_steps() */
 /* Says of the first of them that it grows from step to step. */
 void kp_rules_waits_grow(const struct kp_costrules *rules);
-/* Have these findings told half of the `ns` that steps with weights above 0 last longer than those below? */
-bool kp_rules_waits_explain(const struct kp_costrules *rules, const double *weights, double ns);

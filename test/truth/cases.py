@@ -37,6 +37,7 @@ class Case:
 
 
 BATCHES = ("[Ll]arger batches",)
+AGAIN = Told("recompilation", "excess_ms", line="recompiles.py", severity="critical", says=("each 3rd step",))
 LEAK = Told("heap-grows", "kept_bytes", line="numpyleak.py", severity="critical")
 WAITS = {  # of waiting.py: by way, what is told once calls are recorded
     "sleep": "sleeps-in-step", "lock": "lock-wait", "socket": "network-wait", "process": "process-wait", "file": "file-io"}
@@ -48,9 +49,13 @@ CASES = [
         Told("queue-wait", "get_ms", line="queued.py:33 main", severity="critical", says=(r"fills it at queued\.py:21 feed, and sleeps at queued\.py:\d+ (def )?fetch for 9",))]),
     *(Case(f"waits: {way}", "waiting.py", SOME, [Told(told, "wait_ms", line="waiting.py", severity="critical")], args=[way], unsaid=BATCHES)
       for way, told in WAITS.items()),
-    *(Case(f"waits: {way}, stacks of ops", "waiting.py", STACKS, [Told("waits-in-step", "wait_ms", line="waiting.py", severity="critical")], args=[way],
+    *(Case(f"waits: {way}, stacks of ops", "waiting.py", STACKS, [Told("waits-in-step", "idle_ms", line="waiting.py", severity="critical")], args=[way],
            unsaid=BATCHES) for way in WAITS if way != "file"),
     Case("waits: its twin", "waiting.py", STACKS, [], args=["compute"]),
+    Case("9 recompilation", "recompiles.py", STACKS, [AGAIN], args=["aot_eager"], quick=True),
+    Case("9 recompilation, its size", "recompiles.py", [*STACKS, "--record-shapes"], args=["aot_eager"], told=[
+        Told("recompilation", "excess_ms", severity="critical", says=(r"is \(8, 28\.\.\d+, 64\)", r"mark_dynamic\(tensor, 1\)"))]),
+    Case("9 recompilation, inductor", "recompiles.py", STACKS, [AGAIN], args=["inductor"]),
     Case("6b numpy dict, no schedule", "numpyleak.py", ["--malloc", "trace", "--with-stack"], [LEAK], quick=True),
     Case("6b numpy dict, --schedule", "numpyleak.py", ["--malloc", "trace", "--with-stack", "--schedule", "active=1000"], [LEAK]),
     Case("6b numpy dict, --leaks", "numpyleak.py", ["--malloc", "trace", "--with-stack"], [Told("text", says=(r"312\.5\d* KB a step", r"table at numpyleak\.py"))],
