@@ -8,8 +8,8 @@
  * have without gradients, as a teacher, is a part of the training.
  *
  * An evaluation before the training's first pass is what the step has more up to there than other steps: its loader's
- * workers start in it, and metrics follow behind the last pass. One behind the training lasts from the op before it, but
- * for its data loading. The training's own time up to its first pass, or from its last one on, is as long as in the
+ * workers start in it, and metrics follow behind the last pass. One behind the training lasts from the op before it,
+ * but for its data loading. The training's own time up to its first pass, or from its last one on, is as long as in the
  * other steps. Where one evaluation has far more behind its last pass than the others, that is a step's own.
  */
 #include "export/advise/evalsteps.h"
