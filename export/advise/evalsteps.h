@@ -19,7 +19,7 @@ struct kp_forward_name {
 };
 struct kp_forward_names {
     struct kp_forward_name of[KP_FORWARD_NAMES_MOST]; /* the longest first */
-    size_t count, steps; /* calls of a later number are outside of the steps */
+    size_t count, steps;                              /* calls of a later number are outside of the steps */
 };
 
 /* evalpasses.c: passes of a step without gradients, by its ops. 0: at most half of their time lies in some. */

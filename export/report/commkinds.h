@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* commkinds.h - what a job's ranks send one another for: gradients, parameters, tokens of experts, stages of a pipeline */
+/* commkinds.h - what ranks send one another for: gradients, parameters, tokens of experts, stages of a pipeline */
 #pragma once
 
 #include "export/report/keyavg.h"

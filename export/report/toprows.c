@@ -9,6 +9,7 @@
  */
 #include "export/report/toprows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,10 +40,6 @@ struct node_bytes {
 struct cost {
     struct kp_top_cost all, steps;
 };
-
-bool kp_top_is_by_line(const struct kp_top *top) { return top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_LIBRARY; }
-
-bool kp_top_is_by_module(const struct kp_top *top) { return top->by == KP_TOP_BY_MODULE || top->by == KP_TOP_BY_CLASS; }
 
 static bool is_by_place(const struct kp_top *top) { return kp_top_is_by_line(top) || kp_top_is_by_module(top); }
 

@@ -87,5 +87,11 @@ void kp_top_order(struct kp_top *top, enum kp_top_sort sort); /* descending; equ
 void kp_top_cost_add(struct kp_top_cost *to, const struct kp_top_cost *from);
 void kp_top_shares_join(struct kp_top *top);
 void kp_top_fini(struct kp_top *top);
-bool kp_top_is_by_line(const struct kp_top *top);   /* of the program, or of libraries, too */
-bool kp_top_is_by_module(const struct kp_top *top); /* or by class */
+static inline bool kp_top_is_by_line(const struct kp_top *top) /* of the program, or of libraries, too */
+{
+    return top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_LIBRARY;
+}
+static inline bool kp_top_is_by_module(const struct kp_top *top) /* or by class */
+{
+    return top->by == KP_TOP_BY_MODULE || top->by == KP_TOP_BY_CLASS;
+}

@@ -3,7 +3,7 @@
  * applied.c - what a Python autograd function was applied to: its arguments that are no tensors
  *
  * Called by: CPython, in place of torch's `apply`; inputs.c through python_bridge.h, when that op starts (hot)
- * Owns:      one row of the method table of torch._C._FunctionBase, for good. Per thread: the call that is open.
+ * Owns:      one row of the method table of torch._C._FunctionBase, from then on. Per thread: the call that is open.
  * Locks:     the GIL, which torch holds while it announces such an op
  * Memory:    none
  * On fail:   the op has its tensors alone, as without this file
