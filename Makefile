@@ -61,7 +61,7 @@ include preload/files.mk
 include test/files.mk
 include scripts/install.mk
 
-ROOMS := base format record read schedule $(EXPORT_CLI) inhost $(PRELOAD_ROOMS) cli
+ROOMS := base format record read schedule $(EXPORT_CLI) $(PRELOAD_ROOMS) cli
 obj = $(patsubst %.S,$(O)/%.o,$(patsubst %.c,$(O)/%.o,$(SRC_$(1))))
 lib = $(O)/lib$(1).a
 define room
@@ -79,8 +79,7 @@ $(O)/needs:
 $(O)/%.o: %.c | $(O)/needs
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) $(IN_FRONT) -MMD -MP -c $< -o $@
-$(foreach r,$(EXPORT_READS),$(call obj,$(r))): private IN_FRONT := -include export/report/libc_calls.h
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 # The commit that kprof --version names. It changes without a file that make could look at. Two makes may ask at once.
 $(O)/commit: FORCE
 	@mkdir -p $(@D); new=$@.$$$$; scripts/commit >$$new; cmp -s $$new $@ && rm $$new || mv $$new $@
@@ -94,12 +93,11 @@ $(O)/%.o: %.S | $(O)/needs
 	$(call say,AS,$<)
 	$(Q)$(CC) $(CPPFLAGS) -fPIC -MMD -MP -c $< -o $@
 
-NOT_IN_SO_OBJECTS := $(addprefix $(O)/,$(addsuffix .o,$(basename $(NOT_IN_SO))))
 # What only the command is made of, where a build is for tests of hosts (test/arm64/files.mk).
-$(NOT_IN_SO_OBJECTS) $(foreach r,cli view page convert diff advise incommand,$(call obj,$(r))): private override CFLAGS += $(COMMAND_CFLAGS)
-SO_ROOMS := base format record read schedule $(EXPORT_SO) $(PRELOAD_ROOMS)
+$(foreach r,cli $(EXPORT_READS),$(call obj,$(r))): private override CFLAGS += $(COMMAND_CFLAGS)
+SO_ROOMS := base format record read schedule $(EXPORT_WRITES) $(PRELOAD_ROOMS)
 CLI_ROOMS := cli $(EXPORT_CLI) schedule read format base
-$(O)/libkprof.so: $(filter-out $(NOT_IN_SO_OBJECTS),$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) preload/exports.map
+$(O)/libkprof.so: $(foreach r,$(SO_ROOMS),$(call obj,$(r))) preload/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -Wl,-soname,libkprof.so.$(ABI) -o $@ $(filter %.o,$^) $(ZLIB_A) $(ZSTD_A) $(LDFLAGS)
 $(O)/kprof: $(call obj,cli) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))
@@ -120,16 +118,14 @@ BELOW_out := read format base
 BELOW_names := out read format base
 BELOW_heap := names out read format base
 BELOW_gpu := names out read format base
-BELOW_report := incommand base
-BELOW_memory := report incommand base
-BELOW_advise := report incommand base
-BELOW_convert := report incommand base
-BELOW_view := advise memory report incommand base
-BELOW_page := advise memory report incommand base
-BELOW_diff := advise report incommand base
-BELOW_extras := memory report incommand base
-BELOW_inhost := $(EXPORT_READS) base
-BELOW_trace := $(filter-out trace,$(EXPORT_SO)) read format base
+BELOW_report := base
+BELOW_memory := report base
+BELOW_advise := report base
+BELOW_convert := report base
+BELOW_view := advise memory report base
+BELOW_page := advise memory report base
+BELOW_diff := advise report base
+BELOW_trace := $(filter-out trace,$(EXPORT_WRITES)) read format base
 BELOW_cli := $(EXPORT_CLI) read schedule format base
 # Tests of sources read back what they wrote: no source calls read (check-layers.sh).
 BELOW_preload := base
@@ -140,7 +136,7 @@ $(foreach r,nvtx cupti cuda_hooks,$(eval BELOW_$(r) := hook preload read record 
 BELOW_malloc := hook unwind preload record schedule format base
 BELOW_calltrace := hook unwind preload record format base
 BELOW_torch := python hook unwind preload read record schedule format base
-BELOW_run := $(filter-out run,$(PRELOAD_ROOMS)) $(EXPORT_SO) read record schedule format base
+BELOW_run := $(filter-out run,$(PRELOAD_ROOMS)) $(EXPORT_WRITES) read record schedule format base
 # The programs themselves are compiled in half the time this way; what they test is as CFLAGS say.
 # In hook they are the modules whose calls are taken: optimized, as programs are.
 TEST_CFLAGS ?= $(if $(CROSS_COMPILE),,-O0)
@@ -152,7 +148,7 @@ define unit
 $(O)/test/unit/$(1)/%: test/unit/$(1)/%.c $(call lib,$(1)) $(foreach b,$(BELOW_$(1)),$(call lib,$(b))) $(SUPPORT)
 	@mkdir -p $$(@D)
 	$(call say,UNIT,$$@)
-	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) $$(TEST_CFLAGS) $$(UNIT_LD) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory extras advise view page diff convert cli,$(1)),$(CLI_LIBS)) -lz -lzstd -lm -lcmocka -lpthread -ldl
+	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) $$(TEST_CFLAGS) $$(UNIT_LD) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory advise view page diff convert cli,$(1)),$(CLI_LIBS)) -lz -lzstd -lm -lcmocka -lpthread -ldl
 UNIT_BINS += $(patsubst test/unit/$(1)/%.c,$(O)/test/unit/$(1)/%,$(UNIT_$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit,$(r))))

@@ -1,15 +1,8 @@
 # files.mk - the rooms of export: each folder is an archive of its own
-# What writes a trace, highest first; what reads one, highest first. Those that read are compiled once, with
-# report/libc_calls.h in front; what they ask for incommand and inhost have.
+# What writes a trace, in the library and in the command, highest first; what reads one, in the command alone.
 EXPORT_WRITES := trace gpu heap names out
-EXPORT_READS := extras memory report
-EXPORT_SO := $(EXPORT_WRITES) $(EXPORT_READS) inhost
-EXPORT_CLI := view page convert diff advise $(EXPORT_WRITES) $(EXPORT_READS) incommand
-NOT_IN_SO := $(addprefix export/report/kineto_,blocks.c file.c pieces.c read.c) export/report/memory/memjson.c \
-    $(addprefix export/report/, json_scan.c calltree.c chosen.c flame.c flameassets.S flamepage.c selftime.c \
-                                spans.c stackpath.c eventpart.c stepparts.c stepspans.c timeshares.c topcopies.c tophead.c topjson.c \
-                                toppieces.c toporder.c toprows.c toptable.c topmodules.c backwardof.c treepieces.c walltime.c phaserows.c \
-                                rankmatch.c rankwaits.c stuck.c commkinds.c commops.c overlaps.c unanswered.c valuereads.c vendor.c nocore.c phasetimes.c)
+EXPORT_READS := view page convert diff advise memory report
+EXPORT_CLI := $(EXPORT_READS) $(EXPORT_WRITES)
 include export/view/files.mk
 include export/page/files.mk
 include export/convert/files.mk
@@ -22,6 +15,3 @@ include export/gpu/files.mk
 include export/trace/files.mk
 include export/report/files.mk
 include export/report/memory/files.mk
-include export/extras/files.mk
-include export/inhost/files.mk
-include export/incommand/files.mk

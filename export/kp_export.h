@@ -12,9 +12,6 @@
 
 #include "collector/read/kp_read.h"
 
-/* As in KPROF_EXPORT; KP_EXTRA_X is KP_EXPORTS_X of kp_config.h. */
-enum { KP_EXTRA_TABLE = 1u << 1, KP_EXTRA_STACKS = 1u << 2, KP_EXTRA_MEMORY = 1u << 3, KP_EXTRAS = 7u << 1 };
-
 /* Where a call stands in its source. The function may be inlined into another. */
 struct kp_place {
     const char *function; /* as the compiler names it, or NULL when not known */
@@ -49,13 +46,11 @@ struct kp_export_options {
     bool loads_cpp;                          /* the export may load a C++ library to demangle kernels' names */
     const char *(*cpp)(const char *mangled); /* demangles C++; valid until the next call. NULL: a C++ library does */
     const struct kp_places *places;          /* NULL: frames get their names from symbol tables only */
-    unsigned extras;                         /* bits of KP_EXTRA_: what is written beside the trace */
-    bool no_trace;                           /* only the extras; result.path is where the trace would be */
     const struct kp_export_owner
         *owner; /* NULL: the caller's, by its umask. Before the owner changes, the mode is 0600 */
     /* may be NULL; gets the number of events written so far. Non-zero stops the export */
     int (*progress)(void *context, uint64_t events);
-    /* may be NULL. Called when the trace has its name, or with no_trace when the extras are written */
+    /* may be NULL. Called when the trace has its name */
     void (*written)(void *context);
     void *context;
     /* takes the trace's text in place of a file, or NULL. Non-zero ends the export and becomes its result */
@@ -82,8 +77,6 @@ struct kp_export_result {
     uint64_t last_step;   /* number of the last of the steps: those that ended */
     uint64_t calls;       /* calls of functions by name */
     uint64_t allocations; /* allocations in the host's heap */
-    unsigned extras;      /* bits of KP_EXTRA_: what was written */
-    int extras_error;     /* 0, or -errno of the first extra that could not be written */
     uint64_t gpu_events;  /* kernels, copies, fills and whole graphs */
     uint64_t text_bytes;  /* of the trace before gzip, even if the export failed */
 };

@@ -37,8 +37,7 @@ circles() {
   ' | while read -r -a files; do printf '%s\n' "${files[@]}" | LC_ALL=C sort | paste -sd ' '; done | LC_ALL=C sort
 }
 
-# objects -> "A B NAME": A calls B by NAME; a file is its path from the root, without an ending. Where the two programs have a
-# function of one name each (export/inhost, export/incommand), a folder calls its own.
+# objects -> "A B NAME": A calls B by NAME; a file is its path from the root, without an ending
 calls() {
   nm -A "$@" | LC_ALL=C awk '
     { colon = index($0, ":"); file = substr($0, 1, colon - 1); sub(/\.o$/, "", file)
@@ -47,10 +46,8 @@ calls() {
       kind = $(NF - 1); what = $NF }
     kind == "U" { used[++n] = file; name[n] = what; next }
     kind ~ /^[TDBRCVWGS]$/ { owner[what] = owner[what] " " file }
-    function folder(f) { sub(/\/[^\/]*$/, "", f); return f }
-    END { for (i = 1; i <= n; i++) { k = split(owner[name[i]], of, " "); at_home = 0
-            for (j = 1; j <= k; j++) if (folder(of[j]) == folder(used[i])) at_home = 1
-            for (j = 1; j <= k; j++) if (of[j] != used[i] && (!at_home || folder(of[j]) == folder(used[i]))) print used[i], of[j], name[i] } }'
+    END { for (i = 1; i <= n; i++) { k = split(owner[name[i]], of, " ")
+            for (j = 1; j <= k; j++) if (of[j] != used[i]) print used[i], of[j], name[i] } }'
 }
 
 # "a b c" within one of the allowed lines?

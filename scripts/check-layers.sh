@@ -12,7 +12,7 @@ room_of() { # path -> room; a subshell for each include would take most of the t
     collector/record/*) room=record ;; collector/read/*) room="read" ;;
     schedule/*) room=schedule ;;
     export/report/memory/*) room=memory ;;
-    export/*/*) d=${1#export/}; room="${d%%/*}" ;; # trace gpu heap names out extras report inhost incommand cli
+    export/*/*) d=${1#export/}; room="${d%%/*}" ;; # trace gpu heap names out report cli
     export/*) room="export" ;;
     preload/hook/*) room=hook ;;
     preload/unwind/*) room=unwind ;;
@@ -35,10 +35,7 @@ may_see() { # room -> rooms, those it may include besides itself
     heap|gpu) rooms="names out export read format base" ;;
     report) rooms="base" ;;
     memory) rooms="report base" ;;
-    extras) rooms="memory report export base" ;;
-    inhost) rooms="report base" ;;
-    incommand) rooms="report export base" ;;
-    trace) rooms="gpu heap names out extras export read format base" ;;
+    trace) rooms="gpu heap names out export read format base" ;;
     advise) rooms="report base" ;;
     diff) rooms="advise report base" ;;
     page) rooms="advise memory report base" ;;
@@ -68,7 +65,6 @@ is_door() { # room, header
     diff) [ "$2" = export/diff/diff.h ] ;;
     page) [ "$2" = export/page/page.h ] ;;
     view) [ "$2" = export/view/view.h ] ;;
-    extras) [ "$2" = export/extras/extras.h ] ;;
     memory) [ "$2" = export/report/memory/memblocks.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;
     unwind) [ "$2" = preload/unwind/kp_unwind.h ] ;;
@@ -133,21 +129,18 @@ export/trace/breach.c export/report/table.h
 export/trace/breach.c export/gpu/occupancy.h
 export/trace/breach.c schedule/kp_schedule.h
 export/gpu/breach.c export/heap/allocations.h
-export/gpu/breach.c export/extras/extras.h
 export/heap/breach.c export/gpu/gpu.h
 export/names/breach.c export/gpu/gpu.h
 export/out/breach.c export/names/demangle.h
 export/report/breach.c collector/read/kp_read.h
 export/report/breach.c export/report/memory/memblocks.h
 export/report/memory/breach.c export/out/json.h
-export/extras/breach.c export/out/sink.h
-export/inhost/breach.c export/out/sink.h
 export/cli/breach.c export/trace/parts.h
 export/cli/breach.c export/out/json.h
 export/cli/breach.c export/gpu/gpu.h
 export/cli/breach.c export/page/pageparts.h
 export/cli/breach.c collector/record/kp_record.h
-preload/run/breach.c export/extras/extras.h
+preload/run/breach.c export/report/table.h
 preload/torch/breach.c collector/record/record_internal.h
 preload/torch/breach.c preload/hook/got.h
 preload/hook/breach.c preload/torch/torch.h

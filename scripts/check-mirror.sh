@@ -14,11 +14,10 @@ cli/memview: the memory room and the command's view of it, which needs the comma
 cli/plain: what every command prints, which needs the commands
 cuda_hooks/library: hook/library.c, and what this room asks of it
 hook/guard: preload/guard.h, below every room of preload
-inhost/inhost: the room as a whole
 read/damaged: file.c and reader.c on spools that are torn or damaged
 read/named_calls: records of one kind through reader.c and events.c
 record/crash: the room as a whole in a process that is killed
-trace/files: the room and export/extras, by the files that stay
+trace/files: the room, by the files that stay
 trace/gpu_trace: the room export/gpu through a whole trace
 LIST
 }

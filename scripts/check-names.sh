@@ -30,9 +30,8 @@ named() {
   local file
   cd "$1"
   find collector schedule export preload -type f | while read -r file; do echo "file ${file##*/} $file"; done
-  # export/incommand answers in the command what export/inhost answers in the library: one interface, two programs
   # shellcheck disable=SC2016
-  find collector schedule export preload -path export/incommand -prune -o -type f -name '*.[ch]' -print0 | LC_ALL=C xargs -0 awk '
+  find collector schedule export preload -type f -name '*.[ch]' -print0 | LC_ALL=C xargs -0 awk '
     match($0, /^(static )?(const )?struct [a-z0-9_]+ \{/) {
       text = $0; sub(/ \{.*/, "", text); sub(/.*struct /, "", text); print "struct", text, FILENAME
     }

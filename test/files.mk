@@ -78,14 +78,14 @@ bench-record: $(O)/test/bench/bench_record ## ns a record and a name, as ratios 
 	@$<
 .PHONY: bench-record
 
-$(O)/test/bench/bench_native: test/bench/bench_native.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/bench/bench_native: test/bench/bench_native.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_WRITES) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lzstd -lm -lpthread
 bench-native: $(O)/test/bench/bench_native ## ns a machine code stack, beside the compiler's own unwinder
 	@$(O)/test/bench/bench_native
 .PHONY: bench-native
 
-$(O)/test/bench/bench_decode: test/bench/bench_decode.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/bench/bench_decode: test/bench/bench_decode.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_WRITES) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,-z,muldefs,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lzstd -lpthread -ldl
@@ -93,7 +93,7 @@ bench-decode: $(O)/test/bench/bench_decode ## CUPTI's buffers into the spool: re
 	@$< $(MRECORDS)
 .PHONY: bench-decode
 
-$(O)/test/oracle/cupti_walker: test/oracle/cupti_walker.c $(SUPPORT) $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/oracle/cupti_walker: test/oracle/cupti_walker.c $(SUPPORT) $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_WRITES) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< $(SUPPORT) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lzstd -lcmocka -lpthread -ldl
@@ -104,7 +104,7 @@ cupti-oracle: $(O)/test/oracle/cupti_walker ## the real libcupti 11.8 and 12.9: 
 	else echo "ok - cupti_oracle # SKIP the wheels of test/requirements/cupti.txt cannot be had"; fi
 .PHONY: cupti-oracle
 
-$(O)/test/oracle/torch_layout: test/oracle/torch_layout.c test/doubles/strange_layout.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/oracle/torch_layout: test/oracle/torch_layout.c test/doubles/strange_layout.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_WRITES) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lzstd -lpthread -ldl

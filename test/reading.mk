@@ -1,6 +1,6 @@
 # reading.mk - bench and fuzz targets of the reading side (reader, exporter)
 # What a program of the reading side links (this file is read before the Makefile's own list of libraries).
-READING := $(O)/test/support/support.o $(O)/test/support/spool.o $(EXPORT_SO:%=$(O)/lib%.a) $(O)/libread.a $(O)/libformat.a $(O)/libbase.a
+READING := $(O)/test/support/support.o $(O)/test/support/spool.o $(EXPORT_WRITES:%=$(O)/lib%.a) $(O)/libread.a $(O)/libformat.a $(O)/libbase.a
 LINK_READING = $(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(READING) -Wl,--end-group -lz -lzstd -lm -lpthread
 $(O)/test/bench/bench_export $(O)/test/bench/bench_gpu: $(O)/test/bench/%: test/bench/%.c $(READING)
 	@mkdir -p $(@D)
@@ -28,9 +28,7 @@ FUZZ_COMPILE = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g1 -O0 -fno-strict-aliasing -f
 # a leak is one of a run in the host; a file of some KB that takes 2 GB or 20 s is a find, too
 FUZZ_FLAGS = -seed=$(FUZZ_SEED) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
 fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)
-# The C library's heap, where a sanitizer sees each piece, but the JSON reader of the library.
-FUZZ_EXPORT := $(filter-out $(NOT_IN_SO),$(foreach r,$(EXPORT_WRITES) $(EXPORT_READS),$(SRC_$(r)))) \
-    export/incommand/clibrary.c export/inhost/json_push.c
+FUZZ_EXPORT := $(foreach r,$(EXPORT_WRITES),$(SRC_$(r)))
 FUZZ_READING := test/support/spool.c $(FUZZ_EXPORT) $(SRC_read) $(SRC_schedule) $(SRC_format) $(SRC_base)
 $(FUZZ_DIR)/o/%.o: %.c
 	@mkdir -p $(@D)
@@ -38,11 +36,11 @@ $(FUZZ_DIR)/o/%.o: %.c
 $(FUZZ_DIR)/o/%.o: %.S
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_COMPILE)
-$(FUZZ_DIR)/fuzz_dense: $(call fuzz_objects,test/fuzz/dense.c test/fuzz/export_bridge.c $(filter-out export/report/kineto_file.c,$(NOT_IN_SO)))
+$(FUZZ_DIR)/fuzz_dense: $(call fuzz_objects,test/fuzz/dense.c test/fuzz/export_bridge.c $(SRC_report) $(SRC_memory))
 $(FUZZ_DIR)/%: $(FUZZ_DIR)/o/test/fuzz/%.o $(call fuzz_objects,$(FUZZ_READING))
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_LINK) -lz -lzstd -lm -lpthread
-$(FUZZ_DIR)/fuzz_trace: $(call fuzz_objects,test/fuzz/fuzz_trace.c $(SRC_incommand) \
+	$(Q)$(FUZZ_LINK) -lyajl -lz -lzstd -lm -lpthread
+$(FUZZ_DIR)/fuzz_trace: $(call fuzz_objects,test/fuzz/fuzz_trace.c \
     $(SRC_report) $(SRC_memory) $(SRC_read) $(SRC_format) $(SRC_base) \
     export/names/shorten.c $(filter-out export/cli/heapadvice.c,$(filter export/cli/heap%,$(SRC_cli))) \
     $(addprefix export/cli/,arenaview.c budget.c elfhead.c opt.c spoolfile.c target.c))
@@ -91,7 +89,7 @@ fuzz-afl-run: $(FUZZ:%=$(FUZZ_DIR)/%) $(BUILD)/fuzz/seeds
 .PHONY: fuzz-afl fuzz-afl-run
 .PHONY: fuzz fuzz-smoke
 
-$(O)/test/bench/bench_ops: test/bench/bench_ops.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/bench/bench_ops: test/bench/bench_ops.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_WRITES) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,-z,muldefs,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lzstd -lpthread -ldl

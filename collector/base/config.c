@@ -38,7 +38,7 @@ const struct kp_config_row kp_config_rows[KP_SET_COUNT] = {
 /* Variables that start with KPROF and are no settings. */
 static const char *const others[] = {"KPROF_LIB",      "KPROF_PYTHON",     "KPROF_GPU_TRACES", "KPROF_BUILD",
                                      "KPROF_COMMAND",  "KPROF_READ_LIMIT", "KPROF_RUN_PID",    "KPROF_RUN_STAYS",
-                                     "KPROF_RUN_TOLD", "KPROF_RUN_FROM",   "KPROF_BASE_PYTHON"};
+                                     "KPROF_RUN_TOLD", "KPROF_RUN_FROM",   "KPROF_RUN_BESIDE", "KPROF_BASE_PYTHON"};
 
 static void *field_of(struct kp_config *config, enum kp_config_index index)
 {

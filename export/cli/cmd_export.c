@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "export/cli/beside.h"
 #include "export/cli/cli.h"
 #include "export/cli/formats.h"
 #include "export/cli/latest.h"
@@ -80,6 +81,8 @@ int kp_cmd_export(int argc, char **argv)
     struct kp_spool_export_options wish = {.command = "export", .gzip = -1};
     struct kp_lines_options lines_wish = {0};
     const char *value, *format = NULL;
+    unsigned which;
+    bool trace;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
@@ -88,7 +91,7 @@ int kp_cmd_export(int argc, char **argv)
         case 2: wish.gzip = strcmp(value, "0") != 0; break;
         case 3:
             wish.exports = value;
-            if (!kp_spool_export_knows(value))
+            if (!kp_beside_parse(value, &which, &trace))
                 return kp_cli_misuse("export", "--export is any of trace,table,stacks,memory, not %s", value);
             break;
         case 4:

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "export/cli/beside.h"
 #include "export/cli/judged.h"
 #include "export/cli/endnote.h"
 #include "export/cli/latest.h"
@@ -24,6 +25,7 @@
 
 enum advising { ADVISE_IF_WATCHED, ADVISE_NOT, ADVISE_FINDINGS, ADVISE_ALL };
 enum { ADVISE_SECONDS = 1 }; /* who did not ask waits no longer */
+enum { BESIDE_SECONDS = 2 }; /* traces are looked for so often */
 struct run_wish {
     enum advising advises;
     bool json;
@@ -193,6 +195,17 @@ static void heavy_tell(void)
                        "the stacks of ops alone, far cheaper");
 }
 
+/* What KPROF_EXPORT asks for beside a trace: bits of KP_BESIDE_. */
+static unsigned beside_wanted(const struct kp_config *config)
+{
+    unsigned which = 0;
+    if (!config->on || config->exports & KP_EXPORTS_NONE) return 0;
+    if (config->exports & KP_EXPORTS_TABLE) which |= KP_BESIDE_TABLE;
+    if (config->exports & KP_EXPORTS_STACKS) which |= KP_BESIDE_STACKS;
+    if (config->exports & KP_EXPORTS_MEMORY) which |= KP_BESIDE_MEMORY;
+    return which;
+}
+
 /* `stays`: kprof waits for it, and says how it ended. */
 static int program_become(char **argv, bool stays)
 {
@@ -201,6 +214,7 @@ static int program_become(char **argv, bool stays)
     snprintf(pid, sizeof pid, "%d", (int)getpid());
     setenv("KPROF_RUN_PID", pid, 1);
     if (stays) setenv("KPROF_RUN_STAYS", pid, 1);
+    if (beside_wanted(kp_setting_flags_read())) setenv("KPROF_RUN_BESIDE", pid, 1);
     execvp(argv[0], argv);
     const int rc = errno == ENOENT ? 127 : 126;
     kp_cli_fail("run", "%s: %s", argv[0], strerror(errno));
@@ -286,6 +300,25 @@ static void signal_note(const struct kp_config *config, int signal, uint64_t oom
     if (is_said && strcmp(config->log, "none") != 0) kp_advised_left_say(folder, began, signal, lacked_memory);
 }
 
+/* Waits for the program, and meanwhile makes of each trace that appears what KPROF_EXPORT asks for beside it. */
+static void program_await(const struct kp_config *config, const struct timespec *began, int *status)
+{
+    const unsigned which = beside_wanted(config);
+    const struct timespec round = {.tv_sec = BESIDE_SECONDS};
+    sigset_t child, before;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    if (which) sigprocmask(SIG_BLOCK, &child, &before); /* sigtimedwait() takes it */
+    while (which && waitpid(program, status, WNOHANG) == 0) {
+        if (sigtimedwait(&child, NULL, &round) < 0 && errno == EAGAIN)
+            kp_beside_folder(config->dir, which, began->tv_sec);
+    }
+    if (which) sigprocmask(SIG_SETMASK, &before, NULL);
+    while (!which && waitpid(program, status, 0) < 0 && errno == EINTR) continue;
+    if (which) kp_beside_folder(config->dir, which, began->tv_sec);
+    if (which && strcmp(config->log, "none") != 0) kp_beside_say(which);
+}
+
 /* The signals that come between fork and exec stay blocked until both know what to do with them. */
 static int program_watch(char **argv, const struct run_wish *wish)
 {
@@ -304,8 +337,9 @@ static int program_watch(char **argv, const struct run_wish *wish)
         return program_become(argv, wish->advises != ADVISE_NOT);
     }
     signals_take();
+    sigdelset(&before, SIGCHLD);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    while (waitpid(program, &status, 0) < 0 && errno == EINTR) continue;
+    program_await(config, &began, &status);
     if (WIFSIGNALED(status)) signal_note(config, WTERMSIG(status), oom_kills, wish->advises != ADVISE_NOT, &began);
     if (wish->advises == ADVISE_FINDINGS) findings_say(config->dir, &began);
     else if (wish->advises == ADVISE_ALL && strcmp(config->log, "none") != 0)
@@ -340,6 +374,6 @@ int kp_cmd_run(int argc, char **argv)
     kp_latest_begin(kp_setting_flags_read()->dir);
     if (wish.advises == ADVISE_IF_WATCHED)
         wish.advises = !wish.json && is_watched(kp_setting_flags_read()) ? ADVISE_FINDINGS : ADVISE_NOT;
-    return wish.advises != ADVISE_NOT || wish.json ? program_watch(argv + scan.at, &wish)
-                                                   : program_become(argv + scan.at, false);
+    const bool stays = wish.advises != ADVISE_NOT || wish.json || beside_wanted(kp_setting_flags_read());
+    return stays ? program_watch(argv + scan.at, &wish) : program_become(argv + scan.at, false);
 }

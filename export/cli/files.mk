@@ -16,6 +16,7 @@ SRC_cli := \
     export/cli/steplist.c \
     export/cli/arenaview.c \
     export/cli/in_child.c \
+    export/cli/beside.c \
     export/cli/budget.c \
     export/cli/adviceprint.c \
     export/cli/cmd_advise.c \

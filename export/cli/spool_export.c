@@ -11,6 +11,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_path.h"
+#include "export/cli/beside.h"
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
 #include "export/cli/plainname.h"
@@ -24,82 +25,70 @@ static void folder_of(const char *path, char *out, size_t size)
     else snprintf(out, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
-static const struct {
-    const char *word, *end;
-    unsigned bit;
-} extra_rows[] = {{"table", ".table.txt", KP_EXTRA_TABLE},
-                  {"stacks", ".stacks.txt", KP_EXTRA_STACKS},
-                  {"memory", ".memory.html", KP_EXTRA_MEMORY}};
-
-bool kp_spool_export_knows(const char *list)
-{
-    for (const char *p = list; *p;) {
-        size_t n = strcspn(p, ",");
-        bool known = n == 5 && strncmp(p, "trace", n) == 0;
-        for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
-            known |= strlen(extra_rows[i].word) == n && strncmp(p, extra_rows[i].word, n) == 0;
-        if (!known) return false;
-        p += n + (p[n] == ',');
-    }
-    return *list != 0;
-}
+/* What is written beside the traces of a spool, and whether the traces stay. */
+struct written_beside {
+    unsigned which, made; /* bits of KP_BESIDE_; made: beside the last trace */
+    bool no_trace;
+};
 
 /* Reads the run's KPROF_EXPORT. `none` means the trace here, since the user asks for it now. */
-static void extras_read(const char *list, struct kp_export_options *options)
+static void beside_read(const char *list, struct written_beside *b)
 {
-    bool trace = !list;
-    for (const char *p = list; p && *p;) {
-        size_t n = strcspn(p, ",");
-        trace |= n == 5 && strncmp(p, "trace", n) == 0;
-        for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
-            if (strlen(extra_rows[i].word) == n && strncmp(p, extra_rows[i].word, n) == 0)
-                options->extras |= extra_rows[i].bit;
-        p += n + (p[n] == ',');
-    }
-    options->no_trace = !trace && options->extras;
+    bool trace;
+    *b = (struct written_beside){0};
+    if (list && kp_beside_parse(list, &b->which, &trace)) b->no_trace = !trace && b->which;
+}
+
+static void beside_write(struct written_beside *b, const char *trace, const struct kp_export_owner *owner,
+                         const char *command, const char *dir)
+{
+    b->made = 0;
+    const int rc = b->which ? kp_beside_write(trace, b->which, owner, &b->made) : 0;
+    if (rc) kp_cli_fail(command, "%s: not all that KPROF_EXPORT asked for is beside the trace: %s", dir, strerror(-rc));
+    const bool is_alone = b->no_trace && b->made;
+    if (is_alone) (void)unlink(trace);
+    else b->no_trace = false; /* the trace is all there is */
 }
 
 /* Without a schedule a recording marks no steps, which is no count of what the program did. */
-static void written_say(const struct kp_reader *reader, const struct kp_export_result *result, bool no_trace,
-                        bool is_complete, const char *dir)
+static void written_say(const struct kp_reader *reader, const struct kp_export_result *result,
+                        const struct written_beside *b, bool is_complete, const char *dir)
 {
     const bool is_least = kp_reader_text(reader, "gpu_lost_at_least");
     const char *name = strrchr(result->path, '/'), *json = strstr(name, ".pt.trace.json");
-    char extras[64] = "", steps[40] = "", after[40] = "";
-    size_t used = 0;
+    char ends[64], steps[40] = "", after[40] = "";
     if (result->steps)
         snprintf(steps, sizeof steps, "%llu step%s, ", (unsigned long long)result->steps,
                  result->steps == 1 ? "" : "s");
     if (result->steps) snprintf(after, sizeof after, " after step %llu", (unsigned long long)result->last_step);
-    for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
-        if (result->extras & extra_rows[i].bit)
-            used += (size_t)snprintf(extras + used, sizeof extras - used, "%s%s", no_trace && !used ? "" : ", ",
-                                     extra_rows[i].end);
     kp_cli_say(stdout, "kprof: wrote %s%.*s%s (%s%llu op%s, %s%llu dropped%s%s%s)", dir,
-               no_trace && json ? (int)(json - name) : (int)strlen(name), name, extras, steps,
-               (unsigned long long)result->events, result->events == 1 ? "" : "s", is_least ? "at least " : "",
-               (unsigned long long)result->lost, is_complete ? "" : "; cut off", is_complete ? "" : after,
+               b->no_trace && json ? (int)(json - name) : (int)strlen(name), name,
+               kp_beside_ends(b->made, b->no_trace, ends, sizeof ends), steps, (unsigned long long)result->events,
+               result->events == 1 ? "" : "s", is_least ? "at least " : "", (unsigned long long)result->lost,
+               is_complete ? "" : "; cut off", is_complete ? "" : after,
                is_complete ? "" : ", where the process ended");
 }
 
 /* Without a trace the path is that of the files beside it, up to their ends. */
-static void written_json(const struct kp_export_result *result, bool no_trace, bool is_complete, const char *dir)
+static void written_json(const struct kp_export_result *result, const struct written_beside *b, bool is_complete,
+                         const char *dir)
 {
     const char *name = strrchr(result->path, '/'), *json = strstr(name, ".pt.trace.json");
     char path[sizeof result->path + 4096];
-    snprintf(path, sizeof path, "%s%.*s", dir, no_trace && json ? (int)(json - name) : (int)strlen(name), name);
+    snprintf(path, sizeof path, "%s%.*s", dir, b->no_trace && json ? (int)(json - name) : (int)strlen(name), name);
     kp_written_begin(path, result->path);
     kp_written_number("steps", result->steps);
     kp_written_number("events", result->events);
     kp_written_number("dropped", result->lost);
     kp_written_bool("complete", is_complete);
-    for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
-        if (result->extras & extra_rows[i].bit) kp_written_bool(extra_rows[i].word, true);
+    for (unsigned bit = KP_BESIDE_TABLE; bit <= KP_BESIDE_MEMORY; bit <<= 1)
+        if (b->made & bit) kp_written_bool(kp_beside_word(bit), true);
     kp_written_end();
 }
 
 static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path,
-                       const struct kp_spool_export_options *wish, struct kp_export_options *options)
+                       const struct kp_spool_export_options *wish, struct kp_export_options *options,
+                       struct written_beside b)
 {
     static struct kp_export_result own;
     struct kp_export_result *const result = wish->result ? wish->result : &own;
@@ -117,12 +106,9 @@ static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, c
     options->text_most = options->text_most ? kp_budget_left() : 0;
     if (rc == -ENODATA) return 0;
     if (rc < 0) return kp_cli_fail(wish->command, "%s: no trace into %s: %s", path, dir, kp_budget_explain(rc)), rc;
-    if (result->extras_error)
-        kp_cli_fail(wish->command, "%s: not all that KPROF_EXPORT asked for into %s: %s", path, dir,
-                    strerror(-result->extras_error));
-    if (result->extras_error && options->no_trace) return result->extras_error; /* no other file was written */
-    if (wish->json && !wish->quiet) written_json(result, options->no_trace, cycle->complete, dir);
-    else if (!wish->quiet) written_say(reader, result, options->no_trace, cycle->complete, dir);
+    beside_write(&b, result->path, options->owner, wish->command, dir);
+    if (wish->json && !wish->quiet) written_json(result, &b, cycle->complete, dir);
+    else if (!wish->quiet) written_say(reader, result, &b, cycle->complete, dir);
     return 1;
 }
 
@@ -137,8 +123,9 @@ int kp_spool_export_write(struct kp_reader *reader, const char *path, const stru
                                         .owner = wish->owner,
                                         .written_ns = wish->written_ns,
                                         .metadata = kp_reader_text(reader, "KPROF_METADATA")};
+    struct written_beside beside;
     int written = 0, rc = 0;
-    extras_read(wish->exports ? wish->exports : kp_reader_text(reader, "KPROF_EXPORT"), &options);
+    beside_read(wish->exports ? wish->exports : kp_reader_text(reader, "KPROF_EXPORT"), &beside);
     folder_of(path, folder, sizeof folder);
     if (!options.dir) options.dir = folder;
     if (!options.worker_name) options.worker_name = kp_reader_text(reader, "KPROF_WORKER_NAME");
@@ -154,7 +141,7 @@ int kp_spool_export_write(struct kp_reader *reader, const char *path, const stru
         struct kp_cycle cycle;
         rc = kp_reader_cycle(reader, i, &cycle);
         if (rc == 0 && wish->skips_exported && cycle.exported) continue;
-        if (rc == 0) rc = cycle_write(reader, &cycle, path, wish, &options);
+        if (rc == 0) rc = cycle_write(reader, &cycle, path, wish, &options, beside);
         if (rc > 0) written++;
     }
     kp_budget_end();

@@ -30,7 +30,6 @@ enum kp_spool_state { KP_SPOOL_GONE, KP_SPOOL_RUNNING, KP_SPOOL_FOREIGN_HOST };
 
 /* Writes every cycle of an open spool. Returns the number of traces, or -errno with the message said. */
 int kp_spool_export_write(struct kp_reader *reader, const char *path, const struct kp_spool_export_options *wish);
-bool kp_spool_export_knows(const char *list); /* whether each word of a list is one that `exports` may have */
 /* Says on `to` what is not in the traces: drops by kind and reason, torn records, a cycle cut off. */
 void kp_spool_export_losses(const struct kp_reader *reader, FILE *to);
 /*

@@ -12,7 +12,6 @@ struct kp_trace {
     struct kp_json json;
     struct kp_sink sink;
     struct kp_gz *gz;
-    struct kp_extras *extras; /* NULL: none wanted */
     struct kp_reader *reader;
     const struct kp_export_options *options;
     struct kp_export_result *result;

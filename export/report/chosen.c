@@ -19,6 +19,7 @@
 #include "export/report/modulename.h"
 #include "export/report/nameguess.h"
 #include "export/report/ownline.h"
+#include "export/report/qsort.h"
 #include "export/report/units.h"
 
 /* Steps that are less of the wall time than this are shown alone. Calls are cut by more than a CUT_PARTth. */
@@ -253,7 +254,7 @@ static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree, stru
         seam->has_steps = true;
     }
     if (!seam->has_steps) optimizer_steps_gather(out, tree, seam);
-    if (out->step_count) qsort(out->steps, out->step_count, sizeof *out->steps, step_order);
+    if (out->step_count) kp_qsort(out->steps, out->step_count, sizeof *out->steps, step_order);
     if (seam->has_steps && !all) opened_last_drop(out, tree);
 }
 

@@ -2,7 +2,7 @@
 /* everynth.c - whether some steps are each Nth one, as where a program does something every N steps */
 #include "export/report/everynth.h"
 
-#include "export/report/libc.h"
+#include <stdio.h>
 
 enum { LEAST = 3 };
 

@@ -13,6 +13,7 @@ SRC_report := \
     export/report/framename.c \
     export/report/hierarchy.c \
     export/report/html.c \
+    export/report/json_push.c \
     export/report/json_scan.c \
     export/report/keyavg.c \
     export/report/keyavg_calls.c \
@@ -49,6 +50,7 @@ SRC_report := \
     export/report/plain.c \
     export/report/rankmatch.c \
     export/report/rankwaits.c \
+    export/report/qsort.c \
     export/report/selftime.c \
     export/report/spans.c \
     export/report/stackpath.c \

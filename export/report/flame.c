@@ -16,6 +16,7 @@
 #include "export/report/framename.h"
 #include "export/report/html.h"
 #include "export/report/kineto.h"
+#include "export/report/qsort.h"
 
 enum { SLOTS_FIRST = 256 };
 #define NARROW 0.0002 /* of the whole */
@@ -132,7 +133,7 @@ static void children_sort(struct kp_flame *f, uint32_t parent, bool keeps, struc
         numbers->of[n - 1 - i] = numbers->of[i];
         numbers->of[i] = other;
     }
-    if (!keeps) qsort_r(numbers->of, n, sizeof *numbers->of, name_order, f);
+    if (!keeps) kp_qsort_r(numbers->of, n, sizeof *numbers->of, name_order, f);
     f->boxes[parent].first = numbers->of[0];
     for (size_t i = 0; i < n; i++) f->boxes[numbers->of[i]].next = i + 1 < n ? numbers->of[i + 1] : 0;
 }

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * json_push.h - a reader of JSON in pieces, for kineto_parse.c
- *
- * The command may read any file, and implements the reader by libyajl (export/incommand). The library reads only what
- * it has just written, by a reader of its own (export/inhost).
- */
+/* json_push.h - a reader of JSON in pieces, for kineto_parse.c */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +18,7 @@ struct kp_json_calls {
     int (*array_end)(void *context);
 };
 struct kp_json_push;
-/* `grow` is a realloc() that never fails; kp_rt_free frees its memory. */
+/* `grow` is a realloc() that never fails; free() frees its memory. */
 struct kp_json_push *kp_json_push_open(const struct kp_json_calls *calls, void *context,
                                        void *(*grow)(void *memory, size_t bytes));
 void kp_json_push_close(struct kp_json_push *p);

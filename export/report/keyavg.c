@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/qsort.h"
 #include "export/report/units.h"
 
 struct group_key {
@@ -451,7 +452,7 @@ int kp_keyavg_sort(struct kp_keyavg *averages, const char *key)
     struct sorted *all = kp_kineto_room(averages->count + 1, sizeof *all);
     for (size_t i = 0; i < averages->count; i++) all[i] = (struct sorted){averages->rows[i], i};
     struct sort_context context = {found, averages->trace};
-    qsort_r(all, averages->count, sizeof *all, row_order, &context);
+    kp_qsort_r(all, averages->count, sizeof *all, row_order, &context);
     for (size_t i = 0; i < averages->count; i++) averages->rows[i] = all[i].row;
     free(all);
     return 0;

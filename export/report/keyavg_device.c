@@ -12,6 +12,7 @@
 #include "collector/base/kp_order.h"
 #include "collector/base/kp_search.h"
 #include "export/report/keyindex.h"
+#include "export/report/qsort.h"
 
 static bool is_op(const struct kp_kineto_event *e)
 {
@@ -27,7 +28,7 @@ static void id_add(struct kp_op_ids *ids, int64_t id, size_t node)
 
 static void ids_sort(struct kp_op_ids *ids)
 {
-    if (ids->count) qsort(ids->ids, ids->count, sizeof *ids->ids, id_order);
+    if (ids->count) kp_qsort(ids->ids, ids->count, sizeof *ids->ids, id_order);
 }
 
 static bool is_key_below(const void *row, const void *key) { return *(const int64_t *)row < *(const int64_t *)key; }

@@ -17,6 +17,7 @@
 #include "collector/base/kp_order.h"
 #include "collector/base/kp_search.h"
 #include "export/report/ownline.h"
+#include "export/report/qsort.h"
 
 struct forward_op {
     int64_t seq;
@@ -87,14 +88,14 @@ static void votes_settle(struct stack_votes *s)
 {
     size_t kept = 0;
     if (!s->vote_count) return;
-    qsort(s->votes, s->vote_count, sizeof *s->votes, vote_order);
+    kp_qsort(s->votes, s->vote_count, sizeof *s->votes, vote_order);
     for (size_t i = 0; i < s->vote_count; i++) {
         struct thread_vote *last = kept ? &s->votes[kept - 1] : NULL;
         if (last && last->id == s->votes[i].id && last->thread == s->votes[i].thread) last->count += s->votes[i].count;
         else s->votes[kept++] = s->votes[i];
     }
     s->vote_count = kept;
-    qsort(s->votes, kept, sizeof *s->votes, best_order);
+    kp_qsort(s->votes, kept, sizeof *s->votes, best_order);
 }
 
 static bool vote_best(const struct stack_votes *s, int64_t id, uint64_t *thread)
@@ -114,7 +115,7 @@ static void forwards_gather(struct stack_votes *s, const struct kp_tree *tree, c
         *KP_KINETO_NEXT(s->forwards, s->count, s->capacity) =
             (struct forward_op){e->number, kp_tree_thread(e), (uint32_t)i, !is_engine(tree, i)};
     }
-    if (s->count) qsort(s->forwards, s->count, sizeof *s->forwards, forward_order);
+    if (s->count) kp_qsort(s->forwards, s->count, sizeof *s->forwards, forward_order);
 }
 
 KP_ORDER3(backward_order, struct backward, seq, id, node)
@@ -127,7 +128,7 @@ static void backwards_gather(struct stack_votes *s, const struct kp_tree *tree, 
         *KP_KINETO_NEXT(s->backwards, s->backward_count, s->backward_capacity) =
             (struct backward){e->number, e->fwd_tid, (uint32_t)i};
     }
-    if (s->backward_count) qsort(s->backwards, s->backward_count, sizeof *s->backwards, backward_order);
+    if (s->backward_count) kp_qsort(s->backwards, s->backward_count, sizeof *s->backwards, backward_order);
 }
 
 /* Each of `count` backward ops votes for the thread of each forward op with its sequence number. */

@@ -14,6 +14,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/report/keyindex.h"
+#include "export/report/qsort.h"
 
 struct memory_record {
     int64_t at_ns; /* the key, so it stands first: kp_rows_from */
@@ -49,7 +50,7 @@ static void memory_init(struct memory_sums *m, const struct kp_kineto *trace)
         *KP_KINETO_NEXT(m->records, m->count, capacity) = (struct memory_record){
             .at_ns = e->start_ns, .cpu = host ? e->number : 0, .device = gpu ? e->number : 0, .event = (uint32_t)i};
     }
-    if (m->count) qsort(m->records, m->count, sizeof *m->records, memory_order);
+    if (m->count) kp_qsort(m->records, m->count, sizeof *m->records, memory_order);
     size_t edges = 0;
     m->cpu_sum = kp_kineto_room(m->count + 1, sizeof *m->cpu_sum);
     m->device_sum = kp_kineto_room(m->count + 1, sizeof *m->device_sum);
@@ -330,7 +331,7 @@ int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace)
     memory_fini(&m);
     if (tree->count > INT32_MAX) return -E2BIG;
     if (tree->count == 0) return 0;
-    qsort_r(tree->nodes, tree->count, sizeof *tree->nodes, node_order, trace->events);
+    kp_qsort_r(tree->nodes, tree->count, sizeof *tree->nodes, node_order, trace->events);
     nodes_nest(tree);
     kp_tree_add_kernels(tree);
     nodes_fold(tree);

@@ -15,6 +15,7 @@
 
 #include "export/report/kineto_processes.h"
 #include "export/report/modulename.h"
+#include "export/report/qsort.h"
 
 size_t kp_kineto_piece_events = (size_t)1 << 17;
 
@@ -220,7 +221,7 @@ static void event_split(struct opened *opened, struct kp_kineto_event *e, int64_
 /* What was open goes on as events that begin at the cut, the outer ones first. */
 static void opened_put(struct kp_kineto_event *to, struct opened *opened, int64_t at_ns)
 {
-    if (opened->count) qsort(opened->events, opened->count, sizeof *opened->events, opened_order);
+    if (opened->count) kp_qsort(opened->events, opened->count, sizeof *opened->events, opened_order);
     for (size_t i = 0; i < opened->count; i++) {
         to[i] = opened->events[i];
         to[i].dur_ns -= at_ns - to[i].start_ns;

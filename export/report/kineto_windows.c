@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/qsort.h"
 
 /* From the first event to the end of the last; false: none has a time. */
 static bool events_span(const struct kp_kineto *trace, struct kp_kineto_window *out)
@@ -87,7 +88,7 @@ void kp_kineto_windows_runs(struct kp_kineto_windows *windows, struct kp_kineto_
     int64_t *lengths = kp_kineto_room(windows->count + 1, sizeof *lengths);
     size_t count = 0;
     *out = (struct kp_kineto_runs){.is_all = true};
-    if (windows->count) qsort(windows->of, windows->count, sizeof *windows->of, window_order);
+    if (windows->count) kp_qsort(windows->of, windows->count, sizeof *windows->of, window_order);
     const struct kp_kineto_window *const all_end = windows->of + windows->count, *end;
     for (const struct kp_kineto_window *w = windows->of; w < all_end; w = end) {
         int64_t ns = 0;
@@ -101,7 +102,7 @@ void kp_kineto_windows_runs(struct kp_kineto_windows *windows, struct kp_kineto_
         out->has_parts |= end[-1].part > 1;
     }
     if (count) {
-        qsort(lengths, count, sizeof *lengths, length_order);
+        kp_qsort(lengths, count, sizeof *lengths, length_order);
         out->mean_ns /= (int64_t)count;
         out->least_ns = lengths[0];
         out->median_ns = (lengths[(count - 1) / 2] + lengths[count / 2]) / 2;

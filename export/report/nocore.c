@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/qsort.h"
 
 struct nocore {
     const struct kp_step *steps;
@@ -25,7 +26,7 @@ static double median_of(const struct kp_step *steps, size_t count)
 {
     double *lengths = kp_kineto_room(count + 1, sizeof *lengths);
     for (size_t i = 0; i < count; i++) lengths[i] = length_of(&steps[i]);
-    if (count) qsort(lengths, count, sizeof *lengths, length_order);
+    if (count) kp_qsort(lengths, count, sizeof *lengths, length_order);
     const double median = count ? lengths[count / 2] : 0;
     free(lengths);
     return median;

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "export/report/qsort.h"
+
 enum { FOLLOWING_LEAST = 3, TIMES_LEAST = 50, SCAN_MOST = 256 };
 
 struct stream_work {
@@ -34,7 +36,7 @@ static size_t works_gather(struct stream_work **out, const struct kp_kineto *t)
         *KP_KINETO_NEXT(*out, count, capacity) = (struct stream_work){(uint64_t)e->pid,        e->tid,     e->start_ns,
                                                                       e->start_ns + e->dur_ns, e->fwd_tid, (uint32_t)i};
     }
-    if (count) qsort(*out, count, sizeof **out, work_order);
+    if (count) kp_qsort(*out, count, sizeof **out, work_order);
     return count;
 }
 

@@ -7,6 +7,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/report/plain.h"
+#include "export/report/qsort.h"
 #include "export/report/table.h"
 
 static struct kp_phaserow *row_get(struct kp_phaserows *rows, const char *phase)
@@ -55,7 +56,7 @@ static double median_ms(struct kp_phaserow *row)
 {
     const size_t n = row->steps;
     if (!n) return 0;
-    qsort(row->step_ns, n, sizeof *row->step_ns, length_order);
+    kp_qsort(row->step_ns, n, sizeof *row->step_ns, length_order);
     return (double)(row->step_ns[(n - 1) / 2] + row->step_ns[n / 2]) / 2e6;
 }
 

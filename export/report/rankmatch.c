@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/qsort.h"
 
 /* What is in no set: a rank's step has more of them than another's; or groups that cannot be told apart. */
 enum { PART_UNEVEN = INT32_MAX, PART_UNTOLD = INT32_MAX - 1 };
@@ -233,7 +234,7 @@ static void kind_settle(struct kp_rankwaits *w, size_t from, size_t to)
         groups_find(&m);
         for (size_t i = from; i < to; i++)
             if (w->of[i].part != PART_UNEVEN) w->of[i].part = m.part[met_find(&m, w->of[i].row)];
-        qsort(&w->of[from], to - from, sizeof *w->of, set_order);
+        kp_qsort(&w->of[from], to - from, sizeof *w->of, set_order);
     }
     sets_add(w, &m, from, to);
     free(m.rows);
@@ -251,13 +252,13 @@ bool kp_rankset_has(const struct kp_rankwaits *w, const struct kp_rankset *set, 
 void kp_rankmatch_sets(struct kp_rankwaits *w)
 {
     if (!w->count) return;
-    qsort(w->of, w->count, sizeof *w->of, seen_order);
+    kp_qsort(w->of, w->count, sizeof *w->of, seen_order);
     for (size_t from = 0, to; from < w->count; from = to) {
         for (to = from + 1; to < w->count && w->of[to].kind == w->of[from].kind && w->of[to].at == w->of[from].at;)
             to++;
         numbers_give(&w->of[from], to - from);
     }
-    qsort(w->of, w->count, sizeof *w->of, set_order);
+    kp_qsort(w->of, w->count, sizeof *w->of, set_order);
     for (size_t from = 0, to; from < w->count; from = to) {
         for (to = from + 1; to < w->count && w->of[to].kind == w->of[from].kind;) {
             if (w->of[to].number != w->of[from].number) break;

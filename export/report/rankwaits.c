@@ -9,6 +9,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/report/plain.h"
+#include "export/report/qsort.h"
 #include "export/report/rankmatch.h"
 #include "export/report/timeshares.h"
 #include "export/report/toprows.h"
@@ -270,14 +271,14 @@ void kp_rankwaits_settle(struct kp_rankwaits *w)
 {
     if (!w->rank_count) return;
     if (w->has_jobs) w->count = 0;
-    qsort(w->ranks, w->rank_count, sizeof *w->ranks, rank_order);
+    kp_qsort(w->ranks, w->rank_count, sizeof *w->ranks, rank_order);
     for (size_t i = 0; i < w->count; i++)
         w->of[i].row = (uint32_t)(kp_rankmatch_row(w, w->traces[w->of[i].trace].rank) - w->ranks);
     hosts_look(w);
     kp_rankmatch_sets(w);
     struct delay *const delays = kp_kineto_zeros(w->rank_count, sizeof *delays);
     for (size_t i = 0; i < w->set_count; i++) set_count(w, &w->sets[i]);
-    if (w->set_count) qsort(w->sets, w->set_count, sizeof *w->sets, set_order);
+    if (w->set_count) kp_qsort(w->sets, w->set_count, sizeof *w->sets, set_order);
     for (size_t i = 0; i < w->set_count; i++) set_blame(w, &w->sets[i], delays);
     free(delays);
     traces_settle(w);

@@ -6,6 +6,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/report/keyavg.h"
+#include "export/report/qsort.h"
 
 void kp_spans_add(struct kp_spans *spans, int64_t start_ns, int64_t end_ns)
 {
@@ -23,7 +24,7 @@ KP_ORDER2(span_order, struct kp_time_span, start_ns, end_ns)
 void kp_spans_settle(struct kp_spans *spans)
 {
     size_t kept = 0;
-    if (spans->count) qsort(spans->of, spans->count, sizeof *spans->of, span_order);
+    if (spans->count) kp_qsort(spans->of, spans->count, sizeof *spans->of, span_order);
     for (size_t i = 0; i < spans->count; i++) {
         struct kp_time_span *last = kept ? &spans->of[kept - 1] : NULL;
         if (!last || spans->of[i].start_ns > last->end_ns) spans->of[kept++] = spans->of[i];

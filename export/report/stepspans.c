@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/qsort.h"
 #include "export/report/stepends.h"
 #include "export/report/units.h"
 
@@ -37,7 +38,7 @@ static void optimizer_number(struct kp_stepspans *steps)
     size_t kept = 0;
     long number = 0;
     int64_t last_ns = INT64_MIN;
-    qsort(steps->of, steps->count, sizeof *steps->of, mark_order);
+    kp_qsort(steps->of, steps->count, sizeof *steps->of, mark_order);
     const struct kp_stepmark first = steps->of[0];
     for (size_t i = 0; i < steps->count; i++) {
         const struct kp_stepmark mark = steps->of[i];

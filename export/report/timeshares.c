@@ -14,6 +14,7 @@
 #include "collector/base/kp_order.h"
 #include "export/report/commops.h"
 #include "export/report/nocore.h"
+#include "export/report/qsort.h"
 #include "export/report/valuereads.h"
 #include "export/report/vendor.h"
 
@@ -120,7 +121,7 @@ KP_ORDER_NUMBERS(length_order, int64_t)
 /* Sorts the lengths, and returns the one in the middle, or the mean of both. */
 static int64_t median_of(int64_t *lengths, size_t count)
 {
-    qsort(lengths, count, sizeof *lengths, length_order);
+    kp_qsort(lengths, count, sizeof *lengths, length_order);
     return count % 2 ? lengths[count / 2] : (lengths[count / 2 - 1] + lengths[count / 2]) / 2;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export/report/plain.h"
+#include "export/report/qsort.h"
 
 /* What CUPTI calls a copy: "Memcpy HtoD (Pageable -> Device)", "Memset (Device)". */
 struct copies {
@@ -77,7 +78,7 @@ void kp_top_copies_print(FILE *out, const struct kp_top *top)
         if (kind_read(kp_kineto_text(top->trace, top->rows[i].name), &one))
             copies_add(all, &count, &one, &top->rows[i].cost);
     if (!count) return;
-    qsort(all, count, sizeof *all, longest_first);
+    kp_qsort(all, count, sizeof *all, longest_first);
     fprintf(out, "\n%-8s  %8s  %10s  %8s  %7s  %s\n", "copies", "count", "MB", "GPU ms", "GB/s", "host memory");
     for (size_t i = 0; i < count; i++) copies_print(out, &all[i]);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/qsort.h"
+
 struct sorting {
     const struct kp_top *top;
     enum kp_top_sort sort;
@@ -80,5 +82,5 @@ void kp_top_order(struct kp_top *top, enum kp_top_sort sort)
         if (!is_empty(&top->rows[i])) top->rows[kept++] = top->rows[i];
     }
     top->count = kept;
-    if (top->count) qsort_r(top->rows, top->count, sizeof *top->rows, row_order, &s);
+    if (top->count) kp_qsort_r(top->rows, top->count, sizeof *top->rows, row_order, &s);
 }

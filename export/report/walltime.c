@@ -15,6 +15,7 @@
 #include "collector/base/kp_order.h"
 #include "export/report/keyindex.h"
 #include "export/report/kineto_windows.h"
+#include "export/report/qsort.h"
 #include "export/report/stackpath.h"
 #include "export/report/stepends.h"
 #include "export/report/eventpart.h"
@@ -413,7 +414,7 @@ static void busy_settle(struct moments *busy)
 {
     size_t kept = 0;
     int64_t end = INT64_MIN;
-    if (busy->count) qsort(busy->of, busy->count, sizeof *busy->of, moment_order);
+    if (busy->count) kp_qsort(busy->of, busy->count, sizeof *busy->of, moment_order);
     for (size_t i = 0; i < busy->count; i++) {
         struct moment m = busy->of[i];
         if (m.from < end) m.from = end;
@@ -506,7 +507,7 @@ static void memory_add(struct wall *w, struct wall_lanes *l)
         if (trace->events[i].kind != KP_KINETO_MEMORY) continue;
         *KP_KINETO_NEXT(all, count, capacity) = &trace->events[i];
     }
-    if (count) qsort(all, count, sizeof *all, memory_order);
+    if (count) kp_qsort(all, count, sizeof *all, memory_order);
     for (size_t from = 0, to; from < count; from = to) {
         for (to = from; to < count && kp_tree_thread(all[to]) == kp_tree_thread(all[from]);) to++;
         w->memory = all + from;

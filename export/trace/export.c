@@ -19,7 +19,6 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_sigblock.h"
-#include "export/extras/extras.h"
 #include "export/gpu/gpu.h"
 #include "export/heap/allocations.h"
 #include "export/names/framenames.h"
@@ -35,14 +34,13 @@
 
 #define PROGRESS_EVENTS 4096u
 
-static bool has_file(const struct kp_trace *t) { return !t->options->no_trace && !t->options->text; }
+static bool has_file(const struct kp_trace *t) { return !t->options->text; }
 
 static int text_down(void *context, const void *data, size_t bytes)
 {
     struct kp_trace *t = context;
     t->text_bytes += bytes;
     if (t->options->text_most && t->text_bytes > t->options->text_most) return -EFBIG;
-    if (t->extras) kp_extras_text(t->extras, data, bytes);
     if (t->options->text) return t->options->text(t->options->text_context, data, bytes);
     if (!has_file(t)) return 0;
     return t->gz ? kp_gz_write(t->gz, data, bytes) : kp_sink_write(&t->sink, data, bytes);
@@ -69,9 +67,7 @@ static int path_make(struct kp_trace *t, char *name, size_t bytes)
         if (rc) return rc;
         if (kp_fmt(t->result->path, sizeof t->result->path, "%s/%s", t->options->dir, name) >= sizeof t->result->path)
             return -ENAMETOOLONG;
-        if (!kp_io_exists(t->result->path) && !kp_extras_exist(t->options->extras, t->result->path) &&
-            !(t->heap && has_heap_file(t)))
-            return 0;
+        if (!kp_io_exists(t->result->path) && !(t->heap && has_heap_file(t))) return 0;
         t->now_ns++;
     }
     return -EEXIST;
@@ -97,8 +93,6 @@ static int begin(struct kp_trace *t)
     if (!rc && has_file(t)) rc = file_open(t, name);
     if (!rc) rc = kp_json_init(&t->json, text_down, t);
     if (rc) return rc;
-    t->extras = kp_extras_open(t->options->extras, t->options->dir, t->options->owner, t->options->text_most);
-    if (t->options->extras && !t->extras) t->result->extras_error = -ENOMEM;
     if (t->options->gzip && has_file(t) && !(t->gz = kp_gz_open(&t->sink))) return -ENOMEM;
     t->flows = kp_flows_open();
     t->python = kp_callers_open();
@@ -213,10 +207,7 @@ static int finish(struct kp_trace *t)
         if (!rc) rc = kp_sink_commit(&t->sink, t->result->path);
     }
     if (!rc && t->heap) (void)kp_heap_file_commit(t->heap, t->result->path); /* it says why it fails */
-    void (*const written)(void *context) = rc ? NULL : t->options->written;
-    if (written && !t->options->no_trace) written(t->options->context);
-    if (!rc && t->extras) t->result->extras_error = kp_extras_write(t->extras, t->result->path, &t->result->extras);
-    if (written && t->options->no_trace) written(t->options->context);
+    if (!rc && t->options->written) t->options->written(t->options->context);
     return rc;
 }
 
@@ -297,7 +288,6 @@ int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_ex
     }
     if (options->part) options->part[0] = 0;
     kp_gz_close(t->gz);
-    kp_extras_close(t->extras);
     kp_flows_close(t->flows);
     kp_blocks_close(t->blocks);
     kp_before_close(t->before);

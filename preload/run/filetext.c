@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * filetext.c - says which files a run wrote beside its traces, and whether there are new ones at all
+ * filetext.c - says who makes the files beside a trace, and whether there are new files at all
  *
  * Called by: finish.c
  * Safe in:   signal handlers no; after fork yes
@@ -8,6 +8,7 @@
 #include "preload/run/filetext.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_io.h"
@@ -16,44 +17,15 @@
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"
 
-static const struct {
-    unsigned bit;
-    const char *end, *option;
-} extra_rows[] = {{KP_EXTRA_TABLE, ".table.txt", "the program runs no op"},
-                  {KP_EXTRA_STACKS, ".stacks.txt", "set KPROF_WITH_STACK to 1 or ops"},
-                  {KP_EXTRA_MEMORY, ".memory.html", "set KPROF_PROFILE_MEMORY=1"}};
-
-/* Logs once what KPROF_EXPORT asked for and is missing. */
-void kp_filetext_say_extras(const struct kp_export_result *result, unsigned exports)
+/* `kprof run` makes the others of each trace, and leaves a variable for all that its program starts. */
+void kp_filetext_say_beside(unsigned exports)
 {
-    static unsigned said; /* one exporting thread at a time */
-    unsigned missing = exports & KP_EXTRAS & ~result->extras & ~said;
-    said |= missing;
-    if (result->extras_error && missing)
-        kp_log(0,
-               "not all of KPROF_EXPORT could be written to %s (%s); `kprof report`, `stacks` and `memory` make "
-               "it of the trace",
-               kp_run_out_dir(), kp_log_error_text(result->extras_error));
-    for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows && !result->extras_error; i++)
-        if (missing & extra_rows[i].bit)
-            kp_log(0, "nothing to write as %s: %s", extra_rows[i].end + 1, extra_rows[i].option);
-}
-
-/* Names the last trace and its extras: "DIR/NAME.pt.trace.json.gz, .table.txt", or "DIR/NAME.table.txt" alone. */
-const char *kp_filetext_last(const char *trace, unsigned extras, unsigned exports, char *out, size_t bytes)
-{
-    bool any = exports & KP_EXPORTS_TRACE;
-    const char *path = kp_path_display(trace), *json = strstr(path, ".pt.trace.json");
-    size_t n = any || !json ? strlen(path) : (size_t)(json - path);
-    if (n >= bytes) n = bytes - 1;
-    memcpy(out, path, n);
-    out[n] = 0;
-    for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows && n < bytes; i++) {
-        if (!(extras & extra_rows[i].bit)) continue;
-        n += kp_fmt(out + n, bytes - n, "%s%s", any ? ", " : "", extra_rows[i].end);
-        any = true;
-    }
-    return any ? out : NULL;
+    static const char made[] = "KPROF_RUN_BESIDE=";
+    bool is_wanted = exports & (KP_EXPORTS_TABLE | KP_EXPORTS_STACKS | KP_EXPORTS_MEMORY);
+    for (char **e = environ; is_wanted && e && *e; e++) is_wanted = strncmp(*e, made, sizeof made - 1) != 0;
+    if (is_wanted)
+        kp_log(0, "KPROF_EXPORT: only traces are written here, and `kprof run` makes the others; of a trace: kprof "
+                  "report --torch, kprof stacks --torch, kprof memory --html");
 }
 
 struct new_files {

@@ -64,7 +64,6 @@ static struct {
     uint64_t traces, failed, steps, whole_steps, events, gpu_events, allocations, calls, lost, kept;
     uint64_t steps_by[KP_STEP_API + 1]; /* what counted them */
     /* whole_steps: of those seen, how many were over at the last tick before a record was lost */
-    unsigned extras; /* what was written beside the last trace */
     bool cut;
     char last[4096];
 } total;
@@ -240,7 +239,6 @@ static void account(struct kp_rec_cycle *cycle, int err, const struct kp_export_
         total.allocations += result->allocations;
         total.calls += result->calls;
         kp_fmt(total.last, sizeof total.last, "%s", result->path);
-        total.extras = result->extras;
     } else if (err != -ENODATA) {
         total.failed++;
     }
@@ -306,8 +304,6 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
         .worker_name = config->worker_name,
         .gzip = config->gzip,
         .metadata = config->metadata,
-        .extras = config->exports & KP_EXTRAS,
-        .no_trace = !(config->exports & KP_EXPORTS_TRACE),
         .left_free = host_waits ? 0 : left_free(),
         .progress = show_progress,
         .written = is_written,
@@ -324,7 +320,6 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     }
     if (result.is_room_left) kp_fmt(why, sizeof why, "what has room there is left free for the program");
     if (err && err != -ENODATA) say_failed(err, why);
-    if (!err) kp_filetext_say_extras(&result, config->exports);
     account(cycle, err, &result);
     spool_forgo();
 }
@@ -429,7 +424,7 @@ static void next_command(char *out, size_t bytes)
     out[0] = 0;
     const bool is_of_calls = !is_heap && schedule->set && !kp_phases_are_set() && kp_steps_model_calls();
     if (!total.traces) kp_fmt(out, bytes, "; next: kprof export %s", kp_path_display(kp_record_path()));
-    else if (config->exports & KP_EXPORTS_TRACE && (!kp_run_rank().rank || config->ranks))
+    else if (!kp_run_rank().rank || config->ranks)
         kp_fmt(out, bytes, "; next: kprof %s%s%s%s", is_heap ? "memory" : "report",
                is_of_calls ? " --within '" KP_MODEL_RANGE "'" : "", is_default ? "" : " ", is_default ? "" : folder);
 }
@@ -439,7 +434,7 @@ static const char *steps_lead(void)
 {
     const bool is_user_there = is_command || is_watched;
     const bool has_none = !schedule->set && !kp_phases_are_set() && kp_steps_source() == KP_STEP_NONE;
-    const bool is_read = total.traces && config->exports & KP_EXPORTS_TRACE && had_activity();
+    const bool is_read = total.traces && had_activity();
     if (!is_user_there || !has_none || !is_read || config->heap == KP_HEAP_TRACE || kp_run_rank().rank) return "";
     return "; no steps: --schedule active=1000 makes each generate(), or call of a model, a step";
 }
@@ -563,15 +558,12 @@ static void say_nothing_recorded(void)
 
 static void say_closing_line(void)
 {
-    static char written[4200];
     char head[64];
-    const char *last =
-        total.traces ? kp_filetext_last(total.last, total.extras, config->exports, written, sizeof written) : NULL;
-    if (total.traces == 1 && last) {
-        say_totals("wrote ", last);
-    } else if (last) {
+    if (total.traces == 1) {
+        say_totals("wrote ", kp_path_display(total.last));
+    } else if (total.traces) {
         kp_fmt(head, sizeof head, "wrote %lu traces, the last is ", (unsigned long)total.traces);
-        say_totals(head, last);
+        say_totals(head, kp_path_display(total.last));
     } else if (total.kept && total.events) {
         say_totals("kept ", kp_path_display(kp_record_path()));
     }
@@ -579,6 +571,7 @@ static void say_closing_line(void)
         kp_log(0, "the exporter was behind: %lu more window%s stay%s in %s, see: kprof export",
                (unsigned long)total.kept, plural(total.kept), total.kept == 1 ? "s" : "",
                kp_path_display(kp_record_path()));
+    if (total.traces) kp_filetext_say_beside(config->exports);
     if (total.failed > 1)
         kp_log(0, "%lu windows have no trace, and stay in %s, see: kprof recover", (unsigned long)total.failed,
                kp_path_display(kp_record_path()));

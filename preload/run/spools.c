@@ -54,8 +54,6 @@ static int windows_export(struct work *w, const char *out)
         .worker_name = settings->worker_name ? w->worker : NULL,
         .gzip = settings->gzip,
         .metadata = settings->metadata,
-        .extras = settings->exports & KP_EXTRAS,
-        .no_trace = !(settings->exports & KP_EXPORTS_TRACE),
     };
     int traces = 0;
     for (size_t i = 0; i < kp_reader_cycles(w->reader); i++) {

@@ -135,6 +135,12 @@ def run_kprof(script, folder, *args, schedule=SCHEDULE, shapes=True, python=PYTH
                cwd=cwd, kill_after=kill_after)
 
 
+def run_by_kprof(script, folder, *args, **options):
+    """The same by `kprof run`, which makes what lies beside a trace (KPROF_EXPORT)."""
+    command = [KPROF, "run", "--dir", folder, "--", *script_command(script, *args)]
+    return run_kprof(script, folder, command=command, LD_PRELOAD="", **options)
+
+
 class Oracle(Run):
     """A program that ran under torch.profiler: its trace, its tables."""
 

@@ -15,11 +15,26 @@ for _ in range(50):
     torch.ones(3).add(1)
 os.kill(os.getpid(), signal.SIGKILL)
 """
+WINDOWS = """
+import pathlib, sys, time, torch
+model, x = torch.nn.Linear(4, 4), torch.ones(2, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(4):
+    model(x).sum().backward()
+    optimizer.step()
+tables = pathlib.Path(sys.argv[1])
+for _ in range(1200):
+    if list(tables.glob("*.table.txt")):
+        print("there")
+        break
+    time.sleep(0.1)
+"""
 
 
 @pytest.fixture(scope="session")
-def everything(ours):
-    return ours(SCRIPT, schedule=None, KPROF_PROFILE_MEMORY=1, KPROF_WITH_STACK="ops", KPROF_EXPORT="trace,table,stacks,memory", **harness.LATE)
+def everything(tmp_path_factory):
+    return harness.run_by_kprof(SCRIPT, tmp_path_factory.mktemp("everything") / "k", schedule=None, KPROF_PROFILE_MEMORY=1, KPROF_WITH_STACK="ops",
+                                KPROF_EXPORT="trace,table,stacks,memory", **harness.LATE).ok()
 
 
 def named(trace, end):
@@ -48,16 +63,32 @@ def test_only_whole_files_that_no_viewer_takes_for_a_trace(everything):
 
 
 def test_the_closing_line_names_them(everything):
-    (line,) = everything.said
-    assert re.fullmatch(r"kprof: wrote \S+\.pt\.trace\.json\.gz, \.table\.txt, \.stacks\.txt, \.memory\.html \(5 steps.*\); next: kprof report \S+", line)
+    wrote, beside = everything.said
+    assert re.fullmatch(r"kprof: wrote \S+\.pt\.trace\.json\.gz \(5 steps.*\); next: kprof report \S+", wrote)
+    assert beside == "kprof: beside 1 trace: .table.txt, .stacks.txt, .memory.html"
 
 
-def test_without_the_trace(ours):
+def test_what_is_made_of_a_trace_needs_it(tmp_path):
+    """They are made of the trace, so it is there in any case."""
+    run = harness.run_by_kprof(SCRIPT, tmp_path / "k", schedule=None, KPROF_EXPORT="table,stacks", **harness.LATE).ok()
+    assert {path.name for path in run.folder.iterdir()} == {run.trace.name, named(run.trace, ".table.txt").name}
+    assert "aten::addmm" in named(run.trace, ".table.txt").read_text()
+    assert "kprof stacks: " in run.err and "no call stacks" in run.err and run.said[-1] == "kprof: beside 1 trace: .table.txt"
+
+
+def test_each_window_has_them_while_the_program_runs(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(WINDOWS)
+    run = harness.run_by_kprof(script, tmp_path / "k", tmp_path / "k", schedule="wait=0,warmup=0,active=2", KPROF_EXPORT="table").ok()
+    assert run.out.strip() == "there", run.out + run.err
+    assert len(run.traces) >= 2 and all(named(trace, ".table.txt").exists() for trace in run.traces)
+
+
+def test_the_library_alone_says_who_makes_them(ours):
     run = ours(SCRIPT, schedule=None, KPROF_EXPORT="table,stacks", **harness.LATE)
-    (table,) = run.folder.iterdir()
-    assert table.name.endswith(".table.txt") and "aten::addmm" in table.read_text()
-    assert [re.sub(r"\S*/|\(.*", "", line) for line in run.said] == [
-        "kprof: nothing to write as stacks.txt: set KPROF_WITH_STACK to 1 or ops", f"kprof: wrote {table.name} "]
+    assert [path.name for path in run.folder.iterdir()] == [run.trace.name]
+    assert run.said[-1] == ("kprof: KPROF_EXPORT: only traces are written here, and `kprof run` makes the others; of a trace: "
+                            "kprof report --torch, kprof stacks --torch, kprof memory --html")
 
 
 def test_export_and_recover_do_as_the_run_was_told(tmp_path):

@@ -139,8 +139,8 @@ for batch, in torch.utils.data.DataLoader(rows, batch_size=4, shuffle=True):
     loss.backward()
     optimizer.step()
 """)
-    run = harness.run_kprof(script, tmp_path / "out", schedule=None, KPROF_PROFILE_MEMORY=1, KPROF_WITH_STACK="ops", KPROF_EXPORT="trace,stacks,memory",
-                            LAZY_DYNAMO=1).ok()
+    run = harness.run_by_kprof(script, tmp_path / "out", schedule=None, KPROF_PROFILE_MEMORY=1, KPROF_WITH_STACK="ops", KPROF_EXPORT="trace,stacks,memory",
+                               LAZY_DYNAMO=1).ok()
     said = memory(run.trace, "-n", "100")
     found = set(re.findall(r"aten::convolution_backward .*?((?:backward of )?train\.py:\d+ \S+)$", said, re.M))
     reported = harness.cli("report", "--sort", "mem", "-n", "0", run.trace).stdout

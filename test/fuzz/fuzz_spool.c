@@ -163,26 +163,10 @@ static void lay(uint8_t *file, size_t bytes, const uint8_t *data, size_t size)
     }
 }
 
-/* What KPROF_EXPORT writes beside it. The library reads back what it wrote, whatever that was. */
-static void extras_check(const struct kp_export_result *result)
-{
-    static const char *const ends[] = {".table.txt", ".stacks.txt", ".memory.html"};
-    const char *json = strstr(result->path, ".pt.trace.json");
-    char path[4200];
-    if (result->extras_error) {
-        fprintf(stderr, "not written beside the trace: error %d\n", -result->extras_error);
-        abort();
-    }
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        snprintf(path, sizeof path, "%.*s%s", (int)(json - result->path), result->path, ends[i]);
-        if ((unlink(path) == 0) != (result->extras >> (i + 1) & 1)) abort();
-    }
-}
-
-static void trace_check(struct kp_reader *r, uint32_t cycle, const char *metadata, bool with_extras)
+static void trace_check(struct kp_reader *r, uint32_t cycle, const char *metadata)
 {
     static char text[1 << 22];
-    struct kp_export_options options = {.dir = dir, .metadata = metadata, .extras = with_extras ? KP_EXTRAS : 0};
+    struct kp_export_options options = {.dir = dir, .metadata = metadata};
     struct kp_export_result result;
     size_t n, offset;
     const char *why;
@@ -193,21 +177,20 @@ static void trace_check(struct kp_reader *r, uint32_t cycle, const char *metadat
     n = fread(text, 1, sizeof text, f);
     fclose(f);
     unlink(result.path);
-    extras_check(&result);
     if (n < sizeof text && kp_jsoncheck_object(text, n, &offset, &why)) {
         fprintf(stderr, "not JSON at %zu: %s: %.80s\n", offset, why, text + (offset > 40 ? offset - 40 : 0));
         abort();
     }
 }
 
-static void walk(const char *path, const char *metadata, bool with_extras)
+static void walk(const char *path, const char *metadata)
 {
     struct kp_reader *r;
     char why[256];
     struct kp_cycle c;
     if (test_reader_open(&r, path, why, sizeof why)) return;
     for (size_t i = 0; i < kp_reader_cycles(r) && i < 4; i++)
-        if (!kp_reader_cycle(r, i, &c)) trace_check(r, c.number, metadata, with_extras);
+        if (!kp_reader_cycle(r, i, &c)) trace_check(r, c.number, metadata);
     kp_reader_close(r);
 }
 
@@ -232,7 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (mode == 3) metadata = strndup((const char *)data + 1, size - 1);
     if (data[0] & 64 && ftruncate(fd, (off_t)(bytes - (data[0] >> 2 & 15) * 4099 % bytes))) abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    walk(path, metadata, data[0] >> 4 & 1);
+    walk(path, metadata);
     free(metadata);
     munmap(file, bytes);
     close(fd);

@@ -7,28 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collector/base/kp_jsoncheck.h"
 #include "export/cli/heapview.h"
 #include "export/report/memory/memblocks.h"
 #include "export/report/table.h"
 #include "test/support/kineto_text.h"
-
-/* The reader of the library beside that of the command, which kineto_parse.c has here. */
-#define kp_json_push_open library_open
-#define kp_json_push_close library_close
-#define kp_json_push_feed library_feed
-#define kp_json_push_end library_end
-#define kp_json_push_consumed library_consumed
-#define kp_json_push_why library_why
-#define kp_json_push library_push
-#include "export/inhost/json_push.c"
-#undef kp_json_push_open
-#undef kp_json_push_close
-#undef kp_json_push_feed
-#undef kp_json_push_end
-#undef kp_json_push_consumed
-#undef kp_json_push_why
-#undef kp_json_push
 
 #define FILE_AT(path) ((const struct kp_texts){kp_text_file_each, path})
 
@@ -131,42 +113,6 @@ static void heap(const uint8_t *data, size_t size)
     free(text);
 }
 
-static int on_flag(void *context, int value)
-{
-    (void)context, (void)value;
-    return 1;
-}
-static int on_number(void *context, const char *text, size_t bytes)
-{
-    (void)context, (void)text, (void)bytes;
-    return 1;
-}
-static int on_string(void *context, const unsigned char *text, size_t bytes)
-{
-    (void)context, (void)text, (void)bytes;
-    return 1;
-}
-static int on_sign(void *context)
-{
-    (void)context;
-    return 1;
-}
-
-/* What the library reads traces with takes whatever is JSON, but for a nesting deeper than 256. */
-static void push(const uint8_t *data, size_t size)
-{
-    static const struct kp_json_calls calls = {on_sign,   on_flag, on_number, on_string, on_sign,
-                                               on_string, on_sign, on_sign,   on_sign};
-    size_t half = size / 2, open = 0, offset;
-    const char *why;
-    struct library_push *p = library_open(&calls, NULL, realloc);
-    const char *text = (const char *)data;
-    const bool good = library_feed(p, text, half) && library_feed(p, text + half, size - half) && library_end(p);
-    library_close(p);
-    for (size_t i = 0; i < size; i++) open += data[i] == '[' || data[i] == '{';
-    if (!kp_jsoncheck_value(text, size, &offset, &why) && !good && open <= 256) abort();
-}
-
 /* A trace read in two pieces has the events of the one read whole. */
 static void pieces(const uint8_t *data, size_t size, size_t events)
 {
@@ -225,7 +171,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memory(trace);
     }
     heap(data, size);
-    push(data, size);
     kp_kineto_close(trace);
     return 0;
 }

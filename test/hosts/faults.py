@@ -40,7 +40,7 @@ OF_THE_MACHINE = {"cores", "busy_threads", "torch_threads", "core_had_us", "core
 
 
 def hosts(programs, sim):
-    everything = {"KPROF_EXPORT": "trace,table,stacks,memory", "KPROF_RECORD_SHAPES": "1", "KPROF_PROFILE_MEMORY": "1"}
+    everything = {"KPROF_RECORD_SHAPES": "1", "KPROF_PROFILE_MEMORY": "1"}
     steps = {"KPROF_SCHEDULE": "wait=1,warmup=1,active=2,repeat=2"}
     trains = [programs / "trains", programs]
     gpu = {"LD_LIBRARY_PATH": str(sim)}

@@ -57,7 +57,7 @@ RECORD = {"KPROF_RECORD_SHAPES": "1", "KPROF_PROFILE_MEMORY": "1", "KPROF_WITH_S
 MODES = {
     "idle": {"KPROF_SCHEDULE": "wait=1000000,warmup=1,active=1"},
     "full": RECORD,
-    "windows": {**RECORD, "KPROF_SCHEDULE": "wait=1,warmup=1,active=1", "KPROF_STEP": "time:200ms", "KPROF_EXPORT": "trace,table,stacks,memory"},
+    "windows": {**RECORD, "KPROF_SCHEDULE": "wait=1,warmup=1,active=1", "KPROF_STEP": "time:200ms"},
     "children": {"KPROF_CHILDREN": "1", "KPROF_MAX_MB": "256"},
     "malloc": {"KPROF_MALLOC": "trace", "KPROF_MAX_MB": "512"},
 }

@@ -13,6 +13,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/report/keyindex.h"
+#include "export/report/qsort.h"
 #include "export/report/stepends.h"
 
 #define NO_BLOCK SIZE_MAX
@@ -79,7 +80,7 @@ static void devices_find(struct kp_memview *view)
     const struct kp_kineto *trace = view->tree->trace;
     for (size_t i = 0; i < trace->memory_count; i++)
         device_find(view, trace->events[trace->memory[i].event].device_type, trace->memory[i].device);
-    if (view->device_count) qsort(view->devices, view->device_count, sizeof *view->devices, device_order);
+    if (view->device_count) kp_qsort(view->devices, view->device_count, sizeof *view->devices, device_order);
 }
 
 /* ---- events of memory ---- */
@@ -106,7 +107,7 @@ static void records_add(struct sweep *s)
                             .device = device_find(s->view, e->device_type, m->device),
                             .is_out = is_out};
     }
-    if (s->count) qsort(s->records, s->count, sizeof *s->records, time_order);
+    if (s->count) kp_qsort(s->records, s->count, sizeof *s->records, time_order);
 }
 
 /* ---- the sweep ---- */
@@ -361,7 +362,7 @@ static void blocks_pair(struct sweep *s)
 {
     struct kp_memview *view = s->view;
     size_t live = NO_BLOCK;
-    if (s->count) qsort(s->records, s->count, sizeof *s->records, address_order);
+    if (s->count) kp_qsort(s->records, s->count, sizeof *s->records, address_order);
     for (size_t i = 0; i < s->count; i++) {
         const struct record *r = &s->records[i];
         if (r->is_out || !r->address) continue;
@@ -369,7 +370,7 @@ static void blocks_pair(struct sweep *s)
         record_pair(view, &live, r);
     }
     older_find(view);
-    if (view->block_count) qsort(view->blocks, view->block_count, sizeof *view->blocks, block_order);
+    if (view->block_count) kp_qsort(view->blocks, view->block_count, sizeof *view->blocks, block_order);
     for (size_t i = view->block_count; i-- > 0;) {
         struct kp_mem_device *d = &view->devices[view->blocks[i].device];
         d->first = i;

@@ -12,6 +12,7 @@
 
 #include "collector/base/kp_order.h"
 #include "collector/base/kp_search.h"
+#include "export/report/qsort.h"
 
 enum { LOOKS_MOST = 1024 }; /* ops of one sequence number that are looked at */
 enum { STATES_MOST = 4 };
@@ -74,7 +75,7 @@ static void forwards_find(struct forwards *f, const struct kp_tree *tree)
             (struct forward_seq){e->number, e->start_ns, in_op ? top_ns[i] : e->start_ns, kp_tree_thread(e)};
     }
     free(top_ns);
-    if (f->count) qsort(f->of, f->count, sizeof *f->of, forward_order);
+    if (f->count) kp_qsort(f->of, f->count, sizeof *f->of, forward_order);
 }
 
 static bool is_forward_before(const void *forward, const void *key)
@@ -113,7 +114,7 @@ static void passes_settle(struct kp_memview *view)
 {
     struct forwards f = {0};
     forwards_find(&f, view->tree);
-    if (view->node_count) qsort(view->nodes, view->node_count, sizeof *view->nodes, node_order);
+    if (view->node_count) kp_qsort(view->nodes, view->node_count, sizeof *view->nodes, node_order);
     for (size_t i = 0; i < view->node_count;) {
         struct forward_tally votes[64];
         size_t count = 0, best = 0;
@@ -230,7 +231,7 @@ static void sizes_find(struct size_rows *s, const struct kp_memview *view)
             size_add(s, b, i, 0, 0);
         }
     }
-    if (s->count) qsort(s->rows, s->count, sizeof *s->rows, size_order);
+    if (s->count) kp_qsort(s->rows, s->count, sizeof *s->rows, size_order);
 }
 
 struct same_size { /* the rows of one size: gradients, then candidates */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/qsort.h"
+
 static int point_order(const void *a, const void *b)
 {
     const struct kp_mem_point *x = a, *y = b;
@@ -56,7 +58,7 @@ void kp_mem_curve_build(struct kp_mem_curve *c, const struct kp_memview *view, s
         else point_add(c, b->from_ns, b->bytes, i, b->category);
         if (b->to_ns <= to_ns) point_add(c, b->to_ns, -b->bytes, i, b->category);
     }
-    if (c->count) qsort(c->points, c->count, sizeof *c->points, point_order);
+    if (c->count) kp_qsort(c->points, c->count, sizeof *c->points, point_order);
     settle(c, from_ns);
 }
 

@@ -8,6 +8,7 @@
 #include "export/report/framename.h"
 #include "export/report/modulename.h"
 #include "export/report/ownline.h"
+#include "export/report/qsort.h"
 #include "export/report/toprows.h"
 
 static uint32_t name_of(const struct kp_memview *view, int32_t node)
@@ -68,7 +69,7 @@ static void groups_merge(struct kp_mem_groups *g)
 {
     size_t kept = 0;
     if (!g->count) return;
-    qsort(g->rows, g->count, sizeof *g->rows, key_order);
+    kp_qsort(g->rows, g->count, sizeof *g->rows, key_order);
     for (size_t i = 0; i < g->count; i++) {
         const struct kp_mem_group row = g->rows[i];
         struct kp_mem_group *last = kept ? &g->rows[kept - 1] : NULL;
@@ -83,7 +84,7 @@ static void groups_merge(struct kp_mem_groups *g)
         last->last_step = row.last_step;
     }
     g->count = kept;
-    qsort(g->rows, g->count, sizeof *g->rows, bytes_order);
+    kp_qsort(g->rows, g->count, sizeof *g->rows, bytes_order);
 }
 
 static int asked_order(const void *a, const void *b)
@@ -112,7 +113,7 @@ static void sites_merge(struct kp_mem_groups *g, const struct kp_memview *view)
     struct kp_mem_group *of = malloc(g->count * sizeof *of);
     if (!of) return;
     memcpy(of, g->rows, g->count * sizeof *of);
-    qsort(of, g->count, sizeof *of, asked_order);
+    kp_qsort(of, g->count, sizeof *of, asked_order);
     for (size_t i = 0; i < g->count; i++) {
         if (!i || of[i].op != of[first].op) {
             first = i;
@@ -127,7 +128,7 @@ static void sites_merge(struct kp_mem_groups *g, const struct kp_memview *view)
     }
     g->count = kept;
     free(of);
-    qsort(g->rows, g->count, sizeof *g->rows, bytes_order);
+    kp_qsort(g->rows, g->count, sizeof *g->rows, bytes_order);
 }
 
 void kp_mem_groups_live(struct kp_mem_groups *g, const struct kp_memview *view, size_t device, int64_t at_ns)

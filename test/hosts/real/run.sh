@@ -57,7 +57,7 @@ if [ "$(id -u)" = 0 ] && "${alone[@]}" true 2>/dev/null; then is_alone=1 around=
 options="KPROF_RECORD_SHAPES=1 KPROF_WITH_STACK=1 KPROF_PROFILE_MEMORY=1 KPROF_WITH_FLOPS=1 KPROF_WITH_MODULES=1 KPROF_COMPILE_RANGES=1"
 declare -A modes=(
   [idle]=""
-  [full]="$options KPROF_MALLOC=count KPROF_SCHEDULE=warmup=1,active=1,repeat=4 KPROF_STEP=time:50ms KPROF_EXPORT=trace,table,stacks,memory KPROF_CHILDREN=1"
+  [full]="$options KPROF_MALLOC=count KPROF_SCHEDULE=warmup=1,active=1,repeat=4 KPROF_STEP=time:50ms KPROF_CHILDREN=1"
   [malloc]="KPROF_MALLOC=trace KPROF_CHILDREN=1"
 )
 order=(idle full malloc)

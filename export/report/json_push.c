@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* json_yajl.c - implements export/report/json_push.h for the command, by libyajl */
+/* json_push.c - a reader of JSON in pieces, by libyajl */
+#include "export/report/json_push.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <yajl/yajl_parse.h>
-
-#include "export/report/json_push.h"
-#include "export/report/libc.h"
 
 struct kp_json_push {
     yajl_handle yajl;
@@ -24,7 +24,7 @@ static void *memory_grow(void *p, void *memory, size_t bytes)
 static void memory_give(void *p, void *memory)
 {
     (void)p;
-    kp_rt_free(memory);
+    free(memory);
 }
 
 struct kp_json_push *kp_json_push_open(const struct kp_json_calls *calls, void *context,
@@ -50,7 +50,7 @@ struct kp_json_push *kp_json_push_open(const struct kp_json_calls *calls, void *
 void kp_json_push_close(struct kp_json_push *p)
 {
     yajl_free(p->yajl);
-    kp_rt_free(p);
+    free(p);
 }
 
 bool kp_json_push_feed(struct kp_json_push *p, const char *text, size_t bytes)
