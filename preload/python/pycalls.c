@@ -22,6 +22,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { CALL = 0, RETURN = 3, C_CALL = 4, C_EXCEPTION = 5, C_RETURN = 6 }; /* PyTrace_* */
+enum { KEEPING = KP_GATE_RECORD | KP_GATE_WARM };
 enum { METHOD_TABLE = 16, MATCH_DEPTH = 64, FRAMES_MAX = 128 }; /* FRAMES_MAX: Kineto's limit of open frames */
 
 #define HOT inline __attribute__((always_inline))
@@ -150,20 +151,25 @@ static struct kp_py_site *module_site_at(struct kp_pycalls *c, uint64_t self, ui
 }
 _Static_assert(KP_PY_MODULES / KP_PY_MODULE_WAYS == 1 << (64 - 54), "module_site_at takes the upper bits");
 
-static struct kp_rec_pycall *module_start(struct kp_thread *t, struct kp_pycalls *c, uint64_t gate, void *object,
-                                          uint8_t flags)
+/* The call site of a module, whose object is `self`. */
+static const struct kp_py_site *module_site(struct kp_thread *t, struct kp_pycalls *c, void *object, const void *self)
 {
     const struct kp_python_layout *l = layout_get();
-    const void *frame = kp_pyframe_of(l, object), *back = kp_pyframe_back(l, frame),
-               *self = kp_modulekey_self(l, frame);
-    if (!self) return NULL;
+    const void *frame = kp_pyframe_of(l, object), *back = kp_pyframe_back(l, frame);
     const uint64_t type = (uint64_t)(uintptr_t)kp_python_at(self, 8), caller = back ? kp_pyframe_place(l, back) : 0;
     const uint64_t check = type * 5 + (back ? kp_pycode_check(l, kp_pyframe_code(l, back)) : 0);
     struct kp_py_site *s = module_site_at(c, (uint64_t)(uintptr_t)self, caller, check);
     if (!is_site(s, (uint64_t)(uintptr_t)self, caller, check))
         site_keep(s,
                   (struct kp_py_site){(uint64_t)(uintptr_t)self, caller, check, kp_pysite_module(t, object, self), 0});
-    return put_module(t, gate, s->name, flags, self);
+    return s;
+}
+
+static struct kp_rec_pycall *module_start(struct kp_thread *t, struct kp_pycalls *c, uint64_t gate, void *object,
+                                          uint8_t flags)
+{
+    const void *const self = kp_modulekey_self(layout_get(), kp_pyframe_of(layout_get(), object));
+    return self ? put_module(t, gate, module_site(t, c, object, self)->name, flags, self) : NULL;
 }
 
 static __attribute__((noinline)) void site_name(struct kp_thread *t, struct kp_py_site *s, void *object,
@@ -178,8 +184,9 @@ static __attribute__((noinline)) void module_call_start(struct kp_thread *t, str
     push(c, c->depth < KP_PY_DEPTH ? module_start(t, c, gate, object, flags) : NULL, object, 0);
 }
 
-static HOT void call_start(const struct kp_python_layout *l, struct kp_thread *t, struct kp_pycalls *c, uint64_t gate,
-                           void *object, uint8_t flags)
+/* The call's site. NULL: it is of a module. */
+static HOT const struct kp_py_site *call_site(const struct kp_python_layout *l, struct kp_thread *t,
+                                              struct kp_pycalls *c, void *object)
 {
     const void *frame = kp_pyframe_of(l, object), *back = kp_pyframe_back(l, frame), *code = kp_pyframe_code(l, frame);
     const uint64_t callee = kp_pyframe_place(l, frame), caller = back ? kp_pyframe_place(l, back) : 0;
@@ -188,7 +195,14 @@ static HOT void call_start(const struct kp_python_layout *l, struct kp_thread *t
     struct kp_py_site *s = site_at(c, callee, caller);
     if (__builtin_expect(code != kp_modulekey_code && !is_site(s, callee, caller, check), 0))
         site_name(t, s, object, callee, caller, check);
-    if (__builtin_expect(code == kp_modulekey_code, 0)) { /* the call above may have set it */
+    return __builtin_expect(code == kp_modulekey_code, 0) ? NULL : s; /* the call above may have set it */
+}
+
+static HOT void call_start(const struct kp_python_layout *l, struct kp_thread *t, struct kp_pycalls *c, uint64_t gate,
+                           void *object, uint8_t flags)
+{
+    const struct kp_py_site *const s = call_site(l, t, c, object);
+    if (__builtin_expect(!s, 0)) {
         module_call_start(t, c, gate, object, flags);
         return;
     }
@@ -204,8 +218,8 @@ static __attribute__((noinline)) void c_site_name(struct kp_thread *t, struct kp
         s, (struct kp_py_site){(uint64_t)(uintptr_t)kp_python_at(function, METHOD_TABLE), caller, check, name, marks});
 }
 
-static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread *t, struct kp_pycalls *c, uint64_t gate,
-                             void *object, const void *function)
+static HOT const struct kp_py_site *c_call_site(const struct kp_python_layout *l, struct kp_thread *t,
+                                                struct kp_pycalls *c, void *object, const void *function)
 {
     const void *frame = kp_pyframe_of(l, object), *method = kp_python_at(function, METHOD_TABLE);
     const uint64_t callee = (uint64_t)(uintptr_t)method, caller = kp_pyframe_place(l, frame);
@@ -213,6 +227,13 @@ static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread 
         (uint64_t)(uintptr_t)kp_python_at(method, 0) + kp_pycode_check(l, kp_pyframe_code(l, frame)) * 3;
     struct kp_py_site *s = site_at(c, callee, caller);
     if (__builtin_expect(!is_site(s, callee, caller, check), 0)) c_site_name(t, s, object, function, caller, check);
+    return s;
+}
+
+static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread *t, struct kp_pycalls *c, uint64_t gate,
+                             void *object, const void *function)
+{
+    const struct kp_py_site *const s = c_call_site(l, t, c, object, function);
     if (__builtin_expect(s->marks & KP_PY_SETS_PROFILE, 0)) kp_pyhandover_setter(function);
     push(c, c->depth < KP_PY_DEPTH ? put(t, gate, s->name, KP_PY_C) : NULL, (const uint8_t *)object + 1, s->marks);
 }
@@ -335,6 +356,21 @@ static HOT void event_take(const struct kp_python_layout *l, const struct kp_gua
     }
 }
 
+/* In a warm-up no call is recorded, but its site gets its name: naming all of them is most of a first step's time. */
+static __attribute__((noinline)) void event_warm(const struct kp_guard *g, void *frame, int what, const void *arg)
+{
+    const struct kp_python_layout *const l = layout_get();
+    struct kp_pycalls *const c = what == CALL || what == C_CALL ? state_of(g->thread) : NULL;
+    if (!c) return;
+    if (what == C_CALL) {
+        (void)c_call_site(l, g->thread, c, frame, arg);
+        return;
+    }
+    if (call_site(l, g->thread, c, frame)) return;
+    const void *const self = kp_modulekey_self(l, kp_pyframe_of(l, frame));
+    if (self) (void)module_site(g->thread, c, frame, self);
+}
+
 /*
  * Removes our function, but not at the call of a C function that may set a profile function: the new one would then see
  * the end of that call (program_profile.c).
@@ -349,11 +385,12 @@ static HOT int event(const struct kp_python_layout *l, void *frame, int what, vo
 {
     struct kp_guard guard;
     const uint64_t now = what == CALL || what == C_CALL ? 0 : kp_ticks();
-    if (!KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) {
-        if (!(kp_gate_get() & KP_GATE_RECORD)) window_over(what, arg);
+    if (!KP_HOOK_ENTER(&guard, KEEPING)) {
+        if (!(kp_gate_get() & KEEPING)) window_over(what, arg);
         return 0;
     }
-    if (guard.gate & KP_GATE_RECORD) event_take(l, &guard, frame, what, arg, now);
+    if (__builtin_expect(guard.gate & KP_GATE_RECORD, 1)) event_take(l, &guard, frame, what, arg, now);
+    else if (guard.gate & KP_GATE_WARM) event_warm(&guard, frame, what, arg);
     KP_HOOK_LEAVE(&guard);
     return 0;
 }

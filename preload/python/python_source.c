@@ -219,6 +219,32 @@ static void resume(void)
     kp_python_api.error_give(error[0], error[1], error[2]);
 }
 
+/* Before a window: call sites and frames of ops get their names, and nothing is recorded. Needs the GIL. */
+static void warm(void)
+{
+    struct kp_thread *t = kp_thread_get();
+    void *error[3] = {0};
+    if (!t || kp_python_is_over() || !(kp_gate_get() & KP_GATE_WARM)) return;
+    const uint64_t was_inside = kp_load_relaxed(&t->inside);
+    kp_store_relaxed(&t->inside, 1);
+    kp_signal_fence();
+    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    if (wants_calls) kp_pyhandover_find();
+    if (prove()) {
+        if (!wants_calls || wants_anywhere) stacks_begin();
+        if (wants_calls) kp_pysite_prepare(), kp_pyprofile_set_all();
+    }
+    kp_python_api.error_give(error[0], error[1], error[2]);
+    kp_signal_fence();
+    kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
+}
+
+static void warm_up(uint32_t timeout_ms)
+{
+    if (!kp_load_acquire(&attached) || is_refused) return; /* pairs with: attach */
+    (void)kp_python_with_gil(warm, timeout_ms > 0);
+}
+
 static void install_pending(void)
 {
     install(kp_load_acquire(&pending_cycle)); /* pairs with: python_source.c:wait_ready */
@@ -336,6 +362,7 @@ const struct kp_source kp_python_source = {
     .set_mode = set_mode,
     .modules_changed = modules_changed,
     .wait_ready = wait_ready,
+    .warm_up = warm_up,
     .note = note,
     .forget = forget,
 };

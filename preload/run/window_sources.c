@@ -91,6 +91,8 @@ void kp_window_sources_step_ended(void)
 
 void kp_window_sources_settle(uint64_t begin, uint32_t timeout_ms)
 {
+    for (const struct kp_source *const *s = sources; !begin && kp_gate_get() & KP_GATE_WARM && *s; s++)
+        if ((*s)->warm_up) (*s)->warm_up(timeout_ms);
     for (const struct kp_source *const *s = sources; begin && *s; s++)
         if ((*s)->wait_ready) (*s)->wait_ready(begin, timeout_ms);
     for (const struct kp_source *const *s = sources; begin && *s; s++)

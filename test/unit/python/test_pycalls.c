@@ -345,6 +345,40 @@ static void threads_and_profile_functions_of_the_program_are_noticed(void **stat
     assert_int_equal(window_read(), 4);
 }
 
+static void in_a_warm_up_sites_get_their_names_and_nothing_is_recorded(void **state)
+{
+    struct frame outer, inner, call;
+    struct object a = {1, "Linear"};
+    const struct method method = {"len"};
+    const struct function function = {.method = &method};
+    (void)state;
+    frame_make(&outer, 0, NULL, 10);
+    frame_make(&inner, 1, &outer, 2);
+    frame_make(&call, 3, &outer, 2);
+    pointer_put(call.frame + LOCALS, &a);
+    kp_modulekey_code = codes[3].bytes;
+    kp_gate_set(kp_gate_make(cycle + 1, KP_GATE_ON | KP_GATE_WARM));
+    named = removed = 0;
+    event(&inner, CALL, NULL);
+    event(&inner, C_CALL, &function);
+    event(&inner, C_RETURN, &function);
+    event(&inner, RETURN, NULL);
+    event(&call, CALL, NULL);
+    assert_int_equal(named, 3);
+    assert_int_equal(removed, 0);
+    window_open();
+    kp_modulekey_code = codes[3].bytes;
+    event(&inner, CALL, NULL);
+    event(&inner, C_CALL, &function);
+    event(&inner, C_RETURN, &function);
+    event(&inner, RETURN, NULL);
+    event(&call, CALL, NULL);
+    const unsigned more = named; /* the frame that was open before it */
+    assert_int_equal(window_read(), 4);
+    assert_true(more <= 1);
+    kp_modulekey_code = NULL;
+}
+
 static void calls_end_where_another_function_takes_over_and_new_ones_begin_behind_it(void **state)
 {
     struct frame outer, inner;
@@ -421,6 +455,7 @@ int main(void)
         cmocka_unit_test(a_generator_is_called_each_time_it_goes_on),
         cmocka_unit_test(a_code_object_in_the_place_of_another_gets_its_own_name),
         cmocka_unit_test(calls_of_modules_carry_the_object),
+        cmocka_unit_test(in_a_warm_up_sites_get_their_names_and_nothing_is_recorded),
         cmocka_unit_test(calls_end_where_another_function_takes_over_and_new_ones_begin_behind_it),
         cmocka_unit_test(threads_and_profile_functions_of_the_program_are_noticed),
         cmocka_unit_test(very_deep_calls_are_left_out_and_come_back),
