@@ -174,7 +174,7 @@ static void device_judge(struct memory_walk *w)
     if (reserved - allocated >= HELD_UNUSED * total && reserved >= total / 2) {
         f.id = "memory-fragmented";
         f.step_bytes = reserved - allocated;
-        f.what = kp_costrules_text(x, "the allocator holds %.0f MB that no tensor has at the peak",
+        f.what = kp_costrules_text(x, "the allocator holds %.0f MiB that no tensor has at the peak",
                                    (reserved - allocated) / MB);
         f.change = "Let segments grow: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; keep shapes the same.";
     } else if (reserved >= NEAR_PEAK * total) {

@@ -61,10 +61,10 @@ static void arenas_print(const struct arena_view *l, size_t there, uint64_t byte
     fprintf(
         l->out,
         "Python's objects of up to 512 bytes (instances, small dicts, tuples, numbers) are not blocks of this heap: "
-        "they lie in %zu arena%s, %.1f MB\n",
+        "they lie in %zu arena%s, %.1f MiB\n",
         there, kp_units_s(there), (double)bytes / (1 << 20));
     if (grown)
-        fprintf(l->out, "%zu of the arenas (%.1f MB) came in steps after the start-up and stayed\n", grown,
+        fprintf(l->out, "%zu of the arenas (%.1f MiB) came in steps after the start-up and stayed\n", grown,
                 (double)grown_bytes / (1 << 20));
     arena_lines_print(l);
     fputs("to see each such object with its line, record with PYTHONMALLOC=malloc: PYTHONMALLOC=malloc kprof run "
@@ -88,6 +88,6 @@ void kp_arenaview_write(FILE *out, const struct kp_profile *p, size_t from, size
     const bool is_told = part == KP_ARENAS_ALL || (part == KP_ARENAS_GREW && grown);
     if (there && is_told) arenas_print(&l, there, bytes, grown, grown_bytes);
     if (there && part == KP_ARENAS_RESTED && !grown)
-        fprintf(out, "Python's objects of up to 512 bytes: no arena of theirs (%zu, %.1f MB) came in these steps\n",
+        fprintf(out, "Python's objects of up to 512 bytes: no arena of theirs (%zu, %.1f MiB) came in these steps\n",
                 there, (double)bytes / (1 << 20));
 }

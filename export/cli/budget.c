@@ -127,7 +127,7 @@ static uint64_t size_of(const char *path)
 static void megabytes_say(uint64_t bytes, const char *of)
 {
     snprintf(budget.explained, sizeof budget.explained,
-             "more than %llu MB of %s, too much for a file of its size" WHAT_TO_DO, (unsigned long long)(bytes / MB),
+             "more than %llu MiB of %s, too much for a file of its size" WHAT_TO_DO, (unsigned long long)(bytes / MB),
              of);
 }
 

@@ -39,7 +39,7 @@ uint64_t kp_budget_left(void); /* bytes of text left, at least 1, or 0 without a
  */
 void kp_budget_print(size_t bytes);
 /*
- * The meaning of an error number and what to do: "more than 768 MB of text come out of it (..)", or strerror. The next
+ * The meaning of an error number and what to do: "more than 768 MiB of text come out of it (..)", or strerror. The next
  * call overwrites the text.
  */
 const char *kp_budget_explain(int rc);

@@ -52,8 +52,8 @@ static void status_print(const char *who, yajl_val tree)
     const char *const job = text_of(tree, "job");
     kp_cli_say(
         stdout,
-        "%s: %s%s%s%s%sstep %s by %s, %s%s%s, %s ops, %s dropped, %s traces, spool %ld KB, our threads took %s ms", who,
-        job ? "job " : "", job ? job : "", job ? ", " : "", phase ? phase : "", phase ? " " : "",
+        "%s: %s%s%s%s%sstep %s by %s, %s%s%s, %s ops, %s dropped, %s traces, spool %ld KiB, our threads took %s ms",
+        who, job ? "job " : "", job ? job : "", job ? ", " : "", phase ? phase : "", phase ? " " : "",
         or_none(text_of(tree, "step")), or_none(text_of(tree, "steps_by")), or_none(text_of(tree, "window")),
         asked ? " from step " : "", asked ? asked : "", or_none(text_of(tree, "ops")),
         or_none(text_of(tree, "dropped")), or_none(text_of(tree, "traces")),

@@ -223,7 +223,7 @@ static void small_fold(const struct stacks_command *s)
     kp_cli_say(stderr,
                "kprof stacks: %zu path%s of less than %.3f %s each stand at their callers; --all-paths shows them",
                folded.paths, kp_units_s(folded.paths), (double)folded.below / (is_bytes ? 1048576 : 1e6),
-               is_bytes ? "MB" : "ms");
+               is_bytes ? "MiB" : "ms");
 }
 
 /* What was asked for is in none of the traces. */

@@ -49,12 +49,12 @@ static const char *spool_line(const struct kp_doctor_folder *folder, const struc
         return "warn";
     }
     if (room >= folder->max_mb * MB) {
-        snprintf(more, bytes, ", %llu MB of them left free for the program", mb_of(kept));
+        snprintf(more, bytes, ", %llu MiB of them left free for the program", mb_of(kept));
         return "ok";
     }
     snprintf(more, bytes,
-             ", %llu MB of them left free for the program: %llu MB for a recording is less than KPROF_MAX_MB=%llu, and "
-             "what does not fit is dropped",
+             ", %llu MiB of them left free for the program: %llu MiB for a recording is less than KPROF_MAX_MB=%llu, "
+             "and what does not fit is dropped",
              mb_of(kept), mb_of(room), (unsigned long long)folder->max_mb);
     return "warn";
 }
@@ -66,7 +66,7 @@ static const char *records_line(const struct kp_doctor_folder *folder, char *mor
     else
         snprintf(more, bytes,
                  "%s%s: records lie in memory that ends with the process, and SIGKILL loses those of the last 100 ms",
-                 folder->wrong ? ": " : ", no tmpfs with 1024 MB free", folder->wrong ? folder->wrong : "");
+                 folder->wrong ? ": " : ", no tmpfs with 1024 MiB free", folder->wrong ? folder->wrong : "");
     return "ok";
 }
 
@@ -81,7 +81,7 @@ const char *kp_doctor_folder_line(const struct kp_doctor_folder *folder, char *l
         level = folder->use == KP_DOCTOR_TEMPORARY ? "warn" : "fail";
     } else if (folder->use == KP_DOCTOR_TRACES) level = traces_line(kind, more, sizeof more);
     else if (folder->use == KP_DOCTOR_SPOOL) level = spool_line(folder, kind, more, sizeof more);
-    snprintf(line, bytes, "%s: %s (%s, %s), %llu MB free%s", uses[folder->use].name, folder->path, kind->name,
+    snprintf(line, bytes, "%s: %s (%s, %s), %llu MiB free%s", uses[folder->use].name, folder->path, kind->name,
              kp_fskind_what(kind), mb_of(folder->spare), more);
     return level;
 }

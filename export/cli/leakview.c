@@ -169,7 +169,7 @@ static void steps_print(const struct leaks *l, long row_limit)
     else if (l->to == p->steps_n) fprintf(l->out, "the last step has what it still uses\n");
 }
 
-/* "steps 1-19 left 21.38 KB in 21 blocks": without the start-up, and without the last, which is still used. */
+/* "steps 1-19 left 21.38 KiB in 21 blocks": without the start-up, and without the last, which is still used. */
 static void sum_print(const struct leaks *l)
 {
     const struct kp_profile *p = l->p;

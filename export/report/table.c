@@ -250,11 +250,11 @@ static void row_numbers(struct cells *c, const struct kp_row *row, const struct 
         time_cell(c, row->device_avg, unit);
     }
     if (a->profile_memory) {
-        kp_units_bytes(cell(c), sizeof c->text[0], row->cpu_bytes);
-        kp_units_bytes(cell(c), sizeof c->text[0], row->self_cpu_bytes);
+        kp_units_torch_bytes(cell(c), sizeof c->text[0], row->cpu_bytes);
+        kp_units_torch_bytes(cell(c), sizeof c->text[0], row->self_cpu_bytes);
         if (a->has_device && l->device_memory) {
-            kp_units_bytes(cell(c), sizeof c->text[0], row->device_bytes);
-            kp_units_bytes(cell(c), sizeof c->text[0], row->self_device_bytes);
+            kp_units_torch_bytes(cell(c), sizeof c->text[0], row->device_bytes);
+            kp_units_torch_bytes(cell(c), sizeof c->text[0], row->self_device_bytes);
         }
     }
     snprintf(cell(c), sizeof c->text[0], "%" PRId64, row->count);

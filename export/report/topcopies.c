@@ -79,6 +79,6 @@ void kp_top_copies_print(FILE *out, const struct kp_top *top)
             copies_add(all, &count, &one, &top->rows[i].cost);
     if (!count) return;
     kp_qsort(all, count, sizeof *all, longest_first);
-    fprintf(out, "\n%-8s  %8s  %10s  %8s  %7s  %s\n", "copies", "count", "MB", "GPU ms", "GB/s", "host memory");
+    fprintf(out, "\n%-8s  %8s  %10s  %8s  %7s  %s\n", "copies", "count", "MiB", "GPU ms", "GB/s", "host memory");
     for (size_t i = 0; i < count; i++) copies_print(out, &all[i]);
 }

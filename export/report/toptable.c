@@ -94,9 +94,9 @@ static const struct column columns[] = {
     {"ms a step", with_step_self, step_ms, -1},
     {"total a step", with_step_total, step_total_ms, -1},
     {"ms a run", with_runs, run_ms, -1},
-    {"MB", with_memory, megabytes, 2},
-    {"GPU MB", with_gpu_memory, gpu_megabytes, 2},
-    {"MB a step", with_step_memory, step_megabytes, 2},
+    {"MiB", with_memory, megabytes, 2},
+    {"GPU MiB", with_gpu_memory, gpu_megabytes, 2},
+    {"MiB a step", with_step_memory, step_megabytes, 2},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -359,7 +359,7 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     modules_lead(out, top);
     kernels_lead(out, top);
     if (top->count && with_memory(top))
-        fputs("MB (1024 x 1024 bytes): taken less given back inside the op itself, or in an aten::empty that it "
+        fputs("MiB: taken less given back inside the op itself, or in an aten::empty that it "
               "called; all that it took: kprof memory\n",
               out);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* units.h - prints times, shares and bytes as key_averages().table() does, and steps; each function returns `out` */
+/* units.h - prints times, shares, bytes and steps; each function returns `out` */
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +8,8 @@
 /* Writes "1.234ms". unit: 's', 'm', 'u', or 0 to choose by size */
 char *kp_units_time(char *out, size_t bytes, double us, char unit);
 char *kp_units_share(char *out, size_t bytes, double us, double total_us);
-char *kp_units_bytes(char *out, size_t bytes, int64_t amount);
+char *kp_units_torch_bytes(char *out, size_t bytes, int64_t amount); /* "1.50 KB", of 1024, as torch writes it */
+char *kp_units_bytes(char *out, size_t bytes, int64_t amount);       /* "1.50 KiB", in all our own views */
 /* The same in a room of its own, valid until it is called a fifth time. Not for threads. */
 const char *kp_units_size(int64_t amount);
 /* Writes "step 5" or "steps 5 to 7". */

@@ -8,7 +8,7 @@ function timeText(ns) {
 }
 
 function bytesText(bytes) {
-  const units = ["B", "KB", "MB", "GB", "TB"];
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let at = 0;
   for (; Math.abs(bytes) >= 1024 && at < units.length - 1; at++) bytes /= 1024;
   return `${at ? bytes.toFixed(2) : bytes} ${units[at]}`;

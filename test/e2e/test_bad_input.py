@@ -194,7 +194,7 @@ def test_a_large_page_is_told_with_what_makes_it_smaller(tmp_path):
     ended = kprof("html", path, "-o", page)
     first, told = ended.stderr.splitlines()
     assert ended.returncode == 0 and first == f"kprof: wrote {page}" and page.stat().st_size > 20 << 20
-    assert told == (f"kprof html: that is {page.stat().st_size / (1 << 20):.2f} MB; of fewer steps it is smaller: kprof slice --step A-B cuts them out of a trace, "
+    assert told == (f"kprof html: that is {page.stat().st_size / (1 << 20):.2f} MiB; of fewer steps it is smaller: kprof slice --step A-B cuts them out of a trace, "
                     "kprof run --schedule records them alone"), told
     assert kprof("slice", "--step", "1", path, "-o", tmp_path / "part.json").returncode == 0
     assert kprof("html", tmp_path / "part.json", "-o", page).stderr == f"kprof: wrote {page}\n" and page.stat().st_size < 20 << 20

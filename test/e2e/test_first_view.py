@@ -249,7 +249,7 @@ def test_memory_is_that_of_the_op_that_asked_with_its_shapes(tmp_path):
         ("aten::mm", "[[4, 8], [8, 2]]", 3 << 20, "train.py:7 forward")]
     assert json.loads(told("report", "--sort", "mem", "--by", "op", "--json", trace))["by"] == "op"
     said = told("memory", trace)
-    assert re.search(r"Allocated most.*\n +Bytes +Blocks.*\n +3\.00 MB +3  aten::mm +\[\[4, 8\], \[8, 2\]\] +train\.py:7 forward\n", said)
+    assert re.search(r"Allocated most.*\n +Bytes +Blocks.*\n +3\.00 MiB +3  aten::mm +\[\[4, 8\], \[8, 2\]\] +train\.py:7 forward\n", said)
     assert "Not recorded" not in said
 
 
@@ -265,7 +265,7 @@ def test_memory_and_report_have_the_same_rows_of_what_was_allocated_most(tmp_pat
     rows = [(row["name"], row["self_bytes"]) for row in json.loads(told("report", "--sort", "mem", "--json", trace))["rows"]]
     assert rows[:2] == [("aten::mm", 6 << 20), ("aten::relu", 3 << 20)]
     said = told("memory", trace).split("Allocated most")[1]
-    assert re.findall(r"^ +(\d)\.00 MB +(\d)  (aten::\w+)", said, re.M) == [("6", "3", "aten::mm"), ("3", "1", "aten::relu")]
+    assert re.findall(r"^ +(\d)\.00 MiB +(\d)  (aten::\w+)", said, re.M) == [("6", "3", "aten::mm"), ("3", "1", "aten::relu")]
     assert re.search(r"aten::mm .*train\.py:\d forward, and 2 more\n", said) and "At op's end" not in said  # all of it was there then
 
 
@@ -277,7 +277,7 @@ def test_memory_has_one_row_for_all_shapes_of_an_op_and_what_it_kept(tmp_path):
         events += [] if kept else [memory(at + 90, -(1 << 20), 64 + i, 0)]
     trace = write(tmp_path / "a.pt.trace.json", events, profile_memory=1, record_shapes=1, with_stack=1)
     said = told("memory", trace).split("Allocated most")[1]
-    assert re.findall(r"^ +(\d)\.00 MB +(\d)\.00 MB +(\d)  (aten::\w+) +(\[\[4, 8\], \[8, 9\]\])", said, re.M) == [("3", "2", "3", "aten::mm", "[[4, 8], [8, 9]]")], said
+    assert re.findall(r"^ +(\d)\.00 MiB +(\d)\.00 MiB +(\d)  (aten::\w+) +(\[\[4, 8\], \[8, 9\]\])", said, re.M) == [("3", "2", "3", "aten::mm", "[[4, 8], [8, 9]]")], said
     assert "  At op's end: of these, still there when the op ended, as kprof report --sort mem --by op has them" in said
     row, = (row for row in json.loads(told("report", "--sort", "mem", "--by", "op", "--json", trace))["rows"] if row["name"] == "aten::mm")
     assert row["self_bytes"] == 2 << 20
@@ -316,18 +316,18 @@ def test_memory_without_shapes_says_first_which_setting_shows_them(trace, tmp_pa
 
 def test_memory_begins_with_the_steps_where_they_have_the_peak(trace, tmp_path):
     assert told("memory", trace).startswith("Steps 1 to 3: 3.0 of the window's 104.0 ms; --step all shows all\n")
-    assert told("memory", trace, "--step", "all").startswith("CPU: peak 1.00 MB")
+    assert told("memory", trace, "--step", "all").startswith("CPU: peak 1.00 MiB")
     assert told("memory", trace, "--step", "2").startswith("Step 2: ") and told("memory", trace, "--steps", "2").startswith("Step 2: ")
     assert "Shown: steps 1 to 3, 3.0 ms." in told("memory", trace, "--html")
     early = write(tmp_path / "early.pt.trace.json", training(peak_at_start=True))
-    assert told("memory", early).startswith("CPU: peak 9.00 MB at 0.0")
+    assert told("memory", early).startswith("CPU: peak 9.00 MiB at 0.0")
 
 
 def test_memory_has_one_clock_in_text_page_and_drawing(trace):
     """The profiler's start, which lies before the first step; a window's begin would be another."""
-    at, = re.findall(r"peak .* MB at ([0-9.]+) ms \(step \d+; times are after the profiler's start\)", told("memory", trace))
+    at, = re.findall(r"peak .* MiB at ([0-9.]+) ms \(step \d+; times are after the profiler's start\)", told("memory", trace))
     assert float(at) > 1
-    assert f": peak 1.00 MB at {at} ms after the profiler's start</text>" in told("memory", trace, "--svg")
+    assert f": peak 1.00 MiB at {at} ms after the profiler's start</text>" in told("memory", trace, "--svg")
     page = told("memory", trace, "--html")
     assert f"<p>At {at} ms" in page and "Times are after the profiler's start." in page
 
@@ -1013,7 +1013,7 @@ def test_memory_that_stays_the_same_takes_one_row(tmp_path):
     assert "the same in all" not in said and len(re.findall(r"^ +\d+\.\d{3} -", said, re.M)) == 20
     steps = [event(f"ProfilerStep#{i}", "user_annotation", 1000 + i * 1000, 1000) for i in range(4)]
     said = told("memory", "--step", "1-3", write(tmp_path / "b.pt.trace.json", held + steps, kprof={"version": "1"}))
-    assert len(re.findall(r"^ +\d+\.\d{3} the same in all ", said, re.M)) == 1 and "1.00 MB" in said
+    assert len(re.findall(r"^ +\d+\.\d{3} the same in all ", said, re.M)) == 1 and "1.00 MiB" in said
 
 
 def test_shapes_are_cut_behind_a_whole_input_and_head_a_column_of_ops(tmp_path):

@@ -276,11 +276,11 @@ def test_kprof_memory_tells_leaks_peak_and_counts(programs, tmp_path):
     said = harness.cli("memory", run.trace)
     assert said.returncode == 0, said.stderr
     h = facts.load(run.trace)["kprof_heap"]
-    assert f"host heap: {h['allocations']} allocations of {h['bytes'] / (1 << 20):.2f} MB in all, {h['frees']} frees" in said.stdout
-    assert f"peak: {h['peak_bytes'] / (1 << 20):.2f} MB; at the end {h['live_bytes'] / (1 << 10):.2f} KB in 12 blocks are still there" in said.stdout
+    assert f"host heap: {h['allocations']} allocations of {h['bytes'] / (1 << 20):.2f} MiB in all, {h['frees']} frees" in said.stdout
+    assert f"peak: {h['peak_bytes'] / (1 << 20):.2f} MiB; at the end {h['live_bytes'] / (1 << 10):.2f} KiB in 12 blocks are still there" in said.stdout
     leaks, peak, most = said.stdout.split("first:\n")[1:] + said.stdout.split("window:\n")[1:]
-    assert leaks.lstrip().startswith("8.79 KB in 9 blocks")
-    assert peak.lstrip().startswith("1.00 MB in 4 blocks") and most.lstrip().startswith("97.66 KB in 1000 blocks")
+    assert leaks.lstrip().startswith("8.79 KiB in 9 blocks")
+    assert peak.lstrip().startswith("1.00 MiB in 4 blocks") and most.lstrip().startswith("97.66 KiB in 1000 blocks")
     assert json.loads(harness.cli("memory", run.trace, "--json").stdout)["kprof_heap"] == h
 
 

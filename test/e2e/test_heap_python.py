@@ -76,7 +76,7 @@ def test_leaked_tensors_name_their_line(tmp_path):
     inside = frames[frames.index(of_python(frames)[-1]) + 1:]
     assert any("THPVariable" in frame or "torch" in frame or "at::" in frame for frame in inside)
     said = harness.cli("memory", run.trace).stdout.split("still there at the end")[1].split("there at the peak")[0]
-    assert f"{size / (1 << 20):.2f} MB in 11 blocks" in said and f"leak_tensors at {PROGRAM.name}:{line_of('tensors')} in Python\n" in said
+    assert f"{size / (1 << 20):.2f} MiB in 11 blocks" in said and f"leak_tensors at {PROGRAM.name}:{line_of('tensors')} in Python\n" in said
     sites = facts.load(run.trace)["kprof_heap"]["sites"]
     stack = next(site["stack"] for site in sites if site["live_bytes"] == size)
     assert any(at(frame, "tensors", "leak_tensors") for frame in stack)
@@ -131,7 +131,7 @@ def test_a_script_without_extension_modules_names_its_line(tmp_path):
     line = PLAIN.split("# plain")[0].count("\n") + 1
     said = harness.cli("memory", profile_of(run.trace)).stdout.split("what the program kept until Python ended, most bytes first:\n")[1]
     first = said.splitlines()
-    assert re.fullmatch(r" +11[45]\.\d\d MB in 6000 blocks", first[0]) and first[1].strip() == f"your line: cache at plain.py:{line}"
+    assert re.fullmatch(r" +11[45]\.\d\d MiB in 6000 blocks", first[0]) and first[1].strip() == f"your line: cache at plain.py:{line}"
     leaks = harness.cli("memory", "--leaks", run.trace).stdout
     assert "still there when the last began" in leaks
     where = leaks.split("then most bytes:\n")[1].splitlines()
@@ -160,22 +160,22 @@ def test_leaks_of_each_step(tmp_path):
         assert one["left_bytes"] >= one["still_bytes"]
     said = harness.cli("memory", "--leaks", run.trace)
     assert said.returncode == 0, said.stderr
-    first = said.stdout.split("then most bytes:\n")[1].split(" KB in 5 blocks")[1]
-    assert first.startswith(": step 2 3.91 KB, step 3 3.92 KB, step 4 3.92 KB, step 5 3.93 KB, step 6 3.93 KB\n        your line: train at stepleaks.py:14\n") and "train at stepleaks.py:14 in Python" in first
+    first = said.stdout.split("then most bytes:\n")[1].split(" KiB in 5 blocks")[1]
+    assert first.startswith(": step 2 3.91 KiB, step 3 3.92 KiB, step 4 3.92 KiB, step 5 3.93 KiB, step 6 3.93 KiB\n        your line: train at stepleaks.py:14\n") and "train at stepleaks.py:14 in Python" in first
     def longest(*flags):  # lines of a call stack that has a line of the program's
         text = harness.cli("memory", "-n", "-1", *flags, run.trace).stdout
         return max(len(re.match(r"(?: {8}.*\n)+", part)[0].splitlines()) for part in re.split(r"^(?= {8}your line: )", text, flags=re.M)[1:])
 
     assert longest() <= 1 + 3 + 3 + 3 and longest("--all-frames") > 13  # three frames, three of Python, what is left out
     part = harness.cli("memory", "--leaks", "--steps", "4-5", run.trace).stdout
-    assert re.findall(r"^ +(\d+) +[\d.]+ [KM]?B in ", part, re.M) == ["4", "5"] and "step 4 3.92 KB, step 5 3.93 KB" in part
+    assert re.findall(r"^ +(\d+) +[\d.]+ (?:[KM]i)?B in ", part, re.M) == ["4", "5"] and "step 4 3.92 KiB, step 5 3.93 KiB" in part
     few, all_rows = (harness.cli("memory", "--leaks", "-n", rows, run.trace).stdout for rows in ("1", "0"))
-    row = re.compile(r"^ +(\d+) +[\d.]+ (?:[KM]?B|bytes) in ", re.M)
+    row = re.compile(r"^ +(\d+) +[\d.]+ (?:(?:[KM]i)?B|bytes) in ", re.M)
     assert len(row.findall(few)) == 1 and f"\n    {len(found['steps']) - 1} more steps: -n 0\n" in few and "call stacks: -n 0 shows all" in few, few
     assert len(row.findall(all_rows)) == len(found["steps"]) and "-n 0" not in all_rows, all_rows
     whole = harness.cli("memory", run.trace).stdout
     assert "\nwhat the steps left, without what the start-up did: kprof memory --leaks\n" in whole
-    assert len(re.findall(r"^ {4}[\d.]+ [KMG]?B in \d+ block", whole.split("still there at the end, most bytes first:")[1].split("\n\n")[0], re.M)) == 3, whole
+    assert len(re.findall(r"^ {4}[\d.]+ (?:[KMG]i)?B in \d+ block", whole.split("still there at the end, most bytes first:")[1].split("\n\n")[0], re.M)) == 3, whole
     assert harness.cli("memory", "--leaks", "--steps", "40", run.trace).returncode != 0
     if shutil.which("heaptrack_print"):  # sizes of each step on their own change nothing for it
         said = subprocess.run(["heaptrack_print", profile], capture_output=True, text=True, timeout=harness.LONG, check=True).stdout
@@ -223,7 +223,7 @@ def test_small_objects_of_python(small, tmp_path):
         return
     assert "small objects" not in harness.cli("advise", tmp_path / "log").stdout
     assert "arenas" not in said and "PYTHONMALLOC" not in said
-    own = re.findall(r"^ +([\d.]+ [KM]?B) in (\d+) blocks?: step.*\n +your line: (\S+) at small.py:(\d+)$", rows, re.M)
+    own = re.findall(r"^ +([\d.]+ (?:[KM]i)?B) in (\d+) blocks?: step.*\n +your line: (\S+) at small.py:(\d+)$", rows, re.M)
     assert {(name, int(at)) for _, blocks, name, at in own if int(blocks) > 80_000} >= {("remember", line), ("__init__", 4)}, said
     assert not re.search(r"small|PYTHONMALLOC", head)
 
@@ -286,7 +286,7 @@ def test_advise_names_what_each_step_leaves(cleaks, tmp_path):
     line = LEAVING.split("# left")[0].count("\n") + 1
     assert first["id"] == "heap-grows" and first["line"] == f"leaving.py:{line} train" and first["step_bytes"] == 60_000, advice
     assert first["where"].startswith("leak_here")
-    assert re.search(r"WARNING  each step leaves memory on the host's heap: 58.59 KB \(\d+ of \d+ steps\)\n", said)
+    assert re.search(r"WARNING  each step leaves memory on the host's heap: 58.59 KiB \(\d+ of \d+ steps\)\n", said)
     assert "note     each allocation was traced (KPROF_MALLOC=trace)" in said and "--profile-memory" not in said
     assert not {"no-op-runs", "input-in-step"} & {finding["id"] for finding in advice["findings"]}
     profile_of(run.trace).unlink()

@@ -165,7 +165,7 @@ def folded(trace, *flags):
 
 def number(text):
     value, unit = text.split()
-    return float(value) * {**UNITS, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}[unit]
+    return float(value) * {**UNITS, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}[unit]
 
 
 @pytest.fixture(scope="session")

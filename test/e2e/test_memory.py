@@ -60,7 +60,7 @@ def test_mapped_weights_are_parameters(pair):
     assert sum(row[1] == 8192 and row[4] == 8192 for row in blocks) >= 4  # batches of workers
     said = harness.cli("memory", candidate.trace).stdout
     rows = {line[:20].strip(): line[20:].split() for line in said.splitlines() if line.startswith("  ")}
-    assert rows["Optimizer state"][:2] == ["137.03", "KB"] and 137 < float(rows["Parameter"][0]) < 144, said  # the file has a head
+    assert rows["Optimizer state"][:2] == ["137.03", "KiB"] and 137 < float(rows["Parameter"][0]) < 144, said  # the file has a head
 
 
 def test_each_window_knows_its_own_blocks(ours):

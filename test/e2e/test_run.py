@@ -651,7 +651,7 @@ def test_doctor_and_config_speak_json(tmp_path):
     here = {"KPROF_DIR": tmp_path / "a \"b\"", "KPROF_WITH_STACK": "ops", "KPROF_MAX_MB": "lots", "KPROF_SCHEDUEL": "1"}
     told, spoken = harness.cli("doctor", "--json", harness.PYTHON, **here), harness.cli("doctor", harness.PYTHON, **here)
     found = json.loads(told.stdout)
-    free = lambda text: re.sub(r"\d+ MB|(ok|warn) +processors: .*", "", text)  # noqa: E731
+    free = lambda text: re.sub(r"\d+ MiB|(ok|warn) +processors: .*", "", text)  # noqa: E731
     assert [free(f"{c['level']:5} {c['about']}: {c['text']}") for c in found["checks"]] == [free(line) for line in spoken.stdout.splitlines()]
     busy = [c for c in found["checks"] if c["about"] == "processors" and re.search(r"load average (of )?\d+\.\d", c["text"])]
     assert len(busy) == 1 and busy[0]["text"].startswith(f"{len(os.sched_getaffinity(0))}"), found

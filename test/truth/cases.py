@@ -58,7 +58,7 @@ CASES = [
     Case("9 recompilation, inductor", "recompiles.py", STACKS, [AGAIN], args=["inductor"]),
     Case("6b numpy dict, no schedule", "numpyleak.py", ["--malloc", "trace", "--with-stack"], [LEAK], quick=True),
     Case("6b numpy dict, --schedule", "numpyleak.py", ["--malloc", "trace", "--with-stack", "--schedule", "active=1000"], [LEAK]),
-    Case("6b numpy dict, --leaks", "numpyleak.py", ["--malloc", "trace", "--with-stack"], [Told("text", says=(r"312\.5\d* KB a step", r"table at numpyleak\.py"))],
+    Case("6b numpy dict, --leaks", "numpyleak.py", ["--malloc", "trace", "--with-stack"], [Told("text", says=(r"312\.5\d* KiB a step", r"table at numpyleak\.py"))],
          read=["memory", "--leaks"]),
     Case("6b numpy dict, first run", "numpyleak.py", STACKS, [Told("resident-grows", "kept_bytes", severity="critical", says=("--malloc trace",))], quick=True),
     Case("6b its twin keeps nothing", "numpyleak.py", STACKS, [], args=["150", "drop"], quick=True),

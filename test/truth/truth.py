@@ -92,7 +92,7 @@ def rows_of(case, truth, text, findings, times):
 
 
 def number(value):
-    return "-" if value is None else f"{value:.3f}" if value < 1e5 else f"{value / 1024:.1f} KB"
+    return "-" if value is None else f"{value:.3f}" if value < 1e5 else f"{value / 1024:.1f} KiB"
 
 
 def judge(case, folder, kprof=KPROF, python=PYTHON, times=1):

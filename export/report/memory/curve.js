@@ -22,7 +22,7 @@ function memoryCurve(svg, host) {
     return { at, apart, digits };
   }
   function sizeTicks(most) {
-    const units = ["B", "KB", "MB", "GB", "TB"];
+    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let unit = 0;
     while (most / 1024 ** unit >= 1024 && unit < units.length - 1) unit++;
     const high = Math.max(1e-9, most / 1024 ** unit), t = ticks(0, high, 6, unit ? 0.01 : 1);

@@ -297,8 +297,7 @@ static void head_put(FILE *out, const char *path)
 
 static void window_put(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
 {
-    fprintf(out,
-            "<p>A window of %.1f ms, %zu step%s. Times are after the profiler's start. 1 MB is 1,048,576 bytes.</p>\n",
+    fprintf(out, "<p>A window of %.1f ms, %zu step%s. Times are after the profiler's start.</p>\n",
             (double)(view->end_ns - view->begin_ns) / 1e6, view->step_count, kp_units_s(view->step_count));
     char steps[80];
     if (show->is_part)

@@ -214,7 +214,7 @@ static void names_of_any_length_fill_no_disk(void **state)
     char *path = long_names(10500);
     (void)state;
     for (size_t i = 0; i < ALL; i++)
-        assert_bounded(&reading[i], path, i == 1 ? "temporary files" : "MB of text come out of it");
+        assert_bounded(&reading[i], path, i == 1 ? "temporary files" : "MiB of text come out of it");
 }
 
 static void a_spool_chooses_no_unpacked_trace_beyond_that(void **state)
@@ -232,7 +232,7 @@ static void a_spool_chooses_no_unpacked_trace_beyond_that(void **state)
     assert_int_equal(fwrite(s.bytes, KP_CHUNK_BYTES, 1, file), 1);
     fclose(file);
     free(s.bytes);
-    assert_bounded(&export, path_of("names.kprof"), "MB of text come out of it");
+    assert_bounded(&export, path_of("names.kprof"), "MiB of text come out of it");
 }
 
 static void events_that_pack_well_take_no_gigabyte(void **state)
@@ -242,7 +242,7 @@ static void events_that_pack_well_take_no_gigabyte(void **state)
     (void)state;
     for (size_t i = 0; i < OF_TRACES; i++)
         assert_bounded(&reading[i], path,
-                       i == 1 ? "temporary files are needed to put its events in order" : "MB of memory");
+                       i == 1 ? "temporary files are needed to put its events in order" : "MiB of memory");
 }
 
 /* Names of 4,000 letters: as much text in a fiftieth of the events, as to read those is what takes time. */
@@ -265,8 +265,8 @@ static void a_file_that_is_asked_for_is_no_larger_than_a_temporary_one(void **st
                          part = {kp_cmd_slice, {word("slice"), word("--from"), word("0"), word("-o"), made}};
     (void)state;
     snprintf(made, sizeof made, "%s/made", out);
-    assert_bounded(&lines, path, "MB of text come out of it");
-    assert_bounded(&part, path, "MB of text come out of it");
+    assert_bounded(&lines, path, "MiB of text come out of it");
+    assert_bounded(&part, path, "MiB of text come out of it");
 }
 
 static void a_string_of_a_hundred_megabytes_is_refused_with_its_place(void **state)

@@ -23,18 +23,20 @@ static void a_disk_with_room_is_good(void **state)
 {
     (void)state;
     assert_string_equal(line_of(KP_DOCTOR_SPOOL, EXT4, 100 * GB, 50 * GB, NULL), "ok");
-    assert_string_equal(line, "spool: /at (ext4, a disk of this machine), 51200 MB free, 5120 MB of them left free for "
-                              "the program");
+    assert_string_equal(line,
+                        "spool: /at (ext4, a disk of this machine), 51200 MiB free, 5120 MiB of them left free for "
+                        "the program");
     assert_string_equal(line_of(KP_DOCTOR_TRACES, EXT4, 100 * GB, 50 * GB, NULL), "ok");
-    assert_string_equal(line, "traces: /at (ext4, a disk of this machine), 51200 MB free");
+    assert_string_equal(line, "traces: /at (ext4, a disk of this machine), 51200 MiB free");
 }
 
 static void a_spool_that_does_not_fit_beside_the_program_is_told(void **state)
 {
     (void)state;
     assert_string_equal(line_of(KP_DOCTOR_SPOOL, EXT4, 100 * GB, 6 * GB, NULL), "warn");
-    assert_non_null(strstr(line, "6144 MB free, 3072 MB of them left free for the program: 3072 MB for a recording is "
-                                 "less than KPROF_MAX_MB=4096"));
+    assert_non_null(strstr(line,
+                           "6144 MiB free, 3072 MiB of them left free for the program: 3072 MiB for a recording is "
+                           "less than KPROF_MAX_MB=4096"));
 }
 
 static void a_shared_file_system_is_for_traces(void **state)
@@ -52,7 +54,7 @@ static void memory_is_for_records_where_there_is_enough(void **state)
     assert_string_equal(line_of(KP_DOCTOR_RECORDS, TMPFS, 8 * GB, 8 * GB, NULL), "ok");
     assert_non_null(strstr(line, "SIGKILL loses none"));
     assert_string_equal(line_of(KP_DOCTOR_RECORDS, TMPFS, 64 << 20, 64 << 20, NULL), "ok");
-    assert_non_null(strstr(line, "64 MB free, no tmpfs with 1024 MB free: records lie in memory that ends with the "
+    assert_non_null(strstr(line, "64 MiB free, no tmpfs with 1024 MiB free: records lie in memory that ends with the "
                                  "process, and SIGKILL loses those of the last 100 ms"));
     assert_string_equal(line_of(KP_DOCTOR_RECORDS, EXT4, 8 * GB, 8 * GB, "it is not there"), "ok");
     assert_non_null(strstr(line, ": it is not there: records lie in memory"));

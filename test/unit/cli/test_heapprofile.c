@@ -194,9 +194,9 @@ static void the_start_up_is_one_row_behind_what_steps_left(void **state)
     const char *main = strstr(text, "15 B in 3 blocks: step 0 5 B, step 1 5 B, step 2 5 B\n"),
                *last = strstr(text, "still in use by step 3, the last: 7 B in 1 block of 1 call stack; --step 3 has "
                                     "them\n");
-    const char *start = strstr(text, "start-up (step 0, with imports): 38.40 KB in 1 block of 1 call stack;");
+    const char *start = strstr(text, "start-up (step 0, with imports): 38.40 KiB in 1 block of 1 call stack;");
     assert_true(strncmp(text, "steps 1-2 left 10 B in 2 blocks on the host's heap, 5 B a step\n", 63) == 0);
-    assert_non_null(strstr(text, "they lie in 1 arena, 1.0 MB\n1 of the arenas (1.0 MB) came in steps"));
+    assert_non_null(strstr(text, "they lie in 1 arena, 1.0 MiB\n1 of the arenas (1.0 MiB) came in steps"));
     assert_non_null(strstr(text, "PYTHONMALLOC=malloc kprof run --malloc trace"));
     assert_true(main && last && start && main < last && last < start);
     assert_non_null(strstr(text, "    (rows have what step 0 left, too; the sum above has not)\n"));
@@ -204,7 +204,7 @@ static void the_start_up_is_one_row_behind_what_steps_left(void **state)
     assert_non_null(strstr(leaks_written(p, 3, 3), "7 B in 1 block: step 3 7 B\n"));
     text = leaks_written(p, 0, 0);
     assert_null(strstr(text, "start-up"));
-    assert_non_null(strstr(text, "38.40 KB in 1 block: step 0 38.40 KB\n"));
+    assert_non_null(strstr(text, "38.40 KiB in 1 block: step 0 38.40 KiB\n"));
     kp_profile_close(p);
 }
 
@@ -249,7 +249,7 @@ static void arenas_that_did_not_grow_are_one_line_behind_the_leaks(void **state)
     assert_null(strstr(text, "PYTHONMALLOC"));
     assert_non_null(line);
     assert_true(line > strstr(text, "then most bytes:\n"));
-    const char *wanted = "Python's objects of up to 512 bytes: no arena of theirs (1, 1.0 MB) came in these steps\n";
+    const char *wanted = "Python's objects of up to 512 bytes: no arena of theirs (1, 1.0 MiB) came in these steps\n";
     assert_true(strncmp(line, wanted, strlen(wanted)) == 0);
     assert_null(strstr(line + 1, "Python's objects"));
     kp_profile_close(p);

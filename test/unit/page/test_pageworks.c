@@ -38,7 +38,7 @@ static void a_kernel_has_its_launch_and_its_op(void **state)
 {
     launch_make(*state);
     told(*state, "gemm",
-         "grid 12 x 3 x 1; block 128 x 1 x 1; 40 registers a thread; 48.00 KB shared memory a block; "
+         "grid 12 x 3 x 1; block 128 x 1 x 1; 40 registers a thread; 48.00 KiB shared memory a block; "
          "est. occupancy 25 %",
          "aten::mm");
 }
@@ -46,7 +46,7 @@ static void a_kernel_has_its_launch_and_its_op(void **state)
 static void a_copy_has_its_bytes_and_speed(void **state)
 {
     launch_make(*state);
-    told(*state, "Memcpy HtoD (Pinned -> Device)", "4.00 KB; 2.05 GB/s", "");
+    told(*state, "Memcpy HtoD (Pinned -> Device)", "4.00 KiB; 2.05 GB/s", "");
 }
 
 static void what_was_launched_before_is_told(void **state)

@@ -38,9 +38,13 @@ static void bytes_scale_by_their_absolute_value(void **state)
     char out[40];
     (void)state;
     assert_string_equal(kp_units_bytes(out, sizeof out, 1023), "1023 B");
-    assert_string_equal(kp_units_bytes(out, sizeof out, -1024), "-1.00 KB");
-    assert_string_equal(kp_units_bytes(out, sizeof out, 3 << 20), "3.00 MB");
-    assert_string_equal(kp_units_bytes(out, sizeof out, 5ll << 30), "5.00 GB");
+    assert_string_equal(kp_units_bytes(out, sizeof out, -1024), "-1.00 KiB");
+    assert_string_equal(kp_units_bytes(out, sizeof out, 1280 + 1024 * 8), "9.25 KiB");
+    assert_string_equal(kp_units_bytes(out, sizeof out, 9 * 1024 + 128), "9.13 KiB"); /* as units.js rounds 9.125 */
+    assert_string_equal(kp_units_torch_bytes(out, sizeof out, 9 * 1024 + 128), "9.12 KB"); /* as Python does */
+    assert_string_equal(kp_units_bytes(out, sizeof out, INT64_MIN), "-8589934592.00 GiB");
+    assert_string_equal(kp_units_bytes(out, sizeof out, 3 << 20), "3.00 MiB");
+    assert_string_equal(kp_units_bytes(out, sizeof out, 5ll << 30), "5.00 GiB");
 }
 
 static void one_is_not_told_as_many(void **state)
