@@ -41,8 +41,8 @@ struct kp_source {
      * steps, without a lock, before its first record of the window. May be called again for the same window. With 0 it
      * must not wait: the thread may be inside a dlopen or cuInit for which other host threads wait. */
     void (*wait_ready)(uint64_t begin_ticks, uint32_t timeout_ms);
-    /* The step before a window begins, in which nothing is recorded: makes ready what would cost the first recorded step
-     * much time. Called as wait_ready. */
+    /* The step before a window begins, in which nothing is recorded: makes ready what would cost the first recorded
+     * step much time. Called as wait_ready. */
     void (*warm_up)(uint32_t timeout_ms);
     /* Called after wait_ready of all sources, on the same thread: records what was there before the window. A source
      * that records the thread's open calls in wait_ready needs them to be its first records. */
