@@ -70,6 +70,9 @@ $(O)/test/bench/bench_record: test/bench/bench_record.c $(O)/librecord.a $(O)/li
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< $(filter %.a,$^) -lpthread
+golden: $(BUILD)/kprof ## what two builds print of each stored trace, byte for byte: BEFORE=the other build's kprof
+	@python3 test/golden/compare.py $(or $(BEFORE),$(error BEFORE= names the kprof of the other build)) $(BUILD)/kprof $(GOLDEN_ARGS)
+.PHONY: golden
 bench-child: ## which ways to start a command the program itself would see (decisions/049)
 	@mkdir -p $(O)/test/bench
 	@$(CC) $(CPPFLAGS) -std=gnu11 -O1 -o $(O)/test/bench/hidden_child test/bench/hidden_child.c && $(O)/test/bench/hidden_child
