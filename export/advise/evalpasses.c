@@ -12,6 +12,15 @@
 #define ONCE_LEAST 0.75 /* of the calls of a training step: attention without gradients runs fewer ops */
 #define NAMES_SHARE 0.5 /* of the time of the ops that are looked at: those that run more often without gradients */
 
+bool kp_evalsteps_is_layer(const char *name)
+{
+    static const char *const layers[] = {
+        "aten::linear",     "aten::addmm",      "aten::mm",     "aten::matmul",    "aten::convolution",
+        "aten::conv1d",     "aten::conv2d",     "aten::conv3d", "aten::embedding", "aten::layer_norm",
+        "aten::batch_norm", "aten::group_norm", "aten::lstm",   "aten::gru",       NULL};
+    return kp_name_is_one_of(name, layers);
+}
+
 static size_t common(size_t a, size_t b)
 {
     while (b) {
@@ -29,27 +38,44 @@ static double calls_more(const struct kp_forward_names *names, size_t n, size_t 
     return (double)f->calls[step] - (step < names->steps ? f->usual : 0);
 }
 
-/* What most time says, where at least half of all the time has some; of[]: what each name says, in whole steps. */
+/* What each name says, in whole training steps. False: of the names that take most time, others have more of it. */
+static bool steps_say(const struct kp_forward_names *names, size_t step, size_t of[KP_FORWARD_NAMES_MOST])
+{
+    int64_t all = 0, have = 0;
+    for (size_t n = 0; n < names->count; n++) {
+        const struct kp_forward_name *const f = &names->of[n];
+        const double said = f->a_step > 0 ? calls_more(names, n, step) / f->a_step : 0;
+        of[n] = said < ONCE_LEAST ? 0 : (size_t)(said + 0.5);
+        if (n >= KP_FORWARD_NAMES_LONG || !(f->a_step > 0)) continue;
+        all += f->ns;
+        have += of[n] ? f->ns : 0;
+    }
+    return all && (double)have >= NAMES_SHARE * (double)all;
+}
+
+/* How long the names take that say the same. */
+static int64_t time_of(const struct kp_forward_names *names, const size_t *of, size_t said)
+{
+    int64_t ns = 0;
+    for (size_t n = 0; n < names->count; n++) ns += of[n] == said ? names->of[n].ns : 0;
+    return ns;
+}
+
+/* What most time says, of layers where there are some: what else is drawn or scored may run more often. */
 static size_t steps_by_names(const struct kp_forward_names *names, size_t step, size_t of[KP_FORWARD_NAMES_MOST])
 {
-    int64_t all = 0, have = 0, most = 0, ns[KP_FORWARD_NAMES_MOST] = {0};
     size_t found = 0;
+    int64_t most = 0, ns;
+    bool has_layers = false;
+    if (!steps_say(names, step, of)) return 0;
+    for (size_t n = 0; n < names->count; n++) has_layers |= of[n] && names->of[n].is_layer;
     for (size_t n = 0; n < names->count; n++) {
-        of[n] = 0;
-        if (names->of[n].a_step > 0) all += names->of[n].ns;
-        const double a_step = names->of[n].a_step, of_name = a_step > 0 ? calls_more(names, n, step) / a_step : 0;
-        if (of_name < ONCE_LEAST) continue;
-        have += names->of[n].ns;
-        of[n] = (size_t)(of_name + 0.5);
-        for (size_t k = 0; k <= n; k++)
-            if (of[k] == of[n]) ns[k] += names->of[n].ns;
-    }
-    for (size_t n = 0; n < names->count; n++) {
-        if (!of[n] || ns[n] <= most) continue;
-        most = ns[n];
+        if (!of[n] || of[n] == found || (has_layers && !names->of[n].is_layer)) continue;
+        if ((ns = time_of(names, of, of[n])) <= most) continue;
+        most = ns;
         found = of[n];
     }
-    return all && (double)have >= NAMES_SHARE * (double)all ? found : 0;
+    return found;
 }
 
 size_t kp_evalsteps_passes(const struct kp_forward_names *names, size_t step)

@@ -14,11 +14,12 @@
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_order.h"
 
-enum { NAMES_KEPT = 32 }; /* those that are met first; a model has about so many */
+enum { NAMES_KEPT = 64 }; /* those that are met first; a model has about so many */
 
 struct counted_name {
     uint64_t key; /* of its text: each piece has strings of its own */
     int64_t ns;
+    bool is_layer;
     uint32_t *with, *without; /* by step */
     size_t capacity, without_capacity;
 };
@@ -60,7 +61,7 @@ static struct counted_name *name_of(struct kp_evalpieces *p, const char *name, b
         if (p->names[i].key == key) return &p->names[i];
     if (!is_forward || p->count == NAMES_KEPT) return NULL;
     struct counted_name *const n = &p->names[p->count++];
-    *n = (struct counted_name){.key = key};
+    *n = (struct counted_name){.key = key, .is_layer = kp_evalsteps_is_layer(name)};
     name_grow(n, 0, steps);
     return n;
 }
@@ -100,6 +101,7 @@ static struct kp_passes *passes_find(const struct kp_evalpieces *p)
     if (p->count) qsort(names, p->count, sizeof *names, longest_first);
     for (size_t n = 0; n < most.count; n++)
         most.of[n] = (struct kp_forward_name){.ns = names[n].ns,
+                                              .is_layer = names[n].is_layer,
                                               .a_step = kp_evalsteps_median(names[n].with, p->steps),
                                               .usual = kp_evalsteps_median(names[n].without, p->steps),
                                               .calls = names[n].without};

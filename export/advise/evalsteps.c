@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MARKS_MOST = 8 }; /* names whose ops are of passes: shorter ones also copy what a checkpoint saves */
 enum { PASSES_LEAST = 2, TAIL_MORE_NS = 10000000 };
 #define TOLD_SHARE 0.1    /* of an evaluation: its loading, or what is behind its last pass, before it is told */
 #define TAIL_USUAL_MOST 2 /* times what is behind the last pass of the other evaluations, and TAIL_MORE_NS */
@@ -53,6 +52,7 @@ static void names_find(struct kp_forward_names *out, const struct kp_costrules *
         if (x->loaders[i] >= 0) continue;
         struct kp_forward_name *const name =
             kp_keyindex_row(&keys, e->name, &(struct kp_forward_name){.name = e->name}, sizeof *name);
+        name->is_layer = kp_evalsteps_is_layer(kp_costrules_name(x, (int32_t)i));
         name->ns += x->tree->nodes[i].end_ns - x->tree->nodes[i].start_ns;
     }
     struct kp_forward_name *const all = keys.rows;
@@ -69,10 +69,10 @@ static struct kp_forward_name *name_of(struct kp_forward_names *names, uint32_t 
     return NULL;
 }
 
-/* A metric's op may have gradients in few steps: a_step is 0. */
+/* A metric's op may have gradients in few steps: a_step is 0. Shorter ones also copy what a checkpoint saves. */
 static bool is_of_passes(const struct kp_forward_names *names, const struct kp_forward_name *f)
 {
-    return f->a_step > 0 && f - names->of < MARKS_MOST;
+    return f->a_step > 0 && f - names->of < KP_FORWARD_NAMES_LONG;
 }
 
 double kp_evalsteps_median(const uint32_t *calls, size_t steps)

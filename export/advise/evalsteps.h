@@ -4,7 +4,7 @@
 
 #include "export/advise/longsteps.h"
 
-enum { KP_FORWARD_NAMES_MOST = 24 };
+enum { KP_FORWARD_NAMES_MOST = 64, KP_FORWARD_NAMES_LONG = 8 }; /* the longest tell whether something ran */
 #define KP_EVALSTEPS_SHARE ", %.1f %% of the time of all steps"
 
 struct kp_passes {
@@ -15,6 +15,7 @@ struct kp_forward_name {
     int64_t ns;      /* in all, with gradients */
     double a_step;   /* calls with gradients, the median of the steps */
     double usual;    /* calls without, the median */
+    bool is_layer;   /* kp_evalsteps_is_layer */
     uint32_t *calls; /* without, by step; of a whole trace also before the steps and behind them */
 };
 struct kp_forward_names {
@@ -22,7 +23,9 @@ struct kp_forward_names {
     size_t count, steps;                              /* calls of a later number are outside of the steps */
 };
 
-/* evalpasses.c: passes of a step without gradients, by its ops. 0: at most half of their time lies in some. */
+/* evalpasses.c: an op of a layer with weights, which each pass of a model runs as often. */
+bool kp_evalsteps_is_layer(const char *name);
+/* Passes of a step without gradients, by its ops. 0: at most half of their time lies in some. */
 size_t kp_evalsteps_passes(const struct kp_forward_names *names, size_t step);
 double kp_evalsteps_median(const uint32_t *calls, size_t steps);
 /* Do most steps train alone? Else passes without backward are a part of the training. */
