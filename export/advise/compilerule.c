@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * compilerule.c - torch.compile compiles in the middle of the run: in which steps, what they have more, which size
- * changes
+ * compilerule.c - torch.compile compiles in the middle of the run: which steps, what they have more, which size changes
  *
- * What is seen of it in a trace is forward's compilation. Backward is compiled where it first runs, and guards are
- * built and caches filled beside. So without a GPU such a step is charged with all that it has more than those that
- * compile nothing.
+ * A trace shows of it forward's compilation. Backward is compiled where it first runs, and guards are built and caches
+ * filled beside. So without a GPU such a step is charged with all that it has more than those that compile nothing.
  */
 #include "export/advise/longsteps.h"
 

@@ -15,6 +15,7 @@
 #include "export/cli/phasetraces.h"
 #include "export/cli/trace_source.h"
 #include "export/report/ended.h"
+#include "export/report/lastwords.h"
 #include "export/report/plain.h"
 #include "export/report/rankwaits.h"
 #include "export/report/stuck.h"
@@ -48,7 +49,8 @@ static void killed_print(FILE *out, const struct kp_advised *a)
     if (!kp_ended_early(a->trace) || !a->chosen.step_count) return;
     fprintf(out, "%-9s%s", kp_ended_word(a->trace), by ? "by " : "not by itself");
     if (by) kp_plain_put(out, by);
-    fprintf(out, " after step %ld%s: what was recorded until then\n", a->chosen.steps[a->chosen.step_count - 1].number,
+    char words[KP_LASTWORDS_BYTES];
+    fprintf(out, "%s%s: what was recorded until then\n", kp_lastwords(words, sizeof words, &a->tree, &a->chosen),
             kp_ended_remark(a->trace));
 }
 

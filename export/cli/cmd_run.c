@@ -291,17 +291,41 @@ static void findings_say(const char *folder, const struct timespec *began)
 }
 
 /* A spool of a program that a signal ended does not have the signal. */
-static void signal_note(const struct kp_config *config, int signal, uint64_t oom_kills, bool is_said,
+static void signal_note(const struct kp_config *config, const struct kp_endnote *note, bool is_said,
                         const struct timespec *began)
 {
     const char *const folder = config->spool_dir && *config->spool_dir ? config->spool_dir : config->dir;
-    const bool lacked_memory = signal == SIGKILL && kp_endnote_oom_kills(VMSTAT) > oom_kills;
-    kp_endnote_leave(folder, program, signal, lacked_memory);
-    if (is_said && strcmp(config->log, "none") != 0) kp_advised_left_say(folder, began, signal, lacked_memory);
+    kp_endnote_leave(folder, program, note);
+    if (is_said && strcmp(config->log, "none") != 0)
+        kp_advised_left_say(folder, began, note->signal, note->lacked_memory);
+}
+
+struct program_end {
+    int status;
+    struct rusage used;
+    struct timespec at;
+};
+
+/* As wait4(): 0 while it runs. */
+static pid_t program_reap(struct program_end *end, int options)
+{
+    const pid_t gone = wait4(program, &end->status, options, &end->used);
+    if (gone > 0) clock_gettime(CLOCK_REALTIME, &end->at);
+    return gone;
+}
+
+/* Signal 0: no signal ended it. */
+static struct kp_endnote endnote_of(const struct program_end *end, uint64_t oom_kills)
+{
+    const int signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
+    return (struct kp_endnote){.signal = signal,
+                               .lacked_memory = signal == SIGKILL && kp_endnote_oom_kills(VMSTAT) > oom_kills,
+                               .real_ns = (uint64_t)end->at.tv_sec * 1000000000 + (uint64_t)end->at.tv_nsec,
+                               .peak_kb = (uint64_t)end->used.ru_maxrss};
 }
 
 /* Waits for the program, and meanwhile makes of each trace that appears what KPROF_EXPORT asks for beside it. */
-static void program_await(const struct kp_config *config, const struct timespec *began, int *status)
+static void program_await(const struct kp_config *config, const struct timespec *began, struct program_end *end)
 {
     const unsigned which = beside_wanted(config);
     const struct timespec round = {.tv_sec = BESIDE_SECONDS};
@@ -309,12 +333,12 @@ static void program_await(const struct kp_config *config, const struct timespec 
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     if (which) sigprocmask(SIG_BLOCK, &child, &before); /* sigtimedwait() takes it */
-    while (which && waitpid(program, status, WNOHANG) == 0) {
+    while (which && program_reap(end, WNOHANG) == 0) {
         if (sigtimedwait(&child, NULL, &round) < 0 && errno == EAGAIN)
             kp_beside_folder(config->dir, which, began->tv_sec);
     }
     if (which) sigprocmask(SIG_SETMASK, &before, NULL);
-    while (!which && waitpid(program, status, 0) < 0 && errno == EINTR) continue;
+    while (!which && program_reap(end, 0) < 0 && errno == EINTR) continue;
     if (which) kp_beside_folder(config->dir, which, began->tv_sec);
     if (which && strcmp(config->log, "none") != 0) kp_beside_say(which);
 }
@@ -325,7 +349,7 @@ static int program_watch(char **argv, const struct run_wish *wish)
     const struct kp_config *config = kp_setting_flags_read();
     struct timespec began;
     sigset_t all, before;
-    int status;
+    struct program_end end = {0};
     clock_gettime(CLOCK_REALTIME_COARSE, &began); /* the clock that files' times are of */
     const uint64_t oom_kills = kp_endnote_oom_kills(VMSTAT);
     sigfillset(&all);
@@ -339,13 +363,14 @@ static int program_watch(char **argv, const struct run_wish *wish)
     signals_take();
     sigdelset(&before, SIGCHLD);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    program_await(config, &began, &status);
-    if (WIFSIGNALED(status)) signal_note(config, WTERMSIG(status), oom_kills, wish->advises != ADVISE_NOT, &began);
+    program_await(config, &began, &end);
+    const struct kp_endnote note = endnote_of(&end, oom_kills);
+    if (note.signal) signal_note(config, &note, wish->advises != ADVISE_NOT, &began);
     if (wish->advises == ADVISE_FINDINGS) findings_say(config->dir, &began);
     else if (wish->advises == ADVISE_ALL && strcmp(config->log, "none") != 0)
         kp_advised_say(config->dir, &began, false, kp_judged_add_at_end);
-    if (wish->json) end_json(status, config->dir, &began);
-    return end_as(status);
+    if (wish->json) end_json(end.status, config->dir, &began);
+    return end_as(end.status);
 }
 
 int kp_cmd_run(int argc, char **argv)

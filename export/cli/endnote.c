@@ -76,13 +76,16 @@ static void spool_note(int folder, const char *name, pid_t pid, const char *line
     close(fd);
 }
 
-void kp_endnote_leave(const char *folder, pid_t pid, int signal, bool lacked_memory)
+void kp_endnote_leave(const char *folder, pid_t pid, const struct kp_endnote *note)
 {
-    char line[128], name[32];
+    char line[256], name[32], times[96] = "";
     kp_cli_join_dead(folder);
     DIR *const names = opendir(folder);
-    snprintf(line, sizeof line, "ended_by=%s\n%s", signal_name(signal, name, sizeof name),
-             lacked_memory ? "ended_without_memory=1\n" : "");
+    if (note->real_ns)
+        snprintf(times, sizeof times, "ended_real_ns=%llu\nended_peak_kb=%llu\n", (unsigned long long)note->real_ns,
+                 (unsigned long long)note->peak_kb);
+    snprintf(line, sizeof line, "ended_by=%s\n%s%s", signal_name(note->signal, name, sizeof name),
+             note->lacked_memory ? "ended_without_memory=1\n" : "", times);
     for (const struct dirent *entry; names && (entry = readdir(names));)
         if (kp_input_is_spool(entry->d_name)) spool_note(dirfd(names), entry->d_name, pid, line);
     if (names) closedir(names);

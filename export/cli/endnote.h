@@ -8,5 +8,10 @@
 
 /* How often the kernel has killed a process for want of memory, by a file like /proc/vmstat; 0: not known. */
 uint64_t kp_endnote_oom_kills(const char *path);
-/* Notes the signal in each spool in `folder` that this process left open. `lacked_memory`: the kernel did then. */
-void kp_endnote_leave(const char *folder, pid_t pid, int signal, bool lacked_memory);
+struct kp_endnote {
+    int signal;
+    bool lacked_memory;        /* the kernel did then */
+    uint64_t real_ns, peak_kb; /* when it was gone, since the Unix epoch; the most memory that it had. 0: not known */
+};
+/* Notes that in each spool in `folder` that this process left open. */
+void kp_endnote_leave(const char *folder, pid_t pid, const struct kp_endnote *note);

@@ -21,6 +21,7 @@ SRC_report := \
     export/report/keyavg_flops.c \
     export/report/keyavg_stacks.c \
     export/report/keyavg_tree.c \
+    export/report/lastwords.c \
     export/report/keyindex.c \
     export/report/kineto.c \
     export/report/kineto_append.c \
@@ -96,6 +97,7 @@ UNIT_report := \
     test/unit/report/test_nameguess.c \
     test/unit/report/test_nocore.c \
     test/unit/report/test_overlaps.c \
+    test/unit/report/test_lastwords.c \
     test/unit/report/test_phasetail.c \
     test/unit/report/test_pywait.c \
     test/unit/report/test_phasetimes.c \

@@ -619,7 +619,8 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
     const char *const by = kp_ended_signal(r->top->trace);
     fprintf(out, "%-9s%s", kp_ended_word(r->top->trace), by ? "by " : "not by itself");
     if (by) kp_plain_put(out, by);
-    if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
+    if (r->summary->steps && r->last_words && *r->last_words) fputs(r->last_words, out);
+    else if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
     else if (is_early(r)) fprintf(out, " %.1f s in, before its first step", (double)r->summary->wall_ns / 1e9);
     fprintf(out, "%s: what was recorded until then\n", kp_ended_remark(r->top->trace));
 }

@@ -21,6 +21,7 @@ struct kp_top_report {
     const struct kp_kineto_runs *runs; /* of the phase, or NULL */
     const char *bound_by;              /* what most of a step goes to (kp_advice_bound), or NULL */
     const char *evaluated, *prompts;   /* sentences of the advice: which steps are longer by that, or NULL */
+    const char *last_words;            /* of a program that a signal ended: what it did (lastwords.h), or NULL */
     bool is_spool;                     /* of a program that may still run */
 };
 

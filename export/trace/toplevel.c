@@ -294,6 +294,23 @@ static void counts_write(struct kp_trace *t)
     if (kp_reader_text(t->reader, "gpu_lost_at_least")) kp_json_lit(&t->json, ", \"lost_at_least\": true");
 }
 
+static uint64_t number_of(const struct kp_trace *t, const char *key)
+{
+    const char *at = kp_reader_text(t->reader, key);
+    uint64_t value = 0;
+    while (at && *at >= '0' && *at <= '9') value = value * 10 + (uint64_t)(*at++ - '0');
+    return value;
+}
+
+/* What `kprof run` saw: how long behind the last thing that the program wrote it was gone, and its most memory. */
+static void ended_write(struct kp_trace *t)
+{
+    const uint64_t gone_ns = number_of(t, "ended_real_ns"), end_ns = t->cycle.end_ns;
+    const uint64_t peak_kb = number_of(t, "ended_peak_kb");
+    if (gone_ns > end_ns) kp_json_fmt(&t->json, ", \"ended_after_us\": %lu", (gone_ns - end_ns) / 1000);
+    if (peak_kb) kp_json_fmt(&t->json, ", \"ended_peak_kb\": %lu", peak_kb);
+}
+
 static void ours_write(struct kp_trace *t)
 {
     kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
@@ -318,6 +335,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "script", "script");
     if (!t->cycle.complete) ours_string(t, "ended_by", "ended_by");
     if (!t->cycle.complete) ours_string(t, "ended_without_memory", "ended_without_memory");
+    if (!t->cycle.complete) ended_write(t);
     installed_write(t);
     ours_string(t, "cores", "cores");
     ours_string(t, "busy_threads", "busy_threads");

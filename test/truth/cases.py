@@ -56,6 +56,10 @@ CASES = [
     Case("9 recompilation, its size", "recompiles.py", [*STACKS, "--record-shapes"], args=["aot_eager"], told=[
         Told("recompilation", "excess_ms", severity="critical", says=(r"is \(8, 28\.\.\d+, 64\)", r"mark_dynamic\(tensor, 1\)"))]),
     Case("9 recompilation, inductor", "recompiles.py", STACKS, [AGAIN], args=["inductor"]),
+    Case("8 killed, report", "killed.py", ["--advise", *STACKS], args=["kill"], code=-9, read=["report"], quick=True, told=[
+        Told("text", says=(r"killed +by SIGKILL in step 20, in aten::mm, killed\.py:\d+ similarity, which had run for (1[5-9]|2[0-9])\d\d\.\d ms; it had \S+ GB",))]),
+    Case("8 killed, advise", "killed.py", ["--advise", *STACKS], args=["kill"], code=-9, read=["advise"], told=[
+        Told("text", says=(r"\Akilled +by SIGKILL in step 20, in aten::mm, killed\.py:\d+ similarity, which had run for ",))]),
     Case("6b numpy dict, no schedule", "numpyleak.py", ["--malloc", "trace", "--with-stack"], [LEAK], quick=True),
     Case("6b numpy dict, --schedule", "numpyleak.py", ["--malloc", "trace", "--with-stack", "--schedule", "active=1000"], [LEAK]),
     Case("6b numpy dict, --leaks", "numpyleak.py", ["--malloc", "trace", "--with-stack"], [Told("text", says=(r"312\.5\d* KiB a step", r"table at numpyleak\.py"))],

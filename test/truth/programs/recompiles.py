@@ -15,7 +15,7 @@ torch._dynamo.config.cache_size_limit = 64
 class Block(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.a, self.b = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64)
+        self.a, self.b = torch.nn.Linear(512, 512), torch.nn.Linear(512, 512)
 
     def forward(self, x):
         return self.b(torch.relu(self.a(x))) + x
@@ -29,7 +29,7 @@ def main(backend):
     for step in range(16):
         if step % 3 == 0:
             length += 4
-        x = torch.randn(8, length, 64)
+        x = torch.randn(8, length, 512)
         began = time.perf_counter()
         loss = model(x).square().mean()
         middle = time.perf_counter()

@@ -62,13 +62,14 @@ static void the_signal_is_a_line_more_and_the_files_time_stays(void **state)
     struct stat st;
     (void)state;
     spool_make(PID, 0, "a=b\n");
-    kp_endnote_leave(".", PID, SIGTERM, false);
+    kp_endnote_leave(".", PID, &(struct kp_endnote){.signal = SIGTERM});
     assert_string_equal(text_of(), "a=b\nended_by=SIGTERM\n");
     assert_int_equal(stat(SPOOL, &st), 0);
     assert_int_equal(st.st_mtim.tv_sec, 1);
-    kp_endnote_leave(".", PID, SIGKILL, true);
-    assert_string_equal(text_of(), "a=b\nended_by=SIGTERM\nended_by=SIGKILL\nended_without_memory=1\n");
-    kp_endnote_leave(".", PID, SIGRTMIN + 3, false);
+    kp_endnote_leave(".", PID, &(struct kp_endnote){SIGKILL, true, 123, 456});
+    assert_string_equal(text_of(), "a=b\nended_by=SIGTERM\nended_by=SIGKILL\nended_without_memory=1\n"
+                                   "ended_real_ns=123\nended_peak_kb=456\n");
+    kp_endnote_leave(".", PID, &(struct kp_endnote){.signal = SIGRTMIN + 3});
     assert_non_null(strstr(text_of(), "ended_by=signal "));
 }
 
@@ -76,12 +77,12 @@ static void spools_of_others_and_closed_ones_stay_as_they_are(void **state)
 {
     (void)state;
     spool_make(PID + 1, 0, "a=b\n");
-    kp_endnote_leave(".", PID, SIGTERM, false);
+    kp_endnote_leave(".", PID, &(struct kp_endnote){.signal = SIGTERM});
     assert_string_equal(text_of(), "a=b\n");
     spool_make(PID, 1, "a=b\n");
-    kp_endnote_leave(".", PID, SIGTERM, false);
+    kp_endnote_leave(".", PID, &(struct kp_endnote){.signal = SIGTERM});
     assert_string_equal(text_of(), "a=b\n");
-    kp_endnote_leave("none", PID, SIGTERM, false);
+    kp_endnote_leave("none", PID, &(struct kp_endnote){.signal = SIGTERM});
 }
 
 static void a_head_that_is_full_or_lies_stays_as_it_is(void **state)
@@ -93,7 +94,7 @@ static void a_head_that_is_full_or_lies_stays_as_it_is(void **state)
         spool_make(PID, 0, "a=b\n");
         const int fd = open(SPOOL, O_RDWR | O_CLOEXEC);
         pwrite(fd, &sizes[i], sizeof has, offsetof(struct kp_file_head, text_bytes));
-        kp_endnote_leave(".", PID, SIGTERM, false);
+        kp_endnote_leave(".", PID, &(struct kp_endnote){.signal = SIGTERM});
         assert_int_equal(pread(fd, &has, sizeof has, offsetof(struct kp_file_head, text_bytes)), sizeof has);
         assert_int_equal(has, sizes[i]);
         close(fd);
