@@ -504,7 +504,9 @@ static void silence_explain(char *out, unsigned long bytes)
         kp_fmt(out, bytes, "no optimizer stepped, and batches of a DataLoader count from the %dth on (%u came); %s",
                BATCHES_ALONE + 1, seen, other_ways);
     else
-        kp_fmt(out, bytes, "no optimizer stepped%s; %s", rule.kind == KP_RULE_AUTO ? " and no DataLoader" : "",
+        kp_fmt(out, bytes, "no optimizer stepped%s; %s",
+               rule.kind == KP_RULE_AUTO ? " and no DataLoader (torch::optim and torch::data of C++ mark no steps)"
+                                         : "",
                other_ways);
 }
 

@@ -66,6 +66,9 @@ static void look_up(struct kp_torch_api *api)
                                                                        : "_ZN6caffe215GetBuildOptionsEv";
     *(void **)&api->build_options = dlsym(library, options);
     cpp_look_up(api);
+    /* A program that is linked with torch may have a copy of this object, which then is everybody's (R_X86_64_COPY). */
+    const void *const copy = dlsym(RTLD_DEFAULT, "_ZN3c1019UndefinedTensorImpl10_singletonE");
+    if (copy) api->undefined_tensor = copy;
     dlerror(); /* clears our failed look-up, so that the host does not read it */
 }
 

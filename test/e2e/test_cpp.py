@@ -37,6 +37,8 @@ def programs(tmp_path_factory):
     build(compiler, "-shared", "-fPIC", "-O0", "-w", f"-std={standard}", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", "-DAT_PER_OPERATOR_HEADERS",
           *[f"-I{path}" for path in includes.split(":")], source / "ops.cpp", "-o", folder / "libops.so",
           f"-L{lib}", "-ltorch", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{lib}", "-pthread")
+    build(compiler, "-O0", "-w", f"-std={standard}", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *[f"-I{path}" for path in includes.split(":")],
+          source / "undefined.cpp", "-o", folder / "undefined", f"-L{lib}", "-ltorch", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{lib}", "-pthread")
     for work, host in [("run_ops", "linked"), ("serve", "server")]:
         build(compiler, f"-DWORK={work}", source / "linked.cpp", "-o", folder / host, f"-L{folder}", "-lops", f"-Wl,-rpath,{folder}",
               f"-Wl,-rpath-link,{lib}", "-Wl,--allow-shlib-undefined")
@@ -55,6 +57,12 @@ def check(run, rounds):
 
 def test_a_linked_program_from_its_first_op(programs, tmp_path):
     check(harness.run_kprof(None, tmp_path, command=[programs / "linked", 7], schedule=None).ok(), 7)
+
+
+def test_an_undefined_tensor_has_no_shape_where_the_program_has_a_copy_of_it(programs, tmp_path):
+    run = harness.run_kprof(None, tmp_path, command=[programs / "undefined"], schedule=None).ok()
+    given = [e["args"] for e in facts.spans(facts.load(run.trace)) if e["name"] == "given_nothing"]
+    assert [(e["Input Dims"], e["Input Strides"], e["Input type"]) for e in given] == [([[2], []], [[1], []], ["float", ""])] * 3
 
 
 def test_a_late_local_dlopen_from_its_first_op(programs, tmp_path):

@@ -302,7 +302,7 @@ static void a_schedule_that_was_not_met_is_explained(void **state)
 {
     (void)state;
     start("auto");
-    assert_explained("no optimizer stepped and no DataLoader");
+    assert_explained("no optimizer stepped and no DataLoader (torch::optim and torch::data of C++ mark no steps); ");
     model_calls(0x1000, 3);
     assert_explained("calls of a model count from the 17th of one on (3 came)");
     for (int i = 0; i < 3; i++) end(LOADER);
