@@ -17,7 +17,7 @@ enum { LOOKS_LEAST = 16, WARM_PART = 4, LOOKS_MOST = 4096 };
 #define GROWS_CRITICAL (64.0 * 1024)
 #define ALL_LEAST (8.0 * 1024 * 1024) /* in all of these steps */
 #define STEADY 0.5                    /* of the growth: a quarter of the pairs has less, and the last half */
-#define EXPLAINED 0.8                 /* by torch's tensors: they have a finding of their own */
+#define EXPLAINED 0.5                 /* by tensors, which have a finding of their own: what is left is less */
 
 struct looks {
     double *step, *bytes;

@@ -60,6 +60,9 @@ CASES = [
         Told("text", says=(r"killed +by SIGKILL in step 20, in aten::mm, killed\.py:\d+ similarity, which had run for (1[5-9]|2[0-9])\d\d\.\d ms; it had \S+ GB",))]),
     Case("8 killed, advise", "killed.py", ["--advise", *STACKS], args=["kill"], code=-9, read=["advise"], told=[
         Told("text", says=(r"\Akilled +by SIGKILL in step 20, in aten::mm, killed\.py:\d+ similarity, which had run for ",))]),
+    Case("6c hook keeps features", "keeping.py", ["--profile-memory", *STACKS], args=["hook"], quick=True, told=[
+        Told("memory-grows", "kept_bytes", line="keeping.py", severity="critical")]),
+    Case("6c its twin", "keeping.py", ["--profile-memory", *STACKS], [], args=["drop"]),
     Case("6b numpy dict, no schedule", "numpyleak.py", ["--malloc", "trace", "--with-stack"], [LEAK], quick=True),
     Case("6b numpy dict, --schedule", "numpyleak.py", ["--malloc", "trace", "--with-stack", "--schedule", "active=1000"], [LEAK]),
     Case("6b numpy dict, --leaks", "numpyleak.py", ["--malloc", "trace", "--with-stack"], [Told("text", says=(r"312\.5\d* KiB a step", r"table at numpyleak\.py"))],
