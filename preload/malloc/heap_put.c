@@ -136,7 +136,7 @@ static inline __attribute__((always_inline)) bool enter(struct way *way)
     if (kp_in_profiler) return false;
     if (__builtin_expect((kp_gate_get() & KP_GATE_CHILD_PENDING) != 0, 0)) begin_run();
     way->lane = NULL;
-    if (!(kp_gate_get() & KP_GATE_RECORD)) return false;
+    if (!(kp_gate_get() & (KP_GATE_RECORD | KP_GATE_WARM))) return false;
     struct kp_thread *t = kp_thread_self;
     if (__builtin_expect(!t || kp_load_relaxed(&t->inside), 0)) return enter_slowly(way, __builtin_frame_address(0));
     kp_store_relaxed(&t->inside, kp_inside_tag(__builtin_frame_address(0)));
@@ -259,6 +259,8 @@ void kp_heap_put_taken(void *block, size_t bytes, int64_t live, uint32_t flags)
     if (way.guard.gate & KP_GATE_RECORD) {
         if (kp_heap_is_traced) put(&way, (uintptr_t)block, bytes, flags, stack_of(&way));
         else if (!(flags & KP_HEAP_RESTORED)) count(&way.guard, 1, flags & KP_HEAP_REALLOC ? 1 : 0, bytes, live);
+    } else if (way.guard.gate & KP_GATE_WARM && kp_heap_is_traced) {
+        (void)stack_of(&way); /* what unwinding learns of the code would cost the first recorded step much time */
     }
     leave(&way);
 }

@@ -38,7 +38,7 @@ static void *(*real_remap)(void *, size_t, size_t, int, void *);
 
 static inline bool is_on(void)
 {
-    return __builtin_expect((kp_gate_get() & (KP_GATE_RECORD | KP_GATE_CHILD_PENDING)) != 0, 0);
+    return __builtin_expect((kp_gate_get() & (KP_GATE_RECORD | KP_GATE_WARM | KP_GATE_CHILD_PENDING)) != 0, 0);
 }
 
 /* `is_asking` ends the recursion if the allocator's malloc_usable_size itself allocates. */

@@ -10,6 +10,7 @@ import pytest
 
 import facts
 import harness
+import spoolrecords
 from test_heap import SOURCE, profile_of
 
 PROGRAM = SOURCE / "pyleaks.py"
@@ -346,3 +347,13 @@ def test_advise_names_five_lines_that_leave_most_and_cplusplus_as_a_reader_does(
     findings = [finding for finding in json.loads(harness.cli("advise", "--json", run.trace).stdout)["findings"] if finding["id"] == "heap-grows"]
     assert [finding["line"] for finding in findings] == [f"six.py:{line} <module>" for line in range(7, 12)], findings
     assert all("_ZN" not in finding["where"] for finding in findings) and any("alloc_cpu" in finding["where"] for finding in findings), findings
+
+
+def test_stacks_are_walked_in_the_warm_up_and_nothing_is_recorded_there(tmp_path):
+    """What unwinding learns, and the texts of frames, would cost the first recorded step much time."""
+    run = harness.run_kprof("heap/warmed.py", tmp_path, schedule="wait=2,warmup=1,active=1,repeat=1", shapes=False, KPROF_MALLOC="trace", KPROF_WITH_STACK="ops",
+                            KPROF_STEP="api", KPROF_EXPORT="none").ok()
+    texts = " ".join(spoolrecords._names(run.spools[0].read_bytes()).values())
+    assert ["only_in_the_wait" in texts, "only_in_the_warm_up" in texts, "only_in_the_window" in texts] == [False, True, True], run.explain()
+    told = harness.cli("memory", run.spools[0], "--format", "folded").stdout
+    assert "only_in_the_window" in told and "only_in_the_warm_up" not in told
