@@ -152,3 +152,11 @@ for batch, in torch.utils.data.DataLoader(rows, batch_size=4, shuffle=True):
     memory(run.trace, "--html", "-o", own)
     rows = [re.findall(r"<tr>(?:(?!</tr>).)*convolution_backward(?:(?!</tr>).)*</tr>", text, re.S) for text in (page, own.read_text())]
     assert rows[0] and rows[0] == rows[1] and not any("train.py:5" in row for row in rows[0]), rows
+
+
+@pytest.mark.parametrize("kind, more", [("sparse", 0), ("graph", 4 * 256)])
+def test_parameters_are_found_where_not_all_gradients_are_as_large(kind, more, tmp_path):
+    """Those of create_graph go with their graph; of the sparse embedding none has its size. An input that wants a gradient counts, as in torch."""
+    run = harness.run_kprof("memory_parameters.py", tmp_path / "out", kind, schedule=None, KPROF_PROFILE_MEMORY=1).ok()
+    device, = json.loads(harness.cli("memory", run.trace, "--json", "--step", "all").stdout)["devices"]
+    assert device["end"]["Parameter"] == int(run.out.split()[1]) + more, device["end"]

@@ -217,14 +217,27 @@ static void size_add(struct size_rows *s, const struct kp_mem_block *b, size_t b
     *KP_KINETO_NEXT(s->rows, s->count, s->capacity) = (struct size_row){b->bytes, at_ns, b->device, change, block};
 }
 
-/* Gathers gradients, and candidates for parameters: allocated before the first pass and freed after the last. */
-static void sizes_find(struct size_rows *s, const struct kp_memview *view)
+/* It is there when an optimizer's step ends: create_graph=True leaves more tensors of a backward pass than gradients,
+ * which go with the graph. */
+static bool meets_optimizer(const struct optimizer_spans *optimizers, const struct kp_mem_block *b)
+{
+    for (size_t i = 0; i < optimizers->count && optimizers->of[i][0] < b->to_ns; i++)
+        if (b->from_ns < optimizers->of[i][1] && b->to_ns >= optimizers->of[i][1]) return true;
+    return false;
+}
+
+/*
+ * Gathers gradients, and candidates for parameters: allocated before the first pass and freed after the last.
+ * `optimizers`: of gradients those that one of them meets; NULL: all.
+ */
+static void sizes_find(struct size_rows *s, const struct kp_memview *view, const struct optimizer_spans *optimizers)
 {
     const struct kp_mem_pass *first = &view->passes[0], *last = &view->passes[view->pass_count - 1];
     for (size_t i = 0; i < view->block_count; i++) {
         const struct kp_mem_block *b = &view->blocks[i];
         bool is_old = b->category == KP_MEM_UNKNOWN || b->category == KP_MEM_INPUT || b->category == KP_MEM_BEFORE;
         if (b->category == KP_MEM_GRADIENT) {
+            if (optimizers && !meets_optimizer(optimizers, b)) continue;
             size_add(s, b, i, b->from_ns, 1);
             if (b->to_ns != INT64_MAX) size_add(s, b, i, b->to_ns, -1);
         } else if (is_old && b->from_ns < first->forward_ns && b->from_ns < first->from_ns && b->to_ns > last->to_ns) {
@@ -233,6 +246,8 @@ static void sizes_find(struct size_rows *s, const struct kp_memview *view)
     }
     if (s->count) kp_qsort(s->rows, s->count, sizeof *s->rows, size_order);
 }
+
+enum { NUMBER_TELLS = 4 }; /* so many gradients: half of them find no block of their size by chance */
 
 struct same_size { /* the rows of one size: gradients, then candidates */
     size_t first, candidates, end;
@@ -363,23 +378,44 @@ static bool files_mark(struct kp_memview *view, const struct size_rows *s, int64
     return true;
 }
 
+struct fitting { /* gradients, and those of them that find a parameter */
+    int64_t bytes, found_bytes;
+    size_t count, found;
+};
+
+static struct fitting fitting_of(const struct size_rows *s)
+{
+    struct fitting f = {0};
+    for (struct same_size z = {0}; same_size_next(s, &z);) {
+        const size_t candidates = z.end - z.candidates, most = candidates < z.gradients ? candidates : z.gradients;
+        f.bytes += (int64_t)z.gradients * s->rows[z.first].bytes;
+        f.found_bytes += (int64_t)most * s->rows[z.first].bytes;
+        f.count += z.gradients;
+        f.found += most;
+    }
+    return f;
+}
+
 /*
  * A parameter has a gradient of its size. In a window that saw the model, or knows what was there before, the gradients
- * find their parameters. Where fewer than half of them do, the parameters are not seen, and what fits is a batch or a
- * label of that size by chance.
+ * find their parameters. Where fewer than half of them do, by bytes and by number, the parameters are not seen, and
+ * what fits is a batch or a label of that size by chance. A sparse gradient has a size of its own, so a few of them may
+ * be most of the bytes.
  */
-static void parameters_find(struct kp_memview *view, bool with_states)
+static void parameters_find(struct kp_memview *view, const struct optimizer_spans *optimizers)
 {
     struct size_rows s = {0};
-    int64_t gradients = 0, found = 0;
+    const bool with_states = optimizers->count != 0;
     if (!view->pass_count) return;
-    sizes_find(&s, view);
-    for (struct same_size z = {0}; same_size_next(&s, &z);) {
-        const size_t candidates = z.end - z.candidates, most = candidates < z.gradients ? candidates : z.gradients;
-        gradients += (int64_t)z.gradients * s.rows[z.first].bytes;
-        found += (int64_t)most * s.rows[z.first].bytes;
+    sizes_find(&s, view, with_states ? optimizers : NULL);
+    struct fitting f = fitting_of(&s);
+    if (!f.count && with_states) { /* it takes them in the backward pass, or lies outside of the window */
+        s.count = 0;
+        sizes_find(&s, view, NULL);
+        f = fitting_of(&s);
     }
-    if (!files_mark(view, &s, gradients, with_states) && 2 * found >= gradients) sizes_mark(view, &s, with_states);
+    const bool do_fit_sizes = 2 * f.found_bytes >= f.bytes || (f.count >= NUMBER_TELLS && 2 * f.found >= f.count);
+    if (!files_mark(view, &s, f.bytes, with_states) && do_fit_sizes) sizes_mark(view, &s, with_states);
     free(s.rows);
 }
 
@@ -390,6 +426,6 @@ void kp_memview_categories(struct kp_memview *view)
     optimizers_find(&optimizers, view->tree);
     for (size_t i = 0; i < view->block_count; i++)
         view->blocks[i].category = (uint8_t)category_of(view, &optimizers, &view->blocks[i]);
-    parameters_find(view, optimizers.count != 0);
+    parameters_find(view, &optimizers);
     free(optimizers.of);
 }
