@@ -21,7 +21,7 @@ def metrics(stop):
     values = [float(i % 17) for i in range(240000)]
     while not stop.is_set():
         smooth(values)
-        time.sleep(0.015)
+        time.sleep(0.004)
 
 
 def main():
