@@ -370,7 +370,7 @@ static bool can_cross(const struct event_cursor *c)
 {
     if (c->kind == KP_KIND_NVTX) return ((const struct kp_rec_nvtx *)(const void *)c->rec)->type == KP_NVTX_RANGE;
     if (c->kind == KP_KIND_OP) return !(c->flags & KP_OP_ASYNC);
-    return c->kind == KP_KIND_STEP || c->kind == KP_KIND_PYCALL;
+    return c->kind == KP_KIND_STEP || c->kind == KP_KIND_PYCALL || c->kind == KP_KIND_SYMBOL;
 }
 
 /* Looks through the events of one thread, whose cursor has not moved yet. */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "collector/format/kp_python.h"
+#include "collector/format/kp_symbol.h"
 #include "collector/read/kp_read.h"
 #include "test/support/reader_open.h"
 #include "test/support/spool.h"
@@ -210,7 +211,11 @@ static void timeline_read(const char *with_stack)
     call_put(&s, a, 1100, 6000);
     call_put(&s, a, 1200, 800);
     op_put(&s, a, 1500, 2500);
-    op_put(&s, a, 1600, 100); /* in what is left of the second call */
+    call_put(&s, a, 1550, 10); /* in what is left of the second call, as what follows */
+    const struct kp_rec_symbol symbol = {
+        .head = {.kind = KP_KIND_SYMBOL, .size = sizeof symbol}, .start = 1590, .ticks = 130};
+    assert_true(test_spool_put(&s, a, &symbol, sizeof symbol));
+    op_put(&s, a, 1600, 100);
     call_put(&s, a, 3500, 700);
     op_put(&s, a, 4100, 50);
     snprintf(path, sizeof path, "%s/crossing.kprof", kp_test_tmpdir());
@@ -227,7 +232,7 @@ static void all_events_of_a_timeline_with_calls_nest(void **state)
     uint32_t further = 0;
     (void)state;
     timeline_read("KPROF_WITH_STACK=1,native\n");
-    assert_int_equal(all_n, 8);
+    assert_int_equal(all_n, 10);
     for (uint32_t i = 0; i < all_n; i++) {
         further += all[i].kind == KP_KIND_PYCALL && all[i].flags & KP_PY_FURTHER;
         for (uint32_t k = i + 1; k < all_n; k++) assert_false(do_overlap(&all[i], &all[k]));
@@ -241,7 +246,7 @@ static void without_calls_nothing_is_looked_for(void **state)
 {
     (void)state;
     timeline_read("KPROF_WITH_STACK=ops\n");
-    assert_int_equal(all_n, 6);
+    assert_int_equal(all_n, 8);
 }
 
 int main(void)
