@@ -159,7 +159,7 @@ void kp_procfacts_note_end(void)
 /* ---- the wait for a core ---- */
 
 #define LOOK_NS (5 * MS)   /* between two looks: one takes some 6 us, a thousandth of that */
-#define NOTE_NS (500 * MS) /* between two notes */
+#define NOTE_NS (100 * MS) /* between two notes */
 enum { NOTE_PART = 100 };
 #define BEHIND_NS (50 * MS) /* what comes so long behind the last step is no time of a step */
 static struct core_times {
@@ -232,7 +232,7 @@ static void core_put(uint32_t window)
     (void)kp_record_note(key, value); /* without it the trace says nothing of it */
 }
 
-/* A process that is killed leaves the note before: of all but a hundredth of the window's time, or a second. */
+/* A process that is killed leaves the note before: of all but a hundredth of the window's time, or 0.1 s. */
 static void core_note_early(void)
 {
     const uint64_t past_ns = core.look_ns - core.begin_ns, part_ns = past_ns / NOTE_PART;
