@@ -159,17 +159,17 @@ void kp_kineto_part_processes(struct kp_kineto *t)
     struct owners o = {0};
     size_t last = 0;
     processes_find(&o.of, t);
-    const int64_t most = id_most(t) + 1;
+    const int64_t most = id_most(t);
     t->processes = o.of.count;
-    if (o.of.count > 1 && o.of.count < PROCESSES_MOST && most < INT64_MAX / PROCESSES_MOST) {
+    if (o.of.count > 1 && o.of.count < PROCESSES_MOST && most < INT64_MAX / PROCESSES_MOST - 1) {
         calls_gather(&o, t);
         lanes_vote(&o, t);
         for (size_t i = 0; i < t->count; i++) {
             struct kp_kineto_event *const e = &t->events[i];
             const bool on_device = e->kind == KP_KINETO_GPU || e->kind == KP_KINETO_GPU_ANNOTATION;
             if (is_of_host(e)) last = number_of(&o.of, e, last);
-            if (is_of_host(e)) ids_move(e, (int64_t)last * most);
-            else if (on_device) ids_move(e, (int64_t)owner_of(&o, e) * most);
+            if (is_of_host(e)) ids_move(e, (int64_t)last * (most + 1));
+            else if (on_device) ids_move(e, (int64_t)owner_of(&o, e) * (most + 1));
         }
     }
     owners_fini(&o);

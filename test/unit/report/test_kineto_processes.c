@@ -99,12 +99,30 @@ static void one_process_on_two_devices_stays_one(void **state)
     assert_true(of == 340 && all == 340);
 }
 
+/* Any file may be read: ids that leave no room for those of another process stay as they are. */
+static void ids_at_the_end_of_their_range_stay(void **state)
+{
+    static const char text[] =
+        "{\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,"
+        "\"args\":{\"Fwd thread id\":9223372036854775807,\"Sequence number\":1}},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":2,\"tid\":2,\"ts\":1,\"dur\":1,\"args\":{}}]}";
+    struct kp_kineto *t;
+    char why[256];
+    (void)state;
+    assert_int_equal(kineto_text_read(&t, text, sizeof text - 1, false, why, sizeof why), 0);
+    assert_int_equal(t->processes, 2);
+    assert_true(t->events[0].fwd_tid == INT64_MAX);
+    kp_kineto_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_is_its_processs_and_counts_once),
         cmocka_unit_test(two_processes_of_one_device_count_once),
         cmocka_unit_test(one_process_on_two_devices_stays_one),
+        cmocka_unit_test(ids_at_the_end_of_their_range_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
