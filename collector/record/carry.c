@@ -9,8 +9,9 @@
  * Safe in:   signal handlers no; after fork: kp_carry_forget
  *
  * Where the half in memory outlives the process, chunks move only when they take much memory, and what changed is
- * copied once a second: /dev/shm may end with a container, a job or the machine. Where memory ends with the process,
- * chunks move at once, and what is not full is copied ten times a second (decisions/120).
+ * copied once a second: /dev/shm may end with a container, a job or the machine. That is left where it would take a
+ * descriptor of the program's few. Where memory ends with the process, chunks move at once, and what is not full is
+ * copied ten times a second (decisions/120).
  */
 #include "collector/record/record_internal.h"
 
@@ -149,7 +150,7 @@ static void copies_add(void)
 static void scan_begin(void)
 {
     const uint64_t since = now_ns() - work.scanned_ns;
-    if (work.scan || work.is_last_scanned) return;
+    if (work.scan || work.is_last_scanned || !(is_eager() || is_much() || kp_disk_stays_open())) return;
     if (!work.is_last && since < (is_eager() ? KP_CARRY_EAGER_NS : KP_CARRY_COPY_NS)) return;
     work.scan = 1;
     work.scanned_ns = now_ns();

@@ -154,6 +154,7 @@ bool kp_disk_done(uint32_t *count, enum kp_loss *why);
 uint64_t kp_disk_waits_ms(void);       /* how long the present work has taken; 0 without one */
 void kp_disk_beat(void);               /* the writer, each round: does the work where there is no thread */
 bool kp_disk_has_chunks(void);         /* records were written to it */
+bool kp_disk_stays_open(void);         /* by a descriptor above those of the program: a look at it takes none of them */
 bool kp_disk_unlink(uint32_t most_ms); /* its name goes; false: the disk did not answer in time */
 bool kp_disk_is_in_place(void);        /* the path still leads to the file. Looks at the disk */
 int kp_disk_reopen(void);              /* a descriptor of the file, to read. -ENOENT: nothing is on the disk */

@@ -119,7 +119,7 @@ gpu quiet_after "kernels=10 traces=1 left=off" KPROF_SCHEDULE=active=1,repeat=1 
 silent quiet_after 'goes on recording'
 gpu calls_go_on "kernels=10 traces=1 left=on" SIMCUPTI_STUCK=1 SIMCUPTI_SINGLES=1 KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 400
 says calls_go_on 'CUPTI goes on recording calls of CUDA though nothing is enabled any more'
-gpu only_cpu "traces=0 calls=0" KPROF_ACTIVITIES=cpu "$bin/gpu" plain
+gpu only_cpu "traces=1 calls=0" KPROF_ACTIVITIES=cpu "$bin/gpu" plain
 gpu cupti_off "calls=0" KPROF_CUPTI=off "$bin/gpu" plain
 says cupti_off 'CUDA calls are recorded by hooks, not by CUPTI'
 
@@ -176,8 +176,9 @@ gpu clock_after_idle "$whole" SIMCUPTI_STALE_NS=1000000 "$bin/gpu" idle
 LIMIT=6 # 4 for a call that hangs, or 3.5 for what is under way at exit; the rest is for a slow machine
 inside=SIMCUPTI_CRASH_EXIT=0 # nobody gets a thread out of a call that never returns
 gpu hang_in_flush "" $inside SIMCUPTI_HANG=FlushAll "$bin/gpu" plain
-gpu hang_in_enable "traces=0" $inside SIMCUPTI_HANG=Enable "$bin/gpu" plain
-gpu hang_in_register "traces=0" $inside SIMCUPTI_HANG=RegisterCallbacks "$bin/gpu" plain
+# CUPTI gives nothing, and the trace has the steps alone
+gpu hang_in_enable "traces=1" $inside SIMCUPTI_HANG=Enable "$bin/gpu" plain
+gpu hang_in_register "traces=1" $inside SIMCUPTI_HANG=RegisterCallbacks "$bin/gpu" plain
 gpu hang_at_exit "" $inside SIMCUPTI_HANG=exit "$bin/gpu" plain
 LIMIT=9 gpu hang_in_the_middle "" $inside SIMCUPTI_HANG=FlushAll "$bin/gpu" slow 150
 # a wait for each of the hundred windows would take minutes; their traces alone take 15 s on a busy machine
