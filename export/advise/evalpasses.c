@@ -10,6 +10,7 @@
 #include "export/advise/evalsteps.h"
 
 #define ONCE_LEAST 0.75 /* of the calls of a training step: attention without gradients runs fewer ops */
+#define SAME_MOST 1.001 /* times: ops that a model runs as often in each pass */
 #define NAMES_SHARE 0.5 /* of the time of the ops that are looked at: those that run more often without gradients */
 
 bool kp_evalsteps_is_layer(const char *name)
@@ -78,19 +79,44 @@ static size_t steps_by_names(const struct kp_forward_names *names, size_t step, 
     return found;
 }
 
+/* How often a name runs for each of its calls in a training step. */
+static double ratio_of(const struct kp_forward_names *names, size_t step, size_t n)
+{
+    return names->of[n].a_step > 0 ? calls_more(names, n, step) / names->of[n].a_step : 0;
+}
+
+static bool is_same(double a, double b) { return a <= b * SAME_MOST && b <= a * SAME_MOST; }
+
+/* That of most time: attention without gradients runs other ops, which differ. */
+static double ratio_find(const struct kp_forward_names *names, size_t step, const size_t *of, size_t steps)
+{
+    double found = 0;
+    int64_t most = 0;
+    for (size_t n = 0; n < names->count; n++) {
+        const double ratio = ratio_of(names, step, n);
+        int64_t ns = 0;
+        if (of[n] != steps || is_same(ratio, found)) continue;
+        for (size_t k = 0; k < names->count; k++)
+            if (of[k] == steps && is_same(ratio_of(names, step, k), ratio)) ns += names->of[k].ns;
+        if (ns > most) most = ns, found = ratio;
+    }
+    return found;
+}
+
 size_t kp_evalsteps_passes(const struct kp_forward_names *names, size_t step)
 {
     size_t of[KP_FORWARD_NAMES_MOST], trained = 0, ran = 0;
     double first = 0;
     bool differ = false;
     const size_t steps = steps_by_names(names, step, of);
+    const double ratio = steps ? ratio_find(names, step, of, steps) : 0;
     for (size_t n = 0; steps && n < names->count; n++) {
-        const struct kp_forward_name *const f = &names->of[n];
-        if (of[n] != steps) continue;
-        differ |= first > 0 && f->a_step != first;
-        first = f->a_step;
-        trained = common(trained, (size_t)f->a_step);
-        ran = common(ran, (size_t)calls_more(names, n, step));
+        const double a_step = names->of[n].a_step, calls = calls_more(names, n, step);
+        if (of[n] != steps || !is_same(ratio_of(names, step, n), ratio)) continue;
+        differ |= first > 0 && a_step != first;
+        first = a_step;
+        trained = common(trained, (size_t)a_step);
+        ran = common(ran, (size_t)calls);
     }
     return differ && trained > 1 && ran > steps ? ran : steps;
 }
