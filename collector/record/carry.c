@@ -106,22 +106,24 @@ static void moves_add(void)
 static uint32_t cells_copied(uint32_t copied) { return copied < KP_CARRY_COPIES ? copied + 1 : 1; }
 
 /* Whether the disk lacks something of a chunk that stays in memory. Counts it as written. */
-static bool is_copy_due(uint32_t chunk, uint32_t *copied)
+static bool is_copy_due(uint32_t chunk, _Atomic uint32_t *copied)
 {
     const struct kp_chunk_head *head = kp_spool_chunk(chunk);
     const uint32_t kind = kp_load_relaxed(&((struct kp_chunk_head *)(uintptr_t)head)->kind);
     const bool has_cells = kind == KP_CHUNK_STRINGS || kind == KP_CHUNK_FRAMES;
     uint32_t used = kp_load_relaxed(&((struct kp_chunk_head *)(uintptr_t)head)->used);
     if (has_cells) used = kp_cells_used(chunk);
-    if (has_cells && !used) return *copied != KP_CARRY_COPIES && (*copied = cells_copied(*copied)) != 0;
-    if (*copied == used) return false;
-    *copied = used;
+    const uint32_t before = kp_load_relaxed(copied);
+    if (has_cells && !used && before == KP_CARRY_COPIES) return false;
+    if (has_cells && !used) used = cells_copied(before);
+    else if (before == used) return false;
+    kp_store_relaxed(copied, used);
     return true;
 }
 
 static void copy_add(uint32_t chunk)
 {
-    uint32_t *copied;
+    _Atomic uint32_t *copied;
     const enum kp_chunk_use use = kp_chunk_use(chunk, &copied);
     const bool is_used = use == KP_CHUNK_KEPT || use == KP_CHUNK_RECORDS;
     if (is_used && is_copy_due(chunk, copied)) item_add(chunk, KP_DISK_COPY);
@@ -149,6 +151,7 @@ static void copies_add(void)
 
 static void scan_begin(void)
 {
+    if (!work.scanned_ns && !is_eager()) work.scanned_ns = now_ns(); /* a short program ends without a copy */
     const uint64_t since = now_ns() - work.scanned_ns;
     if (work.scan || work.is_last_scanned || !(is_eager() || is_much() || kp_disk_stays_open())) return;
     if (!work.is_last && since < (is_eager() ? KP_CARRY_EAGER_NS : KP_CARRY_COPY_NS)) return;

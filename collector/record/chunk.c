@@ -31,13 +31,13 @@
 
 enum { FREE = 1, OWNED, ORPHAN, DEAD, KEPT, LEFT, SHUT, MOVING, MOVED, STALE, GONE };
 struct info {
-    _Atomic uint64_t state; /* cycle << 8 | one of the above */
-    _Atomic uint32_t next;  /* in the stack it is on; 0 ends a stack (chunk 0 is the header) */
-    uint32_t open_at;       /* the writer's: LEFT, no range before this offset is open */
-    uint32_t events;        /* MOVED: so many, as kp_chunk_events counts */
-    uint32_t copied;        /* carry.c's: how far the disk has a chunk that stays in memory */
-    bool has_copy;          /* the disk has records of it, perhaps old ones */
-    bool was_shut;          /* MOVING: what it was before */
+    _Atomic uint64_t state;  /* cycle << 8 | one of the above */
+    _Atomic uint32_t next;   /* in the stack it is on; 0 ends a stack (chunk 0 is the header) */
+    uint32_t open_at;        /* the writer's: LEFT, no range before this offset is open */
+    uint32_t events;         /* MOVED: so many, as kp_chunk_events counts */
+    _Atomic uint32_t copied; /* carry.c's: how far the disk has a chunk that stays in memory */
+    _Atomic bool has_copy;   /* the disk has records of it, perhaps old ones */
+    bool was_shut;           /* MOVING: what it was before */
 };
 struct chunk_stack {
     _Atomic uint64_t head; /* tag << 32 | index */
@@ -86,7 +86,7 @@ static void free_push(uint32_t index)
 {
     /* pairs with: the readers' walk (a chunk that reads FREE is skipped) */
     kp_store_release(&kp_spool_chunk(index)->kind, KP_CHUNK_FREE);
-    info_of(index)->copied = 0;
+    kp_store_relaxed(&info_of(index)->copied, 0);
     info_of(index)->open_at = sizeof(struct kp_chunk_head);
     kp_store_relaxed(&info_of(index)->state, FREE);
     stack_push(&free_stack, index);
@@ -377,7 +377,7 @@ void kp_chunk_erased(uint32_t index)
 {
     struct info *info = info_of(index);
     const unsigned is = kp_load_relaxed(&info->state) & 255;
-    info->has_copy = false;
+    kp_store_relaxed(&info->has_copy, false);
     if (is == DEAD) free_push(index); /* it still has memory */
     if (is != STALE) return;
     kp_store_relaxed(&info->state, GONE);
@@ -386,16 +386,16 @@ void kp_chunk_erased(uint32_t index)
 
 void kp_chunk_copied(uint32_t index, bool is_done)
 {
-    if (is_done) info_of(index)->has_copy = true;
-    else info_of(index)->copied = 0;
+    if (is_done) kp_store_relaxed(&info_of(index)->has_copy, true);
+    else kp_store_relaxed(&info_of(index)->copied, 0);
 }
 
-enum kp_chunk_use kp_chunk_use(uint32_t index, uint32_t **copied)
+enum kp_chunk_use kp_chunk_use(uint32_t index, _Atomic uint32_t **copied)
 {
     const unsigned is = kp_load_acquire(&info_of(index)->state) & 255; /* pairs with: kp_chunk_take */
     *copied = &info_of(index)->copied;
     if (is == KEPT) return KP_CHUNK_KEPT;
-    if (is == FREE && info_of(index)->has_copy) return KP_CHUNK_FREE_COPIED;
+    if (is == FREE && kp_load_relaxed(&info_of(index)->has_copy)) return KP_CHUNK_FREE_COPIED;
     return is == OWNED || is == ORPHAN || is == LEFT || is == SHUT ? KP_CHUNK_RECORDS : KP_CHUNK_UNUSED;
 }
 

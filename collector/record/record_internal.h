@@ -124,7 +124,7 @@ void kp_chunk_stale(uint32_t index);     /* the disk has it, and its cycle was r
 void kp_chunk_erased(uint32_t index);    /* it was erased: may be used again */
 /* What a chunk in memory holds, and how far the disk has it. FREE_COPIED: nothing, but the disk has old records. */
 enum kp_chunk_use { KP_CHUNK_UNUSED, KP_CHUNK_RECORDS, KP_CHUNK_KEPT, KP_CHUNK_FREE_COPIED };
-enum kp_chunk_use kp_chunk_use(uint32_t index, uint32_t **copied);
+enum kp_chunk_use kp_chunk_use(uint32_t index, _Atomic uint32_t **copied);
 void kp_chunk_copied(uint32_t index, bool is_done); /* the disk has a copy, or refused it */
 
 /* ---- carry.c: which chunks move from memory to the disk ---- */

@@ -61,7 +61,8 @@ static const struct {
 } seconds_of = {60, 10}, memory_of = {160 * MB, 128}, text_of = {256 * MB, 512}, disk_of = {128 * MB, 48};
 
 static struct {
-    const char *command, *path;
+    const char *command;
+    char path[4400]; /* a copy: the input that has it may be closed before its limits end */
     struct kp_budget now;
     uint64_t taken, printed, debug; /* debug: bytes given to kp_budget_more */
     uint64_t all;                   /* bytes of all files that were begun; UINT64_MAX: a pipe was among them */
@@ -272,7 +273,7 @@ static void begin(const char *command, const char *path, uint64_t bytes)
     kp_budget_end();
     kp_budget_make(&budget.now, bytes, getenv("KPROF_READ_LIMIT"));
     budget.command = command;
-    budget.path = path;
+    if (path != budget.path) snprintf(budget.path, sizeof budget.path, "%s", path);
     budget.taken = budget.printed = budget.debug = 0;
     watch();
     memory_limit();
