@@ -54,7 +54,8 @@ static bool is_small(void)
 {
     uint32_t asked = kp_chunk_demand(), ready = kp_chunk_ready();
     if (asked >= KP_CHUNK_DEMAND_MAX) return false;
-    if (asked && (ready < KP_WRITER_SEGMENT / 2 || ready < 2 * kp_thread_count())) return false;
+    if (ready < KP_WRITER_SEGMENT / 2 || (asked && ready < 2 * kp_thread_count()))
+        return false; /* names take them, too */
     kp_chunk_set_mark(asked ? ready - (KP_CHUNK_DEMAND_MAX - asked) + 1 : ready);
     return true;
 }

@@ -222,16 +222,23 @@ static size_t row_of(struct building *b, const struct kp_node *node, uint32_t li
 
 /* ---- adding up ---- */
 
-/* Whether the node lies in an earlier one of its row and thread. Nodes come by start time. */
-static bool is_nested(struct building *b, const struct kp_node *node, size_t row)
+/* How far the nodes of a row reach on a thread: all, and those that begin in the chosen time. */
+struct reach {
+    int64_t end, counted_end;
+};
+
+/* Whether the node lies in an earlier one of its row and thread, and in one that counts. Nodes come by start time. */
+static bool is_nested(struct building *b, const struct kp_node *node, size_t row, bool counts, bool *in_counted)
 {
     const struct kp_kineto_event *e = event_of(b->tree, node);
     const size_t thread = kp_keyindex_get(&b->threads, kp_tree_thread(e));
     const uint64_t lane = (uint64_t)row << 32 | thread;
-    int64_t *const end = kp_keyindex_row(&b->lanes, lane, &(int64_t){INT64_MIN}, sizeof *end);
-    if (node->start_ns < *end) return true;
-    *end = node->end_ns;
-    return false;
+    struct reach *const r = kp_keyindex_row(&b->lanes, lane, &(struct reach){INT64_MIN, INT64_MIN}, sizeof *r);
+    const bool is_nested = node->start_ns < r->end;
+    *in_counted = node->start_ns < r->counted_end;
+    if (!is_nested) r->end = node->end_ns;
+    if (!*in_counted && counts) r->counted_end = node->end_ns;
+    return is_nested;
 }
 
 void kp_top_cost_add(struct kp_top_cost *to, const struct kp_top_cost *from)
@@ -259,8 +266,9 @@ static struct kp_top_cost own_part(struct kp_top_cost cost, bool is_counted, boo
 static void row_add(struct building *b, size_t node, size_t at, const struct cost *cost)
 {
     struct kp_top_row *row = &b->top->rows[at];
-    const bool nested = is_nested(b, &b->tree->nodes[node], at);
-    const bool is_counted = !(is_by_place(b->top) && nested) && !is_continued(b, node);
+    bool in_counted;
+    const bool nested = is_nested(b, &b->tree->nodes[node], at, cost->all.count, &in_counted);
+    const bool is_counted = !(is_by_place(b->top) && in_counted) && !is_continued(b, node);
     const struct kp_top_cost all = own_part(cost->all, is_counted, nested);
     const struct kp_top_cost steps = own_part(cost->steps, is_counted, nested);
     kp_top_cost_add(&row->cost, &all);
