@@ -81,6 +81,8 @@ def test_tables_of_our_file_are_those_torch_makes_of_it(both):
 
 
 def test_tables_with_calls_of_python_are_those_torch_makes_of_them(alone):
+    if '"further part"' in alone.ours.read_text():
+        pytest.skip("a range crosses a long call, whose further part torch counts as a call of its own (decisions/131)")
     out = told_by_torch(alone)
     assert not wrong_tables(alone.ours, out / "tables.json", least=60)
     exported = (out / "self_cpu_time_total.txt").read_text()
