@@ -96,7 +96,7 @@ static void step_take(struct kp_profile *p, const char *at)
 {
     uint64_t number;
     step_end(p);
-    if (!number_next(&at, &number)) return;
+    if (!number_next(&at, &number) || p->is_python_over) return; /* by the clock steps go on while Python ends */
     p->marks++;
     *ADD(p, steps) = (struct kp_profile_step){.number = number, .sizes = p->sizes_n, .sizes_end = IN_STEP};
 }

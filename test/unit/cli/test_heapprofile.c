@@ -111,6 +111,18 @@ static void each_step_has_what_it_left(void **state)
     kp_profile_close(p);
 }
 
+/* Steps by the clock go on while Python gives back what the program kept. */
+static void no_step_begins_while_python_ends(void **state)
+{
+    struct kp_profile *p = read_text(HEAD "# step 1\na 8 2\n+ 4\n# step 2\na 8 2\n+ 5\n# python ends\n- 4\n- 5\n"
+                                          "# step 3\na 8 2\n+ 6\n");
+    (void)state;
+    assert_non_null(p);
+    assert_int_equal(p->steps_n, 2);
+    assert_int_equal(p->steps[0].still_bytes, 8);
+    kp_profile_close(p);
+}
+
 /* A function that returns behind its last step gives back what its locals kept; a list is emptied between steps. */
 static void what_the_last_step_found_was_kept(void **state)
 {
@@ -432,6 +444,7 @@ int main(void)
         cmocka_unit_test(a_profile_without_a_place_has_no_line_of_its_own),
         cmocka_unit_test(each_step_has_what_it_left),
         cmocka_unit_test(what_the_last_step_found_was_kept),
+        cmocka_unit_test(no_step_begins_while_python_ends),
         cmocka_unit_test(what_is_there_when_python_ends_was_kept),
         cmocka_unit_test(stacks_are_folded_by_each_measure),
         cmocka_unit_test(arenas_are_no_blocks),
