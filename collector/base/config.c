@@ -224,6 +224,19 @@ static const set_fn setters[] = {
     [KP_TYPE_SCHEDULE] = set_line, [KP_TYPE_STEP] = set_line,     [KP_TYPE_RANKS] = set_ranks,
 };
 
+bool kp_config_is_variable(const char *entry, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+const char *kp_config_variable(const void *environ_like, const char *name)
+{
+    for (char *const *e = environ_like; e && *e; e++)
+        if (kp_config_is_variable(*e, name)) return *e + strlen(name) + 1;
+    return NULL;
+}
+
 bool kp_config_set(struct kp_config *config, enum kp_config_index index, const char *value)
 {
     const bool taken = setters[kp_config_rows[index].type](config, index, value);

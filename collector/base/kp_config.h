@@ -22,6 +22,7 @@ enum {                                                                          
        KP_EXPORTS_TABLE = 1u << 1,
        KP_EXPORTS_STACKS = 1u << 2,
        KP_EXPORTS_MEMORY = 1u << 3,
+       KP_EXPORTS_BESIDE = 7u << 1, /* what the command makes of a trace */
        KP_EXPORTS_NONE = 1u << 4,
 };
 
@@ -91,6 +92,9 @@ extern const struct kp_config_row kp_config_rows[KP_SET_COUNT];
 /* The range of each outermost call of a model, where nothing counts steps yet. */
 #define KP_MODEL_RANGE "call of a model"
 
+/* A variable's value in NAME=VALUE strings (NULL-ended, a `char *const *`; NULL for none), or NULL. */
+const char *kp_config_variable(const void *environ_like, const char *name);
+bool kp_config_is_variable(const char *entry, const char *name); /* the entry is NAME=VALUE */
 /*
  * Reads NAME=VALUE strings (NULL-ended, or NULL for none), unless AT_SECURE is set. Returns the number of complaints.
  */

@@ -15,12 +15,6 @@
 
 #define KP_ROOM_USABLE (UINT64_C(16) << 20) /* after so many bytes what is free is looked up again */
 
-uint64_t kp_room_left_free_at(int fd)
-{
-    struct kp_io_room now;
-    return kp_io_room_at(fd, &now) == 0 ? kp_fskind_left_free(now.bytes, now.spare) : 0;
-}
-
 uint64_t kp_room_left_free_of(const char *folder)
 {
     struct kp_io_room now;

@@ -88,8 +88,9 @@ static void fd_give(void)
 static void disk_look(int number)
 {
     struct kp_io_room room;
-    disk.room.left_free = kp_room_left_free_at(number);
-    disk.is_shared = kp_io_room_at(number, &room) == 0 && kp_fskind_may_stand(kp_fskind_of(room.type));
+    if (kp_io_room_at(number, &room) != 0) return;
+    disk.room.left_free = kp_fskind_left_free(room.bytes, room.spare);
+    disk.is_shared = kp_fskind_may_stand(kp_fskind_of(room.type));
 }
 
 static int file_open(void)

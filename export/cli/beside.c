@@ -25,30 +25,18 @@
 #include "export/report/kineto.h"
 
 static const struct beside_row {
+    unsigned bit;
     const char *word, *end;
     const char *command, *flag;
-} rows[] = {{"table", ".table.txt", "report", "--torch"},
-            {"stacks", ".stacks.txt", "stacks", "--torch"},
-            {"memory", ".memory.html", "memory", "--html"}};
+} rows[] = {{KP_EXPORTS_TABLE, "table", ".table.txt", "report", "--torch"},
+            {KP_EXPORTS_STACKS, "stacks", ".stacks.txt", "stacks", "--torch"},
+            {KP_EXPORTS_MEMORY, "memory", ".memory.html", "memory", "--html"}};
 enum { ROWS = sizeof rows / sizeof *rows };
 
-bool kp_beside_parse(const char *list, unsigned *which, bool *trace)
+unsigned kp_beside_parse(const char *list)
 {
-    *which = 0;
-    *trace = false;
-    for (const char *p = list; *p;) {
-        const size_t n = strcspn(p, ",");
-        bool is_known = n == 5 && strncmp(p, "trace", n) == 0;
-        *trace |= is_known;
-        for (unsigned i = 0; i < ROWS; i++) {
-            if (strlen(rows[i].word) != n || strncmp(p, rows[i].word, n) != 0) continue;
-            *which |= 1u << i;
-            is_known = true;
-        }
-        if (!is_known) return false;
-        p += n + (p[n] == ',');
-    }
-    return *list != 0;
+    static struct kp_config read;
+    return kp_config_set(&read, KP_SET_exports, list) ? read.exports & ~(unsigned)KP_EXPORTS_NONE : 0;
 }
 
 const char *kp_beside_ends(unsigned which, bool is_first, char *out, size_t bytes)
@@ -56,7 +44,7 @@ const char *kp_beside_ends(unsigned which, bool is_first, char *out, size_t byte
     size_t used = 0;
     out[0] = 0;
     for (unsigned i = 0; i < ROWS; i++)
-        if (which & 1u << i)
+        if (which & rows[i].bit)
             used += (size_t)snprintf(out + used, bytes - used, "%s%s", is_first && !used ? "" : ", ", rows[i].end);
     return out;
 }
@@ -64,7 +52,7 @@ const char *kp_beside_ends(unsigned which, bool is_first, char *out, size_t byte
 const char *kp_beside_word(unsigned bit)
 {
     for (unsigned i = 0; i < ROWS; i++)
-        if (bit == 1u << i) return rows[i].word;
+        if (bit == rows[i].bit) return rows[i].word;
     return "";
 }
 
@@ -125,9 +113,9 @@ int kp_beside_write(const char *trace, unsigned which, const struct kp_export_ow
     int first = 0;
     *made = 0;
     for (unsigned i = 0; i < ROWS; i++) {
-        if (!(which & 1u << i)) continue;
+        if (!(which & rows[i].bit)) continue;
         const int rc = file_write(&rows[i], trace, owner);
-        if (!rc) *made |= 1u << i;
+        if (!rc) *made |= rows[i].bit;
         if (rc < 0 && !first) first = rc;
     }
     return first;

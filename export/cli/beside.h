@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "collector/base/kp_config.h"
+
 struct kp_export_owner;
 
-enum { KP_BESIDE_TABLE = 1u << 0, KP_BESIDE_STACKS = 1u << 1, KP_BESIDE_MEMORY = 1u << 2 };
-
-/* The bits of a list as KPROF_EXPORT has it. *trace: whether it names the trace. False: it has a word of no meaning. */
-bool kp_beside_parse(const char *list, unsigned *which, bool *trace);
+/* The bits of a list as KPROF_EXPORT has it (KP_EXPORTS_TRACE, those of KP_EXPORTS_BESIDE). 0: none, or no list. */
+unsigned kp_beside_parse(const char *list);
 /*
- * Writes what a list names beside a trace, as `kprof report --torch`, `kprof stacks --torch` and `kprof memory --html`
+ * Writes what the bits name beside a trace, as `kprof report --torch`, `kprof stacks --torch` and `kprof memory --html`
  * print it. Where there is nothing to write, the command says so. Waits for them. `owner`: as in kp_export.h, or NULL.
  * Returns 0, or -errno of the first failure. *made gets the bits of the files that are there now.
  */

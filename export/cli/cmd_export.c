@@ -81,8 +81,6 @@ int kp_cmd_export(int argc, char **argv)
     struct kp_spool_export_options wish = {.command = "export", .gzip = -1};
     struct kp_lines_options lines_wish = {0};
     const char *value, *format = NULL;
-    unsigned which;
-    bool trace;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
@@ -91,7 +89,7 @@ int kp_cmd_export(int argc, char **argv)
         case 2: wish.gzip = strcmp(value, "0") != 0; break;
         case 3:
             wish.exports = value;
-            if (!kp_beside_parse(value, &which, &trace))
+            if (!kp_beside_parse(value))
                 return kp_cli_misuse("export", "--export is any of trace,table,stacks,memory, not %s", value);
             break;
         case 4:

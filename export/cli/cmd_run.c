@@ -195,15 +195,10 @@ static void heavy_tell(void)
                        "the stacks of ops alone, far cheaper");
 }
 
-/* What KPROF_EXPORT asks for beside a trace: bits of KP_BESIDE_. */
+/* What KPROF_EXPORT asks for beside a trace. */
 static unsigned beside_wanted(const struct kp_config *config)
 {
-    unsigned which = 0;
-    if (!config->on || config->exports & KP_EXPORTS_NONE) return 0;
-    if (config->exports & KP_EXPORTS_TABLE) which |= KP_BESIDE_TABLE;
-    if (config->exports & KP_EXPORTS_STACKS) which |= KP_BESIDE_STACKS;
-    if (config->exports & KP_EXPORTS_MEMORY) which |= KP_BESIDE_MEMORY;
-    return which;
+    return config->on ? config->exports & KP_EXPORTS_BESIDE : 0;
 }
 
 /* `stays`: kprof waits for it, and says how it ended. */
@@ -324,23 +319,21 @@ static struct kp_endnote endnote_of(const struct program_end *end, uint64_t oom_
                                .peak_kb = (uint64_t)end->used.ru_maxrss};
 }
 
-/* Waits for the program, and meanwhile makes of each trace that appears what KPROF_EXPORT asks for beside it. */
-static void program_await(const struct kp_config *config, const struct timespec *began, struct program_end *end)
+/* Waits for the program, and meanwhile makes of each trace that appears what is asked for beside it. */
+static void program_await_beside(const struct kp_config *config, unsigned which, const struct timespec *began,
+                                 struct program_end *end)
 {
-    const unsigned which = beside_wanted(config);
     const struct timespec round = {.tv_sec = BESIDE_SECONDS};
     sigset_t child, before;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    if (which) sigprocmask(SIG_BLOCK, &child, &before); /* sigtimedwait() takes it */
-    while (which && program_reap(end, WNOHANG) == 0) {
+    sigprocmask(SIG_BLOCK, &child, &before); /* sigtimedwait() takes it */
+    while (program_reap(end, WNOHANG) == 0)
         if (sigtimedwait(&child, NULL, &round) < 0 && errno == EAGAIN)
             kp_beside_folder(config->dir, which, began->tv_sec);
-    }
-    if (which) sigprocmask(SIG_SETMASK, &before, NULL);
-    while (!which && program_reap(end, 0) < 0 && errno == EINTR) continue;
-    if (which) kp_beside_folder(config->dir, which, began->tv_sec);
-    if (which && strcmp(config->log, "none") != 0) kp_beside_say(which);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    kp_beside_folder(config->dir, which, began->tv_sec);
+    if (strcmp(config->log, "none") != 0) kp_beside_say(which);
 }
 
 /* The signals that come between fork and exec stay blocked until both know what to do with them. */
@@ -363,7 +356,9 @@ static int program_watch(char **argv, const struct run_wish *wish)
     signals_take();
     sigdelset(&before, SIGCHLD);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    program_await(config, &began, &end);
+    const unsigned beside = beside_wanted(config);
+    if (beside) program_await_beside(config, beside, &began, &end);
+    while (!beside && program_reap(&end, 0) < 0 && errno == EINTR) continue;
     const struct kp_endnote note = endnote_of(&end, oom_kills);
     if (note.signal) signal_note(config, &note, wish->advises != ADVISE_NOT, &began);
     if (wish->advises == ADVISE_FINDINGS) findings_say(config->dir, &began);

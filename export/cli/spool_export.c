@@ -27,16 +27,16 @@ static void folder_of(const char *path, char *out, size_t size)
 
 /* What is written beside the traces of a spool, and whether the traces stay. */
 struct written_beside {
-    unsigned which, made; /* bits of KP_BESIDE_; made: beside the last trace */
+    unsigned which, made; /* bits of KP_EXPORTS_BESIDE; made: beside the last trace */
     bool no_trace;
 };
 
 /* Reads the run's KPROF_EXPORT. `none` means the trace here, since the user asks for it now. */
 static void beside_read(const char *list, struct written_beside *b)
 {
-    bool trace;
-    *b = (struct written_beside){0};
-    if (list && kp_beside_parse(list, &b->which, &trace)) b->no_trace = !trace && b->which;
+    const unsigned bits = list ? kp_beside_parse(list) : 0;
+    *b = (struct written_beside){.which = bits & KP_EXPORTS_BESIDE};
+    b->no_trace = b->which && !(bits & KP_EXPORTS_TRACE);
 }
 
 static void beside_write(struct written_beside *b, const char *trace, const struct kp_export_owner *owner,
@@ -81,7 +81,7 @@ static void written_json(const struct kp_export_result *result, const struct wri
     kp_written_number("events", result->events);
     kp_written_number("dropped", result->lost);
     kp_written_bool("complete", is_complete);
-    for (unsigned bit = KP_BESIDE_TABLE; bit <= KP_BESIDE_MEMORY; bit <<= 1)
+    for (unsigned bit = KP_EXPORTS_TABLE; bit <= KP_EXPORTS_MEMORY; bit <<= 1)
         if (b->made & bit) kp_written_bool(kp_beside_word(bit), true);
     kp_written_end();
 }

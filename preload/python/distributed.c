@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/base/kp_config.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
 #include "collector/record/kp_record.h"
@@ -230,14 +231,6 @@ static bool info_make(struct kp_rank *place)
     return !text.is_full;
 }
 
-static const char *variable_text(const void *entries, const char *variable)
-{
-    const size_t length = strlen(variable);
-    for (char *const *e = entries; e && *e; e++)
-        if (strncmp(*e, variable, length) == 0 && (*e)[length] == '=') return *e + length + 1;
-    return NULL;
-}
-
 static bool place_note(const struct kp_rank *place)
 {
     char number[NUMBER_BYTES];
@@ -253,7 +246,7 @@ static void info_note(void)
     struct kp_rank place;
     const bool is_group = info_make(&place);
     if (!is_group && is_noted) return; /* the group is gone; what it said holds */
-    if (!is_group) place = kp_rank_find(variable_text, environ);
+    if (!is_group) place = kp_rank_find(kp_config_variable, environ);
     const struct kp_rank known = kp_run_rank();
     if (!is_group && (place.size < 2 || (place.rank == known.rank && place.size == known.size))) return;
     if (!place_note(&place)) return;

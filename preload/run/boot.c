@@ -45,21 +45,15 @@ static struct kp_config *config; /* read-only after the constructor */
 static struct kp_schedule schedule;
 static struct kp_step_rule step_rule;
 
-static bool is_variable(const char *entry, const char *name)
-{
-    const size_t length = strlen(name);
-    return strncmp(entry, name, length) == 0 && entry[length] == '=';
-}
-
 static bool is_of_launcher(const char *entry)
 {
     static const char *const names[] = {
         "PT_PROFILER_JOB_NAME", "PT_PROFILER_JOB_VERSION", "PT_PROFILER_JOB_ATTEMPT_INDEX",
         "LOCAL_WORLD_SIZE",     "OMP_NUM_THREADS",         "MALLOC_TRIM_THRESHOLD_"};
     for (unsigned i = 0; kp_rank_variable(i); i++)
-        if (is_variable(entry, kp_rank_variable(i))) return true;
+        if (kp_config_is_variable(entry, kp_rank_variable(i))) return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is_variable(entry, names[i])) return true;
+        if (kp_config_is_variable(entry, names[i])) return true;
     return false;
 }
 
@@ -72,13 +66,6 @@ static size_t launcher_lines(char *buf, size_t size)
     for (char **e = environ; e && *e; e++)
         if (is_of_launcher(*e) && used + strlen(*e) + 8 < size) used += kp_fmt(buf + used, size - used, "env.%s\n", *e);
     return used;
-}
-
-static const char *environment_text(const void *entries, const char *variable)
-{
-    for (char *const *e = entries; e && *e; e++)
-        if (is_variable(*e, variable)) return *e + strlen(variable) + 1;
-    return NULL;
 }
 
 /* KPROF_RANKS. A rank that it leaves out waits for nothing, as with KPROF_SCHEDULE=none. */
@@ -107,7 +94,7 @@ static void many_ranks_apply(void)
 /* On an H200 torch.profiler's second session had no kernel so (docs/gpu-validation.md). */
 static void tee_apply(void)
 {
-    const char *teardown = environment_text(environ, "TEARDOWN_CUPTI");
+    const char *teardown = kp_config_variable(environ, "TEARDOWN_CUPTI");
     if (config->cupti == KP_CUPTI_TEE && teardown && strcmp(teardown, "1") == 0)
         kp_config_refuse(config, KP_SET_cupti, "may lose kernels with TEARDOWN_CUPTI=1", "using yield");
 }
@@ -192,7 +179,7 @@ static int refuse(const char *why, int err)
 static int refuse_early(void)
 {
     if (getauxval(AT_SECURE)) return -ECANCELED;
-    const char *const target = environment_text(environ, "KPROF_LOG");
+    const char *const target = kp_config_variable(environ, "KPROF_LOG");
     if (target && *target) kp_log_set_target(target);
     return refuse("no memory", -ENOMEM);
 }
@@ -211,17 +198,17 @@ static int read_settings(void)
     kp_config_read(config, environ);
     if (!config->on) return -ECANCELED;
     kp_run_set_folders(config->dir, config->spool_dir ? config->spool_dir : config->dir,
-                       environment_text(environ, "KPROF_RUN_FROM"));
+                       kp_config_variable(environ, "KPROF_RUN_FROM"));
     fix_log();
     launcher_apply();
     kp_schedule_from_config(config, &schedule, &step_rule);
     if (config->signal && !kp_ctl_signal_parse(config->signal))
         kp_config_refuse(config, KP_SET_signal, "is none of HUP, USR1, USR2, URG, WINCH, IO, a real-time number",
                          "none");
-    const struct kp_rank place = kp_rank_find(environment_text, environ);
+    const struct kp_rank place = kp_rank_find(kp_config_variable, environ);
     kp_run_set_rank(&place);
     char job[KP_JOB_ID_BYTES];
-    kp_job_id_find(environment_text, environ, job);
+    kp_job_id_find(kp_config_variable, environ, job);
     kp_run_set_job(job);
     ranks_apply();
     many_ranks_apply();

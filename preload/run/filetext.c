@@ -20,10 +20,7 @@
 /* `kprof run` makes the others of each trace, and leaves a variable for all that its program starts. */
 void kp_filetext_say_beside(unsigned exports)
 {
-    static const char made[] = "KPROF_RUN_BESIDE=";
-    bool is_wanted = exports & (KP_EXPORTS_TABLE | KP_EXPORTS_STACKS | KP_EXPORTS_MEMORY);
-    for (char **e = environ; is_wanted && e && *e; e++) is_wanted = strncmp(*e, made, sizeof made - 1) != 0;
-    if (is_wanted)
+    if (exports & KP_EXPORTS_BESIDE && !kp_config_variable(environ, "KPROF_RUN_BESIDE"))
         kp_log(0, "KPROF_EXPORT: only traces are written here, and `kprof run` makes the others; of a trace: kprof "
                   "report --torch, kprof stacks --torch, kprof memory --html");
 }

@@ -71,11 +71,10 @@ static struct {
 /* Whether `kprof run` executed this process: it left its pid in this variable. Called by the constructor. */
 static bool is_run_of_kprof(const char *variable)
 {
-    char line[40];
-    kp_fmt(line, sizeof line, "%s=%d", variable, (int)getpid());
-    for (char **e = environ; e && *e; e++)
-        if (strcmp(*e, line) == 0) return true;
-    return false;
+    char pid[16];
+    const char *const said = kp_config_variable(environ, variable);
+    kp_fmt(pid, sizeof pid, "%d", (int)getpid());
+    return said && strcmp(said, pid) == 0;
 }
 
 void kp_finish_setup(const struct kp_config *settings, const struct kp_schedule *wanted, bool (*asked)(void))
