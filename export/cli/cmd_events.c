@@ -16,7 +16,7 @@
 #include "export/cli/lines.h"
 #include "export/cli/sorted.h"
 #include "export/cli/trace_source.h"
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 #include "export/report/nameguess.h"
 #include "export/report/plain.h"
 #include "export/report/stepspans.h"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 #include "export/report/rankwaits.h"
 
 /* A page is a head, one block of data a trace, and an end. */

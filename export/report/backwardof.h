@@ -2,7 +2,7 @@
 /* backwardof.h - whose place the nodes of autograd's engine have: that of the backward op around or before them */
 #pragma once
 
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 
 /*
  * Returns for each node the node whose call stack tells its module; most have themselves. The engine's range around a

@@ -2,7 +2,7 @@
 /* chosen.h - the part of a trace that a report is about: some steps, some ranges, or a span of time */
 #pragma once
 
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 #include "export/report/spans.h"
 #include "export/report/stepends.h"
 

@@ -2,7 +2,7 @@
 /* commkinds.h - what ranks send one another for: gradients, parameters, tokens of experts, stages of a pipeline */
 #pragma once
 
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 #include "export/report/spans.h"
 
 enum kp_commkind {

@@ -2,7 +2,7 @@
 /* commops.h - ops that communicate inside of other ops: functional collectives, which their callers wait for */
 #pragma once
 
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 #include "export/report/spans.h"
 
 enum kp_commop { KP_COMMOP_NONE, KP_COMMOP_IS, KP_COMMOP_INSIDE }; /* INSIDE: one is below it */

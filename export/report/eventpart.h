@@ -3,7 +3,7 @@
 #pragma once
 
 #include "export/report/calltree.h"
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 #include "export/report/workerframe.h"
 
 /*

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/keyavg.h"
 #include "export/report/plain.h"
 
 bool kp_folded_metric(const char *name, bool *on_device)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 
 /* Reads a metric of export_stacks: self_cpu_time_total or self_cuda_time_total (also xpu, privateuse1, device). Returns
  * false for another name. */

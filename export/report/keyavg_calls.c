@@ -6,7 +6,7 @@
  * open on its thread when it starts. A range on a device gets its host thread's calls at the time the device begins, as
  * in torch. A CUDA call of an op gets that op's stack, see keyavg_stacks.c.
  */
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * A kernel carries its op's id as External id. Files from before 2024 have the CUPTI correlation there instead. Then
  * the runtime call with the same correlation leads to the op.
  */
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 
 #include <stdlib.h>
 

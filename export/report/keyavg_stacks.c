@@ -9,7 +9,7 @@
  * Beside the backward op, autograd's engine sums the gradient of what was broadcast, as a bias, and adds gradients of
  * one tensor. kp_tree_set_forward_stacks() gives these the same forward op. torch leaves them at backward()'s line.
  */
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * nearest earlier one that encloses it. An only child with its parent's name is folded into the parent. CUDA calls nest
  * in the same way, with or without an op.
  */
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>

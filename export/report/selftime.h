@@ -2,7 +2,7 @@
 /* selftime.h - what each node did itself: every moment of a thread belongs to one node */
 #pragma once
 
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 #include "export/report/spans.h"
 
 /*

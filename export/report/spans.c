@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 #include "export/report/qsort.h"
 
 void kp_spans_add(struct kp_spans *spans, int64_t start_ns, int64_t end_ns)

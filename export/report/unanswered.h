@@ -2,7 +2,7 @@
 /* unanswered.h - launches of which the trace has no work: CUPTI's records came too late, or graphs were not recorded */
 #pragma once
 
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 
 struct kp_unanswered { /* all zero: none */
     size_t kernels, kernels_lost, graphs, graphs_lost;

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "export/report/calltree.h"
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 #include "export/report/spans.h"
 
 enum kp_wall_metric {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 
 /* Which of several traces is shown, as those of a job's ranks, and where the user wants to go. */
 struct kp_view_among {

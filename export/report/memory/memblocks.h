@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 #include "export/report/stepends.h"
 
 /* torch's categories in torch's order; the last one is ours. */

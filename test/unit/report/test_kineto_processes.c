@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "export/report/keyavg.h"
+#include "export/report/tree.h"
 #include "test/support/kineto_text.h"
 #include "test/support/support.h"
 
