@@ -52,7 +52,7 @@ $(FUZZ_DIR)/fuzz_show: $(call fuzz_objects,test/fuzz/fuzz_show.c $(filter-out ex
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lzstd -lm -lpthread
 $(FUZZ_DIR)/fuzz_elf: $(call fuzz_objects,test/fuzz/fuzz_elf.c export/cli/debugfile.c export/cli/elfhead.c export/cli/addr_ranges.c \
-    export/report/kineto_strings.c $(SRC_base))
+    export/report/strings.c $(SRC_base))
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lpthread
 -include $(shell [ -d $(FUZZ_DIR)/o ] && find $(FUZZ_DIR)/o -name '*.d')

@@ -6,6 +6,7 @@
 #include "export/advise/opsrules.h"
 #include "export/advise/ownthreads.h"
 #include "export/advise/waits.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/phasetimes.h"
 #include "export/report/timeshares.h"
 #include "export/report/unanswered.h"

@@ -7,6 +7,7 @@
  */
 #include "export/advise/adviseparts.h"
 
+#include "export/report/kineto_facts.h"
 #include "export/report/shapetext.h"
 
 static const struct kp_cost_rule slow = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* costrules.c - adds up what a rule charges each step with, and tells it as a finding where the steps pass its bound */
 #include "export/advise/adviseparts.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/timeshares.h"
 
 #include <stdarg.h>

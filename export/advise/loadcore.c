@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "export/advise/longsteps.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/nocore.h"
 #include "export/report/timeshares.h"
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "export/advise/longsteps.h"
+#include "export/report/kineto_facts.h"
 
 #define STEP_NAME "Optimizer.step#"
 #define SHARE_LEAST 0.15                   /* of a step: one pass takes a fifth of the time */

@@ -6,6 +6,7 @@
  * loop's own counter is one less there. The first forward op is the first one that has a backward.
  */
 #include "export/advise/longsteps.h"
+#include "export/report/kineto_facts.h"
 
 #include <stdlib.h>
 

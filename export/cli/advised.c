@@ -10,12 +10,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/cli/heapprofile.h"
 #include "export/cli/trace_source.h"
+#include "export/report/kineto_parse.h"
+#include "export/report/overlaps.h"
 #include "export/report/plain.h"
 #include "export/report/units.h"
-#include "export/report/overlaps.h"
 
 enum { SAID_MOST = 3 };
 #define SAID_SHARE 0.2 /* of a step: what evaluations take, before they are said unasked */

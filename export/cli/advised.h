@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "export/advise/advise.h"
+#include "export/report/kineto_parse.h"
 
 struct kp_advised {
     struct kp_kineto *trace;

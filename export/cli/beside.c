@@ -20,7 +20,7 @@
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_path.h"
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/kp_export.h"
 #include "export/report/kineto.h"
 

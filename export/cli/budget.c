@@ -28,7 +28,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
 #include "export/report/kineto.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli.h - what the commands of kprof share: the table of commands, options, messages, progress. Exit codes: 0 done, 1
- * bad input, 2 usage. */
+/* cli.h - what the commands of kprof share: the table of commands, options, the way to libkprof.so */
 #pragma once
 
 #include <stdbool.h>
@@ -8,19 +7,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { KP_EXIT_DONE = 0, KP_EXIT_BAD_INPUT = 1, KP_EXIT_USAGE = 2 };
+#include "export/cli/progress.h"
+#include "export/cli/say.h"
 
 /* The commands, argv[0] is the command's own name; each answers --help itself. */
 #define KP_COMMAND(name, arguments, summary) int kp_cmd_##name(int argc, char **argv);
 #include "export/cli/commands.def"
 #undef KP_COMMAND
-
-/* Writes a line. It and those below show names and texts of files as export/report/plain.h does. */
-void kp_cli_say(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "kprof NAME: message" on stderr; returns KP_EXIT_BAD_INPUT. */
-int kp_cli_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* As kp_cli_fail, with a pointer to the help; returns KP_EXIT_USAGE. */
-int kp_cli_misuse(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Options. A table ends with a row without a name. */
 enum kp_opt_kind {
@@ -36,6 +29,13 @@ struct kp_opt {
     const char *meta; /* the value's name in the help */
     const char *help;
 };
+/* The rows of kp_lines_options, at the end of the table of a command that shows frames. */
+#define KP_LINES_OPTIONS(when)                                                                                      \
+    {"lines", 0, KP_OPT_SWITCH, NULL, "frames of machine code with inlined functions and source lines (" when ")"}, \
+    {                                                                                                               \
+        "debuginfo-path", 0, KP_OPT_VALUE, "PATH",                                                                  \
+            "where debug files are looked for, as eu-addr2line has it (default: :.debug:/usr/lib/debug)"            \
+    }
 enum { KP_OPT_END = -1, KP_OPT_ARGUMENT = -2, KP_OPT_BAD = -3, KP_OPT_HELP = -4 }; /* or the index in the table */
 struct kp_opt_scan {
     const char *command;
@@ -60,17 +60,6 @@ int kp_opt_time(const char *command, const char *flag, const char *text, int64_t
 int kp_cli_help(const char *command, const struct kp_opt *table);
 /* Flag of a variable: KPROF_RECORD_SHAPES -> record-shapes, KPROF -> kprof. */
 void kp_opt_name_of(const char *variable, char *out, size_t size);
-
-/* A line on a terminal's stderr during long work. Silent elsewhere, and in the first second. */
-struct kp_progress {
-    const char *what;
-    uint64_t shown_ns;
-    bool terminal, shown;
-};
-void kp_progress_begin(struct kp_progress *progress, const char *what);
-int kp_progress_events(void *progress, uint64_t events);              /* fits kp_export_options.progress; always 0 */
-void kp_progress_bytes(struct kp_progress *progress, uint64_t bytes); /* so much of its text was read */
-void kp_progress_end(struct kp_progress *progress);
 
 /* Finds libkprof.so: KPROF_LIB, beside this program, ../lib. False: not found, and `out` has the places searched. */
 bool kp_cli_library(char *out, size_t size);

@@ -15,6 +15,7 @@
 #include "export/cli/phasetraces.h"
 #include "export/cli/trace_source.h"
 #include "export/report/ended.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/lastwords.h"
 #include "export/report/plain.h"
 #include "export/report/rankwaits.h"

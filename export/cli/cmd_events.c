@@ -16,10 +16,11 @@
 #include "export/cli/lines.h"
 #include "export/cli/sorted.h"
 #include "export/cli/trace_source.h"
-#include "export/report/tree.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/nameguess.h"
 #include "export/report/plain.h"
 #include "export/report/stepspans.h"
+#include "export/report/tree.h"
 
 struct event_filter {
     const char *glob, *cat;

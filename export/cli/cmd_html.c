@@ -11,6 +11,7 @@
 #include "export/cli/trace_source.h"
 #include "export/cli/written.h"
 #include "export/page/page.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/units.h"
 
 static const struct kp_opt flags[] = {

@@ -12,6 +12,8 @@
 #include "export/cli/lines.h"
 #include "export/cli/outfile.h"
 #include "export/cli/trace_source.h"
+#include "export/report/kineto_facts.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/memory/memblocks.h"
 #include "export/report/units.h"
 

@@ -12,10 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/cli/judged.h"
 #include "export/cli/budget.h"
+#include "export/cli/judged.h"
 #include "export/cli/latest.h"
 #include "export/cli/trace_source.h"
+#include "export/report/kineto_parse.h"
 #include "export/view/view.h"
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print all that it shows as JSON, a line a trace"},

@@ -69,6 +69,7 @@ SRC_cli := \
     export/cli/report_torch.c \
     export/cli/recover_spool.c \
     export/cli/run_folder.c \
+    export/cli/say.c \
     export/cli/setting_flags.c \
     export/cli/sorted.c \
     export/cli/trace_source.c \

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "export/cli/budget.h"
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/cli/outfile.h"
 #include "export/cli/sorted.h"
 #include "export/cli/trace_source.h"
 #include "export/cli/written.h"
 #include "export/convert/convert.h"
+#include "export/report/kineto_parse.h"
 
 struct format_run {
     const char *format, *end, *out;

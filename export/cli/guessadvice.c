@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "export/cli/adviceprint.h"
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/plain.h"
 
 struct kp_guessadvice {

@@ -8,6 +8,7 @@
 #include "export/cli/heapprofile.h"
 #include "export/report/flame.h"
 #include "export/report/kineto.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/plain.h"
 
 enum { NAME_BYTES = 4096 };

@@ -14,6 +14,7 @@
 #include "export/cli/budget.h"
 #include "export/cli/heapprofile.h"
 #include "export/cli/lines.h"
+#include "export/report/kineto_parse.h"
 
 enum { FINDINGS_MOST = 5, STEPS_LEAST = 3, TEXT_BYTES = 1024, PLACES_MOST = 16 };
 enum { BYTES_LEAST = 4096, BYTES_CRITICAL = 65536 }; /* a step */

@@ -16,6 +16,7 @@
 #include "export/cli/budget.h"
 #include "export/cli/trace_source.h"
 #include "export/report/kineto.h"
+#include "export/report/kineto_parse.h"
 
 enum { LINE_MOST = 1 << 20, NUMBERS_MOST = 256, SIZED_TEXTS = 3, NO_SIZE = -1, ARENAS_MOST = 1 << 16 };
 #define IN_STEP SIZE_MAX /* sizes_end of a step that goes on */

@@ -16,6 +16,7 @@
 
 #include "export/kp_export.h"
 #include "export/report/kineto.h"
+#include "export/report/kineto_parse.h"
 
 /* All that has a number is at [number - 1]; number 0 is none. */
 struct kp_profile_address {

@@ -14,10 +14,11 @@
 
 #include "collector/base/kp_order.h"
 #include "export/cli/budget.h"
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/cli/heapfold.h"
 #include "export/names/shorten.h"
 #include "export/report/kineto.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/ownline.h"
 #include "export/report/plain.h"
 #include "export/report/units.h"

@@ -8,6 +8,7 @@
 #include "export/cli/heapprofile.h"
 #include "export/kp_export.h"
 #include "export/report/kineto.h"
+#include "export/report/kineto_parse.h"
 
 /*
  * Writes totals, leaks, the peak and the largest sites. With as_json it writes the trace's own object, as a member.

@@ -13,7 +13,7 @@
 #include "collector/base/kp_filecheck.h"
 #include "collector/read/kp_read.h"
 #include "export/cli/budget.h"
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/cli/nofolder.h"
 #include "export/cli/spool_export.h"
 #include "export/cli/spoolfile.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/report/kineto.h"
 
 enum { TEXT_BYTES = 512 };

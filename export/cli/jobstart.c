@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/cli/ctlsocket.h"
 #include "export/cli/joblist.h"
 #include "schedule/ctl_proto.h"

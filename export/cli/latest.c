@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/cli/ctlsocket.h"
 #include "export/cli/jobstart.h"
 #include "export/cli/run_folder.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/cli/lines.h"
 #include "export/cli/recover_spool.h"
 

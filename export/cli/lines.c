@@ -19,6 +19,7 @@
 #include "export/cli/debugfile.h"
 #include "export/cli/elfhead.h"
 #include "export/cli/plainname.h"
+#include "export/cli/say.h"
 #include "export/report/kineto.h"
 
 enum { PLACES_MOST = 64, SLOTS_FIRST = 4096 };

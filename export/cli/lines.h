@@ -5,20 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "export/cli/cli.h"
 #include "export/kp_export.h"
 
-/* The values of the options. Their rows stand at the end of a command's table. */
+/* The values of the options KP_LINES_OPTIONS (cli.h). */
 struct kp_lines_options {
     bool lines;
     const char *debug_path; /* NULL: the usual places */
 };
-#define KP_LINES_OPTIONS(when)                                                                                      \
-    {"lines", 0, KP_OPT_SWITCH, NULL, "frames of machine code with inlined functions and source lines (" when ")"}, \
-    {                                                                                                               \
-        "debuginfo-path", 0, KP_OPT_VALUE, "PATH",                                                                  \
-            "where debug files are looked for, as eu-addr2line has it (default: :.debug:/usr/lib/debug)"            \
-    }
 
 void kp_lines_option(struct kp_lines_options *wish, const char *name, const char *value); /* takes either option */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 
 enum { TRIED_MOST = 300, NAMED_MOST = 5, NEAR_MOST = 3, PATH_BYTES = 4400 };
 

@@ -9,6 +9,7 @@
 #include "export/cli/budget.h"
 #include "export/cli/heapprofile.h"
 #include "export/cli/lines.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/ownline.h"
 #include "export/report/plain.h"
 #include "export/report/toprows.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "export/cli/budget.h"
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/kp_export.h"
 
 /* A pipe or a device takes the text as it comes. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export/report/kineto_append.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/phasetimes.h"
 
 /* NULL: of one process alone. */

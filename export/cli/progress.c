@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
-#include "export/cli/cli.h"
+#include "export/cli/progress.h"
 #include "export/report/plain.h"
 
 void kp_progress_begin(struct kp_progress *progress, const char *what)

@@ -20,7 +20,7 @@
 
 #include "export/cli/in_child.h"
 #include "export/cli/budget.h"
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
 

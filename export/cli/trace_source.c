@@ -13,11 +13,13 @@
 
 #include "collector/read/kp_read.h"
 #include "export/cli/budget.h"
-#include "export/cli/cli.h"
+#include "export/cli/progress.h"
+#include "export/cli/say.h"
 #include "export/cli/heapprofile.h"
 #include "export/cli/plainname.h"
 #include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
+#include "export/report/kineto_parse.h"
 
 const char *kp_trace_source_temporary(void)
 {

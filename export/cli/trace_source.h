@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "export/report/kineto.h"
+#include "export/report/kineto_parse.h"
 
 struct kp_places;
 struct kp_reader;

@@ -8,6 +8,7 @@
 #include "export/cli/run_folder.h"
 #include "export/cli/spoolfile.h"
 #include "export/report/kineto.h"
+#include "export/report/kineto_parse.h"
 
 #define FORKED_FROM "\"parent_pid\": \""
 

@@ -10,6 +10,8 @@
 #include "export/cli/budget.h"
 #include "export/cli/run_folder.h"
 #include "export/cli/trace_source.h"
+#include "export/report/kineto_facts.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/plain.h"
 #include "export/report/pywait.h"
 #include "export/report/selftime.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/cli/cli.h"
+#include "export/cli/say.h"
 #include "export/report/plain.h"
 
 void kp_written_begin(const char *name, const char *path)

@@ -4,8 +4,9 @@
 
 #include <stdio.h>
 
-#include "export/report/spans.h"
 #include "export/convert/rawevents.h"
+#include "export/report/kineto_parse.h"
+#include "export/report/spans.h"
 
 /* What is cut out: events that have a part in `spans`, as the file counts time. Settled. */
 struct kp_cut {

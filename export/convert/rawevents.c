@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/kineto_parse.h"
+
 enum { EVENT_MOST = 64 << 20, KEY_BYTES = 16 };
 enum section { BEFORE, INSIDE, AFTER };
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "export/report/kineto.h"
+#include "export/report/kineto_parse.h"
 
 enum kp_raw_key {
     KP_RAW_PH,

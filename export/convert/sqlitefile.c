@@ -12,6 +12,7 @@
 
 #include "export/convert/convert.h"
 #include "export/convert/enclosing.h"
+#include "export/report/kineto_parse.h"
 
 enum statement { EVENT, FLOW, STRING, META, PROCESS, THREAD, STATEMENTS };
 enum { HEAD_MOST = 16 << 20 };

@@ -17,6 +17,7 @@
 
 #include "collector/base/kp_fnv.h"
 #include "export/report/keyindex.h"
+#include "export/report/kineto_parse.h"
 
 enum { FLOW_OPENS = 1, FLOW_ENDS = 2, FLOW_OUTSIDE = 4 };
 enum { CALL_INSIDE = 1, CALL_OUTSIDE = 2 };

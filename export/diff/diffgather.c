@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export/advise/advise.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
 #include "export/report/toprows.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/page/pageparts.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/plain.h"
 #include "export/report/stepparts.h"
 #include "export/report/timeshares.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export/page/pageparts.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/plain.h"
 #include "export/report/rankwaits.h"
 

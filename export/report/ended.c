@@ -2,6 +2,8 @@
 /* ended.c - how the program of a trace ended, where it did not end by itself */
 #include "export/report/ended.h"
 
+#include "export/report/kineto_facts.h"
+
 bool kp_ended_early(const struct kp_kineto *trace)
 {
     const char *const complete = kp_kineto_fact(trace, "kprof.complete");

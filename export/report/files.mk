@@ -26,6 +26,7 @@ SRC_report := \
     export/report/kineto.c \
     export/report/kineto_append.c \
     export/report/kineto_blocks.c \
+    export/report/kineto_end.c \
     export/report/kineto_facts.c \
     export/report/kineto_file.c \
     export/report/kineto_keys.c \
@@ -33,7 +34,7 @@ SRC_report := \
     export/report/kineto_pieces.c \
     export/report/kineto_processes.c \
     export/report/kineto_read.c \
-    export/report/kineto_strings.c \
+    export/report/strings.c \
     export/report/kineto_torn.c \
     export/report/kineto_windows.c \
     export/report/kineto_words.c \

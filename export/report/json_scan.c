@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "export/report/kineto.h"
+#include "export/report/strings.h"
 
 enum { SCAN_DEEPEST = 32 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/report/kineto.h"
+#include "export/report/strings.h"
 
 enum { FIRST = 64 };
 

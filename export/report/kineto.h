@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * kineto.h - reads a Kineto-shaped JSON trace into memory
- *
- * It reads the text once. Numbers stay text until they are exact ns. Each string is stored once; an event is 96 bytes.
- */
+/* kineto.h - a trace in memory: events of 96 bytes, whose texts are ids of strings (strings.h) */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "export/report/strings.h"
 
 enum kp_kineto_kind {
     KP_KINETO_OTHER,
@@ -84,7 +82,6 @@ struct kp_kineto_work {
 struct kp_kineto_fact {
     uint32_t path, text; /* string ids */
 };
-struct kp_strings;
 struct kp_kineto;
 struct kp_kineto_pieces;
 struct kp_kineto_windows;
@@ -129,38 +126,9 @@ struct kp_kineto {
     bool torn; /* the file ended early; the events before the cut are here */
 };
 
-/* Takes a piece of a trace's text. A result other than 0 ends the reading and becomes its result. */
-typedef int (*kp_text_fn)(void *context, const char *text, size_t bytes);
-struct kp_texts {
-    int (*each)(const void *from, kp_text_fn take, void *context, char *why,
-                size_t why_bytes); /* returns 0 or -errno; may write a line to `why` */
-    const void *from;
-};
-struct kp_kineto_wish {
-    struct kp_texts texts;
-    const char *label; /* what messages call it */
-    bool keep_args, keep_works;
-    kp_kineto_keep_fn keep; /* NULL: every event; else the events it accepts, whose times have no base yet */
-    const void *context;
-    const int *stop;                 /* NULL, or what `keep` sets to -errno to end the reading */
-    struct kp_kineto_pieces *pieces; /* NULL, or the trace is given in pieces; what is left is the result */
-};
-/* Returns 0 or -errno (-EINVAL: not JSON or cut short). `why` gets a line with the label and the byte. */
-int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, char *why, size_t why_bytes);
-/* kineto_file.c: gives `take` the text of a file, gzip or plain */
-int kp_text_file_each(const void *path, kp_text_fn take, void *context, char *why, size_t why_bytes);
+struct kp_kineto *kp_kineto_new(void);
 void kp_kineto_close(struct kp_kineto *trace);
 
-/* Stores each string once. Ids are dense, and id 0 is "". Out of memory prints a message and calls exit(). */
-struct kp_strings *kp_strings_open(void);
-void kp_strings_close(struct kp_strings *strings);
-uint32_t kp_strings_put(struct kp_strings *strings, const char *text, size_t bytes);
-/* The stack "head;tail" without its text: head has no semicolon and is not empty; tail is such a stack, or 0. */
-uint32_t kp_strings_chain(struct kp_strings *strings, uint32_t head, uint32_t tail);
-bool kp_strings_is_chain(const struct kp_strings *strings, uint32_t id, uint32_t *head, uint32_t *tail);
-const char *kp_strings_get(struct kp_strings *strings, uint32_t id);
-size_t kp_strings_count(const struct kp_strings *strings); /* with "" */
-uint32_t kp_strings_put_from(struct kp_strings *strings, struct kp_strings *from, uint32_t id);
 static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id)
 {
     return kp_strings_get(trace->strings, id);
@@ -177,71 +145,6 @@ static inline bool kp_kineto_is_loader(const char *name) { return strncmp(name, 
 /* Is it the name of a step's range? Its number stands behind the '#'. */
 static inline bool kp_kineto_is_step(const char *name) { return strncmp(name, "ProfilerStep#", 13) == 0; }
 
-/* kineto_torn.c: of a trace whose file ends early, shortens what goes on at its end, and marks a step there as cut */
-struct kp_kineto_torn {
-    int64_t span_ns; /* from the first event on so much of the host is known; is_known false: all is */
-    bool is_known, has_cut;
-    size_t whole; /* steps, from number `first` to `last` */
-    long first, last, cut;
-};
-void kp_kineto_end_torn(struct kp_kineto *trace, struct kp_kineto_torn *out);
-extern void (*kp_kineto_no_memory)(void); /* called before out of memory calls exit() */
-/* Reads "12.345" microseconds as 12345 nanoseconds, rounds after the third decimal, and takes exponents. */
-int64_t kp_kineto_ns(const char *text, size_t bytes);
-int64_t kp_kineto_whole(const char *text, size_t bytes);
-uint64_t kp_kineto_address(const char *text, size_t bytes);
-uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
-void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
-void *kp_kineto_grow_zeros(void *memory, size_t *capacity, size_t wanted, size_t item_bytes); /* new ones are zero */
-void *kp_kineto_room(size_t count, size_t item_bytes);  /* for a list that does not grow */
-void *kp_kineto_zeros(size_t count, size_t item_bytes); /* the same, all zero */
-/* The next place of a list, which grows where it is full. */
-#define KP_KINETO_NEXT(list, count, capacity) \
-    ((list) = kp_kineto_grow((list), &(capacity), (count) + 1, sizeof *(list)), &(list)[(count)++])
-
-/* kineto_facts.c: what the head of a file says, beside its events */
-struct kp_fact_path {
-    char text[160];
-    size_t ends[4]; /* where each level's name ends */
-    unsigned depth; /* of the object whose member is read; 0: the file's own */
-};
-void kp_fact_key(struct kp_fact_path *path, const char *name, size_t bytes);
-bool kp_fact_open(struct kp_fact_path *path); /* false: too deep, to be skipped */
-void kp_fact_add(struct kp_kineto *trace, const struct kp_fact_path *path, const char *text, size_t bytes);
-void kp_fact_put(struct kp_kineto *trace, const char *path, const char *text); /* as the head would say it */
-const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path);   /* its text, or NULL */
-long kp_kineto_number(const struct kp_kineto *trace, const char *path);        /* 0: not in the file */
-const char *kp_kineto_gpu_ended(const struct kp_kineto *trace);   /* why GPU work was not recorded any more, or NULL */
-const char *kp_kineto_missed_call(const struct kp_kineto *trace); /* "call:X never came, ..", or NULL; also of op: */
-
 /* kineto_works.c: adds the work of the last event. `args`: as with keep_args */
 void kp_kineto_work_add(struct kp_kineto *trace, uint32_t event, const char *args, size_t bytes);
 const struct kp_kineto_work *kp_kineto_work_of(const struct kp_kineto *trace, uint32_t event); /* or NULL */
-
-/* kineto_parse.c: turns JSON into events */
-struct kp_kineto_parser;
-struct kp_kineto *kp_kineto_new(void);
-/* Ends a reading and closes the parser. `rc`: 0 or an earlier error. Returns what kp_kineto_read returns. */
-int kp_kineto_finish(struct kp_kineto **out, struct kp_kineto *trace, struct kp_kineto_parser *parser, int rc,
-                     const char *path, char *why, size_t why_bytes);
-struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool keep_args);
-void kp_kineto_parser_close(struct kp_kineto_parser *parser);
-/* Both return 0 or -EINVAL. Then _offset is the bad byte in the whole text, and _why says what is wrong. */
-int kp_kineto_parser_feed(struct kp_kineto_parser *parser, const char *text, size_t bytes);
-int kp_kineto_parser_end(struct kp_kineto_parser *parser);
-uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *parser);
-const char *kp_kineto_parser_why(const struct kp_kineto_parser *parser);
-bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *parser);
-/* Does the text end with an event of the list, so far? Then others may read the next events instead. */
-bool kp_kineto_parser_is_behind_event(const struct kp_kineto_parser *parser);
-void kp_kineto_parser_pass(struct kp_kineto_parser *parser, size_t bytes); /* counts bytes that others read */
-/* What another reader calls for whole events of the list. Before, it puts the parser between two events; after, or
- * where it gives up inside of one, at the beginning of a file. */
-struct kp_json_calls;
-const struct kp_json_calls *kp_kineto_parser_calls(void);
-void kp_kineto_parser_put(struct kp_kineto_parser *parser, bool is_between);
-/* kineto_blocks.c: how many threads read (0: one a core, 1: the caller's parser alone), and blocks of how many bytes */
-extern struct kp_kineto_cutting {
-    unsigned workers;
-    size_t block_bytes;
-} kp_kineto_cutting;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/kineto_facts.h"
 #include "export/report/kineto_windows.h"
 #include "export/report/modulename.h"
-#include "export/report/nocore.h"
 
 struct appending {
     struct kp_kineto *to;

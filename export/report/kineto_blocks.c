@@ -21,8 +21,8 @@
 #include <string.h>
 
 #include "export/report/json_scan.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/kineto_pieces.h"
-#include "export/report/modulename.h"
 
 enum { BLOCK_MOST = 16 << 20, WORKERS_MOST = 8, SLOTS_MOST = 2 * WORKERS_MOST + 1 };
 enum { STACK_BYTES = 256 << 10, TRIES_MOST = 64, STRINGS_MOST = 1 << 16, KEY_MOST = 32 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "export/report/kineto.h"
+#include "export/report/kineto_parse.h"
 
 struct kp_kineto_blocks;
 /* `parser` reads into `trace`, and is the caller's, as `pieces` (or NULL). All live longer. */

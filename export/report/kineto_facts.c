@@ -5,6 +5,7 @@
  * A fact's path joins the names of its objects with dots. Only the first FACTS_MOST facts are kept.
  */
 #include "export/report/kineto.h"
+#include "export/report/kineto_facts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_file.c - reads the text of a file, gzip, zstd or plain, piece by piece (the command only) */
 #include "export/report/kineto.h"
+#include "export/report/kineto_parse.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,6 +6,7 @@
  * prints for it, since the tables group by that text.
  */
 #include "export/report/kineto.h"
+#include "export/report/kineto_facts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include "export/report/hierarchy.h"
 #include "export/report/json_push.h"
 #include "export/report/kineto_keys.h"
-#include "export/report/modulename.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/shapetext.h"
 
 enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20, EVENT_MOST = 64 << 20 };

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "export/report/kineto_facts.h"
 #include "export/report/kineto_processes.h"
 #include "export/report/modulename.h"
 #include "export/report/qsort.h"

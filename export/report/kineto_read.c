@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "export/report/kineto_blocks.h"
+#include "export/report/kineto_parse.h"
 
 struct reading {
     struct kp_kineto_blocks *blocks;

@@ -5,7 +5,7 @@
  * Events stand in the file by their begin, so behind the last op of the file nothing is known. An event that goes on
  * there is shortened to it, and a step is no whole one. A file that ends among events of devices has the host whole.
  */
-#include "export/report/kineto.h"
+#include "export/report/kineto_torn.h"
 
 #include <stdlib.h>
 

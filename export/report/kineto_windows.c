@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/qsort.h"
 
 /* From the first event to the end of the last; false: none has a time. */

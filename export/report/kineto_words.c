@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_words.c - reads numbers and categories of a trace */
 #include "export/report/kineto.h"
+#include "export/report/kineto_words.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collector/base/kp_fnv.h"
+#include "export/report/kineto_words.h"
 
 /* `args` is as the parser keeps it: without blanks, and quotes in texts are escaped. */
 static const char *value_find(const char *args, size_t bytes, const char *key)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "export/report/ended.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/ownline.h"
 #include "export/report/plain.h"
 #include "export/report/units.h"

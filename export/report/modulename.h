@@ -10,13 +10,6 @@
 #include "export/report/framename.h"
 #include "export/report/kineto.h"
 
-/* Notes what the program calls the module of a call "nn.Module: Linear_4". Two names of one text count as none. */
-void kp_strings_name_module(struct kp_strings *strings, uint32_t call, uint32_t name);
-/* The name that was noted; 0: none. */
-uint32_t kp_strings_module(const struct kp_strings *strings, uint32_t call);
-bool kp_strings_has_module(const struct kp_strings *strings, uint32_t call); /* one, or several */
-/* Takes over what was noted of the same call elsewhere. */
-void kp_strings_module_from(struct kp_strings *to, uint32_t call, struct kp_strings *from, uint32_t its);
 /* Takes over all names that another trace has. */
 void kp_modulename_carry(struct kp_kineto *to, const struct kp_kineto *from);
 /* A frame as it is shown: "nn.Module: blocks.1.up (Linear_4)", or the frame itself. */

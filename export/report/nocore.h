@@ -5,7 +5,6 @@
 #include "export/report/chosen.h"
 
 enum { KP_NOCORE_TOLD_PART = 10 };            /* what is less than a tenth of a step explains nothing */
-#define KP_FACT_CORE_STEPS "kprof.core_steps" /* one a window that was put behind another */
 /*
  * Writes for each step how long its thread had no core, ns. Steps with one wait together share it by what they last
  * longer than the median; where some of them are not among these, none gets any. False: no step waited, or the trace

@@ -14,6 +14,7 @@
 
 #include "export/report/framename.h"
 #include "export/report/kineto.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/modulename.h"
 #include "export/report/workerframe.h"
 

@@ -2,6 +2,8 @@
 /* pagefaults.c - the page faults that the thread of the steps took in a trace's window, and what they cost */
 #include "export/report/pagefaults.h"
 
+#include "export/report/kineto_facts.h"
+
 enum { BARE_LEAST = 3 };
 #define MANY 256          /* the least that a step has where it has many, in preload/run/faultcount.c */
 #define STEPS_LEAST 0.5   /* of the steps have many: else a few of them take what they keep */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collector/base/kp_order.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/plain.h"
 #include "export/report/qsort.h"
 #include "export/report/table.h"

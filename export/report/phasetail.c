@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "export/report/kineto_facts.h"
+
 struct tail {
     int64_t last_ns, end_ns; /* of the last op, and of all */
     bool has_last;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/kineto_facts.h"
 #include "export/report/units.h"
 
 /* Reads NAME:RUNS:US of `bytes` bytes. */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "export/report/kineto_facts.h"
+
 static enum kp_stepends_kind kind_of(const char *name)
 {
     if (kp_stepends_is_optimizer(name)) return KP_STEPENDS_OPTIMIZER;

@@ -13,6 +13,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/report/commops.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/nocore.h"
 #include "export/report/qsort.h"
 #include "export/report/valuereads.h"

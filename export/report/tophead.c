@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tophead.c - prints the lines above the rows of `kprof report`, and what another recording would show */
+#include "export/report/kineto_facts.h"
 #include "export/report/toptable.h"
 
 #include <inttypes.h>

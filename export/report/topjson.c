@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* topjson.c - prints a report as one JSON object: the numbers of its head lines and rows */
+#include "export/report/kineto_facts.h"
 #include "export/report/toptable.h"
 
 #include <inttypes.h>

@@ -5,6 +5,7 @@
  * Names come as kp_plain_text() makes them, so no control letter of a trace reaches the terminal.
  */
 #define _XOPEN_SOURCE_EXTENDED 1
+#include "export/report/kineto_facts.h"
 #include "export/view/view.h"
 
 #include <errno.h>

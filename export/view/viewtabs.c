@@ -7,6 +7,7 @@
 
 #include "collector/base/kp_path.h"
 #include "export/advise/advise.h"
+#include "export/report/kineto_facts.h"
 #include "export/report/modulename.h"
 #include "export/report/stepparts.h"
 #include "export/report/timeshares.h"

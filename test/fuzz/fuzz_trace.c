@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "export/cli/heapview.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/memory/memblocks.h"
 #include "export/report/table.h"
 #include "test/support/kineto_text.h"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "export/report/kineto.h"
+#include "export/report/kineto_parse.h"
 
 struct kineto_text {
     const char *text;

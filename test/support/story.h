@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "export/report/kineto_blocks.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/kineto_pieces.h"
 #include "test/support/support.h"
 

@@ -13,6 +13,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/report/keyindex.h"
+#include "export/report/kineto_parse.h"
 #include "export/report/qsort.h"
 #include "export/report/stepends.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* memtable.c - writes memory as text: for each device the peak, live blocks by op, what grows, and the timeline */
+#include "export/report/kineto_facts.h"
 #include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/kineto_parse.h"
 #include "test/support/support.h"
 
 /* main calls f and g. f: 100 bytes, freed at once; 10, left. g: 50, there at the peak and freed. One of no stack. */

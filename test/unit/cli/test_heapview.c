@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/kineto_parse.h"
 #include "test/support/support.h"
 
 /* What heapview says of a trace with this behind its events; NULL: nothing. To be freed. */

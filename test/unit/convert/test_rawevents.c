@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/kineto_parse.h"
 #include "test/support/support.h"
 
 struct source {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_kineto.c - reading Kineto-shaped JSON */
+#include "export/report/kineto_facts.h"
+#include "export/report/kineto_parse.h"
 #include "test/support/support.h"
 
 #include <errno.h>

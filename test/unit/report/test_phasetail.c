@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_phasetail.c - a phase that was open when the program ended lasts until its last op */
+#include "export/report/kineto_facts.h"
 #include "export/report/phasetail.h"
 
 #include "export/report/kineto_windows.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_timeshares.c - the numbers of the head of a report, and how many threads the cores hold */
+#include "export/report/kineto_facts.h"
 #include "export/report/timeshares.h"
 
 #include "test/unit/report/little_trace.h"

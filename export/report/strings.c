@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kineto_strings.c - stores each string of a trace once and numbers it
+ * strings.c - stores each string of a trace once and numbers it
  *
  * A call stack is a chain: its innermost frame and the stack around that. kp_strings_get makes its text,
  * since the texts of all stacks of a deep program are a thousand times as large as its frames.
  */
-#include "export/report/modulename.h"
+
+#include "export/report/strings.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/* kineto_words.h - numbers and categories of a trace's text */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads "12.345" microseconds as 12345 nanoseconds, rounds after the third decimal, and takes exponents. */
+int64_t kp_kineto_ns(const char *text, size_t bytes);
+int64_t kp_kineto_whole(const char *text, size_t bytes);
+uint64_t kp_kineto_address(const char *text, size_t bytes);
+uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
