@@ -85,9 +85,9 @@ $(O)/commit: FORCE
 	@mkdir -p $(@D); new=$@.$$$$; scripts/commit >$$new; cmp -s $$new $@ && rm $$new || mv $$new $@
 $(O)/export/cli/about.o: $(O)/commit
 $(O)/export/cli/about.o: private CPPFLAGS += -DKP_COMMIT='"$(shell cat $(O)/commit 2>/dev/null)"'
-$(O)/export/page/assets.o: $(PAGE_ASSETS)
-$(O)/export/report/flameassets.o: $(FLAME_ASSETS)
-$(O)/export/report/memory/memassets.o: $(CURVE_ASSETS)
+$(O)/export/answers/page/assets.o: $(PAGE_ASSETS)
+$(O)/export/answers/stacks/flameassets.o: $(FLAME_ASSETS)
+$(O)/export/answers/memory/memassets.o: $(CURVE_ASSETS)
 $(O)/%.o: %.S | $(O)/needs
 	@mkdir -p $(@D)
 	$(call say,AS,$<)
@@ -118,13 +118,8 @@ BELOW_out := read format base
 BELOW_names := out read format base
 BELOW_heap := names out read format base
 BELOW_gpu := names out read format base
-BELOW_report := base
-BELOW_memory := report base
-BELOW_advise := report base
-BELOW_convert := report base
-BELOW_view := advise memory report base
-BELOW_page := advise memory report base
-BELOW_diff := advise report base
+# Tests of what reads a trace parse one, and look at it by its rows.
+$(foreach r,$(EXPORT_READS),$(eval BELOW_$(r) := $(call behind,$(r),$(EXPORT_READS)) top torchtable stacks $(EXPORT_MODEL) $(EXPORT_WRITES) read format base))
 BELOW_trace := $(filter-out trace,$(EXPORT_WRITES)) read format base
 BELOW_cli := $(EXPORT_CLI) read schedule format base
 # Tests of sources read back what they wrote: no source calls read (check-layers.sh).
@@ -148,7 +143,7 @@ define unit
 $(O)/test/unit/$(1)/%: test/unit/$(1)/%.c $(call lib,$(1)) $(foreach b,$(BELOW_$(1)),$(call lib,$(b))) $(SUPPORT)
 	@mkdir -p $$(@D)
 	$(call say,UNIT,$$@)
-	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) $$(TEST_CFLAGS) $$(UNIT_LD) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory advise view page diff convert cli,$(1)),$(CLI_LIBS)) -lz -lzstd -lm -lcmocka -lpthread -ldl
+	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) $$(TEST_CFLAGS) $$(UNIT_LD) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter $(EXPORT_READS) cli,$(1)),$(CLI_LIBS)) -lz -lzstd -lm -lcmocka -lpthread -ldl
 UNIT_BINS += $(patsubst test/unit/$(1)/%.c,$(O)/test/unit/$(1)/%,$(UNIT_$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit,$(r))))

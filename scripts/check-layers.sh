@@ -11,8 +11,8 @@ room_of() { # path -> room; a subshell for each include would take most of the t
     collector/base/*) room=base ;; collector/format/*) room=format ;;
     collector/record/*) room=record ;; collector/read/*) room="read" ;;
     schedule/*) room=schedule ;;
-    export/report/memory/*) room=memory ;;
-    export/*/*) d=${1#export/}; room="${d%%/*}" ;; # trace gpu heap names out report cli
+    export/write/*/* | export/read/*/* | export/answers/*/*) d=${1#export/*/}; room="${d%%/*}" ;;
+    export/*/*) d=${1#export/}; room="${d%%/*}" ;; # show cli
     export/*) room="export" ;;
     preload/hook/*) room=hook ;;
     preload/unwind/*) room=unwind ;;
@@ -23,6 +23,8 @@ room_of() { # path -> room; a subshell for each include would take most of the t
 }
 
 may_see() { # room -> rooms, those it may include besides itself
+  local low="store show base"
+  local model="facts tree parse frames kineto json $low"
   rooms=
   case $1 in
     base) ;;
@@ -33,15 +35,28 @@ may_see() { # room -> rooms, those it may include besides itself
     out) rooms="export read format base" ;;
     names) rooms="out export read format base" ;;
     heap|gpu) rooms="names out export read format base" ;;
-    report) rooms="base" ;;
-    memory) rooms="report base" ;;
+    show|store) rooms="base" ;;
+    json) rooms="store base" ;;
+    kineto) rooms="show store base" ;;
+    frames) rooms="kineto $low" ;;
+    parse) rooms="json frames kineto $low" ;;
+    tree) rooms="parse frames kineto $low" ;;
+    facts) rooms="tree frames kineto $low" ;;
+    files) rooms="export read format $low" ;;
+    symbols) rooms="files export $low" ;;
+    folder) rooms="symbols files $model names out export read format base" ;;
+    stacks|torchtable) rooms="$model" ;;
+    top) rooms="stacks torchtable $model" ;;
+    ranks) rooms="top $model" ;;
+    memory) rooms="top torchtable $model" ;;
     trace) rooms="gpu heap names out export read format base" ;;
-    advise) rooms="report base" ;;
-    diff) rooms="advise report base" ;;
-    page) rooms="advise memory report base" ;;
-    convert) rooms="report base" ;;
-    view) rooms="advise memory report base" ;;
-    cli) rooms="view page convert diff advise memory report names export schedule read format base" ;;
+    advise) rooms="ranks top stacks torchtable $model" ;;
+    diff) rooms="advise top torchtable $model" ;;
+    page|view) rooms="advise memory ranks top stacks torchtable $model" ;;
+    convert) rooms="$model" ;;
+    heapview) rooms="stacks folder symbols files names export $model" ;;
+    runadvice) rooms="heapview advise ranks top folder symbols files $model" ;;
+    cli) rooms="view page runadvice heapview convert diff advise memory ranks top stacks torchtable folder symbols files $model names export schedule read format base" ;;
     hook) rooms="preload record format base" ;; # of preload only guard.h and run.h
     unwind) rooms="record format base" ;;
     preload_*) rooms="preload hook unwind record schedule format base" ;;
@@ -50,22 +65,22 @@ may_see() { # room -> rooms, those it may include besides itself
   esac
 }
 
-# The headers by which a room may be entered from elsewhere; base, format, names, out and report are open.
+# The headers by which a room may be entered from elsewhere; the rooms of the first line are open.
 is_door() { # room, header
   case $1 in
-    base|format|names|out|report) return 0 ;;
+    base|format|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|heapview|runadvice) return 0 ;;
     record) [ "$2" = collector/record/kp_record.h ] ;;
     read) [ "$2" = collector/read/kp_read.h ] ;;
     schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/job.h ]] ;;
     export) [ "$2" = export/kp_export.h ] ;;
-    gpu) [[ $2 == export/gpu/gpu.h || $2 == export/gpu/collectives.h ]] ;;
-    heap) [ "$2" = export/heap/allocations.h ] ;;
-    advise) [ "$2" = export/advise/advise.h ] ;;
-    convert) [ "$2" = export/convert/convert.h ] ;;
-    diff) [ "$2" = export/diff/diff.h ] ;;
-    page) [ "$2" = export/page/page.h ] ;;
-    view) [ "$2" = export/view/view.h ] ;;
-    memory) [ "$2" = export/report/memory/memblocks.h ] ;;
+    gpu) [[ $2 == export/write/gpu/gpu.h || $2 == export/write/gpu/collectives.h ]] ;;
+    heap) [ "$2" = export/write/heap/allocations.h ] ;;
+    advise) [[ $2 == export/answers/advise/advise.h || $2 == export/answers/advise/adviceprint.h ]] ;;
+    convert) [ "$2" = export/answers/convert/convert.h ] ;;
+    diff) [ "$2" = export/answers/diff/diff.h ] ;;
+    page) [ "$2" = export/answers/page/page.h ] ;;
+    view) [ "$2" = export/answers/view/view.h ] ;;
+    memory) [ "$2" = export/answers/memory/memblocks.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;
     unwind) [ "$2" = preload/unwind/kp_unwind.h ] ;;
     preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/run.h || $2 == preload/python_bridge.h || $2 == preload/kprof.h ]] ;;
@@ -125,22 +140,23 @@ schedule/breach.c preload/source.h
 schedule/breach.c collector/record/kp_record.h
 export/breach.c collector/record/kp_record.h
 export/breach.c schedule/kp_schedule.h
-export/trace/breach.c export/report/table.h
-export/trace/breach.c export/gpu/occupancy.h
-export/trace/breach.c schedule/kp_schedule.h
-export/gpu/breach.c export/heap/allocations.h
-export/heap/breach.c export/gpu/gpu.h
-export/names/breach.c export/gpu/gpu.h
-export/out/breach.c export/names/demangle.h
-export/report/breach.c collector/read/kp_read.h
-export/report/breach.c export/report/memory/memblocks.h
-export/report/memory/breach.c export/out/json.h
-export/cli/breach.c export/trace/parts.h
-export/cli/breach.c export/out/json.h
-export/cli/breach.c export/gpu/gpu.h
-export/cli/breach.c export/page/pageparts.h
+export/write/trace/breach.c export/answers/torchtable/table.h
+export/write/trace/breach.c export/write/gpu/occupancy.h
+export/write/trace/breach.c schedule/kp_schedule.h
+export/write/gpu/breach.c export/write/heap/allocations.h
+export/write/heap/breach.c export/write/gpu/gpu.h
+export/write/names/breach.c export/write/gpu/gpu.h
+export/write/out/breach.c export/write/names/demangle.h
+export/read/tree/breach.c collector/read/kp_read.h
+export/read/kineto/breach.c export/read/parse/kineto_parse.h
+export/read/tree/breach.c export/answers/memory/memblocks.h
+export/answers/memory/breach.c export/write/out/json.h
+export/cli/breach.c export/write/trace/parts.h
+export/cli/breach.c export/write/out/json.h
+export/cli/breach.c export/write/gpu/gpu.h
+export/cli/breach.c export/answers/page/pageparts.h
 export/cli/breach.c collector/record/kp_record.h
-preload/run/breach.c export/report/table.h
+preload/run/breach.c export/answers/torchtable/table.h
 preload/torch/breach.c collector/record/record_internal.h
 preload/torch/breach.c preload/hook/got.h
 preload/hook/breach.c preload/torch/torch.h

@@ -9,16 +9,19 @@ set -euo pipefail
 # ROOM/NAME: REASON. A line whose test mirrors a file, or is gone, is an error as well, so the list only shrinks.
 allowed() {
   cat <<'LIST'
+cli/budget: a command that reads under a limit, which needs the command
 cli/crafted: every command on traces made to be slow
 cli/memview: the memory room and the command's view of it, which needs the command
 cli/plain: what every command prints, which needs the commands
 cuda_hooks/library: hook/library.c, and what this room asks of it
+heapview/heapprofile: folder/heapprofile.c, and what this room makes of it
 hook/guard: preload/guard.h, below every room of preload
+parse/kineto: the room: a trace as text, and what is read out of it
 read/damaged: file.c and reader.c on spools that are torn or damaged
 read/named_calls: records of one kind through reader.c and events.c
 record/crash: the room as a whole in a process that is killed
 trace/files: the room, by the files that stay
-trace/gpu_trace: the room export/gpu through a whole trace
+trace/gpu_trace: the room export/write/gpu through a whole trace
 LIST
 }
 
@@ -26,8 +29,7 @@ LIST
 folder_of() { # root, room
   case $2 in
     schedule) echo "$1/schedule" ;;
-    memory) echo "$1/export/report/memory" ;;
-    *) for at in "$1"/collector/"$2" "$1"/export/"$2" "$1"/preload/"$2"; do [ ! -d "$at" ] || echo "$at"; done ;;
+    *) for at in "$1"/collector/"$2" "$1"/export/"$2" "$1"/export/*/"$2" "$1"/preload/"$2"; do [ ! -d "$at" ] || echo "$at" "$at"/*/; done ;;
   esac
 }
 
@@ -38,7 +40,9 @@ check() { # root
     case $room in doubles | simgpu) continue ;; esac # they test the doubles
     at=$(folder_of "$1" "$room")
     [ -n "$at" ] || { echo "check-mirror: no room is called $room: test/unit/$room/test_$name.c"; bad=1; continue; }
-    for file in "$name.c" "$name.h" "kp_$name.h" "cmd_$name.c"; do [ ! -e "$at/$file" ] || continue 2; done
+    for file in "$name.c" "$name.h" "kp_$name.h" "cmd_$name.c"; do
+      for folder in $at; do [ ! -e "$folder/$file" ] || continue 3; done
+    done
     odd+="$room/$name "
     allowed | grep -q "^$room/$name:" || { echo "check-mirror: no file $name in the room: test/unit/$room/test_$name.c"; bad=1; }
   done

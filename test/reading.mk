@@ -29,6 +29,7 @@ FUZZ_COMPILE = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g1 -O0 -fno-strict-aliasing -f
 FUZZ_FLAGS = -seed=$(FUZZ_SEED) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
 fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)
 FUZZ_EXPORT := $(foreach r,$(EXPORT_WRITES),$(SRC_$(r)))
+FUZZ_VIEWS := $(foreach r,memory ranks top stacks torchtable $(EXPORT_MODEL),$(SRC_$(r)))
 FUZZ_READING := test/support/spool.c $(FUZZ_EXPORT) $(SRC_read) $(SRC_schedule) $(SRC_format) $(SRC_base)
 $(FUZZ_DIR)/o/%.o: %.c
 	@mkdir -p $(@D)
@@ -36,14 +37,14 @@ $(FUZZ_DIR)/o/%.o: %.c
 $(FUZZ_DIR)/o/%.o: %.S
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_COMPILE)
-$(FUZZ_DIR)/fuzz_dense: $(call fuzz_objects,test/fuzz/dense.c test/fuzz/export_bridge.c $(SRC_report) $(SRC_memory))
+$(FUZZ_DIR)/fuzz_dense: $(call fuzz_objects,test/fuzz/dense.c test/fuzz/export_bridge.c $(FUZZ_VIEWS))
 $(FUZZ_DIR)/%: $(FUZZ_DIR)/o/test/fuzz/%.o $(call fuzz_objects,$(FUZZ_READING))
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) -lyajl -lz -lzstd -lm -lpthread
 $(FUZZ_DIR)/fuzz_trace: $(call fuzz_objects,test/fuzz/fuzz_trace.c \
-    $(SRC_report) $(SRC_memory) $(SRC_read) $(SRC_format) $(SRC_base) \
-    export/names/shorten.c $(filter-out export/cli/heapadvice.c,$(filter export/cli/heap%,$(SRC_cli))) \
-    $(addprefix export/cli/,arenaview.c budget.c elfhead.c opt.c spoolfile.c target.c))
+    $(FUZZ_VIEWS) $(SRC_read) $(SRC_format) $(SRC_base) \
+    export/write/names/shorten.c $(SRC_heapview) export/read/folder/heapprofile.c \
+    export/read/files/budget.c export/read/files/spoolfile.c export/read/symbols/elfhead.c export/cli/opt.c export/cli/target.c)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lzstd -lm -lpthread
 # The whole command, but for its main.
@@ -51,8 +52,8 @@ $(FUZZ_DIR)/fuzz_show: $(call fuzz_objects,test/fuzz/fuzz_show.c $(filter-out ex
     $(foreach r,$(EXPORT_CLI) read schedule format base,$(SRC_$(r))))
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lzstd -lm -lpthread
-$(FUZZ_DIR)/fuzz_elf: $(call fuzz_objects,test/fuzz/fuzz_elf.c export/cli/debugfile.c export/cli/elfhead.c export/cli/addr_ranges.c \
-    export/report/strings.c $(SRC_base))
+$(FUZZ_DIR)/fuzz_elf: $(call fuzz_objects,test/fuzz/fuzz_elf.c export/read/symbols/debugfile.c export/read/symbols/elfhead.c export/read/symbols/addr_ranges.c \
+    export/read/store/stringtable.c $(SRC_base))
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lpthread
 -include $(shell [ -d $(FUZZ_DIR)/o ] && find $(FUZZ_DIR)/o -name '*.d')

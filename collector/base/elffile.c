@@ -2,7 +2,7 @@
 /*
  * elffile.c - reads the symbol tables of an ELF file
  *
- * Called by: export/names/framenames.c, preload/calltrace/hidden.c, on the export thread inside the host; the CLI
+ * Called by: export/write/names/framenames.c, preload/calltrace/hidden.c, on the export thread inside the host; the CLI
  * Memory:    a block on the stack. The file is not mapped, so a file that shrinks causes no SIGBUS in the host.
  * On fail:   what cannot be read is left out. Files may be damaged: every size is checked against the file's length.
  */

@@ -32,7 +32,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
-/* Bytes of stack. The C++ library's demangler (export/names/demangle.c) may need them. */
+/* Bytes of stack. The C++ library's demangler (export/write/names/demangle.c) may need them. */
 #define KP_IO_STACK ((size_t)512 << 10)
 
 _Thread_local bool kp_in_profiler __attribute__((tls_model("initial-exec")));

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "export/cli/cli.h"
-#include "export/cli/elfhead.h"
-#include "export/report/plain.h"
+#include "export/read/symbols/elfhead.h"
+#include "export/show/plain.h"
 
 #ifndef KP_COMMIT
 #define KP_COMMIT "unknown" /* neither a git tree nor the tarball of `make dist` */

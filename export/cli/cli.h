@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "export/cli/progress.h"
-#include "export/cli/say.h"
+#include "export/read/files/progress.h"
+#include "export/show/say.h"
 
 /* The commands, argv[0] is the command's own name; each answers --help itself. */
 #define KP_COMMAND(name, arguments, summary) int kp_cmd_##name(int argc, char **argv);

@@ -5,21 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/cli/adviceprint.h"
-#include "export/cli/advised.h"
-#include "export/cli/guessadvice.h"
-#include "export/cli/heldout.h"
-#include "export/cli/judged.h"
-#include "export/cli/latest.h"
-#include "export/cli/otheradvice.h"
-#include "export/cli/phasetraces.h"
-#include "export/cli/trace_source.h"
-#include "export/report/ended.h"
-#include "export/report/kineto_parse.h"
-#include "export/report/lastwords.h"
-#include "export/report/plain.h"
-#include "export/report/rankwaits.h"
-#include "export/report/stuck.h"
+#include "export/answers/advise/adviceprint.h"
+#include "export/answers/runadvice/advised.h"
+#include "export/answers/runadvice/guessadvice.h"
+#include "export/answers/runadvice/heldout.h"
+#include "export/answers/runadvice/judged.h"
+#include "export/cli/recover/latest.h"
+#include "export/answers/runadvice/otheradvice.h"
+#include "export/read/folder/phasetraces.h"
+#include "export/read/folder/trace_source.h"
+#include "export/read/kineto/ended.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/answers/ranks/lastwords.h"
+#include "export/show/plain.h"
+#include "export/answers/ranks/rankwaits.h"
+#include "export/answers/ranks/stuck.h"
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
                                       {"json-schema", 0, KP_OPT_FLAG, NULL, "print the JSON Schema of such a line"},

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "export/cli/setting_flags.h"
-#include "export/report/plain.h"
+#include "export/show/plain.h"
 
 static const struct kp_opt flags[] = {{"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/configuration.md"},
                                       {"scdoc", 0, KP_OPT_FLAG, NULL, "the section of libkprof(7)"},

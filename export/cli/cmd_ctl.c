@@ -10,10 +10,10 @@
 #include <yajl/yajl_tree.h>
 
 #include "export/cli/cli.h"
-#include "export/cli/ctlsocket.h"
-#include "export/cli/joblist.h"
-#include "export/cli/jobstart.h"
-#include "export/cli/trace_source.h"
+#include "export/cli/ctl/ctlsocket.h"
+#include "export/cli/ctl/joblist.h"
+#include "export/cli/ctl/jobstart.h"
+#include "export/read/folder/trace_source.h"
 #include "schedule/ctl_proto.h"
 
 #define LISTENS "kprof run --control, or KPROF_CONTROL=1, makes it listen"

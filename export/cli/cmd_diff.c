@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "export/cli/trace_source.h"
-#include "export/diff/diff.h"
-#include "export/report/overlaps.h"
+#include "export/read/folder/trace_source.h"
+#include "export/answers/diff/diff.h"
+#include "export/read/kineto/overlaps.h"
 
 enum { KP_EXIT_SLOWER = 3, ROWS_DEFAULT = 12 };
 

@@ -16,11 +16,11 @@
 #include "collector/base/kp_cuptirule.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
-#include "export/cli/doctor_folders.h"
-#include "export/cli/doctor_processors.h"
-#include "export/cli/doctor_steps.h"
+#include "export/cli/doctor/doctor_folders.h"
+#include "export/cli/doctor/doctor_processors.h"
+#include "export/cli/doctor/doctor_steps.h"
 #include "export/cli/setting_flags.h"
-#include "export/report/plain.h"
+#include "export/show/plain.h"
 
 static int fails, warnings, checks;
 static bool is_json;

@@ -11,16 +11,16 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
-#include "export/cli/budget.h"
-#include "export/cli/latest.h"
-#include "export/cli/lines.h"
+#include "export/read/files/budget.h"
+#include "export/cli/recover/latest.h"
+#include "export/read/symbols/lines.h"
 #include "export/cli/sorted.h"
-#include "export/cli/trace_source.h"
-#include "export/report/kineto_parse.h"
-#include "export/report/nameguess.h"
-#include "export/report/plain.h"
-#include "export/report/stepspans.h"
-#include "export/report/tree.h"
+#include "export/read/folder/trace_source.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/read/frames/nameguess.h"
+#include "export/show/plain.h"
+#include "export/read/tree/stepspans.h"
+#include "export/read/tree/tree.h"
 
 struct event_filter {
     const char *glob, *cat;

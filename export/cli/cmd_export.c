@@ -3,15 +3,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/cli/beside.h"
+#include "export/read/folder/beside.h"
 #include "export/cli/cli.h"
 #include "export/cli/formats.h"
-#include "export/cli/latest.h"
-#include "export/cli/lines.h"
-#include "export/cli/run_folder.h"
-#include "export/cli/spool_export.h"
-#include "export/cli/spoolfile.h"
-#include "export/cli/written.h"
+#include "export/cli/recover/latest.h"
+#include "export/read/symbols/lines.h"
+#include "export/read/folder/run_folder.h"
+#include "export/read/folder/spool_export.h"
+#include "export/read/files/spoolfile.h"
+#include "export/read/folder/written.h"
 #include "export/kp_export.h"
 
 static const struct kp_opt flags[] = {

@@ -5,14 +5,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/cli/judged.h"
-#include "export/cli/latest.h"
-#include "export/cli/outfile.h"
-#include "export/cli/trace_source.h"
-#include "export/cli/written.h"
-#include "export/page/page.h"
-#include "export/report/kineto_parse.h"
-#include "export/report/units.h"
+#include "export/answers/runadvice/judged.h"
+#include "export/cli/recover/latest.h"
+#include "export/read/files/outfile.h"
+#include "export/read/folder/trace_source.h"
+#include "export/read/folder/written.h"
+#include "export/answers/page/page.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/show/units.h"
 
 static const struct kp_opt flags[] = {
     {"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout)"},

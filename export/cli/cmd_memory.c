@@ -4,18 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/cli/budget.h"
+#include "export/read/files/budget.h"
 #include "export/cli/cli.h"
-#include "export/cli/heapprofile.h"
-#include "export/cli/heapview.h"
-#include "export/cli/latest.h"
-#include "export/cli/lines.h"
-#include "export/cli/outfile.h"
-#include "export/cli/trace_source.h"
-#include "export/report/kineto_facts.h"
-#include "export/report/kineto_parse.h"
-#include "export/report/memory/memblocks.h"
-#include "export/report/units.h"
+#include "export/read/folder/heapprofile.h"
+#include "export/answers/heapview/heapview.h"
+#include "export/cli/recover/latest.h"
+#include "export/read/symbols/lines.h"
+#include "export/read/files/outfile.h"
+#include "export/read/folder/trace_source.h"
+#include "export/read/kineto/kineto_facts.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/answers/memory/memblocks.h"
+#include "export/show/units.h"
 
 enum form { FORM_TABLE, FORM_JSON, FORM_RAW, FORM_SVG, FORM_HTML };
 enum format { FORMAT_NONE, FORMAT_HEAPTRACK, FORMAT_PPROF, FORMAT_FOLDED, FORMAT_JSON, FORMAT_N };

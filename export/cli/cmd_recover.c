@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "export/cli/cli.h"
-#include "export/cli/lines.h"
-#include "export/cli/recover_spool.h"
-#include "export/cli/spoolfile.h"
+#include "export/read/symbols/lines.h"
+#include "export/cli/recover/recover_spool.h"
+#include "export/read/files/spoolfile.h"
 
 static const struct kp_opt flags[] = {
     {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are"},

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cmd_report.c - `kprof report`: where the time of a trace went, or torch's own table of it */
 #include "export/cli/cli.h"
-#include "export/cli/heldout.h"
-#include "export/cli/latest.h"
-#include "export/cli/lines.h"
-#include "export/cli/phasetraces.h"
+#include "export/answers/runadvice/heldout.h"
+#include "export/cli/recover/latest.h"
+#include "export/read/symbols/lines.h"
+#include "export/read/folder/phasetraces.h"
 #include "export/cli/report_torch.h"
 #include "export/cli/steplist.h"
-#include "export/cli/trace_source.h"
-#include "export/cli/workers.h"
+#include "export/read/folder/trace_source.h"
+#include "export/answers/runadvice/workers.h"
 
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "export/advise/advise.h"
-#include "export/report/framename.h"
-#include "export/report/kineto_facts.h"
-#include "export/report/kineto_parse.h"
-#include "export/report/lastwords.h"
-#include "export/report/modulename.h"
-#include "export/report/overlaps.h"
-#include "export/report/phaserows.h"
-#include "export/report/rankwaits.h"
-#include "export/report/stuck.h"
-#include "export/report/topmodules.h"
-#include "export/report/toppieces.h"
-#include "export/report/toptable.h"
+#include "export/answers/advise/advise.h"
+#include "export/read/frames/framename.h"
+#include "export/read/kineto/kineto_facts.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/answers/ranks/lastwords.h"
+#include "export/read/frames/modulename.h"
+#include "export/read/kineto/overlaps.h"
+#include "export/answers/top/phaserows.h"
+#include "export/answers/ranks/rankwaits.h"
+#include "export/answers/ranks/stuck.h"
+#include "export/answers/top/topmodules.h"
+#include "export/answers/top/toppieces.h"
+#include "export/answers/top/toptable.h"
 
 struct report_command {
     struct kp_report_torch torch;

@@ -16,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "export/cli/beside.h"
-#include "export/cli/judged.h"
+#include "export/read/folder/beside.h"
+#include "export/answers/runadvice/judged.h"
 #include "export/cli/endnote.h"
-#include "export/cli/latest.h"
+#include "export/cli/recover/latest.h"
 #include "export/cli/setting_flags.h"
-#include "export/cli/trace_source.h"
+#include "export/read/folder/trace_source.h"
 
 enum advising { ADVISE_IF_WATCHED, ADVISE_NOT, ADVISE_FINDINGS, ADVISE_ALL };
 enum { ADVISE_SECONDS = 1 }; /* who did not ask waits no longer */

@@ -10,19 +10,19 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "export/cli/budget.h"
-#include "export/cli/latest.h"
-#include "export/cli/outfile.h"
-#include "export/cli/trace_source.h"
-#include "export/cli/written.h"
-#include "export/convert/convert.h"
-#include "export/report/chosen.h"
-#include "export/report/framename.h"
-#include "export/report/kineto_parse.h"
-#include "export/report/modulename.h"
-#include "export/report/nameguess.h"
-#include "export/report/stepspans.h"
-#include "export/report/units.h"
+#include "export/read/files/budget.h"
+#include "export/cli/recover/latest.h"
+#include "export/read/files/outfile.h"
+#include "export/read/folder/trace_source.h"
+#include "export/read/folder/written.h"
+#include "export/answers/convert/convert.h"
+#include "export/read/tree/chosen.h"
+#include "export/read/frames/framename.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/read/frames/modulename.h"
+#include "export/read/frames/nameguess.h"
+#include "export/read/tree/stepspans.h"
+#include "export/show/units.h"
 
 struct slice_command {
     bool has_python; /* some call of Python was seen */

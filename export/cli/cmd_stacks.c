@@ -10,18 +10,18 @@
 #include <string.h>
 
 #include "collector/base/kp_path.h"
-#include "export/cli/budget.h"
-#include "export/cli/latest.h"
-#include "export/cli/lines.h"
-#include "export/cli/outfile.h"
-#include "export/cli/trace_source.h"
-#include "export/report/chosen.h"
-#include "export/report/flame.h"
-#include "export/report/folded.h"
-#include "export/report/plain.h"
-#include "export/report/units.h"
-#include "export/report/walltime.h"
-#include "export/report/overlaps.h"
+#include "export/read/files/budget.h"
+#include "export/cli/recover/latest.h"
+#include "export/read/symbols/lines.h"
+#include "export/read/files/outfile.h"
+#include "export/read/folder/trace_source.h"
+#include "export/read/tree/chosen.h"
+#include "export/answers/stacks/flame.h"
+#include "export/answers/torchtable/folded.h"
+#include "export/show/plain.h"
+#include "export/show/units.h"
+#include "export/answers/stacks/walltime.h"
+#include "export/read/kineto/overlaps.h"
 
 enum { FRAME_BYTES = 8192 }; /* of a frame in JSON */
 #define TEXT_MOST (UINT64_C(32) << 20)

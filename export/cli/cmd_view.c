@@ -12,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/cli/budget.h"
-#include "export/cli/judged.h"
-#include "export/cli/latest.h"
-#include "export/cli/trace_source.h"
-#include "export/report/kineto_parse.h"
-#include "export/view/view.h"
+#include "export/read/files/budget.h"
+#include "export/answers/runadvice/judged.h"
+#include "export/cli/recover/latest.h"
+#include "export/read/folder/trace_source.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/answers/view/view.h"
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print all that it shows as JSON, a line a trace"},
                                       {0}};

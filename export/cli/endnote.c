@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "collector/format/kp_format.h"
-#include "export/cli/spoolfile.h"
-#include "export/cli/trace_source.h"
+#include "export/read/files/spoolfile.h"
+#include "export/read/folder/trace_source.h"
 
 static const char *signal_name(int number, char *room, size_t bytes)
 {

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/cli/budget.h"
-#include "export/cli/say.h"
-#include "export/cli/outfile.h"
+#include "export/read/files/budget.h"
+#include "export/show/say.h"
+#include "export/read/files/outfile.h"
 #include "export/cli/sorted.h"
-#include "export/cli/trace_source.h"
-#include "export/cli/written.h"
-#include "export/convert/convert.h"
-#include "export/report/kineto_parse.h"
+#include "export/read/folder/trace_source.h"
+#include "export/read/folder/written.h"
+#include "export/answers/convert/convert.h"
+#include "export/read/parse/kineto_parse.h"
 
 struct format_run {
     const char *format, *end, *out;

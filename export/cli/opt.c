@@ -9,9 +9,9 @@
 #include "collector/base/kp_config.h"
 #include "export/cli/cli.h"
 #include "export/cli/setting_flags.h"
-#include "export/report/kineto.h"
-#include "export/report/kineto_parse.h"
-#include "export/report/plain.h"
+#include "export/read/kineto/kineto.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/show/plain.h"
 
 void kp_opt_name_of(const char *variable, char *out, size_t size)
 {

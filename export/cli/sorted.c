@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/cli/trace_source.h"
+#include "export/read/folder/trace_source.h"
 
 enum { PIECE = 8 << 20 };
 /* What all runs together read ahead, and the least and the most of one. */

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "export/report/nocore.h"
-#include "export/report/plain.h"
+#include "export/read/facts/nocore.h"
+#include "export/show/plain.h"
 
 /* Of the host no op and loader runs at one time; of a GPU each part is what no earlier one covers. */
 static const struct {

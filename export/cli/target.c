@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "collector/base/kp_path.h"
-#include "export/cli/elfhead.h"
-#include "export/cli/trace_source.h"
+#include "export/read/symbols/elfhead.h"
+#include "export/read/folder/trace_source.h"
 
 enum { SCRIPT_DEPTH = 4, NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
 

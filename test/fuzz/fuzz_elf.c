@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "collector/base/kp_elffile.h"
-#include "export/cli/debugfile.h"
-#include "export/cli/elfhead.h"
+#include "export/read/symbols/debugfile.h"
+#include "export/read/symbols/elfhead.h"
 
 enum { SYMBOLS_MOST = 4096, ADDRESSES = 64, PLACES = 64 };
 

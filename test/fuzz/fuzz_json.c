@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collector/base/kp_jsoncheck.h"
-#include "export/out/json.h"
+#include "export/write/out/json.h"
 
 static char out[1 << 20];
 static size_t used;

@@ -2,8 +2,8 @@
 /* kineto_text.h - a trace out of a text in memory or of a file, for tests of what reads traces */
 #pragma once
 
-#include "export/report/kineto.h"
-#include "export/report/kineto_parse.h"
+#include "export/read/kineto/kineto.h"
+#include "export/read/parse/kineto_parse.h"
 
 struct kineto_text {
     const char *text;

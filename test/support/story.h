@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "export/report/kineto_blocks.h"
-#include "export/report/kineto_parse.h"
-#include "export/report/kineto_pieces.h"
+#include "export/read/parse/kineto_blocks.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/read/parse/kineto_pieces.h"
 #include "test/support/support.h"
 
 enum { PIECE_EVENTS = 64, BLOCK_BYTES = 700, READ_BYTES = 300, TEXT_BYTES = 1 << 20 };

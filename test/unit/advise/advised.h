@@ -2,8 +2,8 @@
 /* advised.h - what is advised of a trace of a few events, for tests of the rules */
 #pragma once
 
-#include "export/advise/advise.h"
-#include "test/unit/report/little_trace.h"
+#include "export/answers/advise/advise.h"
+#include "test/unit/tree/little_trace.h"
 
 #define WORKERS "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_loadsavings.c - what workers save at most of a step that loads its batch itself */
-#include "export/advise/advise.h"
-#include "test/unit/report/little_trace.h"
+#include "export/answers/advise/advise.h"
+#include "test/unit/tree/little_trace.h"
 
 #define MS 1e6
 

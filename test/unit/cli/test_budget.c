@@ -9,7 +9,7 @@
 #include <sys/time.h>
 #include <zlib.h>
 
-#include "export/cli/budget.h"
+#include "export/read/files/budget.h"
 #include "test/support/spool.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__

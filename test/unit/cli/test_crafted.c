@@ -7,7 +7,7 @@
 #include <time.h>
 #include <zlib.h>
 
-#include "export/names/shorten.h"
+#include "export/write/names/shorten.h"
 
 /* Of processor time: no command takes more than a third of a second; each event against each took minutes for twice as
  * many. */

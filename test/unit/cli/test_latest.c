@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 
 #include "export/cli/cli.h"
-#include "export/cli/latest.h"
-#include "export/cli/run_folder.h"
+#include "export/cli/recover/latest.h"
+#include "export/read/folder/run_folder.h"
 #include "test/support/spool.h"
 
 #define NEW "1790857026000000000" /* nanoseconds */

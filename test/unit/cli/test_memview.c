@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_memview.c - blocks of memory: what for, the peak, what stays from step to step, on traces written by hand */
-#include "export/report/memory/memblocks.h"
+#include "export/answers/memory/memblocks.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 
 #include "collector/base/kp_utf8.h"
-#include "export/cli/heapview.h"
-#include "export/report/folded.h"
-#include "export/report/html.h"
-#include "export/report/memory/memblocks.h"
-#include "export/report/plain.h"
-#include "export/report/table.h"
+#include "export/answers/heapview/heapview.h"
+#include "export/answers/torchtable/folded.h"
+#include "export/show/html.h"
+#include "export/answers/memory/memblocks.h"
+#include "export/show/plain.h"
+#include "export/answers/torchtable/table.h"
 #include "test/support/spool.h"
 
 /* Sets a clipboard, clears the screen, forges a line; the same in 8-bit controls, as UTF-8 and as bytes that are

@@ -14,7 +14,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "export/cli/cli.h"
-#include "export/cli/spool_export.h"
+#include "export/read/folder/spool_export.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_rawevents.c - text in pieces of any size, its events and what is around them */
-#include "export/convert/convert.h"
+#include "export/answers/convert/convert.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/report/kineto_parse.h"
+#include "export/read/parse/kineto_parse.h"
 #include "test/support/support.h"
 
 struct source {

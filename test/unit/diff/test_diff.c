@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_diff.c - two little runs, and what is said of their difference */
-#include "test/unit/report/little_trace.h"
+#include "test/unit/tree/little_trace.h"
 
 #include <math.h>
 
-#include "export/diff/diff.h"
+#include "export/answers/diff/diff.h"
 
 #define HEAD "\"host_name\":\"node7\",\"kprof\":{\"script\":\"train.py\",\"torch_version\":\"2.15\"},"
 

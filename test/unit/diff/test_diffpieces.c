@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_diffpieces.c - a trace compared in pieces has the rows of the whole */
-#include "export/diff/diff.h"
+#include "export/answers/diff/diff.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * blocks */
 #include "collector/base/kp_fail.h"
 #include "collector/format/kp_heap.h"
-#include "export/heap/allocations.h"
+#include "export/write/heap/allocations.h"
 
 #include <stdlib.h>
 #include <string.h>

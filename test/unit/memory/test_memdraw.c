@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_memdraw.c - what a file gives curve.js to draw */
-#include "export/report/memory/memblocks.h"
+#include "export/answers/memory/memblocks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_demangle.c - names of kernels, and the memory they and the links lie in */
-#include "export/names/demangle.h"
+#include "export/write/names/demangle.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
-#include "export/out/scratch.h"
+#include "export/write/out/scratch.h"
 #include "test/support/support.h"
 
 static struct kp_scratch scratch;

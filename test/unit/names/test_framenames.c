@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_framenames.c - frames of machine code get the names of their modules' files */
-#include "export/names/framenames.h"
+#include "export/write/names/framenames.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_elffile.h"
-#include "export/names/shorten.h"
+#include "export/write/names/shorten.h"
 #include "test/support/reader_open.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_double.c - doubles as text equal C's %.17g */
-#include "export/out/double.h"
+#include "export/write/out/double.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_json.c - the JSON writer keeps strings legal and numbers exact */
-#include "export/out/json.h"
+#include "export/write/out/json.h"
 
 #include <errno.h>
 #include <stdbool.h>

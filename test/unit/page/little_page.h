@@ -4,8 +4,8 @@
 
 #include <zlib.h>
 
-#include "export/page/pageparts.h"
-#include "test/unit/report/little_trace.h"
+#include "export/answers/page/pageparts.h"
+#include "test/unit/tree/little_trace.h"
 
 __attribute__((unused)) static struct kp_page page_make(struct little *t)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_pageblob.c - unit tests of export/page/pageblob.c: what a browser reads back is what was put in */
+/* test_pageblob.c - unit tests of export/answers/page/pageblob.c: what a browser reads back is what was put in */
 #include "test/unit/page/little_page.h"
 
 /* Writes the blob and inflates what was written. */

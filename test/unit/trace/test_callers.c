@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_callers.c - who called whom, numbers of modules and call stacks, out of calls in order of start */
-#include "export/trace/callers.h"
+#include "export/write/trace/callers.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,10 +11,10 @@
 
 #include "collector/base/kp_io.h"
 #include "export/kp_export.h"
-#include "export/out/gz.h"
-#include "export/out/zst.h"
-#include "export/out/sink.h"
-#include "export/trace/filename.h"
+#include "export/write/out/gz.h"
+#include "export/write/out/zst.h"
+#include "export/write/out/sink.h"
+#include "export/write/trace/filename.h"
 #include "test/support/support.h"
 
 static char out[512], final[600];

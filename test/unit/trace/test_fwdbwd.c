@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_fwdbwd.c - arrows from forward to backward ops, by Kineto's rule */
-#include "export/trace/fwdbwd.h"
+#include "export/write/trace/fwdbwd.h"
 
 #include "test/support/support.h"
 

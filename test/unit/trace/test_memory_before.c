@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_memory_before.c - the keys of a trace that tell of blocks allocated before its window */
-#include "export/trace/memory_before.h"
+#include "export/write/trace/memory_before.h"
 
 #include <string.h>
 

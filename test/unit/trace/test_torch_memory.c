@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_torch_memory.c - the table of the CPU's blocks against a plain model */
-#include "export/trace/torch_memory.h"
+#include "export/write/trace/torch_memory.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_viewrows.c - unit tests of export/view/viewrows.c: what is shown, in which order, and where the user is */
+/* test_viewrows.c - viewrows.c: what is shown, in which order, and where the user is */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "export/view/viewparts.h"
+#include "export/answers/view/viewparts.h"
 
 /* a (a1 (a1x), a2), b, c; values 1, (5, 9), 7, 3 */
 static void rows_make(struct kp_view_tab *tab)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_viewtext.c - unit tests of export/view/viewtext.c: cells, and texts cut to columns */
+/* test_viewtext.c - unit tests of export/answers/view/viewtext.c: cells, and texts cut to columns */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "export/view/viewparts.h"
+#include "export/answers/view/viewparts.h"
 
 static void assert_cut(const char *text, size_t columns, bool utf8, const char *expected, size_t used)
 {

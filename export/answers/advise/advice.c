@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+/* advice.c - what is advised of a trace: asks all rules, puts their findings in order, and says what is not judged */
+#include "export/answers/advise/faultrules.h"
+#include "export/answers/advise/hotlines.h"
+#include "export/answers/advise/longsteps.h"
+#include "export/answers/advise/opsrules.h"
+#include "export/answers/advise/ownthreads.h"
+#include "export/answers/advise/waits.h"
+#include "export/read/kineto/kineto_facts.h"
+#include "export/read/kineto/phasetimes.h"
+#include "export/answers/top/timeshares.h"
+#include "export/read/facts/unanswered.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KP_BARE_TOLD 1.15 /* recorded steps last so many times as long: that changes which finding is the first */
+
+/*
+ * A program that leaves memory in each step ends by it, whatever else it costs. Threads that take the cores from one
+ * another make all slower: all other findings are measured under them. What half of the steps have at least comes
+ * before what few have: a run has more of the former, however long it was recorded.
+ */
+static int rank_of(const struct kp_finding *f)
+{
+    if (strcmp(f->id, KP_FINDING_GROWS) == 0 || strcmp(f->id, KP_FINDING_RESIDENT) == 0) return 0;
+    if (!f->is_critical) return 3;
+    return strcmp(f->id, KP_FINDING_THREADS) == 0 ? 1 : 2;
+}
+
+static int finding_order(const void *a, const void *b)
+{
+    if (rank_of(a) != rank_of(b)) return rank_of(a) - rank_of(b);
+    const double x = ((const struct kp_finding *)a)->step_ns, y = ((const struct kp_finding *)b)->step_ns;
+    return (x < y) - (x > y);
+}
+
+static double median_of(const struct kp_step_split *splits, size_t count)
+{
+    double *lengths = kp_kineto_room(count + 1, sizeof *lengths);
+    for (size_t i = 0; i < count; i++) lengths[i] = (double)splits[i].step_ns;
+    const double median = kp_quantile(lengths, count, 0.5);
+    free(lengths);
+    return median;
+}
+
+static void means_make(struct kp_advice *out, const struct kp_step_split *splits)
+{
+    memset(out->mean_ns, 0, sizeof out->mean_ns);
+    memset(out->cause_ns, 0, sizeof out->cause_ns);
+    out->step_ns = 0;
+    out->median_ns = median_of(splits, out->steps);
+    for (size_t i = 0; i < out->steps; i++) {
+        out->step_ns += (double)splits[i].step_ns / (double)out->steps;
+        for (int p = 0; p < KP_SPLIT_PARTS; p++) out->mean_ns[p] += (double)splits[i].part_ns[p] / (double)out->steps;
+        for (int c = 0; c < KP_IDLE_CAUSES; c++) out->cause_ns[c] += (double)splits[i].cause_ns[c] / (double)out->steps;
+    }
+}
+
+/* Half of a step's idle time is Python's collector, or a compiler: their own rules have told it. */
+static bool is_idle_explained(const struct kp_advice *a)
+{
+    return a->mean_ns[KP_SPLIT_IDLE] <= 2 * (a->cause_ns[KP_IDLE_GC] + a->cause_ns[KP_IDLE_COMPILE]);
+}
+
+/*
+ * Judges what every step has, without those that are long for a reason of their own. What costs by then was told of all
+ * steps. `explained`: what rules before said better, of steps that are not long, too. False: none is long.
+ */
+static bool steady_judge(struct kp_costrules *x, uint32_t explained)
+{
+    struct kp_steady steady;
+    struct kp_advice *const out = x->out;
+    const struct kp_advice whole = *out;
+    const bool is_known = kp_steady_open(&steady, x);
+    if (is_known) {
+        struct kp_costrules of = *x;
+        of.whole = x;
+        of.chosen = &steady.chosen;
+        of.splits = steady.splits;
+        of.trained = steady.trained;
+        of.places = &steady.places;
+        out->steps = steady.chosen.step_count;
+        means_make(out, steady.splits);
+        of.explained = explained | (is_idle_explained(out) ? 1u << KP_SPLIT_IDLE : 0);
+        kp_rules_each_step(&of);
+        kp_rules_parts(&of);
+        for (size_t i = whole.count; i < out->count; i++)
+            out->findings[i].share_of = out->findings[i].share_of ? "of steps that are not slow, without evaluations"
+                                                                  : "of steps that are not slow";
+        x->unrecorded = of.unrecorded;
+        kp_spans_fini(&of.read_idle);
+        out->steps = whole.steps;
+        out->step_ns = whole.step_ns;
+        out->median_ns = whole.median_ns;
+        memcpy(out->mean_ns, whole.mean_ns, sizeof out->mean_ns);
+        memcpy(out->cause_ns, whole.cause_ns, sizeof out->cause_ns);
+    }
+    kp_steady_fini(&steady);
+    return is_known;
+}
+
+/* Of steps of the host. */
+static void host_rules_judge(struct kp_costrules *x)
+{
+    const uint32_t of_gpu = x->explained;
+    kp_rules_waits(x);
+    const uint32_t of_waits = x->explained & ~of_gpu;
+    kp_rules_compiling(x);
+    kp_rules_collecting(x);
+    const uint32_t of_collecting = x->explained;
+    kp_rules_steps(x);
+    const uint32_t of_steps = x->explained & ~of_collecting;
+    kp_rules_memory(x);
+    kp_rules_host(x);
+    kp_rules_faults(x);
+    if (steady_judge(x, of_gpu | of_waits | of_steps)) return;
+    kp_rules_each_step(x);
+    kp_rules_parts(x);
+}
+
+/* Of steps of a GPU that its host is ahead of: by what the GPU does, whatever the host does meanwhile. */
+static void rules_judge(struct kp_costrules *x)
+{
+    const bool is_of_host = !x->out->ahead || x->out->is_late;
+    if (x->out->has_gpu && !x->out->is_gpu_lost) kp_gpu_figures_make(&x->out->gpu, x);
+    kp_rules_copies(x);
+    if (is_of_host && !x->out->is_gpu_lost) kp_rules_launches(x);
+    kp_rules_kernels(x);
+    kp_rules_attention(x);
+    if (!x->out->is_gpu_lost) kp_rules_fusing(x);
+    if (x->out->has_gpu) kp_rules_bandwidth(x);
+    if (is_of_host) host_rules_judge(x);
+    else kp_rules_parts(x);
+    kp_rules_float64(x);
+    kp_rules_wasted(x);
+    kp_rules_resident(x);
+}
+
+/*
+ * The host is ahead, so what runs in its steps is of earlier ones. The GPU's own steps are judged, by what runs in
+ * them. False: they are not to be had, and nothing is judged.
+ */
+static bool gpu_steps_judge(struct kp_costrules *x, struct kp_step_split *splits, double backlog_ns)
+{
+    const struct kp_chosen *const chosen = x->chosen;
+    const struct kp_split_places *const kept = x->places;
+    struct kp_split_places places = {0};
+    struct kp_chosen steps;
+    const bool is_known = kp_gpu_steps_make(&steps, x->tree, chosen);
+    if (is_known) {
+        kp_rules_memory(x);
+        kp_step_split_places(splits, x->tree, &steps, &places);
+        means_make(x->out, splits);
+        x->chosen = &steps;
+        x->places = &places;
+        x->out->ahead = kp_costrules_text(x,
+                                          "the host is ahead of the GPU, by %.1f steps more at the end than at the "
+                                          "begin: a step is the GPU's, from its first work to that of the next",
+                                          backlog_ns / x->out->step_ns);
+        rules_judge(x);
+        x->chosen = chosen;
+        x->places = kept;
+    }
+    kp_split_places_fini(&places);
+    kp_chosen_fini(&steps);
+    return is_known;
+}
+
+/* The host waits for the GPU now and then: the steps of both last equally long in the mean alone. NULL: not so. */
+static const char *late_of(struct kp_costrules *x)
+{
+    const size_t count = x->chosen->step_count;
+    struct kp_chosen steps;
+    const bool is_known = kp_gpu_steps_make(&steps, x->tree, x->chosen);
+    double *lengths = kp_kineto_room(count + 1, sizeof *lengths);
+    size_t late = 0;
+    for (size_t i = 0; is_known && i < count; i++) {
+        lengths[i] = (double)steps.steps[i].inside_ns;
+        late += steps.steps[i].start_ns >= x->chosen->steps[i].end_ns;
+    }
+    const double median = kp_quantile(lengths, is_known ? count : 0, 0.5);
+    free(lengths);
+    kp_chosen_fini(&steps);
+    if (late <= count / 2) return NULL;
+    return kp_costrules_text(x,
+                             "the host is ahead of the GPU, by a step or more in %zu of %zu steps, until it waits: on "
+                             "the GPU a step lasts %.3f ms (median, from its first work to that of the next)",
+                             late, count, median / 1e6);
+}
+
+/* True: the GPU falls behind, and its steps are not to be had. */
+static bool steps_judge(struct kp_costrules *x, struct kp_step_split *splits, double backlog_ns)
+{
+    struct kp_advice *const a = x->out;
+    if (kp_gpu_steps_are_behind(a->steps, a->step_ns, backlog_ns)) return !gpu_steps_judge(x, splits, backlog_ns);
+    if (a->has_gpu && a->steps) a->ahead = late_of(x);
+    a->is_late = a->ahead;
+    if (a->steps) rules_judge(x);
+    return false;
+}
+
+/* What lacks in what was recorded of whole steps. */
+static const char *lost_of(struct kp_costrules *x)
+{
+    const struct kp_kineto *const trace = x->tree->trace;
+    const bool has_gpu = x->out->has_gpu;
+    const char *const dropped = kp_kineto_fact(trace, "kprof.lost");
+    if (!has_gpu && x->tree->has_device)
+        return "work of a GPU was recorded before or after these steps, and none in them, so what it does in them is "
+               "not known: another profiler may have had CUPTI then";
+    if (!has_gpu && kp_kineto_gpu_ended(trace)) return "GPU work was not recorded any more; kprof report says why";
+    if (dropped && strcmp(dropped, "0") != 0) return "events were dropped; kprof report tells which";
+    return kp_lost_work(x);
+}
+
+static const char *missing_of(struct kp_costrules *x, bool is_behind)
+{
+    const struct kp_kineto *const trace = x->tree->trace;
+    const struct kp_chosen *const chosen = x->chosen;
+    const size_t steps = chosen->step_count;
+    if (!steps && kp_kineto_fact(trace, "kprof.parent_pid"))
+        return "no steps in it: it is of a worker, or of another child. The trace of its parent has the steps to "
+               "judge; "
+               "kprof report shows what this one did";
+    if (!steps && kp_kineto_missed_call(trace)) return kp_kineto_missed_call(trace);
+    if (!steps && (chosen->parts.has_startup || chosen->parts.has_cut))
+        return "no whole step in it: the first has the program's start in it, the last was cut short by its end; "
+               "record some between them: kprof run --schedule wait=1,warmup=1,active=10";
+    if (!steps)
+        return "no steps in it: to count calls of a model, kprof run --schedule active=1000, or with --step "
+               "call:MODULE:FUNCTION those of a function; kprof doctor --steps names them. The rest: kprof report";
+    if (steps < KP_STEPS_LEAST) return "fewer than two whole steps; record more with --schedule (KPROF_SCHEDULE)";
+    if (is_behind)
+        return "the GPU falls behind: the host launches more in these steps than the GPU does in them, so they tell "
+               "nothing of it; record more steps with --schedule (KPROF_SCHEDULE)";
+    return lost_of(x);
+}
+
+/* A schedule leaves out most of what a run evaluates. The trace of a training says how much that was. */
+static void phases_tell(struct kp_costrules *x)
+{
+    struct kp_phasetimes times;
+    char text[1024];
+    const char *const phase = kp_kineto_fact(x->tree->trace, "kprof.phase");
+    if (!kp_phasetimes_of(&times, x->tree->trace) || (phase && strncmp(phase, "train", 5) != 0)) return;
+    if (!kp_phasetimes_text(text, sizeof text, &times, phase ? phase : "train")) return;
+    x->out->evaluated =
+        kp_costrules_text(x, "%s%s%s, none of which is in %s", x->out->evaluated ? x->out->evaluated : "",
+                          x->out->evaluated ? "; " : "", text, times.is_of_last ? "this phase's traces" : "this trace");
+}
+
+/* Of the time of a phase what lies in no step, also in none that is not whole. 0: the trace is of none. */
+static int64_t outside_of_steps(const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_spans steps = {0};
+    if (!tree->trace->windows) return 0;
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_node_is_step(tree, &tree->nodes[i]))
+            kp_spans_add(&steps, tree->nodes[i].start_ns, tree->nodes[i].end_ns);
+    for (size_t i = 0; i < chosen->step_count; i++) /* those of an optimizer are no nodes */
+        kp_spans_add(&steps, chosen->steps[i].start_ns, chosen->steps[i].end_ns);
+    kp_spans_settle(&steps);
+    const int64_t outside = kp_spans_length(&chosen->spans, NULL) - kp_spans_length(&steps, &chosen->spans);
+    kp_spans_fini(&steps);
+    return outside;
+}
+
+/* Steps are judged. Of a validation by hand much may come behind its last step. */
+static void outside_tell(struct kp_costrules *x)
+{
+    const int64_t all = kp_spans_length(&x->chosen->spans, NULL), outside = outside_of_steps(x->tree, x->chosen);
+    const char *const phase = kp_kineto_fact(x->tree->trace, "kprof.phase");
+    if (!phase || (double)outside <= (1 - KP_SHARE_HEALTHY) * (double)all) return;
+    x->out->outside = kp_costrules_text(x,
+                                        "%.1f %% of the phase, %.3f ms, lies in no step and is not judged: "
+                                        "kprof report --phase %s",
+                                        100 * (double)outside / (double)all, (double)outside / 1e6, phase);
+}
+
+const char *kp_advice_guesses(const struct kp_kineto *trace)
+{
+    const char *const source = kp_kineto_fact(trace, "kprof.step_source");
+    if (!source) return NULL;
+    if (strcmp(source, "module") == 0) return "calls of a model";
+    if (strcmp(source, "dataloader") == 0) return "batches of a DataLoader";
+    return strcmp(source, "time") == 0 ? "seconds" : NULL;
+}
+
+/* Steps of before the first one by an optimizer, where the schedule started over. */
+static const char *guessed_of(const struct kp_costrules *x)
+{
+    const struct kp_kineto *const trace = x->tree->trace;
+    const char *const each = kp_advice_guesses(trace), *const until = kp_kineto_fact(trace, "kprof.steps_until");
+    if (!each || !until || !x->out->steps) return NULL;
+    return kp_costrules_text(x, "the steps are %s, which ran before the first step by %s, as an evaluation does", each,
+                             strcmp(until, "optimizer") == 0 ? "an optimizer" : until);
+}
+
+/* How many times as long recorded steps last as those before the window; 0: not known, or others have the cores. */
+static double times_as_long(const struct kp_costrules *x)
+{
+    long steps;
+    const double bare = (double)kp_summary_bare_ns(x->tree->trace, &steps);
+    return bare > 0 && !kp_costrules_is_crowded(x) && !x->out->ahead ? x->out->median_ns / bare : 0;
+}
+
+/* Traces of before say no version. */
+static bool has_slow_loops(const struct kp_costrules *x)
+{
+    const char *const version = kp_kineto_fact(x->tree->trace, "kprof.python_version");
+    return version && (strcmp(version, "3.10") == 0 || strcmp(version, "3.11") == 0);
+}
+
+/* Recording lengthens what the host does, and not what its GPU does: what is left of a GPU's waits without it. */
+static const char *host_without(const struct kp_costrules *x, double times)
+{
+    const double host = x->out->cause_ns[KP_IDLE_LAUNCH] + x->out->cause_ns[KP_IDLE_PYTHON];
+    const double longer = x->out->median_ns - x->out->median_ns / times;
+    if (!x->out->has_gpu || host < KP_SHARE_CRITICAL * x->out->step_ns || longer >= host) return "";
+    return kp_costrules_text(x,
+                             ". The GPU waits for launches and Python for %.3f ms a step, and for about %.3f without "
+                             "recording",
+                             host / 1e6, (host - longer) / 1e6);
+}
+
+/* What the recording itself costs, where that may be taken for the program's. */
+static const char *slowed_by(const struct kp_costrules *x)
+{
+    const double times = times_as_long(x);
+    if (x->tree->trace->has_heap)
+        return "each allocation was traced (KPROF_MALLOC=trace), so steps last longer than without; time them "
+               "in a run of its own";
+    if (x->out->count && kp_costrules_has_calls(x))
+        return has_slow_loops(x)
+                   ? "each Python call was recorded (KPROF_WITH_STACK=1): Python 3.10 and 3.11 then run their own "
+                     "loops up to three times as long, so a function costs less than is told; time it in a run with "
+                     "--with-stack ops"
+                   : "each Python call was recorded (KPROF_WITH_STACK=1), which makes it longer: a function costs "
+                     "less than is told; time it in a run with --with-stack ops";
+    if (!x->out->count || times < KP_BARE_TOLD) return NULL;
+    return kp_costrules_text(x,
+                             "a step takes %.2f times as long as before the window (%.3f ms): recording lengthens ops, "
+                             "launches and Python, so they cost less than is told%s",
+                             times, x->out->median_ns / times / 1e6, host_without(x, times));
+}
+
+/* Who has the cores that the thread of the steps wanted. */
+static const char *who_has_them(const struct kp_costrules *x)
+{
+    const long cores = (long)kp_costrules_fact(x, "kprof.cores"),
+               busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
+    const char *const own = kp_ownthreads_text(x), *const plural = cores == 1 ? "" : "s";
+    if (own) return kp_costrules_text(x, "%s (%s)", own, kp_ownthreads_where(x));
+    if (!(busy > 0)) return "More threads than cores, other programs or a container's limit take them";
+    if (busy > cores)
+        return kp_costrules_text(x, "%ld threads of this program ran on %ld core%s; other programs may have them, too",
+                                 busy, cores, plural);
+    return kp_costrules_text(x,
+                             "Other programs or a container's limit take them: of this program %ld thread%s ran on "
+                             "%ld core%s",
+                             busy, busy == 1 ? "" : "s", cores, plural);
+}
+
+/* Everything is longer then, and no finding is to blame. */
+static const char *crowded_of(const struct kp_costrules *x)
+{
+    const double waited = kp_summary_core_waited(x->tree->trace);
+    if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
+    return kp_costrules_text(x,
+                             "the thread of the steps had no core for %.0f %% of the time that it wanted one: it "
+                             "computes %.1f times as long. %s",
+                             100 * waited, 1 / (1 - waited), who_has_them(x));
+}
+
+/* Silence about what was not recorded would look like health. */
+static void health_judge(struct kp_costrules *x)
+{
+    struct kp_advice *out = x->out;
+    const bool is_well = !out->count && !out->missing && !out->outside && !out->crowded &&
+                         out->evaluated_ns < KP_SHARE_CRITICAL * out->step_ns &&
+                         out->mean_ns[KP_SPLIT_COMPUTE] >= KP_SHARE_HEALTHY * out->step_ns;
+    out->is_well = is_well;
+    out->is_healthy = is_well && !x->unrecorded;
+    if (out->count || out->missing || !x->unrecorded) return;
+    out->is_unrecorded = true;
+    out->missing = kp_costrules_text(
+        x, "%s; not looked at: %s", is_well ? "healthy, as far as it was recorded" : "nothing is found", x->unrecorded);
+}
+
+/* What is critical is so in all of the time: where evaluations take the most, in what the steps are without them. */
+static void evaluated_weigh(const struct kp_advice *out, struct kp_finding *f)
+{
+    const bool is_of_steps = f->step_ns > 0 && out->evaluated_ns >= KP_SHARE_CRITICAL * out->step_ns;
+    if (is_of_steps && f->step_ns < KP_SHARE_CRITICAL * out->step_ns) f->is_critical = false;
+}
+
+/* What streams do side by side may add up to more than the step: that is the most that it can cost. */
+static void share_cap(struct kp_finding *f)
+{
+    if (f->share <= 1) return;
+    f->step_ns /= f->share;
+    f->share = 1;
+}
+
+void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_step_split *splits = kp_kineto_room(chosen->step_count + 1, sizeof *splits);
+    struct kp_split_places places = {0};
+    *out = (struct kp_advice){.steps = chosen->step_count, .gpu = {-1, -1, -1, -1, -1, 0}};
+    out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);
+    struct kp_unanswered unanswered = {0};
+    if (out->has_gpu) kp_unanswered_add(&unanswered, tree);
+    out->is_gpu_lost = kp_unanswered_most(&unanswered);
+    means_make(out, splits);
+    struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
+    kp_costrules_open(&costs);
+    const bool is_behind = steps_judge(&costs, splits, (double)places.backlog_ns);
+    for (size_t i = 0; i < out->count; i++) share_cap(&out->findings[i]), evaluated_weigh(out, &out->findings[i]);
+    qsort(out->findings, out->count, sizeof *out->findings, finding_order);
+    if (tree->trace->overlaps)
+        out->overlaps =
+            kp_costrules_text(&costs,
+                              "%zu works of a GPU would end behind the next ones of their stream: they count "
+                              "up to the next one's begin",
+                              tree->trace->overlaps);
+    out->missing = missing_of(&costs, is_behind);
+    if (out->steps) outside_tell(&costs), phases_tell(&costs);
+    out->guessed = guessed_of(&costs);
+    out->crowded = crowded_of(&costs);
+    if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
+        out->lines_by = strcmp(out->findings[0].id, "data-loading") == 0
+                            ? "the lines are not recorded; kprof run --with-stack 1 --schedule 10-30, then kprof "
+                              "report --by line shows those that load"
+                            : "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
+    out->slowed_by = slowed_by(&costs);
+    out->most = kp_hotlines_text(&costs);
+    health_judge(&costs);
+    kp_costrules_fini(&costs);
+    kp_split_places_fini(&places);
+    free(splits);
+}
+
+void kp_advice_evaluations(bool *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_advice advice = {.steps = chosen->step_count};
+    struct kp_costrules costs = {.tree = tree, .chosen = chosen, .out = &advice};
+    kp_costrules_open(&costs);
+    if (advice.steps) kp_evalsteps_tell(&costs, &costs.evaluated);
+    for (size_t i = 0; i < advice.steps; i++)
+        out[i] = kp_spans_between(&costs.evaluated, chosen->steps[i].start_ns, chosen->steps[i].end_ns) > 0;
+    kp_costrules_fini(&costs);
+}
+
+static double steps_mean(const struct kp_chosen *chosen)
+{
+    double ns = 0;
+    for (size_t i = 0; i < chosen->step_count; i++) ns += (double)(chosen->steps[i].end_ns - chosen->steps[i].start_ns);
+    return chosen->step_count ? ns / (double)chosen->step_count : 0;
+}
+
+void kp_advice_kinds_make(struct kp_advice_kinds *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_advice advice = {.steps = chosen->step_count, .step_ns = steps_mean(chosen)};
+    struct kp_costrules costs = {.tree = tree, .chosen = chosen, .out = &advice};
+    bool *const is_prompt = kp_kineto_room(chosen->step_count + 1, sizeof *is_prompt);
+    kp_costrules_open(&costs);
+    if (advice.steps) {
+        kp_evalsteps_tell(&costs, &costs.evaluated);
+        kp_promptsteps_tell(&costs, is_prompt);
+    }
+    out->prompts = advice.prompts;
+    out->evaluated = advice.evaluated;
+    const char *const how = out->evaluated ? strstr(out->evaluated, KP_EVALUATED_HOW) : NULL;
+    if (how) out->evaluated = kp_costrules_text(&costs, "%.*s", (int)(how - out->evaluated), out->evaluated);
+    free(is_prompt);
+    kp_costrules_fini(&costs);
+}

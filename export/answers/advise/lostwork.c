@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/* lostwork.c - what was launched and is not in the trace: then what the GPU does is not judged */
+#include "export/answers/advise/adviseparts.h"
+
+#include "export/read/facts/unanswered.h"
+
+const char *kp_lost_work(struct kp_costrules *x)
+{
+    struct kp_unanswered of = {0};
+    char text[160];
+    kp_unanswered_add(&of, x->tree);
+    if (!kp_unanswered_much(&of)) return NULL;
+    if (of.kernels && of.kernels_lost == of.kernels && of.graphs_lost == of.graphs)
+        return kp_costrules_text(x,
+                                 "none of the %zu kernels that were launched is in the trace, so what the GPU does is "
+                                 "not known: kprof report and kprof doctor say what is recorded of it",
+                                 of.kernels);
+    kp_unanswered_text(text, sizeof text, &of);
+    return kp_costrules_text(x, "%s, so the GPU is busier than it says", text);
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * diff.c - compares two sets of samples: medians, with the spread between steps as the yardstick (decisions/066)
+ *
+ * The spread of a side is its median absolute deviation, scaled to a normal distribution's sigma. Few samples
+ * understate it, so it is widened by the factors of Croux and Rousseeuw. A change is real beyond twice both spreads
+ * together, and beyond a thousandth of a step. It is real, too, where nearly every pair of a step of A and one of B
+ * tells it: a side whose steps differ much has a wide spread, but may lie wholly above the other.
+ */
+#include "export/answers/diff/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/base/kp_order.h"
+#include "export/answers/top/timeshares.h"
+
+enum { SAMPLES_LEAST = 3, PAIRS_LEAST = 10 /* samples a side */ };
+#define NOISE_SPREADS 2.0
+#define NOISE_OF_STEP 0.001
+#define NORMAL_SIGMA 1.4826
+#define PAIRS_STEP 0.85 /* of a step and its parts */
+#define PAIRS_ROW 0.95  /* of hundreds of rows, of which some differ by chance */
+
+void kp_diff_open(struct kp_diff *d) { *d = (struct kp_diff){.strings = kp_strings_open()}; }
+
+static void row_fini(struct kp_diff_row *row)
+{
+    for (int side = 0; side < KP_DIFF_SIDES; side++) free(row->values[side]);
+}
+
+void kp_diff_close(struct kp_diff *d)
+{
+    for (size_t i = 0; i < d->count; i++) row_fini(&d->rows[i]);
+    row_fini(&d->step);
+    for (int side = 0; side < KP_DIFF_SIDES; side++) free(d->sides[side].files);
+    free(d->rows);
+    kp_keyindex_fini(&d->keys);
+    kp_strings_close(d->strings);
+    *d = (struct kp_diff){0};
+}
+
+struct kp_diff_row *kp_diff_row_get(struct kp_diff *d, int group, uint32_t name)
+{
+    const size_t at = kp_keyindex_get(&d->keys, (uint64_t)name | (uint64_t)group << 32);
+    if (at == d->count) {
+        *KP_KINETO_NEXT(d->rows, d->count, d->capacity) = (struct kp_diff_row){.name = name, .group = (uint8_t)group};
+    }
+    return &d->rows[at];
+}
+
+/* Samples that the row has no part in are 0. */
+static void row_fill(struct kp_diff_row *row, int side, size_t samples)
+{
+    row->values[side] = kp_kineto_grow(row->values[side], &row->capacity[side], samples, sizeof(double));
+    while (row->filled[side] < samples) row->values[side][row->filled[side]++] = 0;
+}
+
+void kp_diff_sample_add(struct kp_diff_row *row, int side, size_t sample, double value)
+{
+    if (sample >= row->filled[side]) row_fill(row, side, sample + 1);
+    row->values[side][sample] += value;
+}
+
+/* ---- middle and spread ---- */
+
+KP_ORDER_NUMBERS(value_order, double)
+
+static double median_of(double *values, size_t count)
+{
+    if (!count) return 0;
+    qsort(values, count, sizeof *values, value_order);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double few_factor(size_t count)
+{
+    static const double factors[] = {1, 1, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
+    return count < sizeof factors / sizeof *factors ? factors[count] : (double)count / ((double)count - 0.8);
+}
+
+static void side_measure(struct kp_diff_row *row, int side, size_t samples, double *scratch)
+{
+    row_fill(row, side, samples);
+    if (samples) memcpy(scratch, row->values[side], samples * sizeof *scratch);
+    const double middle = row->middle[side] = median_of(scratch, samples);
+    for (size_t i = 0; i < samples; i++) scratch[i] = fabs(scratch[i] - middle);
+    row->spread[side] = NORMAL_SIGMA * few_factor(samples) * median_of(scratch, samples);
+    if (samples) row->count[side] /= (double)samples;
+}
+
+/* In which share of the pairs B's is more, equal ones half. Both sides' values get sorted. */
+static double step_pairs_share_more(struct kp_diff_row *row, size_t a_count, size_t b_count)
+{
+    const double *a = row->values[KP_DIFF_A], *b = row->values[KP_DIFF_B];
+    double more = 0;
+    if (!a_count || !b_count) return 0;
+    qsort(row->values[KP_DIFF_A], a_count, sizeof *a, value_order);
+    qsort(row->values[KP_DIFF_B], b_count, sizeof *b, value_order);
+    for (size_t i = 0, less = 0, through = 0; i < b_count; i++) {
+        while (less < a_count && a[less] < b[i]) less++;
+        while (through < a_count && a[through] <= b[i]) through++;
+        more += (double)less + (double)(through - less) / 2;
+    }
+    return more / (double)a_count / (double)b_count;
+}
+
+static bool step_pairs_tell(const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    if (d->sides[KP_DIFF_A].samples < PAIRS_LEAST || d->sides[KP_DIFF_B].samples < PAIRS_LEAST) return false;
+    const double real = row == &d->step || row->group == KP_DIFF_PARTS ? PAIRS_STEP : PAIRS_ROW;
+    return row->change > 0 ? row->pairs >= real : row->pairs <= 1 - real;
+}
+
+static bool is_absent(const struct kp_diff_row *row, int side) { return !(row->count[side] > 0); }
+
+/* What is less is noise, however steady. */
+static double least_of(const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    return kp_diff_is_bytes(row->group) ? 0 : NOISE_OF_STEP * d->step.middle[KP_DIFF_A];
+}
+
+static uint8_t verdict_of(const struct kp_diff *d, struct kp_diff_row *row)
+{
+    const bool is_counted = row->group != KP_DIFF_PARTS && row->group != KP_DIFF_MEMORY;
+    if (is_counted && is_absent(row, KP_DIFF_A) && !is_absent(row, KP_DIFF_B)) return KP_DIFF_APPEARED;
+    if (is_counted && is_absent(row, KP_DIFF_B) && !is_absent(row, KP_DIFF_A)) return KP_DIFF_WENT;
+    for (int side = 0; side < KP_DIFF_SIDES; side++)
+        if (d->sides[side].samples < SAMPLES_LEAST) return KP_DIFF_UNKNOWN;
+    if (fabs(row->change) <= least_of(d, row)) return KP_DIFF_NOISE;
+    if (fabs(row->change) <= row->noise && !step_pairs_tell(d, row)) return KP_DIFF_NOISE;
+    row->is_by_pairs = fabs(row->change) <= row->noise;
+    return row->change > 0 ? KP_DIFF_MORE : KP_DIFF_LESS;
+}
+
+static void row_measure(const struct kp_diff *d, struct kp_diff_row *row, double *scratch)
+{
+    for (int side = 0; side < KP_DIFF_SIDES; side++) side_measure(row, side, d->sides[side].samples, scratch);
+    row->change = row->middle[KP_DIFF_B] - row->middle[KP_DIFF_A];
+    row->pairs = step_pairs_share_more(row, d->sides[KP_DIFF_A].samples, d->sides[KP_DIFF_B].samples);
+    row->noise = fmax(NOISE_SPREADS * hypot(row->spread[KP_DIFF_A], row->spread[KP_DIFF_B]), least_of(d, row));
+    row->verdict = verdict_of(d, row);
+}
+
+/* ---- order ---- */
+
+static int row_order(const void *a, const void *b, void *context)
+{
+    const struct kp_diff_row *x = a, *y = b;
+    const struct kp_diff *d = context;
+    if (x->group != y->group) return x->group < y->group ? -1 : 1;
+    const double i = fabs(x->change), j = fabs(y->change);
+    if (i < j || i > j) return i > j ? -1 : 1;
+    return strcmp(kp_strings_get(d->strings, x->name), kp_strings_get(d->strings, y->name));
+}
+
+void kp_diff_settle(struct kp_diff *d)
+{
+    size_t most = 1;
+    for (int side = 0; side < KP_DIFF_SIDES; side++)
+        if (d->sides[side].samples > most) most = d->sides[side].samples;
+    double *scratch = kp_kineto_room(most, sizeof *scratch);
+    for (int side = 0; side < KP_DIFF_SIDES; side++)
+        if (d->sides[side].samples) d->sides[side].ops /= (double)d->sides[side].samples;
+    kp_diff_lines_meet(d);
+    row_measure(d, &d->step, scratch); /* first: rows ask for its length */
+    for (size_t i = 0; i < d->count; i++) row_measure(d, &d->rows[i], scratch);
+    free(scratch);
+    if (d->count) qsort_r(d->rows, d->count, sizeof *d->rows, row_order, d);
+    kp_keyindex_fini(&d->keys); /* rows have moved */
+    for (size_t group = 0, i = 0; group <= KP_DIFF_GROUPS; group++) {
+        while (i < d->count && d->rows[i].group < group) i++;
+        d->group_from[group] = i;
+    }
+}
+
+double kp_diff_percent(const struct kp_diff *d)
+{
+    return d->step.middle[KP_DIFF_A] > 0 ? 100 * d->step.change / d->step.middle[KP_DIFF_A] : 0;
+}
+
+bool kp_diff_may_be_the_machine(const struct kp_diff *d)
+{
+    return d->step.is_by_pairs && (d->sides[KP_DIFF_A].file_count < 2 || d->sides[KP_DIFF_B].file_count < 2);
+}
+
+double kp_diff_core_wait(const struct kp_diff *d, int side)
+{
+    const struct kp_diff_side *const s = &d->sides[side];
+    const double wanted_us = s->core_had_us + s->core_waited_us;
+    if (!s->samples || !(wanted_us > 0)) return 0;
+    return fmin(1000 * s->core_waited_us / (double)s->samples, d->step.middle[side] * s->core_waited_us / wanted_us);
+}
+
+bool kp_diff_is_core_wait(const struct kp_diff *d, double percent)
+{
+    const double wait = kp_diff_core_wait(d, KP_DIFF_B),
+                 a = d->step.middle[KP_DIFF_A] - kp_diff_core_wait(d, KP_DIFF_A);
+    if (d->sides[KP_DIFF_B].has_gpu || wait < KP_CORE_WAITED_MUCH * d->step.middle[KP_DIFF_B] || !(a > 0)) return false;
+    const double rest = d->step.middle[KP_DIFF_B] - wait - a;
+    return 100 * rest / a <= percent || rest <= d->step.noise;
+}
+
+bool kp_diff_sample_percent(const struct kp_diff *d, double *percent)
+{
+    const double a = (double)kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);
+    const double b = (double)kp_diff_batches_size(&d->sides[KP_DIFF_B].batches);
+    if (!(a > 0 && b > 0 && d->step.middle[KP_DIFF_A] > 0) || fabs(a - b) < 1) return false;
+    *percent = 100 * (d->step.middle[KP_DIFF_B] / b / (d->step.middle[KP_DIFF_A] / a) - 1);
+    return true;
+}
+
+double kp_diff_share(const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    return kp_diff_is_bytes(row->group) || fabs(d->step.change) <= 0 ? 0 : row->change / d->step.change;
+}

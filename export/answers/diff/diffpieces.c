@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * diffpieces.c - gathers the samples of a trace piece by piece, apart from the comparison until all have come
+ *
+ * A trace without steps is one sample, so its pieces add to it. Once a piece has steps, what was before the first of
+ * them is of no step and counts no longer.
+ */
+#include "export/answers/diff/diff.h"
+
+#include <stdlib.h>
+
+#include "export/read/tree/treepieces.h"
+
+struct kp_diffpieces {
+    struct kp_treepieces *trees;
+    struct kp_diff own; /* of this trace alone */
+    int side;
+    bool has_steps, is_gpu, has_piece;
+};
+
+static void begin_again(struct kp_diffpieces *p)
+{
+    kp_diff_close(&p->own);
+    kp_diff_open(&p->own);
+}
+
+static bool tree_add(void *context, struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_diffpieces *p = context;
+    const bool is_gpu = kp_diff_gpu_worked(tree);
+    if (p->has_piece && is_gpu != p->is_gpu) return false; /* modules have times of the one or of the other */
+    kp_tree_fill_calls(tree);
+    kp_tree_set_forward_stacks(tree);
+    if (chosen->step_count && !p->has_steps) begin_again(p);
+    p->has_steps |= chosen->step_count != 0;
+    p->has_piece = true;
+    p->is_gpu = is_gpu;
+    if (chosen->step_count || !p->has_steps) kp_diff_gather(&p->own, p->side, tree, chosen, !p->has_steps);
+    return true;
+}
+
+struct kp_diffpieces *kp_diffpieces_open(int side)
+{
+    struct kp_diffpieces *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->side = side;
+    kp_diff_open(&p->own);
+    p->trees = kp_treepieces_open(tree_add, p);
+    if (p->trees) {
+        kp_treepieces_reading(p->trees)->has_memory = true;
+        return p;
+    }
+    kp_diffpieces_close(p);
+    return NULL;
+}
+
+void kp_diffpieces_close(struct kp_diffpieces *p)
+{
+    if (!p) return;
+    kp_treepieces_close(p->trees);
+    kp_diff_close(&p->own);
+    free(p);
+}
+
+struct kp_kineto_pieces *kp_diffpieces_reading(struct kp_diffpieces *p) { return kp_treepieces_reading(p->trees); }
+
+bool kp_diffpieces_has(const struct kp_diffpieces *p) { return kp_treepieces_has(p->trees); }
+
+bool kp_diffpieces_end(struct kp_diffpieces *p, struct kp_kineto *rest, struct kp_diff *into, const char *label)
+{
+    if (!kp_treepieces_end(p->trees, rest)) return false;
+    if (!p->has_steps) p->own.sides[p->side].samples = 1;
+    kp_diff_merge(into, &p->own, p->side);
+    kp_diff_head_take(into, p->side, rest, label, p->is_gpu, p->has_steps);
+    return true;
+}

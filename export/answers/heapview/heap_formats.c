@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/* heap_formats.c - writes a heap's profile for other programs: folded stacks, JSON, heaptrack's format with lines */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/answers/heapview/heapfold.h"
+#include "export/read/folder/heapprofile.h"
+#include "export/answers/stacks/flame.h"
+#include "export/read/kineto/kineto.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/show/plain.h"
+
+enum { NAME_BYTES = 4096 };
+
+/* --- stacks, outermost first --- */
+
+struct frame_list {
+    uint32_t *frames; /* innermost first */
+    size_t n, cap;
+};
+
+/* The interpreter's calls are left out of a stack that has Python's own frames. */
+static void stack_fill(const struct kp_profile *p, uint32_t frame, struct frame_list *s)
+{
+    struct kp_heapfold fold = {.is_all = p->all_frames || !kp_profile_has_python(p, frame)};
+    s->n = 0;
+    for (; frame; frame = p->frames[frame - 1].around) {
+        const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
+        const char *function = a->n ? kp_profile_text(p, p->places[a->at + a->n - 1].function) : NULL;
+        if (kp_profile_is_python(p, a)) kp_heapfold_pass(&fold);
+        else if (kp_heapfold_take(&fold, kp_profile_text(p, a->module), function)) continue;
+        *KP_KINETO_NEXT(s->frames, s->n, s->cap) = frame;
+    }
+}
+
+static void folded_name_put(FILE *out, const char *name)
+{
+    char plain[4 * NAME_BYTES];
+    kp_plain_text(plain, sizeof plain, name, strlen(name));
+    for (char *c = plain; *c; c++) fputc(*c == ';' ? ',' : *c, out);
+}
+
+/* As in the stacks of a trace: "file.py(12): f". */
+static void python_name_put(const struct kp_profile *p, FILE *out, const struct kp_profile_place *place)
+{
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s(%u): %s", kp_profile_text(p, place->file), place->line,
+             kp_profile_text(p, place->function));
+    folded_name_put(out, name);
+}
+
+static void folded_put(const struct kp_profile *p, FILE *out, const struct frame_list *s)
+{
+    char room[NAME_BYTES];
+    for (size_t i = s->n; i-- > 0;) {
+        const struct kp_profile_address *a = &p->addresses[p->frames[s->frames[i] - 1].address - 1];
+        for (uint32_t place = a->n ? a->n : 1; place-- > 0;) {
+            if (place + 1 != (a->n ? a->n : 1) || i + 1 != s->n) fputc(';', out);
+            if (kp_profile_is_python(p, a)) python_name_put(p, out, &p->places[a->at]);
+            else folded_name_put(out, kp_profile_function(p, a, place, room, sizeof room));
+        }
+    }
+    if (!s->n) fputs("(no call stack)", out);
+}
+
+/* A line a call stack, as flamegraph.pl reads it: "outer;inner BYTES". */
+void kp_profile_folded(const struct kp_profile *p, FILE *out, enum kp_profile_by by)
+{
+    struct frame_list s = {0};
+    for (size_t i = 0; i < p->sites_n; i++) {
+        const uint64_t bytes = kp_profile_measure(&p->sites[i], by);
+        if (!bytes) continue;
+        stack_fill(p, p->sites[i].frame, &s);
+        folded_put(p, out, &s);
+        fprintf(out, " %llu\n", (unsigned long long)bytes);
+    }
+    free(s.frames);
+}
+
+void kp_profile_flame(const struct kp_profile *p, FILE *out, enum kp_profile_by by, const char *title)
+{
+    const struct kp_flame_show show = {.title = title, .unit = KP_FLAME_BYTES};
+    struct kp_flame *flame = kp_flame_open();
+    struct frame_list s = {0};
+    char *text = NULL;
+    size_t n = 0;
+    FILE *line = open_memstream(&text, &n);
+    for (size_t i = 0; line && i < p->sites_n; i++) {
+        const uint64_t bytes = kp_profile_measure(&p->sites[i], by);
+        if (!bytes) continue;
+        rewind(line);
+        stack_fill(p, p->sites[i].frame, &s);
+        folded_put(p, line, &s);
+        fputc(0, line);
+        if (fflush(line) == 0) kp_flame_add(flame, text, (int64_t)bytes);
+    }
+    if (line) fclose(line);
+    kp_flame_write(flame, out, &show);
+    kp_flame_close(flame);
+    free(text);
+    free(s.frames);
+}
+
+/* --- JSON --- */
+
+static void sums_json(FILE *out, const struct kp_profile_site *s)
+{
+    fprintf(out,
+            "\"allocations\":%llu,\"bytes\":%llu,\"temporary\":%llu,\"temporary_bytes\":%llu,\"peak_blocks\":%llu,"
+            "\"peak_bytes\":%llu,\"live_blocks\":%llu,\"live_bytes\":%llu",
+            (unsigned long long)s->allocations, (unsigned long long)s->bytes, (unsigned long long)s->temporary,
+            (unsigned long long)s->temporary_bytes, (unsigned long long)s->peak_blocks,
+            (unsigned long long)s->peak_bytes, (unsigned long long)s->live_blocks, (unsigned long long)s->live_bytes);
+}
+
+/* [{"step":3,"left_blocks":..}, ..]: what each step took and left. */
+static void steps_json(const struct kp_profile *p, FILE *out)
+{
+    fputs("],\n\"steps\":[", out);
+    for (size_t i = 0; i < p->steps_n; i++) {
+        const struct kp_profile_step *s = &p->steps[i];
+        fprintf(out, "%s{\"step\":%llu,\"left_blocks\":%llu,\"left_bytes\":%llu,", i ? ",\n" : "\n",
+                (unsigned long long)s->number, (unsigned long long)s->left_blocks, (unsigned long long)s->left_bytes);
+        fprintf(out, "\"still_blocks\":%llu,\"still_bytes\":%llu}", (unsigned long long)s->still_blocks,
+                (unsigned long long)s->still_bytes);
+    }
+}
+
+/* [{"site":index,"step":number,..}, ..]: by whom. */
+static void leaks_json(const struct kp_profile *p, FILE *out)
+{
+    size_t n;
+    struct kp_profile_leak *of = kp_profile_leaks(p, 0, p->steps_n, &n);
+    fputs("],\n\"leaks\":[", out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%s{\"site\":%u,\"step\":%llu,\"blocks\":%llu,\"bytes\":%llu}", i ? ",\n" : "\n", of[i].site,
+                (unsigned long long)p->steps[of[i].step].number, (unsigned long long)of[i].blocks,
+                (unsigned long long)of[i].bytes);
+    free(of);
+}
+
+static void address_json(const struct kp_profile *p, FILE *out, const struct kp_profile_address *a)
+{
+    fputs("{\"module\":", out);
+    kp_plain_json(out, kp_profile_text(p, a->module));
+    fprintf(out, ",\"offset\":%llu,\"functions\":[", (unsigned long long)a->offset);
+    for (uint32_t i = 0; i < a->n; i++) {
+        const struct kp_profile_place *place = &p->places[a->at + i];
+        fputs(i ? ",{\"name\":" : "{\"name\":", out);
+        kp_plain_json(out, kp_profile_text(p, place->function));
+        if (place->file) {
+            fputs(",\"file\":", out);
+            kp_plain_json(out, kp_profile_text(p, place->file));
+            fprintf(out, ",\"line\":%u", place->line);
+        }
+        fputc('}', out);
+    }
+    fputs("]}", out);
+}
+
+/* Addresses and frames once. A frame is [address, caller's frame or -1], a site has its innermost frame, or -1. */
+void kp_profile_json(const struct kp_profile *p, FILE *out)
+{
+    fputs("{\"program\":", out);
+    kp_plain_json(out, p->program ? p->program : "");
+    fputs(",\"total\":{", out);
+    sums_json(out, &p->total);
+    fputs("},\n\"addresses\":[", out);
+    for (size_t i = 0; i < p->addresses_n; i++) {
+        fputs(i ? ",\n" : "\n", out);
+        address_json(p, out, &p->addresses[i]);
+    }
+    fputs("],\n\"frames\":[", out);
+    for (size_t i = 0; i < p->frames_n; i++)
+        fprintf(out, "%s[%u,%lld]", i ? "," : "", p->frames[i].address - 1, (long long)p->frames[i].around - 1);
+    fputs("],\n\"sites\":[", out);
+    for (size_t i = 0; i < p->sites_n; i++) {
+        fprintf(out, "%s{\"frame\":%lld,", i ? ",\n" : "\n", (long long)p->sites[i].frame - 1);
+        sums_json(out, &p->sites[i]);
+        fputc('}', out);
+    }
+    if (p->steps_n) steps_json(p, out);
+    if (p->steps_n) leaks_json(p, out);
+    fputs("]}\n", out);
+}
+
+/* --- heaptrack --- */
+
+struct copying {
+    FILE *out;
+    bool is_inside, is_kept; /* of the line that the last piece ended in */
+};
+
+/* Leaves out texts and addresses, which are written with the debug files' names. Lines of numbers and comments stay. */
+static int piece_copy(void *context, const char *text, size_t bytes)
+{
+    struct copying *c = context;
+    for (const char *at = text, *end = text + bytes; at < end;) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        const size_t n = next ? (size_t)(next + 1 - at) : (size_t)(end - at);
+        if (!c->is_inside) c->is_kept = *at && strchr("ta+-c#", *at);
+        if (c->is_kept) fwrite(at, 1, n, c->out);
+        c->is_inside = !next;
+        at += n;
+    }
+    return ferror(c->out) ? -EIO : 0;
+}
+
+int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const struct kp_texts *from, char *why,
+                         size_t why_bytes)
+{
+    struct copying copying = {.out = out};
+    fputs("v 10400 2\nX ", out);
+    kp_plain_put(out, p->program ? p->program : "");
+    for (size_t i = 0; i < p->texts_n; i++) {
+        fputs("\ns ", out);
+        kp_plain_put(out, p->texts[i]);
+    }
+    fputc('\n', out);
+    for (size_t i = 0; i < p->addresses_n; i++) {
+        const struct kp_profile_address *a = &p->addresses[i];
+        fprintf(out, "i %llx %x", (unsigned long long)a->offset, a->module);
+        for (uint32_t k = 0; k < a->n; k++) {
+            const struct kp_profile_place *place = &p->places[a->at + k];
+            fprintf(out, " %x %x %x", place->function, place->file, place->line);
+        }
+        fputc('\n', out);
+    }
+    return from->each(from->from, piece_copy, &copying, why, why_bytes);
+}

@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * heapview.c - finds the key kprof_heap of a trace and shows it: totals, leaks, peak, the sites that allocate most
+ *
+ * export/write/heap/allocations.c writes the key behind all events, on its own line. So it is found without parsing the
+ * events, since a line break inside a JSON string is escaped.
+ */
+#include "export/answers/heapview/heapview.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yajl/yajl_tree.h>
+
+#include "collector/base/kp_order.h"
+#include "export/read/files/budget.h"
+#include "export/show/say.h"
+#include "export/answers/heapview/heapfold.h"
+#include "export/write/names/shorten.h"
+#include "export/read/kineto/kineto.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/read/frames/ownline.h"
+#include "export/show/plain.h"
+#include "export/show/units.h"
+
+#define KEY "\n  \"kprof_heap\": "
+#define BEHIND ",\n  \"traceName\""
+
+enum {
+    FRAMES_SHOWN = 12,
+    FRAMES_BESIDE = 3, /* behind the program's own line, which says where: its callers say little more */
+    FEW_ROWS = 5,
+    FEWER_ROWS = 3, /* where --leaks tells more: the first rows are of the start-up */
+    DEEPEST = 64,
+    PLACES_MOST = 64,
+    NAME_BYTES = 4096,
+    FEW_VALUES = 65536,
+    MODULES_MOST = 4096
+};
+
+struct view_text {
+    char *bytes;
+    size_t used, capacity;
+};
+
+struct site {
+    long long allocations, bytes, peak_blocks, peak_bytes, live_blocks, live_bytes, kept_blocks, kept_bytes;
+    yajl_val stack;
+    uint32_t frame; /* of a profile, in place of `stack` */
+};
+
+static bool text_add(struct view_text *t, const char *bytes, size_t n)
+{
+    if (t->used + n + 1 > t->capacity) {
+        size_t capacity = (t->used + n + 1) * 2;
+        char *more = realloc(t->bytes, capacity);
+        if (!more) return false;
+        t->bytes = more;
+        t->capacity = capacity;
+    }
+    memcpy(t->bytes + t->used, bytes, n);
+    t->used += n;
+    t->bytes[t->used] = 0;
+    return true;
+}
+
+/* Drops what lies before the key; until it is found, all but what may be its beginning. */
+static bool key_find(struct view_text *t)
+{
+    char *at = t->used ? memmem(t->bytes, t->used, KEY, sizeof KEY - 1) : NULL;
+    size_t keep = t->used < sizeof KEY ? t->used : sizeof KEY;
+    const char *from = at ? at + sizeof KEY - 1 : t->bytes + t->used - keep;
+    if (at) keep = t->used - (size_t)(from - t->bytes);
+    if (t->used) memmove(t->bytes, from, keep);
+    t->used = keep;
+    return at != NULL;
+}
+
+struct key_search {
+    struct view_text text;
+    bool is_found;
+};
+
+static int piece_take(void *context, const char *bytes, size_t n)
+{
+    struct key_search *f = context;
+    const uint64_t most = kp_budget_now()->memory / 16;
+    if ((most && f->text.used + n > most) || !text_add(&f->text, bytes, n)) return -ENOMEM;
+    f->is_found = f->is_found || key_find(&f->text);
+    return 0;
+}
+
+/* The object's text, or NULL; to be freed. */
+static char *object_read(const struct kp_texts *from)
+{
+    struct key_search f = {0};
+    char why[512], *end = NULL;
+    const int rc = from->each(from->from, piece_take, &f, why, sizeof why);
+    if (f.is_found && !rc) {
+        f.text.bytes[f.text.used] = 0;
+        end = strstr(f.text.bytes, BEHIND);
+    }
+    if (rc == -ENOMEM) kp_cli_fail("memory", "what the trace says of the host's heap: %s", kp_budget_explain(rc));
+    if (end) {
+        *end = 0;
+        return f.text.bytes;
+    }
+    free(f.text.bytes);
+    return NULL;
+}
+
+static long long number(yajl_val object, const char *key)
+{
+    const char *path[] = {key, NULL};
+    yajl_val v = yajl_tree_get(object, path, yajl_t_number);
+    return v && YAJL_IS_INTEGER(v) ? YAJL_GET_INTEGER(v) : 0;
+}
+
+static yajl_val list(yajl_val object, const char *key)
+{
+    const char *path[] = {key, NULL};
+    return yajl_tree_get(object, path, yajl_t_array);
+}
+
+static const char *string(yajl_val object, const char *key)
+{
+    const char *path[] = {key, NULL};
+    yajl_val v = yajl_tree_get(object, path, yajl_t_string);
+    return v ? YAJL_GET_STRING(v) : NULL;
+}
+
+KP_ORDER_DOWN(by_live, struct site, live_bytes)
+
+KP_ORDER_DOWN(by_kept, struct site, kept_bytes)
+
+KP_ORDER_DOWN(by_peak, struct site, peak_bytes)
+
+KP_ORDER_DOWN(by_count, struct site, allocations)
+
+/* ---- frames ---- */
+
+struct view {
+    FILE *out;
+    const struct kp_places *places;   /* NULL: none */
+    yajl_val modules;                 /* a list of objects with path and build_id, or NULL */
+    const struct kp_profile *profile; /* NULL: the trace alone */
+    const char *installed;            /* what the trace lists, or NULL */
+};
+
+/*
+ * Finds the functions at FILE+0xOFFSET, a return address. Of several files of that path the first with a result counts.
+ */
+static int places_find(const struct view *v, const char *text, struct kp_place *of, char *path, size_t path_bytes)
+{
+    const char *plus = strrchr(text, '+');
+    const size_t n = v->modules ? YAJL_GET_ARRAY(v->modules)->len : 0;
+    int found = 0;
+    if (!v->places || !plus || plus == text) return 0;
+    snprintf(path, path_bytes, "%.*s", (int)(plus - text), text);
+    const uint64_t offset = strtoull(plus + 1, NULL, 16);
+    for (size_t i = 0; i < n && i < MODULES_MOST && !found && offset; i++) {
+        yajl_val module = YAJL_GET_ARRAY(v->modules)->values[i];
+        const char *its = string(module, "path"), *id = string(module, "build_id");
+        struct kp_frame frame = {.path = path, .offset = offset};
+        if (!its || !id || strcmp(its, path) != 0 || strlen(id) >= sizeof frame.build_id) continue;
+        snprintf(frame.build_id, sizeof frame.build_id, "%s", id);
+        found = v->places->find(v->places->context, &frame, offset - 1, of, PLACES_MOST);
+    }
+    return found;
+}
+
+static const char *name_of(const struct view *v, const struct kp_place *place, char *out, size_t bytes)
+{
+    const bool is_mangled = place->function && v->places && v->places->plain;
+    const char *plain = is_mangled ? v->places->plain(v->places->context, place->function) : place->function;
+    if (!plain || strlen(plain) >= bytes) return place->function ? place->function : "?";
+    (void)kp_symbol_short(plain, out, bytes);
+    return out;
+}
+
+/* Without a place the text stays. */
+static void places_print(const struct view *v, const struct kp_place *of, int n, const char *path, const char *text)
+{
+    char name[NAME_BYTES];
+    const char *slash = n ? strrchr(path, '/') : NULL;
+    for (int i = 0; i < n; i++) {
+        fputs("        ", v->out);
+        kp_plain_put(v->out, name_of(v, &of[i], name, sizeof name));
+        if (of[i].file && of[i].line) {
+            fputs(" at ", v->out);
+            kp_plain_put(v->out, of[i].file);
+            fprintf(v->out, ":%u", of[i].line);
+        }
+        fputs(of[i].is_inlined ? " (inlined)" : " in ", v->out);
+        if (!of[i].is_inlined) kp_plain_put(v->out, of[i].file ? (slash ? slash + 1 : path) : text);
+        fputc('\n', v->out);
+    }
+    if (n) return;
+    fputs("        ", v->out);
+    kp_plain_put(v->out, text);
+    fputc('\n', v->out);
+}
+
+static void frame_print(const struct view *v, const char *text)
+{
+    struct kp_place of[PLACES_MOST];
+    char path[NAME_BYTES];
+    const int n = places_find(v, text, of, path, sizeof path);
+    places_print(v, of, n, path, text);
+}
+
+/* A profile's address: by debug files, else by the name that the profile has. */
+static void address_print(const struct view *v, const struct kp_profile_address *a)
+{
+    const struct kp_profile *p = v->profile;
+    struct kp_place of[PLACES_MOST];
+    char text[NAME_BYTES];
+    const char *path = kp_profile_text(p, a->module);
+    int n = v->places ? kp_profile_places(p, a, v->places, of, PLACES_MOST) : 0;
+    if (v->places && n <= 0 && a->n && p->places[a->at].function) {
+        of[0] = (struct kp_place){.function = kp_profile_text(p, p->places[a->at].function)};
+        n = 1;
+    }
+    if (kp_profile_is_python(p, a)) {
+        const struct kp_profile_place *place = &p->places[a->at];
+        of[0] = (struct kp_place){.function = kp_profile_text(p, place->function),
+                                  .file = kp_profile_text(p, place->file),
+                                  .line = place->line};
+        n = 1;
+    }
+    snprintf(text, sizeof text, "%s%s0x%llx", path, *path ? "+" : "", (unsigned long long)a->offset);
+    places_print(v, of, n > 0 ? n : 0, path, text);
+}
+
+static bool shows_interpreter; /* as the command's flags have it */
+
+void kp_heapview_show_interpreter(void) { shows_interpreter = true; }
+
+/* The outermost function of an address: what the file has, else what debug files have. NULL: not known. */
+static const char *function_of(const struct view *v, const struct kp_profile_address *a)
+{
+    const struct kp_profile *p = v->profile;
+    struct kp_place of[PLACES_MOST];
+    if (a->n) return kp_profile_text(p, p->places[a->at + a->n - 1].function);
+    const int n = v->places ? kp_profile_places(p, a, v->places, of, PLACES_MOST) : 0;
+    return n > 0 ? of[n - 1].function : NULL;
+}
+
+/* The innermost frames are shown, and as many of Python, which may lie far out. */
+struct stack_shown {
+    size_t most, n, python, left_out; /* left_out: since the last that was shown */
+};
+
+static struct stack_shown shown_begin(bool has_own_line)
+{
+    return (struct stack_shown){.most = has_own_line && !shows_interpreter ? FRAMES_BESIDE : FRAMES_SHOWN};
+}
+
+static bool is_shown(struct stack_shown *s, FILE *out, bool is_python)
+{
+    const bool is = s->n++ < s->most || (is_python && s->python < s->most);
+    s->python += is_python;
+    if (!is) s->left_out++;
+    if (!is || !s->left_out) return is;
+    fprintf(out, "        (%zu left out)\n", s->left_out);
+    s->left_out = 0;
+    return true;
+}
+
+/* The program's own line comes first, since it may lie far out, around functions of the interpreter. False: not own. */
+static bool own_line_print(const struct view *v, const char *function, const char *file, unsigned long line)
+{
+    if (!kp_ownline_is_file(v->profile ? v->profile->installed : v->installed, file)) return false;
+    fputs("        your line: ", v->out);
+    kp_plain_put(v->out, function);
+    fputs(" at ", v->out);
+    kp_plain_put(v->out, file);
+    fprintf(v->out, ":%lu\n", line);
+    return true;
+}
+
+/* A line for the frames that were folded, where no frame of Python stands for them. */
+static void folded_print(FILE *out, struct kp_heapfold *fold, struct stack_shown *shown, bool has_python)
+{
+    const size_t n = fold->run;
+    fold->run = 0;
+    if (n && !has_python && is_shown(shown, out, false))
+        fprintf(out, "        [interpreter, %zu frame%s]\n", n, kp_units_s(n));
+}
+
+static void profile_stack_print(const struct view *v, uint32_t frame)
+{
+    const struct kp_profile *p = v->profile;
+    struct kp_heapfold fold = {.is_all = shows_interpreter};
+    const bool of_python = kp_profile_has_python(p, frame);
+    const struct kp_profile_place *own = kp_profile_own_line(p, frame);
+    struct stack_shown shown = shown_begin(
+        own && own_line_print(v, kp_profile_text(p, own->function), kp_profile_text(p, own->file), own->line));
+    if (!frame) fprintf(v->out, "        call stack not known\n");
+    for (; frame; frame = p->frames[frame - 1].around) {
+        const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
+        const bool is_python = kp_profile_is_python(p, a);
+        if (!is_python && kp_heapfold_take(&fold, kp_profile_text(p, a->module), function_of(v, a))) continue;
+        folded_print(v->out, &fold, &shown, of_python);
+        if (is_python) kp_heapfold_pass(&fold);
+        if (is_shown(&shown, v->out, is_python)) address_print(v, a);
+    }
+    folded_print(v->out, &fold, &shown, of_python);
+    if (shown.left_out) fprintf(v->out, "        and %zu more\n", shown.left_out);
+}
+
+void kp_heapview_stack(FILE *out, const struct kp_profile *p, const struct kp_places *places, uint32_t frame)
+{
+    profile_stack_print(&(struct view){.out = out, .places = places, .profile = p}, frame);
+}
+
+/* "file.py(12): f" among the frames. */
+static bool stack_own_line(const struct view *v, yajl_val stack, size_t n)
+{
+    char file[NAME_BYTES];
+    for (size_t i = 0; i < n; i++) {
+        const char *frame = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[i]);
+        const char *end = frame ? strstr(frame, "): ") : NULL, *bracket = end;
+        while (bracket && bracket > frame && *bracket != '(') bracket--;
+        if (!bracket || bracket == frame) continue;
+        snprintf(file, sizeof file, "%.*s", (int)(bracket - frame), frame);
+        if (own_line_print(v, end + 3, file, strtoul(bracket + 1, NULL, 10))) return true;
+    }
+    return false;
+}
+
+static const char *frame_at(yajl_val stack, size_t i)
+{
+    const char *frame = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[i]);
+    return frame ? frame : "?";
+}
+
+static bool is_python_text(const char *frame) { return strstr(frame, "): ") != NULL; }
+
+/* As kp_heapfold_take, of FILE+0xOFFSET. */
+static bool text_fold(const struct view *v, struct kp_heapfold *fold, const char *frame)
+{
+    struct kp_place of[PLACES_MOST];
+    char path[NAME_BYTES];
+    const char *plus = strrchr(frame, '+');
+    const int n = places_find(v, frame, of, path, sizeof path);
+    if (!plus) return false;
+    snprintf(path, sizeof path, "%.*s", (int)(plus - frame), frame);
+    return kp_heapfold_take(fold, path, n > 0 ? of[n - 1].function : NULL);
+}
+
+static void stack_print(const struct view *v, yajl_val stack)
+{
+    const size_t n = stack ? YAJL_GET_ARRAY(stack)->len : 0;
+    struct kp_heapfold fold = {.is_all = shows_interpreter};
+    bool of_python = false;
+    for (size_t i = 0; i < n && !of_python; i++) of_python = is_python_text(frame_at(stack, i));
+    struct stack_shown shown = shown_begin(stack_own_line(v, stack, n));
+    for (size_t i = 0; i < n; i++) {
+        const char *frame = frame_at(stack, i);
+        const bool is_python = is_python_text(frame);
+        if (!is_python && text_fold(v, &fold, frame)) continue;
+        folded_print(v->out, &fold, &shown, of_python);
+        if (is_python) kp_heapfold_pass(&fold);
+        if (is_shown(&shown, v->out, is_python)) frame_print(v, frame);
+    }
+    folded_print(v->out, &fold, &shown, of_python);
+    if (shown.left_out) fprintf(v->out, "        and %zu more\n", shown.left_out);
+    if (!n) fprintf(v->out, "        call stack not known\n");
+}
+
+/* ---- tables ---- */
+
+enum column { KEPT, LIVE, PEAK, ALL };
+
+static void table_print(const struct view *v, const char *title, struct site *sites, size_t n, enum column column,
+                        long row_limit)
+{
+    static int (*const orders[])(const void *, const void *) = {by_kept, by_live, by_peak, by_count};
+    size_t rows = row_limit < 0 ? n : (size_t)row_limit, shown = 0, left = 0;
+    FILE *out = v->out;
+    qsort(sites, n, sizeof *sites, orders[column]);
+    fprintf(out, "\n%s\n", title);
+    for (size_t i = 0; i < n; i++) {
+        const struct site *s = &sites[i];
+        const long long of_bytes[] = {s->kept_bytes, s->live_bytes, s->peak_bytes, s->bytes};
+        const long long of_blocks[] = {s->kept_blocks, s->live_blocks, s->peak_blocks, s->allocations};
+        const long long bytes = of_bytes[column], blocks = of_blocks[column];
+        if (!blocks) continue;
+        if (shown == rows) {
+            left++;
+            continue;
+        }
+        fprintf(out, "    %s in %lld block%s\n", kp_units_size(bytes), blocks, kp_units_s((uint64_t)blocks));
+        if (v->profile) profile_stack_print(v, s->frame);
+        else stack_print(v, s->stack);
+        shown++;
+    }
+    if (left) fprintf(out, "    and %zu more call stack%s: -n 0 shows all\n", left, kp_units_s(left));
+    if (!shown) fprintf(out, "    none\n");
+}
+
+static struct site *sites_read(yajl_val object, size_t *n)
+{
+    yajl_val all = list(object, "sites");
+    *n = all ? YAJL_GET_ARRAY(all)->len : 0;
+    struct site *sites = calloc(*n + 1, sizeof *sites);
+    for (size_t i = 0; sites && i < *n; i++) {
+        yajl_val v = YAJL_GET_ARRAY(all)->values[i];
+        sites[i] = (struct site){.allocations = number(v, "allocations"),
+                                 .bytes = number(v, "bytes"),
+                                 .peak_blocks = number(v, "peak_blocks"),
+                                 .peak_bytes = number(v, "peak_bytes"),
+                                 .live_blocks = number(v, "live_blocks"),
+                                 .live_bytes = number(v, "live_bytes"),
+                                 .stack = list(v, "stack")};
+    }
+    return sites;
+}
+
+static struct site *sites_of_profile(const struct kp_profile *p, size_t *n)
+{
+    struct site *sites = calloc(p->sites_n + 1, sizeof *sites);
+    *n = sites ? p->sites_n : 0;
+    for (size_t i = 0; i < *n; i++) {
+        const struct kp_profile_site *s = &p->sites[i];
+        sites[i] = (struct site){.allocations = (long long)s->allocations,
+                                 .bytes = (long long)s->bytes,
+                                 .peak_blocks = (long long)s->peak_blocks,
+                                 .peak_bytes = (long long)s->peak_bytes,
+                                 .live_blocks = (long long)s->live_blocks,
+                                 .live_bytes = (long long)s->live_bytes,
+                                 .kept_blocks = (long long)s->kept_blocks,
+                                 .kept_bytes = (long long)s->kept_bytes,
+                                 .frame = s->frame};
+    }
+    return sites;
+}
+
+static void tables_print(const struct view *v, struct site *sites, size_t n, long row_limit)
+{
+    const struct kp_profile *p = v->profile;
+    const bool has_leaks = p && p->steps_n > 1;
+    const long rows = row_limit ? row_limit : has_leaks ? FEWER_ROWS : FEW_ROWS;
+    if (p) kp_arenaview_write(v->out, p, 0, p->steps_n, KP_ARENAS_ALL);
+    if (has_leaks) fprintf(v->out, "what the steps left, without what the start-up did: kprof memory --leaks\n");
+    if (p && p->is_python_over) {
+        fprintf(v->out, "Python gives back at its end what a program kept; before that %s in %llu block%s\n",
+                kp_units_size((int64_t)p->total.kept_bytes), (unsigned long long)p->total.kept_blocks,
+                kp_units_s(p->total.kept_blocks));
+        table_print(v, "what the program kept until Python ended, most bytes first:", sites, n, KEPT, rows);
+    }
+    table_print(v, "still there at the end, most bytes first:", sites, n, LIVE, rows);
+    table_print(v, "there at the peak, most bytes first:", sites, n, PEAK, rows);
+    table_print(v, "most allocations, all of the window:", sites, n, ALL, rows);
+}
+
+void kp_heapview_profile(FILE *out, const struct kp_profile *p, long row_limit, const struct kp_places *places)
+{
+    const struct view v = {.out = out, .places = places, .profile = p};
+    const struct kp_profile_site *t = &p->total;
+    const uint64_t frees = t->allocations - t->live_blocks;
+    size_t n;
+    struct site *sites = sites_of_profile(p, &n);
+    fprintf(out, "host heap: %llu allocation%s of %s in all, %llu free%s\n", (unsigned long long)t->allocations,
+            kp_units_s(t->allocations), kp_units_size((int64_t)t->bytes), (unsigned long long)frees, kp_units_s(frees));
+    fprintf(out, "peak: %s; at the end %s in %llu block%s are still there\n", kp_units_size((int64_t)t->peak_bytes),
+            kp_units_size((int64_t)t->live_bytes), (unsigned long long)t->live_blocks, kp_units_s(t->live_blocks));
+    if (sites) tables_print(&v, sites, n, row_limit);
+    free(sites);
+}
+
+static void head_print(FILE *out, yajl_val object)
+{
+    const long long allocations = number(object, "allocations"), frees = number(object, "frees");
+    fprintf(out, "host heap: %lld allocation%s of %s in all, %lld free%s\n", allocations,
+            kp_units_s((uint64_t)allocations), kp_units_size(number(object, "bytes")), frees,
+            kp_units_s((uint64_t)frees));
+}
+
+static void peak_print(FILE *out, yajl_val object)
+{
+    const long long live = number(object, "live_blocks"), older = number(object, "unknown_frees"),
+                    lost = number(object, "unkept_blocks");
+    fprintf(out, "peak: %s; at the end %s in %lld block%s are still there; ",
+            kp_units_size(number(object, "peak_bytes")), kp_units_size(number(object, "live_bytes")), live,
+            kp_units_s((uint64_t)live));
+    fprintf(out, "%lld free%s of blocks taken before\n", older, kp_units_s((uint64_t)older));
+    if (lost)
+        fprintf(out, "no room to follow %lld block%s: counted as allocations, but not as still there or at the peak\n",
+                lost, kp_units_s((uint64_t)lost));
+}
+
+static void object_print(const struct view *v, yajl_val object, long row_limit)
+{
+    FILE *out = v->out;
+    size_t n;
+    struct site *sites = v->profile ? sites_of_profile(v->profile, &n) : sites_read(object, &n);
+    const bool is_traced = list(object, "sites") != NULL;
+    head_print(out, object);
+    if (!is_traced)
+        fprintf(out, "it grew by %s; record with kprof run --malloc trace for peak and leaks\n",
+                kp_units_size(number(object, "live_bytes")));
+    if (is_traced && sites) {
+        peak_print(out, object);
+        tables_print(v, sites, n, row_limit);
+        if (!v->profile && number(object, "call_stacks") > (long long)n)
+            fprintf(out, "\nthe trace has the largest %zu of %lld call stacks; NAME.heap.zst beside it has all\n", n,
+                    number(object, "call_stacks"));
+    }
+    free(sites);
+}
+
+/*
+ * Refuses text that write/heap did not make: it nests three levels deep, and values are short. libyajl frees a tree
+ * by recursion and needs about 100 bytes for each value. A file may have any number of values.
+ */
+static bool is_ours(const char *text)
+{
+    size_t depth = 0, values = 0, at = 0;
+    bool in_string = false;
+    for (; text[at] && depth < DEEPEST; at++) {
+        const char c = text[at];
+        if (in_string && c == '\\' && text[at + 1]) at++;
+        else if (c == '"') in_string = !in_string;
+        else if (!in_string && (c == '[' || c == '{')) depth++, values++;
+        else if (!in_string && (c == ']' || c == '}') && depth) depth--;
+        else if (!in_string && c == ',') values++;
+    }
+    return depth < DEEPEST && values < FEW_VALUES + at / 8;
+}
+
+/* ---- JSON ---- */
+
+static void place_json(const struct view *v, const struct kp_place *place)
+{
+    char name[NAME_BYTES];
+    fputs("{\"function\":", v->out);
+    kp_plain_json(v->out, name_of(v, place, name, sizeof name));
+    if (place->file && place->line) {
+        fputs(",\"file\":", v->out);
+        kp_plain_json(v->out, place->file);
+        fprintf(v->out, ",\"line\":%u", place->line);
+    }
+    fprintf(v->out, "%s}", place->is_inlined ? ",\"inlined\":true" : "");
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* Every frame of all sites, each once. The caller frees the list; the texts belong to the tree. */
+static const char **frames_list(yajl_val object, size_t *n)
+{
+    yajl_val sites = list(object, "sites");
+    const char **of = NULL;
+    size_t capacity = 0, all = 0;
+    for (size_t i = 0; sites && i < YAJL_GET_ARRAY(sites)->len; i++) {
+        yajl_val stack = list(YAJL_GET_ARRAY(sites)->values[i], "stack");
+        for (size_t k = 0; stack && k < YAJL_GET_ARRAY(stack)->len; k++) {
+            const char *text = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[k]);
+            of = kp_kineto_grow(of, &capacity, all + 1, sizeof *of);
+            of[all] = text;
+            all += text != NULL;
+        }
+    }
+    *n = 0;
+    if (all) qsort(of, all, sizeof *of, by_text);
+    for (size_t i = 0; i < all; i++)
+        if (!*n || strcmp(of[*n - 1], of[i]) != 0) of[(*n)++] = of[i];
+    return of;
+}
+
+/* Writes "kprof_frames" with a member for each FILE+0xOFFSET: its functions, innermost first. */
+static void frames_json(const struct view *v, yajl_val object)
+{
+    struct kp_place of[PLACES_MOST];
+    char path[NAME_BYTES];
+    size_t n, written = 0;
+    const char **frames = frames_list(object, &n);
+    fputs(", \"kprof_frames\": {", v->out);
+    for (size_t i = 0; i < n; i++) {
+        const int places = places_find(v, frames[i], of, path, sizeof path);
+        if (!places) continue;
+        fputs(written++ ? ",\n" : "", v->out);
+        kp_plain_json(v->out, frames[i]);
+        for (int k = 0; k < places; k++) {
+            fputs(k ? "," : ":[", v->out);
+            place_json(v, &of[k]);
+        }
+        fputs("]", v->out);
+    }
+    fputs("}", v->out);
+    free(frames);
+}
+
+bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, bool as_json,
+                       const struct kp_places *places, const struct kp_profile *profile, const char *installed)
+{
+    char why[256], *text = object_read(from);
+    yajl_val object = text && is_ours(text) ? yajl_tree_parse(text, why, sizeof why) : NULL;
+    const struct view v = {out, places, object ? list(object, "modules") : NULL, profile, installed};
+    if (object && as_json) fputs("\"kprof_heap\": ", out), kp_plain_json_raw(out, text);
+    if (object && as_json && places) frames_json(&v, object);
+    else if (object && !as_json) object_print(&v, object, row_limit);
+    const bool is_there = object != NULL;
+    if (object) yajl_tree_free(object);
+    free(text);
+    return is_there;
+}

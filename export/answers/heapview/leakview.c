@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * leakview.c - `kprof memory --leaks`: the call stacks that left blocks in most steps, and what each step left
+ *
+ * Step 0 of a program that was recorded from its start has the start-up in it: imports leave a hundred thousand call
+ * stacks. The last step still uses what it has: its gradients, its loss. So what was left in these two alone is a row
+ * each, behind the others.
+ */
+#include <stdlib.h>
+
+#include "export/answers/heapview/heapview.h"
+#include "export/read/kineto/kineto.h"
+#include "export/show/units.h"
+
+enum { STEPS_SHOWN = 8, FEW_ROWS = 5, STEP_ROWS = 20 };
+
+struct leaks {
+    FILE *out;
+    const struct kp_profile *p;
+    const struct kp_places *places;
+    size_t from, to; /* steps, by index */
+};
+struct leaking { /* a call stack */
+    const struct kp_profile_leak *of;
+    size_t n;        /* steps */
+    size_t growth_n; /* those that count as growth */
+    uint64_t bytes, blocks, growth_bytes;
+};
+
+struct leaks_folded { /* what is one row */
+    size_t stacks, step;
+    uint64_t bytes, blocks;
+};
+
+static bool is_startup(const struct leaks *l, size_t step) { return kp_profile_is_startup(l->p, l->from, l->to, step); }
+
+/* The last step's index. What comes behind the program's last whole step has a number, too: it left far fewer blocks,
+ * and the step before it has what was in use at the end. */
+static size_t last_from(const struct leaks *l)
+{
+    const size_t last = l->p->steps_n ? l->p->steps_n - 1 : 0;
+    const struct kp_profile_step *s = &l->p->steps[last];
+    const bool is_behind = l->to - l->from > 2 && s->left_blocks < s[-1].left_blocks / 2;
+    return is_behind ? last - 1 : last;
+}
+
+static bool is_last(const struct leaks *l, size_t step) { return l->to - l->from > 1 && step >= last_from(l); }
+
+/* ---- call stacks ---- */
+
+static int by_growth(const void *a, const void *b)
+{
+    const struct leaking *x = a, *y = b;
+    if (x->growth_n != y->growth_n) return x->growth_n < y->growth_n ? 1 : -1;
+    if (x->growth_bytes != y->growth_bytes) return x->growth_bytes < y->growth_bytes ? 1 : -1;
+    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+static void leaking_print(const struct leaks *l, const struct leaking *k)
+{
+    fprintf(l->out, "    %s in %llu block%s:", kp_units_size((int64_t)k->bytes), (unsigned long long)k->blocks,
+            kp_units_s(k->blocks));
+    for (size_t i = 0; i < k->n && i < STEPS_SHOWN; i++)
+        fprintf(l->out, "%s step %llu %s", i ? "," : "", (unsigned long long)l->p->steps[k->of[i].step].number,
+                kp_units_size((int64_t)k->of[i].bytes));
+    if (k->n > STEPS_SHOWN)
+        fprintf(l->out, ", and %zu more step%s", k->n - STEPS_SHOWN, kp_units_s(k->n - STEPS_SHOWN));
+    fputc('\n', l->out);
+    kp_heapview_stack(l->out, l->p, l->places, l->p->sites[k->of[0].site].frame);
+}
+
+/* Sums of each call stack. What the start-up and the last step have is no growth. */
+static struct leaking *leaking_list(const struct leaks *l, const struct kp_profile_leak *of, size_t n, size_t *all)
+{
+    struct leaking *sites = calloc(n + 1, sizeof *sites);
+    *all = 0;
+    for (size_t i = 0; sites && i < n; i++) {
+        if (!i || of[i].site != of[i - 1].site) sites[(*all)++] = (struct leaking){.of = &of[i]};
+        struct leaking *k = &sites[*all - 1];
+        k->n++;
+        k->bytes += of[i].bytes;
+        k->blocks += of[i].blocks;
+        if (is_last(l, of[i].step) || is_startup(l, of[i].step)) continue;
+        k->growth_n++;
+        k->growth_bytes += of[i].bytes;
+    }
+    if (*all) qsort(sites, *all, sizeof *sites, by_growth);
+    return sites;
+}
+
+static void leaks_fold(struct leaks_folded *to, const struct kp_profile_leak *of)
+{
+    to->stacks++;
+    to->step = of->step;
+    to->bytes += of->bytes;
+    to->blocks += of->blocks;
+}
+
+/* What was left in the start-up and the last step alone goes into `start` and `last`. How many call stacks stay. */
+static size_t leaks_take(const struct leaks *l, struct leaking *sites, size_t all, struct leaks_folded *start,
+                         struct leaks_folded *last)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < all; i++) {
+        if (sites[i].growth_n) {
+            sites[kept++] = sites[i];
+            continue;
+        }
+        for (size_t k = 0; k < sites[i].n; k++)
+            leaks_fold(is_last(l, sites[i].of[k].step) ? last : start, &sites[i].of[k]);
+    }
+    return kept;
+}
+
+static void folded_row(const struct leaks *l, const struct leaks_folded *f, const char *before, const char *behind)
+{
+    const unsigned long long step = f->stacks ? l->p->steps[f->step].number : 0;
+    if (!f->stacks) return;
+    fprintf(l->out, "    %sstep %llu%s", before, step, behind);
+    fprintf(l->out, ": %s in %llu block%s of %zu call stack%s; --step %llu has them\n",
+            kp_units_size((int64_t)f->bytes), (unsigned long long)f->blocks, kp_units_s(f->blocks), f->stacks,
+            kp_units_s(f->stacks), step);
+}
+
+/* What was left behind the last step is in its row. */
+static void last_row(const struct leaks *l, struct leaks_folded *f)
+{
+    f->step = last_from(l);
+    folded_row(l, f, "still in use by ", ", the last");
+}
+
+static void sites_print(const struct leaks *l, long row_limit)
+{
+    struct leaks_folded start = {0}, last = {0};
+    size_t n, all;
+    struct kp_profile_leak *of = kp_profile_leaks(l->p, l->from, l->to, &n);
+    struct leaking *sites = leaking_list(l, of, n, &all);
+    const size_t kept = sites ? leaks_take(l, sites, all, &start, &last) : 0;
+    const size_t shown = row_limit < 0 ? kept : (size_t)(row_limit ? row_limit : FEW_ROWS);
+    fprintf(l->out, "where, in most steps first, then most bytes:\n");
+    for (size_t i = 0; i < kept && i < shown; i++) leaking_print(l, &sites[i]);
+    if (kept > shown)
+        fprintf(l->out, "    and %zu more call stack%s: -n 0 shows all\n", kept - shown, kp_units_s(kept - shown));
+    if (!kept) fprintf(l->out, "    none\n");
+    last_row(l, &last);
+    folded_row(l, &start, "start-up (", ", with imports)");
+    if (kept && is_startup(l, l->from))
+        fprintf(l->out, "    (rows have what step %llu left, too; the sum above has not)\n",
+                (unsigned long long)l->p->steps[l->from].number);
+    free(sites);
+    free(of);
+}
+
+/* `row_limit` 0: a few. */
+static void steps_print(const struct leaks *l, long row_limit)
+{
+    const struct kp_profile *p = l->p;
+    const size_t all = l->to - l->from, rows = row_limit < 0 ? all : (size_t)(row_limit ? row_limit : STEP_ROWS);
+    const size_t shown = rows < all ? rows : all;
+    fprintf(l->out, "\nwhat each step allocated and left on the host's heap:\n");
+    fprintf(l->out, "    %8s %33s %33s\n", "step", "there when it ended", "still there when the last began");
+    for (size_t i = l->from; i < l->from + shown; i++) {
+        const struct kp_profile_step *s = &p->steps[i];
+        fprintf(l->out, "    %8llu %14s in %8llu blocks %14s in %8llu blocks\n", (unsigned long long)s->number,
+                kp_units_size((int64_t)s->left_bytes), (unsigned long long)s->left_blocks,
+                kp_units_size((int64_t)s->still_bytes), (unsigned long long)s->still_blocks);
+    }
+    if (all > shown) fprintf(l->out, "    %zu more step%s: -n 0\n", all - shown, kp_units_s(all - shown));
+    else if (l->to == p->steps_n) fprintf(l->out, "the last step has what it still uses\n");
+}
+
+/* "steps 1-19 left 21.38 KiB in 21 blocks": without the start-up, and without the last, which is still used. */
+static void sum_print(const struct leaks *l)
+{
+    const struct kp_profile *p = l->p;
+    const size_t from = is_startup(l, l->from) ? l->from + 1 : l->from,
+                 to = is_last(l, l->to - 1) ? last_from(l) : l->to;
+    uint64_t bytes = 0, blocks = 0;
+    for (size_t i = from; i < to; i++) {
+        bytes += p->steps[i].still_bytes;
+        blocks += p->steps[i].still_blocks;
+    }
+    if (from >= to) {
+        fprintf(l->out, "no step between the start-up and the last: record more steps to see what they leave\n");
+        return;
+    }
+    fprintf(l->out, "step%s %llu", to - from == 1 ? "" : "s", (unsigned long long)p->steps[from].number);
+    if (to - from > 1) fprintf(l->out, "-%llu", (unsigned long long)p->steps[to - 1].number);
+    fprintf(l->out, " left %s in %llu block%s on the host's heap, %s a step\n", kp_units_size((int64_t)bytes),
+            (unsigned long long)blocks, kp_units_s(blocks), kp_units_size((int64_t)(bytes / (to - from))));
+}
+
+bool kp_leakview_write(FILE *out, const struct kp_profile *p, long row_limit, const struct kp_places *places,
+                       long first, long last)
+{
+    struct leaks l = {.out = out, .places = places, .p = p, .from = p->steps_n};
+    for (size_t i = 0; i < p->steps_n; i++) {
+        if (first >= 0 && (p->steps[i].number < (uint64_t)first || p->steps[i].number > (uint64_t)last)) continue;
+        l.from = i < l.from ? i : l.from;
+        l.to = i + 1;
+    }
+    if (l.from >= l.to) return false;
+    sum_print(&l);
+    kp_arenaview_write(out, p, l.from, l.to, KP_ARENAS_GREW);
+    fputc('\n', out);
+    sites_print(&l, row_limit);
+    kp_arenaview_write(out, p, l.from, l.to, KP_ARENAS_RESTED);
+    steps_print(&l, row_limit);
+    return true;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/* memgroups.c - groups blocks by the op that allocated them: live at a moment, or left over from step to step */
+#include "export/answers/memory/memblocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/read/frames/framename.h"
+#include "export/read/frames/modulename.h"
+#include "export/read/frames/ownline.h"
+#include "export/read/store/qsort.h"
+#include "export/answers/top/toprows.h"
+
+static uint32_t name_of(const struct kp_memview *view, int32_t node)
+{
+    return node < 0 ? 0 : view->tree->trace->events[view->tree->nodes[node].event].name;
+}
+
+void kp_mem_group_place(struct kp_mem_group *row, const struct kp_memview *view, int32_t node)
+{
+    const int32_t placed = node < 0 ? -1 : view->placed[node];
+    row->stack = placed < 0 ? 0 : view->tree->nodes[placed].stack;
+    row->is_backward = placed >= 0 && kp_node_is_backward(view->tree, (size_t)placed);
+}
+
+static void group_add(struct kp_mem_groups *g, const struct kp_memview *view, const struct kp_mem_block *b)
+{
+    const bool has_op = b->place.op >= 0;
+    *KP_KINETO_NEXT(g->rows, g->count, g->capacity) =
+        (struct kp_mem_group){.op = name_of(view, has_op ? b->place.op : b->place.range),
+                              .top = name_of(view, has_op ? b->place.top : b->place.range),
+                              .category = b->category,
+                              .is_older = b->from_ns == INT64_MIN,
+                              .bytes = b->bytes,
+                              .count = 1,
+                              .first_step = b->step,
+                              .last_step = b->step,
+                              .steps = 1};
+    kp_mem_group_place(&g->rows[g->count - 1], view, b->place.op);
+}
+
+static int key_compare(const struct kp_mem_group *x, const struct kp_mem_group *y)
+{
+    if (x->op != y->op) return x->op < y->op ? -1 : 1;
+    if (x->top != y->top) return x->top < y->top ? -1 : 1;
+    if (x->shapes != y->shapes) return x->shapes < y->shapes ? -1 : 1;
+    if (x->stack != y->stack) return x->stack < y->stack ? -1 : 1;
+    if (x->category != y->category) return x->category < y->category ? -1 : 1;
+    if (x->is_backward != y->is_backward) return x->is_backward - y->is_backward;
+    return x->is_older - y->is_older;
+}
+
+static int key_order(const void *a, const void *b)
+{
+    const struct kp_mem_group *x = a, *y = b;
+    int order = key_compare(x, y);
+    return order ? order : (x->first_step > y->first_step) - (x->first_step < y->first_step);
+}
+
+static int bytes_order(const void *a, const void *b)
+{
+    const struct kp_mem_group *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+    return key_compare(x, y);
+}
+
+/* Merges the rows of each key, and puts those with most bytes first. */
+static void groups_merge(struct kp_mem_groups *g)
+{
+    size_t kept = 0;
+    if (!g->count) return;
+    kp_qsort(g->rows, g->count, sizeof *g->rows, key_order);
+    for (size_t i = 0; i < g->count; i++) {
+        const struct kp_mem_group row = g->rows[i];
+        struct kp_mem_group *last = kept ? &g->rows[kept - 1] : NULL;
+        if (!last || key_compare(last, &row) != 0) {
+            g->rows[kept++] = row;
+            continue;
+        }
+        last->bytes += row.bytes;
+        last->kept += row.kept;
+        last->count += row.count;
+        last->steps += row.first_step != last->last_step;
+        last->last_step = row.last_step;
+    }
+    g->count = kept;
+    kp_qsort(g->rows, g->count, sizeof *g->rows, bytes_order);
+}
+
+static int asked_order(const void *a, const void *b)
+{
+    const struct kp_mem_group *x = a, *y = b;
+    if (x->op != y->op) return x->op < y->op ? -1 : 1;
+    return bytes_order(a, b);
+}
+
+/* Is it a line that the rows `from` to `to` do not have? */
+static bool is_new_line(const struct kp_memview *view, const struct kp_mem_group *from, const struct kp_mem_group *to)
+{
+    enum { LINES_MOST = 32 };
+    char its[512], other[512];
+    kp_mem_place_text(view, to, its, sizeof its);
+    for (int i = 0; from < to && i < LINES_MOST; from++, i++)
+        if (strcmp(kp_mem_place_text(view, from, other, sizeof other), its) == 0) return false;
+    return true;
+}
+
+/* Makes one row of all call sites of an op and of all its shapes. */
+static void sites_merge(struct kp_mem_groups *g, const struct kp_memview *view)
+{
+    size_t kept = 0, first = 0;
+    if (!g->count) return;
+    struct kp_mem_group *of = malloc(g->count * sizeof *of);
+    if (!of) return;
+    memcpy(of, g->rows, g->count * sizeof *of);
+    kp_qsort(of, g->count, sizeof *of, asked_order);
+    for (size_t i = 0; i < g->count; i++) {
+        if (!i || of[i].op != of[first].op) {
+            first = i;
+            g->rows[kept++] = of[i];
+            continue;
+        }
+        struct kp_mem_group *row = &g->rows[kept - 1];
+        row->bytes += of[i].bytes;
+        row->kept += of[i].kept;
+        row->count += of[i].count;
+        row->others += is_new_line(view, &of[first], &of[i]);
+    }
+    g->count = kept;
+    free(of);
+    kp_qsort(g->rows, g->count, sizeof *g->rows, bytes_order);
+}
+
+void kp_mem_groups_live(struct kp_mem_groups *g, const struct kp_memview *view, size_t device, int64_t at_ns)
+{
+    const struct kp_mem_device *d = &view->devices[device];
+    memset(g, 0, sizeof *g);
+    for (size_t i = d->first; i < d->first + d->count; i++)
+        if (view->blocks[i].from_ns <= at_ns && view->blocks[i].to_ns > at_ns) group_add(g, view, &view->blocks[i]);
+    groups_merge(g);
+}
+
+void kp_mem_groups_taken(struct kp_mem_groups *g, const struct kp_memview *view, size_t device, int64_t from_ns,
+                         int64_t to_ns)
+{
+    const struct kp_mem_device *d = &view->devices[device];
+    memset(g, 0, sizeof *g);
+    for (size_t i = d->first; i < d->first + d->count; i++) {
+        const struct kp_mem_block *b = &view->blocks[i];
+        if (b->from_ns < from_ns || b->from_ns > to_ns) continue;
+        group_add(g, view, b);
+        struct kp_mem_group *row = &g->rows[g->count - 1];
+        row->category = 0;
+        row->top = 0;
+        row->kept = b->bytes;
+        if (b->place.op < 0) continue;
+        const int32_t asker = kp_tree_asker(view->tree, b->place.op);
+        row->op = name_of(view, asker);
+        row->shapes = kp_kineto_shapes(kp_tree_event(view->tree, (size_t)asker));
+        if (b->to_ns <= view->tree->nodes[asker].end_ns) row->kept = 0;
+    }
+    groups_merge(g);
+    sites_merge(g, view);
+}
+
+void kp_mem_groups_leaks(struct kp_mem_groups *g, const struct kp_memview *view, size_t device)
+{
+    const struct kp_mem_device *d = &view->devices[device];
+    size_t kept = 0;
+    long before_last = (long)view->step_count - 1;
+    /* not the end of the window: a program frees everything when it ends */
+    int64_t end_ns = view->step_count ? view->steps[before_last].to_ns : 0;
+    memset(g, 0, sizeof *g);
+    for (size_t i = d->first; i < d->first + d->count; i++) {
+        const struct kp_mem_block *b = &view->blocks[i];
+        if (b->to_ns > end_ns && b->step >= 0 && b->step < before_last) group_add(g, view, b);
+    }
+    groups_merge(g);
+    for (size_t i = 0; i < g->count; i++)
+        if (g->rows[i].steps >= 2 && 2 * g->rows[i].steps >= before_last) g->rows[kept++] = g->rows[i];
+    g->count = kept;
+}
+
+void kp_mem_groups_fini(struct kp_mem_groups *g)
+{
+    free(g->rows);
+    g->rows = NULL;
+    g->count = 0;
+}
+
+/* Writes "file.py(12): name" as every command shows a line, "file.py:12 name". */
+static void line_add(char *out, size_t bytes, const char *frame, size_t frame_bytes)
+{
+    const char *end = memmem(frame, frame_bytes, "): ", 3), *open = end;
+    while (open && open > frame && *open != '(') open--;
+    if (!open || open == frame) snprintf(out, bytes, "%.*s", (int)frame_bytes, frame);
+    else
+        snprintf(out, bytes, "%.*s:%.*s %.*s", (int)(open - frame), frame, (int)(end - open - 1), open + 1,
+                 (int)(frame + frame_bytes - end - 3), end + 3);
+}
+
+static int module_add(struct kp_kineto *trace, char *out, size_t bytes, const char *module, size_t module_bytes)
+{
+    struct kp_frametext text = {0};
+    char frame[512];
+    snprintf(frame, sizeof frame, "nn.Module: %.*s", (int)module_bytes, module);
+    const int used = snprintf(out, bytes, "%s", kp_framename_module(kp_modulename_frame(&text, trace, frame)));
+    kp_frametext_fini(&text);
+    return used;
+}
+
+/* Writes the innermost nn.Module and line of the program, if the stack has them: "Linear_0, model.py:12 forward". */
+const char *kp_mem_place_text(const struct kp_memview *view, const struct kp_mem_group *row, char *out, size_t bytes)
+{
+    const char *text = row->stack ? kp_kineto_text(view->tree->trace, row->stack) : "", *module = NULL;
+    size_t line_bytes = 0;
+    const char *line = kp_ownline_frame(view->tree->trace, text, &line_bytes);
+    for (; *text && !(module = kp_framename_module(text)); text += *text == ';') text += strcspn(text, ";");
+    int used = snprintf(out, bytes, "%s", row->is_backward && (module || line) ? KP_TOP_BACKWARD_OF : "");
+    if (module && used < (int)bytes)
+        used += module_add(view->tree->trace, out + used, bytes - (size_t)used, module, strcspn(module, ";"));
+    if (module && line && used < (int)bytes) used += snprintf(out + used, bytes - (size_t)used, ", ");
+    if (line && used >= 0 && (size_t)used < bytes) line_add(out + used, bytes - (size_t)used, line, line_bytes);
+    return out;
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+/* memtable.c - writes memory as text: for each device the peak, live blocks by op, what grows, and the timeline */
+#include "export/read/kineto/kineto_facts.h"
+#include "export/answers/memory/memblocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/show/plain.h"
+#include "export/answers/torchtable/table.h"
+#include "export/show/units.h"
+
+enum { NAME_WIDTH = 40, PLACE_BYTES = 256 };
+
+/* The time that --from and --to take, and that `kprof events` prints. */
+static double at_ms(const struct kp_memview *view, int64_t ns) { return (double)(ns - view->zero_ns) / 1e6; }
+
+static void step_text(const struct kp_memview *view, int64_t at_ns, char *out, size_t bytes)
+{
+    long step = kp_mem_step_at(view, at_ns);
+    if (step < 0) snprintf(out, bytes, "-");
+    else snprintf(out, bytes, "step %ld", view->steps[step].number);
+}
+
+static void name_put(FILE *out, const char *text, size_t width)
+{
+    kp_table_name_put(out, text, width, (width - 2) / 2);
+}
+
+/* Writes shapes in at most `width` letters, cut behind a whole input. */
+static void shapes_put(FILE *out, const char *text, size_t width)
+{
+    static const char tail[] = ", ...]";
+    size_t kept = 0, depth = 0;
+    if (strlen(text) > width)
+        for (size_t n = 0; n + sizeof tail - 1 <= width; n++) { /* shapes are ASCII */
+            if (text[n] == ',' && depth == 1) kept = n;
+            depth += text[n] == '[';
+            depth -= text[n] == ']';
+        }
+    if (!kept) name_put(out, text, width);
+    else fprintf(out, "%.*s%s%*s", (int)kept, text, tail, (int)(width - kept - (sizeof tail - 1)), "");
+}
+
+static void places_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row)
+{
+    char place[PLACE_BYTES];
+    const char *op = kp_kineto_text(view->tree->trace, row->op);
+    name_put(out, *op ? op : row->is_older ? "(before the window)" : "(outside any op)", NAME_WIDTH);
+    fputs("  ", out);
+    name_put(out, kp_kineto_text(view->tree->trace, row->top), NAME_WIDTH);
+    fputs("  ", out);
+    kp_plain_put(out, kp_mem_place_text(view, row, place, sizeof place));
+    fputc('\n', out);
+}
+
+static size_t rows_shown(const struct kp_mem_groups *g, const struct kp_mem_show *show)
+{
+    return show->row_limit < 0 || (size_t)show->row_limit > g->count ? g->count : (size_t)show->row_limit;
+}
+
+/* gap: columns between bytes and blocks that a table has. */
+static void rest_put(FILE *out, const struct kp_mem_groups *g, size_t shown, int gap)
+{
+    int64_t bytes = 0;
+    size_t blocks = 0;
+    for (size_t i = shown; i < g->count; i++) bytes += g->rows[i].bytes, blocks += g->rows[i].count;
+    const size_t more = g->count - shown;
+    if (more)
+        fprintf(out, "  %12s%*s %7zu  and %zu more row%s\n", kp_units_size(bytes), gap, "", blocks, more,
+                kp_units_s(more));
+}
+
+static void live_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c,
+                     const struct kp_mem_show *show)
+{
+    struct kp_mem_groups g;
+    kp_mem_groups_live(&g, view, (size_t)(c->device - view->devices), c->peak_ns);
+    size_t shown = rows_shown(&g, show);
+    fprintf(out, "\n  Live at the peak, by op\n  %12s %7s  %-17s %-*s  %-*s  %s\n", "Bytes", "Blocks", "Category",
+            NAME_WIDTH, "Op", NAME_WIDTH, "Outermost op", "Module, call site");
+    for (size_t i = 0; i < shown; i++) {
+        fprintf(out, "  %12s %7zu  %-17s ", kp_units_size(g.rows[i].bytes), g.rows[i].count,
+                kp_mem_category_name(g.rows[i].category));
+        places_put(out, view, &g.rows[i]);
+    }
+    rest_put(out, &g, shown, 0);
+    if (c->device->before_bytes)
+        fprintf(out, "  %12s %7s  %s\n", kp_units_size(c->device->before_bytes), "-",
+                kp_mem_category_name(KP_MEM_BEFORE));
+    kp_mem_groups_fini(&g);
+}
+
+static bool is_kept_told(const struct kp_mem_groups *g, size_t shown)
+{
+    for (size_t i = 0; i < shown; i++)
+        if (g->rows[i].kept != g->rows[i].bytes) return true;
+    return false;
+}
+
+static void taken_row_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row, bool with_kept)
+{
+    char place[PLACE_BYTES];
+    const char *op = kp_kineto_text(view->tree->trace, row->op);
+    fprintf(out, "  %12s ", kp_units_size(row->bytes));
+    if (with_kept) fprintf(out, "%12s ", kp_units_size(row->kept));
+    fprintf(out, "%7zu  ", row->count);
+    name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
+    fputs("  ", out);
+    shapes_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
+    fputs("  ", out);
+    kp_plain_put(out, kp_mem_place_text(view, row, place, sizeof place));
+    if (row->others) fprintf(out, ", and %u more", row->others);
+    fputc('\n', out);
+}
+
+/* Who takes most: what torch's "Self CPU Mem" is about, without what was given back. */
+static void taken_put(FILE *out, const struct kp_memview *view, size_t device, const struct kp_mem_show *show)
+{
+    const bool has_shapes = view->tree->trace->record_shapes;
+    struct kp_mem_groups g;
+    kp_mem_groups_taken(&g, view, device, show->from_ns, show->to_ns);
+    const size_t shown = rows_shown(&g, show);
+    const bool with_kept = is_kept_told(&g, shown);
+    fprintf(out, "\n  Allocated most, freed since or not, by op\n  %12s ", "Bytes");
+    if (with_kept) fprintf(out, "%12s ", "At op's end");
+    fprintf(out, "%7s  %-*s  %-*s  %s\n", "Blocks", NAME_WIDTH, "Op", NAME_WIDTH,
+            has_shapes ? "Input shapes that take most" : "Input shapes (--record-shapes)", "Module, call site");
+    for (size_t i = 0; i < shown; i++) taken_row_put(out, view, &g.rows[i], with_kept);
+    rest_put(out, &g, shown, with_kept ? 13 : 0);
+    if (with_kept)
+        fprintf(out,
+                "  At op's end: of these, still there when the op ended, as kprof report --sort mem%s has them; what "
+                "stays is below\n",
+                has_shapes ? " --by op" : "");
+    kp_mem_groups_fini(&g);
+}
+
+/* The names are torch's (decisions/023). */
+static void words_put(FILE *out, const struct kp_mem_curve *c)
+{
+    static const char *const words[KP_MEM_CATEGORIES] = {
+        [KP_MEM_TEMPORARY] = "Temporary: taken and given back within one op, or one optimizer step",
+        [KP_MEM_ACTIVATION] = "Activation: made in a forward pass, and live after its op",
+        [KP_MEM_AUTOGRAD] = "Autograd detail: made in a backward pass, and gone before it ends",
+        [KP_MEM_UNKNOWN] = "Unknown: none of these; what evaluation alone and data loading make is here, too",
+        [KP_MEM_BEFORE] =
+            "Before the window: taken before it began, so its op is not known; at the end: not given back in it"};
+    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
+        if (c->most.of[k] && words[k]) fprintf(out, "  %s\n", words[k]);
+}
+
+static void categories_put(FILE *out, const struct kp_mem_curve *c)
+{
+    fprintf(out, "\n  %-17s %12s %12s %12s %12s\n", "Category", "At the peak", "Highest", "At the end", "At the start");
+    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
+        if (c->most.of[k])
+            fprintf(out, "  %-17s %12s %12s %12s %12s\n", kp_mem_category_name(k), kp_units_size(c->peak.of[k]),
+                    kp_units_size(c->most.of[k]), kp_units_size(c->end.of[k]), kp_units_size(c->begin.of[k]));
+    fprintf(out, "  %-17s %12s %12s %12s %12s\n", "All", kp_units_size(c->peak.total), kp_units_size(c->most.total),
+            kp_units_size(c->end.total), kp_units_size(c->begin.total));
+    words_put(out, c);
+}
+
+static bool are_alike(const struct kp_mem_sum *sums, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (sums[i].total != sums[0].total || memcmp(sums[i].of, sums[0].of, sizeof sums[0].of) != 0) return false;
+    return true;
+}
+
+static void timeline_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c,
+                         const struct kp_mem_show *show)
+{
+    enum { LINES = 20 };
+    int64_t at[LINES];
+    struct kp_mem_sum *slices = kp_mem_curve_slices(c, show->from_ns, show->to_ns, LINES, at);
+    fprintf(out, "\n  Timeline: %s in %d equal parts, each at its highest moment\n  %12s %-20s %12s",
+            show->is_part ? "these steps" : "the window", LINES, "ms", "Step", "All");
+    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
+        if (c->most.of[k]) fprintf(out, " %17s", kp_mem_category_name(k));
+    fputc('\n', out);
+    const bool is_one = are_alike(slices, LINES);
+    for (size_t i = 0; i < (is_one ? 1 : LINES); i++) {
+        char step[64];
+        step_text(view, at[i], step, sizeof step);
+        if (is_one) snprintf(step, sizeof step, "the same in all");
+        fprintf(out, "  %12.3f %-20s %12s", at_ms(view, at[i]), step, kp_units_size(slices[i].total));
+        for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
+            if (c->most.of[k]) fprintf(out, " %17s", kp_units_size(slices[i].of[k]));
+        fputc('\n', out);
+    }
+    free(slices);
+}
+
+static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, const struct kp_mem_show *show)
+{
+    struct kp_mem_groups g;
+    if (view->step_count < 3) {
+        fprintf(out, "\n  What grows from step to step: the window has %zu step%s, three are needed to tell\n",
+                view->step_count, kp_units_s(view->step_count));
+        const char *const missed = kp_kineto_missed_call(view->tree->trace);
+        if (missed) {
+            fputs("  ", out);
+            kp_plain_put(out, missed);
+            fputs("\n", out);
+        }
+        return;
+    }
+    kp_mem_groups_leaks(&g, view, device);
+    size_t shown = rows_shown(&g, show);
+    if (!g.count) {
+        fputs("\n  Nothing grows from step to step\n", out);
+        return;
+    }
+    fprintf(out,
+            "\n  Grows from step to step: allocated in one step, still there when the last step ends\n  %12s %7s  %12s "
+            "%-20s %-*s  %-*s  %s\n",
+            "Bytes", "Blocks", "A step", "Steps that left some", NAME_WIDTH, "Op", NAME_WIDTH, "Outermost op",
+            "Module, call site");
+    for (size_t i = 0; i < shown; i++) {
+        const struct kp_mem_group *row = &g.rows[i];
+        char steps[48];
+        snprintf(steps, sizeof steps, "%ld, in %ld to %ld", row->steps, view->steps[row->first_step].number,
+                 view->steps[row->last_step].number);
+        fprintf(out, "  %12s %7zu  %12s %-20s ", kp_units_size(row->bytes), row->count,
+                kp_units_size(row->bytes / row->steps), steps);
+        places_put(out, view, row);
+    }
+    rest_put(out, &g, shown, 0);
+    kp_mem_groups_fini(&g);
+}
+
+static void outs_put(FILE *out, const struct kp_memview *view, size_t device, const struct kp_mem_show *show)
+{
+    for (size_t i = 0; i < view->out_count; i++) {
+        const struct kp_mem_out *o = &view->outs[i];
+        char step[64];
+        if (o->device != device || o->at_ns < show->from_ns || o->at_ns > show->to_ns) continue;
+        step_text(view, o->at_ns, step, sizeof step);
+        fprintf(out, "\n  Out of memory at %.3f ms (%s): %s asked for, %s taken then, in ", at_ms(view, o->at_ns), step,
+                kp_units_size(o->bytes), kp_units_size(o->allocated));
+        kp_plain_put(out, o->place.op < 0 ? "(outside any op)" : kp_mem_op_name(view, o->place.op));
+        fputc('\n', out);
+    }
+}
+
+/* What another recording would show, in the words of kprof report. */
+static void missing_put(FILE *out, const struct kp_kineto *trace)
+{
+    const bool no_shapes = !trace->record_shapes, no_lines = !trace->has_stacks && !trace->with_stack;
+    if (!no_shapes && !no_lines) return;
+    fprintf(out, "Not recorded: %s%s%s\n", no_shapes ? "shapes (--record-shapes)" : "",
+            no_shapes && no_lines ? ", " : "", no_lines ? "your lines (--with-stack ops)" : "");
+}
+
+static void device_put(FILE *out, const struct kp_memview *view, size_t device, const struct kp_mem_show *show)
+{
+    const struct kp_mem_device *d = &view->devices[device];
+    struct kp_mem_curve c;
+    char step[64];
+    kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
+    step_text(view, c.peak_ns, step, sizeof step);
+    if (*step == '-') snprintf(step, sizeof step, "in no step");
+    fprintf(out,
+            "%s: peak %s at %.3f ms (%s; times are after the profiler's start); %zu block%s taken in the window or "
+            "there at its begin",
+            d->name, kp_units_size(c.peak.total), at_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
+    if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", kp_units_size(d->reserved_most));
+    fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);
+    missing_put(out, view->tree->trace);
+    outs_put(out, view, device, show);
+    if (d->count || d->before_bytes) {
+        categories_put(out, &c);
+        live_put(out, view, &c, show);
+        taken_put(out, view, device, show);
+        leaks_put(out, view, device, show);
+        timeline_put(out, view, &c, show);
+    }
+    fputc('\n', out);
+    kp_mem_curve_fini(&c);
+}
+
+void kp_memtable_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
+{
+    if (view->no_addresses) fputs("Some events of memory have no address (traces of 2021): they are left out\n", out);
+    if (show->is_part) {
+        char steps[80];
+        kp_units_steps(steps, sizeof steps, show->first_step, show->last_step);
+        fprintf(out, "S%s: %.1f of the window's %.1f ms; --step all shows all\n\n", steps + 1,
+                (double)(show->to_ns - show->from_ns) / 1e6, (double)(view->end_ns - view->begin_ns) / 1e6);
+    }
+    for (size_t d = 0; d < view->device_count; d++)
+        if (show->device < 0 || (size_t)show->device == d) device_put(out, view, d, show);
+}

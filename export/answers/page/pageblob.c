@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pageblob.c - a trace's data for the page: columns of numbers, deflated, in base64
+ *
+ * Base64 has no letter that HTML knows. So no text of a trace can end the element that holds it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "export/answers/page/pageparts.h"
+
+enum { ALIGN = 8, PIECE = 48 * 1024, LEVEL = 6 };
+
+static void bytes_add(struct kp_page_blob *blob, const void *bytes, size_t count)
+{
+    if (!count) return;
+    blob->bytes = kp_kineto_grow(blob->bytes, &blob->capacity, blob->count + count, 1);
+    memcpy(blob->bytes + blob->count, bytes, count);
+    blob->count += count;
+}
+
+void kp_page_blob_put(struct kp_page_blob *blob, const char *name, const void *items, size_t count, size_t item_bytes)
+{
+    static const char zeros[ALIGN];
+    if (blob->column_count == KP_PAGE_COLUMNS_MAX) return;
+    bytes_add(blob, zeros, (ALIGN - blob->count % ALIGN) % ALIGN);
+    blob->columns[blob->column_count++] =
+        (struct kp_page_column){name, item_bytes == 4 ? "u32" : "u8", blob->count, count};
+    bytes_add(blob, items, count * item_bytes);
+}
+
+/* ---- base64 ---- */
+
+struct base64 {
+    FILE *out;
+    unsigned char left[3];
+    unsigned count;
+};
+
+static void three_put(FILE *out, const unsigned char *b, unsigned count)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned word = (unsigned)b[0] << 16 | (unsigned)b[1] << 8 | b[2];
+    char four[4] = {letters[word >> 18], letters[word >> 12 & 63], letters[word >> 6 & 63], letters[word & 63]};
+    for (unsigned i = count + 1; i < 4; i++) four[i] = '=';
+    fwrite(four, 1, sizeof four, out);
+}
+
+static void base64_put(struct base64 *b, const unsigned char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        b->left[b->count++] = bytes[i];
+        if (b->count < 3) continue;
+        three_put(b->out, b->left, 3);
+        b->count = 0;
+    }
+}
+
+static void base64_end(struct base64 *b)
+{
+    if (!b->count) return;
+    memset(b->left + b->count, 0, 3 - b->count);
+    three_put(b->out, b->left, b->count);
+}
+
+/* ---- deflate ---- */
+
+static int part_put(z_stream *z, struct base64 *to, const void *bytes, size_t count, int flush)
+{
+    static unsigned char room[PIECE];
+    const unsigned char *at = bytes;
+    do {
+        const uInt take = count > PIECE ? PIECE : (uInt)count;
+        z->next_in = (Bytef *)(uintptr_t)at;
+        z->avail_in = take;
+        if (take) at += take; /* an empty blob has no bytes */
+        count -= take;
+        do {
+            z->next_out = room;
+            z->avail_out = sizeof room;
+            if (deflate(z, count ? Z_NO_FLUSH : flush) == Z_STREAM_ERROR) return -EINVAL;
+            base64_put(to, room, sizeof room - z->avail_out);
+        } while (z->avail_out == 0);
+    } while (count);
+    return 0;
+}
+
+static char *directory_make(const struct kp_page_blob *blob, const char *head, size_t head_bytes, size_t *bytes)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, bytes);
+    if (!f) return NULL;
+    fputs("{\"columns\":{", f);
+    for (size_t i = 0; i < blob->column_count; i++) {
+        const struct kp_page_column *c = &blob->columns[i];
+        fprintf(f, "%s\"%s\":[\"%s\",%zu,%zu]", i ? "," : "", c->name, c->type, c->at, c->count);
+    }
+    fputs("},\"head\":", f);
+    fwrite(head, 1, head_bytes, f);
+    fputs("}", f);
+    while (ftell(f) % ALIGN) fputc(' ', f);
+    if (fclose(f) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+int kp_page_blob_write(const struct kp_page_blob *blob, const char *head, size_t head_bytes, FILE *out)
+{
+    struct base64 to = {.out = out};
+    z_stream z = {0};
+    size_t bytes = 0;
+    char *directory = directory_make(blob, head, head_bytes, &bytes);
+    const uint32_t size[2] = {(uint32_t)bytes, 0};
+    if (!directory) return -ENOMEM;
+    int rc = deflateInit(&z, LEVEL) == Z_OK ? 0 : -ENOMEM;
+    if (rc == 0) {
+        rc = part_put(&z, &to, size, sizeof size, Z_NO_FLUSH);
+        if (rc == 0) rc = part_put(&z, &to, directory, bytes, Z_NO_FLUSH);
+        if (rc == 0) rc = part_put(&z, &to, blob->bytes, blob->count, Z_FINISH);
+        base64_end(&to);
+        deflateEnd(&z);
+    }
+    free(directory);
+    return rc;
+}
+
+void kp_page_blob_fini(struct kp_page_blob *blob)
+{
+    free(blob->bytes);
+    *blob = (struct kp_page_blob){0};
+}

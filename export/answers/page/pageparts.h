@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pageparts.h - what the files of this room share: a trace's data, as columns in one block of bytes */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "export/answers/advise/advise.h"
+#include "export/read/store/keyindex.h"
+
+/* ---- pageblob.c ---- */
+
+enum { KP_PAGE_COLUMNS_MAX = 64 };
+struct kp_page_column {
+    const char *name;
+    const char *type; /* u8, u32: the typed array that reads it */
+    size_t at, count; /* at: bytes after the directory */
+};
+struct kp_page_blob {
+    unsigned char *bytes;
+    size_t count, capacity;
+    struct kp_page_column columns[KP_PAGE_COLUMNS_MAX];
+    size_t column_count;
+};
+/* Adds a column of `count` numbers of `item_bytes` (1 or 4), which it copies. Columns begin at a multiple of 8. */
+void kp_page_blob_put(struct kp_page_blob *blob, const char *name, const void *items, size_t count, size_t item_bytes);
+/* Writes the directory's length, the directory (`head`: JSON) and the columns, deflated, in base64. 0 or -errno. */
+int kp_page_blob_write(const struct kp_page_blob *blob, const char *head, size_t head_bytes, FILE *out);
+void kp_page_blob_fini(struct kp_page_blob *blob);
+static inline void kp_page_two_put(uint32_t *low, uint32_t *high, uint64_t value)
+{
+    *low = (uint32_t)value;
+    *high = (uint32_t)(value >> 32);
+}
+
+/* ---- pageevents.c: the nodes of a tree by lane and by time ---- */
+
+enum { KP_PAGE_TEXT_MAX = 600 }; /* bytes of a text in the page; the rest is cut */
+enum kp_page_kind {              /* as the page's script numbers them */
+                    KP_PAGE_OP,
+                    KP_PAGE_RANGE,
+                    KP_PAGE_PYTHON,
+                    KP_PAGE_RUNTIME,
+                    KP_PAGE_KERNEL,
+                    KP_PAGE_COPY,
+                    KP_PAGE_COMM,
+                    KP_PAGE_REST
+};
+struct kp_page_lane {
+    int64_t pid, tid;
+    bool on_device, is_async, is_main;
+    size_t first, count;
+};
+struct kp_page_texts { /* the texts of the page; each string of the trace that it shows has a number here */
+    uint32_t *of;      /* by string id: number + 1, or 0 */
+    uint32_t *ids;     /* by number */
+    size_t count, capacity, known, of_capacity;
+};
+struct kp_page {
+    const struct kp_tree *tree;
+    struct kp_chosen chosen;
+    const struct kp_advice *advice;
+    struct kp_page_blob blob;
+    struct kp_page_texts texts;
+    struct kp_page_lane *lanes;
+    size_t lane_count, lane_capacity;
+    int64_t base_ns;          /* times in the page count from here */
+    bool has_gpu, has_frames; /* has_frames: Python calls or call stacks */
+    bool starts_with_steps;   /* with those from index low to high */
+    size_t low, high;
+};
+void kp_page_events_put(struct kp_page *page);
+
+/* ---- pagetexts.c ---- */
+
+uint32_t kp_page_text(struct kp_page *page, uint32_t id);
+void kp_page_texts_put(struct kp_page *page); /* all texts, as a column with a NUL after each */
+
+/* ---- pagelinks.c ---- */
+
+/* `positions`: of each node its number in the page, UINT32_MAX: none. `order`: the node of each number. */
+void kp_page_links_put(struct kp_page *page, const uint32_t *positions);
+void kp_page_modules_put(struct kp_page *page, const uint32_t *order, size_t count);
+
+/* ---- pageworks.c ---- */
+
+void kp_page_works_put(struct kp_page *page, const uint32_t *positions, const uint32_t *order, size_t count);
+
+/* ---- pageflame.c ---- */
+
+void kp_page_flame_put(struct kp_page *page);
+
+/* ---- pagememory.c ---- */
+
+void kp_page_memory_put(struct kp_page *page, struct kp_tree *tree, FILE *head);
+
+/* ---- pagehead.c ---- */
+
+/* Writes a member of JSON, NULL as null, behind others. */
+void kp_page_member_put(FILE *out, const char *key, const char *text);
+/* Writes an object that kp_page_memory_put() may add to: it is not ended. */
+void kp_page_head_put(struct kp_page *page, const char *label, FILE *out);
+
+/* ---- pagerows.c ---- */
+
+void kp_page_rows_put(struct kp_page *page, FILE *head);
+
+/* ---- pagerank.c ---- */
+
+/* Writes what is compared between ranks, as a small block of its own. `ranks`: with the trace. 0 or -errno. */
+int kp_page_rank_put(const struct kp_page *page, const char *label, const struct kp_rankwaits *ranks, FILE *out);
+int kp_page_verdict_put(const struct kp_rankwaits *ranks, FILE *out);
+
+/* ---- assets.S: begin and end of the files of PAGE_ASSETS ---- */
+
+extern const char kp_page_css[], kp_page_css_end[], kp_page_body[], kp_page_body_end[], kp_page_script[],
+    kp_page_script_end[];

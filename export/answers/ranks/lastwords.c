@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * lastwords.c - what a program did when a signal ended it: the op that was open, its line, since when, and its memory
+ *
+ * What was open lasts to the trace's end, which is the last thing that the program's own clock saw: up to a second
+ * before. `kprof run` noted when the process was gone, and the most memory that it had.
+ */
+#include "export/answers/ranks/lastwords.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "export/read/kineto/ended.h"
+#include "export/read/kineto/kineto_facts.h"
+#include "export/read/frames/ownline.h"
+#include "export/show/plain.h"
+#include "export/show/units.h"
+
+/* The innermost op that had no end, of the thread that opened one last; -1: none. */
+static int64_t open_find(const struct kp_tree *tree)
+{
+    int64_t found = -1;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+        const bool is_op = e->kind == KP_KINETO_OP && !tree->nodes[i].on_device;
+        if (is_op && e->flags & KP_KINETO_UNFINISHED && !kp_kineto_is_step(kp_kineto_text(tree->trace, e->name)))
+            found = (int64_t)i;
+    }
+    return found;
+}
+
+struct last_words {
+    char *text;
+    size_t bytes, used;
+};
+
+/* Where the text is cut, what was put stays. */
+static void put(struct last_words *w, const char *text)
+{
+    const size_t left = w->bytes - w->used;
+    w->used += kp_plain_text(w->text + w->used, left, text, strlen(text));
+    if (w->used >= w->bytes) w->used = w->bytes - 1;
+}
+
+static void name_put(struct last_words *w, const struct kp_tree *tree, size_t node)
+{
+    struct kp_ownlines lines = {0};
+    const struct kp_node *const n = &tree->nodes[node];
+    const struct kp_kineto_event *const e = kp_tree_event(tree, node);
+    const uint32_t line = kp_ownline_of(&lines, tree->trace, n->stack ? n->stack : e->stack);
+    put(w, kp_kineto_text(tree->trace, e->name));
+    if (line) put(w, ", ");
+    if (line) put(w, kp_kineto_text(tree->trace, line));
+    kp_ownlines_fini(&lines);
+}
+
+static void memory_put(struct last_words *w, const struct kp_kineto *trace)
+{
+    const long kb = kp_kineto_number(trace, "kprof.ended_peak_kb");
+    char size[32], text[80];
+    if (kb <= 0) return;
+    snprintf(text, sizeof text, "; it had %s of memory at most", kp_units_bytes(size, sizeof size, 1024 * (int64_t)kb));
+    put(w, text);
+}
+
+const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct last_words w = {.text = out, .bytes = bytes};
+    const long last = chosen->step_count ? chosen->steps[chosen->step_count - 1].number : -1;
+    const int64_t after_ns = 1000 * (int64_t)kp_kineto_number(tree->trace, "kprof.ended_after_us");
+    char text[80];
+    out[0] = 0;
+    if (!kp_ended_early(tree->trace) || last < 0) return out;
+    const int64_t open = open_find(tree);
+    snprintf(text, sizeof text, open < 0 ? " after step %ld" : " in step %ld, in ", open < 0 ? last : last + 1);
+    put(&w, text);
+    if (open >= 0) {
+        const int64_t ns = tree->nodes[open].end_ns - tree->nodes[open].start_ns + after_ns;
+        name_put(&w, tree, (size_t)open);
+        snprintf(text, sizeof text, ", which had run for %s%.1f ms", after_ns > 0 ? "" : "at least ", (double)ns / 1e6);
+        put(&w, text);
+    }
+    memory_put(&w, tree->trace);
+    return out;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+/* lastwords.h - what a program did when a signal ended it */
+#pragma once
+
+#include "export/read/tree/chosen.h"
+
+enum { KP_LASTWORDS_BYTES = 1024 };
+/*
+ * Writes " in step 20, in aten::mm, killed.py:18 similarity, which had run for 512.3 ms; it had 801.20 MB of memory at
+ * most" behind "killed by SIGKILL"; " after step 19" where nothing was open. "": the trace has no step, or is whole.
+ * Without a parent that saw the end the time is "at least", up to what was written last. Returns `out`.
+ */
+const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen);

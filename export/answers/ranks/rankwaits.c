@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+/* rankwaits.c - which rank of a job the others wait for, from the traces of all */
+#include "export/answers/ranks/rankwaits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/base/kp_order.h"
+#include "export/read/kineto/kineto_facts.h"
+#include "export/show/plain.h"
+#include "export/read/store/qsort.h"
+#include "export/answers/ranks/rankmatch.h"
+#include "export/answers/top/timeshares.h"
+#include "export/answers/top/toprows.h"
+#include "export/read/facts/vendor.h"
+
+enum { RANKS_SHOWN = 8, PLACE_BYTES = 200 };
+#define CAUSE_LEAST_MS 0.1
+#define LATE_SHARE 0.8     /* of what ranks wait */
+#define PLACE_LEAST 0.001  /* of the steps */
+#define PLACE_OF_CAUSE 0.2 /* of what a rank has more: a line that has less of it explains nothing */
+
+/* ---- one trace ---- */
+
+bool kp_collective_is(const struct kp_tree *tree, size_t node, bool on_device)
+{
+    const struct kp_kineto_event *e = kp_tree_event(tree, node);
+    const char *name = kp_kineto_text(tree->trace, e->name);
+    if (tree->nodes[node].removed) return false;
+    if (on_device) return e->kind == KP_KINETO_GPU && kp_vendor_is_comm(name);
+    return (e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP) && kp_vendor_is_collective(name);
+}
+
+bool kp_collective_are_on_gpu(const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_collective_is(tree, i, true)) return true;
+    return false;
+}
+
+/* The rank's row; a new one is added. */
+static struct kp_rankwait *rank_get(struct kp_rankwaits *w, long rank)
+{
+    for (size_t i = 0; i < w->rank_count; i++)
+        if (w->ranks[i].rank == rank) return &w->ranks[i];
+    w->ranks = kp_kineto_grow(w->ranks, &w->rank_capacity, w->rank_count + 1, sizeof *w->ranks);
+    w->ranks[w->rank_count] = (struct kp_rankwait){.rank = rank};
+    return &w->ranks[w->rank_count++];
+}
+
+/* The number of the step that a time is in; -1: none. */
+static long step_at(const struct kp_chosen *chosen, int64_t ns)
+{
+    const size_t at = kp_step_at(chosen->steps, chosen->step_count, ns);
+    return at < chosen->step_count ? chosen->steps[at].number : -1;
+}
+
+/* Is it one that no rank leaves before all have entered? A broadcast's root may. */
+static bool do_all_meet(const char *name)
+{
+    static const char *const words[] = {"all_reduce",     "allreduce",  "all_gather", "allgather",
+                                        "reduce_scatter", "all_to_all", "alltoall",   "barrier"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(name, words[i])) return true;
+    return false;
+}
+
+/* What it is on every rank: by its group where the file has one, else by its name and size. */
+static uint32_t kind_of(struct kp_rankwaits *w, const struct kp_kineto *t, const struct kp_kineto_event *e,
+                        const struct kp_kineto_work *work)
+{
+    const bool has_group = work && work->group;
+    char text[1024], group[32] = "";
+    if (has_group) snprintf(group, sizeof group, "%" PRIu32, work->group);
+    if (has_group && work->sequence >= 0) snprintf(text, sizeof text, "%s %s", group, kp_kineto_text(t, work->members));
+    else
+        snprintf(text, sizeof text, "%s %s %s %s %" PRId64, group, work ? kp_kineto_text(t, work->members) : "",
+                 kp_kineto_text(t, e->name), e->shapes ? kp_kineto_text(t, e->shapes) : "", work ? work->bus_bytes : 0);
+    return kp_strings_put(w->texts, text, strlen(text));
+}
+
+static uint32_t text_kept(struct kp_rankwaits *w, const char *text)
+{
+    return text && *text ? kp_strings_put(w->texts, text, strlen(text)) : 0;
+}
+
+static void collective_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen, size_t i,
+                           const struct kp_rankwait *row)
+{
+    const struct kp_node *const n = &tree->nodes[i];
+    const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+    const struct kp_kineto_work *const work = kp_kineto_work_of(tree->trace, n->event);
+    struct kp_collective one = {.trace = (uint32_t)(w->trace_count - 1),
+                                .kind = kind_of(w, tree->trace, e, work),
+                                .meets = do_all_meet(kp_kineto_text(tree->trace, e->name)),
+                                .step = step_at(chosen, n->start_ns),
+                                .start_ns = n->start_ns,
+                                .ns = n->end_ns - n->start_ns,
+                                .bus_bytes = work ? work->bus_bytes : 0};
+    one.at = one.step >= 0 ? one.step : -1 - (long)row->traces;
+    if (work && work->group) {
+        one.members = text_kept(w, kp_kineto_text(tree->trace, work->members));
+        one.group_size = work->group_size;
+        if (work->sequence >= 0) one.at = work->sequence;
+    }
+    *KP_KINETO_NEXT(w->of, w->count, w->capacity) = one;
+}
+
+/* Where its steps' time goes, to compare it with that of the others. */
+static void parts_add(struct kp_rankwait *row, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_summary s;
+    kp_summary_make(&s, tree, chosen);
+    row->steps += s.steps;
+    row->steps_ns += s.step_mean_ns * (int64_t)s.steps;
+    row->part_ns[KP_RANK_OPS] += s.op_ns;
+    row->part_ns[KP_RANK_DATA] += s.data_ns;
+    row->part_ns[KP_RANK_REST] += s.rest_ns;
+}
+
+static void place_add(struct kp_rankwait *row, const char *name, double ns)
+{
+    for (size_t i = 0; i < row->place_count; i++)
+        if (strcmp(row->places[i].name, name) == 0) {
+            row->places[i].ns += ns;
+            return;
+        }
+    char *const kept = strdup(name);
+    if (kept) *KP_KINETO_NEXT(row->places, row->place_count, row->place_capacity) = (struct kp_rankplace){kept, ns};
+}
+
+/* What collectives take is the wait for other ranks. */
+static void places_add(struct kp_rankwait *row, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    const double least_ns = PLACE_LEAST * (double)kp_spans_length(&chosen->in_steps, NULL);
+    struct kp_top top;
+    kp_top_build(&top, tree, chosen, tree->trace->has_stacks ? KP_TOP_BY_LINE : KP_TOP_BY_OP);
+    for (size_t i = 0; i < top.count; i++) {
+        const struct kp_top_row *const r = &top.rows[i];
+        const char *const text = kp_kineto_text(tree->trace, r->name);
+        char name[PLACE_BYTES], shown[PLACE_BYTES];
+        if (!r->name || r->steps.self_ns < least_ns || kp_vendor_is_collective(text)) continue;
+        snprintf(name, sizeof name, "%s%s", r->is_backward ? KP_TOP_BACKWARD_OF : "", text);
+        kp_plain_text(shown, sizeof shown, name, strlen(name));
+        place_add(row, shown, r->steps.self_ns);
+    }
+    kp_top_fini(&top);
+}
+
+long kp_rankwaits_rank(const struct kp_kineto *trace)
+{
+    const char *rank = kp_kineto_fact(trace, "distributedInfo.rank");
+    return rank && kp_kineto_number(trace, "distributedInfo.world_size") >= 2 ? strtol(rank, NULL, 10) : -1;
+}
+
+static void trace_begin(struct kp_rankwaits *w, const struct kp_kineto *trace, long rank, const struct kp_spans *within)
+{
+    const long world = kp_kineto_number(trace, "distributedInfo.world_size");
+    struct kp_ranktrace *const t = KP_KINETO_NEXT(w->traces, w->trace_count, w->trace_capacity);
+    if (!w->texts) w->texts = kp_strings_open();
+    if (world > w->world) w->world = world;
+    *t = (struct kp_ranktrace){.rank = rank};
+    for (size_t i = 0; i < within->count; i++) kp_spans_add(&t->within, within->of[i].start_ns, within->of[i].end_ns);
+    kp_spans_settle(&t->within);
+}
+
+static void job_note(struct kp_rankwaits *w, const struct kp_kineto *trace)
+{
+    const uint32_t job = text_kept(w, kp_kineto_fact(trace, "kprof.job"));
+    w->has_jobs |= job && w->job && job != w->job;
+    if (job) w->job = job;
+}
+
+void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
+    const long rank = kp_rankwaits_rank(tree->trace);
+    if (rank < 0) return;
+    const bool on_device = kp_collective_are_on_gpu(tree);
+    trace_begin(w, tree->trace, rank, within);
+    job_note(w, tree->trace);
+    struct kp_rankwait *row = rank_get(w, rank);
+    row->host = text_kept(w, kp_kineto_fact(tree->trace, "host_name"));
+    kp_commkinds_add(&w->kinds, tree, within);
+    parts_add(row, tree, chosen);
+    if (chosen->step_count) places_add(row, tree, chosen);
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_collective_is(tree, i, on_device) && kp_spans_has(within, tree->nodes[i].start_ns))
+            collective_add(w, tree, chosen, i, row);
+    row->traces++;
+}
+
+/* ---- all ranks ---- */
+
+KP_ORDER(rank_order, struct kp_rankwait, rank)
+KP_ORDER(set_order, struct kp_rankset, start_ns)
+
+/* What made a rank late: the set in which it waited longest in its step, and for whom. */
+struct delay {
+    const struct kp_rankset *set;
+    long step;
+    int64_t ns;
+    uint32_t culprit;
+};
+
+/* Of a set: who came last, and what each of the others waits. */
+static void set_count(struct kp_rankwaits *w, struct kp_rankset *set)
+{
+    for (size_t i = set->from; i < set->to; i++)
+        if (w->of[i].ns < w->of[set->last].ns) set->last = i;
+    const struct kp_collective *const last = &w->of[set->last];
+    w->matched++;
+    w->bus_bytes += last->bus_bytes;
+    w->transfer_ns += last->bus_bytes ? last->ns : 0;
+    w->ranks[last->row].last++;
+    w->traces[last->trace].last++;
+    for (size_t i = set->from; i < set->to; i++) {
+        const struct kp_collective *const one = &w->of[i];
+        struct kp_ranktrace *const t = &w->traces[one->trace];
+        w->ranks[one->row].matched++;
+        kp_spans_add(&t->waits, one->start_ns, one->start_ns + one->ns - last->ns);
+        kp_spans_add(&t->spent, one->start_ns, one->start_ns + one->ns);
+        if (one->start_ns < set->start_ns) set->start_ns = one->start_ns;
+    }
+}
+
+/* Blames the rank that came last, or for whom that one waited in another group of this step before. */
+static void set_blame(struct kp_rankwaits *w, const struct kp_rankset *set, struct delay *delays)
+{
+    const struct kp_collective *const last = &w->of[set->last], *waiter = last;
+    const struct delay *const before = &delays[last->row];
+    for (size_t i = set->from; i < set->to; i++)
+        if (w->of[i].ns > waiter->ns) waiter = &w->of[i];
+    const int64_t wait = waiter->ns - last->ns;
+    const bool inherits =
+        before->set && last->step >= 0 && before->step == last->step && !kp_rankset_has(w, before->set, waiter->row);
+    const int64_t inherited = !inherits ? 0 : before->ns < wait ? before->ns : wait;
+    const uint32_t culprit = 2 * inherited > wait ? before->culprit : last->row;
+    if (inherited) w->ranks[before->culprit].held_ns += inherited;
+    w->ranks[last->row].held_ns += wait - inherited;
+    for (size_t i = set->from; i < set->to; i++) {
+        const struct kp_collective *const one = &w->of[i];
+        struct delay *const d = &delays[one->row];
+        const int64_t ns = one->ns - last->ns;
+        if (i != set->last && (!d->set || d->step != one->step || ns > d->ns))
+            *d = (struct delay){set, one->step, ns, culprit};
+    }
+}
+
+/* Collectives may overlap: what a rank waits is no sum, and lies in its steps. */
+static void traces_settle(struct kp_rankwaits *w)
+{
+    for (size_t i = 0; i < w->trace_count; i++) {
+        struct kp_ranktrace *const t = &w->traces[i];
+        struct kp_rankwait *const row = rank_get(w, t->rank);
+        kp_spans_settle(&t->waits);
+        kp_spans_settle(&t->spent);
+        row->waited_ns += t->waited_ns = kp_spans_length(&t->waits, &t->within);
+        row->spent_ns += t->spent_ns = kp_spans_length(&t->spent, &t->within);
+    }
+}
+
+static void hosts_look(struct kp_rankwaits *w)
+{
+    for (size_t i = 0; i < w->rank_count; i++)
+        w->has_hosts |= !w->ranks[i].host || w->ranks[i].host != w->ranks[0].host;
+}
+
+void kp_rankwaits_settle(struct kp_rankwaits *w)
+{
+    if (!w->rank_count) return;
+    if (w->has_jobs) w->count = 0;
+    kp_qsort(w->ranks, w->rank_count, sizeof *w->ranks, rank_order);
+    for (size_t i = 0; i < w->count; i++)
+        w->of[i].row = (uint32_t)(kp_rankmatch_row(w, w->traces[w->of[i].trace].rank) - w->ranks);
+    hosts_look(w);
+    kp_rankmatch_sets(w);
+    struct delay *const delays = kp_kineto_zeros(w->rank_count, sizeof *delays);
+    for (size_t i = 0; i < w->set_count; i++) set_count(w, &w->sets[i]);
+    if (w->set_count) kp_qsort(w->sets, w->set_count, sizeof *w->sets, set_order);
+    for (size_t i = 0; i < w->set_count; i++) set_blame(w, &w->sets[i], delays);
+    free(delays);
+    traces_settle(w);
+}
+
+static double part_ms(const struct kp_rankwait *row, int part)
+{
+    return row->steps ? (double)row->part_ns[part] / 1e6 / (double)row->steps : 0;
+}
+
+static double place_ms(const struct kp_rankwait *row, const char *name)
+{
+    for (size_t i = 0; i < row->place_count && row->steps; i++)
+        if (strcmp(row->places[i].name, name) == 0) return row->places[i].ns / 1e6 / (double)row->steps;
+    return 0;
+}
+
+/* Appends the line or op that a rank has more of than the others, if it is a part of what the rank has more. */
+static void place_tell(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late,
+                       double more_ms)
+{
+    const struct kp_rankplace *best = NULL;
+    double most = PLACE_OF_CAUSE * more_ms, others_most = 0;
+    for (size_t p = 0; p < late->place_count; p++) {
+        double others = 0;
+        for (size_t i = 0; i < w->rank_count; i++)
+            if (&w->ranks[i] != late)
+                others += place_ms(&w->ranks[i], late->places[p].name) / (double)(w->rank_count - 1);
+        const double more = late->places[p].ns / 1e6 / (double)late->steps - others;
+        if (more <= most) continue;
+        most = more;
+        others_most = others;
+        best = &late->places[p];
+    }
+    if (best)
+        snprintf(out, bytes, "; %s takes %.1f ms a step there, %.1f ms in the other%s", best->name, most + others_most,
+                 others_most, w->rank_count > 2 ? "s" : "");
+}
+
+bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late)
+{
+    static const char *const names[] = {
+        [KP_RANK_OPS] = "ops", [KP_RANK_DATA] = "data loading", [KP_RANK_REST] = "Python and waiting (no op)"};
+    double most = CAUSE_LEAST_MS, others_most = 0;
+    int best = -1;
+    for (int part = 0; part < KP_RANK_PARTS; part++) {
+        double others = 0;
+        for (size_t i = 0; i < w->rank_count; i++)
+            if (&w->ranks[i] != late) others += part_ms(&w->ranks[i], part) / (double)(w->rank_count - 1);
+        if (part_ms(late, part) - others <= most) continue;
+        most = part_ms(late, part) - others;
+        others_most = others;
+        best = part;
+    }
+    if (best < 0 || !late->steps) return false;
+    snprintf(out, bytes, "its steps have %.1f ms of %s each, those of the other%s %.1f ms", part_ms(late, best),
+             names[best], w->rank_count > 2 ? "s" : "", others_most);
+    const size_t used = strlen(out);
+    if (kp_commkinds_most(&w->kinds) != KP_COMM_STAGES) /* stages run lines of their own */
+        place_tell(out + used, bytes - used, w, late, most);
+    return true;
+}
+
+const struct kp_rankwait *kp_rankwaits_most(const struct kp_rankwaits *w)
+{
+    const struct kp_rankwait *late = w->ranks;
+    for (size_t i = 0; i < w->rank_count; i++) {
+        const struct kp_rankwait *const r = &w->ranks[i];
+        if (r->held_ns > late->held_ns || (r->held_ns == late->held_ns && r->last > late->last)) late = r;
+    }
+    return w->matched ? late : NULL;
+}
+
+bool kp_rankwaits_lack(const struct kp_rankwaits *w) { return w->lacking > 0; }
+
+const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *w)
+{
+    int64_t held_ns = 0;
+    if (w->rank_count < 2 || !w->matched || kp_rankwaits_lack(w)) return NULL;
+    const struct kp_rankwait *const late = kp_rankwaits_most(w);
+    for (size_t i = 0; i < w->rank_count; i++) held_ns += w->ranks[i].held_ns;
+    return held_ns && (double)late->held_ns >= LATE_SHARE * (double)held_ns ? late : NULL;
+}
+
+static const struct kp_rankwait *rank_find(const struct kp_rankwaits *w, long rank)
+{
+    return w->rank_count > 1 && !kp_rankwaits_lack(w) ? kp_rankmatch_row(w, rank) : NULL;
+}
+
+const struct kp_rankwait *kp_rankwaits_last(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const row = rank_find(w, rank);
+    return row && row->last && 2 * row->waited_ns < row->spent_ns ? row : NULL;
+}
+
+const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const row = rank_find(w, rank), *const late = kp_rankwaits_late(w);
+    return row && row != late && row->spent_ns && 2 * row->waited_ns >= row->spent_ns ? late : NULL;
+}
+
+double kp_rankwaits_kept_ns(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const late = kp_rankwaits_late(w);
+    double most = 0;
+    for (size_t i = 0; late && late->rank == rank && i < w->rank_count; i++) {
+        const struct kp_rankwait *const row = &w->ranks[i];
+        if (!row->steps || kp_rankwaits_awaited(w, row->rank) != late) continue;
+        const double ns = (double)row->waited_ns / (double)row->steps;
+        if (ns > most) most = ns;
+    }
+    return most;
+}
+
+double kp_rankwaits_share(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const row = rank_find(w, rank);
+    return row && row->spent_ns ? (double)row->waited_ns / (double)row->spent_ns : 0;
+}
+
+/* ---- text ---- */
+
+const char *kp_rankwaits_missing(char *out, size_t bytes, const struct kp_rankwaits *w)
+{
+    long missing = w->world - (long)w->rank_count, shown = 0;
+    size_t used = (size_t)snprintf(out, bytes, "rank%s ", missing == 1 ? "" : "s");
+    for (long rank = 0; rank < w->world && shown < RANKS_SHOWN; rank++) {
+        if (kp_rankmatch_row(w, rank)) continue;
+        const bool is_last = ++shown == missing;
+        used += (size_t)snprintf(out + used, bytes - used, "%s%ld", shown == 1 ? "" : is_last ? " and " : ", ", rank);
+    }
+    if (missing > shown) snprintf(out + used, bytes - used, " and %ld more", missing - shown);
+    return out;
+}
+
+/* What is not compared, and why. */
+static void left_print(FILE *out, const struct kp_rankwaits *w)
+{
+    if (w->partial && w->matched)
+        fprintf(out, "         %zu collective%s not in the traces of all their ranks: not counted\n", w->partial,
+                w->partial == 1 ? " is" : "s are");
+    if (w->untold)
+        fprintf(out,
+                "         %zu collective%s of groups that the traces do not tell apart: who came last to %s is not "
+                "known\n",
+                w->untold, w->untold == 1 ? " is" : "s are", w->untold == 1 ? "it" : "them");
+}
+
+static void lack_print(FILE *out, const struct kp_rankwaits *w)
+{
+    char names[KP_RANKTEXT_BYTES];
+    fprintf(out,
+            "ranks    INCOMPLETE: %zu of %ld ranks are here. Without %s it is not known who came last: record all\n",
+            w->rank_count, w->world, kp_rankwaits_missing(names, sizeof names, w));
+}
+
+static void waits_print(FILE *out, const struct kp_rankwaits *w)
+{
+    const char *between = "; waited for others: ";
+    for (size_t i = 0; i < w->rank_count && i < RANKS_SHOWN; i++, between = ", ")
+        fprintf(out, "%srank %ld %.1f ms", between, w->ranks[i].rank, (double)w->ranks[i].waited_ns / 1e6);
+    if (w->rank_count > RANKS_SHOWN) fprintf(out, ", and %zu more ranks", w->rank_count - RANKS_SHOWN);
+    if (w->transfer_ns > 0)
+        fprintf(out, "; transfers at %.1f GB/s of bus bandwidth", (double)w->bus_bytes / (double)w->transfer_ns);
+    fputs("\n", out);
+}
+
+void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
+{
+    const struct kp_rankwait *const late = kp_rankwaits_most(w);
+    char cause[KP_RANKCAUSE_BYTES];
+    if (w->has_jobs) fputs("ranks    of several jobs: not compared; DIR/latest is the latest one alone\n", out);
+    if (w->rank_count < 2 || w->has_jobs) return;
+    if (kp_rankwaits_lack(w)) {
+        lack_print(out, w);
+        return;
+    }
+    if (!late) fputs("ranks    no collective is in the traces of all ranks\n", out);
+    else {
+        fprintf(out, "ranks    rank %ld came last to %zu of %zu collectives", late->rank, late->last, late->matched);
+        waits_print(out, w);
+        if (kp_rankwaits_cause(cause, sizeof cause, w, late)) fprintf(out, "         %s\n", cause);
+    }
+    left_print(out, w);
+}
+
+void kp_rankwaits_fini(struct kp_rankwaits *w)
+{
+    for (size_t i = 0; i < w->rank_count; i++) {
+        for (size_t p = 0; p < w->ranks[i].place_count; p++) free(w->ranks[i].places[p].name);
+        free(w->ranks[i].places);
+    }
+    for (size_t i = 0; i < w->trace_count; i++) {
+        kp_spans_fini(&w->traces[i].within);
+        kp_spans_fini(&w->traces[i].waits);
+        kp_spans_fini(&w->traces[i].spent);
+    }
+    if (w->texts) kp_strings_close(w->texts);
+    free(w->of);
+    free(w->sets);
+    free(w->traces);
+    free(w->ranks);
+    *w = (struct kp_rankwaits){0};
+}

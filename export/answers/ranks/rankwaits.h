@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rankwaits.h - which rank of a job the others wait for
+ *
+ * Which collectives are one, rankmatch.h says. The rank that came last spends the shortest time in it: that is the
+ * transfer. What the others spend more, they wait. Where the last one came late since it waited for a rank of another
+ * group in that step, that rank is to blame.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "export/read/tree/chosen.h"
+#include "export/read/facts/commkinds.h"
+
+struct kp_collective {
+    uint32_t kind;                   /* string id in `texts`: what it is on every rank, but for its step or number */
+    uint32_t members;                /* string id: the ranks of its process group, "[0, 1]"; 0: not in the file */
+    uint32_t trace, row;             /* indexes in `traces` and, once settled, in `ranks` */
+    int32_t group_size;              /* 0: not in the file */
+    int32_t part;                    /* among its kind's ranks, groups that time tells apart */
+    unsigned number;                 /* among those of its kind, step and rank */
+    bool meets;                      /* no rank leaves it before all have entered */
+    long at, step;                   /* at: its number in the group where the file has it, else its step */
+    int64_t start_ns, ns, bus_bytes; /* bus_bytes: as kp_kineto_work's; 0: not known */
+};
+struct kp_rankset { /* collectives that are one: of[from] to of[to - 1] */
+    size_t from, to, last;
+    int64_t start_ns;
+};
+struct kp_ranktrace {
+    long rank;
+    struct kp_spans within, waits, spent; /* within: the steps; waits: for other ranks; spent: in collectives of sets */
+    int64_t waited_ns, spent_ns;
+    size_t last; /* collectives in which it came last */
+};
+struct kp_rankplace { /* a line of the program, or an op where the trace has no lines */
+    char *name;
+    double ns; /* its self time in the steps */
+};
+enum kp_rank_part { KP_RANK_OPS, KP_RANK_DATA, KP_RANK_REST, KP_RANK_PARTS };
+struct kp_rankwait {
+    long rank;
+    uint32_t host;               /* string id; 0: its file does not say */
+    int64_t waited_ns, spent_ns; /* spent_ns: in collectives that all their ranks have */
+    int64_t held_ns;             /* what others waited for it, the longest of each collective */
+    size_t last, matched;        /* of the matched collectives it is in, those to which it came last */
+    unsigned traces;
+    int64_t part_ns[KP_RANK_PARTS]; /* of its steps, without collectives */
+    size_t steps;
+    int64_t steps_ns;
+    struct kp_rankplace *places; /* those of a thousandth of the steps or more */
+    size_t place_count, place_capacity;
+};
+struct kp_rankwaits { /* all zero: empty */
+    struct kp_strings *texts;
+    struct kp_collective *of;
+    size_t count, capacity;
+    struct kp_rankset *sets; /* by time, once settled */
+    size_t set_count, set_capacity;
+    struct kp_ranktrace *traces; /* in the order in which they were added */
+    size_t trace_count, trace_capacity;
+    struct kp_rankwait *ranks; /* by number, once settled */
+    size_t rank_count, rank_capacity;
+    long world; /* ranks of the job, as the traces say */
+    /* Collectives that all their ranks have; and those of which a rank has no trace, of which a rank's trace has none,
+     * and whose groups cannot be told apart. */
+    size_t matched, lacking, partial, untold;
+    struct kp_commkinds kinds;
+    uint32_t job;                   /* string id of the job's id; 0: no trace says one */
+    bool has_jobs;                  /* of several jobs that share a folder: nothing is compared */
+    bool has_hosts;                 /* ranks are of several machines, or do not say */
+    int64_t bus_bytes, transfer_ns; /* of those whose bytes are known */
+};
+
+/* Is a node one: a kernel of NCCL on a device, or the range or op of it on the host? */
+bool kp_collective_is(const struct kp_tree *tree, size_t node, bool on_device);
+/* Kernels of a GPU where it has some, else torch's ranges on the host: "gloo:all_reduce". */
+bool kp_collective_are_on_gpu(const struct kp_tree *tree);
+/* Adds the collectives of the steps; without steps all. Nothing of a trace that tells no rank of several. */
+void kp_rankwaits_add(struct kp_rankwaits *waits, const struct kp_tree *tree, const struct kp_chosen *chosen);
+void kp_rankwaits_settle(struct kp_rankwaits *waits);
+/* Says in one line who came last and how long each waited; nothing for fewer than two ranks. */
+void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *waits);
+/* Settled: are ranks missing without which the one that came last is not known? Then there is no verdict. */
+bool kp_rankwaits_lack(const struct kp_rankwaits *waits);
+enum { KP_RANKTEXT_BYTES = 128 };
+/* Names the ranks of the job without a trace: "ranks 2 and 3", "rank 5 and 506 more". */
+const char *kp_rankwaits_missing(char *out, size_t bytes, const struct kp_rankwaits *waits);
+/* Settled: the rank for which others waited longest; NULL: no collective is matched. */
+const struct kp_rankwait *kp_rankwaits_most(const struct kp_rankwaits *waits);
+/* Settled: the rank for which others waited nearly all of the time that any waited; or NULL. */
+const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *waits);
+/* Settled: that rank, where this one waits for it at least half of the time in collectives; or NULL. */
+const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *waits, long rank);
+/* Of a rank's time in the collectives that every rank has: the share in which it waits for others, 0 to 1. */
+double kp_rankwaits_share(const struct kp_rankwaits *waits, long rank);
+enum { KP_RANKCAUSE_BYTES = 480 };
+/* Says which part Of a rank's steps is longer than the others' by most, and at which line or op: "its steps have ...".
+ * False: none is. */
+bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *waits, const struct kp_rankwait *late);
+/* Settled: what the others wait for the late rank, in a step of the one that waits most. 0: it is not late, or they do
+ * not wait for it (kp_rankwaits_awaited). */
+double kp_rankwaits_kept_ns(const struct kp_rankwaits *waits, long rank);
+/* Settled: the row of a rank that came last to collectives, and waits less than half of the time in them; or NULL. */
+const struct kp_rankwait *kp_rankwaits_last(const struct kp_rankwaits *waits, long rank);
+long kp_rankwaits_rank(const struct kp_kineto *trace); /* of a job of several; -1: it tells none */
+void kp_rankwaits_fini(struct kp_rankwaits *waits);

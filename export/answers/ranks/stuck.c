@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * stuck.c - finds a job that stands: a collective, an op or a loader is open for longer than any step took
+ *
+ * A trace of a process that runs, or that was killed, ends when it was read, or when the process was seen last. What is
+ * open then has no end in the file.
+ */
+#include "export/answers/ranks/stuck.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/read/kineto/ended.h"
+#include "export/show/plain.h"
+#include "export/answers/ranks/rankwaits.h"
+#include "export/answers/top/timeshares.h"
+
+#define LEAST_NS INT64_C(5000000000)
+#define NOTHING_OPEN 6 /* so many times as long has a rank to do nothing, where nothing is open */
+enum { STEPS_LEAST = 10, RANKS_SHOWN = 8, STATES_SHOWN = 4 };
+
+/* So long does nothing that goes on stand: ten steps, and the longest one and a half times. */
+static int64_t bound_of(const struct kp_chosen *chosen)
+{
+    int64_t sum = 0, most = 0;
+    for (size_t i = 0; i < chosen->step_count; i++) {
+        const int64_t ns = chosen->steps[i].end_ns - chosen->steps[i].start_ns;
+        sum += ns;
+        if (ns > most) most = ns;
+    }
+    const int64_t steps_ns = chosen->step_count ? STEPS_LEAST * (sum / (int64_t)chosen->step_count) : 0;
+    const int64_t wanted = steps_ns > most + most / 2 ? steps_ns : most + most / 2;
+    return wanted > LEAST_NS ? wanted : LEAST_NS;
+}
+
+static bool is_open(const struct kp_tree *tree, size_t i)
+{
+    return (kp_tree_event(tree, i)->flags & KP_KINETO_UNFINISHED) && !tree->nodes[i].on_device;
+}
+
+/* Is it what a process does? Not a step, and not a range that the program gave a name: these may last. */
+static bool is_deed(const struct kp_tree *tree, size_t i)
+{
+    const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+    const char *const name = kp_kineto_text(tree->trace, e->name);
+    return e->kind == KP_KINETO_OP || e->kind == KP_KINETO_RUNTIME || kp_collective_is(tree, i, false) ||
+           kp_kineto_is_loader(name);
+}
+
+static void name_keep(char *out, const struct kp_tree *tree, int64_t node)
+{
+    const char *const name = node < 0 ? "" : kp_kineto_text(tree->trace, kp_tree_event(tree, (size_t)node)->name);
+    kp_plain_text(out, KP_STUCK_NAME_BYTES, name, strlen(name));
+}
+
+struct end { /* nodes, -1: none */
+    int64_t collective, op, last, call;
+    int64_t last_ns;
+};
+
+/* A call of Python that lasts to the end; built-in ones say less than their callers. */
+static bool is_last_call(const struct kp_tree *tree, size_t i)
+{
+    const struct kp_node *const n = &tree->nodes[i];
+    const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+    return n->is_python && e->tid == e->pid && *kp_kineto_text(tree->trace, e->name) != '<' &&
+           (is_open(tree, i) || n->end_ns >= tree->trace->end_ns);
+}
+
+static void end_look(struct end *end, const struct kp_tree *tree, size_t i)
+{
+    const struct kp_node *const n = &tree->nodes[i];
+    const bool open = is_open(tree, i);
+    if (is_last_call(tree, i)) end->call = (int64_t)i;
+    if (!n->on_device && !is_deed(tree, i)) return;
+    if (open && kp_collective_is(tree, i, false)) end->collective = end->collective < 0 ? (int64_t)i : end->collective;
+    else if (open) end->op = (int64_t)i;
+    const int64_t ns = open ? n->start_ns : n->end_ns;
+    if (ns < end->last_ns) return;
+    end->last_ns = ns;
+    if (!open) end->last = (int64_t)i;
+}
+
+void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    const struct kp_kineto *const t = tree->trace;
+    struct end end = {-1, -1, -1, -1, INT64_MIN};
+    if (!t->has_start || !tree->count) return;
+    for (size_t i = 0; i < tree->count; i++) end_look(&end, tree, i);
+    if (end.last_ns == INT64_MIN) return;
+    struct kp_stuckrank r = {.rank = kp_rankwaits_rank(t), .ns = t->end_ns - end.last_ns};
+    const int64_t open = end.collective >= 0 ? end.collective : end.op;
+    r.in_collective = end.collective >= 0;
+    if (r.in_collective) r.ns = t->end_ns - tree->nodes[open].start_ns;
+    const bool is_job = r.rank >= 0 && kp_ended_early(t);
+    r.is_stuck = open >= 0 ? r.ns >= bound_of(chosen) : is_job && r.ns / NOTHING_OPEN >= bound_of(chosen);
+    name_keep(r.in, tree, open);
+    name_keep(r.after, tree, end.last);
+    name_keep(r.call, tree, end.call);
+    *KP_KINETO_NEXT(s->of, s->count, s->capacity) = r;
+}
+
+/* A rank's latest trace tells; those before it ended. */
+static bool is_latest(const struct kp_stuck *s, size_t at)
+{
+    for (size_t i = at + 1; i < s->count; i++)
+        if (s->of[i].rank == s->of[at].rank && s->of[at].rank >= 0) return false;
+    return true;
+}
+
+static bool is_same(const struct kp_stuckrank *a, const struct kp_stuckrank *b)
+{
+    return strcmp(a->in, b->in) == 0 && (*a->in || (strcmp(a->after, b->after) == 0 && strcmp(a->call, b->call) == 0));
+}
+
+static void ranks_put(FILE *f, const struct kp_stuck *s, size_t first, bool *told, const char *waits_for)
+{
+    size_t count = 0;
+    int64_t most = 0;
+    char numbers[RANKS_SHOWN * 24] = "";
+    for (size_t i = first; i < s->count; i++) {
+        if (told[i] || !is_latest(s, i) || !is_same(&s->of[i], &s->of[first])) continue;
+        told[i] = true;
+        if (s->of[i].ns > most) most = s->of[i].ns;
+        const size_t used = strlen(numbers);
+        if (count++ < RANKS_SHOWN)
+            snprintf(numbers + used, sizeof numbers - used, "%s%ld", used ? ", " : "", s->of[i].rank);
+    }
+    const struct kp_stuckrank *const r = &s->of[first];
+    if (r->rank < 0) fputs("the program is ", f);
+    else fprintf(f, "rank%s %s", count == 1 ? "" : "s", numbers);
+    if (count > RANKS_SHOWN) fprintf(f, " and %zu more", count - RANKS_SHOWN);
+    if (r->rank >= 0) fputs(count == 1 ? " is " : " are ", f);
+    fprintf(f, "in %s for %.1f s", *r->in ? r->in : "no op", (double)most / 1e9);
+    if (!*r->in && *r->after) fprintf(f, " (after %s)", r->after);
+    if (*r->call && !r->in_collective) fprintf(f, ", at %s", r->call);
+    if (r->in_collective && waits_for) fprintf(f, ", and wait%s for %s", count == 1 ? "s" : "", waits_for);
+}
+
+/* Those in no collective first: the others wait for them. */
+static void states_put(FILE *f, const struct kp_stuck *s)
+{
+    bool *const told = kp_kineto_zeros(s->count, sizeof *told);
+    size_t states = 0, waited = 0;
+    for (size_t i = 0; i < s->count; i++) waited += is_latest(s, i) && !s->of[i].in_collective;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < s->count; i++) {
+            if (told[i] || !is_latest(s, i) || s->of[i].in_collective != (pass == 1)) continue;
+            if (states++ == STATES_SHOWN) fputs("; others are elsewhere", f);
+            if (states > STATES_SHOWN) continue;
+            if (states > 1) fputs("; ", f);
+            ranks_put(f, s, i, told, waited > 1 ? "them" : waited ? "it" : NULL);
+        }
+    }
+    free(told);
+}
+
+bool kp_stuck_tell(char *out, size_t bytes, const struct kp_stuck *s)
+{
+    bool stands = false;
+    for (size_t i = 0; i < s->count; i++) stands |= s->of[i].is_stuck && is_latest(s, i);
+    char *text = NULL;
+    size_t length = 0;
+    FILE *const f = stands ? open_memstream(&text, &length) : NULL;
+    if (!f) return false;
+    states_put(f, s);
+    fclose(f);
+    snprintf(out, bytes, "%s", text);
+    free(text);
+    return true;
+}
+
+void kp_stuck_fini(struct kp_stuck *s)
+{
+    free(s->of);
+    *s = (struct kp_stuck){0};
+}

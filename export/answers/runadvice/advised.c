@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+/* advised.c - reads a trace and judges it; says the largest findings of the newest one (kprof run) */
+#include "export/answers/runadvice/advised.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export/show/say.h"
+#include "export/read/folder/heapprofile.h"
+#include "export/read/folder/trace_source.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/read/kineto/overlaps.h"
+#include "export/show/plain.h"
+#include "export/show/units.h"
+
+enum { SAID_MOST = 3 };
+#define SAID_SHARE 0.2 /* of a step: what evaluations take, before they are said unasked */
+
+static int tree_make(struct kp_tree *tree, struct kp_kineto *trace, const char *label, char *why, size_t why_bytes)
+{
+    char heap[4096];
+    trace->has_heap = kp_profile_find(heap, sizeof heap, label);
+    kp_kineto_works_settle(trace);
+    if (kp_tree_build(tree, trace) < 0) {
+        snprintf(why, why_bytes, "%s: too many events", label);
+        return -E2BIG;
+    }
+    kp_tree_fill_calls(tree);
+    kp_tree_set_forward_stacks(tree);
+    return 0;
+}
+
+int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts, const char *label,
+                    char *why, size_t why_bytes)
+{
+    const struct kp_kineto_wish wish = {.texts = *texts, .label = label, .keep_works = true};
+    *trace = NULL;
+    *tree = (struct kp_tree){0};
+    const int rc = kp_kineto_read(trace, &wish, why, why_bytes);
+    return rc ? rc : tree_make(tree, *trace, label, why, why_bytes);
+}
+
+static int judge(struct kp_advised *a, char *why, size_t why_bytes)
+{
+    const struct kp_choice all = {.first_step = -1, .last_step = -1};
+    const int rc = kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
+    if (rc == 0) kp_advice_make(&a->advice, &a->tree, &a->chosen);
+    return rc;
+}
+
+int kp_advised_read_part(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts,
+                         const char *label, bool takes_part, bool *is_part, char *why, size_t why_bytes)
+{
+    const int rc = kp_advised_read(trace, tree, texts, label, why, why_bytes);
+    *is_part = rc && takes_part && kp_trace_source_take_torn(*trace, why, why_bytes);
+    return *is_part ? tree_make(tree, *trace, label, why, why_bytes) : rc;
+}
+
+int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const char *label, bool takes_part, char *why,
+                    size_t why_bytes)
+{
+    *a = (struct kp_advised){0};
+    const int rc = kp_advised_read_part(&a->trace, &a->tree, texts, label, takes_part, &a->is_part, why, why_bytes);
+    return rc ? rc : judge(a, why, why_bytes);
+}
+
+int kp_advised_of(struct kp_advised *a, struct kp_kineto *trace, const char *label, char *why, size_t why_bytes)
+{
+    *a = (struct kp_advised){.trace = trace};
+    const int rc = tree_make(&a->tree, trace, label, why, why_bytes);
+    return rc ? rc : judge(a, why, why_bytes);
+}
+
+void kp_advised_close(struct kp_advised *a)
+{
+    kp_chosen_fini(&a->chosen);
+    kp_tree_fini(&a->tree);
+    kp_kineto_close(a->trace);
+    free(a->workers);
+}
+
+/* ---- the end of a run ---- */
+
+static bool is_newer(const char *path, const struct timespec *than, struct stat *st)
+{
+    return stat(path, st) == 0 && S_ISREG(st->st_mode) &&
+           (st->st_mtim.tv_sec > than->tv_sec ||
+            (st->st_mtim.tv_sec == than->tv_sec && st->st_mtim.tv_nsec >= than->tv_nsec));
+}
+
+/* Returns the path of the newest file of this kind, or NULL. The caller frees it. */
+static char *newest_find(const char *folder, bool (*is_wanted)(const char *name), const struct timespec *since)
+{
+    char *newest = NULL;
+    struct timespec last = *since;
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        char *path;
+        struct stat st;
+        if (!is_wanted(entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0) continue;
+        if (is_newer(path, &last, &st)) {
+            free(newest);
+            newest = path;
+            last = st.st_mtim;
+        } else {
+            free(path);
+        }
+    }
+    if (dir) closedir(dir);
+    return newest;
+}
+
+char *kp_advised_newest(const char *folder) { return newest_find(folder, kp_input_is_trace, &(struct timespec){0, 0}); }
+
+void kp_advised_left_say(const char *folder, const struct timespec *since, int signal, bool lacked_memory)
+{
+    char *path = newest_find(folder, kp_input_is_spool, since);
+    if (path)
+        kp_cli_say(stderr,
+                   "kprof: ended by signal %d (%s%s); what was recorded until then is kept; next: kprof report "
+                   "%s",
+                   signal, signal == SIGINT ? "Interrupt: Ctrl-C" : strsignal(signal),
+                   lacked_memory ? "; meanwhile the kernel killed a process for want of memory" : "", folder);
+    free(path);
+}
+
+static int trace_filter(const struct dirent *entry) { return kp_input_is_trace(entry->d_name); }
+
+void kp_advised_traces(FILE *out, const char *folder, const struct timespec *since)
+{
+    struct dirent **entries;
+    const int count = scandir(folder, &entries, trace_filter, alphasort);
+    const char *between = "";
+    fputs(",\"traces\":[", out);
+    for (int i = 0; i < count; i++) {
+        char *path;
+        struct stat st;
+        if (asprintf(&path, "%s/%s", folder, entries[i]->d_name) >= 0) {
+            if (is_newer(path, since, &st)) {
+                fprintf(out, "%s{\"file\":", between);
+                kp_plain_json(out, path);
+                fprintf(out, ",\"bytes\":%lld}", (long long)st.st_size);
+                between = ",";
+            }
+            free(path);
+        }
+        free(entries[i]);
+    }
+    if (count >= 0) free(entries);
+    fputs("]", out);
+}
+
+static void finding_say(const struct kp_finding *f)
+{
+    char cost[128] = "", size[32];
+    char room[512];
+    const char *const known = kp_finding_line(f, room, sizeof room), *const line = known ? known : f->where;
+    if (f->once_ns > 0) snprintf(cost, sizeof cost, ": %.1f ms once, in step %ld", f->once_ns / 1e6, f->once_step);
+    else if (f->step_ns > 0)
+        snprintf(cost, sizeof cost, ": %.1f ms a step, %.0f %%%s%s", f->step_ns / 1e6, 100 * f->share,
+                 f->share_of ? " " : "", f->share_of ? f->share_of : "");
+    else if (f->step_bytes > 0)
+        snprintf(cost, sizeof cost, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
+    const bool is_between = known && (kp_name_begins(known, "between ") || kp_name_begins(known, "after "));
+    const char *const at = is_between ? ", " : f->is_gap && !known ? ", before " : ", at ";
+    kp_cli_say(stderr, "kprof: %s%s%s%s. %s", f->what, cost, line ? at : "", line ? line : "", f->change);
+}
+
+static void advice_say(const struct kp_advice *a, const char *path, bool only_findings)
+{
+    if (a->guessed && a->count) kp_cli_say(stderr, "kprof: %s", a->guessed);
+    for (size_t i = 0; i < a->count && i < SAID_MOST; i++) finding_say(&a->findings[i]);
+    if (a->count > SAID_MOST) kp_cli_say(stderr, "kprof: %zu more; next: kprof advise %s", a->count - SAID_MOST, path);
+    if (a->evaluated_ns > 0 && a->evaluated_ns >= SAID_SHARE * a->step_ns)
+        kp_cli_say(stderr, "kprof: %s", a->evaluated);
+    if (a->crowded) kp_cli_say(stderr, "kprof: %s", a->crowded);
+    if (only_findings) return;
+    if (!a->count && a->most) kp_cli_say(stderr, "kprof: %s", a->most);
+    if (a->missing)
+        kp_cli_say(stderr, "kprof: %s%s",
+                   a->count           ? "incomplete: "
+                   : a->is_unrecorded ? ""
+                                      : "nothing is advised: ",
+                   a->missing);
+    else if (!a->count) kp_cli_say(stderr, "kprof: nothing is found%s", a->is_healthy ? ": the steps are healthy" : "");
+    if (a->outside) kp_cli_say(stderr, "kprof: %s", a->outside);
+}
+
+/* How many traces of a folder are not older than `since`. */
+static size_t traces_count(const char *folder, const struct timespec *since)
+{
+    size_t count = 0;
+    DIR *const dir = opendir(folder);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        char *path;
+        struct stat st;
+        if (!kp_input_is_trace(entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0) continue;
+        count += is_newer(path, since, &st);
+        free(path);
+    }
+    if (dir) closedir(dir);
+    return count;
+}
+
+/* One trace was read: other windows, ranks and programs have theirs beside it, and workers in the folder children. */
+static void others_say(const char *folder, const struct timespec *since, bool has_read_workers)
+{
+    char children[4400];
+    snprintf(children, sizeof children, "%s/children", folder);
+    const size_t all = traces_count(folder, since);
+    const size_t of_children = has_read_workers ? 0 : traces_count(children, since);
+    const size_t more = (all ? all - 1 : 0) + of_children;
+    if (!more) return;
+    kp_cli_say(stderr, "kprof: %zu more trace%s %s not read for this%s; next: kprof advise %s", more, kp_units_s(more),
+               more == 1 ? "is" : "are",
+               of_children == 0      ? ""
+               : of_children == more ? ", of workers or children"
+                                     : ", some of workers or children",
+               folder);
+}
+
+void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings, kp_advised_fn add)
+{
+    char *path = newest_find(folder, kp_input_is_trace, since), why[512];
+    struct kp_advised a;
+    if (!path) return;
+    const struct kp_texts texts = {kp_text_file_each, path};
+    if (kp_advised_open(&a, &texts, path, false, why, sizeof why) == 0) {
+        add(&a, path);
+        advice_say(&a.advice, path, only_findings);
+    } else if (!only_findings) kp_cli_say(stderr, "kprof: nothing is advised: %s", why);
+    others_say(folder, since, a.has_read_workers);
+    kp_advised_close(&a);
+    free(path);
+}

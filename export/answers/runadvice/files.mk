@@ -1,0 +1,9 @@
+# files.mk - the files of this room
+SRC_runadvice := \
+    export/answers/runadvice/advised.c \
+    export/answers/runadvice/guessadvice.c \
+    export/answers/runadvice/heapadvice.c \
+    export/answers/runadvice/heldout.c \
+    export/answers/runadvice/judged.c \
+    export/answers/runadvice/otheradvice.c \
+    export/answers/runadvice/workers.c

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/* judged.c - what is advised of a trace beyond its own events: by its end, the heap and its workers' traces */
+#include "export/answers/runadvice/judged.h"
+
+#include <string.h>
+
+#include "export/answers/runadvice/heapadvice.h"
+#include "export/answers/runadvice/workers.h"
+#include "export/read/kineto/ended.h"
+
+/* Nothing lacks in how it was recorded: the program had no time for a step. */
+static void early_tell(struct kp_advised *a)
+{
+    char room[256];
+    struct kp_strings *const strings = a->trace->strings;
+    const struct kp_chosen *c = &a->chosen;
+    const char *const by = kp_ended_signal(a->trace);
+    if (!kp_ended_early(a->trace) || c->step_count || c->optimizer_steps || c->parts.has_startup || c->parts.has_cut ||
+        !c->spans.count)
+        return;
+    snprintf(room, sizeof room, "no steps in it: the program %s%s %.1f s in, before its first step%s",
+             by ? "ended by " : "did not end by itself,", by ? by : "",
+             (double)(c->spans.of[c->spans.count - 1].end_ns - c->spans.of[0].start_ns) / 1e9,
+             kp_ended_remark(a->trace));
+    a->advice.missing = kp_strings_get(strings, kp_strings_put(strings, room, strlen(room)));
+}
+
+void kp_judged_add(struct kp_advised *a, const struct kp_trace_source *source)
+{
+    if (source->is_spool) return;
+    early_tell(a);
+    kp_heapadvice_add(a, source->path);
+    kp_workers_tell(a, source->path);
+}
+
+void kp_judged_add_at_end(struct kp_advised *a, const char *path)
+{
+    kp_heapadvice_add(a, path);
+    if (!kp_workers_defer(a, path)) kp_workers_tell(a, path);
+}

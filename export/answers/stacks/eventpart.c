@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * eventpart.c - finds which part of a training step an event belongs to
+ *
+ * Data loading, backward and the optimizer show by torch's own ranges and by frames of torch's own files. Forward is
+ * what runs in a call of an nn.Module or in torch.nn.functional, and each op that a backward op names as its origin.
+ * Making a module, or zero_grad() of one, is no forward.
+ */
+#include "export/answers/stacks/eventpart.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/read/frames/framename.h"
+
+/* "file.py(LINE): function", or "file.py(LINE): def function", of a file that ends so: is it, and of which function? */
+static const char *function_in(const char *frame, size_t bytes, const char *file)
+{
+    const size_t n = strlen(file);
+    for (const char *at = frame; at + n < frame + bytes; at++)
+        if (*at == *file && memcmp(at, file, n) == 0) {
+            const char *colon = memchr(at, ':', (size_t)(frame + bytes - at));
+            return colon ? kp_framename_bare(colon + 1 + (colon[1] == ' ')) : NULL;
+        }
+    return NULL;
+}
+
+static bool is_one_of(const char *name, const char *end, const char *const *names)
+{
+    for (; *names; names++)
+        if (strlen(*names) == (size_t)(end - name) && memcmp(*names, name, strlen(*names)) == 0) return true;
+    return false;
+}
+
+/* The body of a file or of a class runs when it is imported. Its functions are called for what they do. */
+static bool is_import(const char *name, const char *end)
+{
+    while (name < end && *name == '_') name++;
+    return name < end && (*name == '<' || (*name >= 'A' && *name <= 'Z'));
+}
+
+/* What a frame of a call stack, or a Python call, is part of. */
+static enum kp_part frame_part(const char *frame, size_t bytes)
+{
+    static const char *const starters[] = {"backward", "grad", "_make_grads", NULL};
+    static const char *const callers[] = {"__call__", "_wrapped_call_impl", "_call_impl", "_slow_forward", NULL};
+    const char *end = frame + bytes, *name;
+    if (kp_framename_module(frame)) return KP_PART_FORWARD;
+    if (!memchr(frame, '(', bytes)) return KP_PART_OTHER;
+    if ((name = function_in(frame, bytes, "torch/utils/data/dataloader.py(")))
+        return is_import(name, end) ? KP_PART_OTHER : KP_PART_LOADING;
+    if ((name = function_in(frame, bytes, "torch/utils/data/_utils/")))
+        return is_import(name, end) ? KP_PART_OTHER : KP_PART_LOADING;
+    if ((name = function_in(frame, bytes, "torch/autograd/__init__.py(")) && is_one_of(name, end, starters))
+        return KP_PART_BACKWARD;
+    if ((name = function_in(frame, bytes, "torch/_tensor.py(")) && is_one_of(name, end, starters))
+        return KP_PART_BACKWARD;
+    if ((name = function_in(frame, bytes, "torch/nn/modules/module.py(")) && is_one_of(name, end, callers))
+        return KP_PART_FORWARD;
+    if ((name = function_in(frame, bytes, "torch/nn/functional.py(")))
+        return is_import(name, end) ? KP_PART_OTHER : KP_PART_FORWARD;
+    if ((name = function_in(frame, bytes, "torch/optim/")))
+        return is_import(name, end) ? KP_PART_OTHER : KP_PART_OPTIMIZER;
+    return KP_PART_OTHER;
+}
+
+static enum kp_part stack_part(const char *stack)
+{
+    const char *const end = stack + kp_workerframe_since_fork(stack, strlen(stack));
+    enum kp_part best = KP_PART_OTHER;
+    while (stack < end) {
+        const size_t bytes = strcspn(stack, ";");
+        const enum kp_part part = frame_part(stack, bytes);
+        if (part > best) best = part;
+        stack += bytes + (stack[bytes] == ';');
+    }
+    return best;
+}
+
+struct part_finding {
+    const struct kp_tree *tree;
+    uint8_t *parts;
+    uint8_t *of_stack; /* by string id: the part + 1, 0 if not looked at */
+    size_t capacity;
+};
+
+static enum kp_part text_part(struct part_finding *f, uint32_t text)
+{
+    if (!text) return KP_PART_OTHER;
+    f->of_stack = kp_kineto_grow_zeros(f->of_stack, &f->capacity, (size_t)text + 1, 1);
+    if (!f->of_stack[text]) f->of_stack[text] = (uint8_t)(stack_part(kp_kineto_text(f->tree->trace, text)) + 1);
+    return (enum kp_part)(f->of_stack[text] - 1);
+}
+
+static enum kp_part range_part(const char *name)
+{
+    if (kp_kineto_is_loader(name)) return KP_PART_LOADING;
+    if (kp_name_begins(name, "Optimizer.")) return KP_PART_OPTIMIZER;
+    return KP_PART_OTHER;
+}
+
+static enum kp_part own_part(struct part_finding *f, const struct kp_node *node)
+{
+    const struct kp_kineto_event *e = &f->tree->trace->events[node->event];
+    const char *name = kp_kineto_text(f->tree->trace, e->name);
+    switch (e->kind) {
+    case KP_KINETO_PYTHON: return text_part(f, e->name);
+    case KP_KINETO_ANNOTATION: return range_part(name);
+    case KP_KINETO_OP:
+        if (e->fwd_tid > 0 || kp_name_begins(name, "autograd::engine::") || kp_name_begins(name, KP_ACCUMULATE_GRAD))
+            return KP_PART_BACKWARD;
+        return text_part(f, e->stack);
+    default: return KP_PART_OTHER;
+    }
+}
+
+/* The op that a backward op names, and the ops around it, are forward. */
+static void forward_mark(const struct kp_tree *tree, uint8_t *parts)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        for (int32_t at = tree->nodes[i].forward; at >= 0; at = tree->nodes[at].parent) {
+            if (tree->trace->events[tree->nodes[at].event].kind != KP_KINETO_OP) break;
+            if (parts[at] >= KP_PART_FORWARD) break;
+            parts[at] = KP_PART_FORWARD;
+        }
+}
+
+/* Do frames tell the part? Of ops alone those of forward are known by their backward. */
+static bool has_frames(const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_tree_event(tree, i)->kind == KP_KINETO_PYTHON || kp_tree_event(tree, i)->stack) return true;
+    return false;
+}
+
+/* Ops without a backward (masks, indices) that lie between two of forward, with nothing else there. */
+struct forward_between {
+    uint64_t thread; /* of the last forward op */
+    bool is_open;
+    uint32_t *of;
+    size_t count, capacity;
+};
+
+static void between_take(struct forward_between *b, const struct kp_tree *tree, uint8_t *parts, uint32_t node)
+{
+    const uint64_t thread = kp_tree_thread(kp_tree_event(tree, node));
+    if (parts[node] == KP_PART_FORWARD) {
+        for (size_t i = 0; b->is_open && b->thread == thread && i < b->count; i++) parts[b->of[i]] = KP_PART_FORWARD;
+        *b = (struct forward_between){thread, true, b->of, 0, b->capacity};
+    } else if (parts[node] != KP_PART_OTHER) {
+        b->is_open = false;
+    } else if (b->is_open && b->thread == thread && kp_tree_event(tree, node)->kind == KP_KINETO_OP) {
+        *KP_KINETO_NEXT(b->of, b->count, b->capacity) = node;
+    }
+}
+
+/* Without frames what a forward pass computes between its ops would count as other. Nodes come in the order of time,
+ * and backward's may be of another thread. */
+static void forward_fill(const struct kp_tree *tree, uint8_t *parts)
+{
+    struct forward_between b = {.is_open = false};
+    if (has_frames(tree)) return;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        const struct kp_node *const node = &tree->nodes[i];
+        if (kp_kineto_is_step(kp_kineto_text(tree->trace, node->name))) b.is_open = false;
+        else if (!node->on_device && !node->is_async) between_take(&b, tree, parts, i);
+    }
+    free(b.of);
+}
+
+static enum kp_workerframe workerframe_of(const struct kp_tree *tree, size_t node)
+{
+    const char *const name = kp_kineto_text(tree->trace, tree->nodes[node].name);
+    return tree->nodes[node].is_python ? kp_workerframe_of(name, strlen(name)) : KP_WORKERFRAME_NONE;
+}
+
+enum kp_workerframe kp_eventpart_worker(const struct kp_tree *tree, size_t node)
+{
+    const enum kp_workerframe is = workerframe_of(tree, node);
+    const int32_t parent = tree->nodes[node].parent;
+    if (is != KP_WORKERFRAME_GET) return is;
+    return parent >= 0 && workerframe_of(tree, (size_t)parent) == KP_WORKERFRAME_TAKES ? is : KP_WORKERFRAME_NONE;
+}
+
+/* Of a worker: it was forked in any part, and its wait for work is none. */
+static bool is_apart(const struct kp_tree *tree, size_t node)
+{
+    const enum kp_workerframe is = kp_eventpart_worker(tree, node);
+    return is == KP_WORKERFRAME_START || is == KP_WORKERFRAME_GET;
+}
+
+void kp_eventpart_find(const struct kp_tree *tree, uint8_t *parts)
+{
+    struct part_finding f = {.tree = tree, .parts = parts};
+    for (size_t i = 0; i < tree->count; i++) parts[i] = (uint8_t)own_part(&f, &tree->nodes[i]);
+    forward_mark(tree, parts);
+    forward_fill(tree, parts);
+    for (size_t i = 0; i < tree->count; i++) { /* a parent comes before its children */
+        const int32_t parent = tree->nodes[i].parent;
+        if (parent >= 0 && parts[parent] > parts[i] && !is_apart(tree, i)) parts[i] = parts[parent];
+    }
+    free(f.of_stack);
+}

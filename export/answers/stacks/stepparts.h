@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/* stepparts.h - forward, backward, optimizer: what of the steps' time each is, by the roots of `kprof stacks` */
+#pragma once
+
+#include <stdio.h>
+
+#include "export/read/tree/chosen.h"
+#include "export/answers/stacks/walltime.h"
+
+struct kp_stepparts { /* all zero: nothing yet */
+    int64_t steps_ns; /* the wall time of the steps */
+    struct kp_wall_parts of;
+};
+/* Adds what was chosen of the steps of a trace, or of a piece of it. kp_tree_set_forward_stacks() was called on the
+ * tree. */
+void kp_stepparts_add(struct kp_stepparts *into, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* Whether there are steps that train: only then is a step known to be made of these. */
+bool kp_stepparts_has(const struct kp_stepparts *parts);
+bool kp_stepparts_has_gpu(const struct kp_stepparts *parts); /* and a GPU worked in them */
+/* The parts in the order in which they are shown. What of the steps is in no part, as a moment between two pieces of a
+ * trace, is "other". Threads beside the main one have none. */
+enum { KP_STEPPARTS_SHOWN = 5 };
+extern const enum kp_part kp_stepparts_order[KP_STEPPARTS_SHOWN];
+int64_t kp_stepparts_ns(const struct kp_stepparts *parts, enum kp_part part, bool on_gpu);
+/*
+ * Writes "forward 47.1 %, backward 39.2 %, optimizer 9.3 %, other 4.4 % (3.1 % in no op)": 100.0 % together. Where no
+ * Python calls are recorded, the time between two parts is Python's, of either.
+ */
+const char *kp_stepparts_text(char *out, size_t bytes, const struct kp_stepparts *parts, bool on_gpu);

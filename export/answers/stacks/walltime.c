@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * walltime.c - goes through each thread's events in order of time, and gives each moment to the innermost one
+ *
+ * Frames come from Python calls where the trace has them, else from the call stacks of ops. Between two ops nothing
+ * tells what ran: that time stands at the frames that both have, as "(no op)". Ranges (ProfilerStep#N,
+ * Optimizer.step#..) tell the part of the step, and are frames only in traces without any.
+ */
+#include "export/answers/stacks/walltime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/base/kp_order.h"
+#include "export/read/store/keyindex.h"
+#include "export/read/kineto/kineto_windows.h"
+#include "export/read/store/qsort.h"
+#include "export/answers/stacks/stackpath.h"
+#include "export/read/kineto/stepends.h"
+#include "export/answers/stacks/eventpart.h"
+#include "export/read/frames/workerframe.h"
+
+enum frames { FRAMES_NONE, FRAMES_STACKS, FRAMES_CALLS };
+enum use { USE_TIME, USE_BUSY, USE_MEMORY, USE_PATHS }; /* of the moments of a sweep */
+#define UNKNOWN UINT32_MAX
+
+struct moment { /* [from, to) of a node, or of the time between two ops */
+    int64_t from, to;
+    uint32_t node; /* UNKNOWN: none */
+    enum kp_part part;
+};
+struct moments {
+    struct moment *of;
+    size_t count, capacity;
+};
+struct open_nodes { /* innermost last */
+    uint32_t *of;
+    size_t count, capacity;
+};
+struct wall {
+    struct kp_calltree *paths; /* NULL: no place is looked for */
+    int64_t *sums;             /* then: by part, what is added up in place of paths */
+    int64_t *idle_sum;         /* and of the other time what is in no op; or NULL */
+    const struct kp_tree *tree;
+    const struct kp_wall_options *options;
+    enum frames frames;
+    uint8_t *parts;   /* by node */
+    uint32_t *above;  /* by node: where its Python frames end, or UNKNOWN */
+    uint32_t *places; /* by node: its own path, or UNKNOWN */
+    struct kp_frametext text;
+    struct moments busy;                /* of autograd's threads, by time */
+    struct kp_keyindex stacks, between; /* rows: paths, by what they were made from, so that each text is read once */
+    /* the thread that is swept */
+    enum use use;
+    bool is_main;
+    uint32_t root;
+    struct open_nodes shown, ranges;
+    int64_t now, used_ns;
+    size_t span;        /* of options->within: those before it have ended */
+    struct moments gap; /* time since the last op, and before the next */
+    uint32_t last_stack;
+    enum kp_part last_part;
+    const struct kp_kineto_event *const *memory; /* of the thread, by time */
+    size_t memory_count;
+};
+
+static const char *text_of(const struct wall *w, uint32_t id) { return kp_kineto_text(w->tree->trace, id); }
+
+static void moment_add(struct moments *m, struct moment moment)
+{
+    *KP_KINETO_NEXT(m->of, m->count, m->capacity) = moment;
+}
+
+/* Returns a place below another, where paths are wanted. */
+static uint32_t child_of(const struct wall *w, uint32_t parent, const char *name)
+{
+    return w->paths ? kp_calltree_child(w->paths, parent, name) : 0;
+}
+
+static uint32_t place_of(const struct wall *w, uint32_t node) { return w->paths ? w->places[node] : 0; }
+
+static bool is_host(const struct wall *w, uint32_t node)
+{
+    const struct kp_node *n = &w->tree->nodes[node];
+    return !n->on_device && !n->is_async && kp_tree_event(w->tree, node)->kind != KP_KINETO_MEMORY;
+}
+
+static bool is_step(const struct wall *w, uint32_t node)
+{
+    return kp_kineto_is_step(text_of(w, kp_tree_event(w->tree, node)->name));
+}
+
+/* Is the node a frame of the paths? */
+static bool is_shown(const struct wall *w, uint32_t node)
+{
+    if (kp_tree_event(w->tree, node)->kind != KP_KINETO_ANNOTATION) return true;
+    return w->frames == FRAMES_NONE && !is_step(w, node);
+}
+
+/* ---- paths ---- */
+
+/* Returns where the path of a key is kept; a new one is UNKNOWN. */
+static uint32_t *path_slot(struct kp_keyindex *known, uint32_t high, uint32_t low)
+{
+    return kp_keyindex_row(known, (uint64_t)high << 32 | low, &(uint32_t){UNKNOWN}, sizeof(uint32_t));
+}
+
+static uint32_t stack_place(struct wall *w, uint32_t stack)
+{
+    const char *text = text_of(w, stack);
+    uint32_t *place = path_slot(&w->stacks, w->root, stack);
+    if (*place == UNKNOWN) *place = kp_stackpath_add(w->paths, w->root, text, kp_stackpath_bytes(text));
+    return *place;
+}
+
+static uint32_t between_place(struct wall *w, uint32_t a, uint32_t b)
+{
+    uint32_t *place = path_slot(&w->between, a, b);
+    if (*place == UNKNOWN) *place = kp_stackpath_between(w->paths, w->root, text_of(w, a), text_of(w, b));
+    return *place;
+}
+
+/* Where an op's frames end that no other op called. */
+static uint32_t frames_for(struct wall *w, uint32_t node, uint32_t base)
+{
+    const int32_t forward = w->options->at_forward ? w->tree->nodes[node].forward : -1;
+    if (forward >= 0 && w->above[forward] != UNKNOWN) return w->above[forward];
+    const uint32_t stack = kp_tree_event(w->tree, node)->stack;
+    return w->frames == FRAMES_STACKS && stack ? stack_place(w, stack) : base;
+}
+
+/* The frames that an op's stack has more than that of the op around it: of Python, or of machine code. */
+static uint32_t frames_more(const struct wall *w, uint32_t node, uint32_t around)
+{
+    if (kp_tree_event(w->tree, node)->stack == kp_tree_event(w->tree, around)->stack) return w->places[around];
+    const char *inner = text_of(w, kp_tree_event(w->tree, node)->stack),
+               *outer = text_of(w, kp_tree_event(w->tree, around)->stack);
+    const size_t inner_bytes = kp_stackpath_bytes(inner), outer_bytes = kp_stackpath_bytes(outer);
+    if (w->frames != FRAMES_STACKS || !outer_bytes || inner_bytes <= outer_bytes) return w->places[around];
+    if (kp_stackpath_common(inner, inner_bytes, outer, outer_bytes) != outer_bytes) return w->places[around];
+    return kp_stackpath_add(w->paths, w->places[around], inner, inner_bytes - outer_bytes - 1);
+}
+
+/* The path of a Python call while it runs itself, or calls `callee` (UNKNOWN: itself). */
+static uint32_t call_place(struct wall *w, uint32_t node, uint32_t callee)
+{
+    const struct kp_kineto_event *e = callee == UNKNOWN ? NULL : kp_tree_event(w->tree, callee);
+    const char *from = e ? kp_tree_call_from(w->tree, e) : "";
+    const uint32_t call = kp_tree_call_name(w->tree, &w->tree->nodes[node]);
+    const char *name = kp_framename_called(&w->text, text_of(w, call), from);
+    return kp_calltree_child(w->paths, w->above[node], name);
+}
+
+/* Finds the node's path below `around`, the shown node that called it (UNKNOWN: none), or below `base`. */
+static void place_set(struct wall *w, uint32_t node, uint32_t around, uint32_t base)
+{
+    if (!w->paths) return;
+    const bool is_call = kp_tree_event(w->tree, node)->kind == KP_KINETO_PYTHON;
+    const bool is_in_op = around != UNKNOWN && kp_tree_event(w->tree, around)->kind != KP_KINETO_PYTHON;
+    const enum kp_workerframe worker = is_call ? kp_eventpart_worker(w->tree, node) : KP_WORKERFRAME_NONE;
+    if (worker == KP_WORKERFRAME_START) base = w->root;
+    else if (worker == KP_WORKERFRAME_GET) base = kp_calltree_child(w->paths, w->root, KP_WORKERFRAME_WAITS);
+    else if (is_in_op) base = w->places[around];
+    else if (around != UNKNOWN) base = call_place(w, around, node);
+    w->above[node] = is_in_op && !is_call ? w->above[around] : base;
+    if (is_call) {
+        w->places[node] = call_place(w, node, UNKNOWN);
+        return;
+    }
+    if (is_in_op) base = frames_more(w, node, around);
+    else w->above[node] = base = frames_for(w, node, base);
+    w->places[node] = kp_calltree_child(w->paths, base, text_of(w, w->tree->nodes[node].name));
+}
+
+/* The same for an op of autograd's threads, when `base` is what the main thread waits in. */
+static void place_below(struct wall *w, uint32_t node, uint32_t base)
+{
+    uint32_t chain[64], count = 0;
+    if (!w->paths) return;
+    for (int32_t at = (int32_t)node; at >= 0 && count < 64; at = w->tree->nodes[at].parent)
+        if (is_shown(w, (uint32_t)at)) chain[count++] = (uint32_t)at;
+    for (uint32_t i = count; i-- > 0;) place_set(w, chain[i], i + 1 < count ? chain[i + 1] : UNKNOWN, base);
+}
+
+/* ---- time ---- */
+
+static void value_add(const struct wall *w, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value)
+{
+    if (!w->paths) {
+        w->sums[part] += value;
+        return;
+    }
+    kp_calltree_add(w->paths, place, part, value);
+    if (w->options->tell && value) w->options->tell(w->options->context, place, part, from_ns, value);
+}
+
+/* How much of a time is shown. Most moments lie in the same span as the one before. */
+static int64_t shown_ns(struct wall *w, int64_t from, int64_t to)
+{
+    const struct kp_spans *const within = w->options->within;
+    if (!within) return to - from;
+    while (w->span < within->count && within->of[w->span].end_ns <= from) w->span++;
+    const struct kp_time_span *const span = w->span < within->count ? &within->of[w->span] : NULL;
+    if (span && from >= span->start_ns && to <= span->end_ns) return to > from ? to - from : 0;
+    return kp_spans_between(within, from, to);
+}
+
+static int64_t time_add(struct wall *w, uint32_t place, enum kp_part part, int64_t from, int64_t to)
+{
+    const int64_t ns = shown_ns(w, from, to);
+    if (!w->is_main) part = KP_PART_THREADS;
+    w->used_ns += ns;
+    if (w->use == USE_TIME) value_add(w, place, part, from, ns);
+    return ns;
+}
+
+static void idle_add(struct wall *w, uint32_t idle, enum kp_part part, int64_t from, int64_t to)
+{
+    const int64_t ns = time_add(w, idle, part, from, to);
+    if (w->idle_sum && w->is_main && part == KP_PART_OTHER) *w->idle_sum += ns;
+}
+
+/* The first moment of autograd's threads that ends after `ns`. */
+static size_t busy_from(const struct wall *w, int64_t ns)
+{
+    size_t low = 0, high = w->busy.count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (w->busy.of[middle].to <= ns) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* Gives a wait to what autograd's threads did in it. What is left is `idle`'s: backward between two of their ops. */
+static void wait_add(struct wall *w, const struct moment *wait, uint32_t base, uint32_t idle)
+{
+    int64_t now = wait->from;
+    const size_t first = w->is_main ? busy_from(w, wait->from) : w->busy.count;
+    for (size_t i = first; i < w->busy.count && w->busy.of[i].from < wait->to; i++) {
+        const struct moment *b = &w->busy.of[i];
+        const int64_t from = b->from > now ? b->from : now, to = b->to < wait->to ? b->to : wait->to;
+        idle_add(w, idle, i > first ? KP_PART_BACKWARD : wait->part, now, from);
+        place_below(w, b->node, base);
+        (void)time_add(w, place_of(w, b->node), KP_PART_BACKWARD, from, to);
+        now = to;
+    }
+    idle_add(w, idle, wait->part, now, wait->to);
+}
+
+/* Between step() and the next zero_grad() a program loads its data: an optimizer's own time lies in its ranges. */
+static bool is_within(const struct wall *w, enum kp_part next_part)
+{
+    return w->last_part == next_part && next_part != KP_PART_OPTIMIZER;
+}
+
+static void gap_end(struct wall *w, uint32_t next_stack, enum kp_part next_part)
+{
+    if (!w->is_main) w->gap.count = 0; /* another thread that runs nothing is idle */
+    if (!w->gap.count) return;
+    uint32_t base = w->root;
+    if (w->paths && w->frames == FRAMES_STACKS && w->last_stack && next_stack)
+        base = between_place(w, w->last_stack, next_stack);
+    const uint32_t idle = child_of(w, base, "(no op)");
+    for (size_t i = 0; i < w->gap.count; i++) {
+        struct moment *m = &w->gap.of[i];
+        if (m->part == KP_PART_OTHER && is_within(w, next_part)) m->part = next_part;
+        wait_add(w, m, base, idle);
+    }
+    w->gap.count = 0;
+}
+
+static void open_add(struct open_nodes *open, uint32_t node)
+{
+    *KP_KINETO_NEXT(open->of, open->count, open->capacity) = node;
+}
+
+/* The innermost node that is still open; UNKNOWN: none. Ranges end at any time, so they have a list of their own. */
+static uint32_t open_top(const struct wall *w, struct open_nodes *open)
+{
+    while (open->count && w->tree->nodes[open->of[open->count - 1]].end_ns <= w->now) open->count--;
+    return open->count ? open->of[open->count - 1] : UNKNOWN;
+}
+
+static void memory_use(struct wall *w, const struct moment *m)
+{
+    for (; w->memory_count && w->memory[0]->start_ns < m->to; w->memory++, w->memory_count--) {
+        const uint32_t place =
+            m->node == UNKNOWN ? kp_calltree_child(w->paths, w->root, "(no op)") : w->places[m->node];
+        if (w->options->within && !kp_spans_has(w->options->within, w->memory[0]->start_ns)) continue;
+        if (w->memory[0]->number > 0) value_add(w, place, m->part, w->memory[0]->start_ns, w->memory[0]->number);
+    }
+}
+
+static void moment_use(struct wall *w, const struct moment *m)
+{
+    if (w->use == USE_MEMORY) memory_use(w, m);
+    else if (m->node == UNKNOWN) moment_add(&w->gap, *m);
+    else if (w->use == USE_BUSY) moment_add(&w->busy, *m);
+    else if (kp_tree_event(w->tree, m->node)->kind == KP_KINETO_PYTHON && m->part == KP_PART_BACKWARD)
+        wait_add(w, m, place_of(w, m->node), place_of(w, m->node));
+    else (void)time_add(w, place_of(w, m->node), m->part, m->from, m->to);
+}
+
+/* Everything up to `to` belongs to the innermost open node. */
+static void pass(struct wall *w, int64_t to)
+{
+    while (w->now < to) {
+        const uint32_t shown = open_top(w, &w->shown), any = shown == UNKNOWN ? open_top(w, &w->ranges) : shown;
+        struct moment m = {w->now, to, shown, any == UNKNOWN ? KP_PART_OTHER : (enum kp_part)w->parts[any]};
+        if (any != UNKNOWN && w->tree->nodes[any].end_ns < to) m.to = w->tree->nodes[any].end_ns;
+        w->now = m.to;
+        moment_use(w, &m);
+    }
+}
+
+static void node_begin(struct wall *w, uint32_t node)
+{
+    const bool shown = is_shown(w, node);
+    const enum kp_part part = w->parts[node];
+    pass(w, w->tree->nodes[node].start_ns);
+    const uint32_t around = open_top(w, &w->shown);
+    if (around == UNKNOWN && (shown || part != KP_PART_OTHER)) {
+        gap_end(w, kp_tree_event(w->tree, node)->stack, part);
+        w->last_stack = kp_tree_event(w->tree, node)->stack;
+        w->last_part = part;
+    }
+    if (shown) place_set(w, node, around, w->root);
+    open_add(shown ? &w->shown : &w->ranges, node);
+}
+
+/* ---- threads ---- */
+
+struct wall_lane {
+    uint64_t thread;
+    int64_t tid;
+    uint32_t *nodes; /* by time */
+    size_t count, capacity;
+    int64_t from, to;
+    size_t steps;
+    bool is_engine, is_process;
+};
+struct wall_lanes {
+    struct kp_stepends ends;
+    struct kp_keyindex threads;
+    struct wall_lane *of;
+    size_t count, capacity, main;
+};
+
+/* Is it a step, or the end of one? The step that the start-up is in may have begun on another thread. */
+static bool is_of_steps(const struct wall *w, struct kp_stepends *ends, uint32_t node)
+{
+    const struct kp_kineto_event *e = kp_tree_event(w->tree, node);
+    if (e->kind != KP_KINETO_ANNOTATION) return false;
+    if (is_step(w, node)) return strcmp(text_of(w, e->concrete), KP_STEPENDS_STARTUP) != 0;
+    return kp_stepends_may(w->tree->trace, e) && kp_stepends_counts(ends, w->tree->trace, e);
+}
+
+static void lane_note(const struct wall *w, struct wall_lane *lane, uint32_t node)
+{
+    const struct kp_kineto_event *e = kp_tree_event(w->tree, node);
+    const struct kp_node *n = &w->tree->nodes[node];
+    if (!lane->count || n->start_ns < lane->from) lane->from = n->start_ns;
+    if (!lane->count || n->end_ns > lane->to) lane->to = n->end_ns;
+    *KP_KINETO_NEXT(lane->nodes, lane->count, lane->capacity) = node;
+    lane->tid = e->tid;
+    lane->is_process = e->tid == e->pid;
+    lane->is_engine =
+        lane->is_engine || (e->kind == KP_KINETO_OP && strncmp(text_of(w, e->name), "autograd::engine::", 18) == 0);
+}
+
+/* The main thread has most of the steps, or else the process's own id, or else comes first. */
+static bool is_rather_main(const struct wall_lane *lane, const struct wall_lane *than)
+{
+    if (lane->steps != than->steps) return lane->steps > than->steps;
+    return lane->is_process && !than->is_process;
+}
+
+static void lanes_find(struct wall_lanes *l, const struct wall *w)
+{
+    size_t at = 0; /* many events in a row are of one thread */
+    for (uint32_t i = 0; i < w->tree->count; i++) {
+        if (!is_host(w, i)) continue;
+        const uint64_t thread = kp_tree_thread(kp_tree_event(w->tree, i));
+        const size_t had = l->threads.count;
+        if (at == l->count || l->of[at].thread != thread) at = kp_keyindex_get(&l->threads, thread);
+        l->of = kp_kineto_grow(l->of, &l->capacity, l->threads.count, sizeof *l->of);
+        if (at == had) l->of[l->count++] = (struct wall_lane){.thread = thread};
+        lane_note(w, &l->of[at], i);
+        l->of[at].steps += is_of_steps(w, &l->ends, i);
+    }
+    for (size_t i = 1; i < l->count; i++)
+        if (is_rather_main(&l->of[i], &l->of[l->main])) l->main = i;
+}
+
+static void sweep(struct wall *w, const struct wall_lane *lane, enum use use)
+{
+    w->use = use;
+    w->now = lane->from;
+    w->used_ns = 0;
+    w->span = 0;
+    w->shown.count = w->ranges.count = w->gap.count = 0;
+    w->last_stack = 0;
+    w->last_part = KP_PART_OTHER;
+    for (size_t i = 0; i < lane->count; i++) node_begin(w, lane->nodes[i]);
+    pass(w, lane->to);
+}
+
+KP_ORDER2(moment_order, struct moment, from, node)
+
+/* Of autograd's threads that run at once, the one that began first counts. */
+static void busy_settle(struct moments *busy)
+{
+    size_t kept = 0;
+    int64_t end = INT64_MIN;
+    if (busy->count) kp_qsort(busy->of, busy->count, sizeof *busy->of, moment_order);
+    for (size_t i = 0; i < busy->count; i++) {
+        struct moment m = busy->of[i];
+        if (m.from < end) m.from = end;
+        if (m.from >= m.to) continue;
+        end = m.to;
+        busy->of[kept++] = m;
+    }
+    busy->count = kept;
+}
+
+/* In a window of a phase the main thread lives from the phase's begin to its end, with events or without. */
+static void main_widen(const struct kp_kineto_windows *windows, struct wall_lane *main)
+{
+    for (size_t i = 0; windows && i < windows->count; i++) {
+        if (windows->of[i].start_ns < main->from) main->from = windows->of[i].start_ns;
+        if (windows->of[i].end_ns > main->to) main->to = windows->of[i].end_ns;
+    }
+}
+
+static void main_sweep(struct wall *w, const struct wall_lanes *l, enum use use)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (i != l->main && l->of[i].is_engine) sweep(w, &l->of[i], USE_BUSY);
+    busy_settle(&w->busy);
+    w->is_main = true;
+    sweep(w, &l->of[l->main], use);
+    gap_end(w, 0, KP_PART_OTHER);
+    w->is_main = false;
+}
+
+static void others_sweep(struct wall *w, const struct wall_lanes *l, enum use use, struct kp_wall_told *told)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        char name[40];
+        if (i == l->main || l->of[i].is_engine) continue;
+        snprintf(name, sizeof name, "thread %lld", (long long)l->of[i].tid);
+        w->root = use == USE_TIME ? child_of(w, 0, name) : 0;
+        sweep(w, &l->of[i], use);
+        told->threads += w->used_ns != 0;
+        told->threads_ns += w->used_ns;
+    }
+    w->root = 0;
+}
+
+/* ---- metrics ---- */
+
+/* The node under which work of a device is shown: its op; the call that launched it where that is no op's, as of graphs
+ * and Triton, or a range's. UNKNOWN: neither is there. */
+static uint32_t launching_node(const struct wall *w, const struct kp_op_ids *ids, uint32_t work)
+{
+    const int64_t id = kp_tree_event(w->tree, work)->external_id;
+    const size_t at = id > 0 ? kp_rows_from(ids->ids, ids->count, sizeof *ids->ids, id) : ids->count;
+    const bool has_op = at < ids->count && ids->ids[at].id == id;
+    const uint32_t op = has_op ? ids->ids[at].node : UNKNOWN;
+    const int32_t call = w->tree->nodes[work].call;
+    if (has_op && kp_tree_event(w->tree, op)->kind == KP_KINETO_OP) return op;
+    return call >= 0 && place_of(w, (uint32_t)call) != UNKNOWN ? (uint32_t)call : op;
+}
+
+static void device_add(struct wall *w)
+{
+    struct kp_op_ids ids;
+    kp_op_ids_gather(&ids, w->tree);
+    for (uint32_t i = 0; i < w->tree->count; i++) {
+        const struct kp_node *n = &w->tree->nodes[i];
+        if (kp_tree_event(w->tree, i)->kind != KP_KINETO_GPU) continue;
+        const uint32_t by = launching_node(w, &ids, i);
+        const uint32_t base = by != UNKNOWN && place_of(w, by) != UNKNOWN ? place_of(w, by) : 0;
+        value_add(w, child_of(w, base, text_of(w, n->name)), by == UNKNOWN ? KP_PART_OTHER : w->parts[by], n->start_ns,
+                  shown_ns(w, n->start_ns, n->end_ns));
+    }
+    kp_op_ids_fini(&ids);
+}
+
+static int memory_order(const void *a, const void *b)
+{
+    const struct kp_kineto_event *x = *(const struct kp_kineto_event *const *)a,
+                                 *y = *(const struct kp_kineto_event *const *)b;
+    if (kp_tree_thread(x) != kp_tree_thread(y)) return kp_tree_thread(x) < kp_tree_thread(y) ? -1 : 1;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static void memory_add(struct wall *w, struct wall_lanes *l)
+{
+    const struct kp_kineto *trace = w->tree->trace;
+    const struct kp_kineto_event **all = NULL;
+    size_t count = 0, capacity = 0;
+    for (size_t i = 0; i < trace->count; i++) {
+        if (trace->events[i].kind != KP_KINETO_MEMORY) continue;
+        *KP_KINETO_NEXT(all, count, capacity) = &trace->events[i];
+    }
+    if (count) kp_qsort(all, count, sizeof *all, memory_order);
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from; to < count && kp_tree_thread(all[to]) == kp_tree_thread(all[from]);) to++;
+        w->memory = all + from;
+        w->memory_count = to - from;
+        const size_t lane =
+            kp_keyindex_get(&l->threads, kp_tree_thread(all[from])); /* of no host event: a new number */
+        if (lane < l->count) sweep(w, &l->of[lane], USE_MEMORY);
+        memory_use(w, &(struct moment){0, INT64_MAX, UNKNOWN, KP_PART_OTHER});
+    }
+    free(all);
+}
+
+static enum frames frames_in(const struct kp_tree *tree)
+{
+    enum frames best = FRAMES_NONE;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_kineto_event *e = &tree->trace->events[tree->nodes[i].event];
+        if (e->kind == KP_KINETO_PYTHON) return FRAMES_CALLS;
+        if (e->stack) best = FRAMES_STACKS;
+    }
+    return best;
+}
+
+static uint32_t *unknowns(size_t count)
+{
+    uint32_t *of = kp_kineto_room(count + 1, sizeof *of);
+    memset(of, 0xff, (count + 1) * sizeof *of);
+    return of;
+}
+
+static void wall_close(struct wall *w, struct wall_lanes *lanes)
+{
+    free(w->parts);
+    free(w->above);
+    free(w->places);
+    free(w->shown.of);
+    free(w->ranges.of);
+    kp_keyindex_fini(&w->stacks);
+    kp_keyindex_fini(&w->between);
+    free(w->gap.of);
+    free(w->busy.of);
+    kp_frametext_fini(&w->text);
+    for (size_t i = 0; i < lanes->count; i++) free(lanes->of[i].nodes);
+    kp_keyindex_fini(&lanes->threads);
+    free(lanes->of);
+}
+
+/* Finds the parts of all nodes, and the threads. */
+static void wall_begin(struct wall *w, struct wall_lanes *lanes)
+{
+    w->parts = kp_kineto_room(w->tree->count + 1, 1);
+    kp_eventpart_find(w->tree, w->parts);
+    lanes_find(lanes, w);
+    if (lanes->count) main_widen(w->tree->trace->windows, &lanes->of[lanes->main]);
+}
+
+void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const struct kp_wall_options *options,
+                 struct kp_wall_told *told)
+{
+    struct wall_lanes lanes = {0};
+    struct wall w = {.paths = paths, .tree = tree, .options = options, .frames = frames_in(tree)};
+    w.above = unknowns(tree->count);
+    w.places = unknowns(tree->count);
+    *told = (struct kp_wall_told){.has_frames = w.frames != FRAMES_NONE};
+    kp_calltree_name_modules(paths, tree->trace);
+    wall_begin(&w, &lanes);
+    if (lanes.count) {
+        const enum use use = options->metric == KP_WALL_CPU ? USE_TIME : USE_PATHS;
+        told->wall_ns = shown_ns(&w, lanes.of[lanes.main].from, lanes.of[lanes.main].to);
+        if (options->metric == KP_WALL_MEMORY) memory_add(&w, &lanes);
+        else main_sweep(&w, &lanes, use);
+        if (options->metric == KP_WALL_GPU || options->threads) others_sweep(&w, &lanes, use, told);
+        else if (options->metric == KP_WALL_CPU) others_sweep(&w, &lanes, USE_PATHS, told);
+    }
+    if (options->metric == KP_WALL_GPU) device_add(&w);
+    kp_calltree_name_modules(paths, NULL);
+    wall_close(&w, &lanes);
+}
+
+void kp_wall_parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_spans *within)
+{
+    const struct kp_wall_options options = {.within = within};
+    struct wall_lanes lanes = {0};
+    struct wall w = {.tree = tree, .options = &options, .frames = frames_in(tree), .sums = into->host_ns};
+    w.idle_sum = &into->between_ns;
+    wall_begin(&w, &lanes);
+    if (lanes.count) main_sweep(&w, &lanes, USE_TIME);
+    w.idle_sum = NULL;
+    w.sums = into->gpu_ns;
+    if (tree->has_device) device_add(&w);
+    wall_close(&w, &lanes);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * walltime.h - lays the time of a trace out as call paths that sum to its wall time
+ *
+ * Every moment of the main thread counts once, for what ran innermost: an op, a Python function, or "(no op)". While
+ * the main thread waits for autograd's threads, their ops count in its place.
+ */
+#pragma once
+
+#include "export/answers/stacks/calltree.h"
+#include "export/read/tree/tree.h"
+#include "export/read/tree/spans.h"
+
+enum kp_wall_metric {
+    KP_WALL_CPU,    /* nanoseconds of the main thread's wall time */
+    KP_WALL_GPU,    /* nanoseconds that kernels, copies and fills took */
+    KP_WALL_MEMORY, /* bytes allocated */
+};
+/* Takes what one moment adds to a place: nanoseconds from from_ns on, or at from_ns bytes. */
+typedef void (*kp_wall_fn)(void *context, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value);
+struct kp_wall_options {
+    enum kp_wall_metric metric;
+    bool at_forward;               /* backward ops stand at the forward op's frames, else at those that ran */
+    const struct kp_spans *within; /* only this time; or NULL */
+    bool threads;                  /* other threads stand under KP_PART_THREADS */
+    kp_wall_fn tell;               /* is told each value that `paths` gets; or NULL */
+    void *context;
+};
+struct kp_wall_told {
+    int64_t wall_ns;    /* of the main thread, as much as is shown */
+    size_t threads;     /* other threads with events of their own */
+    int64_t threads_ns; /* what they were busy */
+    bool has_frames;    /* the trace has Python calls or call stacks */
+};
+/* Adds a trace to `paths`. kp_tree_set_forward_stacks() was called on the tree. */
+void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const struct kp_wall_options *options,
+                 struct kp_wall_told *told);
+
+/* What the paths of each part add up to, of the host's time and of the GPU's work: in far less time, without paths. */
+struct kp_wall_parts {
+    int64_t host_ns[KP_PARTS], gpu_ns[KP_PARTS];
+    int64_t between_ns; /* of host_ns[KP_PART_OTHER]: no op ran, and no Python function is known that did */
+};
+/* Adds a trace. kp_tree_set_forward_stacks() was called on the tree. within: only this time; or NULL */
+void kp_wall_parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_spans *within);

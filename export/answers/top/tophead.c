@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tophead.c - prints the lines above the rows of `kprof report`, and what another recording would show */
+#include "export/read/kineto/kineto_facts.h"
+#include "export/answers/top/toptable.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collector/base/kp_config.h"
+#include "export/read/kineto/ended.h"
+#include "export/read/facts/everynth.h"
+#include "export/read/facts/nocore.h"
+#include "export/read/kineto/pagefaults.h"
+#include "export/read/kineto/phasetimes.h"
+#include "export/show/plain.h"
+#include "export/show/units.h"
+#include "export/read/facts/valuereads.h"
+
+#define BARE_LONG_TOLD 0.05 /* of the time of all steps before the window */
+
+static const char *fact_of(const struct kp_top_report *r, const char *path)
+{
+    return kp_kineto_fact(r->top->trace, path);
+}
+
+/* A worker, or another child of the program: it has no steps and no DataLoader. */
+static bool is_worker(const struct kp_top_report *r) { return fact_of(r, "kprof.parent_pid") != NULL; }
+
+/* Writes a time in the unit that suits it. */
+static const char *span_text(char *out, size_t bytes, int64_t ns)
+{
+    const double ms = (double)ns / 1e6;
+    if (ms >= 10000) snprintf(out, bytes, "%.2f s", ms / 1e3);
+    else if (ms >= 100) snprintf(out, bytes, "%.1f ms", ms);
+    else snprintf(out, bytes, "%.3f ms", ms);
+    return out;
+}
+
+static void program_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto *trace = r->top->trace;
+    const char *program = fact_of(r, "kprof.script"), *host = fact_of(r, "host_name"), *torch;
+    const char *size = fact_of(r, "distributedInfo.world_size"), *rank = fact_of(r, "distributedInfo.rank");
+    const time_t seconds = (time_t)(r->summary->when_ns / 1000000000);
+    struct tm parts;
+    char when[40];
+    if (!program && trace->program) program = kp_kineto_text(trace, trace->program);
+    fputs("program  ", out);
+    kp_plain_put(out, program ? program : "unknown");
+    if (host) {
+        fputs(" on ", out);
+        kp_plain_put(out, host);
+    }
+    if (rank && size && strtol(size, NULL, 10) > 1) {
+        fputs(", rank ", out);
+        kp_plain_put(out, rank);
+        fputs(" of ", out);
+        kp_plain_put(out, size);
+    }
+    if (fact_of(r, "kprof.phase")) {
+        fputs(", phase ", out);
+        kp_plain_put(out, fact_of(r, "kprof.phase"));
+    }
+    if (seconds && localtime_r(&seconds, &parts) && strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &parts))
+        fprintf(out, ", %s", when);
+    torch = fact_of(r, "kprof.torch_version");
+    if (torch) {
+        fputs(", torch ", out);
+        kp_plain_put(out, torch);
+    }
+    fputs("\n", out);
+}
+
+/* " (5 calls of other functions of that name left out: logging/__init__.py(435))" */
+static void left_out_print(FILE *out, const struct kp_top_report *r)
+{
+    const char *name = kp_kineto_text(r->top->trace, r->chosen->within_other), *end = strstr(name, "): ");
+    const size_t calls = r->chosen->within_left;
+    char file[400];
+    snprintf(file, sizeof file, "%.*s", end ? (int)(end + 1 - name) : (int)strlen(name), name);
+    fprintf(out, " (%zu call%s of other functions of that name left out: ", calls, calls == 1 ? "" : "s");
+    kp_plain_put(out, file);
+    fputs(")", out);
+}
+
+/* Steps are calls, and the program ended by itself: then no call was open behind the last one. */
+static bool is_after_calls(const struct kp_top_report *r)
+{
+    const char *source = fact_of(r, "kprof.step_source"), *complete = fact_of(r, "kprof.complete");
+    const bool is_calls = source && (strcmp(source, "call") == 0 || strcmp(source, "module") == 0);
+    return is_calls && complete && strcmp(complete, "1") == 0;
+}
+
+/* Calls of what is asked for that are no part of the rows, as they lie in no whole step. */
+static void outside_calls_print(FILE *out, const struct kp_chosen *chosen)
+{
+    const size_t calls = chosen->outside_calls;
+    char text[40];
+    fputs("; outside of whole steps ", out);
+    if (calls) fprintf(out, "%zu call%s more, ", calls, calls == 1 ? "" : "s");
+    fputs(span_text(text, sizeof text, chosen->outside_ns), out);
+    if (calls)
+        fprintf(out, " (with %s %.1f %%)", calls == 1 ? "it" : "them", 100 * kp_chosen_steps_share(chosen, true));
+    fputs(": --step all", out);
+}
+
+/* ", each 10th step", or "". The caller has `room` for it. */
+static const char *distance_text(char *room, size_t bytes, const struct kp_chosen *chosen)
+{
+    long *const numbers = kp_kineto_room(chosen->step_count + 1, sizeof *numbers);
+    for (size_t i = 0; i < chosen->step_count; i++) numbers[i] = chosen->steps[i].number;
+    const long distance = kp_everynth_of(numbers, chosen->step_count, chosen->first_total, chosen->last_total);
+    free(numbers);
+    return kp_everynth_text(room, bytes, distance);
+}
+
+/* ", in 2 of 30 steps (12, 24)": those with a part of what is asked for, which may lie far apart. */
+static void part_steps_print(FILE *out, const struct kp_chosen *chosen)
+{
+    enum { NUMBERS_MOST = 6 };
+    const size_t count = chosen->step_count;
+    char each[40];
+    fprintf(out, ", in %zu of %zu step%s (", count, chosen->step_total, kp_units_s(chosen->step_total));
+    for (size_t i = 0; i < count; i++) {
+        if (count > NUMBERS_MOST && i == NUMBERS_MOST - 1) {
+            fprintf(out, " ... %ld", chosen->steps[count - 1].number);
+            break;
+        }
+        fprintf(out, "%s%ld", i ? ", " : "", chosen->steps[i].number);
+    }
+    fprintf(out, "%s)", distance_text(each, sizeof each, chosen));
+}
+
+/* " (5 forward passes)": of the model, in one call of what is asked for. One pass a call is that call. */
+static void passes_print(FILE *out, const struct kp_chosen *chosen)
+{
+    const size_t calls = chosen->within_calls, passes = chosen->passes;
+    if (!calls || passes <= calls) return;
+    if (passes % calls == 0) fprintf(out, " (%zu forward passes)", passes / calls);
+    else fprintf(out, " (%.1f forward passes)", (double)passes / (double)calls);
+}
+
+/* ", 22.6 % of all steps' time": also of the steps without a part of what is asked for. */
+static void steps_share_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_chosen *const chosen = r->chosen;
+    const bool has_outside = !chosen->outside_ns && r->summary->wall_ns > kp_spans_length(&chosen->in_steps, NULL);
+    const double share = kp_chosen_steps_share(chosen, has_outside);
+    if (!r->choice->within || chosen->is_by_stacks || share <= 0) return;
+    fprintf(out, ", %.1f %% of %s time%s", 100 * share, chosen->step_total == 1 ? "the step's" : "all steps'",
+            has_outside ? " and of its own outside" : "");
+}
+
+static void choice_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_choice *choice = r->choice;
+    if (choice->within) {
+        fputs(", within ", out);
+        kp_plain_put(out, choice->within);
+        const size_t calls = r->chosen->within_calls;
+        char each[40];
+        if (calls)
+            fprintf(out, ": %zu call%s, %s each", calls, calls == 1 ? "" : "s",
+                    span_text(each, sizeof each, kp_chosen_call_ns(r->chosen)));
+        passes_print(out, r->chosen);
+        if (r->chosen->outside_ns > 0) outside_calls_print(out, r->chosen);
+        else if (calls && kp_chosen_are_calls_cut(r->chosen)) fputs(", not all of it here", out);
+        if (r->chosen->within_left) left_out_print(out, r);
+        if (r->chosen->is_by_stacks)
+            fputs(" (its ops alone; how long its calls last is not recorded: --with-stack 1, or record_function)", out);
+    }
+    if (choice->has_from) fprintf(out, ", from %.3f ms", (double)choice->from_ns / 1e6);
+    if (choice->has_to) fprintf(out, ", to %.3f ms", (double)choice->to_ns / 1e6);
+}
+
+/* Start-up and what comes after the training are part of the wall time, and no part of the rows. */
+static void outside_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    const int64_t between_ns = s->wall_ns - s->shared_ns - s->before_ns - s->after_ns;
+    char text[40];
+    if (!s->is_of_steps || r->choice->within || s->before_ns + s->after_ns + between_ns <= 0) return;
+    const struct kp_partsteps *parts = &r->chosen->parts;
+    fprintf(out, "outside  %s before step %ld", span_text(text, sizeof text, s->before_ns), s->first_step);
+    if (parts->has_startup) fprintf(out, " (start-up and step %ld)", parts->startup);
+    else if (s->before_ns > s->wall_ns / 10) fputs(" (start-up)", out);
+    fprintf(out, ", %s after step %ld", span_text(text, sizeof text, s->after_ns), s->last_step);
+    if (parts->has_cut && !is_after_calls(r)) fprintf(out, " (step %ld was cut short)", parts->cut);
+    if (between_ns > s->wall_ns / 100) fprintf(out, ", %s between steps", span_text(text, sizeof text, between_ns));
+    fprintf(out, "%s\n", r->top->is_of_steps ? ": not in the rows; --step all" : "");
+}
+
+/* No step is whole. */
+static void parts_print(FILE *out, const struct kp_partsteps *parts)
+{
+    fputs(", no whole step: ", out);
+    if (parts->has_startup) fprintf(out, "step %ld has the program's start in it", parts->startup);
+    if (parts->has_startup && parts->has_cut) fputs(", ", out);
+    if (parts->has_cut) fprintf(out, "step %ld was cut short", parts->cut);
+}
+
+/* The process died before it could close the window. */
+static bool is_killed(const struct kp_top_report *r) { return kp_ended_early(r->top->trace) && !r->is_spool; }
+
+/* And that so early that it says nothing of whether steps were counted. */
+static bool is_early(const struct kp_top_report *r)
+{
+    const struct kp_partsteps *parts = &r->chosen->parts;
+    return is_killed(r) && !r->summary->steps && !r->chosen->optimizer_steps && !parts->has_startup && !parts->has_cut;
+}
+
+/* A step of a generation is a whole answer: names the function that makes a token. */
+static void tokens_print(FILE *out, const struct kp_top_report *r)
+{
+    const char *model = fact_of(r, "kprof.model"), *source = fact_of(r, "kprof.step_source");
+    if (!model || fact_of(r, "kprof.step") || !source || strcmp(source, "call") != 0) return;
+    fputs("         to count each call of the model (a token): --step call:", out);
+    kp_plain_put(out, model);
+    fputs("\n", out);
+}
+
+/* Steps of a guess may be those of an evaluation before the training. */
+static void guess_print(FILE *out, const struct kp_top_report *r)
+{
+    const char *source = fact_of(r, "kprof.step_source"), *until = fact_of(r, "kprof.steps_until"), *each = NULL;
+    if (!source || !r->summary->steps || r->choice->within || fact_of(r, "kprof.phase")) return;
+    if (strcmp(source, "module") == 0) each = "call of a model";
+    if (strcmp(source, "dataloader") == 0) each = "batch of a DataLoader";
+    if (strcmp(source, "time") == 0 && until) each = "second";
+    if (!each) return;
+    fprintf(out, "         a step is a %s: ", each);
+    if (until) {
+        fputs("what ran before the first step by ", out);
+        kp_plain_put(out, until);
+        fputs("\n", out);
+    } else {
+        fputs("no optimizer had stepped\n", out);
+    }
+}
+
+/* "12 calls of a model": they are counted where nothing else is, though they were too few to be steps. */
+static bool calls_print(FILE *out, const struct kp_top_report *r)
+{
+    for (size_t i = 0; i < r->top->count; i++) {
+        const struct kp_top_row *const row = &r->top->rows[i];
+        if (!row->name || strcmp(kp_kineto_text(r->top->trace, row->name), KP_MODEL_RANGE) != 0) continue;
+        fprintf(out, "         %zu call%s of a model: kprof report --within '" KP_MODEL_RANGE "'; as steps: --step ",
+                (size_t)row->cost.count, row->cost.count == 1 ? "" : "s");
+        const char *const model = fact_of(r, "kprof.model");
+        if (model) fputs("call:", out);
+        kp_plain_put(out, model ? model : "'call:*:CLASS.forward'");
+        fputs("\n", out);
+        return true;
+    }
+    return false;
+}
+
+/* What would have counted steps. */
+static void hint_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_partsteps *parts = &r->chosen->parts;
+    if (is_early(r)) return;
+    if (!r->choice->within && r->top->trace->is_ours) tokens_print(out, r);
+    if (r->summary->steps || r->chosen->optimizer_steps || r->choice->within || !r->top->trace->is_ours) return;
+    if (is_worker(r)) return;
+    const char *const missed = kp_kineto_missed_call(r->top->trace);
+    if (missed) {
+        fputs("         ", out);
+        kp_plain_put(out, missed);
+        fputs("\n", out);
+    } else if (calls_print(out, r)) {
+        return;
+    } else if ((parts->has_startup || parts->has_cut) && fact_of(r, "kprof.step_source")) {
+        fputs("         to record whole steps: kprof run --schedule warmup=1,active=3\n", out);
+    } else {
+        const char *model = fact_of(r, "kprof.model");
+        fputs("         to count calls of a model as steps, or each generate(): kprof run --schedule active=1000\n"
+              "         each token: --step ",
+              out);
+        if (model) fputs("call:", out);
+        kp_plain_put(out, model ? model : "'call:*:CLASS.forward'");
+        fprintf(out, ", too%s; a function of yours: --step call:MODULE:FUNCTION\n",
+                model ? "" : ", with your model's class");
+    }
+}
+
+/* "; mean 5 ms, as in the rows": where it is far from the median. */
+static void mean_print(FILE *out, int64_t mean_ns, int64_t median_ns)
+{
+    char text[40];
+    if (llabs(mean_ns - median_ns) > median_ns / 10)
+        fprintf(out, "mean %s, as in the rows; ", span_text(text, sizeof text, mean_ns));
+}
+
+/* Of a schedule nothing else tells how much of the run the other phases take. */
+static void phases_print(FILE *out, const struct kp_top_report *r)
+{
+    struct kp_phasetimes times;
+    const char *const phase = fact_of(r, "kprof.phase");
+    char others[2048], own[64], remarks[256];
+    if (r->choice->within || !kp_phasetimes_of(&times, r->top->trace)) return;
+    const struct kp_phasetime *const of = phase ? kp_phasetimes_find(&times, phase) : NULL;
+    const size_t count = kp_phasetimes_text(others, sizeof others, &times, phase);
+    snprintf(own, sizeof own, "%s%.1f %%", count ? ", this one " : "this phase took ",
+             of ? 100 * (double)of->ns / (double)times.all_ns : 0);
+    if (!count && !of) return;
+    fputs("phases   ", out);
+    kp_plain_put(out, others);
+    fprintf(out, "%s%s%s", of ? own : "", count ? "" : " of the time ", count ? "" : kp_phasetimes_until(&times));
+    kp_plain_put(out, kp_phasetimes_remarks(remarks, sizeof remarks, &times));
+    fputs("\n", out);
+}
+
+/* How long the phase lasts from its begin to its end. */
+static void runs_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto_runs *runs = r->runs;
+    char a[40], b[40];
+    if (!runs || !runs->count) return;
+    fprintf(out, "a run    %s", span_text(a, sizeof a, runs->median_ns));
+    if (runs->count > 1) {
+        fprintf(out, " (median of %zu; ", runs->count);
+        mean_print(out, runs->mean_ns, runs->median_ns);
+        fprintf(out, "%s to %s)", span_text(a, sizeof a, runs->least_ns), span_text(b, sizeof b, runs->most_ns));
+    }
+    fprintf(out, ", from the phase's begin to its end%s\n", runs->has_parts ? ", without the phases inside of it" : "");
+}
+
+/* How long a step lasts, or what of it was asked for. */
+static void lengths_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    const char *of = "a step   ";
+    char a[40], b[40];
+    if (r->choice->within) of = r->top->calls == s->steps ? "a call   " : "in each  step ";
+    fprintf(out, "%s%s (median; ", of, span_text(a, sizeof a, s->step_median_ns));
+    mean_print(out, s->step_mean_ns, s->step_median_ns);
+    fprintf(out, "%s to %s", span_text(a, sizeof a, s->step_least_ns), span_text(b, sizeof b, s->step_most_ns));
+    if (s->step_most_ns / 3 > s->step_median_ns / 2) {
+        fprintf(out, ", slowest: step %ld", s->slowest_step);
+        if (!r->choice->within && s->slowest_no_core_ns > s->step_most_ns / KP_NOCORE_TOLD_PART)
+            fprintf(out, ", of which its thread had no core for %s", span_text(a, sizeof a, s->slowest_no_core_ns));
+    }
+    const bool is_whole = r->chosen->ended_by && !r->choice->within;
+    fprintf(out, "%s%s)\n", is_whole ? "; " : "", is_whole ? kp_stepends_between(r->chosen->ended_by) : "");
+}
+
+/* A schedule leaves out most of what a training evaluates between its steps. */
+static void bare_long_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto *const trace = r->top->trace;
+    const long steps = kp_kineto_number(trace, "kprof.bare_long_steps"),
+               all = kp_kineto_number(trace, "kprof.bare_all_steps");
+    const double us = (double)kp_kineto_number(trace, "kprof.bare_long_us"),
+                 all_us = (double)kp_kineto_number(trace, "kprof.bare_all_us");
+    if (steps <= 0 || !(us >= BARE_LONG_TOLD * all_us) || r->choice->within) return;
+    fprintf(
+        out,
+        "         before the window %ld of %ld steps lasted over 3 times the median, together %.1f %% of that time: "
+        "an evaluation, a checkpoint or a wait? kprof run without --schedule records all\n",
+        steps, all, 100 * us / all_us);
+}
+
+/* Steps that are longer by what they are for are not slow. */
+static void kinds_print(FILE *out, const struct kp_top_report *r)
+{
+    const char *const told[] = {r->evaluated, r->prompts};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        if (!told[i]) continue;
+        fputs("         ", out);
+        kp_plain_put(out, told[i]);
+        fputs("\n", out);
+    }
+}
+
+/* Recording lengthens what the host does, and a reader would take it for the program's. */
+static void bare_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    const double times = s->bare_ns > 0 ? (double)s->step_median_ns / (double)s->bare_ns : 0;
+    char text[40];
+    if (times < KP_BARE_MUCH || r->choice->within) return;
+    fprintf(out, "         %s before the window (median of %ld steps, not recorded): in it %.2f times as long\n",
+            span_text(text, sizeof text, s->bare_ns), s->bare_steps, times);
+}
+
+/* Of a function that is known from stacks alone only its ops are, so their time is no wall time. */
+static void wall_print(FILE *out, const struct kp_top_report *r)
+{
+    char text[40];
+    const char *const label = r->chosen->is_by_stacks ? "ops      " : "wall     ";
+    fprintf(out, "%s%s", label, span_text(text, sizeof text, r->summary->wall_ns));
+}
+
+/* A single step that was asked for, or is alone. */
+static void no_core_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    char all[40], waits[40];
+    if (r->choice->within || s->no_core_ns <= s->step_most_ns / KP_NOCORE_TOLD_PART) return;
+    fprintf(out, "         step %ld lasted %s, of which its thread had no core for %s\n", s->first_step,
+            span_text(all, sizeof all, s->step_most_ns), span_text(waits, sizeof waits, s->no_core_ns));
+}
+
+static void steps_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    const struct kp_partsteps *parts = &r->chosen->parts;
+    char a[40], b[40];
+    wall_print(out, r);
+    const bool is_part = r->choice->within && s->steps < r->chosen->step_total;
+    if (is_part && s->steps) part_steps_print(out, r->chosen);
+    else if (!r->choice->within && r->chosen->ended_by && s->steps + 1 == r->chosen->optimizer_steps)
+        fprintf(out, ", %zu steps, of which step 0 has no known begin", r->chosen->optimizer_steps);
+    else if (s->steps == 1) fprintf(out, ", step %ld", s->first_step);
+    else if (s->steps) fprintf(out, ", %zu steps (%ld to %ld)", s->steps, s->first_step, s->last_step);
+    else if (r->choice->within) fputs(is_part ? ", in no whole step" : "", out);
+    else if (r->chosen->optimizer_steps) fputs(", 1 step, of which no begin is known", out);
+    else if (parts->has_startup || parts->has_cut) parts_print(out, parts);
+    else if (!is_worker(r)) fputs(is_early(r) ? ", no step yet" : ", no steps marked", out);
+    steps_share_print(out, r);
+    choice_print(out, r);
+    fputs("\n", out);
+    hint_print(out, r);
+    if (s->steps == 1 && r->chosen->ended_by && r->choice->first_step >= 0)
+        fprintf(out, "         step %ld: from the end of %s %ld to the end of %ld, counted from 0\n", s->first_step,
+                kp_stepends_what(r->chosen->ended_by), s->first_step - 1, s->first_step);
+    guess_print(out, r);
+    if (s->steps == 1) no_core_print(out, r);
+    outside_print(out, r);
+    runs_print(out, r);
+    phases_print(out, r);
+    if (s->steps > 1) lengths_print(out, r), bare_print(out, r), bare_long_print(out, r);
+    kinds_print(out, r);
+    if (s->is_first_slow)
+        fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",
+                s->first_step, span_text(a, sizeof a, s->first_ns), span_text(b, sizeof b, s->rest_median_ns),
+                s->first_step + 1, s->last_step);
+}
+
+static void processes_print(FILE *out, const struct kp_top_report *r)
+{
+    if (r->top->trace->processes > 1)
+        fprintf(out, "         %zu processes are in this file: rows, shares and steps are of all of them\n",
+                r->top->trace->processes);
+}
+
+/* Silence would look like a program that does nothing on its GPU. */
+static void no_gpu_print(FILE *out, const struct kp_top_report *r)
+{
+    const char *source = fact_of(r, "kprof.gpu_source"), *ended = kp_kineto_gpu_ended(r->top->trace);
+    if (r->summary->has_gpu_outside) {
+        fputs("\nGPU      no work of it was recorded in what is shown, but outside of it: --step all", out);
+        return;
+    }
+    if (!source || (strcmp(source, "cupti") != 0 && strcmp(source, "interception") != 0)) return;
+    fputs("\nGPU      nothing of it was recorded here", out);
+    if (ended) {
+        fputs(": ", out);
+        kp_plain_put(out, ended);
+    }
+}
+
+static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
+{
+    const struct kp_summary *s = r->summary;
+    char text[40], lost[160];
+    if (kp_unanswered_most(&s->unanswered)) {
+        kp_unanswered_text(lost, sizeof lost, &s->unanswered);
+        fprintf(out, "\nGPU      busy is not known: %s (of the rest %.1f %%); the host waits for it %.1f %%", lost,
+                (double)s->gpu_ns * percent, (double)s->gpu_wait_ns * percent);
+        return;
+    }
+    fprintf(out, "\nGPU      busy %.1f %%", (double)s->gpu_ns * percent);
+    if (s->steps)
+        fprintf(out, " (%s of work a %s)", span_text(text, sizeof text, s->gpu_step_ns),
+                r->choice->within && r->top->calls == s->steps ? "call" : "step");
+    fprintf(out, ", idle %.1f %%; the host waits for it %.1f %%", (double)(s->shared_ns - s->gpu_ns) * percent,
+            (double)s->gpu_wait_ns * percent);
+    if (r->bound_by) fprintf(out, "; bound by %s", r->bound_by);
+}
+
+static void overlaps_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto *const t = r->top->trace;
+    char text[40];
+    if (t->overlaps)
+        fprintf(out,
+                "         %zu work%s of a GPU would end behind the next ones of %s stream, by up to %s: counted up to "
+                "the next one's begin\n",
+                t->overlaps, t->overlaps == 1 ? "" : "s", t->overlaps == 1 ? "its" : "their",
+                span_text(text, sizeof text, t->overlap_ns));
+}
+
+/* Behind the last step of each run, and in one that did not end, a phase goes on. */
+static void no_step_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    char text[40];
+    if (!s->steps || r->choice->within || s->outside_ns < s->wall_ns / 1000) return;
+    fprintf(out, "outside  of the steps %s, %.1f %%: in the rows, too; --step %ld-%ld leaves it out\n",
+            span_text(text, sizeof text, s->outside_ns), 100 * (double)s->outside_ns / (double)s->wall_ns,
+            s->first_step, s->last_step);
+}
+
+static void shares_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    const double percent = s->shared_ns ? 100.0 / (double)s->shared_ns : 0;
+    const bool has_no_op = !s->has_ops && s->op_ns;
+    if (r->chosen->is_by_stacks) return;
+    fprintf(out, "time     %s%.1f %% in %s", s->is_of_steps ? "of the steps " : "", (double)s->op_ns * percent,
+            has_no_op ? "calls of the GPU's runtime (no op was recorded)" : "ops");
+    if (s->data_ns || !is_worker(r)) fprintf(out, ", %.1f %% data loading", (double)s->data_ns * percent);
+    if (s->comm_ns) fprintf(out, ", %.1f %% communication between ranks", (double)s->comm_ns * percent);
+    fprintf(out, ", %.1f %% %s", (double)s->rest_ns * percent,
+            has_no_op ? "beside them" : "Python and waiting (no op)");
+    if (s->has_gpu) gpu_print(out, r, percent);
+    else no_gpu_print(out, r);
+    fputs("\n", out);
+}
+
+/* What of a step that trains is for what. The host hands work to a GPU, and does not wait for it. */
+static void parts_of_step_print(FILE *out, const struct kp_top_report *r)
+{
+    char text[160];
+    if (!r->parts) return;
+    const bool has_gpu = kp_stepparts_has_gpu(r->parts);
+    kp_stepparts_text(text, sizeof text, r->parts, false);
+    fprintf(out, "step     %s%s\n", has_gpu ? "on the host " : "", text);
+    if (has_gpu) fprintf(out, "         on the GPU %s\n", kp_stepparts_text(text, sizeof text, r->parts, true));
+}
+
+/* A loop over .item(): each leaves and enters Python, and on a GPU each waits. */
+static void reads_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    const bool has_lines = r->top->has_lines || r->top->trace->has_stacks;
+    const double each = s->steps ? (double)s->reads / (double)s->steps : 0;
+    if (each < KP_VALUEREADS_LEAST || (r->choice->within && kp_valueread_is_meant(r->choice->within))) return;
+    fprintf(out, "reads    %.0f reads of single values a step (.item() and the like): %s\n", each,
+            has_lines ? "`kprof advise` has their lines" : "--with-stack ops records their lines");
+}
+
+static void machine_print(FILE *out, const struct kp_summary *s)
+{
+    if (s->cores <= 0) return;
+    fprintf(out, "machine  %ld core%s", s->cores, s->cores == 1 ? "" : "s");
+    if (s->omp_threads > s->cores) fprintf(out, ", OMP_NUM_THREADS=%ld", s->omp_threads);
+    if (s->busy_threads > 0)
+        fprintf(out, s->omp_threads > s->cores ? " (%ld busy thread%s)" : ", %ld busy thread%s", s->busy_threads,
+                s->busy_threads == 1 ? "" : "s");
+    if (s->threads_wanted)
+        fprintf(out, ": they take the cores from one another; try %s%ld%s%s",
+                s->threads_are_set ? "torch.set_num_threads(" : "OMP_NUM_THREADS=", s->threads_wanted,
+                s->threads_are_set ? ")" : "", s->threads_wanted > 1 ? ", or 1 (`kprof advise`)" : "");
+    fputs("\n", out);
+    if (s->is_crowded && !s->steps && s->core_waited_ns > s->wall_ns) return; /* a file that ends early: of the run */
+    if (s->is_crowded && !s->steps)
+        fprintf(
+            out,
+            "         the first thread had no core for %.0f %% of the time that it wanted one: what it computes takes "
+            "%.1f times as long\n",
+            100 * s->core_waited, 1 / (1 - s->core_waited));
+    else if (s->is_crowded)
+        fprintf(out,
+                "         the thread of the steps had no core for %.0f %% of the time that it wanted one: what it "
+                "computes takes %.1f times as long%s\n",
+                100 * s->core_waited, 1 / (1 - s->core_waited),
+                s->own_threads_ns ? "; other threads of this program run meanwhile (`kprof advise`)"
+                : s->waits_for_slowest
+                    ? ", and each op waits for the slowest thread: try OMP_NUM_THREADS=1 (`kprof advise`)"
+                    : "");
+}
+
+/* Where they cost as much as a finding of kprof advise. */
+static void faults_print(FILE *out, const struct kp_top_report *r)
+{
+    struct kp_pagefaults f;
+    const double step_ns = (double)r->summary->step_mean_ns;
+    if (!kp_pagefaults_of(r->top->trace, &f) || !r->summary->steps) return;
+    if (f.minor_ns + f.major_ns < KP_PAGEFAULTS_MUCH * step_ns) return;
+    fprintf(out, "faults   %.0f page faults a step, some %.3f ms", (f.bare > f.minor ? f.bare : f.minor) + f.major,
+            (f.minor_ns + f.major_ns) / 1e6);
+    if (f.bare > f.minor) fprintf(out, " (%.0f in these: recording makes them fewer)", f.minor);
+    if (f.major >= 1) fprintf(out, "; %.0f of them read from a disk", f.major);
+    const bool is_found = !r->summary->has_gpu && kp_pagefaults_are_found(&f, step_ns);
+    fputs(is_found ? ": `kprof advise`\n" : "\n", out);
+}
+
+static void lost_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto *trace = r->top->trace;
+    const char *between = ": ";
+    if (!r->summary->lost) return;
+    fprintf(out, "dropped  %s%" PRIu64 " events", r->summary->is_lost_least ? "at least " : "", r->summary->lost);
+    for (size_t i = 0; i < trace->fact_count; i++) {
+        const char *path = kp_kineto_text(trace, trace->facts[i].path);
+        if (strncmp(path, "kprof.drops.", 12) != 0) continue;
+        fputs(between, out);
+        kp_plain_put(out, kp_kineto_text(trace, trace->facts[i].text));
+        fputs(" of ", out);
+        kp_plain_put(out, path + 12);
+        between = ", ";
+    }
+    fputs("\n", out);
+}
+
+static void killed_print(FILE *out, const struct kp_top_report *r)
+{
+    if (!is_killed(r)) return;
+    if (is_worker(r)) { /* most end by _exit, and none closes its window */
+        fputs("worker   of process ", out);
+        kp_plain_put(out, fact_of(r, "kprof.parent_pid"));
+        fprintf(out, ", recorded until it ended or was killed, %.1f s in\n", (double)r->summary->wall_ns / 1e9);
+        return;
+    }
+    const char *const by = kp_ended_signal(r->top->trace);
+    fprintf(out, "%-9s%s", kp_ended_word(r->top->trace), by ? "by " : "not by itself");
+    if (by) kp_plain_put(out, by);
+    if (r->summary->steps && r->last_words && *r->last_words) fputs(r->last_words, out);
+    else if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
+    else if (is_early(r)) fprintf(out, " %.1f s in, before its first step", (double)r->summary->wall_ns / 1e9);
+    fprintf(out, "%s: what was recorded until then\n", kp_ended_remark(r->top->trace));
+}
+
+void kp_top_head_print(FILE *out, const struct kp_top_report *r)
+{
+    program_print(out, r);
+    processes_print(out, r);
+    killed_print(out, r);
+    steps_print(out, r);
+    no_step_print(out, r);
+    shares_print(out, r);
+    overlaps_print(out, r);
+    parts_of_step_print(out, r);
+    reads_print(out, r);
+    machine_print(out, r->summary);
+    faults_print(out, r);
+    lost_print(out, r);
+    fputs("\n", out);
+}
+
+void kp_top_more_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto *trace = r->top->trace;
+    const struct {
+        bool is_missing;
+        const char *flag, *gives;
+    } rows[] = {
+        {!r->top->has_lines && !trace->has_stacks, "--with-stack ops", "your lines"},
+        {!r->top->has_calls && fact_of(r, "kprof.torch_version"), "--with-stack 1", "parts of the model"},
+        {!trace->record_shapes, "--record-shapes", "shapes"},
+        {!trace->profile_memory, "--profile-memory", "memory"},
+    };
+    const char *between = "\nnot recorded: ";
+    if (!trace->is_ours) return;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!rows[i].is_missing) continue;
+        fprintf(out, "%s%s (%s)", between, rows[i].gives, rows[i].flag);
+        between = ", ";
+    }
+    if (between[0] == ',') fputs("\n", out);
+}

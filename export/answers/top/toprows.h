@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/* toprows.h - the rows of `kprof report`: ops, lines, modules, shapes or kernels with what they cost */
+#pragma once
+
+#include "export/read/tree/chosen.h"
+#include "export/read/store/keyindex.h"
+
+enum kp_top_by {
+    KP_TOP_BY_OP,
+    KP_TOP_BY_LINE,
+    KP_TOP_BY_LIBRARY,
+    KP_TOP_BY_MODULE,
+    KP_TOP_BY_CLASS, /* as by module, until kp_top_join_modules */
+    KP_TOP_BY_SHAPE,
+    KP_TOP_BY_KERNEL
+};
+enum kp_top_sort { KP_TOP_SELF, KP_TOP_TOTAL, KP_TOP_COUNT, KP_TOP_MEM, KP_TOP_GPU };
+
+struct kp_top_cost { /* bytes that an allocator op took are those of the op that called it (decisions/092) */
+    int64_t count, self_bytes, gpu_self_bytes;
+    double self_ns, total_ns, gpu_self_ns, gpu_total_ns;
+    double backward_ns, gpu_backward_ns; /* of the total, once modules are joined */
+    double gpu_most_ns;                  /* by kernel: the longest */
+    int64_t moved_bytes;                 /* by kernel: of copies and fills; 0: not in the file */
+};
+/* Stands before a line, or module, of the forward op: of its backward ops. */
+#define KP_TOP_BACKWARD_OF "backward of "
+/* A row: work of a GPU that was asked for before the recording (kp_tree_asked_ns). By kernel it is what launched it. */
+#define KP_TOP_BEFORE "(launched before the recording)"
+
+struct kp_top_row {
+    uint32_t name, shapes; /* string ids */
+    /* Of the own line with the most self time, 0: none. By kernel: of the op. By line: of the line that calls it */
+    uint32_t line;
+    uint32_t lines;           /* how many own lines, ops, or lines that call it */
+    double line_ns;           /* that self time, on a GPU its work */
+    uint32_t modules;         /* by class: how many */
+    bool is_line_backward;    /* backward ops of that line */
+    bool is_backward;         /* by line, by module: backward ops of that forward line or module */
+    struct kp_top_cost cost;  /* count: by line and by module without those inside another of the row */
+    struct kp_top_cost steps; /* of that, what lies in whole steps */
+};
+/* What the ops of one line have in one row. */
+struct kp_top_share {
+    uint32_t row, line;
+    bool is_backward;
+    double self_ns, step_self_ns; /* on a GPU its work */
+};
+struct kp_top {
+    struct kp_top_row *rows;
+    size_t count, capacity;
+    struct kp_top_share *shares;
+    size_t share_count, share_capacity;
+    struct kp_keyindex keys, share_keys; /* of rows, until they are ordered, and of shares */
+    struct kp_kineto *trace;
+    enum kp_top_by by;
+    enum kp_top_sort sort; /* of the last ordering */
+    struct kp_top_row sum; /* of all rows: self times and bytes */
+    bool has_gpu, has_memory, has_gpu_memory, has_lines;
+    bool has_calls, has_modules; /* of Python, and of an nn.Module among them */
+    bool is_of_steps;            /* kp_top_keep_steps() was called */
+    size_t steps;                /* 0: rows have no ms a step */
+    size_t calls;                /* whole ones of what is asked for by its name; 0: rows have no ms a call */
+    size_t runs;                 /* of the phase; 0: rows have no ms a run */
+    int64_t gap_ns, step_gap_ns; /* no op, range or call runs: of what was chosen, and of its steps */
+    bool has_gap;                /* kp_top_add_gap() was called */
+};
+
+void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by);
+/* Gives the rows of each of the chosen steps, in order: those of kp_top_build() where that step alone is chosen. */
+typedef void (*kp_top_step_fn)(void *context, size_t step, const struct kp_top *top);
+void kp_top_each_step(const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by,
+                      kp_top_step_fn give, void *context);
+/* An empty one, to which others are added. Its strings are those of `trace`. */
+void kp_top_init(struct kp_top *out, struct kp_kineto *trace, enum kp_top_by by);
+/* Adds the rows of another trace, or of a piece of one. Neither may be ordered before. */
+void kp_top_add(struct kp_top *into, const struct kp_top *more);
+/* Adds a row for the time that no node has; where steps are marked it lies outside of them. Before the two below. */
+void kp_top_add_gap(struct kp_top *top, bool has_marked_steps);
+/* Leaves what lies in whole steps alone (decisions/090). Before ordering; nothing can be added any more. */
+void kp_top_keep_steps(struct kp_top *top);
+double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row); /* self time in steps, or GPU's */
+double kp_top_row_step_total_ns(const struct kp_top *top, const struct kp_top_row *row);
+double kp_top_row_self_ns(const struct kp_top *top, const struct kp_top_row *row); /* in all, or GPU's */
+void kp_top_order(struct kp_top *top, enum kp_top_sort sort); /* descending; equals by self time, then by name */
+/* For topmodules.c: adds up costs; and, once the rows of shares are others, shares of one row and line. */
+void kp_top_cost_add(struct kp_top_cost *to, const struct kp_top_cost *from);
+void kp_top_shares_join(struct kp_top *top);
+void kp_top_fini(struct kp_top *top);
+static inline bool kp_top_is_by_line(const struct kp_top *top) /* of the program, or of libraries, too */
+{
+    return top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_LIBRARY;
+}
+static inline bool kp_top_is_by_module(const struct kp_top *top) /* or by class */
+{
+    return top->by == KP_TOP_BY_MODULE || top->by == KP_TOP_BY_CLASS;
+}

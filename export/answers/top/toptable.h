@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/* toptable.h - prints what `kprof report` shows by default: head lines and rows, as text or as JSON */
+#pragma once
+
+#include <stdio.h>
+
+#include "export/read/kineto/kineto_windows.h"
+#include "export/answers/stacks/stepparts.h"
+#include "export/answers/top/timeshares.h"
+#include "export/answers/top/toprows.h"
+
+struct kp_top_report {
+    const char *label; /* the trace as the user named it */
+    const struct kp_summary *summary;
+    const struct kp_top *top; /* sorted */
+    const struct kp_choice *choice;
+    const struct kp_chosen *chosen;
+    const struct kp_stepparts *parts;  /* of the steps, or NULL */
+    const char *sort, *by;             /* as the user writes them */
+    size_t most;                       /* rows, 0: all */
+    const struct kp_kineto_runs *runs; /* of the phase, or NULL */
+    const char *bound_by;              /* what most of a step goes to (kp_advice_bound), or NULL */
+    const char *evaluated, *prompts;   /* sentences of the advice: which steps are longer by that, or NULL */
+    const char *last_words;            /* of a program that a signal ended: what it did (lastwords.h), or NULL */
+    bool is_spool;                     /* of a program that may still run */
+};
+
+void kp_top_head_print(FILE *out, const struct kp_top_report *r); /* tophead.c */
+void kp_top_table_print(FILE *out, const struct kp_top_report *r);
+/* topcopies.c: by kernel, a line for each direction and kind of host memory of copies, and for fills */
+void kp_top_copies_print(FILE *out, const struct kp_top *top);
+/* GB/s of a row; 0: the file does not say how many bytes. */
+double kp_top_row_gbps(const struct kp_top_row *row);
+/* tophead.c: what another recording of the program would show; nothing for a trace that libkprof did not write */
+void kp_top_more_print(FILE *out, const struct kp_top_report *r);
+void kp_top_json_print(FILE *out, const struct kp_top_report *r); /* topjson.c: one object, one line */
+
+/* A row's name for people, at most `bytes`. */
+const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes);
+/* A row's part of all self time, of the GPU's where there is one, from 0 to 1. */
+double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row);

@@ -1,0 +1,21 @@
+# files.mk - the files of this room
+SRC_facts := \
+    export/read/facts/backwardof.c \
+    export/read/facts/commkinds.c \
+    export/read/facts/commops.c \
+    export/read/facts/everynth.c \
+    export/read/facts/nocore.c \
+    export/read/facts/pywait.c \
+    export/read/facts/selftime.c \
+    export/read/facts/unanswered.c \
+    export/read/facts/valuereads.c \
+    export/read/facts/vendor.c
+UNIT_facts := \
+    test/unit/facts/test_commkinds.c \
+    test/unit/facts/test_commops.c \
+    test/unit/facts/test_everynth.c \
+    test/unit/facts/test_nocore.c \
+    test/unit/facts/test_pywait.c \
+    test/unit/facts/test_unanswered.c \
+    test/unit/facts/test_valuereads.c \
+    test/unit/facts/test_vendor.c

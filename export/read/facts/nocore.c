@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/* nocore.c - how long each step of a trace waited for a core: reads kprof.core_steps, "17:60000,20-24:3000" in us */
+#include "export/read/facts/nocore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/base/kp_order.h"
+#include "export/read/kineto/kineto_facts.h"
+#include "export/read/store/qsort.h"
+
+struct nocore {
+    const struct kp_step *steps;
+    size_t count, at; /* at: where the last wait was found; they come in order */
+    double median_ns, *out;
+};
+struct wait {
+    long first, last;
+    double ns;
+};
+
+static double length_of(const struct kp_step *step) { return (double)(step->end_ns - step->start_ns); }
+
+KP_ORDER_NUMBERS(length_order, double)
+
+static double median_of(const struct kp_step *steps, size_t count)
+{
+    double *lengths = kp_kineto_room(count + 1, sizeof *lengths);
+    for (size_t i = 0; i < count; i++) lengths[i] = length_of(&steps[i]);
+    if (count) kp_qsort(lengths, count, sizeof *lengths, length_order);
+    const double median = count ? lengths[count / 2] : 0;
+    free(lengths);
+    return median;
+}
+
+/* Reads one wait. Returns what is behind it; NULL: it is none. */
+static const char *wait_read(const char *at, struct wait *out)
+{
+    char *end;
+    out->first = out->last = strtol(at, &end, 10);
+    if (end == at) return NULL;
+    if (*end == '-') out->last = strtol(end + 1, &end, 10);
+    if (*end != ':' || out->last < out->first) return NULL;
+    out->ns = 1e3 * (double)strtol(end + 1, &end, 10);
+    return out->ns > 0 ? end + (*end == ',') : NULL;
+}
+
+static size_t step_find(struct nocore *n, long number)
+{
+    if (n->at >= n->count || n->steps[n->at].number > number) n->at = 0;
+    while (n->at < n->count && n->steps[n->at].number < number) n->at++;
+    return n->at;
+}
+
+static double excess_of(const struct nocore *n, size_t step)
+{
+    const double more = length_of(&n->steps[step]) - n->median_ns;
+    return more > 0 ? more : 0;
+}
+
+/* Shares a wait among the steps `from` to `end`: by what they are longer, and beyond that by their length. */
+static void wait_share(struct nocore *n, const struct wait *w, size_t from, size_t end)
+{
+    double excess = 0, all = 0;
+    for (size_t i = from; i < end; i++) excess += excess_of(n, i), all += length_of(&n->steps[i]);
+    const double by_excess = w->ns < excess ? w->ns : excess;
+    for (size_t i = from; i < end; i++) {
+        double ns = excess > 0 ? by_excess * excess_of(n, i) / excess : 0;
+        if (all > 0) ns += (w->ns - by_excess) * length_of(&n->steps[i]) / all;
+        n->out[i] += ns;
+        if (n->out[i] > length_of(&n->steps[i])) n->out[i] = length_of(&n->steps[i]);
+    }
+}
+
+static bool wait_take(struct nocore *n, const struct wait *w)
+{
+    const size_t from = step_find(n, w->first);
+    size_t end = from;
+    while (end < n->count && n->steps[end].number <= w->last) end++;
+    if (end == from || end - from != (size_t)(w->last - w->first) + 1) return false;
+    wait_share(n, w, from, end);
+    return true;
+}
+
+bool kp_nocore_of(double *out, const struct kp_kineto *trace, const struct kp_step *steps, size_t count)
+{
+    struct nocore n = {.steps = steps, .count = count, .out = out};
+    bool any = false;
+    memset(out, 0, count * sizeof *out);
+    for (size_t i = 0; i < trace->fact_count; i++) { /* one fact a window */
+        const char *at = kp_kineto_text(trace, trace->facts[i].text);
+        struct wait w;
+        if (strcmp(kp_kineto_text(trace, trace->facts[i].path), KP_FACT_CORE_STEPS) != 0) continue;
+        if (!(n.median_ns > 0)) n.median_ns = median_of(steps, count);
+        while ((at = wait_read(at, &w))) any |= wait_take(&n, &w);
+    }
+    return any;
+}
+
+/* Finds the step of that number and begin. SIZE_MAX: there is none. */
+static size_t same_find(const struct kp_chosen *all, const struct kp_step *step)
+{
+    for (size_t k = kp_step_after(all->steps, all->step_count, step->start_ns); k < all->step_count; k++) {
+        if (all->steps[k].start_ns > step->start_ns) break;
+        if (all->steps[k].number == step->number) return k;
+    }
+    return SIZE_MAX;
+}
+
+bool kp_nocore_of_some(double *out, const struct kp_tree *tree, const struct kp_step *steps, size_t count)
+{
+    const struct kp_choice everything = {.first_step = -1, .last_step = -1};
+    struct kp_chosen all;
+    char why[256];
+    bool any = false;
+    memset(out, 0, count * sizeof *out);
+    if (!kp_kineto_fact(tree->trace, KP_FACT_CORE_STEPS)) return false;
+    if (kp_chosen_make(&all, tree, &everything, why, sizeof why) == 0) {
+        double *const of_all = kp_kineto_room(all.step_count + 1, sizeof *of_all);
+        kp_nocore_of(of_all, tree->trace, all.steps, all.step_count);
+        for (size_t i = 0; i < count; i++) {
+            const size_t same = same_find(&all, &steps[i]);
+            out[i] = same == SIZE_MAX ? 0 : of_all[same];
+            any |= out[i] > 0;
+        }
+        free(of_all);
+    }
+    kp_chosen_fini(&all);
+    return any;
+}

@@ -1,0 +1,9 @@
+# files.mk - the files of this room
+SRC_files := \
+    export/read/files/budget.c \
+    export/read/files/in_child.c \
+    export/read/files/outfile.c \
+    export/read/files/progress.c \
+    export/read/files/spoolfile.c
+UNIT_files := \
+    test/unit/files/test_in_child.c

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/* outfile.c - writes the file of a command's -o under a temporary name until it is whole */
+#include "export/read/files/outfile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "export/read/files/budget.h"
+#include "export/show/say.h"
+#include "export/kp_export.h"
+
+/* A pipe or a device takes the text as it comes. */
+static bool is_special(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+int kp_outfile_open(struct kp_outfile *file, const char *path)
+{
+    *file = (struct kp_outfile){.to = stdout};
+    if (!path || strcmp(path, "-") == 0) return 0;
+    file->path = path;
+    if (!is_special(path) && asprintf(&file->part, "%s.part", path) < 0) return file->error = -ENOMEM;
+    file->to = fopen(file->part ? file->part : path, "we");
+    if (!file->to) {
+        file->error = -errno;
+        free(file->part);
+        file->part = NULL;
+        return file->error;
+    }
+    if (file->part) snprintf(kp_budget_part(), KP_PART_BYTES, "%s", file->part); /* a limit or a signal removes it */
+    return 0;
+}
+
+int kp_outfile_close(struct kp_outfile *file, bool is_whole)
+{
+    const bool failed = ferror(file->to) || fflush(file->to);
+    if (failed) file->error = errno ? -errno : -EIO;
+    if (!file->path) return file->error;
+    if (fclose(file->to) && !file->error) file->error = -errno;
+    if (file->part && (!is_whole || file->error)) unlink(file->part);
+    else if (file->part && rename(file->part, file->path)) file->error = -errno;
+    if (file->part) *kp_budget_part() = 0;
+    free(file->part);
+    file->part = NULL;
+    return file->error;
+}
+
+void kp_outfile_tell(const char *path)
+{
+    struct stat st;
+    if (path && strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        kp_cli_say(stderr, "kprof: wrote %s", path);
+}
+
+unsigned kp_outfile_form(const char *path, const char *const *endings, unsigned count, unsigned usual)
+{
+    const char *const slash = path ? strrchr(path, '/') : NULL, *const name = slash ? slash + 1 : path;
+    const char *const dot = name ? strrchr(name, '.') : NULL;
+    for (unsigned i = 0; dot && i < count; i++)
+        if (endings[i] && strcmp(dot + 1, endings[i]) == 0) return i;
+    return usual;
+}
+
+const char *kp_outfile_why(const struct kp_outfile *file) { return strerror(-file->error); }

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+/* input.c - finds the traces behind a path: a trace, a folder of them, or the cycles of a spool */
+#include "export/read/folder/trace_source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector/base/kp_filecheck.h"
+#include "collector/read/kp_read.h"
+#include "export/read/files/budget.h"
+#include "export/show/say.h"
+#include "export/read/folder/nofolder.h"
+#include "export/read/folder/spool_export.h"
+#include "export/read/files/spoolfile.h"
+#include "export/kp_export.h"
+
+/* The input owns path and label from here on. */
+static void input_add(struct kp_input *input, char *path, char *label)
+{
+    *KP_KINETO_NEXT(input->of, input->count, input->capacity) =
+        (struct kp_trace_source){.input = input, .path = path, .label = label};
+}
+
+static bool is_spool(const char *path)
+{
+    char magic[8] = "";
+    FILE *file = fopen(path, "rbe");
+    if (!file) return false;
+    bool spool =
+        fread(magic, 1, sizeof magic, file) == sizeof magic && memcmp(magic, KP_FORMAT_MAGIC, sizeof magic) == 0;
+    fclose(file);
+    return spool;
+}
+
+/* By its name, and by a first byte that no JSON has. */
+static bool is_python(const char *path)
+{
+    FILE *const file = kp_input_has_end(path, ".py") ? fopen(path, "rbe") : NULL;
+    const int first = file ? fgetc(file) : '{';
+    if (file) fclose(file);
+    return first != '{' && first != '[' && first != 0x1f;
+}
+
+/* ---- spools ---- */
+
+bool kp_input_is_running(const char *path)
+{
+    struct kp_file_head head;
+    const int fd = kp_filecheck_open_plain(path); /* a pipe would block */
+    const bool is_read = fd >= 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head;
+    if (fd >= 0) close(fd);
+    return is_read && memcmp(head.magic, KP_FORMAT_MAGIC, sizeof head.magic) == 0 &&
+           kp_spool_state(&head, path) == KP_SPOOL_RUNNING;
+}
+
+static bool running_is_told; /* once for a command */
+
+void kp_input_running_told(void) { running_is_told = true; }
+
+static void running_say(const char *path, bool several)
+{
+    if (!running_is_told)
+        kp_cli_say(stderr, "kprof: %s: %s: what %s recorded so far", path,
+                   several ? "programs of it still run" : "its program still runs", several ? "they have" : "it has");
+    running_is_told = true;
+}
+
+/* A cycle without an event has no trace. */
+static int cycle_add(struct kp_input *input, struct kp_reader *reader, const char *path, size_t index)
+{
+    struct kp_cycle cycle;
+    char *label = NULL;
+    int rc = kp_reader_cycle(reader, index, &cycle);
+    if (rc == 0) rc = kp_export_has(reader, cycle.number);
+    if (rc < 0)
+        kp_cli_say(stderr, "kprof: %s: cycle %zu cannot be exported: %s", path, index + 1, kp_budget_explain(rc));
+    if (rc <= 0) return rc;
+    const bool single = kp_reader_cycles(reader) == 1;
+    if ((single ? asprintf(&label, "%s", path) : asprintf(&label, "%s cycle %u", path, cycle.number)) < 0)
+        return -ENOMEM;
+    input_add(input, strdup(path), label);
+    input->of[input->count - 1].is_spool = true;
+    input->of[input->count - 1].cycle = index;
+    return 0;
+}
+
+static int spool_add(struct kp_input *input, const char *path)
+{
+    struct kp_reader *reader;
+    char why[512] = "unreadable";
+    int rc = kp_spoolfile_open(&reader, path, NULL, why, sizeof why);
+    if (rc) {
+        kp_cli_say(stderr, "kprof: %s%s%s", strstr(why, path) ? "" : path, strstr(why, path) ? "" : ": ", why);
+        return rc;
+    }
+    size_t before = input->count;
+    for (size_t i = 0; i < kp_reader_cycles(reader) && rc == 0; i++) rc = cycle_add(input, reader, path, i);
+    const bool is_wanted = rc == 0 && input->count > before;
+    if (is_wanted) { /* read the open file that was checked; if it needs a copy, make it once */
+        kp_reader_close(input->reader);
+        input->reader = reader;
+        input->reader_path = input->of[input->count - 1].path;
+    } else {
+        kp_reader_close(reader);
+    }
+    if (rc == 0 && !is_wanted)
+        kp_cli_say(stderr, "kprof: %s: %s", path,
+                   kp_input_is_running(path) ? "its program still runs, and has recorded nothing yet"
+                                             : "the spool holds no event");
+    return is_wanted ? 0 : rc ? rc : -ENODATA;
+}
+
+/* ---- folders ---- */
+
+bool kp_input_is_trace(const char *name)
+{
+    return kp_input_has_end(name, ".pt.trace.json") || kp_input_has_end(name, ".pt.trace.json.gz");
+}
+
+bool kp_input_is_spool(const char *name) { return kp_input_has_end(name, ".kprof"); }
+
+static bool is_trace_or_spool(const char *name) { return kp_input_is_trace(name) || kp_input_is_spool(name); }
+
+static int trace_filter(const struct dirent *entry) { return kp_input_is_trace(entry->d_name); }
+
+static int spool_filter(const struct dirent *entry) { return kp_input_is_spool(entry->d_name); }
+
+/* The user did not name the file: opening a pipe may block, and opening a device may have effects. */
+static bool is_plain(const char *file)
+{
+    struct stat st;
+    bool plain = stat(file, &st) == 0 && S_ISREG(st.st_mode);
+    if (!plain) kp_cli_say(stderr, "kprof: %s: is no file, skipped", file);
+    return plain;
+}
+
+/* How many traces were added, or -errno. With `running` spools are: it counts those of programs that run. */
+static int folder_scan(struct kp_input *input, const char *path, int *running)
+{
+    struct dirent **entries;
+    int count = scandir(path, &entries, running ? spool_filter : trace_filter, alphasort), rc = 0;
+    if (count < 0) {
+        rc = -errno;
+        kp_cli_say(stderr, "kprof: %s: %s", path, strerror(-rc));
+        return rc;
+    }
+    int added = 0;
+    for (int i = 0; i < count; i++) {
+        char *file = NULL;
+        if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0) file = NULL;
+        free(entries[i]);
+        if (!file || !is_plain(file)) {
+            free(file);
+            continue;
+        }
+        added++;
+        if (!running) {
+            input_add(input, file, strdup(file));
+        } else {
+            int failed = spool_add(input, file);
+            rc = rc ? rc : failed;
+            *running += kp_input_is_running(file);
+            free(file);
+        }
+    }
+    free(entries);
+    return rc ? rc : added;
+}
+
+/* How many spools a folder has, and how many of them are of programs that run. */
+static int spools_count(const char *path, int *running)
+{
+    struct dirent **entries;
+    const int count = scandir(path, &entries, spool_filter, NULL);
+    *running = 0;
+    for (int i = 0; i < count; i++) {
+        char *file;
+        if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0) file = NULL;
+        *running += file && kp_input_is_running(file);
+        free(file);
+        free(entries[i]);
+    }
+    if (count >= 0) free(entries);
+    return count;
+}
+
+/* Of a folder with traces the spools are not read: those of programs that run, or were killed. */
+void kp_input_mention_spools(const char *path)
+{
+    int running;
+    const int count = spools_count(path, &running);
+    if (count <= 0) return;
+    if (running == count)
+        kp_cli_say(
+            stderr,
+            "kprof: %s: its traces only; %d program%s still run%s: name the file (*.kprof) to see what %s recorded",
+            path, count, count == 1 ? "" : "s", count == 1 ? "s" : "", count == 1 ? "it has" : "they have");
+    else
+        kp_cli_say(stderr,
+                   "kprof: %s: its traces only; %d program%s more %s no trace yet (*.kprof): name the file, or run: "
+                   "kprof recover %s",
+                   path, count, count == 1 ? "" : "s", count == 1 ? "has" : "have", path);
+}
+
+static int folder_add(struct kp_input *input, const char *path)
+{
+    int running = 0, count = folder_scan(input, path, NULL);
+    if (count > 0) kp_input_mention_spools(path);
+    else if (count == 0) count = folder_scan(input, path, &running);
+    if (count > 0 && running) running_say(path, count > 1);
+    if (count == 0)
+        kp_cli_say(stderr,
+                   "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder; record some: kprof run -o %s -- "
+                   "python train.py. A run that left none says why " KP_NOFOLDER_WHY,
+                   path, path);
+    return count > 0 ? 0 : count ? count : -ENOENT;
+}
+
+int kp_input_open(struct kp_input *input, const char *path, const struct kp_places *places)
+{
+    struct stat st;
+    *input = (struct kp_input){.places = places};
+    if (stat(path, &st) < 0) {
+        int rc = -errno;
+        const bool may_be_folder = rc == -ENOENT && !kp_input_is_spool(path) && !strstr(path, ".json");
+        if (may_be_folder) kp_nofolder_say(path, is_trace_or_spool);
+        else kp_cli_say(stderr, "kprof: %s: %s", path, strerror(-rc));
+        return rc;
+    }
+    if (S_ISDIR(st.st_mode)) return folder_add(input, path);
+    if (is_python(path)) {
+        kp_cli_say(stderr, "kprof: %s: a Python program, no trace; this records one: kprof run -- python %s", path,
+                   path);
+        return -EINVAL;
+    }
+    if (is_spool(path)) {
+        const int rc = spool_add(input, path);
+        if (rc == 0 && kp_input_is_running(path)) running_say(path, false);
+        return rc;
+    }
+    input_add(input, strdup(path), strdup(path));
+    return 0;
+}
+
+void kp_input_close(struct kp_input *input)
+{
+    kp_reader_close(input->reader);
+    for (size_t i = 0; i < input->count; i++) {
+        free(input->of[i].path);
+        free(input->of[i].label);
+    }
+    free(input->of);
+    memset(input, 0, sizeof *input);
+}
+
+/* All cycles of one spool share a budget. */
+static int source_give(const char *command, const struct kp_trace_source *source, bool several, kp_input_fn fn,
+                       void *context)
+{
+    if (source == source->input->of || strcmp(source->path, source[-1].path) != 0)
+        kp_budget_begin(command, source->path);
+    return fn(context, source, several);
+}
+
+int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn,
+                  void *context)
+{
+    int worst = KP_EXIT_DONE, rc = KP_EXIT_DONE;
+    bool several = n > 1;
+    for (int i = 0; i < n; i++) {
+        struct kp_input input;
+        kp_budget_begin(command, paths[i]);
+        if (kp_input_open(&input, paths[i], places) < 0) worst = KP_EXIT_BAD_INPUT;
+        several |= input.count > 1;
+        if (places && places->lines && input.count && !input.of[0].is_spool)
+            kp_cli_say(
+                stderr,
+                "kprof: %s: a trace has the frames it was written with; lines come from its spool (KPROF_EXPORT=none)",
+                paths[i]);
+        for (size_t file = 0; file < input.count; file++)
+            if ((rc = source_give(command, &input.of[file], several, fn, context)) == KP_EXIT_USAGE)
+                break; /* the next file would fail, too */
+            else if (rc != KP_EXIT_DONE) worst = KP_EXIT_BAD_INPUT;
+        kp_input_close(&input);
+        if (rc == KP_EXIT_USAGE) return rc;
+    }
+    if (several) kp_budget_begin_all();
+    return worst;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/* framename.c - takes names of frames apart and puts them together with other lines */
+#include "export/read/frames/framename.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/read/kineto/kineto.h"
+#include "export/show/plain.h"
+
+struct parts { /* of "FILE(LINE): FUNCTION" */
+    size_t file_bytes, line_bytes;
+    const char *line, *function;
+};
+
+static bool is_line(const char *text, size_t bytes) { return bytes && strspn(text, "0123456789") >= bytes; }
+
+/* The last "(LINE): " counts: a file name may hold brackets. */
+static bool frame_parse(const char *frame, struct parts *out)
+{
+    for (const char *end = strstr(frame, "): "); end; end = strstr(end + 1, "): ")) {
+        const char *line = end;
+        while (line > frame && line[-1] >= '0' && line[-1] <= '9') line--;
+        if (line == end || line == frame || line[-1] != '(') continue;
+        *out = (struct parts){(size_t)(line - 1 - frame), (size_t)(end - line), line, end + 3};
+        return true;
+    }
+    return false;
+}
+
+static char *room_for(struct kp_frametext *text, size_t bytes)
+{
+    text->data = kp_kineto_grow(text->data, &text->capacity, bytes + 1, 1);
+    return text->data;
+}
+
+void kp_frametext_fini(struct kp_frametext *text)
+{
+    free(text->data);
+    *text = (struct kp_frametext){0};
+}
+
+/* The line of `from`, if that is of the same file; else NULL. */
+static const char *line_called(const char *frame, const struct parts *p, const char *from)
+{
+    if (strncmp(from, frame, p->file_bytes) != 0 || from[p->file_bytes] != ':') return NULL;
+    const char *line = from + p->file_bytes + 1;
+    return is_line(line, strlen(line)) ? line : NULL;
+}
+
+const char *kp_framename_bare(const char *function)
+{
+    return strncmp(function, KP_FRAMENAME_DEF, sizeof KP_FRAMENAME_DEF - 1) == 0
+               ? function + sizeof KP_FRAMENAME_DEF - 1
+               : function;
+}
+
+bool kp_framename_has_def(const char *function) { return strncmp(function, "<module>", 8) != 0; }
+
+/* A function without a known line keeps that of its `def`, and the word. `unknown`: what a module's code has. */
+static void def_put(char *text, size_t room, const char *frame, const struct parts *p, const char *unknown)
+{
+    const bool is_def = kp_framename_has_def(p->function) && strtol(p->line, NULL, 10) > 0;
+    const char *const word = p->function[0] == '<' ? "" : KP_FRAMENAME_DEF; /* "<lambda>" has none */
+    if (is_def)
+        snprintf(text, room, "%.*s(%.*s): %s%s", (int)p->file_bytes, frame, (int)p->line_bytes, p->line, word,
+                 kp_framename_bare(p->function));
+    else snprintf(text, room, "%.*s%s: %s", (int)p->file_bytes, frame, unknown, p->function);
+}
+
+/* `unknown`: what stands for a line that neither `from` nor a `def` tells, with its brackets. */
+static const char *frame_with_line(struct kp_frametext *out, const char *frame, const char *from, const char *unknown)
+{
+    struct parts p;
+    if (!frame_parse(frame, &p)) return frame;
+    const size_t room = strlen(frame) + strlen(from) + sizeof KP_FRAMENAME_DEF;
+    char *text = room_for(out, room);
+    const char *line = line_called(frame, &p, from);
+    if (line) snprintf(text, room, "%.*s(%s): %s", (int)p.file_bytes, frame, line, p.function);
+    else def_put(text, room, frame, &p, unknown);
+    return text;
+}
+
+const char *kp_framename_called(struct kp_frametext *out, const char *frame, const char *from)
+{
+    return frame_with_line(out, frame, from, "");
+}
+
+const char *kp_framename_at_line(struct kp_frametext *out, const char *frame, const char *from)
+{
+    return frame_with_line(out, frame, from, "(0)");
+}
+
+const char *kp_framename_unlined(struct kp_frametext *out, const char *frame)
+{
+    struct parts p;
+    if (!frame_parse(frame, &p)) return frame;
+    const size_t room = strlen(frame) + sizeof "(0): ";
+    char *text = room_for(out, room);
+    snprintf(text, room, "%.*s(0): %s", (int)p.file_bytes, frame, p.function);
+    return text;
+}
+
+const char *kp_framename_between(struct kp_frametext *out, const char *a, const char *b)
+{
+    struct parts p, q;
+    if (strcmp(a, b) == 0) return a;
+    if (!frame_parse(a, &p) || !frame_parse(b, &q)) return NULL;
+    if (p.file_bytes != q.file_bytes || memcmp(a, b, p.file_bytes) != 0 || strcmp(p.function, q.function) != 0)
+        return NULL;
+    const size_t room = strlen(a) + q.line_bytes + 3;
+    char *text = room_for(out, room);
+    snprintf(text, room, "%.*s(%.*s->%.*s): %s", (int)p.file_bytes, a, (int)p.line_bytes, p.line, (int)q.line_bytes,
+             q.line, p.function);
+    return text;
+}
+
+/* Cuts " at 0x7f28a9124110" out: an address tells nothing, and differs from run to run. */
+static void address_cut(char *text)
+{
+    for (char *at = strstr(text, " at 0x"); at; at = strstr(at + 1, " at 0x")) {
+        const size_t digits = strspn(at + 6, "0123456789abcdef");
+        if (digits) memmove(at, at + 6 + digits, strlen(at + 6 + digits) + 1);
+    }
+}
+
+const char *kp_framename_shown(struct kp_frametext *out, const char *frame)
+{
+    const size_t bytes = strlen(frame), room = 4 * bytes + 1;
+    char *text = room_for(out, room);
+    kp_plain_text(text, room, frame, bytes);
+    for (char *p = text; *p; p++)
+        if (*p == ';') *p = ',';
+    if (strncmp(text, "<built-in ", 10) == 0) address_cut(text);
+    return text;
+}
+
+const char *kp_framename_module(const char *frame)
+{
+    static const char head[] = "nn.Module: ";
+    return strncmp(frame, head, sizeof head - 1) == 0 ? frame + sizeof head - 1 : NULL;
+}
+
+const char *kp_framename_part(const char *name)
+{
+    const char *const colon = strstr(name, "): ");
+    return colon ? kp_framename_bare(colon + 3) : kp_framename_module(name);
+}
+
+bool kp_framename_is_meant(const char *pattern, const char *name)
+{
+    const char *const part = kp_framename_part(name);
+    return fnmatch(pattern, name, 0) == 0 || (part && fnmatch(pattern, part, 0) == 0);
+}
+
+bool kp_framename_is_interpreter(const char *frame)
+{
+    if (strncmp(frame, "libpython", 9) == 0 || strstr(frame, ": __libc_start_")) return true;
+    return strncmp(frame, "python", 6) == 0 && frame[6 + strspn(frame + 6, "0123456789.")] == ':';
+}

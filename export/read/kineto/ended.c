@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ended.c - how the program of a trace ended, where it did not end by itself */
+#include "export/read/kineto/ended.h"
+
+#include "export/read/kineto/kineto_facts.h"
+
+bool kp_ended_early(const struct kp_kineto *trace)
+{
+    const char *const complete = kp_kineto_fact(trace, "kprof.complete");
+    return complete && strcmp(complete, "0") == 0;
+}
+
+const char *kp_ended_signal(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.ended_by"); }
+
+const char *kp_ended_word(const struct kp_kineto *trace)
+{
+    const char *const signal = kp_ended_signal(trace);
+    return signal && strcmp(signal, "SIGKILL") == 0 ? "killed" : "ended";
+}
+
+const char *kp_ended_remark(const struct kp_kineto *trace)
+{
+    return kp_kineto_fact(trace, "kprof.ended_without_memory")
+               ? " (meanwhile the kernel killed a process for want of memory)"
+               : "";
+}

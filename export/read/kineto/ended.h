@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ended.h - how the program of a trace ended, where it did not end by itself */
+#pragma once
+
+#include "export/read/kineto/kineto.h"
+
+/* Whether the process was gone before it could close the window. */
+bool kp_ended_early(const struct kp_kineto *trace);
+/* Of such a trace: "SIGTERM", as `kprof run` or the program itself noted it; NULL: not noted. */
+const char *kp_ended_signal(const struct kp_kineto *trace);
+/* "killed" by SIGKILL, else "ended". */
+const char *kp_ended_word(const struct kp_kineto *trace);
+/* A remark in parentheses, with a blank before: the kernel lacked memory. "": none. */
+const char *kp_ended_remark(const struct kp_kineto *trace);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/* kineto.c - makes a trace in memory and closes it */
+#include "export/read/kineto/kineto.h"
+
+#include <stdlib.h>
+
+#include "export/read/kineto/kineto_windows.h"
+
+struct kp_kineto *kp_kineto_new(void)
+{
+    struct kp_kineto *trace = calloc(1, sizeof *trace);
+    if (trace) trace->strings = kp_strings_open();
+    return trace;
+}
+
+void kp_kineto_close(struct kp_kineto *trace)
+{
+    if (!trace) return;
+    kp_strings_close(trace->strings);
+    free(trace->events);
+    free(trace->memory);
+    free(trace->works);
+    free(trace->args_text);
+    free(trace->facts);
+    kp_kineto_windows_close(trace->windows);
+    free(trace);
+}

@@ -1,0 +1,693 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kineto_parse.c - turns the callbacks of a JSON reader into events of a kp_kineto
+ *
+ * The parser knows the places of `enum place`, and skips all else by depth. "Input Dims" becomes the text that Python
+ * prints for it, since the tables group by that text.
+ */
+#include "export/read/kineto/kineto.h"
+#include "export/read/kineto/kineto_facts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/base/kp_utf8.h"
+#include "export/read/kineto/hierarchy.h"
+#include "export/read/json/json_push.h"
+#include "export/read/kineto/kineto_keys.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/show/shapetext.h"
+
+enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20, EVENT_MOST = 64 << 20 };
+struct parse_text {
+    char *data;
+    size_t used, capacity;
+};
+
+struct kp_kineto_parser {
+    struct kp_kineto *trace;
+    struct kp_json_push *json;
+    enum kp_kineto_place place;
+    enum kp_kineto_key key;
+    unsigned skip;  /* depth of the value being skipped */
+    unsigned level; /* depth inside Input Dims; place in Input type */
+    bool has_lists; /* Input Dims have lists of tensors */
+    bool keep_args, comma;
+    bool raws;                     /* the args of this event are kept, maybe for its work alone */
+    bool is_in_device, has_device; /* the facts that are read are those of a device; of the first one alone */
+    struct kp_kineto_event event;
+    struct kp_kineto_memory memory;
+    int64_t moved;   /* by a copy or a fill */
+    uint32_t module; /* string id: the name that the program gives it */
+    struct kp_fact_path fact;
+    uint32_t last_cat;
+    uint8_t last_kind;
+    struct parse_text dims, dims_made, concrete;
+    struct parse_text held; /* pieces of a long token, see kp_kineto_parser_feed */
+    size_t pending;         /* bytes since the last callback: of a token, or of blanks */
+    uint64_t told;          /* callbacks so far */
+    uint64_t fed, bad;      /* bytes of earlier pieces; the bad byte */
+    uint64_t event_from;    /* where the event began, or a little before */
+    uint64_t event_end;     /* of the last one, which is not told of those that json_scan.c read */
+    bool torn;
+    char why[160];
+};
+
+static void text_add(struct parse_text *t, const char *data, size_t bytes)
+{
+    if (bytes == 0) return;
+    t->data = kp_kineto_grow(t->data, &t->capacity, t->used + bytes, 1);
+    memcpy(t->data + t->used, data, bytes);
+    t->used += bytes;
+}
+
+/* Between two parts of Input Dims. */
+static void dims_part(struct kp_kineto_parser *p)
+{
+    if (p->dims.used && p->dims.data[p->dims.used - 1] != '[') text_add(&p->dims, ", ", 2);
+}
+
+/* ---- values ---- */
+
+/* Clamps times to the year 2043 and memory to 64 TB, so that sums fit into 64 bits. */
+static int64_t within(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+#define MOST_NS (INT64_C(1) << 61)
+#define MOST_BYTES (INT64_C(1) << 46)
+
+static void event_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    struct kp_kineto_event *e = &p->event;
+    switch (p->key) {
+    case KEY_TS: e->start_ns = within(kp_kineto_ns(text, bytes), -(MOST_NS / 2), MOST_NS); break;
+    case KEY_DUR: e->dur_ns = within(kp_kineto_ns(text, bytes), 0, MOST_NS); break;
+    case KEY_PID: e->pid = kp_kineto_whole(text, bytes); break;
+    case KEY_TID: e->tid = kp_kineto_whole(text, bytes); break;
+    default: break;
+    }
+}
+
+static void args_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    struct kp_kineto_event *e = &p->event;
+    int64_t value = p->key == KEY_OTHER ? 0 : kp_kineto_whole(text, bytes);
+    switch (p->key) {
+    case KEY_EXTERNAL: e->external_id = value; break;
+    case KEY_INDEX: e->index = (uint32_t)value; break;
+    case KEY_SEQ:
+        e->number = value;
+        e->flags |= KP_KINETO_HAS_SEQ;
+        break;
+    case KEY_FWD: e->fwd_tid = value; break;
+    case KEY_BYTES:
+        e->number = within(value, -MOST_BYTES, MOST_BYTES);
+        p->memory.bytes = value;
+        break;
+    case KEY_MOVED: p->moved = within(value, 0, MOST_BYTES); break;
+    case KEY_DEVICE: e->device_type = (uint8_t)value; break;
+    case KEY_ADDRESS: p->memory.address = kp_kineto_address(text, bytes); break;
+    case KEY_DEVICE_ID: p->memory.device = (int32_t)value; break;
+    case KEY_ALLOCATED: p->memory.allocated = within(value, 0, MOST_BYTES); break;
+    case KEY_RESERVED: p->memory.reserved = within(value, 0, MOST_BYTES); break;
+    default: break;
+    }
+}
+
+static void top_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    int64_t value = kp_kineto_whole(text, bytes);
+    switch (p->key) {
+    case KEY_BASE: p->trace->base_ns = within(value, 0, MOST_NS); break;
+    case KEY_FLOPS: p->trace->with_flops = value != 0; break;
+    case KEY_MEMORY: p->trace->profile_memory = value != 0; break;
+    case KEY_SHAPES: p->trace->record_shapes = value != 0; break;
+    case KEY_STACKS: p->trace->with_stack = value != 0; break;
+    case KEY_UNKEPT: p->trace->memory_unkept = within(value, 0, MOST_BYTES); break;
+    default: break;
+    }
+}
+
+static void top_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    struct kp_kineto *t = p->trace;
+    switch (p->key) {
+    case KEY_BASE: top_number(p, text, bytes); break;
+    case KEY_BEFORE:
+        t->memory_before = kp_strings_put(t->strings, text, bytes);
+        t->has_memory_before = true;
+        break;
+    case KEY_FREED: t->memory_freed = kp_strings_put(t->strings, text, bytes); break;
+    default: break;
+    }
+}
+
+static void event_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    struct kp_kineto_event *e = &p->event;
+    struct kp_strings *strings = p->trace->strings;
+    switch (p->key) {
+    case KEY_PH: e->phase = bytes ? text[0] : 0; break;
+    case KEY_CAT: e->cat = kp_strings_put(strings, text, bytes); break;
+    case KEY_NAME: e->name = kp_strings_put(strings, text, bytes); break;
+    case KEY_TS: /* old writers quoted numbers */
+    case KEY_DUR: event_number(p, text, bytes); break;
+    case KEY_PID:
+        e->pid = kp_strings_put(strings, text, bytes);
+        e->flags |= KP_KINETO_TEXT_PID;
+        break;
+    case KEY_TID:
+        e->tid = kp_strings_put(strings, text, bytes);
+        e->flags |= KP_KINETO_TEXT_TID;
+        break;
+    default: break;
+    }
+}
+
+/* Takes the name of the first process: an event of metadata has it. */
+static void program_take(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    if (p->event.phase == 'M' && !p->trace->program &&
+        strcmp(kp_kineto_text(p->trace, p->event.name), "process_name") == 0)
+        p->trace->program = kp_strings_put(p->trace->strings, text, bytes);
+}
+
+/* The modules of TorchScript stand for a call stack where there is none. */
+static void hierarchy_take(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    char stack[4096];
+    const size_t length = p->event.stack ? 0 : kp_hierarchy_stack(stack, sizeof stack, text, bytes);
+    if (length) p->event.stack = kp_strings_put(p->trace->strings, stack, length);
+}
+
+static void args_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    switch (p->key) {
+    case KEY_STACK:
+        p->event.stack = kp_strings_put(p->trace->strings, text, bytes);
+        p->trace->has_stacks = true;
+        break;
+    case KEY_HIERARCHY: hierarchy_take(p, text, bytes); break;
+    case KEY_MODULE: p->module = kp_strings_put(p->trace->strings, text, bytes); break;
+    case KEY_DIMS: p->event.shapes = kp_strings_put(p->trace->strings, text, bytes); break;
+    case KEY_LABEL: program_take(p, text, bytes); break;
+    case KEY_FURTHER: /* as where a piece of the trace begins: the call is counted, and named, by its first part */
+        p->event.flags |= KP_KINETO_SPLIT | KP_KINETO_CONTINUED | (*text == 'o' ? KP_KINETO_OPEN_AT_START : 0);
+        break;
+    case KEY_PARTIAL:
+    case KEY_CALLER: p->event.concrete = kp_strings_put(p->trace->strings, text, bytes); break;
+    case KEY_EXTERNAL:
+    case KEY_BYTES: args_number(p, text, bytes); break;
+    default: break;
+    }
+}
+
+/* Takes an input's type: for a tensor that of its elements, "" for what is neither tensor nor number. */
+static void type_take(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    const bool is_tensor =
+        bytes && !(bytes == 6 && !memcmp(text, "Scalar", 6)) && !(bytes == 10 && !memcmp(text + 6, "List", 4));
+    if (p->level++ == 0 && is_tensor) p->event.flags |= KP_KINETO_TENSOR_FIRST;
+    p->event.device_type |= kp_shapetext_type(text, bytes);
+}
+
+/* ---- an event ends ---- */
+
+static bool is_profiler_span(const struct kp_kineto_parser *p)
+{
+    return strcmp(kp_kineto_text(p->trace, p->event.cat), "Trace") == 0 &&
+           strncmp(kp_kineto_text(p->trace, p->event.name), "PyTorch Profiler", 16) == 0;
+}
+
+static void event_end(struct kp_kineto_parser *p)
+{
+    struct kp_kineto *t = p->trace;
+    struct kp_kineto_event *e = &p->event;
+    if (e->phase != 'X' && e->phase != 'i' && e->phase != 'I') {
+        t->args_bytes = e->args;
+        return;
+    }
+    if (e->cat != p->last_cat) {
+        p->last_cat = e->cat;
+        p->last_kind = kp_kineto_kind(kp_kineto_text(t, e->cat));
+    }
+    e->kind = e->cat ? p->last_kind : KP_KINETO_OTHER;
+    if (e->kind == KP_KINETO_GPU) e->number = p->moved;
+    if (e->phase != 'X' && e->kind != KP_KINETO_MEMORY) e->kind = KP_KINETO_OTHER;
+    if (e->kind == KP_KINETO_OTHER && is_profiler_span(p) && !t->has_start) {
+        t->has_start = true;
+        t->start_ns = e->start_ns;
+        t->end_ns = e->start_ns + e->dur_ns;
+    }
+    if (!t->has_first || e->start_ns < t->first_ns) t->first_ns = e->start_ns;
+    t->has_first = true;
+    t->seen++;
+    if (p->module) kp_strings_name_module(t->strings, e->name, p->module);
+    if (t->keep && !t->keep(t->keep_context, t, e)) {
+        t->args_bytes = e->args;
+        return;
+    }
+    if (t->keep_works && e->kind == KP_KINETO_GPU)
+        kp_kineto_work_add(t, (uint32_t)t->count, t->args_text ? t->args_text + e->args : "", t->args_bytes - e->args);
+    if (!p->keep_args) t->args_bytes = e->args;
+    e->args_bytes = (uint32_t)(t->args_bytes - e->args);
+    *KP_KINETO_NEXT(t->events, t->count, t->capacity) = *e;
+    if (e->kind != KP_KINETO_MEMORY) return;
+    p->memory.event = (uint32_t)(t->count - 1);
+    *KP_KINETO_NEXT(t->memory, t->memory_count, t->memory_capacity) = p->memory;
+}
+
+/* ---- the args as they are in the file, for `kprof events --json` ---- */
+
+static void raw(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    struct kp_kineto *t = p->trace;
+    if (bytes == 0) return;
+    t->args_text = kp_kineto_grow(t->args_text, &t->args_capacity, t->args_bytes + bytes, 1);
+    memcpy(t->args_text + t->args_bytes, text, bytes);
+    t->args_bytes += bytes;
+}
+
+static bool raw_on(const struct kp_kineto_parser *p) { return p->raws && p->place >= ARGS && p->place <= TYPES; }
+
+static void raw_value(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    if (!raw_on(p)) return;
+    if (p->comma) raw(p, ",", 1);
+    raw(p, text, bytes);
+    p->comma = true;
+}
+
+static void raw_open(struct kp_kineto_parser *p, const char *bracket)
+{
+    raw_value(p, bracket, 1);
+    p->comma = false;
+}
+
+static void raw_close(struct kp_kineto_parser *p, const char *bracket)
+{
+    if (raw_on(p)) raw(p, bracket, 1);
+    p->comma = true;
+}
+
+/* Writes a letter beyond ASCII as kp_plain_json() does. Returns how many bytes of the text it took. */
+static size_t raw_letter(struct kp_kineto_parser *p, const unsigned char *text, size_t left)
+{
+    const size_t n = kp_utf8_length(text, left);
+    char code[8];
+    if (n == 2 && text[0] == 0xc2 && text[1] < 0xa0)
+        raw(p, code, (size_t)snprintf(code, sizeof code, "\\u%04x", text[1]));
+    else if (n) raw(p, (const char *)text, n);
+    else raw(p, "\xef\xbf\xbd", 3);
+    return n ? n : 1;
+}
+
+static void raw_string(struct kp_kineto_parser *p, const unsigned char *text, size_t bytes)
+{
+    if (!raw_on(p)) return;
+    raw_value(p, "\"", 1);
+    for (size_t i = 0, n; i < bytes; i += n) {
+        char code[8];
+        n = 1;
+        if (text[i] == '"' || text[i] == '\\') {
+            char pair[2] = {'\\', (char)text[i]};
+            raw(p, pair, 2);
+        } else if (text[i] < 0x20 || text[i] == 0x7f) {
+            raw(p, code, (size_t)snprintf(code, sizeof code, "\\u%04x", text[i]));
+        } else if (text[i] < 0x80) {
+            raw(p, (const char *)text + i, 1);
+        } else {
+            n = raw_letter(p, text + i, bytes - i);
+        }
+    }
+    raw(p, "\"", 1);
+}
+
+/* ---- what the reader calls ---- */
+
+static int on_number(void *context, const char *text, size_t bytes)
+{
+    struct kp_kineto_parser *p = context;
+    p->told++;
+    raw_value(p, text, bytes);
+    if (p->skip) return 1;
+    switch (p->place) {
+    case TOP: top_number(p, text, bytes); break;
+    case FACTS: kp_fact_add(p->trace, &p->fact, text, bytes); break;
+    case EVENT: event_number(p, text, bytes); break;
+    case ARGS: args_number(p, text, bytes); break;
+    case DIMS:
+        if (p->level < 2) break;
+        dims_part(p);
+        text_add(&p->dims, text, bytes);
+        break;
+    default: break;
+    }
+    return 1;
+}
+
+static int on_string(void *context, const unsigned char *text, size_t bytes)
+{
+    struct kp_kineto_parser *p = context;
+    p->told++;
+    raw_string(p, text, bytes);
+    if (p->skip) return 1;
+    if (p->place == EVENT) event_string(p, (const char *)text, bytes);
+    else if (p->place == ARGS) args_string(p, (const char *)text, bytes);
+    else if (p->place == FACTS || (p->place == TOP && p->key == KEY_FACT))
+        kp_fact_add(p->trace, &p->fact, (const char *)text, bytes);
+    else if (p->place == TOP) top_string(p, (const char *)text, bytes);
+    else if (p->place == CONCRETE) {
+        text_add(&p->concrete, (const char *)text, bytes);
+        text_add(&p->concrete, "\n", 1);
+    } else if (p->place == TYPES) {
+        type_take(p, (const char *)text, bytes);
+    }
+    return 1;
+}
+
+static int on_bool(void *context, int value)
+{
+    struct kp_kineto_parser *p = context;
+    p->told++;
+    raw_value(p, value ? "true" : "false", value ? 4 : 5);
+    if (!p->skip && p->place == ARGS && p->key == KEY_FINISHED && !value) p->event.flags |= KP_KINETO_UNFINISHED;
+    if (!p->skip && p->place == TOP) top_number(p, value ? "1" : "0", 1);
+    if (!p->skip && p->place == FACTS) kp_fact_add(p->trace, &p->fact, value ? "1" : "0", 1);
+    return 1;
+}
+
+static int on_null(void *context)
+{
+    struct kp_kineto_parser *p = context;
+    p->told++;
+    raw_value(p, "null", 4);
+    return 1;
+}
+
+static int on_key(void *context, const unsigned char *text, size_t bytes)
+{
+    struct kp_kineto_parser *p = context;
+    p->told++;
+    if (raw_on(p)) {
+        raw_string(p, text, bytes);
+        raw(p, ":", 1);
+        p->comma = false;
+    }
+    if (p->skip) return 1;
+    p->key = kp_kineto_key_find(p->place, (const char *)text, bytes);
+    if (p->place == TOP || p->place == FACTS) kp_fact_key(&p->fact, (const char *)text, bytes);
+    p->trace->is_ours |= p->key == KEY_OURS;
+    return 1;
+}
+
+/* Its category comes before its args, or it may be any event. */
+static bool is_maybe_work(const struct kp_kineto_parser *p)
+{
+    return !p->event.cat || kp_kineto_kind(kp_kineto_text(p->trace, p->event.cat)) == KP_KINETO_GPU;
+}
+
+/* Begins an object whose members are kept here? Of several devices the first. */
+static bool is_fact(const struct kp_kineto_parser *p)
+{
+    return p->place == FACTS || (p->place == DEVICES && !p->has_device) ||
+           (p->place == TOP && (p->key == KEY_FACT || p->key == KEY_OURS));
+}
+
+static int on_map_start(void *context)
+{
+    struct kp_kineto_parser *p = context;
+    p->told++;
+    raw_open(p, "{");
+    if (p->skip) {
+        p->skip++;
+    } else if (p->place == OUTSIDE) {
+        p->place = TOP;
+    } else if (p->place == EVENTS) {
+        p->place = EVENT;
+        p->event = (struct kp_kineto_event){.index = UINT32_MAX, .args = p->trace->args_bytes};
+        p->memory = (struct kp_kineto_memory){.allocated = -1, .reserved = -1, .device = -1};
+        p->moved = 0;
+        p->module = 0;
+        p->event_from = p->fed;
+        p->raws = p->keep_args;
+    } else if (p->place == EVENT && p->key == KEY_ARGS) {
+        p->raws |= p->trace->keep_works && is_maybe_work(p);
+        p->place = ARGS;
+        p->comma = false;
+        raw_open(p, "{");
+    } else if (is_fact(p) && kp_fact_open(&p->fact)) {
+        p->is_in_device |= p->place == DEVICES;
+        p->has_device |= p->is_in_device;
+        p->place = FACTS;
+    } else {
+        p->skip = 1;
+    }
+    return 1;
+}
+
+static int on_map_end(void *context)
+{
+    struct kp_kineto_parser *p = context;
+    p->told++;
+    raw_close(p, "}");
+    if (p->skip) {
+        p->skip--;
+    } else if (p->place == ARGS) {
+        p->place = EVENT;
+        p->key = KEY_OTHER;
+    } else if (p->place == EVENT) {
+        event_end(p);
+        p->event_end = p->fed + kp_json_push_consumed(p->json);
+        p->place = EVENTS;
+    } else if (p->place == FACTS) {
+        p->place = --p->fact.depth ? FACTS : p->is_in_device ? DEVICES : TOP;
+        p->is_in_device &= p->place == FACTS;
+        p->key = KEY_OTHER;
+    } else if (p->place == TOP) {
+        p->place = DONE;
+    }
+    return 1;
+}
+
+static void dims_open(struct kp_kineto_parser *p)
+{
+    dims_part(p);
+    text_add(&p->dims, "[", 1);
+    p->has_lists |= p->level++ == 2;
+}
+
+/* torch's tables show a list of tensors as []. */
+static void dims_close(struct kp_kineto_parser *p)
+{
+    text_add(&p->dims, "]", 1);
+    if (--p->level) return;
+    p->place = ARGS;
+    if (!p->has_lists) {
+        p->event.shapes = kp_strings_put(p->trace->strings, p->dims.data, p->dims.used);
+        return;
+    }
+    text_add(&p->dims, "", 1);
+    struct parse_text *const made = &p->dims_made;
+    made->data = kp_kineto_grow(made->data, &made->capacity, p->dims.used, 1);
+    const char *text = kp_shapetext_torch(made->data, p->dims.used, p->dims.data);
+    p->event.shapes = kp_strings_put(p->trace->strings, text, strlen(text));
+    text = kp_shapetext_short(made->data, p->dims.used, p->dims.data);
+    p->event.concrete = kp_strings_put(p->trace->strings, text, strlen(text));
+    p->event.flags |= KP_KINETO_LISTS;
+}
+
+static int on_array_start(void *context)
+{
+    struct kp_kineto_parser *p = context;
+    p->told++;
+    raw_open(p, "[");
+    if (p->skip) {
+        p->skip++;
+    } else if (p->place == OUTSIDE || (p->place == TOP && p->key == KEY_EVENTS)) {
+        p->skip = 0;
+        p->level = p->place == OUTSIDE;
+        p->place = EVENTS;
+        p->trace->has_events = true;
+    } else if (p->place == TOP && p->key == KEY_DEVICES) {
+        p->place = DEVICES;
+    } else if (p->place == ARGS && p->key == KEY_DIMS) {
+        p->place = DIMS;
+        p->level = 1;
+        p->has_lists = false;
+        p->dims.used = 0;
+        text_add(&p->dims, "[", 1);
+    } else if (p->place == ARGS && p->key == KEY_CONCRETE) {
+        p->place = CONCRETE;
+        p->concrete.used = 0;
+    } else if (p->place == ARGS && p->key == KEY_TYPES) {
+        p->place = TYPES;
+        p->level = 0;
+    } else if (p->place == DIMS) {
+        dims_open(p);
+    } else {
+        p->skip = 1;
+    }
+    return 1;
+}
+
+static int on_array_end(void *context)
+{
+    struct kp_kineto_parser *p = context;
+    p->told++;
+    raw_close(p, "]");
+    if (p->skip) {
+        p->skip--;
+    } else if (p->place == DIMS) {
+        dims_close(p);
+    } else if (p->place == TYPES) {
+        p->place = ARGS;
+    } else if (p->place == CONCRETE) {
+        p->place = ARGS;
+        if (strcmp(kp_kineto_text(p->trace, p->event.name), "aten::conv2d") == 0 && !(p->event.flags & KP_KINETO_LISTS))
+            p->event.concrete = kp_strings_put(p->trace->strings, p->concrete.data, p->concrete.used);
+    } else if (p->place == EVENTS || p->place == DEVICES) {
+        p->place = TOP;
+        p->key = KEY_OTHER;
+    }
+    return 1;
+}
+
+/* ---- feeding ---- */
+
+static const struct kp_json_calls calls = {
+    .null = on_null,
+    .boolean = on_bool,
+    .number = on_number,
+    .string = on_string,
+    .map_start = on_map_start,
+    .map_key = on_key,
+    .map_end = on_map_end,
+    .array_start = on_array_start,
+    .array_end = on_array_end,
+};
+
+static void *grow(void *memory, size_t bytes)
+{
+    size_t capacity = 0;
+    return kp_kineto_grow(memory, &capacity, bytes, 1);
+}
+
+struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool keep_args)
+{
+    struct kp_kineto_parser *p = kp_kineto_room(64, sizeof *p / 64 + 1);
+    memset(p, 0, sizeof *p);
+    p->trace = trace;
+    p->keep_args = keep_args;
+    p->json = kp_json_push_open(&calls, p, grow);
+    return p;
+}
+
+void kp_kineto_parser_close(struct kp_kineto_parser *p)
+{
+    kp_json_push_close(p->json);
+    free(p->dims.data);
+    free(p->dims_made.data);
+    free(p->concrete.data);
+    free(p->held.data);
+    free(p);
+}
+
+static int say(struct kp_kineto_parser *p, const char *what)
+{
+    snprintf(p->why, sizeof p->why, "%s", what);
+    return -EINVAL;
+}
+
+/* Python's json writes NaN, Infinity and -Infinity, C inf, nan and -nan: JSON has none. A reader that expects null
+ * stops at the second letter. */
+static bool is_no_number(const char *text, size_t bytes, size_t stop)
+{
+    for (size_t at = stop, back = 0; back < 3; back++, at--) {
+        const bool is_value = !at || strchr(":,[- \t\n\r", text[at - 1]) != NULL;
+        if (is_value && text[at] == '-' && at + 1 < bytes) at++;
+        if (is_value && bytes - at >= 3 &&
+            (strncasecmp(text + at, "nan", 3) == 0 || strncasecmp(text + at, "inf", 3) == 0))
+            return true;
+        if (is_value || !at) return false;
+    }
+    return false;
+}
+
+static bool is_long_event(struct kp_kineto_parser *p)
+{
+    if (p->place < EVENT || p->place > TYPES || p->fed - p->event_from <= EVENT_MOST) return false;
+    p->bad = p->event_from;
+    return true;
+}
+
+static int parse(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    const uint64_t told = p->told;
+    if (kp_json_push_feed(p->json, text, bytes)) {
+        p->fed += bytes;
+        p->pending = p->told == told ? p->pending + bytes : 0;
+        return is_long_event(p) ? say(p, "an event of more than 64 MB begins near here") : 0;
+    }
+    const size_t consumed = kp_json_push_consumed(p->json);
+    p->bad = p->fed + consumed;
+    if (consumed && consumed <= bytes && is_no_number(text, bytes, consumed - 1))
+        return say(p, "not JSON: NaN or Infinity in place of a number");
+    char why[120], line[160];
+    kp_json_push_why(p->json, why, sizeof why);
+    snprintf(line, sizeof line, "%s: %s", p->bad <= 1 ? "not a trace, which is JSON" : "not JSON", why);
+    return say(p, line);
+}
+
+/*
+ * libyajl reads a long string from its beginning again with each piece. So pieces are joined until they are as long as
+ * the part that was read. No string is longer than TOKEN_MOST.
+ */
+int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    if (p->pending + p->held.used + bytes > TOKEN_MOST && p->pending) {
+        p->bad = p->fed - p->pending;
+        return say(p, "a string, a number or a gap of more than 16 MB begins near here");
+    }
+    if (p->pending < HELD_LEAST) return parse(p, text, bytes);
+    text_add(&p->held, text, bytes);
+    if (p->held.used < p->pending) return 0;
+    bytes = p->held.used;
+    p->held.used = 0;
+    return parse(p, p->held.data, bytes);
+}
+
+int kp_kineto_parser_end(struct kp_kineto_parser *p)
+{
+    const size_t held = p->held.used;
+    p->held.used = 0;
+    if (held && parse(p, p->held.data, held)) return -EINVAL;
+    p->bad = p->fed; /* the end, also when whole JSON lacks traceEvents */
+    if (!p->fed) return say(p, "the file is empty");
+    const bool in_event = p->place >= EVENT && p->place <= TYPES;
+    p->torn = !kp_json_push_end(p->json);
+    if (p->torn) return say(p, in_event ? "the file ends inside an event" : "the file ends inside the JSON");
+    return 0;
+}
+
+uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *p) { return p->bad; }
+const char *kp_kineto_parser_why(const struct kp_kineto_parser *p) { return p->why; }
+bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *p) { return p->torn; }
+bool kp_kineto_parser_is_behind_event(const struct kp_kineto_parser *p)
+{
+    return p->place == EVENTS && !p->skip && p->event_end == p->fed;
+}
+void kp_kineto_parser_pass(struct kp_kineto_parser *p, size_t bytes) { p->event_end = p->fed += bytes; }
+
+const struct kp_json_calls *kp_kineto_parser_calls(void) { return &calls; }
+
+void kp_kineto_parser_put(struct kp_kineto_parser *p, bool is_between)
+{
+    if (p->place >= EVENT && p->place <= TYPES) p->trace->args_bytes = p->event.args; /* an event was given up */
+    p->place = is_between ? EVENTS : OUTSIDE;
+    p->skip = 0;
+    p->trace->has_events = true;
+}

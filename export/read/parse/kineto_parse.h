@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kineto_parse.h - reads a Kineto-shaped JSON trace into memory
+ *
+ * It reads the text once. Numbers stay text until they are exact ns.
+ */
+#pragma once
+
+#include "export/read/kineto/kineto.h"
+#include "export/read/kineto/kineto_torn.h"
+#include "export/read/kineto/kineto_words.h"
+
+/* Takes a piece of a trace's text. A result other than 0 ends the reading and becomes its result. */
+typedef int (*kp_text_fn)(void *context, const char *text, size_t bytes);
+struct kp_texts {
+    int (*each)(const void *from, kp_text_fn take, void *context, char *why,
+                size_t why_bytes); /* returns 0 or -errno; may write a line to `why` */
+    const void *from;
+};
+struct kp_kineto_wish {
+    struct kp_texts texts;
+    const char *label; /* what messages call it */
+    bool keep_args, keep_works;
+    kp_kineto_keep_fn keep; /* NULL: every event; else the events it accepts, whose times have no base yet */
+    const void *context;
+    const int *stop;                 /* NULL, or what `keep` sets to -errno to end the reading */
+    struct kp_kineto_pieces *pieces; /* NULL, or the trace is given in pieces; what is left is the result */
+};
+/* Returns 0 or -errno (-EINVAL: not JSON or cut short). `why` gets a line with the label and the byte. */
+int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, char *why, size_t why_bytes);
+/* kineto_file.c: gives `take` the text of a file, gzip or plain */
+int kp_text_file_each(const void *path, kp_text_fn take, void *context, char *why, size_t why_bytes);
+/* kineto_parse.c: turns JSON into events */
+struct kp_kineto_parser;
+/* Ends a reading and closes the parser. `rc`: 0 or an earlier error. Returns what kp_kineto_read returns. */
+int kp_kineto_finish(struct kp_kineto **out, struct kp_kineto *trace, struct kp_kineto_parser *parser, int rc,
+                     const char *path, char *why, size_t why_bytes);
+struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool keep_args);
+void kp_kineto_parser_close(struct kp_kineto_parser *parser);
+/* Both return 0 or -EINVAL. Then _offset is the bad byte in the whole text, and _why says what is wrong. */
+int kp_kineto_parser_feed(struct kp_kineto_parser *parser, const char *text, size_t bytes);
+int kp_kineto_parser_end(struct kp_kineto_parser *parser);
+uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *parser);
+const char *kp_kineto_parser_why(const struct kp_kineto_parser *parser);
+bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *parser);
+/* Does the text end with an event of the list, so far? Then others may read the next events instead. */
+bool kp_kineto_parser_is_behind_event(const struct kp_kineto_parser *parser);
+void kp_kineto_parser_pass(struct kp_kineto_parser *parser, size_t bytes); /* counts bytes that others read */
+/* What another reader calls for whole events of the list. Before, it puts the parser between two events; after, or
+ * where it gives up inside of one, at the beginning of a file. */
+struct kp_json_calls;
+const struct kp_json_calls *kp_kineto_parser_calls(void);
+void kp_kineto_parser_put(struct kp_kineto_parser *parser, bool is_between);
+/* kineto_blocks.c: how many threads read (0: one a core, 1: the caller's parser alone), and blocks of how many bytes */
+extern struct kp_kineto_cutting {
+    unsigned workers;
+    size_t block_bytes;
+} kp_kineto_cutting;

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kineto_pieces.c - cuts a trace into pieces while it is read, so that not all of it is in memory at once
+ *
+ * A cut is a place in the file at which all events before it have ended, and all behind it begin later. A file may be
+ * in any order, so a quarter of the events that were read lies behind each cut and speaks for it. Where a later event
+ * contradicts a cut, the reading ends with -ESTALE, and the caller reads the whole. In a trace that never rests, as one
+ * with the frames of main(), a cut goes through what the host has open: each part of such an event is one of its own,
+ * and only the first counts. See decisions/064.
+ */
+#include "export/read/parse/kineto_pieces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "export/read/kineto/kineto_facts.h"
+#include "export/read/kineto/kineto_processes.h"
+#include "export/read/frames/modulename.h"
+#include "export/read/store/qsort.h"
+
+size_t kp_kineto_piece_events = (size_t)1 << 17;
+
+/* ---- where to cut ---- */
+
+/* Events that the report leaves out, as the profiler's own span, run through no cut. */
+static bool is_counted(const struct kp_kineto_event *e) { return e->kind != KP_KINETO_OTHER; }
+
+static int64_t end_of(const struct kp_kineto_event *e)
+{
+    if (e->kind == KP_KINETO_MEMORY) return e->start_ns;
+    return e->flags & KP_KINETO_UNFINISHED ? INT64_MAX : e->start_ns + e->dur_ns;
+}
+
+static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* What lies behind each event: when the first begins, and the least id of an op that work of a device has. */
+struct behind {
+    int64_t start_ns, id;
+};
+
+static struct behind *behind_make(const struct kp_kineto *t)
+{
+    struct behind *b = kp_kineto_room(t->count + 1, sizeof *b);
+    b[t->count] = (struct behind){INT64_MAX, INT64_MAX};
+    for (size_t i = t->count; i-- > 0;) {
+        const struct kp_kineto_event *e = &t->events[i];
+        b[i] = b[i + 1];
+        if (!is_counted(e)) continue;
+        b[i].start_ns = least_of(b[i].start_ns, e->start_ns);
+        if (e->kind == KP_KINETO_GPU && e->external_id > 0) b[i].id = least_of(b[i].id, e->external_id);
+    }
+    return b;
+}
+
+/* What lies before a place. */
+struct before {
+    int64_t start_ns, end_ns, id; /* the latest of each */
+    int64_t held_ns;              /* the latest end of what cannot be split */
+    int64_t step_ns;              /* when the optimizer's last step ended */
+};
+struct cut {
+    size_t count; /* events before it, 0: there is none */
+    int64_t at_ns;
+};
+
+/* Whether a cut may run through the event, so that each part has its own time. Work of a device and steps are whole. */
+static bool may_split(const struct kp_kineto *t, const struct kp_kineto_event *e, bool is_step_end)
+{
+    static const bool kinds[] = {
+        [KP_KINETO_OP] = true,      [KP_KINETO_ANNOTATION] = true, [KP_KINETO_PYTHON] = true,
+        [KP_KINETO_RUNTIME] = true, [KP_KINETO_OVERHEAD] = true,   [KP_KINETO_GPU_ANNOTATION] = false};
+    return kinds[e->kind] && !(e->flags & KP_KINETO_UNFINISHED) && !is_step_end &&
+           !kp_kineto_is_step(kp_kineto_text(t, e->name));
+}
+
+/* By the optimizer that is known; without one no event does. */
+static bool ends_step(const struct kp_kineto_pieces *p, const struct kp_kineto *t, const struct kp_kineto_event *e)
+{
+    struct kp_stepends ends = p->ends;
+    return ends.is_known && kp_stepends_may(t, e) && kp_stepends_counts(&ends, t, e);
+}
+
+static void before_add(struct before *b, const struct kp_kineto *t, const struct kp_kineto_event *e, bool is_step_end)
+{
+    if (!is_counted(e)) return;
+    const int64_t end_ns = end_of(e);
+    b->start_ns = most_of(b->start_ns, e->start_ns);
+    b->end_ns = most_of(b->end_ns, end_ns);
+    if (end_ns > b->held_ns && !may_split(t, e, is_step_end)) b->held_ns = end_ns;
+    if (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_ANNOTATION) b->id = most_of(b->id, e->external_id);
+    if (is_step_end) b->step_ns = end_ns;
+}
+
+/* Nothing runs there. A step without a mark is not cut. */
+static bool is_rest(const struct before *b, const struct behind *rest, bool by_optimizer)
+{
+    if (b->end_ns >= rest->start_ns) return false;
+    return !by_optimizer || (b->step_ns == b->end_ns && b->start_ns < b->end_ns);
+}
+
+/* What runs there can be split. */
+static bool is_between(const struct before *b, const struct behind *rest, int64_t at_ns)
+{
+    return b->held_ns < rest->start_ns && b->held_ns <= at_ns && b->start_ns < at_ns && at_ns <= rest->start_ns;
+}
+
+/* Finds the last cut where nothing runs, or else the last one through what can be split. */
+static struct cut cut_find(const struct kp_kineto_pieces *p, const struct kp_kineto *t, const struct behind *behind)
+{
+    struct before b = {INT64_MIN, INT64_MIN, 0, INT64_MIN, INT64_MIN};
+    struct cut at_rest = {0, 0}, between = {0, 0};
+    for (size_t i = 0; i < t->count / 4 * 3; i++) {
+        const struct behind *rest = &behind[i + 1];
+        before_add(&b, t, &t->events[i], ends_step(p, t, &t->events[i]));
+        const int64_t at_ns = p->ends.is_known ? b.step_ns : rest->start_ns;
+        if (b.id >= rest->id || rest->start_ns == INT64_MAX) continue;
+        if (is_rest(&b, rest, p->ends.is_known)) at_rest = (struct cut){i + 1, at_ns};
+        else if (!at_rest.count && is_between(&b, rest, at_ns)) between = (struct cut){i + 1, at_ns};
+    }
+    return at_rest.count ? at_rest : between;
+}
+
+/* Finds whether the trace marks steps, and the optimizer whose steps stand for them. */
+static void steps_learn(struct kp_kineto_pieces *p, const struct kp_kineto *t)
+{
+    const struct kp_kineto_event *first = NULL;
+    for (; p->named < kp_strings_count(t->strings); p->named++)
+        p->has_steps |= kp_kineto_is_step(kp_strings_get(t->strings, (uint32_t)p->named));
+    if (p->has_steps) p->ends.is_known = false;
+    if (p->has_steps || p->ends.is_known) return;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct kp_kineto_event *e = &t->events[i];
+        if (!kp_stepends_may(t, e)) continue;
+        if (!first || e->start_ns < first->start_ns) first = e;
+    }
+    if (first) (void)kp_stepends_counts(&p->ends, t, first);
+}
+
+/* ---- a piece ---- */
+
+struct renaming {
+    struct kp_strings *from;
+    struct kp_strings *to;
+    uint32_t *ids; /* of each string its number in `to`, 0: not yet there */
+};
+
+static uint32_t renamed(const struct renaming *r, uint32_t id)
+{
+    if (id && !r->ids[id]) r->ids[id] = kp_strings_put_from(r->to, r->from, id);
+    return id ? r->ids[id] : 0;
+}
+
+static struct kp_kineto_event event_renamed(const struct renaming *r, struct kp_kineto_event e, int64_t base_ns)
+{
+    e.name = renamed(r, e.name);
+    e.cat = renamed(r, e.cat);
+    e.shapes = renamed(r, e.shapes);
+    e.concrete = renamed(r, e.concrete);
+    e.stack = renamed(r, e.stack);
+    if (e.flags & KP_KINETO_TEXT_PID) e.pid = renamed(r, (uint32_t)e.pid);
+    if (e.flags & KP_KINETO_TEXT_TID) e.tid = renamed(r, (uint32_t)e.tid);
+    e.start_ns += base_ns;
+    return e;
+}
+
+static void facts_copy(struct kp_kineto *to, const struct kp_kineto *from, const struct renaming *r)
+{
+    to->facts = kp_kineto_grow(NULL, &to->fact_capacity, from->fact_count + 1, sizeof *to->facts);
+    for (; to->fact_count < from->fact_count; to->fact_count++) {
+        const struct kp_kineto_fact *fact = &from->facts[to->fact_count];
+        to->facts[to->fact_count] = (struct kp_kineto_fact){renamed(r, fact->path), renamed(r, fact->text)};
+    }
+}
+
+static void head_copy(struct kp_kineto *to, const struct kp_kineto *from)
+{
+    to->base_ns = from->base_ns;
+    to->start_ns = (from->has_start ? from->start_ns : from->first_ns) + from->base_ns;
+    to->has_events = true;
+    to->with_flops = from->with_flops;
+    to->profile_memory = from->profile_memory;
+    to->record_shapes = from->record_shapes;
+    to->with_stack = from->with_stack;
+    to->has_stacks = from->has_stacks;
+    to->is_ours = from->is_ours;
+    to->has_step_ends = from->has_step_ends;
+}
+
+/* What is open at the cut. */
+struct opened {
+    struct kp_kineto_event *events;
+    size_t count, capacity;
+};
+
+static int opened_order(const void *a, const void *b)
+{
+    const struct kp_kineto_event *x = a, *y = b;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns);
+}
+
+/* A call that begins with its caller was open when the recording began, as the caller was. */
+static void calls_note(struct kp_kineto_event *caller, struct kp_kineto_event *call)
+{
+    if (caller->kind != KP_KINETO_PYTHON || call->kind != KP_KINETO_PYTHON) return;
+    if (caller->start_ns != call->start_ns || caller->tid != call->tid || caller->pid != call->pid) return;
+    caller->flags |= KP_KINETO_OPEN_AT_START;
+    call->flags |= KP_KINETO_OPEN_AT_START;
+}
+
+/* Ends an event of the piece at the cut, if it goes on behind it. */
+static void event_split(struct opened *opened, struct kp_kineto_event *e, int64_t at_ns)
+{
+    if (!is_counted(e) || end_of(e) <= at_ns) return;
+    e->flags |= KP_KINETO_SPLIT;
+    if (opened->count && !(e->flags & KP_KINETO_CONTINUED)) calls_note(&opened->events[opened->count - 1], e);
+    *KP_KINETO_NEXT(opened->events, opened->count, opened->capacity) = *e;
+    e->dur_ns = at_ns - e->start_ns;
+}
+
+/* What was open goes on as events that begin at the cut, the outer ones first. */
+static void opened_put(struct kp_kineto_event *to, struct opened *opened, int64_t at_ns)
+{
+    if (opened->count) kp_qsort(opened->events, opened->count, sizeof *opened->events, opened_order);
+    for (size_t i = 0; i < opened->count; i++) {
+        to[i] = opened->events[i];
+        to[i].dur_ns -= at_ns - to[i].start_ns;
+        to[i].start_ns = at_ns;
+        to[i].flags |= KP_KINETO_CONTINUED;
+    }
+    free(opened->events);
+}
+
+/* The first `count` events have gone, and `more` have come before the rest. */
+static void memory_move(struct kp_kineto *piece, struct kp_kineto *t, size_t count, size_t more)
+{
+    size_t n = 0;
+    while (n < t->memory_count && t->memory[n].event < count) n++;
+    piece->memory = kp_kineto_grow(NULL, &piece->memory_capacity, n + 1, sizeof *piece->memory);
+    piece->memory_count = n;
+    if (n) memcpy(piece->memory, t->memory, n * sizeof *t->memory);
+    t->memory_count -= n;
+    if (t->memory_count) memmove(t->memory, t->memory + n, t->memory_count * sizeof *t->memory);
+    for (size_t i = 0; i < t->memory_count; i++) t->memory[i].event += (uint32_t)more - (uint32_t)count;
+}
+
+/* Moves the events before the cut into a trace of their own. */
+static struct kp_kineto *piece_make(struct kp_kineto *t, struct cut cut)
+{
+    struct opened opened = {0};
+    struct kp_kineto *piece = kp_kineto_new();
+    if (!piece) return NULL;
+    struct renaming r = {t->strings, piece->strings, NULL};
+    r.ids = kp_kineto_zeros(kp_strings_count(t->strings), sizeof *r.ids);
+    piece->events = kp_kineto_grow(NULL, &piece->capacity, cut.count, sizeof *piece->events);
+    for (; piece->count < cut.count; piece->count++) {
+        event_split(&opened, &t->events[piece->count], cut.at_ns);
+        piece->events[piece->count] = event_renamed(&r, t->events[piece->count], t->base_ns);
+    }
+    head_copy(piece, t);
+    facts_copy(piece, t, &r);
+    kp_modulename_carry(piece, t);
+    free(r.ids);
+    memory_move(piece, t, cut.count, opened.count);
+    t->count -= cut.count;
+    memmove(t->events + opened.count, t->events + cut.count, t->count * sizeof *t->events);
+    t->count += opened.count;
+    opened_put(t->events, &opened, cut.at_ns);
+    return piece;
+}
+
+static int piece_give(struct kp_kineto_pieces *p, struct kp_kineto *t, struct cut cut)
+{
+    struct kp_kineto *piece = piece_make(t, cut);
+    if (!piece) return -ENOMEM;
+    t->work_count = 0; /* their numbers of events are no longer right */
+    if (!p->has_given) {
+        p->base_ns = t->base_ns;
+        p->is_ours = t->is_ours;
+        p->has_stacks = t->has_stacks;
+    }
+    p->has_given = true;
+    p->since_ns = cut.at_ns;
+    p->next = t->count + kp_kineto_piece_events / 4 * 3;
+    return p->give(p->context, piece, cut.at_ns + t->base_ns);
+}
+
+int kp_kineto_pieces_look(struct kp_kineto_pieces *p, struct kp_kineto *t)
+{
+    if (!p->has_memory) t->memory_count = 0;
+    if (t->count < p->next || t->count < kp_kineto_piece_events) return 0;
+    steps_learn(p, t);
+    struct behind *behind = behind_make(t);
+    const bool is_late = p->has_given && behind[0].start_ns < p->since_ns;
+    const struct cut cut = is_late ? (struct cut){0, 0} : cut_find(p, t, behind);
+    free(behind);
+    if (is_late || kp_kineto_has_processes(t)) return -ESTALE;
+    p->next = t->count * 2; /* none is found: all that is read is searched less and less often */
+    return cut.count ? piece_give(p, t, cut) : 0;
+}
+
+bool kp_kineto_pieces_hold(const struct kp_kineto_pieces *p, const struct kp_kineto *t)
+{
+    if (!p->has_given) return true;
+    if (t->base_ns != p->base_ns || t->is_ours != p->is_ours || t->has_stacks != p->has_stacks) return false;
+    for (size_t i = 0; i < t->count; i++)
+        if (is_counted(&t->events[i]) && t->events[i].start_ns < p->since_ns + t->base_ns) return false;
+    return true;
+}

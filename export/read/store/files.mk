@@ -1,0 +1,5 @@
+# files.mk - the files of this room
+SRC_store := \
+    export/read/store/keyindex.c \
+    export/read/store/qsort.c \
+    export/read/store/stringtable.c

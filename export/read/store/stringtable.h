@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/* stringtable.h - each string of a trace once, by a number; lists that grow */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Stores each string once. Ids are dense, and id 0 is "". Out of memory prints a message and calls exit(). */
+struct kp_strings *kp_strings_open(void);
+void kp_strings_close(struct kp_strings *strings);
+uint32_t kp_strings_put(struct kp_strings *strings, const char *text, size_t bytes);
+/* The stack "head;tail" without its text: head has no semicolon and is not empty; tail is such a stack, or 0. */
+uint32_t kp_strings_chain(struct kp_strings *strings, uint32_t head, uint32_t tail);
+bool kp_strings_is_chain(const struct kp_strings *strings, uint32_t id, uint32_t *head, uint32_t *tail);
+const char *kp_strings_get(struct kp_strings *strings, uint32_t id);
+size_t kp_strings_count(const struct kp_strings *strings); /* with "" */
+uint32_t kp_strings_put_from(struct kp_strings *strings, struct kp_strings *from, uint32_t id);
+/* Notes what the program calls the module of a call "nn.Module: Linear_4". Two names of one text count as none. */
+void kp_strings_name_module(struct kp_strings *strings, uint32_t call, uint32_t name);
+/* The name that was noted; 0: none. */
+uint32_t kp_strings_module(const struct kp_strings *strings, uint32_t call);
+bool kp_strings_has_module(const struct kp_strings *strings, uint32_t call); /* one, or several */
+/* Takes over what was noted of the same call elsewhere. */
+void kp_strings_module_from(struct kp_strings *to, uint32_t call, struct kp_strings *from, uint32_t its);
+
+extern void (*kp_kineto_no_memory)(void); /* called before out of memory calls exit() */
+void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
+void *kp_kineto_grow_zeros(void *memory, size_t *capacity, size_t wanted, size_t item_bytes); /* new ones are zero */
+void *kp_kineto_room(size_t count, size_t item_bytes);  /* for a list that does not grow */
+void *kp_kineto_zeros(size_t count, size_t item_bytes); /* the same, all zero */
+/* The next place of a list, which grows where it is full. */
+#define KP_KINETO_NEXT(list, count, capacity) \
+    ((list) = kp_kineto_grow((list), &(capacity), (count) + 1, sizeof *(list)), &(list)[(count)++])

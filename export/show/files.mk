@@ -1,0 +1,10 @@
+# files.mk - the files of this room
+SRC_show := \
+    export/show/html.c \
+    export/show/plain.c \
+    export/show/say.c \
+    export/show/shapetext.c \
+    export/show/units.c
+UNIT_show := \
+    test/unit/show/test_shapetext.c \
+    test/unit/show/test_units.c

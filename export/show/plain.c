@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * plain.c - makes text of a trace or a spool safe for a terminal
+ *
+ * Called by: the tables, stacks and pages, and each command, for names, labels, frames, paths and messages
+ * Memory:    none
+ *
+ * Names of ops may hold any bytes. On a terminal ESC ] 52 sets the clipboard, ESC [ 2 J clears the screen, and 0x9b
+ * equals ESC [. A newline in an op's name forges a line of `kprof events`. torch's tables write such letters as they
+ * are. The tables of kprof differ only there.
+ */
+#include "export/show/plain.h"
+
+#include <string.h>
+
+#include "collector/base/kp_utf8.h"
+
+enum { SHOWN = 8 }; /* enough for one letter as shown, with its NUL */
+
+struct letter {
+    size_t taken;  /* bytes of the text */
+    unsigned code; /* of a control letter or a bad byte */
+    bool is_plain, is_bad;
+};
+
+static struct letter letter_at(const unsigned char *s, size_t left)
+{
+    if (s[0] < 0x80) return (struct letter){1, s[0], s[0] >= 0x20 && s[0] != 0x7f, false};
+    const size_t n = kp_utf8_length(s, left);
+    if (!n) return (struct letter){1, s[0], false, true};
+    const bool is_c1 = n == 2 && s[0] == 0xc2 && s[1] < 0xa0;
+    return (struct letter){n, s[1], !is_c1, false};
+}
+
+/* Returns how many bytes at the beginning stay as they are. */
+static size_t plain_run(const char *text, size_t bytes)
+{
+    size_t n = 0;
+    while (n < bytes) {
+        const struct letter c = letter_at((const unsigned char *)text + n, bytes - n);
+        if (!c.is_plain) break;
+        n += c.taken;
+    }
+    return n;
+}
+
+bool kp_plain_is(const char *text, size_t bytes) { return plain_run(text, bytes) == bytes; }
+
+size_t kp_plain_text(char *out, size_t room, const char *text, size_t bytes)
+{
+    static const char hex[] = "0123456789abcdef";
+    size_t all = 0, used = 0;
+    for (size_t i = 0; i < bytes;) {
+        const struct letter c = letter_at((const unsigned char *)text + i, bytes - i);
+        const char escape[] = {'\\', 'x', hex[c.code >> 4 & 15], hex[c.code & 15]};
+        const char *const shown = c.is_plain ? text + i : escape;
+        const size_t n = c.is_plain ? c.taken : sizeof escape;
+        if (used == all && used + n < room) {
+            memcpy(out + used, shown, n);
+            used += n;
+        }
+        all += n;
+        i += c.taken;
+    }
+    if (room) out[used] = 0;
+    return all;
+}
+
+void kp_plain_put(FILE *out, const char *text)
+{
+    for (size_t left = strlen(text), n; left; text += n, left -= n) {
+        char shown[SHOWN];
+        n = plain_run(text, left);
+        if (n) {
+            fwrite(text, 1, n, out);
+            continue;
+        }
+        const struct letter c = letter_at((const unsigned char *)text, left);
+        n = c.taken;
+        fwrite(shown, 1, kp_plain_text(shown, sizeof shown, text, n), out);
+    }
+}
+
+static void json_letters(FILE *out, const char *text, bool is_raw)
+{
+    for (size_t left = strlen(text); left;) {
+        const struct letter c = letter_at((const unsigned char *)text, left);
+        const bool stays = is_raw ? c.is_plain || (!c.is_bad && strchr("\n\r\t", (int)c.code))
+                                  : c.is_plain && c.code != '"' && c.code != '\\';
+        if (stays || (c.is_plain && c.taken > 1)) fwrite(text, 1, c.taken, out);
+        else if (c.is_bad) fputs("\xef\xbf\xbd", out);
+        else if (c.is_plain) fprintf(out, "\\%c", (int)c.code);
+        else fprintf(out, "\\u%04x", c.code);
+        text += c.taken, left -= c.taken;
+    }
+}
+
+void kp_plain_json(FILE *out, const char *text)
+{
+    fputc('"', out);
+    json_letters(out, text, false);
+    fputc('"', out);
+}
+
+void kp_plain_json_raw(FILE *out, const char *text) { json_letters(out, text, true); }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/* units.c - prints times and shares as key_averages().table() does, bytes as that does or as our views do, and steps */
+#include "export/show/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+char *kp_units_time(char *out, size_t bytes, double us, char unit)
+{
+    if (unit == 's' || (!unit && us >= 1e6)) snprintf(out, bytes, "%.3fs", us / 1e6);
+    else if (unit == 'm' || (!unit && us >= 1e3)) snprintf(out, bytes, "%.3fms", us / 1e3);
+    else snprintf(out, bytes, "%.3fus", us);
+    return out;
+}
+
+char *kp_units_share(char *out, size_t bytes, double us, double total_us)
+{
+    if (total_us == 0) snprintf(out, bytes, "NaN");
+    else snprintf(out, bytes, "%.2f%%", us * 100.0 / total_us);
+    return out;
+}
+
+char *kp_units_torch_bytes(char *out, size_t bytes, int64_t amount)
+{
+    static const struct {
+        double size;
+        const char *name;
+    } units[] = {{1024.0 * 1024.0 * 1024.0, "GB"}, {1024.0 * 1024.0, "MB"}, {1024.0, "KB"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (fabs((double)amount) >= units[i].size) {
+            snprintf(out, bytes, "%.2f %s", (double)amount / units[i].size, units[i].name);
+            return out;
+        }
+    snprintf(out, bytes, "%" PRId64 " B", amount);
+    return out;
+}
+
+/* Half of a hundredth is rounded up, as units.js does. */
+char *kp_units_bytes(char *out, size_t bytes, int64_t amount)
+{
+    static const struct {
+        int64_t size;
+        const char *name;
+    } units[] = {{INT64_C(1) << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}};
+    const uint64_t most = amount < 0 ? -(uint64_t)amount : (uint64_t)amount;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (most >= (uint64_t)units[i].size) {
+            const uint64_t hundredths = (uint64_t)((double)most / (double)units[i].size * 100 + 0.5);
+            snprintf(out, bytes, "%s%" PRIu64 ".%02" PRIu64 " %s", amount < 0 ? "-" : "", hundredths / 100,
+                     hundredths % 100, units[i].name);
+            return out;
+        }
+    snprintf(out, bytes, "%" PRId64 " B", amount);
+    return out;
+}
+
+const char *kp_units_size(int64_t amount)
+{
+    static char texts[4][32];
+    static unsigned turn;
+    turn = (turn + 1) % 4;
+    return kp_units_bytes(texts[turn], sizeof *texts, amount);
+}
+
+char *kp_units_steps(char *out, size_t bytes, long first, long last)
+{
+    if (first == last) snprintf(out, bytes, "step %ld", first);
+    else snprintf(out, bytes, "steps %ld to %ld", first, last);
+    return out;
+}

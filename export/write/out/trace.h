@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/* trace.h - a trace being written: the state that the writers of its parts share */
+#pragma once
+
+#include "export/kp_export.h"
+#include "export/write/out/gz.h"
+#include "export/write/out/json.h"
+#include "export/write/out/stack_circle.h"
+#include "export/write/out/sink.h"
+
+struct kp_trace {
+    struct kp_json json;
+    struct kp_sink sink;
+    struct kp_gz *gz;
+    struct kp_reader *reader;
+    const struct kp_export_options *options;
+    struct kp_export_result *result;
+    struct kp_cycle cycle;
+    uint64_t base_ns, now_ns;
+    uint64_t index, flow;  /* next Ev Idx; last flow id */
+    struct kp_round round; /* frames of the stack that is written */
+    uint32_t frames;       /* Python frames in it */
+    uint64_t text_bytes;   /* written so far, before gzip */
+    uint32_t pid;
+    bool begun;     /* the file exists, the head is written */
+    bool has_steps; /* a marked step has come */
+    struct kp_flows *flows;
+    struct kp_blocks *blocks; /* torch_memory.h: from the first event of memory on */
+    struct kp_before *before; /* memory_before.h: likewise */
+    struct kp_gpu *gpu;       /* NULL: the spool has no GPU records */
+    struct kp_callers *python;
+    struct kp_named *named;     /* NULL: no calls of functions by name */
+    struct kp_heap *heap;       /* NULL: the host's heap was not recorded */
+    struct kp_symbols *symbols; /* NULL: no stack of machine code so far */
+};

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_commops.c - the time of an op without the functional collectives inside of it */
+#include "export/read/facts/commops.h"
+
+#include "test/unit/tree/little_trace.h"
+
+/* A redistribution waits for two collectives, one of them in an op of its own. */
+static void what_communicates_inside_is_not_the_ops_time(void **state)
+{
+    struct little *t = *state;
+    struct kp_spans of = {0};
+    op(t, "Redistribute", 0, 100);
+    op(t, "_c10d_functional::all_reduce", 10, 20);
+    op(t, "aten::inner", 40, 50);
+    op(t, "_c10d_functional::wait_tensor", 50, 30);
+    op(t, "aten::mm", 200, 10);
+    assert_int_equal(choose(t, &everything), 0);
+    uint8_t *const marks = kp_commops_mark(&t->tree);
+    assert_non_null(marks);
+    assert_int_equal(marks[0], KP_COMMOP_INSIDE);
+    assert_int_equal(marks[1], KP_COMMOP_IS);
+    assert_int_equal(marks[4], KP_COMMOP_NONE);
+    kp_commops_add(&of, &t->tree, marks, 0);
+    kp_spans_settle(&of);
+    assert_int_equal(kp_spans_length(&of, NULL), 50000); /* 0 to 10, 30 to 50, 80 to 100 */
+    kp_spans_fini(&of);
+    free(marks);
+}
+
+static void a_trace_without_collectives_has_no_marks(void **state)
+{
+    struct little *t = *state;
+    struct kp_spans of = {0};
+    op(t, "aten::mm", 0, 10);
+    assert_int_equal(choose(t, &everything), 0);
+    assert_null(kp_commops_mark(&t->tree));
+    kp_commops_add(&of, &t->tree, NULL, 0);
+    assert_int_equal(kp_spans_length(&of, NULL), 10000);
+    kp_spans_fini(&of);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {LITTLE(what_communicates_inside_is_not_the_ops_time),
+                                       LITTLE(a_trace_without_collectives_has_no_marks)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_valuereads.c - reads of single values are those of the program, each counted once */
+#include "test/unit/tree/little_trace.h"
+
+#include "export/read/facts/valuereads.h"
+
+static void step_make(struct little *t, int number, int ts)
+{
+    char name[32];
+    snprintf(name, sizeof name, "ProfilerStep#%d", number);
+    event(t, "user_annotation", name, 1, ts, 100, "");
+}
+
+static size_t count(struct little *t)
+{
+    assert_int_equal(choose(t, &everything), 0);
+    return kp_valuereads_count(&t->tree, &t->chosen);
+}
+
+static void a_read_inside_a_read_is_one(void **state)
+{
+    struct little *t = *state;
+    step_make(t, 1, 0);
+    op(t, "aten::is_nonzero", 10, 20);
+    op(t, "aten::item", 11, 18);
+    op(t, "aten::_local_scalar_dense", 12, 16);
+    op(t, "aten::item", 40, 5);
+    op(t, "aten::mm", 50, 5);
+    assert_int_equal(count(t), 2);
+}
+
+static void what_torch_reads_itself_does_not_count(void **state)
+{
+    struct little *t = *state;
+    step_make(t, 1, 0);
+    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 10, 20, "");
+    op(t, "aten::item", 11, 5);
+    event(t, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 40, 20, "");
+    op(t, "aten::item", 41, 5);
+    op(t, "aten::item", 70, 5);
+    assert_int_equal(count(t), 1);
+}
+
+static void a_read_outside_of_steps_does_not_count(void **state)
+{
+    struct little *t = *state;
+    step_make(t, 1, 0);
+    op(t, "aten::item", 50, 5);
+    op(t, "aten::item", 150, 5);
+    step_make(t, 2, 200);
+    op(t, "aten::item", 250, 5);
+    assert_int_equal(count(t), 2);
+}
+
+/* A file with whole microseconds. */
+static void a_read_too_short_to_have_a_length_is_one(void **state)
+{
+    struct little *t = *state;
+    step_make(t, 1, 0);
+    op(t, "aten::item", 10, 0);
+    op(t, "aten::_local_scalar_dense", 10, 0);
+    op(t, "aten::item", 20, 3);
+    op(t, "aten::_local_scalar_dense", 23, 0);
+    op(t, "aten::item", 23, 2);
+    assert_int_equal(count(t), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_read_inside_a_read_is_one, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(what_torch_reads_itself_does_not_count, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_read_outside_of_steps_does_not_count, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_read_too_short_to_have_a_length_is_one, little_setup, little_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_lastwords.c - what a program did when a signal ended it */
+#include "export/answers/ranks/lastwords.h"
+
+#include "test/unit/tree/little_trace.h"
+
+#define KILLED "\"kprof\":{\"complete\":false,\"ended_by\":\"SIGKILL\""
+#define STACK ",\"Call stack\":\"evaluation.py(16): similarity;train.py(8): main\""
+
+static const char *words_of(struct little *t, const char *head, const char *args)
+{
+    static char words[KP_LASTWORDS_BYTES];
+    snprintf(t->head, sizeof t->head, "%s},", head);
+    numbered_step(t, 4, 0, 1000);
+    op(t, "aten::mm", 0, 900);
+    numbered_step(t, 5, 1000, 1000);
+    event(t, "cpu_op", "aten::linear", 1, 2100, 400, args);
+    event(t, "cpu_op", "aten::sub", 1, 2200, 300, args);
+    assert_int_equal(choose(t, &everything), 0);
+    return kp_lastwords(words, sizeof words, &t->tree, &t->chosen);
+}
+
+static void the_innermost_open_op_and_its_line_are_told(void **state)
+{
+    assert_string_equal(
+        words_of(*state, KILLED ",\"ended_after_us\":500000,\"ended_peak_kb\":2097152", "\"finished\":false" STACK),
+        " in step 6, in aten::sub, evaluation.py:16 similarity, which had run for 500.3 ms; it had 2.00 "
+        "GiB of memory at most");
+}
+
+static void without_a_parent_its_time_is_a_least(void **state)
+{
+    assert_string_equal(words_of(*state, KILLED, "\"finished\":false"),
+                        " in step 6, in aten::sub, which had run for at least 0.3 ms");
+}
+
+static void where_nothing_was_open_the_last_step_is_told(void **state)
+{
+    assert_string_equal(words_of(*state, KILLED, ""), " after step 5");
+}
+
+static void a_program_that_ended_by_itself_has_none(void **state)
+{
+    assert_string_equal(words_of(*state, "\"kprof\":{\"complete\":true", "\"finished\":false"), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LITTLE(the_innermost_open_op_and_its_line_are_told),
+        LITTLE(without_a_parent_its_time_is_a_least),
+        LITTLE(where_nothing_was_open_the_last_step_is_told),
+        LITTLE(a_program_that_ended_by_itself_has_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_stuck.c - a job that stands at the end of its traces: who is in what, since when */
+#include "export/answers/ranks/stuck.h"
+
+#include "test/unit/tree/little_trace.h"
+
+#define SECOND 1000000
+#define OPEN "\"finished\":false"
+
+/* A trace of five steps of 10 ms, which ends after so many seconds. */
+static struct little *begin(int rank, int world, int end)
+{
+    void *state = NULL;
+    assert_int_equal(little_setup(&state), 0);
+    struct little *t = state;
+    if (world)
+        snprintf(t->head, sizeof t->head,
+                 "\"kprof\":{\"complete\":false},\"distributedInfo\":{\"rank\":%d,"
+                 "\"world_size\":%d},",
+                 rank, world);
+    event(t, "Trace", "PyTorch Profiler (0)", 1, 0, end * SECOND, "");
+    for (int i = 0; i < 5; i++) {
+        numbered_step(t, i, 10000 * i, 10000);
+        op(t, "aten::mm", 10000 * i, 5000);
+    }
+    return t;
+}
+
+static void add(struct kp_stuck *s, struct little *t)
+{
+    void *state = t;
+    assert_int_equal(choose(t, &everything), 0);
+    kp_stuck_add(s, &t->tree, &t->chosen);
+    assert_int_equal(little_teardown(&state), 0);
+}
+
+static char said[KP_STUCK_BYTES];
+
+static bool tells(struct kp_stuck *s)
+{
+    said[0] = 0;
+    const bool stands = kp_stuck_tell(said, sizeof said, s);
+    kp_stuck_fini(s);
+    return stands;
+}
+
+static void the_rank_in_no_collective_is_told_first(void **state)
+{
+    struct kp_stuck s = {0};
+    (void)state;
+    for (int rank = 0; rank < 3; rank++) {
+        struct little *t = begin(rank, 3, 12);
+        if (rank != 1) event(t, "user_annotation", "gloo:all_reduce", 2, 50000, 12 * SECOND - 50000, OPEN);
+        if (rank == 1) event(t, "python_function", "hang.py(10): stuck_here", 1, 45000, 12 * SECOND - 45000, "");
+        if (rank == 1) event(t, "python_function", "<built-in function sleep>", 1, 45001, 12 * SECOND - 45001, "");
+        add(&s, t);
+    }
+    assert_true(tells(&s));
+    assert_string_equal(said,
+                        "rank 1 is in no op for 12.0 s (after aten::mm), at hang.py(10): stuck_here; ranks 0, 2 are "
+                        "in gloo:all_reduce for 11.9 s, and wait for it");
+}
+
+/* Their collectives do not match, or the network stands. */
+static void ranks_that_are_all_in_collectives_wait_for_none(void **state)
+{
+    struct kp_stuck s = {0};
+    (void)state;
+    for (int rank = 0; rank < 2; rank++) {
+        struct little *t = begin(rank, 2, 12);
+        event(t, "user_annotation", rank ? "gloo:broadcast" : "gloo:all_reduce", 2, 50000, 11 * SECOND, OPEN);
+        add(&s, t);
+    }
+    assert_true(tells(&s));
+    assert_string_equal(said, "rank 0 is in gloo:all_reduce for 11.9 s; rank 1 is in gloo:broadcast for 11.9 s");
+}
+
+static void an_op_or_a_loader_of_one_process_stands_too(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        struct kp_stuck s = {0};
+        struct little *t = begin(0, 0, 12);
+        event(t, which ? "user_annotation" : "cpu_op",
+              which ? "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__" : "aten::item", 1, 50000,
+              11 * SECOND, OPEN);
+        add(&s, t);
+        assert_true(tells(&s));
+        assert_non_null(
+            strstr(said, which ? "the program is in enumerate(DataLoader)#" : "the program is in aten::item"));
+    }
+}
+
+/* A server waits for requests in a range of its own; a step is open when a window ends; a collective is short. */
+static void what_may_last_does_not_stand(void **state)
+{
+    struct kp_stuck s = {0};
+    (void)state;
+    struct little *t = begin(0, 0, 40);
+    event(t, "user_annotation", "serve", 1, 50000, 39 * SECOND, OPEN);
+    event(t, "user_annotation", "ProfilerStep#5", 1, 50000, 39 * SECOND, OPEN);
+    add(&s, t);
+    t = begin(0, 2, 1);
+    event(t, "user_annotation", "gloo:all_reduce", 2, 50000, SECOND - 50000, OPEN);
+    add(&s, t);
+    assert_false(tells(&s));
+}
+
+/* The first trace of a rank ends with a long collective. Its next goes on. */
+static void the_latest_trace_of_a_rank_tells(void **state)
+{
+    struct kp_stuck s = {0};
+    (void)state;
+    struct little *t = begin(0, 2, 12);
+    event(t, "user_annotation", "gloo:all_reduce", 2, 50000, 11 * SECOND, OPEN);
+    add(&s, t);
+    add(&s, begin(0, 2, 1));
+    assert_false(tells(&s));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_rank_in_no_collective_is_told_first),
+        cmocka_unit_test(ranks_that_are_all_in_collectives_wait_for_none),
+        cmocka_unit_test(an_op_or_a_loader_of_one_process_stands_too),
+        cmocka_unit_test(what_may_last_does_not_stand),
+        cmocka_unit_test(the_latest_trace_of_a_rank_tells),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_stepparts.c - what of the steps is forward, backward and optimizer, on the host and on a GPU */
+#include "export/answers/stacks/stepparts.h"
+
+#include "test/unit/tree/little_trace.h"
+
+static char text[160];
+
+/* Two steps of 1 ms: 400 us forward, 300 backward on a thread of its own, 199 optimizer, 101 none of these. */
+static void training_put(struct little *t, bool has_gpu)
+{
+    for (int i = 0; i < 2; i++) {
+        const int at = 1000 * i;
+        char args[100];
+        numbered_step(t, i, at, 1000);
+        snprintf(args, sizeof args, "\"Sequence number\":%d,\"External id\":%d", i, 10 * i + 1);
+        event(t, "cpu_op", "aten::mm", 1, at, 400, args);
+        snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1,\"External id\":%d", i, 10 * i + 2);
+        event(t, "cpu_op", "autograd::engine::evaluate_function: MmBackward0", 2, at + 450, 300, args);
+        event(t, "cpu_op", "MmBackward0", 2, at + 460, 280, args);
+        event(t, "user_annotation", "Optimizer.step#SGD.step", 1, at + 801, 199, "");
+        snprintf(args, sizeof args, "\"External id\":%d,\"correlation\":%d", 10 * i + 1, i + 1);
+        if (has_gpu) event(t, "kernel", "gemm", 7, at + 100, 100, args);
+        snprintf(args, sizeof args, "\"External id\":%d,\"correlation\":%d", 10 * i + 2, i + 3);
+        if (has_gpu) event(t, "kernel", "gemm", 7, at + 500, 200, args);
+    }
+}
+
+static struct kp_stepparts parts_of(struct little *t, const struct kp_choice *choice)
+{
+    struct kp_stepparts parts = {0};
+    assert_int_equal(choose(t, choice), 0);
+    kp_stepparts_add(&parts, &t->tree, &t->chosen);
+    return parts;
+}
+
+static void a_step_is_forward_backward_optimizer_and_the_rest(void **state)
+{
+    struct little *t = *state;
+    op(t, "aten::empty", -5000, 100); /* before the steps */
+    training_put(t, false);
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_true(kp_stepparts_has(&parts) && !kp_stepparts_has_gpu(&parts));
+    assert_int_equal(parts.steps_ns, 2000000);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_FORWARD, false), 800000);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_BACKWARD, false), 600000);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OPTIMIZER, false), 398000);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OTHER, false), 202000);
+    assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
+                        "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 % (in no op)");
+}
+
+/* As in PyTorch's tutorial: what loads runs no op, behind step() and before zero_grad(). */
+static void loading_between_two_calls_of_an_optimizer_is_no_optimizers(void **state)
+{
+    struct little *t = *state;
+    for (int i = 0; i < 2; i++) {
+        const int at = 1000 * i;
+        char args[100];
+        numbered_step(t, i, at, 1000);
+        event(t, "user_annotation", "Optimizer.zero_grad#SGD.zero_grad", 1, at + 500, 50, "");
+        snprintf(args, sizeof args, "\"Sequence number\":%d", i);
+        event(t, "cpu_op", "aten::mm", 1, at + 550, 200, args);
+        snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", i);
+        event(t, "cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, at + 750, 150, args);
+        event(t, "cpu_op", "MmBackward0", 1, at + 760, 140, args);
+        event(t, "user_annotation", "Optimizer.step#SGD.step", 1, at + 900, 100, "");
+    }
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OPTIMIZER, false), 300000);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OTHER, false), 1000000);
+}
+
+static void one_step_alone_has_its_own(void **state)
+{
+    struct little *t = *state;
+    training_put(t, false);
+    const struct kp_choice second = {.first_step = 1, .last_step = 1};
+    const struct kp_stepparts parts = parts_of(t, &second);
+    assert_int_equal(parts.steps_ns, 1000000);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_BACKWARD, false), 300000);
+}
+
+static void a_gpus_work_is_of_the_part_that_asked_for_it(void **state)
+{
+    struct little *t = *state;
+    training_put(t, true);
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_true(kp_stepparts_has_gpu(&parts));
+    assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, true), "forward 33.3 %, backward 66.7 %");
+    assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
+                        "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 % (in no op)");
+}
+
+static void parts_are_a_hundred_percent_together(void **state)
+{
+    (void)state;
+    struct kp_stepparts parts = {.steps_ns = 30000};
+    parts.of.host_ns[KP_PART_FORWARD] = parts.of.host_ns[KP_PART_BACKWARD] = parts.of.host_ns[KP_PART_LOADING] = 10000;
+    assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
+                        "forward 33.4 %, backward 33.3 %, optimizer 0.0 %, data loading 33.3 %, other 0.0 %");
+}
+
+static void an_op_of_no_part_is_other_all_the_same(void **state)
+{
+    struct little *t = *state;
+    training_put(t, false);
+    event(t, "user_annotation", "mine", 1, 760, 30, ""); /* between backward and the optimizer */
+    op(t, "aten::randn", 765, 20);
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OTHER, false), 202000);
+    assert_int_equal(parts.of.between_ns, 172000);
+    assert_string_equal(kp_stepparts_text(text, sizeof text, &parts, false),
+                        "forward 40.0 %, backward 30.0 %, optimizer 19.9 %, other 10.1 % (8.6 % in no op)");
+}
+
+static void what_does_not_train_has_none(void **state)
+{
+    struct little *t = *state;
+    event(t, "user_annotation", "ProfilerStep#0", 1, 0, 1000, "");
+    op(t, "aten::mm", 0, 400);
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_false(kp_stepparts_has(&parts));
+}
+
+static void without_steps_there_are_none(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, 0, 300, "");
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_false(kp_stepparts_has(&parts));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LITTLE(a_step_is_forward_backward_optimizer_and_the_rest),
+        LITTLE(loading_between_two_calls_of_an_optimizer_is_no_optimizers),
+        LITTLE(an_op_of_no_part_is_other_all_the_same),
+        LITTLE(one_step_alone_has_its_own),
+        LITTLE(a_gpus_work_is_of_the_part_that_asked_for_it),
+        cmocka_unit_test(parts_are_a_hundred_percent_together),
+        LITTLE(what_does_not_train_has_none),
+        LITTLE(without_steps_there_are_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
