@@ -1,5 +1,5 @@
 # files.mk - the files of this room; each folder in it is an archive of its own
-PRELOAD_ROOMS := preload run unwind calltrace malloc cupti cuda_hooks torch python nvtx hook
+PRELOAD_ROOMS := preload run host procfacts unwind calltrace malloc cupti cuda_hooks torch python nvtx hook
 SRC_preload := preload/run.c
 -include preload/hook/files.mk
 -include preload/torch/files.mk
@@ -10,4 +10,6 @@ SRC_preload := preload/run.c
 -include preload/unwind/files.mk
 -include preload/malloc/files.mk
 -include preload/calltrace/files.mk
+-include preload/host/files.mk
+-include preload/procfacts/files.mk
 -include preload/run/files.mk

@@ -17,6 +17,8 @@ room_of() { # path -> room; a subshell for each include would take most of the t
     preload/hook/*) room=hook ;;
     preload/unwind/*) room=unwind ;;
     preload/run/*) room=run ;;
+    preload/host/*) room=host ;;
+    preload/procfacts/*) room=procfacts ;;
     preload/*/*) d=${1#preload/}; room="preload_${d%%/*}" ;;
     preload/*) room=preload ;; *) room=other ;;
   esac
@@ -59,19 +61,21 @@ may_see() { # room -> rooms, those it may include besides itself
     cli) rooms="view page runadvice heapview convert diff advise memory ranks top stacks torchtable folder symbols files $model names export schedule read format base" ;;
     hook) rooms="preload record format base" ;; # of preload only guard.h and run.h
     unwind) rooms="record format base" ;;
+    host) rooms="hook preload record base" ;;
+    procfacts) rooms="preload record base" ;;
     preload_*) rooms="preload hook unwind record schedule format base" ;;
     preload) rooms="record format base" ;;
-    run) rooms="preload hook unwind record schedule export read format base" ;; # boot.c and its files wire everything
+    run) rooms="host procfacts preload hook unwind record schedule export read format base" ;; # boot.c and its files wire everything
   esac
 }
 
 # The headers by which a room may be entered from elsewhere; the rooms of the first line are open.
 is_door() { # room, header
   case $1 in
-    base|format|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|heapview|runadvice) return 0 ;;
+    base|format|host|procfacts|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|heapview|runadvice) return 0 ;;
     record) [ "$2" = collector/record/kp_record.h ] ;;
     read) [ "$2" = collector/read/kp_read.h ] ;;
-    schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/job.h ]] ;;
+    schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/job/job.h ]] ;;
     export) [ "$2" = export/kp_export.h ] ;;
     gpu) [[ $2 == export/write/gpu/gpu.h || $2 == export/write/gpu/collectives.h ]] ;;
     heap) [ "$2" = export/write/heap/allocations.h ] ;;

@@ -28,7 +28,7 @@ LIST
 # The folder of a room's files.
 folder_of() { # root, room
   case $2 in
-    schedule) echo "$1/schedule" ;;
+    schedule) echo "$1/schedule" "$1/schedule/job" ;;
     *) for at in "$1"/collector/"$2" "$1"/export/"$2" "$1"/export/*/"$2" "$1"/preload/"$2"; do [ ! -d "$at" ] || echo "$at" "$at"/*/; done ;;
   esac
 }

@@ -21,8 +21,8 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
-#include "preload/run/faultcount.h"
-#include "preload/run/procfacts.h"
+#include "preload/procfacts/faultcount.h"
+#include "preload/procfacts/procfacts.h"
 #include "collector/base/kp_poison.h"
 
 enum { STEPS = 32, STEPS_LEAST = 3, STEPS_TO_SETTLE = 3, MEDIAN_EACH = 8, LONG_TIMES = 3 };

@@ -27,11 +27,12 @@
 #include "preload/run.h"
 #include "preload/run/children.h"
 #include "preload/run/ctl.h"
+#include "preload/run/selfsignal.h"
 #include "preload/run/window.h"
 #include "preload/run/exit.h"
-#include "preload/run/single_thread.h"
+#include "preload/host/single_thread.h"
 #include "preload/run/sources.h"
-#include "preload/run/threadcount.h"
+#include "preload/host/threadcount.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
@@ -116,7 +117,7 @@ static void begin_run(void)
         kp_config_log(config);
         many_ranks_tell();
         kp_run_own();
-        kp_solo_install();
+        kp_solo_install(kp_selfsignal_rows, KP_SELFSIGNAL_ROWS);
         kp_threadcount_install();
     }
     kp_window_begin_run(false);

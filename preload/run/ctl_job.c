@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ctl_job.c - this rank's part in a start of all ranks of a job, through files of the output folder (schedule/job.h)
+ * ctl_job.c - this rank's part in a start of all ranks of a job, by files in the output folder (schedule/job/job.h)
  *
  * Called by: the thread kprof-control; begin, exit and fork as ctl.c
- * Owns:      KPROF_DIR/.HOST_rRANK.rank (schedule/job.h), from the first op on
+ * Owns:      KPROF_DIR/.HOST_rRANK.rank (schedule/job/job.h), from the first op on
  * Locks:     the run's turn while it acts and answers, so that exit waits for it
  * On fail:   one line says that this rank takes no part; the program and its socket go on
  * Safe in:   after fork: kp_ctl_job_forget comes first
@@ -31,7 +31,7 @@
 #include "preload/run/ctl.h"
 #include "preload/run/sources.h"
 #include "preload/run/window.h"
-#include "schedule/job.h"
+#include "schedule/job/job.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 

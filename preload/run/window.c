@@ -31,7 +31,7 @@
 #include "preload/run.h"
 #include "preload/run/baresteps.h"
 #include "preload/run/phaserun.h"
-#include "preload/run/procfacts.h"
+#include "preload/procfacts/procfacts.h"
 #include "preload/run/window_sources.h"
 #include "collector/base/kp_poison.h"
 

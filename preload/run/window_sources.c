@@ -14,7 +14,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
-#include "preload/run/procfacts.h"
+#include "preload/procfacts/procfacts.h"
 #include "collector/base/kp_poison.h"
 
 static const struct kp_source *const *sources;

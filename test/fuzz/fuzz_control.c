@@ -6,7 +6,7 @@
 
 #include "collector/base/kp_hash.h"
 #include "schedule/ctl_proto.h"
-#include "schedule/job.h"
+#include "schedule/job/job.h"
 
 static void demand(int truth)
 {

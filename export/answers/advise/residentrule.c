@@ -2,9 +2,9 @@
 /*
  * residentrule.c - memory of the host that grows from step to step, whoever takes it
  *
- * The recorder looks at the program's memory where steps end (preload/run/residents.c). A cache that fills, or a heap
- * that finds its size, grows and then stops. So the first quarter is left out, the growth must be there in most pairs
- * of looks that are half of the rest apart, and the last half must have half of it at least.
+ * The recorder looks at the program's memory where steps end (preload/procfacts/residents.c). A cache that fills, or a
+ * heap that finds its size, grows and then stops. So the first quarter is left out, the growth must be there in most
+ * pairs of looks that are half of the rest apart, and the last half must have half of it at least.
  */
 #include "export/answers/advise/adviseparts.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jobstart.c - begins or ends a window in all ranks of a job with one step, by files of a folder (schedule/job.h) */
+/* jobstart.c - begins or ends a window in all ranks of a job with one step, by files (schedule/job/job.h) */
 #include "export/cli/ctl/jobstart.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/cli/ctl/joblist.h"
 #include "schedule/ctl_proto.h"
-#include "schedule/job.h"
+#include "schedule/job/job.h"
 
 enum { LOOK_MS = 50, BEAT_MS = 500, SCAN_MS = 200, WATCH_MS = 1200, NAME_BYTES = 256 };
 

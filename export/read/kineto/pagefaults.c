@@ -5,7 +5,7 @@
 #include "export/read/kineto/kineto_facts.h"
 
 enum { BARE_LEAST = 3 };
-#define MANY 256          /* the least that a step has where it has many, in preload/run/faultcount.c */
+#define MANY 256          /* the least that a step has where it has many, in preload/procfacts/faultcount.c */
 #define STEPS_LEAST 0.5   /* of the steps have many: else a few of them take what they keep */
 #define MAJOR_NS 100000.0 /* an SSD reads a page in no less */
 

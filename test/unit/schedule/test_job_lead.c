@@ -3,7 +3,7 @@
  * test_job_lead.c - kprof ctl's side of a start of all ranks, and both sides together in thousands of made-up jobs:
  * ranks of any speed that are stopped, killed and late, and a folder that shows a text late
  */
-#include "schedule/job.h"
+#include "schedule/job/job.h"
 
 #include <errno.h>
 #include <stdio.h>

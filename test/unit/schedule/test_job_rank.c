@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_job_rank.c - a rank's side of a start of all ranks */
-#include "schedule/job.h"
+#include "schedule/job/job.h"
 
 #include <errno.h>
 #include <string.h>

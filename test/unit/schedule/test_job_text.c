@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_job_text.c - calls and answers as texts: read as written, and refused when a byte is another */
-#include "schedule/job.h"
+#include "schedule/job/job.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_procfacts.c - cores, busy threads and the script out of the texts of /proc */
-#include "preload/run/procfacts.h"
+#include "preload/procfacts/procfacts.h"
 
 #include "test/support/support.h"
 

@@ -5,7 +5,7 @@
  * Called by: kprof-control
  * Safe in:   everywhere: no clock, no system call; the state is the caller's
  */
-#include "schedule/job.h"
+#include "schedule/job/job.h"
 
 #include <errno.h>
 #include <string.h>

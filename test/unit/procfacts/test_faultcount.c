@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_faultcount.c - page faults of the steps of a window, and of no others, and what one costs */
-#include "preload/run/faultcount.h"
+#include "preload/procfacts/faultcount.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "preload/run/procfacts.h"
+#include "preload/procfacts/procfacts.h"
 #include "test/unit/run/window_fixture.h"
 
 static void touch(size_t pages)

@@ -5,7 +5,7 @@
  * Called by: kprof-control, the CLI
  * Safe in:   everywhere: no state, no clock, no system call
  */
-#include "schedule/job.h"
+#include "schedule/job/job.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -14,7 +14,7 @@
  * for some 0.1 ms a thread, one of a run of a few steps for some milliseconds. NumPy's BLAS has threads that spin for
  * 40 ms when it is imported. So threads that have not run since steps are recorded do not count.
  */
-#include "preload/run/procfacts.h"
+#include "preload/procfacts/procfacts.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,9 +26,9 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
 #include "collector/record/kp_record.h"
-#include "preload/run/corewaits.h"
-#include "preload/run/faultcount.h"
-#include "preload/run/residents.h"
+#include "preload/procfacts/corewaits.h"
+#include "preload/procfacts/faultcount.h"
+#include "preload/procfacts/residents.h"
 #include "collector/base/kp_poison.h"
 
 enum { TEXT_BYTES = 3072, SCRIPT_BYTES = 128, FIELD_STATE = 3, FIELD_UTIME = 14 };

@@ -12,11 +12,11 @@
  * 5 ms apart at least, and a thousandth of the window's time so far: then a day has some 15,000 looks, and what a kill
  * takes is little.
  */
-#include "preload/run/residents.h"
+#include "preload/procfacts/residents.h"
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/run/windowlist.h"
+#include "preload/procfacts/windowlist.h"
 #include "collector/base/kp_poison.h"
 
 enum { LOOKS_PART = 1000 };

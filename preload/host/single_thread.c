@@ -9,7 +9,7 @@
  * On fail:   the call is made while helper threads run
  * Safe in:   after fork and vfork: passes the call on if this process is not the owner
  */
-#include "preload/run/single_thread.h"
+#include "preload/host/single_thread.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -22,8 +22,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_helper_threads.h"
 #include "preload/run.h"
-#include "preload/run/confine.h"
-#include "preload/run/selfsignal.h"
+#include "preload/host/confine.h"
 #include "preload/hook/hook.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
@@ -98,7 +97,7 @@ enum { OWN_ROWS = sizeof own_rows / sizeof *own_rows };
 /* Not in confine.c, because the assembly calls confine.c: that would be a circle. */
 static const struct kp_tap_row syscall_row = {"syscall", &kp_confine_real_syscall,
                                               (void *)(uintptr_t)kp_confine_tap_syscall};
-static struct kp_tap taps[OWN_ROWS + KP_CONFINE_ROWS + KP_SELFSIGNAL_ROWS + 1];
+static struct kp_tap taps[OWN_ROWS + KP_CONFINE_ROWS + KP_SOLO_MORE + 1];
 static uint32_t tap_count;
 
 static void find(const struct kp_tap_row *rows, uint32_t count)
@@ -113,12 +112,12 @@ static void find(const struct kp_tap_row *rows, uint32_t count)
 }
 
 /* Adds all taps as one set, since each set costs a scan of all modules. */
-void kp_solo_install(void)
+void kp_solo_install(const struct kp_tap_row *more, uint32_t count)
 {
     if (tap_count) return; /* in a child the taps are installed already */
     find(own_rows, OWN_ROWS);
     find(kp_confine_rows, KP_CONFINE_ROWS);
-    find(kp_selfsignal_rows, KP_SELFSIGNAL_ROWS);
+    find(more, count <= KP_SOLO_MORE ? count : KP_SOLO_MORE);
     find(&syscall_row, 1);
     if (tap_count && kp_hook_add_taps(taps, tap_count) != 0)
         kp_log(1, "setuid and unshare could not be hooked: they may fail beside the profiler's threads");

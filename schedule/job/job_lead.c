@@ -5,7 +5,7 @@
  * Called by: the CLI
  * Safe in:   everywhere: no clock, no system call; the state is the caller's
  */
-#include "schedule/job.h"
+#include "schedule/job/job.h"
 
 #include <string.h>
 

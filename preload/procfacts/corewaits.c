@@ -10,10 +10,10 @@
  *
  * A note holds some 80 waits, so that a killed process leaves all but the last of them.
  */
-#include "preload/run/corewaits.h"
+#include "preload/procfacts/corewaits.h"
 
 #include "collector/base/kp_log.h"
-#include "preload/run/windowlist.h"
+#include "preload/procfacts/windowlist.h"
 #include "collector/base/kp_poison.h"
 
 enum { SHARE_LEAST = 50 };    /* a fiftieth of the time */

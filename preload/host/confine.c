@@ -13,7 +13,7 @@
  * traces are written now, all helper threads end, and the library makes no system call and reads no clock afterwards.
  * A system call by an inlined instruction is not seen.
  */
-#include "preload/run/confine.h"
+#include "preload/host/confine.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>

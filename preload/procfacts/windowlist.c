@@ -6,7 +6,7 @@
  * Locks:     none of its own: window_lock is held
  * On fail:   the notes are missing
  */
-#include "preload/run/windowlist.h"
+#include "preload/procfacts/windowlist.h"
 
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"

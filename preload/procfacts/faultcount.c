@@ -12,7 +12,7 @@
  * Only this thread's faults make a step longer: those of other threads are beside it, and those of the helper threads
  * are ours.
  */
-#include "preload/run/faultcount.h"
+#include "preload/procfacts/faultcount.h"
 
 #include <pthread.h>
 #include <string.h>

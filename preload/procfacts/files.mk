@@ -1,0 +1,12 @@
+# files.mk - the process at the ends of steps: page faults, waits for a core, memory
+SRC_procfacts := \
+    preload/procfacts/corewaits.c \
+    preload/procfacts/faultcount.c \
+    preload/procfacts/procfacts.c \
+    preload/procfacts/residents.c \
+    preload/procfacts/windowlist.c
+UNIT_procfacts := \
+    test/unit/procfacts/test_corewaits.c \
+    test/unit/procfacts/test_faultcount.c \
+    test/unit/procfacts/test_procfacts.c \
+    test/unit/procfacts/test_residents.c
