@@ -36,6 +36,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_units.h"
 
 #include "collector/base/kp_poison.h"
 
@@ -149,7 +150,7 @@ void kp_steps_explain_phases(char *out, unsigned long bytes)
     for (uint32_t i = 1; *kp_phases_name(i) && n < bytes; i++) {
         const uint64_t seen = kp_steps_seen_in(i), needed = kp_schedule_steps_needed(kp_phases_schedule(i, NULL));
         n += kp_fmt(out + n, bytes - n, "%sphase %s saw %lu step%s", i > 1 ? ", " : "", kp_phases_name(i),
-                    (unsigned long)seen, seen == 1 ? "" : "s");
+                    (unsigned long)seen, kp_units_s(seen));
         if (needed != UINT64_MAX && n < bytes) n += kp_fmt(out + n, bytes - n, " and needs %lu", (unsigned long)needed);
     }
 }

@@ -18,6 +18,7 @@
 #include "export/read/parse/kineto_parse.h"
 #include "export/answers/ranks/lastwords.h"
 #include "export/show/plain.h"
+#include "export/show/units.h"
 #include "export/answers/ranks/rankwaits.h"
 #include "export/answers/ranks/stuck.h"
 
@@ -76,8 +77,8 @@ static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
         fputs("phase    ", stdout);
         kp_plain_put(stdout, p->phase);
         if (p->rank) printf(" of rank %s", p->rank);
-        printf(": %zu step%s in %zu trace%s\n", advised.advice.steps, advised.advice.steps == 1 ? "" : "s", p->traces,
-               p->traces == 1 ? "" : "s");
+        printf(": %zu step%s in %zu trace%s\n", advised.advice.steps, kp_units_s(advised.advice.steps), p->traces,
+               kp_units_s(p->traces));
         struct kp_finding *f = waiting_find(&advised.advice);
         command->has_communication |= f != NULL;
         if (f && p->rank && !*command->stands &&

@@ -21,6 +21,7 @@
 #include "export/cli/doctor/doctor_steps.h"
 #include "export/cli/setting_flags.h"
 #include "export/show/plain.h"
+#include "export/show/units.h"
 
 static int fails, warnings, checks;
 static bool is_json;
@@ -234,7 +235,7 @@ static void threads_check(unsigned processors)
     const unsigned long threads = set ? strtoul(set, &end, 10) : 0;
     if (threads > processors && (*end == '\0' || *end == ','))
         say("warn", "threads: OMP_NUM_THREADS=%s, and %u processor%s: threads take them from one another; try %u", set,
-            processors, processors == 1 ? "" : "s", processors);
+            processors, kp_units_s(processors), processors);
 }
 
 /* Programs that wait for a processor are slower than alone, with us or without, and a trace shows just that. */

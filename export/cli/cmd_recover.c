@@ -13,6 +13,7 @@
 #include "export/read/symbols/lines.h"
 #include "export/cli/recover/recover_spool.h"
 #include "export/read/files/spoolfile.h"
+#include "export/show/units.h"
 
 static const struct kp_opt flags[] = {
     {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are"},
@@ -166,6 +167,6 @@ int kp_cmd_recover(int argc, char **argv)
         printf("{\"recovered\":%u,\"removed\":%u,\"left\":%u,\"failed\":%u}\n", r.traces, r.removed, r.left, r.bad);
     else if (r.traces + r.removed + r.left)
         printf("kprof: recovered %u trace%s, removed %u spool%s (*.kprof), left %u alone\n", r.traces,
-               r.traces == 1 ? "" : "s", r.removed, r.removed == 1 ? "" : "s", r.left);
+               kp_units_s(r.traces), r.removed, kp_units_s(r.removed), r.left);
     return r.bad ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

@@ -28,6 +28,7 @@
 #include "export/answers/top/topmodules.h"
 #include "export/answers/top/toppieces.h"
 #include "export/answers/top/toptable.h"
+#include "export/show/units.h"
 
 struct report_command {
     struct kp_report_torch torch;
@@ -558,7 +559,7 @@ static int phase_report(struct report_command *r, int worst)
         char label[400];
         p->trace = NULL;
         snprintf(label, sizeof label, "phase %s%s%s of %zu trace%s", p->phase, p->rank ? ", rank " : "",
-                 p->rank ? p->rank : "", p->traces, p->traces == 1 ? "" : "s");
+                 p->rank ? p->rank : "", p->traces, kp_units_s(p->traces));
         if (!several) kp_cli_say(stdout, "%s:", label);
         const int rc = whole_report(r, label, several, &in);
         reading_close(&in);

@@ -151,7 +151,7 @@ static int wall_add(struct stacks_command *s, struct kp_tree *tree)
                    s->label);
     if (told.threads && s->wall.metric == KP_WALL_CPU && !s->wall.threads)
         kp_cli_say(stderr, "kprof stacks: %s: %zu other thread%s, busy %.1f ms, left out; --threads shows %s", s->label,
-                   told.threads, told.threads == 1 ? "" : "s", (double)told.threads_ns / 1e6,
+                   told.threads, kp_units_s(told.threads), (double)told.threads_ns / 1e6,
                    told.threads == 1 ? "it" : "them");
     return KP_EXIT_DONE;
 }

@@ -6,6 +6,7 @@
 
 #include "export/read/facts/nocore.h"
 #include "export/show/plain.h"
+#include "export/show/units.h"
 
 /* Of the host no op and loader runs at one time; of a GPU each part is what no earlier one covers. */
 static const struct {
@@ -90,7 +91,7 @@ void kp_steplist_print(FILE *out, const struct kp_steplist *list, size_t most)
         remarks_print(out, list, list->order[i]);
     }
     if (rows < count)
-        fprintf(out, "%zu more step%s; all: -n 0%s\n", count - rows, count - rows == 1 ? "" : "s",
+        fprintf(out, "%zu more step%s; all: -n 0%s\n", count - rows, kp_units_s(count - rows),
                 list->is_longest_first ? "" : "; the longest first: --sort total");
     if (!count) return;
     fprintf(out, "parts in ms%s; one step's ops: kprof report --step %ld\n",

@@ -1,10 +1,12 @@
 # files.mk - the files of this room
 SRC_show := \
     export/show/html.c \
+    export/show/letters.c \
     export/show/plain.c \
     export/show/say.c \
     export/show/shapetext.c \
     export/show/units.c
 UNIT_show := \
+    test/unit/show/test_letters.c \
     test/unit/show/test_shapetext.c \
     test/unit/show/test_units.c

@@ -14,6 +14,23 @@ char *kp_units_time(char *out, size_t bytes, double us, char unit)
     return out;
 }
 
+char *kp_units_scaled(char *out, size_t bytes, double value, unsigned unit)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    const unsigned first = unit;
+    for (; fabs(value) >= 1000 && unit + 1 < sizeof units / sizeof *units; unit++) value /= 1000;
+    snprintf(out, bytes, "%.*f %s", unit == first ? 0 : 2, value, units[unit]);
+    return out;
+}
+
+char *kp_units_span(char *out, size_t bytes, int64_t ns)
+{
+    const double ms = (double)ns / 1e6;
+    if (ms >= 10000) snprintf(out, bytes, "%.2f s", ms / 1e3);
+    else snprintf(out, bytes, "%.*f ms", ms >= 100 ? 1 : 3, ms);
+    return out;
+}
+
 char *kp_units_share(char *out, size_t bytes, double us, double total_us)
 {
     if (total_us == 0) snprintf(out, bytes, "NaN");

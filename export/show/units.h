@@ -5,8 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/base/kp_units.h"
+
 /* Writes "1.234ms". unit: 's', 'm', 'u', or 0 to choose by size */
 char *kp_units_time(char *out, size_t bytes, double us, char unit);
+/* Writes "12 us" or "1.23 ms": a number of ns (unit 0) or us (1) in the unit that it reaches. */
+char *kp_units_scaled(char *out, size_t bytes, double value, unsigned unit);
+/* Writes "1.234 ms", "123.4 ms" or "12.34 s". */
+char *kp_units_span(char *out, size_t bytes, int64_t ns);
 char *kp_units_share(char *out, size_t bytes, double us, double total_us);
 char *kp_units_torch_bytes(char *out, size_t bytes, int64_t amount); /* "1.50 KB", of 1024, as torch writes it */
 char *kp_units_bytes(char *out, size_t bytes, int64_t amount);       /* "1.50 KiB", in all our own views */
@@ -14,5 +20,3 @@ char *kp_units_bytes(char *out, size_t bytes, int64_t amount);       /* "1.50 Ki
 const char *kp_units_size(int64_t amount);
 /* Writes "step 5" or "steps 5 to 7". */
 char *kp_units_steps(char *out, size_t bytes, long first, long last);
-/* The ending of a word behind its number: "1 block", "2 blocks". */
-static inline const char *kp_units_s(uint64_t count) { return count == 1 ? "" : "s"; }

@@ -39,6 +39,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
+#include "collector/base/kp_units.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/run/window.h"
@@ -398,11 +399,11 @@ void kp_children_collect(unsigned least, uint64_t ms)
     rest_collect(f, least, ms);
     kp_fmt(out, sizeof out, "%s/children", kp_run_out_dir());
     if (made.traces)
-        kp_log(0, "wrote %u trace%s of forked children to %s", made.traces, made.traces == 1 ? "" : "s",
+        kp_log(0, "wrote %u trace%s of forked children to %s", made.traces, kp_units_s(made.traces),
                kp_path_display(out));
     if (made.failed)
         kp_log(0, "%u spool%s of forked children stay in %s/children, see: kprof recover", made.failed,
-               made.failed == 1 ? "" : "s", kp_path_display(kp_run_spool_dir()));
+               kp_units_s(made.failed), kp_path_display(kp_run_spool_dir()));
     const uint32_t refused = kp_load_relaxed(&f->share.refused);
     if (refused)
         kp_log(0, "%u forked child%s recorded nothing: KPROF_MAX_MB was reached by the spools of others", refused,

@@ -23,6 +23,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_room.h"
 #include "collector/base/kp_rank.h"
+#include "collector/base/kp_units.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "export/kp_export.h"
@@ -405,8 +406,6 @@ static void wait_for_export_thread(void)
     }
 }
 
-static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
-
 /* The first recorded step then carries what recording takes to begin, as torch.profiler warns. */
 static bool lacks_warmup(void)
 {
@@ -464,7 +463,7 @@ static void steps_tell(char *out, size_t bytes)
         steps -= total.steps_by[i];
     }
     kp_steps_source_text(by, sizeof by);
-    kp_fmt(out, bytes, "%lu step%s by %s%s%s%s, ", (unsigned long)steps, plural(steps), by, missed, before,
+    kp_fmt(out, bytes, "%lu step%s by %s%s%s%s, ", (unsigned long)steps, kp_units_s(steps), by, missed, before,
            n ? " before its first" : "");
 }
 
@@ -486,14 +485,15 @@ static void say_totals(const char *head, const char *path)
     if (!kp_phases_are_set() && schedule->set) kp_steps_others(others, sizeof others);
     if (total.gpu_events) kp_fmt(gpu, sizeof gpu, "%lu on GPUs, ", (unsigned long)total.gpu_events);
     if (total.allocations)
-        kp_fmt(heap, sizeof heap, "%lu allocation%s, ", (unsigned long)total.allocations, plural(total.allocations));
+        kp_fmt(heap, sizeof heap, "%lu allocation%s, ", (unsigned long)total.allocations,
+               kp_units_s(total.allocations));
     if (total.calls)
-        kp_fmt(calls, sizeof calls, "%lu call%s of functions, ", (unsigned long)total.calls, plural(total.calls));
+        kp_fmt(calls, sizeof calls, "%lu call%s of functions, ", (unsigned long)total.calls, kp_units_s(total.calls));
     next_command(next, sizeof next);
     kp_losstext_write(load, sizeof load, total.lost);
     const char *what = total.traces ? "op" : "event"; /* in a spool kinds are not told apart */
     kp_log(0, "%s%s (%s%lu %s%s, %s%s%s%s%lu dropped%s%s%s%s%s)%s%s", head, path, steps, (unsigned long)total.events,
-           what, plural(total.events), gpu, heap, calls, kp_run_is_lost_at_least() ? "at least " : "",
+           what, kp_units_s(total.events), gpu, heap, calls, kp_run_is_lost_at_least() ? "at least " : "",
            (unsigned long)total.lost, load,
            schedule->set && total.cut && !kp_steps_are_calls() ? ", until the program's end" : "",
            lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",
@@ -535,7 +535,7 @@ static void say_nothing_written(void)
     }
     kp_steps_explain(why, sizeof why);
     if (seen) kp_steps_others(others, sizeof others);
-    kp_log(0, "no trace: saw %lu step%s%s%s%s%s%s, the schedule needs %lu: %s", (unsigned long)seen, plural(seen),
+    kp_log(0, "no trace: saw %lu step%s%s%s%s%s%s, the schedule needs %lu: %s", (unsigned long)seen, kp_units_s(seen),
            seen ? " by " : "", seen ? kp_step_source_name(kp_steps_source()) : "",
            others[0] ? " (not taken as steps: " : "", others, others[0] ? ")" : "", (unsigned long)needed, why);
 }
@@ -568,7 +568,7 @@ static void say_closing_line(void)
     }
     if (total.traces && total.kept)
         kp_log(0, "the exporter was behind: %lu more window%s stay%s in %s, see: kprof export",
-               (unsigned long)total.kept, plural(total.kept), total.kept == 1 ? "s" : "",
+               (unsigned long)total.kept, kp_units_s(total.kept), total.kept == 1 ? "s" : "",
                kp_path_display(kp_record_path()));
     if (total.traces) kp_filetext_say_beside(config->exports);
     if (total.failed > 1)

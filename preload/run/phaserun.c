@@ -17,6 +17,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_units.h"
 #include "collector/record/kp_record.h"
 #include "schedule/kp_schedule.h"
 #include "preload/run/baresteps.h"
@@ -134,7 +135,7 @@ void kp_phaserun_steps(char *out, size_t bytes, uint64_t all)
         told++;
     }
     if (!told || told > PHASES_TOLD || named > all || n >= bytes)
-        kp_fmt(out, bytes, "%lu step%s in phases", (unsigned long)all, all == 1 ? "" : "s");
+        kp_fmt(out, bytes, "%lu step%s in phases", (unsigned long)all, kp_units_s(all));
     else if (named < all) kp_fmt(out + n, bytes - n, ", %lu in no phase", (unsigned long)(all - named));
 }
 

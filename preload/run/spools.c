@@ -29,6 +29,7 @@
 #include "collector/base/kp_filecheck.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_units.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "export/kp_export.h"
@@ -220,9 +221,9 @@ void kp_spools_replaced(void)
     if (s->dir >= 0) kp_io_close(s->dir);
     if (s->made.traces)
         kp_log(0, "wrote %u trace%s of programs that this process ran before (exec) to %s", s->made.traces,
-               s->made.traces == 1 ? "" : "s", kp_path_display(kp_run_out_dir()));
+               kp_units_s(s->made.traces), kp_path_display(kp_run_out_dir()));
     if (s->made.failed)
         kp_log(0, "%u spool%s of programs that this process ran before (exec) stay in %s, see: kprof recover",
-               s->made.failed, s->made.failed == 1 ? "" : "s", kp_path_display(kp_run_spool_dir()));
+               s->made.failed, kp_units_s(s->made.failed), kp_path_display(kp_run_spool_dir()));
     kp_map_free(s, sizeof *s);
 }

@@ -20,7 +20,7 @@ import advicetraces  # noqa: E402
 
 DATA = HERE.parent / "data"
 BY = ("line", "module", "class", "shape", "kernel", "step", "phase", "library")
-OF_A_TRACE = [("report",), ("report", "--json"), ("report", "--torch"), *(("report", "--json", "--by", by) for by in BY), ("report", "--json", "--step", "1"),
+OF_A_TRACE = [("report",), ("report", "--json"), ("report", "--torch"), *(("report", *form, "--by", by) for by in BY for form in ((), ("--json",))), ("report", "--json", "--step", "1"),
               ("advise",), ("advise", "--json"), ("html",), ("html", "--json"), ("stacks",), ("stacks", "--json"), ("stacks", "--torch"), ("stacks", "--svg"),
               ("stacks", "-m", "gpu"), ("memory",), ("memory", "--json"), ("memory", "--html"), ("memory", "--leaks"), ("events",), ("events", "--json"), ("view", "--json")]
 OF_A_FOLDER = [("report", "--json"), ("report",), ("advise",), ("advise", "--json"), ("html",)]
@@ -68,7 +68,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="golden-") as temporary, concurrent.futures.ThreadPoolExecutor(2) as pool:
         work = [(name, command, [path]) for name, path in inputs(pathlib.Path(temporary)).items() for command in (OF_A_FOLDER if path.is_dir() else OF_A_TRACE)]
         traces = [paths[0] for _, command, paths in work if command == ("report",) and paths[0].is_file()]
-        work += [(f"{a.name} beside {b.name}", ("diff", "--json", "--all"), [a, b]) for a, b in zip(traces, traces[1:])]
+        work += [(f"{a.name} beside {b.name}", ("diff", *form, "--all"), [a, b]) for a, b in zip(traces, traces[1:]) for form in ((), ("--json",))]
         work = [w for w in work if options.only in f"{' '.join(w[1])} {w[0]}"]
         both = lambda w: [said(kprof, w[1], w[2]) for kprof in (options.before, options.after)]  # noqa: E731
         different = 0

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "collector/base/kp_order.h"
 #include "export/read/facts/everynth.h"
 
 const char *kp_costrules_name(const struct kp_costrules *x, int32_t node)
@@ -158,17 +157,6 @@ void kp_costrules_unjudged(struct kp_costrules *x, const char *what)
 {
     if (x->out->unjudged_count < KP_UNJUDGED_MAX) x->out->unjudged[x->out->unjudged_count++] = what;
     x->unrecorded = x->unrecorded ? kp_costrules_text(x, "%s, %s", x->unrecorded, what) : what;
-}
-
-KP_ORDER_NUMBERS(value_order, double)
-
-double kp_quantile(double *values, size_t count, double share)
-{
-    if (!count) return 0;
-    qsort(values, count, sizeof *values, value_order);
-    const double at = share * (double)(count - 1);
-    const size_t low = (size_t)at, high = low + 1 < count ? low + 1 : low;
-    return values[low] + (values[high] - values[low]) * (at - (double)low);
 }
 
 struct kp_cost kp_cost_open(const struct kp_costrules *x)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "export/answers/advise/adviseparts.h"
+#include "export/read/store/quantile.h"
 
 enum { KP_STEPS_LEAST = 2, KP_OP_COMPUTES_NS = 100000 }; /* steps that must pass a bound; shorter ops only launch */
 #define KP_SHARE_CRITICAL 0.20
@@ -82,5 +83,3 @@ const char *kp_costrules_few(const struct kp_costrules *rules, const size_t *at,
 bool kp_costrules_has_calls(const struct kp_costrules *rules);  /* of Python */
 bool kp_costrules_is_crowded(const struct kp_costrules *rules); /* its steps wait for a core (timeshares.h) */
 double kp_costrules_fact(const struct kp_costrules *rules, const char *path); /* a number; 0: not in the file */
-/* Sorts them, and returns the value at this share of them, 0 to 1. */
-double kp_quantile(double *values, size_t count, double share);

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_order.h"
 #include "export/answers/top/timeshares.h"
+#include "export/read/store/quantile.h"
 
 enum { SAMPLES_LEAST = 3, PAIRS_LEAST = 10 /* samples a side */ };
 #define NOISE_SPREADS 2.0
@@ -65,15 +65,6 @@ void kp_diff_sample_add(struct kp_diff_row *row, int side, size_t sample, double
 
 /* ---- middle and spread ---- */
 
-KP_ORDER_NUMBERS(value_order, double)
-
-static double median_of(double *values, size_t count)
-{
-    if (!count) return 0;
-    qsort(values, count, sizeof *values, value_order);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 static double few_factor(size_t count)
 {
     static const double factors[] = {1, 1, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
@@ -84,9 +75,9 @@ static void side_measure(struct kp_diff_row *row, int side, size_t samples, doub
 {
     row_fill(row, side, samples);
     if (samples) memcpy(scratch, row->values[side], samples * sizeof *scratch);
-    const double middle = row->middle[side] = median_of(scratch, samples);
+    const double middle = row->middle[side] = kp_quantile(scratch, samples, 0.5);
     for (size_t i = 0; i < samples; i++) scratch[i] = fabs(scratch[i] - middle);
-    row->spread[side] = NORMAL_SIGMA * few_factor(samples) * median_of(scratch, samples);
+    row->spread[side] = NORMAL_SIGMA * few_factor(samples) * kp_quantile(scratch, samples, 0.5);
     if (samples) row->count[side] /= (double)samples;
 }
 
@@ -96,8 +87,8 @@ static double step_pairs_share_more(struct kp_diff_row *row, size_t a_count, siz
     const double *a = row->values[KP_DIFF_A], *b = row->values[KP_DIFF_B];
     double more = 0;
     if (!a_count || !b_count) return 0;
-    qsort(row->values[KP_DIFF_A], a_count, sizeof *a, value_order);
-    qsort(row->values[KP_DIFF_B], b_count, sizeof *b, value_order);
+    kp_quantile(row->values[KP_DIFF_A], a_count, 0); /* sorts them */
+    kp_quantile(row->values[KP_DIFF_B], b_count, 0);
     for (size_t i = 0, less = 0, through = 0; i < b_count; i++) {
         while (less < a_count && a[less] < b[i]) less++;
         while (through < a_count && a[through] <= b[i]) through++;

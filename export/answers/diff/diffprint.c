@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "export/show/plain.h"
-#include "export/answers/torchtable/table.h"
+#include "export/show/letters.h"
 #include "export/answers/top/timeshares.h"
 #include "export/show/units.h"
 
@@ -54,7 +54,7 @@ static const char *amount_text(char *out, const struct kp_diff_row *row, double 
 
 static void name_put(FILE *out, const char *name, int width)
 {
-    kp_table_name_put(out, name, (size_t)width, (size_t)width / 3);
+    kp_letters_name_put(out, name, (size_t)width, (size_t)width / 3);
 }
 
 /* ---- the head ---- */
@@ -270,7 +270,7 @@ static void inputs_put(FILE *out, const struct kp_diff *d)
     }
     if (!n) return;
     fprintf(out, "inputs       %zu op%s got inputs of other shapes (in the first call); most changed ", n,
-            n == 1 ? "" : "s");
+            kp_units_s(n));
     kp_plain_put(out, kp_strings_get(d->strings, most->name));
     fputs(": ", out);
     shapes_put(out, d, most);

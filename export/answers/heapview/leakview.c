@@ -184,7 +184,7 @@ static void sum_print(const struct leaks *l)
         fprintf(l->out, "no step between the start-up and the last: record more steps to see what they leave\n");
         return;
     }
-    fprintf(l->out, "step%s %llu", to - from == 1 ? "" : "s", (unsigned long long)p->steps[from].number);
+    fprintf(l->out, "step%s %llu", kp_units_s(to - from), (unsigned long long)p->steps[from].number);
     if (to - from > 1) fprintf(l->out, "-%llu", (unsigned long long)p->steps[to - 1].number);
     fprintf(l->out, " left %s in %llu block%s on the host's heap, %s a step\n", kp_units_size((int64_t)bytes),
             (unsigned long long)blocks, kp_units_s(blocks), kp_units_size((int64_t)(bytes / (to - from))));

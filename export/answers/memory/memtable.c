@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "export/show/plain.h"
-#include "export/answers/torchtable/table.h"
+#include "export/show/letters.h"
 #include "export/show/units.h"
 
 enum { NAME_WIDTH = 40, PLACE_BYTES = 256 };
@@ -24,7 +24,7 @@ static void step_text(const struct kp_memview *view, int64_t at_ns, char *out, s
 
 static void name_put(FILE *out, const char *text, size_t width)
 {
-    kp_table_name_put(out, text, width, (width - 2) / 2);
+    kp_letters_name_put(out, text, width, (width - 2) / 2);
 }
 
 /* Writes shapes in at most `width` letters, cut behind a whole input. */

@@ -10,6 +10,7 @@
 #include "collector/base/kp_order.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/plain.h"
+#include "export/show/units.h"
 #include "export/read/store/qsort.h"
 #include "export/answers/ranks/rankmatch.h"
 #include "export/answers/top/timeshares.h"
@@ -405,7 +406,7 @@ double kp_rankwaits_share(const struct kp_rankwaits *w, long rank)
 const char *kp_rankwaits_missing(char *out, size_t bytes, const struct kp_rankwaits *w)
 {
     long missing = w->world - (long)w->rank_count, shown = 0;
-    size_t used = (size_t)snprintf(out, bytes, "rank%s ", missing == 1 ? "" : "s");
+    size_t used = (size_t)snprintf(out, bytes, "rank%s ", kp_units_s(missing));
     for (long rank = 0; rank < w->world && shown < RANKS_SHOWN; rank++) {
         if (kp_rankmatch_row(w, rank)) continue;
         const bool is_last = ++shown == missing;

@@ -12,6 +12,7 @@
 
 #include "export/read/kineto/ended.h"
 #include "export/show/plain.h"
+#include "export/show/units.h"
 #include "export/answers/ranks/rankwaits.h"
 #include "export/answers/top/timeshares.h"
 
@@ -128,7 +129,7 @@ static void ranks_put(FILE *f, const struct kp_stuck *s, size_t first, bool *tol
     }
     const struct kp_stuckrank *const r = &s->of[first];
     if (r->rank < 0) fputs("the program is ", f);
-    else fprintf(f, "rank%s %s", count == 1 ? "" : "s", numbers);
+    else fprintf(f, "rank%s %s", kp_units_s(count), numbers);
     if (count > RANKS_SHOWN) fprintf(f, " and %zu more", count - RANKS_SHOWN);
     if (r->rank >= 0) fputs(count == 1 ? " is " : " are ", f);
     fprintf(f, "in %s for %.1f s", *r->in ? r->in : "no op", (double)most / 1e9);

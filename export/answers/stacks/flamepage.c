@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "export/show/html.h"
+#include "export/show/letters.h"
 #include "export/show/units.h"
 
 enum { WIDTH = 1200, ROW = 18, TOP = 96, BOTTOM = 12, SIDE = 10, LETTER = 7, SHADES = 4, VALUE_BYTES = 40 };
@@ -26,13 +27,8 @@ static const enum kp_part legend[] = {KP_PART_LOADING,   KP_PART_FORWARD, KP_PAR
 
 static const char *value_text(char *out, enum kp_flame_unit unit, int64_t value)
 {
-    static const char *const units[] = {"us", "ms", "s"};
-    double shown = (double)value;
-    unsigned at = 0;
-    if (unit == KP_FLAME_BYTES) return kp_units_bytes(out, VALUE_BYTES, value);
-    for (; shown >= 1000 && at < 2; at++) shown /= 1000;
-    snprintf(out, VALUE_BYTES, at ? "%.2f %s" : "%.0f %s", shown, units[at]);
-    return out;
+    return unit == KP_FLAME_BYTES ? kp_units_bytes(out, VALUE_BYTES, value)
+                                  : kp_units_scaled(out, VALUE_BYTES, (double)value, 1);
 }
 
 void kp_flamepage_colours(FILE *out, const char *before, bool is_dark)
@@ -121,17 +117,11 @@ void kp_flamepage_begin(FILE *out, const struct kp_flame_show *show, const struc
             SIDE + 60, SIDE);
 }
 
-/* The name as far as a box has room for it. Not ASCII: the cut may leave half a letter, shown as '?'. */
+/* The name as far as a box has room for it. */
 static void name_put(FILE *out, const char *name, size_t fits)
 {
     char shown[256];
-    const size_t bytes = strlen(name), most = fits < sizeof shown - 1 ? fits : sizeof shown - 1;
-    if (fits < 3) return;
-    snprintf(shown, sizeof shown, "%s", name);
-    if (bytes > most) memcpy(shown + most - 2, "..", 3);
-    for (size_t k = 0; k < most && shown[k]; k++)
-        if ((unsigned char)shown[k] >= 0x80) shown[k] = '?';
-    kp_html_text(out, shown);
+    if (fits > 2) kp_html_text(out, kp_letters_fit(shown, sizeof shown, name, fits, fits - 2, ".."));
 }
 
 void kp_flamepage_box(FILE *out, const struct kp_flame_show *show, const struct kp_flame_box *b)

@@ -7,9 +7,9 @@
 
 #include "collector/base/kp_order.h"
 #include "export/read/kineto/kineto_facts.h"
+#include "export/show/letters.h"
 #include "export/show/plain.h"
 #include "export/read/store/qsort.h"
-#include "export/answers/torchtable/table.h"
 
 static struct kp_phaserow *row_get(struct kp_phaserows *rows, const char *phase)
 {
@@ -84,7 +84,7 @@ static void row_print(FILE *out, struct kp_phaserow *r, int width, int64_t all_n
     char run[40], step[40], share[40];
     kp_plain_put(out, r->phase);
     fprintf(out, "%*s  %6zu  %5zu  %9s  %6zu  %9s  %8s  %5.1f %%  %5.1f %%  %5.1f %%\n",
-            width - (int)kp_table_letters(r->phase), "", r->traces, runs->count,
+            width - (int)kp_letters_columns(r->phase), "", r->traces, runs->count,
             ms_text(run, sizeof run, runs->count, (double)runs->median_ns / 1e6), r->steps,
             ms_text(step, sizeof step, r->steps, median_ms(r)), share_text(share, sizeof share, r->wall_ns, all_ns),
             percent(r->op_ns, r->wall_ns), percent(r->data_ns, r->wall_ns), percent(r->other_ns, r->wall_ns));
@@ -134,7 +134,7 @@ void kp_phaserows_print(FILE *out, struct kp_phaserows *rows)
         has_runs |= runs[i].count != 0;
         are_all_whole &= runs[i].count != 0;
         all_ns += rows->of[i].wall_ns;
-        if ((int)kp_table_letters(rows->of[i].phase) > width) width = (int)kp_table_letters(rows->of[i].phase);
+        if ((int)kp_letters_columns(rows->of[i].phase) > width) width = (int)kp_letters_columns(rows->of[i].phase);
     }
     if (!are_all_whole && !rows->has_parts) all_ns = 0; /* what was recorded is a choice of the schedule */
     fprintf(out, "%-*s  %6s  %5s  %9s  %6s  %9s  %8s  %7s  %7s  %7s\n", width, "phase", "traces", "runs", "ms a run",

@@ -11,11 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_order.h"
 #include "export/read/facts/commops.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/facts/nocore.h"
-#include "export/read/store/qsort.h"
+#include "export/read/store/quantile.h"
 #include "export/read/facts/valuereads.h"
 #include "export/read/facts/vendor.h"
 
@@ -117,15 +116,6 @@ static void shares_set(struct kp_summary *out, const struct kp_summary_parts *pa
 
 /* ---- steps ---- */
 
-KP_ORDER_NUMBERS(length_order, int64_t)
-
-/* Sorts the lengths, and returns the one in the middle, or the mean of both. */
-static int64_t median_of(int64_t *lengths, size_t count)
-{
-    kp_qsort(lengths, count, sizeof *lengths, length_order);
-    return count % 2 ? lengths[count / 2] : (lengths[count / 2 - 1] + lengths[count / 2]) / 2;
-}
-
 static bool is_slow(int64_t ns, int64_t median_ns) { return ns / SLOW_PERCENT > median_ns / 100; }
 
 /*
@@ -168,11 +158,11 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
 {
     const size_t count = out->steps = chosen->step_count;
     if (!count) return;
-    int64_t *lengths = kp_kineto_room(count, sizeof *lengths);
+    double *lengths = kp_kineto_room(count, sizeof *lengths);
     out->first_step = out->last_step = chosen->steps[0].number;
     for (size_t i = 0; i < count; i++) {
         const struct kp_step *s = &chosen->steps[i];
-        lengths[i] = s->inside_ns;
+        lengths[i] = (double)s->inside_ns;
         out->step_mean_ns += s->inside_ns / (int64_t)count;
         if (s->inside_ns > out->step_most_ns) {
             out->step_most_ns = s->inside_ns;
@@ -181,13 +171,14 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
         if (s->number < out->first_step) out->first_step = s->number;
         if (s->number > out->last_step) out->last_step = s->number;
     }
-    out->first_ns = lengths[0];
+    out->first_ns = chosen->steps[0].inside_ns;
     if (count >= SLOW_STEPS_LEAST) {
-        out->rest_median_ns = median_of(lengths + 1, count - 1);
-        out->is_first_slow = may_carry_start(out->first_step, out->first_ns, out->rest_median_ns, lengths[count - 1]);
+        out->rest_median_ns = (int64_t)kp_quantile(lengths + 1, count - 1, 0.5);
+        out->is_first_slow =
+            may_carry_start(out->first_step, out->first_ns, out->rest_median_ns, (int64_t)lengths[count - 1]);
     }
-    out->step_median_ns = median_of(lengths, count);
-    out->step_least_ns = lengths[0];
+    out->step_median_ns = (int64_t)kp_quantile(lengths, count, 0.5);
+    out->step_least_ns = (int64_t)lengths[0];
     free(lengths);
 }
 

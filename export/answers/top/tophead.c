@@ -28,16 +28,6 @@ static const char *fact_of(const struct kp_top_report *r, const char *path)
 /* A worker, or another child of the program: it has no steps and no DataLoader. */
 static bool is_worker(const struct kp_top_report *r) { return fact_of(r, "kprof.parent_pid") != NULL; }
 
-/* Writes a time in the unit that suits it. */
-static const char *span_text(char *out, size_t bytes, int64_t ns)
-{
-    const double ms = (double)ns / 1e6;
-    if (ms >= 10000) snprintf(out, bytes, "%.2f s", ms / 1e3);
-    else if (ms >= 100) snprintf(out, bytes, "%.1f ms", ms);
-    else snprintf(out, bytes, "%.3f ms", ms);
-    return out;
-}
-
 static void program_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_kineto *trace = r->top->trace;
@@ -80,7 +70,7 @@ static void left_out_print(FILE *out, const struct kp_top_report *r)
     const size_t calls = r->chosen->within_left;
     char file[400];
     snprintf(file, sizeof file, "%.*s", end ? (int)(end + 1 - name) : (int)strlen(name), name);
-    fprintf(out, " (%zu call%s of other functions of that name left out: ", calls, calls == 1 ? "" : "s");
+    fprintf(out, " (%zu call%s of other functions of that name left out: ", calls, kp_units_s(calls));
     kp_plain_put(out, file);
     fputs(")", out);
 }
@@ -99,8 +89,8 @@ static void outside_calls_print(FILE *out, const struct kp_chosen *chosen)
     const size_t calls = chosen->outside_calls;
     char text[40];
     fputs("; outside of whole steps ", out);
-    if (calls) fprintf(out, "%zu call%s more, ", calls, calls == 1 ? "" : "s");
-    fputs(span_text(text, sizeof text, chosen->outside_ns), out);
+    if (calls) fprintf(out, "%zu call%s more, ", calls, kp_units_s(calls));
+    fputs(kp_units_span(text, sizeof text, chosen->outside_ns), out);
     if (calls)
         fprintf(out, " (with %s %.1f %%)", calls == 1 ? "it" : "them", 100 * kp_chosen_steps_share(chosen, true));
     fputs(": --step all", out);
@@ -162,8 +152,8 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
         const size_t calls = r->chosen->within_calls;
         char each[40];
         if (calls)
-            fprintf(out, ": %zu call%s, %s each", calls, calls == 1 ? "" : "s",
-                    span_text(each, sizeof each, kp_chosen_call_ns(r->chosen)));
+            fprintf(out, ": %zu call%s, %s each", calls, kp_units_s(calls),
+                    kp_units_span(each, sizeof each, kp_chosen_call_ns(r->chosen)));
         passes_print(out, r->chosen);
         if (r->chosen->outside_ns > 0) outside_calls_print(out, r->chosen);
         else if (calls && kp_chosen_are_calls_cut(r->chosen)) fputs(", not all of it here", out);
@@ -183,12 +173,12 @@ static void outside_print(FILE *out, const struct kp_top_report *r)
     char text[40];
     if (!s->is_of_steps || r->choice->within || s->before_ns + s->after_ns + between_ns <= 0) return;
     const struct kp_partsteps *parts = &r->chosen->parts;
-    fprintf(out, "outside  %s before step %ld", span_text(text, sizeof text, s->before_ns), s->first_step);
+    fprintf(out, "outside  %s before step %ld", kp_units_span(text, sizeof text, s->before_ns), s->first_step);
     if (parts->has_startup) fprintf(out, " (start-up and step %ld)", parts->startup);
     else if (s->before_ns > s->wall_ns / 10) fputs(" (start-up)", out);
-    fprintf(out, ", %s after step %ld", span_text(text, sizeof text, s->after_ns), s->last_step);
+    fprintf(out, ", %s after step %ld", kp_units_span(text, sizeof text, s->after_ns), s->last_step);
     if (parts->has_cut && !is_after_calls(r)) fprintf(out, " (step %ld was cut short)", parts->cut);
-    if (between_ns > s->wall_ns / 100) fprintf(out, ", %s between steps", span_text(text, sizeof text, between_ns));
+    if (between_ns > s->wall_ns / 100) fprintf(out, ", %s between steps", kp_units_span(text, sizeof text, between_ns));
     fprintf(out, "%s\n", r->top->is_of_steps ? ": not in the rows; --step all" : "");
 }
 
@@ -247,7 +237,7 @@ static bool calls_print(FILE *out, const struct kp_top_report *r)
         const struct kp_top_row *const row = &r->top->rows[i];
         if (!row->name || strcmp(kp_kineto_text(r->top->trace, row->name), KP_MODEL_RANGE) != 0) continue;
         fprintf(out, "         %zu call%s of a model: kprof report --within '" KP_MODEL_RANGE "'; as steps: --step ",
-                (size_t)row->cost.count, row->cost.count == 1 ? "" : "s");
+                (size_t)row->cost.count, kp_units_s(row->cost.count));
         const char *const model = fact_of(r, "kprof.model");
         if (model) fputs("call:", out);
         kp_plain_put(out, model ? model : "'call:*:CLASS.forward'");
@@ -291,7 +281,7 @@ static void mean_print(FILE *out, int64_t mean_ns, int64_t median_ns)
 {
     char text[40];
     if (llabs(mean_ns - median_ns) > median_ns / 10)
-        fprintf(out, "mean %s, as in the rows; ", span_text(text, sizeof text, mean_ns));
+        fprintf(out, "mean %s, as in the rows; ", kp_units_span(text, sizeof text, mean_ns));
 }
 
 /* Of a schedule nothing else tells how much of the run the other phases take. */
@@ -319,11 +309,12 @@ static void runs_print(FILE *out, const struct kp_top_report *r)
     const struct kp_kineto_runs *runs = r->runs;
     char a[40], b[40];
     if (!runs || !runs->count) return;
-    fprintf(out, "a run    %s", span_text(a, sizeof a, runs->median_ns));
+    fprintf(out, "a run    %s", kp_units_span(a, sizeof a, runs->median_ns));
     if (runs->count > 1) {
         fprintf(out, " (median of %zu; ", runs->count);
         mean_print(out, runs->mean_ns, runs->median_ns);
-        fprintf(out, "%s to %s)", span_text(a, sizeof a, runs->least_ns), span_text(b, sizeof b, runs->most_ns));
+        fprintf(out, "%s to %s)", kp_units_span(a, sizeof a, runs->least_ns),
+                kp_units_span(b, sizeof b, runs->most_ns));
     }
     fprintf(out, ", from the phase's begin to its end%s\n", runs->has_parts ? ", without the phases inside of it" : "");
 }
@@ -335,13 +326,13 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     const char *of = "a step   ";
     char a[40], b[40];
     if (r->choice->within) of = r->top->calls == s->steps ? "a call   " : "in each  step ";
-    fprintf(out, "%s%s (median; ", of, span_text(a, sizeof a, s->step_median_ns));
+    fprintf(out, "%s%s (median; ", of, kp_units_span(a, sizeof a, s->step_median_ns));
     mean_print(out, s->step_mean_ns, s->step_median_ns);
-    fprintf(out, "%s to %s", span_text(a, sizeof a, s->step_least_ns), span_text(b, sizeof b, s->step_most_ns));
+    fprintf(out, "%s to %s", kp_units_span(a, sizeof a, s->step_least_ns), kp_units_span(b, sizeof b, s->step_most_ns));
     if (s->step_most_ns / 3 > s->step_median_ns / 2) {
         fprintf(out, ", slowest: step %ld", s->slowest_step);
         if (!r->choice->within && s->slowest_no_core_ns > s->step_most_ns / KP_NOCORE_TOLD_PART)
-            fprintf(out, ", of which its thread had no core for %s", span_text(a, sizeof a, s->slowest_no_core_ns));
+            fprintf(out, ", of which its thread had no core for %s", kp_units_span(a, sizeof a, s->slowest_no_core_ns));
     }
     const bool is_whole = r->chosen->ended_by && !r->choice->within;
     fprintf(out, "%s%s)\n", is_whole ? "; " : "", is_whole ? kp_stepends_between(r->chosen->ended_by) : "");
@@ -383,7 +374,7 @@ static void bare_print(FILE *out, const struct kp_top_report *r)
     char text[40];
     if (times < KP_BARE_MUCH || r->choice->within) return;
     fprintf(out, "         %s before the window (median of %ld steps, not recorded): in it %.2f times as long\n",
-            span_text(text, sizeof text, s->bare_ns), s->bare_steps, times);
+            kp_units_span(text, sizeof text, s->bare_ns), s->bare_steps, times);
 }
 
 /* Of a function that is known from stacks alone only its ops are, so their time is no wall time. */
@@ -391,7 +382,7 @@ static void wall_print(FILE *out, const struct kp_top_report *r)
 {
     char text[40];
     const char *const label = r->chosen->is_by_stacks ? "ops      " : "wall     ";
-    fprintf(out, "%s%s", label, span_text(text, sizeof text, r->summary->wall_ns));
+    fprintf(out, "%s%s", label, kp_units_span(text, sizeof text, r->summary->wall_ns));
 }
 
 /* A single step that was asked for, or is alone. */
@@ -401,7 +392,7 @@ static void no_core_print(FILE *out, const struct kp_top_report *r)
     char all[40], waits[40];
     if (r->choice->within || s->no_core_ns <= s->step_most_ns / KP_NOCORE_TOLD_PART) return;
     fprintf(out, "         step %ld lasted %s, of which its thread had no core for %s\n", s->first_step,
-            span_text(all, sizeof all, s->step_most_ns), span_text(waits, sizeof waits, s->no_core_ns));
+            kp_units_span(all, sizeof all, s->step_most_ns), kp_units_span(waits, sizeof waits, s->no_core_ns));
 }
 
 static void steps_print(FILE *out, const struct kp_top_report *r)
@@ -436,7 +427,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     kinds_print(out, r);
     if (s->is_first_slow)
         fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",
-                s->first_step, span_text(a, sizeof a, s->first_ns), span_text(b, sizeof b, s->rest_median_ns),
+                s->first_step, kp_units_span(a, sizeof a, s->first_ns), kp_units_span(b, sizeof b, s->rest_median_ns),
                 s->first_step + 1, s->last_step);
 }
 
@@ -475,7 +466,7 @@ static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
     }
     fprintf(out, "\nGPU      busy %.1f %%", (double)s->gpu_ns * percent);
     if (s->steps)
-        fprintf(out, " (%s of work a %s)", span_text(text, sizeof text, s->gpu_step_ns),
+        fprintf(out, " (%s of work a %s)", kp_units_span(text, sizeof text, s->gpu_step_ns),
                 r->choice->within && r->top->calls == s->steps ? "call" : "step");
     fprintf(out, ", idle %.1f %%; the host waits for it %.1f %%", (double)(s->shared_ns - s->gpu_ns) * percent,
             (double)s->gpu_wait_ns * percent);
@@ -490,8 +481,8 @@ static void overlaps_print(FILE *out, const struct kp_top_report *r)
         fprintf(out,
                 "         %zu work%s of a GPU would end behind the next ones of %s stream, by up to %s: counted up to "
                 "the next one's begin\n",
-                t->overlaps, t->overlaps == 1 ? "" : "s", t->overlaps == 1 ? "its" : "their",
-                span_text(text, sizeof text, t->overlap_ns));
+                t->overlaps, kp_units_s(t->overlaps), t->overlaps == 1 ? "its" : "their",
+                kp_units_span(text, sizeof text, t->overlap_ns));
 }
 
 /* Behind the last step of each run, and in one that did not end, a phase goes on. */
@@ -501,7 +492,7 @@ static void no_step_print(FILE *out, const struct kp_top_report *r)
     char text[40];
     if (!s->steps || r->choice->within || s->outside_ns < s->wall_ns / 1000) return;
     fprintf(out, "outside  of the steps %s, %.1f %%: in the rows, too; --step %ld-%ld leaves it out\n",
-            span_text(text, sizeof text, s->outside_ns), 100 * (double)s->outside_ns / (double)s->wall_ns,
+            kp_units_span(text, sizeof text, s->outside_ns), 100 * (double)s->outside_ns / (double)s->wall_ns,
             s->first_step, s->last_step);
 }
 
@@ -547,11 +538,11 @@ static void reads_print(FILE *out, const struct kp_top_report *r)
 static void machine_print(FILE *out, const struct kp_summary *s)
 {
     if (s->cores <= 0) return;
-    fprintf(out, "machine  %ld core%s", s->cores, s->cores == 1 ? "" : "s");
+    fprintf(out, "machine  %ld core%s", s->cores, kp_units_s(s->cores));
     if (s->omp_threads > s->cores) fprintf(out, ", OMP_NUM_THREADS=%ld", s->omp_threads);
     if (s->busy_threads > 0)
         fprintf(out, s->omp_threads > s->cores ? " (%ld busy thread%s)" : ", %ld busy thread%s", s->busy_threads,
-                s->busy_threads == 1 ? "" : "s");
+                kp_units_s(s->busy_threads));
     if (s->threads_wanted)
         fprintf(out, ": they take the cores from one another; try %s%ld%s%s",
                 s->threads_are_set ? "torch.set_num_threads(" : "OMP_NUM_THREADS=", s->threads_wanted,

@@ -6,8 +6,8 @@
 
 #include "export/read/frames/framename.h"
 #include "export/read/frames/modulename.h"
-#include "export/show/plain.h"
-#include "export/answers/torchtable/table.h"
+#include "export/show/letters.h"
+#include "export/show/units.h"
 #include "export/read/facts/vendor.h"
 
 enum { NAME_MOST = 52, KERNEL_MOST = 72, LINE_MOST = 72, TEXT_BYTES = 1024 };
@@ -132,14 +132,9 @@ static const char *row_line(const struct kp_top *top, const struct kp_top_row *r
  * before a path stays. */
 static void text_fit(char *text, size_t bytes, int most, bool keep_end)
 {
-    char safe[TEXT_BYTES - 4];
-    kp_plain_text(safe, sizeof safe, text, strlen(text));
-    const bool is_backward = keep_end && strncmp(safe, KP_TOP_BACKWARD_OF, sizeof KP_TOP_BACKWARD_OF - 1) == 0;
-    const char *const before = is_backward ? KP_TOP_BACKWARD_OF : "";
-    const size_t letters = kp_table_letters(safe), room = (size_t)most - 3 - strlen(before);
-    if (letters <= (size_t)most) snprintf(text, bytes, "%s", safe);
-    else if (keep_end) snprintf(text, bytes, "%s...%s", before, kp_table_letters_skip(safe, letters - room));
-    else snprintf(text, bytes, "%.*s...", (int)(kp_table_letters_skip(safe, room) - safe), safe);
+    const bool is_backward = keep_end && strncmp(text, KP_TOP_BACKWARD_OF, sizeof KP_TOP_BACKWARD_OF - 1) == 0;
+    const size_t begin = is_backward ? sizeof KP_TOP_BACKWARD_OF - 1 : 0;
+    kp_letters_fit(text, bytes, text, (size_t)most, keep_end ? begin : (size_t)most - 3, "...");
 }
 
 /* Leaves out what half of all kernels have in common, so that the rest tells them apart. */
@@ -156,14 +151,6 @@ static void name_fit(const struct kp_top *top, const struct kp_top_row *row, cha
     kp_top_row_name(top, row, out, bytes);
     if (by_kernel(top)) kernel_shorten(out);
     text_fit(out, bytes, by_kernel(top) ? KERNEL_MOST : NAME_MOST, kp_top_is_by_line(top) || kp_top_is_by_module(top));
-}
-
-static void pad_put(FILE *out, const char *text, int width, bool left)
-{
-    const int letters = (int)kp_table_letters(text);
-    if (!left) fprintf(out, "%*s", width > letters ? width - letters : 0, "");
-    fputs(text, out);
-    if (left) fprintf(out, "%*s", width > letters ? width - letters : 0, "");
 }
 
 /* ---- the table ---- */
@@ -207,7 +194,7 @@ static void measure(struct shape *s, const struct kp_top_report *r)
     *s = (struct shape){.rows = r->most && r->most < r->top->count ? r->most : r->top->count, .name_width = 8};
     for (size_t i = 0; i < s->rows; i++) {
         name_fit(r->top, &r->top->rows[i], name, sizeof name);
-        const int letters = (int)kp_table_letters(name);
+        const int letters = (int)kp_letters_columns(name);
         if (letters > s->name_width) s->name_width = letters;
     }
     for (int c = 0; c < COLUMNS; c++) column_measure(s, r->top, c);
@@ -230,11 +217,11 @@ static bool has_line_column(const struct kp_top *top) { return top->has_lines &&
 
 static void heads_print(FILE *out, const struct shape *s, const struct kp_top_report *r)
 {
-    pad_put(out, r->top->by == KP_TOP_BY_SHAPE ? "op" : r->by, s->name_width, true);
+    kp_letters_pad(out, r->top->by == KP_TOP_BY_SHAPE ? "op" : r->by, -s->name_width);
     for (int c = 0; c < COLUMNS; c++) {
         if (!s->widths[c]) continue;
         fputs("  ", out);
-        pad_put(out, columns[c].head, s->widths[c], false);
+        kp_letters_pad(out, columns[c].head, s->widths[c]);
     }
     if (r->top->by == KP_TOP_BY_SHAPE) fputs("  input shapes", out);
     if (has_caller_column(r->top, s->rows)) fputs("  called from", out);
@@ -246,7 +233,7 @@ static void row_print(FILE *out, const struct shape *s, const struct kp_top *top
 {
     char text[TEXT_BYTES];
     name_fit(top, row, text, sizeof text);
-    pad_put(out, text, s->name_width, true);
+    kp_letters_pad(out, text, -s->name_width);
     for (int c = 0; c < COLUMNS; c++)
         if (s->widths[c])
             fprintf(out, "  %*.*f", s->widths[c], s->decimals[c], shown(&columns[c], s->decimals[c], top, row));
@@ -349,7 +336,7 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     for (size_t i = 0; i < s.rows; i++) row_print(out, &s, top, &top->rows[i]);
     for (size_t i = s.rows; i < top->count; i++) left += share(top, &top->rows[i]);
     if (s.rows < top->count)
-        fprintf(out, "%zu more row%s, %.1f %%; all: -n 0\n", top->count - s.rows, top->count - s.rows == 1 ? "" : "s",
+        fprintf(out, "%zu more row%s, %.1f %%; all: -n 0\n", top->count - s.rows, kp_units_s(top->count - s.rows),
                 left);
     if (top->count) whole_print(out, top);
     kp_top_copies_print(out, top);

@@ -41,14 +41,14 @@ static size_t letter_bytes(const char *text)
     return wanted;
 }
 
-size_t kp_table_letters(const char *text)
+static size_t letters_of(const char *text)
 {
     size_t letters = 0;
     for (; *text; text += letter_bytes(text)) letters++;
     return letters;
 }
 
-const char *kp_table_letters_skip(const char *text, size_t letters)
+static const char *letters_skip(const char *text, size_t letters)
 {
     while (letters-- && *text) text += letter_bytes(text);
     return text;
@@ -59,26 +59,13 @@ static void put_many(FILE *out, char letter, int times)
     while (times-- > 0) putc(letter, out);
 }
 
-void kp_table_name_put(FILE *out, const char *text, size_t width, size_t head)
-{
-    const size_t room = 4 * strlen(text) + 1, tail = width - 2 - head;
-    char *const name = kp_kineto_room(room, 1);
-    kp_plain_text(name, room, text, strlen(text));
-    const size_t letters = kp_table_letters(name);
-    if (letters > width)
-        fprintf(out, "%.*s..%s", (int)(kp_table_letters_skip(name, head) - name), name,
-                kp_table_letters_skip(name, letters - tail));
-    else fprintf(out, "%s%*s", name, (int)(width - letters), "");
-    free(name);
-}
-
 /* Writes `text` cut to `cut` letters (-1: whole) and `tail`, padded to `width`, and two blanks. */
 static void put_cell(FILE *out, const char *text, int cut, const char *tail, int width, bool left)
 {
-    size_t letters = kp_table_letters(text);
+    size_t letters = letters_of(text);
     if (cut >= 0 && letters > (size_t)cut) letters = (size_t)cut;
-    size_t bytes = (size_t)(kp_table_letters_skip(text, letters) - text);
-    int pad = width - (int)letters - (int)kp_table_letters(tail);
+    size_t bytes = (size_t)(letters_skip(text, letters) - text);
+    int pad = width - (int)letters - (int)letters_of(tail);
     if (!left) put_many(out, ' ', pad);
     fwrite(text, 1, bytes, out);
     fputs(tail, out);
@@ -89,12 +76,12 @@ static void put_cell(FILE *out, const char *text, int cut, const char *tail, int
 static void put_name(FILE *out, const char *name, const struct kp_table_options *o, int width)
 {
     int most = o->name_width;
-    bool cut = most && (int)kp_table_letters(name) >= most - 3;
+    bool cut = most && (int)letters_of(name) >= most - 3;
     int keep = -1;
     if (cut) {
         keep = most - 3;
         if (keep < 0) /* counts from the right, as Python's slices do */
-            keep += (int)kp_table_letters(name);
+            keep += (int)letters_of(name);
         if (keep < 0) keep = 0;
     }
     put_cell(out, name, keep, cut ? "..." : "", width, false);
@@ -103,11 +90,11 @@ static void put_name(FILE *out, const char *name, const struct kp_table_options 
 /* Writes a source line; "..." replaces the head of a long one. With FLOPs it has their width, see row_tail. */
 static void put_source(FILE *out, const char *frame, const struct layout *l)
 {
-    int letters = (int)kp_table_letters(frame), width = l->flops ? COLUMN : l->source;
+    int letters = (int)letters_of(frame), width = l->flops ? COLUMN : l->source;
     char *cut = NULL;
     if (letters > l->source) {
-        frame = kp_table_letters_skip(frame, (size_t)(letters - l->source));
-        if (l->source > 3 && asprintf(&cut, "...%s", kp_table_letters_skip(frame, 3)) < 0) cut = NULL;
+        frame = letters_skip(frame, (size_t)(letters - l->source));
+        if (l->source > 3 && asprintf(&cut, "...%s", letters_skip(frame, 3)) < 0) cut = NULL;
     }
     put_cell(out, cut ? cut : frame, -1, "", width, !l->flops);
     free(cut);
@@ -161,9 +148,9 @@ static void layout_measure(struct layout *l, const struct kp_keyavg *a, const st
     double least = 0;
     for (size_t i = 0; i < a->count; i++) {
         const struct kp_row *row = &a->rows[i];
-        size_t letters = kp_table_letters(kp_kineto_text(a->trace, row->name));
+        size_t letters = letters_of(kp_kineto_text(a->trace, row->name));
         name = letters > name ? letters : name;
-        letters = kp_table_letters(kp_kineto_text(a->trace, row->shapes));
+        letters = letters_of(kp_kineto_text(a->trace, row->shapes));
         shapes = letters > shapes ? letters : shapes;
         l->overloads |= row->overload != 0;
         l->shape_column |= row->shapes && letters > 2;
@@ -171,7 +158,7 @@ static void layout_measure(struct layout *l, const struct kp_keyavg *a, const st
         l->device_memory |= row->self_device_bytes > 0;
         if (row->flops > 0 && (least == 0 || row->flops < least)) least = row->flops;
         for (uint32_t frame = 0; frame < row->stack_count; frame++) {
-            letters = kp_table_letters(row->stack[frame]);
+            letters = letters_of(row->stack[frame]);
             source = letters > source ? letters : source;
         }
         l->stacks |= row->stack_count != 0;

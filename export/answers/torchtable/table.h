@@ -21,10 +21,3 @@ struct kp_table_options {
 
 /* Sorts the rows by sort_by, if set, and prints them. Without rows it prints nothing. -EINVAL: unknown key. */
 int kp_table_print(FILE *out, struct kp_keyavg *averages, const struct kp_table_options *options);
-
-/* Counts the letters (code points) of a text. A byte that is no UTF-8 counts as one. */
-size_t kp_table_letters(const char *text);
-const char *kp_table_letters_skip(const char *text, size_t letters);
-/* Writes a name, made safe, on so many columns. A longer one keeps `head` letters and its end, ".." between them: ends
- * tell ops apart as well as beginnings. */
-void kp_table_name_put(FILE *out, const char *name, size_t width, size_t head);

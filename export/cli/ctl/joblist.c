@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "export/show/say.h"
+#include "export/show/units.h"
 #include "export/read/kineto/kineto.h"
 
 enum { TEXT_BYTES = 512 };
@@ -36,9 +37,8 @@ static const char *list_write(const struct kp_joblist *list, const char *wish, c
     size_t used = 0;
     for (size_t i = 0; i < list->count && used + KP_JOBLIST_ID + 40 < TEXT_BYTES; i++)
         if (is_meant(list->rows[i].id, wish))
-            used +=
-                (size_t)snprintf(out + used, TEXT_BYTES - used, "%s%s (%u rank%s)", used ? ", " : "",
-                                 name_of(list->rows[i].id), list->rows[i].ranks, list->rows[i].ranks == 1 ? "" : "s");
+            used += (size_t)snprintf(out + used, TEXT_BYTES - used, "%s%s (%u rank%s)", used ? ", " : "",
+                                     name_of(list->rows[i].id), list->rows[i].ranks, kp_units_s(list->rows[i].ranks));
     return out;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "export/show/say.h"
+#include "export/show/units.h"
 #include "export/read/symbols/lines.h"
 #include "export/cli/recover/recover_spool.h"
 
@@ -60,7 +61,7 @@ unsigned kp_latest_recover(const char *command, const char *path, const char *co
         kp_recover_spool(&r, &folder, names[i], true);
         if (r.traces > before)
             kp_cli_say(stderr, "kprof %s: %s/%s: its program ended without a trace; recovered %u trace%s", command,
-                       path, names[i], r.traces - before, r.traces - before == 1 ? "" : "s");
+                       path, names[i], r.traces - before, kp_units_s(r.traces - before));
         else if (r.empty > empty)
             kp_cli_say(stderr, "kprof %s: %s/%s: its program was killed before it did anything to record; removed it",
                        command, path, names[i]);

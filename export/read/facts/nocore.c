@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_order.h"
 #include "export/read/kineto/kineto_facts.h"
-#include "export/read/store/qsort.h"
+#include "export/read/store/quantile.h"
 
 struct nocore {
     const struct kp_step *steps;
@@ -21,14 +20,11 @@ struct wait {
 
 static double length_of(const struct kp_step *step) { return (double)(step->end_ns - step->start_ns); }
 
-KP_ORDER_NUMBERS(length_order, double)
-
 static double median_of(const struct kp_step *steps, size_t count)
 {
     double *lengths = kp_kineto_room(count + 1, sizeof *lengths);
     for (size_t i = 0; i < count; i++) lengths[i] = length_of(&steps[i]);
-    if (count) kp_qsort(lengths, count, sizeof *lengths, length_order);
-    const double median = count ? lengths[count / 2] : 0;
+    const double median = kp_quantile(lengths, count, 0.5);
     free(lengths);
     return median;
 }

@@ -21,6 +21,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_path.h"
 #include "export/show/say.h"
+#include "export/show/units.h"
 #include "export/kp_export.h"
 #include "export/read/kineto/kineto.h"
 
@@ -172,6 +173,6 @@ void kp_beside_say(unsigned which)
 {
     char ends[64];
     if (seen.made)
-        kp_cli_say(stderr, "kprof: beside %zu trace%s: %s", seen.made, seen.made == 1 ? "" : "s",
+        kp_cli_say(stderr, "kprof: beside %zu trace%s: %s", seen.made, kp_units_s(seen.made),
                    kp_beside_ends(seen.ends & which, true, ends, sizeof ends));
 }

@@ -14,6 +14,7 @@
 #include "collector/read/kp_read.h"
 #include "export/read/files/budget.h"
 #include "export/show/say.h"
+#include "export/show/units.h"
 #include "export/read/folder/nofolder.h"
 #include "export/read/folder/spool_export.h"
 #include "export/read/files/spoolfile.h"
@@ -199,12 +200,12 @@ void kp_input_mention_spools(const char *path)
         kp_cli_say(
             stderr,
             "kprof: %s: its traces only; %d program%s still run%s: name the file (*.kprof) to see what %s recorded",
-            path, count, count == 1 ? "" : "s", count == 1 ? "s" : "", count == 1 ? "it has" : "they have");
+            path, count, kp_units_s(count), count == 1 ? "s" : "", count == 1 ? "it has" : "they have");
     else
         kp_cli_say(stderr,
                    "kprof: %s: its traces only; %d program%s more %s no trace yet (*.kprof): name the file, or run: "
                    "kprof recover %s",
-                   path, count, count == 1 ? "" : "s", count == 1 ? "has" : "have", path);
+                   path, count, kp_units_s(count), count == 1 ? "has" : "have", path);
 }
 
 static int folder_add(struct kp_input *input, const char *path)

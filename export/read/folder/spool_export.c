@@ -15,6 +15,7 @@
 #include "export/read/files/budget.h"
 #include "export/read/files/progress.h"
 #include "export/show/say.h"
+#include "export/show/units.h"
 #include "export/read/symbols/plainname.h"
 #include "export/read/folder/written.h"
 #include "export/kp_export.h"
@@ -59,13 +60,12 @@ static void written_say(const struct kp_reader *reader, const struct kp_export_r
     const char *name = strrchr(result->path, '/'), *json = strstr(name, ".pt.trace.json");
     char ends[64], steps[40] = "", after[40] = "";
     if (result->steps)
-        snprintf(steps, sizeof steps, "%llu step%s, ", (unsigned long long)result->steps,
-                 result->steps == 1 ? "" : "s");
+        snprintf(steps, sizeof steps, "%llu step%s, ", (unsigned long long)result->steps, kp_units_s(result->steps));
     if (result->steps) snprintf(after, sizeof after, " after step %llu", (unsigned long long)result->last_step);
     kp_cli_say(stdout, "kprof: wrote %s%.*s%s (%s%llu op%s, %s%llu dropped%s%s%s)", dir,
                b->no_trace && json ? (int)(json - name) : (int)strlen(name), name,
                kp_beside_ends(b->made, b->no_trace, ends, sizeof ends), steps, (unsigned long long)result->events,
-               result->events == 1 ? "" : "s", is_least ? "at least " : "", (unsigned long long)result->lost,
+               kp_units_s(result->events), is_least ? "at least " : "", (unsigned long long)result->lost,
                is_complete ? "" : "; cut off", is_complete ? "" : after,
                is_complete ? "" : ", where the process ended");
 }

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "collector/base/kp_order.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/store/qsort.h"
+#include "export/read/store/quantile.h"
 
 /* From the first event to the end of the last; false: none has a time. */
 static bool events_span(const struct kp_kineto *trace, struct kp_kineto_window *out)
@@ -82,11 +82,9 @@ static bool is_whole(const struct kp_kineto_window *first, const struct kp_kinet
     return true;
 }
 
-KP_ORDER_NUMBERS(length_order, int64_t)
-
 void kp_kineto_windows_runs(struct kp_kineto_windows *windows, struct kp_kineto_runs *out)
 {
-    int64_t *lengths = kp_kineto_room(windows->count + 1, sizeof *lengths);
+    double *lengths = kp_kineto_room(windows->count + 1, sizeof *lengths);
     size_t count = 0;
     *out = (struct kp_kineto_runs){.is_all = true};
     if (windows->count) kp_qsort(windows->of, windows->count, sizeof *windows->of, window_order);
@@ -98,16 +96,15 @@ void kp_kineto_windows_runs(struct kp_kineto_windows *windows, struct kp_kineto_
             out->is_all = false;
             continue;
         }
-        lengths[count++] = ns;
+        lengths[count++] = (double)ns;
         out->mean_ns += ns;
         out->has_parts |= end[-1].part > 1;
     }
     if (count) {
-        kp_qsort(lengths, count, sizeof *lengths, length_order);
         out->mean_ns /= (int64_t)count;
-        out->least_ns = lengths[0];
-        out->median_ns = (lengths[(count - 1) / 2] + lengths[count / 2]) / 2;
-        out->most_ns = lengths[count - 1];
+        out->median_ns = (int64_t)kp_quantile(lengths, count, 0.5); /* sorts them */
+        out->least_ns = (int64_t)lengths[0];
+        out->most_ns = (int64_t)lengths[count - 1];
     }
     out->count = count;
     free(lengths);

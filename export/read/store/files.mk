@@ -1,5 +1,6 @@
 # files.mk - the files of this room
 SRC_store := \
     export/read/store/keyindex.c \
+    export/read/store/quantile.c \
     export/read/store/qsort.c \
     export/read/store/stringtable.c

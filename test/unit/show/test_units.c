@@ -47,6 +47,18 @@ static void bytes_scale_by_their_absolute_value(void **state)
     assert_string_equal(kp_units_bytes(out, sizeof out, 5ll << 30), "5.00 GiB");
 }
 
+static void a_span_has_the_digits_that_tell(void **state)
+{
+    char out[40];
+    (void)state;
+    assert_string_equal(kp_units_span(out, sizeof out, 1234567), "1.235 ms");
+    assert_string_equal(kp_units_span(out, sizeof out, 123456789), "123.5 ms");
+    assert_string_equal(kp_units_span(out, sizeof out, 12345678901), "12.35 s");
+    assert_string_equal(kp_units_scaled(out, sizeof out, 999, 0), "999 ns");
+    assert_string_equal(kp_units_scaled(out, sizeof out, -1500, 1), "-1.50 ms");
+    assert_string_equal(kp_units_scaled(out, sizeof out, 7.2e12, 0), "7200.00 s");
+}
+
 static void one_is_not_told_as_many(void **state)
 {
     char out[40];
@@ -64,6 +76,7 @@ int main(void)
         cmocka_unit_test(a_time_takes_the_unit_of_its_size),
         cmocka_unit_test(a_share_of_nothing_is_no_number),
         cmocka_unit_test(bytes_scale_by_their_absolute_value),
+        cmocka_unit_test(a_span_has_the_digits_that_tell),
         cmocka_unit_test(one_is_not_told_as_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

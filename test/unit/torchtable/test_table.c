@@ -9,15 +9,6 @@
 #include "export/answers/torchtable/table.h"
 #include "test/support/kineto_text.h"
 
-static void letters_are_code_points(void **state)
-{
-    (void)state;
-    assert_int_equal(kp_table_letters("aten::mm"), 8);
-    assert_int_equal(kp_table_letters("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z"), 4);
-    assert_int_equal(kp_table_letters("\xff\xfe"), 2);
-    assert_int_equal(kp_table_letters("\xe2\x82"), 2);
-}
-
 /* Prints the table of a trace text; the caller frees it. */
 static char *table_of(const char *json, const struct kp_keyavg_options *group, const struct kp_table_options *table)
 {
@@ -103,7 +94,6 @@ static void no_event_prints_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(letters_are_code_points),
         cmocka_unit_test(a_small_table_is_printed_letter_for_letter),
         cmocka_unit_test(a_row_limit_of_minus_one_prints_all_and_zero_none),
         cmocka_unit_test(names_at_the_limit_lose_their_end),
