@@ -408,6 +408,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     struct kp_step_split *splits = kp_kineto_room(chosen->step_count + 1, sizeof *splits);
     struct kp_split_places places = {0};
     *out = (struct kp_advice){.steps = chosen->step_count, .gpu = {-1, -1, -1, -1, -1, 0}};
+    if (out->steps) out->ended_by = chosen->ended_by, out->last_step = chosen->steps[out->steps - 1].number;
     out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);
     struct kp_unanswered unanswered = {0};
     if (out->has_gpu) kp_unanswered_add(&unanswered, tree);

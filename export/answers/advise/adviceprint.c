@@ -2,6 +2,8 @@
 /* adviceprint.c - writes the advice of a trace: text for people, a line of JSON for programs */
 #include "export/answers/advise/adviceprint.h"
 
+#include <stddef.h>
+
 #include "export/show/plain.h"
 #include "export/show/units.h"
 
@@ -18,46 +20,133 @@ static const char *const cause_names[] = {
     [KP_IDLE_SYNC] = "synchronisation",  [KP_IDLE_LAUNCH] = "launch",       [KP_IDLE_DEPENDENCY] = "dependency",
     [KP_IDLE_PYTHON] = "python"};
 
-#define NUMBERS "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"number\"}}"
-#define TEXT "{\"type\":\"string\"}"
-#define MAYBE "{\"type\":[\"string\",\"null\"]}"
-#define WHOLE "{\"type\":\"integer\"}"
-#define SHARE "{\"type\":[\"number\",\"null\"]}"
+/* ---- the fields of an advice and of a finding, as they stand in JSON and in its schema ---- */
+
+enum row_kind { TEXT, MAYBE, WHOLE, MS, BYTES, SHARE, BOOL, OTHER }; /* MS: of ns. MAYBE, and SHARE below 0: null */
+struct json_row {
+    const char *key;
+    enum row_kind kind;
+    size_t at;                                /* of the field in its struct */
+    void (*put)(FILE *out, const void *item); /* OTHER: writes the value */
+    const char *schema;                       /* OTHER: its type */
+};
 #define NUMBER "{\"type\":\"number\"}"
-const char kp_adviceprint_schema[] =
-    "{\"$schema\":\"https://json-schema.org/draft/2020-12/"
-    "schema\",\"type\":\"object\",\"additionalProperties\":false,\n"
-    "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"step_median_ms\",\"parts_ms\",\"idle_ms\","
-    "\"missing\","
-    "\"unjudged\",\"seen\","
-    "\"gpu\",\"lines_by\",\"slowed_by\",\"ahead\",\"evaluated\",\"most\",\"prompts\",\"no_op\",\"waited\",\"outside\","
-    "\"guessed\","
-    "\"crowded\","
-    "\"findings\"],\n"
-    "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER
-    ",\"step_median_ms\":" NUMBER ",\n"
-    "\"verdict\":{\"enum\":[\"found\",\"incomplete\",\"healthy\",\"nothing found\"]},\n"
-    "\"parts_ms\":" NUMBERS ",\"idle_ms\":" NUMBERS ",\"missing\":" MAYBE
-    ",\"unjudged\":{\"type\":\"array\",\"items\":" TEXT "},\n"
-    "\"gpu\":{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"object\",\"additionalProperties\":false,\n"
-    "\"required\":[\"busy\",\"sm_efficiency\",\"occupancy\",\"tensor_cores\",\"communication_hidden\","
-    "\"queue_most\"],\n"
-    "\"properties\":{\"busy\":" SHARE ",\"sm_efficiency\":" SHARE ",\"occupancy\":" SHARE ",\"tensor_cores\":" SHARE
-    ",\"communication_hidden\":" SHARE ",\"queue_most\":" WHOLE "}}]},\n"
-    "\"seen\":" MAYBE ",\"lines_by\":" MAYBE ",\"slowed_by\":" MAYBE ",\"ahead\":" MAYBE ",\"evaluated\":" MAYBE
-    ",\"most\":" MAYBE ",\"prompts\":" MAYBE ",\"no_op\":" MAYBE ",\"waited\":" MAYBE ",\"outside\":" MAYBE
-    ",\"guessed\":" MAYBE ",\"crowded\":" MAYBE ",\n"
-    "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
-    "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
-    "\"frame\","
-    "\"line\",\"after\",\"until\",\"backward\",\"after_backward\","
-    "\"change\",\"share_of\",\"is_gap\",\"once_ms\",\"once_step\"],\n"
-    "\"properties\":{\"id\":" TEXT ",\"severity\":{\"enum\":[\"warning\",\"critical\"]},\"step_ms\":" NUMBER
-    ",\"share\":" NUMBER ",\"step_bytes\":" NUMBER ",\"steps\":" WHOLE ",\n"
-    "\"what\":" TEXT ",\"where\":" MAYBE ",\"module\":" MAYBE ",\"frame\":" MAYBE ",\"line\":" MAYBE ",\"after\":" MAYBE
-    ",\"until\":" MAYBE ",\"backward\":{\"type\":\"boolean\"},\"after_backward\":{\"type\":\"boolean\"}"
-    ",\"change\":" TEXT ",\"share_of\":" MAYBE ",\"is_gap\":{\"type\":\"boolean\"},\"once_ms\":" SHARE
-    ",\"once_step\":{\"type\":[\"integer\",\"null\"]}}}}}}\n";
+#define TYPE_OF_SHARE "{\"type\":[\"number\",\"null\"]}"
+#define NUMBERS "{\"type\":\"object\",\"additionalProperties\":" NUMBER "}"
+static const char *const type_of[] = {[TEXT] = "{\"type\":\"string\"}",
+                                      [MAYBE] = "{\"type\":[\"string\",\"null\"]}",
+                                      [WHOLE] = "{\"type\":\"integer\"}",
+                                      [MS] = NUMBER,
+                                      [BYTES] = NUMBER,
+                                      [SHARE] = TYPE_OF_SHARE,
+                                      [BOOL] = "{\"type\":\"boolean\"}"};
+
+static void json_text(FILE *out, const char *text)
+{
+    if (text) kp_plain_json(out, text);
+    else fputs("null", out);
+}
+
+static void row_put(FILE *out, const struct json_row *row, const void *item)
+{
+    const void *const field = (const char *)item + row->at;
+    switch (row->kind) {
+    case TEXT:
+    case MAYBE: json_text(out, *(const char *const *)field); break;
+    case WHOLE: fprintf(out, "%zu", *(const size_t *)field); break;
+    case MS: fprintf(out, "%.6f", *(const double *)field / 1e6); break;
+    case BYTES: fprintf(out, "%.0f", *(const double *)field); break;
+    case SHARE:
+        if (*(const double *)field < 0) fputs("null", out);
+        else fprintf(out, "%.6f", *(const double *)field);
+        break;
+    case BOOL: fputs(*(const bool *)field ? "true" : "false", out); break;
+    case OTHER: row->put(out, item); break;
+    }
+}
+
+static void rows_put(FILE *out, const struct json_row *rows, const void *item)
+{
+    for (const char *before = ""; rows->key; rows++, before = ",") {
+        fprintf(out, "%s\"%s\":", before, rows->key);
+        row_put(out, rows, item);
+    }
+}
+
+/* Writes the schema of an object of these rows, up to its last brace. `head`: what lies in it before these, or "". */
+static void schema_put(FILE *out, const struct json_row *rows, const char *required, const char *head)
+{
+    fprintf(out, "\"type\":\"object\",\"additionalProperties\":false,\n\"required\":[%s", required);
+    for (const struct json_row *row = rows; row->key; row++) fprintf(out, "%s\"%s\"", row == rows ? "" : ",", row->key);
+    fprintf(out, "],\n\"properties\":{%s", head);
+    for (const struct json_row *row = rows; row->key; row++)
+        fprintf(out, "%s\"%s\":%s", row == rows ? "" : ",\n", row->key,
+                row->kind == OTHER ? row->schema : type_of[row->kind]);
+    fputs("}", out);
+}
+
+/* Gives the texts of an item to `texts`. */
+static void rows_keep(const struct json_row *rows, void *item, struct kp_strings *texts)
+{
+    for (; rows->key; rows++) {
+        const char **const text = (const char **)(void *)((char *)item + rows->at);
+        if (rows->kind == TEXT || rows->kind == MAYBE) *text = kp_strings_keep(texts, *text);
+    }
+}
+
+#define ROW(kind, type, field)                                 \
+    {                                                          \
+#field, kind, offsetof(struct type, field), NULL, NULL \
+    }
+static void severity_put(FILE *out, const void *item)
+{
+    fputs(((const struct kp_finding *)item)->is_critical ? "\"critical\"" : "\"warning\"", out);
+}
+
+static void once_ms_put(FILE *out, const void *item)
+{
+    const struct kp_finding *const f = item;
+    if (f->once_ns > 0) fprintf(out, "%.6f", f->once_ns / 1e6);
+    else fputs("null", out);
+}
+
+static void once_step_put(FILE *out, const void *item)
+{
+    const struct kp_finding *const f = item;
+    if (f->once_ns > 0) fprintf(out, "%ld", f->once_step);
+    else fputs("null", out);
+}
+
+static const struct json_row finding_rows[] = {
+    ROW(TEXT, kp_finding, id),
+    {"severity", OTHER, 0, severity_put, "{\"enum\":[\"warning\",\"critical\"]}"},
+    {"step_ms", MS, offsetof(struct kp_finding, step_ns), NULL, NULL},
+    {"share", SHARE, offsetof(struct kp_finding, share), NULL, NULL},
+    ROW(BYTES, kp_finding, step_bytes),
+    ROW(WHOLE, kp_finding, steps),
+    ROW(TEXT, kp_finding, what),
+    ROW(MAYBE, kp_finding, where),
+    ROW(MAYBE, kp_finding, module),
+    ROW(MAYBE, kp_finding, frame),
+    ROW(MAYBE, kp_finding, line),
+    ROW(MAYBE, kp_finding, after),
+    ROW(MAYBE, kp_finding, until),
+    {"backward", BOOL, offsetof(struct kp_finding, is_backward), NULL, NULL},
+    {"after_backward", BOOL, offsetof(struct kp_finding, is_after_backward), NULL, NULL},
+    ROW(TEXT, kp_finding, change),
+    ROW(MAYBE, kp_finding, share_of),
+    ROW(BOOL, kp_finding, is_gap),
+    {"once_ms", OTHER, 0, once_ms_put, TYPE_OF_SHARE},
+    {"once_step", OTHER, 0, once_step_put, "{\"type\":[\"integer\",\"null\"]}"},
+    {0}};
+static const struct json_row gpu_rows[] = {
+    ROW(SHARE, kp_gpu_figures, busy),
+    ROW(SHARE, kp_gpu_figures, sm_efficiency),
+    ROW(SHARE, kp_gpu_figures, occupancy),
+    ROW(SHARE, kp_gpu_figures, tensor_cores),
+    {"communication_hidden", SHARE, offsetof(struct kp_gpu_figures, comm_hidden), NULL, NULL},
+    ROW(WHOLE, kp_gpu_figures, queue_most),
+    {0}};
 
 static const char *verdict_of(const struct kp_advice *a)
 {
@@ -150,12 +239,11 @@ static void step_print(FILE *out, const struct kp_advice *a)
 }
 
 /* Where the trace marks no steps, readers count loops, and what follows the optimizer is of the next one. */
-static void optimizer_print(FILE *out, const struct kp_chosen *chosen)
+static void optimizer_print(FILE *out, const struct kp_advice *a)
 {
-    if (!chosen->ended_by || !chosen->step_count) return;
-    const long number = chosen->steps[chosen->step_count - 1].number;
-    fprintf(out, "steps    step %ld: from the end of %s %ld to the end of %ld, counted from 0\n", number,
-            kp_stepends_what(chosen->ended_by), number - 1, number);
+    if (!a->ended_by) return;
+    fprintf(out, "steps    step %ld: from the end of %s %ld to the end of %ld, counted from 0\n", a->last_step,
+            kp_stepends_what(a->ended_by), a->last_step - 1, a->last_step);
 }
 
 /* Findings, and notes behind them. An evaluation stands before what costs less. */
@@ -175,7 +263,7 @@ static void findings_print(FILE *out, const struct kp_advice *a)
         if (notes[i] != a->guessed && !(is_told && notes[i] == a->evaluated)) line_print(out, "note     ", notes[i]);
 }
 
-void kp_adviceprint_text(FILE *out, const struct kp_advice *a, const struct kp_chosen *chosen)
+void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
 {
     const double percent = a->step_ns > 0 ? 100 / a->step_ns : 0;
     if (a->steps) {
@@ -190,7 +278,7 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a, const struct kp_c
                 : a->has_gpu   ? "idle"
                                : "no op",
                 a->mean_ns[KP_SPLIT_IDLE] * percent);
-        optimizer_print(out, chosen);
+        optimizer_print(out, a);
         line_print(out, "guess    ", a->guessed);
         if (a->has_gpu && !a->is_gpu_lost) causes_print(out, a);
         if (a->has_gpu && !a->is_gpu_lost) gpu_print(out, &a->gpu);
@@ -201,93 +289,105 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a, const struct kp_c
     unjudged_print(out, a);
 }
 
-static void json_text(FILE *out, const char *text)
-{
-    if (text) kp_plain_json(out, text);
-    else fputs("null", out);
-}
+static void verdict_put(FILE *out, const void *item) { fprintf(out, "\"%s\"", verdict_of(item)); }
 
-static void json_member(FILE *out, const char *key, const char *text)
+static void parts_put(FILE *out, const void *item)
 {
-    fprintf(out, ",\"%s\":", key);
-    json_text(out, text);
-}
-
-static void json_share(FILE *out, const char *key, double share, const char *after)
-{
-    if (share < 0) fprintf(out, "\"%s\":null%s", key, after);
-    else fprintf(out, "\"%s\":%.6f%s", key, share, after);
-}
-
-static void json_gpu(FILE *out, const struct kp_gpu_figures *gpu)
-{
-    fputs(",\"gpu\":{", out);
-    json_share(out, "busy", gpu->busy, ",");
-    json_share(out, "sm_efficiency", gpu->sm_efficiency, ",");
-    json_share(out, "occupancy", gpu->occupancy, ",");
-    json_share(out, "tensor_cores", gpu->tensor_cores, ",");
-    json_share(out, "communication_hidden", gpu->comm_hidden, ",");
-    fprintf(out, "\"queue_most\":%zu}", gpu->queue_most);
-}
-
-void kp_adviceprint_finding_json(FILE *out, const struct kp_finding *f)
-{
-    fprintf(out, "{\"id\":\"%s\",\"severity\":\"%s\",\"step_ms\":%.6f,\"share\":%.6f,\"step_bytes\":%.0f,\"steps\":%zu",
-            f->id, f->is_critical ? "critical" : "warning", f->step_ns / 1e6, f->share, f->step_bytes, f->steps);
-    json_member(out, "what", f->what);
-    json_member(out, "where", f->where);
-    json_member(out, "module", f->module);
-    json_member(out, "frame", f->frame);
-    json_member(out, "line", f->line);
-    json_member(out, "after", f->after);
-    json_member(out, "until", f->until);
-    fprintf(out, ",\"backward\":%s,\"after_backward\":%s", f->is_backward ? "true" : "false",
-            f->is_after_backward ? "true" : "false");
-    json_member(out, "change", f->change);
-    json_member(out, "share_of", f->share_of);
-    fprintf(out, ",\"is_gap\":%s,", f->is_gap ? "true" : "false");
-    json_share(out, "once_ms", f->once_ns > 0 ? f->once_ns / 1e6 : -1, ",");
-    if (f->once_ns > 0) fprintf(out, "\"once_step\":%ld}", f->once_step);
-    else fputs("\"once_step\":null}", out);
-}
-
-void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label)
-{
-    fputs("{\"schema\":1,\"file\":", out);
-    kp_plain_json(out, label);
-    fprintf(out, ",\"verdict\":\"%s\",\"steps\":%zu,\"step_ms\":%.6f,\"step_median_ms\":%.6f,\"parts_ms\":{",
-            verdict_of(a), a->steps, a->step_ns / 1e6, a->median_ns / 1e6);
+    const struct kp_advice *const a = item;
     for (int p = 0; p < KP_SPLIT_PARTS; p++)
-        fprintf(out, "%s\"%s\":%.6f", p ? "," : "", part_names[p], a->mean_ns[p] / 1e6);
-    fputs("},\"idle_ms\":{", out);
-    for (int c = 0; c < KP_IDLE_CAUSES; c++)
-        fprintf(out, "%s\"%s\":%.6f", c ? "," : "", cause_names[c], a->cause_ns[c] / 1e6);
+        fprintf(out, "%s\"%s\":%.6f", p ? "," : "{", part_names[p], a->mean_ns[p] / 1e6);
     fputs("}", out);
-    json_member(out, "missing", a->missing);
-    fputs(",\"unjudged\":[", out);
+}
+
+static void idle_put(FILE *out, const void *item)
+{
+    const struct kp_advice *const a = item;
+    for (int c = 0; c < KP_IDLE_CAUSES; c++)
+        fprintf(out, "%s\"%s\":%.6f", c ? "," : "{", cause_names[c], a->cause_ns[c] / 1e6);
+    fputs("}", out);
+}
+
+static void unjudged_put(FILE *out, const void *item)
+{
+    const struct kp_advice *const a = item;
+    fputs("[", out);
     for (size_t i = 0; i < a->unjudged_count; i++) {
         if (i) fputs(",", out);
         json_text(out, a->unjudged[i]);
     }
     fputs("]", out);
-    json_member(out, "seen", a->seen);
-    if (a->has_gpu && a->steps && !a->is_gpu_lost) json_gpu(out, &a->gpu);
-    else fputs(",\"gpu\":null", out);
-    json_member(out, "lines_by", a->lines_by);
-    json_member(out, "slowed_by", a->slowed_by);
-    json_member(out, "ahead", a->ahead);
-    json_member(out, "evaluated", a->evaluated);
-    json_member(out, "most", a->most);
-    json_member(out, "prompts", a->prompts);
-    json_member(out, "no_op", a->no_op);
-    json_member(out, "waited", a->waited);
-    json_member(out, "outside", a->outside);
-    json_member(out, "guessed", a->guessed);
-    json_member(out, "crowded", a->crowded);
-    fputs(",\"findings\":[", out);
+}
+
+static void gpu_put(FILE *out, const void *item)
+{
+    const struct kp_advice *const a = item;
+    const bool is_known = a->has_gpu && a->steps && !a->is_gpu_lost;
+    fputs(is_known ? "{" : "null", out);
+    if (is_known) rows_put(out, gpu_rows, &a->gpu), fputs("}", out);
+}
+
+static void findings_put(FILE *out, const void *item)
+{
+    const struct kp_advice *const a = item;
+    fputs("[", out);
     for (size_t i = 0; i < a->count; i++) {
-        if (i) fputs(",", out);
-        kp_adviceprint_finding_json(out, &a->findings[i]);
+        fputs(i ? ",{" : "{", out);
+        rows_put(out, finding_rows, &a->findings[i]);
+        fputs("}", out);
     }
-    fputs("]}\n", out);
+    fputs("]", out);
+}
+
+/* What follows the file's name. kp_adviceprint_schema() writes the types of gpu and findings. */
+static const struct json_row advice_rows[] = {
+    {"verdict", OTHER, 0, verdict_put, "{\"enum\":[\"found\",\"incomplete\",\"healthy\",\"nothing found\"]}"},
+    ROW(WHOLE, kp_advice, steps),
+    {"step_ms", MS, offsetof(struct kp_advice, step_ns), NULL, NULL},
+    {"step_median_ms", MS, offsetof(struct kp_advice, median_ns), NULL, NULL},
+    {"parts_ms", OTHER, 0, parts_put, NUMBERS},
+    {"idle_ms", OTHER, 0, idle_put, NUMBERS},
+    ROW(MAYBE, kp_advice, missing),
+    {"unjudged", OTHER, 0, unjudged_put, "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"},
+    ROW(MAYBE, kp_advice, seen),
+    {"gpu", OTHER, 0, gpu_put, "{\"anyOf\":[{\"type\":\"null\"},{\"$ref\":\"#/$defs/gpu\"}]}"},
+    ROW(MAYBE, kp_advice, lines_by),
+    ROW(MAYBE, kp_advice, slowed_by),
+    ROW(MAYBE, kp_advice, ahead),
+    ROW(MAYBE, kp_advice, evaluated),
+    ROW(MAYBE, kp_advice, most),
+    ROW(MAYBE, kp_advice, prompts),
+    ROW(MAYBE, kp_advice, no_op),
+    ROW(MAYBE, kp_advice, waited),
+    ROW(MAYBE, kp_advice, outside),
+    ROW(MAYBE, kp_advice, guessed),
+    ROW(MAYBE, kp_advice, crowded),
+    {"findings", OTHER, 0, findings_put, "{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/finding\"}}"},
+    {0}};
+
+void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label)
+{
+    fputs("{\"schema\":1,\"file\":", out);
+    kp_plain_json(out, label);
+    fputs(",", out);
+    rows_put(out, advice_rows, a);
+    fputs("}\n", out);
+}
+
+void kp_adviceprint_schema(FILE *out)
+{
+    fputs("{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\n\"$defs\":{\"gpu\":{", out);
+    schema_put(out, gpu_rows, "", "");
+    fputs("},\n\"finding\":{", out);
+    schema_put(out, finding_rows, "", "");
+    fputs("}},\n", out);
+    schema_put(out, advice_rows, "\"schema\",\"file\",", "\"schema\":{\"const\":1},\"file\":{\"type\":\"string\"},\n");
+    fputs("}\n", out);
+}
+
+void kp_advice_keep(struct kp_advice *a, struct kp_strings *texts)
+{
+    rows_keep(advice_rows, a, texts);
+    a->overlaps = kp_strings_keep(texts, a->overlaps); /* JSON has it not */
+    for (size_t i = 0; i < a->unjudged_count; i++) a->unjudged[i] = kp_strings_keep(texts, a->unjudged[i]);
+    for (size_t i = 0; i < a->count; i++) rows_keep(finding_rows, &a->findings[i], texts);
 }

@@ -6,8 +6,9 @@
 
 #include "export/answers/advise/advise.h"
 
-extern const char kp_adviceprint_schema[]; /* the JSON Schema of such a line */
 void kp_adviceprint_finding(FILE *out, const struct kp_finding *finding, size_t of_steps);
-void kp_adviceprint_finding_json(FILE *out, const struct kp_finding *finding);
-void kp_adviceprint_text(FILE *out, const struct kp_advice *advice, const struct kp_chosen *chosen);
+void kp_adviceprint_text(FILE *out, const struct kp_advice *advice);
 void kp_adviceprint_json(FILE *out, const struct kp_advice *advice, const char *label);
+void kp_adviceprint_schema(FILE *out); /* the JSON Schema of such a line */
+/* Copies every text of an advice into `texts`, so that it outlives its trace. */
+void kp_advice_keep(struct kp_advice *advice, struct kp_strings *texts);

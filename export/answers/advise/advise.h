@@ -63,11 +63,13 @@ struct kp_advice {
     struct kp_finding findings[KP_FINDINGS_MAX]; /* the critical ones first, then the largest */
     size_t count, steps;
     double mean_ns[KP_SPLIT_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
-    double median_ns;                                                  /* of a step */
-    const char *overlaps;                                              /* works of a GPU whose end cannot be; or NULL */
-    bool is_gpu_lost;    /* so much of a GPU's work is not in the trace that its idle time is not known */
-    const char *missing; /* INCOMPLETE: what lacks, with the setting that shows it; or NULL. Then it is not healthy */
-    bool is_unrecorded;  /* `missing` tells of settings that were off, and of nothing that lacks in what was recorded */
+    enum kp_stepends_kind ended_by; /* the trace marks no steps: what ended them (chosen.h), up to last_step */
+    long last_step;
+    double median_ns;     /* of a step */
+    const char *overlaps; /* works of a GPU whose end cannot be; or NULL */
+    bool is_gpu_lost;     /* so much of a GPU's work is not in the trace that its idle time is not known */
+    const char *missing;  /* INCOMPLETE: what lacks, with the setting that shows it; or NULL. Then it is not healthy */
+    bool is_unrecorded; /* `missing` tells of settings that were off, and of nothing that lacks in what was recorded */
     const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */
     size_t unjudged_count;
     const char *seen;      /* what was looked at and costs little; or NULL */

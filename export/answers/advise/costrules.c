@@ -85,7 +85,7 @@ const char *kp_costrules_text(const struct kp_costrules *x, const char *format, 
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     struct kp_strings *strings = x->tree->trace->strings;
-    return kp_strings_get(strings, kp_strings_put(strings, text, strlen(text)));
+    return kp_strings_keep(strings, text);
 }
 
 /* ", each 10th step", or "". */

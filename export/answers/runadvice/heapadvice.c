@@ -91,7 +91,7 @@ static struct leaving *leaving_list(const struct kp_profile *p, size_t from, siz
 static const char *kept_text(const struct kp_advised *a, const char *text)
 {
     struct kp_strings *strings = a->trace->strings;
-    return kp_strings_get(strings, kp_strings_put(strings, text, strlen(text)));
+    return kp_strings_keep(strings, text);
 }
 
 /* "make_row at leaky.c:3": the function that called malloc. */

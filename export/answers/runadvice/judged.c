@@ -22,7 +22,7 @@ static void early_tell(struct kp_advised *a)
              by ? "ended by " : "did not end by itself,", by ? by : "",
              (double)(c->spans.of[c->spans.count - 1].end_ns - c->spans.of[0].start_ns) / 1e9,
              kp_ended_remark(a->trace));
-    a->advice.missing = kp_strings_get(strings, kp_strings_put(strings, room, strlen(room)));
+    a->advice.missing = kp_strings_keep(strings, room);
 }
 
 void kp_judged_add(struct kp_advised *a, const struct kp_trace_source *source)

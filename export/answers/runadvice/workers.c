@@ -179,7 +179,7 @@ static void change_set(struct kp_advised *a, const char *text)
     struct kp_strings *const strings = a->trace->strings;
     for (size_t i = 0; i < a->advice.count; i++) {
         struct kp_finding *f = &a->advice.findings[i];
-        if (is_of_workers(f)) f->change = kp_strings_get(strings, kp_strings_put(strings, text, strlen(text)));
+        if (is_of_workers(f)) f->change = kp_strings_keep(strings, text);
     }
 }
 

@@ -201,6 +201,11 @@ const char *kp_strings_get(struct kp_strings *s, uint32_t id)
 
 size_t kp_strings_count(const struct kp_strings *s) { return s->count; }
 
+const char *kp_strings_keep(struct kp_strings *s, const char *text)
+{
+    return text ? kp_strings_get(s, kp_strings_put(s, text, strlen(text))) : NULL;
+}
+
 uint32_t kp_strings_put_from(struct kp_strings *s, struct kp_strings *from, uint32_t id)
 {
     const char *text = kp_strings_get(from, id);

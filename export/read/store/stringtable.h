@@ -15,6 +15,8 @@ uint32_t kp_strings_chain(struct kp_strings *strings, uint32_t head, uint32_t ta
 bool kp_strings_is_chain(const struct kp_strings *strings, uint32_t id, uint32_t *head, uint32_t *tail);
 const char *kp_strings_get(struct kp_strings *strings, uint32_t id);
 size_t kp_strings_count(const struct kp_strings *strings); /* with "" */
+/* The same text as long as `strings` is open; NULL stays NULL. */
+const char *kp_strings_keep(struct kp_strings *strings, const char *text);
 uint32_t kp_strings_put_from(struct kp_strings *strings, struct kp_strings *from, uint32_t id);
 /* Notes what the program calls the module of a call "nn.Module: Linear_4". Two names of one text count as none. */
 void kp_strings_name_module(struct kp_strings *strings, uint32_t call, uint32_t name);

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/* runadvice.c - what is advised of the traces of a run, as data until all of them are read */
+#include "export/answers/runadvice/runadvice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/answers/advise/adviceprint.h"
+#include "export/read/kineto/kineto_facts.h"
+#include "export/show/say.h"
+
+struct kp_traceadvice {
+    struct kp_advice advice; /* its texts are those of kp_runadvice.texts */
+    char *label, *before, *after;
+    const char *each; /* its steps are guessed: what they are. NULL: they are not */
+    int64_t pid;
+    long rank; /* -1: not known */
+    bool is_all;
+};
+
+/* The first event of the host has it: an event of a GPU has the GPU's number. */
+static int64_t pid_of(const struct kp_kineto *trace)
+{
+    for (size_t i = 0; i < trace->count; i++)
+        if (trace->events[i].kind != KP_KINETO_GPU) return trace->events[i].pid;
+    return 0;
+}
+
+static void guess_look(struct kp_runadvice *all, struct kp_traceadvice *item, const struct kp_kineto *trace)
+{
+    const char *const source = kp_kineto_fact(trace, "kprof.step_source");
+    item->pid = pid_of(trace);
+    item->each = kp_kineto_fact(trace, "kprof.phase") ? NULL : kp_advice_guesses(trace);
+    if (!item->each && source && strcmp(source, "optimizer") == 0)
+        *KP_KINETO_NEXT(all->trained, all->trained_count, all->trained_capacity) = item->pid;
+}
+
+struct kp_finding *kp_runadvice_waiting(struct kp_advice *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->findings[i].id, KP_FINDING_COMM) == 0) return &a->findings[i];
+    return NULL;
+}
+
+void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, const char *label, char *before,
+                      bool is_all)
+{
+    if (!all->texts) all->texts = kp_strings_open();
+    struct kp_traceadvice *const item = KP_KINETO_NEXT(all->items, all->count, all->capacity);
+    *item = (struct kp_traceadvice){.advice = advised->advice,
+                                    .label = strdup(label),
+                                    .before = before,
+                                    .after = advised->workers,
+                                    .rank = kp_rankwaits_rank(advised->trace),
+                                    .is_all = is_all};
+    advised->workers = NULL;
+    kp_advice_keep(&item->advice, all->texts);
+    all->has_communication |= kp_runadvice_waiting(&item->advice) != NULL;
+    guess_look(all, item, advised->trace);
+    if (item->each) item->each = kp_strings_keep(all->texts, item->each);
+}
+
+/* ---- what the ranks tell together ---- */
+
+static void finding_first(struct kp_runadvice *all, struct kp_advice *a, const struct kp_finding *f)
+{
+    if (a->count == KP_FINDINGS_MAX) a->count--;
+    memmove(&a->findings[1], &a->findings[0], a->count++ * sizeof *f);
+    a->findings[0] = *f;
+    a->findings[0].what = kp_strings_keep(all->texts, f->what);
+    a->findings[0].change = kp_strings_keep(all->texts, f->change);
+}
+
+static void ranks_tell(struct kp_runadvice *all, struct kp_traceadvice *item, const struct kp_rankwaits *ranks)
+{
+    struct kp_finding late, *const f = kp_runadvice_waiting(&item->advice);
+    struct kp_rankwords words;
+    if (f && kp_finding_of_rank(&words, ranks, item->rank) && (words.is_for_gpu || !item->advice.has_gpu)) {
+        f->what = kp_strings_keep(all->texts, words.what);
+        f->change = kp_strings_keep(all->texts, words.change);
+    }
+    if (kp_finding_of_late(&late, &words, ranks, item->rank)) finding_first(all, &item->advice, &late);
+}
+
+/* No rank of a job that stands is late. The first line of the text says so; JSON has it as a finding. */
+void kp_runadvice_settle(struct kp_runadvice *all, const struct kp_rankwaits *ranks, const char *stands)
+{
+    const struct kp_finding stuck = {.id = "stuck",
+                                     .what = stands,
+                                     .change = "See what the rank does that is in no collective: kprof run "
+                                               "--with-stack 1 names its function.",
+                                     .is_critical = true};
+    for (size_t i = 0; i < all->count; i++) {
+        struct kp_traceadvice *const item = &all->items[i];
+        if (item->rank < 0 || item->is_all) continue;
+        if (!*stands) ranks_tell(all, item, ranks);
+        else if (all->is_json) finding_first(all, &item->advice, &stuck);
+    }
+}
+
+/* ---- printing ---- */
+
+static void item_print(const struct kp_runadvice *all, const struct kp_traceadvice *item, bool several)
+{
+    if (all->is_json) {
+        kp_adviceprint_json(stdout, &item->advice, item->label);
+        return;
+    }
+    if (several) kp_cli_say(stdout, "%s", item->label);
+    if (item->before) fputs(item->before, stdout);
+    if (!item->is_all) kp_adviceprint_text(stdout, &item->advice);
+    if (!item->is_all && item->after) fputs(item->after, stdout);
+}
+
+void kp_runadvice_print(const struct kp_runadvice *all, bool several)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (!several || !all->items[i].each) item_print(all, &all->items[i], several);
+}
+
+static bool is_trained(const struct kp_runadvice *all, int64_t pid)
+{
+    for (size_t i = 0; i < all->trained_count; i++)
+        if (all->trained[i] == pid) return true;
+    return false;
+}
+
+static size_t critical_count(const struct kp_advice *a)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < a->count; i++) count += a->findings[i].is_critical;
+    return count;
+}
+
+static void critical_print(const struct kp_traceadvice *item, bool several)
+{
+    const struct kp_advice *const a = &item->advice;
+    if (several && critical_count(a)) kp_cli_say(stdout, "%s", item->label);
+    for (size_t i = 0; i < a->count; i++)
+        if (a->findings[i].is_critical) kp_adviceprint_finding(stdout, &a->findings[i], a->steps);
+}
+
+static bool is_window_of(const struct kp_traceadvice *item, const struct kp_traceadvice *first)
+{
+    return item->each && item->pid == first->pid;
+}
+
+/* All windows of the process of item `first`. */
+static void windows_print(const struct kp_runadvice *all, size_t first)
+{
+    const struct kp_traceadvice *const one = &all->items[first];
+    size_t windows = 0, steps = 0, critical = 0;
+    double ns = 0;
+    for (size_t i = first; i < all->count; i++) {
+        const struct kp_advice *const a = &all->items[i].advice;
+        if (!is_window_of(&all->items[i], one)) continue;
+        windows++;
+        steps += a->steps;
+        ns += a->step_ns * (double)a->steps;
+        critical += critical_count(a);
+    }
+    kp_cli_say(stdout, "%s%s", one->label, windows > 1 ? " and others" : "");
+    printf("guess    before the training (an evaluation, or a warm-up) the steps are %s: %zu of %.3f ms in all; %s\n",
+           one->each, steps, ns / 1e6, critical ? "what is critical in them:" : "nothing is critical in them");
+    for (size_t i = first; i < all->count; i++)
+        if (is_window_of(&all->items[i], one)) critical_print(&all->items[i], windows > 1);
+}
+
+static bool is_first_window(const struct kp_runadvice *all, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (is_window_of(&all->items[i], &all->items[at])) return false;
+    return true;
+}
+
+void kp_runadvice_guesses_print(const struct kp_runadvice *all, bool several)
+{
+    for (size_t i = 0; several && i < all->count; i++) {
+        const struct kp_traceadvice *const item = &all->items[i];
+        if (!item->each) continue;
+        if (all->is_json || !is_trained(all, item->pid)) item_print(all, item, several);
+        else if (is_first_window(all, i)) windows_print(all, i);
+    }
+}
+
+void kp_runadvice_fini(struct kp_runadvice *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        free(all->items[i].label);
+        free(all->items[i].before);
+        free(all->items[i].after);
+    }
+    free(all->items);
+    free(all->trained);
+    if (all->texts) kp_strings_close(all->texts);
+    *all = (struct kp_runadvice){0};
+}

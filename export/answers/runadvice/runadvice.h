@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * runadvice.h - what is advised of the traces of a run, as data until all of them are read
+ *
+ * The traces of all ranks tell why collectives take long. A schedule starts over with the first step of an optimizer:
+ * traces from before it, as of an evaluation, have guessed steps, and stand behind the training's.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "export/answers/runadvice/advised.h"
+
+struct kp_runadvice { /* all zero: none. kp_runadvice_fini() frees it */
+    struct kp_traceadvice *items;
+    size_t count, capacity;
+    int64_t *trained; /* the processes with steps by an optimizer */
+    size_t trained_count, trained_capacity;
+    struct kp_strings *texts;
+    bool is_json, has_communication; /* has_communication: some finding is of it */
+};
+/* Keeps the advice of a trace. `before`, or NULL, and the trace's own `workers` are printed around it; with `is_all`
+ * `before` alone is. It frees `before` and *workers. */
+void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, const char *label, char *before,
+                      bool is_all);
+/* The finding of collectives: a trace alone cannot tell whether it is a wait for another rank. NULL: none. */
+struct kp_finding *kp_runadvice_waiting(struct kp_advice *advice);
+/* Adds what all ranks together tell. `stands`: the job stands, and how; "": it does not. */
+void kp_runadvice_settle(struct kp_runadvice *all, const struct kp_rankwaits *ranks, const char *stands);
+/* Prints the traces in order, but not those of guessed steps. `several`: each behind its label. */
+void kp_runadvice_print(const struct kp_runadvice *all, bool several);
+/* Prints those of guessed steps. In text those of a process that has a training are one block, with the findings of
+ * them that are critical. */
+void kp_runadvice_guesses_print(const struct kp_runadvice *all, bool several);
+void kp_runadvice_fini(struct kp_runadvice *all);
