@@ -5,17 +5,9 @@
 #include <stdlib.h>
 
 #include "export/read/facts/nocore.h"
+#include "export/show/columns.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
-
-/* Of the host no op and loader runs at one time; of a GPU each part is what no earlier one covers. */
-static const struct {
-    const char *gpu, *host, *key;
-} parts[KP_SPLIT_PARTS] = {[KP_SPLIT_COMPUTE] = {"compute", "in ops", "compute"},
-                           [KP_SPLIT_COMM] = {"communication", "communication", "communication"},
-                           [KP_SPLIT_COPIES] = {"copies", "copies", "copies"},
-                           [KP_SPLIT_LOADING] = {"data loading", "data loading", "data_loading"},
-                           [KP_SPLIT_IDLE] = {"idle", "in no op", "idle"}};
 
 static const struct kp_steplist *ordered; /* for qsort */
 
@@ -58,38 +50,47 @@ void kp_steplist_fini(struct kp_steplist *list)
 
 static bool has_part(const struct kp_steplist *list, int part)
 {
-    if (part == KP_SPLIT_COMPUTE || part == KP_SPLIT_LOADING || part == KP_SPLIT_IDLE) return true;
     for (size_t i = 0; i < list->chosen->step_count; i++)
         if (list->splits[i].part_ns[part] > 0) return true;
     return false;
 }
 
 /* What makes a step longer, and is no fault of the program. */
-static void remarks_print(FILE *out, const struct kp_steplist *list, size_t step)
+static const char *remarks_of(const struct kp_steplist *list, size_t step, char *room, size_t bytes)
 {
     const double no_core_ns = list->no_core_ns[step];
-    const char *between = "  ";
-    if (list->evaluates[step]) fputs("  with an evaluation", out), between = ", ";
-    if (no_core_ns >= (double)list->splits[step].step_ns / KP_NOCORE_TOLD_PART)
-        fprintf(out, "%sno core for %.3f", between, no_core_ns / 1e6);
-    fputs("\n", out);
+    const char *const evaluates = list->evaluates[step] ? "with an evaluation" : NULL;
+    if (no_core_ns < (double)list->splits[step].step_ns / KP_NOCORE_TOLD_PART) return evaluates;
+    snprintf(room, bytes, "%s%sno core for %.3f", evaluates ? evaluates : "", evaluates ? ", " : "", no_core_ns / 1e6);
+    return room;
 }
+
+#define KP_TABLE struct kp_steplist
+#define KP_ROW size_t /* of list->order */
+#define SPLIT t->splits[*r]
+#define PART(part) (double)SPLIT.part_ns[KP_SPLIT_##part]
+#define HAS(part) has_part(t, KP_SPLIT_##part)
+/* Of the host no op and loader runs at one time; of a GPU each part is what no earlier one covers. */
+/* clang-format off */
+#define COLUMNS(NUMBER, TEXT) \
+    NUMBER(step, "step", NULL, COUNT, 10, true, (double)t->chosen->steps[*r].number) \
+    NUMBER(ms, "ms", NULL, MS, 10, true, (double)SPLIT.step_ns) \
+    NUMBER(times, "x median", NULL, TIMES, 8, true, t->median_ns > 0 ? (double)SPLIT.step_ns / t->median_ns : 0) \
+    NUMBER(compute, "compute", NULL, MS, 13, t->has_gpu, PART(COMPUTE)) \
+    NUMBER(ops, "in ops", NULL, MS, 13, !t->has_gpu, PART(COMPUTE)) \
+    NUMBER(comm, "communication", NULL, MS, 13, HAS(COMM), PART(COMM)) \
+    NUMBER(copies, "copies", NULL, MS, 13, HAS(COPIES), PART(COPIES)) \
+    NUMBER(loading, "data loading", NULL, MS, 13, true, PART(LOADING)) \
+    NUMBER(idle, "idle", NULL, MS, 13, t->has_gpu, PART(IDLE)) \
+    NUMBER(no_op, "in no op", NULL, MS, 13, !t->has_gpu, PART(IDLE)) \
+    TEXT(remarks, "", NULL, 0, true, remarks_of(t, *r, room, bytes))
+KP_COLUMNS(columns, COLUMNS)
+/* clang-format on */
 
 void kp_steplist_print(FILE *out, const struct kp_steplist *list, size_t most)
 {
     const size_t count = list->chosen->step_count, rows = most && most < count ? most : count;
-    fprintf(out, "%10s  %10s  %8s", "step", "ms", "x median");
-    for (int p = 0; p < KP_SPLIT_PARTS; p++)
-        if (has_part(list, p)) fprintf(out, "  %13s", list->has_gpu ? parts[p].gpu : parts[p].host);
-    fputs("\n", out);
-    for (size_t i = 0; i < rows; i++) {
-        const struct kp_step_split *s = &list->splits[list->order[i]];
-        fprintf(out, "%10ld  %10.3f  %8.2f", list->chosen->steps[list->order[i]].number, (double)s->step_ns / 1e6,
-                list->median_ns > 0 ? (double)s->step_ns / list->median_ns : 0);
-        for (int p = 0; p < KP_SPLIT_PARTS; p++)
-            if (has_part(list, p)) fprintf(out, "  %13.3f", (double)s->part_ns[p] / 1e6);
-        remarks_print(out, list, list->order[i]);
-    }
+    kp_columns_print(out, KP_COLUMNS_OF(columns, list, list->order, rows));
     if (rows < count)
         fprintf(out, "%zu more step%s; all: -n 0%s\n", count - rows, kp_units_s(count - rows),
                 list->is_longest_first ? "" : "; the longest first: --sort total");
@@ -101,6 +102,7 @@ void kp_steplist_print(FILE *out, const struct kp_steplist *list, size_t most)
 
 void kp_steplist_json(FILE *out, const struct kp_steplist *list, const char *label)
 {
+    static const char *const keys[KP_SPLIT_PARTS] = {"compute", "communication", "copies", "data_loading", "idle"};
     fputs("{\"trace\":", out);
     kp_plain_json(out, label);
     fprintf(out, ",\"by\":\"step\",\"gpu\":%s,\"median_ms\":%.6f,\"rows\":[", list->has_gpu ? "true" : "false",
@@ -111,7 +113,7 @@ void kp_steplist_json(FILE *out, const struct kp_steplist *list, const char *lab
                 list->chosen->steps[list->order[i]].number, (double)s->step_ns / 1e6,
                 list->evaluates[list->order[i]] ? "true" : "false", list->no_core_ns[list->order[i]] / 1e6);
         for (int p = 0; p < KP_SPLIT_PARTS; p++)
-            fprintf(out, "%s\"%s\":%.6f", p ? "," : "", parts[p].key, (double)s->part_ns[p] / 1e6);
+            fprintf(out, "%s\"%s\":%.6f", p ? "," : "", keys[p], (double)s->part_ns[p] / 1e6);
         fputs("}}", out);
     }
     fputs("]}\n", out);

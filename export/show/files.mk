@@ -1,5 +1,6 @@
 # files.mk - the files of this room
 SRC_show := \
+    export/show/columns.c \
     export/show/html.c \
     export/show/letters.c \
     export/show/plain.c \
@@ -7,6 +8,7 @@ SRC_show := \
     export/show/shapetext.c \
     export/show/units.c
 UNIT_show := \
+    test/unit/show/test_columns.c \
     test/unit/show/test_letters.c \
     test/unit/show/test_shapetext.c \
     test/unit/show/test_units.c

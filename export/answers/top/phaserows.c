@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_order.h"
 #include "export/read/kineto/kineto_facts.h"
-#include "export/show/letters.h"
+#include "export/show/columns.h"
 #include "export/show/plain.h"
-#include "export/read/store/qsort.h"
+#include "export/read/store/quantile.h"
 
 static struct kp_phaserow *row_get(struct kp_phaserows *rows, const char *phase)
 {
@@ -42,7 +41,7 @@ void kp_phaserows_add(struct kp_phaserows *rows, const struct kp_kineto *trace, 
     row->traces++;
     times_take(rows, trace);
     row->step_ns = kp_kineto_grow(row->step_ns, &row->capacity, row->steps + chosen->step_count, sizeof *row->step_ns);
-    for (size_t i = 0; i < chosen->step_count; i++) row->step_ns[row->steps++] = chosen->steps[i].inside_ns;
+    for (size_t i = 0; i < chosen->step_count; i++) row->step_ns[row->steps++] = (double)chosen->steps[i].inside_ns;
     row->wall_ns += summary->wall_ns;
     row->op_ns += summary->op_ns;
     row->data_ns += summary->data_ns;
@@ -51,44 +50,29 @@ void kp_phaserows_add(struct kp_phaserows *rows, const struct kp_kineto *trace, 
     rows->has_parts |= !with_runs;
 }
 
-KP_ORDER_NUMBERS(length_order, int64_t)
+/* ---- the table ---- */
 
-static double median_ms(struct kp_phaserow *row)
-{
-    const size_t n = row->steps;
-    if (!n) return 0;
-    kp_qsort(row->step_ns, n, sizeof *row->step_ns, length_order);
-    return (double)(row->step_ns[(n - 1) / 2] + row->step_ns[n / 2]) / 2e6;
-}
+static double share(int64_t part, int64_t whole) { return whole > 0 ? (double)part / (double)whole : 0; }
 
-static double percent(int64_t part, int64_t whole) { return whole > 0 ? 100.0 * (double)part / (double)whole : 0; }
-
-/* A time in milliseconds, or a line where there is none. */
-static const char *ms_text(char *out, size_t bytes, bool is_known, double ms)
-{
-    if (is_known) snprintf(out, bytes, "%.3f", ms);
-    else snprintf(out, bytes, "-");
-    return out;
-}
-
-/* The part of all time; a line where that is not known (0). */
-static const char *share_text(char *out, size_t bytes, int64_t ns, int64_t all_ns)
-{
-    if (all_ns) snprintf(out, bytes, "%.1f %%", percent(ns, all_ns));
-    else snprintf(out, bytes, "-");
-    return out;
-}
-
-static void row_print(FILE *out, struct kp_phaserow *r, int width, int64_t all_ns, const struct kp_kineto_runs *runs)
-{
-    char run[40], step[40], share[40];
-    kp_plain_put(out, r->phase);
-    fprintf(out, "%*s  %6zu  %5zu  %9s  %6zu  %9s  %8s  %5.1f %%  %5.1f %%  %5.1f %%\n",
-            width - (int)kp_letters_columns(r->phase), "", r->traces, runs->count,
-            ms_text(run, sizeof run, runs->count, (double)runs->median_ns / 1e6), r->steps,
-            ms_text(step, sizeof step, r->steps, median_ms(r)), share_text(share, sizeof share, r->wall_ns, all_ns),
-            percent(r->op_ns, r->wall_ns), percent(r->data_ns, r->wall_ns), percent(r->other_ns, r->wall_ns));
-}
+struct phases { /* of which each row has a share */
+    int64_t all_ns;
+};
+#define KP_TABLE struct phases
+#define KP_ROW struct kp_phaserow
+/* clang-format off */
+#define COLUMNS(NUMBER, TEXT) \
+    TEXT(phase, "phase", NULL, -5, true, (kp_plain_text(room, bytes, r->phase, strlen(r->phase)), room)) \
+    NUMBER(traces, "traces", NULL, COUNT, 6, true, (double)r->traces) \
+    NUMBER(runs, "runs", NULL, COUNT, 5, true, (double)r->runs.count) \
+    NUMBER(run_ms, "ms a run", NULL, MS, 9, true, r->runs.count ? (double)r->runs.median_ns : NAN) \
+    NUMBER(steps, "steps", NULL, COUNT, 6, true, (double)r->steps) \
+    NUMBER(step_ms, "ms a step", NULL, MS, 9, true, r->steps ? kp_quantile(r->step_ns, r->steps, 0.5) : NAN) \
+    NUMBER(time, "of time", NULL, SHARE, 8, true, t->all_ns ? share(r->wall_ns, t->all_ns) : NAN) \
+    NUMBER(ops, "in ops", NULL, SHARE, 7, true, share(r->op_ns, r->wall_ns)) \
+    NUMBER(loading, "loading", NULL, SHARE, 7, true, share(r->data_ns, r->wall_ns)) \
+    NUMBER(rest, "no op", NULL, SHARE, 7, true, share(r->other_ns, r->wall_ns))
+KP_COLUMNS(columns, COLUMNS)
+/* clang-format on */
 
 /* What a schedule records is no share of the run. */
 static void times_print(FILE *out, const struct kp_phaserows *rows)
@@ -125,23 +109,17 @@ static void legend_print(FILE *out, const struct kp_phaserows *rows, bool has_ru
 
 void kp_phaserows_print(FILE *out, struct kp_phaserows *rows)
 {
-    int64_t all_ns = 0;
-    int width = 5;
+    struct phases all = {0};
     bool has_runs = false, are_all_whole = true;
-    struct kp_kineto_runs *runs = kp_kineto_room(rows->count + 1, sizeof *runs);
-    for (size_t i = 0; i < rows->count; i++) {
-        kp_kineto_windows_runs(&rows->of[i].windows, &runs[i]);
-        has_runs |= runs[i].count != 0;
-        are_all_whole &= runs[i].count != 0;
-        all_ns += rows->of[i].wall_ns;
-        if ((int)kp_letters_columns(rows->of[i].phase) > width) width = (int)kp_letters_columns(rows->of[i].phase);
+    for (struct kp_phaserow *r = rows->of; r < rows->of + rows->count; r++) {
+        kp_kineto_windows_runs(&r->windows, &r->runs);
+        has_runs |= r->runs.count != 0;
+        are_all_whole &= r->runs.count != 0;
+        all.all_ns += r->wall_ns;
     }
-    if (!are_all_whole && !rows->has_parts) all_ns = 0; /* what was recorded is a choice of the schedule */
-    fprintf(out, "%-*s  %6s  %5s  %9s  %6s  %9s  %8s  %7s  %7s  %7s\n", width, "phase", "traces", "runs", "ms a run",
-            "steps", "ms a step", "of time", "in ops", "loading", "no op");
-    for (size_t i = 0; i < rows->count; i++) row_print(out, &rows->of[i], width, all_ns, &runs[i]);
+    if (!are_all_whole && !rows->has_parts) all.all_ns = 0; /* what was recorded is a choice of the schedule */
+    kp_columns_print(out, KP_COLUMNS_OF(columns, &all, rows->of, rows->count));
     legend_print(out, rows, has_runs, are_all_whole);
-    free(runs);
 }
 
 void kp_phaserows_fini(struct kp_phaserows *rows)

@@ -11,9 +11,10 @@
 struct kp_phaserow {
     char *phase;
     size_t traces, steps, capacity;
-    int64_t *step_ns;                          /* of each step */
+    double *step_ns;                           /* of each step */
     int64_t wall_ns, op_ns, data_ns, other_ns; /* as in kp_summary */
     struct kp_kineto_windows windows;
+    struct kp_kineto_runs runs; /* of these windows, once it is printed */
 };
 struct kp_phaserows { /* all zero: empty */
     struct kp_phaserow *of;

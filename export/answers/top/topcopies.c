@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/show/columns.h"
 #include "export/show/plain.h"
 #include "export/read/store/qsort.h"
 
@@ -16,9 +17,8 @@ struct copies {
 };
 enum { COPIES_MOST = 32 };
 
-double kp_top_row_gbps(const struct kp_top_row *row)
+double kp_top_gbps(const struct kp_top_cost *c)
 {
-    const struct kp_top_cost *c = &row->cost;
     return c->gpu_self_ns > 0 ? (double)c->moved_bytes / c->gpu_self_ns : 0;
 }
 
@@ -55,19 +55,26 @@ static int longest_first(const void *a, const void *b)
     return more > 0 ? 1 : more < 0 ? -1 : strcmp(x->what, y->what);
 }
 
-static void copies_print(FILE *out, const struct copies *c)
+static const char *amount_text(const struct copies *c, char *room, size_t bytes)
 {
-    const struct kp_top_row row = {.cost = c->cost};
-    char what[80], amount[32] = "-", speed[32] = "-";
-    kp_plain_text(what, sizeof what, c->what, strlen(c->what));
-    if (c->cost.moved_bytes > 0) {
-        const double megabytes = (double)c->cost.moved_bytes / 1048576.0;
-        snprintf(amount, sizeof amount, "%.*f", megabytes < 0.1 ? 4 : 2, megabytes);
-        snprintf(speed, sizeof speed, "%.2f", kp_top_row_gbps(&row));
-    }
-    fprintf(out, "%-8s  %8lld  %10s  %8.3f  %7s%s%s\n", what, (long long)c->cost.count, amount,
-            c->cost.gpu_self_ns / 1e6, speed, *c->memory ? "  " : "", c->memory);
+    const double megabytes = (double)c->cost.moved_bytes / 1048576.0;
+    if (c->cost.moved_bytes <= 0) return "-";
+    snprintf(room, bytes, "%.*f", megabytes < 0.1 ? 4 : 2, megabytes);
+    return room;
 }
+
+#define KP_TABLE struct kp_top
+#define KP_ROW struct copies
+/* clang-format off */
+#define COLUMNS(NUMBER, TEXT) \
+    TEXT(what, "copies", NULL, -8, true, (kp_plain_text(room, bytes, r->what, strlen(r->what)), room)) \
+    NUMBER(times, "count", NULL, COUNT, 8, true, (double)r->cost.count) \
+    TEXT(amount, "MiB", NULL, 10, true, amount_text(r, room, bytes)) \
+    NUMBER(gpu_ms, "GPU ms", NULL, MS, 8, true, r->cost.gpu_self_ns) \
+    NUMBER(speed, "GB/s", NULL, TIMES, 7, true, r->cost.moved_bytes > 0 ? kp_top_gbps(&r->cost) : NAN) \
+    TEXT(memory, "host memory", NULL, 0, true, *r->memory ? r->memory : NULL)
+KP_COLUMNS(columns, COLUMNS)
+/* clang-format on */
 
 void kp_top_copies_print(FILE *out, const struct kp_top *top)
 {
@@ -79,6 +86,6 @@ void kp_top_copies_print(FILE *out, const struct kp_top *top)
             copies_add(all, &count, &one, &top->rows[i].cost);
     if (!count) return;
     kp_qsort(all, count, sizeof *all, longest_first);
-    fprintf(out, "\n%-8s  %8s  %10s  %8s  %7s  %s\n", "copies", "count", "MiB", "GPU ms", "GB/s", "host memory");
-    for (size_t i = 0; i < count; i++) copies_print(out, &all[i]);
+    fputs("\n", out);
+    kp_columns_print(out, KP_COLUMNS_OF(columns, top, all, count));
 }

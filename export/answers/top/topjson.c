@@ -8,6 +8,7 @@
 
 #include "export/read/frames/modulename.h"
 #include "export/read/kineto/pagefaults.h"
+#include "export/show/columns.h"
 #include "export/show/plain.h"
 
 static void text_put(FILE *out, const char *key, const char *text)
@@ -152,20 +153,6 @@ static void path_put(FILE *out, const struct kp_top *top, const struct kp_top_ro
     kp_frametext_fini(&text);
 }
 
-/* What a total is made of. */
-static void modules_put(FILE *out, const struct kp_top *top, const struct kp_top_row *row)
-{
-    const struct kp_top_cost *cost = &row->cost;
-    if (top->by == KP_TOP_BY_CLASS) whole_put(out, "modules", row->modules);
-    ms_put(out, "forward_ms", cost->total_ns - cost->backward_ns);
-    ms_put(out, "backward_ms", cost->backward_ns);
-    if (top->has_gpu) {
-        ms_put(out, "gpu_forward_ms", cost->gpu_total_ns - cost->gpu_backward_ns);
-        ms_put(out, "gpu_backward_ms", cost->gpu_backward_ns);
-    }
-    if (top->steps) ms_put(out, "total_ms_a_step", kp_top_row_step_total_ns(top, row) / (double)top->steps);
-}
-
 /* The types stand behind the last bracket. */
 static void shapes_put(FILE *out, const char *text)
 {
@@ -176,6 +163,38 @@ static void shapes_put(FILE *out, const char *text)
     if (types) text_put(out, "types", types);
 }
 
+#define KP_TABLE struct kp_top
+#define KP_ROW struct kp_top_row
+#define BY_MODULE kp_top_is_by_module(t)
+#define GPU_MODULE BY_MODULE && t->has_gpu
+#define COST(field) (double)r->cost.field
+#define OF_ONE(value) r->name ? value : NAN /* not of what lies in no module */
+#define A_STEP(ns) (ns) / (double)t->steps
+/* clang-format off */
+#define COLUMNS(NUMBER, TEXT) \
+    NUMBER(self, NULL, "self_ms", MS, 0, true, COST(self_ns)) \
+    NUMBER(total, NULL, "total_ms", MS, 0, true, COST(total_ns)) \
+    NUMBER(gpu_self, NULL, "gpu_self_ms", MS, 0, t->has_gpu, COST(gpu_self_ns)) \
+    NUMBER(gpu_total, NULL, "gpu_total_ms", MS, 0, t->has_gpu, COST(gpu_total_ns)) \
+    NUMBER(modules, NULL, "modules", COUNT, 0, t->by == KP_TOP_BY_CLASS, OF_ONE(r->modules)) \
+    NUMBER(forward, NULL, "forward_ms", MS, 0, BY_MODULE, OF_ONE(COST(total_ns) - COST(backward_ns))) \
+    NUMBER(backward, NULL, "backward_ms", MS, 0, BY_MODULE, OF_ONE(COST(backward_ns))) \
+    NUMBER(gpu_forward, NULL, "gpu_forward_ms", MS, 0, GPU_MODULE, OF_ONE(COST(gpu_total_ns) - COST(gpu_backward_ns))) \
+    NUMBER(gpu_backward, NULL, "gpu_backward_ms", MS, 0, GPU_MODULE, OF_ONE(COST(gpu_backward_ns))) \
+    NUMBER(total_step, NULL, "total_ms_a_step", MS, 0, BY_MODULE && t->steps, \
+           OF_ONE(A_STEP(kp_top_row_step_total_ns(t, r)))) \
+    NUMBER(share, NULL, "self_percent", PERCENT, 0, true, kp_top_row_share(t, r)) \
+    NUMBER(count, NULL, "count", COUNT, 0, true, COST(count)) \
+    NUMBER(step, NULL, "ms_a_step", MS, 0, t->steps != 0, A_STEP(kp_top_row_step_ns(t, r))) \
+    NUMBER(call, NULL, "ms_a_call", MS, 0, t->calls != 0, kp_top_row_self_ns(t, r) / (double)t->calls) \
+    NUMBER(memory, NULL, "self_bytes", BYTES, 0, t->has_memory, COST(self_bytes)) \
+    NUMBER(gpu_memory, NULL, "gpu_self_bytes", BYTES, 0, t->has_gpu_memory, COST(gpu_self_bytes)) \
+    NUMBER(longest, NULL, "gpu_longest_ms", MS, 0, t->by == KP_TOP_BY_KERNEL, COST(gpu_most_ns)) \
+    NUMBER(moved, NULL, "bytes", BYTES, 0, t->by == KP_TOP_BY_KERNEL, r->cost.moved_bytes ? COST(moved_bytes) : NAN) \
+    NUMBER(speed, NULL, "gb_s", TIMES, 0, t->by == KP_TOP_BY_KERNEL, r->cost.moved_bytes ? kp_top_gbps(&r->cost) : NAN)
+KP_COLUMNS(columns, COLUMNS)
+/* clang-format on */
+
 static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_top_row *row)
 {
     const struct kp_top *top = r->top;
@@ -184,25 +203,8 @@ static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_to
     if (top->by == KP_TOP_BY_SHAPE) shapes_put(out, kp_kineto_text(top->trace, row->shapes));
     if (top->by != KP_TOP_BY_CLASS) path_put(out, top, row);
     if (row->is_backward) fputs(",\"backward\":true", out);
-    ms_put(out, "self_ms", row->cost.self_ns);
-    ms_put(out, "total_ms", row->cost.total_ns);
-    if (top->has_gpu) {
-        ms_put(out, "gpu_self_ms", row->cost.gpu_self_ns);
-        ms_put(out, "gpu_total_ms", row->cost.gpu_total_ns);
-    }
-    if (kp_top_is_by_module(top) && row->name) modules_put(out, top, row);
-    fprintf(out, ",\"self_percent\":%.4f", kp_top_row_share(top, row) * 100);
-    whole_put(out, "count", row->cost.count);
-    if (top->steps) ms_put(out, "ms_a_step", kp_top_row_step_ns(top, row) / (double)top->steps);
-    if (top->calls) ms_put(out, "ms_a_call", kp_top_row_self_ns(top, row) / (double)top->calls);
-    if (top->has_memory) whole_put(out, "self_bytes", row->cost.self_bytes);
-    if (top->has_gpu_memory) whole_put(out, "gpu_self_bytes", row->cost.gpu_self_bytes);
+    kp_columns_json(out, KP_COLUMNS_OF(columns, top, row, 1), row);
     const bool is_kernel = top->by == KP_TOP_BY_KERNEL;
-    if (is_kernel) ms_put(out, "gpu_longest_ms", row->cost.gpu_most_ns);
-    if (is_kernel && row->cost.moved_bytes) {
-        whole_put(out, "bytes", row->cost.moved_bytes);
-        fprintf(out, ",\"gb_s\":%.6f", kp_top_row_gbps(row));
-    }
     if (row->line && !kp_top_is_by_line(top)) {
         text_put(out, is_kernel ? "op" : "line", kp_kineto_text(top->trace, row->line));
         if (row->is_line_backward) fputs(",\"line_backward\":true", out);

@@ -6,35 +6,15 @@
 
 #include "export/read/frames/framename.h"
 #include "export/read/frames/modulename.h"
+#include "export/show/columns.h"
 #include "export/show/letters.h"
 #include "export/show/units.h"
 #include "export/read/facts/vendor.h"
 
-enum { NAME_MOST = 52, KERNEL_MOST = 72, LINE_MOST = 72, TEXT_BYTES = 1024 };
+enum { NAME_MOST = 52, KERNEL_MOST = 72, LINE_MOST = 72 };
 
-struct column {
-    const char *head;
-    bool (*is_shown)(const struct kp_top *top);
-    double (*value)(const struct kp_top *top, const struct kp_top_row *row);
-    int decimals; /* -1: by size */
-};
-
-/* ---- columns ---- */
-
-static bool always(const struct kp_top *top) { return top->count != 0; }
 static bool by_kernel(const struct kp_top *top) { return top->by == KP_TOP_BY_KERNEL; }
-static bool on_gpu(const struct kp_top *top) { return top->has_gpu; }
-static bool on_both(const struct kp_top *top) { return top->has_gpu && !by_kernel(top); }
-static bool on_cpu(const struct kp_top *top) { return !top->has_gpu; }
-static bool with_calls(const struct kp_top *top) { return top->calls > 1; }
-static bool with_steps(const struct kp_top *top) { return top->steps && (top->calls < 2 || top->calls != top->steps); }
-static bool with_step_self(const struct kp_top *top) { return with_steps(top) && !kp_top_is_by_module(top); }
-static bool with_step_total(const struct kp_top *top) { return with_steps(top) && kp_top_is_by_module(top); }
-static bool with_modules(const struct kp_top *top) { return top->count && kp_top_is_by_module(top); }
-static bool with_runs(const struct kp_top *top) { return top->runs > 1; }
 static bool with_memory(const struct kp_top *top) { return top->has_memory && !by_kernel(top); }
-static bool with_gpu_memory(const struct kp_top *top) { return top->has_gpu_memory; }
-static bool with_step_memory(const struct kp_top *top) { return top->steps && with_memory(top); }
 
 double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row)
 {
@@ -42,65 +22,7 @@ double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row)
     return all > 0 ? (top->has_gpu ? row->cost.gpu_self_ns : row->cost.self_ns) / all : 0;
 }
 
-static double share(const struct kp_top *top, const struct kp_top_row *row) { return kp_top_row_share(top, row) * 100; }
-
-static double backward_ns(const struct kp_top *top, const struct kp_top_row *row)
-{
-    return top->has_gpu ? row->cost.gpu_backward_ns : row->cost.backward_ns;
-}
-
-#define MB 1048576.0 /* as in torch's table and in `kprof memory` */
-#define VALUE(name, expression)                                                \
-    static double name(const struct kp_top *top, const struct kp_top_row *row) \
-    {                                                                          \
-        (void)top;                                                             \
-        return expression;                                                     \
-    }
-VALUE(self_ms, row->cost.self_ns / 1e6)
-VALUE(total_ms, row->cost.total_ns / 1e6)
-VALUE(gpu_self_ms, row->cost.gpu_self_ns / 1e6)
-VALUE(gpu_total_ms, row->cost.gpu_total_ns / 1e6)
-VALUE(calls, (double)row->cost.count)
-VALUE(each_us, row->cost.count ? row->cost.gpu_self_ns / 1e3 / (double)row->cost.count : 0)
-VALUE(most_us, row->cost.gpu_most_ns / 1e3)
-VALUE(step_ms, kp_top_row_step_ns(top, row) / 1e6 / (double)top->steps)
-VALUE(call_ms, kp_top_row_self_ns(top, row) / 1e6 / (double)top->calls)
-VALUE(forward_ms,
-      row->name ? ((top->has_gpu ? row->cost.gpu_total_ns : row->cost.total_ns) - backward_ns(top, row)) / 1e6 : 0)
-VALUE(backward_ms, backward_ns(top, row) / 1e6)
-VALUE(step_total_ms, kp_top_row_step_total_ns(top, row) / 1e6 / (double)top->steps)
-VALUE(run_ms, kp_top_row_self_ns(top, row) / 1e6 / (double)top->runs)
-VALUE(megabytes, (double)row->cost.self_bytes / MB)
-VALUE(gpu_megabytes, (double)row->cost.gpu_self_bytes / MB)
-VALUE(step_megabytes,
-      (double)(top->has_gpu_memory ? row->cost.gpu_self_bytes : row->cost.self_bytes) / MB / (double)top->steps)
-#undef VALUE
-#undef MB
-
-static const struct column columns[] = {
-    {"GPU self ms", on_gpu, gpu_self_ms, -1},
-    {"self %", on_gpu, share, 1},
-    {"GPU total ms", on_both, gpu_total_ms, -1},
-    {"CPU self ms", on_both, self_ms, -1},
-    {"self ms", on_cpu, self_ms, -1},
-    {"self %", on_cpu, share, 1},
-    {"total ms", on_cpu, total_ms, -1},
-    {"forward", with_modules, forward_ms, -1},
-    {"backward", with_modules, backward_ms, -1},
-    {"count", always, calls, 0},
-    {"us each", by_kernel, each_us, 1},
-    {"longest us", by_kernel, most_us, 1},
-    {"ms a call", with_calls, call_ms, -1},
-    {"ms a step", with_step_self, step_ms, -1},
-    {"total a step", with_step_total, step_total_ms, -1},
-    {"ms a run", with_runs, run_ms, -1},
-    {"MiB", with_memory, megabytes, 2},
-    {"GPU MiB", with_gpu_memory, gpu_megabytes, 2},
-    {"MiB a step", with_step_memory, step_megabytes, 2},
-};
-enum { COLUMNS = sizeof columns / sizeof *columns };
-
-/* ---- text ---- */
+/* ---- cells ---- */
 
 const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
@@ -119,7 +41,7 @@ const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *r
     return out;
 }
 
-static const char *row_line(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
+static char *row_line(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
     const char *line = kp_kineto_text(top->trace, row->line);
     const char *before = row->is_line_backward ? KP_TOP_BACKWARD_OF : "";
@@ -130,11 +52,11 @@ static const char *row_line(const struct kp_top *top, const struct kp_top_row *r
 
 /* Makes a text safe, and shortens it to `most` letters: its end or, of a path, its begin becomes "...". What stands
  * before a path stays. */
-static void text_fit(char *text, size_t bytes, int most, bool keep_end)
+static char *text_fit(char *text, size_t bytes, int most, bool keep_end)
 {
     const bool is_backward = keep_end && strncmp(text, KP_TOP_BACKWARD_OF, sizeof KP_TOP_BACKWARD_OF - 1) == 0;
     const size_t begin = is_backward ? sizeof KP_TOP_BACKWARD_OF - 1 : 0;
-    kp_letters_fit(text, bytes, text, (size_t)most, keep_end ? begin : (size_t)most - 3, "...");
+    return kp_letters_fit(text, bytes, text, (size_t)most, keep_end ? begin : (size_t)most - 3, "...");
 }
 
 /* Leaves out what half of all kernels have in common, so that the rest tells them apart. */
@@ -146,58 +68,22 @@ static void kernel_shorten(char *text)
             memmove(at, at + strlen(common[i]), strlen(at + strlen(common[i])) + 1);
 }
 
-static void name_fit(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
+static const char *name_fit(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
     kp_top_row_name(top, row, out, bytes);
     if (by_kernel(top)) kernel_shorten(out);
-    text_fit(out, bytes, by_kernel(top) ? KERNEL_MOST : NAME_MOST, kp_top_is_by_line(top) || kp_top_is_by_module(top));
+    return text_fit(out, bytes, by_kernel(top) ? KERNEL_MOST : NAME_MOST,
+                    kp_top_is_by_line(top) || kp_top_is_by_module(top));
 }
 
-/* ---- the table ---- */
-
-struct shape {
-    size_t rows;
-    int name_width, widths[COLUMNS], decimals[COLUMNS]; /* width 0: not shown */
-};
-
-/* A value that shows as 0 shows no sign. */
-static double shown(const struct column *column, int decimals, const struct kp_top *top, const struct kp_top_row *row)
+static const char *shapes_fit(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
-    static const double halves[] = {0.5, 0.05, 0.005, 0.0005};
-    const double value = column->value(top, row);
-    return value < 0 && value > -halves[decimals] ? 0 : value;
+    return kp_letters_fit(out, bytes, kp_kineto_text(top->trace, row->shapes), LINE_MOST, LINE_MOST - 3, "...");
 }
 
-static int decimals_for(double most) { return most >= 1000 ? 1 : most >= 10 ? 2 : 3; }
-
-static void column_measure(struct shape *s, const struct kp_top *top, int c)
+static const char *line_fit(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
-    double most = 0;
-    char text[64];
-    if (!columns[c].is_shown(top)) return;
-    for (size_t i = 0; i < s->rows; i++) {
-        const double value = columns[c].value(top, &top->rows[i]);
-        if (value > most) most = value;
-    }
-    s->decimals[c] = columns[c].decimals < 0 ? decimals_for(most) : columns[c].decimals;
-    s->widths[c] = (int)strlen(columns[c].head);
-    for (size_t i = 0; i < s->rows; i++) {
-        const int letters =
-            snprintf(text, sizeof text, "%.*f", s->decimals[c], shown(&columns[c], s->decimals[c], top, &top->rows[i]));
-        if (letters > s->widths[c]) s->widths[c] = letters;
-    }
-}
-
-static void measure(struct shape *s, const struct kp_top_report *r)
-{
-    char name[TEXT_BYTES];
-    *s = (struct shape){.rows = r->most && r->most < r->top->count ? r->most : r->top->count, .name_width = 8};
-    for (size_t i = 0; i < s->rows; i++) {
-        name_fit(r->top, &r->top->rows[i], name, sizeof name);
-        const int letters = (int)kp_letters_columns(name);
-        if (letters > s->name_width) s->name_width = letters;
-    }
-    for (int c = 0; c < COLUMNS; c++) column_measure(s, r->top, c);
+    return row->line ? text_fit(row_line(top, row, out, bytes), bytes, LINE_MOST, true) : NULL;
 }
 
 /* A line of a helper function has the time of all that call it. */
@@ -206,60 +92,90 @@ static bool has_callers(const struct kp_top *top, const struct kp_top_row *row)
     return top->by == KP_TOP_BY_LINE && row->lines > 1 && kp_top_row_self_ns(top, row) > 0;
 }
 
-static bool has_caller_column(const struct kp_top *top, size_t rows)
+static const char *callers_fit(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
 {
-    for (size_t i = 0; i < rows; i++)
-        if (has_callers(top, &top->rows[i])) return true;
+    if (!has_callers(top, row)) return NULL;
+    const int used = snprintf(out, bytes, "%.0f %% ", 100 * row->line_ns / kp_top_row_self_ns(top, row));
+    text_fit(row_line(top, row, out + used, bytes - (size_t)used), bytes - (size_t)used, LINE_MOST, true);
+    return out;
+}
+
+static double backward_ns(const struct kp_top *top, const struct kp_top_row *row)
+{
+    return top->has_gpu ? row->cost.gpu_backward_ns : row->cost.backward_ns;
+}
+
+static double forward_ns(const struct kp_top *top, const struct kp_top_row *row)
+{
+    const double total_ns = top->has_gpu ? row->cost.gpu_total_ns : row->cost.total_ns;
+    return row->name ? total_ns - backward_ns(top, row) : 0;
+}
+
+static double memory(const struct kp_top *top, const struct kp_top_row *row)
+{
+    return (double)(top->has_gpu_memory ? row->cost.gpu_self_bytes : row->cost.self_bytes);
+}
+
+/* ---- the table ---- */
+
+static size_t rows_shown(const struct kp_top_report *r)
+{
+    return r->most && r->most < r->top->count ? r->most : r->top->count;
+}
+
+static bool with_callers(const struct kp_top_report *r)
+{
+    for (size_t i = 0; i < rows_shown(r); i++)
+        if (has_callers(r->top, &r->top->rows[i])) return true;
     return false;
 }
 
-static bool has_line_column(const struct kp_top *top) { return top->has_lines && !kp_top_is_by_line(top); }
+static bool with_lines(const struct kp_top *top) { return top->has_lines && !kp_top_is_by_line(top); }
+static bool with_steps(const struct kp_top *top) { return top->steps && (top->calls < 2 || top->calls != top->steps); }
 
-static void heads_print(FILE *out, const struct shape *s, const struct kp_top_report *r)
-{
-    kp_letters_pad(out, r->top->by == KP_TOP_BY_SHAPE ? "op" : r->by, -s->name_width);
-    for (int c = 0; c < COLUMNS; c++) {
-        if (!s->widths[c]) continue;
-        fputs("  ", out);
-        kp_letters_pad(out, columns[c].head, s->widths[c]);
-    }
-    if (r->top->by == KP_TOP_BY_SHAPE) fputs("  input shapes", out);
-    if (has_caller_column(r->top, s->rows)) fputs("  called from", out);
-    if (has_line_column(r->top)) fputs(by_kernel(r->top) ? "  op" : "  line", out);
-    fputs("\n", out);
-}
-
-static void row_print(FILE *out, const struct shape *s, const struct kp_top *top, const struct kp_top_row *row)
-{
-    char text[TEXT_BYTES];
-    name_fit(top, row, text, sizeof text);
-    kp_letters_pad(out, text, -s->name_width);
-    for (int c = 0; c < COLUMNS; c++)
-        if (s->widths[c])
-            fprintf(out, "  %*.*f", s->widths[c], s->decimals[c], shown(&columns[c], s->decimals[c], top, row));
-    if (top->by == KP_TOP_BY_SHAPE) {
-        snprintf(text, sizeof text, "%s", kp_kineto_text(top->trace, row->shapes));
-        text_fit(text, sizeof text, LINE_MOST, false);
-        fprintf(out, "  %s", text);
-    }
-    if (has_callers(top, row)) {
-        row_line(top, row, text, sizeof text);
-        text_fit(text, sizeof text, LINE_MOST, true);
-        fprintf(out, "  %.0f %% %s", 100 * row->line_ns / kp_top_row_self_ns(top, row), text);
-    }
-    if (has_line_column(top) && row->line) {
-        row_line(top, row, text, sizeof text);
-        text_fit(text, sizeof text, LINE_MOST, true);
-        fprintf(out, "  %s", text);
-    }
-    fputs("\n", out);
-}
+#define KP_TABLE struct kp_top_report
+#define KP_ROW struct kp_top_row
+#define TOP t->top
+#define STEPS with_steps(TOP)
+#define GPU TOP->has_gpu
+#define A(ns, many) (ns) / (double)TOP->many
+#define BY_MODULE kp_top_is_by_module(TOP)
+#define EACH(ns) r->cost.count ? r->cost.ns / (double)r->cost.count : 0
+/* clang-format off */
+#define COLUMNS(NUMBER, TEXT) \
+    TEXT(name, "", NULL, -8, true, name_fit(TOP, r, room, bytes)) \
+    NUMBER(gpu_self, "GPU self ms", NULL, MS_FIT, 1, GPU, r->cost.gpu_self_ns) \
+    NUMBER(gpu_share, "self %", NULL, PERCENT, 1, GPU, kp_top_row_share(TOP, r)) \
+    NUMBER(gpu_total, "GPU total ms", NULL, MS_FIT, 1, GPU && !by_kernel(TOP), r->cost.gpu_total_ns) \
+    NUMBER(cpu_self, "CPU self ms", NULL, MS_FIT, 1, GPU && !by_kernel(TOP), r->cost.self_ns) \
+    NUMBER(self, "self ms", NULL, MS_FIT, 1, !GPU, r->cost.self_ns) \
+    NUMBER(share, "self %", NULL, PERCENT, 1, !GPU, kp_top_row_share(TOP, r)) \
+    NUMBER(total, "total ms", NULL, MS_FIT, 1, !GPU, r->cost.total_ns) \
+    NUMBER(forward, "forward", NULL, MS_FIT, 1, TOP->count && BY_MODULE, forward_ns(TOP, r)) \
+    NUMBER(backward, "backward", NULL, MS_FIT, 1, TOP->count && BY_MODULE, backward_ns(TOP, r)) \
+    NUMBER(calls, "count", NULL, COUNT, 1, TOP->count != 0, (double)r->cost.count) \
+    NUMBER(each, "us each", NULL, US, 1, by_kernel(TOP), EACH(gpu_self_ns)) \
+    NUMBER(longest, "longest us", NULL, US, 1, by_kernel(TOP), r->cost.gpu_most_ns) \
+    NUMBER(a_call, "ms a call", NULL, MS_FIT, 1, TOP->calls > 1, A(kp_top_row_self_ns(TOP, r), calls)) \
+    NUMBER(a_step, "ms a step", NULL, MS_FIT, 1, STEPS && !BY_MODULE, A(kp_top_row_step_ns(TOP, r), steps)) \
+    NUMBER(total_a_step, "total a step", NULL, MS_FIT, 1, STEPS && BY_MODULE, \
+           A(kp_top_row_step_total_ns(TOP, r), steps)) \
+    NUMBER(a_run, "ms a run", NULL, MS_FIT, 1, TOP->runs > 1, A(kp_top_row_self_ns(TOP, r), runs)) \
+    NUMBER(bytes, "MiB", NULL, MIB, 1, with_memory(TOP), (double)r->cost.self_bytes) \
+    NUMBER(gpu_bytes, "GPU MiB", NULL, MIB, 1, TOP->has_gpu_memory, (double)r->cost.gpu_self_bytes) \
+    NUMBER(bytes_a_step, "MiB a step", NULL, MIB, 1, TOP->steps && with_memory(TOP), A(memory(TOP, r), steps)) \
+    TEXT(shapes, "input shapes", NULL, 0, TOP->by == KP_TOP_BY_SHAPE, shapes_fit(TOP, r, room, bytes)) \
+    TEXT(callers, "called from", NULL, 0, with_callers(t), callers_fit(TOP, r, room, bytes)) \
+    TEXT(op, "op", NULL, 0, with_lines(TOP) && by_kernel(TOP), line_fit(TOP, r, room, bytes)) \
+    TEXT(line, "line", NULL, 0, with_lines(TOP) && !by_kernel(TOP), line_fit(TOP, r, room, bytes))
+KP_COLUMNS(columns, COLUMNS)
+/* clang-format on */
 
 /* An op of several lines of the program shows the one with the most self time: says how to see all. */
-static void lines_lead(FILE *out, const struct shape *s, const struct kp_top *top)
+static void lines_lead(FILE *out, size_t rows, const struct kp_top *top)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:.-";
-    for (size_t i = 0; i < s->rows && has_line_column(top) && top->by == KP_TOP_BY_OP; i++) {
+    for (size_t i = 0; i < rows && with_lines(top) && top->by == KP_TOP_BY_OP; i++) {
         const char *const name = kp_kineto_text(top->trace, top->rows[i].name);
         if (top->rows[i].lines < 2 || !*name || name[strspn(name, plain)]) continue; /* a shell takes it as it is */
         fprintf(out, "lines of one op: kprof report --within %s --by line\n", name);
@@ -269,18 +185,18 @@ static void lines_lead(FILE *out, const struct shape *s, const struct kp_top *to
 
 /* Of a program that leaves all to a library (a Trainer), one line calls every op. */
 enum { ROWS_OF_ONE_LINE = 5 };
-static void library_lead(FILE *out, const struct shape *s, const struct kp_top *top)
+static void library_lead(FILE *out, size_t rows, const struct kp_top *top)
 {
     uint32_t line = 0;
-    size_t rows = 0;
+    size_t told = 0;
     if (!top->has_lines || (top->by != KP_TOP_BY_OP && top->by != KP_TOP_BY_LINE)) return;
-    for (size_t i = 0; i < s->rows; i++) {
+    for (size_t i = 0; i < rows; i++) {
         const struct kp_top_row *const row = &top->rows[i];
         const uint32_t its = top->by == KP_TOP_BY_LINE ? row->name : row->line;
         if (its && line && its != line) return;
-        if (its) line = its, rows++;
+        if (its) line = its, told++;
     }
-    if (line && (top->by == KP_TOP_BY_LINE || rows >= ROWS_OF_ONE_LINE))
+    if (line && (top->by == KP_TOP_BY_LINE || told >= ROWS_OF_ONE_LINE))
         fputs("all of one line of yours; the lines of libraries that it calls: kprof report --by library\n", out);
 }
 
@@ -329,19 +245,18 @@ static void whole_print(FILE *out, const struct kp_top *top)
 void kp_top_table_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_top *top = r->top;
-    struct shape s;
+    const size_t rows = rows_shown(r);
+    struct kp_columns c = *KP_COLUMNS_OF(columns, r, top->rows, rows);
     double left = 0;
-    measure(&s, r);
-    heads_print(out, &s, r);
-    for (size_t i = 0; i < s.rows; i++) row_print(out, &s, top, &top->rows[i]);
-    for (size_t i = s.rows; i < top->count; i++) left += share(top, &top->rows[i]);
-    if (s.rows < top->count)
-        fprintf(out, "%zu more row%s, %.1f %%; all: -n 0\n", top->count - s.rows, kp_units_s(top->count - s.rows),
-                left);
+    c.name = top->by == KP_TOP_BY_SHAPE ? "op" : r->by;
+    kp_columns_print(out, &c);
+    for (size_t i = rows; i < top->count; i++) left += 100 * kp_top_row_share(top, &top->rows[i]);
+    if (rows < top->count)
+        fprintf(out, "%zu more row%s, %.1f %%; all: -n 0\n", top->count - rows, kp_units_s(top->count - rows), left);
     if (top->count) whole_print(out, top);
     kp_top_copies_print(out, top);
-    lines_lead(out, &s, top);
-    library_lead(out, &s, top);
+    lines_lead(out, rows, top);
+    library_lead(out, rows, top);
     functions_lead(out, top);
     modules_lead(out, top);
     kernels_lead(out, top);

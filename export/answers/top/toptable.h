@@ -29,8 +29,8 @@ void kp_top_head_print(FILE *out, const struct kp_top_report *r); /* tophead.c *
 void kp_top_table_print(FILE *out, const struct kp_top_report *r);
 /* topcopies.c: by kernel, a line for each direction and kind of host memory of copies, and for fills */
 void kp_top_copies_print(FILE *out, const struct kp_top *top);
-/* GB/s of a row; 0: the file does not say how many bytes. */
-double kp_top_row_gbps(const struct kp_top_row *row);
+/* GB/s of copies; 0: the file does not say how many bytes. */
+double kp_top_gbps(const struct kp_top_cost *cost);
 /* tophead.c: what another recording of the program would show; nothing for a trace that libkprof did not write */
 void kp_top_more_print(FILE *out, const struct kp_top_report *r);
 void kp_top_json_print(FILE *out, const struct kp_top_report *r); /* topjson.c: one object, one line */

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/* columns.c - prints a table that is given as columns: as text, each column as wide as what it shows, or as JSON */
+#include "export/show/columns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/show/letters.h"
+#include "export/show/plain.h"
+#include "export/show/units.h"
+
+enum { CELL_BYTES = 1024 };
+
+static const struct {
+    double times, over; /* shown: value * times / over */
+    int decimals;       /* of text; -1: by the largest value of the column */
+    double json_times, json_over;
+    int json_decimals;
+} units[] = {
+    [KP_UNIT_COUNT] = {1, 1, 0, 1, 1, 0},       [KP_UNIT_MS] = {1, 1e6, 3, 1, 1e6, 6},
+    [KP_UNIT_MS_FIT] = {1, 1e6, -1, 1, 1e6, 6}, [KP_UNIT_US] = {1, 1e3, 1, 1, 1e6, 6},
+    [KP_UNIT_MIB] = {1, 1048576, 2, 1, 1, 0},   [KP_UNIT_PERCENT] = {100, 1, 1, 100, 1, 4},
+    [KP_UNIT_SHARE] = {100, 1, 1, 1, 1, 6},     [KP_UNIT_TIMES] = {1, 1, 2, 1, 1, 6},
+    [KP_UNIT_BYTES] = {1, 1, 0, 1, 1, 0},       [KP_UNIT_TRUE] = {1, 1, 0, 1, 1, 0},
+};
+
+struct shape { /* of a column */
+    int width, decimals;
+    bool is_shown;
+};
+
+static const void *row_at(const struct kp_columns *c, size_t i) { return (const char *)c->rows + i * c->row_bytes; }
+
+/* Returns the text of a cell. A value that shows as 0 shows no sign. */
+static const char *cell_text(const struct kp_columns *c, const struct kp_column *column, int decimals, const void *row,
+                             char room[CELL_BYTES])
+{
+    static const double halves[] = {0.5, 0.05, 0.005, 0.0005};
+    if (column->text) return column->text(c->table, row, room, CELL_BYTES);
+    const double value = column->get(c->table, row),
+                 shown = value * units[column->unit].times / units[column->unit].over;
+    if (isnan(value)) return "-";
+    if (column->unit == KP_UNIT_BYTES) return kp_units_bytes(room, CELL_BYTES, (int64_t)value);
+    snprintf(room, CELL_BYTES, "%.*f%s", decimals, shown < 0 && shown > -halves[decimals] ? 0 : shown,
+             column->unit == KP_UNIT_SHARE ? " %" : "");
+    return room;
+}
+
+static int decimals_for(const struct kp_columns *c, const struct kp_column *column)
+{
+    double most = 0;
+    if (units[column->unit].decimals >= 0 || column->text) return units[column->unit].decimals;
+    for (size_t i = 0; i < c->row_count; i++) most = fmax(most, column->get(c->table, row_at(c, i)));
+    most = most * units[column->unit].times / units[column->unit].over;
+    return most >= 1000 ? 1 : most >= 10 ? 2 : 3;
+}
+
+/* NULL: a column of texts without a title, or in JSON alone. */
+static const char *title_of(const struct kp_columns *c, size_t column)
+{
+    const char *const title = c->name && !column ? c->name : c->of[column].title;
+    return title && *title ? title : NULL;
+}
+
+static void measure(const struct kp_columns *c, struct shape *shapes)
+{
+    char room[CELL_BYTES];
+    for (size_t k = 0; k < c->count; k++) {
+        const struct kp_column *const column = &c->of[k];
+        shapes[k].is_shown = column->title && column->is_shown(c->table);
+        if (!shapes[k].is_shown) continue;
+        shapes[k].decimals = decimals_for(c, column);
+        size_t widest = title_of(c, k) ? kp_letters_columns(title_of(c, k)) : 0;
+        if ((size_t)abs(column->width) > widest) widest = (size_t)abs(column->width);
+        for (size_t i = 0; i < c->row_count && column->width; i++) {
+            const size_t its = kp_letters_columns(cell_text(c, column, shapes[k].decimals, row_at(c, i), room));
+            if (its > widest) widest = its;
+        }
+        shapes[k].width = column->width < 0 ? -(int)widest : column->width ? (int)widest : 0;
+    }
+}
+
+/* row: NULL for the titles. */
+static void line_print(FILE *out, const struct kp_columns *c, const struct shape *shapes, const void *row)
+{
+    char room[CELL_BYTES];
+    const char *between = "";
+    for (size_t k = 0; k < c->count; k++) {
+        if (!shapes[k].is_shown) continue;
+        const char *const text = row ? cell_text(c, &c->of[k], shapes[k].decimals, row, room) : title_of(c, k);
+        if (!text) continue;
+        fputs(between, out);
+        kp_letters_pad(out, text, shapes[k].width);
+        between = "  ";
+    }
+    fputs("\n", out);
+}
+
+void kp_columns_print(FILE *out, const struct kp_columns *c)
+{
+    struct shape *const shapes = calloc(c->count, sizeof *shapes);
+    if (!shapes) return;
+    measure(c, shapes);
+    line_print(out, c, shapes, NULL);
+    for (size_t i = 0; i < c->row_count; i++) line_print(out, c, shapes, row_at(c, i));
+    free(shapes);
+}
+
+void kp_columns_json(FILE *out, const struct kp_columns *c, const void *row)
+{
+    char room[CELL_BYTES];
+    for (const struct kp_column *k = c->of; k < c->of + c->count; k++) {
+        if (!k->key || !k->is_shown(c->table)) continue;
+        const char *const text = k->text ? k->text(c->table, row, room, sizeof room) : NULL;
+        const double value = k->text ? 0 : k->get(c->table, row);
+        if (isnan(value)) continue;
+        fprintf(out, ",\"%s\":", k->key);
+        if (text) kp_plain_json(out, text);
+        else if (k->unit == KP_UNIT_TRUE) fputs(value > 0 ? "true" : "false", out);
+        else
+            fprintf(out, "%.*f", units[k->unit].json_decimals,
+                    value * units[k->unit].json_times / units[k->unit].json_over);
+    }
+}
