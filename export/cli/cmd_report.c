@@ -1,34 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cmd_report.c - `kprof report`: where the time of a trace went, or torch's own table of it */
-#include "export/cli/cli.h"
-#include "export/answers/runadvice/heldout.h"
-#include "export/cli/recover/latest.h"
-#include "export/read/symbols/lines.h"
-#include "export/read/folder/phasetraces.h"
-#include "export/cli/report_torch.h"
-#include "export/cli/steplist.h"
-#include "export/read/folder/trace_source.h"
-#include "export/answers/runadvice/workers.h"
-
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/answers/advise/advise.h"
-#include "export/read/frames/framename.h"
-#include "export/read/kineto/kineto_facts.h"
-#include "export/read/parse/kineto_parse.h"
 #include "export/answers/ranks/lastwords.h"
-#include "export/read/frames/modulename.h"
-#include "export/read/kineto/overlaps.h"
-#include "export/answers/top/phaserows.h"
 #include "export/answers/ranks/rankwaits.h"
 #include "export/answers/ranks/stuck.h"
+#include "export/answers/runadvice/workers.h"
+#include "export/answers/top/phaserows.h"
 #include "export/answers/top/topmodules.h"
 #include "export/answers/top/toppieces.h"
 #include "export/answers/top/toptable.h"
+#include "export/cli/cli.h"
+#include "export/cli/recover/latest.h"
+#include "export/cli/report_torch.h"
+#include "export/cli/steplist.h"
+#include "export/read/folder/phasetraces.h"
+#include "export/read/folder/trace_source.h"
+#include "export/read/frames/framename.h"
+#include "export/read/frames/modulename.h"
+#include "export/read/kineto/kineto_facts.h"
+#include "export/read/kineto/overlaps.h"
+#include "export/read/parse/kineto_parse.h"
+#include "export/read/symbols/lines.h"
 #include "export/show/units.h"
+
+/* ---- holds what a command writes to stdout, until it is known what stands first ---- */
+
+struct kp_heldout { /* all zero: nothing is held */
+    FILE *out;
+    char *text;
+    size_t bytes;
+};
+
+/* From here on stdout is held. Without memory it is not. */
+static void heldout_begin(struct kp_heldout *held)
+{
+    FILE *const to = open_memstream(&held->text, &held->bytes);
+    if (!to) return;
+    held->out = stdout;
+    stdout = to;
+}
+
+/* Gives it back: `first` (or nothing, NULL) and then all that was held. */
+static void heldout_end(struct kp_heldout *held, const char *first)
+{
+    FILE *const to = stdout;
+    if (held->out) stdout = held->out;
+    if (first) fprintf(stdout, "%s\n", first);
+    if (!held->out) return;
+    fclose(to);
+    fwrite(held->text, 1, held->bytes, stdout);
+    free(held->text);
+    *held = (struct kp_heldout){0};
+}
 
 struct report_command {
     struct kp_report_torch torch;
@@ -390,7 +419,7 @@ static void together_print(struct report_command *r, struct kp_heldout *held)
     kp_rankwaits_settle(&r->ranks);
     if (!r->json && !stands) kp_rankwaits_print(stdout, &r->ranks);
     kp_rankwaits_fini(&r->ranks);
-    kp_heldout_end(held, stands && !r->json ? first : NULL);
+    heldout_end(held, stands && !r->json ? first : NULL);
 }
 
 static int phase_check(const struct report_command *r, int worst)
@@ -610,7 +639,7 @@ int kp_cmd_report(int argc, char **argv)
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});
     struct kp_heldout held = {0};
-    kp_heldout_begin(&held);
+    heldout_begin(&held);
     int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
     worst = phase_report(&r, worst);
     kp_report_torch_end(&r.torch);

@@ -21,7 +21,6 @@ SRC_cli := \
     export/cli/endnote.c \
     export/cli/formats.c \
     export/cli/kprof.c \
-    export/cli/libpath.c \
     export/cli/opt.c \
     export/cli/report_torch.c \
     export/cli/setting_flags.c \

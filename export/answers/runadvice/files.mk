@@ -3,7 +3,6 @@ SRC_runadvice := \
     export/answers/runadvice/advised.c \
     export/answers/runadvice/runadvice.c \
     export/answers/runadvice/heapadvice.c \
-    export/answers/runadvice/heldout.c \
     export/answers/runadvice/judged.c \
     export/answers/runadvice/otheradvice.c \
     export/answers/runadvice/workers.c

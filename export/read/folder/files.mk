@@ -3,7 +3,6 @@ SRC_folder := \
     export/read/folder/beside.c \
     export/read/folder/heapprofile.c \
     export/read/folder/input.c \
-    export/read/folder/nofolder.c \
     export/read/folder/phasetraces.c \
     export/read/folder/run_folder.c \
     export/read/folder/spool_export.c \

@@ -6,7 +6,7 @@
  * Memory:    that of framenames.c, from the first stack with Python's frames on
  * On fail:   without memory for names all Python frames lie outermost; a stack ends at KP_FRAMES_MAX frames
  *
- * The rule is that of mixed_stacks.c: Python's frames come right inside the frame of the interpreter's loop that runs
+ * The rule is that of event.c: Python's frames come right inside the frame of the interpreter's loop that runs
  * them. The outermost of them says that C entered the interpreter for it.
  */
 #include "export/write/heap/blockstack.h"

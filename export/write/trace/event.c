@@ -4,18 +4,63 @@
  *
  * Called by: export.c, for every event in order of start time (hot: no search, no allocation)
  */
+#include <errno.h>
 #include <string.h>
 
 #include "collector/format/kp_python.h"
 #include "export/write/gpu/collectives.h"
 #include "export/write/heap/allocations.h"
+#include "export/write/names/framenames.h"
 #include "export/write/out/slice.h"
+#include "export/write/out/trace.h"
+#include "export/write/trace/callers.h"
 #include "export/write/trace/fwdbwd.h"
 #include "export/write/trace/input_args.h"
-#include "export/write/trace/mixed_stacks.h"
 #include "export/write/trace/parts.h"
-#include "export/write/trace/callers.h"
 #include "collector/base/kp_poison.h"
+
+/* ---- writes call stacks of ops that mix machine code and Python ---- */
+/*
+ * Python frames that call each other without C in between share a frame of machine code, the interpreter's loop. The
+ * outermost of them says that C entered the interpreter for it (kp_python.h). The machine code frames alone are what a
+ * debugger shows at the op's start, without torch's calls of recording callbacks. The Python frames alone are what
+ * KPROF_WITH_STACK=ops writes.
+ */
+
+static void frame_write(struct kp_trace *t, const char *text) { kp_json_fmt(&t->json, "%s;", text); }
+
+/* Writes the Python frames of a run of the interpreter's loop, or all that are left. */
+static void python_write(struct kp_trace *t, uint32_t *python, bool is_all)
+{
+    bool is_last = false;
+    while (*python && !is_last && t->frames++ < KP_FRAMES_MAX) {
+        is_last = !is_all && kp_reader_called_by_c(t->reader, *python);
+        const char *frame = kp_reader_frame(t->reader, python);
+        if (frame) frame_write(t, frame);
+    }
+}
+
+/*
+ * Writes the frames of an op, innermost first, each with ';' behind. The Python frames that a frame of the interpreter
+ * runs come before that frame. 0 or -ENOMEM.
+ */
+static int native_stack_write(struct kp_trace *t, uint32_t native, uint32_t python)
+{
+    struct kp_symbol symbol;
+    if (!t->symbols) t->symbols = kp_symbols_open(t->reader, t->options);
+    if (!t->symbols) return -ENOMEM;
+    bool is_begun = false;
+    t->frames = 0;
+    kp_round_begin(&t->round);
+    while (kp_round_add(&t->round, native) && kp_symbols_next(t->symbols, &native, &symbol) && !t->json.error) {
+        is_begun = is_begun || !symbol.is_recording;
+        if (!is_begun) continue;
+        if (symbol.is_python) python_write(t, &python, false);
+        frame_write(t, symbol.text);
+    }
+    python_write(t, &python, true);
+    return 0;
+}
 
 #define USER_SCOPE 7
 
@@ -42,7 +87,7 @@ static void stack_write(struct kp_trace *t, const struct kp_event *e)
 {
     if (e->native) {
         kp_json_lit(&t->json, ",\"Call stack\":\"");
-        const int rc = kp_native_stack_write(t, e->native, e->stack);
+        const int rc = native_stack_write(t, e->native, e->stack);
         if (rc) t->json.error = rc;
         kp_json_char(&t->json, '"');
         return;

@@ -8,7 +8,6 @@ SRC_trace := \
     export/write/trace/memory_before.c \
     export/write/trace/memory_write.c \
     export/write/trace/metadata.c \
-    export/write/trace/mixed_stacks.c \
     export/write/trace/callers.c \
     export/write/trace/symbol_slices.c \
     export/write/trace/toplevel.c \
