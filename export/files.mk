@@ -2,7 +2,7 @@
 # The rooms that write a trace, in the library and in the command, highest first.
 EXPORT_WRITES := trace gpu heap names out
 # The rooms that read one, in the command alone, highest first: answers, then what they read with.
-EXPORT_MODEL := facts tree parse frames kineto json store show
+EXPORT_MODEL := facts tree parse frames kineto store show
 EXPORT_READS := view page runadvice heapview convert diff advise memory ranks top torchtable stacks folder symbols files $(EXPORT_MODEL)
 EXPORT_CLI := $(EXPORT_READS) $(EXPORT_WRITES)
 # $(call behind,WORD,LIST): what stands behind it in the list
@@ -12,7 +12,6 @@ include export/read/facts/files.mk
 include export/read/files/files.mk
 include export/read/folder/files.mk
 include export/read/frames/files.mk
-include export/read/json/files.mk
 include export/read/kineto/files.mk
 include export/read/parse/files.mk
 include export/read/store/files.mk

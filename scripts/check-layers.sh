@@ -26,7 +26,7 @@ room_of() { # path -> room; a subshell for each include would take most of the t
 
 may_see() { # room -> rooms, those it may include besides itself
   local low="store show base"
-  local model="facts tree parse frames kineto json $low"
+  local model="facts tree parse frames kineto $low"
   rooms=
   case $1 in
     base) ;;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
 
@@ -203,7 +203,7 @@ static bool set_json(struct kp_config *config, enum kp_config_index index, const
     char why[128];
     const char *wrong = "";
     size_t offset = 0;
-    if (kp_jsoncheck_object(value, strlen(value), &offset, &wrong) < 0) {
+    if (kp_jsonread_check_object(value, strlen(value), &offset, &wrong) < 0) {
         kp_fmt(why, sizeof why, "is not a JSON object (offset %zu: %s)", offset, wrong);
         return refuse(config, index, value, why);
     }

@@ -12,7 +12,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
-#include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
@@ -228,7 +228,7 @@ static bool is_json(const char *text)
 {
     size_t offset;
     const char *why;
-    return kp_jsoncheck_value(text, strlen(text), &offset, &why) == 0;
+    return kp_jsonread_check(text, strlen(text), &offset, &why) == 0;
 }
 
 /* `text` as a JSON string; false when it does not fit or is not UTF-8. */

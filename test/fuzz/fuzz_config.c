@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
-#include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_jsonread.h"
 #include "schedule/kp_schedule.h"
 
 static void demand(int truth)
@@ -48,12 +48,12 @@ static void json_fuzz(const uint8_t *data, size_t size)
     size_t offset = 0;
     const char *why = NULL;
     char *const copy = malloc(size + 2);
-    int rc = kp_jsoncheck_value((const char *)data, size, &offset, &why);
+    int rc = kp_jsonread_check((const char *)data, size, &offset, &why);
     demand(rc == 0 || (why && offset <= size));
     copy[0] = ' ';
     memcpy(copy + 1, data, size);
     copy[size + 1] = '\n';
-    demand(rc != 0 || kp_jsoncheck_value(copy, size + 2, &offset, &why) == 0);
+    demand(rc != 0 || kp_jsonread_check(copy, size + 2, &offset, &why) == 0);
     free(copy);
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_jsonread.h"
 #include "export/write/out/json.h"
 
 static char out[1 << 20];
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (kp_json_init(&j, take, NULL)) return 0;
     kp_json_string(&j, (const char *)data, size);
     if (kp_json_flush(&j)) abort();
-    if (kp_jsoncheck_value(out, used, &offset, &why)) abort();
+    if (kp_jsonread_check(out, used, &offset, &why)) abort();
     /* what needs no escape comes out as it is */
     if (!memchr(data, '"', size) && !memchr(data, '\\', size)) {
         size_t plain = 0;

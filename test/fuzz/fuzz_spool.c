@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_jsonread.h"
 #include "collector/format/kp_heap.h"
 #include "collector/format/kp_python.h"
 #include "collector/format/kp_symbol.h"
@@ -177,7 +177,7 @@ static void trace_check(struct kp_reader *r, uint32_t cycle, const char *metadat
     n = fread(text, 1, sizeof text, f);
     fclose(f);
     unlink(result.path);
-    if (n < sizeof text && kp_jsoncheck_object(text, n, &offset, &why)) {
+    if (n < sizeof text && kp_jsonread_check_object(text, n, &offset, &why)) {
         fprintf(stderr, "not JSON at %zu: %s: %.80s\n", offset, why, text + (offset > 40 ? offset - 40 : 0));
         abort();
     }

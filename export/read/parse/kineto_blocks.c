@@ -7,8 +7,7 @@
  * Locks:     one, of the ring.
  *
  * A cut is a guess that the parser checks. After the first event, the text up to some later `}, {"KEY"` is a block,
- * where KEY is the first key of the second event. A thread reads the block as if `[0` stood before it: its plain events
- * by json_scan.c, the rest by the parser. When it ends
+ * where KEY is the first key of the second event. A thread reads the block as the inside of a list. When it ends
  * between two events, the next block begins there, too. Otherwise the caller's own parser reads the block's text, as it
  * reads all that is outside the list. So each error has the message and the byte of a reading by one thread. Blocks are
  * joined in the order of the file, so strings get the same numbers.
@@ -20,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/read/json/json_scan.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/parse/kineto_pieces.h"
 
@@ -84,17 +82,6 @@ static void slot_renew(struct read_block *s)
     t->program = 0;
 }
 
-/* Reads the plain events at the block's beginning. Returns their bytes. */
-static size_t plain_read(struct kp_kineto_parser *parser, const struct read_block *s)
-{
-    struct kp_json_scan scan = {.calls = kp_kineto_parser_calls(), .context = parser};
-    kp_kineto_parser_put(parser, true);
-    const size_t bytes = kp_json_scan_list(&scan, s->text, s->bytes);
-    kp_kineto_parser_put(parser, false);
-    free(scan.buffer);
-    return bytes;
-}
-
 static void slot_read(struct read_block *s, bool keep_args, bool keep_works)
 {
     slot_renew(s);
@@ -102,10 +89,8 @@ static void slot_read(struct read_block *s, bool keep_args, bool keep_works)
     if (!s->trace) return;
     s->trace->keep_works = keep_works;
     struct kp_kineto_parser *parser = kp_kineto_parser_open(s->trace, keep_args);
-    const size_t read = plain_read(parser, s);
-    s->is_good = kp_kineto_parser_feed(parser, "[0", 2) == 0 &&
-                 kp_kineto_parser_feed(parser, s->text + read, s->bytes - read) == 0 &&
-                 (read == s->bytes || kp_kineto_parser_is_behind_event(parser));
+    kp_kineto_parser_enter_list(parser);
+    s->is_good = kp_kineto_parser_feed(parser, s->text, s->bytes) == 0 && kp_kineto_parser_is_behind_event(parser);
     kp_kineto_parser_close(parser);
 }
 
@@ -279,7 +264,6 @@ static int block_cut(struct kp_kineto_blocks *b, size_t at)
     next->text = kp_kineto_grow(next->text, &next->room, s->bytes - at, 1);
     next->bytes = s->bytes - at;
     memcpy(next->text, s->text + at, next->bytes);
-    memset(s->text + at, 0, KP_JSON_SCAN_ZEROS);
     s->bytes = at;
     b->searched = 0;
     pthread_mutex_lock(&b->lock);
@@ -295,7 +279,7 @@ static int cutting_take(struct kp_kineto_blocks *b, const char *text, size_t byt
 {
     struct read_block *s = &b->slots[b->filled % b->slot_count];
     const size_t least = kp_kineto_cutting.block_bytes, all = s->bytes + bytes;
-    s->text = kp_kineto_grow(s->text, &s->room, (all > least ? all : least) + KP_JSON_SCAN_ZEROS, 1);
+    s->text = kp_kineto_grow(s->text, &s->room, all > least ? all : least, 1);
     memcpy(s->text + s->bytes, text, bytes);
     s->bytes += bytes;
     size_t from = b->searched < least ? least : b->searched;

@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_utf8.h"
 #include "export/read/kineto/hierarchy.h"
-#include "export/read/json/json_push.h"
 #include "export/read/kineto/kineto_keys.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/shapetext.h"
 
-enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20, EVENT_MOST = 64 << 20 };
+enum { TOKEN_MOST = 16 << 20, EVENT_MOST = 64 << 20 };
 struct parse_text {
     char *data;
     size_t used, capacity;
@@ -28,7 +28,7 @@ struct parse_text {
 
 struct kp_kineto_parser {
     struct kp_kineto *trace;
-    struct kp_json_push *json;
+    struct kp_jsonread json;
     enum kp_kineto_place place;
     enum kp_kineto_key key;
     unsigned skip;  /* depth of the value being skipped */
@@ -45,12 +45,9 @@ struct kp_kineto_parser {
     uint32_t last_cat;
     uint8_t last_kind;
     struct parse_text dims, dims_made, concrete;
-    struct parse_text held; /* pieces of a long token, see kp_kineto_parser_feed */
-    size_t pending;         /* bytes since the last callback: of a token, or of blanks */
-    uint64_t told;          /* callbacks so far */
-    uint64_t fed, bad;      /* bytes of earlier pieces; the bad byte */
-    uint64_t event_from;    /* where the event began, or a little before */
-    uint64_t event_end;     /* of the last one, which is not told of those that json_scan.c read */
+    uint64_t bad;        /* the bad byte */
+    uint64_t event_from; /* where the event began */
+    uint64_t event_end;  /* of the last one */
     bool torn;
     char why[160];
 };
@@ -331,7 +328,6 @@ static void raw_string(struct kp_kineto_parser *p, const unsigned char *text, si
 static int on_number(void *context, const char *text, size_t bytes)
 {
     struct kp_kineto_parser *p = context;
-    p->told++;
     raw_value(p, text, bytes);
     if (p->skip) return 1;
     switch (p->place) {
@@ -352,7 +348,6 @@ static int on_number(void *context, const char *text, size_t bytes)
 static int on_string(void *context, const unsigned char *text, size_t bytes)
 {
     struct kp_kineto_parser *p = context;
-    p->told++;
     raw_string(p, text, bytes);
     if (p->skip) return 1;
     if (p->place == EVENT) event_string(p, (const char *)text, bytes);
@@ -372,7 +367,6 @@ static int on_string(void *context, const unsigned char *text, size_t bytes)
 static int on_bool(void *context, int value)
 {
     struct kp_kineto_parser *p = context;
-    p->told++;
     raw_value(p, value ? "true" : "false", value ? 4 : 5);
     if (!p->skip && p->place == ARGS && p->key == KEY_FINISHED && !value) p->event.flags |= KP_KINETO_UNFINISHED;
     if (!p->skip && p->place == TOP) top_number(p, value ? "1" : "0", 1);
@@ -383,7 +377,6 @@ static int on_bool(void *context, int value)
 static int on_null(void *context)
 {
     struct kp_kineto_parser *p = context;
-    p->told++;
     raw_value(p, "null", 4);
     return 1;
 }
@@ -391,7 +384,6 @@ static int on_null(void *context)
 static int on_key(void *context, const unsigned char *text, size_t bytes)
 {
     struct kp_kineto_parser *p = context;
-    p->told++;
     if (raw_on(p)) {
         raw_string(p, text, bytes);
         raw(p, ":", 1);
@@ -420,7 +412,6 @@ static bool is_fact(const struct kp_kineto_parser *p)
 static int on_map_start(void *context)
 {
     struct kp_kineto_parser *p = context;
-    p->told++;
     raw_open(p, "{");
     if (p->skip) {
         p->skip++;
@@ -432,7 +423,7 @@ static int on_map_start(void *context)
         p->memory = (struct kp_kineto_memory){.allocated = -1, .reserved = -1, .device = -1};
         p->moved = 0;
         p->module = 0;
-        p->event_from = p->fed;
+        p->event_from = kp_jsonread_offset(&p->json);
         p->raws = p->keep_args;
     } else if (p->place == EVENT && p->key == KEY_ARGS) {
         p->raws |= p->trace->keep_works && is_maybe_work(p);
@@ -452,7 +443,6 @@ static int on_map_start(void *context)
 static int on_map_end(void *context)
 {
     struct kp_kineto_parser *p = context;
-    p->told++;
     raw_close(p, "}");
     if (p->skip) {
         p->skip--;
@@ -461,7 +451,7 @@ static int on_map_end(void *context)
         p->key = KEY_OTHER;
     } else if (p->place == EVENT) {
         event_end(p);
-        p->event_end = p->fed + kp_json_push_consumed(p->json);
+        p->event_end = kp_jsonread_offset(&p->json);
         p->place = EVENTS;
     } else if (p->place == FACTS) {
         p->place = --p->fact.depth ? FACTS : p->is_in_device ? DEVICES : TOP;
@@ -503,7 +493,6 @@ static void dims_close(struct kp_kineto_parser *p)
 static int on_array_start(void *context)
 {
     struct kp_kineto_parser *p = context;
-    p->told++;
     raw_open(p, "[");
     if (p->skip) {
         p->skip++;
@@ -537,7 +526,6 @@ static int on_array_start(void *context)
 static int on_array_end(void *context)
 {
     struct kp_kineto_parser *p = context;
-    p->told++;
     raw_close(p, "]");
     if (p->skip) {
         p->skip--;
@@ -573,7 +561,9 @@ static const struct kp_json_calls calls = {
 static void *grow(void *memory, size_t bytes)
 {
     size_t capacity = 0;
-    return kp_kineto_grow(memory, &capacity, bytes, 1);
+    if (bytes) return kp_kineto_grow(memory, &capacity, bytes, 1);
+    free(memory);
+    return NULL;
 }
 
 struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool keep_args)
@@ -582,18 +572,27 @@ struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool kee
     memset(p, 0, sizeof *p);
     p->trace = trace;
     p->keep_args = keep_args;
-    p->json = kp_json_push_open(&calls, p, grow);
+    p->json.calls = &calls;
+    p->json.context = p;
+    p->json.grow = grow;
+    kp_jsonread_open(&p->json);
     return p;
 }
 
 void kp_kineto_parser_close(struct kp_kineto_parser *p)
 {
-    kp_json_push_close(p->json);
+    kp_jsonread_close(&p->json);
     free(p->dims.data);
     free(p->dims_made.data);
     free(p->concrete.data);
-    free(p->held.data);
     free(p);
+}
+
+void kp_kineto_parser_enter_list(struct kp_kineto_parser *p)
+{
+    kp_jsonread_enter_list(&p->json);
+    p->place = EVENTS;
+    p->trace->has_events = true;
 }
 
 static int say(struct kp_kineto_parser *p, const char *what)
@@ -602,73 +601,34 @@ static int say(struct kp_kineto_parser *p, const char *what)
     return -EINVAL;
 }
 
-/* Python's json writes NaN, Infinity and -Infinity, C inf, nan and -nan: JSON has none. A reader that expects null
- * stops at the second letter. */
-static bool is_no_number(const char *text, size_t bytes, size_t stop)
-{
-    for (size_t at = stop, back = 0; back < 3; back++, at--) {
-        const bool is_value = !at || strchr(":,[- \t\n\r", text[at - 1]) != NULL;
-        if (is_value && text[at] == '-' && at + 1 < bytes) at++;
-        if (is_value && bytes - at >= 3 &&
-            (strncasecmp(text + at, "nan", 3) == 0 || strncasecmp(text + at, "inf", 3) == 0))
-            return true;
-        if (is_value || !at) return false;
-    }
-    return false;
-}
-
 static bool is_long_event(struct kp_kineto_parser *p)
 {
-    if (p->place < EVENT || p->place > TYPES || p->fed - p->event_from <= EVENT_MOST) return false;
+    if (p->place < EVENT || p->place > TYPES || p->json.fed - p->event_from <= EVENT_MOST) return false;
     p->bad = p->event_from;
     return true;
 }
 
-static int parse(struct kp_kineto_parser *p, const char *text, size_t bytes)
-{
-    const uint64_t told = p->told;
-    if (kp_json_push_feed(p->json, text, bytes)) {
-        p->fed += bytes;
-        p->pending = p->told == told ? p->pending + bytes : 0;
-        return is_long_event(p) ? say(p, "an event of more than 64 MB begins near here") : 0;
-    }
-    const size_t consumed = kp_json_push_consumed(p->json);
-    p->bad = p->fed + consumed;
-    if (consumed && consumed <= bytes && is_no_number(text, bytes, consumed - 1))
-        return say(p, "not JSON: NaN or Infinity in place of a number");
-    char why[120], line[160];
-    kp_json_push_why(p->json, why, sizeof why);
-    snprintf(line, sizeof line, "%s: %s", p->bad <= 1 ? "not a trace, which is JSON" : "not JSON", why);
-    return say(p, line);
-}
-
-/*
- * libyajl reads a long string from its beginning again with each piece. So pieces are joined until they are as long as
- * the part that was read. No string is longer than TOKEN_MOST.
- */
 int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
-    if (p->pending + p->held.used + bytes > TOKEN_MOST && p->pending) {
-        p->bad = p->fed - p->pending;
+    const size_t pending = kp_jsonread_pending(&p->json);
+    if (pending && pending + bytes > TOKEN_MOST) {
+        p->bad = p->json.fed - pending;
         return say(p, "a string, a number or a gap of more than 16 MB begins near here");
     }
-    if (p->pending < HELD_LEAST) return parse(p, text, bytes);
-    text_add(&p->held, text, bytes);
-    if (p->held.used < p->pending) return 0;
-    bytes = p->held.used;
-    p->held.used = 0;
-    return parse(p, p->held.data, bytes);
+    if (kp_jsonread_feed(&p->json, text, bytes))
+        return is_long_event(p) ? say(p, "an event of more than 64 MB begins near here") : 0;
+    char line[160];
+    p->bad = kp_jsonread_offset(&p->json) + 1; /* the first byte is byte 1 */
+    snprintf(line, sizeof line, "%s: %s", p->bad == 1 ? "not a trace, which is JSON" : "not JSON", p->json.why);
+    return say(p, line);
 }
 
 int kp_kineto_parser_end(struct kp_kineto_parser *p)
 {
-    const size_t held = p->held.used;
-    p->held.used = 0;
-    if (held && parse(p, p->held.data, held)) return -EINVAL;
-    p->bad = p->fed; /* the end, also when whole JSON lacks traceEvents */
-    if (!p->fed) return say(p, "the file is empty");
+    p->bad = p->json.fed; /* the end, also when whole JSON lacks traceEvents */
+    if (!p->bad) return say(p, "the file is empty");
     const bool in_event = p->place >= EVENT && p->place <= TYPES;
-    p->torn = !kp_json_push_end(p->json);
+    p->torn = !kp_jsonread_end(&p->json);
     if (p->torn) return say(p, in_event ? "the file ends inside an event" : "the file ends inside the JSON");
     return 0;
 }
@@ -678,16 +638,10 @@ const char *kp_kineto_parser_why(const struct kp_kineto_parser *p) { return p->w
 bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *p) { return p->torn; }
 bool kp_kineto_parser_is_behind_event(const struct kp_kineto_parser *p)
 {
-    return p->place == EVENTS && !p->skip && p->event_end == p->fed;
+    return p->place == EVENTS && !p->skip && p->event_end == p->json.fed;
 }
-void kp_kineto_parser_pass(struct kp_kineto_parser *p, size_t bytes) { p->event_end = p->fed += bytes; }
-
-const struct kp_json_calls *kp_kineto_parser_calls(void) { return &calls; }
-
-void kp_kineto_parser_put(struct kp_kineto_parser *p, bool is_between)
+void kp_kineto_parser_pass(struct kp_kineto_parser *p, size_t bytes)
 {
-    if (p->place >= EVENT && p->place <= TYPES) p->trace->args_bytes = p->event.args; /* an event was given up */
-    p->place = is_between ? EVENTS : OUTSIDE;
-    p->skip = 0;
-    p->trace->has_events = true;
+    kp_jsonread_pass(&p->json, bytes);
+    p->event_end = p->json.fed;
 }

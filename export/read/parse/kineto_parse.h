@@ -46,11 +46,8 @@ bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *parser);
 /* Does the text end with an event of the list, so far? Then others may read the next events instead. */
 bool kp_kineto_parser_is_behind_event(const struct kp_kineto_parser *parser);
 void kp_kineto_parser_pass(struct kp_kineto_parser *parser, size_t bytes); /* counts bytes that others read */
-/* What another reader calls for whole events of the list. Before, it puts the parser between two events; after, or
- * where it gives up inside of one, at the beginning of a file. */
-struct kp_json_calls;
-const struct kp_json_calls *kp_kineto_parser_calls(void);
-void kp_kineto_parser_put(struct kp_kineto_parser *parser, bool is_between);
+/* The text begins inside of the list of events, behind one: with a comma, a bracket or nothing. */
+void kp_kineto_parser_enter_list(struct kp_kineto_parser *parser);
 /* kineto_blocks.c: how many threads read (0: one a core, 1: the caller's parser alone), and blocks of how many bytes */
 extern struct kp_kineto_cutting {
     unsigned workers;

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_utf8.h"
 #include "export/write/trace/parts.h"
 #include "collector/base/kp_poison.h"
@@ -152,7 +152,7 @@ static void object_write(struct kp_trace *t, const char *text)
     size_t offset;
     const char *why, *at;
     struct member m;
-    if (kp_jsoncheck_object(text, strlen(text), &offset, &why)) return;
+    if (kp_jsonread_check_object(text, strlen(text), &offset, &why)) return;
     at = blank_skip(blank_skip(text) + 1);
     while (member_take(&at, &m))
         if (!is_set_later(t->reader, &m, at)) member_write(t, m.key, m.key_bytes, m.value, m.value_bytes);
@@ -168,11 +168,11 @@ const char *kp_metadata_trace_id(const struct kp_trace *t, size_t *bytes)
     const char *set = kp_reader_text(t->reader, "meta.trace_id"), *text = setting_text(t), *why;
     struct member m = {.value = NULL};
     size_t offset;
-    if (set && *set == '"' && !kp_jsoncheck_value(set, strlen(set), &offset, &why)) {
+    if (set && *set == '"' && !kp_jsonread_check(set, strlen(set), &offset, &why)) {
         *bytes = strlen(set);
         return set;
     }
-    if (!text || kp_jsoncheck_object(text, strlen(text), &offset, &why)) return NULL;
+    if (!text || kp_jsonread_check_object(text, strlen(text), &offset, &why)) return NULL;
     const char *at = blank_skip(blank_skip(text) + 1), *found = NULL;
     while (member_take(&at, &m)) {
         if (m.key_bytes != 8 || memcmp(m.key, "trace_id", 8) != 0 || *m.value != '"') continue;
@@ -195,7 +195,7 @@ void kp_metadata_write(struct kp_trace *t)
         memcpy(key, line, (size_t)(value - line));
         key[value++ - line] = 0;
         if (kp_reader_text(t->reader, key) != value) continue; /* a later line replaces it */
-        if (strpbrk(key, "\"\\") || kp_jsoncheck_value(value, strlen(value), &offset, &why)) continue;
+        if (strpbrk(key, "\"\\") || kp_jsonread_check(value, strlen(value), &offset, &why)) continue;
         member_write(t, key + 5, strlen(key + 5), value, strlen(value));
     }
 }

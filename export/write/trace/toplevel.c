@@ -6,7 +6,7 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hash.h"
-#include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_log.h"
 #include "export/write/gpu/gpu.h"
 #include "export/write/heap/allocations.h"
@@ -71,7 +71,7 @@ static void distributed_write(struct kp_trace *t)
     const char *const said = kp_reader_text(t->reader, "distributed"), *why;
     size_t offset;
     kp_json_lit(&t->json, "  \"distributedInfo\": {");
-    if (said && *said == '{' && !kp_jsoncheck_object(said, strlen(said), &offset, &why)) {
+    if (said && *said == '{' && !kp_jsonread_check_object(said, strlen(said), &offset, &why)) {
         kp_json_raw(&t->json, said + 1, strlen(said) - 1);
         kp_json_lit(&t->json, ",\n");
         return;

@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 #include "collector/base/kp_io.h"
-#include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_jsonread.h"
 #include "test/support/reader_open.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"
@@ -74,7 +74,7 @@ static void assert_valid(void)
 {
     size_t offset = 0;
     const char *why = "";
-    if (kp_jsoncheck_object(text, strlen(text), &offset, &why))
+    if (kp_jsonread_check_object(text, strlen(text), &offset, &why))
         fail_msg("%s at %zu: %.60s", why, offset, text + offset);
 }
 

@@ -8,7 +8,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_io.h"
-#include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_jsonread.h"
 #include "export/kp_export.h"
 #include "test/support/reader_open.h"
 #include "test/support/spool.h"
@@ -66,7 +66,7 @@ static int export_now(void)
     fclose(f);
     text[n] = 0;
     const char *bad = "";
-    if (kp_jsoncheck_object(text, n, &offset, &bad)) fail_msg("%s at %zu: %.60s", bad, offset, text + offset);
+    if (kp_jsonread_check_object(text, n, &offset, &bad)) fail_msg("%s at %zu: %.60s", bad, offset, text + offset);
     return 0;
 }
 
