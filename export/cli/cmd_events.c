@@ -155,9 +155,8 @@ static void put_line(FILE *out, const struct kp_kineto *trace, const struct kp_k
     const size_t letters = kp_plain_text(category, sizeof category, cat, strlen(cat));
     fprintf(out, "  %13s  %10s  ", dur, thread);
     kp_plain_put(out, cat);
-    fprintf(out, "%*s  ", letters < 17 ? (int)(17 - letters) : 0, "");
-    kp_plain_put(out, kp_kineto_text(trace, e->name));
-    fputc('\n', out);
+    fprintf(out, "%*s", letters < 17 ? (int)(17 - letters) : 0, "");
+    kp_plain_fmt(out, "  %s\n", kp_kineto_text(trace, e->name));
 }
 
 /* ---- the walk: each event becomes a line while the file is read, and the lines are put in order ---- */

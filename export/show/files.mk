@@ -10,5 +10,6 @@ SRC_show := \
 UNIT_show := \
     test/unit/show/test_columns.c \
     test/unit/show/test_letters.c \
+    test/unit/show/test_plain.c \
     test/unit/show/test_shapetext.c \
     test/unit/show/test_units.c

@@ -11,6 +11,7 @@
  */
 #include "export/show/plain.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "collector/base/kp_utf8.h"
@@ -79,6 +80,24 @@ void kp_plain_put(FILE *out, const char *text)
         n = c.taken;
         fwrite(shown, 1, kp_plain_text(shown, sizeof shown, text, n), out);
     }
+}
+
+void kp_plain_fmt(FILE *out, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    for (size_t n; *format; format += n) {
+        char spec[16];
+        n = *format == '%' ? strcspn(format, "sdufc") + 1 : strcspn(format, "%");
+        snprintf(spec, sizeof spec, "%.*s", (int)n, format);
+        if (*format != '%') fwrite(format, 1, n, out);
+        else if (format[1] == '%') fputc('%', out), n = 2;
+        else if (format[n - 1] == 's') kp_plain_put(out, va_arg(values, const char *));
+        else if (format[n - 1] == 'f') fprintf(out, spec, va_arg(values, double));
+        else if (strpbrk(spec, "lz")) fprintf(out, spec, va_arg(values, long));
+        else fprintf(out, spec, va_arg(values, int));
+    }
+    va_end(values);
 }
 
 static void json_letters(FILE *out, const char *text, bool is_raw)

@@ -14,6 +14,8 @@
 size_t kp_plain_text(char *out, size_t room, const char *text, size_t bytes);
 bool kp_plain_is(const char *text, size_t bytes); /* true: kp_plain_text() changes nothing */
 void kp_plain_put(FILE *out, const char *text);
+/* Writes as fprintf does, with each text (%s, without a width) made safe. Numbers: %d %u %ld %lu %zu %f. */
+void kp_plain_fmt(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Writes a JSON string with its quotes: those letters as \u00NN, bytes that are no UTF-8 as U+FFFD. */
 void kp_plain_json(FILE *out, const char *text);
 /* Writes checked JSON as it is in a file, but for those letters in its strings. */

@@ -195,10 +195,8 @@ static void line_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_row *line = kp_diff_line_most(d);
     if (!line || d->step.verdict == KP_DIFF_NOISE) return;
-    fputs("line         ", out);
-    kp_plain_put(out, kp_strings_get(d->strings, line->name));
-    fprintf(out, " changed most: %.3f -> %.3f ms a step\n", line->middle[KP_DIFF_A] / 1e6,
-            line->middle[KP_DIFF_B] / 1e6);
+    kp_plain_fmt(out, "line         %s changed most: %.3f -> %.3f ms a step\n", kp_strings_get(d->strings, line->name),
+                 line->middle[KP_DIFF_A] / 1e6, line->middle[KP_DIFF_B] / 1e6);
 }
 
 /* How much of the change the rows below have, and where the rest lies. */
@@ -250,12 +248,9 @@ static void warnings_put(FILE *out, const struct kp_diff *d)
         fprintf(out, "note         events were lost: %" PRIu64 " of A, %" PRIu64 " of B\n", a->lost, b->lost);
 }
 
-/* "[[8, 4]] -> [[32, 4]]" */
-static void shapes_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *row)
+static const char *shapes_of(const struct kp_diff *d, const struct kp_diff_row *row, int side)
 {
-    kp_plain_put(out, kp_strings_get(d->strings, row->shapes[KP_DIFF_A]));
-    fputs(" -> ", out);
-    kp_plain_put(out, kp_strings_get(d->strings, row->shapes[KP_DIFF_B]));
+    return kp_strings_get(d->strings, row->shapes[side]);
 }
 
 /* How many ops got other inputs, and of these the one that changed most. */
@@ -269,12 +264,10 @@ static void inputs_put(FILE *out, const struct kp_diff *d)
         if (!most || fabs(d->rows[i].change) > fabs(most->change)) most = &d->rows[i];
     }
     if (!n) return;
-    fprintf(out, "inputs       %zu op%s got inputs of other shapes (in the first call); most changed ", n,
-            kp_units_s(n));
-    kp_plain_put(out, kp_strings_get(d->strings, most->name));
-    fputs(": ", out);
-    shapes_put(out, d, most);
-    fputs("\n", out);
+    kp_plain_fmt(out,
+                 "inputs       %zu op%s got inputs of other shapes (in the first call); most changed %s: %s -> %s\n", n,
+                 kp_units_s(n), kp_strings_get(d->strings, most->name), shapes_of(d, most, KP_DIFF_A),
+                 shapes_of(d, most, KP_DIFF_B));
 }
 
 /* Explains "99 % pairs", which stands in place of the noise. */
@@ -339,10 +332,8 @@ static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row
             is_shared ? share : "-", bound_text(bound, row), row_verdict(d, row));
     if (row->count[KP_DIFF_A] > 0 || row->count[KP_DIFF_B] > 0)
         fprintf(out, "  %.4g -> %.4g", row->count[KP_DIFF_A], row->count[KP_DIFF_B]);
-    if (kp_diff_has_other_shapes(row)) {
-        fputs("  ", out);
-        shapes_put(out, d, row);
-    }
+    if (kp_diff_has_other_shapes(row))
+        kp_plain_fmt(out, "  %s -> %s", shapes_of(d, row, KP_DIFF_A), shapes_of(d, row, KP_DIFF_B));
     fputs("\n", out);
 }
 

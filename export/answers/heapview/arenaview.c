@@ -47,11 +47,10 @@ static void arena_lines_print(const struct arena_view *l)
     }
     if (n) qsort(of, n, sizeof *of, by_arenas);
     for (size_t i = 0; i < n && i < LINES_SHOWN; i++) {
-        fputs(i ? ", " : "your lines that needed a new one: ", l->out);
-        kp_plain_put(l->out, kp_profile_text(l->p, of[i].place->function));
-        fputs(" at ", l->out);
-        kp_plain_put(l->out, kp_profile_text(l->p, of[i].place->file));
-        fprintf(l->out, ":%u (%zu)", of[i].place->line, of[i].arenas);
+        const struct kp_profile_place *const place = of[i].place;
+        kp_plain_fmt(l->out, "%s%s at %s:%u (%zu)",
+                     i ? ", " : "your lines that needed a new one: ", kp_profile_text(l->p, place->function),
+                     kp_profile_text(l->p, place->file), place->line, of[i].arenas);
     }
     if (n) fputc('\n', l->out);
 }

@@ -211,12 +211,8 @@ int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const struct kp_
                          size_t why_bytes)
 {
     struct copying copying = {.out = out};
-    fputs("v 10400 2\nX ", out);
-    kp_plain_put(out, p->program ? p->program : "");
-    for (size_t i = 0; i < p->texts_n; i++) {
-        fputs("\ns ", out);
-        kp_plain_put(out, p->texts[i]);
-    }
+    kp_plain_fmt(out, "v 10400 2\nX %s", p->program ? p->program : "");
+    for (size_t i = 0; i < p->texts_n; i++) kp_plain_fmt(out, "\ns %s", p->texts[i]);
     fputc('\n', out);
     for (size_t i = 0; i < p->addresses_n; i++) {
         const struct kp_profile_address *a = &p->addresses[i];

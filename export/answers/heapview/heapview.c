@@ -184,21 +184,13 @@ static void places_print(const struct view *v, const struct kp_place *of, int n,
     char name[NAME_BYTES];
     const char *slash = n ? strrchr(path, '/') : NULL;
     for (int i = 0; i < n; i++) {
-        fputs("        ", v->out);
-        kp_plain_put(v->out, name_of(v, &of[i], name, sizeof name));
-        if (of[i].file && of[i].line) {
-            fputs(" at ", v->out);
-            kp_plain_put(v->out, of[i].file);
-            fprintf(v->out, ":%u", of[i].line);
-        }
+        kp_plain_fmt(v->out, "        %s", name_of(v, &of[i], name, sizeof name));
+        if (of[i].file && of[i].line) kp_plain_fmt(v->out, " at %s:%u", of[i].file, of[i].line);
         fputs(of[i].is_inlined ? " (inlined)" : " in ", v->out);
         if (!of[i].is_inlined) kp_plain_put(v->out, of[i].file ? (slash ? slash + 1 : path) : text);
         fputc('\n', v->out);
     }
-    if (n) return;
-    fputs("        ", v->out);
-    kp_plain_put(v->out, text);
-    fputc('\n', v->out);
+    if (!n) kp_plain_fmt(v->out, "        %s\n", text);
 }
 
 static void frame_print(const struct view *v, const char *text)
@@ -271,11 +263,7 @@ static bool is_shown(struct stack_shown *s, FILE *out, bool is_python)
 static bool own_line_print(const struct view *v, const char *function, const char *file, unsigned long line)
 {
     if (!kp_ownline_is_file(v->profile ? v->profile->installed : v->installed, file)) return false;
-    fputs("        your line: ", v->out);
-    kp_plain_put(v->out, function);
-    fputs(" at ", v->out);
-    kp_plain_put(v->out, file);
-    fprintf(v->out, ":%lu\n", line);
+    kp_plain_fmt(v->out, "        your line: %s at %s:%lu\n", function, file, line);
     return true;
 }
 

@@ -49,9 +49,7 @@ static void places_put(FILE *out, const struct kp_memview *view, const struct kp
     name_put(out, *op ? op : row->is_older ? "(before the window)" : "(outside any op)", NAME_WIDTH);
     fputs("  ", out);
     name_put(out, kp_kineto_text(view->tree->trace, row->top), NAME_WIDTH);
-    fputs("  ", out);
-    kp_plain_put(out, kp_mem_place_text(view, row, place, sizeof place));
-    fputc('\n', out);
+    kp_plain_fmt(out, "  %s\n", kp_mem_place_text(view, row, place, sizeof place));
 }
 
 static size_t rows_shown(const struct kp_mem_groups *g, const struct kp_mem_show *show)
@@ -108,8 +106,7 @@ static void taken_row_put(FILE *out, const struct kp_memview *view, const struct
     name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
     fputs("  ", out);
     shapes_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
-    fputs("  ", out);
-    kp_plain_put(out, kp_mem_place_text(view, row, place, sizeof place));
+    kp_plain_fmt(out, "  %s", kp_mem_place_text(view, row, place, sizeof place));
     if (row->others) fprintf(out, ", and %u more", row->others);
     fputc('\n', out);
 }
@@ -200,11 +197,7 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
         fprintf(out, "\n  What grows from step to step: the window has %zu step%s, three are needed to tell\n",
                 view->step_count, kp_units_s(view->step_count));
         const char *const missed = kp_kineto_missed_call(view->tree->trace);
-        if (missed) {
-            fputs("  ", out);
-            kp_plain_put(out, missed);
-            fputs("\n", out);
-        }
+        if (missed) kp_plain_fmt(out, "  %s\n", missed);
         return;
     }
     kp_mem_groups_leaks(&g, view, device);
@@ -238,10 +231,9 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device, co
         char step[64];
         if (o->device != device || o->at_ns < show->from_ns || o->at_ns > show->to_ns) continue;
         step_text(view, o->at_ns, step, sizeof step);
-        fprintf(out, "\n  Out of memory at %.3f ms (%s): %s asked for, %s taken then, in ", at_ms(view, o->at_ns), step,
-                kp_units_size(o->bytes), kp_units_size(o->allocated));
-        kp_plain_put(out, o->place.op < 0 ? "(outside any op)" : kp_mem_op_name(view, o->place.op));
-        fputc('\n', out);
+        kp_plain_fmt(out, "\n  Out of memory at %.3f ms (%s): %s asked for, %s taken then, in %s\n",
+                     at_ms(view, o->at_ns), step, kp_units_size(o->bytes), kp_units_size(o->allocated),
+                     o->place.op < 0 ? "(outside any op)" : kp_mem_op_name(view, o->place.op));
     }
 }
 

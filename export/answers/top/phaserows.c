@@ -79,10 +79,7 @@ static void times_print(FILE *out, const struct kp_phaserows *rows)
 {
     char text[2048], remarks[256];
     if (rows->are_several || !kp_phasetimes_text(text, sizeof text, &rows->times, NULL)) return;
-    fputs("recorded or not: ", out);
-    kp_plain_put(out, text);
-    kp_plain_put(out, kp_phasetimes_remarks(remarks, sizeof remarks, &rows->times));
-    fputs("\n", out);
+    kp_plain_fmt(out, "recorded or not: %s%s\n", text, kp_phasetimes_remarks(remarks, sizeof remarks, &rows->times));
 }
 
 static void legend_print(FILE *out, const struct kp_phaserows *rows, bool has_runs, bool are_all_whole)
@@ -102,9 +99,7 @@ static void legend_print(FILE *out, const struct kp_phaserows *rows, bool has_ru
     }
     if (!rows->count) return;
     times_print(out, rows);
-    fputs("the table of a phase: kprof report --phase ", out);
-    kp_plain_put(out, rows->of[0].phase);
-    fputs("\n", out);
+    kp_plain_fmt(out, "the table of a phase: kprof report --phase %s\n", rows->of[0].phase);
 }
 
 void kp_phaserows_print(FILE *out, struct kp_phaserows *rows)

@@ -37,29 +37,14 @@ static void program_print(FILE *out, const struct kp_top_report *r)
     struct tm parts;
     char when[40];
     if (!program && trace->program) program = kp_kineto_text(trace, trace->program);
-    fputs("program  ", out);
-    kp_plain_put(out, program ? program : "unknown");
-    if (host) {
-        fputs(" on ", out);
-        kp_plain_put(out, host);
-    }
-    if (rank && size && strtol(size, NULL, 10) > 1) {
-        fputs(", rank ", out);
-        kp_plain_put(out, rank);
-        fputs(" of ", out);
-        kp_plain_put(out, size);
-    }
-    if (fact_of(r, "kprof.phase")) {
-        fputs(", phase ", out);
-        kp_plain_put(out, fact_of(r, "kprof.phase"));
-    }
+    kp_plain_fmt(out, "program  %s", program ? program : "unknown");
+    if (host) kp_plain_fmt(out, " on %s", host);
+    if (rank && size && strtol(size, NULL, 10) > 1) kp_plain_fmt(out, ", rank %s of %s", rank, size);
+    if (fact_of(r, "kprof.phase")) kp_plain_fmt(out, ", phase %s", fact_of(r, "kprof.phase"));
     if (seconds && localtime_r(&seconds, &parts) && strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &parts))
         fprintf(out, ", %s", when);
     torch = fact_of(r, "kprof.torch_version");
-    if (torch) {
-        fputs(", torch ", out);
-        kp_plain_put(out, torch);
-    }
+    if (torch) kp_plain_fmt(out, ", torch %s", torch);
     fputs("\n", out);
 }
 
@@ -70,9 +55,7 @@ static void left_out_print(FILE *out, const struct kp_top_report *r)
     const size_t calls = r->chosen->within_left;
     char file[400];
     snprintf(file, sizeof file, "%.*s", end ? (int)(end + 1 - name) : (int)strlen(name), name);
-    fprintf(out, " (%zu call%s of other functions of that name left out: ", calls, kp_units_s(calls));
-    kp_plain_put(out, file);
-    fputs(")", out);
+    kp_plain_fmt(out, " (%zu call%s of other functions of that name left out: %s)", calls, kp_units_s(calls), file);
 }
 
 /* Steps are calls, and the program ended by itself: then no call was open behind the last one. */
@@ -147,8 +130,7 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_choice *choice = r->choice;
     if (choice->within) {
-        fputs(", within ", out);
-        kp_plain_put(out, choice->within);
+        kp_plain_fmt(out, ", within %s", choice->within);
         const size_t calls = r->chosen->within_calls;
         char each[40];
         if (calls)
@@ -206,9 +188,7 @@ static void tokens_print(FILE *out, const struct kp_top_report *r)
 {
     const char *model = fact_of(r, "kprof.model"), *source = fact_of(r, "kprof.step_source");
     if (!model || fact_of(r, "kprof.step") || !source || strcmp(source, "call") != 0) return;
-    fputs("         to count each call of the model (a token): --step call:", out);
-    kp_plain_put(out, model);
-    fputs("\n", out);
+    kp_plain_fmt(out, "         to count each call of the model (a token): --step call:%s\n", model);
 }
 
 /* Steps of a guess may be those of an evaluation before the training. */
@@ -221,13 +201,8 @@ static void guess_print(FILE *out, const struct kp_top_report *r)
     if (strcmp(source, "time") == 0 && until) each = "second";
     if (!each) return;
     fprintf(out, "         a step is a %s: ", each);
-    if (until) {
-        fputs("what ran before the first step by ", out);
-        kp_plain_put(out, until);
-        fputs("\n", out);
-    } else {
-        fputs("no optimizer had stepped\n", out);
-    }
+    if (until) kp_plain_fmt(out, "what ran before the first step by %s\n", until);
+    else fputs("no optimizer had stepped\n", out);
 }
 
 /* "12 calls of a model": they are counted where nothing else is, though they were too few to be steps. */
@@ -236,12 +211,11 @@ static bool calls_print(FILE *out, const struct kp_top_report *r)
     for (size_t i = 0; i < r->top->count; i++) {
         const struct kp_top_row *const row = &r->top->rows[i];
         if (!row->name || strcmp(kp_kineto_text(r->top->trace, row->name), KP_MODEL_RANGE) != 0) continue;
-        fprintf(out, "         %zu call%s of a model: kprof report --within '" KP_MODEL_RANGE "'; as steps: --step ",
-                (size_t)row->cost.count, kp_units_s(row->cost.count));
         const char *const model = fact_of(r, "kprof.model");
-        if (model) fputs("call:", out);
-        kp_plain_put(out, model ? model : "'call:*:CLASS.forward'");
-        fputs("\n", out);
+        kp_plain_fmt(
+            out, "         %zu call%s of a model: kprof report --within '" KP_MODEL_RANGE "'; as steps: --step %s%s\n",
+            (size_t)row->cost.count, kp_units_s(row->cost.count), model ? "call:" : "",
+            model ? model : "'call:*:CLASS.forward'");
         return true;
     }
     return false;
@@ -257,22 +231,18 @@ static void hint_print(FILE *out, const struct kp_top_report *r)
     if (is_worker(r)) return;
     const char *const missed = kp_kineto_missed_call(r->top->trace);
     if (missed) {
-        fputs("         ", out);
-        kp_plain_put(out, missed);
-        fputs("\n", out);
+        kp_plain_fmt(out, "         %s\n", missed);
     } else if (calls_print(out, r)) {
         return;
     } else if ((parts->has_startup || parts->has_cut) && fact_of(r, "kprof.step_source")) {
         fputs("         to record whole steps: kprof run --schedule warmup=1,active=3\n", out);
     } else {
         const char *model = fact_of(r, "kprof.model");
-        fputs("         to count calls of a model as steps, or each generate(): kprof run --schedule active=1000\n"
-              "         each token: --step ",
-              out);
-        if (model) fputs("call:", out);
-        kp_plain_put(out, model ? model : "'call:*:CLASS.forward'");
-        fprintf(out, ", too%s; a function of yours: --step call:MODULE:FUNCTION\n",
-                model ? "" : ", with your model's class");
+        kp_plain_fmt(
+            out,
+            "         to count calls of a model as steps, or each generate(): kprof run --schedule active=1000\n"
+            "         each token: --step %s%s, too%s; a function of yours: --step call:MODULE:FUNCTION\n",
+            model ? "call:" : "", model ? model : "'call:*:CLASS.forward'", model ? "" : ", with your model's class");
     }
 }
 
@@ -296,11 +266,8 @@ static void phases_print(FILE *out, const struct kp_top_report *r)
     snprintf(own, sizeof own, "%s%.1f %%", count ? ", this one " : "this phase took ",
              of ? 100 * (double)of->ns / (double)times.all_ns : 0);
     if (!count && !of) return;
-    fputs("phases   ", out);
-    kp_plain_put(out, others);
-    fprintf(out, "%s%s%s", of ? own : "", count ? "" : " of the time ", count ? "" : kp_phasetimes_until(&times));
-    kp_plain_put(out, kp_phasetimes_remarks(remarks, sizeof remarks, &times));
-    fputs("\n", out);
+    kp_plain_fmt(out, "phases   %s%s%s%s%s\n", others, of ? own : "", count ? "" : " of the time ",
+                 count ? "" : kp_phasetimes_until(&times), kp_phasetimes_remarks(remarks, sizeof remarks, &times));
 }
 
 /* How long the phase lasts from its begin to its end. */
@@ -358,12 +325,8 @@ static void bare_long_print(FILE *out, const struct kp_top_report *r)
 static void kinds_print(FILE *out, const struct kp_top_report *r)
 {
     const char *const told[] = {r->evaluated, r->prompts};
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
-        if (!told[i]) continue;
-        fputs("         ", out);
-        kp_plain_put(out, told[i]);
-        fputs("\n", out);
-    }
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (told[i]) kp_plain_fmt(out, "         %s\n", told[i]);
 }
 
 /* Recording lengthens what the host does, and a reader would take it for the program's. */
@@ -448,10 +411,7 @@ static void no_gpu_print(FILE *out, const struct kp_top_report *r)
     }
     if (!source || (strcmp(source, "cupti") != 0 && strcmp(source, "interception") != 0)) return;
     fputs("\nGPU      nothing of it was recorded here", out);
-    if (ended) {
-        fputs(": ", out);
-        kp_plain_put(out, ended);
-    }
+    if (ended) kp_plain_fmt(out, ": %s", ended);
 }
 
 static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
@@ -590,10 +550,7 @@ static void lost_print(FILE *out, const struct kp_top_report *r)
     for (size_t i = 0; i < trace->fact_count; i++) {
         const char *path = kp_kineto_text(trace, trace->facts[i].path);
         if (strncmp(path, "kprof.drops.", 12) != 0) continue;
-        fputs(between, out);
-        kp_plain_put(out, kp_kineto_text(trace, trace->facts[i].text));
-        fputs(" of ", out);
-        kp_plain_put(out, path + 12);
+        kp_plain_fmt(out, "%s%s of %s", between, kp_kineto_text(trace, trace->facts[i].text), path + 12);
         between = ", ";
     }
     fputs("\n", out);
@@ -603,9 +560,8 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
 {
     if (!is_killed(r)) return;
     if (is_worker(r)) { /* most end by _exit, and none closes its window */
-        fputs("worker   of process ", out);
-        kp_plain_put(out, fact_of(r, "kprof.parent_pid"));
-        fprintf(out, ", recorded until it ended or was killed, %.1f s in\n", (double)r->summary->wall_ns / 1e9);
+        kp_plain_fmt(out, "worker   of process %s, recorded until it ended or was killed, %.1f s in\n",
+                     fact_of(r, "kprof.parent_pid"), (double)r->summary->wall_ns / 1e9);
         return;
     }
     const char *const by = kp_ended_signal(r->top->trace);

@@ -28,9 +28,7 @@ static bool is_due(struct kp_progress *progress)
 static void line_show(struct kp_progress *progress, uint64_t count, const char *of)
 {
     if (!is_due(progress)) return;
-    fputs("\rkprof: ", stderr);
-    kp_plain_put(stderr, progress->what);
-    fprintf(stderr, ": %llu %s\033[K", (unsigned long long)count, of);
+    kp_plain_fmt(stderr, "\rkprof: %s: %lu %s\033[K", progress->what, (unsigned long)count, of);
 }
 
 int kp_progress_events(void *context, uint64_t events)
