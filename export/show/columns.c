@@ -112,8 +112,8 @@ void kp_columns_json(FILE *out, const struct kp_columns *c, const void *row)
     for (const struct kp_column *k = c->of; k < c->of + c->count; k++) {
         if (!k->key || !k->is_shown(c->table)) continue;
         const char *const text = k->text ? k->text(c->table, row, room, sizeof room) : NULL;
-        const double value = k->text ? 0 : k->get(c->table, row);
-        if (isnan(value)) continue;
+        const double value = k->get ? k->get(c->table, row) : NAN;
+        if (!text && isnan(value)) continue;
         fprintf(out, ",\"%s\":", k->key);
         if (text) kp_plain_json(out, text);
         else if (k->unit == KP_UNIT_TRUE) fputs(value > 0 ? "true" : "false", out);

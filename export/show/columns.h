@@ -40,8 +40,8 @@ struct kp_column {
     int width; /* the least; negative: to the left; 0: of a text that begins its column and is not padded */
     bool (*is_shown)(const void *table);
     double (*get)(const void *table, const void *row); /* NAN: not known, "-" in text, left out of JSON */
-    const char *(*text)(const void *table, const void *row, char *room, size_t bytes); /* instead of
-    `get`; NULL: nothing, not even blanks before it, which a column without a width may have */
+    const char *(*text)(const void *table, const void *row, char *room, size_t bytes); /* instead of `get`; NULL:
+    nothing, not even blanks before it, which a column without a width may have; left out of JSON */
 };
 struct kp_columns {
     const struct kp_column *of;

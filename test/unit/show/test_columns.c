@@ -25,7 +25,7 @@ struct fruit {
     NUMBER(bytes, "size", "bytes", BYTES, 1, t->has_weight, r->bytes) \
     NUMBER(is_light, NULL, "is_light", TRUE, 0, true, r->bytes < 100) \
     NUMBER(times, "times", NULL, TIMES, 1, true, r->ns / 1e6) \
-    TEXT(remark, "", NULL, 0, true, r->remark)
+    TEXT(remark, "", "remark", 0, true, r->remark)
 KP_COLUMNS(columns, COLUMNS)
 /* clang-format on */
 
@@ -58,22 +58,34 @@ static void what_is_not_known_is_a_line_and_what_is_not_shown_is_left_out(void *
                                              "fig     0.00        -   0.00  ripe\n");
 }
 
-static void json_has_the_keys_of_the_same_columns(void **state)
+static void assert_json(const struct fruit *row, const char *expected)
 {
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    (void)state;
-    kp_columns_json(out, KP_COLUMNS_OF(columns, (&(struct fruits){true, 0}), rows, 2), &rows[0]);
+    kp_columns_json(out, KP_COLUMNS_OF(columns, (&(struct fruits){true, 0}), rows, 2), row);
     fclose(out);
-    assert_string_equal(text, ",\"name\":\"\xc3\xa4pfel\",\"ms\":12.000000,\"bytes\":50,\"is_light\":true");
+    assert_string_equal(text, expected);
     free(text);
+}
+
+static void json_has_the_keys_of_the_same_columns(void **state)
+{
+    (void)state;
+    assert_json(&rows[1], ",\"name\":\"fig\",\"ms\":-0.000100,\"bytes\":2048,\"is_light\":false,\"remark\":\"ripe\"");
+}
+
+static void json_has_no_key_of_a_text_that_a_row_has_not(void **state)
+{
+    (void)state;
+    assert_json(&rows[0], ",\"name\":\"\xc3\xa4pfel\",\"ms\":12.000000,\"bytes\":50,\"is_light\":true");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(columns_are_as_wide_as_what_they_show),
                                        cmocka_unit_test(what_is_not_known_is_a_line_and_what_is_not_shown_is_left_out),
-                                       cmocka_unit_test(json_has_the_keys_of_the_same_columns)};
+                                       cmocka_unit_test(json_has_the_keys_of_the_same_columns),
+                                       cmocka_unit_test(json_has_no_key_of_a_text_that_a_row_has_not)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
