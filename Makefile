@@ -1,7 +1,7 @@
 # Makefile - one non-recursive make for libkprof.so, the kprof command and every test
 #
 # Every room lists its own files in ROOM/files.mk (explicit lists: a dead file shows).
-# `make` needs gcc or clang, libz.a, libzstd.a, and for the CLI libyajl, libelf, libdw, libiberty, libncurses and libsqlite3 (the last four may be missing); no CUDA, no Python, no network.
+# `make` needs gcc or clang, libz.a, libzstd.a, and for the CLI libelf, libdw, libiberty, libncurses and libsqlite3 (the last four may be missing); no CUDA, no Python, no network.
 
 SHELL := /bin/bash
 ifeq ($(origin CC),default)

@@ -19,7 +19,6 @@ zlib.h             zlib1g-dev   zlib-devel              zlib-devel
 libz.a             zlib1g-dev   zlib-static             zlib-devel-static
 zstd.h             libzstd-dev  libzstd-devel           libzstd-devel
 libzstd.a          libzstd-dev  libzstd-static          libzstd-devel-static
-yajl/yajl_parse.h  libyajl-dev  yajl-devel              libyajl-devel
 gelf.h             libelf-dev   elfutils-libelf-devel   libelf-devel
 '
 
@@ -48,7 +47,7 @@ printf '#include <features.h>\n#ifndef __GLIBC__\n#error\n#endif\n' | "$compiler
   say "this system's C library is not glibc, and PyTorch's wheels need glibc: musl (Alpine) is not supported"
 
 missing=()
-for header in zlib.h zstd.h yajl/yajl_parse.h gelf.h; do compiles "$header" || missing+=("$header"); done
+for header in zlib.h zstd.h gelf.h; do compiles "$header" || missing+=("$header"); done
 [ -n "${ZLIB_A:-}" ] || missing+=(libz.a)
 [ -n "${ZSTD_A:-}" ] || missing+=(libzstd.a)
 [ ${#missing[@]} = 0 ] || say "missing: $(printf '%s, ' "${missing[@]}" | sed 's/, $//')$(how_to_install "${missing[@]}")"

@@ -20,7 +20,7 @@ dist: $(BUILD)/$(NAME_VERSION).tar.gz ## the sources of the last commit in one f
 # The command with its libraries inside; Debian's -dev packages have them. Without libsqlite3.a it has no SQLite.
 SQLITE_A := $(if $(HAS_SQLITE),$(filter /%,$(shell $(CC) $(CROSS_FLAGS) -print-file-name=libsqlite3.a)))
 NO_SQLITE := $(if $(HAS_SQLITE),$(if $(SQLITE_A),,$(O)/export/answers/convert/sqlitefile_none.o))
-ALONE_LIBS := -Wl,-Bstatic $(if $(HAS_NCURSES),-lncursesw -ltinfo) $(if $(SQLITE_A),-lsqlite3) -lyajl_s $(if $(HAS_LIBDW),-ldw) -lelf $(if $(HAS_LIBIBERTY),-liberty) $(if $(HAS_LIBDW),-llzma -lbz2) -lz -lzstd -Wl,-Bdynamic -lm -lpthread
+ALONE_LIBS := -Wl,-Bstatic $(if $(HAS_NCURSES),-lncursesw -ltinfo) $(if $(SQLITE_A),-lsqlite3) $(if $(HAS_LIBDW),-ldw) -lelf $(if $(HAS_LIBIBERTY),-liberty) $(if $(HAS_LIBDW),-llzma -lbz2) -lz -lzstd -Wl,-Bdynamic -lm -lpthread
 $(O)/kprof-alone: $(call obj,cli) $(NO_SQLITE) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(ALONE_LIBS) $(LDFLAGS)

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <yajl/yajl_tree.h>
-
+#include "collector/base/kp_jsonread.h"
+#include "collector/base/kp_jsonvalue.h"
 #include "export/cli/cli.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/cli/ctl/joblist.h"
@@ -36,61 +36,80 @@ struct ctl {
 
 /* ---- one process ---- */
 
-static const char *text_of(yajl_val tree, const char *key)
+/* What a process answered. Texts that are asked for lie in `plain`, which a single answer cannot fill. */
+struct ctl_answer {
+    char text[8192], plain[2 * 8192];
+    size_t used;
+    bool is_json;
+};
+
+/* Sends a line and reads the answer. False: there is none. */
+static bool answer_get(struct ctl_answer *a, int fd, const char *request)
 {
-    const char *path[] = {key, NULL};
-    yajl_val value = yajl_tree_get(tree, path, yajl_t_any);
-    return YAJL_IS_STRING(value) ? YAJL_GET_STRING(value) : YAJL_IS_NUMBER(value) ? YAJL_GET_NUMBER(value) : NULL;
+    size_t offset;
+    const char *why;
+    a->used = 0;
+    if (!kp_ctlsocket_ask(fd, request, a->text, sizeof a->text)) return false;
+    a->is_json = kp_jsonread_check(a->text, strlen(a->text), &offset, &why) == 0;
+    return true;
+}
+
+/* A text or a number at the key. NULL: there is none. */
+static const char *text_of(struct ctl_answer *a, const char *key)
+{
+    const struct kp_jsonvalue all = {a->text, strlen(a->text)};
+    const struct kp_jsonvalue v = a->is_json ? kp_jsonvalue_member(all, key) : (struct kp_jsonvalue){NULL, 0};
+    char *const to = a->plain + a->used;
+    if (!v.at || !(*v.at == '"' || *v.at == '-' || (*v.at >= '0' && *v.at <= '9'))) return NULL;
+    if (a->used + v.bytes + 4 > sizeof a->plain) return NULL;
+    a->used += kp_jsonvalue_text(to, v.bytes + 4, v) + 1;
+    return to;
 }
 
 static const char *or_none(const char *text) { return text ? text : "?"; }
 
-static void status_print(const char *who, yajl_val tree)
+static void status_print(const char *who, struct ctl_answer *answer)
 {
-    const char *const asked = text_of(tree, "asked_at");
-    const char *const phase = text_of(tree, "phase");
-    const char *const job = text_of(tree, "job");
+    const char *const asked = text_of(answer, "asked_at");
+    const char *const phase = text_of(answer, "phase");
+    const char *const job = text_of(answer, "job");
     kp_cli_say(
         stdout,
         "%s: %s%s%s%s%sstep %s by %s, %s%s%s, %s ops, %s dropped, %s traces, spool %ld KiB, our threads took %s ms",
         who, job ? "job " : "", job ? job : "", job ? ", " : "", phase ? phase : "", phase ? " " : "",
-        or_none(text_of(tree, "step")), or_none(text_of(tree, "steps_by")), or_none(text_of(tree, "window")),
-        asked ? " from step " : "", asked ? asked : "", or_none(text_of(tree, "ops")),
-        or_none(text_of(tree, "dropped")), or_none(text_of(tree, "traces")),
-        atol(or_none(text_of(tree, "spool_bytes"))) / 1024, or_none(text_of(tree, "cost_ms")));
+        or_none(text_of(answer, "step")), or_none(text_of(answer, "steps_by")), or_none(text_of(answer, "window")),
+        asked ? " from step " : "", asked ? asked : "", or_none(text_of(answer, "ops")),
+        or_none(text_of(answer, "dropped")), or_none(text_of(answer, "traces")),
+        atol(or_none(text_of(answer, "spool_bytes"))) / 1024, or_none(text_of(answer, "cost_ms")));
 }
 
 /* False: the process refused. */
-static bool answer_print(const struct ctl *c, const char *who, const char *answer)
+static bool answer_print(const struct ctl *c, const char *who, struct ctl_answer *answer)
 {
-    char why[200];
-    yajl_val tree = yajl_tree_parse(answer, why, sizeof why);
-    const char *const error = tree ? text_of(tree, "error") : "its answer is no JSON";
-    const char *const begins = tree ? text_of(tree, "begins") : NULL;
-    const bool is_good = !error;
-    if (c->is_json) kp_cli_say(stdout, "%s", answer);
+    const char *const error = answer->is_json ? text_of(answer, "error") : "its answer is no JSON";
+    const char *const begins = text_of(answer, "begins");
+    if (c->is_json) kp_cli_say(stdout, "%s", answer->text);
     else if (error) kp_cli_fail("ctl", "%s: %s", who, error);
-    else if (text_of(tree, "step")) status_print(who, tree);
+    else if (text_of(answer, "step")) status_print(who, answer);
     else if (begins) kp_cli_say(stdout, "%s: records from step %s", who, begins);
     else kp_cli_say(stdout, "%s: done", who);
-    if (tree) yajl_tree_free(tree);
-    return is_good;
+    return !error;
 }
 
 static void process_ask(void *context, const char *path, const char *who)
 {
     struct ctl *const c = context;
-    char answer[8192];
+    struct ctl_answer answer;
     const int fd = kp_ctlsocket_connect(path);
     if (fd < 0 && errno == ECONNREFUSED) return; /* left by a process that was killed */
     c->asked++;
     if (fd < 0) {
         kp_cli_fail("ctl", "%s: %s", path, errno == EPERM ? "it belongs to another user" : strerror(errno));
         c->failed++;
-    } else if (!kp_ctlsocket_ask(fd, c->request, answer, sizeof answer)) {
+    } else if (!answer_get(&answer, fd, c->request)) {
         kp_cli_fail("ctl", "%s: no answer", who);
         c->failed++;
-    } else if (!answer_print(c, who, answer)) {
+    } else if (!answer_print(c, who, &answer)) {
         c->failed++;
     }
     if (fd >= 0) close(fd);
@@ -101,15 +120,13 @@ static void process_ask(void *context, const char *path, const char *who)
 /* Gives the job of a process to `out`: "" for none. False: it does not answer. */
 static bool job_read(const char *path, char out[KP_JOBLIST_ID])
 {
-    char answer[8192], why[200];
+    struct ctl_answer answer;
     const int fd = kp_ctlsocket_connect(path);
-    const bool is_there = fd >= 0 && kp_ctlsocket_ask(fd, "status\n", answer, sizeof answer);
+    const bool is_there = fd >= 0 && answer_get(&answer, fd, "status\n") && answer.is_json;
     if (fd >= 0) close(fd);
-    yajl_val tree = is_there ? yajl_tree_parse(answer, why, sizeof why) : NULL;
-    const char *const job = tree ? text_of(tree, "job") : NULL;
+    const char *const job = is_there ? text_of(&answer, "job") : NULL;
     snprintf(out, KP_JOBLIST_ID, "%s", job ? job : "");
-    if (tree) yajl_tree_free(tree);
-    return tree;
+    return is_there;
 }
 
 static void job_list(void *context, const char *path, const char *who)

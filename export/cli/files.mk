@@ -1,6 +1,6 @@
 # files.mk - the files of this room
 CLI_LACKS := $(if $(HAS_LIBDW),,source lines (libdw-dev);) $(if $(HAS_LIBIBERTY),,names of Rust (libiberty-dev);) $(if $(HAS_NCURSES),,kprof view (libncurses-dev);) $(if $(HAS_SQLITE),,export to SQLite (libsqlite3-dev);)
-CLI_LIBS := -lyajl $(if $(HAS_NCURSES),-lncursesw -ltinfo) $(if $(HAS_SQLITE),-lsqlite3) $(if $(HAS_LIBDW),-ldw) -lelf $(if $(HAS_LIBIBERTY),-liberty)
+CLI_LIBS := $(if $(HAS_NCURSES),-lncursesw -ltinfo) $(if $(HAS_SQLITE),-lsqlite3) $(if $(HAS_LIBDW),-ldw) -lelf $(if $(HAS_LIBIBERTY),-liberty)
 SRC_cli := \
     export/cli/about.c \
     export/cli/cmd_advise.c \

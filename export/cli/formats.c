@@ -113,9 +113,9 @@ struct scope_run {
 };
 
 /* An id as a name that JSON needs no escapes for. */
-static void plain_id(char out[64], struct kp_raw_text value)
+static void plain_id(char out[64], struct kp_jsonvalue value)
 {
-    kp_raw_string(out, 64, value);
+    kp_jsonvalue_text(out, 64, value);
     for (; *out; out++)
         if ((unsigned char)*out < 0x20 || *out == '"' || *out == '\\') *out = '_';
 }

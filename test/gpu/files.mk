@@ -4,15 +4,14 @@ $(BUILD)/gpu-probe: $(O)/test/gpu/probe.o $(O)/test/gpu/questions.o
 	$(call say,LD,$@)
 	$(Q)$(CC) -o $@ $^ -ldl -lpthread
 gpu-probe: $(BUILD)/gpu-probe
-# the kprof command with yajl, libelf, zlib and zstd inside, for machines that have none; without libdw, ncurses and SQLite, which it could not load there
+# the kprof command with libelf, zlib and zstd inside, for machines that have none; without libdw, ncurses and SQLite, which it could not load there
 STATIC_CLI = $(sort $(filter-out %/debugfile.o,$(call obj,cli)) $(addprefix $(O)/export/,cli/debugfile_none.o view/viewscreen_none.o convert/sqlitefile_none.o))
-YAJL_A ?= $(firstword $(wildcard $(dir $(ZLIB_A))libyajl_s.a $(dir $(ZLIB_A))libyajl.a))
 ELF_A ?= $(wildcard $(dir $(ZLIB_A))libelf.a)
 $(BUILD)/kprof-static: $(O)/kprof $(O)/libbase.a $(STATIC_CLI)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(STATIC_CLI) -Wl,--start-group \
-	  $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r))) -Wl,--end-group $(YAJL_A) $(ELF_A) $(ZLIB_A) $(ZSTD_A) $(if $(HAS_LIBIBERTY),-liberty) -lm $(LDFLAGS)
+	  $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r))) -Wl,--end-group $(ELF_A) $(ZLIB_A) $(ZSTD_A) $(if $(HAS_LIBIBERTY),-liberty) -lm $(LDFLAGS)
 kprof-static: $(BUILD)/kprof-static
 .PHONY: gpu-probe kprof-static
 

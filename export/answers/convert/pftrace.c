@@ -123,9 +123,9 @@ static uint64_t intern(struct kp_pftrace *w, int table, const char *text, size_t
 
 /* ---- tracks ---- */
 
-static uint32_t id_of(struct kp_pftrace *w, struct kp_raw_text value)
+static uint32_t id_of(struct kp_pftrace *w, struct kp_jsonvalue value)
 {
-    const size_t bytes = kp_raw_string(w->text, sizeof w->text, value);
+    const size_t bytes = kp_jsonvalue_text(w->text, sizeof w->text, value);
     return kp_strings_put(w->strings, w->text, bytes);
 }
 
@@ -274,7 +274,7 @@ static size_t lane_for(struct kp_pftrace *w, size_t thread, const struct kp_raw_
 /* ---- arguments ---- */
 
 /* Perfetto drops an argument that is a bare number below 0 when it comes as JSON: numbers have fields of their own. */
-static bool number_put(struct kp_proto *inner, struct kp_raw_text value)
+static bool number_put(struct kp_proto *inner, struct kp_jsonvalue value)
 {
     const char *const after = value.at + value.bytes; /* the text of the event goes on behind it */
     const bool is_negative = *value.at == '-';
@@ -294,13 +294,13 @@ static bool number_put(struct kp_proto *inner, struct kp_raw_text value)
     return true;
 }
 
-static void annotation_put(struct kp_pftrace *w, struct kp_proto *event, struct kp_raw_text key,
-                           struct kp_raw_text value)
+static void annotation_put(struct kp_pftrace *w, struct kp_proto *event, struct kp_jsonvalue key,
+                           struct kp_jsonvalue value)
 {
     struct kp_proto inner = {0};
     kp_proto_number(&inner, ANNOTATION_KEY, intern(w, INTERNED_KEYS, key.at, key.bytes));
-    if (kp_raw_is_string(value)) {
-        const size_t bytes = kp_raw_string(w->text, sizeof w->text, value);
+    if (kp_jsonvalue_is_string(value)) {
+        const size_t bytes = kp_jsonvalue_text(w->text, sizeof w->text, value);
         kp_proto_bytes(&inner, ANNOTATION_TEXT, w->text, bytes);
     } else if (value.bytes == 4 && memcmp(value.at, "true", 4) == 0) {
         kp_proto_number(&inner, ANNOTATION_BOOL, 1);
@@ -314,18 +314,18 @@ static void annotation_put(struct kp_pftrace *w, struct kp_proto *event, struct 
 static void event_fill(struct kp_pftrace *w, struct kp_proto *event, const struct kp_raw_event *e, int type,
                        uint64_t uuid)
 {
-    struct kp_raw_text key, value;
+    struct kp_jsonvalue key, value;
     const char *at = NULL;
     event->bytes = 0;
     kp_proto_number(event, EVENT_TYPE, (uint64_t)type);
     kp_proto_number(event, EVENT_TRACK, uuid);
-    size_t bytes = kp_raw_string(w->text, sizeof w->text, e->of[KP_RAW_NAME]);
+    size_t bytes = kp_jsonvalue_text(w->text, sizeof w->text, e->of[KP_RAW_NAME]);
     kp_proto_number(event, EVENT_NAME, intern(w, INTERNED_NAMES, w->text, bytes));
     if (e->of[KP_RAW_CAT].at) {
-        bytes = kp_raw_string(w->text, sizeof w->text, e->of[KP_RAW_CAT]);
+        bytes = kp_jsonvalue_text(w->text, sizeof w->text, e->of[KP_RAW_CAT]);
         kp_proto_number(event, EVENT_CATEGORY, intern(w, INTERNED_CATEGORIES, w->text, bytes));
     }
-    while (kp_raw_next(e->of[KP_RAW_ARGS], &at, &key, &value)) annotation_put(w, event, key, value);
+    while (kp_jsonvalue_next(e->of[KP_RAW_ARGS], &at, &key, &value)) annotation_put(w, event, key, value);
 }
 
 /* ---- the door ---- */
@@ -344,7 +344,7 @@ struct kp_pftrace *kp_pftrace_open(kp_convert_fn put, void *context)
 void kp_pftrace_name(struct kp_pftrace *w, const struct kp_raw_event *e)
 {
     static const char process[] = "\"process_name\"", thread[] = "\"thread_name\"";
-    const struct kp_raw_text name = e->of[KP_RAW_NAME], value = kp_raw_member(e->of[KP_RAW_ARGS], "name");
+    const struct kp_jsonvalue name = e->of[KP_RAW_NAME], value = kp_jsonvalue_member(e->of[KP_RAW_ARGS], "name");
     const bool is_process = name.bytes == sizeof process - 1 && memcmp(name.at, process, name.bytes) == 0;
     const bool is_thread = name.bytes == sizeof thread - 1 && memcmp(name.at, thread, name.bytes) == 0;
     if ((!is_process && !is_thread) || !value.at) return;
@@ -356,7 +356,7 @@ void kp_pftrace_name(struct kp_pftrace *w, const struct kp_raw_event *e)
 static void flow_take(struct kp_pftrace *w, size_t at, const struct kp_raw_event *e)
 {
     struct slice_lane *lane = &w->lanes[w->tracks[at].first];
-    const struct kp_raw_text cat = e->of[KP_RAW_CAT], number = e->of[KP_RAW_ID];
+    const struct kp_jsonvalue cat = e->of[KP_RAW_CAT], number = e->of[KP_RAW_ID];
     const uint64_t id = kp_fnv64(kp_fnv64(KP_FNV64, cat.at, cat.bytes), number.at, number.bytes);
     if (lane->pending.bytes) kp_proto_fixed(&lane->pending, e->phase == 'f' ? EVENT_FLOW_END : EVENT_FLOW, id);
 }

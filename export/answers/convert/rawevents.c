@@ -26,87 +26,19 @@ struct cutting {
 
 /* ---- fields ---- */
 
-static const char *blank_skip(const char *at, const char *end)
-{
-    while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t' || *at == ',' || *at == ':')) at++;
-    return at;
-}
-
-static const char *string_skip(const char *at, const char *end)
-{
-    for (at++; at < end && *at != '"'; at++)
-        if (*at == '\\') at++;
-    return at < end ? at + 1 : end;
-}
-
-static const char *value_skip(const char *at, const char *end)
-{
-    unsigned depth = 0;
-    if (at < end && *at == '"') return string_skip(at, end);
-    while (at < end) {
-        if (*at == '"') {
-            at = string_skip(at, end);
-            continue;
-        }
-        if (*at == '{' || *at == '[') depth++;
-        if (*at == '}' || *at == ']') {
-            if (!depth) break;
-            if (!--depth) return at + 1;
-        }
-        if (!depth && (*at == ',' || *at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')) break;
-        at++;
-    }
-    return at;
-}
-
-/* Reads the next member of an object. False: there is none. */
-static bool member_next(const char **at, const char *end, struct kp_raw_text *key, struct kp_raw_text *value)
-{
-    const char *from = blank_skip(*at, end);
-    if (from >= end || *from != '"') return false;
-    const char *key_end = string_skip(from, end);
-    if (key_end - from < 2) return false;
-    *key = (struct kp_raw_text){from + 1, (size_t)(key_end - from) - 2};
-    const char *to = blank_skip(key_end, end);
-    *at = value_skip(to, end);
-    *value = (struct kp_raw_text){to, (size_t)(*at - to)};
-    return *at > to;
-}
-
-static bool is_key(struct kp_raw_text key, const char *name)
-{
-    return key.bytes == strlen(name) && memcmp(key.at, name, key.bytes) == 0;
-}
-
-bool kp_raw_next(struct kp_raw_text object, const char **at, struct kp_raw_text *key, struct kp_raw_text *value)
-{
-    if (object.bytes < 2 || object.at[0] != '{') return false;
-    if (!*at) *at = object.at + 1;
-    return member_next(at, object.at + object.bytes, key, value);
-}
-
-struct kp_raw_text kp_raw_member(struct kp_raw_text object, const char *name)
-{
-    struct kp_raw_text key, value;
-    const char *at = NULL;
-    while (kp_raw_next(object, &at, &key, &value))
-        if (is_key(key, name)) return value;
-    return (struct kp_raw_text){0};
-}
-
 static void fields_find(struct kp_raw_event *e)
 {
     static const char *const names[KP_RAW_KEYS] = {"ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args"};
-    struct kp_raw_text key, value;
-    const char *at = e->whole.at + 1, *end = e->whole.at + e->whole.bytes;
-    while (member_next(&at, end, &key, &value))
+    struct kp_jsonvalue key, value;
+    const char *at = NULL;
+    while (kp_jsonvalue_next(e->whole, &at, &key, &value))
         for (int i = 0; i < KP_RAW_KEYS; i++)
-            if (is_key(key, names[i])) e->of[i] = value;
+            if (kp_jsonvalue_is_key(key, names[i])) e->of[i] = value;
 }
 
-static int64_t time_of(struct kp_raw_text value)
+static int64_t time_of(struct kp_jsonvalue value)
 {
-    if (kp_raw_is_string(value)) value = (struct kp_raw_text){value.at + 1, value.bytes - 2};
+    if (kp_jsonvalue_is_string(value)) value = (struct kp_jsonvalue){value.at + 1, value.bytes - 2};
     return value.at ? kp_kineto_ns(value.at, value.bytes) : 0;
 }
 
@@ -238,76 +170,4 @@ int kp_raw_read(const struct kp_texts *texts, const struct kp_raw_calls *calls, 
     else if (rc && !why[0]) snprintf(why, why_bytes, "%s", strerror(-rc));
     free(c.held);
     return rc;
-}
-
-/* ---- strings ---- */
-
-static size_t utf8_put(char *out, unsigned code)
-{
-    if (code < 0x80) return out[0] = (char)code, 1;
-    if (code < 0x800) return out[0] = (char)(0xc0 | code >> 6), out[1] = (char)(0x80 | (code & 0x3f)), 2;
-    if (code < 0x10000) {
-        out[0] = (char)(0xe0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | code >> 18);
-    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
-/* Reads four hexadecimal digits. UINT32_MAX: they are none. */
-static unsigned hex_read(const char *at, const char *end)
-{
-    unsigned code = 0;
-    if (end - at < 4) return UINT32_MAX;
-    for (int i = 0; i < 4; i++) {
-        const char c = at[i];
-        const int digit = c >= '0' && c <= '9'   ? c - '0'
-                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                 : -1;
-        if (digit < 0) return UINT32_MAX;
-        code = code << 4 | (unsigned)digit;
-    }
-    return code;
-}
-
-/* Reads what follows \u, the second half of a pair as well. Half a pair is U+FFFD. */
-static const char *unicode_read(const char *at, const char *end, unsigned *code)
-{
-    *code = hex_read(at, end);
-    if (*code == UINT32_MAX) return *code = 0xfffd, at;
-    at += 4;
-    if (*code < 0xd800 || *code > 0xdfff) return at;
-    if (*code < 0xdc00 && end - at >= 6 && at[0] == '\\' && at[1] == 'u') {
-        const unsigned low = hex_read(at + 2, end);
-        if (low >= 0xdc00 && low <= 0xdfff) return *code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00), at + 6;
-    }
-    return *code = 0xfffd, at;
-}
-
-size_t kp_raw_string(char *out, size_t room, struct kp_raw_text value)
-{
-    static const char letters[] = "bfnrt", means[] = "\b\f\n\r\t";
-    size_t bytes = 0;
-    if (kp_raw_is_string(value)) value = (struct kp_raw_text){value.at + 1, value.bytes - 2};
-    const char *at = value.at, *end = value.bytes ? value.at + value.bytes : value.at; /* missing: NULL */
-    while (at < end && bytes + 4 < room) {
-        if (*at != '\\' || at + 1 == end) {
-            out[bytes++] = *at++;
-            continue;
-        }
-        const char *known = strchr(letters, at[1]);
-        unsigned code = (unsigned char)at[1];
-        if (known && at[1]) code = (unsigned char)means[known - letters];
-        at += 2;
-        if (code == 'u' && at[-1] == 'u') at = unicode_read(at, end, &code);
-        bytes += utf8_put(out + bytes, code);
-    }
-    out[bytes] = 0;
-    return bytes;
 }

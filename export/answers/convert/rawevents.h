@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/base/kp_jsonvalue.h"
 #include "export/read/kineto/kineto.h"
 #include "export/read/parse/kineto_parse.h"
 
@@ -26,13 +27,9 @@ enum kp_raw_key {
     KP_RAW_ARGS,
     KP_RAW_KEYS
 };
-struct kp_raw_text {
-    const char *at; /* NULL: the event has no such field */
-    size_t bytes;
-};
 struct kp_raw_event {
-    struct kp_raw_text whole;           /* from { to } */
-    struct kp_raw_text of[KP_RAW_KEYS]; /* values as written, strings with their quotes */
+    struct kp_jsonvalue whole;           /* from { to } */
+    struct kp_jsonvalue of[KP_RAW_KEYS]; /* values as written, strings with their quotes */
     char phase;
     int64_t start_ns, end_ns; /* as the file counts time; end_ns is start_ns but for phase X */
 };
@@ -49,10 +46,3 @@ int kp_raw_read(const struct kp_texts *texts, const struct kp_raw_calls *calls, 
 
 /* Reads the text of one event. */
 void kp_raw_parse(struct kp_raw_event *out, const char *text, size_t bytes);
-/* The next member of an object, the key without quotes. *at is NULL before the first. False: there is no more. */
-bool kp_raw_next(struct kp_raw_text object, const char **at, struct kp_raw_text *key, struct kp_raw_text *value);
-/* The value at the key of an object's text; at NULL if there is none. Not in objects inside of it. */
-struct kp_raw_text kp_raw_member(struct kp_raw_text object, const char *key);
-/* Writes a string without quotes and escapes, at most `room` bytes with the NUL. Returns its bytes without the NUL. */
-size_t kp_raw_string(char *out, size_t room, struct kp_raw_text value);
-static inline bool kp_raw_is_string(struct kp_raw_text value) { return value.bytes > 1 && value.at[0] == '"'; }

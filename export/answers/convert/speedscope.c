@@ -96,8 +96,8 @@ int kp_speedscope_event(struct kp_speedscope *w, const struct kp_raw_event *e)
 {
     close_until(w, e->start_ns);
     if (w->depth && e->end_ns > w->open[w->depth - 1].end_ns) w->is_crossed = true;
-    const struct kp_raw_text name = e->of[KP_RAW_NAME];
-    const bool is_text = kp_raw_is_string(name) && name.bytes > 2;
+    const struct kp_jsonvalue name = e->of[KP_RAW_NAME];
+    const bool is_text = kp_jsonvalue_is_string(name) && name.bytes > 2;
     const uint32_t id = kp_strings_put(w->frames, is_text ? name.at + 1 : "?", is_text ? name.bytes - 2 : 1);
     *KP_KINETO_NEXT(w->open, w->depth, w->capacity) = (struct open_frame){e->end_ns, id - 1};
     event_put(w, 'O', id - 1, e->start_ns);

@@ -82,21 +82,21 @@ static void check(struct kp_sqlite *w, int result)
 
 /* ---- values ---- */
 
-static struct kp_raw_text plain_of(struct kp_sqlite *w, struct kp_raw_text value)
+static struct kp_jsonvalue plain_of(struct kp_sqlite *w, struct kp_jsonvalue value)
 {
     w->text = kp_kineto_grow(w->text, &w->text_room, value.bytes + 8, 1);
-    const size_t bytes = kp_raw_string(w->text, w->text_room, value);
-    return (struct kp_raw_text){w->text, bytes};
+    const size_t bytes = kp_jsonvalue_text(w->text, w->text_room, value);
+    return (struct kp_jsonvalue){w->text, bytes};
 }
 
-static uint32_t string_id(struct kp_sqlite *w, struct kp_raw_text value)
+static uint32_t string_id(struct kp_sqlite *w, struct kp_jsonvalue value)
 {
-    if (!kp_raw_is_string(value)) return value.at ? kp_strings_put(w->names, value.at, value.bytes) : 0;
-    const struct kp_raw_text plain = plain_of(w, value);
+    if (!kp_jsonvalue_is_string(value)) return value.at ? kp_strings_put(w->names, value.at, value.bytes) : 0;
+    const struct kp_jsonvalue plain = plain_of(w, value);
     return kp_strings_put(w->names, plain.at, plain.bytes);
 }
 
-static void text_bind(struct kp_sqlite *w, enum statement s, int at, struct kp_raw_text text)
+static void text_bind(struct kp_sqlite *w, enum statement s, int at, struct kp_jsonvalue text)
 {
     check(w, sqlite3_bind_text64(w->of[s], at, text.at, text.bytes, SQLITE_TRANSIENT, SQLITE_UTF8));
 }
@@ -106,7 +106,7 @@ static void number_bind(struct kp_sqlite *w, enum statement s, int at, int64_t n
     check(w, sqlite3_bind_int64(w->of[s], at, number));
 }
 
-static bool whole_read(struct kp_raw_text value, int64_t *number)
+static bool whole_read(struct kp_jsonvalue value, int64_t *number)
 {
     char text[24], *end;
     if (!value.at || !value.bytes || value.bytes >= sizeof text) return false;
@@ -118,28 +118,28 @@ static bool whole_read(struct kp_raw_text value, int64_t *number)
 }
 
 /* An id without its quotes, if it is a number as one writes it. Kineto of 2021 has "tid": "5555" beside 5555. */
-static struct kp_raw_text id_plain(struct kp_raw_text value)
+static struct kp_jsonvalue id_plain(struct kp_jsonvalue value)
 {
     char text[24];
     int64_t number;
-    if (!kp_raw_is_string(value)) return value;
-    const struct kp_raw_text inside = {value.at + 1, value.bytes - 2};
+    if (!kp_jsonvalue_is_string(value)) return value;
+    const struct kp_jsonvalue inside = {value.at + 1, value.bytes - 2};
     if (!whole_read(inside, &number)) return value;
     const int bytes = snprintf(text, sizeof text, "%" PRId64, number);
     return (size_t)bytes == inside.bytes && memcmp(text, inside.at, inside.bytes) == 0 ? inside : value;
 }
 
 /* A whole number, or text; what is missing or null stays NULL. */
-static void value_bind(struct kp_sqlite *w, enum statement s, int at, struct kp_raw_text value)
+static void value_bind(struct kp_sqlite *w, enum statement s, int at, struct kp_jsonvalue value)
 {
     int64_t number;
     value = id_plain(value);
     if (!value.at || (value.bytes == 4 && memcmp(value.at, "null", 4) == 0)) return;
     if (whole_read(value, &number)) number_bind(w, s, at, number);
-    else text_bind(w, s, at, kp_raw_is_string(value) ? plain_of(w, value) : value);
+    else text_bind(w, s, at, kp_jsonvalue_is_string(value) ? plain_of(w, value) : value);
 }
 
-static void whole_bind(struct kp_sqlite *w, enum statement s, int at, struct kp_raw_text value)
+static void whole_bind(struct kp_sqlite *w, enum statement s, int at, struct kp_jsonvalue value)
 {
     int64_t number;
     if (whole_read(value, &number)) number_bind(w, s, at, number);
@@ -152,10 +152,10 @@ static void row_put(struct kp_sqlite *w, enum statement s)
     sqlite3_clear_bindings(w->of[s]);
 }
 
-static void pair_put(struct kp_sqlite *w, const char *key, size_t bytes, struct kp_raw_text value)
+static void pair_put(struct kp_sqlite *w, const char *key, size_t bytes, struct kp_jsonvalue value)
 {
-    text_bind(w, META, 1, (struct kp_raw_text){key, bytes});
-    text_bind(w, META, 2, kp_raw_is_string(value) ? plain_of(w, value) : value);
+    text_bind(w, META, 1, (struct kp_jsonvalue){key, bytes});
+    text_bind(w, META, 2, kp_jsonvalue_is_string(value) ? plain_of(w, value) : value);
     row_put(w, META);
 }
 
@@ -182,13 +182,13 @@ int kp_sqlite_name(struct kp_sqlite *w, const struct kp_raw_event *e)
                                         "thread_sort_index"};
     static const char *const members[] = {"name", "labels", "sort_index", "name", "sort_index"};
     static const int columns[] = {2, 3, 4, 3, 4};
-    const struct kp_raw_text name = e->of[KP_RAW_NAME];
+    const struct kp_jsonvalue name = e->of[KP_RAW_NAME];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (name.bytes != strlen(names[i]) + 2 || memcmp(name.at + 1, names[i], name.bytes - 2) != 0) continue;
         const enum statement s = i < 3 ? PROCESS : THREAD;
         value_bind(w, s, 1, e->of[KP_RAW_PID]);
         if (s == THREAD) value_bind(w, s, 2, e->of[KP_RAW_TID]);
-        value_bind(w, s, columns[i], kp_raw_member(e->of[KP_RAW_ARGS], members[i]));
+        value_bind(w, s, columns[i], kp_jsonvalue_member(e->of[KP_RAW_ARGS], members[i]));
         row_put(w, s);
     }
     return w->error;
@@ -205,7 +205,7 @@ int kp_sqlite_head(struct kp_sqlite *w, const char *text, size_t bytes)
 
 static size_t thread_of(struct kp_sqlite *w, const struct kp_raw_event *e)
 {
-    const struct kp_raw_text pid = id_plain(e->of[KP_RAW_PID]), tid = id_plain(e->of[KP_RAW_TID]);
+    const struct kp_jsonvalue pid = id_plain(e->of[KP_RAW_PID]), tid = id_plain(e->of[KP_RAW_TID]);
     w->text = kp_kineto_grow(w->text, &w->text_room, pid.bytes + tid.bytes + 1, 1);
     if (pid.at) memcpy(w->text, pid.at, pid.bytes);
     w->text[pid.bytes] = '\t';
@@ -215,7 +215,7 @@ static size_t thread_of(struct kp_sqlite *w, const struct kp_raw_event *e)
 
 static void flow_put(struct kp_sqlite *w, const struct kp_raw_event *e, uint32_t name, uint32_t cat, int64_t around)
 {
-    text_bind(w, FLOW, 1, (struct kp_raw_text){&e->phase, e->phase ? 1 : 0});
+    text_bind(w, FLOW, 1, (struct kp_jsonvalue){&e->phase, e->phase ? 1 : 0});
     value_bind(w, FLOW, 2, e->of[KP_RAW_ID]);
     number_bind(w, FLOW, 3, name);
     number_bind(w, FLOW, 4, cat);
@@ -240,17 +240,17 @@ static void step_follow(struct kp_sqlite *w, const struct kp_raw_event *e, uint3
 
 static void row_bind(struct kp_sqlite *w, const struct kp_raw_event *e, uint32_t name, uint32_t cat, int64_t around)
 {
-    const struct kp_raw_text args = e->of[KP_RAW_ARGS], external = kp_raw_member(args, "External id");
+    const struct kp_jsonvalue args = e->of[KP_RAW_ARGS], external = kp_jsonvalue_member(args, "External id");
     number_bind(w, EVENT, 1, ++w->events);
-    text_bind(w, EVENT, 2, (struct kp_raw_text){&e->phase, e->phase ? 1 : 0});
+    text_bind(w, EVENT, 2, (struct kp_jsonvalue){&e->phase, e->phase ? 1 : 0});
     number_bind(w, EVENT, 3, name);
     number_bind(w, EVENT, 4, cat);
     number_bind(w, EVENT, 5, e->start_ns);
     if (e->phase == 'X') number_bind(w, EVENT, 6, e->end_ns - e->start_ns);
     value_bind(w, EVENT, 7, e->of[KP_RAW_PID]);
     value_bind(w, EVENT, 8, e->of[KP_RAW_TID]);
-    whole_bind(w, EVENT, 9, kp_raw_member(args, "correlation"));
-    whole_bind(w, EVENT, 10, external.at ? external : kp_raw_member(args, "external id"));
+    whole_bind(w, EVENT, 9, kp_jsonvalue_member(args, "correlation"));
+    whole_bind(w, EVENT, 10, external.at ? external : kp_jsonvalue_member(args, "external id"));
     if (w->in_step) number_bind(w, EVENT, 11, w->step);
     if (around) number_bind(w, EVENT, 12, around);
     value_bind(w, EVENT, 13, e->of[KP_RAW_ID]);
@@ -273,10 +273,10 @@ int kp_sqlite_event(struct kp_sqlite *w, const struct kp_raw_event *e)
 /* What the file says before and after its events. */
 static void head_put(struct kp_sqlite *w)
 {
-    struct kp_raw_text key, value, head = {w->head, w->head_bytes};
+    struct kp_jsonvalue key, value, head = {w->head, w->head_bytes};
     const char *at = NULL;
     while (head.bytes && *head.at != '{') head.at++, head.bytes--;
-    while (kp_raw_next(head, &at, &key, &value))
+    while (kp_jsonvalue_next(head, &at, &key, &value))
         if (key.bytes != 11 || memcmp(key.at, "traceEvents", 11) != 0) pair_put(w, key.at, key.bytes, value);
 }
 
@@ -286,7 +286,7 @@ static void strings_put(struct kp_sqlite *w)
     for (uint32_t id = 0; id < count; id++) {
         const char *text = kp_strings_get(w->names, id);
         number_bind(w, STRING, 1, id);
-        text_bind(w, STRING, 2, (struct kp_raw_text){text, strlen(text)});
+        text_bind(w, STRING, 2, (struct kp_jsonvalue){text, strlen(text)});
         row_put(w, STRING);
     }
 }

@@ -46,12 +46,15 @@ struct trace_cut {
 static bool is_flow(const struct kp_raw_event *e) { return e->phase == 's' || e->phase == 't' || e->phase == 'f'; }
 
 /* torch's marks of its own window, under names instead of pids, belong to every part. */
-static bool is_mark(const struct kp_raw_event *e) { return e->phase == 'i' && kp_raw_is_string(e->of[KP_RAW_PID]); }
+static bool is_mark(const struct kp_raw_event *e)
+{
+    return e->phase == 'i' && kp_jsonvalue_is_string(e->of[KP_RAW_PID]);
+}
 
 static bool is_other_step(const struct trace_cut *t, const struct kp_raw_event *e)
 {
     static const char step[] = "\"ProfilerStep#";
-    const struct kp_raw_text name = e->of[KP_RAW_NAME];
+    const struct kp_jsonvalue name = e->of[KP_RAW_NAME];
     if (t->cut->first_step < 0 || name.bytes < sizeof step || memcmp(name.at, step, sizeof step - 1) != 0) return false;
     const long number = strtol(name.at + sizeof step - 1, NULL, 10);
     return number < t->cut->first_step || number > t->cut->last_step;
@@ -69,7 +72,7 @@ static size_t span_after(const struct kp_spans *spans, int64_t at_ns)
     return low;
 }
 
-static uint64_t text_hash(uint64_t hash, struct kp_raw_text text)
+static uint64_t text_hash(uint64_t hash, struct kp_jsonvalue text)
 {
     hash = kp_fnv64(hash, text.at, text.bytes);
     return hash ^ hash >> 29;
@@ -87,7 +90,7 @@ static uint8_t *flow_of(struct trace_cut *t, const struct kp_raw_event *e)
 
 static bool is_cat(const struct kp_raw_event *e, const char *const *cats)
 {
-    const struct kp_raw_text cat = e->of[KP_RAW_CAT];
+    const struct kp_jsonvalue cat = e->of[KP_RAW_CAT];
     for (; *cats; cats++)
         if (cat.bytes == strlen(*cats) && memcmp(cat.at, *cats, cat.bytes) == 0) return true;
     return false;
@@ -95,7 +98,7 @@ static bool is_cat(const struct kp_raw_event *e, const char *const *cats)
 
 static uint8_t *call_of(struct trace_cut *t, const struct kp_raw_event *e)
 {
-    const struct kp_raw_text id = kp_raw_member(e->of[KP_RAW_ARGS], "correlation");
+    const struct kp_jsonvalue id = kp_jsonvalue_member(e->of[KP_RAW_ARGS], "correlation");
     return id.at ? mark_of(&t->calls, text_hash(KP_FNV64, id)) : NULL;
 }
 
@@ -180,10 +183,10 @@ static int us_put(struct trace_cut *t, int64_t ns)
 /* Writes the event with another start and length. */
 static int shortened_put(struct trace_cut *t, const struct kp_raw_event *e, int64_t start_ns, int64_t end_ns)
 {
-    struct kp_raw_text first = e->of[KP_RAW_TS], second = e->of[KP_RAW_DUR];
+    struct kp_jsonvalue first = e->of[KP_RAW_TS], second = e->of[KP_RAW_DUR];
     int64_t values[2] = {start_ns, end_ns - start_ns};
     if (first.at > second.at) {
-        const struct kp_raw_text swapped = first;
+        const struct kp_jsonvalue swapped = first;
         first = second;
         second = swapped;
         values[0] = end_ns - start_ns;

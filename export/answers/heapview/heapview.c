@@ -10,8 +10,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yajl/yajl_tree.h>
 
+#include "collector/base/kp_jsonread.h"
+#include "collector/base/kp_jsonvalue.h"
 #include "collector/base/kp_order.h"
 #include "export/read/files/budget.h"
 #include "export/show/say.h"
@@ -45,8 +46,24 @@ struct view_text {
 
 struct site {
     long long allocations, bytes, peak_blocks, peak_bytes, live_blocks, live_bytes, kept_blocks, kept_bytes;
-    yajl_val stack;
-    uint32_t frame; /* of a profile, in place of `stack` */
+    size_t stack, stack_n; /* of the object's frames */
+    uint32_t frame;        /* of a profile, in place of `stack` */
+};
+
+struct heap_module {
+    const char *path, *build_id; /* NULL: not told */
+};
+
+/* The object's lists. Texts lie in `plain`, without escapes. */
+struct heap_lists {
+    struct kp_jsonvalue object;
+    bool is_traced; /* it has sites */
+    char *plain;
+    size_t used;
+    const char **frames; /* of all sites; NULL: no text */
+    struct site *sites;
+    struct heap_module *modules;
+    size_t frame_count, frame_room, site_count, site_room, module_count, module_room;
 };
 
 static bool text_add(struct view_text *t, const char *bytes, size_t n)
@@ -109,24 +126,70 @@ static char *object_read(const struct kp_texts *from)
     return NULL;
 }
 
-static long long number(yajl_val object, const char *key)
+static long long number(struct kp_jsonvalue object, const char *key)
 {
-    const char *path[] = {key, NULL};
-    yajl_val v = yajl_tree_get(object, path, yajl_t_number);
-    return v && YAJL_IS_INTEGER(v) ? YAJL_GET_INTEGER(v) : 0;
+    const struct kp_jsonvalue v = kp_jsonvalue_member(object, key);
+    char text[24], *end;
+    if (!v.bytes || v.bytes >= sizeof text) return 0;
+    memcpy(text, v.at, v.bytes);
+    text[v.bytes] = 0;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    return *end || errno ? 0 : value;
 }
 
-static yajl_val list(yajl_val object, const char *key)
+/* Keeps a text, which is no longer than it is written. NULL: it is none. */
+static const char *text_keep(struct heap_lists *h, struct kp_jsonvalue v)
 {
-    const char *path[] = {key, NULL};
-    return yajl_tree_get(object, path, yajl_t_array);
+    char *const to = h->plain + h->used;
+    if (!kp_jsonvalue_is_string(v)) return NULL;
+    h->used += kp_jsonvalue_text(to, v.bytes + 4, v) + 1;
+    return to;
 }
 
-static const char *string(yajl_val object, const char *key)
+static void site_read(struct heap_lists *h, struct kp_jsonvalue v)
 {
-    const char *path[] = {key, NULL};
-    yajl_val v = yajl_tree_get(object, path, yajl_t_string);
-    return v ? YAJL_GET_STRING(v) : NULL;
+    const struct kp_jsonvalue stack = kp_jsonvalue_member(v, "stack");
+    struct kp_jsonvalue frame;
+    struct site *const s = KP_KINETO_NEXT(h->sites, h->site_count, h->site_room);
+    *s = (struct site){.allocations = number(v, "allocations"),
+                       .bytes = number(v, "bytes"),
+                       .peak_blocks = number(v, "peak_blocks"),
+                       .peak_bytes = number(v, "peak_bytes"),
+                       .live_blocks = number(v, "live_blocks"),
+                       .live_bytes = number(v, "live_bytes"),
+                       .stack = h->frame_count};
+    for (const char *at = NULL; kp_jsonvalue_element(stack, &at, &frame); s->stack_n++)
+        *KP_KINETO_NEXT(h->frames, h->frame_count, h->frame_room) = text_keep(h, frame);
+}
+
+static void lists_fini(struct heap_lists *h)
+{
+    free(h->plain);
+    free(h->frames);
+    free(h->sites);
+    free(h->modules);
+}
+
+/* False: the text is no JSON, or there is no memory. */
+static bool lists_read(struct heap_lists *h, const char *text)
+{
+    const size_t bytes = strlen(text);
+    size_t offset;
+    const char *why;
+    struct kp_jsonvalue v;
+    *h = (struct heap_lists){.object = {text, bytes}};
+    if (kp_jsonread_check(text, bytes, &offset, &why) != 0 || !(h->plain = malloc(bytes + 8))) return false;
+    const struct kp_jsonvalue sites = kp_jsonvalue_member(h->object, "sites");
+    const struct kp_jsonvalue modules = kp_jsonvalue_member(h->object, "modules");
+    h->is_traced = sites.at && *sites.at == '[';
+    for (const char *at = NULL; kp_jsonvalue_element(sites, &at, &v);) site_read(h, v);
+    for (const char *at = NULL; kp_jsonvalue_element(modules, &at, &v);) {
+        struct heap_module *const m = KP_KINETO_NEXT(h->modules, h->module_count, h->module_room);
+        m->path = text_keep(h, kp_jsonvalue_member(v, "path"));
+        m->build_id = text_keep(h, kp_jsonvalue_member(v, "build_id"));
+    }
+    return true;
 }
 
 KP_ORDER_DOWN(by_live, struct site, live_bytes)
@@ -142,7 +205,7 @@ KP_ORDER_DOWN(by_count, struct site, allocations)
 struct view {
     FILE *out;
     const struct kp_places *places;   /* NULL: none */
-    yajl_val modules;                 /* a list of objects with path and build_id, or NULL */
+    const struct heap_lists *heap;    /* NULL: the profile alone */
     const struct kp_profile *profile; /* NULL: the trace alone */
     const char *installed;            /* what the trace lists, or NULL */
 };
@@ -153,14 +216,13 @@ struct view {
 static int places_find(const struct view *v, const char *text, struct kp_place *of, char *path, size_t path_bytes)
 {
     const char *plus = strrchr(text, '+');
-    const size_t n = v->modules ? YAJL_GET_ARRAY(v->modules)->len : 0;
+    const size_t n = v->heap ? v->heap->module_count : 0;
     int found = 0;
     if (!v->places || !plus || plus == text) return 0;
     snprintf(path, path_bytes, "%.*s", (int)(plus - text), text);
     const uint64_t offset = strtoull(plus + 1, NULL, 16);
     for (size_t i = 0; i < n && i < MODULES_MOST && !found && offset; i++) {
-        yajl_val module = YAJL_GET_ARRAY(v->modules)->values[i];
-        const char *its = string(module, "path"), *id = string(module, "build_id");
+        const char *its = v->heap->modules[i].path, *id = v->heap->modules[i].build_id;
         struct kp_frame frame = {.path = path, .offset = offset};
         if (!its || !id || strcmp(its, path) != 0 || strlen(id) >= sizeof frame.build_id) continue;
         snprintf(frame.build_id, sizeof frame.build_id, "%s", id);
@@ -303,11 +365,11 @@ void kp_heapview_stack(FILE *out, const struct kp_profile *p, const struct kp_pl
 }
 
 /* "file.py(12): f" among the frames. */
-static bool stack_own_line(const struct view *v, yajl_val stack, size_t n)
+static bool stack_own_line(const struct view *v, const char *const *frames, size_t n)
 {
     char file[NAME_BYTES];
     for (size_t i = 0; i < n; i++) {
-        const char *frame = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[i]);
+        const char *frame = frames[i];
         const char *end = frame ? strstr(frame, "): ") : NULL, *bracket = end;
         while (bracket && bracket > frame && *bracket != '(') bracket--;
         if (!bracket || bracket == frame) continue;
@@ -317,13 +379,7 @@ static bool stack_own_line(const struct view *v, yajl_val stack, size_t n)
     return false;
 }
 
-static const char *frame_at(yajl_val stack, size_t i)
-{
-    const char *frame = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[i]);
-    return frame ? frame : "?";
-}
-
-static bool is_python_text(const char *frame) { return strstr(frame, "): ") != NULL; }
+static bool is_python_text(const char *frame) { return frame && strstr(frame, "): ") != NULL; }
 
 /* As kp_heapfold_take, of FILE+0xOFFSET. */
 static bool text_fold(const struct view *v, struct kp_heapfold *fold, const char *frame)
@@ -337,15 +393,16 @@ static bool text_fold(const struct view *v, struct kp_heapfold *fold, const char
     return kp_heapfold_take(fold, path, n > 0 ? of[n - 1].function : NULL);
 }
 
-static void stack_print(const struct view *v, yajl_val stack)
+static void stack_print(const struct view *v, const struct site *site)
 {
-    const size_t n = stack ? YAJL_GET_ARRAY(stack)->len : 0;
+    const size_t n = site->stack_n;
+    const char *const *const frames = n ? v->heap->frames + site->stack : NULL;
     struct kp_heapfold fold = {.is_all = shows_interpreter};
     bool of_python = false;
-    for (size_t i = 0; i < n && !of_python; i++) of_python = is_python_text(frame_at(stack, i));
-    struct stack_shown shown = shown_begin(stack_own_line(v, stack, n));
+    for (size_t i = 0; i < n && !of_python; i++) of_python = is_python_text(frames[i]);
+    struct stack_shown shown = shown_begin(stack_own_line(v, frames, n));
     for (size_t i = 0; i < n; i++) {
-        const char *frame = frame_at(stack, i);
+        const char *frame = frames[i] ? frames[i] : "?";
         const bool is_python = is_python_text(frame);
         if (!is_python && text_fold(v, &fold, frame)) continue;
         folded_print(v->out, &fold, &shown, of_python);
@@ -367,7 +424,7 @@ static void table_print(const struct view *v, const char *title, struct site *si
     static int (*const orders[])(const void *, const void *) = {by_kept, by_live, by_peak, by_count};
     size_t rows = row_limit < 0 ? n : (size_t)row_limit, shown = 0, left = 0;
     FILE *out = v->out;
-    qsort(sites, n, sizeof *sites, orders[column]);
+    if (n) qsort(sites, n, sizeof *sites, orders[column]);
     fprintf(out, "\n%s\n", title);
     for (size_t i = 0; i < n; i++) {
         const struct site *s = &sites[i];
@@ -381,29 +438,11 @@ static void table_print(const struct view *v, const char *title, struct site *si
         }
         fprintf(out, "    %s in %lld block%s\n", kp_units_size(bytes), blocks, kp_units_s((uint64_t)blocks));
         if (v->profile) profile_stack_print(v, s->frame);
-        else stack_print(v, s->stack);
+        else stack_print(v, s);
         shown++;
     }
     if (left) fprintf(out, "    and %zu more call stack%s: -n 0 shows all\n", left, kp_units_s(left));
     if (!shown) fprintf(out, "    none\n");
-}
-
-static struct site *sites_read(yajl_val object, size_t *n)
-{
-    yajl_val all = list(object, "sites");
-    *n = all ? YAJL_GET_ARRAY(all)->len : 0;
-    struct site *sites = calloc(*n + 1, sizeof *sites);
-    for (size_t i = 0; sites && i < *n; i++) {
-        yajl_val v = YAJL_GET_ARRAY(all)->values[i];
-        sites[i] = (struct site){.allocations = number(v, "allocations"),
-                                 .bytes = number(v, "bytes"),
-                                 .peak_blocks = number(v, "peak_blocks"),
-                                 .peak_bytes = number(v, "peak_bytes"),
-                                 .live_blocks = number(v, "live_blocks"),
-                                 .live_bytes = number(v, "live_bytes"),
-                                 .stack = list(v, "stack")};
-    }
-    return sites;
 }
 
 static struct site *sites_of_profile(const struct kp_profile *p, size_t *n)
@@ -458,7 +497,7 @@ void kp_heapview_profile(FILE *out, const struct kp_profile *p, long row_limit, 
     free(sites);
 }
 
-static void head_print(FILE *out, yajl_val object)
+static void head_print(FILE *out, struct kp_jsonvalue object)
 {
     const long long allocations = number(object, "allocations"), frees = number(object, "frees");
     fprintf(out, "host heap: %lld allocation%s of %s in all, %lld free%s\n", allocations,
@@ -466,7 +505,7 @@ static void head_print(FILE *out, yajl_val object)
             kp_units_s((uint64_t)frees));
 }
 
-static void peak_print(FILE *out, yajl_val object)
+static void peak_print(FILE *out, struct kp_jsonvalue object)
 {
     const long long live = number(object, "live_blocks"), older = number(object, "unknown_frees"),
                     lost = number(object, "unkept_blocks");
@@ -479,29 +518,30 @@ static void peak_print(FILE *out, yajl_val object)
                 lost, kp_units_s((uint64_t)lost));
 }
 
-static void object_print(const struct view *v, yajl_val object, long row_limit)
+static void object_print(const struct view *v, long row_limit)
 {
+    const struct kp_jsonvalue object = v->heap->object;
     FILE *out = v->out;
-    size_t n;
-    struct site *sites = v->profile ? sites_of_profile(v->profile, &n) : sites_read(object, &n);
-    const bool is_traced = list(object, "sites") != NULL;
+    size_t n = v->heap->site_count;
+    struct site *of_profile = v->profile ? sites_of_profile(v->profile, &n) : NULL;
+    struct site *sites = v->profile ? of_profile : v->heap->sites;
     head_print(out, object);
-    if (!is_traced)
+    if (!v->heap->is_traced)
         fprintf(out, "it grew by %s; record with kprof run --malloc trace for peak and leaks\n",
                 kp_units_size(number(object, "live_bytes")));
-    if (is_traced && sites) {
+    if (v->heap->is_traced && (sites || !n)) {
         peak_print(out, object);
         tables_print(v, sites, n, row_limit);
         if (!v->profile && number(object, "call_stacks") > (long long)n)
             fprintf(out, "\nthe trace has the largest %zu of %lld call stacks; NAME.heap.zst beside it has all\n", n,
                     number(object, "call_stacks"));
     }
-    free(sites);
+    free(of_profile);
 }
 
 /*
- * Refuses text that write/heap did not make: it nests three levels deep, and values are short. libyajl frees a tree
- * by recursion and needs about 100 bytes for each value. A file may have any number of values.
+ * Refuses text that write/heap did not make: it nests three levels deep, and values are short. A site takes 100 bytes
+ * of memory, and a file may have any number of them.
  */
 static bool is_ours(const char *text)
 {
@@ -535,22 +575,14 @@ static void place_json(const struct view *v, const struct kp_place *place)
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* Every frame of all sites, each once. The caller frees the list; the texts belong to the tree. */
-static const char **frames_list(yajl_val object, size_t *n)
+/* Each frame of all sites once. The caller frees the list. */
+static const char **frames_list(const struct heap_lists *h, size_t *n)
 {
-    yajl_val sites = list(object, "sites");
-    const char **of = NULL;
-    size_t capacity = 0, all = 0;
-    for (size_t i = 0; sites && i < YAJL_GET_ARRAY(sites)->len; i++) {
-        yajl_val stack = list(YAJL_GET_ARRAY(sites)->values[i], "stack");
-        for (size_t k = 0; stack && k < YAJL_GET_ARRAY(stack)->len; k++) {
-            const char *text = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[k]);
-            of = kp_kineto_grow(of, &capacity, all + 1, sizeof *of);
-            of[all] = text;
-            all += text != NULL;
-        }
-    }
+    const char **of = malloc((h->frame_count + 1) * sizeof *of);
+    size_t all = 0;
     *n = 0;
+    for (size_t i = 0; of && i < h->frame_count; i++)
+        if (h->frames[i]) of[all++] = h->frames[i];
     if (all) qsort(of, all, sizeof *of, by_text);
     for (size_t i = 0; i < all; i++)
         if (!*n || strcmp(of[*n - 1], of[i]) != 0) of[(*n)++] = of[i];
@@ -558,12 +590,12 @@ static const char **frames_list(yajl_val object, size_t *n)
 }
 
 /* Writes "kprof_frames" with a member for each FILE+0xOFFSET: its functions, innermost first. */
-static void frames_json(const struct view *v, yajl_val object)
+static void frames_json(const struct view *v)
 {
     struct kp_place of[PLACES_MOST];
     char path[NAME_BYTES];
     size_t n, written = 0;
-    const char **frames = frames_list(object, &n);
+    const char **frames = frames_list(v->heap, &n);
     fputs(", \"kprof_frames\": {", v->out);
     for (size_t i = 0; i < n; i++) {
         const int places = places_find(v, frames[i], of, path, sizeof path);
@@ -583,14 +615,14 @@ static void frames_json(const struct view *v, yajl_val object)
 bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, bool as_json,
                        const struct kp_places *places, const struct kp_profile *profile, const char *installed)
 {
-    char why[256], *text = object_read(from);
-    yajl_val object = text && is_ours(text) ? yajl_tree_parse(text, why, sizeof why) : NULL;
-    const struct view v = {out, places, object ? list(object, "modules") : NULL, profile, installed};
-    if (object && as_json) fputs("\"kprof_heap\": ", out), kp_plain_json_raw(out, text);
-    if (object && as_json && places) frames_json(&v, object);
-    else if (object && !as_json) object_print(&v, object, row_limit);
-    const bool is_there = object != NULL;
-    if (object) yajl_tree_free(object);
+    char *const text = object_read(from);
+    struct heap_lists heap = {.plain = NULL};
+    const bool is_there = text && is_ours(text) && lists_read(&heap, text);
+    const struct view v = {out, places, &heap, profile, installed};
+    if (is_there && as_json) fputs("\"kprof_heap\": ", out), kp_plain_json_raw(out, text);
+    if (is_there && as_json && places) frames_json(&v);
+    else if (is_there && !as_json) object_print(&v, row_limit);
+    lists_fini(&heap);
     free(text);
     return is_there;
 }

@@ -62,7 +62,7 @@ static void the_heap_of_the_host_is_found_and_told(void **state)
     free(padding);
 }
 
-/* libyajl frees what it read by recursion: a hundred kilobytes of gzip hold enough brackets to end the command. */
+/* A hundred kilobytes of gzip hold a million brackets. */
 static void a_heap_of_brackets_is_refused(void **state)
 {
     const size_t deep = 1000000;
