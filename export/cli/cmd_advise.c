@@ -36,8 +36,8 @@ struct advise_command {
 
 static void killed_print(FILE *out, const struct kp_advised *a)
 {
-    const char *const by = kp_ended_signal(a->trace);
-    if (!kp_ended_early(a->trace) || !a->chosen.step_count) return;
+    const char *const by = kp_ended_by(a->trace);
+    if (!kp_ended_exception(a->trace) && (!kp_ended_early(a->trace) || !a->chosen.step_count)) return;
     fprintf(out, "%-9s%s", kp_ended_word(a->trace), by ? "by " : "not by itself");
     if (by) kp_plain_put(out, by);
     char words[KP_LASTWORDS_BYTES];

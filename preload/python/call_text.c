@@ -39,8 +39,7 @@ static unsigned folder_count;
 
 /* ---- folders ---- */
 
-/* Whether Python and pip put files there, and no program. */
-static bool is_of_packages(const char *folder)
+bool kp_pysite_is_installed(const char *folder)
 {
     return strstr(folder, "/site-packages/") || strstr(folder, "/dist-packages/") || strstr(folder, "/lib/python3.") ||
            strstr(folder, "/lib64/python3.");
@@ -64,7 +63,7 @@ static void folder_add(const char *path)
     memmove(folders[at + 1], folders[at], (folder_count - at) * sizeof *folders);
     memmove(are_installed + at + 1, are_installed + at, (folder_count - at) * sizeof *are_installed);
     memcpy(folders[at], full, sizeof full);
-    are_installed[at] = is_of_packages(full);
+    are_installed[at] = kp_pysite_is_installed(full);
     folder_count++;
 }
 
@@ -133,6 +132,11 @@ void kp_pysite_prepare(void)
     folder_of_member("site", "USER_SITE", 0);
     folder_of_member("torch", "__file__", 2);
     kp_pypackage_saw("torch/"); /* its folder may be one of sources */
+}
+
+void kp_pysite_prepare_once(void)
+{
+    if (!folder_count) kp_pysite_prepare();
 }
 
 /* ---- file names ---- */

@@ -286,6 +286,7 @@ static void groups_read(void)
     kp_python_api.error_take(&error[0], &error[1], &error[2]);
     if (!kp_load_relaxed(&map)) map_find();
     const uint64_t count = count_now();
+    if (!kp_load_relaxed(&is_read)) kp_lastexception_watch();
     info_note();
     kp_store_relaxed(&read_count, count);
     kp_store_relaxed(&is_read, true);

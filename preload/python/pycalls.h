@@ -107,7 +107,9 @@ void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks); /* before a window
 uint32_t kp_pysite_call(struct kp_thread *t, void *frame);
 uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function, uint8_t *marks);
 uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *self);
-void kp_pysite_prepare(void); /* once a window: reads the folders that are cut off file names */
+void kp_pysite_prepare(void);                  /* once a window: reads the folders that are cut off file names */
+void kp_pysite_prepare_once(void);             /* unless a window did */
+bool kp_pysite_is_installed(const char *path); /* whether Python and pip put files there, and no program */
 const char *
 kp_pysite_file(const char *file); /* without the folder that is cut off; also without the GIL once prepared */
 
@@ -121,6 +123,10 @@ void kp_pypackages_forget(void); /* a forked child has a spool of its own */
  * not NULL, before each module's code and the program's
  */
 void kp_pyaudit_add(void (*exec)(void));
+void kp_pyaudit_add_exception(void (*exception)(void *args)); /* one that nothing caught is about to be printed */
+
+/* lastexception.c: with the GIL. Notes the exception that ends the program from now on. */
+void kp_lastexception_watch(void);
 
 /* caller_stack.c: the line at a place (kp_pyframe_place); below 0: none */
 int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t place);

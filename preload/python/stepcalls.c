@@ -94,13 +94,14 @@ static bool install(const struct kp_python *python)
 }
 
 static void (*on_exec)(void); /* a module's code, or the program's, is about to run */
+static void (*on_exception)(void *args);
 
 /* CPython has started and is about to run the program. */
 static int on_audit(const char *event, void *args, void *unused)
 {
     static bool is_done;
-    (void)args;
     (void)unused;
+    if (on_exception && strcmp(event, "sys.excepthook") == 0) on_exception(args);
     if (on_exec && strcmp(event, "exec") == 0) on_exec();
     if (is_done || strncmp(event, "cpython.run_", 12) != 0) return 0;
     is_done = true;
@@ -119,6 +120,12 @@ void kp_pyaudit_add(void (*exec)(void))
     dlerror();
     is_asked = add != NULL;
     if (add) add(on_audit, NULL);
+}
+
+void kp_pyaudit_add_exception(void (*exception)(void *args))
+{
+    on_exception = exception;
+    kp_pyaudit_add(NULL);
 }
 
 static bool find_python(void)

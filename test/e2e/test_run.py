@@ -331,6 +331,38 @@ time.sleep(600)
     assert "aten::linear" in report.stdout and "ended    by SIGINT" in report.stdout, report.stdout + report.stderr
 
 
+DIES = """
+import sys, traceback
+def bad():
+    raise KeyError("secret")
+for _ in range(4): op(b"aten::linear")
+try:
+    bad()
+except KeyError:
+    sys.excepthook(*sys.exc_info())
+    traceback.print_exc()
+{}
+"""
+
+
+@pytest.mark.parametrize("end, said", [("bad()", ("KeyError", "bad", "    raise")), ("import json; json.loads('{')", ("JSONDecodeError", "<module>", "import json;")),
+                                       ("sys.exit(3)", None), ("pass", None)])
+def test_an_exception_that_ends_a_program_is_told_first_with_its_line(mini, tmp_path, end, said):
+    """One that the program caught and printed ended nothing. The innermost line of the program's own counts, and no text of the exception."""
+    script = mini(DIES.format(end))
+    environment = harness.clean_environment(LD_PRELOAD=str(harness.LIBRARY), KPROF_DIR=str(tmp_path / "kprof"))
+    alone = subprocess.run([harness.PYTHON, str(script)], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
+    done = subprocess.run([harness.PYTHON, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == alone.returncode and alone.stderr in done.stderr, done.stderr
+    trace, = (tmp_path / "kprof").glob("*.pt.trace.json.gz")
+    line_of = lambda begin: 1 + next(i for i, line in enumerate(script.read_text().splitlines()) if line.startswith(begin))
+    for command in ("report", "advise"):
+        text = subprocess.run([str(harness.KPROF), command, str(trace)], env=harness.clean_environment(), capture_output=True, text=True).stdout
+        line = text.splitlines()[command == "report"]
+        words = said and f"ended    by {said[0]} at {script.name}:{line_of(said[2])} {said[1]}: what was recorded until then"
+        assert "secret" not in text and (line == words if said else "ended  " not in text), text
+
+
 @pytest.mark.parametrize("number, word", [(signal.SIGTERM, "ended    by SIGTERM"), (signal.SIGKILL, "killed   by SIGKILL"), (signal.SIGSEGV, "ended    by SIGSEGV")])
 def test_the_report_of_a_program_that_a_signal_ended_names_it(mini, tmp_path, number, word):
     """`kprof run` keeps in the spool how its child ended, where it stays for it. Where it becomes the program nobody knows it afterwards."""

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lastwords.c - what a program did when a signal ended it: the op that was open, its line, since when, and its memory
+ * lastwords.c - what a program did when a signal ended it: the op that was open, its line, since when, and its memory;
+ *               when an exception did: its line
  *
  * What was open lasts to the trace's end, which is the last thing that the program's own clock saw: up to a second
  * before. `kprof run` noted when the process was gone, and the most memory that it had.
@@ -63,6 +64,17 @@ static void memory_put(struct last_words *w, const struct kp_kineto *trace)
     put(w, text);
 }
 
+/* The line of an exception, and the step that it fell in. Nothing is open then. */
+static void exception_put(struct last_words *w, const struct kp_kineto *trace, long last)
+{
+    const char *const at = kp_kineto_fact(trace, "kprof.exception_at");
+    char text[80];
+    if (at) put(w, " at ");
+    if (at) put(w, at);
+    snprintf(text, sizeof text, "%s after step %ld", at ? "," : "", last);
+    if (last >= 0) put(w, text);
+}
+
 const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct last_words w = {.text = out, .bytes = bytes};
@@ -70,6 +82,10 @@ const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, co
     const int64_t after_ns = 1000 * (int64_t)kp_kineto_number(tree->trace, "kprof.ended_after_us");
     char text[80];
     out[0] = 0;
+    if (kp_ended_exception(tree->trace)) {
+        exception_put(&w, tree->trace, last);
+        return out;
+    }
     if (!kp_ended_early(tree->trace) || last < 0) return out;
     const int64_t open = open_find(tree);
     snprintf(text, sizeof text, open < 0 ? " after step %ld" : " in step %ld, in ", open < 0 ? last : last + 1);

@@ -7,6 +7,7 @@
 
 #include "export/answers/advise/adviceprint.h"
 #include "export/read/kineto/kineto_facts.h"
+#include "export/read/kineto/ended.h"
 #include "export/show/say.h"
 
 struct kp_traceadvice {
@@ -16,6 +17,7 @@ struct kp_traceadvice {
     int64_t pid;
     long rank; /* -1: not known */
     bool is_all;
+    bool is_dead; /* a signal or an exception ended its program, and `before` says so */
 };
 
 /* The first event of the host has it: an event of a GPU has the GPU's number. */
@@ -52,7 +54,8 @@ void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, cons
                                     .before = before,
                                     .after = advised->workers,
                                     .rank = kp_rankwaits_rank(advised->trace),
-                                    .is_all = is_all};
+                                    .is_all = is_all,
+                                    .is_dead = before && !is_all && kp_ended_badly(advised->trace)};
     advised->workers = NULL;
     kp_advice_keep(&item->advice, all->texts);
     all->has_communication |= kp_runadvice_waiting(&item->advice) != NULL;
@@ -107,13 +110,24 @@ static void item_print(const struct kp_runadvice *all, const struct kp_traceadvi
         return;
     }
     if (several) kp_cli_say(stdout, "%s", item->label);
-    if (item->before) fputs(item->before, stdout);
+    if (item->before && !(several && item->is_dead)) fputs(item->before, stdout);
     if (!item->is_all) kp_adviceprint_text(stdout, &item->advice);
     if (!item->is_all && item->after) fputs(item->after, stdout);
 }
 
+/* How programs ended stands above all findings, since those matter once the program runs to its end. */
+static void ends_print(const struct kp_runadvice *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const struct kp_traceadvice *const item = &all->items[i];
+        if (item->is_dead && *item->before) kp_cli_say(stdout, "%s", item->label);
+        if (item->is_dead) fputs(item->before, stdout);
+    }
+}
+
 void kp_runadvice_print(const struct kp_runadvice *all, bool several)
 {
+    if (several && !all->is_json) ends_print(all);
     for (size_t i = 0; i < all->count; i++)
         if (!several || !all->items[i].each) item_print(all, &all->items[i], several);
 }

@@ -173,8 +173,8 @@ static void parts_print(FILE *out, const struct kp_partsteps *parts)
     if (parts->has_cut) fprintf(out, "step %ld was cut short", parts->cut);
 }
 
-/* The process died before it could close the window. */
-static bool is_killed(const struct kp_top_report *r) { return kp_ended_early(r->top->trace) && !r->is_spool; }
+/* The process died before it could close the window, or by an exception. */
+static bool is_killed(const struct kp_top_report *r) { return kp_ended_badly(r->top->trace) && !r->is_spool; }
 
 /* And that so early that it says nothing of whether steps were counted. */
 static bool is_early(const struct kp_top_report *r)
@@ -564,10 +564,11 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
                      fact_of(r, "kprof.parent_pid"), (double)r->summary->wall_ns / 1e9);
         return;
     }
-    const char *const by = kp_ended_signal(r->top->trace);
+    const char *const by = kp_ended_by(r->top->trace);
+    const bool is_told = r->summary->steps || kp_ended_exception(r->top->trace);
     fprintf(out, "%-9s%s", kp_ended_word(r->top->trace), by ? "by " : "not by itself");
     if (by) kp_plain_put(out, by);
-    if (r->summary->steps && r->last_words && *r->last_words) fputs(r->last_words, out);
+    if (is_told && r->last_words && *r->last_words) fputs(r->last_words, out);
     else if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
     else if (is_early(r)) fprintf(out, " %.1f s in, before its first step", (double)r->summary->wall_ns / 1e9);
     fprintf(out, "%s: what was recorded until then\n", kp_ended_remark(r->top->trace));

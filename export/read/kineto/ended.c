@@ -12,10 +12,20 @@ bool kp_ended_early(const struct kp_kineto *trace)
 
 const char *kp_ended_signal(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.ended_by"); }
 
+const char *kp_ended_exception(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.exception"); }
+
+const char *kp_ended_by(const struct kp_kineto *trace)
+{
+    const char *const exception = kp_ended_exception(trace);
+    return exception ? exception : kp_ended_signal(trace);
+}
+
+bool kp_ended_badly(const struct kp_kineto *trace) { return kp_ended_early(trace) || kp_ended_exception(trace); }
+
 const char *kp_ended_word(const struct kp_kineto *trace)
 {
     const char *const signal = kp_ended_signal(trace);
-    return signal && strcmp(signal, "SIGKILL") == 0 ? "killed" : "ended";
+    return !kp_ended_exception(trace) && signal && strcmp(signal, "SIGKILL") == 0 ? "killed" : "ended";
 }
 
 const char *kp_ended_remark(const struct kp_kineto *trace)

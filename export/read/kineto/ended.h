@@ -8,6 +8,12 @@
 bool kp_ended_early(const struct kp_kineto *trace);
 /* Of such a trace: "SIGTERM", as `kprof run` or the program itself noted it; NULL: not noted. */
 const char *kp_ended_signal(const struct kp_kineto *trace);
+/* "ValueError", which nothing caught, and ended the program; NULL: none. */
+const char *kp_ended_exception(const struct kp_kineto *trace);
+/* The exception, else the signal; NULL: not noted. */
+const char *kp_ended_by(const struct kp_kineto *trace);
+/* The process was gone early, or an exception ended it. */
+bool kp_ended_badly(const struct kp_kineto *trace);
 /* "killed" by SIGKILL, else "ended". */
 const char *kp_ended_word(const struct kp_kineto *trace);
 /* A remark in parentheses, with a blank before: the kernel lacked memory. "": none. */

@@ -336,6 +336,8 @@ static void ours_write(struct kp_trace *t)
     if (!t->cycle.complete) ours_string(t, "ended_by", "ended_by");
     if (!t->cycle.complete) ours_string(t, "ended_without_memory", "ended_without_memory");
     if (!t->cycle.complete) ended_write(t);
+    if (!t->cycle.complete || t->cycle.cut_short) ours_string(t, "exception", "exception");
+    if (!t->cycle.complete || t->cycle.cut_short) ours_string(t, "exception_at", "exception_at");
     installed_write(t);
     ours_string(t, "cores", "cores");
     ours_string(t, "busy_threads", "busy_threads");

@@ -39,6 +39,15 @@ static void where_nothing_was_open_the_last_step_is_told(void **state)
     assert_string_equal(words_of(*state, KILLED, ""), " after step 5");
 }
 
+static void an_exception_has_its_line_and_the_step_before(void **state)
+{
+    assert_string_equal(words_of(*state,
+                                 "\"kprof\":{\"complete\":true,\"exception\":\"ValueError\",\"exception_at\":"
+                                 "\"train.py:18 main\"",
+                                 ""),
+                        " at train.py:18 main, after step 5");
+}
+
 static void a_program_that_ended_by_itself_has_none(void **state)
 {
     assert_string_equal(words_of(*state, "\"kprof\":{\"complete\":true", "\"finished\":false"), "");
@@ -47,9 +56,8 @@ static void a_program_that_ended_by_itself_has_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LITTLE(the_innermost_open_op_and_its_line_are_told),
-        LITTLE(without_a_parent_its_time_is_a_least),
-        LITTLE(where_nothing_was_open_the_last_step_is_told),
+        LITTLE(the_innermost_open_op_and_its_line_are_told),  LITTLE(without_a_parent_its_time_is_a_least),
+        LITTLE(where_nothing_was_open_the_last_step_is_told), LITTLE(an_exception_has_its_line_and_the_step_before),
         LITTLE(a_program_that_ended_by_itself_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * lastexception.c - notes the exception that ends the program, and the line of the program it came from
+ *
+ * Called by: distributed.c (adds the watch), CPython before it calls sys.excepthook. Both with the GIL. Cold.
+ * Owns:      nothing
+ * Memory:    none
+ * On fail:   the trace does not say how the program ended
+ * Safe in:   after fork yes: a child's own exception goes into its own spool
+ *
+ * CPython tells its audit hooks of an exception that nothing caught (PEP 578), before it prints it. No function of
+ * Python's runs here: objects are read by their layout, since reading `tb_frame` would call hooks of the program. An
+ * exception that some frame caught and printed begins within that frame's callers, so it ends no program. The text of
+ * the exception may hold data of the user, and stays out.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
+#include "preload/guard.h"
+#include "preload/python/pycalls.h"
+#include "preload/run.h"
+#include "collector/base/kp_poison.h"
+
+/* A traceback object, the same from 3.8 to 3.14; sys.excepthook's event has hook, type, value, traceback. */
+enum { TB_NEXT = 16, TB_FRAME = 24, TB_LASTI = 32, TB_LINE = 36, TYPE_OF = 8, TYPE_NAME = 24 };
+enum { AT_TYPE = 1, AT_TRACE = 3, DEPTH_MAX = 2000, PLACE_BYTES = 512 };
+
+static const void *code_of(const void *trace)
+{
+    const struct kp_python_layout *const l = &kp_python_get()->layout;
+    return kp_pyframe_code(l, kp_pyframe_of(l, kp_python_at(trace, TB_FRAME)));
+}
+
+/* In memory that the code object keeps. "": not a text. */
+static const char *code_text(const void *code, size_t offset)
+{
+    void *const object = kp_python_at(code, offset);
+    const bool is_text = object && kp_python_at(object, TYPE_OF) == kp_python_api.text_type;
+    const char *const text = is_text ? kp_python_api.text_of(object) : NULL;
+    if (!text) kp_python_api.forget_error();
+    return text ? text : "";
+}
+
+static const char *file_of(const void *trace) { return code_text(code_of(trace), kp_python_get()->layout.code_file); }
+
+/* Nothing called the outermost frame. That of a prompt, or of a notebook's cell, has no file. */
+static bool is_of_all(const void *trace)
+{
+    void *const frame = kp_python_at(trace, TB_FRAME);
+    if (file_of(trace)[0] == '<' || !kp_python_api.frame_back) return false;
+    void *const back = kp_python_api.frame_back(frame);
+    if (back) kp_python_api.drop(back);
+    return !back;
+}
+
+/* From 3.12 on the line is found when it is asked for. */
+static int line_of(const void *trace)
+{
+    const int line = *(const int *)((const char *)trace + TB_LINE), at = *(const int *)((const char *)trace + TB_LASTI);
+    return line >= 0 ? line : kp_python_api.code_line(code_of(trace), at);
+}
+
+/* The innermost line of the program's own, else the innermost. */
+static const void *place_find(const void *trace, const void *type)
+{
+    const void *found = NULL, *last = trace;
+    for (int i = 0; trace && kp_python_at(trace, TYPE_OF) == type && i < DEPTH_MAX; i++) {
+        const char *const file = file_of(trace);
+        if (file[0] && file[0] != '<' && !kp_pysite_is_installed(file)) found = trace;
+        last = trace;
+        trace = kp_python_at(trace, TB_NEXT);
+    }
+    return found ? found : last;
+}
+
+static void exception_note(const void *type, const void *trace)
+{
+    char place[PLACE_BYTES];
+    const char *const full = kp_python_at(type, TYPE_NAME), *const dot = strrchr(full, '.');
+    const char *const name = dot ? dot + 1 : full, *const of_trace =
+                                                       kp_python_at(kp_python_at(trace, TYPE_OF), TYPE_NAME);
+    /* Ctrl-C is a signal's end */
+    if (strcmp(of_trace, "traceback") != 0 || !is_of_all(trace) || strcmp(name, "KeyboardInterrupt") == 0) return;
+    const void *const at = place_find(trace, kp_python_at(trace, TYPE_OF));
+    kp_pysite_prepare_once();
+    kp_fmt(place, sizeof place, "%s:%d %s", kp_pysite_file(file_of(at)), line_of(at),
+           code_text(code_of(at), kp_python_get()->layout.code_name));
+    if (kp_record_note("exception", name) == 0) (void)kp_record_note("exception_at", place);
+}
+
+static void on_exception(void *args)
+{
+    struct kp_thread *const t = kp_thread_self;
+    const uint64_t inside = t ? kp_load_relaxed(&t->inside) : 0;
+    const int kept = errno;
+    void *error[3] = {0};
+    if (!kp_run_is_active() || !kp_record_is_open()) return;
+    if (t) kp_store_relaxed(&t->inside, 1);
+    kp_signal_fence();
+    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    const void *const type = kp_python_api.tuple_item(args, AT_TYPE), *const trace =
+                                                                          kp_python_api.tuple_item(args, AT_TRACE);
+    if (type && trace) exception_note(type, trace);
+    kp_python_api.forget_error();
+    kp_python_api.error_give(error[0], error[1], error[2]);
+    kp_signal_fence();
+    if (t) kp_store_relaxed(&t->inside, inside);
+    errno = kept;
+}
+
+void kp_lastexception_watch(void) { kp_pyaudit_add_exception(on_exception); }
