@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "export/answers/ranks/stuck.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/files/outfile.h"
@@ -29,6 +30,7 @@ struct html_command {
     int pages;
     uint64_t events; /* of all traces */
     struct kp_rankwaits ranks;
+    struct kp_stuck stuck;
 };
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
@@ -50,6 +52,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     h->begun = true;
     kp_judged_add(&a, source);
     rc = kp_page_add(h->to, &a.tree, source->label, &h->start, &h->ranks, &a.advice, why, sizeof why);
+    if (rc == 0) kp_stuck_add(&h->stuck, &a.tree, &a.chosen);
     h->pages += rc == 0;
     kp_advised_close(&a);
     return rc ? kp_cli_fail("html", "%s: %s", source->label, why) : KP_EXIT_DONE;
@@ -71,11 +74,13 @@ static void size_tell(const char *path)
 static int html_write(struct html_command h, const char *path, bool is_json, char **files, int count)
 {
     struct kp_outfile file;
+    char stands[KP_STUCK_BYTES];
     if (kp_outfile_open(&file, path))
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
     h.to = file.to;
     const int worst = kp_input_each("html", files, count, NULL, trace_take, &h);
-    if (h.pages) kp_page_end(h.to, &h.ranks);
+    if (h.pages) kp_page_end(h.to, &h.ranks, kp_stuck_tell(stands, sizeof stands, &h.stuck) ? stands : NULL);
+    kp_stuck_fini(&h.stuck);
     kp_rankwaits_fini(&h.ranks);
     if (kp_outfile_close(&file, h.pages > 0))
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));

@@ -8,7 +8,7 @@
 
 #include "export/answers/advise/advise.h"
 #include "export/answers/ranks/lastwords.h"
-#include "export/answers/ranks/rankwaits.h"
+#include "export/answers/ranks/rankjson.h"
 #include "export/answers/ranks/stuck.h"
 #include "export/answers/runadvice/workers.h"
 #include "export/answers/top/phaserows.h"
@@ -106,7 +106,8 @@ static const struct kp_opt flags[] = {
     [PHASE] = {"phase", 0, KP_OPT_VALUE, "NAME", "only the traces of that phase (of a run with --phases)"},
     [FROM] = {"from", 0, KP_OPT_VALUE, "US", "only from so many microseconds after the profiler's start"},
     [TO] = {"to", 0, KP_OPT_VALUE, "US", "and up to so many"},
-    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "the same numbers as JSON, a line per trace"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL,
+              "the same numbers as JSON, a line per trace; of several ranks one more of them together"},
     [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, report what is there"},
     [TORCH] = {"torch", 0, KP_OPT_FLAG, NULL,
                "torch's own table, key_averages().table(); each option below implies it"},
@@ -417,7 +418,8 @@ static void together_print(struct report_command *r, struct kp_heldout *held)
     if (r->phases.count) kp_phaserows_print(stdout, &r->phases);
     kp_phaserows_fini(&r->phases);
     kp_rankwaits_settle(&r->ranks);
-    if (!r->json && !stands) kp_rankwaits_print(stdout, &r->ranks);
+    if (r->json) kp_rankjson_print(stdout, &r->ranks, stands ? first + used : NULL);
+    else if (!stands) kp_rankwaits_print(stdout, &r->ranks);
     kp_rankwaits_fini(&r->ranks);
     heldout_end(held, stands && !r->json ? first : NULL);
 }

@@ -10,6 +10,7 @@ import zlib
 import pytest
 
 import harness
+import pagedata
 
 START_UP, STEP, STEPS = 100_000, 1000, 4
 
@@ -1121,3 +1122,26 @@ def test_a_cause_with_quotes_is_json(tmp_path):
     done = harness.cli("advise", "--json", odd(tmp_path, 0, 500), odd(tmp_path, 1, 20))
     found = [f for line in done.stdout.splitlines() for f in json.loads(line)["findings"]]
     assert any('my "op" \\ of C takes' in f["change"] for f in found if f["id"] == "exposed-communication"), found
+
+
+def test_a_job_that_stands_says_so_alike_in_text_page_and_json(tmp_path):
+    files = []
+    for rank in range(2):
+        events = slow_steps([10] * 5) + [{**event("PyTorch Profiler (0)", "Trace", 0, 12_000_000), "pid": "Spans"}]
+        if rank == 0:
+            events.append(event("gloo:all_reduce", "user_annotation", 51_000, 11_949_000, tid=2, finished=False))
+        files.append(write(tmp_path / f"r{rank}.pt.trace.json", events, kprof={"version": "1", "complete": False, "ended_by": "SIGKILL"},
+                           distributedInfo={"rank": rank, "world_size": 2}))
+    first, *_ = told("report", *files).splitlines()
+    assert first.startswith("STUCK    rank 1 is in no op for 1"), first
+    *each, together = [json.loads(line) for line in told("report", "--json", *files).splitlines()]
+    assert [line["trace"] for line in each] == [str(path) for path in files]
+    assert together == {"ranks": {"stuck": first[9:], "missing": None}}
+    told("html", "-o", tmp_path / "page.html", *files)
+    blocks = [(name, head) for name, head, _ in pagedata.blocks(tmp_path / "page.html")]
+    verdict, = (head for name, head in blocks if name == "verdict")
+    assert verdict["stuck"] == first[9:] and verdict["late"] is None and not verdict["ranks"]
+    ended = [head["run"]["ended"] for name, head in blocks if name == "trace"]
+    assert ended[1] == "by SIGKILL after step 7" and ended[0].startswith("by SIGKILL "), ended
+    for path, words in zip(files, ended):
+        assert f"killed   {words}: what was recorded until then\n" in told("report", path)

@@ -19,5 +19,5 @@ struct kp_advice;
  * with a line in `why`. */
 int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct kp_page_start *start,
                 struct kp_rankwaits *ranks, const struct kp_advice *advice, char *why, size_t why_bytes);
-/* `ranks`: what kp_page_add() added up. Settles them. */
-void kp_page_end(FILE *out, struct kp_rankwaits *ranks);
+/* `ranks`: what kp_page_add() added up. Settles them. `stands`: how the job stands (stuck.h); NULL: it does not. */
+void kp_page_end(FILE *out, struct kp_rankwaits *ranks, const char *stands);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "export/answers/page/pageparts.h"
+#include "export/answers/ranks/lastwords.h"
+#include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/plain.h"
 #include "export/answers/stacks/stepparts.h"
@@ -29,6 +31,18 @@ static void step_parts_put(const struct kp_page *page, FILE *out)
     kp_page_member_put(out, "gpu_parts", has_gpu ? kp_stepparts_text(text, sizeof text, &parts, true) : NULL);
 }
 
+/* "by ValueError at train.py:18 main, after step 19" */
+static void ended_put(const struct kp_page *page, FILE *out)
+{
+    const struct kp_kineto *const trace = page->tree->trace;
+    const char *const by = kp_ended_by(trace);
+    char words[KP_LASTWORDS_BYTES], text[KP_LASTWORDS_BYTES + 80];
+    snprintf(text, sizeof text, "%s%.60s%s%s", by ? "by " : "not by itself", by ? by : "",
+             kp_lastwords(words, sizeof words, page->tree, &page->chosen), kp_ended_remark(trace));
+    const bool is_told = kp_ended_exception(trace) || (kp_ended_early(trace) && page->chosen.step_count);
+    kp_page_member_put(out, "ended", is_told ? text : NULL);
+}
+
 static void run_put(struct kp_page *page, const char *label, FILE *out)
 {
     const struct kp_kineto *trace = page->tree->trace;
@@ -43,6 +57,7 @@ static void run_put(struct kp_page *page, const char *label, FILE *out)
     kp_page_member_put(out, "rank", kp_kineto_fact(trace, "distributedInfo.rank"));
     kp_page_member_put(out, "ranks", kp_kineto_fact(trace, "distributedInfo.world_size"));
     step_parts_put(page, out);
+    ended_put(page, out);
     fprintf(out, ",\"when_ms\":%" PRId64 ",\"wall\":%" PRId64 ",\"dropped\":%" PRIu64 "%s", s.when_ns / 1000000,
             s.wall_ns, s.lost, s.is_lost_least ? ",\"dropped_least\":true" : "");
     fprintf(out, ",\"cores\":%ld,\"threads\":%ld,\"torn\":%s,\"shapes\":%s,\"memory\":%s,\"stacks\":%s", s.cores,

@@ -74,10 +74,11 @@ static void waits_put(const struct kp_rankwaits *ranks, FILE *out)
     else fprintf(out, ",\"most\":[\"%ld\",%zu,%zu]", most->rank, most->last, most->matched);
 }
 
-/* What the traces of all ranks say of each: who is late, and why; whether the finding of its collectives is that. */
-int kp_page_verdict_put(const struct kp_rankwaits *ranks, FILE *out)
+/* What the traces of all ranks say of each: who is late, and why; whether the finding of its collectives is that. No
+ * rank of a job that stands is late. */
+int kp_page_verdict_put(const struct kp_rankwaits *ranks, const char *stands, FILE *out)
 {
-    const struct kp_rankwait *const late = kp_rankwaits_late(ranks);
+    const struct kp_rankwait *const late = stands ? NULL : kp_rankwaits_late(ranks);
     struct kp_rankwords words;
     struct kp_finding found;
     char *text = NULL, cause[KP_RANKCAUSE_BYTES];
@@ -85,10 +86,11 @@ int kp_page_verdict_put(const struct kp_rankwaits *ranks, FILE *out)
     FILE *f = open_memstream(&text, &bytes);
     if (!f) return -ENOMEM;
     fprintf(f, "{\"id\":\"%s\"", KP_FINDING_COMM);
+    kp_page_member_put(f, "stuck", stands);
     kp_page_member_put(f, "cause", late && kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : NULL);
     waits_put(ranks, f);
     fputs(",\"ranks\":[", f);
-    for (size_t i = 0; i < ranks->rank_count; i++) {
+    for (size_t i = 0; !stands && i < ranks->rank_count; i++) {
         if (!kp_finding_of_rank(&words, ranks, ranks->ranks[i].rank)) continue;
         fprintf(f, "%s{\"rank\":\"%ld\"", count++ ? "," : "", ranks->ranks[i].rank);
         kp_page_member_put(f, "what", words.what);

@@ -30,10 +30,10 @@ void kp_page_begin(FILE *out, const char *title)
     part_put(out, kp_page_body, kp_page_body_end);
 }
 
-void kp_page_end(FILE *out, struct kp_rankwaits *ranks)
+void kp_page_end(FILE *out, struct kp_rankwaits *ranks, const char *stands)
 {
     kp_rankwaits_settle(ranks);
-    (void)kp_page_verdict_put(ranks, out);
+    (void)kp_page_verdict_put(ranks, stands, out);
     fputs("<script>\n\"use strict\";\n(() => {\n", out);
     part_put(out, kp_flame_script, kp_flame_script_end);
     part_put(out, kp_memcurve_script, kp_memcurve_script_end);

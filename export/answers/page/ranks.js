@@ -61,7 +61,7 @@ function ranksDraw() {
   const { waits, matched, bandwidth, most: late, missing, left, untold, cause } = ranks.verdict, most = Math.max(1, ...all.map(rank => rank.step));
   const lateAt = late ? all.findIndex(rank => rank.rank === late[0]) : -1;
   ranks.first = lateAt >= 0 && !missing ? lateAt : 0; // the others wait for it
-  byId("ranks-note").textContent = missing ? `INCOMPLETE: without ${missing}, of which there is no trace here, it is not known which rank came last.` :
+  byId("ranks-note").textContent = ranks.verdict.stuck ? `STUCK: ${ranks.verdict.stuck}` : missing ? `INCOMPLETE: without ${missing}, of which there is no trace here, it is not known which rank came last.` :
     (late ? `${countText(matched)} collectives are in all ${all.length} traces. Of each, the rank that came last spends the ` +
     `shortest time in it; what the others spend more, they wait. ${rankName(all[lateAt], lateAt)} came last in ${countText(late[1])} of ${late[2] === matched ? "them" : `its ${countText(late[2])}`} (${percentText(late[1] / late[2])}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}${cause ? ` Why: ${cause}.` : ""}` :
     "No collective is in all of these traces.") + (left ? ` ${countText(left)} are not in the traces of all their ranks.` : "") + (untold ? ` Of ${countText(untold)} the groups cannot be told apart.` : "");

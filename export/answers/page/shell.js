@@ -106,6 +106,9 @@ function findingsDraw(trace) {
   cards.push(...advice.notes.filter(note => note !== advice.crowded).map(note => cardMake("plain", "Note", "", make("p", { textContent: note }))));
   if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", make("p", { textContent: advice.unjudged.join("; ") })));
   if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", make("p", { textContent: advice.seen })));
+  const { ended } = trace.head.run, { stuck } = ranks.verdict; // above all findings: those matter once the program runs to its end
+  if (ended) cards.unshift(cardMake("critical", `Ended ${ended}`, "", make("p", { textContent: "What was recorded until then stands below." })));
+  if (stuck) cards.unshift(cardMake("critical", "The job stands", "", make("p", { textContent: stuck })));
   byId("cards").replaceChildren(...cards);
 }
 

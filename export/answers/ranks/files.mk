@@ -1,10 +1,12 @@
 # files.mk - the files of this room
 SRC_ranks := \
     export/answers/ranks/lastwords.c \
+    export/answers/ranks/rankjson.c \
     export/answers/ranks/rankmatch.c \
     export/answers/ranks/rankwaits.c \
     export/answers/ranks/stuck.c
 UNIT_ranks := \
     test/unit/ranks/test_lastwords.c \
+    test/unit/ranks/test_rankjson.c \
     test/unit/ranks/test_rankwaits.c \
     test/unit/ranks/test_stuck.c

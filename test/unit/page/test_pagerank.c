@@ -72,6 +72,7 @@ static void rank_add(struct kp_rankwaits *ranks, int rank, int wait)
     assert_int_equal(little_teardown(&state), 0);
 }
 
+static const char *stands; /* how the job stands */
 static char *verdict_of(int first_wait, int second_wait)
 {
     static const char begin[] = "<script type=\"text/plain\" class=\"verdict\">", end[] = "</script>\n";
@@ -82,7 +83,7 @@ static char *verdict_of(int first_wait, int second_wait)
     rank_add(&ranks, 1, second_wait);
     kp_rankwaits_settle(&ranks);
     FILE *f = open_memstream(&text, &letters);
-    assert_int_equal(kp_page_verdict_put(&ranks, f), 0);
+    assert_int_equal(kp_page_verdict_put(&ranks, stands, f), 0);
     fclose(f);
     assert_memory_equal(text, begin, sizeof begin - 1);
     unsigned char *plain = inflated(text + sizeof begin - 1, letters - (sizeof begin - 1) - (sizeof end - 1), &bytes);
@@ -101,7 +102,8 @@ static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
     char *verdict = verdict_of(500, 70);
     assert_string_equal(
         verdict,
-        "{\"columns\":{},\"head\":{\"id\":\"exposed-communication\",\"cause\":\"its steps have 0.8 ms of ops each, "
+        "{\"columns\":{},\"head\":{\"id\":\"exposed-communication\",\"stuck\":null,\"cause\":\"its steps have 0.8 ms "
+        "of ops each, "
         "those "
         "of the other 0.4 ms" MM "\",\"waits\":[[1290000,0],[0,3]],\"matched\":3,\"left\":0,\"untold\":0,\"bandwidth\":"
         "0.000000,\"missing\":null,"
@@ -116,6 +118,17 @@ static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
         "430000,\"share\":0.430000,\"steps\":3,\"what\":"
         "\"the other rank waits for this one (it came last to 3 of 3 collectives)\",\"change\":\"Even out the work of "
         "the ranks: its steps have 0.8 ms of ops each, those of the other 0.4 ms" MM ".\"}}}");
+    free(verdict);
+}
+
+static void no_rank_of_a_job_that_stands_is_late(void **state)
+{
+    (void)state;
+    stands = "rank 1 is in no op for 9.0 s";
+    char *verdict = verdict_of(500, 70);
+    stands = NULL;
+    assert_non_null(strstr(verdict, "\"stuck\":\"rank 1 is in no op for 9.0 s\",\"cause\":null"));
+    assert_non_null(strstr(verdict, "\"ranks\":[],\"late\":null"));
     free(verdict);
 }
 
@@ -147,6 +160,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_rank_has_its_head_and_steps, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_trace_of_no_job_is_not_compared, little_setup, little_teardown),
         cmocka_unit_test(the_rank_that_waits_and_the_late_one_are_told_apart),
+        cmocka_unit_test(no_rank_of_a_job_that_stands_is_late),
         cmocka_unit_test(a_rank_that_hardly_waits_waits_for_the_network),
         cmocka_unit_test(ranks_of_one_machine_wait_for_no_network),
     };
