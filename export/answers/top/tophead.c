@@ -12,12 +12,14 @@
 #include "export/read/kineto/ended.h"
 #include "export/read/facts/everynth.h"
 #include "export/read/facts/nocore.h"
+#include "export/read/facts/percentiles.h"
 #include "export/read/kineto/pagefaults.h"
 #include "export/read/kineto/phasetimes.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
 #include "export/read/facts/valuereads.h"
 
+enum { PERCENTILES_LEAST = 20 };
 #define BARE_LONG_TOLD 0.05 /* of the time of all steps before the window */
 
 static const char *fact_of(const struct kp_top_report *r, const char *path)
@@ -58,12 +60,27 @@ static void left_out_print(FILE *out, const struct kp_top_report *r)
     kp_plain_fmt(out, " (%zu call%s of other functions of that name left out: %s)", calls, kp_units_s(calls), file);
 }
 
+/* The steps are calls of a function, or of a model. */
+static bool are_calls(const struct kp_top_report *r)
+{
+    const char *const source = fact_of(r, "kprof.step_source");
+    return source && (strcmp(source, "call") == 0 || strcmp(source, "module") == 0);
+}
+
+/* What a server's user asks of it. Of a few calls they tell no more than the least and the most. */
+static void percentiles_print(FILE *out, const char *before, struct kp_percentiles p, const char *after)
+{
+    char a[40], b[40], c[40];
+    if (p.count < PERCENTILES_LEAST) return;
+    fprintf(out, "%sp50 %s, p90 %s, p99 %s%s", before, kp_units_span(a, sizeof a, (int64_t)p.p50_ns),
+            kp_units_span(b, sizeof b, (int64_t)p.p90_ns), kp_units_span(c, sizeof c, (int64_t)p.p99_ns), after);
+}
+
 /* Steps are calls, and the program ended by itself: then no call was open behind the last one. */
 static bool is_after_calls(const struct kp_top_report *r)
 {
-    const char *source = fact_of(r, "kprof.step_source"), *complete = fact_of(r, "kprof.complete");
-    const bool is_calls = source && (strcmp(source, "call") == 0 || strcmp(source, "module") == 0);
-    return is_calls && complete && strcmp(complete, "1") == 0;
+    const char *const complete = fact_of(r, "kprof.complete");
+    return are_calls(r) && complete && strcmp(complete, "1") == 0;
 }
 
 /* Calls of what is asked for that are no part of the rows, as they lie in no whole step. */
@@ -136,6 +153,7 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
         if (calls)
             fprintf(out, ": %zu call%s, %s each", calls, kp_units_s(calls),
                     kp_units_span(each, sizeof each, kp_chosen_call_ns(r->chosen)));
+        percentiles_print(out, " (", kp_percentiles_of_calls(r->chosen), ")");
         passes_print(out, r->chosen);
         if (r->chosen->outside_ns > 0) outside_calls_print(out, r->chosen);
         else if (calls && kp_chosen_are_calls_cut(r->chosen)) fputs(", not all of it here", out);
@@ -303,6 +321,7 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     }
     const bool is_whole = r->chosen->ended_by && !r->choice->within;
     fprintf(out, "%s%s)\n", is_whole ? "; " : "", is_whole ? kp_stepends_between(r->chosen->ended_by) : "");
+    if (are_calls(r) && !r->choice->within) percentiles_print(out, "         ", kp_percentiles_of_steps(r->chosen), "\n");
 }
 
 /* A schedule leaves out most of what a training evaluates between its steps. */

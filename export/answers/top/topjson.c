@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "export/read/facts/percentiles.h"
 #include "export/read/frames/modulename.h"
 #include "export/read/kineto/pagefaults.h"
 #include "export/show/columns.h"
@@ -22,7 +23,15 @@ static void ms_put(FILE *out, const char *key, double ns) { fprintf(out, ",\"%s\
 
 static void whole_put(FILE *out, const char *key, int64_t value) { fprintf(out, ",\"%s\":%" PRId64, key, value); }
 
-static void steps_put(FILE *out, const struct kp_summary *s)
+static void percentiles_put(FILE *out, struct kp_percentiles p)
+{
+    if (!p.count) return;
+    ms_put(out, "p50_ms", p.p50_ns);
+    ms_put(out, "p90_ms", p.p90_ns);
+    ms_put(out, "p99_ms", p.p99_ns);
+}
+
+static void steps_put(FILE *out, const struct kp_summary *s, const struct kp_chosen *chosen)
 {
     fprintf(out, ",\"steps\":{\"count\":%zu", s->steps);
     if (s->steps) {
@@ -32,6 +41,7 @@ static void steps_put(FILE *out, const struct kp_summary *s)
         ms_put(out, "mean_ms", (double)s->step_mean_ns);
         ms_put(out, "least_ms", (double)s->step_least_ns);
         ms_put(out, "most_ms", (double)s->step_most_ns);
+        percentiles_put(out, kp_percentiles_of_steps(chosen));
         whole_put(out, "slowest", s->slowest_step);
         if (s->no_core_ns) {
             ms_put(out, "no_core_ms", (double)s->no_core_ns);
@@ -75,6 +85,7 @@ static void within_put(FILE *out, const struct kp_top_report *r)
     kp_plain_json(out, r->choice->within);
     if (!chosen->is_by_stacks) whole_put(out, "calls", (int64_t)chosen->within_calls);
     if (chosen->within_calls) ms_put(out, "ms_a_call", (double)kp_chosen_call_ns(chosen));
+    percentiles_put(out, kp_percentiles_of_calls(chosen));
     if (chosen->within_calls) fprintf(out, ",\"calls_are_cut\":%s", kp_chosen_are_calls_cut(chosen) ? "true" : "false");
     whole_put(out, "calls_outside", (int64_t)chosen->outside_calls);
     whole_put(out, "of_steps", (int64_t)chosen->step_total);
@@ -120,7 +131,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     if (size) whole_put(out, "world_size", strtoll(size, NULL, 10));
     if (s->when_ns) whole_put(out, "begin_unix_ns", s->when_ns);
     ms_put(out, "wall_ms", (double)s->wall_ns);
-    steps_put(out, s);
+    steps_put(out, s, r->chosen);
     within_put(out, r);
     if (r->runs && r->runs->count) {
         whole_put(out, "runs", (int64_t)r->runs->count);

@@ -5,6 +5,7 @@ SRC_facts := \
     export/read/facts/commops.c \
     export/read/facts/everynth.c \
     export/read/facts/nocore.c \
+    export/read/facts/percentiles.c \
     export/read/facts/pywait.c \
     export/read/facts/selftime.c \
     export/read/facts/unanswered.c \
@@ -15,6 +16,7 @@ UNIT_facts := \
     test/unit/facts/test_commops.c \
     test/unit/facts/test_everynth.c \
     test/unit/facts/test_nocore.c \
+    test/unit/facts/test_percentiles.c \
     test/unit/facts/test_pywait.c \
     test/unit/facts/test_unanswered.c \
     test/unit/facts/test_valuereads.c \

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/* percentiles.h - how long half, 90 and 99 % of steps or calls last at most */
+#pragma once
+
+#include "export/read/tree/chosen.h"
+
+struct kp_percentiles {
+    double p50_ns, p90_ns, p99_ns;
+    size_t count; /* 0: there is nothing to tell */
+};
+/* Of the steps' lengths, of what was chosen in them. */
+struct kp_percentiles kp_percentiles_of_steps(const struct kp_chosen *chosen);
+/* Of the whole calls of what was asked for by its name. */
+struct kp_percentiles kp_percentiles_of_calls(const struct kp_chosen *chosen);
