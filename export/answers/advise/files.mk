@@ -45,6 +45,7 @@ SRC_advise := \
     export/answers/advise/onehotrule.c \
     export/answers/advise/ownthreads.c \
     export/answers/advise/optimizerrule.c \
+    export/answers/advise/sharedsteps.c \
     export/answers/advise/slowerops.c \
     export/answers/advise/steadysteps.c \
     export/answers/advise/stepbegin.c \
@@ -71,6 +72,7 @@ UNIT_advise := \
     test/unit/advise/test_hotlines.c \
     test/unit/advise/test_launchplace.c \
     test/unit/advise/test_wastedrules.c \
+    test/unit/advise/test_sharedsteps.c \
     test/unit/advise/test_promptpieces.c \
     test/unit/advise/test_promptsteps.c \
     test/unit/advise/test_loadwaits.c \

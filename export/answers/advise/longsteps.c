@@ -244,13 +244,14 @@ void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *x, c
     out->has_cause = bools_make(steps);
     out->is_gap = bools_make(steps);
     for (size_t i = 0; i < steps; i++) count += more[i] > 0;
-    if (!count) return;
-    if (!x->out->has_gpu) {
+    if (count && !x->out->has_gpu) {
         g.calls = kp_kineto_room(steps + 1, sizeof *g.calls);
         kp_gapplace_steps(x, more, g.calls);
     }
-    usual_find(&g);
-    groups_make(&g);
+    if (count) {
+        usual_find(&g);
+        groups_make(&g);
+    }
     kp_keyindex_fini(&g.usual[0]);
     kp_keyindex_fini(&g.usual[1]);
     kp_keyindex_fini(&g.own);
@@ -263,4 +264,6 @@ void kp_longsteps_fini(struct kp_longsteps *l)
     free(l->is_slower);
     free(l->has_cause);
     free(l->is_gap);
+    free(l->shared);
+    free(l->shared_with);
 }

@@ -15,6 +15,8 @@ struct kp_longsteps {
     bool *has_cause; /* by step: what it has more, the program does then alone, or waits for: jitter does not hit one
                         place so often */
     bool *is_gap;    /* by step: most of what it has more is time in which no op runs */
+    double *shared;  /* by step: of `more`, what the steps of another group have more, which is that group's */
+    size_t *shared_with; /* by step: that group; 0: none */
 };
 void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *rules, const double *more,
                        double median_ns);
@@ -26,6 +28,11 @@ size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns); /* the first t
 typedef void (*kp_longsteps_fn)(void *context, size_t step, int32_t node, int32_t before, int64_t ns);
 void kp_longsteps_walk(const struct kp_costrules *rules, size_t step, bool are_gaps, kp_longsteps_fn give,
                        void *context);
+
+/* ---- sharedsteps.c: steps with the causes of two groups ---- */
+
+/* Sets `shared` and `shared_with`. */
+void kp_sharedsteps_find(struct kp_longsteps *longer, const struct kp_costrules *rules);
 
 /* ---- slowerops.c: ops that run as often as in the other steps, but slower ---- */
 

@@ -53,19 +53,48 @@ static double quantile_of(struct step_lengths *l, size_t from, size_t to, double
 
 /* ---- what the long steps have more of ---- */
 
-/* Steps of `cost` beside those that are in no group of long ones. */
+/*
+ * Steps of `cost` beside those that are in no group of long ones. Of a group those alone that have its cause and no
+ * other; where each of its steps has another group's, too, they stand beside the steps of that one.
+ */
 struct compared {
     struct kp_cost *cost;
-    const double *longer; /* of each step: it is long, and stands beside no other */
+    const double *longer;         /* of each step: it is long, and stands beside no other */
+    const struct kp_longsteps *l; /* NULL: of no group */
+    size_t group, base;           /* base: 0, or the group that they stand beside */
     size_t many, few;
 };
 
-static struct compared compared_of(const struct kp_costrules *x, struct kp_cost *cost, const double *longer)
+static bool is_of(const struct compared *c, size_t step)
 {
-    struct compared c = {.cost = cost, .longer = longer};
+    return c->cost->of[step] > 0 && (!c->l || c->l->group[step] == c->group);
+}
+
+static bool is_beside(const struct compared *c, size_t step)
+{
+    return c->base ? c->l->group[step] == c->base : !(c->longer[step] > 0);
+}
+
+/* The group that each step of one has, too; 0: none. */
+static size_t base_of(const struct kp_longsteps *l, size_t group, size_t steps)
+{
+    size_t base = 0;
+    for (size_t i = 0; l && i < steps; i++) {
+        if (l->group[i] != group) continue;
+        if (!l->shared_with[i] || (base && l->shared_with[i] != base)) return 0;
+        base = l->shared_with[i];
+    }
+    return base;
+}
+
+static struct compared compared_of(const struct kp_costrules *x, struct kp_cost *cost, const double *longer,
+                                   const struct kp_longsteps *l, size_t group)
+{
+    struct compared c = {.cost = cost, .longer = longer, .l = l, .group = group};
+    c.base = base_of(l, group, x->chosen->step_count);
     for (size_t i = 0; i < x->chosen->step_count; i++) {
-        c.many += cost->of[i] > 0;
-        c.few += !(longer[i] > 0);
+        c.many += is_of(&c, i);
+        c.few += is_beside(&c, i);
     }
     return c;
 }
@@ -73,8 +102,8 @@ static struct compared compared_of(const struct kp_costrules *x, struct kp_cost 
 /* What the long steps have more than the others: each step's part in it. */
 static double weight_of(const struct compared *c, size_t step)
 {
-    if (c->cost->of[step] > 0) return 1 / (double)c->many;
-    return c->longer[step] > 0 || !c->few ? 0 : -1 / (double)c->few;
+    if (is_of(c, step)) return 1 / (double)c->many;
+    return !is_beside(c, step) || !c->few ? 0 : -1 / (double)c->few;
 }
 
 static enum kp_split_part part_with_more(const struct kp_costrules *x, const struct compared *c)
@@ -238,31 +267,31 @@ static bool is_told(const struct kp_costrules *x, const struct compared *c, bool
     return is;
 }
 
-/* Tells the steps that `cost` charges, against those that are not `longer`. Frees the cost. */
-static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *cost, const double *longer,
+/* Tells the steps that the cost charges, against those beside them. Frees the cost. */
+static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compared *with,
                                       const struct kp_cost_rule *rule)
 {
-    const struct compared c = compared_of(x, cost, longer);
-    if (!c.many) {
+    struct kp_cost *const cost = with->cost;
+    if (!with->many) {
         free(cost->of);
         return NULL;
     }
     if (are_collecting(x, cost)) return collecting_tell(x, cost, rule);
-    const enum kp_split_part part = part_with_more(x, &c);
+    const enum kp_split_part part = part_with_more(x, with);
     if (x->out->is_late &&
         part == KP_SPLIT_COMPUTE) { /* its host waits until the GPU has done what was launched before */
         free(cost->of);
         return NULL;
     }
     const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
-    if (is_told(x, &c, is_gap)) {
+    if (is_told(x, with, is_gap)) {
         if (rule == &drift && is_gap) kp_rules_waits_grow(x);
         free(cost->of);
         return NULL;
     }
     const bool has_place = x->out->has_gpu || part == KP_SPLIT_COMPUTE || is_gap;
     for (size_t i = 0; i < x->chosen->step_count && has_place; i++)
-        kp_longsteps_walk(x, i, is_gap, place_compare, &(struct comparing){x, &c, is_gap});
+        kp_longsteps_walk(x, i, is_gap, place_compare, &(struct comparing){x, with, is_gap});
     struct kp_cost_rule of_part = *rule;
     const bool is_outlier = strcmp(rule->id, outliers.id) == 0;
     if (!is_outlier) of_part.explains = 1u << part; /* what the others have of it is judged without the long ones */
@@ -270,8 +299,8 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, struct kp_cost *co
     if (rule == &drift) of_part.change = drift_change(part, is_gap);
     const char *numbers = numbers_text(x, cost);
     const bool is_told = is_outlier && part != KP_SPLIT_LOADING;
-    const char *begin = is_told ? kp_stepbegin_text(x, cost->of, longer) : "";
-    double *weights = is_gap ? more_weights(x, &c) : NULL;
+    const char *begin = is_told ? kp_stepbegin_text(x, cost->of, with->longer) : "";
+    double *weights = is_gap ? more_weights(x, with) : NULL;
     const bool is_one = cost->least == 1;
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
     if (f) longer_name(x, f, numbers, part, weights, is_one, begin);
@@ -297,7 +326,8 @@ static struct kp_finding *one_tell(struct kp_costrules *x, const struct kp_longs
                           number)};
     cost->least = 1;
     cost->of_ns = x->out->median_ns;
-    return longer_tell(x, cost, l->more, &one);
+    const struct compared with = compared_of(x, cost, l->more, l, l->group[at]);
+    return longer_tell(x, &with, &one);
 }
 
 static const char slower_what[] = ": as many calls of them as in the others, but slower";
@@ -332,14 +362,17 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     struct kp_cost cost = kp_cost_open(x);
     const size_t one = one_find(x, l, group);
     for (size_t i = 0; i < x->chosen->step_count; i++)
-        if (l->group[i] == group && (one == SIZE_MAX || i == one)) cost.of[i] = l->more[i];
+        if (l->group[i] == group && (one == SIZE_MAX || i == one)) cost.of[i] = l->more[i] - l->shared[i];
     bool are_slower = true;
     for (size_t i = 0; i < x->chosen->step_count; i++) are_slower &= !(cost.of[i] > 0) || l->is_slower[i];
+    for (size_t i = 0; i < x->chosen->step_count && one == SIZE_MAX; i++)
+        if (group && l->shared_with[i] == group) cost.of[i] = l->shared[i];
+    const struct compared with = compared_of(x, &cost, l->more, l, group);
     if (are_slower && is_told_elsewhere(x)) {
         free(cost.of);
         return;
     }
-    struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &cost, l->more, &outliers);
+    struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &with, &outliers);
     if (f && one != SIZE_MAX) f->once_ns = l->more[one], f->once_step = x->chosen->steps[one].number;
     if (!f || !are_slower) return;
     f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);
@@ -429,6 +462,7 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     struct kp_longsteps longer;
     kp_longsteps_find(&longer, x, cost.of, median);
     longer.waits = l->waits;
+    kp_sharedsteps_find(&longer, x);
     if (longer.groups && !x->out->has_gpu) kp_longcauses_note(x, &longer);
     groups_tell(x, &longer);
     kp_longsteps_fini(&longer);
@@ -491,7 +525,10 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
     }
     const bool is_told = kp_rules_threads_wanted(x) && is_slower_alone(x, cost.of);
     if (is_told || (!has_waits(l) && is_a_wait(x, cost.of))) free(cost.of); /* told with its reason */
-    else longer_tell(x, &cost, longer, &drift);
+    else {
+        const struct compared with = compared_of(x, &cost, longer, NULL, 0);
+        longer_tell(x, &with, &drift);
+    }
     free(longer);
 }
 
