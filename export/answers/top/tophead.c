@@ -321,7 +321,8 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
     }
     const bool is_whole = r->chosen->ended_by && !r->choice->within;
     fprintf(out, "%s%s)\n", is_whole ? "; " : "", is_whole ? kp_stepends_between(r->chosen->ended_by) : "");
-    if (are_calls(r) && !r->choice->within) percentiles_print(out, "         ", kp_percentiles_of_steps(r->chosen), "\n");
+    if (are_calls(r) && !r->choice->within)
+        percentiles_print(out, "         ", kp_percentiles_of_steps(r->chosen), "\n");
 }
 
 /* A schedule leaves out most of what a training evaluates between its steps. */

@@ -37,7 +37,8 @@ static void each_has_what_its_own_steps_and_the_shared_ones_cost(void **state)
 {
     const struct kp_advice a = advice_of(*state, SAVES);
     assert_int_equal(a.count, 2);
-    const struct kp_finding *const logs = found_before(&a, "aten::max"), *const saves = found_before(&a, "aten::detach");
+    const struct kp_finding *const logs = found_before(&a, "aten::max"), *const saves =
+                                                                             found_before(&a, "aten::detach");
     assert_float_equal(logs->step_ns, 1e3 * LOG_US / LOGS, 2e3);
     assert_non_null(strstr(logs->what, "each 10th step"));
     assert_int_equal(logs->steps, 10);
