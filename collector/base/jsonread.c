@@ -59,9 +59,12 @@ static unsigned first_byte(uint64_t word) { return (unsigned)__builtin_ctzll(wor
 
 static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-/* A blank and the eight that follow it are a step: a line's end with its indent. */
+/*
+ * One blank is the common case. Else a blank and the eight that follow it are a step: a line's end with its indent.
+ */
 INLINE const char *space_skip(const char *at, const char *end)
 {
+    if (end - at > 1 && *at == ' ' && (unsigned char)at[1] > ' ') return at + 1;
     while (at < end && (unsigned char)*at <= ' ' && is_space(*at)) {
         if (end - ++at < 8) continue;
         const uint64_t others = word_at(at) ^ ONES * ' ';
@@ -178,10 +181,9 @@ static void room_make(struct kp_jsonread *r, struct kp_json_buffer *b, size_t by
     b->data = r->grow(b->data, b->room);
 }
 
-/* Passes what is in a string. Returns where its last quote stands. */
-INLINE const char *string_pass(struct kp_jsonread *r, const char *from, const char *end)
+/* Passes what is in a string. `also` as in plain_end, a constant. Returns where its last quote stands. */
+INLINE const char *string_pass(struct kp_jsonread *r, const char *from, const char *end, const uint64_t also)
 {
-    const uint64_t also = r->is_utf8 ? HIGHS : 0;
     for (const char *at = from;;) {
         at = plain_end(at, end, also);
         if (at == end) return cut(r, end, "string without an end");
@@ -195,7 +197,8 @@ INLINE const char *string_pass(struct kp_jsonread *r, const char *from, const ch
 INLINE const char *string_take(struct kp_jsonread *r, const char *at, const char *end, const char **text, size_t *bytes)
 {
     r->has_escapes = false;
-    const char *const from = at + 1, *const last = string_pass(r, from, end);
+    const char *const from = at + 1;
+    const char *const last = r->is_utf8 ? string_pass(r, from, end, HIGHS) : string_pass(r, from, end, 0);
     if (!last) return NULL;
     *text = from;
     *bytes = (size_t)(last - from);
