@@ -120,11 +120,8 @@ static void put_json_id(FILE *out, const struct kp_kineto *trace, int64_t id, bo
 
 static void put_json(FILE *out, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
-    fprintf(out, "{\"ph\":\"%c\",\"cat\":", e->phase);
-    kp_plain_json(out, kp_kineto_text(trace, e->cat));
-    fputs(",\"name\":", out);
-    kp_plain_json(out, kp_kineto_text(trace, e->name));
-    fputs(",\"pid\":", out);
+    kp_plain_json_fmt(out, "{\"ph\":\"%c\",\"cat\":%s,\"name\":%s,\"pid\":", e->phase, kp_kineto_text(trace, e->cat),
+                      kp_kineto_text(trace, e->name));
     put_json_id(out, trace, e->pid, e->flags & KP_KINETO_TEXT_PID);
     fputs(",\"tid\":", out);
     put_json_id(out, trace, e->tid, e->flags & KP_KINETO_TEXT_TID);

@@ -82,21 +82,27 @@ void kp_plain_put(FILE *out, const char *text)
     }
 }
 
+static void values_put(FILE *out, const char *format, va_list values, void (*text_put)(FILE *, const char *))
+{
+    char spec[16];
+    for (size_t n; *format; format += n) {
+        n = *format == '%' ? strcspn(format, "sdufc") + 1 : strcspn(format, "%");
+        if (*format != '%') fwrite(format, 1, n, out);
+        else if (format[1] == '%') fputc('%', out), n = 2;
+        else if (format[n - 1] == 's') text_put(out, va_arg(values, const char *));
+        else if (format[n - 1] == 'c') fputc(va_arg(values, int), out);
+        else if (snprintf(spec, sizeof spec, "%.*s", (int)n, format), format[n - 1] == 'f')
+            fprintf(out, spec, va_arg(values, double));
+        else if (strpbrk(spec, "lz")) fprintf(out, spec, va_arg(values, long));
+        else fprintf(out, spec, va_arg(values, int));
+    }
+}
+
 void kp_plain_fmt(FILE *out, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    for (size_t n; *format; format += n) {
-        char spec[16];
-        n = *format == '%' ? strcspn(format, "sdufc") + 1 : strcspn(format, "%");
-        snprintf(spec, sizeof spec, "%.*s", (int)n, format);
-        if (*format != '%') fwrite(format, 1, n, out);
-        else if (format[1] == '%') fputc('%', out), n = 2;
-        else if (format[n - 1] == 's') kp_plain_put(out, va_arg(values, const char *));
-        else if (format[n - 1] == 'f') fprintf(out, spec, va_arg(values, double));
-        else if (strpbrk(spec, "lz")) fprintf(out, spec, va_arg(values, long));
-        else fprintf(out, spec, va_arg(values, int));
-    }
+    values_put(out, format, values, kp_plain_put);
     va_end(values);
 }
 
@@ -119,6 +125,14 @@ void kp_plain_json(FILE *out, const char *text)
     fputc('"', out);
     json_letters(out, text, false);
     fputc('"', out);
+}
+
+void kp_plain_json_fmt(FILE *out, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    values_put(out, format, values, kp_plain_json);
+    va_end(values);
 }
 
 void kp_plain_json_raw(FILE *out, const char *text) { json_letters(out, text, true); }

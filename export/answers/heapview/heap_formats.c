@@ -142,18 +142,13 @@ static void leaks_json(const struct kp_profile *p, FILE *out)
 
 static void address_json(const struct kp_profile *p, FILE *out, const struct kp_profile_address *a)
 {
-    fputs("{\"module\":", out);
-    kp_plain_json(out, kp_profile_text(p, a->module));
-    fprintf(out, ",\"offset\":%llu,\"functions\":[", (unsigned long long)a->offset);
+    kp_plain_json_fmt(out, "{\"module\":%s,\"offset\":%llu,\"functions\":[", kp_profile_text(p, a->module),
+                      (unsigned long long)a->offset);
     for (uint32_t i = 0; i < a->n; i++) {
         const struct kp_profile_place *place = &p->places[a->at + i];
-        fputs(i ? ",{\"name\":" : "{\"name\":", out);
-        kp_plain_json(out, kp_profile_text(p, place->function));
-        if (place->file) {
-            fputs(",\"file\":", out);
-            kp_plain_json(out, kp_profile_text(p, place->file));
-            fprintf(out, ",\"line\":%u", place->line);
-        }
+        kp_plain_json_fmt(out, i ? ",{\"name\":%s" : "{\"name\":%s", kp_profile_text(p, place->function));
+        if (place->file)
+            kp_plain_json_fmt(out, ",\"file\":%s,\"line\":%u", kp_profile_text(p, place->file), place->line);
         fputc('}', out);
     }
     fputs("]}", out);
@@ -162,9 +157,7 @@ static void address_json(const struct kp_profile *p, FILE *out, const struct kp_
 /* Addresses and frames once. A frame is [address, caller's frame or -1], a site has its innermost frame, or -1. */
 void kp_profile_json(const struct kp_profile *p, FILE *out)
 {
-    fputs("{\"program\":", out);
-    kp_plain_json(out, p->program ? p->program : "");
-    fputs(",\"total\":{", out);
+    kp_plain_json_fmt(out, "{\"program\":%s,\"total\":{", p->program ? p->program : "");
     sums_json(out, &p->total);
     fputs("},\n\"addresses\":[", out);
     for (size_t i = 0; i < p->addresses_n; i++) {

@@ -563,13 +563,8 @@ static bool is_ours(const char *text)
 static void place_json(const struct view *v, const struct kp_place *place)
 {
     char name[NAME_BYTES];
-    fputs("{\"function\":", v->out);
-    kp_plain_json(v->out, name_of(v, place, name, sizeof name));
-    if (place->file && place->line) {
-        fputs(",\"file\":", v->out);
-        kp_plain_json(v->out, place->file);
-        fprintf(v->out, ",\"line\":%u", place->line);
-    }
+    kp_plain_json_fmt(v->out, "{\"function\":%s", name_of(v, place, name, sizeof name));
+    if (place->file && place->line) kp_plain_json_fmt(v->out, ",\"file\":%s,\"line\":%u", place->file, place->line);
     fprintf(v->out, "%s}", place->is_inlined ? ",\"inlined\":true" : "");
 }
 
