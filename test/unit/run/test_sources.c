@@ -24,6 +24,7 @@ ABSENT(kp_python_source);
 ABSENT(kp_markers_source);
 ABSENT(kp_garbage_source);
 ABSENT(kp_groups_source);
+ABSENT(kp_distributed_source);
 ABSENT(kp_nvtx_source);
 ABSENT(kp_cuda_hooks_source);
 ABSENT(kp_driver_source);
