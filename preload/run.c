@@ -32,8 +32,8 @@ static _Atomic uint32_t gpu = KP_GPU_UNDECIDED;
 static pid_t owner;
 static struct kp_rank launched = {.size = 1, .on_node = -1};
 static _Atomic uint64_t group_place; /* rank and size, 32 bits each; 0: the launcher's hold */
-static bool is_left_out;
-static uint32_t all_left_out;
+static _Atomic bool is_left_out;     /* at start, or by kprof-tick once a window is over */
+static _Atomic uint32_t all_left_out;
 static int32_t parent_pid;
 static bool is_elsewhere; /* the user called `kprof run` in another folder than this program was started in */
 static char start_dir[2048], out_dir[4096], spool_dir[4096];
@@ -133,13 +133,13 @@ const char *kp_run_job(void) { return job_id; }
 
 void kp_run_leave_out(uint32_t all_out)
 {
-    is_left_out = true;
-    all_left_out = all_out;
+    kp_store_relaxed(&all_left_out, all_out);
+    kp_store_relaxed(&is_left_out, true);
 }
 
-bool kp_run_is_left_out(void) { return is_left_out; }
+bool kp_run_is_left_out(void) { return kp_load_relaxed(&is_left_out); }
 
-uint32_t kp_run_all_left_out(void) { return all_left_out; }
+uint32_t kp_run_all_left_out(void) { return kp_load_relaxed(&all_left_out); }
 
 int32_t kp_run_parent_pid(void) { return parent_pid; }
 

@@ -68,7 +68,8 @@ static size_t launcher_lines(char *buf, size_t size)
     return used;
 }
 
-/* KPROF_RANKS. A rank that it leaves out waits for nothing, as with KPROF_SCHEDULE=none. */
+/* KPROF_RANKS. A rank that it leaves out waits for nothing, as with KPROF_SCHEDULE=none. One that no launcher started
+ * may get its rank later (mp.spawn): finish.c decides then. */
 static void ranks_apply(void)
 {
     const struct kp_rank place = kp_run_rank();
@@ -77,7 +78,7 @@ static void ranks_apply(void)
         kp_config_refuse(config, KP_SET_ranks, "finds no LOCAL_RANK (or SLURM_LOCALID, ...)", "using all ranks");
         return;
     }
-    if (kp_ranks_name(config->ranks, &place)) return;
+    if (kp_ranks_name(config->ranks, &place) || (!place.is_launched && place.size == 1)) return;
     const struct kp_phases none = {.count = 0};
     schedule = (struct kp_schedule){.set = true};
     kp_phases_init(&none);

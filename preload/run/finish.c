@@ -107,6 +107,16 @@ void kp_finish_look(struct kp_finish_totals *out)
     pthread_mutex_unlock(&finish_lock);
 }
 
+/* KPROF_RANKS of a process that no launcher started, by the rank of its process group: its windows become no traces. */
+static bool is_left_out(void)
+{
+    const struct kp_rank place = kp_run_rank();
+    if (!config->ranks || kp_run_is_left_out()) return kp_run_is_left_out();
+    if (place.is_launched || kp_run_is_worker() || kp_ranks_name(config->ranks, &place)) return false;
+    kp_run_leave_out(place.rank == 0 && !kp_ranks_name_any(config->ranks, place.size) ? place.size : 0);
+    return true;
+}
+
 /*
  * Waits until no hook writes to the window, notes its end in the spool and queues it for export. A worker queues none:
  * workers may be killed or call _exit in the middle of a trace. The process with the steps exports their windows.
@@ -130,16 +140,18 @@ static void close_one(const struct kp_window *window)
         .last_step = window->first_step + (window->steps ? window->steps - 1 : 0),
         .lost = window->lost,
     };
-    if (window->is_void) rec.head.flags |= KP_CYCLE_EXPORTED;
+    const bool is_void = window->is_void || is_left_out();
+    if (is_void) rec.head.flags |= KP_CYCLE_EXPORTED;
     kp_record_clock();
     if (kp_record_meta(&rec, sizeof rec) != 0)
         KP_LOG_ONCE(0, "the end of a window could not be written to the spool: its trace may be missing");
+    if (kp_run_is_left_out()) return;
     total.steps += window->steps;
     total.steps_by[window->source] += window->steps;
     total.cut |= window->cut && (window->steps || window->has_part);
     if (!(config->exports & KP_EXPORTS_NONE) && !kp_run_is_worker() && export_count < EXPORTS_MAX) {
         to_export[(export_head + export_count++) % EXPORTS_MAX] = rec;
-    } else if (!window->is_void) {
+    } else if (!is_void) {
         total.kept++;
         total.events += kp_record_events(window->number);
         total.lost += rec.lost;
@@ -503,7 +515,7 @@ static void say_totals(const char *head, const char *path)
 static void say_left_out(void)
 {
     const uint32_t ranks = kp_run_all_left_out();
-    if (ranks && had_activity())
+    if (ranks && had_activity() && !kp_filetext_has_new(began_ns)) /* else it started the ranks that recorded */
         kp_log(0, "no trace: KPROF_RANKS=%s names no rank of this job, which has %u", config->ranks, ranks);
 }
 

@@ -75,6 +75,11 @@ def test_a_rank_that_is_left_out_refuses_a_start(mini, tmp_path):
     assert run.out == "-13\n" and run.traces == [] and told(run.said) == [], run.explain()
 
 
+def test_ranks_that_no_launcher_started_are_named_by_their_process_group(tmp_path):
+    run = harness.run_kprof("spawn_ranks.py", tmp_path / "out", schedule=None, OMP_NUM_THREADS=1, KPROF_RANKS="1").ok()
+    assert ranks_of(run, 2) == [1] and not run.spools and "names no rank" not in run.explain(), run.explain()
+
+
 @pytest.mark.parametrize("ranks, line", [
     ("0;1", "kprof: KPROF_RANKS=0;1 is none of 0,8-15, first-of-node, 1/16, using all ranks"),
     ("7", "kprof: no trace: KPROF_RANKS=7 names no rank of this job, which has 2"),
