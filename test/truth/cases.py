@@ -34,6 +34,9 @@ class Case:
     unsaid: tuple = ()  # patterns that nothing of the output may have
     code: int = 0  # the program's status
     quick: bool = False  # in CI, too
+    ranks: int = 0  # by torchrun
+    than: list = None  # arguments of a second recording, which `read` compares
+    known: str = ""  # what it tells wrong, with the figure, and cannot yet tell right
 
 
 BATCHES = ("[Ll]arger batches",)
@@ -41,7 +44,38 @@ AGAIN = Told("recompilation", "excess_ms", line="recompiles.py", severity="criti
 LEAK = Told("heap-grows", "kept_bytes", line="numpyleak.py", severity="critical")
 WAITS = {  # of waiting.py: by way, what is told once calls are recorded
     "sleep": "sleeps-in-step", "lock": "lock-wait", "socket": "network-wait", "process": "process-wait", "file": "file-io"}
+RARE, OFTEN = r"each 50th step", r"each 10th step"
+COUNTED = ["report", "--within", "answer"]
 CASES = [
+    Case("1a tokenizer in collate", "collated.py", STACKS, [Told("data-loading", "load_own_ms", line="collated.py", severity="critical")], args=["0"], quick=True),
+    Case("1a its twin", "collated.py", STACKS, [], args=["0", "fast"]),
+    Case("2 log and save", "monitored.py", STACKS, args=["both"], also={"slower-steps"}, told=[
+        Told("slow-steps", "log_ms", line="monitored.py:14", says=(OFTEN,)),
+        Told("slow-steps", "save_ms", line="monitored.py:20", says=(RARE,))]),
+    Case("2 its twin", "monitored.py", STACKS, [], args=["none"]),
+    Case("5 cold files", "smallfiles.py", SOME, [Told("file-io", "files_ms", line="smallfiles.py:35 load", severity="critical")], args=["files"], also={"slower-steps"},
+         unsaid=BATCHES),
+    Case("5 cold files, stacks of ops", "smallfiles.py", STACKS, [Told("waits-in-step", "files_ms", line="smallfiles.py")], args=["files"], also=set(),
+         unsaid=("graph kept alive",), known="two findings of one cause: waits-in-step 7.0 ms, and no-op-runs 13.8, of 15.6 ms"),
+    Case("5 its twin", "smallfiles.py", STACKS, [], args=["none"]),
+    Case("7a slow shard of rank 1", "ranks.py", STACKS, args=["slow"], ranks=2, told=[
+        Told("late-rank", "load_ms", severity="critical"), Told("data-loading", "load_ms", line="ranks.py", severity="critical"),
+        Told("exposed-communication", says=("waits for rank 1 ",))]),
+    Case("7a its twin", "ranks.py", STACKS, [], args=["even"], ranks=2, also={"exposed-communication", "no-op-runs", *BUSY}),  # of short steps, DDP's Python is much
+    Case("7b rank 1 hangs", "ranks.py", STACKS, args=["hang"], ranks=2, code=1, read=["advise"], unsaid=("[Ss]end less", "none of them is late alone"), told=[
+        Told("text", "seconds", says=(r"\ASTUCK +rank 1 is in enumerate\(DataLoader\)\S+ for ([\d.]+) s",))]),
+    Case("10 evaluation", "evaluates.py", STACKS, args=["often"], read=["advise"], quick=True, told=[
+        Told("text", "evaluation_each_ms", says=(r"forward passes without backward, ([\d.]+) ms each", OFTEN.replace("10", "20")))]),
+    Case("10 its twin", "evaluates.py", STACKS, [], args=["none"]),
+    *(Case(f"11 a server's p{q}", "server.py", ["--with-stack", "1"], read=COUNTED, quick=q == 99, told=[Told("text", f"p{q}_ms", says=(rf"p{q} ([\d.]+) ms",), slack=0.05)])
+      for q in (50, 90, 99)),
+    Case("11 its steps by call", "server.py", [*STACKS, "--step", "call:__main__:answer"], [], known="CRITICAL no op runs, 4.3 ms a step, of a server that sleeps 4.1 ms between its calls"),
+    Case("12 two commits", "commits.py", STACKS, args=["first"], than=["second"], read=["diff"], told=[
+        Told("text", "less_ms", says=(r"change +-([\d.]+) ms a step",))]),
+    Case("13 numpy processes", "arrays.py", ["--with-stack", "1", "--children"], args=["4"], read=["report"], known="nothing is recorded of a program without torch", told=[
+        Told("text", "parse_share", says=(r"arrays\.py:\d+ (?:def )?parse +[\d.]+ +([\d.]+)",))]),
+    *(Case(f"14 C by ctypes{how}", "native.py", flags, [Told("no-op-runs", "native_ms", line=line, says=(rf"([\d.]+) ms of it {where}",))])
+      for how, flags, line, where in (("", STACKS, "native.py", "before"), (", its line", SOME, "native.py:28 def guard", r"in native\.py:28 def guard"))),
     Case("3 gil", "gil.py", STACKS, [Told("gil-wait", "idle_ms", says=("Python's lock",))], unsaid=BATCHES, quick=True),
     Case("3 gil, its line", "gil.py", SOME, [Told("gil-wait", "idle_ms", line="gil.py:13 def smooth")], unsaid=BATCHES),
     Case("4 queue", "queued.py", STACKS, [Told("waits-in-step", "get_ms", line="queued.py", severity="critical")], unsaid=BATCHES),

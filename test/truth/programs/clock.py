@@ -28,9 +28,12 @@ class Clock:
 
     @contextlib.contextmanager
     def part(self, name):
-        began = time.perf_counter()
+        """Its wall time, and as NAME_own that without its waits for a core."""
+        began, waited = time.perf_counter(), core_waited()
         yield
-        self.now[name] = self.now.get(name, 0) + time.perf_counter() - began
+        wall = time.perf_counter() - began
+        self.now[name] = self.now.get(name, 0) + wall
+        self.now[f"{name}_own"] = self.now.get(f"{name}_own", 0) + max(0, wall - core_waited() + waited)
 
     def step(self):
         """Called right behind each optimizer's step."""
