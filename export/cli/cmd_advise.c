@@ -13,9 +13,7 @@
 #include "export/answers/runadvice/runadvice.h"
 #include "export/read/folder/phasetraces.h"
 #include "export/read/folder/trace_source.h"
-#include "export/read/kineto/ended.h"
 #include "export/read/parse/kineto_parse.h"
-#include "export/answers/ranks/lastwords.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
 #include "export/answers/ranks/rankwaits.h"
@@ -33,17 +31,6 @@ struct advise_command {
     char stands[KP_STUCK_BYTES];  /* the job stands: what is said of it first; "": it does not */
     struct kp_phasetraces phases; /* of several traces those of phases: a block for each phase */
 };
-
-static void killed_print(FILE *out, const struct kp_advised *a)
-{
-    const char *const by = kp_ended_by(a->trace);
-    if (!kp_ended_exception(a->trace) && (!kp_ended_early(a->trace) || !a->chosen.step_count)) return;
-    fprintf(out, "%-9s%s", kp_ended_word(a->trace), by ? "by " : "not by itself");
-    if (by) kp_plain_put(out, by);
-    char words[KP_LASTWORDS_BYTES];
-    fprintf(out, "%s%s: what was recorded until then\n", kp_lastwords(words, sizeof words, &a->tree, &a->chosen),
-            kp_ended_remark(a->trace));
-}
 
 /* What the traces of one phase say together. */
 static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
@@ -84,13 +71,11 @@ static int phases_print(struct advise_command *command, int worst)
 static void trace_keep(struct advise_command *command, struct kp_advised *a, const struct kp_trace_source *source)
 {
     const bool is_other = !command->traces.is_json && kp_otheradvice_is_meant(a);
-    char *before = NULL;
+    char *other = NULL;
     size_t bytes;
-    FILE *const out = command->traces.is_json ? NULL : open_memstream(&before, &bytes);
-    if (out && is_other) kp_otheradvice_print(out, a, source);
-    else if (out && !source->is_spool) killed_print(out, a);
-    if (out) fclose(out);
-    kp_runadvice_add(&command->traces, a, source->label, before, is_other);
+    FILE *const out = is_other ? open_memstream(&other, &bytes) : NULL;
+    if (out) kp_otheradvice_print(out, a, source), fclose(out);
+    kp_runadvice_add(&command->traces, a, source->label, other);
 }
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)

@@ -263,6 +263,11 @@ static void findings_print(FILE *out, const struct kp_advice *a)
         if (notes[i] != a->guessed && !(is_told && notes[i] == a->evaluated)) line_print(out, "note     ", notes[i]);
 }
 
+void kp_adviceprint_ended(FILE *out, const struct kp_advice *a)
+{
+    if (a->ended) kp_plain_fmt(out, "%-9s%s: what was recorded until then\n", a->ended_word, a->ended);
+}
+
 void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
 {
     const double percent = a->step_ns > 0 ? 100 / a->step_ns : 0;
@@ -346,6 +351,7 @@ static const struct json_row advice_rows[] = {
     {"step_median_ms", MS, offsetof(struct kp_advice, median_ns), NULL, NULL},
     {"parts_ms", OTHER, 0, parts_put, NUMBERS},
     {"idle_ms", OTHER, 0, idle_put, NUMBERS},
+    ROW(MAYBE, kp_advice, ended),
     ROW(MAYBE, kp_advice, missing),
     {"unjudged", OTHER, 0, unjudged_put, "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"},
     ROW(MAYBE, kp_advice, seen),
@@ -387,7 +393,8 @@ void kp_adviceprint_schema(FILE *out)
 void kp_advice_keep(struct kp_advice *a, struct kp_strings *texts)
 {
     rows_keep(advice_rows, a, texts);
-    a->overlaps = kp_strings_keep(texts, a->overlaps); /* JSON has it not */
+    a->ended_word = kp_strings_keep(texts, a->ended_word);
+    a->overlaps = kp_strings_keep(texts, a->overlaps); /* JSON has them not */
     for (size_t i = 0; i < a->unjudged_count; i++) a->unjudged[i] = kp_strings_keep(texts, a->unjudged[i]);
     for (size_t i = 0; i < a->count; i++) rows_keep(finding_rows, &a->findings[i], texts);
 }

@@ -7,6 +7,8 @@
 #include "export/answers/advise/advise.h"
 
 void kp_adviceprint_finding(FILE *out, const struct kp_finding *finding, size_t of_steps);
+/* A line of how the program ended, where it did not by itself. */
+void kp_adviceprint_ended(FILE *out, const struct kp_advice *advice);
 void kp_adviceprint_text(FILE *out, const struct kp_advice *advice);
 void kp_adviceprint_json(FILE *out, const struct kp_advice *advice, const char *label);
 void kp_adviceprint_schema(FILE *out); /* the JSON Schema of such a line */

@@ -34,13 +34,9 @@ static void step_parts_put(const struct kp_page *page, FILE *out)
 /* "by ValueError at train.py:18 main, after step 19" */
 static void ended_put(const struct kp_page *page, FILE *out)
 {
-    const struct kp_kineto *const trace = page->tree->trace;
-    const char *const by = kp_ended_by(trace);
-    char words[KP_LASTWORDS_BYTES], text[KP_LASTWORDS_BYTES + 80];
-    snprintf(text, sizeof text, "%s%.60s%s%s", by ? "by " : "not by itself", by ? by : "",
-             kp_lastwords(words, sizeof words, page->tree, &page->chosen), kp_ended_remark(trace));
-    const bool is_told = kp_ended_exception(trace) || (kp_ended_early(trace) && page->chosen.step_count);
-    kp_page_member_put(out, "ended", is_told ? text : NULL);
+    char text[KP_LASTWORDS_BYTES + 80];
+    kp_lastwords_ended(text, sizeof text, page->tree, &page->chosen);
+    kp_page_member_put(out, "ended", *text ? text : NULL);
 }
 
 static void run_put(struct kp_page *page, const char *label, FILE *out)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "export/answers/ranks/lastwords.h"
 #include "export/answers/runadvice/heapadvice.h"
 #include "export/answers/runadvice/workers.h"
 #include "export/read/kineto/ended.h"
@@ -25,9 +26,18 @@ static void early_tell(struct kp_advised *a)
     a->advice.missing = kp_strings_keep(strings, room);
 }
 
+static void end_tell(struct kp_advised *a)
+{
+    char text[KP_LASTWORDS_BYTES + 80];
+    if (!*kp_lastwords_ended(text, sizeof text, &a->tree, &a->chosen)) return;
+    a->advice.ended = kp_strings_keep(a->trace->strings, text);
+    a->advice.ended_word = kp_ended_word(a->trace);
+}
+
 void kp_judged_add(struct kp_advised *a, const struct kp_trace_source *source)
 {
     if (source->is_spool) return;
+    end_tell(a);
     early_tell(a);
     kp_heapadvice_add(a, source->path);
     kp_workers_tell(a, source->path);

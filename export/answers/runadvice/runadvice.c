@@ -7,17 +7,14 @@
 
 #include "export/answers/advise/adviceprint.h"
 #include "export/read/kineto/kineto_facts.h"
-#include "export/read/kineto/ended.h"
 #include "export/show/say.h"
 
 struct kp_traceadvice {
     struct kp_advice advice; /* its texts are those of kp_runadvice.texts */
-    char *label, *before, *after;
+    char *label, *other, *workers;
     const char *each; /* its steps are guessed: what they are. NULL: they are not */
     int64_t pid;
     long rank; /* -1: not known */
-    bool is_all;
-    bool is_dead; /* a signal or an exception ended its program, and `before` says so */
 };
 
 /* The first event of the host has it: an event of a GPU has the GPU's number. */
@@ -44,18 +41,15 @@ struct kp_finding *kp_runadvice_waiting(struct kp_advice *a)
     return NULL;
 }
 
-void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, const char *label, char *before,
-                      bool is_all)
+void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, const char *label, char *other)
 {
     if (!all->texts) all->texts = kp_strings_open();
     struct kp_traceadvice *const item = KP_KINETO_NEXT(all->items, all->count, all->capacity);
     *item = (struct kp_traceadvice){.advice = advised->advice,
                                     .label = strdup(label),
-                                    .before = before,
-                                    .after = advised->workers,
-                                    .rank = kp_rankwaits_rank(advised->trace),
-                                    .is_all = is_all,
-                                    .is_dead = before && !is_all && kp_ended_badly(advised->trace)};
+                                    .other = other,
+                                    .workers = advised->workers,
+                                    .rank = kp_rankwaits_rank(advised->trace)};
     advised->workers = NULL;
     kp_advice_keep(&item->advice, all->texts);
     all->has_communication |= kp_runadvice_waiting(&item->advice) != NULL;
@@ -95,7 +89,7 @@ void kp_runadvice_settle(struct kp_runadvice *all, const struct kp_rankwaits *ra
                                      .is_critical = true};
     for (size_t i = 0; i < all->count; i++) {
         struct kp_traceadvice *const item = &all->items[i];
-        if (item->rank < 0 || item->is_all) continue;
+        if (item->rank < 0 || item->other) continue;
         if (!*stands) ranks_tell(all, item, ranks);
         else if (all->is_json) finding_first(all, &item->advice, &stuck);
     }
@@ -110,9 +104,13 @@ static void item_print(const struct kp_runadvice *all, const struct kp_traceadvi
         return;
     }
     if (several) kp_cli_say(stdout, "%s", item->label);
-    if (item->before && !(several && item->is_dead)) fputs(item->before, stdout);
-    if (!item->is_all) kp_adviceprint_text(stdout, &item->advice);
-    if (!item->is_all && item->after) fputs(item->after, stdout);
+    if (item->other) {
+        fputs(item->other, stdout);
+        return;
+    }
+    if (!several) kp_adviceprint_ended(stdout, &item->advice);
+    kp_adviceprint_text(stdout, &item->advice);
+    if (item->workers) fputs(item->workers, stdout);
 }
 
 /* How programs ended stands above all findings, since those matter once the program runs to its end. */
@@ -120,8 +118,9 @@ static void ends_print(const struct kp_runadvice *all)
 {
     for (size_t i = 0; i < all->count; i++) {
         const struct kp_traceadvice *const item = &all->items[i];
-        if (item->is_dead && *item->before) kp_cli_say(stdout, "%s", item->label);
-        if (item->is_dead) fputs(item->before, stdout);
+        if (item->other || !item->advice.ended) continue;
+        kp_cli_say(stdout, "%s", item->label);
+        kp_adviceprint_ended(stdout, &item->advice);
     }
 }
 
@@ -201,8 +200,8 @@ void kp_runadvice_fini(struct kp_runadvice *all)
 {
     for (size_t i = 0; i < all->count; i++) {
         free(all->items[i].label);
-        free(all->items[i].before);
-        free(all->items[i].after);
+        free(all->items[i].other);
+        free(all->items[i].workers);
     }
     free(all->items);
     free(all->trained);

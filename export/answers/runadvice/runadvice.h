@@ -19,10 +19,8 @@ struct kp_runadvice { /* all zero: none. kp_runadvice_fini() frees it */
     struct kp_strings *texts;
     bool is_json, has_communication; /* has_communication: some finding is of it */
 };
-/* Keeps the advice of a trace. `before`, or NULL, and the trace's own `workers` are printed around it; with `is_all`
- * `before` alone is. It frees `before` and *workers. */
-void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, const char *label, char *before,
-                      bool is_all);
+/* Keeps the advice of a trace, and takes its `workers`. `other`, or NULL, is printed in place of both; it is freed. */
+void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, const char *label, char *other);
 /* The finding of collectives: a trace alone cannot tell whether it is a wait for another rank. NULL: none. */
 struct kp_finding *kp_runadvice_waiting(struct kp_advice *advice);
 /* Adds what all ranks together tell. `stands`: the job stands, and how; "": it does not. */

@@ -19,7 +19,7 @@ static void trace_keep(struct kp_runadvice *all, int rank)
     tree_make(&t);
     kp_tree_fini(&t.tree);
     assert_int_equal(kp_advised_of(&advised, t.trace, "a trace", why, sizeof why), 0);
-    kp_runadvice_add(all, &advised, "rank.json", NULL, false);
+    kp_runadvice_add(all, &advised, "rank.json", NULL);
     kp_advised_close(&advised);
 }
 
