@@ -37,7 +37,7 @@ REFUSED = {  # what each command says
     "a_string_of_17_mb": (b'{"traceEvents":[{"ph":"X","name":"' + b"a" * (17 << 20), "of more than 16 MB begins near here"),
     "an_event_of_66_mb": (b'{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","args":{"a":[' + (b'"' + b"a" * (1 << 20) + b'",') * 66,
                           "an event of more than 64 MB begins near here"),
-    "nul": (b'{"traceEvents":[{"ph":"X","name":"\x00\x01\xff"}]}', "invalid character inside string"),
+    "nul": (b'{"traceEvents":[{"ph":"X","name":"\x00\x01\xff"}]}', "control character in a string"),
     "utf16": (events((b"1", b"2")).decode().encode("utf-16"), "byte 1: not a trace, which is JSON"),
 }
 TAKEN = {

@@ -595,7 +595,7 @@ def test_what_lies_in_few_steps_names_these_and_all_numbers_are_of_its_calls(tmp
     whole = told("report", "--within", "save", "--step", "all", trace)
     assert ", 1.5 % of all steps' time and of its own outside, within save: 4 calls, 0.875 ms each\n" in whole and re.search(r"count +ms a call$", whole, re.M), whole
     one = json.loads(told("report", "--json", "--within", "save", trace))
-    assert one["within"] == {"name": "save", "calls": 3, "ms_a_call": 1.0, "calls_are_cut": False, "calls_outside": 1, "of_steps": 20, "of_steps_time": 0.0125} and one["rows_of"] == "steps"
+    assert one["within"] == {"name": "save", "calls": 3, "ms_a_call": 1.0, "p50_ms": 1.0, "p90_ms": 1.0, "p99_ms": 1.0, "calls_are_cut": False, "calls_outside": 1, "of_steps": 20, "of_steps_time": 0.0125} and one["rows_of"] == "steps"
     assert {row["name"]: row["ms_a_call"] for row in one["rows"]}["save"] == pytest.approx(1.0)
 
 
