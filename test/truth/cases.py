@@ -80,7 +80,7 @@ CASES = [
     Case("3 gil, its line", "gil.py", SOME, [Told("gil-wait", "idle_ms", line="gil.py:13 def smooth")], unsaid=BATCHES),
     Case("4 queue", "queued.py", STACKS, [Told("waits-in-step", "get_ms", line="queued.py", severity="critical")], unsaid=BATCHES),
     Case("4 queue, for whom", "queued.py", SOME, unsaid=BATCHES, quick=True, told=[
-        Told("queue-wait", "get_ms", line="queued.py:33 main", severity="critical", says=(r"fills it at queued\.py:21 feed, and sleeps at queued\.py:\d+ (def )?fetch for 9",))]),
+        Told("queue-wait", "get_ms", line="queued.py:33 main", severity="critical", says=(r"fills it at queued\.py:21 feed, and sleeps at queued\.py:\d+ (?:def )?fetch for 9",))]),
     *(Case(f"waits: {way}", "waiting.py", SOME, [Told(told, "wait_ms", line="waiting.py", severity="critical")], args=[way], unsaid=BATCHES)
       for way, told in WAITS.items()),
     *(Case(f"waits: {way}, stacks of ops", "waiting.py", STACKS, [Told("waits-in-step", "idle_ms", line="waiting.py", severity="critical")], args=[way],
