@@ -265,7 +265,9 @@ static void findings_print(FILE *out, const struct kp_advice *a)
 
 void kp_adviceprint_ended(FILE *out, const struct kp_advice *a)
 {
-    if (a->ended) kp_plain_fmt(out, "%-9s%s: what was recorded until then\n", a->ended_word, a->ended);
+    if (!a->ended) return;
+    fprintf(out, "%-9s", a->ended_word);
+    kp_plain_fmt(out, "%s: what was recorded until then\n", a->ended);
 }
 
 void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
