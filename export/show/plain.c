@@ -122,6 +122,10 @@ static void json_letters(FILE *out, const char *text, bool is_raw)
 
 void kp_plain_json(FILE *out, const char *text)
 {
+    if (!text) {
+        fputs("null", out);
+        return;
+    }
     fputc('"', out);
     json_letters(out, text, false);
     fputc('"', out);

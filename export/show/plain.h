@@ -16,7 +16,7 @@ bool kp_plain_is(const char *text, size_t bytes); /* true: kp_plain_text() chang
 void kp_plain_put(FILE *out, const char *text);
 /* Writes as fprintf does, with each text (%s, without a width) made safe. Numbers: %d %u %ld %lu %zu %f. */
 void kp_plain_fmt(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes a JSON string with its quotes: those letters as \u00NN, bytes that are no UTF-8 as U+FFFD. */
+/* Writes a JSON string with its quotes: those letters as \u00NN, bytes that are no UTF-8 as U+FFFD. NULL: null. */
 void kp_plain_json(FILE *out, const char *text);
 /* As kp_plain_fmt, but writes each text (%s) as kp_plain_json does, with its quotes. */
 void kp_plain_json_fmt(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -41,18 +41,12 @@ static const char *const type_of[] = {[TEXT] = "{\"type\":\"string\"}",
                                       [SHARE] = TYPE_OF_SHARE,
                                       [BOOL] = "{\"type\":\"boolean\"}"};
 
-static void json_text(FILE *out, const char *text)
-{
-    if (text) kp_plain_json(out, text);
-    else fputs("null", out);
-}
-
 static void row_put(FILE *out, const struct json_row *row, const void *item)
 {
     const void *const field = (const char *)item + row->at;
     switch (row->kind) {
     case TEXT:
-    case MAYBE: json_text(out, *(const char *const *)field); break;
+    case MAYBE: kp_plain_json(out, *(const char *const *)field); break;
     case WHOLE: fprintf(out, "%zu", *(const size_t *)field); break;
     case MS: fprintf(out, "%.6f", *(const double *)field / 1e6); break;
     case BYTES: fprintf(out, "%.0f", *(const double *)field); break;
@@ -320,7 +314,7 @@ static void unjudged_put(FILE *out, const void *item)
     fputs("[", out);
     for (size_t i = 0; i < a->unjudged_count; i++) {
         if (i) fputs(",", out);
-        json_text(out, a->unjudged[i]);
+        kp_plain_json(out, a->unjudged[i]);
     }
     fputs("]", out);
 }

@@ -53,14 +53,13 @@ static void profile_mix(struct profile *p, const struct profile *other, double w
             *place_ns(&p->by[k], other->by[k].keys[i]) += weight * ((const double *)other->by[k].rows)[i];
 }
 
-/* The mean of the steps of a group (0: of those that are not long). */
-static struct profile group_profile(const struct kp_costrules *x, const struct kp_longsteps *l, size_t group)
+/* The mean of the `size` steps of a group (0: of those that are not long). */
+static struct profile group_profile(const struct kp_costrules *x, const struct kp_longsteps *l, size_t group,
+                                    size_t size)
 {
     struct profile p = {0};
-    double count = 0;
-    for (size_t i = 0; i < x->chosen->step_count; i++) count += l->group[i] == group;
     for (size_t i = 0; i < x->chosen->step_count; i++)
-        if (l->group[i] == group) profile_add(&p, x, i, 1 / count);
+        if (l->group[i] == group) profile_add(&p, x, i, 1 / (double)size);
     return p;
 }
 
@@ -87,23 +86,17 @@ static double common_ns(const struct profile *p, struct profile *step)
     return ns;
 }
 
-static size_t size_of(const struct kp_longsteps *l, size_t steps, size_t group)
+/* Has each step of rarer groups this group's cause, too? Then it keeps the one of which it has most. `sizes`: steps of
+ * each group. */
+static void group_share(struct kp_longsteps *l, const struct kp_costrules *x, const struct profile *usual,
+                        const size_t *sizes, size_t group)
 {
-    size_t size = 0;
-    for (size_t i = 0; i < steps; i++) size += l->group[i] == group;
-    return size;
-}
-
-/* Has each step of rarer groups this group's cause, too? Then it keeps the one of which it has most. */
-static void group_share(struct kp_longsteps *l, const struct kp_costrules *x, const struct profile *usual, size_t group)
-{
-    const size_t steps = x->chosen->step_count, size = size_of(l, steps, group);
-    if (size < LEAST) return;
-    struct profile p = group_profile(x, l, group);
+    if (sizes[group] < LEAST) return;
+    struct profile p = group_profile(x, l, group, sizes[group]);
     profile_mix(&p, usual, -1);
     const double profile_ns = more_ns(&p);
-    for (size_t i = 0; i < steps; i++) {
-        if (!l->group[i] || l->group[i] == group || size_of(l, steps, l->group[i]) >= size) continue;
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        if (!l->group[i] || sizes[l->group[i]] >= sizes[group]) continue;
         struct profile step = {0};
         profile_add(&step, x, i, 1);
         profile_mix(&step, usual, -1);
@@ -123,11 +116,14 @@ void kp_sharedsteps_find(struct kp_longsteps *l, const struct kp_costrules *x)
     l->shared = kp_kineto_zeros(steps + 1, sizeof *l->shared);
     l->shared_with = kp_kineto_zeros(steps + 1, sizeof *l->shared_with);
     if (l->groups < 2 || x->out->has_gpu) return;
-    struct profile usual = group_profile(x, l, 0);
+    size_t *const sizes = kp_kineto_zeros(l->groups + 1, sizeof *sizes);
+    for (size_t i = 0; i < steps; i++) sizes[l->group[i]]++;
+    struct profile usual = group_profile(x, l, 0, sizes[0]);
     bool *const is_of_program = kp_kineto_zeros(l->groups + 1, sizeof *is_of_program);
     for (size_t i = 0; i < steps; i++) is_of_program[l->group[i]] |= l->group[i] && l->has_cause[i];
     for (size_t g = 1; g <= l->groups; g++)
-        if (is_of_program[g]) group_share(l, x, &usual, g);
+        if (is_of_program[g]) group_share(l, x, &usual, sizes, g);
     free(is_of_program);
+    free(sizes);
     profile_fini(&usual);
 }

@@ -9,8 +9,7 @@
 static void text_put(FILE *out, const struct kp_diff *d, const char *key, uint32_t id)
 {
     fprintf(out, ",\"%s\":", key);
-    if (id) kp_plain_json(out, kp_strings_get(d->strings, id));
-    else fputs("null", out);
+    kp_plain_json(out, id ? kp_strings_get(d->strings, id) : NULL);
 }
 
 static void side_put(FILE *out, const struct kp_diff *d, int side)

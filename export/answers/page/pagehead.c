@@ -15,8 +15,7 @@
 void kp_page_member_put(FILE *out, const char *key, const char *text)
 {
     fprintf(out, ",\"%s\":", key);
-    if (text) kp_plain_json(out, text);
-    else fputs("null", out);
+    kp_plain_json(out, text);
 }
 
 /* What of a step is forward, backward and optimizer, as the report has it. */

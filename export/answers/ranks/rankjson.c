@@ -9,8 +9,7 @@
 static void text_put(FILE *out, const char *key, const char *text)
 {
     fprintf(out, "\"%s\":", key);
-    if (text) kp_plain_json(out, text);
-    else fputs("null", out);
+    kp_plain_json(out, text);
 }
 
 static void compared_put(FILE *out, const struct kp_rankwaits *w)

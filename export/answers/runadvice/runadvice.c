@@ -54,7 +54,7 @@ void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, cons
     kp_advice_keep(&item->advice, all->texts);
     all->has_communication |= kp_runadvice_waiting(&item->advice) != NULL;
     guess_look(all, item, advised->trace);
-    if (item->each) item->each = kp_strings_keep(all->texts, item->each);
+    item->each = kp_strings_keep(all->texts, item->each);
 }
 
 /* ---- what the ranks tell together ---- */

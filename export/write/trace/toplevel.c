@@ -303,12 +303,23 @@ static uint64_t number_of(const struct kp_trace *t, const char *key)
 }
 
 /* What `kprof run` saw: how long behind the last thing that the program wrote it was gone, and its most memory. */
-static void ended_write(struct kp_trace *t)
+static void killed_write(struct kp_trace *t)
 {
+    ours_string(t, "ended_by", "ended_by");
+    ours_string(t, "ended_without_memory", "ended_without_memory");
     const uint64_t gone_ns = number_of(t, "ended_real_ns"), end_ns = t->cycle.end_ns;
     const uint64_t peak_kb = number_of(t, "ended_peak_kb");
     if (gone_ns > end_ns) kp_json_fmt(&t->json, ", \"ended_after_us\": %lu", (gone_ns - end_ns) / 1000);
     if (peak_kb) kp_json_fmt(&t->json, ", \"ended_peak_kb\": %lu", peak_kb);
+}
+
+/* A signal leaves the cycle open, an exception cuts it short. */
+static void ended_write(struct kp_trace *t)
+{
+    if (!t->cycle.complete) killed_write(t);
+    if (t->cycle.complete && !t->cycle.cut_short) return;
+    ours_string(t, "exception", "exception");
+    ours_string(t, "exception_at", "exception_at");
 }
 
 static void ours_write(struct kp_trace *t)
@@ -333,11 +344,7 @@ static void ours_write(struct kp_trace *t)
     ppid_write(t);
     ours_string(t, "symbols", "symbols");
     ours_string(t, "script", "script");
-    if (!t->cycle.complete) ours_string(t, "ended_by", "ended_by");
-    if (!t->cycle.complete) ours_string(t, "ended_without_memory", "ended_without_memory");
-    if (!t->cycle.complete) ended_write(t);
-    if (!t->cycle.complete || t->cycle.cut_short) ours_string(t, "exception", "exception");
-    if (!t->cycle.complete || t->cycle.cut_short) ours_string(t, "exception_at", "exception_at");
+    ended_write(t);
     installed_write(t);
     ours_string(t, "cores", "cores");
     ours_string(t, "busy_threads", "busy_threads");
