@@ -3,7 +3,8 @@
 #
 # usage: check-mirror.sh [ROOT]        checks the tree at ROOT (default: here)
 #        check-mirror.sh --self-test   adds a breach of each kind to a copy and demands to be told of it
-# test/unit/ROOM/test_NAME.c needs NAME.c, NAME.h, kp_NAME.h or cmd_NAME.c in the room.
+# test/unit/ROOM/test_NAME.c needs NAME.c, NAME.h, kp_NAME.h or cmd_NAME.c in the room. A list that names a unit test
+# (skips of another processor, those that begin first) names one that is there.
 set -euo pipefail
 
 # ROOM/NAME: REASON. A line whose test mirrors a file, or is gone, is an error as well, so the list only shrinks.
@@ -33,6 +34,23 @@ folder_of() { # root, room
   esac
 }
 
+# ROOM/test_NAME[:TEST] of each list, a line each.
+listed() { # root
+  sed -nE 's/^([a-z0-9_]+\/test_[^ ]+) .*/\1/p' "$1"/test/arm64/skips*.txt
+  sed -nE "s/^cmocka_long='\/\((.*)\)\\$'\$/\1/p" "$1/test/support/stages.sh" | tr '|' '\n'
+}
+
+check_lists() { # root
+  local bad=0 name test
+  while read -r name; do
+    test=${name#*:} name=${name%%:*}
+    [ -e "$1/test/unit/$name.c" ] || { echo "check-mirror: a list names a test that is not there: $name"; bad=1; continue; }
+    [[ $test == */* || $test == '*' ]] || grep -q "cmocka_unit_test[a-z_]*($test[,)]" "$1/test/unit/$name.c" ||
+      { echo "check-mirror: a list names a test that is not there: $name:$test"; bad=1; }
+  done < <(listed "$1")
+  return $bad
+}
+
 check() { # root
   local bad=0 test room name at odd=" "
   for test in "$1"/test/unit/*/test_*.c; do
@@ -49,6 +67,7 @@ check() { # root
   while read -r name; do
     [[ $odd == *" ${name%%:*} "* ]] || { echo "check-mirror: take it off the list: ${name%%:*}"; bad=1; }
   done < <(allowed)
+  check_lists "$1" || bad=1
   return $bad
 }
 
@@ -57,13 +76,16 @@ self_test() {
   copy=$(mktemp -d)
   # shellcheck disable=SC2064
   trap "rm -rf '$copy'" EXIT
-  cp -r --parents collector schedule export preload test/unit "$copy/"
+  cp -r --parents collector schedule export preload test/unit test/arm64 test/support "$copy/"
   mkdir "$copy/test/unit/breach"
   : >"$copy/test/unit/breach/test_log.c"
   : >"$copy/test/unit/base/test_breach.c"
   rm "$copy/test/unit/record/test_crash.c"
+  echo 'base/test_io:breach it is not there' >>"$copy/test/arm64/skips.txt"
+  sed -i 's/^cmocka_long=.*schedule/&\/test_breach|schedule/' "$copy/test/support/stages.sh"
   check "$copy" >"$copy/told" || true
-  for told in 'no room is called breach:' 'no file breach in the room: test/unit/base' 'take it off the list: record/crash'; do
+  for told in 'no room is called breach:' 'no file breach in the room: test/unit/base' 'take it off the list: record/crash' \
+    'not there: base/test_io:breach' 'not there: schedule/test_breach'; do
     grep -qF "$told" "$copy/told" || { echo "check-mirror: not seen: $told"; failed=1; }
   done
   [ $failed = 0 ] && echo "check-mirror: every breach was seen"

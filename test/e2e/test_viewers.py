@@ -8,6 +8,7 @@ a copy of our file that has Kineto's times event by event ("dated").
 Memory, modules and call stacks ("full") take two runs, since a thread has one profile function only; there all is "dated".
 """
 import collections
+import difflib
 import json
 import re
 import subprocess
@@ -58,7 +59,7 @@ def settled(ours, theirs):
         line.sort(key=lambda e: (facts.begin(e), -facts.ns(e["dur"])))
     names = [[without_addresses(e["name"]) for e in line] for line in (mine, other)]
     early = next(n for n in range(len(mine)) if names[0][n:] == names[1][:len(mine) - n])  # what is left of the call that stepped
-    assert early < 10 and len(mine) > 500
+    assert early < 10 and len(mine) > 500, "\n".join(difflib.unified_diff(names[1], names[0], "kineto", "ours", lineterm="", n=2))
     for event, source in zip(mine[early:], other):
         event.update(ts=source["ts"], dur=source["dur"])
     kept = {e["args"]["Python id"] for e in mine[early:]}

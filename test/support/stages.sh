@@ -114,7 +114,7 @@ export -f cmocka_one
 cmocka_counts='/^\[ RUN      \]/ {r++} /^\[       OK \]/ {o++} /^\[  FAILED  \] [^0-9]/ && !/listed below/ {if (!seen[$0]++) f++}
   /^\[  SKIPPED \] [^0-9]/ {if (!seen[$0]++) s++} END {print r+0, o+0, f+0, s+0}'
 
-cmocka_long='/(cli/test_budget|cli/test_crafted|cli/test_in_child|schedule/test_job_lead)$'
+cmocka_long='/(cli/test_budget|cli/test_crafted|files/test_in_child|schedule/test_job_lead)$'
 
 # Runs cmocka programs on every core; a program that dies counts the test it died in, one that runs no test counts as failed.
 cmocka() { # name, programs...
