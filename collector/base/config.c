@@ -88,7 +88,7 @@ static bool refuse(struct kp_config *config, enum kp_config_index index, const c
 {
     char text[84];
     keep_line(config, "%s=%s %s, using %s", kp_config_rows[index].name, shown(value, text), why, instead_of(index));
-    config->refused |= 1u << index;
+    config->refused |= KP_SET_BIT(index);
     return false;
 }
 
@@ -240,7 +240,7 @@ const char *kp_config_variable(const void *environ_like, const char *name)
 bool kp_config_set(struct kp_config *config, enum kp_config_index index, const char *value)
 {
     const bool taken = setters[kp_config_rows[index].type](config, index, value);
-    if (taken) config->from_env |= 1u << index;
+    if (taken) config->from_env |= KP_SET_BIT(index);
     return taken;
 }
 
@@ -249,7 +249,7 @@ static void set_default(struct kp_config *config, enum kp_config_index index)
     const struct kp_config_row *row = &kp_config_rows[index];
     if (row->type >= KP_TYPE_TEXT) *(const char **)field_of(config, index) = row->fallback[0] ? row->fallback : NULL;
     else setters[row->type](config, index, row->fallback);
-    config->from_env &= ~(1u << index);
+    config->from_env &= ~KP_SET_BIT(index);
 }
 
 void kp_config_refuse(struct kp_config *config, enum kp_config_index index, const char *why, const char *instead)
@@ -257,7 +257,7 @@ void kp_config_refuse(struct kp_config *config, enum kp_config_index index, cons
     char value[96], text[84];
     kp_config_value(config, index, value, sizeof value);
     set_default(config, index);
-    config->refused |= 1u << index;
+    config->refused |= KP_SET_BIT(index);
     keep_line(config, "%s=%s %s, %s", kp_config_rows[index].name, shown(value, text), why, instead);
 }
 
@@ -322,21 +322,22 @@ bool kp_config_is_unknown(const char *entry, const char *told, char *line, size_
 }
 
 /* Takes a NAME=VALUE. As with getenv, the first of two equal names counts. */
-static void take_entry(struct kp_config *config, const char *entry, const char *told, uint32_t *seen)
+static void take_entry(struct kp_config *config, const char *entry, const char *told, uint64_t *seen)
 {
     const size_t length = name_length(entry);
     const int i = setting_find(entry, length);
     char line[192];
     if (!length) return;
-    if (i < KP_SET_COUNT && !(*seen & 1u << i)) kp_config_set(config, (enum kp_config_index)i, entry + length + 1);
-    if (i < KP_SET_COUNT) *seen |= 1u << i;
+    if (i < KP_SET_COUNT && !(*seen & KP_SET_BIT(i)))
+        kp_config_set(config, (enum kp_config_index)i, entry + length + 1);
+    if (i < KP_SET_COUNT) *seen |= KP_SET_BIT(i);
     else if (is_named(entry, length, "KPROF_TEST_FAIL")) config->test_fail = keep_text(config, entry + length + 1);
     else if (kp_config_is_unknown(entry, told, line, sizeof line)) keep_line(config, "%s", line);
 }
 
 int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure)
 {
-    uint32_t seen = 0;
+    uint64_t seen = 0;
     memset(out, 0, sizeof *out);
     for (int i = 0; i < KP_SET_COUNT; i++) set_default(out, (enum kp_config_index)i);
     out->secure = secure;
@@ -402,7 +403,8 @@ void kp_config_log(const struct kp_config *config)
     char value[256];
     for (int i = 0; i < KP_SET_COUNT; i++) {
         kp_config_value(config, (enum kp_config_index)i, value, sizeof value);
-        kp_log(1, "%s=%s (%s)", kp_config_rows[i].name, value, config->from_env & 1u << i ? "environment" : "default");
+        kp_log(1, "%s=%s (%s)", kp_config_rows[i].name, value,
+               config->from_env & KP_SET_BIT(i) ? "environment" : "default");
     }
 }
 

@@ -52,7 +52,8 @@ enum kp_config_index {
 #undef KP_SETTING
     KP_SET_COUNT
 };
-_Static_assert(KP_SET_COUNT <= 32, "from_env and refused have a bit for each");
+_Static_assert(KP_SET_COUNT <= 64, "from_env and refused have a bit for each");
+#define KP_SET_BIT(index) (UINT64_C(1) << (index))
 
 struct kp_config {
     /* Each row of config.def makes a field, of the type that its KP_CONFIG_TYPE_ is. A text is NULL when not set. */
@@ -60,8 +61,8 @@ struct kp_config {
 #include "collector/base/config.def"
 #undef KP_SETTING
     const char *test_fail; /* KPROF_TEST_FAIL, for kp_fail_set, or NULL */
-    uint32_t from_env;     /* bit 1u << KP_SET_x: the value came from the environment */
-    uint32_t refused;      /* bit 1u << KP_SET_x: a value was given and refused */
+    uint64_t from_env;     /* KP_SET_BIT(KP_SET_x): the value came from the environment */
+    uint64_t refused;      /* KP_SET_BIT(KP_SET_x): a value was given and refused */
     bool secure;           /* setuid or file capabilities: nothing was read, and `on` is false */
     int complaints;        /* lines kept for kp_config_complain */
     size_t store_used, lines_used;

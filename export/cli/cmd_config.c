@@ -14,7 +14,7 @@ static const struct kp_opt flags[] = {{"markdown", 0, KP_OPT_FLAG, NULL, "the ro
 
 static const char *source_of(const struct kp_config *config, int index)
 {
-    const uint32_t bit = 1u << index;
+    const uint64_t bit = KP_SET_BIT(index);
     return config->refused & bit ? "refused" : config->from_env & bit ? "environment" : "default";
 }
 
@@ -54,7 +54,7 @@ static void table_print(const struct kp_config *config)
     char value[512];
     printf("%-22s %-28s %s\n", "setting", "value", "source");
     for (int i = 0; i < KP_SET_COUNT; i++) {
-        const uint32_t bit = 1u << i;
+        const uint64_t bit = KP_SET_BIT(i);
         kp_config_value(config, (enum kp_config_index)i, value, sizeof value);
         printf("%-22s %-28s %s\n", kp_config_rows[i].name, value[0] ? value : "-",
                config->refused & bit    ? "default (the environment's value is bad)"

@@ -88,7 +88,7 @@ static void ranks_apply(void)
 /* Each rank of a big job without a schedule would write GBs into one folder, and all GPUs wait for it at exit. */
 static void many_ranks_apply(void)
 {
-    const bool is_named = config->from_env & 1u << KP_SET_max_mb;
+    const bool is_named = config->from_env & KP_SET_BIT(KP_SET_max_mb);
     if (kp_begin_is_unscheduled_job(&schedule) && !is_named) config->max_mb = MANY_MAX_MB;
 }
 

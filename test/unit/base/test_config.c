@@ -105,7 +105,7 @@ static void every_good_value_is_taken(void **state)
         assert_int_equal(kp_config_read_as(&c, env, false), 0);
         kp_config_value(&c, (enum kp_config_index)i, value, sizeof value);
         assert_string_equal(value, samples[i].good);
-        assert_int_equal(c.from_env, 1u << i);
+        assert_int_equal(c.from_env, KP_SET_BIT(i));
         assert_int_equal(c.refused, 0);
     }
 }
