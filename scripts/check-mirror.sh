@@ -45,7 +45,7 @@ check_lists() { # root
   while read -r name; do
     test=${name#*:} name=${name%%:*}
     [ -e "$1/test/unit/$name.c" ] || { echo "check-mirror: a list names a test that is not there: $name"; bad=1; continue; }
-    [[ $test == */* || $test == '*' ]] || grep -q "cmocka_unit_test[a-z_]*($test[,)]" "$1/test/unit/$name.c" ||
+    [[ $test == */* || $test == '*' ]] || grep -q "cmocka_unit_test[a-z_]*(${test}[,)]" "$1/test/unit/$name.c" ||
       { echo "check-mirror: a list names a test that is not there: $name:$test"; bad=1; }
   done < <(listed "$1")
   return $bad
