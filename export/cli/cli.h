@@ -56,8 +56,9 @@ int kp_opt_steps(const char *command, const char *text, long *first, long *last)
 int kp_opt_steps_or_all(const char *command, const char *text, long *first, long *last, bool *all);
 /* Reads microseconds into *ns. Returns as above. */
 int kp_opt_time(const char *command, const char *flag, const char *text, int64_t *ns, bool *has);
-/* Prints "usage: kprof NAME ..." and a line for each option on stdout. Returns KP_EXIT_DONE. */
+/* Prints "usage: kprof NAME ..." and each option on stdout, on a terminal through a pager. Returns KP_EXIT_DONE. */
 int kp_cli_help(const char *command, const struct kp_opt *table);
+void kp_cli_help_short(void); /* from now on help has one line a flag */
 /* Flag of a variable: KPROF_RECORD_SHAPES -> record-shapes, KPROF -> kprof. */
 void kp_opt_name_of(const char *variable, char *out, size_t size);
 

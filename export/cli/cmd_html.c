@@ -16,7 +16,7 @@
 #include "export/show/units.h"
 
 static const struct kp_opt flags[] = {
-    {"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout)"},
+    {"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout; on a terminal page.html beside the trace)"},
     {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
     {"step", 0, KP_OPT_VALUE, "A-B",
      "begin with these steps chosen; all: with the whole trace (default: its steps, where it has some)"},
@@ -84,7 +84,7 @@ static int html_write(struct html_command h, const char *path, bool is_json, cha
     kp_rankwaits_fini(&h.ranks);
     if (kp_outfile_close(&file, h.pages > 0))
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
-    if (!is_json && h.pages) kp_outfile_tell(path);
+    if (!is_json && h.pages) kp_outfile_tell_drawing(path);
     if (!is_json && h.pages) size_tell(path);
     if (is_json && h.pages) {
         kp_written_begin(path, path);
@@ -117,5 +117,6 @@ int kp_cmd_html(int argc, char **argv)
     }
     if (is_json && kp_written_check("html", path)) return KP_EXIT_USAGE;
     count = kp_latest_take("html", &argv, count, KP_LATEST_RANKS);
-    return count ? html_write(h, path, is_json, argv, count) : KP_EXIT_USAGE;
+    if (!count) return KP_EXIT_USAGE;
+    return html_write(h, kp_outfile_drawing(path, argv[0], "page.html"), is_json, argv, count);
 }

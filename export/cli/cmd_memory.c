@@ -124,7 +124,7 @@ static int show_it(const struct kp_memview *view, const struct memory_command *m
     bool failed = fflush(out) != 0 || ferror(out);
     if (out != stdout) failed |= fclose(out) != 0;
     if (failed) return kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno));
-    kp_outfile_tell(m->out);
+    kp_outfile_tell_drawing(m->out);
     return KP_EXIT_DONE;
 }
 
@@ -353,6 +353,8 @@ int kp_cmd_memory(int argc, char **argv)
     const unsigned which = (wants_one ? KP_LATEST_ONE : 0) | (m.leaks || m.format ? KP_LATEST_PARENT : 0);
     count = kp_latest_take("memory", &argv, count, which | (m.wish.lines ? KP_LATEST_SPOOL : 0));
     if (!count) return KP_EXIT_USAGE;
+    if (m.form == FORM_SVG || m.form == FORM_HTML)
+        m.out = kp_outfile_drawing(m.out, argv[0], m.form == FORM_SVG ? "memory.svg" : "memory.html");
     struct kp_lines *lines = kp_lines_open("memory", &m.wish);
     m.places = m.wish.lines ? kp_lines_places(lines) : NULL;
     const int worst = kp_input_each("memory", argv, count, NULL, trace_show, &m);

@@ -46,7 +46,8 @@ static const struct kp_opt flags[] = {
     {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph that opens in a browser"},
     {"html", 0, KP_OPT_FLAG, NULL, "the same as a page"},
     {"out", 'o', KP_OPT_VALUE, "OUT",
-     "write to a file (default: stdout); a name that ends in .svg, .html or .json needs no such flag"},
+     "write to a file (default: stdout; on a terminal --svg and --html write flames.svg and flames.html beside the "
+     "trace); a name that ends in .svg, .html or .json needs no such flag"},
     {"backward-at", 0, KP_OPT_VALUE, "WHERE",
      "backward ops stand at the line that ran: run (default), or at the "
      "line of the forward op that made them: forward"},
@@ -262,12 +263,13 @@ static int stacks_write(struct stacks_command *s, char **paths, int count, const
     s->paths = kp_calltree_open();
     s->flame = s->form == FORM_FOLDED || s->form == FORM_JSON ? NULL : kp_flame_open();
     const int worst = stacks_make(s, paths, count, places);
+    const bool is_any = s->traces && (s->stacks || s->is_torch), is_drawn = s->flame;
     if (s->flame) kp_flame_close(s->flame);
     kp_calltree_close(s->paths);
-    const bool is_any = s->traces && (s->stacks || s->is_torch);
     if (kp_outfile_close(&file, is_any))
         return kp_cli_fail("stacks", "%s: %s", s->out ? s->out : "stdout", kp_outfile_why(&file));
-    if (is_any) kp_outfile_tell(s->out);
+    if (is_any && is_drawn) kp_outfile_tell_drawing(s->out);
+    else if (is_any) kp_outfile_tell(s->out);
     return worst;
 }
 
@@ -346,6 +348,8 @@ int kp_cmd_stacks(int argc, char **argv)
     form_read(&s);
     count = kp_latest_take("stacks", &argv, count, wish.lines ? KP_LATEST_SPOOL : 0);
     if (!count) return KP_EXIT_USAGE;
+    if (s.form == FORM_SVG || s.form == FORM_HTML)
+        s.out = kp_outfile_drawing(s.out, argv[0], s.form == FORM_SVG ? "flames.svg" : "flames.html");
     struct kp_lines *lines = kp_lines_open("stacks", &wish);
     const int worst = stacks_write(&s, argv, count, kp_lines_places(lines));
     kp_lines_close(lines);

@@ -5,6 +5,7 @@
 
 #include "collector/base/kp_config.h"
 #include "export/cli/cli.h"
+#include "export/show/terminal.h"
 
 static const struct command {
     const char *name, *arguments, *summary;
@@ -67,6 +68,7 @@ static int unknown_tell(const char *name)
 
 static int help(FILE *to)
 {
+    if (to == stdout) kp_terminal_page();
     fprintf(to, "kprof %s - profiles PyTorch programs without a change to them\n\nusage: kprof COMMAND ...\n\n",
             KP_VERSION);
     for (size_t i = 0; i < COMMANDS; i++) {
@@ -75,7 +77,7 @@ static int help(FILE *to)
         fprintf(to, "  %-28s %s\n", left, commands[i].summary);
     }
     fprintf(to, "  %-28s %s\n\nSettings are variables (KPROF_DIR, KPROF_SCHEDULE, ...) or flags of `kprof run`.\n",
-            "help [COMMAND]", "shows the flags of a command");
+            "help [COMMAND]", "shows the flags of a command, a line each; COMMAND --help: in full");
     return to == stdout ? KP_EXIT_DONE : KP_EXIT_USAGE;
 }
 
@@ -84,12 +86,19 @@ static int help_of(const char *name)
     char word[] = "--help";
     char *argv[] = {(char *)name, word, NULL};
     const struct command *const found = command_find(name);
+    if (strcmp(name, "help") == 0) {
+        puts("usage: kprof help [COMMAND]\nlists the commands, or the flags of one command, a line each\n\n"
+             "`kprof COMMAND --help` shows each flag in full. The manual is kprof(1).");
+        return KP_EXIT_DONE;
+    }
+    kp_cli_help_short();
     return found ? found->run(2, argv) : unknown_tell(name);
 }
 
 int main(int argc, char **argv)
 {
     const struct command *command;
+    kp_terminal_begin();
     if (argc < 2) return help(stderr);
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) return kp_cli_version();
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return help(stdout);

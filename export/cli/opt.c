@@ -12,6 +12,7 @@
 #include "export/read/kineto/kineto.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/plain.h"
+#include "export/show/terminal.h"
 
 void kp_opt_name_of(const char *variable, char *out, size_t size)
 {
@@ -52,8 +53,26 @@ static void examples_print(const char *command)
     }
 }
 
+static bool is_short;
+
+void kp_cli_help_short(void) { is_short = true; }
+
+/* Prints the text of a flag: all of it, or what stands before the first mark that ends a thought. */
+static void text_print(const char *left, const char *help)
+{
+    static const char *const ends[] = {"; ", ". ", ": ", " ("};
+    size_t bytes = strlen(help);
+    for (size_t i = 0; is_short && i < sizeof ends / sizeof *ends; i++) {
+        const char *const end = strstr(help, ends[i]);
+        if (end && end > help && (size_t)(end - help) < bytes) bytes = (size_t)(end - help);
+    }
+    if (is_short) kp_terminal_row(stdout);
+    printf("  %-32s %.*s\n", left, (int)bytes, help);
+}
+
 int kp_cli_help(const char *command, const struct kp_opt *table)
 {
+    kp_terminal_page();
     usage_print(command);
     for (; table->name; table++) {
         char left[64], letter[8] = "    ";
@@ -62,9 +81,10 @@ int kp_cli_help(const char *command, const struct kp_opt *table)
         if (table->kind == KP_OPT_MAYBE) snprintf(left, sizeof left, "%s--%s [%s]", letter, table->name, meta);
         else if (table->kind == KP_OPT_VALUE) snprintf(left, sizeof left, "%s--%s %s", letter, table->name, meta);
         else snprintf(left, sizeof left, "%s--%s%s", letter, table->kind == KP_OPT_SWITCH ? "[no-]" : "", table->name);
-        printf("  %-32s %s\n", left, table->help);
+        text_print(left, table->help);
     }
     examples_print(command);
+    if (is_short) printf("\nEach flag in full: kprof %s --help\n", command);
     return KP_EXIT_DONE;
 }
 

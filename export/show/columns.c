@@ -7,9 +7,10 @@
 
 #include "export/show/letters.h"
 #include "export/show/plain.h"
+#include "export/show/terminal.h"
 #include "export/show/units.h"
 
-enum { CELL_BYTES = 1024 };
+enum { CELL_BYTES = 1024, NAME_LEAST = 16 };
 
 static const struct {
     double times, over; /* shown: value * times / over */
@@ -80,17 +81,51 @@ static void measure(const struct kp_columns *c, struct shape *shapes)
     }
 }
 
+/* The columns that a table takes up to its last text, which a terminal may cut. */
+static size_t width_of(const struct kp_columns *c, const struct shape *shapes)
+{
+    size_t all = 0;
+    for (size_t k = 0; k < c->count; k++)
+        if (shapes[k].is_shown) all += (size_t)abs(shapes[k].width) + (all ? 2 : 0);
+    return all;
+}
+
+/* On a terminal that is too narrow: shortens names first, and then leaves out numbers at the right. None is cut. */
+static void shapes_fit(const struct kp_columns *c, struct shape *shapes, size_t columns)
+{
+    size_t all = width_of(c, shapes), last = c->count;
+    if (!columns || all <= columns || !c->count) return;
+    const size_t name = (size_t)abs(shapes[0].width), over = all - columns;
+    if (shapes[0].width < 0 && name > NAME_LEAST)
+        shapes[0].width = -(int)(name > over + NAME_LEAST ? name - over : NAME_LEAST);
+    while (last > 2 && width_of(c, shapes) > columns) shapes[--last].is_shown = false;
+}
+
+/* Writes a name on a terminal. Its ends tell it apart, unless its own end is cut already. */
+static void name_print(FILE *out, const char *text, int width)
+{
+    char shown[CELL_BYTES];
+    const size_t most = (size_t)abs(width), bytes = strlen(text);
+    const bool is_cut = bytes > 3 && strcmp(text + bytes - 3, "...") == 0;
+    kp_terminal_name(out, true);
+    if (most > 2) text = kp_letters_fit(shown, sizeof shown, text, most, is_cut ? most - 2 : (most - 2) / 2, "..");
+    kp_letters_pad(out, text, width);
+    kp_terminal_name(out, false);
+}
+
 /* row: NULL for the titles. */
 static void line_print(FILE *out, const struct kp_columns *c, const struct shape *shapes, const void *row)
 {
     char room[CELL_BYTES];
     const char *between = "";
+    kp_terminal_row(out);
     for (size_t k = 0; k < c->count; k++) {
         if (!shapes[k].is_shown) continue;
         const char *const text = row ? cell_text(c, &c->of[k], shapes[k].decimals, row, room) : title_of(c, k);
         if (!text) continue;
         fputs(between, out);
-        kp_letters_pad(out, text, shapes[k].width);
+        if (row && !k && c->of[0].text && kp_terminal_columns(out)) name_print(out, text, shapes[k].width);
+        else kp_letters_pad(out, text, shapes[k].width);
         between = "  ";
     }
     fputs("\n", out);
@@ -101,6 +136,7 @@ void kp_columns_print(FILE *out, const struct kp_columns *c)
     struct shape *const shapes = calloc(c->count, sizeof *shapes);
     if (!shapes) return;
     measure(c, shapes);
+    shapes_fit(c, shapes, kp_terminal_columns(out));
     line_print(out, c, shapes, NULL);
     for (size_t i = 0; i < c->row_count; i++) line_print(out, c, shapes, row_at(c, i));
     free(shapes);

@@ -6,10 +6,12 @@ SRC_show := \
     export/show/plain.c \
     export/show/say.c \
     export/show/shapetext.c \
+    export/show/terminal.c \
     export/show/units.c
 UNIT_show := \
     test/unit/show/test_columns.c \
     test/unit/show/test_letters.c \
     test/unit/show/test_plain.c \
     test/unit/show/test_shapetext.c \
+    test/unit/show/test_terminal.c \
     test/unit/show/test_units.c

@@ -8,10 +8,11 @@
 
 #include "export/show/plain.h"
 #include "export/show/letters.h"
+#include "export/show/terminal.h"
 #include "export/answers/top/timeshares.h"
 #include "export/show/units.h"
 
-enum { NAME_WIDTH = 44, CELL_BYTES = 64 };
+enum { NAME_WIDTH = 44, NAME_LEAST = 16, NUMBERS_WIDTH = 74, NARROW_WIDTH = 52, HEAD_WIDTH = 15, CELL_BYTES = 64 };
 
 static const struct {
     const char *key, *title, *rows;
@@ -57,6 +58,31 @@ static void name_put(FILE *out, const char *name, int width)
     kp_letters_name_put(out, name, (size_t)width, (size_t)width / 3);
 }
 
+/* ---- on a terminal names are as wide as it has room for ---- */
+
+/* `others`: the columns of the rest of a row, which are numbers. */
+static int name_width(FILE *out, int others)
+{
+    const int columns = (int)kp_terminal_columns(out), left = columns - others;
+    return !columns || left > NAME_WIDTH ? NAME_WIDTH : left > NAME_LEAST ? left : NAME_LEAST;
+}
+
+/* Two names stand side by side. */
+static int head_width(FILE *out)
+{
+    const int columns = (int)kp_terminal_columns(out);
+    return name_width(out, columns - (columns - HEAD_WIDTH) / 2);
+}
+
+/* Too narrow for all numbers: a row leaves out its share of the change, and the noise. */
+static bool is_narrow(FILE *out)
+{
+    const size_t columns = kp_terminal_columns(out);
+    return columns && columns < NAME_LEAST + NUMBERS_WIDTH;
+}
+
+static int row_width(FILE *out) { return name_width(out, is_narrow(out) ? NARROW_WIDTH : NUMBERS_WIDTH); }
+
 /* ---- the head ---- */
 
 static void text_row(FILE *out, const struct kp_diff *d, const char *title, const uint32_t *ids)
@@ -65,7 +91,7 @@ static void text_row(FILE *out, const struct kp_diff *d, const char *title, cons
     fprintf(out, "%-12s ", title);
     for (int side = 0; side < KP_DIFF_SIDES; side++) {
         if (side) fputs("  ", out);
-        name_put(out, ids[side] ? kp_strings_get(d->strings, ids[side]) : "unknown", NAME_WIDTH);
+        name_put(out, ids[side] ? kp_strings_get(d->strings, ids[side]) : "unknown", head_width(out));
     }
     fputs("\n", out);
 }
@@ -86,14 +112,14 @@ static void steps_put(FILE *out, const struct kp_diff *d)
 {
     fprintf(out, "%-12s ", d->sides[KP_DIFF_A].has_steps || d->sides[KP_DIFF_B].has_steps ? "steps" : "traces");
     for (int side = 0; side < KP_DIFF_SIDES; side++)
-        fprintf(out, "%s%-*zu", side ? "  " : "", side ? 0 : NAME_WIDTH, d->sides[side].samples);
+        fprintf(out, "%s%-*zu", side ? "  " : "", side ? 0 : head_width(out), d->sides[side].samples);
     fprintf(out, "\n%-12s ", d->sides[KP_DIFF_A].has_steps ? "ms a step" : "ms");
     for (int side = 0; side < KP_DIFF_SIDES; side++) {
         char text[2 * CELL_BYTES];
         const double middle = d->step.middle[side], spread = d->step.spread[side];
         snprintf(text, sizeof text, "%.3f%s, spread %.3f (%.1f %%)", middle / 1e6,
                  d->sides[side].is_ahead ? " on the GPU" : "", spread / 1e6, middle > 0 ? 100 * spread / middle : 0);
-        fprintf(out, "%s%-*s", side ? "  " : "", side ? 0 : NAME_WIDTH, text);
+        fprintf(out, "%s%-*s", side ? "  " : "", side ? 0 : head_width(out), text);
     }
     fputs("\n", out);
 }
@@ -106,14 +132,14 @@ static void work_put(FILE *out, const struct kp_diff *d)
     char text[CELL_BYTES];
     if (has_steps && d->sides[KP_DIFF_A].ops + d->sides[KP_DIFF_B].ops > 0) {
         snprintf(text, sizeof text, "%.4g", d->sides[KP_DIFF_A].ops);
-        fprintf(out, "ops a step   %-*s  %.4g\n", NAME_WIDTH, text, d->sides[KP_DIFF_B].ops);
+        fprintf(out, "ops a step   %-*s  %.4g\n", head_width(out), text, d->sides[KP_DIFF_B].ops);
     }
     if (!is_other_batch) return;
     const int64_t a = kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);
     const int64_t b = kp_diff_batches_size(&d->sides[KP_DIFF_B].batches);
-    fprintf(out, "batch        %-*" PRId64 "  %" PRId64 "\n", NAME_WIDTH, a, b);
+    fprintf(out, "batch        %-*" PRId64 "  %" PRId64 "\n", head_width(out), a, b);
     snprintf(text, sizeof text, "%.4f", d->step.middle[KP_DIFF_A] / 1e6 / (double)a);
-    fprintf(out, "ms a sample  %-*s  %.4f\n", NAME_WIDTH, text, d->step.middle[KP_DIFF_B] / 1e6 / (double)b);
+    fprintf(out, "ms a sample  %-*s  %.4f\n", head_width(out), text, d->step.middle[KP_DIFF_B] / 1e6 / (double)b);
 }
 
 /* Does a step of either side wait for a core for long? */
@@ -285,7 +311,7 @@ static void head_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_side *a = &d->sides[KP_DIFF_A], *b = &d->sides[KP_DIFF_B];
     files_put(out, d);
-    fprintf(out, "%-12s %-*s  %s\n", "", NAME_WIDTH, "A", "B");
+    fprintf(out, "%-12s %-*s  %s\n", "", head_width(out), "A", "B");
     text_row(out, d, "program", (const uint32_t[]){a->program, b->program});
     text_row(out, d, "torch", (const uint32_t[]){a->torch, b->torch});
     text_row(out, d, "host", (const uint32_t[]){a->host, b->host});
@@ -326,10 +352,14 @@ static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row
     char a[CELL_BYTES], b[CELL_BYTES], change[CELL_BYTES], bound[CELL_BYTES], share[CELL_BYTES] = "";
     const bool is_shared = !kp_diff_is_bytes(row->group) && d->step.verdict != KP_DIFF_NOISE;
     if (is_shared) snprintf(share, sizeof share, "%+.1f %%", 100 * kp_diff_share(d, row));
-    name_put(out, kp_strings_get(d->strings, row->name), NAME_WIDTH);
-    fprintf(out, " %11s %11s %12s %9s %11s  %-13s", amount_text(a, row, row->middle[KP_DIFF_A], false),
-            amount_text(b, row, row->middle[KP_DIFF_B], false), amount_text(change, row, row->change, true),
-            is_shared ? share : "-", bound_text(bound, row), row_verdict(d, row));
+    kp_terminal_row(out);
+    kp_terminal_name(out, true);
+    name_put(out, kp_strings_get(d->strings, row->name), row_width(out));
+    kp_terminal_name(out, false);
+    fprintf(out, " %11s %11s %12s", amount_text(a, row, row->middle[KP_DIFF_A], false),
+            amount_text(b, row, row->middle[KP_DIFF_B], false), amount_text(change, row, row->change, true));
+    if (!is_narrow(out)) fprintf(out, " %9s %11s", is_shared ? share : "-", bound_text(bound, row));
+    fprintf(out, "  %-13s", row_verdict(d, row));
     if (row->count[KP_DIFF_A] > 0 || row->count[KP_DIFF_B] > 0)
         fprintf(out, "  %.4g -> %.4g", row->count[KP_DIFF_A], row->count[KP_DIFF_B]);
     if (kp_diff_has_other_shapes(row))
@@ -346,8 +376,15 @@ static bool is_shown(const struct kp_diff_row *row, const struct kp_diff_show *s
 static void title_put(FILE *out, int group)
 {
     const bool is_bytes = kp_diff_is_bytes(group);
-    fprintf(out, "\n%-*s %11s %11s %12s %9s %11s  %-13s%s\n", NAME_WIDTH, groups[group].title, is_bytes ? "A" : "A ms",
-            is_bytes ? "B" : "B ms", is_bytes ? "change" : "change ms", "of change", "noise", "verdict",
+    char title[CELL_BYTES];
+    const size_t width = (size_t)row_width(out);
+    fputs("\n", out);
+    kp_terminal_row(out);
+    kp_letters_fit(title, sizeof title, groups[group].title, width, width - 2, "..");
+    fprintf(out, "%-*s %11s %11s %12s", (int)width, title, is_bytes ? "A" : "A ms", is_bytes ? "B" : "B ms",
+            is_bytes ? "change" : "change ms");
+    if (!is_narrow(out)) fprintf(out, " %9s %11s", "of change", "noise");
+    fprintf(out, "  %-13s%s\n", "verdict",
             group == KP_DIFF_PARTS || group == KP_DIFF_MEMORY ? ""
             : group == KP_DIFF_OPS                            ? "  calls a step, input shapes of the first call"
                                                               : "  calls a step");

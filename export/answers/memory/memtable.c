@@ -8,6 +8,7 @@
 
 #include "export/show/plain.h"
 #include "export/show/letters.h"
+#include "export/show/terminal.h"
 #include "export/show/units.h"
 
 enum { NAME_WIDTH = 40, PLACE_BYTES = 256 };
@@ -166,6 +167,14 @@ static bool are_alike(const struct kp_mem_sum *sums, size_t count)
     return true;
 }
 
+/* A terminal has room for the first categories alone; the drawing has all. */
+static bool has_room(FILE *out, unsigned shown)
+{
+    enum { FIXED = 48, EACH = 18 };
+    const size_t columns = kp_terminal_columns(out);
+    return !columns || FIXED + (shown + 1) * EACH <= columns;
+}
+
 static void timeline_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c,
                          const struct kp_mem_show *show)
 {
@@ -174,8 +183,8 @@ static void timeline_put(FILE *out, const struct kp_memview *view, const struct 
     struct kp_mem_sum *slices = kp_mem_curve_slices(c, show->from_ns, show->to_ns, LINES, at);
     fprintf(out, "\n  Timeline: %s in %d equal parts, each at its highest moment\n  %12s %-20s %12s",
             show->is_part ? "these steps" : "the window", LINES, "ms", "Step", "All");
-    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-        if (c->most.of[k]) fprintf(out, " %17s", kp_mem_category_name(k));
+    for (unsigned k = 0, shown = 0; k < KP_MEM_CATEGORIES; k++)
+        if (c->most.of[k] && has_room(out, shown++)) fprintf(out, " %17s", kp_mem_category_name(k));
     fputc('\n', out);
     const bool is_one = are_alike(slices, LINES);
     for (size_t i = 0; i < (is_one ? 1 : LINES); i++) {
@@ -183,8 +192,8 @@ static void timeline_put(FILE *out, const struct kp_memview *view, const struct 
         step_text(view, at[i], step, sizeof step);
         if (is_one) snprintf(step, sizeof step, "the same in all");
         fprintf(out, "  %12.3f %-20s %12s", at_ms(view, at[i]), step, kp_units_size(slices[i].total));
-        for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-            if (c->most.of[k]) fprintf(out, " %17s", kp_units_size(slices[i].of[k]));
+        for (unsigned k = 0, shown = 0; k < KP_MEM_CATEGORIES; k++)
+            if (c->most.of[k] && has_room(out, shown++)) fprintf(out, " %17s", kp_units_size(slices[i].of[k]));
         fputc('\n', out);
     }
     free(slices);

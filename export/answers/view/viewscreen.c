@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "export/answers/view/viewparts.h"
+#include "export/show/terminal.h"
 
 enum { CELL = 11, LINE_BYTES = 4096, SEARCH_BYTES = 100, ROWS_ABOVE = 3, ROWS_BELOW = 3, ESCAPE = 27 };
 
@@ -347,6 +348,7 @@ int kp_view_run(struct kp_tree *tree, const struct kp_advice *advice, const char
     int rc = kp_view_make(&view, tree, advice, label, why, why_bytes);
     if (rc == 0) {
         setlocale(LC_CTYPE, "");
+        kp_terminal_end(); /* ncurses draws on the terminal itself */
         struct view_screen s = {
             .view = &view, .among = among, .tab = among->tab, .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0};
         SCREEN *screen = newterm(NULL, stdout, stdin);
@@ -364,6 +366,7 @@ int kp_view_run(struct kp_tree *tree, const struct kp_advice *advice, const char
             endwin();
             delscreen(screen);
         }
+        kp_terminal_begin();
     }
     kp_view_fini(&view);
     return rc;

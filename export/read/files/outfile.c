@@ -10,6 +10,7 @@
 
 #include "export/read/files/budget.h"
 #include "export/show/say.h"
+#include "export/show/terminal.h"
 #include "export/kp_export.h"
 
 /* A pipe or a device takes the text as it comes. */
@@ -55,6 +56,26 @@ void kp_outfile_tell(const char *path)
     struct stat st;
     if (path && strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode))
         kp_cli_say(stderr, "kprof: wrote %s", path);
+}
+
+const char *kp_outfile_drawing(const char *path, const char *beside, const char *name)
+{
+    static char made[4096];
+    struct stat st;
+    if (path || !kp_terminal_columns(stdout)) return path;
+    const bool is_folder = stat(beside, &st) == 0 && S_ISDIR(st.st_mode);
+    const char *const slash = is_folder ? beside + strlen(beside) : strrchr(beside, '/');
+    const int bytes = slash ? (int)(slash - beside) : 0;
+    snprintf(made, sizeof made, "%.*s%s%s", bytes, beside, slash ? "/" : "", name);
+    return made;
+}
+
+void kp_outfile_tell_drawing(const char *path)
+{
+    struct stat st;
+    const bool is_file = path && strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    if (is_file && kp_terminal_columns(stdout)) kp_cli_say(stderr, "kprof: wrote %s; open it: xdg-open %s", path, path);
+    else kp_outfile_tell(path);
 }
 
 unsigned kp_outfile_form(const char *path, const char *const *endings, unsigned count, unsigned usual)

@@ -17,6 +17,13 @@ int kp_outfile_open(struct kp_outfile *file, const char *path);
 int kp_outfile_close(struct kp_outfile *file, bool is_whole);
 /* Says on stderr that this file was written; nothing where the text went to stdout or a pipe. */
 void kp_outfile_tell(const char *path);
+/*
+ * Where a drawing goes: `path` if it is given. Without one a terminal cannot show a drawing, so it goes to a file
+ * `name` in the folder of the file (or folder) `beside`; the text is valid until the command ends. NULL: to stdout.
+ */
+const char *kp_outfile_drawing(const char *path, const char *beside, const char *name);
+/* As kp_outfile_tell, and how to open it, where stdout is a terminal. */
+void kp_outfile_tell_drawing(const char *path);
 /* Returns which of these endings (without a dot; NULL is none) the name has, or `usual`: none of them, or NULL. */
 unsigned kp_outfile_form(const char *path, const char *const *endings, unsigned count, unsigned usual);
 const char *kp_outfile_why(const struct kp_outfile *file);

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command on a terminal of 80 columns: no line is longer, and NO_COLOR takes the colours. Pipes get whole lines."""
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+import pytest
+
+import harness
+
+COLUMNS = 80
+ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+LONG = "a_long_name_of_an_operator_that_takes_more_columns_than_a_terminal_has_and_goes_on::" + "x" * 40
+
+
+def event(name, cat, ts, dur, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": args}
+
+
+def memory(ts, size, address, total):
+    return {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts,
+            "args": {"Total Allocated": total, "Bytes": size, "Addr": address, "Device Id": -1, "Device Type": 0}}
+
+
+def training(path, span):
+    """Five steps that wait for data most of the time, and keep a block each."""
+    events = []
+    for i in range(5):
+        at = 1000 + i * span
+        events += [event(f"ProfilerStep#{i}", "user_annotation", at, span),
+                   event("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "user_annotation", at + 10, span - 400),
+                   event("aten::mm", "cpu_op", at + span - 380, 300, **{"Input Dims": [[512, 512], [512, 512]]}),
+                   event(LONG, "cpu_op", at + span - 60, 50),
+                   memory(at + span - 300, 1 << 20, 4096 + i * (1 << 20), (i + 1) << 20)]
+    path.write_text(json.dumps({"schemaVersion": 1, "record_shapes": 1, "profile_memory": 1, "traceEvents": events}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("terminal")
+    training(made / "a.pt.trace.json", 4000)
+    training(made / "b.pt.trace.json", 8000)
+    return made
+
+
+def on_terminal(folder, *argv, columns=COLUMNS, **env):
+    """What a command writes to a terminal, its exit code, and its lines without colours."""
+    main, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {**harness.clean_environment(), "TERM": "xterm", "PAGER": "cat", **env}
+    process = subprocess.Popen([harness.KPROF, *argv], stdin=other, stdout=other, stderr=other, cwd=folder, env=environment)
+    os.close(other)
+    parts = []
+    while True:
+        try:
+            part = os.read(main, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(main)
+    text = b"".join(parts).decode(errors="replace").replace("\r\n", "\n")
+    return process.wait(harness.LONG), text, [ESCAPES.sub("", line) for line in text.split("\n")]
+
+
+# lines of the library are not the command's: it writes them inside of the program, and asks no terminal for its width
+ROWS = {"run": ["--no-advise", "--log", "none", "--", "true"], "report": ["a.pt.trace.json"], "advise": ["a.pt.trace.json"], "html": ["a.pt.trace.json"],
+        "view": ["no-such-file"], "diff": ["a.pt.trace.json", "b.pt.trace.json"], "events": ["a.pt.trace.json"],
+        "stacks": ["a.pt.trace.json"], "memory": ["a.pt.trace.json"], "slice": ["--step", "1", "-o", "cut.json", "a.pt.trace.json"],
+        "export": ["--format", "speedscope", "-o", "speed.json", "a.pt.trace.json"], "recover": ["."], "ctl": [".", "status"],
+        "config": [], "doctor": [], "path": []}
+MORE = [["report", "--by", "step", "a.pt.trace.json"], ["report", "--by", "shape", "a.pt.trace.json"], ["report", "no-such-file"],
+        ["report", "--torch", "a.pt.trace.json"], ["memory", "--step", "1", "a.pt.trace.json"], ["diff", "--all", "a.pt.trace.json", "b.pt.trace.json"],
+        ["run", "--schedule", "12-10", "--", "true"], ["nothing"], ["help"], ["help", "help"], ["stacks", "--svg", "a.pt.trace.json"],
+        ["events", "--by", "name", "a.pt.trace.json"], ["report", "--gizmo"], []]
+NAMES = re.findall(r"^  ([a-z]+) ", harness.cli("help").stdout, re.M)
+
+
+def commands():
+    rows = [[name, *ROWS[name]] for name in NAMES if name != "help"]  # a new command needs its row above
+    return rows + MORE + [["help", name] for name in NAMES] + [[name, "--help"] for name in NAMES if name != "help"]
+
+
+@pytest.mark.parametrize("argv", commands(), ids=" ".join)
+def test_no_line_is_longer_than_the_terminal(argv, folder):
+    _, text, lines = on_terminal(folder, *argv, NO_COLOR="1")
+    assert [line for line in lines if len(line) > COLUMNS] == []
+    assert not ESCAPES.search(text), text
+    assert "\x1e" not in text and "\x0e" not in text
+
+
+def test_findings_and_names_are_coloured_where_colours_are_wanted(folder):
+    _, text, lines = on_terminal(folder, "advise", "a.pt.trace.json")
+    assert re.search(r"\x1b\[1;3[13]m(CRITICAL|WARNING)\x1b\[0m", text), text
+    assert max(map(len, lines)) <= COLUMNS
+    _, text, lines = on_terminal(folder, "report", "a.pt.trace.json")
+    assert "\x1b[1maten::mm" in text and max(map(len, lines)) <= COLUMNS
+    assert ESCAPES.search(on_terminal(folder, "report", "a.pt.trace.json", NO_COLOR="")[1])
+    assert not ESCAPES.search(on_terminal(folder, "report", "a.pt.trace.json", TERM="dumb")[1])
+
+
+def test_numbers_are_not_cut(folder):
+    """A row of 80 columns has each number of the same row of a wide one, or leaves out the last columns."""
+    wide = on_terminal(folder, "report", "a.pt.trace.json", columns=300, NO_COLOR="1")[2]
+    for columns in (40, 60, 80):
+        narrow = on_terminal(folder, "report", "a.pt.trace.json", columns=columns, NO_COLOR="1")[2]
+        row, = [line.split() for line in narrow if line.startswith("aten::mm")]
+        whole, = [line.split() for line in wide if line.startswith("aten::mm")]
+        assert row == whole[:len(row)] and len(row) > 1
+
+
+def test_a_pipe_gets_whole_lines_without_colours(folder):
+    told = harness.cli("advise", folder / "a.pt.trace.json", COLUMNS="40")
+    assert max(map(len, told.stdout.splitlines())) > COLUMNS and "\x1b" not in told.stdout
+
+
+@pytest.mark.parametrize("argv, name", [(["html"], "page.html"), (["stacks", "--svg"], "flames.svg"), (["memory", "--html"], "memory.html")])
+def test_a_drawing_without_a_name_goes_to_a_file_on_a_terminal_and_to_a_pipe_else(argv, name, folder):
+    (folder / name).unlink(missing_ok=True)
+    code, text, _ = on_terminal(folder, *argv, "a.pt.trace.json", NO_COLOR="1")
+    assert code == 0 and f"kprof: wrote {name}; open it: xdg-open {name}" in text and "<" not in text
+    written = (folder / name).read_text()
+    assert written.startswith("<")
+    (folder / name).unlink()
+    piped = harness.cli(*argv, folder / "a.pt.trace.json")
+    assert piped.stdout.startswith("<") and not (folder / name).exists()
+
+
+def test_help_has_one_line_a_flag_and_goes_through_the_pager(folder):
+    _, _, lines = on_terminal(folder, "help", "run", NO_COLOR="1")
+    flags = [line for line in lines if re.match(r" {2}(-\w, | {4})--", line)]
+    full = [line for line in harness.cli("run", "--help").stdout.splitlines() if re.match(r" {2}(-\w, | {4})--", line)]
+    assert len(flags) == len(full) > 20
+    assert [line for line in lines if line.startswith(" " * 30)] == []
+    _, text, _ = on_terminal(folder, "help", "report", PAGER="sed 's/^/paged: /'")
+    assert "paged: usage: kprof report" in text
+    assert harness.cli("help", "help").stdout.startswith("usage: kprof help")
