@@ -63,3 +63,26 @@ const void *kp_applied_to(const char *op);
 uint32_t kp_applied_count(const void *arguments);
 void kp_applied_get(const void *arguments, uint32_t at, struct kp_applied *out);
 void kp_applied_item(const struct kp_applied *list, uint32_t at, struct kp_applied *out); /* one of a list's items */
+
+/*
+ * pywhere.c: where the threads of Python stand, for a helper thread, which is none of them. It takes no lock and stops
+ * no thread. One call at a time.
+ */
+enum { KP_PYWHERE_FRAMES = 128, KP_PYWHERE_TEXT = 200 };
+struct kp_pywhere_thread {
+    uint64_t state; /* its PyThreadState */
+    uint32_t tid;   /* 0: not known */
+};
+struct kp_pywhere_frame {
+    int line; /* below 0: it has none */
+    char file[KP_PYWHERE_TEXT], function[KP_PYWHERE_TEXT];
+};
+struct kp_pywhere_stack {
+    uint32_t count;                                    /* 0: it runs no Python code */
+    bool is_cut, has_moved;                            /* further out there are more; the thread ran meanwhile */
+    struct kp_pywhere_frame frames[KP_PYWHERE_FRAMES]; /* innermost first */
+};
+/* Lists the threads of the main interpreter. NULL, or why they cannot be read; no Python: NULL, and no thread. */
+const char *kp_pywhere_threads(struct kp_pywhere_thread *out, uint32_t most, uint32_t *count);
+void kp_pywhere_stack(const struct kp_pywhere_thread *thread, struct kp_pywhere_stack *out);
+uint32_t kp_pywhere_version(void); /* 311: Python 3.11; 0: none that is known */

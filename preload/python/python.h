@@ -20,8 +20,12 @@ struct kp_python_layout {
         code_bytes;                 /* bytes: where the bytecode begins, 0: not in the code object (up to 3.10) */
     uint16_t text_ascii, text_wide; /* where the characters of a str begin */
     uint16_t tuple_items;
+    uint16_t thread_id;             /* thread state -> pthread_self(); from 3.11 on the kernel's number follows it */
+    uint16_t code_line, code_lines; /* the first line, an int; the table of lines, a bytes object */
 };
-/* In every release: ob_refcnt at 0, ob_type at 8; a str's length at 16, state at 32; a tuple's ob_size at 16. */
+/* In every release: a thread state's next at 8; ob_refcnt at 0, ob_type at 8; a str's length at 16, state at 32; a
+ * tuple's ob_size at 16. */
+enum { KP_PYTHON_THREAD_NEXT = 8, KP_PYTHON_TYPE_OF = 8 };
 enum { KP_PYTHON_OWNED_BY_C = 3 }; /* a frame with this owner or a higher one runs no Python code */
 
 struct kp_python {
@@ -29,6 +33,10 @@ struct kp_python {
     void *(*thread_state)(void); /* of the calling thread, also without the GIL; NULL: it never ran Python */
     const void *tuple_type;
     const void *object_free; /* PyObject_GC_Del; NULL: not found */
+    /* For a thread that has no GIL (pywhere.c). NULL: not found */
+    void *(*main_interpreter)(void), *(*first_thread)(void *interpreter);
+    int (*is_initialized)(void), (*is_ending)(void);
+    const void *code_type, *text_type;
 };
 
 /* python_find.c: NULL: no interpreter here, or none we know. Constant once found. */

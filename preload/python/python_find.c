@@ -30,14 +30,15 @@ static const struct kp_python_layout layouts[] = {
 
 /* _Py_DebugOffsets: the meaning of its words, for each release that has it. */
 enum { DEBUG_VERSION = 1, DEBUG_FREE_THREADED = 2, DEBUG_WORDS = 96 };
+enum { FIND_NAPS = 200, FIND_NAP_NS = 1000000, PLACE_MAX = 4096 };
 struct debug {
     uint32_t version;
     uint8_t current_frame, previous, executable, place, locals, owner, file, name, bytes, type, tuple_items, tuple_size,
-        text_state, text_length, text_ascii;
+        text_state, text_length, text_ascii, thread_next, thread_id, lines, first_line;
 };
 static const struct debug debugs[] = {
-    {313, 23, 29, 30, 31, 32, 33, 35, 36, 43, 45, 51, 52, 68, 69, 70},
-    {314, 26, 32, 33, 34, 35, 36, 40, 41, 48, 51, 57, 58, 78, 79, 80},
+    {313, 23, 29, 30, 31, 32, 33, 35, 36, 43, 45, 51, 52, 68, 69, 70, 21, 24, 38, 39},
+    {314, 26, 32, 33, 34, 35, 36, 40, 41, 48, 51, 57, 58, 78, 79, 80, 24, 27, 43, 44},
 };
 
 static struct kp_python found;
@@ -47,7 +48,7 @@ static _Atomic bool is_found;
 
 const struct kp_python *kp_python_get(void)
 {
-    return kp_load_acquire(&is_found) ? &found : NULL; /* pairs with: python_find.c:kp_caller_find */
+    return kp_load_acquire(&is_found) ? &found : NULL; /* pairs with: python_find.c:find */
 }
 
 const char *kp_python_unknown(void) { return unknown[0] ? unknown : NULL; }
@@ -77,18 +78,37 @@ static bool is_same(const uint64_t *w, const struct debug *d, const struct kp_py
            w[d->text_ascii] == l->text_ascii;
 }
 
-/* Does the interpreter's own table agree with ours? */
+/* What only pywhere.c reads is as the table says. A place that no structure has means: not known (thread_id 0). */
+static void places_take(const uint64_t *w, const struct debug *d)
+{
+    const bool are_known = w[d->thread_next] == KP_PYTHON_THREAD_NEXT && w[d->thread_id] < PLACE_MAX &&
+                           w[d->thread_id + 1] == w[d->thread_id] + 8 && w[d->lines] < PLACE_MAX &&
+                           w[d->first_line] < PLACE_MAX;
+    found.layout.thread_id = are_known ? (uint16_t)w[d->thread_id] : 0;
+    found.layout.code_lines = (uint16_t)w[d->lines];
+    found.layout.code_line = (uint16_t)w[d->first_line];
+}
+
+static const struct debug *debug_of(uint32_t version)
+{
+    for (size_t i = 0; i < sizeof debugs / sizeof *debugs; i++)
+        if (debugs[i].version == version) return &debugs[i];
+    return NULL;
+}
+
+/* Does the interpreter's own table agree with ours? Then ours becomes that of the interpreter found. */
 static bool is_confirmed(const struct kp_python_layout *l)
 {
     uint64_t w[DEBUG_WORDS];
+    const struct debug *const d = debug_of(l->version);
+    found.layout = *l;
     if (l->version < 313) return true;
     const void *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
     if (!runtime || kp_io_peek(runtime, w, sizeof w) != 0 || memcmp(w, "xdebugpy", 8) != 0) return false;
     has_gil = w[DEBUG_FREE_THREADED] == 0;
-    for (size_t i = 0; i < sizeof debugs / sizeof *debugs; i++)
-        if (debugs[i].version == l->version)
-            return w[DEBUG_VERSION] >> 16 == (0x0300 | (l->version - 300)) && has_gil && is_same(w, &debugs[i], l);
-    return false;
+    const bool is_right = d && w[DEBUG_VERSION] >> 16 == (0x0300 | (l->version - 300)) && has_gil && is_same(w, d, l);
+    if (is_right) places_take(w, d);
+    return is_right;
 }
 
 /* KPROF_TEST_FAIL=layout:1:N simulates a Python that has the field N elsewhere. */
@@ -108,17 +128,28 @@ static const struct kp_python_layout *layout_find(uint32_t version)
     return NULL;
 }
 
-void kp_caller_find(void)
+/* What a thread without the GIL asks. */
+static void others_find(void)
 {
-    if (kp_load_relaxed(&is_found)) return;
+    *(void **)&found.main_interpreter = dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
+    *(void **)&found.first_thread = dlsym(RTLD_DEFAULT, "PyInterpreterState_ThreadHead");
+    *(void **)&found.is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    *(void **)&found.is_ending = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    if (!found.is_ending) *(void **)&found.is_ending = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    found.code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
+    found.text_type = dlsym(RTLD_DEFAULT, "PyUnicode_Type");
+}
+
+static void find(void)
+{
     *(void **)&found.thread_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     if (found.thread_state) {
         const uint32_t version = version_find();
         const struct kp_python_layout *layout = layout_find(version);
         found.tuple_type = dlsym(RTLD_DEFAULT, "PyTuple_Type");
         found.object_free = dlsym(RTLD_DEFAULT, "PyObject_GC_Del");
+        others_find();
         if (layout && found.tuple_type) {
-            found.layout = *layout;
             layout_spoil(&found.layout);
             kp_store_release(&is_found, true); /* pairs with: python_find.c:kp_python_get */
         } else if (!unknown[0]) {
@@ -128,4 +159,19 @@ void kp_caller_find(void)
         }
     }
     dlerror(); /* clears our failed look-up, so that the host does not read it */
+}
+
+/* One thread looks; another waits for it, which is a matter of some look-ups. */
+void kp_caller_find(void)
+{
+    static _Atomic bool is_looking;
+    for (int i = 0; !kp_load_acquire(&is_found) && i < FIND_NAPS; i++) { /* pairs with: python_find.c:find */
+        if (kp_exchange_acq_rel(&is_looking, true)) {
+            kp_io_nap(FIND_NAP_NS);
+            continue;
+        }
+        find();
+        (void)kp_exchange_acq_rel(&is_looking, false);
+        break;
+    }
 }
