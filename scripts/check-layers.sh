@@ -50,6 +50,7 @@ may_see() { # room -> rooms, those it may include besides itself
     stacks|torchtable) rooms="$model" ;;
     top) rooms="stacks torchtable $model" ;;
     ranks) rooms="top $model" ;;
+    hang) rooms="$model" ;;
     memory) rooms="top torchtable $model" ;;
     trace) rooms="gpu heap names out export read format base" ;;
     advise) rooms="ranks top stacks torchtable $model" ;;
@@ -58,21 +59,21 @@ may_see() { # room -> rooms, those it may include besides itself
     convert) rooms="$model" ;;
     heapview) rooms="stacks folder symbols files names export $model" ;;
     runadvice) rooms="heapview advise ranks top folder symbols files $model" ;;
-    cli) rooms="view page runadvice heapview convert diff advise memory ranks top stacks torchtable folder symbols files $model names export schedule read format base" ;;
+    cli) rooms="view page runadvice heapview convert diff advise memory ranks hang top stacks torchtable folder symbols files $model names export schedule read format base" ;;
     hook) rooms="preload record format base" ;; # of preload only guard.h and run.h
     unwind) rooms="record format base" ;;
     host) rooms="hook preload record base" ;;
     procfacts) rooms="preload record base" ;;
     preload_*) rooms="preload hook unwind record schedule format base" ;;
     preload) rooms="record format base" ;;
-    run) rooms="host procfacts preload hook unwind record schedule export read format base" ;; # boot.c and its files wire everything
+    run) rooms="host procfacts preload hook unwind record schedule out export read format base" ;; # boot.c and its files wire everything
   esac
 }
 
 # The headers by which a room may be entered from elsewhere; the rooms of the first line are open.
 is_door() { # room, header
   case $1 in
-    base|format|host|procfacts|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|heapview|runadvice) return 0 ;;
+    base|format|host|procfacts|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|hang|heapview|runadvice) return 0 ;;
     record) [ "$2" = collector/record/kp_record.h ] ;;
     read) [ "$2" = collector/read/kp_read.h ] ;;
     schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/job/job.h ]] ;;
@@ -87,7 +88,7 @@ is_door() { # room, header
     memory) [ "$2" = export/answers/memory/memblocks.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;
     unwind) [ "$2" = preload/unwind/kp_unwind.h ] ;;
-    preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/run.h || $2 == preload/python_bridge.h || $2 == preload/kprof.h ]] ;;
+    preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/run.h || $2 == preload/python_bridge.h || $2 == preload/torch_bridge.h || $2 == preload/kprof.h ]] ;;
     *) return 1 ;;
   esac
 }

@@ -19,6 +19,7 @@
 #include "preload/unwind/kp_unwind.h"
 #include "preload/run.h"
 #include "preload/torch/entry.h"
+#include "preload/torch/openwork.h"
 #include "preload/torch/torch.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
@@ -201,6 +202,12 @@ static inline bool is_special(uint32_t mark) { return kp_steps_mark_phase(mark) 
 
 static KP_COLD void phase_end(struct kp_thread *t, const struct kp_torch_slot *s) { kp_run_phase_end(t, s->phase - 1); }
 
+/* Does the range count as a collective's, perhaps? */
+static inline bool is_watched(const uint8_t *rf)
+{
+    return KP_UNLIKELY(kp_load_relaxed(&kp_torch_watches)) && is_user_range(rf);
+}
+
 KP_TORCH_ENTRY_MAKE(kp_torch_op_start);
 KP_TORCH_HIDDEN void **kp_torch_op_start(void **context, const uint8_t *rf)
 {
@@ -209,6 +216,7 @@ KP_TORCH_HIDDEN void **kp_torch_op_start(void **context, const uint8_t *rf)
     if (!KP_HOOK_ENTER(&guard, KEEPING)) return context;
     struct kp_torch_slot *s = guard.gate & KEEPING ? start_record(guard.thread, guard.gate, rf) : NULL;
     *context = s;
+    if (s && is_watched(rf)) kp_torch_collective_begin(rf); /* with a slot its end comes, too */
     if (KP_UNLIKELY(s && is_special(s->mark))) special_begin(guard.thread, s);
     KP_HOOK_LEAVE(&guard);
     return context;
@@ -243,9 +251,9 @@ void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot)
     if (!slot) return;
     uint64_t now = kp_ticks();
     struct kp_guard guard;
-    (void)rf;
     if (KP_UNLIKELY(slot->script)) script_depth = slot->script - 1;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_ON)) return;
+    if (is_watched(rf)) kp_torch_collective_end(rf);
     end_record(guard.thread, guard.gate, slot, now);
     if (KP_UNLIKELY(slot->phase)) phase_end(guard.thread, slot);
     KP_HOOK_LEAVE(&guard);
@@ -256,8 +264,9 @@ KP_TORCH_HIDDEN void **kp_torch_step_start(void **context, const uint8_t *rf)
 {
     struct kp_guard guard;
     *context = NULL;
-    if (!kp_phases_are_set() && !kp_steps_wants_modules()) return context;
+    if (!kp_phases_are_set() && !kp_steps_wants_modules() && !kp_load_relaxed(&kp_torch_watches)) return context;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return context;
+    if (is_watched(rf)) kp_torch_collective_begin(rf);
     const uint32_t mark = mark_get(guard.gate, rf);
     struct kp_torch_slot *s = is_special(mark) ? kp_torch_slot_take(guard.thread) : NULL;
     if (s) {
@@ -278,6 +287,7 @@ void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot)
     struct kp_guard guard;
     if (slot && slot->script) script_depth = slot->script - 1;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return;
+    if (is_watched(rf)) kp_torch_collective_end(rf);
     const uint32_t mark = slot ? slot->mark : mark_get(guard.gate, rf);
     if (mark && (slot || !kp_steps_mark_is_script(mark)) && ends_step(mark)) kp_run_step(guard.thread, now);
     if (slot && slot->phase) phase_end(guard.thread, slot);
