@@ -92,7 +92,7 @@ static const struct verb {
     {"status", KP_CTL_STATUS, NULL},      {"start", KP_CTL_START, start_parse},
     {"stop", KP_CTL_STOP, NULL},          {"toggle", KP_CTL_TOGGLE, toggle_parse},
     {"step", KP_CTL_STEP, NULL},          {"metadata", KP_CTL_METADATA, metadata_parse},
-    {"phase", KP_CTL_PHASE, phase_parse},
+    {"phase", KP_CTL_PHASE, phase_parse}, {"where", KP_CTL_WHERE, NULL},
 };
 
 static bool has_control_letters(const char *line)
@@ -117,5 +117,5 @@ int kp_ctl_parse(char *line, struct kp_ctl_request *out, char *why, unsigned lon
         if (err) return err;
         return *w.at || (ends_blank && !out->value) ? complain(why, why_bytes, "the request has words too many") : 0;
     }
-    return complain(why, why_bytes, "a request is one of status, start, stop, toggle, step, phase, metadata");
+    return complain(why, why_bytes, "a request is one of status, where, start, stop, toggle, step, phase, metadata");
 }

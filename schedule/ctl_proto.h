@@ -3,6 +3,7 @@
  * ctl_proto.h - the requests that `kprof ctl` sends to a running process, one line each
  *
  *     status
+ *     where                           the answer tells where every thread stands, in some 100 KB
  *     start [steps=N] [at=N|at=next]
  *     stop
  *     toggle cpu|cuda on|off
@@ -27,7 +28,8 @@ enum kp_ctl_verb {
     KP_CTL_TOGGLE,
     KP_CTL_STEP,
     KP_CTL_PHASE,
-    KP_CTL_METADATA
+    KP_CTL_METADATA,
+    KP_CTL_WHERE
 };
 
 struct kp_ctl_request {

@@ -29,6 +29,8 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/run.h"
+#include "preload/run/where.h"
+#include "preload/torch_bridge.h"
 #include "schedule/ctl_proto.h"
 #include "collector/base/kp_poison.h"
 
@@ -41,6 +43,7 @@ struct ctl_client {
     uint64_t until_ms;
     size_t has, owes, sent; /* bytes of the request so far; of the answer, in all and sent */
     char request[KP_CTL_LINE_MAX + 1], answer[ANSWER_BYTES];
+    struct kp_where_text more; /* an answer that is longer */
 };
 
 static const struct kp_config *config;
@@ -56,6 +59,7 @@ void kp_ctl_setup(const struct kp_config *settings)
 {
     config = settings;
     signal_number = settings->signal ? kp_ctl_signal_parse(settings->signal) : 0;
+    if (kp_ctl_is_wanted()) kp_torch_collectives_watch();
 }
 
 bool kp_ctl_is_wanted(void) { return config && (config->control || signal_number); }
@@ -70,15 +74,18 @@ static void bell_ring(void)
 static void client_drop(struct ctl_client *c)
 {
     kp_io_socket_close(&c->socket);
+    kp_where_drop(&c->more);
     c->has = c->owes = c->sent = 0;
 }
 
 static void client_send(struct ctl_client *c)
 {
-    const ssize_t n = kp_io_socket_send(&c->socket, c->answer + c->sent, c->owes - c->sent);
+    const char *const text = c->more.at ? c->more.at : c->answer;
+    const ssize_t n = kp_io_socket_send(&c->socket, text + c->sent, c->owes - c->sent);
     if (n < 0 && n != -EAGAIN && n != -EINTR) client_drop(c);
     else if (n > 0) c->sent += (size_t)n;
     if (c->sent < c->owes) return;
+    kp_where_drop(&c->more);
     c->owes = c->sent = 0;
     c->until_ms = kp_clock_ms() + CLIENT_MS;
 }
@@ -92,7 +99,8 @@ static void client_answer(struct ctl_client *c)
         const size_t used = (size_t)(end - c->request) + 1;
         *end = '\0';
         if (strlen(c->request) + 1 < used) c->request[0] = '\0'; /* a NUL inside: no request has one */
-        c->owes = kp_ctl_answer(c->request, c->answer, sizeof c->answer);
+        c->owes = kp_ctl_answer(c->request, c->answer, sizeof c->answer, &c->more);
+        if (!c->owes) c->owes = c->more.used;
         c->has -= used;
         memmove(c->request, end + 1, c->has);
         client_send(c);

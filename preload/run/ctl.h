@@ -43,9 +43,10 @@ void kp_ctl_peers_end(void);           /* control ends, or in a child: another r
 /* --- ctl_answer.c --- */
 /*
  * Does what a line asks for, and writes the answer, a JSON object and a newline. `line` is changed. Returns the
- * answer's length. May wait for a second, as kprof_start may.
+ * answer's length; 0: the answer is `more`, which the caller drops. May wait for a second, as kprof_start may.
  */
-size_t kp_ctl_answer(char *line, char *answer, size_t bytes);
+struct kp_where_text;
+size_t kp_ctl_answer(char *line, char *answer, size_t bytes, struct kp_where_text *more);
 int kp_ctl_turn(void); /* a signal came: stops the window that records, or starts one. 0 or -errno */
 
 /* --- ctl_signal.c --- */

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+/* where.h - where every thread of this process stands, as one line of JSON */
+#pragma once
+
+#include <stddef.h>
+
+struct kp_where_text { /* all zero: empty */
+    char *at;
+    size_t used, room;
+};
+/* Writes an object and a newline. On a helper thread. 0 or -errno. */
+int kp_where_write(struct kp_where_text *out, const char *event);
+void kp_where_drop(struct kp_where_text *text); /* frees it */
