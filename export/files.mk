@@ -3,7 +3,7 @@
 EXPORT_WRITES := trace gpu heap names out
 # The rooms that read one, in the command alone, highest first: answers, then what they read with.
 EXPORT_MODEL := facts tree parse frames kineto store show
-EXPORT_READS := view page runadvice heapview convert diff advise memory ranks top torchtable stacks folder symbols files $(EXPORT_MODEL)
+EXPORT_READS := view page runadvice heapview convert diff advise memory ranks hang top torchtable stacks folder symbols files $(EXPORT_MODEL)
 EXPORT_CLI := $(EXPORT_READS) $(EXPORT_WRITES)
 # $(call behind,WORD,LIST): what stands behind it in the list
 behind = $(if $(2),$(if $(filter $(1),$(firstword $(2))),$(wordlist 2,$(words $(2)),$(2)),$(call behind,$(1),$(wordlist 2,$(words $(2)),$(2)))))
@@ -20,6 +20,7 @@ include export/read/tree/files.mk
 include export/answers/advise/files.mk
 include export/answers/convert/files.mk
 include export/answers/diff/files.mk
+include export/answers/hang/files.mk
 include export/answers/heapview/files.mk
 include export/answers/memory/files.mk
 include export/answers/page/files.mk

@@ -9,10 +9,12 @@
 
 #include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_jsonvalue.h"
+#include "export/answers/hang/hangprint.h"
 #include "export/cli/cli.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/cli/ctl/joblist.h"
 #include "export/cli/ctl/jobstart.h"
+#include "export/cli/ctl/whereask.h"
 #include "export/read/folder/trace_source.h"
 #include "schedule/ctl_proto.h"
 
@@ -96,9 +98,30 @@ static bool answer_print(const struct ctl *c, const char *who, struct ctl_answer
     return !error;
 }
 
+/* Prints all threads of a process. Its answer is long, and a process that is stopped gives none. */
+static void where_ask(struct ctl *c, const char *path, const char *who)
+{
+    struct kp_hang hang = {0};
+    const bool is_told = kp_where_ask(&hang, path, who);
+    if (!is_told && errno == ECONNREFUSED) return; /* left by a process that was killed */
+    c->asked++;
+    const bool is_known = is_told && hang.of[0].state == KP_HANG_TOLD;
+    if (!is_told) kp_cli_fail("ctl", "%s: %s", path, strerror(errno));
+    else if (!is_known)
+        kp_cli_fail("ctl", "%s: %s", who, hang.of[0].state == KP_HANG_STOPPED ? "stopped by a signal" : "no answer");
+    else if (c->is_json) printf("%s\n", kp_where_text());
+    else kp_hang_threads_print(stdout, &hang.of[0]);
+    c->failed += !is_known;
+    kp_hang_fini(&hang);
+}
+
 static void process_ask(void *context, const char *path, const char *who)
 {
     struct ctl *const c = context;
+    if (c->parsed.verb == KP_CTL_WHERE) {
+        where_ask(c, path, who);
+        return;
+    }
     struct ctl_answer answer;
     const int fd = kp_ctlsocket_connect(path);
     if (fd < 0 && errno == ECONNREFUSED) return; /* left by a process that was killed */
@@ -144,10 +167,10 @@ static void job_ask(void *context, const char *path, const char *who)
     if (job_read(path, job) && strcmp(job, c->job) == 0) process_ask(c, path, who);
 }
 
-/* Only status is for all jobs of a folder. False: the user has to name one, and is told. */
+/* Only status and where are for all jobs of a folder. False: the user has to name one, and is told. */
 static bool job_find(struct ctl *c, const char *dir)
 {
-    if (c->parsed.verb == KP_CTL_STATUS && !c->job) return true;
+    if ((c->parsed.verb == KP_CTL_STATUS || c->parsed.verb == KP_CTL_WHERE) && !c->job) return true;
     (void)kp_ctlsocket_each(dir, job_list, c);
     c->is_of_job = c->job || c->jobs.count > 1;
     if (c->is_of_job) c->job = kp_joblist_pick(&c->jobs, dir, c->job);

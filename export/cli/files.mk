@@ -10,6 +10,7 @@ SRC_cli := \
     export/cli/cmd_doctor.c \
     export/cli/cmd_events.c \
     export/cli/cmd_export.c \
+    export/cli/cmd_hang.c \
     export/cli/cmd_html.c \
     export/cli/cmd_memory.c \
     export/cli/cmd_recover.c \
@@ -30,6 +31,7 @@ SRC_cli := \
     export/cli/ctl/ctlsocket.c \
     export/cli/ctl/joblist.c \
     export/cli/ctl/jobstart.c \
+    export/cli/ctl/whereask.c \
     export/cli/doctor/doctor_folders.c \
     export/cli/doctor/doctor_processors.c \
     export/cli/doctor/doctor_steps.c \

@@ -114,6 +114,7 @@ ROWS = {
     "doctor": (["--json"], anything),
     "path": (["--json"], lambda folder, said: (folder / said[0]["library"]).stat()),
     "ctl": None,  # asks a running program; test_ctl.py reads its answers
+    "hang": None,  # the same; test_hang.py
 }
 
 

@@ -1,0 +1,8 @@
+# files.mk - the files of this room
+SRC_hang := \
+    export/answers/hang/hangjudge.c \
+    export/answers/hang/hangjson.c \
+    export/answers/hang/hangprint.c \
+    export/answers/hang/hangread.c
+UNIT_hang := \
+    test/unit/hang/test_hangjudge.c

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hangjudge.c - who waits for whom: ranks in a collective, and those that have not come
+ *
+ * A rank that is gone, or that a signal has stopped, is the cause before anything else. Ranks in a collective wait for
+ * those that are in none. Where all are in one, but in different ones, the fewer have called another than the rest.
+ */
+#include "export/answers/hang/hangjudge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/read/frames/ownline.h"
+#include "export/read/kineto/kineto.h"
+#include "export/show/plain.h"
+#include "export/show/units.h"
+
+/* ---- where a process stands ---- */
+
+const struct kp_hang_frame *kp_hang_own(const struct kp_hang_thread *t)
+{
+    for (size_t i = 0; i < t->frame_count; i++)
+        if (kp_ownline_is_file(NULL, t->frames[i].file)) return &t->frames[i];
+    return t->frame_count ? &t->frames[0] : NULL;
+}
+
+void kp_hang_spot(struct kp_hang_spot *out, const struct kp_hang_process *p)
+{
+    *out = (struct kp_hang_spot){NULL, NULL, NULL};
+    for (size_t i = 0; i < p->thread_count && !out->thread; i++)
+        if (p->threads[i].is_main) out->thread = &p->threads[i];
+    if (!out->thread && p->thread_count) out->thread = &p->threads[0];
+    if (out->thread) out->frame = kp_hang_own(out->thread);
+    for (size_t i = 0; i < p->collective_count; i++) {
+        const struct kp_hang_collective *const c = &p->collectives[i];
+        if (c->begun > c->ended && (!out->within || c->since_ms > out->within->since_ms)) out->within = c;
+    }
+}
+
+static const char *file_name(const char *file)
+{
+    const char *const slash = strrchr(file, '/');
+    return slash ? slash + 1 : file;
+}
+
+void kp_hang_spot_put(FILE *out, const struct kp_hang_process *p, const struct kp_hang_spot *s)
+{
+    if (p->state == KP_HANG_SILENT) fputs("does not answer", out);
+    if (p->state == KP_HANG_STOPPED) fputs("stopped by a signal", out);
+    if (p->state == KP_HANG_GONE) fputs("gone", out);
+    if (s->frame) kp_plain_fmt(out, "%s:%ld %s", file_name(s->frame->file), s->frame->line, s->frame->function);
+    if (!s->thread || !*s->thread->words) return;
+    kp_plain_fmt(out, "%s%s", s->frame ? ", " : "", s->thread->words);
+    if (*s->thread->call) kp_plain_fmt(out, " (%s)", s->thread->call);
+}
+
+/* ---- names of ranks ---- */
+
+static size_t count_of(const struct kp_hang *h, const bool *of)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < h->count; i++) count += of[i];
+    return count;
+}
+
+void kp_hang_ranks_put(FILE *out, const struct kp_hang *h, const bool *of)
+{
+    const size_t count = count_of(h, of);
+    bool is_first = true;
+    for (size_t i = 0; i < h->count; i++) {
+        const struct kp_hang_process *const p = &h->of[i];
+        if (!of[i]) continue;
+        const bool is_rank = p->rank >= 0;
+        size_t last = i;
+        while (is_rank && last + 1 < h->count && of[last + 1] && h->of[last + 1].rank == h->of[last].rank + 1) last++;
+        if (is_first) fprintf(out, "%s%s ", is_rank ? "rank" : "process", count == 1 ? "" : is_rank ? "s" : "es");
+        fprintf(out, "%s%ld", is_first ? "" : ",", is_rank ? p->rank : p->pid);
+        if (last > i) fprintf(out, "-%ld", h->of[last].rank);
+        is_first = false;
+        i = last;
+    }
+}
+
+/* ---- the verdict ---- */
+
+struct judging {
+    const struct kp_hang *hang;
+    struct kp_hang_verdict *out;
+    struct kp_hang_spot *spots;
+    bool *within, *others;
+    FILE *text;
+};
+
+const char *kp_hang_kind_word(enum kp_hang_kind kind)
+{
+    static const char *const words[] = {"nobody", "goes on",  "gone",   "stopped",
+                                        "absent", "mismatch", "inside", "stands"};
+    return words[kind];
+}
+
+static bool has_ended_more(const struct kp_hang_process *now, const struct kp_hang_process *before)
+{
+    if (now->step > before->step) return true;
+    for (size_t i = 0; i < now->collective_count; i++)
+        for (size_t k = 0; k < before->collective_count; k++)
+            if (strcmp(now->collectives[i].name, before->collectives[k].name) == 0 &&
+                now->collectives[i].ended > before->collectives[k].ended)
+                return true;
+    return false;
+}
+
+static bool goes_on(const struct kp_hang *h, const struct kp_hang *before)
+{
+    bool does = false;
+    for (size_t i = 0; before && i < h->count; i++) {
+        const struct kp_hang_process *const was = kp_hang_find(before, h->of[i].pid);
+        does |= was && has_ended_more(&h->of[i], was);
+    }
+    return does;
+}
+
+/* Accuses the processes in that state. */
+static bool accuse_state(struct judging *j, enum kp_hang_state state)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < j->hang->count; i++) is_any |= j->out->accused[i] = j->hang->of[i].state == state;
+    return is_any;
+}
+
+/* Of those in a collective, the ones that are in another than most. False: all are in one. */
+static bool accuse_odd(struct judging *j)
+{
+    const struct kp_hang *const h = j->hang;
+    size_t most = 0, best = 0, within = 0;
+    const char *usual = NULL;
+    for (size_t i = 0; i < h->count; i++) {
+        size_t same = 0;
+        if (!j->within[i]) continue;
+        within++;
+        for (size_t k = 0; k < h->count; k++)
+            same += j->within[k] && strcmp(j->spots[k].within->name, j->spots[i].within->name) == 0;
+        if (same > most) {
+            most = same;
+            usual = j->spots[i].within->name;
+            best = same;
+        }
+    }
+    if (!usual || best == within) return false;
+    for (size_t i = 0; i < h->count; i++)
+        j->out->accused[i] = j->within[i] && (2 * best <= within || strcmp(j->spots[i].within->name, usual) != 0);
+    return true;
+}
+
+static size_t index_of(const bool *of, size_t count)
+{
+    size_t i = 0;
+    while (i < count && !of[i]) i++;
+    return i < count ? i : 0;
+}
+
+/* "; ranks 0-2 wait in gloo:all_reduce for it" */
+static void waiters_put(struct judging *j, const char *before)
+{
+    const struct kp_hang *const h = j->hang;
+    size_t waiters = 0;
+    for (size_t i = 0; i < h->count; i++) waiters += j->others[i] = j->within[i] && !j->out->accused[i];
+    if (!waiters) return;
+    fputs(before, j->text);
+    kp_hang_ranks_put(j->text, h, j->others);
+    kp_plain_fmt(j->text, " wait%s in %s", waiters == 1 ? "s" : "",
+                 j->spots[index_of(j->others, h->count)].within->name);
+}
+
+/* "rank 3 (reader.py:88 fetch, sleeps)", by where they stand */
+static void accused_put(struct judging *j, const char *is_at)
+{
+    const struct kp_hang *const h = j->hang;
+    const size_t count = count_of(h, j->out->accused), first = index_of(j->out->accused, h->count);
+    const struct kp_hang_spot *const s = &j->spots[first];
+    kp_hang_ranks_put(j->text, h, j->out->accused);
+    if (!s->frame && !s->thread && h->of[first].state == KP_HANG_TOLD) return;
+    if (count > 1)
+        kp_plain_fmt(j->text, "; %s %ld", h->of[first].rank >= 0 ? "rank" : "process",
+                     h->of[first].rank >= 0 ? h->of[first].rank : h->of[first].pid);
+    fputs(is_at, j->text);
+    kp_hang_spot_put(j->text, &h->of[first], s);
+}
+
+static void plainly_put(struct judging *j, const char *is, const char *are)
+{
+    kp_hang_ranks_put(j->text, j->hang, j->out->accused);
+    fputs(count_of(j->hang, j->out->accused) == 1 ? is : are, j->text);
+    waiters_put(j, "; ");
+}
+
+static void mismatch_put(struct judging *j)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < j->hang->count; i++) {
+        if (!j->within[i] || !j->out->accused[i]) continue;
+        kp_plain_fmt(j->text, "%srank %ld is in %s at ", is_first ? "" : "; ", j->hang->of[i].rank,
+                     j->spots[i].within->name);
+        kp_hang_spot_put(j->text, &j->hang->of[i], &j->spots[i]);
+        is_first = false;
+    }
+    waiters_put(j, ", while ");
+    fputs(": ranks call collectives in different orders", j->text);
+}
+
+static enum kp_hang_kind kind_find(struct judging *j, const struct kp_hang *before)
+{
+    const struct kp_hang *const h = j->hang;
+    size_t within = 0;
+    for (size_t i = 0; i < h->count; i++) {
+        kp_hang_spot(&j->spots[i], &h->of[i]);
+        within += j->within[i] = h->of[i].state == KP_HANG_TOLD && j->spots[i].within;
+    }
+    if (!h->count) return KP_HANG_NOBODY;
+    if (accuse_state(j, KP_HANG_GONE)) return KP_HANG_LOST;
+    if (accuse_state(j, KP_HANG_STOPPED)) return KP_HANG_HALTED;
+    if (goes_on(h, before)) return KP_HANG_GOES_ON;
+    for (size_t i = 0; i < h->count; i++) j->out->accused[i] = !j->within[i];
+    if (within && within < h->count) return KP_HANG_ABSENT;
+    if (!within) return KP_HANG_STANDS;
+    return accuse_odd(j) ? KP_HANG_MISMATCH : KP_HANG_INSIDE;
+}
+
+static void verdict_put(struct judging *j)
+{
+    switch (j->out->kind) {
+    case KP_HANG_NOBODY: fputs("no process of this job is known here", j->text); break;
+    case KP_HANG_GOES_ON: fprintf(j->text, "the job goes on: step %ld", j->hang->of[0].step); break;
+    case KP_HANG_LOST:
+        plainly_put(j, " is gone: its process is no more", " are gone: their processes are no more");
+        break;
+    case KP_HANG_HALTED: plainly_put(j, " is stopped by a signal", " are stopped by a signal"); break;
+    case KP_HANG_MISMATCH: mismatch_put(j); break;
+    case KP_HANG_INSIDE:
+        memset(j->out->accused, 0, j->hang->count);
+        fputs("all ranks are in the collective", j->text);
+        waiters_put(j, ": ");
+        break;
+    case KP_HANG_ABSENT:
+        waiters_put(j, "");
+        fputs(" for ", j->text);
+        accused_put(j, ", which is at ");
+        break;
+    case KP_HANG_STANDS: accused_put(j, " is at "); break;
+    }
+}
+
+void kp_hang_judge(struct kp_hang_verdict *out, const struct kp_hang *h, const struct kp_hang *before)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    struct judging j = {.hang = h, .out = out};
+    j.spots = kp_kineto_zeros(h->count + 1, sizeof *j.spots);
+    j.within = kp_kineto_zeros(h->count + 1, sizeof *j.within);
+    j.others = kp_kineto_zeros(h->count + 1, sizeof *j.others);
+    out->accused = kp_kineto_zeros(h->count + 1, sizeof *out->accused);
+    out->kind = kind_find(&j, before);
+    out->text[0] = '\0';
+    j.text = open_memstream(&text, &bytes);
+    if (j.text) {
+        verdict_put(&j);
+        fclose(j.text);
+        snprintf(out->text, sizeof out->text, "%s", text);
+        free(text);
+    }
+    free(j.spots);
+    free(j.within);
+    free(j.others);
+}
+
+void kp_hang_verdict_fini(struct kp_hang_verdict *v)
+{
+    free(v->accused);
+    v->accused = NULL;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hangprint.c - prints where processes stand, and who waits for whom, for people */
+#include "export/answers/hang/hangprint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/read/frames/ownline.h"
+#include "export/read/kineto/kineto.h"
+#include "export/show/plain.h"
+#include "export/show/units.h"
+
+/* Without the folder of packages, which is the same for all of them. */
+static const char *file_short(const char *file)
+{
+    static const char folder[] = "-packages/"; /* site-packages, dist-packages */
+    const char *const packages = strstr(file, folder);
+    return packages ? packages + sizeof folder - 1 : file;
+}
+
+static void thread_print(FILE *out, const struct kp_hang_thread *t)
+{
+    kp_plain_fmt(out, "  thread %ld (%s)%s", t->tid, t->name, t->is_main ? ", main" : "");
+    if (*t->words) kp_plain_fmt(out, ": %s", t->words);
+    if (*t->call) kp_plain_fmt(out, "%s%s%s", *t->words ? " (" : ": ", t->call, *t->words ? ")" : "");
+    if (t->has_moved) fputs(", it ran meanwhile", out);
+    fputc('\n', out);
+    for (size_t i = 0; i < t->frame_count; i++) {
+        const struct kp_hang_frame *const f = &t->frames[i];
+        kp_plain_fmt(out, "    %s:%ld %s\n", file_short(f->file), f->line, f->function);
+    }
+    if (t->is_cut) fputs("    (more, which could not be read)\n", out);
+}
+
+/* What a process is doing beside its threads, as the end of its line. */
+static void facts_print(FILE *out, const struct kp_hang_process *p)
+{
+    struct kp_hang_spot spot;
+    kp_hang_spot(&spot, p);
+    if (p->step > 0) fprintf(out, ", step %ld", p->step);
+    if (spot.within)
+        kp_plain_fmt(out, ", in %s no. %ld for %.1f s", spot.within->name, spot.within->begun,
+                     spot.within->since_ms / 1e3);
+    if (*p->no_python) kp_plain_fmt(out, ", without frames of Python: %s", p->no_python);
+}
+
+static void head_print(FILE *out, const struct kp_hang_process *p)
+{
+    struct kp_hang_spot none = {NULL, NULL, NULL};
+    if (p->rank >= 0) fprintf(out, "rank %ld, ", p->rank);
+    fprintf(out, "process %ld", p->pid);
+    if (*p->host) kp_plain_fmt(out, " on %s", p->host);
+    if (*p->python) kp_plain_fmt(out, ", Python %s", p->python);
+    facts_print(out, p);
+    if (p->state != KP_HANG_TOLD) fputs(": ", out);
+    if (p->state != KP_HANG_TOLD) kp_hang_spot_put(out, p, &none);
+    fputc('\n', out);
+}
+
+void kp_hang_threads_print(FILE *out, const struct kp_hang_process *p)
+{
+    head_print(out, p);
+    for (size_t i = 0; i < p->thread_count; i++) thread_print(out, &p->threads[i]);
+    if (p->left_out) fprintf(out, "  %ld more thread%s\n", p->left_out, kp_units_s((size_t)p->left_out));
+}
+
+/* Of a process that is accused: its main thread, and those in code of the program. */
+static void accused_print(FILE *out, const struct kp_hang_process *p)
+{
+    head_print(out, p);
+    for (size_t i = 0; i < p->thread_count; i++) {
+        const struct kp_hang_thread *const t = &p->threads[i];
+        const struct kp_hang_frame *const own = kp_hang_own(t);
+        if (t->is_main || (own && kp_ownline_is_file(NULL, own->file))) thread_print(out, t);
+    }
+}
+
+static bool is_same(const struct kp_hang_process *a, const struct kp_hang_process *b)
+{
+    struct kp_hang_spot x, y;
+    kp_hang_spot(&x, a);
+    kp_hang_spot(&y, b);
+    if (a->state != b->state || !x.within != !y.within || !x.thread != !y.thread) return false;
+    if (x.within && strcmp(x.within->name, y.within->name) != 0) return false;
+    if (!x.thread) return true;
+    if (x.thread->frame_count != y.thread->frame_count || strcmp(x.thread->call, y.thread->call) != 0) return false;
+    for (size_t i = 0; i < x.thread->frame_count; i++) {
+        const struct kp_hang_frame *const f = &x.thread->frames[i], *const g = &y.thread->frames[i];
+        if (f->line != g->line || strcmp(f->file, g->file) != 0 || strcmp(f->function, g->function) != 0) return false;
+    }
+    return true;
+}
+
+static void others_print(FILE *out, const struct kp_hang *h, const struct kp_hang_verdict *v)
+{
+    bool *const told = kp_kineto_zeros(h->count + 1, sizeof *told), *const now =
+                                                                        kp_kineto_zeros(h->count + 1, sizeof *now);
+    for (size_t i = 0; i < h->count; i++) {
+        struct kp_hang_spot spot;
+        if (told[i] || v->accused[i]) continue;
+        for (size_t k = 0; k < h->count; k++) {
+            now[k] = k >= i && !told[k] && !v->accused[k] && is_same(&h->of[i], &h->of[k]);
+            told[k] |= now[k];
+        }
+        kp_hang_spot(&spot, &h->of[i]);
+        kp_hang_ranks_put(out, h, now);
+        facts_print(out, &h->of[i]);
+        fputc('\n', out);
+        if (spot.thread) thread_print(out, spot.thread);
+    }
+    free(told);
+    free(now);
+}
+
+void kp_hang_print(FILE *out, const struct kp_hang *h, const struct kp_hang_verdict *v)
+{
+    kp_plain_fmt(out, "%s\n", v->text);
+    for (size_t i = 0; i < h->count; i++)
+        if (v->accused[i]) accused_print(out, &h->of[i]);
+    others_print(out, h, v);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hangread.h - where the threads of processes stand, as each process wrote it (preload/run/where.c) */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct kp_hang_frame {
+    const char *file, *function;
+    long line; /* 0: it has none */
+};
+struct kp_hang_thread {
+    long tid;
+    const char *name, *call, *words; /* "": not known */
+    char state;                      /* of proc(5) */
+    bool is_main, is_cut, has_moved;
+    struct kp_hang_frame *frames; /* of Python, the innermost first */
+    size_t frame_count, frame_capacity;
+};
+struct kp_hang_collective {
+    const char *name;
+    long begun, ended;
+    double since_ms; /* the last one began so long ago */
+};
+enum kp_hang_state {
+    KP_HANG_TOLD,    /* its threads are known */
+    KP_HANG_SILENT,  /* it runs, and does not answer */
+    KP_HANG_STOPPED, /* a signal stopped it */
+    KP_HANG_GONE,    /* its process is no more */
+};
+struct kp_hang_process {
+    enum kp_hang_state state;
+    long rank, size, pid; /* rank -1: of no job */
+    long step;
+    double time_ms;                 /* when it was written, since the Unix epoch */
+    const char *host, *job;         /* "": not known */
+    const char *event;              /* "asked", "hang", "busy" */
+    const char *python, *no_python; /* "3.11"; why its frames were not read; "" */
+    long left_out;                  /* threads for which there was no room */
+    struct kp_hang_thread *threads;
+    size_t thread_count, thread_capacity;
+    struct kp_hang_collective *collectives;
+    size_t collective_count, collective_capacity;
+    char *texts; /* what the strings above point into */
+};
+struct kp_hang { /* all zero: empty */
+    struct kp_hang_process *of;
+    size_t count, capacity;
+};
+
+/* Adds what a process wrote. False: that is no such text, with a phrase in *why. */
+bool kp_hang_add(struct kp_hang *hang, const char *text, size_t bytes, const char **why);
+/* Adds a process that wrote nothing. */
+void kp_hang_add_silent(struct kp_hang *hang, enum kp_hang_state state, long pid, long rank, long size);
+struct kp_hang_process *kp_hang_find(const struct kp_hang *hang, long pid);
+void kp_hang_drop_last(struct kp_hang *hang);
+void kp_hang_sort(struct kp_hang *hang); /* by rank, then by process */
+void kp_hang_fini(struct kp_hang *hang);

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/* whereask.c - asks running processes of this machine where their threads stand, and which ranks are gone or stopped */
+#include "export/cli/ctl/whereask.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/base/kp_io.h"
+#include "export/cli/ctl/ctlsocket.h"
+#include "export/read/kineto/kineto.h"
+#include "schedule/job/job.h"
+
+enum { ANSWER_BYTES = 4 << 20 };
+
+static char *answer; /* ANSWER_BYTES */
+
+const char *kp_where_text(void) { return answer; }
+
+/* Of proc(5); 0: there is no such process. */
+static char state_of(long pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    FILE *const f = fopen(path, "re");
+    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f) fclose(f);
+    text[n] = '\0';
+    const char *const end = strrchr(text, ')');
+    return end && end[1] == ' ' ? end[2] : '\0';
+}
+
+/* A stopped process is not asked: it would answer when it goes on. */
+static enum kp_hang_state state_guess(long pid)
+{
+    const char state = state_of(pid);
+    if (state == 'T' || state == 't') return KP_HANG_STOPPED;
+    return state && state != 'Z' && state != 'X' ? KP_HANG_SILENT : KP_HANG_GONE;
+}
+
+static bool answer_take(struct kp_hang *hang, int fd)
+{
+    const char *why;
+    if (!answer) answer = kp_kineto_zeros(ANSWER_BYTES, 1);
+    return kp_ctlsocket_ask(fd, "where\n", answer, ANSWER_BYTES) && kp_hang_add(hang, answer, strlen(answer), &why);
+}
+
+bool kp_where_ask(struct kp_hang *hang, const char *path, const char *who)
+{
+    const char *const number = strrchr(who, '_');
+    const long pid = number ? strtol(number + 1, NULL, 10) : strtol(who, NULL, 10);
+    if (kp_hang_find(hang, pid)) return true; /* it has two sockets for a moment */
+    if (state_guess(pid) == KP_HANG_STOPPED) {
+        kp_hang_add_silent(hang, KP_HANG_STOPPED, pid, -1, 0);
+        return true;
+    }
+    const int fd = kp_ctlsocket_connect(path);
+    if (fd < 0) return false;
+    const bool is_told = answer_take(hang, fd);
+    close(fd);
+    if (!is_told) kp_hang_add_silent(hang, state_guess(pid), pid, -1, 0);
+    return true;
+}
+
+static void visit(void *context, const char *path, const char *who) { (void)kp_where_ask(context, path, who); }
+
+/* ---- ranks by their files ---- */
+
+static bool rank_read(int dir, const char *name, struct kp_job_answer *out)
+{
+    char text[KP_JOB_BYTES] = "";
+    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool is_whole = fd >= 0 && read(fd, text, sizeof text) == (ssize_t)sizeof text;
+    if (fd >= 0) close(fd);
+    return is_whole && kp_job_answer_parse(text, out);
+}
+
+/* The rank is told by its file where the process itself did not. */
+static void rank_note(struct kp_hang *hang, const struct kp_job_answer *a)
+{
+    struct kp_hang_process *const known = kp_hang_find(hang, (long)a->pid);
+    const bool is_gone = a->start && kp_io_process_start((int32_t)a->pid) != a->start;
+    if (known && known->rank < 0) known->rank = (long)a->rank;
+    if (known && known->size < 2) known->size = (long)a->size;
+    if (known && is_gone) known->state = KP_HANG_GONE;
+    if (known) return;
+    kp_hang_add_silent(hang, is_gone ? KP_HANG_GONE : state_guess((long)a->pid), (long)a->pid, (long)a->rank,
+                       (long)a->size);
+}
+
+static int is_rank_name(const struct dirent *entry)
+{
+    const char *const dot = strrchr(entry->d_name, '.');
+    return entry->d_name[0] == '.' && dot && strcmp(dot, ".rank") == 0;
+}
+
+static void ranks_note(struct kp_hang *hang, const char *folder)
+{
+    struct dirent **entries;
+    char host[65] = "";
+    struct kp_job_answer a;
+    const int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int count = dir < 0 ? -1 : scandirat(dir, ".", &entries, is_rank_name, alphasort);
+    gethostname(host, sizeof host - 1);
+    for (int i = 0; i < count; i++) {
+        if (rank_read(dir, entries[i]->d_name, &a) && strcmp(a.host, host) == 0) rank_note(hang, &a);
+        free(entries[i]);
+    }
+    if (count >= 0) free(entries);
+    if (dir >= 0) close(dir);
+}
+
+static bool has_rank(const struct kp_hang *hang, long rank)
+{
+    for (size_t i = 0; i < hang->count; i++)
+        if (hang->of[i].rank == rank) return true;
+    return false;
+}
+
+/* Where all processes are of this machine, a rank of which there is no trace has ended. */
+static void missing_note(struct kp_hang *hang)
+{
+    long size = 0;
+    for (size_t i = 0; i < hang->count; i++)
+        if (hang->of[i].rank >= 0 && hang->of[i].size > size) size = hang->of[i].size;
+    for (long rank = 0; size > 1 && size <= 4096 && rank < size; rank++)
+        if (!has_rank(hang, rank)) kp_hang_add_silent(hang, KP_HANG_GONE, 0, rank, size);
+}
+
+/* A launcher waits for its ranks, and is none of them. */
+static void launchers_drop(struct kp_hang *hang)
+{
+    size_t kept = 0, ranks = 0;
+    for (size_t i = 0; i < hang->count; i++) ranks += hang->of[i].rank >= 0;
+    for (size_t i = 0; ranks && i < hang->count; i++) {
+        if (hang->of[i].rank < 0) continue;
+        const struct kp_hang_process swapped = hang->of[kept];
+        hang->of[kept++] = hang->of[i];
+        hang->of[i] = swapped;
+    }
+    while (ranks && hang->count > kept) kp_hang_drop_last(hang);
+}
+
+int kp_where_ask_all(struct kp_hang *hang, const char *folder)
+{
+    const int elsewhere = kp_ctlsocket_each(folder, visit, hang);
+    if (elsewhere < 0) return elsewhere;
+    ranks_note(hang, folder);
+    launchers_drop(hang);
+    if (!elsewhere) missing_note(hang);
+    kp_hang_sort(hang);
+    return elsewhere;
+}

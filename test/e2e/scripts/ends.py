@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rank of a training over gloo. usage: ends.py STORE HOW [RANK]: rank RANK ends or stands in the way HOW behind step 3; the others go on."""
+import atexit
+import ctypes
+import datetime
+import os
+import sys
+import threading
+import time
+
+import torch
+import torch.distributed as dist
+
+LIMIT = datetime.timedelta(seconds=600)
+STEPS = 100000
+
+
+def sleeps():
+    time.sleep(600)  # python
+
+
+def waits_in_c():
+    ctypes.CDLL(None).pause()  # c
+
+
+def deadlock():
+    first, second = threading.Lock(), threading.Lock()
+    with first:
+        threading.Thread(target=other_way, args=(first, second), daemon=True).start()
+        time.sleep(0.3)
+        second.acquire()  # lock
+
+
+def other_way(first, second):
+    with second:
+        first.acquire()  # other lock
+
+
+def other_order(x):
+    dist.broadcast(x, src=1)  # order
+
+
+def fails():
+    raise ValueError("a planted one")  # exception
+
+
+def crashes():
+    ctypes.string_at(0)  # segv
+
+
+WAYS = {"python": sleeps, "c": waits_in_c, "lock": deadlock, "exception": fails, "segv": crashes, "abort": os.abort}
+
+
+def train(how, is_odd, x):
+    for step in range(STEPS):
+        if step == 3:
+            print("there", flush=True)
+        if step == 3 and is_odd and how in WAYS:
+            WAYS[how]()
+        if step == 3 and is_odd and how == "order":
+            other_order(x)
+        if step == 3 and is_odd and how == "atexit":
+            atexit.register(sleeps)
+            return
+        iterate(x)
+
+
+def iterate(x):
+    x.grad = torch.ones_like(x)
+    dist.all_reduce(x.grad)  # all
+    optimizers[0].step()
+
+
+def main():
+    store, how, odd = sys.argv[1], sys.argv[2], int((sys.argv[3:] or ["-1"])[0])
+    is_odd = int(os.environ["RANK"]) == odd
+    torch.set_num_threads(1)
+    torch.ones(2).sum()
+    dist.init_process_group("gloo", init_method="file://" + store, rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]), timeout=LIMIT)
+    if is_odd and how == "first":
+        print("there", flush=True)
+        sleeps()
+    x = torch.ones(64, requires_grad=False)
+    optimizers.append(torch.optim.SGD([torch.nn.Parameter(x)], lr=1e-9))
+    train(how, is_odd, x)
+
+
+optimizers = []
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program or a job that stands: where each thread is (kprof ctl DIR where), and who waits for whom (kprof hang)."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+import viewing
+
+
+@pytest.fixture
+def programs():
+    all_of_them = []
+    yield all_of_them
+    for one in all_of_them:
+        one.kill()
+        one.wait()
+
+
+def start(programs, folder, command, **settings):
+    env = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=folder, KPROF_CONTROL=1, **{"KPROF_SCHEDULE": "none", **settings})
+    programs.append(subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    return programs[-1]
+
+
+def until(is_so):
+    """What is_so() says, once it says something."""
+    end = time.monotonic() + harness.LONG
+    while not (said := is_so()):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return said
+
+
+def where(folder):
+    """What every process of the folder answers; [] as long as one does not."""
+    asked = harness.cli("ctl", folder, "where", "--json")
+    return [json.loads(line) for line in asked.stdout.splitlines()] if asked.returncode == 0 else []
+
+
+def frames_of(thread):
+    return [(os.path.basename(f["file"]), f["line"], f["function"]) for f in thread.get("python", [])]
+
+
+def told_by_py_spy(pid):
+    """{tid: [(file, line, function)]}, the innermost frame first."""
+    spy = os.path.join(os.path.dirname(viewing.venv("pyspy")), "py-spy")
+    said = subprocess.run([spy, "dump", "--pid", str(pid), "--json"], capture_output=True, text=True, timeout=harness.LONG)
+    assert said.returncode == 0, said.stderr
+    return {t["os_thread_id"]: [(f["short_filename"], f["line"], f["name"]) for f in t["frames"]] for t in json.loads(said.stdout)}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="py-spy reads another process, which root may")
+def test_frames_of_all_threads_are_those_that_py_spy_reads(programs, tmp_path):
+    process = start(programs, tmp_path, harness.script_command("threads_stand.py", "torch"))
+    assert process.stdout.readline() == b"ready\n"
+    told, = until(lambda: (said := where(tmp_path)) and all("sleep" in t.get("call", "") for t in said[0]["threads"] if t.get("main")) and said)
+    ours = {t["tid"]: frames_of(t) for t in told["threads"] if t.get("python")}
+    assert ours == told_by_py_spy(process.pid)
+    assert len(ours) == 5 and "träge" in {f[2] for frames in ours.values() for f in frames}
+    words = {frames_of(t)[0][2]: t["call"] for t in told["threads"] if t.get("python")}
+    assert words["in_c"] == "pause" and words["wait"] == "futex" and "sleep" in words["outer"], words
+
+
+# ---- jobs ----
+
+class Job:
+    """scripts/ends.py on `size` ranks over gloo, of which one stands or ends; its lines are told by their comments."""
+
+    def __init__(self, programs, folder, how, odd, size=3):
+        self.folder, self.odd, self.size = folder, odd, size
+        store = folder / "store"
+        self.ranks = [start(programs, folder, harness.script_command("ends.py", store, how, odd), RANK=rank, WORLD_SIZE=size, LOCAL_RANK=rank,
+                            LOCAL_WORLD_SIZE=size) for rank in range(size)]
+
+    def hang(self):
+        """What `kprof hang` says; None as long as not all ranks are known, or some go on."""
+        asked = harness.cli("hang", self.folder, "--json")
+        told = json.loads(asked.stdout) if asked.returncode == 0 else {"processes": [], "verdict": "goes on"}
+        is_whole = len(told["processes"]) == self.size and all(p["rank"] is not None for p in told["processes"])
+        return told if is_whole and told["verdict"] != "goes on" else None
+
+
+def accused(told):
+    return [p["rank"] for p in told["processes"] if p["accused"]]
+
+
+def line_of(comment):
+    text = (harness.SCRIPTS / "ends.py").read_text().splitlines()
+    found, = [number for number, line in enumerate(text, 1) if line.endswith(f"# {comment}")]
+    return found
+
+
+STANDS = [("python", "absent", "python"), ("c", "absent", "c"), ("lock", "absent", "lock"), ("order", "mismatch", "order"),
+          ("first", "absent", "python"), ("atexit", "absent", "python")]
+
+
+@pytest.mark.parametrize("how, verdict, comment", STANDS)
+def test_the_rank_for_which_the_others_wait_is_named_with_its_line(programs, tmp_path, how, verdict, comment):
+    job = Job(programs, tmp_path, how, 1)
+    told = until(lambda: (said := job.hang()) and said["verdict"] == verdict and accused(said) == [1] and said)
+    rank = told["processes"][1]
+    assert rank["state"] == "told" and rank["at"]["line"] == line_of(comment), told["text"]
+    assert f"ends.py:{line_of(comment)}" in told["text"] and "gloo:all_reduce" in told["text"], told["text"]
+    assert [p["in"] for p in told["processes"] if p["rank"] != 1] == ["gloo:all_reduce"] * 2
+    if how == "lock":
+        lines = {f["line"] for t in rank["threads"] for f in t["python"]}
+        assert line_of("other lock") in lines, told
+    text = harness.cli("hang", tmp_path).stdout
+    assert text.startswith(told["text"].partition(" for ")[0][:20]) and re.search(r"^rank 1, process \d+", text, re.M), text
+
+
+def test_a_rank_that_a_signal_stopped_is_named(programs, tmp_path):
+    job = Job(programs, tmp_path, "none", 1)
+    until(lambda: harness.cli("hang", tmp_path).stdout.startswith("the job goes on: step "))
+    job.ranks[1].send_signal(signal.SIGSTOP)
+    told = until(lambda: (said := job.hang()) and [p["in"] for p in said["processes"]] == ["gloo:all_reduce", None, "gloo:all_reduce"] and said)
+    assert told["verdict"] == "stopped" and accused(told) == [1], told["text"]
+    assert told["text"] == "rank 1 is stopped by a signal; ranks 0,2 wait in gloo:all_reduce"

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_hangjudge.c - who waits for whom, by what each process wrote of its threads */
+#include "export/answers/hang/hangprint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/base/kp_jsonread.h"
+#include "test/support/support.h"
+
+static struct kp_hang hang, before;
+static struct kp_hang_verdict verdict;
+static char text[8192];
+
+#define LIBRARY "{\"file\":\"/usr/lib/python3.11/queue.py\",\"line\":171,\"function\":\"get\"}"
+
+/* A rank at a line of train.py, which has begun so many collectives of this name and ended one less where `is_open`. */
+static void add(struct kp_hang *to, int rank, const char *collective, int begun, bool is_open, int line)
+{
+    const char *why = "";
+    snprintf(
+        text, sizeof text,
+        "{\"where\":1,\"pid\":%d,\"host\":\"node\",\"rank\":%d,\"size\":8,\"step\":12,\"collectives\":[{\"name\":\"%"
+        "s\","
+        "\"begun\":%d,\"ended\":%d,\"since_ms\":7000}],\"threads\":[{\"tid\":%d,\"name\":\"python\",\"state\":\"S\","
+        "\"main\":true,\"call\":\"poll\",\"words\":\"waits for a socket\",\"python\":[" LIBRARY
+        ",{\"file\":\"/home/train.py\",\"line\":%d,\"function\":\"fetch\"}]}]}",
+        100 + rank, rank, collective, begun, begun - is_open, 100 + rank, line);
+    if (!kp_hang_add(to, text, strlen(text), &why)) fail_msg("%s", why);
+}
+
+static const char *judged(const struct kp_hang *earlier)
+{
+    kp_hang_sort(&hang);
+    kp_hang_judge(&verdict, &hang, earlier);
+    return verdict.text;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    kp_hang_verdict_fini(&verdict);
+    kp_hang_fini(&hang);
+    kp_hang_fini(&before);
+    return 0;
+}
+
+static void the_rank_that_has_not_come_is_named_with_its_line(void **state)
+{
+    (void)state;
+    for (int rank = 7; rank >= 0; rank--) add(&hang, rank, "gloo:all_reduce", rank == 5 ? 9 : 10, rank != 5, 88);
+    assert_string_equal(judged(NULL),
+                        "ranks 0-4,6-7 wait in gloo:all_reduce for rank 5, which is at train.py:88 fetch, waits for a "
+                        "socket (poll)");
+    assert_int_equal(verdict.kind, KP_HANG_ABSENT);
+    for (int rank = 0; rank < 8; rank++) assert_int_equal(verdict.accused[rank], rank == 5);
+}
+
+static void a_rank_in_another_collective_than_the_rest_is_accused_alone(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 4; rank++) add(&hang, rank, rank == 2 ? "gloo:broadcast" : "gloo:all_reduce", 3, true, 9);
+    assert_string_equal(judged(NULL),
+                        "rank 2 is in gloo:broadcast at train.py:9 fetch, waits for a socket (poll), while ranks 0-1,3 "
+                        "wait in gloo:all_reduce: ranks call collectives in different orders");
+    for (int rank = 0; rank < 4; rank++) assert_int_equal(verdict.accused[rank], rank == 2);
+}
+
+static void two_ranks_in_two_collectives_are_both_named(void **state)
+{
+    (void)state;
+    add(&hang, 0, "gloo:all_reduce", 1, true, 5);
+    add(&hang, 1, "gloo:broadcast", 1, true, 6);
+    assert_non_null(strstr(judged(NULL), "rank 0 is in gloo:all_reduce at train.py:5"));
+    assert_non_null(strstr(verdict.text, "rank 1 is in gloo:broadcast at train.py:6"));
+    assert_true(verdict.kind == KP_HANG_MISMATCH && verdict.accused[0] && verdict.accused[1]);
+}
+
+static void a_rank_that_is_gone_or_stopped_comes_before_all_else(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 3; rank++) add(&hang, rank, "gloo:all_reduce", 3, true, 9);
+    kp_hang_add_silent(&hang, KP_HANG_STOPPED, 104, 3, 5);
+    assert_string_equal(judged(NULL), "rank 3 is stopped by a signal; ranks 0-2 wait in gloo:all_reduce");
+    kp_hang_verdict_fini(&verdict);
+    kp_hang_add_silent(&hang, KP_HANG_GONE, 105, 4, 5);
+    assert_string_equal(judged(NULL), "rank 4 is gone: its process is no more; ranks 0-2 wait in gloo:all_reduce");
+    assert_true(verdict.accused[4] && !verdict.accused[3]);
+}
+
+static void a_job_in_which_something_ended_between_two_looks_goes_on(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 2; rank++) add(&before, rank, "gloo:all_reduce", 3, rank == 0, 9);
+    for (int rank = 0; rank < 2; rank++) add(&hang, rank, "gloo:all_reduce", 4, rank == 0, 9);
+    assert_string_equal(judged(&before), "the job goes on: step 12");
+}
+
+static void a_program_without_ranks_stands_at_its_own_line(void **state)
+{
+    (void)state;
+    add(&hang, -1, "gloo:none", 0, false, 41);
+    assert_string_equal(judged(NULL), "process 99 is at train.py:41 fetch, waits for a socket (poll)");
+}
+
+static char *printed(void (*print)(FILE *out, const struct kp_hang *hang, const struct kp_hang_verdict *verdict))
+{
+    char *out = NULL;
+    size_t bytes = 0;
+    FILE *const f = open_memstream(&out, &bytes);
+    print(f, &hang, &verdict);
+    fclose(f);
+    return out;
+}
+
+static void ranks_that_stand_at_one_place_are_told_together(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 8; rank++) add(&hang, rank, "gloo:all_reduce", rank == 5 ? 9 : 10, rank != 5, 88);
+    (void)judged(NULL);
+    char *out = printed(kp_hang_print);
+    assert_non_null(strstr(out, "\nrank 5, process 105 on node, step 12\n"));
+    assert_non_null(strstr(out, "\nranks 0-4,6-7, step 12, in gloo:all_reduce no. 10 for 7.0 s\n"));
+    free(out);
+    out = printed(kp_hang_json);
+    size_t offset;
+    const char *why = "";
+    if (kp_jsonread_check_object(out, strlen(out) - 1, &offset, &why) != 0) fail_msg("%s at %zu", why, offset);
+    assert_non_null(strstr(out, "\"verdict\":\"absent\""));
+    free(out);
+}
+
+static void other_texts_are_refused_with_a_reason(void **state)
+{
+    static const char *const bad[] = {"", "[]", "{", "{}", "{\"where\":\"x\"}", "{\"where\":1"};
+    const char *why = NULL;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++, why = NULL) {
+        assert_false(kp_hang_add(&hang, bad[i], strlen(bad[i]), &why));
+        assert_non_null(why);
+    }
+    assert_int_equal(hang.count, 0);
+    static const char odd[] = "{\"where\":1,\"rank\":1e300,\"threads\":[1,{\"python\":[[]]},null],\"collectives\":{}}";
+    assert_true(kp_hang_add(&hang, odd, sizeof odd - 1, &why));
+    assert_true(hang.of[0].rank == -1 && hang.of[0].thread_count == 3);
+    assert_int_equal(judged(NULL) == NULL, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(the_rank_that_has_not_come_is_named_with_its_line, teardown),
+        cmocka_unit_test_teardown(a_rank_in_another_collective_than_the_rest_is_accused_alone, teardown),
+        cmocka_unit_test_teardown(two_ranks_in_two_collectives_are_both_named, teardown),
+        cmocka_unit_test_teardown(a_rank_that_is_gone_or_stopped_comes_before_all_else, teardown),
+        cmocka_unit_test_teardown(a_job_in_which_something_ended_between_two_looks_goes_on, teardown),
+        cmocka_unit_test_teardown(a_program_without_ranks_stands_at_its_own_line, teardown),
+        cmocka_unit_test_teardown(ranks_that_stand_at_one_place_are_told_together, teardown),
+        cmocka_unit_test_teardown(other_texts_are_refused_with_a_reason, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
