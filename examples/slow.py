@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training with a slow place in it, for docs/tutorial-slow-job.md. --cured is the same without it."""
+"""A training with a slow place in it, for docs/tutorials/slow-job.md. --cured is the same without it."""
 import argparse
 
 import torch

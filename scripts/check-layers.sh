@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# check-layers.sh - who may include whom (docs/architecture.md), and that other rooms come in by the door
+# check-layers.sh - who may include whom (docs/internals/architecture.md), and that other rooms come in by the door
 #
 # usage: check-layers.sh [ROOT]        checks the tree at ROOT (default: here)
 #        check-layers.sh --self-test   breaks each rule in a copy and demands to be told of each

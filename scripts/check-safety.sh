@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# check-safety.sh - every test that docs/safety.md's tables of pains name is there
+# check-safety.sh - every test that docs/explain/safety.md's tables of pains name is there
 #
 # usage: check-safety.sh [--self-test]
 # A test is named as `KIND:NAME`: hosts (test/hosts/run.sh), disks (a case of test/hosts/disks/cases.sh), gpu (test/gpu/hosts/run.sh), faults
@@ -7,7 +7,7 @@
 set -uo pipefail
 export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd)
-page=${SAFETY_PAGE:-$root/docs/safety.md}
+page=${SAFETY_PAGE:-$root/docs/explain/safety.md}
 
 # The names a script of hosts gives its tests, as patterns: what a loop fills in is any text.
 patterns() { # script, words that come before a name

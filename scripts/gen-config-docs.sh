@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# gen-config-docs.sh - writes docs/configuration.md and the settings of docs/libkprof.7.scd from config.def, through `kprof config`
+# gen-config-docs.sh - writes docs/reference/settings.md and the settings of docs/libkprof.7.scd from config.def, through `kprof config`
 #
 # usage: scripts/gen-config-docs.sh [--check]      (--check: exit 1 when a file is not what config.def makes)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kprof=${KPROF_COMMAND:-build/kprof}
 [ -x "$kprof" ] || { echo "gen-config-docs: $kprof is missing: run make" >&2; exit 2; }
-page=docs/configuration.md manual=docs/libkprof.7.scd
+page=docs/reference/settings.md manual=docs/libkprof.7.scd
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lint-words.sh - shellcheck, codespell, and the words of docs/STYLE.md
+# lint-words.sh - shellcheck, codespell, and the words of docs/internals/STYLE.md
 #
 # usage: lint-words.sh [--self-test]
 # A tool that is not installed is named and skipped. The names in scripts/words-retired.txt are errors in every tracked file.
@@ -15,7 +15,7 @@ words() { # files
   LC_ALL=C awk -v phrases="(^|[^A-Za-z0-9_-])($phrases)([^A-Za-z0-9_-]|$)" '
     function say(text) { print FILENAME ":" FNR ": " text; bad = 1 }
     { plain = tolower($0); gsub(/`[^`]*`/, "", plain)
-      if (match(plain, phrases)) say("\"" substr(plain, RSTART, RLENGTH) "\" is not plain: docs/STYLE.md, Words")
+      if (match(plain, phrases)) say("\"" substr(plain, RSTART, RLENGTH) "\" is not plain: docs/internals/STYLE.md, Words")
       widest = FILENAME ~ /docs\/decisions\/[0-9]/ ? 100 : 120
       wide = $0; gsub(/[\200-\277]/, "", wide)
       if (FILENAME ~ /\.md$/ && !/^[|#]/ && length(wide) > widest) say("is " length(wide) " columns wide, of " widest) }

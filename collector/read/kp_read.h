@@ -162,7 +162,7 @@ int kp_reader_events(struct kp_reader *reader, uint32_t cycle, kp_event_fn fn, v
 int kp_reader_timeline(struct kp_reader *reader, uint32_t cycle, kp_event_fn fn, void *context, uint64_t *invalid);
 /*
  * Every device record that may belong to a cycle, in the order of delivery. That includes records of the warm-up, and
- * late records in chunks of later cycles. The caller chooses as docs/trace-format.md says.
+ * late records in chunks of later cycles. The caller chooses as docs/internals/research/trace-format.md says.
  */
 int kp_reader_device(struct kp_reader *reader, uint32_t cycle, kp_device_fn fn, void *context);
 /* An allocation or free of a host thread (trace), or the sum of several (count). */

@@ -5,8 +5,8 @@
  * Called by: record.c (open, close); hooks only wake it (wakeup.c)
  * Owns:      the number of chunks to keep ready: half a second's use, within fixed limits
  * Locks:     none; sleeps in a futex for at most one tick. Host threads wait for chunks with any lock held, the
- *            loader's too, so it takes none that a host thread may hold (docs/concurrency.md). It enters no call on
- *            a disk: disk.c does
+ *            loader's too, so it takes none that a host thread may hold (docs/internals/concurrency.md). It enters no
+ *            call on a disk: disk.c does
  * Safe in:   signal handlers no; after fork the thread does not exist (kp_writer_forget)
  */
 #include "collector/record/record_internal.h"

@@ -6,7 +6,7 @@
 #include "export/cli/setting_flags.h"
 #include "export/show/plain.h"
 
-static const struct kp_opt flags[] = {{"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/configuration.md"},
+static const struct kp_opt flags[] = {{"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/reference/settings.md"},
                                       {"scdoc", 0, KP_OPT_FLAG, NULL, "the section of libkprof(7)"},
                                       {"names", 0, KP_OPT_FLAG, NULL, "only the flags of `kprof run`, one a line"},
                                       {"json", 0, KP_OPT_FLAG, NULL, "all of it as one JSON object"},

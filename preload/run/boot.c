@@ -92,7 +92,7 @@ static void many_ranks_apply(void)
     if (kp_begin_is_unscheduled_job(&schedule) && !is_named) config->max_mb = MANY_MAX_MB;
 }
 
-/* On an H200 torch.profiler's second session had no kernel so (docs/gpu-validation.md). */
+/* On an H200 torch.profiler's second session had no kernel so (docs/internals/evidence/gpu-validation.md). */
 static void tee_apply(void)
 {
     const char *teardown = kp_config_variable(environ, "TEARDOWN_CUPTI");

@@ -14,7 +14,7 @@
 void kp_losstext_write(char *out, size_t bytes, uint64_t lost)
 {
     static const char *const why[KP_LOSS_N] = {
-        [KP_LOSS_NO_CHUNK] = "came faster than room for them: record fewer at once (docs/troubleshooting.md)",
+        [KP_LOSS_NO_CHUNK] = "came faster than room for them: record fewer at once (docs/reference/messages.md)",
         [KP_LOSS_CAP] = "over KPROF_MAX_MB: raise it, or set KPROF_SCHEDULE",
         [KP_LOSS_DISK] = "the disk is full: set KPROF_SPOOL_DIR to one with room",
         [KP_LOSS_NO_SLOT] = "no memory",

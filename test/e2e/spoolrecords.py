@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the records of a spool byte by byte, for tests of sources (docs/spool-format.md); not the project's own reader."""
+"""Reads the records of a spool byte by byte, for tests of sources (docs/internals/spool-format.md); not the project's own reader."""
 import collections
 import pathlib
 import struct

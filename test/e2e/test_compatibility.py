@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/compatibility.md: functions stay with the number of the SONAME, and spools of earlier versions are read."""
+"""docs/reference/compatibility.md: functions stay with the number of the SONAME, and spools of earlier versions are read."""
 import collections
 import gzip
 import re

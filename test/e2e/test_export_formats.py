@@ -281,7 +281,7 @@ def test_sqlite_joins_ops_calls_and_kernels(tmp_path):
 def test_sqlite_questions_of_the_page_are_answered(tmp_path):
     (tmp_path / "a.json").write_text(GPU)
     database = sqlite(tmp_path / "a.json", tmp_path / "out.sqlite")
-    page = (harness.ROOT / "docs/sqlite-format.md").read_text().partition("## Questions")[2]
+    page = (harness.ROOT / "docs/reference/sqlite.md").read_text().partition("## Questions")[2]
     answers = [database.execute(question).fetchall() for question in page.split(";") if question.strip()]
     assert answers == [[("gemm", 1, 9001)], [("aten::mm", "gemm", 19498)], [("aten::mm", 7250), ("late", 2000)]]
 

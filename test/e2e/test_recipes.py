@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/recipes.md: its own commands are run as they stand, but for the folders /opt/kprof and /mnt; what no test runs says so there."""
+"""docs/howto/launchers.md: its own commands are run as they stand, but for the folders /opt/kprof and /mnt; what no test runs says so there."""
 import json
 import os
 import pathlib
@@ -15,7 +15,7 @@ import yaml
 import facts
 import harness
 
-PAGE = harness.ROOT / "docs/recipes.md"
+PAGE = harness.ROOT / "docs/howto/launchers.md"
 PLACES = {"/opt/kprof": "opt/kprof", "/mnt": "mnt"}
 TRAINING = """
 import os, torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/torch-profiler.md has each parameter and public method of torch 2.15's profilers, and none that torch lacks."""
+"""docs/reference/torch-profiler.md has each parameter and public method of torch 2.15's profilers, and none that torch lacks."""
 import inspect
 import re
 
@@ -11,7 +11,7 @@ from torch._C._profiler import _ExperimentalConfig
 
 import harness
 
-PAGE = harness.ROOT / "docs/torch-profiler.md"
+PAGE = harness.ROOT / "docs/reference/torch-profiler.md"
 NOT_TOLD = {"self", "return"}
 
 pytestmark = pytest.mark.skipif(not torch.__version__.startswith("2.15"), reason="the page is about torch 2.15")

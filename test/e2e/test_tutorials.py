@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/tutorial*.md: each line behind a `$` is typed, in order, in one folder, and says what the page shows."""
+"""docs/tutorials: each line behind a `$` is typed, in order, in one folder, and says what the page shows."""
 import os
 import re
 import shutil
@@ -43,7 +43,7 @@ def room(tmp_path_factory):
     return room
 
 
-@pytest.mark.parametrize("page", ("tutorial.md", "tutorial-slow-job.md"))
+@pytest.mark.parametrize("page", ("tutorials/torch-profiler-recipe.md", "tutorials/slow-job.md"))
 def test_each_line_of_the_tutorial_works_and_says_what_the_page_shows(room, page):
     assert len(lines_of(page)) >= 8
     env = harness.clean_environment(PATH=f"{room}/bin:{os.environ['PATH']}")
@@ -62,7 +62,7 @@ def flags_of(command):
     return set(re.findall(r"(?<!\S)(--?[a-z][a-z-]*)", text.replace("--[no-]", "--").replace(",", " ")))
 
 
-@pytest.mark.parametrize("page", ("coming-from.md", "recipes.md", "tutorial.md", "tutorial-slow-job.md"))
+@pytest.mark.parametrize("page", ("howto/from-other-profilers.md", "howto/launchers.md", "tutorials/torch-profiler-recipe.md", "tutorials/slow-job.md"))
 def test_each_flag_that_a_page_names_is_one_of_the_command(page):
     text = (harness.ROOT / "docs" / page).read_text().replace("\n", " ")
     commands = re.findall(r"(?:`|\$ | )kprof ([a-z]+)((?: [^`$|]*?)?)(?=`| -- |\$| \||    |; )", text)
@@ -74,7 +74,7 @@ def test_each_flag_that_a_page_names_is_one_of_the_command(page):
 
 
 def test_each_flag_in_the_right_column_of_coming_from_is_one_of_kprof():
-    rows = re.findall(r"^\| [^|]* \| ([^|]*) \|$", (harness.ROOT / "docs/coming-from.md").read_text(), re.M)
+    rows = re.findall(r"^\| [^|]* \| ([^|]*) \|$", (harness.ROOT / "docs/howto/from-other-profilers.md").read_text(), re.M)
     flags = set(re.findall(r"`(--[a-z-]+)", " ".join(rows)))
     known = set().union(*(flags_of(command) for command in ("run", "ctl", "report", "diff")))
     assert len(flags) >= 8 and flags <= known, flags - known
@@ -95,7 +95,7 @@ for step in range(12):
 
 def commands_of_coming_from():
     """Code in the right column, in order, by heading; a flag alone is one of kprof run."""
-    for part in re.split(r"^## ", (harness.ROOT / "docs/coming-from.md").read_text(), flags=re.M)[1:]:
+    for part in re.split(r"^## ", (harness.ROOT / "docs/howto/from-other-profilers.md").read_text(), flags=re.M)[1:]:
         for row in re.findall(r"^\| [^|]* \| ([^|]*) \|$", part, re.M):
             for code in re.findall(r"`([^`]+)`", row):
                 if code.startswith("kprof "):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sqlitefile.c - writes a trace as a database of SQLite; docs/sqlite-format.md describes its tables
+ * sqlitefile.c - writes a trace as a database of SQLite; docs/reference/sqlite.md describes its tables
  *
  * All is one transaction without a journal: the file has another name until it is whole.
  */

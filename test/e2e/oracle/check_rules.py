@@ -2,7 +2,7 @@
 """Derives from the other events of a trace what its arrows, launches and GPU annotations should be, and prints both beside each other.
 
 usage: check_rules.py TRACE...
-A second opinion beside ../gpufacts.py: other hands wrote it, and it shares no code with the tests. docs/trace-format.md has the rules.
+A second opinion beside ../gpufacts.py: other hands wrote it, and it shares no code with the tests. docs/internals/research/trace-format.md has the rules.
 """
 import bisect
 import collections

@@ -3,7 +3,7 @@
 #
 # usage: run.sh LIBEMPTY_SO LIBKPROF_SO [--quick] [--table FILE] [PATTERN...]
 #   --quick   only the light programs that every machine has after scripts/setup test (CI)
-#   --table   writes a row of times for each program (docs/real-programs.md)
+#   --table   writes a row of times for each program (docs/internals/evidence/real-programs.md)
 #   PATTERN   only programs whose name holds it
 # Each program runs twice beside an empty library; after its `normal` (what differs between any two runs) both must be equal. Then once
 # beside ours in each mode. With --quick the second run is made when one beside ours differs: it says whether the program differs from itself. Compared: standard output, standard error, exit status, the files left
