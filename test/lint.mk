@@ -13,6 +13,7 @@ lint: ## layers, headers, form, names, file and function sizes, shellcheck, code
 	@scripts/check-safety.sh
 	@scripts/check-safety.sh --self-test
 	@scripts/gen-config-docs.sh --check
+	@scripts/gen-command-docs.sh --check
 	@$(MAKE) -s --no-print-directory man
 	@$(MAKE) --no-print-directory check-calls check-circles
 check-calls: $(BUILD)/libkprof.so ## no system call of the library but in io_*.c, where a test can make it fail

@@ -59,6 +59,10 @@ int kp_opt_time(const char *command, const char *flag, const char *text, int64_t
 /* Prints "usage: kprof NAME ..." and each option on stdout, on a terminal through a pager. Returns KP_EXIT_DONE. */
 int kp_cli_help(const char *command, const struct kp_opt *table);
 void kp_cli_help_short(void); /* from now on help has one line a flag */
+/* From here on kp_cli_help prints a page of docs/reference/commands (`kprof help --markdown COMMAND`). */
+void kp_help_page_want(void);
+bool kp_help_page_is_wanted(void);
+int kp_help_page(const char *command, const struct kp_opt *table);
 /* Flag of a variable: KPROF_RECORD_SHAPES -> record-shapes, KPROF -> kprof. */
 void kp_opt_name_of(const char *variable, char *out, size_t size);
 

@@ -21,6 +21,7 @@ SRC_cli := \
     export/cli/cmd_view.c \
     export/cli/endnote.c \
     export/cli/formats.c \
+    export/cli/helppage.c \
     export/cli/kprof.c \
     export/cli/opt.c \
     export/cli/report_torch.c \

@@ -102,6 +102,10 @@ int main(int argc, char **argv)
     if (argc < 2) return help(stderr);
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) return kp_cli_version();
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return help(stdout);
+    if (argc == 4 && strcmp(argv[1], "help") == 0 && strcmp(argv[2], "--markdown") == 0) {
+        kp_help_page_want();
+        return help_of(argv[3]);
+    }
     if (strcmp(argv[1], "help") == 0) return argc > 2 ? help_of(argv[2]) : help(stdout);
     command = command_find(argv[1]);
     return command ? command->run(argc - 1, argv + 1) : unknown_tell(argv[1]);

@@ -72,6 +72,7 @@ static void text_print(const char *left, const char *help)
 
 int kp_cli_help(const char *command, const struct kp_opt *table)
 {
+    if (kp_help_page_is_wanted()) return kp_help_page(command, table);
     kp_terminal_page();
     usage_print(command);
     for (; table->name; table++) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/* helppage.c - a command's help as a page of docs/reference/commands, of the rows that kp_cli_help prints */
+#include <stdio.h>
+#include <string.h>
+
+#include "export/cli/cli.h"
+
+static bool is_wanted;
+
+void kp_help_page_want(void) { is_wanted = true; }
+bool kp_help_page_is_wanted(void) { return is_wanted; }
+
+/* A bar would end the cell of a table. */
+static void cell_print(const char *text)
+{
+    for (; *text; text++) printf(*text == '|' ? "\\|" : "%c", *text);
+}
+
+static void flag_print(const struct kp_opt *option)
+{
+    printf("| `");
+    if (option->letter) printf("-%c, ", option->letter);
+    printf("--%s%s", option->kind == KP_OPT_SWITCH ? "[no-]" : "", option->name);
+    if (option->kind == KP_OPT_MAYBE || option->kind == KP_OPT_VALUE) {
+        printf(option->kind == KP_OPT_MAYBE ? " [" : " ");
+        cell_print(option->meta ? option->meta : "VALUE");
+        if (option->kind == KP_OPT_MAYBE) putchar(']');
+    }
+    printf("` | ");
+    cell_print(option->help);
+    printf(" |\n");
+}
+
+static const char *examples_of(const char *command)
+{
+#define KP_EXAMPLES(name, lines) \
+    if (strcmp(command, #name) == 0) return lines;
+#include "export/cli/examples.def"
+#undef KP_EXAMPLES
+    return "";
+}
+
+int kp_help_page(const char *command, const struct kp_opt *table)
+{
+#define KP_COMMAND(name, arguments, summary) \
+    if (strcmp(command, #name) == 0)         \
+        printf("# kprof %s\n\n`kprof %s` %s.\n\n    kprof %s %s\n\n", command, command, summary, command, arguments);
+#include "export/cli/commands.def"
+#undef KP_COMMAND
+    if (table->name) printf("| flag | meaning |\n|---|---|\n");
+    for (; table->name; table++) flag_print(table);
+    printf("\n## Examples\n\n");
+    for (const char *line = examples_of(command); *line; line += line[0] == '\n') {
+        const size_t bytes = strcspn(line, "\n");
+        printf("    %.*s\n", (int)bytes, line);
+        line += bytes;
+    }
+    return KP_EXIT_DONE;
+}
