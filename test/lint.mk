@@ -12,6 +12,8 @@ lint: ## layers, headers, form, names, file and function sizes, shellcheck, code
 	@scripts/lint-words.sh
 	@scripts/check-safety.sh
 	@scripts/check-safety.sh --self-test
+	@scripts/check-findings.sh
+	@scripts/check-findings.sh --self-test
 	@scripts/gen-config-docs.sh --check
 	@scripts/gen-command-docs.sh --check
 	@$(MAKE) -s --no-print-directory man
