@@ -1,5 +1,5 @@
 # lint.mk - the form of the source: layers, headers, sizes, spelling, shell; the shape of the library
-lint: ## layers, headers, form, names, file and function sizes, shellcheck, codespell
+lint: ## layers, headers, form, names, sizes, links and pages of docs, shellcheck, codespell
 	@scripts/check-layers.sh
 	@scripts/check-layers.sh --self-test
 	@scripts/check-names.sh
@@ -12,6 +12,8 @@ lint: ## layers, headers, form, names, file and function sizes, shellcheck, code
 	@scripts/lint-words.sh
 	@scripts/check-safety.sh
 	@scripts/check-safety.sh --self-test
+	@scripts/check-links
+	@scripts/check-links --self-test
 	@scripts/check-findings.sh
 	@scripts/check-findings.sh --self-test
 	@scripts/gen-config-docs.sh --check
