@@ -1,4 +1,4 @@
-# package.mk - make dist, tarball, deb, wheel: files to carry to another machine, the same bytes for one commit
+# package.mk - make dist, tarball, deb, wheel, release: files to carry to another machine, the same bytes for one commit
 #
 # dist: the sources. tarball: what `make install` puts there, to be unpacked anywhere; kprof finds the library beside itself
 # and needs no library but libc and libm. deb: the same for dpkg, with Debian's libraries. Both are for this glibc or a later one.
@@ -46,4 +46,14 @@ deb: $(BUILD)/kprof_$(VERSION).deb ## a Debian package of library, command and m
 wheel: ## a wheel for pip: glibc 2.17 and later, any Python 3 (scripts/wheel; Debian 12, fetches compiler and sources once)
 	@scripts/wheel
 
-.PHONY: dist tarball deb wheel
+# What a release page offers: wheels of both processors, sources that pip builds, tarball, package, and their sums.
+RELEASE := $(BUILD)/release
+RELEASE_ARCHS ?= x86_64 aarch64
+release: tarball deb ## build/release: wheels (x86-64, AArch64), sources, tarball, deb, SHA256SUMS (RELEASE_ARCHS= narrows the wheels)
+	$(Q)rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	$(Q)cp $(PACKAGE).tar.gz $(RELEASE)/ && cp $(BUILD)/kprof_$(VERSION).deb $(RELEASE)/kprof_$(VERSION)_$(DEB_ARCH).deb
+	$(Q)cd scripts/pip && python3 -B -c 'import sys, backend; print(backend.build_sdist(sys.argv[1]))' $(abspath $(RELEASE)) >/dev/null
+	$(Q)for arch in $(RELEASE_ARCHS); do scripts/wheel --arch $$arch -o $(RELEASE) >/dev/null || exit 1; done
+	$(Q)cd $(RELEASE) && sha256sum *.* >SHA256SUMS && cat SHA256SUMS
+
+.PHONY: dist tarball deb wheel release

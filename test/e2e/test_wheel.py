@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """pip install of a checkout and of the source archive: this machine's compiler makes the wheel, and what is installed records."""
+import email
 import re
 import shutil
 import subprocess
@@ -87,7 +88,9 @@ def test_the_source_archive_installs(checkout, python, gcc, tmp_path):
     name = call(sys.executable, "-c", code, tmp_path, cwd=checkout).strip()
     with tarfile.open(tmp_path / name) as tar:
         info = tar.extractfile(name[:-len(".tar.gz")] + "/PKG-INFO").read().decode()
-    assert info.startswith("Metadata-Version: ") and "\nName: kprof\n" in info
+    head = email.message_from_string(info)
+    assert (head["Name"], head["Author"], head["License"]) == ("kprof", "The libkprof authors", "Apache-2.0")
+    assert "Operating System :: POSIX :: Linux" in head.get_all("Classifier") and "](docs/" not in info  # an index has no docs folder
     pip(python, "install", tmp_path / name, env=gcc)
     assert "a range" in recorded(python, tmp_path)
 
