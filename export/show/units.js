@@ -1,10 +1,9 @@
-// units.js - times and bytes as text: of pages and of drawings that are files. The sizes are those of `kprof memory`.
+// units.js - times and bytes as text: of pages and of drawings that are files. Times have three digits. The sizes are those of `kprof memory`.
 function timeText(ns) {
-  const size = Math.abs(ns);
-  if (size >= 1e10) return `${(ns / 1e9).toFixed(2)} s`;
-  if (size >= 1e8) return `${(ns / 1e6).toFixed(1)} ms`;
-  if (size >= 1e5) return `${(ns / 1e6).toFixed(3)} ms`;
-  return size >= 1000 ? `${(ns / 1e3).toFixed(2)} µs` : `${Math.round(ns)} ns`;
+  const sizes = [1e9, 1e6, 1e3], whole = +ns.toPrecision(3), at = sizes.findIndex(size => Math.abs(whole) >= size);
+  if (at < 0) return `${Math.round(ns)} ns`;
+  const value = whole / sizes[at], size = Math.abs(value);
+  return `${value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)} ${["s", "ms", "µs"][at]}`;
 }
 
 function bytesText(bytes) {

@@ -154,6 +154,17 @@ def test_parts_of_a_step_are_one_everywhere(name):
             assert near(whole["data_loading_ms"] / len(rows)) == advice["parts_ms"]["data_loading"]
 
 
+@every
+def test_forward_backward_and_the_others_are_one_everywhere(name):
+    said, (head, columns, _) = report(name), page(name)
+    mean = [sum(ns) / len(head["step_parts"]) / 1e6 for ns in zip(*head["step_parts"])]
+    names = [head["part_names"][part].replace(" ", "_") for part in head["part_order"]]
+    assert {name: near(ms) for name, ms in zip(names, mean)} == said.get("parts_ms_a_step", {})
+    for (_, start, end, *_), parts in zip(head["steps"], head["step_parts"]):
+        assert sum(parts) == end - start
+    assert len(columns["part"]) == len(columns["kind"]) and max(columns["part"], default=0) < len(head["part_names"])
+
+
 def figures(row):
     return row["self_ms"], row["total_ms"], row["count"], row.get("gpu_self_ms", 0)
 

@@ -69,9 +69,23 @@ function nestingMake(trace) {
   }
 }
 
-function laneName(lane) {
+// "main thread (steps)", "backward thread 30213"; the process where there are several.
+function laneName(trace, lane) {
   if (lane.device) return `GPU ${lane.pid}, stream ${lane.tid}`;
-  return `thread ${lane.tid}${lane.main ? " (steps)" : ""}${lane.asynchronous ? ", asynchronous" : ""}, process ${lane.pid}`;
+  const host = trace.lanes.filter(other => !other.device), first = trace.texts[trace.name[lane.first]] || "";
+  const process = host.some(other => other.pid !== lane.pid) ? ` of process ${lane.pid}` : "";
+  const isMain = host.some(other => other.main) ? lane.main : lane.pid === lane.tid;
+  if (lane.asynchronous) return `asynchronous, thread ${lane.tid}${process}`;
+  if (isMain) return `main thread${lane.main ? " (steps)" : ""}${process}`;
+  return `${first.startsWith("autograd::engine::") ? "backward thread" : "thread"} ${lane.tid}${process}`;
+}
+
+// Work of a device is of the part that asked for it.
+function devicePartsMake(trace) {
+  for (const lane of trace.lanes) if (lane.device) for (let i = lane.first; i < lane.first + lane.count; i++) {
+    const by = (trace.op && trace.op[i]) || trace.link[i];
+    if (by) trace.part[i] = trace.part[by - 1];
+  }
 }
 
 // Tables know each step as ProfilerStep*; the timeline tells its number.
@@ -100,7 +114,8 @@ async function traceRead(element) {
   nestingMake(trace);
   trace.end = 1;
   for (let i = 0; i < trace.start.length; i++) trace.end = Math.max(trace.end, trace.start[i] + trace.span[i]);
-  trace.lanes.forEach(lane => { lane.name = laneName(lane); });
+  trace.lanes.forEach(lane => { lane.name = laneName(trace, lane); });
+  devicePartsMake(trace);
   trace.laneAt = new Uint32Array(trace.name.length);
   trace.lanes.sort((a, b) => b.main - a.main || a.asynchronous - b.asynchronous || a.device - b.device || b.count - a.count);
   trace.lanes.forEach((lane, number) => trace.laneAt.fill(number, lane.first, lane.first + lane.count));

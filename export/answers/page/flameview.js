@@ -1,5 +1,5 @@
 // flameview.js - call paths of the chosen time as a flame graph (flame.js, as kprof stacks --svg), and their frames as a table
-const FLAME_PARTS = ["other", "optimizer", "forward", "backward", "data loading", "threads"], FLAME_ORDER = [4, 2, 3, 1, 0, 5];
+const FLAME_ORDER = [4, 2, 3, 1, 0, 5]; // of part_names; the same as kprof stacks
 const METRICS = {
   cpu: { title: "Wall time", text: timeText, isTime: true, tells: "Wall time of the main thread" },
   gpu: { title: "GPU", text: timeText, isTime: true, tells: "Time on GPUs, by the calls that launched it" },
@@ -12,7 +12,7 @@ const flameSvg = byId("flame-svg");
 function flameSums(trace, metric, range) {
   const of = key => trace[metric + key], places = of("Place"), parts = of("Part");
   const after = of("AfterLow"), afterHigh = of("AfterHigh"), values = of("ValueLow"), valuesHigh = of("ValueHigh");
-  const sums = FLAME_PARTS.map(() => null);
+  const sums = trace.head.part_names.map(() => null);
   let at = 0;
   for (let i = 0; i < places.length; i++) {
     at += after[i] + afterHigh[i] * HIGH;
@@ -60,7 +60,7 @@ function partBoxes(trace, boxes, part, own, from, whole) {
   const box = (name, x, value, d, kind, shade) => ({ name, x, w: value / whole, d, text: `${name} (${text(value)}, ${percentText(value / whole)})`,
     colour: `c${part}${kind}${shade}`, value });
   const open = [{ place: 0, x: from, d: 1 }];
-  boxes.push(box(FLAME_PARTS[part], from, total[0], 1, 1, 0));
+  boxes.push(box(trace.head.part_names[part], from, total[0], 1, 1, 0));
   while (open.length) {
     const { place, x, d } = open.pop();
     let at = x;
@@ -132,7 +132,7 @@ function flameDraw(trace, range) {
   const { boxes, whole, parts } = flameBoxes(trace, flameSums(trace, flame.metric, range)), text = METRICS[flame.metric].text;
   flameSvg.replaceChildren();
   byId("flame-legend").replaceChildren(...parts.map(([part, value]) => make("span", {}, swatch(`var(--f${part})`),
-    `${FLAME_PARTS[part]} ${text(value)}, ${percentText(value / whole)}`)));
+    `${trace.head.part_names[part]} ${text(value)}, ${percentText(value / whole)}`)));
   byId("flame-none").hidden = whole > 0;
   byId("flame-none").textContent = "Nothing of this kind in the chosen time.";
   flameGraphOf.set(boxes);

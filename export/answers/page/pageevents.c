@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "export/answers/page/pageparts.h"
+#include "export/answers/stacks/eventpart.h"
 #include "export/read/frames/modulename.h"
 #include "export/read/facts/selftime.h"
 #include "export/read/facts/vendor.h"
@@ -122,6 +123,17 @@ static void columns_put(struct kp_page *page, const struct columns *c, size_t co
     kp_page_blob_put(&page->blob, "kind", c->kind, count, 1);
 }
 
+/* Each event: the part of a step that it belongs to (enum kp_part). */
+static void parts_put(struct kp_page *page, const uint32_t *order, size_t count)
+{
+    uint8_t *of = kp_kineto_room(page->tree->count + 1, 1), *parts = kp_kineto_room(count + 1, 1);
+    kp_eventpart_find(page->tree, of);
+    for (size_t i = 0; i < count; i++) parts[i] = of[order[i]];
+    kp_page_blob_put(&page->blob, "part", parts, count, 1);
+    free(parts);
+    free(of);
+}
+
 static void positions_put(struct kp_page *page, const struct columns *c, size_t count)
 {
     uint32_t *positions = kp_kineto_room(page->tree->count + 1, sizeof *positions);
@@ -159,6 +171,7 @@ void kp_page_events_put(struct kp_page *page)
         for (size_t i = 0; i < l->count; i++) event_put(page, &c, l->first + i, self, &last_ns);
     }
     columns_put(page, &c, count);
+    parts_put(page, c.order, count);
     positions_put(page, &c, count);
     free(words);
     free(kinds);

@@ -67,8 +67,8 @@ static void advice_put(struct kp_page *page, FILE *out)
     char line[4096];
     const struct kp_advice *const a = page->advice;
     page->has_gpu |= a->has_gpu;
-    fprintf(out, ",\"gpu\":%s,\"advice\":{\"healthy\":%s,\"steps\":%zu,\"step\":%.0f", page->has_gpu ? "true" : "false",
-            a->is_well ? "true" : "false", a->steps, a->step_ns);
+    fprintf(out, ",\"gpu\":%s,\"advice\":{\"healthy\":%s,\"steps\":%zu,\"step\":%.0f,\"median\":%.0f",
+            page->has_gpu ? "true" : "false", a->is_well ? "true" : "false", a->steps, a->step_ns, a->median_ns);
     kp_page_member_put(out, "missing", a->missing);
     fprintf(out, ",\"unrecorded\":%s,\"unjudged\":[", a->is_unrecorded ? "true" : "false");
     for (size_t i = 0; i < a->unjudged_count; i++) {
@@ -123,6 +123,30 @@ static void steps_put(const struct kp_page *page, FILE *out)
     free(splits);
 }
 
+/* Names and order of the parts of a step, and of each step its parts; none where it does not train. */
+static void step_parts_list(const struct kp_page *page, FILE *out)
+{
+    const struct kp_chosen *chosen = &page->chosen;
+    struct kp_stepparts sums = {0};
+    fputs(",\"part_names\":[", out);
+    for (enum kp_part part = 0; part < KP_PARTS; part++) fprintf(out, "%s\"%s\"", part ? "," : "", kp_part_name(part));
+    fputs("],\"part_order\":[", out);
+    for (int p = 0; p < KP_STEPPARTS_SHOWN; p++) fprintf(out, "%s%d", p ? "," : "", (int)kp_stepparts_order[p]);
+    fputs("],\"step_parts\":[", out);
+    kp_stepparts_add(&sums, page->tree, chosen);
+    if (kp_stepparts_has(&sums)) {
+        int64_t(*rows)[KP_STEPPARTS_SHOWN] = kp_kineto_room(chosen->step_count + 1, sizeof *rows);
+        kp_stepparts_each(rows, page->tree, chosen);
+        for (size_t i = 0; i < chosen->step_count; i++) {
+            for (int p = 0; p < KP_STEPPARTS_SHOWN; p++)
+                fprintf(out, "%s%" PRId64, p ? "," : i ? ",[" : "[", rows[i][p]);
+            fputs("]", out);
+        }
+        free(rows);
+    }
+    fputs("]", out);
+}
+
 /* Each lane: pid, tid, 1 on a device, 1 asynchronous, 1 the thread of the steps, first event, number of events. */
 static void lanes_put(const struct kp_page *page, FILE *out)
 {
@@ -141,6 +165,7 @@ void kp_page_head_put(struct kp_page *page, const char *label, FILE *out)
     run_put(page, label, out);
     advice_put(page, out);
     steps_put(page, out);
+    step_parts_list(page, out);
     lanes_put(page, out);
     kp_page_rows_put(page, out);
 }

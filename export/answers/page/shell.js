@@ -11,6 +11,18 @@ function make(tag, members, ...children) {
 const percentText = share => `${(100 * share).toFixed(1)} %`;
 const countText = count => count.toLocaleString("en");
 
+// The smallest of 1, 2, 5, 10, 20, .. that is no less.
+function tickOf(least) {
+  const ten = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].map(n => n * ten).find(n => n >= least * 0.9999) || least;
+}
+
+// A time beside others of an axis: all in one unit, with the digits that tell them apart.
+function axisText(ns, most, tick) {
+  const [size, unit] = most >= 1e9 ? [1e9, "s"] : most >= 1e6 ? [1e6, "ms"] : most >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+  return `${(ns / size).toFixed(Math.max(0, -Math.floor(Math.log10(tick / size) + 1e-9)))} ${unit}`;
+}
+
 // Calls a view again when the trace or the range changes; one with the id of its section when there is time for it.
 function onChange(draw, id) { view.listeners.push({ draw, id }); }
 

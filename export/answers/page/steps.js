@@ -7,30 +7,44 @@ function stepRange(steps, a, b) {
   return { from: steps[low][1], to: steps[high][2], low, high, label };
 }
 
-function gradientOf(step) {
-  const span = Math.max(1, step[2] - step[1]), stops = [];
+// What a bar is divided into: {name, colour, of: ns of step i}. The parts of a training where there are any; else, and of a GPU
+// by choice, what computes and what waits.
+function divisionsOf(trace, isSplit) {
+  const { step_parts: parts, part_names: names, part_order: order, steps } = trace.head;
+  if (parts.length && !isSplit) return order.map((part, at) => ({ name: names[part], colour: `var(--f${part})`, of: i => parts[i][at] }));
+  return PARTS.map((_, part) => ({ name: partName(part), colour: `var(--p${part})`, of: i => steps[i][3 + part] }));
+}
+const partName = part => part === 4 && !view.trace.head.gpu ? "outside ops" : part === 0 && !view.trace.head.gpu ? "operators" : PARTS[part];
+const stepNs = step => step[2] - step[1];
+
+function gradientOf(i, divisions, span) {
+  const stops = [];
   let at = 0;
-  for (let part = 0; part < PARTS.length; part++) {
-    const next = at + 100 * step[3 + part] / span;
-    if (next > at) stops.push(`var(--p${part}) ${at.toFixed(2)}% ${next.toFixed(2)}%`);
+  for (const { colour, of } of divisions) {
+    const next = at + 100 * of(i) / Math.max(1, span);
+    if (next > at) stops.push(`${colour} ${at.toFixed(2)}% ${next.toFixed(2)}%`);
     at = next;
   }
-  return `linear-gradient(to top, ${stops.length ? stops.join(", ") : "var(--p4), var(--p4)"})`;
+  return `linear-gradient(to top, ${stops.length ? stops.join(", ") : "var(--f0), var(--f0)"})`;
 }
 
-const partName = part => part === 4 && !view.trace.head.gpu ? "no operator runs" : part === 0 && !view.trace.head.gpu ? "operators" : PARTS[part];
-
-function splitText(steps) {
-  const whole = steps.reduce((sum, step) => sum + step[2] - step[1], 0) || 1;
-  return PARTS.map((_, part) => [partName(part), steps.reduce((sum, step) => sum + step[3 + part], 0)])
-    .filter(([, ns]) => ns > 0).map(([name, ns]) => `${name} ${timeText(ns / steps.length)} (${percentText(ns / whole)})`).join(", ");
+function splitText(from, to, divisions) {
+  let whole = 0;
+  const sums = divisions.map(() => 0);
+  for (let i = from; i < to; i++) {
+    whole += stepNs(view.trace.head.steps[i]);
+    divisions.forEach(({ of }, k) => { sums[k] += of(i); });
+  }
+  return divisions.map(({ name }, k) => [name, sums[k]]).filter(([, ns]) => ns > 0)
+    .map(([name, ns]) => `${name} ${timeText(ns / (to - from))} (${percentText(ns / (whole || 1))})`).join(", ");
 }
 
-function barMake(steps, i, longest) {
-  const step = steps[i], told = `Step ${step[0]}: ${timeText(step[2] - step[1])}; ${splitText([step])}`;
-  const bar = make("button", { type: "button", title: told, ariaLabel: told, tabIndex: i ? -1 : 0 });
-  bar.style.height = `${Math.max(1, 100 * (step[2] - step[1]) / longest)}%`;
-  bar.style.background = gradientOf(step);
+function barMake(steps, i, high) {
+  const span = stepNs(steps[i]), told = `Step ${steps[i][0]}: ${timeText(span)}; ${splitText(i, i + 1, chart.divisions)}`;
+  const bar = make("button", { type: "button", title: told, ariaLabel: told, tabIndex: i ? -1 : 0 }), fill = make("i"), number = make("span", { textContent: steps[i][0] });
+  fill.style.height = `${100 * span / high}%`;
+  fill.style.background = gradientOf(i, chart.divisions, span);
+  bar.append(fill, number);
   bar.onclick = event => stepChoose(event.shiftKey ? stepAnchor : i, i);
   return bar;
 }
@@ -41,35 +55,62 @@ function stepChoose(a, b) {
   rangeSet(now.low === range.low && now.high === range.high ? null : range);
 }
 
+// Lines at round times; the median has one of its own.
+function axisDraw(high, tick) {
+  const line = (ns, kind, text) => {
+    const mark = make("div", { className: kind }, make("span", { textContent: text }));
+    mark.style.bottom = `${100 * ns / high}%`;
+    return mark;
+  };
+  const { median } = view.trace.head.advice, lines = [];
+  for (let ns = 0; ns <= high * 1.0001; ns += tick) lines.push(line(ns, "tick", axisText(ns, high, tick)));
+  if (median > 0 && view.trace.head.steps.length > 1) lines.push(line(median, "median", `median ${timeText(median)}`));
+  byId("axis").replaceChildren(...lines);
+}
+
+// Numbers stand below as many bars as have room for one.
+function numbersPlace() {
+  const bars = [...byId("bars").children], apart = tickOf(Math.max(1, 34 * bars.length / (byId("bars").clientWidth || 800)));
+  bars.forEach((bar, i) => bar.classList.toggle("named", i % Math.max(1, apart) === 0));
+}
+
+const chart = { isSplit: false, divisions: [] };
+
 function stepsBuild(trace) {
-  const steps = trace.head.steps, longest = steps.reduce((most, step) => Math.max(most, step[2] - step[1]), 1);
-  const used = PARTS.map((_, part) => part).filter(part => steps.some(step => step[3 + part] > 0));
-  byId("legend").replaceChildren(...used.map(part => {
-    return make("span", {}, swatch(`var(--p${part})`), partName(part));
-  }));
-  byId("bars").replaceChildren(...steps.map((_, i) => barMake(steps, i, longest)));
-  byId("steps-note").textContent = (trace.head.by_optimizer ? "A step lasts from an optimizer's step to its next. " : "") +
-    "Click a step, or with Shift several: all below follows.";
-  byId("steps-most").textContent = timeText(longest);
-  stepsTable(steps.map((step, i) => ({ name: `Step ${step[0]}`, index: i, time: step[2] - step[1],
-    ...Object.fromEntries(PARTS.map((part, k) => [part, step[3 + k]])) })));
+  const steps = trace.head.steps, longest = steps.reduce((most, step) => Math.max(most, stepNs(step)), 1), tick = tickOf(longest / 4);
+  const high = Math.ceil(longest / tick - 1e-9) * tick, hasBoth = trace.head.step_parts.length > 0 && trace.head.gpu;
+  chart.divisions = divisionsOf(trace, chart.isSplit);
+  byId("legend").replaceChildren(...chart.divisions.filter(({ of }) => steps.some((_, i) => of(i) > 0)).map(({ name, colour }) => make("span", {}, swatch(colour), name)));
+  byId("steps-by").replaceChildren(...(hasBoth ? ["Host", "GPU"] : []).map((name, i) => make("button", { type: "button", textContent: name,
+    ariaPressed: chart.isSplit === !!i, onclick: () => { chart.isSplit = !!i; stepsBuild(trace); stepsChosen(trace, view.range); } })));
+  axisDraw(high, tick);
+  byId("bars").replaceChildren(...steps.map((_, i) => barMake(steps, i, high)));
+  numbersPlace();
+  byId("steps-note").textContent = (trace.head.by_optimizer ? "A step lasts from one call of the optimizer's step() to the next. " : "") +
+    "Click a step to have all views below show it. Shift adds steps to it.";
+  byId("steps-table").replaceChildren();
+  tableMake(byId("steps-table"), [{ key: "name", title: "Step" }, { key: "time", title: "Time", format: timeText, share: true },
+    ...chart.divisions.map(({ name }, k) => ({ key: `part${k}`, title: name[0].toUpperCase() + name.slice(1), format: ns => (ns ? timeText(ns) : "") }))],
+    "time", row => stepChoose(row.index, row.index))(steps.map((step, i) => ({ name: `Step ${step[0]}`, index: i, time: stepNs(step),
+    ...Object.fromEntries(chart.divisions.map(({ of }, k) => [`part${k}`, of(i)])) })));
   view.stepsOf = trace;
 }
 
-const stepsTable = tableMake(document.querySelector("#steps .table"), [{ key: "name", title: "Step" }, { key: "time", title: "Time", format: timeText, share: true },
-  ...PARTS.map((part, k) => ({ key: part, title: part[0].toUpperCase() + part.slice(1), format: ns => (ns ? timeText(ns) : ""), gpu: k === 1 || k === 2 }))],
-  "time", row => stepChoose(row.index, row.index));
+function stepsChosen(trace, range) {
+  const steps = trace.head.steps, bars = byId("bars"), isAll = range.low === undefined;
+  bars.classList.toggle("chosen", !isAll);
+  [...bars.children].forEach((bar, i) => bar.setAttribute("aria-pressed", i >= range.low && i <= range.high));
+  byId("split").textContent = steps.length ? `${isAll ? "A mean step" : range.label}: ${splitText(isAll ? 0 : range.low, isAll ? steps.length : range.high + 1, chart.divisions)}` : "";
+}
 
 onChange((trace, range) => {
-  const steps = trace.head.steps, bars = byId("bars");
-  byId("steps-none").hidden = steps.length > 0;
-  byId("steps-there").hidden = !steps.length;
+  const there = trace.head.steps.length > 0;
+  byId("steps-none").hidden = there;
+  byId("steps-there").hidden = !there;
   if (view.stepsOf !== trace) stepsBuild(trace);
-  bars.classList.toggle("chosen", range.low !== undefined);
-  [...bars.children].forEach((bar, i) => bar.setAttribute("aria-pressed", i >= range.low && i <= range.high));
-  const chosen = range.low === undefined ? steps : steps.slice(range.low, range.high + 1);
-  byId("split").textContent = chosen.length ? `${range.low === undefined ? "A mean step" : range.label}: ${splitText(chosen)}` : "";
+  stepsChosen(trace, range);
 });
+new ResizeObserver(numbersPlace).observe(byId("bars"));
 
 byId("bars").addEventListener("keydown", event => {
   const bars = [...event.currentTarget.children], at = bars.indexOf(document.activeElement);

@@ -4,7 +4,9 @@
 const ROW = 17, TOP = 24, HEAD = 20, LEAST_NS = 20, LINKS_MOST = 200;
 const lanesBox = byId("lanes"), canvas = byId("canvas"), pen = canvas.getContext("2d", { alpha: false });
 const scene = { from: 0, to: 1, picked: -1, hits: null, hit: -1, colours: [], queued: false, frames: [], labels: [] };
-const HUES = [150, 40, 265, 195, 145, 200, 275, 0];
+// Hue and chroma of the parts of a step as in all views (--f0 to --f5), and what is none; how light each kind is, by day and by night.
+const PART_TINTS = [[220, 10], [275, 34], [130, 34], [28, 62], [195, 56], [60, 30]], COMM_TINT = [320, 40], COPY_TINT = [235, 34];
+const LIGHT = [[74, 34], [88, 24], [89, 23], [80, 30], [66, 40], [76, 36], [68, 42], [84, 28]];
 
 // "rgb(1, 2, 3)" as a pixel of a picture.
 function pixelOf(text) {
@@ -22,10 +24,11 @@ function coloursMake() {
   const dark = style.color.match(/\d+/)[0] > 128;
   const inks = { hit: of("hit"), picked: scene.accent, card: scene.card, line: scene.line };
   scene.ink = Object.fromEntries(Object.entries(inks).map(([name, text]) => [name, pixelOf(text)]));
-  scene.colours = HUES.map((hue, kind) => [0, 1, 2, 3].map(shade => {
-    probe.style.color = `hsl(${hue} ${kind === 7 ? 4 : kind === 2 ? 22 : 36}% ${dark ? 30 + 3 * shade : 80 - 4 * shade}%)`;
+  scene.colours = LIGHT.map((light, kind) => PART_TINTS.map((tint, part) => [0, 1, 2, 3].map(shade => {
+    const [hue, chroma] = kind === 6 ? COMM_TINT : kind === 5 ? COPY_TINT : tint;
+    probe.style.color = `hsl(${hue} ${chroma}% ${dark ? light[1] + 2 * shade : light[0] - 3 * shade}%)`;
     return pixelOf(getComputedStyle(probe).color);
-  }));
+  })));
   probe.remove();
   scene.text = dark ? "#eceef2" : "#1b1f24";
 }
@@ -71,7 +74,7 @@ function boxPut(trace, i, y, line, scale, ratio) {
   const from = (trace.start[i] - scene.from) * scale, to = from + trace.span[i] * scale;
   const left = Math.max(0, Math.round(from)), right = Math.min(line.length, Math.max(left + 1, Math.round(to)));
   const colour = i === scene.picked ? scene.ink.picked :
-    scene.hits && scene.hits.has(trace.name[i]) ? scene.ink.hit : scene.colours[trace.kind[i]][trace.name[i] & 3];
+    scene.hits && scene.hits.has(trace.name[i]) ? scene.ink.hit : scene.colours[trace.kind[i]][trace.part[i]][trace.name[i] & 3];
   if (right - left > 3 * ratio) line.fill(colour, left, to < line.length ? right - 1 : right);
   else for (let x = left; x < right; x++) line[x] = colour;
   if (right - left >= 28 * ratio) scene.labels.push(i, y, left / ratio, right / ratio);
@@ -125,6 +128,14 @@ function rowsDraw(trace, up, ratio) {
   pen.putImageData(scene.picture, 0, 0);
 }
 
+// What tells names apart is at their end: folders are cut in front, "…/conv.py(560): forward".
+function cutText(text, fits) {
+  if (text.length <= fits) return text;
+  const file = text.match(/^[^ ]*\/([^/ ]+\.py.*)$/), [short, called] = file ? [`…/${file[1]}`, file[1].replace(/^.*\): /, "")] : [text, text];
+  if (short.length <= fits) return short;
+  return called.length <= fits ? called : `${called.slice(0, fits - 1)}…`;
+}
+
 function labelsDraw(trace) {
   const letter = pen.measureText("m").width; // of a font in which all are as wide
   for (let at = 0; at < scene.labels.length; at += 4) {
@@ -132,13 +143,12 @@ function labelsDraw(trace) {
     const fits = Math.floor((right - left - 6) / letter), text = eventName(trace, i);
     if (fits < 3) continue;
     pen.fillStyle = i === scene.picked ? scene.card : scene.text;
-    pen.fillText(text.length > fits ? `${text.slice(0, fits - 1)}…` : text, left + 4, y + ROW - 5);
+    pen.fillText(cutText(text, fits), left + 4, y + ROW - 5);
   }
 }
 
 function rulerDraw(width) {
-  const span = scene.to - scene.from, rough = span / Math.max(2, width / 130), ten = 10 ** Math.floor(Math.log10(rough));
-  const tick = [1, 2, 5, 10].map(n => n * ten).find(n => n >= rough) || rough;
+  const span = scene.to - scene.from, tick = tickOf(span / Math.max(2, width / 130));
   pen.fillStyle = scene.card;
   pen.fillRect(0, 0, width, TOP - 2);
   pen.fillStyle = scene.dim;
@@ -146,10 +156,18 @@ function rulerDraw(width) {
   for (let at = Math.ceil((scene.from + zero) / tick) * tick; at < scene.to + zero; at += tick) {
     const x = Math.round((at - zero - scene.from) / span * width);
     pen.fillRect(x, TOP - 7, 1, 5);
-    pen.fillText(timeText(Math.abs(at) < tick / 2 ? 0 : at), x + 3, 13);
+    pen.fillText(axisText(Math.abs(at) < tick / 2 ? 0 : at, Math.max(Math.abs(scene.from + zero), Math.abs(scene.to + zero)), tick), x + 3, 13);
   }
   pen.fillStyle = scene.line;
   pen.fillRect(0, TOP - 2, width, 1);
+}
+
+// Which parts of a step the colours are, and what else there is.
+function timelineLegend(trace) {
+  const parts = new Set(trace.part), kinds = new Set(trace.kind), order = [2, 3, 1, 4, 0, 5];
+  byId("timeline-legend").replaceChildren(...order.filter(part => parts.has(part)).map(part => make("span", {}, swatch(`var(--f${part})`), trace.head.part_names[part])),
+    ...[[6, "--p1", "communication"], [5, "--p2", "copies"]].filter(([kind]) => kinds.has(kind)).map(([, colour, text]) => make("span", {}, swatch(`var(${colour})`), text)),
+    ...(kinds.has(2) ? [make("span", { textContent: "pale: Python functions" })] : []));
 }
 
 function frameDraw() {
@@ -402,6 +420,7 @@ onChange((trace, range) => {
   if (scene.of !== trace) {
     scene.of = trace;
     laneTops(trace);
+    timelineLegend(trace);
     lanesBox.scrollTop = 0;
     pick(-1);
     matchesMake(byId("find").value);

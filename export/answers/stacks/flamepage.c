@@ -20,7 +20,7 @@ static const struct {
     unsigned hue, chroma;
 } part_colours[KP_PARTS] = {
     [KP_PART_LOADING] = {195, 100},  [KP_PART_FORWARD] = {130, 80}, [KP_PART_BACKWARD] = {28, 100},
-    [KP_PART_OPTIMIZER] = {275, 80}, [KP_PART_OTHER] = {220, 25},   [KP_PART_THREADS] = {340, 70},
+    [KP_PART_OPTIMIZER] = {275, 80}, [KP_PART_OTHER] = {220, 25},   [KP_PART_THREADS] = {60, 45},
 };
 static const enum kp_part legend[] = {KP_PART_LOADING,   KP_PART_FORWARD, KP_PART_BACKWARD,
                                       KP_PART_OPTIMIZER, KP_PART_OTHER,   KP_PART_THREADS};

@@ -2,6 +2,8 @@
 /* stepparts.c - what of the steps is forward, backward and optimizer, and that as text */
 #include "export/answers/stacks/stepparts.h"
 
+#include <string.h>
+
 #define BETWEEN_LEAST 1.0 /* percent */
 #define ALL_SHARE 0.98    /* of other: all of it */
 
@@ -40,6 +42,55 @@ int64_t kp_stepparts_ns(const struct kp_stepparts *p, enum kp_part part, bool on
     const int64_t rest = whole_ns(p, on_gpu) - others;
     return rest > 0 ? rest : 0;
 }
+
+/* ---- by step ---- */
+
+struct part_rows {
+    int64_t (*rows)[KP_STEPPARTS_SHOWN];
+    const struct kp_chosen *chosen;
+    size_t at; /* those before it have ended */
+};
+
+/* A part's number among those that are shown; other: what no part has. */
+static int shown_at(enum kp_part part)
+{
+    for (int i = 0; i < KP_STEPPARTS_SHOWN; i++)
+        if (kp_stepparts_order[i] == part) return i;
+    return -1;
+}
+
+/* Adds what each step has of a moment. Moments come nearly by time. */
+static void moment_take(void *context, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value)
+{
+    struct part_rows *s = context;
+    const struct kp_step *const steps = s->chosen->steps;
+    const int64_t to_ns = from_ns + value;
+    const int column = part == KP_PART_OTHER ? -1 : shown_at(part);
+    (void)place;
+    if (column < 0) return;
+    while (s->at > 0 && steps[s->at - 1].end_ns > from_ns) s->at--;
+    while (s->at < s->chosen->step_count && steps[s->at].end_ns <= from_ns) s->at++;
+    for (size_t i = s->at; i < s->chosen->step_count && steps[i].start_ns < to_ns; i++) {
+        const int64_t from = steps[i].start_ns > from_ns ? steps[i].start_ns : from_ns;
+        const int64_t to = steps[i].end_ns < to_ns ? steps[i].end_ns : to_ns;
+        if (to > from) s->rows[i][column] += to - from;
+    }
+}
+
+void kp_stepparts_each(int64_t (*rows)[KP_STEPPARTS_SHOWN], const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct part_rows s = {.rows = rows, .chosen = chosen};
+    const int other = shown_at(KP_PART_OTHER);
+    memset(rows, 0, chosen->step_count * sizeof *rows);
+    if (chosen->step_count) kp_wall_parts_tell(tree, moment_take, &s);
+    for (size_t i = 0; i < chosen->step_count; i++) {
+        int64_t rest = chosen->steps[i].end_ns - chosen->steps[i].start_ns;
+        for (int p = 0; p < KP_STEPPARTS_SHOWN; p++) rest -= p == other ? 0 : rows[i][p];
+        rows[i][other] = rest > 0 ? rest : 0;
+    }
+}
+
+/* ---- as text ---- */
 
 /* In tenths of a percent. What rounding leaves is the largest part's, so they are 100.0 % together. */
 static void tenths_make(long of[KP_STEPPARTS_SHOWN], const struct kp_stepparts *p, bool on_gpu)

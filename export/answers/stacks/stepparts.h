@@ -21,6 +21,8 @@ bool kp_stepparts_has_gpu(const struct kp_stepparts *parts); /* and a GPU worked
  * trace, is "other". Threads beside the main one have none. */
 enum { KP_STEPPARTS_SHOWN = 5 };
 extern const enum kp_part kp_stepparts_order[KP_STEPPARTS_SHOWN];
+/* Fills a row for each of the chosen steps: nanoseconds of the host by part, in that order. They add up to the step. */
+void kp_stepparts_each(int64_t (*rows)[KP_STEPPARTS_SHOWN], const struct kp_tree *tree, const struct kp_chosen *chosen);
 int64_t kp_stepparts_ns(const struct kp_stepparts *parts, enum kp_part part, bool on_gpu);
 /*
  * Writes "forward 47.1 %, backward 39.2 %, optimizer 9.3 %, other 4.4 % (3.1 % in no op)": 100.0 % together. Where no

@@ -255,11 +255,8 @@ static void place_below(struct wall *w, uint32_t node, uint32_t base)
 
 static void value_add(const struct wall *w, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value)
 {
-    if (!w->paths) {
-        w->sums[part] += value;
-        return;
-    }
-    kp_calltree_add(w->paths, place, part, value);
+    if (w->paths) kp_calltree_add(w->paths, place, part, value);
+    else w->sums[part] += value;
     if (w->options->tell && value) w->options->tell(w->options->context, place, part, from_ns, value);
 }
 
@@ -655,16 +652,27 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
     wall_close(&w, &lanes);
 }
 
-void kp_wall_parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_spans *within)
+static void parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_wall_options *options,
+                      bool has_device)
 {
-    const struct kp_wall_options options = {.within = within};
     struct wall_lanes lanes = {0};
-    struct wall w = {.tree = tree, .options = &options, .frames = frames_in(tree), .sums = into->host_ns};
+    struct wall w = {.tree = tree, .options = options, .frames = frames_in(tree), .sums = into->host_ns};
     w.idle_sum = &into->between_ns;
     wall_begin(&w, &lanes);
     if (lanes.count) main_sweep(&w, &lanes, USE_TIME);
     w.idle_sum = NULL;
     w.sums = into->gpu_ns;
-    if (tree->has_device) device_add(&w);
+    if (has_device) device_add(&w);
     wall_close(&w, &lanes);
+}
+
+void kp_wall_parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_spans *within)
+{
+    parts_add(into, tree, &(struct kp_wall_options){.within = within}, tree->has_device);
+}
+
+void kp_wall_parts_tell(const struct kp_tree *tree, kp_wall_fn tell, void *context)
+{
+    struct kp_wall_parts sums = {0};
+    parts_add(&sums, tree, &(struct kp_wall_options){.tell = tell, .context = context}, false);
 }

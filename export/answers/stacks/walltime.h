@@ -43,3 +43,5 @@ struct kp_wall_parts {
 };
 /* Adds a trace. kp_tree_set_forward_stacks() was called on the tree. within: only this time; or NULL */
 void kp_wall_parts_add(struct kp_wall_parts *into, const struct kp_tree *tree, const struct kp_spans *within);
+/* Tells each moment of the main thread with its part, and place 0. */
+void kp_wall_parts_tell(const struct kp_tree *tree, kp_wall_fn tell, void *context);

@@ -18,6 +18,8 @@ FRAMES = """document.getElementById('frames').open = true; const more = document
 return [...document.querySelectorAll('#flames tbody tr')].map(tr => [...tr.children].map(td => td.textContent));"""
 TABLE = """const box = document.querySelector(arguments[0]), more = box.querySelector('.more'); if (!more.hidden) more.click();
 return [...box.querySelectorAll('tbody tr')].map(tr => [...tr.children].map(td => td.textContent));"""
+COLOURS = """const of = {}; for (const span of document.querySelectorAll('#legend span, #timeline-legend span, #flame-legend span')) {
+  const box = span.querySelector('.swatch'); if (box) (of[span.textContent.replace(/ [\\d.]+ .*/, '')] ||= []).push(getComputedStyle(box).backgroundColor); } return of;"""
 BOXES = "return [...document.querySelectorAll('#treemap button')].map(b => [b.title, b.offsetWidth * b.offsetHeight]);"
 LABELS = """return [...document.querySelectorAll('#treemap button')].filter(b => b.querySelector(':scope > .room') && b.querySelector(':scope > span')).map(b =>
   [b.querySelector(':scope > span').textContent, b.querySelector(':scope > span').getBoundingClientRect().bottom <= b.querySelector(':scope > .room').getBoundingClientRect().top + 1]);"""
@@ -96,6 +98,8 @@ def links_and_tables(driver, said, search):
     said["all"] = driver.execute_script(ROWS)
     bars = driver.find_elements(By.CSS_SELECTOR, "#bars button")
     said["bars"] = [bar.get_attribute("aria-label") for bar in bars]
+    said["axis"] = driver.find_element(By.ID, "axis").text
+    said["colours of"] = driver.execute_script(COLOURS)
     if bars:
         click(driver, bars[0])
         said["range"] = driver.find_element(By.ID, "range").text

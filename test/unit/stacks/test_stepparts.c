@@ -81,6 +81,27 @@ static void one_step_alone_has_its_own(void **state)
     assert_int_equal(kp_stepparts_ns(&parts, KP_PART_BACKWARD, false), 300000);
 }
 
+static void each_step_has_its_own_and_they_add_up_to_it(void **state)
+{
+    struct little *t = *state;
+    int64_t rows[2][KP_STEPPARTS_SHOWN];
+    struct kp_stepparts sums;
+    training_put(t, false);
+    op(t, "aten::add", 750, 30);
+    sums = parts_of(t, &everything);
+    assert_int_equal(t->chosen.step_count, 2);
+    kp_stepparts_each(rows, &t->tree, &t->chosen);
+    for (int p = 0; p < KP_STEPPARTS_SHOWN; p++)
+        assert_int_equal(rows[0][p] + rows[1][p], kp_stepparts_ns(&sums, kp_stepparts_order[p], false));
+    for (int i = 0; i < 2; i++) {
+        int64_t sum = 0;
+        for (int p = 0; p < KP_STEPPARTS_SHOWN; p++) sum += rows[i][p];
+        assert_int_equal(sum, t->chosen.steps[i].end_ns - t->chosen.steps[i].start_ns);
+    }
+    assert_int_equal(rows[0][0], 400000); /* forward */
+    assert_int_equal(rows[1][1], 300000); /* backward */
+}
+
 static void a_gpus_work_is_of_the_part_that_asked_for_it(void **state)
 {
     struct little *t = *state;
@@ -138,6 +159,7 @@ int main(void)
         LITTLE(loading_between_two_calls_of_an_optimizer_is_no_optimizers),
         LITTLE(an_op_of_no_part_is_other_all_the_same),
         LITTLE(one_step_alone_has_its_own),
+        LITTLE(each_step_has_its_own_and_they_add_up_to_it),
         LITTLE(a_gpus_work_is_of_the_part_that_asked_for_it),
         cmocka_unit_test(parts_are_a_hundred_percent_together),
         LITTLE(what_does_not_train_has_none),
