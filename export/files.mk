@@ -3,7 +3,7 @@
 EXPORT_WRITES := trace gpu heap names out
 # The rooms that read one, in the command alone, highest first: answers, then what they read with.
 EXPORT_MODEL := facts tree parse frames kineto store show
-EXPORT_READS := view page runadvice heapview convert diff advise memory ranks hang top torchtable stacks folder symbols files $(EXPORT_MODEL)
+EXPORT_READS := watch view page runadvice heapview convert diff advise memory ranks hang top torchtable stacks folder symbols files $(EXPORT_MODEL)
 EXPORT_CLI := $(EXPORT_READS) $(EXPORT_WRITES)
 # $(call behind,WORD,LIST): what stands behind it in the list
 behind = $(if $(2),$(if $(filter $(1),$(firstword $(2))),$(wordlist 2,$(words $(2)),$(2)),$(call behind,$(1),$(wordlist 2,$(words $(2)),$(2)))))
@@ -30,6 +30,7 @@ include export/answers/stacks/files.mk
 include export/answers/top/files.mk
 include export/answers/torchtable/files.mk
 include export/answers/view/files.mk
+include export/answers/watch/files.mk
 include export/write/gpu/files.mk
 include export/write/heap/files.mk
 include export/write/names/files.mk

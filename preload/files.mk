@@ -1,5 +1,5 @@
 # files.mk - the files of this room; each folder in it is an archive of its own
-PRELOAD_ROOMS := preload run host procfacts unwind calltrace malloc cupti cuda_hooks torch python nvtx hook
+PRELOAD_ROOMS := preload run host summary procfacts unwind calltrace malloc cupti cuda_hooks torch python nvtx hook
 SRC_preload := preload/run.c
 -include preload/hook/files.mk
 -include preload/torch/files.mk
@@ -12,4 +12,5 @@ SRC_preload := preload/run.c
 -include preload/calltrace/files.mk
 -include preload/host/files.mk
 -include preload/procfacts/files.mk
+-include preload/summary/files.mk
 -include preload/run/files.mk

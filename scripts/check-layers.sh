@@ -19,6 +19,7 @@ room_of() { # path -> room; a subshell for each include would take most of the t
     preload/run/*) room=run ;;
     preload/host/*) room=host ;;
     preload/procfacts/*) room=procfacts ;;
+    preload/summary/*) room=summary ;;
     preload/*/*) d=${1#preload/}; room="preload_${d%%/*}" ;;
     preload/*) room=preload ;; *) room=other ;;
   esac
@@ -57,23 +58,25 @@ may_see() { # room -> rooms, those it may include besides itself
     diff) rooms="advise top torchtable $model" ;;
     page|view) rooms="advise memory ranks top stacks torchtable $model" ;;
     convert) rooms="$model" ;;
+    watch) rooms="format $low" ;;
     heapview) rooms="stacks folder symbols files names export $model" ;;
     runadvice) rooms="heapview advise ranks top folder symbols files $model" ;;
-    cli) rooms="view page runadvice heapview convert diff advise memory ranks hang top stacks torchtable folder symbols files $model names export schedule read format base" ;;
+    cli) rooms="watch view page runadvice heapview convert diff advise memory ranks hang top stacks torchtable folder symbols files $model names export schedule read format base" ;;
     hook) rooms="preload record format base" ;; # of preload only guard.h and run.h
     unwind) rooms="record format base" ;;
     host) rooms="hook preload record base" ;;
     procfacts) rooms="preload record base" ;;
+    summary) rooms="procfacts format base" ;;
     preload_*) rooms="preload hook unwind record schedule format base" ;;
     preload) rooms="record format base" ;;
-    run) rooms="host procfacts preload hook unwind record schedule out export read format base" ;; # boot.c and its files wire everything
+    run) rooms="host summary procfacts preload hook unwind record schedule out export read format base" ;; # boot.c and its files wire everything
   esac
 }
 
 # The headers by which a room may be entered from elsewhere; the rooms of the first line are open.
 is_door() { # room, header
   case $1 in
-    base|format|host|procfacts|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|hang|heapview|runadvice) return 0 ;;
+    base|format|host|procfacts|summary|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|hang|heapview|runadvice) return 0 ;;
     record) [ "$2" = collector/record/kp_record.h ] ;;
     read) [ "$2" = collector/read/kp_read.h ] ;;
     schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/job/job.h ]] ;;
@@ -85,6 +88,7 @@ is_door() { # room, header
     diff) [ "$2" = export/answers/diff/diff.h ] ;;
     page) [ "$2" = export/answers/page/page.h ] ;;
     view) [ "$2" = export/answers/view/view.h ] ;;
+    watch) [ "$2" = export/answers/watch/watch.h ] ;;
     memory) [ "$2" = export/answers/memory/memblocks.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;
     unwind) [ "$2" = preload/unwind/kp_unwind.h ] ;;

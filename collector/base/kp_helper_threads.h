@@ -16,7 +16,7 @@
  * After the pause a new thread calls it again. `wake` ends its sleep and may be NULL. At most KP_HELPERS_MAX bodies,
  * each once. 0 or -errno.
  */
-enum { KP_HELPERS_MAX = 5 };
+enum { KP_HELPERS_MAX = 6 };
 int kp_helpers_start(void *(*body)(void *), const char *name, int nice, void (*wake)(void))
     __attribute__((warn_unused_result));
 bool kp_helpers_pause_wanted(void);

@@ -190,13 +190,23 @@ static bool is_helper(void)
     return file_read("/proc/thread-self/comm", name, sizeof name) > 0 && strncmp(name, "kprof-", 6) == 0;
 }
 
+static bool schedstat_look(const char *path, uint64_t *had_ns, uint64_t *waited_ns)
+{
+    char text[128];
+    return file_read(path, text, sizeof text) > 0 && kp_procfacts_core(text, had_ns, waited_ns);
+}
+
+bool kp_procfacts_thread(uint64_t *had_ns, uint64_t *waited_ns)
+{
+    return schedstat_look("/proc/thread-self/schedstat", had_ns, waited_ns);
+}
+
 /* /proc/self is of the first thread. */
 static bool core_look(struct core_times *out)
 {
-    char text[128];
     out->program_ns = kp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    return file_read(core.is_helper ? "/proc/self/schedstat" : "/proc/thread-self/schedstat", text, sizeof text) > 0 &&
-           kp_procfacts_core(text, &out->had_ns, &out->waited_ns);
+    if (!core.is_helper) return kp_procfacts_thread(&out->had_ns, &out->waited_ns);
+    return schedstat_look("/proc/self/schedstat", &out->had_ns, &out->waited_ns);
 }
 
 static void core_begin(void)
@@ -336,7 +346,7 @@ bool kp_procfacts_starts_ranks(const char *script)
     return false;
 }
 
-static void own_script(char *out, size_t room)
+void kp_procfacts_own_script(char *out, size_t room)
 {
     char text[TEXT_BYTES];
     const ssize_t n = file_read("/proc/self/cmdline", text, sizeof text);
@@ -347,7 +357,7 @@ static void own_script(char *out, size_t room)
 bool kp_procfacts_is_launcher(void)
 {
     char script[SCRIPT_BYTES];
-    own_script(script, sizeof script);
+    kp_procfacts_own_script(script, sizeof script);
     return kp_procfacts_starts_ranks(script);
 }
 
@@ -355,6 +365,6 @@ void kp_procfacts_note_begin(void)
 {
     char text[TEXT_BYTES], script[SCRIPT_BYTES];
     if (file_read("/proc/self/status", text, sizeof text) > 0) number_note("cores", kp_procfacts_cores(text));
-    own_script(script, sizeof script);
+    kp_procfacts_own_script(script, sizeof script);
     if (script[0]) (void)kp_record_note("script", script);
 }

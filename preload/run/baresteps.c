@@ -23,6 +23,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/procfacts/faultcount.h"
 #include "preload/procfacts/procfacts.h"
+#include "preload/summary/steplines.h"
 #include "collector/base/kp_poison.h"
 
 enum { STEPS = 32, STEPS_LEAST = 3, STEPS_TO_SETTLE = 3, MEDIAN_EACH = 8, LONG_TIMES = 3 };
@@ -68,6 +69,7 @@ void kp_baresteps_end(bool is_bare, uint64_t step)
     if (!is_bare) bare.unsettled = STEPS_TO_SETTLE;
     else if (bare.unsettled) bare.unsettled--;
     else if (bare.begin_ns) length_add(now - bare.begin_ns);
+    kp_steplines_step(step, now, bare.begin_ns ? now - bare.begin_ns : 0, !is_bare);
     bare.begin_ns = now;
     kp_faultcount_step(is_bare);
 }

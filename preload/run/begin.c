@@ -32,6 +32,7 @@
 #include "preload/run/exit.h"
 #include "preload/host/single_thread.h"
 #include "preload/run/sources.h"
+#include "preload/run/stepnote.h"
 #include "preload/host/threadcount.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
@@ -125,6 +126,7 @@ static void begin_run(void)
     if (!is_run_begun && kp_run_is_worker() && schedule->set) kp_children_follow();
     else if (!is_run_begun) start_clock();
     if (!is_run_begun && !kp_run_is_worker()) kp_ctl_begin();
+    if (!is_run_begun) kp_stepnote_begin();
     is_run_begun = true;
 }
 

@@ -36,6 +36,7 @@
 #include "preload/procfacts/procfacts.h"
 #include "preload/run/sources.h"
 #include "preload/run/spools.h"
+#include "preload/run/stepnote.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
@@ -203,6 +204,8 @@ static int read_settings(void)
     fix_log();
     launcher_apply();
     kp_schedule_from_config(config, &schedule, &step_rule);
+    kp_stepnote_setup(config);
+    if (kp_stepnote_is_trigger()) schedule.set = true; /* without KPROF_SCHEDULE: as none */
     if (config->signal && !kp_ctl_signal_parse(config->signal))
         kp_config_refuse(config, KP_SET_signal, "is none of HUP, USR1, USR2, URG, WINCH, IO, a real-time number",
                          "none");

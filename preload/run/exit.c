@@ -18,6 +18,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/run/ctl.h"
+#include "preload/run/stepnote.h"
 #include "preload/run/window.h"
 #include "collector/base/kp_poison.h"
 
@@ -38,6 +39,7 @@ __attribute__((destructor)) static void kprof_end(void)
      * the user runs kprof recover. */
     kp_ctl_end();
     bool is_ended = kp_window_end_run();
+    kp_stepnote_end();
     if (kp_thread_self) kp_store_release(&kp_thread_self->inside, 0); /* pairs with: quiesce.c:is_quiet */
     if (is_ended) kp_finish_exit();
     else kp_log(0, "exit() was called during a step: no trace was written; run: kprof recover %s", kp_record_path());

@@ -31,6 +31,7 @@
 #include "preload/run/children.h"
 #include "preload/run/filetext.h"
 #include "preload/run/losstext.h"
+#include "preload/run/newest.h"
 #include "preload/run/ownspool.h"
 #include "preload/run/phaserun.h"
 #include "preload/run/spools.h"
@@ -97,6 +98,7 @@ void kp_finish_forget(void)
     exporting = exiting = children_wait = false;
     exit_took = 0;
     kp_store_relaxed(&is_rest_done, false);
+    kp_newest_forget();
     memset(&total, 0, sizeof total);
 }
 
@@ -256,6 +258,7 @@ static void account(struct kp_rec_cycle *cycle, int err, const struct kp_export_
     }
     total.lost += result->lost; /* also when the drops left nothing to export */
     pthread_mutex_unlock(&finish_lock);
+    if (err == 0) kp_newest_note(result->path, config->keep);
     if (err != 0 && err != -ENODATA) return;
     exported_note(cycle);
     kp_record_recycle(cycle->cycle);

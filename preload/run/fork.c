@@ -29,6 +29,7 @@
 #include "preload/run/ctl.h"
 #include "preload/run/window.h"
 #include "preload/run/sources.h"
+#include "preload/run/stepnote.h"
 #include "preload/unwind/kp_unwind.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
@@ -99,6 +100,7 @@ static void after_fork_in_child(void)
     kp_log_release();
     kp_record_forget();
     kp_ctl_forget();
+    kp_stepnote_forget();
     if (goes_on) begin_in_child();
     errno = saved;
 }

@@ -40,6 +40,10 @@ static const struct {
     {"KPROF_CHILDREN", "1", "yes", "is neither 0 nor 1, using 0"},
     {"KPROF_CONTROL", "1", "2", "is neither 0 nor 1, using 0"},
     {"KPROF_SIGNAL", "USR2", "a\nb", "has a control character in it, using nothing"},
+    {"KPROF_SUMMARY", "1", "yes", "is neither 0 nor 1, using 0"},
+    {"KPROF_TRIGGER", "step>1.5x", "a\nb", "has a control character in it, using nothing"},
+    {"KPROF_PROM", "/tmp/k.prom", "a\nb", "has a control character in it, using nothing"},
+    {"KPROF_KEEP", "3", "10001", "is not between 0 and 10000, using 0"},
     {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
     {"KPROF_BUFFER_MB", "64", "70000", "is not between 0 and 65536, using 0"},
     {"KPROF_EXIT_S", "5", "0", "is not between 1 and 86400, using 60"},
@@ -122,7 +126,7 @@ static void every_bad_value_gives_one_line_and_the_default(void **state)
         kp_config_value(&c, (enum kp_config_index)i, value, sizeof value);
         assert_string_equal(value, before);
         assert_int_equal(c.from_env, 0);
-        assert_int_equal(c.refused, 1u << i);
+        assert_int_equal(c.refused, KP_SET_BIT(i));
         assert_memory_equal(c.lines, samples[i].name, strlen(samples[i].name));
         assert_string_equal(strstr(c.lines, samples[i].why) ? samples[i].why : c.lines, samples[i].why);
     }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/* watchshow.c - shows ranks of a run while it goes on: a sentence, and a row a rank */
+#include <math.h>
+#include <string.h>
+
+#include "export/answers/watch/watch.h"
+#include "export/show/columns.h"
+#include "export/show/plain.h"
+#include "export/show/units.h"
+
+/* ---- the sentence ---- */
+
+static size_t state_count(const struct kp_watch *w, enum kp_watch_state state, const struct kp_watch_rank **first)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < w->count; i++)
+        if (w->ranks[i].state == state && !count++) *first = &w->ranks[i];
+    return count;
+}
+
+static uint64_t step_of(const struct kp_watch *w, bool is_most)
+{
+    uint64_t step = w->ranks[0].last.step;
+    for (size_t i = 1; i < w->count; i++)
+        if (is_most == (w->ranks[i].last.step > step)) step = w->ranks[i].last.step;
+    return step;
+}
+
+/* "rank 3", "rank 3 and 2 more". */
+static void who_write(char *out, size_t bytes, const struct kp_watch_rank *first, size_t count)
+{
+    if (count > 1) snprintf(out, bytes, "rank %u and %zu more", first->head.rank, count - 1);
+    else snprintf(out, bytes, "rank %u", first->head.rank);
+}
+
+static char *trouble_say(const struct kp_watch *w, char *out, size_t bytes)
+{
+    const struct kp_watch_rank *gone = NULL, *silent = NULL;
+    const size_t gones = state_count(w, KP_WATCH_GONE, &gone), silents = state_count(w, KP_WATCH_SILENT, &silent);
+    char who[64], since[32], median[32];
+    if (gones) {
+        who_write(who, sizeof who, gone, gones);
+        kp_units_span(since, sizeof since, (int64_t)gone->quiet_ns);
+        snprintf(out, bytes, "%s died after step %lu, %s ago, without an exit", who, (unsigned long)gone->last.step,
+                 since);
+        return out;
+    }
+    if (!silents) return NULL;
+    who_write(who, sizeof who, silent, silents);
+    kp_units_span(since, sizeof since, (int64_t)silent->quiet_ns);
+    kp_units_span(median, sizeof median, (int64_t)silent->median_ns);
+    snprintf(out, bytes, "%s %s ended no step for %s (the median step takes %s): %s at step %lu", who,
+             silents > 1 ? "have" : "has", since, median, silents > 1 ? "they stand" : "it stands",
+             (unsigned long)silent->last.step);
+    return out;
+}
+
+static const struct kp_watch_rank *latest(const struct kp_watch *w)
+{
+    const struct kp_watch_rank *found = &w->ranks[0];
+    for (size_t i = 1; i < w->count; i++)
+        if (w->ranks[i].last.step < found->last.step) found = &w->ranks[i];
+    return found;
+}
+
+char *kp_watch_say(const struct kp_watch *w, char *out, size_t bytes)
+{
+    const uint64_t most = step_of(w, true), least = step_of(w, false);
+    char median[32];
+    if (trouble_say(w, out, bytes)) return out;
+    kp_units_span(median, sizeof median, (int64_t)w->ranks[0].median_ns);
+    if (!kp_watch_goes_on(w)) snprintf(out, bytes, "the program ended after step %lu", (unsigned long)most);
+    else if (most - least > 1)
+        snprintf(out, bytes, "rank %u is %lu steps behind: step %lu of %lu", latest(w)->head.rank,
+                 (unsigned long)(most - least), (unsigned long)least, (unsigned long)most);
+    else
+        snprintf(out, bytes, "step %lu, %s a step, %zu rank%s", (unsigned long)most, median, w->count,
+                 kp_units_s(w->count));
+    return out;
+}
+
+/* ---- the table ---- */
+
+static const char *const states[] = {"runs", "silent", "ended", "gone"};
+
+static const char *state_text(const struct kp_watch_rank *r, char *room, size_t bytes)
+{
+    char since[32];
+    if (r->state == KP_WATCH_RUNS) return states[r->state];
+    kp_units_span(since, sizeof since, (int64_t)r->quiet_ns);
+    snprintf(room, bytes, "%s %s", states[r->state], since);
+    return room;
+}
+
+static double known(double value) { return value > 0 ? value : NAN; }
+
+static const char *plain(const char *text, char *room, size_t bytes)
+{
+    kp_plain_text(room, bytes, text, strlen(text));
+    return room;
+}
+
+#define KP_TABLE struct kp_watch
+#define KP_ROW struct kp_watch_rank
+/* clang-format off */
+#define COLUMNS(NUMBER, TEXT) \
+    NUMBER(rank, "rank", "rank", COUNT, 4, true, r->head.rank) \
+    NUMBER(ranks, NULL, "ranks", COUNT, 0, true, r->head.ranks) \
+    NUMBER(step, "step", "step", COUNT, 6, true, r->last.count ? (double)r->last.step : NAN) \
+    NUMBER(last, "last ms", "last_ms", MS_FIT, 8, true, known(r->last_ns)) \
+    NUMBER(median, "median ms", "median_ms", MS_FIT, 9, true, known(r->median_ns)) \
+    NUMBER(p99, "p99 ms", "p99_ms", MS_FIT, 8, true, known(r->p99_ns)) \
+    NUMBER(had, "on a core", "on_core", SHARE, 9, true, r->had) \
+    NUMBER(waited, "no core", "no_core", SHARE, 7, true, r->waited) \
+    NUMBER(memory, "memory", "resident_bytes", BYTES, 9, true, known(r->last.resident_kb * 1024.0)) \
+    NUMBER(quiet, NULL, "quiet_s", TIMES, 0, true, r->quiet_ns / 1e9) \
+    NUMBER(lost, NULL, "lost_lines", COUNT, 0, true, (double)r->head.lost) \
+    NUMBER(pid, NULL, "pid", COUNT, 0, true, r->head.pid) \
+    TEXT(state, "state", NULL, -6, true, state_text(r, room, bytes)) \
+    TEXT(host, "host", "host", 0, true, plain(r->head.host, room, bytes)) \
+    TEXT(script, NULL, "script", 0, true, r->head.script) \
+    TEXT(job, NULL, "job", 0, true, r->head.job)
+KP_COLUMNS(columns, COLUMNS)
+/* clang-format on */
+
+void kp_watch_print(FILE *out, const struct kp_watch *w)
+{
+    char say[256];
+    kp_plain_fmt(out, "%s\n\n", kp_watch_say(w, say, sizeof say));
+    kp_columns_print(out, KP_COLUMNS_OF(columns, w, w->ranks, w->count));
+}
+
+void kp_watch_json(FILE *out, const struct kp_watch *w)
+{
+    const struct kp_columns *const c = KP_COLUMNS_OF(columns, w, w->ranks, w->count);
+    char say[256];
+    kp_plain_json_fmt(out, "{\"say\":%s,\"goes_on\":", kp_watch_say(w, say, sizeof say));
+    fputs(kp_watch_goes_on(w) ? "true,\"ranks\":[" : "false,\"ranks\":[", out);
+    for (size_t i = 0; i < w->count; i++) {
+        fprintf(out, "%s{\"state\":\"%s\"", i ? "," : "", states[w->ranks[i].state]);
+        kp_columns_json(out, c, &w->ranks[i]);
+        fputs("}", out);
+    }
+    fputs("]}\n", out);
+}

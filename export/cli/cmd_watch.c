@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cmd_watch.c - kprof watch: the steps of a running program, from the lines of KPROF_SUMMARY */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_config.h"
+#include "export/answers/watch/watch.h"
+#include "export/cli/cli.h"
+
+static const struct kp_opt flags[] = {
+    {"once", 0, KP_OPT_FLAG, NULL, "print once (also where the output is no terminal)"},
+    {"interval", 0, KP_OPT_VALUE, "S", "seconds between two looks (default 2)"},
+    {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON a look"},
+    {0}};
+
+struct watching {
+    const char *dir;
+    bool is_once, is_json;
+    long interval_s;
+};
+
+/* Returns the exit code, or -1: the run goes on. */
+static int look(const struct watching *wish)
+{
+    struct kp_watch w;
+    const int rc = kp_watch_read(&w, wish->dir, kp_clock_ns(CLOCK_REALTIME));
+    if (rc < 0) return kp_cli_fail("watch", "%s: %s", wish->dir, strerror(-rc));
+    if (!w.count) {
+        kp_watch_free(&w);
+        return kp_cli_fail("watch", "%s: no program with KPROF_SUMMARY=1 has ended a step there", wish->dir);
+    }
+    const bool goes_on = kp_watch_goes_on(&w);
+    if (wish->is_json) kp_watch_json(stdout, &w);
+    else kp_watch_print(stdout, &w);
+    fflush(stdout);
+    kp_watch_free(&w);
+    return goes_on ? -1 : KP_EXIT_DONE;
+}
+
+static int watch(const struct watching *wish)
+{
+    const bool is_screen = !wish->is_once && !wish->is_json && isatty(STDOUT_FILENO);
+    int code;
+    for (;;) {
+        if (is_screen) fputs("\033[H\033[J", stdout);
+        code = look(wish);
+        if (code >= 0 || wish->is_once || (!is_screen && !wish->is_json)) break;
+        sleep((unsigned)wish->interval_s);
+    }
+    return code < 0 ? KP_EXIT_DONE : code;
+}
+
+int kp_cmd_watch(int argc, char **argv)
+{
+    struct kp_opt_scan scan = {.command = "watch", .table = flags, .argc = argc, .argv = argv, .at = 1};
+    struct watching wish = {.interval_s = 2};
+    const char *value;
+    int i;
+    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+        switch (i) {
+        case 0: wish.is_once = true; break;
+        case 1:
+            if (!kp_opt_number(value, 1, &wish.interval_s))
+                return kp_cli_misuse("watch", "--interval: '%s' is no number of seconds from 1 on", value);
+            break;
+        case 2: wish.is_json = true; break;
+        case KP_OPT_ARGUMENT:
+            if (wish.dir) return kp_cli_misuse("watch", "takes one folder");
+            wish.dir = value;
+            break;
+        case KP_OPT_HELP: return kp_cli_help("watch", flags);
+        default: return KP_EXIT_USAGE;
+        }
+    }
+    if (!wish.dir) wish.dir = kp_config_rows[KP_SET_dir].fallback;
+    return watch(&wish);
+}
