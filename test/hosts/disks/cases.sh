@@ -65,6 +65,20 @@ case_freeze_window_traces() { # only the folder of traces stands
   claim_same
   claim_no_wait
 }
+claim_lines() { # steps: each has a line, or is counted as lost
+  local file lines lost
+  file=$(echo "$vol"/k/*.steps)
+  lines=$((($(stat -c %s "$file") - 512) / 96)) lost=$(od -A n -t u8 -j 56 -N 8 "$file" | tr -d ' ')
+  if [ $((lines + lost)) = "$1" ]; then claim "a line a step ($lost lost)" ""; else claim "a line a step" "$lines lines, $lost lost, of $1 steps"; fi
+}
+case_freeze_summary() { # lines of a step, and metrics
+  volume ext4 128 || return
+  settings=(KPROF_DIR="$vol/k" KPROF_SCHEDULE=none KPROF_SUMMARY=1 KPROF_PROM="$vol/k.prom")
+  standing steps=$((stand * 1000 + 2500)) meet=1000
+  claim_same
+  claim_no_wait
+  claim_lines $((stand * 1000 + 2500))
+}
 case_freeze_start() {
   volume ext4 128 || return
   settings=(KPROF_DIR="$vol/k")
@@ -114,6 +128,7 @@ exit_bound() {
 }
 case_freeze_exit_bound() { exit_bound; }
 case_freeze_exit_bound_control() { exit_bound KPROF_CONTROL=1; }
+case_freeze_exit_bound_summary() { exit_bound KPROF_SUMMARY=1; }
 case_freeze_exit_bound_traces() { # the recording lies elsewhere
   local n
   stand_long
