@@ -41,10 +41,14 @@ def milliseconds(text):
 def same_rows(shown, said):
     """Names, times and calls as the report has them; a time is shown with at least three digits."""
     rows = {name: cells for name, *cells in shown}
-    expected = {f"nn.Module: {row['path']}" if "path" in row else row["name"] or "(no name)": row for row in said["rows"]}
-    assert set(rows) == set(expected)
+    expected = {}
+    for row in said["rows"]:  # the page leaves out the addresses of objects
+        name = re.sub(" at 0x[0-9a-f]+", "", f"nn.Module: {row['path']}" if "path" in row else row["name"] or "(no name)")
+        had = expected.setdefault(name, collections.Counter())
+        had.update({key: row[key] for key in ("self_ms", "total_ms", "count")})
+    assert set(rows) == set(expected) and len(rows) == len(shown)
     for name, row in expected.items():
-        own, total, _, count = rows[name][:4]
+        own, _, _, total, _, count = rows[name][:6]
         assert milliseconds(own) == pytest.approx(row["self_ms"], rel=6e-3, abs=1e-6), name
         assert milliseconds(total) == pytest.approx(row["total_ms"], rel=6e-3, abs=1e-6), name
         assert int(count.replace(",", "")) == row["count"], name
@@ -106,7 +110,7 @@ def test_a_steps_ranges_on_the_gpu_are_no_calls_of_operators(of_a_gpu):
     trace, said = of_a_gpu(KERNEL)
     first = report(trace)["steps"]["first"]
     of = {row["name"]: row["count"] for row in report(trace, "--step", first)["rows"]}
-    assert said["console"] == [] and {name: int(cells[3].replace(",", "")) for name, *cells in said["step"]} == of
+    assert said["console"] == [] and {name: int(cells[5].replace(",", "")) for name, *cells in said["step"]} == of
 
 
 @pytest.mark.parametrize("search", [KERNEL, "Memcpy HtoD"])
@@ -129,7 +133,7 @@ def test_work_of_a_gpu_that_is_chosen_tells_its_launch(search, of_a_gpu):
 
 def test_a_table_is_sorted_and_searched(resnet):
     _, said = resnet
-    calls = [int(row[4].replace(",", "")) for row in said["by calls"]]
+    calls = [int(row[6].replace(",", "")) for row in said["by calls"]]
     assert calls == sorted(calls, reverse=True) and len(calls) == len(said["all"])
     found = {row[0] for row in said["searched"]}
     assert found == {row[0] for row in said["all"] if "conv" in row[0].lower()} and found
@@ -141,7 +145,7 @@ def test_the_timeline_is_walked_by_keys_and_searched(resnet):
     assert said["outside"] == said["first"] != said["inside"]
     assert said["unpicked"] == ""
     matches = re.fullmatch(r"1 of ([\d,]+) events", said["matches"])
-    calls = sum(int(row[4].replace(",", "")) for row in said["all"] if "conv" in row[0].lower())
+    calls = sum(int(row[6].replace(",", "")) for row in said["all"] if "conv" in row[0].lower())
     assert int(matches[1].replace(",", "")) == calls and "conv" in said["match"].lower()
 
 
@@ -162,8 +166,25 @@ def test_findings_are_those_of_advise(resnet):
     for finding in advice["findings"]:
         assert finding["change"] in said["findings"] and (finding["line"] or finding["frame"] or "") in said["findings"]
     for note in ("lines_by", "slowed_by", "ahead", "evaluated", "prompts", "no_op", "waited", "outside", "guessed", "crowded"):
-        assert (advice[note] or "") in said["findings"]
+        assert (advice[note] or "").lower() in said["findings"].lower()
     assert len(re.findall(r"\(\d+ of \d+ steps\)", said["findings"])) == len(advice["findings"])
+    assert re.findall("^(CRITICAL|WARNING)$", said["findings"], re.M) == ["WARNING"] * bool(advice["crowded"]) + [finding["severity"].upper() for finding in advice["findings"]]
+
+
+def test_four_numbers_stand_on_top(resnet):
+    trace, said = resnet
+    steps = report(trace)["steps"]
+    titles = ["Step time", "Largest part", "Waiting", "Top finding"]
+    assert [line for line in said["facts"].splitlines() if line in titles] == titles
+    assert milliseconds(re.search(r"Step time\n(.+)", said["facts"])[1]) == pytest.approx(steps["median_ms"], rel=6e-3)
+    parts = report(trace)["parts_ms_a_step"]
+    largest, share = re.search(r"Largest part\n(.+) ([\d.]+) %", said["facts"]).groups()
+    assert largest == max(parts, key=parts.get).replace("_", " ") and float(share) == pytest.approx(100 * max(parts.values()) / sum(parts.values()), abs=0.06)
+
+
+def test_help_has_the_keys_and_closes_with_escape(everything):
+    text, is_open, is_same = everything[1]["help"]
+    assert "Timeline" in text and "zoom" in text and not is_open and is_same
 
 
 def folded(trace, *flags):
@@ -196,7 +217,7 @@ def test_flame_graphs_are_those_of_stacks(everything):
         for name, value in own.items():
             assert shown[name] == pytest.approx(value * unit, rel=1e-2, abs=0.01 if unit < 1 else 1), (metric, name)
         if flag == "cpu":
-            assert number(said["told"]["flame-told"].split(": ")[1]) == pytest.approx(whole * unit, rel=1e-3)
+            assert number(said["told"]["flame-told"].split(": ")[1]) == pytest.approx(whole * unit, rel=6e-3)
     assert said["zoomed"] and said["zoomed back"] and said["hits"] and "frames" in said["flame matches"]
 
 
@@ -210,9 +231,10 @@ def test_a_chosen_step_is_followed_by_every_view(everything):
     said_modules = json.loads(harness.cli("report", trace, "--json", "-n", 0, "--by", "module", "--step", first).stdout)["rows"]
     shown = {row[0]: row for row in said["step modules"]}
     for row in said_modules:
-        name = row.get("path", row["name"]) or "(no module)"  # the page has forward and backward as rows of their own
-        ways = [milliseconds(shown[one][1]) for one in (name, f"backward of {name}") if one in shown]
-        assert sum(ways) == pytest.approx(row["self_ms"], rel=6e-3, abs=2e-3), name
+        name = row.get("path", row["name"]) or "(no module)"
+        wanted = [row["self_ms"], row.get("forward_ms", row["total_ms"]), row.get("backward_ms", 0), row["total_ms"]]
+        assert [milliseconds(text or "0 ns") for text in shown[name][1:5]] == [pytest.approx(ms, rel=6e-3, abs=2e-3) for ms in wanted], name
+    assert len(shown) == len(said_modules)
 
 
 def test_memory_is_that_of_kprof_memory(everything):
@@ -261,6 +283,7 @@ def test_modules_are_boxes_whose_areas_are_their_times(everything):
 
 def test_a_box_has_its_name_above_the_boxes_in_it(everything):
     _, said = everything
+    assert said["outside the map"] == []
     assert said["labels"] and [name for name, is_above in said["labels"] if not is_above] == []
 
 
@@ -321,7 +344,7 @@ def test_the_page_of_a_job_begins_with_the_late_rank_and_not_with_healthy(ask, t
     traces = [late_rank(tmp_path, 0, 500, 980), late_rank(tmp_path, 1, 20, 980)]
     assert "Healthy" in ask(page_of(tmp_path, traces[1]), "mm", "findings")["findings"]
     said = ask(page_of(tmp_path, *traces), "mm", "findings")["findings"]
-    assert said.lstrip().startswith("The other rank waits for this one (it came last to 3 of 3 collectives)") and "Healthy" not in said
+    assert said.split("\n", 1)[1].startswith("The other rank waits for this one (it came last to 3 of 3 collectives)") and "Healthy" not in said
     assert "aten::mm takes 1.0 ms a step there, 0.5 ms in the other" in said
 
 

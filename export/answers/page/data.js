@@ -156,6 +156,15 @@ function rowsOfSteps(trace, at, { low, high }, ofModule) {
 
 const opsIn = (trace, range) => (range.all ? rowsOfAll(trace, trace.head.ops) : rowsOfSteps(trace, trace.head.step_ops, range));
 
+// Names of Python's functions, as numbers of texts.
+function pythonNames(trace) {
+  if (!trace.python) {
+    trace.python = new Set();
+    for (let i = 0; i < trace.kind.length; i++) if (trace.kind[i] === 2) trace.python.add(trace.name[i]);
+  }
+  return trace.python;
+}
+
 // In rows of kernels the total is the longest.
 function kernelsIn(trace, range) {
   const rows = range.all ? rowsOfAll(trace, trace.head.kernels).map(row => ({ ...row, most: row.total })) : rowsOfSteps(trace, trace.head.step_kernels, range);

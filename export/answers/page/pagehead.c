@@ -62,6 +62,28 @@ static void run_put(struct kp_page *page, const char *label, FILE *out)
             page->base_ns - trace->start_ns); /* of the page's times, after the profiler's start */
 }
 
+/* The title of a note's card, by what it tells. */
+static const char *note_title(const struct kp_advice *a, const char *note)
+{
+    const struct {
+        const char *note, *title;
+    } rows[] = {{a->guessed, "Steps are guessed"},
+                {a->crowded, "Too few cores"},
+                {a->waited, "The machine was busy"},
+                {a->evaluated, "Evaluations"},
+                {a->lines_by, "Lines are not recorded"},
+                {a->slowed_by, "Recording takes time"},
+                {a->ahead, "Host and GPU"},
+                {a->overlaps, "Times that cannot be"},
+                {a->prompts, "Prompts"},
+                {a->no_op, "Time outside ops"},
+                {a->outside, "Work outside of the steps"},
+                {a->most, "Hottest lines"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].note == note) return rows[i].title;
+    return "Note";
+}
+
 static void advice_put(struct kp_page *page, FILE *out)
 {
     char line[4096];
@@ -98,6 +120,8 @@ static void advice_put(struct kp_page *page, FILE *out)
         if (i) fputs(",", out);
         kp_plain_json(out, notes[i]);
     }
+    fputs("],\"note_titles\":[", out);
+    for (size_t i = 0; i < note_count; i++) fprintf(out, "%s\"%s\"", i ? "," : "", note_title(a, notes[i]));
     fputs("]}", out);
 }
 

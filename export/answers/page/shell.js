@@ -9,6 +9,7 @@ function make(tag, members, ...children) {
 }
 
 const percentText = share => `${(100 * share).toFixed(1)} %`;
+const blankText = ns => (ns ? timeText(ns) : "");
 const countText = count => count.toLocaleString("en");
 
 // The smallest of 1, 2, 5, 10, 20, .. that is no less.
@@ -71,26 +72,73 @@ function show(id, is) {
 
 // ---- findings ----
 
-function factsDraw(trace) {
-  const { run, steps, advice } = trace.head, facts = [["wall time", timeText(run.wall)]];
-  byId("run").replaceChildren(run.script || run.program || run.label, make("small", {
-    textContent: [run.label, run.host, run.rank && run.ranks > 1 ? `rank ${run.rank} of ${run.ranks}` : "", run.torch ? `torch ${run.torch}` : "",
-      run.when_ms > 0 && run.when_ms < 8e15 ? new Date(run.when_ms).toLocaleString("en-GB") : ""].filter(Boolean).join(" · ") }));
-  if (steps.length && steps[0][1] > run.wall / 10) facts.push([`before step ${steps[0][0]}`, timeText(steps[0][1])]);
-  if (steps.length) facts.push([trace.head.by_optimizer ? "steps measured" : "steps", countText(steps.length)], ["a step (mean)", timeText(advice.step)]);
-  if (run.parts) facts.push([run.gpu_parts ? "of a step on the host" : "of a step", run.parts]);
-  if (run.gpu_parts) facts.push(["of a step on the GPU", run.gpu_parts]);
-  facts.push(["events", countText(trace.name.length)]);
-  facts.push(["time 0", "the profiler's start"]);
-  if (run.cores > 0) facts.push(["busy threads on cores", `${run.threads || "?"} on ${run.cores}`]);
-  if (run.dropped) facts.push(["events dropped", (run.dropped_least ? "at least " : "") + countText(run.dropped)]);
-  if (run.torn) facts.push(["file", "cut short"]);
-  byId("facts").replaceChildren(...facts.map(([key, value]) => make("div", {}, make("dt", { textContent: key }), make("dd", { textContent: value }))));
+// The parts of the chosen steps' mean as one bar; their shares are those of the report.
+function partsBar(trace) {
+  const { run, part_names: names, part_order: order, step_parts: rows } = trace.head, bar = make("div", { className: "stack", role: "img", ariaLabel: run.parts || "" });
+  const sums = order.map((_, at) => rows.reduce((sum, row) => sum + row[at], 0)), whole = sums.reduce((a, b) => a + b, 0) || 1;
+  const legend = make("div", { className: "legend" });
+  order.forEach((part, at) => {
+    if (!(sums[at] > 0)) return;
+    const piece = make("i", { title: `${names[part]} ${percentText(sums[at] / whole)}` });
+    piece.style.cssText = `width:${100 * sums[at] / whole}%;background:var(--f${part})`;
+    bar.append(piece);
+    legend.append(make("span", {}, swatch(`var(--f${part})`), `${names[part]} ${percentText(sums[at] / whole)}`));
+  });
+  const most = sums.indexOf(Math.max(...sums));
+  return { bar, legend, largest: { name: names[order[most]], share: sums[most] / whole, ns: sums[most] / (rows.length || 1) } };
 }
 
-function cardMake(kind, title, cost, ...texts) {
-  return make("article", { className: `card ${kind}` }, make("h3", {}, title, make("span", { textContent: cost })), ...texts);
+// Of a mean step what waits: on a GPU all in which it has nothing to compute, else loading and other ranks.
+function waitingOf(trace) {
+  const { steps, gpu } = trace.head, sum = part => steps.reduce((ns, step) => ns + step[3 + part], 0);
+  const whole = steps.reduce((ns, step) => ns + step[2] - step[1], 0) || 1, parts = [[1, "communication"], ...(gpu ? [[2, "copies"]] : []), [3, "data loading"], ...(gpu ? [[4, "idle GPU"]] : [])];
+  const shares = parts.map(([part, name]) => [name, sum(part) / whole]), all = shares.reduce((a, [, share]) => a + share, 0);
+  return { share: all, told: shares.filter(([, share]) => share >= 0.0005).map(([name, share]) => `${name} ${percentText(share)}`).join(", ") || "no data loading, no other ranks" };
 }
+
+// Four numbers: step time, largest part, waiting, the first finding.
+function headFacts(trace, parts) {
+  const { run, steps, advice } = trace.head, facts = [], card = document.querySelector("#cards h3");
+  if (!steps.length) facts.push(["Wall time", timeText(run.wall), "no steps in this trace"]);
+  else facts.push(["Step time", timeText(advice.median || advice.step), `median of ${countText(steps.length)} step${steps.length > 1 ? "s" : ""}; mean ${timeText(advice.step)}`]);
+  if (trace.head.step_parts.length) facts.push(["Largest part", `${parts.largest.name} ${percentText(parts.largest.share)}`, `${timeText(parts.largest.ns)} a step`]);
+  if (steps.length) { const { share, told } = waitingOf(trace); facts.push(["Waiting", percentText(share), told]); }
+  if (card) facts.push(["Top finding", make("a", { href: "#cards", textContent: card.dataset.title }), card.lastChild.textContent]);
+  if (run.dropped) facts.push(["Events dropped", (run.dropped_least ? "at least " : "") + countText(run.dropped), "no room was left for them"]);
+  if (run.torn) facts.push(["File", "cut short", "what comes before stands here"]);
+  return facts;
+}
+
+function factsPut(place, facts) {
+  place.replaceChildren(...facts.map(([key, value, small]) => make("div", {}, make("dt", { textContent: key }), make("dd", {}, value), ...(small ? [make("dd", { className: "small", textContent: small })] : []))));
+}
+
+function factsDraw(trace) {
+  const { run, steps } = trace.head, parts = partsBar(trace), more = [["Wall time", timeText(run.wall)]];
+  byId("run").replaceChildren(run.script || run.program || run.label, make("small", {
+    textContent: [run.label.split("/").pop(), run.host, run.rank && run.ranks > 1 ? `rank ${run.rank} of ${run.ranks}` : "", run.torch ? `torch ${run.torch}` : "",
+      run.when_ms > 0 && run.when_ms < 8e15 ? new Date(run.when_ms).toLocaleString("en-GB") : ""].filter(Boolean).join(" · ") }));
+  if (steps.length) more.push([trace.head.by_optimizer ? "Steps measured" : "Steps", countText(steps.length)]);
+  if (steps.length && steps[0][1] > run.wall / 10) more.push([`Before step ${steps[0][0]}`, timeText(steps[0][1])]);
+  if (run.cores > 0) more.push(["Busy threads, cores", `${run.threads || "?"}, ${run.cores}`]);
+  more.push(["Events", countText(trace.name.length)], ["Time 0", "the profiler's start"], ["File", run.label]);
+  factsPut(byId("facts"), headFacts(trace, parts));
+  byId("parts").hidden = !trace.head.step_parts.length;
+  byId("parts").replaceChildren(make("p", { className: "note", textContent: run.gpu_parts ? "A mean step of the host" : "A mean step" }), parts.bar, parts.legend,
+    ...(run.gpu_parts ? [make("p", { className: "note", textContent: `On the GPU: ${run.gpu_parts}` })] : []));
+  factsPut(byId("more-facts"), more);
+}
+
+const LEVELS = { critical: "CRITICAL", warning: "WARNING" };
+
+function cardMake(kind, title, cost, ...texts) {
+  const head = make("h3", {}, make("b", { textContent: title }), make("span", { textContent: cost }));
+  if (LEVELS[kind]) head.prepend(make("em", { textContent: LEVELS[kind] }), " ");
+  head.dataset.title = title;
+  return make("article", { className: `card ${kind}` }, head, ...texts);
+}
+
+const sentence = text => text[0].toUpperCase() + text.slice(1) + (/[.!?)]$/.test(text) ? "" : ".");
 
 // Memory costs no time.
 function costText(finding, steps) {
@@ -108,16 +156,18 @@ function findingsOf({ run, gpu, advice }) {
 }
 
 function findingsDraw(trace) {
-  const codeMake = (text, before) => text ? [make("p", {}, before, make("code", { textContent: text }))] : [];
-  const { advice } = trace.head, cards = findingsOf(trace.head).map(f => cardMake(f.critical ? "critical" : "", f.what[0].toUpperCase() + f.what.slice(1),
-    costText(f, advice.steps), make("p", { textContent: f.change }), ...codeMake(f.where, f.gap ? "before " : ""), ...codeMake(f.line, "")));
+  const codeMake = (text, before) => text ? [make("p", { className: "at" }, `${before} `, make("code", { textContent: text, title: "a click selects it" }))] : [];
+  const { advice } = trace.head, cards = findingsOf(trace.head).map(f => cardMake(f.critical ? "critical" : "warning", f.what[0].toUpperCase() + f.what.slice(1),
+    costText(f, advice.steps), make("p", { textContent: f.change }), ...codeMake(f.where, f.gap ? "before" : "in"), ...codeMake(f.line, "at")));
   if (advice.missing && !advice.unrecorded) cards.push(cardMake("plain", "Incomplete", "", make("p", { textContent: advice.missing })));
-  if (advice.crowded) cards.unshift(cardMake("", "The training waits for CPU cores", "", make("p", { textContent: advice.crowded })));
+  if (advice.crowded) cards.unshift(cardMake("warning", "The training waits for CPU cores", "", make("p", { textContent: advice.crowded })));
   if (!cards.length && advice.healthy) cards.push(cardMake("good", "Healthy", "", make("p", { textContent: "The steps compute for at least 90 % of their time." })));
   else if (!cards.length) cards.push(cardMake("plain", "Nothing found", "", make("p", { textContent: "No part of a step passes its bound." })));
-  cards.push(...advice.notes.filter(note => note !== advice.crowded).map(note => cardMake("plain", "Note", "", make("p", { textContent: note }))));
-  if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", make("p", { textContent: advice.unjudged.join("; ") })));
-  if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", make("p", { textContent: advice.seen })));
+  advice.notes.forEach((note, i) => {
+    if (note !== advice.crowded) cards.push(cardMake("plain", advice.note_titles[i], "", make("p", { textContent: sentence(note) })));
+  });
+  if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", make("p", { textContent: sentence(advice.unjudged.join("; ")) })));
+  if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", make("p", { textContent: sentence(advice.seen) })));
   const { ended } = trace.head.run, { stuck } = ranks.verdict; // above all findings: those matter once the program runs to its end
   if (ended) cards.unshift(cardMake("critical", `Ended ${ended}`, "", make("p", { textContent: "What was recorded until then stands below." })));
   if (stuck) cards.unshift(cardMake("critical", "The job stands", "", make("p", { textContent: stuck })));
@@ -159,18 +209,20 @@ function holdings(trace) {
 
 async function traceShow(element) {
   view.trace = await traceRead(element);
-  factsDraw(view.trace);
   findingsDraw(view.trace);
+  factsDraw(view.trace);
   for (const section of document.querySelectorAll("main > section")) if (section.id !== "ranks") section.hidden = false;
-  for (const [id, is] of Object.entries(holdings(view.trace))) document.querySelector(`nav a[href="#${id}"]`).classList.toggle("none", !is);
+  for (const [id, is] of Object.entries(holdings(view.trace)))
+    for (const one of [document.querySelector(`nav a[href="#${id}"]`), byId(id)]) one.classList.toggle("none", !is);
   const [low, high] = view.trace.head.start || [];
   rangeSet(low === undefined ? null : stepRange(view.trace.head.steps, low, high));
 }
 
 function keysListen() {
   document.addEventListener("keydown", event => {
-    if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches("input, select") || byId("help").open || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") { event.preventDefault(); byId("find").focus(); }
+    else if (event.key === "?") byId("help").showModal();
     else if (event.key === "Escape" && !event.defaultPrevented && view.range && !view.range.all) rangeSet(null);
   });
 }
@@ -181,6 +233,7 @@ async function start() {
   document.querySelector(".runs").hidden = blocks.length < 2;
   runs.onchange = () => traceShow(blocks[runs.value]);
   runs.choose = index => { runs.value = index; return traceShow(blocks[index]); };
+  byId("help-open").onclick = () => byId("help").showModal();
   byId("scheme").onclick = () => schemeSet(document.documentElement.dataset.scheme !== "dark");
   darkWanted.addEventListener("change", () => schemeSet(darkWanted.matches));
   schemeSet(darkWanted.matches);

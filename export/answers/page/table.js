@@ -1,9 +1,9 @@
 // table.js - tables that are sorted by their headings and searched
-const SHOWN = 30;
+const SHOWN = 10;
 
 const classOf = column => (column.line ? "line" : column.gpu ? "of-gpu" : "");
 
-// columns: {key, title, format, share: draws a bar, line: hidden on phones, gpu: only with a GPU, node: an element}
+// columns: {key, title, format, share: draws a bar, on phones below the name, line: a place in the program, gpu: only with a GPU, node: an element}
 function tableMake(place, columns, sort, pick, searchId) {
   const state = { rows: [], sort, down: true, search: "", most: SHOWN };
   const search = make("input", { type: "search", placeholder: "Search names", ariaLabel: "Search names of this table" });
@@ -30,10 +30,11 @@ function tableMake(place, columns, sort, pick, searchId) {
     const tr = make("tr");
     for (const column of columns) {
       const td = make("td", { className: classOf(column) + (column.share ? " share" : "") });
+      td.dataset.label = column.title;
       if (column.key === "name" && pick) td.append(make("button", { type: "button", textContent: row.name || "(no name)", onclick: () => pick(row) }));
       else if (column.node) td.append(row[column.key]);
       else td.textContent = column.format ? column.format(row[column.key]) : row[column.key];
-      if (column.share && sums[column.key] > 0) td.style.setProperty("--of", `${Math.max(0, 100 * row[column.key] / sums[column.key]).toFixed(2)}%`);
+      if (column.share && sums[column.key] > 0) for (const one of tr.style.getPropertyValue("--of") ? [td] : [td, tr]) one.style.setProperty("--of", `${Math.max(0, 100 * row[column.key] / sums[column.key]).toFixed(2)}%`);
       tr.append(td);
     }
     return tr;

@@ -1,10 +1,27 @@
 // treemap.js - modules as nested boxes whose areas are their times; a click goes into a module
 const tree = { path: "", rows: [] };
 
+// A row a module: self time of both ways, and the total of each. What is inside a module counts to its backward, as in kprof report --by module.
 function modulesIn(trace, range) {
-  const rows = range.all ? rowsOfAll(trace, trace.head.modules) : rowsOfSteps(trace, trace.head.step_modules, range, true);
-  return rows.map(row => ({ ...row, name: row.name ? forwardName(row.name, row.backward) : "(no module)" }));
+  const parts = range.all ? rowsOfAll(trace, trace.head.modules) : rowsOfSteps(trace, trace.head.step_modules, range, true), rows = new Map(), named = new Map();
+  for (const part of parts) {
+    const name = part.name || "(no module)", row = rows.get(name) || rows.set(name, { name, self: 0, total: 0, forward: 0, backward: 0, gpu: 0, count: 0 }).get(name);
+    row.self += part.self;
+    row.gpu += part.gpu;
+    if (part.backward) continue;
+    row.forward += part.total;
+    row.total += part.total;
+    row.count += part.count;
+  }
+  for (const row of rows.values()) named.set(pathOf(row.name), row);
+  for (const part of parts) if (part.backward && part.name) for (let path = pathOf(part.name); path; path = path.slice(0, Math.max(0, path.lastIndexOf(".")))) {
+    const row = named.get(path);
+    if (row) { row.backward += part.total; row.total += part.total; }
+  }
+  return [...rows.values()];
 }
+
+const pathOf = name => name.replace(/ \([^()]*\)$/, ""); // without torch's name
 
 const moduleName = (trace, key) => forwardName(key ? trace.texts[(key >> 1) - 1] : "(no module)", key & 1);
 
@@ -15,7 +32,7 @@ function treeMake(rows, value) {
     if (row.name.startsWith("(no module)") || !(value(row) > 0)) continue;
     let at = root;
     root.sum += value(row);
-    for (const name of row.name.replace(/^backward of /, "").replace(/ \([^()]*\)$/, "").split(".")) { // without torch's name
+    for (const name of pathOf(row.name).split(".")) {
       const path = at.path ? `${at.path}.${name}` : name;
       if (!at.inside.has(name)) at.inside.set(name, { name, path, own: 0, sum: 0, inside: new Map() });
       at = at.inside.get(name);
@@ -52,6 +69,7 @@ function squares(items, x, y, w, h, put) {
 function treeBox(node, hue, depth, whole, x, y, w, h) {
   const told = `${node.path || node.name}: ${timeText(node.sum)}, ${percentText(node.sum / whole)}`;
   const box = make("button", { type: "button", title: told, ariaLabel: told, className: `box h${hue % 6} d${Math.min(depth, 5)}` });
+  box.classList.toggle("tiny", w < 14 || h < 8);
   box.style.cssText = `left:${x}px;top:${y}px;width:${Math.max(0, w - 1)}px;height:${Math.max(0, h - 1)}px`;
   if (w > 34 && h > 15) box.append(make("span", { textContent: node.name }));
   if (w > 70 && h > 34 && !node.inside.size) box.append(make("small", { textContent: `${timeText(node.sum)}, ${percentText(node.sum / whole)}` }));
@@ -67,6 +85,7 @@ function treeFill(place, node, hue, depth, whole, w, h, isColoured) {
   const colours = !isColoured && inside.length > 1;
   let next = 0;
   squares(inside.filter(item => item.sum > 0), 0, 0, w, h, (item, x, y, wide, high) => {
+    if (wide < 1.5 || high < 1.5) return;
     const own = colours ? next++ : hue, box = treeBox(item, own, depth, whole, x, y, wide, high);
     place.append(box);
     if (item.inside.size && wide > 40 && high > 40) {
@@ -103,7 +122,7 @@ function treeGo(path) {
 }
 
 const modulesTable = tableMake(document.querySelector("#modules .table"), [
-  { key: "name", title: "Module" }, { key: "self", title: "Self", format: timeText, share: true }, { key: "total", title: "Total", format: timeText },
+  { key: "name", title: "Module" }, { key: "self", title: "Self", format: timeText, share: true }, { key: "forward", title: "Forward", format: blankText }, { key: "backward", title: "Backward", format: blankText }, { key: "total", title: "Total", format: timeText },
   { key: "gpu", title: "GPU", format: ns => (ns ? timeText(ns) : ""), share: true, gpu: true }, { key: "count", title: "Calls", format: countText }], "self", null, "modules-search");
 
 onChange((trace, range) => {

@@ -12,14 +12,20 @@ from selenium.webdriver.common.keys import Keys
 
 import chromium
 
-ROWS = """const more = document.querySelector('#operators .more'); if (!more.hidden) more.click();
-return [...document.querySelectorAll('#operators tbody tr')].map(tr => [...tr.children].map(td => td.textContent));"""
+ROWS = """const rows = () => { const more = document.querySelector('#operators .more'); if (!more.hidden) more.click();
+  return [...document.querySelectorAll('#operators tbody tr')].map(tr => [...tr.children].map(td => td.textContent)); };
+const kinds = document.querySelectorAll('#ops-kinds button').length, all = kinds ? [] : rows();
+for (let i = 0; i < kinds; i++) { document.querySelectorAll('#ops-kinds button')[i].click(); all.push(...rows()); }
+if (kinds) document.querySelector('#ops-kinds button').click();
+return all;"""
 FRAMES = """document.getElementById('frames').open = true; const more = document.querySelector('#flames .more'); if (!more.hidden) more.click();
 return [...document.querySelectorAll('#flames tbody tr')].map(tr => [...tr.children].map(td => td.textContent));"""
 TABLE = """const box = document.querySelector(arguments[0]), more = box.querySelector('.more'); if (!more.hidden) more.click();
 return [...box.querySelectorAll('tbody tr')].map(tr => [...tr.children].map(td => td.textContent));"""
 COLOURS = """const of = {}; for (const span of document.querySelectorAll('#legend span, #timeline-legend span, #flame-legend span')) {
   const box = span.querySelector('.swatch'); if (box) (of[span.textContent.replace(/ [\\d.]+ .*/, '')] ||= []).push(getComputedStyle(box).backgroundColor); } return of;"""
+OUTSIDE = """const map = document.getElementById('treemap').getBoundingClientRect();
+return [...document.querySelectorAll('#treemap button')].filter(b => b.getBoundingClientRect().right > map.right + 1 || b.getBoundingClientRect().bottom > map.bottom + 1).map(b => b.title);"""
 BOXES = "return [...document.querySelectorAll('#treemap button')].map(b => [b.title, b.offsetWidth * b.offsetHeight]);"
 LABELS = """return [...document.querySelectorAll('#treemap button')].filter(b => b.querySelector(':scope > .room') && b.querySelector(':scope > span')).map(b =>
   [b.querySelector(':scope > span').textContent, b.querySelector(':scope > span').getBoundingClientRect().bottom <= b.querySelector(':scope > .room').getBoundingClientRect().top + 1]);"""
@@ -68,6 +74,7 @@ def opened(driver, path):
     said["foreign"] = driver.execute_script("return document.querySelectorAll('b.evil, img').length + (window.evil ? 1 : 0)")
     said["wide"] = driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
     said["findings"] = driver.find_element(By.ID, "cards").text
+    said["facts"] = driver.find_element(By.ID, "facts").text
     said["ranks note"] = driver.find_element(By.ID, "ranks-note").text
     return said
 
@@ -184,9 +191,20 @@ def memory(driver, said):
     said["tip"] = driver.find_element(By.ID, "tip").text
 
 
+def help_opened(driver):
+    """What ? shows; Escape closes it, and the chosen time stays."""
+    driver.execute_script("document.activeElement.blur()")
+    before = driver.find_element(By.ID, "range").text
+    keys(driver, "?")
+    text = driver.find_element(By.ID, "help").text
+    keys(driver, Keys.ESCAPE)
+    return text, driver.find_element(By.ID, "help").is_displayed(), before == driver.find_element(By.ID, "range").text
+
+
 def others(driver, said):
     said["modules"] = driver.execute_script(TABLE, "#modules")
     said["boxes"] = driver.execute_script(BOXES)
+    said["outside the map"] = driver.execute_script(OUTSIDE)
     said["labels"] = driver.execute_script(LABELS)
     for box in driver.find_elements(By.CSS_SELECTOR, "#treemap > button")[:1]:
         driver.execute_script("arguments[0].click()", box)
@@ -195,6 +213,7 @@ def others(driver, said):
     said["comm note"] = driver.find_element(By.ID, "comm-note").text
     said["collectives"] = driver.execute_script(TABLE, "#communication")
     said["ranks"] = driver.execute_script(TABLE, "#ranks")
+    said["help"] = help_opened(driver)
     said["empty"] = [p.get_attribute("id") for p in driver.find_elements(By.CSS_SELECTOR, ".empty") if p.is_displayed()]
     said["unnamed"] = driver.execute_script("""return [...document.querySelectorAll('button, input, select, [tabindex], section, [role]')]
       .filter(e => !e.closest('[hidden]') && !(e.ariaLabel || e.getAttribute('aria-labelledby') || e.textContent.trim() || e.title || e.labels?.length ||
