@@ -8,7 +8,7 @@
 
 #include "export/cli/cli.h"
 #include "export/read/symbols/elfhead.h"
-#include "export/show/plain.h"
+#include "export/cli/schema.h"
 
 /* ---- where libkprof.so lies, seen from this program ---- */
 
@@ -51,30 +51,33 @@ bool kp_cli_library(char *out, size_t size)
 #define KP_COMMIT "unknown" /* neither a git tree nor the tarball of `make dist` */
 #endif
 
+/* NULL: it cannot be read, or has none. */
+static const char *build_id_of(const char *library, char room[KP_BUILD_ID_TEXT])
+{
+    const int fd = open(library, O_RDONLY | O_CLOEXEC);
+    const int rc = fd >= 0 ? kp_elfhead_build_id(fd, room) : -1;
+    if (fd >= 0) close(fd);
+    return rc == 0 ? room : NULL;
+}
+
 int kp_cli_version(void)
 {
-    char library[4096], build_id[KP_BUILD_ID_TEXT] = "-";
-    const bool is_there = kp_cli_library(library, sizeof library);
-    const int fd = is_there ? open(library, O_RDONLY | O_CLOEXEC) : -1;
-    const int rc = fd >= 0 ? kp_elfhead_build_id(fd, build_id) : -1;
-    if (fd >= 0) close(fd);
+    char library[4096], room[KP_BUILD_ID_TEXT];
+    const char *const build_id = kp_cli_library(library, sizeof library) ? build_id_of(library, room) : NULL;
     printf("kprof %s (commit %s)\n", KP_VERSION, KP_COMMIT);
-    if (rc == 0) printf("%s (build id %s)\n", library, build_id);
+    if (build_id) printf("%s (build id %s)\n", library, build_id);
     else printf("libkprof.so not found: %s\n", library);
     return KP_EXIT_DONE;
 }
 
-static void path_json(const char *library)
-{
-    char build_id[KP_BUILD_ID_TEXT] = "";
-    const int fd = open(library, O_RDONLY | O_CLOEXEC);
-    fputs("{\"library\":", stdout);
-    kp_plain_json(stdout, library);
-    printf(",\"version\":\"%s\",\"commit\":\"%s\"", KP_VERSION, KP_COMMIT);
-    if (fd >= 0 && kp_elfhead_build_id(fd, build_id) == 0) printf(",\"build_id\":\"%s\"", build_id);
-    if (fd >= 0) close(fd);
-    puts("}");
-}
+#define PATH(F, IF)                   \
+    F(TEXT, library, (const char *)r) \
+    F(TEXT, version, KP_VERSION)      \
+    F(TEXT, commit, KP_COMMIT)        \
+    F(SOME, build_id, build_id_of((const char *)r, room))
+KP_FIELDS(path, void, PATH)
+
+const struct kp_fields *const kp_path_schema = &path_fields;
 
 int kp_cmd_path(int argc, char **argv)
 {
@@ -91,7 +94,7 @@ int kp_cmd_path(int argc, char **argv)
         fprintf(stderr, "kprof: libkprof.so not found: %s\n", library);
         return KP_EXIT_BAD_INPUT;
     }
-    if (is_json) path_json(library);
-    else puts(library);
+    if (is_json) kp_fields_put(KP_JSONOUT(stdout), NULL, &path_fields, library);
+    puts(is_json ? "" : library);
     return KP_EXIT_DONE;
 }

@@ -36,7 +36,8 @@ struct kp_opt {
         "debuginfo-path", 0, KP_OPT_VALUE, "PATH",                                                                  \
             "where debug files are looked for, as eu-addr2line has it (default: :.debug:/usr/lib/debug)"            \
     }
-enum { KP_OPT_END = -1, KP_OPT_ARGUMENT = -2, KP_OPT_BAD = -3, KP_OPT_HELP = -4 }; /* or the index in the table */
+/* Or the index in the table. KP_OPT_HELP: the command calls kp_cli_help(). */
+enum { KP_OPT_END = -1, KP_OPT_ARGUMENT = -2, KP_OPT_BAD = -3, KP_OPT_HELP = -4 };
 struct kp_opt_scan {
     const char *command;
     const struct kp_opt *table;
@@ -56,13 +57,17 @@ int kp_opt_steps(const char *command, const char *text, long *first, long *last)
 int kp_opt_steps_or_all(const char *command, const char *text, long *first, long *last, bool *all);
 /* Reads microseconds into *ns. Returns as above. */
 int kp_opt_time(const char *command, const char *flag, const char *text, int64_t *ns, bool *has);
-/* Prints "usage: kprof NAME ..." and each option on stdout, on a terminal through a pager. Returns KP_EXIT_DONE. */
+/* Prints "usage: kprof NAME ..." and each option on stdout, on a terminal through a pager. Of a command
+ * that is asked for its schema it prints nothing. Returns KP_EXIT_DONE. */
 int kp_cli_help(const char *command, const struct kp_opt *table);
 void kp_cli_help_short(void); /* from now on help has one line a flag */
 /* From here on kp_cli_help prints a page of docs/reference/commands (`kprof help --markdown COMMAND`). */
 void kp_help_page_want(void);
 bool kp_help_page_is_wanted(void);
 int kp_help_page(const char *command, const struct kp_opt *table);
+/* The row of --json-schema, behind --json in the help of a command that has it; NULL: another row. */
+const struct kp_opt *kp_opt_schema(const char *command, const struct kp_opt *row);
+bool kp_cli_wants_schema(void); /* the command was asked for the schema of its JSON alone */
 /* Flag of a variable: KPROF_RECORD_SHAPES -> record-shapes, KPROF -> kprof. */
 void kp_opt_name_of(const char *variable, char *out, size_t size);
 

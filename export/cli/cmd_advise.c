@@ -20,7 +20,6 @@
 #include "export/answers/ranks/stuck.h"
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
-                                      {"json-schema", 0, KP_OPT_FLAG, NULL, "print the JSON Schema of such a line"},
                                       {"partial", 0, KP_OPT_FLAG, NULL, "of a cut file, judge what is there"},
                                       {0}};
 struct advise_command {
@@ -133,8 +132,7 @@ int kp_cmd_advise(int argc, char **argv)
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
         case 0: command.traces.is_json = true; break;
-        case 1: kp_adviceprint_schema(stdout); return KP_EXIT_DONE;
-        case 2: command.partial = true; break;
+        case 1: command.partial = true; break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("advise", flags);
         default: return KP_EXIT_USAGE;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "export/cli/setting_flags.h"
-#include "export/show/plain.h"
+#include "export/cli/schema.h"
 
 static const struct kp_opt flags[] = {{"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/reference/settings.md"},
                                       {"scdoc", 0, KP_OPT_FLAG, NULL, "the section of libkprof(7)"},
@@ -18,36 +18,56 @@ static const char *source_of(const struct kp_config *config, int index)
     return config->refused & bit ? "refused" : config->from_env & bit ? "environment" : "default";
 }
 
-static void member_put(const char *key, const char *text)
+struct setting {
+    const struct kp_config *config;
+    int index;
+};
+
+static const char *value_of(const struct setting *r, char *room, size_t bytes)
 {
-    printf(",\"%s\":", key);
-    if (text[0]) kp_plain_json(stdout, text);
-    else printf("null");
+    kp_config_value(r->config, (enum kp_config_index)r->index, room, bytes);
+    return room;
+}
+
+static const char *text_or_none(const char *text) { return *text ? text : NULL; }
+
+#define DESCRIBED kp_config_rows[r->index]
+/* clang-format off */
+#define SETTING(F, IF) \
+    F(TEXT, name, DESCRIBED.name) \
+    F(OTHER, flag, (KP_TYPE("string"), flag_put, r)) \
+    F(MAYBE, value, text_or_none(value_of(r, room, sizeof room))) \
+    F(WORD, source, (source_of(r->config, r->index), "refused|environment|default")) \
+    F(MAYBE, default, text_or_none(DESCRIBED.fallback)) \
+    F(MAYBE, values, text_or_none(DESCRIBED.values)) \
+    F(MAYBE, what, text_or_none(DESCRIBED.doc))
+
+static void flag_put(struct kp_jsonout *j, const char *key, const struct setting *r)
+{
+    char flag[80];
+    snprintf(flag, sizeof flag, "--%s", kp_setting_flags()[r->index].name);
+    kp_jsonout_text(j, key, flag);
+}
+KP_FIELDS(setting, struct setting, SETTING)
+
+static void problems_put(struct kp_jsonout *j, const char *key, const struct kp_config *config)
+{
+    kp_jsonout_open(j, key, '[');
+    for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1)
+        kp_jsonout_text(j, NULL, config->lines + at);
+    kp_jsonout_close(j, ']');
 }
 
 /* What has no value is null. "refused": the environment's value is bad, and the default holds. */
-static void json_print(const struct kp_config *config)
-{
-    char value[4096];
-    printf("{\"schema\":1,\"settings\":[");
-    for (int i = 0; i < KP_SET_COUNT; i++) {
-        kp_config_value(config, (enum kp_config_index)i, value, sizeof value);
-        printf("%s\n{\"name\":\"%s\",\"flag\":\"--%s\"", i ? "," : "", kp_config_rows[i].name,
-               kp_setting_flags()[i].name);
-        member_put("value", value);
-        member_put("source", source_of(config, i));
-        member_put("default", kp_config_rows[i].fallback);
-        member_put("values", kp_config_rows[i].values);
-        member_put("what", kp_config_rows[i].doc);
-        printf("}");
-    }
-    printf("],\n\"problems\":[");
-    for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1) {
-        if (at) printf(",");
-        kp_plain_json(stdout, config->lines + at);
-    }
-    printf("]}\n");
-}
+#define CONFIG(F, IF) \
+    F(VERSION, schema, 1) \
+    F(LINES, settings, (setting, KP_SET_COUNT, &(struct setting){r, (int)i})) \
+    F(LINE, , ) \
+    F(OTHER, problems, (KP_TYPE_ARRAY(KP_TYPE("string")), problems_put, r))
+KP_FIELDS(config, struct kp_config, CONFIG)
+/* clang-format on */
+
+const struct kp_fields *const kp_config_schema = &config_fields;
 
 static void table_print(const struct kp_config *config)
 {
@@ -121,7 +141,7 @@ int kp_cmd_config(int argc, char **argv)
     default: return KP_EXIT_USAGE;
     }
     config = kp_setting_flags_read();
-    if (is_json) json_print(config);
+    if (is_json) kp_fields_put(KP_JSONOUT(stdout), NULL, &config_fields, config), puts("");
     else table_print(config);
     fflush(stdout);
     for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1)

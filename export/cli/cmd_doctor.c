@@ -20,23 +20,39 @@
 #include "export/cli/doctor/doctor_processors.h"
 #include "export/cli/doctor/doctor_steps.h"
 #include "export/cli/setting_flags.h"
-#include "export/show/plain.h"
+#include "export/cli/schema.h"
 #include "export/show/units.h"
 
-static int fails, warnings, checks;
-static bool is_json;
+static int fails, warnings;
+static struct kp_jsonout *json; /* NULL: text */
+
+struct check {
+    const char *level, *line;
+};
 
 /* Every line begins with what it is about, and a colon. */
+static size_t about_bytes(const char *line)
+{
+    const char *const colon = strstr(line, ": ");
+    return colon ? (size_t)(colon - line) : 0;
+}
+
+static const char *about_of(const char *line, char *room, size_t bytes)
+{
+    snprintf(room, bytes, "%.*s", (int)about_bytes(line), line);
+    return room;
+}
+
+#define CHECK(F, IF)                                     \
+    F(TEXT, level, r->level)                             \
+    F(TEXT, about, about_of(r->line, room, sizeof room)) \
+    F(TEXT, text, r->line + (about_bytes(r->line) ? about_bytes(r->line) + 2 : 0))
+KP_FIELDS(check, struct check, CHECK)
+
 static void line_json(const char *level, const char *line)
 {
-    const char *colon = strstr(line, ": ");
-    char about[64];
-    snprintf(about, sizeof about, "%.*s", colon ? (int)(colon - line) : 0, line);
-    printf("%s\n{\"level\":\"%s\",\"about\":", checks++ ? "," : "", level);
-    kp_plain_json(stdout, about);
-    printf(",\"text\":");
-    kp_plain_json(stdout, colon ? colon + 2 : line);
-    printf("}");
+    kp_jsonout_line(json);
+    kp_fields_put(json, NULL, &check_fields, &(struct check){level, line});
 }
 
 static void say(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -47,7 +63,7 @@ static void say(const char *level, const char *format, ...)
     va_start(args, format);
     if (vasprintf(&line, format, args) < 0) line = NULL;
     va_end(args);
-    if (is_json) line_json(level, line ? line : format);
+    if (json) line_json(level, line ? line : format);
     else kp_cli_say(stdout, "%-5s %s", level, line ? line : format);
     free(line);
     if (strcmp(level, "fail") == 0) fails++;
@@ -326,31 +342,60 @@ static void steps_check(char *const argv[])
     }
 }
 
+struct checks {
+    const struct kp_config *config;
+    char *const *program; /* up to NULL; none: python3 */
+    bool wants_steps;
+};
+
+static void all_check(const struct checks *c)
+{
+    settings_check(c->config);
+    log_check(c->config);
+    library_check();
+    preload_check();
+    program_check(*c->program ? *c->program : "python3", *c->program);
+    clock_check();
+    processors_check();
+    kp_doctor_folders(c->config, say);
+    gpu_check(c->config);
+    if (c->wants_steps) steps_check(c->program);
+}
+
+static void checks_put(struct kp_jsonout *j, const char *key, const struct checks *c)
+{
+    json = j;
+    kp_jsonout_open(j, key, '[');
+    all_check(c);
+    kp_jsonout_close(j, ']');
+}
+
+#define DOCTOR(F, IF)                          \
+    F(VERSION, schema, 1)                      \
+    F(EACH_OF, checks, (check, checks_put, r)) \
+    F(LINE, , )                                \
+    F(WHOLE, warnings, warnings)               \
+    F(WHOLE, fails, fails)
+KP_FIELDS(doctor, struct checks, DOCTOR)
+
+const struct kp_fields *const kp_doctor_schema = &doctor_fields;
+
 int kp_cmd_doctor(int argc, char **argv)
 {
     struct kp_opt_scan scan = {
         .command = "doctor", .table = flags, .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
-    const struct kp_config *const config = kp_setting_flags_read();
+    struct checks checks = {.config = kp_setting_flags_read()};
     const char *value;
-    bool wants_steps = false;
+    bool is_json = false;
     int i;
-    while ((i = kp_opt_next(&scan, &value)) >= 0) *(i == JSON ? &is_json : &wants_steps) = true;
+    while ((i = kp_opt_next(&scan, &value)) >= 0) *(i == JSON ? &is_json : &checks.wants_steps) = true;
     if (i == KP_OPT_HELP) return kp_cli_help("doctor", flags);
     if (i == KP_OPT_BAD) return KP_EXIT_USAGE;
-    if (wants_steps && scan.at >= argc) return kp_cli_misuse("doctor", "--steps needs a command to run");
-    if (is_json && wants_steps)
+    if (checks.wants_steps && scan.at >= argc) return kp_cli_misuse("doctor", "--steps needs a command to run");
+    if (is_json && checks.wants_steps)
         return kp_cli_misuse("doctor", "--json and --steps do not go together: CMD prints to the same place");
-    if (is_json) printf("{\"schema\":1,\"checks\":[");
-    settings_check(config);
-    log_check(config);
-    library_check();
-    preload_check();
-    program_check(scan.at < argc ? argv[scan.at] : "python3", scan.at < argc);
-    clock_check();
-    processors_check();
-    kp_doctor_folders(config, say);
-    gpu_check(config);
-    if (wants_steps) steps_check(argv + scan.at);
-    if (is_json) printf("],\n\"warnings\":%d,\"fails\":%d}\n", warnings, fails);
+    checks.program = argv + scan.at;
+    if (!is_json) all_check(&checks);
+    else kp_fields_put(KP_JSONOUT(stdout), NULL, &doctor_fields, &checks), puts("");
     return fails ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

@@ -18,6 +18,7 @@
 #include "export/read/folder/trace_source.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/frames/nameguess.h"
+#include "export/cli/schema.h"
 #include "export/show/plain.h"
 #include "export/read/tree/stepspans.h"
 #include "export/read/tree/tree.h"
@@ -112,30 +113,56 @@ static void put_us(FILE *out, int64_t ns)
     fprintf(out, "%s%" PRIu64 ".%03" PRIu64, ns < 0 ? "-" : "", positive / 1000, positive % 1000);
 }
 
-static void put_json_id(FILE *out, const struct kp_kineto *trace, int64_t id, bool is_text)
+struct event_line {
+    const struct kp_kineto *trace;
+    const struct kp_kineto_event *event;
+};
+
+static void id_put(struct kp_jsonout *j, const char *key, const struct kp_kineto *trace, int64_t id, bool is_text)
 {
-    if (is_text) kp_plain_json(out, kp_kineto_text(trace, (uint32_t)id));
-    else fprintf(out, "%" PRId64, id);
+    if (is_text) kp_jsonout_text(j, key, kp_kineto_text(trace, (uint32_t)id));
+    else kp_jsonout_whole(j, key, id);
 }
+
+static void time_put(struct kp_jsonout *j, const char *key, int64_t ns)
+{
+    kp_jsonout_key(j, key);
+    put_us(j->out, ns);
+}
+
+static void args_put(struct kp_jsonout *j, const char *key, const struct event_line *r)
+{
+    kp_jsonout_key(j, key);
+    fwrite(r->trace->args_text + r->event->args, 1, r->event->args_bytes, j->out);
+}
+
+static const char *phase_of(const struct kp_kineto_event *e, char *room)
+{
+    room[0] = e->phase, room[1] = 0;
+    return room;
+}
+
+#define ID_TYPE "{\"type\":[\"integer\",\"string\"]}"
+#define ID(id, flag) (ID_TYPE, id_put, r->trace, r->event->id, r->event->flags & KP_KINETO_TEXT_##flag)
+/* clang-format off */
+#define EVENT(F, IF) \
+    F(TEXT, ph, phase_of(r->event, room)) \
+    F(TEXT, cat, kp_kineto_text(r->trace, r->event->cat)) \
+    F(TEXT, name, kp_kineto_text(r->trace, r->event->name)) \
+    F(OTHER, pid, ID(pid, PID)) \
+    F(OTHER, tid, ID(tid, TID)) \
+    F(OTHER, ts, (KP_TYPE("number"), time_put, r->event->start_ns)) \
+    IF(r->event->phase == 'X', OTHER, dur, (KP_TYPE("number"), time_put, r->event->dur_ns)) \
+    IF(r->event->args_bytes, OTHER, args, (KP_TYPE("object"), args_put, r))
+KP_FIELDS(event, struct event_line, EVENT)
+/* clang-format on */
+
+const struct kp_fields *const kp_events_schema = &event_fields;
 
 static void put_json(FILE *out, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
-    kp_plain_json_fmt(out, "{\"ph\":\"%c\",\"cat\":%s,\"name\":%s,\"pid\":", e->phase, kp_kineto_text(trace, e->cat),
-                      kp_kineto_text(trace, e->name));
-    put_json_id(out, trace, e->pid, e->flags & KP_KINETO_TEXT_PID);
-    fputs(",\"tid\":", out);
-    put_json_id(out, trace, e->tid, e->flags & KP_KINETO_TEXT_TID);
-    fputs(",\"ts\":", out);
-    put_us(out, e->start_ns);
-    if (e->phase == 'X') {
-        fputs(",\"dur\":", out);
-        put_us(out, e->dur_ns);
-    }
-    if (e->args_bytes) {
-        fputs(",\"args\":", out);
-        fwrite(trace->args_text + e->args, 1, e->args_bytes, out);
-    }
-    fputs("}\n", out);
+    kp_fields_put(KP_JSONOUT(out), NULL, &event_fields, &(struct event_line){trace, e});
+    fputc('\n', out);
 }
 
 /* Writes a line without its time, which is only known once the whole file was read. */

@@ -11,9 +11,7 @@
 
 enum { BETWEEN_MS = 500 }; /* two looks */
 
-static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"},
-                                      {"json-schema", 0, KP_OPT_FLAG, NULL, "print the JSON Schema of such a line"},
-                                      {0}};
+static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"}, {0}};
 
 /* What ends between two looks tells that the job goes on. */
 static int look_twice(struct kp_hang *before, struct kp_hang *now, const char *folder)
@@ -53,7 +51,6 @@ int kp_cmd_hang(int argc, char **argv)
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
         case 0: is_json = true; break;
-        case 1: kp_hang_schema(stdout); return KP_EXIT_DONE;
         case KP_OPT_ARGUMENT:
             if (folder) return kp_cli_misuse("hang", "takes one folder");
             folder = value;

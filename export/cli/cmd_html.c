@@ -86,12 +86,9 @@ static int html_write(struct html_command h, const char *path, bool is_json, cha
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
     if (!is_json && h.pages) kp_outfile_tell_drawing(path);
     if (!is_json && h.pages) size_tell(path);
-    if (is_json && h.pages) {
-        kp_written_begin(path, path);
-        kp_written_number("traces", (uint64_t)h.pages);
-        kp_written_number("events", h.events);
-        kp_written_end();
-    }
+    if (is_json && h.pages)
+        kp_written_say(
+            &(struct kp_written){.by = KP_WRITER_PAGE, .name = path, .traces = (uint64_t)h.pages, .events = h.events});
     return worst;
 }
 

@@ -13,6 +13,7 @@
 #include "export/read/symbols/lines.h"
 #include "export/cli/recover/recover_spool.h"
 #include "export/read/files/spoolfile.h"
+#include "export/cli/schema.h"
 #include "export/show/units.h"
 
 static const struct kp_opt flags[] = {
@@ -23,6 +24,15 @@ static const struct kp_opt flags[] = {
     KP_LINES_OPTIONS("off"),
     {"json", 0, KP_OPT_FLAG, NULL, "say what was written, and the counts, as lines of JSON"},
     {0}};
+
+#define RECOVERED(F, IF)           \
+    F(WHOLE, recovered, r->traces) \
+    F(WHOLE, removed, r->removed)  \
+    F(WHOLE, left, r->left)        \
+    F(WHOLE, failed, r->bad)
+KP_FIELDS(recovered, struct kp_recover, RECOVERED)
+
+const struct kp_fields *const kp_recovered_schema = &recovered_fields;
 
 static int is_spool_name(const struct dirent *entry)
 {
@@ -163,8 +173,7 @@ int kp_cmd_recover(int argc, char **argv)
     r.wish.places = kp_lines_places(lines);
     for (i = 0; i < count; i++) path_recover(&r, argv[i]);
     kp_lines_close(lines);
-    if (r.wish.json)
-        printf("{\"recovered\":%u,\"removed\":%u,\"left\":%u,\"failed\":%u}\n", r.traces, r.removed, r.left, r.bad);
+    if (r.wish.json) kp_fields_put(KP_JSONOUT(stdout), NULL, &recovered_fields, &r), puts("");
     else if (r.traces + r.removed + r.left)
         printf("kprof: recovered %u trace%s, removed %u spool%s (*.kprof), left %u alone\n", r.traces,
                kp_units_s(r.traces), r.removed, kp_units_s(r.removed), r.left);

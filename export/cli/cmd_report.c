@@ -621,6 +621,13 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
     return rc == KP_EXIT_DONE && is_torn ? KP_EXIT_BAD_INPUT : rc;
 }
 
+static int help_print(void)
+{
+    kp_cli_help("report", flags);
+    if (!kp_cli_wants_schema()) printf("\n--sort-by: %s\n", kp_keyavg_keys());
+    return KP_EXIT_DONE;
+}
+
 int kp_cmd_report(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "report", .table = flags, .argc = argc, .argv = argv, .at = 1};
@@ -631,8 +638,7 @@ int kp_cmd_report(int argc, char **argv)
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_HELP)
-            return kp_cli_help("report", flags), printf("\n--sort-by: %s\n", kp_keyavg_keys()), KP_EXIT_DONE;
+        if (i == KP_OPT_HELP) return help_print();
         if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
         else if (i < 0 || option_take(&r, i, value)) return KP_EXIT_USAGE;
     }

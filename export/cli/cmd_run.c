@@ -262,10 +262,7 @@ static int end_as(int status)
 static void end_json(int status, const char *folder, const struct timespec *began)
 {
     fflush(stdout);
-    if (WIFSIGNALED(status)) fprintf(stderr, "{\"signal\":%d", WTERMSIG(status));
-    else fprintf(stderr, "{\"exit\":%d", WEXITSTATUS(status));
-    kp_advised_traces(stderr, folder, began);
-    fputs("}\n", stderr);
+    kp_advised_json(stderr, status, folder, began);
 }
 
 /* A process of its own says it: the system ends it where a long trace takes too long. */

@@ -168,9 +168,7 @@ static int slice_write(struct slice_command *s, const struct kp_trace_source *so
         return kp_cli_fail("slice", "%s: no event in that time; kprof events lists them, in ms after the same start",
                            source->label);
     if (s->is_json) {
-        kp_written_begin(s->out, s->out);
-        kp_written_number("events", kept);
-        kp_written_end();
+        kp_written_say(&(struct kp_written){.name = s->out, .events = kept});
         return KP_EXIT_DONE;
     }
     kp_cli_say(stderr, "kprof: %zu event%s of %s%s%s", kept, kp_units_s(kept), source->label, s->out ? " in " : "",

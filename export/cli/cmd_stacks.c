@@ -18,7 +18,7 @@
 #include "export/read/tree/chosen.h"
 #include "export/answers/stacks/flame.h"
 #include "export/answers/torchtable/folded.h"
-#include "export/show/plain.h"
+#include "export/cli/schema.h"
 #include "export/show/units.h"
 #include "export/answers/stacks/walltime.h"
 #include "export/read/kineto/overlaps.h"
@@ -27,6 +27,9 @@ enum { FRAME_BYTES = 8192 }; /* of a frame in JSON */
 #define TEXT_MOST (UINT64_C(32) << 20)
 enum form { FORM_FOLDED, FORM_SVG, FORM_HTML, FORM_JSON };
 struct stacks_command {
+    char **files;
+    int count;
+    const struct kp_places *places; /* of frames of machine code */
     const char *metric, *out;
     char label[512]; /* of the last trace */
     char steps[80];  /* which of it are shown, or "" */
@@ -37,7 +40,8 @@ struct stacks_command {
     struct kp_calltree *paths;
     struct kp_flame *flame; /* NULL: folded */
     FILE *to;
-    int traces, stacks;
+    struct kp_jsonout *json; /* NULL: another form */
+    int traces, stacks, worst;
     int64_t wall_ns;
 };
 
@@ -80,18 +84,27 @@ enum {
     FLAG_PARTIAL
 };
 
-static void stack_json(const struct stacks_command *s, const char *stack, int64_t value)
+struct stack_line {
+    const char *path;
+    int64_t value;
+};
+
+static void frames_put(struct kp_jsonout *j, const char *key, const struct stack_line *r)
 {
-    fprintf(s->to, "%s{\"value\":%lld,\"frames\":[", s->stacks ? "," : "", (long long)value);
-    for (size_t n; *stack; stack += n + (stack[n] == ';')) {
+    kp_jsonout_open(j, key, '[');
+    for (const char *at = r->path, *end; *at; at = end + (*end == ';')) {
         char frame[FRAME_BYTES];
-        n = strcspn(stack, ";");
-        snprintf(frame, sizeof frame, "%.*s", (int)(n < FRAME_BYTES ? n : FRAME_BYTES - 1), stack);
-        kp_plain_json(s->to, frame);
-        if (stack[n] && stack[n + 1]) fputs(",", s->to);
+        end = strchrnul(at, ';');
+        snprintf(frame, sizeof frame, "%.*s", (int)(end - at < FRAME_BYTES ? end - at : FRAME_BYTES - 1), at);
+        kp_jsonout_text(j, NULL, frame);
     }
-    fputs("]}", s->to);
+    kp_jsonout_close(j, ']');
 }
+
+#define STACK(F, IF)          \
+    F(WHOLE, value, r->value) \
+    F(OTHER, frames, (KP_TYPE_ARRAY(KP_TYPE("string")), frames_put, r))
+KP_FIELDS(path, struct stack_line, STACK)
 
 /* A kp_folded_fn and a kp_path_fn. Walking through stacks takes as long as printing them. */
 static void stack_put(void *context, const char *stack, int64_t value)
@@ -99,7 +112,7 @@ static void stack_put(void *context, const char *stack, int64_t value)
     struct stacks_command *s = context;
     kp_budget_print(strlen(stack));
     if (s->flame) kp_flame_add(s->flame, stack, value);
-    else if (s->form == FORM_JSON) stack_json(s, stack, value);
+    else if (s->json) kp_fields_put(s->json, NULL, &path_fields, &(struct stack_line){stack, value});
     else fprintf(s->to, "%s %lld\n", stack, (long long)value);
     s->stacks++;
 }
@@ -207,12 +220,6 @@ static void flame_put(struct stacks_command *s)
     kp_flame_write(s->flame, s->to, &show);
 }
 
-static void json_begin(const struct stacks_command *s)
-{
-    const bool is_memory = !s->is_torch && s->wall.metric == KP_WALL_MEMORY;
-    fprintf(s->to, "{\"metric\":\"%s\",\"unit\":\"%s\",\"stacks\":[", s->metric, is_memory ? "bytes" : "us");
-}
-
 /* A run of minutes with every Python call has a gigabyte of paths that took microseconds. */
 static void small_fold(const struct stacks_command *s)
 {
@@ -237,32 +244,51 @@ static int none_say(const struct stacks_command *s)
     return KP_EXIT_BAD_INPUT;
 }
 
-static int stacks_make(struct stacks_command *s, char **paths, int count, const struct kp_places *places)
+static void stacks_make(struct stacks_command *s)
 {
-    if (s->form == FORM_JSON) json_begin(s);
-    int worst = kp_input_each("stacks", paths, count, places, trace_take, s);
-    if (s->form == FORM_JSON && !s->traces) fputs("],\"traces\":0}\n", s->to);
-    if (worst == KP_EXIT_USAGE || !s->traces) return worst;
+    s->worst = kp_input_each("stacks", s->files, s->count, s->places, trace_take, s);
+    if (s->worst == KP_EXIT_USAGE || !s->traces) return;
     if (!s->is_torch) {
         const int64_t unit = s->wall.metric == KP_WALL_MEMORY ? 1 : 1000;
         small_fold(s);
         kp_calltree_each(s->paths, unit, stack_put, s);
-        if (!s->stacks) worst = none_say(s);
+        if (!s->stacks) s->worst = none_say(s);
     }
     if (s->flame) flame_put(s);
-    if (s->form == FORM_JSON)
-        fprintf(s->to, "],\"traces\":%d,\"wall_us\":%.3f}\n", s->traces, (double)s->wall_ns / 1e3);
-    return worst;
 }
 
-static int stacks_write(struct stacks_command *s, char **paths, int count, const struct kp_places *places)
+static void stacks_put(struct kp_jsonout *j, const char *key, struct stacks_command *s)
+{
+    s->json = j;
+    kp_jsonout_open(j, key, '[');
+    stacks_make(s);
+    kp_jsonout_close(j, ']');
+}
+
+struct stacks_answer {
+    struct stacks_command *command;
+};
+#define IS_OF_BYTES !r->command->is_torch && r->command->wall.metric == KP_WALL_MEMORY
+#define STACKS(F, IF)                                         \
+    F(TEXT, metric, r->command->metric)                       \
+    F(WORD, unit, (IS_OF_BYTES ? "bytes" : "us", "bytes|us")) \
+    F(EACH_OF, stacks, (path, stacks_put, r->command))        \
+    F(WHOLE, traces, r->command->traces)                      \
+    IF(r->command->traces, FIXED, wall_us, (3, (double)r->command->wall_ns / 1e3))
+KP_FIELDS(answer, struct stacks_answer, STACKS)
+
+const struct kp_fields *const kp_stacks_schema = &answer_fields;
+
+static int stacks_write(struct stacks_command *s)
 {
     struct kp_outfile file;
     if (kp_outfile_open(&file, s->out)) return kp_cli_fail("stacks", "%s: %s", s->out, kp_outfile_why(&file));
     s->to = file.to;
     s->paths = kp_calltree_open();
     s->flame = s->form == FORM_FOLDED || s->form == FORM_JSON ? NULL : kp_flame_open();
-    const int worst = stacks_make(s, paths, count, places);
+    if (s->form == FORM_JSON)
+        kp_fields_put(KP_JSONOUT(s->to), NULL, &answer_fields, &(struct stacks_answer){s}), fputc('\n', s->to);
+    else stacks_make(s);
     const bool is_any = s->traces && (s->stacks || s->is_torch), is_drawn = s->flame;
     if (s->flame) kp_flame_close(s->flame);
     kp_calltree_close(s->paths);
@@ -270,7 +296,7 @@ static int stacks_write(struct stacks_command *s, char **paths, int count, const
         return kp_cli_fail("stacks", "%s: %s", s->out ? s->out : "stdout", kp_outfile_why(&file));
     if (is_any && is_drawn) kp_outfile_tell_drawing(s->out);
     else if (is_any) kp_outfile_tell(s->out);
-    return worst;
+    return s->worst;
 }
 
 /* ---- the command line ---- */
@@ -351,7 +377,8 @@ int kp_cmd_stacks(int argc, char **argv)
     if (s.form == FORM_SVG || s.form == FORM_HTML)
         s.out = kp_outfile_drawing(s.out, argv[0], s.form == FORM_SVG ? "flames.svg" : "flames.html");
     struct kp_lines *lines = kp_lines_open("stacks", &wish);
-    const int worst = stacks_write(&s, argv, count, kp_lines_places(lines));
+    s.files = argv, s.count = count, s.places = kp_lines_places(lines);
+    const int worst = stacks_write(&s);
     kp_lines_close(lines);
     return worst;
 }

@@ -26,6 +26,7 @@ SRC_cli := \
     export/cli/kprof.c \
     export/cli/opt.c \
     export/cli/report_torch.c \
+    export/cli/schema.c \
     export/cli/setting_flags.c \
     export/cli/sorted.c \
     export/cli/steplist.c \

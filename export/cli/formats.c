@@ -265,13 +265,8 @@ static int trace_write(struct format_run *run, const struct kp_trace_source *sou
     else rc = perfetto_write(run, &texts, why, sizeof why);
     const int closed = kp_outfile_close(&run->file, rc == 0);
     if (rc || closed) return kp_cli_fail("export", "%s: %s", path, why[0] ? why : kp_budget_explain(rc ? rc : closed));
-    if (run->is_json) {
-        kp_written_begin(path, path);
-        kp_written_number("events", run->events);
-        kp_written_end();
-    } else {
-        kp_cli_say(stderr, "kprof: wrote %s (%zu events)", path, run->events);
-    }
+    if (run->is_json) kp_written_say(&(struct kp_written){.name = path, .events = run->events});
+    else kp_cli_say(stderr, "kprof: wrote %s (%zu events)", path, run->events);
     return KP_EXIT_DONE;
 }
 

@@ -16,6 +16,14 @@ static void cell_print(const char *text)
     for (; *text; text++) printf(*text == '|' ? "\\|" : "%c", *text);
 }
 
+/* What `kprof ctl` prints are the answers of processes, as they come. */
+const struct kp_opt *kp_opt_schema(const char *command, const struct kp_opt *row)
+{
+    static const struct kp_opt schema = {"json-schema", 0, KP_OPT_FLAG, NULL,
+                                         "print the JSON Schema of what --json prints"};
+    return strcmp(row->name, "json") == 0 && strcmp(command, "ctl") != 0 ? &schema : NULL;
+}
+
 static void flag_print(const struct kp_opt *option)
 {
     printf("| `");
@@ -48,7 +56,10 @@ int kp_help_page(const char *command, const struct kp_opt *table)
 #include "export/cli/commands.def"
 #undef KP_COMMAND
     if (table->name) printf("| flag | meaning |\n|---|---|\n");
-    for (; table->name; table++) flag_print(table);
+    for (; table->name; table++) {
+        flag_print(table);
+        if (kp_opt_schema(command, table)) flag_print(kp_opt_schema(command, table));
+    }
     printf("\n## Examples\n\n");
     for (const char *line = examples_of(command); *line; line += line[0] == '\n') {
         const size_t bytes = strcspn(line, "\n");

@@ -5,6 +5,7 @@
 
 #include "collector/base/kp_config.h"
 #include "export/cli/cli.h"
+#include "export/cli/schema.h"
 #include "export/show/terminal.h"
 
 static const struct command {
@@ -108,5 +109,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "help") == 0) return argc > 2 ? help_of(argv[2]) : help(stdout);
     command = command_find(argv[1]);
-    return command ? command->run(argc - 1, argv + 1) : unknown_tell(argv[1]);
+    if (!command) return unknown_tell(argv[1]);
+    const int status = command->run(argc - 1, argv + 1);
+    if (kp_cli_wants_schema()) kp_cli_schema(argv[1]);
+    return status;
 }

@@ -70,19 +70,30 @@ static void text_print(const char *left, const char *help)
     printf("  %-32s %.*s\n", left, (int)bytes, help);
 }
 
+static bool wants_schema; /* --json-schema was given */
+
+static void option_print(const struct kp_opt *option)
+{
+    char left[64], letter[8] = "    ";
+    const char *const meta = option->meta ? option->meta : "VALUE";
+    if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    if (option->kind == KP_OPT_MAYBE) snprintf(left, sizeof left, "%s--%s [%s]", letter, option->name, meta);
+    else if (option->kind == KP_OPT_VALUE) snprintf(left, sizeof left, "%s--%s %s", letter, option->name, meta);
+    else snprintf(left, sizeof left, "%s--%s%s", letter, option->kind == KP_OPT_SWITCH ? "[no-]" : "", option->name);
+    text_print(left, option->help);
+}
+
+bool kp_cli_wants_schema(void) { return wants_schema; }
+
 int kp_cli_help(const char *command, const struct kp_opt *table)
 {
+    if (wants_schema) return KP_EXIT_DONE;
     if (kp_help_page_is_wanted()) return kp_help_page(command, table);
     kp_terminal_page();
     usage_print(command);
     for (; table->name; table++) {
-        char left[64], letter[8] = "    ";
-        const char *const meta = table->meta ? table->meta : "VALUE";
-        if (table->letter) snprintf(letter, sizeof letter, "-%c, ", table->letter);
-        if (table->kind == KP_OPT_MAYBE) snprintf(left, sizeof left, "%s--%s [%s]", letter, table->name, meta);
-        else if (table->kind == KP_OPT_VALUE) snprintf(left, sizeof left, "%s--%s %s", letter, table->name, meta);
-        else snprintf(left, sizeof left, "%s--%s%s", letter, table->kind == KP_OPT_SWITCH ? "[no-]" : "", table->name);
-        text_print(left, table->help);
+        option_print(table);
+        if (kp_opt_schema(command, table)) option_print(kp_opt_schema(command, table));
     }
     examples_print(command);
     if (is_short) printf("\nEach flag in full: kprof %s --help\n", command);
@@ -231,6 +242,12 @@ static bool is_misspelt(const struct kp_opt_scan *scan, const struct kp_opt *opt
     return true;
 }
 
+static bool has_schema(const struct kp_opt_scan *scan)
+{
+    const int json = option_find(scan->table, "json", 4);
+    return json >= 0 && kp_opt_schema(scan->command, &scan->table[json]);
+}
+
 static int long_next(struct kp_opt_scan *scan, const char *word, const char **value)
 {
     const size_t length = strcspn(word, "=");
@@ -252,7 +269,8 @@ static int long_next(struct kp_opt_scan *scan, const char *word, const char **va
         *value = "0";
         if (i >= 0 && scan->table[i].kind == KP_OPT_SWITCH) return i;
     }
-    return unknown_tell(scan, word, length);
+    wants_schema = strcmp(word, "json-schema") == 0 && has_schema(scan);
+    return wants_schema ? KP_OPT_HELP : unknown_tell(scan, word, length);
 }
 
 static int short_next(struct kp_opt_scan *scan, const char *word, const char **value)

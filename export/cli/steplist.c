@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
+#include "export/answers/advise/adviceprint.h"
 #include "export/read/facts/nocore.h"
-#include "export/show/columns.h"
-#include "export/show/plain.h"
+#include "export/show/fields.h"
 #include "export/show/units.h"
 
 static const struct kp_steplist *ordered; /* for qsort */
@@ -100,21 +100,37 @@ void kp_steplist_print(FILE *out, const struct kp_steplist *list, size_t most)
             list->chosen->steps[list->order[0]].number);
 }
 
+struct steplist_row {
+    const struct kp_steplist *list;
+    size_t step;
+};
+/* clang-format off */
+#define THIS r->list->splits[r->step]
+#define ROW(F, IF) \
+    F(WHOLE, step, r->list->chosen->steps[r->step].number) \
+    F(MS, ms, THIS.step_ns) \
+    F(BOOL, evaluates, r->list->evaluates[r->step]) \
+    F(MS, no_core_ms, r->list->no_core_ns[r->step]) \
+    F(MS_BY, parts_ms, (KP_SPLIT_PARTS, kp_advice_part_names[i], THIS.part_ns[i]))
+KP_FIELDS(row, struct steplist_row, ROW)
+
+struct steplist_line {
+    const struct kp_steplist *list;
+    const char *label;
+};
+#define LIST(F, IF) \
+    F(TEXT, trace, r->label) \
+    F(WORD, by, ("step", "step")) \
+    F(BOOL, gpu, r->list->has_gpu) \
+    F(MS, median_ms, r->list->median_ns) \
+    F(LIST, rows, (row, r->list->chosen->step_count, &(struct steplist_row){r->list, r->list->order[i]}))
+KP_FIELDS(list, struct steplist_line, LIST)
+/* clang-format on */
+
+const struct kp_fields *const kp_steplist_schema = &list_fields;
+
 void kp_steplist_json(FILE *out, const struct kp_steplist *list, const char *label)
 {
-    static const char *const keys[KP_SPLIT_PARTS] = {"compute", "communication", "copies", "data_loading", "idle"};
-    fputs("{\"trace\":", out);
-    kp_plain_json(out, label);
-    fprintf(out, ",\"by\":\"step\",\"gpu\":%s,\"median_ms\":%.6f,\"rows\":[", list->has_gpu ? "true" : "false",
-            list->median_ns / 1e6);
-    for (size_t i = 0; i < list->chosen->step_count; i++) {
-        const struct kp_step_split *s = &list->splits[list->order[i]];
-        fprintf(out, "%s{\"step\":%ld,\"ms\":%.6f,\"evaluates\":%s,\"no_core_ms\":%.6f,\"parts_ms\":{", i ? "," : "",
-                list->chosen->steps[list->order[i]].number, (double)s->step_ns / 1e6,
-                list->evaluates[list->order[i]] ? "true" : "false", list->no_core_ns[list->order[i]] / 1e6);
-        for (int p = 0; p < KP_SPLIT_PARTS; p++)
-            fprintf(out, "%s\"%s\":%.6f", p ? "," : "", keys[p], (double)s->part_ns[p] / 1e6);
-        fputs("}}", out);
-    }
-    fputs("]}\n", out);
+    kp_fields_put(KP_JSONOUT(out), NULL, &list_fields, &(struct steplist_line){list, label});
+    fputc('\n', out);
 }

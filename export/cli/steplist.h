@@ -24,3 +24,4 @@ void kp_steplist_make(struct kp_steplist *out, const struct kp_tree *tree, const
 void kp_steplist_fini(struct kp_steplist *list);
 void kp_steplist_print(FILE *out, const struct kp_steplist *list, size_t most); /* so many rows; 0: all */
 void kp_steplist_json(FILE *out, const struct kp_steplist *list, const char *label);
+extern const struct kp_fields *const kp_steplist_schema;

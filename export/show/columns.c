@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "export/show/letters.h"
-#include "export/show/plain.h"
 #include "export/show/terminal.h"
 #include "export/show/units.h"
 
@@ -14,15 +13,12 @@ enum { CELL_BYTES = 1024, NAME_LEAST = 16 };
 
 static const struct {
     double times, over; /* shown: value * times / over */
-    int decimals;       /* of text; -1: by the largest value of the column */
-    double json_times, json_over;
-    int json_decimals;
+    int decimals;       /* -1: by the largest value of the column */
 } units[] = {
-    [KP_UNIT_COUNT] = {1, 1, 0, 1, 1, 0},       [KP_UNIT_MS] = {1, 1e6, 3, 1, 1e6, 6},
-    [KP_UNIT_MS_FIT] = {1, 1e6, -1, 1, 1e6, 6}, [KP_UNIT_US] = {1, 1e3, 1, 1, 1e6, 6},
-    [KP_UNIT_MIB] = {1, 1048576, 2, 1, 1, 0},   [KP_UNIT_PERCENT] = {100, 1, 1, 100, 1, 4},
-    [KP_UNIT_SHARE] = {100, 1, 1, 1, 1, 6},     [KP_UNIT_TIMES] = {1, 1, 2, 1, 1, 6},
-    [KP_UNIT_BYTES] = {1, 1, 0, 1, 1, 0},       [KP_UNIT_TRUE] = {1, 1, 0, 1, 1, 0},
+    [KP_UNIT_COUNT] = {1, 1, 0},   [KP_UNIT_MS] = {1, 1e6, 3},      [KP_UNIT_MS_FIT] = {1, 1e6, -1},
+    [KP_UNIT_US] = {1, 1e3, 1},    [KP_UNIT_MIB] = {1, 1048576, 2}, [KP_UNIT_PERCENT] = {100, 1, 1},
+    [KP_UNIT_SHARE] = {100, 1, 1}, [KP_UNIT_TIMES] = {1, 1, 2},     [KP_UNIT_BYTES] = {1, 1, 0},
+    [KP_UNIT_TRUE] = {1, 1, 0},
 };
 
 struct shape { /* of a column */
@@ -142,19 +138,14 @@ void kp_columns_print(FILE *out, const struct kp_columns *c)
     free(shapes);
 }
 
-void kp_columns_json(FILE *out, const struct kp_columns *c, const void *row)
+void kp_columns_json(struct kp_jsonout *j, const struct kp_columns *c, const void *row)
 {
     char room[CELL_BYTES];
     for (const struct kp_column *k = c->of; k < c->of + c->count; k++) {
         if (!k->key || !k->is_shown(c->table)) continue;
         const char *const text = k->text ? k->text(c->table, row, room, sizeof room) : NULL;
         const double value = k->get ? k->get(c->table, row) : NAN;
-        if (!text && isnan(value)) continue;
-        fprintf(out, ",\"%s\":", k->key);
-        if (text) kp_plain_json(out, text);
-        else if (k->unit == KP_UNIT_TRUE) fputs(value > 0 ? "true" : "false", out);
-        else
-            fprintf(out, "%.*f", units[k->unit].json_decimals,
-                    value * units[k->unit].json_times / units[k->unit].json_over);
+        if (text) kp_jsonout_text(j, k->key, text);
+        else if (!isnan(value)) kp_jsonout_unit(j, k->key, value, k->unit);
     }
 }

@@ -21,18 +21,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum kp_unit {
-    KP_UNIT_COUNT,   /* "12" */
-    KP_UNIT_MS,      /* value: ns; "1.234" */
-    KP_UNIT_MS_FIT,  /* value: ns; fewer digits behind the point where the largest has many before it */
-    KP_UNIT_US,      /* value: ns; "1.2" */
-    KP_UNIT_MIB,     /* value: bytes; "1.50" */
-    KP_UNIT_PERCENT, /* value: from 0 to 1; "12.3" */
-    KP_UNIT_SHARE,   /* value: from 0 to 1; "12.3 %", in JSON as it is */
-    KP_UNIT_TIMES,   /* "1.23" */
-    KP_UNIT_BYTES,   /* "1.50 KiB" */
-    KP_UNIT_TRUE     /* value: 0 or 1; of JSON alone */
-};
+#include "export/show/jsonout.h"
+
 struct kp_column {
     const char *title; /* NULL: in JSON alone */
     const char *key;   /* NULL: in text alone */
@@ -56,8 +46,8 @@ struct kp_columns {
 
 /* Prints the titles and all rows; each column is as wide as what it shows. */
 void kp_columns_print(FILE *out, const struct kp_columns *c);
-/* Writes ,"key":value for each column of one row. */
-void kp_columns_json(FILE *out, const struct kp_columns *c, const void *row);
+/* Writes a member for each column of one row. */
+void kp_columns_json(struct kp_jsonout *j, const struct kp_columns *c, const void *row);
 
 #define KP_COLUMN_SHOWN(id, shown)                      \
     static bool column_##id##_is_shown(const void *its) \

@@ -2,145 +2,22 @@
 /* adviceprint.c - writes the advice of a trace: text for people, a line of JSON for programs */
 #include "export/answers/advise/adviceprint.h"
 
-#include <stddef.h>
-
+#include "export/show/fields.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
 
 enum { LINE_BYTES = 4096 };
 
-static const char *const part_names[] = {[KP_SPLIT_COMPUTE] = "compute",
-                                         [KP_SPLIT_COMM] = "communication",
-                                         [KP_SPLIT_COPIES] = "copies",
-                                         [KP_SPLIT_LOADING] = "data_loading",
-                                         [KP_SPLIT_IDLE] = "idle"};
+const char *const kp_advice_part_names[KP_SPLIT_PARTS] = {[KP_SPLIT_COMPUTE] = "compute",
+                                                          [KP_SPLIT_COMM] = "communication",
+                                                          [KP_SPLIT_COPIES] = "copies",
+                                                          [KP_SPLIT_LOADING] = "data_loading",
+                                                          [KP_SPLIT_IDLE] = "idle"};
 
 static const char *const cause_names[] = {
     [KP_IDLE_GC] = "garbage_collection", [KP_IDLE_COMPILE] = "compilation", [KP_IDLE_ALLOC] = "allocator",
     [KP_IDLE_SYNC] = "synchronisation",  [KP_IDLE_LAUNCH] = "launch",       [KP_IDLE_DEPENDENCY] = "dependency",
     [KP_IDLE_PYTHON] = "python"};
-
-/* ---- the fields of an advice and of a finding, as they stand in JSON and in its schema ---- */
-
-enum row_kind { TEXT, MAYBE, WHOLE, MS, BYTES, SHARE, BOOL, OTHER }; /* MS: of ns. MAYBE, and SHARE below 0: null */
-struct json_row {
-    const char *key;
-    enum row_kind kind;
-    size_t at;                                /* of the field in its struct */
-    void (*put)(FILE *out, const void *item); /* OTHER: writes the value */
-    const char *schema;                       /* OTHER: its type */
-};
-#define NUMBER "{\"type\":\"number\"}"
-#define TYPE_OF_SHARE "{\"type\":[\"number\",\"null\"]}"
-#define NUMBERS "{\"type\":\"object\",\"additionalProperties\":" NUMBER "}"
-static const char *const type_of[] = {[TEXT] = "{\"type\":\"string\"}",
-                                      [MAYBE] = "{\"type\":[\"string\",\"null\"]}",
-                                      [WHOLE] = "{\"type\":\"integer\"}",
-                                      [MS] = NUMBER,
-                                      [BYTES] = NUMBER,
-                                      [SHARE] = TYPE_OF_SHARE,
-                                      [BOOL] = "{\"type\":\"boolean\"}"};
-
-static void row_put(FILE *out, const struct json_row *row, const void *item)
-{
-    const void *const field = (const char *)item + row->at;
-    switch (row->kind) {
-    case TEXT:
-    case MAYBE: kp_plain_json(out, *(const char *const *)field); break;
-    case WHOLE: fprintf(out, "%zu", *(const size_t *)field); break;
-    case MS: fprintf(out, "%.6f", *(const double *)field / 1e6); break;
-    case BYTES: fprintf(out, "%.0f", *(const double *)field); break;
-    case SHARE:
-        if (*(const double *)field < 0) fputs("null", out);
-        else fprintf(out, "%.6f", *(const double *)field);
-        break;
-    case BOOL: fputs(*(const bool *)field ? "true" : "false", out); break;
-    case OTHER: row->put(out, item); break;
-    }
-}
-
-static void rows_put(FILE *out, const struct json_row *rows, const void *item)
-{
-    for (const char *before = ""; rows->key; rows++, before = ",") {
-        fprintf(out, "%s\"%s\":", before, rows->key);
-        row_put(out, rows, item);
-    }
-}
-
-/* Writes the schema of an object of these rows, up to its last brace. `head`: what lies in it before these, or "". */
-static void schema_put(FILE *out, const struct json_row *rows, const char *required, const char *head)
-{
-    fprintf(out, "\"type\":\"object\",\"additionalProperties\":false,\n\"required\":[%s", required);
-    for (const struct json_row *row = rows; row->key; row++) fprintf(out, "%s\"%s\"", row == rows ? "" : ",", row->key);
-    fprintf(out, "],\n\"properties\":{%s", head);
-    for (const struct json_row *row = rows; row->key; row++)
-        fprintf(out, "%s\"%s\":%s", row == rows ? "" : ",\n", row->key,
-                row->kind == OTHER ? row->schema : type_of[row->kind]);
-    fputs("}", out);
-}
-
-/* Gives the texts of an item to `texts`. */
-static void rows_keep(const struct json_row *rows, void *item, struct kp_strings *texts)
-{
-    for (; rows->key; rows++) {
-        const char **const text = (const char **)(void *)((char *)item + rows->at);
-        if (rows->kind == TEXT || rows->kind == MAYBE) *text = kp_strings_keep(texts, *text);
-    }
-}
-
-#define ROW(kind, type, field)                                 \
-    {                                                          \
-#field, kind, offsetof(struct type, field), NULL, NULL \
-    }
-static void severity_put(FILE *out, const void *item)
-{
-    fputs(((const struct kp_finding *)item)->is_critical ? "\"critical\"" : "\"warning\"", out);
-}
-
-static void once_ms_put(FILE *out, const void *item)
-{
-    const struct kp_finding *const f = item;
-    if (f->once_ns > 0) fprintf(out, "%.6f", f->once_ns / 1e6);
-    else fputs("null", out);
-}
-
-static void once_step_put(FILE *out, const void *item)
-{
-    const struct kp_finding *const f = item;
-    if (f->once_ns > 0) fprintf(out, "%ld", f->once_step);
-    else fputs("null", out);
-}
-
-static const struct json_row finding_rows[] = {
-    ROW(TEXT, kp_finding, id),
-    {"severity", OTHER, 0, severity_put, "{\"enum\":[\"warning\",\"critical\"]}"},
-    {"step_ms", MS, offsetof(struct kp_finding, step_ns), NULL, NULL},
-    {"share", SHARE, offsetof(struct kp_finding, share), NULL, NULL},
-    ROW(BYTES, kp_finding, step_bytes),
-    ROW(WHOLE, kp_finding, steps),
-    ROW(TEXT, kp_finding, what),
-    ROW(MAYBE, kp_finding, where),
-    ROW(MAYBE, kp_finding, module),
-    ROW(MAYBE, kp_finding, frame),
-    ROW(MAYBE, kp_finding, line),
-    ROW(MAYBE, kp_finding, after),
-    ROW(MAYBE, kp_finding, until),
-    {"backward", BOOL, offsetof(struct kp_finding, is_backward), NULL, NULL},
-    {"after_backward", BOOL, offsetof(struct kp_finding, is_after_backward), NULL, NULL},
-    ROW(TEXT, kp_finding, change),
-    ROW(MAYBE, kp_finding, share_of),
-    ROW(BOOL, kp_finding, is_gap),
-    {"once_ms", OTHER, 0, once_ms_put, TYPE_OF_SHARE},
-    {"once_step", OTHER, 0, once_step_put, "{\"type\":[\"integer\",\"null\"]}"},
-    {0}};
-static const struct json_row gpu_rows[] = {
-    ROW(SHARE, kp_gpu_figures, busy),
-    ROW(SHARE, kp_gpu_figures, sm_efficiency),
-    ROW(SHARE, kp_gpu_figures, occupancy),
-    ROW(SHARE, kp_gpu_figures, tensor_cores),
-    {"communication_hidden", SHARE, offsetof(struct kp_gpu_figures, comm_hidden), NULL, NULL},
-    ROW(WHOLE, kp_gpu_figures, queue_most),
-    {0}};
 
 static const char *verdict_of(const struct kp_advice *a)
 {
@@ -290,107 +167,109 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
     unjudged_print(out, a);
 }
 
-static void verdict_put(FILE *out, const void *item) { fprintf(out, "\"%s\"", verdict_of(item)); }
+/* ---- JSON ---- */
 
-static void parts_put(FILE *out, const void *item)
-{
-    const struct kp_advice *const a = item;
-    for (int p = 0; p < KP_SPLIT_PARTS; p++)
-        fprintf(out, "%s\"%s\":%.6f", p ? "," : "{", part_names[p], a->mean_ns[p] / 1e6);
-    fputs("}", out);
-}
+#define FINDING(F, IF)                                                               \
+    F(TEXT, id, r->id)                                                               \
+    F(WORD, severity, (r->is_critical ? "critical" : "warning", "warning|critical")) \
+    F(MS, step_ms, r->step_ns)                                                       \
+    F(MAYBE_SHARE, share, r->share)                                                  \
+    F(BYTES, step_bytes, r->step_bytes)                                              \
+    F(WHOLE, steps, r->steps)                                                        \
+    F(TEXT, what, r->what)                                                           \
+    F(MAYBE, where, r->where)                                                        \
+    F(MAYBE, module, r->module)                                                      \
+    F(MAYBE, frame, r->frame)                                                        \
+    F(MAYBE, line, r->line)                                                          \
+    F(MAYBE, after, r->after)                                                        \
+    F(MAYBE, until, r->until)                                                        \
+    F(BOOL, backward, r->is_backward)                                                \
+    F(BOOL, after_backward, r->is_after_backward)                                    \
+    F(TEXT, change, r->change)                                                       \
+    F(MAYBE, share_of, r->share_of)                                                  \
+    F(BOOL, is_gap, r->is_gap)                                                       \
+    F(MAYBE_MS, once_ms, r->once_ns > 0 ? r->once_ns : NAN)                          \
+    F(MAYBE_WHOLE, once_step, r->once_ns > 0 ? r->once_step : -1)
+KP_FIELDS(finding, struct kp_finding, FINDING)
 
-static void idle_put(FILE *out, const void *item)
-{
-    const struct kp_advice *const a = item;
-    for (int c = 0; c < KP_IDLE_CAUSES; c++)
-        fprintf(out, "%s\"%s\":%.6f", c ? "," : "{", cause_names[c], a->cause_ns[c] / 1e6);
-    fputs("}", out);
-}
+#define GPU(F, IF)                                       \
+    F(MAYBE_SHARE, busy, r->busy)                        \
+    F(MAYBE_SHARE, sm_efficiency, r->sm_efficiency)      \
+    F(MAYBE_SHARE, occupancy, r->occupancy)              \
+    F(MAYBE_SHARE, tensor_cores, r->tensor_cores)        \
+    F(MAYBE_SHARE, communication_hidden, r->comm_hidden) \
+    F(WHOLE, queue_most, r->queue_most)
+KP_FIELDS(gpu, struct kp_gpu_figures, GPU)
 
-static void unjudged_put(FILE *out, const void *item)
-{
-    const struct kp_advice *const a = item;
-    fputs("[", out);
-    for (size_t i = 0; i < a->unjudged_count; i++) {
-        if (i) fputs(",", out);
-        kp_plain_json(out, a->unjudged[i]);
-    }
-    fputs("]", out);
-}
+#define ADVICE(F, IF)                                                                       \
+    F(WORD, verdict, (verdict_of(r), "found|incomplete|healthy|nothing found"))             \
+    F(WHOLE, steps, r->steps)                                                               \
+    F(MS, step_ms, r->step_ns)                                                              \
+    F(MS, step_median_ms, r->median_ns)                                                     \
+    F(MS_BY, parts_ms, (KP_SPLIT_PARTS, kp_advice_part_names[i], r->mean_ns[i]))            \
+    F(MS_BY, idle_ms, (KP_IDLE_CAUSES, cause_names[i], r->cause_ns[i]))                     \
+    F(MAYBE, ended, r->ended)                                                               \
+    F(MAYBE, missing, r->missing)                                                           \
+    F(TEXTS, unjudged, (r->unjudged_count, r->unjudged[i]))                                 \
+    F(MAYBE, seen, r->seen)                                                                 \
+    F(MAYBE_OBJECT, gpu, (gpu, r->has_gpu && r->steps && !r->is_gpu_lost ? &r->gpu : NULL)) \
+    F(MAYBE, lines_by, r->lines_by)                                                         \
+    F(MAYBE, slowed_by, r->slowed_by)                                                       \
+    F(MAYBE, ahead, r->ahead)                                                               \
+    F(MAYBE, evaluated, r->evaluated)                                                       \
+    F(MAYBE, most, r->most)                                                                 \
+    F(MAYBE, prompts, r->prompts)                                                           \
+    F(MAYBE, no_op, r->no_op)                                                               \
+    F(MAYBE, waited, r->waited)                                                             \
+    F(MAYBE, outside, r->outside)                                                           \
+    F(MAYBE, guessed, r->guessed)                                                           \
+    F(MAYBE, crowded, r->crowded)                                                           \
+    F(LIST, findings, (finding, r->count, &r->findings[i]))
+KP_FIELDS(advice, struct kp_advice, ADVICE)
 
-static void gpu_put(FILE *out, const void *item)
-{
-    const struct kp_advice *const a = item;
-    const bool is_known = a->has_gpu && a->steps && !a->is_gpu_lost;
-    fputs(is_known ? "{" : "null", out);
-    if (is_known) rows_put(out, gpu_rows, &a->gpu), fputs("}", out);
-}
+struct advice_line {
+    const struct kp_advice *advice;
+    const char *label;
+};
+#define ADVICE_LINE(F, IF)  \
+    F(VERSION, schema, 1)   \
+    F(TEXT, file, r->label) \
+    F(PART, , (advice, r->advice))
+KP_FIELDS(line, struct advice_line, ADVICE_LINE)
 
-static void findings_put(FILE *out, const void *item)
-{
-    const struct kp_advice *const a = item;
-    fputs("[", out);
-    for (size_t i = 0; i < a->count; i++) {
-        fputs(i ? ",{" : "{", out);
-        rows_put(out, finding_rows, &a->findings[i]);
-        fputs("}", out);
-    }
-    fputs("]", out);
-}
-
-/* What follows the file's name. kp_adviceprint_schema() writes the types of gpu and findings. */
-static const struct json_row advice_rows[] = {
-    {"verdict", OTHER, 0, verdict_put, "{\"enum\":[\"found\",\"incomplete\",\"healthy\",\"nothing found\"]}"},
-    ROW(WHOLE, kp_advice, steps),
-    {"step_ms", MS, offsetof(struct kp_advice, step_ns), NULL, NULL},
-    {"step_median_ms", MS, offsetof(struct kp_advice, median_ns), NULL, NULL},
-    {"parts_ms", OTHER, 0, parts_put, NUMBERS},
-    {"idle_ms", OTHER, 0, idle_put, NUMBERS},
-    ROW(MAYBE, kp_advice, ended),
-    ROW(MAYBE, kp_advice, missing),
-    {"unjudged", OTHER, 0, unjudged_put, "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"},
-    ROW(MAYBE, kp_advice, seen),
-    {"gpu", OTHER, 0, gpu_put, "{\"anyOf\":[{\"type\":\"null\"},{\"$ref\":\"#/$defs/gpu\"}]}"},
-    ROW(MAYBE, kp_advice, lines_by),
-    ROW(MAYBE, kp_advice, slowed_by),
-    ROW(MAYBE, kp_advice, ahead),
-    ROW(MAYBE, kp_advice, evaluated),
-    ROW(MAYBE, kp_advice, most),
-    ROW(MAYBE, kp_advice, prompts),
-    ROW(MAYBE, kp_advice, no_op),
-    ROW(MAYBE, kp_advice, waited),
-    ROW(MAYBE, kp_advice, outside),
-    ROW(MAYBE, kp_advice, guessed),
-    ROW(MAYBE, kp_advice, crowded),
-    {"findings", OTHER, 0, findings_put, "{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/finding\"}}"},
-    {0}};
+const struct kp_fields *const kp_adviceprint_schema = &line_fields;
 
 void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label)
 {
-    fputs("{\"schema\":1,\"file\":", out);
-    kp_plain_json(out, label);
-    fputs(",", out);
-    rows_put(out, advice_rows, a);
-    fputs("}\n", out);
+    kp_fields_put(KP_JSONOUT(out), NULL, &line_fields, &(struct advice_line){a, label});
+    fputc('\n', out);
 }
 
-void kp_adviceprint_schema(FILE *out)
-{
-    fputs("{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\n\"$defs\":{\"gpu\":{", out);
-    schema_put(out, gpu_rows, "", "");
-    fputs("},\n\"finding\":{", out);
-    schema_put(out, finding_rows, "", "");
-    fputs("}},\n", out);
-    schema_put(out, advice_rows, "\"schema\",\"file\",", "\"schema\":{\"const\":1},\"file\":{\"type\":\"string\"},\n");
-    fputs("}\n", out);
-}
+/* ---- an advice that outlives its trace ---- */
 
-void kp_advice_keep(struct kp_advice *a, struct kp_strings *texts)
+#define KEEP(kind, key, value) KEEP_##kind(value)
+#define KEEP_TEXT(text) text = kp_strings_keep(texts, text);
+#define KEEP_MAYBE KEEP_TEXT
+#define KEEP_WORD(value)
+#define KEEP_TEXTS(value)
+#define KEEP_BOOL(value)
+#define KEEP_WHOLE(value)
+#define KEEP_MAYBE_WHOLE(value)
+#define KEEP_MS(value)
+#define KEEP_MAYBE_MS(value)
+#define KEEP_MAYBE_SHARE(value)
+#define KEEP_BYTES(value)
+#define KEEP_MS_BY(value)
+#define KEEP_MAYBE_OBJECT(value)
+#define KEEP_LIST(value)
+
+static void finding_keep(struct kp_finding *r, struct kp_strings *texts) { FINDING(KEEP, ) }
+
+void kp_advice_keep(struct kp_advice *r, struct kp_strings *texts)
 {
-    rows_keep(advice_rows, a, texts);
-    a->ended_word = kp_strings_keep(texts, a->ended_word);
-    a->overlaps = kp_strings_keep(texts, a->overlaps); /* JSON has them not */
-    for (size_t i = 0; i < a->unjudged_count; i++) a->unjudged[i] = kp_strings_keep(texts, a->unjudged[i]);
-    for (size_t i = 0; i < a->count; i++) rows_keep(finding_rows, &a->findings[i], texts);
+    ADVICE(KEEP, )
+    r->ended_word = kp_strings_keep(texts, r->ended_word);
+    r->overlaps = kp_strings_keep(texts, r->overlaps); /* JSON has them not */
+    for (size_t i = 0; i < r->unjudged_count; i++) r->unjudged[i] = kp_strings_keep(texts, r->unjudged[i]);
+    for (size_t i = 0; i < r->count; i++) finding_keep(&r->findings[i], texts);
 }

@@ -5,12 +5,14 @@
 #include <stdio.h>
 
 #include "export/answers/advise/advise.h"
+#include "export/show/fields.h"
 
 void kp_adviceprint_finding(FILE *out, const struct kp_finding *finding, size_t of_steps);
 /* A line of how the program ended, where it did not by itself. */
 void kp_adviceprint_ended(FILE *out, const struct kp_advice *advice);
 void kp_adviceprint_text(FILE *out, const struct kp_advice *advice);
 void kp_adviceprint_json(FILE *out, const struct kp_advice *advice, const char *label);
-void kp_adviceprint_schema(FILE *out); /* the JSON Schema of such a line */
+extern const char *const kp_advice_part_names[KP_SPLIT_PARTS]; /* as JSON has them */
+extern const struct kp_fields *const kp_adviceprint_schema;    /* of such a line */
 /* Copies every text of an advice into `texts`, so that it outlives its trace. */
 void kp_advice_keep(struct kp_advice *advice, struct kp_strings *texts);

@@ -134,11 +134,11 @@ struct kp_diff_explained { /* of the change of a step */
 };
 /* False: a GPU worked, or the step did not change. */
 bool kp_diff_explain(const struct kp_diff *d, struct kp_diff_explained *out);
-const char *kp_diff_group_key(int group);
 const char *kp_diff_verdict_text(const struct kp_diff_row *row);
 
 void kp_diff_print(FILE *out, const struct kp_diff *d, const struct kp_diff_show *show);
 void kp_diff_json(FILE *out, const struct kp_diff *d); /* one object, one line, every row */
+extern const struct kp_fields *const kp_diff_schema;
 
 /* --- for this room --- */
 

@@ -2,90 +2,107 @@
 /* diffjson.c - prints a comparison as one JSON object: both sides, the step, and every row of every group */
 #include "export/answers/diff/diff.h"
 
-#include <inttypes.h>
+#include <math.h>
 
-#include "export/show/plain.h"
+#include "export/show/fields.h"
 
-static void text_put(FILE *out, const struct kp_diff *d, const char *key, uint32_t id)
+struct diffjson_item {
+    const struct kp_diff *diff;
+    const struct kp_diff_side *side;
+    const struct kp_diff_row *row;
+};
+
+/* NULL: none. */
+static const char *text_of(const struct kp_diff *d, uint32_t id) { return id ? kp_strings_get(d->strings, id) : NULL; }
+
+static double sample_percent(const struct kp_diff *d)
 {
-    fprintf(out, ",\"%s\":", key);
-    kp_plain_json(out, id ? kp_strings_get(d->strings, id) : NULL);
+    double percent;
+    return kp_diff_sample_percent(d, &percent) ? percent : NAN;
 }
 
-static void side_put(FILE *out, const struct kp_diff *d, int side)
+/* NULL: the change has no parts. */
+static const struct kp_diff_explained *explained(const struct kp_diff *d, struct kp_diff_explained *room)
 {
-    const struct kp_diff_side *s = &d->sides[side];
-    fprintf(out, ",\"%s\":{\"files\":[", side ? "b" : "a");
-    for (size_t i = 0; i < s->file_count; i++) {
-        if (i) fputs(",", out);
-        kp_plain_json(out, kp_strings_get(d->strings, s->files[i]));
-    }
-    fputs("]", out);
-    text_put(out, d, "program", s->program);
-    text_put(out, d, "torch", s->torch);
-    text_put(out, d, "host", s->host);
-    fprintf(out, ",\"samples\":%zu,\"samples_are\":\"%s\",\"gpu\":%s,\"dropped\":%" PRIu64 ",\"ops\":%.6g,\"batch\":",
-            s->samples, s->has_steps ? "steps" : "traces", s->has_gpu ? "true" : "false", s->lost, s->ops);
-    const int64_t batch = kp_diff_batches_size(&s->batches);
-    if (batch) fprintf(out, "%" PRId64 "}", batch);
-    else fputs("null}", out);
+    return kp_diff_explain(d, room) ? room : NULL;
 }
 
-static void amounts_put(FILE *out, const struct kp_diff_row *row)
-{
-    const bool is_bytes = kp_diff_is_bytes(row->group);
-    const char *unit = is_bytes ? "bytes" : "ms";
-    const double by = is_bytes ? 1 : 1e6;
-    const struct {
-        const char *key;
-        double amount;
-    } all[] = {
-        {"a", row->middle[KP_DIFF_A]}, {"b", row->middle[KP_DIFF_B]},        {"change", row->change},
-        {"noise", row->noise},         {"a_spread", row->spread[KP_DIFF_A]}, {"b_spread", row->spread[KP_DIFF_B]}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        fprintf(out, "%s\"%s_%s\":%.*f", i ? "," : "", all[i].key, unit, is_bytes ? 0 : 6, all[i].amount / by);
-    fprintf(out, ",\"pairs\":%.4f,\"by_pairs\":%s,\"verdict\":\"%s\"", row->pairs, row->is_by_pairs ? "true" : "false",
-            kp_diff_verdict_text(row));
-}
+/* clang-format off */
+#define SIDE(F, IF) \
+    F(TEXTS, files, (r->side->file_count, kp_strings_get(r->diff->strings, r->side->files[i]))) \
+    F(MAYBE, program, text_of(r->diff, r->side->program)) \
+    F(MAYBE, torch, text_of(r->diff, r->side->torch)) \
+    F(MAYBE, host, text_of(r->diff, r->side->host)) \
+    F(WHOLE, samples, r->side->samples) \
+    F(WORD, samples_are, (r->side->has_steps ? "steps" : "traces", "steps|traces")) \
+    F(BOOL, gpu, r->side->has_gpu) \
+    F(WHOLE, dropped, r->side->lost) \
+    F(REAL, ops, r->side->ops) \
+    F(MAYBE_WHOLE, batch, kp_diff_batches_size(&r->side->batches) ? kp_diff_batches_size(&r->side->batches) : -1)
+KP_FIELDS(side, struct diffjson_item, SIDE)
 
-static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *row)
-{
-    fputs("{\"name\":", out);
-    kp_plain_json(out, kp_strings_get(d->strings, row->name));
-    fputs(",", out);
-    amounts_put(out, row);
-    if (!kp_diff_is_bytes(row->group)) fprintf(out, ",\"of_change\":%.6f", kp_diff_share(d, row));
-    static const char *const keys[KP_DIFF_SIDES] = {"a_shapes", "b_shapes"};
-    for (int side = 0; side < KP_DIFF_SIDES; side++) {
-        if (!row->shapes[side]) continue;
-        fprintf(out, ",\"%s\":", keys[side]);
-        kp_plain_json(out, kp_strings_get(d->strings, row->shapes[side]));
-    }
-    fprintf(out, ",\"a_count\":%.6g,\"b_count\":%.6g}", row->count[KP_DIFF_A], row->count[KP_DIFF_B]);
-}
+#define IS_BYTES kp_diff_is_bytes(r->row->group)
+#define AMOUNT(IF, name, value) \
+    IF(!IS_BYTES, MS, name##_ms, value) \
+    IF(IS_BYTES, BYTES, name##_bytes, value)
+#define AMOUNTS(F, IF) \
+    AMOUNT(IF, a, r->row->middle[KP_DIFF_A]) \
+    AMOUNT(IF, b, r->row->middle[KP_DIFF_B]) \
+    AMOUNT(IF, change, r->row->change) \
+    AMOUNT(IF, noise, r->row->noise) \
+    AMOUNT(IF, a_spread, r->row->spread[KP_DIFF_A]) \
+    AMOUNT(IF, b_spread, r->row->spread[KP_DIFF_B]) \
+    F(FIXED, pairs, (4, r->row->pairs)) \
+    F(BOOL, by_pairs, r->row->is_by_pairs) \
+    F(TEXT, verdict, kp_diff_verdict_text(r->row))
+KP_FIELDS(amounts, struct diffjson_item, AMOUNTS)
+
+#define ROW(F, IF) \
+    F(TEXT, name, kp_strings_get(r->diff->strings, r->row->name)) \
+    F(PART, , (amounts, r)) \
+    IF(!IS_BYTES, SHARE, of_change, kp_diff_share(r->diff, r->row)) \
+    F(SOME, a_shapes, text_of(r->diff, r->row->shapes[KP_DIFF_A])) \
+    F(SOME, b_shapes, text_of(r->diff, r->row->shapes[KP_DIFF_B])) \
+    F(REAL, a_count, r->row->count[KP_DIFF_A]) \
+    F(REAL, b_count, r->row->count[KP_DIFF_B])
+KP_FIELDS(row, struct diffjson_item, ROW)
+
+#define STEP(F, IF) \
+    F(PART, , (amounts, &(struct diffjson_item){r, NULL, &r->step})) \
+    F(FIXED, percent, (4, kp_diff_percent(r))) \
+    F(MAYBE_FIXED, sample_percent, (4, sample_percent(r)))
+KP_FIELDS(step, struct kp_diff, STEP)
+
+#define EXPLAINED(F, IF) \
+    F(MS, rows_ms, r->rows_ns) \
+    F(MS, no_op_ms, r->gap_ns) \
+    F(BOOL, no_op_in_rows, r->is_gap_in_rows)
+KP_FIELDS(explained, struct kp_diff_explained, EXPLAINED)
+
+#define GROUP(group) \
+    (row, r->group_from[KP_DIFF_##group + 1] - r->group_from[KP_DIFF_##group], \
+     &(struct diffjson_item){r, NULL, &r->rows[r->group_from[KP_DIFF_##group] + i]})
+#define DIFF(F, IF) \
+    F(VERSION, schema, 1) \
+    F(OBJECT, a, (side, &(struct diffjson_item){r, &r->sides[KP_DIFF_A], NULL})) \
+    F(OBJECT, b, (side, &(struct diffjson_item){r, &r->sides[KP_DIFF_B], NULL})) \
+    F(OBJECT, step, (step, r)) \
+    F(MAYBE_OBJECT, explained, (explained, explained(r, &(struct kp_diff_explained){0}))) \
+    F(LIST, parts, GROUP(PARTS)) \
+    F(LIST, lines, GROUP(LINES)) \
+    F(LIST, ops, GROUP(OPS)) \
+    F(LIST, gpu_ops, GROUP(GPU_OPS)) \
+    F(LIST, kernels, GROUP(KERNELS)) \
+    F(LIST, modules, GROUP(MODULES)) \
+    F(LIST, memory, GROUP(MEMORY)) \
+    F(LIST, ops_memory, GROUP(OPS_MEMORY))
+KP_FIELDS(diff, struct kp_diff, DIFF)
+/* clang-format on */
+
+const struct kp_fields *const kp_diff_schema = &diff_fields;
 
 void kp_diff_json(FILE *out, const struct kp_diff *d)
 {
-    fputs("{\"schema\":1", out);
-    for (int side = 0; side < KP_DIFF_SIDES; side++) side_put(out, d, side);
-    fputs(",\"step\":{", out);
-    amounts_put(out, &d->step);
-    double percent;
-    fprintf(out, ",\"percent\":%.4f,\"sample_percent\":", kp_diff_percent(d));
-    if (kp_diff_sample_percent(d, &percent)) fprintf(out, "%.4f}", percent);
-    else fputs("null}", out);
-    struct kp_diff_explained e;
-    if (kp_diff_explain(d, &e))
-        fprintf(out, ",\"explained\":{\"rows_ms\":%.6f,\"no_op_ms\":%.6f,\"no_op_in_rows\":%s}", e.rows_ns / 1e6,
-                e.gap_ns / 1e6, e.is_gap_in_rows ? "true" : "false");
-    else fputs(",\"explained\":null", out);
-    for (int group = 0; group < KP_DIFF_GROUPS; group++) {
-        fprintf(out, ",\"%s\":[", kp_diff_group_key(group));
-        for (size_t i = d->group_from[group]; i < d->group_from[group + 1]; i++) {
-            if (i > d->group_from[group]) fputs(",", out);
-            row_put(out, d, &d->rows[i]);
-        }
-        fputs("]", out);
-    }
-    fputs("}\n", out);
+    kp_fields_put(KP_JSONOUT(out), NULL, &diff_fields, d);
+    fputc('\n', out);
 }

@@ -15,18 +15,17 @@
 enum { NAME_WIDTH = 44, NAME_LEAST = 16, NUMBERS_WIDTH = 74, NARROW_WIDTH = 52, HEAD_WIDTH = 15, CELL_BYTES = 64 };
 
 static const struct {
-    const char *key, *title, *rows;
+    const char *title, *rows;
 } groups[] = {
-    [KP_DIFF_PARTS] = {"parts", "parts of a step", "parts"},
-    [KP_DIFF_LINES] = {"lines", "lines of the program, self time", "lines"},
-    [KP_DIFF_OPS] = {"ops", "ops and functions, self time on the host", "ops"},
-    [KP_DIFF_GPU_OPS] = {"gpu_ops", "ops, time of their kernels", "ops"},
-    [KP_DIFF_KERNELS] = {"kernels", "kernels and copies", "kernels"},
-    [KP_DIFF_MODULES] = {"modules", "modules, self time", "modules"},
-    [KP_DIFF_MEMORY] = {"memory", "memory", "rows"},
-    [KP_DIFF_OPS_MEMORY] = {"ops_memory", "ops, memory allocated less freed", "ops"},
+    [KP_DIFF_PARTS] = {"parts of a step", "parts"},
+    [KP_DIFF_LINES] = {"lines of the program, self time", "lines"},
+    [KP_DIFF_OPS] = {"ops and functions, self time on the host", "ops"},
+    [KP_DIFF_GPU_OPS] = {"ops, time of their kernels", "ops"},
+    [KP_DIFF_KERNELS] = {"kernels and copies", "kernels"},
+    [KP_DIFF_MODULES] = {"modules, self time", "modules"},
+    [KP_DIFF_MEMORY] = {"memory", "rows"},
+    [KP_DIFF_OPS_MEMORY] = {"ops, memory allocated less freed", "ops"},
 };
-const char *kp_diff_group_key(int group) { return groups[group].key; }
 
 const char *kp_diff_verdict_text(const struct kp_diff_row *row)
 {

@@ -12,4 +12,4 @@ void kp_hang_threads_print(FILE *out, const struct kp_hang_process *process);
 void kp_hang_print(FILE *out, const struct kp_hang *hang, const struct kp_hang_verdict *verdict);
 /* hangjson.c: the same as one line of JSON. */
 void kp_hang_json(FILE *out, const struct kp_hang *hang, const struct kp_hang_verdict *verdict);
-void kp_hang_schema(FILE *out); /* prints the JSON Schema of that line */
+extern const struct kp_fields *const kp_hang_schema;

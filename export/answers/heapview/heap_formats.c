@@ -9,6 +9,7 @@
 #include "export/answers/stacks/flame.h"
 #include "export/read/kineto/kineto.h"
 #include "export/read/parse/kineto_parse.h"
+#include "export/show/fields.h"
 #include "export/show/plain.h"
 
 enum { NAME_BYTES = 4096 };
@@ -104,78 +105,109 @@ void kp_profile_flame(const struct kp_profile *p, FILE *out, enum kp_profile_by 
 
 /* --- JSON --- */
 
-static void sums_json(FILE *out, const struct kp_profile_site *s)
-{
-    fprintf(out,
-            "\"allocations\":%llu,\"bytes\":%llu,\"temporary\":%llu,\"temporary_bytes\":%llu,\"peak_blocks\":%llu,"
-            "\"peak_bytes\":%llu,\"live_blocks\":%llu,\"live_bytes\":%llu",
-            (unsigned long long)s->allocations, (unsigned long long)s->bytes, (unsigned long long)s->temporary,
-            (unsigned long long)s->temporary_bytes, (unsigned long long)s->peak_blocks,
-            (unsigned long long)s->peak_bytes, (unsigned long long)s->live_blocks, (unsigned long long)s->live_bytes);
-}
+/* clang-format off */
+#define SUMS(F, IF) \
+    F(WHOLE, allocations, r->allocations) \
+    F(WHOLE, bytes, r->bytes) \
+    F(WHOLE, temporary, r->temporary) \
+    F(WHOLE, temporary_bytes, r->temporary_bytes) \
+    F(WHOLE, peak_blocks, r->peak_blocks) \
+    F(WHOLE, peak_bytes, r->peak_bytes) \
+    F(WHOLE, live_blocks, r->live_blocks) \
+    F(WHOLE, live_bytes, r->live_bytes)
+KP_FIELDS(sums, struct kp_profile_site, SUMS)
 
-/* [{"step":3,"left_blocks":..}, ..]: what each step took and left. */
-static void steps_json(const struct kp_profile *p, FILE *out)
+#define SITE(F, IF) F(WHOLE, frame, (int64_t)r->frame - 1) F(PART, , (sums, r))
+KP_FIELDS(site, struct kp_profile_site, SITE)
+
+struct profile_address {
+    const struct kp_profile *profile;
+    const struct kp_profile_address *of;
+    const struct kp_profile_place *place;
+};
+#define TEXT_OF(id) kp_profile_text(r->profile, id)
+#define PLACE(F, IF) \
+    F(TEXT, name, TEXT_OF(r->place->function)) \
+    IF(r->place->file, TEXT, file, TEXT_OF(r->place->file)) \
+    IF(r->place->file, WHOLE, line, r->place->line)
+KP_FIELDS(place, struct profile_address, PLACE)
+
+#define PLACES (place, r->of->n, &(struct profile_address){r->profile, r->of, &r->profile->places[r->of->at + i]})
+#define ADDRESS(F, IF) \
+    F(TEXT, module, TEXT_OF(r->of->module)) \
+    F(WHOLE, offset, r->of->offset) \
+    F(LIST, functions, PLACES)
+KP_FIELDS(address, struct profile_address, ADDRESS)
+
+#define STEP(F, IF) \
+    F(WHOLE, step, r->number) \
+    F(WHOLE, left_blocks, r->left_blocks) \
+    F(WHOLE, left_bytes, r->left_bytes) \
+    F(WHOLE, still_blocks, r->still_blocks) \
+    F(WHOLE, still_bytes, r->still_bytes)
+KP_FIELDS(step, struct kp_profile_step, STEP)
+
+struct profile_leak { /* by whom a step's blocks were left */
+    const struct kp_profile *profile;
+    const struct kp_profile_leak *of;
+};
+#define LEAK(F, IF) \
+    F(WHOLE, site, r->of->site) \
+    F(WHOLE, step, r->profile->steps[r->of->step].number) \
+    F(WHOLE, blocks, r->of->blocks) \
+    F(WHOLE, bytes, r->of->bytes)
+KP_FIELDS(leak, struct profile_leak, LEAK)
+/* clang-format on */
+
+static void frames_put(struct kp_jsonout *j, const char *key, const struct kp_profile *p)
 {
-    fputs("],\n\"steps\":[", out);
-    for (size_t i = 0; i < p->steps_n; i++) {
-        const struct kp_profile_step *s = &p->steps[i];
-        fprintf(out, "%s{\"step\":%llu,\"left_blocks\":%llu,\"left_bytes\":%llu,", i ? ",\n" : "\n",
-                (unsigned long long)s->number, (unsigned long long)s->left_blocks, (unsigned long long)s->left_bytes);
-        fprintf(out, "\"still_blocks\":%llu,\"still_bytes\":%llu}", (unsigned long long)s->still_blocks,
-                (unsigned long long)s->still_bytes);
+    kp_jsonout_open(j, key, '[');
+    for (size_t i = 0; i < p->frames_n; i++) {
+        kp_jsonout_open(j, NULL, '[');
+        kp_jsonout_whole(j, NULL, (int64_t)p->frames[i].address - 1);
+        kp_jsonout_whole(j, NULL, (int64_t)p->frames[i].around - 1);
+        kp_jsonout_close(j, ']');
     }
+    kp_jsonout_close(j, ']');
 }
 
-/* [{"site":index,"step":number,..}, ..]: by whom. */
-static void leaks_json(const struct kp_profile *p, FILE *out)
+static void leaks_put(struct kp_jsonout *j, const char *key, const struct kp_profile *p)
 {
     size_t n;
     struct kp_profile_leak *of = kp_profile_leaks(p, 0, p->steps_n, &n);
-    fputs("],\n\"leaks\":[", out);
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, "%s{\"site\":%u,\"step\":%llu,\"blocks\":%llu,\"bytes\":%llu}", i ? ",\n" : "\n", of[i].site,
-                (unsigned long long)p->steps[of[i].step].number, (unsigned long long)of[i].blocks,
-                (unsigned long long)of[i].bytes);
+    kp_jsonout_open(j, key, '[');
+    for (size_t i = 0; i < n; i++) {
+        kp_jsonout_line(j);
+        kp_fields_put(j, NULL, &leak_fields, &(struct profile_leak){p, &of[i]});
+    }
+    kp_jsonout_close(j, ']');
     free(of);
 }
 
-static void address_json(const struct kp_profile *p, FILE *out, const struct kp_profile_address *a)
-{
-    kp_plain_json_fmt(out, "{\"module\":%s,\"offset\":%llu,\"functions\":[", kp_profile_text(p, a->module),
-                      (unsigned long long)a->offset);
-    for (uint32_t i = 0; i < a->n; i++) {
-        const struct kp_profile_place *place = &p->places[a->at + i];
-        kp_plain_json_fmt(out, i ? ",{\"name\":%s" : "{\"name\":%s", kp_profile_text(p, place->function));
-        if (place->file)
-            kp_plain_json_fmt(out, ",\"file\":%s,\"line\":%u", kp_profile_text(p, place->file), place->line);
-        fputc('}', out);
-    }
-    fputs("]}", out);
-}
-
 /* Addresses and frames once. A frame is [address, caller's frame or -1], a site has its innermost frame, or -1. */
+/* clang-format off */
+#define PROFILE(F, IF) \
+    F(TEXT, program, r->program ? r->program : "") \
+    F(OBJECT, total, (sums, &r->total)) \
+    F(LINE, , ) \
+    F(LINES, addresses, (address, r->addresses_n, &(struct profile_address){r, &r->addresses[i], NULL})) \
+    F(LINE, , ) \
+    F(OTHER, frames, (KP_TYPE_ARRAY(KP_TYPE_ARRAY(KP_TYPE("integer"))), frames_put, r)) \
+    F(LINE, , ) \
+    F(LINES, sites, (site, r->sites_n, &r->sites[i])) \
+    IF(r->steps_n, LINE, , ) \
+    IF(r->steps_n, LINES, steps, (step, r->steps_n, &r->steps[i])) \
+    IF(r->steps_n, LINE, , ) \
+    IF(r->steps_n, EACH_OF, leaks, (leak, leaks_put, r))
+KP_FIELDS(profile, struct kp_profile, PROFILE)
+/* clang-format on */
+
+const struct kp_fields *const kp_profile_schema = &profile_fields;
+
 void kp_profile_json(const struct kp_profile *p, FILE *out)
 {
-    kp_plain_json_fmt(out, "{\"program\":%s,\"total\":{", p->program ? p->program : "");
-    sums_json(out, &p->total);
-    fputs("},\n\"addresses\":[", out);
-    for (size_t i = 0; i < p->addresses_n; i++) {
-        fputs(i ? ",\n" : "\n", out);
-        address_json(p, out, &p->addresses[i]);
-    }
-    fputs("],\n\"frames\":[", out);
-    for (size_t i = 0; i < p->frames_n; i++)
-        fprintf(out, "%s[%u,%lld]", i ? "," : "", p->frames[i].address - 1, (long long)p->frames[i].around - 1);
-    fputs("],\n\"sites\":[", out);
-    for (size_t i = 0; i < p->sites_n; i++) {
-        fprintf(out, "%s{\"frame\":%lld,", i ? ",\n" : "\n", (long long)p->sites[i].frame - 1);
-        sums_json(out, &p->sites[i]);
-        fputc('}', out);
-    }
-    if (p->steps_n) steps_json(p, out);
-    if (p->steps_n) leaks_json(p, out);
-    fputs("]}\n", out);
+    kp_fields_put(KP_JSONOUT(out), NULL, &profile_fields, p);
+    fputc('\n', out);
 }
 
 /* --- heaptrack --- */

@@ -181,6 +181,7 @@ struct kp_mem_show {
 bool kp_memview_steps(const struct kp_memview *view, struct kp_mem_show *show, long first, long last);
 void kp_memtable_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show); /* memtable.c */
 void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show);  /* memjson.c */
+extern const struct kp_fields *const kp_memjson_schema;
 void kp_memjson_raw(FILE *out, const struct kp_memview *view,
                     size_t device); /* torch's export_memory_timeline(.raw.json.gz) */
 void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show); /* memsvg.c */

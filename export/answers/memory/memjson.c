@@ -4,136 +4,163 @@
 
 #include <inttypes.h>
 
-#include "export/show/plain.h"
+#include "export/show/fields.h"
 
-static void member_put(FILE *out, const char *key, const char *text)
+struct memjson_item { /* of a view: a device, a row of blocks, or a moment without memory */
+    const struct kp_memview *view;
+    const struct kp_mem_show *show;
+    size_t device;
+    const struct kp_mem_curve *curve;
+    const struct kp_mem_groups *live, *leaks;
+};
+
+static size_t rows_of(const struct memjson_item *r, const struct kp_mem_groups *g)
 {
-    fprintf(out, "\"%s\":", key);
-    kp_plain_json(out, text);
-    fputc(',', out);
+    const long most = r->show->row_limit;
+    return most < 0 || (size_t)most > g->count ? g->count : (size_t)most;
 }
 
-static void sum_put(FILE *out, const char *key, const struct kp_mem_sum *sum)
+static long step_at(const struct kp_memview *view, int64_t at_ns)
 {
-    fprintf(out, "\"%s\":{\"total\":%" PRId64, key, sum->total);
-    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-        fprintf(out, ",\"%s\":%" PRId64, kp_mem_category_name(k), sum->of[k]);
-    fputs("},", out);
+    const long step = kp_mem_step_at(view, at_ns);
+    return step < 0 ? -1 : view->steps[step].number;
 }
 
-static void step_put(FILE *out, const struct kp_memview *view, int64_t at_ns)
+static void categories_put(struct kp_jsonout *j, const struct kp_mem_sum *sum)
 {
-    long step = kp_mem_step_at(view, at_ns);
-    if (step >= 0) fprintf(out, "\"step\":%ld,", view->steps[step].number);
+    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++) kp_jsonout_whole(j, kp_mem_category_name(k), sum->of[k]);
 }
+#define SUM(F, IF)            \
+    F(WHOLE, total, r->total) \
+    F(MORE, , (KP_TYPE("integer"), categories_put, r))
+KP_FIELDS(sum, struct kp_mem_sum, SUM)
 
-static void group_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row, bool is_leak)
-{
-    const struct kp_kineto *trace = view->tree->trace;
-    fputc('{', out);
-    member_put(out, "op", kp_kineto_text(trace, row->op));
-    member_put(out, "outermost_op", kp_kineto_text(trace, row->top));
-    member_put(out, "category", kp_mem_category_name(row->category));
-    if (row->stack) member_put(out, "stack", kp_kineto_text(trace, row->stack));
-    if (row->is_backward) fputs("\"backward\":true,", out);
-    if (is_leak)
-        fprintf(out, "\"steps\":%ld,\"first_step\":%ld,\"last_step\":%ld,", row->steps,
-                view->steps[row->first_step].number, view->steps[row->last_step].number);
-    fprintf(out, "\"bytes\":%" PRId64 ",\"blocks\":%zu}", row->bytes, row->count);
-}
+struct memjson_group {
+    const struct kp_memview *view;
+    const struct kp_mem_group *row;
+    bool is_leak;
+};
+#define TEXT_OF(id) kp_kineto_text(r->view->tree->trace, id)
+#define GROUP(F, IF)                                                             \
+    F(TEXT, op, TEXT_OF(r->row->op))                                             \
+    F(TEXT, outermost_op, TEXT_OF(r->row->top))                                  \
+    F(TEXT, category, kp_mem_category_name(r->row->category))                    \
+    IF(r->row->stack, TEXT, stack, TEXT_OF(r->row->stack))                       \
+    IF(r->row->is_backward, BOOL, backward, true)                                \
+    IF(r->is_leak, WHOLE, steps, r->row->steps)                                  \
+    IF(r->is_leak, WHOLE, first_step, r->view->steps[r->row->first_step].number) \
+    IF(r->is_leak, WHOLE, last_step, r->view->steps[r->row->last_step].number)   \
+    F(WHOLE, bytes, r->row->bytes)                                               \
+    F(WHOLE, blocks, r->row->count)
+KP_FIELDS(group, struct memjson_group, GROUP)
 
-static void groups_put(FILE *out, const struct kp_memview *view, const char *key, struct kp_mem_groups *g, long limit,
-                       bool is_leak)
-{
-    fprintf(out, "\"%s\":[", key);
-    for (size_t i = 0; i < g->count && (limit < 0 || i < (size_t)limit); i++) {
-        fputs(i ? ",\n" : "\n", out);
-        group_put(out, view, &g->rows[i], is_leak);
-    }
-    fputs("],\n", out);
-    kp_mem_groups_fini(g);
-}
-
-static void outs_put(FILE *out, const struct kp_memview *view, size_t device)
-{
-    const char *comma = "";
-    fputs("\"out_of_memory\":[", out);
-    for (size_t i = 0; i < view->out_count; i++) {
-        const struct kp_mem_out *o = &view->outs[i];
-        if (o->device != device) continue;
-        fprintf(out, "%s{\"ns\":%" PRId64 ",", comma, o->at_ns);
-        step_put(out, view, o->at_ns);
-        member_put(out, "op", kp_mem_op_name(view, o->place.op));
-        fprintf(out, "\"bytes\":%" PRId64 ",\"allocated\":%" PRId64 "}", o->bytes, o->allocated);
-        comma = ",";
-    }
-    fputs("],\n", out);
-}
+struct memjson_out {
+    const struct kp_memview *view;
+    const struct kp_mem_out *of;
+};
+#define OUT(F, IF)                                                                       \
+    F(WHOLE, ns, r->of->at_ns)                                                           \
+    IF(step_at(r->view, r->of->at_ns) >= 0, WHOLE, step, step_at(r->view, r->of->at_ns)) \
+    F(TEXT, op, kp_mem_op_name(r->view, r->of->place.op))                                \
+    F(WHOLE, bytes, r->of->bytes)                                                        \
+    F(WHOLE, allocated, r->of->allocated)
+KP_FIELDS(out, struct memjson_out, OUT)
 
 /* Writes one point for each moment: [ns, total, one sum for each category]. */
-static void timeline_put(FILE *out, const struct kp_mem_curve *c, int64_t from_ns)
+static void timeline_put(struct kp_jsonout *j, const char *key, const struct memjson_item *r)
 {
-    struct kp_mem_sum now = c->begin;
-    int64_t at_ns = from_ns;
-    fputs("\"timeline\":[", out);
-    for (size_t i = 0; i <= c->count; i++) {
-        if (i == c->count || c->points[i].at_ns != at_ns) {
-            fprintf(out, "\n[%" PRId64 ",%" PRId64, at_ns, now.total);
-            for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++) fprintf(out, ",%" PRId64, now.of[k]);
-            fputs(i == c->count ? "]" : "],", out);
+    struct kp_mem_sum now = r->curve->begin;
+    int64_t at_ns = r->show->from_ns;
+    kp_jsonout_open(j, key, '[');
+    for (size_t i = 0; i <= r->curve->count; i++) {
+        const struct kp_mem_point *const point = i < r->curve->count ? &r->curve->points[i] : NULL;
+        if (!point || point->at_ns != at_ns) {
+            kp_jsonout_line(j);
+            kp_jsonout_open(j, NULL, '[');
+            kp_jsonout_whole(j, NULL, at_ns);
+            kp_jsonout_whole(j, NULL, now.total);
+            for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++) kp_jsonout_whole(j, NULL, now.of[k]);
+            kp_jsonout_close(j, ']');
         }
-        if (i == c->count) break;
-        kp_mem_sum_add(&now, &c->points[i]);
-        at_ns = c->points[i].at_ns;
+        if (!point) break;
+        kp_mem_sum_add(&now, point);
+        at_ns = point->at_ns;
     }
-    fputs("]}", out);
+    kp_jsonout_close(j, ']');
 }
 
-static void device_put(FILE *out, const struct kp_memview *view, size_t device, const struct kp_mem_show *show)
+#define DEVICE r->view->devices[r->device]
+#define STEP_AT_PEAK step_at(r->view, r->curve->peak_ns)
+#define DEVICE_ROWS(F, IF)                                                                                           \
+    F(TEXT, device, DEVICE.name)                                                                                     \
+    F(WHOLE, device_type, DEVICE.type)                                                                               \
+    F(WHOLE, device_id, DEVICE.id)                                                                                   \
+    F(WHOLE, blocks, DEVICE.count)                                                                                   \
+    F(WHOLE, peak_ns, r->curve->peak_ns)                                                                             \
+    IF(DEVICE.reserved_most >= 0, WHOLE, reserved_most, DEVICE.reserved_most)                                        \
+    IF(STEP_AT_PEAK >= 0, WHOLE, step, STEP_AT_PEAK)                                                                 \
+    F(LINE, , )                                                                                                      \
+    F(OBJECT, peak, (sum, &r->curve->peak))                                                                          \
+    F(OBJECT, highest, (sum, &r->curve->most))                                                                       \
+    F(OBJECT, begin, (sum, &r->curve->begin))                                                                        \
+    F(OBJECT, end, (sum, &r->curve->end))                                                                            \
+    F(LINE, , )                                                                                                      \
+    F(LINES, live_at_peak, (group, rows_of(r, r->live), &(struct memjson_group){r->view, &r->live->rows[i], false})) \
+    F(LINE, , )                                                                                                      \
+    F(LINES, leaks, (group, rows_of(r, r->leaks), &(struct memjson_group){r->view, &r->leaks->rows[i], true}))       \
+    F(LINE, , )                                                                                                      \
+    F(LIST, out_of_memory,                                                                                           \
+      (out, r->view->out_count,                                                                                      \
+       r->view->outs[i].device == r->device ? &(struct memjson_out){r->view, &r->view->outs[i]} : NULL))             \
+    F(LINE, , )                                                                                                      \
+    F(OTHER, timeline, (KP_TYPE_ARRAY(KP_TYPE_ARRAY(KP_TYPE("integer"))), timeline_put, r))
+KP_FIELDS(device, struct memjson_item, DEVICE_ROWS)
+
+static void devices_put(struct kp_jsonout *j, const char *key, const struct memjson_item *r)
 {
-    const struct kp_mem_device *d = &view->devices[device];
-    struct kp_mem_curve c;
-    struct kp_mem_groups g;
-    kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
-    fputc('{', out);
-    member_put(out, "device", d->name);
-    fprintf(out, "\"device_type\":%d,\"device_id\":%d,\"blocks\":%zu,\"peak_ns\":%" PRId64 ",", d->type, d->id,
-            d->count, c.peak_ns);
-    if (d->reserved_most >= 0) fprintf(out, "\"reserved_most\":%" PRId64 ",", d->reserved_most);
-    step_put(out, view, c.peak_ns);
-    fputc('\n', out);
-    sum_put(out, "peak", &c.peak);
-    sum_put(out, "highest", &c.most);
-    sum_put(out, "begin", &c.begin);
-    sum_put(out, "end", &c.end);
-    fputc('\n', out);
-    kp_mem_groups_live(&g, view, device, c.peak_ns);
-    groups_put(out, view, "live_at_peak", &g, show->row_limit, false);
-    kp_mem_groups_leaks(&g, view, device);
-    groups_put(out, view, "leaks", &g, show->row_limit, true);
-    outs_put(out, view, device);
-    timeline_put(out, &c, show->from_ns);
-    kp_mem_curve_fini(&c);
+    kp_jsonout_open(j, key, '[');
+    for (size_t d = 0; d < r->view->device_count; d++) {
+        struct kp_mem_curve curve;
+        struct kp_mem_groups live, leaks;
+        if (r->show->device >= 0 && (size_t)r->show->device != d) continue;
+        kp_mem_curve_build(&curve, r->view, d, r->show->from_ns, r->show->to_ns);
+        kp_mem_groups_live(&live, r->view, d, curve.peak_ns);
+        kp_mem_groups_leaks(&leaks, r->view, d);
+        kp_fields_put(j, NULL, &device_fields, &(struct memjson_item){r->view, r->show, d, &curve, &live, &leaks});
+        kp_jsonout_line(j);
+        kp_mem_groups_fini(&live);
+        kp_mem_groups_fini(&leaks);
+        kp_mem_curve_fini(&curve);
+    }
+    kp_jsonout_close(j, ']');
 }
+
+static void heap_put(struct kp_jsonout *j, const struct memjson_item *r)
+{
+    if (!r->show->members) return;
+    kp_jsonout_key(j, NULL);
+    fputs(r->show->members, j->out);
+    kp_jsonout_line(j);
+}
+
+#define MEMORY(F, IF)                                                                                \
+    F(MORE, , ("true", heap_put, r))                                                                 \
+    F(TEXT, file, r->show->label)                                                                    \
+    F(MAYBE, step_source, r->view->step_source)                                                      \
+    F(WHOLE, steps, r->view->step_count)                                                             \
+    F(WHOLE, begin_ns, r->view->begin_ns)                                                            \
+    F(WHOLE, end_ns, r->view->end_ns)                                                                \
+    F(TEXTS, categories, (KP_MEM_CATEGORIES + 1, i ? kp_mem_category_name((unsigned)i - 1) : "All")) \
+    F(LINE, , )                                                                                      \
+    F(EACH_OF, devices, (device, devices_put, r))
+KP_FIELDS(memory, struct memjson_item, MEMORY)
+
+const struct kp_fields *const kp_memjson_schema = &memory_fields;
 
 void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
 {
-    const char *comma = "";
-    fputc('{', out);
-    if (show->members) fprintf(out, "%s,\n", show->members);
-    member_put(out, "file", show->label);
-    member_put(out, "step_source", view->step_source);
-    fprintf(out, "\"steps\":%zu,\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64 ",\"categories\":[\"All\"",
-            view->step_count, view->begin_ns, view->end_ns);
-    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++) fprintf(out, ",\"%s\"", kp_mem_category_name(k));
-    fputs("],\n\"devices\":[", out);
-    for (size_t d = 0; d < view->device_count; d++) {
-        if (show->device >= 0 && (size_t)show->device != d) continue;
-        fputs(comma, out);
-        device_put(out, view, d, show);
-        comma = ",\n";
-    }
-    fputs("]}\n", out);
+    kp_fields_put(KP_JSONOUT(out), NULL, &memory_fields, &(struct memjson_item){.view = view, .show = show});
+    fputc('\n', out);
 }
 
 static int raw_category(unsigned category) { return category == KP_MEM_BEFORE ? KP_MEM_UNKNOWN : (int)category; }

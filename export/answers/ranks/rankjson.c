@@ -2,40 +2,50 @@
 /* rankjson.c - what all traces of a job tell together, as one line of JSON */
 #include "export/answers/ranks/rankjson.h"
 
-#include <inttypes.h>
+#include "export/show/fields.h"
 
-#include "export/show/plain.h"
+struct rankjson {
+    const struct kp_rankwaits *waits;
+    const char *stands, *missing;
+    const struct kp_rankwait *late; /* NULL: none */
+    bool is_compared;
+};
 
-static void text_put(FILE *out, const char *key, const char *text)
+static const char *cause_of(const struct rankjson *r, char *room)
 {
-    fprintf(out, "\"%s\":", key);
-    kp_plain_json(out, text);
+    return r->late && kp_rankwaits_cause(room, KP_RANKCAUSE_BYTES, r->waits, r->late) ? room : NULL;
 }
 
-static void compared_put(FILE *out, const struct kp_rankwaits *w)
-{
-    const struct kp_rankwait *const late = kp_rankwaits_most(w);
-    char cause[KP_RANKCAUSE_BYTES];
-    fprintf(out, ",\"matched\":%zu,\"last\":", w->matched);
-    if (late) fprintf(out, "%ld,", late->rank);
-    else fputs("null,", out);
-    text_put(out, "cause", late && kp_rankwaits_cause(cause, sizeof cause, w, late) ? cause : NULL);
-    fputs(",\"rows\":[", out);
-    for (size_t i = 0; late && i < w->rank_count; i++)
-        fprintf(out, "%s{\"rank\":%ld,\"last\":%zu,\"waited_ms\":%.6f}", i ? "," : "", w->ranks[i].rank,
-                w->ranks[i].last, (double)w->ranks[i].waited_ns / 1e6);
-    fputs("]", out);
-}
+#define RANK(F, IF)         \
+    F(WHOLE, rank, r->rank) \
+    F(WHOLE, last, r->last) \
+    F(MS, waited_ms, r->waited_ns)
+KP_FIELDS(rank, struct kp_rankwait, RANK)
+
+#define JOB(F, IF)                                                      \
+    F(MAYBE, stuck, r->stands)                                          \
+    F(MAYBE, missing, r->missing)                                       \
+    IF(r->is_compared, WHOLE, matched, r->waits->matched)               \
+    IF(r->is_compared, MAYBE_WHOLE, last, r->late ? r->late->rank : -1) \
+    IF(r->is_compared, MAYBE, cause, cause_of(r, room))                 \
+    IF(r->is_compared, LIST, rows, (rank, r->late ? r->waits->rank_count : 0, &r->waits->ranks[i]))
+KP_FIELDS(job, struct rankjson, JOB)
+
+#define RANKS(F, IF) F(OBJECT, ranks, (job, r))
+KP_FIELDS(ranks, struct rankjson, RANKS)
+
+const struct kp_fields *const kp_rankjson_schema = &ranks_fields;
 
 void kp_rankjson_print(FILE *out, const struct kp_rankwaits *w, const char *stands)
 {
     char missing[KP_RANKTEXT_BYTES];
     const bool is_several = w->rank_count > 1 && !w->has_jobs, lacks = is_several && kp_rankwaits_lack(w);
     if (!is_several && !stands) return;
-    fputs("{\"ranks\":{", out);
-    text_put(out, "stuck", stands);
-    fputs(",", out);
-    text_put(out, "missing", lacks ? kp_rankwaits_missing(missing, sizeof missing, w) : NULL);
-    if (is_several && !lacks && !stands) compared_put(out, w);
-    fputs("}}\n", out);
+    const struct rankjson all = {.waits = w,
+                                 .stands = stands,
+                                 .missing = lacks ? kp_rankwaits_missing(missing, sizeof missing, w) : NULL,
+                                 .late = kp_rankwaits_most(w),
+                                 .is_compared = is_several && !lacks && !stands};
+    kp_fields_put(KP_JSONOUT(out), NULL, &ranks_fields, &all);
+    fputc('\n', out);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "export/answers/ranks/rankwaits.h"
+#include "export/show/fields.h"
 
 /*
  * {"ranks":{"stuck":null,"missing":null,"matched":3,"last":1,"cause":...,"rows":[{"rank":0,"last":0,"waited_ms":1.3}]}}
@@ -10,3 +11,4 @@
  * are not all there. Nothing is printed of one rank that goes on.
  */
 void kp_rankjson_print(FILE *out, const struct kp_rankwaits *w, const char *stands);
+extern const struct kp_fields *const kp_rankjson_schema;

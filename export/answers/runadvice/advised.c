@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "export/show/say.h"
 #include "export/read/folder/heapprofile.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/kineto/overlaps.h"
-#include "export/show/plain.h"
+#include "export/show/fields.h"
 #include "export/show/units.h"
 
 enum { SAID_MOST = 3 };
@@ -131,28 +132,49 @@ void kp_advised_left_say(const char *folder, const struct timespec *since, int s
 
 static int trace_filter(const struct dirent *entry) { return kp_input_is_trace(entry->d_name); }
 
-void kp_advised_traces(FILE *out, const char *folder, const struct timespec *since)
+struct ran {
+    int status;
+    const char *folder;
+    const struct timespec *since;
+};
+struct ran_trace {
+    const char *path;
+    int64_t bytes;
+};
+#define TRACE(F, IF) F(TEXT, file, r->path) F(WHOLE, bytes, r->bytes)
+KP_FIELDS(trace, struct ran_trace, TRACE)
+
+static void traces_put(struct kp_jsonout *j, const char *key, const struct ran *r)
 {
     struct dirent **entries;
-    const int count = scandir(folder, &entries, trace_filter, alphasort);
-    const char *between = "";
-    fputs(",\"traces\":[", out);
+    const int count = scandir(r->folder, &entries, trace_filter, alphasort);
+    kp_jsonout_open(j, key, '[');
     for (int i = 0; i < count; i++) {
         char *path;
         struct stat st;
-        if (asprintf(&path, "%s/%s", folder, entries[i]->d_name) >= 0) {
-            if (is_newer(path, since, &st)) {
-                fprintf(out, "%s{\"file\":", between);
-                kp_plain_json(out, path);
-                fprintf(out, ",\"bytes\":%lld}", (long long)st.st_size);
-                between = ",";
-            }
+        if (asprintf(&path, "%s/%s", r->folder, entries[i]->d_name) >= 0) {
+            if (is_newer(path, r->since, &st))
+                kp_fields_put(j, NULL, &trace_fields, &(struct ran_trace){path, st.st_size});
             free(path);
         }
         free(entries[i]);
     }
     if (count >= 0) free(entries);
-    fputs("]", out);
+    kp_jsonout_close(j, ']');
+}
+
+#define RAN(F, IF)                                                   \
+    IF(WIFSIGNALED(r->status), WHOLE, signal, WTERMSIG(r->status))   \
+    IF(!WIFSIGNALED(r->status), WHOLE, exit, WEXITSTATUS(r->status)) \
+    F(EACH_OF, traces, (trace, traces_put, r))
+KP_FIELDS(ran, struct ran, RAN)
+
+const struct kp_fields *const kp_advised_schema = &ran_fields;
+
+void kp_advised_json(FILE *out, int status, const char *folder, const struct timespec *since)
+{
+    kp_fields_put(KP_JSONOUT(out), NULL, &ran_fields, &(struct ran){status, folder, since});
+    fputc('\n', out);
 }
 
 static void finding_say(const struct kp_finding *f)

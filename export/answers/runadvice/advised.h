@@ -49,5 +49,7 @@ void kp_advised_say(const char *folder, const struct timespec *since, bool only_
 void kp_advised_left_say(const char *folder, const struct timespec *since, int signal, bool lacked_memory);
 /* Returns the path of a folder's newest trace, or NULL. The caller frees it. */
 char *kp_advised_newest(const char *folder);
-/* Prints a comma and a member `traces`: file and bytes of each trace of the folder that is not older than `since`. */
-void kp_advised_traces(FILE *out, const char *folder, const struct timespec *since);
+/* Prints how a program ended, and file and bytes of each trace of the folder that is not older than `since`, as
+ * JSON. */
+void kp_advised_json(FILE *out, int status, const char *folder, const struct timespec *since);
+extern const struct kp_fields *const kp_advised_schema;

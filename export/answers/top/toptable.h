@@ -8,6 +8,7 @@
 #include "export/answers/stacks/stepparts.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/top/toprows.h"
+#include "export/show/fields.h"
 
 struct kp_top_report {
     const char *label; /* the trace as the user named it */
@@ -34,6 +35,7 @@ double kp_top_gbps(const struct kp_top_cost *cost);
 /* tophead.c: what another recording of the program would show; nothing for a trace that libkprof did not write */
 void kp_top_more_print(FILE *out, const struct kp_top_report *r);
 void kp_top_json_print(FILE *out, const struct kp_top_report *r); /* topjson.c: one object, one line */
+extern const struct kp_fields *const kp_top_schema;
 
 /* A row's name for people, at most `bytes`. */
 const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes);

@@ -23,3 +23,4 @@ int kp_view_run(struct kp_tree *tree, const struct kp_advice *advice, const char
 /* Prints what it would show as one JSON object, a line. The same result. */
 int kp_view_json(FILE *out, struct kp_tree *tree, const struct kp_advice *advice, const char *label, char *why,
                  size_t why_bytes);
+extern const struct kp_fields *const kp_view_schema;

@@ -3,56 +3,65 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "export/show/plain.h"
 #include "export/answers/view/view.h"
 #include "export/answers/view/viewparts.h"
+#include "export/show/fields.h"
 
 /* "a step" of times becomes "a_step_ms". */
-static void key_put(FILE *out, const struct kp_view_column *column)
+static const char *key_of(const struct kp_view_column *column, char *room, size_t bytes)
 {
     static const char *const ends[] = {[KP_VIEW_TIME] = "_ms", [KP_VIEW_BYTES] = "_bytes"};
-    fputs(",\"", out);
-    for (const char *c = column->title; *c; c++) {
-        if (isalnum((unsigned char)*c)) fputc(tolower((unsigned char)*c), out);
-        else if (c[1]) fputc('_', out);
+    const bool has_end = column->kind == KP_VIEW_TIME || column->kind == KP_VIEW_BYTES;
+    size_t used = 0;
+    for (const char *c = column->title; *c && used + 8 < bytes; c++) {
+        if (isalnum((unsigned char)*c)) room[used++] = (char)tolower((unsigned char)*c);
+        else if (c[1]) room[used++] = '_';
     }
-    fprintf(out, "%s\":", column->kind == KP_VIEW_TIME || column->kind == KP_VIEW_BYTES ? ends[column->kind] : "");
+    snprintf(room + used, bytes - used, "%s", has_end ? ends[column->kind] : "");
+    return room;
 }
 
-static void row_put(FILE *out, const struct kp_view_tab *tab, const struct kp_view_row *row)
+struct viewjson_row {
+    const struct kp_view_tab *tab;
+    const struct kp_view_row *row;
+};
+
+static void values_put(struct kp_jsonout *j, const struct viewjson_row *r)
 {
-    fputs("{\"name\":", out);
-    kp_plain_json(out, row->name);
-    fprintf(out, ",\"level\":%u", (unsigned)row->depth);
-    if (row->step >= 0) fprintf(out, ",\"step\":%ld", row->step);
-    for (int c = 0; c < tab->column_count && !(tab->is_prose && row->depth); c++) {
-        key_put(out, &tab->columns[c]);
-        switch (tab->columns[c].kind) {
-        case KP_VIEW_TIME: fprintf(out, "%.6f", row->values[c] / 1e6); break;
-        case KP_VIEW_SHARE: fprintf(out, "%.6f", row->values[c]); break;
-        default: fprintf(out, "%.0f", row->values[c]);
-        }
+    char key[80];
+    for (int c = 0; c < r->tab->column_count && !(r->tab->is_prose && r->row->depth); c++) {
+        const enum kp_view_kind kind = r->tab->columns[c].kind;
+        kp_jsonout_unit(j, key_of(&r->tab->columns[c], key, sizeof key), r->row->values[c],
+                        kind == KP_VIEW_TIME    ? KP_UNIT_MS
+                        : kind == KP_VIEW_SHARE ? KP_UNIT_SHARE
+                                                : KP_UNIT_COUNT);
     }
-    fputs("}", out);
 }
 
-static void tab_put(FILE *out, struct kp_view_tab *tab)
-{
-    kp_view_open_all(tab, true);
-    fputs("{\"tab\":", out);
-    kp_plain_json(out, tab->title);
-    fputs(",\"rows\":[", out);
-    for (size_t i = 0; i < tab->shown_count; i++) {
-        if (i) fputs(",", out);
-        row_put(out, tab, &tab->rows[tab->shown[i]]);
-    }
-    fputs("]", out);
-    if (!tab->count) {
-        fputs(",\"empty\":", out);
-        kp_plain_json(out, tab->empty);
-    }
-    fputs("}", out);
-}
+#define ROW(F, IF)                                   \
+    F(TEXT, name, r->row->name)                      \
+    F(WHOLE, level, r->row->depth)                   \
+    IF(r->row->step >= 0, WHOLE, step, r->row->step) \
+    F(MORE, , (KP_TYPE("number"), values_put, r))
+KP_FIELDS(row, struct viewjson_row, ROW)
+
+#define TAB(F, IF)                                                                         \
+    F(TEXT, tab, r->title)                                                                 \
+    F(LIST, rows, (row, r->shown_count, &(struct viewjson_row){r, &r->rows[r->shown[i]]})) \
+    IF(!r->count, TEXT, empty, r->empty)
+KP_FIELDS(tab, struct kp_view_tab, TAB)
+
+struct viewjson {
+    const struct kp_view *view;
+    const char *label;
+};
+#define VIEW(F, IF)              \
+    F(TEXT, trace, r->label)     \
+    F(TEXT, head, r->view->head) \
+    F(LIST, tabs, (tab, KP_VIEW_TABS, &r->view->tabs[i]))
+KP_FIELDS(view, struct viewjson, VIEW)
+
+const struct kp_fields *const kp_view_schema = &view_fields;
 
 int kp_view_json(FILE *out, struct kp_tree *tree, const struct kp_advice *advice, const char *label, char *why,
                  size_t why_bytes)
@@ -60,16 +69,9 @@ int kp_view_json(FILE *out, struct kp_tree *tree, const struct kp_advice *advice
     struct kp_view view;
     const int rc = kp_view_make(&view, tree, advice, label, why, why_bytes);
     if (rc == 0) {
-        fputs("{\"trace\":", out);
-        kp_plain_json(out, label);
-        fputs(",\"head\":", out);
-        kp_plain_json(out, view.head);
-        fputs(",\"tabs\":[", out);
-        for (int i = 0; i < KP_VIEW_TABS; i++) {
-            if (i) fputs(",", out);
-            tab_put(out, &view.tabs[i]);
-        }
-        fputs("]}\n", out);
+        for (int i = 0; i < KP_VIEW_TABS; i++) kp_view_open_all(&view.tabs[i], true);
+        kp_fields_put(KP_JSONOUT(out), NULL, &view_fields, &(struct viewjson){&view, label});
+        fputc('\n', out);
     }
     kp_view_fini(&view);
     return rc;

@@ -39,3 +39,4 @@ bool kp_watch_goes_on(const struct kp_watch *w); /* a rank runs, or is silent */
 char *kp_watch_say(const struct kp_watch *w, char *out, size_t bytes);
 void kp_watch_print(FILE *out, const struct kp_watch *w);
 void kp_watch_json(FILE *out, const struct kp_watch *w); /* one line */
+extern const struct kp_fields *const kp_watch_schema;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "export/answers/watch/watch.h"
-#include "export/show/columns.h"
+#include "export/show/fields.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
 
@@ -130,16 +130,25 @@ void kp_watch_print(FILE *out, const struct kp_watch *w)
     kp_columns_print(out, KP_COLUMNS_OF(columns, w, w->ranks, w->count));
 }
 
+struct watch_row {
+    const struct kp_watch *watch;
+    const struct kp_watch_rank *rank;
+};
+#define RANK(F, IF)                                                    \
+    F(WORD, state, (states[r->rank->state], "runs|silent|ended|gone")) \
+    F(COLUMNS, , (columns, r->watch, r->rank))
+KP_FIELDS(rank, struct watch_row, RANK)
+
+#define WATCH(F, IF)                                 \
+    F(TEXT, say, kp_watch_say(r, room, sizeof room)) \
+    F(BOOL, goes_on, kp_watch_goes_on(r))            \
+    F(LIST, ranks, (rank, r->count, &(struct watch_row){r, &r->ranks[i]}))
+KP_FIELDS(watch, struct kp_watch, WATCH)
+
+const struct kp_fields *const kp_watch_schema = &watch_fields;
+
 void kp_watch_json(FILE *out, const struct kp_watch *w)
 {
-    const struct kp_columns *const c = KP_COLUMNS_OF(columns, w, w->ranks, w->count);
-    char say[256];
-    kp_plain_json_fmt(out, "{\"say\":%s,\"goes_on\":", kp_watch_say(w, say, sizeof say));
-    fputs(kp_watch_goes_on(w) ? "true,\"ranks\":[" : "false,\"ranks\":[", out);
-    for (size_t i = 0; i < w->count; i++) {
-        fprintf(out, "%s{\"state\":\"%s\"", i ? "," : "", states[w->ranks[i].state]);
-        kp_columns_json(out, c, &w->ranks[i]);
-        fputs("}", out);
-    }
-    fputs("]}\n", out);
+    kp_fields_put(KP_JSONOUT(out), NULL, &watch_fields, w);
+    fputc('\n', out);
 }

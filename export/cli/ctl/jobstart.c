@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
+#include "export/show/fields.h"
 #include "export/show/say.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/cli/ctl/joblist.h"
@@ -427,6 +428,27 @@ static const struct kp_job_answer *first_in(const struct jobstart *j)
     return NULL;
 }
 
+struct job_said {
+    uint32_t ranks, left_out;
+    const struct kp_job_call *call; /* NULL: they stopped */
+};
+/* clang-format off */
+#define SAID(F, IF) \
+    F(BOOL, ok, true) \
+    F(WHOLE, ranks, r->ranks) \
+    IF(r->call, WHOLE, left_out, r->left_out) \
+    IF(r->call, WHOLE, rounds, r->call->round) \
+    IF(r->call && r->call->target, WHOLE, begins, r->call->target) \
+    IF(r->call && !r->call->target, WHOLE, begins_at_ms, r->call->at_ms)
+KP_FIELDS(said, struct job_said, SAID)
+/* clang-format on */
+
+static void answer_put(const struct job_said *said)
+{
+    kp_fields_put(KP_JSONOUT(stdout), NULL, &said_fields, said);
+    puts("");
+}
+
 static void start_say(const struct jobstart *j, bool is_json)
 {
     const struct kp_job_call *const call = &j->lead.call;
@@ -436,9 +458,7 @@ static void start_say(const struct jobstart *j, bool is_json)
     const time_t at = (time_t)(call->at_ms / 1000);
     struct tm local;
     if (is_json) {
-        kp_cli_say(stdout, "{\"ok\":true,\"ranks\":%u,\"left_out\":%u,\"rounds\":%lu,\"%s\":%lu}", ranks,
-                   j->count - ranks, call->round, call->target ? "begins" : "begins_at_ms",
-                   call->target ? call->target : call->at_ms);
+        answer_put(&(struct job_said){ranks, j->count - ranks, call});
         return;
     }
     if (call->steps) snprintf(steps, sizeof steps, " %lu %s", call->steps, call->target ? "steps" : "s");
@@ -454,7 +474,7 @@ static int stop_say(const struct jobstart *j, bool is_json)
     uint32_t stopped = 0;
     for (uint32_t i = 0; i < j->count; i++) stopped += j->members[i].is_in && !j->members[i].answer.err;
     if (!stopped) return kp_cli_fail("ctl", "nothing is recorded or asked for in %u ranks", ranks_in(j));
-    if (is_json) kp_cli_say(stdout, "{\"ok\":true,\"ranks\":%u}", stopped);
+    if (is_json) answer_put(&(struct job_said){.ranks = stopped});
     else kp_cli_say(stdout, "%u ranks stopped", stopped);
     return KP_EXIT_DONE;
 }

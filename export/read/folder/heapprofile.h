@@ -131,6 +131,7 @@ void kp_profile_folded(const struct kp_profile *p, FILE *out, enum kp_profile_by
 
 void kp_profile_flame(const struct kp_profile *p, FILE *out, enum kp_profile_by by, const char *title);
 void kp_profile_json(const struct kp_profile *p, FILE *out);
+extern const struct kp_fields *const kp_profile_schema;
 /* Reads the text again. 0, or -errno and perhaps a line in `why`. */
 int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const struct kp_texts *from, char *why,
                          size_t why_bytes);

@@ -77,14 +77,14 @@ static void written_json(const struct kp_export_result *result, const struct wri
     const char *name = strrchr(result->path, '/'), *json = strstr(name, ".pt.trace.json");
     char path[sizeof result->path + 4096];
     snprintf(path, sizeof path, "%s%.*s", dir, b->no_trace && json ? (int)(json - name) : (int)strlen(name), name);
-    kp_written_begin(path, result->path);
-    kp_written_number("steps", result->steps);
-    kp_written_number("events", result->events);
-    kp_written_number("dropped", result->lost);
-    kp_written_bool("complete", is_complete);
-    for (unsigned bit = KP_EXPORTS_TABLE; bit <= KP_EXPORTS_MEMORY; bit <<= 1)
-        if (b->made & bit) kp_written_bool(kp_beside_word(bit), true);
-    kp_written_end();
+    kp_written_say(&(struct kp_written){.by = KP_WRITER_SPOOL,
+                                        .name = path,
+                                        .path = result->path,
+                                        .steps = result->steps,
+                                        .events = result->events,
+                                        .lost = result->lost,
+                                        .is_complete = is_complete,
+                                        .beside = b->made});
 }
 
 static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path,

@@ -2,29 +2,41 @@
 /* written.c - prints what a command wrote as a line of JSON */
 #include "export/read/folder/written.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "export/read/folder/beside.h"
 #include "export/show/say.h"
-#include "export/show/plain.h"
 
-void kp_written_begin(const char *name, const char *path)
+static int64_t bytes_of(const struct kp_written *w)
 {
     struct stat st;
-    fputs("{\"file\":", stdout);
-    kp_plain_json(stdout, name);
-    if (stat(path, &st) == 0) kp_written_number("bytes", (uint64_t)st.st_size);
+    return stat(w->path ? w->path : w->name, &st) == 0 ? st.st_size : -1;
 }
 
-void kp_written_number(const char *key, uint64_t value) { printf(",\"%s\":%" PRIu64, key, value); }
+#define IS_PAGE r->by == KP_WRITER_PAGE
+#define IS_SPOOL r->by == KP_WRITER_SPOOL
+/* clang-format off */
+#define WRITTEN(F, IF) \
+    F(TEXT, file, r->name) \
+    IF(bytes_of(r) >= 0, WHOLE, bytes, bytes_of(r)) \
+    IF(IS_PAGE, WHOLE, traces, r->traces) \
+    IF(IS_SPOOL, WHOLE, steps, r->steps) \
+    F(WHOLE, events, r->events) \
+    IF(IS_SPOOL, WHOLE, dropped, r->lost) \
+    IF(IS_SPOOL, BOOL, complete, r->is_complete) \
+    IF(r->beside & KP_EXPORTS_TABLE, BOOL, table, true) \
+    IF(r->beside & KP_EXPORTS_STACKS, BOOL, stacks, true) \
+    IF(r->beside & KP_EXPORTS_MEMORY, BOOL, memory, true)
+KP_FIELDS(written, struct kp_written, WRITTEN)
+/* clang-format on */
 
-void kp_written_bool(const char *key, int value) { printf(",\"%s\":%s", key, value ? "true" : "false"); }
+const struct kp_fields *const kp_written_schema = &written_fields;
 
-void kp_written_end(void)
+void kp_written_say(const struct kp_written *w)
 {
-    fputs("}\n", stdout);
+    kp_fields_put(KP_JSONOUT(stdout), NULL, &written_fields, w);
+    fputc('\n', stdout);
     fflush(stdout);
 }
 

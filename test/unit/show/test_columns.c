@@ -63,7 +63,7 @@ static void assert_json(const struct fruit *row, const char *expected)
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    kp_columns_json(out, KP_COLUMNS_OF(columns, (&(struct fruits){true, 0}), rows, 2), row);
+    kp_columns_json(KP_JSONOUT(out), KP_COLUMNS_OF(columns, (&(struct fruits){true, 0}), rows, 2), row);
     fclose(out);
     assert_string_equal(text, expected);
     free(text);
@@ -72,13 +72,13 @@ static void assert_json(const struct fruit *row, const char *expected)
 static void json_has_the_keys_of_the_same_columns(void **state)
 {
     (void)state;
-    assert_json(&rows[1], ",\"name\":\"fig\",\"ms\":-0.000100,\"bytes\":2048,\"is_light\":false,\"remark\":\"ripe\"");
+    assert_json(&rows[1], "\"name\":\"fig\",\"ms\":-0.000100,\"bytes\":2048,\"is_light\":false,\"remark\":\"ripe\"");
 }
 
 static void json_has_no_key_of_a_text_that_a_row_has_not(void **state)
 {
     (void)state;
-    assert_json(&rows[0], ",\"name\":\"\xc3\xa4pfel\",\"ms\":12.000000,\"bytes\":50,\"is_light\":true");
+    assert_json(&rows[0], "\"name\":\"\xc3\xa4pfel\",\"ms\":12.000000,\"bytes\":50,\"is_light\":true");
 }
 
 int main(void)
