@@ -95,7 +95,8 @@ static const struct kp_opt flags[] = {
     [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
-            "a row per op, line (of your own code), library (lines of libraries, too, but of torch), module (forward "
+            "a row per op, line (of your own code), library (lines of libraries, too, but of torch), function (of "
+            "Python, each call of it), module (forward "
             "and backward), class (of modules), shape, "
             "kernel (on a GPU) or step; default op, with --sort mem shape"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
@@ -121,10 +122,10 @@ static const char *const sorts[] = {[KP_TOP_SELF] = "self",
                                     [KP_TOP_COUNT] = "count",
                                     [KP_TOP_MEM] = "mem",
                                     [KP_TOP_GPU] = "gpu"};
-static const char *const bys[] = {
-    [KP_TOP_BY_OP] = "op",         [KP_TOP_BY_LINE] = "line",   [KP_TOP_BY_LIBRARY] = "library",
-    [KP_TOP_BY_MODULE] = "module", [KP_TOP_BY_CLASS] = "class", [KP_TOP_BY_SHAPE] = "shape",
-    [KP_TOP_BY_KERNEL] = "kernel"};
+static const char *const bys[] = {[KP_TOP_BY_OP] = "op",           [KP_TOP_BY_LINE] = "line",
+                                  [KP_TOP_BY_LIBRARY] = "library", [KP_TOP_BY_FUNCTION] = "function",
+                                  [KP_TOP_BY_MODULE] = "module",   [KP_TOP_BY_CLASS] = "class",
+                                  [KP_TOP_BY_SHAPE] = "shape",     [KP_TOP_BY_KERNEL] = "kernel"};
 enum { SORTS = sizeof sorts / sizeof *sorts, BYS = sizeof bys / sizeof *bys };
 
 /* Returns the index of a word, or -1. */
@@ -149,7 +150,8 @@ static int by_set(struct report_command *r, const char *text)
     if (r->by_step) return 0;
     return word_find(bys, BYS, text) >= 0
                ? 0
-               : kp_cli_misuse("report", "--by is op, line, library, module, class, shape, kernel or step, not %s",
+               : kp_cli_misuse("report",
+                               "--by is op, line, library, function, module, class, shape, kernel or step, not %s",
                                text);
 }
 
@@ -205,6 +207,8 @@ static int rows_check(const struct kp_top *top, const char *label)
     if (top->sort == KP_TOP_MEM && !top->has_memory) need = KP_NEED_MEMORY;
     if (kp_top_is_by_line(top) && !top->has_lines && !top->trace->has_stacks)
         need = "no line of the program in it; record with --with-stack ops";
+    if (top->by == KP_TOP_BY_FUNCTION && !top->has_calls && !top->trace->has_stacks)
+        need = "no function of Python in it; record with --with-stack 1";
     if (top->by == KP_TOP_BY_SHAPE && !top->trace->record_shapes) need = "no shapes in it; record with --record-shapes";
     if (top->by == KP_TOP_BY_KERNEL && !top->count) need = KP_NEED_GPU;
     if (top->sort == KP_TOP_GPU && !top->has_gpu) need = KP_NEED_GPU;

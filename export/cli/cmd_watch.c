@@ -44,11 +44,9 @@ static int watch(const struct watching *wish)
 {
     const bool is_screen = !wish->is_once && !wish->is_json && isatty(STDOUT_FILENO);
     int code;
-    for (;;) {
-        if (is_screen) fputs("\033[H\033[J", stdout);
-        code = look(wish);
-        if (code >= 0 || wish->is_once || (!is_screen && !wish->is_json)) break;
+    while ((code = look(wish)) < 0 && !wish->is_once && (is_screen || wish->is_json)) {
         sleep((unsigned)wish->interval_s);
+        if (is_screen) fputs("\033[H\033[J", stdout);
     }
     return code < 0 ? KP_EXIT_DONE : code;
 }

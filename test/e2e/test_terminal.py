@@ -46,6 +46,10 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("terminal")
     training(made / "a.pt.trace.json", 4000)
     training(made / "b.pt.trace.json", 8000)
+    for rank in range(2):  # ended, of a machine with a long name: KPROF_SUMMARY's file
+        head = struct.pack("<8sIIiIIIQQQQ65s128s46s209x", b"KPSTEPS1", 512, 96, 4242, rank, 2, 1, 7, 10**18, 10**18, 0, b"node" * 15, b"train.py", b"")
+        line = struct.pack("<7Q8I8x", 1234567, 10**18, *[123456789] * 5, 1, 0, 900, 90, 1000, 0, 0, 123456789)
+        (made / f"node_r{rank}_4242.1.steps").write_bytes(head + line)
     return made
 
 
@@ -74,7 +78,7 @@ def on_terminal(folder, *argv, columns=COLUMNS, **env):
 ROWS = {"run": ["--no-advise", "--log", "none", "--", "true"], "report": ["a.pt.trace.json"], "advise": ["a.pt.trace.json"], "html": ["a.pt.trace.json"],
         "view": ["no-such-file"], "diff": ["a.pt.trace.json", "b.pt.trace.json"], "events": ["a.pt.trace.json"],
         "stacks": ["a.pt.trace.json"], "memory": ["a.pt.trace.json"], "slice": ["--step", "1", "-o", "cut.json", "a.pt.trace.json"],
-        "export": ["--format", "speedscope", "-o", "speed.json", "a.pt.trace.json"], "recover": ["."], "ctl": [".", "status"],
+        "export": ["--format", "speedscope", "-o", "speed.json", "a.pt.trace.json"], "recover": ["."], "ctl": [".", "status"], "hang": ["."], "watch": ["."],
         "config": [], "doctor": [], "path": []}
 MORE = [["report", "--by", "step", "a.pt.trace.json"], ["report", "--by", "shape", "a.pt.trace.json"], ["report", "no-such-file"],
         ["report", "--torch", "a.pt.trace.json"], ["memory", "--step", "1", "a.pt.trace.json"], ["diff", "--all", "a.pt.trace.json", "b.pt.trace.json"],

@@ -61,7 +61,7 @@ static bool is_empty(const struct kp_top_row *row)
 /* No module, or no line of the program. */
 static bool is_of_nobody(const struct kp_top *top, const struct kp_top_row *row)
 {
-    return (kp_top_is_by_line(top) || kp_top_is_by_module(top)) && !row->name;
+    return kp_top_is_by_place(top) && !row->name;
 }
 
 /* What runs there holds all the rest, once for each thread: that total tells nothing. */

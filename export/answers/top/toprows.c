@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * toprows.c - adds up the nodes of a tree, by op, by line of the program, by module, by class, by
+ * toprows.c - adds up the nodes of a tree, by op, by line of the program, by function, by module, by class, by
  * shape or by kernel
  *
  * A row's self time is that of its nodes inside the chosen time, so all rows together are what the threads did. Its
@@ -26,7 +26,7 @@ struct building {
     struct kp_top *top;
     const struct kp_tree *tree;
     const struct kp_chosen *chosen;
-    struct kp_ownlines lines, modules, callers;
+    struct kp_ownlines lines, functions, modules, callers;
     struct kp_keyindex threads, lanes; /* lanes: of a row and a thread; rows: when its last node ends, not nested */
     int64_t *self, *step_self;         /* each node's self time, in what was chosen and in its steps */
     uint32_t *backward_of;             /* by module: whose place each node has (backwardof.h) */
@@ -40,8 +40,6 @@ struct node_bytes {
 struct cost {
     struct kp_top_cost all, steps;
 };
-
-static bool is_by_place(const struct kp_top *top) { return kp_top_is_by_line(top) || kp_top_is_by_module(top); }
 
 static const struct kp_kineto_event *event_of(const struct kp_tree *tree, const struct kp_node *node)
 {
@@ -85,8 +83,9 @@ static bool cost_of_gpu(const struct building *b, size_t i, struct cost *out)
     out->all.count = kp_spans_has(&b->chosen->spans, at);
     if (!out->all.count) return false;
     out->all.gpu_self_ns = out->all.gpu_most_ns = span;
-    out->all.gpu_total_ns =
-        is_by_place(b->top) && node->launcher < 0 && node->call >= 0 ? 0 : span; /* the call that launched it has it */
+    out->all.gpu_total_ns = kp_top_is_by_place(b->top) && node->launcher < 0 && node->call >= 0
+                                ? 0
+                                : span; /* the call that launched it has it */
     out->all.moved_bytes = event_of(b->tree, node)->number;
     if (kp_spans_has(&b->chosen->in_steps, at)) out->steps = out->all;
     return true;
@@ -157,6 +156,15 @@ static uint32_t line_of(struct building *b, const struct kp_node *node)
                                            : kp_ownline_of(&b->lines, trace, stack);
 }
 
+/* A call of Python is its own function, and the rest is of the innermost that runs. */
+static uint32_t function_of(struct building *b, const struct kp_node *node)
+{
+    const uint32_t stack = node->stack ? node->stack : event_of(b->tree, node)->stack;
+    const uint32_t from = node->is_python ? node->name : stack;
+    if (!from || kp_node_is_step(b->tree, node)) return 0;
+    return kp_ownline_any_function(&b->functions, b->tree->trace, from);
+}
+
 static uint32_t module_of(struct building *b, const struct kp_node *node)
 {
     return kp_ownline_modules(&b->modules, b->tree->trace, node->stack ? node->stack : event_of(b->tree, node)->stack);
@@ -210,6 +218,10 @@ static size_t row_of(struct building *b, const struct kp_node *node, uint32_t li
     switch (b->top->by) {
     case KP_TOP_BY_LIBRARY:
     case KP_TOP_BY_LINE: return row_for(b->top, line, 0, line && is_backward(b, node));
+    case KP_TOP_BY_FUNCTION: {
+        const uint32_t function = function_of(b, node);
+        return row_for(b->top, function, 0, function && is_backward(b, node));
+    }
     case KP_TOP_BY_CLASS:
     case KP_TOP_BY_MODULE: {
         const uint32_t module = module_of(b, placed(b, node));
@@ -268,7 +280,7 @@ static void row_add(struct building *b, size_t node, size_t at, const struct cos
     struct kp_top_row *row = &b->top->rows[at];
     bool in_counted;
     const bool nested = is_nested(b, &b->tree->nodes[node], at, cost->all.count, &in_counted);
-    const bool is_counted = !(is_by_place(b->top) && in_counted) && !is_continued(b, node);
+    const bool is_counted = !(kp_top_is_by_place(b->top) && in_counted) && !is_continued(b, node);
     const struct kp_top_cost all = own_part(cost->all, is_counted, nested);
     const struct kp_top_cost steps = own_part(cost->steps, is_counted, nested);
     kp_top_cost_add(&row->cost, &all);
@@ -346,8 +358,8 @@ static void marker_add(void *context, size_t marker, size_t call, int64_t from_n
     struct building *b = context;
     const struct kp_node *node = &b->tree->nodes[marker];
     const int64_t self_ns = kp_spans_between(&b->chosen->spans, from_ns, to_ns);
-    self_add(b, is_by_place(b->top) ? call : marker, from_ns, to_ns);
-    if (is_by_place(b->top) || b->top->by == KP_TOP_BY_KERNEL || self_ns <= 0) return;
+    self_add(b, kp_top_is_by_place(b->top) ? call : marker, from_ns, to_ns);
+    if (kp_top_is_by_place(b->top) || b->top->by == KP_TOP_BY_KERNEL || self_ns <= 0) return;
     const double step_ns = (double)kp_spans_between(&b->chosen->in_steps, from_ns, to_ns);
     share_add(b->top,
               &(struct kp_top_share){(uint32_t)row_of(b, node, 0), line_of(b, &b->tree->nodes[call]), false,
@@ -357,7 +369,7 @@ static void marker_add(void *context, size_t marker, size_t call, int64_t from_n
 /* By place, the marker of a step whose time is its calls' has nothing. */
 static bool is_empty(const struct building *b, const struct kp_node *node, const struct kp_top_cost *cost)
 {
-    if (cost->self_ns > 0 || !is_by_place(b->top) || !kp_node_is_step(b->tree, node)) return false;
+    if (cost->self_ns > 0 || !kp_top_is_by_place(b->top) || !kp_node_is_step(b->tree, node)) return false;
     return !cost->count || (cost->self_bytes == 0 && cost->gpu_self_bytes == 0 && cost->gpu_self_ns <= 0);
 }
 
@@ -439,6 +451,7 @@ static void building_init(struct building *b)
 static void building_fini(struct building *b)
 {
     kp_ownlines_fini(&b->lines);
+    kp_ownlines_fini(&b->functions);
     kp_ownlines_fini(&b->modules);
     kp_ownlines_fini(&b->callers);
     kp_keyindex_fini(&b->threads);
@@ -641,7 +654,7 @@ void kp_top_add_gap(struct kp_top *top, bool has_marked_steps)
     const char *const text = has_marked_steps ? "(in no op, outside of the steps)" : "(in no op)";
     top->has_gap = top->by != KP_TOP_BY_KERNEL;
     if (!top->has_gap || top->gap_ns <= (int64_t)(top->sum.cost.self_ns / 1000)) return;
-    const uint32_t name = is_by_place(top) ? 0 : kp_strings_put(top->trace->strings, text, strlen(text));
+    const uint32_t name = kp_top_is_by_place(top) ? 0 : kp_strings_put(top->trace->strings, text, strlen(text));
     const size_t at = row_for(top, name, 0, false); /* may move the rows */
     struct kp_top_row *const row = &top->rows[at];
     const struct kp_top_cost all = {.self_ns = (double)top->gap_ns, .total_ns = (double)top->gap_ns};

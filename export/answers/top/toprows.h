@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* toprows.h - the rows of `kprof report`: ops, lines, modules, shapes or kernels with what they cost */
+/* toprows.h - the rows of `kprof report`: ops, lines, functions, modules, shapes or kernels with what they cost */
 #pragma once
 
 #include "export/read/tree/chosen.h"
@@ -9,6 +9,7 @@ enum kp_top_by {
     KP_TOP_BY_OP,
     KP_TOP_BY_LINE,
     KP_TOP_BY_LIBRARY,
+    KP_TOP_BY_FUNCTION, /* of Python, of any file; or what C frame is innermost */
     KP_TOP_BY_MODULE,
     KP_TOP_BY_CLASS, /* as by module, until kp_top_join_modules */
     KP_TOP_BY_SHAPE,
@@ -90,6 +91,10 @@ void kp_top_fini(struct kp_top *top);
 static inline bool kp_top_is_by_line(const struct kp_top *top) /* of the program, or of libraries, too */
 {
     return top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_LIBRARY;
+}
+static inline bool kp_top_is_by_place(const struct kp_top *top) /* by line, function, module or class */
+{
+    return top->by != KP_TOP_BY_OP && top->by != KP_TOP_BY_SHAPE && top->by != KP_TOP_BY_KERNEL;
 }
 static inline bool kp_top_is_by_module(const struct kp_top *top) /* or by class */
 {

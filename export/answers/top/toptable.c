@@ -31,6 +31,7 @@ const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *r
     struct kp_frametext path = {0};
     const char *const before = row->is_backward ? KP_TOP_BACKWARD_OF : "";
     if (kp_top_is_by_line(top) && !row->name) name = "(no line of the program)";
+    if (top->by == KP_TOP_BY_FUNCTION && !row->name) name = "(no function)";
     if (kp_top_is_by_module(top) && !row->name) name = "(no module)";
     if (top->by == KP_TOP_BY_MODULE) name = kp_modulename_path(&path, top->trace, name);
     else if (!kp_top_is_by_module(top)) name = kp_modulename_frame(&path, top->trace, name);
@@ -72,8 +73,7 @@ static const char *name_fit(const struct kp_top *top, const struct kp_top_row *r
 {
     kp_top_row_name(top, row, out, bytes);
     if (by_kernel(top)) kernel_shorten(out);
-    return text_fit(out, bytes, by_kernel(top) ? KERNEL_MOST : NAME_MOST,
-                    kp_top_is_by_line(top) || kp_top_is_by_module(top));
+    return text_fit(out, bytes, by_kernel(top) ? KERNEL_MOST : NAME_MOST, kp_top_is_by_place(top));
 }
 
 static const char *shapes_fit(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)

@@ -107,6 +107,7 @@ static const char *plain(const char *text, char *room, size_t bytes)
     NUMBER(rank, "rank", "rank", COUNT, 4, true, r->head.rank) \
     NUMBER(ranks, NULL, "ranks", COUNT, 0, true, r->head.ranks) \
     NUMBER(step, "step", "step", COUNT, 6, true, r->last.count ? (double)r->last.step : NAN) \
+    TEXT(state, "state", NULL, -6, true, state_text(r, room, bytes)) \
     NUMBER(last, "last ms", "last_ms", MS_FIT, 8, true, known(r->last_ns)) \
     NUMBER(median, "median ms", "median_ms", MS_FIT, 9, true, known(r->median_ns)) \
     NUMBER(p99, "p99 ms", "p99_ms", MS_FIT, 8, true, known(r->p99_ns)) \
@@ -116,7 +117,6 @@ static const char *plain(const char *text, char *room, size_t bytes)
     NUMBER(quiet, NULL, "quiet_s", TIMES, 0, true, r->quiet_ns / 1e9) \
     NUMBER(lost, NULL, "lost_lines", COUNT, 0, true, (double)r->head.lost) \
     NUMBER(pid, NULL, "pid", COUNT, 0, true, r->head.pid) \
-    TEXT(state, "state", NULL, -6, true, state_text(r, room, bytes)) \
     TEXT(host, "host", "host", 0, true, plain(r->head.host, room, bytes)) \
     TEXT(script, NULL, "script", 0, true, r->head.script) \
     TEXT(job, NULL, "job", 0, true, r->head.job)

@@ -428,6 +428,41 @@ static uint32_t stack_search(struct kp_ownlines *found, struct kp_kineto *trace,
     return place.text - 1;
 }
 
+/* Writes "train.py(12): forward" as "train.py forward". */
+static uint32_t function_put(struct kp_kineto *trace, const char *frame, size_t bracket, size_t bytes)
+{
+    char file[LINE_BYTES], function[LINE_BYTES], name[2 * LINE_BYTES];
+    const char *const at = (const char *)memchr(frame + bracket, ' ', bytes - bracket) + 1;
+    file_copy(file, sizeof file, frame, bracket);
+    snprintf(function, sizeof function, "%.*s", (int)(frame + bytes - at), at);
+    const int n = snprintf(name, sizeof name, "%s %s", file, kp_framename_bare(function));
+    return kp_strings_put(trace->strings, name, (size_t)n);
+}
+
+static uint32_t any_function_search(struct kp_kineto *trace, uint32_t stack)
+{
+    uint32_t head = stack, around;
+    struct kp_frametext shown = {0};
+    char name[LINE_BYTES];
+    kp_strings_is_chain(trace->strings, stack, &head, &around);
+    const char *const frame = kp_kineto_text(trace, head);
+    const size_t bytes = strcspn(frame, ";"), bracket = file_of(frame, bytes);
+    if (bracket) return function_put(trace, frame, bracket, bytes);
+    snprintf(name, sizeof name, "%.*s", (int)bytes, frame);
+    const char *const text = kp_framename_shown(&shown, name);
+    const uint32_t found = kp_strings_put(trace->strings, text, strlen(text));
+    kp_frametext_fini(&shown);
+    return found;
+}
+uint32_t kp_ownline_any_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
+{
+    if (!place_get(found, stack)->text) {
+        const uint32_t function = any_function_search(trace, stack);
+        place_get(found, stack)->text = function + 1;
+    }
+    return place_get(found, stack)->text - 1;
+}
+
 uint32_t kp_ownline_of(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
 {
     static const struct search_rules lines = {line_of_text, line_of_chain};

@@ -39,6 +39,9 @@ uint32_t kp_ownline_library(struct kp_ownlines *found, struct kp_kineto *trace, 
 /* The function that is named, if it is the program's, with the line of its `def`: "train.py:9 def main". Of a
  * worker's loop KP_WORKERFRAME_LOOP. */
 uint32_t kp_ownline_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t name);
+/* The innermost function of a stack, or the one that is named, of any file: "torch/nn/functional.py linear". Functions
+ * of one name in one file are one. What has no file stays: "<built-in method add>". Not in one `found` with others. */
+uint32_t kp_ownline_any_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
 /* All modules, the outermost first: "Net_0.Linear_1". */
 uint32_t kp_ownline_modules(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
 /* The same with the names that the program gives them: "Net_0.head (Linear_1)". Not in one `found` with the other. */
