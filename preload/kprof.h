@@ -63,6 +63,8 @@ KPROF_FUNCTION(int, kprof_step, (void), ())
 KPROF_FUNCTION(int, kprof_phase, (const char *name), (name))
 /* Number of steps that ended so far, from any source; in a phase, those of the phase. */
 KPROF_FUNCTION(long long, kprof_step_num, (void), ())
+/* A long pause in which no step ends is meant: the time of KPROF_HANG starts again. Cheap, from any thread. */
+KPROF_FUNCTION(int, kprof_alive, (void), ())
 /*
  * Starts recording now, whatever the schedule says; the schedule goes on counting, and its next trace, kprof_stop or
  * exit ends this one. -EALREADY when already recording, -EIO when there is no spool, -EACCES when KPROF_RANKS leaves

@@ -122,6 +122,7 @@ static void process_ask(void *context, const char *path, const char *who)
         where_ask(c, path, who);
         return;
     }
+    if (kp_input_has_end(path, KP_CTLSOCKET_EARLY)) return;
     struct ctl_answer answer;
     const int fd = kp_ctlsocket_connect(path);
     if (fd < 0 && errno == ECONNREFUSED) return; /* left by a process that was killed */
@@ -157,6 +158,7 @@ static void job_list(void *context, const char *path, const char *who)
     struct ctl *const c = context;
     char job[KP_JOBLIST_ID];
     (void)who;
+    if (kp_input_has_end(path, KP_CTLSOCKET_EARLY)) return;
     if (job_read(path, job) && *job) kp_joblist_add(&c->jobs, job); /* a launcher itself has none */
 }
 
@@ -191,11 +193,11 @@ static void folder_ask(struct ctl *c, const char *dir)
 }
 
 /* The kernel lists the path of each listening socket. */
-static bool path_of_pid(long pid, char *out, size_t bytes)
+static bool path_of_pid(long pid, const char *ending, char *out, size_t bytes)
 {
     char line[4600], end[40];
     FILE *const f = fopen("/proc/net/unix", "re");
-    snprintf(end, sizeof end, "_%ld.sock", pid);
+    snprintf(end, sizeof end, "_%ld%s", pid, ending);
     bool is_found = false;
     while (f && !is_found && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = '\0';
@@ -211,7 +213,9 @@ static void pid_ask(struct ctl *c, long pid)
 {
     char path[4600], who[32];
     snprintf(who, sizeof who, "%ld", pid);
-    if (path_of_pid(pid, path, sizeof path)) process_ask(c, path, who);
+    if (path_of_pid(pid, ".sock", path, sizeof path)) process_ask(c, path, who);
+    else if (c->parsed.verb == KP_CTL_WHERE && path_of_pid(pid, KP_CTLSOCKET_EARLY, path, sizeof path))
+        process_ask(c, path, who);
     if (c->asked) return;
     kp_cli_fail("ctl", "no process %ld listens (" LISTENS ")", pid);
     c->failed++;

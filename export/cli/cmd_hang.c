@@ -11,7 +11,10 @@
 
 enum { BETWEEN_MS = 500 }; /* two looks */
 
-static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"}, {0}};
+static const struct kp_opt flags[] = {
+    {"now", 0, KP_OPT_FLAG, NULL, "ask running processes alone, and read no file of KPROF_HANG"},
+    {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"},
+    {0}};
 
 /* What ends between two looks tells that the job goes on. */
 static int look_twice(struct kp_hang *before, struct kp_hang *now, const char *folder)
@@ -22,11 +25,12 @@ static int look_twice(struct kp_hang *before, struct kp_hang *now, const char *f
     return kp_where_ask_all(now, folder);
 }
 
-static int tell(const char *folder, bool is_json)
+static int tell(const char *folder, bool is_json, bool is_now)
 {
     struct kp_hang before = {0}, now = {0};
     struct kp_hang_verdict verdict;
-    const int elsewhere = look_twice(&before, &now, folder);
+    int elsewhere = look_twice(&before, &now, folder);
+    if (elsewhere >= 0 && !is_now && (!now.count || elsewhere) && kp_where_files(&now, folder)) elsewhere = 0;
     if (elsewhere < 0) return kp_cli_fail("hang", "%s: %s", folder, strerror(errno));
     if (elsewhere > 0) kp_cli_fail("hang", "%s: %d sockets of other machines: run this there, too", folder, elsewhere);
     const bool is_any = now.count > 0;
@@ -46,11 +50,12 @@ int kp_cmd_hang(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "hang", .table = flags, .argc = argc, .argv = argv, .at = 1};
     const char *value, *folder = NULL;
-    bool is_json = false;
+    bool is_json = false, is_now = false;
     int i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
-        case 0: is_json = true; break;
+        case 0: is_now = true; break;
+        case 1: is_json = true; break;
         case KP_OPT_ARGUMENT:
             if (folder) return kp_cli_misuse("hang", "takes one folder");
             folder = value;
@@ -59,5 +64,5 @@ int kp_cmd_hang(int argc, char **argv)
         default: return KP_EXIT_USAGE;
         }
     }
-    return tell(folder ? folder : "kprof", is_json);
+    return tell(folder ? folder : "kprof", is_json, is_now);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/ctl/ctlsocket.h"
 #include "export/read/symbols/lines.h"
 #include "export/cli/recover/recover_spool.h"
 #include "export/read/files/spoolfile.h"
@@ -59,10 +60,10 @@ static void families_remove(const struct kp_recover *r, int dir)
 
 struct socket_place {
     int dir;
-    const char *begin;
+    const char *begin, *ending;
 };
 
-/* The socket by which a killed program was asked, FOLDER/HOST_PID.sock. */
+/* The socket by which a killed program was asked, FOLDER/HOST_PID.sock, or HOST_PID.where. */
 static bool is_dead_socket(const void *context, const char *rest)
 {
     const struct socket_place *const place = context;
@@ -70,17 +71,18 @@ static bool is_dead_socket(const void *context, const char *rest)
     struct stat st;
     const unsigned long pid = strtoul(rest, &end, 10);
     snprintf(name, sizeof name, "%s%s", place->begin, rest);
-    return end != rest && strcmp(end, ".sock") == 0 && !kp_spool_process_runs((uint32_t)pid) &&
+    return end != rest && strcmp(end, place->ending) == 0 && !kp_spool_process_runs((uint32_t)pid) &&
            fstatat(place->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
 }
 
 static void sockets_remove(const struct kp_recover *r, int dir)
 {
     char host[65] = "", begin[80];
-    const struct socket_place place = {dir, begin};
+    const struct socket_place places[] = {{dir, begin, ".sock"}, {dir, begin, KP_CTLSOCKET_EARLY}};
     gethostname(host, sizeof host - 1);
     snprintf(begin, sizeof begin, "%s_", host);
-    if (!r->keep) kp_recover_names_remove(dir, begin, ".sock", is_dead_socket, &place);
+    for (size_t i = 0; !r->keep && i < sizeof places / sizeof *places; i++)
+        kp_recover_names_remove(dir, begin, places[i].ending, is_dead_socket, &places[i]);
 }
 
 static void fail(struct kp_recover *r, const char *path)

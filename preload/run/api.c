@@ -16,6 +16,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
+#include "preload/run/hangwatch.h"
 #include "preload/run/window.h"
 #include "preload/run/window_sources.h"
 #include "preload/guard.h"
@@ -113,6 +114,13 @@ int kprof_phase(const char *name)
 }
 
 long long kprof_step_num(void) { return kp_run_is_active() ? (long long)kp_steps_seen() : -ENOSYS; }
+
+int kprof_alive(void)
+{
+    if (!kp_run_is_active()) return -ENOSYS;
+    kp_hangwatch_alive();
+    return 0;
+}
 
 int kprof_start(void)
 {

@@ -29,6 +29,7 @@
 #include "preload/run/begin.h"
 #include "preload/run/children.h"
 #include "preload/run/ctl.h"
+#include "preload/run/hangwatch.h"
 #include "preload/run/window.h"
 #include "preload/run/exit.h"
 #include "preload/run/fork.h"
@@ -209,6 +210,8 @@ static int read_settings(void)
     if (config->signal && !kp_ctl_signal_parse(config->signal))
         kp_config_refuse(config, KP_SET_signal, "is none of HUP, USR1, USR2, URG, WINCH, IO, a real-time number",
                          "none");
+    if (config->hang && !kp_hangwatch_parse(config->hang))
+        kp_config_refuse(config, KP_SET_hang, "is no time such as 300s or 5m", "none");
     const struct kp_rank place = kp_rank_find(kp_config_variable, environ);
     kp_run_set_rank(&place);
     char job[KP_JOB_ID_BYTES];
@@ -265,6 +268,7 @@ static int start(void)
         if (kp_sources[i]->setup) kp_sources[i]->setup(config);
     kp_finish_setup(config, &schedule, kp_sources_had_activity);
     kp_begin_setup(config, &schedule);
+    kp_hangwatch_setup(config);
     kp_ctl_setup(config);
     kp_ctl_job_setup(config);
     kp_spools_setup(config);
@@ -275,6 +279,7 @@ static int start(void)
     kp_gate_set(kp_gate_make(0, KP_GATE_ON));
     kp_run_set_active(true);
     attach_first();
+    kp_ctl_begin_early();
     return 0;
 }
 

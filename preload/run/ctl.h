@@ -18,6 +18,9 @@ void kp_ctl_setup(const struct kp_config *config); /* once, by the constructor *
 bool kp_ctl_is_wanted(void);
 /* The run begins, not in a worker: makes the socket, watches the signal, starts the thread. On failure logs a line. */
 void kp_ctl_begin(void);
+/* In a process that neither torch nor CUDA is in yet: the thread alone. After a second it answers where threads stand,
+ * by HOST_PID.where. By the constructor. */
+void kp_ctl_begin_early(void);
 void kp_ctl_end(void);    /* exit: removes the socket's name. The thread ends by itself */
 void kp_ctl_forget(void); /* in a child: it keeps neither the socket nor the signal */
 
@@ -43,10 +46,11 @@ void kp_ctl_peers_end(void);           /* control ends, or in a child: another r
 /* --- ctl_answer.c --- */
 /*
  * Does what a line asks for, and writes the answer, a JSON object and a newline. `line` is changed. Returns the
- * answer's length; 0: the answer is `more`, which the caller drops. May wait for a second, as kprof_start may.
+ * answer's length; 0: the answer is `more`, which the caller drops. has_begun: the run has. May wait for a second, as
+ * kprof_start may.
  */
 struct kp_where_text;
-size_t kp_ctl_answer(char *line, char *answer, size_t bytes, struct kp_where_text *more);
+size_t kp_ctl_answer(char *line, char *answer, size_t bytes, bool has_begun, struct kp_where_text *more);
 int kp_ctl_turn(void); /* a signal came: stops the window that records, or starts one. 0 or -errno */
 
 /* --- ctl_signal.c --- */

@@ -112,22 +112,22 @@ static size_t status(char *answer, size_t bytes)
                   (unsigned)(cost_us % 1000));
 }
 
-static size_t where(char *answer, size_t bytes, struct kp_where_text *more)
+static size_t where(char *answer, size_t bytes, const char *event, struct kp_where_text *more)
 {
-    const int rc = kp_where_write(more, "asked");
+    const int rc = kp_where_write(more, event);
     if (rc == 0) return 0;
     kp_where_drop(more);
     return kp_fmt(answer, bytes, "{\"error\":\"%s\"}\n", kp_log_error_text(rc));
 }
 
-size_t kp_ctl_answer(char *line, char *answer, size_t bytes, struct kp_where_text *more)
+size_t kp_ctl_answer(char *line, char *answer, size_t bytes, bool has_begun, struct kp_where_text *more)
 {
     struct kp_ctl_request request;
     char why[128];
     uint64_t begins = 0;
     if (kp_ctl_parse(line, &request, why, sizeof why) != 0) return kp_fmt(answer, bytes, "{\"error\":\"%s\"}\n", why);
     if (request.verb == KP_CTL_STATUS) return status(answer, bytes);
-    if (request.verb == KP_CTL_WHERE) return where(answer, bytes, more);
+    if (request.verb == KP_CTL_WHERE) return where(answer, bytes, has_begun ? "asked" : "early", more);
     const bool has_turn = turn_take();
     const int err = has_turn ? act(&request, &begins) : -ESHUTDOWN;
     if (has_turn) kp_run_turn_end();

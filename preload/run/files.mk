@@ -14,6 +14,7 @@ SRC_run := \
     preload/run/filetext.c \
     preload/run/finish.c \
     preload/run/fork.c \
+    preload/run/hangwatch.c \
     preload/run/losstext.c \
     preload/run/newest.c \
     preload/run/ownspool.c \
@@ -28,6 +29,7 @@ SRC_run := \
 UNIT_run := \
     test/unit/run/test_baresteps.c \
     test/unit/run/test_ctl_peers.c \
+    test/unit/run/test_hangwatch.c \
     test/unit/run/test_newest.c \
     test/unit/run/test_phaserun.c \
     test/unit/run/test_sources.c \

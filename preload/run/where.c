@@ -37,6 +37,7 @@
 
 enum {
     COLLECTIVES_MAX = 64,
+    MAIN_BYTES = 512,
     TASKS_MAX = 2048,
     TEXT_MAX = 256 << 10,
     TEXT_FIRST = 64 << 10,
@@ -57,6 +58,7 @@ static struct where {
     struct kp_pywhere_thread python[TASKS_MAX];
     uint32_t python_count;
     struct kp_pywhere_stack stack;
+    char main[MAIN_BYTES]; /* where the main thread stands */
 } * here;
 
 static const struct {
@@ -191,6 +193,27 @@ static const struct kp_pywhere_thread *python_of(const struct where *w, uint32_t
     return NULL;
 }
 
+/* The innermost frame of no package and not of Python's library; without one the innermost. */
+static const struct kp_pywhere_frame *own_find(const struct kp_pywhere_stack *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const char *const file = s->frames[i].file;
+        if (file[0] != '<' && !strstr(file, "-packages/") && !strstr(file, "/lib/python3")) return &s->frames[i];
+    }
+    return s->count ? &s->frames[0] : NULL;
+}
+
+static void main_note(struct where *w, const struct task *t, const struct kp_pywhere_stack *stack)
+{
+    const struct kp_pywhere_frame *const f = stack ? own_find(stack) : NULL;
+    const char *const slash = f ? strrchr(f->file, '/') : NULL;
+    if (t->tid != (uint32_t)getpid()) return;
+    if (f) kp_fmt(w->main, sizeof w->main, "%s:%d %s", slash ? slash + 1 : f->file, f->line, f->function);
+    else kp_fmt(w->main, sizeof w->main, "a system call (%ld)", t->call);
+}
+
+const char *kp_where_main(void) { return here && *here->main ? here->main : "a place that is not known"; }
+
 static void task_put(struct kp_json *j, struct where *w, const struct task *t, bool is_first)
 {
     const struct kp_pywhere_thread *const python = python_of(w, t->tid);
@@ -203,6 +226,7 @@ static void task_put(struct kp_json *j, struct where *w, const struct task *t, b
         kp_pywhere_stack(python, &w->stack);
         frames_put(j, &w->stack);
     }
+    main_note(w, t, python ? &w->stack : NULL);
     kp_json_char(j, '}');
 }
 
@@ -270,6 +294,7 @@ int kp_where_write(struct kp_where_text *out, const char *event)
     int rc = here ? kp_json_init(&j, text_add, out) : -ENOMEM;
     if (rc < 0) return rc;
     out->used = 0;
+    here->main[0] = '\0';
     here->count = here->ours = here->left_out = 0;
     kp_io_apart(false); /* the files of this process, and no disk */
     process_put(&j, event);

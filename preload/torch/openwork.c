@@ -2,7 +2,7 @@
 /*
  * openwork.c - counts which collectives of torch.distributed have begun and ended, also while nothing records
  *
- * Called by: ops.c, inside a hook, at both ends of a range of the program or of torch.distributed; where.c and watch.c
+ * Called by: ops.c, inside a hook, at both ends of a range of the program or of torch.distributed; where.c, hangwatch.c
  * Owns:      a table of names; a row is claimed by a swap of its key, and is never freed
  * Locks:     none. Memory: none.
  * On fail:   a name for which the table has no row is not counted

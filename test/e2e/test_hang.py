@@ -23,7 +23,7 @@ def programs():
 
 
 def start(programs, folder, command, **settings):
-    env = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=folder, KPROF_CONTROL=1, **{"KPROF_SCHEDULE": "none", **settings})
+    env = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=folder, **{"KPROF_CONTROL": 1, "KPROF_SCHEDULE": "none", **settings})
     programs.append(subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
     return programs[-1]
 
@@ -72,11 +72,11 @@ def test_frames_of_all_threads_are_those_that_py_spy_reads(programs, tmp_path):
 class Job:
     """scripts/ends.py on `size` ranks over gloo, of which one stands or ends; its lines are told by their comments."""
 
-    def __init__(self, programs, folder, how, odd, size=3):
+    def __init__(self, programs, folder, how, odd, size=3, **settings):
         self.folder, self.odd, self.size = folder, odd, size
         store = folder / "store"
         self.ranks = [start(programs, folder, harness.script_command("ends.py", store, how, odd), RANK=rank, WORLD_SIZE=size, LOCAL_RANK=rank,
-                            LOCAL_WORLD_SIZE=size) for rank in range(size)]
+                            LOCAL_WORLD_SIZE=size, **settings) for rank in range(size)]
 
     def hang(self):
         """What `kprof hang` says; None as long as not all ranks are known, or some go on."""
@@ -122,3 +122,71 @@ def test_a_rank_that_a_signal_stopped_is_named(programs, tmp_path):
     told = until(lambda: (said := job.hang()) and [p["in"] for p in said["processes"]] == ["gloo:all_reduce", None, "gloo:all_reduce"] and said)
     assert told["verdict"] == "stopped" and accused(told) == [1], told["text"]
     assert told["text"] == "rank 1 is stopped by a signal; ranks 0,2 wait in gloo:all_reduce"
+
+
+# ---- programs without torch, and KPROF_HANG ----
+
+def test_a_program_without_torch_answers_where_it_is_and_nothing_else(programs, tmp_path):
+    process = start(programs, tmp_path, harness.script_command("threads_stand.py"))
+    other = start(programs, tmp_path, ["sleep", "1000"])
+    both = until(lambda: len(said := where(tmp_path)) == 2 and all("sleep" in p["threads"][0].get("call", "") for p in said) and said)
+    told = {p["pid"]: p for p in both}
+    assert [f[2] for f in frames_of(told[process.pid]["threads"][0])] == ["outer"] * 6 + ["main", "<module>"]
+    assert told[other.pid]["threads"][0]["words"] == "sleeps" and "python" not in told[other.pid]
+    assert harness.cli("ctl", tmp_path, "status").returncode == 1  # there is nothing to record in them
+    assert harness.cli("ctl", process.pid, "where").stdout.startswith(f"process {process.pid} on ")
+    process.terminate()
+    process.wait()
+    other.kill()
+    other.wait()
+    assert harness.cli("recover", tmp_path).returncode == 0
+    assert not [path.name for path in tmp_path.iterdir() if path.suffix == ".where"]
+
+
+def test_a_program_that_is_over_at_once_leaves_no_file(tmp_path):
+    ended = subprocess.run(["true"], env=harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=tmp_path / "out", KPROF_CONTROL=1), capture_output=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"") and not (tmp_path / "out").exists()
+
+
+def test_a_job_that_stands_is_told_by_its_files_when_it_is_gone(programs, tmp_path):
+    log = tmp_path / "log"
+    job = Job(programs, tmp_path, "python", 1, size=2, KPROF_HANG="3s", KPROF_CONTROL=0, KPROF_LOG=log)
+    lines = until(lambda: log.exists() and len(found := re.findall(r"rank (\d): no step and no collective has ended for (.*)$", log.read_text(), re.M)) == 2 and dict(found))
+    for rank in job.ranks:
+        rank.kill()
+        rank.wait()
+    files = sorted(tmp_path.glob("hang-*.json"), key=lambda path: re.search("_r(.)_", path.name)[1])
+    assert [files[rank].name in lines[str(rank)] for rank in (0, 1)] == [True, True], lines
+    assert f"the program stands at ends.py:{line_of('python')} sleeps" in lines["1"]
+    told = json.loads(harness.cli("hang", tmp_path, "--json").stdout)
+    assert told["verdict"] == "absent" and accused(told) == [1] and f"ends.py:{line_of('python')}" in told["text"], told["text"]
+    assert harness.cli("hang", tmp_path, "--now").returncode == 1
+    assert not list(tmp_path.glob("*.tmp")) and harness.cli("report", tmp_path).returncode != 0
+
+
+QUIET = """
+import ctypes, sys, time
+op(b"aten::linear")
+k = ctypes.CDLL(None)
+k.kprof_step()
+until = time.monotonic() + 5
+n = 0
+def one(n): return sum(range(n))
+def two(n): return max(one(n), 1)
+while time.monotonic() < until:
+    %s
+"""
+PAUSES = {"evaluates": "one(2000) if n % 2 else two(2000); n += 1", "is meant": "k.kprof_alive(); time.sleep(0.05)",
+          "saves": "open(sys.argv[0] + '.save', 'wb').write(b'x' * 3000000); time.sleep(0.05)"}
+
+
+@pytest.mark.parametrize("how", PAUSES)
+def test_a_long_pause_that_is_none_of_a_job_that_stands_is_not_told(mini, tmp_path, how):
+    run = harness.run_kprof(mini(QUIET % PAUSES[how]), tmp_path / "out", schedule="none", KPROF_HANG="2s").ok()
+    assert "no step and no collective" not in run.err and not list((tmp_path / "out").glob("hang-*")), run.explain()
+
+
+def test_a_sleep_as_long_is_told(mini, tmp_path):
+    run = harness.run_kprof(mini(QUIET % "time.sleep(0.05)"), tmp_path / "out", schedule="none", KPROF_HANG="1s").ok()
+    assert re.search(r"no step and no collective has ended for 1 s, after step 1; the program stands at \S+:\d+ <module>", run.err), run.explain()
+    assert len(list((tmp_path / "out").glob("hang-*.json"))) == 1

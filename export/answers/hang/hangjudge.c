@@ -172,7 +172,7 @@ static void waiters_put(struct judging *j, const char *before)
 }
 
 /* "rank 3 (reader.py:88 fetch, sleeps)", by where they stand */
-static void accused_put(struct judging *j, const char *is_at)
+static void accused_put(struct judging *j, const char *which)
 {
     const struct kp_hang *const h = j->hang;
     const size_t count = count_of(h, j->out->accused), first = index_of(j->out->accused, h->count);
@@ -182,7 +182,8 @@ static void accused_put(struct judging *j, const char *is_at)
     if (count > 1)
         kp_plain_fmt(j->text, "; %s %ld", h->of[first].rank >= 0 ? "rank" : "process",
                      h->of[first].rank >= 0 ? h->of[first].rank : h->of[first].pid);
-    fputs(is_at, j->text);
+    fputs(which, j->text);
+    if (s->frame) fputs("is at ", j->text);
     kp_hang_spot_put(j->text, &h->of[first], s);
 }
 
@@ -243,9 +244,9 @@ static void verdict_put(struct judging *j)
     case KP_HANG_ABSENT:
         waiters_put(j, "");
         fputs(" for ", j->text);
-        accused_put(j, ", which is at ");
+        accused_put(j, ", which ");
         break;
-    case KP_HANG_STANDS: accused_put(j, " is at "); break;
+    case KP_HANG_STANDS: accused_put(j, " "); break;
     }
 }
 

@@ -67,7 +67,7 @@ bool kp_ctlsocket_ask(int fd, const char *request, char *answer, size_t bytes)
 static int is_socket_name(const struct dirent *entry)
 {
     const char *const dot = strrchr(entry->d_name, '.');
-    return dot && strcmp(dot, ".sock") == 0;
+    return dot && (strcmp(dot, ".sock") == 0 || strcmp(dot, KP_CTLSOCKET_EARLY) == 0);
 }
 
 int kp_ctlsocket_each(const char *folder, kp_ctlsocket_fn visit, void *context)
@@ -83,7 +83,7 @@ int kp_ctlsocket_each(const char *folder, kp_ctlsocket_fn visit, void *context)
     for (int i = 0; i < count; i++) {
         const char *const name = entries[i]->d_name;
         snprintf(path, sizeof path, "%s/%s", folder, name);
-        snprintf(who, sizeof who, "%.*s", (int)(strlen(name) - strlen(".sock")), name);
+        snprintf(who, sizeof who, "%.*s", (int)(strrchr(name, '.') - name), name);
         const bool is_here = strncmp(name, begin, strlen(begin)) == 0;
         const bool is_socket = lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
         elsewhere += is_socket && !is_here;

@@ -10,6 +10,8 @@ int kp_ctlsocket_connect(const char *path);
 /* Sends a request, which ends with a newline, and reads the answer up to its newline. False: none came in time. */
 bool kp_ctlsocket_ask(int fd, const char *request, char *answer, size_t bytes);
 
+/* A process in which nothing is recorded yet has a socket for `where` alone, with this ending. */
+#define KP_CTLSOCKET_EARLY ".where"
 /* `who`: HOST_PID */
 typedef void (*kp_ctlsocket_fn)(void *context, const char *path, const char *who);
 /*

@@ -16,6 +16,7 @@
 #include "schedule/job/job.h"
 
 enum { ANSWER_BYTES = 4 << 20 };
+enum { ONE_HANG_MS = 1800000 }; /* ranks notice that they stand at different times */
 
 static char *answer; /* ANSWER_BYTES */
 
@@ -131,18 +132,36 @@ static void missing_note(struct kp_hang *hang)
         if (!has_rank(hang, rank)) kp_hang_add_silent(hang, KP_HANG_GONE, 0, rank, size);
 }
 
-/* A launcher waits for its ranks, and is none of them. */
-static void launchers_drop(struct kp_hang *hang)
+static bool is_early(const struct kp_hang_process *p) { return strcmp(p->event, "early") == 0; }
+
+/*
+ * Is the process no part of the job? A launcher waits for its ranks. What starts a rank (a shell) has the rank's
+ * variables and records nothing, as has the rank itself before it imports torch: of such ones the youngest counts.
+ */
+static bool is_beside(const struct kp_hang *hang, size_t at)
 {
-    size_t kept = 0, ranks = 0;
-    for (size_t i = 0; i < hang->count; i++) ranks += hang->of[i].rank >= 0;
-    for (size_t i = 0; ranks && i < hang->count; i++) {
-        if (hang->of[i].rank < 0) continue;
-        const struct kp_hang_process swapped = hang->of[kept];
-        hang->of[kept++] = hang->of[i];
-        hang->of[i] = swapped;
+    const struct kp_hang_process *const p = &hang->of[at];
+    bool has_ranks = false, is_started = false;
+    for (size_t i = 0; i < hang->count; i++) {
+        const struct kp_hang_process *const o = &hang->of[i];
+        has_ranks |= o->rank >= 0;
+        is_started |= i != at && o->rank == p->rank && p->rank >= 0 && (!is_early(o) || o->pid > p->pid);
     }
-    while (ranks && hang->count > kept) kp_hang_drop_last(hang);
+    return (has_ranks && p->rank < 0) || (is_early(p) && is_started);
+}
+
+static void others_drop(struct kp_hang *hang)
+{
+    for (size_t i = 0; i < hang->count;) {
+        if (!is_beside(hang, i)) {
+            i++;
+            continue;
+        }
+        const struct kp_hang_process out = hang->of[i];
+        hang->of[i] = hang->of[hang->count - 1];
+        hang->of[hang->count - 1] = out;
+        kp_hang_drop_last(hang);
+    }
 }
 
 int kp_where_ask_all(struct kp_hang *hang, const char *folder)
@@ -150,8 +169,48 @@ int kp_where_ask_all(struct kp_hang *hang, const char *folder)
     const int elsewhere = kp_ctlsocket_each(folder, visit, hang);
     if (elsewhere < 0) return elsewhere;
     ranks_note(hang, folder);
-    launchers_drop(hang);
+    others_drop(hang);
     if (!elsewhere) missing_note(hang);
     kp_hang_sort(hang);
     return elsewhere;
+}
+
+/* ---- files of KPROF_HANG ---- */
+
+static int is_hang_name(const struct dirent *entry)
+{
+    const char *const dot = strrchr(entry->d_name, '.');
+    return strncmp(entry->d_name, "hang-", 5) == 0 && dot && strcmp(dot, ".json") == 0;
+}
+
+static bool file_add(struct kp_hang *hang, int dir, const char *name)
+{
+    const char *why;
+    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (!answer) answer = kp_kineto_zeros(ANSWER_BYTES, 1);
+    const ssize_t n = fd < 0 ? -1 : read(fd, answer, ANSWER_BYTES - 1);
+    if (fd >= 0) close(fd);
+    return n > 0 && kp_hang_add(hang, answer, (size_t)n, &why);
+}
+
+size_t kp_where_files(struct kp_hang *hang, const char *folder)
+{
+    struct dirent **entries;
+    const int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int count = dir < 0 ? -1 : scandirat(dir, ".", &entries, is_hang_name, alphasort);
+    const size_t before = hang->count;
+    double newest = 0;
+    for (int i = count - 1; i >= 0; i--) {
+        if (file_add(hang, dir, entries[i]->d_name)) {
+            const struct kp_hang_process *const p = &hang->of[hang->count - 1];
+            if (p->time_ms > newest) newest = p->time_ms;
+            const bool is_known = kp_hang_find(hang, p->pid) != p; /* the newest of a process comes first */
+            if (is_known || p->time_ms < newest - ONE_HANG_MS) kp_hang_drop_last(hang);
+        }
+        free(entries[i]);
+    }
+    if (count >= 0) free(entries);
+    if (dir >= 0) close(dir);
+    kp_hang_sort(hang);
+    return hang->count - before;
 }

@@ -11,5 +11,10 @@ bool kp_where_ask(struct kp_hang *hang, const char *path, const char *who);
  * many sockets of other machines there are, or -1 with errno.
  */
 int kp_where_ask_all(struct kp_hang *hang, const char *folder);
+/*
+ * Adds what processes wrote when they stood (KPROF_HANG), of the newest such time in the folder, and which are not
+ * there yet. Returns how many.
+ */
+size_t kp_where_files(struct kp_hang *hang, const char *folder);
 /* The text of the last answer, as the process wrote it. NULL: there is none. */
 const char *kp_where_text(void);

@@ -62,6 +62,11 @@ def stop():
     return _call("kprof_stop")
 
 
+def alive():
+    """A long pause in which no step ends is meant: the time of KPROF_HANG starts again. 0 or -errno."""
+    return _call("kprof_alive")
+
+
 def phase(name=None):
     """Enters this phase of KPROF_PHASES; None ends it. 0 or -errno."""
     return _call("kprof_phase", name.encode() if name else None)

@@ -46,6 +46,7 @@ static const struct {
     {"KPROF_KEEP", "3", "10001", "is not between 0 and 10000, using 0"},
     {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
     {"KPROF_BUFFER_MB", "64", "70000", "is not between 0 and 65536, using 0"},
+    {"KPROF_HANG", "300s", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_EXIT_S", "5", "0", "is not between 1 and 86400, using 60"},
     {"KPROF_SPOOL_DIR", "/dev/shm", "\x01", "has a control character in it, using KPROF_DIR"},
     {"KPROF_LOG", "none", "a\nb", "has a control character in it, using stderr"},

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hangwatch.c - watches for a program that stands (KPROF_HANG), and then writes where all its threads are
+ *
+ * Called by: the thread kprof-control; kprof_alive() on any thread
+ * Owns:      what was seen at the last look
+ * Locks:     none
+ * Memory:    that of where.c, once a program stands
+ * On fail:   a file that cannot be written is told in a line, with the first thread's place
+ * Safe in:   signal handlers no; after fork: kp_hangwatch_forget comes first
+ *
+ * A look reads three files of /proc, and is made each 5 s, or ten times in a short KPROF_HANG. While the whole process
+ * was stopped no look was made: then the time starts anew.
+ */
+#include "preload/run/hangwatch.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_rank.h"
+#include "preload/procfacts/procfacts.h"
+#include "preload/python_bridge.h"
+#include "preload/run.h"
+#include "preload/run/sources.h"
+#include "preload/run/where.h"
+#include "preload/torch_bridge.h"
+#include "schedule/kp_schedule.h"
+#include "collector/base/kp_poison.h"
+
+enum { EVERY_MS = 5000, LOOKS_IN_LIMIT = 10, LEAST_EVERY_MS = 50, IDLE_MS = 60000, LATE_MS = 2000, START_TIMES = 3 };
+enum { MOST_SAID = 3, BETWEEN_SAID_MS = 600000, SOME_BYTES = 1 << 20, TEXT_BYTES = 1024, PATH_BYTES = 4400 };
+enum { COLLECTIVES_MAX = 64, THREADS_MAX = 2048, FIELD_STATE = 3, FIELD_UTIME = 14, TICK_MS = 10 };
+
+static uint64_t limit_ms, due_ms;
+static struct kp_hangwatch_state state;
+static _Atomic uint64_t alive_calls;
+static bool is_launcher_known, is_launcher;
+
+/* ---- the setting ---- */
+
+uint64_t kp_hangwatch_parse(const char *text)
+{
+    uint64_t seconds = 0, unit = 1;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9' && seconds < 1000000; at++) seconds = seconds * 10 + (uint64_t)(*at - '0');
+    if (*at == 'm') unit = 60;
+    if (*at == 'h') unit = 3600;
+    const bool is_whole = at > text && (!*at || ((*at == 's' || unit > 1) && !at[1]));
+    return is_whole && seconds * unit <= 1000000 ? seconds * unit * 1000 : 0;
+}
+
+void kp_hangwatch_setup(const struct kp_config *config)
+{
+    limit_ms = config->hang ? kp_hangwatch_parse(config->hang) : 0;
+    if (limit_ms) kp_torch_collectives_watch();
+}
+
+bool kp_hangwatch_is_wanted(void) { return limit_ms != 0; }
+
+void kp_hangwatch_alive(void) { kp_add_relaxed(&alive_calls, 1); }
+
+void kp_hangwatch_forget(void)
+{
+    memset(&state, 0, sizeof state);
+    due_ms = 0;
+}
+
+/* ---- the decision ---- */
+
+/* Processor time is what is left when that of helper threads is taken off, so it may go back a little. */
+static uint64_t grown(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
+
+static bool goes_on(const struct kp_hangwatch_state *w, const struct kp_hangwatch_sample *now, uint64_t now_ms)
+{
+    const uint64_t half_ms = (now_ms - w->looked_ms) / 2; /* on a busy machine a program has less of a core */
+    if (now->done != w->last.done || grown(now->bytes, w->last.bytes) >= SOME_BYTES) return true;
+    if (grown(now->child_ms, w->last.child_ms) >= half_ms) return true;
+    return grown(now->own_ms, w->last.own_ms) >= half_ms / 5 && now->place != w->last.place;
+}
+
+enum kp_hangwatch_finding kp_hangwatch_turn(struct kp_hangwatch_state *w, const struct kp_hangwatch_sample *now,
+                                            uint64_t now_ms, uint64_t limit, uint64_t every_ms)
+{
+    const bool is_late = now_ms - w->looked_ms > 2 * every_ms + LATE_MS;
+    const uint64_t wanted_ms = now->has_step ? limit : START_TIMES * limit;
+    if (!w->looked_ms || is_late || goes_on(w, now, now_ms)) {
+        w->since_ms = now_ms;
+        w->own_since_ms = now->own_ms;
+        w->is_said = false;
+    }
+    w->last = *now;
+    w->looked_ms = now_ms;
+    const uint64_t ms = now_ms - w->since_ms;
+    const bool is_too_soon = w->said && now_ms - w->said_ms < BETWEEN_SAID_MS;
+    if (ms < wanted_ms || w->is_said || w->said == MOST_SAID || is_too_soon) return KP_HANGWATCH_GOES_ON;
+    w->is_said = true;
+    w->said_ms = now_ms;
+    w->said++;
+    return grown(now->own_ms, w->own_since_ms) >= ms / 2 ? KP_HANGWATCH_BUSY : KP_HANGWATCH_STANDS;
+}
+
+/* ---- what is seen ---- */
+
+static uint64_t number_read(const char *at)
+{
+    uint64_t value = 0;
+    for (; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
+    return value;
+}
+
+static bool file_read(const char *path, char text[TEXT_BYTES])
+{
+    const int fd = kp_io_open(path, O_RDONLY, 0);
+    const ssize_t n = fd < 0 ? fd : kp_io_read(fd, text, TEXT_BYTES - 1);
+    if (fd >= 0) kp_io_close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+/* Of the process; of its children those that it has waited for, which compilers are. */
+static void times_read(struct kp_hangwatch_sample *s)
+{
+    char text[TEXT_BYTES];
+    uint64_t ticks[4] = {0};
+    const char *at = file_read("/proc/self/stat", text) ? strrchr(text, ')') : NULL;
+    if (!at || at[1] != ' ') return;
+    at += 2;
+    for (int field = FIELD_STATE; *at && field < FIELD_UTIME + 4; field++) {
+        if (field >= FIELD_UTIME) ticks[field - FIELD_UTIME] = number_read(at);
+        at += strcspn(at, " ");
+        at += *at == ' ';
+    }
+    const uint64_t helpers_ms = kp_io_helpers_cpu_us() / 1000, own_ms = (ticks[0] + ticks[1]) * TICK_MS;
+    s->own_ms = own_ms > helpers_ms ? own_ms - helpers_ms : 0;
+    s->child_ms = (ticks[2] + ticks[3]) * TICK_MS;
+}
+
+static void bytes_read(struct kp_hangwatch_sample *s)
+{
+    char text[TEXT_BYTES];
+    if (!file_read("/proc/self/io", text)) return;
+    const char *const in = strstr(text, "rchar: "), *const out = strstr(text, "wchar: ");
+    s->bytes = (in ? number_read(in + 7) : 0) + (out ? number_read(out + 7) : 0);
+}
+
+/* The functions that the main thread is in, whatever their lines: a loop that waits is in the same ones. */
+static uint64_t place_read(void)
+{
+    static struct {
+        struct kp_pywhere_thread threads[THREADS_MAX];
+        struct kp_pywhere_stack stack;
+    } * seen;
+    uint32_t count = 0;
+    uint64_t key = 0;
+    if (!seen) seen = kp_map_alloc(sizeof *seen);
+    if (!seen || kp_pywhere_threads(seen->threads, THREADS_MAX, &count)) return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (seen->threads[i].tid != (uint32_t)getpid()) continue;
+        kp_pywhere_stack(&seen->threads[i], &seen->stack);
+        for (uint32_t k = 0; k < seen->stack.count; k++)
+            for (const char *at = seen->stack.frames[k].function; *at; at++) key = key * 31 + (uint8_t)*at;
+    }
+    return key;
+}
+
+static void sample(struct kp_hangwatch_sample *s)
+{
+    struct kp_collective_count all[COLLECTIVES_MAX];
+    const uint32_t count = kp_torch_collectives(all, COLLECTIVES_MAX);
+    s->done = kp_steps_seen() + kp_load_relaxed(&alive_calls);
+    for (uint32_t i = 0; i < count; i++) s->done += all[i].begun + all[i].ended;
+    s->has_step = kp_steps_seen() > 0;
+    kp_io_apart(false);
+    times_read(s);
+    bytes_read(s);
+    kp_io_apart(true);
+    s->place = place_read();
+}
+
+/* A launcher waits for its ranks. A program that has run no op may be idle, as a server, or a shell. */
+static bool is_watched(void)
+{
+    if (!is_launcher_known) is_launcher = kp_procfacts_is_launcher();
+    is_launcher_known = true;
+    return !is_launcher && (kp_run_rank().is_launched || kp_sources_had_activity());
+}
+
+/* ---- what is written ---- */
+
+static int text_keep(const struct kp_where_text *text, const char *path)
+{
+    char temporary[PATH_BYTES + 8];
+    kp_fmt(temporary, sizeof temporary, "%s.tmp", path);
+    int rc = kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE);
+    const int fd = rc < 0 ? rc : kp_io_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, KP_IO_FILE_MODE);
+    if (fd < 0) return fd;
+    const ssize_t n = kp_io_write_all(fd, text->at, text->used);
+    kp_io_close(fd);
+    rc = n < 0 ? (int)n : kp_io_rename_new(temporary, path);
+    if (rc < 0) kp_io_unlink(temporary);
+    return rc;
+}
+
+static void path_make(char path[PATH_BYTES])
+{
+    const struct kp_rank place = kp_run_rank();
+    struct utsname host;
+    char rank[24] = "";
+    if (kp_io_host(&host) != 0) host.nodename[0] = '\0';
+    if (place.is_launched) kp_fmt(rank, sizeof rank, "_r%u", place.rank);
+    kp_fmt(path, PATH_BYTES, "%s/hang-%lu-%s%s_%d.json", kp_run_out_dir(),
+           (unsigned long)(kp_clock_ns(CLOCK_REALTIME) / 1000000000), host.nodename, rank, (int)getpid());
+}
+
+static void tell(enum kp_hangwatch_finding finding, uint64_t for_ms)
+{
+    const bool is_busy = finding == KP_HANGWATCH_BUSY;
+    struct kp_where_text text = {0};
+    char path[PATH_BYTES], rank[24] = "";
+    if (kp_run_rank().is_launched) kp_fmt(rank, sizeof rank, "rank %u: ", kp_run_rank().rank);
+    path_make(path);
+    int rc = kp_where_write(&text, is_busy ? "busy" : "hang");
+    if (rc == 0) rc = text_keep(&text, path);
+    kp_log(0, "%sno step and no collective has ended for %lu s, after step %lu; the program %s at %s (%s%s)", rank,
+           (unsigned long)(for_ms / 1000), (unsigned long)kp_steps_seen(), is_busy ? "computes" : "stands",
+           kp_where_main(),
+           rc == 0 ? "all threads: " : "no file: ", rc == 0 ? kp_path_display(path) : kp_log_error_text(rc));
+    kp_where_drop(&text);
+}
+
+uint32_t kp_hangwatch_look(void)
+{
+    const uint64_t now_ms = kp_clock_ms();
+    uint64_t every_ms = limit_ms / LOOKS_IN_LIMIT < EVERY_MS ? limit_ms / LOOKS_IN_LIMIT : EVERY_MS;
+    struct kp_hangwatch_sample now = {0};
+    if (!limit_ms) return IDLE_MS;
+    if (every_ms < LEAST_EVERY_MS) every_ms = LEAST_EVERY_MS;
+    if (now_ms < due_ms) return (uint32_t)(due_ms - now_ms);
+    due_ms = now_ms + every_ms;
+    if (!is_watched()) return (uint32_t)every_ms;
+    sample(&now);
+    const enum kp_hangwatch_finding finding = kp_hangwatch_turn(&state, &now, now_ms, limit_ms, every_ms);
+    if (finding != KP_HANGWATCH_GOES_ON) tell(finding, now_ms - state.since_ms);
+    return (uint32_t)every_ms;
+}
