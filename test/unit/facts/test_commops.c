@@ -9,11 +9,8 @@ static void what_communicates_inside_is_not_the_ops_time(void **state)
 {
     struct little *t = *state;
     struct kp_spans of = {0};
-    op(t, "Redistribute", 0, 100);
-    op(t, "_c10d_functional::all_reduce", 10, 20);
-    op(t, "aten::inner", 40, 50);
-    op(t, "_c10d_functional::wait_tensor", 50, 30);
-    op(t, "aten::mm", 200, 10);
+    trace_of(t, "op Redistribute 0 100; op _c10d_functional::all_reduce 10 20; op aten::inner 40 50; "
+                "op _c10d_functional::wait_tensor 50 30; op aten::mm 200 10");
     assert_int_equal(choose(t, &everything), 0);
     uint8_t *const marks = kp_commops_mark(&t->tree);
     assert_non_null(marks);

@@ -21,11 +21,8 @@ static void a_read_inside_a_read_is_one(void **state)
 {
     struct little *t = *state;
     step_make(t, 1, 0);
-    op(t, "aten::is_nonzero", 10, 20);
-    op(t, "aten::item", 11, 18);
-    op(t, "aten::_local_scalar_dense", 12, 16);
-    op(t, "aten::item", 40, 5);
-    op(t, "aten::mm", 50, 5);
+    trace_of(t, "op aten::is_nonzero 10 20; op aten::item 11 18; op aten::_local_scalar_dense 12 16; "
+                "op aten::item 40 5; op aten::mm 50 5");
     assert_int_equal(count(t), 2);
 }
 
@@ -33,11 +30,9 @@ static void what_torch_reads_itself_does_not_count(void **state)
 {
     struct little *t = *state;
     step_make(t, 1, 0);
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 10, 20, "");
-    op(t, "aten::item", 11, 5);
-    event(t, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 40, 20, "");
-    op(t, "aten::item", 41, 5);
-    op(t, "aten::item", 70, 5);
+    trace_of(t, "range Optimizer.step#SGD.step 10 20; op aten::item 11 5; "
+                "range enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 40 20; op aten::item 41 5; "
+                "op aten::item 70 5");
     assert_int_equal(count(t), 1);
 }
 
@@ -45,8 +40,7 @@ static void a_read_outside_of_steps_does_not_count(void **state)
 {
     struct little *t = *state;
     step_make(t, 1, 0);
-    op(t, "aten::item", 50, 5);
-    op(t, "aten::item", 150, 5);
+    trace_of(t, "op aten::item 50 5; op aten::item 150 5");
     step_make(t, 2, 200);
     op(t, "aten::item", 250, 5);
     assert_int_equal(count(t), 2);
@@ -57,11 +51,8 @@ static void a_read_too_short_to_have_a_length_is_one(void **state)
 {
     struct little *t = *state;
     step_make(t, 1, 0);
-    op(t, "aten::item", 10, 0);
-    op(t, "aten::_local_scalar_dense", 10, 0);
-    op(t, "aten::item", 20, 3);
-    op(t, "aten::_local_scalar_dense", 23, 0);
-    op(t, "aten::item", 23, 2);
+    trace_of(t, "op aten::item 10 0; op aten::_local_scalar_dense 10 0; op aten::item 20 3; "
+                "op aten::_local_scalar_dense 23 0; op aten::item 23 2");
     assert_int_equal(count(t), 3);
 }
 

@@ -23,12 +23,8 @@ static const char *told(struct little *t, const char *word) { return guess_told(
 
 static void names_make(struct little *t)
 {
-    op(t, "aten::mkldnn_convolution", 0, 1);
-    op(t, "aten::_conv2d_impl", 2, 1);
-    op(t, "aten::conv2d", 4, 1);
-    event(t, "user_annotation", "forward pass", 1, 6, 1, "");
-    event(t, "python_function", "train.py(12): evaluate", 1, 8, 1, "");
-    event(t, "python_function", "nn.Module: Linear_4", 1, 10, 1, "");
+    trace_of(t, "op aten::mkldnn_convolution 0 1; op aten::_conv2d_impl 2 1; op aten::conv2d 4 1; "
+                "range 'forward pass' 6 1; call 'train.py(12): evaluate' 8 1; call 'nn.Module: Linear_4' 10 1");
 }
 
 static void an_op_is_meant_without_its_namespace(void **state)

@@ -52,9 +52,7 @@ static void all_of_a_phase_is_chosen_and_what_no_step_has_is_told(void **state)
     struct little *t = *state;
     struct kp_summary summary;
     snprintf(t->head, sizeof t->head, "\"kprof\":{\"phase\":\"train\"%s},", RUN(1, 1, 1, 2));
-    event(t, "user_annotation", "ProfilerStep#0", 1, 1000, 100, "");
-    op(t, "aten::mm", 1000, 50);
-    event(t, "Trace", "PyTorch Profiler (0)", 9, 1000, 140, "");
+    trace_of(t, "step 0 1000 100; op aten::mm 1000 50; Trace 'PyTorch Profiler (0)'@9 1000 140");
     assert_int_equal(choose(t, &everything), 0);
     kp_summary_make(&summary, &t->tree, &t->chosen);
     assert_int_equal(summary.wall_ns, 140000);

@@ -54,9 +54,8 @@ static void a_wait_is_no_work_of_its_op(void **state)
 {
     struct little *t = *state;
     struct kp_values values;
-    event(t, "cpu_op", "aten::item", 1, 0, 900, "\"External id\":3");
-    event(t, "cuda_sync", "Stream Sync", 7, 10, 800, "\"External id\":3,\"correlation\":9");
-    event(t, "kernel", "copy", 7, 820, 5, "\"External id\":3,\"correlation\":8");
+    trace_of(t, "op aten::item 0 900 id=3; cuda_sync 'Stream Sync'@7 10 800 id=3 corr=9; "
+                "kernel copy@7 820 5 id=3 corr=8");
     tree_make(t);
     kp_tree_values(&t->tree, 0, &values);
     assert_int_equal((int)values.self_device, 805);

@@ -11,11 +11,9 @@ static struct kp_kineto *phase_make(struct little *t, const char *open)
 {
     snprintf(t->head, sizeof t->head, "\"kprof\":{\"phase\":\"validate\",\"phase_run\":4,\"phase_gapless\":1%s},",
              open);
-    event(t, "python_function", "a.py(1): <module>", 1, 1000, 500, "");
-    op(t, "aten::mm", 1000, 20);
-    event(t, "user_annotation", "ProfilerStep#7", 1, 1010, 990, "\"partial\":\"cut short\"");
-    event(t, "python_function", "threading.py(1): _shutdown", 1, 1600, 100, "");
-    event(t, "Trace", "PyTorch Profiler (0)", 9, 990, 1010, "");
+    trace_of(t, "call 'a.py(1): <module>' 1000 500; op aten::mm 1000 20; "
+                "step 7 1010 990 partial='cut short'; call 'threading.py(1): _shutdown' 1600 100; "
+                "Trace 'PyTorch Profiler (0)'@9 990 1010");
     tree_make(t);
     return t->trace;
 }

@@ -18,9 +18,7 @@ static const char *path_of(const struct kp_page *page, uint32_t place)
 static void moments_have_their_places_and_add_up(void **state)
 {
     struct little *t = *state;
-    event(t, "python_function", "train.py(1): main", 1, 0, 100, "");
-    op(t, "aten::mul", 10, 20);
-    op(t, "aten::add", 50, 30);
+    trace_of(t, "call 'train.py(1): main' 0 100; op aten::mul 10 20; op aten::add 50 30");
     struct kp_page page = page_make(t);
     kp_page_flame_put(&page);
     uint64_t sum = 0, mul = 0, at = 0, mul_at = 0;
@@ -47,9 +45,7 @@ static void moments_have_their_places_and_add_up(void **state)
 static void moments_of_one_place_that_touch_are_joined(void **state)
 {
     struct little *t = *state;
-    op(t, "aten::mul", 0, 10);
-    op(t, "aten::mul", 10, 10);
-    op(t, "aten::mul", 30, 5);
+    trace_of(t, "op aten::mul 0 10; op aten::mul 10 10; op aten::mul 30 5");
     struct kp_page page = page_make(t);
     kp_page_flame_put(&page);
     size_t moments = 0;
@@ -65,8 +61,7 @@ static void moments_of_one_place_that_touch_are_joined(void **state)
 static void gpu_and_memory_have_columns_of_their_own(void **state)
 {
     struct little *t = *state;
-    event(t, "cpu_op", "aten::mul", 1, 0, 30, "\"External id\":1");
-    event(t, "kernel", "mul_kernel", 7, 40, 15, "\"External id\":1");
+    trace_of(t, "op aten::mul 0 30 id=1; kernel mul_kernel@7 40 15 id=1");
     t->used +=
         (size_t)snprintf(t->events + t->used, sizeof t->events - t->used,
                          ",{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,"

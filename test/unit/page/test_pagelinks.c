@@ -27,10 +27,8 @@ static void a_kernel_leads_to_the_call_that_launched_it(void **state)
 {
     struct little *t = *state;
     uint32_t positions[NODES_MOST], order[NODES_MOST];
-    event(t, "cpu_op", "aten::mul", 1, 0, 30, "\"External id\":1");
-    event(t, "cuda_runtime", "cudaLaunchKernel", 1, 5, 10, "\"External id\":1,\"correlation\":9");
-    event(t, "kernel", "mul_kernel", 7, 40, 15, "\"External id\":1,\"correlation\":9");
-    event(t, "kernel", "lost_kernel", 7, 60, 15, "\"correlation\":10");
+    trace_of(t, "op aten::mul 0 30 id=1; cuda cudaLaunchKernel 5 10 id=1 corr=9; "
+                "kernel mul_kernel@7 40 15 id=1 corr=9; kernel lost_kernel@7 60 15 corr=10");
     struct kp_page page = page_make(t);
     backwards(&page, positions, order);
     kp_page_links_put(&page, positions);
@@ -46,8 +44,7 @@ static void a_backward_op_leads_to_its_forward_op(void **state)
 {
     struct little *t = *state;
     uint32_t positions[NODES_MOST], order[NODES_MOST];
-    event(t, "cpu_op", "aten::mul", 1, 0, 30, "\"Sequence number\":4");
-    event(t, "cpu_op", "MulBackward0", 2, 50, 30, "\"Sequence number\":4,\"Fwd thread id\":1");
+    trace_of(t, "op aten::mul 0 30 seq=4; op MulBackward0@2 50 30 seq=4 fwd=1");
     struct kp_page page = page_make(t);
     backwards(&page, positions, order);
     kp_page_links_put(&page, positions);
@@ -61,8 +58,7 @@ static void what_is_not_shown_is_not_linked(void **state)
 {
     struct little *t = *state;
     uint32_t positions[NODES_MOST], order[NODES_MOST];
-    event(t, "cuda_runtime", "cudaLaunchKernel", 1, 5, 10, "\"correlation\":9");
-    event(t, "kernel", "mul_kernel", 7, 40, 15, "\"correlation\":9");
+    trace_of(t, "cuda cudaLaunchKernel 5 10 corr=9; kernel mul_kernel@7 40 15 corr=9");
     struct kp_page page = page_make(t);
     backwards(&page, positions, order);
     positions[node_named(&page, "cudaLaunchKernel")] = UINT32_MAX;
@@ -77,10 +73,8 @@ static void an_event_has_its_modules(void **state)
 {
     struct little *t = *state;
     uint32_t positions[NODES_MOST], order[NODES_MOST];
-    event(t, "cpu_op", "aten::mul", 1, 0, 30,
-          "\"Sequence number\":4,\"Call stack\":\"nn.Module: Linear_0;train.py(3): f;nn.Module: Net_0\"");
-    event(t, "cpu_op", "MulBackward0", 2, 50, 30, "\"Sequence number\":4,\"Fwd thread id\":1");
-    event(t, "cpu_op", "aten::add", 1, 100, 30, "");
+    trace_of(t, "op aten::mul 0 30 seq=4 stack='nn.Module: Linear_0;train.py(3): f;nn.Module: Net_0'; "
+                "op MulBackward0@2 50 30 seq=4 fwd=1; op aten::add 100 30");
     struct kp_page page = page_make(t);
     backwards(&page, positions, order);
     kp_page_modules_put(&page, order, page.tree->count);

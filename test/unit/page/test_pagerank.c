@@ -24,10 +24,7 @@ static void a_rank_has_its_head_and_steps(void **state)
 {
     struct little *t = *state;
     snprintf(t->head, sizeof t->head, "\"host_name\":\"node7\",\"distributedInfo\":{\"rank\":3,\"world_size\":4},");
-    event(t, "user_annotation", "ProfilerStep#2", 1, 0, 100, "");
-    op(t, "aten::mul", 10, 20);
-    event(t, "user_annotation", "gloo:all_reduce", 1, 40, 30, "");
-    event(t, "user_annotation", "gloosy", 1, 80, 5, "");
+    trace_of(t, "step 2 0 100; op aten::mul 10 20; range gloo:all_reduce 40 30; range gloosy 80 5");
     event(t, "user_annotation", "gloo:broadcast", 1, 120, 30, ""); /* in no step */
     struct kp_page page = page_make(t);
     char *rank = rank_of(t, &page);

@@ -29,9 +29,8 @@ static void launch_make(struct little *t)
     event(t, "kernel", "gemm", 7, 40, 15,
           "\"External id\":1,\"correlation\":9,\"registers per thread\":40,\"shared memory\":49152,\"grid\":[12,3,1],"
           "\"block\":[128,1,1],\"est. achieved occupancy %\":25");
-    event(t, "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 7, 60, 2, "\"correlation\":9,\"bytes\":4096");
-    event(t, "kernel", "older", 7, 1, 2, "\"correlation\":3");
-    event(t, "kernel", "bare", 7, 80, 2, "");
+    trace_of(t, "gpu_memcpy 'Memcpy HtoD (Pinned -> Device)'@7 60 2 corr=9 bytes=4096; kernel older@7 1 2 corr=3; "
+                "kernel bare@7 80 2");
 }
 
 static void a_kernel_has_its_launch_and_its_op(void **state)

@@ -11,9 +11,7 @@ static const char *words_of(struct little *t, const char *head, const char *args
 {
     static char words[KP_LASTWORDS_BYTES];
     snprintf(t->head, sizeof t->head, "%s},", head);
-    numbered_step(t, 4, 0, 1000);
-    op(t, "aten::mm", 0, 900);
-    numbered_step(t, 5, 1000, 1000);
+    trace_of(t, "step 4 0 1000; op aten::mm 0 900; step 5 1000 1000");
     event(t, "cpu_op", "aten::linear", 1, 2100, 400, args);
     event(t, "cpu_op", "aten::sub", 1, 2200, 300, args);
     assert_int_equal(choose(t, &everything), 0);

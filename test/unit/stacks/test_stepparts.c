@@ -138,8 +138,7 @@ static void an_op_of_no_part_is_other_all_the_same(void **state)
 static void what_does_not_train_has_none(void **state)
 {
     struct little *t = *state;
-    event(t, "user_annotation", "ProfilerStep#0", 1, 0, 1000, "");
-    op(t, "aten::mm", 0, 400);
+    trace_of(t, "step 0 0 1000; op aten::mm 0 400");
     const struct kp_stepparts parts = parts_of(t, &everything);
     assert_false(kp_stepparts_has(&parts));
 }

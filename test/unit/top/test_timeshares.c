@@ -65,8 +65,7 @@ static void the_wall_time_is_divided(void **state)
 {
     struct little *t = *state;
     struct kp_summary s;
-    event(t, "user_annotation", "ProfilerStep#0", 1, 0, 100, "");
-    event(t, "user_annotation", "enumerate(DataLoader)#_Single.__next__", 1, 0, 30, "");
+    trace_of(t, "step 0 0 100; range enumerate(DataLoader)#_Single.__next__ 0 30");
     op(t, "aten::stack", 10, 10); /* of the loader */
     op(t, "aten::mm", 40, 20);
     event(t, "cpu_op", "aten::mul", 2, 50, 20, ""); /* half of it beside the other thread's */
@@ -83,8 +82,7 @@ static void what_lies_outside_of_the_steps_has_no_share(void **state)
     struct little *t = *state;
     struct kp_summary s;
     op(t, "aten::empty", 0, 10); /* a model is built */
-    event(t, "user_annotation", "ProfilerStep#0", 1, 500, 100, "");
-    op(t, "aten::mm", 500, 60);
+    trace_of(t, "step 0 500 100; op aten::mm 500 60");
     summary_make(t, &s);
     assert_true(s.is_of_steps);
     assert_int_equal(s.wall_ns, 600000);
@@ -97,9 +95,7 @@ static void a_gpu_is_busy_or_waited_for(void **state)
 {
     struct little *t = *state;
     struct kp_summary s;
-    event(t, "cpu_op", "aten::item", 1, 0, 100, "");
-    event(t, "cuda_runtime", "cudaStreamSynchronize", 1, 20, 50, "");
-    event(t, "kernel", "k", 70, 10, 40, "");
+    trace_of(t, "op aten::item 0 100; cuda cudaStreamSynchronize 20 50; kernel k@70 10 40");
     event(t, "kernel", "k", 71, 30, 40, ""); /* another stream */
     summary_make(t, &s);
     assert_true(s.has_gpu);

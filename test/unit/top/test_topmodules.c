@@ -12,9 +12,7 @@
 static struct kp_top modules_make(struct little *t, enum kp_top_by by)
 {
     struct kp_top top;
-    event(t, "python_function", "nn.Module: Net_0", 1, 0, 100, "");
-    event(t, "python_function", "nn.Module: Seq_0", 1, 10, 80, "");
-    event(t, "python_function", "nn.Module: Seq_1", 1, 20, 60, "");
+    trace_of(t, "call 'nn.Module: Net_0' 0 100; call 'nn.Module: Seq_0' 10 80; call 'nn.Module: Seq_1' 20 60");
     event(t, "cpu_op", "aten::mul", 1, 30, 40, FORWARD);
     event(t, "cpu_op", KP_ENGINE_RANGE "MulBackward0", 2, 200, 50, BACKWARD);
     event(t, "cpu_op", "MulBackward0", 2, 205, 40, BACKWARD);

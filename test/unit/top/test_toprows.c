@@ -257,9 +257,7 @@ static void a_chain_has_the_line_and_the_modules_of_its_text(void **state)
 static void rows_come_by_self_time_and_add_up(void **state)
 {
     struct little *t = *state;
-    op(t, "outer", 0, 100);
-    op(t, "inner", 10, 60);
-    op(t, "inner", 80, 10);
+    trace_of(t, "op outer 0 100; op inner 10 60; op inner 80 10");
     struct kp_top top = top_make(t, KP_TOP_BY_OP);
     assert_int_equal(top.count, 2);
     assert_string_equal(kp_kineto_text(top.trace, top.rows[0].name), "inner");
@@ -277,9 +275,7 @@ static void rows_come_by_self_time_and_add_up(void **state)
 static void a_total_counts_no_time_twice(void **state)
 {
     struct little *t = *state;
-    op(t, "to", 0, 100);
-    op(t, "copy", 10, 70);
-    op(t, "to", 20, 50);
+    trace_of(t, "op to 0 100; op copy 10 70; op to 20 50");
     event(t, "cpu_op", "to", 2, 30, 40, ""); /* another thread's */
     struct kp_top top = top_make(t, KP_TOP_BY_OP);
     assert_int_equal((int64_t)row_named(&top, "to")->cost.total_ns, 140000);
@@ -290,11 +286,10 @@ static void a_total_counts_no_time_twice(void **state)
 static void ops_are_put_to_lines_and_backward_ops_to_their_forward_line(void **state)
 {
     struct little *t = *state;
-    event(t, "cpu_op", "aten::norm", 1, 0, 5, "\"Sequence number\":4,\"Call stack\":\"train.py(3): clip;\"");
-    event(t, "cpu_op", "aten::conv", 1, 10, 20, "\"Sequence number\":4,\"Call stack\":\"train.py(8): forward;\"");
-    event(t, "cpu_op", "autograd::engine::evaluate_function: ConvBackward", 1, 40, 50, "\"Sequence number\":4");
-    event(t, "cpu_op", "ConvBackward", 1, 45, 40,
-          "\"Sequence number\":4,\"Fwd thread id\":1,\"Call stack\":\"train.py(9): main;\"");
+    trace_of(t, "op aten::norm 0 5 seq=4 stack='train.py(3): clip;'; "
+                "op aten::conv 10 20 seq=4 stack='train.py(8): forward;'; "
+                "op 'autograd::engine::evaluate_function: ConvBackward' 40 50 seq=4; "
+                "op ConvBackward 45 40 seq=4 fwd=1 stack='train.py(9): main;'");
     struct kp_top top = top_make(t, KP_TOP_BY_LINE);
     const struct kp_top_row *row = row_named(&top, "train.py:8 forward");
     assert_true(row == &top.rows[0] && row->is_backward); /* not clip's, which has the same number */
@@ -474,9 +469,8 @@ static void a_step_without_calls_has_no_line(void **state)
 static void a_row_has_the_line_with_the_most_self_time(void **state)
 {
     struct little *t = *state;
-    event(t, "cpu_op", "aten::mm", 1, 0, 5, "\"Call stack\":\"train.py(3): a;\"");
-    event(t, "cpu_op", "aten::mm", 1, 10, 20, "\"Call stack\":\"train.py(8): b;\"");
-    event(t, "cpu_op", "aten::mm", 1, 40, 6, "\"Call stack\":\"train.py(3): a;\"");
+    trace_of(t, "op aten::mm 0 5 stack='train.py(3): a;'; op aten::mm 10 20 stack='train.py(8): b;'; "
+                "op aten::mm 40 6 stack='train.py(3): a;'");
     struct kp_top top = top_make(t, KP_TOP_BY_OP);
     assert_int_equal(top.count, 1);
     assert_int_equal(top.rows[0].lines, 2);
@@ -487,10 +481,7 @@ static void a_row_has_the_line_with_the_most_self_time(void **state)
 static void an_op_has_the_time_of_its_kernels(void **state)
 {
     struct little *t = *state;
-    event(t, "cpu_op", "aten::mm", 1, 0, 5, "\"External id\":7");
-    event(t, "cpu_op", "aten::slow", 1, 10, 50, "\"External id\":8");
-    event(t, "kernel", "gemm", 70, 6, 100, "\"External id\":7");
-    event(t, "kernel", "alone", 70, 200, 30, "");
+    trace_of(t, "op aten::mm 0 5 id=7; op aten::slow 10 50 id=8; kernel gemm@70 6 100 id=7; kernel alone@70 200 30");
     struct kp_top top = top_make(t, KP_TOP_BY_OP);
     assert_true(top.has_gpu);
     assert_int_equal(top.count, 3); /* gemm is no row */
@@ -504,8 +495,7 @@ static void an_op_has_the_time_of_its_kernels(void **state)
 static void shapes_are_rows_of_their_own(void **state)
 {
     struct little *t = *state;
-    event(t, "cpu_op", "aten::mm", 1, 0, 5, "\"Input Dims\":[[2,3]]");
-    event(t, "cpu_op", "aten::mm", 1, 10, 9, "\"Input Dims\":[[4,3]]");
+    trace_of(t, "op aten::mm 0 5 dims=[[2,3]]; op aten::mm 10 9 dims=[[4,3]]");
     struct kp_top top = top_make(t, KP_TOP_BY_SHAPE);
     assert_int_equal(top.count, 2);
     assert_string_equal(kp_kineto_text(top.trace, top.rows[0].shapes), "[[4, 3]]");
@@ -588,10 +578,8 @@ static void each_step_has_the_rows_of_a_choice_of_it_alone(void **state)
 static void what_runs_in_no_module_has_no_total_of_its_own(void **state)
 {
     struct little *t = *state;
-    event(t, "python_function", "train.py(3): main", 1, 0, 1000, "");
-    event(t, "python_function", "nn.Module: Net_0", 1, 100, 700, "");
-    event(t, "cpu_op", "aten::mm", 1, 150, 600, "");
-    event(t, "cpu_op", "aten::cat", 2, 0, 1000, "");
+    trace_of(t, "call 'train.py(3): main' 0 1000; call 'nn.Module: Net_0' 100 700; op aten::mm 150 600; "
+                "op aten::cat@2 0 1000");
     struct kp_top top = top_make(t, KP_TOP_BY_MODULE);
     for (size_t i = 0; i < top.count; i++)
         if (!top.rows[i].name) assert_true(top.rows[i].cost.total_ns <= top.rows[i].cost.self_ns);
@@ -602,12 +590,8 @@ static void what_runs_in_no_module_has_no_total_of_its_own(void **state)
 static void a_total_has_the_part_of_what_began_before(void **state)
 {
     struct little *t = *state;
-    numbered_step(t, 0, 100, 100);
-    event(t, "python_function", "train.py(3): f", 1, 90, 20, "");
-    event(t, "cpu_op", "aten::mm", 1, 90, 20, "");
-    event(t, "python_function", "train.py(3): f", 1, 150, 5, "");
-    event(t, "python_function", "train.py(4): outer", 2, 0, 300, "");
-    event(t, "cpu_op", "aten::add", 2, 0, 300, "");
+    trace_of(t, "step 0 100 100; call 'train.py(3): f' 90 20; op aten::mm 90 20; call 'train.py(3): f' 150 5; "
+                "call 'train.py(4): outer'@2 0 300; op aten::add@2 0 300");
     assert_int_equal(choose(t, &(struct kp_choice){.first_step = 0, .last_step = 0}), 0);
     struct kp_top top;
     kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_OP);
@@ -622,10 +606,8 @@ static void a_total_has_the_part_of_what_began_before(void **state)
 static void what_lies_outside_of_the_steps_leaves_the_rows(void **state)
 {
     struct little *t = *state;
-    event(t, "cpu_op", "aten::empty", 1, 0, 300, "\"Call stack\":\"train.py(3): build;\"");
-    event(t, "cpu_op", "aten::mm", 1, 300, 90, "\"Call stack\":\"train.py(4): warm;\"");
-    event(t, "user_annotation", "ProfilerStep#0", 1, 500, 100, "");
-    event(t, "cpu_op", "aten::mm", 1, 500, 60, "\"Call stack\":\"train.py(8): step;\"");
+    trace_of(t, "op aten::empty 0 300 stack='train.py(3): build;'; op aten::mm 300 90 stack='train.py(4): warm;'; "
+                "step 0 500 100; op aten::mm 500 60 stack='train.py(8): step;'");
     struct kp_top top = top_make(t, KP_TOP_BY_OP);
     assert_int_equal(row_named(&top, "aten::mm")->cost.count, 2);
     assert_string_equal(kp_kineto_text(top.trace, row_named(&top, "aten::mm")->line), "train.py:4 warm");
@@ -647,9 +629,7 @@ static void what_lies_outside_of_the_steps_leaves_the_rows(void **state)
 static void time_that_no_node_has_is_a_row_where_it_is_asked_for(void **state)
 {
     struct little *t = *state;
-    event(t, "user_annotation", "ProfilerStep#0", 1, 100, 100, "");
-    op(t, "aten::mm", 150, 20);
-    event(t, "cpu_op", "aten::mul", 2, 220, 10, "");
+    trace_of(t, "step 0 100 100; op aten::mm 150 20; op aten::mul@2 220 10");
     op(t, "aten::mm", 290, 10); /* from 100 to 300: 200 to 220 and 230 to 290 are of nobody */
     struct kp_top top = top_make(t, KP_TOP_BY_OP);
     assert_int_equal(top.gap_ns, 80000);
@@ -672,8 +652,7 @@ static void time_that_no_node_has_is_a_row_where_it_is_asked_for(void **state)
 static void time_that_no_node_has_is_a_row_behind_a_full_array(void **state)
 {
     struct little *t = *state;
-    op(t, "aten::mm", 0, 20);
-    op(t, "aten::mul", 90, 10);
+    trace_of(t, "op aten::mm 0 20; op aten::mul 90 10");
     struct kp_top top = top_make(t, KP_TOP_BY_OP);
     kp_top_fini(&top);
     kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_OP);
@@ -693,9 +672,7 @@ static void time_that_no_node_has_is_a_row_behind_a_full_array(void **state)
 static void the_time_of_nobody_has_no_line(void **state)
 {
     struct little *t = *state;
-    event(t, "cpu_op", "aten::mm", 1, 0, 30, "\"Call stack\":\"train.py(3): build;\"");
-    op(t, "aten::mul", 30, 20);
-    op(t, "aten::mul", 90, 10);
+    trace_of(t, "op aten::mm 0 30 stack='train.py(3): build;'; op aten::mul 30 20; op aten::mul 90 10");
     struct kp_top top = top_make(t, KP_TOP_BY_LINE);
     kp_top_fini(&top);
     kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_LINE);
@@ -717,9 +694,7 @@ static void memory_of(struct little *t, int ts, int bytes)
 static void bytes_stand_at_the_op_that_asked(void **state)
 {
     struct little *t = *state;
-    op(t, "aten::zeros_like", 0, 100);
-    op(t, "aten::empty_like", 10, 80);
-    op(t, "aten::empty_strided", 20, 60);
+    trace_of(t, "op aten::zeros_like 0 100; op aten::empty_like 10 80; op aten::empty_strided 20 60");
     memory_of(t, 30, 4096);
     op(t, "aten::empty", 200, 50); /* nobody called it */
     memory_of(t, 210, 512);

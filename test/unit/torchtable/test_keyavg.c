@@ -9,6 +9,7 @@
 
 #include "export/answers/torchtable/keyavg.h"
 #include "test/support/kineto_text.h"
+#include "test/support/trace_of.h"
 
 struct world {
     struct kp_kineto *trace;
@@ -28,6 +29,8 @@ static void add(struct world *w, const char *cat, const char *name, int tid, int
         "\"args\":{%s}}",
         w->used ? "," : "", strcmp(cat, "cpu_instant_event") ? "X" : "i", cat, name, tid, ts, dur, args);
 }
+
+#define trace_of(w, text) TRACE_OF(add, w, text)
 
 static void build(struct world *w, const struct kp_keyavg_options *options)
 {
@@ -74,10 +77,7 @@ static const struct kp_keyavg_options plain;
 static void self_time_is_the_total_without_direct_children(void **state)
 {
     struct world *w = *state;
-    add(w, "cpu_op", "c", 1, 12, 2, "");
-    add(w, "cpu_op", "b", 1, 11, 5, "");
-    add(w, "cpu_op", "a", 1, 10, 20, "");
-    add(w, "cpu_op", "other", 2, 12, 3, "");
+    trace_of(w, "op c 12 2; op b 11 5; op a 10 20; op other@2 12 3");
     build(w, &plain);
     assert_string_equal(name_at(w, 0), "a");
     assert_true(row_named(w, "a")->self_cpu == 15);
@@ -90,10 +90,7 @@ static void self_time_is_the_total_without_direct_children(void **state)
 static void an_event_that_sticks_out_is_no_child(void **state)
 {
     struct world *w = *state;
-    add(w, "cpu_op", "a", 1, 10, 10, "");
-    add(w, "cpu_op", "b", 1, 15, 10, "");
-    add(w, "cpu_op", "c", 1, 16, 2, "");
-    add(w, "cpu_op", "touching", 1, 25, 1, "");
+    trace_of(w, "op a 10 10; op b 15 10; op c 16 2; op touching 25 1");
     build(w, &plain);
     assert_false(row_named(w, "b")->has_parent);
     assert_true(row_named(w, "a")->self_cpu == 10);
@@ -104,11 +101,7 @@ static void an_event_that_sticks_out_is_no_child(void **state)
 static void an_only_child_of_the_same_name_is_folded(void **state)
 {
     struct world *w = *state;
-    add(w, "cpu_op", "a", 1, 10, 20, "");
-    add(w, "cpu_op", "a", 1, 11, 10, "");
-    add(w, "cpu_op", "a", 1, 12, 8, "");
-    add(w, "cpu_op", "b", 1, 13, 1, "");
-    add(w, "cpu_op", "b", 1, 15, 1, "");
+    trace_of(w, "op a 10 20; op a 11 10; op a 12 8; op b 13 1; op b 15 1");
     build(w, &plain);
     assert_int_equal(row_named(w, "a")->count, 1);
     assert_true(row_named(w, "a")->self_cpu == 18);
@@ -118,9 +111,7 @@ static void an_only_child_of_the_same_name_is_folded(void **state)
 static void children_of_the_same_name_stay_when_they_are_two(void **state)
 {
     struct world *w = *state;
-    add(w, "cpu_op", "a", 1, 10, 20, "");
-    add(w, "cpu_op", "a", 1, 11, 5, "");
-    add(w, "cpu_op", "a", 1, 17, 5, "");
+    trace_of(w, "op a 10 20; op a 11 5; op a 17 5");
     build(w, &plain);
     assert_int_equal(row_named(w, "a")->count, 3);
 }
@@ -128,8 +119,7 @@ static void children_of_the_same_name_stay_when_they_are_two(void **state)
 static void equal_times_nest_in_the_order_of_recording(void **state)
 {
     struct world *w = *state;
-    add(w, "cpu_op", "inner", 1, 10, 20, "\"Ev Idx\":5");
-    add(w, "cpu_op", "outer", 1, 10, 20, "\"Ev Idx\":4");
+    trace_of(w, "op inner 10 20 'Ev Idx'=5; op outer 10 20 'Ev Idx'=4");
     build(w, &plain);
     assert_string_equal(name_at(w, 0), "outer");
     assert_true(row_named(w, "outer")->self_cpu == 0);
@@ -138,11 +128,8 @@ static void equal_times_nest_in_the_order_of_recording(void **state)
 static void some_names_are_left_out_and_steps_are_one_row(void **state)
 {
     struct world *w = *state;
-    add(w, "user_annotation", "ProfilerStep#7", 1, 10, 10, "");
-    add(w, "user_annotation", "ProfilerStep#8", 1, 20, 10, "");
-    add(w, "cpu_op", "aten::_version", 1, 11, 2, "");
-    add(w, "cpu_op", "profiler::_record_function_exit", 1, 14, 2, "");
-    add(w, "python_function", "f.py(1): f", 1, 21, 5, "");
+    trace_of(w, "step 7 10 10; step 8 20 10; op aten::_version 11 2; "
+                "op profiler::_record_function_exit 14 2; call 'f.py(1): f' 21 5");
     build(w, &plain);
     assert_int_equal(w->averages.count, 1);
     assert_int_equal(row_named(w, "ProfilerStep*")->count, 2);
@@ -152,8 +139,7 @@ static void some_names_are_left_out_and_steps_are_one_row(void **state)
 static void an_annotation_and_an_op_of_one_name_are_two_rows(void **state)
 {
     struct world *w = *state;
-    add(w, "user_annotation", "x", 1, 10, 10, "");
-    add(w, "cpu_op", "x", 1, 30, 10, "");
+    trace_of(w, "range x 10 10; op x 30 10");
     build(w, &plain);
     assert_int_equal(w->averages.count, 2);
 }
@@ -162,10 +148,8 @@ static void shapes_and_overloads_split_rows_only_when_asked(void **state)
 {
     struct world *w = *state;
     struct kp_keyavg_options both = {.by_shape = true, .by_overload = true};
-    add(w, "cpu_op", "aten::add.Tensor", 1, 10, 1, "\"Input Dims\":[[2,3],[]]");
-    add(w, "cpu_op", "aten::add.Tensor", 1, 20, 1, "\"Input Dims\":[[2,4],[]]");
-    add(w, "cpu_op", "aten::add.Scalar", 1, 30, 1, "");
-    add(w, "cpu_op", "torch.distributed::f", 1, 40, 1, "");
+    trace_of(w, "op aten::add.Tensor 10 1 dims=[[2,3],[]]; op aten::add.Tensor 20 1 dims=[[2,4],[]]; "
+                "op aten::add.Scalar 30 1; op torch.distributed::f 40 1");
     build(w, &plain);
     assert_int_equal(w->averages.count, 2);
     assert_int_equal(row_named(w, "aten::add")->count, 3);
@@ -181,11 +165,9 @@ static void shapes_and_overloads_split_rows_only_when_asked(void **state)
 static void memory_goes_to_every_op_open_at_the_time(void **state)
 {
     struct world *w = *state;
-    add(w, "cpu_op", "a", 1, 10, 20, "");
-    add(w, "cpu_op", "b", 1, 12, 5, "");
-    add(w, "cpu_instant_event", "[memory]", 1, 13, 0, "\"Bytes\":100,\"Device Type\":0");
-    add(w, "cpu_instant_event", "[memory]", 1, 30, 0, "\"Bytes\":-40,\"Device Type\":0");
-    add(w, "cpu_instant_event", "[memory]", 1, 40, 0, "\"Bytes\":7,\"Device Type\":0");
+    trace_of(w, "op a 10 20; op b 12 5; cpu_instant_event [memory] 13 0 Bytes=100 'Device Type'=0; "
+                "cpu_instant_event [memory] 30 0 Bytes=-40 'Device Type'=0; "
+                "cpu_instant_event [memory] 40 0 Bytes=7 'Device Type'=0");
     build(w, &plain);
     assert_int_equal(row_named(w, "a")->cpu_bytes, 60);
     assert_int_equal(row_named(w, "a")->self_cpu_bytes, -40);
@@ -196,10 +178,7 @@ static void memory_goes_to_every_op_open_at_the_time(void **state)
 static void kernels_count_for_the_op_that_launched_them(void **state)
 {
     struct world *w = *state;
-    add(w, "cpu_op", "outer", 1, 10, 20, "\"External id\":1");
-    add(w, "cpu_op", "op", 1, 12, 5, "\"External id\":2");
-    add(w, "cuda_runtime", "cudaLaunchKernel", 1, 13, 2, "\"External id\":2");
-    add(w, "kernel", "k", 7, 50, 9, "\"External id\":2");
+    trace_of(w, "op outer 10 20 id=1; op op 12 5 id=2; cuda cudaLaunchKernel 13 2 id=2; kernel k@7 50 9 id=2");
     build(w, &plain);
     assert_true(row_named(w, "op")->self_device == 9);
     assert_true(row_named(w, "outer")->device_total == 9);
@@ -231,10 +210,8 @@ static void waits_are_rows_in_both_files(void **state)
 static void old_kernels_are_credited_through_their_runtime_call(void **state)
 {
     struct world *w = *state;
-    add(w, "cpu_op", "outer", 1, 10, 20, "\"External id\":1");
-    add(w, "cpu_op", "op", 1, 12, 5, "\"External id\":2");
-    add(w, "cuda_runtime", "cudaLaunchKernel", 1, 13, 2, "\"External id\":1,\"correlation\":1");
-    add(w, "kernel", "k", 7, 50, 9, "\"External id\":1,\"correlation\":1");
+    trace_of(w, "op outer 10 20 id=1; op op 12 5 id=2; cuda cudaLaunchKernel 13 2 id=1 corr=1; "
+                "kernel k@7 50 9 id=1 corr=1");
     build(w, &plain);
     assert_true(row_named(w, "op")->self_device == 9);
     assert_true(row_named(w, "outer")->self_device == 0);
@@ -243,9 +220,7 @@ static void old_kernels_are_credited_through_their_runtime_call(void **state)
 static void an_op_left_open_is_async_and_outside_the_tree(void **state)
 {
     struct world *w = *state;
-    add(w, "user_annotation", "open", 1, 10, 99, "\"finished\":false");
-    add(w, "cpu_op", "inner", 1, 12, 5, "");
-    add(w, "Trace", "PyTorch Profiler (0)", 1, 5, 30, "");
+    trace_of(w, "range open 10 99 finished=false; op inner 12 5; Trace 'PyTorch Profiler (0)' 5 30");
     build(w, &plain);
     assert_true(row_named(w, "open")->is_async);
     assert_true(row_named(w, "open")->cpu_total == 25);
@@ -257,8 +232,7 @@ static void a_call_in_parts_is_counted_once_with_all_its_time(void **state)
 {
     struct world *w = *state;
     struct kp_keyavg_options calls = {.python_functions = true};
-    add(w, "python_function", "train_step", 1, 10, 20, "\"Python id\":1");
-    add(w, "python_function", "train_step", 1, 40, 30, "\"Python id\":1,\"further part\":\"yes\"");
+    trace_of(w, "call train_step 10 20 'Python id'=1; call train_step 40 30 'Python id'=1 'further part'='yes'");
     build(w, &calls);
     assert_int_equal(row_named(w, "train_step")->count, 1);
     assert_true(row_named(w, "train_step")->cpu_total == 50);
@@ -268,9 +242,8 @@ static void backward_ops_take_the_stack_of_their_forward_op(void **state)
 {
     struct world *w = *state;
     struct kp_keyavg_options stacks = {.by_stack = 1};
-    add(w, "cpu_op", "aten::mm", 1, 10, 5, "\"Sequence number\":3,\"Fwd thread id\":0,\"Call stack\":\"fwd;main;\"");
-    add(w, "cpu_op", "MmBackward0", 2, 30, 5, "\"Sequence number\":3,\"Fwd thread id\":1,\"Call stack\":\"bwd;\"");
-    add(w, "cpu_op", "aten::t", 2, 31, 1, "\"Call stack\":\"bwd;\"");
+    trace_of(w, "op aten::mm 10 5 seq=3 fwd=0 stack='fwd;main;'; op MmBackward0@2 30 5 seq=3 fwd=1 stack='bwd;'; "
+                "op aten::t@2 31 1 stack='bwd;'");
     build(w, &stacks);
     assert_int_equal(row_named(w, "MmBackward0")->stack_count, 1);
     assert_string_equal(row_named(w, "MmBackward0")->stack[0], "fwd");
@@ -280,9 +253,7 @@ static void backward_ops_take_the_stack_of_their_forward_op(void **state)
 static void sorting_is_descending_and_keeps_equal_rows_in_order(void **state)
 {
     struct world *w = *state;
-    add(w, "cpu_op", "b", 1, 10, 5, "");
-    add(w, "cpu_op", "a", 1, 20, 5, "");
-    add(w, "cpu_op", "c", 1, 30, 9, "");
+    trace_of(w, "op b 10 5; op a 20 5; op c 30 9");
     build(w, &plain);
     assert_int_equal(kp_keyavg_sort(&w->averages, "cpu_time_total"), 0);
     assert_string_equal(name_at(w, 0), "c");
@@ -300,12 +271,9 @@ static void shapes_and_stacks_sort_as_pythons_lists(void **state)
     static const char *const expected[] = {"f", "e", "d", "c", "b", "a"};
     struct world *w = *state;
     struct kp_keyavg_options by_shape = {.by_shape = true};
-    add(w, "cpu_op", "d", 1, 10, 1, "\"Input Dims\":[[9,4]],\"Call stack\":\"m;f\"");
-    add(w, "cpu_op", "b", 1, 20, 1, "\"Input Dims\":[[],[0]],\"Call stack\":\"f\"");
-    add(w, "cpu_op", "f", 1, 30, 1, "\"Input Dims\":[[10]],\"Call stack\":\"n\"");
-    add(w, "cpu_op", "a", 1, 40, 1, "\"Input Dims\":[]");
-    add(w, "cpu_op", "c", 1, 50, 1, "\"Input Dims\":[[9]],\"Call stack\":\"m\"");
-    add(w, "cpu_op", "e", 1, 60, 1, "\"Input Dims\":[[9,4],[]],\"Call stack\":\"m;g\"");
+    trace_of(w, "op d 10 1 dims=[[9,4]] stack='m;f'; op b 20 1 dims=[[],[0]] stack='f'; "
+                "op f 30 1 dims=[[10]] stack='n'; op a 40 1 dims=[]; op c 50 1 dims=[[9]] stack='m'; "
+                "op e 60 1 dims=[[9,4],[]] stack='m;g'");
     build(w, &by_shape);
     assert_int_equal(kp_keyavg_sort(&w->averages, "input_shapes"), 0);
     for (size_t i = 0; i < 6; i++) assert_string_equal(name_at(w, i), expected[i]);
@@ -318,8 +286,7 @@ static void shapes_and_stacks_sort_as_pythons_lists(void **state)
 static void times_sort_by_their_text_when_asked(void **state)
 {
     struct world *w = *state;
-    add(w, "cpu_op", "short", 1, 10, 900, "");
-    add(w, "cpu_op", "long", 1, 2000, 8000, "");
+    trace_of(w, "op short 10 900; op long 2000 8000");
     build(w, &plain);
     assert_int_equal(kp_keyavg_sort(&w->averages, "cpu_time_total"), 0);
     assert_string_equal(name_at(w, 0), "long");

@@ -9,6 +9,7 @@
 #include "export/read/tree/chosen.h"
 #include "test/support/kineto_text.h"
 #include "test/support/support.h"
+#include "test/support/trace_of.h"
 
 struct little {
     char events[65536], head[4096]; /* head: members before traceEvents, each with its comma */
@@ -29,6 +30,8 @@ __attribute__((unused)) static void event(struct little *t, const char *cat, con
                                 t->used ? "," : "", cat, name, tid, ts, dur, args);
     assert_true(t->used < sizeof t->events);
 }
+
+#define trace_of(t, text) TRACE_OF(event, t, text)
 
 __attribute__((unused)) static void op(struct little *t, const char *name, int ts, int dur)
 {

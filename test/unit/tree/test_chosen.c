@@ -123,11 +123,8 @@ static void a_range_is_chosen_by_name_and_its_time_counts_in_each_step(void **st
 static void a_call_lasts_as_long_as_it_does_also_where_steps_have_a_part(void **state)
 {
     struct little *t = *state;
-    op(t, "train", 50, 250);
-    event(t, "user_annotation", "ProfilerStep#3", 1, 100, 100, "");
-    event(t, "user_annotation", "ProfilerStep#4", 1, 200, 100, "");
-    event(t, "user_annotation", "ProfilerStep#5", 1, 300, 200, "");
-    op(t, "train", 350, 150);
+    trace_of(t, "op train 50 250; step 3 100 100; step 4 200 100; "
+                "step 5 300 200; op train 350 150");
     assert_int_equal(choose(t, &(struct kp_choice){.first_step = -1, .last_step = -1, .within = "train"}), 0);
     assert_int_equal(kp_chosen_call_ns(&t->chosen), 200000);
     assert_false(kp_chosen_are_calls_cut(&t->chosen));
@@ -152,10 +149,7 @@ static void a_call_lasts_as_long_as_it_does_also_where_steps_have_a_part(void **
 static void calls_outside_of_whole_steps_are_left_out_and_counted(void **state)
 {
     struct little *t = *state;
-    op(t, "save", 0, 10);
-    event(t, "user_annotation", "ProfilerStep#3", 1, 100, 100, "");
-    event(t, "user_annotation", "ProfilerStep#4", 1, 200, 100, "");
-    op(t, "save", 210, 30);
+    trace_of(t, "op save 0 10; step 3 100 100; step 4 200 100; op save 210 30");
     assert_int_equal(choose(t, &(struct kp_choice){.first_step = -1, .last_step = -1, .within = "save"}), 0);
     assert_int_equal(t->chosen.within_calls, 2);
     assert_int_equal(1e6 * kp_chosen_steps_share(&t->chosen, true), 190476);
@@ -222,8 +216,7 @@ static void a_part_keeps_the_traces_begin(void **state)
     struct little *t = *state;
     struct kp_summary whole, part;
     snprintf(t->head, sizeof t->head, "\"baseTimeNanoseconds\":1700000000000000000,");
-    op(t, "aten::mm", 0, 10);
-    op(t, "aten::late", 5000000, 10);
+    trace_of(t, "op aten::mm 0 10; op aten::late 5000000 10");
     assert_int_equal(choose(t, &everything), 0);
     kp_summary_make(&whole, &t->tree, &t->chosen);
     kp_chosen_fini(&t->chosen);
@@ -250,11 +243,8 @@ static void times_are_counted_from_the_profilers_start(void **state)
 static void without_steps_an_optimizers_steps_are_the_bounds(void **state)
 {
     struct little *t = *state;
-    op(t, "aten::mm", 0, 10);
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 20, 10, "");
-    event(t, "user_annotation", "Optimizer.step#Other.step", 1, 35, 2, "");
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 60, 10, "");
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 120, 10, "");
+    trace_of(t, "op aten::mm 0 10; range Optimizer.step#SGD.step 20 10; range Optimizer.step#Other.step 35 2; "
+                "range Optimizer.step#SGD.step 60 10; range Optimizer.step#SGD.step 120 10");
     assert_int_equal(choose(t, &everything), 0);
     assert_int_equal(t->chosen.ended_by, KP_STEPENDS_OPTIMIZER);
     assert_int_equal(t->chosen.step_count, 2);
@@ -285,9 +275,8 @@ static void where_the_ends_of_steps_are_marked_they_alone_are_the_bounds(void **
 static void where_none_is_marked_another_threads_optimizer_does_not_count(void **state)
 {
     struct little *t = *state;
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 20, 10, "");
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 2, 40, 10, "");
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 60, 10, "");
+    trace_of(t, "range Optimizer.step#SGD.step 20 10; range Optimizer.step#SGD.step@2 40 10; "
+                "range Optimizer.step#SGD.step 60 10");
     assert_int_equal(choose(t, &everything), 0);
     assert_int_equal(t->chosen.step_count, 1);
     assert_int_equal(t->chosen.steps[0].inside_ns, 40000);
@@ -307,9 +296,7 @@ static void a_moment_belongs_to_the_node_that_began_last(void **state)
 {
     struct little *t = *state;
     int64_t self[8], sum = 0;
-    op(t, "step", 0, 100);
-    op(t, "in", 10, 20);
-    op(t, "leaf", 15, 5);
+    trace_of(t, "op step 0 100; op in 10 20; op leaf 15 5");
     op(t, "across", 90, 20); /* ends behind the step */
     event(t, "cpu_op", "other", 2, 10, 30, "");
     assert_int_equal(choose(t, &everything), 0);
@@ -327,8 +314,7 @@ static void a_folded_nodes_time_is_its_parents(void **state)
 {
     struct little *t = *state;
     int64_t self[4];
-    op(t, "same", 0, 100);
-    op(t, "same", 10, 20);
+    trace_of(t, "op same 0 100; op same 10 20");
     assert_int_equal(choose(t, &everything), 0);
     kp_selftime(&t->tree, &t->chosen.spans, self);
     assert_int_equal(self[0], 100000);

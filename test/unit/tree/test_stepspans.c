@@ -35,22 +35,17 @@ static void same_as_chosen(struct little *t, long first, long last)
 static void marked_steps_go_before_an_optimizers(void **state)
 {
     struct little *t = *state;
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 80, 10, "");
-    event(t, "user_annotation", "ProfilerStep#3", 1, 100, 50, "");
-    event(t, "user_annotation", "ProfilerStep#4", 1, 150, 60, "");
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 180, 10, "");
-    op(t, "a", 100, 200);
+    trace_of(t, "range Optimizer.step#SGD.step 80 10; step 3 100 50; step 4 150 60; "
+                "range Optimizer.step#SGD.step 180 10; op a 100 200");
     same_as_chosen(t, 4, 4);
 }
 
 static void an_optimizers_steps_are_numbered_by_time(void **state)
 {
     struct little *t = *state;
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 280, 10, "");
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 80, 10, "");
+    trace_of(t, "range Optimizer.step#SGD.step 280 10; range Optimizer.step#SGD.step 80 10");
     event(t, "user_annotation", "Optimizer.step#Adam.step", 1, 150, 10, ""); /* another one's do not count */
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 180, 10, "");
-    op(t, "a", 0, 400);
+    trace_of(t, "range Optimizer.step#SGD.step 180 10; op a 0 400");
     same_as_chosen(t, 1, 2);
 }
 
@@ -58,11 +53,9 @@ static void marked_ends_of_steps_count_alone(void **state)
 {
     struct little *t = *state;
     snprintf(t->head, sizeof t->head, "\"kprof\":{\"step_ends\":true},");
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 280, 10, "\"step\":\"ended\"");
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 80, 10, "");
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 100, 10, "\"step\":\"ended\"");
-    event(t, "user_annotation", "Optimizer.step#Adam.step", 2, 180, 10, "\"step\":\"ended\"");
-    op(t, "a", 0, 400);
+    trace_of(t, "range Optimizer.step#SGD.step 280 10 step='ended'; range Optimizer.step#SGD.step 80 10; "
+                "range Optimizer.step#SGD.step 100 10 step='ended'; "
+                "range Optimizer.step#Adam.step@2 180 10 step='ended'; op a 0 400");
     same_as_chosen(t, 1, 2);
     assert_int_equal(t->chosen.spans.of[0].start_ns, 110000);
 }
@@ -72,8 +65,7 @@ static void what_is_not_there_is_told(void **state)
     struct little *t = *state;
     struct kp_spans found;
     char why[200];
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 80, 10, "");
-    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 180, 10, "");
+    trace_of(t, "range Optimizer.step#SGD.step 80 10; range Optimizer.step#SGD.step 180 10");
     tree_make(t);
     assert_int_equal(cut(t, 0, 0, &found, why, sizeof why), -ENOENT); /* it has no known begin */
     assert_string_equal(why, "no step 0 in it: the trace has step 1");
