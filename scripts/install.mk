@@ -28,8 +28,11 @@ uninstall: ## removes what install put there
 
 docs-config: all ; @scripts/gen-config-docs.sh
 
+site: ## build/site: the pages of docs with search (mkdocs; a link that leads nowhere is an error)
+	$(Q)python=$$(scripts/venv site) && $$python -m mkdocs build --strict && echo $(CURDIR)/build/site/index.html
+
 help: ## this list
 	@echo "make builds $(BUILD)/libkprof.so and $(BUILD)/kprof; SAN=address,undefined or SAN=thread, CC=clang, V=1, CI=1 (warnings are errors)"
 	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | sort | awk -F'|' '{printf "  %-16s %s\n", $$1, $$2}'
 
-.PHONY: man install uninstall docs-config help
+.PHONY: man install uninstall docs-config site help
