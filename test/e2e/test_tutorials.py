@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/tutorials: each line behind a `$` is typed, in order, in one folder, and says what the page shows."""
+"""README.md and docs/tutorials: each line behind a `$` is typed, in order, in one folder, and says what the page shows."""
 import os
 import re
 import shutil
@@ -16,11 +16,12 @@ VERDICTS = {"faster"}  # on a busy machine a change may be within noise
 
 def lines_of(page):
     """[command, [lines shown below it]] of a page."""
-    found = []
-    for line in re.findall(r"^    (.*)", (harness.ROOT / "docs" / page).read_text(), re.M):
+    found, text = [], (harness.ROOT / page).read_text()
+    blocks = re.findall(r"^```console\n(.*?)^```", text, re.M | re.S) or [text]
+    for line in re.findall(r"^(.*)" if "```console" in text else r"^    (.*)", "".join(blocks), re.M):
         if line.startswith("$ "):
             found.append((line[2:], []))
-        elif line.strip() != "...":
+        elif line.strip() not in ("", "..."):
             found[-1][1].append(line)
     return found
 
@@ -35,6 +36,7 @@ def room(tmp_path_factory):
     harness.needs("torchvision")
     room = tmp_path_factory.mktemp("room")
     shutil.copytree(harness.ROOT / "examples", room / "examples")
+    (room / "train.py").write_text(TRAIN)
     (room / "bin").mkdir()
     (room / "bin/python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     (room / "bin/kprof").write_text(f'#!/bin/sh\nexec "{harness.KPROF}" "$@"\n')
@@ -43,7 +45,7 @@ def room(tmp_path_factory):
     return room
 
 
-@pytest.mark.parametrize("page", ("tutorials/torch-profiler-recipe.md", "tutorials/slow-job.md"))
+@pytest.mark.parametrize("page", ("README.md", "docs/tutorials/torch-profiler-recipe.md", "docs/tutorials/slow-job.md"))
 def test_each_line_of_the_tutorial_works_and_says_what_the_page_shows(room, page):
     assert len(lines_of(page)) >= 8
     env = harness.clean_environment(PATH=f"{room}/bin:{os.environ['PATH']}")
