@@ -25,10 +25,25 @@ char *kp_units_scaled(char *out, size_t bytes, double value, unsigned unit)
 
 char *kp_units_span(char *out, size_t bytes, int64_t ns)
 {
-    const double ms = (double)ns / 1e6;
-    if (ms >= 10000) snprintf(out, bytes, "%.2f s", ms / 1e3);
-    else snprintf(out, bytes, "%.*f ms", ms >= 100 ? 1 : 3, ms);
+    const double size = fabs((double)ns), unit = size >= 9.995e8 ? 1e9 : size >= 1e6 || !ns ? 1e6 : 1e3;
+    const double value = (double)ns / unit, shown = fabs(value);
+    snprintf(out, bytes, "%.*f %s",
+             !ns || shown >= 99.95 ? 0
+             : shown >= 9.995      ? 1
+                                   : 2,
+             value,
+             unit == 1e9   ? "s"
+             : unit == 1e6 ? "ms"
+                           : "us");
     return out;
+}
+
+const char *kp_units_ms(double ns)
+{
+    static char texts[4][40];
+    static unsigned turn;
+    turn = (turn + 1) % 4;
+    return kp_units_span(texts[turn], sizeof *texts, (int64_t)llround(ns));
 }
 
 char *kp_units_share(char *out, size_t bytes, double us, double total_us)

@@ -11,8 +11,10 @@
 char *kp_units_time(char *out, size_t bytes, double us, char unit);
 /* Writes "12 us" or "1.23 ms": a number of ns (unit 0) or us (1) in the unit that it reaches. */
 char *kp_units_scaled(char *out, size_t bytes, double value, unsigned unit);
-/* Writes "1.234 ms", "123.4 ms" or "12.34 s". */
+/* Writes a time in a sentence, with three digits that count: "1.23 ms", "123 ms", "12.3 s" or "4.50 us". */
 char *kp_units_span(char *out, size_t bytes, int64_t ns);
+/* The same in a room of its own, valid until it is called a fifth time. Not for threads. */
+const char *kp_units_ms(double ns);
 char *kp_units_share(char *out, size_t bytes, double us, double total_us);
 char *kp_units_torch_bytes(char *out, size_t bytes, int64_t amount); /* "1.50 KB", of 1024, as torch writes it */
 char *kp_units_bytes(char *out, size_t bytes, int64_t amount);       /* "1.50 KiB", in all our own views */

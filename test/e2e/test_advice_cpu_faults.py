@@ -41,14 +41,14 @@ def test_threads_whose_cores_others_have_are_told_to_be_one(threads, tmp_path):
     advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
     told = {finding["id"]: finding for finding in advice["findings"]}
     report = harness.cli("report", run.trace).stdout
-    hint = "and each op waits for the slowest thread: try OMP_NUM_THREADS=1 (`kprof advise`)\n"
+    hint = "Each operator waits for its slowest thread: try OMP_NUM_THREADS=1 (`kprof advise`)\n"
     if threads == 1:
         assert "too-many-threads" not in told and hint not in report, advice
         return
     found = told["too-many-threads"]
     assert hint in report and found["change"].startswith("Set " if found["step_ms"] else "Time "), advice
-    assert found["what"].startswith("2 busy threads share ops on 2 cores that other programs use, too, and each op waits for the slowest"), found
-    assert "OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread waits for no other." in found["change"], found
+    assert found["what"].startswith("torch uses 2 threads, but other programs use the 2 cores as well. Each operator waits for its slowest thread"), found
+    assert "OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread never waits for another." in found["change"], found
     lasts = float(run.out)
     assert sum(finding["step_ms"] for finding in advice["findings"]) <= 1.05 * lasts, advice  # a time is charged once
 
@@ -72,7 +72,7 @@ def test_a_thread_of_the_program_that_polls_is_told_and_not_other_programs(kind,
         assert "of this program ha" not in json.dumps(advice), advice
         return
     assert of["core_others_us"] > 0.4 * of["core_had_us"], of
-    assert ["Python's lock (the GIL): other threads of this program have it" in told["what"] for told in advice["findings"] if told["id"] == "gil-wait"] == [True], advice
+    assert ["Python's lock (the GIL): other threads of this program hold it" in told["what"] for told in advice["findings"] if told["id"] == "gil-wait"] == [True], advice
 
 
 def test_the_threads_that_a_program_sets_beside_the_variable_are_counted(tmp_path):

@@ -174,7 +174,7 @@ def test_it_is_said_in_words(recorded):
     run, advice = recorded["loading"]
     said = harness.cli("advise", run.trace)
     assert said.returncode == 0
-    assert "the step loads its data itself: the DataLoader has no workers" in said.stdout and "num_workers" in said.stdout
+    assert "the step waits for data, because the DataLoader has no workers" in said.stdout and "num_workers" in said.stdout
     assert f"{advice['findings'][0]['step_ms']:.3f} ms a step" in said.stdout
 
 

@@ -288,7 +288,7 @@ def test_advise_names_what_each_step_leaves(cleaks, tmp_path):
     assert first["id"] == "heap-grows" and first["line"] == f"leaving.py:{line} train" and first["step_bytes"] == 60_000, advice
     assert first["where"].startswith("leak_here")
     assert re.search(r"WARNING  each step leaves memory on the host's heap: 58.59 KiB \(\d+ of \d+ steps\)\n", said)
-    assert "note     each allocation was traced (KPROF_MALLOC=trace)" in said and "--profile-memory" not in said
+    assert "note     recording every allocation (KPROF_MALLOC=trace)" in said and "--profile-memory" not in said
     assert not {"no-op-runs", "input-in-step"} & {finding["id"] for finding in advice["findings"]}
     profile_of(run.trace).unlink()
     assert "heap-grows" not in harness.cli("advise", "--json", run.trace).stdout and "--profile-memory" in harness.cli("advise", run.trace).stdout

@@ -327,16 +327,16 @@ def late_rank(folder, number, wait, busy=900):
 
 
 def test_the_page_of_all_ranks_has_the_verdict_of_advise(ask, tmp_path):
-    """Rank 1 is late. Each trace alone can only say that its step waits for other ranks, or for the network."""
+    """Rank 1 is late. Each trace alone can only say that its step waits for other ranks or for the network."""
     traces = [late_rank(tmp_path, 0, 500), late_rank(tmp_path, 1, 70)]
     advised = harness.cli("advise", *traces).stdout
     for order in (traces, traces[::-1]):
         said = ask(page_of(tmp_path, *order), "mm", "all" if order is traces else "findings")
         assert said["ready"] and said["console"] == []
-        what = "he step waits for the network (this rank came last to 3 of 3 collectives)"  # the page begins with the late rank
+        what = "he step waits for the network (this rank arrived last at 3 of 3 collectives)"  # the page begins with the late rank
         assert what in said["findings"] and what in advised and "for other ranks" not in said["findings"]
-        assert "he other rank waits for this one (it came last to 3 of 3 collectives)" in said["findings"]
-        cause = "its steps have 0.8 ms of ops each, those of the other 0.4 ms; aten::mm takes 0.8 ms a step there, 0.4 ms in the other"
+        assert "he other rank waits for this one, which arrived last at 3 of 3 collectives" in said["findings"]
+        cause = "it spends 0.8 ms of each step on ops, the other 0.4 ms; aten::mm takes 0.8 ms per step there, 0.4 ms on the other"
         assert said["ranks note"].endswith(f" Why: {cause}.") and cause in said["findings"] and f"         {cause}\n" in advised
 
 
@@ -344,8 +344,8 @@ def test_the_page_of_a_job_begins_with_the_late_rank_and_not_with_healthy(ask, t
     traces = [late_rank(tmp_path, 0, 500, 980), late_rank(tmp_path, 1, 20, 980)]
     assert "Healthy" in ask(page_of(tmp_path, traces[1]), "mm", "findings")["findings"]
     said = ask(page_of(tmp_path, *traces), "mm", "findings")["findings"]
-    assert said.split("\n", 1)[1].startswith("The other rank waits for this one (it came last to 3 of 3 collectives)") and "Healthy" not in said
-    assert "aten::mm takes 1.0 ms a step there, 0.5 ms in the other" in said
+    assert said.split("\n", 1)[1].startswith("The other rank waits for this one, which arrived last at 3 of 3 collectives") and "Healthy" not in said
+    assert "aten::mm takes 1.0 ms per step there, 0.5 ms on the other" in said
 
 
 def test_what_one_step_has_is_told_with_that_step(ask, tmp_path):

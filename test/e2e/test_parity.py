@@ -144,7 +144,7 @@ def test_repeated_cycles_each_leave_a_file(ours, oracle):
 @pytest.mark.parametrize("program", ["resnet18.py", "hf_trainer.py", "lightning_fit.py"])
 def test_nothing_is_advised_of_a_training_as_it_is(program, pair):
     """By either recording. The two little models of the frameworks need less time than the Python around them, and that is told;
-    where others use the machine, their loader takes a share of the step as well. ResNet-18 takes thousands of page faults a step, or none (decisions/118)."""
+    where others use the machine, their loader takes a share of the step as well. ResNet-18 takes thousands of page faults per step, or none (decisions/118)."""
     by_others, of_little = {"slow-steps", "slower-steps", "too-many-threads", "page-faults"}, {"no-op-runs", "data-loading", "optimizer-unfused"}
     for run in pair(program):
         findings = json.loads(harness.cli("advise", run.trace, "--json").stdout)["findings"]

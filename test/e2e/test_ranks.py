@@ -99,9 +99,9 @@ def test_the_late_rank_is_told_with_its_line(tmp_path):
     of = {rank: next(f for file, f in found.items() if f"_r{rank}_" in file) for rank in (0, 1)}
     source = (harness.SCRIPTS / "late_rank.py").read_text().splitlines()
     number = next(i for i, line in enumerate(source, 1) if "# line: slow" in line)
-    line = rf"; late_rank\.py:{number} load takes ([0-9.]+) ms a step there, ([0-9.]+) ms in the other\.$"
+    line = rf"; late_rank\.py:{number} load takes ([0-9.]+) ms per step there, ([0-9.]+) ms on the other\.$"
     waits, late = of[0][0], of[1][0]
-    assert waits["what"].startswith("the step waits for rank 1 (") and late["id"] == "late-rank", found
+    assert waits["what"].startswith("the step waits for rank 1, ") and late["id"] == "late-rank", found
     for finding in (waits, late):
         there, other = map(float, re.search(line, finding["change"]).groups())
         assert there > 1 and other == 0
@@ -120,7 +120,7 @@ def test_ranks_that_mp_spawn_starts_are_told_as_torch_profiler_tells_them(tmp_pa
     assert [facts.load(ranks[rank])["distributedInfo"] for rank in (0, 1)] == torchs
     advice = harness.cli("advise", tmp_path / "out")
     assert "one run" not in advice.stderr, advice.stderr
-    assert re.search(r"^ranks    rank 1 came last to ", advice.stdout, re.M), advice.stdout
+    assert re.search(r"^ranks    rank 1 arrived last at ", advice.stdout, re.M), advice.stdout
     latest = harness.cli("advise", tmp_path / "out" / "latest")
     assert "latest run: 2 files" in latest.stderr and re.search(r"^ranks    ", latest.stdout, re.M), latest.stderr + latest.stdout
 

@@ -68,9 +68,9 @@ def test_many_reads_are_a_line_and_advise_names_their_line(tmp_path):
         trace = advicetraces.Trace()
         path = trace.each(lambda base: reading(reads)(trace, base)).write(tmp_path / f"{reads}.pt.trace.json")
         assert numbers(path)["value_reads"] == reads * advicetraces.STEPS
-        line = f"reads    {reads} reads of single values a step (.item() and the like): `kprof advise` has their lines\n"
+        line = f"reads    {reads} single values per step are read (.item() and the like): `kprof advise` has their lines\n"
         assert (line in told("report", path)) == is_told
-        assert (f"seen: .item() and its like, {reads} a step, with the loop around them at train.py:12 sick (" in told("advise", path)) == is_told
+        assert (f"Seen: {reads} calls of .item() and the like per step, with the loop around them at train.py:12 sick (" in told("advise", path)) == is_told
 
 
 def test_losses_are_a_lower_bound_where_the_file_says_so(tmp_path):
@@ -252,7 +252,7 @@ def test_a_steps_work_is_what_it_asked_the_gpu_for(name, real_gpu_trace):
     said = numbers(path)
     assert said["gpu_ms_a_step"] == pytest.approx(float(us) / 1000 / len(steps), rel=1e-4 if by_call else 1e-9, abs=1e-5)
     text = told("report", path)
-    assert f" ms of work a step), idle " in text.split("GPU      busy ", 1)[1].splitlines()[0]
+    assert f" of work per step), idle " in text.split("GPU      busy ", 1)[1].splitlines()[0]
 
 
 BOUNDS = {"launch-bound": "host launches", "launch-blocking": "host launches", "data-loading": "data loading", "exposed-copies": "copies",
@@ -279,7 +279,7 @@ def test_what_bounds_a_step_is_what_advise_finds(name, tmp_path):
             assert said == expected, (name, computes)
         elif said:
             assert said == "GPU compute" and computes >= 0.5, (name, computes, ids)
-        assert (f"; bound by {said}\n" in told("report", path)) == bool(said)
+        assert (f"; limited by {said}\n" in told("report", path)) == bool(said)
 
 
 def test_where_other_time_is_asked_for_nothing_is_said_to_bound_it(tmp_path):
@@ -307,8 +307,8 @@ def test_a_gpu_recorded_before_the_steps_alone_is_not_called_idle(real_gpu_trace
         part.write_text(json.dumps({**whole, "traceEvents": moved + whole["traceEvents"]}, default=float))
         line = next(line for line in told("report", part).splitlines() if line.startswith("GPU "))
         advice = told("advise", part)
-        assert ("busy" in line, "no work of it was recorded in what is shown" in line) == (is_known, not is_known), line
-        assert ("INCOMPLETE  work of a GPU was recorded before or after these steps" in advice) == (not is_known), advice
+        assert ("busy" in line, "work was recorded, but not in these steps" in line) == (is_known, not is_known), line
+        assert ("INCOMPLETE  GPU work was recorded before or after these steps" in advice) == (not is_known), advice
         assert ("the GPU waits for" in advice) == is_known, advice
 
 

@@ -179,7 +179,7 @@ def test_a_run_without_steps_is_told_what_makes_some(program, tmp_path):
         done = harness.cli("run", "-o", tmp_path / f"calls{is_told}", *flags, "--", harness.PYTHON, calls)
         assert done.returncode == 0 and ("; no steps: --schedule active=1000 makes each generate(), or call of a model, a step\n" in done.stderr) == is_told, done.stderr
         report = harness.cli("report", tmp_path / f"calls{is_told}").stdout
-        assert ("or each generate(): kprof run --schedule active=1000\n" in report) == is_told and ("steps (" in report) != is_told, report
+        assert ("or of generate() as steps: kprof run --schedule active=1000\n" in report) == is_told and ("steps (" in report) != is_told, report
     trained = harness.cli("run", "-o", tmp_path / "trained", "--", harness.PYTHON, program(STEPS.format(steps=3)))
     assert "(3 steps by optimizer" in trained.stderr and "no steps" not in trained.stderr, trained.stderr
 
@@ -326,7 +326,7 @@ time.sleep(600)
             os.killpg(run.pid, signal.SIGINT)
         said = run.communicate()[1]
     assert run.returncode == -signal.SIGINT and "KeyboardInterrupt" in said, said
-    assert said.count("kprof: ended by signal 2 (Interrupt: Ctrl-C); what was recorded until then is kept; next: kprof report") == is_said, said
+    assert said.count("kprof: killed by signal 2 (Interrupt: Ctrl-C). What was recorded until then is kept. Next: kprof report") == is_said, said
     report = subprocess.run([str(harness.KPROF), "report"], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
     assert "aten::linear" in report.stdout and "ended    by SIGINT" in report.stdout, report.stdout + report.stderr
 
@@ -373,7 +373,7 @@ if {int(number)} == 11:
     import ctypes; ctypes.string_at(0)
 os.kill(os.getpid(), {int(number)})
 """)
-    for flags, said in ((("--advise",), word), ((), "ended    not by itself")):
+    for flags, said in ((("--advise",), word), ((), "ended    early,")):
         if not flags and number == signal.SIGTERM:
             continue  # the library sees that the program sends it to itself
         out = tmp_path / "-".join(("out", *flags))

@@ -30,10 +30,10 @@ def test_findings_are_said_and_the_exit_status_stays(ran):
     done = ran("cp $sick $to; exit 7")
     assert (done.returncode, done.stdout) == (7, "")
     said = [line for line in done.stderr.splitlines() if line.startswith("kprof: ")]
-    assert len(said) == 1 and "copies of memory that is not pinned" in said[0] and "0.2 ms a step, 20 %" in said[0] and "pin_memory" in said[0]
+    assert len(said) == 1 and "copies from memory that is not pinned" in said[0] and "0.2 ms per step, 20 %" in said[0] and "pin_memory" in said[0]
 
 
-@pytest.mark.parametrize("names, said", [(1, "Make an item cheaper, first at data.py:7 __getitem__"), (3000, "Whether more workers help, or cheaper items, the workers' own traces tell: kprof advise")])
+@pytest.mark.parametrize("names, said", [(1, "Make an item cheaper, first at data.py:7 __getitem__"), (3000, "The workers' own traces say whether more workers or cheaper items help: kprof advise")])
 def test_traces_of_workers_are_read_where_that_is_quick(names, said, tmp_path):
     """Of one trace alone "more workers" would be said, which the workers' own traces deny. Large ones take seconds."""
     trace = with_workers(tmp_path / "a.pt.trace.json", names, level=0)
@@ -45,10 +45,10 @@ def test_traces_of_workers_are_read_where_that_is_quick(names, said, tmp_path):
 def test_traces_that_were_not_read_are_counted(ran):
     """Of workers and children of the program, too, which lie in a folder of their own."""
     done = ran("cp $sick $to; cp $sick ${to%one*}two.2.pt.trace.json")
-    assert "kprof: 1 more trace is not read for this; next: kprof advise " in done.stderr and "/out\n" in done.stderr, done.stderr
+    assert "kprof: 1 more trace is not read for this. Next: kprof advise " in done.stderr and "/out\n" in done.stderr, done.stderr
     time.sleep(0.05)
     done = ran("cp $sick $to; mkdir ${to%one*}children; for i in 3 4; do cp $sick ${to%one*}children/w.$i.pt.trace.json; done")
-    assert "kprof: 2 more traces are not read for this, of workers or children; next: kprof advise " in done.stderr and "/out\n" in done.stderr, done.stderr
+    assert "kprof: 2 more traces are not read for this, of workers or children. Next: kprof advise " in done.stderr and "/out\n" in done.stderr, done.stderr
     time.sleep(0.05)
     assert "more trace" not in ran("cp $sick $to").stderr
 
@@ -97,7 +97,7 @@ def watched(tmp_path):
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test run in the background ignores it
             script = f"sick={sick}; well={well}; kprof={os.getpid()}; to={out}/one.1.pt.trace.json; {script}"
             os.chdir(tmp_path)  # for a log
-            os.execve(harness.KPROF, ["kprof", "run", *flags, "-o", str(out), "--", "sh", "-c", script], harness.clean_environment(**env))
+            os.execve(harness.KPROF, ["kprof", "run", *flags, "-o", str(out), "--", "sh", "-c", script], harness.clean_environment(COLUMNS="1000", **env))
         said = b""
         try:
             while part := os.read(screen, 4096):
@@ -115,7 +115,7 @@ def watched(tmp_path):
 def test_on_a_terminal_findings_are_said_unasked(watched):
     status, said = watched("cp $sick $to; echo done; exit 7")
     done, finding = said.splitlines()
-    assert (status, done) == (7, "done") and "copies of memory that is not pinned" in finding and "pin_memory" in finding
+    assert (status, done) == (7, "done") and "copies from memory that is not pinned" in finding and "pin_memory" in finding
 
 
 @pytest.mark.parametrize("script, flags, env", [("cp $well $to", (), {}), ("cp $sick $to", ("--no-advise",), {}),
@@ -135,14 +135,14 @@ def test_where_nobody_watches_kprof_becomes_the_program(watched):
 
 def test_a_signal_to_kprof_ends_the_program_on_a_terminal_too(watched):
     status, said = watched("trap 'cp $sick $to; exit 9' TERM; kill -TERM $kprof; while :; do sleep 0.05; done")
-    assert status == 9 and "copies of memory that is not pinned" in said
+    assert status == 9 and "copies from memory that is not pinned" in said
 
 
 def test_ctrl_c_reaches_the_program_once(watched):
     """A terminal sends it to both."""
     script = "trap 'echo heard; cp $sick $to; exit 3' INT; echo ready; while :; do sleep 0.05; done"
     status, said = watched(script, typed=b"\x03")
-    assert status == 3 and said.count("heard") == 1 and "copies of memory that is not pinned" in said
+    assert status == 3 and said.count("heard") == 1 and "copies from memory that is not pinned" in said
 
 
 @pytest.mark.parametrize("number, name", [(9, "Killed"), (2, "Interrupt: Ctrl-C")])
@@ -150,7 +150,7 @@ def test_a_signal_that_ends_the_program_is_told_with_what_is_kept(tmp_path, numb
     code = f"import os, signal, torch; torch.ones(2).sum(); signal.signal({number}, signal.SIG_DFL) if {number} != 9 else 0; os.kill(os.getpid(), {number})"
     done = harness.cli("run", "--advise", "-o", tmp_path / "out", "--", harness.PYTHON, "-c", code)
     assert done.returncode == -number
-    assert f"kprof: ended by signal {number} ({name}); what was recorded until then is kept; next: kprof report {tmp_path / 'out'}" in done.stderr
+    assert f"kprof: killed by signal {number} ({name}). What was recorded until then is kept. Next: kprof report {tmp_path / 'out'}" in done.stderr
     assert "aten::sum" in harness.cli("report", tmp_path / "out").stdout
 
 

@@ -114,7 +114,7 @@ def readers_agree(run, wanted):
     marked = [e["name"] for e in facts.spans(trace) if e["args"].get("step") == "ended"]
     assert len([name for name in marked if trace["kprof"]["step_source"] == "dataloader" or "DataLoader" not in name]) == said
     assert not facts.steps(trace)
-    assert f", {said} steps, of which step 0 has no known begin\n" in harness.cli("report", run.trace).stdout
+    assert f", {said} steps (step 0 is left out: its start was not seen)\n" in harness.cli("report", run.trace).stdout
     assert json.loads(harness.cli("report", "--json", run.trace).stdout)["steps"]["count"] == said - 1
     assert json.loads(harness.cli("advise", "--json", run.trace).stdout)["steps"] == said - 1
     assert f"the trace has steps 1 to {said - 1}" in harness.cli("events", "--step", "100000", run.trace).stderr
@@ -323,12 +323,12 @@ def test_generate_leads_to_its_tokens(tmp_path):
     model = facts.load(run.trace)["kprof"]["model"]
     said = harness.cli("report", run.trace).stdout
     assert re.fullmatch(r"transformers\.models\.\w+\.\w+:\w+\.forward", model), model
-    assert f"         to count each call of the model (a token): --step call:{model}\n" in said, said
+    assert f"         To count each call of the model (a token): --step call:{model}\n" in said, said
     tokens = harness.run_kprof("inference.py", tmp_path / "tokens", "generate", schedule="active=1000", KPROF_STEP=f"call:{model}").ok()
     whole, each = (int(re.search(r"\((\d+) steps by call", r.err)[1]) for r in (run, tokens))
     assert whole == 8 and each > whole, tokens.explain()
     advice = harness.cli("advise", tokens.trace).stdout  # the first step has the start of recording in it, and is left out
-    found = re.search(r"note     steps ([\d, ]+?)(?: and (\d+) more)?(?:, each \d+\w+ step,)? take a prompt, [\d.]+ ms \(median of 7\); the others take a token each, "
+    found = re.search(r"note     steps ([\d, ]+?)(?: and (\d+) more)?(?:, each \d+\w+ step,)? process a prompt, [\d.]+ ms \(median of 7\); the other steps produce a token each, "
                       rf"[\d.]+ ms \(median of {each - 8}\)\n", advice)
     assert found and {int(n) % (each // 8) for n in found[1].split(", ")} == {0}, advice
 
@@ -381,10 +381,10 @@ def test_steps_that_were_guessed_until_the_optimizers_first_are_told(tmp_path):
     ours = facts.load(guessed)["kprof"]
     assert (ours["step_source"], ours["steps_until"]) == ("module", "optimizer")
     assert "steps_until" not in facts.load(trained)["kprof"]
-    told = "\n         a step is a call of a model: what ran before the first step by optimizer\n"
+    told = "\n         a step is a call of a model: they ran before the first step by optimizer\n"
     assert told in harness.cli("report", guessed).stdout and "a step is" not in harness.cli("report", trained).stdout
     both = harness.cli("advise", guessed, trained).stdout
-    assert both.index(str(trained)) < both.index(str(guessed)) < both.index("guess    before the training (an evaluation, or a warm-up) the steps are calls of a model: ")
+    assert both.index(str(trained)) < both.index(str(guessed)) < both.index("guess    before the training (an evaluation or a warm-up) the steps are calls of a model: ")
 
 
 def test_the_closing_line_leaves_out_the_batches_of_an_optimizer(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 import harness
 
 COLUMNS = 80
-ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+ESCAPES, COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), re.compile(r"\x1b\[[0-9;]*m")
 LONG = "a_long_name_of_an_operator_that_takes_more_columns_than_a_terminal_has_and_goes_on::" + "x" * 40
 
 
@@ -78,8 +78,8 @@ def on_terminal(folder, *argv, columns=COLUMNS, **env):
 ROWS = {"run": ["--no-advise", "--log", "none", "--", "true"], "report": ["a.pt.trace.json"], "advise": ["a.pt.trace.json"], "html": ["a.pt.trace.json"],
         "view": ["no-such-file"], "diff": ["a.pt.trace.json", "b.pt.trace.json"], "events": ["a.pt.trace.json"],
         "stacks": ["a.pt.trace.json"], "memory": ["a.pt.trace.json"], "slice": ["--step", "1", "-o", "cut.json", "a.pt.trace.json"],
-        "export": ["--format", "speedscope", "-o", "speed.json", "a.pt.trace.json"], "recover": ["."], "ctl": [".", "status"], "hang": ["."], "watch": ["."],
-        "config": [], "doctor": [], "path": []}
+        "export": ["--format", "speedscope", "-o", "speed.json", "a.pt.trace.json"], "recover": ["."], "ctl": [".", "status"],
+        "hang": ["."], "watch": ["."], "config": [], "doctor": [], "path": []}
 MORE = [["report", "--by", "step", "a.pt.trace.json"], ["report", "--by", "shape", "a.pt.trace.json"], ["report", "no-such-file"],
         ["report", "--torch", "a.pt.trace.json"], ["memory", "--step", "1", "a.pt.trace.json"], ["diff", "--all", "a.pt.trace.json", "b.pt.trace.json"],
         ["run", "--schedule", "12-10", "--", "true"], ["nothing"], ["help"], ["help", "help"], ["stacks", "--svg", "a.pt.trace.json"],
@@ -88,15 +88,19 @@ NAMES = re.findall(r"^  ([a-z]+) ", harness.cli("help").stdout, re.M)
 
 
 def commands():
-    rows = [[name, *ROWS[name]] for name in NAMES if name != "help"]  # a new command needs its row above
+    rows = [[name, *ROWS[name]] for name in NAMES if name in ROWS]
     return rows + MORE + [["help", name] for name in NAMES] + [[name, "--help"] for name in NAMES if name != "help"]
+
+
+def test_each_command_has_its_row():
+    assert set(ROWS) == set(NAMES) - {"help"}  # a new command needs its row above
 
 
 @pytest.mark.parametrize("argv", commands(), ids=" ".join)
 def test_no_line_is_longer_than_the_terminal(argv, folder):
     _, text, lines = on_terminal(folder, *argv, NO_COLOR="1")
     assert [line for line in lines if len(line) > COLUMNS] == []
-    assert not ESCAPES.search(text), text
+    assert not COLOURS.search(text), text
     assert "\x1e" not in text and "\x0e" not in text
 
 

@@ -166,8 +166,8 @@ for how in count trace; do
   for ending in return exit _exit quick_exit abort segv kill term waited thread main_leaves cancel; do
     records "heap_ending_${ending}_$how" any KPROF_MALLOC=$how -- "$bin/ending" $ending
   done
-  says "heap_ending_term_$how" 1 '^kprof: ended by signal 15'
-  says "heap_ending_waited_$how" 0 'ended by signal'
+  says "heap_ending_term_$how" 1 '^kprof: killed by signal 15'
+  says "heap_ending_waited_$how" 0 'killed by signal'
   addresses=300000
   [ "$how" = count ] || addresses=400000 # the tables for stacks
   # four arenas: without a bound glibc alone takes 64 MB for each thread that meets another, and a thread's stack may find no room, with us or without

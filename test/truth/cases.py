@@ -69,7 +69,7 @@ CASES = [
     Case("10 its twin", "evaluates.py", STACKS, [], args=["none"]),
     *(Case(f"11 a server's p{q}", "server.py", ["--with-stack", "1"], read=COUNTED, quick=q == 99, told=[Told("text", f"p{q}_ms", says=(rf"p{q} ([\d.]+) ms",), slack=0.05)])
       for q in (50, 90, 99)),
-    Case("11 its steps by call", "server.py", [*STACKS, "--step", "call:__main__:answer"], [], known="CRITICAL no op runs, 4.3 ms a step, of a server that sleeps 4.1 ms between its calls"),
+    Case("11 its steps by call", "server.py", [*STACKS, "--step", "call:__main__:answer"], [], known="CRITICAL no operator runs, 4.3 ms a step, of a server that sleeps 4.1 ms between its calls"),
     Case("12 two commits", "commits.py", STACKS, args=["first"], than=["second"], read=["diff"], told=[
         Told("text", "less_ms", says=(r"change +-([\d.]+) ms a step",))]),
     Case("13 numpy processes", "arrays.py", ["--with-stack", "1", "--children"], args=["4"], read=["report"], known="nothing is recorded of a program without torch", told=[

@@ -207,10 +207,10 @@ static const char *lost_of(struct kp_costrules *x)
     const bool has_gpu = x->out->has_gpu;
     const char *const dropped = kp_kineto_fact(trace, "kprof.lost");
     if (!has_gpu && x->tree->has_device)
-        return "work of a GPU was recorded before or after these steps, and none in them, so what it does in them is "
-               "not known: another profiler may have had CUPTI then";
-    if (!has_gpu && kp_kineto_gpu_ended(trace)) return "GPU work was not recorded any more; kprof report says why";
-    if (dropped && strcmp(dropped, "0") != 0) return "events were dropped; kprof report tells which";
+        return "GPU work was recorded before or after these steps, but not in them. Another profiler may have used "
+               "CUPTI then";
+    if (!has_gpu && kp_kineto_gpu_ended(trace)) return "the recording of GPU work stopped; `kprof report` says why";
+    if (dropped && strcmp(dropped, "0") != 0) return "events were dropped; `kprof report` lists them";
     return kp_lost_work(x);
 }
 
@@ -220,20 +220,19 @@ static const char *missing_of(struct kp_costrules *x, bool is_behind)
     const struct kp_chosen *const chosen = x->chosen;
     const size_t steps = chosen->step_count;
     if (!steps && kp_kineto_fact(trace, "kprof.parent_pid"))
-        return "no steps in it: it is of a worker, or of another child. The trace of its parent has the steps to "
-               "judge; "
-               "kprof report shows what this one did";
+        return "this is a worker or another child process, which has no steps. Its parent's trace has them; `kprof "
+               "report` shows what this one did";
     if (!steps && kp_kineto_missed_call(trace)) return kp_kineto_missed_call(trace);
     if (!steps && (chosen->parts.has_startup || chosen->parts.has_cut))
-        return "no whole step in it: the first has the program's start in it, the last was cut short by its end; "
-               "record some between them: kprof run --schedule wait=1,warmup=1,active=10";
+        return "no step is whole: the first contains the program's start, and the last was cut short. Record steps in "
+               "between: kprof run --schedule wait=1,warmup=1,active=10";
     if (!steps)
         return "no steps in it: to count calls of a model, kprof run --schedule active=1000, or with --step "
                "call:MODULE:FUNCTION those of a function; kprof doctor --steps names them. The rest: kprof report";
-    if (steps < KP_STEPS_LEAST) return "fewer than two whole steps; record more with --schedule (KPROF_SCHEDULE)";
+    if (steps < KP_STEPS_LEAST) return "fewer than two whole steps; record more: kprof run --schedule ...";
     if (is_behind)
-        return "the GPU falls behind: the host launches more in these steps than the GPU does in them, so they tell "
-               "nothing of it; record more steps with --schedule (KPROF_SCHEDULE)";
+        return "the GPU falls behind: in these steps the host launches more work than the GPU finishes. Record more "
+               "steps: kprof run --schedule ...";
     return lost_of(x);
 }
 
@@ -272,10 +271,9 @@ static void outside_tell(struct kp_costrules *x)
     const int64_t all = kp_spans_length(&x->chosen->spans, NULL), outside = outside_of_steps(x->tree, x->chosen);
     const char *const phase = kp_kineto_fact(x->tree->trace, "kprof.phase");
     if (!phase || (double)outside <= (1 - KP_SHARE_HEALTHY) * (double)all) return;
-    x->out->outside = kp_costrules_text(x,
-                                        "%.1f %% of the phase, %.3f ms, lies in no step and is not judged: "
-                                        "kprof report --phase %s",
-                                        100 * (double)outside / (double)all, (double)outside / 1e6, phase);
+    x->out->outside = kp_costrules_text(
+        x, "%.1f %% of the phase (%.1f ms) is outside steps and was not checked: kprof report --phase %s",
+        100 * (double)outside / (double)all, (double)outside / 1e6, phase);
 }
 
 const char *kp_advice_guesses(const struct kp_kineto *trace)
@@ -293,7 +291,7 @@ static const char *guessed_of(const struct kp_costrules *x)
     const struct kp_kineto *const trace = x->tree->trace;
     const char *const each = kp_advice_guesses(trace), *const until = kp_kineto_fact(trace, "kprof.steps_until");
     if (!each || !until || !x->out->steps) return NULL;
-    return kp_costrules_text(x, "the steps are %s, which ran before the first step by %s, as an evaluation does", each,
+    return kp_costrules_text(x, "the steps are %s from before the first step by %s; they may be an evaluation", each,
                              strcmp(until, "optimizer") == 0 ? "an optimizer" : until);
 }
 
@@ -318,10 +316,9 @@ static const char *host_without(const struct kp_costrules *x, double times)
     const double host = x->out->cause_ns[KP_IDLE_LAUNCH] + x->out->cause_ns[KP_IDLE_PYTHON];
     const double longer = x->out->median_ns - x->out->median_ns / times;
     if (!x->out->has_gpu || host < KP_SHARE_CRITICAL * x->out->step_ns || longer >= host) return "";
-    return kp_costrules_text(x,
-                             ". The GPU waits for launches and Python for %.3f ms a step, and for about %.3f without "
-                             "recording",
-                             host / 1e6, (host - longer) / 1e6);
+    return kp_costrules_text(
+        x, ". The GPU waits %.3g ms per step for launches and Python, about %.3g ms without recording", host / 1e6,
+        (host - longer) / 1e6);
 }
 
 /* What the recording itself costs, where that may be taken for the program's. */
@@ -329,15 +326,12 @@ static const char *slowed_by(const struct kp_costrules *x)
 {
     const double times = times_as_long(x);
     if (x->tree->trace->has_heap)
-        return "each allocation was traced (KPROF_MALLOC=trace), so steps last longer than without; time them "
-               "in a run of its own";
+        return "recording every allocation (KPROF_MALLOC=trace) makes steps longer; measure times in a separate run";
     if (x->out->count && kp_costrules_has_calls(x))
-        return has_slow_loops(x)
-                   ? "each Python call was recorded (KPROF_WITH_STACK=1): Python 3.10 and 3.11 then run their own "
-                     "loops up to three times as long, so a function costs less than is told; time it in a run with "
-                     "--with-stack ops"
-                   : "each Python call was recorded (KPROF_WITH_STACK=1), which makes it longer: a function costs "
-                     "less than is told; time it in a run with --with-stack ops";
+        return has_slow_loops(x) ? "recording every Python call slows loops on Python 3.10 and 3.11 by up to 3x, so "
+                                   "pure Python looks slower than it is. Use `--with-stack ops` for timing"
+                                 : "recording every Python call makes functions look slower than they are. Use "
+                                   "`--with-stack ops` for timing";
     if (!x->out->count || times < KP_BARE_TOLD) return NULL;
     return kp_costrules_text(x,
                              "a step takes %.2f times as long as before the window (%.3f ms): recording lengthens ops, "
@@ -352,14 +346,13 @@ static const char *who_has_them(const struct kp_costrules *x)
                busy = (long)kp_costrules_fact(x, "kprof.busy_threads");
     const char *const own = kp_ownthreads_text(x), *const plural = cores == 1 ? "" : "s";
     if (own) return kp_costrules_text(x, "%s (%s)", own, kp_ownthreads_where(x));
-    if (!(busy > 0)) return "More threads than cores, other programs or a container's limit take them";
+    if (!(busy > 0)) return "More threads than cores, other programs or a container limit used the cores";
     if (busy > cores)
-        return kp_costrules_text(x, "%ld threads of this program ran on %ld core%s; other programs may have them, too",
+        return kp_costrules_text(x, "This program ran %ld threads on %ld core%s; other programs may use them as well",
                                  busy, cores, plural);
-    return kp_costrules_text(x,
-                             "Other programs or a container's limit take them: of this program %ld thread%s ran on "
-                             "%ld core%s",
-                             busy, busy == 1 ? "" : "s", cores, plural);
+    return kp_costrules_text(
+        x, "Other programs, or a container limit, used the cores: this program ran %ld thread%s on %ld core%s", busy,
+        busy == 1 ? "" : "s", cores, plural);
 }
 
 /* Everything is longer then, and no finding is to blame. */
@@ -368,8 +361,8 @@ static const char *crowded_of(const struct kp_costrules *x)
     const double waited = kp_summary_core_waited(x->tree->trace);
     if (!kp_costrules_is_crowded(x) || !x->out->steps) return NULL;
     return kp_costrules_text(x,
-                             "the thread of the steps had no core for %.0f %% of the time that it wanted one: it "
-                             "computes %.1f times as long. %s",
+                             "for %.0f %% of the time the main thread was ready to run but had no CPU core. It ran "
+                             "%.1f times slower than it would alone. %s",
                              100 * waited, 1 / (1 - waited), who_has_them(x));
 }
 
@@ -384,8 +377,9 @@ static void health_judge(struct kp_costrules *x)
     out->is_healthy = is_well && !x->unrecorded;
     if (out->count || out->missing || !x->unrecorded) return;
     out->is_unrecorded = true;
-    out->missing = kp_costrules_text(
-        x, "%s; not looked at: %s", is_well ? "healthy, as far as it was recorded" : "nothing is found", x->unrecorded);
+    out->missing =
+        kp_costrules_text(x, "%s; not recorded, so not checked: %s",
+                          is_well ? "healthy, as far as it was recorded" : "nothing is found", x->unrecorded);
 }
 
 /* What is critical is so in all of the time: where evaluations take the most, in what the steps are without them. */
@@ -420,20 +414,19 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     for (size_t i = 0; i < out->count; i++) share_cap(&out->findings[i]), evaluated_weigh(out, &out->findings[i]);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     if (tree->trace->overlaps)
-        out->overlaps =
-            kp_costrules_text(&costs,
-                              "%zu works of a GPU would end behind the next ones of their stream: they count "
-                              "up to the next one's begin",
-                              tree->trace->overlaps);
+        out->overlaps = kp_costrules_text(&costs,
+                                          "%zu GPU kernels or copies overlap the next one of their stream. Each counts "
+                                          "up to the start of the next one",
+                                          tree->trace->overlaps);
     out->missing = missing_of(&costs, is_behind);
     if (out->steps) outside_tell(&costs), phases_tell(&costs);
     out->guessed = guessed_of(&costs);
     out->crowded = crowded_of(&costs);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = strcmp(out->findings[0].id, "data-loading") == 0
-                            ? "the lines are not recorded; kprof run --with-stack 1 --schedule 10-30, then kprof "
-                              "report --by line shows those that load"
-                            : "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
+                            ? "source lines were not recorded. To see those that load: kprof run --with-stack 1 "
+                              "--schedule 10-30 -- ..., then kprof report --by line"
+                            : "source lines were not recorded. To see them: kprof run --with-stack ops -- ...";
     out->slowed_by = slowed_by(&costs);
     out->most = kp_hotlines_text(&costs);
     health_judge(&costs);

@@ -19,10 +19,12 @@ static const char *const cause_names[] = {
     [KP_IDLE_SYNC] = "synchronisation",  [KP_IDLE_LAUNCH] = "launch",       [KP_IDLE_DEPENDENCY] = "dependency",
     [KP_IDLE_PYTHON] = "python"};
 
+static bool is_incomplete(const struct kp_advice *a) { return a->missing && !a->is_unrecorded; }
+
 static const char *verdict_of(const struct kp_advice *a)
 {
     if (a->count) return "found";
-    if (a->missing && !a->is_unrecorded) return "incomplete"; /* what settings left out is in `unjudged` */
+    if (is_incomplete(a)) return "incomplete"; /* what settings left out is in `unjudged` */
     return a->is_well ? "healthy" : "nothing found";
 }
 
@@ -40,10 +42,10 @@ void kp_adviceprint_finding(FILE *out, const struct kp_finding *f, size_t of)
     fprintf(out, "%s  ", f->is_critical ? "CRITICAL" : "WARNING");
     kp_plain_put(out, f->what);
     if (f->once_ns > 0)
-        fprintf(out, ": %.1f ms once, in step %ld, %.1f %% of all steps", f->once_ns / 1e6, f->once_step,
+        fprintf(out, ": %s once, in step %ld, %.1f %% of all steps", kp_units_ms(f->once_ns), f->once_step,
                 100 * f->share);
     else if (f->step_ns > 0)
-        fprintf(out, ": %.3f ms a step, %.1f %%%s%s", f->step_ns / 1e6, 100 * f->share, f->share_of ? " " : "",
+        fprintf(out, ": %s per step, %.1f %%%s%s", kp_units_ms(f->step_ns), 100 * f->share, f->share_of ? " " : "",
                 f->share_of ? f->share_of : "");
     else if (f->step_bytes > 0) fprintf(out, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
     fprintf(out, " (%zu of %zu steps)\n", f->steps, of);
@@ -85,7 +87,7 @@ static void causes_print(FILE *out, const struct kp_advice *a)
 /* Settings that were off are no fault of the run, so they are the last line. */
 static void unjudged_print(FILE *out, const struct kp_advice *a)
 {
-    const char *before = "not looked at: ";
+    const char *before = "Not recorded, so not checked: ";
     for (size_t i = 0; i < a->unjudged_count; i++) {
         fputs(before, out);
         kp_plain_put(out, a->unjudged[i]);
@@ -93,7 +95,7 @@ static void unjudged_print(FILE *out, const struct kp_advice *a)
     }
     if (before[0] == ',') fputs("\n", out);
     if (!a->seen) return;
-    fputs(a->has_gpu ? "seen: " : "seen, small: ", out);
+    fputs(a->has_gpu ? "Seen: " : "Minor: ", out);
     kp_plain_put(out, a->seen);
     fputs("\n", out);
 }
@@ -104,9 +106,9 @@ static void step_print(FILE *out, const struct kp_advice *a)
     const double apart = a->step_ns - a->median_ns;
     const char *const where = a->ahead && !a->is_late ? " on the GPU" : "";
     if (apart > a->median_ns / 10 || apart < -a->median_ns / 10)
-        fprintf(out, "a step   %.3f ms%s (median of %zu; mean %.3f ms, and of that)", a->median_ns / 1e6, where,
-                a->steps, a->step_ns / 1e6);
-    else fprintf(out, "a step   %.3f ms%s (mean of %zu)", a->step_ns / 1e6, where, a->steps);
+        fprintf(out, "step     %s%s (median of %zu; mean %s, and of that)", kp_units_ms(a->median_ns), where, a->steps,
+                kp_units_ms(a->step_ns));
+    else fprintf(out, "step     %s%s (mean of %zu)", kp_units_ms(a->step_ns), where, a->steps);
 }
 
 /* Where the trace marks no steps, readers count loops, and what follows the optimizer is of the next one. */
@@ -130,31 +132,55 @@ static void findings_print(FILE *out, const struct kp_advice *a)
         is_told |= is_next;
         kp_adviceprint_finding(out, &a->findings[i], a->steps);
     }
-    for (size_t i = 0; i < note_count; i++)
-        if (notes[i] != a->guessed && !(is_told && notes[i] == a->evaluated)) line_print(out, "note     ", notes[i]);
+    for (size_t i = 0; i < note_count; i++) {
+        const bool is_above = notes[i] == a->guessed || (notes[i] == a->crowded && !is_incomplete(a));
+        if (!is_above && !(is_told && notes[i] == a->evaluated)) line_print(out, "note     ", notes[i]);
+    }
 }
 
 void kp_adviceprint_ended(FILE *out, const struct kp_advice *a)
 {
     if (!a->ended) return;
     fprintf(out, "%-9s", a->ended_word);
-    kp_plain_fmt(out, "%s: what was recorded until then\n", a->ended);
+    kp_plain_fmt(out, "%s. This is what was recorded until then.\n", a->ended);
+}
+
+/* The first line is the answer in one sentence. Without a core for long nothing else counts as much. */
+static void verdict_print(FILE *out, const struct kp_advice *a)
+{
+    const struct kp_finding *const f = a->findings;
+    if (is_incomplete(a)) {
+        line_print(out, "INCOMPLETE  ", a->missing);
+        return;
+    }
+    fputs("verdict  ", out);
+    if (a->crowded) kp_plain_put(out, a->crowded);
+    else if (!a->count)
+        fprintf(out, "%s: no part of a step is large enough to be reported", a->is_well ? "healthy" : "nothing found");
+    else if (f->once_ns > 0) fprintf(out, "%s in one step: ", kp_units_ms(f->once_ns)), kp_plain_put(out, f->what);
+    else {
+        if (f->step_ns > 0) fprintf(out, "%.0f %% %s: ", 100 * f->share, f->share_of ? f->share_of : "of a step");
+        kp_plain_put(out, f->what);
+        if (a->count > 1) fprintf(out, " (%zu more below)", a->count - 1);
+    }
+    fputs("\n", out);
 }
 
 void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
 {
     const double percent = a->step_ns > 0 ? 100 / a->step_ns : 0;
+    verdict_print(out, a);
     if (a->steps) {
         step_print(out, a);
-        fprintf(out, ": compute %.1f %%, data loading %.1f %%", a->mean_ns[KP_SPLIT_COMPUTE] * percent,
-                a->mean_ns[KP_SPLIT_LOADING] * percent);
+        fprintf(out, ": %s %.1f %%, data loading %.1f %%", a->has_gpu ? "compute" : "operators",
+                a->mean_ns[KP_SPLIT_COMPUTE] * percent, a->mean_ns[KP_SPLIT_LOADING] * percent);
         if (a->has_gpu || a->mean_ns[KP_SPLIT_COMM] > 0)
             fprintf(out, ", exposed communication %.1f %%", a->mean_ns[KP_SPLIT_COMM] * percent);
         if (a->has_gpu) fprintf(out, ", exposed copies %.1f %%", a->mean_ns[KP_SPLIT_COPIES] * percent);
         fprintf(out, ", %s %.1f %%\n",
                 a->is_gpu_lost ? "idle or not recorded"
                 : a->has_gpu   ? "idle"
-                               : "no op",
+                               : "outside ops",
                 a->mean_ns[KP_SPLIT_IDLE] * percent);
         optimizer_print(out, a);
         line_print(out, "guess    ", a->guessed);
@@ -162,8 +188,6 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
         if (a->has_gpu && !a->is_gpu_lost) gpu_print(out, &a->gpu);
     }
     findings_print(out, a);
-    if (a->missing && !a->is_unrecorded) fprintf(out, "INCOMPLETE  %s\n", a->missing);
-    else if (!a->count) fprintf(out, "%s\n", verdict_of(a));
     unjudged_print(out, a);
 }
 

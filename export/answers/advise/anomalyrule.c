@@ -132,8 +132,7 @@ void kp_rules_anomaly(struct kp_costrules *x)
     struct anomaly a = {.x = x, .cost = kp_cost_open(x)};
     struct kp_cost_rule rule = {
         0.02, x->out->has_gpu ? WITH_GPU_EXPLAINS : 0, "anomaly-mode", "",
-        "Remove torch.autograd.detect_anomaly(), or set_detect_anomaly(True): it is for finding "
-        "errors."};
+        "Remove torch.autograd.detect_anomaly() or set_detect_anomaly(True): it is meant for debugging."};
     a.has_stack = kp_kineto_zeros(x->tree->count + 1, sizeof *a.has_stack);
     ranges_charge(&a);
     if (!a.checks || 2 * a.checked < a.ranges) {

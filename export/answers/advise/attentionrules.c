@@ -11,15 +11,16 @@
 
 #define ATTENTION_CHANGE                                                                                        \
     "Call torch.nn.functional.scaled_dot_product_attention(q, k, v): its kernels keep the scores on the chip. " \
-    "They save some of the products' time, too."
+    "They also save some of the time of the products."
 static const struct kp_cost_rule by_hand = {
     0.10, 0, "attention-unfused",
-    "attention by hand: between its two products the matrix of scores goes through memory, op by op", ATTENTION_CHANGE};
+    "hand-written attention: the score matrix goes through memory for each operator between the two products",
+    ATTENTION_CHANGE};
 static const struct kp_cost_rule by_math = {
     0.10, 0, "attention-unfused",
     "scaled_dot_product_attention has no fused kernel for these inputs: the matrix of scores goes through memory",
     "Call it once under torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]): "
-    "it warns what these do not take, as dropout on a CPU."};
+    "it warns about what these kernels do not support, such as dropout on a CPU."};
 
 enum { BETWEEN_MOST = 24, OPS_MOST = 64, DIMS_MOST = 8, KEYS_LEAST = 64, FUSED_DIMS = 4, WIDTH_OF = 4 };
 enum mark { MARK_NONE, MARK_BY_HAND, MARK_BY_MATH };
@@ -232,8 +233,8 @@ static void math_tell(const struct attention *a, struct kp_finding *f)
             x, "Try q, k and v of four dimensions (batch, heads, length, width): some versions of torch fuse no %zu.",
             q.count);
     else if (x->out->has_gpu && (long)width % WIDTH_OF)
-        f->change = kp_costrules_text(x, "Make the width of a head, %ld, a multiple of 8: fused kernels want that.",
-                                      (long)width);
+        f->change =
+            kp_costrules_text(x, "Make the head width (%ld) a multiple of 8: fused kernels need that.", (long)width);
 }
 
 void kp_rules_attention(struct kp_costrules *x)

@@ -11,8 +11,8 @@
 #include "export/show/shapetext.h"
 
 static const struct kp_cost_rule slow = {
-    0.10, 0, "elementwise-slow", "elementwise kernels use little of the memory's bandwidth",
-    "Lay tensors out for it: .contiguous() once before the loop, no strided views, channels_last for images."};
+    0.10, 0, "elementwise-slow", "elementwise kernels use little of the memory bandwidth",
+    "Use contiguous tensors: .contiguous() once before the loop, no strided views, channels_last for images."};
 
 /* GB/s by the vendor; a longer name stands before its beginning. */
 static const struct {

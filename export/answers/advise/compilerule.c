@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 static const struct kp_cost_rule rule = {
-    0.05, 1u << KP_SPLIT_IDLE, "recompilation", "torch.compile compiles in the middle of the run",
-    "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim); kprof run "
-    "--record-shapes tells which they are."};
+    0.05, 1u << KP_SPLIT_IDLE, "recompilation", "torch.compile recompiles during the run",
+    "Find out why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim). `kprof run "
+    "--record-shapes` shows which sizes change."};
 
 enum { STEPS_WARM = 2 }; /* a program compiles in its first step, and again where a size changes in the second */
 enum { INPUTS_MOST = 64, DIMS_MOST = 8 };

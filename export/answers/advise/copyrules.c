@@ -3,12 +3,12 @@
 #include "export/answers/advise/adviseparts.h"
 
 static const struct kp_cost_rule pageable = {
-    0.05, 1u << KP_SPLIT_COPIES, "pageable-copies", "copies of memory that is not pinned: nothing runs beside them",
+    0.05, 1u << KP_SPLIT_COPIES, "pageable-copies", "copies from memory that is not pinned: nothing runs during them",
     "Pin the memory: DataLoader(..., pin_memory=True) or tensor.pin_memory(), and .to(device, non_blocking=True)."};
 static const struct kp_cost_rule joined = {
     0.05, 1u << KP_SPLIT_COPIES | 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_LAUNCH) | 1u << KP_CAUSE(KP_IDLE_SYNC),
-    "copies-to-join", "many small copies one after the other, which could be one",
-    "Put them into one tensor before the copy: torch.cat or torch.stack on the host, then one .to(device)."};
+    "copies-to-join", "many small copies in a row could be one copy",
+    "Join them before the copy: torch.cat or torch.stack on the host, then one .to(device)."};
 
 enum { JOIN_LEAST = 5, JOIN_COPY_MOST_NS = 1000000, JOIN_GAP_MOST_NS = 1000000 };
 

@@ -15,6 +15,7 @@
 #include "export/answers/advise/evalsteps.h"
 #include "collector/base/kp_order.h"
 #include "export/read/frames/framename.h"
+#include "export/show/units.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -453,11 +454,11 @@ static bool is_outside(const struct eval_outside *outside) { return outside->pas
 static const char *outside_text(const struct kp_costrules *x, const struct eval_outside *outside, const char *before)
 {
     const char *text = "";
-    static const char *const sides[] = {"before the first step", "behind the last"};
+    static const char *const sides[] = {"before the first step", "after the last step"};
     for (size_t side = 0; side < EVAL_SIDES; side++) {
         if (!is_outside(&outside[side])) continue;
-        text = kp_costrules_text(x, "%s%s%s at least %.1f ms (%zu passes)", text, *text ? ", " : before, sides[side],
-                                 (double)outside[side].ns / 1e6, outside[side].passes);
+        text = kp_costrules_text(x, "%s%s%s at least %s (%zu passes)", text, *text ? ", " : before, sides[side],
+                                 kp_units_ms((double)outside[side].ns), outside[side].passes);
     }
     return text;
 }
@@ -479,7 +480,7 @@ static int64_t loading_of(const struct kp_costrules *x, const struct kp_spans *t
 static const char *part_text(const struct kp_costrules *x, int64_t part_ns, int64_t ns, size_t found, const char *what)
 {
     if ((double)part_ns < TOLD_SHARE * (double)ns) return "";
-    return kp_costrules_text(x, ", %.1f ms of it %s", (double)part_ns / 1e6 / (double)found, what);
+    return kp_costrules_text(x, ", %s of it %s", kp_units_ms((double)part_ns / (double)found), what);
 }
 
 static double steps_ns(const struct kp_costrules *x) { return x->out->step_ns * (double)x->chosen->step_count; }
@@ -500,9 +501,8 @@ static const char *total_text(const struct kp_costrules *x, const struct eval_ou
         if (is_outside(&outside[side])) out_ns += (double)outside[side].ns;
     const double all_ns = x->out->evaluated_ns * (double)x->chosen->step_count + out_ns;
     if (out_ns <= 0 || steps_ns(x) <= 0) return "";
-    return kp_costrules_text(
-        x, ": with it at least %.1f ms in all, %.1f %% of the time of the steps and of what is outside", all_ns / 1e6,
-        100 * all_ns / (steps_ns(x) + out_ns));
+    return kp_costrules_text(x, " (in all at least %s, %.1f %% of the time of steps and evaluations)",
+                             kp_units_ms(all_ns), 100 * all_ns / (steps_ns(x) + out_ns));
 }
 
 const char *kp_evalsteps_text(const struct kp_costrules *x, size_t found, const char *what, const char *about,
@@ -510,10 +510,10 @@ const char *kp_evalsteps_text(const struct kp_costrules *x, size_t found, const 
 {
     const char *const one = found == 1 ? "s" : "", *const several = found == 1 ? "" : "s";
     return kp_costrules_text(x,
-                             "%zu %s%s inside of the training take%s %s%.1f ms%s, and %s no slow step%s of it: "
-                             "%s without backward, %.1f ms each",
-                             found, what, several, one, about, ns / 1e6, share, found == 1 ? "is" : "are", several,
-                             numbers, ns / 1e6 / (double)found);
+                             "%zu %s%s during the training take%s %s%s%s. %s long but not slow: "
+                             "%s without backward, %s each",
+                             found, what, several, one, about, kp_units_ms(ns), share,
+                             found == 1 ? "That step is" : "These steps are", numbers, kp_units_ms(ns / (double)found));
 }
 
 /* Is something drawn from what the model says, as in a rollout or a generation? The training needs that: it cannot be
@@ -549,7 +549,7 @@ static const char *inside_text(const struct kp_costrules *x, const struct kp_pas
                                                (double)ns, share_text(x, outside, ns),
                                                kp_evalsteps_numbers(x, of, least)),
                              part_text(x, loading_of(x, times), ns, found, "loading"),
-                             part_text(x, behind, ns, found, "behind the last pass (metrics, a checkpoint)"));
+                             part_text(x, behind, ns, found, "after the last pass (metrics, a checkpoint)"));
 }
 
 /* Do most steps train alone? Else passes without backward are a part of the training. */
@@ -571,8 +571,8 @@ static void evaluated_tell(const struct kp_costrules *x, const char *inside, con
     const char *const total = inside ? total_text(x, outside) : "";
     if (inside || *others)
         x->out->evaluated = kp_costrules_text(x, "%s%s%s" KP_EVALUATED_HOW "%s", inside ? inside : "", others, total,
-                                              samples ? "let one pass serve many samples (environments, prompts)"
-                                                      : "evaluate less often, or on a part of the data");
+                                              samples ? "let one pass process many samples (environments, prompts)"
+                                                      : "evaluate less often or on fewer batches");
     for (size_t side = 0; side < EVAL_SIDES; side++)
         if (is_outside(&outside[side]))
             x->out->evaluated_ns += (double)outside[side].ns / (double)x->chosen->step_count;

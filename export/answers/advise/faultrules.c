@@ -4,15 +4,13 @@
 
 #include "export/read/kineto/pagefaults.h"
 
-static const char kept_change[] =
-    "MALLOC_TRIM_THRESHOLD_ is set, so they may not be the C library's: batches in the shared memory of workers, files "
-    "that are mapped. perf record -e page-faults -g tells who takes them.";
-static const char keep_change[] =
-    "Start the program with MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1: glibc then keeps what it has; or with "
-    "tcmalloc (LD_PRELOAD=libtcmalloc_minimal.so.4). Recording lowers their number: time both without kprof.";
-static const char read_change[] =
-    "Memory is short, or files are mapped that are not in memory: see vmstat 1 (si, bi). Read such files before they "
-    "are needed, or use less memory.";
+static const char kept_change[] = "MALLOC_TRIM_THRESHOLD_ is set, so malloc may not be the cause: workers' batches in "
+                                  "shared memory or mapped files can be. To find out: perf record -e page-faults -g.";
+static const char keep_change[] = "Start the program with MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1, so that malloc "
+                                  "keeps its memory, or with tcmalloc (LD_PRELOAD=libtcmalloc_minimal.so.4). kprof "
+                                  "itself reduces page faults, so measure the effect without kprof.";
+static const char read_change[] = "Memory is short, or mapped files are not in memory: see vmstat 1 (si, bi). Read "
+                                  "such files earlier, or use less memory.";
 
 void kp_rules_faults(struct kp_costrules *x)
 {
@@ -28,16 +26,13 @@ void kp_rules_faults(struct kp_costrules *x)
     f.steps = (size_t)((are_read || is_of_bare ? 1 : faults.many) * steps + 0.5);
     if (!kp_pagefaults_are_found(&faults, step_ns)) return;
     if (are_read) {
-        f.what =
-            kp_costrules_text(x, "%.0f page faults a step read from a disk, 0.1 ms each at the least", faults.major);
+        f.what = kp_costrules_text(x, "%.0f page faults per step read from a disk, at least 0.1 ms each", faults.major);
         f.change = read_change;
     } else {
         f.what = kp_costrules_text(
-            x,
-            "%.0f page faults a step%s: the C library gives large blocks back to the system and "
-            "takes them again",
+            x, "%.0f page faults per step%s: malloc returns large blocks to the kernel and requests them again",
             is_of_bare ? faults.bare : faults.minor,
-            !is_of_bare ? "" : kp_costrules_text(x, " while nothing was recorded (%.0f in these)", faults.minor));
+            !is_of_bare ? "" : kp_costrules_text(x, " without recording (%.0f while recording)", faults.minor));
         f.change = faults.is_memory_kept ? kept_change : keep_change;
     }
     f.is_critical = kp_advise_is_critical(&f, x->out->steps);

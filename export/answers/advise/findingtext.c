@@ -92,10 +92,9 @@ static bool lack_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks
     char names[KP_RANKTEXT_BYTES];
     if (ranks->rank_count < 2 || !kp_rankwaits_lack(ranks)) return false;
     kp_rankwaits_missing(names, sizeof names, ranks);
-    snprintf(out->what, sizeof out->what, "the step waits for other ranks, or for the network; %s left no trace here",
-             names);
+    snprintf(out->what, sizeof out->what, "the step waits for other ranks or for the network; %s left no trace", names);
     snprintf(out->change, sizeof out->change,
-             "Record all ranks: without %s it is not known which rank comes last, and why.", names);
+             "Record all ranks: without %s it is not known which rank is last, and why.", names);
     return true;
 }
 
@@ -110,18 +109,19 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
     if (awaited) {
         snprintf(out->what, sizeof out->what,
-                 "the step waits for rank %ld (it came last to %zu of %zu collectives); the wait is %.0f %% of their "
-                 "time",
+                 "the step waits for rank %ld, which arrived last at %zu of %zu collectives; the wait is %.0f %% of "
+                 "the collective time",
                  late->rank, late->last, late->matched, 100 * kp_rankwaits_share(ranks, rank));
         even_out(out, has_cause ? cause : "");
         return true;
     }
     const bool is_one = !ranks->has_hosts;
-    snprintf(out->what, sizeof out->what, "the step waits for the %s (this rank came last to %zu of %zu collectives)",
+    snprintf(out->what, sizeof out->what,
+             "the step waits for the %s (this rank arrived last at %zu of %zu collectives)",
              is_one ? "collectives' own work, on one machine" : "network", late->last, late->matched);
     snprintf(out->change, sizeof out->change, "%s%s%s%s%s", kp_commkind_less(kp_commkinds_most(&ranks->kinds)),
              is_one ? " On one machine ranks and collectives share its cores." : "",
-             has_cause ? " What makes the rank late: " : "", has_cause ? cause : "", has_cause ? "." : "");
+             has_cause ? " The rank is late: " : "", has_cause ? cause : "", has_cause ? "." : "");
     return true;
 }
 
@@ -134,7 +134,8 @@ bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, cons
     const double share = kept_ns * (double)late->steps / (double)late->steps_ns;
     if (share < KP_SHARE_LATE) return false;
     const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
-    snprintf(words->what, sizeof words->what, "the other rank%s for this one (it came last to %zu of %zu collectives)",
+    snprintf(words->what, sizeof words->what,
+             "the other rank%s for this one, which arrived last at %zu of %zu collectives",
              ranks->rank_count > 2 ? "s wait" : " waits", late->last, late->matched);
     even_out(words, has_cause ? cause : "");
     *out = (struct kp_finding){.id = KP_FINDING_LATE,

@@ -134,9 +134,9 @@ static const char *origin_text(const struct kp_costrules *x)
         if (!kp_costrules_is_op(x, i) || is_view(name) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
         if (has_doubles(x, i) && made >= 0 &&
             kp_tree_event(x->tree, (size_t)made)->tid == kp_tree_event(x->tree, i)->tid)
-            return kp_costrules_text(x, "; %s%s makes the first", kp_costrules_name(x, made), line_text(x, made));
+            return kp_costrules_text(x, "; %s%s creates the first one", kp_costrules_name(x, made), line_text(x, made));
         if (has_doubles(x, i))
-            return kp_costrules_text(x, "; %s%s, the first of them, is given float64", name, line_text(x, (int32_t)i));
+            return kp_costrules_text(x, "; %s%s is the first to receive float64", name, line_text(x, (int32_t)i));
         made = is_conversion(name) ? (int32_t)i : -1;
     }
     return "";
@@ -154,7 +154,7 @@ void kp_rules_float64(struct kp_costrules *x)
         kp_cost_drop(&d.cost);
         return;
     }
-    rule.what = kp_costrules_text(x, "%.0f %% of the time in %s computes in float64%s", 100 * d.ns / d.all_ns,
+    rule.what = kp_costrules_text(x, "%.0f %% of the time in %s is float64 computation%s", 100 * d.ns / d.all_ns,
                                   x->out->has_gpu ? "kernels" : "ops", origin_text(x));
     rule.change =
         x->out->has_gpu

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 
 static const struct kp_cost_rule fusable = {
-    0.10, 0, "kernels-to-fuse", "elementwise kernels one after the other, which could be one kernel",
+    0.10, 0, "kernels-to-fuse", "elementwise kernels in a row could be one kernel",
     "Let a compiler join them: torch.compile(model), or a fused optimizer (fused=True)."};
 static const struct kp_cost_rule small = {
     0.10, 1u << KP_CAUSE(KP_IDLE_DEPENDENCY) | 1u << KP_SPLIT_IDLE, "small-kernels",
-    "between kernels of a few microseconds the GPU only starts the next one",
+    "kernels last a few microseconds, and the GPU spends the time between them on starting the next one",
     "Start them at once: torch.compile(model, mode=\"reduce-overhead\") or torch.cuda.graph; larger batches."};
 
 enum { FUSE_LEAST = 3, FUSE_MOST = 15, SMALL_LEAST = 5, SMALL_MEAN_NS = 10000, GAP_MOST_NS = 10000 };

@@ -17,7 +17,7 @@ static const struct kp_cost_rule collecting = {0.05, 1u << KP_SPLIT_IDLE, KP_FIN
                                                "the step waits for Python's garbage collector", KP_COLLECTING_CHANGE};
 static const struct kp_cost_rule input = {
     0.10, 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON) | 1u << KP_CAUSE(KP_IDLE_LAUNCH), KP_FINDING_INPUT,
-    "the step prepares its input itself, in the thread that trains",
+    "the main thread prepares its input itself",
     "Let workers prepare it: move it into a Dataset, and DataLoader(dataset, num_workers=N, persistent_workers=True)."};
 
 typedef bool (*node_is_fn)(const struct kp_costrules *x, size_t node);
@@ -72,8 +72,8 @@ void kp_rules_collecting(struct kp_costrules *x)
 void kp_rules_collecting_explicit(struct kp_finding *told)
 {
     if (told && told->where && strcmp(told->where, KP_ADVISE_GC_CALL) == 0)
-        told->change = "The program calls gc.collect() there: do it less often, or gc.freeze() after start-up makes "
-                       "each cheaper.";
+        told->change = "The program calls gc.collect() there. Call it less often, or call gc.freeze() after start-up "
+                       "to make each cheaper.";
 }
 
 bool kp_rules_is_collecting(const struct kp_costrules *x, size_t step, double more_ns)
@@ -367,7 +367,7 @@ static void gpu_reads_see(struct kp_costrules *x)
     if (count && count >= KP_VALUEREADS_LEAST * steps) {
         kp_costplaces_lines(&cost.places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
         x->out->seen = kp_costrules_text(
-            x, ".item() and its like, %.0f a step%s%s (each of a tensor on the GPU waits until it is computed)",
+            x, "%.0f calls of .item() and the like per step%s%s (on the GPU each waits until its tensor is computed)",
             (double)count / (double)steps, *lines ? ", with the loop around them at " : "", lines);
     }
     kp_costplaces_fini(&cost.places);
@@ -418,12 +418,11 @@ static bool reads_tell(struct kp_costrules *x, struct kp_cost *cost, double each
     kp_costplaces_lines(&cost->places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
     const struct kp_cost_rule rule = {
         0.02, 1u << KP_SPLIT_IDLE, KP_FINDING_READS,
-        kp_costrules_text(
-            x,
-            "Python reads %.0f values of each step one by one (.item(), float(), if, print() of tensors); with the "
-            "loop around them%s%s%s",
-            each, *lines ? ", at " : "", lines, rest_text(x, line, reads_ns, mean_of(cost->of, steps))),
-        "Keep them as tensors and read all at once: torch.stack(values).tolist(); log every N steps."};
+        kp_costrules_text(x,
+                          "Python reads %.0f values per step one by one (.item(), float(), if, print() of tensors); "
+                          "the cost includes the loop around them%s%s%s",
+                          each, *lines ? ", at " : "", lines, rest_text(x, line, reads_ns, mean_of(cost->of, steps))),
+        "Keep them as tensors and read all at once: torch.stack(values).tolist(). Log every N steps."};
     if (each < KP_VALUEREADS_LEAST) memset(cost->of, 0, steps * sizeof *cost->of);
     return kp_cost_tell(cost, x, &rule);
 }
@@ -443,9 +442,9 @@ static void reads_judge(struct kp_costrules *x)
     const char *const function = each < KP_VALUEREADS_LEAST ? NULL : function_charge(&cost, x, &times);
     if (reads_tell(x, &cost, each, ns, function)) kp_readtimes_idle(&x->read_idle, x, &times);
     else if (each >= SEEN_LEAST)
-        x->out->seen =
-            kp_costrules_text(x, ".item() and its like, %.1f a step, %.3f ms%s%s (each would wait for a GPU)", each,
-                              ns / 1e6, *counts ? ": " : "", counts);
+        x->out->seen = kp_costrules_text(
+            x, "%.1f calls of .item() and the like per step, %.3g ms%s%s. On a GPU each would wait for the device",
+            each, ns / 1e6, *counts ? ": " : "", counts);
     kp_spans_fini(&times);
 }
 

@@ -13,19 +13,21 @@ static const struct kp_cost_rule tensor_cores = {
     0.10, 0, "tensor-cores-unused", "matrix products and convolutions in float32 that use no tensor cores",
     "Use them: torch.set_float32_matmul_precision(\"high\"), or torch.autocast(\"cuda\", torch.bfloat16)."};
 static const struct kp_cost_rule few_blocks = {
-    0.20, 0, "low-occupancy", "kernels with fewer blocks than the GPU has multiprocessors leave most of it empty",
+    0.20, 0, "low-occupancy", "kernels with fewer blocks than multiprocessors leave most of the GPU empty",
     "Give a kernel more work: larger batches, longer sequences, or several small problems in one call (torch.bmm)."};
-static const struct kp_cost_rule unstable = {
-    0.05, 0, "unstable-kernels", "one kernel of one size takes very different times",
-    "See what runs beside it, and the GPU's clock: nvidia-smi -q -d CLOCK,PERFORMANCE; another process, or heat."};
+static const struct kp_cost_rule unstable = {0.05, 0, "unstable-kernels",
+                                             "the duration of one kernel at one size varies a lot",
+                                             "Look at the GPU's clock (nvidia-smi -q -d CLOCK,PERFORMANCE) and at what "
+                                             "runs at the same time: heat or another process may slow it down."};
 
 static const struct kp_cost_rule float32 = {
     0.10, 0, "mixed-precision",
-    "most of the GPU's time is products and convolutions in float32: 16 bits save at most half of it",
-    "Compute forward and loss in torch.autocast(\"cuda\", torch.bfloat16): other ops move less memory then, too."};
+    "most of the GPU time is float32 products and convolutions; 16 bits save at most half of it",
+    "Compute forward and loss in torch.autocast(\"cuda\", torch.bfloat16). Other operators then move less memory as "
+    "well."};
 static const struct kp_cost_rule layout = {
-    0.05, 0, "layout-changes", "kernels bring images from NCHW to NHWC and back, around convolutions",
-    "Keep them so: model.to(memory_format=torch.channels_last), and each batch the same."};
+    0.05, 0, "layout-changes", "kernels convert images from NCHW to NHWC and back around convolutions",
+    "Keep one layout: model.to(memory_format=torch.channels_last), and each batch the same."};
 
 #define SHARE_FLOAT32 0.5  /* of the compute, with the changes of layout that its convolutions need */
 #define SHARE_COMPUTES 0.7 /* of a step: what is computed faster makes it shorter */
@@ -64,7 +66,7 @@ static void tensor_cores_judge(struct kp_costrules *x)
     }
     struct kp_finding *f = kp_cost_tell(&cost, x, &tensor_cores);
     if (f && major == 7)
-        f->change = "Use them: torch.autocast(\"cuda\", torch.float16); this GPU has none for float32.";
+        f->change = "Use them: torch.autocast(\"cuda\", torch.float16); this GPU has no tensor cores for float32.";
 }
 
 /* ---- float32 ---- */
@@ -116,8 +118,8 @@ static void float32_judge(struct kp_costrules *x)
     struct kp_finding *f = kp_cost_tell(&cost, x, &float32);
     if (f) f->is_critical = false; /* it is an upper bound, and changes what is computed */
     if (f && major == 7)
-        f->change = "Compute forward and loss in torch.autocast(\"cuda\", torch.float16), with a torch.amp.GradScaler: "
-                    "other ops move less memory then, too.";
+        f->change = "Compute forward and loss in torch.autocast(\"cuda\", torch.float16), with a torch.amp.GradScaler. "
+                    "Other operators then move less memory as well.";
 }
 
 static void layout_judge(struct kp_costrules *x)

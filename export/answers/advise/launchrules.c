@@ -11,7 +11,7 @@
 #include "collector/base/kp_order.h"
 
 static const struct kp_cost_rule queue_full = {
-    0.10, 0, "launch-queue-full", "the host stands still: the queue of launches is full, of small kernels",
+    0.10, 0, "launch-queue-full", "the host is blocked: the launch queue is full of small kernels",
     "Make fewer and larger kernels: torch.compile(model), fused optimizers, larger batches."};
 
 enum { LAUNCHES_LEAST = 10, QUEUE_FULL = 1000 };
@@ -29,8 +29,8 @@ static const struct kp_cost_rule blocking = {0.05,
                                              1u << KP_CAUSE(KP_IDLE_LAUNCH) | 1u << KP_CAUSE(KP_IDLE_PYTHON) |
                                                  1u << KP_CAUSE(KP_IDLE_SYNC) | 1u << KP_SPLIT_IDLE,
                                              "launch-blocking",
-                                             "each launch waits for its kernel: CUDA_LAUNCH_BLOCKING is set",
-                                             "Unset CUDA_LAUNCH_BLOCKING; it is for finding errors."};
+                                             "each launch waits for its kernel because CUDA_LAUNCH_BLOCKING is set",
+                                             "Unset CUDA_LAUNCH_BLOCKING: it is meant for debugging."};
 
 /* Without the waits a step would last as long as the host's own work or as the GPU's, whichever is longer. */
 static void blocking_judge(struct kp_costrules *x)

@@ -100,6 +100,7 @@ struct kp_step_split *kp_loadcore_splits(const struct kp_costrules *rules, const
 const char *kp_loadcore_text(const struct kp_costrules *x, const struct kp_loadcore *taken, double step_ns)
 {
     if (taken->step_ns < KP_CORE_WAITED_MUCH * (step_ns + taken->step_ns)) return "";
-    return kp_costrules_text(x, " (without %.1f ms of it, and %.1f ms of the step, in which its thread had no core)",
+    return kp_costrules_text(x,
+                             " (%.1f ms of it and %.1f ms of the step, spent waiting for a CPU core, are not counted)",
                              taken->load_ns / 1e6, taken->step_ns / 1e6);
 }

@@ -135,16 +135,14 @@ static const char *items_text(const struct kp_costrules *x, const struct loadpla
 {
     const bool has_calls = p->in_calls_ns && !is_between(f), computes = l->waits < COMPUTES_SHARE;
     if (!has_calls && computes)
-        return " The items compute: the thread of the steps hardly sleeps. The line that takes it: " RECORD_CALLS;
+        return " Loading computes: the main thread hardly sleeps. To see the line: " RECORD_CALLS;
     if (!has_calls)
-        return is_between(f) ? " The line that takes it, and whether that waits or computes: " RECORD_CALLS
-                             : " Whether its items wait (disk, network, sleep) or compute: " RECORD_CALLS;
-    if (computes) return " The items compute: calls that wait or read files take less than 5 % of it.";
-    return kp_costrules_text(x,
-                             " Of the loading %.0f %% waits (sleep, network, lock), %.0f %% reads files, and the rest "
-                             "computes.",
-                             100 * (double)p->waits_ns / (double)p->in_calls_ns,
-                             100 * (double)p->reads_ns / (double)p->in_calls_ns);
+        return is_between(f) ? " To see the line, and whether it waits or computes: " RECORD_CALLS
+                             : " To see whether the items wait (disk, network, sleep) or compute: " RECORD_CALLS;
+    if (computes) return " Loading computes: calls that wait or read files take less than 5 % of it.";
+    return kp_costrules_text(
+        x, " Loading waits for %.0f %% (sleep, network, lock) and reads files for %.0f %%; the rest computes.",
+        100 * (double)p->waits_ns / (double)p->in_calls_ns, 100 * (double)p->reads_ns / (double)p->in_calls_ns);
 }
 
 /* The cores were not this program's alone. */
@@ -152,11 +150,11 @@ static const char *busy_text(const struct kp_costrules *x, const struct kp_loadi
 {
     if (!kp_costrules_is_crowded(x) || (l->waits_known && l->waits >= 1 - COMPUTES_SHARE)) return "";
     if (!(l->core_waited > 0))
-        return " The cores were busy (see the note): no time without one is in these, and workers that compute need "
-               "one, too.";
+        return " The cores were busy (see the note). These times do not include waits for a core, and workers that "
+               "compute need a core as well.";
     return kp_costrules_text(x,
-                             " The cores were busy (see the note): on a free one it would load for about %.1f ms, and "
-                             "workers that compute need one, too.",
+                             " The cores were busy (see the note). On a free core loading would take about %.1f ms, "
+                             "and workers that compute need a core as well.",
                              l->load_ns * (l->waits + (1 - l->waits) * (1 - l->core_waited)) / 1e6);
 }
 
@@ -180,22 +178,19 @@ static const char *change_of_cheaper(const struct kp_costrules *x, const struct 
     const double saves_ms = kp_loading_saves_ns(l, 0) / 1e6;
     const char *const cheaper = cheaper_text(x, l, f);
     if (kp_loading_size_of(l) == KP_LOADING_SHORT)
-        return kp_costrules_text(
-            x,
-            "Make items cheaper first: %s. Workers would save %.1f ms at most, and to take a batch "
-            "from one costs about as much, 1 to 3 ms.%s%s",
-            cheaper, saves_ms, items, busy_text(x, l));
+        return kp_costrules_text(x,
+                                 "Make items cheaper first: %s. Workers would save at most %.1f ms, and taking a batch "
+                                 "from a worker costs 1 to 3 ms.%s%s",
+                                 cheaper, saves_ms, items, busy_text(x, l));
     if (kp_loading_size_of(l) == KP_LOADING_MIDDLE)
         return kp_costrules_text(
             x,
-            "Make items cheaper first: %s. One worker (num_workers=1, persistent_workers=True) "
-            "saves %.1f ms at most, less the 1 to 3 ms that it costs to take a batch from it: keep "
-            "it only if a clock says that steps are shorter.%s%s",
+            "Make items cheaper first: %s. One worker (num_workers=1, persistent_workers=True) saves at most %.1f ms, "
+            "and taking a batch from it costs 1 to 3 ms. Keep it only if steps are measurably shorter.%s%s",
             cheaper, saves_ms, items, busy_text(x, l));
-    return kp_costrules_text(x,
-                             "Make items cheaper: %s. Workers save %.1f ms at most: what the items and the training "
-                             "compute fills the %s.%s",
-                             cheaper, saves_ms, l->cores == 1 ? "core" : "cores", items);
+    return kp_costrules_text(
+        x, "Make items cheaper: %s. Workers save at most %.1f ms: the items and the training already fill the %s.%s",
+        cheaper, saves_ms, l->cores == 1 ? "core" : "cores", items);
 }
 
 /* torch itself warns of more workers than cores. */
@@ -203,8 +198,8 @@ static const char *start_text(const struct kp_costrules *x, const struct kp_load
 {
     if (workers <= l->cores) return "";
     return kp_costrules_text(x,
-                             " More workers than the %ld core%s help because the items wait, whatever torch's warning "
-                             "says. Each takes 0.1 s to start, and seconds where it imports torch (spawn, forkserver).",
+                             " More workers than the %ld core%s help because the items wait, despite torch's warning. "
+                             "Each takes 0.1 s to start, or seconds if it imports torch (spawn, forkserver).",
                              l->cores, l->cores == 1 ? "" : "s");
 }
 

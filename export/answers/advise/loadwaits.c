@@ -78,11 +78,10 @@ static bool bursts_tell(const struct kp_costrules *x, const struct kp_step_split
     if (are_bursts) {
         f->is_bursty = true;
         f->steps = w.bursts;
-        f->what = kp_costrules_text(x,
-                                    "%zu steps%s wait %.1f to %.1f ms for the DataLoader, %.0f ms in all; the "
-                                    "others wait %.1f ms",
-                                    w.bursts, every_text(x, &w), w.least_ns / 1e6, w.most_ns / 1e6, w.burst_ns / 1e6,
-                                    (w.all_ns - w.burst_ns) / 1e6 / (double)(w.steps - w.bursts));
+        f->what = kp_costrules_text(
+            x, "%zu steps%s wait %.1f to %.1f ms for the DataLoader (%.0f ms in all); the other steps wait %.1f ms",
+            w.bursts, every_text(x, &w), w.least_ns / 1e6, w.most_ns / 1e6, w.burst_ns / 1e6,
+            (w.all_ns - w.burst_ns) / 1e6 / (double)(w.steps - w.bursts));
     }
     free(w.of);
     return are_bursts;

@@ -12,9 +12,9 @@ const char *kp_lost_work(struct kp_costrules *x)
     if (!kp_unanswered_much(&of)) return NULL;
     if (of.kernels && of.kernels_lost == of.kernels && of.graphs_lost == of.graphs)
         return kp_costrules_text(x,
-                                 "none of the %zu kernels that were launched is in the trace, so what the GPU does is "
-                                 "not known: kprof report and kprof doctor say what is recorded of it",
+                                 "none of the %zu launched kernels is in the trace, so the GPU's work is unknown. "
+                                 "`kprof report` and `kprof doctor` say why",
                                  of.kernels);
     kp_unanswered_text(text, sizeof text, &of);
-    return kp_costrules_text(x, "%s, so the GPU is busier than it says", text);
+    return kp_costrules_text(x, "%s, so the GPU is busier than shown", text);
 }

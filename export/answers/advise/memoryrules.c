@@ -110,11 +110,11 @@ static void left_find(struct memory_walk *w, bool gpu, double *left, struct kp_c
     kp_keyindex_fini(&addresses);
 }
 
-static const char keep_change[] = "Keep no graph and no tensor of a step: total += loss.item(), .detach() what is "
-                                  "stored. kprof memory shows what grows, and where it is allocated.";
-static const char detached_change[] = "That line detaches already: what it keeps are tensors without their graph. Keep "
-                                      "numbers (.item()), fewer of them, or "
-                                      "drop what is old. kprof memory shows what grows, and where it is allocated.";
+static const char keep_change[] = "Do not keep a step's graph or tensors: use total += loss.item(), and .detach() what "
+                                  "is stored. `kprof memory` shows what grows, and where it is allocated.";
+static const char detached_change[] =
+    "That line already detaches, so it keeps tensors without their graph. Keep numbers (.item()), keep fewer, or drop "
+    "old ones. `kprof memory` shows what grows, and where it is allocated.";
 
 /* Does the program's line call detach()? */
 static bool is_detached(const struct kp_costrules *x, const char *line)
@@ -139,7 +139,7 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     const size_t steps = x->chosen->step_count;
     struct kp_cost left = kp_cost_open(x);
     struct kp_finding f = {.id = KP_FINDING_GROWS,
-                           .what = gpu ? "each step leaves memory of the GPU behind" : "each step leaves memory behind",
+                           .what = gpu ? "each step leaves GPU memory allocated" : "each step leaves memory allocated",
                            .change = keep_change};
     if (steps >= STEPS_FOR_GROWTH) left_find(w, gpu, left.of, &left.places);
     for (size_t i = 0; i + 1 < steps; i++) f.steps += left.of[i] >= LEFT_LEAST;
@@ -174,15 +174,15 @@ static void device_judge(struct memory_walk *w)
     if (reserved - allocated >= HELD_UNUSED * total && reserved >= total / 2) {
         f.id = "memory-fragmented";
         f.step_bytes = reserved - allocated;
-        f.what = kp_costrules_text(x, "the allocator holds %.0f MiB that no tensor has at the peak",
+        f.what = kp_costrules_text(x, "at the peak the allocator holds %.0f MiB that no tensor uses",
                                    (reserved - allocated) / MB);
-        f.change = "Let segments grow: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; keep shapes the same.";
+        f.change = "Let segments grow: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. Keep shapes the same.";
     } else if (reserved >= NEAR_PEAK * total) {
         f.id = "memory-near-peak";
         f.step_bytes = reserved;
-        f.what = kp_costrules_text(x, "%.0f %% of the GPU's memory is taken: a little more, and it ends or is slow",
+        f.what = kp_costrules_text(x, "%.0f %% of the GPU's memory is in use: a little more fails or gets slow",
                                    100 * reserved / total);
-        f.change = "Smaller batches, torch.utils.checkpoint, or a sharded optimizer; kprof memory shows the peak.";
+        f.change = "Use smaller batches, torch.utils.checkpoint or a sharded optimizer. `kprof memory` shows the peak.";
     }
     if (!f.id) return;
     struct kp_costplaces places = {0};

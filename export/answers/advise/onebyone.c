@@ -143,8 +143,8 @@ static const char *change_of(const struct loops *l)
 {
     const char *const op = kp_kineto_text(l->x->tree->trace, l->op);
     if (l->reads < l->taken)
-        return "where no turn needs the one before, compute all at once: tensors broadcast ((batch - mean) / std), "
-               "torch.where chooses by element, torch.vmap takes a function of one element to a batch.";
+        return "if no iteration needs the one before, compute all at once: tensors broadcast ((batch - mean) / std), "
+               "torch.where chooses by element, torch.vmap applies a function to a batch.";
     if (strstr(op, "norm"))
         return "compute all norms at once, and read once: torch.stack(torch._foreach_norm(tensors)).tolist(); that of "
                "all together is torch.nn.utils.get_total_norm(tensors), from torch 2.6 on.";
@@ -183,11 +183,11 @@ static void loops_tell(struct loops *l)
     const double steps = (double)(x->chosen->step_count + !x->chosen->step_count);
     const char *const name = strchr(l->function, ' ');
     rule.what =
-        kp_costrules_text(x, "a loop in%s computes one by one: %.0f times %s in a step, and %.0f times %s",
+        kp_costrules_text(x, "a loop in%s computes one by one: %.0f times %s per step, and %.0f times %s",
                           name ? name : " Python", (double)l->computed / steps, kp_kineto_text(x->tree->trace, l->op),
                           (double)(l->reads < l->taken ? l->taken : l->reads) / steps,
                           l->reads < l->taken ? "it takes an element of a tensor" : "it reads a value");
-    rule.change = kp_costrules_text(x, "Leave out the loop: %s", change_of(l));
+    rule.change = kp_costrules_text(x, "Replace the loop: %s", change_of(l));
     if (kp_cost_tell(&l->cost, x, &rule)) kp_readtimes_idle(&x->read_idle, x, &l->times);
 }
 

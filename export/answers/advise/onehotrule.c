@@ -11,7 +11,7 @@
 #include "export/answers/advise/backcost.h"
 
 static const struct kp_cost_rule rule = {
-    0.05, 0, "one-hot-product", "one_hot() is multiplied with a weight: nearly all of it is zeros",
+    0.05, 0, "one-hot-product", "one_hot() is multiplied with a weight, and nearly all of it is zeros",
     "Take the rows of the weight: torch.nn.Embedding(N, M)(ids), or torch.nn.functional.embedding(ids, weight.t()) of "
     "a Linear's weight."};
 

@@ -114,14 +114,13 @@ void kp_rules_optimizer(struct kp_costrules *x)
     if (!x->out->has_gpu) updates_charge(&s);
     const char *const of = s.range < 0 ? "" : fusable_of(kp_costrules_name(x, s.range));
     if (strcmp(of, "SGD") == 0 || strcmp(of, "Adagrad") == 0) rule.bound = SHARE_LEAST_SGD;
-    rule.what = kp_costrules_text(x, "%s updates its parameters op by op, %.0f ops a step", of,
+    rule.what = kp_costrules_text(x, "%s updates its parameters operator by operator (%.0f per step)", of,
                                   (double)s.ops / (double)(x->chosen->step_count + !x->chosen->step_count));
-    rule.change =
-        kp_costrules_text(x,
-                          "torch.optim.%s(..., fused=True) does it in one pass (on a CPU from torch 2.4 on%s; "
-                          "parameters have to be dense, of floating point). All of Optimizer.step is the cost: "
-                          "it saves a part of that.",
-                          of, version_text(x));
+    rule.change = kp_costrules_text(
+        x,
+        "Use torch.optim.%s(..., fused=True), which updates all in one pass (on a CPU since torch 2.4%s; for dense "
+        "floating-point parameters). The cost is all of Optimizer.step; fused=True saves a part of it.",
+        of, version_text(x));
     struct kp_finding *const told = kp_cost_tell(&s.cost, x, &rule);
     if (told) {
         told->where = kp_costrules_name(x, s.range);

@@ -25,39 +25,39 @@ struct advice_rule {
 };
 static const struct advice_rule rules[] = {
     {KP_SPLIT_LOADING, 0.10, ANYWHERE, "data-loading", "the step waits for the DataLoader",
-     "Give the DataLoader more workers (num_workers=N, persistent_workers=True) where its items wait, or while "
-     "fewer workers than cores compute. Else make an item cheaper: cache it, or decode it once."},
+     "Give the DataLoader more workers (num_workers=N, persistent_workers=True) if its items wait, or if fewer workers "
+     "than cores compute. Otherwise make items cheaper: cache them, or decode them once."},
     {KP_SPLIT_COMM, 0.05, WITH_GPU, KP_FINDING_COMM, "collectives run while nothing computes",
-     "Where no rank comes last to most of them (kprof advise with the traces of all says so), let communication "
-     "overlap "
-     "with backward: DDP(..., bucket_cap_mb=N, gradient_as_bucket_view=True)."},
-    {KP_SPLIT_COMM, 0.05, WITHOUT_GPU, KP_FINDING_COMM, "the step waits for other ranks, or for the network",
-     "Even out the work of the ranks: kprof advise with the traces of all says which rank came last, and why."},
+     "Let communication overlap with backward: DDP(..., bucket_cap_mb=N, gradient_as_bucket_view=True). First see with "
+     "the traces of all ranks (kprof advise) that no rank is late."},
+    {KP_SPLIT_COMM, 0.05, WITHOUT_GPU, KP_FINDING_COMM, "the step waits for other ranks or for the network",
+     "Even out the work of the ranks. `kprof advise` with the traces of all ranks says which one arrives last, and "
+     "why."},
     {KP_SPLIT_COPIES, 0.05, WITH_GPU, "exposed-copies", "copies run while nothing computes",
-     "Copy from pinned memory beside the compute: DataLoader(..., pin_memory=True) and .to(device, "
+     "Copy from pinned memory while the GPU computes: DataLoader(..., pin_memory=True) and .to(device, "
      "non_blocking=True)."},
     {KP_CAUSE(KP_IDLE_SYNC), 0.10, WITH_GPU, "implicit-sync", "the host waited until the GPU had run out of work",
      "Wait less often: keep losses and metrics on the GPU, and read them (.item(), .cpu(), print) every N steps."},
-    {KP_CAUSE(KP_IDLE_LAUNCH), 0.10, WITH_GPU, "launch-bound", "the GPU waits for ops that the host is still launching",
+    {KP_CAUSE(KP_IDLE_LAUNCH), 0.10, WITH_GPU, "launch-bound",
+     "the GPU waits for operators that the host is still launching",
      "Launch less: torch.compile(model, mode=\"reduce-overhead\"), CUDA graphs, fused optimizers, larger batches."},
-    {KP_CAUSE(KP_IDLE_PYTHON), 0.10, WITH_GPU, "python-starved", "the GPU waits for Python between ops",
-     "Move that work out of the step or into a worker; kprof run --with-stack 1 --schedule 10-30, then kprof stacks "
-     "shows the "
-     "functions."},
+    {KP_CAUSE(KP_IDLE_PYTHON), 0.10, WITH_GPU, "python-starved", "the GPU waits for Python between operators",
+     "Move that work out of the step or into a worker. To see the functions: kprof run --with-stack 1 --schedule 10-30 "
+     "-- ..., then kprof stacks."},
     {KP_CAUSE(KP_IDLE_DEPENDENCY), 0.10, WITH_GPU, "dependency",
-     "work that was launched begins late, while nothing of this program runs on the GPU",
-     "See whether another process uses this GPU (nvidia-smi): they take turns of some milliseconds. Else see what it "
-     "waits for: kprof run --cuda-sync."},
+     "launched work starts late, although this program runs nothing on the GPU",
+     "Check whether another process uses this GPU (nvidia-smi); processes take turns of some milliseconds. If none "
+     "does, see what the work waits for: kprof run --cuda-sync."},
     {KP_CAUSE(KP_IDLE_ALLOC), 0.05, WITH_GPU, "device-malloc",
-     "the GPU waits while memory of the device is allocated or freed",
-     "Call torch.cuda.empty_cache() in no step. Keep shapes the same from step to step, or set "
+     "the GPU waits while device memory is allocated or freed",
+     "Do not call torch.cuda.empty_cache() in a step. Keep shapes the same from step to step, or set "
      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
-    {KP_SPLIT_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU has nothing to do, for several reasons",
-     "See what the host does meanwhile: kprof run --with-stack ops, then kprof stacks."},
-    {KP_SPLIT_IDLE, NO_OP_SHARE, WITHOUT_GPU, KP_FINDING_NO_OP, "no op runs: Python between ops, or a wait",
-     "Find the lines: kprof run --with-stack 1 --schedule 10-30, then kprof stacks. Larger batches and fewer, larger "
-     "ops leave less "
-     "of it."},
+    {KP_SPLIT_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU is idle for several reasons",
+     "See what the host does meanwhile: kprof run --with-stack ops -- ..., then kprof stacks."},
+    {KP_SPLIT_IDLE, NO_OP_SHARE, WITHOUT_GPU, KP_FINDING_NO_OP,
+     "no operator runs: Python code between operators, or a wait",
+     "Find the lines: kprof run --with-stack 1 --schedule 10-30 -- ..., then kprof stacks. Larger batches and fewer, "
+     "larger operators reduce it."},
 };
 
 static int64_t measured(const struct kp_step_split *split, int measure)
@@ -89,22 +89,20 @@ static bool is_of_reads(const struct kp_costrules *x, const char *where)
     return kp_costrules_find(x, KP_FINDING_READS) && where && kp_valueread_is_name(where);
 }
 
-static const char call_change[] = "See what the line does: kprof report --by line has the others, kprof stacks draws "
-                                  "who calls them. Make it cheaper, "
-                                  "do it less often, or move it out of the step.";
+static const char call_change[] = "Make that line cheaper, run it less often, or move it out of the step. `kprof "
+                                  "report --by line` has the other lines, `kprof stacks` their callers.";
 static const char own_change[] =
-    "Make that function cheaper, call it less often, or move it into a DataLoader's workers or another thread: next "
-    "to no op runs in it. kprof stacks draws who calls it.";
-static const char gap_change[] =
-    "See what runs there: kprof run --with-stack 1 --schedule 10-12, then kprof report --by line. Make it cheaper, "
-    "move it out of the step, or do it less often.";
+    "Make that function cheaper, call it less often, or move it into a DataLoader's workers or another thread: it runs "
+    "hardly any operators. `kprof stacks` shows who calls it.";
+static const char gap_change[] = "See what runs there: kprof run --with-stack 1 --schedule 10-12 -- ..., then kprof "
+                                 "report --by line. Make it cheaper, move it out of the step, or do it less often.";
 
 /* A line beside the cost would be taken for that of all of it. */
 static void small_place_tell(const struct kp_costrules *x, struct kp_finding *f, double ns)
 {
     char room[512];
     const char *const line = kp_finding_line(f, room, sizeof room);
-    f->what = kp_costrules_text(x, "%s, %.3f ms of it before %s%s%s", f->what, ns / 1e6, f->where,
+    f->what = kp_costrules_text(x, "%s, %.3g ms of it before %s%s%s", f->what, ns / 1e6, f->where,
                                 line && f->line && !f->after ? " at "
                                 : line                       ? ", "
                                                              : "",
@@ -121,7 +119,7 @@ static void gap_place_tell(const struct kp_costrules *x, struct kp_finding *f)
     if (!f->is_gap || !(ns > 0)) return;
     if (2 * ns < f->step_ns) small_place_tell(x, f, ns);
     else if (ns < ITSELF_SHARE * f->step_ns)
-        f->what = kp_costrules_text(x, "%s, %.3f ms of it before %s", f->what, ns / 1e6, f->where);
+        f->what = kp_costrules_text(x, "%s, %.3g ms of it before %s", f->what, ns / 1e6, f->where);
     if (4 * ns >= f->step_ns && most->ns >= KP_OP_COMPUTES_NS * (int64_t)most->count) f->change = gap_change;
 }
 
@@ -133,15 +131,14 @@ static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
     const struct kp_gap_call call = kp_gapplace_tell(x, weights, f->step_ns, f);
     free(weights);
     if (call.ns > 0 && f->is_gap) {
-        f->what = kp_costrules_text(x, "no op runs, %.3f ms of it in " KP_GAP_OF_FUNCTION, call.ns / 1e6);
-        f->change =
-            "What runs between these lines calls nothing that takes long: a loop, a comprehension. Move it out of "
-            "the step or into a worker, or let ops do it.";
+        f->what = kp_costrules_text(x, "no operator runs, %.3g ms of it in " KP_GAP_OF_FUNCTION, call.ns / 1e6);
+        f->change = "The code between these lines is plain Python, such as a loop or a comprehension. Move it out of "
+                    "the step or into a worker, or use torch operators.";
     } else if (call.ns > 0) {
         const bool has_callees = call.itself_ns < ITSELF_SHARE * call.ns;
         f->what = kp_costrules_text(
-            x, "no op runs, %.3f ms of it in %s%s", call.ns / 1e6, f->where,
-            has_callees ? kp_costrules_text(x, " with what it calls (itself %.3f ms)", call.itself_ns / 1e6) : "");
+            x, "no operator runs, %.3g ms of it in %s%s", call.ns / 1e6, f->where,
+            has_callees ? kp_costrules_text(x, " and what it calls (itself %.3g ms)", call.itself_ns / 1e6) : "");
         f->change = call.is_python ? own_change : call_change;
     } else gap_place_tell(x, f);
 }
@@ -183,8 +180,8 @@ static void turns_tell(const struct kp_costrules *x, const struct kp_turns *turn
                              .is_critical = f->is_critical};
     f->what = kp_costrules_text(x, "another process takes turns on this GPU (%zu gaps of %.1f ms in launched work)",
                                 turns->count, (double)turns->each_ns / 1e6);
-    f->change = "See who uses the GPU (nvidia-smi), and record again when it is free: kernels that a turn "
-                "interrupts last longer, too, so other times are not the program's either.";
+    f->change = "See who uses the GPU (nvidia-smi), and record again when it is free. The other process interrupts "
+                "kernels, so other times are too long as well.";
 }
 
 /* No call of the op launches anything. Nodes of autograd are no work that could be moved. */
@@ -209,16 +206,16 @@ static void host_op_tell(const struct kp_costrules *x, struct kp_finding *f, con
     const struct kp_costplace *const most = kp_costplaces_most(&places->causes[KP_IDLE_LAUNCH]);
     const double ns = most ? (double)most->ns / (double)x->out->steps : 0;
     if (2 * ns < f->step_ns || most->ns < KP_OP_COMPUTES_NS * (int64_t)most->count) {
-        f->change = "That op computes on the host while the GPU waits: do it on the GPU (device=\"cuda\"), or in the "
-                    "DataLoader's workers. For the rest launch less: torch.compile(model, mode=\"reduce-overhead\"), "
-                    "larger batches.";
+        f->change = "That operator computes on the host while the GPU waits. Run it on the GPU (device=\"cuda\") or in "
+                    "the DataLoader's workers. Launch less for the rest: torch.compile(model, "
+                    "mode=\"reduce-overhead\"), larger batches.";
         return;
     }
     f->share *= ns / f->step_ns;
     f->step_ns = ns;
     f->id = KP_FINDING_ON_CPU;
-    f->what = "the GPU waits for an op that computes on the CPU";
-    f->change = "Do it on the GPU (device=\"cuda\"), or in the DataLoader's workers.";
+    f->what = "the GPU waits for an operator that computes on the CPU";
+    f->change = "Run it on the GPU (device=\"cuda\") or in the DataLoader's workers.";
 }
 
 /* Several workers give their items in bursts: few steps wait, for all (bursts_leave). */
@@ -261,9 +258,8 @@ static void cause_place_tell(const struct kp_costrules *x, const struct advice_r
         else kp_launchplace_tell(x, f);
     }
     if (rule->measure == KP_CAUSE(KP_IDLE_SYNC) && f->where && strstr(f->where, "Synchronize"))
-        f->change =
-            "Leave out torch.cuda.synchronize(), which is for timing; read losses and metrics (.item(), .cpu(), "
-            "print) every N steps.";
+        f->change = "Remove torch.cuda.synchronize(), which is meant for timing. Read losses and metrics (.item(), "
+                    ".cpu(), print) every N steps.";
     if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && places->turns.count) turns_tell(x, &places->turns, f);
 }
 
@@ -287,7 +283,7 @@ static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore 
     if (f->where && strstr(f->where, "_SingleProcessDataLoaderIter")) {
         kp_loadplace_tell(x, taken, f);
         f->what = f->is_bursty ? kp_costrules_text(x, "%s: it has no workers", f->what)
-                               : "the step loads its data itself: the DataLoader has no workers";
+                               : "the step waits for data, because the DataLoader has no workers";
     }
     f->what = kp_costrules_text(x, "%s%s", f->what, kp_loadcore_text(x, taken, judged_ns));
 }
@@ -299,7 +295,7 @@ static void no_op_note(struct kp_costrules *x, const struct advice_rule *rule, s
     place_tell(&f, x->places, rule, x->tree);
     if (is_of_reads(x, f.where)) return;
     const char *const of = f.share_of ? f.share_of : x->whole ? "of steps that are not slow" : "";
-    x->out->no_op = kp_costrules_text(x, "%s: %.3f ms a step, %.1f %%%s%s; a finding from %.0f %% on", f.what,
+    x->out->no_op = kp_costrules_text(x, "%s: %.3g ms per step, %.1f %%%s%s (a finding from %.0f %% on)", f.what,
                                       f.step_ns / 1e6, 100 * f.share, *of ? " " : "", of, 100 * NO_OP_SHARE);
 }
 
@@ -363,8 +359,8 @@ static void one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
     gap_tell(x, &f);
     if (f.what == rule->what) f.change = gap_change;
     else if (f.change != own_change)
-        f.change = "See what the line does: kprof report --by line has the others, kprof stacks draws who calls them. "
-                   "Move it out of the step, or do it less often.";
+        f.change = "Move that line out of the step, or run it less often. `kprof report --by line` has the other "
+                   "lines, `kprof stacks` their callers.";
     x->out->findings[x->out->count++] = f;
     x->out->no_op = NULL;
 }
@@ -379,8 +375,7 @@ static const char *bandwidth_tell(const struct kp_costrules *x, const char *what
         bytes += (double)w->said->bus_bytes;
         ns += (double)(w->end_ns - w->start_ns);
     }
-    return ns > 0 ? kp_costrules_text(x, "%s, at %.1f GB/s of bus bandwidth with what they wait", what, bytes / ns)
-                  : what;
+    return ns > 0 ? kp_costrules_text(x, "%s, at %.1f GB/s of bus bandwidth including waits", what, bytes / ns) : what;
 }
 
 /* What overlaps with what, by what ranks send one another for; `change` is that of gradients. */
@@ -390,9 +385,7 @@ static const char *overlap_text(const struct kp_costrules *x, const char *change
     kp_commkinds_add(&kinds, x->tree, &x->chosen->in_steps);
     const enum kp_commkind most = kp_commkinds_most(&kinds);
     if (most == KP_COMM_REDUCE) return change;
-    return kp_costrules_text(x,
-                             "Where no rank comes last to most of them (kprof advise with the traces of all says so), "
-                             "%s.",
+    return kp_costrules_text(x, "If no rank is late (see kprof advise with the traces of all ranks): %s.",
                              kp_commkind_overlap(most));
 }
 

@@ -197,11 +197,12 @@ const char *kp_prompts_text(const struct kp_costrules *x, const long *tokens, bo
         alone += tokens[i] == 1;
     }
     if (!prompts || alone <= prompts || prompts + alone != steps) return NULL;
-    return kp_costrules_text(
-        x, "%s take%s a prompt, %.3f ms (median of %zu); the others take a token each, %.3f ms (median of %zu)%s",
-        numbers_text(x, tokens), prompts == 1 ? "s" : "", median_of(x, tokens, true) / 1e6, prompts,
-        median_of(x, tokens, false) / 1e6, alone,
-        is_known ? "" : "; so say their ops; --record-shapes tells the tokens");
+    return kp_costrules_text(x,
+                             "%s process%s a prompt, %.3g ms (median of %zu); the other steps produce a token each, "
+                             "%.3g ms (median of %zu)%s",
+                             numbers_text(x, tokens), prompts == 1 ? "s" : "", median_of(x, tokens, true) / 1e6,
+                             prompts, median_of(x, tokens, false) / 1e6, alone,
+                             is_known ? "" : "; so say their ops; --record-shapes tells the tokens");
 }
 
 void kp_promptsteps_tell(const struct kp_costrules *x, bool *is_prompt)

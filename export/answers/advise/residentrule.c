@@ -90,10 +90,11 @@ void kp_rules_resident(struct kp_costrules *x)
         struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each, .steps = x->out->steps};
         f.what = kp_costrules_text(x, "the program's memory on the host grows with each step (%s)",
                                    tensors_text(x, tensors));
-        f.change = x->tree->trace->memory_count
-                       ? "The line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise."
-                       : "The line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise; of "
-                         "tensors alone: kprof run --profile-memory --with-stack ops.";
+        f.change =
+            x->tree->trace->memory_count
+                ? "To see the line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise."
+                : "To see the line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise. For "
+                  "tensors alone: kprof run --profile-memory --with-stack ops.";
         f.is_critical = each >= GROWS_CRITICAL;
         kp_costrules_tell(x, &f);
     }

@@ -11,10 +11,10 @@
 
 static const struct kp_cost_rule outliers = {
     0.03, 0, "slow-steps", "some steps last much longer than the others",
-    "See what they do more than the others: kprof report --step N; kprof html draws each step."};
-static const struct kp_cost_rule drift = {
-    0.03, 0, "slower-steps", "steps get slower and slower",
-    "Look for what grows: a graph kept alive (loss.item() instead of loss), a list, a longer input; or a hot machine."};
+    "Compare them with the others: kprof report --step N. `kprof html` draws each step."};
+static const struct kp_cost_rule drift = {0.03, 0, "slower-steps", "steps get slower and slower",
+                                          "Look for what grows: a graph kept alive (use loss.item()), a list, a longer "
+                                          "input. A hot machine is another cause."};
 
 enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define OUTLIER_MEDIANS 1.5
@@ -196,10 +196,12 @@ static double *more_weights(const struct kp_costrules *x, const struct compared 
 static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char *numbers, enum kp_split_part part,
                         const double *weights, bool is_one, const char *begin)
 {
-    const char *which = is_one ? "" : kp_costrules_text(x, " (%s)", numbers), *has = is_one ? "it has" : "they have";
+    const char *which = is_one ? "" : kp_costrules_text(x, " (%s)", numbers),
+               *has = is_one ? "this step" : "these steps";
     f->is_gap = weights && f->where;
     if (!weights) {
-        f->what = kp_costrules_text(x, "%s%s: what %s more is %s%s", f->what, which, has, part_words[part], begin);
+        f->what =
+            kp_costrules_text(x, "%s%s: the extra time of %s is %s%s", f->what, which, has, part_words[part], begin);
         return;
     }
     double many = 0;
@@ -210,7 +212,7 @@ static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char
         most = kp_costrules_text(x, ", %s%.1f ms of it in %s", is_one ? "" : "in each ", ns / 1e6,
                                  f->is_gap ? KP_GAP_OF_FUNCTION : f->where);
     f->what =
-        kp_costrules_text(x, "%s%s: what %s more is time in which no op runs%s%s", f->what, which, has, most, begin);
+        kp_costrules_text(x, "%s%s: the extra time of %s is outside operators%s%s", f->what, which, has, most, begin);
 }
 
 /* Half of what each of these steps has more is Python's garbage collector. */
@@ -234,9 +236,9 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
     struct kp_cost_rule of_them = *rule;
     kp_rules_collecting_places(x, cost->of, &cost->places);
     of_them.change = KP_COLLECTING_CHANGE;
-    of_them.what = kp_costrules_text(x, "%s%s: what %s more is Python's garbage collector", rule->what,
+    of_them.what = kp_costrules_text(x, "%s%s: the extra time of %s is Python's garbage collector", rule->what,
                                      is_one ? "" : kp_costrules_text(x, " (%s)", numbers_text(x, cost)),
-                                     is_one ? "it has" : "they have");
+                                     is_one ? "this step" : "these steps");
     struct kp_finding *const found = kp_cost_tell(cost, x, &of_them);
     kp_rules_collecting_explicit(found);
     return found;
@@ -246,13 +248,13 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
 static const char *drift_change(enum kp_split_part part, bool is_gap)
 {
     if (part == KP_SPLIT_LOADING)
-        return "Loading takes longer and longer: items that grow, a disk or a network that slows down (its cache is "
-               "full, others read, too), or workers without a core.";
+        return "Loading takes longer and longer. Causes: items that grow, a disk or a network that slows down (a full "
+               "cache, other readers), or workers without a core.";
     if (part == KP_SPLIT_COMM)
-        return "The network, or another rank, gets slower: kprof advise of the traces of all ranks tells which.";
+        return "The network or another rank gets slower. `kprof advise` with the traces of all ranks says which.";
     if (is_gap)
-        return "No op runs in that time: look for a file, a log or a list that grows, or a disk or a network that "
-               "slows down. kprof run --with-stack 1 names the function.";
+        return "No operator runs in that time. Look for a file, a log or a list that grows, or a disk or a network "
+               "that slows down. `kprof run --with-stack 1` names the function.";
     return drift.change;
 }
 
@@ -322,18 +324,17 @@ static struct kp_finding *one_tell(struct kp_costrules *x, const struct kp_longs
         kp_costrules_text(x, "step %ld lasts %.1f ms, %.1f ms longer than the median%s%s", number, length / 1e6,
                           more / 1e6, kp_waitedsteps_beside(x, l->waits[at]),
                           (double)x->splits[at].step_ns < length ? " and its evaluation" : ""),
-        kp_costrules_text(x, "See what it does more than the others: kprof report --step %ld; kprof html draws it.",
-                          number)};
+        kp_costrules_text(x, "Compare it with the others: kprof report --step %ld. `kprof html` draws it.", number)};
     cost->least = 1;
     cost->of_ns = x->out->median_ns;
     const struct compared with = compared_of(x, cost, l->more, l, l->group[at]);
     return longer_tell(x, &with, &one);
 }
 
-static const char slower_what[] = ": as many calls of them as in the others, but slower";
+static const char slower_what[] = ": the same number of calls as in the others, but slower";
 static const char slower_change[] =
-    "Their inputs are larger (kprof run --record-shapes, then kprof report --step N), or the thread waited for a core, "
-    "which other programs or more threads than cores take.";
+    "Either their inputs are larger (kprof run --record-shapes -- ..., then kprof report --step N), or the thread "
+    "waited for a core that other threads or programs used.";
 
 /* The only notable step of a group, where it has most of what that has more; SIZE_MAX: none. */
 static size_t one_find(const struct kp_costrules *x, const struct kp_longsteps *l, size_t group)

@@ -259,12 +259,10 @@ static const char *cost_text(struct kp_finding *f, struct kp_costrules *x, doubl
     free(ops);
     *is_large = kind != COST_UP_TO || most >= LARGE_SHARE * x->out->step_ns;
     if (kind == COST_UP_TO && most > 0)
-        return kp_costrules_text(x,
-                                 "; other programs have the cores, too, so that costs up to about %.1f ms a step, "
-                                 "and nothing where these take what one thread leaves",
-                                 most / 1e6);
+        return kp_costrules_text(
+            x, "; other programs use the cores as well, so that costs at most about %.1f ms per step", most / 1e6);
     if (!(f->step_ns > 0)) return "";
-    return kind == COST_ABOUT ? "; that costs about" : "; where no other program has them that costs at least";
+    return kind == COST_ABOUT ? "; that costs about" : "; without other programs that costs at least";
 }
 
 /* More threads than cores. */
@@ -276,10 +274,9 @@ static void fight_tell(struct kp_costrules *x, long wanted)
     const char *plural = cores == 1 ? "" : "s";
     struct kp_finding f = {.id = KP_FINDING_THREADS, .steps = x->chosen->step_count};
     f.what = busy >= omp
-                 ? kp_costrules_text(x, "%ld busy threads%s compute on %ld core%s, and take them from one another",
-                                     busy, of_ranks, cores, plural)
-                 : kp_costrules_text(x, "OMP_NUM_THREADS=%ld%s on %ld core%s%s: they take the cores from one another",
-                                     omp, of_ranks, cores, plural,
+                 ? kp_costrules_text(x, "%ld busy threads%s compete for %ld core%s", busy, of_ranks, cores, plural)
+                 : kp_costrules_text(x, "OMP_NUM_THREADS=%ld%s on %ld core%s%s: the threads compete for the cores", omp,
+                                     of_ranks, cores, plural,
                                      busy > 0 ? kp_costrules_text(x, " (%ld busy threads)", busy) : "");
     double length;
     bool is_large;
@@ -300,14 +297,13 @@ static void slowest_tell(struct kp_costrules *x)
     cost_set(&f, x, (double)(sharing < cores ? sharing : cores) / (1 - waited), NULL);
     if (!(f.step_ns > 0) && waited < KP_CORE_WAITED_HALF) return;
     f.what = kp_costrules_text(x,
-                               "%ld busy threads%s share ops on %ld cores that other programs use, too, and each op "
-                               "waits for the slowest%s",
+                               "torch uses %ld threads%s, but other programs use the %ld cores as well. Each operator "
+                               "waits for its slowest thread%s",
                                sharing, omp > cores ? kp_costrules_text(x, " (OMP_NUM_THREADS=%ld)", omp) : "", cores,
-                               f.step_ns > 0 ? "; that costs at least" : "");
+                               f.step_ns > 0 ? ", which costs at least" : "");
     f.change = kp_costrules_text(x,
-                                 "%s OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread waits for no other. "
-                                 "More, up to %ld, are quicker only while each has a core to itself (a container's "
-                                 "limit takes them away, too).",
+                                 "%s OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread never waits for "
+                                 "another. More threads (up to %ld) are faster only if each has its own core.",
                                  f.step_ns > 0 ? "Set" : "Time", cores);
     f.is_critical = f.share >= KP_SHARE_CRITICAL;
     kp_costrules_tell(x, &f);

@@ -176,7 +176,7 @@ const struct kp_waitplace *kp_waitcalls_lines(const struct kp_waitcalls *c, cons
     out[0] = 0;
     if (most && most->ns >= NEARLY_ALL * all) count = 0;
     for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes && of[i].ns >= LINE_SHARE * of[0].ns; i++)
-        used += (size_t)snprintf(out + used, bytes - used, "%s%.3f ms a step in %s%s%s", i ? ", " : "",
+        used += (size_t)snprintf(out + used, bytes - used, "%s%.3g ms per step in %s%s%s", i ? ", " : "",
                                  of[i].ns / 1e6 / steps, kp_framename_shown(&shown, kp_kineto_text(trace, of[i].call)),
                                  of[i].line ? " at " : "", kp_kineto_text(trace, of[i].line));
     kp_frametext_fini(&shown);

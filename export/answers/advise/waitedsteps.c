@@ -25,7 +25,7 @@ double *kp_waitedsteps_find(const struct kp_costrules *x)
 
 const char *kp_waitedsteps_beside(const struct kp_costrules *x, double wait_ns)
 {
-    return wait_ns >= 1e5 ? kp_costrules_text(x, " without the %.1f ms in which it had no core", wait_ns / 1e6) : "";
+    return wait_ns >= 1e5 ? kp_costrules_text(x, " not counting %.1f ms without a CPU core", wait_ns / 1e6) : "";
 }
 
 /* Does that explain why the step is long? */
@@ -37,10 +37,10 @@ static const char *steps_text(const struct kp_costrules *x, const size_t *at, si
     const struct kp_step *const longest = &x->chosen->steps[at[0]];
     const double ns = (double)(longest->end_ns - longest->start_ns);
     if (count == 1)
-        return kp_costrules_text(x, "step %ld lasted %.1f ms, of which it had no core for %.1f", longest->number,
-                                 ns / 1e6, waits[at[0]] / 1e6);
-    return kp_costrules_text(x, "%s lasted longer as they had no core: step %ld lasted %.1f ms, of which for %.1f",
-                             kp_costrules_few(x, at, count), longest->number, ns / 1e6, waits[at[0]] / 1e6);
+        return kp_costrules_text(x, "step %ld was slow because it waited for a CPU core: %.1f of its %.1f ms",
+                                 longest->number, waits[at[0]] / 1e6, ns / 1e6);
+    return kp_costrules_text(x, "%s were slow because they waited for a CPU core: %.1f of step %ld's %.1f ms",
+                             kp_costrules_few(x, at, count), waits[at[0]] / 1e6, longest->number, ns / 1e6);
 }
 
 KP_ORDER_BY(longest_first, double)

@@ -59,11 +59,10 @@ static bool gil_tell(struct kp_costrules *x, double asleep)
     const double others = (double)kp_summary_others_ns(x->tree->trace) / (double)x->out->steps;
     if (!is_much(x, asleep) || others < OTHERS_SHARE * asleep) return false;
     struct kp_finding f = {.id = KP_FINDING_GIL, .step_ns = asleep, .line = kp_ownthreads_line(x)};
-    f.what = kp_costrules_text(
-        x,
-        "the thread of the steps waits for Python's lock (the GIL): other threads of this program have "
-        "it, and a core for %.1f ms a step",
-        others / 1e6);
+    f.what = kp_costrules_text(x,
+                               "the main thread waits for Python's lock (the GIL): other threads of this program hold "
+                               "it and compute for %.1f ms per step",
+                               others / 1e6);
     const char *const where = kp_ownthreads_where(x);
     f.change =
         kp_costrules_text(x,
@@ -76,35 +75,33 @@ static bool gil_tell(struct kp_costrules *x, double asleep)
 
 /* ---- calls that wait ---- */
 
-static const char lock_change[] =
-    "Hold the lock for less, or give the threads data of their own; kprof stacks --threads "
-    "shows what each does meanwhile.";
+static const char lock_change[] = "Hold the lock for less time, or give each thread its own data. `kprof stacks "
+                                  "--threads` shows what each does meanwhile.";
 static const struct wait_words {
     const char *id, *what, *change;
 } words[KP_PYWAIT_OWN + 1] = {
     [KP_PYWAIT_NONE].id = "waits-in-step",
-    [KP_PYWAIT_NONE].what = "the thread of the steps waits in a call for what runs elsewhere",
-    [KP_PYWAIT_NONE].change =
-        "Ask for it earlier, and fetch the result a step later; or make what it waits for cheaper.",
+    [KP_PYWAIT_NONE].what = "the main thread waits in a call for work that runs elsewhere",
+    [KP_PYWAIT_NONE].change = "Start that work earlier and fetch the result one step later, or make it cheaper.",
     [KP_PYWAIT_SLEEP].id = "sleeps-in-step",
     [KP_PYWAIT_SLEEP].what = "the step sleeps",
     [KP_PYWAIT_SLEEP].change = "Take the sleep out of the step, or let another thread sleep.",
     [KP_PYWAIT_QUEUE].id = "queue-wait",
     [KP_PYWAIT_QUEUE].what = "the step waits for a queue",
-    [KP_PYWAIT_QUEUE].change = "What is on its other side is too slow: fill it by several threads or processes, or "
-                               "further ahead.",
+    [KP_PYWAIT_QUEUE].change =
+        "The other side of the queue is too slow: fill it from several threads or processes, or further ahead.",
     [KP_PYWAIT_LOCK].id = "lock-wait",
     [KP_PYWAIT_LOCK].what = "the step waits for another thread: a lock, an event or its end",
     [KP_PYWAIT_LOCK].change = lock_change,
     [KP_PYWAIT_OWN].id = "lock-wait",
-    [KP_PYWAIT_OWN].what = "the thread of the steps waits in a function's own code: for a lock (with lock:)",
+    [KP_PYWAIT_OWN].what = "the main thread waits in a function's own code, for a lock (with lock:)",
     [KP_PYWAIT_OWN].change = lock_change,
     [KP_PYWAIT_NETWORK].id = "network-wait",
-    [KP_PYWAIT_NETWORK].what = "the step waits for a network, or another program's answer",
-    [KP_PYWAIT_NETWORK].change = "Ask ahead in another thread, and for more at once.",
+    [KP_PYWAIT_NETWORK].what = "the step waits for a network or for another program's answer",
+    [KP_PYWAIT_NETWORK].change = "Send requests ahead in another thread, and ask for more at once.",
     [KP_PYWAIT_PROCESS].id = "process-wait",
-    [KP_PYWAIT_PROCESS].what = "the step waits for what another process, or a pool, computes",
-    [KP_PYWAIT_PROCESS].change = "Start it earlier, and fetch its result a step later; or make it cheaper there.",
+    [KP_PYWAIT_PROCESS].what = "the step waits for the result of another process or a pool",
+    [KP_PYWAIT_PROCESS].change = "Start it earlier and fetch its result one step later, or make it cheaper there.",
     [KP_PYWAIT_FILE].id = "file-io",
     [KP_PYWAIT_FILE].what = "the step reads or writes files",
     [KP_PYWAIT_FILE].change =
@@ -170,7 +167,7 @@ static void calls_judge(struct kp_costrules *x, double asleep)
 /* ---- without calls: gaps ---- */
 
 static const char gap_change[] =
-    "What it waits for, and the call: kprof run --with-stack 1 --schedule 10-30 -- ..., then kprof advise.";
+    "To see the call, and the cause of the wait: kprof run --with-stack 1 --schedule 10-30 -- ..., then kprof advise.";
 
 /* How long the thread waits, a step: what the place has, and no more than the thread sleeps. */
 static void gap_tell(struct kp_costrules *x, struct kp_waitgaps *gaps, double asleep)
@@ -178,8 +175,7 @@ static void gap_tell(struct kp_costrules *x, struct kp_waitgaps *gaps, double as
     if (!is_much(x, gaps->most_ns)) return;
     struct kp_finding f = {.id = words[KP_PYWAIT_NONE].id, .change = gap_change};
     f.step_ns = gaps->most_ns < asleep ? gaps->most_ns : asleep;
-    f.what =
-        kp_costrules_text(x, "the thread of the steps sleeps or waits: for a lock, a queue, a file or another process");
+    f.what = kp_costrules_text(x, "the main thread sleeps or waits for a lock, a queue, a file or another process");
     kp_costplaces_tell(&gaps->places, x->tree->trace, &f);
     f.is_gap = f.where != NULL;
     (void)wait_tell(x, &f, gaps->of);

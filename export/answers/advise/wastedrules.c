@@ -16,12 +16,12 @@
 enum { TENSORS_MOST = 64, GROWN_LEAST = 8, ROWS_TIMES = 8, AGAIN_LEAST = 8, AGAIN_PART = 4, INSIDE_MOST = 12 };
 
 static const struct kp_cost_rule growing = {
-    0.05, 0, "cat-in-a-loop", "torch.cat adds a piece to a tensor again and again, and copies all of it each time",
-    "Keep the pieces in a list, and join them once behind the loop: torch.cat(pieces), or torch.stack(pieces)."};
+    0.05, 0, "cat-in-a-loop", "torch.cat appends to a tensor again and again, and copies all of it each time",
+    "Keep the pieces in a list, and join them once after the loop: torch.cat(pieces) or torch.stack(pieces)."};
 static const struct kp_cost_rule dense = {
-    0.05, 0, "dense-embedding-gradient", "an embedding makes a gradient of all its rows for the few of a batch",
-    "Let it make those rows alone: torch.nn.Embedding(..., sparse=True), with torch.optim.SparseAdam, SGD or Adagrad "
-    "for it. The optimizer then leaves the other rows, too, which saves more than is told here."};
+    0.05, 0, "dense-embedding-gradient", "an embedding computes a gradient of all its rows, although a batch uses few",
+    "Use torch.nn.Embedding(..., sparse=True) with torch.optim.SparseAdam, SGD or Adagrad. The optimizer then skips "
+    "the other rows as well, which saves more than shown here."};
 
 /* Reads how many elements each tensor of an input has: "[[[16, 101, 128], [16, 1, 128]], []]" has two in input 0. */
 static size_t tensors_read(const struct kp_costrules *x, size_t node, int input, double of[TENSORS_MOST])
@@ -154,7 +154,7 @@ static void again_judge(struct kp_costrules *x)
                                          "token.",
                                .is_critical = true,
                                .steps = x->out->steps};
-        f.what = kp_costrules_text(x, "for each new token the model computes all before it again, %ld to %ld of them",
+        f.what = kp_costrules_text(x, "for each new token the model recomputes all tokens before it (%ld to %ld)",
                                    least, most);
         kp_costplaces_tell(&places, x->tree->trace, &f);
         kp_costrules_tell(x, &f);

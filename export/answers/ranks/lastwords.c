@@ -60,7 +60,8 @@ static void memory_put(struct last_words *w, const struct kp_kineto *trace)
     const long kb = kp_kineto_number(trace, "kprof.ended_peak_kb");
     char size[32], text[80];
     if (kb <= 0) return;
-    snprintf(text, sizeof text, "; it had %s of memory at most", kp_units_bytes(size, sizeof size, 1024 * (int64_t)kb));
+    snprintf(text, sizeof text, "; it used at most %s of memory",
+             kp_units_bytes(size, sizeof size, 1024 * (int64_t)kb));
     put(w, text);
 }
 
@@ -108,7 +109,7 @@ const char *kp_lastwords_ended(char *out, size_t bytes, const struct kp_tree *tr
     const bool is_told = kp_ended_exception(trace) || (kp_ended_early(trace) && chosen->step_count);
     *out = 0;
     if (is_told)
-        snprintf(out, bytes, "%s%.60s%s%s", by ? "by " : "not by itself", by ? by : "",
+        snprintf(out, bytes, "%s%.60s%s%s", by ? "by " : "early,", by ? by : "",
                  kp_lastwords(words, sizeof words, tree, chosen), kp_ended_remark(trace));
     return out;
 }

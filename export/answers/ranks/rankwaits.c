@@ -316,14 +316,14 @@ static void place_tell(char *out, size_t bytes, const struct kp_rankwaits *w, co
         best = &late->places[p];
     }
     if (best)
-        snprintf(out, bytes, "; %s takes %.1f ms a step there, %.1f ms in the other%s", best->name, most + others_most,
-                 others_most, w->rank_count > 2 ? "s" : "");
+        snprintf(out, bytes, "; %s takes %.1f ms per step there, %.1f ms on the other%s", best->name,
+                 most + others_most, others_most, w->rank_count > 2 ? "s" : "");
 }
 
 bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late)
 {
     static const char *const names[] = {
-        [KP_RANK_OPS] = "ops", [KP_RANK_DATA] = "data loading", [KP_RANK_REST] = "Python and waiting (no op)"};
+        [KP_RANK_OPS] = "ops", [KP_RANK_DATA] = "data loading", [KP_RANK_REST] = "work outside ops"};
     double most = CAUSE_LEAST_MS, others_most = 0;
     int best = -1;
     for (int part = 0; part < KP_RANK_PARTS; part++) {
@@ -336,8 +336,8 @@ bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, c
         best = part;
     }
     if (best < 0 || !late->steps) return false;
-    snprintf(out, bytes, "its steps have %.1f ms of %s each, those of the other%s %.1f ms", part_ms(late, best),
-             names[best], w->rank_count > 2 ? "s" : "", others_most);
+    snprintf(out, bytes, "it spends %.1f ms of each step on %s, the other%s %.1f ms", part_ms(late, best), names[best],
+             w->rank_count > 2 ? "s" : "", others_most);
     const size_t used = strlen(out);
     if (kp_commkinds_most(&w->kinds) != KP_COMM_STAGES) /* stages run lines of their own */
         place_tell(out + used, bytes - used, w, late, most);
@@ -420,7 +420,7 @@ const char *kp_rankwaits_missing(char *out, size_t bytes, const struct kp_rankwa
 static void left_print(FILE *out, const struct kp_rankwaits *w)
 {
     if (w->partial && w->matched)
-        fprintf(out, "         %zu collective%s not in the traces of all their ranks: not counted\n", w->partial,
+        fprintf(out, "         %zu collective%s missing in the trace of some rank, and not counted\n", w->partial,
                 w->partial == 1 ? " is" : "s are");
     if (w->untold)
         fprintf(out,
@@ -433,7 +433,7 @@ static void lack_print(FILE *out, const struct kp_rankwaits *w)
 {
     char names[KP_RANKTEXT_BYTES];
     fprintf(out,
-            "ranks    INCOMPLETE: %zu of %ld ranks are here. Without %s it is not known who came last: record all\n",
+            "ranks    INCOMPLETE: %zu of %ld ranks are here. Without %s the last rank is unknown: record all ranks\n",
             w->rank_count, w->world, kp_rankwaits_missing(names, sizeof names, w));
 }
 
@@ -452,7 +452,8 @@ void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
 {
     const struct kp_rankwait *const late = kp_rankwaits_most(w);
     char cause[KP_RANKCAUSE_BYTES];
-    if (w->has_jobs) fputs("ranks    of several jobs: not compared; DIR/latest is the latest one alone\n", out);
+    if (w->has_jobs)
+        fputs("ranks    of several jobs, so they are not compared. DIR/latest is the latest job alone\n", out);
     if (w->rank_count < 2 || w->has_jobs) return;
     if (kp_rankwaits_lack(w)) {
         lack_print(out, w);
@@ -460,7 +461,7 @@ void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
     }
     if (!late) fputs("ranks    no collective is in the traces of all ranks\n", out);
     else {
-        fprintf(out, "ranks    rank %ld came last to %zu of %zu collectives", late->rank, late->last, late->matched);
+        fprintf(out, "ranks    rank %ld arrived last at %zu of %zu collectives", late->rank, late->last, late->matched);
         waits_print(out, w);
         if (kp_rankwaits_cause(cause, sizeof cause, w, late)) fprintf(out, "         %s\n", cause);
     }

@@ -123,10 +123,9 @@ void kp_advised_left_say(const char *folder, const struct timespec *since, int s
     char *path = newest_find(folder, kp_input_is_spool, since);
     if (path)
         kp_cli_say(stderr,
-                   "kprof: ended by signal %d (%s%s); what was recorded until then is kept; next: kprof report "
-                   "%s",
+                   "kprof: killed by signal %d (%s%s). What was recorded until then is kept. Next: kprof report %s",
                    signal, signal == SIGINT ? "Interrupt: Ctrl-C" : strsignal(signal),
-                   lacked_memory ? "; meanwhile the kernel killed a process for want of memory" : "", folder);
+                   lacked_memory ? "; the kernel killed a process because memory ran out" : "", folder);
     free(path);
 }
 
@@ -184,7 +183,7 @@ static void finding_say(const struct kp_finding *f)
     const char *const known = kp_finding_line(f, room, sizeof room), *const line = known ? known : f->where;
     if (f->once_ns > 0) snprintf(cost, sizeof cost, ": %.1f ms once, in step %ld", f->once_ns / 1e6, f->once_step);
     else if (f->step_ns > 0)
-        snprintf(cost, sizeof cost, ": %.1f ms a step, %.0f %%%s%s", f->step_ns / 1e6, 100 * f->share,
+        snprintf(cost, sizeof cost, ": %.3g ms per step, %.0f %%%s%s", f->step_ns / 1e6, 100 * f->share,
                  f->share_of ? " " : "", f->share_of ? f->share_of : "");
     else if (f->step_bytes > 0)
         snprintf(cost, sizeof cost, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
@@ -197,7 +196,7 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
 {
     if (a->guessed && a->count) kp_cli_say(stderr, "kprof: %s", a->guessed);
     for (size_t i = 0; i < a->count && i < SAID_MOST; i++) finding_say(&a->findings[i]);
-    if (a->count > SAID_MOST) kp_cli_say(stderr, "kprof: %zu more; next: kprof advise %s", a->count - SAID_MOST, path);
+    if (a->count > SAID_MOST) kp_cli_say(stderr, "kprof: %zu more. Next: kprof advise %s", a->count - SAID_MOST, path);
     if (a->evaluated_ns > 0 && a->evaluated_ns >= SAID_SHARE * a->step_ns)
         kp_cli_say(stderr, "kprof: %s", a->evaluated);
     if (a->crowded) kp_cli_say(stderr, "kprof: %s", a->crowded);
@@ -207,9 +206,9 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
         kp_cli_say(stderr, "kprof: %s%s",
                    a->count           ? "incomplete: "
                    : a->is_unrecorded ? ""
-                                      : "nothing is advised: ",
+                                      : "no advice: ",
                    a->missing);
-    else if (!a->count) kp_cli_say(stderr, "kprof: nothing is found%s", a->is_healthy ? ": the steps are healthy" : "");
+    else if (!a->count) kp_cli_say(stderr, "kprof: nothing found%s", a->is_healthy ? ": the steps are healthy" : "");
     if (a->outside) kp_cli_say(stderr, "kprof: %s", a->outside);
 }
 
@@ -238,7 +237,7 @@ static void others_say(const char *folder, const struct timespec *since, bool ha
     const size_t of_children = has_read_workers ? 0 : traces_count(children, since);
     const size_t more = (all ? all - 1 : 0) + of_children;
     if (!more) return;
-    kp_cli_say(stderr, "kprof: %zu more trace%s %s not read for this%s; next: kprof advise %s", more, kp_units_s(more),
+    kp_cli_say(stderr, "kprof: %zu more trace%s %s not read for this%s. Next: kprof advise %s", more, kp_units_s(more),
                more == 1 ? "is" : "are",
                of_children == 0      ? ""
                : of_children == more ? ", of workers or children"
@@ -255,7 +254,7 @@ void kp_advised_say(const char *folder, const struct timespec *since, bool only_
     if (kp_advised_open(&a, &texts, path, false, why, sizeof why) == 0) {
         add(&a, path);
         advice_say(&a.advice, path, only_findings);
-    } else if (!only_findings) kp_cli_say(stderr, "kprof: nothing is advised: %s", why);
+    } else if (!only_findings) kp_cli_say(stderr, "kprof: no advice: %s", why);
     others_say(folder, since, a.has_read_workers);
     kp_advised_close(&a);
     free(path);

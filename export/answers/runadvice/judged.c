@@ -20,7 +20,7 @@ static void early_tell(struct kp_advised *a)
         !c->spans.count)
         return;
     snprintf(room, sizeof room, "no steps in it: the program %s%s %.1f s in, before its first step%s",
-             by ? "ended by " : "did not end by itself,", by ? by : "",
+             by ? "ended by " : "ended early,", by ? by : "",
              (double)(c->spans.of[c->spans.count - 1].end_ns - c->spans.of[0].start_ns) / 1e9,
              kp_ended_remark(a->trace));
     a->advice.missing = kp_strings_keep(strings, room);

@@ -155,5 +155,5 @@ void kp_otheradvice_print(FILE *out, const struct kp_advised *a, const struct kp
     const bool has_heap = heap_print(out, source);
     functions_print(out, a);
     if (has_heap || a->tree.count) return;
-    fprintf(out, "no op of torch, no call and no heap in it: kprof events shows what there is\n");
+    fprintf(out, "no torch operator, no call and no heap in it: `kprof events` shows what there is\n");
 }

@@ -82,11 +82,11 @@ static void ranks_tell(struct kp_runadvice *all, struct kp_traceadvice *item, co
 /* No rank of a job that stands is late. The first line of the text says so; JSON has it as a finding. */
 void kp_runadvice_settle(struct kp_runadvice *all, const struct kp_rankwaits *ranks, const char *stands)
 {
-    const struct kp_finding stuck = {.id = "stuck",
-                                     .what = stands,
-                                     .change = "See what the rank does that is in no collective: kprof run "
-                                               "--with-stack 1 names its function.",
-                                     .is_critical = true};
+    const struct kp_finding stuck = {
+        .id = "stuck",
+        .what = stands,
+        .change = "See what the rank outside of collectives does: `kprof run --with-stack 1` names its function.",
+        .is_critical = true};
     for (size_t i = 0; i < all->count; i++) {
         struct kp_traceadvice *const item = &all->items[i];
         if (item->rank < 0 || item->other) continue;
@@ -173,8 +173,9 @@ static void windows_print(const struct kp_runadvice *all, size_t first)
         critical += critical_count(a);
     }
     kp_cli_say(stdout, "%s%s", one->label, windows > 1 ? " and others" : "");
-    printf("guess    before the training (an evaluation, or a warm-up) the steps are %s: %zu of %.3f ms in all; %s\n",
-           one->each, steps, ns / 1e6, critical ? "what is critical in them:" : "nothing is critical in them");
+    printf(
+        "guess    before the training (an evaluation or a warm-up) the steps are %s: %zu steps, %.3g ms in all; %s\n",
+        one->each, steps, ns / 1e6, critical ? "these are critical:" : "nothing in them is critical");
     for (size_t i = first; i < all->count; i++)
         if (is_window_of(&all->items[i], one)) critical_print(&all->items[i], windows > 1);
 }

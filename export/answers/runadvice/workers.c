@@ -28,7 +28,7 @@ enum { QUICK_BYTES = 4 << 20 }; /* of a worker's trace: larger ones take seconds
 enum { MEASURED_MS = 200 };     /* a shorter time tells little */
 enum { TEXT_BYTES = 512 };
 #define IDLE_WORKERS \
-    "those that it has wait for work. What costs is to hand batches over (queue, pickling, a process that wakes). "
+    "the present ones wait for work. The cost is handing batches over (queue, pickling, waking a process). "
 
 /* What a worker's own trace tells of its time. */
 struct worker {
@@ -264,9 +264,9 @@ static void full_tell(FILE *out, struct kp_advised *a, const struct worker *w)
 {
     const struct kp_plan *const p = &w->plan;
     char cheaper[TEXT_BYTES], change[2 * TEXT_BYTES];
-    fprintf(out, "compute on %ld core%s, %.0f %% of their time: more workers do not help, cheaper lines do\n", p->cores,
-            p->cores == 1 ? "" : "s", 100 * p->computes);
-    snprintf(change, sizeof change, "%s More workers do not help: those that it has and the training fill the cores.",
+    fprintf(out, "compute on %ld core%s for %.0f %% of their time: more workers do not help, cheaper lines do\n",
+            p->cores, p->cores == 1 ? "" : "s", 100 * p->computes);
+    snprintf(change, sizeof change, "%s More workers do not help: the present ones and the training fill the cores.",
              cheaper_text(w, cheaper, sizeof cheaper));
     change_set(a, change);
 }
@@ -286,7 +286,8 @@ static void free_tell(FILE *out, struct kp_advised *a, const struct worker *w)
     fprintf(out, "%s %.0f %% of their time, ", computes ? "compute" : "wait",
             100 * (computes ? p->computes : 1 - p->computes));
     if (!computes && w->loop < 0) {
-        fputs("for work or in their items: kprof run --with-stack 1 --children --schedule 10-30 tells\n", out);
+        fputs("for work or in their items. To find out: kprof run --with-stack 1 --children --schedule 10-30 -- ...\n",
+              out);
         change_set(a, "See whether the workers wait for work (then more of them do not help) or in their items (then "
                       "more do): kprof run --with-stack 1 --children --schedule 10-30, then kprof advise.");
         return;
@@ -314,18 +315,19 @@ static void hand_over_tell(struct kp_advised *a, const struct worker *w)
     char cheaper[TEXT_BYTES], without[TEXT_BYTES], change[4 * TEXT_BYTES];
     if (!w->fetches)
         snprintf(without, sizeof without,
-                 "Without workers (num_workers=0) a step is shorter only where a batch loads in less than the %.1f ms "
-                 "that it waits here",
+                 "Without workers (num_workers=0) a step is shorter only if a batch loads in less than %.1f ms, the "
+                 "wait here",
                  waited / 1e6);
     else
         snprintf(without, sizeof without,
-                 "Without workers a step would load for the %.1f ms that a batch takes one, "
-                 "and waits %.1f ms here",
+                 "Loading a batch takes a worker %.1f ms. With workers a step waits %.1f ms of that; without them it "
+                 "would wait all of it",
                  each / 1e6, waited / 1e6);
     if (is_better_without(w, &l, waited))
         snprintf(change, sizeof change,
-                 "More workers do not help: " IDLE_WORKERS "Load the items in the training itself (num_workers=0): a "
-                 "batch takes a worker %.1f ms, and the step waits %.1f ms for it. Or hand over fewer, larger batches.",
+                 "More workers do not help: " IDLE_WORKERS
+                 "Load the items in the main process (num_workers=0): loading a batch takes a worker %.1f ms, and the "
+                 "step waits %.1f ms for it. Or hand over fewer, larger batches.",
                  each / 1e6, waited / 1e6);
     else
         snprintf(change, sizeof change,
@@ -473,8 +475,8 @@ bool kp_workers_defer(struct kp_advised *a, const char *trace_path)
     char *const path = waits_for_them(a) ? children_find(folder, sizeof folder, trace_path) : NULL;
     const bool is_large = path && stat(path, &st) == 0 && st.st_size > QUICK_BYTES;
     if (is_large)
-        change_set(a, "Whether more workers help, or cheaper items, the workers' own traces tell: kprof advise reads "
-                      "them.");
+        change_set(a,
+                   "The workers' own traces say whether more workers or cheaper items help: kprof advise reads them.");
     free(path);
     return is_large;
 }
@@ -491,8 +493,8 @@ void kp_workers_tell(struct kp_advised *a, const char *trace_path)
         a->has_read_workers = true;
         lead_put(out, "workers  ", folder);
     } else {
-        fputs("workers  whether they wait or compute is not recorded, nor their lines: kprof run --with-stack 1 "
-              "--children --schedule 10-30, then kprof advise\n",
+        fputs("workers  their waits and lines were not recorded. To see them: kprof run --with-stack 1 --children "
+              "--schedule 10-30 -- ..., then kprof advise\n",
               out);
     }
     fclose(out);

@@ -113,8 +113,8 @@ static void between_put(char *out, size_t bytes, const struct kp_stepparts *p)
     const double percent = 100 * (double)p->of.between_ns / (double)whole_ns(p, false);
     if (percent < BETWEEN_LEAST || !bytes) return;
     if (p->of.between_ns >= (int64_t)(ALL_SHARE * (double)kp_stepparts_ns(p, KP_PART_OTHER, false)))
-        snprintf(out, bytes, " (in no op)");
-    else snprintf(out, bytes, " (%.1f %% in no op)", percent);
+        snprintf(out, bytes, " (outside ops)");
+    else snprintf(out, bytes, " (%.1f %% outside ops)", percent);
 }
 
 const char *kp_stepparts_text(char *out, size_t bytes, const struct kp_stepparts *p, bool on_gpu)

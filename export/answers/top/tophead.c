@@ -47,7 +47,6 @@ static void program_print(FILE *out, const struct kp_top_report *r)
         fprintf(out, ", %s", when);
     torch = fact_of(r, "kprof.torch_version");
     if (torch) kp_plain_fmt(out, ", torch %s", torch);
-    fputs("\n", out);
 }
 
 /* " (5 calls of other functions of that name left out: logging/__init__.py(435))" */
@@ -57,7 +56,7 @@ static void left_out_print(FILE *out, const struct kp_top_report *r)
     const size_t calls = r->chosen->within_left;
     char file[400];
     snprintf(file, sizeof file, "%.*s", end ? (int)(end + 1 - name) : (int)strlen(name), name);
-    kp_plain_fmt(out, " (%zu call%s of other functions of that name left out: %s)", calls, kp_units_s(calls), file);
+    kp_plain_fmt(out, " (%zu call%s of other functions of that name are left out: %s)", calls, kp_units_s(calls), file);
 }
 
 /* The steps are calls of a function, or of a model. */
@@ -88,8 +87,8 @@ static void outside_calls_print(FILE *out, const struct kp_chosen *chosen)
 {
     const size_t calls = chosen->outside_calls;
     char text[40];
-    fputs("; outside of whole steps ", out);
-    if (calls) fprintf(out, "%zu call%s more, ", calls, kp_units_s(calls));
+    fputs("; outside whole steps ", out);
+    if (calls) fprintf(out, "%zu more call%s, ", calls, kp_units_s(calls));
     fputs(kp_units_span(text, sizeof text, chosen->outside_ns), out);
     if (calls)
         fprintf(out, " (with %s %.1f %%)", calls == 1 ? "it" : "them", 100 * kp_chosen_steps_share(chosen, true));
@@ -156,10 +155,10 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
         percentiles_print(out, " (", kp_percentiles_of_calls(r->chosen), ")");
         passes_print(out, r->chosen);
         if (r->chosen->outside_ns > 0) outside_calls_print(out, r->chosen);
-        else if (calls && kp_chosen_are_calls_cut(r->chosen)) fputs(", not all of it here", out);
+        else if (calls && kp_chosen_are_calls_cut(r->chosen)) fputs(", of which a part is not in these steps", out);
         if (r->chosen->within_left) left_out_print(out, r);
         if (r->chosen->is_by_stacks)
-            fputs(" (its ops alone; how long its calls last is not recorded: --with-stack 1, or record_function)", out);
+            fputs(" (only its operators; its duration was not recorded: use --with-stack 1 or record_function)", out);
     }
     if (choice->has_from) fprintf(out, ", from %.3f ms", (double)choice->from_ns / 1e6);
     if (choice->has_to) fprintf(out, ", to %.3f ms", (double)choice->to_ns / 1e6);
@@ -179,14 +178,14 @@ static void outside_print(FILE *out, const struct kp_top_report *r)
     fprintf(out, ", %s after step %ld", kp_units_span(text, sizeof text, s->after_ns), s->last_step);
     if (parts->has_cut && !is_after_calls(r)) fprintf(out, " (step %ld was cut short)", parts->cut);
     if (between_ns > s->wall_ns / 100) fprintf(out, ", %s between steps", kp_units_span(text, sizeof text, between_ns));
-    fprintf(out, "%s\n", r->top->is_of_steps ? ": not in the rows; --step all" : "");
+    fputs(r->top->is_of_steps ? " (not in the table; --step all shows it)\n" : "\n", out);
 }
 
 /* No step is whole. */
 static void parts_print(FILE *out, const struct kp_partsteps *parts)
 {
     fputs(", no whole step: ", out);
-    if (parts->has_startup) fprintf(out, "step %ld has the program's start in it", parts->startup);
+    if (parts->has_startup) fprintf(out, "step %ld contains the program's start", parts->startup);
     if (parts->has_startup && parts->has_cut) fputs(", ", out);
     if (parts->has_cut) fprintf(out, "step %ld was cut short", parts->cut);
 }
@@ -206,7 +205,7 @@ static void tokens_print(FILE *out, const struct kp_top_report *r)
 {
     const char *model = fact_of(r, "kprof.model"), *source = fact_of(r, "kprof.step_source");
     if (!model || fact_of(r, "kprof.step") || !source || strcmp(source, "call") != 0) return;
-    kp_plain_fmt(out, "         to count each call of the model (a token): --step call:%s\n", model);
+    kp_plain_fmt(out, "         To count each call of the model (a token): --step call:%s\n", model);
 }
 
 /* Steps of a guess may be those of an evaluation before the training. */
@@ -219,7 +218,7 @@ static void guess_print(FILE *out, const struct kp_top_report *r)
     if (strcmp(source, "time") == 0 && until) each = "second";
     if (!each) return;
     fprintf(out, "         a step is a %s: ", each);
-    if (until) kp_plain_fmt(out, "what ran before the first step by %s\n", until);
+    if (until) kp_plain_fmt(out, "they ran before the first step by %s\n", until);
     else fputs("no optimizer had stepped\n", out);
 }
 
@@ -253,14 +252,14 @@ static void hint_print(FILE *out, const struct kp_top_report *r)
     } else if (calls_print(out, r)) {
         return;
     } else if ((parts->has_startup || parts->has_cut) && fact_of(r, "kprof.step_source")) {
-        fputs("         to record whole steps: kprof run --schedule warmup=1,active=3\n", out);
+        fputs("         To record whole steps: kprof run --schedule warmup=1,active=3\n", out);
     } else {
         const char *model = fact_of(r, "kprof.model");
-        kp_plain_fmt(
-            out,
-            "         to count calls of a model as steps, or each generate(): kprof run --schedule active=1000\n"
-            "         each token: --step %s%s, too%s; a function of yours: --step call:MODULE:FUNCTION\n",
-            model ? "call:" : "", model ? model : "'call:*:CLASS.forward'", model ? "" : ", with your model's class");
+        kp_plain_fmt(out,
+                     "         To count calls of a model or of generate() as steps: kprof run --schedule active=1000\n "
+                     "        For each token add --step %s%s%s; for your own function --step call:MODULE:FUNCTION\n",
+                     model ? "call:" : "", model ? model : "'call:*:CLASS.forward'",
+                     model ? "" : " with your model's class");
     }
 }
 
@@ -269,7 +268,7 @@ static void mean_print(FILE *out, int64_t mean_ns, int64_t median_ns)
 {
     char text[40];
     if (llabs(mean_ns - median_ns) > median_ns / 10)
-        fprintf(out, "mean %s, as in the rows; ", kp_units_span(text, sizeof text, mean_ns));
+        fprintf(out, "mean %s; ", kp_units_span(text, sizeof text, mean_ns));
 }
 
 /* Of a schedule nothing else tells how much of the run the other phases take. */
@@ -301,26 +300,27 @@ static void runs_print(FILE *out, const struct kp_top_report *r)
         fprintf(out, "%s to %s)", kp_units_span(a, sizeof a, runs->least_ns),
                 kp_units_span(b, sizeof b, runs->most_ns));
     }
-    fprintf(out, ", from the phase's begin to its end%s\n", runs->has_parts ? ", without the phases inside of it" : "");
+    fprintf(out, ", from the start of the phase to its end%s\n",
+            runs->has_parts ? ", without the phases inside it" : "");
 }
 
 /* How long a step lasts, or what of it was asked for. */
 static void lengths_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
-    const char *of = "a step   ";
+    const char *of = "step     ";
     char a[40], b[40];
-    if (r->choice->within) of = r->top->calls == s->steps ? "a call   " : "in each  step ";
+    if (r->choice->within) of = r->top->calls == s->steps ? "call     " : "per step ";
     fprintf(out, "%s%s (median; ", of, kp_units_span(a, sizeof a, s->step_median_ns));
     mean_print(out, s->step_mean_ns, s->step_median_ns);
-    fprintf(out, "%s to %s", kp_units_span(a, sizeof a, s->step_least_ns), kp_units_span(b, sizeof b, s->step_most_ns));
+    fprintf(out, "%s to %s)", kp_units_span(a, sizeof a, s->step_least_ns),
+            kp_units_span(b, sizeof b, s->step_most_ns));
     if (s->step_most_ns / 3 > s->step_median_ns / 2) {
-        fprintf(out, ", slowest: step %ld", s->slowest_step);
+        fprintf(out, ". Slowest: step %ld", s->slowest_step);
         if (!r->choice->within && s->slowest_no_core_ns > s->step_most_ns / KP_NOCORE_TOLD_PART)
-            fprintf(out, ", of which its thread had no core for %s", kp_units_span(a, sizeof a, s->slowest_no_core_ns));
+            fprintf(out, ", which waited %s for a CPU core", kp_units_span(a, sizeof a, s->slowest_no_core_ns));
     }
-    const bool is_whole = r->chosen->ended_by && !r->choice->within;
-    fprintf(out, "%s%s)\n", is_whole ? "; " : "", is_whole ? kp_stepends_between(r->chosen->ended_by) : "");
+    fputs("\n", out);
     if (are_calls(r) && !r->choice->within)
         percentiles_print(out, "         ", kp_percentiles_of_steps(r->chosen), "\n");
 }
@@ -334,11 +334,10 @@ static void bare_long_print(FILE *out, const struct kp_top_report *r)
     const double us = (double)kp_kineto_number(trace, "kprof.bare_long_us"),
                  all_us = (double)kp_kineto_number(trace, "kprof.bare_all_us");
     if (steps <= 0 || !(us >= BARE_LONG_TOLD * all_us) || r->choice->within) return;
-    fprintf(
-        out,
-        "         before the window %ld of %ld steps lasted over 3 times the median, together %.1f %% of that time: "
-        "an evaluation, a checkpoint or a wait? kprof run without --schedule records all\n",
-        steps, all, 100 * us / all_us);
+    fprintf(out,
+            "         Before the recording, %ld of %ld steps lasted over 3 times the median (%.1f %% of that time), "
+            "perhaps evaluations or checkpoints. To record all: kprof run without --schedule\n",
+            steps, all, 100 * us / all_us);
 }
 
 /* Steps that are longer by what they are for are not slow. */
@@ -356,7 +355,7 @@ static void bare_print(FILE *out, const struct kp_top_report *r)
     const double times = s->bare_ns > 0 ? (double)s->step_median_ns / (double)s->bare_ns : 0;
     char text[40];
     if (times < KP_BARE_MUCH || r->choice->within) return;
-    fprintf(out, "         %s before the window (median of %ld steps, not recorded): in it %.2f times as long\n",
+    fprintf(out, "         Recording makes steps longer: %s before it (median of %ld steps), %.2f times as long now\n",
             kp_units_span(text, sizeof text, s->bare_ns), s->bare_steps, times);
 }
 
@@ -364,8 +363,8 @@ static void bare_print(FILE *out, const struct kp_top_report *r)
 static void wall_print(FILE *out, const struct kp_top_report *r)
 {
     char text[40];
-    const char *const label = r->chosen->is_by_stacks ? "ops      " : "wall     ";
-    fprintf(out, "%s%s", label, kp_units_span(text, sizeof text, r->summary->wall_ns));
+    const char *const of = !r->choice->within ? ": wall time " : r->chosen->is_by_stacks ? "ops      " : "wall     ";
+    fprintf(out, "%s%s", of, kp_units_span(text, sizeof text, r->summary->wall_ns));
 }
 
 /* A single step that was asked for, or is alone. */
@@ -374,42 +373,49 @@ static void no_core_print(FILE *out, const struct kp_top_report *r)
     const struct kp_summary *s = r->summary;
     char all[40], waits[40];
     if (r->choice->within || s->no_core_ns <= s->step_most_ns / KP_NOCORE_TOLD_PART) return;
-    fprintf(out, "         step %ld lasted %s, of which its thread had no core for %s\n", s->first_step,
+    fprintf(out, "         step %ld lasted %s and waited %s of that for a CPU core\n", s->first_step,
             kp_units_span(all, sizeof all, s->step_most_ns), kp_units_span(waits, sizeof waits, s->no_core_ns));
 }
 
-static void steps_print(FILE *out, const struct kp_top_report *r)
+/* How long, and how many steps: the end of the first line, or a line of what was asked for. */
+static void wall_line_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     const struct kp_partsteps *parts = &r->chosen->parts;
-    char a[40], b[40];
     wall_print(out, r);
     const bool is_part = r->choice->within && s->steps < r->chosen->step_total;
     if (is_part && s->steps) part_steps_print(out, r->chosen);
     else if (!r->choice->within && r->chosen->ended_by && s->steps + 1 == r->chosen->optimizer_steps)
-        fprintf(out, ", %zu steps, of which step 0 has no known begin", r->chosen->optimizer_steps);
+        fprintf(out, ", %zu steps (step 0 is left out: its start was not seen)", r->chosen->optimizer_steps);
     else if (s->steps == 1) fprintf(out, ", step %ld", s->first_step);
     else if (s->steps) fprintf(out, ", %zu steps (%ld to %ld)", s->steps, s->first_step, s->last_step);
     else if (r->choice->within) fputs(is_part ? ", in no whole step" : "", out);
-    else if (r->chosen->optimizer_steps) fputs(", 1 step, of which no begin is known", out);
+    else if (r->chosen->optimizer_steps) fputs(", 1 step, which is left out: its start was not seen", out);
     else if (parts->has_startup || parts->has_cut) parts_print(out, parts);
     else if (!is_worker(r)) fputs(is_early(r) ? ", no step yet" : ", no steps marked", out);
     steps_share_print(out, r);
     choice_print(out, r);
     fputs("\n", out);
+}
+
+static void steps_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    char a[40], b[40];
     hint_print(out, r);
     if (s->steps == 1 && r->chosen->ended_by && r->choice->first_step >= 0)
         fprintf(out, "         step %ld: from the end of %s %ld to the end of %ld, counted from 0\n", s->first_step,
                 kp_stepends_what(r->chosen->ended_by), s->first_step - 1, s->first_step);
     guess_print(out, r);
     if (s->steps == 1) no_core_print(out, r);
-    outside_print(out, r);
     runs_print(out, r);
     phases_print(out, r);
     if (s->steps > 1) lengths_print(out, r), bare_print(out, r), bare_long_print(out, r);
     kinds_print(out, r);
     if (s->is_first_slow)
-        fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",
+        fprintf(out,
+                "         step %ld took %s, the others %s: it may include warm-up or an evaluation (--step %ld-%ld "
+                "leaves it out)\n",
                 s->first_step, kp_units_span(a, sizeof a, s->first_ns), kp_units_span(b, sizeof b, s->rest_median_ns),
                 s->first_step + 1, s->last_step);
 }
@@ -417,8 +423,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
 static void processes_print(FILE *out, const struct kp_top_report *r)
 {
     if (r->top->trace->processes > 1)
-        fprintf(out, "         %zu processes are in this file: rows, shares and steps are of all of them\n",
-                r->top->trace->processes);
+        fprintf(out, "         This file has %zu processes; the table counts all of them\n", r->top->trace->processes);
 }
 
 /* Silence would look like a program that does nothing on its GPU. */
@@ -426,12 +431,13 @@ static void no_gpu_print(FILE *out, const struct kp_top_report *r)
 {
     const char *source = fact_of(r, "kprof.gpu_source"), *ended = kp_kineto_gpu_ended(r->top->trace);
     if (r->summary->has_gpu_outside) {
-        fputs("\nGPU      no work of it was recorded in what is shown, but outside of it: --step all", out);
+        fputs("GPU      work was recorded, but not in these steps (--step all shows it)\n", out);
         return;
     }
     if (!source || (strcmp(source, "cupti") != 0 && strcmp(source, "interception") != 0)) return;
-    fputs("\nGPU      nothing of it was recorded here", out);
+    fputs("GPU      no GPU work was recorded here", out);
     if (ended) kp_plain_fmt(out, ": %s", ended);
+    fputs("\n", out);
 }
 
 static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
@@ -440,17 +446,18 @@ static void gpu_print(FILE *out, const struct kp_top_report *r, double percent)
     char text[40], lost[160];
     if (kp_unanswered_most(&s->unanswered)) {
         kp_unanswered_text(lost, sizeof lost, &s->unanswered);
-        fprintf(out, "\nGPU      busy is not known: %s (of the rest %.1f %%); the host waits for it %.1f %%", lost,
+        fprintf(out, "GPU      busy time is unknown: %s (%.1f %% of the rest); the host waits for it %.1f %%\n", lost,
                 (double)s->gpu_ns * percent, (double)s->gpu_wait_ns * percent);
         return;
     }
-    fprintf(out, "\nGPU      busy %.1f %%", (double)s->gpu_ns * percent);
+    fprintf(out, "GPU      busy %.1f %%", (double)s->gpu_ns * percent);
     if (s->steps)
-        fprintf(out, " (%s of work a %s)", kp_units_span(text, sizeof text, s->gpu_step_ns),
+        fprintf(out, " (%s of work per %s)", kp_units_span(text, sizeof text, s->gpu_step_ns),
                 r->choice->within && r->top->calls == s->steps ? "call" : "step");
     fprintf(out, ", idle %.1f %%; the host waits for it %.1f %%", (double)(s->shared_ns - s->gpu_ns) * percent,
             (double)s->gpu_wait_ns * percent);
-    if (r->bound_by) fprintf(out, "; bound by %s", r->bound_by);
+    if (r->bound_by) fprintf(out, "; limited by %s", r->bound_by);
+    fputs("\n", out);
 }
 
 static void overlaps_print(FILE *out, const struct kp_top_report *r)
@@ -459,8 +466,8 @@ static void overlaps_print(FILE *out, const struct kp_top_report *r)
     char text[40];
     if (t->overlaps)
         fprintf(out,
-                "         %zu work%s of a GPU would end behind the next ones of %s stream, by up to %s: counted up to "
-                "the next one's begin\n",
+                "         %zu GPU kernel%s or copies overlap the next one of %s stream, by up to %s. Each counts up to "
+                "the start of the next\n",
                 t->overlaps, kp_units_s(t->overlaps), t->overlaps == 1 ? "its" : "their",
                 kp_units_span(text, sizeof text, t->overlap_ns));
 }
@@ -471,9 +478,25 @@ static void no_step_print(FILE *out, const struct kp_top_report *r)
     const struct kp_summary *s = r->summary;
     char text[40];
     if (!s->steps || r->choice->within || s->outside_ns < s->wall_ns / 1000) return;
-    fprintf(out, "outside  of the steps %s, %.1f %%: in the rows, too; --step %ld-%ld leaves it out\n",
+    fprintf(out, "outside  %s outside of the steps (%.1f %%) is in the table as well (--step %ld-%ld leaves it out)\n",
             kp_units_span(text, sizeof text, s->outside_ns), 100 * (double)s->outside_ns / (double)s->wall_ns,
             s->first_step, s->last_step);
+}
+
+/* A bar of twenty letters: each is a twentieth of the step, and the part's first letter. */
+static void bar_print(FILE *out, const struct kp_stepparts *parts)
+{
+    enum { LETTERS = 20 };
+    int64_t all_ns = 0, until_ns = 0;
+    int shown = 0;
+    for (int i = 0; i < KP_STEPPARTS_SHOWN; i++) all_ns += kp_stepparts_ns(parts, kp_stepparts_order[i], false);
+    for (int i = 0; i < KP_STEPPARTS_SHOWN && all_ns; i++) {
+        const enum kp_part part = kp_stepparts_order[i];
+        until_ns += kp_stepparts_ns(parts, part, false);
+        for (; shown < (int)(LETTERS * (double)until_ns / (double)all_ns + 0.5); shown++)
+            fputc(part == KP_PART_OTHER ? '.' : kp_part_name(part)[0], out);
+    }
+    fputs(" ", out);
 }
 
 static void shares_print(FILE *out, const struct kp_top_report *r)
@@ -482,15 +505,15 @@ static void shares_print(FILE *out, const struct kp_top_report *r)
     const double percent = s->shared_ns ? 100.0 / (double)s->shared_ns : 0;
     const bool has_no_op = !s->has_ops && s->op_ns;
     if (r->chosen->is_by_stacks) return;
-    fprintf(out, "time     %s%.1f %% in %s", s->is_of_steps ? "of the steps " : "", (double)s->op_ns * percent,
-            has_no_op ? "calls of the GPU's runtime (no op was recorded)" : "ops");
-    if (s->data_ns || !is_worker(r)) fprintf(out, ", %.1f %% data loading", (double)s->data_ns * percent);
-    if (s->comm_ns) fprintf(out, ", %.1f %% communication between ranks", (double)s->comm_ns * percent);
-    fprintf(out, ", %.1f %% %s", (double)s->rest_ns * percent,
-            has_no_op ? "beside them" : "Python and waiting (no op)");
+    if (!r->parts || s->comm_ns) {
+        fprintf(out, "time     %s%.1f %% in %s", s->is_of_steps ? "of the steps " : "", (double)s->op_ns * percent,
+                has_no_op ? "calls of the GPU's runtime (no operator was recorded)" : "operators");
+        if (s->data_ns || !is_worker(r)) fprintf(out, ", %.1f %% data loading", (double)s->data_ns * percent);
+        if (s->comm_ns) fprintf(out, ", %.1f %% communication between ranks", (double)s->comm_ns * percent);
+        fprintf(out, ", %.1f %% %s\n", (double)s->rest_ns * percent, has_no_op ? "outside them" : "outside ops");
+    }
     if (s->has_gpu) gpu_print(out, r, percent);
     else no_gpu_print(out, r);
-    fputs("\n", out);
 }
 
 /* What of a step that trains is for what. The host hands work to a GPU, and does not wait for it. */
@@ -500,7 +523,9 @@ static void parts_of_step_print(FILE *out, const struct kp_top_report *r)
     if (!r->parts) return;
     const bool has_gpu = kp_stepparts_has_gpu(r->parts);
     kp_stepparts_text(text, sizeof text, r->parts, false);
-    fprintf(out, "step     %s%s\n", has_gpu ? "on the host " : "", text);
+    fputs("parts    ", out);
+    bar_print(out, r->parts);
+    fprintf(out, "%s%s\n", has_gpu ? "on the host " : "", text);
     if (has_gpu) fprintf(out, "         on the GPU %s\n", kp_stepparts_text(text, sizeof text, r->parts, true));
 }
 
@@ -511,7 +536,7 @@ static void reads_print(FILE *out, const struct kp_top_report *r)
     const bool has_lines = r->top->has_lines || r->top->trace->has_stacks;
     const double each = s->steps ? (double)s->reads / (double)s->steps : 0;
     if (each < KP_VALUEREADS_LEAST || (r->choice->within && kp_valueread_is_meant(r->choice->within))) return;
-    fprintf(out, "reads    %.0f reads of single values a step (.item() and the like): %s\n", each,
+    fprintf(out, "reads    %.0f single values per step are read (.item() and the like): %s\n", each,
             has_lines ? "`kprof advise` has their lines" : "--with-stack ops records their lines");
 }
 
@@ -524,25 +549,24 @@ static void machine_print(FILE *out, const struct kp_summary *s)
         fprintf(out, s->omp_threads > s->cores ? " (%ld busy thread%s)" : ", %ld busy thread%s", s->busy_threads,
                 kp_units_s(s->busy_threads));
     if (s->threads_wanted)
-        fprintf(out, ": they take the cores from one another; try %s%ld%s%s",
+        fprintf(out, ": the threads compete for the cores; try %s%ld%s%s",
                 s->threads_are_set ? "torch.set_num_threads(" : "OMP_NUM_THREADS=", s->threads_wanted,
                 s->threads_are_set ? ")" : "", s->threads_wanted > 1 ? ", or 1 (`kprof advise`)" : "");
     fputs("\n", out);
     if (s->is_crowded && !s->steps && s->core_waited_ns > s->wall_ns) return; /* a file that ends early: of the run */
     if (s->is_crowded && !s->steps)
-        fprintf(
-            out,
-            "         the first thread had no core for %.0f %% of the time that it wanted one: what it computes takes "
-            "%.1f times as long\n",
-            100 * s->core_waited, 1 / (1 - s->core_waited));
+        fprintf(out,
+                "         For %.0f %% of the time the first thread was ready to run but had no CPU core. It ran %.1f "
+                "times slower than it would alone\n",
+                100 * s->core_waited, 1 / (1 - s->core_waited));
     else if (s->is_crowded)
         fprintf(out,
-                "         the thread of the steps had no core for %.0f %% of the time that it wanted one: what it "
-                "computes takes %.1f times as long%s\n",
+                "         For %.0f %% of the time the main thread was ready to run but had no CPU core. It ran %.1f "
+                "times slower than it would alone%s\n",
                 100 * s->core_waited, 1 / (1 - s->core_waited),
-                s->own_threads_ns ? "; other threads of this program run meanwhile (`kprof advise`)"
+                s->own_threads_ns ? ". Other threads of this program ran meanwhile (`kprof advise`)"
                 : s->waits_for_slowest
-                    ? ", and each op waits for the slowest thread: try OMP_NUM_THREADS=1 (`kprof advise`)"
+                    ? ". Each operator waits for its slowest thread: try OMP_NUM_THREADS=1 (`kprof advise`)"
                     : "");
 }
 
@@ -553,9 +577,9 @@ static void faults_print(FILE *out, const struct kp_top_report *r)
     const double step_ns = (double)r->summary->step_mean_ns;
     if (!kp_pagefaults_of(r->top->trace, &f) || !r->summary->steps) return;
     if (f.minor_ns + f.major_ns < KP_PAGEFAULTS_MUCH * step_ns) return;
-    fprintf(out, "faults   %.0f page faults a step, some %.3f ms", (f.bare > f.minor ? f.bare : f.minor) + f.major,
+    fprintf(out, "faults   %.0f page faults per step, about %.3g ms", (f.bare > f.minor ? f.bare : f.minor) + f.major,
             (f.minor_ns + f.major_ns) / 1e6);
-    if (f.bare > f.minor) fprintf(out, " (%.0f in these: recording makes them fewer)", f.minor);
+    if (f.bare > f.minor) fprintf(out, " (%.0f while recording)", f.minor);
     if (f.major >= 1) fprintf(out, "; %.0f of them read from a disk", f.major);
     const bool is_found = !r->summary->has_gpu && kp_pagefaults_are_found(&f, step_ns);
     fputs(is_found ? ": `kprof advise`\n" : "\n", out);
@@ -580,30 +604,34 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
 {
     if (!is_killed(r)) return;
     if (is_worker(r)) { /* most end by _exit, and none closes its window */
-        kp_plain_fmt(out, "worker   of process %s, recorded until it ended or was killed, %.1f s in\n",
+        kp_plain_fmt(out, "worker   of process %s, recorded until it ended or was killed after %.1f s\n",
                      fact_of(r, "kprof.parent_pid"), (double)r->summary->wall_ns / 1e9);
         return;
     }
     const char *const by = kp_ended_by(r->top->trace);
     const bool is_told = r->summary->steps || kp_ended_exception(r->top->trace);
-    fprintf(out, "%-9s%s", kp_ended_word(r->top->trace), by ? "by " : "not by itself");
+    fprintf(out, "%-9s%s", kp_ended_word(r->top->trace), by ? "by " : "early,");
     if (by) kp_plain_put(out, by);
     if (is_told && r->last_words && *r->last_words) fputs(r->last_words, out);
     else if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
-    else if (is_early(r)) fprintf(out, " %.1f s in, before its first step", (double)r->summary->wall_ns / 1e9);
-    fprintf(out, "%s: what was recorded until then\n", kp_ended_remark(r->top->trace));
+    else if (is_early(r)) fprintf(out, " after %.1f s, before its first step", (double)r->summary->wall_ns / 1e9);
+    fprintf(out, "%s. This is what was recorded until then.\n", kp_ended_remark(r->top->trace));
 }
 
 void kp_top_head_print(FILE *out, const struct kp_top_report *r)
 {
     program_print(out, r);
+    if (r->choice->within) fputs("\n", out);
+    else wall_line_print(out, r);
     processes_print(out, r);
     killed_print(out, r);
+    if (r->choice->within) wall_line_print(out, r);
     steps_print(out, r);
-    no_step_print(out, r);
-    shares_print(out, r);
-    overlaps_print(out, r);
     parts_of_step_print(out, r);
+    shares_print(out, r);
+    no_step_print(out, r);
+    outside_print(out, r);
+    overlaps_print(out, r);
     reads_print(out, r);
     machine_print(out, r->summary);
     faults_print(out, r);

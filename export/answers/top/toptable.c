@@ -178,7 +178,7 @@ static void lines_lead(FILE *out, size_t rows, const struct kp_top *top)
     for (size_t i = 0; i < rows && with_lines(top) && top->by == KP_TOP_BY_OP; i++) {
         const char *const name = kp_kineto_text(top->trace, top->rows[i].name);
         if (top->rows[i].lines < 2 || !*name || name[strspn(name, plain)]) continue; /* a shell takes it as it is */
-        fprintf(out, "lines of one op: kprof report --within %s --by line\n", name);
+        fprintf(out, "lines of one operator: kprof report --within %s --by line\n", name);
         return;
     }
 }
@@ -197,7 +197,7 @@ static void library_lead(FILE *out, size_t rows, const struct kp_top *top)
         if (its) line = its, told++;
     }
     if (line && (top->by == KP_TOP_BY_LINE || told >= ROWS_OF_ONE_LINE))
-        fputs("all of one line of yours; the lines of libraries that it calls: kprof report --by library\n", out);
+        fputs("one line of yours calls all of it; lines of the libraries it calls: kprof report --by library\n", out);
 }
 
 /* Stacks of ops tell nothing of Python between ops. Functions that were recorded have rows of their own. */
@@ -205,7 +205,8 @@ static void functions_lead(FILE *out, const struct kp_top *top)
 {
     if (top->by != KP_TOP_BY_LINE || !top->count || top->rows[0].name || !top->trace->has_stacks) return;
     if (!top->has_calls)
-        fputs("(no line of the program): Python between ops, or a wait; its functions: kprof run --with-stack 1\n",
+        fputs("(no line of the program): Python between operators, or a wait. To see functions: kprof run --with-stack "
+              "1\n",
               out);
 }
 
@@ -228,18 +229,9 @@ static bool has_rows_beside(const struct kp_top *top)
     return false;
 }
 
-/* What 100 % is. */
-static void whole_print(FILE *out, const struct kp_top *top)
+static void beside_print(FILE *out, const struct kp_top *top)
 {
-    fprintf(out, "self %%: of the self time of all rows%s", top->has_gpu ? " on GPUs" : "");
-    if (!top->has_gpu && !top->has_gap && top->gap_ns > top->sum.cost.self_ns / 100)
-        fputs(", which leave out time in no op", out);
-    fprintf(out, "%s\n", top->is_of_steps ? "; rows: of the steps alone" : "");
-    if (has_rows_beside(top))
-        fputs("gloo:...: on threads of their own; what an op does meanwhile is in its row, too (the line time counts "
-              "each "
-              "moment once)\n",
-              out);
+    if (has_rows_beside(top)) fputs("gloo:... runs on its own threads, at the same time as other rows\n", out);
 }
 
 void kp_top_table_print(FILE *out, const struct kp_top_report *r)
@@ -253,7 +245,7 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     for (size_t i = rows; i < top->count; i++) left += 100 * kp_top_row_share(top, &top->rows[i]);
     if (rows < top->count)
         fprintf(out, "%zu more row%s, %.1f %%; all: -n 0\n", top->count - rows, kp_units_s(top->count - rows), left);
-    if (top->count) whole_print(out, top);
+    if (top->count) beside_print(out, top);
     kp_top_copies_print(out, top);
     lines_lead(out, rows, top);
     library_lead(out, rows, top);
@@ -261,7 +253,6 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     modules_lead(out, top);
     kernels_lead(out, top);
     if (top->count && with_memory(top))
-        fputs("MiB: taken less given back inside the op itself, or in an aten::empty that it "
-              "called; all that it took: kprof memory\n",
+        fputs("MiB: net memory that the operator allocated (allocated minus freed). `kprof memory` has the totals\n",
               out);
 }

@@ -94,7 +94,7 @@ def test_a_window_without_the_gpu_says_so(tmp_path):
                      schedule="wait=2,warmup=1,active=2,repeat=2", KPROF_STEP="optimizer", SIMCUPTI_VERSION=130100).ok()
     heads = [harness.cli("report", trace).stdout for trace in run.traces]
     assert "GPU      busy" in heads[0]
-    why = "GPU      nothing of it was recorded here: CUPTI 130100 (CUDA 13.1): after its first window"
+    why = "GPU      no GPU work was recorded here: CUPTI 130100 (CUDA 13.1): after its first window"
     assert why in heads[1], heads[1]
     assert "INCOMPLETE" in harness.cli("advise", run.traces[1]).stdout
 

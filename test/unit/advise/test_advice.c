@@ -31,8 +31,8 @@ static void what_of_a_phase_lies_in_no_step_is_told_and_no_health(void **state)
 {
     const struct kp_advice a = phase_advise(*state, 200);
     assert_int_equal(a.count, 0);
-    assert_string_equal(a.outside, "33.3 % of the phase, 0.200 ms, lies in no step and is not judged: "
-                                   "kprof report --phase validate");
+    assert_string_equal(
+        a.outside, "33.3 % of the phase (0.2 ms) is outside steps and was not checked: kprof report --phase validate");
     assert_false(a.is_well || a.is_healthy);
     const char *notes[KP_NOTES_MAX];
     assert_int_equal(kp_advice_notes(&a, notes), 1);
@@ -104,7 +104,7 @@ static void loading_of_little_more_than_workers_cost_asks_for_cheaper_items_firs
     assert_true(f.is_critical);
     assert_int_equal(strncmp(f.change, "Make items cheaper first: ", 26), 0);
     assert_non_null(strstr(f.change, " That saves up to 4.0 ms a step. One worker (num_workers=1, "));
-    assert_non_null(strstr(f.change, ") saves 4.0 ms at most, less the 1 to 3 ms that it costs"));
+    assert_non_null(strstr(f.change, ") saves at most 4.0 ms, and taking a batch from it costs 1 to 3 ms"));
 }
 
 /* Its mean is 3.5 ms a step. */
@@ -147,8 +147,9 @@ static void what_was_not_recorded_is_not_healthy(void **state)
     const struct kp_advice a = advise(t);
     assert_int_equal(a.count, 0);
     assert_int_equal(a.unjudged_count, 1);
-    assert_string_equal(a.missing,
-                        "healthy, as far as it was recorded; not looked at: memory (kprof run --profile-memory)");
+    assert_string_equal(
+        a.missing,
+        "healthy, as far as it was recorded; not recorded, so not checked: memory (kprof run --profile-memory)");
     assert_false(a.is_healthy);
 }
 
@@ -289,8 +290,8 @@ static void a_line_beside_a_cost_has_half_of_it(void **state)
     const struct kp_advice a = advise(t);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "no-op-runs");
-    assert_string_equal(a.findings[0].what, "no op runs: Python between ops, or a wait, 0.450 ms of it before "
-                                            "aten::norm, between train.py:3 main and train.py:4 main");
+    assert_string_equal(a.findings[0].what, "no operator runs: Python code between operators, or a wait, 0.45 ms of it "
+                                            "before aten::norm, between train.py:3 main and train.py:4 main");
     assert_null(a.findings[0].line);
     assert_null(a.findings[0].where);
 }
@@ -331,7 +332,7 @@ static void a_loader_that_two_steps_wait_for_made_them_slow(void **state)
     const struct kp_advice a = bursts_advise(*state, 20);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "slow-steps");
-    assert_non_null(strstr(a.findings[0].what, "what they have more is data loading"));
+    assert_non_null(strstr(a.findings[0].what, "the extra time of these steps is data loading"));
 }
 
 /* Of twelve steps each sixth takes a prompt of `prompt` tokens, and four times as long; the others take `others`. */
@@ -354,8 +355,8 @@ static void steps_that_take_a_prompt_are_told_from_those_of_a_token(void **state
 {
     const struct kp_advice a = tokens_advise(*state, 12, 1);
     assert_non_null(a.prompts);
-    assert_string_equal(a.prompts, "steps 0, 6 take a prompt, 0.800 ms (median of 2); the others take a token each, "
-                                   "0.200 ms (median of 10)");
+    assert_string_equal(a.prompts, "steps 0, 6 process a prompt, 0.8 ms (median of 2); the other steps produce a token "
+                                   "each, 0.2 ms (median of 10)");
     for (size_t i = 0; i < a.count; i++) assert_string_not_equal(a.findings[i].id, "slow-steps");
 }
 
@@ -382,8 +383,9 @@ static void steps_of_a_prompt_are_told_by_their_ops_alone(void **state)
 {
     const struct kp_advice a = calls_advise(*state, 8);
     assert_non_null(a.prompts);
-    assert_string_equal(a.prompts, "steps 0, 6 take a prompt, 3.210 ms (median of 2); the others take a token each, "
-                                   "0.810 ms (median of 10); so say their ops; --record-shapes tells the tokens");
+    assert_string_equal(a.prompts,
+                        "steps 0, 6 process a prompt, 3.21 ms (median of 2); the other steps produce a token each, "
+                        "0.81 ms (median of 10); so say their ops; --record-shapes tells the tokens");
     for (size_t i = 0; i < a.count; i++) assert_string_not_equal(a.findings[i].id, "slow-steps");
     assert_null(a.waited);
 }
@@ -420,10 +422,10 @@ static void the_call_of_python_that_fills_the_gaps_is_named(void **state)
     assert_string_equal(a.findings[0].line, "train.py:11 fetch");
     assert_string_equal(a.findings[0].where, "/usr/lib/python3/urllib/request.py(9): urlopen");
     assert_null(a.findings[0].after);
-    assert_string_equal(a.findings[0].what, "no op runs, 0.060 ms of it in "
-                                            "/usr/lib/python3/urllib/request.py(9): urlopen");
-    assert_non_null(strstr(a.slowed_by, "each Python call was recorded")); /* its time is longer by that */
-    assert_null(strstr(a.slowed_by, "3.10"));                              /* the version is not known */
+    assert_string_equal(a.findings[0].what,
+                        "no operator runs, 0.06 ms of it in /usr/lib/python3/urllib/request.py(9): urlopen");
+    assert_non_null(strstr(a.slowed_by, "recording every Python call")); /* its time is longer by that */
+    assert_null(strstr(a.slowed_by, "3.10"));                            /* the version is not known */
 }
 
 /* Of three steps one rests for `first`, else 70 us: in count(), of which 30 us in a function that it calls. */
@@ -446,7 +448,7 @@ static void a_function_costs_what_it_calls_too_and_no_larger_batches_are_advised
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].line, "train.py:8 def count");
     assert_string_equal(a.findings[0].what,
-                        "no op runs, 0.070 ms of it in train.py:8 def count with what it calls (itself 0.040 ms)");
+                        "no operator runs, 0.07 ms of it in train.py:8 def count and what it calls (itself 0.04 ms)");
     assert_non_null(strstr(a.findings[0].change, "Make that function cheaper"));
     assert_null(strstr(a.findings[0].change, "batches"));
 }
@@ -520,7 +522,7 @@ static void what_is_left_of_launching_without_recording_is_told(void **state)
     }
     const struct kp_advice a = advise(t);
     assert_non_null(strstr(a.slowed_by, "a step takes 1.18 times as long as before the window (0.850 ms)"));
-    assert_non_null(strstr(a.slowed_by, "for launches and Python for 0.205 ms a step, and for about 0.055 without"));
+    assert_non_null(strstr(a.slowed_by, "waits 0.205 ms per step for launches and Python, about 0.055 ms without"));
 }
 
 /* As ResNet-50 on an H200 whose input is made on the host: not the op behind it, that launches the next kernel. */

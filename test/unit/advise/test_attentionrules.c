@@ -177,7 +177,7 @@ static void of_three_dimensions_the_reason_is_known(void **state) { assert_math(
 
 static void of_an_odd_width_the_reason_is_known(void **state)
 {
-    assert_math(*state, "[2, 4, 512, 63]", "the width of a head, 63");
+    assert_math(*state, "[2, 4, 512, 63]", "the head width (63)");
 }
 
 int main(void)

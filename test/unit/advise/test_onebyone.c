@@ -42,8 +42,8 @@ static void norms_that_are_read_one_by_one_are_told(void **state)
     const struct kp_finding *const f = found(&a, "one-by-one");
     assert_non_null(f);
     assert_float_equal(f->step_ns, 20000 * (TURNS - 1) + 5000, 1);
-    assert_string_equal(f->what, "a loop in norms computes one by one: 20 times aten::linalg_vector_norm in a step, "
-                                 "and 20 times it reads a value");
+    assert_string_equal(f->what, "a loop in norms computes one by one: 20 times aten::linalg_vector_norm per step, and "
+                                 "20 times it reads a value");
     assert_string_equal(f->line, "train.py:8 norms");
     assert_non_null(strstr(f->change, "torch._foreach_norm("));
 }
@@ -79,7 +79,7 @@ static void input_is_told_once_with_its_loop(void **state)
 {
     const struct kp_advice a = loop_advise(*state, "aten::sub", "aten::select", "train.py(8): augment");
     assert_null(found(&a, "one-by-one"));
-    assert_non_null(strstr(found(&a, "input-in-step")->change, " Its loop goes one by one: where no turn needs"));
+    assert_non_null(strstr(found(&a, "input-in-step")->change, " Its loop goes one by one: if no iteration needs"));
 }
 
 /* Each turn of a recurrence needs the one before. */

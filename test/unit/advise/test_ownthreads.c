@@ -24,10 +24,10 @@ static void threads_of_the_program_itself_are_told_and_not_other_programs(void *
 {
     const struct kp_advice a =
         advice_of(*state, TIMES ",\"core_others_us\":240000,\"busy_threads\":\"1\",\"omp_num_threads\":\"1\"", false);
-    assert_string_equal(a.crowded,
-                        "the thread of the steps had no core for 50 % of the time that it wanted one: it computes 2.0 "
-                        "times as long. Other threads of this program had one for 240 ms, 2.4 times as long as it "
-                        "(what they run: kprof run --with-stack 1 --schedule 10-30, then kprof stacks --threads)");
+    assert_string_equal(
+        a.crowded, "for 50 % of the time the main thread was ready to run but had no CPU core. It ran 2.0 times slower "
+                   "than it would alone. Other threads of this program had one for 240 ms, 2.4 times as long as it "
+                   "(what they run: kprof run --with-stack 1 --schedule 10-30, then kprof stacks --threads)");
 }
 
 static void their_line_is_named_where_calls_of_python_were_recorded(void **state)
@@ -41,8 +41,8 @@ static void the_recorders_own_threads_are_not_told(void **state)
 {
     const struct kp_advice a =
         advice_of(*state, TIMES ",\"core_others_us\":6000,\"busy_threads\":\"1\",\"omp_num_threads\":\"1\"", false);
-    assert_non_null(strstr(a.crowded, ". Other programs or a container's limit take them: of this program 1 thread ran "
-                                      "on 2 cores"));
+    assert_non_null(strstr(
+        a.crowded, ". Other programs, or a container limit, used the cores: this program ran 1 thread on 2 cores"));
 }
 
 /* A pool of torch's has a core as long as the thread of the steps has, and longer where it spins. */
@@ -59,9 +59,9 @@ static void beside_a_pool_of_torch_at_least_what_it_cannot_have_had_is_told(void
     const struct kp_advice a =
         advice_of(*state, TIMES ",\"core_others_us\":240000,\"busy_threads\":\"3\",\"torch_threads\":\"2\"", false);
     assert_non_null(a.crowded);
-    assert_non_null(strstr(a.crowded,
-                           ". Other threads of this program beside torch's 2 had one for at least 40 ms, 0.4 "
-                           "times as long as it ("));
+    assert_non_null(strstr(
+        a.crowded,
+        ". Other threads of this program besides torch's 2 had one for at least 40 ms, 0.4 times as long as it ("));
 }
 
 static void a_pool_that_may_have_had_all_of_it_is_not_blamed(void **state)

@@ -22,7 +22,9 @@ static void near_its_bound_no_op_is_a_note_or_a_warning(void **state)
         const char *note;
         bool is_found, is_critical;
     } cases[] = {{34, NULL, false, false},
-                 {39, "no op runs: Python between ops, or a wait: 0.390 ms a step, 39.0 %; a finding from 40 % on",
+                 {39,
+                  "no operator runs: Python code between operators, or a wait: 0.39 ms per step, 39.0 % (a finding "
+                  "from 40 % on)",
                   false, false},
                  {43, NULL, true, false},
                  {51, NULL, true, true}};

@@ -48,9 +48,9 @@ static void pieces_tell(const struct story *s, const char *wanted)
     kp_kineto_close(trace);
 }
 
-#define TOLD                                                                                                       \
-    "steps 0, 20, 40, each 20th step, take a prompt, 4.790 ms (median of 3); the others take a token each, 1.190 " \
-    "ms (median of 57)"
+#define TOLD                                                                                                     \
+    "steps 0, 20, 40, each 20th step, process a prompt, 4.79 ms (median of 3); the other steps produce a token " \
+    "each, 1.19 ms (median of 57)"
 
 static void shapes_tell_prompts(void **state)
 {

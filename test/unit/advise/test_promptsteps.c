@@ -26,28 +26,28 @@ static void a_prompt_that_lasts_no_longer_is_told_by_what_it_runs(void **state)
 {
     const struct kp_advice a = generated(*state, 1u << 0 | 1u << 6);
     assert_non_null(a.prompts);
-    assert_string_equal(a.prompts,
-                        "steps 0, 6, 12, each 6th step, take a prompt, 3.210 ms (median of 3); the others take a "
-                        "token each, 0.810 ms (median of 15); so say their ops; --record-shapes tells the tokens");
+    assert_string_equal(
+        a.prompts, "steps 0, 6, 12, each 6th step, process a prompt, 3.21 ms (median of 3); the other steps produce a "
+                   "token each, 0.81 ms (median of 15); so say their ops; --record-shapes tells the tokens");
 }
 
 static void a_step_that_waited_as_long_is_a_tokens(void **state)
 {
     const struct kp_advice a = generated(*state, 1u << 0 | 1u << 6 | 1u << 9);
-    assert_non_null(strstr(a.prompts, "(median of 3); the others"));
+    assert_non_null(strstr(a.prompts, "(median of 3); the other steps"));
     assert_null(strstr(a.prompts, "9"));
 }
 
 static void two_steps_that_waited_hide_no_prompt(void **state)
 {
     const struct kp_advice a = generated(*state, 1u << 6 | 1u << 9 | 1u << 10);
-    assert_non_null(strstr(a.prompts, "steps 0, 6, 12, each 6th step, take a prompt"));
+    assert_non_null(strstr(a.prompts, "steps 0, 6, 12, each 6th step, process a prompt"));
 }
 
 static void where_most_of_them_run_what_others_do_the_length_alone_tells(void **state)
 {
     const struct kp_advice a = generated(*state, 1u << 2 | 1u << 3 | 1u << 9);
-    assert_non_null(strstr(a.prompts, "steps 2, 3, 9 take a prompt"));
+    assert_non_null(strstr(a.prompts, "steps 2, 3, 9 process a prompt"));
 }
 
 int main(void)

@@ -31,7 +31,7 @@ static void steps_that_get_slower_are_a_finding(void **state)
 static void what_to_look_for_is_said_by_the_part_that_grows(void **state)
 {
     const char *const ranges[] = {NULL, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "aten::mm"};
-    const char *const said[] = {"No op runs in that time: look for a file", "Loading takes longer and longer",
+    const char *const said[] = {"No operator runs in that time. Look for a file", "Loading takes longer and longer",
                                 "a graph kept alive"};
     for (int kind = 0; kind < 3; kind++) {
         struct little *t = *state;
@@ -59,10 +59,10 @@ static void where_a_core_lacks_they_are_none(void **state)
     const struct kp_advice a = advice_of(*state, ",\"core_had_us\":60000,\"core_waited_us\":40000,\"cores\":\"2\","
                                                  "\"busy_threads\":\"1\"");
     assert_int_equal(a.count, 0);
-    assert_string_equal(a.crowded,
-                        "the thread of the steps had no core for 40 % of the time that it wanted one: it computes 1.7 "
-                        "times as long. Other programs or a container's limit take them: of this program 1 thread ran "
-                        "on 2 cores");
+    assert_string_equal(
+        a.crowded,
+        "for 40 % of the time the main thread was ready to run but had no CPU core. It ran 1.7 times slower than it "
+        "would alone. Other programs, or a container limit, used the cores: this program ran 1 thread on 2 cores");
 }
 
 static void what_is_more_than_its_waits_is_the_programs(void **state)

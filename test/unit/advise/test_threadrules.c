@@ -35,8 +35,7 @@ static void calls_that_last_far_longer_than_usual_are_what_threads_cost_at_least
     assert_non_null(f);
     assert_float_equal(f->step_ns, 1.5e6, 1);
     assert_float_equal(f->share, 1500.0 / 1580, 0.001);
-    assert_string_equal(f->what, "16 busy threads compute on 2 cores, and take them from one another; where no other "
-                                 "program has them that costs at least");
+    assert_string_equal(f->what, "16 busy threads compete for 2 cores; without other programs that costs at least");
     assert_string_equal(f->change,
                         "OMP_NUM_THREADS is not set, and torch then takes no more threads than cores, so the "
                         "program sets them, or starts threads of its own: torch.set_num_threads(1): half of the time "
@@ -49,7 +48,7 @@ static void large_ops_get_as_many_threads_as_cores_and_one_where_these_are_not_f
     const struct kp_finding *f = threads_advise(*state, (int[]){5000, 5000, 5000, 5000}, 0, 6);
     assert_non_null(f);
     assert_true(f->step_ns == 0 && f->share == 0);
-    assert_string_equal(f->what, "6 busy threads compute on 2 cores, and take them from one another");
+    assert_string_equal(f->what, "6 busy threads compete for 2 cores");
     assert_string_equal(f->change,
                         "Set OMP_NUM_THREADS=2, or where the program calls it itself torch.set_num_threads(2) while "
                         "each has a core to itself, and 1 where other programs use the cores, too: half of the time of "
@@ -99,11 +98,10 @@ static void threads_whose_cores_others_have_wait_for_the_slowest(void **state)
     assert_non_null(f);
     assert_true(f->is_critical);
     assert_float_equal(f->step_ns, 1e3 * (4 * 20 + 0.8 * 5000 - 4 * 100), 1);
-    assert_string_equal(f->what, "2 busy threads (OMP_NUM_THREADS=16) share ops on 2 cores that other programs use, "
-                                 "too, and each op waits for the slowest; that costs at least");
-    assert_string_equal(f->change, "Set OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread waits for no "
-                                   "other. More, up to 2, are quicker only while each has a core to itself (a "
-                                   "container's limit takes them away, too).");
+    assert_string_equal(f->what, "torch uses 2 threads (OMP_NUM_THREADS=16), but other programs use the 2 cores as "
+                                 "well. Each operator waits for its slowest thread, which costs at least");
+    assert_string_equal(f->change, "Set OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread never waits for "
+                                   "another. More threads (up to 2) are faster only if each has its own core.");
 }
 
 /* All calls are slow: how long they would last alone is not known. */
@@ -181,8 +179,7 @@ static void where_all_calls_are_slow_the_wait_for_a_core_is_the_cost(void **stat
     assert_float_equal(f->step_ns, 30e6, 1);
     assert_float_equal(f->share, 0.75, 0.001);
     assert_true(f->is_critical);
-    assert_string_equal(f->what,
-                        "16 busy threads compute on 2 cores, and take them from one another; that costs about");
+    assert_string_equal(f->what, "16 busy threads compete for 2 cores; that costs about");
 }
 
 /* The program had half a core of two, and others the rest. One thread has that, so 10 ms take 20, or its turn alone. */
@@ -191,10 +188,8 @@ static void what_others_would_take_of_the_cores_is_told_as_a_bound(void **state)
     const struct kp_finding *f = all_slow(*state, "120000", 16);
     assert_non_null(f);
     assert_true(f->step_ns == 0 && f->share == 0);
-    assert_string_equal(f->what,
-                        "16 busy threads compute on 2 cores, and take them from one another; other programs "
-                        "have the cores, too, so that costs up to about 20.0 ms a step, and nothing where these "
-                        "take what one thread leaves");
+    assert_string_equal(f->what, "16 busy threads compete for 2 cores; other programs use the cores as well, so that "
+                                 "costs at most about 20.0 ms per step");
 }
 
 /* Of four threads each has 0.21 of a core, as 9.5 on two cores do. One among 5.5 others has 0.31, and takes 32.5 ms. */
@@ -229,7 +224,7 @@ static void threads_that_were_not_counted_are_not_told_as_none(void **state)
     const struct kp_finding *f = threads_advise(*state, (int[]){300, 300, 300, 300}, 0, 0);
     more_facts = "";
     assert_non_null(f);
-    assert_string_equal(f->what, "OMP_NUM_THREADS=16 on 2 cores: they take the cores from one another");
+    assert_string_equal(f->what, "OMP_NUM_THREADS=16 on 2 cores: the threads compete for the cores");
 }
 
 static void one_thread_among_other_programs_is_not_too_many(void **state) { assert_null(all_slow(*state, "0", 1)); }

@@ -61,7 +61,7 @@ static void many_gaps_beside_a_busy_thread_are_the_gil(void **state)
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "gil-wait");
     assert_float_equal(a.findings[0].step_ns, 10e6, 1);
-    assert_non_null(strstr(a.findings[0].what, "a core for 12.0 ms a step"));
+    assert_non_null(strstr(a.findings[0].what, "compute for 12.0 ms per step"));
 }
 
 static void a_thread_that_computes_between_ops_waits_for_nothing(void **state)

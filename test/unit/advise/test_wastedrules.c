@@ -105,7 +105,7 @@ static void a_generation_that_takes_all_tokens_again_is_told(void **state)
     const struct kp_finding *const f = found(&a, "tokens-again");
     assert_non_null(f);
     assert_true(f->is_critical);
-    assert_string_equal(f->what, "for each new token the model computes all before it again, 20 to 31 of them");
+    assert_string_equal(f->what, "for each new token the model recomputes all tokens before it (20 to 31)");
 }
 
 static void a_generation_of_one_token_a_pass_is_not_told(void **state)

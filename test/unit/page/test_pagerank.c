@@ -91,7 +91,9 @@ static char *verdict_of(int first_wait, int second_wait)
     return (char *)plain;
 }
 
-#define MM "; aten::mm takes 0.8 ms a step there, 0.4 ms in the other"
+#define LATE                                                                                                       \
+    "it spends 0.8 ms of each step on ops, the other 0.4 ms; aten::mm takes 0.8 ms per step there, 0.4 ms on the " \
+    "other"
 
 static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
 {
@@ -99,22 +101,20 @@ static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
     char *verdict = verdict_of(500, 70);
     assert_string_equal(
         verdict,
-        "{\"columns\":{},\"head\":{\"id\":\"exposed-communication\",\"stuck\":null,\"cause\":\"its steps have 0.8 ms "
-        "of ops each, "
-        "those "
-        "of the other 0.4 ms" MM "\",\"waits\":[[1290000,0],[0,3]],\"matched\":3,\"left\":0,\"untold\":0,\"bandwidth\":"
-        "0.000000,\"missing\":null,"
-        "\"most\":[\"1\",3,3],\"ranks\":[{\"rank\":\"0\",\"what\":\"the step waits for rank 1 (it came last to 3 of 3 "
-        "collectives); the wait is 86 % of their time\",\"change\":\"Even out the work of the ranks: its steps have "
-        "0.8 ms of ops each, those of the "
-        "other 0.4 ms" MM
-        ".\",\"gpu\":true},{\"rank\":\"1\",\"what\":\"the step waits for the network (this rank came last to 3 of 3 "
-        "collectives)\",\"change\":\"Send less, or less often: gradients of several steps together (no_sync()), "
-        "fewer and larger buckets (DDP(..., bucket_cap_mb=N)). What makes the rank late: its steps have 0.8 ms of ops "
-        "each, those of the other 0.4 ms" MM ".\",\"gpu\":false}],\"late\":{\"rank\":\"1\",\"critical\":true,\"cost\":"
-        "430000,\"share\":0.430000,\"steps\":3,\"what\":"
-        "\"the other rank waits for this one (it came last to 3 of 3 collectives)\",\"change\":\"Even out the work of "
-        "the ranks: its steps have 0.8 ms of ops each, those of the other 0.4 ms" MM ".\"}}}");
+        "{\"columns\":{},\"head\":{\"id\":\"exposed-communication\",\"stuck\":null,\"cause\":\"" LATE
+        "\",\"waits\":[[1290000,0],[0,3]],\"matched\":3,\"left\":0,\"untold\":0,\"bandwidth\":0.000000,\"missing\":"
+        "null,"
+        "\"most\":[\"1\",3,3],\"ranks\":[{\"rank\":\"0\",\"what\":\"the step waits for rank 1, which arrived last at 3 "
+        "of 3 "
+        "collectives; the wait is 86 % of the collective time\",\"change\":\"Even out the work of the ranks: " LATE
+        ".\",\"gpu\":true},{\"rank\":\"1\",\"what\":\"the step waits for the network (this rank arrived last at 3 of 3 "
+        "collectives)\",\"change\":\"Send less, or less often: gradients of several steps together (no_sync()), fewer "
+        "and "
+        "larger buckets (DDP(..., bucket_cap_mb=N)). The rank is late: " LATE
+        ".\",\"gpu\":false}],\"late\":{\"rank\":\"1\",\"critical\":true,\"cost\":430000,\"share\":0.430000,\"steps\":3,"
+        "\"what\":\"the other rank waits for this one, which arrived last at 3 of 3 collectives\",\"change\":\"Even "
+        "out the "
+        "work of the ranks: " LATE ".\"}}}");
     free(verdict);
 }
 
@@ -146,8 +146,9 @@ static void ranks_of_one_machine_wait_for_no_network(void **state)
     char *verdict = verdict_of(500, 70);
     host = "";
     assert_null(strstr(verdict, "network"));
-    assert_non_null(strstr(verdict, "the step waits for the collectives' own work, on one machine (this rank came last "
-                                    "to 3 of 3 collectives)"));
+    assert_non_null(strstr(
+        verdict,
+        "the step waits for the collectives' own work, on one machine (this rank arrived last at 3 of 3 collectives)"));
     free(verdict);
 }
 

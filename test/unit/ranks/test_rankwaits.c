@@ -48,9 +48,9 @@ static void the_rank_with_the_shortest_time_came_last(void **state)
     assert_int_equal(w.ranks[1].last, 2);
     assert_int_equal(w.ranks[0].waited_ns, 45000 + 54000);
     assert_int_equal(w.ranks[1].waited_ns, 30000);
-    assert_string_equal(printed(&w),
-                        "ranks    rank 1 came last to 2 of 3 collectives; waited for others: rank 0 0.1 ms, "
-                        "rank 1 0.0 ms\n");
+    assert_string_equal(
+        printed(&w),
+        "ranks    rank 1 arrived last at 2 of 3 collectives; waited for others: rank 0 0.1 ms, rank 1 0.0 ms\n");
     assert_null(kp_rankwaits_last(&w, 0));
     assert_null(kp_rankwaits_last(&w, 1)); /* it waits for 30 of its 51 us */
     kp_rankwaits_fini(&w);
@@ -191,7 +191,7 @@ static void a_group_smaller_than_the_job_is_matched_by_name_and_members(void **s
         assert_int_equal(w.ranks[3].held_ns, 5 * 1800000); /* rank 2 was late since it waited for rank 3 */
         assert_int_equal(w.ranks[2].held_ns, 0);
         assert_int_equal(w.ranks[0].waited_ns, 5 * 600000);
-        assert_non_null(strstr(printed(&w), "rank 3 came last to 10 of 10 collectives"));
+        assert_non_null(strstr(printed(&w), "rank 3 arrived last at 10 of 10 collectives"));
         kp_rankwaits_fini(&w);
     }
 }
@@ -225,7 +225,8 @@ static void ranks_of_two_jobs_are_not_compared(void **state)
     }
     job_of = "";
     kp_rankwaits_settle(&w);
-    assert_string_equal(printed(&w), "ranks    of several jobs: not compared; DIR/latest is the latest one alone\n");
+    assert_string_equal(printed(&w),
+                        "ranks    of several jobs, so they are not compared. DIR/latest is the latest job alone\n");
     assert_null(kp_rankwaits_late(&w));
     assert_null(kp_rankwaits_last(&w, 1));
     assert_null(kp_rankwaits_awaited(&w, 0));
@@ -272,8 +273,8 @@ static void without_some_ranks_there_is_no_verdict(void **state)
     assert_true(kp_rankwaits_lack(&w));
     assert_null(kp_rankwaits_late(&w));
     assert_null(kp_rankwaits_last(&w, 3));
-    assert_string_equal(printed(&w), "ranks    INCOMPLETE: 2 of 5 ranks are here. Without ranks 1, 2 and 4 it is not "
-                                     "known who came last: record all\n");
+    assert_string_equal(printed(&w), "ranks    INCOMPLETE: 2 of 5 ranks are here. Without ranks 1, 2 and 4 the last "
+                                     "rank is unknown: record all ranks\n");
     kp_rankwaits_fini(&w);
 }
 
@@ -311,7 +312,7 @@ static void a_window_that_one_rank_lacks_costs_its_steps_alone(void **state)
         assert_int_equal(w.partial, 3);
         assert_int_equal(kp_rankwaits_late(&w)->rank, 1);
         assert_int_equal(w.ranks[0].waited_ns, 3 * 280000);
-        assert_non_null(strstr(printed(&w), "3 collectives are not in the traces of all their ranks: not counted\n"));
+        assert_non_null(strstr(printed(&w), "3 collectives are missing in the trace of some rank, and not counted\n"));
         kp_rankwaits_fini(&w);
     }
 }
@@ -344,7 +345,7 @@ static void late_is_who_costs_time_not_who_comes_last_often(void **state)
     kp_rankwaits_settle(&w);
     assert_int_equal(w.ranks[0].last, 8);
     assert_int_equal(kp_rankwaits_late(&w)->rank, 1);
-    assert_non_null(strstr(printed(&w), "rank 1 came last to 4 of 12 collectives"));
+    assert_non_null(strstr(printed(&w), "rank 1 arrived last at 4 of 12 collectives"));
     kp_rankwaits_fini(&w);
 }
 

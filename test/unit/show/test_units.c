@@ -51,9 +51,13 @@ static void a_span_has_the_digits_that_tell(void **state)
 {
     char out[40];
     (void)state;
-    assert_string_equal(kp_units_span(out, sizeof out, 1234567), "1.235 ms");
-    assert_string_equal(kp_units_span(out, sizeof out, 123456789), "123.5 ms");
-    assert_string_equal(kp_units_span(out, sizeof out, 12345678901), "12.35 s");
+    assert_string_equal(kp_units_span(out, sizeof out, 1234567), "1.23 ms");
+    assert_string_equal(kp_units_span(out, sizeof out, 123456789), "123 ms");
+    assert_string_equal(kp_units_span(out, sizeof out, 12345678901), "12.3 s");
+    assert_string_equal(kp_units_span(out, sizeof out, 999999999), "1.00 s");
+    assert_string_equal(kp_units_span(out, sizeof out, 4567), "4.57 us");
+    assert_string_equal(kp_units_span(out, sizeof out, 0), "0 ms");
+    assert_string_equal(kp_units_ms(9.9961e6), "10.0 ms");
     assert_string_equal(kp_units_scaled(out, sizeof out, 999, 0), "999 ns");
     assert_string_equal(kp_units_scaled(out, sizeof out, -1500, 1), "-1.50 ms");
     assert_string_equal(kp_units_scaled(out, sizeof out, 7.2e12, 0), "7200.00 s");
