@@ -183,7 +183,9 @@ static void frames_put(struct kp_json *j, const struct kp_pywhere_stack *s)
         else kp_json_i64(j, f->line);
         kp_json_fmt(j, ",\"function\":\"%s\"}", f->function);
     }
-    kp_json_fmt(j, "]%s%s", s->is_cut ? ",\"cut\":true" : "", s->has_moved ? ",\"moved\":true" : "");
+    kp_json_char(j, ']');
+    if (s->is_cut) kp_json_lit(j, ",\"cut\":true");
+    if (s->has_moved) kp_json_lit(j, ",\"moved\":true");
 }
 
 static const struct kp_pywhere_thread *python_of(const struct where *w, uint32_t tid)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -141,6 +142,21 @@ def test_a_program_without_torch_answers_where_it_is_and_nothing_else(programs, 
     other.wait()
     assert harness.cli("recover", tmp_path).returncode == 0
     assert not [path.name for path in tmp_path.iterdir() if path.suffix == ".where"]
+
+
+def test_every_answer_is_whole_while_threads_come_and_go(tmp_path):
+    env = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=tmp_path, KPROF_CONTROL=1)
+    with subprocess.Popen(harness.script_command("threads_move.py"), env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        path = until(lambda: list(tmp_path.glob("*.where")))[0]
+        moved = asked = 0
+        while asked < 300 or not moved:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(str(path))
+                client.sendall(b"where\n")
+                told = json.loads(client.makefile().readline())
+            asked += 1
+            moved += any(t.get("moved") for t in told["threads"])
+        assert process.communicate(timeout=harness.LONG)[0] == "whole\n" and process.returncode == 0
 
 
 def test_a_program_that_is_over_at_once_leaves_no_file(tmp_path):
