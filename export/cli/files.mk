@@ -19,6 +19,7 @@ SRC_cli := \
     export/cli/cmd_slice.c \
     export/cli/cmd_stacks.c \
     export/cli/cmd_view.c \
+    export/cli/cmd_why.c \
     export/cli/cmd_watch.c \
     export/cli/endnote.c \
     export/cli/formats.c \

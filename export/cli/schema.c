@@ -7,6 +7,7 @@
 #include "export/answers/advise/adviceprint.h"
 #include "export/answers/diff/diff.h"
 #include "export/answers/hang/hangprint.h"
+#include "export/answers/ranks/why.h"
 #include "export/answers/memory/memblocks.h"
 #include "export/answers/ranks/rankjson.h"
 #include "export/answers/runadvice/advised.h"
@@ -36,6 +37,7 @@ static const struct {
     {"export", {&kp_written_schema}},
     {"recover", {&kp_written_schema, &kp_recovered_schema}},
     {"hang", {&kp_hang_schema}},
+    {"why", {&kp_why_schema}},
     {"watch", {&kp_watch_schema}},
     {"config", {&kp_config_schema}},
     {"doctor", {&kp_doctor_schema}},

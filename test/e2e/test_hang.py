@@ -24,7 +24,7 @@ def programs():
 
 
 def start(programs, folder, command, **settings):
-    env = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=folder, **{"KPROF_CONTROL": 1, "KPROF_SCHEDULE": "none", **settings})
+    env = harness.clean_environment(KPROF_DIR=folder, **{"LD_PRELOAD": harness.LIBRARY, "KPROF_CONTROL": 1, "KPROF_SCHEDULE": "none", **settings})
     programs.append(subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
     return programs[-1]
 
@@ -206,3 +206,27 @@ def test_a_sleep_as_long_is_told(mini, tmp_path):
     run = harness.run_kprof(mini(QUIET % "time.sleep(0.05)"), tmp_path / "out", schedule="none", KPROF_HANG="1s").ok()
     assert re.search(r"no step and no collective has ended for 1 s, after step 1; the program stands at \S+:\d+ <module>", run.err), run.explain()
     assert len(list((tmp_path / "out").glob("hang-*.json"))) == 1
+
+
+# ---- jobs that end ----
+
+def ended(programs, folder, how, odd=1, size=2):
+    """What `kprof why --json` says when the job is over; each rank has `kprof run` as its parent, as in a terminal."""
+    store, ranks = folder / "store", []
+    for rank in range(size):
+        command = [harness.KPROF, "run", "--json", "--no-advise", "-o", folder / "out", "--", *harness.script_command("ends.py", store, how, odd)]
+        ranks.append(start(programs, folder / "out", command, RANK=rank, WORLD_SIZE=size, LOCAL_RANK=rank, LOCAL_WORLD_SIZE=size, LD_PRELOAD="",
+                           KPROF_SCHEDULE="active=1000000", KPROF_CONTROL=0))
+    for rank in ranks:
+        rank.wait(timeout=harness.LONG)
+    told = harness.cli("why", folder / "out", "--json")
+    assert told.returncode == 0, told.stderr
+    return json.loads(told.stdout)["ends"], harness.cli("why", folder / "out").stdout
+
+
+@pytest.mark.parametrize("how, by", [("exception", "by ValueError at ends.py:LINE fails"), ("segv", "by SIGSEGV"), ("abort", "by SIGABRT")])
+def test_the_rank_that_ended_a_job_is_told_first(programs, tmp_path, how, by):
+    ends, text = ended(programs, tmp_path, how)
+    assert ends[0]["rank"] == 1 and not ends[0]["by_itself"], text
+    line = str(line_of("exception"))
+    assert ends[0]["how"].startswith(by.replace("LINE", line)) and text.startswith("rank 1 ended " + by.replace("LINE", line)), text

@@ -108,6 +108,7 @@ ROWS = {
     "events": ([TRACE, "--json"], anything),
     "stacks": ([TRACE, "--json"], stacks),
     "memory": ([TRACE, "--json"], anything),
+    "why": ([TRACE, "--json"], anything),
     "slice": ([TRACE, "--from", "0", "--to", "5000", "--json", "-o", "part.json"], export),
     "export": ([TRACE, "--format", "perfetto", "--json"], export),
     "recover": (["left", "--json", "--force"], recover),

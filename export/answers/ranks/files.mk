@@ -4,9 +4,11 @@ SRC_ranks := \
     export/answers/ranks/rankjson.c \
     export/answers/ranks/rankmatch.c \
     export/answers/ranks/rankwaits.c \
-    export/answers/ranks/stuck.c
+    export/answers/ranks/stuck.c \
+    export/answers/ranks/why.c
 UNIT_ranks := \
     test/unit/ranks/test_lastwords.c \
     test/unit/ranks/test_rankjson.c \
     test/unit/ranks/test_rankwaits.c \
-    test/unit/ranks/test_stuck.c
+    test/unit/ranks/test_stuck.c \
+    test/unit/ranks/test_why.c

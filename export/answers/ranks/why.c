@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * why.c - why a job ended: the rank that went first, and those that followed
+ *
+ * A launcher ends the ranks that are left by SIGTERM, so such a rank is no cause where another went by itself. Of the
+ * others the one whose last op or step ended first is the cause: the rest went on until they missed it.
+ */
+#include "export/answers/ranks/why.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/answers/ranks/rankwaits.h"
+#include "export/read/kineto/ended.h"
+#include "export/read/kineto/kineto_facts.h"
+#include "export/show/fields.h"
+#include "export/show/plain.h"
+
+/* When the process did something last. What was open has no end. */
+static int64_t last_of(const struct kp_tree *tree)
+{
+    int64_t last = tree->trace->start_ns;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+        const bool is_open = e->flags & KP_KINETO_UNFINISHED;
+        const int64_t ns = is_open ? tree->nodes[i].start_ns : tree->nodes[i].end_ns;
+        if (e->kind == KP_KINETO_OP && !tree->nodes[i].on_device && ns > last) last = ns;
+    }
+    return last;
+}
+
+static long pid_of(const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_tree_event(tree, i)->kind == KP_KINETO_OP) return (long)kp_tree_event(tree, i)->pid;
+    return 0;
+}
+
+void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    const struct kp_kineto *const t = tree->trace;
+    const char *const by = kp_ended_by(t), *const signal = kp_ended_signal(t);
+    struct kp_why_end e = {.rank = kp_rankwaits_rank(t), .pid = pid_of(tree), .last_ns = last_of(tree)};
+    e.is_bad = kp_ended_badly(t);
+    e.is_asked = !kp_ended_exception(t) && signal && strcmp(signal, "SIGTERM") == 0;
+    snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
+    if (e.is_bad && !*kp_lastwords_ended(e.how, sizeof e.how, tree, chosen))
+        snprintf(e.how, sizeof e.how, "%s%.60s before its first step%s", by ? "by " : "not by itself,", by ? by : "",
+                 kp_ended_remark(t));
+    *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
+}
+
+static int by_cause(const void *a, const void *b)
+{
+    const struct kp_why_end *const x = a, *const y = b;
+    if (x->is_bad != y->is_bad) return x->is_bad ? -1 : 1;
+    if (x->is_asked != y->is_asked) return x->is_asked ? 1 : -1;
+    if (x->last_ns != y->last_ns) return x->last_ns < y->last_ns ? -1 : 1;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* A process that goes on makes a trace after each window. */
+static bool is_newest(const struct kp_why *why, size_t at)
+{
+    const struct kp_why_end *const e = &why->of[at];
+    for (size_t i = 0; i < why->count; i++) {
+        const struct kp_why_end *const o = &why->of[i];
+        const bool is_later = o->last_ns > e->last_ns || (o->last_ns == e->last_ns && i > at);
+        if (o->rank == e->rank && o->pid == e->pid && is_later) return false;
+    }
+    return true;
+}
+
+void kp_why_settle(struct kp_why *why)
+{
+    struct kp_why newest = {0};
+    for (size_t i = 0; i < why->count; i++)
+        if (is_newest(why, i)) *KP_KINETO_NEXT(newest.of, newest.count, newest.capacity) = why->of[i];
+    free(why->of);
+    *why = newest;
+    if (why->count) qsort(why->of, why->count, sizeof *why->of, by_cause);
+}
+
+static void end_say(FILE *out, const struct kp_why_end *e)
+{
+    if (e->rank >= 0) fprintf(out, "rank %ld ", e->rank);
+    else fprintf(out, "the program (process %ld) ", e->pid);
+    if (!e->is_bad) fputs("ended by itself", out);
+    else kp_plain_fmt(out, "%s%s %s", strcmp(e->word, "killed") == 0 ? "was " : "", e->word, e->how);
+}
+
+void kp_why_print(FILE *out, const struct kp_why *why)
+{
+    size_t bad = 0;
+    for (size_t i = 0; i < why->count; i++) bad += why->of[i].is_bad;
+    if (!bad) {
+        fprintf(out, "%s\n", why->count == 1 ? "the program ended by itself" : "all processes ended by themselves");
+        return;
+    }
+    end_say(out, &why->of[0]);
+    fputs(bad > 1 ? "; others followed\n" : "\n", out);
+    for (size_t i = 1; i < why->count; i++) {
+        fputs("  then ", out);
+        end_say(out, &why->of[i]);
+        fputc('\n', out);
+    }
+}
+
+/* clang-format off */
+#define END(F, IF) \
+    F(MAYBE_WHOLE, rank, r->rank) \
+    F(WHOLE, pid, r->pid) \
+    F(BOOL, by_itself, !r->is_bad) \
+    F(TEXT, how, r->how)
+KP_FIELDS(end, struct kp_why_end, END)
+
+#define WHY(F, IF) \
+    F(VERSION, why, 1) \
+    F(LIST, ends, (end, r->count, &r->of[i]))
+KP_FIELDS(why, struct kp_why, WHY)
+/* clang-format on */
+
+const struct kp_fields *const kp_why_schema = &why_fields;
+
+void kp_why_json(FILE *out, const struct kp_why *why)
+{
+    kp_fields_put(KP_JSONOUT(out), NULL, &why_fields, why);
+    fputc('\n', out);
+}
+
+void kp_why_fini(struct kp_why *why)
+{
+    free(why->of);
+    *why = (struct kp_why){0};
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/* why.h - why a job ended: the rank that went first, and those that followed */
+#pragma once
+
+#include <stdio.h>
+
+#include "export/answers/ranks/lastwords.h"
+
+struct kp_why_end {                    /* how one process ended */
+    long rank, pid;                    /* rank -1: of no job */
+    int64_t last_ns;                   /* when it did something last, since the Unix epoch */
+    bool is_bad, is_asked;             /* not by itself; by a signal with which a launcher ends the others */
+    char word[16];                     /* "killed", "ended" */
+    char how[KP_LASTWORDS_BYTES + 80]; /* "by ValueError at train.py:18 main, after step 4" */
+};
+struct kp_why { /* all zero: empty */
+    struct kp_why_end *of;
+    size_t count, capacity;
+};
+/* Looks at how the process of a trace ended. `chosen`: its steps. */
+void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* Keeps the newest trace of each process, and puts what ended first, in front; call it once. */
+void kp_why_settle(struct kp_why *why);
+/* Settled: one sentence, and behind it a line for each process that ended after that. */
+void kp_why_print(FILE *out, const struct kp_why *why);
+void kp_why_json(FILE *out, const struct kp_why *why);
+extern const struct kp_fields *const kp_why_schema;
+void kp_why_fini(struct kp_why *why);

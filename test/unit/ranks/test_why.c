@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_why.c - which rank ended a job, and which followed */
+#include "export/answers/ranks/why.h"
+
+#include "test/unit/tree/little_trace.h"
+
+#define OTHERS "\"complete\":true,\"exception\":\"RuntimeError\",\"exception_at\":\"train.py:70 iterate\""
+#define CAUSE "\"complete\":true,\"exception\":\"ValueError\",\"exception_at\":\"train.py:44 fails\""
+#define KILLED "\"complete\":false,\"ended_by\":\"SIGKILL\""
+#define TERMED "\"complete\":false,\"ended_by\":\"SIGTERM\""
+
+static struct kp_why why;
+
+/* A rank whose last op ended so many us after the begin. */
+static void add(int rank, const char *ended, int last_us)
+{
+    void *state = NULL;
+    assert_int_equal(little_setup(&state), 0);
+    struct little *const t = state;
+    snprintf(t->head, sizeof t->head, "\"kprof\":{%s},\"distributedInfo\":{\"rank\":%d,\"world_size\":4},", ended,
+             rank);
+    numbered_step(t, 4, 0, 1000);
+    op(t, "aten::mm", 0, 900);
+    op(t, "aten::add", 1000, last_us - 1000);
+    assert_int_equal(choose(t, &everything), 0);
+    kp_why_add(&why, &t->tree, &t->chosen);
+    assert_int_equal(little_teardown(&state), 0);
+}
+
+static const char *told(void)
+{
+    static char text[4096];
+    kp_why_settle(&why);
+    FILE *const f = fmemopen(text, sizeof text, "w");
+    kp_why_print(f, &why);
+    fclose(f);
+    kp_why_fini(&why);
+    return text;
+}
+
+static void the_rank_that_went_first_is_told_first(void **state)
+{
+    (void)state;
+    add(0, OTHERS, 9000);
+    add(1, CAUSE, 2000);
+    add(2, TERMED, 1500);
+    assert_string_equal(told(), "rank 1 ended by ValueError at train.py:44 fails, after step 4; others followed\n"
+                                "  then rank 0 ended by RuntimeError at train.py:70 iterate, after step 4\n"
+                                "  then rank 2 ended by SIGTERM after step 4\n");
+}
+
+static void a_killed_rank_is_the_cause_of_exceptions(void **state)
+{
+    (void)state;
+    add(0, OTHERS, 9000);
+    add(3, KILLED, 2000);
+    assert_string_equal(told(), "rank 3 was killed by SIGKILL after step 4; others followed\n"
+                                "  then rank 0 ended by RuntimeError at train.py:70 iterate, after step 4\n");
+}
+
+static void a_rank_that_ended_by_itself_comes_last(void **state)
+{
+    (void)state;
+    add(0, "\"complete\":true", 1100);
+    add(1, TERMED, 2000);
+    assert_string_equal(told(), "rank 1 ended by SIGTERM after step 4\n  then rank 0 ended by itself\n");
+}
+
+static void a_job_that_ended_well_has_no_cause(void **state)
+{
+    (void)state;
+    add(0, "\"complete\":true", 1100);
+    add(1, "\"complete\":true", 1200);
+    assert_string_equal(told(), "all processes ended by themselves\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_rank_that_went_first_is_told_first),
+        cmocka_unit_test(a_killed_rank_is_the_cause_of_exceptions),
+        cmocka_unit_test(a_rank_that_ended_by_itself_comes_last),
+        cmocka_unit_test(a_job_that_ended_well_has_no_cause),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
