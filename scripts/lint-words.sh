@@ -69,6 +69,7 @@ words "${held[@]}" || bad=1
 retired -- . ':!scripts/words-retired.txt' ':!CHANGELOG.md' || bad=1
 decisions
 self_test || bad=1
+"$here/check-strings" || bad=1 # strings that a user reads
 
 # a builtin reads the first line: two processes for each file took three seconds
 is_shell() { local first=; IFS= read -r -n 80 first <"$1"; [[ $first =~ ^#!(.*[^A-Za-z0-9_])?(ba)?sh([^A-Za-z0-9_]|$) ]]; }

@@ -16,11 +16,10 @@
 
 static const struct kp_opt flags[] = {
     {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of the spool)"},
-    {"worker-name", 0, KP_OPT_VALUE, "NAME",
-     "first part of the file names (default: what the run was told, or HOST_PID)"},
-    {"gzip", 0, KP_OPT_SWITCH, NULL, "write .json.gz or .json (default: what the run was told)"},
+    {"worker-name", 0, KP_OPT_VALUE, "NAME", "first part of the file names (default: that of the run, or HOST_PID)"},
+    {"gzip", 0, KP_OPT_SWITCH, NULL, "write .json.gz or .json (default: as in the run)"},
     {"export", 0, KP_OPT_VALUE, "LIST",
-     "any of trace,table,stacks,memory (default: what the run was told; trace if that was none)"},
+     "any of trace,table,stacks,memory (default: as in the run; trace if that was none)"},
     KP_LINES_OPTIONS("off"),
     {"format", 0, KP_OPT_VALUE, "FORMAT", "perfetto, ndjson, speedscope or sqlite, of spools and traces; -o: the file"},
     {"json", 0, KP_OPT_FLAG, NULL, "say what was written as JSON, a line a file"},

@@ -60,7 +60,7 @@ static const struct kp_opt flags[] = {
      "all of a phase)"},
     {"all-paths", 0, KP_OPT_FLAG, NULL,
      "every path, however small; else, beyond 32 MB of text, small ones stand at their callers"},
-    {"threads", 0, KP_OPT_FLAG, NULL, "other threads, too, under a root of their own"},
+    {"threads", 0, KP_OPT_FLAG, NULL, "also other threads, under a root of their own"},
     {"torch", 0, KP_OPT_FLAG, NULL,
      "torch's export_stacks, letter for letter; METRIC is self_cpu_time_total (default) "
      "or self_cuda_time_total"},

@@ -281,11 +281,11 @@ def test_a_step_before_the_window_is_told_beside_the_recorded_ones(tmp_path):
     said = json.loads(harness.cli("report", run.trace, "--json").stdout)
     bare, steps = said["bare_step_ms"], int(facts.load(run.trace)["kprof"]["bare_steps"])
     assert steps == 19 and 4 < bare < said["steps"]["median_ms"] / 1.2
-    told, times = re.search(r"\n +([\d.]+) ms before the window \(median of 19 steps, not recorded\): in it ([\d.]+) times as long\n",
+    told, times = re.search(r"Recording makes steps longer: ([\d.]+) ms before it \(median of 19 steps\), ([\d.]+) times as long now\n",
                             harness.cli("report", run.trace).stdout).groups()
-    assert float(told) == pytest.approx(bare, abs=0.001) and float(times) == pytest.approx(said["steps"]["median_ms"] / bare, abs=0.01)
+    assert float(told) == pytest.approx(bare, rel=0.01) and float(times) == pytest.approx(said["steps"]["median_ms"] / bare, abs=0.01)
     advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
-    assert advice["findings"] and (advice["crowded"] or advice["slowed_by"].startswith(f"a step takes {times} times as long as before the window ({told} ms)"))
+    assert advice["findings"] and (advice["crowded"] or advice["slowed_by"].startswith(f"a step takes {times} times as long as before the window ("))
     all_steps = harness.run_kprof("longer_in_window.py", tmp_path / "all").ok()
     assert "bare_step_ms" not in json.loads(harness.cli("report", all_steps.trace, "--json").stdout)
 

@@ -301,8 +301,8 @@ static void pairs_put(FILE *out, const struct kp_diff *d)
     bool is_by_pairs = false;
     for (size_t i = 0; i < d->count; i++) is_by_pairs |= d->rows[i].is_by_pairs;
     if (is_by_pairs)
-        fputs("pairs        stand below in place of the noise where a change is less than steps differ by, but nearly "
-              "all pairs of a step of A and one of B agree\n",
+        fputs("pairs        \"N % pairs\": the change is smaller than the noise, but N % of all pairs (one step of A, "
+              "one of B) agree on its direction\n",
               out);
 }
 

@@ -462,8 +462,8 @@ static void the_column_has_what_the_verdict_goes_by(void **state)
         const int *a, *b;
         const char *column, *verdict, *line;
     } cases[] = {
-        {a, b, " 99 % pairs ", "  slower ", "pairs        stand below in place"},
-        {b, a, " 99 % pairs ", "  faster ", "pairs        stand below in place"},
+        {a, b, " 99 % pairs ", "  slower ", "pairs        \"N % pairs\": "},
+        {b, a, " 99 % pairs ", "  faster ", "pairs        \"N % pairs\": "},
         {steady, up, " 0.000  ", "  slower ", NULL},
         {steady, wide, NULL, NULL, "2 ops within noise, the largest by +0.010 ms: aten::mm (--all shows them)\n"}};
     (void)state;
