@@ -79,7 +79,7 @@ ROWS = {"run": ["--no-advise", "--log", "none", "--", "true"], "report": ["a.pt.
         "view": ["no-such-file"], "diff": ["a.pt.trace.json", "b.pt.trace.json"], "events": ["a.pt.trace.json"],
         "stacks": ["a.pt.trace.json"], "memory": ["a.pt.trace.json"], "slice": ["--step", "1", "-o", "cut.json", "a.pt.trace.json"],
         "export": ["--format", "speedscope", "-o", "speed.json", "a.pt.trace.json"], "recover": ["."], "ctl": [".", "status"],
-        "hang": ["."], "watch": ["."], "config": [], "doctor": [], "path": []}
+        "hang": ["."], "why": ["a.pt.trace.json"], "watch": ["."], "config": [], "doctor": [], "path": []}
 MORE = [["report", "--by", "step", "a.pt.trace.json"], ["report", "--by", "shape", "a.pt.trace.json"], ["report", "no-such-file"],
         ["report", "--torch", "a.pt.trace.json"], ["memory", "--step", "1", "a.pt.trace.json"], ["diff", "--all", "a.pt.trace.json", "b.pt.trace.json"],
         ["run", "--schedule", "12-10", "--", "true"], ["nothing"], ["help"], ["help", "help"], ["stacks", "--svg", "a.pt.trace.json"],
