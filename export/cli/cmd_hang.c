@@ -31,6 +31,11 @@ static int tell(const char *folder, bool is_json, bool is_now)
     struct kp_hang_verdict verdict;
     int elsewhere = look_twice(&before, &now, folder);
     if (elsewhere >= 0 && !is_now && (!now.count || elsewhere) && kp_where_files(&now, folder)) elsewhere = 0;
+    if (elsewhere < 0 && errno == ENOENT)
+        return kp_cli_fail("hang",
+                           "%s: no such folder; name the output folder of a job that was started by kprof run "
+                           "--control",
+                           folder);
     if (elsewhere < 0) return kp_cli_fail("hang", "%s: %s", folder, strerror(errno));
     if (elsewhere > 0) kp_cli_fail("hang", "%s: %d sockets of other machines: run this there, too", folder, elsewhere);
     const bool is_any = now.count > 0;

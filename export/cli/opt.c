@@ -60,13 +60,12 @@ void kp_cli_help_short(void) { is_short = true; }
 /* Prints the text of a flag: all of it, or what stands before the first mark that ends a thought. */
 static void text_print(const char *left, const char *help)
 {
-    static const char *const ends[] = {"; ", ". ", ": ", " ("};
+    static const char *const ends[] = {"; ", ". ", " ("};
     size_t bytes = strlen(help);
     for (size_t i = 0; is_short && i < sizeof ends / sizeof *ends; i++) {
         const char *const end = strstr(help, ends[i]);
         if (end && end > help && (size_t)(end - help) < bytes) bytes = (size_t)(end - help);
     }
-    if (is_short) kp_terminal_row(stdout);
     printf("  %-32s %.*s\n", left, (int)bytes, help);
 }
 

@@ -9,7 +9,7 @@
 #include "export/show/terminal.h"
 #include "export/show/units.h"
 
-enum { CELL_BYTES = 1024, NAME_LEAST = 16 };
+enum { CELL_BYTES = 1024, NAME_LEAST = 16, NAME_FAIR = 34, LAST_LEAST = 14 };
 
 static const struct {
     double times, over; /* shown: value * times / over */
@@ -77,7 +77,7 @@ static void measure(const struct kp_columns *c, struct shape *shapes)
     }
 }
 
-/* The columns that a table takes up to its last text, which a terminal may cut. */
+/* The columns that a table takes without a last text that a terminal may cut. */
 static size_t width_of(const struct kp_columns *c, const struct shape *shapes)
 {
     size_t all = 0;
@@ -86,15 +86,35 @@ static size_t width_of(const struct kp_columns *c, const struct shape *shapes)
     return all;
 }
 
-/* On a terminal that is too narrow: shortens names first, and then leaves out numbers at the right. None is cut. */
+/* The text that ends a row (a line of the program), which may be cut: 0 where there is none. */
+static size_t last_text(const struct kp_columns *c, const struct shape *shapes)
+{
+    size_t last = c->count - 1;
+    while (last && !shapes[last].is_shown) last--;
+    return c->of[last].text && !shapes[last].width ? last : 0;
+}
+
+/* Shortens the names in the first column by what is too much, to no less than `least`. */
+static void name_fit(const struct kp_columns *c, struct shape *shapes, size_t columns, size_t least)
+{
+    const size_t all = width_of(c, shapes), name = (size_t)abs(shapes[0].width);
+    if (shapes[0].width >= 0 || all <= columns || name <= least) return;
+    shapes[0].width = -(int)(name > all - columns + least ? name - (all - columns) : least);
+}
+
+/*
+ * On a terminal that is too narrow: shortens names a little, leaves out numbers from the right, and then shortens names
+ * more. No number is cut. The text that ends a row goes last, as it is what the user looks for.
+ */
 static void shapes_fit(const struct kp_columns *c, struct shape *shapes, size_t columns)
 {
-    size_t all = width_of(c, shapes), last = c->count;
-    if (!columns || all <= columns || !c->count) return;
-    const size_t name = (size_t)abs(shapes[0].width), over = all - columns;
-    if (shapes[0].width < 0 && name > NAME_LEAST)
-        shapes[0].width = -(int)(name > over + NAME_LEAST ? name - over : NAME_LEAST);
-    while (last > 2 && width_of(c, shapes) > columns) shapes[--last].is_shown = false;
+    if (!columns || !c->count) return;
+    const size_t end = last_text(c, shapes), room = end && columns > 2 * LAST_LEAST ? columns - LAST_LEAST : columns;
+    name_fit(c, shapes, room, NAME_FAIR);
+    size_t at = end ? end : c->count, first = 1;
+    while (first < at && !shapes[first].is_shown) first++;
+    while (at > first + 1 && width_of(c, shapes) > room) shapes[--at].is_shown = false;
+    name_fit(c, shapes, columns, NAME_LEAST);
 }
 
 /* Writes a name on a terminal. Its ends tell it apart, unless its own end is cut already. */
@@ -109,6 +129,19 @@ static void name_print(FILE *out, const char *text, int width)
     kp_terminal_name(out, false);
 }
 
+/* Writes the text that ends a row: of a place its end tells, so a terminal cuts its begin. */
+static void end_print(FILE *out, const struct kp_columns *c, const struct shape *shapes, const char *text)
+{
+    char shown[CELL_BYTES];
+    const size_t columns = kp_terminal_columns(out), used = width_of(c, shapes) + 2;
+    const char *const more = strstr(text, ", and "); /* how many others there are goes first */
+    if (columns > used + 2 && kp_letters_columns(text) > columns - used) {
+        snprintf(shown, sizeof shown, "%.*s", (int)(more ? (size_t)(more - text) : strlen(text)), text);
+        text = kp_letters_fit(shown, sizeof shown, shown, columns - used, 0, "..");
+    }
+    fputs(text, out);
+}
+
 /* row: NULL for the titles. */
 static void line_print(FILE *out, const struct kp_columns *c, const struct shape *shapes, const void *row)
 {
@@ -121,6 +154,7 @@ static void line_print(FILE *out, const struct kp_columns *c, const struct shape
         if (!text) continue;
         fputs(between, out);
         if (row && !k && c->of[0].text && kp_terminal_columns(out)) name_print(out, text, shapes[k].width);
+        else if (row && k && k == last_text(c, shapes)) end_print(out, c, shapes, text);
         else kp_letters_pad(out, text, shapes[k].width);
         between = "  ";
     }

@@ -11,7 +11,8 @@
 #include "export/show/terminal.h"
 #include "export/show/units.h"
 
-enum { NAME_WIDTH = 40, PLACE_BYTES = 256 };
+enum { NAME_WIDTH = 40, PLACE_WIDTH = 60, PLACE_BYTES = 256 };
+#define PLACE_TITLE "Module, call site"
 
 /* The time that --from and --to take, and that `kprof events` prints. */
 static double at_ms(const struct kp_memview *view, int64_t ns) { return (double)(ns - view->zero_ns) / 1e6; }
@@ -43,14 +44,35 @@ static void shapes_put(FILE *out, const char *text, size_t width)
     else fprintf(out, "%.*s%s%*s", (int)kept, text, tail, (int)(width - kept - (sizeof tail - 1)), "");
 }
 
-static void places_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row)
+/* Where memory is taken comes first: a terminal cuts what is behind it. */
+static void place_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row, size_t width)
+{
+    char place[PLACE_BYTES], more[24];
+    size_t used = strlen(kp_mem_place_text(view, row, place, sizeof place));
+    const int bytes = row->others ? snprintf(more, sizeof more, ", and %u more", row->others) : 0;
+    if (bytes > 0 && used + (size_t)bytes < sizeof place) memcpy(place + used, more, (size_t)bytes + 1);
+    name_put(out, place, width);
+    fputs("  ", out);
+}
+
+/* The columns that the places of the first rows take, but no more than a line has room for. */
+static size_t place_width(const struct kp_memview *view, const struct kp_mem_groups *g, size_t shown)
 {
     char place[PLACE_BYTES];
+    size_t width = sizeof PLACE_TITLE - 1;
+    for (size_t i = 0; i < shown; i++) {
+        const size_t more = g->rows[i].others ? sizeof ", and 99 more" - 1 : 0;
+        const size_t its = kp_letters_columns(kp_mem_place_text(view, &g->rows[i], place, sizeof place)) + more;
+        if (its > width) width = its;
+    }
+    return width < PLACE_WIDTH ? width : PLACE_WIDTH;
+}
+
+static void ops_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row)
+{
     const char *op = kp_kineto_text(view->tree->trace, row->op);
-    name_put(out, *op ? op : row->is_older ? "(before the window)" : "(outside any op)", NAME_WIDTH);
-    fputs("  ", out);
     name_put(out, kp_kineto_text(view->tree->trace, row->top), NAME_WIDTH);
-    kp_plain_fmt(out, "  %s\n", kp_mem_place_text(view, row, place, sizeof place));
+    kp_plain_fmt(out, "  %s\n", *op ? op : row->is_older ? "(before the window)" : "(outside any op)");
 }
 
 static size_t rows_shown(const struct kp_mem_groups *g, const struct kp_mem_show *show)
@@ -75,13 +97,14 @@ static void live_put(FILE *out, const struct kp_memview *view, const struct kp_m
 {
     struct kp_mem_groups g;
     kp_mem_groups_live(&g, view, (size_t)(c->device - view->devices), c->peak_ns);
-    size_t shown = rows_shown(&g, show);
+    const size_t shown = rows_shown(&g, show), width = place_width(view, &g, shown);
     fprintf(out, "\n  Live at the peak, by op\n  %12s %7s  %-17s %-*s  %-*s  %s\n", "Bytes", "Blocks", "Category",
-            NAME_WIDTH, "Op", NAME_WIDTH, "Outermost op", "Module, call site");
+            (int)width, PLACE_TITLE, NAME_WIDTH, "Outermost op", "Op");
     for (size_t i = 0; i < shown; i++) {
         fprintf(out, "  %12s %7zu  %-17s ", kp_units_size(g.rows[i].bytes), g.rows[i].count,
                 kp_mem_category_name(g.rows[i].category));
-        places_put(out, view, &g.rows[i]);
+        place_put(out, view, &g.rows[i], width);
+        ops_put(out, view, &g.rows[i]);
     }
     rest_put(out, &g, shown, 0);
     if (c->device->before_bytes)
@@ -97,18 +120,16 @@ static bool is_kept_told(const struct kp_mem_groups *g, size_t shown)
     return false;
 }
 
-static void taken_row_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row, bool with_kept)
+static void taken_row_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row, bool with_kept,
+                          size_t width)
 {
-    char place[PLACE_BYTES];
     const char *op = kp_kineto_text(view->tree->trace, row->op);
     fprintf(out, "  %12s ", kp_units_size(row->bytes));
     if (with_kept) fprintf(out, "%12s ", kp_units_size(row->kept));
     fprintf(out, "%7zu  ", row->count);
+    place_put(out, view, row, width);
     name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
-    fputs("  ", out);
-    shapes_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
-    kp_plain_fmt(out, "  %s", kp_mem_place_text(view, row, place, sizeof place));
-    if (row->others) fprintf(out, ", and %u more", row->others);
+    if (row->shapes) fputs("  ", out), shapes_put(out, kp_kineto_text(view->tree->trace, row->shapes), NAME_WIDTH);
     fputc('\n', out);
 }
 
@@ -118,18 +139,18 @@ static void taken_put(FILE *out, const struct kp_memview *view, size_t device, c
     const bool has_shapes = view->tree->trace->record_shapes;
     struct kp_mem_groups g;
     kp_mem_groups_taken(&g, view, device, show->from_ns, show->to_ns);
-    const size_t shown = rows_shown(&g, show);
+    const size_t shown = rows_shown(&g, show), width = place_width(view, &g, shown);
     const bool with_kept = is_kept_told(&g, shown);
     fprintf(out, "\n  Allocated most, freed since or not, by op\n  %12s ", "Bytes");
     if (with_kept) fprintf(out, "%12s ", "At op's end");
-    fprintf(out, "%7s  %-*s  %-*s  %s\n", "Blocks", NAME_WIDTH, "Op", NAME_WIDTH,
-            has_shapes ? "Input shapes that take most" : "Input shapes (--record-shapes)", "Module, call site");
-    for (size_t i = 0; i < shown; i++) taken_row_put(out, view, &g.rows[i], with_kept);
+    fprintf(out, "%7s  %-*s  %-*s  %s\n", "Blocks", (int)width, PLACE_TITLE, NAME_WIDTH, "Op",
+            has_shapes ? "Input shapes that take most" : "");
+    for (size_t i = 0; i < shown; i++) taken_row_put(out, view, &g.rows[i], with_kept, width);
     rest_put(out, &g, shown, with_kept ? 13 : 0);
     if (with_kept)
         fprintf(out,
                 "  At op's end: of these, still there when the op ended, as kprof report --sort mem%s has them; what "
-                "stays is below\n",
+                "stays is above\n",
                 has_shapes ? " --by op" : "");
     kp_mem_groups_fini(&g);
 }
@@ -210,24 +231,26 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
         return;
     }
     kp_mem_groups_leaks(&g, view, device);
-    size_t shown = rows_shown(&g, show);
+    const size_t shown = rows_shown(&g, show), width = place_width(view, &g, shown);
     if (!g.count) {
         fputs("\n  Nothing grows from step to step\n", out);
         return;
     }
     fprintf(out,
-            "\n  Grows from step to step: allocated in one step, still there when the last step ends\n  %12s %7s  %12s "
-            "%-20s %-*s  %-*s  %s\n",
-            "Bytes", "Blocks", "A step", "Steps that left some", NAME_WIDTH, "Op", NAME_WIDTH, "Outermost op",
-            "Module, call site");
+            "\n  Grows from step to step: allocated in one step, still there when the last step ends\n  %12s %7s %12s  "
+            "%-*s  %-20s  %-*s  %s\n",
+            "Bytes", "Blocks", "A step", (int)width, PLACE_TITLE, "Steps that left some", NAME_WIDTH, "Outermost op",
+            "Op");
     for (size_t i = 0; i < shown; i++) {
         const struct kp_mem_group *row = &g.rows[i];
         char steps[48];
         snprintf(steps, sizeof steps, "%ld, in %ld to %ld", row->steps, view->steps[row->first_step].number,
                  view->steps[row->last_step].number);
-        fprintf(out, "  %12s %7zu  %12s %-20s ", kp_units_size(row->bytes), row->count,
-                kp_units_size(row->bytes / row->steps), steps);
-        places_put(out, view, row);
+        fprintf(out, "  %12s %7zu %12s  ", kp_units_size(row->bytes), row->count,
+                kp_units_size(row->bytes / row->steps));
+        place_put(out, view, row, width);
+        fprintf(out, "%-20s  ", steps);
+        ops_put(out, view, row);
     }
     rest_put(out, &g, shown, 0);
     kp_mem_groups_fini(&g);
@@ -272,10 +295,10 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     missing_put(out, view->tree->trace);
     outs_put(out, view, device, show);
     if (d->count || d->before_bytes) {
+        leaks_put(out, view, device, show);
         categories_put(out, &c);
         live_put(out, view, &c, show);
         taken_put(out, view, device, show);
-        leaks_put(out, view, device, show);
         timeline_put(out, view, &c, show);
     }
     fputc('\n', out);
