@@ -359,7 +359,7 @@ def test_an_exception_that_ends_a_program_is_told_first_with_its_line(mini, tmp_
     for command in ("report", "advise"):
         text = subprocess.run([str(harness.KPROF), command, str(trace)], env=harness.clean_environment(), capture_output=True, text=True).stdout
         line = text.splitlines()[command == "report"]
-        words = said and f"ended    by {said[0]} at {script.name}:{line_of(said[2])} {said[1]}: what was recorded until then"
+        words = said and f"ended    by {said[0]} at {script.name}:{line_of(said[2])} {said[1]}. This is what was recorded until then."
         assert "secret" not in text and (line == words if said else "ended  " not in text), text
 
 

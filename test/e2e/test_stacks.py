@@ -102,4 +102,4 @@ def test_a_training_in_a_thread_of_its_own_is_what_is_shown(tmp_path, schedule):
     whole = report["steps"]["mean_ms"] * report["steps"]["count"] * 1e3
     assert sum(roots(lines).values()) == pytest.approx(whole, rel=0.02)
     assert all("threaded.py" in stack for stack, _ in lines if "aten::" in stack), lines
-    assert re.search(r"^step     forward [\d.]+ %, backward [\d.]+ %, optimizer ", harness.cli("report", trace).stdout, re.M)
+    assert re.search(r"^parts    \S+ forward [\d.]+ %, backward [\d.]+ %, optimizer ", harness.cli("report", trace).stdout, re.M)

@@ -143,7 +143,7 @@ def test_a_server_of_few_requests_has_them_counted_afterwards(tmp_path):
     head = harness.cli("report", run.trace).stdout
     assert ("\n         12 calls of a model: kprof report --within 'call of a model'; as steps: --step "
             "call:torch.nn.modules.container:Sequential.forward\n") in head and "to record whole steps" not in head, head
-    assert re.search(r", within call of a model: 12 calls, [\d.]+ ms each\n", harness.cli("report", "--within", "call of a model", run.trace).stdout)
+    assert re.search(r", within call of a model: 12 calls, [\d.]+ [mu]?s each\n", harness.cli("report", "--within", "call of a model", run.trace).stdout)
     named = harness.run_kprof(script, tmp_path / "named", shapes=False, schedule="active=1000", KPROF_STEP="call:torch.nn.modules.container:Sequential.forward").ok()
     assert "(12 steps by call of torch.nn.modules.container:Sequential.forward, " in named.err, named.explain()
     assert "call of a model" not in named.err
