@@ -250,7 +250,7 @@ def test_memory_is_that_of_the_op_that_asked_with_its_shapes(tmp_path):
         ("aten::mm", "[[4, 8], [8, 2]]", 3 << 20, "train.py:7 forward")]
     assert json.loads(told("report", "--sort", "mem", "--by", "op", "--json", trace))["by"] == "op"
     said = told("memory", trace)
-    assert re.search(r"Allocated most.*\n +Bytes +Blocks.*\n +3\.00 MiB +3  aten::mm +\[\[4, 8\], \[8, 2\]\] +train\.py:7 forward\n", said)
+    assert re.search(r"Allocated most.*\n +Bytes +Blocks.*\n +3\.00 MiB +3  train\.py:7 forward +aten::mm +\[\[4, 8\], \[8, 2\]\]", said)
     assert "Not recorded" not in said
 
 
@@ -266,8 +266,8 @@ def test_memory_and_report_have_the_same_rows_of_what_was_allocated_most(tmp_pat
     rows = [(row["name"], row["self_bytes"]) for row in json.loads(told("report", "--sort", "mem", "--json", trace))["rows"]]
     assert rows[:2] == [("aten::mm", 6 << 20), ("aten::relu", 3 << 20)]
     said = told("memory", trace).split("Allocated most")[1]
-    assert re.findall(r"^ +(\d)\.00 MiB +(\d)  (aten::\w+)", said, re.M) == [("6", "3", "aten::mm"), ("3", "1", "aten::relu")]
-    assert re.search(r"aten::mm .*train\.py:\d forward, and 2 more\n", said) and "At op's end" not in said  # all of it was there then
+    assert re.findall(r"^ +(\d)\.00 MiB +(\d)  .*?(aten::\w+)", said, re.M) == [("6", "3", "aten::mm"), ("3", "1", "aten::relu")]
+    assert re.search(r"train\.py:\d forward, and 2 more +aten::mm ", said) and "At op's end" not in said  # all of it was there then
 
 
 def test_memory_has_one_row_for_all_shapes_of_an_op_and_what_it_kept(tmp_path):
@@ -278,7 +278,7 @@ def test_memory_has_one_row_for_all_shapes_of_an_op_and_what_it_kept(tmp_path):
         events += [] if kept else [memory(at + 90, -(1 << 20), 64 + i, 0)]
     trace = write(tmp_path / "a.pt.trace.json", events, profile_memory=1, record_shapes=1, with_stack=1)
     said = told("memory", trace).split("Allocated most")[1]
-    assert re.findall(r"^ +(\d)\.00 MiB +(\d)\.00 MiB +(\d)  (aten::\w+) +(\[\[4, 8\], \[8, 9\]\])", said, re.M) == [("3", "2", "3", "aten::mm", "[[4, 8], [8, 9]]")], said
+    assert re.findall(r"^ +(\d)\.00 MiB +(\d)\.00 MiB +(\d)  .*?(aten::\w+) +(\[\[4, 8\], \[8, 9\]\])", said, re.M) == [("3", "2", "3", "aten::mm", "[[4, 8], [8, 9]]")], said
     assert "  At op's end: of these, still there when the op ended, as kprof report --sort mem --by op has them" in said
     row, = (row for row in json.loads(told("report", "--sort", "mem", "--by", "op", "--json", trace))["rows"] if row["name"] == "aten::mm")
     assert row["self_bytes"] == 2 << 20
