@@ -2,7 +2,9 @@
 """Runs the programs of cases.py under `kprof run` and puts what is told beside what is true, in a table.
 
 usage: python truth.py [--quick] [-k TEXT] [--keep FOLDER]
-Exit 0: each case is told right, and nothing else is; but for those that are known to be wrong, which are told, too. The programs' own clocks are the truth (programs/clock.py).
+Exit 0: each case is told right, and nothing else is; but for rows that are known to be wrong, which are told, too.
+The programs' own clocks are the truth (programs/clock.py). A case that is told wrong runs again where its program had
+no core for much of the time that it wanted one, and each such run is printed.
 """
 import argparse
 import json
@@ -20,6 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 KPROF = pathlib.Path(os.environ.get("KPROF_BUILD", HERE.parent.parent / "build")) / "kprof"
 PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
 SECONDS = 600
+BUSY, TRIES = 0.1, 3  # a program that had no core for more of the time that it wanted one; runs of a case
 
 
 def environment(flags=()):
@@ -43,7 +46,7 @@ def record(case, folder, kprof, python, args):
 def read(case, folders, kprof):
     """What the reading command says: its text, and the findings of all lines of JSON."""
     done = subprocess.run([kprof, *case.read, *folders], env=environment(), capture_output=True, text=True, timeout=SECONDS, check=False)
-    if case.known and done.returncode:
+    if case.refuses and case.refuses in done.stderr:
         return done.stderr, []
     allowed = (0, 1) if case.read[0] == "diff" else (0,)
     assert done.returncode in allowed, f"{case.name}: {done.stderr[-2000:]}"
@@ -57,8 +60,10 @@ def read(case, folders, kprof):
 def figure(finding, told=None):
     """A finding's cost: bytes where it has some, else ms a step. Where a pattern has a group, it is the figure."""
     for pattern in told.says if told and told.truth else ():
-        if (said := re.search(pattern, finding["what"])) and said.groups():
-            return float(said.group(1))
+        said = re.search(pattern, finding["what"])
+        for group in said.groups() if said else ():
+            if group is not None:
+                return float(group)
     return finding["step_bytes"] or finding["step_ms"]
 
 
@@ -84,7 +89,8 @@ def text_row(told, truth, text, times):
     missing = [f"says no /{pattern}/" for pattern in told.says if not re.search(pattern, text)]
     if not told.truth or missing:
         return told.id, None, truth.get(told.truth), missing
-    said, true = abs(float(re.search(told.says[0], text).group(1))), truth[told.truth]
+    said = abs(float(next(group for group in re.search(told.says[0], text).groups() if group is not None)))
+    true = truth[told.truth]
     return told.id, said, true, ["cost"] if abs(said - true) > times * max(told.within * true, told.slack) else []
 
 
@@ -111,16 +117,58 @@ def number(value):
     return "-" if value is None else f"{value:.3f}" if value < 1e5 else f"{value / 1024:.1f} KiB"
 
 
-def judge(case, folder, kprof=KPROF, python=PYTHON, times=1):
-    """The case's rows, and what the command said."""
+def busy_share(truth):
+    """Of the time that the program's thread wanted a core, the share in which it had none; 0 where its clock does not say."""
+    wanted = truth.get("ran_ms", 0) + truth.get("no_core_ms", 0)
+    return truth.get("no_core_ms", 0) / wanted if wanted else 0
+
+
+def once(case, folder, kprof, python, times):
+    """The case's rows, what the command said, and how busy the machine was."""
+    shutil.rmtree(folder, ignore_errors=True)
     if case.than is None:
         truth, folders = record(case, folder, kprof, python, case.args), [folder]
+        busy = busy_share(truth)
     else:  # two recordings, and what differs
         folders = [folder / "first", folder / "second"]
         first, second = (record(case, of, kprof, python, args) for of, args in zip(folders, (case.args, case.than)))
         truth = {"less_ms": first["wall_ms"] - second["wall_ms"]}
+        busy = max(busy_share(first), busy_share(second))
     text, findings = read(case, folders, kprof)
-    return list(rows_of(case, truth, text, findings, times)), text
+    return list(rows_of(case, truth, text, findings, times)), text, busy
+
+
+def judge(case, folder, kprof=KPROF, python=PYTHON, times=1, say=lambda text: None):
+    """The case's rows, and what the command said, of the first run that is right, or that had its cores, or of the last."""
+    for at in range(TRIES):
+        rows, text, busy = once(case, folder, kprof, python, times)
+        if not wrong_rows(case, rows) or busy <= BUSY:
+            break
+        say(f"run {at + 1} is wrong ({'; '.join(f'{row[0]}: {row[-1]}' for row in wrong_rows(case, rows))}), "
+            f"and had no core for {100 * busy:.0f} % of what it wanted")
+    return rows, text
+
+
+def is_known(case, row):
+    """Is it wrong in the way that the case says, and by that much?"""
+    name, said, true, wrong = row
+    if name not in case.known:
+        return False
+    known = case.known[name]
+    as_said = known.share is None or (said is not None and true and abs(said / true - known.share) <= 0.1)
+    return len(wrong) == 1 and wrong[0].startswith(known.wrong) and as_said
+
+
+def wrong_rows(case, rows):
+    return [row for row in rows if row[-1] and not is_known(case, row)]
+
+
+def table_print(case, rows):
+    for row in rows or [("nothing", None, None, [])]:
+        name, said, true, wrong = row
+        off = f"{100 * (said / true - 1):+.1f} %" if said and true else ""
+        word = f"known wrong: {', '.join(wrong)}: {case.known[name].why}" if is_known(case, row) else ", ".join(wrong) or "right"
+        print(f"{case.name:32} {name:22} {number(said):>12} {number(true):>12} {off:>8} {word}", flush=True)
 
 
 def main():
@@ -130,25 +178,24 @@ def main():
     parser.add_argument("--keep", help="a folder for the recordings")
     args = parser.parse_args()
     root = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="truth"))
-    bad = known = 0
+    bad, known = [], 0
     print(f"{'case':32} {'told':22} {'said':>12} {'true':>12} {'':8} wrong")
     for case in (case for case in cases.CASES if args.k in case.name and (case.quick or not args.quick)):
         folder = root / re.sub(r"\W+", "_", case.name)
-        shutil.rmtree(folder, ignore_errors=True)
-        rows, text = judge(case, folder)
-        for name, said, true, wrong in rows or [("nothing", None, None, [])]:
-            off = f"{100 * (said / true - 1):+.1f} %" if said and true else ""
-            print(f"{case.name:32} {name:22} {number(said):>12} {number(true):>12} {off:>8} {', '.join(wrong) or 'right'}", flush=True)
-        is_wrong = any(wrong for *_, wrong in rows)
-        if case.known:
-            print(f"{case.name:32} {'known wrong' if is_wrong else 'known wrong, and is right now: take its mark away'}: {case.known}", flush=True)
-        bad += is_wrong != bool(case.known)
-        known += bool(case.known and is_wrong)
+        rows, text = judge(case, folder, say=lambda said, name=case.name: print(f"{name:32} {said}", flush=True))
+        table_print(case, rows)
+        seen = {row[0] for row in rows if is_known(case, row)}
+        known += len(seen)
+        for name in case.known.keys() - seen:
+            print(f"{case.name:32} {name:22} is not wrong in the way that cases.py says: take its mark away", flush=True)
+        if wrong_rows(case, rows) or case.known.keys() - seen:
+            bad.append(case.name)
         folder.mkdir(exist_ok=True)
         (folder / "said.txt").write_text(text)
     if not args.keep:
         shutil.rmtree(root)
-    print(f"{bad} cases are told wrong" if bad else "all else is told right" if known else "all is told right", f"; {known} are known to be wrong" if known else "", sep="")
+    left = f"; {known} rows are known to be wrong" if known else ""
+    print(f"{len(bad)} cases are told wrong: {', '.join(bad)}{left}" if bad else f"all {'else ' if known else ''}is told right{left}")
     return bool(bad)
 
 

@@ -17,14 +17,15 @@
 
 #define LOADS_SHARE 0.1 /* of the mean: a step loads something */
 
-/* Are these all the steps of the window? A window without a schedule says no number. */
+/* Are these all the steps of the window? A window without a schedule says no number. One that counts the step in which
+ * the program starts does so in its number alone: the times of its thread begin behind it. */
 static bool are_all(const struct kp_costrules *x, const struct kp_chosen *chosen)
 {
     const struct kp_choice everything = {.first_step = -1, .last_step = -1};
     const double said = kp_costrules_fact(x, "kprof.steps");
     struct kp_chosen all;
     char why[256];
-    if (said > 0) return said == (double)chosen->step_count;
+    if (said > 0) return said == (double)(chosen->step_count + chosen->parts.has_startup);
     const int rc = kp_chosen_make(&all, x->tree, &everything, why, sizeof why);
     const bool are_same = rc == 0 && all.step_count == chosen->step_count;
     kp_chosen_fini(&all);

@@ -2,6 +2,7 @@
 /* waitcalls.c - in which calls of Python the thread of the steps waits; what the thread does that fills its queue */
 #include "export/answers/advise/waits.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@
 #include "export/answers/advise/opsrules.h"
 #include "export/read/frames/framename.h"
 #include "export/read/facts/selftime.h"
+#include "export/read/kineto/kineto_facts.h"
 
 enum { LINES_SHOWN = 3 };
 #define LINE_SHARE 0.1 /* of the kind: what has less is not listed */
@@ -20,6 +22,7 @@ struct waitcall_walk {
     struct kp_ownlines lines;
     bool *has_ops;  /* by node: ops run under it */
     bool *is_input; /* by node: it prepares input, or lies in what does; that has a finding of its own */
+    bool *is_step;  /* by node: it lies in a call that is a step; NULL: steps are no calls */
 };
 
 static const char *name_of(const struct kp_costrules *x, int32_t node)
@@ -39,6 +42,29 @@ bool kp_waits_thread(struct kp_thread_of_steps *out, const struct kp_costrules *
         return true;
     }
     return false;
+}
+
+const char *kp_waits_function(const struct kp_costrules *x)
+{
+    const char *const source = kp_kineto_fact(x->tree->trace, "kprof.step_source"), *const rule = kp_kineto_fact(
+                                                                                        x->tree->trace, "kprof.step");
+    if (!source || !rule || strcmp(source, "call") != 0 || strncmp(rule, "call:", 5) != 0) return NULL;
+    const char *name = strrchr(rule, ':') + 1, *const last = strrchr(name, '.');
+    return last ? last + 1 : name;
+}
+
+/* By node: it lies in a call of the function whose calls are the steps. NULL: steps are no calls. Parents first. */
+static bool *steps_mark(const struct kp_costrules *x)
+{
+    const char *const function = kp_waits_function(x);
+    bool *const is = function ? kp_kineto_zeros(x->tree->count + 1, sizeof *is) : NULL;
+    for (size_t i = 0; is && i < x->tree->count; i++) {
+        const struct kp_node *const node = &x->tree->nodes[i];
+        const char *const colon = node->is_python ? strstr(name_of(x, (int32_t)i), "): ") : NULL;
+        is[i] = (node->parent >= 0 && is[node->parent]) ||
+                (colon && fnmatch(function, kp_framename_bare(colon + 3), 0) == 0);
+    }
+    return is;
 }
 
 /* Parents come first. */
@@ -93,6 +119,10 @@ static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_n
     struct kp_waitplace place;
     if (e->kind != KP_KINETO_PYTHON || e->pid != w->thread.pid || e->tid != w->thread.tid) return;
     if (x->loaders[node] >= 0 || w->is_input[node] || !place_find(w, x, (int32_t)node, &place)) return;
+    if (w->is_step && !w->is_step[node]) {
+        w->out->between_ns += (double)kp_spans_between(&x->chosen->in_steps, from_ns, to_ns);
+        return;
+    }
     double all = 0;
     for (size_t i = kp_step_after(x->chosen->steps, x->chosen->step_count, from_ns); i < x->chosen->step_count; i++) {
         const struct kp_step *const s = &x->chosen->steps[i];
@@ -121,10 +151,12 @@ void kp_waitcalls_find(struct kp_waitcalls *out, const struct kp_costrules *x)
     if (!kp_waits_thread(&w.thread, x)) return;
     w.has_ops = ops_mark(x);
     w.is_input = input_mark(x);
+    w.is_step = steps_mark(x);
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &w);
     kp_ownlines_fini(&w.lines);
     free(w.has_ops);
     free(w.is_input);
+    free(w.is_step);
 }
 
 void kp_waitcalls_fini(struct kp_waitcalls *c)

@@ -8,8 +8,9 @@
 
 struct waitgap_place {
     double ns;
-    size_t large_steps, last_step; /* last_step: the last one with a large gap there, + 1 */
-    int32_t node, before;          /* of its longest gap */
+    size_t large_steps, begin_steps;
+    size_t last_step;     /* the last one with a large gap there, + 1 */
+    int32_t node, before; /* of its longest gap */
     double most_ns;
 };
 struct waitgap_walk {
@@ -20,16 +21,19 @@ struct waitgap_walk {
     double *of;
 };
 
-static void gap_take(struct waitgap_walk *g, size_t step, int32_t node, int32_t before, double ns)
+static void gap_take(struct waitgap_walk *g, size_t step, int32_t node, int32_t before, int64_t from_ns, int64_t to_ns)
 {
     const uint64_t key = kp_costplace_key(g->x->tree, node);
+    const double ns = (double)(to_ns - from_ns);
     if (g->of) {
         g->of[step] += key == g->key ? ns : 0;
         return;
     }
     struct waitgap_place *const place = kp_keyindex_row(&g->keys, key, &(struct waitgap_place){0}, sizeof *place);
     place->ns += ns;
-    place->large_steps += ns >= g->large_ns && place->last_step != step + 1;
+    const bool is_new = ns >= g->large_ns && place->last_step != step + 1;
+    place->large_steps += is_new;
+    place->begin_steps += is_new && from_ns == g->x->chosen->steps[step].start_ns;
     if (ns >= g->large_ns) place->last_step = step + 1;
     if (ns <= place->most_ns) return;
     place->most_ns = ns;
@@ -54,7 +58,7 @@ static void gaps_walk(struct waitgap_walk *g, const struct kp_thread_of_steps *t
              s < c->step_count && c->steps[s].start_ns < node->start_ns; s++) {
             const int64_t from = until > c->steps[s].start_ns ? until : c->steps[s].start_ns,
                           to = node->start_ns < c->steps[s].end_ns ? node->start_ns : c->steps[s].end_ns;
-            if (to - from >= GAP_LEAST_NS) gap_take(g, s, (int32_t)i, before, (double)(to - from));
+            if (to - from >= GAP_LEAST_NS) gap_take(g, s, (int32_t)i, before, from, to);
         }
         until = node->end_ns;
         before = (int32_t)i;
@@ -75,6 +79,7 @@ void kp_waitgaps_find(struct kp_waitgaps *out, const struct kp_costrules *x, dou
     if (g.keys.count) {
         out->most_ns = of[most].ns / (double)x->out->steps;
         out->large_steps = of[most].large_steps;
+        out->begin_steps = of[most].begin_steps;
         g.key = g.keys.keys[most];
         out->node = of[most].node;
         kp_costplaces_add(&out->places, x->tree, of[most].node, of[most].before, (int64_t)of[most].ns);

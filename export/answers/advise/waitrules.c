@@ -15,11 +15,14 @@
 #include "export/answers/advise/longsteps.h"
 #include "export/answers/advise/opsrules.h"
 #include "export/answers/top/timeshares.h"
+#include "export/show/units.h"
 
 #define WAIT_SHARE 0.10 /* of a step */
 #define WAIT_NS 200000.0
 #define COMM_LITTLE 0.01 /* of a step: else its thread sleeps in collectives, too, beside ops */
 #define ONE_SHARE 0.5    /* of what it sleeps: in one gap of a step */
+#define PART_SHARE 0.3   /* of a gap: the thread sleeps for so much of it, and the rest is of the same cause */
+#define WHOLE_SHARE 0.8  /* of a gap: it sleeps for nearly all of it */
 #define OTHERS_SHARE 0.5 /* of what it sleeps: other threads have a core for so long */
 
 /* What the thread of the steps slept, a step, outside of data loading. Negative: not known. */
@@ -49,6 +52,21 @@ static struct kp_finding *wait_tell(struct kp_costrules *x, struct kp_finding *f
     if (2 * f->step_ns >= x->out->mean_ns[KP_SPLIT_IDLE]) x->explained |= 1u << KP_SPLIT_IDLE;
     if (of) kp_costrules_told(x, of);
     return kp_costrules_tell(x, f);
+}
+
+/*
+ * Steps that are calls of a function: between two calls its caller waits for what the next one is to do, as a server
+ * does for a request. That is no cost of a step.
+ */
+static void between_tell(struct kp_costrules *x, double ns, const char *where)
+{
+    if (!is_much(x, ns)) return;
+    x->out->no_op = kp_costrules_text(x,
+                                      "its thread sleeps %s %s for %s per step, as a server does that waits for "
+                                      "requests: kprof report --within %s has the calls alone",
+                                      where, kp_waits_function(x), kp_units_ms(ns), kp_waits_function(x));
+    const double waited = 1e3 * kp_costrules_fact(x, "kprof.core_waited_us") / (double)x->out->steps;
+    if (2 * ns >= x->out->mean_ns[KP_SPLIT_IDLE] - waited) x->explained |= 1u << KP_SPLIT_IDLE;
 }
 
 /* ---- the GIL ---- */
@@ -153,8 +171,10 @@ static void rest_judge(struct kp_costrules *x, const struct kp_waitcalls *calls,
 static void calls_judge(struct kp_costrules *x, double asleep)
 {
     struct kp_waitcalls calls;
-    double rest = asleep;
     kp_waitcalls_find(&calls, x);
+    const double between = calls.between_ns / (double)x->out->steps;
+    double rest = asleep - between;
+    between_tell(x, between < asleep ? between : asleep, "between calls of");
     for (int kind = KP_PYWAIT_SLEEP; kind < KP_PYWAIT_KINDS; kind++) {
         const double ns = kp_waitcalls_ns(&calls, (enum kp_pywait)kind);
         if (is_much(x, ns)) kind_tell(x, &calls, (enum kp_pywait)kind, ns);
@@ -169,13 +189,24 @@ static void calls_judge(struct kp_costrules *x, double asleep)
 static const char gap_change[] =
     "To see the call, and the cause of the wait: kprof run --with-stack 1 --schedule 10-30 -- ..., then kprof advise.";
 
-/* How long the thread waits, a step: what the place has, and no more than the thread sleeps. */
+/*
+ * How long the thread waits, a step: what the place has, and no more than the thread sleeps. Where it sleeps for a good
+ * part of that place, as while it reads files, what it does there beside is of the same cause.
+ */
+static double gap_cost(const struct kp_waitgaps *gaps, double asleep)
+{
+    const bool is_part = asleep >= PART_SHARE * gaps->most_ns && asleep < WHOLE_SHARE * gaps->most_ns;
+    return is_part || gaps->most_ns < asleep ? gaps->most_ns : asleep;
+}
+
 static void gap_tell(struct kp_costrules *x, struct kp_waitgaps *gaps, double asleep)
 {
     if (!is_much(x, gaps->most_ns)) return;
     struct kp_finding f = {.id = words[KP_PYWAIT_NONE].id, .change = gap_change};
-    f.step_ns = gaps->most_ns < asleep ? gaps->most_ns : asleep;
-    f.what = kp_costrules_text(x, "the main thread sleeps or waits for a lock, a queue, a file or another process");
+    f.step_ns = gap_cost(gaps, asleep);
+    f.what = kp_costrules_text(x, "the main thread sleeps or waits for a lock, a queue, a file or another process%s",
+                               f.step_ns > asleep ? kp_costrules_text(x, " (asleep for %s of it)", kp_units_ms(asleep))
+                                                  : "");
     kp_costplaces_tell(&gaps->places, x->tree->trace, &f);
     f.is_gap = f.where != NULL;
     (void)wait_tell(x, &f, gaps->of);
@@ -188,7 +219,9 @@ static void gaps_judge(struct kp_costrules *x, double asleep)
     kp_waitgaps_find(&gaps, x, ONE_SHARE * asleep);
     const bool is_input = gaps.node >= 0 && kp_rules_is_input(x, (size_t)gaps.node); /* that has a finding of its own */
     const bool is_one = 2 * gaps.large_steps >= x->out->steps, is_most = gaps.most_ns >= ONE_SHARE * asleep;
-    if (!is_input && (is_one || (!gil_tell(x, asleep) && is_most))) gap_tell(x, &gaps, asleep);
+    const bool is_between = kp_waits_function(x) && is_one && 2 * gaps.begin_steps >= gaps.large_steps;
+    if (is_between) between_tell(x, gaps.most_ns < asleep ? gaps.most_ns : asleep, "before the first op of");
+    else if (!is_input && (is_one || (!gil_tell(x, asleep) && is_most))) gap_tell(x, &gaps, asleep);
     kp_waitgaps_fini(&gaps);
 }
 

@@ -14,6 +14,9 @@ struct kp_thread_of_steps {
 };
 /* Of the first step or optimizer's step. False: the trace has none. */
 bool kp_waits_thread(struct kp_thread_of_steps *out, const struct kp_costrules *rules);
+/* The function whose calls are the steps, as a glob of its bare name: a step begins where the call before it ends, so
+ * it has the time between calls, too. NULL: steps are no calls. */
+const char *kp_waits_function(const struct kp_costrules *rules);
 
 /* ---- waitcalls.c ---- */
 
@@ -26,6 +29,7 @@ struct kp_waitcalls {
     const struct kp_costrules *x;
     struct kp_keyindex places; /* rows: struct kp_waitplace */
     struct kp_keyindex steps;  /* step << 8 | kind; rows: ns */
+    double between_ns;         /* in all steps, in calls that wait outside of the function whose calls are the steps */
 };
 void kp_waitcalls_find(struct kp_waitcalls *out, const struct kp_costrules *rules);
 void kp_waitcalls_fini(struct kp_waitcalls *calls);
@@ -45,6 +49,7 @@ struct kp_waitgaps {
     double *of;                  /* by step, ns */
     double most_ns;              /* what it has in the mean of a step */
     size_t large_steps;          /* that have one gap there of `large_ns` */
+    size_t begin_steps;          /* of these, that begin with it */
     int32_t node;                /* the op behind the longest; -1: none */
 };
 /* Gaps between the ops of the thread of the steps. */

@@ -137,6 +137,62 @@ static void a_call_without_a_name_in_which_the_thread_sleeps_is_a_wait(void **st
     assert_float_equal(f->step_ns, 9e6, 2e5);
 }
 
+/* ---- steps that are calls ---- */
+
+/* A window of a server: the step in which it starts is counted, and has no begin. */
+#define SERVES "\"step_source\":\"call\",\"step\":\"call:server:Engine.answer\",\"steps\":20," SLEPT
+
+static void between_two_calls_a_server_sleeps_at_no_cost(void **state)
+{
+    const struct kp_advice a = gaps_advise(*state, SERVES, 11000, 100);
+    assert_int_equal(a.count, 0);
+    assert_non_null(strstr(a.no_op, "before the first op of answer for 10.0 ms per step"));
+}
+
+static void the_step_in_which_the_program_starts_is_counted_and_not_looked_at(void **state)
+{
+    struct little *const t = *state;
+    event(t, "user_annotation", "ProfilerStep#0", 1, -STEP_US, STEP_US, "\"partial\":\"start-up\"");
+    head(t, "\"steps\":21," SLEPT);
+    for (int i = 0; i < STEPS; i++) {
+        numbered_step(t, i + 1, STEP_US * i, STEP_US);
+        op(t, "aten::mm", STEP_US * i + 11000, 8000);
+    }
+    const struct kp_advice a = advise(t);
+    assert_non_null(found(&a, "waits-in-step"));
+}
+
+static void a_wait_behind_a_call_of_a_step_is_its_own(void **state)
+{
+    const struct kp_advice a = gaps_advise(*state, SERVES, 100, 3600);
+    assert_non_null(found(&a, "no-op-runs"));
+}
+
+static void only_a_wait_within_the_call_is_of_a_step(void **state)
+{
+    const struct kp_advice between = calls_advise(*state, SERVES, "<built-in function sleep>", NULL);
+    assert_null(found(&between, "sleeps-in-step"));
+    assert_null(found(&between, "no-op-runs"));
+    assert_non_null(strstr(between.no_op, "between calls of answer for"));
+    struct little *const t = calloc(1, sizeof *t);
+    const struct kp_advice in = calls_advise(t, SERVES, "server.py(7): answer", "<built-in function sleep>");
+    assert_non_null(found(&in, "sleeps-in-step"));
+    little_forget(t);
+    free(t);
+}
+
+/* ---- what is read ---- */
+
+static void a_gap_of_which_the_thread_sleeps_a_part_is_one_cause(void **state)
+{
+    const struct kp_advice a =
+        gaps_advise(*state, "\"core_had_us\":290000,\"core_waited_us\":10000", 11000, 100); /* slept 100 of 400 */
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "waits-in-step");
+    assert_float_equal(a.findings[0].step_ns, 11e6, 2e5);
+    assert_non_null(strstr(a.findings[0].what, "asleep for 5.00 ms of it"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +203,11 @@ int main(void)
         cmocka_unit_test(a_named_call_tells_what_it_waits_for),
         LITTLE(a_call_that_computes_is_no_wait),
         LITTLE(a_call_without_a_name_in_which_the_thread_sleeps_is_a_wait),
+        LITTLE(between_two_calls_a_server_sleeps_at_no_cost),
+        LITTLE(the_step_in_which_the_program_starts_is_counted_and_not_looked_at),
+        LITTLE(a_wait_behind_a_call_of_a_step_is_its_own),
+        LITTLE(only_a_wait_within_the_call_is_of_a_step),
+        LITTLE(a_gap_of_which_the_thread_sleeps_a_part_is_one_cause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
