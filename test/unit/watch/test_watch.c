@@ -87,7 +87,7 @@ static void a_rank_that_runs(void **state)
     assert_true(fabs(w.ranks[0].median_ns - 0.05e9) < 1);
     assert_true(fabs(w.ranks[0].last_ns - 0.09e9) < 1);
     assert_true(fabs(w.ranks[0].had - 0.3) < 1e-9 && fabs(w.ranks[0].waited - 0.1) < 1e-9);
-    assert_string_equal(kp_watch_say(&w, say, sizeof say), "step 41, 50.000 ms a step, 1 rank");
+    assert_string_equal(kp_watch_say(&w, say, sizeof say), "step 41, 50.0 ms a step, 1 rank");
     assert_true(kp_watch_goes_on(&w));
 }
 
@@ -99,7 +99,7 @@ static void a_rank_that_stands_is_named(void **state)
     assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
     assert_int_equal(w.ranks[1].state, KP_WATCH_SILENT);
     assert_string_equal(kp_watch_say(&w, say, sizeof say),
-                        "rank 1 has ended no step for 31.00 s (the median step takes 50.000 ms): it stands at step 40");
+                        "rank 1 has ended no step for 31.0 s (the median step takes 50.0 ms): it stands at step 40");
 }
 
 /* Three steps of ten minutes: six minutes without an end are no silence. */
@@ -125,7 +125,7 @@ static void a_rank_without_its_process_is_gone(void **state)
         &(struct made){.rank = 1, .ranks = 2, .pid = 0x3ffffff, .last_ns = NOW - 19 * SECOND, .step = 33, .steps = 9});
     assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
     assert_int_equal(w.ranks[1].state, KP_WATCH_GONE);
-    assert_string_equal(kp_watch_say(&w, say, sizeof say), "rank 1 died after step 33, 19.00 s ago, without an exit");
+    assert_string_equal(kp_watch_say(&w, say, sizeof say), "rank 1 died after step 33, 19.0 s ago, without an exit");
 }
 
 /* Of another machine its signs of life tell: they come each 10 s. */
