@@ -111,7 +111,7 @@ def test_a_trace_cut_in_the_middle_is_of_its_whole_steps(packed, tmp_path):
     ended = report(path)
     assert ended.returncode == 1 and f"byte {cut}: the file ends inside an event" in ended.stderr
     assert "up to 4.2 ms, 4 whole steps (2 to 5), step 6 cut short; exit status 1 (0 with --partial)" in ended.stderr
-    assert "4 steps (2 to 5)" in ended.stdout and "90.0 % in ops" in ended.stdout, ended.stdout
+    assert "4 steps (2 to 5)" in ended.stdout and "90.0 % in operators" in ended.stdout, ended.stdout
     part = report("--partial", path)
     assert part.returncode == 0 and part.stdout == ended.stdout
     assert report("--json", path).stdout == "" and report("--torch", path).stdout == ""
