@@ -53,7 +53,7 @@ def told(costs):
 
 def main():
     page = pathlib.Path(sys.argv[1]).resolve()
-    with chromium.browser(log=True) as driver:
+    with chromium.browser() as driver:
         driver.set_window_size(1600, 1000)
         driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
         driver.get(page.as_uri())
