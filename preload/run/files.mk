@@ -14,6 +14,7 @@ SRC_run := \
     preload/run/filetext.c \
     preload/run/finish.c \
     preload/run/fork.c \
+    preload/run/hangturn.c \
     preload/run/hangwatch.c \
     preload/run/losstext.c \
     preload/run/newest.c \

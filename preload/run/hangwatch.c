@@ -36,8 +36,8 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { EVERY_MS = 5000, LOOKS_IN_LIMIT = 10, LEAST_EVERY_MS = 50, IDLE_MS = 60000, LATE_MS = 2000, START_TIMES = 3 };
-enum { MOST_SAID = 3, BETWEEN_SAID_MS = 600000, SOME_BYTES = 1 << 20, TEXT_BYTES = 1024, PATH_BYTES = 4400 };
+enum { EVERY_MS = 5000, LOOKS_IN_LIMIT = 10, LEAST_EVERY_MS = 50, IDLE_MS = 60000 };
+enum { TEXT_BYTES = 1024, PATH_BYTES = 4400 };
 enum { COLLECTIVES_MAX = 64, THREADS_MAX = 2048, FIELD_STATE = 3, FIELD_UTIME = 14, TICK_MS = 10 };
 
 static uint64_t limit_ms, due_ms;
@@ -46,17 +46,6 @@ static _Atomic uint64_t alive_calls;
 static bool is_launcher_known, is_launcher;
 
 /* ---- the setting ---- */
-
-uint64_t kp_hangwatch_parse(const char *text)
-{
-    uint64_t seconds = 0, unit = 1;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9' && seconds < 1000000; at++) seconds = seconds * 10 + (uint64_t)(*at - '0');
-    if (*at == 'm') unit = 60;
-    if (*at == 'h') unit = 3600;
-    const bool is_whole = at > text && (!*at || ((*at == 's' || unit > 1) && !at[1]));
-    return is_whole && seconds * unit <= 1000000 ? seconds * unit * 1000 : 0;
-}
 
 void kp_hangwatch_setup(const struct kp_config *config)
 {
@@ -72,40 +61,6 @@ void kp_hangwatch_forget(void)
 {
     memset(&state, 0, sizeof state);
     due_ms = 0;
-}
-
-/* ---- the decision ---- */
-
-/* Processor time is what is left when that of helper threads is taken off, so it may go back a little. */
-static uint64_t grown(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
-
-static bool goes_on(const struct kp_hangwatch_state *w, const struct kp_hangwatch_sample *now, uint64_t now_ms)
-{
-    const uint64_t half_ms = (now_ms - w->looked_ms) / 2; /* on a busy machine a program has less of a core */
-    if (now->done != w->last.done || grown(now->bytes, w->last.bytes) >= SOME_BYTES) return true;
-    if (grown(now->child_ms, w->last.child_ms) >= half_ms) return true;
-    return grown(now->own_ms, w->last.own_ms) >= half_ms / 5 && now->place != w->last.place;
-}
-
-enum kp_hangwatch_finding kp_hangwatch_turn(struct kp_hangwatch_state *w, const struct kp_hangwatch_sample *now,
-                                            uint64_t now_ms, uint64_t limit, uint64_t every_ms)
-{
-    const bool is_late = now_ms - w->looked_ms > 2 * every_ms + LATE_MS;
-    const uint64_t wanted_ms = now->has_step ? limit : START_TIMES * limit;
-    if (!w->looked_ms || is_late || goes_on(w, now, now_ms)) {
-        w->since_ms = now_ms;
-        w->own_since_ms = now->own_ms;
-        w->is_said = false;
-    }
-    w->last = *now;
-    w->looked_ms = now_ms;
-    const uint64_t ms = now_ms - w->since_ms;
-    const bool is_too_soon = w->said && now_ms - w->said_ms < BETWEEN_SAID_MS;
-    if (ms < wanted_ms || w->is_said || w->said == MOST_SAID || is_too_soon) return KP_HANGWATCH_GOES_ON;
-    w->is_said = true;
-    w->said_ms = now_ms;
-    w->said++;
-    return grown(now->own_ms, w->own_since_ms) >= ms / 2 ? KP_HANGWATCH_BUSY : KP_HANGWATCH_STANDS;
 }
 
 /* ---- what is seen ---- */

@@ -133,7 +133,7 @@ static void others_remove(struct kp_watch *w)
     for (size_t i = 0; i < w->count; i++)
         if (is_live(&w->ranks[i]) || w->ranks[i].head.begin_ns >= from) w->ranks[kept++] = w->ranks[i];
     w->count = kept;
-    qsort(w->ranks, w->count, sizeof *w->ranks, by_rank);
+    if (w->count) qsort(w->ranks, w->count, sizeof *w->ranks, by_rank);
 }
 
 static int is_steps_name(const struct dirent *entry)
