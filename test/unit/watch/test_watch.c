@@ -187,6 +187,7 @@ static void files_that_are_none_are_left_out(void **state)
     fclose(out);
     assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
     assert_int_equal(w.count, 0);
+    kp_watch_free(&w);
     assert_int_equal(kp_watch_read(&w, "/nowhere/at/all", NOW), -2);
 }
 
