@@ -113,6 +113,15 @@ ssize_t kp_io_read(int fd, void *data, size_t bytes)
     return n;
 }
 
+ssize_t kp_io_text(const char *path, char *text, size_t bytes)
+{
+    const int fd = kp_io_open(path, O_RDONLY, 0);
+    const ssize_t n = fd < 0 ? fd : kp_io_read(fd, text, bytes - 1);
+    if (fd >= 0) kp_io_close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
 ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at)
 {
     ssize_t n = kp_fail_point("pread");

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
@@ -93,14 +94,10 @@ uint64_t kp_io_address_limit(void) { return limit_get(RLIMIT_AS); }
 /* A file of one number. "max", or no file, is no limit. */
 static uint64_t limit_read(const char *path)
 {
-    char text[32] = "";
-    uint64_t value = 0;
-    const int fd = kp_io_open(path, O_RDONLY, 0);
-    const ssize_t n = fd < 0 ? fd : kp_io_read(fd, text, sizeof text - 1);
-    if (fd >= 0) kp_io_close(fd);
-    if (n <= 0 || text[0] < '0' || text[0] > '9') return UINT64_MAX;
-    for (const char *p = text; *p >= '0' && *p <= '9'; p++) value = value * 10 + (uint64_t)(*p - '0');
-    return value;
+    char text[32];
+    const char *at = text;
+    if (kp_io_text(path, text, sizeof text) <= 0 || text[0] < '0' || text[0] > '9') return UINT64_MAX;
+    return kp_digits_read(&at);
 }
 
 /* The least limit of a control group and of those above it, up to the one that a container sees as its own. */
@@ -120,11 +117,9 @@ static uint64_t groups_limit(const char *root, char *group, const char *file)
 /* This process's control groups: "0::/PATH" of version 2, "N:memory:/PATH" of version 1. */
 static uint64_t group_limit(void)
 {
-    char text[2048] = "";
+    char text[2048];
     uint64_t least = UINT64_MAX;
-    const int fd = kp_io_open("/proc/self/cgroup", O_RDONLY, 0);
-    if (fd >= 0) (void)kp_io_read(fd, text, sizeof text - 1);
-    if (fd >= 0) kp_io_close(fd);
+    (void)kp_io_text("/proc/self/cgroup", text, sizeof text); /* without it there is no limit */
     for (char *line = text, *end; *line; line = end) {
         end = strchrnul(line, '\n');
         if (*end) *end++ = '\0';
@@ -152,14 +147,11 @@ uint64_t kp_io_lock_limit(void) { return limit_get(RLIMIT_MEMLOCK); }
 /* "SIZE RESIDENT SHARED ..", in pages: the first three in bytes, 0 each where the kernel does not tell. */
 static void statm_read(uint64_t bytes[3])
 {
-    char text[64] = "";
+    char text[64];
     const char *at = text;
-    const int fd = kp_io_open("/proc/self/statm", O_RDONLY, 0);
-    if (fd >= 0 && kp_io_read(fd, text, sizeof text - 1) < 0) text[0] = '\0';
-    if (fd >= 0) kp_io_close(fd);
+    (void)kp_io_text("/proc/self/statm", text, sizeof text);
     for (int i = 0; i < 3; i++) {
-        for (bytes[i] = 0; *at >= '0' && *at <= '9'; at++) bytes[i] = bytes[i] * 10 + (uint64_t)(*at - '0');
-        bytes[i] *= (uint64_t)sysconf(_SC_PAGESIZE);
+        bytes[i] = kp_digits_read(&at) * (uint64_t)sysconf(_SC_PAGESIZE);
         at += *at == ' ';
     }
 }

@@ -44,6 +44,8 @@ int kp_io_open_at(int dir, const char *name, int flags, int mode); /* as kp_io_o
 int kp_io_close(int fd);
 ssize_t kp_io_write_all(int fd, const void *data, size_t bytes); /* bytes, or -errno */
 ssize_t kp_io_read(int fd, void *data, size_t bytes);
+/* Reads the begin of a short file as text, which always ends with a NUL. Returns its bytes, or -errno with "". */
+ssize_t kp_io_text(const char *path, char *text, size_t bytes);
 ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at);
 ssize_t kp_io_pwrite_all(int fd, const void *data, size_t bytes, off_t at); /* bytes, or -errno */
 int kp_io_fallocate(int fd, off_t at, off_t bytes); /* falls back to writing zeroes when EOPNOTSUPP */

@@ -51,3 +51,15 @@ static inline __attribute__((always_inline)) void kp_sort(void *items, size_t by
         kp_heap_sift(items, bytes, 0, n, true, is_before, context);
     }
 }
+
+static inline bool kp_sort_u64_before(const void *a, const void *b, const void *unused)
+{
+    (void)unused;
+    return *(const uint64_t *)a < *(const uint64_t *)b;
+}
+
+/* Sorts numbers, the least first. */
+static inline void kp_sort_u64(uint64_t *numbers, size_t n)
+{
+    kp_sort(numbers, sizeof *numbers, n, kp_sort_u64_before, NULL);
+}

@@ -71,11 +71,9 @@ int kp_record_meta(const void *record, uint32_t bytes)
 /* "147305 4152592 2": ns on a core, ns in the queue for one. A kernel without schedstat has the former elsewhere. */
 static void busy_look(struct kp_rec_clock *out)
 {
-    char text[64] = "";
+    char text[64];
     uint64_t ns[2] = {0, 0};
-    const int fd = kp_io_open("/proc/self/schedstat", O_RDONLY, 0);
-    if (fd >= 0) (void)kp_io_read(fd, text, sizeof text - 1);
-    if (fd >= 0) kp_io_close(fd);
+    (void)kp_io_text("/proc/self/schedstat", text, sizeof text);
     for (int at = 0, i = 0; i < 2 && text[at]; at++) {
         if (text[at] < '0' || text[at] > '9') i++;
         else ns[i] = ns[i] * 10 + (uint64_t)(text[at] - '0');

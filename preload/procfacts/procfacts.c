@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
@@ -34,15 +35,6 @@
 enum { TEXT_BYTES = 3072, SCRIPT_BYTES = 128, FIELD_STATE = 3, FIELD_UTIME = 14 };
 #define MS UINT64_C(1000000)
 #define IMPORTS_NS (5000 * MS) /* the longest thread may have spent that long on imports, which run on one thread */
-
-static ssize_t file_read(const char *path, char *text, size_t bytes)
-{
-    const int fd = kp_io_open(path, O_RDONLY, 0);
-    const ssize_t n = fd < 0 ? fd : kp_io_read(fd, text, bytes - 1);
-    if (fd >= 0) kp_io_close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return n;
-}
 
 static void number_note(const char *key, unsigned number)
 {
@@ -72,12 +64,7 @@ static const char *field_skip(const char *at)
     return at + (*at == ' ');
 }
 
-static uint64_t number_read(const char *at)
-{
-    uint64_t value = 0;
-    for (; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
-    return value;
-}
+static uint64_t number_read(const char *at) { return kp_digits_read(&at); }
 
 uint64_t kp_procfacts_task_ticks(const char *stat)
 {
@@ -119,7 +106,7 @@ static bool task_read(const char *task, const char *file, char *text, size_t byt
     char path[64];
     text[0] = '\0';
     return kp_fmt(path, sizeof path, "/proc/self/task/%s/%s", task, file) < sizeof path &&
-           file_read(path, text, bytes) > 0;
+           kp_io_text(path, text, bytes) > 0;
 }
 
 static void task_visit(void *context, const char *name)
@@ -187,13 +174,13 @@ bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited
 static bool is_helper(void)
 {
     char name[32];
-    return file_read("/proc/thread-self/comm", name, sizeof name) > 0 && strncmp(name, "kprof-", 6) == 0;
+    return kp_io_text("/proc/thread-self/comm", name, sizeof name) > 0 && strncmp(name, "kprof-", 6) == 0;
 }
 
 static bool schedstat_look(const char *path, uint64_t *had_ns, uint64_t *waited_ns)
 {
     char text[128];
-    return file_read(path, text, sizeof text) > 0 && kp_procfacts_core(text, had_ns, waited_ns);
+    return kp_io_text(path, text, sizeof text) > 0 && kp_procfacts_core(text, had_ns, waited_ns);
 }
 
 bool kp_procfacts_thread(uint64_t *had_ns, uint64_t *waited_ns)
@@ -349,7 +336,7 @@ bool kp_procfacts_starts_ranks(const char *script)
 void kp_procfacts_own_script(char *out, size_t room)
 {
     char text[TEXT_BYTES];
-    const ssize_t n = file_read("/proc/self/cmdline", text, sizeof text);
+    const ssize_t n = kp_io_text("/proc/self/cmdline", text, sizeof text);
     out[0] = '\0';
     if (n > 0) kp_procfacts_script(text, (size_t)n, out, room);
 }
@@ -364,7 +351,7 @@ bool kp_procfacts_is_launcher(void)
 void kp_procfacts_note_begin(void)
 {
     char text[TEXT_BYTES], script[SCRIPT_BYTES];
-    if (file_read("/proc/self/status", text, sizeof text) > 0) number_note("cores", kp_procfacts_cores(text));
+    if (kp_io_text("/proc/self/status", text, sizeof text) > 0) number_note("cores", kp_procfacts_cores(text));
     kp_procfacts_own_script(script, sizeof script);
     if (script[0]) (void)kp_record_note("script", script);
 }

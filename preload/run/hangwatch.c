@@ -24,6 +24,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
@@ -65,28 +66,14 @@ void kp_hangwatch_forget(void)
 
 /* ---- what is seen ---- */
 
-static uint64_t number_read(const char *at)
-{
-    uint64_t value = 0;
-    for (; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
-    return value;
-}
-
-static bool file_read(const char *path, char text[TEXT_BYTES])
-{
-    const int fd = kp_io_open(path, O_RDONLY, 0);
-    const ssize_t n = fd < 0 ? fd : kp_io_read(fd, text, TEXT_BYTES - 1);
-    if (fd >= 0) kp_io_close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
+static uint64_t number_read(const char *at) { return kp_digits_read(&at); }
 
 /* Of the process; of its children those that it has waited for, which compilers are. */
 static void times_read(struct kp_hangwatch_sample *s)
 {
     char text[TEXT_BYTES];
     uint64_t ticks[4] = {0};
-    const char *at = file_read("/proc/self/stat", text) ? strrchr(text, ')') : NULL;
+    const char *at = kp_io_text("/proc/self/stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
     if (!at || at[1] != ' ') return;
     at += 2;
     for (int field = FIELD_STATE; *at && field < FIELD_UTIME + 4; field++) {
@@ -102,7 +89,7 @@ static void times_read(struct kp_hangwatch_sample *s)
 static void bytes_read(struct kp_hangwatch_sample *s)
 {
     char text[TEXT_BYTES];
-    if (!file_read("/proc/self/io", text)) return;
+    if (kp_io_text("/proc/self/io", text, sizeof text) <= 0) return;
     const char *const in = strstr(text, "rchar: "), *const out = strstr(text, "wchar: ");
     s->bytes = (in ? number_read(in + 7) : 0) + (out ? number_read(out + 7) : 0);
 }

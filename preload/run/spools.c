@@ -144,10 +144,7 @@ static char process[128]; /* this process as its spool names it; "": not known *
 
 static bool boot_id_read(char *id, size_t bytes)
 {
-    const int fd = kp_io_open("/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
-    const ssize_t n = fd < 0 ? fd : kp_io_read(fd, id, bytes - 1);
-    if (fd >= 0) kp_io_close(fd);
-    id[n > 0 ? n : 0] = '\0';
+    (void)kp_io_text("/proc/sys/kernel/random/boot_id", id, bytes);
     id[strcspn(id, "\n")] = '\0';
     return id[0] != '\0';
 }

@@ -213,13 +213,10 @@ static int made(void)
     if (!s) return -ENOMEM;
     head_fill(&s->file.head);
     const struct kp_stephead *const head = &s->file.head;
-    const unsigned long begin_ns = head->begin_ns;
-    if (head->ranks > 1)
-        kp_fmt(s->file.path, sizeof s->file.path, "%s/%s_r%u_%d.%lu.steps", kp_run_out_dir(), head->host, head->rank,
-               (int)head->pid, begin_ns);
-    else
-        kp_fmt(s->file.path, sizeof s->file.path, "%s/%s_%d.%lu.steps", kp_run_out_dir(), head->host, (int)head->pid,
-               begin_ns);
+    char rank[16] = "";
+    if (head->ranks > 1) kp_fmt(rank, sizeof rank, "_r%u", head->rank);
+    kp_fmt(s->file.path, sizeof s->file.path, "%s/%s%s_%d.%lu.steps", kp_run_out_dir(), head->host, rank,
+           (int)head->pid, (unsigned long)head->begin_ns);
     return kp_steplines_begin();
 }
 

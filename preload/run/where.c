@@ -25,6 +25,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
@@ -76,18 +77,7 @@ static bool task_read(uint32_t tid, const char *file, char text[LINE_BYTES])
 {
     char path[PATH_BYTES];
     kp_fmt(path, sizeof path, "/proc/self/task/%u/%s", tid, file);
-    const int fd = kp_io_open(path, O_RDONLY, 0);
-    const ssize_t n = fd < 0 ? fd : kp_io_read(fd, text, LINE_BYTES - 1);
-    if (fd >= 0) kp_io_close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
-
-static uint64_t number_read(const char **at)
-{
-    uint64_t value = 0;
-    for (; **at >= '0' && **at <= '9'; (*at)++) value = value * 10 + (uint64_t)(**at - '0');
-    return value;
+    return kp_io_text(path, text, LINE_BYTES) > 0;
 }
 
 /* The text of a stat file: "42 (a name) S ...". */
@@ -103,9 +93,9 @@ static bool stat_parse(const char *text, struct task *out)
         at += strcspn(at, " ");
         at += *at == ' ';
     }
-    const uint64_t user = number_read(&at);
+    const uint64_t user = kp_digits_read(&at);
     at += *at == ' ';
-    out->cpu_ms = (user + number_read(&at)) * TICK_MS;
+    out->cpu_ms = (user + kp_digits_read(&at)) * TICK_MS;
     return true;
 }
 
@@ -115,7 +105,7 @@ static long call_read(uint32_t tid)
     const char *at = text;
     if (!task_read(tid, "syscall", text)) return UNKNOWN;
     if (strncmp(text, "running", 7) == 0) return RUNS;
-    return *at >= '0' && *at <= '9' ? (long)number_read(&at) : UNKNOWN;
+    return *at >= '0' && *at <= '9' ? (long)kp_digits_read(&at) : UNKNOWN;
 }
 
 /* False: the thread is gone. */
@@ -132,7 +122,7 @@ static bool task_look(uint32_t tid, struct task *out)
 static void task_note(void *context, const char *name)
 {
     struct where *const w = context;
-    const uint32_t tid = (uint32_t)number_read(&name);
+    const uint32_t tid = (uint32_t)kp_digits_read(&name);
     if (!tid || *name) return;
     if (w->count < TASKS_MAX) w->tids[w->count++] = tid;
     else w->left_out++;

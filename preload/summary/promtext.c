@@ -78,18 +78,12 @@ static void counter(struct prom_out *o, const char *name, const char *help, uint
     metric(o, name, "", value, 0);
 }
 
-static bool is_before(const void *a, const void *b, const void *context)
-{
-    (void)context;
-    return *(const uint64_t *)a < *(const uint64_t *)b;
-}
-
 static void durations(struct prom_out *o, const struct kp_promtext *p)
 {
     uint64_t sorted[KP_PROMTEXT_STEPS];
     const size_t n = p->count < KP_PROMTEXT_STEPS ? (size_t)p->count : KP_PROMTEXT_STEPS;
     memcpy(sorted, p->ns, n * sizeof *sorted);
-    kp_sort(sorted, sizeof *sorted, n, is_before, NULL);
+    kp_sort_u64(sorted, n);
     typed(o, "kprof_step_duration_seconds", "summary",
           "Time from one step's end to the next; quantiles of the last 256");
     if (n) seconds(o, "kprof_step_duration_seconds", ",quantile=\"0.5\"", sorted[n / 2]);

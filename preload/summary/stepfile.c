@@ -58,18 +58,12 @@ static void put(struct kp_stepfile *file, const struct kp_stepline *line)
 
 /* ---- several steps in a line ---- */
 
-static bool is_before(const void *a, const void *b, const void *context)
-{
-    (void)context;
-    return *(const uint64_t *)a < *(const uint64_t *)b;
-}
-
 static void fold_end(struct kp_stepfile *file)
 {
     struct kp_stepline *const open = &file->open;
     const uint32_t count = open->count;
     if (!count) return;
-    kp_sort(file->folded, sizeof file->folded[0], count, is_before, NULL);
+    kp_sort_u64(file->folded, count);
     open->min_ns = file->folded[0];
     open->median_ns = file->folded[count / 2];
     open->p99_ns = file->folded[count - 1 - count / 100];

@@ -43,18 +43,12 @@ int kp_trigger_parse(const char *text, struct kp_trigger *out, char *why, size_t
     return -EINVAL;
 }
 
-static bool is_before(const void *a, const void *b, const void *context)
-{
-    (void)context;
-    return *(const uint64_t *)a < *(const uint64_t *)b;
-}
-
 static bool is_long(const struct kp_trigger *t, uint64_t dur_ns, uint64_t *median_ns)
 {
     uint64_t sorted[KP_TRIGGER_STEPS];
     const size_t known = t->count < KP_TRIGGER_STEPS ? (size_t)t->count : KP_TRIGGER_STEPS;
     memcpy(sorted, t->ns, known * sizeof *sorted);
-    kp_sort(sorted, sizeof *sorted, known, is_before, NULL);
+    kp_sort_u64(sorted, known);
     *median_ns = known ? sorted[known / 2] : 0;
     if (t->over_ns) return dur_ns > t->over_ns;
     if (known < KP_TRIGGER_STEPS) return false;
