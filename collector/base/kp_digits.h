@@ -11,3 +11,5 @@ static inline uint64_t kp_digits_read(const char **at)
     for (; **at >= '0' && **at <= '9'; (*at)++) value = value * 10 + (uint64_t)(**at - '0');
     return value;
 }
+
+static inline uint64_t kp_digits(const char *at) { return kp_digits_read(&at); }

@@ -64,20 +64,18 @@ static const char *field_skip(const char *at)
     return at + (*at == ' ');
 }
 
-static uint64_t number_read(const char *at) { return kp_digits_read(&at); }
-
 uint64_t kp_procfacts_task_ticks(const char *stat)
 {
     const char *at = strrchr(stat, ')'); /* the name before it may contain any character */
     if (!at || at[1] != ' ' || strstr(stat, "(kprof-")) return 0;
     at += 2;
     for (int field = FIELD_STATE; field < FIELD_UTIME; field++) at = field_skip(at);
-    return number_read(at) + number_read(field_skip(at));
+    return kp_digits(at) + kp_digits(field_skip(at));
 }
 
 uint64_t kp_procfacts_task_ns(const char *stat, const char *schedstat)
 {
-    const uint64_t ns = number_read(schedstat), ticks = kp_procfacts_task_ticks(stat);
+    const uint64_t ns = kp_digits(schedstat), ticks = kp_procfacts_task_ticks(stat);
     if (strstr(stat, "(kprof-")) return 0;
     return ns ? ns : ticks * 10 * MS; /* a kernel without schedstat has ticks of 10 ms */
 }
@@ -115,7 +113,7 @@ static void task_visit(void *context, const char *name)
     char stat[512], schedstat[128];
     if (tasks->count == KP_PROCFACTS_TASKS || !task_read(name, "stat", stat, sizeof stat)) return;
     (void)task_read(name, "schedstat", schedstat, sizeof schedstat);
-    tasks->tid[tasks->count] = (uint32_t)number_read(name);
+    tasks->tid[tasks->count] = (uint32_t)kp_digits(name);
     tasks->ns[tasks->count++] = kp_procfacts_task_ns(stat, schedstat);
 }
 
@@ -166,8 +164,8 @@ static struct {
 bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited_ns)
 {
     const char *const second = strchr(schedstat, ' ');
-    *had_ns = number_read(schedstat);
-    *waited_ns = second ? number_read(second + 1) : 0;
+    *had_ns = kp_digits(schedstat);
+    *waited_ns = second ? kp_digits(second + 1) : 0;
     return second && strpbrk(schedstat, "123456789"); /* a kernel without these numbers has "0 0 0" */
 }
 

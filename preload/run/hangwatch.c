@@ -66,8 +66,6 @@ void kp_hangwatch_forget(void)
 
 /* ---- what is seen ---- */
 
-static uint64_t number_read(const char *at) { return kp_digits_read(&at); }
-
 /* Of the process; of its children those that it has waited for, which compilers are. */
 static void times_read(struct kp_hangwatch_sample *s)
 {
@@ -77,7 +75,7 @@ static void times_read(struct kp_hangwatch_sample *s)
     if (!at || at[1] != ' ') return;
     at += 2;
     for (int field = FIELD_STATE; *at && field < FIELD_UTIME + 4; field++) {
-        if (field >= FIELD_UTIME) ticks[field - FIELD_UTIME] = number_read(at);
+        if (field >= FIELD_UTIME) ticks[field - FIELD_UTIME] = kp_digits(at);
         at += strcspn(at, " ");
         at += *at == ' ';
     }
@@ -91,7 +89,7 @@ static void bytes_read(struct kp_hangwatch_sample *s)
     char text[TEXT_BYTES];
     if (kp_io_text("/proc/self/io", text, sizeof text) <= 0) return;
     const char *const in = strstr(text, "rchar: "), *const out = strstr(text, "wchar: ");
-    s->bytes = (in ? number_read(in + 7) : 0) + (out ? number_read(out + 7) : 0);
+    s->bytes = (in ? kp_digits(in + 7) : 0) + (out ? kp_digits(out + 7) : 0);
 }
 
 /* The functions that the main thread is in, whatever their lines: a loop that waits is in the same ones. */
