@@ -404,6 +404,9 @@ void kp_children_collect(unsigned least, uint64_t ms)
     if (made.failed)
         kp_log(0, "%u spool%s of forked children stay in %s/children, see: kprof recover", made.failed,
                kp_units_s(made.failed), kp_path_display(kp_run_spool_dir()));
+    if (made.bare) /* a spool is opened with its first window */
+        kp_log(0, "%u forked child%s ended before what %s recorded was on the disk: /dev/shm has no room", made.bare,
+               made.bare == 1 ? "" : "ren", made.bare == 1 ? "it" : "they");
     const uint32_t refused = kp_load_relaxed(&f->share.refused);
     if (refused)
         kp_log(0, "%u forked child%s recorded nothing: KPROF_MAX_MB was reached by the spools of others", refused,

@@ -98,6 +98,7 @@ static void opened_export(struct work *w, int fd, int dir, const char *name, con
     if (settings->worker_name)
         kp_fmt(w->worker, sizeof w->worker, "%s_%u", settings->worker_name, (unsigned)kp_reader_head(w->reader)->pid);
     const int traces = windows_export(w, out);
+    made->bare += kp_reader_cycles(w->reader) == 0;
     kp_reader_close(w->reader);
     if (traces < 0) made->failed++;
     else made->traces += (unsigned)traces;
@@ -109,7 +110,9 @@ void kp_spools_export(int dir, const char *name, const char *out, struct kp_spoo
 {
     struct work *w = kp_map_alloc(sizeof *w);
     const int fd = w ? spool_open(dir, name, w) : -ENOMEM;
-    made->failed += fd < 0 && fd != -ENOENT;
+    made->failed += fd < 0 && fd != -ENOENT && fd != -ENODATA;
+    made->bare += fd == -ENODATA;
+    if (fd == -ENODATA) (void)kp_io_unlink_at(dir, name);
     if (fd == -EPERM || fd == -ELOOP) KP_LOG_ONCE(0, "%s is not a file of this user alone: it is not read", name);
     if (fd >= 0) {
         opened_export(w, fd, dir, name, out, made);

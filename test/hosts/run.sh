@@ -238,6 +238,9 @@ for how in count trace; do
     if [ "$n" = 3 ]; then pass "heap_forked_$how counts 100 in each"; else fail "heap_forked_$how counts 100 in $n of 3"; fi
   fi
 done
+# without /dev/shm what two of them recorded ends with them; the third calls exit
+records heap_forked_no_shm any KPROF_CHILDREN=1 KPROF_MALLOC=trace KPROF_TEST_FAIL="${lacks:+$lacks,}shm:1+:0" -- "$bin/small" "$bin"
+says heap_forked_no_shm 1 '^kprof: 2 forked children ended before what they recorded was on the disk'
 python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null) # not a shell script that looks for one
 for how in fork spawn; do
   [ -n "$python" ] || { wanted "heap_workers_$how" && skip "heap_workers_$how" "no python3 here"; continue; }
