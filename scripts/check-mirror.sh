@@ -10,6 +10,7 @@ set -euo pipefail
 # ROOM/NAME: REASON. A line whose test mirrors a file, or is gone, is an error as well, so the list only shrinks.
 allowed() {
   cat <<'LIST'
+advise/promptpieces: promptsteps.c, of a trace that is read in pieces
 cli/budget: a command that reads under a limit, which needs the command
 cli/crafted: every command on traces made to be slow
 cli/memview: the memory room and the command's view of it, which needs the command

@@ -121,7 +121,7 @@ void kp_evalpieces_add(void *pieces, const struct kp_tree *tree, const struct kp
 const char *kp_evalpieces_text(const struct kp_evalpieces *pieces, struct kp_kineto *trace,
                                const struct kp_chosen *steps);
 
-/* ---- promptpieces.c: the same of the steps of a generation that take a prompt ---- */
+/* ---- promptsteps.c: the same of the steps of a generation that take a prompt ---- */
 
 struct kp_promptpieces;
 struct kp_promptpieces *kp_promptpieces_open(void); /* NULL: no memory */

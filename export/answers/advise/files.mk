@@ -19,7 +19,6 @@ SRC_advise := \
     export/answers/advise/fuserules.c \
     export/answers/advise/evalpasses.c export/answers/advise/evalpieces.c \
     export/answers/advise/evalsteps.c \
-    export/answers/advise/promptpieces.c \
     export/answers/advise/promptsteps.c \
     export/answers/advise/readtimes.c \
     export/answers/advise/residentrule.c \
