@@ -27,7 +27,7 @@ struct advise_command {
     struct kp_runadvice traces;
     struct kp_rankwaits ranks;
     struct kp_stuck stuck;
-    char stands[KP_STUCK_BYTES];  /* the job stands: what is said of it first; "": it does not */
+    struct kp_stuck_told told;
     struct kp_phasetraces phases; /* of several traces those of phases: a block for each phase */
 };
 
@@ -47,8 +47,7 @@ static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
                kp_units_s(p->traces));
         struct kp_finding *f = kp_runadvice_waiting(&advised.advice);
         command->traces.has_communication |= f != NULL;
-        if (f && p->rank && !*command->stands &&
-            kp_finding_of_rank(&words, &command->ranks, strtol(p->rank, NULL, 10)) &&
+        if (f && p->rank && kp_finding_of_rank(&words, &command->ranks, strtol(p->rank, NULL, 10)) &&
             (words.is_for_gpu || !advised.advice.has_gpu))
             f->what = words.what, f->change = words.change;
         kp_adviceprint_text(stdout, &advised.advice);
@@ -89,6 +88,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     if (advised.is_part && rc == 0) kp_cli_say(stderr, "kprof: %s", why);
     if (rc == 0) kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
     if (rc == 0) kp_stuck_add(&command->stuck, &advised.tree, &advised.chosen);
+    kp_stuck_lead(&command->stuck, source->path, source->is_spool && kp_input_is_running(source->path));
     if (rc == 0) kp_phasetraces_look(&command->phases, advised.trace);
     if (rc == 0 && several && !command->traces.is_json && kp_phasetraces_take(&command->phases, &advised.trace)) {
         kp_advised_close(&advised);
@@ -114,12 +114,10 @@ static void ranks_print(const struct advise_command *command)
 
 static int all_print(struct advise_command *command, int worst)
 {
-    const bool is_json = command->traces.is_json;
-    if (*command->stands && !is_json) printf("STUCK    %s\n", command->stands);
     kp_runadvice_print(&command->traces, command->is_several);
-    worst = phases_print(command, worst);
+    if (!command->traces.stands) worst = phases_print(command, worst);
     kp_runadvice_guesses_print(&command->traces, command->is_several);
-    if (!is_json && !*command->stands) ranks_print(command);
+    if (!command->traces.is_json && !command->traces.stands) ranks_print(command);
     return worst;
 }
 
@@ -142,8 +140,8 @@ int kp_cmd_advise(int argc, char **argv)
     if (!count) return KP_EXIT_USAGE;
     int worst = kp_input_each("advise", argv, count, NULL, trace_take, &command);
     kp_rankwaits_settle(&command.ranks);
-    if (!kp_stuck_tell(command.stands, sizeof command.stands, &command.stuck)) *command.stands = 0;
-    kp_runadvice_settle(&command.traces, &command.ranks, command.stands);
+    const bool stands = kp_stuck_tell(&command.told, &command.stuck);
+    kp_runadvice_settle(&command.traces, &command.ranks, stands ? &command.told : NULL);
     worst = all_print(&command, worst);
     kp_runadvice_fini(&command.traces);
     kp_stuck_fini(&command.stuck);

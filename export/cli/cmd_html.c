@@ -53,6 +53,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     kp_judged_add(&a, source);
     rc = kp_page_add(h->to, &a.tree, source->label, &h->start, &h->ranks, &a.advice, why, sizeof why);
     if (rc == 0) kp_stuck_add(&h->stuck, &a.tree, &a.chosen);
+    kp_stuck_lead(&h->stuck, source->path, source->is_spool && kp_input_is_running(source->path));
     h->pages += rc == 0;
     kp_advised_close(&a);
     return rc ? kp_cli_fail("html", "%s: %s", source->label, why) : KP_EXIT_DONE;
@@ -74,12 +75,12 @@ static void size_tell(const char *path)
 static int html_write(struct html_command h, const char *path, bool is_json, char **files, int count)
 {
     struct kp_outfile file;
-    char stands[KP_STUCK_BYTES];
+    struct kp_stuck_told told;
     if (kp_outfile_open(&file, path))
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
     h.to = file.to;
     const int worst = kp_input_each("html", files, count, NULL, trace_take, &h);
-    if (h.pages) kp_page_end(h.to, &h.ranks, kp_stuck_tell(stands, sizeof stands, &h.stuck) ? stands : NULL);
+    if (h.pages) kp_page_end(h.to, &h.ranks, kp_stuck_tell(&told, &h.stuck) ? &told : NULL);
     kp_stuck_fini(&h.stuck);
     kp_rankwaits_fini(&h.ranks);
     if (kp_outfile_close(&file, h.pages > 0))

@@ -47,11 +47,11 @@ static void heldout_begin(struct kp_heldout *held)
 }
 
 /* Gives it back: `first` (or nothing, NULL) and then all that was held. */
-static void heldout_end(struct kp_heldout *held, const char *first)
+static void heldout_end(struct kp_heldout *held, const struct kp_stuck_told *first)
 {
     FILE *const to = stdout;
     if (held->out) stdout = held->out;
-    if (first) fprintf(stdout, "%s\n", first);
+    if (first) kp_stuck_put(stdout, first);
     if (!held->out) return;
     fclose(to);
     fwrite(held->text, 1, held->bytes, stdout);
@@ -415,17 +415,16 @@ static bool is_phase_within(struct report_command *r, const struct kp_kineto *tr
 /* What all traces together say. A job that stands is told first, and of it no rank as the last one. */
 static void together_print(struct report_command *r, struct kp_heldout *held)
 {
-    char first[KP_STUCK_BYTES] = "STUCK    ";
-    const size_t used = strlen(first);
-    const bool stands = kp_stuck_tell(first + used, sizeof first - used, &r->stuck);
+    struct kp_stuck_told first;
+    const bool stands = kp_stuck_tell(&first, &r->stuck);
     kp_stuck_fini(&r->stuck);
     if (r->phases.count) kp_phaserows_print(stdout, &r->phases);
     kp_phaserows_fini(&r->phases);
     kp_rankwaits_settle(&r->ranks);
-    if (r->json) kp_rankjson_print(stdout, &r->ranks, stands ? first + used : NULL);
+    if (r->json) kp_rankjson_print(stdout, &r->ranks, stands ? first.what : NULL);
     else if (!stands) kp_rankwaits_print(stdout, &r->ranks);
     kp_rankwaits_fini(&r->ranks);
-    heldout_end(held, stands && !r->json ? first : NULL);
+    heldout_end(held, stands && !r->json ? &first : NULL);
 }
 
 static int phase_check(const struct report_command *r, int worst)
@@ -610,6 +609,7 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
     struct report_reading in;
     r->is_spool = source->is_spool;
     r->path = source->path;
+    kp_stuck_lead(&r->stuck, source->path, source->is_spool && kp_input_is_running(source->path));
     int rc = trace_read(r, source, heading, &in) ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
     const char *const within = r->choice.within;
     if (rc == KP_EXIT_DONE) kp_phasetraces_look(&r->of_phase, in.trace);

@@ -1132,8 +1132,11 @@ def test_a_job_that_stands_says_so_alike_in_text_page_and_json(tmp_path):
             events.append(event("gloo:all_reduce", "user_annotation", 51_000, 11_949_000, tid=2, finished=False))
         files.append(write(tmp_path / f"r{rank}.pt.trace.json", events, kprof={"version": "1", "complete": False, "ended_by": "SIGKILL"},
                            distributedInfo={"rank": rank, "world_size": 2}))
-    first, *_ = told("report", *files).splitlines()
-    assert first.startswith("STUCK    rank 1 is in no op for 1"), first
+    first, lead, *_ = told("report", *files).splitlines()
+    assert lead == f"         It runs no more: `kprof why {tmp_path}` says how it ended."
+    advised = told("advise", *files)
+    assert advised.startswith(f"{first}\n{lead}\n") and "CRITICAL" not in advised and "verdict" not in advised, advised
+    assert first.startswith("STUCK    rank 1 did nothing for 1"), first
     *each, together = [json.loads(line) for line in told("report", "--json", *files).splitlines()]
     assert [line["trace"] for line in each] == [str(path) for path in files]
     assert together == {"ranks": {"stuck": first[9:], "missing": None}}

@@ -125,6 +125,15 @@ def test_a_rank_that_a_signal_stopped_is_named(programs, tmp_path):
     assert told["text"] == "rank 1 is stopped by a signal; ranks 0,2 wait in gloo:all_reduce"
 
 
+def test_the_report_of_a_job_that_stands_names_the_command_and_nothing_of_it_is_judged(programs, tmp_path):
+    Job(programs, tmp_path, "python", 1, size=2, KPROF_SCHEDULE="active=1000000")
+    report = until(lambda: (said := harness.cli("report", tmp_path).stdout).startswith("STUCK") and said).splitlines()
+    assert re.match(r"STUCK    rank 1 did nothing for [0-9.]+ s \(after .*\); rank 0 has been in gloo:all_reduce for [0-9.]+ s, and waits for it$", report[0]), report
+    assert report[1].startswith(f"         `kprof hang {tmp_path}` says who waits for whom"), report
+    advice = harness.cli("advise", tmp_path).stdout
+    assert advice.startswith("STUCK    ") and "CRITICAL" not in advice and "verdict" not in advice, advice
+
+
 # ---- programs without torch, and KPROF_HANG ----
 
 def test_a_program_without_torch_answers_where_it_is_and_nothing_else(programs, tmp_path):

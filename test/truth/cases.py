@@ -73,7 +73,7 @@ CASES = [
         Told("exposed-communication", says=("waits for rank 1 ",))]),
     Case("7a its twin", "ranks.py", STACKS, [], args=["even"], ranks=2, also={"exposed-communication", "no-op-runs", *BUSY}),  # of short steps, DDP's Python is much
     Case("7b rank 1 hangs", "ranks.py", STACKS, args=["hang"], ranks=2, code=1, read=["advise"], unsaid=("[Ss]end less", "none of them is late alone"), told=[
-        Told("text", "seconds", says=(r"\ASTUCK +rank 1 is in enumerate\(DataLoader\)\S+ for ([\d.]+) s",))]),
+        Told("text", "seconds", says=(r"\ASTUCK +rank 1 has been in enumerate\(DataLoader\)\S+ for ([\d.]+) s",))]),
     Case("10 evaluation", "evaluates.py", STACKS, args=["often"], read=["advise"], quick=True, told=[
         Told("text", "evaluation_each_ms", says=(r"forward passes without backward, ([\d.]+) ms each", OFTEN.replace("10", "20")))]),
     Case("10 its twin", "evaluates.py", STACKS, [], args=["none"]),

@@ -6,6 +6,7 @@
 
 #include "export/read/tree/tree.h"
 #include "export/answers/ranks/rankwaits.h"
+#include "export/answers/ranks/stuck.h"
 
 /* A page is a head, one block of data a trace, and an end. */
 void kp_page_begin(FILE *out, const char *title);
@@ -20,4 +21,4 @@ struct kp_advice;
 int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct kp_page_start *start,
                 struct kp_rankwaits *ranks, const struct kp_advice *advice, char *why, size_t why_bytes);
 /* `ranks`: what kp_page_add() added up. Settles them. `stands`: how the job stands (stuck.h); NULL: it does not. */
-void kp_page_end(FILE *out, struct kp_rankwaits *ranks, const char *stands);
+void kp_page_end(FILE *out, struct kp_rankwaits *ranks, const struct kp_stuck_told *stands);

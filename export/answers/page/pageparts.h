@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "export/answers/advise/advise.h"
+#include "export/answers/ranks/stuck.h"
 #include "export/read/store/keyindex.h"
 
 /* ---- pageblob.c ---- */
@@ -111,7 +112,7 @@ void kp_page_rows_put(struct kp_page *page, FILE *head);
 
 /* Writes what is compared between ranks, as a small block of its own. `ranks`: with the trace. 0 or -errno. */
 int kp_page_rank_put(const struct kp_page *page, const char *label, const struct kp_rankwaits *ranks, FILE *out);
-int kp_page_verdict_put(const struct kp_rankwaits *ranks, const char *stands, FILE *out);
+int kp_page_verdict_put(const struct kp_rankwaits *ranks, const struct kp_stuck_told *stands, FILE *out);
 
 /* ---- assets.S: begin and end of the files of PAGE_ASSETS ---- */
 

@@ -76,7 +76,7 @@ static void waits_put(const struct kp_rankwaits *ranks, FILE *out)
 
 /* What the traces of all ranks say of each: who is late, and why; whether the finding of its collectives is that. No
  * rank of a job that stands is late. */
-int kp_page_verdict_put(const struct kp_rankwaits *ranks, const char *stands, FILE *out)
+int kp_page_verdict_put(const struct kp_rankwaits *ranks, const struct kp_stuck_told *stands, FILE *out)
 {
     const struct kp_rankwait *const late = stands ? NULL : kp_rankwaits_late(ranks);
     struct kp_rankwords words;
@@ -86,7 +86,8 @@ int kp_page_verdict_put(const struct kp_rankwaits *ranks, const char *stands, FI
     FILE *f = open_memstream(&text, &bytes);
     if (!f) return -ENOMEM;
     fprintf(f, "{\"id\":\"%s\"", KP_FINDING_COMM);
-    kp_page_member_put(f, "stuck", stands);
+    kp_page_member_put(f, "stuck", stands ? stands->what : NULL);
+    kp_page_member_put(f, "stuck_next", stands ? stands->next : NULL);
     kp_page_member_put(f, "cause", late && kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : NULL);
     waits_put(ranks, f);
     fputs(",\"ranks\":[", f);

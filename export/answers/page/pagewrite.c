@@ -30,7 +30,7 @@ void kp_page_begin(FILE *out, const char *title)
     part_put(out, kp_page_body, kp_page_body_end);
 }
 
-void kp_page_end(FILE *out, struct kp_rankwaits *ranks, const char *stands)
+void kp_page_end(FILE *out, struct kp_rankwaits *ranks, const struct kp_stuck_told *stands)
 {
     kp_rankwaits_settle(ranks);
     (void)kp_page_verdict_put(ranks, stands, out);

@@ -89,7 +89,7 @@ void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct k
     if (!t->has_start || !tree->count) return;
     for (size_t i = 0; i < tree->count; i++) end_look(&end, tree, i);
     if (end.last_ns == INT64_MIN) return;
-    struct kp_stuckrank r = {.rank = kp_rankwaits_rank(t), .ns = t->end_ns - end.last_ns};
+    struct kp_stuckrank r = {.rank = kp_rankwaits_rank(t), .pid = kp_kineto_pid(t), .ns = t->end_ns - end.last_ns};
     const int64_t open = end.collective >= 0 ? end.collective : end.op;
     r.in_collective = end.collective >= 0;
     if (r.in_collective) r.ns = t->end_ns - tree->nodes[open].start_ns;
@@ -98,14 +98,22 @@ void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct k
     name_keep(r.in, tree, open);
     name_keep(r.after, tree, end.last);
     name_keep(r.call, tree, end.call);
+    s->is_early |= kp_ended_early(t);
     *KP_KINETO_NEXT(s->of, s->count, s->capacity) = r;
 }
 
-/* A rank's latest trace tells; those before it ended. */
+void kp_stuck_lead(struct kp_stuck *s, const char *path, bool is_running)
+{
+    const char *const slash = strrchr(path, '/');
+    s->is_running |= is_running;
+    snprintf(s->folder, sizeof s->folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
+/* The latest trace of a rank, or of a process of no job, tells; those before it ended. */
 static bool is_latest(const struct kp_stuck *s, size_t at)
 {
     for (size_t i = at + 1; i < s->count; i++)
-        if (s->of[i].rank == s->of[at].rank && s->of[at].rank >= 0) return false;
+        if (s->of[i].rank == s->of[at].rank && (s->of[at].rank >= 0 || s->of[i].pid == s->of[at].pid)) return false;
     return true;
 }
 
@@ -128,11 +136,12 @@ static void ranks_put(FILE *f, const struct kp_stuck *s, size_t first, bool *tol
             snprintf(numbers + used, sizeof numbers - used, "%s%ld", used ? ", " : "", s->of[i].rank);
     }
     const struct kp_stuckrank *const r = &s->of[first];
-    if (r->rank < 0) fputs("the program is ", f);
+    if (r->rank < 0) fputs("the program", f);
     else fprintf(f, "rank%s %s", kp_units_s(count), numbers);
     if (count > RANKS_SHOWN) fprintf(f, " and %zu more", count - RANKS_SHOWN);
-    if (r->rank >= 0) fputs(count == 1 ? " is " : " are ", f);
-    fprintf(f, "in %s for %.1f s", *r->in ? r->in : "no op", (double)most / 1e9);
+    if (*r->in) fprintf(f, " ha%s been in %s", count > 1 ? "ve" : "s", r->in);
+    else fputs(" did nothing", f);
+    fprintf(f, " for %.1f s", (double)most / 1e9);
     if (!*r->in && *r->after) fprintf(f, " (after %s)", r->after);
     if (*r->call && !r->in_collective) fprintf(f, ", at %s", r->call);
     if (r->in_collective && waits_for) fprintf(f, ", and wait%s for %s", count == 1 ? "s" : "", waits_for);
@@ -156,19 +165,36 @@ static void states_put(FILE *f, const struct kp_stuck *s)
     free(told);
 }
 
-bool kp_stuck_tell(char *out, size_t bytes, const struct kp_stuck *s)
+static void next_put(struct kp_stuck_told *out, const struct kp_stuck *s)
+{
+    if (s->is_running)
+        snprintf(out->next, sizeof out->next,
+                 "`kprof hang %s` says who waits for whom, and at which line each thread stands.", s->folder);
+    else if (s->is_early)
+        snprintf(out->next, sizeof out->next, "It runs no more: `kprof why %s` says how it ended.", s->folder);
+}
+
+bool kp_stuck_tell(struct kp_stuck_told *out, const struct kp_stuck *s)
 {
     bool stands = false;
     for (size_t i = 0; i < s->count; i++) stands |= s->of[i].is_stuck && is_latest(s, i);
     char *text = NULL;
     size_t length = 0;
     FILE *const f = stands ? open_memstream(&text, &length) : NULL;
+    *out = (struct kp_stuck_told){.what = ""};
     if (!f) return false;
     states_put(f, s);
     fclose(f);
-    snprintf(out, bytes, "%s", text);
+    snprintf(out->what, sizeof out->what, "%s", text);
     free(text);
+    next_put(out, s);
     return true;
+}
+
+void kp_stuck_put(FILE *out, const struct kp_stuck_told *told)
+{
+    fprintf(out, "STUCK    %s\n", told->what);
+    if (*told->next) kp_plain_fmt(out, "         %s\n", told->next);
 }
 
 void kp_stuck_fini(struct kp_stuck *s)

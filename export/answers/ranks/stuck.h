@@ -6,9 +6,10 @@
 
 #include "export/read/tree/chosen.h"
 
-enum { KP_STUCK_NAME_BYTES = 160, KP_STUCK_BYTES = 1200 };
+enum { KP_STUCK_NAME_BYTES = 160, KP_STUCK_BYTES = 1200, KP_STUCK_NEXT_BYTES = 400, KP_STUCK_FOLDER_BYTES = 240 };
 struct kp_stuckrank {
     long rank; /* -1: of no job */
+    int64_t pid;
     bool in_collective, is_stuck;
     int64_t ns;                   /* so long, up to the end of the trace */
     char in[KP_STUCK_NAME_BYTES]; /* what is open; "": no op */
@@ -18,10 +19,20 @@ struct kp_stuckrank {
 struct kp_stuck { /* all zero: empty */
     struct kp_stuckrank *of;
     size_t count, capacity;
+    bool is_running, is_early; /* a trace's program runs; or was gone before its window's end */
+    char folder[KP_STUCK_FOLDER_BYTES];
+};
+struct kp_stuck_told {
+    char what[KP_STUCK_BYTES];      /* which rank is in what, and since when, in one line */
+    char next[KP_STUCK_NEXT_BYTES]; /* the command that tells more; "": none does */
 };
 
 /* Looks at the end of a trace. `chosen`: its steps. */
 void kp_stuck_add(struct kp_stuck *stuck, const struct kp_tree *tree, const struct kp_chosen *chosen);
-/* Says in one line which rank is in what, and since when. False: none stands. */
-bool kp_stuck_tell(char *out, size_t bytes, const struct kp_stuck *stuck);
+/* Where the trace lies that was added last, and whether its program runs. */
+void kp_stuck_lead(struct kp_stuck *stuck, const char *path, bool is_running);
+/* False: none stands. */
+bool kp_stuck_tell(struct kp_stuck_told *out, const struct kp_stuck *stuck);
+/* Prints it as the first lines of a text: "STUCK    rank 1 did nothing for 12.0 s; ..". */
+void kp_stuck_put(FILE *out, const struct kp_stuck_told *told);
 void kp_stuck_fini(struct kp_stuck *stuck);

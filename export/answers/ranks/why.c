@@ -29,18 +29,11 @@ static int64_t last_of(const struct kp_tree *tree)
     return last;
 }
 
-static long pid_of(const struct kp_tree *tree)
-{
-    for (size_t i = 0; i < tree->count; i++)
-        if (kp_tree_event(tree, i)->kind == KP_KINETO_OP) return (long)kp_tree_event(tree, i)->pid;
-    return 0;
-}
-
 void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const struct kp_kineto *const t = tree->trace;
     const char *const by = kp_ended_by(t), *const signal = kp_ended_signal(t);
-    struct kp_why_end e = {.rank = kp_rankwaits_rank(t), .pid = pid_of(tree), .last_ns = last_of(tree)};
+    struct kp_why_end e = {.rank = kp_rankwaits_rank(t), .pid = (long)kp_kineto_pid(t), .last_ns = last_of(tree)};
     e.is_bad = kp_ended_badly(t);
     e.is_asked = !kp_ended_exception(t) && signal && strcmp(signal, "SIGTERM") == 0;
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));

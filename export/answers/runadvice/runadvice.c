@@ -17,18 +17,10 @@ struct kp_traceadvice {
     long rank; /* -1: not known */
 };
 
-/* The first event of the host has it: an event of a GPU has the GPU's number. */
-static int64_t pid_of(const struct kp_kineto *trace)
-{
-    for (size_t i = 0; i < trace->count; i++)
-        if (trace->events[i].kind != KP_KINETO_GPU) return trace->events[i].pid;
-    return 0;
-}
-
 static void guess_look(struct kp_runadvice *all, struct kp_traceadvice *item, const struct kp_kineto *trace)
 {
     const char *const source = kp_kineto_fact(trace, "kprof.step_source");
-    item->pid = pid_of(trace);
+    item->pid = kp_kineto_pid(trace);
     item->each = kp_kineto_fact(trace, "kprof.phase") ? NULL : kp_advice_guesses(trace);
     if (!item->each && source && strcmp(source, "optimizer") == 0)
         *KP_KINETO_NEXT(all->trained, all->trained_count, all->trained_capacity) = item->pid;
@@ -79,19 +71,18 @@ static void ranks_tell(struct kp_runadvice *all, struct kp_traceadvice *item, co
     if (kp_finding_of_late(&late, &words, ranks, item->rank)) finding_first(all, &item->advice, &late);
 }
 
-/* No rank of a job that stands is late. The first line of the text says so; JSON has it as a finding. */
-void kp_runadvice_settle(struct kp_runadvice *all, const struct kp_rankwaits *ranks, const char *stands)
+/* The steps of a job that stands are not judged: nothing that they tell is worth a look before it goes on. */
+void kp_runadvice_settle(struct kp_runadvice *all, const struct kp_rankwaits *ranks, const struct kp_stuck_told *stands)
 {
-    const struct kp_finding stuck = {
-        .id = "stuck",
-        .what = stands,
-        .change = "See what the rank outside of collectives does: `kprof run --with-stack 1` names its function.",
-        .is_critical = true};
+    all->stands = stands;
     for (size_t i = 0; i < all->count; i++) {
         struct kp_traceadvice *const item = &all->items[i];
-        if (item->rank < 0 || item->other) continue;
-        if (!*stands) ranks_tell(all, item, ranks);
-        else if (all->is_json) finding_first(all, &item->advice, &stuck);
+        if (!stands && item->rank >= 0 && !item->other) ranks_tell(all, item, ranks);
+        if (!stands) continue;
+        item->advice.count = 0;
+        finding_first(
+            all, &item->advice,
+            &(struct kp_finding){.id = "stuck", .what = stands->what, .change = stands->next, .is_critical = true});
     }
 }
 
@@ -126,6 +117,12 @@ static void ends_print(const struct kp_runadvice *all)
 
 void kp_runadvice_print(const struct kp_runadvice *all, bool several)
 {
+    if (all->stands && !all->is_json) {
+        kp_stuck_put(stdout, all->stands);
+        ends_print(all);
+        fputs("Its steps are not judged while it stands; kprof report shows them.\n", stdout);
+        return;
+    }
     if (several && !all->is_json) ends_print(all);
     for (size_t i = 0; i < all->count; i++)
         if (!several || !all->items[i].each) item_print(all, &all->items[i], several);
@@ -189,7 +186,8 @@ static bool is_first_window(const struct kp_runadvice *all, size_t at)
 
 void kp_runadvice_guesses_print(const struct kp_runadvice *all, bool several)
 {
-    for (size_t i = 0; several && i < all->count; i++) {
+    const bool is_shown = several && (!all->stands || all->is_json);
+    for (size_t i = 0; is_shown && i < all->count; i++) {
         const struct kp_traceadvice *const item = &all->items[i];
         if (!item->each) continue;
         if (all->is_json || !is_trained(all, item->pid)) item_print(all, item, several);

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "export/answers/ranks/stuck.h"
 #include "export/answers/runadvice/advised.h"
 
 struct kp_runadvice { /* all zero: none. kp_runadvice_fini() frees it */
@@ -17,14 +18,17 @@ struct kp_runadvice { /* all zero: none. kp_runadvice_fini() frees it */
     int64_t *trained; /* the processes with steps by an optimizer */
     size_t trained_count, trained_capacity;
     struct kp_strings *texts;
-    bool is_json, has_communication; /* has_communication: some finding is of it */
+    bool is_json, has_communication;    /* has_communication: some finding is of it */
+    const struct kp_stuck_told *stands; /* NULL: the job does not */
 };
 /* Keeps the advice of a trace, and takes its `workers`. `other`, or NULL, is printed in place of both; it is freed. */
 void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, const char *label, char *other);
 /* The finding of collectives: a trace alone cannot tell whether it is a wait for another rank. NULL: none. */
 struct kp_finding *kp_runadvice_waiting(struct kp_advice *advice);
-/* Adds what all ranks together tell. `stands`: the job stands, and how; "": it does not. */
-void kp_runadvice_settle(struct kp_runadvice *all, const struct kp_rankwaits *ranks, const char *stands);
+/* Adds what all ranks together tell. `stands`: how the job stands, which then is all that is said, or NULL; it outlives
+ * `all`. */
+void kp_runadvice_settle(struct kp_runadvice *all, const struct kp_rankwaits *ranks,
+                         const struct kp_stuck_told *stands);
 /* Prints the traces in order, but not those of guessed steps. `several`: each behind its label. */
 void kp_runadvice_print(const struct kp_runadvice *all, bool several);
 /* Prints those of guessed steps. In text those of a process that has a training are one block, with the findings of

@@ -25,3 +25,14 @@ void kp_kineto_close(struct kp_kineto *trace)
     kp_kineto_windows_close(trace->windows);
     free(trace);
 }
+
+int64_t kp_kineto_pid(const struct kp_kineto *trace)
+{
+    const struct kp_kineto_event *first = NULL;
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct kp_kineto_event *const e = &trace->events[i];
+        if (e->kind == KP_KINETO_OP) return e->pid;
+        if (!first && e->kind != KP_KINETO_GPU) first = e;
+    }
+    return first ? first->pid : 0;
+}

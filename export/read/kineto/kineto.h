@@ -129,6 +129,8 @@ struct kp_kineto {
 struct kp_kineto *kp_kineto_new(void);
 void kp_kineto_close(struct kp_kineto *trace);
 
+/* Of its ops, else of its first event of the host: an event of a GPU has the GPU's number. */
+int64_t kp_kineto_pid(const struct kp_kineto *trace);
 static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id)
 {
     return kp_strings_get(trace->strings, id);

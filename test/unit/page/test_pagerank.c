@@ -69,7 +69,7 @@ static void rank_add(struct kp_rankwaits *ranks, int rank, int wait)
     assert_int_equal(little_teardown(&state), 0);
 }
 
-static const char *stands; /* how the job stands */
+static const struct kp_stuck_told *stands; /* how the job stands */
 static char *verdict_of(int first_wait, int second_wait)
 {
     static const char begin[] = "<script type=\"text/plain\" class=\"verdict\">", end[] = "</script>\n";
@@ -101,7 +101,8 @@ static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
     char *verdict = verdict_of(500, 70);
     assert_string_equal(
         verdict,
-        "{\"columns\":{},\"head\":{\"id\":\"exposed-communication\",\"stuck\":null,\"cause\":\"" LATE
+        "{\"columns\":{},\"head\":{\"id\":\"exposed-communication\",\"stuck\":null,\"stuck_next\":null,\"cause\":"
+        "\"" LATE
         "\",\"waits\":[[1290000,0],[0,3]],\"matched\":3,\"left\":0,\"untold\":0,\"bandwidth\":0.000000,\"missing\":"
         "null,"
         "\"most\":[\"1\",3,3],\"ranks\":[{\"rank\":\"0\",\"what\":\"the step waits for rank 1, which arrived last at 3 "
@@ -121,10 +122,13 @@ static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
 static void no_rank_of_a_job_that_stands_is_late(void **state)
 {
     (void)state;
-    stands = "rank 1 is in no op for 9.0 s";
+    const struct kp_stuck_told told = {"rank 1 did nothing for 9.0 s", "`kprof hang .` says more."};
+    stands = &told;
     char *verdict = verdict_of(500, 70);
     stands = NULL;
-    assert_non_null(strstr(verdict, "\"stuck\":\"rank 1 is in no op for 9.0 s\",\"cause\":null"));
+    assert_non_null(strstr(
+        verdict,
+        "\"stuck\":\"rank 1 did nothing for 9.0 s\",\"stuck_next\":\"`kprof hang .` says more.\",\"cause\":null"));
     assert_non_null(strstr(verdict, "\"ranks\":[],\"late\":null"));
     free(verdict);
 }

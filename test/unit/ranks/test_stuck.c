@@ -34,12 +34,12 @@ static void add(struct kp_stuck *s, struct little *t)
     assert_int_equal(little_teardown(&state), 0);
 }
 
-static char said[KP_STUCK_BYTES];
+static struct kp_stuck_told told;
+#define said told.what
 
 static bool tells(struct kp_stuck *s)
 {
-    said[0] = 0;
-    const bool stands = kp_stuck_tell(said, sizeof said, s);
+    const bool stands = kp_stuck_tell(&told, s);
     kp_stuck_fini(s);
     return stands;
 }
@@ -57,8 +57,8 @@ static void the_rank_in_no_collective_is_told_first(void **state)
     }
     assert_true(tells(&s));
     assert_string_equal(said,
-                        "rank 1 is in no op for 12.0 s (after aten::mm), at hang.py(10): stuck_here; ranks 0, 2 are "
-                        "in gloo:all_reduce for 11.9 s, and wait for it");
+                        "rank 1 did nothing for 12.0 s (after aten::mm), at hang.py(10): stuck_here; ranks 0, 2 have "
+                        "been in gloo:all_reduce for 11.9 s, and wait for it");
 }
 
 /* Their collectives do not match, or the network stands. */
@@ -72,7 +72,8 @@ static void ranks_that_are_all_in_collectives_wait_for_none(void **state)
         add(&s, t);
     }
     assert_true(tells(&s));
-    assert_string_equal(said, "rank 0 is in gloo:all_reduce for 11.9 s; rank 1 is in gloo:broadcast for 11.9 s");
+    assert_string_equal(said,
+                        "rank 0 has been in gloo:all_reduce for 11.9 s; rank 1 has been in gloo:broadcast for 11.9 s");
 }
 
 static void an_op_or_a_loader_of_one_process_stands_too(void **state)
@@ -86,8 +87,8 @@ static void an_op_or_a_loader_of_one_process_stands_too(void **state)
               11 * SECOND, OPEN);
         add(&s, t);
         assert_true(tells(&s));
-        assert_non_null(
-            strstr(said, which ? "the program is in enumerate(DataLoader)#" : "the program is in aten::item"));
+        assert_non_null(strstr(said, which ? "the program has been in enumerate(DataLoader)#"
+                                           : "the program has been in aten::item"));
     }
 }
 
@@ -103,6 +104,39 @@ static void what_may_last_does_not_stand(void **state)
     t = begin(0, 2, 1);
     event(t, "user_annotation", "gloo:all_reduce", 2, 50000, SECOND - 50000, OPEN);
     add(&s, t);
+    assert_false(tells(&s));
+}
+
+static void the_command_that_tells_more_is_of_the_folder_and_of_how_the_job_is(void **state)
+{
+    (void)state;
+    for (int running = 0; running < 2; running++) {
+        struct kp_stuck s = {0};
+        struct little *t = begin(0, 2, 12);
+        event(t, "user_annotation", "gloo:all_reduce", 2, 50000, 11 * SECOND, OPEN);
+        add(&s, t);
+        kp_stuck_lead(&s, running ? "out/run/a.kprof" : "a.pt.trace.json", running);
+        assert_true(tells(&s));
+        assert_non_null(strstr(told.next, running ? "`kprof hang out/run`" : "`kprof why .`"));
+    }
+    struct kp_stuck s = {0};
+    struct little *t = begin(0, 0, 12); /* torch's own trace */
+    event(t, "cpu_op", "aten::item", 1, 50000, 11 * SECOND, OPEN);
+    add(&s, t);
+    kp_stuck_lead(&s, "a.pt.trace.json", false);
+    assert_true(tells(&s));
+    assert_string_equal(told.next, "");
+}
+
+/* The first window of a process ended in a long op. Its next goes on. */
+static void the_latest_trace_of_a_process_tells(void **state)
+{
+    struct kp_stuck s = {0};
+    (void)state;
+    struct little *t = begin(0, 0, 12);
+    event(t, "cpu_op", "aten::item", 1, 50000, 11 * SECOND, OPEN);
+    add(&s, t);
+    add(&s, begin(0, 0, 1));
     assert_false(tells(&s));
 }
 
@@ -126,6 +160,8 @@ int main(void)
         cmocka_unit_test(an_op_or_a_loader_of_one_process_stands_too),
         cmocka_unit_test(what_may_last_does_not_stand),
         cmocka_unit_test(the_latest_trace_of_a_rank_tells),
+        cmocka_unit_test(the_latest_trace_of_a_process_tells),
+        cmocka_unit_test(the_command_that_tells_more_is_of_the_folder_and_of_how_the_job_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,11 +44,11 @@ static void a_job_that_stands_is_the_first_finding_in_json_and_its_names_are_esc
     struct kp_runadvice all = {.is_json = true};
     struct kp_rankwaits ranks = {0};
     trace_keep(&all, 0);
-    kp_runadvice_settle(&all, &ranks, "rank 1 is in \"fetch\\all\"");
+    kp_runadvice_settle(&all, &ranks, &(struct kp_stuck_told){"rank 1 has been in \"fetch\\all\"", "ask"});
     char *const text = printed(&all);
     assert_non_null(strstr(text, "\"verdict\":\"found\""));
     assert_non_null(strstr(text, "\"findings\":[{\"id\":\"stuck\",\"severity\":\"critical\""));
-    assert_non_null(strstr(text, "rank 1 is in \\\"fetch\\\\all\\\""));
+    assert_non_null(strstr(text, "rank 1 has been in \\\"fetch\\\\all\\\""));
     free(text);
     kp_runadvice_fini(&all);
 }
@@ -60,7 +60,7 @@ static void a_job_that_goes_on_has_no_such_finding(void **state)
     struct kp_rankwaits ranks = {0};
     trace_keep(&all, 0);
     trace_keep(&all, 1);
-    kp_runadvice_settle(&all, &ranks, "");
+    kp_runadvice_settle(&all, &ranks, NULL);
     char *const text = printed(&all);
     assert_null(strstr(text, "stuck"));
     assert_non_null(strstr(strstr(text, "\"file\":\"rank.json\"") + 1, "\"file\":\"rank.json\""));
@@ -68,16 +68,17 @@ static void a_job_that_goes_on_has_no_such_finding(void **state)
     kp_runadvice_fini(&all);
 }
 
-static void in_text_the_job_that_stands_is_no_finding_of_a_trace(void **state)
+/* No step of it is judged: neither a verdict nor a finding stands below. */
+static void in_text_the_job_that_stands_is_all_that_is_said(void **state)
 {
     (void)state;
     struct kp_runadvice all = {0};
     struct kp_rankwaits ranks = {0};
     trace_keep(&all, 0);
-    kp_runadvice_settle(&all, &ranks, "rank 1 is in fetch");
+    kp_runadvice_settle(&all, &ranks, &(struct kp_stuck_told){"rank 1 has been in fetch", "`kprof hang .` tells."});
     char *const text = printed(&all);
-    assert_int_equal(strncmp(text, "rank.json\nverdict  ", 19), 0);
-    assert_null(strstr(text, "rank 1"));
+    assert_string_equal(text, "STUCK    rank 1 has been in fetch\n         `kprof hang .` tells.\n"
+                              "Its steps are not judged while it stands; kprof report shows them.\n");
     free(text);
     kp_runadvice_fini(&all);
 }
@@ -87,7 +88,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_that_stands_is_the_first_finding_in_json_and_its_names_are_escaped),
         cmocka_unit_test(a_job_that_goes_on_has_no_such_finding),
-        cmocka_unit_test(in_text_the_job_that_stands_is_no_finding_of_a_trace),
+        cmocka_unit_test(in_text_the_job_that_stands_is_all_that_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
