@@ -344,3 +344,27 @@ def test_who_waits_for_a_core_is_not_healthy_anywhere(tmp_path):
         assert head["advice"]["healthy"] == (advice["verdict"] == "healthy") == ("Healthy" in json.dumps(findings)) == (name == "calm")
         assert head["advice"]["crowded"] == advice["crowded"] and (advice["crowded"] is None) == (name == "calm")
         assert (" For 52 % of the time the main thread was ready to run but had no CPU core" in harness.cli("report", path).stdout) == (name == "crowded")
+
+
+def core_waiter(path, loads_us):
+    """Half of the time that it wants a core it has none, and of each step of 20 ms it loads so much."""
+    facts = {"version": "1", "cores": "2", "busy_threads": "1", "python_gc": "1", "core_had_us": 40_000, "core_waited_us": 40_000}
+    trace = advicetraces.Trace(step=20_000, kprof=facts)
+
+    def step(base):
+        trace.add("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, base, loads_us)
+        trace.add("cpu_op", "aten::mm", 1, base + loads_us, 20_000 - loads_us)
+
+    return trace.each(step).write(path)
+
+
+@pytest.mark.parametrize("loads_us, severity", [(12_000, "critical"), (2000, "warning")])
+def test_waits_for_a_core_stand_first_above_all_but_what_is_critical(loads_us, severity, tmp_path):
+    trace = core_waiter(tmp_path / "a.pt.trace.json", loads_us)
+    said, advice = harness.cli("advise", trace).stdout.splitlines(), json.loads(harness.cli("advise", "--json", trace).stdout)
+    assert harness.cli("html", trace, "-o", tmp_path / "page.html").returncode == 0
+    (head, _, _), finding = next(pagedata.traces(tmp_path / "page.html")), advice["findings"][0]
+    assert finding["severity"] == severity and advice["crowded"]
+    assert head["advice"]["crowded_first"] == (severity == "warning")
+    assert (advice["crowded"] if severity == "warning" else finding["what"]) in said[0], said
+    assert sum(advice["crowded"] in line for line in said) == 1 and any(finding["what"] in line for line in said[1:]), said

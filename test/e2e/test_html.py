@@ -10,6 +10,7 @@ import pytest
 
 import gputraces
 import harness
+import test_agreement
 import viewing
 
 TRACES = harness.ROOT / "test" / "data" / "traces"
@@ -168,7 +169,17 @@ def test_findings_are_those_of_advise(resnet):
     for note in ("lines_by", "slowed_by", "ahead", "evaluated", "prompts", "no_op", "waited", "outside", "guessed", "crowded"):
         assert (advice[note] or "").lower() in said["findings"].lower()
     assert len(re.findall(r"\(\d+ of \d+ steps\)", said["findings"])) == len(advice["findings"])
-    assert re.findall("^(CRITICAL|WARNING)$", said["findings"], re.M) == ["WARNING"] * bool(advice["crowded"]) + [finding["severity"].upper() for finding in advice["findings"]]
+    severities = [finding["severity"].upper() for finding in advice["findings"]]
+    is_first = "CRITICAL" not in severities  # a wait for a core, if there is one
+    if advice["crowded"]:
+        severities.insert(0 if is_first else len(severities), "WARNING")
+    assert re.findall("^(CRITICAL|WARNING)$", said["findings"], re.M) == severities
+
+
+@pytest.mark.parametrize("loads_us, top", [(12_000, "The step waits for data"), (2000, "The training waits for CPU cores")])
+def test_the_top_finding_is_what_advise_says_first(loads_us, top, ask, tmp_path):
+    said = ask(page_of(tmp_path, test_agreement.core_waiter(tmp_path / "a.pt.trace.json", loads_us)), "", "timeline")
+    assert re.search(r"Top finding\n(.+)", said["facts"])[1].startswith(top), said["facts"]
 
 
 def test_four_numbers_stand_on_top(resnet):

@@ -19,12 +19,10 @@ static const char *const cause_names[] = {
     [KP_IDLE_SYNC] = "synchronisation",  [KP_IDLE_LAUNCH] = "launch",       [KP_IDLE_DEPENDENCY] = "dependency",
     [KP_IDLE_PYTHON] = "python"};
 
-static bool is_incomplete(const struct kp_advice *a) { return a->missing && !a->is_unrecorded; }
-
 static const char *verdict_of(const struct kp_advice *a)
 {
     if (a->count) return "found";
-    if (is_incomplete(a)) return "incomplete"; /* what settings left out is in `unjudged` */
+    if (kp_advice_is_incomplete(a)) return "incomplete"; /* what settings left out is in `unjudged` */
     return a->is_well ? "healthy" : "nothing found";
 }
 
@@ -133,7 +131,7 @@ static void findings_print(FILE *out, const struct kp_advice *a)
         kp_adviceprint_finding(out, &a->findings[i], a->steps);
     }
     for (size_t i = 0; i < note_count; i++) {
-        const bool is_above = notes[i] == a->guessed || (notes[i] == a->crowded && !is_incomplete(a));
+        const bool is_above = notes[i] == a->guessed || (notes[i] == a->crowded && kp_advice_is_crowded_first(a));
         if (!is_above && !(is_told && notes[i] == a->evaluated)) line_print(out, "note     ", notes[i]);
     }
 }
@@ -145,16 +143,16 @@ void kp_adviceprint_ended(FILE *out, const struct kp_advice *a)
     kp_plain_fmt(out, "%s. This is what was recorded until then.\n", a->ended);
 }
 
-/* The first line is the answer in one sentence. Without a core for long nothing else counts as much. */
+/* The first line is the answer in one sentence. */
 static void verdict_print(FILE *out, const struct kp_advice *a)
 {
     const struct kp_finding *const f = a->findings;
-    if (is_incomplete(a)) {
+    if (kp_advice_is_incomplete(a)) {
         line_print(out, "INCOMPLETE  ", a->missing);
         return;
     }
     fputs("verdict  ", out);
-    if (a->crowded) kp_plain_put(out, a->crowded);
+    if (kp_advice_is_crowded_first(a)) kp_plain_put(out, a->crowded);
     else if (!a->count)
         fprintf(out, "%s: no part of a step is large enough to be reported", a->is_well ? "healthy" : "nothing found");
     else if (f->once_ns > 0) fprintf(out, "%s in one step: ", kp_units_ms(f->once_ns)), kp_plain_put(out, f->what);

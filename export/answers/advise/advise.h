@@ -138,6 +138,11 @@ const char *kp_advice_guesses(const struct kp_kineto *trace);
 enum { KP_NOTES_MAX = 12 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
+/* Something lacks in what was recorded; `missing` may also tell of settings that were off. */
+bool kp_advice_is_incomplete(const struct kp_advice *advice);
+/* Does `crowded` stand above all findings? Without a core all of their times are longer, but nothing is above what is
+ * critical. */
+bool kp_advice_is_crowded_first(const struct kp_advice *advice);
 /* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or
  * the first finding is one of kernels and compute is half of a step; "host launches", "data loading" or "copies"
  * where the first finding is that. NULL: none of these, or not judged. */

@@ -34,6 +34,15 @@ size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX
     return count;
 }
 
+bool kp_advice_is_incomplete(const struct kp_advice *a) { return a->missing && !a->is_unrecorded; }
+
+bool kp_advice_is_crowded_first(const struct kp_advice *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (a->findings[i].is_critical) return false;
+    return a->crowded && !kp_advice_is_incomplete(a);
+}
+
 const char *kp_advice_bound(const struct kp_advice *a)
 {
     static const char compute[] = "GPU compute";
@@ -45,7 +54,7 @@ const char *kp_advice_bound(const struct kp_advice *a)
         {"tensor-cores-unused", compute},  {"low-occupancy", compute},           {"unstable-kernels", compute},
         {"kernels-to-fuse", compute},      {"elementwise-slow", compute},        {"attention-unfused", compute},
         {"mixed-precision", compute},      {"layout-changes", compute}};
-    if (!a->has_gpu || (a->missing && !a->is_unrecorded)) return NULL;
+    if (!a->has_gpu || kp_advice_is_incomplete(a)) return NULL;
     const double share = a->step_ns > 0 ? a->mean_ns[KP_SPLIT_COMPUTE] / a->step_ns : 0;
     if (share >= KP_SHARE_HEALTHY) return compute;
     for (size_t i = 0; a->count && i < sizeof rows / sizeof *rows; i++)

@@ -100,7 +100,7 @@ static void advice_put(struct kp_page *page, FILE *out)
     fputs("]", out);
     kp_page_member_put(out, "seen", a->seen);
     kp_page_member_put(out, "crowded", a->crowded);
-    fputs(",\"findings\":[", out);
+    fprintf(out, ",\"crowded_first\":%s,\"findings\":[", kp_advice_is_crowded_first(a) ? "true" : "false");
     for (size_t i = 0; i < a->count; i++) {
         const struct kp_finding *f = &a->findings[i];
         fprintf(out, "%s{\"critical\":%s,\"cost\":%.0f,\"share\":%.6f,\"steps\":%zu", i ? "," : "",

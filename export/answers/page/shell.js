@@ -157,10 +157,14 @@ function findingsOf({ run, gpu, advice }) {
 
 function findingsDraw(trace) {
   const codeMake = (text, before) => text ? [make("p", { className: "at" }, `${before} `, make("code", { textContent: text, title: "a click selects it" }))] : [];
-  const { advice } = trace.head, cards = findingsOf(trace.head).map(f => cardMake(f.critical ? "critical" : "warning", f.what[0].toUpperCase() + f.what.slice(1),
+  const { advice } = trace.head, found = findingsOf(trace.head), cards = found.map(f => cardMake(f.critical ? "critical" : "warning", f.what[0].toUpperCase() + f.what.slice(1),
     costText(f, advice.steps), make("p", { textContent: f.change }), ...codeMake(f.where, f.gap ? "before" : "in"), ...codeMake(f.line, "at")));
   if (advice.missing && !advice.unrecorded) cards.push(cardMake("plain", "Incomplete", "", make("p", { textContent: advice.missing })));
-  if (advice.crowded) cards.unshift(cardMake("warning", "The training waits for CPU cores", "", make("p", { textContent: advice.crowded })));
+  if (advice.crowded) {
+    const card = cardMake("warning", "The training waits for CPU cores", "", make("p", { textContent: advice.crowded }));
+    if (advice.crowded_first && !found.some(f => f.critical)) cards.unshift(card); // the ranks may add a critical finding
+    else cards.push(card);
+  }
   if (!cards.length && advice.healthy) cards.push(cardMake("good", "Healthy", "", make("p", { textContent: "The steps compute for at least 90 % of their time." })));
   else if (!cards.length) cards.push(cardMake("plain", "Nothing found", "", make("p", { textContent: "No part of a step passes its bound." })));
   advice.notes.forEach((note, i) => {
