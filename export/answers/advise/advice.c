@@ -63,6 +63,13 @@ static bool is_idle_explained(const struct kp_advice *a)
     return a->mean_ns[KP_SPLIT_IDLE] <= 2 * (a->cause_ns[KP_IDLE_GC] + a->cause_ns[KP_IDLE_COMPILE]);
 }
 
+/* `of`: "of steps without evaluations"; NULL: of all that are not slow. */
+static const char *steady_share_of(struct kp_costrules *x, const char *of)
+{
+    const char *const without = of ? strstr(of, "without") : NULL;
+    return without ? kp_costrules_text(x, "of steps that are not slow, %s", without) : "of steps that are not slow";
+}
+
 /*
  * Judges what every step has, without those that are long for a reason of their own. What costs by then was told of all
  * steps. `explained`: what rules before said better, of steps that are not long, too. False: none is long.
@@ -86,8 +93,7 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
         kp_rules_each_step(&of);
         kp_rules_parts(&of);
         for (size_t i = whole.count; i < out->count; i++)
-            out->findings[i].share_of = out->findings[i].share_of ? "of steps that are not slow, without evaluations"
-                                                                  : "of steps that are not slow";
+            out->findings[i].share_of = steady_share_of(x, out->findings[i].share_of);
         x->unrecorded = of.unrecorded;
         kp_spans_fini(&of.read_idle);
         out->steps = whole.steps;

@@ -285,7 +285,7 @@ static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore 
         f->what = f->is_bursty ? kp_costrules_text(x, "%s: it has no workers", f->what)
                                : "the step waits for data, because the DataLoader has no workers";
     }
-    f->what = kp_costrules_text(x, "%s%s", f->what, kp_loadcore_text(x, taken, judged_ns));
+    f->share_of = kp_loadcore_share_of(x, taken, judged_ns, f->share_of);
 }
 
 /* Two runs of one program may lie on both sides of the bound: below it a note says the same. */
