@@ -154,30 +154,44 @@ static double without_waits(const struct kp_diff *d, int side)
     return d->step.middle[side] - kp_diff_core_wait(d, side);
 }
 
-/* Without these waits it is less than half as much of a step, or the other way around. percent: what it is then. */
-static bool is_change_of_waits(const struct kp_diff *d, double *percent)
+/* Without these waits it is less than half as much, or the other way around. told: the change of what has `a` of A's
+ * steps and `b` of B's, in percent. percent: what it is then. */
+static bool is_change_of_waits(const struct kp_diff *d, double told, double a, double b, double *percent)
 {
-    const double a = without_waits(d, KP_DIFF_A), b = without_waits(d, KP_DIFF_B), told = kp_diff_percent(d);
-    *percent = a > 0 ? 100 * (b - a) / a : 0;
-    return has_core_waits(d) && a > 0 && (told > 0 ? *percent < told / 2 : *percent > told / 2);
+    const double of_a = without_waits(d, KP_DIFF_A) * a, of_b = without_waits(d, KP_DIFF_B) * b;
+    *percent = of_a > 0 ? 100 * (of_b - of_a) / of_a : 0;
+    return has_core_waits(d) && of_a > 0 && (told > 0 ? *percent < told / 2 : *percent > told / 2);
+}
+
+static bool is_step_of_waits(const struct kp_diff *d, double *percent)
+{
+    return is_change_of_waits(d, kp_diff_percent(d), 1, 1, percent);
+}
+
+static void not_sure_put(FILE *out, double percent)
+{
+    fprintf(out, "not sure: others had the cores, and without waits for them it is %+.1f %%\n", percent);
 }
 
 /* The batch is not the same, so a step is other work. */
 static void sample_change_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_row *step = &d->step;
-    double percent;
+    double percent, without;
     if (!kp_diff_sample_percent(d, &percent)) return;
     const int64_t a = kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);
     const int64_t b = kp_diff_batches_size(&d->sides[KP_DIFF_B].batches);
     const double change = step->middle[KP_DIFF_B] / (double)b - step->middle[KP_DIFF_A] / (double)a;
     const double noise = 2 * hypot(step->spread[KP_DIFF_A] / (double)a, step->spread[KP_DIFF_B] / (double)b);
+    const bool is_of_waits = is_change_of_waits(d, percent, 1 / (double)a, 1 / (double)b, &without);
     const char *verdict = change > 0 ? "slower" : "faster";
     if (step->verdict == KP_DIFF_UNKNOWN) verdict = "too few steps to tell";
     else if (fabs(change) <= noise) verdict = "within noise";
-    else if (is_change_of_waits(d, &(double){0})) verdict = "not sure";
-    fprintf(out, "             batch %" PRId64 " and %" PRId64 ": a step is other work. Per sample %+.1f %%: %s\n", a,
-            b, percent, verdict);
+    else if (is_of_waits) verdict = NULL;
+    fprintf(out, "             batch %" PRId64 " and %" PRId64 ": a step is other work. Per sample %+.1f %%: ", a, b,
+            percent);
+    if (verdict) fprintf(out, "%s\n", verdict);
+    else not_sure_put(out, without);
 }
 
 /* Why a change of steps is no noise. */
@@ -203,8 +217,7 @@ static void change_put(FILE *out, const struct kp_diff *d)
     else if (step->verdict == KP_DIFF_NOISE)
         fprintf(out, "within noise: it may be chance, as steps of one run differ by up to %.3f ms\n",
                 step->noise / 1e6);
-    else if (is_change_of_waits(d, &percent))
-        fprintf(out, "not sure: others had the cores, and without waits for them it is %+.1f %%\n", percent);
+    else if (is_step_of_waits(d, &percent)) not_sure_put(out, percent);
     else
         fprintf(out, "%s%s (%s)\n", is_step ? "the step is " : "", kp_diff_verdict_text(step),
                 reason_text(text, sizeof text, step));
@@ -343,7 +356,7 @@ static const char *row_verdict(const struct kp_diff *d, const struct kp_diff_row
     if (!is_told || kp_diff_is_bytes(row->group)) return kp_diff_verdict_text(row);
     if (d->step.verdict == KP_DIFF_NOISE)
         return fabs(row->change) > d->step.noise ? kp_diff_verdict_text(row) : "may be chance";
-    return is_change_of_waits(d, &(double){0}) ? "not sure" : kp_diff_verdict_text(row);
+    return is_step_of_waits(d, &(double){0}) ? "not sure" : kp_diff_verdict_text(row);
 }
 
 static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *row)

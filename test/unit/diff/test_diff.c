@@ -348,6 +348,25 @@ static void another_batch_is_told_by_sample(void **state)
     kp_diff_close(&d);
 }
 
+/* A sample takes half as long in B. Without what A's steps wait for a core it takes as long as in A. */
+static void a_sample_that_waits_for_no_core_any_more_is_not_faster(void **state)
+{
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    batch_add(&d, KP_DIFF_A, 8, 200);
+    batch_add(&d, KP_DIFF_B, 32, 400);
+    kp_diff_settle(&d);
+    const double step_us = d.step.middle[KP_DIFF_A] / 1e3, steps = (double)d.sides[KP_DIFF_A].samples;
+    d.sides[KP_DIFF_A].core_had_us = d.sides[KP_DIFF_A].core_waited_us = step_us * steps / 2;
+    char *text = printed(&d);
+    assert_non_null(strstr(text, "+100.0 %: the step is slower ("));
+    assert_non_null(
+        strstr(text, "Per sample -50.0 %: not sure: others had the cores, and without waits for them it is +0.0 %\n"));
+    free(text);
+    kp_diff_close(&d);
+}
+
 /* Steps that differ by more than the sides do, with an op of always the same length. */
 static void unsteady_add(struct kp_diff *d, int side, int us)
 {
@@ -519,6 +538,7 @@ int main(void)
         cmocka_unit_test(several_files_of_a_side_are_one_set_of_steps),
         cmocka_unit_test(names_lose_what_differs_from_run_to_run),
         cmocka_unit_test(another_batch_is_told_by_sample),
+        cmocka_unit_test(a_sample_that_waits_for_no_core_any_more_is_not_faster),
         cmocka_unit_test(a_wait_for_a_core_is_no_change_of_the_program),
         cmocka_unit_test(one_batch_or_an_unknown_one_claims_nothing),
         cmocka_unit_test(the_largest_change_is_a_row_where_it_is_within_noise),
