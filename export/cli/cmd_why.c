@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cmd_why.c - kprof why: of a job that ended, which rank went first and how, and which followed */
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
+#include "export/answers/hang/hangjudge.h"
 #include "export/answers/ranks/why.h"
 #include "export/answers/runadvice/advised.h"
 #include "export/cli/cli.h"
+#include "export/cli/ctl/whereask.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/folder/trace_source.h"
 
@@ -17,9 +21,38 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     char why[512];
     (void)several;
     const int rc = kp_advised_open(&a, &texts, source->path, true, why, sizeof why);
-    if (rc == 0) kp_why_add(context, &a.tree, &a.chosen);
+    const bool is_running = source->is_spool && kp_input_is_running(source->path);
+    if (rc == 0) kp_why_add(context, &a.tree, &a.chosen, is_running);
     kp_advised_close(&a);
     return rc ? kp_cli_fail("why", "%s", why) : KP_EXIT_DONE;
+}
+
+/* The folder of a path, which may be one itself. */
+static void folder_of(char *out, size_t bytes, const char *path)
+{
+    struct stat st;
+    const bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    const char *const slash = is_folder ? path + strlen(path) : strrchr(path, '/');
+    snprintf(out, bytes, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
+/* Reads the files of KPROF_HANG that lie beside the traces. Without any trace they are all that is known. */
+static void stood_find(struct kp_why *why, const char *path)
+{
+    struct kp_hang hang = {0};
+    struct kp_hang_verdict verdict;
+    char folder[4400];
+    bool has_stood = false;
+    folder_of(folder, sizeof folder, path);
+    const size_t count = kp_where_files(&hang, folder);
+    for (size_t i = 0; i < count; i++)
+        has_stood |= kp_why_stood(why, hang.of[i].pid, (int64_t)(1e6 * hang.of[i].time_ms));
+    if (has_stood || (count && !why->count)) {
+        kp_hang_judge(&verdict, &hang, NULL);
+        snprintf(why->stood, sizeof why->stood, "%s", verdict.text);
+        kp_hang_verdict_fini(&verdict);
+    }
+    kp_hang_fini(&hang);
 }
 
 int kp_cmd_why(int argc, char **argv)
@@ -41,8 +74,11 @@ int kp_cmd_why(int argc, char **argv)
     if (!count) return KP_EXIT_USAGE;
     const int worst = kp_input_each("why", argv, count, NULL, trace_take, &why);
     kp_why_settle(&why);
-    if (why.count && is_json) kp_why_json(stdout, &why);
-    else if (why.count) kp_why_print(stdout, &why);
+    stood_find(&why, argv[0]);
+    const bool is_any = why.count || *why.stood;
+    if (is_any && is_json) kp_why_json(stdout, &why);
+    else if (is_any) kp_why_print(stdout, &why);
+    const bool is_stood_alone = !why.count && is_any;
     kp_why_fini(&why);
-    return worst;
+    return is_stood_alone ? KP_EXIT_DONE : worst;
 }

@@ -186,7 +186,35 @@ def test_a_job_that_stands_is_told_by_its_files_when_it_is_gone(programs, tmp_pa
     told = json.loads(harness.cli("hang", tmp_path, "--json").stdout)
     assert told["verdict"] == "absent" and accused(told) == [1] and f"ends.py:{line_of('python')}" in told["text"], told["text"]
     assert harness.cli("hang", tmp_path, "--now").returncode == 1
+    assert harness.cli("why", tmp_path).stdout == f"it stood: {told['text']}\n"  # nothing was recorded of how it ended
     assert not list(tmp_path.glob("*.tmp")) and harness.cli("report", tmp_path).returncode != 0
+
+
+def test_what_a_job_that_was_killed_stood_for_is_told_before_its_ends(programs, tmp_path):
+    job = Job(programs, tmp_path, "python", 1, size=2, KPROF_HANG="2s", KPROF_CONTROL=0, KPROF_SCHEDULE="active=1000000")
+    until(lambda: len(list(tmp_path.glob("hang-*.json"))) == 2)
+    assert harness.cli("why", tmp_path).stdout == "rank 0 still runs\n  then rank 1 still runs\n"
+    for rank in job.ranks:
+        rank.kill()
+        rank.wait()
+    told = json.loads(harness.cli("why", tmp_path, "--json").stdout)
+    assert told["stood"].startswith(f"rank 0 waits in gloo:all_reduce for rank 1, which is at ends.py:{line_of('python')} sleeps"), told
+    assert [(end["by_itself"], end["stood"]) for end in told["ends"]] == [(False, True)] * 2, told
+    assert harness.cli("why", tmp_path).stdout.startswith(f"it stood: {told['stood']}\n  then rank ")
+
+
+def hang_file(folder, when, host, rank, job, pid=42):
+    frame = {"file": f"/home/{host}.py", "line": 7, "function": "waits"}
+    threads = [{"tid": pid, "name": "python", "state": "S", "main": True, "python": [frame]}]
+    told = {"where": 1, "event": "hang", "pid": pid, "host": host, "time_ms": 1000 * when, "rank": rank, "size": 2, "job": job, "threads": threads}
+    (folder / f"hang-{when}-{host}_r{rank}_{pid}.json").write_text(json.dumps(told))
+
+
+def test_processes_of_one_number_on_two_machines_are_two_and_those_of_another_job_are_none(tmp_path):
+    for when, host, rank, job in ((1000, "old", 0, "first"), (2000, "a", 0, "second"), (2001, "b", 1, "second"), (1500, "a", 0, "second")):
+        hang_file(tmp_path, when, host, rank, job)
+    told = json.loads(harness.cli("hang", tmp_path, "--json").stdout)
+    assert [(p["host"], p["rank"]) for p in told["processes"]] == [("a", 0), ("b", 1)], told
 
 
 QUIET = """

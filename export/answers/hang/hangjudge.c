@@ -113,7 +113,7 @@ static bool goes_on(const struct kp_hang *h, const struct kp_hang *before)
 {
     bool does = false;
     for (size_t i = 0; before && i < h->count; i++) {
-        const struct kp_hang_process *const was = kp_hang_find(before, h->of[i].pid);
+        const struct kp_hang_process *const was = kp_hang_find(before, h->of[i].host, h->of[i].pid);
         does |= was && has_ended_more(&h->of[i], was);
     }
     return does;

@@ -119,10 +119,12 @@ void kp_hang_add_silent(struct kp_hang *hang, enum kp_hang_state state, long pid
     p->host = p->job = p->event = p->python = p->no_python = "";
 }
 
-struct kp_hang_process *kp_hang_find(const struct kp_hang *hang, long pid)
+struct kp_hang_process *kp_hang_find(const struct kp_hang *hang, const char *host, long pid)
 {
-    for (size_t i = 0; i < hang->count; i++)
-        if (hang->of[i].pid == pid) return &hang->of[i];
+    for (size_t i = 0; i < hang->count; i++) {
+        struct kp_hang_process *const p = &hang->of[i];
+        if (p->pid == pid && (!*host || !*p->host || strcmp(host, p->host) == 0)) return p;
+    }
     return NULL;
 }
 

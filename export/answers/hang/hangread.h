@@ -52,7 +52,8 @@ struct kp_hang { /* all zero: empty */
 bool kp_hang_add(struct kp_hang *hang, const char *text, size_t bytes, const char **why);
 /* Adds a process that wrote nothing. */
 void kp_hang_add_silent(struct kp_hang *hang, enum kp_hang_state state, long pid, long rank, long size);
-struct kp_hang_process *kp_hang_find(const struct kp_hang *hang, long pid);
+/* The process of that number; `host` "", and a process that says none, is of this machine. */
+struct kp_hang_process *kp_hang_find(const struct kp_hang *hang, const char *host, long pid);
 void kp_hang_drop_last(struct kp_hang *hang);
 void kp_hang_sort(struct kp_hang *hang); /* by rank, then by process */
 void kp_hang_fini(struct kp_hang *hang);

@@ -3,7 +3,8 @@
  * why.c - why a job ended: the rank that went first, and those that followed
  *
  * A launcher ends the ranks that are left by SIGTERM, so such a rank is no cause where another went by itself. Of the
- * others the one whose last op or step ended first is the cause: the rest went on until they missed it.
+ * others the one whose last op or step ended first is the cause: the rest went on until they missed it. Where a process
+ * wrote before it ended that it stands (KPROF_HANG), and did nothing more, that is the cause of all ends.
  */
 #include "export/answers/ranks/why.h"
 
@@ -17,24 +18,26 @@
 #include "export/show/plain.h"
 
 /* When the process did something last. What was open has no end. */
-static int64_t last_of(const struct kp_tree *tree)
+static void times_look(struct kp_why_end *out, const struct kp_tree *tree)
 {
-    int64_t last = tree->trace->start_ns;
+    out->last_ns = out->begun_ns = tree->trace->start_ns;
     for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *const n = &tree->nodes[i];
         const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-        const bool is_open = e->flags & KP_KINETO_UNFINISHED;
-        const int64_t ns = is_open ? tree->nodes[i].start_ns : tree->nodes[i].end_ns;
-        if (e->kind == KP_KINETO_OP && !tree->nodes[i].on_device && ns > last) last = ns;
+        const int64_t ns = e->flags & KP_KINETO_UNFINISHED ? n->start_ns : n->end_ns;
+        if (e->kind != KP_KINETO_OP || n->on_device) continue;
+        if (ns > out->last_ns) out->last_ns = ns;
+        if (n->start_ns > out->begun_ns) out->begun_ns = n->start_ns;
     }
-    return last;
 }
 
-void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen)
+void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen, bool is_running)
 {
     const struct kp_kineto *const t = tree->trace;
     const char *const by = kp_ended_by(t), *const signal = kp_ended_signal(t);
-    struct kp_why_end e = {.rank = kp_rankwaits_rank(t), .pid = (long)kp_kineto_pid(t), .last_ns = last_of(tree)};
-    e.is_bad = kp_ended_badly(t);
+    struct kp_why_end e = {.rank = kp_rankwaits_rank(t), .pid = (long)kp_kineto_pid(t), .is_running = is_running};
+    times_look(&e, tree);
+    e.is_bad = !is_running && kp_ended_badly(t);
     e.is_asked = !kp_ended_exception(t) && signal && strcmp(signal, "SIGTERM") == 0;
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
     if (e.is_bad && !*kp_lastwords_ended(e.how, sizeof e.how, tree, chosen))
@@ -43,12 +46,23 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
 }
 
+bool kp_why_stood(struct kp_why *why, long pid, int64_t ns)
+{
+    bool has = false;
+    for (size_t i = 0; i < why->count; i++) {
+        struct kp_why_end *const e = &why->of[i];
+        if (e->pid != pid || !e->is_bad || e->begun_ns > ns) continue;
+        has = e->has_stood = true;
+    }
+    return has;
+}
+
 static int by_cause(const void *a, const void *b)
 {
     const struct kp_why_end *const x = a, *const y = b;
     if (x->is_bad != y->is_bad) return x->is_bad ? -1 : 1;
     if (x->is_asked != y->is_asked) return x->is_asked ? 1 : -1;
-    if (x->last_ns != y->last_ns) return x->last_ns < y->last_ns ? -1 : 1;
+    if (x->is_bad && x->last_ns != y->last_ns) return x->last_ns < y->last_ns ? -1 : 1;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
@@ -70,7 +84,9 @@ void kp_why_settle(struct kp_why *why)
     for (size_t i = 0; i < why->count; i++)
         if (is_newest(why, i)) *KP_KINETO_NEXT(newest.of, newest.count, newest.capacity) = why->of[i];
     free(why->of);
-    *why = newest;
+    why->of = newest.of;
+    why->count = newest.count;
+    why->capacity = newest.capacity;
     if (why->count) qsort(why->of, why->count, sizeof *why->of, by_cause);
 }
 
@@ -78,21 +94,22 @@ static void end_say(FILE *out, const struct kp_why_end *e)
 {
     if (e->rank >= 0) fprintf(out, "rank %ld ", e->rank);
     else fprintf(out, "the program (process %ld) ", e->pid);
-    if (!e->is_bad) fputs("ended by itself", out);
+    if (e->is_running) fputs("still runs", out);
+    else if (!e->is_bad) fputs("ended by itself", out);
     else kp_plain_fmt(out, "%s%s %s", strcmp(e->word, "killed") == 0 ? "was " : "", e->word, e->how);
 }
 
 void kp_why_print(FILE *out, const struct kp_why *why)
 {
-    size_t bad = 0;
-    for (size_t i = 0; i < why->count; i++) bad += why->of[i].is_bad;
-    if (!bad) {
+    size_t bad = 0, running = 0;
+    for (size_t i = 0; i < why->count; i++) bad += why->of[i].is_bad, running += why->of[i].is_running;
+    if (!bad && !running && !*why->stood) {
         fprintf(out, "%s\n", why->count == 1 ? "the program ended by itself" : "all processes ended by themselves");
         return;
     }
-    end_say(out, &why->of[0]);
-    fputs(bad > 1 ? "; others followed\n" : "\n", out);
-    for (size_t i = 1; i < why->count; i++) {
+    if (*why->stood) kp_plain_fmt(out, "it stood: %s\n", why->stood);
+    if (!*why->stood) end_say(out, &why->of[0]), fputs(bad > 1 ? "; others followed\n" : "\n", out);
+    for (size_t i = *why->stood ? 0 : 1; i < why->count; i++) {
         fputs("  then ", out);
         end_say(out, &why->of[i]);
         fputc('\n', out);
@@ -103,12 +120,15 @@ void kp_why_print(FILE *out, const struct kp_why *why)
 #define END(F, IF) \
     F(MAYBE_WHOLE, rank, r->rank) \
     F(WHOLE, pid, r->pid) \
-    F(BOOL, by_itself, !r->is_bad) \
+    F(BOOL, by_itself, !r->is_bad && !r->is_running) \
+    F(BOOL, running, r->is_running) \
+    F(BOOL, stood, r->has_stood) \
     F(TEXT, how, r->how)
 KP_FIELDS(end, struct kp_why_end, END)
 
 #define WHY(F, IF) \
     F(VERSION, why, 1) \
+    F(MAYBE, stood, *r->stood ? r->stood : NULL) \
     F(LIST, ends, (end, r->count, &r->of[i]))
 KP_FIELDS(why, struct kp_why, WHY)
 /* clang-format on */

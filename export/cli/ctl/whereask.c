@@ -54,7 +54,7 @@ bool kp_where_ask(struct kp_hang *hang, const char *path, const char *who)
 {
     const char *const number = strrchr(who, '_');
     const long pid = number ? strtol(number + 1, NULL, 10) : strtol(who, NULL, 10);
-    if (kp_hang_find(hang, pid)) return true; /* it has two sockets for a moment */
+    if (kp_hang_find(hang, "", pid)) return true; /* it has two sockets for a moment */
     if (state_guess(pid) == KP_HANG_STOPPED) {
         kp_hang_add_silent(hang, KP_HANG_STOPPED, pid, -1, 0);
         return true;
@@ -83,7 +83,7 @@ static bool rank_read(int dir, const char *name, struct kp_job_answer *out)
 /* The rank is told by its file where the process itself did not. */
 static void rank_note(struct kp_hang *hang, const struct kp_job_answer *a)
 {
-    struct kp_hang_process *const known = kp_hang_find(hang, (long)a->pid);
+    struct kp_hang_process *const known = kp_hang_find(hang, a->host, (long)a->pid);
     const bool is_gone = a->start && kp_io_process_start((int32_t)a->pid) != a->start;
     if (known && known->rank < 0) known->rank = (long)a->rank;
     if (known && known->size < 2) known->size = (long)a->size;
@@ -204,8 +204,9 @@ size_t kp_where_files(struct kp_hang *hang, const char *folder)
         if (file_add(hang, dir, entries[i]->d_name)) {
             const struct kp_hang_process *const p = &hang->of[hang->count - 1];
             if (p->time_ms > newest) newest = p->time_ms;
-            const bool is_known = kp_hang_find(hang, p->pid) != p; /* the newest of a process comes first */
-            if (is_known || p->time_ms < newest - ONE_HANG_MS) kp_hang_drop_last(hang);
+            const bool is_known = kp_hang_find(hang, p->host, p->pid) != p; /* the newest of a process comes first */
+            const bool is_other = strcmp(p->job, hang->of[0].job) != 0;
+            if (is_known || is_other || p->time_ms < newest - ONE_HANG_MS) kp_hang_drop_last(hang);
         }
         free(entries[i]);
     }

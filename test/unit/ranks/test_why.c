@@ -10,6 +10,7 @@
 #define TERMED "\"complete\":false,\"ended_by\":\"SIGTERM\""
 
 static struct kp_why why;
+static bool is_running;
 
 /* A rank whose last op ended so many us after the begin. */
 static void add(int rank, const char *ended, int last_us)
@@ -23,7 +24,7 @@ static void add(int rank, const char *ended, int last_us)
     op(t, "aten::mm", 0, 900);
     op(t, "aten::add", 1000, last_us - 1000);
     assert_int_equal(choose(t, &everything), 0);
-    kp_why_add(&why, &t->tree, &t->chosen);
+    kp_why_add(&why, &t->tree, &t->chosen, is_running);
     assert_int_equal(little_teardown(&state), 0);
 }
 
@@ -74,6 +75,32 @@ static void a_job_that_ended_well_has_no_cause(void **state)
     assert_string_equal(told(), "all processes ended by themselves\n");
 }
 
+static void what_stood_before_it_ended_is_the_cause(void **state)
+{
+    (void)state;
+    for (int later = 0; later < 2; later++) {
+        add(0, KILLED, 9000);
+        add(1, TERMED, 2000);
+        const int64_t begun = why.of[0].begun_ns; /* an op that began after the file was written: it went on */
+        const long pid = why.of[0].pid;
+        assert_false(kp_why_stood(&why, pid + 1, INT64_MAX));
+        assert_int_equal(kp_why_stood(&why, pid, begun - later), !later);
+        if (!later) snprintf(why.stood, sizeof why.stood, "rank 1 is at train.py:44 fetch");
+        static const char first[] = "it stood: rank 1 is at train.py:44 fetch\n  then rank 0 was killed by";
+        const bool is_first = strncmp(told(), first, sizeof first - 1) == 0;
+        assert_int_equal(is_first, !later);
+    }
+}
+
+static void a_process_that_runs_has_not_ended(void **state)
+{
+    (void)state;
+    is_running = true;
+    add(0, "\"complete\":false", 9000);
+    is_running = false;
+    assert_string_equal(told(), "rank 0 still runs\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,6 +108,8 @@ int main(void)
         cmocka_unit_test(a_killed_rank_is_the_cause_of_exceptions),
         cmocka_unit_test(a_rank_that_ended_by_itself_comes_last),
         cmocka_unit_test(a_job_that_ended_well_has_no_cause),
+        cmocka_unit_test(what_stood_before_it_ended_is_the_cause),
+        cmocka_unit_test(a_process_that_runs_has_not_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
