@@ -12,22 +12,35 @@
 #include <string.h>
 
 #include "export/answers/ranks/rankwaits.h"
+#include "export/read/facts/vendor.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/fields.h"
 #include "export/show/plain.h"
 
-/* When the process did something last. What was open has no end. */
+enum { OUT_OF_STEP_NS = 1000000000 };
+
+static bool is_collective(const struct kp_tree *tree, size_t i)
+{
+    const char *const name = kp_kineto_text(tree->trace, kp_tree_event(tree, i)->name);
+    return kp_vendor_is_comm_op(name) || kp_vendor_is_collective(name);
+}
+
+/* When the process did something last. What was open has no end, and is the last that it did. */
 static void times_look(struct kp_why_end *out, const struct kp_tree *tree)
 {
+    int64_t latest = INT64_MIN;
     out->last_ns = out->begun_ns = tree->trace->start_ns;
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *const n = &tree->nodes[i];
         const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-        const int64_t ns = e->flags & KP_KINETO_UNFINISHED ? n->start_ns : n->end_ns;
+        const bool is_open = e->flags & KP_KINETO_UNFINISHED;
+        const int64_t ns = is_open ? n->start_ns : n->end_ns, until = is_open ? INT64_MAX : n->end_ns;
         if (e->kind != KP_KINETO_OP || n->on_device) continue;
         if (ns > out->last_ns) out->last_ns = ns;
         if (n->start_ns > out->begun_ns) out->begun_ns = n->start_ns;
+        if (until > latest) out->has_waited = false;
+        if (until >= latest) latest = until, out->has_waited |= is_collective(tree, i);
     }
 }
 
@@ -57,12 +70,15 @@ bool kp_why_stood(struct kp_why *why, long pid, int64_t ns)
     return has;
 }
 
+/* Ranks are not in step: one may enter a collective before the one that it will miss has ended its last op. */
+static int64_t left_ns(const struct kp_why_end *e) { return e->last_ns + (e->has_waited ? OUT_OF_STEP_NS : 0); }
+
 static int by_cause(const void *a, const void *b)
 {
     const struct kp_why_end *const x = a, *const y = b;
     if (x->is_bad != y->is_bad) return x->is_bad ? -1 : 1;
     if (x->is_asked != y->is_asked) return x->is_asked ? 1 : -1;
-    if (x->is_bad && x->last_ns != y->last_ns) return x->last_ns < y->last_ns ? -1 : 1;
+    if (x->is_bad && left_ns(x) != left_ns(y)) return left_ns(x) < left_ns(y) ? -1 : 1;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 

@@ -12,6 +12,7 @@ struct kp_why_end {                    /* how one process ended */
     int64_t last_ns, begun_ns;         /* when it did something last, and began its last op, since the Unix epoch */
     bool is_running;                   /* it has not ended */
     bool is_bad, is_asked;             /* not by itself; by a signal with which a launcher ends the others */
+    bool has_waited;                   /* the last that it did was a collective */
     bool has_stood;                    /* it did nothing more after it had written that it stands */
     char word[16];                     /* "killed", "ended" */
     char how[KP_LASTWORDS_BYTES + 80]; /* "by ValueError at train.py:18 main, after step 4" */

@@ -13,7 +13,7 @@ static struct kp_why why;
 static bool is_running;
 
 /* A rank whose last op ended so many us after the begin. */
-static void add(int rank, const char *ended, int last_us)
+static void add_after(int rank, const char *ended, int last_us, const char *last)
 {
     void *state = NULL;
     assert_int_equal(little_setup(&state), 0);
@@ -22,11 +22,13 @@ static void add(int rank, const char *ended, int last_us)
              rank);
     numbered_step(t, 4, 0, 1000);
     op(t, "aten::mm", 0, 900);
-    op(t, "aten::add", 1000, last_us - 1000);
+    op(t, last, 1000, last_us - 1000);
     assert_int_equal(choose(t, &everything), 0);
     kp_why_add(&why, &t->tree, &t->chosen, is_running);
     assert_int_equal(little_teardown(&state), 0);
 }
+
+static void add(int rank, const char *ended, int last_us) { add_after(rank, ended, last_us, "aten::add"); }
 
 static const char *told(void)
 {
@@ -48,6 +50,15 @@ static void the_rank_that_went_first_is_told_first(void **state)
     assert_string_equal(told(), "rank 1 ended by ValueError at train.py:44 fails, after step 4; others followed\n"
                                 "  then rank 0 ended by RuntimeError at train.py:70 iterate, after step 4\n"
                                 "  then rank 2 ended by SIGTERM after step 4\n");
+}
+
+static void a_rank_that_was_in_a_collective_missed_one_that_was_not(void **state)
+{
+    (void)state;
+    add_after(0, OTHERS, 1900, "c10d::allreduce_");
+    add(1, "\"complete\":false,\"ended_by\":\"SIGABRT\"", 2000);
+    assert_string_equal(told(), "rank 1 ended by SIGABRT after step 4; others followed\n"
+                                "  then rank 0 ended by RuntimeError at train.py:70 iterate, after step 4\n");
 }
 
 static void a_killed_rank_is_the_cause_of_exceptions(void **state)
@@ -105,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rank_that_went_first_is_told_first),
+        cmocka_unit_test(a_rank_that_was_in_a_collective_missed_one_that_was_not),
         cmocka_unit_test(a_killed_rank_is_the_cause_of_exceptions),
         cmocka_unit_test(a_rank_that_ended_by_itself_comes_last),
         cmocka_unit_test(a_job_that_ended_well_has_no_cause),
