@@ -40,7 +40,9 @@ static int tell(const char *folder, bool is_json, bool is_now)
     if (elsewhere > 0) kp_cli_fail("hang", "%s: %d sockets of other machines: run this there, too", folder, elsewhere);
     const bool is_any = now.count > 0;
     if (!is_any)
-        kp_cli_fail("hang", "%s: no process of this machine listens there (kprof run --control makes it listen)",
+        kp_cli_fail("hang",
+                    "%s: no process of this machine listens there. kprof why tells how one ended; kprof run --control "
+                    "makes one listen",
                     folder);
     kp_hang_judge(&verdict, &now, &before);
     if (is_any && is_json) kp_hang_json(stdout, &now, &verdict);

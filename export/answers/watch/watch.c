@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
+#include "export/read/store/procstate.h"
 #include "export/read/store/qsort.h"
 #include "export/read/store/quantile.h"
 
@@ -65,7 +66,7 @@ static bool is_gone(const struct kp_stephead *head, double sign_ns)
     char host[65] = "";
     gethostname(host, sizeof host - 1);
     if (strcmp(host, head->host) != 0) return sign_ns > NO_SIGN_NS;
-    const uint64_t start = kp_io_process_start(head->pid);
+    const uint64_t start = kp_procstate_start(head->pid);
     return start == 0 || (head->process_start && start != head->process_start);
 }
 

@@ -14,11 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
 #include "export/show/fields.h"
 #include "export/show/say.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/cli/ctl/joblist.h"
+#include "export/read/store/procstate.h"
 #include "schedule/ctl_proto.h"
 #include "schedule/job/job.h"
 
@@ -134,7 +134,7 @@ static bool is_here(const struct jobstart *j, const struct kp_job_answer *a)
 
 static bool is_process_gone(const struct jobstart *j, const struct kp_job_answer *a)
 {
-    return is_here(j, a) && kp_io_process_start((int32_t)a->pid) != a->start;
+    return is_here(j, a) && kp_procstate_start((long)a->pid) != a->start;
 }
 
 /* 0, or an errno value. */

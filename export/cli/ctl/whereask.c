@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collector/base/kp_io.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/read/kineto/kineto.h"
+#include "export/read/store/procstate.h"
 #include "schedule/job/job.h"
 
 enum { ANSWER_BYTES = 4 << 20 };
@@ -22,23 +22,10 @@ static char *answer; /* ANSWER_BYTES */
 
 const char *kp_where_text(void) { return answer; }
 
-/* Of proc(5); 0: there is no such process. */
-static char state_of(long pid)
-{
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    FILE *const f = fopen(path, "re");
-    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f) fclose(f);
-    text[n] = '\0';
-    const char *const end = strrchr(text, ')');
-    return end && end[1] == ' ' ? end[2] : '\0';
-}
-
 /* A stopped process is not asked: it would answer when it goes on. */
 static enum kp_hang_state state_guess(long pid)
 {
-    const char state = state_of(pid);
+    const char state = kp_procstate(pid);
     if (state == 'T' || state == 't') return KP_HANG_STOPPED;
     return state && state != 'Z' && state != 'X' ? KP_HANG_SILENT : KP_HANG_GONE;
 }
@@ -84,7 +71,7 @@ static bool rank_read(int dir, const char *name, struct kp_job_answer *out)
 static void rank_note(struct kp_hang *hang, const struct kp_job_answer *a)
 {
     struct kp_hang_process *const known = kp_hang_find(hang, a->host, (long)a->pid);
-    const bool is_gone = a->start && kp_io_process_start((int32_t)a->pid) != a->start;
+    const bool is_gone = a->start && kp_procstate_start((long)a->pid) != a->start;
     if (known && known->rank < 0) known->rank = (long)a->rank;
     if (known && known->size < 2) known->size = (long)a->size;
     if (known && is_gone) known->state = KP_HANG_GONE;

@@ -14,6 +14,7 @@
 #include "export/read/folder/beside.h"
 #include "export/read/files/budget.h"
 #include "export/read/files/progress.h"
+#include "export/read/store/procstate.h"
 #include "export/show/say.h"
 #include "export/show/units.h"
 #include "export/read/symbols/plainname.h"
@@ -183,7 +184,7 @@ void kp_spool_export_losses(const struct kp_reader *reader, FILE *to)
 static uint64_t process_start_ns(uint32_t pid)
 {
     struct timespec now;
-    const uint64_t ticks = kp_io_process_start((int32_t)pid);
+    const uint64_t ticks = kp_procstate_start(pid);
     if (!ticks) return 0;
     clock_gettime(CLOCK_BOOTTIME, &now);
     return kp_clock_ns(CLOCK_REALTIME) - ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) +
