@@ -430,7 +430,7 @@ def sleeps(call, dur, others=0, gap=True):
 
 def resides(kb):
     """The program's memory grows by so much a step."""
-    trace = on_cpu(4, resident_steps=",".join(f"{step}:{500000 + kb * step}" for step in range(40)))
+    trace = on_cpu(4, resident_steps=",".join(f"{step}:{500000 + kb * step}" for step in range(80)))
     trace.cost = 1024 * kb
     return trace
 

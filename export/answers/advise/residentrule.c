@@ -4,7 +4,8 @@
  *
  * The recorder looks at the program's memory where steps end (preload/procfacts/residents.c). A cache that fills, or a
  * heap that finds its size, grows and then stops. So the first quarter is left out, the growth must be there in most
- * pairs of looks that are half of the rest apart, and the last half must have half of it at least.
+ * pairs of looks that are half of the rest apart, and the last half must have half of it at least. A heap takes its
+ * pieces over tens of steps, so few looks are believed only where much of the program's memory has come.
  */
 #include "export/answers/advise/adviseparts.h"
 
@@ -12,10 +13,11 @@
 
 #include "export/show/units.h"
 
-enum { LOOKS_LEAST = 16, WARM_PART = 4, LOOKS_MOST = 4096 };
+enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4 };
 #define GROWS_LEAST (16.0 * 1024) /* a step: what is less is a heap in pieces */
 #define GROWS_CRITICAL (64.0 * 1024)
 #define ALL_LEAST (8.0 * 1024 * 1024) /* in all of these steps */
+#define ALL_FEW (1.0 / 16)            /* of the memory at the first look, where the looks are few */
 #define STEADY 0.5                    /* of the growth: a quarter of the pairs has less, and the last half */
 #define EXPLAINED 0.5                 /* by tensors, which have a finding of their own: what is left is less */
 
@@ -59,6 +61,13 @@ static double growth_at(const struct looks *l, size_t from, size_t end, double s
     return value;
 }
 
+/* Bytes that must have come in all. */
+static double growth_least(const struct looks *l)
+{
+    const double of_few = l->count < LOOKS_SURE ? ALL_FEW * l->bytes[0] : 0;
+    return of_few > ALL_LEAST ? of_few : ALL_LEAST;
+}
+
 /* Bytes a step; 0: it does not grow, or stops to. */
 static double growth_of(const struct looks *l)
 {
@@ -68,7 +77,7 @@ static double growth_of(const struct looks *l)
     const bool is_steady = growth_at(l, from, l->count, 0.25) >= STEADY * each &&
                            growth_at(l, l->count - rest / 2, l->count, 0.5) >= STEADY * each;
     const double all = each * (l->step[l->count - 1] - l->step[from]);
-    return is_steady && each >= GROWS_LEAST && all >= ALL_LEAST ? each : 0;
+    return is_steady && each >= GROWS_LEAST && all >= growth_least(l) ? each : 0;
 }
 
 static const char *tensors_text(const struct kp_costrules *x, double tensors)

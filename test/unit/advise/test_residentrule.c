@@ -2,25 +2,27 @@
 /* test_residentrule.c - memory of the host that grows with each step, and what grows and stops */
 #include "test/unit/advise/advised.h"
 
-enum { STEPS = 40, STEP_US = 10000, START_KB = 400000 };
+enum { STEPS = 80, FEW = 21, STEP_US = 10000, START_KB = 400000 };
 
 typedef long (*memory_fn)(int step);
 
-/* Steps of one op, at whose ends the program has so many KB. */
-static struct kp_advice advice_of(struct little *t, memory_fn kb_at)
+/* So many steps of one op, at whose ends the program has so many KB. */
+static struct kp_advice advice_of_steps(struct little *t, memory_fn kb_at, int steps)
 {
     size_t used = (size_t)snprintf(t->head, sizeof t->head,
                                    "\"with_stack\":1,\"kprof\":{\"python_gc\":\"1\",\"resident_steps\":\"");
-    for (int i = 0; i < STEPS; i++)
+    for (int i = 0; i < steps; i++)
         used +=
             (size_t)snprintf(t->head + used, sizeof t->head - used, "%s%d:%ld", i ? "," : "", i, START_KB + kb_at(i));
     snprintf(t->head + used, sizeof t->head - used, "\"},");
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < steps; i++) {
         numbered_step(t, i, i * STEP_US, STEP_US);
         op(t, "aten::mm", i * STEP_US, STEP_US - 10);
     }
     return advise(t);
 }
+
+static struct kp_advice advice_of(struct little *t, memory_fn kb_at) { return advice_of_steps(t, kb_at, STEPS); }
 
 static long each_step(int step) { return 350L * step; }
 static long each_fifth(int step) { return 1750L * (step / 5); }
@@ -28,6 +30,16 @@ static long less(int step) { return 40L * step; }
 static long warming(int step) { return step < 10 ? 30000L * step : 300000; }
 static long filling(int step) { return step < 25 ? 2000L * step : 50000; }
 static long up_and_down(int step) { return step % 2 ? 60000 : 0; }
+static long much(int step) { return 2000L * step; }
+
+/* A DataLoader with two workers, in a window of 21 steps: the heap takes pieces of a MB, then no more. */
+static long in_pieces(int step)
+{
+    static const long kb[FEW] = {0,    12,   1036,  4112,  4120,  5144,  5148,  5148,  6172,  7196, 8220,
+                                 9244, 9244, 10276, 11300, 12324, 13348, 16420, 16420, 16420, 16424};
+    return kb[step];
+}
+
 static long small(int step) { return 3L * step; }
 
 static void growth_in_each_step_is_told_first(void **state)
@@ -66,6 +78,18 @@ static void what_stops_to_grow_is_none(void **state)
     (void)state;
 }
 
+static void few_steps_of_a_heap_that_finds_its_size_are_no_alarm(void **state)
+{
+    assert_int_equal(advice_of_steps(*state, in_pieces, FEW).count, 0);
+}
+
+static void few_steps_that_take_much_are_told(void **state)
+{
+    const struct kp_advice a = advice_of_steps(*state, much, FEW);
+    assert_int_equal(a.count, 1);
+    assert_float_equal(a.findings[0].step_bytes, 2000 * 1024, 1);
+}
+
 /* By line, with the call stacks: heapadvice.c. */
 static void a_traced_heap_tells_it_better(void **state)
 {
@@ -80,8 +104,12 @@ static void a_traced_heap_tells_it_better(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LITTLE(growth_in_each_step_is_told_first), LITTLE(growth_of_each_fifth_step_is_told),
-        LITTLE(little_growth_is_no_alarm),         cmocka_unit_test(what_stops_to_grow_is_none),
+        LITTLE(growth_in_each_step_is_told_first),
+        LITTLE(growth_of_each_fifth_step_is_told),
+        LITTLE(little_growth_is_no_alarm),
+        cmocka_unit_test(what_stops_to_grow_is_none),
+        LITTLE(few_steps_of_a_heap_that_finds_its_size_are_no_alarm),
+        LITTLE(few_steps_that_take_much_are_told),
         LITTLE(a_traced_heap_tells_it_better),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
