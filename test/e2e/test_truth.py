@@ -14,5 +14,45 @@ import truth
 
 @pytest.mark.parametrize("case", [case for case in cases.CASES if case.quick], ids=lambda case: case.name)
 def test_what_is_told_is_true(case, tmp_path):
-    rows, text = truth.judge(case, tmp_path / "run", harness.KPROF, harness.PYTHON, times=2.5)
+    rows, text, skipped = truth.judge(case, tmp_path / "run", harness.KPROF, harness.PYTHON, times=2.5)
+    if skipped:
+        pytest.skip(skipped)
     assert not [row for row in rows if row[-1]], f"{rows}\n{text}"
+
+
+CASE = cases.Case("of a test", "collated.py", [], [])
+WRONG, COST = [("slow-steps", None, 1.0, ["not told"])], [("data-loading", 3.0, 1.0, ["cost"])]
+
+
+@pytest.mark.parametrize("fills, rows, busy, is_skipped", [
+    (False, WRONG, 0.66, True), (False, WRONG, 0.05, False), (False, COST, 0.66, True),
+    (True, WRONG, 0.66, False), (True, COST, 0.66, True), (False, [], 0.66, False)])
+def test_a_wrong_case_without_a_core_is_skipped_with_its_reason(monkeypatch, tmp_path, fills, rows, busy, is_skipped):
+    runs = []
+    monkeypatch.setattr(truth, "once", lambda *args: runs.append(1) or (rows, "said", busy))
+    case = cases.dataclasses.replace(CASE, fills=fills)
+    skipped = truth.judge(case, tmp_path)[-1]
+    assert bool(skipped) == is_skipped and len(runs) == (truth.TRIES if is_skipped else 1)
+    assert not is_skipped or "had no core for 66 % of what it wanted" in skipped
+
+
+def test_a_case_without_a_core_comes_again_at_the_end():
+    first, second = (cases.dataclasses.replace(CASE, name=name) for name in ("first", "second"))
+    asked = []
+
+    def judge_one(case, tries):
+        asked.append((case.name, tries))
+        return [], "", "" if case is second else "had no core"
+
+    judged = [(case.name, skipped) for case, _, _, skipped in truth.all_judged([first, second], judge_one)]
+    assert asked == [("first", 1), ("second", 1), ("first", truth.TRIES - 1)]
+    assert judged == [("second", ""), ("first", "had no core")]
+    assert truth.told_of(first, [], "had no core") == ("skipped", 0)
+    assert truth.closing({"right": [], "wrong": [], "skipped": ["first"]}, 0) == "all else is told right; 1 cases are skipped, as their programs had no core: first"
+
+
+def test_a_figure_that_a_pattern_does_not_find_is_no_other_figure():
+    finding = {"what": "no operator runs, 6.8 ms of it in native.py:29 def guard", "step_bytes": 0, "step_ms": 8.3}
+    assert truth.figure(finding, cases.Told("no-op-runs", "native_ms", says=(r"([\d.]+) ms of it in native\.py:29",))) == 6.8
+    assert truth.figure(finding, cases.Told("no-op-runs", "native_ms", says=(r"([\d.]+) ms of it in native\.py:28",))) is None
+    assert truth.figure(finding, cases.Told("no-op-runs", "native_ms")) == 8.3

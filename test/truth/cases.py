@@ -6,9 +6,19 @@ program's own TRUTH that it must equal within a tenth; the line and words that i
 a case's Told names is false, but for those in `also`: a busy machine makes steps slow.
 """
 import dataclasses
+import pathlib
 
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 BUSY = {"slow-steps", "slower-steps"}  # others on these cores may cause these; a case that judges them leaves this out
 STACKS, SOME = ["--with-stack", "ops"], ["--with-stack", "1", "--schedule", "10-30"]
+
+
+def at(program, text, more=""):
+    """PROGRAM:LINE of the line that begins with this text."""
+    lines = (PROGRAMS / program).read_text(encoding="utf-8").splitlines()
+    found = [number for number, line in enumerate(lines, 1) if line.strip().startswith(text)]
+    assert len(found) == 1, f"{program}: {text}: {found}"
+    return f"{program}:{found[0]}{more}"
 
 
 @dataclasses.dataclass
@@ -45,6 +55,7 @@ class Case:
     ranks: int = 0  # by torchrun
     than: list = None  # arguments of a second recording, which `read` compares
     known: dict = dataclasses.field(default_factory=dict)  # by the id of what is told: Known
+    fills: bool = False  # its own processes fill the cores: without one its cost is not judged, but its names are
     refuses: str = ""  # the command may refuse, with these words
 
 
@@ -58,12 +69,13 @@ COUNTED = ["report", "--within", "answer"]
 CASES = [
     Case("1a tokenizer in collate", "collated.py", STACKS, [Told("data-loading", "load_own_ms", line="collated.py", severity="critical")], args=["0"], quick=True),
     Case("1a its twin", "collated.py", STACKS, [], args=["0", "fast"]),
-    Case("1b two workers", "collated.py", [*SOME, "--children"], [Told("data-loading", "load_ms", severity="critical", says=(r"worker collated\.py:\d+ (?:def )?tokenize",))], args=["2"]),
+    Case("1b two workers", "collated.py", [*SOME, "--children"], [Told("data-loading", "load_own_ms", line="collated.py", severity="critical",
+         says=(rf"first at {at('collated.py', 'def tokenize')} def tokenize", "More workers do not help"))], args=["2"], fills=True),
     Case("2 log and save", "monitored.py", STACKS, args=["both"], also={"slower-steps"}, told=[
-        Told("slow-steps", "log_ms", line="monitored.py:14", says=(OFTEN,)),
-        Told("slow-steps", "save_ms", line="monitored.py:20", says=(RARE,))]),
+        Told("slow-steps", "log_ms", line=at("monitored.py", "return ["), says=(OFTEN,)),
+        Told("slow-steps", "save_ms", line=at("monitored.py", "torch.save"), says=(RARE,))]),
     Case("2 its twin", "monitored.py", STACKS, [], args=["none"]),
-    Case("5 cold files", "smallfiles.py", SOME, [Told("file-io", "files_ms", line="smallfiles.py:39 load", severity="critical")], args=["files"], also={"slower-steps"},
+    Case("5 cold files", "smallfiles.py", SOME, [Told("file-io", "files_ms", line=at("smallfiles.py", "large = ", " load"), severity="critical")], args=["files"], also={"slower-steps"},
          unsaid=BATCHES),
     Case("5 cold files, stacks of ops", "smallfiles.py", STACKS, [Told("waits-in-step", "reads_ms", line="smallfiles.py")], args=["files"], also=set(),
          unsaid=("graph kept alive",)),
@@ -88,13 +100,14 @@ CASES = [
          known={"text": Known("says no /arrays", "no time is recorded of a program without torch")}, told=[
         Told("text", "parse_share", says=(r"arrays\.py:\d+ (?:def )?parse +[\d.]+ +([\d.]+)",))]),
     *(Case(f"14 C by ctypes{how}", "native.py", flags, [Told("no-op-runs", "native_ms", line=line, says=(rf"([\d.]+) ms of it {where}",))])
-      for how, flags, line, where in (("", STACKS, "native.py", "before"), (", its line", SOME, "native.py:28 def guard", r"in native\.py:28 def guard"))),
+      for how, flags, line, where in (("", STACKS, "native.py", "before"),
+                                    *((", its line", SOME, line, f"in {line}") for line in (at("native.py", "def guard", " def guard"),)))),
     Case("14 its twin", "native.py", STACKS, [], args=["none"]),
     Case("3 gil", "gil.py", STACKS, [Told("gil-wait", "idle_ms", says=("Python's lock",))], unsaid=BATCHES, quick=True),
-    Case("3 gil, its line", "gil.py", SOME, [Told("gil-wait", "idle_ms", line="gil.py:13 def smooth")], unsaid=BATCHES),
+    Case("3 gil, its line", "gil.py", SOME, [Told("gil-wait", "idle_ms", line=at("gil.py", "def smooth", " def smooth"))], unsaid=BATCHES),
     Case("4 queue", "queued.py", STACKS, [Told("waits-in-step", "get_ms", line="queued.py", severity="critical")], unsaid=BATCHES),
     Case("4 queue, for whom", "queued.py", SOME, unsaid=BATCHES, quick=True, told=[
-        Told("queue-wait", "get_ms", line="queued.py:33 main", severity="critical", says=(r"fills it at queued\.py:21 feed, and sleeps at queued\.py:\d+ (?:def )?fetch for 9",))]),
+        Told("queue-wait", "get_ms", line=at("queued.py", "x = batches.get", " main"), severity="critical", says=(rf"fills it at {at('queued.py', 'batches.put')} feed, and sleeps at queued\.py:\d+ (?:def )?fetch for 9",))]),
     *(Case(f"waits: {way}", "waiting.py", SOME, [Told(told, "wait_ms", line="waiting.py", severity="critical")], args=[way], unsaid=BATCHES)
       for way, told in WAITS.items()),
     *(Case(f"waits: {way}, stacks of ops", "waiting.py", STACKS, [Told("waits-in-step", "idle_ms", line="waiting.py", severity="critical")], args=[way],
