@@ -102,7 +102,7 @@ const char *kp_log_refuse_file(const struct stat *file)
 {
     if (!S_ISREG(file->st_mode)) return "is no regular file";
     if (file->st_uid != geteuid()) return "is another user's file";
-    return file->st_nlink == 1 ? NULL : "has other names, too (links)";
+    return file->st_nlink == 1 ? NULL : "also has other names (links)";
 }
 
 /* Checks the file before it is opened, since opening a device may have effects. 0: it is good, or does not exist. */

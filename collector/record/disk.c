@@ -331,7 +331,7 @@ int kp_disk_open(const char *dir)
     kp_life_begin(&life);
     if (kp_helpers_start(disk_main, "kprof-disk", KP_WRITER_NICE, disk_wake) != 0) {
         kp_life_none(&life);
-        kp_log(1, "no thread kprof-disk: the writer writes to the disk, too, and may wait for it");
+        kp_log(1, "no thread kprof-disk: the writer also writes to the disk, and may wait for it");
         kp_store_release(&is_writers, true); /* pairs with: kp_disk_beat */
         round_do();
     }

@@ -50,7 +50,7 @@ void kp_ticker_open(void (*tick)(void))
     kp_life_begin(&life);
     if (kp_helpers_start(ticker_main, "kprof-tick", KP_WRITER_NICE, kp_ticker_wake) == 0) return;
     kp_life_none(&life);
-    kp_log(1, "no thread kprof-tick: the writer closes windows, too, and may wait for the loader's lock");
+    kp_log(1, "no thread kprof-tick: the writer also closes windows, and may wait for the loader's lock");
     kp_store_release(&is_writers, true); /* pairs with: kp_ticker_beat */
     kp_writer_wake();
 }

@@ -37,7 +37,7 @@ static int tell(const char *folder, bool is_json, bool is_now)
                            "--control",
                            folder);
     if (elsewhere < 0) return kp_cli_fail("hang", "%s: %s", folder, strerror(errno));
-    if (elsewhere > 0) kp_cli_fail("hang", "%s: %d sockets of other machines: run this there, too", folder, elsewhere);
+    if (elsewhere > 0) kp_cli_fail("hang", "%s: %d sockets of other machines: also run this there", folder, elsewhere);
     const bool is_any = now.count > 0;
     if (!is_any)
         kp_cli_fail("hang",

@@ -56,8 +56,8 @@ static const struct kp_opt flags[] = {
     {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     {"all-frames", 0, KP_OPT_FLAG, NULL,
-     "call stacks of the heap, flame graph and --format folded, too, with the frames of Python's interpreter (default: "
-     "where they are calls alone, they are folded), and twelve frames behind your line (default: three)"},
+     "call stacks of the heap, also in the flame graph and in --format folded, with the frames of Python's interpreter "
+     "(default: folded where they only call), and twelve frames after your line (default: three)"},
     {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, show what is there"},
     {0}};
 

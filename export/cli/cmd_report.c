@@ -95,14 +95,12 @@ static const struct kp_opt flags[] = {
     [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
-            "a row per op, line (of your own code), library (lines of libraries, too, but of torch), function (of "
-            "Python, each call of it), module (forward "
-            "and backward), class (of modules), shape, "
-            "kernel (on a GPU) or step; default op, with --sort mem shape"},
+            "rows of op, line (of your code), library (its lines, but torch), function (of Python), module, class (of "
+            "modules), shape, kernel or step; default op, with --sort mem shape"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
-              "only steps A to B; A alone: one step; all: start-up and end, too (default: the steps)"},
+              "only steps A to B; A alone: one step; all: with start-up and end (default: the steps)"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
-                "only while a range, op, Python function or call of CUDA of that name runs; a glob is meant, too: "
+                "only while a range, op, Python function or call of CUDA of that name runs; globs work: "
                 "'train.py(12)*' is the function whose def is in line 12"},
     [PHASE] = {"phase", 0, KP_OPT_VALUE, "NAME", "only the traces of that phase (of a run with --phases)"},
     [FROM] = {"from", 0, KP_OPT_VALUE, "US", "only from so many microseconds after the profiler's start"},

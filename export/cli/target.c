@@ -160,7 +160,7 @@ static int check_at(const char *path, int depth, char *why, size_t why_bytes)
         return rc ? rc : rights_check(path, why, why_bytes);
     }
     if (depth == SCRIPT_DEPTH)
-        return snprintf(why, why_bytes, "%s: scripts of scripts, too deep", path), NOT_EXECUTABLE;
+        return snprintf(why, why_bytes, "%s: too many scripts run one another", path), NOT_EXECUTABLE;
     rc = path_find(interpreter, found, sizeof found);
     if (rc) return snprintf(why, why_bytes, "%s: its interpreter %s is not there", path, interpreter), rc;
     rc = check_at(found, depth + 1, why, why_bytes);

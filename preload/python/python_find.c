@@ -155,7 +155,7 @@ static void find(void)
         } else if (!unknown[0]) {
             kp_fmt(unknown, sizeof unknown, "Python %u.%u%s", version / 100, version % 100,
                    has_gil ? "" : " without a GIL");
-            kp_log(1, "%s: its frames are not known here, so optimizers of one class cannot be told apart", unknown);
+            kp_log(1, "%s: its frames are not known here, so optimizers of one class cannot be distinguished", unknown);
         }
     }
     dlerror(); /* clears our failed look-up, so that the host does not read it */

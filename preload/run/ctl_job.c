@@ -41,7 +41,7 @@ enum {
     UNTOLD_MS = 20000 /* of a rank that another one tells: before kprof ctl takes it for silent */
 };
 _Static_assert(sizeof((struct kp_job_answer *)0)->job == KP_JOB_ID_BYTES, "a job's id fits");
-_Static_assert((int)UNTOLD_MS + 2 * (int)IDLE_MS < (int)KP_JOB_SILENT_MS, "a rank that is not told answers in time");
+_Static_assert((int)UNTOLD_MS + 2 * (int)IDLE_MS < (int)KP_JOB_SILENT_MS, "a rank without news answers in time");
 
 static struct {
     bool is_wanted, is_joined;

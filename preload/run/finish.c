@@ -601,7 +601,7 @@ void kp_finish_say_signal(int number)
     if (kp_record_is_open()) /* a handler may have interrupted a thread with its lock: then nothing is noted */
         (void)kp_record_note_try("ended_by", number == SIGINT ? "SIGINT" : number == SIGHUP ? "SIGHUP" : "SIGTERM");
     if (is_watched || !kp_record_is_open() || !kp_run_may_log()) return;
-    kp_log(0, "killed by signal %d (%s). What was recorded until then is kept. Next: kprof %s%s%s", number, name,
+    kp_log(0, "killed by signal %d (%s). The recording until then is kept. Next: kprof %s%s%s", number, name,
            config->heap == KP_HEAP_TRACE ? "memory" : "report", is_default ? "" : " ", is_default ? "" : folder);
 }
 

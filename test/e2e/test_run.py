@@ -326,7 +326,7 @@ time.sleep(600)
             os.killpg(run.pid, signal.SIGINT)
         said = run.communicate()[1]
     assert run.returncode == -signal.SIGINT and "KeyboardInterrupt" in said, said
-    assert said.count("kprof: killed by signal 2 (Interrupt: Ctrl-C). What was recorded until then is kept. Next: kprof report") == is_said, said
+    assert said.count("kprof: killed by signal 2 (Interrupt: Ctrl-C). The recording until then is kept. Next: kprof report") == is_said, said
     report = subprocess.run([str(harness.KPROF), "report"], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
     assert "aten::linear" in report.stdout and "ended    by SIGINT" in report.stdout, report.stdout + report.stderr
 

@@ -162,7 +162,7 @@ static bool gpu_steps_judge(struct kp_costrules *x, struct kp_step_split *splits
         x->places = &places;
         x->out->ahead = kp_costrules_text(x,
                                           "the host is ahead of the GPU, by %.1f steps more at the end than at the "
-                                          "begin: a step is the GPU's, from its first work to that of the next",
+                                          "start: a step is the GPU's, from its first work to that of the next",
                                           backlog_ns / x->out->step_ns);
         rules_judge(x);
         x->chosen = chosen;
@@ -341,7 +341,7 @@ static const char *slowed_by(const struct kp_costrules *x)
     if (!x->out->count || times < KP_BARE_TOLD) return NULL;
     return kp_costrules_text(x,
                              "a step takes %.2f times as long as before the window (%.3f ms): recording lengthens ops, "
-                             "launches and Python, so they cost less than is told%s",
+                             "launches and Python, so they cost less than reported%s",
                              times, x->out->median_ns / times / 1e6, host_without(x, times));
 }
 

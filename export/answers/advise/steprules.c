@@ -333,8 +333,8 @@ static struct kp_finding *one_tell(struct kp_costrules *x, const struct kp_longs
 
 static const char slower_what[] = ": the same number of calls as in the others, but slower";
 static const char slower_change[] =
-    "Either their inputs are larger (kprof run --record-shapes -- ..., then kprof report --step N), or the thread "
-    "waited for a core that other threads or programs used.";
+    "Either their inputs are larger, or the thread waited for a core that other threads or programs used. "
+    "Compare shapes: kprof run --record-shapes -- ..., then kprof report --step N.";
 
 /* The only notable step of a group, where it has most of what that has more; SIZE_MAX: none. */
 static size_t one_find(const struct kp_costrules *x, const struct kp_longsteps *l, size_t group)

@@ -226,12 +226,12 @@ static const char *change_of(const struct kp_costrules *x, long wanted, double l
     const char *why = ranks > 1 && number > 1 ? ": the cores divided by the ranks." : ".", *set;
     if (small && wanted > 1)
         why = kp_costrules_text(x,
-                                ": half of the time of ops is in ops of at most %.3f ms on these threads, and one "
-                                "thread is as fast with such small ones. At most %ld where ops are larger.",
+                                ": half of the ops' time is in ops of at most %.3f ms. One thread is as fast with "
+                                "them. At most %ld where ops are larger.",
                                 length / 1e6, wanted);
     else if (length > 0 && wanted > 1)
         why = kp_costrules_text(x,
-                                "%s while each has a core to itself, and 1 where other programs use the cores, too: "
+                                "%s while each has a core to itself, and 1 where other programs also use the cores: "
                                 "half of the time of ops is in ops of at least %.3f ms, long enough to be shared.",
                                 ranks > 1 ? " (the cores divided by the ranks)" : "", length / 1e6);
     set = kp_costrules_text(x, "torch.set_num_threads(%ld)%s", number, why);

@@ -145,7 +145,7 @@ static void sites_print(const struct leaks *l, long row_limit)
     last_row(l, &last);
     folded_row(l, &start, "start-up (", ", with imports)");
     if (kept && is_startup(l, l->from))
-        fprintf(l->out, "    (rows have what step %llu left, too; the sum above has not)\n",
+        fprintf(l->out, "    (the rows include step %llu; the sum above does not)\n",
                 (unsigned long long)l->p->steps[l->from].number);
     free(sites);
     free(of);

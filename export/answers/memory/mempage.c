@@ -234,10 +234,7 @@ static void facts_put(const struct memory_page *p, const struct kp_mem_device *d
             kp_units_bytes(size, sizeof size, p->curve.peak.total),
             (double)(p->curve.peak_ns - p->view->zero_ns) / 1e6);
     if (step >= 0) fprintf(p->out, " (step %ld)", p->view->steps[step].number);
-    fprintf(p->out,
-            d->count == 1 ? "; %zu block was taken in the window or was there at its begin"
-                          : "; %zu blocks were taken in the window or were there at its begin",
-            d->count);
+    fprintf(p->out, "; %zu block%s seen in the window", d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0)
         fprintf(p->out, ", at most %s reserved", kp_units_bytes(size, sizeof size, d->reserved_most));
     fprintf(p->out, ".%s</p>\n", d->knows_before ? "" : " " KP_MEM_BEFORE_MISSING);

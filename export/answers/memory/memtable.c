@@ -162,7 +162,7 @@ static void words_put(FILE *out, const struct kp_mem_curve *c)
         [KP_MEM_TEMPORARY] = "Temporary: taken and given back within one op, or one optimizer step",
         [KP_MEM_ACTIVATION] = "Activation: made in a forward pass, and live after its op",
         [KP_MEM_AUTOGRAD] = "Autograd detail: made in a backward pass, and gone before it ends",
-        [KP_MEM_UNKNOWN] = "Unknown: none of these; what evaluation alone and data loading make is here, too",
+        [KP_MEM_UNKNOWN] = "Unknown: none of these; blocks of evaluation alone and of data loading are here",
         [KP_MEM_BEFORE] =
             "Before the window: taken before it began, so its op is not known; at the end: not given back in it"};
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
@@ -224,7 +224,7 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
 {
     struct kp_mem_groups g;
     if (view->step_count < 3) {
-        fprintf(out, "\n  What grows from step to step: the window has %zu step%s, three are needed to tell\n",
+        fprintf(out, "\n  Growth from step to step is not known: the window has %zu step%s, three are needed\n",
                 view->step_count, kp_units_s(view->step_count));
         const char *const missed = kp_kineto_missed_call(view->tree->trace);
         if (missed) kp_plain_fmt(out, "  %s\n", missed);
@@ -286,9 +286,7 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
     step_text(view, c.peak_ns, step, sizeof step);
     if (*step == '-') snprintf(step, sizeof step, "in no step");
-    fprintf(out,
-            "%s: peak %s at %.3f ms (%s; times are after the profiler's start); %zu block%s taken in the window or "
-            "there at its begin",
+    fprintf(out, "%s: peak %s at %.3f ms (%s; times are after the profiler's start); %zu block%s seen in the window",
             d->name, kp_units_size(c.peak.total), at_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", kp_units_size(d->reserved_most));
     fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);

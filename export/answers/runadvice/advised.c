@@ -122,8 +122,7 @@ void kp_advised_left_say(const char *folder, const struct timespec *since, int s
 {
     char *path = newest_find(folder, kp_input_is_spool, since);
     if (path)
-        kp_cli_say(stderr,
-                   "kprof: killed by signal %d (%s%s). What was recorded until then is kept. Next: kprof report %s",
+        kp_cli_say(stderr, "kprof: killed by signal %d (%s%s). The recording until then is kept. Next: kprof report %s",
                    signal, signal == SIGINT ? "Interrupt: Ctrl-C" : strsignal(signal),
                    lacked_memory ? "; the kernel killed a process because memory ran out" : "", folder);
     free(path);

@@ -59,7 +59,7 @@ static void tabs_draw(struct view_screen *s)
     attrset(A_NORMAL);
     if (s->view->step == KP_VIEW_NONE) return;
     char step[60];
-    if (s->view->step == KP_VIEW_ALL) snprintf(step, sizeof step, " start-up and end, too (Esc: the steps)");
+    if (s->view->step == KP_VIEW_ALL) snprintf(step, sizeof step, " with start-up and end (Esc: the steps)");
     else snprintf(step, sizeof step, " step %ld (Esc: all)", s->view->step);
     attrset(A_BOLD);
     text_put(s, 1, x, step, COLS - x);

@@ -170,8 +170,7 @@ static void kernels_make(struct kp_view *v)
                                  c->gpu_most_ns};
         memcpy(tab->rows[row].values, values, sizeof values);
     }
-    snprintf(tab->empty, sizeof tab->empty,
-             "No work of a GPU here. Where the program has one, it is recorded by default.");
+    snprintf(tab->empty, sizeof tab->empty, "No GPU work was recorded.");
     kp_top_fini(&top);
 }
 

@@ -249,7 +249,7 @@ static bool is_trusted(struct kp_recover *r, const struct spool *s)
     if (!s->listed || !S_ISREG(s->st.st_mode)) return true; /* the reader refuses what is no file */
     if (s->st.st_uid != geteuid() && s->st.st_uid != s->folder->st.st_uid)
         why = "belongs to another user than the folder";
-    else if (s->st.st_nlink > 1) why = "has another name, too (a hard link)";
+    else if (s->st.st_nlink > 1) why = "has a second name (a hard link)";
     if (!why) return true;
     r->left++;
     told(r, "kprof: %s: %s, left alone; name the file itself to recover it", s->path, why);

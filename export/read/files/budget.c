@@ -128,7 +128,7 @@ static uint64_t size_of(const char *path)
 static void megabytes_say(uint64_t bytes, const char *of)
 {
     snprintf(budget.explained, sizeof budget.explained,
-             "more than %llu MiB of %s, too much for a file of its size" WHAT_TO_DO, (unsigned long long)(bytes / MB),
+             "more than %llu MiB of %s is too much for a file of its size" WHAT_TO_DO, (unsigned long long)(bytes / MB),
              of);
 }
 
@@ -256,7 +256,7 @@ static void late_make(void)
     (void)kp_plain_text(plain, sizeof plain, budget.path, strlen(budget.path));
     const int n =
         snprintf(budget.late, sizeof budget.late,
-                 "kprof %s: %s: more than %llu s of processor time, too much for a file of its size" WHAT_TO_DO "\n",
+                 "kprof %s: %s: more than %llu s of processor time is too much for a file of its size" WHAT_TO_DO "\n",
                  budget.command, plain, (unsigned long long)budget.now.seconds);
     budget.late_bytes = n < LINE ? (size_t)n : LINE - 1;
 }

@@ -38,9 +38,9 @@ static void calls_that_last_far_longer_than_usual_are_what_threads_cost_at_least
     assert_string_equal(f->what, "16 busy threads compete for 2 cores; without other programs that costs at least");
     assert_string_equal(f->change,
                         "OMP_NUM_THREADS is not set, and torch then takes no more threads than cores, so the "
-                        "program sets them, or starts threads of its own: torch.set_num_threads(1): half of the time "
-                        "of ops is in ops of at most 0.020 ms on these threads, and one thread is as fast with such "
-                        "small ones. At most 2 where ops are larger.");
+                        "program sets them, or starts threads of its own: torch.set_num_threads(1): half of the ops' "
+                        "time is in ops of at most 0.020 ms. One thread is as fast with them. At most 2 where ops are "
+                        "larger.");
 }
 
 static void large_ops_get_as_many_threads_as_cores_and_one_where_these_are_not_free(void **state)
@@ -51,9 +51,8 @@ static void large_ops_get_as_many_threads_as_cores_and_one_where_these_are_not_f
     assert_string_equal(f->what, "6 busy threads compete for 2 cores");
     assert_string_equal(f->change,
                         "Set OMP_NUM_THREADS=2, or where the program calls it itself torch.set_num_threads(2) while "
-                        "each has a core to itself, and 1 where other programs use the cores, too: half of the time of "
-                        "ops is in ops of "
-                        "at least 5.000 ms, long enough to be shared.");
+                        "each has a core to itself, and 1 where other programs also use the cores: half of the time "
+                        "of ops is in ops of at least 5.000 ms, long enough to be shared.");
 }
 
 /* Measured: ops of 10 us on one thread last 300 us on 16 threads of two cores. */

@@ -144,7 +144,7 @@ static void what_is_no_file_of_ours_is_refused_and_stays_as_it_is(void **state)
         const char *path, *why;
     } cases[] = {
         {path_of("link"), "is no regular file, using stderr\nkprof: a line\n"},
-        {path_of("second"), "has other names, too (links), using stderr\nkprof: a line\n"},
+        {path_of("second"), "also has other names (links), using stderr\nkprof: a line\n"},
         {path_of("fifo"), "is no regular file, using stderr\nkprof: a line\n"},
         {"/dev/null", "is no regular file, using stderr\nkprof: a line\n"},
         {"/", "is no regular file, using stderr\nkprof: a line\n"},

@@ -415,8 +415,9 @@ static void time_ends_a_command_with_a_message_and_without_a_part(void **state)
     fclose(fopen(path, "w"));
     struct ran ran = run_command(spin, 0, argv);
     assert_int_equal(ran.status, KP_EXIT_BAD_INPUT);
-    assert_non_null(strstr(ran.err, "\\x1b.json: more than 60 s of processor time, too much for a file of its size; if "
-                                    "you trust it, KPROF_READ_LIMIT=0"));
+    assert_non_null(strstr(ran.err,
+                           "\\x1b.json: more than 60 s of processor time is too much for a file of its size; if "
+                           "you trust it, KPROF_READ_LIMIT=0"));
     snprintf(path, sizeof path, "%s/x.part", folder);
     assert_int_not_equal(access(path, F_OK), 0);
     ran_free(&ran);

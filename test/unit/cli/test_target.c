@@ -133,7 +133,7 @@ static void a_script_is_followed_to_its_interpreter(void **state)
     snprintf(line, sizeof line, "#!%s\n", elf_put("static2", OWN, ELFCLASS64, NULL, 0755));
     expect(text_put("s6", line), 1, "linked statically");
     snprintf(line, sizeof line, "#!%s/loop\n", kp_test_tmpdir());
-    expect(text_put("loop", line), 126, "too deep");
+    expect(text_put("loop", line), 126, "too many scripts");
 }
 
 static void the_interpreter_of_a_script_is_what_runs(void **state)

@@ -212,7 +212,7 @@ static void the_start_up_is_one_row_behind_what_steps_left(void **state)
     assert_non_null(strstr(text, "they lie in 1 arena, 1.0 MiB\n1 of the arenas (1.0 MiB) came in steps"));
     assert_non_null(strstr(text, "PYTHONMALLOC=malloc kprof run --malloc trace"));
     assert_true(main && last && start && main < last && last < start);
-    assert_non_null(strstr(text, "    (rows have what step 0 left, too; the sum above has not)\n"));
+    assert_non_null(strstr(text, "    (the rows include step 0; the sum above does not)\n"));
     assert_null(strstr(text, "step 3 7"));
     assert_non_null(strstr(leaks_written(p, 3, 3), "7 B in 1 block: step 3 7 B\n"));
     text = leaks_written(p, 0, 0);
