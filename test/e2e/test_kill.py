@@ -3,6 +3,7 @@
 import mmap
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -57,10 +58,12 @@ def test_a_kill_loses_no_op_that_had_ended(number, tmp_path, torch_double):
     trace = facts.load(traces[0])
     assert not facts.crossings(trace), why
     ended = facts.collections.Counter(e["name"] for e in facts.spans(trace))
+    # beside load records may come faster than memory gets free, which is counted
+    dropped = sum(int(n) for n in re.findall(r"dropped: (\d+) RecordFunction range", said.stderr))
     # the count is raised after the range has ended, so one more range may have ended, and one more may be open
     for label, count in zip(("count zero", "count one"), counted):
-        assert count <= ended[label] <= count + 2, f"{label}: counted {count}, in the trace {ended[label]}; {why}"
-    assert ended["aten::neg"] >= sum(counted), why
+        assert count - dropped <= ended[label] <= count + 2, f"{label}: counted {count}, in the trace {ended[label]}; {why}"
+    assert ended["aten::neg"] >= sum(counted) - dropped, why
 
 
 KILLED_RANK = """
