@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/base/kp_io.h"
 #include "export/read/folder/beside.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/cli/endnote.h"
@@ -31,7 +32,6 @@ struct run_wish {
     bool json;
 };
 
-#define VMSTAT "/proc/vmstat"
 
 static pid_t program; /* the child, where kprof stays */
 
@@ -311,7 +311,8 @@ static struct kp_endnote endnote_of(const struct program_end *end, uint64_t oom_
 {
     const int signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
     return (struct kp_endnote){.signal = signal,
-                               .lacked_memory = signal == SIGKILL && kp_endnote_oom_kills(VMSTAT) > oom_kills,
+                               .lacked_memory = signal == SIGKILL && kp_endnote_oom_kills(kp_endnote_oom_file()) > oom_kills,
+                               .may_have = kp_io_memory_limit(),
                                .real_ns = (uint64_t)end->at.tv_sec * 1000000000 + (uint64_t)end->at.tv_nsec,
                                .peak_kb = (uint64_t)end->used.ru_maxrss};
 }
@@ -341,7 +342,7 @@ static int program_watch(char **argv, const struct run_wish *wish)
     sigset_t all, before;
     struct program_end end = {0};
     clock_gettime(CLOCK_REALTIME_COARSE, &began); /* the clock that files' times are of */
-    const uint64_t oom_kills = kp_endnote_oom_kills(VMSTAT);
+    const uint64_t oom_kills = kp_endnote_oom_kills(kp_endnote_oom_file());
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     program = fork();

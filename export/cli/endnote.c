@@ -35,6 +35,31 @@ static const char *signal_name(int number, char *room, size_t bytes)
     return room;
 }
 
+/* "0::/PATH" of version 2, "N:memory:/PATH" of version 1. A container may see its own group as the root. */
+static bool group_file(char *line, char *path, size_t bytes)
+{
+    char *const old = strstr(line, ":memory:");
+    const char *const group = old ? old + 8 : strncmp(line, "0::", 3) == 0 ? line + 3 : NULL;
+    const char *const root = old ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup";
+    const char *const file = old ? "memory.oom_control" : "memory.events";
+    line[strcspn(line, "\n")] = '\0';
+    if (!group) return false;
+    snprintf(path, bytes, "%s%s/%s", root, group, file);
+    if (access(path, R_OK) != 0) snprintf(path, bytes, "%s/%s", root, file);
+    return access(path, R_OK) == 0;
+}
+
+const char *kp_endnote_oom_file(void)
+{
+    static char path[4400];
+    char line[4200];
+    bool has = false;
+    FILE *const groups = fopen("/proc/self/cgroup", "re");
+    while (groups && !has && fgets(line, sizeof line, groups)) has = group_file(line, path, sizeof path);
+    if (groups) fclose(groups);
+    return has ? path : "/proc/vmstat";
+}
+
 uint64_t kp_endnote_oom_kills(const char *path)
 {
     char line[128];
@@ -78,14 +103,16 @@ static void spool_note(int folder, const char *name, pid_t pid, const char *line
 
 void kp_endnote_leave(const char *folder, pid_t pid, const struct kp_endnote *note)
 {
-    char line[256], name[32], times[96] = "";
+    char line[320], name[32], times[96] = "", lacked[96] = "";
     kp_cli_join_dead(folder);
     DIR *const names = opendir(folder);
     if (note->real_ns)
         snprintf(times, sizeof times, "ended_real_ns=%llu\nended_peak_kb=%llu\n", (unsigned long long)note->real_ns,
                  (unsigned long long)note->peak_kb);
-    snprintf(line, sizeof line, "ended_by=%s\n%s%s", signal_name(note->signal, name, sizeof name),
-             note->lacked_memory ? "ended_without_memory=1\n" : "", times);
+    if (note->lacked_memory)
+        snprintf(lacked, sizeof lacked, "ended_without_memory=1\nended_may_have=%llu\n",
+                 (unsigned long long)note->may_have);
+    snprintf(line, sizeof line, "ended_by=%s\n%s%s", signal_name(note->signal, name, sizeof name), lacked, times);
     for (const struct dirent *entry; names && (entry = readdir(names));)
         if (kp_input_is_spool(entry->d_name)) spool_note(dirfd(names), entry->d_name, pid, line);
     if (names) closedir(names);

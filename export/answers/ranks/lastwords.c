@@ -58,10 +58,14 @@ static void name_put(struct last_words *w, const struct kp_tree *tree, size_t no
 static void memory_put(struct last_words *w, const struct kp_kineto *trace)
 {
     const long kb = kp_kineto_number(trace, "kprof.ended_peak_kb");
+    const long may_have = kp_kineto_number(trace, "kprof.ended_may_have");
     char size[32], text[80];
     if (kb <= 0) return;
     snprintf(text, sizeof text, "; it used at most %s of memory",
              kp_units_bytes(size, sizeof size, 1024 * (int64_t)kb));
+    put(w, text);
+    if (may_have <= 0) return;
+    snprintf(text, sizeof text, ", and its job may have %s", kp_units_bytes(size, sizeof size, may_have));
     put(w, text);
 }
 

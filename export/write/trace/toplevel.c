@@ -308,9 +308,10 @@ static void killed_write(struct kp_trace *t)
     ours_string(t, "ended_by", "ended_by");
     ours_string(t, "ended_without_memory", "ended_without_memory");
     const uint64_t gone_ns = number_of(t, "ended_real_ns"), end_ns = t->cycle.end_ns;
-    const uint64_t peak_kb = number_of(t, "ended_peak_kb");
+    const uint64_t peak_kb = number_of(t, "ended_peak_kb"), may_have = number_of(t, "ended_may_have");
     if (gone_ns > end_ns) kp_json_fmt(&t->json, ", \"ended_after_us\": %lu", (gone_ns - end_ns) / 1000);
     if (peak_kb) kp_json_fmt(&t->json, ", \"ended_peak_kb\": %lu", peak_kb);
+    if (may_have) kp_json_fmt(&t->json, ", \"ended_may_have\": %lu", may_have);
 }
 
 /* A signal leaves the cycle open, an exception cuts it short. */

@@ -66,8 +66,9 @@ static void the_signal_is_a_line_more_and_the_files_time_stays(void **state)
     assert_string_equal(text_of(), "a=b\nended_by=SIGTERM\n");
     assert_int_equal(stat(SPOOL, &st), 0);
     assert_int_equal(st.st_mtim.tv_sec, 1);
-    kp_endnote_leave(".", PID, &(struct kp_endnote){SIGKILL, true, 123, 456});
+    kp_endnote_leave(".", PID, &(struct kp_endnote){SIGKILL, true, 123, 456, 789});
     assert_string_equal(text_of(), "a=b\nended_by=SIGTERM\nended_by=SIGKILL\nended_without_memory=1\n"
+                                   "ended_may_have=789\n"
                                    "ended_real_ns=123\nended_peak_kb=456\n");
     kp_endnote_leave(".", PID, &(struct kp_endnote){.signal = SIGRTMIN + 3});
     assert_non_null(strstr(text_of(), "ended_by=signal "));

@@ -26,6 +26,12 @@ static void the_innermost_open_op_and_its_line_are_told(void **state)
         "of memory");
 }
 
+static void where_memory_lacked_what_the_job_may_have_is_told(void **state)
+{
+    assert_string_equal(words_of(*state, KILLED ",\"ended_peak_kb\":2097152,\"ended_may_have\":2147483648", ""),
+                        " after step 5; it used at most 2.00 GiB of memory, and its job may have 2.00 GiB");
+}
+
 static void without_a_parent_its_time_is_a_least(void **state)
 {
     assert_string_equal(words_of(*state, KILLED, "\"finished\":false"),
@@ -57,6 +63,7 @@ int main(void)
         LITTLE(the_innermost_open_op_and_its_line_are_told),  LITTLE(without_a_parent_its_time_is_a_least),
         LITTLE(where_nothing_was_open_the_last_step_is_told), LITTLE(an_exception_has_its_line_and_the_step_before),
         LITTLE(a_program_that_ended_by_itself_has_none),
+        LITTLE(where_memory_lacked_what_the_job_may_have_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

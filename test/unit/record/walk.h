@@ -213,7 +213,7 @@ static inline uint64_t walk_check(struct walk *w, uint32_t cycle)
 {
     uint64_t sum = 0, next = 0;
     uint32_t thread_no = 0;
-    qsort(w->pieces, w->piece_count, sizeof *w->pieces, piece_order);
+    if (w->piece_count) qsort(w->pieces, w->piece_count, sizeof *w->pieces, piece_order);
     for (size_t i = 0; i < w->piece_count; i++) {
         const struct piece *p = &w->pieces[i];
         if (p->count == 0 || (cycle && p->cycle != cycle)) continue;
