@@ -32,7 +32,6 @@ struct run_wish {
     bool json;
 };
 
-
 static pid_t program; /* the child, where kprof stays */
 
 /* Puts the library before other preloaded libraries. */
@@ -309,9 +308,10 @@ static pid_t program_reap(struct program_end *end, int options)
 /* Signal 0: no signal ended it. */
 static struct kp_endnote endnote_of(const struct program_end *end, uint64_t oom_kills)
 {
+    const bool is_more = kp_endnote_oom_kills(kp_endnote_oom_file()) > oom_kills;
     const int signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
     return (struct kp_endnote){.signal = signal,
-                               .lacked_memory = signal == SIGKILL && kp_endnote_oom_kills(kp_endnote_oom_file()) > oom_kills,
+                               .lacked_memory = signal == SIGKILL && is_more,
                                .may_have = kp_io_memory_limit(),
                                .real_ns = (uint64_t)end->at.tv_sec * 1000000000 + (uint64_t)end->at.tv_nsec,
                                .peak_kb = (uint64_t)end->used.ru_maxrss};

@@ -62,8 +62,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(the_innermost_open_op_and_its_line_are_told),  LITTLE(without_a_parent_its_time_is_a_least),
         LITTLE(where_nothing_was_open_the_last_step_is_told), LITTLE(an_exception_has_its_line_and_the_step_before),
-        LITTLE(a_program_that_ended_by_itself_has_none),
-        LITTLE(where_memory_lacked_what_the_job_may_have_is_told),
+        LITTLE(a_program_that_ended_by_itself_has_none),      LITTLE(where_memory_lacked_what_the_job_may_have_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
