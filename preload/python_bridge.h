@@ -32,6 +32,26 @@ uint32_t kp_caller_stack_anywhere(struct kp_thread *thread);
 /* Does the interpreter end, and free what the program kept? False where stacks are not read. */
 bool kp_caller_is_ending(void);
 
+/*
+ * callsite.c: the line of the program that the calling thread is called from, as a number below KP_CALLSITES, for a
+ * thread inside a call that Python made. 0: none, or not known. With KPROF_ON_OOM alone.
+ */
+enum { KP_CALLSITES = 4096 };
+struct kp_callsite {
+    int line;
+    const char *part; /* "forward", "backward", "optimizer": what calls it; "": none of them */
+    char file[200], function[64];
+};
+bool kp_callsites_setup(void); /* maps the tables; false: no memory */
+uint32_t kp_callsite(void);
+const struct kp_callsite *kp_callsite_get(uint32_t number); /* NULL: none */
+
+/* Is it a file of the program: none of a package, and none of Python's library? */
+static inline bool kp_pyfile_is_own(const char *file)
+{
+    return file[0] != '<' && !__builtin_strstr(file, "-packages/") && !__builtin_strstr(file, "/lib/python3");
+}
+
 /* The process groups of torch.distributed as JSON, as they were when the window began or warmed up. NULL: none. With
  * KPROF_EXECUTION_TRACE alone. The text stays. */
 const char *kp_caller_groups(void);

@@ -73,6 +73,11 @@ void kp_run_module_starts(const void *inside)
     if (up.module_starts) up.module_starts(inside);
 }
 
+void kp_run_out_of_memory(const struct kp_run_oom *oom)
+{
+    if (up.out_of_memory) up.out_of_memory(oom);
+}
+
 /* Called at every window; a failure is logged once and not tried again. */
 int kp_run_open_spool(void)
 {

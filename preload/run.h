@@ -14,6 +14,12 @@
 
 struct kp_thread;
 
+struct kp_run_oom { /* an allocation that failed, as torch says it */
+    uint64_t bytes, allocated, reserved;
+    uint8_t device_type; /* 0: the CPU */
+    int8_t device;
+};
+
 /* --- calls up; a NULL pointer is not called --- */
 struct kp_run_calls {
     void (*modules_changed)(void);
@@ -25,6 +31,7 @@ struct kp_run_calls {
     void (*gpu_changed)(void);
     int (*open_spool)(void);
     void (*end)(void);
+    void (*out_of_memory)(const struct kp_run_oom *oom);
 };
 /* Called once by the constructor (and by tests). */
 void kp_run_set_calls(const struct kp_run_calls *calls);
@@ -40,6 +47,8 @@ void kp_run_saw_activity(void);
 void kp_run_modules_changed(void);
 /* Constructors of the module with the address `inside` are about to run. On a thread that holds the load lock. */
 void kp_run_module_starts(const void *inside);
+/* An allocation of torch failed, and KPROF_ON_OOM is set. On its thread, in a hook or outside. */
+void kp_run_out_of_memory(const struct kp_run_oom *oom);
 /* Opens the spool on first use. 0 or -errno; after a failure every later call returns the same error. */
 int kp_run_open_spool(void);
 bool kp_run_cannot_record(void); /* kp_run_open_spool has failed */

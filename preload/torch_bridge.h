@@ -15,3 +15,13 @@ struct kp_collective_count {
 void kp_torch_collectives_watch(void);
 /* The collectives that this process has begun, by name. Any thread; the counts go on meanwhile. Returns how many. */
 uint32_t kp_torch_collectives(struct kp_collective_count *out, uint32_t most);
+
+/* A block that torch holds, with KPROF_ON_OOM. site: python_bridge.h; device: its type, and its number << 8. */
+struct kp_torch_block {
+    uint64_t bytes;
+    uint32_t step; /* that it was allocated in */
+    uint16_t site, device;
+};
+typedef void (*kp_torch_block_fn)(void *context, const struct kp_torch_block *block);
+/* Calls fn for each, while others come and go. Returns how many ever found no room. */
+uint64_t kp_torch_blocks(kp_torch_block_fn fn, void *context);

@@ -170,7 +170,7 @@ static bool set_words(struct kp_config *config, enum kp_config_index index, cons
     if (!bits) return refuse(config, index, value, "names nothing");
     if (index == KP_SET_exports && (bits & KP_EXPORTS_NONE) && bits != KP_EXPORTS_NONE)
         return refuse(config, index, value, "asks for none and for something");
-    if ((index == KP_SET_cupti || index == KP_SET_with_stack) && bits & (bits - 1))
+    if ((index == KP_SET_cupti || index == KP_SET_with_stack || index == KP_SET_on_oom) && bits & (bits - 1))
         return refuse(config, index, value, "names more than one");
     *(uint32_t *)field_of(config, index) = bits;
     return true;

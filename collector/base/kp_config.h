@@ -33,6 +33,7 @@ enum {
     KP_STACK_NATIVE = 1u << 3
 }; /* with_stack: a single bit */
 
+enum { KP_OOM_OFF = 1u << 0, KP_OOM_DUMP = 1u << 1 };                             /* on_oom: a single bit */
 enum { KP_HEAP_OFF = 1u << 0, KP_HEAP_COUNT = 1u << 1, KP_HEAP_TRACE = 1u << 2 }; /* heap: a single bit */
 
 #define KP_CONFIG_TYPE_BOOL bool
@@ -129,5 +130,7 @@ bool kp_config_is_nearer(const char *word, const char *name, unsigned *best);
 void kp_config_missed(char *out, size_t bytes, const char *glob, const char *near);
 /* The same for a step that is an op or a range by a regular expression, op:REGEX or range:REGEX. */
 void kp_config_unmatched(char *out, size_t bytes, bool is_op, const char *regex);
+/* Is a dump wanted when memory is out? The one place that says so. */
+static inline bool kp_config_dumps_oom(const struct kp_config *config) { return config->on_oom == KP_OOM_DUMP; }
 /* Writes the word of a comma list that a misspelt one may mean, or "". Returns out. */
 const char *kp_config_near(const char *list, const char *word, char *out, size_t bytes);

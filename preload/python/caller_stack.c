@@ -88,9 +88,7 @@ static HOT const void *frame_python(const struct kp_python_layout *l, const void
 #include "preload/python/layouts.def"
 #undef KP_PYTHON_LAYOUT
 
-typedef uint64_t (*key_fn)(const void *thread);
-
-static key_fn key_of(uint32_t version)
+kp_pystack_key_fn kp_pystack_key_of(uint32_t version)
 {
     switch (version) {
 #define KP_PYTHON_LAYOUT(version, ...) \
@@ -102,11 +100,11 @@ static key_fn key_of(uint32_t version)
     }
 }
 
-static _Atomic(key_fn) key_get; /* NULL: not enabled */
+static _Atomic(kp_pystack_key_fn) key_get; /* NULL: not enabled */
 
 void kp_pystacks_enable(void)
 {
-    const key_fn ask = key_of(kp_python_get()->layout.version);
+    const kp_pystack_key_fn ask = kp_pystack_key_of(kp_python_get()->layout.version);
     kp_store_release(&key_get, ask); /* pairs with: caller_stack.c:kp_caller_stack */
 }
 
@@ -162,6 +160,20 @@ int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t
     return kp_python_api.code_line(code, l->version == 310 ? lasti * 2 : lasti);
 }
 
+void kp_pystack_each(const struct kp_python_layout *l, const void *thread, kp_pystack_frame_fn fn, void *context)
+{
+    struct code_place places[FRAMES_MAX];
+    char file[TEXT / 2], name[256];
+    const uint32_t n = frames_read(l, thread, places);
+    for (uint32_t i = 0; i < n; i++) {
+        const int line = kp_pystack_line(l, places[i].code, places[i].at);
+        if (line < 0) continue; /* an internal frame of the interpreter (3.13) */
+        text_read(l, kp_python_at(places[i].code, l->code_file), file, sizeof file);
+        text_read(l, kp_python_at(places[i].code, l->code_name), name, sizeof name);
+        if (!fn(context, file, line, name)) return;
+    }
+}
+
 static uint32_t frame_put(struct kp_thread *t, const struct kp_python_layout *l, const struct code_place *p,
                           uint32_t around)
 {
@@ -214,7 +226,7 @@ static struct pystacks *state_of(struct kp_thread *t)
 
 uint32_t kp_caller_stack(struct kp_thread *t)
 {
-    const key_fn ask = kp_load_acquire(&key_get); /* pairs with: caller_stack.c:kp_pystacks_enable */
+    const kp_pystack_key_fn ask = kp_load_acquire(&key_get); /* pairs with: caller_stack.c:kp_pystacks_enable */
     if (!ask) return 0;
     const void *thread = kp_python_get()->thread_state();
     const uint64_t key = thread ? ask(thread) : 0;

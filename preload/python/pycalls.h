@@ -130,6 +130,13 @@ void kp_lastexception_watch(void);
 
 /* caller_stack.c: the line at a place (kp_pyframe_place); below 0: none */
 int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t place);
+/* The hash of a thread's frames: a function for each release, NULL for one that is not known (caller_stack.c). */
+typedef uint64_t (*kp_pystack_key_fn)(const void *thread);
+kp_pystack_key_fn kp_pystack_key_of(uint32_t version);
+/* Calls fn for the frames of the calling thread, from the innermost on, until it returns false. */
+typedef bool (*kp_pystack_frame_fn)(void *context, const char *file, int line, const char *function);
+void kp_pystack_each(const struct kp_python_layout *l, const void *thread, kp_pystack_frame_fn fn, void *context);
+void kp_callsites_enable(void); /* callsite.c: the layout of frames is proved. More than once */
 /* Enables kp_caller_stack: call it once the layout is proved and the folders are known */
 void kp_pystacks_enable(void);
 void kp_pylines_enable(void); /* the same for kp_caller_line */

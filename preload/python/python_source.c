@@ -31,7 +31,8 @@ enum { FRAMES_MAX = 64 };
 
 static bool wants_calls, wants_stacks, is_proved, is_refused; /* refused: frames read disagree with Python's API */
 static bool wants_anywhere;                                   /* stacks of blocks: from anywhere, also without torch */
-static _Atomic bool are_stacks_on;
+static bool wants_sites;                                      /* lines of blocks, also without a window */
+static _Atomic bool are_stacks_on, has_begun;                 /* has_begun: what needs no window is on */
 static _Atomic bool attached;
 static _Atomic uint32_t installed_cycle, pending_cycle, watched_cycle; /* watched: until its end */
 
@@ -148,6 +149,9 @@ static void calls_begin(struct kp_thread *t, uint64_t gate)
 /* The folders never change afterwards, since stacks are read without the GIL. */
 static void stacks_begin(void)
 {
+    if (wants_sites) kp_callsites_enable();
+    kp_store_relaxed(&has_begun, true);
+    if (wants_calls ? !wants_anywhere : !wants_stacks) return;
     if (!kp_load_relaxed(&are_stacks_on)) kp_pysite_prepare();
     kp_store_relaxed(&are_stacks_on, true);
     kp_pystacks_enable();
@@ -198,7 +202,7 @@ static void install(uint32_t cycle)
     if ((gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == cycle && prove()) {
         kp_store_relaxed(&installed_cycle, cycle);
         if (wants_calls) calls_begin(t, gate);
-        if (!wants_calls || wants_anywhere) stacks_begin();
+        stacks_begin();
     }
     kp_python_api.error_give(error[0], error[1], error[2]);
     kp_signal_fence();
@@ -231,7 +235,7 @@ static void warm(void)
     kp_python_api.error_take(&error[0], &error[1], &error[2]);
     if (wants_calls) kp_pyhandover_find();
     if (prove()) {
-        if (!wants_calls || wants_anywhere) stacks_begin();
+        stacks_begin();
         if (wants_calls) kp_pysite_prepare(), kp_pyprofile_set_all();
     }
     kp_python_api.error_give(error[0], error[1], error[2]);
@@ -284,7 +288,7 @@ static void stacks_enable(void)
     void *error[3] = {0};
     struct kp_thread *t = kp_thread_get();
     kp_store_relaxed(&is_asked, false);
-    if (!t || kp_python_is_over() || kp_load_relaxed(&are_stacks_on)) return;
+    if (!t || kp_python_is_over() || kp_load_relaxed(&has_begun)) return;
     const uint64_t was_inside = kp_load_relaxed(&t->inside);
     kp_store_relaxed(&t->inside, 1);
     kp_signal_fence();
@@ -301,8 +305,8 @@ static void stacks_enable(void)
  */
 static void modules_changed(void)
 {
-    if (!wants_anywhere || !kp_load_acquire(&attached) || kp_load_relaxed(&is_asked)) return; /* pairs with: attach */
-    if (kp_load_relaxed(&are_stacks_on) || is_refused || kp_python_is_over()) return;
+    if (!kp_load_acquire(&attached) || kp_load_relaxed(&is_asked)) return; /* pairs with: attach */
+    if (!(wants_anywhere || wants_sites) || kp_load_relaxed(&has_begun) || is_refused || kp_python_is_over()) return;
     kp_store_relaxed(&is_asked, true); /* before the call: the main thread may answer at once */
     if (!kp_python_later(stacks_enable)) kp_store_relaxed(&is_asked, false);
 }
@@ -312,14 +316,15 @@ static void setup(const struct kp_config *config)
     wants_calls = config->with_stack & KP_STACK_CALLS;
     wants_stacks = config->with_stack & (KP_STACK_OPS | KP_STACK_NATIVE);
     wants_anywhere = (wants_calls || wants_stacks) && config->heap == KP_HEAP_TRACE;
+    wants_sites = kp_config_dumps_oom(config) && kp_callsites_setup();
 }
 
 /* This source comes after torch in the list, because torch's attach looks for the interpreter. */
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
-    if (!wants_calls && !wants_stacks) return false;
-    if (wants_anywhere) {
+    if (!wants_calls && !wants_stacks && !wants_sites) return false;
+    if (wants_anywhere || wants_sites) {
         kp_caller_find();
         kp_pyaudit_add(modules_changed);
     }

@@ -30,6 +30,7 @@
 #include "preload/run/children.h"
 #include "preload/run/ctl.h"
 #include "preload/run/hangwatch.h"
+#include "preload/run/oomfile.h"
 #include "preload/run/window.h"
 #include "preload/run/exit.h"
 #include "preload/run/fork.h"
@@ -249,6 +250,7 @@ static const struct kp_run_calls calls = {
     .gpu_changed = kp_sources_gpu_changed,
     .open_spool = open_spool,
     .end = kp_exit_early,
+    .out_of_memory = kp_oomfile_write,
 };
 
 static int start(void)
@@ -269,6 +271,7 @@ static int start(void)
     kp_finish_setup(config, &schedule, kp_sources_had_activity);
     kp_begin_setup(config, &schedule);
     kp_hangwatch_setup(config);
+    kp_oomfile_setup(config);
     kp_ctl_setup(config);
     kp_ctl_job_setup(config);
     kp_spools_setup(config);

@@ -18,6 +18,7 @@ SRC_run := \
     preload/run/hangwatch.c \
     preload/run/losstext.c \
     preload/run/newest.c \
+    preload/run/oomfile.c \
     preload/run/ownspool.c \
     preload/run/phaserun.c \
     preload/run/selfsignal.c \

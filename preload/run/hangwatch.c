@@ -14,9 +14,7 @@
  */
 #include "preload/run/hangwatch.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,7 +36,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { EVERY_MS = 5000, LOOKS_IN_LIMIT = 10, LEAST_EVERY_MS = 50, IDLE_MS = 60000 };
-enum { TEXT_BYTES = 1024, PATH_BYTES = 4400 };
+enum { TEXT_BYTES = 1024 };
 enum { COLLECTIVES_MAX = 64, THREADS_MAX = 2048, FIELD_STATE = 3, FIELD_UTIME = 14, TICK_MS = 10 };
 
 static uint64_t limit_ms, due_ms;
@@ -136,40 +134,15 @@ static bool is_watched(void)
 
 /* ---- what is written ---- */
 
-static int text_keep(const struct kp_where_text *text, const char *path)
-{
-    char temporary[PATH_BYTES + 8];
-    kp_fmt(temporary, sizeof temporary, "%s.tmp", path);
-    int rc = kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE);
-    const int fd = rc < 0 ? rc : kp_io_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, KP_IO_FILE_MODE);
-    if (fd < 0) return fd;
-    const ssize_t n = kp_io_write_all(fd, text->at, text->used);
-    kp_io_close(fd);
-    rc = n < 0 ? (int)n : kp_io_rename_new(temporary, path);
-    if (rc < 0) kp_io_unlink(temporary);
-    return rc;
-}
-
-static void path_make(char path[PATH_BYTES])
-{
-    const struct kp_rank place = kp_run_rank();
-    struct utsname host;
-    char rank[24] = "";
-    if (kp_io_host(&host) != 0) host.nodename[0] = '\0';
-    if (place.is_launched) kp_fmt(rank, sizeof rank, "_r%u", place.rank);
-    kp_fmt(path, PATH_BYTES, "%s/hang-%lu-%s%s_%d.json", kp_run_out_dir(),
-           (unsigned long)(kp_clock_ns(CLOCK_REALTIME) / 1000000000), host.nodename, rank, (int)getpid());
-}
-
 static void tell(enum kp_hangwatch_finding finding, uint64_t for_ms)
 {
     const bool is_busy = finding == KP_HANGWATCH_BUSY;
     struct kp_where_text text = {0};
-    char path[PATH_BYTES], rank[24] = "";
+    char path[KP_WHERE_PATH], rank[24] = "";
     if (kp_run_rank().is_launched) kp_fmt(rank, sizeof rank, "rank %u: ", kp_run_rank().rank);
-    path_make(path);
+    kp_where_path(path, "hang");
     int rc = kp_where_write(&text, is_busy ? "busy" : "hang");
-    if (rc == 0) rc = text_keep(&text, path);
+    if (rc == 0) rc = kp_where_keep(&text, path);
     kp_log(0, "%sno step and no collective has ended for %lu s, after step %lu; the program %s at %s (%s%s)", rank,
            (unsigned long)(for_ms / 1000), (unsigned long)kp_steps_seen(), is_busy ? "computes" : "stands",
            kp_where_main(),

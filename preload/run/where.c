@@ -188,10 +188,8 @@ static const struct kp_pywhere_thread *python_of(const struct where *w, uint32_t
 /* The innermost frame of no package and not of Python's library; without one the innermost. */
 static const struct kp_pywhere_frame *own_find(const struct kp_pywhere_stack *s)
 {
-    for (uint32_t i = 0; i < s->count; i++) {
-        const char *const file = s->frames[i].file;
-        if (file[0] != '<' && !strstr(file, "-packages/") && !strstr(file, "/lib/python3")) return &s->frames[i];
-    }
+    for (uint32_t i = 0; i < s->count; i++)
+        if (kp_pyfile_is_own(s->frames[i].file)) return &s->frames[i];
     return s->count ? &s->frames[0] : NULL;
 }
 
@@ -245,13 +243,13 @@ static int tasks_put(struct kp_json *j, struct where *w, const struct kp_where_t
     return rc;
 }
 
-static void process_put(struct kp_json *j, const char *event)
+void kp_where_process(struct kp_json *j, const char *event)
 {
     const struct kp_rank place = kp_run_rank();
     struct utsname host;
     if (kp_io_host(&host) != 0) host.nodename[0] = '\0';
-    kp_json_fmt(j, "{\"where\":1,\"event\":\"%s\",\"pid\":%d,\"host\":\"%s\",\"time_ms\":%lu", event, (int)getpid(),
-                host.nodename, (unsigned long)(kp_clock_ns(CLOCK_REALTIME) / 1000000));
+    kp_json_fmt(j, "\"event\":\"%s\",\"pid\":%d,\"host\":\"%s\",\"time_ms\":%lu", event, (int)getpid(), host.nodename,
+                (unsigned long)(kp_clock_ns(CLOCK_REALTIME) / 1000000));
     if (place.is_launched || place.size > 1) kp_json_fmt(j, ",\"rank\":%u,\"size\":%u", place.rank, place.size);
     if (*kp_run_job()) kp_json_fmt(j, ",\"job\":\"%s\"", kp_run_job());
     kp_json_fmt(j, ",\"step\":%lu,\"steps_by\":\"%s\"", (unsigned long)kp_steps_seen(),
@@ -289,7 +287,8 @@ int kp_where_write(struct kp_where_text *out, const char *event)
     here->main[0] = '\0';
     here->count = here->ours = here->left_out = 0;
     kp_io_apart(false); /* the files of this process, and no disk */
-    process_put(&j, event);
+    kp_json_lit(&j, "{\"where\":1,");
+    kp_where_process(&j, event);
     collectives_put(&j);
     python_put(&j, here);
     rc = kp_io_each_name("/proc/self/task", task_note, here);
@@ -299,5 +298,32 @@ int kp_where_write(struct kp_where_text *out, const char *event)
     kp_io_apart(true);
     if (rc == 0) rc = kp_json_flush(&j);
     kp_json_fini(&j);
+    return rc;
+}
+
+/* ---- the file ---- */
+
+void kp_where_path(char path[KP_WHERE_PATH], const char *what)
+{
+    const struct kp_rank place = kp_run_rank();
+    struct utsname host;
+    char rank[24] = "";
+    if (kp_io_host(&host) != 0) host.nodename[0] = '\0';
+    if (place.is_launched) kp_fmt(rank, sizeof rank, "_r%u", place.rank);
+    kp_fmt(path, KP_WHERE_PATH, "%s/%s-%lu-%s%s_%d.json", kp_run_out_dir(), what,
+           (unsigned long)(kp_clock_ns(CLOCK_REALTIME) / 1000000000), host.nodename, rank, (int)getpid());
+}
+
+int kp_where_keep(const struct kp_where_text *text, const char *path)
+{
+    char temporary[KP_WHERE_PATH + 8];
+    kp_fmt(temporary, sizeof temporary, "%s.tmp", path);
+    int rc = kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE);
+    const int fd = rc < 0 ? rc : kp_io_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, KP_IO_FILE_MODE);
+    if (fd < 0) return fd;
+    const ssize_t n = kp_io_write_all(fd, text->at, text->used);
+    kp_io_close(fd);
+    rc = n < 0 ? (int)n : kp_io_rename_new(temporary, path);
+    if (rc < 0) kp_io_unlink(temporary);
     return rc;
 }

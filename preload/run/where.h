@@ -13,3 +13,10 @@ int kp_where_write(struct kp_where_text *out, const char *event);
 /* Where the main thread was then: "train.py:41 batches", or its system call. Until the next call. */
 const char *kp_where_main(void);
 void kp_where_drop(struct kp_where_text *text); /* frees it */
+
+struct kp_json;
+/* The members of an object that say which process it is, and when: all that comes before its own. */
+void kp_where_process(struct kp_json *j, const char *event);
+enum { KP_WHERE_PATH = 4400 };
+void kp_where_path(char path[KP_WHERE_PATH], const char *what);        /* DIR/what-TIME-HOST_PID.json */
+int kp_where_keep(const struct kp_where_text *text, const char *path); /* as a whole file: 0 or -errno */

@@ -5,7 +5,7 @@
  * Called by: the taps of memory.c on any thread (hot: put, take); the thread that begins a window (each)
  * Owns:      the table: levels of buckets, each level four times the last. A bucket is one cache line of four slots.
  * Locks:     none. A block has one owner at a time, so only a slot's claim is contended.
- * Memory:    6 MB mapped once; the kernel gives a page when a slot in it is used.
+ * Memory:    6 MB mapped once, 8 MB with marks; the kernel gives a page when a slot in it is used.
  * On fail:   a block that finds its bucket full on each level is counted and left out
  * Safe in:   signal handlers yes; after fork yes (the child has a copy)
  */
@@ -23,18 +23,21 @@ struct block_bucket {
 };
 
 static struct block_bucket *levels[LEVELS];
-static _Atomic uint32_t levels_used; /* the levels behind these hold no block: a walk leaves their pages alone */
+static _Atomic uint64_t *marks[LEVELS]; /* one a slot; NULL: a table without marks */
+static _Atomic uint32_t levels_used;    /* the levels behind these hold no block: a walk leaves their pages alone */
 static _Atomic uint64_t unkept;
 
 static uint32_t buckets_of(int level) { return (uint32_t)FIRST_BUCKETS << 2 * level; }
 
-bool kp_cpu_blocks_setup(void)
+bool kp_cpu_blocks_setup(bool has_marks)
 {
     uint64_t all = 0;
     for (int i = 0; i < LEVELS; i++) all += buckets_of(i);
     struct block_bucket *first = levels[0] ? levels[0] : kp_map_alloc(all * sizeof *first);
+    _Atomic uint64_t *mark = has_marks && !marks[0] ? kp_map_alloc(all * SLOTS * sizeof *mark) : marks[0];
     for (int i = 0; i < LEVELS && first; first += buckets_of(i++)) levels[i] = first;
-    return levels[0] != NULL;
+    for (int i = 0; i < LEVELS && mark; mark += SLOTS * buckets_of(i++)) marks[i] = mark;
+    return levels[0] && (!has_marks || marks[0]);
 }
 
 /* Each level takes other bits, so blocks that share a full bucket on one level part on the next. */
@@ -45,6 +48,11 @@ static struct block_bucket *bucket_of(int level, uint64_t address)
     return &levels[level][(hash >> (8 + 13 * level)) & (buckets_of(level) - 1)];
 }
 
+static inline _Atomic uint64_t *mark_of(int level, const struct block_bucket *b, int slot)
+{
+    return &marks[level][(uint64_t)(b - levels[level]) * SLOTS + (uint64_t)slot];
+}
+
 /* Two threads may raise it at once: it never falls. */
 static void level_use(int level)
 {
@@ -52,7 +60,7 @@ static void level_use(int level)
     while (used <= (uint32_t)level && !kp_cas_acq_rel(&levels_used, &used, (uint32_t)level + 1)) continue;
 }
 
-void kp_cpu_blocks_put(uint64_t address, int64_t bytes)
+void kp_cpu_blocks_put(uint64_t address, int64_t bytes, uint64_t mark)
 {
     for (int level = 0; level < LEVELS && levels[0]; level++) {
         struct block_bucket *b = bucket_of(level, address);
@@ -61,6 +69,7 @@ void kp_cpu_blocks_put(uint64_t address, int64_t bytes)
             if (kp_load_relaxed(&b->address[i]) || !kp_cas_acq_rel(&b->address[i], &expected, CLAIMED)) continue;
             level_use(level);
             kp_store_relaxed(&b->bytes[i], bytes);
+            if (marks[level]) kp_store_relaxed(mark_of(level, b, i), mark);
             kp_store_release(&b->address[i], address); /* pairs with: kp_cpu_blocks_each */
             return;
         }
@@ -89,7 +98,8 @@ bool kp_cpu_blocks_each(kp_cpu_block_fn fn, void *context)
             struct block_bucket *b = &levels[level][k / SLOTS];
             const uint64_t address = kp_load_acquire(&b->address[k % SLOTS]); /* pairs with: kp_cpu_blocks_put */
             const int64_t bytes = kp_load_relaxed(&b->bytes[k % SLOTS]);
-            if (address > CLAIMED && !fn(context, address, bytes)) return false;
+            const uint64_t mark = marks[level] ? kp_load_relaxed(&marks[level][k]) : 0;
+            if (address > CLAIMED && !fn(context, address, bytes, mark)) return false;
         }
     }
     return true;

@@ -18,6 +18,9 @@
  * Out of memory, alloc_cpu throws past our tap. libc10 then asks memoryProfilingEnabled() whether to report that; only
  * there our tap returns true.
  *
+ * With KPROF_ON_OOM the table has the blocks of devices, too, and each has a mark: the line of the program, the step
+ * and the device. A failed allocation is then told to the run, which writes what is live.
+ *
  * Memory that is mapped (a file of weights, torch.from_file, a batch of a DataLoader's worker) is reported by
  * libtorch_cpu, also without a profiler: as a block of the CPU without totals.
  */
@@ -28,8 +31,12 @@
 #include "collector/base/kp_log.h"
 #include "preload/guard.h"
 #include "preload/hook/hook.h"
+#include "preload/python_bridge.h"
+#include "preload/run.h"
 #include "preload/torch/cpu_blocks.h"
 #include "preload/torch/torch.h"
+#include "preload/torch_bridge.h"
+#include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
 enum { KEEPING = KP_GATE_RECORD | KP_GATE_MEMORY, TAPS_MAX = 5 };
@@ -40,10 +47,12 @@ static void (*real_report_oom)(int64_t bytes, size_t allocated, size_t reserved,
 static uintptr_t c10_begin, c10_end;                                                /* bounds of libc10's code */
 static _Thread_local bool is_allocating __attribute__((tls_model("initial-exec"))); /* stays set if alloc_cpu throws */
 
+static bool is_watched; /* KPROF_ON_OOM */
 static struct kp_tap taps[TAPS_MAX];
 static uint32_t taps_n;
 static _Atomic uint64_t listed_window; /* begin of the last one whose blocks of before are listed */
 
+static inline bool is_device(uint16_t device) { return (device & 0xff) != 0; }
 static inline bool is_kept(uint64_t gate) { return (gate & KEEPING) == KEEPING; }
 
 static void put(uint64_t address, int64_t bytes, uint32_t flags, const struct kp_rec_memory *totals)
@@ -72,6 +81,39 @@ static void put_report(uint64_t address, int64_t bytes, size_t allocated, size_t
     put(address, bytes, flags | KP_MEMORY_TOTALS, &totals);
 }
 
+/* --- what is live --- */
+
+enum { DEVICE_SHIFT = 16, STEP_SHIFT = 32 }; /* of a mark: site, device, step */
+
+static void block_put(uint64_t address, int64_t bytes, uint16_t device)
+{
+    const uint64_t place = is_watched ? kp_callsite() : 0, number = is_device(device) ? device : 0;
+    const uint64_t step = is_watched ? kp_steps_seen() : 0;
+    kp_cpu_blocks_put(address, bytes, place | number << DEVICE_SHIFT | step << STEP_SHIFT);
+}
+
+struct live_walk {
+    kp_torch_block_fn fn;
+    void *context;
+};
+
+static bool live_tell(void *context, uint64_t address, int64_t bytes, uint64_t mark)
+{
+    const struct live_walk *w = context;
+    (void)address;
+    w->fn(w->context, &(struct kp_torch_block){.bytes = (uint64_t)bytes,
+                                               .step = (uint32_t)(mark >> STEP_SHIFT),
+                                               .site = (uint16_t)mark,
+                                               .device = (uint16_t)(mark >> DEVICE_SHIFT)});
+    return true;
+}
+
+uint64_t kp_torch_blocks(kp_torch_block_fn fn, void *context)
+{
+    (void)kp_cpu_blocks_each(live_tell, &(struct live_walk){fn, context});
+    return kp_cpu_blocks_unkept();
+}
+
 /* --- the CPU --- */
 
 static inline bool is_of_c10(const void *caller)
@@ -83,11 +125,11 @@ static void *tap_alloc_cpu(size_t bytes)
 {
     if (!is_of_c10(__builtin_return_address(0))) return real->alloc_cpu(bytes);
     const bool keeps = is_kept(kp_gate_get());
-    if (keeps) is_allocating = true;
+    if (keeps || is_watched) is_allocating = true;
     void *block = real->alloc_cpu(bytes);
-    if (keeps) is_allocating = false;
+    if (keeps || is_watched) is_allocating = false;
     if (!block || !bytes) return block;
-    kp_cpu_blocks_put((uintptr_t)block, (int64_t)bytes);
+    block_put((uintptr_t)block, (int64_t)bytes, 0);
     if (keeps) put((uintptr_t)block, (int64_t)bytes, 0, NULL);
     return block;
 }
@@ -106,8 +148,9 @@ struct before_list {
     uint64_t gate, ticks;
 };
 
-static bool before_put(void *context, uint64_t address, int64_t bytes)
+static bool before_put(void *context, uint64_t address, int64_t bytes, uint64_t mark)
 {
+    if (is_device((uint16_t)(mark >> DEVICE_SHIFT))) return true;
     const struct before_list *list = context;
     struct kp_rec_memory *rec = kp_put_reserve(list->thread, list->gate, KP_MEMORY_SHORT_BYTES, KP_KIND_MEMORY);
     if (!rec) return false;
@@ -124,7 +167,7 @@ static void before_list(struct kp_thread *thread)
 {
     struct before_list list = {thread, kp_gate_get(), kp_ticks()};
     if (!is_kept(list.gate)) return;
-    if (kp_cpu_blocks_each(before_put, &list)) before_put(&list, 0, (int64_t)kp_cpu_blocks_unkept());
+    if (kp_cpu_blocks_each(before_put, &list)) before_put(&list, 0, (int64_t)kp_cpu_blocks_unkept(), 0);
 }
 
 /* Called on the thread that begins the window, inside a hook or outside. */
@@ -146,18 +189,17 @@ static bool tap_memory_enabled(void)
 {
     bool is_oom = is_allocating;
     is_allocating = false;
-    return (is_oom && is_kept(kp_gate_get())) || real->memory_enabled();
+    return (is_oom && (is_watched || is_kept(kp_gate_get()))) || real->memory_enabled();
 }
 
 /* --- devices and mapped memory; the CPU allocator's reports to a torch.profiler pass through --- */
 
-static inline bool is_device(uint16_t device) { return (device & 0xff) != 0; }
-
 static void tap_report(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device)
 {
     const bool is_mapped = !is_device(device) && c10_end && !is_of_c10(__builtin_return_address(0));
-    if (is_mapped && block && bytes > 0) kp_cpu_blocks_put((uintptr_t)block, bytes);
-    if (is_mapped && block && bytes < 0) (void)kp_cpu_blocks_take((uintptr_t)block);
+    const bool is_listed = is_mapped || (is_watched && is_device(device));
+    if (is_listed && block && bytes > 0) block_put((uintptr_t)block, bytes, device);
+    if (is_listed && block && bytes < 0) (void)kp_cpu_blocks_take((uintptr_t)block);
     if ((is_device(device) || is_mapped) && is_kept(kp_gate_get()))
         put_report((uintptr_t)block, bytes, allocated, reserved, device, 0);
     real_report(block, bytes, allocated, reserved, device);
@@ -166,6 +208,9 @@ static void tap_report(void *block, int64_t bytes, size_t allocated, size_t rese
 static void tap_report_oom(int64_t bytes, size_t allocated, size_t reserved, uint16_t device)
 {
     if (is_kept(kp_gate_get())) put_report(0, bytes, allocated, reserved, device, KP_MEMORY_OOM);
+    if (is_watched)
+        kp_run_out_of_memory(
+            &(struct kp_run_oom){(uint64_t)bytes, allocated, reserved, (uint8_t)device, (int8_t)(device >> 8)});
     real_report_oom(bytes, allocated, reserved, device);
 }
 
@@ -204,10 +249,11 @@ static void tap_cpu(const struct kp_torch_api *api)
     tap_add("_ZN3c1022memoryProfilingEnabledEv", (uintptr_t)api->memory_enabled, (uintptr_t)tap_memory_enabled);
 }
 
-void kp_torch_memory_attach(const struct kp_torch_api *api)
+void kp_torch_memory_attach(const struct kp_torch_api *api, bool is_oom_watched)
 {
     real = api;
-    if (!kp_cpu_blocks_setup()) kp_log(1, "out of memory: what was allocated before a window is not known");
+    is_watched = is_oom_watched;
+    if (!kp_cpu_blocks_setup(is_watched)) kp_log(1, "out of memory: what was allocated before a window is not known");
     real_report = api->report ? api->report : api->report_1_13;
     real_report_oom = api->report_oom ? api->report_oom : api->report_oom_1_13;
     tap_cpu(api);

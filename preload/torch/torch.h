@@ -181,7 +181,7 @@ KP_HOT void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot);
 void **kp_torch_step_start(void **context, const uint8_t *rf);
 void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot);
 /* memory.c: taps torch's allocators; the taps are never removed. Once, after find. */
-void kp_torch_memory_attach(const struct kp_torch_api *api);
+void kp_torch_memory_attach(const struct kp_torch_api *api, bool is_oom_watched);
 void kp_torch_memory_window(uint64_t begin_ticks); /* lists what was allocated before a window, once for each */
 /* opnames.c */
 KP_HOT uint32_t kp_torch_name_find(struct kp_thread *t,

@@ -31,7 +31,7 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-static bool wants_memory, wants_modules, wants_native;
+static bool wants_memory, wants_oom, wants_modules, wants_native;
 static _Atomic bool attached;
 static _Atomic bool is_noted; /* the spool has torch's version */
 
@@ -180,7 +180,7 @@ static bool attach(void)
         kp_torch_poolsize_attach();
         say_what_was_dropped(&kp_torch.layout, kp_torch.version_text);
         work_hook();
-        if (wants_memory) kp_torch_memory_attach(api);
+        if (wants_memory || wants_oom) kp_torch_memory_attach(api, wants_oom);
         if (wants_native) kp_unwind_modules_changed();
         kp_execution_trace_attach(api);
         kp_store_release(&attached, true); /* pairs with: set_mode */
@@ -237,6 +237,7 @@ static void set_mode(enum kp_source_mode mode)
 static void setup(const struct kp_config *config)
 {
     wants_memory = config->profile_memory;
+    wants_oom = kp_config_dumps_oom(config);
     wants_modules = config->with_modules;
     wants_native = config->with_stack & KP_STACK_NATIVE;
     kp_execution_trace_setup(config);

@@ -176,6 +176,19 @@ def start_up(name, command, runs, limit):
            f"fastest third {alone:.1f} and {ours:.1f} ms; medians {statistics.median(taken[False]):.1f} and {statistics.median(taken[True]):.1f} ms")
 
 
+def live_table(quick):
+    """A pair of allocation and free with and without KPROF_ON_OOM, in turns: the fastest of many short loops."""
+    best = {}
+    for turn in range(2 if quick else 4):
+        for how, setting in (("alone", "0"), ("told", "dump")):
+            with tempfile.TemporaryDirectory() as folder:
+                said = inside(folder, program="live_blocks.py", KPROF_SCHEDULE="none", KPROF_ON_OOM=setting)
+            best[how] = {depth: min(ns, best.get(how, {}).get(depth, ns)) for depth, ns in said.items()}
+    for depth in best["alone"]:
+        added = best["told"][depth] - best["alone"][depth]
+        figure(f"live table (KPROF_ON_OOM), {depth} frames", added, 120, "ns", f"a pair alone {best['alone'][depth]:.0f} ns")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
@@ -198,6 +211,8 @@ def main():
             spool_and_export(quick, their_stop)
     if only in "heap":
         heap(quick)
+    if only in "live":
+        live_table(quick)
     if only in "waiting":
         waiting(quick)
     if only in "start":

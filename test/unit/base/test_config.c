@@ -47,6 +47,7 @@ static const struct {
     {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
     {"KPROF_BUFFER_MB", "64", "70000", "is not between 0 and 65536, using 0"},
     {"KPROF_HANG", "300s", "a\nb", "has a control character in it, using nothing"},
+    {"KPROF_ON_OOM", "dump", "core", "is not any of 0,dump, using 0"},
     {"KPROF_EXIT_S", "5", "0", "is not between 1 and 86400, using 60"},
     {"KPROF_SPOOL_DIR", "/dev/shm", "\x01", "has a control character in it, using KPROF_DIR"},
     {"KPROF_LOG", "none", "a\nb", "has a control character in it, using stderr"},

@@ -14,12 +14,15 @@ static uint64_t address_of(int thread, int block)
     return 0x7f0000000000u + ((uint64_t)block * THREADS + (uint64_t)thread) * 64;
 }
 
-static bool sum_up(void *context, uint64_t address, int64_t bytes)
+static bool sum_up(void *context, uint64_t address, int64_t bytes, uint64_t mark)
 {
     (void)address;
+    if (mark != (uint64_t)bytes * 3) return false; /* each block has its own */
     *(int64_t *)context += bytes;
     return true;
 }
+
+static void block_put(uint64_t address, int64_t bytes) { kp_cpu_blocks_put(address, bytes, (uint64_t)bytes * 3); }
 
 static int64_t sum(void)
 {
@@ -33,7 +36,7 @@ static void *put_and_take(void *number)
     const int thread = (int)(intptr_t)number;
     int64_t wrong = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        for (int i = 0; i < BLOCKS; i++) kp_cpu_blocks_put(address_of(thread, i), i + 1 + round);
+        for (int i = 0; i < BLOCKS; i++) block_put(address_of(thread, i), i + 1 + round);
         for (int i = 0; i < BLOCKS; i++) wrong += kp_cpu_blocks_take(address_of(thread, i)) != i + 1 + round;
     }
     return (void *)(intptr_t)wrong;
@@ -42,7 +45,7 @@ static void *put_and_take(void *number)
 static void a_block_is_taken_once_with_its_size(void **state)
 {
     (void)state;
-    kp_cpu_blocks_put(0x1000, 77);
+    block_put(0x1000, 77);
     assert_int_equal(sum(), 77);
     assert_int_equal(kp_cpu_blocks_take(0x2000), 0);
     assert_int_equal(kp_cpu_blocks_take(0x1000), 77);
@@ -78,7 +81,7 @@ static void a_walk_stops_where_it_is_told_to(void **state)
 {
     int seen = 0;
     (void)state;
-    for (int i = 0; i < 10; i++) kp_cpu_blocks_put(address_of(0, i), 1);
+    for (int i = 0; i < 10; i++) block_put(address_of(0, i), 1);
     assert_false(kp_cpu_blocks_each(stop, &seen));
     assert_int_equal(seen, 3);
     for (int i = 0; i < 10; i++) assert_int_equal(kp_cpu_blocks_take(address_of(0, i)), 1);
@@ -91,7 +94,7 @@ static void a_block_without_room_is_counted(void **state)
     const int64_t before = (int64_t)kp_cpu_blocks_unkept();
     int64_t found = 0;
     (void)state;
-    for (int i = 0; i < MANY; i++) kp_cpu_blocks_put(address_of(0, i), 1);
+    for (int i = 0; i < MANY; i++) block_put(address_of(0, i), 1);
     assert_true((int64_t)kp_cpu_blocks_unkept() > before);
     assert_int_equal(sum() + (int64_t)kp_cpu_blocks_unkept() - before, MANY);
     for (int i = 0; i < MANY; i++) found += kp_cpu_blocks_take(address_of(0, i));
@@ -102,7 +105,7 @@ static void a_block_without_room_is_counted(void **state)
 static int setup(void **state)
 {
     (void)state;
-    return kp_cpu_blocks_setup() ? 0 : -1;
+    return kp_cpu_blocks_setup(true) ? 0 : -1;
 }
 
 int main(void)

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * callsite.c - the line of the program that a thread is called from, as a small number, without a window or the GIL
+ *
+ * Called by: torch/memory.c through python_bridge.h, after each allocation of torch (hot)
+ * Owns:      the call sites, and by the hash of a stack which one it has. They stay until the process ends.
+ * Locks:     one flag, taken where a stack is new; a thread that finds it taken goes on without a site
+ * Memory:    1.3 MB mapped once; the kernel gives a page when a site in it is used
+ * On fail:   0: a block without a site. When all sites are used, new ones have none.
+ * Safe in:   after fork yes; where another thread held the flag no new site is learnt in the child
+ *
+ * The line is that of the innermost frame of no package and not of Python's library; without one the innermost. Stacks
+ * are read as caller_stack.c reads them. A stack and its site are one word, so any thread may overwrite it.
+ */
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_log.h"
+#include "preload/python/pycalls.h"
+#include "preload/python_bridge.h"
+#include "collector/base/kp_poison.h"
+
+enum { SEEN = 16384, SITE_BITS = 16 };
+
+static _Atomic(kp_pystack_key_fn) key_get; /* NULL: not enabled */
+static struct callsites {
+    _Atomic uint64_t seen[SEEN]; /* 48 bits of a stack's hash, and its site */
+    struct kp_callsite of[KP_CALLSITES];
+} * sites;
+static _Atomic uint32_t sites_n, is_learning;
+
+bool kp_callsites_setup(void)
+{
+    if (!sites) sites = kp_map_alloc(sizeof *sites);
+    return sites != NULL;
+}
+
+void kp_callsites_enable(void)
+{
+    const kp_pystack_key_fn ask = kp_pystack_key_of(kp_python_get()->layout.version);
+    if (sites) kp_store_release(&key_get, ask); /* pairs with: callsite.c:kp_callsite */
+}
+
+static bool has_part(const char *file, const char *function, const char *folder, const char *name)
+{
+    return strstr(file, folder) && (!name || strcmp(function, name) == 0);
+}
+
+static const char *part_of(const char *file, const char *function)
+{
+    if (has_part(file, function, "/torch/nn/modules/module.py", "_call_impl")) return "forward";
+    if (has_part(file, function, "/torch/optim/", NULL)) return "optimizer";
+    if (has_part(file, function, "/torch/_tensor.py", "backward")) return "backward";
+    return has_part(file, function, "/torch/autograd/", NULL) ? "backward" : "";
+}
+
+static bool frame_look(void *context, const char *file, int line, const char *function)
+{
+    struct kp_callsite *const s = context;
+    const bool is_own = kp_pyfile_is_own(file), is_first = !s->line;
+    if (!*s->part) s->part = part_of(file, function);
+    if (is_first || (is_own && !kp_pyfile_is_own(s->file))) {
+        const size_t bytes = strlen(file); /* of a long one the end */
+        s->line = line;
+        kp_fmt(s->file, sizeof s->file, "%s", bytes < sizeof s->file ? file : file + bytes - sizeof s->file + 1);
+        kp_fmt(s->function, sizeof s->function, "%s", function);
+    }
+    return true;
+}
+
+/* The number of the site, of a new one if there is none like it. */
+static uint32_t site_find(const struct kp_callsite *s)
+{
+    const uint32_t n = kp_load_relaxed(&sites_n);
+    for (uint32_t i = 1; i <= n; i++) {
+        const struct kp_callsite *const o = &sites->of[i];
+        if (o->line == s->line && o->part == s->part && strcmp(o->file, s->file) == 0 &&
+            strcmp(o->function, s->function) == 0)
+            return i;
+    }
+    if (n + 1 >= KP_CALLSITES) return 0;
+    sites->of[n + 1] = *s;
+    kp_store_release(&sites_n, n + 1); /* pairs with: callsite.c:kp_callsite_get */
+    return n + 1;
+}
+
+static __attribute__((noinline)) uint32_t stack_learn(const void *thread, uint64_t key)
+{
+    struct kp_callsite s = {.part = ""};
+    if (kp_exchange_acq_rel(&is_learning, 1)) return 0;
+    kp_pystack_each(&kp_python_get()->layout, thread, frame_look, &s);
+    const uint32_t site = s.line ? site_find(&s) : 0;
+    kp_store_relaxed(&sites->seen[key % SEEN], (key & ~((UINT64_C(1) << SITE_BITS) - 1)) | site);
+    (void)kp_exchange_acq_rel(&is_learning, 0);
+    return site;
+}
+
+uint32_t kp_callsite(void)
+{
+    const kp_pystack_key_fn ask = kp_load_acquire(&key_get); /* pairs with: callsite.c:kp_callsites_enable */
+    if (!ask || (kp_python_api.is_finalizing && kp_python_api.is_finalizing())) return 0;
+    const void *const thread = kp_python_get()->thread_state();
+    const uint64_t key = thread ? ask(thread) : 0;
+    if (!key) return 0;
+    const uint64_t word = kp_load_relaxed(&sites->seen[key % SEEN]);
+    if (__builtin_expect((word ^ key) >> SITE_BITS == 0, 1)) return (uint32_t)word & ((1u << SITE_BITS) - 1);
+    return stack_learn(thread, key);
+}
+
+const struct kp_callsite *kp_callsite_get(uint32_t number)
+{
+    return number && number <= kp_load_acquire(&sites_n) ? &sites->of[number] : NULL; /* pairs with: site_find */
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * oomfile.c - writes what is live when an allocation of torch fails (KPROF_ON_OOM), by line of the program
+ *
+ * Called by: torch/memory.c through run.h, on the thread whose allocation failed (cold)
+ * Owns:      the sums and the text, mapped at the start: memory is short when they are used
+ * Locks:     one flag; a second failure meanwhile has no file
+ * Memory:    0.8 MB mapped once
+ * On fail:   a file that cannot be written is told in the line that is logged
+ * Safe in:   signal handlers no; in a child that does not record it does nothing
+ *
+ * A program may fail often and go on. It keeps the first files and the newest one.
+ */
+#include "preload/run/oomfile.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_gate.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_units.h"
+#include "export/write/out/json.h"
+#include "preload/python_bridge.h"
+#include "preload/run.h"
+#include "preload/run/where.h"
+#include "preload/torch_bridge.h"
+#include "schedule/kp_schedule.h"
+#include "collector/base/kp_poison.h"
+
+enum { SITES_TOLD = 64, LARGEST = 16, STEPS = 8, FILES_MOST = 8, NAME_BYTES = 300 };
+
+struct site_sum {
+    uint64_t bytes, largest;
+    uint64_t born[STEPS]; /* bytes of the last steps: [0] of the one that runs */
+    uint32_t blocks, first, last;
+    bool is_told;
+};
+
+static struct oomfile {
+    struct site_sum sums[KP_CALLSITES];
+    struct kp_torch_block largest[LARGEST]; /* the largest first; 0 bytes: none */
+    uint64_t live, step;
+    uint32_t blocks;
+    uint16_t device;
+    struct kp_json json;
+    char path[KP_WHERE_PATH];
+} * out;
+
+static _Atomic uint32_t is_busy;
+static uint32_t files;
+
+static int no_room(void *context, const void *data, size_t bytes)
+{
+    (void)context, (void)data, (void)bytes;
+    return -ENOSPC;
+}
+
+void kp_oomfile_setup(const struct kp_config *config)
+{
+    if (!kp_config_dumps_oom(config)) return;
+    struct oomfile *const made = kp_map_alloc(sizeof *made);
+    if (made && kp_json_init(&made->json, no_room, NULL) == 0) out = made;
+    else kp_log(0, "no memory for KPROF_ON_OOM: it does nothing");
+}
+
+/* ---- sums ---- */
+
+static void largest_note(struct oomfile *o, const struct kp_torch_block *block)
+{
+    uint32_t at = LARGEST;
+    while (at > 0 && block->bytes > o->largest[at - 1].bytes) at--;
+    if (at == LARGEST) return;
+    memmove(&o->largest[at + 1], &o->largest[at], (LARGEST - 1 - at) * sizeof *block);
+    o->largest[at] = *block;
+}
+
+static void block_add(void *context, const struct kp_torch_block *block)
+{
+    struct oomfile *const o = context;
+    struct site_sum *const s = &o->sums[block->site % KP_CALLSITES];
+    const uint64_t age = o->step - block->step;
+    if (block->device != o->device) return;
+    if (!s->blocks || block->step < s->first) s->first = block->step;
+    if (!s->blocks || block->step > s->last) s->last = block->step;
+    if (block->bytes > s->largest) s->largest = block->bytes;
+    if (age < STEPS) s->born[age] += block->bytes;
+    s->bytes += block->bytes;
+    s->blocks++;
+    o->live += block->bytes;
+    o->blocks++;
+    largest_note(o, block);
+}
+
+/* The site with the most bytes of those that were not told; NULL: none. */
+static struct site_sum *next_find(struct oomfile *o)
+{
+    struct site_sum *most = NULL;
+    for (uint32_t i = 0; i < KP_CALLSITES; i++) {
+        struct site_sum *const s = &o->sums[i];
+        if (s->blocks && !s->is_told && (!most || s->bytes > most->bytes)) most = s;
+    }
+    return most;
+}
+
+/* Bytes that each of the last whole steps left, at least; 0: one of them left none. */
+static uint64_t grown_of(const struct site_sum *s)
+{
+    uint64_t least = s->born[1];
+    for (int i = 2; i < STEPS / 2; i++)
+        if (s->born[i] < least) least = s->born[i];
+    return least;
+}
+
+/* ---- the text ---- */
+
+static void site_put(struct kp_json *j, uint32_t number)
+{
+    const struct kp_callsite *const site = kp_callsite_get(number);
+    if (!site) kp_json_lit(j, "\"file\":null,\"line\":null,\"function\":null,\"part\":null");
+    else
+        kp_json_fmt(j, "\"file\":\"%s\",\"line\":%d,\"function\":\"%s\",\"part\":\"%s\"", site->file, site->line,
+                    site->function, site->part);
+}
+
+static void sites_put(struct oomfile *o)
+{
+    struct kp_json *const j = &o->json;
+    struct site_sum *s;
+    kp_json_lit(j, ",\"sites\":[");
+    for (int n = 0; n < SITES_TOLD && (s = next_find(o)); n++) {
+        s->is_told = true;
+        kp_json_fmt(j, "%s{", n ? "," : "");
+        site_put(j, (uint32_t)(s - o->sums));
+        kp_json_fmt(j,
+                    ",\"bytes\":%lu,\"blocks\":%u,\"largest\":%lu,\"first_step\":%u,\"last_step\":%u,"
+                    "\"grows\":%lu}",
+                    s->bytes, s->blocks, s->largest, s->first, s->last, grown_of(s));
+    }
+    kp_json_char(j, ']');
+}
+
+static void largest_put(struct oomfile *o)
+{
+    struct kp_json *const j = &o->json;
+    kp_json_lit(j, ",\"largest\":[");
+    for (int i = 0; i < LARGEST && o->largest[i].bytes; i++) {
+        kp_json_fmt(j, "%s{", i ? "," : "");
+        site_put(j, o->largest[i].site);
+        kp_json_fmt(j, ",\"bytes\":%lu,\"step\":%u}", o->largest[i].bytes, o->largest[i].step);
+    }
+    kp_json_char(j, ']');
+}
+
+static const char *device_name(const struct kp_run_oom *oom, char name[24])
+{
+    static const char *const types[] = {[1] = "cuda", [6] = "hip", [12] = "xpu"};
+    const size_t known = sizeof types / sizeof *types;
+    const char *const type = oom->device_type < known ? types[oom->device_type] : NULL;
+    if (!oom->device_type) return "cpu";
+    kp_fmt(name, 24, "%s:%d", type ? type : "device", oom->device < 0 ? 0 : oom->device);
+    return name;
+}
+
+static void limit_put(struct kp_json *j)
+{
+    const uint64_t addresses = kp_io_address_limit(), memory = kp_io_memory_limit();
+    const bool is_by_addresses = addresses < memory;
+    const uint64_t least = is_by_addresses ? addresses : memory;
+    if (least != UINT64_MAX)
+        kp_json_fmt(j, ",\"limit\":%lu,\"limit_by\":\"%s\"", least, is_by_addresses ? "RLIMIT_AS" : "memory");
+}
+
+static int text_make(struct oomfile *o, const struct kp_run_oom *oom, uint32_t site, uint64_t unkept)
+{
+    struct kp_json *const j = &o->json;
+    char name[24];
+    const bool is_cpu = !oom->device_type;
+    j->used = 0;
+    j->error = 0;
+    kp_json_lit(j, "{\"oom\":1,");
+    kp_where_process(j, "oom");
+    kp_json_fmt(j, ",\"device\":\"%s\",\"asked\":%lu,\"asked_at\":{", device_name(oom, name), oom->bytes);
+    site_put(j, site);
+    kp_json_fmt(j, "},\"live\":%lu,\"blocks\":%u,\"unkept\":%lu", o->live, o->blocks, unkept);
+    if (!is_cpu) kp_json_fmt(j, ",\"allocated\":%lu,\"reserved\":%lu", oom->allocated, oom->reserved);
+    if (is_cpu) limit_put(j);
+    sites_put(o);
+    largest_put(o);
+    kp_json_lit(j, "}\n");
+    return j->error;
+}
+
+static int file_keep(struct oomfile *o)
+{
+    char path[KP_WHERE_PATH];
+    const struct kp_where_text text = {.at = o->json.buf, .used = o->json.used};
+    kp_where_path(path, "oom");
+    if (files >= FILES_MOST || strcmp(path, o->path) == 0) kp_io_unlink(o->path);
+    const int rc = kp_where_keep(&text, path);
+    files += rc == 0;
+    kp_fmt(o->path, sizeof o->path, "%s", path);
+    return rc;
+}
+
+static void tell(const struct oomfile *o, const struct kp_run_oom *oom, uint32_t site, int rc)
+{
+    const struct kp_callsite *const s = kp_callsite_get(site);
+    const char *const slash = s ? strrchr(s->file, '/') : NULL;
+    char name[24], at[NAME_BYTES] = "";
+    if (s) kp_fmt(at, sizeof at, " at %s:%d %s", slash ? slash + 1 : s->file, s->line, s->function);
+    kp_log(0, "%s is out of memory: %lu bytes asked for%s, %lu MB are live (%s%s)", device_name(oom, name),
+           (unsigned long)oom->bytes, at, (unsigned long)(o->live / 1000000),
+           rc == 0 ? "by line: " : "no file: ", rc == 0 ? kp_path_display(o->path) : kp_log_error_text(rc));
+}
+
+void kp_oomfile_write(const struct kp_run_oom *oom)
+{
+    struct oomfile *const o = out;
+    const int saved = errno;
+    if (!o || !(kp_gate_get() & KP_GATE_ON) || kp_exchange_acq_rel(&is_busy, 1)) return;
+    const uint32_t site = kp_callsite();
+    memset(o->sums, 0, sizeof o->sums);
+    memset(o->largest, 0, sizeof o->largest);
+    o->live = o->blocks = 0;
+    o->step = kp_steps_seen();
+    o->device = oom->device_type ? (uint16_t)(oom->device_type | (uint8_t)oom->device << 8) : 0;
+    const uint64_t unkept = kp_torch_blocks(block_add, o);
+    int rc = text_make(o, oom, site, unkept);
+    if (rc == 0) rc = file_keep(o);
+    tell(o, oom, site, rc);
+    (void)kp_exchange_acq_rel(&is_busy, 0);
+    errno = saved;
+}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps some tensors, limits its addresses, and asks for more than there is. Prints what it knows that is live, by line."""
+import json
+import resource
+import sys
+
+import torch
+
+kept = []
+
+
+def keep(step):
+    kept.append(torch.zeros(250_000 + step))  # kept
+
+
+model = torch.nn.Linear(1000, 1000, bias=False)  # weights
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+for step in range(6):
+    model(torch.ones(8, 1000)).sum().backward()
+    optimizer.step()  # momentum
+    optimizer.zero_grad()
+    keep(step)
+print(json.dumps({"kept": sum(t.untyped_storage().nbytes() for t in kept), "weights": 4_000_000, "momentum": 4_000_000,
+                  "in_step": kept[-2].untyped_storage().nbytes()}))
+resource.setrlimit(resource.RLIMIT_AS, (64 << 30, 64 << 30))
+for _ in range(int(sys.argv[1])):
+    try:
+        torch.empty(1 << 40, dtype=torch.uint8)  # asked
+    except RuntimeError as error:
+        print("caught", file=sys.stderr)

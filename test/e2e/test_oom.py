@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Out of memory: KPROF_ON_OOM tells line and bytes of what is live, as the program itself counts them."""
+import json
+
+import harness
+
+SCRIPT = "out_of_memory.py"
+LINES = {line.rsplit("# ", 1)[1]: number for number, line in enumerate((harness.HERE / "scripts" / SCRIPT).read_text().splitlines(), 1)
+         if "  # " in line}
+
+
+def fail(tmp_path, times=1, **settings):
+    run = harness.run_kprof(SCRIPT, tmp_path / "out", times, **{"schedule": "none", "KPROF_ON_OOM": "dump", **settings}).ok()
+    assert run.err.count("caught") == times
+    return run, sorted((tmp_path / "out").glob("oom-*"))
+
+
+def test_what_is_live_is_told_by_line_to_the_byte(tmp_path):
+    run, [path] = fail(tmp_path)
+    said, told = json.loads(run.out), json.loads(path.read_text())
+    sites = {(site["line"], site["part"]): site for site in told["sites"]}
+    assert told["device"] == "cpu" and told["asked"] == 1 << 40 and told["step"] == 6
+    assert told["asked_at"]["line"] == LINES["asked"] and told["asked_at"]["file"].endswith(SCRIPT)
+    assert sites[LINES["kept"], ""]["bytes"] == said["kept"] and sites[LINES["kept"], ""]["blocks"] == 6
+    assert sites[LINES["weights"], ""]["bytes"] == said["weights"]
+    assert sites[LINES["momentum"], "optimizer"]["bytes"] == said["momentum"]
+    assert told["live"] == sum(site["bytes"] for site in told["sites"])
+    assert 0 < told["limit"] <= 64 << 30
+    assert f"cpu is out of memory: {1 << 40} bytes asked for at {SCRIPT}:{LINES['asked']}" in run.err
+
+
+def test_what_grows_a_step_is_told_and_nothing_else(tmp_path):
+    _, [path] = fail(tmp_path)
+    told = json.loads(path.read_text())
+    growing = {site["line"]: site["grows"] for site in told["sites"] if site["grows"]}
+    assert list(growing) == [LINES["kept"]] and 1_000_000 <= growing[LINES["kept"]] <= 1_000_024
+    assert told["largest"][0]["bytes"] == 4_000_000 and told["largest"][0]["line"] in (LINES["weights"], LINES["momentum"])
+
+
+def test_a_program_that_fails_often_keeps_few_files(tmp_path):
+    run, paths = fail(tmp_path, 30)
+    assert 1 <= len(paths) <= 8 and run.err.count("is out of memory") >= 30
+    json.loads(paths[-1].read_text())
+
+
+def test_a_window_is_the_same_beside_it(tmp_path):
+    run, [path] = fail(tmp_path, schedule="wait=1,warmup=1,active=2,repeat=1", KPROF_PROFILE_MEMORY=1)
+    assert run.trace and json.loads(path.read_text())["blocks"] > 0
+
+
+def test_not_set_nothing_is_written(tmp_path):
+    _, paths = fail(tmp_path, KPROF_ON_OOM="0")
+    assert not paths
