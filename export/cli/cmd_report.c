@@ -79,7 +79,7 @@ struct report_command {
     char why_missed[512];
     struct kp_rankwaits ranks;
     struct kp_stuck stuck;
-    char last_words[KP_LASTWORDS_BYTES]; /* of the trace at hand */
+    char ended[KP_LASTWORDS_BYTES + 80]; /* of the trace at hand: kp_lastwords_ended */
     bool is_spool;                       /* the same */
     const char *path;                    /* of its file */
     const char *ours;                    /* the last option that --torch has not, or NULL */
@@ -270,7 +270,7 @@ static int numbers_print(const struct report_command *r, const char *label, stru
                                          .bound_by = n->bound_by,
                                          .evaluated = n->kinds.evaluated,
                                          .prompts = n->kinds.prompts,
-                                         .last_words = r->last_words,
+                                         .ended = r->ended,
                                          .is_spool = r->is_spool};
     if (wants_gap(r, n)) kp_top_add_gap(&n->top, n->summary.steps && !n->chosen.ended_by);
     if (n->summary.is_of_steps && is_unasked(r)) kp_top_keep_steps(&n->top);
@@ -363,7 +363,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     if (r->choice.within) kp_chosen_count_passes(&n.chosen, tree);
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
     kp_stuck_add(&r->stuck, tree, &n.chosen);
-    (void)kp_lastwords(r->last_words, sizeof r->last_words, tree, &n.chosen);
+    (void)kp_lastwords_ended(r->ended, sizeof r->ended, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
     if (r->choice.first_step >= 0) kp_summary_no_core(&n.summary, tree, &n.chosen);
     if (!r->choice.within) kp_stepparts_add(&n.parts, tree, &n.chosen);
@@ -462,8 +462,7 @@ static int source_read(const struct report_command *r, const struct kp_trace_sou
 
 /* What tells of long steps, as far as their pieces do. */
 struct kinds_pieces {
-    struct kp_stuck *stuck;
-    char *last_words; /* KP_LASTWORDS_BYTES */
+    struct report_command *report; /* its stuck and ended */
     struct kp_evalpieces *evaluations;
     struct kp_promptpieces *prompts;
 };
@@ -471,9 +470,9 @@ struct kinds_pieces {
 static void kinds_add(void *pieces, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const struct kinds_pieces *const k = pieces;
-    char words[KP_LASTWORDS_BYTES];
-    kp_stuck_add(k->stuck, tree, chosen);
-    if (*kp_lastwords(words, sizeof words, tree, chosen)) memcpy(k->last_words, words, sizeof words);
+    char ended[sizeof k->report->ended];
+    kp_stuck_add(&k->report->stuck, tree, chosen);
+    if (*kp_lastwords_ended(ended, sizeof ended, tree, chosen)) memcpy(k->report->ended, ended, sizeof ended);
     if (k->evaluations) kp_evalpieces_add(k->evaluations, tree, chosen);
     if (k->prompts) kp_promptpieces_add(k->prompts, tree, chosen);
 }
@@ -507,8 +506,8 @@ static bool pieces_read(struct report_command *r, const struct kp_trace_source *
     struct kp_toppieces *pieces = kp_toppieces_open(by_of(r, NULL));
     if (!pieces) return false;
     const size_t stuck = r->stuck.count;
-    struct kinds_pieces kinds = {.stuck = &r->stuck, .last_words = r->last_words};
-    r->last_words[0] = 0;
+    struct kinds_pieces kinds = {.report = r};
+    r->ended[0] = 0;
     if (is_unasked(r)) kinds.evaluations = kp_evalpieces_open(), kinds.prompts = kp_promptpieces_open();
     kp_toppieces_give(pieces, kinds_add, &kinds);
     *rc = source_read(r, source, &out->trace, kp_toppieces_reading(pieces), why, why_bytes);

@@ -678,6 +678,7 @@ def test_a_killed_program_is_told_with_its_last_step(tmp_path):
     for command in ("report", "advise"):
         assert "ended    early, after step 6. This is what was recorded until then.\n" in told(command, killed)
         assert "ended    early" not in told(command, whole)
+        assert [json.loads(told(command, "--json", trace))["ended"] for trace in (killed, whole)] == ["early, after step 6", None]
 
 
 @pytest.mark.parametrize("by, said", [({"ended_by": "SIGSEGV"}, "ended    by SIGSEGV after step 6. This is what was"), ({"ended_by": "SIGKILL"}, "killed   by SIGKILL after step 6. This is what was"), (
@@ -685,6 +686,8 @@ def test_a_killed_program_is_told_with_its_last_step(tmp_path):
 def test_the_signal_that_ended_a_program_is_told_where_it_is_noted(tmp_path, by, said):
     trace = write(tmp_path / "killed.pt.trace.json", slow_steps([12] * 4), kprof={"version": "1", "complete": False, **by})
     assert said in told("report", trace) and said in told("advise", trace)
+    ended = {json.loads(told(command, "--json", trace))["ended"] for command in ("report", "advise")}
+    assert ended == {json.loads(told("why", "--json", trace))["ends"][0]["how"]} and f"{ended.pop()}. This is what was" in told("report", trace)
 
 
 def test_a_program_that_was_killed_before_its_first_step_is_told_so(tmp_path):

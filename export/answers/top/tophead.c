@@ -600,6 +600,11 @@ static void lost_print(FILE *out, const struct kp_top_report *r)
     fputs("\n", out);
 }
 
+const char *kp_top_ended(const struct kp_top_report *r)
+{
+    return is_killed(r) && !is_worker(r) && r->ended && *r->ended ? r->ended : NULL;
+}
+
 static void killed_print(FILE *out, const struct kp_top_report *r)
 {
     if (!is_killed(r)) return;
@@ -608,14 +613,16 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
                      fact_of(r, "kprof.parent_pid"), (double)r->summary->wall_ns / 1e9);
         return;
     }
-    const char *const by = kp_ended_by(r->top->trace);
-    const bool is_told = r->summary->steps || kp_ended_exception(r->top->trace);
-    fprintf(out, "%-9s%s", kp_ended_word(r->top->trace), by ? "by " : "early,");
-    if (by) kp_plain_put(out, by);
-    if (is_told && r->last_words && *r->last_words) fputs(r->last_words, out);
-    else if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
-    else if (is_early(r)) fprintf(out, " after %.1f s, before its first step", (double)r->summary->wall_ns / 1e9);
-    fprintf(out, "%s. This is what was recorded until then.\n", kp_ended_remark(r->top->trace));
+    const char *const by = kp_ended_by(r->top->trace), *const ended = kp_top_ended(r);
+    fprintf(out, "%-9s", kp_ended_word(r->top->trace));
+    if (ended) kp_plain_put(out, ended);
+    else {
+        kp_plain_fmt(out, "%s%s", by ? "by " : "early,", by ? by : "");
+        if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
+        else if (is_early(r)) fprintf(out, " after %.1f s, before its first step", (double)r->summary->wall_ns / 1e9);
+        fputs(kp_ended_remark(r->top->trace), out);
+    }
+    fputs(". This is what was recorded until then.\n", out);
 }
 
 void kp_top_head_print(FILE *out, const struct kp_top_report *r)

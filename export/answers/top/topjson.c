@@ -117,6 +117,7 @@ static const char *part_key(size_t i)
     IF(S->core_waited > 0, SHARE, core_waited, S->core_waited) \
     IF(kp_pagefaults_of(TRACE, &(struct kp_pagefaults){0}), PART, , \
        (faults, (struct kp_pagefaults[]){faults_of(TRACE)})) \
+    F(MAYBE, ended, kp_top_ended(r)) \
     F(WHOLE, dropped, S->lost) \
     IF(S->is_lost_least, BOOL, dropped_at_least, true)
 KP_FIELDS(head, struct kp_top_report, HEAD)

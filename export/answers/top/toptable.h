@@ -22,11 +22,13 @@ struct kp_top_report {
     const struct kp_kineto_runs *runs; /* of the phase, or NULL */
     const char *bound_by;              /* what most of a step goes to (kp_advice_bound), or NULL */
     const char *evaluated, *prompts;   /* sentences of the advice: which steps are longer by that, or NULL */
-    const char *last_words;            /* of a program that a signal ended: what it did (lastwords.h), or NULL */
+    const char *ended;                 /* how the program ended (kp_lastwords_ended), or NULL; see kp_top_ended */
     bool is_spool;                     /* of a program that may still run */
 };
 
 void kp_top_head_print(FILE *out, const struct kp_top_report *r); /* tophead.c */
+/* How the program ended, in the words of kprof why. NULL: by itself, it may still run, or nothing tells. */
+const char *kp_top_ended(const struct kp_top_report *r); /* tophead.c */
 void kp_top_table_print(FILE *out, const struct kp_top_report *r);
 /* topcopies.c: by kernel, a line for each direction and kind of host memory of copies, and for fills */
 void kp_top_copies_print(FILE *out, const struct kp_top *top);
