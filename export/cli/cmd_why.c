@@ -9,20 +9,30 @@
 #include "export/answers/runadvice/advised.h"
 #include "export/cli/cli.h"
 #include "export/cli/ctl/whereask.h"
+#include "export/cli/jobends.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/folder/trace_source.h"
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"}, {0}};
 
+struct why_command {
+    struct kp_why why;
+    struct kp_jobends ends;
+};
+
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     const struct kp_texts texts = kp_trace_source_texts(source);
+    struct why_command *const w = context;
     struct kp_advised a;
     char why[512];
     (void)several;
     const int rc = kp_advised_open(&a, &texts, source->path, true, why, sizeof why);
-    const bool is_running = source->is_spool && kp_input_is_running(source->path);
-    if (rc == 0) kp_why_add(context, &a.tree, &a.chosen, is_running);
+    const struct kp_jobend *const end = rc == 0 ? kp_jobends_find(&w->ends, (long)kp_kineto_pid(a.trace)) : NULL;
+    const struct kp_why_known known = {.is_running = source->is_spool && kp_input_is_running(source->path),
+                                       .by = end ? end->by : NULL,
+                                       .gone_ns = end ? end->at_ns : 0};
+    if (rc == 0) kp_why_add(&w->why, &a.tree, &a.chosen, &known);
     kp_advised_close(&a);
     return rc ? kp_cli_fail("why", "%s", why) : KP_EXIT_DONE;
 }
@@ -37,13 +47,11 @@ static void folder_of(char *out, size_t bytes, const char *path)
 }
 
 /* Reads the files of KPROF_HANG that lie beside the traces. Without any trace they are all that is known. */
-static void stood_find(struct kp_why *why, const char *path)
+static void stood_find(struct kp_why *why, const char *folder)
 {
     struct kp_hang hang = {0};
     struct kp_hang_verdict verdict;
-    char folder[4400];
     bool has_stood = false;
-    folder_of(folder, sizeof folder, path);
     const size_t count = kp_where_files(&hang, folder);
     for (size_t i = 0; i < count; i++)
         has_stood |= kp_why_stood(why, hang.of[i].pid, (int64_t)(1e6 * hang.of[i].time_ms));
@@ -58,7 +66,8 @@ static void stood_find(struct kp_why *why, const char *path)
 int kp_cmd_why(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "why", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct kp_why why = {0};
+    struct why_command w = {0};
+    char folder[4400];
     const char *value;
     bool is_json = false;
     int count = 0, i;
@@ -72,13 +81,15 @@ int kp_cmd_why(int argc, char **argv)
     }
     count = kp_latest_take("why", &argv, count, 0);
     if (!count) return KP_EXIT_USAGE;
-    const int worst = kp_input_each("why", argv, count, NULL, trace_take, &why);
-    kp_why_settle(&why);
-    stood_find(&why, argv[0]);
-    const bool is_any = why.count || *why.stood;
-    if (is_any && is_json) kp_why_json(stdout, &why);
-    else if (is_any) kp_why_print(stdout, &why);
-    const bool is_stood_alone = !why.count && is_any;
-    kp_why_fini(&why);
+    folder_of(folder, sizeof folder, argv[0]);
+    kp_jobends_read(&w.ends, folder);
+    const int worst = kp_input_each("why", argv, count, NULL, trace_take, &w);
+    kp_why_settle(&w.why);
+    stood_find(&w.why, folder);
+    const bool is_any = w.why.count || *w.why.stood, is_stood_alone = !w.why.count && is_any;
+    if (is_any && is_json) kp_why_json(stdout, &w.why);
+    else if (is_any) kp_why_print(stdout, &w.why);
+    kp_why_fini(&w.why);
+    kp_jobends_fini(&w.ends);
     return is_stood_alone ? KP_EXIT_DONE : worst;
 }

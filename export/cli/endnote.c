@@ -20,7 +20,7 @@
 #include "export/read/files/spoolfile.h"
 #include "export/read/folder/trace_source.h"
 
-static const char *signal_name(int number, char *room, size_t bytes)
+const char *kp_endnote_signal(int number, char *room, size_t bytes)
 {
     static const struct {
         int number;
@@ -112,7 +112,7 @@ void kp_endnote_leave(const char *folder, pid_t pid, const struct kp_endnote *no
     if (note->lacked_memory)
         snprintf(lacked, sizeof lacked, "ended_without_memory=1\nended_may_have=%llu\n",
                  (unsigned long long)note->may_have);
-    snprintf(line, sizeof line, "ended_by=%s\n%s%s", signal_name(note->signal, name, sizeof name), lacked, times);
+    snprintf(line, sizeof line, "ended_by=%s\n%s%s", kp_endnote_signal(note->signal, name, sizeof name), lacked, times);
     for (const struct dirent *entry; names && (entry = readdir(names));)
         if (kp_input_is_spool(entry->d_name)) spool_note(dirfd(names), entry->d_name, pid, line);
     if (names) closedir(names);

@@ -22,6 +22,7 @@ SRC_cli := \
     export/cli/cmd_why.c \
     export/cli/cmd_watch.c \
     export/cli/endnote.c \
+    export/cli/jobends.c \
     export/cli/formats.c \
     export/cli/helppage.c \
     export/cli/kprof.c \

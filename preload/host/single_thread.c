@@ -3,7 +3,7 @@
  * single_thread.c - pauses helper threads while the host makes a call that needs a single-threaded process
  *
  * Called by: host threads in set*id, unshare, setns and fstatat (taps); begin.c (installs them, those of
- *            confine.c and selfsignal.c when a run begins)
+ *            confine.c, selfsignal.c and childends.c when a run begins)
  * Owns:      the set of taps, which is never removed
  * Locks:     none (helper_threads.c has a flag)
  * On fail:   the call is made while helper threads run

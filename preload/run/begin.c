@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 
 #include "collector/base/kp_clock.h"
@@ -27,6 +28,7 @@
 #include "preload/run.h"
 #include "preload/run/children.h"
 #include "preload/run/ctl.h"
+#include "preload/run/childends.h"
 #include "preload/run/selfsignal.h"
 #include "preload/run/window.h"
 #include "preload/run/exit.h"
@@ -106,6 +108,15 @@ static void many_ranks_tell(void)
                 place.size, (unsigned long)config->max_mb, place.size / 2);
 }
 
+static void taps_install(void)
+{
+    struct kp_tap_row rows[KP_SELFSIGNAL_ROWS + KP_CHILDENDS_ROWS];
+    _Static_assert(sizeof rows / sizeof *rows == KP_SOLO_MORE, "kp_solo_install() takes all rows");
+    memcpy(rows, kp_selfsignal_rows, sizeof kp_selfsignal_rows);
+    memcpy(rows + KP_SELFSIGNAL_ROWS, kp_childends_rows, sizeof kp_childends_rows);
+    kp_solo_install(rows, KP_SOLO_MORE);
+}
+
 static void begin_run(void)
 {
     if (!is_run_begun && kp_io_is_tsc_refused()) {
@@ -118,7 +129,7 @@ static void begin_run(void)
         kp_config_log(config);
         many_ranks_tell();
         kp_run_own();
-        kp_solo_install(kp_selfsignal_rows, KP_SELFSIGNAL_ROWS);
+        taps_install();
         kp_threadcount_install();
     }
     kp_window_begin_run(false);

@@ -4,6 +4,7 @@ SRC_run := \
     preload/run/baresteps.c \
     preload/run/begin.c \
     preload/run/boot.c \
+    preload/run/childends.c \
     preload/run/children.c \
     preload/run/ctl.c \
     preload/run/ctl_answer.c \

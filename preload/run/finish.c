@@ -28,6 +28,7 @@
 #include "collector/record/kp_record.h"
 #include "export/kp_export.h"
 #include "preload/run.h"
+#include "preload/run/childends.h"
 #include "preload/run/children.h"
 #include "preload/run/filetext.h"
 #include "preload/run/losstext.h"
@@ -625,6 +626,7 @@ static void rest_do(void)
         say_phases_missed();
         say_closing_line();
     }
+    kp_childends_write();
     kp_children_collect(EXIT_LEAST, EXIT_MS);
     say_left_out();
     say_nothing_written();

@@ -6,12 +6,16 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 import pytest
 
 import harness
 import viewing
+
+sys.path.insert(0, str(harness.HERE.parent / "ends"))
+import ends  # noqa: E402 - it lies in a folder of its own
 
 
 @pytest.fixture
@@ -267,3 +271,12 @@ def test_the_rank_that_ended_a_job_is_told_first(programs, tmp_path, how, by):
     assert ends[0]["rank"] == 1 and not ends[0]["by_itself"], text
     line = str(line_of("exception"))
     assert ends[0]["how"].startswith(by.replace("LINE", line)) and text.startswith("rank 1 ended " + by.replace("LINE", line)), text
+
+
+@pytest.mark.parametrize("name, odd", [("SIGKILL", 0), ("SIGSEGV", 1)])
+def test_under_torchrun_the_rank_that_a_signal_ended_is_told_first_with_the_signal(tmp_path, monkeypatch, name, odd):
+    monkeypatch.setattr(ends, "RANKS", 2)
+    monkeypatch.setattr(ends, "PYTHON", str(harness.PYTHON))
+    end, = (one for one in ends.DEATHS if one.name == name)
+    text, is_told, _, others = ends.once(end, odd, tmp_path / "job", None)
+    assert is_told and not others, text

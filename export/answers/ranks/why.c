@@ -18,6 +18,7 @@
 #include "export/show/fields.h"
 #include "export/show/plain.h"
 
+#define MOMENT_NS INT64_C(5000000000) /* a launcher gives ranks that are left so long, or longer */
 enum { OUT_OF_STEP_NS = 1000000000 };
 
 static bool is_collective(const struct kp_tree *tree, size_t i)
@@ -44,18 +45,40 @@ static void times_look(struct kp_why_end *out, const struct kp_tree *tree)
     }
 }
 
-void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen, bool is_running)
+static void how_put(struct kp_why_end *e, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const struct kp_kineto *const t = tree->trace;
-    const char *const by = kp_ended_by(t), *const signal = kp_ended_signal(t);
-    struct kp_why_end e = {.rank = kp_rankwaits_rank(t), .pid = (long)kp_kineto_pid(t), .is_running = is_running};
-    times_look(&e, tree);
-    e.is_bad = !is_running && kp_ended_badly(t);
-    e.is_asked = !kp_ended_exception(t) && signal && strcmp(signal, "SIGTERM") == 0;
-    snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
-    if (e.is_bad && !*kp_lastwords_ended(e.how, sizeof e.how, tree, chosen))
-        snprintf(e.how, sizeof e.how, "%s%.60s before its first step%s", by ? "by " : "not by itself,", by ? by : "",
+    const char *const by = kp_ended_by(t);
+    if (*kp_lastwords_ended(e->how, sizeof e->how, tree, chosen)) return;
+    if (kp_ended_early(t) || !chosen->step_count)
+        snprintf(e->how, sizeof e->how, "%s%.60s before its first step%s", by ? "by " : "not by itself,", by ? by : "",
                  kp_ended_remark(t));
+    else
+        snprintf(e->how, sizeof e->how, "by %.60s after step %ld", by ? by : "itself",
+                 chosen->steps[chosen->step_count - 1].number);
+}
+
+/* The kernel or a fault ended it. SIGTERM is how a launcher ends the ranks that are left. */
+static bool is_of_a_crash(const char *signal)
+{
+    return signal && strncmp(signal, "SIG", 3) == 0 && strcmp(signal, "SIGTERM") != 0 && strcmp(signal, "SIGINT") != 0;
+}
+
+void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                const struct kp_why_known *known)
+{
+    struct kp_kineto *const t = tree->trace;
+    struct kp_why_end e = {
+        .rank = kp_rankwaits_rank(t), .pid = (long)kp_kineto_pid(t), .is_running = known->is_running};
+    if (known->by && !kp_ended_by(t)) kp_fact_put(t, "kprof.ended_by", known->by);
+    const char *const signal = kp_ended_signal(t);
+    times_look(&e, tree);
+    e.gone_ns = known->gone_ns;
+    e.is_bad = !known->is_running && (kp_ended_badly(t) || known->by);
+    e.is_asked = !kp_ended_exception(t) && signal && strcmp(signal, "SIGTERM") == 0;
+    e.has_crashed = e.is_bad && !kp_ended_exception(t) && is_of_a_crash(signal);
+    snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
+    if (e.is_bad) how_put(&e, tree, chosen);
     *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
 }
 
@@ -73,11 +96,25 @@ bool kp_why_stood(struct kp_why *why, long pid, int64_t ns)
 /* Ranks are not in step: one may enter a collective before the one that it will miss has ended its last op. */
 static int64_t left_ns(const struct kp_why_end *e) { return e->last_ns + (e->has_waited ? OUT_OF_STEP_NS : 0); }
 
+/* A launcher kills the ranks that SIGTERM did not end, long behind the first. */
+static void late_mark(struct kp_why *why)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < why->count; i++) {
+        const struct kp_why_end *const e = &why->of[i];
+        if (e->is_bad && e->gone_ns && e->gone_ns < first) first = e->gone_ns;
+    }
+    for (size_t i = 0; i < why->count; i++)
+        why->of[i].is_asked |=
+            why->of[i].has_crashed && why->of[i].gone_ns > (first < INT64_MAX ? first + MOMENT_NS : first);
+}
+
 static int by_cause(const void *a, const void *b)
 {
     const struct kp_why_end *const x = a, *const y = b;
     if (x->is_bad != y->is_bad) return x->is_bad ? -1 : 1;
     if (x->is_asked != y->is_asked) return x->is_asked ? 1 : -1;
+    if (x->has_crashed != y->has_crashed) return x->has_crashed ? -1 : 1; /* exceptions follow it */
     if (x->is_bad && left_ns(x) != left_ns(y)) return left_ns(x) < left_ns(y) ? -1 : 1;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
@@ -103,6 +140,7 @@ void kp_why_settle(struct kp_why *why)
     why->of = newest.of;
     why->count = newest.count;
     why->capacity = newest.capacity;
+    late_mark(why);
     if (why->count) qsort(why->of, why->count, sizeof *why->of, by_cause);
 }
 

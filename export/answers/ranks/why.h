@@ -10,9 +10,11 @@ enum { KP_WHY_STOOD_BYTES = 1500 };
 struct kp_why_end {                    /* how one process ended */
     long rank, pid;                    /* rank -1: of no job */
     int64_t last_ns, begun_ns;         /* when it did something last, and began its last op, since the Unix epoch */
+    int64_t gone_ns;                   /* when its launcher was told that it is gone; 0: not known */
     bool is_running;                   /* it has not ended */
     bool is_bad, is_asked;             /* not by itself; by a signal with which a launcher ends the others */
     bool has_waited;                   /* the last that it did was a collective */
+    bool has_crashed;                  /* by a signal that no launcher sends first */
     bool has_stood;                    /* it did nothing more after it had written that it stands */
     char word[16];                     /* "killed", "ended" */
     char how[KP_LASTWORDS_BYTES + 80]; /* "by ValueError at train.py:18 main, after step 4" */
@@ -22,8 +24,15 @@ struct kp_why { /* all zero: empty */
     size_t count, capacity;
     char stood[KP_WHY_STOOD_BYTES]; /* the job stood before it ended: who waited for whom; "": it did not */
 };
-/* Looks at how the process of a trace ended, if it does not run. `chosen`: its steps. */
-void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen, bool is_running);
+/* What is known of a process beside its trace. */
+struct kp_why_known {
+    bool is_running;
+    const char *by;  /* its launcher was told so: "SIGSEGV", "exit status 3"; NULL: not known */
+    int64_t gone_ns; /* and then */
+};
+/* Looks at how the process of a trace ended. `chosen`: its steps. */
+void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                const struct kp_why_known *known);
 /* A process wrote then that it stands. True: it is known, did nothing after that, and did not end by itself. */
 bool kp_why_stood(struct kp_why *why, long pid, int64_t ns);
 /* Keeps the newest trace of each process, and puts what ended first, in front; call it once. */

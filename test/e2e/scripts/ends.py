@@ -4,6 +4,7 @@ import atexit
 import ctypes
 import datetime
 import os
+import queue
 import sys
 import threading
 import time
@@ -36,6 +37,19 @@ def other_way(first, second):
         first.acquire()  # other lock
 
 
+def waits_for_work():
+    queue.Queue().get()  # queue
+
+
+def eats():
+    """Enters the control group that ENDS_CGROUP names, and takes more memory than it may."""
+    with open(os.path.join(os.environ["ENDS_CGROUP"], "cgroup.procs"), "w") as procs:
+        procs.write(str(os.getpid()))
+    kept = []
+    while True:
+        kept.append(b"x" * (8 << 20))  # cgroup
+
+
 def other_order(x):
     dist.broadcast(x, src=1)  # order
 
@@ -48,13 +62,15 @@ def crashes():
     ctypes.string_at(0)  # segv
 
 
-WAYS = {"python": sleeps, "c": waits_in_c, "lock": deadlock, "exception": fails, "segv": crashes, "abort": os.abort}
+WAYS = {"python": sleeps, "c": waits_in_c, "lock": deadlock, "queue": waits_for_work, "cgroup": eats, "exception": fails, "segv": crashes, "abort": os.abort}
 
 
 def train(how, is_odd, x):
     for step in range(STEPS):
         if step == 3:
             print("there", flush=True)
+        if step == 3 and is_odd:
+            there()
         if step == 3 and is_odd and how in WAYS:
             WAYS[how]()
         if step == 3 and is_odd and how == "order":
@@ -63,6 +79,12 @@ def train(how, is_odd, x):
             atexit.register(sleeps)
             return
         iterate(x)
+
+
+def there():
+    """Tells the test, by a file beside the store, which process the odd rank is."""
+    with open(sys.argv[1] + ".odd", "w") as out:
+        out.write(f"{os.getpid()}\n")
 
 
 def iterate(x):
@@ -79,6 +101,7 @@ def main():
     dist.init_process_group("gloo", init_method="file://" + store, rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]), timeout=LIMIT)
     if is_odd and how == "first":
         print("there", flush=True)
+        there()
         sleeps()
     x = torch.ones(64, requires_grad=False)
     optimizers.append(torch.optim.SGD([torch.nn.Parameter(x)], lr=1e-9))

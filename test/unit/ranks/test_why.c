@@ -10,7 +10,7 @@
 #define TERMED "\"complete\":false,\"ended_by\":\"SIGTERM\""
 
 static struct kp_why why;
-static bool is_running;
+static struct kp_why_known known;
 
 /* A rank whose last op ended so many us after the begin. */
 static void add_after(int rank, const char *ended, int last_us, const char *last)
@@ -24,7 +24,7 @@ static void add_after(int rank, const char *ended, int last_us, const char *last
     op(t, "aten::mm", 0, 900);
     op(t, last, 1000, last_us - 1000);
     assert_int_equal(choose(t, &everything), 0);
-    kp_why_add(&why, &t->tree, &t->chosen, is_running);
+    kp_why_add(&why, &t->tree, &t->chosen, &known);
     assert_int_equal(little_teardown(&state), 0);
 }
 
@@ -106,10 +106,39 @@ static void what_stood_before_it_ended_is_the_cause(void **state)
 static void a_process_that_runs_has_not_ended(void **state)
 {
     (void)state;
-    is_running = true;
+    known.is_running = true;
     add(0, "\"complete\":false", 9000);
-    is_running = false;
+    known.is_running = false;
     assert_string_equal(told(), "rank 0 still runs\n");
+}
+
+static void told_by(int rank, const char *ended, int last_us, const char *by, int64_t gone_ms)
+{
+    known = (struct kp_why_known){.by = by, .gone_ns = 1000000 * gone_ms};
+    add(rank, ended, last_us);
+    known = (struct kp_why_known){0};
+}
+
+static void what_the_launcher_was_told_names_the_cause(void **state)
+{
+    (void)state;
+    told_by(0, OTHERS, 1500, "exit status 1", 1000);
+    told_by(1, "\"complete\":false", 2000, "SIGSEGV", 1050);
+    told_by(2, "\"complete\":false", 1400, "SIGTERM", 1100);
+    told_by(3, "\"complete\":true", 3000, "exit status 3", 1000);
+    assert_string_equal(told(), "rank 1 ended by SIGSEGV after step 4; others followed\n"
+                                "  then rank 0 ended by RuntimeError at train.py:70 iterate, after step 4\n"
+                                "  then rank 3 ended by exit status 3 after step 4\n"
+                                "  then rank 2 ended by SIGTERM after step 4\n");
+}
+
+/* A launcher kills the ranks that SIGTERM did not end. */
+static void a_kill_long_behind_an_exception_is_no_cause(void **state)
+{
+    (void)state;
+    told_by(0, CAUSE, 1500, "exit status 1", 1000);
+    told_by(1, "\"complete\":false", 1400, "SIGKILL", 31000);
+    assert_int_equal(strncmp(told(), "rank 0 ended by ValueError", 26), 0);
 }
 
 int main(void)
@@ -122,6 +151,8 @@ int main(void)
         cmocka_unit_test(a_job_that_ended_well_has_no_cause),
         cmocka_unit_test(what_stood_before_it_ended_is_the_cause),
         cmocka_unit_test(a_process_that_runs_has_not_ended),
+        cmocka_unit_test(what_the_launcher_was_told_names_the_cause),
+        cmocka_unit_test(a_kill_long_behind_an_exception_is_no_cause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
