@@ -339,6 +339,19 @@ static int torch_check(const struct stacks_command *s)
     return kp_cli_misuse("stacks", "--step is not of torch's export_stacks, which --torch asks for");
 }
 
+static int stacks_run(struct stacks_command *s, const struct kp_lines_options *wish)
+{
+    s->count = kp_latest_take("stacks", &s->files, s->count, wish->lines ? KP_LATEST_SPOOL : 0);
+    if (!s->count) return KP_EXIT_USAGE;
+    if (s->form == FORM_SVG || s->form == FORM_HTML)
+        s->out = kp_outfile_drawing(s->out, s->files[0], s->form == FORM_SVG ? "flames.svg" : "flames.html");
+    struct kp_lines *const lines = kp_lines_open("stacks", wish);
+    s->places = kp_lines_places(lines);
+    const int worst = stacks_write(s);
+    kp_lines_close(lines);
+    return worst;
+}
+
 int kp_cmd_stacks(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "stacks", .table = flags, .argc = argc, .argv = argv, .at = 1};
@@ -372,13 +385,7 @@ int kp_cmd_stacks(int argc, char **argv)
     }
     if (metric_read(&s) || torch_check(&s)) return KP_EXIT_USAGE;
     form_read(&s);
-    count = kp_latest_take("stacks", &argv, count, wish.lines ? KP_LATEST_SPOOL : 0);
-    if (!count) return KP_EXIT_USAGE;
-    if (s.form == FORM_SVG || s.form == FORM_HTML)
-        s.out = kp_outfile_drawing(s.out, argv[0], s.form == FORM_SVG ? "flames.svg" : "flames.html");
-    struct kp_lines *lines = kp_lines_open("stacks", &wish);
-    s.files = argv, s.count = count, s.places = kp_lines_places(lines);
-    const int worst = stacks_write(&s);
-    kp_lines_close(lines);
-    return worst;
+    s.files = argv;
+    s.count = count;
+    return stacks_run(&s, &wish);
 }
