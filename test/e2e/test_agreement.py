@@ -171,7 +171,7 @@ def figures(row):
 
 def ops_of(rows):
     """What no operator covers is a row of the report alone."""
-    return [row for row in rows if not row["name"].startswith("(in no op")]
+    return [row for row in rows if not row["name"].startswith("outside any op")]
 
 
 def named(rows):
@@ -204,7 +204,7 @@ def test_operators_have_one_self_and_total_time_everywhere(name):
     head, _, texts = page(name)
     assert paged(texts, head["ops"]) == in_order(ops_of(report(name, "--step", "all")["rows"]))
     in_view = {row["name"]: (near(row["self_ms"]), near(row["total_ms"]), row["calls"], near(row.get("gpu_ms", 0)))
-               for row in tabs(name)["Ops"] if not row["level"] and not row["name"].startswith("(in no op")}
+               for row in tabs(name)["Ops"] if not row["level"] and not row["name"].startswith("outside any op")}
     assert in_view == named(report(name)["rows"])
     for number, rows in first_and_last(step_rows(name, "ops")):
         said = ops_of(report(name, "--step", str(number))["rows"])

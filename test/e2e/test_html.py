@@ -242,7 +242,7 @@ def test_a_chosen_step_is_followed_by_every_view(everything):
     said_modules = json.loads(harness.cli("report", trace, "--json", "-n", 0, "--by", "module", "--step", first).stdout)["rows"]
     shown = {row[0]: row for row in said["step modules"]}
     for row in said_modules:
-        name = row.get("path", row["name"]) or "(no module)"
+        name = row.get("path", row["name"]) or "outside any module"
         wanted = [row["self_ms"], row.get("forward_ms", row["total_ms"]), row.get("backward_ms", 0), row["total_ms"]]
         assert [milliseconds(text or "0 ns") for text in shown[name][1:5]] == [pytest.approx(ms, rel=6e-3, abs=2e-3) for ms in wanted], name
     assert len(shown) == len(said_modules)

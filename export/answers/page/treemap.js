@@ -5,7 +5,7 @@ const tree = { path: "", rows: [] };
 function modulesIn(trace, range) {
   const parts = range.all ? rowsOfAll(trace, trace.head.modules) : rowsOfSteps(trace, trace.head.step_modules, range, true), rows = new Map(), named = new Map();
   for (const part of parts) {
-    const name = part.name || "(no module)", row = rows.get(name) || rows.set(name, { name, self: 0, total: 0, forward: 0, backward: 0, gpu: 0, count: 0 }).get(name);
+    const name = part.name || "outside any module", row = rows.get(name) || rows.set(name, { name, self: 0, total: 0, forward: 0, backward: 0, gpu: 0, count: 0 }).get(name);
     row.self += part.self;
     row.gpu += part.gpu;
     if (part.backward) continue;
@@ -23,13 +23,13 @@ function modulesIn(trace, range) {
 
 const pathOf = name => name.replace(/ \([^()]*\)$/, ""); // without torch's name
 
-const moduleName = (trace, key) => forwardName(key ? trace.texts[(key >> 1) - 1] : "(no module)", key & 1);
+const moduleName = (trace, key) => forwardName(key ? trace.texts[(key >> 1) - 1] : "outside any module", key & 1);
 
 // {name, path, own, sum, inside: Map}; what runs in no module is left out.
 function treeMake(rows, value) {
   const root = { name: "all modules", path: "", own: 0, sum: 0, inside: new Map() };
   for (const row of rows) {
-    if (row.name.startsWith("(no module)") || !(value(row) > 0)) continue;
+    if (row.name.startsWith("outside any module") || !(value(row) > 0)) continue;
     let at = root;
     root.sum += value(row);
     for (const name of pathOf(row.name).split(".")) {

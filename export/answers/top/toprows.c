@@ -651,7 +651,7 @@ void kp_top_fini(struct kp_top *top)
 
 void kp_top_add_gap(struct kp_top *top, bool has_marked_steps)
 {
-    const char *const text = has_marked_steps ? "(in no op, outside of the steps)" : "(in no op)";
+    const char *const text = has_marked_steps ? "outside any op, outside the steps" : "outside any op";
     top->has_gap = top->by != KP_TOP_BY_KERNEL;
     if (!top->has_gap || top->gap_ns <= (int64_t)(top->sum.cost.self_ns / 1000)) return;
     const uint32_t name = kp_top_is_by_place(top) ? 0 : kp_strings_put(top->trace->strings, text, strlen(text));
