@@ -544,11 +544,11 @@ static const char *inside_text(const struct kp_costrules *x, const struct kp_pas
     kp_spans_settle(times);
     const int64_t ns = kp_spans_length(times, &x->chosen->in_steps);
     x->out->evaluated_ns = (double)ns / (double)x->chosen->step_count;
-    return kp_costrules_text(x, "%s%s%s",
+    return kp_costrules_text(x, "%s%s%s%s",
                              kp_evalsteps_text(x, found, samples_in(x, times) ? "rollout" : "evaluation", "",
                                                (double)ns, share_text(x, outside, ns),
                                                kp_evalsteps_numbers(x, of, least)),
-                             part_text(x, loading_of(x, times), ns, found, "loading"),
+                             kp_evalplace_text(x, times), part_text(x, loading_of(x, times), ns, found, "loading"),
                              part_text(x, behind, ns, found, "after the last pass (metrics, a checkpoint)"));
 }
 

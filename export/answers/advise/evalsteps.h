@@ -37,5 +37,7 @@ const char *kp_evalsteps_numbers(const struct kp_costrules *rules, const struct 
 const char *kp_evalsteps_text(const struct kp_costrules *rules, size_t found, const char *what, const char *about,
                               double ns, const char *share, const char *numbers);
 /* Forward ops with gradients, in no backward. */
+/* evalplace.c: ", at train.py:41 main", the line from which most of these times are called; "": no stack tells. */
+const char *kp_evalplace_text(const struct kp_costrules *rules, const struct kp_spans *times);
 bool kp_evalsteps_is_forward(const struct kp_kineto_event *event);
 bool kp_evalsteps_has_gradients(const struct kp_kineto_event *event);

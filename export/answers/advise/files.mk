@@ -18,6 +18,7 @@ SRC_advise := \
     export/answers/advise/faultrules.c \
     export/answers/advise/fuserules.c \
     export/answers/advise/evalpasses.c export/answers/advise/evalpieces.c \
+    export/answers/advise/evalplace.c \
     export/answers/advise/evalsteps.c \
     export/answers/advise/promptsteps.c \
     export/answers/advise/readtimes.c \

@@ -2,13 +2,20 @@
 /* test_evalsteps.c - evaluations inside of a training: which steps hold them, and how long they last */
 #include "test/unit/advise/advised.h"
 
+static bool has_stacks; /* the model is called at two lines of main */
+
 /* A call of the model with its linear layer, and a backward where one follows. Sequence numbers pair them. */
 static void pass_make(struct little *t, int at, int sequence, bool has_backward)
 {
-    char args[96];
+    char args[256];
     event(t, "python_function", "nn.Module: Net_0", 1, at, 20, "");
-    snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":0", sequence);
-    event(t, "cpu_op", "aten::linear", 1, at + 1, 18, has_backward ? args : "");
+    char *const stack =
+        args + (has_backward ? snprintf(args, 64, "\"Sequence number\":%d,\"Fwd thread id\":0", sequence) : 0);
+    *stack = 0;
+    if (has_stacks)
+        snprintf(stack, 160, "%s\"Call stack\":\"model.py(9): forward;train.py(%s): main;train.py(50): <module>;\"",
+                 has_backward ? "," : "", has_backward ? "31" : "5): evaluate;train.py(41");
+    event(t, "cpu_op", "aten::linear", 1, at + 1, 18, args);
     if (!has_backward) return;
     snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", sequence);
     event(t, "cpu_op", "AddmmBackward0", 1, at + 30, 20, args);
@@ -36,6 +43,16 @@ static void steps_that_hold_an_evaluation_are_told_as_such(void **state)
                        "are long but not slow: steps 4, 9 hold 3 forward passes without backward, 107 us each. To time "
                        "them: kprof run --phases (Lightning, transformers, your own ranges)";
     assert_memory_equal(a.evaluated, said, strlen(said));
+}
+
+/* Both run model.py, and both lie in main. */
+static void the_line_that_calls_an_evaluation_is_named(void **state)
+{
+    has_stacks = true;
+    const struct kp_advice a = passes_advise(*state, 5);
+    has_stacks = false;
+    assert_non_null(a.evaluated);
+    assert_non_null(strstr(a.evaluated, " without backward, 107 us each, at train.py:41 main. To time them"));
 }
 
 /*
@@ -247,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LITTLE(steps_that_hold_an_evaluation_are_told_as_such),
+        LITTLE(the_line_that_calls_an_evaluation_is_named),
         LITTLE(an_evaluation_before_the_training_lasts_until_that_begins),
         LITTLE(an_evaluation_behind_the_training_lasts_until_the_step_ends),
         LITTLE(an_evaluation_has_what_lies_between_its_passes),
