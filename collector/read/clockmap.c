@@ -118,6 +118,11 @@ void kp_clockmap_finish(struct kp_clockmap *m, uint32_t kind, uint64_t start_ns)
     m->real_minus_mono = m->n ? m->lines[0].real_minus_mono : kind == KP_CLOCK_MONO ? 0 : start_ns;
 }
 
+uint64_t kp_clockmap_ticks(const struct kp_clockmap *m, uint64_t ns)
+{
+    return (uint64_t)(((wide)ns << FRACTION) / (m->slope ? m->slope : ONE));
+}
+
 void kp_clockmap_fini(struct kp_clockmap *m)
 {
     if (m->lines) kp_map_free(m->lines, m->cap * sizeof *m->lines);

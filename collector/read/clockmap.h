@@ -30,6 +30,7 @@ void kp_clockmap_finish(struct kp_clockmap *m, uint32_t kind, uint64_t start_ns)
  * settings of the clock, before or after, do not count.
  */
 void kp_clockmap_anchor(struct kp_clockmap *m, uint64_t ticks);
+uint64_t kp_clockmap_ticks(const struct kp_clockmap *m, uint64_t ns); /* so many ticks are so long, by the usual rate */
 void kp_clockmap_fini(struct kp_clockmap *m);
 uint64_t kp_clockmap_ns(struct kp_clockmap *m, uint64_t ticks);
 uint64_t kp_clockmap_mono(struct kp_clockmap *m, uint64_t ticks); /* ticks as CLOCK_MONOTONIC, without the anchor */

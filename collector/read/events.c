@@ -115,6 +115,13 @@ static bool stand_on(struct event_cursor *c, const struct kp_rec *rec, uint32_t 
     return true;
 }
 
+/* With KPROF_RING a cycle begins in the midst of ranges. What lasts longer than the ring begins with it. */
+static void begin_cut(const struct kp_reader *r, const struct kp_rec_cycle *cycle, struct event_cursor *c)
+{
+    if (!r->is_ring || !cycle || c->start_ticks >= cycle->begin) return;
+    if (c->is_open || c->end_ticks > cycle->begin) c->start_ticks = cycle->begin;
+}
+
 static void name_get(const struct kp_reader *r, uint32_t id, struct kp_event *e)
 {
     const struct kp_name *n = kp_names_get(&r->names, id);
@@ -301,7 +308,9 @@ static bool record_stand(struct event_walk *w, struct event_cursor *c)
         if (!more || piece != c->piece) kp_file_drop_pages(w->r, w->pieces.of[piece].at);
         if (!more) return false;
         if (rec && !w->has_all && is_extra(rec->kind)) continue;
-        if (rec && stand_on(c, rec, bytes, w->cycle ? w->cycle->end : 0)) return true;
+        const bool is_event = rec && stand_on(c, rec, bytes, w->cycle ? w->cycle->end : 0);
+        if (is_event) begin_cut(w->r, w->cycle, c);
+        if (is_event) return true;
         if (!rec || bytes_least(rec->kind, 0)) w->lost++;
     }
 }
@@ -557,11 +566,13 @@ void kp_events_close(struct kp_reader *r)
 }
 
 /* Whether a piece has an event inside the window. */
-static bool is_shown(const struct kp_piece *p, const struct kp_rec_cycle *cycle)
+static bool is_shown(const struct kp_reader *r, const struct kp_piece *p, const struct kp_rec_cycle *cycle)
 {
     const uint8_t *at = p->at;
-    for (struct event_cursor c; event_next(&at, p->end, &c);)
+    for (struct event_cursor c; event_next(&at, p->end, &c);) {
+        begin_cut(r, cycle, &c);
         if (c.start_ticks >= cycle->begin && c.start_ticks < cycle->end) return true;
+    }
     return false;
 }
 
@@ -572,10 +583,10 @@ int kp_reader_threads(struct kp_reader *r, uint32_t cycle, kp_thread_fn fn, void
     int rc = c ? kp_pieces_make(&pieces, r, cycle) : -ENOENT;
     if (rc) return rc;
     for (uint32_t i = 0, next; !rc && i < pieces.n; i = next) {
-        bool shown = is_shown(&pieces.of[i], c);
+        bool shown = is_shown(r, &pieces.of[i], c);
         char name[17] = {0};
         for (next = i + 1; next < pieces.n && pieces.of[next].thread_no == pieces.of[i].thread_no; next++)
-            shown = shown || is_shown(&pieces.of[next], c);
+            shown = shown || is_shown(r, &pieces.of[next], c);
         memcpy(name, pieces.of[next - 1].name, 16);
         if (shown) rc = fn(context, pieces.of[i].tid, pieces.of[i].thread_no, name);
     }

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_digits.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
@@ -155,10 +156,13 @@ static int strings_read(struct kp_reader *r)
 
 /*
  * A cycle without a closing record ends with its last event. The file's last cycle ends with the last clock sample, if
- * that is later. The process lived until then, and events that were open lasted at least as long.
+ * that is later. The process lived until then, and events that were open lasted at least as long. With KPROF_RING a
+ * cycle is the last seconds before its end.
  */
 static int cycles_close(struct kp_reader *r)
 {
+    const char *const ring = kp_text_get(&r->text, "ring_ms");
+    const uint64_t ring_ticks = ring ? kp_clockmap_ticks(&r->clock, kp_digits(ring) * 1000000) : UINT64_MAX;
     bool any_open = false;
     r->complete = kp_map_alloc(r->cycles_n + 1);
     if (!r->complete) return -ENOMEM;
@@ -169,6 +173,8 @@ static int cycles_close(struct kp_reader *r)
         if (i + 1 == r->cycles_n && !r->complete[i] && c->end < r->clock.last_ticks) c->end = r->clock.last_ticks;
         if (!c->warm_begin || c->warm_begin > c->begin) c->warm_begin = c->begin;
         if (c->end < c->begin) c->end = c->begin;
+        r->is_ring |= ring != NULL;
+        if (c->end - c->begin > ring_ticks) c->begin = c->warm_begin = c->end - ring_ticks;
     }
     return 0;
 }

@@ -27,6 +27,7 @@ struct kp_reader {
     struct kp_gpus gpus;
     struct kp_rec_cycle *cycles; /* by number; an `end` of 0 was replaced by the last event's or clock sample's time */
     bool *complete;
+    bool is_ring; /* a cycle begins inside events that were recorded before (KPROF_RING) */
     uint32_t cycles_n, cycles_cap;
     uint64_t skipped;
 };

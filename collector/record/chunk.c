@@ -16,6 +16,7 @@
  *   OWNED --its thread leaves it--> LEFT --the writer: no range in it is open--> MOVING --on the disk--> MOVED
  *   OWNED, ORPHAN, LEFT --its window is settled--> SHUT --the writer--> MOVING
  *   MOVED --recycle--> STALE --erased from the disk--> GONE, without memory --the writer gives it memory--> FREE
+ *   LEFT, MOVED --older than the ring (KPROF_RING), no range in it is open--> as by recycle
  *   LEFT, SHUT --recycle--> FREE        MOVING --recycle--> DEAD --erased from the disk--> FREE
  *
  * Each change of owner is a compare-and-swap of the state word, which contains the cycle. When the cycle was recycled
@@ -38,6 +39,7 @@ struct info {
     _Atomic uint32_t copied; /* carry.c's: how far the disk has a chunk that stays in memory */
     _Atomic bool has_copy;   /* the disk has records of it, perhaps old ones */
     bool was_shut;           /* MOVING: what it was before */
+    uint32_t left_ms;        /* the writer's: when it first saw that its thread had left it, or 0 */
 };
 struct chunk_stack {
     _Atomic uint64_t head; /* tag << 32 | index */
@@ -88,6 +90,7 @@ static void free_push(uint32_t index)
     kp_store_release(&kp_spool_chunk(index)->kind, KP_CHUNK_FREE);
     kp_store_relaxed(&info_of(index)->copied, 0);
     info_of(index)->open_at = sizeof(struct kp_chunk_head);
+    info_of(index)->left_ms = 0;
     kp_store_relaxed(&info_of(index)->state, FREE);
     stack_push(&free_stack, index);
     kp_add_relaxed(&given_count, 1);
@@ -332,6 +335,18 @@ static bool has_open_range(const struct kp_chunk_head *chunk, struct info *info)
         info->open_at += r->size;
     }
     return false;
+}
+
+void kp_chunk_expire(uint32_t index, uint32_t now_ms, uint32_t ring_ms)
+{
+    struct info *info = info_of(index);
+    const uint64_t state = kp_load_acquire(&info->state); /* pairs with: chunk.c:kp_chunk_quit */
+    const unsigned is = state & 255;
+    if (is != LEFT && is != MOVED) return;
+    if (!info->left_ms) info->left_ms = now_ms | 1;
+    if ((now_ms | 1) - info->left_ms < ring_ms) return;
+    if (is == LEFT && has_open_range(kp_spool_chunk(index), info)) return;
+    chunk_release(index, (uint32_t)(state >> 8));
 }
 
 bool kp_chunk_move_begin(uint32_t index)

@@ -186,10 +186,10 @@ struct kp_record_options {
     const char *dir;               /* KPROF_SPOOL_DIR or KPROF_DIR; made when missing */
     uint64_t max_bytes;            /* KPROF_MAX_MB */
     uint64_t memory_bytes;         /* KPROF_BUFFER_MB: so much memory for records, 0: what the machine can spare */
+    uint32_t ring_ms;              /* KPROF_RING: records that are older go; 0: none do */
     const char *text;              /* configuration lines for the header */
     struct kp_record_share *share; /* of a forked child or a worker: all that share it take max_bytes together */
-    /* kprof-tick calls it about 20 times a second and at each kp_ticker_wake: boot.c's cycle work. It may wait. */
-    void (*tick)(void);
+    void (*tick)(void);            /* kprof-tick: about 20 times a second and at each kp_ticker_wake. It may wait */
 };
 /*
  * Opens the spool and starts its threads; idempotent. 0 or -errno (one line was logged; nothing is recorded): -ENOBUFS

@@ -18,11 +18,14 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
+#define KP_META_STAYS_NS UINT64_C(60000000000)
 #define KP_META_KEEP 8192u /* the last bytes are for cycles, once there is no reserve left */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kp_chunk_head *current, *reserve;
 static bool is_text_full;
+static struct kp_rec_clock *newest; /* with KPROF_RING: the sample that the next one replaces */
+static uint64_t newest_began_ns;
 
 int kp_meta_open(void)
 {
@@ -45,12 +48,29 @@ static uint8_t *room_get(uint32_t bytes, bool may_wait)
     return (uint8_t *)current + used;
 }
 
+/*
+ * In a ring one sample a minute stays, for weeks, and between them the newest alone. It is no sample while it changes:
+ * readers pass over what has no kind. With the lock held.
+ */
+static bool newest_replace(const struct kp_rec_clock *now)
+{
+    if (!newest || now->mono_ns - newest_began_ns >= KP_META_STAYS_NS) return false;
+    _Atomic uint8_t *const kind = (_Atomic uint8_t *)&newest->head.kind;
+    kp_store_relaxed(kind, 0);
+    kp_signal_fence();
+    memcpy((uint8_t *)newest + sizeof newest->head, (const uint8_t *)now + sizeof now->head,
+           sizeof *now - sizeof now->head);
+    kp_store_release(kind, KP_KIND_CLOCK); /* pairs with: the readers' walk */
+    return true;
+}
+
 /* With the lock held, which it gives back. */
 static int put_and_unlock(const struct kp_rec *record)
 {
     uint8_t *room = room_get(record->size, record->kind == KP_KIND_CLOCK);
     if (room) {
         memcpy(room, record, record->size);
+        if (record->kind == KP_KIND_CLOCK) newest = NULL;
         /* pairs with: the readers' walk */
         kp_store_release(&current->used, kp_load_relaxed(&current->used) + record->size);
     }
@@ -107,7 +127,13 @@ bool kp_meta_clock_try(void)
     r = clock_look();
     r.busy_ns = busy.busy_ns;
     r.waited_ns = busy.waited_ns;
-    (void)put_and_unlock(&r.head);
+    if (newest_replace(&r)) {
+        pthread_mutex_unlock(&lock);
+        return true;
+    }
+    uint8_t *const room = kp_spool.ring_ms ? room_get(sizeof r, true) : NULL; /* where the record comes to lie */
+    if (put_and_unlock(&r.head) == 0 && room) newest = (struct kp_rec_clock *)(void *)room;
+    newest_began_ns = r.mono_ns;
     return true;
 }
 
@@ -172,5 +198,6 @@ void kp_meta_forget(void)
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh; /* its owner may be a thread that the child does not have */
     current = reserve = NULL;
+    newest = NULL;
     is_text_full = false;
 }

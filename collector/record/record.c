@@ -27,6 +27,13 @@ static int grow_refusal(const struct kp_record_options *options)
     return options->share && why == KP_LOSS_CAP ? -ENOBUFS : -ENOSPC;
 }
 
+static void ring_note(void)
+{
+    char ms[16];
+    kp_fmt(ms, sizeof ms, "%u", (unsigned)kp_spool.ring_ms);
+    if (kp_spool.ring_ms) (void)kp_record_note("ring_ms", ms);
+}
+
 static int rooms_open(const struct kp_record_options *options)
 {
     int rc = kp_spool_has_share(options) ? kp_spool_open(options) : -ENOBUFS;
@@ -42,6 +49,7 @@ static int rooms_open(const struct kp_record_options *options)
     if (rc < 0) return rc;
     kp_loss_open(kp_spool_head());
     kp_record_clock();
+    ring_note();
     return 0;
 }
 

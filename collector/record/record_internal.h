@@ -44,6 +44,7 @@ struct kp_spool {
     bool is_broken;                /* a mapping failed: never grows again */
     struct kp_record_share *share; /* or NULL */
     uint64_t shared_bytes;         /* counted there for this spool */
+    uint32_t ring_ms;              /* chunks whose records are older are used again; 0: none */
     uint64_t share_most;           /* what all may take together */
     char path[1024];               /* of the half on the disk */
     char memory[512];              /* of the half in memory, or "" */
@@ -106,6 +107,8 @@ void kp_chunk_orphan(struct kp_chunk_head *chunk, uint32_t cycle); /* its thread
 struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle);              /* an orphan of this cycle, or NULL */
 void kp_chunk_settle(uint32_t cycle); /* no thread writes to cycles up to this one any more: their chunks may move */
 void kp_chunk_recycle(uint32_t cycle);
+/* So long after its thread left a chunk without open ranges, frees it as kp_chunk_recycle does. The writer alone. */
+void kp_chunk_expire(uint32_t index, uint32_t now_ms, uint32_t ring_ms);
 uint32_t kp_chunk_ready(void);
 uint64_t kp_chunk_taken(void);         /* chunks taken since open */
 void kp_chunk_set_mark(uint32_t mark); /* a stock below it wakes the writer */
@@ -126,6 +129,8 @@ void kp_chunk_erased(uint32_t index);    /* it was erased: may be used again */
 enum kp_chunk_use { KP_CHUNK_UNUSED, KP_CHUNK_RECORDS, KP_CHUNK_KEPT, KP_CHUNK_FREE_COPIED };
 enum kp_chunk_use kp_chunk_use(uint32_t index, _Atomic uint32_t **copied);
 void kp_chunk_copied(uint32_t index, bool is_done); /* the disk has a copy, or refused it */
+
+void kp_ring_round(uint64_t now_ns); /* ring.c: the writer, each round: old records go (KPROF_RING) */
 
 /* ---- carry.c: which chunks move from memory to the disk ---- */
 

@@ -439,6 +439,7 @@ int kp_spool_open(const struct kp_record_options *options)
     kp_spool.fd = -1;
     kp_spool.share = options->share;
     kp_spool.share_most = options->max_bytes;
+    kp_spool.ring_ms = options->ring_ms;
     int rc = table_open(options->max_bytes);
     if (rc == 0) rc = piece_have(0);
     if (rc == 0) rc = path_make(options->dir, host, start_ns);

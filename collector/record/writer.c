@@ -84,6 +84,7 @@ static void *writer_main(void *arg)
     while (kp_life_goes_on(&life)) {
         if (kp_helpers_pause_wanted()) return NULL; /* kp_helpers_resume starts it again */
         uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
+        kp_ring_round(now_ns);
         kp_carry_round();
         stock_refill(now_ns);
         kp_disk_beat();

@@ -154,12 +154,16 @@ static void note_worker(void)
     kp_children_register(kp_record_path());
 }
 
+/* Older records go. 0: none do. */
+static uint64_t ring_ms(void) { return config->ring ? kp_hangwatch_parse(config->ring) : 0; }
+
 static int open_spool(void)
 {
     struct kp_record_options options = {
         .dir = kp_run_spool_dir(),
         .max_bytes = config->max_mb << 20,
         .memory_bytes = config->buffer_mb << 20,
+        .ring_ms = (uint32_t)ring_ms(),
         .text = header_text,
         .share = kp_children_share(),
         .tick = tick,
@@ -195,6 +199,20 @@ static void launcher_apply(void)
         config->with_stack = KP_STACK_NONE;
 }
 
+static void ring_check(void)
+{
+    enum { LEAST_MS = 1000, MOST_MS = 3600000 };
+    const bool has_end = schedule.set || kp_phases_are_set();
+    if (!config->ring) return;
+    if (ring_ms() < LEAST_MS || ring_ms() > MOST_MS)
+        kp_config_refuse(config, KP_SET_ring, "is no time between 1s and 1h", "none");
+    else if (has_end || config->heap != KP_HEAP_OFF)
+        kp_config_refuse(config, KP_SET_ring,
+                         has_end ? "does not go with a schedule (KPROF_SCHEDULE, KPROF_PHASES, KPROF_TRIGGER)"
+                                 : "does not go with KPROF_MALLOC",
+                         "none");
+}
+
 static int read_settings(void)
 {
     config = kp_map_alloc(sizeof *config);
@@ -213,6 +231,7 @@ static int read_settings(void)
                          "none");
     if (config->hang && !kp_hangwatch_parse(config->hang))
         kp_config_refuse(config, KP_SET_hang, "is no time such as 300s or 5m", "none");
+    ring_check();
     const struct kp_rank place = kp_rank_find(kp_config_variable, environ);
     kp_run_set_rank(&place);
     char job[KP_JOB_ID_BYTES];

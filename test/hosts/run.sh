@@ -455,6 +455,17 @@ says train_daemon_recorded 1 '^kprof: kept .*, 1000 events'
 records train_threads 18000 -- "${trains[@]}" threads
 for how in close_fds take_fds chdir; do records "train_$how" 2000 -- "${trains[@]}" $how; done
 for how in kill fault abort _exit quick_exit execs; do records "train_$how" spool -- "${trains[@]}" $how; done
+# of three seconds the last is left, the range around it, too, and nothing that was before
+records train_ring spool KPROF_RING=1s -- "${trains[@]}" dies_in_ring
+if wanted train_ring && [ -e "$work/train_ring.ours" ] && [ -z "${HOSTS_IN:-}" ]; then
+  timeout 300 "${lib%/*}/kprof" export "$work"/cwd/kprof/*.kprof >"$work/train_ring.export" 2>&1
+  n=$(traces "$work/cwd/kprof" .gz | grep -aoE '"name": ?"the (whole run|first|last)"' | grep -oE 'whole|first|last' | sort | xargs)
+  if [ "$n" = 'last whole' ]; then pass "train_ring has the last second"; else fail "train_ring has '$n'"; head -n 4 "$work/train_ring.export" | sed 's/^/#   /'; fi
+fi
+records train_ring_exit 2000 KPROF_RING=1h -- "${trains[@]}" plain
+records train_ring_refused any KPROF_RING=1s KPROF_SCHEDULE=active=1 -- "${trains[@]}" plain
+says train_ring_refused 1 '^kprof: KPROF_RING=1s does not go with a schedule'
+records train_ring_children 5000 KPROF_RING=1h KPROF_CHILDREN=1 -- "${trains[@]}" children
 records train_daemon any -- bash -c '"$0" "$@" | cat; exit ${PIPESTATUS[0]}' "${trains[@]}" daemon
 records train_schedule any KPROF_SCHEDULE=wait=1,warmup=1,active=3,repeat=2 -- "${trains[@]}" plain
 records train_no_steps none KPROF_SCHEDULE=wait=1000,active=1 -- "${trains[@]}" plain

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "preload/kprof.h"
@@ -39,6 +40,24 @@ static void *steps_on_a_thread(void *arg)
 {
     for (long i = 0; i < (long)arg; i++) step();
     return NULL;
+}
+
+/* Three seconds of steps inside a range that stays open; then a range that ends, and SIGKILL. */
+static void dies_in_ring(void)
+{
+    struct mini_range around, last;
+    struct timespec now, first;
+    clock_gettime(CLOCK_MONOTONIC, &first);
+    begin(&around, "the whole run", 0);
+    op("the first");
+    do {
+        step();
+        usleep(1000);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - first.tv_sec) * 1000 + (now.tv_nsec - first.tv_nsec) / 1000000 < 3000);
+    begin(&last, "the last", 0);
+    end(&last);
+    kill(getpid(), SIGKILL);
 }
 
 static void children(long n)
@@ -199,6 +218,7 @@ int main(int argc, char **argv)
     }
     if (!strcmp(how, "cancelled_step")) cancelled_step();
     if (!strcmp(how, "exit_in_handler")) exit_in_handler(n);
+    if (!strcmp(how, "dies_in_ring")) dies_in_ring();
     if (!strcmp(how, "children")) children(n);
     if (!strcmp(how, "short_lived")) short_lived(n);
     if (!strcmp(how, "together")) together(n);

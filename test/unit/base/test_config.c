@@ -44,6 +44,7 @@ static const struct {
     {"KPROF_TRIGGER", "step>1.5x", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_PROM", "/tmp/k.prom", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_KEEP", "3", "10001", "is not between 0 and 10000, using 0"},
+    {"KPROF_RING", "30s", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
     {"KPROF_BUFFER_MB", "64", "70000", "is not between 0 and 65536, using 0"},
     {"KPROF_HANG", "300s", "a\nb", "has a control character in it, using nothing"},

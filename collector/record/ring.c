@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * ring.c - frees records that are older than KPROF_RING, so that the newest always find room
+ *
+ * Called by: the writer, each round
+ * Owns:      how long records stay: KPROF_RING, or less where memory and disk do not hold so much
+ * Locks:     none
+ * Safe in:   signal handlers no; after fork yes (the child's writer goes on with its own spool)
+ *
+ * A chunk goes when its thread left it so long ago, and no range in it is open. No thread stores into it any more: the
+ * rule by which chunks move to the disk (decisions/143).
+ */
+#include "collector/record/record_internal.h"
+
+#include "collector/base/kp_poison.h"
+
+#define KP_RING_PARTS 16u    /* looks in the time of a ring */
+#define KP_RING_SPARE 32u    /* fewer free chunks, and none to come: records go earlier */
+#define KP_RING_LEAST_MS 50u /* but not before */
+
+static uint32_t stay_ms;
+static uint64_t due_ns;
+
+/* The limit is reached (KPROF_MAX_MB, a full disk). */
+static bool is_short(void)
+{
+    return kp_load_relaxed(&kp_spool.grow_error) != KP_LOSS_NO_CHUNK && kp_chunk_ready() < KP_RING_SPARE;
+}
+
+static void stay_turn(bool has_little)
+{
+    const uint32_t whole = kp_spool.ring_ms;
+    if (!stay_ms || stay_ms > whole) stay_ms = whole;
+    if (has_little && stay_ms > KP_RING_LEAST_MS) stay_ms -= stay_ms / 8;
+    else if (!has_little && stay_ms < whole) stay_ms += whole / 64 < whole - stay_ms ? whole / 64 : whole - stay_ms;
+}
+
+void kp_ring_round(uint64_t now_ns)
+{
+    const bool has_little = is_short();
+    const uint32_t chunks = kp_load_relaxed(&kp_spool.chunks);
+    if (!kp_spool.ring_ms || (now_ns < due_ns && !has_little)) return;
+    due_ns = now_ns + kp_spool.ring_ms * UINT64_C(1000000) / KP_RING_PARTS;
+    stay_turn(has_little);
+    /* once a window is over it is exported, and nothing of it goes */
+    for (uint32_t i = 1; i < chunks && kp_gate_get() & KP_GATE_RECORD; i++)
+        kp_chunk_expire(i, (uint32_t)(now_ns / 1000000), stay_ms);
+    if (has_little) kp_spool_retry();
+}
