@@ -43,16 +43,21 @@ static void put(struct last_words *w, const char *text)
     if (w->used >= w->bytes) w->used = w->bytes - 1;
 }
 
-static void name_put(struct last_words *w, const struct kp_tree *tree, size_t node)
+const char *kp_lastwords_line(const struct kp_tree *tree, size_t node)
 {
     struct kp_ownlines lines = {0};
     const struct kp_node *const n = &tree->nodes[node];
-    const struct kp_kineto_event *const e = kp_tree_event(tree, node);
-    const uint32_t line = kp_ownline_of(&lines, tree->trace, n->stack ? n->stack : e->stack);
-    put(w, kp_kineto_text(tree->trace, e->name));
-    if (line) put(w, ", ");
-    if (line) put(w, kp_kineto_text(tree->trace, line));
+    const uint32_t line = kp_ownline_of(&lines, tree->trace, n->stack ? n->stack : kp_tree_event(tree, node)->stack);
     kp_ownlines_fini(&lines);
+    return line ? kp_kineto_text(tree->trace, line) : "";
+}
+
+static void name_put(struct last_words *w, const struct kp_tree *tree, size_t node)
+{
+    const char *const line = kp_lastwords_line(tree, node);
+    put(w, kp_kineto_text(tree->trace, kp_tree_event(tree, node)->name));
+    if (*line) put(w, ", ");
+    put(w, line);
 }
 
 static void memory_put(struct last_words *w, const struct kp_kineto *trace)

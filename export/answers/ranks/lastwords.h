@@ -15,3 +15,5 @@ const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, co
 /* Writes all of how it ended, behind "killed" or "ended" (kp_ended_word): "by SIGKILL in step 20, ..", "not by itself
  * after step 19". "": by itself, or neither a step nor an exception tells where. Returns `out`. */
 const char *kp_lastwords_ended(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* The line of the program's own in which a node ran, by its stack, as the trace's text; "": not known. */
+const char *kp_lastwords_line(const struct kp_tree *tree, size_t node);

@@ -13,6 +13,7 @@
 #include "export/read/kineto/ended.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
+#include "export/answers/ranks/lastwords.h"
 #include "export/answers/ranks/rankwaits.h"
 #include "export/answers/top/timeshares.h"
 
@@ -48,10 +49,11 @@ static bool is_deed(const struct kp_tree *tree, size_t i)
            kp_kineto_is_loader(name);
 }
 
+static void text_keep(char *out, const char *text) { kp_plain_text(out, KP_STUCK_NAME_BYTES, text, strlen(text)); }
+
 static void name_keep(char *out, const struct kp_tree *tree, int64_t node)
 {
-    const char *const name = node < 0 ? "" : kp_kineto_text(tree->trace, kp_tree_event(tree, (size_t)node)->name);
-    kp_plain_text(out, KP_STUCK_NAME_BYTES, name, strlen(name));
+    text_keep(out, node < 0 ? "" : kp_kineto_text(tree->trace, kp_tree_event(tree, (size_t)node)->name));
 }
 
 struct end { /* nodes, -1: none */
@@ -98,6 +100,7 @@ void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct k
     name_keep(r.in, tree, open);
     name_keep(r.after, tree, end.last);
     name_keep(r.call, tree, end.call);
+    if (end.call < 0 && open >= 0) text_keep(r.call, kp_lastwords_line(tree, (size_t)open));
     s->is_early |= kp_ended_early(t);
     *KP_KINETO_NEXT(s->of, s->count, s->capacity) = r;
 }

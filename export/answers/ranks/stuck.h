@@ -14,7 +14,7 @@ struct kp_stuckrank {
     int64_t ns;                   /* so long, up to the end of the trace */
     char in[KP_STUCK_NAME_BYTES]; /* what is open; "": no op */
     char after[KP_STUCK_NAME_BYTES],
-        call[KP_STUCK_NAME_BYTES]; /* the last op, and the Python function; "": not known */
+        call[KP_STUCK_NAME_BYTES]; /* the last op; the Python function, or a line; "": not known */
 };
 struct kp_stuck { /* all zero: empty */
     struct kp_stuckrank *of;

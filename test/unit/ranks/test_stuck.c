@@ -92,6 +92,19 @@ static void an_op_or_a_loader_of_one_process_stands_too(void **state)
     }
 }
 
+/* Without calls of Python the stack of what is open has the line. */
+static void the_line_of_what_is_open_is_told(void **state)
+{
+    (void)state;
+    struct kp_stuck s = {0};
+    struct little *t = begin(1, 2, 12);
+    event(t, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 50000, 11 * SECOND,
+          OPEN ",\"Call stack\":\"torch/utils/data/dataloader.py(721): __next__;train.py(46): main\"");
+    add(&s, t);
+    assert_true(tells(&s));
+    assert_non_null(strstr(said, "DataLoaderIter.__next__ for 11.9 s, at train.py:46 main"));
+}
+
 /* A server waits for requests in a range of its own; a step is open when a window ends; a collective is short. */
 static void what_may_last_does_not_stand(void **state)
 {
@@ -158,6 +171,7 @@ int main(void)
         cmocka_unit_test(the_rank_in_no_collective_is_told_first),
         cmocka_unit_test(ranks_that_are_all_in_collectives_wait_for_none),
         cmocka_unit_test(an_op_or_a_loader_of_one_process_stands_too),
+        cmocka_unit_test(the_line_of_what_is_open_is_told),
         cmocka_unit_test(what_may_last_does_not_stand),
         cmocka_unit_test(the_latest_trace_of_a_rank_tells),
         cmocka_unit_test(the_latest_trace_of_a_process_tells),
