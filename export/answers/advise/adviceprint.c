@@ -143,6 +143,17 @@ void kp_adviceprint_ended(FILE *out, const struct kp_advice *a)
     kp_plain_fmt(out, "%s. This is what was recorded until then.\n", a->ended);
 }
 
+/* Says what was looked at, since a cost may lie elsewhere. */
+static void nothing_print(FILE *out, const struct kp_advice *a)
+{
+    fprintf(out, "%s: no part of a step is large enough to be reported", a->is_well ? "healthy" : "nothing found");
+    if (a->steps)
+        fprintf(out, " (looked at %zu step%s: operators, data loading, %s%s)", a->steps, kp_units_s(a->steps),
+                a->has_gpu || a->mean_ns[KP_SPLIT_COMM] > 0 ? "communication, " : "",
+                a->has_gpu ? "copies, idle time" : "time outside ops");
+    if (a->evaluated_ns > 0) fprintf(out, ". Evaluations take %s per step", kp_units_ms(a->evaluated_ns));
+}
+
 /* The first line is the answer in one sentence. */
 static void verdict_print(FILE *out, const struct kp_advice *a)
 {
@@ -153,8 +164,7 @@ static void verdict_print(FILE *out, const struct kp_advice *a)
     }
     fputs("verdict  ", out);
     if (kp_advice_is_crowded_first(a)) kp_plain_put(out, a->crowded);
-    else if (!a->count)
-        fprintf(out, "%s: no part of a step is large enough to be reported", a->is_well ? "healthy" : "nothing found");
+    else if (!a->count) nothing_print(out, a);
     else if (f->once_ns > 0) fprintf(out, "%s in one step: ", kp_units_ms(f->once_ns)), kp_plain_put(out, f->what);
     else {
         if (f->step_ns > 0) fprintf(out, "%.0f %% %s: ", 100 * f->share, f->share_of ? f->share_of : "of a step");
