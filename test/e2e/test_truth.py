@@ -22,11 +22,12 @@ def test_what_is_told_is_true(case, tmp_path):
 
 CASE = cases.Case("of a test", "collated.py", [], [])
 WRONG, COST = [("slow-steps", None, 1.0, ["not told"])], [("data-loading", 3.0, 1.0, ["cost"])]
+TEXT = [("text", None, 1.0, ["says no /p50/"])]
 
 
 @pytest.mark.parametrize("fills, rows, busy, is_skipped", [
     (False, WRONG, 0.66, True), (False, WRONG, 0.05, False), (False, COST, 0.66, True),
-    (True, WRONG, 0.66, False), (True, COST, 0.66, True), (False, [], 0.66, False)])
+    (True, WRONG, 0.66, False), (True, COST, 0.66, True), (False, TEXT, 0.66, False), (False, [], 0.66, False)])
 def test_a_wrong_case_without_a_core_is_skipped_with_its_reason(monkeypatch, tmp_path, fills, rows, busy, is_skipped):
     runs = []
     monkeypatch.setattr(truth, "once", lambda *args: runs.append(1) or (rows, "said", busy))
@@ -56,3 +57,9 @@ def test_a_figure_that_a_pattern_does_not_find_is_no_other_figure():
     assert truth.figure(finding, cases.Told("no-op-runs", "native_ms", says=(r"([\d.]+) ms of it in native\.py:29",))) == 6.8
     assert truth.figure(finding, cases.Told("no-op-runs", "native_ms", says=(r"([\d.]+) ms of it in native\.py:28",))) is None
     assert truth.figure(finding, cases.Told("no-op-runs", "native_ms")) == 8.3
+
+
+@pytest.mark.parametrize("text, key, figure", [("p50 700 us,", "p50_ms", 0.7), ("p50 1.25 ms,", "p50_ms", 1.25), ("p50 2.5 s,", "p50_ms", 2500), ("p50 12 s,", "seconds", 12)])
+def test_a_figure_of_a_text_is_read_with_its_unit(text, key, figure):
+    row = truth.text_row(cases.Told("text", key, says=(r"p50 ([\d.]+) (?:us|ms|s)\b",)), {key: figure}, text, 1)
+    assert row[1] == pytest.approx(figure) and row[-1] == []

@@ -85,16 +85,17 @@ CASES = [
         Told("exposed-communication", says=("waits for rank 1 ",))]),
     Case("7a its twin", "ranks.py", STACKS, [], args=["even"], ranks=2, also={"exposed-communication", "no-op-runs", *BUSY}),  # of short steps, DDP's Python is much
     Case("7b rank 1 hangs", "ranks.py", STACKS, args=["hang"], ranks=2, code=1, read=["advise"], unsaid=("[Ss]end less", "none of them is late alone"), told=[
-        Told("text", "seconds", says=(r"\ASTUCK +rank 1 has been in enumerate\(DataLoader\)\S+ for ([\d.]+) s",))]),
+        Told("text", "seconds", says=(r"\ASTUCK +rank 1 has been in enumerate\(DataLoader\)\S+ for ([\d.]+) s",)),
+        Told("text", says=(rf"for [\d.]+ s, at {at('ranks.py', 'x = next(loader')} main",))]),
     Case("10 evaluation", "evaluates.py", STACKS, args=["often"], read=["advise"], quick=True, told=[
-        Told("text", "evaluation_each_ms", says=(r"forward passes without backward, ([\d.]+) ms each", OFTEN.replace("10", "20")))]),
+        Told("text", "evaluation_each_ms", says=(r"forward passes without backward, ([\d.]+) (?:us|ms|s) each", OFTEN.replace("10", "20")))]),
     Case("10 its twin", "evaluates.py", STACKS, [], args=["none"]),
-    *(Case(f"11 a server's p{q}", "server.py", ["--with-stack", "1"], read=COUNTED, quick=q == 99, told=[Told("text", f"p{q}_ms", says=(rf"p{q} ([\d.]+) ms",), slack=0.05)])
+    *(Case(f"11 a server's p{q}", "server.py", ["--with-stack", "1"], read=COUNTED, quick=q == 99, told=[Told("text", f"p{q}_ms", says=(rf"p{q} ([\d.]+) (?:us|ms|s)\b",), slack=0.05)])
       for q in (50, 90, 99)),
     Case("11 its steps by call", "server.py", [*STACKS, "--step", "call:__main__:answer"], []),
     Case("11 its twin, never idle", "server.py", [*STACKS, "--step", "call:__main__:answer"], [], args=["busy"]),
     Case("12 two commits", "commits.py", STACKS, args=["first"], than=["second"], read=["diff"], told=[
-        Told("text", "less_ms", says=(r"change +-([\d.]+) ms a step",))]),
+        Told("text", "less_ms", says=(r"change +-([\d.]+) (?:us|ms|s) a step",))]),
     Case("12 its twin", "commits.py", STACKS, args=["second"], than=["second"], read=["diff"], told=[Told("text", says=("within noise",))]),
     Case("13 numpy processes", "arrays.py", ["--with-stack", "1", "--children"], args=["4"], read=["report"], refuses="no trace",
          known={"text": Known("says no /arrays", "no time is recorded of a program without torch")}, told=[
