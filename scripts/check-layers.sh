@@ -89,7 +89,7 @@ is_door() { # room, header
     page) [ "$2" = export/answers/page/page.h ] ;;
     view) [ "$2" = export/answers/view/view.h ] ;;
     watch) [ "$2" = export/answers/watch/watch.h ] ;;
-    memory) [ "$2" = export/answers/memory/memblocks.h ] ;;
+    memory) [ "$2" = export/answers/memory/memblocks.h ] || [ "$2" = export/answers/memory/oomtext.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;
     unwind) [ "$2" = preload/unwind/kp_unwind.h ] ;;
     preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/run.h || $2 == preload/python_bridge.h || $2 == preload/torch_bridge.h || $2 == preload/kprof.h ]] ;;

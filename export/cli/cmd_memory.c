@@ -6,6 +6,7 @@
 
 #include "export/read/files/budget.h"
 #include "export/cli/cli.h"
+#include "export/cli/oomfiles.h"
 #include "export/read/folder/heapprofile.h"
 #include "export/answers/heapview/heapview.h"
 #include "export/cli/recover/latest.h"
@@ -322,6 +323,29 @@ static int value_take(struct memory_command *m, int option, const char *value)
     return KP_EXIT_DONE;
 }
 
+/* ---- files of KPROF_ON_OOM ---- */
+
+static void oom_put(void *context, const struct kp_oom *oom)
+{
+    const struct memory_command *m = context;
+    if (m->form == FORM_JSON) kp_oom_json(stdout, oom);
+    else kp_oom_print(stdout, oom, m->row_limit);
+}
+
+/* -1: no such file is meant, or there. A folder's files come first: they say why the program ended. */
+static int oom_show(struct memory_command *m, const char *path)
+{
+    struct kp_oom oom;
+    const char *why;
+    const bool is_text = m->form == FORM_TABLE || m->form == FORM_JSON;
+    if (!is_text || m->out || m->format || m->leaks) return -1;
+    if (!kp_oomfile_is(path)) return kp_oomfile_each(path, oom_put, m) ? KP_EXIT_DONE : -1;
+    if (!kp_oomfile_read(&oom, path, &why)) return kp_cli_fail("memory", "%s: %s", path, why);
+    oom_put(m, &oom);
+    kp_oom_fini(&oom);
+    return KP_EXIT_DONE;
+}
+
 /* Without a flag the name of OUT says what is written. */
 static void form_read(struct memory_command *m)
 {
@@ -349,6 +373,8 @@ int kp_cmd_memory(int argc, char **argv)
     form_read(&m);
     if (m.leaks && (m.format || m.form != FORM_TABLE))
         return kp_cli_misuse("memory", "--leaks is a text of its own; --format json has its numbers");
+    const int told = count < 2 ? oom_show(&m, count ? argv[0] : "kprof") : -1;
+    if (told >= 0) return told;
     const bool wants_one = m.out || m.format || m.leaks || (m.form != FORM_TABLE && m.form != FORM_JSON);
     const unsigned which = (wants_one ? KP_LATEST_ONE : 0) | (m.leaks || m.format ? KP_LATEST_PARENT : 0);
     count = kp_latest_take("memory", &argv, count, which | (m.wish.lines ? KP_LATEST_SPOOL : 0));

@@ -10,6 +10,7 @@
 #include "export/cli/cli.h"
 #include "export/cli/ctl/whereask.h"
 #include "export/cli/jobends.h"
+#include "export/cli/oomfiles.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/folder/trace_source.h"
 
@@ -63,6 +64,14 @@ static void stood_find(struct kp_why *why, const char *folder)
     kp_hang_fini(&hang);
 }
 
+static void oom_take(void *context, const struct kp_oom *oom)
+{
+    char text[KP_WHY_OOM_BYTES];
+    kp_oom_sentence(text, sizeof text, oom);
+    kp_why_oom(context, oom->pid, oom->time_ms, text);
+}
+
+/* The files of KPROF_ON_OOM beside the traces. */
 int kp_cmd_why(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "why", .table = flags, .argc = argc, .argv = argv, .at = 1};
@@ -86,6 +95,7 @@ int kp_cmd_why(int argc, char **argv)
     const int worst = kp_input_each("why", argv, count, NULL, trace_take, &w);
     kp_why_settle(&w.why);
     stood_find(&w.why, folder);
+    (void)kp_oomfile_each(folder, oom_take, &w.why);
     const bool is_any = w.why.count || *w.why.stood, is_stood_alone = !w.why.count && is_any;
     if (is_any && is_json) kp_why_json(stdout, &w.why);
     else if (is_any) kp_why_print(stdout, &w.why);

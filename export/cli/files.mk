@@ -26,6 +26,7 @@ SRC_cli := \
     export/cli/formats.c \
     export/cli/helppage.c \
     export/cli/kprof.c \
+    export/cli/oomfiles.c \
     export/cli/opt.c \
     export/cli/report_torch.c \
     export/cli/schema.c \

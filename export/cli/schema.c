@@ -9,6 +9,7 @@
 #include "export/answers/hang/hangprint.h"
 #include "export/answers/ranks/why.h"
 #include "export/answers/memory/memblocks.h"
+#include "export/answers/memory/oomtext.h"
 #include "export/answers/ranks/rankjson.h"
 #include "export/answers/runadvice/advised.h"
 #include "export/answers/top/toptable.h"
@@ -32,7 +33,7 @@ static const struct {
     {"diff", {&kp_diff_schema}},
     {"events", {&kp_events_schema}},
     {"stacks", {&kp_stacks_schema}},
-    {"memory", {&kp_memjson_schema, &kp_profile_schema}},
+    {"memory", {&kp_memjson_schema, &kp_profile_schema, &kp_oom_schema}},
     {"slice", {&kp_written_schema}},
     {"export", {&kp_written_schema}},
     {"recover", {&kp_written_schema, &kp_recovered_schema}},

@@ -214,9 +214,10 @@ static void tell(const struct oomfile *o, const struct kp_run_oom *oom, uint32_t
     const char *const slash = s ? strrchr(s->file, '/') : NULL;
     char name[24], at[NAME_BYTES] = "";
     if (s) kp_fmt(at, sizeof at, " at %s:%d %s", slash ? slash + 1 : s->file, s->line, s->function);
-    kp_log(0, "%s is out of memory: %lu bytes asked for%s, %lu MB are live (%s%s)", device_name(oom, name),
-           (unsigned long)oom->bytes, at, (unsigned long)(o->live / 1000000),
-           rc == 0 ? "by line: " : "no file: ", rc == 0 ? kp_path_display(o->path) : kp_log_error_text(rc));
+    kp_log(
+        0, "%s is out of memory: %lu bytes asked for%s, %lu MB are live (%s%s)", device_name(oom, name),
+        (unsigned long)oom->bytes, at, (unsigned long)(o->live / 1000000),
+        rc == 0 ? "by line: kprof memory " : "no file: ", rc == 0 ? kp_path_display(o->path) : kp_log_error_text(rc));
 }
 
 void kp_oomfile_write(const struct kp_run_oom *oom)

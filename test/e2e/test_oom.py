@@ -48,6 +48,33 @@ def test_a_window_is_the_same_beside_it(tmp_path):
     assert run.trace and json.loads(path.read_text())["blocks"] > 0
 
 
+def test_memory_says_it_first_and_by_line(tmp_path):
+    run, [path] = fail(tmp_path)
+    said = json.loads(run.out)
+    for argument in (path, tmp_path / "out"):
+        shown = harness.cli("memory", argument)
+        assert shown.returncode == 0, shown.stderr
+        first = shown.stdout.splitlines()[0]
+        assert first.startswith("cpu ran out of ") and f"1024.00 GiB asked for at {SCRIPT}:{LINES['asked']} <module>" in first
+        assert f"{SCRIPT}:{LINES['kept']} keep" in first
+    told = json.loads(harness.cli("memory", "--json", path).stdout)
+    assert told["sites"][0]["bytes"] == said["kept"] and told["text"] == first
+
+
+def test_why_says_it_of_a_program_that_ended_of_it(tmp_path):
+    run = harness.run_kprof(SCRIPT, tmp_path / "out", "ends", schedule=None, KPROF_ON_OOM="dump")
+    assert run.code == 1, run.explain()
+    shown = harness.cli("why", tmp_path / "out")
+    assert "cpu ran out of " in shown.stdout and f"{SCRIPT}:{LINES['asked']}" in shown.stdout, shown.stdout
+    assert "cpu ran out of" in json.loads(harness.cli("why", "--json", tmp_path / "out").stdout)["out_of_memory"]
+
+
+def test_why_does_not_say_it_of_a_program_that_went_on(tmp_path):
+    fail(tmp_path, schedule=None)
+    shown = harness.cli("why", tmp_path / "out")
+    assert shown.stdout == "the program ended by itself\n"
+
+
 def test_not_set_nothing_is_written(tmp_path):
     _, paths = fail(tmp_path, KPROF_ON_OOM="0")
     assert not paths

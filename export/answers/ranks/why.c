@@ -153,6 +153,14 @@ static void end_say(FILE *out, const struct kp_why_end *e)
     else kp_plain_fmt(out, "%s%s %s", strcmp(e->word, "killed") == 0 ? "was " : "", e->word, e->how);
 }
 
+void kp_why_oom(struct kp_why *why, int64_t pid, int64_t time_ms, const char *text)
+{
+    enum { SOON_MS = 60000 }; /* a program that went on for longer did not end of it */
+    const struct kp_why_end *const e = why->count ? &why->of[0] : NULL;
+    if (!e || !e->is_bad || e->pid != pid || e->last_ns / 1000000 - time_ms > SOON_MS) return;
+    snprintf(why->oom, sizeof why->oom, "%s", text);
+}
+
 void kp_why_print(FILE *out, const struct kp_why *why)
 {
     size_t bad = 0, running = 0;
@@ -163,6 +171,7 @@ void kp_why_print(FILE *out, const struct kp_why *why)
     }
     if (*why->stood) kp_plain_fmt(out, "it stood: %s\n", why->stood);
     if (!*why->stood) end_say(out, &why->of[0]), fputs(bad > 1 ? "; others followed\n" : "\n", out);
+    if (*why->oom) kp_plain_fmt(out, "  %s\n", why->oom);
     for (size_t i = *why->stood ? 0 : 1; i < why->count; i++) {
         fputs("  then ", out);
         end_say(out, &why->of[i]);
@@ -183,6 +192,7 @@ KP_FIELDS(end, struct kp_why_end, END)
 #define WHY(F, IF) \
     F(VERSION, why, 1) \
     F(MAYBE, stood, *r->stood ? r->stood : NULL) \
+    F(MAYBE, out_of_memory, *r->oom ? r->oom : NULL) \
     F(LIST, ends, (end, r->count, &r->of[i]))
 KP_FIELDS(why, struct kp_why, WHY)
 /* clang-format on */
