@@ -71,9 +71,9 @@ static void threads_do_not_mix_up_their_blocks(void **state)
     assert_in_range(all, 0, 10);
 }
 
-static bool stop(void *context, uint64_t address, int64_t bytes)
+static bool stop(void *context, uint64_t address, int64_t bytes, uint64_t mark)
 {
-    (void)address, (void)bytes;
+    (void)address, (void)bytes, (void)mark;
     return ++*(int *)context < 3;
 }
 
