@@ -433,7 +433,7 @@ def test_an_evaluation_inside_of_the_training_is_no_slow_step_without_pythons_ca
     advice = advised(evaluating(tmp_path / "eval.pt.trace.json"))
     assert advice["findings"] == [] and advice["evaluated"].startswith(
         "2 evaluations during the training take 210 ms, 35.0 % of the time of all steps. These steps are long but not slow: steps 10, 20 hold 5 forward passes without "
-        "backward, 105 ms each. ")
+        "backward, 105 ms each, at train.py:20 validate. ")
     assert "kprof run --phases" in advice["evaluated"] and "kprof report --within" in advice["evaluated"]
     said = harness.cli("advise", tmp_path / "eval.pt.trace.json").stdout
     assert "WARNING  " not in said and "note     2 evaluations during" in said
@@ -444,7 +444,7 @@ def test_an_evaluation_inside_of_the_training_is_no_slow_step_without_pythons_ca
 def test_an_evaluation_that_waits_for_its_workers_is_no_fault_of_the_training(asks, tmp_path):
     advice = advised(evaluating(tmp_path / "workers.pt.trace.json", loads=150, asks=asks))
     assert advice["findings"] == [] and advice["parts_ms"]["data_loading"] == pytest.approx(2 * 300 / 30 + asks, rel=0.01)
-    assert ", 405 ms each, 300 ms of it loading. To time them" in advice["evaluated"]
+    assert ", 405 ms each, at train.py:20 validate, 300 ms of it loading. To time them" in advice["evaluated"]
 
 
 def test_a_training_that_waits_for_its_loader_is_told_beside_its_evaluation(tmp_path):
