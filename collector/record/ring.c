@@ -37,9 +37,10 @@ static void stay_turn(bool has_little)
 
 void kp_ring_round(uint64_t now_ns)
 {
+    if (!kp_spool.ring_ms) return;
     const bool has_little = is_short();
     const uint32_t chunks = kp_load_relaxed(&kp_spool.chunks);
-    if (!kp_spool.ring_ms || (now_ns < due_ns && !has_little)) return;
+    if (now_ns < due_ns && !has_little) return;
     due_ns = now_ns + kp_spool.ring_ms * UINT64_C(1000000) / KP_RING_PARTS;
     stay_turn(has_little);
     /* once a window is over it is exported, and nothing of it goes */

@@ -71,7 +71,6 @@ static void oom_take(void *context, const struct kp_oom *oom)
     kp_why_oom(context, oom->pid, oom->time_ms, text);
 }
 
-/* The files of KPROF_ON_OOM beside the traces. */
 int kp_cmd_why(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "why", .table = flags, .argc = argc, .argv = argv, .at = 1};

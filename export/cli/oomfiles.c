@@ -9,13 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/base/kp_path.h"
 #include "export/read/kineto/kineto.h"
 
 enum { FILE_MOST = 1 << 20, PATH_MOST = 4400 }; /* the library writes 256 KB at most */
 
 bool kp_oomfile_is(const char *path)
 {
-    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
+    const char *const name = kp_path_base(path);
     const size_t bytes = strlen(name);
     return strncmp(name, "oom-", 4) == 0 && bytes > 9 && strcmp(name + bytes - 5, ".json") == 0;
 }

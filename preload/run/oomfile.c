@@ -24,6 +24,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
 #include "collector/base/kp_units.h"
 #include "export/write/out/json.h"
 #include "preload/python_bridge.h"
@@ -211,9 +212,8 @@ static int file_keep(struct oomfile *o)
 static void tell(const struct oomfile *o, const struct kp_run_oom *oom, uint32_t site, int rc)
 {
     const struct kp_callsite *const s = kp_callsite_get(site);
-    const char *const slash = s ? strrchr(s->file, '/') : NULL;
     char name[24], at[NAME_BYTES] = "";
-    if (s) kp_fmt(at, sizeof at, " at %s:%d %s", slash ? slash + 1 : s->file, s->line, s->function);
+    if (s) kp_fmt(at, sizeof at, " at %s:%d %s", kp_path_base(s->file), s->line, s->function);
     kp_log(
         0, "%s is out of memory: %lu bytes asked for%s, %lu MB are live (%s%s)", device_name(oom, name),
         (unsigned long)oom->bytes, at, (unsigned long)(o->live / 1000000),

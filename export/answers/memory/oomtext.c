@@ -8,6 +8,7 @@
 #include "collector/base/kp_digits.h"
 #include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_jsonvalue.h"
+#include "collector/base/kp_path.h"
 #include "export/read/kineto/kineto.h"
 #include "export/show/fields.h"
 #include "export/show/plain.h"
@@ -87,9 +88,8 @@ void kp_oom_fini(struct kp_oom *oom)
 /* "k.py:4 work"; "a place that is not known". */
 static void place_put(char out[PLACE_BYTES], const struct kp_oom_site *s)
 {
-    const char *const slash = strrchr(s->file, '/');
     if (!*s->file) snprintf(out, PLACE_BYTES, "a place that is not known");
-    else snprintf(out, PLACE_BYTES, "%s:%ld %s", slash ? slash + 1 : s->file, (long)s->line, s->function);
+    else snprintf(out, PLACE_BYTES, "%s:%ld %s", kp_path_base(s->file), (long)s->line, s->function);
 }
 
 static const char *part_words(const char *part)

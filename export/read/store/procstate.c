@@ -34,10 +34,7 @@ char kp_procstate(long pid)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    FILE *const f = fopen(path, "re");
-    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f) fclose(f);
-    text[n] = '\0';
+    (void)kp_io_text(path, text, sizeof text); /* "" where it is gone */
     return kp_procstate_of(text);
 }
 
