@@ -27,6 +27,14 @@ static const struct {
 #undef KP_PYTHON_SYMBOL
 };
 
+/*
+ * In 3.8 alone, Py_AddPendingCall prints an exception from the end of the main program on, before atexit's functions
+ * and long before Py_IsFinalizing; it crashes a thread that has no GIL. The flag by which it decides is a word of
+ * _PyRuntime, at the same place in every 3.8 of 64 bits.
+ */
+enum { FINISHING_38 = 600 };
+static const _Atomic int *is_finishing; /* NULL: another release */
+
 bool kp_python_api_find(const struct kp_python *python)
 {
     static bool is_refused;
@@ -40,6 +48,8 @@ bool kp_python_api_find(const struct kp_python *python)
         is_refused = true;
         break;
     }
+    const char *runtime = python->layout.version == 308 ? dlsym(RTLD_DEFAULT, "_PyRuntime") : NULL;
+    is_finishing = runtime ? (const _Atomic int *)(runtime + FINISHING_38) : NULL;
     dlerror(); /* clears our failed look-up, so that the host does not read it */
     return !is_refused;
 }
@@ -61,7 +71,8 @@ static int answer(void *what)
 bool kp_python_later(void (*what)(void))
 {
     const int kept = errno;
-    const bool is_asked = !kp_python_is_over() && kp_python_api.call_later(answer, (void *)(uintptr_t)what) == 0;
+    const bool is_taken = !kp_python_is_over() && !(is_finishing && kp_load_relaxed(is_finishing));
+    const bool is_asked = is_taken && kp_python_api.call_later(answer, (void *)(uintptr_t)what) == 0;
     errno = kept;
     return is_asked;
 }

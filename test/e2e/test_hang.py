@@ -108,9 +108,15 @@ STANDS = [("python", "absent", "python"), ("c", "absent", "c"), ("lock", "absent
 @pytest.mark.parametrize("how, verdict, comment", STANDS)
 def test_the_rank_for_which_the_others_wait_is_named_with_its_line(programs, tmp_path, how, verdict, comment):
     job = Job(programs, tmp_path, how, 1)
-    told = until(lambda: (said := job.hang()) and said["verdict"] == verdict and accused(said) == [1] and said)
+
+    def is_there(told):
+        """Rank 1 may still import its modules when the others wait."""
+        rank = told["processes"][1]
+        return told["verdict"] == verdict and accused(told) == [1] and (rank["at"] or {}).get("line") == line_of(comment)
+
+    told = until(lambda: (said := job.hang()) and is_there(said) and said)
     rank = told["processes"][1]
-    assert rank["state"] == "told" and rank["at"]["line"] == line_of(comment), told["text"]
+    assert rank["state"] == "told", told["text"]
     assert f"ends.py:{line_of(comment)}" in told["text"] and "gloo:all_reduce" in told["text"], told["text"]
     assert [p["in"] for p in told["processes"] if p["rank"] != 1] == ["gloo:all_reduce"] * 2
     if how == "lock":

@@ -280,3 +280,14 @@ def test_a_flame_graph_of_our_own_run_opens(ours, tmp_path):
                            f"--user-data-dir={tmp_path / 'browser'}", "--dump-dom",
                            (tmp_path / "flames.svg").as_uri()], capture_output=True, text=True, timeout=harness.LONG)
     assert 'width="100%" height="' in done.stdout and 'width="100%" height="' not in svg.split("<rect")[0], done.stdout[:500]  # the script ran
+
+
+@versions()
+def test_a_program_that_trains_on_at_exit_prints_nothing_new(torch_double, tmp_path, version):
+    """3.8 takes no calls for its main thread from there on, and tells the main thread so, also while another one asks."""
+    python, options = python_of(version), dict(KPROF_PYTHON_GC="1", KPROF_COMPILE_RANGES="1")
+    plain = harness.run_plain("python_late.py", tmp_path / "plain", torch_double, python=python).ok()
+    ours = harness.run_kprof("python_late.py", tmp_path / "ours", torch_double, python=python, KPROF_WITH_STACK="1",
+                             **options, **STEPPED).ok()
+    assert ours.out == plain.out == "trained\n"
+    assert "SystemError" not in ours.err, ours.explain()
