@@ -122,7 +122,8 @@ void kp_oom_sentence(char *out, size_t bytes, const struct kp_oom *o)
         used = add(out, bytes, used, text);
     }
     if (o->allocated < 0 || o->reserved <= o->allocated) return;
-    snprintf(text, sizeof text, ", %s cached", kp_units_size(o->reserved - o->allocated));
+    snprintf(text, sizeof text, ", %s cached%s", kp_units_size(o->reserved - o->allocated),
+             o->reserved - o->allocated >= o->asked ? " in parts that do not fit" : "");
     add(out, bytes, used, text);
 }
 

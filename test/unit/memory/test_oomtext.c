@@ -42,7 +42,7 @@ static void the_sentence_says_what_was_asked_for_and_what_holds_most(void **stat
     kp_oom_sentence(text, sizeof text, &oom);
     assert_string_equal(
         text, "cuda:0 ran out of 9.00 MiB: 1.00 MiB asked for at train.py:31 main, 6.00 MiB live, 4.00 MiB of "
-              "it from model.py:12 forward (activations), 2.00 MiB cached");
+              "it from model.py:12 forward (activations), 2.00 MiB cached in parts that do not fit");
     kp_oom_fini(&oom);
 }
 
