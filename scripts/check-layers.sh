@@ -83,7 +83,7 @@ is_door() { # room, header
     export) [ "$2" = export/kp_export.h ] ;;
     gpu) [[ $2 == export/write/gpu/gpu.h || $2 == export/write/gpu/collectives.h ]] ;;
     heap) [ "$2" = export/write/heap/allocations.h ] ;;
-    advise) [[ $2 == export/answers/advise/advise.h || $2 == export/answers/advise/adviceprint.h ]] ;;
+    advise) [[ $2 == export/answers/advise/advi[cs]e.h || $2 == export/answers/advise/adviceprint.h || $2 == export/answers/advise/steppieces.h || $2 == export/answers/advise/loadsavings.h ]] ;;
     convert) [ "$2" = export/answers/convert/convert.h ] ;;
     diff) [ "$2" = export/answers/diff/diff.h ] ;;
     page) [ "$2" = export/answers/page/page.h ] ;;

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/answers/advise/advice.h"
 #include "export/answers/advise/advise.h"
+#include "export/answers/advise/steppieces.h"
 #include "export/answers/ranks/lastwords.h"
 #include "export/answers/ranks/rankjson.h"
 #include "export/answers/ranks/stuck.h"

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "export/answers/advise/advice.h"
 #include "export/answers/advise/adviceprint.h"
 #include "export/read/facts/nocore.h"
 #include "export/show/fields.h"

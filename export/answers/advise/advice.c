@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* advice.c - what is advised of a trace: asks all rules, puts their findings in order, and says what is not judged */
-#include "export/answers/advise/faultrules.h"
-#include "export/answers/advise/hotlines.h"
-#include "export/answers/advise/longsteps.h"
-#include "export/answers/advise/opsrules.h"
-#include "export/answers/advise/ownthreads.h"
-#include "export/answers/advise/waits.h"
-#include "export/read/kineto/kineto_facts.h"
-#include "export/read/kineto/phasetimes.h"
-#include "export/answers/top/timeshares.h"
-#include "export/read/facts/unanswered.h"
+#include "export/answers/advise/advice.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "export/answers/advise/faultrules.h"
+#include "export/answers/advise/hotlines.h"
+#include "export/answers/advise/opsrules.h"
+#include "export/answers/advise/ownthreads.h"
+#include "export/answers/advise/rules.h"
+#include "export/answers/advise/waits.h"
+#include "export/answers/top/timeshares.h"
+#include "export/read/facts/unanswered.h"
+#include "export/read/kineto/kineto_facts.h"
+#include "export/read/kineto/phasetimes.h"
 
 #define KP_BARE_TOLD 1.15 /* recorded steps last so many times as long: that changes which finding is the first */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* advise.h - what is slow in a trace, what it costs a step, and what to change (decisions/061) */
+/* advise.h - what a step is made of, what a finding and the advice of a trace are, and their words */
 #pragma once
 
 #include "export/read/tree/chosen.h"
@@ -94,47 +94,8 @@ struct kp_advice {
                      for what was not recorded */
 };
 
-/*
- * Own lines need kp_tree_set_forward_stacks(), kernels and copies a trace read with keep_works. All texts are the
- * trace's, or ours for ever.
- */
-void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
-
-/* By each of the chosen steps: whether it holds an evaluation, beside a training. */
-void kp_advice_evaluations(bool *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
-/* Which steps are longer by what they are for: sentences of the advice, without what to type; or NULL. */
-struct kp_advice_kinds {
-    const char *evaluated, *prompts;
-};
-void kp_advice_kinds_make(struct kp_advice_kinds *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
-
-/* ---- evalpieces.c: the evaluations of a trace that is read in pieces (toppieces.h) ---- */
-
-struct kp_evalpieces;
-struct kp_evalpieces *kp_evalpieces_open(void); /* NULL: no memory */
-void kp_evalpieces_close(struct kp_evalpieces *pieces);
-/* Whether some step holds an evaluation: then the whole trace tells how long. */
-bool kp_evalpieces_has(const struct kp_evalpieces *pieces);
-/* Counts forward ops in the steps of one more piece. `pieces` is a struct kp_evalpieces. */
-void kp_evalpieces_add(void *pieces, const struct kp_tree *tree, const struct kp_chosen *chosen);
-/* The sentence of kp_advice_kinds for all the steps, as a text of `trace`; NULL: no step holds an evaluation. */
-const char *kp_evalpieces_text(const struct kp_evalpieces *pieces, struct kp_kineto *trace,
-                               const struct kp_chosen *steps);
-
-/* ---- promptsteps.c: the same of the steps of a generation that take a prompt ---- */
-
-struct kp_promptpieces;
-struct kp_promptpieces *kp_promptpieces_open(void); /* NULL: no memory */
-void kp_promptpieces_close(struct kp_promptpieces *pieces);
-void kp_promptpieces_add(void *pieces, const struct kp_tree *tree, const struct kp_chosen *chosen);
-/* After the last piece, once. */
-const char *kp_promptpieces_text(struct kp_promptpieces *pieces, struct kp_kineto *trace,
-                                 const struct kp_chosen *steps);
-
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
-/* What the steps are, where they are guesses: "calls of a model"; NULL: they are none. */
-const char *kp_advice_guesses(const struct kp_kineto *trace);
 enum { KP_NOTES_MAX = 12 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
@@ -167,26 +128,6 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
  * Its words are those of `words`. False: it is not late, or they wait for less than communication must cost. */
 bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, const struct kp_rankwaits *ranks,
                         long rank);
-
-/* ---- loadsavings.c: what workers save of a step that loads its batch itself ---- */
-
-#define KP_HAND_OVER_NS 3e6 /* to take a batch of a worker whose items cost nothing, at most (decisions/114) */
-struct kp_loading {
-    double load_ns, step_ns;   /* of a step that loads: its loading, and all of it */
-    double waits, core_waited; /* shares: of the loading that may wait; of the time without a core (timeshares.h) */
-    long cores;                /* 0: not known */
-    bool waits_known, has_gpu; /* waits_known: no more than that waits, and no less */
-};
-enum kp_loading_size {
-    KP_LOADING_SHORT,  /* no longer than it takes to take a batch from a worker */
-    KP_LOADING_MIDDLE, /* so little longer that it may be either from run to run */
-    KP_LOADING_LONG
-};
-/* The most that so many workers save of such a step (0: any number): what they cost themselves is not in it. */
-double kp_loading_saves_ns(const struct kp_loading *loading, long workers);
-enum kp_loading_size kp_loading_size_of(const struct kp_loading *loading);
-/* How many hide the loading, at most one a core, and of items that wait two; 0: not known. */
-long kp_loading_workers(const struct kp_loading *loading);
 
 /* stepsplit.c: one split for each of the chosen steps, without causes. Returns whether a GPU worked. */
 bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen);

@@ -72,10 +72,6 @@ void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *
 /* The outermost op around a node, or the node. */
 int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 
-struct kp_costrules;
-/* launchplace.c: what to change where a GPU waits for launches, where more is known than the rule says. */
-void kp_launchplace_tell(const struct kp_costrules *rules, struct kp_finding *out);
-
 /* ---- gputurns.c ---- */
 
 struct kp_late { /* works of a GPU on which nothing ran for a while, though they were launched */
@@ -133,6 +129,7 @@ enum kp_split_part kp_split_part_of_device(const char *cat, const char *name);
 
 /* ---- steadysteps.c ---- */
 
+struct kp_costrules;
 struct kp_steady {
     struct kp_chosen chosen;
     struct kp_step_split *splits, *trained;
@@ -142,32 +139,3 @@ struct kp_steady {
 bool kp_steady_open(struct kp_steady *out, const struct kp_costrules *rules);
 void kp_steady_fini(struct kp_steady *steady);
 void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *rules);
-
-/* hostrules.c: what to do against long collections of garbage; whether they have half of what a step is longer. */
-#define KP_COLLECTING_CHANGE                                                                                         \
-    "Call gc.freeze() after start-up, which leaves out what lives then. Where the program calls gc.collect(): less " \
-    "often; where it does not: gc.disable(), and gc.collect() every N steps."
-void kp_rules_collecting_explicit(struct kp_finding *finding); /* the program itself collects: another change */
-bool kp_rules_is_collecting(const struct kp_costrules *rules, size_t step, double more_ns);
-/* Adds where Python collected garbage in the steps that `of` has more than 0 of. */
-void kp_rules_collecting_places(const struct kp_costrules *rules, const double *of, struct kp_costplaces *places);
-void kp_rules_collecting(struct kp_costrules *rules); /* before kp_rules_steps(), which leaves them to it where told */
-/* lostwork.c: a sentence, if kernels were launched and are not in the trace; or NULL. */
-const char *kp_lost_work(struct kp_costrules *rules);
-void kp_rules_compiling(struct kp_costrules *rules);            /* compilerule.c: before kp_rules_steps(), as this */
-void kp_rules_copies(struct kp_costrules *rules);               /* copyrules.c */
-void kp_rules_launches(struct kp_costrules *rules);             /* launchrules.c */
-void kp_rules_kernels(struct kp_costrules *rules);              /* kernelrules.c */
-void kp_rules_attention(struct kp_costrules *rules);            /* attentionrules.c */
-void kp_rules_fusing(struct kp_costrules *rules);               /* fuserules.c */
-void kp_rules_bandwidth(struct kp_costrules *rules);            /* bandwidth.c */
-void kp_rules_steps(struct kp_costrules *rules);                /* steprules.c */
-void kp_rules_memory(struct kp_costrules *rules);               /* memoryrules.c */
-void kp_rules_resident(struct kp_costrules *rules);             /* residentrule.c */
-void kp_rules_host(struct kp_costrules *rules);                 /* hostrules.c */
-void kp_rules_threads(struct kp_costrules *rules);              /* threadrules.c */
-void kp_rules_each_step(struct kp_costrules *rules);            /* hostrules.c: what the host does in every step */
-void kp_rules_anomaly(struct kp_costrules *rules);              /* anomalyrule.c */
-void kp_rules_float64(struct kp_costrules *rules);              /* float64rule.c */
-void kp_rules_parts(struct kp_costrules *rules);                /* partrules.c */
-long kp_rules_threads_wanted(const struct kp_costrules *rules); /* of a host that has more; 0: it has not */

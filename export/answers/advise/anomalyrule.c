@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "export/answers/advise/opsrules.h"
+
 #define WITH_GPU_EXPLAINS                                                                             \
     (1u << KP_CAUSE(KP_IDLE_SYNC) | 1u << KP_CAUSE(KP_IDLE_LAUNCH) | 1u << KP_CAUSE(KP_IDLE_PYTHON) | \
      1u << KP_SPLIT_IDLE)

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "export/answers/advise/opsrules.h"
+
 #define ATTENTION_CHANGE                                                                                        \
     "Call torch.nn.functional.scaled_dot_product_attention(q, k, v): its kernels keep the scores on the chip. " \
     "They also save some of the time of the products."

@@ -7,6 +7,7 @@
  */
 #include "export/answers/advise/adviseparts.h"
 
+#include "export/answers/advise/opsrules.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/shapetext.h"
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "export/answers/advise/opsrules.h"
+
 static const struct kp_cost_rule rule = {
     0.05, 1u << KP_SPLIT_IDLE, "recompilation", "torch.compile recompiles during the run",
     "Find out why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim). `kprof run "

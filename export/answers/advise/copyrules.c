@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* copyrules.c - copies from memory that is not pinned, and many little copies that could be one */
 #include "export/answers/advise/adviseparts.h"
+#include "export/answers/advise/opsrules.h"
 
 static const struct kp_cost_rule pageable = {
     0.05, 1u << KP_SPLIT_COPIES, "pageable-copies", "copies from memory that is not pinned: nothing runs during them",

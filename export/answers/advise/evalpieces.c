@@ -13,6 +13,7 @@
 
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_order.h"
+#include "export/answers/advise/steppieces.h"
 
 enum { NAMES_KEPT = 64 }; /* those that are met first; a model has about so many */
 

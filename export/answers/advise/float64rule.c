@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "export/answers/advise/opsrules.h"
 #include "export/show/shapetext.h"
 
 #define SHARE_LEAST 0.3 /* of the time in ops, or of kernels */

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "export/answers/advise/opsrules.h"
+
 static const struct kp_cost_rule fusable = {
     0.10, 0, "kernels-to-fuse", "elementwise kernels in a row could be one kernel",
     "Let a compiler join them: torch.compile(model), or a fused optimizer (fused=True)."};

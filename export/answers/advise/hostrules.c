@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "export/answers/advise/opsrules.h"
+#include "export/answers/advise/rules.h"
 #include "export/read/frames/framename.h"
 #include "export/read/facts/valuereads.h"
 
@@ -74,11 +75,6 @@ void kp_rules_collecting_explicit(struct kp_finding *told)
     if (told && told->where && strcmp(told->where, KP_ADVISE_GC_CALL) == 0)
         told->change = "The program calls gc.collect() there. Call it less often, or call gc.freeze() after start-up "
                        "to make each cheaper.";
-}
-
-bool kp_rules_is_collecting(const struct kp_costrules *x, size_t step, double more_ns)
-{
-    return more_ns > 0 && 2 * (double)x->splits[step].cause_ns[KP_IDLE_GC] >= more_ns;
 }
 
 void kp_rules_collecting_places(const struct kp_costrules *x, const double *of, struct kp_costplaces *places)

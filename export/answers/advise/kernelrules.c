@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "export/answers/advise/opsrules.h"
+
 static const struct kp_cost_rule tensor_cores = {
     0.10, 0, "tensor-cores-unused", "matrix products and convolutions in float32 that use no tensor cores",
     "Use them: torch.set_float32_matmul_precision(\"high\"), or torch.autocast(\"cuda\", torch.bfloat16)."};

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "export/answers/advise/rules.h"
 #include "export/read/frames/ownline.h"
 
 enum { ONE_BY_ONE_LEAST = 40, TURNS_LEAST = 8, USES_LEAST = 4 };

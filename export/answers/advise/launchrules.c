@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/answers/advise/opsrules.h"
 
 static const struct kp_cost_rule queue_full = {
     0.10, 0, "launch-queue-full", "the host is blocked: the launch queue is full of small kernels",

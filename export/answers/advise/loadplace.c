@@ -9,10 +9,11 @@
 
 #include <stdlib.h>
 
-#include "export/read/frames/ownline.h"
+#include "export/answers/advise/loadsavings.h"
+#include "export/answers/top/timeshares.h"
 #include "export/read/facts/pywait.h"
 #include "export/read/facts/selftime.h"
-#include "export/answers/top/timeshares.h"
+#include "export/read/frames/ownline.h"
 
 struct loadplace {
     const struct kp_tree *tree;

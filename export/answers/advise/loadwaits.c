@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "export/answers/advise/loadsavings.h"
+
 enum { BURSTS_LEAST = 3 };
 #define BURST_USUALS 4.0 /* times what the median step waits, and a hand-over more */
 #define BURST_NEAR 0.25  /* of the wait that most of such time is in; what is less is noise */

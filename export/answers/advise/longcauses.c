@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/answers/advise/rules.h"
 
 #define SLOWER_SHARE 0.75 /* of what a step has more: of ops that run as often, but slower */
 #define ADDED_SHARE 0.5   /* of it: calls that the others do not have */

@@ -123,9 +123,14 @@ static bool has_places(const struct grouping *g, enum kp_split_part part)
     return !g->x->out->has_gpu && (part == KP_SPLIT_COMPUTE || part == KP_SPLIT_IDLE);
 }
 
+bool kp_longsteps_is_collecting(const struct kp_costrules *x, size_t step, double more_ns)
+{
+    return more_ns > 0 && 2 * (double)x->splits[step].cause_ns[KP_IDLE_GC] >= more_ns;
+}
+
 static bool is_collecting(const struct grouping *g, size_t step)
 {
-    return kp_rules_is_collecting(g->x, step, g->out->more[step]);
+    return kp_longsteps_is_collecting(g->x, step, g->out->more[step]);
 }
 
 static void own_find(struct grouping *g, size_t step, bool are_gaps)

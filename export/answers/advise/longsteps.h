@@ -23,6 +23,8 @@ void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *rule
 void kp_longsteps_fini(struct kp_longsteps *longer);
 /* Is it too much for chance that `hits` of `count` long steps are so by a place of that time a step? */
 bool kp_longsteps_is_often(const struct kp_longsteps *longer, size_t hits, size_t count, double usual_ns);
+/* Did Python collect garbage in half of what a step is longer? */
+bool kp_longsteps_is_collecting(const struct kp_costrules *rules, size_t step, double more_ns);
 size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns); /* the first that does not begin before */
 /* Gives each outermost op of a step, or each gap before one, which the op before it begins; -1: not known. */
 typedef void (*kp_longsteps_fn)(void *context, size_t step, int32_t node, int32_t before, int64_t ns);
@@ -96,13 +98,6 @@ bool kp_gapplace_is_function(const char *line, const char *function); /* a line 
 void kp_readtimes_find(struct kp_spans *out, const struct kp_costrules *rules, const char *line);
 /* What of these times (settled) is without an op. */
 void kp_readtimes_idle(struct kp_spans *out, const struct kp_costrules *rules, const struct kp_spans *times);
-
-/* ---- longcauses.c: long steps for which nothing of the program is found ---- */
-
-/* More than others on the machine may cause, in one step. The first may still warm up. */
-bool kp_longcauses_is_notable(const struct kp_costrules *rules, const struct kp_longsteps *longer, size_t step);
-/* Takes the steps that a busy machine may have made longer out of their groups, and tells them in a note. */
-void kp_longcauses_note(struct kp_costrules *rules, struct kp_longsteps *longer);
 
 /* ---- waitedsteps.c: long steps whose thread had no core, as the kernel counted ---- */
 

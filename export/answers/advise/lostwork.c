@@ -2,6 +2,7 @@
 /* lostwork.c - what was launched and is not in the trace: then what the GPU does is not judged */
 #include "export/answers/advise/adviseparts.h"
 
+#include "export/answers/advise/rules.h"
 #include "export/read/facts/unanswered.h"
 
 const char *kp_lost_work(struct kp_costrules *x)

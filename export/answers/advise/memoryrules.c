@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/answers/advise/rules.h"
 #include "export/read/frames/ownline.h"
 
 #define MB 1048576.0

@@ -8,5 +8,12 @@ void kp_rules_one_by_one(struct kp_costrules *rules); /* onebyone.c */
 void kp_rules_one_hot(struct kp_costrules *rules);    /* onehotrule.c */
 void kp_rules_optimizer(struct kp_costrules *rules);  /* optimizerrule.c */
 void kp_rules_wasted(struct kp_costrules *rules);     /* wastedrules.c: also of a GPU */
-/* Is it an op that prepares input, or a function that does, outside of a DataLoader? */
-bool kp_rules_is_input(const struct kp_costrules *rules, size_t node); /* hostrules.c */
+void kp_rules_compiling(struct kp_costrules *rules);  /* compilerule.c: before kp_rules_steps() */
+void kp_rules_copies(struct kp_costrules *rules);     /* copyrules.c */
+void kp_rules_launches(struct kp_costrules *rules);   /* launchrules.c */
+void kp_rules_kernels(struct kp_costrules *rules);    /* kernelrules.c */
+void kp_rules_attention(struct kp_costrules *rules);  /* attentionrules.c */
+void kp_rules_fusing(struct kp_costrules *rules);     /* fuserules.c */
+void kp_rules_bandwidth(struct kp_costrules *rules);  /* bandwidth.c */
+void kp_rules_anomaly(struct kp_costrules *rules);    /* anomalyrule.c */
+void kp_rules_float64(struct kp_costrules *rules);    /* float64rule.c */

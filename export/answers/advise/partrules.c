@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export/answers/advise/longsteps.h"
+#include "export/answers/advise/rules.h"
 #include "export/read/facts/valuereads.h"
 
 #define KP_FINDING_ON_CPU "op-on-cpu"

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_hash.h"
+#include "export/answers/advise/steppieces.h"
 
 struct op_call {
     uint32_t step, ns; /* ns: at most UINT32_MAX */

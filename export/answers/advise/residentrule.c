@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "export/answers/advise/rules.h"
 #include "export/show/units.h"
 
 enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4 };

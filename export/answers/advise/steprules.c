@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/answers/advise/opsrules.h"
+#include "export/answers/advise/rules.h"
 #include "export/answers/advise/waits.h"
 
 static const struct kp_cost_rule outliers = {
@@ -219,7 +221,7 @@ static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char
 static bool are_collecting(const struct kp_costrules *x, const struct kp_cost *cost)
 {
     for (size_t i = 0; i < x->chosen->step_count; i++)
-        if (cost->of[i] > 0 && !kp_rules_is_collecting(x, i, cost->of[i])) return false;
+        if (cost->of[i] > 0 && !kp_longsteps_is_collecting(x, i, cost->of[i])) return false;
     return true;
 }
 

@@ -19,6 +19,7 @@
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/loadwaits.h"
 #include "export/answers/advise/longsteps.h"
+#include "export/answers/advise/rules.h"
 #include "export/answers/top/timeshares.h"
 
 enum { THREADS_CRITICAL = 4 }; /* times as many as there should be: they come first */

@@ -8,6 +8,7 @@
 
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/opsrules.h"
+#include "export/answers/advise/rules.h"
 #include "export/read/frames/framename.h"
 #include "export/read/facts/selftime.h"
 #include "export/read/kineto/kineto_facts.h"

@@ -14,6 +14,7 @@
 #include "export/answers/advise/loadwaits.h"
 #include "export/answers/advise/longsteps.h"
 #include "export/answers/advise/opsrules.h"
+#include "export/answers/advise/rules.h"
 #include "export/answers/top/timeshares.h"
 #include "export/show/units.h"
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "export/answers/advise/advice.h"
 #include "export/show/say.h"
 #include "export/read/folder/heapprofile.h"
 #include "export/read/folder/trace_source.h"

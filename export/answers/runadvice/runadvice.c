@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/answers/advise/advice.h"
 #include "export/answers/advise/adviceprint.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/say.h"

@@ -7,17 +7,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "export/answers/advise/loadsavings.h"
+#include "export/answers/top/timeshares.h"
+#include "export/answers/top/toprows.h"
+#include "export/read/facts/pywait.h"
+#include "export/read/facts/selftime.h"
 #include "export/read/files/budget.h"
 #include "export/read/folder/run_folder.h"
 #include "export/read/folder/trace_source.h"
+#include "export/read/frames/workerframe.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/plain.h"
-#include "export/read/facts/pywait.h"
-#include "export/read/facts/selftime.h"
-#include "export/answers/top/timeshares.h"
-#include "export/answers/top/toprows.h"
-#include "export/read/frames/workerframe.h"
 
 enum { LINES = 2, WORKERS_MOST = 8 }; /* WORKERS_MOST: whose traces are read */
 #define SHARE_LEAST 0.05              /* of a worker's time, before a line is worth a word */

@@ -2,7 +2,7 @@
 /* advised.h - what is advised of a trace of a few events, for tests of the rules */
 #pragma once
 
-#include "export/answers/advise/advise.h"
+#include "export/answers/advise/advice.h"
 #include "test/unit/tree/little_trace.h"
 
 #define WORKERS "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_promptpieces.c - a trace that is read in pieces has the prompts of the whole */
-#include "export/answers/advise/advise.h"
+#include "export/answers/advise/steppieces.h"
 #include "export/answers/top/toppieces.h"
 #include "test/support/story.h"
 
