@@ -22,6 +22,10 @@ struct kp_rank {
 #define KP_RANK_GROUP_RANK "group.rank"
 #define KP_RANK_GROUP_SIZE "group.size"
 
+/* Where torch.distributed.elastic writes the exception that ends this rank. A rank that is started as a function has it
+ * in os.environ alone. */
+#define KP_RANK_ERROR_FILE "TORCHELASTIC_ERROR_FILE"
+
 /* Returns the value of a variable, or NULL. */
 typedef const char *(*kp_rank_text_fn)(const void *from, const char *variable);
 struct kp_rank kp_rank_find(kp_rank_text_fn text_of, const void *from);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "export/answers/hang/hangjudge.h"
+#include "export/answers/ranks/errorfile.h"
 #include "export/answers/ranks/why.h"
 #include "export/answers/runadvice/advised.h"
 #include "export/cli/cli.h"
@@ -13,6 +14,10 @@
 #include "export/cli/oomfiles.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/folder/trace_source.h"
+#include "export/read/kineto/ended.h"
+#include "export/read/kineto/kineto_facts.h"
+
+enum { SECOND_NS = 1000000000 };
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"}, {0}};
 
@@ -20,6 +25,17 @@ struct why_command {
     struct kp_why why;
     struct kp_jobends ends;
 };
+
+/* An exception that Python's own end did not tell, as that of a function that torch started as a rank. */
+static void error_take(struct kp_kineto *trace)
+{
+    const char *const path = kp_kineto_fact(trace, "kprof.error_file");
+    struct kp_errorfile e;
+    if (!path || kp_ended_exception(trace) || !kp_errorfile_open(&e, path)) return;
+    if (e.at_ns + SECOND_NS < trace->first_ns) return; /* of a run before */
+    kp_fact_put(trace, "kprof.exception", e.type);
+    if (*e.place) kp_fact_put(trace, "kprof.exception_at", e.place);
+}
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
@@ -33,6 +49,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     const struct kp_why_known known = {.is_running = source->is_spool && kp_input_is_running(source->path),
                                        .by = end ? end->by : NULL,
                                        .gone_ns = end ? end->at_ns : 0};
+    if (rc == 0 && !known.is_running) error_take(a.trace);
     if (rc == 0) kp_why_add(&w->why, &a.tree, &a.chosen, &known);
     kp_advised_close(&a);
     return rc ? kp_cli_fail("why", "%s", why) : KP_EXIT_DONE;

@@ -250,6 +250,8 @@ static void info_note(void)
     const struct kp_rank known = kp_run_rank();
     if (!is_group && (place.size < 2 || (place.rank == known.rank && place.size == known.size))) return;
     if (!place_note(&place)) return;
+    const char *const errors = kp_config_variable(environ, KP_RANK_ERROR_FILE);
+    if (errors) (void)kp_record_note("env." KP_RANK_ERROR_FILE, errors);
     if (is_group) (void)kp_record_note("distributed", text.bytes);
     is_noted = true;
     kp_run_set_place(place.rank, place.size);

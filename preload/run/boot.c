@@ -52,7 +52,8 @@ static bool is_of_launcher(const char *entry)
 {
     static const char *const names[] = {
         "PT_PROFILER_JOB_NAME", "PT_PROFILER_JOB_VERSION", "PT_PROFILER_JOB_ATTEMPT_INDEX",
-        "LOCAL_WORLD_SIZE",     "OMP_NUM_THREADS",         "MALLOC_TRIM_THRESHOLD_"};
+        "LOCAL_WORLD_SIZE",     "OMP_NUM_THREADS",         "MALLOC_TRIM_THRESHOLD_",
+        KP_RANK_ERROR_FILE};
     for (unsigned i = 0; kp_rank_variable(i); i++)
         if (kp_config_is_variable(entry, kp_rank_variable(i))) return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -9,8 +9,8 @@
  * On fail:   kprof why does not know the signal
  * Safe in:   signal handlers yes; after fork: kp_childends_forget comes first
  *
- * A rank that SIGKILL or a fault ends writes nothing, and torchrun is its only parent. A launcher alone writes: other
- * programs run commands that fail and are no part of a job.
+ * A rank that SIGKILL or a fault ends writes nothing, and its launcher is its only parent: torchrun, or a program that
+ * imports torch, runs no op and starts ranks. Other programs run commands that fail and are no part of a job.
  */
 #include "preload/run/childends.h"
 
@@ -29,6 +29,7 @@
 #include "collector/base/kp_log.h"
 #include "preload/procfacts/procfacts.h"
 #include "preload/run.h"
+#include "preload/run/sources.h"
 #include "collector/base/kp_poison.h"
 
 enum { ENDS_MAX = 64, LINE_BYTES = 64, PATH_BYTES = 4400 };
@@ -95,7 +96,8 @@ void kp_childends_write(void)
 {
     char text[ENDS_MAX * LINE_BYTES], path[PATH_BYTES];
     struct utsname host;
-    const bool is_wanted = kp_load_relaxed(&ends_taken) && kp_procfacts_is_launcher();
+    const bool is_starter = kp_procfacts_is_launcher() || !kp_sources_had_activity();
+    const bool is_wanted = kp_load_relaxed(&ends_taken) && is_starter;
     const size_t used = is_wanted ? text_make(text, sizeof text) : 0;
     if (!used || kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE) < 0) return;
     if (kp_io_host(&host) != 0) host.nodename[0] = '\0';

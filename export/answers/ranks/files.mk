@@ -1,5 +1,6 @@
 # files.mk - the files of this room
 SRC_ranks := \
+    export/answers/ranks/errorfile.c \
     export/answers/ranks/lastwords.c \
     export/answers/ranks/rankjson.c \
     export/answers/ranks/rankmatch.c \
@@ -7,6 +8,7 @@ SRC_ranks := \
     export/answers/ranks/stuck.c \
     export/answers/ranks/why.c
 UNIT_ranks := \
+    test/unit/ranks/test_errorfile.c \
     test/unit/ranks/test_lastwords.c \
     test/unit/ranks/test_rankjson.c \
     test/unit/ranks/test_rankwaits.c \

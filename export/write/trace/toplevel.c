@@ -317,6 +317,7 @@ static void killed_write(struct kp_trace *t)
 /* A signal leaves the cycle open, an exception cuts it short. */
 static void ended_write(struct kp_trace *t)
 {
+    ours_string(t, "error_file", "env." KP_RANK_ERROR_FILE);
     if (!t->cycle.complete) killed_write(t);
     if (t->cycle.complete && !t->cycle.cut_short) return;
     ours_string(t, "exception", "exception");
