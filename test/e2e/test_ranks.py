@@ -102,6 +102,7 @@ def test_the_late_rank_is_told_with_its_line(tmp_path):
     line = rf"; late_rank\.py:{number} load takes ([0-9.]+) ms per step there, ([0-9.]+) ms on the other\.$"
     waits, late = of[0][0], of[1][0]
     assert waits["what"].startswith("the step waits for rank 1, ") and late["id"] == "late-rank", found
+    assert late["line"] == f"late_rank.py:{number} load", late
     for finding in (waits, late):
         there, other = map(float, re.search(line, finding["change"]).groups())
         assert there > 1 and other == 0

@@ -295,7 +295,7 @@ void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label
 #define KEEP_MAYBE_OBJECT(value)
 #define KEEP_LIST(value)
 
-static void finding_keep(struct kp_finding *r, struct kp_strings *texts) { FINDING(KEEP, ) }
+void kp_finding_keep(struct kp_finding *r, struct kp_strings *texts) { FINDING(KEEP, ) }
 
 void kp_advice_keep(struct kp_advice *r, struct kp_strings *texts)
 {
@@ -303,5 +303,5 @@ void kp_advice_keep(struct kp_advice *r, struct kp_strings *texts)
     r->ended_word = kp_strings_keep(texts, r->ended_word);
     r->overlaps = kp_strings_keep(texts, r->overlaps); /* JSON has them not */
     for (size_t i = 0; i < r->unjudged_count; i++) r->unjudged[i] = kp_strings_keep(texts, r->unjudged[i]);
-    for (size_t i = 0; i < r->count; i++) finding_keep(&r->findings[i], texts);
+    for (size_t i = 0; i < r->count; i++) kp_finding_keep(&r->findings[i], texts);
 }

@@ -14,5 +14,6 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *advice);
 void kp_adviceprint_json(FILE *out, const struct kp_advice *advice, const char *label);
 extern const char *const kp_advice_part_names[KP_SPLIT_PARTS]; /* as JSON has them */
 extern const struct kp_fields *const kp_adviceprint_schema;    /* of such a line */
-/* Copies every text of an advice into `texts`, so that it outlives its trace. */
+/* Copies every text of one of these into `texts`, so that it outlives its trace or ranks. */
+void kp_finding_keep(struct kp_finding *finding, struct kp_strings *texts);
 void kp_advice_keep(struct kp_advice *advice, struct kp_strings *texts);

@@ -147,9 +147,13 @@ bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, cons
              "the other rank%s for this one, which arrived last at %zu of %zu collectives",
              ranks->rank_count > 2 ? "s wait" : " waits", late->last, late->matched);
     even_out(words, has_cause ? cause : "");
+    const struct kp_rankplace *const place = kp_rankwaits_place(ranks, late);
     *out = (struct kp_finding){.id = KP_FINDING_LATE,
                                .what = words->what,
                                .change = words->change,
+                               .where = place && !place->is_line ? place->name : NULL,
+                               .line = place && place->is_line ? place->name : NULL,
+                               .is_backward = place && place->is_backward,
                                .step_ns = kept_ns,
                                .share = share > 1 ? 1 : share,
                                .steps = late->steps,

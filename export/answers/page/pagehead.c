@@ -84,9 +84,22 @@ static const char *note_title(const struct kp_advice *a, const char *note)
     return "Note";
 }
 
-static void advice_put(struct kp_page *page, FILE *out)
+void kp_page_finding_put(FILE *out, const struct kp_finding *f)
 {
     char line[4096];
+    fprintf(out, "\"critical\":%s,\"cost\":%.0f,\"share\":%.6f,\"steps\":%zu", f->is_critical ? "true" : "false",
+            f->step_ns, f->share, f->steps);
+    kp_page_member_put(out, "id", f->id);
+    kp_page_member_put(out, "what", f->what);
+    kp_page_member_put(out, "change", f->change);
+    kp_page_member_put(out, "where", f->where);
+    kp_page_member_put(out, "line", kp_finding_line(f, line, sizeof line));
+    fprintf(out, ",\"gap\":%s,\"bytes\":%.0f,\"once\":%.0f,\"once_step\":%ld", f->is_gap ? "true" : "false",
+            f->step_bytes, f->once_ns, f->once_step);
+}
+
+static void advice_put(struct kp_page *page, FILE *out)
+{
     const struct kp_advice *const a = page->advice;
     page->has_gpu |= a->has_gpu;
     fprintf(out, ",\"gpu\":%s,\"advice\":{\"healthy\":%s,\"steps\":%zu,\"step\":%.0f,\"median\":%.0f",
@@ -102,16 +115,9 @@ static void advice_put(struct kp_page *page, FILE *out)
     kp_page_member_put(out, "crowded", a->crowded);
     fprintf(out, ",\"crowded_first\":%s,\"findings\":[", kp_advice_is_crowded_first(a) ? "true" : "false");
     for (size_t i = 0; i < a->count; i++) {
-        const struct kp_finding *f = &a->findings[i];
-        fprintf(out, "%s{\"critical\":%s,\"cost\":%.0f,\"share\":%.6f,\"steps\":%zu", i ? "," : "",
-                f->is_critical ? "true" : "false", f->step_ns, f->share, f->steps);
-        kp_page_member_put(out, "id", f->id);
-        kp_page_member_put(out, "what", f->what);
-        kp_page_member_put(out, "change", f->change);
-        kp_page_member_put(out, "where", f->where);
-        kp_page_member_put(out, "line", kp_finding_line(f, line, sizeof line));
-        fprintf(out, ",\"gap\":%s,\"bytes\":%.0f,\"once\":%.0f,\"once_step\":%ld}", f->is_gap ? "true" : "false",
-                f->step_bytes, f->once_ns, f->once_step);
+        fputs(i ? ",{" : "{", out);
+        kp_page_finding_put(out, &a->findings[i]);
+        fputs("}", out);
     }
     fputs("],\"notes\":[", out);
     const char *notes[KP_NOTES_MAX];

@@ -101,6 +101,7 @@ void kp_page_memory_put(struct kp_page *page, struct kp_tree *tree, FILE *head);
 
 /* Writes a member of JSON, NULL as null, behind others. */
 void kp_page_member_put(FILE *out, const char *key, const char *text);
+void kp_page_finding_put(FILE *out, const struct kp_finding *finding); /* its members, without braces */
 /* Writes an object that kp_page_memory_put() may add to: it is not ended. */
 void kp_page_head_put(struct kp_page *page, const char *label, FILE *out);
 

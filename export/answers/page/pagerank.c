@@ -100,10 +100,8 @@ int kp_page_verdict_put(const struct kp_rankwaits *ranks, const struct kp_stuck_
     }
     fputs("],\"late\":", f);
     if (late && kp_finding_of_late(&found, &words, ranks, late->rank)) {
-        fprintf(f, "{\"rank\":\"%ld\",\"critical\":%s,\"cost\":%.0f,\"share\":%.6f,\"steps\":%zu", late->rank,
-                found.is_critical ? "true" : "false", found.step_ns, found.share, found.steps);
-        kp_page_member_put(f, "what", found.what);
-        kp_page_member_put(f, "change", found.change);
+        fprintf(f, "{\"rank\":\"%ld\",", late->rank);
+        kp_page_finding_put(f, &found);
         fputs("}", f);
     } else fputs("null", f);
     fputs("}", f);

@@ -152,7 +152,7 @@ function findingsOf({ run, gpu, advice }) {
   const words = ranks.verdict.ranks.find(of => of.rank === run.rank && run.ranks > 1);
   const found = advice.findings.map(f => (words && (words.gpu || !gpu) && f.id === ranks.verdict.id ? { ...f, what: words.what, change: words.change } : f));
   const { late } = ranks.verdict; // no trace alone tells that others wait for its rank
-  return late && run.ranks > 1 && late.rank === run.rank ? [{ bytes: 0, once: 0, ...late }, ...found] : found;
+  return late && run.ranks > 1 && late.rank === run.rank ? [late, ...found] : found;
 }
 
 function findingsDraw(trace) {

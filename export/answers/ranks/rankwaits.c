@@ -121,15 +121,20 @@ static void parts_add(struct kp_rankwait *row, const struct kp_tree *tree, const
     row->part_ns[KP_RANK_REST] += s.rest_ns;
 }
 
-static void place_add(struct kp_rankwait *row, const char *name, double ns)
+static bool is_place(const struct kp_rankplace *a, const struct kp_rankplace *b)
+{
+    return a->is_backward == b->is_backward && strcmp(a->name, b->name) == 0;
+}
+
+static void place_add(struct kp_rankwait *row, struct kp_rankplace place)
 {
     for (size_t i = 0; i < row->place_count; i++)
-        if (strcmp(row->places[i].name, name) == 0) {
-            row->places[i].ns += ns;
+        if (is_place(&row->places[i], &place)) {
+            row->places[i].ns += place.ns;
             return;
         }
-    char *const kept = strdup(name);
-    if (kept) *KP_KINETO_NEXT(row->places, row->place_count, row->place_capacity) = (struct kp_rankplace){kept, ns};
+    place.name = strdup(place.name);
+    if (place.name) *KP_KINETO_NEXT(row->places, row->place_count, row->place_capacity) = place;
 }
 
 /* What collectives take is the wait for other ranks. */
@@ -141,11 +146,10 @@ static void places_add(struct kp_rankwait *row, const struct kp_tree *tree, cons
     for (size_t i = 0; i < top.count; i++) {
         const struct kp_top_row *const r = &top.rows[i];
         const char *const text = kp_kineto_text(tree->trace, r->name);
-        char name[PLACE_BYTES], shown[PLACE_BYTES];
+        char shown[PLACE_BYTES];
         if (!r->name || r->steps.self_ns < least_ns || kp_vendor_is_collective(text)) continue;
-        snprintf(name, sizeof name, "%s%s", r->is_backward ? KP_TOP_BACKWARD_OF : "", text);
-        kp_plain_text(shown, sizeof shown, name, strlen(name));
-        place_add(row, shown, r->steps.self_ns);
+        kp_plain_text(shown, sizeof shown, text, strlen(text));
+        place_add(row, (struct kp_rankplace){shown, r->steps.self_ns, r->is_backward, tree->trace->has_stacks});
     }
     kp_top_fini(&top);
 }
@@ -291,56 +295,66 @@ static double part_ms(const struct kp_rankwait *row, int part)
     return row->steps ? (double)row->part_ns[part] / 1e6 / (double)row->steps : 0;
 }
 
-static double place_ms(const struct kp_rankwait *row, const char *name)
+static double place_ms(const struct kp_rankwait *row, const struct kp_rankplace *place)
 {
     for (size_t i = 0; i < row->place_count && row->steps; i++)
-        if (strcmp(row->places[i].name, name) == 0) return row->places[i].ns / 1e6 / (double)row->steps;
+        if (is_place(&row->places[i], place)) return row->places[i].ns / 1e6 / (double)row->steps;
     return 0;
 }
 
-/* Appends the line or op that a rank has more of than the others, if it is a part of what the rank has more. */
-static void place_tell(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late,
-                       double more_ms)
+struct more { /* what a rank has more of than the others, in ms a step: a part, or a place */
+    int at;   /* -1: nothing */
+    double own, others;
+};
+
+/* The part of its steps that is longer than the others' by most. */
+static struct more part_most(const struct kp_rankwaits *w, const struct kp_rankwait *late)
 {
-    const struct kp_rankplace *best = NULL;
-    double most = PLACE_OF_CAUSE * more_ms, others_most = 0;
-    for (size_t p = 0; p < late->place_count; p++) {
+    struct more most = {-1, CAUSE_LEAST_MS, 0};
+    for (int part = 0; part < KP_RANK_PARTS && late->steps; part++) {
         double others = 0;
         for (size_t i = 0; i < w->rank_count; i++)
-            if (&w->ranks[i] != late)
-                others += place_ms(&w->ranks[i], late->places[p].name) / (double)(w->rank_count - 1);
-        const double more = late->places[p].ns / 1e6 / (double)late->steps - others;
-        if (more <= most) continue;
-        most = more;
-        others_most = others;
-        best = &late->places[p];
+            if (&w->ranks[i] != late) others += part_ms(&w->ranks[i], part) / (double)(w->rank_count - 1);
+        const double own = part_ms(late, part);
+        if (own - others > most.own - most.others) most = (struct more){part, own, others};
     }
-    if (best)
-        snprintf(out, bytes, "; %s takes %.1f ms per step there, %.1f ms on the other%s", best->name,
-                 most + others_most, others_most, w->rank_count > 2 ? "s" : "");
+    return most;
+}
+
+/* The line or op that a rank has more of than the others, if it is a part of what the rank has more. */
+static struct more place_most(const struct kp_rankwaits *w, const struct kp_rankwait *late, const struct more *part)
+{
+    struct more most = {-1, PLACE_OF_CAUSE * (part->own - part->others), 0};
+    if (kp_commkinds_most(&w->kinds) == KP_COMM_STAGES) return most; /* stages run lines of their own */
+    for (size_t p = 0; part->at >= 0 && p < late->place_count; p++) {
+        double others = 0;
+        for (size_t i = 0; i < w->rank_count; i++)
+            if (&w->ranks[i] != late) others += place_ms(&w->ranks[i], &late->places[p]) / (double)(w->rank_count - 1);
+        const double own = late->places[p].ns / 1e6 / (double)late->steps;
+        if (own - others > most.own - most.others) most = (struct more){(int)p, own, others};
+    }
+    return most;
+}
+
+const struct kp_rankplace *kp_rankwaits_place(const struct kp_rankwaits *w, const struct kp_rankwait *late)
+{
+    const struct more part = part_most(w, late), place = place_most(w, late, &part);
+    return place.at >= 0 ? &late->places[place.at] : NULL;
 }
 
 bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, const struct kp_rankwait *late)
 {
     static const char *const names[] = {
         [KP_RANK_OPS] = "ops", [KP_RANK_DATA] = "data loading", [KP_RANK_REST] = "work outside ops"};
-    double most = CAUSE_LEAST_MS, others_most = 0;
-    int best = -1;
-    for (int part = 0; part < KP_RANK_PARTS; part++) {
-        double others = 0;
-        for (size_t i = 0; i < w->rank_count; i++)
-            if (&w->ranks[i] != late) others += part_ms(&w->ranks[i], part) / (double)(w->rank_count - 1);
-        if (part_ms(late, part) - others <= most) continue;
-        most = part_ms(late, part) - others;
-        others_most = others;
-        best = part;
-    }
-    if (best < 0 || !late->steps) return false;
-    snprintf(out, bytes, "it spends %.1f ms of each step on %s, the other%s %.1f ms", part_ms(late, best), names[best],
-             w->rank_count > 2 ? "s" : "", others_most);
-    const size_t used = strlen(out);
-    if (kp_commkinds_most(&w->kinds) != KP_COMM_STAGES) /* stages run lines of their own */
-        place_tell(out + used, bytes - used, w, late, most);
+    const char *const s = w->rank_count > 2 ? "s" : "";
+    const struct more part = part_most(w, late), place = place_most(w, late, &part);
+    if (part.at < 0) return false;
+    const int used = snprintf(out, bytes, "it spends %.1f ms of each step on %s, the other%s %.1f ms", part.own,
+                              names[part.at], s, part.others);
+    if (place.at < 0 || (size_t)used >= bytes) return true;
+    const struct kp_rankplace *const best = &late->places[place.at];
+    snprintf(out + used, bytes - (size_t)used, "; %s%s takes %.1f ms per step there, %.1f ms on the other%s",
+             best->is_backward ? KP_TOP_BACKWARD_OF : "", best->name, place.own, place.others, s);
     return true;
 }
 

@@ -37,6 +37,7 @@ struct kp_ranktrace {
 struct kp_rankplace { /* a line of the program, or an op where the trace has no lines */
     char *name;
     double ns; /* its self time in the steps */
+    bool is_backward, is_line;
 };
 enum kp_rank_part { KP_RANK_OPS, KP_RANK_DATA, KP_RANK_REST, KP_RANK_PARTS };
 struct kp_rankwait {
@@ -96,9 +97,11 @@ const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *waits,
 /* Of a rank's time in the collectives that every rank has: the share in which it waits for others, 0 to 1. */
 double kp_rankwaits_share(const struct kp_rankwaits *waits, long rank);
 enum { KP_RANKCAUSE_BYTES = 480 };
-/* Says which part Of a rank's steps is longer than the others' by most, and at which line or op: "its steps have ...".
+/* Says which part of a rank's steps is longer than the others' by most, and at which line or op: "its steps have ...".
  * False: none is. */
 bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *waits, const struct kp_rankwait *late);
+/* The line or op that it names; NULL: none. */
+const struct kp_rankplace *kp_rankwaits_place(const struct kp_rankwaits *waits, const struct kp_rankwait *late);
 /* Settled: what the others wait for the late rank, in a step of the one that waits most. 0: it is not late, or they do
  * not wait for it (kp_rankwaits_awaited). */
 double kp_rankwaits_kept_ns(const struct kp_rankwaits *waits, long rank);

@@ -57,8 +57,7 @@ static void finding_first(struct kp_runadvice *all, struct kp_advice *a, const s
     if (a->count == KP_FINDINGS_MAX) a->count--;
     memmove(&a->findings[1], &a->findings[0], a->count++ * sizeof *f);
     a->findings[0] = *f;
-    a->findings[0].what = kp_strings_keep(all->texts, f->what);
-    a->findings[0].change = kp_strings_keep(all->texts, f->change);
+    kp_finding_keep(&a->findings[0], all->texts);
 }
 
 static void ranks_tell(struct kp_runadvice *all, struct kp_traceadvice *item, const struct kp_rankwaits *ranks)

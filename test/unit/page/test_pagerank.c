@@ -113,9 +113,11 @@ static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
         "and "
         "larger buckets (DDP(..., bucket_cap_mb=N)). The rank is late: " LATE
         ".\",\"gpu\":false}],\"late\":{\"rank\":\"1\",\"critical\":true,\"cost\":430000,\"share\":0.430000,\"steps\":3,"
-        "\"what\":\"the other rank waits for this one, which arrived last at 3 of 3 collectives\",\"change\":\"Even "
+        "\"id\":\"late-rank\",\"what\":"
+        "\"the other rank waits for this one, which arrived last at 3 of 3 collectives\",\"change\":\"Even "
         "out the "
-        "work of the ranks: " LATE ".\"}}}");
+        "work of the ranks: " LATE ".\",\"where\":\"aten::mm\",\"line\":null,\"gap\":false,\"bytes\":0,\"once\":0,"
+        "\"once_step\":0}}}");
     free(verdict);
 }
 
