@@ -22,12 +22,12 @@ def test_what_is_told_is_true(case, tmp_path):
 
 CASE = cases.Case("of a test", "collated.py", [], [])
 WRONG, COST = [("slow-steps", None, 1.0, ["not told"])], [("data-loading", 3.0, 1.0, ["cost"])]
-TEXT = [("text", None, 1.0, ["says no /p50/"])]
+TEXT, WORDS, BOTH = ([(name, None, 1.0, wrong)] for name, wrong in (("text", ["says no /p50/"]), ("slow-steps", ["says no /each/"]), ("slow-steps", ["cost", "says no /each/"])))
 
 
 @pytest.mark.parametrize("fills, rows, busy, is_skipped", [
     (False, WRONG, 0.66, True), (False, WRONG, 0.05, False), (False, COST, 0.66, True),
-    (True, WRONG, 0.66, False), (True, COST, 0.66, True), (False, TEXT, 0.66, False), (False, [], 0.66, False)])
+    (True, WRONG, 0.66, False), (True, COST, 0.66, True), (False, TEXT, 0.66, False), (False, [], 0.66, False), (False, WORDS, 0.66, False), (False, BOTH, 0.66, True)])
 def test_a_wrong_case_without_a_core_is_skipped_with_its_reason(monkeypatch, tmp_path, fills, rows, busy, is_skipped):
     runs = []
     monkeypatch.setattr(truth, "once", lambda *args: runs.append(1) or (rows, "said", busy))

@@ -81,8 +81,8 @@ CASES = [
          unsaid=("graph kept alive",)),
     Case("5 its twin", "smallfiles.py", STACKS, [], args=["none"]),
     Case("7a slow shard of rank 1", "ranks.py", STACKS, args=["slow"], ranks=2, told=[
-        Told("late-rank", "load_ms", severity="critical"), Told("data-loading", "load_ms", line="ranks.py", severity="critical"),
-        Told("exposed-communication", says=("waits for rank 1 ",))]),
+        Told("late-rank", "load_ms", line=at("ranks.py", "x = next(loader", " main"), severity="critical"), Told("data-loading", "load_ms", line="ranks.py", severity="critical"),
+        Told("exposed-communication", says=("waits for rank 1, which arrived last at ",))]),
     Case("7a its twin", "ranks.py", STACKS, [], args=["even"], ranks=2, also={"exposed-communication", "no-op-runs", *BUSY}),  # of short steps, DDP's Python is much
     Case("7b rank 1 hangs", "ranks.py", STACKS, args=["hang"], ranks=2, code=1, read=["advise"], unsaid=("[Ss]end less", "none of them is late alone"), told=[
         Told("text", "seconds", says=(r"\ASTUCK +rank 1 has been in enumerate\(DataLoader\)\S+ for ([\d.]+) s",)),

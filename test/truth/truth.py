@@ -141,15 +141,16 @@ def once(case, folder, kprof, python, times):
     else:  # two recordings, and what differs
         folders = [folder / "first", folder / "second"]
         first, second = (record(case, of, kprof, python, args) for of, args in zip(folders, (case.args, case.than)))
-        truth = {"less_ms": first["wall_ms"] - second["wall_ms"]}
+        truth = {"less_ms": first["wall_median_ms"] - second["wall_median_ms"]}  # as diff's, which a busy machine shifts as much
         busy = max(busy_share(first), busy_share(second))
     text, findings = read(case, folders, kprof)
     return list(rows_of(case, truth, text, findings, times)), text, busy
 
 
 def is_of_machine(case, row):
-    """Can a machine without a core for the program make it so? It changes no words of a text, and no names where the program fills the cores itself."""
-    return row[-1] == ["cost"] or not (case.fills or row[0] == "text")
+    """Can a machine without a core for the program make it so? It changes no words, unless it changes the cost, too, and no names where the program fills the cores itself."""
+    has_words = any(wrong.startswith("says ") for wrong in row[-1])
+    return "cost" in row[-1] if has_words else row[-1] == ["cost"] or not (case.fills or row[0] == "text")
 
 
 def judge(case, folder, kprof=KPROF, python=PYTHON, times=1, say=lambda text: None, tries=TRIES):
