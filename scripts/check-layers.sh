@@ -11,6 +11,7 @@ room_of() { # path -> room; a subshell for each include would take most of the t
     collector/base/*) room=base ;; collector/format/*) room=format ;;
     collector/record/*) room=record ;; collector/read/*) room="read" ;;
     schedule/*) room=schedule ;;
+    export/answers/advise/*/*) d=${1#export/answers/advise/}; room="${d%%/*}" ;;
     export/write/*/* | export/read/*/* | export/answers/*/*) d=${1#export/*/}; room="${d%%/*}" ;;
     export/*/*) d=${1#export/}; room="${d%%/*}" ;; # show cli
     export/*) room="export" ;;
@@ -54,14 +55,18 @@ may_see() { # room -> rooms, those it may include besides itself
     hang) rooms="$model" ;;
     memory) rooms="top torchtable $model" ;;
     trace) rooms="gpu heap names out export read format base" ;;
-    advise) rooms="ranks top stacks torchtable $model" ;;
-    diff) rooms="advise top torchtable $model" ;;
-    page|view) rooms="advise memory ranks top stacks torchtable $model" ;;
+    parts) rooms="ranks top stacks torchtable $model" ;;
+    stepkinds) rooms="parts ranks top stacks torchtable $model" ;;
+    opsrules) rooms="stepkinds parts ranks top stacks torchtable $model" ;;
+    rules) rooms="opsrules stepkinds parts ranks top stacks torchtable $model" ;;
+    advise) rooms="rules opsrules stepkinds parts ranks top stacks torchtable $model" ;;
+    diff) rooms="advise parts top torchtable $model" ;;
+    page|view) rooms="advise parts memory ranks top stacks torchtable $model" ;;
     convert) rooms="$model" ;;
     watch) rooms="format $low" ;;
     heapview) rooms="stacks folder symbols files names export $model" ;;
-    runadvice) rooms="heapview advise ranks top folder symbols files $model" ;;
-    cli) rooms="watch view page runadvice heapview convert diff advise memory ranks hang top stacks torchtable folder symbols files $model names export schedule read format base" ;;
+    runadvice) rooms="heapview advise rules parts ranks top folder symbols files $model" ;;
+    cli) rooms="watch view page runadvice heapview convert diff advise stepkinds parts memory ranks hang top stacks torchtable folder symbols files $model names export schedule read format base" ;;
     hook) rooms="preload record format base" ;; # of preload only guard.h and run.h
     unwind) rooms="record format base" ;;
     host) rooms="hook preload record base" ;;
@@ -83,7 +88,9 @@ is_door() { # room, header
     export) [ "$2" = export/kp_export.h ] ;;
     gpu) [[ $2 == export/write/gpu/gpu.h || $2 == export/write/gpu/collectives.h ]] ;;
     heap) [ "$2" = export/write/heap/allocations.h ] ;;
-    advise) [[ $2 == export/answers/advise/advi[cs]e.h || $2 == export/answers/advise/adviceprint.h || $2 == export/answers/advise/steppieces.h || $2 == export/answers/advise/loadsavings.h ]] ;;
+    advise) [[ $2 == export/answers/advise/advice.h || $2 == export/answers/advise/adviceprint.h ]] ;;
+    parts|stepkinds|opsrules|rules)
+      [[ $from =~ ^(advise|rules|opsrules|stepkinds)$ || $2 == */parts/finding.h || $2 == */stepkinds/steppieces.h || $2 == */rules/loadsavings.h ]] ;;
     convert) [ "$2" = export/answers/convert/convert.h ] ;;
     diff) [ "$2" = export/answers/diff/diff.h ] ;;
     page) [ "$2" = export/answers/page/page.h ] ;;
@@ -160,6 +167,11 @@ export/read/tree/breach.c collector/read/kp_read.h
 export/read/kineto/breach.c export/read/parse/kineto_parse.h
 export/read/tree/breach.c export/answers/memory/memblocks.h
 export/answers/memory/breach.c export/write/out/json.h
+export/answers/advise/parts/breach.c export/answers/advise/stepkinds/longsteps.h
+export/answers/advise/stepkinds/breach.c export/answers/advise/opsrules/opsrules.h
+export/answers/advise/opsrules/breach.c export/answers/advise/rules/rules.h
+export/answers/advise/rules/breach.c export/answers/advise/advice.h
+export/answers/diff/breach.c export/answers/advise/parts/costrules.h
 export/cli/breach.c export/write/trace/parts.h
 export/cli/breach.c export/write/out/json.h
 export/cli/breach.c export/write/gpu/gpu.h

@@ -10,7 +10,6 @@ set -euo pipefail
 # ROOM/NAME: REASON. A line whose test mirrors a file, or is gone, is an error as well, so the list only shrinks.
 allowed() {
   cat <<'LIST'
-advise/promptpieces: promptsteps.c, of a trace that is read in pieces
 cli/budget: a command that reads under a limit, which needs the command
 cli/crafted: every command on traces made to be slow
 cli/memview: the memory room and the command's view of it, which needs the command
@@ -22,6 +21,7 @@ parse/kineto: the room: a trace as text, and what is read out of it
 read/damaged: file.c and reader.c on spools that are torn or damaged
 read/named_calls: records of one kind through reader.c and events.c
 record/crash: the room as a whole in a process that is killed
+stepkinds/promptpieces: promptsteps.c, of a trace that is read in pieces
 trace/files: the room, by the files that stay
 trace/gpu_trace: the room export/write/gpu through a whole trace
 LIST
@@ -31,7 +31,7 @@ LIST
 folder_of() { # root, room
   case $2 in
     schedule) echo "$1/schedule" "$1/schedule/job" ;;
-    *) for at in "$1"/collector/"$2" "$1"/export/"$2" "$1"/export/*/"$2" "$1"/preload/"$2"; do [ ! -d "$at" ] || echo "$at" "$at"/*/; done ;;
+    *) for at in "$1"/collector/"$2" "$1"/export/"$2" "$1"/export/*/"$2" "$1"/export/answers/advise/"$2" "$1"/preload/"$2"; do [ ! -d "$at" ] || echo "$at" "$at"/*/; done ;;
   esac
 }
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "export/answers/advise/advice.h"
-#include "export/answers/advise/advise.h"
-#include "export/answers/advise/steppieces.h"
+#include "export/answers/advise/parts/finding.h"
+#include "export/answers/advise/stepkinds/steppieces.h"
 #include "export/answers/ranks/lastwords.h"
 #include "export/answers/ranks/rankjson.h"
 #include "export/answers/ranks/stuck.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "export/answers/advise/advise.h"
+#include "export/answers/advise/parts/finding.h"
 
 struct kp_steplist {
     const struct kp_chosen *chosen;

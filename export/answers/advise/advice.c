@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/answers/advise/faultrules.h"
+#include "export/answers/advise/rules/faultrules.h"
 #include "export/answers/advise/hotlines.h"
-#include "export/answers/advise/opsrules.h"
-#include "export/answers/advise/ownthreads.h"
-#include "export/answers/advise/rules.h"
-#include "export/answers/advise/waits.h"
+#include "export/answers/advise/opsrules/opsrules.h"
+#include "export/answers/advise/rules/ownthreads.h"
+#include "export/answers/advise/rules/rules.h"
+#include "export/answers/advise/rules/waits.h"
 #include "export/answers/top/timeshares.h"
 #include "export/read/facts/unanswered.h"
 #include "export/read/kineto/kineto_facts.h"

@@ -2,7 +2,7 @@
 /* advice.h - what is slow in a trace, what it costs a step, and what to change (decisions/061) */
 #pragma once
 
-#include "export/answers/advise/advise.h"
+#include "export/answers/advise/parts/finding.h"
 
 /*
  * Own lines need kp_tree_set_forward_stacks(), kernels and copies a trace read with keep_works. All texts are the

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "export/answers/advise/advise.h"
+#include "export/answers/advise/parts/finding.h"
 #include "export/show/fields.h"
 
 void kp_adviceprint_finding(FILE *out, const struct kp_finding *finding, size_t of_steps);

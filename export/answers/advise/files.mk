@@ -2,69 +2,14 @@
 SRC_advise := \
     export/answers/advise/advice.c \
     export/answers/advise/adviceprint.c \
-    export/answers/advise/anomalyrule.c \
-    export/answers/advise/partrules.c \
-    export/answers/advise/idlecause.c \
-    export/answers/advise/attentionrules.c \
-    export/answers/advise/backcost.c \
-    export/answers/advise/bandwidth.c \
-    export/answers/advise/compiling.c \
-    export/answers/advise/compilerule.c \
-    export/answers/advise/copyrules.c \
-    export/answers/advise/costplace.c \
-    export/answers/advise/costrules.c \
-    export/answers/advise/findingtext.c \
-    export/answers/advise/float64rule.c \
-    export/answers/advise/faultrules.c \
-    export/answers/advise/fuserules.c \
-    export/answers/advise/evalpasses.c export/answers/advise/evalpieces.c \
-    export/answers/advise/evalplace.c \
-    export/answers/advise/evalsteps.c \
-    export/answers/advise/promptsteps.c \
-    export/answers/advise/readtimes.c \
-    export/answers/advise/residentrule.c \
-    export/answers/advise/gapplace.c \
-    export/answers/advise/gpufigures.c \
-    export/answers/advise/gpusteps.c \
-    export/answers/advise/gputurns.c \
-    export/answers/advise/hostrules.c \
-    export/answers/advise/hotlines.c \
-    export/answers/advise/wastedrules.c \
-    export/answers/advise/kernelrules.c \
-    export/answers/advise/loadsavings.c \
-    export/answers/advise/loadcore.c \
-    export/answers/advise/launchplace.c \
-    export/answers/advise/loadplace.c \
-    export/answers/advise/loadwaits.c \
-    export/answers/advise/longcauses.c \
-    export/answers/advise/longsteps.c \
-    export/answers/advise/launchrules.c \
-    export/answers/advise/lostwork.c \
-    export/answers/advise/memoryrules.c \
-    export/answers/advise/onebyone.c \
-    export/answers/advise/onehotrule.c \
-    export/answers/advise/ownthreads.c \
-    export/answers/advise/optimizerrule.c \
-    export/answers/advise/sharedsteps.c \
-    export/answers/advise/slowerops.c \
-    export/answers/advise/steadysteps.c \
-    export/answers/advise/stepbegin.c \
-    export/answers/advise/steprules.c \
-    export/answers/advise/stepsplit.c \
-    export/answers/advise/threadrules.c \
-    export/answers/advise/waitcalls.c \
-    export/answers/advise/waitedsteps.c \
-    export/answers/advise/waitgaps.c \
-    export/answers/advise/waitrules.c
+    export/answers/advise/hotlines.c
 UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \
     test/unit/advise/test_anomalyrule.c \
     test/unit/advise/test_compilerule.c \
-    test/unit/advise/test_evalpieces.c \
     test/unit/advise/test_evalsteps.c \
     test/unit/advise/test_float64rule.c \
-    test/unit/advise/test_loadsavings.c \
     test/unit/advise/test_loadcore.c \
     test/unit/advise/test_gpusteps.c \
     test/unit/advise/test_idlecause.c \
@@ -73,7 +18,6 @@ UNIT_advise := \
     test/unit/advise/test_launchplace.c \
     test/unit/advise/test_wastedrules.c \
     test/unit/advise/test_sharedsteps.c \
-    test/unit/advise/test_promptpieces.c \
     test/unit/advise/test_promptsteps.c \
     test/unit/advise/test_loadwaits.c \
     test/unit/advise/test_longcauses.c \

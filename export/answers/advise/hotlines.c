@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
-#include "export/answers/advise/adviseparts.h"
-#include "export/answers/advise/longsteps.h"
+#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/read/facts/backwardof.h"
 #include "export/answers/top/toprows.h"
 

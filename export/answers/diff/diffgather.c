@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/answers/advise/advise.h"
+#include "export/answers/advise/parts/finding.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/facts/selftime.h"

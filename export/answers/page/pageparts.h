@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "export/answers/advise/advise.h"
+#include "export/answers/advise/parts/finding.h"
 #include "export/answers/ranks/stuck.h"
 #include "export/read/store/keyindex.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "export/answers/advise/advise.h"
+#include "export/answers/advise/parts/finding.h"
 #include "export/read/parse/kineto_parse.h"
 
 struct kp_advised {

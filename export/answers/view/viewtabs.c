@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collector/base/kp_path.h"
-#include "export/answers/advise/advise.h"
+#include "export/answers/advise/parts/finding.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/frames/modulename.h"
 #include "export/answers/stacks/stepparts.h"

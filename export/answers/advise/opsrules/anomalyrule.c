@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * anomalyrule.c - torch's anomaly mode: a check for NaN behind each node of autograd, a stack kept of each forward op
+ *
+ * torch calls isnan, any and item of each gradient in its engine's range: aten::any up to 1.13, then _is_any_true. The
+ * stack is made inside of the forward op. Ops that only view a tensor take no other time, so they tell what it costs.
+ */
+#include "export/answers/advise/parts/adviseparts.h"
+
+#include <stdlib.h>
+
+#include "export/answers/advise/opsrules/opsrules.h"
+
+#define WITH_GPU_EXPLAINS                                                                             \
+    (1u << KP_CAUSE(KP_IDLE_SYNC) | 1u << KP_CAUSE(KP_IDLE_LAUNCH) | 1u << KP_CAUSE(KP_IDLE_PYTHON) | \
+     1u << KP_SPLIT_IDLE)
+
+struct anomaly {
+    const struct kp_costrules *x;
+    struct kp_cost cost;
+    double checks_ns, stacks_ns; /* of all steps */
+    size_t checks, stacks, ranges, checked;
+    bool *has_stack; /* by node: it is a forward op whose node of autograd ran */
+};
+
+static bool is_named(const struct kp_costrules *x, int32_t node, const char *name)
+{
+    return strcmp(kp_costrules_name(x, node), name) == 0;
+}
+
+/* Charges a time, which counts for `ns`. On a GPU only while it computes nothing. Returns what was charged. */
+static double charge(struct anomaly *a, int32_t node, int64_t from, int64_t to, double ns)
+{
+    const int64_t busy = a->x->out->has_gpu ? kp_spans_between(&a->x->places->computed, from, to) : 0;
+    if (to <= from) return 0;
+    const double weight = ns / (double)(to - from) * (double)(to - from - busy) / (double)(to - from);
+    kp_cost_add(&a->cost, a->x, node, from, to, weight);
+    return weight * (double)(to - from);
+}
+
+/* isnan, any and item, in this order, of the engine's range itself. */
+static size_t checks_charge(struct anomaly *a, size_t range)
+{
+    const struct kp_node *const nodes = a->x->tree->nodes;
+    int32_t begin = -1;
+    bool is_asked = false;
+    size_t count = 0;
+    for (int32_t i = nodes[range].first_child; i >= 0; i = nodes[i].next_sibling) {
+        if (is_named(a->x, i, "aten::isnan")) {
+            begin = i;
+            is_asked = false;
+        } else if (is_named(a->x, i, "aten::_is_any_true") || is_named(a->x, i, "aten::any")) {
+            is_asked = begin >= 0;
+        } else if (is_asked && is_named(a->x, i, "aten::item")) {
+            a->checks_ns += charge(a, begin, nodes[begin].start_ns, nodes[i].end_ns,
+                                   (double)(nodes[i].end_ns - nodes[begin].start_ns));
+            begin = -1;
+            is_asked = false;
+            count++;
+        }
+    }
+    return count;
+}
+
+static bool is_view(const char *op)
+{
+    static const char *const ops[] = {
+        "aten::t",         "aten::view",    "aten::transpose", "aten::permute", "aten::expand",
+        "aten::unsqueeze", "aten::squeeze", "aten::slice",     "aten::select",  NULL};
+    return kp_name_is_one_of(op, ops);
+}
+
+/* Without the ops in it. */
+static int64_t self_ns(const struct kp_costrules *x, size_t node)
+{
+    const struct kp_node *const nodes = x->tree->nodes;
+    int64_t ns = nodes[node].end_ns - nodes[node].start_ns;
+    for (int32_t i = nodes[node].first_child; i >= 0; i = nodes[i].next_sibling)
+        if (!nodes[i].is_python) ns -= nodes[i].end_ns - nodes[i].start_ns;
+    return ns > 0 ? ns : 0;
+}
+
+/* The forward ops that made the nodes of a range. */
+static void forwards_mark(struct anomaly *a, size_t range)
+{
+    const struct kp_node *const nodes = a->x->tree->nodes;
+    for (int32_t i = nodes[range].first_child; i >= 0; i = nodes[i].next_sibling)
+        if (nodes[i].forward >= 0) a->has_stack[nodes[i].forward] = true;
+}
+
+static bool is_of_stacks(const struct anomaly *a, size_t node)
+{
+    return a->has_stack[node] && kp_spans_has(&a->x->chosen->in_steps, a->x->tree->nodes[node].start_ns);
+}
+
+/* Charges each forward op with what a view takes in the mean: a wait for a core hits one in many. */
+static void stacks_charge(struct anomaly *a)
+{
+    const struct kp_costrules *const x = a->x;
+    double views_ns = 0;
+    size_t views = 0;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        if (!is_of_stacks(a, i) || !is_view(kp_costrules_name(x, (int32_t)i))) continue;
+        views_ns += (double)self_ns(x, i);
+        views++;
+    }
+    for (size_t i = 0; i < x->tree->count && views; i++) {
+        const struct kp_node *const node = &x->tree->nodes[i];
+        if (!is_of_stacks(a, i)) continue;
+        a->stacks_ns += charge(a, (int32_t)i, node->start_ns, node->end_ns, views_ns / (double)views);
+        a->stacks++;
+    }
+}
+
+static void ranges_charge(struct anomaly *a)
+{
+    const struct kp_costrules *const x = a->x;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const char *const name = kp_costrules_name(x, (int32_t)i);
+        const bool is_range = !x->tree->nodes[i].on_device && kp_name_begins(name, KP_ENGINE_RANGE);
+        if (!is_range || strcmp(name + strlen(KP_ENGINE_RANGE), KP_ACCUMULATE_GRAD) == 0) continue;
+        if (!kp_spans_has(&x->chosen->in_steps, x->tree->nodes[i].start_ns)) continue;
+        const size_t checks = checks_charge(a, i);
+        forwards_mark(a, i);
+        a->ranges++;
+        a->checked += checks > 0;
+        a->checks += checks;
+    }
+}
+
+void kp_rules_anomaly(struct kp_costrules *x)
+{
+    const double steps = (double)(x->chosen->step_count + !x->chosen->step_count);
+    struct anomaly a = {.x = x, .cost = kp_cost_open(x)};
+    struct kp_cost_rule rule = {
+        0.02, x->out->has_gpu ? WITH_GPU_EXPLAINS : 0, "anomaly-mode", "",
+        "Remove torch.autograd.detect_anomaly() or set_detect_anomaly(True): it is meant for debugging."};
+    a.has_stack = kp_kineto_zeros(x->tree->count + 1, sizeof *a.has_stack);
+    ranges_charge(&a);
+    if (!a.checks || 2 * a.checked < a.ranges) {
+        kp_cost_drop(&a.cost);
+        free(a.has_stack);
+        return;
+    }
+    stacks_charge(&a);
+    const char *const stacks =
+        a.stacks ? kp_costrules_text(x, ", and keeps a stack of Python for each of %.0f forward ops (about %.3f ms)",
+                                     (double)a.stacks / steps, a.stacks_ns / steps / 1e6)
+                 : ", and keeps a stack of Python for each forward op, which is not in this cost";
+    rule.what = kp_costrules_text(x, "anomaly mode is on: autograd makes %.0f checks for NaN in a step (%.3f ms)%s",
+                                  (double)a.checks / steps, a.checks_ns / steps / 1e6, stacks);
+    kp_cost_tell(&a.cost, x, &rule);
+    free(a.has_stack);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * compilerule.c - torch.compile compiles in the middle of the run: which steps, what they have more, which size changes
+ *
+ * A trace shows of it forward's compilation. Backward is compiled where it first runs, and guards are built and caches
+ * filled beside. So without a GPU such a step is charged with all that it has more than those that compile nothing.
+ */
+#include "export/answers/advise/stepkinds/longsteps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "export/answers/advise/opsrules/opsrules.h"
+
+static const struct kp_cost_rule rule = {
+    0.05, 1u << KP_SPLIT_IDLE, "recompilation", "torch.compile recompiles during the run",
+    "Find out why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim). `kprof run "
+    "--record-shapes` shows which sizes change."};
+
+enum { STEPS_WARM = 2 }; /* a program compiles in its first step, and again where a size changes in the second */
+enum { INPUTS_MOST = 64, DIMS_MOST = 8 };
+
+struct compile_sum {
+    struct kp_cost cost;
+    const struct kp_costrules *x;
+    int64_t until;
+};
+
+static void compile_charge(void *context, int32_t node, int64_t start_ns, int64_t end_ns)
+{
+    struct compile_sum *sum = context;
+    if (start_ns < sum->until) start_ns = sum->until;
+    if (start_ns >= end_ns) return;
+    kp_cost_add(&sum->cost, sum->x, node, start_ns, end_ns, 1);
+    sum->until = end_ns;
+}
+
+/* ---- which size changes ---- */
+
+struct input_sizes {
+    size_t dims;
+    long least[DIMS_MOST], most[DIMS_MOST];
+};
+struct sizes {
+    struct input_sizes of[INPUTS_MOST];
+    size_t count, calls;
+    bool is_other; /* calls of another number of inputs or dimensions */
+};
+
+/* Reads "[8, 28, 64]" of a list. Returns what follows; NULL: it is another text. */
+static const char *dims_read(const char *at, long *out, size_t *count)
+{
+    *count = 0;
+    if (*at++ != '[') return NULL;
+    while (*at != ']') {
+        char *end;
+        const long value = strtol(at, &end, 10);
+        if (end == at || *count == DIMS_MOST) return NULL;
+        out[(*count)++] = value;
+        at = end;
+        while (*at == ',' || *at == ' ') at++;
+    }
+    return at + 1;
+}
+
+static void dims_take(struct sizes *s, size_t input, const long *dims, size_t count)
+{
+    struct input_sizes *const of = &s->of[input];
+    if (!s->calls) of->dims = count;
+    s->is_other |= of->dims != count;
+    for (size_t d = 0; d < count && !s->is_other; d++) {
+        if (!s->calls || dims[d] < of->least[d]) of->least[d] = dims[d];
+        if (!s->calls || dims[d] > of->most[d]) of->most[d] = dims[d];
+    }
+}
+
+/* Takes the shapes of a call's inputs, "[[8, 28, 64], [64, 64], []]". */
+static void shapes_take(struct sizes *s, const char *text)
+{
+    size_t input = 0;
+    const char *at = *text == '[' ? text + 1 : NULL;
+    while (at && *at == '[' && input < INPUTS_MOST) {
+        long dims[DIMS_MOST];
+        size_t count;
+        at = dims_read(at, dims, &count);
+        if (!at) break;
+        dims_take(s, input++, dims, count);
+        while (*at == ',' || *at == ' ') at++;
+    }
+    if (!at || !input) return;
+    s->is_other |= s->calls && s->count != input;
+    s->count = input;
+    s->calls++;
+}
+
+/* The shapes of the first op in a compiled region that has some; NULL: none was recorded. */
+static const char *region_shapes(const struct kp_costrules *x, size_t region)
+{
+    const struct kp_tree *const tree = x->tree;
+    for (size_t i = region + 1; i < tree->count && tree->nodes[i].start_ns < tree->nodes[region].end_ns; i++) {
+        const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+        const uint32_t shapes = e->tid == kp_tree_event(tree, region)->tid ? kp_kineto_shapes(e) : 0;
+        if (shapes && kp_costrules_is_op(x, i)) return kp_kineto_text(tree->trace, shapes);
+    }
+    return NULL;
+}
+
+static struct sizes sizes_find(const struct kp_costrules *x)
+{
+    struct sizes s = {.count = 0};
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const char *const name = kp_costrules_name(x, (int32_t)i);
+        if (strncmp(name, "Torch-Compiled Region", 21) != 0 || x->tree->nodes[i].on_device) continue;
+        const char *const shapes = region_shapes(x, i);
+        if (shapes) shapes_take(&s, shapes);
+    }
+    return s;
+}
+
+/* " (input 0 is (8, 28..48, 64))"; "": not known. `dim`: the first that changes. */
+static const char *sizes_text(const struct kp_costrules *x, long *dim)
+{
+    const struct sizes s = sizes_find(x);
+    for (size_t i = 0; i < s.count && s.calls > 1 && !s.is_other; i++) {
+        char text[DIMS_MOST * 48] = "";
+        size_t used = 0;
+        *dim = -1;
+        for (size_t d = 0; d < s.of[i].dims; d++) {
+            const long least = s.of[i].least[d], most = s.of[i].most[d];
+            if (least != most && *dim < 0) *dim = (long)d;
+            used += (size_t)snprintf(text + used, sizeof text - used, least == most ? "%s%ld" : "%s%ld..%ld",
+                                     d ? ", " : "", least, most);
+        }
+        if (*dim >= 0) return kp_costrules_text(x, " (input %zu is (%s))", i, text);
+    }
+    *dim = -1;
+    return "";
+}
+
+/* ---- what such steps have more ---- */
+
+/* The median of the steps that compile nothing; 0: all do. */
+static double usual_of(const struct kp_costrules *x, const double *of)
+{
+    double *const lengths = kp_kineto_room(x->out->steps + 1, sizeof *lengths);
+    size_t count = 0;
+    for (size_t i = 0; i < x->out->steps; i++)
+        if (!(of[i] > 0)) lengths[count++] = (double)x->splits[i].step_ns;
+    const double median = count ? kp_quantile(lengths, count, 0.5) : 0;
+    free(lengths);
+    return median;
+}
+
+/* Charges all that these steps have more. Returns how much of it, a step that compiles, was seen as such. */
+static double excess_charge(struct kp_costrules *x, double *of, size_t *at, size_t *count)
+{
+    const double usual = usual_of(x, of);
+    double seen = 0;
+    *count = 0;
+    for (size_t i = 0; i < x->out->steps; i++) {
+        if (!(of[i] > 0)) continue;
+        const double more = (double)x->splits[i].step_ns - usual;
+        at[(*count)++] = i;
+        seen += of[i];
+        if (!x->out->has_gpu && usual > 0 && more > of[i]) of[i] = more;
+    }
+    return *count ? seen / (double)*count : 0;
+}
+
+static void compiled_tell(struct kp_costrules *x, struct kp_finding *f, const size_t *at, size_t count, double seen_ns)
+{
+    long dim;
+    const char *const sizes = sizes_text(x, &dim);
+    const double each = f->step_ns * (double)x->out->steps / (double)count;
+    f->what =
+        kp_costrules_text(x, "torch.compile compiles again in %s%s: %.1f ms each, %.1f of them before forward runs",
+                          kp_costrules_numbers(x, at, count), sizes, each / 1e6, seen_ns / 1e6);
+    if (dim >= 0)
+        f->change = kp_costrules_text(x,
+                                      "Mark that size as one that changes: torch._dynamo.mark_dynamic(tensor, %ld), or "
+                                      "pad it to a few sizes. Why else: TORCH_LOGS=recompiles.",
+                                      dim);
+    f->is_critical = count > 1 && f->share >= KP_SHARE_CRITICAL;
+}
+
+void kp_rules_compiling(struct kp_costrules *x)
+{
+    struct compile_sum sum = {.cost = kp_cost_open(x), .x = x, .until = INT64_MIN};
+    kp_compiles_each(x->tree, compile_charge, &sum);
+    struct kp_cost cost = sum.cost;
+    const size_t steps = x->out->steps;
+    size_t count, *const at = kp_kineto_room(steps + 1, sizeof *at);
+    for (size_t i = 0; i < steps; i++) {
+        if (!x->chosen->ended_by && x->chosen->steps[i].number < STEPS_WARM) cost.of[i] = 0;
+        if (x->out->has_gpu && cost.of[i] > 0) cost.of[i] = (double)x->splits[i].cause_ns[KP_IDLE_COMPILE];
+    }
+    const double seen = excess_charge(x, cost.of, at, &count);
+    double *const told = kp_kineto_room(steps + 1, sizeof *told);
+    memcpy(told, cost.of, steps * sizeof *told);
+    cost.least = count == 1 && x->chosen->steps[at[0]].number >= STEPS_WARM ? 1 : 0;
+    struct kp_finding *const f = kp_cost_tell(&cost, x, &rule);
+    if (f && !f->line) kp_costplaces_tell(&x->places->causes[KP_IDLE_COMPILE], x->tree->trace, f);
+    if (f && count) compiled_tell(x, f, at, count, seen);
+    if (f) kp_costrules_told(x, told);
+    free(told);
+    free(at);
+}

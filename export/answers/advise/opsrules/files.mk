@@ -1,0 +1,16 @@
+# files.mk - the files of this room
+SRC_opsrules := \
+    export/answers/advise/opsrules/anomalyrule.c \
+    export/answers/advise/opsrules/attentionrules.c \
+    export/answers/advise/opsrules/backcost.c \
+    export/answers/advise/opsrules/bandwidth.c \
+    export/answers/advise/opsrules/compilerule.c \
+    export/answers/advise/opsrules/copyrules.c \
+    export/answers/advise/opsrules/float64rule.c \
+    export/answers/advise/opsrules/fuserules.c \
+    export/answers/advise/opsrules/kernelrules.c \
+    export/answers/advise/opsrules/launchrules.c \
+    export/answers/advise/opsrules/onebyone.c \
+    export/answers/advise/opsrules/onehotrule.c \
+    export/answers/advise/opsrules/optimizerrule.c \
+    export/answers/advise/opsrules/wastedrules.c

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * float64rule.c - a training that computes in float64, which moves twice the bytes of float32
+ *
+ * An op's inputs tell it (KPROF_RECORD_SHAPES), on a GPU the names of kernels, too. Where doubles come from is said by
+ * the first op of a step that has them: a conversion before it made them, or they come in.
+ */
+#include "export/answers/advise/stepkinds/longsteps.h"
+
+#include <stdlib.h>
+
+#include "export/answers/advise/opsrules/opsrules.h"
+#include "export/show/shapetext.h"
+
+#define SHARE_LEAST 0.3 /* of the time in ops, or of kernels */
+#define SAVED 0.5       /* of products, and of what moves many bytes; products gain more on most GPUs */
+#define SAVED_MIDDLE 0.25
+#define SAVED_LITTLE 0.1 /* a small op is mostly the way to it */
+enum { MANY_NUMBERS = 65536, MIDDLE_NUMBERS = 16384, PRODUCT_NUMBERS = 2048 };
+
+struct doubles {
+    const struct kp_costrules *x;
+    struct kp_cost cost;
+    double ns, all_ns;
+};
+
+static bool has_doubles(const struct kp_costrules *x, size_t node)
+{
+    const struct kp_kineto_event *const e = kp_tree_event(x->tree, node);
+    return e->kind == KP_KINETO_OP && (e->device_type & KP_TYPES_DOUBLE);
+}
+
+static bool is_product(const char *op)
+{
+    static const char *const parts[] = {"mm", "conv", "linear", "matmul", "attention", "lstm", "gru"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(op, parts[i])) return true;
+    return false;
+}
+
+/* The part of an op's time that float32 saves, by the numbers in its largest tensor (measured: decisions/082). */
+static double saved_of(const struct kp_costrules *x, size_t node)
+{
+    const struct kp_kineto_event *const e = kp_tree_event(x->tree, node);
+    double all, largest;
+    if (!e->shapes) return SAVED;
+    kp_shapetext_numbers(kp_kineto_text(x->tree->trace, e->shapes), &all, &largest);
+    if (is_product(kp_costrules_name(x, (int32_t)node))) return largest >= PRODUCT_NUMBERS ? SAVED : SAVED_MIDDLE;
+    return largest >= MANY_NUMBERS ? SAVED : largest >= MIDDLE_NUMBERS ? SAVED_MIDDLE : SAVED_LITTLE;
+}
+
+/* The op with shapes that launched a work, or -1. */
+static int32_t op_of(const struct kp_costrules *x, const struct kp_device_work *w)
+{
+    int32_t i = w->call;
+    while (i >= 0 && kp_tree_event(x->tree, (size_t)i)->kind != KP_KINETO_OP) i = x->tree->nodes[i].parent;
+    return i;
+}
+
+static bool is_of_doubles(const char *kernel)
+{
+    static const char *const parts[] = {"<double", " double", "dgemm", "d884gemm", "f64f64", "DoubleT"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(kernel, parts[i])) return true;
+    return false;
+}
+
+/* By its name, or by the op that launched it. */
+static bool is_double_work(const struct kp_costrules *x, const struct kp_device_work *w)
+{
+    if (is_of_doubles(kp_costrules_name(x, w->node))) return true;
+    const int32_t op = op_of(x, w);
+    return op >= 0 && has_doubles(x, (size_t)op);
+}
+
+static void works_charge(struct doubles *d)
+{
+    const struct kp_costrules *const x = d->x;
+    for (size_t i = 0; i < x->work_count; i++) {
+        const struct kp_device_work *const w = &x->works[i];
+        if (w->part != KP_SPLIT_COMPUTE) continue;
+        const double ns = (double)kp_spans_between(&x->chosen->in_steps, w->start_ns, w->end_ns);
+        d->all_ns += ns;
+        if (!is_double_work(x, w)) continue;
+        d->ns += ns;
+        const int32_t op = op_of(x, w);
+        kp_cost_add(&d->cost, x, kp_costrules_place(w), w->start_ns, w->end_ns,
+                    op < 0 ? SAVED : saved_of(x, (size_t)op));
+    }
+}
+
+static void ops_charge(struct doubles *d)
+{
+    const struct kp_costrules *const x = d->x;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_node *const node = &x->tree->nodes[i];
+        if (!kp_costrules_is_op(x, i) || !kp_spans_has(&x->chosen->in_steps, node->start_ns)) continue;
+        const double ns = kp_slowerops_self_ns(x->tree, i);
+        d->all_ns += ns;
+        if (!has_doubles(x, i) || !(ns > 0)) continue;
+        d->ns += ns;
+        kp_cost_add(&d->cost, x, (int32_t)i, node->start_ns, node->end_ns,
+                    saved_of(x, i) * ns / (double)(node->end_ns - node->start_ns));
+    }
+}
+
+static const char *line_text(const struct kp_costrules *x, int32_t node)
+{
+    struct kp_ownlines lines = {0};
+    const uint32_t line = kp_costplace_line(&lines, x->tree, node);
+    kp_ownlines_fini(&lines);
+    return line ? kp_costrules_text(x, " at %s", kp_kineto_text(x->tree->trace, line)) : "";
+}
+
+static bool is_conversion(const char *op) { return strcmp(op, "aten::to") == 0 || strcmp(op, "aten::_to_copy") == 0; }
+
+/* It computes nothing: a name of the same numbers. */
+static bool is_view(const char *op)
+{
+    static const char *const names[] = {"aten::detach", "detach",      "aten::view",      "aten::reshape",
+                                        "aten::t",      "aten::alias", "aten::transpose", "aten::unsqueeze",
+                                        "aten::expand", NULL};
+    return kp_name_is_one_of(op, names);
+}
+
+/* Which op of the second step made the first double: the first step may still have another begin. */
+static const char *origin_text(const struct kp_costrules *x)
+{
+    const struct kp_chosen *const c = x->chosen;
+    const struct kp_step *const step = &c->steps[c->step_count > 1];
+    int32_t made = -1;
+    for (size_t i = kp_longsteps_node(x->tree, step->start_ns);
+         c->step_count && i < x->tree->count && x->tree->nodes[i].start_ns < step->end_ns; i++) {
+        const char *const name = kp_costrules_name(x, (int32_t)i);
+        if (!kp_costrules_is_op(x, i) || is_view(name) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
+        if (has_doubles(x, i) && made >= 0 &&
+            kp_tree_event(x->tree, (size_t)made)->tid == kp_tree_event(x->tree, i)->tid)
+            return kp_costrules_text(x, "; %s%s creates the first one", kp_costrules_name(x, made), line_text(x, made));
+        if (has_doubles(x, i))
+            return kp_costrules_text(x, "; %s%s is the first to receive float64", name, line_text(x, (int32_t)i));
+        made = is_conversion(name) ? (int32_t)i : -1;
+    }
+    return "";
+}
+
+void kp_rules_float64(struct kp_costrules *x)
+{
+    struct doubles d = {.x = x, .cost = kp_cost_open(x)};
+    struct kp_cost_rule rule = {0.10, 0, "float64", "", ""};
+    if (x->out->has_gpu) works_charge(&d);
+    else ops_charge(&d);
+    if (!x->out->has_gpu && !x->tree->trace->record_shapes)
+        kp_costrules_unjudged(x, "ops in float64 (kprof run --record-shapes)");
+    if (!(d.ns > 0) || d.ns < SHARE_LEAST * d.all_ns) {
+        kp_cost_drop(&d.cost);
+        return;
+    }
+    rule.what = kp_costrules_text(x, "%.0f %% of the time in %s is float64 computation%s", 100 * d.ns / d.all_ns,
+                                  x->out->has_gpu ? "kernels" : "ops", origin_text(x));
+    rule.change =
+        x->out->has_gpu
+            ? "Compute in float32: tensor.float() where data comes in (arrays of numpy are float64), and no "
+              "model.double() and no set_default_dtype(). The cost is half of the time of large ops, less of "
+              "small ones; of products float32 saves more."
+            : "Compute in float32: tensor.float() where data comes in (arrays of numpy are float64), and no "
+              "model.double() and no set_default_dtype(). The cost is half of the time of large ops, and less "
+              "of small ones.";
+    kp_cost_tell(&d.cost, x, &rule);
+}

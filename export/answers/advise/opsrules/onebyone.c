@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * onebyone.c - a loop of Python that computes small things one by one, where one call would compute all
+ *
+ * A run of it has reads of values, or takes elements out of a tensor, again and again, and between them computes the
+ * same op, all in one function of the program. What autograd follows is left out: there each turn may need the last.
+ * Of the CPU alone: on a GPU the same time is that of launches, or of waits.
+ */
+#include "export/answers/advise/opsrules/opsrules.h"
+
+#include <stdlib.h>
+
+#include "export/answers/advise/stepkinds/longsteps.h"
+#include "export/read/facts/valuereads.h"
+
+enum { TURNS_LEAST = 16, TURN_OPS = 12, TURN_NS = 1000000, NAMES_MOST = 16 };
+
+struct loop_run {
+    const char *function; /* a line of it, "train.py:12 norms"; NULL: no run is open */
+    int64_t start_ns, end_ns, tid;
+    int32_t first;
+    size_t reads, taken, since; /* since: ops behind the last of these */
+    size_t name_count;
+    struct loop_op {
+        uint32_t name;
+        size_t count;
+    } names[NAMES_MOST]; /* of what is computed */
+};
+struct loops {
+    struct kp_costrules *x;
+    struct kp_ownlines lines;
+    struct kp_cost cost;
+    struct kp_spans times;
+    bool *is_trained; /* by node: autograd followed it */
+    struct loop_run run;
+    size_t reads, taken, computed;
+    uint32_t op; /* that the first run computes most */
+    const char *function;
+};
+
+static bool takes_element(const char *op)
+{
+    static const char *const ops[] = {"aten::select", "aten::slice", "aten::index", "aten::narrow", NULL};
+    return kp_name_is_one_of(op, ops);
+}
+
+static bool computes(const char *op)
+{
+    static const char *const ops[] = {"aten::detach",  "aten::alias",     "aten::view",   "aten::reshape", "aten::to",
+                                      "aten::squeeze", "aten::unsqueeze", "aten::unbind", "aten::empty",   NULL};
+    return kp_name_begins(op, "aten::") && !kp_name_is_one_of(op, ops) && !takes_element(op);
+}
+
+static const struct loop_op *most_of(const struct loop_run *run)
+{
+    const struct loop_op *most = NULL;
+    for (size_t i = 0; i < run->name_count; i++)
+        if (!most || run->names[i].count > most->count) most = &run->names[i];
+    return most && most->count >= TURNS_LEAST ? most : NULL;
+}
+
+static void run_end(struct loops *l)
+{
+    const struct loop_run *const run = &l->run;
+    const struct loop_op *const most = run->function ? most_of(run) : NULL;
+    if (most && run->reads + run->taken >= TURNS_LEAST &&
+        (!l->function || kp_gapplace_is_function(l->function, run->function))) {
+        kp_cost_add(&l->cost, l->x, run->first, run->start_ns, run->end_ns, 1);
+        kp_spans_add(&l->times, run->start_ns, run->end_ns);
+        if (!l->function) l->op = most->name;
+        l->function = run->function;
+        l->reads += run->reads;
+        l->taken += run->taken;
+        l->computed += most->count;
+    }
+    l->run = (struct loop_run){0};
+}
+
+/* Of the run's function, or of a comprehension in it. */
+static bool is_of_run(const struct loop_run *run, const char *line)
+{
+    const char *const name = strchr(line, ' ');
+    const size_t file = strcspn(run->function, ":");
+    return kp_gapplace_is_function(line, run->function) ||
+           (name && name[1] == '<' && name[2] != 'm' && strncmp(line, run->function, file + 1) == 0);
+}
+
+static void computed_count(struct loop_run *run, uint32_t name)
+{
+    size_t i = 0;
+    while (i < run->name_count && run->names[i].name != name) i++;
+    if (i == NAMES_MOST) return;
+    if (i == run->name_count) run->names[run->name_count++] = (struct loop_op){.name = name};
+    run->names[i].count++;
+}
+
+static void op_take(struct loops *l, size_t i, const char *line)
+{
+    const struct kp_node *const node = &l->x->tree->nodes[i];
+    const struct kp_kineto_event *const e = kp_tree_event(l->x->tree, i);
+    const char *const name = kp_costrules_name(l->x, (int32_t)i);
+    const bool reads = kp_valueread_is(l->x->tree, i), is_mark = reads || takes_element(name);
+    struct loop_run *const run = &l->run;
+    if (run->function && (run->tid != e->tid || !is_of_run(run, line) || node->start_ns > run->end_ns + TURN_NS ||
+                          run->since >= TURN_OPS))
+        run_end(l);
+    if (!run->function && !is_mark) return;
+    if (!run->function)
+        *run = (struct loop_run){.function = line, .start_ns = node->start_ns, .tid = e->tid, .first = (int32_t)i};
+    if (!is_mark && computes(name)) computed_count(run, e->name);
+    run->since = is_mark ? 0 : run->since + 1;
+    if (is_mark) run->end_ns = node->end_ns;
+    run->reads += reads;
+    run->taken += is_mark && !reads;
+}
+
+/* Its begin is known: a loader, an optimizer and autograd's own are none of the program's. */
+static bool is_torchs(const struct kp_costrules *x, int32_t node)
+{
+    if (x->loaders[node] >= 0 || x->tree->nodes[node].forward >= 0) return true;
+    for (; node >= 0; node = x->tree->nodes[node].parent)
+        if (kp_name_begins(kp_costrules_name(x, node), "Optimizer.")) return true;
+    return false;
+}
+
+static void loops_find(struct loops *l)
+{
+    const struct kp_costrules *const x = l->x;
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (x->tree->nodes[i].forward >= 0) l->is_trained[x->tree->nodes[i].forward] = true;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        if (!kp_costrules_is_op(x, i) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
+        const uint32_t line = kp_costplace_line(&l->lines, x->tree, (int32_t)i);
+        const bool is_in = kp_spans_has(&x->chosen->in_steps, x->tree->nodes[i].start_ns);
+        if (!is_in || l->is_trained[i] || is_torchs(x, (int32_t)i)) run_end(l);
+        else if (line) op_take(l, i, kp_kineto_text(x->tree->trace, line));
+    }
+    run_end(l);
+    kp_spans_settle(&l->times);
+}
+
+static const char *change_of(const struct loops *l)
+{
+    const char *const op = kp_kineto_text(l->x->tree->trace, l->op);
+    if (l->reads < l->taken)
+        return "if no iteration needs the one before, compute all at once: tensors broadcast ((batch - mean) / std), "
+               "torch.where chooses by element, torch.vmap applies a function to a batch.";
+    if (strstr(op, "norm"))
+        return "compute all norms at once, and read once: torch.stack(torch._foreach_norm(tensors)).tolist(); that of "
+               "all together is torch.nn.utils.get_total_norm(tensors), from torch 2.6 on.";
+    return "compute all at once, of torch.stack(tensors) or with torch._foreach_ functions, and read once: .tolist().";
+}
+
+static double cost_ns(const struct loops *l)
+{
+    double ns = 0;
+    const size_t steps = l->x->chosen->step_count;
+    for (size_t i = 0; i < steps; i++) ns += l->cost.of[i] / (double)steps;
+    return ns;
+}
+
+/* Told already by another rule of the host. Of input the loop is the other thing to change; reads that are less than
+ * half of the loop are told with it alone. */
+static bool is_told(const struct loops *l)
+{
+    static const char *const ids[] = {KP_FINDING_READS, KP_FINDING_INPUT};
+    const struct loop_run of = {.function = l->function};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        struct kp_finding *const f = kp_costrules_find(l->x, ids[i]);
+        if (!f || !f->line || !is_of_run(&of, f->line)) continue;
+        if (i == 1) f->change = kp_costrules_text(l->x, "%s Its loop goes one by one: %s", f->change, change_of(l));
+        if (i == 1 || 2 * f->step_ns >= cost_ns(l)) return true;
+        *f = l->x->out->findings[--l->x->out->count];
+        return false;
+    }
+    return false;
+}
+
+static void loops_tell(struct loops *l)
+{
+    struct kp_costrules *const x = l->x;
+    struct kp_cost_rule rule = {0.05, 0, "one-by-one", "", ""};
+    const double steps = (double)(x->chosen->step_count + !x->chosen->step_count);
+    const char *const name = strchr(l->function, ' ');
+    rule.what =
+        kp_costrules_text(x, "a loop in%s computes one by one: %.0f times %s per step, and %.0f times %s",
+                          name ? name : " Python", (double)l->computed / steps, kp_kineto_text(x->tree->trace, l->op),
+                          (double)(l->reads < l->taken ? l->taken : l->reads) / steps,
+                          l->reads < l->taken ? "it takes an element of a tensor" : "it reads a value");
+    rule.change = kp_costrules_text(x, "Replace the loop: %s", change_of(l));
+    if (kp_cost_tell(&l->cost, x, &rule)) kp_readtimes_idle(&x->read_idle, x, &l->times);
+}
+
+void kp_rules_one_by_one(struct kp_costrules *x)
+{
+    struct loops l = {.x = x, .cost = kp_cost_open(x)};
+    l.is_trained = kp_kineto_zeros(x->tree->count + 1, sizeof *l.is_trained);
+    if (!x->out->has_gpu) loops_find(&l);
+    if (!l.function || is_told(&l)) kp_cost_drop(&l.cost);
+    else loops_tell(&l);
+    kp_ownlines_fini(&l.lines);
+    kp_spans_fini(&l.times);
+    free(l.is_trained);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * wastedrules.c - work that is done again for each piece or row, as the shapes of its inputs tell
+ *
+ * A tensor that torch.cat grows by a piece at a time is copied whole each time. The gradient of an embedding has as
+ * many rows as its weight, whatever few a batch asks for. A generation without its cache computes all tokens again for
+ * each.
+ */
+#include "export/answers/advise/opsrules/opsrules.h"
+
+#include <stdlib.h>
+
+#include "export/answers/advise/opsrules/backcost.h"
+#include "export/answers/advise/stepkinds/longsteps.h"
+
+enum { TENSORS_MOST = 64, GROWN_LEAST = 8, ROWS_TIMES = 8, AGAIN_LEAST = 8, AGAIN_PART = 4, INSIDE_MOST = 12 };
+
+static const struct kp_cost_rule growing = {
+    0.05, 0, "cat-in-a-loop", "torch.cat appends to a tensor again and again, and copies all of it each time",
+    "Keep the pieces in a list, and join them once after the loop: torch.cat(pieces) or torch.stack(pieces)."};
+static const struct kp_cost_rule dense = {
+    0.05, 0, "dense-embedding-gradient", "an embedding computes a gradient of all its rows, although a batch uses few",
+    "Use torch.nn.Embedding(..., sparse=True) with torch.optim.SparseAdam, SGD or Adagrad. The optimizer then skips "
+    "the other rows as well, which saves more than shown here."};
+
+/* Reads how many elements each tensor of an input has: "[[[16, 101, 128], [16, 1, 128]], []]" has two in input 0. */
+static size_t tensors_read(const struct kp_costrules *x, size_t node, int input, double of[TENSORS_MOST])
+{
+    const uint32_t shapes = kp_kineto_shapes(kp_tree_event(x->tree, node));
+    const char *at = shapes ? kp_kineto_text(x->tree->trace, shapes) : "";
+    size_t count = 0;
+    double product = 1;
+    bool has = false;
+    int depth = 0;
+    for (; *at; at++) {
+        if (*at == '[') depth++, has = false, product = 1;
+        else if (*at == ']') {
+            if (has && !input && count < TENSORS_MOST) of[count++] = product;
+            has = false;
+            depth--;
+        } else if (*at == ',' && depth == 1) input--;
+        else if (*at >= '0' && *at <= '9') {
+            char *end;
+            product *= strtod(at, &end);
+            has = true;
+            at = end - 1;
+        }
+    }
+    return count;
+}
+
+static bool is_judged(const struct kp_costrules *x, size_t node, const char *name)
+{
+    return kp_costrules_is_op(x, node) && strcmp(kp_costrules_name(x, (int32_t)node), name) == 0 &&
+           kp_spans_has(&x->chosen->in_steps, x->tree->nodes[node].start_ns);
+}
+
+/* ---- torch.cat in a loop ---- */
+
+struct grown { /* by place: its last torch.cat */
+    int32_t node;
+    double elements;
+};
+struct growth {
+    const struct kp_costrules *x;
+    struct kp_keyindex places; /* rows: struct grown */
+    size_t count;
+    bool *charged;
+    struct kp_cost cost;
+};
+
+static void cat_take(struct growth *g, size_t node)
+{
+    const struct kp_node *const nodes = g->x->tree->nodes;
+    double of[TENSORS_MOST], most = 0, all = 0;
+    const size_t tensors = tensors_read(g->x, node, 0, of);
+    for (size_t i = 0; i < tensors; i++) all += of[i], most = of[i] > most ? of[i] : most;
+    struct grown *const last = kp_keyindex_row(&g->places, kp_costplace_key(g->x->tree, (int32_t)node),
+                                               &(struct grown){.node = -1}, sizeof *last);
+    if (tensors > 1 && last->node >= 0 && most == last->elements) {
+        kp_cost_add(&g->cost, g->x, last->node, nodes[last->node].start_ns, nodes[last->node].end_ns, 1);
+        g->charged[kp_costplace_op(g->x->tree, last->node)] = true;
+        g->count++;
+    }
+    *last = (struct grown){(int32_t)node, all};
+}
+
+static void growing_judge(struct kp_costrules *x)
+{
+    struct growth g = {.x = x, .cost = kp_cost_open(x)};
+    g.charged = kp_kineto_zeros(x->tree->count + 1, sizeof *g.charged);
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (is_judged(x, i, "aten::cat")) cat_take(&g, i);
+    if (g.count >= GROWN_LEAST * x->chosen->step_count) {
+        kp_backcost_add(&g.cost, x, g.charged);
+        kp_cost_tell(&g.cost, x, &growing);
+    } else kp_cost_drop(&g.cost);
+    kp_keyindex_fini(&g.places);
+    free(g.charged);
+}
+
+/* ---- dense gradients of embeddings ---- */
+
+/* The rows of the gradient that an op inside sets to zero, of so many numbers each; 0: none does. */
+static double rows_made(const struct kp_costrules *x, size_t node, double row)
+{
+    const struct kp_node *const nodes = x->tree->nodes;
+    for (size_t i = node + 1; i < x->tree->count && i < node + INSIDE_MOST; i++) {
+        const int32_t parent = nodes[i].parent;
+        double all[TENSORS_MOST];
+        if (parent < 0 || (parent != (int32_t)node && nodes[parent].parent != (int32_t)node)) continue;
+        if (is_judged(x, i, "aten::zero_") && tensors_read(x, i, 0, all)) return all[0] / row;
+    }
+    return 0;
+}
+
+static void dense_judge(struct kp_costrules *x)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    for (size_t i = 0; i < x->tree->count; i++) {
+        double gradient[TENSORS_MOST], asked[TENSORS_MOST];
+        if (!is_judged(x, i, "aten::embedding_dense_backward") || !tensors_read(x, i, 1, asked)) continue;
+        if (!tensors_read(x, i, 0, gradient) || !(gradient[0] > 0)) continue;
+        if (rows_made(x, i, gradient[0] / asked[0]) >= ROWS_TIMES * asked[0])
+            kp_cost_add(&cost, x, (int32_t)i, x->tree->nodes[i].start_ns, x->tree->nodes[i].end_ns, 1);
+    }
+    kp_cost_tell(&cost, x, &dense);
+}
+
+/* ---- a generation without its cache ---- */
+
+static void again_judge(struct kp_costrules *x)
+{
+    long before = 0, least = 0, most = 0;
+    size_t all = 0, again = 0;
+    struct kp_costplaces places = {0};
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const uint32_t shapes = kp_tree_event(x->tree, i)->shapes;
+        if (!shapes || !is_judged(x, i, "aten::embedding")) continue;
+        const long tokens = kp_prompt_tokens(kp_kineto_text(x->tree->trace, shapes));
+        all++;
+        if (tokens > 2 && tokens == before + 1) {
+            again++;
+            least = least && least < tokens ? least : before;
+            most = tokens > most ? tokens : most;
+            kp_costplaces_add(&places, x->tree, (int32_t)i, -1, 1);
+        }
+        before = tokens;
+    }
+    if (again >= AGAIN_LEAST && AGAIN_PART * again >= all) {
+        struct kp_finding f = {.id = "tokens-again",
+                               .change = "Keep the keys and values of the tokens before: model.generate(..., "
+                                         "use_cache=True), or config.use_cache = True. Each step then computes one "
+                                         "token.",
+                               .is_critical = true,
+                               .steps = x->out->steps};
+        f.what = kp_costrules_text(x, "for each new token the model recomputes all tokens before it (%ld to %ld)",
+                                   least, most);
+        kp_costplaces_tell(&places, x->tree->trace, &f);
+        kp_costrules_tell(x, &f);
+    }
+    kp_costplaces_fini(&places);
+}
+
+void kp_rules_wasted(struct kp_costrules *x)
+{
+    again_judge(x);
+    if (x->out->has_gpu) return;
+    growing_judge(x);
+    dense_judge(x);
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/* adviseparts.h - what the files of this room share: places in a trace, the causes of idle, and what costs where */
+#pragma once
+
+#include <string.h>
+
+#include "export/answers/advise/parts/finding.h"
+#include "export/read/store/keyindex.h"
+#include "export/read/frames/ownline.h"
+
+#define KP_FINDING_THREADS "too-many-threads"
+#define KP_FINDING_SHARED "shared-gpu"
+#define KP_FINDING_READS "reads-in-step"
+#define KP_FINDING_GC "python-gc"
+#define KP_FINDING_GROWS "memory-grows"
+#define KP_FINDING_RESIDENT "resident-grows"
+#define KP_FINDING_NO_OP "no-op-runs"
+#define KP_FINDING_INPUT "input-in-step"
+#define KP_FINDING_GIL "gil-wait"
+/* A range of the host that is no op, whatever old files call it. */
+static inline bool kp_advise_is_range(const char *name)
+{
+    return kp_kineto_is_step(name) || strncmp(name, "Optimizer.", 10) == 0 || kp_kineto_is_loader(name);
+}
+
+/* torch names what its compiler does so; "Torch-Compiled Region" is compiled code that runs. */
+static inline bool kp_advise_is_compiling(const char *name)
+{
+    return strstr(name, "(dynamo_timed)") || strstr(name, "CachingAutotuner.benchmark") ||
+           strstr(name, "async_compile.");
+}
+
+#define KP_ADVISE_GC_RANGE "Python GC"                  /* torch's own (record_python_gc_info) */
+#define KP_ADVISE_GC_CALL "<built-in function collect>" /* gc.collect() by the program */
+static inline bool kp_advise_is_collecting(const char *name)
+{
+    return strcmp(name, KP_ADVISE_GC_RANGE) == 0 || strcmp(name, KP_ADVISE_GC_CALL) == 0;
+}
+
+/* ---- compiling.c ---- */
+
+typedef void (*kp_compile_fn)(void *context, int32_t node, int64_t start_ns, int64_t end_ns);
+/* Each time in which torch.compile compiles, by a node at its end; times of one thread may lie in one another. */
+void kp_compiles_each(const struct kp_tree *tree, kp_compile_fn fn, void *context);
+
+/* ---- costplace.c: which op, on which line, costs how much ---- */
+
+struct kp_costplace {
+    size_t count;                        /* how often something was added */
+    int64_t ns, most_ns;                 /* most_ns: the largest that was added */
+    uint32_t name, stack, after;         /* string ids; after: the stack of the op before that one */
+    bool is_backward, is_after_backward; /* the stack, or after, is that of the forward op */
+};
+struct kp_costplaces {       /* all zero: empty */
+    struct kp_keyindex keys; /* rows: struct kp_costplace */
+};
+void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
+                       int64_t ns);
+uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node); /* of its place: the op and the stack */
+uint64_t kp_costplace_key_of(const struct kp_costplace *place);      /* the same */
+uint32_t kp_costplace_line(struct kp_ownlines *lines, const struct kp_tree *tree, int32_t node); /* its own; 0: none */
+const struct kp_costplace *kp_costplaces_most(const struct kp_costplaces *places); /* that costs most; NULL: none */
+/* Names the place that costs most. */
+void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out);
+void kp_costplaces_fini(struct kp_costplaces *places);
+/* Writes the own lines that cost most, each with its ms a step: "train.py:12 main (3.100 ms), ..."; "" without. */
+void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
+                         size_t bytes);
+/* Writes the own lines with the most additions, each with those a step: "6.0 at train.py:12 clip, ..."; "" without. */
+void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
+                          size_t bytes);
+/* The outermost op around a node, or the node. */
+int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
+
+/* ---- gputurns.c ---- */
+
+struct kp_late { /* works of a GPU on which nothing ran for a while, though they were launched */
+    struct kp_late_work *of;
+    size_t count, capacity;
+};
+/* Gaps of one length before such work: the turns of another process on the same GPU. */
+struct kp_turns {
+    size_t count;
+    int64_t each_ns; /* their median */
+};
+/* The gap before the work of a node, and how much of it was after the launch. Keeps long ones. */
+void kp_turns_add(struct kp_late *late, const struct kp_tree *tree, int32_t node, int64_t gap_ns, int64_t launched_ns);
+struct kp_turns kp_turns_find(struct kp_late *late); /* none: count 0 */
+
+/* ---- idlecause.c ---- */
+
+struct kp_idle {
+    struct kp_spans of[KP_IDLE_CAUSES]; /* settled; they do not overlap */
+    struct kp_costplaces places[KP_IDLE_CAUSES];
+    int64_t backlog_ns; /* how much more a GPU has to do at the last step's end than at the first one's begin */
+    struct kp_turns turns;
+};
+/* Divides the chosen time outside of `worked` (settled) by its cause. */
+void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                  const struct kp_spans *worked, bool has_gpu);
+void kp_idle_fini(struct kp_idle *idle);
+
+/* ---- gpusteps.c ---- */
+
+/*
+ * The same steps where the GPU does what each launched: from its first work to that of the next one. False: one of them
+ * launched none, or they overlap. The caller ends `out` with kp_chosen_fini() either way.
+ */
+bool kp_gpu_steps_make(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* Is the GPU so far behind its host that the host's steps are not the GPU's? backlog_ns: as in kp_split_places. */
+bool kp_gpu_steps_are_behind(size_t steps, double step_ns, double backlog_ns);
+
+/* ---- stepsplit.c ---- */
+
+struct kp_split_places {
+    struct kp_costplaces parts[KP_SPLIT_PARTS], causes[KP_IDLE_CAUSES];
+    struct kp_spans computed, launching; /* with a GPU: it computes or communicates; it waits for launches */
+    int64_t backlog_ns;
+    struct kp_turns turns;
+};
+/* As kp_step_split_all(), with causes; adds what costs where. NULL: nothing of either. */
+bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                          struct kp_split_places *places);
+void kp_split_places_fini(struct kp_split_places *places);
+/* What a work of a device is to a step, by its category and name; KP_SPLIT_IDLE: a wait of a stream. */
+enum kp_split_part kp_split_part_of_device(const char *cat, const char *name);
+
+#include "export/answers/advise/parts/costrules.h"
+
+/* ---- steadysteps.c ---- */
+
+struct kp_costrules;
+struct kp_steady {
+    struct kp_chosen chosen;
+    struct kp_step_split *splits, *trained;
+    struct kp_split_places places;
+};
+/* The steps that are not long. False: all are, or they do not tell. kp_steady_fini() ends it either way. */
+bool kp_steady_open(struct kp_steady *out, const struct kp_costrules *rules);
+void kp_steady_fini(struct kp_steady *steady);
+void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_costrules *rules);

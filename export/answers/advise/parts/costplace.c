@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/* costplace.c - adds up what costs where, and names the place that costs most: op, module, frame, own line */
+#include "export/answers/advise/parts/adviseparts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/base/kp_order.h"
+#include "export/read/frames/modulename.h"
+#include "export/read/frames/ownline.h"
+#include "export/show/units.h"
+
+int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node)
+{
+    int32_t found = node;
+    for (int32_t at = node; at >= 0; at = tree->nodes[at].parent) {
+        const struct kp_kineto_event *e = kp_tree_event(tree, (size_t)at);
+        if (e->kind == KP_KINETO_OP && !kp_advise_is_range(kp_kineto_text(tree->trace, e->name))) found = at;
+    }
+    return found;
+}
+
+/* A call of CUDA has no stack of its own: the ops around it have. is_backward may be NULL. */
+static uint32_t stack_of(const struct kp_tree *tree, int32_t node, bool *is_backward)
+{
+    for (; node >= 0; node = tree->nodes[node].parent) {
+        const uint32_t own = tree->nodes[node].stack, stack = own ? own : kp_tree_event(tree, (size_t)node)->stack;
+        if (!stack) continue;
+        if (is_backward) *is_backward = kp_node_is_backward(tree, (size_t)node);
+        return stack;
+    }
+    return 0;
+}
+
+uint64_t kp_costplace_key_of(const struct kp_costplace *place)
+{
+    return (uint64_t)place->name | (uint64_t)place->stack << 32 | (uint64_t)place->is_backward << 63;
+}
+
+static struct kp_costplace place_of(const struct kp_tree *tree, int32_t node)
+{
+    struct kp_costplace place = {.name = kp_tree_event(tree, (size_t)kp_costplace_op(tree, node))->name};
+    place.stack = stack_of(tree, node, &place.is_backward);
+    return place;
+}
+
+uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node)
+{
+    const struct kp_costplace place = place_of(tree, node);
+    return kp_costplace_key_of(&place);
+}
+
+uint32_t kp_costplace_line(struct kp_ownlines *lines, const struct kp_tree *tree, int32_t node)
+{
+    const uint32_t stack = stack_of(tree, node, NULL);
+    return stack ? kp_ownline_of(lines, tree->trace, stack) : 0;
+}
+
+void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
+                       int64_t ns)
+{
+    if (node < 0 || ns == 0) return;
+    const struct kp_costplace place = place_of(tree, node);
+    struct kp_costplace *const sum = kp_keyindex_row(&places->keys, kp_costplace_key_of(&place), &place, sizeof place);
+    if (ns > sum->most_ns) {
+        sum->most_ns = ns;
+        sum->is_after_backward = false;
+        sum->after = stack_of(tree, before, &sum->is_after_backward);
+    }
+    sum->ns += ns;
+    sum->count++;
+}
+
+static const char *text_or_null(struct kp_kineto *trace, uint32_t id) { return id ? kp_kineto_text(trace, id) : NULL; }
+
+const struct kp_costplace *kp_costplaces_most(const struct kp_costplaces *places)
+{
+    const struct kp_costplace *const of = places->keys.rows, *most = NULL;
+    for (size_t i = 0; i < places->keys.count; i++)
+        if (!most || of[i].ns > most->ns) most = &of[i];
+    return most && most->ns > 0 ? most : NULL;
+}
+
+void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out)
+{
+    struct kp_ownlines lines = {0}, modules = {0};
+    const struct kp_costplace *const most = kp_costplaces_most(places);
+    if (!most) return;
+    const char *stack = kp_kineto_text(trace, most->stack);
+    const uint32_t frame = kp_strings_put(trace->strings, stack, strcspn(stack, ";"));
+    const uint32_t itself = kp_ownline_function(&lines, trace, most->name);
+    const uint32_t line = itself ? itself : kp_ownline_of(&lines, trace, most->stack);
+    const uint32_t after = kp_ownline_of(&lines, trace, most->after);
+    const uint32_t module = kp_ownline_module_names(&modules, trace, most->stack);
+    out->where = text_or_null(trace, kp_modulename_frame_id(trace, most->name));
+    out->frame = text_or_null(trace, frame);
+    out->line = text_or_null(trace, line);
+    out->is_backward = line && !itself && most->is_backward;
+    out->is_after_backward = most->is_after_backward;
+    out->after = after == line && out->is_backward == out->is_after_backward ? NULL : text_or_null(trace, after);
+    out->module = text_or_null(trace, module);
+    kp_ownlines_fini(&lines);
+    kp_ownlines_fini(&modules);
+}
+
+struct line_cost {
+    uint32_t line;
+    int64_t ns;
+    size_t count;
+};
+
+KP_ORDER_DOWN(count_order, struct line_cost, count)
+KP_ORDER_DOWN(most_first, struct line_cost, ns)
+
+/* The costs of all own lines, the largest first; the caller frees them. */
+static struct line_cost *line_costs(const struct kp_costplaces *places, struct kp_kineto *trace, size_t *count)
+{
+    struct kp_ownlines lines = {0};
+    struct kp_keyindex keys = {0};
+    const struct kp_costplace *const place = places->keys.rows;
+    for (size_t i = 0; i < places->keys.count; i++) {
+        const uint32_t line = kp_ownline_of(&lines, trace, place[i].stack);
+        if (!line) continue;
+        struct line_cost *const sum = kp_keyindex_row(&keys, line, &(struct line_cost){.line = line}, sizeof *sum);
+        sum->ns += place[i].ns;
+        sum->count += place[i].count;
+    }
+    struct line_cost *const of = keys.rows;
+    *count = keys.count;
+    keys.rows = NULL;
+    kp_keyindex_fini(&keys);
+    kp_ownlines_fini(&lines);
+    if (*count) qsort(of, *count, sizeof *of, most_first);
+    return of;
+}
+
+enum { LINES_SHOWN = 3 };
+
+void kp_costplaces_counts(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
+                          size_t bytes)
+{
+    size_t count, used = 0;
+    struct line_cost *of = line_costs(places, trace, &count);
+    if (count) qsort(of, count, sizeof *of, count_order);
+    out[0] = 0;
+    for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%.1f at %s", i ? ", " : "",
+                                 (double)of[i].count / (double)steps, kp_kineto_text(trace, of[i].line));
+    if (count > LINES_SHOWN && used < bytes)
+        snprintf(out + used, bytes - used, ", and %zu more line%s", count - LINES_SHOWN,
+                 kp_units_s(count - LINES_SHOWN));
+    free(of);
+}
+
+void kp_costplaces_lines(const struct kp_costplaces *places, struct kp_kineto *trace, size_t steps, char *out,
+                         size_t bytes)
+{
+    size_t count, used = 0;
+    struct line_cost *of = line_costs(places, trace, &count);
+    out[0] = 0;
+    for (size_t i = 0; i < count && i < LINES_SHOWN && used < bytes && of[i].ns > of[0].ns / 20; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s (%.3f ms)", i ? ", " : "",
+                                 kp_kineto_text(trace, of[i].line), (double)of[i].ns / 1e6 / (double)steps);
+    free(of);
+}
+
+void kp_costplaces_fini(struct kp_costplaces *places) { kp_keyindex_fini(&places->keys); }

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+/* costrules.c - adds up what a rule charges each step with, and tells it as a finding where the steps pass its bound */
+#include "export/answers/advise/parts/adviseparts.h"
+#include "export/read/kineto/kineto_facts.h"
+#include "export/answers/top/timeshares.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "export/read/facts/everynth.h"
+
+const char *kp_costrules_name(const struct kp_costrules *x, int32_t node)
+{
+    return kp_kineto_text(x->tree->trace, kp_tree_event(x->tree, (size_t)node)->name);
+}
+
+bool kp_costrules_is_op(const struct kp_costrules *x, size_t node)
+{
+    const struct kp_node *const n = &x->tree->nodes[node];
+    return kp_tree_event(x->tree, node)->kind == KP_KINETO_OP && !n->is_async && !n->on_device &&
+           !kp_advise_is_range(kp_costrules_name(x, (int32_t)node));
+}
+
+int32_t kp_costrules_place(const struct kp_device_work *work) { return work->call < 0 ? work->node : work->call; }
+
+bool kp_costrules_is_launch(const struct kp_costrules *x, const struct kp_device_work *work)
+{
+    return work->call >= 0 && !strstr(kp_costrules_name(x, work->call), "GraphLaunch");
+}
+
+/* Parents come first. */
+static void loaders_find(struct kp_costrules *x)
+{
+    x->loaders = kp_kineto_room(x->tree->count + 1, sizeof *x->loaders);
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const int32_t parent = x->tree->nodes[i].parent;
+        const bool is_loader = kp_kineto_is_loader(kp_costrules_name(x, (int32_t)i));
+        x->loaders[i] = is_loader ? (int32_t)i : parent < 0 ? -1 : x->loaders[parent];
+    }
+}
+
+void kp_costrules_open(struct kp_costrules *x)
+{
+    const struct kp_tree *tree = x->tree;
+    loaders_find(x);
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
+        if (e->kind != KP_KINETO_GPU) continue;
+        const enum kp_split_part part =
+            kp_split_part_of_device(kp_kineto_text(tree->trace, e->cat), kp_kineto_text(tree->trace, e->name));
+        if (part == KP_SPLIT_IDLE) continue;
+        *KP_KINETO_NEXT(x->works, x->work_count, x->work_capacity) = (struct kp_device_work){
+            .start_ns = tree->nodes[i].start_ns,
+            .end_ns = tree->nodes[i].end_ns,
+            .said = kp_kineto_work_of(tree->trace, tree->nodes[i].event),
+            .node = (int32_t)i,
+            .call = tree->nodes[i].call,
+            .part = part,
+        };
+    }
+}
+
+void kp_costrules_fini(struct kp_costrules *x)
+{
+    free(x->works);
+    free(x->loaders);
+    free(x->trained);
+    free(x->is_long);
+    free(x->told);
+    kp_spans_fini(&x->evaluated);
+    kp_spans_fini(&x->read_idle);
+    x->works = NULL;
+    x->loaders = NULL;
+    x->trained = NULL;
+    x->is_long = NULL;
+    x->told = NULL;
+}
+
+const char *kp_costrules_text(const struct kp_costrules *x, const char *format, ...)
+{
+    char text[1536];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    struct kp_strings *strings = x->tree->trace->strings;
+    return kp_strings_keep(strings, text);
+}
+
+/* ", each 10th step", or "". */
+static const char *distance_text(const struct kp_costrules *x, const size_t *at, size_t count)
+{
+    const struct kp_step *const steps = x->chosen->steps;
+    long *const numbers = kp_kineto_room(count + 1, sizeof *numbers);
+    char each[40];
+    for (size_t i = 0; i < count; i++) numbers[i] = steps[at[i]].number;
+    const size_t last = x->chosen->step_count ? x->chosen->step_count - 1 : 0;
+    kp_everynth_text(each, sizeof each,
+                     count ? kp_everynth_of(numbers, count, steps[0].number, steps[last].number) : 0);
+    free(numbers);
+    return kp_costrules_text(x, "%s", each);
+}
+
+enum { NUMBERS_MOST = 5, NUMBERS_FEW = 3 };
+
+/* `most`: how many are named. `after`: what follows a distance. */
+static const char *numbers_text(const struct kp_costrules *x, const size_t *at, size_t count, size_t most,
+                                const char *after)
+{
+    char text[NUMBERS_MOST * 24] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < count && i < most; i++)
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%ld", i ? ", " : "", x->chosen->steps[at[i]].number);
+    const char *const each = distance_text(x, at, count), *const end = *each ? after : "";
+    return count > most ? kp_costrules_text(x, "steps %s and %zu more%s%s", text, count - most, each, end)
+                        : kp_costrules_text(x, "step%s %s%s%s", count > 1 ? "s" : "", text, each, end);
+}
+
+const char *kp_costrules_numbers(const struct kp_costrules *x, const size_t *at, size_t count)
+{
+    return numbers_text(x, at, count, NUMBERS_MOST, "");
+}
+
+const char *kp_costrules_numbers_of(const struct kp_costrules *x, const size_t *at, size_t count)
+{
+    return numbers_text(x, at, count, NUMBERS_MOST, ",");
+}
+
+const char *kp_costrules_few(const struct kp_costrules *x, const size_t *at, size_t count)
+{
+    return numbers_text(x, at, count, NUMBERS_FEW, ",");
+}
+
+bool kp_costrules_is_crowded(const struct kp_costrules *x)
+{
+    return kp_summary_is_crowded(x->tree->trace, x->out->step_ns * (double)x->out->steps);
+}
+
+bool kp_costrules_has_calls(const struct kp_costrules *x)
+{
+    for (size_t i = 0; i < x->tree->count; i++)
+        if (kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON &&
+            strcmp(kp_costrules_name(x, (int32_t)i), KP_ADVISE_GC_RANGE) != 0) /* recorded without calls, too */
+            return true;
+    return false;
+}
+
+double kp_costrules_fact(const struct kp_costrules *x, const char *path)
+{
+    const char *text = kp_kineto_fact(x->tree->trace, path);
+    return text ? strtod(text, NULL) : 0;
+}
+
+void kp_costrules_unjudged(struct kp_costrules *x, const char *what)
+{
+    if (x->out->unjudged_count < KP_UNJUDGED_MAX) x->out->unjudged[x->out->unjudged_count++] = what;
+    x->unrecorded = x->unrecorded ? kp_costrules_text(x, "%s, %s", x->unrecorded, what) : what;
+}
+
+struct kp_cost kp_cost_open(const struct kp_costrules *x)
+{
+    struct kp_cost cost = {0};
+    cost.of = kp_kineto_zeros(x->chosen->step_count + 1, sizeof *cost.of);
+    return cost;
+}
+
+void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *x, int32_t node, int64_t start_ns, int64_t end_ns,
+                 double weight)
+{
+    const struct kp_chosen *chosen = x->chosen;
+    double all = 0;
+    const size_t first = kp_step_after(chosen->steps, chosen->step_count, start_ns);
+    for (size_t i = first; i < chosen->step_count && chosen->steps[i].start_ns < end_ns; i++) {
+        const struct kp_step *s = &chosen->steps[i];
+        const int64_t from = s->start_ns > start_ns ? s->start_ns : start_ns;
+        const int64_t to = s->end_ns < end_ns ? s->end_ns : end_ns;
+        cost->of[i] += (double)(to - from) * weight;
+        all += (double)(to - from) * weight;
+    }
+    kp_costplaces_add(&cost->places, x->tree, node, -1, (int64_t)all);
+}
+
+struct kp_finding *kp_costrules_tell(struct kp_costrules *x, const struct kp_finding *finding)
+{
+    if (x->out->count == KP_FINDINGS_MAX) return NULL;
+    x->out->findings[x->out->count] = *finding;
+    return &x->out->findings[x->out->count++];
+}
+
+struct kp_finding *kp_costrules_find(const struct kp_costrules *x, const char *id)
+{
+    for (size_t i = 0; i < x->out->count; i++)
+        if (strcmp(x->out->findings[i].id, id) == 0) return &x->out->findings[i];
+    return NULL;
+}
+
+void kp_costrules_told(struct kp_costrules *x, const double *of)
+{
+    const size_t steps = x->chosen->step_count;
+    if (!x->told) x->told = kp_kineto_zeros(steps + 1, sizeof *x->told);
+    for (size_t i = 0; i < steps; i++) x->told[i] += of[i];
+}
+
+bool kp_costrules_is_told(const struct kp_costrules *x, const double *weights, double ns)
+{
+    double told = 0;
+    for (size_t i = 0; x->told && i < x->chosen->step_count; i++) told += weights[i] * x->told[i];
+    return ns > 0 && 2 * told >= ns;
+}
+
+/* A part is explained by a finding that is at least half of it. */
+static uint32_t explained_by(const struct kp_costrules *x, const struct kp_cost_rule *rule, double ns)
+{
+    uint32_t bits = 0;
+    for (int m = 0; m < KP_CAUSE(KP_IDLE_CAUSES); m++) {
+        const double mean = m < KP_SPLIT_PARTS ? x->out->mean_ns[m] : x->out->cause_ns[m - KP_SPLIT_PARTS];
+        if (rule->explains >> m & 1 && mean <= 2 * ns) bits |= 1u << m;
+    }
+    return bits;
+}
+
+void kp_cost_drop(struct kp_cost *cost)
+{
+    kp_costplaces_fini(&cost->places);
+    free(cost->of);
+}
+
+/* Threads that wait make all that computes longer. They are charged with that, and no other finding is. */
+static void waits_leave_out(struct kp_cost *cost, const struct kp_costrules *x)
+{
+    const size_t steps = x->chosen->step_count;
+    double *const of = kp_kineto_room(steps + 1, sizeof *of);
+    size_t count = 0;
+    for (size_t i = 0; i < steps; i++)
+        if (cost->of[i] > 0) of[count++] = cost->of[i];
+    const double most = x->usual_times * kp_quantile(of, count, x->usual_share);
+    for (size_t i = 0; i < steps; i++)
+        if (cost->of[i] > most) cost->of[i] = most;
+    free(of);
+}
+
+struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *x, const struct kp_cost_rule *rule)
+{
+    struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change}, *told = NULL;
+    const size_t steps = x->chosen->step_count;
+    if (x->usual_times > 0) waits_leave_out(cost, x);
+    for (size_t i = 0; i < steps; i++) {
+        f.step_ns += cost->of[i] / (double)steps;
+        f.steps += cost->of[i] > 0 && cost->of[i] >= rule->bound * (double)x->splits[i].step_ns;
+    }
+    f.share = x->out->step_ns > 0 ? f.step_ns / x->out->step_ns : 0;
+    const double of_ns = cost->of_ns > 0 ? cost->of_ns : x->out->step_ns;
+    if (f.steps >= (cost->least ? cost->least : KP_STEPS_LEAST) && f.step_ns >= rule->bound * of_ns) {
+        f.is_critical = kp_advise_is_critical(&f, steps);
+        kp_costplaces_tell(&cost->places, x->tree->trace, &f);
+        told = kp_costrules_tell(x, &f);
+        x->explained |= explained_by(x, rule, f.step_ns);
+    }
+    kp_cost_drop(cost);
+    return told;
+}

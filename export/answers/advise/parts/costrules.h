@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/* costrules.h - what a step costs by a rule of its own, and whether that is a finding; a part of adviseparts.h */
+#pragma once
+
+#include "export/answers/advise/parts/adviseparts.h"
+#include "export/read/store/quantile.h"
+
+enum { KP_STEPS_LEAST = 2, KP_OP_COMPUTES_NS = 100000 }; /* steps that must pass a bound; shorter ops only launch */
+#define KP_SHARE_CRITICAL 0.20
+/* A fifth of a step, in at least half of the steps. */
+static inline bool kp_advise_is_critical(const struct kp_finding *finding, size_t steps)
+{
+    return finding->share >= KP_SHARE_CRITICAL && 2 * finding->steps >= steps;
+}
+#define KP_CAUSE(cause) (KP_SPLIT_PARTS + (cause)) /* as a measure, beside the parts */
+
+struct kp_device_work {
+    int64_t start_ns, end_ns;
+    const struct kp_kineto_work *said; /* NULL: the file says nothing */
+    int32_t node, call;                /* call -1: not in the trace */
+    enum kp_split_part part;           /* KP_SPLIT_COMPUTE, _COMM, _COPIES */
+};
+struct kp_costrules {
+    const struct kp_tree *tree;
+    const struct kp_chosen *chosen;
+    const struct kp_step_split *splits; /* one a step */
+    const struct kp_split_places *places;
+    const struct kp_costrules *whole; /* of all steps, where these are the steady ones; or NULL */
+    struct kp_spans evaluated;        /* times in which the model is evaluated */
+    struct kp_spans read_idle;        /* times without an op that the finding of reads has told */
+    struct kp_step_split *trained;    /* the splits without those (of parts with a GPU: loading); NULL: as splits */
+    double *told;                     /* by step: what findings of causes of their own have told of it; NULL: none */
+    bool *is_long; /* by step: it lasts much longer than the others, which slow-steps tells; NULL: not judged yet */
+    double usual_times, usual_share; /* longer than so often this quantile: threads have told it; 0: they have not */
+    struct kp_advice *out;
+    struct kp_device_work *works; /* by start */
+    size_t work_count, work_capacity;
+    int32_t *loaders;       /* by node: the DataLoader's call around it, or -1 */
+    const char *unrecorded; /* what was not recorded, with the settings; NULL: all was */
+    uint32_t explained;     /* bits of measures that a finding here tells better than the rules over parts */
+};
+struct kp_cost_rule {
+    double bound;      /* share of a step */
+    uint32_t explains; /* bits of measures, where the finding is at least half of them */
+    const char *id, *what, *change;
+};
+struct kp_cost {
+    double *of;   /* ns, by step */
+    size_t least; /* steps that must pass the bound; 0: KP_STEPS_LEAST */
+    double of_ns; /* the bound is a share of this; 0: of the mean step */
+    struct kp_costplaces places;
+};
+void kp_costrules_open(struct kp_costrules *rules); /* works and loaders, of what is set already */
+void kp_costrules_fini(struct kp_costrules *rules);
+const char *kp_costrules_name(const struct kp_costrules *rules, int32_t node);
+bool kp_costrules_is_op(const struct kp_costrules *rules, size_t node); /* of the host, and no range */
+int32_t kp_costrules_place(const struct kp_device_work *work);          /* the call that launched it, or itself */
+/* Launched by a call of its own: not one of the works of a CUDA graph, which are one launch together. */
+bool kp_costrules_is_launch(const struct kp_costrules *rules, const struct kp_device_work *work);
+struct kp_cost kp_cost_open(const struct kp_costrules *rules);
+/* Charges each step with its part of a time, times `weight`, and a place (-1: none) with all of them. */
+void kp_cost_add(struct kp_cost *cost, const struct kp_costrules *rules, int32_t node, int64_t start_ns, int64_t end_ns,
+                 double weight);
+/* Adds a finding where the rule's bound is passed. Frees the cost. Returns the finding, or NULL. */
+struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *rules, const struct kp_cost_rule *rule);
+void kp_cost_drop(struct kp_cost *cost); /* without a finding */
+/* Adds a finding, and returns it. */
+struct kp_finding *kp_costrules_tell(struct kp_costrules *rules, const struct kp_finding *finding);
+void kp_costrules_told(struct kp_costrules *rules, const double *of); /* by step: a finding has told so much of it */
+/* Have these findings told half of the `ns` that steps with weights above 0 last longer than those below? */
+bool kp_costrules_is_told(const struct kp_costrules *rules, const double *weights, double ns);
+struct kp_finding *kp_costrules_find(const struct kp_costrules *rules, const char *id); /* told before, or NULL */
+void kp_costrules_unjudged(struct kp_costrules *rules, const char *what); /* not recorded: the trace is INCOMPLETE */
+/* A text that lives as long as the trace. */
+const char *kp_costrules_text(const struct kp_costrules *rules, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* "step 7", "steps 7, 12 and 3 more, each 5th step": the numbers of these of the chosen steps, in this order. */
+const char *kp_costrules_numbers(const struct kp_costrules *rules, const size_t *at, size_t count);
+/* The same before a verb: with a comma behind "each 5th step". */
+const char *kp_costrules_numbers_of(const struct kp_costrules *rules, const size_t *at, size_t count);
+/* The same of three numbers at most. */
+const char *kp_costrules_few(const struct kp_costrules *rules, const size_t *at, size_t count);
+bool kp_costrules_has_calls(const struct kp_costrules *rules);  /* of Python */
+bool kp_costrules_is_crowded(const struct kp_costrules *rules); /* its steps wait for a core (timeshares.h) */
+double kp_costrules_fact(const struct kp_costrules *rules, const char *path); /* a number; 0: not in the file */

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* finding.h - what a step is made of, what a finding and the advice of a trace are, and their words */
+#pragma once
+
+#include "export/read/tree/chosen.h"
+#include "export/answers/ranks/rankwaits.h"
+
+enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6 };
+#define KP_SHARE_HEALTHY 0.90 /* of a step: it computes */
+
+/* Where a step's time goes. Each moment counts once, for the first part that it belongs to. */
+enum kp_split_part {
+    KP_SPLIT_COMPUTE, /* kernels of a GPU; without GPU work, ops of the host */
+    KP_SPLIT_COMM,    /* NCCL kernels while nothing computes; without GPU work, collectives on the host */
+    KP_SPLIT_COPIES,  /* copies and fills while nothing computes or communicates */
+    KP_SPLIT_LOADING, /* the DataLoader while none of these runs; without GPU work it comes before ops */
+    KP_SPLIT_IDLE,    /* the rest */
+    KP_SPLIT_PARTS
+};
+/* Why a GPU has nothing to do. Without GPU work: why no op runs, of which a trace tells the first two and the rest. */
+enum kp_idle_cause {
+    KP_IDLE_GC,         /* Python collects garbage */
+    KP_IDLE_COMPILE,    /* torch.compile or Triton compile */
+    KP_IDLE_ALLOC,      /* the host allocates or frees memory of a device */
+    KP_IDLE_SYNC,       /* the host had waited until the queue was empty: at most as long as it waited */
+    KP_IDLE_LAUNCH,     /* the host is in an op or a call, or a launch is under way */
+    KP_IDLE_DEPENDENCY, /* the next work was launched before, and waits for another stream or a copy */
+    KP_IDLE_PYTHON,     /* none of these: Python between ops, or a wait */
+    KP_IDLE_CAUSES
+};
+struct kp_step_split {
+    int64_t part_ns[KP_SPLIT_PARTS];  /* add up to the step */
+    int64_t cause_ns[KP_IDLE_CAUSES]; /* add up to part_ns[KP_SPLIT_IDLE], or all 0: not asked for */
+    int64_t step_ns;
+};
+struct kp_finding {
+    const char *id, *what, *change; /* the change is a sentence */
+    const char *where;              /* what costs most of it: an op or a range by its name in the trace, or NULL */
+    const char *module;             /* of that: "Net_0.Linear_1", or NULL */
+    const char *frame;              /* the innermost frame of its stack, or NULL */
+    const char *line;               /* the program's own, "train.py:12 main", or NULL. Idle: of the op that ends it */
+    const char *after;              /* idle: the own line of the op before it, or NULL */
+    const char *until;              /* loading: the own line of the op behind it, or NULL */
+    bool is_backward, is_after_backward; /* line, or after, is the forward line: backward of it ran */
+    double step_ns, share;               /* the mean of a step; share of it, 0 to 1. Both 0: a cost that is no time */
+    const char *share_of;                /* both are of these steps alone: "of steps that are not slow"; NULL: of all */
+    double step_bytes;                   /* of memory that a step leaves, or that is in question; 0: it is about time */
+    double once_ns;                      /* what it costs step once_step, which alone has it; 0: others have it, too */
+    long once_step;
+    size_t steps;             /* in which it passes its bound; of no-op-runs: that have half of what it costs */
+    bool is_critical, is_gap; /* is_gap: it costs the time before `where`, in which nothing runs */
+    bool is_bursty;           /* of loading: `steps` of them wait for most of it */
+};
+struct kp_gpu_figures {   /* shares, 0 to 1; -1: not in the file */
+    double busy;          /* of the steps: kernels run, as TensorBoard's "GPU Utilization" */
+    double sm_efficiency; /* of the steps' multiprocessors: they have a block ("Est. SM Efficiency") */
+    double occupancy;     /* of the warps that fit, while kernels run ("Est. Achieved Occupancy") */
+    double tensor_cores;  /* of the kernels' time: those that use tensor cores */
+    double comm_hidden;   /* of the time in collectives: something computes beside ("comp_comm_overlap") */
+    size_t queue_most;    /* launches of one stream that waited at once */
+};
+struct kp_advice {
+    struct kp_finding findings[KP_FINDINGS_MAX]; /* the critical ones first, then the largest */
+    size_t count, steps;
+    double mean_ns[KP_SPLIT_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
+    enum kp_stepends_kind ended_by; /* the trace marks no steps: what ended them (chosen.h), up to last_step */
+    long last_step;
+    double median_ns;     /* of a step */
+    const char *overlaps; /* works of a GPU whose end cannot be; or NULL */
+    bool is_gpu_lost;     /* so much of a GPU's work is not in the trace that its idle time is not known */
+    const char *ended;    /* how the program ended (kp_lastwords_ended), behind ended_word; NULL: by itself */
+    const char *ended_word;
+    const char *missing; /* INCOMPLETE: what lacks, with the setting that shows it; or NULL. Then it is not healthy */
+    bool is_unrecorded;  /* `missing` tells of settings that were off, and of nothing that lacks in what was recorded */
+    const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */
+    size_t unjudged_count;
+    const char *seen;      /* what was looked at and costs little; or NULL */
+    const char *slowed_by; /* a sentence: the recording itself made steps longer; or NULL */
+    const char *lines_by;  /* a sentence: the setting that gives findings their lines. NULL: they have them */
+    const char *ahead;     /* a sentence: the host is ahead of its GPU; or NULL */
+    bool is_late;          /* it waits for the GPU now and then, and the steps are the host's; else, ahead, the GPU's */
+    const char *evaluated; /* a sentence: which evaluations there are; or NULL */
+    const char *waited;    /* a sentence: which steps a busy machine may have made longer; or NULL */
+    const char *crowded;   /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
+    double evaluated_ns, waited_ns; /* what these two cost, the mean of a step */
+    const char *outside;            /* a sentence: how much of a phase lies in no step, if much does; or NULL */
+    const char *guessed;            /* a sentence: its steps are guessed, of before a training; or NULL */
+    const char *most;               /* a sentence: the own lines with most time, with ms and share; or NULL */
+    const char *prompts;            /* a sentence: which steps of a generation take a prompt; or NULL */
+    const char *no_op;              /* a sentence: no op runs for nearly as much of a step as a finding; or NULL */
+    struct kp_gpu_figures gpu;      /* with has_gpu */
+    bool is_healthy, has_gpu;
+    bool is_well; /* nothing is found in what was recorded, and it computes, with a core when it wants one; healthy, but
+                     for what was not recorded */
+};
+
+/* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
+
+enum { KP_NOTES_MAX = 12 };
+/* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
+size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
+/* Something lacks in what was recorded; `missing` may also tell of settings that were off. */
+bool kp_advice_is_incomplete(const struct kp_advice *advice);
+/* Does `crowded` stand above all findings? Without a core all of their times are longer, but nothing is above what is
+ * critical. */
+bool kp_advice_is_crowded_first(const struct kp_advice *advice);
+/* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or
+ * the first finding is one of kernels and compute is half of a step; "host launches", "data loading" or "copies"
+ * where the first finding is that. NULL: none of these, or not judged. */
+const char *kp_advice_bound(const struct kp_advice *advice);
+/* Where a finding lies: its line, "between LINE and LINE", or of loading "LINE, around LINE". NULL: not known. The text
+ * may be of `room`. */
+const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t bytes);
+
+/* gpusteps.c: where a host is ahead of its GPU, the GPU's steps, one for each of the host's. False: it is not. */
+bool kp_gpu_steps_ahead(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+
+#define KP_FINDING_COMM "exposed-communication"
+#define KP_FINDING_LATE "late-rank"
+struct kp_rankwords {
+    char what[200], change[KP_RANKCAUSE_BYTES + 320];
+    bool is_for_gpu; /* true of a GPU's collectives, too */
+};
+/* Says of a finding of KP_FINDING_COMM, which the traces of all ranks explain, whether its rank waits for another, or
+ * (without a GPU) for the network. False: these tell no more. */
+bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank);
+/* The finding of the rank for which the others wait. No trace alone tells it: that rank's steps compute all the time.
+ * Its words are those of `words`. False: it is not late, or they wait for less than communication must cost. */
+bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, const struct kp_rankwaits *ranks,
+                        long rank);
+
+/* stepsplit.c: one split for each of the chosen steps, without causes. Returns whether a GPU worked. */
+bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* How long a GPU computes what each of the chosen steps asked for, whenever it does. One ns number for each. */
+void kp_step_compute_asked(int64_t *out, const struct kp_tree *tree, const struct kp_chosen *chosen);

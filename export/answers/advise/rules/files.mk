@@ -1,0 +1,21 @@
+# files.mk - the files of this room
+SRC_rules := \
+    export/answers/advise/rules/faultrules.c \
+    export/answers/advise/rules/hostrules.c \
+    export/answers/advise/rules/launchplace.c \
+    export/answers/advise/rules/loadcore.c \
+    export/answers/advise/rules/loadplace.c \
+    export/answers/advise/rules/loadsavings.c \
+    export/answers/advise/rules/loadwaits.c \
+    export/answers/advise/rules/longcauses.c \
+    export/answers/advise/rules/lostwork.c \
+    export/answers/advise/rules/memoryrules.c \
+    export/answers/advise/rules/ownthreads.c \
+    export/answers/advise/rules/partrules.c \
+    export/answers/advise/rules/residentrule.c \
+    export/answers/advise/rules/steprules.c \
+    export/answers/advise/rules/threadrules.c \
+    export/answers/advise/rules/waitcalls.c \
+    export/answers/advise/rules/waitgaps.c \
+    export/answers/advise/rules/waitrules.c
+UNIT_rules := test/unit/rules/test_loadsavings.c

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hostrules.c - what the host does in a step beside the model: compiling, collecting garbage, preparing its input
+ *
+ * With a GPU the first two cost the idle time that they cause (idlecause.c). Without, they cost what they last: ops
+ * inside of them are theirs.
+ */
+#include "export/answers/advise/stepkinds/longsteps.h"
+
+#include <stdlib.h>
+
+#include "export/answers/advise/opsrules/opsrules.h"
+#include "export/answers/advise/rules/rules.h"
+#include "export/read/frames/framename.h"
+#include "export/read/facts/valuereads.h"
+
+static const struct kp_cost_rule collecting = {0.05, 1u << KP_SPLIT_IDLE, KP_FINDING_GC,
+                                               "the step waits for Python's garbage collector", KP_COLLECTING_CHANGE};
+static const struct kp_cost_rule input = {
+    0.10, 1u << KP_SPLIT_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON) | 1u << KP_CAUSE(KP_IDLE_LAUNCH), KP_FINDING_INPUT,
+    "the main thread prepares its input itself",
+    "Let workers prepare it: move it into a Dataset, and DataLoader(dataset, num_workers=N, persistent_workers=True)."};
+
+typedef bool (*node_is_fn)(const struct kp_costrules *x, size_t node);
+
+/* ---- union of what a function accepts ---- */
+
+static bool is_host(const struct kp_costrules *x, size_t i)
+{
+    return !x->tree->nodes[i].on_device && !x->tree->nodes[i].is_async;
+}
+
+/* Charges each step with the time in which some accepted node lasts. Nodes are by start. */
+static void union_charge(struct kp_cost *cost, const struct kp_costrules *x, node_is_fn is)
+{
+    int64_t until = INT64_MIN;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_node *node = &x->tree->nodes[i];
+        if (!is_host(x, i) || node->end_ns <= until || !is(x, i)) continue;
+        const int64_t from = node->start_ns > until ? node->start_ns : until;
+        kp_cost_add(cost, x, (int32_t)i, from, node->end_ns, 1);
+        until = node->end_ns;
+    }
+}
+
+static bool is_collecting(const struct kp_costrules *x, size_t i)
+{
+    return kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON &&
+           kp_advise_is_collecting(kp_costrules_name(x, (int32_t)i));
+}
+
+/*
+ * Tells what a GPU's idle time has of this cause, or without a GPU what `cost` was charged with. Where that has no line
+ * it is at the op that ends the idle time.
+ */
+static struct kp_finding *cause_tell(struct kp_cost *cost, struct kp_costrules *x, const struct kp_cost_rule *rule,
+                                     enum kp_idle_cause cause)
+{
+    for (size_t i = 0; x->out->has_gpu && i < x->chosen->step_count; i++)
+        if (cost->of[i] > 0) cost->of[i] = (double)x->splits[i].cause_ns[cause];
+    struct kp_finding *told = kp_cost_tell(cost, x, rule);
+    if (told && !told->line) kp_costplaces_tell(&x->places->causes[cause], x->tree->trace, told);
+    return told;
+}
+
+void kp_rules_collecting(struct kp_costrules *x)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    union_charge(&cost, x, is_collecting);
+    kp_rules_collecting_explicit(cause_tell(&cost, x, &collecting, KP_IDLE_GC));
+}
+
+void kp_rules_collecting_explicit(struct kp_finding *told)
+{
+    if (told && told->where && strcmp(told->where, KP_ADVISE_GC_CALL) == 0)
+        told->change = "The program calls gc.collect() there. Call it less often, or call gc.freeze() after start-up "
+                       "to make each cheaper.";
+}
+
+void kp_rules_collecting_places(const struct kp_costrules *x, const double *of, struct kp_costplaces *places)
+{
+    const struct kp_chosen *const c = x->chosen;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_node *node = &x->tree->nodes[i];
+        const size_t step = kp_step_at(c->steps, c->step_count, node->start_ns);
+        if (step < c->step_count && of[step] > 0 && is_host(x, i) && is_collecting(x, i))
+            kp_costplaces_add(places, x->tree, (int32_t)i, -1, node->end_ns - node->start_ns);
+    }
+}
+
+static void collecting_unjudged(struct kp_costrules *x)
+{
+    bool has = kp_costrules_fact(x, "kprof.python_gc") != 0;
+    for (size_t i = 0; i < x->tree->count && !has; i++) has = is_host(x, i) && is_collecting(x, i);
+    if (!has) kp_costrules_unjudged(x, "garbage collection (kprof run --python-gc)");
+}
+
+/* ---- input ---- */
+
+/* "file.py(12): name": by the library's path, or by what a dataset's functions are called. */
+static bool is_input_frame(const char *frame, size_t bytes)
+{
+    static const char *const paths[] = {"torchvision/transforms/",
+                                        "torchvision/io/",
+                                        "torchvision/datasets/",
+                                        "torchaudio/",
+                                        "PIL/",
+                                        "/datasets/",
+                                        "tokenizers/",
+                                        "albumentations/",
+                                        "webdataset/",
+                                        "torchdata/",
+                                        "tokenization_utils"};
+    static const char *const names[] = {"__getitem__", "__getitems__", "collate",    "collate_fn",
+                                        "preprocess",  "augment",      "tokenize",   "load_batch",
+                                        "get_batch",   "next_batch",   "read_image", "load_image"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (memmem(frame, bytes, paths[i], strlen(paths[i]))) return true;
+    const char *colon = memmem(frame, bytes, "): ", 3), *name = colon ? kp_framename_bare(colon + 3) : frame + bytes;
+    const size_t name_bytes = (size_t)(frame + bytes - name);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (name_bytes == strlen(names[i]) && memcmp(name, names[i], name_bytes) == 0) return true;
+    return false;
+}
+
+static bool is_input_stack(const char *stack)
+{
+    while (*stack) {
+        const size_t bytes = strcspn(stack, ";");
+        if (is_input_frame(stack, bytes)) return true;
+        stack += bytes + (stack[bytes] == ';');
+    }
+    return false;
+}
+
+/* An op by its stack, a Python function by its own name. */
+bool kp_rules_is_input(const struct kp_costrules *x, size_t i)
+{
+    const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
+    const char *name = kp_costrules_name(x, (int32_t)i);
+    if (e->kind == KP_KINETO_PYTHON) return is_input_frame(name, strlen(name)) && x->loaders[i] < 0;
+    if (e->kind != KP_KINETO_OP || kp_advise_is_range(name) || x->tree->nodes[i].forward >= 0) return false;
+    const uint32_t stack = x->tree->nodes[i].stack ? x->tree->nodes[i].stack : e->stack;
+    return stack && is_input_stack(kp_kineto_text(x->tree->trace, stack)) && x->loaders[i] < 0;
+}
+
+/* Where stacks are those of ops alone, the time between two ops of the input is the input's, too. */
+static void between_charge(struct kp_cost *cost, const struct kp_costrules *x)
+{
+    int64_t until = INT64_MIN, tid = 0;
+    bool was_input = false;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
+        const struct kp_node *node = &x->tree->nodes[i];
+        if (e->kind == KP_KINETO_PYTHON && kp_rules_is_input(x, i)) return; /* the function itself was charged */
+        if (e->kind != KP_KINETO_OP || !is_host(x, i) || node->end_ns <= until) continue;
+        const bool is = kp_rules_is_input(x, i);
+        if (is && was_input && e->tid == tid && node->start_ns > until)
+            kp_cost_add(cost, x, (int32_t)i, until, node->start_ns, 1);
+        was_input = is;
+        until = node->end_ns;
+        tid = e->tid;
+    }
+}
+
+/* ---- input by what is done with it ---- */
+
+enum launched_kind { LAUNCHED_NOTHING, LAUNCHED_INPUT, LAUNCHED_OTHER };
+
+/* By node: what its thread launches next, from its begin on. A copy to the GPU is of input. The caller frees it. */
+static char *next_launched(const struct kp_costrules *x)
+{
+    struct kp_keyindex threads = {0}; /* rows: what the thread launches next */
+    char *next = kp_kineto_room(x->tree->count + 1, sizeof *next);
+    memset(next, LAUNCHED_NOTHING, x->tree->count + 1);
+    for (size_t i = 0; i < x->work_count; i++) {
+        const struct kp_device_work *w = &x->works[i];
+        const bool is_input = w->part == KP_SPLIT_COPIES && strstr(kp_costrules_name(x, w->node), "HtoD");
+        if (w->call >= 0) next[w->call] = is_input ? LAUNCHED_INPUT : LAUNCHED_OTHER;
+    }
+    for (size_t i = x->tree->count; i-- > 0;) {
+        if (!is_host(x, i)) continue;
+        char *const last =
+            kp_keyindex_row(&threads, (uint64_t)kp_tree_event(x->tree, i)->tid, &(char){LAUNCHED_NOTHING}, 1);
+        if (next[i] != LAUNCHED_NOTHING) *last = next[i];
+        next[i] = *last;
+    }
+    kp_keyindex_fini(&threads);
+    return next;
+}
+
+/* A long op of the host, the outermost, that calls nothing of CUDA. */
+static bool is_computing(const struct kp_costrules *x, size_t i)
+{
+    const struct kp_tree *tree = x->tree;
+    const struct kp_node *node = &tree->nodes[i];
+    if (!is_host(x, i) || node->end_ns - node->start_ns < KP_OP_COMPUTES_NS || !kp_costrules_is_op(x, i)) return false;
+    if (kp_costplace_op(tree, (int32_t)i) != (int32_t)i || x->loaders[i] >= 0 || node->forward >= 0) return false;
+    for (size_t k = i + 1; k < tree->count && tree->nodes[k].start_ns < node->end_ns; k++)
+        if (kp_tree_event(tree, k)->kind == KP_KINETO_RUNTIME &&
+            kp_tree_event(tree, k)->tid == kp_tree_event(tree, i)->tid)
+            return false;
+    return true;
+}
+
+/* What the host computes and then copies to the GPU costs the time in which the GPU computes nothing. */
+static void prepared_charge(struct kp_cost *cost, const struct kp_costrules *x)
+{
+    if (!x->out->has_gpu) return;
+    char *next = next_launched(x);
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const int64_t from = x->tree->nodes[i].start_ns, to = x->tree->nodes[i].end_ns;
+        if (next[i] != LAUNCHED_INPUT || !is_computing(x, i) || kp_rules_is_input(x, i)) continue;
+        const int64_t busy = kp_spans_between(&x->places->computed, from, to);
+        kp_cost_add(cost, x, (int32_t)i, from, to, (double)(to - from - busy) / (double)(to - from));
+    }
+    free(next);
+}
+
+static void input_judge(struct kp_costrules *x)
+{
+    if (x->tree->trace->has_heap) return; /* tracing made it longer */
+    struct kp_cost cost = kp_cost_open(x);
+    const struct kp_kineto *trace = x->tree->trace;
+    if (!trace->has_stacks && !trace->with_stack)
+        kp_costrules_unjudged(x, "input prepared in the step's own thread (kprof run --with-stack ops)");
+    union_charge(&cost, x, kp_rules_is_input);
+    between_charge(&cost, x);
+    prepared_charge(&cost, x);
+    kp_cost_tell(&cost, x, &input);
+}
+
+/* ---- values that Python reads ---- */
+
+/*
+ * A read costs its own span. What comes behind belongs to the loop of reads only where the next read follows after few,
+ * short ops: very soon, or in most turns soon on the same line. Then a late turn waited for a core, and counts whole.
+ */
+#define READS_SHARE 0.5 /* of its time, before a function does little else than read */
+#define REST_LEAST 1.1  /* times what the reads cost, before it is told */
+#define SEEN_LEAST 0.5  /* reads a step: what are fewer would be told as 0.0 ms */
+enum { NEAR_NS = 20000, LOOP_NS = 150000, LOOP_OPS = 6, LOOP_OP_NS = 50000, LATE_NS = 10000000 };
+
+struct read_place {
+    size_t turns, soon; /* to a next read on the same line; within LOOP_NS */
+};
+struct reads {
+    const struct kp_costrules *x;
+    struct kp_keyindex keys; /* kp_costplace_key; rows: struct read_place */
+};
+
+static struct read_place *place_of(struct reads *r, size_t node)
+{
+    const uint64_t key = kp_costplace_key(r->x->tree, (int32_t)node);
+    return kp_keyindex_row(&r->keys, key, &(struct read_place){0}, sizeof(struct read_place));
+}
+
+static bool is_same_line(const struct kp_costrules *x, size_t a, size_t b)
+{
+    const struct kp_tree *tree = x->tree;
+    return tree->nodes[a].stack && kp_costplace_key(tree, (int32_t)a) == kp_costplace_key(tree, (int32_t)b);
+}
+
+static size_t step_of(const struct kp_costrules *x, size_t node)
+{
+    return kp_step_at(x->chosen->steps, x->chosen->step_count, x->tree->nodes[node].start_ns);
+}
+
+/* Takes an element out of a tensor. */
+static bool is_indexing(const char *op)
+{
+    static const char *const ops[] = {"aten::select", "aten::index",  "aten::slice",
+                                      "aten::unbind", "aten::narrow", NULL};
+    return kp_name_is_one_of(op, ops);
+}
+
+/* Computes nothing that a read of many values at once would have to compute, too. */
+static bool is_looking(const char *op)
+{
+    static const char *const ops[] = {"aten::detach",   "aten::alias", "aten::view",
+                                      "aten::reshape",  "aten::to",    "aten::squeeze",
+                                      "aten::_to_copy", "aten::clone", NULL};
+    return kp_name_is_one_of(op, ops);
+}
+
+/*
+ * The next read of the same thread and step, behind few and short ops; SIZE_MAX: none follows. What is computed of an
+ * element (`if y[i] > 5`) goes with the loop. What is computed of tensors of their own (the norm of each gradient)
+ * is to be computed all the same, whether they are read one by one or at once.
+ */
+static size_t next_read(const struct kp_costrules *x, size_t i)
+{
+    const struct kp_node *nodes = x->tree->nodes;
+    const int64_t tid = kp_tree_event(x->tree, i)->tid, most = nodes[i].end_ns + LATE_NS;
+    int64_t until = nodes[i].end_ns;
+    bool indexes = false, computes = false;
+    int ops = 0;
+    for (size_t k = i + 1; k < x->tree->count && nodes[k].start_ns < most; k++) {
+        if (kp_tree_event(x->tree, k)->kind != KP_KINETO_OP || kp_tree_event(x->tree, k)->tid != tid) continue;
+        if (!is_host(x, k) || nodes[k].start_ns < until) continue; /* inside of the last one */
+        if (kp_valueread_is(x->tree, k)) return step_of(x, i) == step_of(x, k) && (indexes || !computes) ? k : SIZE_MAX;
+        const char *const name = kp_costrules_name(x, (int32_t)k);
+        if (++ops > LOOP_OPS || kp_advise_is_range(name)) break;
+        indexes |= is_indexing(name);
+        computes |= !is_indexing(name) && !is_looking(name);
+        if (nodes[k].end_ns - nodes[k].start_ns > LOOP_OP_NS && !is_same_line(x, i, k)) break;
+        until = nodes[k].end_ns;
+    }
+    return SIZE_MAX;
+}
+
+/* The end of what a read costs: its own, or the begin of its loop's next turn. */
+static int64_t read_until(struct reads *r, size_t i)
+{
+    const struct kp_node *nodes = r->x->tree->nodes;
+    const size_t next = next_read(r->x, i);
+    if (next == SIZE_MAX) return nodes[i].end_ns;
+    const int64_t after = nodes[next].start_ns - nodes[i].end_ns;
+    const struct read_place *const place = place_of(r, i);
+    const bool is_loop = is_same_line(r->x, i, next) && 2 * place->soon >= place->turns;
+    return after <= NEAR_NS || is_loop ? nodes[next].start_ns : nodes[i].end_ns;
+}
+
+static void turns_count(struct reads *r)
+{
+    const struct kp_node *nodes = r->x->tree->nodes;
+    for (size_t i = 0; i < r->x->tree->count; i++) {
+        if (!kp_valueread_is_own(r->x->tree, r->x->chosen, i)) continue;
+        const size_t next = next_read(r->x, i);
+        if (next == SIZE_MAX || !is_same_line(r->x, i, next)) continue;
+        struct read_place *place = place_of(r, i);
+        place->turns++;
+        place->soon += nodes[next].start_ns - nodes[i].end_ns <= LOOP_NS;
+    }
+}
+
+/* Charges each read with its op and the loop around it, and adds these times. Returns how many there are. */
+static size_t reads_charge(struct kp_cost *cost, const struct kp_costrules *x, struct kp_spans *times)
+{
+    struct reads r = {.x = x};
+    size_t count = 0;
+    turns_count(&r);
+    for (size_t i = 0; i < x->tree->count; i++) {
+        if (!kp_valueread_is_own(x->tree, x->chosen, i)) continue;
+        const int64_t until = read_until(&r, i);
+        kp_cost_add(cost, x, (int32_t)i, x->tree->nodes[i].start_ns, until, 1);
+        kp_spans_add(times, x->tree->nodes[i].start_ns, until);
+        count++;
+    }
+    kp_spans_settle(times);
+    kp_keyindex_fini(&r.keys);
+    return count;
+}
+
+/* On a GPU the wait is the cost, which idle by KP_IDLE_SYNC tells: here is which lines read. */
+static void gpu_reads_see(struct kp_costrules *x)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    struct kp_spans times = {0};
+    const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x, &times);
+    char lines[512];
+    kp_spans_fini(&times);
+    if (count && count >= KP_VALUEREADS_LEAST * steps) {
+        kp_costplaces_lines(&cost.places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
+        x->out->seen = kp_costrules_text(
+            x, "%.0f calls of .item() and the like per step%s%s (on the GPU each waits until its tensor is computed)",
+            (double)count / (double)steps, *lines ? ", with the loop around them at " : "", lines);
+    }
+    kp_costplaces_fini(&cost.places);
+    free(cost.of);
+}
+
+/*
+ * Where the function of most reads does little else, all of it is charged: what reads all at once has no loop. Adds its
+ * time to those of the reads. Returns its line, or NULL.
+ */
+static const char *function_charge(struct kp_cost *cost, const struct kp_costrules *x, struct kp_spans *times)
+{
+    struct kp_finding most = {0};
+    struct kp_spans function = {0};
+    kp_costplaces_tell(&cost->places, x->tree->trace, &most);
+    if (most.line) kp_readtimes_find(&function, x, most.line);
+    const int64_t reads = kp_spans_length(times, &function), all = kp_spans_length(&function, &x->chosen->in_steps);
+    const bool is_of_reads = function.count && (double)reads >= READS_SHARE * (double)all;
+    for (size_t i = 0; i < function.count && is_of_reads; i++)
+        kp_spans_add(times, function.of[i].start_ns, function.of[i].end_ns);
+    kp_spans_settle(times);
+    for (size_t i = 0; i < x->chosen->step_count && is_of_reads; i++)
+        cost->of[i] = (double)kp_spans_between(times, x->chosen->steps[i].start_ns, x->chosen->steps[i].end_ns);
+    kp_spans_fini(&function);
+    return is_of_reads ? most.line : NULL;
+}
+
+/* The rest of the function, where it has a tenth of the reads at least. */
+static const char *rest_text(const struct kp_costrules *x, const char *line, double reads_ns, double all_ns)
+{
+    const char *const name = line ? strchr(line, ' ') : NULL;
+    if (!name || all_ns < REST_LEAST * reads_ns) return "";
+    return kp_costrules_text(x, "; with all of%s, which does little else", name);
+}
+
+static double mean_of(const double *of, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) sum += of[i] / (double)count;
+    return sum;
+}
+
+/* `line`: of the function that is charged as a whole, or NULL. False: it is no finding. */
+static bool reads_tell(struct kp_costrules *x, struct kp_cost *cost, double each, double reads_ns, const char *line)
+{
+    const size_t steps = x->chosen->step_count;
+    char lines[512];
+    kp_costplaces_lines(&cost->places, x->tree->trace, steps ? steps : 1, lines, sizeof lines);
+    const struct kp_cost_rule rule = {
+        0.02, 1u << KP_SPLIT_IDLE, KP_FINDING_READS,
+        kp_costrules_text(x,
+                          "Python reads %.0f values per step one by one (.item(), float(), if, print() of tensors); "
+                          "the cost includes the loop around them%s%s%s",
+                          each, *lines ? ", at " : "", lines, rest_text(x, line, reads_ns, mean_of(cost->of, steps))),
+        "Keep them as tensors and read all at once: torch.stack(values).tolist(). Log every N steps."};
+    if (each < KP_VALUEREADS_LEAST) memset(cost->of, 0, steps * sizeof *cost->of);
+    return kp_cost_tell(cost, x, &rule);
+}
+
+/*
+ * On a CPU .item() waits for nothing, but each call leaves and enters Python. Many in a step are told with their cost,
+ * where they have one.
+ */
+static void reads_judge(struct kp_costrules *x)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    struct kp_spans times = {0};
+    const size_t steps = x->chosen->step_count, count = reads_charge(&cost, x, &times);
+    const double each = steps ? (double)count / (double)steps : 0, ns = mean_of(cost.of, steps);
+    char counts[512];
+    kp_costplaces_counts(&cost.places, x->tree->trace, steps ? steps : 1, counts, sizeof counts);
+    const char *const function = each < KP_VALUEREADS_LEAST ? NULL : function_charge(&cost, x, &times);
+    if (reads_tell(x, &cost, each, ns, function)) kp_readtimes_idle(&x->read_idle, x, &times);
+    else if (each >= SEEN_LEAST)
+        x->out->seen = kp_costrules_text(
+            x, "%.1f calls of .item() and the like per step, %.3g ms%s%s. On a GPU each would wait for the device",
+            each, ns / 1e6, *counts ? ": " : "", counts);
+    kp_spans_fini(&times);
+}
+
+void kp_rules_host(struct kp_costrules *x)
+{
+    collecting_unjudged(x);
+    kp_rules_threads(x);
+}
+
+void kp_rules_each_step(struct kp_costrules *x)
+{
+    kp_rules_anomaly(x);
+    if (x->out->has_gpu) gpu_reads_see(x);
+    else reads_judge(x);
+    kp_rules_optimizer(x);
+    input_judge(x);
+    kp_rules_one_by_one(x);
+    kp_rules_one_hot(x);
+}

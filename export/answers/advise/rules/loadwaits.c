@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * loadwaits.c - what a loader with workers makes the steps wait: each a little, or a few of them for all
+ *
+ * Steps of which a few wait for most of it are told by their number, and the others beside them: the mean of both is
+ * what no step has. What each waits may be the price of a batch that comes from another process.
+ */
+#include "export/answers/advise/rules/loadwaits.h"
+
+#include <stdlib.h>
+
+#include "export/answers/advise/rules/loadsavings.h"
+
+enum { BURSTS_LEAST = 3 };
+#define BURST_USUALS 4.0 /* times what the median step waits, and a hand-over more */
+#define BURST_NEAR 0.25  /* of the wait that most of such time is in; what is less is noise */
+#define BURST_SHARE 0.75 /* of all that is waited for: the few steps have it */
+#define EVERY_SHARE 0.60 /* of the distances between them: they are about as long as the median */
+
+struct waits {
+    double *of; /* by step */
+    double above_ns, all_ns, burst_ns, least_ns, most_ns;
+    size_t bursts, steps;
+};
+
+/* Sets from where on a wait is one of the few. */
+static void above_find(struct waits *w)
+{
+    double *sorted = kp_kineto_room(w->steps + 1, sizeof *sorted), sum = 0, squares = 0;
+    memcpy(sorted, w->of, w->steps * sizeof *sorted);
+    const double usual = kp_quantile(sorted, w->steps, 0.5); /* sorts them */
+    w->above_ns = BURST_USUALS * usual > usual + KP_HAND_OVER_NS ? BURST_USUALS * usual : usual + KP_HAND_OVER_NS;
+    for (size_t i = 0; i < w->steps; i++) {
+        if (w->of[i] < w->above_ns) continue;
+        sum += w->of[i];
+        squares += w->of[i] * w->of[i];
+    }
+    if (sum > 0 && BURST_NEAR * squares / sum > w->above_ns) w->above_ns = BURST_NEAR * squares / sum;
+    free(sorted);
+}
+
+static void waits_find(struct waits *w, const struct kp_step_split *splits)
+{
+    for (size_t i = 0; i < w->steps; i++) w->of[i] = (double)splits[i].part_ns[KP_SPLIT_LOADING];
+    above_find(w);
+    for (size_t i = 0; i < w->steps; i++) {
+        w->all_ns += w->of[i];
+        if (w->of[i] < w->above_ns) continue;
+        if (!w->bursts++ || w->of[i] < w->least_ns) w->least_ns = w->of[i];
+        if (w->of[i] > w->most_ns) w->most_ns = w->of[i];
+        w->burst_ns += w->of[i];
+    }
+}
+
+/* ", about each 4th step": where the distances between them tell; or "". */
+static const char *every_text(const struct kp_costrules *x, const struct waits *w)
+{
+    size_t count = 0, near = 0;
+    long last = -1;
+    double *apart = kp_kineto_room(w->bursts + 1, sizeof *apart);
+    for (size_t i = 0; i < w->steps; i++) {
+        if (w->of[i] < w->above_ns) continue;
+        if (last >= 0) apart[count++] = (double)(x->chosen->steps[i].number - last);
+        last = x->chosen->steps[i].number;
+    }
+    const double usual = kp_quantile(apart, count, 0.5);
+    const long every = (long)(usual + 0.5);
+    for (size_t i = 0; i < count; i++) near += apart[i] >= 0.75 * usual && apart[i] <= 1.25 * usual;
+    free(apart);
+    if (every < 2 || (double)near < EVERY_SHARE * (double)count) return "";
+    return kp_costrules_text(x, " (about each %ld%s)", every, every == 2 ? "nd" : every == 3 ? "rd" : "th");
+}
+
+static bool bursts_tell(const struct kp_costrules *x, const struct kp_step_split *splits, struct kp_finding *f)
+{
+    struct waits w = {.steps = x->out->steps};
+    w.of = kp_kineto_room(w.steps + 1, sizeof *w.of);
+    waits_find(&w, splits);
+    const bool are_bursts = w.bursts >= BURSTS_LEAST && w.burst_ns >= BURST_SHARE * w.all_ns;
+    if (are_bursts) {
+        f->is_bursty = true;
+        f->steps = w.bursts;
+        f->what = kp_costrules_text(
+            x, "%zu steps%s wait %.1f to %.1f ms for the DataLoader (%.0f ms in all); the other steps wait %.1f ms",
+            w.bursts, every_text(x, &w), w.least_ns / 1e6, w.most_ns / 1e6, w.burst_ns / 1e6,
+            (w.all_ns - w.burst_ns) / 1e6 / (double)(w.steps - w.bursts));
+    }
+    free(w.of);
+    return are_bursts;
+}
+
+/* The steps that wait do so for no longer than a batch takes to come from a worker. */
+static bool waits_are_short(const struct kp_costrules *x, const struct kp_finding *f)
+{
+    return f->steps && f->step_ns * (double)x->out->steps < KP_HAND_OVER_NS * (double)f->steps;
+}
+
+void kp_loadwaits_tell(const struct kp_costrules *x, const struct kp_step_split *splits, struct kp_finding *f)
+{
+    if (bursts_tell(x, splits, f))
+        f->change = "See whether all workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then "
+                    "kprof advise. If one "
+                    "has the slow items, or none is busy, a slow batch holds up those behind it: in_order=False "
+                    "(torch 2.6 and later), prefetch_factor=N. If all are: more workers while cores are free, or "
+                    "cheaper items.";
+    else if (waits_are_short(x, f))
+        f->change = kp_costrules_text(
+            x,
+            "To take a batch from a worker costs about as much (queue, pickling, a process that wakes), so more "
+            "workers may not help. Hand over fewer, larger batches, or make items cheaper. Without workers "
+            "(num_workers=0) a step is shorter only where a batch loads in less than %.1f ms. How long it does, and "
+            "whether the workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then kprof advise.",
+            f->step_ns * (double)x->out->steps / (double)f->steps / 1e6);
+}

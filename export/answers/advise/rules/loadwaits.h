@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/* loadwaits.h - what a loader makes the steps wait: each a little, or a few of them for all; without a core or with */
+#pragma once
+
+#include "export/answers/advise/parts/adviseparts.h"
+
+/* Says where few steps wait for most of it, and what to change, while the workers are not known. */
+void kp_loadwaits_tell(const struct kp_costrules *rules, const struct kp_step_split *splits, struct kp_finding *out);
+
+/* ---- loadcore.c: what of it is time in which the machine had no core for the thread ---- */
+
+struct kp_loadcore {
+    double load_ns, step_ns; /* the mean of a step: what was taken out of its loading, and of all of it */
+    size_t loading_steps;    /* that load something */
+};
+/* How long the thread of the steps slept in all of them: it had no core, and wanted none. -1: not known. */
+double kp_loadcore_asleep_ns(const struct kp_costrules *rules);
+/* The splits without what the loading surely has of that time, their steps without all of it. The caller frees them. */
+struct kp_step_split *kp_loadcore_splits(const struct kp_costrules *rules, const struct kp_step_split *splits,
+                                         struct kp_loadcore *out);
+/* Says of which steps the finding's cost is a share, where much was taken out; step_ns: how long they are without. Else
+ * returns share_of. */
+const char *kp_loadcore_share_of(const struct kp_costrules *rules, const struct kp_loadcore *taken, double step_ns,
+                                 const char *share_of);
+
+/* loadplace.c: the line that the loading of data spends most time in, or those around; what to change. */
+void kp_loadplace_tell(const struct kp_costrules *rules, const struct kp_loadcore *taken, struct kp_finding *out);

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * longcauses.c - long steps for which nothing of the program is found: a note, as a busy machine may have made them
+ *
+ * A thread that has no core is slower where it happens to be: in ops that are as many as in the other steps, or while
+ * no op runs. Where the trace has how long it was ready and did not run, steps come here without that time
+ * (waitedsteps.c). Other traces do not have it. So a step stays a finding where the program does more then, or the same
+ * place has it too often for chance (longsteps.c), or it is notable.
+ */
+#include "export/answers/advise/stepkinds/longsteps.h"
+#include "export/answers/advise/rules/ownthreads.h"
+
+#include <stdlib.h>
+
+#include "collector/base/kp_order.h"
+#include "export/answers/advise/rules/rules.h"
+
+#define SLOWER_SHARE 0.75 /* of what a step has more: of ops that run as often, but slower */
+#define ADDED_SHARE 0.5   /* of it: calls that the others do not have */
+#define CALLS_SHARE 0.5   /* of it: those of one kind */
+#define NOTE_SHARE 0.03   /* of all time, before it is told; as a finding's */
+#define NOTABLE_MEDIANS 2.0
+#define NOTABLE_NS 50e6
+
+enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
+enum causeless { NOT_CAUSELESS, SLOWER_UNSHAPED, SLOWER_SHAPED, WITHOUT_OP }; /* are shapes known to be the same? */
+
+struct noting {
+    struct kp_costrules *x;
+    struct kp_longsteps *l;
+    enum causeless *by;       /* by step */
+    struct kp_slower *slower; /* by step that is long */
+};
+
+bool kp_longcauses_is_notable(const struct kp_costrules *x, const struct kp_longsteps *l, size_t at)
+{
+    const double ns = (double)x->splits[at].step_ns - l->waits[at];
+    return at && l->more[at] >= NOTABLE_NS && ns >= NOTABLE_MEDIANS * l->median_ns;
+}
+
+/* ---- which steps ---- */
+
+static bool has_notable(const struct noting *n, size_t group)
+{
+    for (size_t i = 0; i < n->x->chosen->step_count; i++)
+        if (n->l->group[i] == group && kp_longcauses_is_notable(n->x, n->l, i)) return true;
+    return false;
+}
+
+/* Have more long steps than by chance half of what they have more in these calls? */
+static bool are_often(const struct noting *n, const struct kp_slower *has)
+{
+    size_t hits = 0, count = 0;
+    for (size_t i = 0; i < n->x->chosen->step_count; i++) {
+        const struct kp_slower *const s = &n->slower[i];
+        if (!(n->l->more[i] > 0)) continue;
+        count++;
+        hits += s->calls_ns >= CALLS_SHARE * n->l->more[i] && s->calls == has->calls;
+    }
+    return kp_longsteps_is_often(n->l, hits, count, has->usual_ns);
+}
+
+static enum causeless judge(const struct noting *n, size_t step)
+{
+    struct kp_longsteps *const l = n->l;
+    const struct kp_slower *const has = &n->slower[step];
+    const double more = l->more[step];
+    l->is_slower[step] = has->node >= 0 && has->ns >= SLOWER_SHARE * more;
+    if (has->node >= 0 && has->shaped_ns >= SLOWER_SHARE * more) return SLOWER_SHAPED;
+    if (l->has_cause[step] || has->added_ns >= ADDED_SHARE * more || has_notable(n, l->group[step]))
+        return NOT_CAUSELESS;
+    if (has->calls_ns >= CALLS_SHARE * more && are_often(n, has)) return NOT_CAUSELESS;
+    return l->is_slower[step] || !l->is_gap[step] ? SLOWER_UNSHAPED : WITHOUT_OP;
+}
+
+static void slower_find(struct noting *n)
+{
+    struct kp_slowerops slower;
+    kp_slowerops_open(&slower, n->x, n->l->more);
+    for (size_t i = 0; i < n->x->chosen->step_count; i++)
+        n->slower[i] = n->l->more[i] > 0 ? kp_slowerops_of(&slower, i) : (struct kp_slower){.node = -1};
+    kp_slowerops_fini(&slower);
+}
+
+/* Returns how much they have more in all. Where threads are too many, as is told, those are the reason. */
+static double steps_judge(struct noting *n)
+{
+    const bool are_many = kp_rules_threads_wanted(n->x) != 0;
+    double ns = 0;
+    slower_find(n);
+    for (size_t i = 0; i < n->x->chosen->step_count; i++) {
+        n->by[i] = n->l->group[i] ? judge(n, i) : NOT_CAUSELESS;
+        if (n->by[i] != NOT_CAUSELESS) n->l->group[i] = 0;
+        if (are_many && n->by[i] != SLOWER_SHAPED) n->by[i] = NOT_CAUSELESS;
+        if (n->by[i] != NOT_CAUSELESS) ns += n->l->more[i];
+    }
+    return ns;
+}
+
+/* ---- words ---- */
+
+KP_ORDER_BY(longest_first, double)
+
+/* The numbers of the steps that are, or are not, without an op, with what they have more. NULL: there is none. */
+static const char *which_text(const struct noting *n, bool are_gaps, size_t *longest)
+{
+    const size_t steps = n->x->chosen->step_count;
+    size_t count = 0, *at = kp_kineto_room(steps + 1, sizeof *at);
+    double ns = 0;
+    *longest = SIZE_MAX;
+    for (size_t i = 0; i < steps; i++) {
+        if (n->by[i] == NOT_CAUSELESS || (n->by[i] == WITHOUT_OP) != are_gaps) continue;
+        at[count++] = i;
+        ns += n->l->more[i];
+    }
+    qsort_r(at, count, sizeof *at, longest_first, (void *)n->l->more);
+    if (count) *longest = at[0];
+    const char *const text =
+        count ? kp_costrules_text(n->x, "%s last%s%s %.1f ms longer than the median (%.1f %% of all time)",
+                                  kp_costrules_few(n->x, at, count), count == 1 ? "s" : "", count == 1 ? "" : " up to",
+                                  n->l->more[*longest] / 1e6, 100 * ns / (n->x->out->step_ns * (double)steps))
+              : NULL;
+    free(at);
+    return text;
+}
+
+/* Whose threads may have had the core, as far as the trace tells. */
+static const char *core_text(const struct noting *n)
+{
+    const long cores = (long)kp_costrules_fact(n->x, "kprof.cores"),
+               busy = (long)kp_costrules_fact(n->x, "kprof.busy_threads");
+    if (kp_ownthreads_text(n->x))
+        return "the thread may have waited for the GIL, or for a core that another thread or program had";
+    if (cores <= 0 || busy <= 0 || busy > cores) return "the thread may have waited for a core";
+    return kp_costrules_text(n->x,
+                             "the thread may have waited for a core that another program had (of this one %ld "
+                             "thread%s computed, on %ld core%s)",
+                             busy, busy == 1 ? "" : "s", cores, cores == 1 ? "" : "s");
+}
+
+static const char *place_text(const struct noting *n, const struct kp_finding *f)
+{
+    char room[512];
+    const char *const line = kp_finding_line(f, room, sizeof room);
+    return line && (!f->where || strcmp(line, f->where) != 0) ? kp_costrules_text(n->x, " (%s)", line) : "";
+}
+
+static bool are_shaped(const struct noting *n)
+{
+    for (size_t i = 0; i < n->x->chosen->step_count; i++)
+        if (n->by[i] == SLOWER_UNSHAPED) return false;
+    return true;
+}
+
+static const char *slower_text(const struct noting *n)
+{
+    struct kp_costplaces places = {0};
+    struct kp_finding f = {0};
+    size_t longest;
+    const char *const which = which_text(n, false, &longest);
+    if (!which) return NULL;
+    kp_costplaces_add(&places, n->x->tree, n->slower[longest].node, -1, 1);
+    kp_costplaces_tell(&places, n->x->tree->trace, &f);
+    kp_costplaces_fini(&places);
+    const char *const most =
+        f.where ? kp_costrules_text(n->x, ", most in %s%s", kp_costrules_name(n->x, n->slower[longest].node),
+                                    place_text(n, &f))
+                : "";
+    return kp_costrules_text(n->x, "%s with %s, but slower%s", which,
+                             are_shaped(n) ? "the same ops as the others, of the same shapes"
+                                           : "as many calls of the same ops as the others",
+                             most);
+}
+
+struct gaps_adding {
+    struct kp_costplaces *places;
+    const struct kp_costrules *x;
+    double weight;
+};
+
+static void gap_add(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
+{
+    const struct gaps_adding *const a = context;
+    (void)step;
+    kp_costplaces_add(a->places, a->x->tree, node, before, (int64_t)(a->weight * (double)ns));
+}
+
+/* Where these steps have more time without an op than the others: the gap, and the call of Python that fills it. */
+static struct kp_gap_call gaps_place(const struct noting *n, struct kp_finding *f)
+{
+    const size_t steps = n->x->chosen->step_count;
+    struct kp_costplaces places = {0};
+    double many = 0, few = 0, ns = 0, *weights = kp_kineto_room(steps + 1, sizeof *weights);
+    for (size_t i = 0; i < steps; i++) {
+        many += n->by[i] == WITHOUT_OP;
+        few += !(n->l->more[i] > 0);
+    }
+    for (size_t i = 0; i < steps; i++) {
+        const bool is_one = n->by[i] == WITHOUT_OP;
+        weights[i] = is_one ? 1 / many : n->l->more[i] > 0 ? 0 : -1 / few;
+        ns += is_one ? n->l->more[i] / many : 0;
+        kp_longsteps_walk(n->x, i, true, gap_add, &(struct gaps_adding){&places, n->x, weights[i]});
+    }
+    kp_costplaces_tell(&places, n->x->tree->trace, f);
+    kp_costplaces_fini(&places);
+    f->is_gap = f->where != NULL;
+    const struct kp_gap_call call = kp_gapplace_tell(n->x, weights, ns, f);
+    free(weights);
+    return call;
+}
+
+/* Which steps to record with Python's calls: many, since others may be long the next time. */
+static const char *record_text(const struct kp_costrules *x)
+{
+    const struct kp_step *const steps = x->chosen->steps;
+    const long first = steps[0].number, last = steps[x->chosen->step_count - 1].number;
+    return kp_costrules_text(x, "kprof run --with-stack 1%s --schedule %ld-%ld",
+                             kp_costrules_fact(x, "kprof.python_gc") != 0 ? "" : " --python-gc", first,
+                             first + MANY_STEPS < last ? first + MANY_STEPS : last);
+}
+
+static const char *begin_text(const struct noting *n)
+{
+    double *const of = kp_kineto_room(n->x->chosen->step_count + 1, sizeof *of);
+    for (size_t i = 0; i < n->x->chosen->step_count; i++) of[i] = n->by[i] == WITHOUT_OP ? n->l->more[i] : 0;
+    const char *const text = kp_stepbegin_text(n->x, of, n->l->more);
+    free(of);
+    return text;
+}
+
+static const char *gaps_text(const struct noting *n)
+{
+    struct kp_finding f = {0};
+    size_t longest;
+    const char *const which = which_text(n, true, &longest);
+    if (!which) return NULL;
+    const bool is_in = gaps_place(n, &f).ns > 0 && !f.is_gap;
+    const char *const most =
+        f.where ? kp_costrules_text(n->x, ", most %s %s%s", is_in ? "in" : "before", f.where, place_text(n, &f)) : "";
+    return kp_costrules_text(n->x, "%s while no op ran%s%s", which, most, begin_text(n));
+}
+
+/* What else it may be than a busy machine, and what tells that. */
+static const char *else_text(const struct noting *n, bool has_gaps)
+{
+    size_t longest;
+    const char *const shapes = are_shaped(n) ? "" : ", or inputs are larger (kprof run --record-shapes tells)";
+    if (!has_gaps) return shapes;
+    (void)which_text(n, true, &longest);
+    return kp_costrules_has_calls(n->x)
+               ? kp_costrules_text(n->x, "%s, or Python did more there (kprof report --step %ld --by line)", shapes,
+                                   n->x->chosen->steps[longest].number)
+               : kp_costrules_text(n->x, "%s, or Python did more there (%s tells)", shapes, record_text(n->x));
+}
+
+static const char *note_text(const struct noting *n)
+{
+    const char *const slower = slower_text(n), *const gaps = gaps_text(n);
+    return kp_costrules_text(n->x, "%s%s%s: %s%s", slower ? slower : "", slower && gaps ? "; " : "", gaps ? gaps : "",
+                             core_text(n), else_text(n, gaps != NULL));
+}
+
+void kp_longcauses_note(struct kp_costrules *x, struct kp_longsteps *l)
+{
+    const size_t steps = x->chosen->step_count;
+    struct noting n = {x, l, kp_kineto_room(steps + 1, sizeof *n.by), kp_kineto_room(steps + 1, sizeof *n.slower)};
+    const double ns = steps_judge(&n);
+    if (ns > 0 && ns >= NOTE_SHARE * x->out->step_ns * (double)steps) x->out->waited = note_text(&n);
+    x->out->waited_ns = x->out->waited ? ns / (double)steps : 0;
+    free(n.by);
+    free(n.slower);
+}

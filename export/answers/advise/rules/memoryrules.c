@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/* memoryrules.c - memory that each step leaves, that is nearly all of a GPU's, or that the allocator holds in pieces */
+#include "export/answers/advise/parts/adviseparts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "collector/base/kp_order.h"
+#include "export/answers/advise/rules/rules.h"
+#include "export/read/frames/ownline.h"
+
+#define MB 1048576.0
+#define NEAR_PEAK 0.90
+#define HELD_UNUSED 0.20        /* of the GPU's memory: reserved by the allocator, and in no tensor at the peak */
+#define LEFT_LEAST (4.0 * 1024) /* as of the host's heap, in heapadvice.c */
+#define LEFT_CRITICAL (64.0 * 1024)
+#define LEFT_STEPS 0.8 /* of the steps leave some */
+/* A window of four, less its last step: a block that lives on for two steps is not in all of the three. */
+enum { STEPS_FOR_GROWTH = 4 };
+
+struct memory_event {
+    int64_t ns;
+    const struct kp_kineto_memory *said;
+    const struct kp_kineto_event *event;
+};
+struct memory_walk {
+    struct kp_costrules *x;
+    struct memory_event *of; /* by time */
+    size_t count;
+    int32_t *places; /* the op that an event is in; -1 */
+};
+struct live_block {
+    double bytes;
+    int64_t step; /* -1: outside of the steps */
+    int32_t place;
+};
+
+static bool is_gpu(const struct memory_event *m) { return m->event->device_type == 1 || m->event->device_type == 20; }
+
+KP_ORDER2(event_order, struct memory_event, ns, said)
+
+static void events_list(struct memory_walk *w)
+{
+    const struct kp_kineto *trace = w->x->tree->trace;
+    w->of = kp_kineto_room(trace->memory_count + 1, sizeof *w->of);
+    for (size_t i = 0; i < trace->memory_count; i++) {
+        const struct kp_kineto_event *e = &trace->events[trace->memory[i].event];
+        if (strcmp(kp_kineto_text(trace, e->name), "[memory]") != 0) continue;
+        w->of[w->count++] = (struct memory_event){e->start_ns, &trace->memory[i], e};
+    }
+    qsort(w->of, w->count, sizeof *w->of, event_order);
+}
+
+/* Events and nodes are both by time: the last node that began on the event's thread, or an outer one, has the event. */
+static void places_find(struct memory_walk *w)
+{
+    const struct kp_tree *tree = w->x->tree;
+    struct kp_keyindex threads = {0};
+    int32_t *last = NULL;
+    size_t room = 0, node = 0;
+    w->places = kp_kineto_room(w->count + 1, sizeof *w->places);
+    for (size_t i = 0; i < w->count; i++) {
+        for (; node < tree->count && tree->nodes[node].start_ns <= w->of[i].ns; node++) {
+            if (tree->nodes[node].on_device || tree->nodes[node].is_async) continue;
+            const size_t at = kp_keyindex_get(&threads, (uint64_t)kp_tree_event(tree, node)->tid);
+            last = kp_kineto_grow(last, &room, at + 1, sizeof *last);
+            last[at] = (int32_t)node;
+        }
+        const size_t known = threads.count, at = kp_keyindex_get(&threads, (uint64_t)w->of[i].event->tid);
+        last = kp_kineto_grow(last, &room, at + 1, sizeof *last);
+        if (at == known) last[at] = -1;
+        int32_t in = last[at];
+        while (in >= 0 && tree->nodes[in].end_ns < w->of[i].ns) in = tree->nodes[in].parent;
+        w->places[i] = in;
+    }
+    free(last);
+    kp_keyindex_fini(&threads);
+}
+
+/* ---- what steps leave ---- */
+
+static int64_t step_at(const struct kp_chosen *chosen, int64_t ns)
+{
+    const size_t i = kp_step_at(chosen->steps, chosen->step_count, ns);
+    return i < chosen->step_count ? (int64_t)i : -1;
+}
+
+/*
+ * Bytes of blocks that a step allocated and that are there when the last step ends, by step and place. Later a program
+ * that ends frees what it kept.
+ */
+static void left_find(struct memory_walk *w, bool gpu, double *left, struct kp_costplaces *places)
+{
+    struct kp_keyindex addresses = {0};
+    const struct kp_chosen *const chosen = w->x->chosen;
+    for (size_t i = 0; i < w->count && w->of[i].ns < chosen->steps[chosen->step_count - 1].end_ns; i++) {
+        const struct memory_event *m = &w->of[i];
+        if (is_gpu(m) != gpu || !m->said->address) continue;
+        struct live_block none = {0}, *const block = kp_keyindex_row(&addresses, m->said->address, &none, sizeof none);
+        *block = m->event->number > 0
+                     ? (struct live_block){(double)m->event->number, step_at(chosen, m->ns), w->places[i]}
+                     : none;
+    }
+    const struct live_block *const blocks = addresses.rows;
+    for (size_t i = 0; i < addresses.count; i++) {
+        if (blocks[i].bytes <= 0 || blocks[i].step < 0) continue;
+        left[blocks[i].step] += blocks[i].bytes;
+        if ((size_t)blocks[i].step + 1 == w->x->chosen->step_count) continue; /* the next step may free it */
+        kp_costplaces_add(places, w->x->tree, blocks[i].place, -1, (int64_t)blocks[i].bytes);
+    }
+    kp_keyindex_fini(&addresses);
+}
+
+static const char keep_change[] = "Do not keep a step's graph or tensors: use total += loss.item(), and .detach() what "
+                                  "is stored. `kprof memory` shows what grows, and where it is allocated.";
+static const char detached_change[] =
+    "That line already detaches, so it keeps tensors without their graph. Keep numbers (.item()), keep fewer, or drop "
+    "old ones. `kprof memory` shows what grows, and where it is allocated.";
+
+/* Does the program's line call detach()? */
+static bool is_detached(const struct kp_costrules *x, const char *line)
+{
+    struct kp_ownlines lines = {0};
+    bool is = false;
+    for (size_t i = 0; i < x->tree->count && !is; i++) {
+        const struct kp_node *const node = &x->tree->nodes[i];
+        const uint32_t stack = node->stack ? node->stack : kp_tree_event(x->tree, i)->stack;
+        if (node->on_device || !stack || strcmp(kp_costrules_name(x, (int32_t)i), "aten::detach") != 0) continue;
+        const uint32_t own = kp_ownline_of(&lines, x->tree->trace, stack);
+        is = own && strcmp(kp_kineto_text(x->tree->trace, own), line) == 0;
+    }
+    kp_ownlines_fini(&lines);
+    return is;
+}
+
+/* The last step is left out: its blocks may live on into the next one. */
+static void growth_judge(struct memory_walk *w, bool gpu)
+{
+    struct kp_costrules *x = w->x;
+    const size_t steps = x->chosen->step_count;
+    struct kp_cost left = kp_cost_open(x);
+    struct kp_finding f = {.id = KP_FINDING_GROWS,
+                           .what = gpu ? "each step leaves GPU memory allocated" : "each step leaves memory allocated",
+                           .change = keep_change};
+    if (steps >= STEPS_FOR_GROWTH) left_find(w, gpu, left.of, &left.places);
+    for (size_t i = 0; i + 1 < steps; i++) f.steps += left.of[i] >= LEFT_LEAST;
+    if (steps > 1) f.step_bytes = kp_quantile(left.of, steps - 1, 0.5);
+    f.is_critical = f.step_bytes >= LEFT_CRITICAL;
+    if (f.steps >= LEFT_STEPS * (double)(steps - 1) && f.step_bytes >= LEFT_LEAST && steps >= STEPS_FOR_GROWTH) {
+        kp_costplaces_tell(&left.places, x->tree->trace, &f);
+        if (f.line && is_detached(x, f.line)) f.change = detached_change;
+        kp_costrules_tell(x, &f);
+    }
+    kp_costplaces_fini(&left.places);
+    free(left.of);
+}
+
+/* ---- the GPU's memory ---- */
+
+static void device_judge(struct memory_walk *w)
+{
+    struct kp_costrules *x = w->x;
+    const double total = kp_costrules_fact(x, "deviceProperties.totalGlobalMem");
+    double reserved = 0, allocated = 0;
+    size_t most = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        if (!is_gpu(&w->of[i]) || w->of[i].said->device > 0) continue;
+        if ((double)w->of[i].said->reserved > reserved) reserved = (double)w->of[i].said->reserved;
+        if ((double)w->of[i].said->allocated <= allocated) continue;
+        allocated = (double)w->of[i].said->allocated;
+        most = i;
+    }
+    if (total <= 0 || reserved <= 0) return;
+    struct kp_finding f = {.steps = x->chosen->step_count};
+    if (reserved - allocated >= HELD_UNUSED * total && reserved >= total / 2) {
+        f.id = "memory-fragmented";
+        f.step_bytes = reserved - allocated;
+        f.what = kp_costrules_text(x, "at the peak the allocator holds %.0f MiB that no tensor uses",
+                                   (reserved - allocated) / MB);
+        f.change = "Let segments grow: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. Keep shapes the same.";
+    } else if (reserved >= NEAR_PEAK * total) {
+        f.id = "memory-near-peak";
+        f.step_bytes = reserved;
+        f.what = kp_costrules_text(x, "%.0f %% of the GPU's memory is in use: a little more fails or gets slow",
+                                   100 * reserved / total);
+        f.change = "Use smaller batches, torch.utils.checkpoint or a sharded optimizer. `kprof memory` shows the peak.";
+    }
+    if (!f.id) return;
+    struct kp_costplaces places = {0};
+    kp_costplaces_add(&places, x->tree, w->places[most], -1, 1);
+    kp_costplaces_tell(&places, x->tree->trace, &f);
+    kp_costplaces_fini(&places);
+    kp_costrules_tell(x, &f);
+}
+
+void kp_rules_memory(struct kp_costrules *x)
+{
+    struct memory_walk w = {.x = x};
+    const struct kp_kineto *trace = x->tree->trace;
+    if (!trace->memory_count && !trace->profile_memory && (!trace->has_heap || x->out->has_gpu))
+        kp_costrules_unjudged(x, "memory (kprof run --profile-memory)");
+    if (!trace->memory_count) return;
+    events_list(&w);
+    places_find(&w);
+    growth_judge(&w, false);
+    growth_judge(&w, true);
+    device_judge(&w);
+    free(w.of);
+    free(w.places);
+}

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+/* partrules.c - the rules over parts of a step: which is too large, and what to change; bounds are in decisions/061 */
+#include "export/answers/advise/rules/loadwaits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/answers/advise/stepkinds/longsteps.h"
+#include "export/answers/advise/rules/rules.h"
+#include "export/read/facts/valuereads.h"
+
+#define KP_FINDING_ON_CPU "op-on-cpu"
+#define NO_OP_SHARE 0.40    /* of a step in which no op runs */
+#define NO_OP_NOTED 0.35    /* from here on it is a note: it differs from run to run, and no step is healthy */
+#define NO_OP_CRITICAL 0.50 /* small ops alone cost nearly as much as the bound */
+#define ONE_GAP_SHARE 0.15  /* of a step, in one place in which no op runs */
+#define ONE_GAP_NS 1e6      /* what is less is the price of an optimizer's, or of a loader's, own Python */
+#define ITSELF_SHARE 0.95   /* of a function with its callees; else both are told */
+#define SHARE_IDLE 0.15     /* of a step, before a GPU's idle time is a finding, by whatever cause */
+
+struct advice_rule {
+    int measure;  /* a part of the step, or KP_CAUSE() of its idle time */
+    double bound; /* share of a step */
+    enum { ANYWHERE, WITH_GPU, WITHOUT_GPU } with;
+    const char *id, *what, *change;
+};
+static const struct advice_rule rules[] = {
+    {KP_SPLIT_LOADING, 0.10, ANYWHERE, "data-loading", "the step waits for the DataLoader",
+     "Give the DataLoader more workers (num_workers=N, persistent_workers=True) if its items wait, or if fewer workers "
+     "than cores compute. Otherwise make items cheaper: cache them, or decode them once."},
+    {KP_SPLIT_COMM, 0.05, WITH_GPU, KP_FINDING_COMM, "collectives run while nothing computes",
+     "Let communication overlap with backward: DDP(..., bucket_cap_mb=N, gradient_as_bucket_view=True). First see with "
+     "the traces of all ranks (kprof advise) that no rank is late."},
+    {KP_SPLIT_COMM, 0.05, WITHOUT_GPU, KP_FINDING_COMM, "the step waits for other ranks or for the network",
+     "Even out the work of the ranks. `kprof advise` with the traces of all ranks says which one arrives last, and "
+     "why."},
+    {KP_SPLIT_COPIES, 0.05, WITH_GPU, "exposed-copies", "copies run while nothing computes",
+     "Copy from pinned memory while the GPU computes: DataLoader(..., pin_memory=True) and .to(device, "
+     "non_blocking=True)."},
+    {KP_CAUSE(KP_IDLE_SYNC), 0.10, WITH_GPU, "implicit-sync", "the host waited until the GPU had run out of work",
+     "Wait less often: keep losses and metrics on the GPU, and read them (.item(), .cpu(), print) every N steps."},
+    {KP_CAUSE(KP_IDLE_LAUNCH), 0.10, WITH_GPU, "launch-bound",
+     "the GPU waits for operators that the host is still launching",
+     "Launch less: torch.compile(model, mode=\"reduce-overhead\"), CUDA graphs, fused optimizers, larger batches."},
+    {KP_CAUSE(KP_IDLE_PYTHON), 0.10, WITH_GPU, "python-starved", "the GPU waits for Python between operators",
+     "Move that work out of the step or into a worker. To see the functions: kprof run --with-stack 1 --schedule 10-30 "
+     "-- ..., then kprof stacks."},
+    {KP_CAUSE(KP_IDLE_DEPENDENCY), 0.10, WITH_GPU, "dependency",
+     "launched work starts late, although this program runs nothing on the GPU",
+     "Check whether another process uses this GPU (nvidia-smi); processes take turns of some milliseconds. If none "
+     "does, see what the work waits for: kprof run --cuda-sync."},
+    {KP_CAUSE(KP_IDLE_ALLOC), 0.05, WITH_GPU, "device-malloc",
+     "the GPU waits while device memory is allocated or freed",
+     "Do not call torch.cuda.empty_cache() in a step. Keep shapes the same from step to step, or set "
+     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
+    {KP_SPLIT_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU is idle for several reasons",
+     "See what the host does meanwhile: kprof run --with-stack ops -- ..., then kprof stacks."},
+    {KP_SPLIT_IDLE, NO_OP_SHARE, WITHOUT_GPU, KP_FINDING_NO_OP,
+     "no operator runs: Python code between operators, or a wait",
+     "Find the lines: kprof run --with-stack 1 --schedule 10-30 -- ..., then kprof stacks. Larger batches and fewer, "
+     "larger operators reduce it."},
+};
+
+static int64_t measured(const struct kp_step_split *split, int measure)
+{
+    return measure < KP_SPLIT_PARTS ? split->part_ns[measure] : split->cause_ns[measure - KP_SPLIT_PARTS];
+}
+
+static bool is_cause(const struct advice_rule *rule) { return rule->measure >= KP_SPLIT_PARTS; }
+
+/* What an evaluation inside of the training loads, and its time without an op, is no fault of the training. */
+static bool is_of_training(const struct advice_rule *rule, bool has_gpu)
+{
+    return rule->measure == KP_SPLIT_LOADING || (rule->measure == KP_SPLIT_IDLE && !has_gpu);
+}
+
+static void place_tell(struct kp_finding *f, const struct kp_split_places *places, const struct advice_rule *rule,
+                       const struct kp_tree *tree)
+{
+    const struct kp_costplaces *at = places->causes + KP_IDLE_PYTHON;
+    if (is_cause(rule)) at = &places->causes[rule->measure - KP_SPLIT_PARTS];
+    else if (rule->measure != KP_SPLIT_IDLE) at = &places->parts[rule->measure];
+    kp_costplaces_tell(at, tree->trace, f);
+    f->is_gap = at == &places->causes[KP_IDLE_PYTHON] && f->where; /* the op, or the launch, that ends it */
+}
+
+/* Python between reads of values is told with those. */
+static bool is_of_reads(const struct kp_costrules *x, const char *where)
+{
+    return kp_costrules_find(x, KP_FINDING_READS) && where && kp_valueread_is_name(where);
+}
+
+static const char call_change[] = "Make that line cheaper, run it less often, or move it out of the step. `kprof "
+                                  "report --by line` has the other lines, `kprof stacks` their callers.";
+static const char own_change[] =
+    "Make that function cheaper, call it less often, or move it into a DataLoader's workers or another thread: it runs "
+    "hardly any operators. `kprof stacks` shows who calls it.";
+static const char gap_change[] = "See what runs there: kprof run --with-stack 1 --schedule 10-12 -- ..., then kprof "
+                                 "report --by line. Make it cheaper, move it out of the step, or do it less often.";
+
+/* A line beside the cost would be taken for that of all of it. */
+static void small_place_tell(const struct kp_costrules *x, struct kp_finding *f, double ns)
+{
+    char room[512];
+    const char *const line = kp_finding_line(f, room, sizeof room);
+    f->what = kp_costrules_text(x, "%s, %.3g ms of it before %s%s%s", f->what, ns / 1e6, f->where,
+                                line && f->line && !f->after ? " at "
+                                : line                       ? ", "
+                                                             : "",
+                                line ? line : "");
+    f->where = f->line = f->after = f->frame = f->module = NULL;
+    f->is_gap = f->is_backward = f->is_after_backward = false;
+}
+
+/* The place before which most of the time without an op lies may have a part of it alone. */
+static void gap_place_tell(const struct kp_costrules *x, struct kp_finding *f)
+{
+    const struct kp_costplace *const most = kp_costplaces_most(&x->places->causes[KP_IDLE_PYTHON]);
+    const double ns = most ? (double)most->ns / (double)x->out->steps : 0;
+    if (!f->is_gap || !(ns > 0)) return;
+    if (2 * ns < f->step_ns) small_place_tell(x, f, ns);
+    else if (ns < ITSELF_SHARE * f->step_ns)
+        f->what = kp_costrules_text(x, "%s, %.3g ms of it before %s", f->what, ns / 1e6, f->where);
+    if (4 * ns >= f->step_ns && most->ns >= KP_OP_COMPUTES_NS * (int64_t)most->count) f->change = gap_change;
+}
+
+/* Where Python's calls were recorded, one of them filled the gaps. */
+static void gap_tell(const struct kp_costrules *x, struct kp_finding *f)
+{
+    double *weights = kp_kineto_room(x->out->steps + 1, sizeof *weights);
+    for (size_t i = 0; i < x->out->steps; i++) weights[i] = 1 / (double)x->out->steps;
+    const struct kp_gap_call call = kp_gapplace_tell(x, weights, f->step_ns, f);
+    free(weights);
+    if (call.ns > 0 && f->is_gap) {
+        f->what = kp_costrules_text(x, "no operator runs, %.3g ms of it in " KP_GAP_OF_FUNCTION, call.ns / 1e6);
+        f->change = "The code between these lines is plain Python, such as a loop or a comprehension. Move it out of "
+                    "the step or into a worker, or use torch operators.";
+    } else if (call.ns > 0) {
+        const bool has_callees = call.itself_ns < ITSELF_SHARE * call.ns;
+        f->what = kp_costrules_text(
+            x, "no operator runs, %.3g ms of it in %s%s", call.ns / 1e6, f->where,
+            has_callees ? kp_costrules_text(x, " and what it calls (itself %.3g ms)", call.itself_ns / 1e6) : "");
+        f->change = call.is_python ? own_change : call_change;
+    } else gap_place_tell(x, f);
+}
+
+struct place_seeking {
+    const struct kp_costrules *x;
+    uint64_t key;
+    double ns;
+};
+
+static void place_seek(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
+{
+    struct place_seeking *s = context;
+    (void)step, (void)before;
+    if (kp_costplace_key(s->x->tree, node) == s->key) s->ns += (double)ns;
+}
+
+/* How many of all steps have half of what such a gap costs on average, slow ones, too. NULL: wherever it lies. */
+static size_t gap_steps(const struct kp_costrules *x, double ns, const struct kp_costplace *place)
+{
+    const struct kp_costrules *const of = x->whole ? x->whole : x;
+    const struct kp_step_split *const splits = of->trained ? of->trained : of->splits;
+    size_t steps = 0;
+    for (size_t i = 0; i < of->chosen->step_count; i++) {
+        struct place_seeking s = {of, place ? kp_costplace_key_of(place) : 0, 0};
+        if (place) kp_longsteps_walk(of, i, true, place_seek, &s);
+        steps += 2 * (place ? s.ns : (double)splits[i].part_ns[KP_SPLIT_IDLE]) >= ns;
+    }
+    return steps;
+}
+
+static void turns_tell(const struct kp_costrules *x, const struct kp_turns *turns, struct kp_finding *f)
+{
+    *f = (struct kp_finding){.id = KP_FINDING_SHARED,
+                             .steps = f->steps,
+                             .step_ns = f->step_ns,
+                             .share = f->share,
+                             .share_of = f->share_of,
+                             .is_critical = f->is_critical};
+    f->what = kp_costrules_text(x, "another process takes turns on this GPU (%zu gaps of %.1f ms in launched work)",
+                                turns->count, (double)turns->each_ns / 1e6);
+    f->change = "See who uses the GPU (nvidia-smi), and record again when it is free. The other process interrupts "
+                "kernels, so other times are too long as well.";
+}
+
+/* No call of the op launches anything. Nodes of autograd are no work that could be moved. */
+static bool is_of_the_host(const struct kp_tree *tree, const char *op)
+{
+    struct kp_values values;
+    bool is_op = false;
+    if (op && (strncmp(op, "autograd::", 10) == 0 || strncmp(op, "torch::autograd::", 17) == 0)) return false;
+    for (size_t i = 0; op && i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        if (node->removed || node->on_device || strcmp(kp_kineto_text(tree->trace, node->name), op) != 0) continue;
+        kp_tree_values(tree, i, &values);
+        if (values.device_total > 0) return false;
+        is_op |= kp_tree_event(tree, i)->kind == KP_KINETO_OP;
+    }
+    return is_op;
+}
+
+/* An op that computes launches nothing. Where it has half of the time that is the cause, else a part of it. */
+static void host_op_tell(const struct kp_costrules *x, struct kp_finding *f, const struct kp_split_places *places)
+{
+    const struct kp_costplace *const most = kp_costplaces_most(&places->causes[KP_IDLE_LAUNCH]);
+    const double ns = most ? (double)most->ns / (double)x->out->steps : 0;
+    if (2 * ns < f->step_ns || most->ns < KP_OP_COMPUTES_NS * (int64_t)most->count) {
+        f->change = "That operator computes on the host while the GPU waits. Run it on the GPU (device=\"cuda\") or in "
+                    "the DataLoader's workers. Launch less for the rest: torch.compile(model, "
+                    "mode=\"reduce-overhead\"), larger batches.";
+        return;
+    }
+    f->share *= ns / f->step_ns;
+    f->step_ns = ns;
+    f->id = KP_FINDING_ON_CPU;
+    f->what = "the GPU waits for an operator that computes on the CPU";
+    f->change = "Run it on the GPU (device=\"cuda\") or in the DataLoader's workers.";
+}
+
+/* Several workers give their items in bursts: few steps wait, for all (bursts_leave). */
+static bool is_bursty(const struct kp_finding *f, const struct kp_advice *a)
+{
+    return f->share >= KP_SHARE_CRITICAL && f->steps >= 3 && (f->is_bursty || 10 * f->steps >= a->steps);
+}
+
+/* The splits without the time in which no op runs that the finding of reads has told; the caller frees them. */
+static struct kp_step_split *without_reads(const struct kp_costrules *x, const struct kp_step_split *splits)
+{
+    struct kp_step_split *const out = kp_kineto_room(x->out->steps + 1, sizeof *out);
+    for (size_t i = 0; i < x->out->steps; i++) {
+        const int64_t ns = kp_spans_between(&x->read_idle, x->chosen->steps[i].start_ns, x->chosen->steps[i].end_ns);
+        out[i] = splits[i];
+        out[i].part_ns[KP_SPLIT_IDLE] -= ns < splits[i].part_ns[KP_SPLIT_IDLE] ? ns : splits[i].part_ns[KP_SPLIT_IDLE];
+    }
+    return out;
+}
+
+/* Adds up, over the steps, what a finding costs and in how many it passes the bound. Returns the mean step's ns. */
+static double cost_measure(struct kp_finding *f, const struct kp_step_split *splits, size_t steps, int measure,
+                           double bound)
+{
+    double step_ns = 0;
+    for (size_t i = 0; i < steps; i++) {
+        f->steps += (double)measured(&splits[i], measure) >= bound * (double)splits[i].step_ns;
+        f->step_ns += (double)measured(&splits[i], measure) / (double)steps;
+        step_ns += (double)splits[i].step_ns / (double)steps;
+    }
+    return step_ns;
+}
+
+/* The place of a GPU's idle time, and what is known of its reason. */
+static void cause_place_tell(const struct kp_costrules *x, const struct advice_rule *rule,
+                             const struct kp_split_places *places, struct kp_finding *f)
+{
+    if (rule->measure == KP_CAUSE(KP_IDLE_LAUNCH)) {
+        if (is_of_the_host(x->tree, f->where)) host_op_tell(x, f, places);
+        else kp_launchplace_tell(x, f);
+    }
+    if (rule->measure == KP_CAUSE(KP_IDLE_SYNC) && f->where && strstr(f->where, "Synchronize"))
+        f->change = "Remove torch.cuda.synchronize(), which is meant for timing. Read losses and metrics (.item(), "
+                    ".cpu(), print) every N steps.";
+    if (rule->measure == KP_CAUSE(KP_IDLE_DEPENDENCY) && places->turns.count) turns_tell(x, &places->turns, f);
+}
+
+static bool is_no_op(const struct kp_advice *out, const struct advice_rule *rule)
+{
+    return rule->measure == KP_SPLIT_IDLE && !out->has_gpu;
+}
+
+/* The splits without what the rule does not judge; the caller frees them. NULL: it judges all. */
+static struct kp_step_split *judged_of(const struct kp_costrules *x, const struct advice_rule *rule,
+                                       const struct kp_step_split *splits, struct kp_loadcore *taken)
+{
+    if (is_no_op(x->out, rule)) return without_reads(x, splits);
+    return rule->measure == KP_SPLIT_LOADING ? kp_loadcore_splits(x, splits, taken) : NULL;
+}
+
+/* Loading has its own line, and its change, where the step itself loads. */
+static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore *taken, double judged_ns,
+                         struct kp_finding *f)
+{
+    if (f->where && strstr(f->where, "_SingleProcessDataLoaderIter")) {
+        kp_loadplace_tell(x, taken, f);
+        f->what = f->is_bursty ? kp_costrules_text(x, "%s: it has no workers", f->what)
+                               : "the step waits for data, because the DataLoader has no workers";
+    }
+    f->share_of = kp_loadcore_share_of(x, taken, judged_ns, f->share_of);
+}
+
+/* Two runs of one program may lie on both sides of the bound: below it a note says the same. */
+static void no_op_note(struct kp_costrules *x, const struct advice_rule *rule, struct kp_finding f)
+{
+    if (!is_no_op(x->out, rule) || f.share < NO_OP_NOTED || f.share >= NO_OP_SHARE || x->tree->trace->has_heap) return;
+    place_tell(&f, x->places, rule, x->tree);
+    if (is_of_reads(x, f.where)) return;
+    const char *const of = f.share_of ? f.share_of : x->whole ? "of steps that are not slow" : "";
+    x->out->no_op = kp_costrules_text(x, "%s: %.3g ms per step, %.1f %%%s%s (a finding from %.0f %% on)", f.what,
+                                      f.step_ns / 1e6, 100 * f.share, *of ? " " : "", of, 100 * NO_OP_SHARE);
+}
+
+/* Whether it is a finding. */
+static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
+                       const struct kp_split_places *places, struct kp_costrules *x)
+{
+    const struct kp_tree *tree = x->tree;
+    struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
+    struct kp_loadcore taken = {0};
+    if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
+    if (out->is_gpu_lost && (is_cause(rule) || rule->measure == KP_SPLIT_IDLE)) return false;
+    if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return false;
+    if (is_of_training(rule, out->has_gpu) && x->trained) {
+        splits = x->trained;
+        f.share_of = x->evaluated.count ? "of steps without evaluations" : NULL;
+    }
+    struct kp_step_split *const rest = judged_of(x, rule, splits, &taken);
+    const double judged_ns = cost_measure(&f, rest ? rest : splits, out->steps, rule->measure, rule->bound);
+    f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
+    const bool is_found = f.steps >= KP_STEPS_LEAST && judged_ns > 0 && f.step_ns >= rule->bound * judged_ns;
+    if (is_found && rule->measure == KP_SPLIT_LOADING) kp_loadwaits_tell(x, rest, &f);
+    free(rest);
+    if (!is_found) no_op_note(x, rule, f);
+    if (!is_found) return false;
+    f.is_critical = kp_advise_is_critical(&f, out->steps) || (rule->measure == KP_SPLIT_LOADING && is_bursty(&f, out));
+    place_tell(&f, places, rule, tree);
+    cause_place_tell(x, rule, places, &f);
+    if (rule->measure == KP_SPLIT_IDLE && is_of_reads(x, f.where)) return false;
+    if (is_no_op(out, rule) && tree->trace->has_heap) return false; /* it was traced */
+    if (is_no_op(out, rule)) {
+        f.is_critical &= f.share >= NO_OP_CRITICAL;
+        f.steps = gap_steps(x, f.step_ns, NULL);
+        gap_tell(x, &f);
+    }
+    if (rule->measure == KP_SPLIT_LOADING) loading_tell(x, &taken, judged_ns, &f);
+    out->findings[out->count++] = f;
+    return true;
+}
+
+/*
+ * Judges the place that has most of the time without an op, where all of that time is no finding: one loop of Python in
+ * each step is to be found, many short gaps are the price of small ops. A few long ones are those of slow steps.
+ */
+static void one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule)
+{
+    const struct kp_step_split *const splits = x->trained ? x->trained : x->splits;
+    const struct kp_costplace *const most = kp_costplaces_most(&x->places->causes[KP_IDLE_PYTHON]);
+    struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
+    if (!most || x->tree->trace->has_heap) return;
+    const double judged_ns = cost_measure(&f, splits, x->out->steps, KP_SPLIT_IDLE, ONE_GAP_SHARE);
+    f.share_of = x->trained && x->evaluated.count ? "of steps without evaluations" : NULL;
+    f.step_ns = (double)most->ns / (double)x->out->steps; /* of all gaps only this place's */
+    f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
+    if (f.step_ns < ONE_GAP_NS || f.share < ONE_GAP_SHARE || 2 * f.steps < x->out->steps) return;
+    if ((double)most->most_ns > 3 * f.step_ns || 2 * (double)most->most_ns < f.step_ns) return;
+    f.is_critical = kp_advise_is_critical(&f, x->out->steps);
+    place_tell(&f, x->places, rule, x->tree);
+    if (is_of_reads(x, f.where)) return;
+    f.steps = gap_steps(x, f.step_ns, most);
+    gap_tell(x, &f);
+    if (f.what == rule->what) f.change = gap_change;
+    else if (f.change != own_change)
+        f.change = "Move that line out of the step, or run it less often. `kprof report --by line` has the other "
+                   "lines, `kprof stacks` their callers.";
+    x->out->findings[x->out->count++] = f;
+    x->out->no_op = NULL;
+}
+
+/* What a link moves meanwhile: from each collective's begin to its end, in which a rank may wait for others. */
+static const char *bandwidth_tell(const struct kp_costrules *x, const char *what)
+{
+    double bytes = 0, ns = 0;
+    for (size_t i = 0; i < x->work_count; i++) {
+        const struct kp_device_work *w = &x->works[i];
+        if (w->part != KP_SPLIT_COMM || !w->said || w->said->bus_bytes <= 0) continue;
+        bytes += (double)w->said->bus_bytes;
+        ns += (double)(w->end_ns - w->start_ns);
+    }
+    return ns > 0 ? kp_costrules_text(x, "%s, at %.1f GB/s of bus bandwidth including waits", what, bytes / ns) : what;
+}
+
+/* What overlaps with what, by what ranks send one another for; `change` is that of gradients. */
+static const char *overlap_text(const struct kp_costrules *x, const char *change)
+{
+    struct kp_commkinds kinds = {0};
+    kp_commkinds_add(&kinds, x->tree, &x->chosen->in_steps);
+    const enum kp_commkind most = kp_commkinds_most(&kinds);
+    if (most == KP_COMM_REDUCE) return change;
+    return kp_costrules_text(x, "If no rank is late (see kprof advise with the traces of all ranks): %s.",
+                             kp_commkind_overlap(most));
+}
+
+/* The causes come first among the rules: all idle is told only where no cause of it is. */
+void kp_rules_parts(struct kp_costrules *x)
+{
+    bool has_cause = false;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if ((rules[i].measure == KP_SPLIT_IDLE && has_cause) || x->explained >> rules[i].measure & 1) continue;
+        if (!rule_judge(x->out, &rules[i], x->splits, x->places, x)) {
+            if (rules[i].measure == KP_SPLIT_IDLE && !x->out->has_gpu && rules[i].with == WITHOUT_GPU)
+                one_gap_judge(x, &rules[i]);
+            continue;
+        }
+        has_cause |= is_cause(&rules[i]);
+        struct kp_finding *told = &x->out->findings[x->out->count - 1];
+        if (rules[i].measure == KP_SPLIT_COMM) told->what = bandwidth_tell(x, told->what);
+        if (rules[i].measure == KP_SPLIT_COMM && rules[i].with == WITH_GPU)
+            told->change = overlap_text(x, told->change);
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * residentrule.c - memory of the host that grows from step to step, whoever takes it
+ *
+ * The recorder looks at the program's memory where steps end (preload/procfacts/residents.c). A cache that fills, or a
+ * heap that finds its size, grows and then stops. So the first quarter is left out, the growth must be there in most
+ * pairs of looks that are half of the rest apart, and the last half must have half of it at least. A heap takes its
+ * pieces over tens of steps, so few looks are believed only where much of the program's memory has come.
+ */
+#include "export/answers/advise/parts/adviseparts.h"
+
+#include <stdlib.h>
+
+#include "export/answers/advise/rules/rules.h"
+#include "export/show/units.h"
+
+enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4 };
+#define GROWS_LEAST (16.0 * 1024) /* a step: what is less is a heap in pieces */
+#define GROWS_CRITICAL (64.0 * 1024)
+#define ALL_LEAST (8.0 * 1024 * 1024) /* in all of these steps */
+#define ALL_FEW (1.0 / 16)            /* of the memory at the first look, where the looks are few */
+#define STEADY 0.5                    /* of the growth: a quarter of the pairs has less, and the last half */
+#define EXPLAINED 0.5                 /* by tensors, which have a finding of their own: what is left is less */
+
+struct looks {
+    double *step, *bytes;
+    size_t count;
+};
+
+/* Reads "17:60000,22:61000", KB at the ends of steps, of all windows that were put behind one another. */
+static struct looks looks_read(const struct kp_kineto *trace)
+{
+    struct looks l = {0};
+    size_t bytes_room = 0, step_room = 0;
+    for (size_t i = 0; i < trace->fact_count; i++) {
+        const char *at = kp_kineto_text(trace, trace->facts[i].text);
+        if (strcmp(kp_kineto_text(trace, trace->facts[i].path), "kprof.resident_steps") != 0) continue;
+        for (char *end; *at; at = *end == ',' ? end + 1 : end) {
+            const double step = strtod(at, &end);
+            if (end == at || *end != ':') break;
+            l.step = kp_kineto_grow(l.step, &step_room, l.count + 1, sizeof *l.step);
+            l.bytes = kp_kineto_grow(l.bytes, &bytes_room, l.count + 1, sizeof *l.bytes);
+            l.step[l.count] = step;
+            l.bytes[l.count++] = 1024 * strtod(end + 1, &end);
+        }
+    }
+    return l;
+}
+
+/* What a step adds between looks that are half of [from, end) apart: the value at this share of all pairs. */
+static double growth_at(const struct looks *l, size_t from, size_t end, double share)
+{
+    const size_t half = (end - from) / 2;
+    double *slopes = kp_kineto_room(half + 1, sizeof *slopes);
+    size_t count = 0;
+    for (size_t i = from; i + half < end && count < half; i++) {
+        const double steps = l->step[i + half] - l->step[i];
+        if (steps > 0) slopes[count++] = (l->bytes[i + half] - l->bytes[i]) / steps;
+    }
+    const double value = kp_quantile(slopes, count, share);
+    free(slopes);
+    return value;
+}
+
+/* Bytes that must have come in all. */
+static double growth_least(const struct looks *l)
+{
+    const double of_few = l->count < LOOKS_SURE ? ALL_FEW * l->bytes[0] : 0;
+    return of_few > ALL_LEAST ? of_few : ALL_LEAST;
+}
+
+/* Bytes a step; 0: it does not grow, or stops to. */
+static double growth_of(const struct looks *l)
+{
+    const size_t from = l->count / WARM_PART, rest = l->count - from;
+    if (l->count < LOOKS_LEAST) return 0;
+    const double each = growth_at(l, from, l->count, 0.5);
+    const bool is_steady = growth_at(l, from, l->count, 0.25) >= STEADY * each &&
+                           growth_at(l, l->count - rest / 2, l->count, 0.5) >= STEADY * each;
+    const double all = each * (l->step[l->count - 1] - l->step[from]);
+    return is_steady && each >= GROWS_LEAST && all >= growth_least(l) ? each : 0;
+}
+
+static const char *tensors_text(const struct kp_costrules *x, double tensors)
+{
+    char size[32];
+    if (!x->tree->trace->memory_count) return "torch's tensors are not recorded";
+    return tensors > 0 ? kp_costrules_text(x, "torch's tensors explain %s of it",
+                                           kp_units_bytes(size, sizeof size, (int64_t)tensors))
+                       : "torch's tensors explain none of it";
+}
+
+void kp_rules_resident(struct kp_costrules *x)
+{
+    struct looks looks = looks_read(x->tree->trace);
+    const struct kp_finding *const of_tensors = kp_costrules_find(x, KP_FINDING_GROWS);
+    const double each = x->tree->trace->has_heap ? 0 : growth_of(&looks); /* a traced heap tells it by line */
+    const double tensors = of_tensors ? of_tensors->step_bytes : 0;
+    if (each > 0 && tensors < EXPLAINED * each) {
+        struct kp_finding f = {.id = KP_FINDING_RESIDENT, .step_bytes = each, .steps = x->out->steps};
+        f.what = kp_costrules_text(x, "the program's memory on the host grows with each step (%s)",
+                                   tensors_text(x, tensors));
+        f.change =
+            x->tree->trace->memory_count
+                ? "To see the line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise."
+                : "To see the line that keeps it: kprof run --malloc trace --with-stack -- ..., then kprof advise. For "
+                  "tensors alone: kprof run --profile-memory --with-stack ops.";
+        f.is_critical = each >= GROWS_CRITICAL;
+        kp_costrules_tell(x, &f);
+    }
+    free(looks.step);
+    free(looks.bytes);
+}

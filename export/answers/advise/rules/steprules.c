@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: Apache-2.0
+/* steprules.c - some steps last much longer than the others, or each step longer than the one before */
+#include "export/answers/advise/stepkinds/longsteps.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "collector/base/kp_order.h"
+#include "export/answers/advise/opsrules/opsrules.h"
+#include "export/answers/advise/rules/rules.h"
+#include "export/answers/advise/rules/waits.h"
+
+static const struct kp_cost_rule outliers = {
+    0.03, 0, "slow-steps", "some steps last much longer than the others",
+    "Compare them with the others: kprof report --step N. `kprof html` draws each step."};
+static const struct kp_cost_rule drift = {0.03, 0, "slower-steps", "steps get slower and slower",
+                                          "Look for what grows: a graph kept alive (use loss.item()), a list, a longer "
+                                          "input. A hot machine is another cause."};
+
+enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
+#define OUTLIER_MEDIANS 1.5
+#define OUTLIER_MEDIANS_FEW 2.0 /* of fewer than OUTLIER_MANY steps */
+/* A single slow step has most of what its group has more, and is notable. */
+#define OUTLIER_ONE_SHARE 0.6
+#define SLOWER_SHARE 0.75  /* of what steps have more: of ops that run as often, but slower */
+#define OUTLIER_RANGES 1.5 /* of the range between quartiles, above the third */
+#define DRIFT_LEAST 1.10   /* of the last third over the first */
+#define DRIFT_SIGMAS 3.0   /* of Kendall's sum where steps have no order */
+#define DRIFT_SPREADS 2.0  /* the growth exceeds so many spreads of steps near each other, as in kprof diff */
+#define NORMAL_SIGMA 1.4826
+#define WAITS_SHARE 0.5   /* of what a step has more: its wait for a core */
+#define BURST_SHARE 0.75  /* of what a step has more: loading */
+#define BURSTS_SHARE 0.10 /* of all steps */
+enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9 };
+
+static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
+                                         [KP_SPLIT_COMM] = "communication",
+                                         [KP_SPLIT_COPIES] = "copies",
+                                         [KP_SPLIT_LOADING] = "data loading",
+                                         [KP_SPLIT_IDLE] = "time in which nothing runs"};
+
+struct step_lengths {
+    double *of, *sorted;
+    bool *is_prompt; /* longer than the others by its nature */
+    double *waits;   /* for a core, which `of` is without */
+    size_t count;
+};
+
+static double quantile_of(struct step_lengths *l, size_t from, size_t to, double share)
+{
+    memcpy(l->sorted, l->of + from, (to - from) * sizeof *l->sorted);
+    return kp_quantile(l->sorted, to - from, share);
+}
+
+/* ---- what the long steps have more of ---- */
+
+/*
+ * Steps of `cost` beside those that are in no group of long ones. Of a group those alone that have its cause and no
+ * other; where each of its steps has another group's, too, they stand beside the steps of that one.
+ */
+struct compared {
+    struct kp_cost *cost;
+    const double *longer;         /* of each step: it is long, and stands beside no other */
+    const struct kp_longsteps *l; /* NULL: of no group */
+    size_t group, base;           /* base: 0, or the group that they stand beside */
+    size_t many, few;
+};
+
+static bool is_of(const struct compared *c, size_t step)
+{
+    return c->cost->of[step] > 0 && (!c->l || c->l->group[step] == c->group);
+}
+
+static bool is_beside(const struct compared *c, size_t step)
+{
+    return c->base ? c->l->group[step] == c->base : !(c->longer[step] > 0);
+}
+
+/* The group that each step of one has, too; 0: none. */
+static size_t base_of(const struct kp_longsteps *l, size_t group, size_t steps)
+{
+    size_t base = 0;
+    for (size_t i = 0; l && i < steps; i++) {
+        if (l->group[i] != group) continue;
+        if (!l->shared_with[i] || (base && l->shared_with[i] != base)) return 0;
+        base = l->shared_with[i];
+    }
+    return base;
+}
+
+static struct compared compared_of(const struct kp_costrules *x, struct kp_cost *cost, const double *longer,
+                                   const struct kp_longsteps *l, size_t group)
+{
+    struct compared c = {.cost = cost, .longer = longer, .l = l, .group = group};
+    c.base = base_of(l, group, x->chosen->step_count);
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        c.many += is_of(&c, i);
+        c.few += is_beside(&c, i);
+    }
+    return c;
+}
+
+/* What the long steps have more than the others: each step's part in it. */
+static double weight_of(const struct compared *c, size_t step)
+{
+    if (is_of(c, step)) return 1 / (double)c->many;
+    return !is_beside(c, step) || !c->few ? 0 : -1 / (double)c->few;
+}
+
+static enum kp_split_part part_with_more(const struct kp_costrules *x, const struct compared *c)
+{
+    double more[KP_SPLIT_PARTS] = {0};
+    int most = KP_SPLIT_COMPUTE;
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        for (int p = 0; p < KP_SPLIT_PARTS; p++) more[p] += (double)x->splits[i].part_ns[p] * weight_of(c, i);
+    for (int p = 0; p < KP_SPLIT_PARTS; p++)
+        if (more[p] > more[most]) most = p;
+    return (enum kp_split_part)most;
+}
+
+struct comparing {
+    struct kp_costrules *x;
+    const struct compared *c;
+    bool are_gaps; /* each lies between two ops */
+};
+
+static void place_compare(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
+{
+    const struct comparing *const with = context;
+    kp_costplaces_add(&with->c->cost->places, with->x->tree, node, with->are_gaps ? before : -1,
+                      (int64_t)((double)ns * weight_of(with->c, step)));
+}
+
+KP_ORDER_BY(longest_first, double)
+
+/* Numbers of the steps that cost most, the longest first. */
+static const char *numbers_text(struct kp_costrules *x, const struct kp_cost *cost)
+{
+    size_t count = 0;
+    size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        if (cost->of[i] > 0) at[count++] = i;
+    qsort_r(at, count, sizeof *at, longest_first, cost->of);
+    const char *text = kp_costrules_numbers(x, at, count);
+    free(at);
+    return text;
+}
+
+/* The number of the step that costs most. */
+static long longest_of(const struct kp_costrules *x, const struct kp_cost *cost)
+{
+    size_t most = 0;
+    for (size_t i = 1; i < x->chosen->step_count; i++)
+        if (cost->of[i] > cost->of[most]) most = i;
+    return x->chosen->steps[most].number;
+}
+
+/* Which steps to record again: around a single one; where several are slow, many, since others may be the next time. */
+static const char *schedule_text(const struct kp_costrules *x, long step, bool is_one)
+{
+    const struct kp_step *steps = x->chosen->steps;
+    long from = step > 0 ? step - 1 : 0, to = step + 1;
+    if (!is_one) {
+        const long first = steps[0].number, last = steps[x->chosen->step_count - 1].number;
+        from = step - MANY_STEPS / 2 > first ? step - MANY_STEPS / 2 : first;
+        to = from + MANY_STEPS < last ? from + MANY_STEPS : last;
+    }
+    return kp_costrules_text(x, "%ld-%ld", from, to);
+}
+
+/* What ran while no op did, only Python's calls tell: how to see those of these steps. */
+static const char *gap_change(const struct kp_costrules *x, const struct kp_cost *cost)
+{
+    const bool has_gc = kp_costrules_fact(x, "kprof.python_gc") != 0, is_one = cost->least == 1;
+    const long step = longest_of(x, cost);
+    if (kp_costrules_has_calls(x))
+        return kp_costrules_text(x, "See the lines that ran then: kprof report --step %ld --by line%s.", step,
+                                 has_gc ? "" : "; whether Python collected garbage: kprof run --python-gc");
+    const char *record = kp_costrules_text(x, "kprof run --with-stack 1%s --schedule %s -- ...",
+                                           has_gc ? "" : " --python-gc", schedule_text(x, step, is_one));
+    if (!is_one)
+        return kp_costrules_text(x, "Record Python's calls of many steps: %s, then kprof advise names what ran%s.",
+                                 record, has_gc ? "" : ", or that Python collected garbage");
+    return kp_costrules_text(
+        x, "Record Python's calls around it: %s, then kprof report --step %ld --by line names what ran%s.", record,
+        step, has_gc ? "" : ", and kprof advise whether Python collected garbage");
+}
+
+static double *more_weights(const struct kp_costrules *x, const struct compared *c)
+{
+    double *weights = kp_kineto_room(x->chosen->step_count + 1, sizeof *weights);
+    for (size_t i = 0; i < x->chosen->step_count; i++) weights[i] = weight_of(c, i);
+    return weights;
+}
+
+/* Says what long steps have more. `weights`: of a gap, or NULL. */
+static void longer_name(struct kp_costrules *x, struct kp_finding *f, const char *numbers, enum kp_split_part part,
+                        const double *weights, bool is_one, const char *begin)
+{
+    const char *which = is_one ? "" : kp_costrules_text(x, " (%s)", numbers),
+               *has = is_one ? "this step" : "these steps";
+    f->is_gap = weights && f->where;
+    if (!weights) {
+        f->what =
+            kp_costrules_text(x, "%s%s: the extra time of %s is %s%s", f->what, which, has, part_words[part], begin);
+        return;
+    }
+    double many = 0;
+    for (size_t i = 0; i < x->out->steps; i++) many += weights[i] > 0;
+    const double ns = kp_gapplace_tell(x, weights, f->step_ns * (double)x->out->steps / many, f).ns;
+    const char *most = f->where ? kp_costrules_text(x, ", most of it before %s", f->where) : "";
+    if (ns > 0)
+        most = kp_costrules_text(x, ", %s%.1f ms of it in %s", is_one ? "" : "in each ", ns / 1e6,
+                                 f->is_gap ? KP_GAP_OF_FUNCTION : f->where);
+    f->what =
+        kp_costrules_text(x, "%s%s: the extra time of %s is outside operators%s%s", f->what, which, has, most, begin);
+}
+
+/* Half of what each of these steps has more is Python's garbage collector. */
+static bool are_collecting(const struct kp_costrules *x, const struct kp_cost *cost)
+{
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        if (cost->of[i] > 0 && !kp_longsteps_is_collecting(x, i, cost->of[i])) return false;
+    return true;
+}
+
+/* Those are told once: by the rule over all collections, or here. Frees the cost. */
+static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost *cost, const struct kp_cost_rule *rule)
+{
+    struct kp_finding *const told = kp_costrules_find(x, KP_FINDING_GC);
+    if (told) {
+        told->what = kp_costrules_text(x, "%s, most in %s", told->what, numbers_text(x, cost));
+        free(cost->of);
+        return NULL;
+    }
+    const bool is_one = cost->least == 1;
+    struct kp_cost_rule of_them = *rule;
+    kp_rules_collecting_places(x, cost->of, &cost->places);
+    of_them.change = KP_COLLECTING_CHANGE;
+    of_them.what = kp_costrules_text(x, "%s%s: the extra time of %s is Python's garbage collector", rule->what,
+                                     is_one ? "" : kp_costrules_text(x, " (%s)", numbers_text(x, cost)),
+                                     is_one ? "this step" : "these steps");
+    struct kp_finding *const found = kp_cost_tell(cost, x, &of_them);
+    kp_rules_collecting_explicit(found);
+    return found;
+}
+
+/* What makes steps slower and slower, by the part of them that grows: a slow disk is no graph that is kept alive. */
+static const char *drift_change(enum kp_split_part part, bool is_gap)
+{
+    if (part == KP_SPLIT_LOADING)
+        return "Loading takes longer and longer. Causes: items that grow, a disk or a network that slows down (a full "
+               "cache, other readers), or workers without a core.";
+    if (part == KP_SPLIT_COMM)
+        return "The network or another rank gets slower. `kprof advise` with the traces of all ranks says which.";
+    if (is_gap)
+        return "No operator runs in that time. Look for a file, a log or a list that grows, or a disk or a network "
+               "that slows down. `kprof run --with-stack 1` names the function.";
+    return drift.change;
+}
+
+/* Are these steps longer by what is told as one finding of all steps? */
+static bool is_told(const struct kp_costrules *x, const struct compared *c, bool is_gap)
+{
+    double *const weights = more_weights(x, c);
+    double ns = 0;
+    for (size_t i = 0; i < x->chosen->step_count; i++) ns += c->cost->of[i] / (double)c->many;
+    const bool is = (is_gap && kp_costrules_find(x, KP_FINDING_GIL)) || kp_costrules_is_told(x, weights, ns);
+    free(weights);
+    return is;
+}
+
+/* Tells the steps that the cost charges, against those beside them. Frees the cost. */
+static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compared *with,
+                                      const struct kp_cost_rule *rule)
+{
+    struct kp_cost *const cost = with->cost;
+    if (!with->many) {
+        free(cost->of);
+        return NULL;
+    }
+    if (are_collecting(x, cost)) return collecting_tell(x, cost, rule);
+    const enum kp_split_part part = part_with_more(x, with);
+    if (x->out->is_late &&
+        part == KP_SPLIT_COMPUTE) { /* its host waits until the GPU has done what was launched before */
+        free(cost->of);
+        return NULL;
+    }
+    const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
+    if (is_told(x, with, is_gap)) {
+        if (rule == &drift && is_gap) kp_rules_waits_grow(x);
+        free(cost->of);
+        return NULL;
+    }
+    const bool has_place = x->out->has_gpu || part == KP_SPLIT_COMPUTE || is_gap;
+    for (size_t i = 0; i < x->chosen->step_count && has_place; i++)
+        kp_longsteps_walk(x, i, is_gap, place_compare, &(struct comparing){x, with, is_gap});
+    struct kp_cost_rule of_part = *rule;
+    const bool is_outlier = strcmp(rule->id, outliers.id) == 0;
+    if (!is_outlier) of_part.explains = 1u << part; /* what the others have of it is judged without the long ones */
+    if (is_gap && is_outlier) of_part.change = gap_change(x, cost);
+    if (rule == &drift) of_part.change = drift_change(part, is_gap);
+    const char *numbers = numbers_text(x, cost);
+    const bool is_told = is_outlier && part != KP_SPLIT_LOADING;
+    const char *begin = is_told ? kp_stepbegin_text(x, cost->of, with->longer) : "";
+    double *weights = is_gap ? more_weights(x, with) : NULL;
+    const bool is_one = cost->least == 1;
+    struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
+    if (f) longer_name(x, f, numbers, part, weights, is_one, begin);
+    free(weights);
+    return f;
+}
+
+/* ---- the rules ---- */
+
+/* One long step is told by its number, with how much longer it is. */
+static struct kp_finding *one_tell(struct kp_costrules *x, const struct kp_longsteps *l, struct kp_cost *cost,
+                                   size_t at)
+{
+    const struct kp_step *const step = &x->chosen->steps[at];
+    const double length = (double)(step->end_ns - step->start_ns), more = l->more[at];
+    const long number = x->chosen->steps[at].number;
+    const struct kp_cost_rule one = {
+        outliers.bound, 0, outliers.id,
+        kp_costrules_text(x, "step %ld lasts %.1f ms, %.1f ms longer than the median%s%s", number, length / 1e6,
+                          more / 1e6, kp_waitedsteps_beside(x, l->waits[at]),
+                          (double)x->splits[at].step_ns < length ? " and its evaluation" : ""),
+        kp_costrules_text(x, "Compare it with the others: kprof report --step %ld. `kprof html` draws it.", number)};
+    cost->least = 1;
+    cost->of_ns = x->out->median_ns;
+    const struct compared with = compared_of(x, cost, l->more, l, l->group[at]);
+    return longer_tell(x, &with, &one);
+}
+
+static const char slower_what[] = ": the same number of calls as in the others, but slower";
+static const char slower_change[] =
+    "Either their inputs are larger, or the thread waited for a core that other threads or programs used. "
+    "Compare shapes: kprof run --record-shapes -- ..., then kprof report --step N.";
+
+/* The only notable step of a group, where it has most of what that has more; SIZE_MAX: none. */
+static size_t one_find(const struct kp_costrules *x, const struct kp_longsteps *l, size_t group)
+{
+    size_t one = SIZE_MAX, count = 0;
+    double all = 0;
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        if (l->group[i] != group) continue;
+        all += l->more[i];
+        if (!kp_longcauses_is_notable(x, l, i)) continue;
+        one = i;
+        count++;
+    }
+    return count == 1 && l->more[one] >= OUTLIER_ONE_SHARE * all ? one : SIZE_MAX;
+}
+
+/* What lacks cores is slow in turns: that is told with its reason, as too many threads or as a note. */
+static bool is_told_elsewhere(struct kp_costrules *x)
+{
+    return kp_rules_threads_wanted(x) || kp_costrules_is_crowded(x);
+}
+
+/* Tells the steps of one group: the one that has most of it, or all. */
+static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, size_t group)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    const size_t one = one_find(x, l, group);
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        if (l->group[i] == group && (one == SIZE_MAX || i == one)) cost.of[i] = l->more[i] - l->shared[i];
+    bool are_slower = true;
+    for (size_t i = 0; i < x->chosen->step_count; i++) are_slower &= !(cost.of[i] > 0) || l->is_slower[i];
+    for (size_t i = 0; i < x->chosen->step_count && one == SIZE_MAX; i++)
+        if (group && l->shared_with[i] == group) cost.of[i] = l->shared[i];
+    const struct compared with = compared_of(x, &cost, l->more, l, group);
+    if (are_slower && is_told_elsewhere(x)) {
+        free(cost.of);
+        return;
+    }
+    struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &with, &outliers);
+    if (f && one != SIZE_MAX) f->once_ns = l->more[one], f->once_step = x->chosen->steps[one].number;
+    if (!f || !are_slower) return;
+    f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);
+    f->change = slower_change;
+}
+
+/*
+ * Each step that is notable and has a cause of its own is told by its number, and steps of one cause together. What is
+ * left is told together, too: many steps, each long by something else, are those of a busy machine.
+ */
+static void groups_tell(struct kp_costrules *x, struct kp_longsteps *l)
+{
+    size_t alone = 0;
+    size_t *sizes = kp_kineto_zeros(l->groups + 2, sizeof *sizes);
+    for (size_t i = 0; i < x->chosen->step_count; i++) sizes[l->group[i]]++;
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        alone += l->group[i] && sizes[l->group[i]] == 1 && kp_longcauses_is_notable(x, l, i);
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        if (l->group[i] && sizes[l->group[i]] == 1 && (alone > OUTLIERS_ALONE || !kp_longcauses_is_notable(x, l, i)))
+            l->group[i] = l->groups + 1;
+    for (size_t g = 1; g <= l->groups + 1; g++) group_tell(x, l, g);
+    free(sizes);
+}
+
+/*
+ * Steps of which many are long by what they load, or a few for a good share of all time, are those of a loader that
+ * gives its items in bursts: what they wait for is judged with the others. The first may wait for workers to start.
+ */
+static void bursts_leave(const struct kp_costrules *x, const struct step_lengths *l, double *longer)
+{
+    size_t *at = kp_kineto_room(l->count + 1, sizeof *at), count = 0;
+    double all = 0;
+    double *loading = kp_kineto_room(l->count + 1, sizeof *loading);
+    for (size_t i = 0; i < l->count; i++) loading[i] = (double)x->splits[i].part_ns[KP_SPLIT_LOADING];
+    const double usual = kp_quantile(loading, l->count, 0.5); /* sorts them */
+    for (size_t i = 1; i < l->count; i++) {
+        const double more = (double)x->splits[i].part_ns[KP_SPLIT_LOADING] - usual;
+        if (!(longer[i] > 0) || more < BURST_SHARE * longer[i]) continue;
+        at[count++] = i;
+        all += more;
+    }
+    const bool are_many = (double)count >= BURSTS_SHARE * (double)l->count;
+    if (count >= BURSTS_LEAST && (are_many || all >= KP_SHARE_CRITICAL * x->out->step_ns * (double)l->count))
+        for (size_t i = 0; i < count; i++) longer[at[i]] = 0;
+    free(at);
+    free(loading);
+}
+
+/* Then steps are judged without them. */
+static bool has_waits(const struct step_lengths *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (l->waits[i] > 0) return true;
+    return false;
+}
+
+/* Steps that are long by their waits, most of it: they are not long by what the program does. */
+static void waits_judge(struct kp_costrules *x, struct step_lengths *l)
+{
+    double *const more = kp_kineto_room(l->count + 1, sizeof *more);
+    size_t waited = 0;
+    for (size_t i = 0; i < l->count; i++) l->sorted[i] = l->of[i] + l->waits[i];
+    const double median = kp_quantile(l->sorted, l->count, 0.5);
+    for (size_t i = 0; i < l->count; i++) {
+        const double ns = l->of[i] + l->waits[i];
+        const bool is_waits = l->waits[i] >= WAITS_SHARE * (ns - median) && !l->is_prompt[i] && !x->is_long[i];
+        more[i] = is_waits && ns > OUTLIER_MEDIANS * median ? ns - median : 0;
+        waited += more[i] > 0;
+    }
+    for (size_t i = 0; i < l->count && 2 * waited <= l->count; i++) x->is_long[i] |= more[i] > 0; /* in its gaps */
+    kp_waitedsteps_tell(x, l->waits, more);
+    free(more);
+}
+
+static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
+{
+    const double median = quantile_of(l, 0, l->count, 0.5), low = quantile_of(l, 0, l->count, 0.25);
+    const double high = quantile_of(l, 0, l->count, 0.75);
+    const bool are_few = l->count < OUTLIER_MANY;
+    const double bound = (are_few ? OUTLIER_MEDIANS_FEW : OUTLIER_MEDIANS) * median;
+    struct kp_cost cost = kp_cost_open(x);
+    for (size_t i = 0; i < l->count; i++)
+        if (!l->is_prompt[i] && l->of[i] > bound && (are_few || l->of[i] > high + OUTLIER_RANGES * (high - low)))
+            cost.of[i] = l->of[i] - median;
+    bursts_leave(x, l, cost.of);
+    for (size_t i = 0; i < l->count; i++) x->is_long[i] = cost.of[i] > 0;
+    struct kp_longsteps longer;
+    kp_longsteps_find(&longer, x, cost.of, median);
+    longer.waits = l->waits;
+    kp_sharedsteps_find(&longer, x);
+    if (longer.groups && !x->out->has_gpu) kp_longcauses_note(x, &longer);
+    groups_tell(x, &longer);
+    kp_longsteps_fini(&longer);
+    free(cost.of);
+}
+
+/* Kendall's sum of all pairs, in standard deviations. */
+static double trend_sigmas(const struct step_lengths *l)
+{
+    const double n = (double)l->count, variance = n * (n - 1) * (2 * n + 5) / 18;
+    double sum = 0;
+    for (size_t i = 0; i < l->count; i++)
+        for (size_t k = i + 1; k < l->count; k++) sum += (l->of[k] > l->of[i]) - (l->of[k] < l->of[i]);
+    return sum / sqrt(variance);
+}
+
+/* How much steps near each other differ: of each from the one before, which a slow growth hardly moves. */
+static double spread_of(struct step_lengths *l)
+{
+    for (size_t i = 1; i < l->count; i++) l->sorted[i - 1] = fabs(l->of[i] - l->of[i - 1]);
+    return NORMAL_SIGMA / sqrt(2) * kp_quantile(l->sorted, l->count - 1, 0.5);
+}
+
+/* Are these steps longer by ops that are as many as in the others, but slower? */
+static bool is_slower_alone(const struct kp_costrules *x, const double *longer)
+{
+    struct kp_slowerops slower;
+    double slower_ns = 0, ns = 0;
+    kp_slowerops_open(&slower, x, longer);
+    for (size_t i = 0; i < x->chosen->step_count; i++) {
+        if (!(longer[i] > 0)) continue;
+        slower_ns += kp_slowerops_of(&slower, i).ns;
+        ns += longer[i];
+    }
+    kp_slowerops_fini(&slower);
+    return slower_ns >= SLOWER_SHARE * ns;
+}
+
+/* Do these steps last no longer than by what their thread waited for a core? */
+static bool is_a_wait(const struct kp_costrules *x, const double *longer)
+{
+    double ns = 0;
+    for (size_t i = 0; i < x->chosen->step_count; i++) ns += longer[i];
+    return kp_costrules_is_crowded(x) && ns <= 1e3 * kp_costrules_fact(x, "kprof.core_waited_us");
+}
+
+static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
+{
+    enum { STEPS_MOST = 3000 }; /* pairs are compared */
+    if (l->count < DRIFT_STEPS || l->count > STEPS_MOST) return;
+    const size_t third = l->count / 3;
+    const double early = quantile_of(l, 0, third, 0.5), late = quantile_of(l, l->count - third, l->count, 0.5);
+    if (late < DRIFT_LEAST * early || trend_sigmas(l) < DRIFT_SIGMAS || late - early < DRIFT_SPREADS * spread_of(l))
+        return;
+    struct kp_cost cost = kp_cost_open(x);
+    double *longer = kp_kineto_room(l->count + 1, sizeof *longer); /* slow ones are no others to compare with */
+    for (size_t i = 0; i < l->count; i++) {
+        cost.of[i] = i >= third && l->of[i] > early && !x->is_long[i] ? l->of[i] - early : 0;
+        longer[i] = x->is_long[i] ? l->of[i] : cost.of[i];
+    }
+    const bool is_told = kp_rules_threads_wanted(x) && is_slower_alone(x, cost.of);
+    if (is_told || (!has_waits(l) && is_a_wait(x, cost.of))) free(cost.of); /* told with its reason */
+    else {
+        const struct compared with = compared_of(x, &cost, longer, NULL, 0);
+        longer_tell(x, &with, &drift);
+    }
+    free(longer);
+}
+
+static void lengths_judge(struct kp_costrules *x)
+{
+    struct step_lengths l = {.count = x->chosen->step_count};
+    l.of = kp_kineto_room(l.count + 1, sizeof *l.of);
+    l.sorted = kp_kineto_room(l.count + 1, sizeof *l.sorted);
+    l.is_prompt = kp_kineto_room(l.count + 1, sizeof *l.is_prompt);
+    l.waits = kp_waitedsteps_find(x);
+    for (size_t i = 0; i < l.count; i++) l.of[i] = (double)x->splits[i].step_ns - l.waits[i];
+    kp_promptsteps_tell(x, l.is_prompt);
+    outliers_judge(x, &l);
+    drift_judge(x, &l); /* by what steps have without their waits: it needs none left out for these */
+    if (has_waits(&l)) waits_judge(x, &l);
+    free(l.of);
+    free(l.sorted);
+    free(l.is_prompt);
+    free(l.waits);
+}
+
+/* An evaluation inside of the training makes no slow step: steps are judged without. */
+void kp_rules_steps(struct kp_costrules *x)
+{
+    x->trained = kp_kineto_room(x->chosen->step_count + 1, sizeof *x->trained);
+    memcpy(x->trained, x->splits, x->chosen->step_count * sizeof *x->trained);
+    x->is_long = kp_kineto_room(x->chosen->step_count + 1, sizeof *x->is_long);
+    kp_evalsteps_tell(x, &x->evaluated);
+    kp_evalsteps_leave_out(x, &x->evaluated, x->trained);
+    struct kp_costrules without = *x;
+    without.splits = x->trained;
+    lengths_judge(&without);
+    x->explained = without.explained;
+    x->unrecorded = without.unrecorded;
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * waitrules.c - the thread of the steps sleeps: in which call it waits, and for what, or that it waits for the GIL
+ *
+ * The kernel tells how long that thread slept in the window. Where Python's calls were recorded, names tell what it
+ * waited for (pywait.def). What it slept beside these it waits for the GIL, if other threads of the program have a core
+ * meanwhile: 5 ms each time, wherever an op or a function in C ends. Without calls the gaps between its ops tell: one
+ * wait is one gap of the step, and waits for the GIL lie in many.
+ */
+#include "export/answers/advise/rules/waits.h"
+
+#include <stdlib.h>
+
+#include "export/answers/advise/rules/loadwaits.h"
+#include "export/answers/advise/stepkinds/longsteps.h"
+#include "export/answers/advise/opsrules/opsrules.h"
+#include "export/answers/advise/rules/rules.h"
+#include "export/answers/top/timeshares.h"
+#include "export/show/units.h"
+
+#define WAIT_SHARE 0.10 /* of a step */
+#define WAIT_NS 200000.0
+#define COMM_LITTLE 0.01 /* of a step: else its thread sleeps in collectives, too, beside ops */
+#define ONE_SHARE 0.5    /* of what it sleeps: in one gap of a step */
+#define PART_SHARE 0.3   /* of a gap: the thread sleeps for so much of it, and the rest is of the same cause */
+#define WHOLE_SHARE 0.8  /* of a gap: it sleeps for nearly all of it */
+#define OTHERS_SHARE 0.5 /* of what it sleeps: other threads have a core for so long */
+
+/* What the thread of the steps slept, a step, outside of data loading. Negative: not known. */
+static double asleep_of(const struct kp_costrules *x)
+{
+    const double asleep = kp_loadcore_asleep_ns(x) / (double)x->out->steps - x->out->mean_ns[KP_SPLIT_LOADING];
+    const bool has_comm = x->out->mean_ns[KP_SPLIT_COMM] > COMM_LITTLE * x->out->step_ns;
+    return has_comm || x->out->has_gpu ? -1 : asleep;
+}
+
+static bool is_much(const struct kp_costrules *x, double ns)
+{
+    return ns >= WAIT_NS && ns >= WAIT_SHARE * x->out->step_ns;
+}
+
+/*
+ * Adds a finding of what each step has of it, and explains the time without an op, and slow steps, by it. What few
+ * steps have makes these slow: it is told with them.
+ */
+static struct kp_finding *wait_tell(struct kp_costrules *x, struct kp_finding *f, const double *of)
+{
+    const size_t steps = x->out->steps;
+    f->share = x->out->step_ns > 0 ? f->step_ns / x->out->step_ns : 0;
+    for (size_t i = 0; i < steps; i++) f->steps += !of || of[i] >= WAIT_SHARE * (double)x->splits[i].step_ns;
+    if (2 * f->steps < steps) return NULL;
+    f->is_critical = kp_advise_is_critical(f, steps);
+    if (2 * f->step_ns >= x->out->mean_ns[KP_SPLIT_IDLE]) x->explained |= 1u << KP_SPLIT_IDLE;
+    if (of) kp_costrules_told(x, of);
+    return kp_costrules_tell(x, f);
+}
+
+/*
+ * Steps that are calls of a function: between two calls its caller waits for what the next one is to do, as a server
+ * does for a request. That is no cost of a step.
+ */
+static void between_tell(struct kp_costrules *x, double ns, const char *where)
+{
+    if (!is_much(x, ns)) return;
+    x->out->no_op = kp_costrules_text(x,
+                                      "its thread sleeps %s %s for %s per step, as a server does that waits for "
+                                      "requests: kprof report --within %s has the calls alone",
+                                      where, kp_waits_function(x), kp_units_ms(ns), kp_waits_function(x));
+    const double waited = 1e3 * kp_costrules_fact(x, "kprof.core_waited_us") / (double)x->out->steps;
+    if (2 * ns >= x->out->mean_ns[KP_SPLIT_IDLE] - waited) x->explained |= 1u << KP_SPLIT_IDLE;
+}
+
+/* ---- the GIL ---- */
+
+/* False: no other thread has a core for long enough. */
+static bool gil_tell(struct kp_costrules *x, double asleep)
+{
+    const double others = (double)kp_summary_others_ns(x->tree->trace) / (double)x->out->steps;
+    if (!is_much(x, asleep) || others < OTHERS_SHARE * asleep) return false;
+    struct kp_finding f = {.id = KP_FINDING_GIL, .step_ns = asleep, .line = kp_ownthreads_line(x)};
+    f.what = kp_costrules_text(x,
+                               "the main thread waits for Python's lock (the GIL): other threads of this program hold "
+                               "it and compute for %.1f ms per step",
+                               others / 1e6);
+    const char *const where = kp_ownthreads_where(x);
+    f.change =
+        kp_costrules_text(x,
+                          "Run what that thread does as a process, do less in it, or let it wait where it polls: "
+                          "the lock comes back 5 ms after each time that it is asked for. %c%s.",
+                          where[0] - 'a' + 'A', where + 1);
+    (void)wait_tell(x, &f, NULL);
+    return true;
+}
+
+/* ---- calls that wait ---- */
+
+static const char lock_change[] = "Hold the lock for less time, or give each thread its own data. `kprof stacks "
+                                  "--threads` shows what each does meanwhile.";
+static const struct wait_words {
+    const char *id, *what, *change;
+} words[KP_PYWAIT_OWN + 1] = {
+    [KP_PYWAIT_NONE].id = "waits-in-step",
+    [KP_PYWAIT_NONE].what = "the main thread waits in a call for work that runs elsewhere",
+    [KP_PYWAIT_NONE].change = "Start that work earlier and fetch the result one step later, or make it cheaper.",
+    [KP_PYWAIT_SLEEP].id = "sleeps-in-step",
+    [KP_PYWAIT_SLEEP].what = "the step sleeps",
+    [KP_PYWAIT_SLEEP].change = "Take the sleep out of the step, or let another thread sleep.",
+    [KP_PYWAIT_QUEUE].id = "queue-wait",
+    [KP_PYWAIT_QUEUE].what = "the step waits for a queue",
+    [KP_PYWAIT_QUEUE].change =
+        "The other side of the queue is too slow: fill it from several threads or processes, or further ahead.",
+    [KP_PYWAIT_LOCK].id = "lock-wait",
+    [KP_PYWAIT_LOCK].what = "the step waits for another thread: a lock, an event or its end",
+    [KP_PYWAIT_LOCK].change = lock_change,
+    [KP_PYWAIT_OWN].id = "lock-wait",
+    [KP_PYWAIT_OWN].what = "the main thread waits in a function's own code, for a lock (with lock:)",
+    [KP_PYWAIT_OWN].change = lock_change,
+    [KP_PYWAIT_NETWORK].id = "network-wait",
+    [KP_PYWAIT_NETWORK].what = "the step waits for a network or for another program's answer",
+    [KP_PYWAIT_NETWORK].change = "Send requests ahead in another thread, and ask for more at once.",
+    [KP_PYWAIT_PROCESS].id = "process-wait",
+    [KP_PYWAIT_PROCESS].what = "the step waits for the result of another process or a pool",
+    [KP_PYWAIT_PROCESS].change = "Start it earlier and fetch its result one step later, or make it cheaper there.",
+    [KP_PYWAIT_FILE].id = "file-io",
+    [KP_PYWAIT_FILE].what = "the step reads or writes files",
+    [KP_PYWAIT_FILE].change =
+        "Let a thread or a DataLoader's workers read ahead, keep what was read in memory, or write "
+        "less often, or in a thread.",
+};
+
+/* Tells one kind of wait, of a step's `ns`, at its lines. */
+static void kind_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, enum kp_pywait kind, double ns)
+{
+    char lines[600];
+    struct kp_finding f = {.id = words[kind].id, .change = words[kind].change, .step_ns = ns};
+    const struct kp_waitplace *const most = kp_waitcalls_lines(calls, x->tree->trace, kind, lines, sizeof lines);
+    const char *const feeder = kind == KP_PYWAIT_QUEUE ? kp_waitcalls_feeder(x) : NULL;
+    f.what = kp_costrules_text(x, "%s%s%s%s%s", words[kind].what, *lines ? ": " : "", lines, feeder ? "; " : "",
+                               feeder ? feeder : "");
+    f.line = most ? kp_kineto_text(x->tree->trace, most->line) : NULL;
+    f.where = most ? kp_kineto_text(x->tree->trace, most->call) : NULL;
+    double *const of = kp_kineto_zeros(x->out->steps + 1, sizeof *of);
+    kp_waitcalls_steps(calls, kind, of);
+    (void)wait_tell(x, &f, of);
+    free(of);
+}
+
+/* `with lock:` calls nothing that is recorded. Where other waits for locks are told, it is one with them. */
+static void own_tell(struct kp_costrules *x, const struct kp_waitcalls *calls, double ns)
+{
+    struct kp_finding *const told = kp_costrules_find(x, words[KP_PYWAIT_OWN].id);
+    if (!told) {
+        kind_tell(x, calls, KP_PYWAIT_OWN, ns);
+        return;
+    }
+    told->step_ns += ns;
+    told->share = told->step_ns / x->out->step_ns;
+    told->steps = x->out->steps;
+    told->is_critical = kp_advise_is_critical(told, x->out->steps);
+    x->explained |= 2 * told->step_ns >= x->out->mean_ns[KP_SPLIT_IDLE] ? 1u << KP_SPLIT_IDLE : 0;
+}
+
+/* What no named call explains: one function in C that waits; the GIL; or a lock of a statement, which is no call. */
+static void rest_judge(struct kp_costrules *x, const struct kp_waitcalls *calls, double rest)
+{
+    const double unknown = kp_waitcalls_ns(calls, KP_PYWAIT_NONE), own = kp_waitcalls_ns(calls, KP_PYWAIT_OWN);
+    if (!is_much(x, rest)) return;
+    if (unknown >= ONE_SHARE * rest) kind_tell(x, calls, KP_PYWAIT_NONE, unknown < rest ? unknown : rest);
+    else if (!gil_tell(x, rest) && own >= ONE_SHARE * rest) own_tell(x, calls, own < rest ? own : rest);
+}
+
+static void calls_judge(struct kp_costrules *x, double asleep)
+{
+    struct kp_waitcalls calls;
+    kp_waitcalls_find(&calls, x);
+    const double between = calls.between_ns / (double)x->out->steps;
+    double rest = asleep - between;
+    between_tell(x, between < asleep ? between : asleep, "between calls of");
+    for (int kind = KP_PYWAIT_SLEEP; kind < KP_PYWAIT_KINDS; kind++) {
+        const double ns = kp_waitcalls_ns(&calls, (enum kp_pywait)kind);
+        if (is_much(x, ns)) kind_tell(x, &calls, (enum kp_pywait)kind, ns);
+        if (kind != KP_PYWAIT_FILE || is_much(x, ns)) rest -= ns; /* the GIL may be waited for in short reads, too */
+    }
+    rest_judge(x, &calls, rest);
+    kp_waitcalls_fini(&calls);
+}
+
+/* ---- without calls: gaps ---- */
+
+static const char gap_change[] =
+    "To see the call, and the cause of the wait: kprof run --with-stack 1 --schedule 10-30 -- ..., then kprof advise.";
+
+/*
+ * How long the thread waits, a step: what the place has, and no more than the thread sleeps. Where it sleeps for a good
+ * part of that place, as while it reads files, what it does there beside is of the same cause.
+ */
+static double gap_cost(const struct kp_waitgaps *gaps, double asleep)
+{
+    const bool is_part = asleep >= PART_SHARE * gaps->most_ns && asleep < WHOLE_SHARE * gaps->most_ns;
+    return is_part || gaps->most_ns < asleep ? gaps->most_ns : asleep;
+}
+
+static void gap_tell(struct kp_costrules *x, struct kp_waitgaps *gaps, double asleep)
+{
+    if (!is_much(x, gaps->most_ns)) return;
+    struct kp_finding f = {.id = words[KP_PYWAIT_NONE].id, .change = gap_change};
+    f.step_ns = gap_cost(gaps, asleep);
+    f.what = kp_costrules_text(x, "the main thread sleeps or waits for a lock, a queue, a file or another process%s",
+                               f.step_ns > asleep ? kp_costrules_text(x, " (asleep for %s of it)", kp_units_ms(asleep))
+                                                  : "");
+    kp_costplaces_tell(&gaps->places, x->tree->trace, &f);
+    f.is_gap = f.where != NULL;
+    (void)wait_tell(x, &f, gaps->of);
+}
+
+static void gaps_judge(struct kp_costrules *x, double asleep)
+{
+    struct kp_waitgaps gaps;
+    if (!is_much(x, asleep)) return;
+    kp_waitgaps_find(&gaps, x, ONE_SHARE * asleep);
+    const bool is_input = gaps.node >= 0 && kp_rules_is_input(x, (size_t)gaps.node); /* that has a finding of its own */
+    const bool is_one = 2 * gaps.large_steps >= x->out->steps, is_most = gaps.most_ns >= ONE_SHARE * asleep;
+    const bool is_between = kp_waits_function(x) && is_one && 2 * gaps.begin_steps >= gaps.large_steps;
+    if (is_between) between_tell(x, gaps.most_ns < asleep ? gaps.most_ns : asleep, "before the first op of");
+    else if (!is_input && (is_one || (!gil_tell(x, asleep) && is_most))) gap_tell(x, &gaps, asleep);
+    kp_waitgaps_fini(&gaps);
+}
+
+void kp_rules_waits(struct kp_costrules *x)
+{
+    const double asleep = asleep_of(x);
+    if (x->out->has_gpu || x->tree->trace->has_heap) return; /* that was traced, and makes all else longer */
+    if (kp_costrules_has_calls(x)) calls_judge(x, asleep);
+    else gaps_judge(x, asleep);
+}
+
+void kp_rules_waits_grow(const struct kp_costrules *x)
+{
+    for (size_t i = 0; i < x->out->count; i++)
+        for (int kind = 0; kind <= KP_PYWAIT_OWN; kind++)
+            if (strcmp(x->out->findings[i].id, words[kind].id) == 0) {
+                x->out->findings[i].what = kp_costrules_text(x, "%s, longer and longer", x->out->findings[i].what);
+                return;
+            }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* longsteps.h - what the rules over steps know of a step: its cause, slower ops, an evaluation, a prompt */
+#pragma once
+
+#include "export/answers/advise/parts/adviseparts.h"
+
+/* ---- longsteps.c: which long steps have one cause ---- */
+
+struct kp_longsteps {
+    const double *more;  /* by step: how much longer than the median, ns; 0: it is not long */
+    const double *waits; /* by step: of its length its thread had no core, which is not in `more` */
+    double median_ns;
+    size_t *group, groups; /* by step: 1 to `groups`, the longest first; 0: not long */
+    bool *is_slower;       /* by step: it is longer by as many calls of the same ops, which are slower */
+    bool *has_cause; /* by step: what it has more, the program does then alone, or waits for: jitter does not hit one
+                        place so often */
+    bool *is_gap;    /* by step: most of what it has more is time in which no op runs */
+    double *shared;  /* by step: of `more`, what the steps of another group have more, which is that group's */
+    size_t *shared_with; /* by step: that group; 0: none */
+};
+void kp_longsteps_find(struct kp_longsteps *out, const struct kp_costrules *rules, const double *more,
+                       double median_ns);
+void kp_longsteps_fini(struct kp_longsteps *longer);
+/* Is it too much for chance that `hits` of `count` long steps are so by a place of that time a step? */
+bool kp_longsteps_is_often(const struct kp_longsteps *longer, size_t hits, size_t count, double usual_ns);
+/* Did Python collect garbage in half of what a step is longer? */
+bool kp_longsteps_is_collecting(const struct kp_costrules *rules, size_t step, double more_ns);
+size_t kp_longsteps_node(const struct kp_tree *tree, int64_t ns); /* the first that does not begin before */
+/* Gives each outermost op of a step, or each gap before one, which the op before it begins; -1: not known. */
+typedef void (*kp_longsteps_fn)(void *context, size_t step, int32_t node, int32_t before, int64_t ns);
+void kp_longsteps_walk(const struct kp_costrules *rules, size_t step, bool are_gaps, kp_longsteps_fn give,
+                       void *context);
+
+/* ---- sharedsteps.c: steps with the causes of two groups ---- */
+
+/* Sets `shared` and `shared_with`. */
+void kp_sharedsteps_find(struct kp_longsteps *longer, const struct kp_costrules *rules);
+
+/* ---- slowerops.c: ops that run as often as in the other steps, but slower ---- */
+
+double kp_slowerops_self_ns(const struct kp_tree *tree, size_t node); /* how long it lasts, without what it calls */
+
+enum kp_opkind {
+    KP_OP_OF_OTHERS,
+    KP_OP_OF_LIBRARY,  /* ATen's */
+    KP_OP_OF_AUTOGRAD, /* a node in C++ */
+    KP_OP_WITH_HOOKS   /* torch's, which may run functions of the program */
+};
+struct kp_opcalls {
+    enum kp_opkind kind;
+    size_t count;
+    double ns;
+    int32_t node; /* one of them */
+    bool has_shapes;
+};
+struct kp_slowerops {
+    const struct kp_costrules *x;
+    struct kp_keyindex usual; /* rows: struct kp_opcalls */
+    struct kp_ownlines lines;
+    size_t steps;    /* those that are not longer */
+    bool has_shapes; /* of some op */
+};
+struct kp_slower {
+    double ns, shaped_ns;      /* of which the shapes are known to be the same */
+    double added_ns;           /* of calls that are more than in the others */
+    int32_t node;              /* one of the calls that have most of it, where no hooks run; -1 */
+    size_t calls;              /* the number of the calls, of any kind, that have most of it */
+    double calls_ns, usual_ns; /* what these have more; and in the mean of the other steps */
+};
+void kp_slowerops_open(struct kp_slowerops *out, const struct kp_costrules *rules, const double *longer);
+struct kp_slower kp_slowerops_of(struct kp_slowerops *slower, size_t step);
+void kp_slowerops_fini(struct kp_slowerops *slower);
+
+/* ---- gapplace.c ---- */
+
+/*
+ * Names the call of Python, and the program's own line, that has most of the time without an op, where it is a tenth of
+ * `of_ns` at least. Each step counts by its weight. ns 0: none has, or no calls were recorded.
+ * A gap between two lines of a function stays one (is_gap), where that function's own code has the time.
+ */
+#define KP_GAP_OF_FUNCTION "the function's own Python code"
+struct kp_gap_call {
+    double ns, itself_ns; /* ns: with callees */
+    bool is_python;       /* a function of the program, under which next to no op runs */
+};
+struct kp_gap_call kp_gapplace_tell(const struct kp_costrules *rules, const double *weights, double of_ns,
+                                    struct kp_finding *out);
+/* Of each step with a weight: which line and call has most of that time. Equal numbers are one place; 0: not known. */
+void kp_gapplace_steps(const struct kp_costrules *rules, const double *weights, uint64_t *calls);
+/* How much of that time such a place has in the mean of the steps without a weight, ns. */
+double kp_gapplace_usual(const struct kp_costrules *rules, const double *weights, uint64_t call);
+
+bool kp_gapplace_is_function(const char *line, const char *function); /* a line of it, or both of one */
+
+/* ---- readtimes.c: the function that reads values one by one ---- */
+
+/* When the function of a line of the program runs, as far as calls or ops tell. Settled; none where it is not known. */
+void kp_readtimes_find(struct kp_spans *out, const struct kp_costrules *rules, const char *line);
+/* What of these times (settled) is without an op. */
+void kp_readtimes_idle(struct kp_spans *out, const struct kp_costrules *rules, const struct kp_spans *times);
+
+/* ---- waitedsteps.c: long steps whose thread had no core, as the kernel counted ---- */
+
+/* By step: how long, ns; all 0 where the trace does not tell. The caller frees them. */
+double *kp_waitedsteps_find(const struct kp_costrules *rules);
+/* Tells in a note the steps of which the wait is half of what they last longer. */
+void kp_waitedsteps_tell(struct kp_costrules *rules, double *waits, const double *more);
+/* " without the 60.0 ms in which it had no core"; "" where it had one. */
+const char *kp_waitedsteps_beside(const struct kp_costrules *rules, double wait_ns);
+
+/* ---- stepbegin.c ---- */
+
+/*
+ * ", at its begin, behind the optimizer of step 7", where the steps that `of` has more than 0 of have that before their
+ * first forward op, against those that are not `longer`. "": they do not, or an optimizer does not count the steps.
+ */
+const char *kp_stepbegin_text(const struct kp_costrules *rules, const double *of, const double *longer);
+
+/* ---- evalsteps.c: the steps of a training that hold an evaluation ---- */
+
+#define KP_EVALUATED_HOW                                                                                              \
+    ". To time them: kprof run --phases (Lightning, transformers, your own ranges), or kprof report --within with a " \
+    "range. To save time, "
+/* Tells them, and adds when they evaluate. */
+void kp_evalsteps_tell(const struct kp_costrules *rules, struct kp_spans *times);
+/* Takes that from the steps. */
+void kp_evalsteps_leave_out(const struct kp_costrules *rules, const struct kp_spans *times,
+                            struct kp_step_split *splits);
+
+/* ---- promptsteps.c: the steps of a generation that take a prompt ---- */
+
+/* Reads the tokens of an embedding, "[[50257, 128], [1, 12], [], [], []]": 12. 0: another form. */
+long kp_prompt_tokens(const char *shapes);
+/* Sets is_prompt[i] of each chosen step; where there are such steps beside those of a token, tells them. */
+void kp_promptsteps_tell(const struct kp_costrules *rules, bool *is_prompt);
