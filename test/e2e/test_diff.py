@@ -81,8 +81,7 @@ def test_a_side_may_be_several_files(runs):
 def test_it_is_said_in_words(runs):
     said = diff(runs["healthy"], runs["loading"]).stdout
     assert re.search(r"^program +advice.py +advice.py", said, re.M)
-    assert re.search(r"^change +\+[\d.]+ ms a step, \+[\d.]+ %: slower \(noise [\d.]+ ms\)$", said, re.M)
-    assert re.search(r"ops? within noise, the largest by [+-][\d.]+ ms: \S.* \(--all shows them\)$", said, re.M)
+    assert re.search(r"^change +slower: \+", said, re.M) and re.search(r"^\d+ ops? within noise, ", said, re.M)
 
 
 def test_what_it_cannot_take_is_one_line(runs, tmp_path):
@@ -111,7 +110,7 @@ def test_a_row_has_the_shapes_where_they_differ(tmp_path):
     a, b = shaped(tmp_path / "a.pt.trace.json", 8), shaped(tmp_path / "b.pt.trace.json", 32)
     said = diff(a, b).stdout
     shapes = "[[4], [8, 16], [16, 4]] -> [[4], [32, 16], [16, 4]]"
-    assert f"inputs       1 op got inputs of other shapes (in the first call); most changed aten::addmm: {shapes}\n" in said, said
+    assert re.search(rf"^inputs  .*: aten::addmm, {re.escape(shapes)}$", said, re.M), said
     assert re.search(rf"^aten::addmm .* 1 -> 1  {re.escape(shapes)}$", said, re.M) and re.search(r"^aten::fill_ .* 1 -> 1$", said, re.M)
     found = json.loads(diff(a, b, "--json").stdout)
     assert row(found, "ops", "aten::addmm")["b_shapes"] == "[[4], [32, 16], [16, 4]]"
@@ -163,12 +162,12 @@ def test_the_line_that_changed_most_is_named_and_the_rest_accounted_for(tmp_path
     a = written(tmp_path / "a.pt.trace.json", 5, [3, 4], 1000, [("aten::mm", 4000), ("aten::add", 500)])
     b = written(tmp_path / "b.pt.trace.json", 5, [5, 6], 4000, [("aten::mm", 9000), ("aten::add", 500)])
     said = diff(a, b).stdout
-    assert "\nline         train.py:3 -> 5 main changed most: 4.000 -> 9.000 ms a step\n" in said
-    assert re.search(r"^rows +of ops explain \+5\.000 of the \+8\.000 ms; \+3\.000 ms lies in gaps between ops", said, re.M), said
+    assert "\nline         train.py:3 -> 5 main changed most: 4.00 ms -> 9.00 ms per step\n" in said
+    assert "\nexplained    +5.00 ms of +8.00 ms by the operators below; +3.00 ms outside operators " in said
     found = json.loads(diff(a, b, "--json").stdout)
     assert found["explained"] == {"rows_ms": 5.0, "no_op_ms": 3.0, "no_op_in_rows": False}
     assert row(found, "lines", "train.py:4 -> 6 main")["verdict"] == "within noise"
-    assert "changed most" not in diff(a, a).stdout
+    assert "\nline  " not in diff(a, a).stdout
 
 
 def stepped(path, lengths_ms):
@@ -195,10 +194,10 @@ def test_a_build_does_not_fail_by_one_run_a_side_that_may_be_the_machine(tmp_pat
     a = stepped(tmp_path / "a.pt.trace.json", [34, 60, 40, 45, 89, 50, 52, 38, 41, 47])
     b = stepped(tmp_path / "b.pt.trace.json", [112, 1779, 300, 600, 80, 500, 900, 200, 1500, 700])
     one = diff(a, b, "--fail-above", "5")
-    assert "slower (so say 99 % of all pairs" in one.stdout and "one run of each: a busier machine looks the same. Record both again, then kprof diff A1 A2 --vs B1 B2" in one.stdout
+    assert "slower: " in one.stdout and "99 % of all pairs of steps agree\n" in one.stdout and "record both again: kprof diff A1 A2 --vs B1 B2" in one.stdout
     assert "--fail-above did not fail" in one.stderr and "(--vs)" in one.stderr
     both = diff(a, a, "--vs", b, b, "--fail-above", "5", code=3)
-    assert "of all pairs" in both.stdout and "one run of each" not in both.stdout + both.stderr
+    assert "of all pairs" in both.stdout and "record both again" not in both.stdout + both.stderr
 
 
 def ahead(path, collective):
@@ -224,4 +223,4 @@ def test_steps_of_a_host_that_is_ahead_are_the_gpus(tmp_path):
     for side in ("a", "b"):
         assert sum(part[f"{side}_ms"] for part in found["parts"]) == pytest.approx(found["step"][f"{side}_ms"], abs=0.001)
     assert row(found, "parts", "exposed communication")["change_ms"] == pytest.approx(0.3)
-    assert "2.020 on the GPU" in diff(*both).stdout
+    assert "2.02 ms on the GPU" in diff(*both).stdout

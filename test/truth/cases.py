@@ -95,8 +95,8 @@ CASES = [
     Case("11 its steps by call", "server.py", [*STACKS, "--step", "call:__main__:answer"], []),
     Case("11 its twin, never idle", "server.py", [*STACKS, "--step", "call:__main__:answer"], [], args=["busy"]),
     Case("12 two commits", "commits.py", STACKS, args=["first"], than=["second"], read=["diff"], told=[
-        Told("text", "less_ms", says=(r"change +-([\d.]+) (?:us|ms|s) a step",))]),
-    Case("12 its twin", "commits.py", STACKS, args=["second"], than=["second"], read=["diff"], told=[Told("text", says=("within noise",))]),
+        Told("text", "less_ms", says=(r"change +[a-z ]+: -([\d.]+) (?:us|ms|s) per step",))]),
+    Case("12 its twin", "commits.py", STACKS, args=["second"], than=["second"], read=["diff"], told=[Told("text", says=("no change beyond noise|not certain",))]),
     Case("13 numpy processes", "arrays.py", ["--with-stack", "1", "--children"], args=["4"], read=["report"], refuses="no trace",
          known={"text": Known("says no /arrays", "no time is recorded of a program without torch")}, told=[
         Told("text", "parse_share", says=(r"arrays\.py:\d+ (?:def )?parse +[\d.]+ +([\d.]+)",))]),

@@ -4,8 +4,9 @@
  *
  * The spread of a side is its median absolute deviation, scaled to a normal distribution's sigma. Few samples
  * understate it, so it is widened by the factors of Croux and Rousseeuw. A change is real beyond twice both spreads
- * together, and beyond a thousandth of a step. It is real, too, where nearly every pair of a step of A and one of B
- * tells it: a side whose steps differ much has a wide spread, but may lie wholly above the other.
+ * together, and beyond a thousandth of a step. A smaller one is real where nearly every pair of a step of A and one of
+ * B agrees: a side whose steps differ much has a wide spread, but may lie wholly above the other. With many steps a
+ * side the interval of the change judges the step and its parts in place of the pairs (decisions/154).
  */
 #include "export/answers/diff/diff.h"
 
@@ -16,12 +17,14 @@
 #include "export/answers/top/timeshares.h"
 #include "export/read/store/quantile.h"
 
-enum { SAMPLES_LEAST = 3, PAIRS_LEAST = 10 /* samples a side */ };
+enum { SAMPLES_LEAST = 3, PAIRS_LEAST = 10, INTERVAL_LEAST = 20 /* samples a side */ };
 #define NOISE_SPREADS 2.0
 #define NOISE_OF_STEP 0.001
 #define NORMAL_SIGMA 1.4826
-#define PAIRS_STEP 0.85 /* of a step and its parts */
-#define PAIRS_ROW 0.95  /* of hundreds of rows, of which some differ by chance */
+#define PAIRS_STEP 0.85       /* of a step and its parts */
+#define PAIRS_ROW 0.95        /* of hundreds of rows, of which some differ by chance */
+#define INTERVAL_SIGMAS 2.576 /* 99 of 100 */
+#define INTERVAL_LONE 0.05    /* of a step: one run a side differs by as much on a busier machine */
 
 void kp_diff_open(struct kp_diff *d) { *d = (struct kp_diff){.strings = kp_strings_open()}; }
 
@@ -71,11 +74,29 @@ static double few_factor(size_t count)
     return count < sizeof factors / sizeof *factors ? factors[count] : (double)count / ((double)count - 0.8);
 }
 
+/*
+ * The median lies between two of the sorted samples, however they are distributed. Neighbours that lie on one side of
+ * it more often than by chance count for fewer samples.
+ */
+static void side_interval(struct kp_diff_row *row, int side, size_t samples, const double *sorted)
+{
+    const double middle = row->middle[side], *const values = row->values[side];
+    size_t same = 0;
+    if (samples < INTERVAL_LEAST) return;
+    for (size_t i = 1; i < samples; i++) same += (values[i] > middle) == (values[i - 1] > middle);
+    const double kept = fmin(fmax(2 * (double)same / (double)(samples - 1) - 1, 0), 0.9);
+    const double ranks = INTERVAL_SIGMAS / 2 * sqrt((double)samples * (1 + kept) / (1 - kept));
+    const size_t from = (size_t)fmax(floor(((double)samples + 1) / 2 - ranks), 1);
+    row->below[side] = middle - sorted[from - 1];
+    row->above[side] = sorted[samples - from] - middle;
+}
+
 static void side_measure(struct kp_diff_row *row, int side, size_t samples, double *scratch)
 {
     row_fill(row, side, samples);
     if (samples) memcpy(scratch, row->values[side], samples * sizeof *scratch);
     const double middle = row->middle[side] = kp_quantile(scratch, samples, 0.5);
+    side_interval(row, side, samples, scratch);
     for (size_t i = 0; i < samples; i++) scratch[i] = fabs(scratch[i] - middle);
     row->spread[side] = NORMAL_SIGMA * few_factor(samples) * kp_quantile(scratch, samples, 0.5);
     if (samples) row->count[side] /= (double)samples;
@@ -97,10 +118,20 @@ static double step_pairs_share_more(struct kp_diff_row *row, size_t a_count, siz
     return more / (double)a_count / (double)b_count;
 }
 
+static bool has_samples(const struct kp_diff *d, size_t least)
+{
+    return d->sides[KP_DIFF_A].samples >= least && d->sides[KP_DIFF_B].samples >= least;
+}
+
+static bool is_of_step(const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    return row == &d->step || row->group == KP_DIFF_PARTS;
+}
+
 static bool step_pairs_tell(const struct kp_diff *d, const struct kp_diff_row *row)
 {
-    if (d->sides[KP_DIFF_A].samples < PAIRS_LEAST || d->sides[KP_DIFF_B].samples < PAIRS_LEAST) return false;
-    const double real = row == &d->step || row->group == KP_DIFF_PARTS ? PAIRS_STEP : PAIRS_ROW;
+    if (!has_samples(d, PAIRS_LEAST)) return false;
+    const double real = is_of_step(d, row) ? PAIRS_STEP : PAIRS_ROW;
     return row->change > 0 ? row->pairs >= real : row->pairs <= 1 - real;
 }
 
@@ -112,16 +143,29 @@ static double least_of(const struct kp_diff *d, const struct kp_diff_row *row)
     return kp_diff_is_bytes(row->group) ? 0 : NOISE_OF_STEP * d->step.middle[KP_DIFF_A];
 }
 
+static bool has_lone_run(const struct kp_diff *d)
+{
+    return d->sides[KP_DIFF_A].file_count < 2 || d->sides[KP_DIFF_B].file_count < 2;
+}
+
+static bool interval_shows(const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    const double least = has_lone_run(d) ? INTERVAL_LONE * d->step.middle[KP_DIFF_A] : 0;
+    return row->has_interval && row->low * row->high > 0 && fabs(row->change) > least;
+}
+
 static uint8_t verdict_of(const struct kp_diff *d, struct kp_diff_row *row)
 {
     const bool is_counted = row->group != KP_DIFF_PARTS && row->group != KP_DIFF_MEMORY;
     if (is_counted && is_absent(row, KP_DIFF_A) && !is_absent(row, KP_DIFF_B)) return KP_DIFF_APPEARED;
     if (is_counted && is_absent(row, KP_DIFF_B) && !is_absent(row, KP_DIFF_A)) return KP_DIFF_WENT;
-    for (int side = 0; side < KP_DIFF_SIDES; side++)
-        if (d->sides[side].samples < SAMPLES_LEAST) return KP_DIFF_UNKNOWN;
+    if (!has_samples(d, SAMPLES_LEAST)) return KP_DIFF_UNKNOWN;
     if (fabs(row->change) <= least_of(d, row)) return KP_DIFF_NOISE;
-    if (fabs(row->change) <= row->noise && !step_pairs_tell(d, row)) return KP_DIFF_NOISE;
-    row->is_by_pairs = fabs(row->change) <= row->noise;
+    if (fabs(row->change) <= row->noise) {
+        row->is_by_interval = interval_shows(d, row);
+        row->is_by_pairs = !row->has_interval && step_pairs_tell(d, row);
+        if (!row->is_by_interval && !row->is_by_pairs) return KP_DIFF_NOISE;
+    }
     return row->change > 0 ? KP_DIFF_MORE : KP_DIFF_LESS;
 }
 
@@ -129,6 +173,9 @@ static void row_measure(const struct kp_diff *d, struct kp_diff_row *row, double
 {
     for (int side = 0; side < KP_DIFF_SIDES; side++) side_measure(row, side, d->sides[side].samples, scratch);
     row->change = row->middle[KP_DIFF_B] - row->middle[KP_DIFF_A];
+    row->has_interval = is_of_step(d, row) && has_samples(d, INTERVAL_LEAST);
+    row->low = row->change - hypot(row->below[KP_DIFF_B], row->above[KP_DIFF_A]);
+    row->high = row->change + hypot(row->above[KP_DIFF_B], row->below[KP_DIFF_A]);
     row->pairs = step_pairs_share_more(row, d->sides[KP_DIFF_A].samples, d->sides[KP_DIFF_B].samples);
     row->noise = fmax(NOISE_SPREADS * hypot(row->spread[KP_DIFF_A], row->spread[KP_DIFF_B]), least_of(d, row));
     row->verdict = verdict_of(d, row);
@@ -173,7 +220,7 @@ double kp_diff_percent(const struct kp_diff *d)
 
 bool kp_diff_may_be_the_machine(const struct kp_diff *d)
 {
-    return d->step.is_by_pairs && (d->sides[KP_DIFF_A].file_count < 2 || d->sides[KP_DIFF_B].file_count < 2);
+    return (d->step.is_by_pairs || d->step.is_by_interval) && has_lone_run(d);
 }
 
 double kp_diff_core_wait(const struct kp_diff *d, int side)

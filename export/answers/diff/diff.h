@@ -37,14 +37,17 @@ enum kp_diff_verdict {
 struct kp_diff_row {
     double *values[KP_DIFF_SIDES]; /* by sample; ns or bytes */
     size_t capacity[KP_DIFF_SIDES], filled[KP_DIFF_SIDES];
-    double count[KP_DIFF_SIDES];                 /* events; after kp_diff_settle for each sample */
-    double middle[KP_DIFF_SIDES];                /* the median of the samples */
-    double spread[KP_DIFF_SIDES], change, noise; /* change: of the medians. noise: what it must exceed */
+    double count[KP_DIFF_SIDES];                       /* events; after kp_diff_settle for each sample */
+    double middle[KP_DIFF_SIDES];                      /* the median of the samples */
+    double spread[KP_DIFF_SIDES], change, noise;       /* change: of the medians. noise: what it must exceed */
+    double below[KP_DIFF_SIDES], above[KP_DIFF_SIDES]; /* how far the interval of each median reaches */
+    double low, high;                                  /* the change lies between them, with 99 % confidence */
     double pairs; /* of all pairs of a sample of A and one of B, the share in which B's is more; equal ones half */
     uint32_t shapes[KP_DIFF_SIDES]; /* of ops: the inputs of the first call that has shapes, a text; 0: none */
     uint32_t name;
     uint8_t group, verdict;
-    bool is_by_pairs; /* the change is no more than `noise`; the pairs tell it */
+    bool has_interval;                /* low and high are known: the step or a part of it, and many samples */
+    bool is_by_interval, is_by_pairs; /* the change is no more than `noise`; the interval or the pairs show it */
 };
 /* Were the first calls of the two sides given inputs of other shapes? */
 static inline bool kp_diff_has_other_shapes(const struct kp_diff_row *row)
@@ -112,8 +115,8 @@ bool kp_diffpieces_end(struct kp_diffpieces *pieces, struct kp_kineto *rest, str
 void kp_diff_settle(struct kp_diff *d); /* after the last trace */
 /* The change of the step in percent of A's, 0 if A has no time. */
 double kp_diff_percent(const struct kp_diff *d);
-/* Whether the step's change is less than steps differ by, so that pairs tell it, and a side has one run alone: then a
- * machine that was busier in one of both gives the same. */
+/* Whether the step's change is less than steps differ by, so that pairs or the interval show it, and a side has one run
+ * alone: then a machine that was busier in one of both gives the same. */
 bool kp_diff_may_be_the_machine(const struct kp_diff *d);
 /* How long a step of a side waits for a core, ns: no more than the share that its thread waited of what it wanted. */
 double kp_diff_core_wait(const struct kp_diff *d, int side);

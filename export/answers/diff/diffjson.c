@@ -52,8 +52,11 @@ KP_FIELDS(side, struct diffjson_item, SIDE)
     AMOUNT(IF, noise, r->row->noise) \
     AMOUNT(IF, a_spread, r->row->spread[KP_DIFF_A]) \
     AMOUNT(IF, b_spread, r->row->spread[KP_DIFF_B]) \
+    IF(r->row->has_interval, MS, low_ms, r->row->low) \
+    IF(r->row->has_interval, MS, high_ms, r->row->high) \
     F(FIXED, pairs, (4, r->row->pairs)) \
     F(BOOL, by_pairs, r->row->is_by_pairs) \
+    F(BOOL, by_interval, r->row->is_by_interval) \
     F(TEXT, verdict, kp_diff_verdict_text(r->row))
 KP_FIELDS(amounts, struct diffjson_item, AMOUNTS)
 

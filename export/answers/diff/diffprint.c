@@ -14,6 +14,10 @@
 
 enum { NAME_WIDTH = 44, NAME_LEAST = 16, NUMBERS_WIDTH = 74, NARROW_WIDTH = 52, HEAD_WIDTH = 15, CELL_BYTES = 64 };
 
+static const char NO_VERDICT[] = "too few steps to be certain", NO_CHANGE[] = "no change beyond noise",
+                  NOT_CERTAIN[] = "not certain";
+#define WITHOUT_WAITS "             Without the waits for a CPU core the change is %+.1f %%\n"
+
 static const struct {
     const char *title, *rows;
 } groups[] = {
@@ -107,17 +111,26 @@ static void files_put(FILE *out, const struct kp_diff *d)
     }
 }
 
+/* A time with its sign. Valid as long as that of kp_units_ms(). */
+static const char *change_ms(double ns)
+{
+    static char texts[4][CELL_BYTES];
+    static unsigned turn;
+    char *const text = texts[turn++ % 4];
+    snprintf(text, sizeof *texts, "%s%s", ns < 0 ? "" : "+", kp_units_ms(ns));
+    return text;
+}
+
 static void steps_put(FILE *out, const struct kp_diff *d)
 {
-    fprintf(out, "%-12s ", d->sides[KP_DIFF_A].has_steps || d->sides[KP_DIFF_B].has_steps ? "steps" : "traces");
-    for (int side = 0; side < KP_DIFF_SIDES; side++)
-        fprintf(out, "%s%-*zu", side ? "  " : "", side ? 0 : head_width(out), d->sides[side].samples);
-    fprintf(out, "\n%-12s ", d->sides[KP_DIFF_A].has_steps ? "ms a step" : "ms");
+    const struct kp_diff_side *const sides = d->sides;
+    fprintf(out, "%-12s ", sides[KP_DIFF_A].has_steps || sides[KP_DIFF_B].has_steps ? "steps" : "traces");
+    fprintf(out, "%-*zu  %zu\n%-12s ", head_width(out), sides[KP_DIFF_A].samples, sides[KP_DIFF_B].samples,
+            sides[KP_DIFF_A].has_steps ? "step time" : "time");
     for (int side = 0; side < KP_DIFF_SIDES; side++) {
         char text[2 * CELL_BYTES];
-        const double middle = d->step.middle[side], spread = d->step.spread[side];
-        snprintf(text, sizeof text, "%.3f%s, spread %.3f (%.1f %%)", middle / 1e6,
-                 d->sides[side].is_ahead ? " on the GPU" : "", spread / 1e6, middle > 0 ? 100 * spread / middle : 0);
+        snprintf(text, sizeof text, "%s%s, spread %s", kp_units_ms(d->step.middle[side]),
+                 sides[side].is_ahead ? " on the GPU" : "", kp_units_ms(d->step.spread[side]));
         fprintf(out, "%s%-*s", side ? "  " : "", side ? 0 : head_width(out), text);
     }
     fputs("\n", out);
@@ -131,14 +144,14 @@ static void work_put(FILE *out, const struct kp_diff *d)
     char text[CELL_BYTES];
     if (has_steps && d->sides[KP_DIFF_A].ops + d->sides[KP_DIFF_B].ops > 0) {
         snprintf(text, sizeof text, "%.4g", d->sides[KP_DIFF_A].ops);
-        fprintf(out, "ops a step   %-*s  %.4g\n", head_width(out), text, d->sides[KP_DIFF_B].ops);
+        fprintf(out, "ops per step %-*s  %.4g\n", head_width(out), text, d->sides[KP_DIFF_B].ops);
     }
     if (!is_other_batch) return;
     const int64_t a = kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);
     const int64_t b = kp_diff_batches_size(&d->sides[KP_DIFF_B].batches);
     fprintf(out, "batch        %-*" PRId64 "  %" PRId64 "\n", head_width(out), a, b);
-    snprintf(text, sizeof text, "%.4f", d->step.middle[KP_DIFF_A] / 1e6 / (double)a);
-    fprintf(out, "ms a sample  %-*s  %.4f\n", head_width(out), text, d->step.middle[KP_DIFF_B] / 1e6 / (double)b);
+    fprintf(out, "per sample   %-*s  %s\n", head_width(out), kp_units_ms(d->step.middle[KP_DIFF_A] / (double)a),
+            kp_units_ms(d->step.middle[KP_DIFF_B] / (double)b));
 }
 
 /* Does a step of either side wait for a core for long? */
@@ -168,62 +181,54 @@ static bool is_step_of_waits(const struct kp_diff *d, double *percent)
     return is_change_of_waits(d, kp_diff_percent(d), 1, 1, percent);
 }
 
-static void not_sure_put(FILE *out, double percent)
-{
-    fprintf(out, "not sure: others had the cores, and without waits for them it is %+.1f %%\n", percent);
-}
-
 /* The batch is not the same, so a step is other work. */
 static void sample_change_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_row *step = &d->step;
     double percent, without;
     if (!kp_diff_sample_percent(d, &percent)) return;
-    const int64_t a = kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);
-    const int64_t b = kp_diff_batches_size(&d->sides[KP_DIFF_B].batches);
-    const double change = step->middle[KP_DIFF_B] / (double)b - step->middle[KP_DIFF_A] / (double)a;
-    const double noise = 2 * hypot(step->spread[KP_DIFF_A] / (double)a, step->spread[KP_DIFF_B] / (double)b);
-    const bool is_of_waits = is_change_of_waits(d, percent, 1 / (double)a, 1 / (double)b, &without);
+    const double a = (double)kp_diff_batches_size(&d->sides[KP_DIFF_A].batches);
+    const double b = (double)kp_diff_batches_size(&d->sides[KP_DIFF_B].batches);
+    const double change = step->middle[KP_DIFF_B] / b - step->middle[KP_DIFF_A] / a;
+    const double noise = 2 * hypot(step->spread[KP_DIFF_A] / a, step->spread[KP_DIFF_B] / b);
+    const bool is_of_waits = is_change_of_waits(d, percent, 1 / a, 1 / b, &without);
     const char *verdict = change > 0 ? "slower" : "faster";
-    if (step->verdict == KP_DIFF_UNKNOWN) verdict = "too few steps to tell";
-    else if (fabs(change) <= noise) verdict = "within noise";
-    else if (is_of_waits) verdict = NULL;
-    fprintf(out, "             batch %" PRId64 " and %" PRId64 ": a step is other work. Per sample %+.1f %%: ", a, b,
-            percent);
-    if (verdict) fprintf(out, "%s\n", verdict);
-    else not_sure_put(out, without);
+    if (step->verdict == KP_DIFF_UNKNOWN) verdict = NO_VERDICT;
+    else if (fabs(change) <= noise) verdict = NO_CHANGE;
+    else if (is_of_waits) verdict = NOT_CERTAIN;
+    fprintf(out, "             The batch sizes differ. Per sample: %s (%+.1f %%)\n", verdict, percent);
+    if (verdict == NOT_CERTAIN) fprintf(out, WITHOUT_WAITS, without);
 }
 
-/* Why a change of steps is no noise. */
-static const char *reason_text(char *text, size_t bytes, const struct kp_diff_row *step)
+/* How sure the change is: by its interval, by pairs of steps though it is small, or by what steps differ by. */
+static void surety_put(FILE *out, const struct kp_diff_row *step)
 {
-    const double pairs = step->change > 0 ? step->pairs : 1 - step->pairs;
-    if (fabs(step->change) > step->noise) snprintf(text, bytes, "noise %.3f ms", step->noise / 1e6);
-    else
-        snprintf(text, bytes, "so say %.0f %% of all pairs of steps, which differ by up to %.3f ms", 100 * pairs,
-                 step->noise / 1e6);
-    return text;
+    if (step->verdict == KP_DIFF_UNKNOWN) fputs("Record at least 3 steps per side\n", out);
+    else if (step->has_interval)
+        fprintf(out, "99 %% confidence: %s to %s\n", change_ms(step->low), change_ms(step->high));
+    else if (step->is_by_pairs)
+        fprintf(out, "%.0f %% of all pairs of steps agree\n", 100 * fmax(step->pairs, 1 - step->pairs));
+    else fprintf(out, "Steps of one run differ by up to %s\n", kp_units_ms(step->noise));
 }
 
 static void change_put(FILE *out, const struct kp_diff *d)
 {
-    char text[128];
     const struct kp_diff_row *step = &d->step;
-    fprintf(out, "change       %+.3f ms a step, %+.1f %%: ", step->change / 1e6, kp_diff_percent(d));
-    double percent;
-    const bool is_step = kp_diff_sample_percent(d, &percent); /* the verdict is of the step alone */
-    if (step->verdict == KP_DIFF_UNKNOWN)
-        fputs("too few steps to tell it from noise (3 of each side are needed)\n", out);
-    else if (step->verdict == KP_DIFF_NOISE)
-        fprintf(out, "within noise: it may be chance, as steps of one run differ by up to %.3f ms\n",
-                step->noise / 1e6);
-    else if (is_step_of_waits(d, &percent)) not_sure_put(out, percent);
-    else
-        fprintf(out, "%s%s (%s)\n", is_step ? "the step is " : "", kp_diff_verdict_text(step),
-                reason_text(text, sizeof text, step));
-    if (step->verdict != KP_DIFF_NOISE && kp_diff_may_be_the_machine(d))
-        fputs("             one run of each: a busier machine looks the same. Record both again, then kprof diff A1 A2 "
-              "--vs B1 B2\n",
+    double unused, without;
+    const bool is_sure = step->verdict == KP_DIFF_MORE || step->verdict == KP_DIFF_LESS;
+    const bool is_of_waits = is_sure && is_step_of_waits(d, &without);
+    const bool is_step = kp_diff_sample_percent(d, &unused); /* the verdict is of the step alone */
+    fprintf(out, "change       %s%s: %s per step (%+.1f %%). ", is_step && is_sure && !is_of_waits ? "a step is " : "",
+            step->verdict == KP_DIFF_UNKNOWN ? NO_VERDICT
+            : is_of_waits                    ? NOT_CERTAIN
+            : is_sure                        ? kp_diff_verdict_text(step)
+                                             : NO_CHANGE,
+            change_ms(step->change), kp_diff_percent(d));
+    surety_put(out, step);
+    if (is_of_waits) fprintf(out, WITHOUT_WAITS, without);
+    if (is_sure && kp_diff_may_be_the_machine(d))
+        fputs("             In one run a busier machine looks the same. To be certain, record both again: kprof diff "
+              "A1 A2 --vs B1 B2\n",
               out);
     sample_change_put(out, d);
 }
@@ -233,8 +238,8 @@ static void line_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_row *line = kp_diff_line_most(d);
     if (!line || d->step.verdict == KP_DIFF_NOISE) return;
-    kp_plain_fmt(out, "line         %s changed most: %.3f -> %.3f ms a step\n", kp_strings_get(d->strings, line->name),
-                 line->middle[KP_DIFF_A] / 1e6, line->middle[KP_DIFF_B] / 1e6);
+    kp_plain_fmt(out, "line         %s changed most: %s -> %s per step\n", kp_strings_get(d->strings, line->name),
+                 kp_units_ms(line->middle[KP_DIFF_A]), kp_units_ms(line->middle[KP_DIFF_B]));
 }
 
 /* How much of the change the rows below have, and where the rest lies. */
@@ -243,45 +248,43 @@ static void explained_put(FILE *out, const struct kp_diff *d)
     struct kp_diff_explained e;
     if (!kp_diff_explain(d, &e)) return;
     const double all = d->step.change, gap = e.is_gap_in_rows ? 0 : e.gap_ns, rest = all - e.rows_ns - gap;
-    fprintf(out, "rows         of ops explain %+.3f of the %+.3f ms", e.rows_ns / 1e6, all / 1e6);
+    fprintf(out, "explained    %s of %s by the operators below", change_ms(e.rows_ns), change_ms(all));
     if (fabs(gap) >= fabs(all) / 20)
-        fprintf(out, "; %+.3f ms lies in gaps between ops (Python, waiting; --with-stack 1 records its calls)",
-                gap / 1e6);
-    if (fabs(rest) >= fabs(all) / 20) fprintf(out, "; %+.3f ms in rows within noise, or beside others", rest / 1e6);
+        fprintf(out, "; %s outside operators (--with-stack 1 shows the calls)", change_ms(gap));
+    if (fabs(rest) >= fabs(all) / 20) fprintf(out, "; %s in changes within noise", change_ms(rest));
     fputs("\n", out);
 }
 
 /* Who waits more looks slower by that. */
 static void core_wait_put(FILE *out, const struct kp_diff *d)
 {
-    const double a = kp_diff_core_wait(d, KP_DIFF_A), b = kp_diff_core_wait(d, KP_DIFF_B);
     if (!has_core_waits(d)) return;
-    fprintf(out,
-            "note         a step of A waits %.3f ms for a core, one of B %.3f ms: others had the cores; without these "
-            "waits %.3f and %.3f ms\n",
-            a / 1e6, b / 1e6, without_waits(d, KP_DIFF_A) / 1e6, without_waits(d, KP_DIFF_B) / 1e6);
+    fprintf(out, "note         waits for a CPU core per step: A %s, B %s. Without them a step takes %s and %s\n",
+            kp_units_ms(kp_diff_core_wait(d, KP_DIFF_A)), kp_units_ms(kp_diff_core_wait(d, KP_DIFF_B)),
+            kp_units_ms(without_waits(d, KP_DIFF_A)), kp_units_ms(without_waits(d, KP_DIFF_B)));
+}
+
+static void only_one_put(FILE *out, bool has_a, bool has_b, const char *what)
+{
+    if (has_a != has_b) fprintf(out, "note         only %s has %s\n", has_a ? "A" : "B", what);
 }
 
 static void warnings_put(FILE *out, const struct kp_diff *d)
 {
     const struct kp_diff_side *a = &d->sides[KP_DIFF_A], *b = &d->sides[KP_DIFF_B];
-    if (a->torch && b->torch && a->torch != b->torch) fputs("note         torch is not the same version\n", out);
-    if (a->host && b->host && a->host != b->host) fputs("note         the machines are not the same\n", out);
+    if (a->torch && b->torch && a->torch != b->torch) fputs("note         the torch versions differ\n", out);
+    if (a->host && b->host && a->host != b->host) fputs("note         the machines differ\n", out);
     core_wait_put(out, d);
-    if (a->has_gpu != b->has_gpu) fprintf(out, "note         only %s worked on a GPU\n", a->has_gpu ? "A" : "B");
-    if (a->has_steps != b->has_steps)
-        fprintf(out, "note         only %s has steps; the other is compared as a whole\n", a->has_steps ? "A" : "B");
+    only_one_put(out, a->has_gpu, b->has_gpu, "GPU work");
+    only_one_put(out, a->has_steps, b->has_steps, "steps, so the other is compared as a whole");
     if (d->step.verdict != KP_DIFF_NOISE && !(a->has_shapes && b->has_shapes))
-        fprintf(out, "note         %s shapes (--record-shapes), so another batch would not be seen\n",
-                a->has_shapes   ? "B has no"
-                : b->has_shapes ? "A has no"
-                                : "the runs have no");
-    if (a->has_memory != b->has_memory)
-        fprintf(out, "note         only %s has memory (--profile-memory)\n", a->has_memory ? "A" : "B");
-    if (a->has_modules != b->has_modules)
-        fprintf(out, "note         only %s has modules (--with-stack 1)\n", a->has_modules ? "A" : "B");
-    if (a->has_lines != b->has_lines)
-        fprintf(out, "note         only %s has lines of the program (--with-stack ops)\n", a->has_lines ? "A" : "B");
+        fprintf(out, "note         %s no input shapes (--record-shapes), so another batch size would not be seen\n",
+                a->has_shapes   ? "B has"
+                : b->has_shapes ? "A has"
+                                : "the runs have");
+    only_one_put(out, a->has_memory, b->has_memory, "memory (--profile-memory)");
+    only_one_put(out, a->has_modules, b->has_modules, "modules (--with-stack 1)");
+    only_one_put(out, a->has_lines, b->has_lines, "lines of the program (--with-stack ops)");
     if (a->lost + b->lost)
         fprintf(out, "note         events were lost: %" PRIu64 " of A, %" PRIu64 " of B\n", a->lost, b->lost);
 }
@@ -302,8 +305,7 @@ static void inputs_put(FILE *out, const struct kp_diff *d)
         if (!most || fabs(d->rows[i].change) > fabs(most->change)) most = &d->rows[i];
     }
     if (!n) return;
-    kp_plain_fmt(out,
-                 "inputs       %zu op%s got inputs of other shapes (in the first call); most changed %s: %s -> %s\n", n,
+    kp_plain_fmt(out, "inputs       %zu op%s got other input shapes in the first call. Most changed: %s, %s -> %s\n", n,
                  kp_units_s(n), kp_strings_get(d->strings, most->name), shapes_of(d, most, KP_DIFF_A),
                  shapes_of(d, most, KP_DIFF_B));
 }
@@ -339,11 +341,12 @@ static void head_put(FILE *out, const struct kp_diff *d)
 
 /* ---- tables ---- */
 
-/* The number that the verdict goes by: what steps differ by, or the share of their pairs that agree. */
+/* The number that the verdict goes by: what steps differ by, else what shows the change. */
 static const char *bound_text(char *out, const struct kp_diff_row *row)
 {
     const bool is_one_sided = row->verdict == KP_DIFF_APPEARED || row->verdict == KP_DIFF_WENT;
     if (row->verdict == KP_DIFF_UNKNOWN || is_one_sided) return "-";
+    if (row->is_by_interval) return "99 % sure";
     if (!row->is_by_pairs) return amount_text(out, row, row->noise, false);
     snprintf(out, CELL_BYTES, "%.0f %% pairs", 100 * (row->change > 0 ? row->pairs : 1 - row->pairs));
     return out;
@@ -356,7 +359,7 @@ static const char *row_verdict(const struct kp_diff *d, const struct kp_diff_row
     if (!is_told || kp_diff_is_bytes(row->group)) return kp_diff_verdict_text(row);
     if (d->step.verdict == KP_DIFF_NOISE)
         return fabs(row->change) > d->step.noise ? kp_diff_verdict_text(row) : "may be chance";
-    return is_step_of_waits(d, &(double){0}) ? "not sure" : kp_diff_verdict_text(row);
+    return is_step_of_waits(d, &(double){0}) ? NOT_CERTAIN : kp_diff_verdict_text(row);
 }
 
 static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *row)
@@ -398,8 +401,8 @@ static void title_put(FILE *out, int group)
     if (!is_narrow(out)) fprintf(out, " %9s %11s", "of change", "noise");
     fprintf(out, "  %-13s%s\n", "verdict",
             group == KP_DIFF_PARTS || group == KP_DIFF_MEMORY ? ""
-            : group == KP_DIFF_OPS                            ? "  calls a step, input shapes of the first call"
-                                                              : "  calls a step");
+            : group == KP_DIFF_OPS                            ? "  calls per step, input shapes of the first call"
+                                                              : "  calls per step");
 }
 
 /* `most`: the largest change of the `quiet` rows. has_one: a larger one of these is shown. */

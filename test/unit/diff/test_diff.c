@@ -108,6 +108,75 @@ static void a_side_above_the_other_is_told_though_its_steps_differ(void **state)
     kp_diff_close(&d);
 }
 
+static char *printed(const struct kp_diff *d)
+{
+    const struct kp_diff_show show = {.most = 12};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    kp_diff_print(out, d, &show);
+    fclose(out);
+    return text;
+}
+
+/* 40 steps a side, a few files each. The lengths of a side are spread over 400 us, in an order by chance or by size. */
+static void spread_make(struct kp_diff *d, int files, int b_more, bool is_sorted)
+{
+    enum { STEPS = 40 };
+    kp_diff_open(d);
+    for (int side = 0; side < KP_DIFF_SIDES; side++) {
+        int lengths[STEPS];
+        for (int i = 0; i < STEPS; i++) lengths[i] = 100 + (is_sorted ? i : i * 17 % STEPS) * 10 + (side ? b_more : 0);
+        for (int file = 0; file < files; file++)
+            side_add(d, side, lengths + file * (STEPS / files), STEPS / files, NULL);
+    }
+    kp_diff_settle(d);
+}
+
+/* The change is less than steps differ by, and pairs do not agree. Each case is another way to be sure of it. */
+static void many_steps_give_the_change_an_interval(void **state)
+{
+    static const struct {
+        int files, b_more;
+        bool is_sorted, is_sure;
+    } cases[] = {{1, 160, false, true}, {1, 30, false, false}, {1, 160, true, false}, {2, 160, false, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct kp_diff d;
+        spread_make(&d, cases[i].files, cases[i].b_more, cases[i].is_sorted);
+        assert_true(d.step.has_interval && d.step.change < d.step.noise && d.step.pairs < 0.85);
+        assert_true(d.step.low < d.step.change && d.step.change < d.step.high);
+        assert_int_equal(d.step.verdict, cases[i].is_sure ? KP_DIFF_MORE : KP_DIFF_NOISE);
+        assert_int_equal(d.step.is_by_interval, cases[i].is_sure);
+        assert_int_equal(kp_diff_may_be_the_machine(&d), cases[i].is_sure && cases[i].files == 1);
+        char *text = printed(&d);
+        assert_non_null(strstr(text, cases[i].is_sure ? "slower: +160 us per step (+" : "no change beyond noise: +"));
+        assert_non_null(strstr(text, ". 99 % confidence: "));
+        free(text);
+        kp_diff_close(&d);
+    }
+}
+
+/* 2 % of a step, in all steps: one run a side may be a busier machine, two are not. */
+static void a_small_change_needs_two_runs_a_side(void **state)
+{
+    (void)state;
+    for (int files = 1; files <= 2; files++) {
+        int a[40], b[40];
+        struct kp_diff d;
+        for (int i = 0; i < 40; i++) a[i] = 400 + i * 17 % 40, b[i] = a[i] + 14;
+        kp_diff_open(&d);
+        for (int file = 0; file < files; file++) {
+            side_add(&d, KP_DIFF_A, a, 40, NULL);
+            side_add(&d, KP_DIFF_B, b, 40, NULL);
+        }
+        kp_diff_settle(&d);
+        assert_true(d.step.low > 0 && d.step.change < d.step.noise && d.step.pairs < 0.85);
+        assert_int_equal(d.step.verdict, files == 1 ? KP_DIFF_NOISE : KP_DIFF_MORE);
+        kp_diff_close(&d);
+    }
+}
+
 static void what_only_one_side_has_appeared_or_went(void **state)
 {
     static const int same[] = {50, 50, 50};
@@ -318,17 +387,6 @@ static void batch_add(struct kp_diff *d, int side, int batch, int us)
     little_teardown(&state);
 }
 
-static char *printed(const struct kp_diff *d)
-{
-    const struct kp_diff_show show = {.most = 12};
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    kp_diff_print(out, d, &show);
-    fclose(out);
-    return text;
-}
-
 static void another_batch_is_told_by_sample(void **state)
 {
     struct kp_diff d;
@@ -342,8 +400,8 @@ static void another_batch_is_told_by_sample(void **state)
     assert_float_equal(percent, -50, 1e-6);
     assert_float_equal(d.sides[KP_DIFF_A].ops, 3, 0);
     char *text = printed(&d);
-    assert_non_null(strstr(text, "+100.0 %: the step is slower ("));
-    assert_non_null(strstr(text, "batch 8 and 32: a step is other work. Per sample -50.0 %: faster\n"));
+    assert_non_null(strstr(text, "a step is slower: +200 us per step (+100.0 %). "));
+    assert_non_null(strstr(text, "The batch sizes differ. Per sample: faster (-50.0 %)\n"));
     free(text);
     kp_diff_close(&d);
 }
@@ -360,9 +418,10 @@ static void a_sample_that_waits_for_no_core_any_more_is_not_faster(void **state)
     const double step_us = d.step.middle[KP_DIFF_A] / 1e3, steps = (double)d.sides[KP_DIFF_A].samples;
     d.sides[KP_DIFF_A].core_had_us = d.sides[KP_DIFF_A].core_waited_us = step_us * steps / 2;
     char *text = printed(&d);
-    assert_non_null(strstr(text, "+100.0 %: the step is slower ("));
-    assert_non_null(
-        strstr(text, "Per sample -50.0 %: not sure: others had the cores, and without waits for them it is +0.0 %\n"));
+    assert_non_null(strstr(text, "a step is slower: +200 us per step (+100.0 %). "));
+    assert_non_null(strstr(
+        text,
+        "Per sample: not certain (-50.0 %)\n             Without the waits for a CPU core the change is +0.0 %\n"));
     free(text);
     kp_diff_close(&d);
 }
@@ -421,10 +480,11 @@ static void a_wait_for_a_core_is_no_change_of_the_program(void **state)
     assert_true(kp_diff_is_core_wait(&d, 5));
     assert_false(kp_diff_is_core_wait(&d, 3));
     char *text = printed(&d);
-    assert_non_null(strstr(text, "a step of A waits 0.000 ms for a core, one of B 0.025 ms: others had the cores; "
-                                 "without these waits 0.150 and 0.155 ms\n"));
-    assert_non_null(strstr(text, "+20.0 %: not sure: others had the cores, and without waits for them it is +3.3 %\n"));
-    assert_non_null(strstr(text, "  not sure "));
+    assert_non_null(strstr(text,
+                           "waits for a CPU core per step: A 0 ms, B 25.0 us. Without them a step takes 150 us and "
+                           "155 us\n"));
+    assert_non_null(strstr(text, "change       not certain: +30.0 us per step (+20.0 %). "));
+    assert_non_null(strstr(text, "  not certain "));
     assert_null(strstr(text, "  slower "));
     free(text);
     d.sides[KP_DIFF_B].has_gpu = true;
@@ -514,10 +574,9 @@ static void no_shapes_are_told_beside_a_change(void **state)
     side_add(&d, KP_DIFF_B, b, 3, NULL);
     kp_diff_settle(&d);
     char *text = printed(&d);
-    assert_non_null(strstr(text, ": slower (noise"));
+    assert_non_null(strstr(text, "slower: +30.0 us per step (+20.0 %). Steps of one run differ by up to 0.15 us\n"));
     assert_null(strstr(text, "sample"));
-    assert_non_null(
-        strstr(text, "note         the runs have no shapes (--record-shapes), so another batch would not be"));
+    assert_non_null(strstr(text, "note         the runs have no input shapes (--record-shapes)"));
     free(text);
     kp_diff_close(&d);
 }
@@ -527,6 +586,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_beyond_the_spread_is_told),
         cmocka_unit_test(a_change_as_large_as_steps_differ_is_noise),
+        cmocka_unit_test(many_steps_give_the_change_an_interval),
+        cmocka_unit_test(a_small_change_needs_two_runs_a_side),
         cmocka_unit_test(a_side_above_the_other_is_told_though_its_steps_differ),
         cmocka_unit_test(a_row_is_no_surer_than_the_head),
         cmocka_unit_test(what_only_one_side_has_appeared_or_went),
