@@ -91,6 +91,14 @@ static uint64_t bytes_on_disk(int fd)
     return blocks < (uint64_t)st.st_size ? blocks : (uint64_t)st.st_size;
 }
 
+/* The last chunks lay in the memory of their process, and ended with it. */
+static bool lacks_chunks(const struct kp_file_head *head, int fd)
+{
+    const uint64_t bytes = (uint64_t)kp_load_relaxed(&head->chunks) * KP_CHUNK_BYTES;
+    struct stat st;
+    return kp_io_fstat(fd, &st) == 0 && (uint64_t)st.st_size < bytes;
+}
+
 static void opened_export(struct work *w, int fd, int dir, const char *name, const char *out,
                           struct kp_spools_made *made)
 {
@@ -98,7 +106,7 @@ static void opened_export(struct work *w, int fd, int dir, const char *name, con
     if (settings->worker_name)
         kp_fmt(w->worker, sizeof w->worker, "%s_%u", settings->worker_name, (unsigned)kp_reader_head(w->reader)->pid);
     const int traces = windows_export(w, out);
-    made->bare += kp_reader_cycles(w->reader) == 0;
+    made->bare += traces == 0 && lacks_chunks(kp_reader_head(w->reader), fd);
     kp_reader_close(w->reader);
     if (traces < 0) made->failed++;
     else made->traces += (unsigned)traces;

@@ -10,7 +10,7 @@ struct kp_config;
 
 struct kp_spools_made {
     unsigned traces, failed;
-    unsigned bare;  /* spools without a window: their process ended before any was on the disk */
+    unsigned bare;  /* spools without a trace: their process ended before what it recorded was on the disk */
     uint64_t bytes; /* what the removed spools took on the disk */
 };
 
