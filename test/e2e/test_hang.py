@@ -135,6 +135,14 @@ def test_a_rank_that_a_signal_stopped_is_named(programs, tmp_path):
     assert told["text"] == "rank 1 is stopped by a signal; ranks 0,2 wait in gloo:all_reduce"
 
 
+def test_a_rank_that_a_signal_stopped_before_it_wrote_a_file_is_not_gone(programs, tmp_path):
+    ranks = [start(programs, tmp_path, ["sleep", "1000"], RANK=rank, WORLD_SIZE=2) for rank in range(2)]
+    until(lambda: len(where(tmp_path)) == 2)
+    ranks[1].send_signal(signal.SIGSTOP)
+    told = until(lambda: (said := json.loads(harness.cli("hang", tmp_path, "--json").stdout))["processes"][1]["state"] != "told" and said)
+    assert told["text"] == "rank 1 is stopped by a signal" and accused(told) == [1], told
+
+
 def test_the_report_of_a_job_that_stands_names_the_command_and_nothing_of_it_is_judged(programs, tmp_path):
     Job(programs, tmp_path, "python", 1, size=2, KPROF_SCHEDULE="active=1000000")
     report = until(lambda: (said := harness.cli("report", tmp_path).stdout).startswith("STUCK") and said).splitlines()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of several ranks that stand or end in scripted ways, and what `kprof hang` and `kprof why` say of each.
 
-usage: python ends.py [-k TEXT] [--keep FOLDER]; ENDS_RUNS: how often each (20), RANKS: of each job (8)
+usage: python ends.py [-k TEXT] [--keep FOLDER] [--minutes M]; ENDS_RUNS: how often each (20), RANKS: of each job (8)
 torchrun starts the ranks over gloo (test/e2e/scripts/ends.py), one of which is the odd one, another in each run. A row
 says how often the odd rank and the cause were told, how often its line was (of ends that have one), and how often
 another rank was accused. Exit 0: all are told in all runs.
@@ -155,39 +155,63 @@ def group_make():
     return path
 
 
-def row(end, root, group):
-    """Runs an end, prints its row. True: all is told."""
-    told, lines, others, wrong = 0, 0, 0, []
-    for run in range(RUNS):
-        text, is_told, line, accused = once(end, run % RANKS, root / "job", group)
-        has_line = bool(end.line) and line == line_of(end.line)
-        told, lines, others = told + is_told, lines + has_line, others + bool(accused)
-        if not is_told or accused or has_line != bool(end.line):
-            wrong.append(f"  odd rank {run % RANKS}: {text}")
-    of_lines = f"{lines}/{RUNS}" if end.line else "-"
-    print(f"{end.name:30} {f'{told}/{RUNS}':>14} {of_lines:>8} {others:>14}", *wrong, sep="\n" if wrong else "", flush=True)
-    return not wrong
+@dataclasses.dataclass
+class Row:
+    """What was told of one end in all runs so far."""
+    end: End
+    runs: int = 0
+    told: int = 0
+    lines: int = 0
+    others: int = 0
+    wrong: list = dataclasses.field(default_factory=list)
+
+    def run(self, root, group):
+        odd = self.runs % RANKS
+        text, is_told, line, accused = once(self.end, odd, root / "job", group)
+        has_line = bool(self.end.line) and line == line_of(self.end.line)
+        self.runs, self.told, self.lines, self.others = self.runs + 1, self.told + is_told, self.lines + has_line, self.others + bool(accused)
+        if not is_told or accused or has_line != bool(self.end.line):
+            self.wrong.append(f"  odd rank {odd}: {text}")
+            print(f"{self.end.name}, wrong:{self.wrong[-1]}", flush=True)
+
+    def text(self):
+        of_lines = f"{self.lines}/{self.runs}" if self.end.line else "-"
+        return "\n".join([f"{self.end.name:30} {f'{self.told}/{self.runs}':>14} {of_lines:>8} {self.others:>14}", *self.wrong])
+
+
+def rounds(rows, root, group, minutes):
+    """Runs each end once a round, so that a run that is cut short has as many of each."""
+    until = time.monotonic() + 60 * minutes if minutes else None
+    for _ in range(RUNS):
+        for row in rows:
+            if until and time.monotonic() > until:
+                return
+            row.run(root, group)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("-k", default="", help="the ends with this text in their name")
     parser.add_argument("--keep", help="a folder for the last job")
+    parser.add_argument("--minutes", type=float, help="begin no run after so long")
     args = parser.parse_args()
     root, group = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="ends")), group_make()
     root.mkdir(exist_ok=True)
-    print(f"{'end, of ' + str(RANKS) + ' ranks':30} {'rank and cause':>14} {'line':>8} {'others accused':>14}", flush=True)
     ends = [end for end in HANGS + DEATHS if args.k in end.name]
     skipped = [end for end in ends if end.how == "cgroup" and not group]
+    rows = [Row(end) for end in ends if end not in skipped]
+    rounds(rows, root, group, args.minutes)
+    print(f"{'end, of ' + str(RANKS) + ' ranks':30} {'rank and cause':>14} {'line':>8} {'others accused':>14}")
+    print(*(row.text() for row in rows), sep="\n")
     for end in skipped:
         print(f"{end.name:30} skipped: no control group can be made here")
-    good = [row(end, root, group) for end in ends if end not in skipped]
     if group:
         group.rmdir()
     if not args.keep:
         shutil.rmtree(root)
-    print(f"{good.count(False)} of {len(good)} ends are told wrong" if not all(good) else f"all {len(good)} ends are told right")
-    return not all(good)
+    wrong = [row for row in rows if row.wrong or not row.runs]
+    print(f"{sum(row.runs for row in rows)} runs; " + (f"{len(wrong)} of {len(rows)} ends are told wrong" if wrong else f"all {len(rows)} ends are told right"))
+    return bool(wrong)
 
 
 if __name__ == "__main__":

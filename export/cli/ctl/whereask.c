@@ -10,12 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_rank.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/read/kineto/kineto.h"
 #include "export/read/store/procstate.h"
 #include "schedule/job/job.h"
 
-enum { ANSWER_BYTES = 4 << 20 };
+enum { ANSWER_BYTES = 4 << 20, ENVIRON_BYTES = 256 << 10 };
 enum { ONE_HANG_MS = 1800000 }; /* ranks notice that they stand at different times */
 
 static char *answer; /* ANSWER_BYTES */
@@ -28,6 +30,35 @@ static enum kp_hang_state state_guess(long pid)
     const char state = kp_procstate(pid);
     if (state == 'T' || state == 't') return KP_HANG_STOPPED;
     return state && state != 'Z' && state != 'X' ? KP_HANG_SILENT : KP_HANG_GONE;
+}
+
+/* ---- the rank of a process that does not answer ---- */
+
+struct variables {
+    const char *at; /* texts NAME=VALUE, each with its NUL */
+    size_t bytes;
+};
+
+static const char *variable_find(const void *from, const char *name)
+{
+    const struct variables *const all = from;
+    const size_t n = strlen(name);
+    for (const char *at = all->at; at < all->at + all->bytes; at += strlen(at) + 1)
+        if (strncmp(at, name, n) == 0 && at[n] == '=') return at + n + 1;
+    return NULL;
+}
+
+/* It may not have written its file yet, so its launcher's variables tell. */
+static void quiet_add(struct kp_hang *hang, enum kp_hang_state state, long pid)
+{
+    char path[64], *const text = kp_kineto_zeros(ENVIRON_BYTES, 1);
+    snprintf(path, sizeof path, "/proc/%ld/environ", pid);
+    const ssize_t n = kp_io_text(path, text, ENVIRON_BYTES);
+    const struct variables all = {text, n > 0 ? (size_t)n : 0};
+    const struct kp_rank place = kp_rank_find(variable_find, &all);
+    kp_hang_add_silent(hang, state, pid, place.is_launched ? (long)place.rank : -1,
+                       place.is_launched ? (long)place.size : 0);
+    free(text);
 }
 
 static bool answer_take(struct kp_hang *hang, int fd)
@@ -43,14 +74,14 @@ bool kp_where_ask(struct kp_hang *hang, const char *path, const char *who)
     const long pid = number ? strtol(number + 1, NULL, 10) : strtol(who, NULL, 10);
     if (kp_hang_find(hang, "", pid)) return true; /* it has two sockets for a moment */
     if (state_guess(pid) == KP_HANG_STOPPED) {
-        kp_hang_add_silent(hang, KP_HANG_STOPPED, pid, -1, 0);
+        quiet_add(hang, KP_HANG_STOPPED, pid);
         return true;
     }
     const int fd = kp_ctlsocket_connect(path);
     if (fd < 0) return false;
     const bool is_told = answer_take(hang, fd);
     close(fd);
-    if (!is_told) kp_hang_add_silent(hang, state_guess(pid), pid, -1, 0);
+    if (!is_told) quiet_add(hang, state_guess(pid), pid);
     return true;
 }
 

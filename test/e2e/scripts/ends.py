@@ -8,6 +8,7 @@ import queue
 import sys
 import threading
 import time
+import types
 
 import torch
 import torch.distributed as dist
@@ -93,6 +94,14 @@ def iterate(x):
     optimizers[0].step()
 
 
+def have_no_compiler():
+    """torch.optim would import it, which takes as long as torch itself."""
+    none = types.ModuleType("torch._dynamo")
+    none.disable = lambda function, *_, **__: function
+    none.graph_break = lambda *_, **__: None
+    sys.modules["torch._dynamo"] = torch._dynamo = none
+
+
 def main():
     store, how, odd = sys.argv[1], sys.argv[2], int((sys.argv[3:] or ["-1"])[0])
     is_odd = int(os.environ["RANK"]) == odd
@@ -103,6 +112,7 @@ def main():
         print("there", flush=True)
         there()
         sleeps()
+    have_no_compiler()
     x = torch.ones(64, requires_grad=False)
     optimizers.append(torch.optim.SGD([torch.nn.Parameter(x)], lr=1e-9))
     train(how, is_odd, x)
