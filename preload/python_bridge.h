@@ -39,7 +39,7 @@ bool kp_caller_is_ending(void);
 enum { KP_CALLSITES = 4096 };
 struct kp_callsite {
     int line;
-    const char *part; /* "forward", "backward", "optimizer": what calls it; "": none of them */
+    const char *category; /* of its blocks: "activations", "gradients", "optimizer state", by what calls it; "": none */
     char file[200], function[64];
 };
 bool kp_callsites_setup(void); /* maps the tables; false: no memory */

@@ -35,7 +35,9 @@ static _Atomic uint64_t group_place; /* rank and size, 32 bits each; 0: the laun
 static _Atomic bool is_left_out;     /* at start, or by kprof-tick once a window is over */
 static _Atomic uint32_t all_left_out;
 static int32_t parent_pid;
-static bool is_elsewhere; /* the user called `kprof run` in another folder than this program was started in */
+static char oom_words[1024];
+static _Atomic uint64_t oom_step; /* that the words are of, plus 1; 0: none */
+static bool is_elsewhere;         /* the user called `kprof run` in another folder than this program was started in */
 static char start_dir[2048], out_dir[4096], spool_dir[4096];
 
 void kp_run_set_calls(const struct kp_run_calls *calls) { up = *calls; }
@@ -76,6 +78,17 @@ void kp_run_module_starts(const void *inside)
 void kp_run_out_of_memory(const struct kp_run_oom *oom)
 {
     if (up.out_of_memory) up.out_of_memory(oom);
+}
+
+void kp_run_set_out_of_memory(const char *words, uint64_t steps)
+{
+    kp_fmt(oom_words, sizeof oom_words, "%s", words);
+    kp_store_release(&oom_step, steps + 1); /* pairs with: kp_run_last_out_of_memory */
+}
+
+const char *kp_run_last_out_of_memory(uint64_t steps)
+{
+    return kp_load_acquire(&oom_step) == steps + 1 ? oom_words : NULL; /* pairs with: kp_run_set_out_of_memory */
 }
 
 /* Called at every window; a failure is logged once and not tried again. */

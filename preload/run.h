@@ -49,6 +49,9 @@ void kp_run_modules_changed(void);
 void kp_run_module_starts(const void *inside);
 /* An allocation of torch failed, and KPROF_ON_OOM is set. On its thread, in a hook or outside. */
 void kp_run_out_of_memory(const struct kp_run_oom *oom);
+/* What was said of the last one, after so many steps (kp_steps_seen). NULL: none, or steps have ended since. */
+void kp_run_set_out_of_memory(const char *words, uint64_t steps);
+const char *kp_run_last_out_of_memory(uint64_t steps);
 /* Opens the spool on first use. 0 or -errno; after a failure every later call returns the same error. */
 int kp_run_open_spool(void);
 bool kp_run_cannot_record(void); /* kp_run_open_spool has failed */

@@ -9,6 +9,7 @@
 #include "collector/base/kp_config.h"
 #include "export/answers/watch/watch.h"
 #include "export/cli/cli.h"
+#include "export/cli/oomfiles.h"
 
 static const struct kp_opt flags[] = {
     {"once", 0, KP_OPT_FLAG, NULL, "print once (also where the output is no terminal)"},
@@ -22,6 +23,11 @@ struct watching {
     long interval_s;
 };
 
+static void oom_take(void *context, const struct kp_oom *oom)
+{
+    kp_watch_oom(context, oom->pid, oom->time_ms, oom->text);
+}
+
 /* Returns the exit code, or -1: the run goes on. */
 static int look(const struct watching *wish)
 {
@@ -32,6 +38,7 @@ static int look(const struct watching *wish)
         kp_watch_free(&w);
         return kp_cli_fail("watch", "%s: no program with KPROF_SUMMARY=1 has ended a step there", wish->dir);
     }
+    (void)kp_oomfile_each(wish->dir, oom_take, &w);
     const bool goes_on = kp_watch_goes_on(&w);
     if (wish->is_json) kp_watch_json(stdout, &w);
     else kp_watch_print(stdout, &w);

@@ -83,9 +83,7 @@ static void stood_find(struct kp_why *why, const char *folder)
 
 static void oom_take(void *context, const struct kp_oom *oom)
 {
-    char text[KP_WHY_OOM_BYTES];
-    kp_oom_sentence(text, sizeof text, oom);
-    kp_why_oom(context, oom->pid, oom->time_ms, text);
+    kp_why_oom(context, oom->pid, oom->time_ms, oom->text);
 }
 
 int kp_cmd_why(int argc, char **argv)
@@ -112,10 +110,10 @@ int kp_cmd_why(int argc, char **argv)
     kp_why_settle(&w.why);
     stood_find(&w.why, folder);
     (void)kp_oomfile_each(folder, oom_take, &w.why);
-    const bool is_any = w.why.count || *w.why.stood, is_stood_alone = !w.why.count && is_any;
+    const bool is_any = w.why.count || *w.why.stood || *w.why.oom, is_without_trace = !w.why.count && is_any;
     if (is_any && is_json) kp_why_json(stdout, &w.why);
     else if (is_any) kp_why_print(stdout, &w.why);
     kp_why_fini(&w.why);
     kp_jobends_fini(&w.ends);
-    return is_stood_alone ? KP_EXIT_DONE : worst;
+    return is_without_trace ? KP_EXIT_DONE : worst;
 }

@@ -47,19 +47,19 @@ static bool has_part(const char *file, const char *function, const char *folder,
     return strstr(file, folder) && (!name || strcmp(function, name) == 0);
 }
 
-static const char *part_of(const char *file, const char *function)
+static const char *category_of(const char *file, const char *function)
 {
-    if (has_part(file, function, "/torch/nn/modules/module.py", "_call_impl")) return "forward";
-    if (has_part(file, function, "/torch/optim/", NULL)) return "optimizer";
-    if (has_part(file, function, "/torch/_tensor.py", "backward")) return "backward";
-    return has_part(file, function, "/torch/autograd/", NULL) ? "backward" : "";
+    if (has_part(file, function, "/torch/nn/modules/module.py", "_call_impl")) return "activations";
+    if (has_part(file, function, "/torch/optim/", NULL)) return "optimizer state";
+    if (has_part(file, function, "/torch/_tensor.py", "backward")) return "gradients";
+    return has_part(file, function, "/torch/autograd/", NULL) ? "gradients" : "";
 }
 
 static bool frame_look(void *context, const char *file, int line, const char *function)
 {
     struct kp_callsite *const s = context;
     const bool is_own = kp_pyfile_is_own(file), is_first = !s->line;
-    if (!*s->part) s->part = part_of(file, function);
+    if (!*s->category) s->category = category_of(file, function);
     if (is_first || (is_own && !kp_pyfile_is_own(s->file))) {
         const size_t bytes = strlen(file); /* of a long one the end */
         s->line = line;
@@ -75,7 +75,7 @@ static uint32_t site_find(const struct kp_callsite *s)
     const uint32_t n = kp_load_relaxed(&sites_n);
     for (uint32_t i = 1; i <= n; i++) {
         const struct kp_callsite *const o = &sites->of[i];
-        if (o->line == s->line && o->part == s->part && strcmp(o->file, s->file) == 0 &&
+        if (o->line == s->line && o->category == s->category && strcmp(o->file, s->file) == 0 &&
             strcmp(o->function, s->function) == 0)
             return i;
     }
@@ -87,7 +87,7 @@ static uint32_t site_find(const struct kp_callsite *s)
 
 static __attribute__((noinline)) uint32_t stack_learn(const void *thread, uint64_t key)
 {
-    struct kp_callsite s = {.part = ""};
+    struct kp_callsite s = {.category = ""};
     if (kp_exchange_acq_rel(&is_learning, 1)) return 0;
     kp_pystack_each(&kp_python_get()->layout, thread, frame_look, &s);
     const uint32_t site = s.line ? site_find(&s) : 0;

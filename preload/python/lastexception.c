@@ -21,6 +21,7 @@
 #include "preload/guard.h"
 #include "preload/python/pycalls.h"
 #include "preload/run.h"
+#include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
 /* A traceback object, the same from 3.8 to 3.14; sys.excepthook's event has hook, type, value, traceback. */
@@ -87,7 +88,10 @@ static void exception_note(const void *type, const void *trace)
     kp_pysite_prepare_once();
     kp_fmt(place, sizeof place, "%s:%d %s", kp_pysite_file(file_of(at)), line_of(at),
            code_text(code_of(at), kp_python_get()->layout.code_name));
-    if (kp_record_note("exception", name) == 0) (void)kp_record_note("exception_at", place);
+    if (kp_record_note("exception", name) != 0) return;
+    (void)kp_record_note("exception_at", place);
+    const char *const oom = kp_run_last_out_of_memory(kp_steps_seen());
+    if (oom) (void)kp_record_note("out_of_memory", oom);
 }
 
 static void on_exception(void *args)

@@ -20,6 +20,7 @@ SRC_run := \
     preload/run/losstext.c \
     preload/run/newest.c \
     preload/run/oomfile.c \
+    preload/run/oomwords.c \
     preload/run/ownspool.c \
     preload/run/phaserun.c \
     preload/run/selfsignal.c \
@@ -34,6 +35,7 @@ UNIT_run := \
     test/unit/run/test_ctl_peers.c \
     test/unit/run/test_hangwatch.c \
     test/unit/run/test_newest.c \
+    test/unit/run/test_oomwords.c \
     test/unit/run/test_phaserun.c \
     test/unit/run/test_sources.c \
     test/unit/run/test_window.c

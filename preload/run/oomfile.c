@@ -24,17 +24,16 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_path.h"
-#include "collector/base/kp_units.h"
 #include "export/write/out/json.h"
 #include "preload/python_bridge.h"
 #include "preload/run.h"
+#include "preload/run/oomwords.h"
 #include "preload/run/where.h"
 #include "preload/torch_bridge.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { SITES_TOLD = 64, LARGEST = 16, STEPS = 8, FILES_MOST = 8, NAME_BYTES = 300 };
+enum { SITES_TOLD = 64, LARGEST = 16, STEPS = 8, FILES_MOST = 8 };
 
 struct site_sum {
     uint64_t bytes, largest;
@@ -50,6 +49,7 @@ static struct oomfile {
     uint32_t blocks;
     uint16_t device;
     struct kp_json json;
+    char words[KP_OOMWORDS_BYTES];
     char path[KP_WHERE_PATH];
 } * out;
 
@@ -123,10 +123,10 @@ static uint64_t grown_of(const struct site_sum *s)
 static void site_put(struct kp_json *j, uint32_t number)
 {
     const struct kp_callsite *const site = kp_callsite_get(number);
-    if (!site) kp_json_lit(j, "\"file\":null,\"line\":null,\"function\":null,\"part\":null");
+    if (!site) kp_json_lit(j, "\"file\":null,\"line\":null,\"function\":null,\"category\":null");
     else
-        kp_json_fmt(j, "\"file\":\"%s\",\"line\":%d,\"function\":\"%s\",\"part\":\"%s\"", site->file, site->line,
-                    site->function, site->part);
+        kp_json_fmt(j, "\"file\":\"%s\",\"line\":%d,\"function\":\"%s\",\"category\":\"%s\"", site->file, site->line,
+                    site->function, site->category);
 }
 
 static void sites_put(struct oomfile *o)
@@ -168,29 +168,47 @@ static const char *device_name(const struct kp_run_oom *oom, char name[24])
     return name;
 }
 
-static void limit_put(struct kp_json *j)
+/* What the process may have, where something limits it; UINT64_MAX: nothing. */
+static uint64_t limit_find(const char **by)
 {
     const uint64_t addresses = kp_io_address_limit(), memory = kp_io_memory_limit();
-    const bool is_by_addresses = addresses < memory;
-    const uint64_t least = is_by_addresses ? addresses : memory;
-    if (least != UINT64_MAX)
-        kp_json_fmt(j, ",\"limit\":%lu,\"limit_by\":\"%s\"", least, is_by_addresses ? "RLIMIT_AS" : "memory");
+    *by = addresses < memory ? "RLIMIT_AS" : "memory";
+    return addresses < memory ? addresses : memory;
+}
+
+static void words_make(struct oomfile *o, const struct kp_run_oom *oom, uint32_t site, uint64_t limit)
+{
+    char name[24];
+    struct site_sum *const most = next_find(o);
+    const uint64_t cached = oom->reserved > oom->allocated ? oom->reserved - oom->allocated : 0;
+    kp_oomwords_put(o->words,
+                    &(struct kp_oomwords){.device = device_name(oom, name),
+                                          .asked = oom->bytes,
+                                          .live = o->live,
+                                          .most = most ? most->bytes : 0,
+                                          .limit = limit != UINT64_MAX ? limit : 0,
+                                          .cached = oom->device_type ? cached : 0,
+                                          .at = kp_callsite_get(site),
+                                          .most_at = most ? kp_callsite_get((uint32_t)(most - o->sums)) : NULL});
 }
 
 static int text_make(struct oomfile *o, const struct kp_run_oom *oom, uint32_t site, uint64_t unkept)
 {
     struct kp_json *const j = &o->json;
     char name[24];
-    const bool is_cpu = !oom->device_type;
+    const char *by = NULL;
+    const uint64_t limit = oom->device_type ? UINT64_MAX : limit_find(&by);
+    words_make(o, oom, site, limit);
     j->used = 0;
     j->error = 0;
     kp_json_lit(j, "{\"oom\":1,");
     kp_where_process(j, "oom");
-    kp_json_fmt(j, ",\"device\":\"%s\",\"asked\":%lu,\"asked_at\":{", device_name(oom, name), oom->bytes);
+    kp_json_fmt(j, ",\"text\":\"%s\",\"device\":\"%s\",\"asked\":%lu,\"asked_at\":{", o->words, device_name(oom, name),
+                oom->bytes);
     site_put(j, site);
     kp_json_fmt(j, "},\"live\":%lu,\"blocks\":%u,\"unkept\":%lu", o->live, o->blocks, unkept);
-    if (!is_cpu) kp_json_fmt(j, ",\"allocated\":%lu,\"reserved\":%lu", oom->allocated, oom->reserved);
-    if (is_cpu) limit_put(j);
+    if (oom->device_type) kp_json_fmt(j, ",\"allocated\":%lu,\"reserved\":%lu", oom->allocated, oom->reserved);
+    if (limit != UINT64_MAX) kp_json_fmt(j, ",\"limit\":%lu,\"limit_by\":\"%s\"", limit, by);
     sites_put(o);
     largest_put(o);
     kp_json_lit(j, "}\n");
@@ -209,15 +227,11 @@ static int file_keep(struct oomfile *o)
     return rc;
 }
 
-static void tell(const struct oomfile *o, const struct kp_run_oom *oom, uint32_t site, int rc)
+static void tell(const struct oomfile *o, int rc)
 {
-    const struct kp_callsite *const s = kp_callsite_get(site);
-    char name[24], at[NAME_BYTES] = "";
-    if (s) kp_fmt(at, sizeof at, " at %s:%d %s", kp_path_base(s->file), s->line, s->function);
-    kp_log(
-        0, "%s is out of memory: %lu bytes asked for%s, %lu MB are live (%s%s)", device_name(oom, name),
-        (unsigned long)oom->bytes, at, (unsigned long)(o->live / 1000000),
-        rc == 0 ? "by line: kprof memory " : "no file: ", rc == 0 ? kp_path_display(o->path) : kp_log_error_text(rc));
+    kp_log(0, "%s (%s%s)", o->words, rc == 0 ? "by line: kprof memory " : "no file: ",
+           rc == 0 ? kp_path_display(o->path) : kp_log_error_text(rc));
+    kp_run_set_out_of_memory(o->words, o->step);
 }
 
 void kp_oomfile_write(const struct kp_run_oom *oom)
@@ -234,7 +248,7 @@ void kp_oomfile_write(const struct kp_run_oom *oom)
     const uint64_t unkept = kp_torch_blocks(block_add, o);
     int rc = text_make(o, oom, site, unkept);
     if (rc == 0) rc = file_keep(o);
-    tell(o, oom, site, rc);
+    tell(o, rc);
     (void)kp_exchange_acq_rel(&is_busy, 0);
     errno = saved;
 }

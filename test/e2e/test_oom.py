@@ -3,6 +3,7 @@
 import json
 
 import harness
+import pagedata
 
 SCRIPT = "out_of_memory.py"
 LINES = {line.rsplit("# ", 1)[1]: number for number, line in enumerate((harness.HERE / "scripts" / SCRIPT).read_text().splitlines(), 1)
@@ -18,15 +19,15 @@ def fail(tmp_path, times=1, **settings):
 def test_what_is_live_is_told_by_line_to_the_byte(tmp_path):
     run, [path] = fail(tmp_path)
     said, told = json.loads(run.out), json.loads(path.read_text())
-    sites = {(site["line"], site["part"]): site for site in told["sites"]}
+    sites = {(site["line"], site["category"]): site for site in told["sites"]}
     assert told["device"] == "cpu" and told["asked"] == 1 << 40 and told["step"] == 6
     assert told["asked_at"]["line"] == LINES["asked"] and told["asked_at"]["file"].endswith(SCRIPT)
     assert sites[LINES["kept"], ""]["bytes"] == said["kept"] and sites[LINES["kept"], ""]["blocks"] == 6
     assert sites[LINES["weights"], ""]["bytes"] == said["weights"]
-    assert sites[LINES["momentum"], "optimizer"]["bytes"] == said["momentum"]
+    assert sites[LINES["momentum"], "optimizer state"]["bytes"] == said["momentum"]
     assert told["live"] == sum(site["bytes"] for site in told["sites"])
     assert 0 < told["limit"] <= 64 << 30
-    assert f"cpu is out of memory: {1 << 40} bytes asked for at {SCRIPT}:{LINES['asked']}" in run.err
+    assert told["text"].startswith("cpu ran out of ") and f"kprof: {told['text']} (by line: kprof memory " in run.err
 
 
 def test_what_grows_a_step_is_told_and_nothing_else(tmp_path):
@@ -39,7 +40,7 @@ def test_what_grows_a_step_is_told_and_nothing_else(tmp_path):
 
 def test_a_program_that_fails_often_keeps_few_files(tmp_path):
     run, paths = fail(tmp_path, 30)
-    assert 1 <= len(paths) <= 8 and run.err.count("is out of memory") >= 30
+    assert 1 <= len(paths) <= 8 and run.err.count("cpu ran out of ") >= 30
     json.loads(paths[-1].read_text())
 
 
@@ -61,12 +62,34 @@ def test_memory_says_it_first_and_by_line(tmp_path):
     assert told["sites"][0]["bytes"] == said["kept"] and told["text"] == first
 
 
-def test_why_says_it_of_a_program_that_ended_of_it(tmp_path):
-    run = harness.run_kprof(SCRIPT, tmp_path / "out", "ends", schedule=None, KPROF_ON_OOM="dump")
+def told_by(*arguments):
+    shown = harness.cli(*arguments)
+    assert shown.returncode == 0, shown.stderr
+    return shown.stdout
+
+
+def test_all_views_say_it_of_a_program_that_ended_of_it(tmp_path):
+    out, page = tmp_path / "out", tmp_path / "page.html"
+    run = harness.run_kprof(SCRIPT, out, "ends", schedule=None, KPROF_ON_OOM="dump", KPROF_SUMMARY=1)
     assert run.code == 1, run.explain()
-    shown = harness.cli("why", tmp_path / "out")
-    assert "cpu ran out of " in shown.stdout and f"{SCRIPT}:{LINES['asked']}" in shown.stdout, shown.stdout
-    assert "cpu ran out of" in json.loads(harness.cli("why", "--json", tmp_path / "out").stdout)["out_of_memory"]
+    [path] = out.glob("oom-*")
+    said = json.loads(path.read_text())["text"]
+    why = told_by("why", out)
+    assert said in why and why.count("ran out of") == 1 and f"{SCRIPT}:{LINES['asked']}" in said, why
+    assert json.loads(told_by("why", "--json", out))["out_of_memory"] == said
+    for ended in (json.loads(told_by("report", "--json", run.trace))["ended"], json.loads(told_by("advise", "--json", run.trace))["ended"]):
+        assert ended.endswith(f"; {said}"), ended
+    findings = json.loads(told_by("view", "--json", run.trace))["tabs"][0]["rows"]
+    assert findings[0]["name"] == "ENDED" and said.split(":")[0] in json.dumps(findings), findings
+    told_by("html", run.trace, "-o", page)
+    assert next(pagedata.traces(page))[0]["run"]["ended"].endswith(f"; {said}")
+    assert f"rank 0: {said}\n" in told_by("watch", "--once", out)
+    assert json.loads(told_by("watch", "--json", out))["ranks"][0]["out_of_memory"] == said
+
+
+def test_why_says_it_without_a_recording(tmp_path):
+    _, [path] = fail(tmp_path)
+    assert told_by("why", tmp_path / "out") == json.loads(path.read_text())["text"] + "\n"
 
 
 def test_why_does_not_say_it_of_a_program_that_went_on(tmp_path):

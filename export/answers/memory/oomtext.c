@@ -39,7 +39,7 @@ static void site_read(struct kp_oom_site *s, struct kp_jsonvalue v)
 {
     text_of(s->file, sizeof s->file, v, "file");
     text_of(s->function, sizeof s->function, v, "function");
-    text_of(s->part, sizeof s->part, v, "part");
+    text_of(s->category, sizeof s->category, v, "category");
     s->line = number_of(v, "line");
     s->bytes = number_of(v, "bytes");
     s->blocks = number_of(v, "blocks");
@@ -59,6 +59,7 @@ bool kp_oom_read(struct kp_oom *out, const char *text, size_t bytes, const char 
     if (kp_jsonread_check_object(text, bytes, &offset, why) != 0) return false;
     *why = "it does not tell what was live out of memory";
     if (number_of(object, "oom") < 1) return false;
+    text_of(out->text, sizeof out->text, object, "text");
     text_of(out->device, sizeof out->device, object, "device");
     text_of(out->limit_by, sizeof out->limit_by, object, "limit_by");
     static const char *const keys[] = {"rank",   "pid",    "step",      "time_ms",  "asked", "live",
@@ -92,41 +93,6 @@ static void place_put(char out[PLACE_BYTES], const struct kp_oom_site *s)
     else snprintf(out, PLACE_BYTES, "%s:%ld %s", kp_path_base(s->file), (long)s->line, s->function);
 }
 
-static const char *part_words(const char *part)
-{
-    if (strcmp(part, "forward") == 0) return " (activations)";
-    if (strcmp(part, "backward") == 0) return " (gradients)";
-    return strcmp(part, "optimizer") == 0 ? " (optimizer state)" : "";
-}
-
-static size_t add(char *out, size_t bytes, size_t used, const char *text)
-{
-    if (used < bytes) snprintf(out + used, bytes - used, "%s", text);
-    return used + strlen(text);
-}
-
-void kp_oom_sentence(char *out, size_t bytes, const struct kp_oom *o)
-{
-    char place[PLACE_BYTES], text[PLACE_BYTES + 120];
-    size_t used = add(out, bytes, 0, *o->device ? o->device : "a device");
-    snprintf(text, sizeof text, " ran out of %s", o->limit > 0 ? kp_units_size(o->limit) : "memory");
-    used = add(out, bytes, used, text);
-    place_put(place, &o->at);
-    snprintf(text, sizeof text, ": %s asked for at %s, %s live", kp_units_size(o->asked), place,
-             kp_units_size(o->live));
-    used = add(out, bytes, used, text);
-    if (o->count && o->sites[0].bytes > 0) {
-        place_put(place, &o->sites[0]);
-        snprintf(text, sizeof text, ", %s of it from %s%s", kp_units_size(o->sites[0].bytes), place,
-                 part_words(o->sites[0].part));
-        used = add(out, bytes, used, text);
-    }
-    if (o->allocated < 0 || o->reserved <= o->allocated) return;
-    snprintf(text, sizeof text, ", %s cached%s", kp_units_size(o->reserved - o->allocated),
-             o->reserved - o->allocated >= o->asked ? " in parts that do not fit" : "");
-    add(out, bytes, used, text);
-}
-
 static void growing_print(FILE *out, const struct kp_oom *o)
 {
     char place[PLACE_BYTES];
@@ -140,11 +106,10 @@ static void growing_print(FILE *out, const struct kp_oom *o)
 
 void kp_oom_print(FILE *out, const struct kp_oom *o, long row_limit)
 {
-    char text[2048], place[PLACE_BYTES];
+    char place[PLACE_BYTES];
     const size_t most = row_limit > 0 && (size_t)row_limit < o->count ? (size_t)row_limit : o->count;
     if (o->rank >= 0) kp_plain_fmt(out, "rank %ld: ", (long)o->rank);
-    kp_oom_sentence(text, sizeof text, o);
-    kp_plain_fmt(out, "%s\n", text);
+    kp_plain_fmt(out, "%s\n", o->text);
     growing_print(out, o);
     fprintf(out, "\n  %10s  %8s  %10s  %-16s  %s\n", "Live", "Blocks", "Largest", "Steps", "Allocated at");
     for (size_t i = 0; i < most; i++) {
@@ -155,7 +120,7 @@ void kp_oom_print(FILE *out, const struct kp_oom *o, long row_limit)
                  (long)s->last_step);
         fprintf(out, "  %10s  %8ld  %10s  %-16s  ", kp_units_size(s->bytes), (long)s->blocks, kp_units_size(s->largest),
                 steps);
-        kp_plain_fmt(out, "%s%s\n", place, part_words(s->part));
+        kp_plain_fmt(out, *s->category ? "%s (%s)\n" : "%s\n", place, s->category);
     }
     if (most < o->count) fprintf(out, "  %zu more lines: -n 0\n", o->count - most);
     if (o->unkept > 0) fprintf(out, "  %ld blocks found no room in the table, and are not in it\n", (long)o->unkept);
@@ -168,7 +133,7 @@ void kp_oom_print(FILE *out, const struct kp_oom *o, long row_limit)
     F(MAYBE, file, *r->file ? r->file : NULL) \
     F(MAYBE_WHOLE, line, r->line) \
     F(TEXT, function, r->function) \
-    F(TEXT, part, r->part) \
+    F(TEXT, category, r->category) \
     F(MAYBE_WHOLE, bytes, r->bytes) \
     F(MAYBE_WHOLE, blocks, r->blocks) \
     F(MAYBE_WHOLE, largest, r->largest) \
@@ -177,15 +142,9 @@ void kp_oom_print(FILE *out, const struct kp_oom *o, long row_limit)
     F(MAYBE_WHOLE, grows, r->grows)
 KP_FIELDS(oom_site, struct kp_oom_site, SITE)
 
-static const char *sentence_of(const struct kp_oom *o, char room[KP_FIELD_ROOM])
-{
-    kp_oom_sentence(room, KP_FIELD_ROOM, o);
-    return room;
-}
-
 #define OOM(F, IF) \
     F(VERSION, oom, 1) \
-    F(TEXT, text, sentence_of(r, room)) \
+    F(TEXT, text, r->text) \
     F(MAYBE_WHOLE, rank, r->rank) \
     F(WHOLE, pid, r->pid) \
     F(WHOLE, step, r->step) \

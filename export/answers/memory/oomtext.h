@@ -10,12 +10,13 @@
 struct kp_fields;
 
 struct kp_oom_site {
-    char file[256], function[80], part[16]; /* file "": not known; part: forward, backward, optimizer or "" */
+    char file[256], function[80], category[24]; /* file "": not known; category: "activations", "gradients", .. or "" */
     int64_t line, bytes, blocks, largest, grows;
     int64_t first_step, last_step; /* its blocks were allocated in */
 };
 struct kp_oom {
     int64_t rank, pid, step, time_ms; /* rank -1: of no job */
+    char text[1024]; /* "cpu ran out of memory: 1024.00 GiB asked for at k.py:6 huge, 17.40 MiB live, .." */
     char device[32], limit_by[16];
     struct kp_oom_site at;                                           /* asked for there */
     int64_t asked, live, blocks, unkept, allocated, reserved, limit; /* -1: not known */
@@ -25,8 +26,6 @@ struct kp_oom {
 
 /* False: that is no such text, with a phrase in *why. */
 bool kp_oom_read(struct kp_oom *out, const char *text, size_t bytes, const char **why);
-/* "cpu ran out of memory: 1 TiB asked for at k.py:6 huge; 17.4 MiB live, 9.5 MiB of it from k.py:4 work" */
-void kp_oom_sentence(char *out, size_t bytes, const struct kp_oom *oom);
 void kp_oom_print(FILE *out, const struct kp_oom *oom, long row_limit); /* row_limit below 1: all sites */
 void kp_oom_json(FILE *out, const struct kp_oom *oom);
 extern const struct kp_fields *const kp_oom_schema;

@@ -74,15 +74,18 @@ static void memory_put(struct last_words *w, const struct kp_kineto *trace)
     put(w, text);
 }
 
-/* The line of an exception, and the step that it fell in. Nothing is open then. */
+/* The line of an exception, the step that it fell in, and whether memory was out in it. Nothing is open then. */
 static void exception_put(struct last_words *w, const struct kp_kineto *trace, long last)
 {
     const char *const at = kp_kineto_fact(trace, "kprof.exception_at");
+    const char *const oom = kp_kineto_fact(trace, "kprof.out_of_memory");
     char text[80];
     if (at) put(w, " at ");
     if (at) put(w, at);
     snprintf(text, sizeof text, "%s after step %ld", at ? "," : "", last);
     if (last >= 0) put(w, text);
+    if (oom) put(w, "; ");
+    if (oom) put(w, oom);
 }
 
 const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen)

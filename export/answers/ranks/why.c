@@ -157,21 +157,25 @@ void kp_why_oom(struct kp_why *why, int64_t pid, int64_t time_ms, const char *te
 {
     enum { SOON_MS = 60000 }; /* a program that went on for longer did not end of it */
     const struct kp_why_end *const e = why->count ? &why->of[0] : NULL;
-    if (!e || !e->is_bad || e->pid != pid || e->last_ns / 1000000 - time_ms > SOON_MS) return;
-    snprintf(why->oom, sizeof why->oom, "%s", text);
+    const bool is_of = !e || (e->is_bad && e->pid == pid && e->last_ns / 1000000 - time_ms <= SOON_MS);
+    if (is_of && !*why->oom) snprintf(why->oom, sizeof why->oom, "%s", text);
 }
 
 void kp_why_print(FILE *out, const struct kp_why *why)
 {
     size_t bad = 0, running = 0;
     for (size_t i = 0; i < why->count; i++) bad += why->of[i].is_bad, running += why->of[i].is_running;
+    if (!why->count) {
+        kp_plain_fmt(out, *why->stood ? "it stood: %s\n" : "%s\n", *why->stood ? why->stood : why->oom);
+        return;
+    }
     if (!bad && !running && !*why->stood) {
         fprintf(out, "%s\n", why->count == 1 ? "the program ended by itself" : "all processes ended by themselves");
         return;
     }
     if (*why->stood) kp_plain_fmt(out, "it stood: %s\n", why->stood);
     if (!*why->stood) end_say(out, &why->of[0]), fputs(bad > 1 ? "; others followed\n" : "\n", out);
-    if (*why->oom) kp_plain_fmt(out, "  %s\n", why->oom);
+    if (*why->oom && !strstr(why->of[0].how, why->oom)) kp_plain_fmt(out, "  %s\n", why->oom);
     for (size_t i = *why->stood ? 0 : 1; i < why->count; i++) {
         fputs("  then ", out);
         end_say(out, &why->of[i]);

@@ -24,7 +24,7 @@ struct kp_why { /* all zero: empty */
     struct kp_why_end *of;
     size_t count, capacity;
     char stood[KP_WHY_STOOD_BYTES]; /* the job stood before it ended: who waited for whom; "": it did not */
-    char oom[KP_WHY_OOM_BYTES];     /* the first process that did not end by itself was out of memory; "": it was not */
+    char oom[KP_WHY_OOM_BYTES];     /* the first that did not end by itself was out of memory; "": it was not */
 };
 /* What is known of a process beside its trace. */
 struct kp_why_known {
@@ -37,7 +37,10 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
                 const struct kp_why_known *known);
 /* A process wrote then that it stands. True: it is known, did nothing after that, and did not end by itself. */
 bool kp_why_stood(struct kp_why *why, long pid, int64_t ns);
-/* Settled: a process was out of memory then, as text says. That of what ended first is kept, if it ended badly. */
+/*
+ * Settled: a process was out of memory then, as text says. That of what ended first is kept, if it ended badly; without
+ * any trace the first that is told.
+ */
 void kp_why_oom(struct kp_why *why, int64_t pid, int64_t time_ms, const char *text);
 /* Keeps the newest trace of each process, and puts what ended first, in front; call it once. */
 void kp_why_settle(struct kp_why *why);

@@ -7,6 +7,8 @@
 
 #include "collector/base/kp_path.h"
 #include "export/answers/advise/parts/finding.h"
+#include "export/answers/ranks/lastwords.h"
+#include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/frames/modulename.h"
 #include "export/answers/stacks/stepparts.h"
@@ -44,6 +46,14 @@ static void note_add(struct kp_view_tab *tab, const char *kind, const char *text
     tab->rows[row].is_open = true;
 }
 
+/* How the program ended, where not by itself: what was recorded until then is judged below. */
+static void ended_add(const struct kp_view *v, struct kp_view_tab *tab)
+{
+    char text[KP_LASTWORDS_BYTES + 80];
+    if (!*kp_lastwords_ended(text, sizeof text, v->tree, &v->whole)) return;
+    note_add(tab, strcmp(kp_ended_word(v->tree->trace), "killed") == 0 ? "KILLED" : "ENDED", text);
+}
+
 static void findings_make(struct kp_view *v, const struct kp_advice *a)
 {
     struct kp_view_tab *tab = &v->tabs[KP_VIEW_FINDINGS];
@@ -53,6 +63,7 @@ static void findings_make(struct kp_view *v, const struct kp_advice *a)
                                 .column_count = 2,
                                 .sort = KP_VIEW_NONE,
                                 .is_prose = true};
+    ended_add(v, tab);
     for (size_t i = 0; i < a->count; i++) {
         const struct kp_finding *f = &a->findings[i];
         char name[256], line[4096], once[64];

@@ -137,6 +137,15 @@ static void others_remove(struct kp_watch *w)
     if (w->count) qsort(w->ranks, w->count, sizeof *w->ranks, by_rank);
 }
 
+void kp_watch_oom(struct kp_watch *w, int64_t pid, int64_t time_ms, const char *text)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        struct kp_watch_rank *const r = &w->ranks[i];
+        if (r->head.pid == pid && time_ms >= (int64_t)(r->head.begin_ns / 1000000))
+            snprintf(r->oom, sizeof r->oom, "%s", text);
+    }
+}
+
 static int is_steps_name(const struct dirent *entry)
 {
     const char *const dot = strrchr(entry->d_name, '.');

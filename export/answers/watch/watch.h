@@ -16,6 +16,7 @@ enum kp_watch_state {
     KP_WATCH_GONE    /* no process has its number, or it gave no sign for a minute, and its exit was not seen */
 };
 
+enum { KP_WATCH_OOM_BYTES = 1024 };
 struct kp_watch_rank {
     struct kp_stephead head;
     struct kp_stepline last;           /* count 0: no step has ended */
@@ -23,6 +24,7 @@ struct kp_watch_rank {
     double had, waited;                /* shares of the last lines' time; NAN: not known */
     double quiet_ns;                   /* since the last step's end, or the last sign of life */
     enum kp_watch_state state;
+    char oom[KP_WATCH_OOM_BYTES]; /* it ran out of memory last: what its file says (KPROF_ON_OOM); "": it did not */
 };
 
 /* Ranks in order; those of the run that goes on, else of the last one. */
@@ -33,6 +35,8 @@ struct kp_watch {
 
 /* Reads the folder's files, 8 KB of each. `now_ns`: CLOCK_REALTIME. 0, or -errno: the folder cannot be read. */
 int kp_watch_read(struct kp_watch *w, const char *dir, uint64_t now_ns);
+/* The process ran out of memory then, as text says. The last one is kept. */
+void kp_watch_oom(struct kp_watch *w, int64_t pid, int64_t time_ms, const char *text);
 void kp_watch_free(struct kp_watch *w);
 bool kp_watch_goes_on(const struct kp_watch *w); /* a rank runs, or is silent */
 /* Writes the sentence that comes first: who is gone, stands or is behind; else the step. Returns out. */

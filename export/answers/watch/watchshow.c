@@ -128,6 +128,8 @@ void kp_watch_print(FILE *out, const struct kp_watch *w)
     char say[256];
     kp_plain_fmt(out, "%s\n\n", kp_watch_say(w, say, sizeof say));
     kp_columns_print(out, KP_COLUMNS_OF(columns, w, w->ranks, w->count));
+    for (size_t i = 0; i < w->count; i++)
+        if (*w->ranks[i].oom) kp_plain_fmt(out, "rank %u: %s\n", w->ranks[i].head.rank, w->ranks[i].oom);
 }
 
 struct watch_row {
@@ -136,7 +138,8 @@ struct watch_row {
 };
 #define RANK(F, IF)                                                    \
     F(WORD, state, (states[r->rank->state], "runs|silent|ended|gone")) \
-    F(COLUMNS, , (columns, r->watch, r->rank))
+    F(COLUMNS, , (columns, r->watch, r->rank))                         \
+    F(MAYBE, out_of_memory, *r->rank->oom ? r->rank->oom : NULL)
 KP_FIELDS(rank, struct watch_row, RANK)
 
 #define WATCH(F, IF)                                 \

@@ -322,6 +322,7 @@ static void ended_write(struct kp_trace *t)
     if (t->cycle.complete && !t->cycle.cut_short) return;
     ours_string(t, "exception", "exception");
     ours_string(t, "exception_at", "exception_at");
+    ours_string(t, "out_of_memory", "out_of_memory");
 }
 
 static void ours_write(struct kp_trace *t)

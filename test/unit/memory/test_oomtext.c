@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_oomtext.c - what was live out of memory is read, and said in one sentence */
+/* test_oomtext.c - what was live out of memory is read, and printed by line */
 #include "export/answers/memory/oomtext.h"
 
 #include <stdlib.h>
@@ -8,12 +8,13 @@
 #include "test/support/support.h"
 
 static const char whole[] =
-    "{\"oom\":1,\"pid\":7,\"rank\":1,\"step\":3,\"time_ms\":5,\"device\":\"cuda:0\",\"asked\":1048576,"
-    "\"asked_at\":{\"file\":\"/w/train.py\",\"line\":31,\"function\":\"main\",\"part\":\"\"},\"live\":6291456,"
+    "{\"oom\":1,\"text\":\"cuda:0 ran out of "
+    "memory\",\"pid\":7,\"rank\":1,\"step\":3,\"time_ms\":5,\"device\":\"cuda:0\",\"asked\":1048576,"
+    "\"asked_at\":{\"file\":\"/w/train.py\",\"line\":31,\"function\":\"main\",\"category\":\"\"},\"live\":6291456,"
     "\"blocks\":3,\"unkept\":0,\"allocated\":6291456,\"reserved\":8388608,\"limit\":9437184,\"sites\":["
-    "{\"file\":\"/w/model.py\",\"line\":12,\"function\":\"forward\",\"part\":\"forward\",\"bytes\":4194304,"
+    "{\"file\":\"/w/model.py\",\"line\":12,\"function\":\"forward\",\"category\":\"activations\",\"bytes\":4194304,"
     "\"blocks\":2,\"largest\":3145728,\"first_step\":1,\"last_step\":3,\"grows\":1024},"
-    "{\"file\":null,\"line\":null,\"function\":null,\"part\":null,\"bytes\":2097152,\"blocks\":1}]}";
+    "{\"file\":null,\"line\":null,\"function\":null,\"category\":null,\"bytes\":2097152,\"blocks\":1}]}";
 
 static struct kp_oom read_it(const char *text)
 {
@@ -34,36 +35,15 @@ static char *printed(const struct kp_oom *oom, bool is_json, long rows)
     return text;
 }
 
-static void the_sentence_says_what_was_asked_for_and_what_holds_most(void **state)
-{
-    struct kp_oom oom = read_it(whole);
-    char text[400];
-    (void)state;
-    kp_oom_sentence(text, sizeof text, &oom);
-    assert_string_equal(
-        text, "cuda:0 ran out of 9.00 MiB: 1.00 MiB asked for at train.py:31 main, 6.00 MiB live, 4.00 MiB of "
-              "it from model.py:12 forward (activations), 2.00 MiB cached in parts that do not fit");
-    kp_oom_fini(&oom);
-}
-
-static void a_sentence_that_is_too_long_is_cut(void **state)
-{
-    struct kp_oom oom = read_it(whole);
-    char text[12];
-    (void)state;
-    kp_oom_sentence(text, sizeof text, &oom);
-    assert_string_equal(text, "cuda:0 ran ");
-    kp_oom_fini(&oom);
-}
-
 static void lines_are_printed_by_what_they_hold(void **state)
 {
     struct kp_oom oom = read_it(whole);
     char *text = printed(&oom, false, 1);
     (void)state;
-    assert_non_null(strstr(text, "rank 1: cuda:0 ran out"));
+    assert_non_null(strstr(text, "rank 1: cuda:0 ran out of memory\n"));
     assert_non_null(strstr(text, "each of the last steps left at least 1.00 KiB from model.py:12 forward\n"));
     assert_non_null(strstr(text, "1 more lines"));
+    assert_non_null(strstr(text, "  model.py:12 forward (activations)\n"));
     free(text);
     text = printed(&oom, false, 0);
     assert_non_null(strstr(text, "a place that is not known\n"));
@@ -92,8 +72,6 @@ static void what_is_no_such_file_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_sentence_says_what_was_asked_for_and_what_holds_most),
-        cmocka_unit_test(a_sentence_that_is_too_long_is_cut),
         cmocka_unit_test(lines_are_printed_by_what_they_hold),
         cmocka_unit_test(what_is_no_such_file_is_refused),
     };

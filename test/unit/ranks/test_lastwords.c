@@ -52,6 +52,15 @@ static void an_exception_has_its_line_and_the_step_before(void **state)
                         " at train.py:18 main, after step 5");
 }
 
+static void an_exception_for_want_of_memory_says_what_lacked(void **state)
+{
+    assert_string_equal(words_of(*state,
+                                 "\"kprof\":{\"complete\":true,\"exception\":\"RuntimeError\",\"out_of_memory\":"
+                                 "\"cpu ran out of memory: 1.00 MiB asked for at k.py:6 huge, 3 B live\"",
+                                 ""),
+                        " after step 5; cpu ran out of memory: 1.00 MiB asked for at k.py:6 huge, 3 B live");
+}
+
 static void a_program_that_ended_by_itself_has_none(void **state)
 {
     assert_string_equal(words_of(*state, "\"kprof\":{\"complete\":true", "\"finished\":false"), "");
@@ -60,9 +69,13 @@ static void a_program_that_ended_by_itself_has_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LITTLE(the_innermost_open_op_and_its_line_are_told),  LITTLE(without_a_parent_its_time_is_a_least),
-        LITTLE(where_nothing_was_open_the_last_step_is_told), LITTLE(an_exception_has_its_line_and_the_step_before),
-        LITTLE(a_program_that_ended_by_itself_has_none),      LITTLE(where_memory_lacked_what_the_job_may_have_is_told),
+        LITTLE(the_innermost_open_op_and_its_line_are_told),
+        LITTLE(without_a_parent_its_time_is_a_least),
+        LITTLE(where_nothing_was_open_the_last_step_is_told),
+        LITTLE(an_exception_has_its_line_and_the_step_before),
+        LITTLE(an_exception_for_want_of_memory_says_what_lacked),
+        LITTLE(a_program_that_ended_by_itself_has_none),
+        LITTLE(where_memory_lacked_what_the_job_may_have_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

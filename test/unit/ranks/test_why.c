@@ -103,6 +103,29 @@ static void what_stood_before_it_ended_is_the_cause(void **state)
     }
 }
 
+static void what_lacked_memory_says_so_once(void **state)
+{
+    (void)state;
+    for (int is_told = 0; is_told < 2; is_told++) {
+        add(0, is_told ? CAUSE ",\"out_of_memory\":\"cpu ran out\"" : CAUSE, 9000);
+        kp_why_settle(&why);
+        kp_why_oom(&why, why.of[0].pid + 1, 0, "another ran out");
+        kp_why_oom(&why, why.of[0].pid, -70000, "ran out long before");
+        kp_why_oom(&why, why.of[0].pid, 0, "cpu ran out");
+        assert_string_equal(told(),
+                            is_told ? "rank 0 ended by ValueError at train.py:44 fails, after step 4; cpu ran out\n"
+                                    : "rank 0 ended by ValueError at train.py:44 fails, after step 4\n  cpu ran out\n");
+    }
+}
+
+static void without_a_trace_the_first_that_lacked_memory_is_told(void **state)
+{
+    (void)state;
+    kp_why_oom(&why, 7, 1000, "cuda:0 ran out");
+    kp_why_oom(&why, 8, 2000, "cuda:1 ran out");
+    assert_string_equal(told(), "cuda:0 ran out\n");
+}
+
 static void a_process_that_runs_has_not_ended(void **state)
 {
     (void)state;
@@ -150,6 +173,8 @@ int main(void)
         cmocka_unit_test(a_rank_that_ended_by_itself_comes_last),
         cmocka_unit_test(a_job_that_ended_well_has_no_cause),
         cmocka_unit_test(what_stood_before_it_ended_is_the_cause),
+        cmocka_unit_test(what_lacked_memory_says_so_once),
+        cmocka_unit_test(without_a_trace_the_first_that_lacked_memory_is_told),
         cmocka_unit_test(a_process_that_runs_has_not_ended),
         cmocka_unit_test(what_the_launcher_was_told_names_the_cause),
         cmocka_unit_test(a_kill_long_behind_an_exception_is_no_cause),

@@ -177,6 +177,26 @@ static void earlier_runs_are_left_out(void **state)
     assert_string_equal(kp_watch_say(&w, say, sizeof say), "the program ended after step 9");
 }
 
+static void a_rank_that_ran_out_of_memory_says_so(void **state)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    (void)state;
+    file_make("a.steps", &(struct made){.ranks = 1, .last_ns = NOW - SECOND, .step = 41, .steps = 9});
+    assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
+    kp_watch_oom(&w, w.ranks[0].head.pid + 1, INT64_MAX, "another ran out");
+    kp_watch_oom(&w, w.ranks[0].head.pid, -1, "an earlier process of this number ran out");
+    FILE *const out = open_memstream(&text, &bytes);
+    kp_watch_print(out, &w);
+    fflush(out);
+    assert_null(strstr(text, "ran out"));
+    kp_watch_oom(&w, w.ranks[0].head.pid, INT64_MAX, "cpu ran out of memory");
+    kp_watch_print(out, &w);
+    fclose(out);
+    assert_non_null(strstr(text, "\nrank 0: cpu ran out of memory\n"));
+    free(text);
+}
+
 static void files_that_are_none_are_left_out(void **state)
 {
     char path[128];
@@ -201,6 +221,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_rank_of_another_machine, setup, teardown),
         cmocka_unit_test_setup_teardown(a_rank_that_is_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(earlier_runs_are_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_rank_that_ran_out_of_memory_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(files_that_are_none_are_left_out, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * oomwords.c - one sentence of an allocation that failed: what was asked for, what is live, and whose most is
+ *
+ * Called by: oomfile.c
+ * Owns:      nothing
+ * Locks:     none
+ * Memory:    of the caller
+ *
+ * The file, the log, the trace and the command have this one text.
+ */
+#include "preload/run/oomwords.h"
+
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
+#include "preload/python_bridge.h"
+#include "collector/base/kp_poison.h"
+
+enum { SIZE_BYTES = 32, PLACE_BYTES = 200, NAME_MOST = 80 };
+
+/* As kp_units_bytes does: half of a hundredth is rounded up. */
+static const char *size_put(char out[SIZE_BYTES], uint64_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB"};
+    int unit = 2;
+    if (bytes < 1024) {
+        kp_fmt(out, SIZE_BYTES, "%lu B", (unsigned long)bytes);
+        return out;
+    }
+    while (unit && bytes < UINT64_C(1024) << 10 * unit) unit--;
+    const uint64_t size = UINT64_C(1024) << 10 * unit;
+    const uint64_t hundredths = bytes / size * 100 + (bytes % size * 100 + size / 2) / size;
+    kp_fmt(out, SIZE_BYTES, "%lu.%02lu %s", (unsigned long)(hundredths / 100), (unsigned long)(hundredths % 100),
+           units[unit]);
+    return out;
+}
+
+static const char *place_put(char out[PLACE_BYTES], const struct kp_callsite *s)
+{
+    if (!s) return "a place that is not known";
+    kp_fmt(out, PLACE_BYTES, "%.*s:%d %.*s", NAME_MOST, kp_path_base(s->file), s->line, NAME_MOST, s->function);
+    return out;
+}
+
+void kp_oomwords_put(char out[KP_OOMWORDS_BYTES], const struct kp_oomwords *w)
+{
+    char size[3][SIZE_BYTES], place[PLACE_BYTES];
+    size_t used = kp_fmt(out, KP_OOMWORDS_BYTES, "%s ran out of %s: %s asked for at %s, %s live", w->device,
+                         w->limit ? size_put(size[0], w->limit) : "memory", size_put(size[1], w->asked),
+                         place_put(place, w->at), size_put(size[2], w->live));
+    const char *const category = w->most_at ? w->most_at->category : "";
+    if (w->most)
+        used += kp_fmt(out + used, KP_OOMWORDS_BYTES - used, ", %s of it from %s%s%s%s", size_put(size[0], w->most),
+                       place_put(place, w->most_at), *category ? " (" : "", category, *category ? ")" : "");
+    if (w->cached)
+        kp_fmt(out + used, KP_OOMWORDS_BYTES - used, ", %s cached%s", size_put(size[0], w->cached),
+               w->cached >= w->asked ? " in parts that do not fit" : "");
+}
