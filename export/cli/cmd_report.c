@@ -230,6 +230,7 @@ static enum kp_top_by by_of(const struct report_command *r, const struct kp_kine
 struct top_numbers {
     struct kp_summary summary;
     struct kp_stepparts parts;
+    struct kp_slowest slowest; /* nothing of a trace in pieces */
     struct kp_top top;
     struct kp_chosen chosen;
     const char *bound_by;
@@ -269,6 +270,7 @@ static int numbers_print(const struct report_command *r, const char *label, stru
                                          .most = (size_t)r->most,
                                          .runs = &runs,
                                          .parts = kp_stepparts_has(&n->parts) ? &n->parts : NULL,
+                                         .slowest = &n->slowest,
                                          .bound_by = n->bound_by,
                                          .evaluated = n->kinds.evaluated,
                                          .prompts = n->kinds.prompts,
@@ -369,6 +371,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     kp_summary_make(&n.summary, tree, &n.chosen);
     if (r->choice.first_step >= 0) kp_summary_no_core(&n.summary, tree, &n.chosen);
     if (!r->choice.within) kp_stepparts_add(&n.parts, tree, &n.chosen);
+    kp_slowest_find(&n.slowest, tree, &n.chosen);
     kp_top_build(&n.top, tree, &n.chosen, by_of(r, tree->trace));
     n.top.calls = kp_chosen_are_calls_cut(&n.chosen) ? 0 : n.chosen.within_calls;
     n.top.is_of_steps = n.chosen.outside_ns > 0;

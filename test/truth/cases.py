@@ -92,6 +92,9 @@ CASES = [
     Case("10 its twin", "evaluates.py", STACKS, [], args=["none"]),
     *(Case(f"11 a server's p{q}", "server.py", ["--with-stack", "1"], read=COUNTED, quick=q == 99, told=[Told("text", f"p{q}_ms", says=(rf"p{q} ([\d.]+) (?:us|ms|s)\b",), slack=0.05)])
       for q in (50, 90, 99)),
+    Case("11 its slowest calls", "server.py", ["--with-stack", "1"], read=COUNTED, quick=True, told=[
+        Told("text", "slowest_more_ms", says=(r"\d of 600 calls take [\d.]+ \w+ or longer, ([\d.]+) (?:us|ms|s) more than the others; [\d.]+ \w+ of that is aten::addmm, at",)),
+        Told("text", says=(rf"(?m)^slowest .* is aten::addmm, at {at('server.py', 'return self.layers')} forward",))]),
     Case("11 its steps by call", "server.py", [*STACKS, "--step", "call:__main__:answer"], []),
     Case("11 its twin, never idle", "server.py", [*STACKS, "--step", "call:__main__:answer"], [], args=["busy"]),
     Case("12 two commits", "commits.py", STACKS, args=["first"], than=["second"], read=["diff"], told=[

@@ -304,6 +304,15 @@ static void runs_print(FILE *out, const struct kp_top_report *r)
             runs->has_parts ? ", without the phases inside it" : "");
 }
 
+/* What the slowest hundredth has more: a mean or a median says nothing of it. */
+static void slowest_print(FILE *out, const struct kp_top_report *r)
+{
+    char text[KP_SLOWEST_BYTES];
+    if (!r->slowest || !r->slowest->count) return;
+    kp_plain_fmt(out, "slowest  %s\n",
+                 kp_slowest_text(text, sizeof text, r->slowest, r->top->trace, r->choice->within ? "call" : "step"));
+}
+
 /* How long a step lasts, or what of it was asked for. */
 static void lengths_print(FILE *out, const struct kp_top_report *r)
 {
@@ -411,6 +420,7 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
     runs_print(out, r);
     phases_print(out, r);
     if (s->steps > 1) lengths_print(out, r), bare_print(out, r), bare_long_print(out, r);
+    slowest_print(out, r);
     kinds_print(out, r);
     if (s->is_first_slow)
         fprintf(out,

@@ -38,6 +38,19 @@ KP_FIELDS(percentiles, struct kp_percentiles, PERCENTILES)
     IF(HAS_STEPS, BOOL, first_is_slow, S->is_first_slow)
 KP_FIELDS(steps, struct kp_top_report, STEPS)
 
+#define SLOWEST_TEXT(of) kp_kineto_text(r->top->trace, r->slowest->of)
+#define SLOWEST(F, IF) \
+    F(WHOLE, count, r->slowest->count) \
+    F(MS, least_ms, r->slowest->least_ns) \
+    F(MS, more_ms, r->slowest->more_ns) \
+    F(MAYBE, name, r->slowest->name ? SLOWEST_TEXT(name) : NULL) \
+    IF(r->slowest->shapes, TEXT, shapes, SLOWEST_TEXT(shapes)) \
+    F(MAYBE, line, r->slowest->line ? SLOWEST_TEXT(line) : NULL) \
+    F(BOOL, backward, r->slowest->is_backward) \
+    F(MS, name_more_ms, r->slowest->place_ns) \
+    F(MS, no_core_more_ms, r->slowest->no_core_ns)
+KP_FIELDS(slowest, struct kp_top_report, SLOWEST)
+
 /* What was asked for by its name; rows_of says whether calls outside of whole steps are left out. */
 #define HAS_CALLS r->chosen->within_calls
 #define WITHIN(F, IF) \
@@ -96,6 +109,7 @@ static const char *part_key(size_t i)
     F(MS, wall_ms, S->wall_ns) \
     F(OBJECT, steps, (steps, r)) \
     IF(r->choice->within, OBJECT, within, (within, r)) \
+    F(MAYBE_OBJECT, slowest_percent, (slowest, r->slowest && r->slowest->count ? r : NULL)) \
     IF(r->runs && r->runs->count, WHOLE, runs, r->runs->count) \
     IF(r->runs && r->runs->count, MS, ms_a_run, r->runs->median_ns) \
     F(MS, shares_of_ms, S->shared_ns) \

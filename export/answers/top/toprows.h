@@ -26,6 +26,7 @@ struct kp_top_cost { /* bytes that an allocator op took are those of the op that
 };
 /* Stands before a line, or module, of the forward op: of its backward ops. */
 #define KP_TOP_BACKWARD_OF "backward of "
+#define KP_TOP_STEP "ProfilerStep*" /* a row: what of the steps no op covers */
 /* A row: work of a GPU that was asked for before the recording (kp_tree_asked_ns). By kernel it is what launched it. */
 #define KP_TOP_BEFORE "(launched before the recording)"
 

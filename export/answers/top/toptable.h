@@ -6,6 +6,7 @@
 
 #include "export/read/kineto/kineto_windows.h"
 #include "export/answers/stacks/stepparts.h"
+#include "export/answers/top/slowest.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/top/toprows.h"
 #include "export/show/fields.h"
@@ -20,6 +21,7 @@ struct kp_top_report {
     const char *sort, *by;             /* as the user writes them */
     size_t most;                       /* rows, 0: all */
     const struct kp_kineto_runs *runs; /* of the phase, or NULL */
+    const struct kp_slowest *slowest;  /* of the calls or steps, or NULL */
     const char *bound_by;              /* what most of a step goes to (kp_advice_bound), or NULL */
     const char *evaluated, *prompts;   /* sentences of the advice: which steps are longer by that, or NULL */
     const char *ended;                 /* how the program ended (kp_lastwords_ended), or NULL; see kp_top_ended */
