@@ -62,7 +62,7 @@ may_see() { # room -> rooms, those it may include besides itself
     advise) rooms="rules opsrules stepkinds parts ranks top stacks torchtable $model" ;;
     diff) rooms="advise parts top torchtable $model" ;;
     page|view) rooms="advise parts memory ranks top stacks torchtable $model" ;;
-    convert) rooms="$model" ;;
+    convert) rooms="folder files $model" ;;
     watch) rooms="format $low" ;;
     heapview) rooms="stacks folder symbols files names export $model" ;;
     runadvice) rooms="heapview advise rules parts ranks top folder symbols files $model" ;;
@@ -88,15 +88,15 @@ is_door() { # room, header
     export) [ "$2" = export/kp_export.h ] ;;
     gpu) [[ $2 == export/write/gpu/gpu.h || $2 == export/write/gpu/collectives.h ]] ;;
     heap) [ "$2" = export/write/heap/allocations.h ] ;;
-    advise) [[ $2 == export/answers/advise/advice.h || $2 == export/answers/advise/adviceprint.h ]] ;;
+    advise) [[ $2 == export/answers/advise/advice.h || $2 == export/answers/advise/adviceprint.h || $2 == export/answers/advise/steplist.h ]] ;;
     parts|stepkinds|opsrules|rules)
       [[ $from =~ ^(advise|rules|opsrules|stepkinds)$ || $2 == */parts/finding.h || $2 == */stepkinds/steppieces.h || $2 == */rules/loadsavings.h ]] ;;
-    convert) [ "$2" = export/answers/convert/convert.h ] ;;
+    convert) [[ $2 == export/answers/convert/convert.h || $2 == export/answers/convert/formats.h ]] ;;
     diff) [ "$2" = export/answers/diff/diff.h ] ;;
     page) [ "$2" = export/answers/page/page.h ] ;;
     view) [ "$2" = export/answers/view/view.h ] ;;
     watch) [ "$2" = export/answers/watch/watch.h ] ;;
-    memory) [ "$2" = export/answers/memory/memblocks.h ] || [ "$2" = export/answers/memory/oomtext.h ] ;;
+    memory) [ "$2" = export/answers/memory/memblocks.h ] || [ "$2" = export/answers/memory/oomtext.h ] || [ "$2" = export/answers/memory/oomfiles.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;
     unwind) [ "$2" = preload/unwind/kp_unwind.h ] ;;
     preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/run.h || $2 == preload/python_bridge.h || $2 == preload/torch_bridge.h || $2 == preload/kprof.h ]] ;;

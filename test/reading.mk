@@ -44,7 +44,7 @@ $(FUZZ_DIR)/%: $(FUZZ_DIR)/o/test/fuzz/%.o $(call fuzz_objects,$(FUZZ_READING))
 $(FUZZ_DIR)/fuzz_trace: $(call fuzz_objects,test/fuzz/fuzz_trace.c \
     $(FUZZ_VIEWS) $(SRC_read) $(SRC_format) $(SRC_base) \
     export/write/names/shorten.c $(SRC_heapview) export/read/folder/heapprofile.c \
-    export/read/files/budget.c export/read/files/spoolfile.c export/read/symbols/elfhead.c export/cli/opt.c export/cli/helppage.c export/cli/target.c)
+    export/read/files/budget.c export/read/files/spoolfile.c export/read/symbols/elfhead.c export/cli/options/opt.c export/cli/options/helppage.c export/cli/options/target.c)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lzstd -lm -lpthread
 # The whole command, but for its main.

@@ -19,7 +19,7 @@
 #include "export/cli/doctor/doctor_folders.h"
 #include "export/cli/doctor/doctor_processors.h"
 #include "export/cli/doctor/doctor_steps.h"
-#include "export/cli/setting_flags.h"
+#include "export/cli/options/setting_flags.h"
 #include "export/cli/schema.h"
 #include "export/show/units.h"
 

@@ -14,7 +14,7 @@
 #include "export/read/files/budget.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/symbols/lines.h"
-#include "export/cli/sorted.h"
+#include "export/read/folder/sorted.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/frames/nameguess.h"

@@ -5,7 +5,7 @@
 
 #include "export/read/folder/beside.h"
 #include "export/cli/cli.h"
-#include "export/cli/formats.h"
+#include "export/answers/convert/formats.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/symbols/lines.h"
 #include "export/read/folder/run_folder.h"

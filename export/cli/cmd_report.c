@@ -20,7 +20,7 @@
 #include "export/cli/cli.h"
 #include "export/cli/recover/latest.h"
 #include "export/cli/report_torch.h"
-#include "export/cli/steplist.h"
+#include "export/answers/advise/steplist.h"
 #include "export/read/folder/phasetraces.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/frames/framename.h"

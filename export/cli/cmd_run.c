@@ -19,9 +19,9 @@
 #include "collector/base/kp_io.h"
 #include "export/read/folder/beside.h"
 #include "export/answers/runadvice/judged.h"
-#include "export/cli/endnote.h"
+#include "export/read/folder/endnote.h"
 #include "export/cli/recover/latest.h"
-#include "export/cli/setting_flags.h"
+#include "export/cli/options/setting_flags.h"
 #include "export/read/folder/trace_source.h"
 
 enum advising { ADVISE_IF_WATCHED, ADVISE_NOT, ADVISE_FINDINGS, ADVISE_ALL };

@@ -9,7 +9,7 @@
 #include "collector/base/kp_config.h"
 #include "export/answers/watch/watch.h"
 #include "export/cli/cli.h"
-#include "export/cli/oomfiles.h"
+#include "export/answers/memory/oomfiles.h"
 
 static const struct kp_opt flags[] = {
     {"once", 0, KP_OPT_FLAG, NULL, "print once (also where the output is no terminal)"},

@@ -19,21 +19,8 @@ SRC_cli := \
     export/cli/cmd_slice.c \
     export/cli/cmd_stacks.c \
     export/cli/cmd_view.c \
-    export/cli/cmd_why.c \
     export/cli/cmd_watch.c \
-    export/cli/endnote.c \
-    export/cli/jobends.c \
-    export/cli/formats.c \
-    export/cli/helppage.c \
-    export/cli/kprof.c \
-    export/cli/oomfiles.c \
-    export/cli/opt.c \
-    export/cli/report_torch.c \
-    export/cli/schema.c \
-    export/cli/setting_flags.c \
-    export/cli/sorted.c \
-    export/cli/steplist.c \
-    export/cli/target.c \
+    export/cli/cmd_why.c \
     export/cli/ctl/ctlsocket.c \
     export/cli/ctl/joblist.c \
     export/cli/ctl/jobstart.c \
@@ -41,15 +28,21 @@ SRC_cli := \
     export/cli/doctor/doctor_folders.c \
     export/cli/doctor/doctor_processors.c \
     export/cli/doctor/doctor_steps.c \
+    export/cli/kprof.c \
+    export/cli/options/helppage.c \
+    export/cli/options/opt.c \
+    export/cli/options/setting_flags.c \
+    export/cli/options/target.c \
     export/cli/recover/latest.c \
     export/cli/recover/latest_recover.c \
-    export/cli/recover/recover_spool.c
+    export/cli/recover/recover_spool.c \
+    export/cli/report_torch.c \
+    export/cli/schema.c
 UNIT_cli := \
     test/unit/cli/test_budget.c \
     test/unit/cli/test_crafted.c \
     test/unit/cli/test_doctor_folders.c \
     test/unit/cli/test_doctor_processors.c \
-    test/unit/cli/test_endnote.c \
     test/unit/cli/test_joblist.c \
     test/unit/cli/test_latest.c \
     test/unit/cli/test_latest_recover.c \
@@ -57,5 +50,4 @@ UNIT_cli := \
     test/unit/cli/test_opt.c \
     test/unit/cli/test_plain.c \
     test/unit/cli/test_recover.c \
-    test/unit/cli/test_sorted.c \
     test/unit/cli/test_target.c

@@ -15,7 +15,7 @@
 #include "export/answers/top/toptable.h"
 #include "export/answers/view/view.h"
 #include "export/answers/watch/watch.h"
-#include "export/cli/steplist.h"
+#include "export/answers/advise/steplist.h"
 #include "export/read/folder/heapprofile.h"
 #include "export/read/folder/written.h"
 

@@ -2,7 +2,8 @@
 SRC_advise := \
     export/answers/advise/advice.c \
     export/answers/advise/adviceprint.c \
-    export/answers/advise/hotlines.c
+    export/answers/advise/hotlines.c \
+    export/answers/advise/steplist.c
 UNIT_advise := \
     test/unit/advise/test_advice.c \
     test/unit/advise/test_attentionrules.c test/unit/advise/test_steprules.c \

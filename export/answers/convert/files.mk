@@ -8,7 +8,8 @@ SRC_convert := \
     export/answers/convert/rawevents.c \
     export/answers/convert/speedscope.c \
     export/answers/convert/$(if $(HAS_SQLITE),sqlitefile.c,sqlitefile_none.c) \
-    export/answers/convert/tracecut.c
+    export/answers/convert/tracecut.c \
+    export/answers/convert/formats.c
 UNIT_convert := \
     test/unit/convert/test_enclosing.c \
     test/unit/convert/test_protobuf.c \

@@ -11,6 +11,7 @@ SRC_memory := \
     export/answers/memory/mempage.c \
     export/answers/memory/memsvg.c \
     export/answers/memory/memtable.c \
-    export/answers/memory/oomtext.c
+    export/answers/memory/oomtext.c \
+    export/answers/memory/oomfiles.c
 
 UNIT_memory := test/unit/memory/test_memdraw.c test/unit/memory/test_oomtext.c

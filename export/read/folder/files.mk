@@ -8,6 +8,11 @@ SRC_folder := \
     export/read/folder/spool_export.c \
     export/read/folder/trace_source.c \
     export/read/folder/who_ran_whom.c \
-    export/read/folder/written.c
+    export/read/folder/written.c \
+    export/read/folder/endnote.c \
+    export/read/folder/jobends.c \
+    export/read/folder/sorted.c
 UNIT_folder := \
-    test/unit/folder/test_input.c
+    test/unit/folder/test_input.c \
+    test/unit/folder/test_endnote.c \
+    test/unit/folder/test_sorted.c

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/cli/setting_flags.h"
+#include "export/cli/options/setting_flags.h"
 #include "test/support/support.h"
 
 static const struct kp_opt table[] = {{"dir", 'o', KP_OPT_VALUE, "DIR", "folder"},

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/cli/setting_flags.h"
+#include "export/cli/options/setting_flags.h"
 #include "test/support/support.h"
 
 static char path[4096], why[4600];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* formats.c - puts the events of a trace in order, and gives them to the writer of a format */
-#include "export/cli/formats.h"
+#include "export/answers/convert/formats.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "export/read/files/budget.h"
 #include "export/show/say.h"
 #include "export/read/files/outfile.h"
-#include "export/cli/sorted.h"
+#include "export/read/folder/sorted.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/folder/written.h"
 #include "export/answers/convert/convert.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* target.c - can the dynamic linker preload into this program? Says why not, before it runs */
-#include "export/cli/setting_flags.h"
+#include "export/cli/options/setting_flags.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * A program that a signal ends writes no more, so its spool does not tell whether it was SIGTERM, a crash or the
  * kernel. Its parent knows. The note is a line of the spool's head, like those that the program wrote.
  */
-#include "export/cli/endnote.h"
+#include "export/read/folder/endnote.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* steplist.c - a row for each step: how long it lasts, beside the median, and what that time is */
-#include "export/cli/steplist.h"
+#include "export/answers/advise/steplist.h"
 
 #include <stdlib.h>
 

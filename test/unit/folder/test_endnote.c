@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "collector/format/kp_format.h"
-#include "export/cli/endnote.h"
+#include "export/read/folder/endnote.h"
 
 enum { PID = 4242, TEXT_BYTES = 200 };
 #define SPOOL "host_4242.1.kprof"

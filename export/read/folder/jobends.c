@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* jobends.c - how processes of a job ended, as their launcher was told (preload/run/childends.c) */
-#include "export/cli/jobends.h"
+#include "export/read/folder/jobends.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "export/cli/endnote.h"
+#include "export/read/folder/endnote.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/kineto/kineto.h"
 

@@ -5,7 +5,7 @@
  * Lines are collected until a piece is full. Then the piece is sorted and appended to a file, as a run. At the end all
  * runs are read side by side, each through its own buffer. Lines that fit into a piece need no file.
  */
-#include "export/cli/sorted.h"
+#include "export/read/folder/sorted.h"
 
 #include <errno.h>
 #include <stdio.h>

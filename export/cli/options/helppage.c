@@ -43,7 +43,7 @@ static const char *examples_of(const char *command)
 {
 #define KP_EXAMPLES(name, lines) \
     if (strcmp(command, #name) == 0) return lines;
-#include "export/cli/examples.def"
+#include "export/cli/options/examples.def"
 #undef KP_EXAMPLES
     return "";
 }

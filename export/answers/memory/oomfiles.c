@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* oomfiles.c - finds and reads the files that KPROF_ON_OOM wrote */
-#include "export/cli/oomfiles.h"
+#include "export/answers/memory/oomfiles.h"
 
 #include <dirent.h>
 #include <errno.h>

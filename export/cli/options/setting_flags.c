@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* setting_flags.c - flags made from config.def: KPROF_RECORD_SHAPES is --record-shapes */
-#include "export/cli/setting_flags.h"
+#include "export/cli/options/setting_flags.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -8,7 +8,7 @@
 
 #include "collector/base/kp_config.h"
 #include "export/cli/cli.h"
-#include "export/cli/setting_flags.h"
+#include "export/cli/options/setting_flags.h"
 #include "export/read/kineto/kineto.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/plain.h"
@@ -39,7 +39,7 @@ static void examples_print(const char *command)
 {
     static const char *const rows[][2] = {
 #define KP_EXAMPLES(name, lines) {#name, lines},
-#include "export/cli/examples.def"
+#include "export/cli/options/examples.def"
 #undef KP_EXAMPLES
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
