@@ -565,6 +565,20 @@ void kp_events_close(struct kp_reader *r)
     }
 }
 
+uint64_t kp_events_first(const struct kp_reader *r, const struct kp_rec_cycle *cycle)
+{
+    uint64_t first = cycle->end;
+    for (uint32_t i = 1, used; i < r->chunks; i++) {
+        struct kp_chunk_head *const head = (void *)(uintptr_t)kp_file_chunk(r, i, &used);
+        if (!head || kp_load_acquire(&head->kind) != KP_CHUNK_DATA) continue; /* pairs with: chunk.c */
+        const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
+        for (struct event_cursor c; head->cycle == cycle->cycle && event_next(&at, end, &c);)
+            if (c.start_ticks >= cycle->begin && c.start_ticks < first) first = c.start_ticks;
+        kp_file_drop_pages(r, head);
+    }
+    return first;
+}
+
 /* Whether a piece has an event inside the window. */
 static bool is_shown(const struct kp_reader *r, const struct kp_piece *p, const struct kp_rec_cycle *cycle)
 {

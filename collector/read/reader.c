@@ -155,14 +155,32 @@ static int strings_read(struct kp_reader *r)
 }
 
 /*
+ * With KPROF_RING a cycle is the last seconds before its end. Where room was short, it begins with what is left: the
+ * program may have rested at the begin of a whole one.
+ */
+static void rings_cut(struct kp_reader *r)
+{
+    const char *const ring = kp_text_get(&r->text, "ring_ms");
+    const uint64_t ticks = ring ? kp_clockmap_ticks(&r->clock, kp_digits(ring) * 1000000) : UINT64_MAX;
+    const bool is_short = ring && kp_text_get(&r->text, "ring_short");
+    r->is_ring = ring != NULL;
+    for (uint32_t i = 0; i < r->cycles_n; i++) {
+        struct kp_rec_cycle *const c = &r->cycles[i];
+        const bool is_long = c->end - c->begin > ticks;
+        if (is_long) c->begin = c->end - ticks;
+        const uint64_t first = is_short ? kp_events_first(r, c) : c->end;
+        if (first > c->begin && first < c->end) c->begin = first;
+        if (is_long || is_short) c->warm_begin = c->begin;
+        if (is_long || is_short) c->head.flags |= KP_CYCLE_LAST_PART;
+    }
+}
+
+/*
  * A cycle without a closing record ends with its last event. The file's last cycle ends with the last clock sample, if
- * that is later. The process lived until then, and events that were open lasted at least as long. With KPROF_RING a
- * cycle is the last seconds before its end.
+ * that is later. The process lived until then, and events that were open lasted at least as long.
  */
 static int cycles_close(struct kp_reader *r)
 {
-    const char *const ring = kp_text_get(&r->text, "ring_ms");
-    const uint64_t ring_ticks = ring ? kp_clockmap_ticks(&r->clock, kp_digits(ring) * 1000000) : UINT64_MAX;
     bool any_open = false;
     r->complete = kp_map_alloc(r->cycles_n + 1);
     if (!r->complete) return -ENOMEM;
@@ -173,9 +191,8 @@ static int cycles_close(struct kp_reader *r)
         if (i + 1 == r->cycles_n && !r->complete[i] && c->end < r->clock.last_ticks) c->end = r->clock.last_ticks;
         if (!c->warm_begin || c->warm_begin > c->begin) c->warm_begin = c->begin;
         if (c->end < c->begin) c->end = c->begin;
-        r->is_ring |= ring != NULL;
-        if (c->end - c->begin > ring_ticks) c->begin = c->warm_begin = c->end - ring_ticks;
     }
+    rings_cut(r);
     return 0;
 }
 
@@ -324,6 +341,7 @@ int kp_reader_cycle(const struct kp_reader *r, size_t index, struct kp_cycle *ou
         .last_step = c->last_step,
         .lost = c->lost,
         .complete = r->complete[index],
+        .last_part = c->head.flags & KP_CYCLE_LAST_PART,
         .exported = c->head.flags & KP_CYCLE_EXPORTED,
         .cut_short = c->head.flags & KP_CYCLE_CUT_SHORT,
         .begin_ns = kp_clockmap_ns(&clock, c->begin),

@@ -10,6 +10,8 @@
 #include "collector/read/names.h"
 #include "collector/read/text.h"
 
+enum { KP_CYCLE_LAST_PART = 1u << 7 }; /* a flag of cycles in a reader alone: what came before went (KPROF_RING) */
+
 struct kp_drop {
     size_t from, to; /* file offsets of adjacent chunks that a pass has read and not yet dropped */
 };
@@ -52,6 +54,8 @@ static inline uint32_t kp_stack_id(const struct kp_reader *r, uint32_t id)
 
 /* A cycle's `end` of 0 becomes the end of its last event, if it has events. */
 void kp_events_close(struct kp_reader *r);
+/* When the first event began of those that began within the cycle, in ticks; its end: none did. */
+uint64_t kp_events_first(const struct kp_reader *r, const struct kp_rec_cycle *cycle);
 uint64_t kp_heap_end(const uint8_t *at,
                      const uint8_t *end); /* heap.c: ticks right after the last of these heap records, or 0 */
 

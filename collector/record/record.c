@@ -190,6 +190,7 @@ void kp_record_forget(void)
     kp_frame_forget();
     kp_chunk_forget();
     kp_carry_forget();
+    kp_ring_forget();
     kp_disk_forget();
     kp_loss_forget();
     kp_spool_forget(); /* the parent's file stays mapped here, untouched */

@@ -131,6 +131,7 @@ enum kp_chunk_use kp_chunk_use(uint32_t index, _Atomic uint32_t **copied);
 void kp_chunk_copied(uint32_t index, bool is_done); /* the disk has a copy, or refused it */
 
 void kp_ring_round(uint64_t now_ns); /* ring.c: the writer, each round: old records go (KPROF_RING) */
+void kp_ring_forget(void);
 
 /* ---- carry.c: which chunks move from memory to the disk ---- */
 

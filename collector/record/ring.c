@@ -20,6 +20,7 @@
 
 static uint32_t stay_ms;
 static uint64_t due_ns;
+static bool is_short_noted;
 
 /* The limit is reached (KPROF_MAX_MB, a full disk). */
 static bool is_short(void)
@@ -30,9 +31,17 @@ static bool is_short(void)
 static void stay_turn(bool has_little)
 {
     const uint32_t whole = kp_spool.ring_ms;
+    if (has_little && !is_short_noted) is_short_noted = kp_record_note_try("ring_short", "1") == 0;
     if (!stay_ms || stay_ms > whole) stay_ms = whole;
     if (has_little && stay_ms > KP_RING_LEAST_MS) stay_ms -= stay_ms / 8;
     else if (!has_little && stay_ms < whole) stay_ms += whole / 64 < whole - stay_ms ? whole / 64 : whole - stay_ms;
+}
+
+void kp_ring_forget(void)
+{
+    stay_ms = 0;
+    due_ns = 0;
+    is_short_noted = false;
 }
 
 void kp_ring_round(uint64_t now_ns)

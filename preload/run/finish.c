@@ -31,6 +31,7 @@
 #include "preload/run/childends.h"
 #include "preload/run/children.h"
 #include "preload/run/filetext.h"
+#include "preload/run/hangwatch.h"
 #include "preload/run/losstext.h"
 #include "preload/run/newest.h"
 #include "preload/run/ownspool.h"
@@ -489,9 +490,18 @@ static void phases_tell(char *out, size_t bytes)
     memcpy(out + strlen(out), ", ", 3);
 }
 
+/* A ring has the last seconds of a run that was longer. */
+static void last_part_tell(char *out, size_t bytes)
+{
+    if (!config->ring) return;
+    const uint64_t ring_ns = kp_hangwatch_parse(config->ring) * 1000000;
+    if (kp_clock_ns(CLOCK_REALTIME) - began_ns > ring_ns) kp_fmt(out, bytes, " of the last %s", config->ring);
+}
+
 static void say_totals(const char *head, const char *path)
 {
     char next[512];
+    char last[64] = "";
     char load[160], others[160] = "", missed[700], steps[768] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
     enum kp_step_source source = kp_steps_source();
     if (kp_phases_are_set()) phases_tell(steps, sizeof steps);
@@ -506,10 +516,11 @@ static void say_totals(const char *head, const char *path)
     if (total.calls)
         kp_fmt(calls, sizeof calls, "%lu call%s of functions, ", (unsigned long)total.calls, kp_units_s(total.calls));
     next_command(next, sizeof next);
+    last_part_tell(last, sizeof last);
     kp_losstext_write(load, sizeof load, total.lost);
     const char *what = total.traces ? "op" : "event"; /* in a spool kinds are not told apart */
-    kp_log(0, "%s%s (%s%lu %s%s, %s%s%s%s%lu dropped%s%s%s%s%s)%s%s", head, path, steps, (unsigned long)total.events,
-           what, kp_units_s(total.events), gpu, heap, calls, kp_run_is_lost_at_least() ? "at least " : "",
+    kp_log(0, "%s%s (%s%lu %s%s%s, %s%s%s%s%lu dropped%s%s%s%s%s)%s%s", head, path, steps, (unsigned long)total.events,
+           what, kp_units_s(total.events), last, gpu, heap, calls, kp_run_is_lost_at_least() ? "at least " : "",
            (unsigned long)total.lost, load,
            schedule->set && total.cut && !kp_steps_are_calls() ? ", until the program's end" : "",
            lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",
@@ -602,7 +613,8 @@ void kp_finish_say_signal(int number)
     if (kp_record_is_open()) /* a handler may have interrupted a thread with its lock: then nothing is noted */
         (void)kp_record_note_try("ended_by", number == SIGINT ? "SIGINT" : number == SIGHUP ? "SIGHUP" : "SIGTERM");
     if (is_watched || !kp_record_is_open() || !kp_run_may_log()) return;
-    kp_log(0, "killed by signal %d (%s). The recording until then is kept. Next: kprof %s%s%s", number, name,
+    kp_log(0, "killed by signal %d (%s). %s until then is kept. Next: kprof %s%s%s", number, name,
+           config->ring ? "The ring of the last seconds" : "The recording",
            config->heap == KP_HEAP_TRACE ? "memory" : "report", is_default ? "" : " ", is_default ? "" : folder);
 }
 

@@ -690,6 +690,22 @@ def test_the_signal_that_ended_a_program_is_told_where_it_is_noted(tmp_path, by,
     assert ended == {json.loads(told("why", "--json", trace))["ends"][0]["how"]} and f"{ended.pop()}. This is what was" in told("report", trace)
 
 
+def test_of_a_ring_its_last_seconds_are_told(tmp_path):
+    ring = {"version": "1", "complete": False, "ended_by": "SIGKILL", "ended_after_us": 400000, "last_us": 30800000}
+    trace = write(tmp_path / "killed.pt.trace.json", slow_steps([12] * 4), kprof=ring)
+    for command in ("report", "advise"):
+        assert "killed   by SIGKILL after step 6. This is the last 31.2 s before it ended.\n" in told(command, trace)
+    assert told("why", trace).endswith(" after step 6; recorded is the last 31.2 s before it ended\n")
+    assert json.loads(told("why", "--json", trace))["ends"][0]["recorded"] == "the last 31.2 s before it ended"
+
+
+def test_steps_of_a_ring_that_no_mark_numbers_are_those_of_the_ring(tmp_path):
+    steps = [e for i in range(4) for e in (
+        event("aten::mm", "cpu_op", 1000 * i, 500), event("Optimizer.step#SGD.step", "user_annotation", 1000 * i + 600, 300))]
+    trace = write(tmp_path / "killed.pt.trace.json", steps, kprof={"version": "1", "complete": False, "last_us": 30800000})
+    assert "ended    early, after step 3 of what is recorded. This is the last 30.8 s before it ended.\n" in told("report", trace)
+
+
 def test_a_program_that_was_killed_before_its_first_step_is_told_so(tmp_path):
     killed = write(tmp_path / "early.pt.trace.json", [event("aten::mm", "cpu_op", 0, 2_400_000)], kprof={"version": "1", "complete": False})
     report, advice = told("report", killed), told("advise", killed)

@@ -461,6 +461,10 @@ if wanted train_ring && [ -e "$work/train_ring.ours" ] && [ -z "${HOSTS_IN:-}" ]
   timeout 300 "${lib%/*}/kprof" export "$work"/cwd/kprof/*.kprof >"$work/train_ring.export" 2>&1
   n=$(traces "$work/cwd/kprof" .gz | grep -aoE '"name": ?"the (whole run|first|last)"' | grep -oE 'whole|first|last' | sort | xargs)
   if [ "$n" = 'last whole' ]; then pass "train_ring has the last second"; else fail "train_ring has '$n'"; head -n 4 "$work/train_ring.export" | sed 's/^/#   /'; fi
+  for command in report why; do
+    said=$("${lib%/*}/kprof" $command "$work"/cwd/kprof 2>&1)
+    if grep -q 'is the last 1\.0 s before it ended' <<<"$said"; then pass "train_ring: $command says so"; else fail "train_ring: $command does not say so"; head -n 9 <<<"$said" | sed 's/^/#   /'; fi
+  done
 fi
 records train_ring_exit 2000 KPROF_RING=1h -- "${trains[@]}" plain
 records train_ring_refused any KPROF_RING=1s KPROF_SCHEDULE=active=1 -- "${trains[@]}" plain

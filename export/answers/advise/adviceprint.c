@@ -140,7 +140,7 @@ void kp_adviceprint_ended(FILE *out, const struct kp_advice *a)
 {
     if (!a->ended) return;
     fprintf(out, "%-9s", a->ended_word);
-    kp_plain_fmt(out, "%s. This is what was recorded until then.\n", a->ended);
+    kp_plain_fmt(out, "%s. This is %s.\n", a->ended, a->recorded);
 }
 
 /* Says what was looked at, since a cost may lie elsewhere. */
@@ -301,6 +301,7 @@ void kp_advice_keep(struct kp_advice *r, struct kp_strings *texts)
 {
     ADVICE(KEEP, )
     r->ended_word = kp_strings_keep(texts, r->ended_word);
+    r->recorded = kp_strings_keep(texts, r->recorded);
     r->overlaps = kp_strings_keep(texts, r->overlaps); /* JSON has them not */
     for (size_t i = 0; i < r->unjudged_count; i++) r->unjudged[i] = kp_strings_keep(texts, r->unjudged[i]);
     for (size_t i = 0; i < r->count; i++) kp_finding_keep(&r->findings[i], texts);

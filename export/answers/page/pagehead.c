@@ -36,6 +36,7 @@ static void ended_put(const struct kp_page *page, FILE *out)
     char text[KP_LASTWORDS_BYTES + 80];
     kp_lastwords_ended(text, sizeof text, page->tree, &page->chosen);
     kp_page_member_put(out, "ended", *text ? text : NULL);
+    if (*text) kp_page_member_put(out, "recorded", kp_ended_recorded(text, sizeof text, page->tree->trace));
 }
 
 static void run_put(struct kp_page *page, const char *label, FILE *out)

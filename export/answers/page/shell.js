@@ -172,9 +172,9 @@ function findingsDraw(trace) {
   });
   if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", make("p", { textContent: sentence(advice.unjudged.join("; ")) })));
   if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", make("p", { textContent: sentence(advice.seen) })));
-  const { ended } = trace.head.run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end
+  const { ended, recorded } = trace.head.run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end
   if (stuck) cards.splice(0, cards.length, cardMake("critical", "The job stands", "", make("p", { textContent: stuck }), make("p", { textContent: stuck_next })));
-  if (ended) cards.unshift(cardMake("critical", `Ended ${ended}`, "", make("p", { textContent: "The recording until then stands below." })));
+  if (ended) cards.unshift(cardMake("critical", `Ended ${ended}`, "", make("p", { textContent: `Below is ${recorded}.` })));
   byId("cards").replaceChildren(...cards);
 }
 

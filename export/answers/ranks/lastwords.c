@@ -30,6 +30,12 @@ static int64_t open_find(const struct kp_tree *tree)
     return found;
 }
 
+/* Steps without a mark are counted from the begin of what is left of them. */
+static const char *of_what(const struct kp_kineto *trace, const struct kp_chosen *chosen)
+{
+    return chosen->ended_by && kp_ended_is_last_part(trace) ? " of what is recorded" : "";
+}
+
 struct last_words {
     char *text;
     size_t bytes, used;
@@ -75,14 +81,14 @@ static void memory_put(struct last_words *w, const struct kp_kineto *trace)
 }
 
 /* The line of an exception, the step that it fell in, and whether memory was out in it. Nothing is open then. */
-static void exception_put(struct last_words *w, const struct kp_kineto *trace, long last)
+static void exception_put(struct last_words *w, const struct kp_kineto *trace, long last, const char *of)
 {
     const char *const at = kp_kineto_fact(trace, "kprof.exception_at");
     const char *const oom = kp_kineto_fact(trace, "kprof.out_of_memory");
     char text[80];
     if (at) put(w, " at ");
     if (at) put(w, at);
-    snprintf(text, sizeof text, "%s after step %ld", at ? "," : "", last);
+    snprintf(text, sizeof text, "%s after step %ld%s", at ? "," : "", last, of);
     if (last >= 0) put(w, text);
     if (oom) put(w, "; ");
     if (oom) put(w, oom);
@@ -96,12 +102,13 @@ const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, co
     char text[80];
     out[0] = 0;
     if (kp_ended_exception(tree->trace)) {
-        exception_put(&w, tree->trace, last);
+        exception_put(&w, tree->trace, last, of_what(tree->trace, chosen));
         return out;
     }
     if (!kp_ended_early(tree->trace) || last < 0) return out;
     const int64_t open = open_find(tree);
-    snprintf(text, sizeof text, open < 0 ? " after step %ld" : " in step %ld, in ", open < 0 ? last : last + 1);
+    snprintf(text, sizeof text, open < 0 ? " after step %ld%s" : " in step %ld%s, in ", open < 0 ? last : last + 1,
+             of_what(tree->trace, chosen));
     put(&w, text);
     if (open >= 0) {
         const int64_t ns = tree->nodes[open].end_ns - tree->nodes[open].start_ns + after_ns;

@@ -79,6 +79,7 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     e.has_crashed = e.is_bad && !kp_ended_exception(t) && is_of_a_crash(signal);
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
     if (e.is_bad) how_put(&e, tree, chosen);
+    if (e.is_bad && kp_ended_is_last_part(t)) kp_ended_recorded(e.recorded, sizeof e.recorded, t);
     *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
 }
 
@@ -151,6 +152,7 @@ static void end_say(FILE *out, const struct kp_why_end *e)
     if (e->is_running) fputs("still runs", out);
     else if (!e->is_bad) fputs("ended by itself", out);
     else kp_plain_fmt(out, "%s%s %s", strcmp(e->word, "killed") == 0 ? "was " : "", e->word, e->how);
+    if (*e->recorded) fprintf(out, "; recorded is %s", e->recorded);
 }
 
 void kp_why_oom(struct kp_why *why, int64_t pid, int64_t time_ms, const char *text)
@@ -190,7 +192,8 @@ void kp_why_print(FILE *out, const struct kp_why *why)
     F(BOOL, by_itself, !r->is_bad && !r->is_running) \
     F(BOOL, running, r->is_running) \
     F(BOOL, stood, r->has_stood) \
-    F(TEXT, how, r->how)
+    F(TEXT, how, r->how) \
+    F(MAYBE, recorded, *r->recorded ? r->recorded : NULL)
 KP_FIELDS(end, struct kp_why_end, END)
 
 #define WHY(F, IF) \

@@ -5,19 +5,21 @@
 #include <stdio.h>
 
 #include "export/answers/ranks/lastwords.h"
+#include "export/read/kineto/ended.h"
 
 enum { KP_WHY_STOOD_BYTES = 1500 };
-struct kp_why_end {                    /* how one process ended */
-    long rank, pid;                    /* rank -1: of no job */
-    int64_t last_ns, begun_ns;         /* when it did something last, and began its last op, since the Unix epoch */
-    int64_t gone_ns;                   /* when its launcher was told that it is gone; 0: not known */
-    bool is_running;                   /* it has not ended */
-    bool is_bad, is_asked;             /* not by itself; by a signal with which a launcher ends the others */
-    bool has_waited;                   /* the last that it did was a collective */
-    bool has_crashed;                  /* by a signal that no launcher sends first */
-    bool has_stood;                    /* it did nothing more after it had written that it stands */
-    char word[16];                     /* "killed", "ended" */
-    char how[KP_LASTWORDS_BYTES + 80]; /* "by ValueError at train.py:18 main, after step 4" */
+struct kp_why_end {            /* how one process ended */
+    long rank, pid;            /* rank -1: of no job */
+    int64_t last_ns, begun_ns; /* when it did something last, and began its last op, since the Unix epoch */
+    int64_t gone_ns;           /* when its launcher was told that it is gone; 0: not known */
+    bool is_running;           /* it has not ended */
+    bool is_bad, is_asked;     /* not by itself; by a signal with which a launcher ends the others */
+    bool has_waited;           /* the last that it did was a collective */
+    bool has_crashed;          /* by a signal that no launcher sends first */
+    bool has_stood;            /* it did nothing more after it had written that it stands */
+    char word[16];             /* "killed", "ended" */
+    char recorded[KP_ENDED_RECORDED_BYTES]; /* of a ring (KPROF_RING): "the last 31.2 s before it ended"; else "" */
+    char how[KP_LASTWORDS_BYTES + 80];      /* "by ValueError at train.py:18 main, after step 4" */
 };
 enum { KP_WHY_OOM_BYTES = 1024 };
 struct kp_why { /* all zero: empty */

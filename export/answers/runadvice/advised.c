@@ -123,9 +123,10 @@ void kp_advised_left_say(const char *folder, const struct timespec *since, int s
 {
     char *path = newest_find(folder, kp_input_is_spool, since);
     if (path)
-        kp_cli_say(stderr, "kprof: killed by signal %d (%s%s). The recording until then is kept. Next: kprof report %s",
-                   signal, signal == SIGINT ? "Interrupt: Ctrl-C" : strsignal(signal),
-                   lacked_memory ? "; the kernel killed a process because memory ran out" : "", folder);
+        kp_cli_say(stderr, "kprof: killed by signal %d (%s%s). %s until then is kept. Next: kprof report %s", signal,
+                   signal == SIGINT ? "Interrupt: Ctrl-C" : strsignal(signal),
+                   lacked_memory ? "; the kernel killed a process because memory ran out" : "",
+                   getenv("KPROF_RING") ? "The ring of the last seconds" : "The recording", folder);
     free(path);
 }
 

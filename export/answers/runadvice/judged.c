@@ -32,6 +32,7 @@ static void end_tell(struct kp_advised *a)
     if (!*kp_lastwords_ended(text, sizeof text, &a->tree, &a->chosen)) return;
     a->advice.ended = kp_strings_keep(a->trace->strings, text);
     a->advice.ended_word = kp_ended_word(a->trace);
+    a->advice.recorded = kp_strings_keep(a->trace->strings, kp_ended_recorded(text, sizeof text, a->trace));
 }
 
 void kp_judged_add(struct kp_advised *a, const struct kp_trace_source *source)

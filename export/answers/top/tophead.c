@@ -624,6 +624,7 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
         return;
     }
     const char *const by = kp_ended_by(r->top->trace), *const ended = kp_top_ended(r);
+    char recorded[KP_ENDED_RECORDED_BYTES];
     fprintf(out, "%-9s", kp_ended_word(r->top->trace));
     if (ended) kp_plain_put(out, ended);
     else {
@@ -632,7 +633,7 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
         else if (is_early(r)) fprintf(out, " after %.1f s, before its first step", (double)r->summary->wall_ns / 1e9);
         fputs(kp_ended_remark(r->top->trace), out);
     }
-    fputs(". This is what was recorded until then.\n", out);
+    fprintf(out, ". This is %s.\n", kp_ended_recorded(recorded, sizeof recorded, r->top->trace));
 }
 
 void kp_top_head_print(FILE *out, const struct kp_top_report *r)

@@ -2,6 +2,8 @@
 /* ended.c - how the program of a trace ended, where it did not end by itself */
 #include "export/read/kineto/ended.h"
 
+#include <stdio.h>
+
 #include "export/read/kineto/kineto_facts.h"
 
 bool kp_ended_early(const struct kp_kineto *trace)
@@ -33,4 +35,16 @@ const char *kp_ended_remark(const struct kp_kineto *trace)
     return kp_kineto_fact(trace, "kprof.ended_without_memory")
                ? " (meanwhile the kernel killed a process for want of memory)"
                : "";
+}
+
+bool kp_ended_is_last_part(const struct kp_kineto *trace) { return kp_kineto_number(trace, "kprof.last_us") > 0; }
+
+const char *kp_ended_recorded(char *out, size_t bytes, const struct kp_kineto *trace)
+{
+    const double us = (double)kp_kineto_number(trace, "kprof.last_us");
+    const double after_us = (double)kp_kineto_number(trace, "kprof.ended_after_us");
+    if (kp_ended_is_last_part(trace))
+        snprintf(out, bytes, "the last %.1f s before it ended", (us + (after_us > 0 ? after_us : 0)) / 1e6);
+    else snprintf(out, bytes, "what was recorded until then");
+    return out;
 }

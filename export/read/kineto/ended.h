@@ -16,5 +16,10 @@ const char *kp_ended_by(const struct kp_kineto *trace);
 bool kp_ended_badly(const struct kp_kineto *trace);
 /* "killed" by SIGKILL, else "ended". */
 const char *kp_ended_word(const struct kp_kineto *trace);
+/* The trace is the last part of what was recorded (KPROF_RING). */
+bool kp_ended_is_last_part(const struct kp_kineto *trace);
+/* Writes "what was recorded until then"; of a ring (KPROF_RING) "the last 31.2 s before it ended". Returns `out`. */
+const char *kp_ended_recorded(char *out, size_t bytes, const struct kp_kineto *trace);
+enum { KP_ENDED_RECORDED_BYTES = 64 };
 /* A remark in parentheses, with a blank before: the kernel lacked memory. "": none. */
 const char *kp_ended_remark(const struct kp_kineto *trace);

@@ -325,6 +325,12 @@ static void ended_write(struct kp_trace *t)
     ours_string(t, "out_of_memory", "out_of_memory");
 }
 
+/* With KPROF_RING: how long what is left is. */
+static void last_part_write(struct kp_trace *t)
+{
+    if (t->cycle.last_part) kp_json_fmt(&t->json, ", \"last_us\": %lu", (t->cycle.end_ns - t->cycle.begin_ns) / 1000);
+}
+
 static void ours_write(struct kp_trace *t)
 {
     kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
@@ -348,6 +354,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "symbols", "symbols");
     ours_string(t, "script", "script");
     ended_write(t);
+    last_part_write(t);
     installed_write(t);
     ours_string(t, "cores", "cores");
     ours_string(t, "busy_threads", "busy_threads");

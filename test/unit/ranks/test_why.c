@@ -164,6 +164,14 @@ static void a_kill_long_behind_an_exception_is_no_cause(void **state)
     assert_int_equal(strncmp(told(), "rank 0 ended by ValueError", 26), 0);
 }
 
+static void of_a_ring_the_last_seconds_are_told(void **state)
+{
+    (void)state;
+    add(0, KILLED ",\"ended_after_us\":400000,\"last_us\":30800000", 9000);
+    assert_string_equal(told(), "rank 0 was killed by SIGKILL after step 4; recorded is the last 31.2 s before it "
+                                "ended\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +185,7 @@ int main(void)
         cmocka_unit_test(without_a_trace_the_first_that_lacked_memory_is_told),
         cmocka_unit_test(a_process_that_runs_has_not_ended),
         cmocka_unit_test(what_the_launcher_was_told_names_the_cause),
+        cmocka_unit_test(of_a_ring_the_last_seconds_are_told),
         cmocka_unit_test(a_kill_long_behind_an_exception_is_no_cause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -350,34 +350,73 @@ static void what_hung_when_the_process_was_killed_lasts_until_the_last_sign_of_l
     test_spool_free(&s);
 }
 
-/* 3 ms of ring: what lasts into them begins with them, what ended before is not shown. */
+/* 3 ms of ring, in which one op begins. */
+static void ring_make(struct test_spool *s, const char *text)
+{
+    uint32_t meta, a;
+    test_spool_init(s);
+    test_spool_text(s, text);
+    meta = test_spool_chunk(s, KP_CHUNK_META, 0, 1, 1, "");
+    test_spool_clock(s, meta, 1000, 20000000, 1000);
+    test_spool_cycle(s, meta, 1, 1000, 0, 0);
+    test_spool_clock(s, meta, 9000000, 28999000, 9000000);
+    a = test_spool_chunk(s, KP_CHUNK_DATA, 1, 10, 1, "a");
+    const uint32_t open = test_spool_name(s, "open", 4), old = test_spool_name(s, "old", 3),
+                   into = test_spool_name(s, "into", 4), last = test_spool_name(s, "last", 4);
+    test_spool_op(s, a, &(struct test_op){.name = open, .start = 2000, .seq = -1});
+    test_spool_op(s, a, &(struct test_op){.name = old, .start = 3000, .ticks = 100, .seq = -1});
+    test_spool_op(s, a, &(struct test_op){.name = into, .start = 4000, .ticks = 7000000, .seq = -1});
+    test_spool_op(s, a, &(struct test_op){.name = last, .start = 8000000, .ticks = 50, .seq = -1});
+}
+
+/* What lasts into them begins with them, what ended before is not shown. */
 static void a_ring_shows_its_last_time_and_the_ranges_that_it_begins_in(void **state)
 {
     struct test_spool s;
     struct kp_cycle c;
-    uint32_t meta, a;
     (void)state;
-    test_spool_init(&s);
-    test_spool_text(&s, "ring_ms=3\n");
-    meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
-    test_spool_clock(&s, meta, 1000, 20000000, 1000);
-    test_spool_cycle(&s, meta, 1, 1000, 0, 0);
-    test_spool_clock(&s, meta, 9000000, 28999000, 9000000);
-    a = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
-    const uint32_t open = test_spool_name(&s, "open", 4), old = test_spool_name(&s, "old", 3),
-                   into = test_spool_name(&s, "into", 4), last = test_spool_name(&s, "last", 4);
-    test_spool_op(&s, a, &(struct test_op){.name = open, .start = 2000, .seq = -1});
-    test_spool_op(&s, a, &(struct test_op){.name = old, .start = 3000, .ticks = 100, .seq = -1});
-    test_spool_op(&s, a, &(struct test_op){.name = into, .start = 4000, .ticks = 7000000, .seq = -1});
-    test_spool_op(&s, a, &(struct test_op){.name = last, .start = 8000000, .ticks = 50, .seq = -1});
+    ring_make(&s, "ring_ms=3\n");
     assert_int_equal(reopen(&s, 0), 0);
     assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
     assert_int_equal(c.end_ns, 28999000);
     assert_int_equal(c.begin_ns, 25999000);
+    assert_true(c.last_part);
     assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
     assert_string_equal(seen.names, "open into last ");
     assert_false(seen.backwards);
     assert_int_equal(seen.last.end_ns, 27999050);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+/* Chunks went earlier, so that it begins with the first op that is left. */
+static void a_ring_that_was_short_of_room_begins_with_what_is_left(void **state)
+{
+    struct test_spool s;
+    struct kp_cycle c;
+    (void)state;
+    ring_make(&s, "ring_ms=3\nring_short=1\n");
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
+    assert_int_equal(c.begin_ns, 27999000);
+    assert_true(c.last_part);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_string_equal(seen.names, "open last ");
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+static void a_ring_that_is_longer_than_the_run_has_all_of_it(void **state)
+{
+    struct test_spool s;
+    struct kp_cycle c;
+    (void)state;
+    ring_make(&s, "ring_ms=3000\n");
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
+    assert_false(c.last_part);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_string_equal(seen.names, "open old into last ");
     kp_reader_close(r);
     test_spool_free(&s);
 }
@@ -430,6 +469,8 @@ int main(void)
         cmocka_unit_test(a_cycle_without_its_closing_record_ends_with_its_last_event),
         cmocka_unit_test(what_hung_when_the_process_was_killed_lasts_until_the_last_sign_of_life),
         cmocka_unit_test(a_ring_shows_its_last_time_and_the_ranges_that_it_begins_in),
+        cmocka_unit_test(a_ring_that_was_short_of_room_begins_with_what_is_left),
+        cmocka_unit_test(a_ring_that_is_longer_than_the_run_has_all_of_it),
         cmocka_unit_test(each_window_has_the_wall_time_of_its_own_begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

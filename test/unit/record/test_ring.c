@@ -50,6 +50,7 @@ static void four_times_the_limit_fits_and_the_open_range_stays(void **state)
     assert_memory_equal(open, &before, sizeof before);
     assert_int_equal(stat(kp_record_path(), &st), 0);
     assert_true(st.st_size <= CAP_MB << 20);
+    assert_non_null(strstr(kp_spool_head()->text, "\nring_short=1\n")); /* the rest of the header is zeroes */
     assert_true(kp_load_relaxed(&kp_spool.chunks) <= (CAP_MB << 20) / KP_CHUNK_BYTES);
     spool_forget(true);
 }
