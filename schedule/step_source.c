@@ -552,6 +552,6 @@ void kp_steps_explain(char *out, unsigned long bytes)
 {
     const uint64_t seen = kp_steps_seen();
     if (!seen) silence_explain(out, bytes);
-    else if (seen == 1) kp_fmt(out, bytes, "KPROF_SCHEDULE=active=1 would have recorded it");
-    else kp_fmt(out, bytes, "KPROF_SCHEDULE=warmup=1,active=%lu would have recorded them", (unsigned long)seen - 1);
+    else if (seen == 1) kp_fmt(out, bytes, "try KPROF_SCHEDULE=active=1");
+    else kp_fmt(out, bytes, "try KPROF_SCHEDULE=warmup=1,active=%lu", (unsigned long)seen - 1);
 }

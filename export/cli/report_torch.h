@@ -33,7 +33,7 @@ bool kp_report_number(const char *text, long least, long *out);
         {"group-by-input-shapes", 0, KP_OPT_FLAG, NULL, "the same"},                                                \
         {"group-by-overload-name", 0, KP_OPT_FLAG, NULL, "one row per name and overload"},                          \
         {"group-by-stack-n", 0, KP_OPT_VALUE, "N", "one row per name and N innermost frames"},                      \
-        {"include-python-functions", 0, KP_OPT_FLAG, NULL, "rows for Python functions, too"},                       \
+        {"include-python-functions", 0, KP_OPT_FLAG, NULL, "also rows for Python functions"},                       \
         {"acc-events", 0, KP_OPT_FLAG, NULL, "one table of all traces, as if their windows were one"},              \
         {"top-level-events-only", 0, KP_OPT_FLAG, NULL, "only rows whose first event had no parent"},               \
         {"header", 0, KP_OPT_VALUE, "TEXT", "a line above the table"},                                              \

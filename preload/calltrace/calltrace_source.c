@@ -252,8 +252,9 @@ static void say(const struct report *r, const struct kp_calltrace_hidden *hidden
            "files %u",
            hooked, words_n, r->unhooked, hidden->functions, left_n, hidden->bare, hidden->late);
     (void)kp_record_note("symbols", note);
-    if (hidden->bare) n = kp_fmt(bare, sizeof bare, "; what is static in %u stripped files is not known", hidden->bare);
-    if (hidden->late) kp_fmt(bare + n, sizeof bare - n, "; there was no time to read %u files", hidden->late);
+    if (hidden->bare)
+        n = kp_fmt(bare, sizeof bare, "; static functions of %u stripped files are unknown", hidden->bare);
+    if (hidden->late) kp_fmt(bare + n, sizeof bare - n, "; %u files were not read in time", hidden->late);
     if (!hooked) {
         /* a program that was started by a shell or launcher with this setting, which has logged it already */
         const bool is_known = !r->unhooked && !hidden->functions && !kp_parent_lacks("KPROF_SYMBOLS=");
@@ -265,9 +266,9 @@ static void say(const struct report *r, const struct kp_calltrace_hidden *hidden
     }
     /* logged at level 1 if the program calls none of them, as many programs that a shell starts */
     kp_log(r->called ? 0 : 1,
-           "KPROF_SYMBOLS: %u functions hooked through %u PLT/GOT slots; not hooked: %u without a slot, "
-           "%u static or hidden, %u slots that also serve as pointers%s%s",
-           hooked, words_n, r->unhooked, hidden->functions, left_n, bare, full_n ? "; the table is full" : "");
+           "KPROF_SYMBOLS: calls of %u functions are recorded; not those of %u without a PLT/GOT slot and %u static or "
+           "hidden ones%s%s",
+           hooked, r->unhooked, hidden->functions, bare, full_n ? "; the table is full" : "");
     say_unmatched(r->used);
 }
 

@@ -523,7 +523,7 @@ static void say_totals(const char *head, const char *path)
            what, kp_units_s(total.events), last, gpu, heap, calls, kp_run_is_lost_at_least() ? "at least " : "",
            (unsigned long)total.lost, load,
            schedule->set && total.cut && !kp_steps_are_calls() ? ", until the program's end" : "",
-           lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",
+           lacks_warmup() ? ", no warmup: the first step contains the start of recording" : "",
            others[0] ? "; not taken as steps: " : "", others, next, steps_lead());
 }
 
@@ -552,11 +552,9 @@ static void say_nothing_written(void)
     if (kp_phases_are_set()) {
         kp_steps_explain_phases(why, sizeof why);
         kp_log(0,
-               "no trace: %s; phases are what kprof_phase() names, of Lightning train, validate, test, predict, "
-               "sanity_check, of transformers train, evaluate, predict, and a range of record_function by NAME~REGEX: "
-               "KPROF_PHASES='val~^my_range$=active=2'; a function needs none: kprof run --with-stack 1, then kprof "
-               "report "
-               "--within validate",
+               "no trace: %s. Name phases with kprof_phase(), or a range of record_function by NAME~REGEX: "
+               "KPROF_PHASES='val~^my_range$=active=2'. A function needs no phase: kprof run --with-stack 1, then "
+               "kprof report --within validate",
                why);
         return;
     }
@@ -594,15 +592,15 @@ static void say_closing_line(void)
         say_totals("kept ", kp_path_display(kp_record_path()));
     }
     if (total.traces && total.kept)
-        kp_log(0, "the exporter was behind: %lu more window%s stay%s in %s, see: kprof export",
+        kp_log(0, "writing the traces took too long: %lu more recording%s stay%s in %s. Next: kprof export",
                (unsigned long)total.kept, kp_units_s(total.kept), total.kept == 1 ? "s" : "",
                kp_path_display(kp_record_path()));
     if (total.traces) kp_filetext_say_beside(config->exports);
     if (total.failed > 1)
-        kp_log(0, "%lu windows have no trace, and stay in %s, see: kprof recover", (unsigned long)total.failed,
+        kp_log(0, "%lu recordings have no trace yet, and stay in %s. Next: kprof recover", (unsigned long)total.failed,
                kp_path_display(kp_record_path()));
     if (kp_window_skipped())
-        kp_log(0, "%lu windows were left out: the exporter was behind", (unsigned long)kp_window_skipped());
+        kp_log(0, "%lu recordings were left out: writing the traces took too long", (unsigned long)kp_window_skipped());
 }
 
 void kp_finish_say_signal(int number)

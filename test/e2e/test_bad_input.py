@@ -20,11 +20,13 @@ def events(*times):
     return b'{"traceEvents":[%s]}' % b",".join(EVENT % pair for pair in times)
 
 
+NO_EVENT, IN_AN_EVENT, NOT_JSON = "no such event in it", "the file ends inside an event", "not JSON: NaN or Infinity in place of a number"
+AGAIN = "; copy it again, or write it again where its spool was left: kprof recover FOLDER\n"
 REFUSED = {  # what each command says
-    "torn": (WHOLE[:len(WHOLE) // 2], "byte 474024: the file ends inside an event (1116 events read before it)"),
-    "torn_gzip": (PACKED[:20000], "byte 317133: the file ends inside an event (747 events read before it)"),
-    "head": (WHOLE[:300], "the file ends inside an event (0 events read before it); copy it again, or write it again where its spool was left: kprof recover FOLDER\n"),
-    "empty": (b"", "the file is empty (0 events read before it); copy it again, or write it again where its spool was left: kprof recover FOLDER\n"),
+    "torn": (WHOLE[:len(WHOLE) // 2], f"byte 474024: {IN_AN_EVENT} (1116 events read before it)"),
+    "torn_gzip": (PACKED[:20000], f"byte 317133: {IN_AN_EVENT} (747 events read before it)"),
+    "head": (WHOLE[:300], IN_AN_EVENT + " (0 events read before it)" + AGAIN),
+    "empty": (b"", "the file is empty (0 events read before it)" + AGAIN),
     "empty_gzip": (gzip.compress(b""), "the file is empty"),
     "blank": (b" \n", "the file ends inside the JSON"),
     "picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, "byte 1: not a trace, which is JSON"),
@@ -32,8 +34,8 @@ REFUSED = {  # what each command says
     "metrics": (b'{"loss":[1,2,3]}', "not a trace"),
     "no_list": (b'{"traceEvents":5}', "not a trace"),
     "deep": (b"[" * 100000, "the file ends inside the JSON"),
-    "not_a_number": (events((b"1", b"2"), (b"5", b"NaN")), "not JSON: NaN or Infinity in place of a number (1 events read before it)"),
-    "infinite": (events((b"-Infinity", b"2")), "not JSON: NaN or Infinity in place of a number (0 events read before it)"),
+    "not_a_number": (events((b"1", b"2"), (b"5", b"NaN")), NOT_JSON + " (1 events read before it)"),
+    "infinite": (events((b"-Infinity", b"2")), NOT_JSON + " (0 events read before it)"),
     "a_string_of_17_mb": (b'{"traceEvents":[{"ph":"X","name":"' + b"a" * (17 << 20), "of more than 16 MB begins near here"),
     "an_event_of_66_mb": (b'{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","args":{"a":[' + (b'"' + b"a" * (1 << 20) + b'",') * 66,
                           "an event of more than 64 MB begins near here"),
@@ -153,12 +155,12 @@ def test_a_name_that_is_not_there_gets_a_guess(tmp_path):
                         (("events", trace, "--cat", "cpuop"), "no event of category cpuop (did you mean cpu_op?); it has "),
                         (("events", trace, "--cat", "pyton_function"), "no event of category pyton_function; it has "),
                         (("events", DATA / "stack.pt.trace.json.gz", "--cat", "pyton_function"), "(did you mean python_function?)"),
-                        (("events", trace, "--cat", "cpu_op", "--name", "nobody"), "no such event in it\n"),
-                        (("events", trace, "--name", "conv2d"), "no such event in it (did you mean aten::conv2d?)\n"),
-                        (("events", trace, "--cat", "cpu_op", "--name", "aten::con2vd"), "no such event in it (did you mean aten::conv2d?)\n"),
-                        (("events", trace, "--cat", "user_annotation", "--name", "aten::con2vd"), "no such event in it\n"),
-                        (("events", trace, "--to", "-1", "--name", "aten::conv2d"), "no such event in it\n"),
-                        (("events", trace, "--name", "/conv2e/"), "no such event in it\n"),
+                        (("events", trace, "--cat", "cpu_op", "--name", "nobody"), NO_EVENT + "\n"),
+                        (("events", trace, "--name", "conv2d"), NO_EVENT + " (did you mean aten::conv2d?)\n"),
+                        (("events", trace, "--cat", "cpu_op", "--name", "aten::con2vd"), NO_EVENT + " (did you mean aten::conv2d?)\n"),
+                        (("events", trace, "--cat", "user_annotation", "--name", "aten::con2vd"), NO_EVENT + "\n"),
+                        (("events", trace, "--to", "-1", "--name", "aten::conv2d"), NO_EVENT + "\n"),
+                        (("events", trace, "--name", "/conv2e/"), NO_EVENT + "\n"),
                         (("memory", trace, "--step", "99"), "no step 99 in it: it has steps "),
                         (("memory", trace, "--step", "98-99"), "no steps 98 to 99 in it: it has steps ")):
         assert said in refused(*words), words

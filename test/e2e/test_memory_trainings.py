@@ -11,7 +11,7 @@ import harness
 
 SCRIPT = "memory_trainings.py"
 NAMES = PARAMETER, STATE, INPUT, TEMPORARY, ACTIVATION, GRADIENT, AUTOGRAD, UNKNOWN, BEFORE = (
-    "Parameter", "Optimizer state", "Input", "Temporary", "Activation", "Gradient", "Autograd detail", "Unknown", "Before the window")
+    "Parameter", "Optimizer state", "Input", "Temporary", "Activation", "Gradient", "Autograd detail", "Unknown", "Before recording")
 NOWHERE = "not counted"
 RECORDINGS = [["mlp", "cnn", "accumulate", "gan", "checkpoint", "autocast"], ["lightning"], ["gpt2"]]  # one program each
 NEEDS = {"lightning": "lightning", "gpt2": "transformers"}

@@ -43,7 +43,7 @@ def test_parameters_and_state_of_before_are_named_and_labels_are_not(kind, memor
     peak = memory(kind, harness.SCHEDULE)["peak"]
     assert peak["Parameter"] == WEIGHTS
     assert peak["Optimizer state"] == STATES.get(kind, 2 * WEIGHTS + 4 * 4)
-    assert peak["Before the window"] >= 4 * (3000 + 256 * 64)  # the table and the samples
+    assert peak["Before recording"] >= 4 * (3000 + 256 * 64)  # the table and the samples
 
 
 def test_the_events_are_torchs_and_the_first_line_needs_no_excuse(ours):

@@ -285,7 +285,7 @@ def test_a_step_before_the_window_is_told_beside_the_recorded_ones(tmp_path):
                             harness.cli("report", run.trace).stdout).groups()
     assert float(told) == pytest.approx(bare, rel=0.01) and float(times) == pytest.approx(said["steps"]["median_ms"] / bare, abs=0.01)
     advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)
-    assert advice["findings"] and (advice["crowded"] or advice["slowed_by"].startswith(f"a step takes {times} times as long as before the window ("))
+    assert advice["findings"] and (advice["crowded"] or advice["slowed_by"].startswith(f"a step takes {times} times as long as before recording ("))
     all_steps = harness.run_kprof("longer_in_window.py", tmp_path / "all").ok()
     assert "bare_step_ms" not in json.loads(harness.cli("report", all_steps.trace, "--json").stdout)
 

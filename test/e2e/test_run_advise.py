@@ -13,6 +13,8 @@ import advicetraces
 import harness
 from test_agreement import with_workers
 
+PINNED = "copies from memory that is not pinned"
+
 
 @pytest.fixture
 def ran(tmp_path):
@@ -30,7 +32,7 @@ def test_findings_are_said_and_the_exit_status_stays(ran):
     done = ran("cp $sick $to; exit 7")
     assert (done.returncode, done.stdout) == (7, "")
     said = [line for line in done.stderr.splitlines() if line.startswith("kprof: ")]
-    assert len(said) == 1 and "copies from memory that is not pinned" in said[0] and "0.2 ms per step, 20 %" in said[0] and "pin_memory" in said[0]
+    assert len(said) == 1 and PINNED in said[0] and "0.2 ms per step, 20 %" in said[0] and "pin_memory" in said[0]
 
 
 @pytest.mark.parametrize("names, said", [(1, "Make an item cheaper, first at data.py:7 __getitem__"), (3000, "The workers' own traces say whether more workers or cheaper items help: kprof advise")])
@@ -115,7 +117,7 @@ def watched(tmp_path):
 def test_on_a_terminal_findings_are_said_unasked(watched):
     status, said = watched("cp $sick $to; echo done; exit 7")
     done, finding = said.splitlines()
-    assert (status, done) == (7, "done") and "copies from memory that is not pinned" in finding and "pin_memory" in finding
+    assert (status, done) == (7, "done") and PINNED in finding and "pin_memory" in finding
 
 
 @pytest.mark.parametrize("script, flags, env", [("cp $well $to", (), {}), ("cp $sick $to", ("--no-advise",), {}),
@@ -135,14 +137,14 @@ def test_where_nobody_watches_kprof_becomes_the_program(watched):
 
 def test_a_signal_to_kprof_ends_the_program_on_a_terminal_too(watched):
     status, said = watched("trap 'cp $sick $to; exit 9' TERM; kill -TERM $kprof; while :; do sleep 0.05; done")
-    assert status == 9 and "copies from memory that is not pinned" in said
+    assert status == 9 and PINNED in said
 
 
 def test_ctrl_c_reaches_the_program_once(watched):
     """A terminal sends it to both."""
     script = "trap 'echo heard; cp $sick $to; exit 3' INT; echo ready; while :; do sleep 0.05; done"
     status, said = watched(script, typed=b"\x03")
-    assert status == 3 and said.count("heard") == 1 and "copies from memory that is not pinned" in said
+    assert status == 3 and said.count("heard") == 1 and PINNED in said
 
 
 @pytest.mark.parametrize("number, name", [(9, "Killed"), (2, "Interrupt: Ctrl-C")])

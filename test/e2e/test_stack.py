@@ -14,6 +14,8 @@ from test_steps import KNOWN, PYTHONS
 
 STEPPED = {"KPROF_STEP": "api", "KPROF_GZIP": "0"}
 
+OWN_PROFILE = "profile function of its own"
+
 
 def run(python, torch_double, folder, how, stack="1"):
     return harness.run_kprof("python_calls.py", folder, torch_double, how, python=python, shapes=False, KPROF_WITH_STACK=stack, **STEPPED).ok()
@@ -82,7 +84,7 @@ def test_calls_that_end_roughly_are_those_that_sys_setprofile_sees(torch_double,
     assert mine == theirs
     by_id = {e["args"]["Python id"]: e for e in calls}
     deepest = max(sum(1 for _ in callers(by_id, e)) for e in calls)
-    assert deepest > 900 and not any("profile function of its own" in line for line in ours.said), ours.explain()
+    assert deepest > 900 and not any(OWN_PROFILE in line for line in ours.said), ours.explain()
     for e in calls:
         parent = by_id.get(e["args"].get("Python parent id"))
         assert not parent or (parent["tid"] == e["tid"] and facts.begin(parent) <= facts.begin(e) and facts.end(e) <= facts.end(parent)), (parent, e)
@@ -134,7 +136,7 @@ def test_a_program_keeps_its_own_profile_function(torch_double, tmp_path, versio
     ours = run(python, torch_double, tmp_path / "ours", how)
     assert ours.out == plain.out and "done" in ours.out
     shares = how.startswith("cprofile") and version in ("3.12", "3.13", "3.14")  # there it is no profile function
-    said = [line for line in ours.said if "profile function of its own" in line]
+    said = [line for line in ours.said if OWN_PROFILE in line]
     assert len(said) == (0 if shares else 1), ours.explain()
     if how.startswith("cprofile"):
         assert re.search("'recurse', ('step', )?'throw', 'work'", ours.out)
@@ -159,7 +161,7 @@ def test_a_programs_profile_function_sees_what_it_sees_without_us(torch_double, 
                              schedule="wait=0,warmup=0,active=1,repeat=0", **STEPPED).ok()
     assert plain.out.count("c_return") > 6
     assert ours.out.splitlines() == plain.out.splitlines()
-    assert any("profile function of its own" in line for line in ours.said), ours.explain()
+    assert any(OWN_PROFILE in line for line in ours.said), ours.explain()
 
 
 FIELDS = 7  # as python_find.c spoils them; two in each Python
@@ -252,7 +254,7 @@ def test_a_program_under_its_own_torch_profiler_keeps_its_calls(tmp_path):
     run_ = harness.run_kprof("stack_profiled.py", tmp_path / "ours", own, KPROF_WITH_STACK=1, shapes=False).ok()
     names = [e["name"] for e in calls_in(facts.load(own))]
     assert sum(name.endswith(": inside") for name in names) == 3
-    assert sum("profile function of its own" in line for line in run_.said) == 1, run_.explain()
+    assert sum(OWN_PROFILE in line for line in run_.said) == 1, run_.explain()
 
 
 def test_stacks_of_a_run_are_folded_as_torch_exports_them(tmp_path):

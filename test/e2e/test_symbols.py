@@ -184,9 +184,9 @@ def said_of_hidden(folder, preload=(), **env):
     done = subprocess.run([*preload, str(folder / "main")], capture_output=True, text=True, timeout=harness.LONG, cwd=folder,
                           env=harness.clean_environment(LD_PRELOAD=str(harness.LIBRARY), KPROF_SYMBOLS="hid_*", **env))
     assert done.returncode == 0 and done.stdout == "43\n", done.stderr
-    found = re.search(r"(\d+) functions hooked.* not hooked: (\d+) without a slot, (\d+) static or hidden.*", done.stderr)
+    found = re.search(r"calls of (\d+) functions are recorded; not those of (\d+) without a PLT/GOT slot and (\d+) static or hidden.*", done.stderr)
     assert found, done.stderr
-    stripped = re.search(r"static in (\d+) stripped files", found.group(0))
+    stripped = re.search(r"static functions of (\d+) stripped files", found.group(0))
     trace = facts.load(max((folder / "kprof").glob("*.gz"), key=os.path.getmtime))
     assert f"hooked {found.group(1)}, " in trace["kprof"]["symbols"] and f"static or hidden {found.group(3)}, " in trace["kprof"]["symbols"]
     return [int(found.group(i)) for i in (1, 2, 3)], int(stripped.group(1)) if stripped else 0

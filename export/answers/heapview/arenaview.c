@@ -59,14 +59,14 @@ static void arenas_print(const struct arena_view *l, size_t there, uint64_t byte
 {
     fprintf(
         l->out,
-        "Python's objects of up to 512 bytes (instances, small dicts, tuples, numbers) are not blocks of this heap: "
-        "they lie in %zu arena%s, %.1f MiB\n",
+        "Python keeps objects of up to 512 bytes (instances, small dicts, tuples, numbers) in arenas, not in blocks of "
+        "this heap: %zu arena%s, %.1f MiB\n",
         there, kp_units_s(there), (double)bytes / (1 << 20));
     if (grown)
         fprintf(l->out, "%zu of the arenas (%.1f MiB) came in steps after the start-up and stayed\n", grown,
                 (double)grown_bytes / (1 << 20));
     arena_lines_print(l);
-    fputs("to see each such object with its line, record with PYTHONMALLOC=malloc: PYTHONMALLOC=malloc kprof run "
+    fputs("to see each such object with its line: PYTHONMALLOC=malloc kprof run "
           "--malloc trace "
           "--with-stack --schedule active=1000 -- ..\n",
           l->out);

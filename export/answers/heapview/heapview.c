@@ -117,7 +117,7 @@ static char *object_read(const struct kp_texts *from)
         f.text.bytes[f.text.used] = 0;
         end = strstr(f.text.bytes, BEHIND);
     }
-    if (rc == -ENOMEM) kp_cli_fail("memory", "what the trace says of the host's heap: %s", kp_budget_explain(rc));
+    if (rc == -ENOMEM) kp_cli_fail("memory", "the host's heap in this trace: %s", kp_budget_explain(rc));
     if (end) {
         *end = 0;
         return f.text.bytes;
@@ -470,9 +470,9 @@ static void tables_print(const struct view *v, struct site *sites, size_t n, lon
     const bool has_leaks = p && p->steps_n > 1;
     const long rows = row_limit ? row_limit : has_leaks ? FEWER_ROWS : FEW_ROWS;
     if (p) kp_arenaview_write(v->out, p, 0, p->steps_n, KP_ARENAS_ALL);
-    if (has_leaks) fprintf(v->out, "what the steps left, without what the start-up did: kprof memory --leaks\n");
+    if (has_leaks) fprintf(v->out, "what the steps left, without the start-up: kprof memory --leaks\n");
     if (p && p->is_python_over) {
-        fprintf(v->out, "Python gives back at its end what a program kept; before that %s in %llu block%s\n",
+        fprintf(v->out, "before Python freed what the program kept: %s in %llu block%s\n",
                 kp_units_size((int64_t)p->total.kept_bytes), (unsigned long long)p->total.kept_blocks,
                 kp_units_s(p->total.kept_blocks));
         table_print(v, "what the program kept until Python ended, most bytes first:", sites, n, KEPT, rows);
@@ -514,7 +514,7 @@ static void peak_print(FILE *out, struct kp_jsonvalue object)
             kp_units_s((uint64_t)live));
     fprintf(out, "%lld free%s of blocks taken before\n", older, kp_units_s((uint64_t)older));
     if (lost)
-        fprintf(out, "no room to follow %lld block%s: counted as allocations, but not as still there or at the peak\n",
+        fprintf(out, "%lld block%s could not be followed: counted as allocations, but not at the peak or at the end\n",
                 lost, kp_units_s((uint64_t)lost));
 }
 

@@ -163,7 +163,7 @@ void kp_mem_groups_fini(struct kp_mem_groups *groups);
 
 /* ---- what is shown ---- */
 
-#define KP_MEM_BEFORE_MISSING "What was allocated before the window is not in the trace and not counted."
+#define KP_MEM_BEFORE_MISSING "Memory allocated before recording began is not in the trace and not counted."
 
 struct kp_mem_show {
     int device;     /* index, -1: all */

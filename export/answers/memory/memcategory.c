@@ -50,8 +50,8 @@ struct size_rows {
 
 const char *kp_mem_category_name(unsigned category)
 {
-    static const char *const names[] = {"Parameter", "Optimizer state", "Input",   "Temporary",        "Activation",
-                                        "Gradient",  "Autograd detail", "Unknown", "Before the window"};
+    static const char *const names[] = {"Parameter", "Optimizer state", "Input",   "Temporary",       "Activation",
+                                        "Gradient",  "Autograd detail", "Unknown", "Before recording"};
     return category < sizeof names / sizeof *names ? names[category] : "";
 }
 

@@ -118,7 +118,7 @@ static void places_put(const struct memory_page *p, const struct kp_mem_group *r
     const struct kp_kineto *trace = p->view->tree->trace;
     const char *op = kp_kineto_text(trace, row->op);
     char place[PLACE_BYTES];
-    text_cell(p->out, "o", *op ? op : row->is_older ? "(before the window)" : "(outside any op)");
+    text_cell(p->out, "o", *op ? op : row->is_older ? "(before recording)" : "(outside any op)");
     text_cell(p->out, places ? "o w" : "o", kp_kineto_text(trace, row->top));
     if (places) text_cell(p->out, "o", kp_mem_place_text(p->view, row, place, sizeof place));
     fputs("</tr>\n", p->out);
@@ -216,7 +216,7 @@ static void outs_put(const struct memory_page *p, size_t device)
         const struct kp_mem_out *o = &p->view->outs[i];
         char wanted[32], had[32];
         if (o->device != device || o->at_ns < p->show->from_ns || o->at_ns > p->show->to_ns) continue;
-        fprintf(p->out, "<p><b>Out of memory</b> at %.3f ms: %s asked for, %s allocated then, in ",
+        fprintf(p->out, "<p><b>Out of memory</b> at %.3f ms: %s requested, %s in use, in ",
                 (double)(o->at_ns - p->view->zero_ns) / 1e6, kp_units_bytes(wanted, sizeof wanted, o->bytes),
                 kp_units_bytes(had, sizeof had, o->allocated));
         kp_html_text(p->out, o->place.op < 0 ? "no op" : kp_mem_op_name(p->view, o->place.op));
@@ -234,7 +234,7 @@ static void facts_put(const struct memory_page *p, const struct kp_mem_device *d
             kp_units_bytes(size, sizeof size, p->curve.peak.total),
             (double)(p->curve.peak_ns - p->view->zero_ns) / 1e6);
     if (step >= 0) fprintf(p->out, " (step %ld)", p->view->steps[step].number);
-    fprintf(p->out, "; %zu block%s seen in the window", d->count, kp_units_s(d->count));
+    fprintf(p->out, "; %zu block%s recorded", d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0)
         fprintf(p->out, ", at most %s reserved", kp_units_bytes(size, sizeof size, d->reserved_most));
     fprintf(p->out, ".%s</p>\n", d->knows_before ? "" : " " KP_MEM_BEFORE_MISSING);

@@ -72,7 +72,7 @@ static void ops_put(FILE *out, const struct kp_memview *view, const struct kp_me
 {
     const char *op = kp_kineto_text(view->tree->trace, row->op);
     name_put(out, kp_kineto_text(view->tree->trace, row->top), NAME_WIDTH);
-    kp_plain_fmt(out, "  %s\n", *op ? op : row->is_older ? "(before the window)" : "(outside any op)");
+    kp_plain_fmt(out, "  %s\n", *op ? op : row->is_older ? "(before recording)" : "(outside any op)");
 }
 
 static size_t rows_shown(const struct kp_mem_groups *g, const struct kp_mem_show *show)
@@ -141,17 +141,17 @@ static void taken_put(FILE *out, const struct kp_memview *view, size_t device, c
     kp_mem_groups_taken(&g, view, device, show->from_ns, show->to_ns);
     const size_t shown = rows_shown(&g, show), width = place_width(view, &g, shown);
     const bool with_kept = is_kept_told(&g, shown);
-    fprintf(out, "\n  Allocated most, freed since or not, by op\n  %12s ", "Bytes");
+    fprintf(out, "\n  Allocated most, freed or not, by op\n  %12s ", "Bytes");
     if (with_kept) fprintf(out, "%12s ", "At op's end");
     fprintf(out, "%7s  %-*s  %-*s  %s\n", "Blocks", (int)width, PLACE_TITLE, NAME_WIDTH, "Op",
             has_shapes ? "Input shapes that take most" : "");
     for (size_t i = 0; i < shown; i++) taken_row_put(out, view, &g.rows[i], with_kept, width);
     rest_put(out, &g, shown, with_kept ? 13 : 0);
     if (with_kept)
-        fprintf(out,
-                "  At op's end: of these, still there when the op ended, as kprof report --sort mem%s has them; what "
-                "stays is above\n",
-                has_shapes ? " --by op" : "");
+        fprintf(
+            out,
+            "  At op's end: the part that was still there when the op ended. kprof report --sort mem%s has the same\n",
+            has_shapes ? " --by op" : "");
     kp_mem_groups_fini(&g);
 }
 
@@ -159,12 +159,11 @@ static void taken_put(FILE *out, const struct kp_memview *view, size_t device, c
 static void words_put(FILE *out, const struct kp_mem_curve *c)
 {
     static const char *const words[KP_MEM_CATEGORIES] = {
-        [KP_MEM_TEMPORARY] = "Temporary: taken and given back within one op, or one optimizer step",
+        [KP_MEM_TEMPORARY] = "Temporary: allocated and freed within one op, or one optimizer step",
         [KP_MEM_ACTIVATION] = "Activation: made in a forward pass, and live after its op",
-        [KP_MEM_AUTOGRAD] = "Autograd detail: made in a backward pass, and gone before it ends",
-        [KP_MEM_UNKNOWN] = "Unknown: none of these; blocks of evaluation alone and of data loading are here",
-        [KP_MEM_BEFORE] =
-            "Before the window: taken before it began, so its op is not known; at the end: not given back in it"};
+        [KP_MEM_AUTOGRAD] = "Autograd detail: made in a backward pass, and freed before it ends",
+        [KP_MEM_UNKNOWN] = "Unknown: none of these, such as blocks of evaluation and data loading",
+        [KP_MEM_BEFORE] = "Before recording: allocated before recording began, so its op is unknown"};
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
         if (c->most.of[k] && words[k]) fprintf(out, "  %s\n", words[k]);
 }
@@ -224,8 +223,8 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
 {
     struct kp_mem_groups g;
     if (view->step_count < 3) {
-        fprintf(out, "\n  Growth from step to step is not known: the window has %zu step%s, three are needed\n",
-                view->step_count, kp_units_s(view->step_count));
+        fprintf(out, "\n  Growth from step to step is unknown: it takes three steps, the recording has %zu\n",
+                view->step_count);
         const char *const missed = kp_kineto_missed_call(view->tree->trace);
         if (missed) kp_plain_fmt(out, "  %s\n", missed);
         return;
@@ -263,8 +262,8 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device, co
         char step[64];
         if (o->device != device || o->at_ns < show->from_ns || o->at_ns > show->to_ns) continue;
         step_text(view, o->at_ns, step, sizeof step);
-        kp_plain_fmt(out, "\n  Out of memory at %.3f ms (%s): %s asked for, %s taken then, in %s\n",
-                     at_ms(view, o->at_ns), step, kp_units_size(o->bytes), kp_units_size(o->allocated),
+        kp_plain_fmt(out, "\n  Out of memory at %.3f ms (%s): %s requested, %s in use, in %s\n", at_ms(view, o->at_ns),
+                     step, kp_units_size(o->bytes), kp_units_size(o->allocated),
                      o->place.op < 0 ? "(outside any op)" : kp_mem_op_name(view, o->place.op));
     }
 }
@@ -286,8 +285,8 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
     step_text(view, c.peak_ns, step, sizeof step);
     if (*step == '-') snprintf(step, sizeof step, "in no step");
-    fprintf(out, "%s: peak %s at %.3f ms (%s; times are after the profiler's start); %zu block%s seen in the window",
-            d->name, kp_units_size(c.peak.total), at_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
+    fprintf(out, "%s: peak %s at %.3f ms (%s; times are after the profiler's start); %zu block%s recorded", d->name,
+            kp_units_size(c.peak.total), at_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", kp_units_size(d->reserved_most));
     fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);
     missing_put(out, view->tree->trace);
@@ -309,7 +308,7 @@ void kp_memtable_write(FILE *out, const struct kp_memview *view, const struct kp
     if (show->is_part) {
         char steps[80];
         kp_units_steps(steps, sizeof steps, show->first_step, show->last_step);
-        fprintf(out, "S%s: %.1f of the window's %.1f ms; --step all shows all\n\n", steps + 1,
+        fprintf(out, "S%s: %.1f of the recording's %.1f ms (--step all shows all)\n\n", steps + 1,
                 (double)(show->to_ns - show->from_ns) / 1e6, (double)(view->end_ns - view->begin_ns) / 1e6);
     }
     for (size_t d = 0; d < view->device_count; d++)

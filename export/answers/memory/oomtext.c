@@ -57,7 +57,7 @@ bool kp_oom_read(struct kp_oom *out, const char *text, size_t bytes, const char 
     size_t offset;
     *out = (struct kp_oom){0};
     if (kp_jsonread_check_object(text, bytes, &offset, why) != 0) return false;
-    *why = "it does not tell what was live out of memory";
+    *why = "it does not say what was live out of memory";
     if (number_of(object, "oom") < 1) return false;
     text_of(out->text, sizeof out->text, object, "text");
     text_of(out->device, sizeof out->device, object, "device");
@@ -123,7 +123,7 @@ void kp_oom_print(FILE *out, const struct kp_oom *o, long row_limit)
         kp_plain_fmt(out, *s->category ? "%s (%s)\n" : "%s\n", place, s->category);
     }
     if (most < o->count) fprintf(out, "  %zu more lines: -n 0\n", o->count - most);
-    if (o->unkept > 0) fprintf(out, "  %ld blocks found no room in the table, and are not in it\n", (long)o->unkept);
+    if (o->unkept > 0) fprintf(out, "  %ld blocks are missing, as the table was full\n", (long)o->unkept);
 }
 
 /* ---- JSON ---- */

@@ -80,7 +80,7 @@ function liveAt(trace, at) {
     row.bytes += bytes[i];
     row.count++;
   }
-  if (before > 0) rows.set("before", { name: "(before the window)", line: "", kind: trace.head.memory.categories.at(-1), bytes: before, count: 1 });
+  if (before > 0) rows.set("before", { name: "(before recording)", line: "", kind: trace.head.memory.categories.at(-1), bytes: before, count: 1 });
   return [...rows.values()];
 }
 
@@ -109,7 +109,7 @@ onChange((trace, range) => {
   }
   const [, , , , reserved, knows] = trace.head.memory.devices[memory.device];
   byId("memory-note").textContent = [reserved >= 0 ? `At most ${bytesText(reserved)} reserved.` : "",
-    knows ? "" : "What was allocated before the window is not in the trace and not counted."].filter(Boolean).join(" ");
+    knows ? "" : "Memory allocated before recording began is not in the trace and not counted."].filter(Boolean).join(" ");
   curveDraw(trace, range);
 }, "memory");
 

@@ -61,10 +61,10 @@ function ranksDraw() {
   const { waits, matched, bandwidth, most: late, missing, left, untold, cause } = ranks.verdict, most = Math.max(1, ...all.map(rank => rank.step));
   const lateAt = late ? all.findIndex(rank => rank.rank === late[0]) : -1;
   ranks.first = lateAt >= 0 && !missing ? lateAt : 0; // the others wait for it
-  byId("ranks-note").textContent = ranks.verdict.stuck ? `STUCK: ${ranks.verdict.stuck}` : missing ? `INCOMPLETE: without ${missing}, of which there is no trace here, it is not known which rank came last.` :
-    (late ? `${countText(matched)} collectives are in all ${all.length} traces. Of each, the rank that came last spends the ` +
-    `shortest time in it; what the others spend more, they wait. ${rankName(all[lateAt], lateAt)} came last in ${countText(late[1])} of ${late[2] === matched ? "them" : `its ${countText(late[2])}`} (${percentText(late[1] / late[2])}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}${cause ? ` Why: ${cause}.` : ""}` :
-    "No collective is in all of these traces.") + (left ? ` ${countText(left)} are not in the traces of all their ranks.` : "") + (untold ? ` Of ${countText(untold)} the groups cannot be told apart.` : "");
+  byId("ranks-note").textContent = ranks.verdict.stuck ? `STUCK: ${ranks.verdict.stuck}` : missing ? `INCOMPLETE: without ${missing}, the rank that arrived last is unknown.` :
+    (late ? `${countText(matched)} collectives are in all ${all.length} traces. The rank that arrives ` +
+    `last spends the least time in a collective. The extra time of the others is waiting. ${rankName(all[lateAt], lateAt)} arrived last at ${countText(late[1])} of ${late[2] === matched ? "them" : `its ${countText(late[2])}`} (${percentText(late[1] / late[2])}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}${cause ? ` Why: ${cause}.` : ""}` :
+    "No collective is in all of these traces.") + (left ? ` ${countText(left)} are not in the traces of all their ranks.` : "") + (untold ? ` The groups of ${countText(untold)} cannot be distinguished.` : "");
   ranksTable(all.map((rank, index) => ({ index, name: rankName(rank, index), bar: rankBar(rank, most), step: rank.step, compute: rank.parts[0],
     exposed: rank.parts[1], loading: rank.parts[3], idle: rank.parts[4], waited: rank.trace === null || missing ? 0 : waits[rank.trace][0], last: rank.trace === null || missing ? 0 : waits[rank.trace][1] })));
 }
@@ -85,7 +85,7 @@ onChange((trace, range) => {
   if (!rows.length) return;
   const exposed = chosen.reduce((sum, step) => sum + step[4], 0), whole = chosen.reduce((sum, step) => sum + step[2] - step[1], 0);
   const isAlone = document.querySelectorAll("script.rank").length < 2;
-  byId("comm-note").textContent = (whole ? `Of a step ${timeText(exposed / chosen.length)} (${percentText(exposed / whole)}) pass in collectives while nothing computes. ` : "") +
-    (isAlone ? "A collective lasts as long as it waits for other ranks or for the network; the traces of all ranks tell which." : "What each rank waited for the others stands under Ranks.");
+  byId("comm-note").textContent = (whole ? `Collectives take ${timeText(exposed / chosen.length)} of a step (${percentText(exposed / whole)}) while nothing computes. ` : "") +
+    (isAlone ? "A collective lasts as long as it waits for other ranks or for the network; the traces of all ranks show which." : "Ranks shows how long each rank waited for the others.");
   commTable(rows);
 }, "communication");

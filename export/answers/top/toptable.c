@@ -30,8 +30,8 @@ const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *r
     char number[24];
     struct kp_frametext path = {0};
     const char *const before = row->is_backward ? KP_TOP_BACKWARD_OF : "";
-    if (kp_top_is_by_line(top) && !row->name) name = "(no line of the program)";
-    if (top->by == KP_TOP_BY_FUNCTION && !row->name) name = "(no function)";
+    if (kp_top_is_by_line(top) && !row->name) name = "outside any line of the program";
+    if (top->by == KP_TOP_BY_FUNCTION && !row->name) name = "outside any function";
     if (kp_top_is_by_module(top) && !row->name) name = "outside any module";
     if (top->by == KP_TOP_BY_MODULE) name = kp_modulename_path(&path, top->trace, name);
     else if (!kp_top_is_by_module(top)) name = kp_modulename_frame(&path, top->trace, name);
@@ -205,8 +205,8 @@ static void functions_lead(FILE *out, const struct kp_top *top)
 {
     if (top->by != KP_TOP_BY_LINE || !top->count || top->rows[0].name || !top->trace->has_stacks) return;
     if (!top->has_calls)
-        fputs("(no line of the program): Python between operators, or a wait. To see functions: kprof run --with-stack "
-              "1\n",
+        fputs("outside any line of the program: Python between operators, or a wait. "
+              "To see functions: kprof run --with-stack 1\n",
               out);
 }
 

@@ -16,7 +16,7 @@ static void group_add(struct kp_view_tab *tab, const struct kp_memview *view, co
     kp_mem_place_text(view, g, place, sizeof place);
     snprintf(name, sizeof name, "%.600s%s%s",
              *op           ? op
-             : g->is_older ? "(before the window)"
+             : g->is_older ? "(before recording)"
                            : "(outside any op)",
              *place ? "  " : "", place);
     const int32_t row = kp_view_add(tab, parent, name);

@@ -293,8 +293,8 @@ static int walk(struct kp_heap *h, bool has_file)
     if (!rc && h->file && h->trace->options->heap_text) rc = kp_heapfile_flush(h->file);
     if (h->sites.unkept)
         kp_log(0,
-               "no room to follow %lu blocks of the heap: they are counted, but not in live bytes, the peak and what "
-               "is left",
+               "%lu blocks of the heap could not be followed: they are counted, but not in live bytes, the peak and "
+               "what is left",
                (unsigned long)h->sites.unkept);
     return rc;
 }

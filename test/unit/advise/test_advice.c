@@ -521,7 +521,7 @@ static void what_is_left_of_launching_without_recording_is_told(void **state)
         for (int i = 0; i < 5; i++) op(t, "aten::view", 1000 * step + 400 + 38 * i, 38);
     }
     const struct kp_advice a = advise(t);
-    assert_non_null(strstr(a.slowed_by, "a step takes 1.18 times as long as before the window (0.850 ms)"));
+    assert_non_null(strstr(a.slowed_by, "a step takes 1.18 times as long as before recording (0.850 ms)"));
     assert_non_null(strstr(a.slowed_by, "waits 0.205 ms per step for launches and Python, about 0.055 ms without"));
 }
 

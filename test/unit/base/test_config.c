@@ -11,14 +11,15 @@
 static struct kp_config c;
 
 /* One good value that is not the default, and one bad one (NULL: any text is good), for every row of config.def. */
+#define CONTROL "has a control character in it"
 static const struct {
     const char *name, *good, *bad, *why;
 } samples[] = {
     {"KPROF", "0", "2", "is neither 0 nor 1, using 1"},
     {"KPROF_ACTIVITIES", "cpu", "gpu", "is not any of cpu,cuda (did you mean cuda?), using cpu,cuda"},
-    {"KPROF_SCHEDULE", "wait=1,active=2", "a\nb", "has a control character in it, using nothing"},
-    {"KPROF_PHASES", "train=active=2;validate=active=1", "a\nb", "has a control character in it, using nothing"},
-    {"KPROF_STEP", "optimizer", "a\nb", "has a control character in it, using auto"},
+    {"KPROF_SCHEDULE", "wait=1,active=2", "a\nb", CONTROL ", using nothing"},
+    {"KPROF_PHASES", "train=active=2;validate=active=1", "a\nb", CONTROL ", using nothing"},
+    {"KPROF_STEP", "optimizer", "a\nb", CONTROL ", using auto"},
     {"KPROF_RANKS", "0,8-15", "8-", "is none of 0,8-15, first-of-node, 1/16, using all ranks"},
     {"KPROF_RECORD_SHAPES", "1", "yes", "is neither 0 nor 1, using 0"},
     {"KPROF_WITH_STACK", "native", "c++", "is not any of 0,1,ops,native, using 0"},
@@ -27,10 +28,10 @@ static const struct {
     {"KPROF_WITH_MODULES", "1", "all", "is neither 0 nor 1, using 0"},
     {"KPROF_EXECUTION_TRACE", "1", "on", "is neither 0 nor 1, using 0"},
     {"KPROF_MALLOC", "trace", "count,trce", "is not any of 0,count,trace (did you mean trace?), using 0"},
-    {"KPROF_SYMBOLS", "SSL_read,at::_ops::*::call", "a\nb", "has a control character in it, using nothing"},
+    {"KPROF_SYMBOLS", "SSL_read,at::_ops::*::call", "a\nb", CONTROL ", using nothing"},
     {"KPROF_COMPILE_RANGES", "1", "2", "is neither 0 nor 1, using 0"},
     {"KPROF_PYTHON_GC", "1", "2", "is neither 0 nor 1, using 0"},
-    {"KPROF_DIR", "/tmp/x y", "a\tb", "has a control character in it, using kprof"},
+    {"KPROF_DIR", "/tmp/x y", "a\tb", CONTROL ", using kprof"},
     {"KPROF_WORKER_NAME", "w0", "a/b", "has a slash in it, using HOST_PID"},
     {"KPROF_GZIP", "0", "01", "is neither 0 nor 1, using 1"},
     {"KPROF_EXPORT", "none", "table,none", "asks for none and for something, using trace"},
@@ -39,19 +40,19 @@ static const struct {
     {"KPROF_CUDA_SYNC", "1", "2", "is neither 0 nor 1, using 0"},
     {"KPROF_CHILDREN", "1", "yes", "is neither 0 nor 1, using 0"},
     {"KPROF_CONTROL", "1", "2", "is neither 0 nor 1, using 0"},
-    {"KPROF_SIGNAL", "USR2", "a\nb", "has a control character in it, using nothing"},
+    {"KPROF_SIGNAL", "USR2", "a\nb", CONTROL ", using nothing"},
     {"KPROF_SUMMARY", "1", "yes", "is neither 0 nor 1, using 0"},
-    {"KPROF_TRIGGER", "step>1.5x", "a\nb", "has a control character in it, using nothing"},
-    {"KPROF_PROM", "/tmp/k.prom", "a\nb", "has a control character in it, using nothing"},
+    {"KPROF_TRIGGER", "step>1.5x", "a\nb", CONTROL ", using nothing"},
+    {"KPROF_PROM", "/tmp/k.prom", "a\nb", CONTROL ", using nothing"},
     {"KPROF_KEEP", "3", "10001", "is not between 0 and 10000, using 0"},
-    {"KPROF_RING", "30s", "a\nb", "has a control character in it, using nothing"},
+    {"KPROF_RING", "30s", "a\nb", CONTROL ", using nothing"},
     {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
     {"KPROF_BUFFER_MB", "64", "70000", "is not between 0 and 65536, using 0"},
-    {"KPROF_HANG", "300s", "a\nb", "has a control character in it, using nothing"},
+    {"KPROF_HANG", "300s", "a\nb", CONTROL ", using nothing"},
     {"KPROF_ON_OOM", "dump", "core", "is not any of 0,dump, using 0"},
     {"KPROF_EXIT_S", "5", "0", "is not between 1 and 86400, using 60"},
-    {"KPROF_SPOOL_DIR", "/dev/shm", "\x01", "has a control character in it, using KPROF_DIR"},
-    {"KPROF_LOG", "none", "a\nb", "has a control character in it, using stderr"},
+    {"KPROF_SPOOL_DIR", "/dev/shm", "\x01", CONTROL ", using KPROF_DIR"},
+    {"KPROF_LOG", "none", "a\nb", CONTROL ", using stderr"},
     {"KPROF_VERBOSE", "2", "3", "is not between 0 and 2, using 0"},
 };
 

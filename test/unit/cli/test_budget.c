@@ -19,6 +19,7 @@ enum { MEMORY_MOST = 300, SECONDS_MOST = 40, FEW = 0 }; /* some 2 s on a machine
 #endif
 #define DISK_MOST ((size_t)200 << 20)
 
+#define MUCH_TEXT "MiB of text come out of it"
 static char folder[300], temporary[400], out[400];
 
 static char *word(const char *text) { return (char *)(uintptr_t)text; }
@@ -213,8 +214,7 @@ static void names_of_any_length_fill_no_disk(void **state)
     skip_if_few();
     char *path = long_names(10500);
     (void)state;
-    for (size_t i = 0; i < ALL; i++)
-        assert_bounded(&reading[i], path, i == 1 ? "temporary files" : "MiB of text come out of it");
+    for (size_t i = 0; i < ALL; i++) assert_bounded(&reading[i], path, i == 1 ? "temporary files" : MUCH_TEXT);
 }
 
 static void a_spool_chooses_no_unpacked_trace_beyond_that(void **state)
@@ -232,7 +232,7 @@ static void a_spool_chooses_no_unpacked_trace_beyond_that(void **state)
     assert_int_equal(fwrite(s.bytes, KP_CHUNK_BYTES, 1, file), 1);
     fclose(file);
     free(s.bytes);
-    assert_bounded(&export, path_of("names.kprof"), "MiB of text come out of it");
+    assert_bounded(&export, path_of("names.kprof"), MUCH_TEXT);
 }
 
 static void events_that_pack_well_take_no_gigabyte(void **state)
@@ -265,8 +265,8 @@ static void a_file_that_is_asked_for_is_no_larger_than_a_temporary_one(void **st
                          part = {kp_cmd_slice, {word("slice"), word("--from"), word("0"), word("-o"), made}};
     (void)state;
     snprintf(made, sizeof made, "%s/made", out);
-    assert_bounded(&lines, path, "MiB of text come out of it");
-    assert_bounded(&part, path, "MiB of text come out of it");
+    assert_bounded(&lines, path, MUCH_TEXT);
+    assert_bounded(&part, path, MUCH_TEXT);
 }
 
 static void a_string_of_a_hundred_megabytes_is_refused_with_its_place(void **state)

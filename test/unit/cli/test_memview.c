@@ -435,11 +435,11 @@ static void a_single_step_and_a_single_block_are_told_as_one(void **state)
     kp_mempage_write(out, &w->view, &show, NULL);
     fclose(out);
     assert_memory_equal(text, "Step 5: ", 8);
-    assert_non_null(strstr(text, "1 block seen in the window"));
-    assert_non_null(strstr(text, "the window has 1 step, three are needed"));
-    assert_non_null(strstr(text, "  Before the window: taken before it began, so its op is not known"));
+    assert_non_null(strstr(text, "1 block recorded"));
+    assert_non_null(strstr(text, "Growth from step to step is unknown: "));
+    assert_non_null(strstr(text, "  Before recording: "));
     assert_non_null(strstr(text, "<p>Shown: step 5, "));
-    assert_non_null(strstr(text, "; 1 block seen in the window"));
+    assert_non_null(strstr(text, "; 1 block recorded"));
     free(text);
 }
 

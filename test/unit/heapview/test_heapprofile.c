@@ -209,7 +209,7 @@ static void the_start_up_is_one_row_behind_what_steps_left(void **state)
                                     "them\n");
     const char *start = strstr(text, "start-up (step 0, with imports): 38.40 KiB in 1 block of 1 call stack;");
     assert_true(strncmp(text, "steps 1-2 left 10 B in 2 blocks on the host's heap, 5 B a step\n", 63) == 0);
-    assert_non_null(strstr(text, "they lie in 1 arena, 1.0 MiB\n1 of the arenas (1.0 MiB) came in steps"));
+    assert_non_null(strstr(text, ": 1 arena, 1.0 MiB\n1 of the arenas (1.0 MiB) came in steps"));
     assert_non_null(strstr(text, "PYTHONMALLOC=malloc kprof run --malloc trace"));
     assert_true(main && last && start && main < last && last < start);
     assert_non_null(strstr(text, "    (the rows include step 0; the sum above does not)\n"));

@@ -45,10 +45,10 @@ static void the_heap_of_the_host_is_found_and_told(void **state)
     assert_non_null(strstr(
         text, "most bytes first:\n    15 B in 1 block\n        /a[{{+0x1\n        /b+0x2\n    and 1 more call stack: "
               "-n 0 shows all\n"));
-    assert_null(strstr(text, "no room to follow"));
+    assert_null(strstr(text, "could not be followed"));
     free(text);
     text = heap_said("", unkept, false);
-    assert_non_null(strstr(text, "no room to follow 7 blocks: counted as allocations"));
+    assert_non_null(strstr(text, "7 blocks could not be followed: "));
     free(text);
     for (size_t shift = 0; shift < 48; shift++) { /* the key lies across two pieces of what is read */
         memset(padding, ' ', PIECE);

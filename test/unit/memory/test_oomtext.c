@@ -60,7 +60,7 @@ static void what_is_no_such_file_is_refused(void **state)
     const char *why = "";
     (void)state;
     assert_false(kp_oom_read(&oom, "{}", 2, &why));
-    assert_string_equal(why, "it does not tell what was live out of memory");
+    assert_string_equal(why, "it does not say what was live out of memory");
     assert_false(kp_oom_read(&oom, whole, 40, &why));
     oom = read_it("{\"oom\":1,\"asked_at\":3,\"live\":99999999999999999999,\"sites\":[1,{},\"x\"],\"device\":7}");
     assert_int_equal(oom.live, -1);

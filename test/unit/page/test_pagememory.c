@@ -60,7 +60,7 @@ static void a_block_of_before_begins_with_the_page(void **state)
     assert_int_equal(wide_at(&page, "blockAfter", 0), 0);
     assert_int_equal(wide_at(&page, "blockLife", 0), 25000);
     assert_int_equal(wide_at(&page, "blockBytes", 0), 256);
-    assert_string_equal(page_text(&page, column_at(&page, "blockOp", 0)), "(before the window)");
+    assert_string_equal(page_text(&page, column_at(&page, "blockOp", 0)), "(before recording)");
     free(head);
     page_fini(&page);
 }

@@ -9,6 +9,7 @@
 #include "collector/base/kp_glob.h"
 #include "test/support/support.h"
 
+#define NEEDS_BOTH "needs a module and a function"
 static struct kp_config config;
 
 static void every_rule_parses(void **state)
@@ -49,11 +50,11 @@ static void a_bad_rule_is_refused_with_a_phrase(void **state)
         {"range:", "no regular expression"},
         {"range:(", "not a regular expression"},
         {"op:[", "not a regular expression"},
-        {"call:", "needs a module and a function"},
-        {"call:serve", "needs a module and a function"},
-        {"call:module:", "needs a module and a function"},
-        {"call::serve", "needs a module and a function"},
-        {"call:a:b:c", "needs a module and a function"},
+        {"call:", NEEDS_BOTH},
+        {"call:serve", NEEDS_BOTH},
+        {"call:module:", NEEDS_BOTH},
+        {"call::serve", NEEDS_BOTH},
+        {"call:a:b:c", NEEDS_BOTH},
         {"time:", "needs a time"},
         {"time:0s", "needs a time"},
         {"time:5", "needs a time"},
