@@ -30,6 +30,7 @@
 #include "preload/run/ctl.h"
 #include "preload/run/window.h"
 #include "preload/run/sources.h"
+#include "preload/run/oomfile.h"
 #include "preload/run/stepnote.h"
 #include "preload/unwind/kp_unwind.h"
 #include "schedule/kp_schedule.h"
@@ -103,6 +104,7 @@ static void after_fork_in_child(void)
     kp_record_forget();
     kp_ctl_forget();
     kp_stepnote_forget();
+    kp_oomfile_forget();
     if (goes_on) begin_in_child();
     errno = saved;
 }

@@ -4,12 +4,13 @@
  *
  * Called by: torch/memory.c through run.h, on the thread whose allocation failed (cold)
  * Owns:      the sums and the text, mapped at the start: memory is short when they are used
- * Locks:     one flag; a second failure meanwhile has no file
+ * Locks:     one word; a second failure meanwhile has no file
  * Memory:    0.8 MB mapped once
  * On fail:   a file that cannot be written is told in the line that is logged
  * Safe in:   signal handlers no; in a child that does not record it does nothing
  *
- * A program may fail often and go on. It keeps the first files and the newest one.
+ * The thread kprof-summary writes the file, and the thread that failed waits for it for 100 ms. In a worker, and at
+ * the end, that thread writes itself. A program may fail often and go on. It keeps the first files and the newest one.
  */
 #include "preload/run/oomfile.h"
 
@@ -20,6 +21,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
@@ -28,12 +30,13 @@
 #include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "preload/run/oomwords.h"
+#include "preload/run/stepnote.h"
 #include "preload/run/where.h"
 #include "preload/torch_bridge.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { SITES_TOLD = 64, LARGEST = 16, STEPS = 8, FILES_MOST = 8 };
+enum { SITES_TOLD = 64, LARGEST = 16, STEPS = 8, FILES_MOST = 8, WAIT_MS = 100 };
 
 struct site_sum {
     uint64_t bytes, largest;
@@ -50,11 +53,12 @@ static struct oomfile {
     uint16_t device;
     struct kp_json json;
     char words[KP_OOMWORDS_BYTES];
-    char path[KP_WHERE_PATH];
+    char path[KP_WHERE_PATH], last[KP_WHERE_PATH]; /* of the text, and of the last file */
 } * out;
 
-static _Atomic uint32_t is_busy;
-static uint32_t files;
+enum { FREE, LOOKING, MADE, WRITING }; /* LOOKING: the thread that failed has it; MADE: it may be written */
+static _Atomic uint32_t state;
+static uint32_t files; /* written; of the thread that writes */
 
 static int no_room(void *context, const void *data, size_t bytes)
 {
@@ -217,13 +221,11 @@ static int text_make(struct oomfile *o, const struct kp_run_oom *oom, uint32_t s
 
 static int file_keep(struct oomfile *o)
 {
-    char path[KP_WHERE_PATH];
     const struct kp_where_text text = {.at = o->json.buf, .used = o->json.used};
-    kp_where_path(path, "oom");
-    if (files >= FILES_MOST || strcmp(path, o->path) == 0) kp_io_unlink(o->path);
-    const int rc = kp_where_keep(&text, path);
+    if (*o->last && (files >= FILES_MOST || strcmp(o->path, o->last) == 0)) kp_io_unlink(o->last);
+    const int rc = kp_where_keep(&text, o->path);
     files += rc == 0;
-    kp_fmt(o->path, sizeof o->path, "%s", path);
+    kp_fmt(o->last, sizeof o->last, "%s", o->path);
     return rc;
 }
 
@@ -231,14 +233,39 @@ static void tell(const struct oomfile *o, int rc)
 {
     kp_log(0, "%s (%s%s)", o->words, rc == 0 ? "by line: kprof memory " : "no file: ",
            rc == 0 ? kp_path_display(o->path) : kp_log_error_text(rc));
-    kp_run_set_out_of_memory(o->words, o->step);
 }
 
-void kp_oomfile_write(const struct kp_run_oom *oom)
+/* ---- who writes ---- */
+
+static bool written(void)
 {
-    struct oomfile *const o = out;
-    const int saved = errno;
-    if (!o || !(kp_gate_get() & KP_GATE_ON) || kp_exchange_acq_rel(&is_busy, 1)) return;
+    uint32_t from = MADE;
+    if (!kp_cas_acq_rel(&state, &from, WRITING)) return false;
+    tell(out, file_keep(out));
+    kp_store_release(&state, FREE); /* pairs with: kp_oomfile_write */
+    kp_io_wake(&state);
+    return true;
+}
+
+bool kp_oomfile_turn(void) { return out && written(); }
+
+/* A disk that stands holds the helper thread, and the caller for a moment. */
+static void hand_over(void)
+{
+    const uint64_t until_ms = kp_clock_ms() + WAIT_MS;
+    kp_store_release(&state, MADE); /* pairs with: written */
+    if (!kp_stepnote_wake()) {
+        (void)written();
+        return;
+    }
+    uint32_t now;
+    while ((now = kp_load_acquire(&state)) >= MADE && kp_clock_ms() < until_ms) /* pairs with: written */
+        kp_io_wait(&state, now, WAIT_MS * UINT64_C(1000000));
+    if (now >= MADE) kp_log(0, "%s (its file waits for the folder %s)", out->words, kp_path_display(kp_run_out_dir()));
+}
+
+static int look(struct oomfile *o, const struct kp_run_oom *oom)
+{
     const uint32_t site = kp_callsite();
     memset(o->sums, 0, sizeof o->sums);
     memset(o->largest, 0, sizeof o->largest);
@@ -246,9 +273,25 @@ void kp_oomfile_write(const struct kp_run_oom *oom)
     o->step = kp_steps_seen();
     o->device = oom->device_type ? (uint16_t)(oom->device_type | (uint8_t)oom->device << 8) : 0;
     const uint64_t unkept = kp_torch_blocks(block_add, o);
-    int rc = text_make(o, oom, site, unkept);
-    if (rc == 0) rc = file_keep(o);
-    tell(o, rc);
-    (void)kp_exchange_acq_rel(&is_busy, 0);
+    kp_where_path(o->path, "oom");
+    return text_make(o, oom, site, unkept);
+}
+
+void kp_oomfile_write(const struct kp_run_oom *oom)
+{
+    uint32_t none = FREE;
+    const int saved = errno;
+    if (!out || !(kp_gate_get() & KP_GATE_ON) || !kp_cas_acq_rel(&state, &none, LOOKING)) return;
+    const int rc = look(out, oom);
+    kp_run_set_out_of_memory(out->words, out->step);
+    if (rc == 0) hand_over();
+    else tell(out, rc), kp_store_release(&state, FREE); /* pairs with: kp_oomfile_write */
     errno = saved;
+}
+
+void kp_oomfile_forget(void)
+{
+    kp_store_relaxed(&state, FREE);
+    files = 0;
+    if (out) out->last[0] = '\0'; /* the parent's */
 }

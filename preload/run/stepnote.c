@@ -3,7 +3,8 @@
  * stepnote.c - the thread kprof-summary: takes each step's line once a second, and writes what was asked for
  *
  * Called by: boot.c, begin.c, exit.c, fork.c; the thread kprof-summary
- * Owns:      KPROF_DIR/HOST_PID.TIME.steps, the file of KPROF_PROM, the state of KPROF_TRIGGER
+ * Owns:      KPROF_DIR/HOST_PID.TIME.steps, the file of KPROF_PROM, the state of KPROF_TRIGGER; it writes the files of
+ *            KPROF_ON_OOM
  * Locks:     none. While it asks for a window it has the run's turn.
  * Memory:    one mapping, made when the run begins
  * On fail:   a line is logged once; steps without a line are counted
@@ -26,6 +27,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/procfacts/procfacts.h"
 #include "preload/run.h"
+#include "preload/run/oomfile.h"
 #include "preload/run/window.h"
 #include "preload/summary/promtext.h"
 #include "preload/summary/stepfile.h"
@@ -59,11 +61,12 @@ void kp_stepnote_setup(struct kp_config *settings)
     config = settings;
     has_trigger = settings->trigger && kp_trigger_parse(settings->trigger, &trigger, why, sizeof why) == 0;
     if (settings->trigger && !has_trigger) kp_config_refuse(settings, KP_SET_trigger, why, "none");
+    if (trigger.is_of_oom) settings->on_oom = KP_OOM_DUMP;
 }
 
 bool kp_stepnote_is_trigger(void) { return has_trigger; }
 
-static bool is_wanted(void) { return config->summary || config->prom || has_trigger; }
+static bool has_lines(void) { return config->summary || config->prom || kp_trigger_is_of_steps(&trigger); }
 
 /* ---- the file ---- */
 
@@ -142,7 +145,7 @@ static bool window_ask(uint64_t *begins)
 static void trigger_look(const struct kp_stepline *line)
 {
     uint64_t median_ns = 0, period = 0, begins = 0;
-    if (!has_trigger || line->recorded || !line->dur_ns) return;
+    if (!kp_trigger_is_of_steps(&trigger) || line->recorded || !line->dur_ns) return;
     const enum kp_trigger_verdict verdict =
         kp_trigger_step(&trigger, line->step, line->dur_ns, kp_clock_ns(CLOCK_MONOTONIC), &median_ns, &period);
     const unsigned long step = line->step, ms = line->dur_ns / 1000000, median_ms = median_ns / 1000000;
@@ -152,6 +155,14 @@ static void trigger_look(const struct kp_stepline *line)
     if (verdict != KP_TRIGGER_LONG || !window_ask(&begins)) return;
     kp_log(0, "step %lu took %lu ms, the median is %lu ms: steps %lu to %lu are recorded (KPROF_TRIGGER)", step, ms,
            median_ms, (unsigned long)begins, (unsigned long)(begins + RECORD_STEPS - 1));
+}
+
+static void oom_look(void)
+{
+    uint64_t begins = 0;
+    if (!kp_oomfile_turn() || !kp_trigger_oom(&trigger, kp_clock_ns(CLOCK_MONOTONIC)) || !window_ask(&begins)) return;
+    kp_log(0, "out of memory: steps %lu to %lu are recorded (KPROF_TRIGGER)", (unsigned long)begins,
+           (unsigned long)(begins + RECORD_STEPS - 1));
 }
 
 /* ---- the thread ---- */
@@ -172,6 +183,7 @@ static void lines_take(void)
 static void beat(bool is_last)
 {
     const uint64_t now_ns = kp_clock_ns(CLOCK_REALTIME);
+    oom_look();
     lines_take();
     const uint64_t lost = kp_steplines_lost();
     s->file.head.lost += lost - s->lost;
@@ -184,6 +196,13 @@ static void bell_ring(void)
 {
     kp_add_relaxed(&bell, 1);
     kp_io_wake(&bell);
+}
+
+bool kp_stepnote_wake(void)
+{
+    if (!kp_load_acquire(&is_running) || kp_helpers_pause_wanted()) return false; /* pairs with: summary_thread */
+    bell_ring();
+    return true;
 }
 
 static void *summary_thread(void *unused)
@@ -217,12 +236,12 @@ static int made(void)
     if (head->ranks > 1) kp_fmt(rank, sizeof rank, "_r%u", head->rank);
     kp_fmt(s->file.path, sizeof s->file.path, "%s/%s%s_%d.%lu.steps", kp_run_out_dir(), head->host, rank,
            (int)head->pid, (unsigned long)head->begin_ns);
-    return kp_steplines_begin();
+    return has_lines() ? kp_steplines_begin() : 0;
 }
 
 void kp_stepnote_begin(void)
 {
-    if (!is_wanted() || kp_run_is_worker()) return;
+    if ((!has_lines() && !kp_config_dumps_oom(config)) || kp_run_is_worker()) return;
     int rc = made();
     if (rc == 0) rc = kp_helpers_start(summary_thread, "kprof-summary", KP_IO_NICE, bell_ring);
     if (rc < 0) kp_log(0, "no line a step, and no trigger: %s", kp_log_error_text(rc));

@@ -9,5 +9,6 @@
 void kp_stepnote_setup(struct kp_config *config); /* the constructor, before the settings are read-only */
 bool kp_stepnote_is_trigger(void);                /* KPROF_TRIGGER is set: nothing is recorded before it says so */
 void kp_stepnote_begin(void);                     /* the run begins */
+bool kp_stepnote_wake(void);                      /* it looks now. Any thread; false: it is not there */
 void kp_stepnote_end(void);                       /* exit: the last lines are written; waits 1 s at most */
 void kp_stepnote_forget(void);                    /* in a forked child, which has no lines */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * trigger.c - which step is long enough to be looked into
+ * trigger.c - when the next steps are recorded: behind a long step, or an allocation that failed
  *
  * Called by: run/stepnote.c, by the thread kprof-summary
  * Owns:      nothing: the caller has the struct
@@ -30,16 +30,35 @@ static const char *milli_read(const char *at, uint64_t *out)
     return at;
 }
 
-int kp_trigger_parse(const char *text, struct kp_trigger *out, char *why, size_t why_bytes)
+static bool is_word(const char *at, size_t bytes, const char *word)
+{
+    return bytes == strlen(word) && strncmp(at, word, bytes) == 0;
+}
+
+static bool rule_read(const char *at, size_t bytes, struct kp_trigger *out)
 {
     uint64_t milli = 0;
+    if (is_word(at, bytes, "oom")) return out->is_of_oom = true;
+    const char *const unit = strncmp(at, "step>", 5) == 0 ? milli_read(at + 5, &milli) : NULL;
+    const size_t left = unit ? (size_t)(at + bytes - unit) : 0;
+    out->times_milli = out->over_ns = 0;
+    if (unit && is_word(unit, left, "x") && milli > 1000) out->times_milli = (uint32_t)milli;
+    else if (unit && is_word(unit, left, "s")) out->over_ns = milli * 1000000;
+    else if (unit && is_word(unit, left, "ms")) out->over_ns = milli * 1000;
+    return out->times_milli || out->over_ns;
+}
+
+int kp_trigger_parse(const char *text, struct kp_trigger *out, char *why, size_t why_bytes)
+{
     memset(out, 0, sizeof *out);
-    const char *const unit = strncmp(text, "step>", 5) == 0 ? milli_read(text + 5, &milli) : NULL;
-    if (unit && strcmp(unit, "x") == 0 && milli > 1000) out->times_milli = (uint32_t)milli;
-    else if (unit && strcmp(unit, "s") == 0) out->over_ns = milli * 1000000;
-    else if (unit && strcmp(unit, "ms") == 0) out->over_ns = milli * 1000;
-    if (out->times_milli || out->over_ns) return 0;
-    kp_fmt(why, why_bytes, "%s", "needs a factor or a time, such as step>1.5x or step>2s");
+    for (const char *at = text;; at++) {
+        const size_t bytes = strcspn(at, ",");
+        if (!rule_read(at, bytes, out)) break;
+        at += bytes;
+        if (!*at) return 0;
+    }
+    memset(out, 0, sizeof *out);
+    kp_fmt(why, why_bytes, "%s", "needs a factor, a time or oom, such as step>1.5x, step>2s or step>2s,oom");
     return -EINVAL;
 }
 
@@ -66,6 +85,13 @@ static uint64_t period_find(const struct kp_trigger *t)
     return first > 1 ? first : 0;
 }
 
+static bool fires(struct kp_trigger *t, uint64_t now_ns)
+{
+    if (t->fired_ns && now_ns - t->fired_ns < APART_NS) return false;
+    t->fired_ns = now_ns;
+    return true;
+}
+
 enum kp_trigger_verdict kp_trigger_step(struct kp_trigger *t, uint64_t step, uint64_t dur_ns, uint64_t now_ns,
                                         uint64_t *median_ns, uint64_t *period)
 {
@@ -78,7 +104,9 @@ enum kp_trigger_verdict kp_trigger_step(struct kp_trigger *t, uint64_t step, uin
     t->longs += t->longs <= KP_TRIGGER_PERIODS;
     *period = period_find(t);
     if (*period) return was_periodic ? KP_TRIGGER_AGAIN : KP_TRIGGER_PERIODIC;
-    if (t->fired_ns && now_ns - t->fired_ns < APART_NS) return KP_TRIGGER_AGAIN;
-    t->fired_ns = now_ns;
-    return KP_TRIGGER_LONG;
+    return fires(t, now_ns) ? KP_TRIGGER_LONG : KP_TRIGGER_AGAIN;
 }
+
+bool kp_trigger_is_of_steps(const struct kp_trigger *t) { return t->over_ns || t->times_milli; }
+
+bool kp_trigger_oom(struct kp_trigger *t, uint64_t now_ns) { return t->is_of_oom && fires(t, now_ns); }

@@ -11,6 +11,7 @@ enum { KP_TRIGGER_STEPS = 32, KP_TRIGGER_PERIODS = 3 };
 struct kp_trigger {
     uint64_t over_ns;                         /* "step>2s"; 0: by the median */
     uint32_t times_milli;                     /* "step>1.5x": 1500 */
+    bool is_of_oom;                           /* "oom" */
     uint64_t ns[KP_TRIGGER_STEPS];            /* a ring of the last steps in which nothing was recorded */
     uint64_t count;                           /* ever */
     uint64_t fired_ns;                        /* when it last did; 0: never */
@@ -18,7 +19,10 @@ struct kp_trigger {
     uint32_t longs;
 };
 
-/* Reads "step>1.5x" (of the median) or "step>2s", "step>250ms". 0, or -EINVAL with a short phrase in why. */
+/*
+ * Reads rules with "," between them: "step>1.5x" (of the median) or "step>2s", "step>250ms"; "oom". 0, or -EINVAL with
+ * a short phrase in why.
+ */
 int kp_trigger_parse(const char *text, struct kp_trigger *out, char *why, size_t why_bytes);
 
 enum kp_trigger_verdict {
@@ -34,3 +38,6 @@ enum kp_trigger_verdict {
  */
 enum kp_trigger_verdict kp_trigger_step(struct kp_trigger *t, uint64_t step, uint64_t dur_ns, uint64_t now_ns,
                                         uint64_t *median_ns, uint64_t *period);
+bool kp_trigger_is_of_steps(const struct kp_trigger *t);
+/* An allocation failed at `now_ns`: are the next steps recorded? */
+bool kp_trigger_oom(struct kp_trigger *t, uint64_t now_ns);

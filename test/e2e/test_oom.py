@@ -98,6 +98,17 @@ def test_why_does_not_say_it_of_a_program_that_went_on(tmp_path):
     assert shown.stdout == "the program ended by itself\n"
 
 
+def test_the_steps_behind_it_are_recorded_where_a_trigger_asks_for_them(tmp_path):
+    run = harness.run_kprof(SCRIPT, tmp_path / "out", 1, tmp_path / "out", schedule=None, KPROF_TRIGGER="step>600s,oom").ok()
+    assert len(list((tmp_path / "out").glob("oom-*"))) == 1
+    assert "out of memory: steps " in run.err and run.closing[1] == 3, run.err
+
+
+def test_a_file_that_cannot_be_written_is_told_and_holds_nothing(tmp_path):
+    run, paths = fail(tmp_path, KPROF_DIR="/proc/none")
+    assert not paths and "ran out of" in run.err and "(no file: " in run.err, run.err
+
+
 def test_not_set_nothing_is_written(tmp_path):
     _, paths = fail(tmp_path, KPROF_ON_OOM="0")
     assert not paths

@@ -497,6 +497,22 @@ case_torch_freeze() {
   claim_same
   claim_no_wait
 }
+case_torch_freeze_oom() { # the file of KPROF_ON_OOM waits, and the allocation that failed does not
+  torch_python || return
+  volume ext4 512 || return
+  settings=(KPROF_DIR="$vol/k" KPROF_SCHEDULE=none KPROF_ON_OOM=dump)
+  for who in alone ours; do launch $who "$python" "$here/train.py" ../side 8000 1000 oom; done
+  meeting
+  freeze "$stand"
+  go
+  thaw_await
+  ended
+  claim_same
+  claim_no_wait
+  local n
+  n=$(find "$vol/k" -name 'oom-*.json' | grep -c .)
+  if [ "$n" = 1 ]; then claim "the file is there after the thaw" ""; else claim "the file is there after the thaw" "$n files"; fi
+}
 case_torch_reserve() {
   torch_python || return
   volume tmpfs 24 alone_vol || return

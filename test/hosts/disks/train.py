@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training with torch that measures itself as steps.c does: train.py SIDE STEPS MEET [SAVE_EACH FOLDER]"""
+"""A training with torch that measures itself as steps.c does: train.py SIDE STEPS MEET [SAVE_EACH FOLDER | oom]
+
+oom: the hundredth step behind MEET asks for more memory than there is, and goes on."""
 import os
 import sys
 import time
@@ -7,6 +9,7 @@ import time
 import torch
 
 side, steps, meet = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+has_oom = sys.argv[4:] == ["oom"]
 each, folder = (int(sys.argv[4]), sys.argv[5]) if len(sys.argv) > 5 else (0, None)
 torch.set_num_threads(1)
 torch.manual_seed(0)
@@ -25,6 +28,13 @@ def step():
     return loss
 
 
+def fail():
+    try:
+        torch.empty(1 << 50, dtype=torch.uint8)
+    except RuntimeError:
+        pass
+
+
 def save():
     try:
         torch.save(large, folder + "/checkpoint.new")
@@ -41,6 +51,8 @@ for i in range(steps):
             time.sleep(0.001)
     since = time.monotonic()
     loss = step()
+    if has_oom and i == meet + 100:
+        fail()
     took = time.monotonic() - since
     if i > 10 and took > longest:  # the first ones load libraries
         longest, at = took, i

@@ -41,9 +41,25 @@ static void rules_are_read(void **state)
     assert_int_equal(t.over_ns, 500 * MS);
     ready("step>250ms");
     assert_int_equal(t.over_ns, 250 * MS);
-    static const char *const bad[] = {"", "step", "step>", "step>x", "step>1x", "step>0s", "step>2", "step>2sx", "2s"};
+    static const char *const bad[] = {"",         "step", "step>", "step>x", "step>1x", "step>0s",    "step>2",
+                                      "step>2sx", "2s",   "oo",    "oom,",   ",oom",    "step>2s;oom"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(kp_trigger_parse(bad[i], &t, why, sizeof why), -22);
+}
+
+static void out_of_memory_fires_once_in_ten_minutes(void **state)
+{
+    (void)state;
+    ready("step>2s");
+    assert_false(kp_trigger_oom(&t, 1));
+    ready("oom");
+    assert_false(kp_trigger_is_of_steps(&t));
+    assert_true(kp_trigger_oom(&t, 1));
+    assert_false(kp_trigger_oom(&t, MINUTES(10)));
+    assert_true(kp_trigger_oom(&t, MINUTES(10) + 1));
+    ready("oom,step>2s");
+    assert_int_equal(t.over_ns, 2000 * MS);
+    assert_true(kp_trigger_oom(&t, 1));
 }
 
 static void a_step_beyond_factor_and_spread_is_long(void **state)
@@ -110,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_are_read),
+        cmocka_unit_test(out_of_memory_fires_once_in_ten_minutes),
         cmocka_unit_test(a_step_beyond_factor_and_spread_is_long),
         cmocka_unit_test(where_steps_spread_the_spread_counts),
         cmocka_unit_test(steps_that_stay_longer_are_the_new_usual),
