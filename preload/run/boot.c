@@ -270,7 +270,7 @@ static const struct kp_run_calls calls = {
     .gpu_changed = kp_sources_gpu_changed,
     .open_spool = open_spool,
     .end = kp_exit_early,
-    .out_of_memory = kp_oomfile_write,
+    .out_of_memory = kp_stepnote_out_of_memory,
 };
 
 static int start(void)

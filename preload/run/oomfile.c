@@ -2,7 +2,7 @@
 /*
  * oomfile.c - writes what is live when an allocation of torch fails (KPROF_ON_OOM), by line of the program
  *
- * Called by: torch/memory.c through run.h, on the thread whose allocation failed (cold)
+ * Called by: stepnote.c, on the thread whose allocation failed (cold), and on the thread that writes
  * Owns:      the sums and the text, mapped at the start: memory is short when they are used
  * Locks:     one word; a second failure meanwhile has no file
  * Memory:    0.8 MB mapped once
@@ -30,7 +30,6 @@
 #include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "preload/run/oomwords.h"
-#include "preload/run/stepnote.h"
 #include "preload/run/where.h"
 #include "preload/torch_bridge.h"
 #include "schedule/kp_schedule.h"
@@ -242,27 +241,12 @@ static bool written(void)
     uint32_t from = MADE;
     if (!kp_cas_acq_rel(&state, &from, WRITING)) return false;
     tell(out, file_keep(out));
-    kp_store_release(&state, FREE); /* pairs with: kp_oomfile_write */
+    kp_store_release(&state, FREE); /* pairs with: kp_oomfile_make, kp_oomfile_wait */
     kp_io_wake(&state);
     return true;
 }
 
 bool kp_oomfile_turn(void) { return out && written(); }
-
-/* A disk that stands holds the helper thread, and the caller for a moment. */
-static void hand_over(void)
-{
-    const uint64_t until_ms = kp_clock_ms() + WAIT_MS;
-    kp_store_release(&state, MADE); /* pairs with: written */
-    if (!kp_stepnote_wake()) {
-        (void)written();
-        return;
-    }
-    uint32_t now;
-    while ((now = kp_load_acquire(&state)) >= MADE && kp_clock_ms() < until_ms) /* pairs with: written */
-        kp_io_wait(&state, now, WAIT_MS * UINT64_C(1000000));
-    if (now >= MADE) kp_log(0, "%s (its file waits for the folder %s)", out->words, kp_path_display(kp_run_out_dir()));
-}
 
 static int look(struct oomfile *o, const struct kp_run_oom *oom)
 {
@@ -277,16 +261,24 @@ static int look(struct oomfile *o, const struct kp_run_oom *oom)
     return text_make(o, oom, site, unkept);
 }
 
-void kp_oomfile_write(const struct kp_run_oom *oom)
+bool kp_oomfile_make(const struct kp_run_oom *oom)
 {
     uint32_t none = FREE;
-    const int saved = errno;
-    if (!out || !(kp_gate_get() & KP_GATE_ON) || !kp_cas_acq_rel(&state, &none, LOOKING)) return;
+    if (!out || !(kp_gate_get() & KP_GATE_ON) || !kp_cas_acq_rel(&state, &none, LOOKING)) return false;
     const int rc = look(out, oom);
     kp_run_set_out_of_memory(out->words, out->step);
-    if (rc == 0) hand_over();
-    else tell(out, rc), kp_store_release(&state, FREE); /* pairs with: kp_oomfile_write */
-    errno = saved;
+    if (rc != 0) tell(out, rc);
+    kp_store_release(&state, rc == 0 ? MADE : FREE); /* pairs with: written, kp_oomfile_make */
+    return rc == 0;
+}
+
+void kp_oomfile_wait(void)
+{
+    const uint64_t until_ms = kp_clock_ms() + WAIT_MS;
+    uint32_t now;
+    while ((now = kp_load_acquire(&state)) >= MADE && kp_clock_ms() < until_ms) /* pairs with: written */
+        kp_io_wait(&state, now, WAIT_MS * UINT64_C(1000000));
+    if (now >= MADE) kp_log(0, "%s (its file waits for the folder %s)", out->words, kp_path_display(kp_run_out_dir()));
 }
 
 void kp_oomfile_forget(void)

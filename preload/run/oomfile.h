@@ -8,6 +8,8 @@ struct kp_config;
 struct kp_run_oom;
 
 void kp_oomfile_setup(const struct kp_config *config);
-void kp_oomfile_write(const struct kp_run_oom *oom); /* any thread; keeps errno */
+/* Makes the text on the thread that failed. False: there is no file to write; else kp_oomfile_turn writes it. */
+bool kp_oomfile_make(const struct kp_run_oom *oom);
+void kp_oomfile_wait(void);   /* until it is written, 100 ms at most */
 bool kp_oomfile_turn(void);   /* writes a file that waits for it; was there one? A helper thread */
 void kp_oomfile_forget(void); /* in a forked child */

@@ -198,11 +198,15 @@ static void bell_ring(void)
     kp_io_wake(&bell);
 }
 
-bool kp_stepnote_wake(void)
+void kp_stepnote_out_of_memory(const struct kp_run_oom *oom)
 {
-    if (!kp_load_acquire(&is_running) || kp_helpers_pause_wanted()) return false; /* pairs with: summary_thread */
-    bell_ring();
-    return true;
+    const int saved = errno;
+    const bool is_made = kp_oomfile_make(oom);
+    const bool is_there = kp_load_acquire(&is_running) && !kp_helpers_pause_wanted(); /* pairs with: summary_thread */
+    if (is_made && is_there) bell_ring();
+    if (is_made && is_there) kp_oomfile_wait();
+    else if (is_made) (void)kp_oomfile_turn();
+    errno = saved;
 }
 
 static void *summary_thread(void *unused)
