@@ -10,6 +10,7 @@
 #include "export/answers/advise/opsrules/opsrules.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/advise/rules/waits.h"
+#include "export/read/facts/everynth.h"
 
 static const struct kp_cost_rule outliers = {
     0.03, 0, "slow-steps", "some steps last much longer than the others",
@@ -21,6 +22,7 @@ static const struct kp_cost_rule drift = {0.03, 0, "slower-steps", "steps get sl
 enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define OUTLIER_MEDIANS 1.5
 #define OUTLIER_MEDIANS_FEW 2.0 /* of fewer than OUTLIER_MANY steps */
+#define NTH_MEDIANS 1.15        /* of NTH_LEAST steps or more that are each Nth one */
 /* A single slow step has most of what its group has more, and is notable. */
 #define OUTLIER_ONE_SHARE 0.6
 #define SLOWER_SHARE 0.75  /* of what steps have more: of ops that run as often, but slower */
@@ -32,7 +34,7 @@ enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define WAITS_SHARE 0.5   /* of what a step has more: its wait for a core */
 #define BURST_SHARE 0.75  /* of what a step has more: loading */
 #define BURSTS_SHARE 0.10 /* of all steps */
-enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9 };
+enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, NTH_LEAST = 5, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9 };
 
 static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
                                          [KP_SPLIT_COMM] = "communication",
@@ -450,6 +452,24 @@ static void waits_judge(struct kp_costrules *x, struct step_lengths *l)
     free(more);
 }
 
+/* No machine makes each Nth step long and no other: these count from a smaller length on. */
+static void nth_add(const struct kp_costrules *x, const struct step_lengths *l, double median, double above,
+                    double *longer)
+{
+    long *const numbers = kp_kineto_room(l->count + 1, sizeof *numbers);
+    size_t count = 0, *const at = kp_kineto_room(l->count + 1, sizeof *at);
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->is_prompt[i] || l->of[i] <= NTH_MEDIANS * median || l->of[i] <= above) continue;
+        numbers[count] = x->chosen->steps[i].number;
+        at[count++] = i;
+    }
+    const long first = x->chosen->steps[0].number, last = x->chosen->steps[l->count - 1].number;
+    const bool are_nth = count >= NTH_LEAST && kp_everynth_of(numbers, count, first, last);
+    for (size_t i = 0; i < count && are_nth; i++) longer[at[i]] = l->of[at[i]] - median;
+    free(numbers);
+    free(at);
+}
+
 static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     const double median = quantile_of(l, 0, l->count, 0.5), low = quantile_of(l, 0, l->count, 0.25);
@@ -460,6 +480,7 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     for (size_t i = 0; i < l->count; i++)
         if (!l->is_prompt[i] && l->of[i] > bound && (are_few || l->of[i] > high + OUTLIER_RANGES * (high - low)))
             cost.of[i] = l->of[i] - median;
+    if (!are_few) nth_add(x, l, median, high + OUTLIER_RANGES * (high - low), cost.of);
     bursts_leave(x, l, cost.of);
     for (size_t i = 0; i < l->count; i++) x->is_long[i] = cost.of[i] > 0;
     struct kp_longsteps longer;
