@@ -251,6 +251,7 @@ double kp_summary_core_waited(const struct kp_kineto *trace)
     return had > 0 && waited > 0 ? waited / (had + waited) : 0;
 }
 
+#define POOL_LEAST 0.5   /* of what the thread of the steps had: a pool that computes has more */
 #define FIGHT_LEAST 0.03 /* threads that are more than the cores wait for them, the one of the steps, too */
 
 long kp_summary_threads_of(const struct kp_kineto *trace, bool has_gpu)
@@ -258,6 +259,9 @@ long kp_summary_threads_of(const struct kp_kineto *trace, bool has_gpu)
     const double had = (double)kp_kineto_number(trace, "kprof.core_had_us"), waited = kp_summary_core_waited(trace);
     if (had > 0 && waited < FIGHT_LEAST) return 0;
     const struct kp_threads threads = kp_threads_of(trace);
+    const double others = (double)kp_kineto_number(trace, "kprof.core_others_us");
+    /* Those of gloo and of a loader run often, and for next to nothing. */
+    if (had > 0 && others > 0 && others < POOL_LEAST * had && kp_threads_are_of_others(&threads)) return 0;
     return kp_threads_wanted(&threads, has_gpu);
 }
 
