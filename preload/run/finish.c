@@ -576,7 +576,7 @@ static void say_nothing_recorded(void)
     if (kp_run_cannot_record() || kp_run_is_worker() || kp_filetext_has_new(began_ns)) return;
     kp_log(0,
            "nothing was recorded: %s ran no PyTorch op and no CUDA call%s; KPROF_MALLOC and KPROF_SYMBOLS record any "
-           "program",
+           "program, and nothing records the time of its Python lines",
            program_invocation_short_name, had_activity() && schedule->set ? " in a window" : "");
 }
 
