@@ -74,6 +74,9 @@ CASES = [
     Case("2 log and save", "monitored.py", STACKS, args=["both"], also={"slower-steps"}, told=[
         Told("slow-steps", "log_ms", line=at("monitored.py", "return ["), says=(OFTEN,)),
         Told("slow-steps", "save_ms", line=at("monitored.py", "torch.save"), says=(RARE,))]),
+    Case("2 log little and save", "monitored.py", STACKS, args=["little"], also={"slower-steps"}, told=[  # 1.2 to 1.4 medians
+        Told("slow-steps", "log_ms", line=at("monitored.py", "return ["), says=(OFTEN,)),
+        Told("slow-steps", "save_ms", line=at("monitored.py", "torch.save"), says=(RARE,))]),
     Case("2 its twin", "monitored.py", STACKS, [], args=["none"]),
     Case("5 cold files", "smallfiles.py", SOME, [Told("file-io", "files_ms", line=at("smallfiles.py", "large = ", " load"), severity="critical")], args=["files"], also={"slower-steps"},
          unsaid=BATCHES),
@@ -82,6 +85,9 @@ CASES = [
     Case("5 its twin", "smallfiles.py", STACKS, [], args=["none"]),
     Case("7a slow shard of rank 1", "ranks.py", STACKS, args=["slow"], ranks=2, told=[
         Told("late-rank", "load_ms", line=at("ranks.py", "x = next(loader", " main"), severity="critical"), Told("data-loading", "load_ms", line="ranks.py", severity="critical"),
+        Told("exposed-communication", says=("waits for rank 1, which arrived last at ",))]),
+    Case("7a slow shard of rank 1 of 4", "ranks.py", STACKS, args=["slow"], ranks=4, also={"data-loading", "no-op-runs", *BUSY}, told=[  # on two cores its order and names are judged, and no time
+        Told("late-rank", line=at("ranks.py", "x = next(loader", " main"), severity="critical", says=("the other ranks wait for this one",)),
         Told("exposed-communication", says=("waits for rank 1, which arrived last at ",))]),
     Case("7a its twin", "ranks.py", STACKS, [], args=["even"], ranks=2, also={"exposed-communication", "no-op-runs", *BUSY}),  # of short steps, DDP's Python is much
     Case("7b rank 1 hangs", "ranks.py", STACKS, args=["hang"], ranks=2, code=1, read=["advise"], unsaid=("[Ss]end less", "none of them is late alone"), told=[
@@ -100,9 +106,8 @@ CASES = [
     Case("12 two commits", "commits.py", STACKS, args=["first"], than=["second"], read=["diff"], told=[
         Told("text", "less_ms", says=(r"change +[a-z ]+: -([\d.]+) (?:us|ms|s) per step",))]),
     Case("12 its twin", "commits.py", STACKS, args=["second"], than=["second"], read=["diff"], told=[Told("text", says=("no change beyond noise|not certain",))]),
-    Case("13 numpy processes", "arrays.py", ["--with-stack", "1", "--children"], args=["4"], read=["report"], refuses="no trace",
-         known={"text": Known("says no /arrays", "no time is recorded of a program without torch")}, told=[
-        Told("text", "parse_share", says=(r"arrays\.py:\d+ (?:def )?parse +[\d.]+ +([\d.]+)",))]),
+    Case("13 numpy processes", "arrays.py", ["--with-stack", "1", "--children"], args=["4"], read=["report"], refuses="No such file", told=[
+        Told("text", says=(r"nothing was recorded: \S+ ran no PyTorch op and no CUDA call; .* nothing records the time of its Python lines",))]),
     *(Case(f"14 C by ctypes{how}", "native.py", flags, [Told("no-op-runs", "native_ms", line=line, says=(rf"([\d.]+) ms of it {where}",))])
       for how, flags, line, where in (("", STACKS, "native.py", "before"),
                                     *((", its line", SOME, line, f"in {line}") for line in (at("native.py", "def guard", " def guard"),)))),

@@ -35,13 +35,13 @@ def environment(flags=()):
 
 
 def record(case, folder, kprof, python, args):
-    """Runs the program, and returns its TRUTH."""
+    """Runs the program, and returns its TRUTH and what `kprof run` said."""
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(case.ranks)] if case.ranks else []
     command = [kprof, "run", *case.flags, "-o", folder, "--", python, *launch, HERE / "programs" / case.program, *args]
     done = subprocess.run(command, env=environment(case.flags), capture_output=True, text=True, timeout=SECONDS, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("TRUTH ")]
     assert done.returncode == case.code and lines, f"{case.name}: {done.returncode}\n{done.stdout[-500:]}\n{done.stderr[-2000:]}"
-    return json.loads(lines[-1][len("TRUTH "):]) if lines else {}
+    return json.loads(lines[-1][len("TRUTH "):]) if lines else {}, done.stderr
 
 
 def read(case, folders, kprof):
@@ -136,14 +136,15 @@ def once(case, folder, kprof, python, times):
     """The case's rows, what the command said, and how busy the machine was."""
     shutil.rmtree(folder, ignore_errors=True)
     if case.than is None:
-        truth, folders = record(case, folder, kprof, python, case.args), [folder]
+        (truth, said), folders = record(case, folder, kprof, python, case.args), [folder]
         busy = busy_share(truth)
     else:  # two recordings, and what differs
         folders = [folder / "first", folder / "second"]
-        first, second = (record(case, of, kprof, python, args) for of, args in zip(folders, (case.args, case.than)))
+        (first, said), (second, _) = (record(case, of, kprof, python, args) for of, args in zip(folders, (case.args, case.than)))
         truth = {"less_ms": first["wall_median_ms"] - second["wall_median_ms"]}  # as diff's, which a busy machine shifts as much
         busy = max(busy_share(first), busy_share(second))
     text, findings = read(case, folders, kprof)
+    text += said
     return list(rows_of(case, truth, text, findings, times)), text, busy
 
 

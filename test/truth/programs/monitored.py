@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each 10th step logs histograms, each 50th saves a checkpoint (argv: both), or neither does (none), the twin."""
+"""Each 10th step logs histograms, each 50th saves a checkpoint (argv: both; little: it logs a part), or neither does (none), the twin."""
 import io
 import sys
 
@@ -10,8 +10,8 @@ from clock import Clock
 torch.set_num_threads(1)
 
 
-def histogram(model):
-    return [(p.max().item(), p.min().item(), sum(p.flatten()[:120000].tolist())) for p in model.parameters()]
+def histogram(model, values):
+    return [(p.max().item(), p.min().item(), sum(p.flatten()[:values].tolist())) for p in model.parameters()]
 
 
 def checkpoint(model, optimizer):
@@ -20,10 +20,10 @@ def checkpoint(model, optimizer):
         torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, held)
 
 
-def after_step(step, clock, model, optimizer):
+def after_step(step, clock, model, optimizer, values):
     if step % 10 == 0:
         with clock.part("log"):
-            histogram(model)
+            histogram(model, values)
     if step % 50 == 0:
         with clock.part("save"):
             checkpoint(model, optimizer)
@@ -38,8 +38,8 @@ def main(way):
         model(x).square().mean().backward()
         optimizer.step()
         clock.step()
-        if way == "both":
-            after_step(step, clock, model, optimizer)
+        if way != "none":
+            after_step(step, clock, model, optimizer, 24000 if way == "little" else 120000)
     clock.tell()
 
 
