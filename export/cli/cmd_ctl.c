@@ -192,29 +192,12 @@ static void folder_ask(struct ctl *c, const char *dir)
     if (!c->asked) c->failed++;
 }
 
-/* The kernel lists the path of each listening socket. */
-static bool path_of_pid(long pid, const char *ending, char *out, size_t bytes)
-{
-    char line[4600], end[40];
-    FILE *const f = fopen("/proc/net/unix", "re");
-    snprintf(end, sizeof end, "_%ld%s", pid, ending);
-    bool is_found = false;
-    while (f && !is_found && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = '\0';
-        const char *const slash = strchr(line, '/');
-        is_found = slash && kp_input_has_end(slash, end);
-        if (is_found) snprintf(out, bytes, "%s", slash);
-    }
-    if (f) fclose(f);
-    return is_found;
-}
-
 static void pid_ask(struct ctl *c, long pid)
 {
     char path[4600], who[32];
     snprintf(who, sizeof who, "%ld", pid);
-    if (path_of_pid(pid, ".sock", path, sizeof path)) process_ask(c, path, who);
-    else if (c->parsed.verb == KP_CTL_WHERE && path_of_pid(pid, KP_CTLSOCKET_EARLY, path, sizeof path))
+    if (kp_ctlsocket_of_pid(pid, ".sock", path, sizeof path)) process_ask(c, path, who);
+    else if (c->parsed.verb == KP_CTL_WHERE && kp_ctlsocket_of_pid(pid, KP_CTLSOCKET_EARLY, path, sizeof path))
         process_ask(c, path, who);
     if (c->asked) return;
     kp_cli_fail("ctl", "no process %ld listens (" LISTENS ")", pid);

@@ -3,73 +3,156 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
+#include "collector/base/kp_path.h"
 #include "export/answers/hang/hangprint.h"
+#include "export/answers/stacks/calltree.h"
+#include "export/answers/stacks/flame.h"
 #include "export/cli/cli.h"
 #include "export/cli/ctl/whereask.h"
+#include "export/read/files/outfile.h"
 
 enum { BETWEEN_MS = 500 }; /* two looks */
 
 static const struct kp_opt flags[] = {
     {"now", 0, KP_OPT_FLAG, NULL, "ask running processes alone, and read no file of KPROF_HANG"},
     {"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"},
+    {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph: each thread in Python is one wide, at the end of its stack"},
+    {"out", 'o', KP_OPT_VALUE, "OUT",
+     "write the flame graph to a file (default: stdout; on a terminal hang.svg in the folder)"},
     {0}};
 
-/* What ends between two looks tells that the job goes on. */
-static int look_twice(struct kp_hang *before, struct kp_hang *now, const char *folder)
+struct hang_command {
+    const char *target, *out;
+    long pid; /* 0: the target is a folder */
+    bool is_json, is_svg, is_now;
+};
+
+static int look(struct kp_hang *hang, const struct hang_command *c)
 {
-    const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000L};
-    if (kp_where_ask_all(before, folder) < 0) return -1;
-    (void)nanosleep(&pause, NULL);
-    return kp_where_ask_all(now, folder);
+    return c->pid ? kp_where_ask_pid(hang, c->pid) : kp_where_ask_all(hang, c->target);
 }
 
-static int tell(const char *folder, bool is_json, bool is_now)
+/* What ends between two looks tells that the job goes on. */
+static int look_twice(struct kp_hang *before, struct kp_hang *now, const struct hang_command *c)
+{
+    const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000L};
+    if (look(before, c) < 0) return -1;
+    (void)nanosleep(&pause, NULL);
+    return look(now, c);
+}
+
+/* A stack from the outermost frame on; what is behind it names the thread. */
+static void thread_add(struct kp_calltree *tree, const struct kp_hang_process *p, const struct kp_hang_thread *t)
+{
+    char name[KP_HANG_BYTES];
+    uint32_t at = 0;
+    for (size_t i = t->frame_count; i-- > 0;) {
+        const struct kp_hang_frame *const f = &t->frames[i];
+        snprintf(name, sizeof name, "%s:%ld %s", kp_path_base(f->file), f->line, f->function);
+        at = kp_calltree_child(tree, at, name);
+    }
+    if (*t->words) at = kp_calltree_child(tree, at, t->words);
+    snprintf(name, sizeof name, "%s %ld%s%s", p->rank >= 0 ? "rank" : "process", p->rank >= 0 ? p->rank : p->pid,
+             t->is_main ? "" : ", thread ", t->is_main ? "" : t->name);
+    kp_calltree_add(tree, kp_calltree_child(tree, at, name), KP_PART_OTHER, 1);
+}
+
+/* A kp_path_fn: without the part, which begins it. */
+static void path_add(void *context, const char *path, int64_t value)
+{
+    const char *const frames = strchr(path, ';');
+    kp_flame_add(context, frames ? frames + 1 : path, value);
+}
+
+static int flame_put(const struct hang_command *c, const struct kp_hang *h, const struct kp_hang_verdict *v)
+{
+    const char *const path = kp_outfile_drawing(c->out, c->pid ? "." : c->target, "hang.svg");
+    const struct kp_flame_show show = {.title = v->text, .unit = KP_FLAME_THREADS};
+    struct kp_outfile file;
+    if (kp_outfile_open(&file, path)) return kp_cli_fail("hang", "%s: %s", path, kp_outfile_why(&file));
+    struct kp_calltree *const tree = kp_calltree_open();
+    struct kp_flame *const flame = kp_flame_open();
+    for (size_t i = 0; i < h->count; i++)
+        for (size_t k = 0; k < h->of[i].thread_count; k++)
+            if (h->of[i].threads[k].is_main || h->of[i].threads[k].frame_count)
+                thread_add(tree, &h->of[i], &h->of[i].threads[k]);
+    kp_calltree_each(tree, 1, path_add, flame);
+    kp_flame_write(flame, file.to, &show);
+    kp_flame_close(flame);
+    kp_calltree_close(tree);
+    if (kp_outfile_close(&file, true)) return kp_cli_fail("hang", "%s: %s", path, kp_outfile_why(&file));
+    kp_outfile_tell_drawing(path);
+    return KP_EXIT_DONE;
+}
+
+static int verdict_put(const struct hang_command *c, const struct kp_hang *now, const struct kp_hang *before)
+{
+    struct kp_hang_verdict verdict;
+    int rc = KP_EXIT_DONE;
+    kp_hang_judge(&verdict, now, before);
+    if (c->is_svg) rc = flame_put(c, now, &verdict);
+    else if (c->is_json) kp_hang_json(stdout, now, &verdict);
+    else kp_hang_print(stdout, now, &verdict);
+    kp_hang_verdict_fini(&verdict);
+    return rc;
+}
+
+static int refuse(const struct hang_command *c)
+{
+    if (c->pid) return kp_cli_fail("hang", "no process %ld listens; kprof run --control makes one listen", c->pid);
+    if (errno != ENOENT) return kp_cli_fail("hang", "%s: %s", c->target, strerror(errno));
+    return kp_cli_fail("hang",
+                       "%s: no such folder; name the output folder of a job that was started by kprof run --control",
+                       c->target);
+}
+
+static int tell(const struct hang_command *c)
 {
     struct kp_hang before = {0}, now = {0};
-    struct kp_hang_verdict verdict;
-    int elsewhere = look_twice(&before, &now, folder);
-    if (elsewhere >= 0 && !is_now && (!now.count || elsewhere) && kp_where_files(&now, folder)) elsewhere = 0;
-    if (elsewhere < 0 && errno == ENOENT)
-        return kp_cli_fail("hang",
-                           "%s: no such folder; name the output folder of a job that was started by kprof run "
-                           "--control",
-                           folder);
-    if (elsewhere < 0) return kp_cli_fail("hang", "%s: %s", folder, strerror(errno));
-    if (elsewhere > 0) kp_cli_fail("hang", "%s: %d sockets of other machines: also run this there", folder, elsewhere);
-    const bool is_any = now.count > 0;
-    if (!is_any)
+    int rc = KP_EXIT_BAD_INPUT, elsewhere = look_twice(&before, &now, c);
+    const bool has_files = elsewhere >= 0 && !c->is_now && !c->pid;
+    if (has_files && (!now.count || elsewhere) && kp_where_files(&now, c->target)) elsewhere = 0;
+    if (elsewhere < 0) return refuse(c);
+    if (elsewhere > 0)
+        kp_cli_fail("hang", "%s: %d sockets of other machines: also run this there", c->target, elsewhere);
+    if (now.count) rc = verdict_put(c, &now, &before);
+    else
         kp_cli_fail("hang",
                     "%s: no process of this machine listens there. kprof why tells how one ended; kprof run --control "
                     "makes one listen",
-                    folder);
-    kp_hang_judge(&verdict, &now, &before);
-    if (is_any && is_json) kp_hang_json(stdout, &now, &verdict);
-    else if (is_any) kp_hang_print(stdout, &now, &verdict);
-    kp_hang_verdict_fini(&verdict);
+                    c->target);
     kp_hang_fini(&before);
     kp_hang_fini(&now);
-    return is_any ? KP_EXIT_DONE : KP_EXIT_BAD_INPUT;
+    return rc;
 }
 
 int kp_cmd_hang(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "hang", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    const char *value, *folder = NULL;
-    bool is_json = false, is_now = false;
+    struct hang_command c = {0};
+    struct stat st;
+    const char *value;
     int i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
-        case 0: is_now = true; break;
-        case 1: is_json = true; break;
+        case 0: c.is_now = true; break;
+        case 1: c.is_json = true; break;
+        case 2: c.is_svg = true; break;
+        case 3: c.out = value; break;
         case KP_OPT_ARGUMENT:
-            if (folder) return kp_cli_misuse("hang", "takes one folder");
-            folder = value;
+            if (c.target) return kp_cli_misuse("hang", "takes one folder or process");
+            c.target = value;
             break;
         case KP_OPT_HELP: return kp_cli_help("hang", flags);
         default: return KP_EXIT_USAGE;
         }
     }
-    return tell(folder ? folder : "kprof", is_json, is_now);
+    if (!c.target) c.target = "kprof";
+    c.is_svg |= c.out != NULL;
+    if (c.is_svg && c.is_json) return kp_cli_misuse("hang", "prints JSON or draws, not both");
+    if (stat(c.target, &st) == 0 || !kp_opt_number(c.target, 1, &c.pid)) c.pid = 0;
+    return tell(&c);
 }

@@ -13,6 +13,7 @@ import pytest
 
 import harness
 import viewing
+from test_steps import KNOWN, PYTHONS
 
 sys.path.insert(0, str(harness.HERE.parent / "ends"))
 import ends  # noqa: E402 - it lies in a folder of its own
@@ -60,16 +61,32 @@ def told_by_py_spy(pid):
     return {t["os_thread_id"]: [(f["short_filename"], f["line"], f["name"]) for f in t["frames"]] for t in json.loads(said.stdout)}
 
 
+def told_by_cpython(process):
+    """The same of its faulthandler, for each thread in some order; names are in ASCII. The main thread is the last."""
+    process.send_signal(signal.SIGUSR1)
+    text = ""
+    while not text.endswith("in <module>\n"):
+        text += process.stderr.readline().decode()
+    stacks = re.split(r"^Thread .*\n|^Current thread .*\n", text, flags=re.M)
+    return sorted([(os.path.basename(file), int(line), name) for file, line, name in re.findall(r'  File "(.*)", line (\d+) in (.*)', stack)] for stack in stacks if stack.strip())
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="py-spy reads another process, which root may")
-def test_frames_of_all_threads_are_those_that_py_spy_reads(programs, tmp_path):
-    process = start(programs, tmp_path, harness.script_command("threads_stand.py", "torch"))
+@pytest.mark.parametrize("version", ["torch", *KNOWN])
+def test_frames_of_all_threads_are_those_that_py_spy_reads(programs, tmp_path, version):
+    if version != "torch" and version not in PYTHONS:
+        pytest.skip(f"no Python {version} here")
+    plain = [] if version == "torch" else [PYTHONS[version], harness.SCRIPTS / "threads_stand.py"]
+    process = start(programs, tmp_path, plain or harness.script_command("threads_stand.py", "torch"))
     assert process.stdout.readline() == b"ready\n"
-    told, = until(lambda: (said := where(tmp_path)) and all("sleep" in t.get("call", "") for t in said[0]["threads"] if t.get("main")) and said)
+    told, = until(lambda: (said := where(tmp_path)) and all(re.search("sleep|select", t.get("call", "")) for t in said[0]["threads"] if t.get("main")) and said)
     ours = {t["tid"]: frames_of(t) for t in told["threads"] if t.get("python")}
-    assert ours == told_by_py_spy(process.pid)
+    if version not in ("3.12", "3.13", "3.14"):  # there it takes the last line of a call of several, which Python itself does not
+        assert ours == told_by_py_spy(process.pid)
     assert len(ours) == 5 and "träge" in {f[2] for frames in ours.values() for f in frames}
     words = {frames_of(t)[0][2]: t["call"] for t in told["threads"] if t.get("python")}
-    assert words["in_c"] == "pause" and words["wait"] == "futex" and "sleep" in words["outer"], words
+    assert words["in_c"] == "pause" and words["wait"] == "futex" and re.search("sleep|select", words["outer"]), words
+    assert told_by_cpython(process) == sorted([(file, line, name.encode("ascii", "backslashreplace").decode()) for file, line, name in stack] for stack in ours.values())
 
 
 # ---- jobs ----
@@ -169,6 +186,24 @@ def test_a_program_without_torch_answers_where_it_is_and_nothing_else(programs, 
     other.wait()
     assert harness.cli("recover", tmp_path).returncode == 0
     assert not [path.name for path in tmp_path.iterdir() if path.suffix == ".where"]
+
+
+def test_a_process_is_asked_by_its_number_and_its_stacks_are_drawn(programs, tmp_path):
+    process = start(programs, tmp_path, harness.script_command("threads_stand.py"))
+    told = until(lambda: (said := harness.cli("hang", process.pid, "--json")).returncode == 0 and "sleep" in said.stdout and json.loads(said.stdout))
+    assert told["text"].startswith(f"process {process.pid} is at threads_stand.py:"), told["text"]
+    drawn = harness.cli("hang", tmp_path, "-o", tmp_path / "hang.svg")
+    assert drawn.returncode == 0 and drawn.stdout == "", drawn
+    titles = re.findall(r"<title>(.*?)</title>", (tmp_path / "hang.svg").read_text())
+    assert any(re.match(r"threads_stand.py:\d+ main \(1, 20.00%\)", title) for title in titles), titles  # of five threads
+    assert any(re.match(r"threading.py:\d+ _bootstrap \(4, 80.00%\)", title) for title in titles), titles
+    assert f"process {process.pid} (1, 20.00%)" in titles, titles
+    process.kill()
+    process.wait()
+    gone = harness.cli("hang", process.pid)
+    assert gone.returncode == 1 and f"no process {process.pid} listens" in gone.stderr, gone
+    both = harness.cli("hang", tmp_path, "--svg", "--json")
+    assert both.returncode == 2 and "not both" in both.stderr, both
 
 
 def test_every_answer_is_whole_while_threads_come_and_go(tmp_path):

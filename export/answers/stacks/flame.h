@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum kp_flame_unit { KP_FLAME_US, KP_FLAME_BYTES };
+enum kp_flame_unit { KP_FLAME_US, KP_FLAME_BYTES, KP_FLAME_THREADS };
 struct kp_flame_show {
     const char *title; /* any text */
     enum kp_flame_unit unit;

@@ -27,6 +27,7 @@ static const enum kp_part legend[] = {KP_PART_LOADING,   KP_PART_FORWARD, KP_PAR
 
 static const char *value_text(char *out, enum kp_flame_unit unit, int64_t value)
 {
+    if (unit == KP_FLAME_THREADS) return snprintf(out, VALUE_BYTES, "%lld", (long long)value), out;
     return unit == KP_FLAME_BYTES ? kp_units_bytes(out, VALUE_BYTES, value)
                                   : kp_units_scaled(out, VALUE_BYTES, (double)value, 1);
 }
@@ -99,6 +100,7 @@ void kp_flamepage_begin(FILE *out, const struct kp_flame_show *show, const struc
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" viewBox=\"0 0 %d %u\" "
             "preserveAspectRatio=\"xMinYMin meet\">\n",
             WIDTH, height);
+    static const char *const widths[] = {"time", "bytes", "threads"};
     style_put(out);
     fprintf(out,
             "<rect class=\"bg\" width=\"100%%\" height=\"100%%\"/>\n<text id=\"title\" class=\"title\" x=\"%d\" "
@@ -108,7 +110,7 @@ void kp_flamepage_begin(FILE *out, const struct kp_flame_show *show, const struc
     fprintf(out,
             "</text>\n<text id=\"total\" class=\"dim\" x=\"%d\" y=\"41\">total %s; width is %s; a click zooms, / or "
             "Ctrl-F searches, Esc goes back</text>\n",
-            SIDE, value_text(total, show->unit, head->total), show->unit == KP_FLAME_US ? "time" : "bytes");
+            SIDE, value_text(total, show->unit, head->total), widths[show->unit]);
     legend_put(out, show, head);
     fprintf(out,
             "<text id=\"reset\" class=\"k\" tabindex=\"0\" role=\"button\" x=\"%d\" y=\"86\" "

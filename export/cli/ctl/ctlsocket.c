@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
+#include "export/read/folder/trace_source.h"
 
 enum { ANSWER_MS = 10000 };
 
@@ -92,6 +93,23 @@ int kp_ctlsocket_each(const char *folder, kp_ctlsocket_fn visit, void *context)
     }
     free(entries);
     return elsewhere;
+}
+
+/* The kernel lists the path of each listening socket. */
+bool kp_ctlsocket_of_pid(long pid, const char *ending, char *out, size_t bytes)
+{
+    char line[4600], end[40];
+    FILE *const f = fopen("/proc/net/unix", "re");
+    snprintf(end, sizeof end, "_%ld%s", pid, ending);
+    bool is_found = false;
+    while (f && !is_found && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = '\0';
+        const char *const slash = strchr(line, '/');
+        is_found = slash && kp_input_has_end(slash, end);
+        if (is_found) snprintf(out, bytes, "%s", slash);
+    }
+    if (f) fclose(f);
+    return is_found;
 }
 
 static void knock(void *context, const char *path, const char *who)

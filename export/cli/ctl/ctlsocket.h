@@ -19,6 +19,8 @@ typedef void (*kp_ctlsocket_fn)(void *context, const char *path, const char *who
  * reached: returns how many there are, or -1 with errno.
  */
 int kp_ctlsocket_each(const char *folder, kp_ctlsocket_fn visit, void *context);
+/* The path of a process's socket with this ending, ".sock" or KP_CTLSOCKET_EARLY, in any folder. False: it has none. */
+bool kp_ctlsocket_of_pid(long pid, const char *ending, char *out, size_t bytes);
 /* Wakes the processes of this machine: each looks at once what is asked of all ranks. */
 void kp_ctlsocket_knock(const char *folder);
 /* Removes the sockets of this machine whose processes are gone: no process listens, and none has the number. */

@@ -85,6 +85,17 @@ bool kp_where_ask(struct kp_hang *hang, const char *path, const char *who)
     return true;
 }
 
+int kp_where_ask_pid(struct kp_hang *hang, long pid)
+{
+    char path[4600], who[32];
+    snprintf(who, sizeof who, "%ld", pid);
+    const bool is_there = kp_ctlsocket_of_pid(pid, ".sock", path, sizeof path) ||
+                          kp_ctlsocket_of_pid(pid, KP_CTLSOCKET_EARLY, path, sizeof path);
+    if (is_there && kp_where_ask(hang, path, who)) return 0;
+    errno = ENOENT;
+    return -1;
+}
+
 static void visit(void *context, const char *path, const char *who) { (void)kp_where_ask(context, path, who); }
 
 /* ---- ranks by their files ---- */

@@ -6,6 +6,8 @@
 
 /* Asks the process behind a socket, HOST_PID. False: it is no more, or `errno` says why it cannot be asked. */
 bool kp_where_ask(struct kp_hang *hang, const char *path, const char *who);
+/* Asks one process, by its number alone. Returns 0, or -1 with ENOENT: no process of that number listens. */
+int kp_where_ask_pid(struct kp_hang *hang, long pid);
 /*
  * Asks all processes of a folder; also adds the ranks of this machine that are gone, stopped or silent. Returns how
  * many sockets of other machines there are, or -1 with errno.

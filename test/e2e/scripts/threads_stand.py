@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that stand, each in another way. usage: threads_stand.py [torch]: with torch imported, and an op"""
 import ctypes
+import faulthandler
 import queue
+import signal
 import sys
 import threading
 import time
@@ -33,6 +35,7 @@ def outer(n):
 
 
 def main():
+    faulthandler.register(signal.SIGUSR1)
     lock = threading.Lock()
     lock.acquire()
     for target in (waits, lambda: locked(lock), in_c, Ünder().träge):
