@@ -18,7 +18,7 @@ bench-gpu: $(O)/test/bench/bench_gpu ## the same for device records: M/s, us a r
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
-FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace fuzz_show fuzz_control $(if $(HAS_LIBDW),fuzz_elf)
+FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace fuzz_show fuzz_stood fuzz_control $(if $(HAS_LIBDW),fuzz_elf)
 FUZZ_DIR := $(BUILD)/$(if $(findstring afl,$(FUZZ_CC)),fuzz-afl,fuzz)
 FUZZ_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_LINK = $(FUZZ_CC) -fsanitize=fuzzer $(FUZZ_SAN) -o $@ $^
@@ -48,8 +48,8 @@ $(FUZZ_DIR)/fuzz_trace: $(call fuzz_objects,test/fuzz/fuzz_trace.c \
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lzstd -lm -lpthread
 # The whole command, but for its main.
-$(FUZZ_DIR)/fuzz_show: $(call fuzz_objects,test/fuzz/fuzz_show.c $(filter-out export/cli/kprof.c,$(SRC_cli)) \
-    $(foreach r,$(EXPORT_CLI) read schedule format base,$(SRC_$(r))))
+$(FUZZ_DIR)/fuzz_show $(FUZZ_DIR)/fuzz_stood: $(FUZZ_DIR)/%: $(FUZZ_DIR)/o/test/fuzz/%.o $(call fuzz_objects, \
+    $(filter-out export/cli/kprof.c,$(SRC_cli)) $(foreach r,$(EXPORT_CLI) read schedule format base,$(SRC_$(r))))
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lzstd -lm -lpthread
 $(FUZZ_DIR)/fuzz_elf: $(call fuzz_objects,test/fuzz/fuzz_elf.c export/read/symbols/debugfile.c export/read/symbols/elfhead.c export/read/symbols/addr_ranges.c \

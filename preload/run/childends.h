@@ -8,4 +8,3 @@ enum { KP_CHILDENDS_ROWS = 2 };
 extern const struct kp_tap_row kp_childends_rows[KP_CHILDENDS_ROWS];
 /* Writes HOST_PID.ends, where a child ended badly. It waits for the disk. */
 void kp_childends_write(void);
-void kp_childends_forget(void);

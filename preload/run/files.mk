@@ -11,6 +11,7 @@ SRC_run := \
     preload/run/ctl_job.c \
     preload/run/ctl_peers.c \
     preload/run/ctl_signal.c \
+    preload/run/endlist.c \
     preload/run/exit.c \
     preload/run/filetext.c \
     preload/run/finish.c \
@@ -33,6 +34,7 @@ SRC_run := \
 UNIT_run := \
     test/unit/run/test_baresteps.c \
     test/unit/run/test_ctl_peers.c \
+    test/unit/run/test_endlist.c \
     test/unit/run/test_hangwatch.c \
     test/unit/run/test_newest.c \
     test/unit/run/test_oomwords.c \

@@ -9,7 +9,7 @@
  * Safe in:   after fork: the child records nothing, since its gate page is wiped. With KPROF_CHILDREN=1 it begins a run
  *            of its own at its first op. A program that it executes starts from the beginning.
  */
-#include "preload/run/childends.h"
+#include "preload/run/endlist.h"
 #include "preload/run/fork.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static void begin_in_child(void)
     kp_steps_start_over(schedule);
     kp_window_forget(schedule, sources);
     kp_finish_forget();
-    kp_childends_forget();
+    kp_endlist_forget();
     kp_gate_set(kp_gate_make(0, KP_GATE_ON));
     kp_run_set_active(true);
     for (size_t i = 0; sources[i]; i++) sources[i]->forget();

@@ -9,6 +9,7 @@
 #include "collector/format/kp_device.h"
 #include "collector/format/kp_heap.h"
 #include "collector/format/kp_python.h"
+#include "collector/format/kp_stepline.h"
 #include "test/fuzz/dense.h"
 
 static const char *folder;
@@ -160,6 +161,43 @@ static void traces_write(void)
     put("fuzz_trace", "packed", packed, n);
 }
 
+/* Of a job that stands or ended: the first byte cuts what follows in two. */
+static void stood_write(void)
+{
+    static const char hang[] =
+        "\xff{\"where\":1,\"event\":\"hang\",\"pid\":42,\"host\":\"a\",\"time_ms\":1000,\"rank\":1,\"size\":2,\"job\":"
+        "\"j\","
+        "\"step\":3,\"collectives\":[{\"name\":\"gloo:all_reduce\",\"begun\":2,\"ended\":1,\"since_ms\":9}],"
+        "\"python\":\"3.11\",\"threads\":[{\"tid\":42,\"name\":\"p\",\"state\":\"S\",\"main\":true,\"call\":\"futex\","
+        "\"words\":\"waits\",\"python\":[{\"file\":\"/a/"
+        "t.py\",\"line\":7,\"function\":\"f\"}]}],\"left_out\":1,\"ours\":2}";
+    static const char error[] =
+        "\xff{\"message\":{\"message\":\"ValueError: x\",\"extraInfo\":{\"py_callstack\":\"T\\n  File "
+        "\\\"/a/t.py\\\", line 7, in f\\n\",\"timestamp\":\"17\"}}}";
+    static const char ends[] = "\xff"
+                               "42 11 1795948368706413018\n43 256 1795948368818893234\n";
+    struct kp_stephead head = {.magic = KP_STEPLINE_MAGIC,
+                               .head_bytes = sizeof head,
+                               .line_bytes = sizeof(struct kp_stepline),
+                               .pid = 42,
+                               .rank = 1,
+                               .ranks = 2,
+                               .begin_ns = 1,
+                               .beat_ns = 2,
+                               .host = "a",
+                               .script = "t.py",
+                               .job = "j"};
+    const struct kp_stepline line = {
+        .step = 3, .end_ns = 9, .dur_ns = 5, .min_ns = 5, .median_ns = 5, .p99_ns = 5, .max_ns = 5, .count = 1};
+    uint8_t steps[1 + sizeof head + sizeof line] = {0xff};
+    memcpy(steps + 1, &head, sizeof head);
+    memcpy(steps + 1 + sizeof head, &line, sizeof line);
+    put("fuzz_stood", "hang", hang, sizeof hang - 1);
+    put("fuzz_stood", "error", error, sizeof error - 1);
+    put("fuzz_stood", "ends", ends, sizeof ends - 1);
+    put("fuzz_stood", "steps", steps, sizeof steps);
+}
+
 int main(int argc, char **argv)
 {
     static const uint8_t patches[] = {0x10, 3, 64, 0, 9, 2, 70, 0, 255, 1, 100, 0, 7},
@@ -169,6 +207,7 @@ int main(int argc, char **argv)
     mkdir(folder, 0777);
     dense_write();
     traces_write();
+    stood_write();
     put("fuzz_spool", "patches", patches, sizeof patches);
     put("fuzz_spool", "laid", laid, sizeof laid);
     put("fuzz_json", "text", "\"\\\x1b\xc3\xa4\xff", 7);

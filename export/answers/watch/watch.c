@@ -32,6 +32,12 @@ static bool head_read(int fd, struct kp_stephead *head)
            head->line_bytes == sizeof(struct kp_stepline);
 }
 
+/* No clock has such times: the file is damaged, and its lines are not read. */
+static bool is_absurd(const struct kp_stepline *l)
+{
+    return l->end_ns > INT64_MAX || l->dur_ns > INT64_MAX || l->median_ns > INT64_MAX;
+}
+
 /* Reads the last whole lines. Returns how many. */
 static size_t tail_read(int fd, struct kp_stepline lines[TAIL])
 {
@@ -40,7 +46,10 @@ static size_t tail_read(int fd, struct kp_stepline lines[TAIL])
     const size_t all = ((size_t)st.st_size - sizeof(struct kp_stephead)) / sizeof *lines;
     const size_t count = all < TAIL ? all : TAIL;
     const off_t at = (off_t)(sizeof(struct kp_stephead) + (all - count) * sizeof *lines);
-    return pread(fd, lines, count * sizeof *lines, at) == (ssize_t)(count * sizeof *lines) ? count : 0;
+    if (pread(fd, lines, count * sizeof *lines, at) != (ssize_t)(count * sizeof *lines)) return 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_absurd(&lines[i])) return 0;
+    return count;
 }
 
 static void tail_add(struct kp_watch_rank *r, const struct kp_stepline *lines, size_t count)

@@ -148,6 +148,40 @@ static void a_rank_of_another_machine(void **state)
     assert_int_equal(w.ranks[1].state, KP_WATCH_GONE);
 }
 
+/* Two machines write into one folder, each rank of which has the same number of process there. */
+static void ranks_of_two_machines_are_one_run(void **state)
+{
+    char name[16];
+    (void)state;
+    for (unsigned rank = 0; rank < 4; rank++) {
+        snprintf(name, sizeof name, "%c.steps", (char)('d' - rank));
+        file_make(name, &(struct made){.rank = rank,
+                                       .ranks = 4,
+                                       .pid = 7 + (int)rank % 2,
+                                       .host = rank < 2 ? "near" : "far",
+                                       .beat_ns = rank == 2 ? NOW - 90 * SECOND : NOW,
+                                       .last_ns = NOW - SECOND,
+                                       .step = 40 + rank,
+                                       .steps = 3});
+    }
+    assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
+    assert_int_equal(w.count, 4);
+    for (unsigned rank = 0; rank < 4; rank++) {
+        assert_int_equal(w.ranks[rank].head.rank, rank);
+        assert_int_equal(w.ranks[rank].state, rank == 2 ? KP_WATCH_GONE : KP_WATCH_RUNS);
+    }
+    assert_string_equal(kp_watch_say(&w, say, sizeof say), "rank 2 died after step 42, 1.00 s ago, without an exit");
+}
+
+static void times_that_no_clock_has_are_not_read(void **state)
+{
+    (void)state;
+    file_make("a.steps", &(struct made){.ranks = 1, .last_ns = UINT64_MAX, .step = 3, .steps = 2});
+    assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
+    assert_int_equal(w.count, 1);
+    assert_int_equal(w.ranks[0].last.count, 0);
+}
+
 static void a_rank_that_is_behind(void **state)
 {
     (void)state;
@@ -219,6 +253,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(long_steps_are_no_silence, setup, teardown),
         cmocka_unit_test_setup_teardown(a_rank_without_its_process_is_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(a_rank_of_another_machine, setup, teardown),
+        cmocka_unit_test_setup_teardown(ranks_of_two_machines_are_one_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(times_that_no_clock_has_are_not_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_rank_that_is_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(earlier_runs_are_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(a_rank_that_ran_out_of_memory_says_so, setup, teardown),
