@@ -77,6 +77,12 @@ KPROF_FUNCTION(int, kprof_start, (void), ())
  */
 KPROF_FUNCTION(int, kprof_stop, (void), ())
 /*
+ * With KPROF_RING: writes a trace of the last seconds, on another thread, while the recording goes on. One that is
+ * asked for before the last was begun is the same. -ENODATA without a ring, -EALREADY when nothing is recorded, -EACCES
+ * in a forked child, and when KPROF_RANKS leaves this rank out.
+ */
+KPROF_FUNCTION(int, kprof_keep, (void), ())
+/*
  * Records an activity, "cpu" (ops and ranges) or "cuda", no more, or again: torch.profiler's toggle_collection_dynamic.
  * An op that is under way when cpu goes off gets its end; one that begins while it is off is not recorded. It holds for
  * later windows, too. With cuda it waits until CUPTI has stopped or records, 2 s at most, but not for the device:

@@ -93,6 +93,7 @@ static const struct verb {
     {"stop", KP_CTL_STOP, NULL},          {"toggle", KP_CTL_TOGGLE, toggle_parse},
     {"step", KP_CTL_STEP, NULL},          {"metadata", KP_CTL_METADATA, metadata_parse},
     {"phase", KP_CTL_PHASE, phase_parse}, {"where", KP_CTL_WHERE, NULL},
+    {"keep", KP_CTL_KEEP, NULL},
 };
 
 static bool has_control_letters(const char *line)
@@ -117,5 +118,7 @@ int kp_ctl_parse(char *line, struct kp_ctl_request *out, char *why, unsigned lon
         if (err) return err;
         return *w.at || (ends_blank && !out->value) ? complain(why, why_bytes, "the request has words too many") : 0;
     }
-    return complain(why, why_bytes, "a request is one of status, where, start, stop, toggle, step, phase, metadata");
+    return complain(why, why_bytes,
+                    "a request is one of status, where, start, stop, keep, toggle, step, phase, "
+                    "metadata");
 }

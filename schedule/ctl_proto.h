@@ -6,6 +6,7 @@
  *     where                           the answer tells where every thread stands, in some 100 KB
  *     start [steps=N] [at=N|at=next]
  *     stop
+ *     keep                            a trace of the ring, while it goes on
  *     toggle cpu|cuda on|off
  *     step
  *     phase [NAME]                    without a name: the phase that was set ends
@@ -29,7 +30,8 @@ enum kp_ctl_verb {
     KP_CTL_STEP,
     KP_CTL_PHASE,
     KP_CTL_METADATA,
-    KP_CTL_WHERE
+    KP_CTL_WHERE,
+    KP_CTL_KEEP
 };
 
 struct kp_ctl_request {

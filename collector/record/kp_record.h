@@ -3,8 +3,7 @@
  * kp_record.h - the door of the write side: puts records into the spool from inside a hook
  *
  * Called by: any host thread inside a hook (put and name are hot); boot and cycle code (open, cycle, close)
- * Owns:      the spool file, its chunks, each thread's write state, the helper threads kprof-writer and
- *            kprof-tick
+ * Owns:      the spool file, its chunks, each thread's write state, the threads kprof-writer and kprof-tick
  * Locks:     none on the hot path
  * Memory:    the hot path allocates only at a thread's first record
  * On fail:   a record that finds no room is dropped and counted by kind and reason. Never blocks, never signals.
@@ -227,7 +226,6 @@ bool kp_ticker_do(void (*job)(void), uint32_t most_ms);
 
 int kp_record_meta(const void *record, uint32_t bytes); /* appends a META record; takes a mutex, not in a hook */
 void kp_record_clock(void);                             /* samples the clock and appends it */
-
 /*
  * Waits until no thread is inside a hook that may still write to a cycle older than the gate's. Afterwards no chunk of
  * `cycle` changes. 0 or -ETIMEDOUT. Writer or exporter thread only.
@@ -238,6 +236,8 @@ void kp_record_recycle(uint32_t cycle);
 bool kp_record_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* piece i's addresses. False: no more pieces */
 /* How many ops, calls, device records and ranges a cycle holds. Walks its chunks, so not for hot paths. */
 uint64_t kp_record_events(uint32_t cycle);
+void kp_ring_hold(void);    /* with KPROF_RING nothing goes until release, for a reader. One thread at a time */
+bool kp_ring_release(void); /* false: room was short, records went meanwhile, and the reader has garbage */
 /* Drops the pages of all records from this process; the file keeps them. Once recording is over. Not in handlers. */
 void kp_record_drop_pages(void);
 /*

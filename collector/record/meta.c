@@ -50,11 +50,12 @@ static uint8_t *room_get(uint32_t bytes, bool may_wait)
 
 /*
  * In a ring one sample a minute stays, for weeks, and between them the newest alone. It is no sample while it changes:
- * readers pass over what has no kind. With the lock held.
+ * readers pass over what has no kind. While this process reads its ring, none changes. With the lock held.
  */
 static bool newest_replace(const struct kp_rec_clock *now)
 {
-    if (!newest || now->mono_ns - newest_began_ns >= KP_META_STAYS_NS) return false;
+    if (!newest || kp_load_relaxed(&kp_spool.ring_hold) || now->mono_ns - newest_began_ns >= KP_META_STAYS_NS)
+        return false;
     _Atomic uint8_t *const kind = (_Atomic uint8_t *)&newest->head.kind;
     kp_store_relaxed(kind, 0);
     kp_signal_fence();

@@ -140,6 +140,8 @@ int kprof_stop(void)
     return err;
 }
 
+int kprof_keep(void) { return kp_run_is_active() ? kp_finish_keep() : -ENOSYS; }
+
 int kprof_toggle(const char *activity, int on)
 {
     static const struct {

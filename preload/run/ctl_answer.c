@@ -54,6 +54,7 @@ static int act(const struct kp_ctl_request *r, uint64_t *begins)
     switch (r->verb) {
     case KP_CTL_START: return start(r, begins);
     case KP_CTL_STOP: return kprof_stop();
+    case KP_CTL_KEEP: return kprof_keep();
     case KP_CTL_TOGGLE: return kprof_toggle(r->activity, r->on);
     case KP_CTL_STEP: return kprof_step();
     case KP_CTL_PHASE: return phase_set(r->key);
@@ -73,6 +74,9 @@ static const struct {
     {KP_CTL_START, -EACCES, "KPROF_RANKS leaves this rank out"},
     {KP_CTL_START, -EIO, "there is no spool; the program's standard error says why"},
     {KP_CTL_STOP, -EALREADY, "nothing is recorded or asked for"},
+    {KP_CTL_KEEP, -ENODATA, "there is no ring: KPROF_RING=30s makes one"},
+    {KP_CTL_KEEP, -EALREADY, "nothing is recorded"},
+    {KP_CTL_KEEP, -EACCES, "forked children and ranks that KPROF_RANKS leaves out keep none"},
     {KP_CTL_TOGGLE, -EINVAL, "KPROF_ACTIVITIES lacks it"},
     {KP_CTL_STEP, -EPERM, "KPROF_STEP names another source of steps"},
     {KP_CTL_PHASE, -ENOENT, "KPROF_PHASES names no such phase"},
@@ -140,11 +144,14 @@ int kp_ctl_turn(void)
 {
     int err = -ESHUTDOWN;
     if (!turn_take()) return err;
-    err = kprof_stop();
+    err = kprof_keep();
+    const bool is_ring = err != -ENODATA;
+    if (!is_ring) err = kprof_stop();
     const bool starts = err == -EALREADY;
     if (starts) err = kprof_start();
     kp_run_turn_end();
-    if (err) kp_log(0, "the signal of KPROF_SIGNAL started nothing: %s", reason_of(KP_CTL_START, err));
+    if (is_ring && !starts) kp_log(1, "the signal of KPROF_SIGNAL keeps the ring");
+    else if (err) kp_log(0, "the signal of KPROF_SIGNAL started nothing: %s", reason_of(KP_CTL_START, err));
     else kp_log(1, "the signal of KPROF_SIGNAL %s recording", starts ? "started" : "stopped");
     return err;
 }

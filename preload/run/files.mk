@@ -28,6 +28,7 @@ SRC_run := \
     preload/run/sources.c \
     preload/run/spools.c \
     preload/run/stepnote.c \
+    preload/run/tracewrite.c \
     preload/run/where.c \
     preload/run/window.c \
     preload/run/window_sources.c

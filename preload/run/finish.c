@@ -21,10 +21,8 @@
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_room.h"
 #include "collector/base/kp_rank.h"
 #include "collector/base/kp_units.h"
-#include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "export/kp_export.h"
 #include "preload/run.h"
@@ -34,14 +32,13 @@
 #include "preload/run/hangwatch.h"
 #include "preload/run/losstext.h"
 #include "preload/run/newest.h"
-#include "preload/run/ownspool.h"
 #include "preload/run/phaserun.h"
 #include "preload/run/spools.h"
+#include "preload/run/tracewrite.h"
 #include "preload/run/window_sources.h"
 #include "collector/base/kp_poison.h"
 
 enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10, CHILDREN_TICKS = 20 };
-enum { SPREAD_MS = 10000 }; /* within which the ranks of a big job begin to write */
 enum { EXIT_START_MS = 200, EXIT_LATE_MS = 500 };
 enum { EXIT_LEAST = 8, EXIT_MS = 30000 }; /* exit writes so many windows, and more for so long; the rest stays */
 
@@ -52,7 +49,8 @@ static bool (*had_activity)(void);
 static struct kp_rec_cycle to_export[EXPORTS_MAX]; /* as the spool has them */
 static uint32_t export_head, export_count;
 static bool exporting, exiting;
-static bool children_wait; /* workers have ended, and their spools wait for the export thread */
+static _Atomic bool keep_wanted; /* kprof_keep() */
+static bool children_wait;       /* workers have ended, and their spools wait for the export thread */
 static uint64_t exit_began_ms;
 static unsigned exit_took; /* windows taken out of the queue since then */
 static bool is_command;    /* the process that `kprof run` became: its user waits for a line */
@@ -98,6 +96,7 @@ void kp_finish_forget(void)
     finish_lock = fresh;
     export_head = export_count = 0;
     exporting = exiting = children_wait = false;
+    kp_store_relaxed(&keep_wanted, false);
     exit_took = 0;
     kp_store_relaxed(&is_rest_done, false);
     kp_newest_forget();
@@ -187,14 +186,22 @@ static bool exit_is_late(void)
     return exit_took > EXIT_LEAST && (now_ms() - exit_began_ms > EXIT_MS || kp_fail_point("late"));
 }
 
-enum task { NOTHING, WINDOW, CHILD };
+enum task { NOTHING, WINDOW, KEEP, CHILD };
+
+/* What is left to do beside windows. At exit the ring is the trace, and children are left for later. */
+static enum task other_task(void)
+{
+    if (exiting) return NOTHING;
+    if (kp_load_relaxed(&keep_wanted)) return KEEP;
+    return children_wait ? CHILD : NOTHING;
+}
 
 /* Own windows come first. The spools of children are left to exit once it has begun. */
 static enum task next_task(struct kp_rec_cycle *cycle)
 {
     pthread_mutex_lock(&finish_lock);
     if (exit_is_late()) keep_rest();
-    const enum task task = export_count ? WINDOW : children_wait && !exiting ? CHILD : NOTHING;
+    const enum task task = export_count ? WINDOW : other_task();
     if (task == WINDOW) {
         *cycle = to_export[export_head];
         export_head = (export_head + 1) % EXPORTS_MAX;
@@ -278,18 +285,6 @@ static void spool_forgo(void)
     if (is_done) kp_record_forgo();
 }
 
-/* Once for a reason: each window of a long run may fail, and the closing line counts them. */
-static void say_failed(int err, const char *why)
-{
-    static _Atomic int said;
-    if (kp_load_relaxed(&said) == err) return;
-    kp_store_relaxed(&said, err);
-    const bool is_kept = kp_record_is_in_place();
-    kp_log(0, "no trace written to %s: %s (%s); the records %s %s%s", kp_run_out_dir(), why[0] ? why : "export failed",
-           kp_log_error_text(err), is_kept ? "stay in" : "are lost with", kp_record_path(),
-           is_kept ? ", see: kprof recover" : ", which was removed");
-}
-
 /* Before the spool is read: what sources note gets into the trace. */
 static void report_sources(void)
 {
@@ -297,15 +292,6 @@ static void report_sources(void)
     kp_window_sources_note();
     pthread_mutex_unlock(&finish_lock);
     kp_window_sources_report();
-}
-
-/* A trace that is written while the program runs leaves it what the first one found. Export thread. */
-static uint64_t left_free(void)
-{
-    static uint64_t bytes;
-    if (!bytes && kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE) == 0)
-        bytes = kp_room_left_free_of(kp_run_out_dir());
-    return bytes;
 }
 
 static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
@@ -316,29 +302,58 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     }
     struct progress progress = {
         .cycle = cycle, .began_ms = now_ms(), .on_terminal = host_waits && kp_log_is_on_terminal()};
-    struct kp_export_options options = {
-        .dir = kp_run_out_dir(),
-        .worker_name = config->worker_name,
-        .gzip = config->gzip,
-        .metadata = config->metadata,
-        .left_free = host_waits ? 0 : left_free(),
-        .progress = show_progress,
-        .written = is_written,
-        .context = &progress,
-    };
+    struct kp_export_options options = kp_tracewrite_options(config, host_waits);
     struct kp_export_result result = {.events = 0};
-    char why[256] = "";
-    struct kp_reader *reader = NULL;
+    options.progress = show_progress;
+    options.written = is_written;
+    options.context = &progress;
     report_sources();
-    int err = kp_ownspool_open(&reader, cycle->cycle, why, sizeof why);
-    if (err == 0) {
-        err = kp_export_trace(reader, cycle->cycle, &options, &result);
-        kp_reader_close(reader);
-    }
-    if (result.is_room_left) kp_fmt(why, sizeof why, "what has room there is left free for the program");
-    if (err && err != -ENODATA) say_failed(err, why);
+    const int err = kp_tracewrite(cycle->cycle, &options, &result);
     account(cycle, err, &result);
     spool_forgo();
+}
+
+static void kept_note(const struct kp_export_result *result)
+{
+    pthread_mutex_lock(&finish_lock);
+    total.traces++;
+    kp_fmt(total.last, sizeof total.last, "%s", result->path);
+    pthread_mutex_unlock(&finish_lock);
+    kp_newest_note(result->path, config->keep);
+}
+
+/* Writes a trace of the ring, while it goes on. */
+static void keep(void)
+{
+    struct progress progress = {.began_ms = now_ms()};
+    struct kp_export_options options = kp_tracewrite_options(config, false);
+    struct kp_export_result result = {.events = 0};
+    kp_store_relaxed(&keep_wanted, false); /* first: who asks now wants what comes until then, too */
+    const uint64_t gate = kp_gate_get();
+    if (!(gate & KP_GATE_RECORD)) return;
+    options.is_kept = true;
+    options.progress = show_progress;
+    options.context = &progress;
+    report_sources();
+    kp_ring_hold();
+    kp_record_clock();
+    const int err = kp_tracewrite(kp_gate_cycle(gate), &options, &result);
+    if (kp_ring_release()) {
+        if (err == 0) kept_note(&result);
+        return;
+    }
+    if (err == 0) (void)kp_io_unlink(result.path);
+    KP_LOG_ONCE(0, "no trace of the ring: it had no room to wait for it (KPROF_MAX_MB, KPROF_BUFFER_MB, a full disk)");
+}
+
+int kp_finish_keep(void)
+{
+    if (!config->ring || config->exports & KP_EXPORTS_NONE) return -ENODATA;
+    if (kp_run_is_worker() || kp_run_is_left_out()) return -EACCES;
+    if (!(kp_gate_get() & KP_GATE_RECORD)) return -EALREADY;
+    kp_store_relaxed(&keep_wanted, true);
+    kp_ticker_wake();
+    return 0;
 }
 
 static void collect_child(void)
@@ -357,6 +372,7 @@ static void *export_thread(void *unused)
     kp_io_apart(true);
     while ((task = next_task(&cycle)) != NOTHING)
         if (task == WINDOW) export_one(&cycle, false);
+        else if (task == KEEP) keep();
         else collect_child();
     return NULL;
 }
@@ -374,24 +390,6 @@ static bool have_children_ended(void)
     return ticks++ % CHILDREN_TICKS == 0 && kp_children_have_ended();
 }
 
-/*
- * All ranks of a job close their windows with one step. They begin to write one after the other, or one folder gets the
- * files of all ranks in one second. The next window ends the wait. Under finish_lock.
- */
-static bool is_spread(void)
-{
-    static uint64_t begin_ms; /* 0: nothing waits */
-    const struct kp_rank place = kp_run_rank();
-    if (place.size <= KP_RANK_MANY || export_count != 1 || children_wait) {
-        begin_ms = 0;
-        return true;
-    }
-    if (!begin_ms) begin_ms = now_ms() + (uint64_t)SPREAD_MS * place.rank / place.size;
-    if (now_ms() < begin_ms) return false;
-    begin_ms = 0;
-    return true;
-}
-
 void kp_finish_tick(void)
 {
     const bool have_ended = have_children_ended();
@@ -401,7 +399,8 @@ void kp_finish_tick(void)
         kp_window_sources_note();
         children_wait |= have_ended;
         if (!kp_loss_total()) total.whole_steps = kp_steps_seen();
-        if ((export_count || children_wait) && !exporting && is_spread()) {
+        if ((export_count || other_task() != NOTHING) && !exporting &&
+            kp_tracewrite_is_due(export_count == 1 && !children_wait)) {
             exporting = true;
             if (kp_io_thread_nice(export_thread, NULL, "kprof-export", EXPORT_NICE) != 0)
                 exporting = false; /* left for exit */

@@ -24,6 +24,7 @@ int kprof_toggle(const char *activity, int on)
 int kprof_range_push(const char *name)
 int kprof_range_pop(void)
 int kprof_alive(void)
+int kprof_keep(void)
 int kprof_metadata(const char *key, const char *value)
 int kprof_metadata_json(const char *key, const char *json)
 """,

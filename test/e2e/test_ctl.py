@@ -110,6 +110,29 @@ def test_three_steps_are_recorded_when_they_are_asked_for(training):
     assert not list(run.folder.glob("*.sock"))
 
 
+def test_the_ring_is_kept_while_the_program_goes_on(stepping):
+    run = stepping(KPROF_CONTROL=1, KPROF_SCHEDULE="", KPROF_RING="1h", KPROF_SIGNAL="USR2")
+    run.wait_for(lambda now: now["ops"] > 0)
+    assert run.ask("keep").stdout.endswith(": done\n")
+    run.wait_for(lambda now: now["traces"] == 1)
+    run.process.send_signal(signal.SIGUSR2)
+    run.wait_for(lambda now: now["traces"] == 2)
+    assert run.status()["window"] == "recording"
+    traces = run.end()
+    assert [facts.load(t)["kprof"].get("kept") for t in traces] == [True, True, None]
+    counts = [sum(e.get("cat") == "cpu_op" for e in facts.load(t)["traceEvents"]) for t in traces]
+    assert 0 < counts[0] < counts[1] < counts[2], counts
+    said = harness.cli("report", traces[0]).stdout
+    assert "ring     all that was recorded until then, kept when it was asked for; the program went on\n" in said, said
+    assert "ring  " not in harness.cli("report", traces[2]).stdout
+
+
+def test_without_a_ring_nothing_can_be_kept(stepping):
+    run = stepping(KPROF_CONTROL=1)
+    asked = run.ask("keep")
+    assert asked.returncode == 1 and "there is no ring: KPROF_RING=30s makes one" in asked.stderr
+
+
 def test_a_window_ends_where_the_kernel_leaves_the_clock_of_the_processor(stepping):
     with open("/sys/devices/system/clocksource/clocksource0/current_clocksource") as source, open("/proc/cpuinfo") as processors:
         if source.read() != "tsc\n" or "nonstop_tsc" not in processors.read():

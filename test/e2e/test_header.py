@@ -24,12 +24,13 @@ int main(void)
     printf("%d ", kprof_metadata_json("list", "[1, 2") != 0);
     printf("%d ", kprof_phase("train"));
     printf("%d ", kprof_alive());
+    printf("%d ", kprof_keep());
     printf("%lld %d\n", kprof_step_num(), errno);
     return 0;
 }
 """
-WITHOUT = "-38 -38 -38 -38 1 -38 -38 1 -38 -38 -38 7"
-WITH = "0 0 0 0 1 0 0 1 0 0 2 7"
+WITHOUT = "-38 -38 -38 -38 1 -38 -38 1 -38 -38 -38 -38 7"
+WITH = "0 0 0 0 1 0 0 1 0 0 -61 2 7"
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 

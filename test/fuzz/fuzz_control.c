@@ -19,7 +19,7 @@ static void again(const struct kp_ctl_request *r)
     static const char *const names[] = {
         [KP_CTL_STATUS] = "status",     [KP_CTL_START] = "start", [KP_CTL_STOP] = "stop",
         [KP_CTL_TOGGLE] = "toggle",     [KP_CTL_STEP] = "step",   [KP_CTL_PHASE] = "phase",
-        [KP_CTL_METADATA] = "metadata", [KP_CTL_WHERE] = "where",
+        [KP_CTL_METADATA] = "metadata", [KP_CTL_WHERE] = "where", [KP_CTL_KEEP] = "keep",
     };
     char line[KP_CTL_LINE_MAX + 64], why[100];
     struct kp_ctl_request second;

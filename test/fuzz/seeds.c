@@ -213,6 +213,7 @@ int main(int argc, char **argv)
     put("fuzz_json", "text", "\"\\\x1b\xc3\xa4\xff", 7);
     put("fuzz_control", "start", "start steps=3 at=next", 21);
     put("fuzz_control", "toggle", "toggle cuda off", 15);
+    put("fuzz_control", "keep", "keep", 4);
     put("fuzz_control", "phase", "phase validate", 14);
     put("fuzz_control", "metadata", "metadata job a value", 20);
     put("fuzz_control", "call", "kprof job 1 id=3 round=1 beat=7 state=2 steps=2 target=40 phase=train", 69);

@@ -466,6 +466,13 @@ if wanted train_ring && [ -e "$work/train_ring.ours" ] && [ -z "${HOSTS_IN:-}" ]
     if grep -q 'is the last 1\.0 s before it ended' <<<"$said"; then pass "train_ring: $command says so"; else fail "train_ring: $command does not say so"; head -n 9 <<<"$said" | sed 's/^/#   /'; fi
   done
 fi
+# the ring is kept while the program runs, and its end is a trace of its own
+records train_ring_kept any KPROF_RING=1s -- "${trains[@]}" keeps_ring
+says train_ring_kept 1 '^kprof: wrote 2 traces.* ops of the last 1s, 0 dropped'
+if wanted train_ring_kept && [ -e "$work/train_ring_kept.ours" ] && [ -z "${HOSTS_IN:-}" ]; then
+  n=$(for trace in "$work"/cwd/kprof/*.gz; do gzip -dc "$trace" | grep -aoE '"name": ?"the (first|middle|last)"|"kept": true' | grep -oE 'first|middle|last|kept' | sort -u | xargs; done | xargs)
+  if [ "$n" = 'kept middle last' ]; then pass "train_ring_kept has what was asked for"; else fail "train_ring_kept has '$n'"; fi
+fi
 records train_ring_exit 2000 KPROF_RING=1h -- "${trains[@]}" plain
 records train_ring_refused any KPROF_RING=1s KPROF_SCHEDULE=active=1 -- "${trains[@]}" plain
 says train_ring_refused 1 '^kprof: KPROF_RING=1s does not go with a schedule'

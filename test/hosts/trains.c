@@ -42,19 +42,37 @@ static void *steps_on_a_thread(void *arg)
     return NULL;
 }
 
-/* Three seconds of steps inside a range that stays open; then a range that ends, and SIGKILL. */
-static void dies_in_ring(void)
+static void steps_for(long ms)
 {
-    struct mini_range around, last;
     struct timespec now, first;
     clock_gettime(CLOCK_MONOTONIC, &first);
-    begin(&around, "the whole run", 0);
-    op("the first");
     do {
         step();
         usleep(1000);
         clock_gettime(CLOCK_MONOTONIC, &now);
-    } while ((now.tv_sec - first.tv_sec) * 1000 + (now.tv_nsec - first.tv_nsec) / 1000000 < 3000);
+    } while ((now.tv_sec - first.tv_sec) * 1000 + (now.tv_nsec - first.tv_nsec) / 1000000 < ms);
+}
+
+/* Three seconds of steps, after which the ring of a second is kept. The program goes on until its trace is there. */
+static void keeps_ring(void)
+{
+    op("the first");
+    steps_for(3000);
+    op("the middle");
+    const int err = kprof_keep();
+    for (int i = 0; i < 600 && !err && system("ls kprof/*.gz >/dev/null 2>&1"); i++) steps_for(100);
+    steps_for(1500);
+    op("the last");
+    printf("kept %d\n", !err || err == -ENOSYS);
+}
+
+/* Three seconds of steps inside a range that stays open; then a range that ends, and SIGKILL. */
+static void dies_in_ring(void)
+{
+    struct mini_range around, last;
+    begin(&around, "the whole run", 0);
+    op("the first");
+    steps_for(3000);
     begin(&last, "the last", 0);
     end(&last);
     kill(getpid(), SIGKILL);
@@ -219,6 +237,7 @@ int main(int argc, char **argv)
     if (!strcmp(how, "cancelled_step")) cancelled_step();
     if (!strcmp(how, "exit_in_handler")) exit_in_handler(n);
     if (!strcmp(how, "dies_in_ring")) dies_in_ring();
+    if (!strcmp(how, "keeps_ring")) return keeps_ring(), 5;
     if (!strcmp(how, "children")) children(n);
     if (!strcmp(how, "short_lived")) short_lived(n);
     if (!strcmp(how, "together")) together(n);

@@ -75,6 +75,7 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     times_look(&e, tree);
     e.gone_ns = known->gone_ns;
     e.is_bad = !known->is_running && (kp_ended_badly(t) || known->by);
+    e.has_gone_on = !e.is_bad && !e.is_running && kp_ended_is_kept(t);
     e.is_asked = !kp_ended_exception(t) && signal && strcmp(signal, "SIGTERM") == 0;
     e.has_crashed = e.is_bad && !kp_ended_exception(t) && is_of_a_crash(signal);
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
@@ -150,6 +151,7 @@ static void end_say(FILE *out, const struct kp_why_end *e)
     if (e->rank >= 0) fprintf(out, "rank %ld ", e->rank);
     else fprintf(out, "the program (process %ld) ", e->pid);
     if (e->is_running) fputs("still runs", out);
+    else if (e->has_gone_on) fputs("went on when its ring was kept, and left nothing more", out);
     else if (!e->is_bad) fputs("ended by itself", out);
     else kp_plain_fmt(out, "%s%s %s", strcmp(e->word, "killed") == 0 ? "was " : "", e->word, e->how);
     if (*e->recorded) fprintf(out, "; recorded is %s", e->recorded);
@@ -166,7 +168,8 @@ void kp_why_oom(struct kp_why *why, int64_t pid, int64_t time_ms, const char *te
 void kp_why_print(FILE *out, const struct kp_why *why)
 {
     size_t bad = 0, running = 0;
-    for (size_t i = 0; i < why->count; i++) bad += why->of[i].is_bad, running += why->of[i].is_running;
+    for (size_t i = 0; i < why->count; i++)
+        bad += why->of[i].is_bad, running += why->of[i].is_running || why->of[i].has_gone_on;
     if (!why->count) {
         kp_plain_fmt(out, *why->stood ? "it stood: %s\n" : "%s\n", *why->stood ? why->stood : why->oom);
         return;
@@ -189,7 +192,7 @@ void kp_why_print(FILE *out, const struct kp_why *why)
 #define END(F, IF) \
     F(MAYBE_WHOLE, rank, r->rank) \
     F(WHOLE, pid, r->pid) \
-    F(BOOL, by_itself, !r->is_bad && !r->is_running) \
+    F(BOOL, by_itself, !r->is_bad && !r->is_running && !r->has_gone_on) \
     F(BOOL, running, r->is_running) \
     F(BOOL, stood, r->has_stood) \
     F(TEXT, how, r->how) \

@@ -13,6 +13,7 @@ struct kp_why_end {            /* how one process ended */
     int64_t last_ns, begun_ns; /* when it did something last, and began its last op, since the Unix epoch */
     int64_t gone_ns;           /* when its launcher was told that it is gone; 0: not known */
     bool is_running;           /* it has not ended */
+    bool has_gone_on;          /* its ring was kept then, and nothing tells how it ended */
     bool is_bad, is_asked;     /* not by itself; by a signal with which a launcher ends the others */
     bool has_waited;           /* the last that it did was a collective */
     bool has_crashed;          /* by a signal that no launcher sends first */

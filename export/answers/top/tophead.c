@@ -636,6 +636,17 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
     fprintf(out, ". This is %s.\n", kp_ended_recorded(recorded, sizeof recorded, r->top->trace));
 }
 
+/* Of a program that went on, or ended by itself. */
+static void last_part_print(FILE *out, const struct kp_top_report *r)
+{
+    const bool is_kept = kp_ended_is_kept(r->top->trace), is_part = kp_ended_is_last_part(r->top->trace);
+    const double s = (double)kp_kineto_number(r->top->trace, "kprof.last_us") / 1e6;
+    if (is_killed(r) || is_worker(r) || (!is_kept && !is_part)) return;
+    if (is_part) fprintf(out, "ring     the last %.1f s of the program", s);
+    else fputs("ring     all that was recorded until then", out);
+    fputs(is_kept ? ", kept when it was asked for; the program went on\n" : "\n", out);
+}
+
 void kp_top_head_print(FILE *out, const struct kp_top_report *r)
 {
     program_print(out, r);
@@ -643,6 +654,7 @@ void kp_top_head_print(FILE *out, const struct kp_top_report *r)
     else wall_line_print(out, r);
     processes_print(out, r);
     killed_print(out, r);
+    last_part_print(out, r);
     if (r->choice->within) wall_line_print(out, r);
     steps_print(out, r);
     parts_of_step_print(out, r);

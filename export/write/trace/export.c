@@ -271,6 +271,7 @@ int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_ex
     t->reader = reader, t->options = options, t->result = result;
     t->now_ns = options->written_ns ? options->written_ns : kp_clock_ns(CLOCK_REALTIME);
     rc = cycle_find(reader, cycle, &t->cycle);
+    t->cycle.complete |= options->is_kept;
     if (!rc) rc = heap_open(t);
     if (!rc) rc = kp_gpu_open(t);
     if (!rc) rc = kp_named_open(&t->named, t);

@@ -328,6 +328,7 @@ static void ended_write(struct kp_trace *t)
 /* With KPROF_RING: how long what is left is. */
 static void last_part_write(struct kp_trace *t)
 {
+    if (t->options->is_kept) kp_json_lit(&t->json, ", \"kept\": true");
     if (t->cycle.last_part) kp_json_fmt(&t->json, ", \"last_us\": %lu", (t->cycle.end_ns - t->cycle.begin_ns) / 1000);
 }
 

@@ -62,6 +62,11 @@ def stop():
     return _call("kprof_stop")
 
 
+def keep():
+    """Writes a trace of the last seconds (KPROF_RING), while the recording goes on. 0 or -errno."""
+    return _call("kprof_keep")
+
+
 def alive():
     """A long pause in which no step ends is meant: the time of KPROF_HANG starts again. 0 or -errno."""
     return _call("kprof_alive")

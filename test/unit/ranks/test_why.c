@@ -172,6 +172,15 @@ static void of_a_ring_the_last_seconds_are_told(void **state)
                                 "ended\n");
 }
 
+static void a_ring_that_was_kept_tells_of_no_end(void **state)
+{
+    (void)state;
+    add(0, "\"complete\":true,\"kept\":true,\"last_us\":30000000", 9000);
+    assert_string_equal(told(), "rank 0 went on when its ring was kept, and left nothing more\n");
+    told_by(0, "\"complete\":true,\"kept\":true", 9000, "SIGKILL", 100);
+    assert_string_equal(told(), "rank 0 was killed by SIGKILL after step 4\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +194,7 @@ int main(void)
         cmocka_unit_test(without_a_trace_the_first_that_lacked_memory_is_told),
         cmocka_unit_test(a_process_that_runs_has_not_ended),
         cmocka_unit_test(what_the_launcher_was_told_names_the_cause),
+        cmocka_unit_test(a_ring_that_was_kept_tells_of_no_end),
         cmocka_unit_test(of_a_ring_the_last_seconds_are_told),
         cmocka_unit_test(a_kill_long_behind_an_exception_is_no_cause),
     };

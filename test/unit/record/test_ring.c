@@ -71,6 +71,55 @@ static void nothing_goes_once_the_window_is_over(void **state)
     spool_forget(true);
 }
 
+/* Longer than the ring, and longer than a round of the writer. */
+static void rounds_wait(void) { usleep(5 * RING_MS * 1000); }
+
+static void what_a_reader_holds_stays_until_it_lets_go(void **state)
+{
+    (void)state;
+    ring_open(CAP_MB);
+    gate_record(1);
+    put_bytes(2 << 20);
+    kp_ring_hold();
+    const uint64_t events = kp_record_events(1);
+    rounds_wait();
+    assert_int_equal(kp_record_events(1), events);
+    assert_true(kp_ring_release());
+    for (int i = 0; i < 6000 && kp_record_events(1) == events; i++) usleep(10000);
+    assert_true(kp_record_events(1) < events);
+    spool_forget(true);
+}
+
+static void where_room_is_short_the_newest_go_on_and_the_reader_is_told(void **state)
+{
+    (void)state;
+    ring_open(CAP_MB);
+    gate_record(1);
+    kp_ring_hold();
+    put_bytes(UINT64_C(4) * CAP_MB << 20);
+    assert_false(kp_ring_release());
+    kp_ring_hold(); /* the next one */
+    assert_true(kp_ring_release());
+    spool_forget(true);
+}
+
+static void no_clock_sample_changes_while_a_reader_looks(void **state)
+{
+    struct walk w;
+    (void)state;
+    ring_open(CAP_MB);
+    kp_gate_set(kp_gate_make(1, KP_GATE_ON));
+    for (int i = 0; i < 3; i++) kp_meta_clock_try();
+    kp_ring_hold();
+    for (int i = 0; i < 3; i++) kp_meta_clock_try();
+    walk_open(&w, kp_record_path());
+    walk_all(&w);
+    assert_int_equal(w.records[KP_KIND_CLOCK], 5); /* of the start, the newest until then, and three */
+    walk_close(&w);
+    (void)kp_ring_release();
+    spool_forget(true);
+}
+
 static uint64_t samples(void)
 {
     struct walk w;
@@ -98,6 +147,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(four_times_the_limit_fits_and_the_open_range_stays),
         cmocka_unit_test(nothing_goes_once_the_window_is_over),
+        cmocka_unit_test(what_a_reader_holds_stays_until_it_lets_go),
+        cmocka_unit_test(where_room_is_short_the_newest_go_on_and_the_reader_is_told),
+        cmocka_unit_test(no_clock_sample_changes_while_a_reader_looks),
         cmocka_unit_test(of_the_samples_of_a_minute_one_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

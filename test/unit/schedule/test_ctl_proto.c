@@ -28,6 +28,8 @@ static void each_request_is_read(void **state)
     assert_int_equal(request.verb, KP_CTL_STATUS);
     assert_int_equal(parse("where"), 0);
     assert_int_equal(request.verb, KP_CTL_WHERE);
+    assert_int_equal(parse("keep"), 0);
+    assert_int_equal(request.verb, KP_CTL_KEEP);
     assert_int_equal(parse("start"), 0);
     assert_true(request.verb == KP_CTL_START && !request.steps && !request.is_at_step && !request.is_at_next);
     assert_int_equal(parse("start steps=3 at=next"), 0);
@@ -61,6 +63,7 @@ static void other_lines_are_refused_with_a_reason(void **state)
         "",
         "Status",
         "status now",
+        "keep 30s",
         " status",
         "status ",
         "start steps=0",
