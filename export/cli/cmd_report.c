@@ -98,7 +98,7 @@ static const struct kp_opt flags[] = {
     [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
             "rows of op, line (of your code), library (its lines, but torch), function (of Python), module, class (of "
-            "modules), shape, kernel or step; default op, with --sort mem shape"},
+            "modules), shape, kernel, symbol (of KPROF_SYMBOLS) or step; default op, with --sort mem shape"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
               "only steps A to B; A alone: one step; all: with start-up and end (default: the steps)"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
@@ -125,7 +125,8 @@ static const char *const sorts[] = {[KP_TOP_SELF] = "self",
 static const char *const bys[] = {[KP_TOP_BY_OP] = "op",           [KP_TOP_BY_LINE] = "line",
                                   [KP_TOP_BY_LIBRARY] = "library", [KP_TOP_BY_FUNCTION] = "function",
                                   [KP_TOP_BY_MODULE] = "module",   [KP_TOP_BY_CLASS] = "class",
-                                  [KP_TOP_BY_SHAPE] = "shape",     [KP_TOP_BY_KERNEL] = "kernel"};
+                                  [KP_TOP_BY_SHAPE] = "shape",     [KP_TOP_BY_KERNEL] = "kernel",
+                                  [KP_TOP_BY_SYMBOL] = "symbol"};
 enum { SORTS = sizeof sorts / sizeof *sorts, BYS = sizeof bys / sizeof *bys };
 
 /* Returns the index of a word, or -1. */
@@ -210,6 +211,7 @@ static int rows_check(const struct kp_top *top, const char *label)
     if (top->by == KP_TOP_BY_FUNCTION && !top->has_calls && !top->trace->has_stacks)
         need = "no function of Python in it; record with --with-stack 1";
     if (top->by == KP_TOP_BY_SHAPE && !top->trace->record_shapes) need = "no shapes in it; record with --record-shapes";
+    if (top->by == KP_TOP_BY_SYMBOL && !top->count) need = "no call of a symbol in it; record with --symbols GLOBS";
     if (top->by == KP_TOP_BY_KERNEL && !top->count) need = KP_NEED_GPU;
     if (top->sort == KP_TOP_GPU && !top->has_gpu) need = KP_NEED_GPU;
     if (kp_top_is_by_module(top) && top->count == 1 && !top->rows[0].name)

@@ -122,6 +122,8 @@ def test_counts_of_a_python_are_those_of_gdb(tmp_path):
     theirs = gdbs(command, names, tmp_path)
     assert ours["crc32"] >= 70 and ours["inflate"] >= 70, done.stderr
     assert {n: ours[n] for n in names} == {n: theirs[n] for n in names}
+    told = json.loads(harness.cli("report", "--by", "symbol", "-n", "0", "--json", tmp_path / "ours" / "kprof").stdout)
+    assert {row["name"]: row["count"] for row in told["rows"]} == dict(ours)
     assert {e["args"]["object"].split(".so")[0] for e in slices(trace)} <= {"libz"}
 
 
@@ -253,6 +255,8 @@ def test_calls_of_ops_are_the_ops_recorded(tmp_path):
     trace = facts.load(run.trace)
     ops = collections.Counter(e["name"] for e in trace["traceEvents"] if e.get("cat") == "cpu_op")
     ours = counts(trace)
+    told = json.loads(harness.cli("report", "--by", "symbol", "-n", "0", "--json", run.trace).stdout)
+    assert {row["name"]: row["count"] for row in told["rows"]} == dict(ours)  # and no op
     for symbol, op in (("add_Tensor", "aten::add"), ("mm", "aten::mm"), ("relu", "aten::relu"), ("clamp_min", "aten::clamp_min")):
         assert ours[f"at::_ops::{symbol}::call"] == ops[op] == 30
     assert all(e["args"]["symbol"].startswith("_ZN2at4_ops") and e["args"]["object"].startswith("libtorch_cpu") for e in slices(trace))

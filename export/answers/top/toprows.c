@@ -120,6 +120,12 @@ static bool is_idle(const struct building *b, const struct kp_node *node)
            kp_pywait_is_idle(kp_kineto_text(b->tree->trace, e->name));
 }
 
+static bool is_left_out(const struct building *b, const struct kp_node *node)
+{
+    if (b->top->by != KP_TOP_BY_SYMBOL) return false;
+    return strcmp(kp_kineto_text(b->tree->trace, event_of(b->tree, node)->cat), "symbol") != 0;
+}
+
 /* False: the node has no part in the chosen time, or none of its own. */
 static bool cost_of(const struct building *b, size_t i, struct cost *out)
 {
@@ -127,7 +133,7 @@ static bool cost_of(const struct building *b, size_t i, struct cost *out)
     const struct kp_spans *all = &b->chosen->spans, *steps = &b->chosen->in_steps;
     *out = (struct cost){0};
     if (b->top->by == KP_TOP_BY_KERNEL) return !node->removed && node->on_device && cost_of_gpu(b, i, out);
-    if (node->removed || is_idle(b, node)) return false;
+    if (node->removed || is_idle(b, node) || is_left_out(b, node)) return false;
     if (node->on_device) return cost_of_gpu(b, i, out);
     out->all.count = kp_spans_has(all, node->start_ns);
     out->all.total_ns = (double)kp_spans_between(all, node->start_ns, node->end_ns);
@@ -652,7 +658,7 @@ void kp_top_fini(struct kp_top *top)
 void kp_top_add_gap(struct kp_top *top, bool has_marked_steps)
 {
     const char *const text = has_marked_steps ? "outside any op, outside the steps" : "outside any op";
-    top->has_gap = top->by != KP_TOP_BY_KERNEL;
+    top->has_gap = top->by != KP_TOP_BY_KERNEL && top->by != KP_TOP_BY_SYMBOL;
     if (!top->has_gap || top->gap_ns <= (int64_t)(top->sum.cost.self_ns / 1000)) return;
     const uint32_t name = kp_top_is_by_place(top) ? 0 : kp_strings_put(top->trace->strings, text, strlen(text));
     const size_t at = row_for(top, name, 0, false); /* may move the rows */

@@ -13,7 +13,8 @@ enum kp_top_by {
     KP_TOP_BY_MODULE,
     KP_TOP_BY_CLASS, /* as by module, until kp_top_join_modules */
     KP_TOP_BY_SHAPE,
-    KP_TOP_BY_KERNEL
+    KP_TOP_BY_KERNEL,
+    KP_TOP_BY_SYMBOL /* calls that KPROF_SYMBOLS recorded, alone */
 };
 enum kp_top_sort { KP_TOP_SELF, KP_TOP_TOTAL, KP_TOP_COUNT, KP_TOP_MEM, KP_TOP_GPU };
 

@@ -388,6 +388,23 @@ static void a_frame_of_calls_has_the_line_that_called(void **state)
     kp_top_fini(&top);
 }
 
+/* An op that a recorded function calls is no part of its own time, and no row. */
+static void by_symbol_are_the_calls_of_symbols_alone(void **state)
+{
+    struct little *t = *state;
+    event(t, "symbol", "compress", 1, 0, 50, "");
+    event(t, "cpu_op", "aten::mm", 1, 10, 20, "");
+    event(t, "symbol", "compress", 1, 60, 30, "");
+    event(t, "symbol", "crc32", 1, 70, 5, "");
+    struct kp_top top = top_make(t, KP_TOP_BY_SYMBOL);
+    assert_int_equal(top.count, 2);
+    assert_float_equal(row_named(&top, "compress")->cost.self_ns, 55e3, 0);
+    assert_float_equal(row_named(&top, "compress")->cost.total_ns, 80e3, 0);
+    assert_int_equal(row_named(&top, "compress")->cost.count, 2);
+    assert_float_equal(row_named(&top, "crc32")->cost.self_ns, 5e3, 0);
+    kp_top_fini(&top);
+}
+
 /* The file has the line at which such a call was then: train.py(7), where g was called. */
 static void a_call_that_the_recording_found_open_has_no_line_of_its_def(void **state)
 {
@@ -730,6 +747,7 @@ int main(void)
         LITTLE(what_the_engine_runs_beside_a_backward_op_is_of_its_forward_line),
         LITTLE(torch_leaves_what_the_engine_runs_where_it_ran),
         LITTLE(a_frame_of_calls_has_the_line_that_called),
+        LITTLE(by_symbol_are_the_calls_of_symbols_alone),
         LITTLE(a_call_that_the_recording_found_open_has_no_line_of_its_def),
         LITTLE(what_a_step_does_in_no_op_stands_at_the_function_that_runs),
         LITTLE(a_step_has_the_lines_of_the_functions_that_run_in_it),
