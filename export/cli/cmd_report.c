@@ -97,8 +97,8 @@ static const struct kp_opt flags[] = {
     [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
-            "rows of op, line (of your code), library (its lines, but torch), function (of Python), module, class (of "
-            "modules), shape, kernel, symbol (of KPROF_SYMBOLS) or step; default op, with --sort mem shape"},
+            "rows of op, line (of yours), library (its lines, but torch), function (of Python), module, class, shape, "
+            "kernel, symbol (KPROF_SYMBOLS) or step; default op, with --sort mem shape"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
               "only steps A to B; A alone: one step; all: with start-up and end (default: the steps)"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",

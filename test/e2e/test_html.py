@@ -69,6 +69,12 @@ def test_every_view_opens_without_an_error(resnet):
     assert said["colours"] > 20 and said["turned"] > 20  # something is drawn, in both schemes
 
 
+def test_every_control_has_a_name_and_no_view_is_cut_off(ours, ask, tmp_path):
+    """A screen reader names a control by it. At 400 px the list of views is scrolled."""
+    said = ask(page_of(tmp_path, ours("resnet18.py").trace), script="names_ask")
+    assert said["controls"] > 40 and said["nameless"] == [] and said["cut"] == [] and said["wide"] == [], said
+
+
 def test_operators_are_those_of_the_report(resnet):
     trace, said = resnet
     same_rows(said["all"], report(trace))
@@ -166,6 +172,7 @@ def test_findings_are_those_of_advise(resnet):
     advice = json.loads(harness.cli("advise", trace, "--json").stdout)
     for finding in advice["findings"]:
         assert finding["change"] in said["findings"] and (finding["line"] or finding["frame"] or "") in said["findings"]
+        assert f"About {finding['id']}" in said["findings"], finding["id"]  # what docs/reference/findings.md says of it
     for note in ("lines_by", "slowed_by", "ahead", "evaluated", "prompts", "no_op", "waited", "outside", "guessed", "crowded"):
         assert (advice[note] or "").lower() in said["findings"].lower()
     assert len(re.findall(r"\(\d+ of \d+ steps\)", said["findings"])) == len(advice["findings"])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* assets.S - the page's style, text and script, as they lie in this folder */
+/* assets.S - the page's style, text and script, as they lie in this folder, and what docs say of findings */
 .section .rodata
 .macro part name
 .global kp_page_\name
@@ -24,4 +24,7 @@ part script
 .incbin "export/answers/page/memoryview.js"
 .incbin "export/answers/page/start.js"
 part script_end
+part findings
+.incbin "docs/reference/findings.md"
+part findings_end
 .section .note.GNU-stack,"",%progbits

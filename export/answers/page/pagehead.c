@@ -85,12 +85,28 @@ static const char *note_title(const struct kp_advice *a, const char *note)
     return "Note";
 }
 
+/* What docs/reference/findings.md says below the finding's heading. */
+static void about_put(FILE *out, const char *id)
+{
+    char head[80];
+    const int bytes = snprintf(head, sizeof head, "\n### %s\n", id);
+    const char *const end = kp_page_findings_end;
+    const char *at = memmem(kp_page_findings, (size_t)(end - kp_page_findings), head, (size_t)bytes);
+    if (!at) return;
+    at += bytes;
+    const char *const next = memmem(at, (size_t)(end - at), "\n#", 2);
+    char *const text = strndup(at, (size_t)((next ? next : end) - at));
+    if (text) kp_page_member_put(out, "about", text);
+    free(text);
+}
+
 void kp_page_finding_put(FILE *out, const struct kp_finding *f)
 {
     char line[4096];
     fprintf(out, "\"critical\":%s,\"cost\":%.0f,\"share\":%.6f,\"steps\":%zu", f->is_critical ? "true" : "false",
             f->step_ns, f->share, f->steps);
     kp_page_member_put(out, "id", f->id);
+    about_put(out, f->id);
     kp_page_member_put(out, "what", f->what);
     kp_page_member_put(out, "change", f->change);
     kp_page_member_put(out, "where", f->where);

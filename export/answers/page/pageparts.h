@@ -118,4 +118,4 @@ int kp_page_verdict_put(const struct kp_rankwaits *ranks, const struct kp_stuck_
 /* ---- assets.S: begin and end of the files of PAGE_ASSETS ---- */
 
 extern const char kp_page_css[], kp_page_css_end[], kp_page_body[], kp_page_body_end[], kp_page_script[],
-    kp_page_script_end[];
+    kp_page_script_end[], kp_page_findings[], kp_page_findings_end[];

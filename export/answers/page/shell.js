@@ -155,13 +155,20 @@ function findingsOf({ run, gpu, advice }) {
   return late && run.ranks > 1 && late.rank === run.rank ? [late, ...found] : found;
 }
 
+// What docs/reference/findings.md says of it: a page without a network has the text in place of a link.
+function aboutMake({ id, about }) {
+  if (!about) return [];
+  const parts = about.trim().split(/\n\n|\n(?=- )/).map(part => make("p", { textContent: part.replace(/\*\*|`|^- /g, "").replace(/\s+/g, " ") }));
+  return [make("details", {}, make("summary", { textContent: `About ${id}` }), ...parts)];
+}
+
 function findingsDraw(trace) {
   const codeMake = (text, before) => text ? [make("p", { className: "at" }, `${before} `, make("code", { textContent: text, title: "a click selects it" }))] : [];
   const { advice } = trace.head, found = findingsOf(trace.head), cards = found.map(f => cardMake(f.critical ? "critical" : "warning", f.what[0].toUpperCase() + f.what.slice(1),
-    costText(f, advice.steps), make("p", { textContent: f.change }), ...codeMake(f.where, f.gap ? "before" : "in"), ...codeMake(f.line, "at")));
+    costText(f, advice.steps), make("p", { textContent: f.change }), ...codeMake(f.where, f.gap ? "before" : "in"), ...codeMake(f.line, "at"), ...aboutMake(f)));
   if (advice.missing && !advice.unrecorded) cards.push(cardMake("plain", "Incomplete", "", make("p", { textContent: advice.missing })));
   if (advice.crowded) {
-    const card = cardMake("warning", "The training waits for CPU cores", "", make("p", { textContent: advice.crowded }));
+    const card = cardMake("warning", "The training waits for CPU cores", "", make("p", { textContent: sentence(advice.crowded) }));
     if (advice.crowded_first && !found.some(f => f.critical)) cards.unshift(card); // the ranks may add a critical finding
     else cards.push(card);
   }
