@@ -27,7 +27,9 @@ truth: all ## sick and healthy programs: what kprof tells beside what their own 
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python $$python test/truth/truth.py $(TRUTH_ARGS)
 ends: all ## jobs of 8 ranks that stand or end in 13 ways, 20 times each: what kprof hang and kprof why say (ENDS_RUNS= RANKS= ENDS_ARGS="-k TEXT --keep FOLDER --minutes M"; an hour)
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python $$python test/ends/ends.py $(ENDS_ARGS)
-.PHONY: truth ends
+calm: all ## CALM_MINUTES=30 of trainings that pause for twice KPROF_HANG (CALM_HANG=10 s): nothing is told, and results are equal with and without
+	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python $$python test/ends/calm.py
+.PHONY: truth ends calm
 e2e-kill: all ## 200 SIGKILLs at random instants, each recovered
 	@export KPROF_TEST_KILLS=$${KPROF_TEST_KILLS:-200}; $(PYTEST) test/e2e/test_kill.py $(PYTEST_ARGS)
 e2e-versions: all strange $(O)/test/oracle/torch_layout ## every torch from 1.13 to 2.15, beside its own torch.profiler (hours)

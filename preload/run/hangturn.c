@@ -32,9 +32,10 @@ static uint64_t grown(uint64_t now, uint64_t before) { return now > before ? now
 static bool goes_on(const struct kp_hangwatch_state *w, const struct kp_hangwatch_sample *now, uint64_t now_ms)
 {
     const uint64_t half_ms = (now_ms - w->looked_ms) / 2; /* on a busy machine a program has less of a core */
+    const uint64_t waited_ms = grown(now->waited_ms, w->last.waited_ms);
     if (now->done != w->last.done || grown(now->bytes, w->last.bytes) >= SOME_BYTES) return true;
-    if (grown(now->child_ms, w->last.child_ms) >= half_ms) return true;
-    return grown(now->own_ms, w->last.own_ms) >= half_ms / 5 && now->place != w->last.place;
+    if (grown(now->child_ms, w->last.child_ms) >= half_ms || waited_ms >= half_ms) return true;
+    return grown(now->own_ms, w->last.own_ms) + waited_ms >= half_ms / 5 && now->place != w->last.place;
 }
 
 enum kp_hangwatch_finding kp_hangwatch_turn(struct kp_hangwatch_state *w, const struct kp_hangwatch_sample *now,

@@ -9,8 +9,9 @@
  * On fail:   a file that cannot be written is told in a line, with the first thread's place
  * Safe in:   signal handlers no; after fork: kp_hangwatch_forget comes first
  *
- * A look reads three files of /proc, and is made each 5 s, or ten times in a short KPROF_HANG. While the whole process
- * was stopped no look was made: then the time starts anew.
+ * A look reads four files of /proc, and is made each 5 s, or ten times in a short KPROF_HANG. Where nothing has ended
+ * since the last one it also reads those of the processes that descend from this one. While the whole process was
+ * stopped no look was made: then the time starts anew.
  */
 #include "preload/run/hangwatch.h"
 
@@ -36,7 +37,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { EVERY_MS = 5000, LOOKS_IN_LIMIT = 10, LEAST_EVERY_MS = 50, IDLE_MS = 60000 };
-enum { TEXT_BYTES = 1024 };
+enum { TEXT_BYTES = 1024, PATH_BYTES = 64, FAMILY_MAX = 256 };
 enum { COLLECTIVES_MAX = 64, THREADS_MAX = 2048, FIELD_STATE = 3, FIELD_UTIME = 14, TICK_MS = 10 };
 
 static uint64_t limit_ms, due_ms;
@@ -64,12 +65,14 @@ void kp_hangwatch_forget(void)
 
 /* ---- what is seen ---- */
 
-/* Of the process; of its children those that it has waited for, which compilers are. */
-static void times_read(struct kp_hangwatch_sample *s)
+/* Processor time of a process, and of its children that it has waited for. */
+static void times_of(const char *process, uint64_t *own_ms, uint64_t *child_ms)
 {
-    char text[TEXT_BYTES];
+    char path[PATH_BYTES], text[TEXT_BYTES];
     uint64_t ticks[4] = {0};
-    const char *at = kp_io_text("/proc/self/stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    kp_fmt(path, sizeof path, "/proc/%s/stat", process);
+    const char *at = kp_io_text(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    *own_ms = *child_ms = 0;
     if (!at || at[1] != ' ') return;
     at += 2;
     for (int field = FIELD_STATE; *at && field < FIELD_UTIME + 4; field++) {
@@ -77,9 +80,62 @@ static void times_read(struct kp_hangwatch_sample *s)
         at += strcspn(at, " ");
         at += *at == ' ';
     }
-    const uint64_t helpers_ms = kp_io_helpers_cpu_us() / 1000, own_ms = (ticks[0] + ticks[1]) * TICK_MS;
+    *own_ms = (ticks[0] + ticks[1]) * TICK_MS;
+    *child_ms = (ticks[2] + ticks[3]) * TICK_MS;
+}
+
+/* How long the first thread of a process had no core when it wanted one. */
+static uint64_t waited_of(const char *process)
+{
+    char path[PATH_BYTES], text[TEXT_BYTES];
+    kp_fmt(path, sizeof path, "/proc/%s/schedstat", process);
+    const char *const second = kp_io_text(path, text, sizeof text) > 0 ? strchr(text, ' ') : NULL;
+    return second ? kp_digits(second + 1) / 1000000 : 0;
+}
+
+static struct hang_family {
+    uint32_t pids[FAMILY_MAX], count, of;
+} family;
+
+/* Adds what a thread has started. */
+static void children_add(void *context, const char *tid)
+{
+    struct hang_family *const f = context;
+    char path[PATH_BYTES], text[TEXT_BYTES];
+    const char *at = text;
+    kp_fmt(path, sizeof path, "/proc/%u/task/%s/children", f->of, tid);
+    if (kp_io_text(path, text, sizeof text) <= 0) return;
+    for (uint32_t pid; f->count < FAMILY_MAX && (pid = (uint32_t)kp_digits_read(&at)) != 0; at += *at == ' ')
+        f->pids[f->count++] = pid;
+}
+
+/* Adds what processes that descend from this one have taken and waited for: a compiler that still runs. */
+static uint64_t family_ms(void)
+{
+    char process[16] = "self", path[PATH_BYTES];
+    uint64_t sum = 0, own_ms, child_ms;
+    family.count = 0;
+    family.of = (uint32_t)getpid();
+    (void)kp_io_each_name("/proc/self/task", children_add, &family);
+    for (uint32_t i = 0; i < family.count; i++) {
+        family.of = family.pids[i];
+        kp_fmt(process, sizeof process, "%u", family.of);
+        kp_fmt(path, sizeof path, "/proc/%s/task", process);
+        (void)kp_io_each_name(path, children_add, &family);
+        times_of(process, &own_ms, &child_ms);
+        sum += own_ms + child_ms + waited_of(process);
+    }
+    return sum;
+}
+
+static void times_read(struct kp_hangwatch_sample *s)
+{
+    const uint64_t helpers_ms = kp_io_helpers_cpu_us() / 1000;
+    uint64_t own_ms;
+    times_of("self", &own_ms, &s->child_ms);
     s->own_ms = own_ms > helpers_ms ? own_ms - helpers_ms : 0;
-    s->child_ms = (ticks[2] + ticks[3]) * TICK_MS;
+    s->waited_ms = waited_of("self");
+    s->child_ms += s->done == state.last.done ? family_ms() : 0; /* a program that goes on is not asked */
 }
 
 static void bytes_read(struct kp_hangwatch_sample *s)

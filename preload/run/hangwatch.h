@@ -3,8 +3,8 @@
  * hangwatch.h - watches for a program that stands (KPROF_HANG), on the thread kprof-control
  *
  * A program goes on while a step, a collective or kprof_alive() comes, while files are read or written, while its child
- * processes compute, or while it computes and its Python code goes on. Else it stands; where it computes nevertheless
- * it is said to be busy.
+ * processes compute, while it has no core, or while it computes and its Python code goes on. Else it stands; where it
+ * computes nevertheless it is said to be busy.
  */
 #pragma once
 
@@ -25,10 +25,12 @@ void kp_hangwatch_forget(void);
 
 /* --- the decision, which reads no clock and no file --- */
 struct kp_hangwatch_sample {
-    uint64_t done;  /* steps, collectives and calls of kprof_alive() so far: any number that grows with them */
-    uint64_t bytes; /* read and written */
-    uint64_t own_ms, child_ms; /* processor time */
-    uint64_t place;            /* of the main thread's Python code: another number where it is elsewhere */
+    uint64_t done;      /* steps, collectives and calls of kprof_alive() so far: any number that grows with them */
+    uint64_t bytes;     /* read and written */
+    uint64_t own_ms;    /* processor time */
+    uint64_t waited_ms; /* the main thread wanted a core, and had none */
+    uint64_t child_ms;  /* both, of all processes that this one has started and that those have */
+    uint64_t place;     /* of the main thread's Python code: another number where it is elsewhere */
     bool has_step;
 };
 struct kp_hangwatch_state { /* all zero: no look yet */

@@ -271,7 +271,7 @@ def test_processes_of_one_number_on_two_machines_are_two_and_those_of_another_jo
 
 
 QUIET = """
-import ctypes, sys, time
+import ctypes, subprocess, sys, time
 op(b"aten::linear")
 k = ctypes.CDLL(None)
 k.kprof_step()
@@ -283,6 +283,7 @@ while time.monotonic() < until:
     %s
 """
 PAUSES = {"evaluates": "one(2000) if n % 2 else two(2000); n += 1", "is meant": "k.kprof_alive(); time.sleep(0.05)",
+          "compiles": "subprocess.run(['timeout', '5', 'sh', '-c', 'while :; do :; done'])",
           "saves": "open(sys.argv[0] + '.save', 'wb').write(b'x' * 3000000); time.sleep(0.05)"}
 
 

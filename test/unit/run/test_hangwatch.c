@@ -8,14 +8,14 @@ enum { LIMIT = 300000, EVERY = 5000 };
 
 static struct kp_hangwatch_state watch;
 static struct kp_hangwatch_sample now;
-static uint64_t now_ms, own_each, child_each, bytes_each;
+static uint64_t now_ms, own_each, child_each, waited_each, bytes_each;
 static bool has_moved_each;
 
 static void begin(void)
 {
     watch = (struct kp_hangwatch_state){0};
     now = (struct kp_hangwatch_sample){.has_step = true};
-    own_each = child_each = bytes_each = 0;
+    own_each = child_each = waited_each = bytes_each = 0;
     has_moved_each = false;
     now_ms = 1000000;
 }
@@ -27,6 +27,7 @@ static enum kp_hangwatch_finding look_for(uint64_t ms)
         now_ms += EVERY;
         now.own_ms += own_each;
         now.child_ms += child_each;
+        now.waited_ms += waited_each;
         now.bytes += bytes_each;
         now.place += has_moved_each;
         const enum kp_hangwatch_finding found = kp_hangwatch_turn(&watch, &now, now_ms, LIMIT, EVERY);
@@ -79,6 +80,20 @@ static void an_evaluation_a_compilation_and_a_checkpoint_go_on(void **state)
     bytes_each = 20 << 20;
     assert_int_equal(look_for(3 * LIMIT), KP_HANGWATCH_GOES_ON);
     bytes_each = 2000; /* what a loop that waits reads */
+    assert_int_equal(look_for(LIMIT + 3 * EVERY), KP_HANGWATCH_STANDS);
+}
+
+static void one_without_a_core_does_not_stand(void **state)
+{
+    (void)state;
+    begin();
+    waited_each = EVERY * 3 / 4;
+    assert_int_equal(look_for(3 * LIMIT), KP_HANGWATCH_GOES_ON);
+    waited_each = EVERY / 4; /* a little of both, and its code goes on */
+    own_each = EVERY / 50;
+    has_moved_each = true;
+    assert_int_equal(look_for(3 * LIMIT), KP_HANGWATCH_GOES_ON);
+    waited_each = EVERY / 50; /* it sleeps, and waits for a core where it wakes up */
     assert_int_equal(look_for(LIMIT + 3 * EVERY), KP_HANGWATCH_STANDS);
 }
 
@@ -150,6 +165,7 @@ int main(void)
         cmocka_unit_test(what_ends_starts_the_time_anew),
         cmocka_unit_test(before_the_first_step_it_may_take_three_times_as_long),
         cmocka_unit_test(an_evaluation_a_compilation_and_a_checkpoint_go_on),
+        cmocka_unit_test(one_without_a_core_does_not_stand),
         cmocka_unit_test(one_that_computes_at_one_place_is_busy),
         cmocka_unit_test(one_that_sleeps_in_turns_at_two_places_stands),
         cmocka_unit_test(processor_time_may_go_back_a_little),
