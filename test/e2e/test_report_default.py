@@ -281,7 +281,7 @@ def test_a_step_before_the_window_is_told_beside_the_recorded_ones(tmp_path):
     said = json.loads(harness.cli("report", run.trace, "--json").stdout)
     bare, steps = said["bare_step_ms"], int(facts.load(run.trace)["kprof"]["bare_steps"])
     assert steps == 19 and 4 < bare < said["steps"]["median_ms"] / 1.2
-    told, times = re.search(r"Recording makes steps longer: ([\d.]+) ms before it \(median of 19 steps\), ([\d.]+) times as long now\n",
+    told, times = re.search(r"Before the recording a step took ([\d.]+) ms \(median of 19 steps\), now ([\d.]+) times as long: ",
                             harness.cli("report", run.trace).stdout).groups()
     assert float(told) == pytest.approx(bare, rel=0.01) and float(times) == pytest.approx(said["steps"]["median_ms"] / bare, abs=0.01)
     advice = json.loads(harness.cli("advise", "--json", run.trace).stdout)

@@ -342,8 +342,8 @@ static const char *slowed_by(const struct kp_costrules *x)
                                    "`--with-stack ops` for timing";
     if (!x->out->count || times < KP_BARE_TOLD) return NULL;
     return kp_costrules_text(x,
-                             "a step takes %.2f times as long as before recording (%.3f ms): recording lengthens ops, "
-                             "launches and Python, so they cost less than reported%s",
+                             "a step takes %.2f times as long as before recording (%.3f ms). If recording is why, ops, "
+                             "launches and Python cost less than reported%s",
                              times, x->out->median_ns / times / 1e6, host_without(x, times));
 }
 

@@ -42,7 +42,7 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const uint8
     if (e->kind == KP_KINETO_OP) kp_commops_add(&s->busy, tree, marks, i);
     if (e->kind == KP_KINETO_RUNTIME) kp_spans_add(&s->busy, from, to);
     if (e->kind == KP_KINETO_RUNTIME && kp_vendor_is_wait(name)) kp_spans_add(&s->waits, from, to);
-    if (e->kind == KP_KINETO_ANNOTATION && kp_kineto_is_loader(name)) {
+    if ((e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_PYTHON) && kp_kineto_is_loader(name)) {
         kp_spans_add(&s->data, from, to);
         kp_spans_add(&s->busy, from, to);
     }

@@ -357,15 +357,19 @@ static void kinds_print(FILE *out, const struct kp_top_report *r)
         if (told[i]) kp_plain_fmt(out, "         %s\n", told[i]);
 }
 
-/* Recording lengthens what the host does, and a reader would take it for the program's. */
+/* Recording lengthens what the host does, and a reader would take it for the program's; other steps may also be other
+ * work. */
 static void bare_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     const double times = s->bare_ns > 0 ? (double)s->step_median_ns / (double)s->bare_ns : 0;
     char text[40];
     if (times < KP_BARE_MUCH || r->choice->within) return;
-    fprintf(out, "         Recording makes steps longer: %s before it (median of %ld steps), %.2f times as long now\n",
-            kp_units_span(text, sizeof text, s->bare_ns), s->bare_steps, times);
+    fprintf(
+        out,
+        "         Before the recording a step took %s (median of %ld steps), now %.2f times as long: by recording, by "
+        "other programs, or by its own work\n",
+        kp_units_span(text, sizeof text, s->bare_ns), s->bare_steps, times);
 }
 
 /* Of a function that is known from stacks alone only its ops are, so their time is no wall time. */

@@ -141,8 +141,17 @@ static inline uint32_t kp_kineto_shapes(const struct kp_kineto_event *e)
     return e->flags & KP_KINETO_LISTS ? e->concrete : e->shapes;
 }
 
-/* Is it the name of the range in which torch's DataLoader gives a batch? */
-static inline bool kp_kineto_is_loader(const char *name) { return strncmp(name, "enumerate(DataLoader)#", 22) == 0; }
+/* Is it the name of the call in which torch's DataLoader begins an epoch, and starts workers that were not kept? */
+static inline bool kp_kineto_is_loader_start(const char *name)
+{
+    const char *const end = strrchr(name, ')'); /* "torch/utils/data/dataloader.py(492): __iter__" */
+    return end && strcmp(end, "): __iter__") == 0 && strstr(name, "torch/utils/data/dataloader.py(");
+}
+/* The same, or that of the range in which it gives a batch? */
+static inline bool kp_kineto_is_loader(const char *name)
+{
+    return strncmp(name, "enumerate(DataLoader)#", 22) == 0 || kp_kineto_is_loader_start(name);
+}
 
 /* Is it the name of a step's range? Its number stands behind the '#'. */
 static inline bool kp_kineto_is_step(const char *name) { return strncmp(name, "ProfilerStep#", 13) == 0; }

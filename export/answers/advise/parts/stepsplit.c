@@ -38,7 +38,7 @@ static enum kp_split_part part_of(const struct kp_kineto *trace, const struct kp
     const char *name = kp_kineto_text(trace, e->name);
     const bool is_op = e->kind == KP_KINETO_OP, is_range = e->kind == KP_KINETO_ANNOTATION;
     if (e->kind == KP_KINETO_GPU) return kp_split_part_of_device(kp_kineto_text(trace, e->cat), name);
-    if ((is_op || is_range) && kp_kineto_is_loader(name)) return KP_SPLIT_LOADING;
+    if ((is_op || is_range || e->kind == KP_KINETO_PYTHON) && kp_kineto_is_loader(name)) return KP_SPLIT_LOADING;
     if ((is_op || is_range) && !has_gpu && is_communication(name)) return KP_SPLIT_COMM;
     return is_op && !has_gpu && !kp_advise_is_range(name) ? KP_SPLIT_COMPUTE : KP_SPLIT_IDLE;
 }

@@ -15,6 +15,7 @@ enum { BURSTS_LEAST = 3 };
 #define BURST_USUALS 4.0 /* times what the median step waits, and a hand-over more */
 #define BURST_NEAR 0.25  /* of the wait that most of such time is in; what is less is noise */
 #define BURST_SHARE 0.75 /* of all that is waited for: the few steps have it */
+#define START_SHARE 0.25 /* of the time for data */
 #define EVERY_SHARE 0.60 /* of the distances between them: they are about as long as the median */
 
 struct waits {
@@ -95,8 +96,32 @@ static bool waits_are_short(const struct kp_costrules *x, const struct kp_findin
     return f->steps && f->step_ns * (double)x->out->steps < KP_HAND_OVER_NS * (double)f->steps;
 }
 
+/* Each epoch starts workers, where they are not kept. Only calls of Python show that. */
+static bool starts_tell(const struct kp_costrules *x, struct kp_finding *f)
+{
+    const struct kp_keyindex *const places = &x->places->parts[KP_SPLIT_LOADING].keys;
+    const struct kp_costplace *const rows = places->rows;
+    double start_ns = 0, all_ns = 0;
+    size_t starts = 0;
+    for (size_t i = 0; i < places->count; i++) {
+        const bool is_start = kp_kineto_is_loader_start(kp_kineto_text(x->tree->trace, rows[i].name));
+        all_ns += (double)rows[i].ns;
+        if (!is_start) continue;
+        start_ns += (double)rows[i].ns;
+        starts += rows[i].count;
+    }
+    if (starts < 2 || start_ns < START_SHARE * all_ns) return false;
+    f->what = kp_costrules_text(x,
+                                "the DataLoader starts its workers again each epoch (%zu times, %.1f ms each), and "
+                                "the step waits for data",
+                                starts, start_ns / 1e6 / (double)starts);
+    f->change = "Keep the workers: DataLoader(..., persistent_workers=True).";
+    return true;
+}
+
 void kp_loadwaits_tell(const struct kp_costrules *x, const struct kp_step_split *splits, struct kp_finding *f)
 {
+    if (starts_tell(x, f)) return;
     if (bursts_tell(x, splits, f))
         f->change = "See whether all workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then "
                     "kprof advise. If one "

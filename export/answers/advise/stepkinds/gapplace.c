@@ -38,7 +38,8 @@ static bool is_work(const struct kp_tree *tree, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(tree, i);
     const char *name = kp_kineto_text(tree->trace, e->name);
-    if (e->kind == KP_KINETO_ANNOTATION) return kp_kineto_is_loader(name) || kp_vendor_is_collective(name);
+    if (kp_kineto_is_loader(name)) return true;
+    if (e->kind == KP_KINETO_ANNOTATION) return kp_vendor_is_collective(name);
     return e->kind == KP_KINETO_OP && !kp_advise_is_range(name);
 }
 
