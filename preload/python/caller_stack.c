@@ -63,10 +63,12 @@ static HOT uint64_t key_read(const struct kp_python_layout *l, const void *threa
     uint64_t key = 0;
     for (uint32_t n = 0; frame && n < FRAMES_MAX; frame = kp_python_at(frame, l->frame_back)) {
         if (!is_python(l, frame)) continue;
-        key = mix(key ^ 1, kp_pyframe_place(l, frame) + kp_pycode_check(l, kp_pyframe_code(l, frame)));
+        const uint64_t place = kp_pyframe_place(l, frame) + kp_pycode_check(l, kp_pyframe_code(l, frame));
+        key =
+            (key << 7 | key >> 57) + place * UINT64_C(0x9e3779b97f4a7c15); /* frames wait for two instructions alone */
         n++;
     }
-    return key;
+    return key ^ key >> 29;
 }
 
 /* The innermost frame of Python, or NULL. */
