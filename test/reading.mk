@@ -18,7 +18,7 @@ bench-gpu: $(O)/test/bench/bench_gpu ## the same for device records: M/s, us a r
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
-FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace fuzz_show fuzz_stood fuzz_control $(if $(HAS_LIBDW),fuzz_elf)
+FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace fuzz_show fuzz_stood fuzz_control fuzz_oom $(if $(HAS_LIBDW),fuzz_elf)
 FUZZ_DIR := $(BUILD)/$(if $(findstring afl,$(FUZZ_CC)),fuzz-afl,fuzz)
 FUZZ_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_LINK = $(FUZZ_CC) -fsanitize=fuzzer $(FUZZ_SAN) -o $@ $^
@@ -38,6 +38,7 @@ $(FUZZ_DIR)/o/%.o: %.S
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_COMPILE)
 $(FUZZ_DIR)/fuzz_dense: $(call fuzz_objects,test/fuzz/dense.c test/fuzz/export_bridge.c $(FUZZ_VIEWS))
+$(FUZZ_DIR)/fuzz_oom: $(call fuzz_objects,$(FUZZ_VIEWS))
 $(FUZZ_DIR)/%: $(FUZZ_DIR)/o/test/fuzz/%.o $(call fuzz_objects,$(FUZZ_READING))
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) -lz -lzstd -lm -lpthread

@@ -12,6 +12,7 @@
 #include "export/cli/recover/latest.h"
 #include "export/read/symbols/lines.h"
 #include "export/read/files/outfile.h"
+#include "export/read/folder/run_folder.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/parse/kineto_parse.h"
@@ -27,6 +28,7 @@ struct memory_command {
     enum format format;    /* of the heap's profile */
     enum kp_profile_by by; /* what folded stacks and the flame graph count */
     bool has_by, leaks, all_steps, all_frames, partial;
+    bool has_told; /* files of KPROF_ON_OOM were shown: what a trace has comes behind them, or nothing */
     const char *device, *out;
     long row_limit, first_step, last_step; /* -1: all */
     long heap_limit;                       /* of call stacks and steps of the heap; 0: the default of each, -1: all */
@@ -118,7 +120,8 @@ static int show_it(const struct kp_memview *view, const struct memory_command *m
 {
     FILE *out = m->out ? fopen(m->out, "we") : stdout;
     if (!out) return kp_cli_fail("memory", "%s: %s", m->out, strerror(errno));
-    if (m->form == FORM_TABLE && several) kp_cli_say(out, "%s:", show->label);
+    if (m->form == FORM_TABLE && (several || m->has_told))
+        kp_cli_say(out, "%s%s:", m->has_told ? "\n" : "", show->label);
     if (m->form == FORM_HTML) kp_mempage_write(out, view, show, show->members);
     else if (show->members && (!view || m->form == FORM_TABLE)) heap_put(out, m, show->members);
     if (view && m->form != FORM_HTML) view_put(out, view, m, show);
@@ -132,6 +135,7 @@ static int show_it(const struct kp_memview *view, const struct memory_command *m
 /* The trace has no event of torch's memory. */
 static int heap_show(const struct memory_command *m, struct kp_mem_show *show, bool several)
 {
+    if (!show->members && m->has_told) return KP_EXIT_DONE;
     if (show->members && m->form != FORM_SVG && m->form != FORM_RAW) return show_it(NULL, m, show, several);
     if (show->members)
         return kp_cli_fail("memory", "%s: it has the host's heap and no tensors; --html shows it as a page",
@@ -332,14 +336,25 @@ static void oom_put(void *context, const struct kp_oom *oom)
     else kp_oom_print(stdout, oom, m->row_limit);
 }
 
-/* -1: no such file is meant, or there. A folder's files come first: they say why the program ended. */
+static bool has_traces(const char *path)
+{
+    struct kp_run_folder folder = {.path = path};
+    const bool has = kp_run_folder_read(&folder) == 0 && folder.count;
+    kp_run_folder_free(&folder);
+    return has;
+}
+
+/* -1: the traces follow. A folder's files come first: they say why the program ended. */
 static int oom_show(struct memory_command *m, const char *path)
 {
     struct kp_oom oom;
     const char *why;
     const bool is_text = m->form == FORM_TABLE || m->form == FORM_JSON;
     if (!is_text || m->out || m->format || m->leaks) return -1;
-    if (!kp_oomfile_is(path)) return kp_oomfile_each(path, oom_put, m) ? KP_EXIT_DONE : -1;
+    if (!kp_oomfile_is(path)) {
+        m->has_told = kp_oomfile_each(path, oom_put, m) > 0;
+        return m->has_told && !has_traces(path) ? KP_EXIT_DONE : -1;
+    }
     if (!kp_oomfile_read(&oom, path, &why)) return kp_cli_fail("memory", "%s: %s", path, why);
     oom_put(m, &oom);
     kp_oom_fini(&oom);

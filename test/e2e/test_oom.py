@@ -62,6 +62,18 @@ def test_memory_says_it_first_and_by_line(tmp_path):
     assert told["sites"][0]["bytes"] == said["kept"] and told["text"] == first
 
 
+def test_memory_shows_the_traces_behind_it(tmp_path):
+    recorded, plain = tmp_path / "recorded", tmp_path / "plain"
+    for folder, setting in ((recorded, 1), (plain, 0)):
+        harness.run_kprof(SCRIPT, folder, 1, schedule="wait=1,warmup=1,active=2,repeat=1", KPROF_ON_OOM="dump", KPROF_PROFILE_MEMORY=setting).ok()
+    shown = told_by("memory", recorded)
+    assert shown.startswith("cpu ran out of ") and shown.index(".pt.trace.json.gz:\n") > shown.index("Allocated at") and "peak" in shown, shown
+    first, second = map(json.loads, told_by("memory", "--json", recorded).split("\n", 1))
+    assert first["oom"] == 1 and "oom" not in second
+    shown = harness.cli("memory", plain)
+    assert shown.returncode == 0 and not shown.stderr and shown.stdout.startswith("cpu ran out of ") and ".gz" not in shown.stdout, shown
+
+
 def told_by(*arguments):
     shown = harness.cli(*arguments)
     assert shown.returncode == 0, shown.stderr

@@ -198,6 +198,13 @@ static void stood_write(void)
     put("fuzz_stood", "steps", steps, sizeof steps);
 }
 
+static const char oom[] =
+    "{\"oom\":1,\"event\":\"oom\",\"pid\":7,\"rank\":1,\"step\":3,\"text\":\"cuda:0 ran "
+    "out\",\"device\":\"cuda:0\",\"asked\":9,"
+    "\"asked_at\":{\"file\":\"a.py\",\"line\":3,\"function\":\"f\",\"category\":\"\"},\"live\":8,\"blocks\":1,"
+    "\"allocated\":8,\"reserved\":9,\"limit\":7,\"sites\":[{\"file\":null,\"line\":null,\"function\":null,"
+    "\"category\":\"gradients\",\"bytes\":8,\"blocks\":1,\"largest\":8,\"first_step\":1,\"last_step\":2,\"grows\":4}]}";
+
 int main(int argc, char **argv)
 {
     static const uint8_t patches[] = {0x10, 3, 64, 0, 9, 2, 70, 0, 255, 1, 100, 0, 7},
@@ -218,6 +225,7 @@ int main(int argc, char **argv)
     put("fuzz_control", "metadata", "metadata job a value", 20);
     put("fuzz_control", "call", "kprof job 1 id=3 round=1 beat=7 state=2 steps=2 target=40 phase=train", 69);
     put("fuzz_control", "answer", "kprof rank 1 id=3 state=7 step=31 step_us=900 rank=1 size=8 pid=42 host=a", 73);
+    put("fuzz_oom", "file", oom, sizeof oom - 1);
     put("fuzz_config", "lines", "KPROF_SCHEDULE=wait=1,warmup=1,active=2\nKPROF_MALLOC=trace\n", 61);
     return 0;
 }

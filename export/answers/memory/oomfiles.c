@@ -55,7 +55,7 @@ size_t kp_oomfile_each(const char *folder, kp_oomfile_fn fn, void *context)
     struct dirent **entries;
     const int count = scandir(folder, &entries, is_oom_name, alphasort);
     size_t told = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = count - 1; i >= 0; i--) {
         char path[PATH_MOST];
         struct kp_oom oom = {0};
         const char *why;

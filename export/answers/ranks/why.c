@@ -162,7 +162,7 @@ void kp_why_oom(struct kp_why *why, int64_t pid, int64_t time_ms, const char *te
     enum { SOON_MS = 60000 }; /* a program that went on for longer did not end of it */
     const struct kp_why_end *const e = why->count ? &why->of[0] : NULL;
     const bool is_of = !e || (e->is_bad && e->pid == pid && e->last_ns / 1000000 - time_ms <= SOON_MS);
-    if (is_of && !*why->oom) snprintf(why->oom, sizeof why->oom, "%s", text);
+    if (is_of) snprintf(why->oom, sizeof why->oom, "%s", text);
 }
 
 void kp_why_print(FILE *out, const struct kp_why *why)

@@ -42,7 +42,7 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
 bool kp_why_stood(struct kp_why *why, long pid, int64_t ns);
 /*
  * Settled: a process was out of memory then, as text says. That of what ended first is kept, if it ended badly; without
- * any trace the first that is told.
+ * any trace the one that is told last.
  */
 void kp_why_oom(struct kp_why *why, int64_t pid, int64_t time_ms, const char *text);
 /* Keeps the newest trace of each process, and puts what ended first, in front; call it once. */

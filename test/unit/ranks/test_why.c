@@ -118,11 +118,11 @@ static void what_lacked_memory_says_so_once(void **state)
     }
 }
 
-static void without_a_trace_the_first_that_lacked_memory_is_told(void **state)
+static void without_a_trace_the_last_that_is_told_is_kept(void **state)
 {
     (void)state;
-    kp_why_oom(&why, 7, 1000, "cuda:0 ran out");
     kp_why_oom(&why, 8, 2000, "cuda:1 ran out");
+    kp_why_oom(&why, 7, 1000, "cuda:0 ran out");
     assert_string_equal(told(), "cuda:0 ran out\n");
 }
 
@@ -191,7 +191,7 @@ int main(void)
         cmocka_unit_test(a_job_that_ended_well_has_no_cause),
         cmocka_unit_test(what_stood_before_it_ended_is_the_cause),
         cmocka_unit_test(what_lacked_memory_says_so_once),
-        cmocka_unit_test(without_a_trace_the_first_that_lacked_memory_is_told),
+        cmocka_unit_test(without_a_trace_the_last_that_is_told_is_kept),
         cmocka_unit_test(a_process_that_runs_has_not_ended),
         cmocka_unit_test(what_the_launcher_was_told_names_the_cause),
         cmocka_unit_test(a_ring_that_was_kept_tells_of_no_end),
