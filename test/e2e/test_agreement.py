@@ -12,6 +12,7 @@ import pytest
 import advicetraces
 import harness
 import pagedata
+from test_advice_findings import evaluating
 from test_view import trace_make
 
 DATA = harness.ROOT / "test" / "data"
@@ -63,7 +64,24 @@ def with_workers(path, names=1, level=1):
     return trace.each(make).write(folder / path.name)
 
 
-BUILT = {"workers": with_workers, "edges": edges, "names of modules": named_modules, "screens": trace_make}
+def saving(path):
+    """Steps 10 and 20 evaluate, and 20 saves behind that."""
+    return evaluating(path, saves=200)
+
+
+def generating(path):
+    """Thirty steps that each take a token, of which three take a prompt of 40."""
+    trace, at = advicetraces.Trace(), 1000
+    for number in range(1, 31):
+        tokens = 40 if number % 10 == 5 else 1
+        trace.add("user_annotation", f"ProfilerStep#{number}", 1, at, 2000 + 500 * tokens)
+        trace.add("cpu_op", "aten::embedding", 1, at + 5, 90, **{"Input Dims": [[1000, 64], [1, tokens], [], [], []], "Input type": ["float", "long int", "Scalar", "Scalar", "Scalar"]})
+        trace.add("cpu_op", "aten::mm", 1, at + 100, 1800 + 500 * tokens)
+        at += 2000 + 500 * tokens
+    return trace.write(path)
+
+
+BUILT = {"workers": with_workers, "edges": edges, "names of modules": named_modules, "screens": trace_make, "evaluations": evaluating, "evaluations and a save": saving, "prompts": generating}
 
 
 @functools.cache
@@ -281,6 +299,34 @@ def test_findings_are_the_same_everywhere(name):
     rows = [row for row in tabs(name)["Findings"] if not row["level"] and row["name"].startswith(("CRITICAL", "WARNING"))]
     assert [(row["name"].split(": ", 1)[1], row["name"].split(":")[0].lower(), near(row["a_step_ms"]), near(row["share"])) for row in rows] == said
     assert (advice["verdict"] == "healthy") <= head["advice"]["healthy"] and advice["missing"] == head["advice"]["missing"]
+
+
+@every
+def test_evaluations_and_prompts_are_told_the_same_everywhere(name):
+    """The report has them without what to type."""
+    advice, (head, _, _), said = asked(name, "advise"), page(name), harness.cli("report", trace_of(name)).stdout
+    notes = dict(zip(head["advice"]["note_titles"], head["advice"]["notes"]))
+    in_view = " ".join(row["name"].strip() for row in tabs(name)["Findings"])  # on lines of a screen
+    for key, title in (("evaluated", "Evaluations"), ("prompts", "Prompts")):
+        assert notes.get(title) == advice[key]
+        assert f"NOTE {advice[key]}" in in_view if advice[key] else f" {title.lower()} during the training" not in in_view
+        core = re.sub(r"\. To time them: .*", "", advice[key] or "")
+        assert f"         {core}\n" in said if core else f" {title.lower()} during the training" not in said, said
+    if name in ("evaluations", "evaluations and a save", "prompts"):  # made for it
+        assert advice["prompts" if name == "prompts" else "evaluated"]
+
+
+@every
+def test_rows_by_function_and_by_line_add_up_to_those_by_op(name):
+    def sums(by):
+        rows = harness.cli("report", trace_of(name), "--by", by, "--json", "-n", "0", "--step", "all")
+        if rows.returncode:
+            assert re.search(r"no (function of Python|line of the program) in it", rows.stderr), rows.stderr
+            return None
+        return tuple(near(sum(row.get(key, 0) for row in json.loads(rows.stdout)["rows"])) for key in ("self_ms", "gpu_self_ms"))
+
+    for by in ("function", "line", "library"):
+        assert sums(by) in (None, sums("op")), by
 
 
 @every

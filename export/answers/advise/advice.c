@@ -53,10 +53,11 @@ static void means_make(struct kp_advice *out, const struct kp_step_split *splits
     out->step_ns = 0;
     out->median_ns = median_of(splits, out->steps);
     for (size_t i = 0; i < out->steps; i++) {
-        out->step_ns += (double)splits[i].step_ns / (double)out->steps;
+        out->step_ns += (double)splits[i].step_ns;
         for (int p = 0; p < KP_SPLIT_PARTS; p++) out->mean_ns[p] += (double)splits[i].part_ns[p] / (double)out->steps;
         for (int c = 0; c < KP_IDLE_CAUSES; c++) out->cause_ns[c] += (double)splits[i].cause_ns[c] / (double)out->steps;
     }
+    if (out->steps) out->step_ns /= (double)out->steps; /* once, as steps_mean(): shares round alike */
 }
 
 /* Half of a step's idle time is Python's collector, or a compiler: their own rules have told it. */
