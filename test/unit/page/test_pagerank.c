@@ -95,10 +95,21 @@ static char *verdict_of(int first_wait, int second_wait)
     "it spends 0.8 ms of each step on ops, the other 0.4 ms; aten::mm takes 0.8 ms per step there, 0.4 ms on the " \
     "other"
 
+/* Takes what the docs say of a finding out of the verdict. */
+static void about_take(char *verdict)
+{
+    char *const about = strstr(verdict, ",\"about\":\"");
+    assert_non_null(about);
+    const char *const end = strstr(about + 10, "\",\"");
+    assert_true(end && strstr(about, "One rank arrives late") < end);
+    memmove(about, end + 1, strlen(end + 1) + 1);
+}
+
 static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
 {
     (void)state;
     char *verdict = verdict_of(500, 70);
+    about_take(verdict);
     assert_string_equal(
         verdict,
         "{\"columns\":{},\"head\":{\"id\":\"exposed-communication\",\"stuck\":null,\"stuck_next\":null,\"cause\":"
