@@ -7,6 +7,7 @@ file, and equal sums of all weights.
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,14 +23,14 @@ LONG = 3600
 
 
 def ran(how, ranks, folder, watched):
-    """Runs a training. Returns its last line, which has the sum of its weights, and all that it said on standard error."""
+    """Runs a training. Returns the sums of its ranks' weights, and all that it said on standard error."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("KPROF_", "LD_PRELOAD"))} | {"OMP_NUM_THREADS": "1"}
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks > 1 else []
     before = [KPROF, "run", "--no-advise", "--hang", f"{HANG:g}s", "--schedule", "none", "-o", folder, "--"] if watched else []
     command = [*before, PYTHON, *launch, PROGRAM, how, 2 * HANG]
     done = subprocess.run([str(part) for part in command], env=env, capture_output=True, text=True, timeout=LONG, check=False)
     assert done.returncode == 0, done.stderr
-    return sorted(line for line in done.stdout.splitlines() if line.startswith("weights ")), done.stderr
+    return sorted(re.findall("weights ([0-9a-f]{64})", done.stdout)), done.stderr  # ranks may write into one line
 
 
 def calm(how, ranks, folder):
@@ -45,7 +46,7 @@ def calm(how, ranks, folder):
 def main():
     until, rounds, wrong = time.monotonic() + 60 * MINUTES, 0, 0
     while time.monotonic() < until:
-        how, ranks = PAUSES[rounds % len(PAUSES)], 1 + rounds // len(PAUSES) % 2
+        how, ranks = PAUSES[rounds // 2 % len(PAUSES)], 1 + rounds % 2
         with tempfile.TemporaryDirectory(prefix="calm") as folder:
             problem = calm(how, ranks, pathlib.Path(folder))
         rounds, wrong = rounds + 1, wrong + bool(problem)
