@@ -29,7 +29,10 @@ ends: all ## jobs of 8 ranks that stand or end in 13 ways, 20 times each: what k
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python $$python test/ends/ends.py $(ENDS_ARGS)
 calm: all ## CALM_MINUTES=30 of trainings that pause for twice KPROF_HANG (CALM_HANG=10 s): nothing is told, and results are equal with and without
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python $$python test/ends/calm.py
-.PHONY: truth ends calm
+ring: all ## KPROF_RING: SIGKILLs at random moments, laps through a small spool, traces one after the other (RING_KILLS= RING_LAPS= RING_TRACES=; half an hour)
+	@export RING_KILLS=$${RING_KILLS:-500} RING_LAPS=$${RING_LAPS:-5000} RING_TRACES=$${RING_TRACES:-5000}; \
+	  $(MAKE) -s --no-print-directory t T=test_ring && $(PYTEST) test/e2e/test_ring.py $(PYTEST_ARGS)
+.PHONY: truth ends calm ring
 e2e-kill: all ## 200 SIGKILLs at random instants, each recovered
 	@export KPROF_TEST_KILLS=$${KPROF_TEST_KILLS:-200}; $(PYTEST) test/e2e/test_kill.py $(PYTEST_ARGS)
 e2e-versions: all strange $(O)/test/oracle/torch_layout ## every torch from 1.13 to 2.15, beside its own torch.profiler (hours)

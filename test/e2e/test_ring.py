@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""KPROF_RING: SIGKILL at random moments leaves the last seconds whole; traces of it one after the other leave nothing behind.
+
+make ring has more of both (RING_KILLS=, RING_TRACES=).
+"""
+import bisect
+import concurrent.futures
+import json
+import os
+import random
+import subprocess
+import time
+
+import pytest
+
+import facts
+import harness
+
+KILLS = int(os.environ.get("RING_KILLS", "12"))
+TRACES = int(os.environ.get("RING_TRACES", "40"))
+MS = 1_000_000
+RING = 1000 * MS
+seed = int(os.environ.get("KPROF_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
+
+
+def killed(folder, double, seconds):
+    """When ops of the program began and ended, as it wrote them, until it was killed so long after its first."""
+    env = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=folder, KPROF_RING="1s")
+    with subprocess.Popen(list(map(str, harness.script_command("ring_logged.py", double))), env=env, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as program:
+        try:
+            said = program.stdout.readline()
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                said += program.stdout.readline()
+        finally:
+            program.kill()
+        said += program.stdout.read()
+    lines = said.split(b"\n")[:-1]  # what follows the last newline was cut
+    return [tuple(map(int, line.split())) for line in lines]
+
+
+def recorded(folder):
+    """When ops began that the trace has, and when it ends, in ns since 1970."""
+    said = harness.cli("recover", folder)
+    assert said.returncode == 0, said.stderr
+    path, = folder.glob("*.pt.trace.json*")
+    trace = facts.load(path)
+    base = trace["baseTimeNanoseconds"]
+    end, = [e["ts"] for e in trace["traceEvents"] if e.get("name") == "Record Window End"]
+    return sorted(base + round(1000 * e["ts"]) for e in trace["traceEvents"] if e.get("name") == "aten::ring"), base + round(1000 * end)
+
+
+def wrong_with(folder, double, number):
+    """What is wrong with the ring that one kill leaves; None: nothing."""
+    seconds = random.Random(seed + number).uniform(1.1, 1.9)
+    folder.mkdir()
+    wrote = killed(folder, double, seconds)
+    starts, end = recorded(folder)
+    begun, ended = wrote[-1]
+    first = next(ended for begun, ended in wrote if begun >= end - RING + MS)  # of the ops that the ring must have
+    since = sum(begun >= starts[0] - MS for begun, _ in wrote)
+    at = bisect.bisect_left(starts, begun - MS)
+    if at == len(starts) or starts[at] > ended + MS:
+        return f"the last op of {begun} to {ended} is missing; the trace ends with {starts[-1]}"
+    if not end - RING - MS <= starts[0] <= first + MS:
+        return f"it begins {(end - starts[0]) / 1e9:.4f} s before its end, and its first op should be that until {first}, not of {starts[0]}"
+    if abs(len(starts) - since) > 4:  # some lie at its edges
+        return f"{len(starts)} ops, of {since} that the program wrote"
+    return None
+
+
+def test_a_kill_at_any_moment_leaves_the_last_second_whole(tmp_path, torch_double):
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        wrongs = list(pool.map(lambda number: wrong_with(tmp_path / str(number), torch_double, number), range(KILLS)))
+    assert wrongs == [None] * KILLS, f"seed {seed}"
+
+
+@pytest.mark.parametrize("how", ["keep", "window"])
+def test_traces_one_after_the_other_leave_nothing_behind(how, tmp_path, torch_double):
+    settings = {"KPROF_RING": "1s"} if how == "keep" else {"KPROF_SCHEDULE": "none"}
+    run = harness.Run(harness.script_command("windows_flat.py", torch_double, tmp_path / "out", TRACES, how), tmp_path / "run",
+                      harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=tmp_path / "out", KPROF_KEEP=3, **settings), timeout=3600).ok()
+    early, late = json.loads(run.out)
+    print(early, late)
+    assert early["traces"] == late["traces"] == 3 and late["files"] == early["files"], (early, late)
+    assert late["descriptors"] <= early["descriptors"] + 4, (early, late)  # those of a trace or of kprof-disk, for moments
+    assert late["own_kb"] - early["own_kb"] < 8192, (early, late)
