@@ -50,7 +50,6 @@ static void four_times_the_limit_fits_and_the_open_range_stays(void **state)
     assert_memory_equal(open, &before, sizeof before);
     assert_int_equal(stat(kp_record_path(), &st), 0);
     assert_true(st.st_size <= CAP_MB << 20);
-    assert_non_null(strstr(kp_spool_head()->text, "\nring_short=1\n")); /* the rest of the header is zeroes */
     assert_true(kp_load_relaxed(&kp_spool.chunks) <= (CAP_MB << 20) / KP_CHUNK_BYTES);
     spool_forget(true);
 }
@@ -105,9 +104,9 @@ static void what_a_reader_holds_stays_until_it_lets_go(void **state)
     (void)state;
     ring_open(CAP_MB);
     gate_record(1);
-    put_bytes(2 << 20);
     kp_ring_hold();
-    const uint64_t events = kp_record_events(1);
+    put_bytes(2 << 20);
+    const uint64_t events = (2 << 20) / sizeof(struct test_rec);
     rounds_wait();
     assert_int_equal(kp_record_events(1), events);
     assert_true(kp_ring_release());
@@ -124,8 +123,7 @@ static void where_room_is_short_the_newest_go_on_and_the_reader_is_told(void **s
     kp_ring_hold();
     put_bytes(UINT64_C(4) * CAP_MB << 20);
     assert_false(kp_ring_release());
-    kp_ring_hold(); /* the next one */
-    assert_true(kp_ring_release());
+    assert_non_null(strstr(kp_spool_head()->text, "\nring_short=1\n")); /* the rest of the header is zeroes */
     spool_forget(true);
 }
 
