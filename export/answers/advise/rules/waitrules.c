@@ -63,8 +63,9 @@ static void between_tell(struct kp_costrules *x, double ns, const char *where)
 {
     if (!is_much(x, ns)) return;
     x->out->no_op = kp_costrules_text(x,
-                                      "its thread sleeps %s %s for %s per step, as a server does that waits for "
-                                      "requests: kprof report --within %s has the calls alone",
+                                      "its thread sleeps %s %s for %s per step. A server waits so for requests; in "
+                                      "another program that wait is a cost: kprof run without --step has its line. "
+                                      "The calls alone: kprof report --within %s",
                                       where, kp_waits_function(x), kp_units_ms(ns), kp_waits_function(x));
     const double waited = 1e3 * kp_costrules_fact(x, "kprof.core_waited_us") / (double)x->out->steps;
     if (2 * ns >= x->out->mean_ns[KP_SPLIT_IDLE] - waited) x->explained |= 1u << KP_SPLIT_IDLE;
