@@ -84,7 +84,8 @@ def test_a_killed_program_leaves_its_lines(tmp_path):
     assert [line["step"] for line in lines] == list(range(len(lines)))
     assert own[-1][2] - lines[-1]["end"] < 10e9  # one second, and what a busy machine adds
     said = json.loads(harness.cli("watch", tmp_path / "out", "--json").stdout)
-    assert said["say"].startswith(f"rank 0 died after step {lines[-1]['step']}, ") and said["ranks"][0]["state"] == "gone"
+    assert said["say"].startswith(f"rank 0 was killed or left without an exit after step {lines[-1]['step']}, ")
+    assert said["ranks"][0]["state"] == "gone"
 
 
 def test_a_long_step_has_the_next_ones_recorded(tmp_path):
@@ -147,7 +148,8 @@ def test_each_rank_has_its_lines(tmp_path):
         processes[1].send_signal(signal.SIGKILL)
         processes[1].wait()
         said = json.loads(harness.cli("watch", tmp_path / "out", "--json", "--once").stdout)
-        assert said["say"].startswith("rank 1 died after step ") and [rank["state"] for rank in said["ranks"]][1] == "gone"
+        assert said["say"].startswith("rank 1 was killed or left without an exit after step ")
+        assert [rank["state"] for rank in said["ranks"]][1] == "gone"
     finally:
         for process in processes:
             process.kill()

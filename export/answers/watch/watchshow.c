@@ -18,12 +18,13 @@ static size_t state_count(const struct kp_watch *w, enum kp_watch_state state, c
     return count;
 }
 
-static uint64_t step_of(const struct kp_watch *w, bool is_most)
+static const struct kp_watch_rank *rank_of(const struct kp_watch *w, bool is_most)
 {
-    uint64_t step = w->ranks[0].last.step;
+    const struct kp_watch_rank *found = &w->ranks[0];
     for (size_t i = 1; i < w->count; i++)
-        if (is_most == (w->ranks[i].last.step > step)) step = w->ranks[i].last.step;
-    return step;
+        if (is_most ? w->ranks[i].last.step > found->last.step : w->ranks[i].last.step < found->last.step)
+            found = &w->ranks[i];
+    return found;
 }
 
 /* "rank 3", "rank 3 and 2 more". */
@@ -41,8 +42,8 @@ static char *trouble_say(const struct kp_watch *w, char *out, size_t bytes)
     if (gones) {
         who_write(who, sizeof who, gone, gones);
         kp_units_span(since, sizeof since, (int64_t)gone->quiet_ns);
-        snprintf(out, bytes, "%s died after step %lu, %s ago, without an exit", who, (unsigned long)gone->last.step,
-                 since);
+        snprintf(out, bytes, "%s %s killed or left without an exit after step %lu, %s ago", who,
+                 gones > 1 ? "were" : "was", (unsigned long)gone->last.step, since);
         return out;
     }
     if (!silents) return NULL;
@@ -55,27 +56,30 @@ static char *trouble_say(const struct kp_watch *w, char *out, size_t bytes)
     return out;
 }
 
-static const struct kp_watch_rank *latest(const struct kp_watch *w)
+/*
+ * Files are read at different moments, and their last lines are as old as their writers left them. The steps that the
+ * other rank ended since then are no sign.
+ */
+static bool is_behind(const struct kp_watch_rank *r, const struct kp_watch_rank *front)
 {
-    const struct kp_watch_rank *found = &w->ranks[0];
-    for (size_t i = 1; i < w->count; i++)
-        if (w->ranks[i].last.step < found->last.step) found = &w->ranks[i];
-    return found;
+    const double behind = (double)(front->last.step - r->last.step);
+    const double since_ns = front->last.end_ns > r->last.end_ns ? (double)(front->last.end_ns - r->last.end_ns) : 0;
+    const double since = front->median_ns > 0 ? ceil(since_ns / front->median_ns) : 0;
+    return behind - since > 1;
 }
 
 char *kp_watch_say(const struct kp_watch *w, char *out, size_t bytes)
 {
-    const uint64_t most = step_of(w, true), least = step_of(w, false);
+    const struct kp_watch_rank *const front = rank_of(w, true), *const last = rank_of(w, false);
+    const unsigned long most = front->last.step, least = last->last.step;
     char median[32];
     if (trouble_say(w, out, bytes)) return out;
     kp_units_span(median, sizeof median, (int64_t)w->ranks[0].median_ns);
-    if (!kp_watch_goes_on(w)) snprintf(out, bytes, "the program ended after step %lu", (unsigned long)most);
-    else if (most - least > 1)
-        snprintf(out, bytes, "rank %u is %lu steps behind: step %lu of %lu", latest(w)->head.rank,
-                 (unsigned long)(most - least), (unsigned long)least, (unsigned long)most);
-    else
-        snprintf(out, bytes, "step %lu, %s a step, %zu rank%s", (unsigned long)most, median, w->count,
-                 kp_units_s(w->count));
+    if (!kp_watch_goes_on(w)) snprintf(out, bytes, "the program ended after step %lu", most);
+    else if (is_behind(last, front))
+        snprintf(out, bytes, "rank %u is %lu steps behind: step %lu of %lu", last->head.rank, most - least, least,
+                 most);
+    else snprintf(out, bytes, "step %lu, %s a step, %zu rank%s", most, median, w->count, kp_units_s(w->count));
     return out;
 }
 
@@ -88,7 +92,7 @@ static const char *state_text(const struct kp_watch_rank *r, char *room, size_t 
     char since[32];
     if (r->state == KP_WATCH_RUNS) return states[r->state];
     kp_units_span(since, sizeof since, (int64_t)r->quiet_ns);
-    snprintf(room, bytes, "%s %s", states[r->state], since);
+    snprintf(room, bytes, r->state == KP_WATCH_SILENT ? "%s for %s" : "%s %s ago", states[r->state], since);
     return room;
 }
 

@@ -125,7 +125,8 @@ static void a_rank_without_its_process_is_gone(void **state)
         &(struct made){.rank = 1, .ranks = 2, .pid = 0x3ffffff, .last_ns = NOW - 19 * SECOND, .step = 33, .steps = 9});
     assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
     assert_int_equal(w.ranks[1].state, KP_WATCH_GONE);
-    assert_string_equal(kp_watch_say(&w, say, sizeof say), "rank 1 died after step 33, 19.0 s ago, without an exit");
+    assert_string_equal(kp_watch_say(&w, say, sizeof say),
+                        "rank 1 was killed or left without an exit after step 33, 19.0 s ago");
 }
 
 /* Of another machine its signs of life tell: they come each 10 s. */
@@ -189,6 +190,20 @@ static void a_rank_that_is_behind(void **state)
     file_make("b.steps", &(struct made){.rank = 1, .ranks = 2, .last_ns = NOW, .step = 30, .steps = 9});
     assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
     assert_string_equal(kp_watch_say(&w, say, sizeof say), "rank 1 is 11 steps behind: step 30 of 41");
+}
+
+/* The front's last line is newer: it ended those steps since the other file was written. */
+static void steps_between_two_looks_are_no_delay(void **state)
+{
+    (void)state;
+    file_make("a.steps", &(struct made){.ranks = 2, .last_ns = NOW, .step = 48, .steps = 9});
+    file_make("b.steps", &(struct made){.rank = 1, .ranks = 2, .last_ns = NOW - SECOND / 10, .step = 46, .steps = 9});
+    assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
+    assert_string_equal(kp_watch_say(&w, say, sizeof say), "step 48, 50.0 ms a step, 2 ranks");
+    kp_watch_free(&w);
+    file_make("b.steps", &(struct made){.rank = 1, .ranks = 2, .last_ns = NOW - SECOND / 10, .step = 44, .steps = 9});
+    assert_int_equal(kp_watch_read(&w, folder, NOW), 0);
+    assert_string_equal(kp_watch_say(&w, say, sizeof say), "rank 1 is 4 steps behind: step 44 of 48");
 }
 
 static void earlier_runs_are_left_out(void **state)
@@ -256,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranks_of_two_machines_are_one_run, setup, teardown),
         cmocka_unit_test_setup_teardown(times_that_no_clock_has_are_not_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_rank_that_is_behind, setup, teardown),
+        cmocka_unit_test_setup_teardown(steps_between_two_looks_are_no_delay, setup, teardown),
         cmocka_unit_test_setup_teardown(earlier_runs_are_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(a_rank_that_ran_out_of_memory_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(files_that_are_none_are_left_out, setup, teardown),
