@@ -24,6 +24,14 @@ const struct kp_hang_frame *kp_hang_own(const struct kp_hang_thread *t)
     return t->frame_count ? &t->frames[0] : NULL;
 }
 
+/* A rank that waits for others to join the job has begun no collective yet; its frames tell. */
+static bool is_joining(const struct kp_hang_thread *t)
+{
+    for (size_t i = 0; t && i < t->frame_count; i++)
+        if (strcmp(t->frames[i].function, "init_process_group") == 0) return true;
+    return false;
+}
+
 void kp_hang_spot(struct kp_hang_spot *out, const struct kp_hang_process *p)
 {
     *out = (struct kp_hang_spot){NULL, NULL, NULL};
@@ -35,6 +43,8 @@ void kp_hang_spot(struct kp_hang_spot *out, const struct kp_hang_process *p)
         const struct kp_hang_collective *const c = &p->collectives[i];
         if (c->begun > c->ended && (!out->within || c->since_ms > out->within->since_ms)) out->within = c;
     }
+    static const struct kp_hang_collective joining = {.name = "init_process_group", .begun = 1};
+    if (!out->within && is_joining(out->thread)) out->within = &joining;
 }
 
 static const char *file_name(const char *file)

@@ -38,9 +38,9 @@ static void facts_print(FILE *out, const struct kp_hang_process *p)
     struct kp_hang_spot spot;
     kp_hang_spot(&spot, p);
     if (p->step > 0) fprintf(out, ", step %ld", p->step);
-    if (spot.within)
-        kp_plain_fmt(out, ", in %s no. %ld for %.1f s", spot.within->name, spot.within->begun,
-                     spot.within->since_ms / 1e3);
+    if (spot.within) kp_plain_fmt(out, ", in %s", spot.within->name);
+    if (spot.within && spot.within->since_ms > 0)
+        kp_plain_fmt(out, " no. %ld for %.1f s", spot.within->begun, spot.within->since_ms / 1e3);
     if (*p->no_python) kp_plain_fmt(out, ", without frames of Python: %s", p->no_python);
 }
 

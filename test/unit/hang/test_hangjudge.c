@@ -56,6 +56,43 @@ static void the_rank_that_has_not_come_is_named_with_its_line(void **state)
     for (int rank = 0; rank < 8; rank++) assert_int_equal(verdict.accused[rank], rank == 5);
 }
 
+static char *printed(void (*print)(FILE *out, const struct kp_hang *hang, const struct kp_hang_verdict *verdict))
+{
+    char *out = NULL;
+    size_t bytes = 0;
+    FILE *const f = open_memstream(&out, &bytes);
+    print(f, &hang, &verdict);
+    fclose(f);
+    return out;
+}
+
+/* A rank in a line of -c "..", which no file has, within init_process_group of torch, or asleep. */
+static void joining_add(int rank, bool is_joining)
+{
+    const char *why = "";
+    snprintf(text, sizeof text,
+             "{\"where\":1,\"pid\":%d,\"host\":\"node\",\"rank\":%d,\"size\":3,\"threads\":[{\"tid\":1,"
+             "\"main\":true,\"words\":\"sleeps\",\"python\":[%s{\"file\":\"<string>\",\"line\":5,"
+             "\"function\":\"<module>\"}]}]}",
+             100 + rank, rank,
+             is_joining ? "{\"file\":\"/usr/lib/python3/site-packages/torch/distributed/distributed_c10d.py\","
+                          "\"line\":1800,\"function\":\"init_process_group\"},"
+                        : "");
+    if (!kp_hang_add(&hang, text, strlen(text), &why)) fail_msg("%s", why);
+}
+
+static void ranks_that_join_wait_for_the_one_that_does_not(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 3; rank++) joining_add(rank, rank != 2);
+    assert_string_equal(judged(NULL),
+                        "ranks 0-1 wait in init_process_group for rank 2, which is at <string>:5 <module>, sleeps");
+    assert_int_equal(verdict.kind, KP_HANG_ABSENT);
+    char *out = printed(kp_hang_print);
+    assert_non_null(strstr(out, "\nranks 0-1, in init_process_group\n"));
+    free(out);
+}
+
 static void a_rank_in_another_collective_than_the_rest_is_accused_alone(void **state)
 {
     (void)state;
@@ -103,16 +140,6 @@ static void a_program_without_ranks_stands_at_its_own_line(void **state)
     assert_string_equal(judged(NULL), "process 99 is at train.py:41 fetch, waits for a socket (poll)");
 }
 
-static char *printed(void (*print)(FILE *out, const struct kp_hang *hang, const struct kp_hang_verdict *verdict))
-{
-    char *out = NULL;
-    size_t bytes = 0;
-    FILE *const f = open_memstream(&out, &bytes);
-    print(f, &hang, &verdict);
-    fclose(f);
-    return out;
-}
-
 static void ranks_that_stand_at_one_place_are_told_together(void **state)
 {
     (void)state;
@@ -150,6 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(the_rank_that_has_not_come_is_named_with_its_line, teardown),
+        cmocka_unit_test_teardown(ranks_that_join_wait_for_the_one_that_does_not, teardown),
         cmocka_unit_test_teardown(a_rank_in_another_collective_than_the_rest_is_accused_alone, teardown),
         cmocka_unit_test_teardown(two_ranks_in_two_collectives_are_both_named, teardown),
         cmocka_unit_test_teardown(a_rank_that_is_gone_or_stopped_comes_before_all_else, teardown),
