@@ -194,14 +194,15 @@ static void tell(enum kp_hangwatch_finding finding, uint64_t for_ms)
 {
     const bool is_busy = finding == KP_HANGWATCH_BUSY;
     struct kp_where_text text = {0};
-    char path[KP_WHERE_PATH], rank[24] = "";
+    const uint64_t steps = kp_steps_seen(); /* they are numbered from 0 on */
+    char path[KP_WHERE_PATH], rank[24] = "", step[40] = "before its first step";
+    if (steps) kp_fmt(step, sizeof step, "after step %lu", (unsigned long)steps - 1);
     if (kp_run_rank().is_launched) kp_fmt(rank, sizeof rank, "rank %u: ", kp_run_rank().rank);
     kp_where_path(path, "hang");
     int rc = kp_where_write(&text, is_busy ? "busy" : "hang");
     if (rc == 0) rc = kp_where_keep(&text, path);
-    kp_log(0, "%sno step and no collective has ended for %lu s, after step %lu; the program %s at %s (%s%s)", rank,
-           (unsigned long)(for_ms / 1000), (unsigned long)kp_steps_seen(), is_busy ? "computes" : "stands",
-           kp_where_main(),
+    kp_log(0, "%sno step and no collective has ended for %lu s, %s; the program %s at %s (%s%s)", rank,
+           (unsigned long)(for_ms / 1000), step, is_busy ? "computes" : "stands", kp_where_main(),
            rc == 0 ? "all threads: " : "no file: ", rc == 0 ? kp_path_display(path) : kp_log_error_text(rc));
     kp_where_drop(&text);
 }

@@ -295,7 +295,7 @@ def test_a_long_pause_that_is_none_of_a_job_that_stands_is_not_told(mini, tmp_pa
 
 def test_a_sleep_as_long_is_told(mini, tmp_path):
     run = harness.run_kprof(mini(QUIET % "time.sleep(0.05)"), tmp_path / "out", schedule="none", KPROF_HANG="1s").ok()
-    assert re.search(r"no step and no collective has ended for 1 s, after step 1; the program stands at \S+:\d+ <module>", run.err), run.explain()
+    assert re.search(r"no step and no collective has ended for 1 s, after step 0; the program stands at \S+:\d+ <module>", run.err), run.explain()
     assert len(list((tmp_path / "out").glob("hang-*.json"))) == 1
 
 
