@@ -171,7 +171,8 @@ static void ranks_of_two_machines_are_one_run(void **state)
         assert_int_equal(w.ranks[rank].head.rank, rank);
         assert_int_equal(w.ranks[rank].state, rank == 2 ? KP_WATCH_GONE : KP_WATCH_RUNS);
     }
-    assert_string_equal(kp_watch_say(&w, say, sizeof say), "rank 2 died after step 42, 1.00 s ago, without an exit");
+    assert_string_equal(kp_watch_say(&w, say, sizeof say),
+                        "rank 2 was killed or left without an exit after step 42, 1.00 s ago");
 }
 
 static void times_that_no_clock_has_are_not_read(void **state)
