@@ -49,7 +49,7 @@ static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
         command->traces.has_communication |= f != NULL;
         if (f && p->rank && kp_finding_of_rank(&words, &command->ranks, strtol(p->rank, NULL, 10)) &&
             (words.is_for_gpu || !advised.advice.has_gpu))
-            f->what = words.what, f->change = words.change;
+            kp_finding_reword(&advised.advice, f, &words);
         kp_adviceprint_text(stdout, &advised.advice);
     }
     kp_advised_close(&advised);
@@ -108,8 +108,14 @@ static void ranks_print(const struct advise_command *command)
     const struct kp_rankwaits *ranks = &command->ranks;
     kp_rankwaits_print(stdout, ranks);
     if (ranks->rank_count < 2 || kp_rankwaits_lack(ranks) || kp_rankwaits_late(ranks)) return;
-    if (command->traces.has_communication && ranks->matched)
-        printf("         none of them is late alone: %s\n", kp_commkind_overlap(kp_commkinds_most(&ranks->kinds)));
+    if (!command->traces.has_communication || !ranks->matched) return;
+    const struct kp_rankwait *const crowded = kp_rankwaits_crowded(ranks);
+    fputs("         none of them is late alone: ", stdout);
+    if (!crowded || kp_rankwaits_kind(ranks, crowded->rank) != KP_RANKWAIT_CORE)
+        puts(kp_commkinds_overlap(&ranks->kinds));
+    else
+        printf("rank %ld had no CPU core for %.0f %% of the time that it wanted one\n", crowded->rank,
+               100 * kp_rankwait_no_core(crowded));
 }
 
 static int all_print(struct advise_command *command, int worst)

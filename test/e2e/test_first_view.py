@@ -410,7 +410,9 @@ def test_overlap_is_advised_where_no_rank_is_late_alone(tmp_path):
         for number, each in enumerate(waits):
             rank(folder, number, each)
     assert "bucket_cap_mb" not in told("advise", late)
-    assert told("advise", even).endswith("none of them is late alone: let communication overlap with backward: DDP(..., bucket_cap_mb=N)\n")
+    said = told("advise", even)
+    assert said.endswith("none of them is late alone: let communication overlap with computing: all_reduce(..., async_op=True), and wait() where the result is used\n")
+    assert "waits for other ranks, none of which is late alone; the wait is 93 % of the collective time: " in said and "it spends" not in said and "is late:" not in said, said
 
 
 def test_of_a_function_in_stacks_alone_the_ops_are_told_and_no_wall_time(tmp_path):

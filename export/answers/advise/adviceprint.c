@@ -252,6 +252,7 @@ KP_FIELDS(gpu, struct kp_gpu_figures, GPU)
     F(MAYBE, most, r->most)                                                                 \
     F(MAYBE, prompts, r->prompts)                                                           \
     F(MAYBE, no_op, r->no_op)                                                               \
+    F(MAYBE, met, r->met)                                                                   \
     F(MAYBE, waited, r->waited)                                                             \
     F(MAYBE, outside, r->outside)                                                           \
     F(MAYBE, guessed, r->guessed)                                                           \

@@ -78,6 +78,7 @@ static const char *note_title(const struct kp_advice *a, const char *note)
                 {a->overlaps, "Times that cannot be"},
                 {a->prompts, "Prompts"},
                 {a->no_op, "Time outside ops"},
+                {a->met, "Collectives"},
                 {a->outside, "Work outside of the steps"},
                 {a->most, "Hottest lines"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -96,7 +96,8 @@ int kp_page_verdict_put(const struct kp_rankwaits *ranks, const struct kp_stuck_
         fprintf(f, "%s{\"rank\":\"%ld\"", count++ ? "," : "", ranks->ranks[i].rank);
         kp_page_member_put(f, "what", words.what);
         kp_page_member_put(f, "change", words.change);
-        fprintf(f, ",\"gpu\":%s}", words.is_for_gpu ? "true" : "false");
+        fprintf(f, ",\"gpu\":%s,\"note\":%s,\"part\":%.6f}", words.is_for_gpu ? "true" : "false",
+                words.is_note ? "true" : "false", words.part);
     }
     fputs("],\"late\":", f);
     if (late && kp_finding_of_late(&found, &words, ranks, late->rank)) {

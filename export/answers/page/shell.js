@@ -148,9 +148,15 @@ function costText(finding, steps) {
 }
 
 // What a trace alone says of its collectives, those of all ranks know better.
-function findingsOf({ run, gpu, advice }) {
+function wordsOf({ run, gpu }) {
   const words = ranks.verdict.ranks.find(of => of.rank === run.rank && run.ranks > 1);
-  const found = advice.findings.map(f => (words && (words.gpu || !gpu) && f.id === ranks.verdict.id ? { ...f, what: words.what, change: words.change } : f));
+  return words && (words.gpu || !gpu) ? words : null;
+}
+
+function findingsOf(head) {
+  const words = wordsOf(head), { run, advice } = head, isMeant = f => words && f.id === ranks.verdict.id;
+  const partOf = f => ({ ...f, what: words.what, change: words.change, cost: f.cost * words.part, share: f.share * words.part, critical: f.critical && f.share * words.part >= 0.2 });
+  const found = advice.findings.filter(f => !isMeant(f) || !words.note).map(f => (isMeant(f) ? partOf(f) : f));
   const { late } = ranks.verdict; // no trace alone tells that others wait for its rank
   return late && run.ranks > 1 && late.rank === run.rank ? [late, ...found] : found;
 }
@@ -177,6 +183,8 @@ function findingsDraw(trace) {
   advice.notes.forEach((note, i) => {
     if (note !== advice.crowded) cards.push(cardMake("plain", advice.note_titles[i], "", make("p", { textContent: sentence(note) })));
   });
+  const words = wordsOf(trace.head);
+  if (words && words.note && advice.findings.some(f => f.id === ranks.verdict.id)) cards.push(cardMake("plain", "Collectives", "", make("p", { textContent: sentence(words.what) })));
   if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", make("p", { textContent: sentence(advice.unjudged.join("; ")) })));
   if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", make("p", { textContent: sentence(advice.seen) })));
   const { ended, recorded } = trace.head.run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end

@@ -21,6 +21,7 @@ enum { RANKS_SHOWN = 8, PLACE_BYTES = 200 };
 #define CAUSE_LEAST_MS 0.1
 #define LATE_SHARE 0.8     /* of what ranks wait */
 #define PLACE_LEAST 0.001  /* of the steps */
+#define CORE_OF_STEPS 0.05 /* what a rank waits less for a core explains no collective */
 #define PLACE_OF_CAUSE 0.2 /* of what a rank has more: a line that has less of it explains nothing */
 
 /* ---- one trace ---- */
@@ -188,6 +189,8 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     job_note(w, tree->trace);
     struct kp_rankwait *row = rank_get(w, rank);
     row->host = text_kept(w, kp_kineto_fact(tree->trace, "host_name"));
+    row->core_had_ns += 1000 * (int64_t)kp_kineto_number(tree->trace, "kprof.core_had_us");
+    row->core_waited_ns += 1000 * (int64_t)kp_kineto_number(tree->trace, "kprof.core_waited_us");
     kp_commkinds_add(&w->kinds, tree, within);
     parts_add(row, tree, chosen);
     if (chosen->step_count) places_add(row, tree, chosen);
@@ -348,7 +351,7 @@ bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *w, c
         [KP_RANK_OPS] = "ops", [KP_RANK_DATA] = "data loading", [KP_RANK_REST] = "work outside ops"};
     const char *const s = w->rank_count > 2 ? "s" : "";
     const struct more part = part_most(w, late), place = place_most(w, late, &part);
-    if (part.at < 0) return false;
+    if (part.at < 0 || late != kp_rankwaits_late(w)) return false;
     const int used = snprintf(out, bytes, "it spends %.1f ms of each step on %s, the other%s %.1f ms", part.own,
                               names[part.at], s, part.others);
     if (place.at < 0 || (size_t)used >= bytes) return true;
@@ -379,20 +382,14 @@ const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *w)
     return held_ns && (double)late->held_ns >= LATE_SHARE * (double)held_ns ? late : NULL;
 }
 
-static const struct kp_rankwait *rank_find(const struct kp_rankwaits *w, long rank)
+const struct kp_rankwait *kp_rankwaits_row(const struct kp_rankwaits *w, long rank)
 {
     return w->rank_count > 1 && !kp_rankwaits_lack(w) ? kp_rankmatch_row(w, rank) : NULL;
 }
 
-const struct kp_rankwait *kp_rankwaits_last(const struct kp_rankwaits *w, long rank)
-{
-    const struct kp_rankwait *const row = rank_find(w, rank);
-    return row && row->last && 2 * row->waited_ns < row->spent_ns ? row : NULL;
-}
-
 const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *w, long rank)
 {
-    const struct kp_rankwait *const row = rank_find(w, rank), *const late = kp_rankwaits_late(w);
+    const struct kp_rankwait *const row = kp_rankwaits_row(w, rank), *const late = kp_rankwaits_late(w);
     return row && row != late && row->spent_ns && 2 * row->waited_ns >= row->spent_ns ? late : NULL;
 }
 
@@ -411,8 +408,46 @@ double kp_rankwaits_kept_ns(const struct kp_rankwaits *w, long rank)
 
 double kp_rankwaits_share(const struct kp_rankwaits *w, long rank)
 {
-    const struct kp_rankwait *const row = rank_find(w, rank);
+    const struct kp_rankwait *const row = kp_rankwaits_row(w, rank);
     return row && row->spent_ns ? (double)row->waited_ns / (double)row->spent_ns : 0;
+}
+
+double kp_rankwait_no_core(const struct kp_rankwait *row)
+{
+    const double had = (double)row->core_had_ns, waited = (double)row->core_waited_ns;
+    return had > 0 && waited > 0 ? waited / (had + waited) : 0;
+}
+
+const struct kp_rankwait *kp_rankwaits_crowded(const struct kp_rankwaits *w)
+{
+    const struct kp_rankwait *most = w->ranks;
+    for (size_t i = 0; i < w->rank_count; i++)
+        if (kp_rankwait_no_core(&w->ranks[i]) > kp_rankwait_no_core(most)) most = &w->ranks[i];
+    const bool is_much = most && kp_rankwait_no_core(most) >= KP_CORE_WAITED_MUCH &&
+                         (double)most->core_waited_ns >= CORE_OF_STEPS * (double)most->steps_ns;
+    return is_much ? most : NULL;
+}
+
+/* Had ranks no core for as long as half of what others waited for them? */
+static bool is_core_the_wait(const struct kp_rankwaits *w)
+{
+    int64_t held_ns = 0, no_core_ns = 0;
+    for (size_t i = 0; i < w->rank_count; i++) {
+        const struct kp_rankwait *const r = &w->ranks[i];
+        held_ns += r->held_ns;
+        no_core_ns += r->core_waited_ns < r->held_ns ? r->core_waited_ns : r->held_ns;
+    }
+    return 2 * no_core_ns >= held_ns;
+}
+
+enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const row = kp_rankwaits_row(w, rank);
+    if (!row || !row->spent_ns) return KP_RANKWAIT_UNTOLD;
+    if (kp_rankwaits_awaited(w, rank)) return KP_RANKWAIT_LATE;
+    const bool is_wait = 2 * row->waited_ns >= row->spent_ns;
+    if (kp_rankwaits_crowded(w) && (!is_wait || is_core_the_wait(w))) return KP_RANKWAIT_CORE;
+    return is_wait ? KP_RANKWAIT_TURNS : KP_RANKWAIT_OWN;
 }
 
 /* ---- text ---- */

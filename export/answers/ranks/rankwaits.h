@@ -50,7 +50,8 @@ struct kp_rankwait {
     int64_t part_ns[KP_RANK_PARTS]; /* of its steps, without collectives */
     size_t steps;
     int64_t steps_ns;
-    struct kp_rankplace *places; /* those of a thousandth of the steps or more */
+    int64_t core_had_ns, core_waited_ns; /* of its thread of the steps: it ran, and was ready to and had no core */
+    struct kp_rankplace *places;         /* those of a thousandth of the steps or more */
     size_t place_count, place_capacity;
 };
 struct kp_rankwaits { /* all zero: empty */
@@ -97,15 +98,27 @@ const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *waits,
 /* Of a rank's time in the collectives that every rank has: the share in which it waits for others, 0 to 1. */
 double kp_rankwaits_share(const struct kp_rankwaits *waits, long rank);
 enum { KP_RANKCAUSE_BYTES = 480 };
-/* Says which part of a rank's steps is longer than the others' by most, and at which line or op: "its steps have ...".
- * False: none is. */
+/* Of the rank that is late alone: says which part of its steps is longer than the others' by most, and at which line
+ * or op: "it spends ...". False: none is, or another rank is late, or none. */
 bool kp_rankwaits_cause(char *out, size_t bytes, const struct kp_rankwaits *waits, const struct kp_rankwait *late);
 /* The line or op that it names; NULL: none. */
 const struct kp_rankplace *kp_rankwaits_place(const struct kp_rankwaits *waits, const struct kp_rankwait *late);
 /* Settled: what the others wait for the late rank, in a step of the one that waits most. 0: it is not late, or they do
  * not wait for it (kp_rankwaits_awaited). */
 double kp_rankwaits_kept_ns(const struct kp_rankwaits *waits, long rank);
-/* Settled: the row of a rank that came last to collectives, and waits less than half of the time in them; or NULL. */
-const struct kp_rankwait *kp_rankwaits_last(const struct kp_rankwaits *waits, long rank);
-long kp_rankwaits_rank(const struct kp_kineto *trace); /* of a job of several; -1: it tells none */
+/* What a rank's time in collectives mostly is. */
+enum kp_rankwait_kind {
+    KP_RANKWAIT_UNTOLD, /* the traces do not tell */
+    KP_RANKWAIT_LATE,   /* a wait for the one rank that is late (kp_rankwaits_awaited) */
+    KP_RANKWAIT_TURNS,  /* a wait for others, none of which is late alone */
+    KP_RANKWAIT_OWN,    /* all had come: the collective itself */
+    KP_RANKWAIT_CORE,   /* one of these two, of ranks that had no core meanwhile */
+};
+/* Settled. */
+enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *waits, long rank);
+const struct kp_rankwait *kp_rankwaits_row(const struct kp_rankwaits *waits, long rank); /* or NULL */
+/* Settled: the rank that had no core for most of the time that it wanted one, if that is much; or NULL. */
+const struct kp_rankwait *kp_rankwaits_crowded(const struct kp_rankwaits *waits);
+double kp_rankwait_no_core(const struct kp_rankwait *row); /* of the time that it wanted a core, 0 to 1 */
+long kp_rankwaits_rank(const struct kp_kineto *trace);     /* of a job of several; -1: it tells none */
 void kp_rankwaits_fini(struct kp_rankwaits *waits);

@@ -65,8 +65,9 @@ static void ranks_tell(struct kp_runadvice *all, struct kp_traceadvice *item, co
     struct kp_finding late, *const f = kp_runadvice_waiting(&item->advice);
     struct kp_rankwords words;
     if (f && kp_finding_of_rank(&words, ranks, item->rank) && (words.is_for_gpu || !item->advice.has_gpu)) {
-        f->what = kp_strings_keep(all->texts, words.what);
-        f->change = kp_strings_keep(all->texts, words.change);
+        kp_finding_reword(&item->advice, f, &words);
+        item->advice.met = kp_strings_keep(all->texts, item->advice.met);
+        if (!words.is_note) kp_finding_keep(f, all->texts);
     }
     if (kp_finding_of_late(&late, &words, ranks, item->rank)) finding_first(all, &item->advice, &late);
 }

@@ -61,8 +61,9 @@ enum kp_commkind kp_commkinds_most(const struct kp_commkinds *k)
     return most == KP_COMM_TENSOR && k->has_data_parallel ? KP_COMM_REDUCE : (enum kp_commkind)most;
 }
 
-const char *kp_commkind_less(enum kp_commkind kind)
+const char *kp_commkinds_less(const struct kp_commkinds *k)
 {
+    const enum kp_commkind kind = kp_commkinds_most(k);
     static const char *const texts[KP_COMM_KINDS] = {
         [KP_COMM_REDUCE] =
             "Send less, or less often: gradients of several steps together (no_sync()), fewer and larger "
@@ -78,11 +79,14 @@ const char *kp_commkind_less(enum kp_commkind kind)
             "tokens in half precision.",
         [KP_COMM_STAGES] =
             "Send less often: fewer, larger micro batches only where stages do not wait for one another."};
+    if (kind == KP_COMM_REDUCE && !k->has_data_parallel)
+        return "Send less, or less often: gradients of several steps together, in fewer and larger pieces.";
     return texts[kind];
 }
 
-const char *kp_commkind_overlap(enum kp_commkind kind)
+const char *kp_commkinds_overlap(const struct kp_commkinds *k)
 {
+    const enum kp_commkind kind = kp_commkinds_most(k);
     static const char *const texts[KP_COMM_KINDS] = {
         [KP_COMM_REDUCE] = "let communication overlap with backward: DDP(..., bucket_cap_mb=N)",
         [KP_COMM_TENSOR] =
@@ -95,5 +99,8 @@ const char *kp_commkind_overlap(enum kp_commkind kind)
         [KP_COMM_STAGES] =
             "more micro batches, or an interleaved schedule, leave stages less to wait; even out what the "
             "stages take"};
+    if (kind == KP_COMM_REDUCE && !k->has_data_parallel)
+        return "let communication overlap with computing: all_reduce(..., async_op=True), and wait() where the "
+               "result is used";
     return texts[kind];
 }

@@ -22,6 +22,7 @@ struct kp_commkinds { /* all zero: none yet */
 void kp_commkinds_add(struct kp_commkinds *kinds, const struct kp_tree *tree, const struct kp_spans *within);
 /* The kind with most time. */
 enum kp_commkind kp_commkinds_most(const struct kp_commkinds *kinds);
-/* What to change where ranks send too much: a sentence. And where they send at the wrong time: the end of one. */
-const char *kp_commkind_less(enum kp_commkind kind);
-const char *kp_commkind_overlap(enum kp_commkind kind);
+/* What to change where ranks send too much: a sentence. And where they send at the wrong time: the end of one. Settings
+ * of DDP are told to its programs alone. */
+const char *kp_commkinds_less(const struct kp_commkinds *kinds);
+const char *kp_commkinds_overlap(const struct kp_commkinds *kinds);

@@ -48,18 +48,22 @@ static void collectives_tell_what_they_are_for(void **state)
     }
 }
 
-static void only_gradients_are_advised_buckets(void **state)
+static void only_gradients_of_ddp_are_advised_buckets(void **state)
 {
     (void)state;
-    for (enum kp_commkind kind = 0; kind < KP_COMM_KINDS; kind++) {
-        assert_true((strstr(kp_commkind_less(kind), "no_sync") != NULL) == (kind == KP_COMM_REDUCE));
-        assert_true((strstr(kp_commkind_overlap(kind), "bucket_cap_mb") != NULL) == (kind == KP_COMM_REDUCE));
+    for (int row = 0; row < 2 * KP_COMM_KINDS; row++) {
+        const enum kp_commkind kind = (enum kp_commkind)(row / 2);
+        struct kp_commkinds kinds = {.has_data_parallel = row % 2};
+        kinds.ns[kind] = 9;
+        const bool is_ddp = kp_commkinds_most(&kinds) == KP_COMM_REDUCE && row % 2;
+        assert_true((strstr(kp_commkinds_less(&kinds), "no_sync") != NULL) == is_ddp);
+        assert_true((strstr(kp_commkinds_overlap(&kinds), "bucket_cap_mb") != NULL) == is_ddp);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {LITTLE(collectives_tell_what_they_are_for),
-                                       LITTLE(only_gradients_are_advised_buckets)};
+                                       LITTLE(only_gradients_of_ddp_are_advised_buckets)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,8 +51,8 @@ static void the_rank_with_the_shortest_time_came_last(void **state)
     assert_string_equal(
         printed(&w),
         "ranks    rank 1 arrived last at 2 of 3 collectives; waited for others: rank 0 0.1 ms, rank 1 0.0 ms\n");
-    assert_null(kp_rankwaits_last(&w, 0));
-    assert_null(kp_rankwaits_last(&w, 1)); /* it waits for 30 of its 51 us */
+    assert_int_equal(kp_rankwaits_kind(&w, 0), KP_RANKWAIT_TURNS);
+    assert_int_equal(kp_rankwaits_kind(&w, 1), KP_RANKWAIT_TURNS); /* it waits for 30 of its 51 us */
     kp_rankwaits_fini(&w);
 }
 
@@ -62,15 +62,16 @@ static void a_rank_that_others_wait_for_has_no_wait(void **state)
     (void)state;
     rank_add(&w, 1, (const int[]){5, 6, 7}, 3);
     kp_rankwaits_settle(&w);
-    assert_null(kp_rankwaits_last(&w, 1)); /* one rank alone */
+    assert_int_equal(kp_rankwaits_kind(&w, 1), KP_RANKWAIT_UNTOLD); /* one rank alone */
     kp_rankwaits_fini(&w);
     rank_add(&w, 1, (const int[]){5, 6, 7}, 3);
     rank_add(&w, 0, (const int[]){50, 60, 5}, 3);
     kp_rankwaits_settle(&w);
-    assert_null(kp_rankwaits_last(&w, 0)); /* it came last, too, and waits for most of its time */
-    assert_int_equal(kp_rankwaits_last(&w, 1)->last, 2);
-    assert_int_equal(kp_rankwaits_last(&w, 1)->spent_ns, 18000);
-    assert_null(kp_rankwaits_last(&w, 2));
+    assert_int_equal(kp_rankwaits_kind(&w, 0), KP_RANKWAIT_LATE); /* it came last, too, and waits most of the time */
+    assert_int_equal(kp_rankwaits_kind(&w, 1), KP_RANKWAIT_OWN);
+    assert_int_equal(kp_rankwaits_row(&w, 1)->last, 2);
+    assert_int_equal(kp_rankwaits_row(&w, 1)->spent_ns, 18000);
+    assert_int_equal(kp_rankwaits_kind(&w, 2), KP_RANKWAIT_UNTOLD);
     kp_rankwaits_fini(&w);
 }
 
@@ -228,7 +229,7 @@ static void ranks_of_two_jobs_are_not_compared(void **state)
     assert_string_equal(printed(&w),
                         "ranks    of several jobs, so they are not compared. DIR/latest is the latest job alone\n");
     assert_null(kp_rankwaits_late(&w));
-    assert_null(kp_rankwaits_last(&w, 1));
+    assert_int_equal(kp_rankwaits_kind(&w, 1), KP_RANKWAIT_UNTOLD);
     assert_null(kp_rankwaits_awaited(&w, 0));
     kp_rankwaits_fini(&w);
 }
@@ -272,7 +273,7 @@ static void without_some_ranks_there_is_no_verdict(void **state)
     kp_rankwaits_settle(&w);
     assert_true(kp_rankwaits_lack(&w));
     assert_null(kp_rankwaits_late(&w));
-    assert_null(kp_rankwaits_last(&w, 3));
+    assert_int_equal(kp_rankwaits_kind(&w, 3), KP_RANKWAIT_UNTOLD);
     assert_string_equal(printed(&w), "ranks    INCOMPLETE: 2 of 5 ranks are here. Without ranks 1, 2 and 4 the last "
                                      "rank is unknown: record all ranks\n");
     kp_rankwaits_fini(&w);
@@ -368,6 +369,47 @@ static void all_collectives_of_a_large_job_count(void **state)
     kp_rankwaits_fini(&w);
 }
 
+/* Two ranks that wait for each other by turns; the first had no core for so many of its 50 us. */
+static void a_wait_of_ranks_without_a_core_is_one_for_a_core(void **state)
+{
+    static const struct {
+        int lengths[2][3];
+        const char *job;
+        enum kp_rankwait_kind kinds[2];
+    } rows[] = {
+        {{{50, 6, 50}, {5, 60, 5}}, "", {KP_RANKWAIT_TURNS, KP_RANKWAIT_TURNS}},
+        {{{50, 6, 50}, {5, 60, 5}},
+         ",\"kprof\":{\"core_had_us\":900,\"core_waited_us\":20}",
+         {KP_RANKWAIT_TURNS, KP_RANKWAIT_TURNS}},
+        {{{50, 6, 50}, {5, 60, 5}},
+         ",\"kprof\":{\"core_had_us\":50,\"core_waited_us\":50}",
+         {KP_RANKWAIT_CORE, KP_RANKWAIT_CORE}},
+        {{{50, 56, 40}, {45, 60, 41}}, "", {KP_RANKWAIT_OWN, KP_RANKWAIT_OWN}},
+        {{{50, 56, 40}, {45, 60, 41}},
+         ",\"kprof\":{\"core_had_us\":50,\"core_waited_us\":50}",
+         {KP_RANKWAIT_CORE, KP_RANKWAIT_CORE}},
+        /* one that is late alone is late, core or none */
+        {{{50, 60, 40}, {5, 6, 5}},
+         ",\"kprof\":{\"core_had_us\":50,\"core_waited_us\":50}",
+         {KP_RANKWAIT_LATE, KP_RANKWAIT_CORE}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kp_rankwaits w = {0};
+        char cause[KP_RANKCAUSE_BYTES];
+        job_of = rows[i].job;
+        for (int rank = 0; rank < 2; rank++) rank_add(&w, rank, rows[i].lengths[rank], 3);
+        job_of = "";
+        kp_rankwaits_settle(&w);
+        for (int rank = 0; rank < 2; rank++)
+            if (kp_rankwaits_kind(&w, rank) != rows[i].kinds[rank])
+                fail_msg("row %zu, rank %d: %d", i, rank, (int)kp_rankwaits_kind(&w, rank));
+        assert_int_equal(kp_rankwaits_crowded(&w) != NULL, strstr(rows[i].job, ":50") != NULL);
+        if (!kp_rankwaits_late(&w)) assert_false(kp_rankwaits_cause(cause, sizeof cause, &w, kp_rankwaits_most(&w)));
+        kp_rankwaits_fini(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +427,7 @@ int main(void)
         cmocka_unit_test(a_window_that_one_rank_lacks_costs_its_steps_alone),
         cmocka_unit_test(waits_that_overlap_are_no_sum),
         cmocka_unit_test(late_is_who_costs_time_not_who_comes_last_often),
+        cmocka_unit_test(a_wait_of_ranks_without_a_core_is_one_for_a_core),
         cmocka_unit_test(all_collectives_of_a_large_job_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,7 @@ struct kp_advice {
     const char *most;               /* a sentence: the own lines with most time, with ms and share; or NULL */
     const char *prompts;            /* a sentence: which steps of a generation take a prompt; or NULL */
     const char *no_op;              /* a sentence: no op runs for nearly as much of a step as a finding; or NULL */
+    const char *met;                /* a sentence: collectives wait for ranks that have no core; or NULL */
     struct kp_gpu_figures gpu;      /* with has_gpu */
     bool is_healthy, has_gpu;
     bool is_well; /* nothing is found in what was recorded, and it computes, with a core when it wants one; healthy, but
@@ -96,7 +97,7 @@ struct kp_advice {
 
 /* ---- findingtext.c: what a finding and the advice say in words, for all that show them ---- */
 
-enum { KP_NOTES_MAX = 12 };
+enum { KP_NOTES_MAX = 13 };
 /* Lists the sentences that are no finding, in the order in which they are shown. Returns how many. */
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
 /* Something lacks in what was recorded; `missing` may also tell of settings that were off. */
@@ -120,10 +121,14 @@ bool kp_gpu_steps_ahead(struct kp_chosen *out, const struct kp_tree *tree, const
 struct kp_rankwords {
     char what[200], change[KP_RANKCAUSE_BYTES + 320];
     bool is_for_gpu; /* true of a GPU's collectives, too */
+    bool is_note;    /* what waits for a core is no finding: `what` is a note */
+    double part;     /* of the finding's cost, 0 to 1 */
 };
 /* Says of a finding of KP_FINDING_COMM, which the traces of all ranks explain, whether its rank waits for another, or
- * (without a GPU) for the network. False: these tell no more. */
+ * (without a GPU) for the network or a core. False: these tell no more. */
 bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank);
+/* Gives the finding of KP_FINDING_COMM these words and this cost; or the advice the note in its place. */
+void kp_finding_reword(struct kp_advice *advice, struct kp_finding *finding, const struct kp_rankwords *words);
 /* The finding of the rank for which the others wait. No trace alone tells it: that rank's steps compute all the time.
  * Its words are those of `words`. False: it is not late, or they wait for less than communication must cost. */
 bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, const struct kp_rankwaits *ranks,

@@ -26,6 +26,7 @@ size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX
                                            a->overlaps,
                                            a->prompts,
                                            a->no_op,
+                                           a->met,
                                            a->outside,
                                            a->most};
     size_t count = 0;
@@ -107,31 +108,69 @@ static bool lack_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks
     return true;
 }
 
-bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
+static void late_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
 {
-    const struct kp_rankwait *const awaited = kp_rankwaits_awaited(ranks, rank), *const last =
-                                                                                     kp_rankwaits_last(ranks, rank);
-    const struct kp_rankwait *const late = awaited ? awaited : last;
+    const struct kp_rankwait *const late = kp_rankwaits_awaited(ranks, rank);
     char cause[KP_RANKCAUSE_BYTES];
-    out->is_for_gpu = !late || awaited;
-    if (!late) return lack_tell(out, ranks);
-    const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
-    if (awaited) {
-        snprintf(out->what, sizeof out->what,
-                 "the step waits for rank %ld, which arrived last at %zu of %zu collectives; the wait is %.0f %% of "
-                 "the collective time",
-                 late->rank, late->last, late->matched, 100 * kp_rankwaits_share(ranks, rank));
-        even_out(out, has_cause ? cause : "");
-        return true;
-    }
+    snprintf(out->what, sizeof out->what,
+             "the step waits for rank %ld, which arrived last at %zu of %zu collectives; the wait is %.0f %% of "
+             "the collective time",
+             late->rank, late->last, late->matched, 100 * out->part);
+    even_out(out, kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : "");
+}
+
+static void own_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
+{
+    const struct kp_rankwait *const row = kp_rankwaits_row(ranks, rank);
     const bool is_one = !ranks->has_hosts;
     snprintf(out->what, sizeof out->what,
              "the step waits for the %s (this rank arrived last at %zu of %zu collectives)",
-             is_one ? "collectives' own work, on one machine" : "network", late->last, late->matched);
-    snprintf(out->change, sizeof out->change, "%s%s%s%s%s", kp_commkind_less(kp_commkinds_most(&ranks->kinds)),
-             is_one ? " On one machine ranks and collectives share its cores." : "",
-             has_cause ? " The rank is late: " : "", has_cause ? cause : "", has_cause ? "." : "");
+             is_one ? "collectives' own work, on one machine" : "network", row->last, row->matched);
+    snprintf(out->change, sizeof out->change, "%s%s", kp_commkinds_less(&ranks->kinds),
+             is_one ? " On one machine ranks and collectives share its cores." : "");
+}
+
+bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
+{
+    const enum kp_rankwait_kind kind = kp_rankwaits_kind(ranks, rank);
+    const struct kp_rankwait *const crowded = kp_rankwaits_crowded(ranks);
+    const double wait = kp_rankwaits_share(ranks, rank);
+    *out = (struct kp_rankwords){.part = 1};
+    out->is_for_gpu = kind == KP_RANKWAIT_UNTOLD || kind == KP_RANKWAIT_LATE;
+    out->is_note = kind == KP_RANKWAIT_CORE;
+    if (kind == KP_RANKWAIT_UNTOLD) return lack_tell(out, ranks);
+    if (kind == KP_RANKWAIT_CORE) {
+        snprintf(out->what, sizeof out->what,
+                 "collectives end when all ranks have run, and rank %ld had no CPU core for %.0f %% of "
+                 "the time that it wanted one",
+                 crowded->rank, 100 * kp_rankwait_no_core(crowded));
+        return true;
+    }
+    out->part = kind == KP_RANKWAIT_OWN ? 1 - wait : wait;
+    if (kind == KP_RANKWAIT_LATE) late_tell(out, ranks, rank);
+    else if (kind == KP_RANKWAIT_OWN) own_tell(out, ranks, rank);
+    else {
+        snprintf(out->what, sizeof out->what,
+                 "the step waits for other ranks, none of which is late alone; the wait is %.0f %% of the collective "
+                 "time",
+                 100 * wait);
+        snprintf(out->change, sizeof out->change, "Even out the work of the ranks in each step.");
+    }
     return true;
+}
+
+void kp_finding_reword(struct kp_advice *a, struct kp_finding *f, const struct kp_rankwords *words)
+{
+    if (words->is_note) {
+        a->met = words->what;
+        memmove(f, f + 1, (size_t)(&a->findings[a->count--] - (f + 1)) * sizeof *f);
+        return;
+    }
+    f->what = words->what;
+    f->change = words->change;
+    f->step_ns *= words->part;
+    f->share *= words->part;
+    f->is_critical = f->is_critical && f->share >= KP_SHARE_LATE_MUCH;
 }
 
 bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, const struct kp_rankwaits *ranks, long rank)

@@ -387,7 +387,7 @@ static const char *overlap_text(const struct kp_costrules *x, const char *change
     const enum kp_commkind most = kp_commkinds_most(&kinds);
     if (most == KP_COMM_REDUCE) return change;
     return kp_costrules_text(x, "If no rank is late (see kprof advise with the traces of all ranks): %s.",
-                             kp_commkind_overlap(most));
+                             kp_commkinds_overlap(&kinds));
 }
 
 /* The causes come first among the rules: all idle is told only where no cause of it is. */
