@@ -11,7 +11,6 @@
 #include "collector/record/record_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "collector/base/kp_clock.h"

@@ -8,7 +8,6 @@
 
 #include "export/cli/cli.h"
 #include "export/read/symbols/elfhead.h"
-#include "export/cli/schema.h"
 
 /* ---- where libkprof.so lies, seen from this program ---- */
 

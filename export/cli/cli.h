@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "export/read/files/progress.h"
+#include "export/show/fields.h"
 #include "export/show/say.h"
 
 /* The commands, argv[0] is the command's own name; each answers --help itself. */
@@ -78,3 +79,10 @@ int kp_cli_version(void); /* prints versions, commit and build id; the exit code
 /* What a trace lacks, in the words of all commands. */
 #define KP_NEED_GPU "no work of a GPU in it"
 #define KP_NEED_MEMORY "no memory in it; record with --profile-memory"
+
+/* schema.c: the JSON Schema of what a command prints with --json */
+void kp_cli_schema(const char *command); /* prints it */
+/* Of commands that have no header. */
+extern const struct kp_fields *const kp_config_schema,
+    *const kp_doctor_schema, *const kp_events_schema, *const kp_path_schema, *const kp_recovered_schema,
+                                                                                 *const kp_stacks_schema;

@@ -6,18 +6,17 @@
 #include <string.h>
 
 #include "export/answers/advise/adviceprint.h"
+#include "export/answers/ranks/rankwaits.h"
+#include "export/answers/ranks/stuck.h"
 #include "export/answers/runadvice/advised.h"
 #include "export/answers/runadvice/judged.h"
-#include "export/cli/recover/latest.h"
-#include "export/answers/runadvice/otheradvice.h"
 #include "export/answers/runadvice/runadvice.h"
+#include "export/cli/recover/latest.h"
 #include "export/read/folder/phasetraces.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
-#include "export/answers/ranks/rankwaits.h"
-#include "export/answers/ranks/stuck.h"
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
                                       {"partial", 0, KP_OPT_FLAG, NULL, "of a cut file, judge what is there"},

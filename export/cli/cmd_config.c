@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "export/cli/cli.h"
 #include "export/cli/options/setting_flags.h"
-#include "export/cli/schema.h"
 
 static const struct kp_opt flags[] = {{"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/reference/settings.md"},
                                       {"scdoc", 0, KP_OPT_FLAG, NULL, "the section of libkprof(7)"},

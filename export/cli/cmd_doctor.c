@@ -16,11 +16,9 @@
 #include "collector/base/kp_cuptirule.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
-#include "export/cli/doctor/doctor_folders.h"
-#include "export/cli/doctor/doctor_processors.h"
-#include "export/cli/doctor/doctor_steps.h"
+#include "export/cli/cli.h"
+#include "export/cli/doctor/doctor.h"
 #include "export/cli/options/setting_flags.h"
-#include "export/cli/schema.h"
 #include "export/show/units.h"
 
 static int fails, warnings;

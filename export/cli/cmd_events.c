@@ -18,10 +18,8 @@
 #include "export/read/folder/trace_source.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/frames/nameguess.h"
-#include "export/cli/schema.h"
 #include "export/show/plain.h"
 #include "export/read/tree/stepspans.h"
-#include "export/read/tree/tree.h"
 
 struct event_filter {
     const char *glob, *cat;

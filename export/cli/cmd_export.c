@@ -3,16 +3,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/read/folder/beside.h"
+#include "export/answers/convert/convert.h"
 #include "export/cli/cli.h"
-#include "export/answers/convert/formats.h"
 #include "export/cli/recover/latest.h"
-#include "export/read/symbols/lines.h"
+#include "export/read/files/spoolfile.h"
+#include "export/read/folder/beside.h"
 #include "export/read/folder/run_folder.h"
 #include "export/read/folder/spool_export.h"
-#include "export/read/files/spoolfile.h"
 #include "export/read/folder/written.h"
-#include "export/kp_export.h"
+#include "export/read/symbols/lines.h"
 
 static const struct kp_opt flags[] = {
     {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of the spool)"},

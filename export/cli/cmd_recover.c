@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/base/kp_path.h"
 #include "export/cli/cli.h"
 #include "export/cli/ctl/ctlsocket.h"
-#include "export/read/symbols/lines.h"
 #include "export/cli/recover/recover_spool.h"
 #include "export/read/files/spoolfile.h"
-#include "export/cli/schema.h"
+#include "export/read/symbols/lines.h"
 #include "export/show/units.h"
 
 static const struct kp_opt flags[] = {
@@ -137,17 +137,16 @@ static void folder_recover(struct kp_recover *r, const char *path, const char *n
 
 static void path_recover(struct kp_recover *r, const char *path)
 {
-    const char *const slash = strrchr(path, '/');
-    char above[4300] = ".";
+    char above[4300];
     struct stat st;
-    if (slash) snprintf(above, sizeof above, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    kp_path_folder(above, sizeof above, path);
     if (stat(path, &st) != 0) {
         fail(r, path);
         return;
     }
     kp_cli_join_dead(S_ISDIR(st.st_mode) ? path : above);
     if (S_ISDIR(st.st_mode)) folder_recover(r, path, NULL);
-    else folder_recover(r, above, slash ? slash + 1 : path);
+    else folder_recover(r, above, kp_path_base(path));
 }
 
 int kp_cmd_recover(int argc, char **argv)

@@ -17,7 +17,6 @@
 #include "export/read/folder/written.h"
 #include "export/answers/convert/convert.h"
 #include "export/read/tree/chosen.h"
-#include "export/read/frames/framename.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/frames/modulename.h"
 #include "export/read/frames/nameguess.h"

@@ -18,7 +18,6 @@
 #include "export/read/tree/chosen.h"
 #include "export/answers/stacks/flame.h"
 #include "export/answers/torchtable/folded.h"
-#include "export/cli/schema.h"
 #include "export/show/units.h"
 #include "export/answers/stacks/walltime.h"
 #include "export/read/kineto/overlaps.h"

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/base/kp_path.h"
 #include "export/read/files/budget.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/cli/recover/latest.h"
@@ -102,8 +103,7 @@ static bool are_there(char **paths, int count)
 {
     struct stat st;
     for (int i = 0; i < count; i++) {
-        const char *const slash = strrchr(paths[i], '/');
-        if (stat(paths[i], &st) == 0 || strcmp(slash ? slash + 1 : paths[i], "latest") == 0) continue;
+        if (stat(paths[i], &st) == 0 || strcmp(kp_path_base(paths[i]), "latest") == 0) continue;
         kp_cli_fail("view", "%s: %s", paths[i], strerror(errno));
         return false;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "collector/base/kp_path.h"
 #include "export/answers/hang/hangjudge.h"
 #include "export/answers/ranks/errorfile.h"
 #include "export/answers/ranks/why.h"
@@ -60,8 +61,8 @@ static void folder_of(char *out, size_t bytes, const char *path)
 {
     struct stat st;
     const bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    const char *const slash = is_folder ? path + strlen(path) : strrchr(path, '/');
-    snprintf(out, bytes, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    if (is_folder) snprintf(out, bytes, "%s", path);
+    else kp_path_folder(out, bytes, path);
 }
 
 /* Reads the files of KPROF_HANG that lie beside the traces. Without any trace they are all that is known. */

@@ -5,7 +5,6 @@
 
 #include "collector/base/kp_config.h"
 #include "export/cli/cli.h"
-#include "export/cli/schema.h"
 #include "export/show/terminal.h"
 
 static const struct command {

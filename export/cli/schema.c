@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* schema.c - prints the JSON Schema of what a command prints with --json */
-#include "export/cli/schema.h"
+#include "export/cli/cli.h"
 
 #include <string.h>
 

@@ -11,7 +11,6 @@
  * If CUDA reuses the handle of a destroyed stream, the new stream keeps the number.
  */
 
-#include "collector/base/kp_io.h"
 #include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
 

@@ -13,7 +13,7 @@
  * traces are written now, all helper threads end, and the library makes no system call and reads no clock afterwards.
  * A system call by an inlined instruction is not seen.
  */
-#include "preload/host/confine.h"
+#include "preload/host/host.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -26,7 +26,6 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_helper_threads.h"
 #include "preload/run.h"
-#include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
 /* A helper thread that outlives the exit of the program gives the process its status (Linux 5.17 and later). On a busy

@@ -14,7 +14,7 @@
  * is granted, the tap unlocks our memory, and io_memory.c unlocks what is mapped later. Stacks of helper threads count
  * as the host's.
  */
-#include "preload/host/mlockall.h"
+#include "preload/host/host.h"
 
 #include <errno.h>
 #include <fcntl.h>

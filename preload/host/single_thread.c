@@ -9,7 +9,7 @@
  * On fail:   the call is made while helper threads run
  * Safe in:   after fork and vfork: passes the call on if this process is not the owner
  */
-#include "preload/host/single_thread.h"
+#include "preload/host/host.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -22,9 +22,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_helper_threads.h"
 #include "preload/run.h"
-#include "preload/host/confine.h"
 #include "preload/hook/hook.h"
-#include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
 enum { REST_MS = 300 };

@@ -13,7 +13,7 @@
  * process with threads may find locks taken for ever. Helper threads hold no lock that a child needs (fork.c). Without
  * this library there would be no warning.
  */
-#include "preload/host/threadcount.h"
+#include "preload/host/host.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -10,7 +10,7 @@
  *
  * A note holds some 80 waits, so that a killed process leaves all but the last of them.
  */
-#include "preload/procfacts/corewaits.h"
+#include "preload/procfacts/procfacts.h"
 
 #include "collector/base/kp_log.h"
 #include "preload/procfacts/windowlist.h"

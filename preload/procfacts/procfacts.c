@@ -27,9 +27,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
 #include "collector/record/kp_record.h"
-#include "preload/procfacts/corewaits.h"
 #include "preload/procfacts/faultcount.h"
-#include "preload/procfacts/residents.h"
 #include "collector/base/kp_poison.h"
 
 enum { TEXT_BYTES = 3072, SCRIPT_BYTES = 128, FIELD_STATE = 3, FIELD_UTIME = 14 };

@@ -21,7 +21,7 @@ void kp_procfacts_window_begin(uint32_t window, bool is_step);
 void kp_procfacts_window_note(uint32_t window);
 /*
  * That recorded step has ended now (CLOCK_MONOTONIC). What came before the first end was the program's start. Steps
- * between two looks at the kernel's counts, which are 5 ms apart at least, are noted with one wait (corewaits.h).
+ * between two looks at the kernel's counts, which are 5 ms apart at least, are noted with one wait (corewaits.c).
  */
 void kp_procfacts_core_step(uint64_t now_ns, bool is_first, uint64_t step);
 
@@ -59,3 +59,16 @@ void kp_procfacts_leave_out(struct kp_tasks *now, const struct kp_tasks *before)
 bool kp_procfacts_starts_ranks(const char *script);
 /* Writes the name of the script that Python runs, of the text of /proc/self/cmdline; "": none. */
 void kp_procfacts_script(const char *line, size_t bytes, char *out, size_t room);
+
+/* residents.c: how much memory the program has at the ends of a window's steps. procfacts.c calls it, under the
+ * window's lock. */
+void kp_residents_begin(uint32_t window, uint64_t now_ns); /* the window's steps begin, or begin again */
+void kp_residents_step(uint64_t step, uint64_t now_ns);    /* a step ended: looks, where the last look is old enough */
+void kp_residents_note(void);                              /* writes what is not yet in the spool: the window closes */
+
+/* corewaits.c: which steps of a window waited for a core, and how long. procfacts.c calls it, under the window's
+ * lock. */
+void kp_corewaits_begin(uint32_t window); /* the window's steps begin, or begin again */
+/* In these steps, which took so long together, their thread waited so long. Short waits are dropped. */
+void kp_corewaits_add(uint64_t first_step, uint64_t last_step, uint64_t waited_ns, uint64_t of_ns);
+void kp_corewaits_note(void); /* writes what is not yet in the spool: the window closes */

@@ -12,7 +12,7 @@
  * 5 ms apart at least, and a thousandth of the window's time so far: then a day has some 15,000 looks, and what a kill
  * takes is little.
  */
-#include "preload/procfacts/residents.h"
+#include "preload/procfacts/procfacts.h"
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"

@@ -13,7 +13,6 @@
  * of Python's runs here: a debugger or a coverage of the program would see it. The dicts are read, and what a group
  * itself says is asked of C++. Whether a group came or went tells the dict's own count, by a plain load.
  */
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 

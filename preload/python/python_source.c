@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"

@@ -375,16 +375,14 @@ static void family_unlink(void)
     kp_io_close(folder);
 }
 
-static uint64_t now_ms(void) { return kp_clock_ns(CLOCK_MONOTONIC) / 1000000; }
-
 /* Exports what waits, until that took too long. A program without such children may have forbidden itself the clock. */
 static void rest_collect(struct family *f, unsigned least, uint64_t ms)
 {
     uint64_t began_ms = 0;
     uint32_t first = 0;
     bool more = ended_find(f, &first, EXACT);
-    for (unsigned n = 0; more && (n < least || now_ms() - began_ms < ms); n++) {
-        if (!n) began_ms = now_ms();
+    for (unsigned n = 0; more && (n < least || kp_clock_ms() - began_ms < ms); n++) {
+        if (!n) began_ms = kp_clock_ms();
         more = collect_one(f, EXACT);
     }
     for (uint32_t at = 0; more && ended_find(f, &at, EXACT);) made.failed++;

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_log.h"

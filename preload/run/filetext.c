@@ -5,7 +5,7 @@
  * Called by: finish.c
  * Safe in:   signal handlers no; after fork yes
  */
-#include "preload/run/filetext.h"
+#include "preload/run/finish.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -22,16 +22,15 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
+#include "collector/base/kp_room.h"
 #include "collector/base/kp_units.h"
 #include "collector/record/kp_record.h"
 #include "export/kp_export.h"
 #include "preload/run.h"
 #include "preload/run/childends.h"
 #include "preload/run/children.h"
-#include "preload/run/filetext.h"
+#include "preload/run/finish.h"
 #include "preload/run/hangwatch.h"
-#include "preload/run/losstext.h"
-#include "preload/run/newest.h"
 #include "preload/run/phaserun.h"
 #include "preload/run/spools.h"
 #include "preload/run/tracewrite.h"
@@ -161,8 +160,6 @@ static void close_one(const struct kp_window *window)
     }
 }
 
-static uint64_t now_ms(void) { return kp_clock_ns(CLOCK_MONOTONIC) / 1000000; }
-
 /* The host's exit waits no longer: what is in the queue stays in the spool, for kprof recover. Under finish_lock. */
 static void keep_rest(void)
 {
@@ -182,8 +179,8 @@ static void keep_rest(void)
 static bool exit_is_late(void)
 {
     if (!exiting || !export_count) return false;
-    if (!exit_took++) exit_began_ms = now_ms();
-    return exit_took > EXIT_LEAST && (now_ms() - exit_began_ms > EXIT_MS || kp_fail_point("late"));
+    if (!exit_took++) exit_began_ms = kp_clock_ms();
+    return exit_took > EXIT_LEAST && (kp_clock_ms() - exit_began_ms > EXIT_MS || kp_fail_point("late"));
 }
 
 enum task { NOTHING, WINDOW, KEEP, CHILD };
@@ -246,7 +243,7 @@ static int show_progress(void *context, uint64_t events)
     struct progress *p = context;
     made_progress();
     if (p->said || !p->on_terminal) return 0;
-    if (now_ms() - p->began_ms < PROGRESS_AFTER_MS) return 0;
+    if (kp_clock_ms() - p->began_ms < PROGRESS_AFTER_MS) return 0;
     p->said = true;
     kp_log(0, "writing the trace, %lu events so far", (unsigned long)events);
     return 0;
@@ -301,7 +298,7 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
         return;
     }
     struct progress progress = {
-        .cycle = cycle, .began_ms = now_ms(), .on_terminal = host_waits && kp_log_is_on_terminal()};
+        .cycle = cycle, .began_ms = kp_clock_ms(), .on_terminal = host_waits && kp_log_is_on_terminal()};
     struct kp_export_options options = kp_tracewrite_options(config, host_waits);
     struct kp_export_result result = {.events = 0};
     options.progress = show_progress;
@@ -325,7 +322,7 @@ static void kept_note(const struct kp_export_result *result)
 /* Writes a trace of the ring, while it goes on. */
 static void keep(void)
 {
-    struct progress progress = {.began_ms = now_ms()};
+    struct progress progress = {.began_ms = kp_clock_ms()};
     struct kp_export_options options = kp_tracewrite_options(config, false);
     struct kp_export_result result = {.events = 0};
     kp_store_relaxed(&keep_wanted, false); /* first: who asks now wants what comes until then, too */
@@ -667,12 +664,12 @@ static void say_disk_stands(void)
 /* The host waits for as long as there is progress. */
 static void rest_wait(void)
 {
-    uint64_t seen = kp_load_relaxed(&progress_count), since_ms = now_ms();
+    uint64_t seen = kp_load_relaxed(&progress_count), since_ms = kp_clock_ms();
     while (!kp_load_acquire(&is_rest_done)) { /* pairs with: finish.c:rest_job */
         const uint64_t now = kp_load_relaxed(&progress_count);
-        if (now != seen) since_ms = now_ms();
+        if (now != seen) since_ms = kp_clock_ms();
         seen = now;
-        if (now_ms() - since_ms > config->exit_s * 1000 + EXIT_LATE_MS) {
+        if (kp_clock_ms() - since_ms > config->exit_s * 1000 + EXIT_LATE_MS) {
             say_disk_stands();
             return;
         }

@@ -10,7 +10,6 @@
  *            of its own at its first op. A program that it executes starts from the beginning.
  */
 #include "preload/run/endlist.h"
-#include "preload/run/fork.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -28,10 +27,10 @@
 #include "preload/run/begin.h"
 #include "preload/run/children.h"
 #include "preload/run/ctl.h"
-#include "preload/run/window.h"
 #include "preload/run/sources.h"
 #include "preload/run/oomfile.h"
 #include "preload/run/stepnote.h"
+#include "preload/run/window.h"
 #include "preload/unwind/kp_unwind.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"

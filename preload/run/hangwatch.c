@@ -26,7 +26,6 @@
 #include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_rank.h"
 #include "preload/procfacts/procfacts.h"
 #include "preload/python_bridge.h"
 #include "preload/run.h"

@@ -5,7 +5,7 @@
  * Called by: finish.c
  * Safe in:   signal handlers no; after fork yes
  */
-#include "preload/run/losstext.h"
+#include "preload/run/finish.h"
 
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"

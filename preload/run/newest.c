@@ -10,7 +10,7 @@
  *
  * Only files that this process wrote are removed, and what `kprof run` made of them.
  */
-#include "preload/run/newest.h"
+#include "preload/run/finish.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * On fail:   -errno, and a text that says why
  * Safe in:   signal handlers no; after fork yes
  */
-#include "preload/run/ownspool.h"
+#include "preload/run/finish.h"
 
 #include <errno.h>
 

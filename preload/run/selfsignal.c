@@ -11,7 +11,7 @@
  * Python turns SIGINT into KeyboardInterrupt, cleans up, and sends itself SIGINT with the default action, so that its
  * parent sees the signal. No exit handler runs then. The signal and its effect stay as they are: this logs a line.
  */
-#include "preload/run/selfsignal.h"
+#include "preload/run/exit.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -22,7 +22,6 @@
 #include "collector/base/kp_sigblock.h"
 #include "preload/run.h"
 #include "preload/run/window.h"
-#include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
 static bool is_of_an_end(int number) { return number == SIGINT || number == SIGTERM || number == SIGHUP; }

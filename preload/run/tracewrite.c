@@ -20,7 +20,7 @@
 #include "collector/base/kp_room.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
-#include "preload/run/ownspool.h"
+#include "preload/run/finish.h"
 #include "collector/base/kp_poison.h"
 
 enum { SPREAD_MS = 10000 }; /* within which the ranks of a big job begin to write */

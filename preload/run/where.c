@@ -28,6 +28,7 @@
 #include "collector/base/kp_digits.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
 #include "collector/base/kp_rank.h"
 #include "export/write/out/json.h"
 #include "preload/python_bridge.h"
@@ -196,9 +197,8 @@ static const struct kp_pywhere_frame *own_find(const struct kp_pywhere_stack *s)
 static void main_note(struct where *w, const struct task *t, const struct kp_pywhere_stack *stack)
 {
     const struct kp_pywhere_frame *const f = stack ? own_find(stack) : NULL;
-    const char *const slash = f ? strrchr(f->file, '/') : NULL;
     if (t->tid != (uint32_t)getpid()) return;
-    if (f) kp_fmt(w->main, sizeof w->main, "%s:%d %s", slash ? slash + 1 : f->file, f->line, f->function);
+    if (f) kp_fmt(w->main, sizeof w->main, "%s:%d %s", kp_path_base(f->file), f->line, f->function);
     else kp_fmt(w->main, sizeof w->main, "a system call (%ld)", t->call);
 }
 

@@ -8,7 +8,6 @@
  */
 #include "preload/summary/promtext.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "collector/base/kp_log.h"

@@ -12,9 +12,7 @@
  */
 #include "preload/summary/stepfile.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "collector/base/kp_io.h"

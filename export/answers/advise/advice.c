@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/answers/advise/rules/faultrules.h"
 #include "export/answers/advise/hotlines.h"
 #include "export/answers/advise/opsrules/opsrules.h"
 #include "export/answers/advise/rules/ownthreads.h"
@@ -209,6 +208,22 @@ static bool steps_judge(struct kp_costrules *x, struct kp_step_split *splits, do
     return false;
 }
 
+/* A sentence, if kernels were launched and are not in the trace: then what the GPU does is not judged. Else NULL. */
+static const char *lost_work(struct kp_costrules *x)
+{
+    struct kp_unanswered of = {0};
+    char text[160];
+    kp_unanswered_add(&of, x->tree);
+    if (!kp_unanswered_much(&of)) return NULL;
+    if (of.kernels && of.kernels_lost == of.kernels && of.graphs_lost == of.graphs)
+        return kp_costrules_text(x,
+                                 "none of the %zu launched kernels is in the trace, so the GPU's work is unknown. "
+                                 "`kprof report` and `kprof doctor` say why",
+                                 of.kernels);
+    kp_unanswered_text(text, sizeof text, &of);
+    return kp_costrules_text(x, "%s, so the GPU is busier than shown", text);
+}
+
 /* What lacks in what was recorded of whole steps. */
 static const char *lost_of(struct kp_costrules *x)
 {
@@ -220,7 +235,7 @@ static const char *lost_of(struct kp_costrules *x)
                "CUPTI then";
     if (!has_gpu && kp_kineto_gpu_ended(trace)) return "the recording of GPU work stopped; `kprof report` says why";
     if (dropped && strcmp(dropped, "0") != 0) return "events were dropped; `kprof report` lists them";
-    return kp_lost_work(x);
+    return lost_work(x);
 }
 
 static const char *missing_of(struct kp_costrules *x, bool is_behind)

@@ -2,6 +2,7 @@
 /* convert.h - writes a trace as another file: a part of it, or another format */
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "export/answers/convert/rawevents.h"
@@ -60,3 +61,8 @@ int kp_sqlite_name(struct kp_sqlite *w, const struct kp_raw_event *e);
 int kp_sqlite_head(struct kp_sqlite *w, const char *text, size_t bytes);
 int kp_sqlite_event(struct kp_sqlite *w, const struct kp_raw_event *e);
 int kp_sqlite_close(struct kp_sqlite *w, char *why, size_t why_bytes);
+
+/* formats.c: `kprof export --format`: traces and spools in formats of other tools */
+bool kp_formats_knows(const char *format);
+/* Writes each trace behind the paths to `out` ("-": standard output), or beside it where out is NULL. An exit code. */
+int kp_formats_write(const char *format, const char *out, bool is_json, char **paths, int count);

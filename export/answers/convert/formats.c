@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* formats.c - puts the events of a trace in order, and gives them to the writer of a format */
-#include "export/answers/convert/formats.h"
+#include "export/answers/convert/convert.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "export/read/folder/sorted.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/folder/written.h"
-#include "export/answers/convert/convert.h"
 #include "export/read/parse/kineto_parse.h"
 
 struct format_run {

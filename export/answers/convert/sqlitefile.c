@@ -12,7 +12,6 @@
 
 #include "export/answers/convert/convert.h"
 #include "export/answers/convert/enclosing.h"
-#include "export/read/parse/kineto_parse.h"
 
 enum statement { EVENT, FLOW, STRING, META, PROCESS, THREAD, STATEMENTS };
 enum { HEAD_MOST = 16 << 20 };

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_path.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/kineto.h"
 #include "export/show/plain.h"
-#include "export/show/units.h"
 
 /* ---- where a process stands ---- */
 
@@ -47,18 +47,12 @@ void kp_hang_spot(struct kp_hang_spot *out, const struct kp_hang_process *p)
     if (!out->within && is_joining(out->thread)) out->within = &joining;
 }
 
-static const char *file_name(const char *file)
-{
-    const char *const slash = strrchr(file, '/');
-    return slash ? slash + 1 : file;
-}
-
 void kp_hang_spot_put(FILE *out, const struct kp_hang_process *p, const struct kp_hang_spot *s)
 {
     if (p->state == KP_HANG_SILENT) fputs("does not answer", out);
     if (p->state == KP_HANG_STOPPED) fputs("stopped by a signal", out);
     if (p->state == KP_HANG_GONE) fputs("gone", out);
-    if (s->frame) kp_plain_fmt(out, "%s:%ld %s", file_name(s->frame->file), s->frame->line, s->frame->function);
+    if (s->frame) kp_plain_fmt(out, "%s:%ld %s", kp_path_base(s->frame->file), s->frame->line, s->frame->function);
     if (!s->thread || !*s->thread->words) return;
     kp_plain_fmt(out, "%s%s", s->frame ? ", " : "", s->thread->words);
     if (*s->thread->call) kp_plain_fmt(out, " (%s)", s->thread->call);

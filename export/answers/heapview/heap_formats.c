@@ -7,7 +7,6 @@
 #include "export/answers/heapview/heapfold.h"
 #include "export/read/folder/heapprofile.h"
 #include "export/answers/stacks/flame.h"
-#include "export/read/kineto/kineto.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/fields.h"
 #include "export/show/plain.h"

@@ -6,7 +6,6 @@
 
 #include "export/read/folder/heapprofile.h"
 #include "collector/base/kp_order.h"
-#include "export/read/kineto/kineto.h"
 
 KP_ORDER2(by_site, struct kp_profile_leak, site, step)
 

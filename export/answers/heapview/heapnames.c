@@ -11,7 +11,6 @@
 #include "export/read/folder/heapprofile.h"
 #include "collector/base/kp_path.h"
 #include "export/write/names/shorten.h"
-#include "export/read/kineto/kineto.h"
 #include "export/read/frames/ownline.h"
 
 enum { PLACES_MOST = 64, NAME_BYTES = 4096 };

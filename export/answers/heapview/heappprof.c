@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "export/read/folder/heapprofile.h"
-#include "export/read/kineto/kineto.h"
 
 enum { NAME_BYTES = 4096, MODULE_SHIFT = 40 };
 /* Numbers of fields, by message (github.com/google/pprof, profile.proto). */

@@ -14,11 +14,11 @@
 #include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_jsonvalue.h"
 #include "collector/base/kp_order.h"
+#include "collector/base/kp_path.h"
 #include "export/read/files/budget.h"
 #include "export/show/say.h"
 #include "export/answers/heapview/heapfold.h"
 #include "export/write/names/shorten.h"
-#include "export/read/kineto/kineto.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/frames/ownline.h"
 #include "export/show/plain.h"
@@ -244,12 +244,11 @@ static const char *name_of(const struct view *v, const struct kp_place *place, c
 static void places_print(const struct view *v, const struct kp_place *of, int n, const char *path, const char *text)
 {
     char name[NAME_BYTES];
-    const char *slash = n ? strrchr(path, '/') : NULL;
     for (int i = 0; i < n; i++) {
         kp_plain_fmt(v->out, "        %s", name_of(v, &of[i], name, sizeof name));
         if (of[i].file && of[i].line) kp_plain_fmt(v->out, " at %s:%u", of[i].file, of[i].line);
         fputs(of[i].is_inlined ? " (inlined)" : " in ", v->out);
-        if (!of[i].is_inlined) kp_plain_put(v->out, of[i].file ? (slash ? slash + 1 : path) : text);
+        if (!of[i].is_inlined) kp_plain_put(v->out, of[i].file ? kp_path_base(path) : text);
         fputc('\n', v->out);
     }
     if (!n) kp_plain_fmt(v->out, "        %s\n", text);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "export/answers/heapview/heapview.h"
-#include "export/read/kineto/kineto.h"
 #include "export/show/units.h"
 
 enum { STEPS_SHOWN = 8, FEW_ROWS = 5, STEP_ROWS = 20 };

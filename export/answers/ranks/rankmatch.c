@@ -6,7 +6,7 @@
  * name, the sizes, the step, and how many of these the step had before. Ranks of one machine must meet in it then: a
  * rank leaves no all-reduce before the last one has entered. Where they do not, the groups are smaller than the job.
  */
-#include "export/answers/ranks/rankmatch.h"
+#include "export/answers/ranks/rankwaits.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,6 @@
 #include "export/show/plain.h"
 #include "export/show/units.h"
 #include "export/read/store/qsort.h"
-#include "export/answers/ranks/rankmatch.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/top/toprows.h"
 #include "export/read/facts/vendor.h"

@@ -2,7 +2,7 @@
 /*
  * rankwaits.h - which rank of a job the others wait for
  *
- * Which collectives are one, rankmatch.h says. The rank that came last spends the shortest time in it: that is the
+ * Which collectives are one, rankmatch.c says. The rank that came last spends the shortest time in it: that is the
  * transfer. What the others spend more, they wait. Where the last one came late since it waited for a rank of another
  * group in that step, that rank is to blame.
  */
@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-#include "export/read/tree/chosen.h"
 #include "export/read/facts/commkinds.h"
+#include "export/read/tree/chosen.h"
 
 struct kp_collective {
     uint32_t kind;                   /* string id in `texts`: what it is on every rank, but for its step or number */
@@ -122,3 +122,11 @@ const struct kp_rankwait *kp_rankwaits_crowded(const struct kp_rankwaits *waits)
 double kp_rankwait_no_core(const struct kp_rankwait *row); /* of the time that it wanted a core, 0 to 1 */
 long kp_rankwaits_rank(const struct kp_kineto *trace);     /* of a job of several; -1: it tells none */
 void kp_rankwaits_fini(struct kp_rankwaits *waits);
+
+/* rankmatch.c: Sorts the collectives so that those of one set lie together, and fills `sets` and the counts of what
+ * is in none. The ranks are sorted. */
+void kp_rankmatch_sets(struct kp_rankwaits *waits);
+/* Is a rank's collective in the set? */
+bool kp_rankset_has(const struct kp_rankwaits *waits, const struct kp_rankset *set, uint32_t row);
+/* A rank's row, or NULL. The ranks are sorted. */
+const struct kp_rankwait *kp_rankmatch_row(const struct kp_rankwaits *waits, long rank);

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_path.h"
 #include "export/read/kineto/ended.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
 #include "export/answers/ranks/lastwords.h"
 #include "export/answers/ranks/rankwaits.h"
-#include "export/answers/top/timeshares.h"
 
 #define LEAST_NS INT64_C(5000000000)
 #define NOTHING_OPEN 6 /* so many times as long has a rank to do nothing, where nothing is open */
@@ -107,9 +107,8 @@ void kp_stuck_add(struct kp_stuck *s, const struct kp_tree *tree, const struct k
 
 void kp_stuck_lead(struct kp_stuck *s, const char *path, bool is_running)
 {
-    const char *const slash = strrchr(path, '/');
     s->is_running |= is_running;
-    snprintf(s->folder, sizeof s->folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    kp_path_folder(s->folder, sizeof s->folder, path);
 }
 
 /* The latest trace of a rank, or of a process of no job, tells; those before it ended. */

@@ -4,7 +4,7 @@
  *
  * Step 0 may have the start-up in it, and the last step still uses what it has. So neither counts.
  */
-#include "export/answers/runadvice/heapadvice.h"
+#include "export/answers/runadvice/judged.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "export/answers/ranks/lastwords.h"
-#include "export/answers/runadvice/heapadvice.h"
-#include "export/answers/runadvice/workers.h"
 #include "export/read/kineto/ended.h"
 
 /* Nothing lacks in how it was recorded: the program had no time for a step. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* otheradvice.c - what a recording without an op of torch tells: its heap, or the functions that were counted */
-#include "export/answers/runadvice/otheradvice.h"
+#include "export/answers/runadvice/judged.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* workers.c - leads from a training that waits for its DataLoader to the lines that its workers spend their time in */
-#include "export/answers/runadvice/workers.h"
+#include "export/answers/runadvice/judged.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,6 @@
 #include "export/read/facts/selftime.h"
 #include "export/read/files/budget.h"
 #include "export/read/folder/run_folder.h"
-#include "export/read/folder/trace_source.h"
 #include "export/read/frames/workerframe.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/parse/kineto_parse.h"

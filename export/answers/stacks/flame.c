@@ -14,7 +14,6 @@
 #include "export/answers/stacks/calltree.h"
 #include "export/answers/stacks/flamepage.h"
 #include "export/read/frames/framename.h"
-#include "export/show/html.h"
 #include "export/read/kineto/kineto.h"
 #include "export/read/store/qsort.h"
 

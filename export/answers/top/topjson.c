@@ -223,15 +223,10 @@ static const char *shapes_of(const char *text, char *room, size_t bytes)
     IF(HAS_CALLER, WHOLE, callers, r->row->lines)
 KP_FIELDS(row, struct topjson_row, ROW)
 
-static size_t shown_of(const struct kp_top_report *r)
-{
-    return r->most && r->most < r->top->count ? r->most : r->top->count;
-}
-
 static double percent_left(const struct kp_top_report *r)
 {
     double left = 0;
-    for (size_t i = shown_of(r); i < r->top->count; i++) left += kp_top_row_share(r->top, &r->top->rows[i]) * 100;
+    for (size_t i = kp_top_shown(r); i < r->top->count; i++) left += kp_top_row_share(r->top, &r->top->rows[i]) * 100;
     return left;
 }
 
@@ -241,8 +236,8 @@ static double percent_left(const struct kp_top_report *r)
     F(TEXT, by, r->by) \
     F(TEXT, sort, r->sort) \
     F(TEXT, rows_of, r->top->is_of_steps ? "steps" : "all") \
-    F(LIST, rows, (row, shown_of(r), &(struct topjson_row){r->top, &r->top->rows[i]})) \
-    F(WHOLE, more_rows, r->top->count - shown_of(r)) \
+    F(LIST, rows, (row, kp_top_shown(r), &(struct topjson_row){r->top, &r->top->rows[i]})) \
+    F(WHOLE, more_rows, r->top->count - kp_top_shown(r)) \
     F(FIXED, more_percent, (4, percent_left(r)))
 KP_FIELDS(report, struct kp_top_report, REPORT)
 /* clang-format on */

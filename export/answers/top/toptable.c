@@ -118,14 +118,14 @@ static double memory(const struct kp_top *top, const struct kp_top_row *row)
 
 /* ---- the table ---- */
 
-static size_t rows_shown(const struct kp_top_report *r)
+size_t kp_top_shown(const struct kp_top_report *r)
 {
     return r->most && r->most < r->top->count ? r->most : r->top->count;
 }
 
 static bool with_callers(const struct kp_top_report *r)
 {
-    for (size_t i = 0; i < rows_shown(r); i++)
+    for (size_t i = 0; i < kp_top_shown(r); i++)
         if (has_callers(r->top, &r->top->rows[i])) return true;
     return false;
 }
@@ -237,7 +237,7 @@ static void beside_print(FILE *out, const struct kp_top *top)
 void kp_top_table_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_top *top = r->top;
-    const size_t rows = rows_shown(r);
+    const size_t rows = kp_top_shown(r);
     struct kp_columns c = *KP_COLUMNS_OF(columns, r, top->rows, rows);
     double left = 0;
     c.name = top->by == KP_TOP_BY_SHAPE ? "op" : r->by;

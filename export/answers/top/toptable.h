@@ -45,3 +45,4 @@ extern const struct kp_fields *const kp_top_schema;
 const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes);
 /* A row's part of all self time, of the GPU's where there is one, from 0 to 1. */
 double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row);
+size_t kp_top_shown(const struct kp_top_report *report); /* how many of its rows */

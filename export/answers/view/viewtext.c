@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* viewtext.c - the text of a cell, and a text cut to columns of a terminal */
 #include <stdio.h>
-#include <string.h>
 
 #include "export/show/letters.h"
 #include "export/show/units.h"

@@ -13,7 +13,6 @@
 
 #include "collector/base/kp_io.h"
 #include "export/read/store/procstate.h"
-#include "export/read/store/qsort.h"
 #include "export/read/store/quantile.h"
 
 enum { TAIL = 80, SILENT_MEDIANS = 10 }; /* lines that are read */

@@ -9,9 +9,7 @@
 #include "collector/base/kp_config.h"
 #include "export/cli/cli.h"
 #include "export/cli/options/setting_flags.h"
-#include "export/read/kineto/kineto.h"
 #include "export/read/parse/kineto_parse.h"
-#include "export/show/plain.h"
 #include "export/show/terminal.h"
 
 void kp_opt_name_of(const char *variable, char *out, size_t size)

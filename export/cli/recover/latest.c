@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/base/kp_path.h"
 #include "export/show/say.h"
 #include "export/cli/ctl/ctlsocket.h"
 #include "export/cli/ctl/jobstart.h"
@@ -314,10 +315,8 @@ static int ranks_give(const char *command, struct kp_run_folder *folder, char **
 static bool is_latest_name(const char *path, char *folder, size_t room)
 {
     struct stat st;
-    const char *const slash = strrchr(path, '/');
-    if (lstat(path, &st) == 0 || strcmp(slash ? slash + 1 : path, "latest") != 0) return false;
-    if (!slash) snprintf(folder, room, ".");
-    else snprintf(folder, room, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (lstat(path, &st) == 0 || strcmp(kp_path_base(path), "latest") != 0) return false;
+    kp_path_folder(folder, room, path);
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/base/kp_path.h"
 #include "export/read/files/budget.h"
 #include "export/show/say.h"
 #include "export/show/terminal.h"
@@ -80,8 +81,7 @@ void kp_outfile_tell_drawing(const char *path)
 
 unsigned kp_outfile_form(const char *path, const char *const *endings, unsigned count, unsigned usual)
 {
-    const char *const slash = path ? strrchr(path, '/') : NULL, *const name = slash ? slash + 1 : path;
-    const char *const dot = name ? strrchr(name, '.') : NULL;
+    const char *const dot = path ? strrchr(kp_path_base(path), '.') : NULL;
     for (unsigned i = 0; dot && i < count; i++)
         if (endings[i] && strcmp(dot + 1, endings[i]) == 0) return i;
     return usual;

@@ -50,13 +50,6 @@ const char *kp_beside_ends(unsigned which, bool is_first, char *out, size_t byte
     return out;
 }
 
-const char *kp_beside_word(unsigned bit)
-{
-    for (unsigned i = 0; i < ROWS; i++)
-        if (bit == rows[i].bit) return rows[i].word;
-    return "";
-}
-
 /* DIR/NAME.end of DIR/NAME.pt.trace.json[.gz], or DIR/.NAME.end.part until it is whole. False: too long. */
 static bool path_make(char *out, size_t size, const char *trace, const char *end, bool is_whole)
 {

@@ -19,8 +19,6 @@ unsigned kp_beside_parse(const char *list);
 int kp_beside_write(const char *trace, unsigned which, const struct kp_export_owner *owner, unsigned *made);
 /* ", .table.txt, .stacks.txt", without the first comma where `is_first`. */
 const char *kp_beside_ends(unsigned which, bool is_first, char *out, size_t bytes);
-/* "table" */
-const char *kp_beside_word(unsigned bit);
 /* Writes them for each trace of a folder, and of its `children`, that was written since: once for a process. */
 void kp_beside_folder(const char *folder, unsigned which, long since_s);
 /* Says how many were written so by this process. */

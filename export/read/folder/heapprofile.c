@@ -15,7 +15,6 @@
 #include "collector/base/kp_path.h"
 #include "export/read/files/budget.h"
 #include "export/read/folder/trace_source.h"
-#include "export/read/kineto/kineto.h"
 #include "export/read/parse/kineto_parse.h"
 
 enum { LINE_MOST = 1 << 20, NUMBERS_MOST = 256, SIZED_TEXTS = 3, NO_SIZE = -1, ARENAS_MOST = 1 << 16 };

@@ -11,7 +11,6 @@
 
 #include "export/read/folder/endnote.h"
 #include "export/read/folder/trace_source.h"
-#include "export/read/kineto/kineto.h"
 
 static void line_take(struct kp_jobends *ends, const char *line)
 {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/read/parse/kineto_append.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/kineto/phasetimes.h"
+#include "export/read/parse/kineto_parse.h"
 
 /* NULL: of one process alone. */
 static const char *rank_of(const struct kp_kineto *trace)

@@ -20,7 +20,6 @@
 #include "collector/base/kp_rank.h"
 #include "collector/format/kp_format.h"
 #include "export/read/folder/trace_source.h"
-#include "export/read/kineto/kineto.h"
 
 static bool end_cut(char *name, const char *end)
 {

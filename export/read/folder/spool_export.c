@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
-#include "collector/base/kp_io.h"
 #include "collector/base/kp_path.h"
 #include "export/read/folder/beside.h"
 #include "export/read/files/budget.h"
@@ -20,13 +19,6 @@
 #include "export/read/symbols/plainname.h"
 #include "export/read/folder/written.h"
 #include "export/kp_export.h"
-
-static void folder_of(const char *path, char *out, size_t size)
-{
-    const char *const slash = strrchr(path, '/');
-    if (!slash) snprintf(out, size, ".");
-    else snprintf(out, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-}
 
 /* What is written beside the traces of a spool, and whether the traces stay. */
 struct written_beside {
@@ -128,7 +120,7 @@ int kp_spool_export_write(struct kp_reader *reader, const char *path, const stru
     struct written_beside beside;
     int written = 0, rc = 0;
     beside_read(wish->exports ? wish->exports : kp_reader_text(reader, "KPROF_EXPORT"), &beside);
-    folder_of(path, folder, sizeof folder);
+    kp_path_folder(folder, sizeof folder, path);
     if (!options.dir) options.dir = folder;
     if (!options.worker_name) options.worker_name = kp_reader_text(reader, "KPROF_WORKER_NAME");
     kp_budget_begin(wish->command, path);

@@ -7,7 +7,6 @@
 
 #include "export/read/folder/run_folder.h"
 #include "export/read/files/spoolfile.h"
-#include "export/read/kineto/kineto.h"
 #include "export/read/parse/kineto_parse.h"
 
 #define FORKED_FROM "\"parent_pid\": \""

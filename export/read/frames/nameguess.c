@@ -9,7 +9,6 @@
 
 #include "collector/base/kp_config.h"
 #include "export/read/frames/framename.h"
-#include "export/read/frames/modulename.h"
 
 /* Ranks. Between these two lie names that differ by some letters: RANK_SAME and how many. */
 enum { RANK_SAME = 1, LETTERS_MOST = 3, RANK_PART = 5, RANK_NONE = 6, PART_LEAST = 3 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* hierarchy.c - an op's modules of TorchScript (Module Hierarchy) as a call stack, which readers by module know */
-#include "export/read/kineto/hierarchy.h"
+#include "export/read/kineto/kineto_words.h"
 
 #include <string.h>
 

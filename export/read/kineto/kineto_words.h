@@ -10,3 +10,7 @@ int64_t kp_kineto_ns(const char *text, size_t bytes);
 int64_t kp_kineto_whole(const char *text, size_t bytes);
 uint64_t kp_kineto_address(const char *text, size_t bytes);
 uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
+
+/* hierarchy.c: Writes "nn.Module: fc1(Linear);nn.Module: TOP(Net)" of "TOP(Net)::forward.fc1(Linear)::forward.", the
+ * innermost first as in a call stack. Returns its length; 0: there is none, or no room. */
+size_t kp_hierarchy_stack(char *out, size_t room, const char *text, size_t bytes);

@@ -5,7 +5,7 @@
  * A program whose last call is kprof_phase("validate") leaves that phase open while Python and torch shut down. The
  * recorder cannot tell that time from the phase's own, but no op runs there.
  */
-#include "export/read/kineto/phasetail.h"
+#include "export/read/kineto/phasetimes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

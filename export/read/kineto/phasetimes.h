@@ -37,3 +37,7 @@ size_t kp_phasetimes_text(char *out, size_t bytes, const struct kp_phasetimes *t
 /* "; 14 steps before the first phase took 0.031 s; validate was open when the program ended: 0.934 s after its last op
  * are left out", or "" where both are little. */
 const char *kp_phasetimes_remarks(char *out, size_t bytes, const struct kp_phasetimes *times);
+
+/* phasetail.c: Ends the trace of such a phase (kprof.phase_open) with its last op, range or work of a device. How
+ * much that leaves out is the fact kprof.phase_tail, "validate:1:US". */
+void kp_phasetail_cut(struct kp_kineto *trace);

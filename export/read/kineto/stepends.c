@@ -33,13 +33,6 @@ const char *kp_stepends_what(enum kp_stepends_kind kind)
     return names[kind];
 }
 
-const char *kp_stepends_between(enum kp_stepends_kind kind)
-{
-    static const char *const texts[] = {"", "from an optimizer's step to its next",
-                                        "from the load of a batch to the next", "from a kprof_step() to the next"};
-    return texts[kind];
-}
-
 bool kp_stepends_counts(struct kp_stepends *ends, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
     const char *const name = kp_kineto_text(trace, e->name);

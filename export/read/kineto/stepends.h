@@ -32,5 +32,3 @@ bool kp_stepends_may(const struct kp_kineto *trace, const struct kp_kineto_event
 bool kp_stepends_counts(struct kp_stepends *ends, const struct kp_kineto *trace, const struct kp_kineto_event *event);
 /* What ends a step, before its number: "optimizer step", "the load of batch"; "": the trace marks its steps. */
 const char *kp_stepends_what(enum kp_stepends_kind kind);
-/* "from an optimizer's step to its next" */
-const char *kp_stepends_between(enum kp_stepends_kind kind);

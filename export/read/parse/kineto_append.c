@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_append.c - puts a trace behind another of the same process, so that both are read as one */
-#include "export/read/parse/kineto_append.h"
+#include "export/read/parse/kineto_parse.h"
 
 #include <stdlib.h>
 #include <string.h>

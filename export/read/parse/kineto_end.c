@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "export/read/parse/kineto_parse.h"
 #include "export/read/kineto/kineto_processes.h"
 #include "export/read/kineto/kineto_windows.h"
-#include "export/read/kineto/phasetail.h"
+#include "export/read/kineto/phasetimes.h"
+#include "export/read/parse/kineto_parse.h"
 
 /* torch's floats count from the profiler's start. A file without it gets the first event's start. */
 static void trace_settle(struct kp_kineto *trace)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_file.c - reads the text of a file, gzip, zstd or plain, piece by piece (the command only) */
-#include "export/read/kineto/kineto.h"
 #include "export/read/parse/kineto_parse.h"
 
 #include <errno.h>

@@ -15,8 +15,8 @@
 
 #include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_utf8.h"
-#include "export/read/kineto/hierarchy.h"
 #include "export/read/kineto/kineto_keys.h"
+#include "export/read/kineto/kineto_words.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/shapetext.h"
 

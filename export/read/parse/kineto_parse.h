@@ -53,3 +53,6 @@ extern struct kp_kineto_cutting {
     unsigned workers;
     size_t block_bytes;
 } kp_kineto_cutting;
+
+/* kineto_append.c: Adds what another trace of the process has, without args. The head's facts stay those of `to`. */
+void kp_kineto_append(struct kp_kineto *to, const struct kp_kineto *from);

@@ -13,7 +13,6 @@
 
 #include "export/read/frames/framename.h"
 #include "export/read/store/keyindex.h"
-#include "export/read/parse/kineto_pieces.h"
 
 struct open_call {
     int64_t end_ns;

@@ -31,7 +31,7 @@
 #include "export/write/heap/blockstack.h"
 #include "export/write/heap/idpages.h"
 #include "export/write/names/framenames.h"
-#include "export/write/out/zst.h"
+#include "export/write/out/sink.h"
 #include "collector/base/kp_poison.h"
 
 #define NO_STEP UINT64_MAX

@@ -5,7 +5,7 @@
  * zlib gets its memory from here: a mapped block holds its state and the output buffer. A trace is
  * so repetitive that levels above 1 cost time and gain little (`make bench-export` has the figures).
  */
-#include "export/write/out/gz.h"
+#include "export/write/out/sink.h"
 
 #include <errno.h>
 #include <stdint.h>

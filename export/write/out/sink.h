@@ -23,3 +23,19 @@ int kp_sink_write(struct kp_sink *s, const void *data, size_t bytes);
 /* Syncs the file, then names it `path`. -EEXIST: the name is taken, and the sink stays open for a new try. */
 int kp_sink_commit(struct kp_sink *s, const char *path);
 void kp_sink_drop(struct kp_sink *s); /* removes what was written; harmless after a commit */
+
+/* gz.c: a gzip stream into a sink */
+struct kp_gz;
+
+struct kp_gz *kp_gz_open(struct kp_sink *sink);                    /* NULL: no memory */
+int kp_gz_write(struct kp_gz *gz, const void *data, size_t bytes); /* 0 or -errno */
+int kp_gz_finish(struct kp_gz *gz);                                /* writes the tail; 0 or -errno */
+void kp_gz_close(struct kp_gz *gz);
+
+/* zst.c: a zstd stream into a sink */
+struct kp_zst;
+
+struct kp_zst *kp_zst_open(struct kp_sink *sink);                     /* NULL: no memory */
+int kp_zst_write(struct kp_zst *zst, const void *data, size_t bytes); /* 0 or -errno */
+int kp_zst_finish(struct kp_zst *zst);                                /* writes the tail; 0 or -errno */
+void kp_zst_close(struct kp_zst *zst);

@@ -3,10 +3,9 @@
 #pragma once
 
 #include "export/kp_export.h"
-#include "export/write/out/gz.h"
 #include "export/write/out/json.h"
-#include "export/write/out/stack_circle.h"
 #include "export/write/out/sink.h"
+#include "export/write/out/stack_circle.h"
 
 struct kp_trace {
     struct kp_json json;

@@ -8,7 +8,7 @@
  *
  * Level 1 of zstd makes a smaller file than zlib's level 5, in a seventh of the time (decision 051).
  */
-#include "export/write/out/zst.h"
+#include "export/write/out/sink.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -15,7 +15,6 @@
 #include "export/write/out/trace.h"
 #include "export/write/trace/callers.h"
 #include "export/write/trace/fwdbwd.h"
-#include "export/write/trace/input_args.h"
 #include "export/write/trace/parts.h"
 #include "collector/base/kp_poison.h"
 

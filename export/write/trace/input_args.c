@@ -5,7 +5,7 @@
  * Reads kp_inputs.h's byte stream, which may be torn. An input that cannot be read is shown as empty. So each of the
  * four arrays has an entry for each input. Numbers are printed as torch prints an IValue.
  */
-#include "export/write/trace/input_args.h"
+#include "export/write/trace/parts.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * Called by: export.c, for every event of memory in order of time
  * On fail:   -ENOMEM
  */
-#include "export/write/trace/memory_write.h"
+#include "export/write/trace/parts.h"
 
 #include "export/write/out/slice.h"
 #include "export/write/trace/memory_before.h"

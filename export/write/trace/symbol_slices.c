@@ -10,7 +10,7 @@
  * that ends outside it. A call that would end after the slice it began in goes to another row: the first of ROWS where
  * it fits. If it fits in none, the last row gets it, cut so that it nests.
  */
-#include "export/write/trace/symbol_slices.h"
+#include "export/write/trace/parts.h"
 
 #include <errno.h>
 #include <string.h>

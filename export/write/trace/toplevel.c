@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_log.h"

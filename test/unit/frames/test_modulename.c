@@ -2,9 +2,9 @@
 /* test_modulename.c - names that the program gives its modules, read from a trace, and shown beside torch.profiler's */
 #include "export/read/frames/modulename.h"
 
-#include "export/read/parse/kineto_append.h"
-#include "export/read/frames/ownline.h"
 #include "export/answers/top/toptable.h"
+#include "export/read/frames/ownline.h"
+#include "export/read/parse/kineto_parse.h"
 #include "test/unit/top/little_rows.h"
 
 static void called(struct little *t, const char *module, const char *name, int from, int dur)

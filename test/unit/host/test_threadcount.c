@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_threadcount.c - the number of threads in /proc/self/stat is lowered by ours, and by nothing else */
-#include "preload/host/threadcount.h"
+#include "preload/host/host.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "export/read/kineto/hierarchy.h"
+#include "export/read/kineto/kineto_words.h"
 
 static const char *stack_of(const char *text)
 {

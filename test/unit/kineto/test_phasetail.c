@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_phasetail.c - a phase that was open when the program ended lasts until its last op */
 #include "export/read/kineto/kineto_facts.h"
-#include "export/read/kineto/phasetail.h"
+#include "export/read/kineto/phasetimes.h"
 
 #include "export/read/kineto/kineto_windows.h"
 #include "test/unit/tree/little_trace.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_corewaits.c - the spool says which steps waited for a core */
-#include "preload/procfacts/corewaits.h"
+#include "preload/procfacts/procfacts.h"
 
 #include "test/unit/run/window_fixture.h"
 

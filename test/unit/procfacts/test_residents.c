@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_residents.c - the spool says how much memory a program has at the ends of its steps */
-#include "preload/procfacts/residents.h"
+#include "preload/procfacts/procfacts.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

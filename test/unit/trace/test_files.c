@@ -11,8 +11,6 @@
 
 #include "collector/base/kp_io.h"
 #include "export/kp_export.h"
-#include "export/write/out/gz.h"
-#include "export/write/out/zst.h"
 #include "export/write/out/sink.h"
 #include "export/write/trace/filename.h"
 #include "test/support/support.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_input_args.c - encoded inputs come out as the four arrays of a Kineto trace */
-#include "export/write/trace/input_args.h"
+#include "export/write/trace/parts.h"
 
 #include <math.h>
 #include <string.h>

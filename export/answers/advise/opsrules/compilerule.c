@@ -5,7 +5,6 @@
  * A trace shows of it forward's compilation. Backward is compiled where it first runs, and guards are built and caches
  * filled beside. So without a GPU such a step is charged with all that it has more than those that compile nothing.
  */
-#include "export/answers/advise/stepkinds/longsteps.h"
 
 #include <stdio.h>
 #include <stdlib.h>

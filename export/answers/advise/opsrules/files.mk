@@ -2,7 +2,6 @@
 SRC_opsrules := \
     export/answers/advise/opsrules/anomalyrule.c \
     export/answers/advise/opsrules/attentionrules.c \
-    export/answers/advise/opsrules/backcost.c \
     export/answers/advise/opsrules/bandwidth.c \
     export/answers/advise/opsrules/compilerule.c \
     export/answers/advise/opsrules/copyrules.c \

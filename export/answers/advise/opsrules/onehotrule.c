@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-#include "export/answers/advise/opsrules/backcost.h"
-
 static const struct kp_cost_rule rule = {
     0.05, 0, "one-hot-product", "one_hot() is multiplied with a weight, and nearly all of it is zeros",
     "Take the rows of the weight: torch.nn.Embedding(N, M)(ids), or torch.nn.functional.embedding(ids, weight.t()) of "
@@ -39,7 +37,7 @@ void kp_rules_one_hot(struct kp_costrules *x)
         converted = hot >= 0 && converted < 0 && kp_name_is_one_of(name, conversions) ? (int32_t)i : -1;
         if (converted < 0) hot = strcmp(name, "aten::one_hot") == 0 ? (int32_t)i : -1;
     }
-    kp_backcost_add(&cost, x, charged);
+    kp_cost_add_backward(&cost, x, charged);
     kp_cost_tell(&cost, x, &rule);
     free(charged);
 }

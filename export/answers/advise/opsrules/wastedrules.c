@@ -10,7 +10,6 @@
 
 #include <stdlib.h>
 
-#include "export/answers/advise/opsrules/backcost.h"
 #include "export/answers/advise/stepkinds/longsteps.h"
 
 enum { TENSORS_MOST = 64, GROWN_LEAST = 8, ROWS_TIMES = 8, AGAIN_LEAST = 8, AGAIN_PART = 4, INSIDE_MOST = 12 };
@@ -92,7 +91,7 @@ static void growing_judge(struct kp_costrules *x)
     for (size_t i = 0; i < x->tree->count; i++)
         if (is_judged(x, i, "aten::cat")) cat_take(&g, i);
     if (g.count >= GROWN_LEAST * x->chosen->step_count) {
-        kp_backcost_add(&g.cost, x, g.charged);
+        kp_cost_add_backward(&g.cost, x, g.charged);
         kp_cost_tell(&g.cost, x, &growing);
     } else kp_cost_drop(&g.cost);
     kp_keyindex_fini(&g.places);

@@ -241,6 +241,17 @@ static void waits_leave_out(struct kp_cost *cost, const struct kp_costrules *x)
     free(of);
 }
 
+void kp_cost_add_backward(struct kp_cost *cost, const struct kp_costrules *x, const bool *charged)
+{
+    const struct kp_node *const nodes = x->tree->nodes;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const int32_t parent = nodes[i].parent, forward = nodes[i].forward;
+        if (forward < 0 || parent < 0 || !charged[kp_costplace_op(x->tree, forward)]) continue;
+        if (kp_name_begins(kp_costrules_name(x, parent), KP_ENGINE_RANGE))
+            kp_cost_add(cost, x, (int32_t)i, nodes[i].start_ns, nodes[i].end_ns, 1);
+    }
+}
+
 struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *x, const struct kp_cost_rule *rule)
 {
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change}, *told = NULL;

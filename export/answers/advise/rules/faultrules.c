@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* faultrules.c - page faults: the C library gives memory back and takes it again, or memory is read from a disk */
-#include "export/answers/advise/rules/faultrules.h"
+#include "export/answers/advise/rules/rules.h"
 
 #include "export/read/kineto/pagefaults.h"
 

@@ -8,7 +8,6 @@ SRC_rules := \
     export/answers/advise/rules/loadsavings.c \
     export/answers/advise/rules/loadwaits.c \
     export/answers/advise/rules/longcauses.c \
-    export/answers/advise/rules/lostwork.c \
     export/answers/advise/rules/memoryrules.c \
     export/answers/advise/rules/ownthreads.c \
     export/answers/advise/rules/partrules.c \

@@ -12,7 +12,6 @@
 
 #include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/read/kineto/kineto_facts.h"
-#include "export/read/facts/nocore.h"
 #include "export/answers/top/timeshares.h"
 
 #define LOADS_SHARE 0.1 /* of the mean: a step loads something */

@@ -2,6 +2,7 @@
 /* rules.h - the rules over parts of a step, the host, its threads and its memory */
 #pragma once
 
+#include "export/answers/advise/parts/adviseparts.h"
 #include "export/answers/advise/stepkinds/longsteps.h"
 
 /* hostrules.c: what to do against long collections of garbage. */
@@ -12,15 +13,13 @@ void kp_rules_collecting_explicit(struct kp_finding *finding); /* the program it
 /* Adds where Python collected garbage in the steps that `of` has more than 0 of. */
 void kp_rules_collecting_places(const struct kp_costrules *rules, const double *of, struct kp_costplaces *places);
 void kp_rules_collecting(struct kp_costrules *rules); /* before kp_rules_steps(), which leaves them to it where told */
-/* lostwork.c: a sentence, if kernels were launched and are not in the trace; or NULL. */
-const char *kp_lost_work(struct kp_costrules *rules);
-void kp_rules_steps(struct kp_costrules *rules);                /* steprules.c */
-void kp_rules_memory(struct kp_costrules *rules);               /* memoryrules.c */
-void kp_rules_resident(struct kp_costrules *rules);             /* residentrule.c */
-void kp_rules_host(struct kp_costrules *rules);                 /* hostrules.c */
-void kp_rules_threads(struct kp_costrules *rules);              /* threadrules.c */
-void kp_rules_each_step(struct kp_costrules *rules);            /* hostrules.c: what the host does in every step */
-void kp_rules_parts(struct kp_costrules *rules);                /* partrules.c */
+void kp_rules_steps(struct kp_costrules *rules);      /* steprules.c */
+void kp_rules_memory(struct kp_costrules *rules);     /* memoryrules.c */
+void kp_rules_resident(struct kp_costrules *rules);   /* residentrule.c */
+void kp_rules_host(struct kp_costrules *rules);       /* hostrules.c */
+void kp_rules_threads(struct kp_costrules *rules);    /* threadrules.c */
+void kp_rules_each_step(struct kp_costrules *rules);  /* hostrules.c: what the host does in every step */
+void kp_rules_parts(struct kp_costrules *rules);      /* partrules.c */
 long kp_rules_threads_wanted(const struct kp_costrules *rules); /* of a host that has more; 0: it has not */
 /* Is it an op that prepares input, or a function that does, outside of a DataLoader? */
 bool kp_rules_is_input(const struct kp_costrules *rules, size_t node); /* hostrules.c */
@@ -33,3 +32,6 @@ void kp_launchplace_tell(const struct kp_costrules *rules, struct kp_finding *ou
 bool kp_longcauses_is_notable(const struct kp_costrules *rules, const struct kp_longsteps *longer, size_t step);
 /* Takes the steps that a busy machine may have made longer out of their groups, and tells them in a note. */
 void kp_longcauses_note(struct kp_costrules *rules, struct kp_longsteps *longer);
+
+/* faultrules.c: Without a GPU, and after kp_rules_host(): nothing where steps compile. */
+void kp_rules_faults(struct kp_costrules *rules);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
-#include "export/answers/advise/opsrules/opsrules.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/read/frames/framename.h"
 #include "export/read/facts/selftime.h"

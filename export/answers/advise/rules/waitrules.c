@@ -12,8 +12,6 @@
 #include <stdlib.h>
 
 #include "export/answers/advise/rules/loadwaits.h"
-#include "export/answers/advise/stepkinds/longsteps.h"
-#include "export/answers/advise/opsrules/opsrules.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/top/timeshares.h"
 #include "export/show/units.h"

@@ -77,11 +77,11 @@ void kp_longsteps_walk(const struct kp_costrules *x, size_t step, bool are_gaps,
 
 struct place_adding {
     struct kp_keyindex *to;
-    const struct kp_costrules *x;
+    const struct kp_tree *tree;
     double weight;
 };
 
-static double *place_ns(struct kp_keyindex *places, uint64_t key)
+double *kp_longsteps_place(struct kp_keyindex *places, uint64_t key)
 {
     return kp_keyindex_row(places, key, &(double){0}, sizeof(double));
 }
@@ -90,7 +90,13 @@ static void place_add(void *context, size_t step, int32_t node, int32_t before, 
 {
     const struct place_adding *const a = context;
     (void)step, (void)before;
-    *place_ns(a->to, kp_costplace_key(a->x->tree, node)) += a->weight * (double)ns;
+    *kp_longsteps_place(a->to, kp_costplace_key(a->tree, node)) += a->weight * (double)ns;
+}
+
+void kp_longsteps_places(struct kp_keyindex *to, const struct kp_costrules *x, size_t step, bool are_gaps,
+                         double weight)
+{
+    kp_longsteps_walk(x, step, are_gaps, place_add, &(struct place_adding){to, x->tree, weight});
 }
 
 static void usual_find(struct grouping *g)
@@ -101,8 +107,7 @@ static void usual_find(struct grouping *g)
     for (size_t i = 0; i < steps; i++) {
         if (g->out->more[i] > 0) continue;
         for (int p = 0; p < KP_SPLIT_PARTS; p++) g->parts[p] += weight * (double)g->x->splits[i].part_ns[p];
-        for (int k = 0; k < 2; k++)
-            kp_longsteps_walk(g->x, i, k, place_add, &(struct place_adding){&g->usual[k], g->x, weight});
+        for (int k = 0; k < 2; k++) kp_longsteps_places(&g->usual[k], g->x, i, k, weight);
     }
 }
 
@@ -136,9 +141,9 @@ static bool is_collecting(const struct grouping *g, size_t step)
 static void own_find(struct grouping *g, size_t step, bool are_gaps)
 {
     kp_keyindex_fini(&g->own);
-    kp_longsteps_walk(g->x, step, are_gaps, place_add, &(struct place_adding){&g->own, g->x, 1});
+    kp_longsteps_places(&g->own, g->x, step, are_gaps, 1);
     double *const ns = g->own.rows;
-    for (size_t i = 0; i < g->own.count; i++) ns[i] -= *place_ns(&g->usual[are_gaps], g->own.keys[i]);
+    for (size_t i = 0; i < g->own.count; i++) ns[i] -= *kp_longsteps_place(&g->usual[are_gaps], g->own.keys[i]);
 }
 
 static struct cause cause_of(struct grouping *g, size_t step)
@@ -164,7 +169,7 @@ static bool is_of_cause(struct grouping *g, size_t step, const struct cause *c)
     if (c->part == KP_SPLIT_IDLE && g->calls && c->call != g->calls[step]) return false;
     if (!c->has_place) return true;
     own_find(g, step, c->part == KP_SPLIT_IDLE);
-    return *place_ns(&g->own, c->place) >= JOIN_SHARE * g->out->more[step];
+    return *kp_longsteps_place(&g->own, c->place) >= JOIN_SHARE * g->out->more[step];
 }
 
 /* The longest step of no group; SIZE_MAX: none is left. */
@@ -203,8 +208,8 @@ static bool is_of_program(struct grouping *g, const struct cause *c, size_t hits
     if (g->x->out->has_gpu || c->is_collecting || (c->part != KP_SPLIT_COMPUTE && !is_idle)) return true;
     if (!c->call && !c->has_place) return false;
     const double usual =
-        c->call ? kp_gapplace_usual(g->x, g->out->more, c->call) : *place_ns(&g->usual[is_idle], c->place);
-    const bool is_new = c->call ? !(usual > 0) : !(*place_ns(&g->usual[0], c->place) > 0);
+        c->call ? kp_gapplace_usual(g->x, g->out->more, c->call) : *kp_longsteps_place(&g->usual[is_idle], c->place);
+    const bool is_new = c->call ? !(usual > 0) : !(*kp_longsteps_place(&g->usual[0], c->place) > 0);
     return is_new || kp_longsteps_is_often(g->out, hits, count, usual);
 }
 

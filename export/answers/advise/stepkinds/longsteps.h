@@ -31,6 +31,11 @@ typedef void (*kp_longsteps_fn)(void *context, size_t step, int32_t node, int32_
 void kp_longsteps_walk(const struct kp_costrules *rules, size_t step, bool are_gaps, kp_longsteps_fn give,
                        void *context);
 
+/* Adds the time of each outermost op of a step, or of each gap before one, by its place, times `weight`. */
+void kp_longsteps_places(struct kp_keyindex *to, const struct kp_costrules *rules, size_t step, bool are_gaps,
+                         double weight);
+double *kp_longsteps_place(struct kp_keyindex *places, uint64_t key); /* the ns of a place, 0 at first */
+
 /* ---- sharedsteps.c: steps with the causes of two groups ---- */
 
 /* Sets `shared` and `shared_with`. */

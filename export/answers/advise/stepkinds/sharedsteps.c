@@ -16,28 +16,10 @@ enum { LEAST = 3 };    /* steps of a group that others may share */
 struct profile {
     struct kp_keyindex by[2]; /* of ops, of gaps before ops; rows: ns */
 };
-struct profile_adding {
-    struct kp_keyindex *to;
-    const struct kp_tree *tree;
-    double weight;
-};
-
-static double *place_ns(struct kp_keyindex *places, uint64_t key)
-{
-    return kp_keyindex_row(places, key, &(double){0}, sizeof(double));
-}
-
-static void place_add(void *context, size_t step, int32_t node, int32_t before, int64_t ns)
-{
-    const struct profile_adding *const a = context;
-    (void)step, (void)before;
-    *place_ns(a->to, kp_costplace_key(a->tree, node)) += a->weight * (double)ns;
-}
 
 static void profile_add(struct profile *p, const struct kp_costrules *x, size_t step, double weight)
 {
-    for (int k = 0; k < 2; k++)
-        kp_longsteps_walk(x, step, k, place_add, &(struct profile_adding){&p->by[k], x->tree, weight});
+    for (int k = 0; k < 2; k++) kp_longsteps_places(&p->by[k], x, step, k, weight);
 }
 
 static void profile_fini(struct profile *p)
@@ -50,7 +32,7 @@ static void profile_mix(struct profile *p, const struct profile *other, double w
 {
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < other->by[k].count; i++)
-            *place_ns(&p->by[k], other->by[k].keys[i]) += weight * ((const double *)other->by[k].rows)[i];
+            *kp_longsteps_place(&p->by[k], other->by[k].keys[i]) += weight * ((const double *)other->by[k].rows)[i];
 }
 
 /* The mean of the `size` steps of a group (0: of those that are not long). */
@@ -80,7 +62,8 @@ static double common_ns(const struct profile *p, struct profile *step)
     double ns = 0;
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < p->by[k].count; i++) {
-            const double of = ((const double *)p->by[k].rows)[i], has = *place_ns(&step->by[k], p->by[k].keys[i]);
+            const double of = ((const double *)p->by[k].rows)[i],
+                         has = *kp_longsteps_place(&step->by[k], p->by[k].keys[i]);
             if (of > 0 && has > 0) ns += of < has ? of : has;
         }
     return ns;

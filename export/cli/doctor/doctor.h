@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* doctor_folders.h - what the folders of this machine are good for: traces, recordings, records, temporary files */
+/* doctor.h - what `kprof doctor` looks at: folders, processors, what counts the steps of a program */
 #pragma once
 
 #include <stddef.h>
@@ -28,3 +28,18 @@ typedef void kp_doctor_say_fn(const char *level, const char *format, ...) __attr
 void kp_doctor_folders(const struct kp_config *config, kp_doctor_say_fn *say);
 /* The nearest folder above a path that exists. */
 void kp_doctor_existing(const char *path, char *out, size_t bytes);
+
+/* doctor_processors.c: how many processors a program may use here, and how busy they are */
+struct kp_processors {
+    unsigned count; /* those that the scheduler lets this process use, at least 1 */
+    double limit;   /* processors' worth of time that the control group allows, 0: no limit is known */
+    double load;    /* the load average of the last minute, 0 where /proc does not tell */
+};
+
+/* Reads /proc and /sys/fs/cgroup below `root` ("" is this machine's; tests give a folder). Versions 1 and 2 of control
+ * groups are known; of nested groups the lowest limit counts. What cannot be read is left out. */
+struct kp_processors kp_processors_read(const char *root);
+
+/* doctor_steps.c: Runs the program under `library` with a schedule that waits for ever. `out` gets what the library
+ * said about steps, a line a process. Returns 0 or -errno. */
+int kp_doctor_steps(const char *library, char *const argv[], char *out, size_t bytes);
