@@ -64,13 +64,13 @@ static bool newest_replace(const struct kp_rec_clock *now)
     return true;
 }
 
-/* With the lock held, which it gives back. */
-static int put_and_unlock(const struct kp_rec *record)
+/* With the lock held, which it gives back. `is_replaced`: a sample of the clock may be written over this one. */
+static int put_and_unlock(const struct kp_rec *record, bool is_replaced)
 {
     uint8_t *room = room_get(record->size, record->kind == KP_KIND_CLOCK);
     if (room) {
         memcpy(room, record, record->size);
-        if (record->kind == KP_KIND_CLOCK) newest = NULL;
+        if (record->kind == KP_KIND_CLOCK) newest = is_replaced ? (struct kp_rec_clock *)(void *)room : NULL;
         /* pairs with: the readers' walk */
         kp_store_release(&current->used, kp_load_relaxed(&current->used) + record->size);
     }
@@ -85,7 +85,7 @@ int kp_record_meta(const void *record, uint32_t bytes)
     if (!kp_spool_is_ours()) return -EBADF;
     if (bytes % 8 || bytes < sizeof *head || bytes > KP_MAX_RECORD || head->size != bytes) return -EINVAL;
     pthread_mutex_lock(&lock);
-    return put_and_unlock(head);
+    return put_and_unlock(head, false);
 }
 
 /* "147305 4152592 2": ns on a core, ns in the queue for one. A kernel without schedstat has the former elsewhere. */
@@ -131,9 +131,8 @@ bool kp_meta_clock_try(void)
         pthread_mutex_unlock(&lock);
         return true;
     }
-    uint8_t *const room = kp_spool.ring_ms ? room_get(sizeof r, true) : NULL; /* where the record comes to lie */
-    if (put_and_unlock(&r.head) == 0 && room) newest = (struct kp_rec_clock *)(void *)room;
     newest_began_ns = r.mono_ns;
+    (void)put_and_unlock(&r.head, kp_spool.ring_ms != 0);
     return true;
 }
 
