@@ -63,9 +63,9 @@ void kp_childends_write(void)
 {
     char text[KP_ENDLIST_MAX * KP_ENDLIST_LINE], path[PATH_BYTES];
     struct utsname host;
+    if (!kp_endlist_has_any()) return; /* first: a program in a sandbox may open no file */
     const bool is_starter = kp_procfacts_is_launcher() || !kp_sources_had_activity();
-    const bool is_wanted = kp_endlist_has_any() && is_starter;
-    const size_t used = is_wanted ? kp_endlist_text(text, sizeof text) : 0;
+    const size_t used = is_starter ? kp_endlist_text(text, sizeof text) : 0;
     if (!used || kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE) < 0) return;
     if (kp_io_host(&host) != 0) host.nodename[0] = '\0';
     kp_fmt(path, sizeof path, "%s/%s_%d.ends", kp_run_out_dir(), host.nodename, (int)getpid());
