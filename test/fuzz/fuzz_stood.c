@@ -16,7 +16,7 @@
 #include "export/answers/ranks/errorfile.h"
 #include "export/answers/watch/watch.h"
 #include "export/cli/ctl/whereask.h"
-#include "export/cli/jobends.h"
+#include "export/read/folder/jobends.h"
 
 enum { FILES = 4, HANG_FILE = 0, HANG_TWO = 1, ENDS_FILE = 2, STEPS_FILE = 3 };
 static char folder[64], paths[FILES][160];
