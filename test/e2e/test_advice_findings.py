@@ -193,7 +193,7 @@ def in_page(page, pattern):
 
 
 def findings_in_page(page):
-    return in_page(page, rb'"id":"([^"]*)","what"')
+    return in_page(page, rb'"id":"([^"]*)","(?:about|what)"')
 
 
 @pytest.mark.parametrize("name", advicetraces.SICKNESSES)
