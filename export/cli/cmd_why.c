@@ -4,11 +4,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "collector/base/kp_clock.h"
 #include "collector/base/kp_path.h"
 #include "export/answers/hang/hangjudge.h"
 #include "export/answers/ranks/errorfile.h"
 #include "export/answers/ranks/why.h"
 #include "export/answers/runadvice/advised.h"
+#include "export/answers/watch/watch.h"
 #include "export/cli/cli.h"
 #include "export/cli/ctl/whereask.h"
 #include "export/read/folder/jobends.h"
@@ -24,6 +26,7 @@ static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "a line of 
 
 struct why_command {
     struct kp_why why;
+    struct kp_watch watch; /* lines a step (KPROF_SUMMARY) */
     struct kp_jobends ends;
 };
 
@@ -38,6 +41,19 @@ static void error_take(struct kp_kineto *trace)
     if (*e.place) kp_fact_put(trace, "kprof.exception_at", e.place);
 }
 
+/* Lines a step are there also behind the windows. */
+static void lines_look(struct kp_why_known *known, const struct kp_watch *watch, long pid)
+{
+    for (size_t i = 0; i < watch->count; i++) {
+        const struct kp_watch_rank *const r = &watch->ranks[i];
+        if (r->head.pid != pid) continue;
+        known->is_running |= r->state == KP_WATCH_RUNS || r->state == KP_WATCH_SILENT;
+        if (r->state == KP_WATCH_ENDED) known->end = KP_WHY_EXITED;
+        if (r->state == KP_WATCH_GONE) known->end = KP_WHY_GONE;
+        known->step = r->last.count ? (long)r->last.step : -1;
+    }
+}
+
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     const struct kp_texts texts = kp_trace_source_texts(source);
@@ -47,9 +63,11 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     (void)several;
     const int rc = kp_advised_open(&a, &texts, source->path, true, why, sizeof why);
     const struct kp_jobend *const end = rc == 0 ? kp_jobends_find(&w->ends, (long)kp_kineto_pid(a.trace)) : NULL;
-    const struct kp_why_known known = {.is_running = source->is_spool && kp_input_is_running(source->path),
-                                       .by = end ? end->by : NULL,
-                                       .gone_ns = end ? end->at_ns : 0};
+    struct kp_why_known known = {.is_running = source->is_spool && kp_input_is_running(source->path),
+                                 .by = end ? end->by : NULL,
+                                 .gone_ns = end ? end->at_ns : 0,
+                                 .step = -1};
+    if (rc == 0) lines_look(&known, &w->watch, (long)kp_kineto_pid(a.trace));
     if (rc == 0 && !known.is_running) error_take(a.trace);
     if (rc == 0) kp_why_add(&w->why, &a.tree, &a.chosen, &known);
     kp_advised_close(&a);
@@ -107,6 +125,7 @@ int kp_cmd_why(int argc, char **argv)
     if (!count) return KP_EXIT_USAGE;
     folder_of(folder, sizeof folder, argv[0]);
     kp_jobends_read(&w.ends, folder);
+    (void)kp_watch_read(&w.watch, folder, kp_clock_ns(CLOCK_REALTIME));
     const int worst = kp_input_each("why", argv, count, NULL, trace_take, &w);
     kp_why_settle(&w.why);
     stood_find(&w.why, folder);
@@ -116,5 +135,6 @@ int kp_cmd_why(int argc, char **argv)
     else if (is_any) kp_why_print(stdout, &w.why);
     kp_why_fini(&w.why);
     kp_jobends_fini(&w.ends);
+    kp_watch_free(&w.watch);
     return is_without_trace ? KP_EXIT_DONE : worst;
 }

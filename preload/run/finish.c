@@ -291,6 +291,14 @@ static void report_sources(void)
     kp_window_sources_report();
 }
 
+static bool is_exiting(void)
+{
+    pthread_mutex_lock(&finish_lock);
+    const bool is_so = exiting;
+    pthread_mutex_unlock(&finish_lock);
+    return is_so;
+}
+
 static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
 {
     if (cycle->head.flags & KP_CYCLE_EXPORTED) { /* the tail of a phase */
@@ -304,6 +312,7 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     options.progress = show_progress;
     options.written = is_written;
     options.context = &progress;
+    options.goes_on = !is_exiting();
     report_sources();
     const int err = kp_tracewrite(cycle->cycle, &options, &result);
     account(cycle, err, &result);

@@ -18,7 +18,7 @@
 #include "export/show/fields.h"
 #include "export/show/plain.h"
 
-#define MOMENT_NS INT64_C(5000000000) /* a launcher gives ranks that are left so long, or longer */
+#define BEHIND_NS INT64_C(200000000) /* a launcher looks at its ranks that often, and ends those that are left */
 enum { OUT_OF_STEP_NS = 1000000000 };
 
 static bool is_collective(const struct kp_tree *tree, size_t i)
@@ -43,6 +43,14 @@ static void times_look(struct kp_why_end *out, const struct kp_tree *tree)
         if (until > latest) out->has_waited = false;
         if (until >= latest) latest = until, out->has_waited |= is_collective(tree, i);
     }
+}
+
+/* Lines a step go on behind the window. */
+static void gone_put(struct kp_why_end *e, long step)
+{
+    const char *const way = "without an exit (killed, or by os._exit)";
+    if (step < 0) snprintf(e->how, sizeof e->how, "%s before its first step", way);
+    else snprintf(e->how, sizeof e->how, "%s after step %ld or later", way, step);
 }
 
 static void how_put(struct kp_why_end *e, const struct kp_tree *tree, const struct kp_chosen *chosen)
@@ -74,12 +82,17 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     const char *const signal = kp_ended_signal(t);
     times_look(&e, tree);
     e.gone_ns = known->gone_ns;
-    e.is_bad = !known->is_running && (kp_ended_badly(t) || known->by);
-    e.has_gone_on = !e.is_bad && !e.is_running && kp_ended_is_kept(t);
+    const bool is_told = kp_ended_badly(t) || known->by, is_open = kp_ended_is_kept(t) || kp_ended_went_on(t);
+    e.is_bad = !known->is_running && (is_told || (is_open && known->end == KP_WHY_GONE));
+    e.is_kept = kp_ended_is_kept(t);
+    e.has_gone_on = !e.is_bad && !e.is_running && is_open && known->end != KP_WHY_EXITED;
     e.is_asked = !kp_ended_exception(t) && signal && strcmp(signal, "SIGTERM") == 0;
     e.has_crashed = e.is_bad && !kp_ended_exception(t) && is_of_a_crash(signal);
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
-    if (e.is_bad) how_put(&e, tree, chosen);
+    if (e.is_bad && !is_told) gone_put(&e, known->step);
+    else if (e.is_bad) how_put(&e, tree, chosen);
+    else if (chosen->step_count)
+        snprintf(e.how, sizeof e.how, " (step %ld)", chosen->steps[chosen->step_count - 1].number);
     if (e.is_bad && kp_ended_is_last_part(t)) kp_ended_recorded(e.recorded, sizeof e.recorded, t);
     *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
 }
@@ -98,7 +111,10 @@ bool kp_why_stood(struct kp_why *why, long pid, int64_t ns)
 /* Ranks are not in step: one may enter a collective before the one that it will miss has ended its last op. */
 static int64_t left_ns(const struct kp_why_end *e) { return e->last_ns + (e->has_waited ? OUT_OF_STEP_NS : 0); }
 
-/* A launcher kills the ranks that SIGTERM did not end, long behind the first. */
+/*
+ * A launcher kills the ranks that SIGTERM did not end, long behind the first. One that another rank left alone may
+ * abort while it ends: that is no cause.
+ */
 static void late_mark(struct kp_why *why)
 {
     int64_t first = INT64_MAX;
@@ -106,9 +122,10 @@ static void late_mark(struct kp_why *why)
         const struct kp_why_end *const e = &why->of[i];
         if (e->is_bad && e->gone_ns && e->gone_ns < first) first = e->gone_ns;
     }
-    for (size_t i = 0; i < why->count; i++)
-        why->of[i].is_asked |=
-            why->of[i].has_crashed && why->of[i].gone_ns > (first < INT64_MAX ? first + MOMENT_NS : first);
+    for (size_t i = 0; i < why->count && first < INT64_MAX; i++) {
+        struct kp_why_end *const e = &why->of[i];
+        e->is_asked |= e->has_crashed && e->gone_ns > first + BEHIND_NS;
+    }
 }
 
 static int by_cause(const void *a, const void *b)
@@ -146,12 +163,15 @@ void kp_why_settle(struct kp_why *why)
     if (why->count) qsort(why->of, why->count, sizeof *why->of, by_cause);
 }
 
+static bool has_exited(const struct kp_why_end *e) { return !e->is_bad && !e->is_running && !e->has_gone_on; }
+
 static void end_say(FILE *out, const struct kp_why_end *e)
 {
     if (e->rank >= 0) fprintf(out, "rank %ld ", e->rank);
     else fprintf(out, "the program (process %ld) ", e->pid);
     if (e->is_running) fputs("still runs", out);
-    else if (e->has_gone_on) fputs("went on when its ring was kept, and left nothing more", out);
+    else if (e->has_gone_on && e->is_kept) fputs("went on when its ring was kept, and left nothing more", out);
+    else if (e->has_gone_on) fprintf(out, "went on after its recording%s; how it ended is not known", e->how);
     else if (!e->is_bad) fputs("ended by itself", out);
     else kp_plain_fmt(out, "%s%s %s", strcmp(e->word, "killed") == 0 ? "was " : "", e->word, e->how);
     if (*e->recorded) fprintf(out, "; recorded is %s", e->recorded);
@@ -182,8 +202,10 @@ void kp_why_print(FILE *out, const struct kp_why *why)
     if (!*why->stood) end_say(out, &why->of[0]), fputs(bad > 1 ? "; others followed\n" : "\n", out);
     if (*why->oom && !strstr(why->of[0].how, why->oom)) kp_plain_fmt(out, "  %s\n", why->oom);
     for (size_t i = *why->stood ? 0 : 1; i < why->count; i++) {
-        fputs("  then ", out);
-        end_say(out, &why->of[i]);
+        const struct kp_why_end *const e = &why->of[i], *const first = &why->of[0];
+        const bool is_before = !*why->stood && has_exited(e) && e->last_ns < first->last_ns;
+        fputs(is_before ? "  before that " : e->is_bad ? "  then " : "  ", out);
+        end_say(out, e);
         fputc('\n', out);
     }
 }
@@ -192,10 +214,10 @@ void kp_why_print(FILE *out, const struct kp_why *why)
 #define END(F, IF) \
     F(MAYBE_WHOLE, rank, r->rank) \
     F(WHOLE, pid, r->pid) \
-    F(BOOL, by_itself, !r->is_bad && !r->is_running && !r->has_gone_on) \
+    F(BOOL, by_itself, has_exited(r)) \
     F(BOOL, running, r->is_running) \
     F(BOOL, stood, r->has_stood) \
-    F(TEXT, how, r->how) \
+    F(TEXT, how, r->is_bad ? r->how : "") \
     F(MAYBE, recorded, *r->recorded ? r->recorded : NULL)
 KP_FIELDS(end, struct kp_why_end, END)
 

@@ -13,7 +13,8 @@ struct kp_why_end {            /* how one process ended */
     int64_t last_ns, begun_ns; /* when it did something last, and began its last op, since the Unix epoch */
     int64_t gone_ns;           /* when its launcher was told that it is gone; 0: not known */
     bool is_running;           /* it has not ended */
-    bool has_gone_on;          /* its ring was kept then, and nothing tells how it ended */
+    bool has_gone_on;          /* after its last trace, and nothing tells how it ended */
+    bool is_kept;              /* that is of its ring */
     bool is_bad, is_asked;     /* not by itself; by a signal with which a launcher ends the others */
     bool has_waited;           /* the last that it did was a collective */
     bool has_crashed;          /* by a signal that no launcher sends first */
@@ -34,6 +35,8 @@ struct kp_why_known {
     bool is_running;
     const char *by;  /* its launcher was told so: "SIGSEGV", "exit status 3"; NULL: not known */
     int64_t gone_ns; /* and then */
+    enum { KP_WHY_UNSEEN, KP_WHY_EXITED, KP_WHY_GONE } end; /* its lines a step have its exit, or it is gone without */
+    long step;                                              /* the last that they have; -1: none */
 };
 /* Looks at how the process of a trace ended. `chosen`: its steps. */
 void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen,

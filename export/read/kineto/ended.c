@@ -39,6 +39,8 @@ const char *kp_ended_remark(const struct kp_kineto *trace)
 
 bool kp_ended_is_kept(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.kept"); }
 
+bool kp_ended_went_on(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.went_on"); }
+
 bool kp_ended_is_last_part(const struct kp_kineto *trace) { return kp_kineto_number(trace, "kprof.last_us") > 0; }
 
 const char *kp_ended_recorded(char *out, size_t bytes, const struct kp_kineto *trace)

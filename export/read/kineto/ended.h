@@ -18,6 +18,8 @@ bool kp_ended_badly(const struct kp_kineto *trace);
 const char *kp_ended_word(const struct kp_kineto *trace);
 /* The trace was written when the ring was asked for (kprof_keep), and the program went on. */
 bool kp_ended_is_kept(const struct kp_kineto *trace);
+/* The trace was written when its window had ended, and the program went on: it does not say how that ended. */
+bool kp_ended_went_on(const struct kp_kineto *trace);
 /* The trace is the last part of what was recorded (KPROF_RING). */
 bool kp_ended_is_last_part(const struct kp_kineto *trace);
 /* Writes "what was recorded until then"; of a ring (KPROF_RING) "the last 31.2 s before it ended". Returns `out`. */

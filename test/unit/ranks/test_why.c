@@ -75,7 +75,10 @@ static void a_rank_that_ended_by_itself_comes_last(void **state)
     (void)state;
     add(0, "\"complete\":true", 1100);
     add(1, TERMED, 2000);
-    assert_string_equal(told(), "rank 1 ended by SIGTERM after step 4\n  then rank 0 ended by itself\n");
+    assert_string_equal(told(), "rank 1 ended by SIGTERM after step 4\n  before that rank 0 ended by itself\n");
+    add(0, "\"complete\":true", 2100);
+    add(1, TERMED, 2000);
+    assert_string_equal(told(), "rank 1 ended by SIGTERM after step 4\n  rank 0 ended by itself\n");
 }
 
 static void a_job_that_ended_well_has_no_cause(void **state)
@@ -164,6 +167,36 @@ static void a_kill_long_behind_an_exception_is_no_cause(void **state)
     assert_int_equal(strncmp(told(), "rank 0 ended by ValueError", 26), 0);
 }
 
+/* Torch's threads abort in a process that SIGTERM ends, as it has waited for the one that was gone first. */
+static void an_abort_behind_an_exit_is_no_cause(void **state)
+{
+    (void)state;
+    told_by(0, "\"complete\":false", 1400, "SIGABRT", 1326);
+    told_by(1, "\"complete\":true", 1500, "exit status 1", 1000);
+    assert_int_equal(strncmp(told(), "rank 1 ended by exit status 1", 29), 0);
+    told_by(0, "\"complete\":false", 1400, "SIGABRT", 1100);
+    told_by(1, "\"complete\":true", 1300, "exit status 1", 1000);
+    assert_int_equal(strncmp(told(), "rank 0 ended by SIGABRT", 23), 0);
+}
+
+/* The trace was written behind its window, so it has no end; lines a step may have one. */
+static void behind_a_window_lines_a_step_tell_the_end(void **state)
+{
+    static const char *const texts[] = {
+        [KP_WHY_UNSEEN] = "rank 0 went on after its recording (step 4); how it ended is not known\n",
+        [KP_WHY_EXITED] = "the program ended by itself\n",
+        [KP_WHY_GONE] = "rank 0 ended without an exit (killed, or by os._exit) after step 39 or later\n"};
+    (void)state;
+    for (int end = KP_WHY_UNSEEN; end <= KP_WHY_GONE; end++) {
+        known = (struct kp_why_known){.step = 39};
+        if (end == KP_WHY_EXITED) known.end = KP_WHY_EXITED;
+        if (end == KP_WHY_GONE) known.end = KP_WHY_GONE;
+        add(0, "\"complete\":true,\"went_on\":true", 1100);
+        known = (struct kp_why_known){.step = -1};
+        assert_string_equal(told(), texts[end]);
+    }
+}
+
 static void of_a_ring_the_last_seconds_are_told(void **state)
 {
     (void)state;
@@ -195,6 +228,8 @@ int main(void)
         cmocka_unit_test(a_process_that_runs_has_not_ended),
         cmocka_unit_test(what_the_launcher_was_told_names_the_cause),
         cmocka_unit_test(a_ring_that_was_kept_tells_of_no_end),
+        cmocka_unit_test(an_abort_behind_an_exit_is_no_cause),
+        cmocka_unit_test(behind_a_window_lines_a_step_tell_the_end),
         cmocka_unit_test(of_a_ring_the_last_seconds_are_told),
         cmocka_unit_test(a_kill_long_behind_an_exception_is_no_cause),
     };
