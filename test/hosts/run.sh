@@ -240,7 +240,8 @@ for how in count trace; do
 done
 # without /dev/shm what a child records within its first 100 ms ends with it, unless it calls exit; each one is counted
 name=heap_forked_no_shm
-records $name any KPROF_CHILDREN=1 KPROF_MALLOC=trace KPROF_TEST_FAIL=shm:1+:0 -- "$bin/small" "$bin"
+if [ -n "${HOSTS_IN:-}" ]; then wanted $name && skip $name "the emulator needs KPROF_TEST_FAIL itself"
+else records $name any KPROF_CHILDREN=1 KPROF_MALLOC=trace KPROF_TEST_FAIL=shm:1+:0 -- "$bin/small" "$bin"; fi
 if wanted $name && [ -e "$work/$name.ours" ]; then
   n=$(sed -nE 's/^kprof: (wrote )?([0-9]+) (traces? of forked|forked child).*/\2/p' "$work/$name.ours/err" | awk '{ n += $1 } END { print n + 0 }')
   if [ "$n" = 3 ]; then pass "$name counts 3 children"; else fail "$name counts $n of 3 children: $(cat "$work/$name.ours/err")"; fi
