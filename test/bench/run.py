@@ -122,20 +122,26 @@ def spool_and_export(quick, their_stop):
     figure("export per op, not on the training thread", ours / 1000, 0.75, "us", f"gzip; torch.profiler's stop and export, plain, in this run: {their_stop / 1000:.2f} us")
 
 
+WAITING = {"alone": None, "waiting": {}, "with KPROF_HANG": {"KPROF_HANG": "300s"}, "with KPROF_CONTROL": {"KPROF_CONTROL": "1"}}
+
+
 def waiting(quick):
     """Fastest loop of each process, in turns; the library is loaded, a schedule waits for step 10^6."""
     runs, count = (4, 100000) if quick else (12, 200000)
-    best = {"alone": [], "waiting": []}
+    best = {which: [] for which in WAITING}
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(2 * runs):
-            which = ("alone", "waiting", "waiting", "alone")[number % 4]
-            settings = {"LD_PRELOAD": LIBRARY, "KPROF_SCHEDULE": "wait=1000000,warmup=1,active=1", "KPROF_DIR": folder} if which == "waiting" else {}
-            done = subprocess.run([PYTHON, HERE / "inside.py", "wait", "15", str(count)], env=environment(**settings), capture_output=True, text=True,
-                                  check=True, stdin=subprocess.DEVNULL)
-            best[which].append(json.loads(done.stdout)["alone"])
-    alone, loaded = (min(best[which]) for which in ("alone", "waiting"))
-    figure("loaded and waiting, beside not loaded", (loaded / alone - 1) * 100, 1.0, "%", f"ns per op: {alone:.1f} and {loaded:.1f}; "
-           f"medians {statistics.median(best['alone']):.1f} and {statistics.median(best['waiting']):.1f}")
+        for number in range(runs):
+            for which in list(WAITING)[::-1 if number % 2 else 1]:
+                loaded = {"LD_PRELOAD": LIBRARY, "KPROF_SCHEDULE": "wait=1000000,warmup=1,active=1", "KPROF_DIR": folder}
+                settings = {} if WAITING[which] is None else loaded | WAITING[which]
+                done = subprocess.run([PYTHON, HERE / "inside.py", "wait", "15", str(count)], env=environment(**settings), capture_output=True,
+                                      text=True, check=True, stdin=subprocess.DEVNULL)
+                best[which].append(json.loads(done.stdout)["alone"])
+    alone = min(best["alone"])
+    for which in list(WAITING)[1:]:
+        ours = min(best[which])
+        figure(f"loaded and {which.replace('with', 'waiting with')}, beside not loaded", (ours / alone - 1) * 100, 1.0, "%",
+               f"ns per op: {alone:.1f} and {ours:.1f}; medians {statistics.median(best['alone']):.1f} and {statistics.median(best[which]):.1f}")
 
 
 def heap(quick):
