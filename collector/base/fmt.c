@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_units.h"
 #include "collector/base/kp_poison.h"
 
 struct sink {
@@ -129,4 +130,22 @@ size_t kp_fmt(char *buf, size_t size, const char *format, ...)
     size_t n = kp_vfmt(buf, size, format, args);
     va_end(args);
     return n;
+}
+
+/* Half of a hundredth is rounded up, as units.js does. */
+char *kp_units_bytes(char *out, size_t bytes, int64_t amount)
+{
+    static const char *const names[] = {"KiB", "MiB", "GiB"};
+    const uint64_t most = amount < 0 ? -(uint64_t)amount : (uint64_t)amount;
+    int unit = 2;
+    if (most < 1024) {
+        kp_fmt(out, bytes, "%ld B", (long)amount);
+        return out;
+    }
+    while (unit && most < UINT64_C(1024) << 10 * unit) unit--;
+    const uint64_t size = UINT64_C(1024) << 10 * unit;
+    const uint64_t hundredths = most / size * 100 + (most % size * 100 + size / 2) / size;
+    kp_fmt(out, bytes, "%s%lu.%02lu %s", amount < 0 ? "-" : "", (unsigned long)(hundredths / 100),
+           (unsigned long)(hundredths % 100), names[unit]);
+    return out;
 }

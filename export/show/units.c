@@ -68,25 +68,6 @@ char *kp_units_torch_bytes(char *out, size_t bytes, int64_t amount)
     return out;
 }
 
-/* Half of a hundredth is rounded up, as units.js does. */
-char *kp_units_bytes(char *out, size_t bytes, int64_t amount)
-{
-    static const struct {
-        int64_t size;
-        const char *name;
-    } units[] = {{INT64_C(1) << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}};
-    const uint64_t most = amount < 0 ? -(uint64_t)amount : (uint64_t)amount;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (most >= (uint64_t)units[i].size) {
-            const uint64_t hundredths = (uint64_t)((double)most / (double)units[i].size * 100 + 0.5);
-            snprintf(out, bytes, "%s%" PRIu64 ".%02" PRIu64 " %s", amount < 0 ? "-" : "", hundredths / 100,
-                     hundredths % 100, units[i].name);
-            return out;
-        }
-    snprintf(out, bytes, "%" PRId64 " B", amount);
-    return out;
-}
-
 const char *kp_units_size(int64_t amount)
 {
     static char texts[4][32];

@@ -13,27 +13,11 @@
 
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
+#include "collector/base/kp_units.h"
 #include "preload/python_bridge.h"
 #include "collector/base/kp_poison.h"
 
 enum { SIZE_BYTES = 32, PLACE_BYTES = 200, NAME_MOST = 80 };
-
-/* As kp_units_bytes does: half of a hundredth is rounded up. */
-static const char *size_put(char out[SIZE_BYTES], uint64_t bytes)
-{
-    static const char *const units[] = {"KiB", "MiB", "GiB"};
-    int unit = 2;
-    if (bytes < 1024) {
-        kp_fmt(out, SIZE_BYTES, "%lu B", (unsigned long)bytes);
-        return out;
-    }
-    while (unit && bytes < UINT64_C(1024) << 10 * unit) unit--;
-    const uint64_t size = UINT64_C(1024) << 10 * unit;
-    const uint64_t hundredths = bytes / size * 100 + (bytes % size * 100 + size / 2) / size;
-    kp_fmt(out, SIZE_BYTES, "%lu.%02lu %s", (unsigned long)(hundredths / 100), (unsigned long)(hundredths % 100),
-           units[unit]);
-    return out;
-}
 
 static const char *place_put(char out[PLACE_BYTES], const struct kp_callsite *s)
 {
@@ -46,13 +30,16 @@ void kp_oomwords_put(char out[KP_OOMWORDS_BYTES], const struct kp_oomwords *w)
 {
     char size[3][SIZE_BYTES], place[PLACE_BYTES];
     size_t used = kp_fmt(out, KP_OOMWORDS_BYTES, "%s ran out of %s: %s asked for at %s, %s live", w->device,
-                         w->limit ? size_put(size[0], w->limit) : "memory", size_put(size[1], w->asked),
-                         place_put(place, w->at), size_put(size[2], w->live));
+                         w->limit ? kp_units_bytes(size[0], SIZE_BYTES, (int64_t)w->limit) : "memory",
+                         kp_units_bytes(size[1], SIZE_BYTES, (int64_t)w->asked), place_put(place, w->at),
+                         kp_units_bytes(size[2], SIZE_BYTES, (int64_t)w->live));
     const char *const category = w->most_at ? w->most_at->category : "";
     if (w->most)
-        used += kp_fmt(out + used, KP_OOMWORDS_BYTES - used, ", %s of it from %s%s%s%s", size_put(size[0], w->most),
-                       place_put(place, w->most_at), *category ? " (" : "", category, *category ? ")" : "");
+        used += kp_fmt(out + used, KP_OOMWORDS_BYTES - used, ", %s of it from %s%s%s%s",
+                       kp_units_bytes(size[0], SIZE_BYTES, (int64_t)w->most), place_put(place, w->most_at),
+                       *category ? " (" : "", category, *category ? ")" : "");
     if (w->cached)
-        kp_fmt(out + used, KP_OOMWORDS_BYTES - used, ", %s cached%s", size_put(size[0], w->cached),
+        kp_fmt(out + used, KP_OOMWORDS_BYTES - used, ", %s cached%s",
+               kp_units_bytes(size[0], SIZE_BYTES, (int64_t)w->cached),
                w->cached >= w->asked ? " in parts that do not fit" : "");
 }
