@@ -1093,10 +1093,10 @@ def test_of_graphs_without_work_no_idle_time_is_judged(tmp_path):
         events += launched("cudaGraphLaunch", None, 1000 * i + 10, 10 + i) + launched("cudaLaunchKernel", "argmax", 1000 * i + 105, 50 + i)
     trace = write(tmp_path / "a.pt.trace.json", events)
     said = told("report", trace)
-    assert "GPU      busy time is unknown: the work of 4 of 4 CUDA graphs that were launched is not in the trace" in said
+    assert "GPU      busy time is unknown: the work of 4 of 4 graphs that were launched is not in the trace" in said
     said = told("advise", trace)
     assert "another process" not in said and "GPU has nothing to do" not in said and "CRITICAL" not in said
-    assert "INCOMPLETE  the work of 4 of 4 CUDA graphs that were launched is not in the trace" in said
+    assert "INCOMPLETE  the work of 4 of 4 graphs that were launched is not in the trace" in said
 
 
 def test_a_trace_of_a_gpu_alone_says_that_no_op_was_recorded(tmp_path):

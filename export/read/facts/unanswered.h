@@ -12,5 +12,5 @@ void kp_unanswered_add(struct kp_unanswered *into, const struct kp_tree *tree);
 bool kp_unanswered_much(const struct kp_unanswered *of);
 /* Is it so much that nothing can be said of when the GPU is idle? */
 bool kp_unanswered_most(const struct kp_unanswered *of);
-/* "the work of 6 of 6 CUDA graphs that were launched is not in the trace" */
+/* "the work of 6 of 6 graphs that were launched is not in the trace" */
 void kp_unanswered_text(char *out, size_t bytes, const struct kp_unanswered *of);

@@ -33,7 +33,7 @@ static void graphs_without_work_are_most_of_it(void **state)
     assert_int_equal(of.kernels_lost, 0);
     assert_true(kp_unanswered_much(&of) && kp_unanswered_most(&of));
     kp_unanswered_text(text, sizeof text, &of);
-    assert_string_equal(text, "the work of 4 of 4 CUDA graphs that were launched is not in the trace");
+    assert_string_equal(text, "the work of 4 of 4 graphs that were launched is not in the trace");
 }
 
 static void what_has_its_work_or_is_captured_lacks_nothing(void **state)
@@ -61,12 +61,25 @@ static void a_few_lost_kernels_are_much_and_not_most(void **state)
     assert_string_equal(text, "2 of the 40 kernels that were launched are not in the trace");
 }
 
+static void a_launch_is_one_on_each_vendors_device(void **state)
+{
+    static const char *const calls[] = {"hipLaunchKernel",    "hipExtLaunchKernel",       "hipModuleLaunchKernel",
+                                        "musaLaunchKernel",   "hipExtModuleLaunchKernel", "urEnqueueKernelLaunch",
+                                        "hipLaunchKernelExC", "cuLaunchCooperativeKernel"};
+    struct little *t = *state;
+    for (int i = 0; i < 8; i++) launch(t, calls[i], 100 * i, 10 + i, NULL);
+    const struct kp_unanswered of = counted(t);
+    assert_int_equal(of.kernels_lost, 8);
+    assert_true(kp_unanswered_most(&of));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LITTLE(graphs_without_work_are_most_of_it),
         LITTLE(what_has_its_work_or_is_captured_lacks_nothing),
         LITTLE(a_few_lost_kernels_are_much_and_not_most),
+        LITTLE(a_launch_is_one_on_each_vendors_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
