@@ -235,6 +235,7 @@ struct top_numbers {
     struct kp_top top;
     struct kp_chosen chosen;
     const char *bound_by;
+    double gpu_step_ns; /* the mean, of a GPU that its host is ahead of, or 0 */
     struct kp_advice_kinds kinds;
     const struct kp_steplist *steps; /* in place of the rows; NULL: they are shown */
 };
@@ -273,6 +274,7 @@ static int numbers_print(const struct report_command *r, const char *label, stru
                                          .parts = kp_stepparts_has(&n->parts) ? &n->parts : NULL,
                                          .slowest = &n->slowest,
                                          .bound_by = n->bound_by,
+                                         .gpu_step_ns = n->gpu_step_ns,
                                          .evaluated = n->kinds.evaluated,
                                          .prompts = n->kinds.prompts,
                                          .ended = r->ended,
@@ -320,13 +322,14 @@ static const char *kinds_unknown(const struct kp_summary *s)
                : NULL;
 }
 
-/* What `kprof advise` finds in these steps. NULL: other time was asked for, or none of those. */
-static const char *bound_find(const struct report_command *r, const struct kp_tree *tree, const struct top_numbers *n)
+/* Asks `kprof advise` of these steps. Of other time that was asked for nothing is known. */
+static void bound_find(struct top_numbers *n, const struct report_command *r, const struct kp_tree *tree)
 {
     struct kp_advice advice;
-    if (!n->summary.has_gpu || r->choice.within || r->choice.has_from || r->choice.has_to) return NULL;
+    if (!n->summary.has_gpu || r->choice.within || r->choice.has_from || r->choice.has_to) return;
     kp_advice_make(&advice, tree, &n->chosen);
-    return kp_advice_bound(&advice);
+    n->bound_by = kp_advice_bound(&advice);
+    if (advice.ahead && !advice.is_late) n->gpu_step_ns = advice.step_ns;
 }
 
 /* A name that one phase of several has not, another may have: then what was missing is told at the end. */
@@ -377,7 +380,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     n.top.calls = kp_chosen_are_calls_cut(&n.chosen) ? 0 : n.chosen.within_calls;
     n.top.is_of_steps = n.chosen.outside_ns > 0;
     if (r->choice.within && n.summary.is_of_steps) n.top.steps = 0; /* the rows are of more than the steps */
-    n.bound_by = bound_find(r, tree, &n);
+    bound_find(&n, r, tree);
     if (is_unasked(r) && !r->json) kp_advice_kinds_make(&n.kinds, tree, &n.chosen);
     struct kp_steplist steps = {0};
     if (r->by_step) kp_steplist_make(&steps, tree, &n.chosen, strcmp(r->sort, sorts[KP_TOP_TOTAL]) == 0);

@@ -13,6 +13,7 @@ import advicetraces
 import harness
 import pagedata
 from test_advice_findings import evaluating
+from test_diff import ahead
 from test_view import trace_make
 
 DATA = harness.ROOT / "test" / "data"
@@ -81,7 +82,8 @@ def generating(path):
     return trace.write(path)
 
 
-BUILT = {"workers": with_workers, "edges": edges, "names of modules": named_modules, "screens": trace_make, "evaluations": evaluating, "evaluations and a save": saving, "prompts": generating}
+BUILT = {"workers": with_workers, "edges": edges, "names of modules": named_modules, "screens": trace_make, "evaluations": evaluating, "evaluations and a save": saving, "prompts": generating,
+         "a host ahead": lambda path: ahead(path, 1000)}
 
 
 @functools.cache
@@ -142,6 +144,9 @@ def test_steps_have_one_time_everywhere(name):
     if advice["ahead"] is None:
         assert advice["step_ms"] == near(said["mean_ms"]) and advice["step_median_ms"] == near(said["median_ms"])
         assert head["advice"]["step"] / 1e6 == near(said["mean_ms"])
+    else:
+        assert said["on_gpu_mean_ms"] == near(advice["step_ms"]) and advice["step_ms"] > 1.5 * said["mean_ms"]
+        assert re.search(r"^         The host runs ahead of the GPU, where a step takes [\d.]+ ms \(mean\)$", harness.cli("report", trace_of(name)).stdout, re.M)
     compared = asked(name, "diff")
     assert compared["a"] == compared["b"] and compared["a"]["samples_are"] == "steps" and compared["a"]["samples"] == said["count"]
     if advice["ahead"] is None:

@@ -330,6 +330,9 @@ static void lengths_print(FILE *out, const struct kp_top_report *r)
             fprintf(out, ", which waited %s for a CPU core", kp_units_span(a, sizeof a, s->slowest_no_core_ns));
     }
     fputs("\n", out);
+    if (r->gpu_step_ns > 0)
+        fprintf(out, "         The host runs ahead of the GPU, where a step takes %s (mean)\n",
+                kp_units_span(a, sizeof a, (int64_t)r->gpu_step_ns));
     if (are_calls(r) && !r->choice->within)
         percentiles_print(out, "         ", kp_percentiles_of_steps(r->chosen), "\n");
 }

@@ -30,6 +30,7 @@ KP_FIELDS(percentiles, struct kp_percentiles, PERCENTILES)
     IF(HAS_STEPS, MS, mean_ms, S->step_mean_ns) \
     IF(HAS_STEPS, MS, least_ms, S->step_least_ns) \
     IF(HAS_STEPS, MS, most_ms, S->step_most_ns) \
+    IF(r->gpu_step_ns > 0, MS, on_gpu_mean_ms, r->gpu_step_ns) \
     IF(HAS_STEPS, PART, , (percentiles, (struct kp_percentiles[]){kp_percentiles_of_steps(r->chosen)})) \
     IF(HAS_STEPS, WHOLE, slowest, S->slowest_step) \
     IF(HAS_STEPS && S->no_core_ns, MS, no_core_ms, S->no_core_ns) \

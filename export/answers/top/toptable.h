@@ -23,6 +23,7 @@ struct kp_top_report {
     const struct kp_kineto_runs *runs; /* of the phase, or NULL */
     const struct kp_slowest *slowest;  /* of the calls or steps, or NULL */
     const char *bound_by;              /* what most of a step goes to (kp_advice_bound), or NULL */
+    double gpu_step_ns;                /* the host is ahead of a GPU, where a step takes so long, the mean; or 0 */
     const char *evaluated, *prompts;   /* sentences of the advice: which steps are longer by that, or NULL */
     const char *ended;                 /* how the program ended (kp_lastwords_ended), or NULL; see kp_top_ended */
     bool is_spool;                     /* of a program that may still run */
