@@ -40,7 +40,10 @@ REFUSED = {  # what each command says
     "an_event_of_66_mb": (b'{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","args":{"a":[' + (b'"' + b"a" * (1 << 20) + b'",') * 66,
                           "an event of more than 64 MB begins near here"),
     "nul": (b'{"traceEvents":[{"ph":"X","name":"\x00\x01\xff"}]}', "control character in a string"),
-    "utf16": (events((b"1", b"2")).decode().encode("utf-16"), "byte 1: not a trace, which is JSON"),
+    "utf16": (events((b"1", b"2")).decode().encode("utf-16"), "byte 1: not a trace, which is JSON (this is UTF-16)"),
+    "page": (b"<!DOCTYPE html><html>404</html>", "byte 1: not a trace, which is JSON (this is HTML or XML): expected a value"),
+    "pointer": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "(this is a Git LFS pointer: git lfs pull)"),
+    "archive": (b"PK\x03\x04" + bytes(60), "(this is a ZIP archive: unpack it)"),
 }
 TAKEN = {
     "negative": events((b"-5", b"3"), (b"-100", b"-7"), (b"4", b"-1")),
@@ -49,6 +52,7 @@ TAKEN = {
     "types": b'{"traceEvents":[{"ph":1,"cat":[],"name":{},"ts":null,"dur":true,"pid":[1],"args":[1]}]}',
     "numbers": b'{"traceEvents":[1,2,3]}',
     "no_events": b'{"traceEvents":[]}',
+    "marked": b"\xef\xbb\xbf" + events((b"1", b"2")),
 }
 EXPORTS = ("perfetto", "ndjson", "speedscope", "sqlite")
 COMMANDS = [["report"], ["advise"], ["html", "-o", "OUT"], ["view", "--json"], ["memory"], ["events"], ["diff", str(DATA / "memory.pt.trace.json.gz")], ["stacks"],

@@ -81,8 +81,8 @@ bool kp_unanswered_most(const struct kp_unanswered *of)
 void kp_unanswered_text(char *out, size_t bytes, const struct kp_unanswered *of)
 {
     if (is_much(of->graphs_lost, of->graphs))
-        snprintf(out, bytes, "the work of %zu of %zu graphs that were launched is not in the trace",
-                 of->graphs_lost, of->graphs);
+        snprintf(out, bytes, "the work of %zu of %zu graphs that were launched is not in the trace", of->graphs_lost,
+                 of->graphs);
     else
         snprintf(out, bytes, "%zu of the %zu kernels that were launched are not in the trace", of->kernels_lost,
                  of->kernels);

@@ -608,8 +608,34 @@ static bool is_long_event(struct kp_kineto_parser *p)
     return true;
 }
 
+/* What a file is in place of a trace, by how it begins; or "". */
+static const char *foreign_of(const char *text, size_t bytes)
+{
+    static const struct {
+        const char *begin, *is;
+    } kinds[] = {{"<", " (this is HTML or XML)"},
+                 {"version https://git-lfs", " (this is a Git LFS pointer: git lfs pull)"},
+                 {"PK\003\004", " (this is a ZIP archive: unpack it)"},
+                 {"SQLite format 3", " (this is an SQLite database)"},
+                 {"\377\376", " (this is UTF-16)"},
+                 {"\376\377", " (this is UTF-16)"},
+                 {"\x80\004", " (this is a pickle)"},
+                 {"\x80\005", " (this is a pickle)"},
+                 {"\177ELF", " (this is a program)"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t length = strlen(kinds[i].begin);
+        if (bytes >= length && memcmp(text, kinds[i].begin, length) == 0) return kinds[i].is;
+    }
+    return "";
+}
+
 int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* some editors write this byte order mark */
+    if (!p->json.fed && bytes >= strlen(mark) && memcmp(text, mark, strlen(mark)) == 0) {
+        kp_jsonread_pass(&p->json, strlen(mark));
+        return kp_kineto_parser_feed(p, text + strlen(mark), bytes - strlen(mark));
+    }
     const size_t pending = kp_jsonread_pending(&p->json);
     if (pending && pending + bytes > TOKEN_MOST) {
         p->bad = p->json.fed - pending;
@@ -619,7 +645,9 @@ int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t b
         return is_long_event(p) ? say(p, "an event of more than 64 MB begins near here") : 0;
     char line[160];
     p->bad = kp_jsonread_offset(&p->json) + 1; /* the first byte is byte 1 */
-    snprintf(line, sizeof line, "%s: %s", p->bad == 1 ? "not a trace, which is JSON" : "not JSON", p->json.why);
+    if (p->bad == 1)
+        snprintf(line, sizeof line, "not a trace, which is JSON%s: %s", foreign_of(text, bytes), p->json.why);
+    else snprintf(line, sizeof line, "not JSON: %s", p->json.why);
     return say(p, line);
 }
 
