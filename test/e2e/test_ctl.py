@@ -119,7 +119,7 @@ def test_the_ring_is_kept_while_the_program_goes_on(stepping):
     run.wait_for(lambda now: now["traces"] == 2)
     assert run.status()["window"] == "recording"
     traces = run.end()
-    assert [facts.load(t)["kprof"].get("kept") for t in traces] == [True, True, None]
+    assert [[facts.load(t)["kprof"].get(key) for key in ("kept", "went_on")] for t in traces] == [[True, True], [True, True], [None, None]]
     counts = [sum(e.get("cat") == "cpu_op" for e in facts.load(t)["traceEvents"]) for t in traces]
     assert 0 < counts[0] < counts[1] < counts[2], counts
     said = harness.cli("report", traces[0]).stdout

@@ -84,7 +84,7 @@ static void memory_put(struct last_words *w, const struct kp_kineto *trace)
 static void exception_put(struct last_words *w, const struct kp_kineto *trace, long last, const char *of)
 {
     const char *const at = kp_kineto_fact(trace, "kprof.exception_at");
-    const char *const oom = kp_kineto_fact(trace, "kprof.out_of_memory");
+    const char *const oom = kp_ended_oom(trace);
     char text[80];
     if (at) put(w, " at ");
     if (at) put(w, at);

@@ -82,11 +82,12 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     const char *const signal = kp_ended_signal(t);
     times_look(&e, tree);
     e.gone_ns = known->gone_ns;
-    const bool is_told = kp_ended_badly(t) || known->by, is_open = kp_ended_is_kept(t) || kp_ended_went_on(t);
+    const bool is_told = kp_ended_badly(t) || known->by, is_open = kp_ended_went_on(t);
     e.is_bad = !known->is_running && (is_told || (is_open && known->end == KP_WHY_GONE));
     e.is_kept = kp_ended_is_kept(t);
     e.has_gone_on = !e.is_bad && !e.is_running && is_open && known->end != KP_WHY_EXITED;
     e.is_asked = !kp_ended_exception(t) && signal && strcmp(signal, "SIGTERM") == 0;
+    e.has_oom = kp_ended_oom(t);
     e.has_crashed = e.is_bad && !kp_ended_exception(t) && is_of_a_crash(signal);
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
     if (e.is_bad && !is_told) gone_put(&e, known->step);
@@ -200,7 +201,7 @@ void kp_why_print(FILE *out, const struct kp_why *why)
     }
     if (*why->stood) kp_plain_fmt(out, "it stood: %s\n", why->stood);
     if (!*why->stood) end_say(out, &why->of[0]), fputs(bad > 1 ? "; others followed\n" : "\n", out);
-    if (*why->oom && !strstr(why->of[0].how, why->oom)) kp_plain_fmt(out, "  %s\n", why->oom);
+    if (*why->oom && !why->of[0].has_oom) kp_plain_fmt(out, "  %s\n", why->oom);
     for (size_t i = *why->stood ? 0 : 1; i < why->count; i++) {
         const struct kp_why_end *const e = &why->of[i], *const first = &why->of[0];
         const bool is_before = !*why->stood && has_exited(e) && e->last_ns < first->last_ns;

@@ -18,6 +18,7 @@ struct kp_why_end {            /* how one process ended */
     bool is_bad, is_asked;     /* not by itself; by a signal with which a launcher ends the others */
     bool has_waited;           /* the last that it did was a collective */
     bool has_crashed;          /* by a signal that no launcher sends first */
+    bool has_oom;              /* `how` says that memory was out */
     bool has_stood;            /* it did nothing more after it had written that it stands */
     char word[16];             /* "killed", "ended" */
     char recorded[KP_ENDED_RECORDED_BYTES]; /* of a ring (KPROF_RING): "the last 31.2 s before it ended"; else "" */

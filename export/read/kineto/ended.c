@@ -16,6 +16,11 @@ const char *kp_ended_signal(const struct kp_kineto *trace) { return kp_kineto_fa
 
 const char *kp_ended_exception(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.exception"); }
 
+const char *kp_ended_oom(const struct kp_kineto *trace)
+{
+    return kp_ended_exception(trace) ? kp_kineto_fact(trace, "kprof.out_of_memory") : NULL;
+}
+
 const char *kp_ended_by(const struct kp_kineto *trace)
 {
     const char *const exception = kp_ended_exception(trace);

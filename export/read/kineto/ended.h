@@ -10,15 +10,17 @@ bool kp_ended_early(const struct kp_kineto *trace);
 const char *kp_ended_signal(const struct kp_kineto *trace);
 /* "ValueError", which nothing caught, and ended the program; NULL: none. */
 const char *kp_ended_exception(const struct kp_kineto *trace);
+/* What KPROF_ON_OOM said of memory in the step of that exception; NULL: nothing. */
+const char *kp_ended_oom(const struct kp_kineto *trace);
 /* The exception, else the signal; NULL: not noted. */
 const char *kp_ended_by(const struct kp_kineto *trace);
 /* The process was gone early, or an exception ended it. */
 bool kp_ended_badly(const struct kp_kineto *trace);
 /* "killed" by SIGKILL, else "ended". */
 const char *kp_ended_word(const struct kp_kineto *trace);
-/* The trace was written when the ring was asked for (kprof_keep), and the program went on. */
+/* Of a trace whose program went on: it was written when the ring was asked for (kprof_keep). */
 bool kp_ended_is_kept(const struct kp_kineto *trace);
-/* The trace was written when its window had ended, and the program went on: it does not say how that ended. */
+/* The trace was written while the program went on: it does not say how that ended. */
 bool kp_ended_went_on(const struct kp_kineto *trace);
 /* The trace is the last part of what was recorded (KPROF_RING). */
 bool kp_ended_is_last_part(const struct kp_kineto *trace);

@@ -317,7 +317,7 @@ static void killed_write(struct kp_trace *t)
 static void ended_write(struct kp_trace *t)
 {
     ours_string(t, "error_file", "env." KP_RANK_ERROR_FILE);
-    if (t->options->goes_on) kp_json_lit(&t->json, ", \"went_on\": true");
+    if (t->options->goes_on || t->options->is_kept) kp_json_lit(&t->json, ", \"went_on\": true");
     if (!t->cycle.complete) killed_write(t);
     if (t->cycle.complete && !t->cycle.cut_short) return;
     ours_string(t, "exception", "exception");

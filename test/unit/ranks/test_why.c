@@ -208,9 +208,9 @@ static void of_a_ring_the_last_seconds_are_told(void **state)
 static void a_ring_that_was_kept_tells_of_no_end(void **state)
 {
     (void)state;
-    add(0, "\"complete\":true,\"kept\":true,\"last_us\":30000000", 9000);
+    add(0, "\"complete\":true,\"went_on\":true,\"kept\":true,\"last_us\":30000000", 9000);
     assert_string_equal(told(), "rank 0 went on when its ring was kept, and left nothing more\n");
-    told_by(0, "\"complete\":true,\"kept\":true", 9000, "SIGKILL", 100);
+    told_by(0, "\"complete\":true,\"went_on\":true,\"kept\":true", 9000, "SIGKILL", 100);
     assert_string_equal(told(), "rank 0 was killed by SIGKILL after step 4\n");
 }
 
