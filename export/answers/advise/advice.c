@@ -65,13 +65,6 @@ static bool is_idle_explained(const struct kp_advice *a)
     return a->mean_ns[KP_SPLIT_IDLE] <= 2 * (a->cause_ns[KP_IDLE_GC] + a->cause_ns[KP_IDLE_COMPILE]);
 }
 
-/* `of`: "of steps without evaluations"; NULL: of all that are not slow. */
-static const char *steady_share_of(struct kp_costrules *x, const char *of)
-{
-    const char *const without = of ? strstr(of, "without") : NULL;
-    return without ? kp_costrules_text(x, "of steps that are not slow, %s", without) : "of steps that are not slow";
-}
-
 /*
  * Judges what every step has, without those that are long for a reason of their own. What costs by then was told of all
  * steps. `explained`: what rules before said better, of steps that are not long, too. False: none is long.
@@ -94,8 +87,7 @@ static bool steady_judge(struct kp_costrules *x, uint32_t explained)
         of.explained = explained | (is_idle_explained(out) ? 1u << KP_SPLIT_IDLE : 0);
         kp_rules_each_step(&of);
         kp_rules_parts(&of);
-        for (size_t i = whole.count; i < out->count; i++)
-            out->findings[i].share_of = steady_share_of(x, out->findings[i].share_of);
+        for (size_t i = whole.count; i < out->count; i++) out->findings[i].of.is_steady = true;
         x->unrecorded = of.unrecorded;
         kp_spans_fini(&of.read_idle);
         out->steps = whole.steps;
@@ -435,7 +427,11 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
     kp_costrules_open(&costs);
     const bool is_behind = steps_judge(&costs, splits, (double)places.backlog_ns);
-    for (size_t i = 0; i < out->count; i++) share_cap(&out->findings[i]), evaluated_weigh(out, &out->findings[i]);
+    for (size_t i = 0; i < out->count; i++) {
+        share_cap(&out->findings[i]);
+        evaluated_weigh(out, &out->findings[i]);
+        out->findings[i].share_of = kp_costrules_share_of(&costs, &out->findings[i].of);
+    }
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     if (tree->trace->overlaps)
         out->overlaps = kp_costrules_text(&costs,
@@ -443,6 +439,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
                                           "up to the start of the next one",
                                           tree->trace->overlaps);
     out->missing = missing_of(&costs, is_behind);
+    if (out->evaluated) out->evaluated = kp_costrules_text(&costs, "%s%s", out->evaluated, out->evaluated_how);
     if (out->steps) outside_tell(&costs), phases_tell(&costs);
     out->guessed = guessed_of(&costs);
     out->crowded = crowded_of(&costs);
@@ -489,8 +486,6 @@ void kp_advice_kinds_make(struct kp_advice_kinds *out, const struct kp_tree *tre
     }
     out->prompts = advice.prompts;
     out->evaluated = advice.evaluated;
-    const char *const how = out->evaluated ? strstr(out->evaluated, KP_EVALUATED_HOW) : NULL;
-    if (how) out->evaluated = kp_costrules_text(&costs, "%.*s", (int)(how - out->evaluated), out->evaluated);
     free(is_prompt);
     kp_costrules_fini(&costs);
 }

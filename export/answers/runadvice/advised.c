@@ -188,8 +188,7 @@ static void finding_say(const struct kp_finding *f)
                  f->share_of ? " " : "", f->share_of ? f->share_of : "");
     else if (f->step_bytes > 0)
         snprintf(cost, sizeof cost, ": %s", kp_units_bytes(size, sizeof size, (int64_t)f->step_bytes));
-    const bool is_between = known && (kp_name_begins(known, "between ") || kp_name_begins(known, "after "));
-    const char *const at = is_between ? ", " : f->is_gap && !known ? ", before " : ", at ";
+    const char *const at = kp_finding_is_beside(f) ? ", " : f->is_gap && !known ? ", before " : ", at ";
     kp_cli_say(stderr, "kprof: %s%s%s%s. %s", f->what, cost, line ? at : "", line ? line : "", f->change);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_loadcore.c - loading costs no time in which the machine had no core for its thread */
 #include "test/unit/advise/advised.h"
+#include "export/answers/advise/parts/costrules.h"
 
 #define LOADER "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
@@ -86,9 +87,29 @@ static void steps_that_load_less_than_others_load_all_the_same(void **state)
     assert_non_null(strstr(f->change, " That saves up to 1.9 ms a step."));
 }
 
+static void the_steps_of_a_share_are_data_until_they_are_words(void **state)
+{
+    struct kp_kineto trace = {.strings = kp_strings_open()};
+    struct kp_tree tree = {.trace = &trace};
+    const struct kp_costrules x = {.tree = &tree};
+    static const struct {
+        struct kp_finding_steps of;
+        const char *text;
+    } rows[] = {{{false, true, 0}, "of steps without evaluations"},
+                {{true, true, 0}, "of steps that are not slow, without evaluations"},
+                {{true, false, 2e6}, "of steps that are not slow, without waits for a CPU core, which take 2 ms"},
+                {{false, true, 2e6}, "of steps without evaluations and without waits for a CPU core, which take 2 ms"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(kp_costrules_share_of(&x, &rows[i].of), rows[i].text);
+    assert_null(kp_costrules_share_of(&x, &(struct kp_finding_steps){0}));
+    kp_strings_close(trace.strings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_steps_of_a_share_are_data_until_they_are_words),
         LITTLE(loading_is_told_without_the_time_that_had_no_core),
         LITTLE(a_loader_that_may_sleep_all_the_time_is_told_whole),
         LITTLE(a_trace_that_does_not_name_the_steps_has_the_wait_in_all_of_them),

@@ -88,6 +88,18 @@ const char *kp_costrules_text(const struct kp_costrules *x, const char *format, 
     return kp_strings_keep(strings, text);
 }
 
+const char *kp_costrules_share_of(const struct kp_costrules *x, const struct kp_finding_steps *of)
+{
+    const char *const steady = of->is_steady ? " that are not slow" : "", *core = "";
+    const bool is_all = !of->is_trained && !(of->core_ns > 0);
+    if (is_all) return of->is_steady ? "of steps that are not slow" : NULL;
+    if (of->core_ns > 0)
+        core = kp_costrules_text(x, "%s without waits for a CPU core, which take %.3g ms", of->is_trained ? " and" : "",
+                                 of->core_ns / 1e6);
+    return kp_costrules_text(x, "of steps%s%s%s%s", steady, *steady ? "," : "",
+                             of->is_trained ? " without evaluations" : "", core);
+}
+
 /* ", each 10th step", or "". */
 static const char *distance_text(const struct kp_costrules *x, const size_t *at, size_t count)
 {

@@ -33,6 +33,12 @@ struct kp_step_split {
     int64_t cause_ns[KP_IDLE_CAUSES]; /* add up to part_ns[KP_SPLIT_IDLE], or all 0: not asked for */
     int64_t step_ns;
 };
+/* The steps that a finding's cost and share are of. All false and 0: all steps. */
+struct kp_finding_steps {
+    bool is_steady;  /* those that are not slow */
+    bool is_trained; /* without evaluations */
+    double core_ns;  /* without waits for a core, which take so long; 0: with them */
+};
 struct kp_finding {
     const char *id, *what, *change; /* the change is a sentence */
     const char *where;              /* what costs most of it: an op or a range by its name in the trace, or NULL */
@@ -43,7 +49,8 @@ struct kp_finding {
     const char *until;              /* loading: the own line of the op behind it, or NULL */
     bool is_backward, is_after_backward; /* line, or after, is the forward line: backward of it ran */
     double step_ns, share;               /* the mean of a step; share of it, 0 to 1. Both 0: a cost that is no time */
-    const char *share_of;                /* both are of these steps alone: "of steps that are not slow"; NULL: of all */
+    struct kp_finding_steps of;          /* both are of these steps alone */
+    const char *share_of;                /* `of` in words: "of steps that are not slow"; NULL: of all */
     double step_bytes;                   /* of memory that a step leaves, or that is in question; 0: it is about time */
     double once_ns;                      /* what it costs step once_step, which alone has it; 0: others have it, too */
     long once_step;
@@ -80,8 +87,9 @@ struct kp_advice {
     const char *ahead;     /* a sentence: the host is ahead of its GPU; or NULL */
     bool is_late;          /* it waits for the GPU now and then, and the steps are the host's; else, ahead, the GPU's */
     const char *evaluated; /* a sentence: which evaluations there are; or NULL */
-    const char *waited;    /* a sentence: which steps a busy machine may have made longer; or NULL */
-    const char *crowded;   /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
+    const char *evaluated_how;      /* how to time them, and to save time: the end of `evaluated` */
+    const char *waited;             /* a sentence: which steps a busy machine may have made longer; or NULL */
+    const char *crowded;            /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
     double evaluated_ns, waited_ns; /* what these two cost, the mean of a step */
     const char *outside;            /* a sentence: how much of a phase lies in no step, if much does; or NULL */
     const char *guessed;            /* a sentence: its steps are guessed, of before a training; or NULL */
@@ -112,6 +120,8 @@ const char *kp_advice_bound(const struct kp_advice *advice);
 /* Where a finding lies: its line, "between LINE and LINE", or of loading "LINE, around LINE". NULL: not known. The text
  * may be of `room`. */
 const char *kp_finding_line(const struct kp_finding *finding, char *room, size_t bytes);
+/* True if that begins with "between", "after", "before" or "around", and not with a line. */
+bool kp_finding_is_beside(const struct kp_finding *finding);
 
 /* gpusteps.c: where a host is ahead of its GPU, the GPU's steps, one for each of the host's. False: it is not. */
 bool kp_gpu_steps_ahead(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_chosen *chosen);

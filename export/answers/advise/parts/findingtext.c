@@ -76,13 +76,23 @@ static const char *loading_line(const struct kp_finding *f, char *room, size_t b
     return room;
 }
 
+static bool is_loading(const struct kp_finding *f)
+{
+    return f->where && kp_kineto_is_loader(f->where) && (f->after || f->until);
+}
+
+bool kp_finding_is_beside(const struct kp_finding *f)
+{
+    return is_loading(f) ? !f->line && !f->frame : f->after && (f->line || !f->frame);
+}
+
 /* Idle time lies between two ops, and a call in no op is told by the op before. */
 const char *kp_finding_line(const struct kp_finding *f, char *room, size_t bytes)
 {
     const char *const line = f->line ? f->line : f->frame;
     const char *const of = f->is_backward ? KP_TOP_BACKWARD_OF : "";
     const char *const of_after = f->is_after_backward ? KP_TOP_BACKWARD_OF : "";
-    if (f->where && kp_kineto_is_loader(f->where) && (f->after || f->until)) return loading_line(f, room, bytes);
+    if (is_loading(f)) return loading_line(f, room, bytes);
     if (!f->after && !*of) return line;
     if (!f->after) snprintf(room, bytes, "%s%s", of, line);
     else if (!line) snprintf(room, bytes, "after %s%s", of_after, f->after);

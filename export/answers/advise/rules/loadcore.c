@@ -96,11 +96,3 @@ struct kp_step_split *kp_loadcore_splits(const struct kp_costrules *rules, const
     free(waits);
     return rest;
 }
-
-const char *kp_loadcore_share_of(const struct kp_costrules *x, const struct kp_loadcore *taken, double step_ns,
-                                 const char *share_of)
-{
-    if (taken->step_ns < KP_CORE_WAITED_MUCH * (step_ns + taken->step_ns)) return share_of;
-    return kp_costrules_text(x, "%s waits for a CPU core, which take %.3g ms",
-                             share_of ? "of steps without evaluations and without" : "of steps without", step_ns / 1e6);
-}

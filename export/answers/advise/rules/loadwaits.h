@@ -18,10 +18,5 @@ double kp_loadcore_asleep_ns(const struct kp_costrules *rules);
 /* The splits without what the loading surely has of that time, their steps without all of it. The caller frees them. */
 struct kp_step_split *kp_loadcore_splits(const struct kp_costrules *rules, const struct kp_step_split *splits,
                                          struct kp_loadcore *out);
-/* Says of which steps the finding's cost is a share, where much was taken out; step_ns: how long they are without. Else
- * returns share_of. */
-const char *kp_loadcore_share_of(const struct kp_costrules *rules, const struct kp_loadcore *taken, double step_ns,
-                                 const char *share_of);
-
 /* loadplace.c: the line that the loading of data spends most time in, or those around; what to change. */
 void kp_loadplace_tell(const struct kp_costrules *rules, const struct kp_loadcore *taken, struct kp_finding *out);

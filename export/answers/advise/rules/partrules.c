@@ -7,6 +7,7 @@
 
 #include "export/answers/advise/stepkinds/longsteps.h"
 #include "export/answers/advise/rules/rules.h"
+#include "export/answers/top/timeshares.h"
 #include "export/read/facts/valuereads.h"
 
 #define KP_FINDING_ON_CPU "op-on-cpu"
@@ -177,7 +178,7 @@ static void turns_tell(const struct kp_costrules *x, const struct kp_turns *turn
                              .steps = f->steps,
                              .step_ns = f->step_ns,
                              .share = f->share,
-                             .share_of = f->share_of,
+                             .of = f->of,
                              .is_critical = f->is_critical};
     f->what = kp_costrules_text(x, "another process takes turns on this GPU (%zu gaps of %.1f ms in launched work)",
                                 turns->count, (double)turns->each_ns / 1e6);
@@ -286,7 +287,7 @@ static void loading_tell(const struct kp_costrules *x, const struct kp_loadcore 
         f->what = f->is_bursty ? kp_costrules_text(x, "%s: it has no workers", f->what)
                                : "the step waits for data, because the DataLoader has no workers";
     }
-    f->share_of = kp_loadcore_share_of(x, taken, judged_ns, f->share_of);
+    if (taken->step_ns >= KP_CORE_WAITED_MUCH * (judged_ns + taken->step_ns)) f->of.core_ns = judged_ns;
 }
 
 /* Two runs of one program may lie on both sides of the bound: below it a note says the same. */
@@ -295,9 +296,10 @@ static void no_op_note(struct kp_costrules *x, const struct advice_rule *rule, s
     if (!is_no_op(x->out, rule) || f.share < NO_OP_NOTED || f.share >= NO_OP_SHARE || x->tree->trace->has_heap) return;
     place_tell(&f, x->places, rule, x->tree);
     if (is_of_reads(x, f.where)) return;
-    const char *const of = f.share_of ? f.share_of : x->whole ? "of steps that are not slow" : "";
+    f.of.is_steady = x->whole;
+    const char *const of = kp_costrules_share_of(x, &f.of);
     x->out->no_op = kp_costrules_text(x, "%s: %.3g ms per step, %.1f %%%s%s (a finding from %.0f %% on)", f.what,
-                                      f.step_ns / 1e6, 100 * f.share, *of ? " " : "", of, 100 * NO_OP_SHARE);
+                                      f.step_ns / 1e6, 100 * f.share, of ? " " : "", of ? of : "", 100 * NO_OP_SHARE);
 }
 
 /* Whether it is a finding. */
@@ -312,7 +314,7 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_SPLIT_IDLE] < SHARE_IDLE * out->step_ns) return false;
     if (is_of_training(rule, out->has_gpu) && x->trained) {
         splits = x->trained;
-        f.share_of = x->evaluated.count ? "of steps without evaluations" : NULL;
+        f.of.is_trained = x->evaluated.count;
     }
     struct kp_step_split *const rest = judged_of(x, rule, splits, &taken);
     const double judged_ns = cost_measure(&f, rest ? rest : splits, out->steps, rule->measure, rule->bound);
@@ -348,7 +350,7 @@ static void one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
     if (!most || x->tree->trace->has_heap) return;
     const double judged_ns = cost_measure(&f, splits, x->out->steps, KP_SPLIT_IDLE, ONE_GAP_SHARE);
-    f.share_of = x->trained && x->evaluated.count ? "of steps without evaluations" : NULL;
+    f.of.is_trained = x->trained && x->evaluated.count;
     f.step_ns = (double)most->ns / (double)x->out->steps; /* of all gaps only this place's */
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     if (f.step_ns < ONE_GAP_NS || f.share < ONE_GAP_SHARE || 2 * f.steps < x->out->steps) return;

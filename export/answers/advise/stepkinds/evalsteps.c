@@ -563,16 +563,19 @@ bool kp_evalsteps_are(const struct kp_passes *of, size_t steps, size_t least)
     return found && trains > 2 * found && trains + found > steps * 9 / 10;
 }
 
+#define EVALUATED_HOW                                                                                                 \
+    ". To time them: kprof run --phases (Lightning, transformers, your own ranges), or kprof report --within with a " \
+    "range. To save time, "
+
 /* Those outside of the steps cost the run, too. */
 static void evaluated_tell(const struct kp_costrules *x, const char *inside, const struct eval_outside *outside,
                            bool samples)
 {
     const char *const others = outside_text(x, outside, inside ? "; " : "evaluations outside of the steps: ");
     const char *const total = inside ? total_text(x, outside) : "";
-    if (inside || *others)
-        x->out->evaluated = kp_costrules_text(x, "%s%s%s" KP_EVALUATED_HOW "%s", inside ? inside : "", others, total,
-                                              samples ? "let one pass process many samples (environments, prompts)"
-                                                      : "evaluate less often or on fewer batches");
+    if (inside || *others) x->out->evaluated = kp_costrules_text(x, "%s%s%s", inside ? inside : "", others, total);
+    x->out->evaluated_how = samples ? EVALUATED_HOW "let one pass process many samples (environments, prompts)"
+                                    : EVALUATED_HOW "evaluate less often or on fewer batches";
     for (size_t side = 0; side < EVAL_SIDES; side++)
         if (is_outside(&outside[side]))
             x->out->evaluated_ns += (double)outside[side].ns / (double)x->chosen->step_count;

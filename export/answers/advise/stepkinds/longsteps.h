@@ -123,9 +123,6 @@ const char *kp_stepbegin_text(const struct kp_costrules *rules, const double *of
 
 /* ---- evalsteps.c: the steps of a training that hold an evaluation ---- */
 
-#define KP_EVALUATED_HOW                                                                                              \
-    ". To time them: kprof run --phases (Lightning, transformers, your own ranges), or kprof report --within with a " \
-    "range. To save time, "
 /* Tells them, and adds when they evaluate. */
 void kp_evalsteps_tell(const struct kp_costrules *rules, struct kp_spans *times);
 /* Takes that from the steps. */
