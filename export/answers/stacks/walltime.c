@@ -280,10 +280,11 @@ static int64_t time_add(struct wall *w, uint32_t place, enum kp_part part, int64
     return ns;
 }
 
-static void idle_add(struct wall *w, uint32_t idle, enum kp_part part, int64_t from, int64_t to)
+static void idle_add(struct wall *w, const struct moment *wait, uint32_t idle, enum kp_part part, int64_t from,
+                     int64_t to)
 {
     const int64_t ns = time_add(w, idle, part, from, to);
-    if (w->idle_sum && w->is_main && part == KP_PART_OTHER) *w->idle_sum += ns;
+    if (w->idle_sum && w->is_main && part == KP_PART_OTHER && wait->node == UNKNOWN) *w->idle_sum += ns;
 }
 
 /* The first moment of autograd's threads that ends after `ns`. */
@@ -306,12 +307,12 @@ static void wait_add(struct wall *w, const struct moment *wait, uint32_t base, u
     for (size_t i = first; i < w->busy.count && w->busy.of[i].from < wait->to; i++) {
         const struct moment *b = &w->busy.of[i];
         const int64_t from = b->from > now ? b->from : now, to = b->to < wait->to ? b->to : wait->to;
-        idle_add(w, idle, i > first ? KP_PART_BACKWARD : wait->part, now, from);
+        idle_add(w, wait, idle, i > first ? KP_PART_BACKWARD : wait->part, now, from);
         place_below(w, b->node, base);
         (void)time_add(w, place_of(w, b->node), KP_PART_BACKWARD, from, to);
         now = to;
     }
-    idle_add(w, idle, wait->part, now, wait->to);
+    idle_add(w, wait, idle, wait->part, now, wait->to);
 }
 
 /* Between step() and the next zero_grad() a program loads its data: an optimizer's own time lies in its ranges. */
@@ -358,13 +359,20 @@ static void memory_use(struct wall *w, const struct moment *m)
     }
 }
 
+/* May the thread wait for autograd's in it? In backward() it does, and in a range of the program around that. */
+static bool may_wait(const struct wall *w, const struct moment *m)
+{
+    const enum kp_kineto_kind kind = kp_tree_event(w->tree, m->node)->kind;
+    if (kind == KP_KINETO_ANNOTATION || is_step(w, m->node)) return m->part == KP_PART_OTHER;
+    return kind == KP_KINETO_PYTHON && m->part == KP_PART_BACKWARD;
+}
+
 static void moment_use(struct wall *w, const struct moment *m)
 {
     if (w->use == USE_MEMORY) memory_use(w, m);
     else if (m->node == UNKNOWN) moment_add(&w->gap, *m);
     else if (w->use == USE_BUSY) moment_add(&w->busy, *m);
-    else if (kp_tree_event(w->tree, m->node)->kind == KP_KINETO_PYTHON && m->part == KP_PART_BACKWARD)
-        wait_add(w, m, place_of(w, m->node), place_of(w, m->node));
+    else if (may_wait(w, m)) wait_add(w, m, place_of(w, m->node), place_of(w, m->node));
     else (void)time_add(w, place_of(w, m->node), m->part, m->from, m->to);
 }
 
@@ -431,8 +439,7 @@ static void lane_note(const struct wall *w, struct wall_lane *lane, uint32_t nod
     *KP_KINETO_NEXT(lane->nodes, lane->count, lane->capacity) = node;
     lane->tid = e->tid;
     lane->is_process = e->tid == e->pid;
-    lane->is_engine =
-        lane->is_engine || (e->kind == KP_KINETO_OP && strncmp(text_of(w, e->name), "autograd::engine::", 18) == 0);
+    lane->is_engine |= e->kind == KP_KINETO_OP && w->parts[node] == KP_PART_BACKWARD;
 }
 
 /* The main thread has most of the steps, or else the process's own id, or else comes first. */

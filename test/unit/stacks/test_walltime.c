@@ -150,6 +150,22 @@ static void a_wait_belongs_to_autograds_threads_once(void **state)
         "other;m.py(2): main;aten::mm 10\nother;m.py(2->4): main;(no op) 40\nother;m.py(4): main;aten::add_ 10\n");
 }
 
+/* Kineto called steps and ranges of before torch 1.10 operators. */
+static void a_range_of_the_program_around_backward_is_a_wait(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        told_by(RANGE("## backward ##", 10, 80) OP("aten::mm", 1, 0, 10, "")
+                    OP("autograd::engine::evaluate_function: MmBackward0", 2, 20, 30, "")
+                        OP("autograd::engine::evaluate_function: X", 2, 60, 20, "")),
+        "backward;## backward ## 10\nbackward;## backward ##;autograd::engine::evaluate_function: MmBackward0 30\n"
+        "backward;## backward ##;autograd::engine::evaluate_function: X 20\n"
+        "other;aten::mm 10\nother;## backward ## 20\n");
+    told_by(OP("ProfilerStep#1", 1, 0, 100, "")
+                OP("MmBackward", 2, 20, 30, ",\"Sequence number\":3,\"Fwd thread id\":1"));
+    assert_non_null(strstr(lines, "MmBackward 30\n"));
+}
+
 static void other_threads_are_left_out_or_have_a_root(void **state)
 {
     struct kp_wall_told told;
@@ -349,6 +365,7 @@ int main(void)
         cmocka_unit_test(a_step_falls_into_its_parts),
         cmocka_unit_test(backward_stands_at_the_forward_line_on_request),
         cmocka_unit_test(a_wait_belongs_to_autograds_threads_once),
+        cmocka_unit_test(a_range_of_the_program_around_backward_is_a_wait),
         cmocka_unit_test(other_threads_are_left_out_or_have_a_root),
         cmocka_unit_test(memory_stands_at_the_op_that_took_it),
         cmocka_unit_test(kernels_stand_below_the_op_that_launched_them),
