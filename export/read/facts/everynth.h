@@ -2,6 +2,7 @@
 /* everynth.h - whether some steps are each Nth one, as where a program does something every N steps */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -11,3 +12,8 @@
 long kp_everynth_of(const long *numbers, size_t count, long first, long last);
 /* Writes ", each 10th step", or "" for 0. Returns `out`. */
 char *kp_everynth_text(char *out, size_t bytes, long distance);
+/*
+ * Marks each Nth step from one of the first N on, where nearly all of these are marked, and so many are by no chance;
+ * others may be marked, too. Unmarks the rest. False: no distance has five of them.
+ */
+bool kp_everynth_mark(const long *numbers, bool *marks, size_t count);

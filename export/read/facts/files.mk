@@ -1,6 +1,7 @@
 # files.mk - the files of this room
 SRC_facts := \
     export/read/facts/backwardof.c \
+    export/read/facts/chance.c \
     export/read/facts/commkinds.c \
     export/read/facts/commops.c \
     export/read/facts/everynth.c \
@@ -12,6 +13,7 @@ SRC_facts := \
     export/read/facts/valuereads.c \
     export/read/facts/vendor.c
 UNIT_facts := \
+    test/unit/facts/test_chance.c \
     test/unit/facts/test_commkinds.c \
     test/unit/facts/test_commops.c \
     test/unit/facts/test_everynth.c \

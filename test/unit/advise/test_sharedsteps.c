@@ -46,6 +46,31 @@ static void each_has_what_its_own_steps_and_the_shared_ones_cost(void **state)
     assert_int_equal(saves->steps, 2);
 }
 
+/* Its ops take so long in a step: those of all steps, and of each 10th, which logs. Returns when they have ended. */
+static int ops_put(struct little *t, int at, int mm_us, int add_us, int log_us)
+{
+    op(t, "aten::mm", at, mm_us);
+    op(t, "aten::add", at + mm_us, add_us);
+    if (log_us) op(t, "aten::histc", at + mm_us + add_us, log_us);
+    return at + mm_us + add_us + log_us;
+}
+
+/* Jitter makes steps 40 and 70 longer, too, in the same op: 40 by a fifth of what logging does. */
+static void what_has_little_but_the_shared_cause_is_of_it(void **state)
+{
+    struct little *const t = *state;
+    snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    for (int i = 1, at = 0; i < STEPS; i++) {
+        const int from = at, more = i == 70 ? STEP_US : i == 40 ? 3 * STEP_US / 10 : 0;
+        at = ops_put(t, at, 600 + more, i == 40 ? 200 : 400, i % LOGS == 0 ? STEP_US / 2 : 0);
+        numbered_step(t, i, from, at - from);
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 1);
+    assert_non_null(strstr(a.findings[0].what, "each 10th step"));
+    assert_int_equal(a.findings[0].steps, STEPS / LOGS);
+}
+
 /* Steps of the rarer cause that do not have the other one keep all of theirs. */
 static void what_is_not_shared_stays(void **state)
 {
@@ -60,6 +85,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_has_what_its_own_steps_and_the_shared_ones_cost, little_setup,
                                         little_teardown),
+        LITTLE(what_has_little_but_the_shared_cause_is_of_it),
         cmocka_unit_test_setup_teardown(what_is_not_shared_stays, little_setup, little_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

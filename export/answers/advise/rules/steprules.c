@@ -21,7 +21,8 @@ static const struct kp_cost_rule drift = {0.03, 0, "slower-steps", "steps get sl
 enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define OUTLIER_MEDIANS 1.5
 #define OUTLIER_MEDIANS_FEW 2.0 /* of fewer than OUTLIER_MANY steps */
-#define NTH_MEDIANS 1.15        /* of NTH_LEAST steps or more that are each Nth one */
+#define NTH_MEDIANS 1.15        /* of steps that are each Nth one */
+#define NTH_BOUND 0.02          /* of all time, that such steps have more: it is certain from less on than jitter */
 /* A single slow step has most of what its group has more, and is notable. */
 #define OUTLIER_ONE_SHARE 0.6
 #define SLOWER_SHARE 0.75  /* of what steps have more: of ops that run as often, but slower */
@@ -33,7 +34,7 @@ enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define WAITS_SHARE 0.5   /* of what a step has more: its wait for a core */
 #define BURST_SHARE 0.75  /* of what a step has more: loading */
 #define BURSTS_SHARE 0.10 /* of all steps */
-enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, NTH_LEAST = 5, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9 };
+enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9 };
 
 static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
                                          [KP_SPLIT_COMM] = "communication",
@@ -360,6 +361,17 @@ static bool is_told_elsewhere(struct kp_costrules *x)
     return kp_rules_threads_wanted(x) || kp_costrules_is_crowded(x);
 }
 
+/* Are most steps of this cost each Nth one? */
+static bool are_nth(const struct kp_longsteps *l, const struct kp_cost *cost, size_t steps)
+{
+    size_t nth = 0, all = 0;
+    for (size_t i = 0; i < steps; i++) {
+        all += cost->of[i] > 0;
+        nth += cost->of[i] > 0 && l->is_nth[i];
+    }
+    return 2 * nth > all;
+}
+
 /* Tells the steps of one group: the one that has most of it, or all. */
 static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, size_t group)
 {
@@ -376,7 +388,9 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
         free(cost.of);
         return;
     }
-    struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &with, &outliers);
+    struct kp_cost_rule rule = outliers;
+    if (are_nth(l, &cost, x->chosen->step_count)) rule.bound = NTH_BOUND;
+    struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &with, &rule);
     if (f && one != SIZE_MAX) f->once_ns = l->more[one], f->once_step = x->chosen->steps[one].number;
     if (!f || !are_slower) return;
     f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);
@@ -451,22 +465,21 @@ static void waits_judge(struct kp_costrules *x, struct step_lengths *l)
     free(more);
 }
 
-/* No machine makes each Nth step long and no other: these count from a smaller length on. */
-static void nth_add(const struct kp_costrules *x, const struct step_lengths *l, double median, double above,
-                    double *longer)
+/* No machine makes each Nth step long: these count from a smaller length on. Returns which; the caller frees them. */
+static bool *nth_add(const struct kp_costrules *x, const struct step_lengths *l, double median, double high,
+                     double *longer)
 {
     long *const numbers = kp_kineto_room(l->count + 1, sizeof *numbers);
-    size_t count = 0, *const at = kp_kineto_room(l->count + 1, sizeof *at);
+    bool *const are_nth = kp_kineto_room(l->count + 1, sizeof *are_nth);
     for (size_t i = 0; i < l->count; i++) {
-        if (l->is_prompt[i] || l->of[i] <= NTH_MEDIANS * median || l->of[i] <= above) continue;
-        numbers[count] = x->chosen->steps[i].number;
-        at[count++] = i;
+        numbers[i] = x->chosen->steps[i].number;
+        are_nth[i] = !l->is_prompt[i] && l->of[i] > NTH_MEDIANS * median && l->of[i] > high;
     }
-    const long first = x->chosen->steps[0].number, last = x->chosen->steps[l->count - 1].number;
-    const bool are_nth = count >= NTH_LEAST && kp_everynth_of(numbers, count, first, last);
-    for (size_t i = 0; i < count && are_nth; i++) longer[at[i]] = l->of[at[i]] - median;
+    kp_everynth_mark(numbers, are_nth, l->count);
+    for (size_t i = 0; i < l->count; i++)
+        if (are_nth[i]) longer[i] = l->of[i] > median ? l->of[i] - median : 0;
     free(numbers);
-    free(at);
+    return are_nth;
 }
 
 static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
@@ -479,16 +492,18 @@ static void outliers_judge(struct kp_costrules *x, struct step_lengths *l)
     for (size_t i = 0; i < l->count; i++)
         if (!l->is_prompt[i] && l->of[i] > bound && (are_few || l->of[i] > high + OUTLIER_RANGES * (high - low)))
             cost.of[i] = l->of[i] - median;
-    if (!are_few) nth_add(x, l, median, high + OUTLIER_RANGES * (high - low), cost.of);
+    bool *const are_nth = nth_add(x, l, median, high, cost.of);
     bursts_leave(x, l, cost.of);
     for (size_t i = 0; i < l->count; i++) x->is_long[i] = cost.of[i] > 0;
     struct kp_longsteps longer;
     kp_longsteps_find(&longer, x, cost.of, median);
     longer.waits = l->waits;
+    longer.is_nth = are_nth;
     kp_sharedsteps_find(&longer, x);
     if (longer.groups && !x->out->has_gpu) kp_longcauses_note(x, &longer);
     groups_tell(x, &longer);
     kp_longsteps_fini(&longer);
+    free(are_nth);
     free(cost.of);
 }
 

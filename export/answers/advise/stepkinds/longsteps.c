@@ -8,8 +8,9 @@
  */
 #include "export/answers/advise/stepkinds/longsteps.h"
 
-#include <math.h>
 #include <stdlib.h>
+
+#include "export/read/facts/chance.h"
 
 enum { GAP_LEAST_NS = 50000, GROUPS_MOST = 12 };
 #define JOIN_SHARE 0.3
@@ -181,21 +182,10 @@ static size_t longest_left(const struct kp_longsteps *l, size_t steps)
     return most;
 }
 
-/* The chance that at least `hits` of `count` fall on what is `share` of all. */
-static double chance_of(size_t hits, size_t count, double share)
-{
-    double below = 0, log_of_k = (double)count * log(1 - share); /* that k of them do */
-    for (size_t k = 0; k < hits; k++) {
-        below += exp(log_of_k);
-        log_of_k += log((double)(count - k) / (double)(k + 1) * share / (1 - share));
-    }
-    return 1 - below;
-}
-
 bool kp_longsteps_is_often(const struct kp_longsteps *l, size_t hits, size_t count, double usual_ns)
 {
     const double share = usual_ns / l->median_ns;
-    return share < 1 && chance_of(hits, count, share > PLACE_LEAST ? share : PLACE_LEAST) < CHANCE_MOST;
+    return share < 1 && kp_chance_of(hits, count, share > PLACE_LEAST ? share : PLACE_LEAST) < CHANCE_MOST;
 }
 
 /*

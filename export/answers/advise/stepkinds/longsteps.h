@@ -9,6 +9,7 @@
 struct kp_longsteps {
     const double *more;  /* by step: how much longer than the median, ns; 0: it is not long */
     const double *waits; /* by step: of its length its thread had no core, which is not in `more` */
+    const bool *is_nth;  /* by step: it is one of those that are each Nth one */
     double median_ns;
     size_t *group, groups; /* by step: 1 to `groups`, the longest first; 0: not long */
     bool *is_slower;       /* by step: it is longer by as many calls of the same ops, which are slower */

@@ -3,14 +3,15 @@
  * sharedsteps.c - long steps that have the cause of another group, too: each 50th saves, and logs as each 10th
  *
  * A group's profile is the time that its steps have more, by op and by gap before an op. A long step of a rarer group
- * shares it where the step has most of that profile, and more beside. That part of the step is the other group's.
+ * shares it where the step has most of that profile, and more beside. That part of the step is the other group's. One
+ * that has nothing more is of that group.
  */
 #include "export/answers/advise/stepkinds/longsteps.h"
 
 #include <stdlib.h>
 
 #define HAS_SHARE 0.7  /* of a profile: then the step has it */
-#define REST_SHARE 0.2 /* of what the step has more: beside the profile, else it is the same cause */
+#define REST_SHARE 0.2 /* of what the step has more: beside the profile, else it is of that group */
 enum { LEAST = 3 };    /* steps of a group that others may share */
 
 struct profile {
@@ -84,9 +85,13 @@ static void group_share(struct kp_longsteps *l, const struct kp_costrules *x, co
         profile_add(&step, x, i, 1);
         profile_mix(&step, usual, -1);
         const double ns = common_ns(&p, &step);
-        if (ns >= HAS_SHARE * profile_ns && ns <= (1 - REST_SHARE) * l->more[i] && ns > l->shared[i]) {
+        const bool has = ns >= HAS_SHARE * profile_ns && ns > l->shared[i];
+        if (has && ns <= (1 - REST_SHARE) * l->more[i]) {
             l->shared[i] = ns;
             l->shared_with[i] = group;
+        } else if (has) {
+            l->group[i] = group;
+            l->has_cause[i] = true;
         }
         profile_fini(&step);
     }
