@@ -451,14 +451,28 @@ enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *w, long rank)
 
 /* ---- text ---- */
 
+/* The first rank from `rank` on whose trace is here, or is not; the number of ranks: there is none. */
+static long rank_from(const struct kp_rankwaits *w, long rank, bool is_here)
+{
+    while (rank < w->world && (kp_rankmatch_row(w, rank) != NULL) != is_here) rank++;
+    return rank;
+}
+
+/* "ranks 1-2 and 4" */
 const char *kp_rankwaits_missing(char *out, size_t bytes, const struct kp_rankwaits *w)
 {
     long missing = w->world - (long)w->rank_count, shown = 0;
     size_t used = (size_t)snprintf(out, bytes, "rank%s ", kp_units_s(missing));
-    for (long rank = 0; rank < w->world && shown < RANKS_SHOWN; rank++) {
-        if (kp_rankmatch_row(w, rank)) continue;
-        const bool is_last = ++shown == missing;
-        used += (size_t)snprintf(out + used, bytes - used, "%s%ld", shown == 1 ? "" : is_last ? " and " : ", ", rank);
+    long from = rank_from(w, 0, false), to;
+    for (size_t runs = 0; from < w->world && runs < RANKS_SHOWN; from = rank_from(w, to, false), runs++) {
+        to = rank_from(w, from, true);
+        shown += to - from;
+        used += (size_t)snprintf(out + used, bytes - used, "%s%ld",
+                                 !runs              ? ""
+                                 : shown == missing ? " and "
+                                                    : ", ",
+                                 from);
+        if (to - from > 1) used += (size_t)snprintf(out + used, bytes - used, "-%ld", to - 1);
     }
     if (missing > shown) snprintf(out + used, bytes - used, " and %ld more", missing - shown);
     return out;

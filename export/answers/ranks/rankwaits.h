@@ -87,7 +87,7 @@ void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *waits);
 /* Settled: are ranks missing without which the one that came last is not known? Then there is no verdict. */
 bool kp_rankwaits_lack(const struct kp_rankwaits *waits);
 enum { KP_RANKTEXT_BYTES = 128 };
-/* Names the ranks of the job without a trace: "ranks 2 and 3", "rank 5 and 506 more". */
+/* Names the ranks of the job without a trace: "ranks 2-3", "ranks 5, 7 and 506 more". */
 const char *kp_rankwaits_missing(char *out, size_t bytes, const struct kp_rankwaits *waits);
 /* Settled: the rank for which others waited longest; NULL: no collective is matched. */
 const struct kp_rankwait *kp_rankwaits_most(const struct kp_rankwaits *waits);

@@ -274,7 +274,7 @@ static void without_some_ranks_there_is_no_verdict(void **state)
     assert_true(kp_rankwaits_lack(&w));
     assert_null(kp_rankwaits_late(&w));
     assert_int_equal(kp_rankwaits_kind(&w, 3), KP_RANKWAIT_UNTOLD);
-    assert_string_equal(printed(&w), "ranks    INCOMPLETE: 2 of 5 ranks are here. Without ranks 1, 2 and 4 the last "
+    assert_string_equal(printed(&w), "ranks    INCOMPLETE: 2 of 5 ranks are here. Without ranks 1-2 and 4 the last "
                                      "rank is unknown: record all ranks\n");
     kp_rankwaits_fini(&w);
 }
