@@ -96,7 +96,11 @@ static void file_write(uint64_t now_ns, bool is_last)
     file->head.rank = place.rank;
     file->head.ranks = place.size;
     s->written_ns = now_ns;
-    const int rc = is_last ? kp_stepfile_end(file, now_ns) : kp_stepfile_flush(file, now_ns);
+    int rc = is_last ? kp_stepfile_end(file, now_ns) : kp_stepfile_flush(file, now_ns);
+    if (rc == -ENOENT) { /* the folder is not there, and what refuses it is the cause */
+        const int made = kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE);
+        if (made < 0) rc = made;
+    }
     if (rc < 0)
         KP_LOG_ONCE(0, "the lines of KPROF_SUMMARY cannot be written to %s: %s", file->path, kp_log_error_text(rc));
 }

@@ -194,12 +194,20 @@ static const struct kp_pywhere_frame *own_find(const struct kp_pywhere_stack *s)
     return s->count ? &s->frames[0] : NULL;
 }
 
+static void call_note(struct where *w, long call)
+{
+    w->main[0] = '\0'; /* a thread that runs, in no frame of Python */
+    if (call >= 0) kp_fmt(w->main, sizeof w->main, "system call %ld", call);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i].number == call) kp_fmt(w->main, sizeof w->main, "%s, which %s", calls[i].name, calls[i].words);
+}
+
 static void main_note(struct where *w, const struct task *t, const struct kp_pywhere_stack *stack)
 {
     const struct kp_pywhere_frame *const f = stack ? own_find(stack) : NULL;
     if (t->tid != (uint32_t)getpid()) return;
     if (f) kp_fmt(w->main, sizeof w->main, "%s:%d %s", kp_path_base(f->file), f->line, f->function);
-    else kp_fmt(w->main, sizeof w->main, "a system call (%ld)", t->call);
+    else call_note(w, t->call);
 }
 
 const char *kp_where_main(void) { return here && *here->main ? here->main : "a place that is not known"; }
