@@ -87,6 +87,10 @@ void mini_enable(bool on) NAMED("_ZN2at20enableRecordFunctionEb");
 bool mini_is_enabled(void) NAMED("_ZN2at23isRecordFunctionEnabledEv");
 uint64_t mini_abi(void) NAMED("aoti_torch_abi_version");
 void mini_show_config(void) NAMED("_ZN2at11show_configB5cxx11Ev");
+void mini_report(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device)
+    NAMED("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
+void mini_report_oom(int64_t bytes, size_t allocated, size_t reserved, uint16_t device)
+    NAMED("_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE");
 extern char mini_undefined[64] NAMED("_ZN3c1019UndefinedTensorImpl10_singletonE");
 char mini_undefined[64];
 
@@ -174,6 +178,14 @@ void mini_enable(bool on) { is_off = !on; }
 bool mini_is_enabled(void) { return !is_off; }
 uint64_t mini_abi(void) { return 2ull << 56 | (uint64_t)MINOR << 48; }
 void mini_show_config(void) {}
+void mini_report(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device)
+{
+    (void)block, (void)bytes, (void)allocated, (void)reserved, (void)device;
+}
+void mini_report_oom(int64_t bytes, size_t allocated, size_t reserved, uint16_t device)
+{
+    (void)bytes, (void)allocated, (void)reserved, (void)device;
+}
 
 void mini_begin(struct mini_range *range, const char *name, int user)
 {
@@ -211,3 +223,11 @@ void mini_op(const char *name)
 }
 
 uint64_t mini_ops_made(void) { return atomic_load(&made); }
+
+void mini_run_out(void)
+{
+    enum { CUDA = 1, MB = 1 << 20 };
+    static char block;
+    mini_report(&block, MB, MB, 2 * MB, CUDA);
+    mini_report_oom(INT64_C(1) << 40, MB, 2 * MB, CUDA);
+}

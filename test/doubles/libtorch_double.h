@@ -14,4 +14,5 @@ void mini_begin(struct mini_range *range, const char *name, int user);
 void mini_end(struct mini_range *range);
 void mini_op(const char *name);
 uint64_t mini_ops_made(void); /* ranges begun since the library was loaded, by all threads */
+void mini_run_out(void);      /* a device has a block of 1 MB, and refuses one of a TB */
 int mini_is_watched(void);    /* whether a callback is there */

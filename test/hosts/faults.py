@@ -35,7 +35,7 @@ LINES_MOST = 9
 TALLY = 4096
 EACH_FIRST, SPREAD = 60, 60
 AGAIN, PLAIN_MOST = 3, 40
-KEPT = (".kprof", ".json", ".json.gz", ".heap.zst", ".table.txt", ".stacks.txt", ".memory.html", ".family")
+KEPT = (".kprof", ".json", ".json.gz", ".heap.zst", ".table.txt", ".stacks.txt", ".memory.html", ".family", ".steps", ".prom")
 OF_THE_MACHINE = {"cores", "busy_threads", "torch_threads", "core_had_us", "core_waited_us", "core_others_us", "core_steps", "bare_steps", "bare_step_us", "bare_all_steps", "bare_all_us", "bare_long_steps", "bare_long_us", "script",
                   "fault_steps", "fault_steps_many", "faults_minor", "faults_major", "faults_bare", "fault_steps_bare", "fault_ns", "resident_steps"}  # of /proc, for a report's head: no event is lost with it
 
@@ -49,6 +49,10 @@ def hosts(programs, sim):
     return {
         "train": ({}, steps, [*trains, "plain", "9"]),
         "train_native": ({}, {**everything, "KPROF_WITH_STACK": "native"}, [*trains, "plain", "3"]),
+        "ring": ({}, {"KPROF_RING": "1s", "KPROF_KEEP": "1"}, [*trains, "rests", "9"]),
+        "hang": ({}, {"KPROF_HANG": "1s", "KPROF_SCHEDULE": "none"}, [*trains, "rests", "9"]),
+        "summary": ({}, {"KPROF_SUMMARY": "1", "KPROF_PROM": "kprof/metrics.prom", "KPROF_TRIGGER": "step>1.5x"}, [*trains, "rests", "9"]),
+        "oom": ({}, {"KPROF_ON_OOM": "dump"}, [*trains, "runs_out", "9"]),
         "heap": ({}, {"KPROF_MALLOC": "trace"}, [programs / "small", programs]),
         "heap_count": ({}, {"KPROF_MALLOC": "count"}, [programs / "small", programs]),
         "children": ({}, {"KPROF_CHILDREN": "1"}, [*trains, "children", "3"]),
@@ -124,6 +128,9 @@ class Run:
             return
         try:
             trace = json.loads(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
+            if path.name.startswith(("hang-", "oom-")):
+                self.made.update((of, "key", name) for name in trace)
+                return
             records(trace, of, self.made)
             ours = trace["kprof"]
             self.lost += ours["lost"] + ours["skipped"] + len(ours["drops"]) + (not ours["complete"]) + trace.get("kprof_gpu", {}).get("unlinked", 0)

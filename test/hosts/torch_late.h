@@ -10,6 +10,7 @@
 
 static void (*begin)(struct mini_range *, const char *, int);
 static void (*end)(struct mini_range *);
+static void (*run_out)(void);
 
 static void *load(const char *dir)
 {
@@ -19,5 +20,6 @@ static void *load(const char *dir)
     if (!handle) puts(dlerror()), exit(99);
     begin = (void (*)(struct mini_range *, const char *, int))dlsym(handle, "mini_begin");
     end = (void (*)(struct mini_range *))dlsym(handle, "mini_end");
+    run_out = (void (*)(void))dlsym(handle, "mini_run_out");
     return handle;
 }

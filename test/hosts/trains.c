@@ -223,6 +223,14 @@ static void many(long ops)
     printf("memory flat %d\n", resident_kb() - early < 1024);
 }
 
+/* A second and a half without a step, longer than a short KPROF_HANG. Then the ring is kept. */
+static void rests(void)
+{
+    usleep(1500000);
+    (void)kprof_keep();
+    for (int i = 0; i < 20; i++) step(), usleep(5000);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 2 ? argv[2] : "plain";
@@ -260,6 +268,8 @@ int main(int argc, char **argv)
         if (i == n / 2 && !strcmp(how, "kill")) kill(getpid(), SIGKILL);
         if (i == n / 2 && !strcmp(how, "fault")) *(volatile int *)8 = 1;
         if (i == n / 2 && !strcmp(how, "abort")) abort();
+        if (i == n / 2 && !strcmp(how, "rests")) rests();
+        if (i == n / 2 && !strcmp(how, "runs_out")) run_out();
         step();
         if (!strcmp(how, "slow")) usleep(100000);
     }

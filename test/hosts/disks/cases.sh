@@ -2,6 +2,7 @@
 # cases.sh - read by run.sh: each function case_NAME is a case
 # shellcheck disable=SC2154,SC2034,SC2054,SC2016,SC2119,SC2120
 
+is_long() { [ -n "$long" ] || { skip "HOSTS_LONG=1 runs it"; return 1; }; }
 full='No space left|is full|left free for the program'
 
 # --- a file system that stands -----------------------------------------------------------------------------------------
@@ -355,6 +356,84 @@ case_tmpfs_3mb() {
   claim_told "$full"
 }
 
+# --- all that a black box does: the ring, a hang, a failed allocation, a line a step, metrics ------------------------------
+# The program rests for far longer than KPROF_HANG, and goes on while the disk still stands.
+boxed() { # file system, MB, [options of mount]
+  stand=8
+  box=(steps=11000 meet=800 rest=4000 oom=850)
+  settings=(KPROF_RING=2s KPROF_KEEP=2 KPROF_HANG=1s KPROF_ON_OOM=dump KPROF_SUMMARY=1)
+  if [ "$1" = process ]; then behind_process || return; else volume "$1" "$2" vol "${3:-}" || return; fi
+  settings+=(KPROF_DIR="$vol/k" KPROF_PROM="$vol/k.prom")
+}
+claim_box() {
+  claim_same
+  claim_no_wait
+  claim_exit $((stand * 1000 + 3000))
+}
+claim_box_files() { # each is there
+  local kind missing=""
+  for kind in 'hang-*.json' 'oom-*.json' '*.steps' '*.pt.trace.json.gz' k.prom; do
+    [ -n "$(find "$vol" -name "$kind" -size +0)" ] || missing+=" $kind"
+  done
+  claim "each file is there" "${missing:+missing:$missing}"
+}
+claim_box_says() { # error: each that cannot be written has it, in a line
+  local word missing=""
+  for word in 'no step and no collective.* stands at [a-z_]*sleep, which sleeps' 'ran out of memory' 'the lines of KPROF_SUMMARY' 'KPROF_PROM=' '(no trace|nothing is recorded)'; do
+    grep -aqE "^kprof: .*$word.*$1" "$at/ours/err" || missing+=" '$word'"
+  done
+  claim "each has a line with its cause" "${missing:+missing:$missing}"
+}
+box_freeze() {
+  boxed "$@" || return
+  standing "${box[@]}"
+  claim_box
+  claim_box_files
+  claim_goes_on 1
+}
+case_box_freeze_ext4() { box_freeze ext4 128; }
+case_box_freeze_btrfs() { is_long && box_freeze btrfs 160; }
+case_box_freeze_xfs() { is_long && box_freeze xfs 320; }
+case_box_process() { stop=stop_process box_freeze process; }
+box_full() {
+  boxed "$@" || return
+  both "${box[@]}" ops=200
+  meeting
+  fill 2
+  go
+  ended
+  claim_box
+  claim_box_says 'No space left on device'
+}
+case_box_full_ext4() { is_long && box_full ext4 64; }
+case_box_full_btrfs() { is_long && box_full btrfs 160; }
+case_box_full_tmpfs() { box_full tmpfs 24; }
+case_box_readonly_ext4() { # an error of the disk makes it so while the program runs
+  boxed ext4 128 errors=remount-ro || return
+  local knob
+  knob=/sys/fs/ext4/$(basename "$(findmnt -no SOURCE "$vol")")/trigger_fs_error
+  [ -w "$knob" ] || { skip "no error of a file system can be made here"; return; }
+  both "${box[@]}"
+  meeting
+  echo 1 >"$knob"
+  go
+  ended
+  claim_box
+  claim_box_says 'Read-only file system'
+}
+box_readonly() { # from the start on
+  boxed "$@" || return
+  mount -o remount,ro "$vol"
+  both "${box[@]}"
+  meeting
+  go
+  ended
+  claim_box
+  claim_box_says 'Read-only file system'
+}
+case_box_readonly_btrfs() { is_long && box_readonly btrfs 160; }
+case_box_readonly_tmpfs() { box_readonly tmpfs 24; }
+
 # --- the program's own checkpoints on the same volume ---------------------------------------------------------------------
 reserve() { # file system, MB
   volume "$1" "$2" alone_vol || return
@@ -480,7 +559,7 @@ case_kill_no_shm() { # what lies in memory without a path goes with the process:
 
 # --- trainings with torch (HOSTS_LONG=1) -----------------------------------------------------------------------------------
 torch_python() { # sets $python, or says why there is none
-  [ -n "$long" ] || { skip "HOSTS_LONG=1 runs it"; return 1; }
+  is_long || return
   python=${KPROF_PYTHON:-}
   "${python:-false}" -c 'import torch' 2>/dev/null || { skip "KPROF_PYTHON names no Python with torch"; return 1; }
 }

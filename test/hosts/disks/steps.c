@@ -8,6 +8,8 @@
  *   steps=N ops=N      so many steps, each of so many ops
  *   pace=US            a step begins each US; 0: the next at once
  *   meet=N             before step N it makes SIDE.at and waits for SIDE.go: what another process does lies between
+ *   rest=MS            then it does nothing for so long
+ *   oom=N              in step N a device is out of memory
  *   fork=N child=WHAT  step N forks; the child runs 10 steps and ends by _exit, exit or raise
  *   save=N kb=N into=D each N steps D/checkpoint is written anew, synced and renamed
  *   tell=N             each N ops a line "OPS NANOSECONDS" goes to standard output
@@ -26,9 +28,17 @@
 #include "test/hosts/torch_late.h"
 
 static struct {
-    long steps, ops, pace, meet, fork, save, kb, tell;
+    long steps, ops, pace, meet, rest, oom, fork, save, kb, tell;
     const char *side, *child, *into;
-} want = {.steps = 1000, .ops = 20, .pace = 1000, .meet = -1, .fork = -1, .kb = 1024, .child = "_exit", .into = "."};
+} want = {.steps = 1000,
+          .ops = 20,
+          .pace = 1000,
+          .meet = -1,
+          .oom = -1,
+          .fork = -1,
+          .kb = 1024,
+          .child = "_exit",
+          .into = "."};
 static struct {
     long began_us, load_us, step_us, step_at, save_us, fork_us, wait_us, saved, unsaved;
     int save_errno;
@@ -110,6 +120,7 @@ static void one_step(long i)
     const int is_thawed = side_is_there("thawed");
     const long since = now_us(CLOCK_MONOTONIC);
     train(want.ops, is_thawed);
+    if (i == want.oom) run_out();
     const long before = seen.step_us;
     longest(&seen.step_us, since);
     if (seen.step_us > before) seen.step_at = i;
@@ -150,6 +161,7 @@ static void meet(void)
     const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd >= 0) close(fd);
     for (int tries = 0; tries < 60000 && !side_is_there("go"); tries++) usleep(1000);
+    usleep((useconds_t)want.rest * 1000);
 }
 
 static void report(void)
@@ -170,8 +182,9 @@ static long *number_of(const char *word)
     static const struct {
         const char *name;
         long *at;
-    } all[] = {{"steps=", &want.steps}, {"ops=", &want.ops},   {"pace=", &want.pace}, {"meet=", &want.meet},
-               {"fork=", &want.fork},   {"save=", &want.save}, {"kb=", &want.kb},     {"tell=", &want.tell}};
+    } all[] = {{"steps=", &want.steps}, {"ops=", &want.ops},  {"pace=", &want.pace}, {"meet=", &want.meet},
+               {"rest=", &want.rest},   {"oom=", &want.oom},  {"fork=", &want.fork}, {"save=", &want.save},
+               {"kb=", &want.kb},       {"tell=", &want.tell}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strncmp(word, all[i].name, strlen(all[i].name))) return all[i].at;
     return NULL;
