@@ -5,6 +5,7 @@ SRC_show := \
     export/show/html.c \
     export/show/jsonout.c \
     export/show/letters.c \
+    export/show/look.S \
     export/show/plain.c \
     export/show/say.c \
     export/show/shapetext.c \

@@ -6,3 +6,5 @@
 
 /* Writes text for an element or an attribute. Control characters become \xNN, but line breaks stay. */
 void kp_html_text(FILE *out, const char *text);
+/* The style that page, flame graphs and memory share: look.S, look.css. */
+extern const char kp_html_look_css[];

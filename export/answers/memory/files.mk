@@ -1,5 +1,5 @@
 # files.mk - the files of this room. CURVE_ASSETS are run by a browser and put in by memassets.S.
-CURVE_ASSETS := export/show/units.js $(addprefix export/answers/memory/, curve.css curve.js curvefile.js)
+CURVE_ASSETS := export/show/units.js $(addprefix export/answers/memory/, curve.js curvefile.js)
 SRC_memory := \
     export/answers/memory/memassets.S \
     export/answers/memory/memblocks.c \

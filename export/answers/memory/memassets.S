@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* memassets.S - the style and the scripts of the curve, as they lie in this folder */
+/* memassets.S - the scripts of the curve, as they lie in this folder */
 .section .rodata
 .macro part name
 .global kp_memcurve_\name
 .hidden kp_memcurve_\name
 kp_memcurve_\name:
 .endm
-part style
-.incbin "export/answers/memory/curve.css"
-part style_end
 part script
 .incbin "export/show/units.js"
 .incbin "export/answers/memory/curve.js"

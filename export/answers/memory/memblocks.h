@@ -190,11 +190,9 @@ void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_m
  * in HTML and XML as it is. The script draws each element of class "curve", once all of them are there. */
 void kp_memdraw_data(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show,
                      const struct kp_mem_curve *curve);
-void kp_memdraw_style(FILE *out);
 void kp_memdraw_script(FILE *out);
 /* memassets.S. The scripts for a page end before what a file has of its own. */
-extern const char kp_memcurve_style[], kp_memcurve_style_end[], kp_memcurve_script[], kp_memcurve_script_end[],
-    kp_memcurve_file_end[];
+extern const char kp_memcurve_script[], kp_memcurve_script_end[], kp_memcurve_file_end[];
 /* mempage.c: one HTML page. view NULL: the trace has no tensors' memory. heap NULL: it has no heap of the host; else
  * that as text, where lines without an indent are titles, four blanks begin a site and eight a frame. */
 void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show, const char *heap);

@@ -62,11 +62,6 @@ void kp_memdraw_data(FILE *out, const struct kp_memview *view, const struct kp_m
     fputs("}", out);
 }
 
-void kp_memdraw_style(FILE *out)
-{
-    fwrite(kp_memcurve_style, 1, (size_t)(kp_memcurve_style_end - kp_memcurve_style), out);
-}
-
 void kp_memdraw_script(FILE *out)
 {
     fwrite(kp_memcurve_script, 1, (size_t)(kp_memcurve_file_end - kp_memcurve_script), out);

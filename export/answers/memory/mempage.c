@@ -14,27 +14,6 @@
 
 enum { PLACE_BYTES = 256 };
 
-static const char style[] =
-    ":root{color-scheme:light dark;--ink:light-dark(#1d1d1f,#ececf0);--dim:light-dark(#5c636d,#9aa2ae);\n"
-    "--line:light-dark(#e2e2dd,#2c3038);--back:light-dark(#fff,#17171a)}\n"
-    "body{margin:0;padding:1rem clamp(.75rem,2.5vw,2.5rem) 3rem;background:var(--back);color:var(--ink);\n"
-    "font:15px/1.45 system-ui,-apple-system,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif}\n"
-    "h1{font-size:1.3rem;margin:.2rem 0;overflow-wrap:anywhere}h1 small{font-weight:400;color:var(--dim)}\n"
-    "h2{font-size:1.15rem;margin:1.6rem 0 .3rem}h3{font-size:1rem;margin:1.4rem 0 .4rem}\n"
-    "p{margin:.2rem 0;color:var(--dim);max-width:60rem}.curve{cursor:crosshair;max-width:90rem;margin-top:.6rem}\n"
-    ".curve svg{display:block}.told{font-variant-numeric:tabular-nums}\n"
-    ".scroll{overflow-x:auto}\n"
-    "table{border-collapse:collapse;font-size:13px;min-width:min(100%,40rem)}\n"
-    "th,td{text-align:left;padding:.28rem .9rem .28rem 0;border-bottom:1px solid var(--line);vertical-align:top;\n"
-    "white-space:nowrap}\n"
-    "th{color:var(--dim);font-weight:600}\n"
-    "th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}\n"
-    "td.o{white-space:normal;overflow-wrap:anywhere;min-width:9rem}\n"
-    "tfoot td{font-weight:600}\n"
-    "details{margin:.3rem 0}summary{cursor:pointer}\n"
-    "details div{font:12px/1.5 ui-monospace,monospace;margin-left:1.2rem;overflow-wrap:anywhere}\n"
-    "@media(max-width:700px){.w{display:none}th,td{padding-right:.6rem}}\n";
-
 struct memory_page {
     FILE *out;
     const struct kp_memview *view;
@@ -42,16 +21,15 @@ struct memory_page {
     struct kp_mem_curve curve;
 };
 
-static void size_put(FILE *out, const char *class, int64_t bytes)
+static void size_put(FILE *out, int64_t bytes)
 {
     char text[32];
-    fprintf(out, "<td class=\"%s\">%s</td>", class, kp_units_bytes(text, sizeof text, bytes));
+    fprintf(out, "<td class=\"n\">%s</td>", kp_units_bytes(text, sizeof text, bytes));
 }
 
-/* A cell of class w is left out on a narrow screen. */
-static void text_cell(FILE *out, const char *class, const char *text)
+static void text_cell(FILE *out, const char *text)
 {
-    fprintf(out, "<td class=\"%s\">", class);
+    fputs("<td class=\"o\">", out);
     kp_html_text(out, text);
     fputs("</td>", out);
 }
@@ -81,7 +59,7 @@ static void table_open(FILE *out, const char *title, const char *about)
 static void sums_row(const struct memory_page *p, const char *name, const int64_t of[4])
 {
     fprintf(p->out, "<tr><td>%s</td>", name);
-    for (int i = 0; i < 4; i++) size_put(p->out, i % 2 ? "n w" : "n", of[i]);
+    for (int i = 0; i < 4; i++) size_put(p->out, of[i]);
     fputs("</tr>\n", p->out);
 }
 
@@ -89,8 +67,8 @@ static void categories_put(const struct memory_page *p)
 {
     const struct kp_mem_curve *c = &p->curve;
     table_open(p->out, "By category", NULL);
-    fputs("<thead><tr><th>Category</th><th class=\"n\">At the peak</th><th class=\"n w\">Its own highest</th><th "
-          "class=\"n\">At the start</th><th class=\"n w\">At the end</th></tr></thead>\n",
+    fputs("<thead><tr><th>Category</th><th class=\"n\">At the peak</th><th class=\"n\">Its own highest</th><th "
+          "class=\"n\">At the start</th><th class=\"n\">At the end</th></tr></thead>\n",
           p->out);
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
         if (c->most.of[k])
@@ -118,16 +96,15 @@ static void places_put(const struct memory_page *p, const struct kp_mem_group *r
     const struct kp_kineto *trace = p->view->tree->trace;
     const char *op = kp_kineto_text(trace, row->op);
     char place[PLACE_BYTES];
-    text_cell(p->out, "o", *op ? op : row->is_older ? "(before recording)" : "(outside any op)");
-    text_cell(p->out, places ? "o w" : "o", kp_kineto_text(trace, row->top));
-    if (places) text_cell(p->out, "o", kp_mem_place_text(p->view, row, place, sizeof place));
+    text_cell(p->out, *op ? op : row->is_older ? "(before recording)" : "(outside any op)");
+    text_cell(p->out, kp_kineto_text(trace, row->top));
+    if (places) text_cell(p->out, kp_mem_place_text(p->view, row, place, sizeof place));
     fputs("</tr>\n", p->out);
 }
 
 static void places_head(FILE *out, bool places)
 {
-    fprintf(out, "<th>Op</th><th%s>Outermost op</th>%s</tr></thead>\n", places ? " class=\"w\"" : "",
-            places ? "<th>Module, line</th>" : "");
+    fprintf(out, "<th>Op</th><th>Outermost op</th>%s</tr></thead>\n", places ? "<th>Module, line</th>" : "");
 }
 
 static void rest_put(const struct memory_page *p, const struct kp_mem_groups *g, size_t shown)
@@ -138,7 +115,7 @@ static void rest_put(const struct memory_page *p, const struct kp_mem_groups *g,
     const size_t more = g->count - shown;
     if (!more) return;
     fputs("<tr>", p->out);
-    size_put(p->out, "n", bytes);
+    size_put(p->out, bytes);
     fprintf(p->out, "<td class=\"n\">%zu</td><td colspan=\"5\">%zu more row%s</td></tr>\n", blocks, more,
             kp_units_s(more));
 }
@@ -155,7 +132,7 @@ static void live_put(const struct memory_page *p, size_t device)
     places_head(p->out, places);
     for (size_t i = 0; i < shown; i++) {
         fputs("<tr>", p->out);
-        size_put(p->out, "n", g.rows[i].bytes);
+        size_put(p->out, g.rows[i].bytes);
         fprintf(p->out, "<td class=\"n\">%zu</td><td>%s</td>", g.rows[i].count,
                 kp_mem_category_name(g.rows[i].category));
         places_put(p, &g.rows[i], places);
@@ -163,7 +140,7 @@ static void live_put(const struct memory_page *p, size_t device)
     rest_put(p, &g, shown);
     if (p->curve.device->before_bytes) {
         fputs("<tr>", p->out);
-        size_put(p->out, "n", p->curve.device->before_bytes);
+        size_put(p->out, p->curve.device->before_bytes);
         fprintf(p->out, "<td></td><td colspan=\"4\">%s</td></tr>\n", kp_mem_category_name(KP_MEM_BEFORE));
     }
     fputs("</table></div>\n", p->out);
@@ -173,9 +150,9 @@ static void live_put(const struct memory_page *p, size_t device)
 static void leak_row(const struct memory_page *p, const struct kp_mem_group *row, bool places)
 {
     fputs("<tr>", p->out);
-    size_put(p->out, "n", row->bytes);
+    size_put(p->out, row->bytes);
     fprintf(p->out, "<td class=\"n\">%zu</td>", row->count);
-    size_put(p->out, "n", row->bytes / row->steps);
+    size_put(p->out, row->bytes / row->steps);
     fprintf(p->out, "<td>%ld, in %ld to %ld</td>", row->steps, p->view->steps[row->first_step].number,
             p->view->steps[row->last_step].number);
     places_put(p, row, places);
@@ -286,8 +263,11 @@ static void head_put(FILE *out, const char *path)
           out);
     kp_html_text(out, label);
     fputs("</title>\n<style>\n", out);
-    kp_memdraw_style(out);
-    fprintf(out, "%s</style></head>\n<body>\n<h1>Memory <small>", style);
+    fputs(kp_html_look_css, out);
+    fputs("main{padding-top:1rem}h2{margin-top:1.6rem}h3{font-size:1rem;margin:1.4rem 0 .4rem}p{margin:.2rem "
+          "0;color:var(--dim);max-width:60rem}"
+          ".scroll{width:fit-content;max-width:100%}</style></head>\n<body><main>\n<h1>Memory <small>",
+          out);
     kp_html_text(out, label);
     fputs("</small></h1>\n", out);
 }
@@ -323,5 +303,5 @@ void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_
         kp_memdraw_script(out);
         fputs("</script>\n", out);
     }
-    fputs("</body></html>\n", out);
+    fputs("</main></body></html>\n", out);
 }

@@ -32,11 +32,9 @@ void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_m
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" "
             "viewBox=\"0 0 %d %d\">\n<style>\n",
             WIDTH, HEAD + panels * PANEL);
-    kp_memdraw_style(out);
-    fputs(":root{color-scheme:light dark;--ink:light-dark(#1d1d1f,#ececf0);--dim:light-dark(#5c636d,#9aa2ae);\n"
-          "--line:light-dark(#e2e2dd,#2c3038);background:light-dark(#fff,#17171a)}\n"
-          "text{font:12px system-ui,\"DejaVu Sans\",sans-serif;fill:#5c636d;fill:var(--dim)}\n"
-          ".h{font-size:15px;font-weight:600;fill:#1d1d1f;fill:var(--ink)}.curve{cursor:crosshair;outline:none}\n"
+    fputs(kp_html_look_css, out);
+    fputs(":root{background:var(--paper)}text{font:12px var(--sans);fill:#5c636d;fill:var(--dim)}\n"
+          ".h{font-size:15px;font-weight:600;fill:#1d1d1f;fill:var(--ink)}.curve{outline:none}\n"
           "</style>\n<text x=\"12\" y=\"22\">",
           out);
     kp_html_text(out, show->label);

@@ -22,10 +22,9 @@ void kp_page_begin(FILE *out, const char *title)
           out);
     kp_html_text(out, title);
     fputs(" - kprof</title>\n<style>\n", out);
+    fputs(kp_html_look_css, out);
+    kp_flamepage_colours(out);
     part_put(out, kp_page_css, kp_page_css_end);
-    kp_memdraw_style(out);
-    kp_flamepage_colours(out, ".flame ", false);
-    kp_flamepage_colours(out, "[data-scheme=dark] .flame ", true);
     fputs("</style>\n</head>\n<body>\n", out);
     part_put(out, kp_page_body, kp_page_body_end);
 }

@@ -4,14 +4,13 @@
 const ROW = 17, TOP = 24, HEAD = 20, LEAST_NS = 20, LINKS_MOST = 200;
 const lanesBox = byId("lanes"), canvas = byId("canvas"), pen = canvas.getContext("2d", { alpha: false });
 const scene = { from: 0, to: 1, picked: -1, hits: null, hit: -1, colours: [], queued: false, frames: [], labels: [] };
-// Hue and chroma of the parts of a step as in all views (--f0 to --f5), and what is none; how light each kind is, by day and by night.
-const PART_TINTS = [[220, 10], [275, 34], [130, 34], [28, 62], [195, 56], [60, 30]], COMM_TINT = [320, 40], COPY_TINT = [235, 34];
+// How light each kind is, by day and by night; its hue is that of its part in all views (--f0 to --f5).
 const LIGHT = [[74, 34], [88, 24], [89, 23], [80, 30], [66, 40], [76, 36], [68, 42], [84, 28]];
 
-// "rgb(1, 2, 3)" as a pixel of a picture.
+// "rgb(1, 2, 3)" or "color(srgb 0.1 0.2 0.3)" as a pixel of a picture.
 function pixelOf(text) {
-  const bytes = new Uint8Array(4);
-  bytes.set(text.match(/[\d.]+/g).slice(0, 3).map(Number));
+  const bytes = new Uint8Array(4), most = text.startsWith("rgb") ? 1 : 255;
+  bytes.set(text.match(/[\d.]+(e-\d+)?/g).slice(0, 3).map(value => value * most));
   bytes[3] = 255;
   return new Uint32Array(bytes.buffer)[0];
 }
@@ -24,9 +23,8 @@ function coloursMake() {
   const dark = style.color.match(/\d+/)[0] > 128;
   const inks = { hit: of("hit"), picked: scene.accent, card: scene.card, line: scene.line };
   scene.ink = Object.fromEntries(Object.entries(inks).map(([name, text]) => [name, pixelOf(text)]));
-  scene.colours = LIGHT.map((light, kind) => PART_TINTS.map((tint, part) => [0, 1, 2, 3].map(shade => {
-    const [hue, chroma] = kind === 6 ? COMM_TINT : kind === 5 ? COPY_TINT : tint;
-    probe.style.color = `hsl(${hue} ${chroma}% ${dark ? light[1] + 2 * shade : light[0] - 3 * shade}%)`;
+  scene.colours = LIGHT.map((light, kind) => [0, 1, 2, 3, 4, 5].map(part => [0, 1, 2, 3].map(shade => {
+    probe.style.color = `hsl(from var(--${{ 6: "p1", 5: "p2" }[kind] || `f${part}`}) h calc(s * .7) ${dark ? light[1] + 2 * shade : light[0] - 3 * shade}%)`;
     return pixelOf(getComputedStyle(probe).color);
   })));
   probe.remove();

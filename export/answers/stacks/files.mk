@@ -1,6 +1,6 @@
 # files.mk - the files of this room
 # FLAME_ASSETS are run by a browser and put in by flameassets.S.
-FLAME_ASSETS := export/answers/stacks/flame.js export/answers/stacks/flamefile.js
+FLAME_ASSETS := $(addprefix export/answers/stacks/, flame.js flamefile.js)
 SRC_stacks := \
     export/answers/stacks/calltree.c \
     export/answers/stacks/eventpart.c \

@@ -32,33 +32,52 @@ static const char *value_text(char *out, enum kp_flame_unit unit, int64_t value)
                                   : kp_units_scaled(out, VALUE_BYTES, (double)value, 1);
 }
 
-void kp_flamepage_colours(FILE *out, const char *before, bool is_dark)
+/* A box's colour by day or by night. */
+static void colour_put(FILE *out, unsigned part, unsigned kind, unsigned shade, bool is_dark)
 {
     static const unsigned chroma[] = {60, 80, 25}, light[] = {82, 66, 74}, dark[] = {26, 38, 30};
-    for (unsigned part = 0; part < KP_PARTS; part++)
-        for (unsigned kind = 0; kind < KP_FLAME_KINDS; kind++)
-            for (unsigned shade = 0; shade < SHADES; shade++)
-                fprintf(out, "%s.c%u%u%u{fill:hsl(%u,%u%%,%u%%)}", before, part, kind, shade, part_colours[part].hue,
-                        part_colours[part].chroma * chroma[kind] / 100 * (is_dark ? 7 : 10) / 10,
-                        is_dark ? dark[kind] + 2 * shade : light[kind] - 3 * shade);
+    fprintf(out, "hsl(%u,%u%%,%u%%)", part_colours[part].hue,
+            part_colours[part].chroma * chroma[kind] / 100 * (is_dark ? 7 : 10) / 10,
+            is_dark ? dark[kind] + 2 * shade : light[kind] - 3 * shade);
+}
+
+static void colours_put(FILE *out, unsigned part, unsigned kind, unsigned shade)
+{
+    fputs("light-dark(", out);
+    colour_put(out, part, kind, shade, false);
+    fputs(",", out);
+    colour_put(out, part, kind, shade, true);
+    fputs(")", out);
+}
+
+/* What is no browser may know no light-dark(): it takes the first colour. */
+void kp_flamepage_colours(FILE *out)
+{
+    for (unsigned part = 0; part < KP_PARTS; part++) {
+        fprintf(out, ":root{--f%u:", part);
+        colours_put(out, part, KP_FLAME_OP, 0);
+        fputs("}\n", out);
+        for (unsigned i = 0; i < KP_FLAME_KINDS * SHADES; i++) {
+            fprintf(out, ".c%u%u%u{fill:", part, i / SHADES, i % SHADES);
+            colour_put(out, part, i / SHADES, i % SHADES, false);
+            fputs(";fill:", out);
+            colours_put(out, part, i / SHADES, i % SHADES);
+            fputs("}", out);
+        }
+    }
     fputc('\n', out);
 }
 
 static void style_put(FILE *out)
 {
-    fputs("<style>\n"
-          "text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;fill:#1a1a1a}\n"
-          ".bg{fill:#fff}.title{font-size:16px;font-weight:bold}.dim{fill:#555}.k{cursor:pointer;fill:#0b57d0}\n"
-          ".k:hover,.k:focus{text-decoration:underline;outline:none}g.b{cursor:pointer}g.b text{pointer-events:none}\n"
-          "g.b rect{stroke:#fff;stroke-width:.6}g.b:hover rect,g.at rect{stroke:#000;stroke-width:1.2}\n"
-          "g.up{opacity:.55}g.hit rect{fill:#f2d600}\n",
+    fputs("<style>\n", out);
+    fputs(kp_html_look_css, out);
+    kp_flamepage_colours(out);
+    fputs(".bg{fill:#fff;fill:var(--paper)}.flame .title{font-size:16px;font-weight:bold}.flame "
+          ".dim{fill:#555;fill:var(--dim)}\n"
+          ".flame "
+          ".k{cursor:pointer;fill:#1f5fbf;fill:var(--accent)}.k:hover,.k:focus{text-decoration:underline}\n</style>\n",
           out);
-    kp_flamepage_colours(out, "", false);
-    fputs("@media (prefers-color-scheme:dark){text{fill:#e6e6e6}.bg{fill:#16181c}.dim{fill:#a0a4ab}.k{fill:#8ab4f8}\n"
-          "g.b rect{stroke:#16181c}g.b:hover rect,g.at rect{stroke:#fff}g.hit rect{fill:#8a7600}\n",
-          out);
-    kp_flamepage_colours(out, "", true);
-    fputs("}\n</style>\n", out);
 }
 
 static void legend_put(FILE *out, const struct kp_flame_show *show, const struct kp_flame_head *head)
@@ -91,13 +110,12 @@ void kp_flamepage_begin(FILE *out, const struct kp_flame_show *show, const struc
               "content=\"width=device-width\"><title>",
               out);
         kp_html_text(out, show->title);
-        fputs("</title><style>html{color-scheme:light dark}body{margin:0}svg{display:block}</style></head><body>\n",
-              out);
+        fputs("</title></head><body>\n", out);
     } else {
         fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
     }
     fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" viewBox=\"0 0 %d %u\" "
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" width=\"100%%\" viewBox=\"0 0 %d %u\" "
             "preserveAspectRatio=\"xMinYMin meet\">\n",
             WIDTH, height);
     static const char *const widths[] = {"time", "bytes", "threads"};

@@ -23,8 +23,8 @@ struct kp_flame_head {
     int64_t parts[KP_PARTS];
     unsigned deepest;
 };
-/* The boxes' colours as rules of CSS, each behind `before`: ".c000", part, kind, shade (0 to 3). */
-void kp_flamepage_colours(FILE *out, const char *before, bool is_dark);
+/* The palette as rules of CSS: "--f0", a part of a step; ".c000", a box by part, kind and shade (0 to 3). */
+void kp_flamepage_colours(FILE *out);
 void kp_flamepage_begin(FILE *out, const struct kp_flame_show *show, const struct kp_flame_head *head);
 void kp_flamepage_box(FILE *out, const struct kp_flame_show *show, const struct kp_flame_box *box);
 void kp_flamepage_end(FILE *out, const struct kp_flame_show *show);

@@ -23,7 +23,9 @@ return [...document.querySelectorAll('#flames tbody tr')].map(tr => [...tr.child
 TABLE = """const box = document.querySelector(arguments[0]), more = box.querySelector('.more'); if (!more.hidden) more.click();
 return [...box.querySelectorAll('tbody tr')].map(tr => [...tr.children].map(td => td.textContent));"""
 COLOURS = """const of = {}; for (const span of document.querySelectorAll('#legend span, #timeline-legend span, #flame-legend span')) {
-  const box = span.querySelector('.swatch'); if (box) (of[span.textContent.replace(/ [\\d.]+ .*/, '')] ||= []).push(getComputedStyle(box).backgroundColor); } return of;"""
+  const box = span.querySelector('.swatch'); if (box) (of[span.textContent.replace(/ [\\d.]+ .*/, '')] ||= []).push(getComputedStyle(box).backgroundColor); }
+for (const g of document.querySelectorAll('#flame-svg g')) (of[g.textContent] || []).push(getComputedStyle(g.querySelector('rect')).fill);
+return of;"""
 OUTSIDE = """const map = document.getElementById('treemap').getBoundingClientRect();
 return [...document.querySelectorAll('#treemap button')].filter(b => b.getBoundingClientRect().right > map.right + 1 || b.getBoundingClientRect().bottom > map.bottom + 1).map(b => b.title);"""
 BOXES = "return [...document.querySelectorAll('#treemap button')].map(b => [b.title, b.offsetWidth * b.offsetHeight]);"
