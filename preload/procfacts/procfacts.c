@@ -12,7 +12,9 @@
  * A pool of threads cannot be asked for its size without calling into the program's libraries. So the time that each
  * thread has run tells: of 16 threads that share each op, all have run about as long. A pool that is not used has run
  * for some 0.1 ms a thread, one of a run of a few steps for some milliseconds. NumPy's BLAS has threads that spin for
- * 40 ms when it is imported. So threads that have not run since steps are recorded do not count.
+ * 40 ms when it is imported. So what threads ran before steps were recorded does not count. Threads of gloo, of a
+ * loader or of the program's own that sleep most of the time run often, and for next to nothing: busy is who had a core
+ * for a twentieth of the time in which it could have one, where others have the cores, too.
  */
 #include "preload/procfacts/procfacts.h"
 
@@ -33,6 +35,7 @@
 enum { TEXT_BYTES = 3072, SCRIPT_BYTES = 128, FIELD_STATE = 3, FIELD_UTIME = 14 };
 #define MS UINT64_C(1000000)
 #define IMPORTS_NS (5000 * MS) /* the longest thread may have spent that long on imports, which run on one thread */
+enum { BUSY_PART = 20 };       /* of the time: one of four threads on two cores has so little, gloo's have less */
 
 static void number_note(const char *key, unsigned number)
 {
@@ -78,23 +81,31 @@ uint64_t kp_procfacts_task_ns(const char *stat, const char *schedstat)
     return ns ? ns : ticks * 10 * MS; /* a kernel without schedstat has ticks of 10 ms */
 }
 
-unsigned kp_procfacts_busy(const uint64_t *ns, size_t count)
+/* Without a time to compare with, what the longest has beyond imports, which run on one thread, is the time. */
+unsigned kp_procfacts_busy(const uint64_t *ns, size_t count, uint64_t over_ns)
 {
     uint64_t longest = 0, least;
     unsigned busy = 0;
     for (size_t i = 0; i < count; i++)
         if (ns[i] > longest) longest = ns[i];
-    least = longest > IMPORTS_NS ? (longest - IMPORTS_NS) / 100 : 0;
+    if (!over_ns && longest > IMPORTS_NS) over_ns = longest - IMPORTS_NS;
+    least = over_ns / BUSY_PART;
     if (least < MS) least = MS;
     for (size_t i = 0; i < count; i++) busy += ns[i] >= least;
     return busy;
+}
+
+uint64_t kp_procfacts_core_share(uint64_t ns, uint64_t had_ns, uint64_t waited_ns)
+{
+    const uint64_t wanted_us = (had_ns + waited_ns) / 1000;
+    return wanted_us ? ns / wanted_us * (had_ns / 1000) : ns;
 }
 
 void kp_procfacts_leave_out(struct kp_tasks *now, const struct kp_tasks *before)
 {
     for (size_t i = 0; i < now->count; i++)
         for (size_t k = 0; k < before->count; k++)
-            if (now->tid[i] == before->tid[k] && now->ns[i] == before->ns[k]) now->ns[i] = 0;
+            if (now->tid[i] == before->tid[k] && now->ns[i] >= before->ns[k]) now->ns[i] -= before->ns[k];
 }
 
 static bool task_read(const char *task, const char *file, char *text, size_t bytes)
@@ -118,13 +129,16 @@ static void task_visit(void *context, const char *name)
 /* Before the first step that is recorded from its begin on. The export thread reads it once such a step has ended. */
 static struct {
     struct kp_tasks tasks;
+    uint64_t at_ns;
     _Atomic(uint32_t) is_over;
+    _Atomic(uint64_t) over_ns; /* from then to a window's last step a thread that wants a core had one; 0: unknown */
 } before;
 
 static void before_take(void)
 {
     if (kp_load_acquire(&before.is_over)) return;
     before.tasks.count = 0;
+    before.at_ns = kp_clock_ns(CLOCK_MONOTONIC);
     if (kp_io_each_name("/proc/self/task", task_visit, &before.tasks) != 0) before.tasks.count = 0;
 }
 
@@ -134,7 +148,7 @@ void kp_procfacts_note_end(void)
     tasks.count = 0;
     if (kp_io_each_name("/proc/self/task", task_visit, &tasks) == 0) {
         if (kp_load_acquire(&before.is_over)) kp_procfacts_leave_out(&tasks, &before.tasks);
-        number_note("busy_threads", kp_procfacts_busy(tasks.ns, tasks.count));
+        number_note("busy_threads", kp_procfacts_busy(tasks.ns, tasks.count, kp_load_relaxed(&before.over_ns)));
     }
     kp_faultcount_note_cost();
 }
@@ -214,6 +228,14 @@ void kp_procfacts_core_text(char *out, size_t room, uint64_t had_ns, uint64_t wa
            (unsigned long)(others_ns / 1000));
 }
 
+/* How long threads that always want a core have one, as the thread of the steps does, which wants one now and then. */
+static void over_put(void)
+{
+    const uint64_t had_ns = at_look.had_ns - at_begin.had_ns, waited_ns = at_look.waited_ns - at_begin.waited_ns;
+    if (core.step_ns > before.at_ns)
+        kp_store_relaxed(&before.over_ns, kp_procfacts_core_share(core.step_ns - before.at_ns, had_ns, waited_ns));
+}
+
 /* The last note of a window counts. */
 static void core_put(uint32_t window)
 {
@@ -280,6 +302,7 @@ static void core_note(uint32_t window)
     if (is_known) kp_residents_note();
     if (!is_known || !core_end()) return;
     core_put(window);
+    over_put();
     kp_corewaits_note();
 }
 

@@ -46,15 +46,17 @@ bool kp_procfacts_core(const char *schedstat, uint64_t *had_ns, uint64_t *waited
  */
 void kp_procfacts_core_text(char *out, size_t room, uint64_t had_ns, uint64_t waited_ns, uint64_t program_ns,
                             uint64_t helpers_ns);
-/* How many of these times are a millisecond, and a hundredth of what the longest has beyond imports. */
-unsigned kp_procfacts_busy(const uint64_t *ns, size_t count);
+/* How many of these are a millisecond, and a twentieth of `over_ns`; 0: of what the longest has beyond imports. */
+unsigned kp_procfacts_busy(const uint64_t *ns, size_t count, uint64_t over_ns);
+/* How long a thread has a core in that time that gets one as often as one that had it and waited for it so long. */
+uint64_t kp_procfacts_core_share(uint64_t ns, uint64_t had_ns, uint64_t waited_ns);
 enum { KP_PROCFACTS_TASKS = 128 };
 struct kp_tasks {
     uint64_t ns[KP_PROCFACTS_TASKS]; /* processor time */
     uint32_t tid[KP_PROCFACTS_TASKS];
     size_t count;
 };
-/* Sets the time of threads to 0 that have run no more since `before`, as a library's that computes in an import. */
+/* Takes from each thread what it ran before, as a library's that computes in an import. */
 void kp_procfacts_leave_out(struct kp_tasks *now, const struct kp_tasks *before);
 bool kp_procfacts_starts_ranks(const char *script);
 /* Writes the name of the script that Python runs, of the text of /proc/self/cmdline; "": none. */

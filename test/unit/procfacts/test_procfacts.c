@@ -64,27 +64,47 @@ static void a_pool_is_busy_also_in_a_run_of_a_few_steps(void **state)
     static const uint64_t brief[] = {2780 * MS, 4 * MS, 5 * MS, 4 * MS, 98000, 31000}, none[1] = {0};
     static const uint64_t idle[] = {900000, 31000};
     (void)state;
-    assert_int_equal(kp_procfacts_busy(brief, 6), 4);
-    assert_int_equal(kp_procfacts_busy(idle, 2), 0);
-    assert_int_equal(kp_procfacts_busy(none, 0), 0);
+    assert_int_equal(kp_procfacts_busy(brief, 6, 0), 4);
+    assert_int_equal(kp_procfacts_busy(idle, 2, 0), 0);
+    assert_int_equal(kp_procfacts_busy(none, 0, 0), 0);
 }
 
-static void in_a_long_run_a_hundredth_of_the_longest_is_busy(void **state)
+static void in_a_long_run_a_twentieth_of_the_longest_is_busy(void **state)
 {
-    static const uint64_t pool[] = {20000 * MS, 200 * MS, 210 * MS, 149 * MS, 3900 * MS, 0};
+    static const uint64_t pool[] = {20000 * MS, 1000 * MS, 1050 * MS, 740 * MS, 3900 * MS, 0};
     (void)state;
-    assert_int_equal(kp_procfacts_busy(pool, 6), 4);
+    assert_int_equal(kp_procfacts_busy(pool, 6, 0), 4);
+}
+
+/* Measured: 40 steps of a rank that waits for another, 1.6 s, and the threads of gloo beside it. */
+static void a_thread_that_sleeps_most_of_the_time_is_not_busy(void **state)
+{
+    static const uint64_t rank[] = {160 * MS, 12 * MS, 11 * MS, 12 * MS}, pool[] = {1600 * MS, 1200 * MS};
+    (void)state;
+    assert_int_equal(kp_procfacts_busy(rank, 4, 1600 * MS), 1);
+    assert_int_equal(kp_procfacts_busy(pool, 2, 1600 * MS), 2);
+}
+
+/* 16 threads on two cores, and other programs: each computes all the time, and has an eighth of it, or less. */
+static void a_thread_is_busy_by_the_cores_that_it_could_have(void **state)
+{
+    (void)state;
+    assert_int_equal(kp_procfacts_core_share(1600 * MS, 100 * MS, 700 * MS), 200 * MS);
+    assert_int_equal(kp_procfacts_core_share(1600 * MS, 100 * MS, 0), 1600 * MS);
+    assert_int_equal(kp_procfacts_core_share(1600 * MS, 0, 0), 1600 * MS);
 }
 
 /* Measured: a thread of NumPy's BLAS runs for 36 ms in the import, and never again. */
-static void a_thread_that_ran_before_the_steps_alone_is_not_busy(void **state)
+static void what_a_thread_ran_before_the_steps_does_not_count(void **state)
 {
     const struct kp_tasks before = {.ns = {2651 * MS, 36 * MS, 127 * MS}, .tid = {10, 11, 40}, .count = 3};
-    struct kp_tasks now = {.ns = {3682 * MS, 36 * MS, 1163 * MS, 36 * MS}, .tid = {10, 11, 40, 41}, .count = 4};
+    struct kp_tasks now = {.ns = {3682 * MS, 36 * MS, 1163 * MS, 136 * MS}, .tid = {10, 11, 40, 41}, .count = 4};
     (void)state;
-    assert_int_equal(kp_procfacts_busy(now.ns, now.count), 4);
+    assert_int_equal(kp_procfacts_busy(now.ns, now.count, 0), 4);
     kp_procfacts_leave_out(&now, &before);
-    assert_int_equal(kp_procfacts_busy(now.ns, now.count), 3);
+    assert_int_equal(now.ns[0], 1031 * MS);
+    assert_int_equal(now.ns[3], 136 * MS);
+    assert_int_equal(kp_procfacts_busy(now.ns, now.count, 1100 * MS), 3);
 }
 
 #define SCRIPT(line, wanted)                                          \
@@ -122,8 +142,10 @@ int main(void)
         cmocka_unit_test(a_thread_has_a_core_or_waits_for_one),
         cmocka_unit_test(what_other_threads_had_is_the_programs_without_the_helpers),
         cmocka_unit_test(a_pool_is_busy_also_in_a_run_of_a_few_steps),
-        cmocka_unit_test(in_a_long_run_a_hundredth_of_the_longest_is_busy),
-        cmocka_unit_test(a_thread_that_ran_before_the_steps_alone_is_not_busy),
+        cmocka_unit_test(in_a_long_run_a_twentieth_of_the_longest_is_busy),
+        cmocka_unit_test(a_thread_that_sleeps_most_of_the_time_is_not_busy),
+        cmocka_unit_test(a_thread_is_busy_by_the_cores_that_it_could_have),
+        cmocka_unit_test(what_a_thread_ran_before_the_steps_does_not_count),
         cmocka_unit_test(the_script_is_what_python_runs),
         cmocka_unit_test(a_launcher_of_ranks_is_told_by_its_script),
     };
