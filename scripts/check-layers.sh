@@ -84,7 +84,7 @@ is_door() { # room, header
     base|format|host|procfacts|summary|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|hang|heapview|runadvice) return 0 ;;
     record) [ "$2" = collector/record/kp_record.h ] ;;
     read) [ "$2" = collector/read/kp_read.h ] ;;
-    schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/job/job.h ]] ;;
+    schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/trigger.h || $2 == schedule/job/job.h ]] ;;
     export) [ "$2" = export/kp_export.h ] ;;
     gpu) [[ $2 == export/write/gpu/gpu.h || $2 == export/write/gpu/collectives.h ]] ;;
     heap) [ "$2" = export/write/heap/allocations.h ] ;;

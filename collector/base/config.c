@@ -112,8 +112,7 @@ static bool set_number(struct kp_config *config, enum kp_config_index index, con
     uint64_t n = 0;
     const char *p = value;
     for (; *p >= '0' && *p <= '9' && n < UINT64_MAX / 10 - 1; p++) n = n * 10 + (uint64_t)(*p - '0');
-    if (p == value || (*p && !(*p >= '0' && *p <= '9'))) return refuse(config, index, value, "is not a number");
-    if (*p || n < row->low || n > row->high) {
+    if (p == value || *p || n < row->low || n > row->high) {
         kp_fmt(why, sizeof why, "is not between %lu and %lu", (unsigned long)row->low, (unsigned long)row->high);
         return refuse(config, index, value, why);
     }
@@ -217,11 +216,35 @@ static bool set_ranks(struct kp_config *config, enum kp_config_index index, cons
     return set_text(config, index, value);
 }
 
+uint64_t kp_config_time_ms(const char *text)
+{
+    uint64_t seconds = 0, unit = 1;
+    const char *at = text;
+    if (!at) return 0;
+    for (; *at >= '0' && *at <= '9' && seconds < 1000000; at++) seconds = seconds * 10 + (uint64_t)(*at - '0');
+    if (*at == 'm') unit = 60;
+    if (*at == 'h') unit = 3600;
+    const bool is_whole = at > text && (!*at || ((*at == 's' || unit > 1) && !at[1]));
+    return is_whole && seconds * unit <= 1000000 ? seconds * unit * 1000 : 0;
+}
+
+static bool set_time(struct kp_config *config, enum kp_config_index index, const char *value)
+{
+    const struct kp_config_row *row = &kp_config_rows[index];
+    const uint64_t ms = kp_config_time_ms(value);
+    char why[96];
+    if (ms >= row->low * 1000 && ms <= row->high * 1000) return set_text(config, index, value);
+    kp_fmt(why, sizeof why, "is no time from %lus to %lus, such as 30s or 5m", (unsigned long)row->low,
+           (unsigned long)row->high);
+    return refuse(config, index, value, why);
+}
+
 typedef bool (*set_fn)(struct kp_config *config, enum kp_config_index index, const char *value);
 static const set_fn setters[] = {
     [KP_TYPE_BOOL] = set_bool,     [KP_TYPE_NUMBER] = set_number, [KP_TYPE_SET] = set_words,
     [KP_TYPE_TEXT] = set_line,     [KP_TYPE_NAME] = set_name,     [KP_TYPE_JSON] = set_json,
     [KP_TYPE_SCHEDULE] = set_line, [KP_TYPE_STEP] = set_line,     [KP_TYPE_RANKS] = set_ranks,
+    [KP_TYPE_TIME] = set_time,
 };
 
 bool kp_config_is_variable(const char *entry, const char *name)

@@ -45,6 +45,7 @@ enum { KP_HEAP_OFF = 1u << 0, KP_HEAP_COUNT = 1u << 1, KP_HEAP_TRACE = 1u << 2 }
 #define KP_CONFIG_TYPE_SCHEDULE const char *
 #define KP_CONFIG_TYPE_STEP const char *
 #define KP_CONFIG_TYPE_RANKS const char *
+#define KP_CONFIG_TYPE_TIME const char *
 
 /* Index of a setting: KP_SET_on, KP_SET_activities, ... in the order of config.def. */
 enum kp_config_index {
@@ -81,7 +82,8 @@ enum kp_config_type {
     KP_TYPE_JSON,
     KP_TYPE_SCHEDULE,
     KP_TYPE_STEP,
-    KP_TYPE_RANKS
+    KP_TYPE_RANKS,
+    KP_TYPE_TIME
 };
 struct kp_config_row {
     const char *name, *fallback, *values, *torch, *meta, *doc;
@@ -112,6 +114,7 @@ bool kp_config_is_unknown(const char *entry, const char *told, char *line, size_
 bool kp_config_set(struct kp_config *config, enum kp_config_index index, const char *value);
 /* Refuses a SCHEDULE or STEP: restores the default, and keeps a line "NAME=value why, using instead". */
 void kp_config_refuse(struct kp_config *config, enum kp_config_index index, const char *why, const char *instead);
+uint64_t kp_config_time_ms(const char *text); /* of a TIME: "300s", "5m", "90"; 0: no such time, or NULL */
 /* Logs the kept lines, in the first call of a process only. Call it when the process proves worth profiling. */
 void kp_config_complain(const struct kp_config *config);
 /* Logs every value and its origin, at level 1 (KPROF_VERBOSE=1). */

@@ -155,7 +155,7 @@ static void note_worker(void)
 }
 
 /* Older records go. 0: none do. */
-static uint64_t ring_ms(void) { return config->ring ? kp_hangwatch_parse(config->ring) : 0; }
+static uint64_t ring_ms(void) { return kp_config_time_ms(config->ring); }
 
 static int open_spool(void)
 {
@@ -201,12 +201,8 @@ static void launcher_apply(void)
 
 static void ring_check(void)
 {
-    enum { LEAST_MS = 1000, MOST_MS = 3600000 };
     const bool has_end = schedule.set || kp_phases_are_set();
-    if (!config->ring) return;
-    if (ring_ms() < LEAST_MS || ring_ms() > MOST_MS)
-        kp_config_refuse(config, KP_SET_ring, "is no time between 1s and 1h", "none");
-    else if (has_end || config->heap != KP_HEAP_OFF)
+    if (config->ring && (has_end || config->heap != KP_HEAP_OFF))
         kp_config_refuse(config, KP_SET_ring,
                          has_end ? "does not go with a schedule (KPROF_SCHEDULE, KPROF_PHASES, KPROF_TRIGGER)"
                                  : "does not go with KPROF_MALLOC",
@@ -229,8 +225,6 @@ static int read_settings(void)
     if (config->signal && !kp_ctl_signal_parse(config->signal))
         kp_config_refuse(config, KP_SET_signal, "is none of HUP, USR1, USR2, URG, WINCH, IO, a real-time number",
                          "none");
-    if (config->hang && !kp_hangwatch_parse(config->hang))
-        kp_config_refuse(config, KP_SET_hang, "is no time such as 300s or 5m", "none");
     ring_check();
     const struct kp_rank place = kp_rank_find(kp_config_variable, environ);
     kp_run_set_rank(&place);

@@ -499,7 +499,7 @@ static void phases_tell(char *out, size_t bytes)
 static void last_part_tell(char *out, size_t bytes)
 {
     if (!config->ring) return;
-    const uint64_t ring_ns = kp_hangwatch_parse(config->ring) * 1000000;
+    const uint64_t ring_ns = kp_config_time_ms(config->ring) * 1000000;
     if (kp_clock_ns(CLOCK_REALTIME) - began_ns > ring_ns) kp_fmt(out, bytes, " of the last %s", config->ring);
 }
 

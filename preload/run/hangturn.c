@@ -15,17 +15,6 @@
 
 enum { LATE_MS = 2000, START_TIMES = 3, MOST_SAID = 3, BETWEEN_SAID_MS = 600000, SOME_BYTES = 1 << 20 };
 
-uint64_t kp_hangwatch_parse(const char *text)
-{
-    uint64_t seconds = 0, unit = 1;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9' && seconds < 1000000; at++) seconds = seconds * 10 + (uint64_t)(*at - '0');
-    if (*at == 'm') unit = 60;
-    if (*at == 'h') unit = 3600;
-    const bool is_whole = at > text && (!*at || ((*at == 's' || unit > 1) && !at[1]));
-    return is_whole && seconds * unit <= 1000000 ? seconds * unit * 1000 : 0;
-}
-
 /* Processor time is what is left when that of helper threads is taken off, so it may go back a little. */
 static uint64_t grown(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
 

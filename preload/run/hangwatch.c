@@ -48,7 +48,7 @@ static bool is_launcher_known, is_launcher;
 
 void kp_hangwatch_setup(const struct kp_config *config)
 {
-    limit_ms = config->hang ? kp_hangwatch_parse(config->hang) : 0;
+    limit_ms = kp_config_time_ms(config->hang);
     if (limit_ms) kp_torch_collectives_watch();
 }
 

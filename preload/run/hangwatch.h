@@ -14,7 +14,6 @@
 
 struct kp_config;
 
-uint64_t kp_hangwatch_parse(const char *text); /* "300s", "5m", "90": in ms; 0: no such time */
 void kp_hangwatch_setup(const struct kp_config *config);
 bool kp_hangwatch_is_wanted(void);
 /* Looks, if that is due, and writes where all threads stand if the program does. Returns in how many ms the next look

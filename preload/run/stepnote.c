@@ -32,7 +32,7 @@
 #include "preload/summary/promtext.h"
 #include "preload/summary/stepfile.h"
 #include "preload/summary/steplines.h"
-#include "preload/summary/trigger.h"
+#include "schedule/trigger.h"
 #include "collector/base/kp_poison.h"
 
 #define SECOND_NS UINT64_C(1000000000)

@@ -1,10 +1,8 @@
-# files.mk - a line a step: what KPROF_SUMMARY, KPROF_TRIGGER and KPROF_PROM need
+# files.mk - a line a step: what KPROF_SUMMARY and KPROF_PROM need
 SRC_summary := \
     preload/summary/promtext.c \
     preload/summary/stepfile.c \
-    preload/summary/steplines.c \
-    preload/summary/trigger.c
+    preload/summary/steplines.c
 UNIT_summary := \
     test/unit/summary/test_stepfile.c \
-    test/unit/summary/test_steplines.c \
-    test/unit/summary/test_trigger.c
+    test/unit/summary/test_steplines.c

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "schedule/kp_schedule.h"
+#include "schedule/trigger.h"
 
 const struct kp_opt *kp_setting_flags(void)
 {
@@ -37,6 +38,7 @@ const char *kp_setting_flags_set(struct kp_config *config, enum kp_config_index 
     struct kp_schedule schedule;
     struct kp_step_rule rule;
     struct kp_phases phases;
+    struct kp_trigger trigger;
     static char why[200];
     const size_t before = config->lines_used;
     int rc = 0;
@@ -50,5 +52,6 @@ const char *kp_setting_flags_set(struct kp_config *config, enum kp_config_index 
     if (index == KP_SET_schedule) rc = kp_schedule_parse(value, &schedule, why, sizeof why);
     if (index == KP_SET_phases) rc = kp_phases_parse(value, &phases, why, sizeof why);
     if (index == KP_SET_step) rc = kp_step_rule_parse(value, &rule, why, sizeof why);
+    if (index == KP_SET_trigger) rc = kp_trigger_parse(value, &trigger, why, sizeof why);
     return rc < 0 ? why : NULL;
 }

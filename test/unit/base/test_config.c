@@ -45,10 +45,10 @@ static const struct {
     {"KPROF_TRIGGER", "step>1.5x", "a\nb", CONTROL ", using nothing"},
     {"KPROF_PROM", "/tmp/k.prom", "a\nb", CONTROL ", using nothing"},
     {"KPROF_KEEP", "3", "10001", "is not between 0 and 10000, using 0"},
-    {"KPROF_RING", "30s", "a\nb", CONTROL ", using nothing"},
-    {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
+    {"KPROF_RING", "30s", "2h", "is no time from 1s to 3600s, such as 30s or 5m, using nothing"},
+    {"KPROF_MAX_MB", "64", "64MB", "is not between 1 and 131072, using 4096"},
     {"KPROF_BUFFER_MB", "64", "70000", "is not between 0 and 65536, using 0"},
-    {"KPROF_HANG", "300s", "a\nb", CONTROL ", using nothing"},
+    {"KPROF_HANG", "300s", "5 s", "is no time from 1s to 1000000s, such as 30s or 5m, using nothing"},
     {"KPROF_ON_OOM", "dump", "core", "is not any of 0,dump, using 0"},
     {"KPROF_EXIT_S", "5", "0", "is not between 1 and 86400, using 60"},
     {"KPROF_SPOOL_DIR", "/dev/shm", "\x01", CONTROL ", using KPROF_DIR"},
@@ -294,9 +294,21 @@ static void the_text_for_the_spool_has_a_line_a_value_and_says_its_length(void *
     assert_int_equal(kp_config_text(&c, NULL, 0), length);
 }
 
+static void a_time_has_a_unit_or_none(void **state)
+{
+    (void)state;
+    assert_int_equal(kp_config_time_ms("300s"), 300000);
+    assert_int_equal(kp_config_time_ms("90"), 90000);
+    assert_int_equal(kp_config_time_ms("5m"), 300000);
+    assert_int_equal(kp_config_time_ms("2h"), 7200000);
+    static const char *const bad[] = {NULL, "", "s", "0", "-1", "5x", "5ms", "3 s", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(kp_config_time_ms(bad[i]), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_time_has_a_unit_or_none),
         cmocka_unit_test(every_row_has_a_sample_here_and_a_sentence),
         cmocka_unit_test(nothing_set_gives_defaults),
         cmocka_unit_test(every_good_value_is_taken),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_trigger.c - which step is long enough to be looked into */
-#include "preload/summary/trigger.h"
+#include "schedule/trigger.h"
 
 #include "test/support/support.h"
 

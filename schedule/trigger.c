@@ -6,7 +6,7 @@
  * Owns:      nothing: the caller has the struct
  * Locks:     none
  */
-#include "preload/summary/trigger.h"
+#include "schedule/trigger.h"
 
 #include <errno.h>
 #include <string.h>
