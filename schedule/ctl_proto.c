@@ -116,7 +116,7 @@ int kp_ctl_parse(char *line, struct kp_ctl_request *out, char *why, unsigned lon
         out->verb = verbs[i].verb;
         const int err = verbs[i].parse ? verbs[i].parse(&w, out, why, why_bytes) : 0;
         if (err) return err;
-        return *w.at || (ends_blank && !out->value) ? complain(why, why_bytes, "the request has words too many") : 0;
+        return *w.at || (ends_blank && !out->value) ? complain(why, why_bytes, "the request has too many words") : 0;
     }
     return complain(why, why_bytes,
                     "a request is one of status, where, start, stop, keep, toggle, step, phase, "

@@ -83,7 +83,7 @@ static bool range_parse(const char *text, struct kp_schedule *s, const char **wr
     if (!number_take(&text, &first) || *text++ != '-' || !number_take(&text, &last) || (*text && *text != ','))
         return false;
     if (*text) *wrong = "has more than steps, which stand alone:";
-    if (last < first) *wrong = "has steps that end before they begin:";
+    if (last < first) *wrong = "has a last step before the first:";
     if (*wrong) return false;
     s->warmup = first > 0;
     s->skip_first = first - s->warmup;

@@ -45,8 +45,7 @@ static int call_check(const char *glob, char *why, unsigned long why_bytes)
     const char *const colon = strchr(glob, ':');
     if (!colon || colon == glob || !colon[1] || strchr(colon + 1, ':'))
         return complain(why, why_bytes,
-                        "needs a module and a function, such as call:mymodel:serve_one, or call:*:CLASS.forward of any "
-                        "module");
+                        "needs MODULE:FUNCTION, such as call:mymodel:serve_one or call:*:CLASS.forward");
     if (strlen(glob) > 1000) return complain(why, why_bytes, "has too long a name");
     return 0;
 }

@@ -38,7 +38,7 @@ static int head_check(const struct kp_reader *r, const char *path, char *why, si
 {
     const struct kp_file_head *head = (const void *)r->file;
     if (memcmp(head->magic, KP_FORMAT_MAGIC, sizeof head->magic) != 0) {
-        kp_fmt(why, why_bytes, "%s: not a kprof spool (it does not begin with " KP_FORMAT_MAGIC ")", path);
+        kp_fmt(why, why_bytes, "%s: not a kprof spool, a *.kprof (it does not begin with " KP_FORMAT_MAGIC ")", path);
         return -EINVAL;
     }
     if (head->version > KP_FORMAT_VERSION) {
@@ -236,7 +236,7 @@ static int map(struct kp_reader *r, int fd, const char *path, char *why, size_t 
     int rc = kp_io_fstat(fd, &st);
     if (!rc &&
         (!S_ISREG(st.st_mode) || st.st_size < (off_t)KP_FILE_HEAD_LEAST || st.st_size > (off_t)KP_SPOOL_MOST_BYTES)) {
-        kp_fmt(why, why_bytes, "%s: not a kprof spool (%ld bytes)", path, (long)st.st_size);
+        kp_fmt(why, why_bytes, "%s: not a kprof spool, a *.kprof (%ld bytes)", path, (long)st.st_size);
         rc = -EINVAL;
     } else if (!rc) {
         r->file_bytes = (size_t)st.st_size;

@@ -88,6 +88,7 @@ int kp_cmd_path(int argc, char **argv)
     int i;
     while ((i = kp_opt_next(&scan, &value)) == 0) is_json = true;
     if (i == KP_OPT_HELP) return kp_cli_help("path", flags), KP_EXIT_DONE;
+    if (i == KP_OPT_BAD) return KP_EXIT_USAGE;
     if (i != KP_OPT_END) return kp_cli_misuse("path", "takes no argument");
     if (!kp_cli_library(library, sizeof library)) {
         fprintf(stderr, "kprof: libkprof.so not found: %s\n", library);

@@ -185,7 +185,7 @@ static void folder_ask(struct ctl *c, const char *dir)
 {
     if (!job_find(c, dir)) return;
     const int elsewhere = kp_ctlsocket_each(dir, c->is_of_job ? job_ask : process_ask, c);
-    if (elsewhere < 0) kp_cli_fail("ctl", "%s: %s", dir, strerror(errno));
+    if (elsewhere < 0) kp_cli_fail("ctl", "%s: %s", dir, kp_cli_read_why(errno));
     if (elsewhere > 0) kp_cli_fail("ctl", "%s: %d sockets of other machines: run this there", dir, elsewhere);
     if (elsewhere >= 0 && !c->asked)
         kp_cli_fail("ctl", "%s: no process of this machine listens there (" LISTENS ")", dir);

@@ -170,6 +170,7 @@ int kp_cmd_diff(int argc, char **argv)
     }
     if (first_of_b < 0 && count == 2) first_of_b = 1;
     if (first_of_b < 0) return kp_cli_misuse("diff", "two paths are needed, or the files of A, --vs, and those of B");
-    if (!first_of_b || first_of_b == count) return kp_cli_misuse("diff", "%s has no file", first_of_b ? "B" : "A");
+    if (!first_of_b || first_of_b == count)
+        return kp_cli_misuse("diff", "name a file %s --vs", first_of_b ? "after" : "before");
     return diff_run(&c, argv, first_of_b, count);
 }

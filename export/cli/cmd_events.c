@@ -215,7 +215,7 @@ static int unnamed_tell(const struct event_listing *w, const char *path)
 {
     char meant[KP_NAMEGUESS_MOST + 24] = "";
     if (!w->has_named) kp_nameguess_text(&w->guess, meant, sizeof meant);
-    return kp_cli_fail("events", "%s: no such event in it%s", path, meant);
+    return kp_cli_fail("events", "%s: no such event in it%s", path, *meant ? meant : "; kprof events FILE lists all");
 }
 
 /* Says that no event was found: without the category that was asked for, which ones there are. */
@@ -305,7 +305,8 @@ static int events_of(const struct event_filter *f, const struct kp_trace_source 
     w->line = open_memstream(&w->text, &w->bytes);
     if (!w->line) return kp_cli_fail("events", "%s: no memory", source->path);
     rc = kp_kineto_read(&trace, &wish, why, sizeof why);
-    if (rc) kp_cli_say(stderr, "kprof: %s", why);
+    const bool is_left = rc && trace && trace->torn && !f->partial;
+    if (rc) kp_cli_say(stderr, "kprof: %s%s", why, is_left ? "; --partial lists those" : "");
     if (trace && (rc == 0 || f->partial)) rc = lines_print(w, trace, source->path);
     kp_kineto_close(trace);
     kp_sorted_close(w->lines);
@@ -334,6 +335,7 @@ int kp_cmd_events(int argc, char **argv)
         if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
         else if (option_take(&f, i, value)) return KP_EXIT_USAGE;
     }
+    if (kp_opt_times_check("events", f.has_from && f.has_to, f.from_ns, f.to_ns)) return KP_EXIT_USAGE;
     count = kp_latest_take("events", &argv, count, f.wish.lines ? KP_LATEST_SPOOL : 0);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("events", &f.wish);

@@ -33,10 +33,10 @@ static int folder_refuse(const char *path)
     for (size_t i = 0; i < folder.count; i++) spools += folder.of[i].is_spool;
     const size_t traces = folder.count - spools;
     kp_run_folder_free(&folder);
-    if (rc) return kp_cli_fail("export", "%s: %s", path, strerror(-rc));
+    if (rc) return kp_cli_fail("export", "%s: %s", path, kp_cli_read_why(-rc));
     if (spools)
         return kp_cli_fail("export", "%s: is a folder with spools; name them: kprof export %s/*.kprof", path, path);
-    if (!traces) return kp_cli_fail("export", "%s: is a folder without spools and traces", path);
+    if (!traces) return kp_cli_fail("export", "%s: no spools and no traces in this folder; check the name", path);
     return kp_cli_fail("export",
                        "%s: is a folder with traces; as other files: kprof export --format "
                        "perfetto|ndjson|speedscope|sqlite %s",
@@ -51,6 +51,8 @@ static int spool_export(const char *path, const struct kp_spool_export_options *
     struct stat st;
     char why[512] = "";
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return folder_refuse(path);
+    if (strstr(path, ".json"))
+        return kp_cli_fail("export", "%s: is a trace; as another file: kprof export --format perfetto %s", path, path);
     int rc = kp_spoolfile_open(&reader, path, &st, why, sizeof why);
     if (rc < 0) return kp_cli_fail("export", "%s", why);
     if (kp_spoolfile_owner(&st, &owner)) wish.owner = &owner; /* a secret spool's trace stays secret */
@@ -103,7 +105,7 @@ int kp_cmd_export(int argc, char **argv)
         default: return KP_EXIT_USAGE;
         }
     }
-    if (!format && !count) return kp_cli_misuse("export", "no spool given; --format takes the latest run's traces");
+    if (!format && !count) return kp_cli_misuse("export", "name a spool; --format takes the latest run's traces");
     if (format && (count = kp_latest_take("export", &argv, count, 0)) == 0) return KP_EXIT_USAGE;
     if (format && wish.json && wish.dir && kp_written_check("export", wish.dir)) return KP_EXIT_USAGE;
     if (format) return kp_formats_write(format, wish.dir, wish.json, argv, count);

@@ -103,10 +103,8 @@ static int verdict_put(const struct hang_command *c, const struct kp_hang *now, 
 static int refuse(const struct hang_command *c)
 {
     if (c->pid) return kp_cli_fail("hang", "no process %ld listens; kprof run --control makes one listen", c->pid);
-    if (errno != ENOENT) return kp_cli_fail("hang", "%s: %s", c->target, strerror(errno));
-    return kp_cli_fail("hang",
-                       "%s: no such folder; name the output folder of a job that was started by kprof run --control",
-                       c->target);
+    if (errno != ENOENT) return kp_cli_fail("hang", "%s: %s", c->target, kp_cli_read_why(errno));
+    return kp_cli_fail("hang", "%s: no such folder; name that of a job that kprof run --control started", c->target);
 }
 
 static int tell(const struct hang_command *c)
@@ -121,7 +119,7 @@ static int tell(const struct hang_command *c)
     if (now.count) rc = verdict_put(c, &now, &before);
     else
         kp_cli_fail("hang",
-                    "%s: no process of this machine listens there. kprof why tells how one ended; kprof run --control "
+                    "%s: no process of this machine listens there. kprof why says how one ended; kprof run --control "
                     "makes one listen",
                     c->target);
     kp_hang_fini(&before);
@@ -152,7 +150,7 @@ int kp_cmd_hang(int argc, char **argv)
     }
     if (!c.target) c.target = "kprof";
     c.is_svg |= c.out != NULL;
-    if (c.is_svg && c.is_json) return kp_cli_misuse("hang", "prints JSON or draws, not both");
+    if (c.is_svg && c.is_json) return kp_cli_misuse("hang", "--json and --svg do not go together");
     if (stat(c.target, &st) == 0 || !kp_opt_number(c.target, 1, &c.pid)) c.pid = 0;
     return tell(&c);
 }

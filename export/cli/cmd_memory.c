@@ -119,7 +119,7 @@ static int show_it(const struct kp_memview *view, const struct memory_command *m
                    bool several)
 {
     FILE *out = m->out ? fopen(m->out, "we") : stdout;
-    if (!out) return kp_cli_fail("memory", "%s: %s", m->out, strerror(errno));
+    if (!out) return kp_cli_fail("memory", "%s: %s", m->out, kp_cli_write_why(errno));
     if (m->form == FORM_TABLE && (several || m->has_told))
         kp_cli_say(out, "%s%s:", m->has_told ? "\n" : "", show->label);
     if (m->form == FORM_HTML) kp_mempage_write(out, view, show, show->members);
@@ -127,7 +127,7 @@ static int show_it(const struct kp_memview *view, const struct memory_command *m
     if (view && m->form != FORM_HTML) view_put(out, view, m, show);
     bool failed = fflush(out) != 0 || ferror(out);
     if (out != stdout) failed |= fclose(out) != 0;
-    if (failed) return kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno));
+    if (failed) return kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", kp_cli_write_why(errno));
     kp_outfile_tell_drawing(m->out);
     return KP_EXIT_DONE;
 }
@@ -243,7 +243,7 @@ static int profile_show(const struct memory_command *m, const struct kp_trace_so
     const bool failed = !out || fflush(out) != 0 || ferror(out);
     if (out && out != stdout) fclose(out);
     kp_profile_close(p);
-    if (failed) return kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno));
+    if (failed) return kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", kp_cli_write_why(errno));
     if (rc == KP_EXIT_DONE) kp_outfile_tell(m->out);
     return rc;
 }
@@ -381,7 +381,7 @@ int kp_cmd_memory(int argc, char **argv)
         else if (i == KP_OPT_HELP) return kp_cli_help("memory", flags);
         else if (i < 0) return KP_EXIT_USAGE;
         else if (i < 4 && m.form != FORM_TABLE && m.form != forms[i])
-            return kp_cli_misuse("memory", "--json, --svg, --html and --raw are one choice");
+            return kp_cli_misuse("memory", "--json, --svg, --html and --raw do not go together");
         else if (i < 4) m.form = forms[i];
         else if (value_take(&m, i, value) != KP_EXIT_DONE) return KP_EXIT_USAGE;
     }

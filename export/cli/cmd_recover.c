@@ -88,7 +88,7 @@ static void sockets_remove(const struct kp_recover *r, int dir)
 static void fail(struct kp_recover *r, const char *path)
 {
     r->bad++;
-    kp_cli_fail("recover", "%s: %s", path, strerror(errno));
+    kp_cli_fail("recover", "%s: %s", path, kp_cli_read_why(errno));
 }
 
 static bool spools_recover(struct kp_recover *r, const struct kp_recover_folder *folder)
@@ -169,7 +169,7 @@ int kp_cmd_recover(int argc, char **argv)
         default: return KP_EXIT_USAGE;
         }
     }
-    if (!count) return kp_cli_misuse("recover", "no folder and no spool given");
+    if (!count) return kp_cli_misuse("recover", "name a folder, or a spool (*.kprof)");
     struct kp_lines *lines = kp_lines_open("recover", &lines_wish);
     r.wish.places = kp_lines_places(lines);
     for (i = 0; i < count; i++) path_recover(&r, argv[i]);

@@ -155,10 +155,10 @@ static int by_set(struct report_command *r, const char *text)
                                text);
 }
 
-static int rows_set(struct report_command *r, const char *text)
+static int rows_set(struct report_command *r, const char *flag, const char *text)
 {
     r->has_most = true;
-    return kp_report_number(text, 0, &r->most) ? 0 : kp_cli_misuse("report", "-n is a number from 0 on, not %s", text);
+    return kp_report_number_set(&r->most, 0, flag, text);
 }
 
 static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
@@ -172,7 +172,7 @@ static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
 static int option_take(struct report_command *r, int id, const char *value)
 {
     if (id >= TORCH_FIRST) return kp_report_torch_option(&r->torch, flags[id].name, value);
-    if (id == ROWS || id == TOP || id == LIMIT) return rows_set(r, value);
+    if (id == ROWS || id == TOP || id == LIMIT) return rows_set(r, flags[id].name, value);
     if (id < PARTIAL) r->ours = flags[id].name;
     switch (id) {
     case SORT: return sort_set(r, value);
@@ -191,10 +191,12 @@ static int option_take(struct report_command *r, int id, const char *value)
 
 static int options_check(struct report_command *r)
 {
+    const struct kp_choice *const c = &r->choice;
+    if (kp_opt_times_check("report", c->has_from && c->has_to, c->from_ns, c->to_ns)) return KP_EXIT_USAGE;
     if (r->torch.given) r->is_torch = true;
     if (r->is_torch && r->has_most) r->torch.table.row_limit = r->most ? r->most : -1;
     if (!r->is_torch || !r->ours) return 0;
-    return kp_cli_misuse("report", "--%s is not of torch's table, which --%s asks for", r->ours,
+    return kp_cli_misuse("report", "--%s does not go with --%s, torch's own table", r->ours,
                          r->torch.given ? r->torch.given : "torch");
 }
 
@@ -548,7 +550,7 @@ static int trace_read(struct report_command *r, const struct kp_trace_source *so
     const bool is_readable = out->trace && out->trace->seen;
     const bool takes_torn = !r->is_torch && !out->is_numbered && (r->partial || !r->json);
     if (takes_torn && kp_trace_source_take_torn(out->trace, why, sizeof why)) {
-        kp_cli_say(stderr, "kprof: %s%s", why, r->partial ? "" : "; exit status 1 (0 with --partial)");
+        kp_cli_say(stderr, "kprof: %s%s", why, r->partial ? "" : "; see --partial");
         out->is_torn = !r->partial;
         return 0;
     }

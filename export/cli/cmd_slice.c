@@ -101,7 +101,9 @@ static int spans_make(struct slice_command *s, const struct kp_kineto *trace, co
     if (s->first_step >= 0 || s->within) kp_spans_cut(&s->spans, &time);
     else if (time.count) kp_spans_add(&s->spans, time.of[0].start_ns, time.of[0].end_ns), kp_spans_settle(&s->spans);
     kp_spans_fini(&time);
-    return s->spans.count ? KP_EXIT_DONE : kp_cli_fail("slice", "%s: no time is left to cut out", label);
+    if (s->spans.count) return KP_EXIT_DONE;
+    return kp_cli_fail("slice", "%s: no time is left to cut out; --from and --to are microseconds after its start",
+                       label);
 }
 
 /* Steps that the trace tells by its optimizer's steps begin at one that is cut off. So the part gets marks of them. */
@@ -157,12 +159,13 @@ static int slice_write(struct slice_command *s, const struct kp_trace_source *so
     size_t kept = 0;
     char why[512] = "";
     int rc = out_open(&out, s->out);
-    if (rc) return kp_cli_fail("slice", "%s: %s", s->out, strerror(-rc));
+    if (rc) return kp_cli_fail("slice", "%s: %s", s->out, kp_cli_write_why(-rc));
     rc = kp_tracecut(&texts, &cut, out_put, &out, &kept, why, sizeof why);
     if (out.gz && gzclose(out.gz) != Z_OK && rc == 0) rc = -EIO;
     const int closed = kp_outfile_close(&out.file, rc == 0 && kept);
     if (rc || closed)
-        return kp_cli_fail("slice", "%s: %s", s->out ? s->out : "standard output", rc ? why : strerror(-closed));
+        return kp_cli_fail("slice", "%s: %s", s->out ? s->out : "standard output",
+                           rc ? why : kp_cli_write_why(-closed));
     if (!kept)
         return kp_cli_fail("slice", "%s: no event in that time; kprof events lists them, in ms after the same start",
                            source->label);
@@ -182,7 +185,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     char why[768];
     const struct kp_kineto_wish wish = {
         .texts = kp_trace_source_texts(source), .label = source->path, .keep = event_look, .context = &s};
-    if (several) return kp_cli_misuse("slice", "one trace is cut at a time; name it: %s", source->label);
+    if (several) return kp_cli_misuse("slice", "name one trace, such as %s", source->label);
     kp_nameguess_begin(&s->guess, s->within ? s->within : "");
     int rc = kp_kineto_read(&trace, &wish, why, sizeof why);
     s->is_torn = rc && s->partial && kp_trace_source_take_torn(trace, why, sizeof why);
@@ -219,6 +222,7 @@ int kp_cmd_slice(int argc, char **argv)
     }
     if (s.first_step < 0 && !s.within && !s.has_from && !s.has_to)
         return kp_cli_misuse("slice", "say which part: --step, --from, --to or --within");
+    if (kp_opt_times_check("slice", s.has_from && s.has_to, s.from_ns, s.to_ns)) return KP_EXIT_USAGE;
     if (s.is_json && kp_written_check("slice", s.out)) return KP_EXIT_USAGE;
     if (s.first_step >= 0 && s.within) return kp_cli_misuse("slice", "--step and --within do not go together");
     count = kp_latest_take("slice", &argv, count, KP_LATEST_ONE);

@@ -310,9 +310,9 @@ static int metric_read(struct stacks_command *s)
             s->wall.metric = (enum kp_wall_metric)i;
             return KP_EXIT_DONE;
         }
-    return kp_cli_misuse("stacks", "no metric %s; known: %s", s->metric,
-                         s->is_torch ? "self_cpu_time_total self_cuda_time_total"
-                                     : "cpu gpu memory (with --torch: self_cpu_time_total self_cuda_time_total)");
+    return kp_cli_misuse(
+        "stacks", "--metric is %s, not %s",
+        s->is_torch ? "self_cpu_time_total or self_cuda_time_total with --torch" : "cpu, gpu or memory", s->metric);
 }
 
 static int backward_read(struct stacks_command *s, const char *value)
@@ -320,6 +320,15 @@ static int backward_read(struct stacks_command *s, const char *value)
     if (strcmp(value, "run") != 0 && strcmp(value, "forward") != 0)
         return kp_cli_misuse("stacks", "--backward-at is run or forward, not %s", value);
     s->wall.at_forward = *value == 'f';
+    return KP_EXIT_DONE;
+}
+
+static int form_set(struct stacks_command *s, int flag)
+{
+    const enum form form = flag == FLAG_SVG ? FORM_SVG : flag == FLAG_HTML ? FORM_HTML : FORM_JSON;
+    if (s->form != FORM_FOLDED && s->form != form)
+        return kp_cli_misuse("stacks", "--svg, --html and --json do not go together");
+    s->form = form;
     return KP_EXIT_DONE;
 }
 
@@ -335,7 +344,7 @@ static void form_read(struct stacks_command *s)
 static int torch_check(const struct stacks_command *s)
 {
     if (!s->is_torch || (s->choice.first_step < 0 && !s->all_steps)) return KP_EXIT_DONE;
-    return kp_cli_misuse("stacks", "--step is not of torch's export_stacks, which --torch asks for");
+    return kp_cli_misuse("stacks", "--step does not go with --torch, torch's own export_stacks");
 }
 
 static int stacks_run(struct stacks_command *s, const struct kp_lines_options *wish)
@@ -361,9 +370,11 @@ int kp_cmd_stacks(int argc, char **argv)
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
         case FLAG_METRIC: s.metric = value; break;
-        case FLAG_SVG: s.form = FORM_SVG; break;
-        case FLAG_HTML: s.form = FORM_HTML; break;
-        case FLAG_JSON: s.form = FORM_JSON; break;
+        case FLAG_SVG:
+        case FLAG_HTML:
+        case FLAG_JSON:
+            if (form_set(&s, i)) return KP_EXIT_USAGE;
+            break;
         case FLAG_OUT: s.out = value; break;
         case FLAG_BACKWARD:
             if (backward_read(&s, value)) return KP_EXIT_USAGE;

@@ -31,8 +31,9 @@ static int trace_show(const struct kp_trace_source *source, struct kp_view_among
     const struct kp_texts texts = kp_trace_source_texts(source);
     int rc = kp_advised_open(&a, &texts, source->path, false, why, sizeof why);
     if (rc) {
+        const bool is_torn = a.trace && a.trace->torn;
         kp_advised_close(&a);
-        return kp_cli_fail("view", "%s", why);
+        return kp_cli_fail("view", "%s%s", why, is_torn ? KP_TORN_CUT : "");
     }
     kp_judged_add(&a, source);
     if (among) kp_budget_end(); /* the user may look at it as long as it takes */
@@ -104,7 +105,7 @@ static bool are_there(char **paths, int count)
     struct stat st;
     for (int i = 0; i < count; i++) {
         if (stat(paths[i], &st) == 0 || strcmp(kp_path_base(paths[i]), "latest") == 0) continue;
-        kp_cli_fail("view", "%s: %s", paths[i], strerror(errno));
+        kp_cli_fail("view", "%s: %s", paths[i], kp_cli_read_why(errno));
         return false;
     }
     return true;

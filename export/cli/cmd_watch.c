@@ -33,10 +33,12 @@ static int look(const struct watching *wish)
 {
     struct kp_watch w;
     const int rc = kp_watch_read(&w, wish->dir, kp_clock_ns(CLOCK_REALTIME));
-    if (rc < 0) return kp_cli_fail("watch", "%s: %s", wish->dir, strerror(-rc));
+    if (rc < 0) return kp_cli_fail("watch", "%s: %s", wish->dir, kp_cli_read_why(-rc));
     if (!w.count) {
         kp_watch_free(&w);
-        return kp_cli_fail("watch", "%s: no program with KPROF_SUMMARY=1 has ended a step there", wish->dir);
+        return kp_cli_fail("watch",
+                           "%s: no program with KPROF_SUMMARY=1 has ended a step there; kprof run --summary starts one",
+                           wish->dir);
     }
     (void)kp_oomfile_each(wish->dir, oom_take, &w);
     const bool goes_on = kp_watch_goes_on(&w);

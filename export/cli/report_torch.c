@@ -7,14 +7,14 @@
 
 #include "export/cli/cli.h"
 
-bool kp_report_number(const char *text, long least, long *out)
+static bool number_read(const char *text, long least, long *out)
 {
     return kp_opt_number(text, least, out) && *out <= 1000000000;
 }
 
-static int number_set(long *out, long least, const char *flag, const char *text)
+int kp_report_number_set(long *out, long least, const char *flag, const char *text)
 {
-    return kp_report_number(text, least, out)
+    return number_read(text, least, out)
                ? 0
                : kp_cli_misuse("report", "--%s is a number from %ld on, not %s", flag, least, text);
 }
@@ -22,7 +22,7 @@ static int number_set(long *out, long least, const char *flag, const char *text)
 static int width_set(int *out, const char *flag, const char *text)
 {
     long value = 0;
-    if (strcmp(text, "none") != 0 && !kp_report_number(text, 1, &value))
+    if (strcmp(text, "none") != 0 && !number_read(text, 1, &value))
         return kp_cli_misuse("report", "--%s is a number from 1 on, or none, not %s", flag, text);
     *out = (int)value;
     return 0;
@@ -39,13 +39,13 @@ static int unit_set(char *out, const char *text)
 static int sort_set(struct kp_report_torch *r, const char *key)
 {
     r->table.sort_by = key;
-    return kp_keyavg_has_key(key) ? 0 : kp_cli_misuse("report", "no sort key %s; known: %s", key, kp_keyavg_keys());
+    return kp_keyavg_has_key(key) ? 0 : kp_cli_misuse("report", "--sort-by has no key %s", key);
 }
 
 static int stack_set(struct kp_report_torch *r, const char *name, const char *text)
 {
     long frames = 0;
-    const int rc = number_set(&frames, 0, name, text);
+    const int rc = kp_report_number_set(&frames, 0, name, text);
     r->group.by_stack = (uint32_t)frames;
     return rc;
 }
@@ -72,7 +72,7 @@ int kp_report_torch_option(struct kp_report_torch *r, const char *name, const ch
     r->given = name;
     if (flag_take(r, name)) return 0;
     if (strcmp(name, "sort-by") == 0) return sort_set(r, value);
-    if (strcmp(name, "row-limit") == 0) return number_set(&r->table.row_limit, -1, name, value);
+    if (strcmp(name, "row-limit") == 0) return kp_report_number_set(&r->table.row_limit, -1, name, value);
     if (strcmp(name, "group-by-stack-n") == 0) return stack_set(r, name, value);
     if (strcmp(name, "header") == 0) return r->table.header = value, 0;
     if (strcmp(name, "time-unit") == 0) return unit_set(&r->table.time_unit, value);

@@ -22,8 +22,8 @@ void kp_report_torch_print(const struct kp_report_torch *r, struct kp_tree *tree
 void kp_report_torch_add(struct kp_report_torch *r, struct kp_tree *tree);
 void kp_report_torch_end(struct kp_report_torch *r);
 
-/* Reads a whole number from `least` on. */
-bool kp_report_number(const char *text, long least, long *out);
+/* Reads a whole number from `least` on, of that flag of `kprof report`. Returns 0, or KP_EXIT_USAGE with a message. */
+int kp_report_number_set(long *out, long least, const char *flag, const char *text);
 
 /* The rows of torch's options for a table of options. */
 #define KP_REPORT_TORCH_OPTIONS                                                                                     \

@@ -986,7 +986,7 @@ def test_the_peak_is_at_a_time_that_from_takes(tmp_path):
 
 
 def test_a_misspelt_schedule_is_named_by_its_part():
-    for text, said in (("10-12,warmpu=1", "has more than steps, which stand alone: '10-12'"), ("12-10", "has steps that end before they begin: '12-10'"),
+    for text, said in (("10-12,warmpu=1", "has more than steps, which stand alone: '10-12'"), ("12-10", "has a last step before the first: '12-10'"),
                        ("activ=3", "has an unknown part 'activ=3' (written 10-12 or wait=1,warmup=1,active=3,repeat=1; did you mean active?)")):
         done = harness.cli("run", "--schedule", text, "true")
         assert done.returncode == 2 and f"--schedule: {said}" in done.stderr, done.stderr
@@ -1000,9 +1000,9 @@ def test_a_folder_without_traces_says_how_to_record_some(tmp_path):
         assert done.returncode == 2
         return done.stderr
 
-    assert f"no traces here: there is no folder '{tmp_path}/kprof' (a run makes it when its first window begins); record some: kprof run" in said()
+    assert f"no traces here: there is no folder '{tmp_path}/kprof'; record one: kprof run" in said()
     (tmp_path / "kprof").mkdir()
-    assert f"no traces here: none lies in the folder '{tmp_path}/kprof'; record some: kprof run -- python train.py" in said()
+    assert f"no traces here: none lies in the folder '{tmp_path}/kprof'; record one: kprof run -- python train.py" in said()
 
 
 def test_a_cut_trace_is_judged_and_its_memory_shown_up_to_the_cut(tmp_path):
@@ -1019,7 +1019,7 @@ def test_a_cut_trace_is_judged_and_its_memory_shown_up_to_the_cut(tmp_path):
         part = harness.cli(command, "--partial", cut)
         assert part.returncode == 0 and seen in part.stdout, (part.stdout, part.stderr)
         assert part.stderr.count("the file ends inside an event") == 1 and part.stderr.count("\n") <= (4 if command == "stacks" else 1), part.stderr
-        assert ": this is of those up to 102.0 ms, 2 whole steps (0 to 1), step 2 cut short\n" in part.stderr
+        assert ": shown up to 102.0 ms, 2 whole steps (0 to 1), step 2 cut short\n" in part.stderr
 
 
 def test_a_written_file_is_said(tmp_path):

@@ -203,7 +203,7 @@ def test_a_process_is_asked_by_its_number_and_its_stacks_are_drawn(programs, tmp
     gone = harness.cli("hang", process.pid)
     assert gone.returncode == 1 and f"no process {process.pid} listens" in gone.stderr, gone
     both = harness.cli("hang", tmp_path, "--svg", "--json")
-    assert both.returncode == 2 and "not both" in both.stderr, both
+    assert both.returncode == 2 and "do not go together" in both.stderr, both
 
 
 def test_every_answer_is_whole_while_threads_come_and_go(tmp_path):

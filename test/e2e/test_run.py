@@ -147,8 +147,8 @@ def test_says_how_many_steps_were_missing(program, tmp_path):
 
 def test_a_folder_that_no_run_made_is_explained(tmp_path):
     said = harness.cli("report", tmp_path / "nothing").stderr
-    assert "No such file or directory. A run makes its folder when it begins to record; one that recorded nothing says why" in said
-    assert harness.cli("report", tmp_path / "a.pt.trace.json").stderr.endswith("a.pt.trace.json: No such file or directory\n")
+    assert "No such file or directory. A run that recorded nothing made no folder" in said
+    assert harness.cli("report", tmp_path / "a.pt.trace.json").stderr.endswith("a.pt.trace.json: No such file or directory; check the name\n")
 
 
 def test_a_schedule_without_a_step_says_what_was_looked_for(mini, tmp_path):

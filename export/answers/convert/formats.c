@@ -233,8 +233,9 @@ static int text_check(const struct kp_trace_source *source)
     const struct kp_kineto_wish wish = {
         .texts = kp_trace_source_texts(source), .label = source->path, .keep = nothing_keep};
     const int rc = kp_kineto_read(&trace, &wish, why, sizeof why);
+    const bool is_torn = trace && trace->torn;
     kp_kineto_close(trace);
-    return rc ? kp_cli_fail("export", "%s", why) : KP_EXIT_DONE;
+    return rc ? kp_cli_fail("export", "%s%s", why, is_torn ? KP_TORN_CUT : "") : KP_EXIT_DONE;
 }
 
 /* "log/a.pt.trace.json.gz" becomes "log/a.pftrace". The caller frees it. */
@@ -256,7 +257,7 @@ static int trace_write(struct format_run *run, const struct kp_trace_source *sou
     const struct kp_texts texts = kp_trace_source_texts(source);
     char why[512] = "";
     int rc = kp_outfile_open(&run->file, path);
-    if (rc) return kp_cli_fail("export", "%s: %s", path, strerror(-rc));
+    if (rc) return kp_cli_fail("export", "%s: %s", path, kp_cli_write_why(-rc));
     if (strcmp(run->format, "ndjson") == 0)
         rc = kp_raw_read(&texts, &(struct kp_raw_calls){line_put, NULL}, run, why, sizeof why);
     else if (strcmp(run->format, "speedscope") == 0) rc = speedscope_write(run, &texts, why, sizeof why);

@@ -493,7 +493,7 @@ int kp_jobstart_run(const char *dir, const struct kp_ctl_request *request, const
     const bool is_stop = request->verb == KP_CTL_STOP;
     struct jobstart j;
     if (request->is_at_step && !request->at) return kp_cli_fail("ctl", "step 0 has begun already");
-    if (!folder_open(&j, dir)) return kp_cli_fail("ctl", "%s: %s", dir, strerror(errno));
+    if (!folder_open(&j, dir)) return kp_cli_fail("ctl", "%s: %s", dir, kp_cli_read_why(errno));
     int rc = call_take(&j);
     if (rc == KP_EXIT_DONE) {
         sigaction(SIGINT, &quit, NULL);

@@ -368,3 +368,8 @@ int kp_opt_time(const char *command, const char *flag, const char *text, int64_t
     *ns = kp_kineto_ns(text, strlen(text));
     return 0;
 }
+
+int kp_opt_times_check(const char *command, bool are_both, int64_t from_ns, int64_t to_ns)
+{
+    return are_both && from_ns >= to_ns ? kp_cli_misuse(command, "--from is not before --to") : 0;
+}

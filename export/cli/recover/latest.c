@@ -333,8 +333,7 @@ static void none_say(const char *command, const char *path, int rc)
     if (rc == -ENOENT) snprintf(why, sizeof why, "there is no folder");
     else if (rc) snprintf(why, sizeof why, "%s:", strerror(-rc));
     else snprintf(why, sizeof why, "none lies in the folder");
-    kp_cli_misuse(command, "no traces here: %s '%s'%s; record some: kprof run -- python train.py", why, path,
-                  rc == -ENOENT ? " (a run makes it when its first window begins)" : "");
+    kp_cli_misuse(command, "no traces here: %s '%s'; record one: kprof run -- python train.py", why, path);
 }
 
 int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)

@@ -271,7 +271,7 @@ static void refusal_tell(struct kp_recover *r, const struct spool *s, int error)
         return;
     }
     r->bad++;
-    kp_cli_fail("recover", "%s: %s", s->path, strerror(error));
+    kp_cli_fail("recover", "%s: %s", s->path, kp_cli_read_why(error));
 }
 
 static bool is_ours_alone(struct kp_recover *r, const struct spool *s)

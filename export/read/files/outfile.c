@@ -87,4 +87,4 @@ unsigned kp_outfile_form(const char *path, const char *const *endings, unsigned 
     return usual;
 }
 
-const char *kp_outfile_why(const struct kp_outfile *file) { return strerror(-file->error); }
+const char *kp_outfile_why(const struct kp_outfile *file) { return kp_cli_write_why(-file->error); }

@@ -11,6 +11,7 @@
 
 #include "collector/base/kp_io.h"
 #include "export/kp_export.h"
+#include "export/show/say.h"
 
 enum { COPY_BYTES = 1 << 20 };
 
@@ -111,7 +112,7 @@ int kp_spoolfile_open(struct kp_reader **out, const char *path, struct stat *st,
     *out = NULL;
     if (fd < 0) {
         const int rc = -errno;
-        snprintf(why, why_bytes, "%s: %s", path, strerror(-rc));
+        snprintf(why, why_bytes, "%s: %s", path, kp_cli_read_why(-rc));
         return rc;
     }
     const int rc = st && fstat(fd, st) != 0 ? -errno : kp_spoolfile_read(out, fd, path, why, why_bytes);

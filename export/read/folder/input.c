@@ -23,7 +23,6 @@
 /* ---- what to say of a folder that is not there: which folders with traces lie beside it ---- */
 
 /* What a run says that left no trace: its last line. */
-#define KP_NOFOLDER_WHY "in its last line, \"no trace: ...\" or \"nothing was recorded: ...\""
 
 /* Is a file of this name a trace, or a spool? */
 typedef bool (*kp_nofolder_fn)(const char *name);
@@ -94,8 +93,8 @@ static void nofolder_say(const char *path, kp_nofolder_fn is_trace)
     else
         kp_cli_say(
             stderr,
-            "kprof: %s: No such file or directory%s%s%s. A run makes its folder when it begins to record; one that "
-            "recorded nothing says why " KP_NOFOLDER_WHY,
+            "kprof: %s: No such file or directory%s%s%s. A run that recorded nothing made no folder, and its last line "
+            "says why",
             path, b.count ? "; beside it have traces: " : "", b.listed, more);
 }
 
@@ -226,7 +225,7 @@ static int folder_scan(struct kp_input *input, const char *path, int *running)
     int count = scandir(path, &entries, running ? spool_filter : trace_filter, alphasort), rc = 0;
     if (count < 0) {
         rc = -errno;
-        kp_cli_say(stderr, "kprof: %s: %s", path, strerror(-rc));
+        kp_cli_say(stderr, "kprof: %s: %s", path, kp_cli_read_why(-rc));
         return rc;
     }
     int added = 0;
@@ -295,8 +294,8 @@ static int folder_add(struct kp_input *input, const char *path)
     if (count > 0 && running) running_say(path, count > 1);
     if (count == 0)
         kp_cli_say(stderr,
-                   "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder; record some: kprof run -o %s -- "
-                   "python train.py. A run that left none says why " KP_NOFOLDER_WHY,
+                   "kprof: %s: no traces in this folder; record one: kprof run -o %s -- python train.py. The last line "
+                   "of a run without a trace says why",
                    path, path);
     return count > 0 ? 0 : count ? count : -ENOENT;
 }
@@ -309,7 +308,7 @@ int kp_input_open(struct kp_input *input, const char *path, const struct kp_plac
         int rc = -errno;
         const bool may_be_folder = rc == -ENOENT && !kp_input_is_spool(path) && !strstr(path, ".json");
         if (may_be_folder) nofolder_say(path, is_trace_or_spool);
-        else kp_cli_say(stderr, "kprof: %s: %s", path, strerror(-rc));
+        else kp_cli_say(stderr, "kprof: %s: %s", path, kp_cli_read_why(-rc));
         return rc;
     }
     if (S_ISDIR(st.st_mode)) return folder_add(input, path);

@@ -120,7 +120,7 @@ bool kp_trace_source_take_torn(struct kp_kineto *trace, char *why, size_t bytes)
     if (!trace || !trace->torn || !trace->seen) return false;
     kp_kineto_end_torn(trace, &torn);
     size_t n = strlen(why);
-    n += (size_t)snprintf(why + n, bytes - n, ": this is of those");
+    n += (size_t)snprintf(why + n, bytes - n, ": shown");
     if (torn.is_known && n < bytes)
         n += (size_t)snprintf(why + n, bytes - n, " up to %.1f ms", (double)torn.span_ns / 1e6);
     if (torn.whole == 1 && n < bytes) n += (size_t)snprintf(why + n, bytes - n, ", 1 whole step (%ld)", torn.first);

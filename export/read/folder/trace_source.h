@@ -60,9 +60,11 @@ void kp_input_running_told(void);
 /* As kp_kineto_read, every event. `pieces`: NULL, or takes the trace in pieces. */
 int kp_trace_source_read(const struct kp_trace_source *source, struct kp_kineto **out, struct kp_kineto_pieces *pieces,
                          char *why, size_t why_bytes);
+/* What is said behind it by a command that takes whole files alone. */
+#define KP_TORN_CUT "; kprof slice --partial --from 0 cuts out what is whole"
 /*
- * Of a trace whose file ends early: ends it there (kp_kineto_end_torn), and adds to `why` what that is: ": this is of
- * those up to 4.2 ms, 4 whole steps (2 to 5), step 6 cut short". False: no event came before the end.
+ * Of a trace whose file ends early: ends it there (kp_kineto_end_torn), and adds to `why` what that is: ": shown up
+ * to 4.2 ms, 4 whole steps (2 to 5), step 6 cut short". False: no event came before the end.
  */
 bool kp_trace_source_take_torn(struct kp_kineto *trace, char *why, size_t bytes);
 /* Reads a trace for a command, with `partial` also one whose file ends early, and says so. Returns an exit code. */

@@ -28,9 +28,12 @@ static void explain(const struct kp_kineto_parser *parser, const struct kp_kinet
 {
     const unsigned long long at = kp_kineto_parser_offset(parser);
     const bool has_nothing = !trace->seen && (!at || kp_kineto_parser_is_torn(parser));
-    snprintf(why, why_bytes, "%s: byte %llu: %s (%zu events read before it)%s", path, at, kp_kineto_parser_why(parser),
-             trace->seen,
-             has_nothing ? "; copy it again, or write it again where its spool was left: kprof recover FOLDER" : "");
+    char before[64] = "";
+    if (trace->seen) snprintf(before, sizeof before, " (%zu events read before it)", trace->seen);
+    snprintf(why, why_bytes, "%s: byte %llu: %s%s%s", path, at, kp_kineto_parser_why(parser), before,
+             has_nothing ? "; copy it again, or write it again where its spool was left: kprof recover FOLDER"
+             : at == 1   ? "; name a *.pt.trace.json[.gz], or its folder"
+                         : "");
 }
 
 int kp_kineto_finish(struct kp_kineto **out, struct kp_kineto *trace, struct kp_kineto_parser *parser, int rc,

@@ -11,6 +11,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "export/show/say.h"
+
 #define READ_BYTES (64u << 10) /* stays in the cache of a core beside the block that it is copied to */
 enum { WINDOW_LOG_MAX = 24 };  /* a zstd file may ask for 2^24 bytes of memory */
 
@@ -137,7 +139,7 @@ int kp_text_file_each(const void *path, kp_text_fn take, void *context, char *wh
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         const int rc = -errno;
-        snprintf(why, why_bytes, "%s: %s", (const char *)path, strerror(-rc));
+        snprintf(why, why_bytes, "%s: %s", (const char *)path, kp_cli_read_why(-rc));
         return rc;
     }
     return (is_zstd(fd) ? zstd_each : zlib_each)(fd, path, take, context, why, why_bytes);

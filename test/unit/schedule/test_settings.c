@@ -9,7 +9,7 @@
 #include "collector/base/kp_glob.h"
 #include "test/support/support.h"
 
-#define NEEDS_BOTH "needs a module and a function"
+#define NEEDS_BOTH "needs MODULE:FUNCTION"
 static struct kp_config config;
 
 static void every_rule_parses(void **state)
