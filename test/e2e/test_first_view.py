@@ -13,6 +13,7 @@ import harness
 import pagedata
 
 START_UP, STEP, STEPS = 100_000, 1000, 4
+WITHOUT_EXIT = "without an exit (killed, or by os._exit)"
 
 
 def event(name, cat, ts, dur, tid=1, **args):
@@ -678,9 +679,9 @@ def test_a_killed_program_is_told_with_its_last_step(tmp_path):
     killed = write(tmp_path / "killed.pt.trace.json", events, kprof={"version": "1", "complete": False})
     whole = write(tmp_path / "whole.pt.trace.json", events, kprof={"version": "1", "complete": True})
     for command in ("report", "advise"):
-        assert "ended    early, after step 6. This is what was recorded until then.\n" in told(command, killed)
-        assert "ended    early" not in told(command, whole)
-        assert [json.loads(told(command, "--json", trace))["ended"] for trace in (killed, whole)] == ["early, after step 6", None]
+        assert f"ended    {WITHOUT_EXIT} after step 6. This is what was recorded until then.\n" in told(command, killed)
+        assert WITHOUT_EXIT not in told(command, whole)
+        assert [json.loads(told(command, "--json", trace))["ended"] for trace in (killed, whole)] == [f"{WITHOUT_EXIT} after step 6", None]
 
 
 @pytest.mark.parametrize("by, said", [({"ended_by": "SIGSEGV"}, "ended    by SIGSEGV after step 6. This is what was"), ({"ended_by": "SIGKILL"}, "killed   by SIGKILL after step 6. This is what was"), (
@@ -705,15 +706,15 @@ def test_steps_of_a_ring_that_no_mark_numbers_are_those_of_the_ring(tmp_path):
     steps = [e for i in range(4) for e in (
         event("aten::mm", "cpu_op", 1000 * i, 500), event("Optimizer.step#SGD.step", "user_annotation", 1000 * i + 600, 300))]
     trace = write(tmp_path / "killed.pt.trace.json", steps, kprof={"version": "1", "complete": False, "last_us": 30800000})
-    assert "ended    early, after step 3 of what is recorded. This is the last 30.8 s before it ended.\n" in told("report", trace)
+    assert f"ended    {WITHOUT_EXIT} after step 3 of what is recorded. This is the last 30.8 s before it ended.\n" in told("report", trace)
 
 
 def test_a_program_that_was_killed_before_its_first_step_is_told_so(tmp_path):
     killed = write(tmp_path / "early.pt.trace.json", [event("aten::mm", "cpu_op", 0, 2_400_000)], kprof={"version": "1", "complete": False})
     report, advice = told("report", killed), told("advise", killed)
-    assert "ended    early, after 2.4 s, before its first step. This is what was recorded until then.\n" in report
+    assert f"ended    {WITHOUT_EXIT} after 2.4 s, before its first step. This is what was recorded until then.\n" in report
     assert "no steps marked" not in report and "to count calls" not in report + advice
-    assert "INCOMPLETE  no steps in it: the program ended early, 2.4 s in, before its first step\n" in advice
+    assert f"INCOMPLETE  no steps in it: the program ended {WITHOUT_EXIT} 2.4 s in, before its first step\n" in advice
     noted = write(tmp_path / "noted.pt.trace.json", [event("aten::mm", "cpu_op", 0, 2_400_000)], kprof={"version": "1", "complete": False, "ended_by": "SIGTERM"})
     assert "ended    by SIGTERM after 2.4 s, before its first step. This is what" in told("report", noted)
     assert "the program ended by SIGTERM 2.4 s in, before its first step\n" in told("advise", noted)

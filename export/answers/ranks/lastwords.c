@@ -123,12 +123,11 @@ const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, co
 const char *kp_lastwords_ended(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const struct kp_kineto *const trace = tree->trace;
-    const char *const by = kp_ended_by(trace);
-    char words[KP_LASTWORDS_BYTES];
+    char words[KP_LASTWORDS_BYTES], way[KP_ENDED_WAY_BYTES];
     const bool is_told = kp_ended_exception(trace) || (kp_ended_early(trace) && chosen->step_count);
     *out = 0;
     if (is_told)
-        snprintf(out, bytes, "%s%.60s%s%s", by ? "by " : "early,", by ? by : "",
+        snprintf(out, bytes, "%s%s%s", kp_ended_way(way, sizeof way, trace),
                  kp_lastwords(words, sizeof words, tree, chosen), kp_ended_remark(trace));
     return out;
 }

@@ -13,8 +13,11 @@ enum { KP_LASTWORDS_BYTES = 1024 };
  * Without a parent that saw the end the time is "at least", up to what was written last. Returns `out`.
  */
 const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen);
-/* Writes all of how it ended, behind "killed" or "ended" (kp_ended_word): "by SIGKILL in step 20, ..", "not by itself
- * after step 19". "": by itself, or neither a step nor an exception tells where. Returns `out`. */
+/*
+ * Writes all of how it ended, behind "killed" or "ended" (kp_ended_word): "by SIGKILL in step 20, ..", "without an
+ * exit (killed, or by os._exit) after step 19". "": by itself, or neither a step nor an exception tells where. Returns
+ * `out`.
+ */
 const char *kp_lastwords_ended(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen);
 /* The line of the program's own in which a node ran, by its stack, as the trace's text; "": not known. */
 const char *kp_lastwords_line(const struct kp_tree *tree, size_t node);

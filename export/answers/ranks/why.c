@@ -48,22 +48,23 @@ static void times_look(struct kp_why_end *out, const struct kp_tree *tree)
 /* Lines a step go on behind the window. */
 static void gone_put(struct kp_why_end *e, long step)
 {
-    const char *const way = "without an exit (killed, or by os._exit)";
-    if (step < 0) snprintf(e->how, sizeof e->how, "%s before its first step", way);
-    else snprintf(e->how, sizeof e->how, "%s after step %ld or later", way, step);
+    if (step < 0) snprintf(e->how, sizeof e->how, KP_ENDED_WITHOUT_EXIT " before its first step");
+    else snprintf(e->how, sizeof e->how, KP_ENDED_WITHOUT_EXIT " after step %ld or later", step);
 }
 
-static void how_put(struct kp_why_end *e, const struct kp_tree *tree, const struct kp_chosen *chosen)
+/* `step`: the last by the lines a step; -1: there are none. Behind a window they alone know the program's last one. */
+static void how_put(struct kp_why_end *e, const struct kp_tree *tree, const struct kp_chosen *chosen, long step)
 {
     const struct kp_kineto *const t = tree->trace;
-    const char *const by = kp_ended_by(t);
+    const long last = chosen->step_count ? chosen->steps[chosen->step_count - 1].number : -1;
+    char way[KP_ENDED_WAY_BYTES];
     if (*kp_lastwords_ended(e->how, sizeof e->how, tree, chosen)) return;
-    if (kp_ended_early(t) || !chosen->step_count)
-        snprintf(e->how, sizeof e->how, "%s%.60s before its first step%s", by ? "by " : "not by itself,", by ? by : "",
-                 kp_ended_remark(t));
-    else
-        snprintf(e->how, sizeof e->how, "by %.60s after step %ld", by ? by : "itself",
-                 chosen->steps[chosen->step_count - 1].number);
+    kp_ended_way(way, sizeof way, t);
+    if (kp_ended_early(t) || last < 0)
+        snprintf(e->how, sizeof e->how, "%s before its first step%s", way, kp_ended_remark(t));
+    else if (!kp_ended_went_on(t)) snprintf(e->how, sizeof e->how, "%s after step %ld", way, last);
+    else if (step >= last) snprintf(e->how, sizeof e->how, "%s after step %ld or later", way, step);
+    else snprintf(e->how, sizeof e->how, "%s some time after step %ld, the last that was recorded", way, last);
 }
 
 /* The kernel or a fault ended it. SIGTERM is how a launcher ends the ranks that are left. */
@@ -91,7 +92,7 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     e.has_crashed = e.is_bad && !kp_ended_exception(t) && is_of_a_crash(signal);
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
     if (e.is_bad && !is_told) gone_put(&e, known->step);
-    else if (e.is_bad) how_put(&e, tree, chosen);
+    else if (e.is_bad) how_put(&e, tree, chosen, known->step);
     else if (chosen->step_count)
         snprintf(e.how, sizeof e.how, " (step %ld)", chosen->steps[chosen->step_count - 1].number);
     if (e.is_bad && kp_ended_is_last_part(t)) kp_ended_recorded(e.recorded, sizeof e.recorded, t);

@@ -13,12 +13,12 @@ static void early_tell(struct kp_advised *a)
     char room[256];
     struct kp_strings *const strings = a->trace->strings;
     const struct kp_chosen *c = &a->chosen;
-    const char *const by = kp_ended_signal(a->trace);
+    char way[KP_ENDED_WAY_BYTES];
     if (!kp_ended_early(a->trace) || c->step_count || c->optimizer_steps || c->parts.has_startup || c->parts.has_cut ||
         !c->spans.count)
         return;
-    snprintf(room, sizeof room, "no steps in it: the program %s%s %.1f s in, before its first step%s",
-             by ? "ended by " : "ended early,", by ? by : "",
+    snprintf(room, sizeof room, "no steps in it: the program ended %s %.1f s in, before its first step%s",
+             kp_ended_way(way, sizeof way, a->trace),
              (double)(c->spans.of[c->spans.count - 1].end_ns - c->spans.of[0].start_ns) / 1e9,
              kp_ended_remark(a->trace));
     a->advice.missing = kp_strings_keep(strings, room);

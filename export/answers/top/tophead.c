@@ -630,12 +630,12 @@ static void killed_print(FILE *out, const struct kp_top_report *r)
                      fact_of(r, "kprof.parent_pid"), (double)r->summary->wall_ns / 1e9);
         return;
     }
-    const char *const by = kp_ended_by(r->top->trace), *const ended = kp_top_ended(r);
-    char recorded[KP_ENDED_RECORDED_BYTES];
+    const char *const ended = kp_top_ended(r);
+    char recorded[KP_ENDED_RECORDED_BYTES], way[KP_ENDED_WAY_BYTES];
     fprintf(out, "%-9s", kp_ended_word(r->top->trace));
     if (ended) kp_plain_put(out, ended);
     else {
-        kp_plain_fmt(out, "%s%s", by ? "by " : "early,", by ? by : "");
+        kp_plain_put(out, kp_ended_way(way, sizeof way, r->top->trace));
         if (r->summary->steps) fprintf(out, " after step %ld", r->summary->last_step);
         else if (is_early(r)) fprintf(out, " after %.1f s, before its first step", (double)r->summary->wall_ns / 1e9);
         fputs(kp_ended_remark(r->top->trace), out);

@@ -29,6 +29,13 @@ const char *kp_ended_by(const struct kp_kineto *trace)
 
 bool kp_ended_badly(const struct kp_kineto *trace) { return kp_ended_early(trace) || kp_ended_exception(trace); }
 
+const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace)
+{
+    const char *const by = kp_ended_by(trace);
+    snprintf(out, bytes, "%s%.60s", by ? "by " : KP_ENDED_WITHOUT_EXIT, by ? by : "");
+    return out;
+}
+
 const char *kp_ended_word(const struct kp_kineto *trace)
 {
     const char *const signal = kp_ended_signal(trace);

@@ -16,6 +16,10 @@ const char *kp_ended_oom(const struct kp_kineto *trace);
 const char *kp_ended_by(const struct kp_kineto *trace);
 /* The process was gone early, or an exception ended it. */
 bool kp_ended_badly(const struct kp_kineto *trace);
+#define KP_ENDED_WITHOUT_EXIT "without an exit (killed, or by os._exit)"
+/* Writes "by SIGKILL", or that where it is not noted: behind "killed" or "ended". Returns `out`. */
+const char *kp_ended_way(char *out, size_t bytes, const struct kp_kineto *trace);
+enum { KP_ENDED_WAY_BYTES = 80 };
 /* "killed" by SIGKILL, else "ended". */
 const char *kp_ended_word(const struct kp_kineto *trace);
 /* Of a trace whose program went on: it was written when the ring was asked for (kprof_keep). */

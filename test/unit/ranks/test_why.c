@@ -140,7 +140,7 @@ static void a_process_that_runs_has_not_ended(void **state)
 
 static void told_by(int rank, const char *ended, int last_us, const char *by, int64_t gone_ms)
 {
-    known = (struct kp_why_known){.by = by, .gone_ns = 1000000 * gone_ms};
+    known = (struct kp_why_known){.by = by, .gone_ns = 1000000 * gone_ms, .step = -1};
     add(rank, ended, last_us);
     known = (struct kp_why_known){0};
 }
@@ -211,7 +211,22 @@ static void a_ring_that_was_kept_tells_of_no_end(void **state)
     add(0, "\"complete\":true,\"went_on\":true,\"kept\":true,\"last_us\":30000000", 9000);
     assert_string_equal(told(), "rank 0 went on when its ring was kept, and left nothing more\n");
     told_by(0, "\"complete\":true,\"went_on\":true,\"kept\":true", 9000, "SIGKILL", 100);
-    assert_string_equal(told(), "rank 0 was killed by SIGKILL after step 4\n");
+    assert_string_equal(told(), "rank 0 was killed by SIGKILL some time after step 4, the last that was recorded\n");
+}
+
+/* The launcher was told by which signal, and the window was over long before. */
+static void the_last_step_of_a_window_is_not_that_of_the_program(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"some time after step 4, the last that was recorded", "after step 39 or later"};
+    for (int has_lines = 0; has_lines < 2; has_lines++) {
+        char text[128];
+        known = (struct kp_why_known){.by = "SIGKILL", .step = has_lines ? 39 : -1};
+        add(0, "\"complete\":true,\"went_on\":true", 1100);
+        known = (struct kp_why_known){.step = -1};
+        snprintf(text, sizeof text, "rank 0 was killed by SIGKILL %s\n", ends[has_lines]);
+        assert_string_equal(told(), text);
+    }
 }
 
 int main(void)
@@ -228,6 +243,7 @@ int main(void)
         cmocka_unit_test(a_process_that_runs_has_not_ended),
         cmocka_unit_test(what_the_launcher_was_told_names_the_cause),
         cmocka_unit_test(a_ring_that_was_kept_tells_of_no_end),
+        cmocka_unit_test(the_last_step_of_a_window_is_not_that_of_the_program),
         cmocka_unit_test(an_abort_behind_an_exit_is_no_cause),
         cmocka_unit_test(behind_a_window_lines_a_step_tell_the_end),
         cmocka_unit_test(of_a_ring_the_last_seconds_are_told),
