@@ -182,7 +182,7 @@ static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen
     free(lengths);
 }
 
-/* Of the machine's cores, those of one rank. */
+/* Of the machine's cores, those of one rank: one at least, as it cannot run on less. */
 static long cores_share(long cores, long ranks)
 {
     const long of = ranks > 1 ? ranks : 1;
@@ -228,20 +228,19 @@ static long wanted_by_guess(const struct kp_threads *t, long spare)
                ran = t->busy > 0 ? t->busy : t->omp;
     const long hardly_ran = of > 1 && t->omp > share ? 0 : 1;
     if (is_omp_small(t)) return is_a_pool(t->busy, t->omp, share) ? share : 0;
-    return ran > (t->cores + spare) / of + hardly_ran ? share : 0;
+    return ran > cores_share(t->cores + spare, t->ranks) + hardly_ran ? share : 0;
 }
 
 /* Where the number of torch's own is known, others are its pool no more than they are many. With OMP_NUM_THREADS set
  * so low libraries have no pool either: they are gloo's, Ray's or a loader's, and setting it again changes nothing. */
 long kp_threads_wanted(const struct kp_threads *t, bool has_gpu)
 {
-    const long of = t->ranks > 1 ? t->ranks : 1, share = cores_share(t->cores, t->ranks),
-               spare = has_gpu ? t->cores / 2 + 1 : 0;
+    const long share = cores_share(t->cores, t->ranks), spare = has_gpu ? t->cores / 2 + 1 : 0;
     const long ran = t->busy > 0 && t->busy < t->torch ? t->busy : t->torch;
     if (t->cores <= 0) return 0;
     if (t->torch <= 0) return wanted_by_guess(t, spare);
     const bool has_pool = !is_omp_small(t) && is_a_pool(t->busy, t->torch, share);
-    return ran > (t->cores + spare) / of || has_pool ? share : 0;
+    return ran > cores_share(t->cores + spare, t->ranks) || has_pool ? share : 0;
 }
 
 double kp_summary_core_waited(const struct kp_kineto *trace)

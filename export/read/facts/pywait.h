@@ -12,6 +12,7 @@ enum kp_pywait {
     KP_PYWAIT_NETWORK, /* or another descriptor */
     KP_PYWAIT_PROCESS, /* or what a pool computes */
     KP_PYWAIT_FILE,    /* reads or writes: it may also compute */
+    KP_PYWAIT_COMM,    /* other ranks, in a collective: that is communication */
     KP_PYWAIT_KINDS
 };
 /* The name of a call as traces have it: "queue.py(154): get", "<built-in function sleep>". */

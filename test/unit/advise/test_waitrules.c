@@ -121,6 +121,27 @@ static void a_named_call_tells_what_it_waits_for(void **state)
     }
 }
 
+/* The collective is told as communication; a call of another library that waits is none. */
+static void what_a_collective_waits_for_is_communication_alone(void **state)
+{
+    static const char work[] = "<built-in method wait of pybind11_builtins.pybind11_detail_function_record_v1 object>";
+    static const char *const calls[][2] = {{"torch/distributed/distributed_c10d.py(4079): all_reduce", work},
+                                           {work, NULL}};
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        const bool has_comm = way < 2;
+        struct little *const t = calloc(1, sizeof *t);
+        for (int i = 0; i < STEPS && has_comm; i++)
+            event(t, "user_annotation", "gloo:all_reduce", 1, STEP_US * i + 700, 8600, "");
+        const struct kp_advice a = calls_advise(t, SLEPT, calls[way % 2][0], calls[way % 2][1]);
+        assert_null(found(&a, "lock-wait"));
+        assert_int_equal(found(&a, KP_FINDING_COMM) != NULL, has_comm);
+        assert_int_equal(found(&a, "waits-in-step") != NULL, !has_comm);
+        little_forget(t);
+        free(t);
+    }
+}
+
 static void a_call_that_computes_is_no_wait(void **state)
 {
     const struct kp_advice a =
@@ -201,6 +222,7 @@ int main(void)
         LITTLE(many_gaps_beside_a_busy_thread_are_the_gil),
         LITTLE(a_thread_that_computes_between_ops_waits_for_nothing),
         cmocka_unit_test(a_named_call_tells_what_it_waits_for),
+        cmocka_unit_test(what_a_collective_waits_for_is_communication_alone),
         LITTLE(a_call_that_computes_is_no_wait),
         LITTLE(a_call_without_a_name_in_which_the_thread_sleeps_is_a_wait),
         LITTLE(between_two_calls_a_server_sleeps_at_no_cost),

@@ -40,6 +40,9 @@ static void functions_of_python_are_known_by_their_file(void **state)
     assert_int_equal(kp_pywait_of("queue.py(154): get_nowait"), KP_PYWAIT_NONE);
     assert_int_equal(kp_pywait_of("threading.py(604): wait"), KP_PYWAIT_LOCK);
     assert_int_equal(kp_pywait_of("concurrent/futures/_base.py(428): result"), KP_PYWAIT_PROCESS);
+    assert_int_equal(kp_pywait_of("torch/distributed/distributed_c10d.py(4079): all_reduce"), KP_PYWAIT_COMM);
+    assert_int_equal(kp_pywait_of("torch/distributed/checkpoint/filesystem.py(90): write"), KP_PYWAIT_FILE);
+    assert_int_equal(kp_pywait_of("<built-in method wait of PyCapsule object at 0x7f00>"), KP_PYWAIT_COMM);
     assert_int_equal(kp_pywait_of("train.py(12): main"), KP_PYWAIT_NONE);
     assert_int_equal(kp_pywait_of(""), KP_PYWAIT_NONE);
 }

@@ -51,6 +51,8 @@ static void where_the_number_of_torchs_own_is_known_others_are_no_pool_of_it(voi
     assert_int_equal(wanted(2, 17, 0, 0, 2, false), 2); /* a pool of another library */
     assert_int_equal(wanted(4, 4, 0, 2, 4, false), 2);
     assert_int_equal(wanted(8, 10, 0, 1, 10, true), 0);
+    assert_int_equal(wanted(2, 4, 1, 3, 1, false), 0); /* more ranks than cores: none has less than one thread */
+    assert_int_equal(wanted(2, 2, 0, 4, 2, false), 1);
     assert_true(are_set(2, 4, 1, 0, 4) && are_set(2, 16, 0, 0, 16) && are_set(2, 6, 0, 0, 6));
     assert_false(are_set(2, 16, 16, 0, 16) || are_set(2, 17, 0, 0, 2));
 }

@@ -20,9 +20,10 @@ struct waitcall_walk {
     struct kp_waitcalls *out;
     struct kp_thread_of_steps thread;
     struct kp_ownlines lines;
-    bool *has_ops;  /* by node: ops run under it */
-    bool *is_input; /* by node: it prepares input, or lies in what does; that has a finding of its own */
-    bool *is_step;  /* by node: it lies in a call that is a step; NULL: steps are no calls */
+    bool *has_ops;            /* by node: ops run under it */
+    bool *is_input;           /* by node: it prepares input, or lies in what does; that has a finding of its own */
+    bool *is_step;            /* by node: it lies in a call that is a step; NULL: steps are no calls */
+    struct kp_keyindex kinds; /* by name; rows: enum kp_pywait. A call is in many others, and names are few */
 };
 
 static const char *name_of(const struct kp_costrules *x, int32_t node)
@@ -89,6 +90,14 @@ static bool *input_mark(const struct kp_costrules *x)
     return is;
 }
 
+static enum kp_pywait kind_of(struct waitcall_walk *w, const struct kp_costrules *x, int32_t node)
+{
+    const uint32_t name = kp_tree_call_name(x->tree, &x->tree->nodes[node]);
+    enum kp_pywait unknown = KP_PYWAIT_KINDS, *const kind = kp_keyindex_row(&w->kinds, name, &unknown, sizeof *kind);
+    if (*kind == unknown) *kind = kp_pywait_of(kp_kineto_text(x->tree->trace, name));
+    return *kind;
+}
+
 /* What a piece of the innermost call waits for: the outermost call below the program's own that a table names tells. */
 static bool place_find(struct waitcall_walk *w, const struct kp_costrules *x, int32_t node, struct kp_waitplace *out)
 {
@@ -100,7 +109,7 @@ static bool place_find(struct waitcall_walk *w, const struct kp_costrules *x, in
         const uint32_t own = kp_ownline_function(&w->lines, trace, kp_tree_call_name(x->tree, &x->tree->nodes[at]));
         if (own && at == node) *out = (struct kp_waitplace){own, own, KP_PYWAIT_OWN, 0};
         if (own) break;
-        const enum kp_pywait kind = kp_pywait_of(name_of(x, at));
+        const enum kp_pywait kind = kind_of(w, x, at);
         if (kind == KP_PYWAIT_NONE) continue;
         out->kind = kind;
         named = at;
@@ -154,6 +163,7 @@ void kp_waitcalls_find(struct kp_waitcalls *out, const struct kp_costrules *x)
     w.is_step = steps_mark(x);
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &w);
     kp_ownlines_fini(&w.lines);
+    kp_keyindex_fini(&w.kinds);
     free(w.has_ops);
     free(w.is_input);
     free(w.is_step);
@@ -277,7 +287,8 @@ const char *kp_waitcalls_feeder(const struct kp_costrules *x)
                                                       "waits for another thread at",
                                                       "waits for a network at",
                                                       "waits for a process at",
-                                                      "reads or writes files at"};
+                                                      "reads or writes files at",
+                                                      "waits for other ranks at"};
     struct waitcall_feeding f = {.x = x};
     const char *text = NULL;
     if (kp_waits_thread(&f.steps, x) && feeder_find(&f)) {

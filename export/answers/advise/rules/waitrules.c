@@ -24,12 +24,16 @@
 #define WHOLE_SHARE 0.8  /* of a gap: it sleeps for nearly all of it */
 #define OTHERS_SHARE 0.5 /* of what it sleeps: other threads have a core for so long */
 
+static bool has_comm(const struct kp_costrules *x)
+{
+    return x->out->mean_ns[KP_SPLIT_COMM] > COMM_LITTLE * x->out->step_ns;
+}
+
 /* What the thread of the steps slept, a step, outside of data loading. Negative: not known. */
 static double asleep_of(const struct kp_costrules *x)
 {
     const double asleep = kp_loadcore_asleep_ns(x) / (double)x->out->steps - x->out->mean_ns[KP_SPLIT_LOADING];
-    const bool has_comm = x->out->mean_ns[KP_SPLIT_COMM] > COMM_LITTLE * x->out->step_ns;
-    return has_comm || x->out->has_gpu ? -1 : asleep;
+    return has_comm(x) || x->out->has_gpu ? -1 : asleep;
 }
 
 static bool is_much(const struct kp_costrules *x, double ns)
@@ -120,6 +124,9 @@ static const struct wait_words {
     [KP_PYWAIT_PROCESS].id = "process-wait",
     [KP_PYWAIT_PROCESS].what = "the step waits for the result of another process or a pool",
     [KP_PYWAIT_PROCESS].change = "Start it earlier and fetch its result one step later, or make it cheaper there.",
+    [KP_PYWAIT_COMM].id = "waits-in-step",
+    [KP_PYWAIT_COMM].what = "the main thread waits in a call for work that runs elsewhere",
+    [KP_PYWAIT_COMM].change = "Start that work earlier and fetch the result one step later, or make it cheaper.",
     [KP_PYWAIT_FILE].id = "file-io",
     [KP_PYWAIT_FILE].what = "the step reads or writes files",
     [KP_PYWAIT_FILE].change =
@@ -177,7 +184,8 @@ static void calls_judge(struct kp_costrules *x, double asleep)
     between_tell(x, between < asleep ? between : asleep, "between calls of");
     for (int kind = KP_PYWAIT_SLEEP; kind < KP_PYWAIT_KINDS; kind++) {
         const double ns = kp_waitcalls_ns(&calls, (enum kp_pywait)kind);
-        if (is_much(x, ns)) kind_tell(x, &calls, (enum kp_pywait)kind, ns);
+        const bool is_told = kind == KP_PYWAIT_COMM && has_comm(x); /* as communication */
+        if (is_much(x, ns) && !is_told) kind_tell(x, &calls, (enum kp_pywait)kind, ns);
         if (kind != KP_PYWAIT_FILE || is_much(x, ns)) rest -= ns; /* the GIL may be waited for in short reads, too */
     }
     rest_judge(x, &calls, rest);
