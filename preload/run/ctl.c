@@ -38,7 +38,7 @@
 
 enum { END_MS = 1000, END_NAP_NS = 50000000 }; /* how long exit waits for the folder */
 enum { EARLY_MS = 1000 };                      /* a program that is over by then makes no socket */
-enum { CLIENTS = 8, CLIENT_MS = 5000, BUSY_NS = 100000000, ANSWER_BYTES = 1024 };
+enum { CLIENTS = 8, CLIENT_MS = 5000, BUSY_NS = 100000000, ALONE_MS = 1000, ANSWER_BYTES = 1024 };
 enum { POLL_BELL, POLL_LISTENER, POLL_PEERS, POLL_CLIENTS, POLLS = POLL_CLIENTS + CLIENTS };
 
 struct ctl_client {
@@ -260,6 +260,18 @@ static uint32_t looks(void)
     return job_ms < watch_ms ? job_ms : watch_ms;
 }
 
+static bool goes_on(void) { return kp_run_is_active() && !kp_helpers_pause_wanted() && !kp_io_helpers_alone(); }
+
+/* No one reaches the thread any more. It watches on for a program that stands. */
+static void watch_alone(void)
+{
+    kp_ctl_job_end();
+    while (kp_hangwatch_is_wanted() && has_begun() && goes_on()) {
+        const uint32_t ms = kp_hangwatch_look();
+        kp_helpers_sleep((uint64_t)(ms < ALONE_MS ? ms : ALONE_MS) * 1000000);
+    }
+}
+
 static void *control_thread(void *unused)
 {
     struct pollfd polls[POLLS];
@@ -267,12 +279,12 @@ static void *control_thread(void *unused)
     kp_io_apart(true);                   /* the folder may stand */
     kp_store_release(&is_running, true); /* pairs with: kp_ctl_end */
     uint32_t look_ms = looks();
-    while (kp_run_is_active() && !kp_helpers_pause_wanted() && !kp_io_helpers_alone()) {
+    while (goes_on()) {
         const uint32_t count = polls_fill(polls);
         if (kp_io_poll(polls, count, look_ms) < 0) kp_helpers_sleep(BUSY_NS);
         if (!kp_run_is_active() || kp_helpers_pause_wanted()) break;
         if (!are_sockets_ours()) {
-            kp_ctl_job_end();
+            watch_alone();
             break;
         }
         events_take(polls, count);

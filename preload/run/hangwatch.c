@@ -64,14 +64,13 @@ void kp_hangwatch_forget(void)
 
 /* ---- what is seen ---- */
 
-/* Processor time of a process, and of its children that it has waited for. */
+/* Processor time of a process, and of its children that it has waited for. What cannot be read stays as it was. */
 static void times_of(const char *process, uint64_t *own_ms, uint64_t *child_ms)
 {
     char path[PATH_BYTES], text[TEXT_BYTES];
     uint64_t ticks[4] = {0};
     kp_fmt(path, sizeof path, "/proc/%s/stat", process);
     const char *at = kp_io_text(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-    *own_ms = *child_ms = 0;
     if (!at || at[1] != ' ') return;
     at += 2;
     for (int field = FIELD_STATE; *at && field < FIELD_UTIME + 4; field++) {
@@ -83,13 +82,13 @@ static void times_of(const char *process, uint64_t *own_ms, uint64_t *child_ms)
     *child_ms = (ticks[2] + ticks[3]) * TICK_MS;
 }
 
-/* How long the first thread of a process had no core when it wanted one. */
-static uint64_t waited_of(const char *process)
+/* How long the first thread of a process had no core when it wanted one; `known` where that cannot be read. */
+static uint64_t waited_of(const char *process, uint64_t known)
 {
     char path[PATH_BYTES], text[TEXT_BYTES];
     kp_fmt(path, sizeof path, "/proc/%s/schedstat", process);
     const char *const second = kp_io_text(path, text, sizeof text) > 0 ? strchr(text, ' ') : NULL;
-    return second ? kp_digits(second + 1) / 1000000 : 0;
+    return second ? kp_digits(second + 1) / 1000000 : known;
 }
 
 static struct hang_family {
@@ -112,17 +111,18 @@ static void children_add(void *context, const char *tid)
 static uint64_t family_ms(void)
 {
     char process[16] = "self", path[PATH_BYTES];
-    uint64_t sum = 0, own_ms, child_ms;
+    uint64_t sum = 0;
     family.count = 0;
     family.of = (uint32_t)getpid();
     (void)kp_io_each_name("/proc/self/task", children_add, &family);
     for (uint32_t i = 0; i < family.count; i++) {
+        uint64_t own_ms = 0, child_ms = 0;
         family.of = family.pids[i];
         kp_fmt(process, sizeof process, "%u", family.of);
         kp_fmt(path, sizeof path, "/proc/%s/task", process);
         (void)kp_io_each_name(path, children_add, &family);
         times_of(process, &own_ms, &child_ms);
-        sum += own_ms + child_ms + waited_of(process);
+        sum += own_ms + child_ms + waited_of(process, 0);
     }
     return sum;
 }
@@ -130,16 +130,17 @@ static uint64_t family_ms(void)
 static void times_read(struct kp_hangwatch_sample *s)
 {
     const uint64_t helpers_ms = kp_io_helpers_cpu_us() / 1000;
-    uint64_t own_ms;
-    times_of("self", &own_ms, &s->child_ms);
+    static uint64_t own_ms, child_ms;
+    times_of("self", &own_ms, &child_ms);
     s->own_ms = own_ms > helpers_ms ? own_ms - helpers_ms : 0;
-    s->waited_ms = waited_of("self");
-    s->child_ms += s->done == state.last.done ? family_ms() : 0; /* a program that goes on is not asked */
+    s->waited_ms = waited_of("self", state.last.waited_ms);
+    s->child_ms = child_ms + (s->done == state.last.done ? family_ms() : 0); /* a program that goes on is not asked */
 }
 
 static void bytes_read(struct kp_hangwatch_sample *s)
 {
     char text[TEXT_BYTES];
+    s->bytes = state.last.bytes;
     if (kp_io_text("/proc/self/io", text, sizeof text) <= 0) return;
     const char *const in = strstr(text, "rchar: "), *const out = strstr(text, "wchar: ");
     s->bytes = (in ? kp_digits(in + 7) : 0) + (out ? kp_digits(out + 7) : 0);

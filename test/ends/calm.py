@@ -20,6 +20,8 @@ PROGRAM = HERE.parent / "e2e" / "scripts" / "calm.py"
 MINUTES, HANG = float(os.environ.get("CALM_MINUTES", "30")), float(os.environ.get("CALM_HANG", "10"))
 PAUSES = ["evaluates", "compiles", "saves", "alive"]
 LONG = 3600
+ABORT = "terminate called without an active exception"  # torch's gloo, at the exit of one rank in 25, also without the library
+aborts = {False: 0, True: 0}
 
 
 def ran(how, ranks, folder, watched):
@@ -29,7 +31,8 @@ def ran(how, ranks, folder, watched):
     before = [KPROF, "run", "--no-advise", "--hang", f"{HANG:g}s", "--schedule", "none", "-o", folder, "--"] if watched else []
     command = [*before, PYTHON, *launch, PROGRAM, how, 2 * HANG]
     done = subprocess.run([str(part) for part in command], env=env, capture_output=True, text=True, timeout=LONG, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0 or ABORT in done.stderr, done.stderr
+    aborts[watched] += done.returncode != 0
     return sorted(re.findall("weights ([0-9a-f]{64})", done.stdout)), done.stderr  # ranks may write into one line
 
 
@@ -51,7 +54,8 @@ def main():
             problem = calm(how, ranks, pathlib.Path(folder))
         rounds, wrong = rounds + 1, wrong + bool(problem)
         print(f"{how}, {ranks} rank{'s' if ranks > 1 else ''}: {problem or 'nothing told, results equal'}", flush=True)
-    print(f"{rounds} trainings with pauses of {2 * HANG:g} s, KPROF_HANG={HANG:g}s: {wrong} wrong")
+    print(f"{rounds} trainings with pauses of {2 * HANG:g} s, KPROF_HANG={HANG:g}s: {wrong} wrong; "
+          f"torch aborted at its exit in {aborts[True]}, and in {aborts[False]} without the library")
     return not rounds or wrong > 0
 
 

@@ -3,8 +3,10 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,6 +233,16 @@ static void rests(void)
     for (int i = 0; i < 20; i++) step(), usleep(5000);
 }
 
+/* It stands until KPROF_HANG has told so. */
+static void stands(void)
+{
+    glob_t found;
+    const bool is_watched = kprof_alive() != -ENOSYS;
+    for (int i = 0; i < 1200 && is_watched; i++, usleep(100000)) {
+        if (glob("kprof/hang-*.json", 0, NULL, &found) == 0) return globfree(&found);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 2 ? argv[2] : "plain";
@@ -257,7 +269,7 @@ int main(int argc, char **argv)
             if (open("data.bin", O_CREAT | O_WRONLY, 0600) != 2) return 9;
             if (write(2, "only this\n", 10) != 10) return 9;
         }
-        if (i == n / 2 && !strcmp(how, "close_fds"))
+        if (i == n / 2 && !strncmp(how, "close_fds", 9))
             for (int fd = 3; fd < 1024; fd++) close(fd);
         if (i == n / 2 && !strcmp(how, "take_fds"))
             for (int fd = 3; fd < 1024; fd++) close(fd), dup2(0, fd);
@@ -269,6 +281,7 @@ int main(int argc, char **argv)
         if (i == n / 2 && !strcmp(how, "fault")) *(volatile int *)8 = 1;
         if (i == n / 2 && !strcmp(how, "abort")) abort();
         if (i == n / 2 && !strcmp(how, "rests")) rests();
+        if (i == n / 2 && strstr(how, "stands")) stands();
         if (i == n / 2 && !strcmp(how, "runs_out")) run_out();
         step();
         if (!strcmp(how, "slow")) usleep(100000);
