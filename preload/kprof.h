@@ -78,8 +78,8 @@ KPROF_FUNCTION(int, kprof_start, (void), ())
 KPROF_FUNCTION(int, kprof_stop, (void), ())
 /*
  * With KPROF_RING: writes a trace of the last seconds, on another thread, while the recording goes on. One that is
- * asked for before the last was begun is the same. -ENODATA without a ring, -EALREADY when nothing is recorded, -EACCES
- * in a forked child, and when KPROF_RANKS leaves this rank out.
+ * asked for before the last was begun is the same. -ENODATA without a ring, -EPERM with KPROF_EXPORT=none, -EALREADY
+ * when nothing is recorded, -EACCES in a forked child, and when KPROF_RANKS leaves this rank out.
  */
 KPROF_FUNCTION(int, kprof_keep, (void), ())
 /*

@@ -199,14 +199,22 @@ static void launcher_apply(void)
         config->with_stack = KP_STACK_NONE;
 }
 
+/* Why the ring cannot be; NULL: it can. */
+static const char *ring_refused(void)
+{
+    if (kp_stepnote_is_trigger()) return "does not go with KPROF_TRIGGER, whose recordings have an end";
+    if (kp_phases_are_set()) return "does not go with KPROF_PHASES, whose recordings have an end";
+    if (schedule.set) return "does not go with KPROF_SCHEDULE, whose recordings have an end";
+    if (config->heap != KP_HEAP_OFF) return "does not go with KPROF_MALLOC, which needs the run's first allocations";
+    return NULL;
+}
+
+/* Who asks for the last seconds wants to know what filled the memory, too. */
 static void ring_check(void)
 {
-    const bool has_end = schedule.set || kp_phases_are_set();
-    if (config->ring && (has_end || config->heap != KP_HEAP_OFF))
-        kp_config_refuse(config, KP_SET_ring,
-                         has_end ? "does not go with a schedule (KPROF_SCHEDULE, KPROF_PHASES, KPROF_TRIGGER)"
-                                 : "does not go with KPROF_MALLOC",
-                         "none");
+    const char *const why = config->ring ? ring_refused() : NULL;
+    if (why) kp_config_refuse(config, KP_SET_ring, why, "using none");
+    if (config->ring && !(config->from_env & KP_SET_BIT(KP_SET_on_oom))) config->on_oom = KP_OOM_DUMP;
 }
 
 static int read_settings(void)

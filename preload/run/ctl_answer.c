@@ -75,6 +75,7 @@ static const struct {
     {KP_CTL_START, -EIO, "there is no spool; the program's standard error says why"},
     {KP_CTL_STOP, -EALREADY, "nothing is recorded or asked for"},
     {KP_CTL_KEEP, -ENODATA, "there is no ring: KPROF_RING=30s makes one"},
+    {KP_CTL_KEEP, -EPERM, "KPROF_EXPORT=none asks for no trace"},
     {KP_CTL_KEEP, -EALREADY, "nothing is recorded"},
     {KP_CTL_KEEP, -EACCES, "forked children and ranks that KPROF_RANKS leaves out keep none"},
     {KP_CTL_TOGGLE, -EINVAL, "KPROF_ACTIVITIES lacks it"},
@@ -150,7 +151,9 @@ int kp_ctl_turn(void)
     const bool starts = err == -EALREADY;
     if (starts) err = kprof_start();
     kp_run_turn_end();
-    if (is_ring && !starts) kp_log(1, "the signal of KPROF_SIGNAL keeps the ring");
+    if (is_ring && !starts && err)
+        kp_log(0, "the signal of KPROF_SIGNAL kept nothing: %s", reason_of(KP_CTL_KEEP, err));
+    else if (is_ring && !starts) kp_log(1, "the signal of KPROF_SIGNAL keeps the ring");
     else if (err) kp_log(0, "the signal of KPROF_SIGNAL started nothing: %s", reason_of(KP_CTL_START, err));
     else kp_log(1, "the signal of KPROF_SIGNAL %s recording", starts ? "started" : "stopped");
     return err;

@@ -354,7 +354,8 @@ static void keep(void)
 
 int kp_finish_keep(void)
 {
-    if (!config->ring || config->exports & KP_EXPORTS_NONE) return -ENODATA;
+    if (!config->ring) return -ENODATA;
+    if (config->exports & KP_EXPORTS_NONE) return -EPERM;
     if (kp_run_is_worker() || kp_run_is_left_out()) return -EACCES;
     if (!(kp_gate_get() & KP_GATE_RECORD)) return -EALREADY;
     kp_store_relaxed(&keep_wanted, true);

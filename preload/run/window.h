@@ -99,7 +99,7 @@ struct kp_finish_totals {
     uint64_t traces, events; /* written so far; events of closed windows alone */
 };
 void kp_finish_look(struct kp_finish_totals *out);
-/* kprof_keep(): asks for a trace of the ring. 0, -ENODATA (no ring), -EACCES, -EALREADY (nothing is recorded). */
+/* kprof_keep(): asks for a trace of the ring. 0, -ENODATA (no ring), -EPERM, -EACCES, -EALREADY. */
 int kp_finish_keep(void);
 /* kprof-tick, each tick: closes windows and hands them to the export thread. */
 void kp_finish_tick(void);

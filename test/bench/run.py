@@ -192,7 +192,7 @@ def live_table(quick):
             best[how] = {depth: min(ns, best.get(how, {}).get(depth, ns)) for depth, ns in said.items()}
     for depth in best["alone"]:
         added = best["told"][depth] - best["alone"][depth]
-        figure(f"live table (KPROF_ON_OOM), {depth} frames", added, 120, "ns", f"a pair alone {best['alone'][depth]:.0f} ns")
+        figure(f"live table (KPROF_ON_OOM), {depth} frames", added, 60, "ns", f"a pair alone {best['alone'][depth]:.0f} ns")
 
 
 def main():

@@ -133,6 +133,13 @@ def test_without_a_ring_nothing_can_be_kept(stepping):
     assert asked.returncode == 1 and "there is no ring: KPROF_RING=30s makes one" in asked.stderr
 
 
+def test_a_ring_without_traces_says_so(stepping):
+    run = stepping(KPROF_CONTROL=1, KPROF_SCHEDULE="", KPROF_RING="1h", KPROF_EXPORT="none")
+    run.wait_for(lambda now: now["ops"] > 0)
+    asked = run.ask("keep")
+    assert asked.returncode == 1 and "KPROF_EXPORT=none asks for no trace" in asked.stderr, asked.stderr
+
+
 def test_a_window_ends_where_the_kernel_leaves_the_clock_of_the_processor(stepping):
     with open("/sys/devices/system/clocksource/clocksource0/current_clocksource") as source, open("/proc/cpuinfo") as processors:
         if source.read() != "tsc\n" or "nonstop_tsc" not in processors.read():

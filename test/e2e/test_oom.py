@@ -121,6 +121,7 @@ def test_a_file_that_cannot_be_written_is_told_and_holds_nothing(tmp_path):
     assert not paths and "ran out of" in run.err and "(no file: " in run.err, run.err
 
 
-def test_not_set_nothing_is_written(tmp_path):
-    _, paths = fail(tmp_path, KPROF_ON_OOM="0")
-    assert not paths
+def test_not_set_it_is_written_with_a_ring_alone(tmp_path):
+    for name, settings, files in (("not", {}, 0), ("ring", {"KPROF_RING": "1h"}, 1), ("off", {"KPROF_RING": "1h", "KPROF_ON_OOM": "0"}, 0)):
+        harness.run_kprof(SCRIPT, tmp_path / name, 1, schedule=None, **settings).ok()
+        assert len(list((tmp_path / name).glob("oom-*"))) == files, name

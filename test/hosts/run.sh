@@ -475,8 +475,11 @@ if wanted train_ring_kept && [ -e "$work/train_ring_kept.ours" ] && [ -z "${HOST
   if [ "$n" = 'kept middle last' ]; then pass "train_ring_kept has what was asked for"; else fail "train_ring_kept has '$n'"; fi
 fi
 records train_ring_exit 2000 KPROF_RING=1h -- "${trains[@]}" plain
-records train_ring_refused any KPROF_RING=1s KPROF_SCHEDULE=active=1 -- "${trains[@]}" plain
-says train_ring_refused 1 '^kprof: KPROF_RING=1s does not go with a schedule'
+for with in KPROF_SCHEDULE=active=1 KPROF_PHASES=a=active=1 KPROF_TRIGGER=step\>9s KPROF_MALLOC=count; do
+  name=train_ring_refused_${with%%=*}
+  records "$name" any KPROF_RING=1s "$with" -- "${trains[@]}" plain
+  says "$name" 1 "^kprof: KPROF_RING=1s does not go with ${with%%=*}, w.*, using none"
+done
 records train_ring_children 5000 KPROF_RING=1h KPROF_CHILDREN=1 -- "${trains[@]}" children
 for how in stands close_fds_stands; do # the watch goes on without descriptors
   if [ -n "${HOSTS_IN:-}" ]; then wanted "train_hang_$how" && skip "train_hang_$how" "what a thread of an emulator waits in is not its program's"; continue; fi
