@@ -44,6 +44,7 @@ struct kp_callsite {
 };
 bool kp_callsites_setup(void); /* maps the tables; false: no memory */
 uint32_t kp_callsite(void);
+uint32_t kp_callsite_gradient(uint32_t site); /* the same line for the gradients of what it computed; 0: none */
 const struct kp_callsite *kp_callsite_get(uint32_t number); /* NULL: none */
 
 /* Is it a file of the program: none of a package, and none of Python's library? */

@@ -16,6 +16,7 @@ struct kp_thread;
 
 struct kp_run_oom { /* an allocation that failed, as torch says it */
     uint64_t bytes, allocated, reserved;
+    uint32_t site;       /* who asked (python_bridge.h) */
     uint8_t device_type; /* 0: the CPU */
     int8_t device;
 };

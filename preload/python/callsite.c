@@ -25,7 +25,8 @@ enum { SEEN = 16384, SITE_BITS = 16 };
 
 static _Atomic(kp_pystack_key_fn) key_get; /* NULL: not enabled */
 static struct callsites {
-    _Atomic uint64_t seen[SEEN]; /* 48 bits of a stack's hash, and its site */
+    _Atomic uint64_t seen[SEEN];             /* 48 bits of a stack's hash, and its site */
+    _Atomic uint16_t gradient[KP_CALLSITES]; /* the site of the same line for gradients; 0: not made yet */
     struct kp_callsite of[KP_CALLSITES];
 } * sites;
 static _Atomic uint32_t sites_n, is_learning;
@@ -42,6 +43,8 @@ void kp_callsites_enable(void)
     if (sites) kp_store_release(&key_get, ask); /* pairs with: callsite.c:kp_callsite */
 }
 
+static const char gradients[] = "gradients";
+
 static bool has_part(const char *file, const char *function, const char *folder, const char *name)
 {
     return strstr(file, folder) && (!name || strcmp(function, name) == 0);
@@ -51,8 +54,8 @@ static const char *category_of(const char *file, const char *function)
 {
     if (has_part(file, function, "/torch/nn/modules/module.py", "_call_impl")) return "activations";
     if (has_part(file, function, "/torch/optim/", NULL)) return "optimizer state";
-    if (has_part(file, function, "/torch/_tensor.py", "backward")) return "gradients";
-    return has_part(file, function, "/torch/autograd/", NULL) ? "gradients" : "";
+    if (has_part(file, function, "/torch/_tensor.py", "backward")) return gradients;
+    return has_part(file, function, "/torch/autograd/", NULL) ? gradients : "";
 }
 
 static bool frame_look(void *context, const char *file, int line, const char *function)
@@ -106,6 +109,19 @@ uint32_t kp_callsite(void)
     const uint64_t word = kp_load_relaxed(&sites->seen[key % SEEN]);
     if (__builtin_expect((word ^ key) >> SITE_BITS == 0, 1)) return (uint32_t)word & ((1u << SITE_BITS) - 1);
     return stack_learn(thread, key);
+}
+
+uint32_t kp_callsite_gradient(uint32_t site)
+{
+    const struct kp_callsite *const of = kp_callsite_get(site);
+    uint32_t number = of ? kp_load_relaxed(&sites->gradient[site]) : 0;
+    if (!of || number || kp_exchange_acq_rel(&is_learning, 1)) return number;
+    struct kp_callsite s = *of;
+    s.category = gradients;
+    number = site_find(&s);
+    kp_store_relaxed(&sites->gradient[site], (uint16_t)number);
+    (void)kp_exchange_acq_rel(&is_learning, 0);
+    return number;
 }
 
 const struct kp_callsite *kp_callsite_get(uint32_t number)

@@ -179,7 +179,7 @@ static uint64_t limit_find(const char **by)
     return addresses < memory ? addresses : memory;
 }
 
-static void words_make(struct oomfile *o, const struct kp_run_oom *oom, uint32_t site, uint64_t limit)
+static void words_make(struct oomfile *o, const struct kp_run_oom *oom, uint64_t limit)
 {
     char name[24];
     struct site_sum *const most = next_find(o);
@@ -191,24 +191,24 @@ static void words_make(struct oomfile *o, const struct kp_run_oom *oom, uint32_t
                                           .most = most ? most->bytes : 0,
                                           .limit = limit != UINT64_MAX ? limit : 0,
                                           .cached = oom->device_type ? cached : 0,
-                                          .at = kp_callsite_get(site),
+                                          .at = kp_callsite_get(oom->site),
                                           .most_at = most ? kp_callsite_get((uint32_t)(most - o->sums)) : NULL});
 }
 
-static int text_make(struct oomfile *o, const struct kp_run_oom *oom, uint32_t site, uint64_t unkept)
+static int text_make(struct oomfile *o, const struct kp_run_oom *oom, uint64_t unkept)
 {
     struct kp_json *const j = &o->json;
     char name[24];
     const char *by = NULL;
     const uint64_t limit = oom->device_type ? UINT64_MAX : limit_find(&by);
-    words_make(o, oom, site, limit);
+    words_make(o, oom, limit);
     j->used = 0;
     j->error = 0;
     kp_json_lit(j, "{\"oom\":1,");
     kp_where_process(j, "oom");
     kp_json_fmt(j, ",\"text\":\"%s\",\"device\":\"%s\",\"asked\":%lu,\"asked_at\":{", o->words, device_name(oom, name),
                 oom->bytes);
-    site_put(j, site);
+    site_put(j, oom->site);
     kp_json_fmt(j, "},\"live\":%lu,\"blocks\":%u,\"unkept\":%lu", o->live, o->blocks, unkept);
     if (oom->device_type) kp_json_fmt(j, ",\"allocated\":%lu,\"reserved\":%lu", oom->allocated, oom->reserved);
     if (limit != UINT64_MAX) kp_json_fmt(j, ",\"limit\":%lu,\"limit_by\":\"%s\"", limit, by);
@@ -250,7 +250,6 @@ bool kp_oomfile_turn(void) { return out && written(); }
 
 static int look(struct oomfile *o, const struct kp_run_oom *oom)
 {
-    const uint32_t site = kp_callsite();
     memset(o->sums, 0, sizeof o->sums);
     memset(o->largest, 0, sizeof o->largest);
     o->live = o->blocks = 0;
@@ -258,7 +257,7 @@ static int look(struct oomfile *o, const struct kp_run_oom *oom)
     o->device = oom->device_type ? (uint16_t)(oom->device_type | (uint8_t)oom->device << 8) : 0;
     const uint64_t unkept = kp_torch_blocks(block_add, o);
     kp_where_path(o->path, "oom");
-    return text_make(o, oom, site, unkept);
+    return text_make(o, oom, unkept);
 }
 
 bool kp_oomfile_make(const struct kp_run_oom *oom)

@@ -34,6 +34,7 @@
 #include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "preload/torch/cpu_blocks.h"
+#include "preload/torch/forwardline.h"
 #include "preload/torch/torch.h"
 #include "preload/torch_bridge.h"
 #include "schedule/kp_schedule.h"
@@ -85,9 +86,11 @@ static void put_report(uint64_t address, int64_t bytes, size_t allocated, size_t
 
 enum { DEVICE_SHIFT = 16, STEP_SHIFT = 32 }; /* of a mark: site, device, step */
 
+static uint32_t site_here(void) { return kp_torch_forward_site(kp_callsite()); }
+
 static void block_put(uint64_t address, int64_t bytes, uint16_t device)
 {
-    const uint64_t place = is_watched ? kp_callsite() : 0, number = is_device(device) ? device : 0;
+    const uint64_t place = is_watched ? site_here() : 0, number = is_device(device) ? device : 0;
     const uint64_t step = is_watched ? kp_steps_seen() : 0;
     kp_cpu_blocks_put(address, bytes, place | number << DEVICE_SHIFT | step << STEP_SHIFT);
 }
@@ -209,8 +212,8 @@ static void tap_report_oom(int64_t bytes, size_t allocated, size_t reserved, uin
 {
     if (is_kept(kp_gate_get())) put_report(0, bytes, allocated, reserved, device, KP_MEMORY_OOM);
     if (is_watched)
-        kp_run_out_of_memory(
-            &(struct kp_run_oom){(uint64_t)bytes, allocated, reserved, (uint8_t)device, (int8_t)(device >> 8)});
+        kp_run_out_of_memory(&(struct kp_run_oom){(uint64_t)bytes, allocated, reserved, site_here(), (uint8_t)device,
+                                                  (int8_t)(device >> 8)});
     real_report_oom(bytes, allocated, reserved, device);
 }
 
@@ -253,6 +256,7 @@ void kp_torch_memory_attach(const struct kp_torch_api *api, bool is_oom_watched)
 {
     real = api;
     is_watched = is_oom_watched;
+    if (is_watched) kp_torch_forwards_setup();
     if (!kp_cpu_blocks_setup(is_watched)) kp_log(1, "out of memory: what was allocated before a window is not known");
     real_report = api->report ? api->report : api->report_1_13;
     real_report_oom = api->report_oom ? api->report_oom : api->report_oom_1_13;

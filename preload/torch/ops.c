@@ -19,6 +19,7 @@
 #include "preload/unwind/kp_unwind.h"
 #include "preload/run.h"
 #include "preload/torch/entry.h"
+#include "preload/torch/forwardline.h"
 #include "preload/torch/openwork.h"
 #include "preload/torch/torch.h"
 #include "schedule/kp_schedule.h"
@@ -179,6 +180,7 @@ static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t g
     /* In a warm-up the op's name is now cached, and no record is made. */
     if (KP_LIKELY((gate & KP_GATE_RECORD))) s->rec = put(t, gate, rf, name, callers, &s->start);
     if (kp_torch_is_comms(t, name) && s->rec) kp_torch_comms_put(t, gate);
+    if (KP_UNLIKELY(kp_load_relaxed(&kp_torch_forwards))) s->around = kp_torch_forward_begin(rf);
     return s;
 }
 
@@ -254,6 +256,7 @@ void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot)
     if (KP_UNLIKELY(slot->script)) script_depth = slot->script - 1;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_ON)) return;
     if (is_watched(rf)) kp_torch_collective_end(rf);
+    if (KP_UNLIKELY(kp_load_relaxed(&kp_torch_forwards))) kp_torch_forward_end(rf, slot->around);
     end_record(guard.thread, guard.gate, slot, now);
     if (KP_UNLIKELY(slot->phase)) phase_end(guard.thread, slot);
     KP_HOOK_LEAVE(&guard);

@@ -154,6 +154,7 @@ struct kp_torch_slot {
     uint32_t mark;         /* step mark of the range, 0: none */
     uint32_t phase;        /* of the phase that began with the range, the depth + 1 (kp_run_phase_end); 0: none */
     uint32_t script;       /* of a module of TorchScript: how deep it lies in others, from 1 on; 0: it is none */
+    uint64_t around;       /* of forwardline.c, where that is wanted */
 };
 struct kp_torch_pool {
     struct kp_torch_slot *idle; /* only the owner's thread uses it */

@@ -74,6 +74,14 @@ def test_memory_shows_the_traces_behind_it(tmp_path):
     assert shown.returncode == 0 and not shown.stderr and shown.stdout.startswith("cpu ran out of ") and ".gz" not in shown.stdout, shown
 
 
+def test_gradients_have_the_line_of_their_forward_op_while_ops_are_recorded(tmp_path):
+    for name, settings, line in (("ring", {"KPROF_RING": "1h"}, "forward"), ("none", {"KPROF_SCHEDULE": "none"}, "backward")):
+        harness.run_kprof(SCRIPT, tmp_path / name, 1, "grads", schedule=None, KPROF_ON_OOM="dump", **settings).ok()
+        [path] = (tmp_path / name).glob("oom-*")
+        sites = {(site["line"], site["category"]): site["bytes"] for site in json.loads(path.read_text())["sites"]}
+        assert sites.get((LINES[line], "gradients")) == 4_000_000, (name, sites)
+
+
 def told_by(*arguments):
     shown = harness.cli(*arguments)
     assert shown.returncode == 0, shown.stderr

@@ -52,3 +52,11 @@ def test_memory_says_why_the_cache_did_not_do(caught):
     assert first.startswith(f"cuda:0 ran out of memory: 30.00 MiB asked for at {PROGRAM}:{LINES['asked']} <module>, "
                             f"{torch_says['allocated'] / (1 << 20):.2f} MiB live, "), first
     assert first.endswith(f", {cached / (1 << 20):.2f} MiB cached in parts that do not fit"), first
+
+
+def test_gradients_have_the_line_of_their_forward_op(tmp_path):
+    """Threads of autograd have no frames of Python."""
+    fail(tmp_path, "grads", schedule=None, KPROF_RING="1h").ok()
+    [path] = tmp_path.glob("oom-*.json")
+    sites = {(site["line"], site["category"]): site["bytes"] for site in json.loads(path.read_text())["sites"]}
+    assert sites[LINES["forward"], "gradients"] >= 4_000_000, sites

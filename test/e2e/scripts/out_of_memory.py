@@ -21,6 +21,9 @@ for step in range(6):
     optimizer.step()  # momentum
     optimizer.zero_grad()
     keep(step)
+if len(sys.argv) > 2 and sys.argv[2] == "grads":
+    y = model(torch.ones(8, 1000))  # forward
+    y.sum().backward()  # backward
 print(json.dumps({"kept": sum(t.untyped_storage().nbytes() for t in kept), "weights": 4_000_000, "momentum": 4_000_000,
                   "in_step": kept[-2].untyped_storage().nbytes()}))
 resource.setrlimit(resource.RLIMIT_AS, (64 << 30, 64 << 30))
@@ -31,6 +34,6 @@ for _ in range(1 if sys.argv[1] == "ends" else int(sys.argv[1])):
         if sys.argv[1] == "ends":
             raise
         print("caught", file=sys.stderr)
-while len(sys.argv) > 2 and not glob.glob(f"{sys.argv[2]}/*.pt.trace.json*"):  # goes on until a trace is there
+while len(sys.argv) > 2 and sys.argv[2] != "grads" and not glob.glob(f"{sys.argv[2]}/*.pt.trace.json*"):  # goes on until a trace is there
     model(torch.ones(8, 1000)).sum().backward()
     optimizer.step()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains on a device of little memory, keeps what it computes, and asks for more than there is: `ends` of it, or prints what torch says is live.
 
-usage: out_of_memory.py [ends]
+usage: out_of_memory.py [ends|grads]: grads keeps the gradients of one more step
 """
 import json
 import sys
@@ -30,6 +30,9 @@ for step in range(6):
     optimizer.step()  # momentum
     optimizer.zero_grad()
     keep(step)
+if "grads" in sys.argv:
+    y = model(x)  # forward
+    y.sum().backward()
 spare = [torch.empty(3 << 20, dtype=torch.uint8, device="cuda") for _ in range(8)]
 del spare[::2]
 torch.cuda.synchronize()
