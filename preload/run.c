@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -255,17 +256,21 @@ void kp_run_turn_close(void)
     kp_run_turn_end();
 }
 
-int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; it may allocate, once for many handlers */
+static _Atomic int exit_status;
 
-static void exit_begins(void *unused)
+static void exit_begins(int status, void *unused)
 {
     int saved = errno;
     (void)unused;
+    kp_store_relaxed(&exit_status, status & 0xff);
     kp_run_turn_close();
     errno = saved;
 }
 
-bool kp_run_turn_watch(void) { return kp_fail_point("atexit") == 0 && __cxa_atexit(exit_begins, NULL, NULL) == 0; }
+/* libc's on_exit may allocate, once for many handlers. */
+bool kp_run_turn_watch(void) { return kp_fail_point("atexit") == 0 && on_exit(exit_begins, NULL) == 0; }
+
+int kp_run_exit_status(void) { return kp_load_relaxed(&exit_status); }
 
 bool kp_run_is_ticking(void) { return is_ticking; }
 

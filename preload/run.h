@@ -129,6 +129,7 @@ void kp_run_turn_end(void);
 void kp_run_turn_close(void); /* exit begins: no thread gets the turn any more */
 /* Registers an exit handler that closes the turn. exit() runs it before the handlers registered earlier. */
 bool kp_run_turn_watch(void);
+int kp_run_exit_status(void); /* of exit(), once it has begun; else 0 */
 /* Is this the helper thread that runs boot's tick, in a tick? */
 bool kp_run_is_ticking(void);
 void kp_run_set_ticking(bool is_ticking);

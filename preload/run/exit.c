@@ -30,6 +30,15 @@ void kp_exit_watch(void)
     is_watched = true;
 }
 
+/* A status says what an exception does not: sys.exit() with a text, a handler of SIGTERM, exit() of C. */
+static void status_note(void)
+{
+    char text[8];
+    if (!kp_run_exit_status() || !kp_record_is_open()) return;
+    kp_fmt(text, sizeof text, "%d", kp_run_exit_status());
+    (void)kp_record_note_try("exit_status", text);
+}
+
 __attribute__((destructor)) static void kprof_end(void)
 {
     if (!kp_run_is_active()) return;
@@ -37,6 +46,7 @@ __attribute__((destructor)) static void kprof_end(void)
     /* exit() may run in a signal handler: the code it interrupted never goes on. If that is a step that holds its lock,
      * the user runs kprof recover. */
     kp_ctl_end();
+    status_note();
     bool is_ended = kp_window_end_run();
     kp_stepnote_end();
     if (kp_thread_self) kp_store_release(&kp_thread_self->inside, 0); /* pairs with: quiesce.c:is_quiet */

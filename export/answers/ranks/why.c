@@ -67,10 +67,27 @@ static void how_put(struct kp_why_end *e, const struct kp_tree *tree, const stru
     else snprintf(e->how, sizeof e->how, "%s some time after step %ld, the last that was recorded", way, last);
 }
 
-/* The kernel or a fault ended it. SIGTERM is how a launcher ends the ranks that are left. */
+/* So a launcher ends the ranks that are left. A handler of the signal may give the status that a shell would. */
+static bool is_of_sigterm(const char *by)
+{
+    return by && (strcmp(by, "SIGTERM") == 0 || strcmp(by, "exit status 143") == 0);
+}
+
+/* The kernel or a fault ended it. */
 static bool is_of_a_crash(const char *signal)
 {
     return signal && strncmp(signal, "SIG", 3) == 0 && strcmp(signal, "SIGTERM") != 0 && strcmp(signal, "SIGINT") != 0;
+}
+
+/* What the trace does not say as the end's cause: what the launcher was told, else the program's own exit status. */
+static bool told_put(struct kp_kineto *trace, const char *by)
+{
+    const char *const status = kp_kineto_fact(trace, "kprof.exit_status");
+    char text[32];
+    snprintf(text, sizeof text, "exit status %.3s", status ? status : "");
+    if (!by && status) by = text;
+    if (by && !kp_ended_by(trace)) kp_fact_put(trace, "kprof.ended_by", by);
+    return by;
 }
 
 void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen,
@@ -79,15 +96,15 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     struct kp_kineto *const t = tree->trace;
     struct kp_why_end e = {
         .rank = kp_rankwaits_rank(t), .pid = (long)kp_kineto_pid(t), .is_running = known->is_running};
-    if (known->by && !kp_ended_by(t)) kp_fact_put(t, "kprof.ended_by", known->by);
+    const bool is_named = told_put(t, known->by);
     const char *const signal = kp_ended_signal(t);
     times_look(&e, tree);
     e.gone_ns = known->gone_ns;
-    const bool is_told = kp_ended_badly(t) || known->by, is_open = kp_ended_went_on(t);
+    const bool is_told = kp_ended_badly(t) || is_named, is_open = kp_ended_went_on(t);
     e.is_bad = !known->is_running && (is_told || (is_open && known->end == KP_WHY_GONE));
     e.is_kept = kp_ended_is_kept(t);
     e.has_gone_on = !e.is_bad && !e.is_running && is_open && known->end != KP_WHY_EXITED;
-    e.is_asked = !kp_ended_exception(t) && signal && strcmp(signal, "SIGTERM") == 0;
+    e.is_asked = !kp_ended_exception(t) && is_of_sigterm(signal);
     e.has_oom = kp_ended_oom(t);
     e.has_crashed = e.is_bad && !kp_ended_exception(t) && is_of_a_crash(signal);
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));

@@ -320,6 +320,7 @@ static void ended_write(struct kp_trace *t)
     if (t->options->goes_on || t->options->is_kept) kp_json_lit(&t->json, ", \"went_on\": true");
     if (!t->cycle.complete) killed_write(t);
     if (t->cycle.complete && !t->cycle.cut_short) return;
+    ours_string(t, "exit_status", "exit_status");
     ours_string(t, "exception", "exception");
     ours_string(t, "exception_at", "exception_at");
     ours_string(t, "out_of_memory", "out_of_memory");

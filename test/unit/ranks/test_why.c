@@ -81,6 +81,18 @@ static void a_rank_that_ended_by_itself_comes_last(void **state)
     assert_string_equal(told(), "rank 1 ended by SIGTERM after step 4\n  rank 0 ended by itself\n");
 }
 
+/* A handler of SIGTERM may give the status of a shell. */
+static void an_exit_status_is_told_and_one_of_sigterm_is_no_cause(void **state)
+{
+    (void)state;
+    add(0, "\"complete\":true,\"exit_status\":\"143\"", 1500);
+    add(1, "\"complete\":true,\"exit_status\":\"3\"", 2000);
+    add(2, CAUSE ",\"exit_status\":\"1\"", 9000);
+    assert_string_equal(told(), "rank 1 ended by exit status 3 after step 4; others followed\n"
+                                "  then rank 2 ended by ValueError at train.py:44 fails, after step 4\n"
+                                "  then rank 0 ended by exit status 143 after step 4\n");
+}
+
 static void a_job_that_ended_well_has_no_cause(void **state)
 {
     (void)state;
@@ -236,6 +248,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_was_in_a_collective_missed_one_that_was_not),
         cmocka_unit_test(a_killed_rank_is_the_cause_of_exceptions),
         cmocka_unit_test(a_rank_that_ended_by_itself_comes_last),
+        cmocka_unit_test(an_exit_status_is_told_and_one_of_sigterm_is_no_cause),
         cmocka_unit_test(a_job_that_ended_well_has_no_cause),
         cmocka_unit_test(what_stood_before_it_ended_is_the_cause),
         cmocka_unit_test(what_lacked_memory_says_so_once),

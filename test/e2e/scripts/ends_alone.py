@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops and five steps of the torch of one file, then an end of the kind HOW. usage: ends_alone.py TORCH HOW"""
+import atexit
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+libc, kprof, torch = ctypes.CDLL(None), ctypes.CDLL(None), ctypes.CDLL(os.path.join(sys.argv[1], "libtorch_cpu.so"))
+
+
+def steps(count):
+    for _ in range(count):
+        torch.mini_op(b"aten::end")
+        assert kprof.kprof_step() == 0
+
+
+def raises(error):
+    raise error
+
+
+def in_thread(function, *arguments):
+    thread = threading.Thread(target=function, args=arguments)
+    thread.start()
+    thread.join()
+
+
+def by(number, handler=signal.SIG_DFL):
+    signal.signal(number, handler)
+    os.kill(os.getpid(), number)
+    time.sleep(600)
+
+
+def writes_into_nothing(handler):
+    signal.signal(signal.SIGPIPE, handler)
+    read, write = os.pipe()
+    os.close(read)
+    os.write(write, b"x")
+
+
+def in_child():
+    """A child of a child goes on, and is killed."""
+    if os.fork() == 0:
+        if os.fork() == 0:
+            steps(1)
+            os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(0)
+    os.wait()
+
+
+def takes_time():
+    resource.setrlimit(resource.RLIMIT_CPU, (1, resource.RLIM_INFINITY))
+    while True:
+        pass
+
+
+WAYS = {
+    "plain": lambda: None,
+    "text": lambda: sys.exit("the data is not there"),
+    "three": lambda: sys.exit(3),
+    "zero": lambda: sys.exit(0),
+    "c": lambda: libc.exit(4),
+    "_exit": lambda: in_thread(os._exit, 5),
+    "exec": lambda: os.execv("/bin/sh", ["sh", "-c", "exit 6"]),
+    "thread": lambda: in_thread(sys.exit, 7),
+    "raises_in_thread": lambda: in_thread(raises, KeyError("k")),
+    "atexit": lambda: atexit.register(raises, KeyError("k")),
+    "child": lambda: subprocess.run(["sh", "-c", "kill -9 $$"], check=False),
+    "grandchild": in_child,
+    "interrupt": lambda: by(signal.SIGINT, signal.default_int_handler),
+    "term": lambda: by(signal.SIGTERM),
+    "handled": lambda: by(signal.SIGTERM, lambda *_: sys.exit(143)),
+    "saved": lambda: by(signal.SIGTERM, lambda *_: sys.exit(0)),
+    "pipe": lambda: writes_into_nothing(signal.SIG_DFL),
+    "quit": lambda: by(signal.SIGQUIT),
+    "alarm": lambda: by(signal.SIGALRM),
+    "usr1": lambda: by(signal.SIGUSR1),
+    "cpu": takes_time,
+    "abort": lambda: in_thread(libc.abort),
+    "fault": lambda: in_thread(ctypes.string_at, 0),
+    "kill_at_exit": lambda: atexit.register(os.kill, os.getpid(), signal.SIGKILL),
+}
+steps(5)
+WAYS[sys.argv[2]]()
+steps(2)
