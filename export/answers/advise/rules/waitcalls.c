@@ -125,17 +125,19 @@ static void piece_take(void *context, size_t node, int64_t from_ns, int64_t to_n
     struct waitcall_walk *const w = context;
     const struct kp_costrules *const x = w->out->x;
     const struct kp_kineto_event *const e = kp_tree_event(x->tree, node);
+    const struct kp_step *const steps = x->chosen->steps;
+    const size_t first = kp_step_after(steps, x->chosen->step_count, from_ns);
     struct kp_waitplace place;
     if (e->kind != KP_KINETO_PYTHON || e->pid != w->thread.pid || e->tid != w->thread.tid) return;
+    if (first == x->chosen->step_count || steps[first].start_ns >= to_ns) return;
     if (x->loaders[node] >= 0 || w->is_input[node] || !place_find(w, x, (int32_t)node, &place)) return;
     if (w->is_step && !w->is_step[node]) {
         w->out->between_ns += (double)kp_spans_between(&x->chosen->in_steps, from_ns, to_ns);
         return;
     }
     double all = 0;
-    for (size_t i = kp_step_after(x->chosen->steps, x->chosen->step_count, from_ns); i < x->chosen->step_count; i++) {
-        const struct kp_step *const s = &x->chosen->steps[i];
-        if (s->start_ns >= to_ns) break;
+    for (size_t i = first; i < x->chosen->step_count && steps[i].start_ns < to_ns; i++) {
+        const struct kp_step *const s = &steps[i];
         const int64_t from = from_ns > s->start_ns ? from_ns : s->start_ns, to = to_ns < s->end_ns ? to_ns : s->end_ns;
         double *const ns =
             kp_keyindex_row(&w->out->steps, (uint64_t)i << 8 | (uint64_t)place.kind, &(double){0}, sizeof *ns);
