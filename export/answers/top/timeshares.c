@@ -26,20 +26,20 @@ struct shares {
     struct kp_spans data, busy, comm, waits, gpu; /* busy: an op or data; comm: also collectives */
 };
 
-static void shares_add(struct shares *s, const struct kp_tree *tree, const uint8_t *marks, size_t i)
+static void shares_add(struct shares *s, const struct kp_tree *tree, const struct kp_commops *comm, size_t i)
 {
     const struct kp_node *const node = &tree->nodes[i];
     const struct kp_kineto_event *e = &tree->trace->events[node->event];
     const char *name = kp_kineto_text(tree->trace, e->name);
     const int64_t from = node->start_ns, to = node->end_ns;
     const bool is_host = e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP;
-    if (is_host && (kp_vendor_is_collective(name) || (marks && marks[i] == KP_COMMOP_IS))) {
+    if (is_host && (kp_vendor_is_collective(name) || (comm->of && comm->of[i] == KP_COMMOP_IS))) {
         kp_spans_add(&s->comm, from, to);
         return;
     }
     if (node->is_async) return;
     if (e->kind == KP_KINETO_GPU) kp_spans_add(&s->gpu, from, to);
-    if (e->kind == KP_KINETO_OP) kp_commops_add(&s->busy, tree, marks, i);
+    if (e->kind == KP_KINETO_OP) kp_commops_add(&s->busy, tree, comm, i);
     if (e->kind == KP_KINETO_RUNTIME) kp_spans_add(&s->busy, from, to);
     if (e->kind == KP_KINETO_RUNTIME && kp_vendor_is_wait(name)) kp_spans_add(&s->waits, from, to);
     if ((e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_PYTHON) && kp_kineto_is_loader(name)) {
@@ -72,9 +72,10 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
 {
     struct shares s = {0};
     struct kp_spans *const all[] = {&s.data, &s.busy, &s.comm, &s.waits, &s.gpu};
-    uint8_t *const marks = kp_commops_mark(tree);
-    for (size_t i = 0; i < tree->count; i++) shares_add(&s, tree, marks, i);
-    free(marks);
+    struct kp_commops comm;
+    kp_commops_find(&comm, tree);
+    for (size_t i = 0; i < tree->count; i++) shares_add(&s, tree, &comm, i);
+    kp_commops_fini(&comm);
     kp_spans_settle(&s.busy);
     for (size_t i = 0; i < s.busy.count; i++) kp_spans_add(&s.comm, s.busy.of[i].start_ns, s.busy.of[i].end_ns);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_settle(all[i]);

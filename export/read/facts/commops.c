@@ -6,31 +6,60 @@
 
 #include "export/read/facts/vendor.h"
 
-uint8_t *kp_commops_mark(const struct kp_tree *tree)
+static void op_mark(struct kp_commops *ops, const struct kp_tree *tree, size_t i)
 {
-    uint8_t *marks = NULL;
-    for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-        if (e->kind != KP_KINETO_OP || tree->nodes[i].is_async || tree->nodes[i].on_device) continue;
-        if (!kp_vendor_is_comm_op(kp_kineto_text(tree->trace, e->name))) continue;
-        if (!marks) marks = kp_kineto_zeros(tree->count, 1);
-        marks[i] = KP_COMMOP_IS;
-        for (int32_t up = tree->nodes[i].parent; up >= 0 && !marks[up]; up = tree->nodes[up].parent)
-            marks[up] = KP_COMMOP_INSIDE;
-    }
-    return marks;
+    if (!ops->of) ops->of = kp_kineto_zeros(tree->count, 1);
+    ops->of[i] = KP_COMMOP_IS;
+    for (int32_t up = tree->nodes[i].parent; up >= 0 && !ops->of[up]; up = tree->nodes[up].parent)
+        ops->of[up] = KP_COMMOP_INSIDE;
 }
 
-void kp_commops_add(struct kp_spans *out, const struct kp_tree *tree, const uint8_t *marks, size_t node)
+void kp_commops_find(struct kp_commops *out, const struct kp_tree *tree)
+{
+    *out = (struct kp_commops){0};
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *const n = &tree->nodes[i];
+        const enum kp_kineto_kind kind = kp_tree_event(tree, i)->kind;
+        const char *const name = kp_kineto_text(tree->trace, kp_tree_event(tree, i)->name);
+        if (n->on_device) continue;
+        if (kind == KP_KINETO_ANNOTATION && kp_vendor_is_collective(name))
+            kp_spans_add(&out->ranges, n->start_ns, n->end_ns);
+        if (kind == KP_KINETO_OP && !n->is_async && kp_vendor_is_comm_op(name)) op_mark(out, tree, i);
+    }
+    kp_spans_settle(&out->ranges);
+}
+
+/* Adds what of this time lies in no collective. */
+static void piece_add(struct kp_spans *out, const struct kp_spans *ranges, int64_t from_ns, int64_t to_ns)
+{
+    size_t i = kp_rows_from(ranges->of, ranges->count, sizeof *ranges->of, from_ns);
+    for (i -= i > 0; i < ranges->count && ranges->of[i].start_ns < to_ns; i++) {
+        if (ranges->of[i].end_ns <= from_ns) continue;
+        kp_spans_add(out, from_ns, ranges->of[i].start_ns);
+        from_ns = ranges->of[i].end_ns;
+    }
+    kp_spans_add(out, from_ns, to_ns);
+}
+
+void kp_commops_add(struct kp_spans *out, const struct kp_tree *tree, const struct kp_commops *ops, size_t node)
 {
     const struct kp_node *const n = &tree->nodes[node];
     int64_t from_ns = n->start_ns;
-    for (int32_t c = marks && marks[node] == KP_COMMOP_INSIDE ? n->first_child : -1; c >= 0;
-         c = tree->nodes[c].next_sibling) {
-        if (!marks[c] || tree->nodes[c].is_async) continue;
-        kp_spans_add(out, from_ns, tree->nodes[c].start_ns);
-        if (marks[c] == KP_COMMOP_INSIDE) kp_commops_add(out, tree, marks, (size_t)c);
+    if (!ops->of || ops->of[node] != KP_COMMOP_INSIDE) {
+        kp_spans_add(out, n->start_ns, n->end_ns);
+        return;
+    }
+    for (int32_t c = n->first_child; c >= 0; c = tree->nodes[c].next_sibling) {
+        if (!ops->of[c] || tree->nodes[c].is_async) continue;
+        piece_add(out, &ops->ranges, from_ns, tree->nodes[c].start_ns);
+        if (ops->of[c] == KP_COMMOP_INSIDE) kp_commops_add(out, tree, ops, (size_t)c);
         from_ns = tree->nodes[c].end_ns;
     }
-    kp_spans_add(out, from_ns, n->end_ns);
+    piece_add(out, &ops->ranges, from_ns, n->end_ns);
+}
+
+void kp_commops_fini(struct kp_commops *ops)
+{
+    free(ops->of);
+    kp_spans_fini(&ops->ranges);
 }

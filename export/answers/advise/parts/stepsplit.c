@@ -49,7 +49,7 @@ static bool is_aside(const struct kp_node *node, enum kp_split_part part)
     return node->is_async && part != KP_SPLIT_COMM;
 }
 
-static void ladder_add(struct ladder *l, const struct kp_tree *tree, const uint8_t *marks, size_t at,
+static void ladder_add(struct ladder *l, const struct kp_tree *tree, const struct kp_commops *comm, size_t at,
                        enum kp_split_part part)
 {
     const struct kp_node *const node = &tree->nodes[at];
@@ -57,7 +57,7 @@ static void ladder_add(struct ladder *l, const struct kp_tree *tree, const uint8
     if (is_aside(node, part)) return;
     for (size_t i = 0; i < KP_SPLIT_IDLE; i++) {
         is_in = is_in || l->order[i] == part;
-        if (is_in && l->order[i] == KP_SPLIT_COMPUTE) kp_commops_add(&l->sets[i], tree, marks, at);
+        if (is_in && l->order[i] == KP_SPLIT_COMPUTE) kp_commops_add(&l->sets[i], tree, comm, at);
         else if (is_in) kp_spans_add(&l->sets[i], node->start_ns, node->end_ns);
     }
 }
@@ -112,11 +112,12 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
     struct ladder l = {0};
     struct kp_idle idle = {0};
     const bool has_gpu = kp_chosen_has_gpu(chosen, tree);
-    uint8_t *const marks = has_gpu ? NULL : kp_commops_mark(tree);
+    struct kp_commops comm = {0};
+    if (!has_gpu) kp_commops_find(&comm, tree);
     memcpy(l.order, orders[has_gpu], sizeof l.order);
     for (size_t i = 0; i < tree->count; i++)
-        ladder_add(&l, tree, marks, i, part_of(tree->trace, kp_tree_event(tree, i), has_gpu));
-    free(marks);
+        ladder_add(&l, tree, &comm, i, part_of(tree->trace, kp_tree_event(tree, i), has_gpu));
+    kp_commops_fini(&comm);
     for (size_t i = 0; i < KP_SPLIT_IDLE; i++) kp_spans_settle(&l.sets[i]);
     if (places) kp_idle_find(&idle, tree, chosen, &l.sets[KP_SPLIT_IDLE - 1], has_gpu);
     for (size_t i = 0; i < chosen->step_count; i++) split_make(&out[i], &l, &idle, &chosen->steps[i]);
