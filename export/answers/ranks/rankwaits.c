@@ -20,7 +20,7 @@ enum { RANKS_SHOWN = 8, PLACE_BYTES = 200 };
 #define CAUSE_LEAST_MS 0.1
 #define LATE_SHARE 0.8     /* of what ranks wait */
 #define PLACE_LEAST 0.001  /* of the steps */
-#define CORE_OF_STEPS 0.05 /* what a rank waits less for a core explains no collective */
+#define CORE_OF_STEPS 0.05 /* what a rank waits less for a core, or computes more, explains no collective */
 #define PLACE_OF_CAUSE 0.2 /* of what a rank has more: a line that has less of it explains nothing */
 
 /* ---- one trace ---- */
@@ -372,13 +372,27 @@ const struct kp_rankwait *kp_rankwaits_most(const struct kp_rankwaits *w)
 
 bool kp_rankwaits_lack(const struct kp_rankwaits *w) { return w->lacking > 0; }
 
+/*
+ * Had it no core for half of what others waited for it, and computed no more than they? Without more work of its own it
+ * is late by chance: the next time another one is.
+ */
+static bool is_late_for_core(const struct kp_rankwaits *w, const struct kp_rankwait *late)
+{
+    int64_t most_ns = 0;
+    for (size_t i = 0; i < w->rank_count; i++)
+        if (&w->ranks[i] != late && w->ranks[i].core_had_ns > most_ns) most_ns = w->ranks[i].core_had_ns;
+    return most_ns > 0 && kp_rankwaits_crowded(w) == late && 2 * late->core_waited_ns >= late->held_ns &&
+           (double)(late->core_had_ns - most_ns) < CORE_OF_STEPS * (double)late->steps_ns;
+}
+
 const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *w)
 {
     int64_t held_ns = 0;
     if (w->rank_count < 2 || !w->matched || kp_rankwaits_lack(w)) return NULL;
     const struct kp_rankwait *const late = kp_rankwaits_most(w);
     for (size_t i = 0; i < w->rank_count; i++) held_ns += w->ranks[i].held_ns;
-    return held_ns && (double)late->held_ns >= LATE_SHARE * (double)held_ns ? late : NULL;
+    const bool is_late = held_ns && (double)late->held_ns >= LATE_SHARE * (double)held_ns;
+    return is_late && !is_late_for_core(w, late) ? late : NULL;
 }
 
 const struct kp_rankwait *kp_rankwaits_row(const struct kp_rankwaits *w, long rank)

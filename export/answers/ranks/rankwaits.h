@@ -91,7 +91,8 @@ enum { KP_RANKTEXT_BYTES = 128 };
 const char *kp_rankwaits_missing(char *out, size_t bytes, const struct kp_rankwaits *waits);
 /* Settled: the rank for which others waited longest; NULL: no collective is matched. */
 const struct kp_rankwait *kp_rankwaits_most(const struct kp_rankwaits *waits);
-/* Settled: the rank for which others waited nearly all of the time that any waited; or NULL. */
+/* Settled: the rank for which others waited nearly all of the time that any waited, and not for want of a core alone;
+ * or NULL. */
 const struct kp_rankwait *kp_rankwaits_late(const struct kp_rankwaits *waits);
 /* Settled: that rank, where this one waits for it at least half of the time in collectives; or NULL. */
 const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *waits, long rank);

@@ -388,7 +388,7 @@ static void a_wait_of_ranks_without_a_core_is_one_for_a_core(void **state)
         {{{50, 56, 40}, {45, 60, 41}},
          ",\"kprof\":{\"core_had_us\":50,\"core_waited_us\":50}",
          {KP_RANKWAIT_CORE, KP_RANKWAIT_CORE}},
-        /* one that is late alone is late, core or none */
+        /* one that is late alone is late, where a core does not explain it */
         {{{50, 60, 40}, {5, 6, 5}},
          ",\"kprof\":{\"core_had_us\":50,\"core_waited_us\":50}",
          {KP_RANKWAIT_LATE, KP_RANKWAIT_CORE}},
@@ -406,6 +406,34 @@ static void a_wait_of_ranks_without_a_core_is_one_for_a_core(void **state)
                 fail_msg("row %zu, rank %d: %d", i, rank, (int)kp_rankwaits_kind(&w, rank));
         assert_int_equal(kp_rankwaits_crowded(&w) != NULL, strstr(rows[i].job, ":50") != NULL);
         if (!kp_rankwaits_late(&w)) assert_false(kp_rankwaits_cause(cause, sizeof cause, &w, kp_rankwaits_most(&w)));
+        kp_rankwaits_fini(&w);
+    }
+}
+
+/* Rank 0 waits for rank 1, which had no core for nearly as long: that is late only where it computes more. */
+static void a_rank_that_has_as_much_to_do_and_no_core_is_not_late(void **state)
+{
+    static const char *const jobs[][2] = {{",\"kprof\":{\"core_had_us\":50,\"core_waited_us\":5}",
+                                           ",\"kprof\":{\"core_had_us\":51,\"core_waited_us\":120}"},
+                                          {",\"kprof\":{\"core_had_us\":50,\"core_waited_us\":5}",
+                                           ",\"kprof\":{\"core_had_us\":999,\"core_waited_us\":920}"},
+                                          {",\"kprof\":{\"core_had_us\":50,\"core_waited_us\":5}",
+                                           ",\"kprof\":{\"core_had_us\":51,\"core_waited_us\":20}"},
+                                          {"", ",\"kprof\":{\"core_had_us\":51,\"core_waited_us\":120}"}};
+    static const int lengths[2][3] = {{50, 60, 40}, {5, 6, 5}};
+    static const enum kp_rankwait_kind kinds[] = {KP_RANKWAIT_CORE, KP_RANKWAIT_LATE, KP_RANKWAIT_LATE,
+                                                  KP_RANKWAIT_LATE};
+    (void)state;
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        struct kp_rankwaits w = {0};
+        for (int rank = 0; rank < 2; rank++) {
+            job_of = jobs[i][rank];
+            rank_add(&w, rank, lengths[rank], 3);
+        }
+        job_of = "";
+        kp_rankwaits_settle(&w);
+        if (kp_rankwaits_kind(&w, 0) != kinds[i]) fail_msg("row %zu: %d", i, (int)kp_rankwaits_kind(&w, 0));
+        assert_int_equal(kp_rankwaits_late(&w) != NULL, kinds[i] == KP_RANKWAIT_LATE);
         kp_rankwaits_fini(&w);
     }
 }
@@ -428,6 +456,7 @@ int main(void)
         cmocka_unit_test(waits_that_overlap_are_no_sum),
         cmocka_unit_test(late_is_who_costs_time_not_who_comes_last_often),
         cmocka_unit_test(a_wait_of_ranks_without_a_core_is_one_for_a_core),
+        cmocka_unit_test(a_rank_that_has_as_much_to_do_and_no_core_is_not_late),
         cmocka_unit_test(all_collectives_of_a_large_job_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
