@@ -11,6 +11,8 @@
  */
 #include "preload/run/oomwords.h"
 
+#include <string.h>
+
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_path.h"
 #include "collector/base/kp_units.h"
@@ -29,10 +31,12 @@ static const char *place_put(char out[PLACE_BYTES], const struct kp_callsite *s)
 void kp_oomwords_put(char out[KP_OOMWORDS_BYTES], const struct kp_oomwords *w)
 {
     char size[3][SIZE_BYTES], place[PLACE_BYTES];
-    size_t used = kp_fmt(out, KP_OOMWORDS_BYTES, "%s ran out of %s: %s asked for at %s, %s live", w->device,
-                         w->limit ? kp_units_bytes(size[0], SIZE_BYTES, (int64_t)w->limit) : "memory",
-                         kp_units_bytes(size[1], SIZE_BYTES, (int64_t)w->asked), place_put(place, w->at),
-                         kp_units_bytes(size[2], SIZE_BYTES, (int64_t)w->live));
+    const bool is_host = strcmp(w->device, "cpu") == 0;
+    size_t used = kp_fmt(
+        out, KP_OOMWORDS_BYTES, "%s ran out of %s%s: %s asked for at %s, %s live", is_host ? "the host" : w->device,
+        w->limit ? kp_units_bytes(size[0], SIZE_BYTES, (int64_t)w->limit) : "memory",
+        is_host && w->limit ? " of memory" : "", kp_units_bytes(size[1], SIZE_BYTES, (int64_t)w->asked),
+        place_put(place, w->at), kp_units_bytes(size[2], SIZE_BYTES, (int64_t)w->live));
     const char *const category = w->most_at ? w->most_at->category : "";
     if (w->most)
         used += kp_fmt(out + used, KP_OOMWORDS_BYTES - used, ", %s of it from %s%s%s%s",

@@ -14,5 +14,5 @@ struct kp_oomwords {
     uint64_t limit, cached;                 /* 0: not known */
     const struct kp_callsite *at, *most_at; /* NULL: not known */
 };
-/* "cpu ran out of 4.00 GiB: 1.00 GiB asked for at k.py:6 huge, 3.40 GiB live, 2.50 GiB of it from k.py:4 work" */
+/* "cuda:0 ran out of 4.00 GiB: 1.00 GiB asked for at k.py:6 huge, 3.40 GiB live, 2.50 GiB of it from k.py:4 work" */
 void kp_oomwords_put(char out[KP_OOMWORDS_BYTES], const struct kp_oomwords *words);

@@ -27,7 +27,7 @@ def test_what_is_live_is_told_by_line_to_the_byte(tmp_path):
     assert sites[LINES["momentum"], "optimizer state"]["bytes"] == said["momentum"]
     assert told["live"] == sum(site["bytes"] for site in told["sites"])
     assert 0 < told["limit"] <= 64 << 30
-    assert told["text"].startswith("cpu ran out of ") and f"kprof: {told['text']} (by line: kprof memory " in run.err
+    assert told["text"].startswith("the host ran out of ") and f"kprof: {told['text']} (by line: kprof memory " in run.err
 
 
 def test_what_grows_a_step_is_told_and_nothing_else(tmp_path):
@@ -40,7 +40,7 @@ def test_what_grows_a_step_is_told_and_nothing_else(tmp_path):
 
 def test_a_program_that_fails_often_keeps_few_files(tmp_path):
     run, paths = fail(tmp_path, 30)
-    assert 1 <= len(paths) <= 8 and run.err.count("cpu ran out of ") >= 30
+    assert 1 <= len(paths) <= 8 and run.err.count("the host ran out of ") >= 30
     json.loads(paths[-1].read_text())
 
 
@@ -56,7 +56,7 @@ def test_memory_says_it_first_and_by_line(tmp_path):
         shown = harness.cli("memory", argument)
         assert shown.returncode == 0, shown.stderr
         first = shown.stdout.splitlines()[0]
-        assert first.startswith("cpu ran out of ") and f"1024.00 GiB asked for at {SCRIPT}:{LINES['asked']} <module>" in first
+        assert first.startswith("the host ran out of ") and f"1024.00 GiB asked for at {SCRIPT}:{LINES['asked']} <module>" in first
         assert f"{SCRIPT}:{LINES['kept']} keep" in first
     told = json.loads(harness.cli("memory", "--json", path).stdout)
     assert told["sites"][0]["bytes"] == said["kept"] and told["text"] == first
@@ -67,11 +67,11 @@ def test_memory_shows_the_traces_behind_it(tmp_path):
     for folder, setting in ((recorded, 1), (plain, 0)):
         harness.run_kprof(SCRIPT, folder, 1, schedule="wait=1,warmup=1,active=2,repeat=1", KPROF_ON_OOM="dump", KPROF_PROFILE_MEMORY=setting).ok()
     shown = told_by("memory", recorded)
-    assert shown.startswith("cpu ran out of ") and shown.index(".pt.trace.json.gz:\n") > shown.index("Allocated at") and "peak" in shown, shown
+    assert shown.startswith("the host ran out of ") and shown.index(".pt.trace.json.gz:\n") > shown.index("Allocated at") and "peak" in shown, shown
     first, second = map(json.loads, told_by("memory", "--json", recorded).split("\n", 1))
     assert first["oom"] == 1 and "oom" not in second
     shown = harness.cli("memory", plain)
-    assert shown.returncode == 0 and not shown.stderr and shown.stdout.startswith("cpu ran out of ") and ".gz" not in shown.stdout, shown
+    assert shown.returncode == 0 and not shown.stderr and shown.stdout.startswith("the host ran out of ") and ".gz" not in shown.stdout, shown
 
 
 def test_gradients_have_the_line_of_their_forward_op_while_ops_are_recorded(tmp_path):

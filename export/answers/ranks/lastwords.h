@@ -9,7 +9,7 @@ enum { KP_LASTWORDS_BYTES = 1024 };
  * Writes " in step 20, in aten::mm, killed.py:18 similarity, which had run for 512.3 ms; it had 801.20 MB of memory at
  * most" behind "killed by SIGKILL"; " after step 19" where nothing was open. "": the trace has no step, or is whole.
  * Behind "ended by ValueError": " at train.py:18 main, after step 19", or without a step its line alone;
- * with KPROF_ON_OOM also "; cpu ran out of memory: ..".
+ * with KPROF_ON_OOM also "; the host ran out of memory: ..".
  * Without a parent that saw the end the time is "at least", up to what was written last. Returns `out`.
  */
 const char *kp_lastwords(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen);

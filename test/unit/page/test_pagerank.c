@@ -170,11 +170,31 @@ static void ranks_of_one_machine_wait_for_no_network(void **state)
     free(verdict);
 }
 
+static void collectives_of_a_few_bytes_are_not_made_smaller(void **state)
+{
+    static const int64_t sizes[] = {3 * 16383, 3 * 16384, 0};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct kp_rankwaits ranks = {0};
+        struct kp_rankwords words;
+        rank_add(&ranks, 0, 500);
+        rank_add(&ranks, 1, 70);
+        kp_rankwaits_settle(&ranks);
+        assert_int_equal(ranks.matched, 3);
+        ranks.bus_bytes = sizes[i];
+        assert_true(kp_finding_of_rank(&words, &ranks, 1));
+        assert_int_equal(strncmp(words.change, "Start fewer collectives", 23) == 0, i == 0);
+        assert_int_equal(strncmp(words.change, "Send less", 9) == 0, i != 0);
+        kp_rankwaits_fini(&ranks);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_rank_has_its_head_and_steps, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_trace_of_no_job_is_not_compared, little_setup, little_teardown),
+        cmocka_unit_test(collectives_of_a_few_bytes_are_not_made_smaller),
         cmocka_unit_test(the_rank_that_waits_and_the_late_one_are_told_apart),
         cmocka_unit_test(no_rank_of_a_job_that_stands_is_late),
         cmocka_unit_test(a_rank_that_hardly_waits_waits_for_the_network),

@@ -39,7 +39,15 @@ static void what_is_not_known_is_left_out(void **state)
     (void)state;
     assert_string_equal(
         said(&(struct kp_oomwords){.device = "cpu", .asked = 1023, .live = 1531, .cached = 1}),
-        "cpu ran out of memory: 1023 B asked for at a place that is not known, 1.50 KiB live, 1 B cached");
+        "the host ran out of memory: 1023 B asked for at a place that is not known, 1.50 KiB live, 1 B cached");
+}
+
+static void the_cpus_memory_is_the_hosts(void **state)
+{
+    (void)state;
+    assert_string_equal(said(&(struct kp_oomwords){.device = "cpu", .asked = 1024, .live = 2048, .limit = 4096}),
+                        "the host ran out of 4.00 KiB of memory: 1.00 KiB asked for at a place that is not known, "
+                        "2.00 KiB live");
 }
 
 static void long_names_are_cut(void **state)
@@ -63,6 +71,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_says_what_was_asked_for_and_what_holds_most),
         cmocka_unit_test(what_is_not_known_is_left_out),
+        cmocka_unit_test(the_cpus_memory_is_the_hosts),
         cmocka_unit_test(long_names_are_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,15 @@ static void late_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks
     even_out(out, kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : "");
 }
 
+#define SMALL_BYTES 16384 /* of a collective: to send half of it saves nothing */
+static const char fewer[] = "Start fewer collectives: these send a few bytes each, so their number costs, not their "
+                            "size. Join small tensors, and exchange metrics every N steps.";
+
+static bool are_small(const struct kp_rankwaits *ranks)
+{
+    return ranks->matched && ranks->bus_bytes > 0 && ranks->bus_bytes < SMALL_BYTES * (int64_t)ranks->matched;
+}
+
 static void own_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
 {
     const struct kp_rankwait *const row = kp_rankwaits_row(ranks, rank);
@@ -136,7 +145,7 @@ static void own_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks,
     snprintf(out->what, sizeof out->what,
              "the step waits for the %s (this rank arrived last at %zu of %zu collectives)",
              is_one ? "collectives' own work, on one machine" : "network", row->last, row->matched);
-    snprintf(out->change, sizeof out->change, "%s%s", kp_commkinds_less(&ranks->kinds),
+    snprintf(out->change, sizeof out->change, "%s%s", are_small(ranks) ? fewer : kp_commkinds_less(&ranks->kinds),
              is_one ? " On one machine ranks and collectives share its cores." : "");
 }
 
