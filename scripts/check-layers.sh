@@ -60,7 +60,7 @@ may_see() { # room -> rooms, those it may include besides itself
     opsrules) rooms="stepkinds parts ranks top stacks torchtable $model" ;;
     rules) rooms="opsrules stepkinds parts ranks top stacks torchtable $model" ;;
     advise) rooms="rules opsrules stepkinds parts ranks top stacks torchtable $model" ;;
-    diff) rooms="advise parts top torchtable $model" ;;
+    diff) rooms="advise parts ranks top torchtable $model" ;;
     page|view) rooms="advise parts memory ranks top stacks torchtable $model" ;;
     convert) rooms="folder files $model" ;;
     watch) rooms="format $low" ;;

@@ -33,10 +33,24 @@ static void row_fini(struct kp_diff_row *row)
     for (int side = 0; side < KP_DIFF_SIDES; side++) free(row->values[side]);
 }
 
+static void rank_close(struct kp_diff_rank *r)
+{
+    kp_diff_close(r->of);
+    free(r->of);
+}
+
+static void ranks_close(struct kp_diff *d)
+{
+    for (size_t i = 0; i < d->rank_count; i++) rank_close(&d->ranks[i]);
+    free(d->ranks);
+}
+
 void kp_diff_close(struct kp_diff *d)
 {
     for (size_t i = 0; i < d->count; i++) row_fini(&d->rows[i]);
     row_fini(&d->step);
+    row_fini(&d->own);
+    ranks_close(d);
     for (int side = 0; side < KP_DIFF_SIDES; side++) free(d->sides[side].files);
     free(d->rows);
     kp_keyindex_fini(&d->keys);
@@ -58,6 +72,16 @@ static void row_fill(struct kp_diff_row *row, int side, size_t samples)
 {
     row->values[side] = kp_kineto_grow(row->values[side], &row->capacity[side], samples, sizeof(double));
     while (row->filled[side] < samples) row->values[side][row->filled[side]++] = 0;
+}
+
+struct kp_diff *kp_diff_rank_get(struct kp_diff *d, long rank)
+{
+    for (size_t i = 0; i < d->rank_count; i++)
+        if (d->ranks[i].rank == rank) return d->ranks[i].of;
+    struct kp_diff *const of = kp_kineto_zeros(1, sizeof *of);
+    kp_diff_open(of);
+    *KP_KINETO_NEXT(d->ranks, d->rank_count, d->rank_capacity) = (struct kp_diff_rank){.rank = rank, .of = of};
+    return of;
 }
 
 void kp_diff_sample_add(struct kp_diff_row *row, int side, size_t sample, double value)
@@ -183,6 +207,12 @@ static void row_measure(const struct kp_diff *d, struct kp_diff_row *row, double
 
 /* ---- order ---- */
 
+static int by_rank(const void *a, const void *b)
+{
+    const struct kp_diff_rank *x = a, *y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
 static int row_order(const void *a, const void *b, void *context)
 {
     const struct kp_diff_row *x = a, *y = b;
@@ -191,6 +221,22 @@ static int row_order(const void *a, const void *b, void *context)
     const double i = fabs(x->change), j = fabs(y->change);
     if (i < j || i > j) return i > j ? -1 : 1;
     return strcmp(kp_strings_get(d->strings, x->name), kp_strings_get(d->strings, y->name));
+}
+
+static void ranks_settle(struct kp_diff *d)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < d->rank_count; i++) {
+        struct kp_diff *const of = d->ranks[i].of;
+        if (!of->sides[KP_DIFF_A].samples || !of->sides[KP_DIFF_B].samples) {
+            rank_close(&d->ranks[i]);
+            continue;
+        }
+        kp_diff_settle(of);
+        d->ranks[kept++] = d->ranks[i];
+    }
+    d->rank_count = kept;
+    if (kept) qsort(d->ranks, kept, sizeof *d->ranks, by_rank);
 }
 
 void kp_diff_settle(struct kp_diff *d)
@@ -203,6 +249,7 @@ void kp_diff_settle(struct kp_diff *d)
         if (d->sides[side].samples) d->sides[side].ops /= (double)d->sides[side].samples;
     kp_diff_lines_meet(d);
     row_measure(d, &d->step, scratch); /* first: rows ask for its length */
+    row_measure(d, &d->own, scratch);
     for (size_t i = 0; i < d->count; i++) row_measure(d, &d->rows[i], scratch);
     free(scratch);
     if (d->count) qsort_r(d->rows, d->count, sizeof *d->rows, row_order, d);
@@ -211,6 +258,7 @@ void kp_diff_settle(struct kp_diff *d)
         while (i < d->count && d->rows[i].group < group) i++;
         d->group_from[group] = i;
     }
+    ranks_settle(d);
 }
 
 double kp_diff_percent(const struct kp_diff *d)

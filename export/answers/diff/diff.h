@@ -83,13 +83,20 @@ struct kp_diff_side {
     double ops;                         /* torch's ops; after kp_diff_settle for each sample */
     struct kp_diff_batches batches;
 };
+struct kp_diff_rank { /* a rank of a job beside the same rank of the other */
+    long rank;
+    struct kp_diff *of;
+};
 struct kp_diff {
     struct kp_diff_side sides[KP_DIFF_SIDES];
     struct kp_strings *strings;
     struct kp_keyindex keys; /* (name, group): the row's number */
     struct kp_diff_row *rows;
     size_t count, capacity;
-    struct kp_diff_row step;               /* the length of a step */
+    struct kp_diff_row step;    /* the length of a step */
+    struct kp_diff_row own;     /* that without its wait in collectives */
+    struct kp_diff_rank *ranks; /* once settled: those that both sides have, by number */
+    size_t rank_count, rank_capacity;
     size_t group_from[KP_DIFF_GROUPS + 1]; /* once settled: rows by group, the largest change first */
 };
 struct kp_diff_show {
@@ -99,7 +106,7 @@ struct kp_diff_show {
 
 void kp_diff_open(struct kp_diff *d);
 void kp_diff_close(struct kp_diff *d);
-/* diffgather.c: adds a trace to a side */
+/* diffranks.c: adds a trace to a side */
 void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
                  const char *label);
 
@@ -128,8 +135,11 @@ bool kp_diff_sample_percent(const struct kp_diff *d, double *percent);
 /* The row's part of the change of the step, or 0 where the step did not change. Of bytes 0. */
 double kp_diff_share(const struct kp_diff *d, const struct kp_diff_row *row);
 static inline bool kp_diff_is_bytes(int group) { return group >= KP_DIFF_MEMORY; }
-/* difflines.c: the own line that changed most, as the step did and beyond the noise; NULL: none, or no lines. */
-const struct kp_diff_row *kp_diff_line_most(const struct kp_diff *d);
+/* difflines.c: the own line that changed most, as `of` did and beyond the noise; NULL: none, or no lines. */
+const struct kp_diff_row *kp_diff_line_most(const struct kp_diff *d, const struct kp_diff_row *of);
+/* diffranks.c: the rank whose own part of a step changed most, beyond the noise and twice as much as that of most
+ * others, whose change is written to `others`; NULL: none. */
+const struct kp_diff_rank *kp_diff_rank_most(const struct kp_diff *d, double *others);
 struct kp_diff_explained { /* of the change of a step */
     double rows_ns;        /* rows of ops and functions beyond the noise */
     double gap_ns;         /* time in which no op runs */
@@ -145,6 +155,7 @@ extern const struct kp_fields *const kp_diff_schema;
 
 /* --- for this room --- */
 
+struct kp_diff *kp_diff_rank_get(struct kp_diff *d, long rank);
 struct kp_diff_row *kp_diff_row_get(struct kp_diff *d, int group, uint32_t name);
 void kp_diff_sample_add(struct kp_diff_row *row, int side, size_t sample, double value);
 /* diffgather.c: samples of the steps of a tree; `is_part`: it has none, and its time belongs to the sample that others
@@ -152,8 +163,11 @@ void kp_diff_sample_add(struct kp_diff_row *row, int side, size_t sample, double
 void kp_diff_gather(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
                     bool is_part);
 bool kp_diff_gpu_worked(const struct kp_tree *tree);
-void kp_diff_head_take(struct kp_diff *d, int side, const struct kp_kineto *trace, const char *label, bool has_gpu,
-                       bool has_steps);
+void kp_diff_head_take(struct kp_diff *d, const struct kp_diff *one, int side, const struct kp_kineto *trace,
+                       const char *label);
+/* diffranks.c: adds a trace's own comparison, `one`, to a side, and to that of its rank */
+void kp_diff_take(struct kp_diff *d, const struct kp_diff *one, int side, const struct kp_kineto *trace,
+                  const char *label);
 /* Adds the samples of another comparison's side behind those of this one. */
 void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side);
 #define KP_DIFF_NO_OP "neither (Python, waiting)"

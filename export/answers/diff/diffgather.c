@@ -113,6 +113,7 @@ static void piece_take(void *context, size_t at, int64_t from_ns, int64_t to_ns)
 {
     struct gathering *g = context;
     const struct kp_node *node = &g->tree->nodes[at];
+    if (kp_top_is_idle(g->tree, node)) return;
     for (size_t i = kp_step_after(g->steps, g->step_count, from_ns); i < g->step_count && g->steps[i].start_ns < to_ns;
          i++) {
         const int64_t start = from_ns > g->steps[i].start_ns ? from_ns : g->steps[i].start_ns;
@@ -156,6 +157,7 @@ static void host_node_add(struct gathering *g, size_t at, size_t step)
     const uint32_t line = line_of(g, node);
     g->d->sides[g->side].has_python |= node->is_python;
     if (is_continued && g->has_steps) return; /* in no step, or in an earlier one */
+    if (kp_top_is_idle(g->tree, node)) return;
     if (!is_continued) work_count(g, kp_tree_event(g->tree, at));
     if (!node->is_async && !is_continued) {
         count_add(g, KP_DIFF_OPS, name);
@@ -196,6 +198,8 @@ static void steps_add(struct gathering *g)
     const struct kp_step *const steps = g->is_ahead ? g->on_gpu.steps : g->steps;
     for (size_t i = 0; i < g->step_count; i++)
         kp_diff_sample_add(&g->d->step, g->side, g->from + i, (double)steps[i].inside_ns);
+    for (size_t i = 0; i < g->step_count; i++)
+        kp_diff_sample_add(&g->d->own, g->side, g->from + i, (double)steps[i].inside_ns);
 }
 
 /* The time of a GPU that a step asked for, also after its end. What is left of the step is the rest. */
@@ -223,9 +227,14 @@ static void parts_add(struct gathering *g)
     struct kp_step_split *split = kp_kineto_room(g->chosen->step_count, sizeof *split);
     kp_step_split_all(split, g->tree, g->is_ahead ? &g->on_gpu : g->chosen);
     if (g->has_gpu && !g->is_ahead) compute_add(g, split);
+    int64_t in_all[KP_SPLIT_PARTS] = {0};
+    for (size_t i = 0; i < g->chosen->step_count; i++) {
+        kp_diff_sample_add(&g->d->own, g->side, g->from + i, -(double)split[i].part_ns[KP_SPLIT_COMM]);
+        for (int part = 0; part < KP_SPLIT_PARTS; part++) in_all[part] += split[i].part_ns[part];
+    }
     for (size_t i = 0; i < g->chosen->step_count; i++)
         for (int part = 0; part < KP_SPLIT_PARTS; part++)
-            if (g->has_gpu || (part != KP_SPLIT_COMM && part != KP_SPLIT_COPIES))
+            if (g->has_gpu || in_all[part] || (part != KP_SPLIT_COMM && part != KP_SPLIT_COPIES))
                 sample_add(g, KP_DIFF_PARTS, kp_strings_put(g->d->strings, names[part], strlen(names[part])), i,
                            (double)split[i].part_ns[part]);
     free(split);
@@ -268,8 +277,8 @@ static void text_take(struct kp_diff *d, uint32_t *out, const char *text)
     if (!*out && text && *text) *out = kp_strings_put(d->strings, text, strlen(text));
 }
 
-void kp_diff_head_take(struct kp_diff *d, int side, const struct kp_kineto *trace, const char *label, bool has_gpu,
-                       bool has_steps)
+void kp_diff_head_take(struct kp_diff *d, const struct kp_diff *one, int side, const struct kp_kineto *trace,
+                       const char *label)
 {
     struct kp_diff_side *s = &d->sides[side];
     const char *lost = kp_kineto_fact(trace, "kprof.lost");
@@ -282,9 +291,9 @@ void kp_diff_head_take(struct kp_diff *d, int side, const struct kp_kineto *trac
     s->core_had_us += (double)kp_kineto_number(trace, "kprof.core_had_us");
     s->core_waited_us += (double)kp_kineto_number(trace, "kprof.core_waited_us");
     *KP_KINETO_NEXT(s->files, s->file_count, s->file_capacity) = kp_strings_put(d->strings, label, strlen(label));
-    s->has_gpu |= has_gpu;
+    s->has_gpu |= one->sides[side].has_gpu;
     s->has_shapes |= trace->record_shapes;
-    if (has_steps) s->has_steps = true;
+    if (one->sides[side].has_steps) s->has_steps = true;
     else s->has_steps_missing = true;
 }
 
@@ -326,13 +335,6 @@ void kp_diff_gather(struct kp_diff *d, int side, const struct kp_tree *tree, con
     free(g.names.of);
 }
 
-void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
-                 const char *label)
-{
-    kp_diff_gather(d, side, tree, chosen, false);
-    kp_diff_head_take(d, side, tree->trace, label, kp_diff_gpu_worked(tree), chosen->step_count != 0);
-}
-
 static void row_merge(struct kp_diff_row *to, const struct kp_diff_row *from, int side, size_t first)
 {
     for (size_t i = 0; i < from->filled[side]; i++) kp_diff_sample_add(to, side, first + i, from->values[side][i]);
@@ -351,6 +353,7 @@ void kp_diff_merge(struct kp_diff *d, const struct kp_diff *from, int side)
         shapes_keep(d, side, into, from->strings, row->shapes[side]);
     }
     row_merge(&d->step, &from->step, side, to->samples);
+    row_merge(&d->own, &from->own, side, to->samples);
     to->samples += had->samples;
     to->ops += had->ops;
     kp_diff_batches_merge(&to->batches, &had->batches);

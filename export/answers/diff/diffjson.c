@@ -76,6 +76,24 @@ KP_FIELDS(row, struct diffjson_item, ROW)
     F(MAYBE_FIXED, sample_percent, (4, sample_percent(r)))
 KP_FIELDS(step, struct kp_diff, STEP)
 
+static const struct diffjson_item *rank_line(const struct kp_diff_rank *r, struct diffjson_item *room)
+{
+    *room = (struct diffjson_item){r->of, NULL, kp_diff_line_most(r->of, &r->of->own)};
+    return room->row ? room : NULL;
+}
+
+static long rank_most(const struct kp_diff *d)
+{
+    const struct kp_diff_rank *const most = kp_diff_rank_most(d, &(double){0});
+    return most ? most->rank : -1;
+}
+
+#define RANK(F, IF) \
+    F(WHOLE, rank, r->rank) \
+    F(PART, , (amounts, &(struct diffjson_item){r->of, NULL, &r->of->own})) \
+    F(MAYBE_OBJECT, line, (row, rank_line(r, &(struct diffjson_item){0})))
+KP_FIELDS(rank, struct kp_diff_rank, RANK)
+
 #define EXPLAINED(F, IF) \
     F(MS, rows_ms, r->rows_ns) \
     F(MS, no_op_ms, r->gap_ns) \
@@ -91,6 +109,8 @@ KP_FIELDS(explained, struct kp_diff_explained, EXPLAINED)
     F(OBJECT, b, (side, &(struct diffjson_item){r, &r->sides[KP_DIFF_B], NULL})) \
     F(OBJECT, step, (step, r)) \
     F(MAYBE_OBJECT, explained, (explained, explained(r, &(struct kp_diff_explained){0}))) \
+    F(MAYBE_WHOLE, rank_most, rank_most(r)) \
+    F(LIST, ranks, (rank, r->rank_count, &r->ranks[i])) \
     F(LIST, parts, GROUP(PARTS)) \
     F(LIST, lines, GROUP(LINES)) \
     F(LIST, ops, GROUP(OPS)) \

@@ -250,14 +250,14 @@ void kp_diff_lines_meet(struct kp_diff *d)
 
 /* ---- what is said ---- */
 
-const struct kp_diff_row *kp_diff_line_most(const struct kp_diff *d)
+const struct kp_diff_row *kp_diff_line_most(const struct kp_diff *d, const struct kp_diff_row *of)
 {
     const struct kp_diff_row *most = NULL;
     if (!d->sides[KP_DIFF_A].has_lines || !d->sides[KP_DIFF_B].has_lines) return NULL;
     for (size_t i = d->group_from[KP_DIFF_LINES]; i < d->group_from[KP_DIFF_LINES + 1] && !most; i++) {
         const struct kp_diff_row *row = &d->rows[i]; /* the largest change first */
         const bool is_real = row->verdict != KP_DIFF_NOISE && row->verdict != KP_DIFF_UNKNOWN;
-        if (is_real && (row->change > 0) == (d->step.change > 0)) most = row;
+        if (is_real && (row->change > 0) == (of->change > 0)) most = row;
     }
     return most;
 }

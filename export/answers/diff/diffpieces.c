@@ -70,7 +70,8 @@ bool kp_diffpieces_end(struct kp_diffpieces *p, struct kp_kineto *rest, struct k
 {
     if (!kp_treepieces_end(p->trees, rest)) return false;
     if (!p->has_steps) p->own.sides[p->side].samples = 1;
-    kp_diff_merge(into, &p->own, p->side);
-    kp_diff_head_take(into, p->side, rest, label, p->is_gpu, p->has_steps);
+    p->own.sides[p->side].has_gpu = p->is_gpu;
+    p->own.sides[p->side].has_steps = p->has_steps;
+    kp_diff_take(into, &p->own, p->side, rest, label);
     return true;
 }

@@ -233,13 +233,28 @@ static void change_put(FILE *out, const struct kp_diff *d)
     sample_change_put(out, d);
 }
 
-/* The own line that changed most. */
-static void line_put(FILE *out, const struct kp_diff *d)
+/* The own line that changed most: of the rank that did, or of all. */
+static void line_put(FILE *out, const struct kp_diff *d, const struct kp_diff_rank *rank)
 {
-    const struct kp_diff_row *line = kp_diff_line_most(d);
-    if (!line || d->step.verdict == KP_DIFF_NOISE) return;
-    kp_plain_fmt(out, "line         %s changed most: %s -> %s per step\n", kp_strings_get(d->strings, line->name),
-                 kp_units_ms(line->middle[KP_DIFF_A]), kp_units_ms(line->middle[KP_DIFF_B]));
+    const struct kp_diff *const of = rank ? rank->of : d;
+    const struct kp_diff_row *const line = kp_diff_line_most(of, rank ? &of->own : &of->step);
+    char whose[CELL_BYTES] = "";
+    if (!line || (!rank && d->step.verdict == KP_DIFF_NOISE)) return;
+    if (rank) snprintf(whose, sizeof whose, " of rank %ld", rank->rank);
+    kp_plain_fmt(out, "line         %s%s changed most: %s -> %s per step\n", kp_strings_get(of->strings, line->name),
+                 whose, kp_units_ms(line->middle[KP_DIFF_A]), kp_units_ms(line->middle[KP_DIFF_B]));
+}
+
+/* Who the others wait for is seen in its own part of a step alone. */
+static void rank_put(FILE *out, const struct kp_diff *d)
+{
+    double others;
+    const struct kp_diff_rank *const rank = kp_diff_rank_most(d, &others);
+    if (rank)
+        fprintf(out, "rank         %ld changed most: %s -> %s per step outside collectives, most other ranks by %s\n",
+                rank->rank, kp_units_ms(rank->of->own.middle[KP_DIFF_A]), kp_units_ms(rank->of->own.middle[KP_DIFF_B]),
+                change_ms(others));
+    line_put(out, d, rank);
 }
 
 /* How much of the change the rows below have, and where the rest lies. */
@@ -332,7 +347,7 @@ static void head_put(FILE *out, const struct kp_diff *d)
     steps_put(out, d);
     work_put(out, d);
     change_put(out, d);
-    line_put(out, d);
+    rank_put(out, d);
     explained_put(out, d);
     inputs_put(out, d);
     pairs_put(out, d);

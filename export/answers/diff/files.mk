@@ -7,6 +7,7 @@ SRC_diff := \
     export/answers/diff/diffnames.c \
     export/answers/diff/diffpieces.c \
     export/answers/diff/diffprint.c \
+    export/answers/diff/diffranks.c \
     export/answers/diff/diffjson.c
 UNIT_diff := \
     test/unit/diff/test_diff.c \

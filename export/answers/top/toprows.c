@@ -112,12 +112,11 @@ static bool is_continued(const struct building *b, size_t node)
     return kp_tree_event(b->tree, node)->flags & KP_KINETO_CONTINUED;
 }
 
-/* A thread beside the program's first that waits is idle, and no cost. */
-static bool is_idle(const struct building *b, const struct kp_node *node)
+bool kp_top_is_idle(const struct kp_tree *tree, const struct kp_node *node)
 {
-    const struct kp_kineto_event *e = event_of(b->tree, node);
+    const struct kp_kineto_event *e = event_of(tree, node);
     return node->is_python && e->tid != e->pid && !(e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID)) &&
-           kp_pywait_is_idle(kp_kineto_text(b->tree->trace, e->name));
+           kp_pywait_is_idle(kp_kineto_text(tree->trace, e->name));
 }
 
 static bool is_left_out(const struct building *b, const struct kp_node *node)
@@ -133,7 +132,7 @@ static bool cost_of(const struct building *b, size_t i, struct cost *out)
     const struct kp_spans *all = &b->chosen->spans, *steps = &b->chosen->in_steps;
     *out = (struct cost){0};
     if (b->top->by == KP_TOP_BY_KERNEL) return !node->removed && node->on_device && cost_of_gpu(b, i, out);
-    if (node->removed || is_idle(b, node) || is_left_out(b, node)) return false;
+    if (node->removed || kp_top_is_idle(b->tree, node) || is_left_out(b, node)) return false;
     if (node->on_device) return cost_of_gpu(b, i, out);
     out->all.count = kp_spans_has(all, node->start_ns);
     out->all.total_ns = (double)kp_spans_between(all, node->start_ns, node->end_ns);

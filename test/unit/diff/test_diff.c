@@ -232,7 +232,7 @@ static void lines_that_moved_meet_and_the_one_that_changed_most_is_named(void **
     assert_float_equal(mm->middle[KP_DIFF_A], 100000, 1);
     assert_float_equal(mm->middle[KP_DIFF_B], 100000, 1);
     assert_non_null(row_find(&d, KP_DIFF_LINES, "train.py:12 -> newer.py:16 main"));
-    const struct kp_diff_row *most = kp_diff_line_most(&d);
+    const struct kp_diff_row *most = kp_diff_line_most(&d, &d.step);
     assert_non_null(most);
     assert_string_equal(kp_strings_get(d.strings, most->name), "newer.py:13 main");
     assert_float_equal(most->change, 40000, 1);
@@ -581,6 +581,102 @@ static void no_shapes_are_told_beside_a_change(void **state)
     kp_diff_close(&d);
 }
 
+/* A rank that works at line 18 for own_us, and waits for the others at line 20 until its steps of step_us are over. */
+static void rank_add(struct kp_diff *d, int side, int rank, int own_us, int step_us)
+{
+    struct little *t = calloc(1, sizeof *t);
+    void *state = t;
+    snprintf(t->head, sizeof t->head, "\"distributedInfo\":{\"rank\":%d,\"world_size\":3},", rank);
+    for (int step = 0; step < 5; step++) {
+        const int at = 2000 * step;
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
+        event(t, "user_annotation", name, 1, at, step_us, "");
+        event(t, "cpu_op", "aten::mul", 1, at, own_us, "\"Call stack\":\"train.py(18): load;\"");
+        event(t, "cpu_op", "c10d::allreduce_", 1, at + own_us, step_us - own_us,
+              "\"Call stack\":\"train.py(20): load;\"");
+    }
+    assert_int_equal(choose(t, &everything), 0);
+    kp_diff_add(d, side, &t->tree, &t->chosen, side ? "b.json" : "a.json");
+    little_teardown(&state);
+}
+
+/* In the steps of all three together it vanishes: line 20 changed most. */
+static void a_rank_that_the_others_wait_for_is_told_with_its_line(void **state)
+{
+    struct kp_diff d;
+    double others;
+    char text[8192];
+    (void)state;
+    kp_diff_open(&d);
+    for (int rank = 0; rank < 3; rank++) rank_add(&d, KP_DIFF_A, rank, 50 + rank, 100);
+    for (int rank = 2; rank >= 0; rank--) rank_add(&d, KP_DIFF_B, rank, rank == 1 ? 950 : 50 + rank, 1000);
+    rank_add(&d, KP_DIFF_B, 7, 2, 1000); /* A lacks it */
+    kp_diff_settle(&d);
+    assert_string_equal(kp_strings_get(d.strings, kp_diff_line_most(&d, &d.step)->name), "train.py:20 load");
+    assert_float_equal(row_find(&d, KP_DIFF_PARTS, "exposed communication")->middle[KP_DIFF_B], 949000, 1000);
+    assert_int_equal(d.rank_count, 3);
+    const struct kp_diff_rank *const most = kp_diff_rank_most(&d, &others);
+    assert_non_null(most);
+    assert_int_equal(most->rank, 1);
+    assert_float_equal(most->of->own.change, 899000, 1);
+    assert_float_equal(others, 0, 1);
+    FILE *const f = fmemopen(text, sizeof text, "w");
+    kp_diff_print(f, &d, &(struct kp_diff_show){0});
+    fclose(f);
+    assert_non_null(strstr(text, "\nrank         1 changed most: 51.0 us -> 950 us per step outside collectives"));
+    assert_non_null(strstr(text, "\nline         train.py:18 load of rank 1 changed most: 51.0 us -> 950 us per"));
+    kp_diff_close(&d);
+}
+
+static void of_ranks_that_change_alike_none_is_told(void **state)
+{
+    struct kp_diff d;
+    double others;
+    (void)state;
+    kp_diff_open(&d);
+    for (int rank = 0; rank < 3; rank++) {
+        rank_add(&d, KP_DIFF_A, rank, 50 + rank, 100);
+        rank_add(&d, KP_DIFF_B, rank, 950 + 10 * rank, 1000);
+    }
+    kp_diff_settle(&d);
+    assert_int_equal(d.rank_count, 3);
+    assert_null(kp_diff_rank_most(&d, &others));
+    kp_diff_close(&d);
+}
+
+/* Steps of 100 and of 200 us, in which the first thread's `mine` and a second thread's acquire() last as long. */
+static void waiting_add(struct kp_diff *d, int side, const char *mine)
+{
+    struct little *t = calloc(1, sizeof *t);
+    void *state = t;
+    const int us = side ? 200 : 100;
+    for (int step = 0; step < 5; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
+        event(t, "user_annotation", name, 1, 1000 * step, us, "");
+        event(t, "python_function", mine, 1, 1000 * step, us, "");
+        event(t, "python_function", "<built-in function acquire>", 2, 1000 * step, us, "");
+    }
+    assert_int_equal(choose(t, &everything), 0);
+    kp_diff_add(d, side, &t->tree, &t->chosen, side ? "b.json" : "a.json");
+    little_teardown(&state);
+}
+
+/* It waits for as long as a step lasts, whatever made that longer. A wait of the first thread is a cause. */
+static void a_thread_that_waits_beside_the_steps_is_no_change(void **state)
+{
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    waiting_add(&d, KP_DIFF_A, "<built-in function sleep>");
+    waiting_add(&d, KP_DIFF_B, "<built-in function sleep>");
+    kp_diff_settle(&d);
+    assert_null(row_find(&d, KP_DIFF_OPS, "<built-in function acquire>"));
+    assert_float_equal(row_find(&d, KP_DIFF_OPS, "<built-in function sleep>")->change, 100000, 1);
+    kp_diff_close(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -604,6 +700,9 @@ int main(void)
         cmocka_unit_test(one_batch_or_an_unknown_one_claims_nothing),
         cmocka_unit_test(the_largest_change_is_a_row_where_it_is_within_noise),
         cmocka_unit_test(the_column_has_what_the_verdict_goes_by),
+        cmocka_unit_test(a_rank_that_the_others_wait_for_is_told_with_its_line),
+        cmocka_unit_test(a_thread_that_waits_beside_the_steps_is_no_change),
+        cmocka_unit_test(of_ranks_that_change_alike_none_is_told),
         cmocka_unit_test(no_shapes_are_told_beside_a_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
