@@ -56,4 +56,7 @@ release: tarball deb ## build/release: wheels (x86-64, AArch64), sources, tarbal
 	$(Q)for arch in $(RELEASE_ARCHS); do scripts/wheel --arch $$arch -o $(RELEASE) >/dev/null || exit 1; done
 	$(Q)cd $(RELEASE) && sha256sum *.* >SHA256SUMS && cat SHA256SUMS
 
-.PHONY: dist tarball deb wheel release
+release-check: release ## installs each file of build/release as a user would, uses and removes it (as root)
+	$(Q)scripts/release-check $(RELEASE)
+
+.PHONY: dist tarball deb wheel release release-check
