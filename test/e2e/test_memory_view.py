@@ -117,7 +117,7 @@ def test_the_drawing_is_one_file(mine, tmp_path):
     text = (tmp_path / "memory.svg").read_text()
     assert "href" not in text and text.count("http") == 2  # the name of SVG, in the file and in its script
     page = memory("--html", mine.trace)
-    assert "<svg" in page and "Live at the peak, by op" in page
+    assert "<svg" in page and "the peak, by op" in page
 
 
 def test_out_of_memory_and_no_memory(ours):

@@ -147,7 +147,7 @@ def test_says_how_many_steps_were_missing(program, tmp_path):
 
 def test_a_folder_that_no_run_made_is_explained(tmp_path):
     said = harness.cli("report", tmp_path / "nothing").stderr
-    assert "No such file or directory. A run that recorded nothing made no folder" in said
+    assert "nothing made no folder" in said
     assert harness.cli("report", tmp_path / "a.pt.trace.json").stderr.endswith("a.pt.trace.json: No such file or directory; check the name\n")
 
 

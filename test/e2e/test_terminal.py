@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import runpy
 import struct
 import subprocess
 import termios
@@ -150,3 +151,23 @@ def test_help_has_the_first_thought_of_each_flag_and_goes_through_the_pager(fold
     _, text, _ = on_terminal(folder, "help", "report", PAGER="sed 's/^/paged: /'")
     assert "paged: usage: kprof report" in text
     assert harness.cli("help", "help").stdout.startswith("usage: kprof help")
+
+
+# ---- the stored and built traces of test/golden ----
+
+GOLDEN = runpy.run_path(str(harness.ROOT / "test/golden/compare.py"))
+TEXTS = [words for words in GOLDEN["OF_A_TRACE"] if not {"--json", "--html", "--svg", "html"} & set(words)] + [("why",), ("diff", "--all")]
+EACH = 1 if os.environ.get("KPROF_TEST_TERMINAL") else 8  # of the inputs each command takes each eighth, another one first; KPROF_TEST_TERMINAL=1: all
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    return list(GOLDEN["inputs"](tmp_path_factory.mktemp("golden")).items())
+
+
+@pytest.mark.parametrize("turn, words", list(enumerate(TEXTS)), ids=[" ".join(words) for words in TEXTS])
+def test_no_line_of_a_stored_trace_is_longer_than_the_terminal(turn, words, folder, inputs):
+    for name, path in inputs[turn % EACH::EACH]:
+        _, _, lines = on_terminal(path.parent, *words, *[path.name] * (2 if words[0] == "diff" else 1), NO_COLOR="1")
+        assert [line for line in lines if len(line) > COLUMNS] == [], name
+        assert any(lines), name

@@ -46,7 +46,7 @@ static void lines_are_printed_by_what_they_hold(void **state)
     assert_non_null(strstr(text, "  model.py:12 forward (activations)\n"));
     free(text);
     text = printed(&oom, false, 0);
-    assert_non_null(strstr(text, "a place that is not known\n"));
+    assert_non_null(strstr(text, "that is not known\n"));
     free(text);
     text = printed(&oom, true, 0);
     assert_non_null(strstr(text, "\"live\":6291456"));

@@ -184,7 +184,7 @@ static void what_is_no_number_in_json_is_told_as_that(void **state)
         char text[128], why[256];
         snprintf(text, sizeof text, "{\"traceEvents\":[{\"ph\":\"X\",\"dur\":%s}]}", words[i]);
         assert_int_equal(kineto_text_read(&t, text, strlen(text), false, why, sizeof why), -EINVAL);
-        assert_non_null(strstr(why, "NaN or Infinity in place of a number"));
+        assert_non_null(strstr(why, "place of a number"));
     }
 }
 
