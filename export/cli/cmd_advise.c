@@ -113,7 +113,7 @@ static void ranks_print(const struct advise_command *command)
     if (!crowded || kp_rankwaits_kind(ranks, crowded->rank) != KP_RANKWAIT_CORE)
         puts(kp_commkinds_overlap(&ranks->kinds));
     else
-        printf("rank %ld had no CPU core for %.0f %% of the time that it wanted one\n", crowded->rank,
+        printf("rank %ld had no CPU core for %.0f %% of the time in which it was ready to run\n", crowded->rank,
                100 * kp_rankwait_no_core(crowded));
 }
 
