@@ -312,7 +312,7 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     options.progress = show_progress;
     options.written = is_written;
     options.context = &progress;
-    options.goes_on = !is_exiting();
+    options.goes_on = !is_exiting() && !(cycle->head.flags & KP_CYCLE_CUT_SHORT); /* an exit cuts before it says so */
     report_sources();
     const int err = kp_tracewrite(cycle->cycle, &options, &result);
     account(cycle, err, &result);
