@@ -7,6 +7,7 @@
 
 #include "export/answers/ranks/stuck.h"
 #include "export/answers/runadvice/judged.h"
+#include "export/cli/ctl/stood.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/files/outfile.h"
 #include "export/read/folder/trace_source.h"
@@ -51,6 +52,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     if (!h->begun) kp_page_begin(h->to, source->label);
     h->begun = true;
     kp_judged_add(&a, source);
+    kp_stood_note(&a, source);
     rc = kp_page_add(h->to, &a.tree, source->label, &h->start, &h->ranks, &a.advice, why, sizeof why);
     if (rc == 0) kp_stuck_add(&h->stuck, &a.tree, &a.chosen);
     kp_stuck_lead(&h->stuck, source->path, source->is_spool && kp_input_is_running(source->path));

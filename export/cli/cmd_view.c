@@ -15,6 +15,7 @@
 #include "collector/base/kp_path.h"
 #include "export/read/files/budget.h"
 #include "export/answers/runadvice/judged.h"
+#include "export/cli/ctl/stood.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/folder/trace_source.h"
 #include "export/read/parse/kineto_parse.h"
@@ -36,6 +37,7 @@ static int trace_show(const struct kp_trace_source *source, struct kp_view_among
         return kp_cli_fail("view", "%s%s", why, is_torn ? KP_TORN_CUT : "");
     }
     kp_judged_add(&a, source);
+    kp_stood_note(&a, source);
     if (among) kp_budget_end(); /* the user may look at it as long as it takes */
     rc = among ? kp_view_run(&a.tree, &a.advice, source->label, among, why, sizeof why)
                : kp_view_json(stdout, &a.tree, &a.advice, source->label, why, sizeof why);

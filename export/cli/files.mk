@@ -24,6 +24,7 @@ SRC_cli := \
     export/cli/ctl/ctlsocket.c \
     export/cli/ctl/joblist.c \
     export/cli/ctl/jobstart.c \
+    export/cli/ctl/stood.c \
     export/cli/ctl/whereask.c \
     export/cli/doctor/doctor_folders.c \
     export/cli/doctor/doctor_processors.c \

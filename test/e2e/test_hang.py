@@ -12,6 +12,7 @@ import time
 import pytest
 
 import harness
+import pagedata
 import viewing
 from test_steps import KNOWN, PYTHONS
 
@@ -254,6 +255,10 @@ def test_what_a_job_that_was_killed_stood_for_is_told_before_its_ends(programs, 
     assert told["stood"].startswith(f"rank 0 waits in gloo:all_reduce for rank 1, which is at ends.py:{line_of('python')} sleeps"), told
     assert [(end["by_itself"], end["stood"]) for end in told["ends"]] == [(False, True)] * 2, told
     assert harness.cli("why", tmp_path).stdout.startswith(f"it stood: {told['stood']}\n  then rank ")
+    assert harness.cli("html", tmp_path, "-o", tmp_path / "page.html").returncode == 0
+    assert [head["run"]["stood"] for head, *_ in pagedata.traces(tmp_path / "page.html")] == [told["stood"]] * 2
+    findings = json.loads(harness.cli("view", "--json", tmp_path).stdout.splitlines()[0])["tabs"][0]["rows"]
+    assert findings[0]["name"] == "STOOD" and told["stood"].startswith(findings[1]["name"].strip()), findings
 
 
 def hang_file(folder, when, host, rank, job, pid=42):

@@ -107,6 +107,15 @@ def test_all_views_say_it_of_a_program_that_ended_of_it(tmp_path):
     assert json.loads(told_by("watch", "--json", out))["ranks"][0]["out_of_memory"] == said
 
 
+def test_page_and_view_say_it_of_a_trace_that_was_whole_before(tmp_path):
+    run, [path] = fail(tmp_path, schedule="wait=1,warmup=1,active=2,repeat=1")
+    text = json.loads(path.read_text())["text"]
+    told_by("html", run.trace, "-o", tmp_path / "page.html")
+    assert next(pagedata.traces(tmp_path / "page.html"))[0]["run"]["out_of_memory"] == text
+    rows = json.loads(told_by("view", "--json", run.trace))["tabs"][0]["rows"]
+    assert rows[0]["name"] == "OUT OF MEMORY" and " ".join(row["name"].strip() for row in rows[1:]).startswith(text)
+
+
 def test_why_says_it_without_a_recording(tmp_path):
     _, [path] = fail(tmp_path)
     assert told_by("why", tmp_path / "out") == json.loads(path.read_text())["text"] + "\n"

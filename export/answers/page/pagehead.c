@@ -37,6 +37,8 @@ static void ended_put(const struct kp_page *page, FILE *out)
     kp_lastwords_ended(text, sizeof text, page->tree, &page->chosen);
     kp_page_member_put(out, "ended", *text ? text : NULL);
     if (*text) kp_page_member_put(out, "recorded", kp_ended_recorded(text, sizeof text, page->tree->trace));
+    kp_page_member_put(out, "stood", kp_kineto_fact(page->tree->trace, "kprof.stood"));
+    kp_page_member_put(out, "out_of_memory", kp_kineto_fact(page->tree->trace, "kprof.out_of_memory"));
 }
 
 static void run_put(struct kp_page *page, const char *label, FILE *out)

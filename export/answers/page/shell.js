@@ -101,7 +101,7 @@ function headFacts(trace, parts) {
   const { run, steps, advice } = trace.head, facts = [], card = document.querySelector("#cards h3");
   if (!steps.length) facts.push(["Wall time", timeText(run.wall), "no steps in this trace"]);
   else facts.push(["Step time", timeText(advice.median || advice.step), `median of ${countText(steps.length)} step${steps.length > 1 ? "s" : ""}; mean ${timeText(advice.step)}`]);
-  if (trace.head.step_parts.length) facts.push(["Largest part", `${parts.largest.name} ${percentText(parts.largest.share)}`, `${timeText(parts.largest.ns)} a step`]);
+  if (trace.head.step_parts.length) facts.push(["Largest part", `${parts.largest.name} ${percentText(parts.largest.share).replace(" ", "\u00a0")}`, `${timeText(parts.largest.ns)} a step`]);
   if (steps.length) { const { share, told } = waitingOf(trace); facts.push(["Waiting", percentText(share), told]); }
   if (card) facts.push(["Top finding", make("a", { href: "#cards", textContent: card.dataset.title }), card.lastChild.textContent]);
   if (run.dropped) facts.push(["Events dropped", (run.dropped_least ? "at least " : "") + countText(run.dropped), "no room was left for them"]);
@@ -187,9 +187,12 @@ function findingsDraw(trace) {
   if (words && words.note && advice.findings.some(f => f.id === ranks.verdict.id)) cards.push(cardMake("plain", "Collectives", "", make("p", { textContent: sentence(words.what) })));
   if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", make("p", { textContent: sentence(advice.unjudged.join("; ")) })));
   if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", make("p", { textContent: sentence(advice.seen) })));
-  const { ended, recorded } = trace.head.run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end
+  const { ended, recorded, stood, out_of_memory: oom } = trace.head.run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end
   if (stuck) cards.splice(0, cards.length, cardMake("critical", "The job stands", "", make("p", { textContent: stuck }), make("p", { textContent: stuck_next })));
-  if (ended) cards.unshift(cardMake("critical", `Ended ${ended}`, "", make("p", { textContent: `Below is ${recorded}.` })));
+  const [how, ...rest] = (ended || "").split("; "), paragraph = text => make("p", { textContent: sentence(text) });
+  if (ended) cards.unshift(cardMake("critical", `Ended ${how}`, "", ...rest.map(paragraph), paragraph(`below is ${recorded}`)));
+  if (oom && !rest.includes(oom)) cards.unshift(cardMake(ended ? "critical" : "warning", "Out of memory", "", paragraph(oom)));
+  if (stood && !stuck) cards.unshift(cardMake("critical", "The program stood", "", paragraph(stood), paragraph("`kprof hang` of its folder shows where each thread stood")));
   byId("cards").replaceChildren(...cards);
 }
 

@@ -50,8 +50,13 @@ static void note_add(struct kp_view_tab *tab, const char *kind, const char *text
 static void ended_add(const struct kp_view *v, struct kp_view_tab *tab)
 {
     char text[KP_LASTWORDS_BYTES + 80];
-    if (!*kp_lastwords_ended(text, sizeof text, v->tree, &v->whole)) return;
-    note_add(tab, strcmp(kp_ended_word(v->tree->trace), "killed") == 0 ? "KILLED" : "ENDED", text);
+    const struct kp_kineto *const trace = v->tree->trace;
+    const char *const stood = kp_kineto_fact(trace, "kprof.stood"), *const oom =
+                                                                        kp_kineto_fact(trace, "kprof.out_of_memory");
+    if (stood) note_add(tab, "STOOD", stood);
+    kp_lastwords_ended(text, sizeof text, v->tree, &v->whole);
+    if (oom && !strstr(text, oom)) note_add(tab, "OUT OF MEMORY", oom);
+    if (*text) note_add(tab, strcmp(kp_ended_word(trace), "killed") == 0 ? "KILLED" : "ENDED", text);
 }
 
 static void findings_make(struct kp_view *v, const struct kp_advice *a)

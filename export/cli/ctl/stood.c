@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/* stood.c - what a trace's process wrote beside it when it stood (KPROF_HANG) or was out of memory (KPROF_ON_OOM) */
+#include "export/cli/ctl/stood.h"
+
+#include "collector/base/kp_path.h"
+#include "export/answers/hang/hangjudge.h"
+#include "export/answers/memory/oomfiles.h"
+#include "export/cli/ctl/whereask.h"
+#include "export/read/kineto/ended.h"
+#include "export/read/kineto/kineto_facts.h"
+
+enum { SOON_NS = 60000000 }; /* a file is written behind the moment that it is about */
+
+static int64_t last_begin_ns(const struct kp_tree *tree)
+{
+    int64_t ns = tree->trace->start_ns;
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_tree_event(tree, i)->kind == KP_KINETO_OP && tree->nodes[i].start_ns > ns) ns = tree->nodes[i].start_ns;
+    return ns;
+}
+
+static void hang_note(struct kp_advised *a, const char *folder)
+{
+    struct kp_hang hang = {0};
+    struct kp_hang_verdict verdict;
+    bool is_of = false;
+    const size_t count = kp_where_files(&hang, folder);
+    const int64_t last_ns = count ? last_begin_ns(&a->tree) : 0;
+    for (size_t i = 0; i < count; i++)
+        is_of |= hang.of[i].pid == (long)kp_kineto_pid(a->trace) && 1e6 * hang.of[i].time_ms >= (double)last_ns;
+    if (is_of) {
+        kp_hang_judge(&verdict, &hang, NULL);
+        kp_fact_put(a->trace, "kprof.stood", verdict.text);
+        kp_hang_verdict_fini(&verdict);
+    }
+    kp_hang_fini(&hang);
+}
+
+static void oom_take(void *context, const struct kp_oom *oom)
+{
+    struct kp_kineto *const trace = context;
+    const bool is_of = oom->pid == kp_kineto_pid(trace) && 1000000 * oom->time_ms + SOON_NS >= trace->start_ns;
+    if (is_of && !kp_kineto_fact(trace, "kprof.out_of_memory")) kp_fact_put(trace, "kprof.out_of_memory", oom->text);
+}
+
+void kp_stood_note(struct kp_advised *a, const struct kp_trace_source *source)
+{
+    char folder[4400];
+    kp_path_folder(folder, sizeof folder, source->path);
+    (void)kp_oomfile_each(folder, oom_take, a->trace);
+    if (kp_ended_badly(a->trace) || source->is_spool) hang_note(a, folder);
+}
