@@ -157,6 +157,21 @@ def test_the_timeline_is_walked_by_keys_and_searched(resnet):
     assert int(matches[1].replace(",", "")) == calls and "conv" in said["match"].lower()
 
 
+def test_an_area_of_the_timeline_has_the_sums_of_its_names_and_threads(resnet):
+    _, said = resnet
+    own = {name: (cells[0], cells[5]) for name, *cells in said["all"]}
+    shown = [row for kind in ("Operators", "Python functions") for row in said["area"].get(kind, [])]
+    assert {name for name, *_ in shown} == set(own)
+    for name, self_time, _, _, count in shown:
+        assert count == own[name][1] and milliseconds(self_time) == pytest.approx(milliseconds(own[name][0]), rel=6e-3, abs=1e-6), name
+    assert any("main thread" in name for name, *_ in said["area"]["Threads"]) and said["no area"]
+    event, area = said["area of"]
+    assert re.search(r"lasts ([\d.]+ (?:[nµm]s|s))", event)[1] == re.match(r"Area: ([\d.]+ \w+) from ", area)[1] and area.endswith(", 1 thread")
+    dragged, part = said["dragged"]
+    whole = re.search(r" of ([\d.]+ (?:[nµm]s|s))", said["range"])[1]
+    assert milliseconds(re.match(r"Area: ([\d.]+ \w+) from ", dragged)[1]) == pytest.approx(part * milliseconds(whole), rel=0.1)
+
+
 def test_a_long_bar_is_drawn_behind_one_of_less_than_a_pixel(ask, tmp_path):
     """Bars that begin within one pixel are drawn as one, and the last of them may go on."""
     ops = [("small", 100, 0.5), ("slow", 100.6, 51000), ("late", 60000, 0.5), ("end", 60000.6, 9000)]
@@ -238,6 +253,17 @@ def test_flame_graphs_are_those_of_stacks(everything):
         if flag == "cpu":
             assert number(said["told"]["flame-told"].split(": ")[1]) == pytest.approx(whole * unit, rel=6e-3)
     assert said["zoomed"] and said["zoomed back"] and said["hits"] and "frames" in said["flame matches"]
+
+
+def test_callers_and_callees_of_a_frame_are_all_its_calls(everything):
+    """Its own box is as wide as the drawing, with callers above it, and its time is that of all its calls."""
+    _, said = everything
+    told, boxes = said["calls"]
+    name, total = re.fullmatch(r"(.+): ([\d.]+ \w+)\. Above: who calls it\. Below: what it calls\.", told).groups()
+    assert total == next(row[2] for row in said["metrics"]["Wall time"] if row[0] == name)
+    widest = max(width for _, width in boxes)
+    whole = sorted(row for row, width in boxes if width > widest - 0.5)
+    assert whole[0] > 0 and any(row > whole[-1] for row, _ in boxes) and said["all frames"] == ""
 
 
 def test_a_chosen_step_is_followed_by_every_view(everything):

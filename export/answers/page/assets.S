@@ -19,6 +19,7 @@ part script
 .incbin "export/answers/page/ranks.js"
 .incbin "export/answers/page/steps.js"
 .incbin "export/answers/page/timeline.js"
+.incbin "export/answers/page/timearea.js"
 .incbin "export/answers/page/treemap.js"
 .incbin "export/answers/page/flameview.js"
 .incbin "export/answers/page/memoryview.js"

@@ -1,5 +1,5 @@
 # files.mk - the files of this room. What a browser runs (PAGE_ASSETS) lies in files of its own and is put in by assets.S.
-PAGE_ASSETS := $(addprefix export/answers/page/, page.css body.html data.js shell.js table.js ranks.js steps.js timeline.js treemap.js flameview.js \
+PAGE_ASSETS := $(addprefix export/answers/page/, page.css body.html data.js shell.js table.js ranks.js steps.js timeline.js timearea.js treemap.js flameview.js \
     memoryview.js start.js) docs/reference/findings.md
 SRC_page := \
     export/answers/page/assets.S \

@@ -5,7 +5,7 @@ const METRICS = {
   gpu: { title: "GPU", text: timeText, isTime: true, tells: "Time on GPUs, by the calls that launched it" },
   bytes: { title: "Allocations", text: bytesText, isTime: false, tells: "Bytes allocated, by the calls that asked" },
 };
-const flame = { metric: "cpu", of: null, kinds: [], shades: [] };
+const flame = { metric: "cpu", name: "", of: null, kinds: [], shades: [] };
 const flameSvg = byId("flame-svg");
 
 // Of each place the sum of its own moments in the range, for each part: sums[part][place].
@@ -57,17 +57,18 @@ function placesBelow(trace, own, total) {
 
 function partBoxes(trace, boxes, part, own, from, whole) {
   const total = new Float64Array(own.length), below = placesBelow(trace, own, total), text = METRICS[flame.metric].text;
-  const box = (name, x, value, d, kind, shade) => ({ name, x, w: value / whole, d, text: `${name} (${text(value)}, ${percentText(value / whole)})`,
+  const box = (up, name, x, value, d, kind, shade) => ({ up, name, x, w: value / whole, d, text: `${name} (${text(value)}, ${percentText(value / whole)})`,
     colour: `c${part}${kind}${shade}`, value });
-  const open = [{ place: 0, x: from, d: 1 }];
-  boxes.push(box(trace.head.part_names[part], from, total[0], 1, 1, 0));
+  const open = [{ place: 0, x: from, d: 1, up: box(null, trace.head.part_names[part], from, total[0], 1, 1, 0) }];
+  boxes.push(open[0].up);
   while (open.length) {
-    const { place, x, d } = open.pop();
+    const { place, x, d, up } = open.pop();
     let at = x;
     const inside = (below.get(place) || []).sort((a, b) => (trace.texts[trace.placeName[a]] < trace.texts[trace.placeName[b]] ? -1 : 1));
     for (const i of inside) {
-      boxes.push(box(trace.texts[trace.placeName[i]], at, total[i], d + 1, flame.kinds[i], flame.shades[i]));
-      open.push({ place: i, x: at, d: d + 1 });
+      const one = box(up, trace.texts[trace.placeName[i]], at, total[i], d + 1, flame.kinds[i], flame.shades[i]);
+      boxes.push(one);
+      open.push({ place: i, x: at, d: d + 1, up: one });
       at += total[i] / whole;
     }
   }
@@ -87,6 +88,64 @@ function flameBoxes(trace, sums) {
   return { boxes, whole, parts };
 }
 
+// ---- callers and callees of one function ----
+
+// All calls of a name as one box: above it who called it, below it what it called. A call inside itself is part of the outer one.
+function callsOf(boxes, name) {
+  const node = (box, value = 0) => ({ name: box.name, colour: box.colour, value, inside: new Map() }), first = boxes.find(b => b.name === name);
+  const inside = (at, b, value) => { const to = at.inside.get(b.name) || at.inside.set(b.name, node(b)).get(b.name); to.value += value; return to; };
+  const callees = node(first), callers = node(first), nodes = new Map();
+  for (const b of boxes) { // what calls comes before what it calls
+    const at = nodes.get(b.up);
+    if (at) nodes.set(b, inside(at, b, b.value));
+    else if (b.name === name && b.d > 1) {
+      nodes.set(b, callees);
+      callees.value += b.value;
+      for (let up = b.up, from = callers; up; up = up.up) from = inside(from, up, b.value);
+    }
+  }
+  return { callees, callers };
+}
+
+function callBoxes(boxes, name) {
+  const { callees, callers } = callsOf(boxes, name), whole = callees.value || 1, made = [], text = METRICS[flame.metric].text;
+  const put = (root, way) => {
+    const open = [{ at: root, x: 0, d: 0 }];
+    while (open.length) {
+      const { at, x, d } = open.pop();
+      if (d || way > 0) made.push({ name: at.name, x, w: at.value / whole, d: way * d, colour: at.colour, value: at.value, text: `${at.name} (${text(at.value)}, ${percentText(at.value / whole)})` });
+      let next = x;
+      for (const one of [...at.inside.values()].sort((a, b) => b.value - a.value)) { open.push({ at: one, x: next, d: d + 1 }); next += one.value / whole; }
+    }
+  };
+  put(callers, -1);
+  put(callees, 1);
+  const top = made.reduce((least, b) => Math.min(least, b.d), 0);
+  for (const b of made) b.d -= top;
+  return made;
+}
+
+// name "": the whole graph again.
+function callsShow(name) {
+  flame.name = name;
+  const calls = name && flame.boxes.some(b => b.name === name && b.d > 1) ? callBoxes(flame.boxes, name) : null;
+  flameSvg.replaceChildren();
+  for (const b of flame.boxes) b.g = b.rect = b.label = undefined;
+  flameGraphOf.set(calls || flame.boxes);
+  flameFind(byId("flame-find").value);
+  byId("flame-told").textContent = flame.told;
+  byId("flame-note").textContent = calls ? `${name}: ${METRICS[flame.metric].text(calls.reduce((most, b) => Math.max(most, b.value), 0))}. Above: who calls it. Below: what it calls.` : flame.note;
+  callsButton();
+}
+
+// The button is about the chosen frame, or leads back.
+function callsButton() {
+  const chosen = flameGraphOf.chosen(), isThere = flame.name || (chosen && chosen.d > 1), button = byId("flame-calls");
+  button.hidden = !isThere;
+  button.textContent = flame.name ? "Back to all frames" : "Callers and callees";
+  if (isThere) button.ariaLabel = flame.name ? "Back to all frames" : `Callers and callees of ${chosen.name}`;
+}
+
 // ---- drawing ----
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -94,7 +153,7 @@ const flameGraphOf = flameGraph(flameSvg, {
   width: () => flameSvg.parentNode.clientWidth,
   top: () => 6,
   least: () => 60,
-  tell: text => { byId("flame-told").textContent = text; },
+  tell: text => { byId("flame-told").textContent = text; callsButton(); },
   drawn: isZoomed => { byId("flame-back").hidden = !isZoomed; },
   make(b) {
     b.g = document.createElementNS(SVG, "g");
@@ -130,16 +189,14 @@ function framesOf(boxes) {
 
 function flameDraw(trace, range) {
   const { boxes, whole, parts } = flameBoxes(trace, flameSums(trace, flame.metric, range)), text = METRICS[flame.metric].text;
-  flameSvg.replaceChildren();
   byId("flame-legend").replaceChildren(...parts.map(([part, value]) => make("span", {}, swatch(`var(--f${part})`),
     `${trace.head.part_names[part]} ${text(value)}, ${percentText(value / whole)}`)));
   byId("flame-none").hidden = whole > 0;
   byId("flame-none").textContent = "Nothing of this kind in the chosen time.";
-  flameGraphOf.set(boxes);
-  flameFind(byId("flame-find").value);
-  byId("flame-told").textContent = `${METRICS[flame.metric].tells}: ${text(whole)}`;
-  if (byId("frames").open) framesDraw(boxes);
   flame.boxes = boxes;
+  flame.told = `${METRICS[flame.metric].tells}: ${text(whole)}`;
+  callsShow(flame.name);
+  if (byId("frames").open) framesDraw(boxes);
 }
 
 function framesDraw(boxes) {
@@ -165,7 +222,7 @@ function flameShow(trace) {
   if (!there.includes(flame.metric)) flame.metric = there[0] || "cpu";
   byId("flame-metrics").replaceChildren(...there.map(metric => make("button", { type: "button", textContent: METRICS[metric].title,
     ariaPressed: metric === flame.metric, onclick: () => { flame.metric = metric; flameShow(trace); flameDraw(trace, view.range); } })));
-  byId("flame-note").textContent = trace.head.run.frames ? "" :
+  flame.note = trace.head.run.frames ? "" :
     "Python's frames are not in this trace, so only operators are shown: record with kprof run --with-stack (KPROF_WITH_STACK=ops).";
 }
 
@@ -175,11 +232,15 @@ onChange((trace, range) => {
   flameDraw(trace, range);
 }, "flames");
 byId("flame-find").oninput = event => flameFind(event.target.value);
+const callsTurn = () => { const chosen = flameGraphOf.chosen(); if (flame.name || (chosen && chosen.d > 1)) callsShow(flame.name ? "" : chosen.name); };
+byId("flame-calls").onclick = callsTurn;
 byId("flame-back").onclick = () => flameGraphOf.zoom(null);
 byId("frames").addEventListener("toggle", () => { if (byId("frames").open && flame.boxes) framesDraw(flame.boxes); });
 flameSvg.parentNode.addEventListener("keydown", event => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape" && flameGraphOf.isZoomed()) flameGraphOf.zoom(null);
+  else if (event.key === "Escape" && flame.name) callsShow("");
+  else if (event.key === "c") callsTurn();
   else if (!flameGraphOf.key(event.key)) return;
   event.preventDefault();
 });

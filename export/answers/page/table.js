@@ -31,7 +31,7 @@ function tableMake(place, columns, sort, pick, searchId) {
     for (const column of columns) {
       const td = make("td", { className: classOf(column) + (column.share ? " share" : "") });
       td.dataset.label = column.title;
-      if (column.key === "name" && pick) td.append(make("button", { type: "button", textContent: row.name || "(no name)", onclick: () => pick(row) }));
+      if (column.key === "name" && pick) td.append(make("button", { type: "button", textContent: row.name || "(no name)", title: row.name, onclick: () => pick(row) }));
       else if (column.node) td.append(row[column.key]);
       else td.textContent = column.format ? column.format(row[column.key]) : row[column.key];
       if (column.share && sums[column.key] > 0) for (const one of tr.style.getPropertyValue("--of") ? [td] : [td, tr]) one.style.setProperty("--of", `${Math.max(0, 100 * row[column.key] / sums[column.key]).toFixed(2)}%`);

@@ -186,10 +186,22 @@ function frameDraw() {
   labelsDraw(trace);
   pen.fillStyle = scene.dim;
   for (const lane of trace.lanes) if (lane.top - up < height && lane.top - up > -HEAD) pen.fillText(lane.name, 6, lane.top - up + 14);
+  if (scene.area) areaDraw(trace, width, up);
   if (scene.picked >= 0) linksDraw(trace, width, up);
   rulerDraw(width);
   scene.frames.push(performance.now() - begun);
   if (scene.frames.length > 600) scene.frames.shift();
+}
+
+function areaDraw(trace, width, up) {
+  const { from, to, low, high } = scene.area, scale = width / (scene.to - scene.from), last = trace.lanes[high];
+  const left = (from - scene.from) * scale, top = trace.lanes[low].top - up, wide = Math.max(1, (to - from) * scale), tall = last.top - up + HEAD + last.rows.length * ROW - top;
+  pen.fillStyle = pen.strokeStyle = scene.accent;
+  pen.globalAlpha = 0.18;
+  pen.fillRect(left, top, wide, tall);
+  pen.globalAlpha = 1;
+  pen.lineWidth = 1.5;
+  pen.strokeRect(left, top, wide, tall);
 }
 
 // Arrows from what launched the picked event, or made it, to what it launched.
@@ -308,9 +320,10 @@ function zoomToPicked() {
 
 lanesBox.addEventListener("keydown", event => {
   const does = { a: () => pan(-0.2), d: () => pan(0.2), w: () => zoom(0.7), s: () => zoom(1 / 0.7), "+": () => zoom(0.7), "-": () => zoom(1 / 0.7),
-    0: fitAll, Home: fitAll, Enter: zoomToPicked, n: () => matchGo(1), N: () => matchGo(-1) }[event.key];
+    0: fitAll, Home: fitAll, Enter: zoomToPicked, m: areaOfSight, n: () => matchGo(1), N: () => matchGo(-1) }[event.key];
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape" && scene.picked >= 0) pick(-1);
+  if (event.key === "Escape" && scene.area) areaSet(null);
+  else if (event.key === "Escape" && scene.picked >= 0) pick(-1);
   else if (event.key === "f") { const i = linked(); if (i !== undefined) pick(i, true); }
   else if (event.key.startsWith("Arrow")) { const i = arrow(event.key); if (i !== undefined) pick(i, true); }
   else if (does) does();
@@ -330,6 +343,7 @@ function placeOf(event) {
 
 lanesBox.addEventListener("pointerdown", event => {
   fingers.set(event.pointerId, placeOf(event));
+  scene.marked = event.shiftKey || byId("mark").ariaPressed === "true" ? placeOf(event) : null;
   moved = false;
 });
 window.addEventListener("pointermove", event => {
@@ -338,6 +352,7 @@ window.addEventListener("pointermove", event => {
   if (Math.abs(now.x - had.x) + Math.abs(now.y - had.y) < 3 && !moved) return;
   if (!moved && event.target === canvas) lanesBox.setPointerCapture(event.pointerId);
   moved = true;
+  if (scene.marked) { areaBetween(scene.marked, now, false); return; }
   lanesBox.classList.add("drag");
   if (fingers.size === 1) {
     pan((had.x - now.x) / wide);
@@ -349,7 +364,9 @@ window.addEventListener("pointermove", event => {
   fingers.set(event.pointerId, now);
 });
 for (const kind of ["pointerup", "pointercancel"]) window.addEventListener(kind, event => {
-  if (fingers.delete(event.pointerId) && !moved && kind === "pointerup") { const { x, y } = placeOf(event); pick(eventAt(x, y)); }
+  const had = fingers.delete(event.pointerId);
+  if (had && !moved && kind === "pointerup") { const { x, y } = placeOf(event); pick(eventAt(x, y)); }
+  else if (had && scene.marked) areaBetween(scene.marked, placeOf(event), true);
   lanesBox.classList.remove("drag");
 });
 lanesBox.addEventListener("dblclick", zoomToPicked);
@@ -421,6 +438,7 @@ onChange((trace, range) => {
     timelineLegend(trace);
     lanesBox.scrollTop = 0;
     pick(-1);
+    areaSet(null);
     matchesMake(byId("find").value);
   }
   if (scene.range !== range) { scene.range = range; fitAll(); }

@@ -89,5 +89,5 @@ function flameGraph(svg, host) {
     for (const b of boxes) if (b.g) listen(b);
     place();
   }
-  return { set, place, zoom, find, key, listen, cut, choose, isZoomed: () => width < 1 };
+  return { set, place, zoom, find, key, listen, cut, choose, isZoomed: () => width < 1, chosen: () => chosen };
 }

@@ -28,6 +28,8 @@ for (const g of document.querySelectorAll('#flame-svg g')) (of[g.textContent] ||
 return of;"""
 OUTSIDE = """const map = document.getElementById('treemap').getBoundingClientRect();
 return [...document.querySelectorAll('#treemap button')].filter(b => b.getBoundingClientRect().right > map.right + 1 || b.getBoundingClientRect().bottom > map.bottom + 1).map(b => b.title);"""
+CALLS = """const row = g => Math.round(g.querySelector('rect').getAttribute('y') / 18);
+return [...document.querySelectorAll('#flame-svg g')].filter(g => g.style.display !== 'none').map(g => [row(g), +g.querySelector('rect').getAttribute('width')]);"""
 BOXES = "return [...document.querySelectorAll('#treemap button')].map(b => [b.title, b.offsetWidth * b.offsetHeight]);"
 LABELS = """return [...document.querySelectorAll('#treemap button')].filter(b => b.querySelector(':scope > .room') && b.querySelector(':scope > span')).map(b =>
   [b.querySelector(':scope > span').textContent, b.querySelector(':scope > span').getBoundingClientRect().bottom <= b.querySelector(':scope > .room').getBoundingClientRect().top + 1]);"""
@@ -145,6 +147,33 @@ def timeline(driver, said, search):
     said["matches"] = driver.find_element(By.ID, "matches").text
     said["match"] = event()
     keys(driver, Keys.ESCAPE)
+    area(driver, said)
+
+
+def area(driver, said):
+    """Sums of all that is in sight, of one event, and of what is dragged over."""
+    def told():
+        return driver.find_element(By.ID, "area-told").text
+
+    driver.execute_script("document.getElementById('lanes').focus()")
+    keys(driver, Keys.ESCAPE, Keys.ESCAPE, "0", "m")
+    said["area"] = {}
+    for i in range(len(driver.find_elements(By.CSS_SELECTOR, "#area-kinds button"))):
+        button = driver.find_elements(By.CSS_SELECTOR, "#area-kinds button")[i]
+        name = button.text
+        click(driver, button)
+        said["area"][name] = driver.execute_script(TABLE, "#area")
+    driver.execute_script("document.getElementById('lanes').focus()")
+    keys(driver, Keys.ESCAPE)
+    said["no area"] = not driver.find_element(By.ID, "area").is_displayed()
+    keys(driver, Keys.ARROW_RIGHT, "m")
+    said["area of"] = [driver.find_element(By.ID, "event").text, told()]
+    keys(driver, Keys.ESCAPE, Keys.ESCAPE)
+    box = driver.find_element(By.ID, "lanes")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", box)
+    ActionChains(driver).key_down(Keys.SHIFT).move_to_element_with_offset(box, -100, 0).click_and_hold().move_by_offset(100, 5).move_by_offset(100, 5).release().key_up(Keys.SHIFT).perform()
+    said["dragged"] = [told(), driver.execute_script("return 200 / document.getElementById('lanes').clientWidth")]
+    keys(driver, Keys.ESCAPE)
 
 
 def told(driver):
@@ -175,6 +204,10 @@ def flames(driver, said, search):
     said["zoomed"] = driver.find_element(By.ID, "flame-back").is_displayed()
     keys(driver, Keys.ESCAPE)
     said["zoomed back"] = not driver.find_element(By.ID, "flame-back").is_displayed()
+    keys(driver, "c")
+    said["calls"] = [driver.find_element(By.ID, "flame-note").text, driver.execute_script(CALLS)]
+    keys(driver, Keys.ESCAPE)
+    said["all frames"] = driver.find_element(By.ID, "flame-note").text
 
 
 def memory(driver, said):
