@@ -75,7 +75,7 @@ function liveAt(trace, at) {
   for (let i = first; i < first + count; i++) {
     if (from[i] > at || to[i] <= at) continue;
     const key = `${trace.blockOp[i]} ${trace.blockPlace[i]} ${trace.blockCategory[i]}`;
-    const row = rows.get(key) || rows.set(key, { name: trace.texts[trace.blockOp[i]], line: trace.texts[trace.blockPlace[i]],
+    const row = rows.get(key) || rows.set(key, { name: trace.texts[trace.blockOp[i]].replace(/^autograd::engine::evaluate_function: /, ""), line: trace.texts[trace.blockPlace[i]],
       kind: trace.head.memory.categories[trace.blockCategory[i]], bytes: 0, count: 0 }).get(key);
     row.bytes += bytes[i];
     row.count++;

@@ -14,9 +14,10 @@ struct block_columns {
     uint8_t *category;
 };
 
+/* The outermost op: most blocks are of an aten::empty inside it. */
 static uint32_t op_text(struct kp_page *page, const struct kp_memview *view, const struct kp_mem_block *b)
 {
-    const int32_t node = b->place.op >= 0 ? b->place.op : b->place.range;
+    const int32_t node = b->place.op >= 0 ? b->place.top : b->place.range;
     const char *name = b->from_ns == INT64_MIN ? "(before recording)" : node < 0 ? "(outside any op)" : NULL;
     if (name) return kp_page_text(page, kp_strings_put(view->tree->trace->strings, name, strlen(name)));
     return kp_page_text(page, kp_tree_event(view->tree, (size_t)node)->name);

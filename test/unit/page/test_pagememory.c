@@ -48,6 +48,18 @@ static void blocks_have_their_life_bytes_and_op(void **state)
     page_fini(&page);
 }
 
+static void a_block_is_of_the_outermost_op(void **state)
+{
+    struct little *t = *state;
+    op(t, "aten::conv2d", 0, 30);
+    op(t, "aten::empty", 4, 6);
+    memory(t, 5, 64, 256);
+    struct kp_page page = page_make(t);
+    free(head_of(&page, t));
+    assert_string_equal(page_text(&page, column_at(&page, "blockOp", 0)), "aten::conv2d");
+    page_fini(&page);
+}
+
 /* Only its end is in the trace. */
 static void a_block_of_before_begins_with_the_page(void **state)
 {
@@ -81,6 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(blocks_have_their_life_bytes_and_op, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_block_is_of_the_outermost_op, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_block_of_before_begins_with_the_page, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(without_memory_the_page_has_none, little_setup, little_teardown),
     };
