@@ -571,15 +571,14 @@ static void say_nothing_written(void)
            others[0] ? " (not taken as steps: " : "", others, others[0] ? ")" : "", (unsigned long)needed, why);
 }
 
-/*
- * `kprof run` of a program without torch and CUDA, or that ran no op of it. Under LD_PRELOAD alone such programs are
- * passed over in silence. A schedule that was not met is told apart.
- */
+/* `kprof run` tells of a program that ran no op, LD_PRELOAD does not. A schedule that was not met is told apart. */
 static void say_nothing_recorded(void)
 {
-    const bool is_told = had_activity() && !kp_window_ever_recorded();
-    if (!is_command || is_told || total.traces || total.kept || total.failed || total.lost) return;
+    const bool is_told = had_activity() && !kp_window_ever_recorded(), is_ring = had_activity() && config->ring;
+    if (!(is_command || is_ring) || is_told || total.traces || total.kept || total.failed || total.lost) return;
     if (kp_run_cannot_record() || kp_run_is_worker() || kp_filetext_has_new(began_ns)) return;
+    if (is_ring) kp_log(0, "no trace: nothing was recorded in the last %s of the program (KPROF_RING)", config->ring);
+    if (is_ring) return;
     kp_log(0,
            "nothing was recorded: %s ran no PyTorch op and no CUDA call%s; KPROF_MALLOC and KPROF_SYMBOLS record any "
            "program, and nothing records the time of its Python lines",

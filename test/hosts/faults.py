@@ -124,7 +124,7 @@ class Run:
         if kind.endswith(".txt"):
             n = len(path.read_bytes().splitlines())
             self.made[of, "lines of", kind] += n if "table" in kind else min(n, 1)
-        if ".json" not in path.name or path.name.endswith(".part"):
+        if ".json" not in path.name or path.name.endswith((".part", ".tmp")):
             return
         try:
             trace = json.loads(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())

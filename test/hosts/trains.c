@@ -288,6 +288,7 @@ int main(int argc, char **argv)
     }
     printf("%ld steps, %lu ranges\n", n, (unsigned long)made());
     fflush(stdout);
+    if (!strcmp(how, "idles")) sleep(3);
     if (!strcmp(how, "_exit")) _exit(6);
     if (!strcmp(how, "quick_exit")) quick_exit(6);
     if (!strcmp(how, "execs")) execl("/bin/echo", "echo", "executed", (char *)NULL);
