@@ -144,6 +144,28 @@ def waiting(quick):
                f"ns per op: {alone:.1f} and {ours:.1f}; medians {statistics.median(best['alone']):.1f} and {statistics.median(best[which]):.1f}")
 
 
+RING = {"waiting": {"KPROF_SCHEDULE": "wait=1000000,warmup=1,active=1"}, "window": {"KPROF_SCHEDULE": "active=1000000"}, "ring": {"KPROF_RING": "30s"}}
+
+
+def ring(quick):
+    """The fastest step of processes in turns, in the thread's own time: a ring beside one that waits, and beside a window that records all."""
+    runs, seconds = (3, 3) if quick else (5, 4)
+    for kind in ("transformer", "encoder", "resnet"):
+        seen = {which: [] for which in RING}
+        for number in range(runs):
+            for which in list(RING)[::-1 if number % 2 else 1]:
+                with tempfile.TemporaryDirectory() as folder:
+                    env = environment(LD_PRELOAD=LIBRARY, KPROF_DIR=folder, KPROF_EXPORT="none", **RING[which])
+                    done = subprocess.run([PYTHON, HERE / "ring.py", kind, str(seconds)], env=env, capture_output=True, text=True,
+                                          check=True, stdin=subprocess.DEVNULL)
+                    seen[which].append(json.loads(done.stdout))
+        ms = {which: min(one["own"] for one in all_runs) for which, all_runs in seen.items()}
+        medians = {which: statistics.median(one["clock median"] for one in all_runs) for which, all_runs in seen.items()}
+        detail = ", ".join(f"{which} {ms[which]:.2f} (clock, median {medians[which]:.2f})" for which in RING)
+        figure(f"ring: {kind}, beside waiting", (ms["ring"] / ms["waiting"] - 1) * 100, 10, "%", f"ms a step: {detail}")
+        figure(f"ring: {kind}, beside a window", (ms["ring"] / ms["window"] - 1) * 100, 3, "%", "")
+
+
 def heap(quick):
     """Pairs of malloc and free, by a program that tells its own processor time; heaptrack's part that runs beside it is not counted."""
     program = BUILD / "bench_heap"
@@ -221,6 +243,8 @@ def main():
         live_table(quick)
     if only in "waiting":
         waiting(quick)
+    if only in "ring":
+        ring(quick)
     if only in "start":
         start_up("/bin/true", ["/bin/true"], 20 if quick else 200, 5)
         start_up("import torch", [PYTHON, "-c", "import torch"], 4 if quick else 15, 30)

@@ -129,4 +129,5 @@ def main():
     print(json.dumps(said))
 
 
-main()
+if __name__ == "__main__":
+    main()
