@@ -16,6 +16,7 @@
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/store/qsort.h"
 #include "export/read/kineto/stepends.h"
+#include "export/read/facts/namefacts.h"
 
 #define NO_BLOCK SIZE_MAX
 enum { DEVICES_MOST = 256, OLDER_MOST = 1 << 20 };
@@ -181,7 +182,7 @@ static void op_enter(struct sweep *s, struct memory_lane *lane, const struct kp_
                      struct kp_mem_place *place)
 {
     const char *name = kp_kineto_text(s->view->tree->trace, e->name);
-    bool is_engine = kp_name_begins(name, KP_ENGINE_RANGE);
+    bool is_engine = kp_namefacts(s->view->tree->trace, e->name) & KP_NAME_ENGINE;
     bool in_engine = place->op >= 0 && place->op == place->engine;
     if (place->top < 0) place->top = node;
     if (is_engine && place->engine < 0) {

@@ -7,7 +7,7 @@
 #include "export/answers/stacks/eventpart.h"
 #include "export/read/frames/modulename.h"
 #include "export/read/facts/selftime.h"
-#include "export/read/facts/vendor.h"
+#include "export/read/facts/namefacts.h"
 
 struct columns {
     uint32_t *name, *after_low, *after_high, *span_low, *span_high, *inner_low, *inner_high, *gpu, *order;
@@ -63,9 +63,9 @@ static size_t lanes_fill(struct kp_page *page, uint32_t *order)
 
 /* ---- columns ---- */
 
-static enum kp_page_kind device_kind(const char *cat, const char *name)
+static enum kp_page_kind device_kind(const char *cat, bool is_comm)
 {
-    if (strcmp(cat, "kernel") == 0) return kp_vendor_is_comm(name) ? KP_PAGE_COMM : KP_PAGE_KERNEL;
+    if (strcmp(cat, "kernel") == 0) return is_comm ? KP_PAGE_COMM : KP_PAGE_KERNEL;
     return strcmp(cat, "gpu_memcpy") == 0 || strcmp(cat, "gpu_memset") == 0 ? KP_PAGE_COPY : KP_PAGE_REST;
 }
 
@@ -77,7 +77,7 @@ static enum kp_page_kind kind_of(const struct kp_kineto *trace, const struct kp_
     case KP_KINETO_GPU_ANNOTATION: return KP_PAGE_RANGE;
     case KP_KINETO_PYTHON: return KP_PAGE_PYTHON;
     case KP_KINETO_RUNTIME: return KP_PAGE_RUNTIME;
-    case KP_KINETO_GPU: return device_kind(kp_kineto_text(trace, e->cat), kp_kineto_text(trace, e->name));
+    case KP_KINETO_GPU: return device_kind(kp_kineto_text(trace, e->cat), kp_namefacts(trace, e->name) & KP_NAME_COMM);
     default: return KP_PAGE_REST;
     }
 }

@@ -14,7 +14,7 @@
 #include "export/read/store/qsort.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/top/toprows.h"
-#include "export/read/facts/vendor.h"
+#include "export/read/facts/namefacts.h"
 
 enum { RANKS_SHOWN = 8, PLACE_BYTES = 200 };
 #define CAUSE_LEAST_MS 0.1
@@ -28,10 +28,9 @@ enum { RANKS_SHOWN = 8, PLACE_BYTES = 200 };
 bool kp_collective_is(const struct kp_tree *tree, size_t node, bool on_device)
 {
     const struct kp_kineto_event *e = kp_tree_event(tree, node);
-    const char *name = kp_kineto_text(tree->trace, e->name);
     if (tree->nodes[node].removed) return false;
-    if (on_device) return e->kind == KP_KINETO_GPU && kp_vendor_is_comm(name);
-    return (e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP) && kp_vendor_is_collective(name);
+    if (on_device) return e->kind == KP_KINETO_GPU && kp_node_is(tree, node, KP_NAME_COMM);
+    return (e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP) && kp_node_is(tree, node, KP_NAME_COLLECTIVE);
 }
 
 bool kp_collective_are_on_gpu(const struct kp_tree *tree)
@@ -147,7 +146,8 @@ static void places_add(struct kp_rankwait *row, const struct kp_tree *tree, cons
         const struct kp_top_row *const r = &top.rows[i];
         const char *const text = kp_kineto_text(tree->trace, r->name);
         char shown[PLACE_BYTES];
-        if (!r->name || r->steps.self_ns < least_ns || kp_vendor_is_collective(text)) continue;
+        if (!r->name || r->steps.self_ns < least_ns || kp_namefacts(tree->trace, r->name) & KP_NAME_COLLECTIVE)
+            continue;
         kp_plain_text(shown, sizeof shown, text, strlen(text));
         place_add(row, (struct kp_rankplace){shown, r->steps.self_ns, r->is_backward, tree->trace->has_stacks});
     }

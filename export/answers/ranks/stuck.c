@@ -16,6 +16,7 @@
 #include "export/show/units.h"
 #include "export/answers/ranks/lastwords.h"
 #include "export/answers/ranks/rankwaits.h"
+#include "export/read/facts/namefacts.h"
 
 #define LEAST_NS INT64_C(5000000000)
 #define NOTHING_OPEN 6 /* so many times as long has a rank to do nothing, where nothing is open */
@@ -44,9 +45,8 @@ static bool is_open(const struct kp_tree *tree, size_t i)
 static bool is_deed(const struct kp_tree *tree, size_t i)
 {
     const struct kp_kineto_event *const e = kp_tree_event(tree, i);
-    const char *const name = kp_kineto_text(tree->trace, e->name);
     return e->kind == KP_KINETO_OP || e->kind == KP_KINETO_RUNTIME || kp_collective_is(tree, i, false) ||
-           kp_kineto_is_loader(name);
+           kp_node_is(tree, i, KP_NAME_LOADER);
 }
 
 static void text_keep(char *out, const char *text) { kp_plain_text(out, KP_STUCK_NAME_BYTES, text, strlen(text)); }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "export/answers/ranks/rankwaits.h"
-#include "export/read/facts/vendor.h"
+#include "export/read/facts/namefacts.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/show/fields.h"
@@ -23,8 +23,7 @@ enum { OUT_OF_STEP_NS = 1000000000 };
 
 static bool is_collective(const struct kp_tree *tree, size_t i)
 {
-    const char *const name = kp_kineto_text(tree->trace, kp_tree_event(tree, i)->name);
-    return kp_vendor_is_comm_op(name) || kp_vendor_is_collective(name);
+    return kp_node_is(tree, i, KP_NAME_COMM_OP | KP_NAME_COLLECTIVE);
 }
 
 /* When the process did something last. What was open has no end, and is the last that it did. */

@@ -10,7 +10,6 @@
 #include "export/answers/advise/rules/loadsavings.h"
 #include "export/answers/top/timeshares.h"
 #include "export/answers/top/toprows.h"
-#include "export/read/facts/pywait.h"
 #include "export/read/facts/selftime.h"
 #include "export/read/files/budget.h"
 #include "export/read/folder/run_folder.h"
@@ -18,6 +17,7 @@
 #include "export/read/kineto/kineto_facts.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/plain.h"
+#include "export/read/facts/namefacts.h"
 
 enum { LINES = 2, WORKERS_MOST = 8 }; /* WORKERS_MOST: whose traces are read */
 #define SHARE_LEAST 0.05              /* of a worker's time, before a line is worth a word */
@@ -116,7 +116,7 @@ static void wait_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
 {
     struct worker *const w = context;
     const struct kp_tree *const tree = &w->tree;
-    if (!tree->nodes[node].is_python || !kp_pywait_is_idle(kp_kineto_text(tree->trace, tree->nodes[node].name))) return;
+    if (!tree->nodes[node].is_python || !(kp_namefacts(tree->trace, tree->nodes[node].name) & KP_NAME_IDLE)) return;
     if (kp_tree_event(tree, node)->tid != kp_tree_event(tree, (size_t)w->loop)->tid) return;
     w->waits_ns += to_ns - from_ns - kp_spans_between(&w->idle, from_ns, to_ns);
 }

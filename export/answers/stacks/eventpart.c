@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "export/read/frames/framename.h"
+#include "export/read/facts/namefacts.h"
 
 /* "file.py(LINE): function", or "file.py(LINE): def function", of a file that ends so: is it, and of which function? */
 static const char *function_in(const char *frame, size_t bytes, const char *file)
@@ -92,20 +93,15 @@ static enum kp_part text_part(struct part_finding *f, uint32_t text)
     return (enum kp_part)(f->of_stack[text] - 1);
 }
 
-static enum kp_part range_part(const char *name)
-{
-    if (kp_kineto_is_loader(name)) return KP_PART_LOADING;
-    if (kp_name_begins(name, "Optimizer.")) return KP_PART_OPTIMIZER;
-    return KP_PART_OTHER;
-}
-
 static enum kp_part own_part(struct part_finding *f, const struct kp_node *node)
 {
     const struct kp_kineto_event *e = &f->tree->trace->events[node->event];
     const char *name = kp_kineto_text(f->tree->trace, e->name);
+    const uint32_t is = kp_namefacts(f->tree->trace, e->name);
     switch (e->kind) {
     case KP_KINETO_PYTHON: return text_part(f, e->name);
-    case KP_KINETO_ANNOTATION: return range_part(name);
+    case KP_KINETO_ANNOTATION:
+        return is & KP_NAME_LOADER ? KP_PART_LOADING : is & KP_NAME_OPTIMIZER ? KP_PART_OPTIMIZER : KP_PART_OTHER;
     case KP_KINETO_OP:
         if (e->fwd_tid > 0 || kp_name_begins(name, "autograd::engine::") || kp_name_begins(name, KP_ACCUMULATE_GRAD))
             return KP_PART_BACKWARD;

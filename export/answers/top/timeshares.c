@@ -13,10 +13,10 @@
 
 #include "export/read/facts/commops.h"
 #include "export/read/kineto/kineto_facts.h"
+#include "export/read/facts/namefacts.h"
 #include "export/read/facts/nocore.h"
 #include "export/read/store/quantile.h"
 #include "export/read/facts/valuereads.h"
-#include "export/read/facts/vendor.h"
 
 /* A first step longer than all others, and so many percent of their median, may carry a warm-up. */
 enum { SLOW_PERCENT = 125, SLOW_STEPS_LEAST = 3 };
@@ -30,10 +30,10 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const struc
 {
     const struct kp_node *const node = &tree->nodes[i];
     const struct kp_kineto_event *e = &tree->trace->events[node->event];
-    const char *name = kp_kineto_text(tree->trace, e->name);
+    const uint32_t is = kp_namefacts(tree->trace, e->name);
     const int64_t from = node->start_ns, to = node->end_ns;
     const bool is_host = e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP;
-    if (is_host && (kp_vendor_is_collective(name) || (comm->of && comm->of[i] == KP_COMMOP_IS))) {
+    if (is_host && (is & KP_NAME_COLLECTIVE || (comm->of && comm->of[i] == KP_COMMOP_IS))) {
         kp_spans_add(&s->comm, from, to);
         return;
     }
@@ -41,8 +41,8 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const struc
     if (e->kind == KP_KINETO_GPU) kp_spans_add(&s->gpu, from, to);
     if (e->kind == KP_KINETO_OP) kp_commops_add(&s->busy, tree, comm, i);
     if (e->kind == KP_KINETO_RUNTIME) kp_spans_add(&s->busy, from, to);
-    if (e->kind == KP_KINETO_RUNTIME && kp_vendor_is_wait(name)) kp_spans_add(&s->waits, from, to);
-    if ((e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_PYTHON) && kp_kineto_is_loader(name)) {
+    if (e->kind == KP_KINETO_RUNTIME && is & KP_NAME_WAIT) kp_spans_add(&s->waits, from, to);
+    if ((e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_PYTHON) && is & KP_NAME_LOADER) {
         kp_spans_add(&s->data, from, to);
         kp_spans_add(&s->busy, from, to);
     }

@@ -18,9 +18,9 @@
 #include "export/read/store/keyindex.h"
 #include "export/read/frames/modulename.h"
 #include "export/read/frames/ownline.h"
-#include "export/read/facts/pywait.h"
 #include "export/read/facts/selftime.h"
 #include "export/show/shapetext.h"
+#include "export/read/facts/namefacts.h"
 
 struct building {
     struct kp_top *top;
@@ -116,7 +116,7 @@ bool kp_top_is_idle(const struct kp_tree *tree, const struct kp_node *node)
 {
     const struct kp_kineto_event *e = event_of(tree, node);
     return node->is_python && e->tid != e->pid && !(e->flags & (KP_KINETO_TEXT_PID | KP_KINETO_TEXT_TID)) &&
-           kp_pywait_is_idle(kp_kineto_text(tree->trace, e->name));
+           kp_namefacts(tree->trace, e->name) & KP_NAME_IDLE;
 }
 
 static bool is_left_out(const struct building *b, const struct kp_node *node)

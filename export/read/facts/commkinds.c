@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "export/read/facts/vendor.h"
+#include "export/read/facts/namefacts.h"
 
 static bool has_part(const char *name, const char *const *parts)
 {
@@ -44,8 +44,8 @@ void kp_commkinds_add(struct kp_commkinds *kinds, const struct kp_tree *tree, co
         if (tree->nodes[i].removed) continue;
         if (is_host && strstr(name, "DistributedDataParallel")) kinds->has_data_parallel = true;
         const bool is_comm = e->kind == KP_KINETO_GPU
-                                 ? kp_vendor_is_comm(name)
-                                 : is_host && (kp_vendor_is_collective(name) || kp_vendor_is_comm_op(name));
+                                 ? kp_node_is(tree, i, KP_NAME_COMM)
+                                 : is_host && kp_node_is(tree, i, KP_NAME_COLLECTIVE | KP_NAME_COMM_OP);
         if (!is_comm || !kind_find(name, &kind)) continue;
         kinds->has_exchange |= kind == KP_COMM_EXCHANGE;
         kinds->ns[kind] += kp_spans_between(within, tree->nodes[i].start_ns, tree->nodes[i].end_ns);

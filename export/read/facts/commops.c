@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "export/read/facts/vendor.h"
+#include "export/read/facts/namefacts.h"
 
 static void op_mark(struct kp_commops *ops, const struct kp_tree *tree, size_t i)
 {
@@ -20,11 +20,10 @@ void kp_commops_find(struct kp_commops *out, const struct kp_tree *tree)
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *const n = &tree->nodes[i];
         const enum kp_kineto_kind kind = kp_tree_event(tree, i)->kind;
-        const char *const name = kp_kineto_text(tree->trace, kp_tree_event(tree, i)->name);
         if (n->on_device) continue;
-        if (kind == KP_KINETO_ANNOTATION && kp_vendor_is_collective(name))
+        if (kind == KP_KINETO_ANNOTATION && kp_node_is(tree, i, KP_NAME_COLLECTIVE))
             kp_spans_add(&out->ranges, n->start_ns, n->end_ns);
-        if (kind == KP_KINETO_OP && !n->is_async && kp_vendor_is_comm_op(name)) op_mark(out, tree, i);
+        if (kind == KP_KINETO_OP && !n->is_async && kp_node_is(tree, i, KP_NAME_COMM_OP)) op_mark(out, tree, i);
     }
     kp_spans_settle(&out->ranges);
 }

@@ -5,6 +5,7 @@ SRC_facts := \
     export/read/facts/commkinds.c \
     export/read/facts/commops.c \
     export/read/facts/everynth.c \
+    export/read/facts/namefacts.c \
     export/read/facts/nocore.c \
     export/read/facts/percentiles.c \
     export/read/facts/pywait.c \
@@ -17,6 +18,7 @@ UNIT_facts := \
     test/unit/facts/test_commkinds.c \
     test/unit/facts/test_commops.c \
     test/unit/facts/test_everynth.c \
+    test/unit/facts/test_namefacts.c \
     test/unit/facts/test_nocore.c \
     test/unit/facts/test_percentiles.c \
     test/unit/facts/test_pywait.c \

@@ -3,6 +3,7 @@
 #include "export/read/facts/valuereads.h"
 
 #include "export/read/frames/framename.h"
+#include "export/read/facts/namefacts.h"
 
 static const char *name_of(const struct kp_tree *tree, size_t node)
 {
@@ -51,10 +52,8 @@ bool kp_valueread_is(const struct kp_tree *tree, size_t node)
 
 static bool is_torchs_own(const struct kp_tree *tree, int32_t node)
 {
-    for (; node >= 0; node = tree->nodes[node].parent) {
-        const char *name = name_of(tree, (size_t)node);
-        if (kp_kineto_is_loader(name) || strncmp(name, "Optimizer.", 10) == 0) return true;
-    }
+    for (; node >= 0; node = tree->nodes[node].parent)
+        if (kp_node_is(tree, (size_t)node, KP_NAME_LOADER | KP_NAME_OPTIMIZER)) return true;
     return false;
 }
 
@@ -64,7 +63,7 @@ static bool is_check(const struct kp_tree *tree, size_t node)
     const struct kp_node *const nodes = tree->nodes;
     const int32_t range = nodes[node].parent;
     const char *before = "";
-    if (range < 0 || !kp_name_begins(name_of(tree, (size_t)range), KP_ENGINE_RANGE)) return false;
+    if (range < 0 || !kp_node_is(tree, (size_t)range, KP_NAME_ENGINE)) return false;
     for (int32_t i = nodes[range].first_child; i >= 0 && i != (int32_t)node; i = nodes[i].next_sibling)
         before = name_of(tree, (size_t)i);
     return strcmp(before, "aten::_is_any_true") == 0 || strcmp(before, "aten::any") == 0;

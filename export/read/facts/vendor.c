@@ -3,10 +3,7 @@
 #include "export/read/facts/vendor.h"
 
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include "collector/base/kp_fnv.h"
 
 enum kind {
     WAIT,
@@ -55,39 +52,7 @@ static bool has(enum kind kind, const char *name)
     return false;
 }
 
-/* Names come again and again: what was found of some is kept, by their hash. */
-enum fact { FACT_WAIT, FACT_COMM, FACT_MATRIX, FACT_COMM_OP };
-enum { KEPT = 2048 };
-
-static bool fact_find(enum fact fact, const char *name)
-{
-    switch (fact) {
-    case FACT_WAIT: return has(WAIT, name) && !has(WAIT_NOT, name);
-    case FACT_COMM: return has(COMM_KERNEL, name) && !has(COMM_KERNEL_NOT, name);
-    case FACT_COMM_OP: return has(COMM_OP, name);
-    case FACT_MATRIX: break;
-    }
-    if (has(MATRIX_NOT, name)) return false;
-    return has(MATRIX, name) || (has(PRODUCT, name) && !has(PRODUCT_NOT, name) && has(MATRIX_TYPE, name));
-}
-
-static bool is(enum fact fact, const char *name)
-{
-    static struct {
-        uint64_t hash;
-        uint8_t known, is; /* a bit for each fact */
-    } kept[KEPT];
-    const uint64_t hash = kp_fnv64(KP_FNV64, name, strlen(name));
-    const size_t at = hash % KEPT;
-    const uint8_t bit = (uint8_t)(1u << fact);
-    if (kept[at].hash != hash) kept[at].known = kept[at].is = 0;
-    kept[at].hash = hash;
-    if (!(kept[at].known & bit) && fact_find(fact, name)) kept[at].is |= bit;
-    kept[at].known |= bit;
-    return kept[at].is & bit;
-}
-
-bool kp_vendor_is_wait(const char *call) { return is(FACT_WAIT, call); }
+bool kp_vendor_is_wait(const char *call) { return has(WAIT, call) && !has(WAIT_NOT, call); }
 
 enum kp_vendor_call kp_vendor_call(const char *call)
 {
@@ -101,7 +66,7 @@ enum kp_vendor_call kp_vendor_call(const char *call)
     return KP_VENDOR_OTHER;
 }
 
-bool kp_vendor_is_comm(const char *kernel) { return is(FACT_COMM, kernel); }
+bool kp_vendor_is_comm(const char *kernel) { return has(COMM_KERNEL, kernel) && !has(COMM_KERNEL_NOT, kernel); }
 
 /* "gloo:all_reduce", and not "gloo::something". */
 static bool is_of_backend(enum kind kind, const char *range)
@@ -118,6 +83,10 @@ bool kp_vendor_is_beside(const char *range) { return is_of_backend(BACKEND_CPU, 
 
 bool kp_vendor_is_collective(const char *range) { return kp_vendor_is_beside(range) || is_of_backend(BACKEND, range); }
 
-bool kp_vendor_is_comm_op(const char *op) { return is(FACT_COMM_OP, op); }
+bool kp_vendor_is_comm_op(const char *op) { return has(COMM_OP, op); }
 
-bool kp_vendor_is_matrix(const char *kernel) { return is(FACT_MATRIX, kernel); }
+bool kp_vendor_is_matrix(const char *kernel)
+{
+    if (has(MATRIX_NOT, kernel)) return false;
+    return has(MATRIX, kernel) || (has(PRODUCT, kernel) && !has(PRODUCT_NOT, kernel) && has(MATRIX_TYPE, kernel));
+}

@@ -30,6 +30,8 @@ struct kp_strings {
     size_t count, capacity;
     uint32_t *slots; /* id, 0: free; a power of two */
     size_t slot_count;
+    uint32_t *marks; /* of the first mark_capacity strings */
+    size_t mark_capacity;
     struct page *pages;
     size_t page_used, page_size;
 };
@@ -124,6 +126,7 @@ void kp_strings_close(struct kp_strings *s)
     }
     free(s->slots);
     free(s->entries);
+    free(s->marks);
     free(s);
 }
 
@@ -200,6 +203,12 @@ const char *kp_strings_get(struct kp_strings *s, uint32_t id)
 }
 
 size_t kp_strings_count(const struct kp_strings *s) { return s->count; }
+
+uint32_t *kp_strings_mark(struct kp_strings *s, uint32_t id)
+{
+    s->marks = kp_kineto_grow_zeros(s->marks, &s->mark_capacity, (size_t)id + 1, sizeof *s->marks);
+    return &s->marks[id];
+}
 
 const char *kp_strings_keep(struct kp_strings *s, const char *text)
 {

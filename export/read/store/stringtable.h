@@ -15,6 +15,8 @@ uint32_t kp_strings_chain(struct kp_strings *strings, uint32_t head, uint32_t ta
 bool kp_strings_is_chain(const struct kp_strings *strings, uint32_t id, uint32_t *head, uint32_t *tail);
 const char *kp_strings_get(struct kp_strings *strings, uint32_t id);
 size_t kp_strings_count(const struct kp_strings *strings); /* with "" */
+/* A word for each string, 0 at first, for what a reader finds of it. Valid until the next call for a new string. */
+uint32_t *kp_strings_mark(struct kp_strings *strings, uint32_t id);
 /* The same text as long as `strings` is open; NULL stays NULL. */
 const char *kp_strings_keep(struct kp_strings *strings, const char *text);
 uint32_t kp_strings_put_from(struct kp_strings *strings, struct kp_strings *from, uint32_t id);

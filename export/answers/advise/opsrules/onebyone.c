@@ -119,7 +119,7 @@ static bool is_torchs(const struct kp_costrules *x, int32_t node)
 {
     if (x->loaders[node] >= 0 || x->tree->nodes[node].forward >= 0) return true;
     for (; node >= 0; node = x->tree->nodes[node].parent)
-        if (kp_name_begins(kp_costrules_name(x, node), "Optimizer.")) return true;
+        if (kp_node_is(x->tree, (size_t)node, KP_NAME_OPTIMIZER)) return true;
     return false;
 }
 

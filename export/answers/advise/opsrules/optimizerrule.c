@@ -72,8 +72,7 @@ static struct update update_of(const struct kp_costrules *x, size_t range)
     struct update u = {.start_ns = nodes[range].start_ns, .first = -1};
     for (size_t i = range + 1; i < x->tree->count && nodes[i].start_ns < nodes[range].end_ns; i++) {
         if (nodes[i].on_device) continue;
-        if (kp_name_begins(kp_costrules_name(x, (int32_t)i), KP_ENGINE_RANGE))
-            u = (struct update){.start_ns = nodes[i].end_ns, .first = -1};
+        if (kp_node_is(x->tree, i, KP_NAME_ENGINE)) u = (struct update){.start_ns = nodes[i].end_ns, .first = -1};
         else if (nodes[i].start_ns >= u.start_ns && kp_costrules_is_op(x, i) &&
                  kp_tree_thread(kp_tree_event(x->tree, i)) == thread &&
                  kp_costplace_op(x->tree, (int32_t)i) == (int32_t)i)

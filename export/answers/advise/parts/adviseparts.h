@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/answers/advise/parts/finding.h"
+#include "export/read/facts/namefacts.h"
 #include "export/read/store/keyindex.h"
 #include "export/read/frames/ownline.h"
 
@@ -17,25 +18,6 @@
 #define KP_FINDING_NO_OP "no-op-runs"
 #define KP_FINDING_INPUT "input-in-step"
 #define KP_FINDING_GIL "gil-wait"
-/* A range of the host that is no op, whatever old files call it. */
-static inline bool kp_advise_is_range(const char *name)
-{
-    return kp_kineto_is_step(name) || strncmp(name, "Optimizer.", 10) == 0 || kp_kineto_is_loader(name);
-}
-
-/* torch names what its compiler does so; "Torch-Compiled Region" is compiled code that runs. */
-static inline bool kp_advise_is_compiling(const char *name)
-{
-    return strstr(name, "(dynamo_timed)") || strstr(name, "CachingAutotuner.benchmark") ||
-           strstr(name, "async_compile.");
-}
-
-#define KP_ADVISE_GC_RANGE "Python GC"                  /* torch's own (record_python_gc_info) */
-#define KP_ADVISE_GC_CALL "<built-in function collect>" /* gc.collect() by the program */
-static inline bool kp_advise_is_collecting(const char *name)
-{
-    return strcmp(name, KP_ADVISE_GC_RANGE) == 0 || strcmp(name, KP_ADVISE_GC_CALL) == 0;
-}
 
 /* ---- compiling.c ---- */
 
@@ -123,7 +105,7 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
                           struct kp_split_places *places);
 void kp_split_places_fini(struct kp_split_places *places);
 /* What a work of a device is to a step, by its category and name; KP_SPLIT_IDLE: a wait of a stream. */
-enum kp_split_part kp_split_part_of_device(const char *cat, const char *name);
+enum kp_split_part kp_split_part_of_device(const struct kp_kineto *trace, const struct kp_kineto_event *event);
 
 #include "export/answers/advise/parts/costrules.h"
 

@@ -24,8 +24,7 @@ void kp_compiles_each(const struct kp_tree *tree, kp_compile_fn fn, void *contex
         const struct kp_node *node = &tree->nodes[i];
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (node->on_device || node->is_async || e->kind == KP_KINETO_PYTHON) continue;
-        if (kp_advise_is_compiling(kp_kineto_text(tree->trace, e->name)))
-            fn(context, (int32_t)i, node->start_ns, node->end_ns);
+        if (kp_node_is(tree, i, KP_NAME_COMPILES)) fn(context, (int32_t)i, node->start_ns, node->end_ns);
         const bool is_lookup = is_named(tree, i, "TorchDynamo Cache Lookup");
         if (!is_lookup && !is_named(tree, i, "Torch-Compiled Region")) continue;
         int64_t *const looked_up = kp_keyindex_row(&threads, (uint64_t)e->tid, &(int64_t){0}, sizeof *looked_up);

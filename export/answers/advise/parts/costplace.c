@@ -15,8 +15,8 @@ int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node)
 {
     int32_t found = node;
     for (int32_t at = node; at >= 0; at = tree->nodes[at].parent) {
-        const struct kp_kineto_event *e = kp_tree_event(tree, (size_t)at);
-        if (e->kind == KP_KINETO_OP && !kp_advise_is_range(kp_kineto_text(tree->trace, e->name))) found = at;
+        const bool is_op = kp_tree_event(tree, (size_t)at)->kind == KP_KINETO_OP;
+        if (is_op && !kp_node_is(tree, (size_t)at, KP_NAME_RANGE)) found = at;
     }
     return found;
 }

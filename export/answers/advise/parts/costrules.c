@@ -19,7 +19,7 @@ bool kp_costrules_is_op(const struct kp_costrules *x, size_t node)
 {
     const struct kp_node *const n = &x->tree->nodes[node];
     return kp_tree_event(x->tree, node)->kind == KP_KINETO_OP && !n->is_async && !n->on_device &&
-           !kp_advise_is_range(kp_costrules_name(x, (int32_t)node));
+           !kp_node_is(x->tree, node, KP_NAME_RANGE);
 }
 
 int32_t kp_costrules_place(const struct kp_device_work *work) { return work->call < 0 ? work->node : work->call; }
@@ -35,7 +35,7 @@ static void loaders_find(struct kp_costrules *x)
     x->loaders = kp_kineto_room(x->tree->count + 1, sizeof *x->loaders);
     for (size_t i = 0; i < x->tree->count; i++) {
         const int32_t parent = x->tree->nodes[i].parent;
-        const bool is_loader = kp_kineto_is_loader(kp_costrules_name(x, (int32_t)i));
+        const bool is_loader = kp_node_is(x->tree, i, KP_NAME_LOADER);
         x->loaders[i] = is_loader ? (int32_t)i : parent < 0 ? -1 : x->loaders[parent];
     }
 }
@@ -47,8 +47,7 @@ void kp_costrules_open(struct kp_costrules *x)
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (e->kind != KP_KINETO_GPU) continue;
-        const enum kp_split_part part =
-            kp_split_part_of_device(kp_kineto_text(tree->trace, e->cat), kp_kineto_text(tree->trace, e->name));
+        const enum kp_split_part part = kp_split_part_of_device(tree->trace, e);
         if (part == KP_SPLIT_IDLE) continue;
         *KP_KINETO_NEXT(x->works, x->work_count, x->work_capacity) = (struct kp_device_work){
             .start_ns = tree->nodes[i].start_ns,
@@ -154,7 +153,7 @@ bool kp_costrules_has_calls(const struct kp_costrules *x)
 {
     for (size_t i = 0; i < x->tree->count; i++)
         if (kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON &&
-            strcmp(kp_costrules_name(x, (int32_t)i), KP_ADVISE_GC_RANGE) != 0) /* recorded without calls, too */
+            strcmp(kp_costrules_name(x, (int32_t)i), KP_NAME_GC_RANGE) != 0) /* recorded without calls, too */
             return true;
     return false;
 }
@@ -259,7 +258,7 @@ void kp_cost_add_backward(struct kp_cost *cost, const struct kp_costrules *x, co
     for (size_t i = 0; i < x->tree->count; i++) {
         const int32_t parent = nodes[i].parent, forward = nodes[i].forward;
         if (forward < 0 || parent < 0 || !charged[kp_costplace_op(x->tree, forward)]) continue;
-        if (kp_name_begins(kp_costrules_name(x, parent), KP_ENGINE_RANGE))
+        if (kp_node_is(x->tree, (size_t)parent, KP_NAME_ENGINE))
             kp_cost_add(cost, x, (int32_t)i, nodes[i].start_ns, nodes[i].end_ns, 1);
     }
 }

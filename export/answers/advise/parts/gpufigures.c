@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
-#include "export/read/facts/vendor.h"
+#include "export/read/facts/namefacts.h"
 
 struct figures {
     const struct kp_costrules *x;
@@ -76,7 +76,7 @@ static void kernels_weigh(const struct figures *f, struct kp_gpu_figures *out)
         const double ns = (double)(w->end_ns - w->start_ns);
         if (!is_kernel(f, w)) continue;
         all += ns;
-        if (kp_vendor_is_matrix(kp_costrules_name(f->x, w->node))) tensor += ns;
+        if (kp_node_is(f->x->tree, (size_t)w->node, KP_NAME_MATRIX)) tensor += ns;
         if (!w->said || w->said->occupancy < 0) continue;
         known += ns;
         occupied += ns * (double)w->said->occupancy / 100;

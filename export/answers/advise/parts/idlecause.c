@@ -11,7 +11,7 @@
  * host's own work, or as the GPU's: what waits cost by that, and gaps behind them have not, they take of launching.
  */
 #include "export/answers/advise/parts/adviseparts.h"
-#include "export/read/facts/vendor.h"
+#include "export/read/facts/namefacts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,22 +74,21 @@ static bool is_alloc(const char *name)
 static bool is_op(const struct kp_tree *tree, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(tree, i);
-    return e->kind == KP_KINETO_OP && !tree->nodes[i].is_async &&
-           !kp_advise_is_range(kp_kineto_text(tree->trace, e->name));
+    return e->kind == KP_KINETO_OP && !tree->nodes[i].is_async && !kp_node_is(tree, i, KP_NAME_RANGE);
 }
 
 static void call_take(struct finding_idle *f, const struct kp_node *node, int32_t i, const char *name)
 {
     const bool is_long = node->end_ns - node->start_ns >= WAIT_LEAST_NS;
     const bool is_free = is_alloc(name) && has(name, "Free");
+    const bool is_wait = kp_node_is(f->tree, (size_t)i, KP_NAME_WAIT);
     const bool is_alone = kp_costplace_op(f->tree, i) == i;
-    if (kp_vendor_is_wait(name)) {
+    if (is_wait) {
         kp_spans_add(&f->waiting, node->start_ns, node->end_ns);
         *KP_KINETO_NEXT(f->pauses, f->pause_count, f->pause_capacity) =
             (struct host_wait){node->start_ns, node->end_ns, i, is_alone ? f->op : -1, false};
     }
-    if (is_long && (is_free || kp_vendor_is_wait(name) || strncmp(name, "cudaMemcpy", 10) == 0 ||
-                    strncmp(name, "hipMemcpy", 9) == 0)) {
+    if (is_long && (is_free || is_wait || strncmp(name, "cudaMemcpy", 10) == 0 || strncmp(name, "hipMemcpy", 9) == 0)) {
         *KP_KINETO_NEXT(f->waits, f->wait_count, f->wait_capacity) =
             (struct host_wait){node->start_ns, node->end_ns, i, is_alone ? f->op : -1, is_free};
     }
@@ -113,11 +112,11 @@ static void host_take(struct finding_idle *f, int32_t i)
     const struct kp_node *node = &f->tree->nodes[i];
     const struct kp_kineto_event *e = kp_tree_event(f->tree, (size_t)i);
     const char *name = kp_kineto_text(f->tree->trace, e->name);
-    const bool is_python = e->kind == KP_KINETO_PYTHON;
+    const uint32_t is = kp_namefacts(f->tree->trace, e->name);
     enum host_set set = SETS;
     if (node->on_device || node->is_async) return;
-    if (is_python) set = kp_advise_is_collecting(name) ? SET_GC : SETS;
-    else if (e->kind == KP_KINETO_RUNTIME) set = is_alloc(name) ? SET_ALLOC : kp_vendor_is_wait(name) ? SETS : SET_OP;
+    if (e->kind == KP_KINETO_PYTHON) set = is & KP_NAME_COLLECTS ? SET_GC : SETS;
+    else if (e->kind == KP_KINETO_RUNTIME) set = is_alloc(name) ? SET_ALLOC : is & KP_NAME_WAIT ? SETS : SET_OP;
     else if (is_op(f->tree, (size_t)i)) set = SET_OP, f->op = i, op_take(f, node, i);
     if (set != SETS) kp_spans_add(&f->sets[set], node->start_ns, node->end_ns);
     if (e->kind == KP_KINETO_RUNTIME) call_take(f, node, i, name);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "export/read/facts/commops.h"
-#include "export/read/facts/vendor.h"
+#include "export/read/facts/namefacts.h"
 
 struct ladder {
     enum kp_split_part order[KP_SPLIT_IDLE];
@@ -23,24 +23,22 @@ static const enum kp_split_part orders[2][KP_SPLIT_IDLE] = {
 };
 
 /* Files of 2021 say Memcpy, Memset and Kernel. */
-enum kp_split_part kp_split_part_of_device(const char *cat, const char *name)
+enum kp_split_part kp_split_part_of_device(const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
+    const char *const cat = kp_kineto_text(trace, e->cat);
     if (strcasestr(cat, "memcpy") || strcasestr(cat, "memset")) return KP_SPLIT_COPIES;
     if (!strcasestr(cat, "kernel")) return KP_SPLIT_IDLE; /* a wait of a stream */
-    return kp_vendor_is_comm(name) ? KP_SPLIT_COMM : KP_SPLIT_COMPUTE;
+    return kp_namefacts(trace, e->name) & KP_NAME_COMM ? KP_SPLIT_COMM : KP_SPLIT_COMPUTE;
 }
-
-/* A backend's range, or torch's op that starts it, or waits. */
-static bool is_communication(const char *name) { return kp_vendor_is_collective(name) || kp_vendor_is_comm_op(name); }
 
 static enum kp_split_part part_of(const struct kp_kineto *trace, const struct kp_kineto_event *e, bool has_gpu)
 {
-    const char *name = kp_kineto_text(trace, e->name);
+    const uint32_t is = kp_namefacts(trace, e->name);
     const bool is_op = e->kind == KP_KINETO_OP, is_range = e->kind == KP_KINETO_ANNOTATION;
-    if (e->kind == KP_KINETO_GPU) return kp_split_part_of_device(kp_kineto_text(trace, e->cat), name);
-    if ((is_op || is_range || e->kind == KP_KINETO_PYTHON) && kp_kineto_is_loader(name)) return KP_SPLIT_LOADING;
-    if ((is_op || is_range) && !has_gpu && is_communication(name)) return KP_SPLIT_COMM;
-    return is_op && !has_gpu && !kp_advise_is_range(name) ? KP_SPLIT_COMPUTE : KP_SPLIT_IDLE;
+    if (e->kind == KP_KINETO_GPU) return kp_split_part_of_device(trace, e);
+    if ((is_op || is_range || e->kind == KP_KINETO_PYTHON) && is & KP_NAME_LOADER) return KP_SPLIT_LOADING;
+    if ((is_op || is_range) && !has_gpu && is & (KP_NAME_COLLECTIVE | KP_NAME_COMM_OP)) return KP_SPLIT_COMM;
+    return is_op && !has_gpu && !(is & KP_NAME_RANGE) ? KP_SPLIT_COMPUTE : KP_SPLIT_IDLE;
 }
 
 /* A range that ends on another thread counts only as communication, which backends mark by such ranges. */

@@ -45,8 +45,7 @@ static void union_charge(struct kp_cost *cost, const struct kp_costrules *x, nod
 
 static bool is_collecting(const struct kp_costrules *x, size_t i)
 {
-    return kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON &&
-           kp_advise_is_collecting(kp_costrules_name(x, (int32_t)i));
+    return kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON && kp_node_is(x->tree, i, KP_NAME_COLLECTS);
 }
 
 /*
@@ -72,7 +71,7 @@ void kp_rules_collecting(struct kp_costrules *x)
 
 void kp_rules_collecting_explicit(struct kp_finding *told)
 {
-    if (told && told->where && strcmp(told->where, KP_ADVISE_GC_CALL) == 0)
+    if (told && told->where && strcmp(told->where, KP_NAME_GC_CALL) == 0)
         told->change = "The program calls gc.collect() there. Call it less often, or call gc.freeze() after start-up "
                        "to make each cheaper.";
 }
@@ -97,51 +96,16 @@ static void collecting_unjudged(struct kp_costrules *x)
 
 /* ---- input ---- */
 
-/* "file.py(12): name": by the library's path, or by what a dataset's functions are called. */
-static bool is_input_frame(const char *frame, size_t bytes)
-{
-    static const char *const paths[] = {"torchvision/transforms/",
-                                        "torchvision/io/",
-                                        "torchvision/datasets/",
-                                        "torchaudio/",
-                                        "PIL/",
-                                        "/datasets/",
-                                        "tokenizers/",
-                                        "albumentations/",
-                                        "webdataset/",
-                                        "torchdata/",
-                                        "tokenization_utils"};
-    static const char *const names[] = {"__getitem__", "__getitems__", "collate",    "collate_fn",
-                                        "preprocess",  "augment",      "tokenize",   "load_batch",
-                                        "get_batch",   "next_batch",   "read_image", "load_image"};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        if (memmem(frame, bytes, paths[i], strlen(paths[i]))) return true;
-    const char *colon = memmem(frame, bytes, "): ", 3), *name = colon ? kp_framename_bare(colon + 3) : frame + bytes;
-    const size_t name_bytes = (size_t)(frame + bytes - name);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (name_bytes == strlen(names[i]) && memcmp(name, names[i], name_bytes) == 0) return true;
-    return false;
-}
-
-static bool is_input_stack(const char *stack)
-{
-    while (*stack) {
-        const size_t bytes = strcspn(stack, ";");
-        if (is_input_frame(stack, bytes)) return true;
-        stack += bytes + (stack[bytes] == ';');
-    }
-    return false;
-}
-
 /* An op by its stack, a Python function by its own name. */
 bool kp_rules_is_input(const struct kp_costrules *x, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
-    const char *name = kp_costrules_name(x, (int32_t)i);
-    if (e->kind == KP_KINETO_PYTHON) return is_input_frame(name, strlen(name)) && x->loaders[i] < 0;
-    if (e->kind != KP_KINETO_OP || kp_advise_is_range(name) || x->tree->nodes[i].forward >= 0) return false;
+    if (x->loaders[i] >= 0) return false;
+    if (e->kind == KP_KINETO_PYTHON) return kp_node_is(x->tree, i, KP_NAME_INPUT);
+    if (e->kind != KP_KINETO_OP || kp_node_is(x->tree, i, KP_NAME_RANGE) || x->tree->nodes[i].forward >= 0)
+        return false;
     const uint32_t stack = x->tree->nodes[i].stack ? x->tree->nodes[i].stack : e->stack;
-    return stack && is_input_stack(kp_kineto_text(x->tree->trace, stack)) && x->loaders[i] < 0;
+    return kp_namefacts(x->tree->trace, stack) & KP_NAME_INPUT;
 }
 
 /* Where stacks are those of ops alone, the time between two ops of the input is the input's, too. */
@@ -300,7 +264,7 @@ static size_t next_read(const struct kp_costrules *x, size_t i)
         if (!is_host(x, k) || nodes[k].start_ns < until) continue; /* inside of the last one */
         if (kp_valueread_is(x->tree, k)) return step_of(x, i) == step_of(x, k) && (indexes || !computes) ? k : SIZE_MAX;
         const char *const name = kp_costrules_name(x, (int32_t)k);
-        if (++ops > LOOP_OPS || kp_advise_is_range(name)) break;
+        if (++ops > LOOP_OPS || kp_node_is(x->tree, k, KP_NAME_RANGE)) break;
         indexes |= is_indexing(name);
         computes |= !is_indexing(name) && !is_looking(name);
         if (nodes[k].end_ns - nodes[k].start_ns > LOOP_OP_NS && !is_same_line(x, i, k)) break;

@@ -132,7 +132,7 @@ static void node_take(struct line_ops *l, size_t i)
     l->weighted += has_weights(name);
     l->gradients += strcmp(name, KP_ACCUMULATE_GRAD) == 0;
     l->added += (strcmp(name, "aten::add_") == 0 || strcmp(name, "aten::add") == 0) && parent >= 0 &&
-                kp_name_begins(kp_costrules_name(l->x, parent), KP_ENGINE_RANGE);
+                kp_node_is(tree, (size_t)parent, KP_NAME_ENGINE);
     if (kp_costplace_op(tree, (int32_t)i) == (int32_t)i && is_of_line(l, i)) line_op_add(l, i);
 }
 

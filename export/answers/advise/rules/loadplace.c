@@ -11,7 +11,6 @@
 
 #include "export/answers/advise/rules/loadsavings.h"
 #include "export/answers/top/timeshares.h"
-#include "export/read/facts/pywait.h"
 #include "export/read/facts/selftime.h"
 #include "export/read/frames/ownline.h"
 
@@ -54,7 +53,7 @@ static void call_charge(struct loadplace *p, size_t node, int64_t ns)
 {
     const char *const name = kp_kineto_text(p->tree->trace, p->tree->nodes[node].name);
     p->in_calls_ns += ns;
-    if (kp_pywait_is_idle(name)) p->waits_ns += ns;
+    if (kp_namefacts(p->tree->trace, p->tree->nodes[node].name) & KP_NAME_IDLE) p->waits_ns += ns;
     else if (is_read(name)) p->reads_ns += ns;
 }
 

@@ -104,7 +104,7 @@ static bool starts_tell(const struct kp_costrules *x, struct kp_finding *f)
     double start_ns = 0, all_ns = 0;
     size_t starts = 0;
     for (size_t i = 0; i < places->count; i++) {
-        const bool is_start = kp_kineto_is_loader_start(kp_kineto_text(x->tree->trace, rows[i].name));
+        const bool is_start = kp_namefacts(x->tree->trace, rows[i].name) & KP_NAME_LOADER_START;
         all_ns += (double)rows[i].ns;
         if (!is_start) continue;
         start_ns += (double)rows[i].ns;

@@ -15,7 +15,6 @@
 
 #include "export/read/facts/selftime.h"
 #include "export/answers/top/timeshares.h"
-#include "export/read/facts/pywait.h"
 
 /* Beside a pool of torch's it is known how long they had a core at least. */
 static bool has_pool(const struct kp_costrules *x) { return kp_threads_of(x->tree->trace).torch > 1; }
@@ -62,7 +61,7 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     const struct kp_tree *const tree = s->x->tree;
     const struct kp_node *const n = &tree->nodes[node];
     if (!n->is_python || kp_tree_event(tree, node)->tid == s->steps_tid) return;
-    if (kp_pywait_is_idle(kp_kineto_text(tree->trace, n->name))) return;
+    if (kp_namefacts(tree->trace, n->name) & KP_NAME_IDLE) return;
     const int64_t ns = kp_spans_between(&s->x->chosen->in_steps, from_ns, to_ns);
     const uint32_t function = kp_ownline_function(&s->lines, tree->trace, n->name);
     const uint32_t line = function ? function : kp_ownline_of(&s->lines, tree->trace, kp_tree_event(tree, node)->stack);

@@ -23,7 +23,6 @@ struct waitcall_walk {
     bool *has_ops;            /* by node: ops run under it */
     bool *is_input;           /* by node: it prepares input, or lies in what does; that has a finding of its own */
     bool *is_step;            /* by node: it lies in a call that is a step; NULL: steps are no calls */
-    struct kp_keyindex kinds; /* by name; rows: enum kp_pywait. A call is in many others, and names are few */
 };
 
 static const char *name_of(const struct kp_costrules *x, int32_t node)
@@ -90,14 +89,6 @@ static bool *input_mark(const struct kp_costrules *x)
     return is;
 }
 
-static enum kp_pywait kind_of(struct waitcall_walk *w, const struct kp_costrules *x, int32_t node)
-{
-    const uint32_t name = kp_tree_call_name(x->tree, &x->tree->nodes[node]);
-    enum kp_pywait unknown = KP_PYWAIT_KINDS, *const kind = kp_keyindex_row(&w->kinds, name, &unknown, sizeof *kind);
-    if (*kind == unknown) *kind = kp_pywait_of(kp_kineto_text(x->tree->trace, name));
-    return *kind;
-}
-
 /* What a piece of the innermost call waits for: the outermost call below the program's own that a table names tells. */
 static bool place_find(struct waitcall_walk *w, const struct kp_costrules *x, int32_t node, struct kp_waitplace *out)
 {
@@ -109,7 +100,7 @@ static bool place_find(struct waitcall_walk *w, const struct kp_costrules *x, in
         const uint32_t own = kp_ownline_function(&w->lines, trace, kp_tree_call_name(x->tree, &x->tree->nodes[at]));
         if (own && at == node) *out = (struct kp_waitplace){own, own, KP_PYWAIT_OWN, 0};
         if (own) break;
-        const enum kp_pywait kind = kind_of(w, x, at);
+        const enum kp_pywait kind = kp_namefacts_pywait(trace, kp_tree_event(x->tree, (size_t)at)->name);
         if (kind == KP_PYWAIT_NONE) continue;
         out->kind = kind;
         named = at;
@@ -165,7 +156,6 @@ void kp_waitcalls_find(struct kp_waitcalls *out, const struct kp_costrules *x)
     w.is_step = steps_mark(x);
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &w);
     kp_ownlines_fini(&w.lines);
-    kp_keyindex_fini(&w.kinds);
     free(w.has_ops);
     free(w.is_input);
     free(w.is_step);
@@ -269,7 +259,7 @@ static void feeder_take(void *context, size_t node, int64_t from_ns, int64_t to_
     enum kp_pywait kind = KP_PYWAIT_NONE;
     uint32_t line = 0;
     for (int32_t at = (int32_t)node; at >= 0 && !line; at = f->x->tree->nodes[at].parent) {
-        const enum kp_pywait of = f->x->tree->nodes[at].is_python ? kp_pywait_of(name_of(f->x, at)) : KP_PYWAIT_NONE;
+        const enum kp_pywait of = kp_namefacts_pywait(trace, kp_tree_event(f->x->tree, (size_t)at)->name);
         line = kp_ownline_function(&f->lines, trace, kp_tree_call_name(f->x->tree, &f->x->tree->nodes[at]));
         if (!line && of != KP_PYWAIT_NONE) kind = of;
         if (!line) line = kp_ownline_of(&f->lines, trace, kp_tree_event(f->x->tree, (size_t)at)->stack);

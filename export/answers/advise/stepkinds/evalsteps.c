@@ -611,7 +611,7 @@ static void parts_find(const struct kp_costrules *x, const struct kp_spans *time
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *node = &x->tree->nodes[i];
         if (node->on_device || node->is_async || !kp_spans_has(times, node->start_ns)) continue;
-        const bool is_loader = kp_kineto_is_loader(kp_costrules_name(x, (int32_t)i));
+        const bool is_loader = kp_node_is(x->tree, i, KP_NAME_LOADER);
         if (is_loader) kp_spans_add(loading, node->start_ns, node->end_ns);
         if (is_loader || kp_costrules_is_op(x, i)) kp_spans_add(worked, node->start_ns, node->end_ns);
     }

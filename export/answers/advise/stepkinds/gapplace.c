@@ -12,7 +12,7 @@
 #include "export/read/frames/framename.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/facts/selftime.h"
-#include "export/read/facts/vendor.h"
+#include "export/read/facts/namefacts.h"
 
 #define OPS_LITTLE 0.1 /* of a function's Python: ops that run under it */
 
@@ -37,10 +37,9 @@ struct gaps {
 static bool is_work(const struct kp_tree *tree, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(tree, i);
-    const char *name = kp_kineto_text(tree->trace, e->name);
-    if (kp_kineto_is_loader(name)) return true;
-    if (e->kind == KP_KINETO_ANNOTATION) return kp_vendor_is_collective(name);
-    return e->kind == KP_KINETO_OP && !kp_advise_is_range(name);
+    const uint32_t is = kp_namefacts(tree->trace, e->name);
+    if (e->kind == KP_KINETO_ANNOTATION) return is & (KP_NAME_LOADER | KP_NAME_COLLECTIVE);
+    return is & KP_NAME_LOADER || (e->kind == KP_KINETO_OP && !(is & KP_NAME_RANGE));
 }
 
 /* Finds what works at all, and the thread whose step or optimizer comes first. */

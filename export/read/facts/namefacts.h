@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/* namefacts.h - what an event is by its name, found once for each name (names.def, vendor.def, pywait.def) */
+#pragma once
+
+#include "export/read/facts/pywait.h"
+#include "export/read/tree/tree.h"
+
+#define KP_NAME_GC_RANGE "Python GC"                  /* torch's own (record_python_gc_info) */
+#define KP_NAME_GC_CALL "<built-in function collect>" /* gc.collect() by the program */
+enum kp_namefact {
+    KP_NAME_KNOWN = 1 << 0,
+    KP_NAME_STEP = 1 << 1,         /* the range of a step */
+    KP_NAME_LOADER = 1 << 2,       /* kp_kineto_is_loader */
+    KP_NAME_LOADER_START = 1 << 3, /* kp_kineto_is_loader_start */
+    KP_NAME_OPTIMIZER = 1 << 4,    /* the range of an optimizer */
+    KP_NAME_ENGINE = 1 << 5,       /* KP_ENGINE_RANGE */
+    KP_NAME_COMPILES = 1 << 6,
+    KP_NAME_COLLECTS = 1 << 7,
+    KP_NAME_INPUT = 1 << 8, /* a function, or a stack that has one */
+    KP_NAME_WAIT = 1 << 9,  /* this and the next four: vendor.h */
+    KP_NAME_COMM = 1 << 10,
+    KP_NAME_COMM_OP = 1 << 11,
+    KP_NAME_COLLECTIVE = 1 << 12,
+    KP_NAME_MATRIX = 1 << 13,
+    KP_NAME_IDLE = 1 << 14,                                           /* kp_pywait_is_idle */
+    KP_NAME_PYWAIT = 1 << 15,                                         /* times an enum kp_pywait; the uppermost bits */
+    KP_NAME_RANGE = KP_NAME_STEP | KP_NAME_OPTIMIZER | KP_NAME_LOADER /* no op, whatever old files call it */
+};
+/* The facts of a string of the trace. Not for several threads at once. */
+uint32_t kp_namefacts(const struct kp_kineto *trace, uint32_t id);
+static inline enum kp_pywait kp_namefacts_pywait(const struct kp_kineto *trace, uint32_t id)
+{
+    return (enum kp_pywait)(kp_namefacts(trace, id) / KP_NAME_PYWAIT);
+}
+/* Has the name of a node's event one of these facts? */
+static inline bool kp_node_is(const struct kp_tree *tree, size_t node, uint32_t facts)
+{
+    return kp_namefacts(tree->trace, kp_tree_event(tree, node)->name) & facts;
+}
