@@ -41,13 +41,19 @@ static bool is_met(const struct name_row *row, const char *name)
     return false;
 }
 
+/* No vendor has the name of a call of Python, of which there are most. */
+static bool is_python(const char *name) { return *name == '<' || strstr(name, "): "); }
+
 static uint32_t facts_of(const char *name)
 {
-    uint32_t facts = (uint32_t)kp_pywait_of(name) * KP_NAME_PYWAIT;
+    uint32_t facts = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (is_met(&rows[i], name)) facts |= rows[i].fact;
-    if (kp_kineto_is_loader_start(name)) facts |= KP_NAME_LOADER | KP_NAME_LOADER_START;
-    if (kp_pywait_is_idle(name)) facts |= KP_NAME_IDLE;
+    if (is_python(name)) {
+        if (kp_kineto_is_loader_start(name)) facts |= KP_NAME_LOADER | KP_NAME_LOADER_START;
+        if (kp_pywait_is_idle(name)) facts |= KP_NAME_IDLE;
+        return facts | (uint32_t)kp_pywait_of(name) * KP_NAME_PYWAIT;
+    }
     if (kp_vendor_is_wait(name)) facts |= KP_NAME_WAIT;
     if (kp_vendor_is_comm(name)) facts |= KP_NAME_COMM;
     if (kp_vendor_is_comm_op(name)) facts |= KP_NAME_COMM_OP;

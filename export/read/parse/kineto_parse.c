@@ -219,6 +219,17 @@ static bool is_profiler_span(const struct kp_kineto_parser *p)
            strncmp(kp_kineto_text(p->trace, p->event.name), "PyTorch Profiler", 16) == 0;
 }
 
+/* Events of one category follow each other. */
+static uint8_t kind_of(struct kp_kineto_parser *p)
+{
+    const uint32_t cat = p->event.cat;
+    if (cat && cat != p->last_cat) {
+        p->last_cat = cat;
+        p->last_kind = kp_kineto_kind(kp_kineto_text(p->trace, cat));
+    }
+    return cat ? p->last_kind : KP_KINETO_OTHER;
+}
+
 static void event_end(struct kp_kineto_parser *p)
 {
     struct kp_kineto *t = p->trace;
@@ -227,11 +238,7 @@ static void event_end(struct kp_kineto_parser *p)
         t->args_bytes = e->args;
         return;
     }
-    if (e->cat != p->last_cat) {
-        p->last_cat = e->cat;
-        p->last_kind = kp_kineto_kind(kp_kineto_text(t, e->cat));
-    }
-    e->kind = e->cat ? p->last_kind : KP_KINETO_OTHER;
+    e->kind = kind_of(p);
     if (e->kind == KP_KINETO_GPU) e->number = p->moved;
     if (e->phase != 'X' && e->kind != KP_KINETO_MEMORY) e->kind = KP_KINETO_OTHER;
     if (e->kind == KP_KINETO_OTHER && is_profiler_span(p) && !t->has_start) {
@@ -397,10 +404,7 @@ static int on_key(void *context, const unsigned char *text, size_t bytes)
 }
 
 /* Its category comes before its args, or it may be any event. */
-static bool is_maybe_work(const struct kp_kineto_parser *p)
-{
-    return !p->event.cat || kp_kineto_kind(kp_kineto_text(p->trace, p->event.cat)) == KP_KINETO_GPU;
-}
+static bool is_maybe_work(struct kp_kineto_parser *p) { return !p->event.cat || kind_of(p) == KP_KINETO_GPU; }
 
 /* Begins an object whose members are kept here? Of several devices the first. */
 static bool is_fact(const struct kp_kineto_parser *p)

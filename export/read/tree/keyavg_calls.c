@@ -70,6 +70,7 @@ struct filling {
     struct kp_op_ids ids;
     struct kp_keyindex lanes; /* of threads; rows: struct call_lane */
     struct kp_frametext frame;
+    struct kp_keyindex frames; /* name << 32 | string of its place; rows: the frame, 0: not made yet */
     bool all, lines;
 };
 
@@ -89,13 +90,21 @@ static uint32_t stack_with(struct kp_strings *strings, uint32_t frame, uint32_t 
     return id;
 }
 
-static uint32_t stack_below(struct filling *f, uint32_t name, uint32_t around, const char *from)
+/* A call's name with the line that is called from it. */
+static uint32_t frame_of(struct filling *f, uint32_t name, uint32_t from)
 {
     struct kp_kineto *trace = f->tree->trace;
-    const char *text = kp_kineto_text(trace, name);
-    const char *shown = f->lines ? kp_framename_at_line(&f->frame, text, from) : text;
-    return stack_with(trace->strings, shown == text ? name : kp_strings_put(trace->strings, shown, strlen(shown)),
-                      around);
+    uint32_t *const known = kp_keyindex_row(&f->frames, (uint64_t)name << 32 | from, &(uint32_t){0}, sizeof *known);
+    if (*known) return *known;
+    const char *const text = kp_kineto_text(trace, name);
+    const char *const shown = kp_framename_at_line(&f->frame, text, kp_kineto_text(trace, from));
+    return *known = shown == text ? name : kp_strings_put(trace->strings, shown, strlen(shown));
+}
+
+/* `from`: string id of the place in it that calls, 0: not known. */
+static uint32_t stack_below(struct filling *f, uint32_t name, uint32_t around, uint32_t from)
+{
+    return stack_with(f->tree->trace->strings, f->lines ? frame_of(f, name, from) : name, around);
 }
 
 const char *kp_tree_call_from(const struct kp_tree *tree, const struct kp_kineto_event *e)
@@ -109,16 +118,16 @@ const char *kp_tree_call_from(const struct kp_tree *tree, const struct kp_kineto
 static uint32_t stack_around(struct filling *f, const struct call_lane *lane, const struct kp_kineto_event *call)
 {
     const struct open_call *caller = lane->count ? &lane->calls[lane->count - 1] : NULL;
-    const char *const from = f->lines ? kp_tree_call_from(f->tree, call) : "";
-    if (!caller || !*from) return caller ? caller->stack : 0;
-    return stack_below(f, caller->name, caller->around, from);
+    if (!caller) return 0;
+    const bool has_place = f->lines && *kp_tree_call_from(f->tree, call);
+    return has_place ? stack_below(f, caller->name, caller->around, call->concrete) : caller->stack;
 }
 
 static void call_push(struct filling *f, struct call_lane *lane, const struct kp_node *node, uint32_t around)
 {
     const uint32_t file_name = f->tree->trace->events[node->event].name;
     const uint32_t name = f->lines ? kp_tree_call_name(f->tree, node) : file_name;
-    const uint32_t own = stack_below(f, name, around, "");
+    const uint32_t own = stack_below(f, name, around, 0);
     *KP_KINETO_NEXT(lane->calls, lane->count, lane->capacity) = (struct open_call){node->end_ns, own, name, around};
 }
 
@@ -149,6 +158,7 @@ static void fill(struct filling *f)
     struct call_lane *const lanes = f->lanes.rows;
     for (size_t i = 0; i < f->lanes.count; i++) free(lanes[i].calls);
     kp_keyindex_fini(&f->lanes);
+    kp_keyindex_fini(&f->frames);
     kp_frametext_fini(&f->frame);
     kp_op_ids_fini(&f->ids);
 }
