@@ -3,10 +3,7 @@
 #include "export/read/facts/pywait.h"
 
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include "collector/base/kp_fnv.h"
 
 enum how { C, IO, PY, IN };
 
@@ -75,28 +72,12 @@ static bool is_met(const struct pywait_row *row, const char *name, const char *w
     return false;
 }
 
-static enum kp_pywait kind_find(const char *name)
+enum kp_pywait kp_pywait_of(const char *name)
 {
     const char *const word = word_of(name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (is_met(&rows[i], name, word)) return rows[i].kind;
     return KP_PYWAIT_NONE;
-}
-
-enum kp_pywait kp_pywait_of(const char *name)
-{
-    enum { KEPT = 2048 }; /* names come again and again */
-    static struct {
-        uint64_t hash;
-        enum kp_pywait kind;
-    } kept[KEPT];
-    const uint64_t hash = kp_fnv64(KP_FNV64, name, strlen(name)) | 1;
-    const size_t at = (hash >> 1) % KEPT;
-    if (kept[at].hash != hash) {
-        kept[at].hash = hash;
-        kept[at].kind = kind_find(name);
-    }
-    return kept[at].kind;
 }
 
 bool kp_pywait_is_idle(const char *name)
