@@ -20,9 +20,9 @@ struct waitcall_walk {
     struct kp_waitcalls *out;
     struct kp_thread_of_steps thread;
     struct kp_ownlines lines;
-    bool *has_ops;            /* by node: ops run under it */
-    bool *is_input;           /* by node: it prepares input, or lies in what does; that has a finding of its own */
-    bool *is_step;            /* by node: it lies in a call that is a step; NULL: steps are no calls */
+    bool *has_ops;  /* by node: ops run under it */
+    bool *is_input; /* by node: it prepares input, or lies in what does; that has a finding of its own */
+    bool *is_step;  /* by node: it lies in a call that is a step; NULL: steps are no calls */
 };
 
 static const char *name_of(const struct kp_costrules *x, int32_t node)
