@@ -26,10 +26,14 @@ static bool is_collective(const struct kp_tree *tree, size_t i)
     return kp_node_is(tree, i, KP_NAME_COMM_OP | KP_NAME_COLLECTIVE);
 }
 
-/* When the process did something last. What was open has no end, and is the last that it did. */
+/*
+ * When the process did something last. What was open has no end, and is the last that it did. DDP begins a collective
+ * within an op of autograd, which ends behind it.
+ */
 static void times_look(struct kp_why_end *out, const struct kp_tree *tree)
 {
     int64_t latest = INT64_MIN;
+    bool has_begun_one = false;
     out->last_ns = out->begun_ns = tree->trace->start_ns;
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *const n = &tree->nodes[i];
@@ -38,10 +42,11 @@ static void times_look(struct kp_why_end *out, const struct kp_tree *tree)
         const int64_t ns = is_open ? n->start_ns : n->end_ns, until = is_open ? INT64_MAX : n->end_ns;
         if (e->kind != KP_KINETO_OP || n->on_device) continue;
         if (ns > out->last_ns) out->last_ns = ns;
-        if (n->start_ns > out->begun_ns) out->begun_ns = n->start_ns;
+        if (n->start_ns > out->begun_ns) out->begun_ns = n->start_ns, has_begun_one = is_collective(tree, i);
         if (until > latest) out->has_waited = false;
         if (until >= latest) latest = until, out->has_waited |= is_collective(tree, i);
     }
+    out->has_waited |= has_begun_one;
 }
 
 /* Lines a step go on behind the window. */

@@ -16,7 +16,7 @@ struct kp_why_end {            /* how one process ended */
     bool has_gone_on;          /* after its last trace, and nothing tells how it ended */
     bool is_kept;              /* that is of its ring */
     bool is_bad, is_asked;     /* not by itself; by a signal with which a launcher ends the others */
-    bool has_waited;           /* the last that it did was a collective */
+    bool has_waited;           /* the last that it did, or began, was a collective */
     bool has_crashed;          /* by a signal that no launcher sends first */
     bool has_oom;              /* `how` says that memory was out */
     bool has_stood;            /* it did nothing more after it had written that it stands */

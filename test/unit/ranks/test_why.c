@@ -12,8 +12,8 @@
 static struct kp_why why;
 static struct kp_why_known known;
 
-/* A rank whose last op ended so many us after the begin. */
-static void add_after(int rank, const char *ended, int last_us, const char *last)
+/* A rank whose last op ended so many us after the begin. `within`: it began one that ended before that; NULL: none. */
+static void add_within(int rank, const char *ended, int last_us, const char *last, const char *within)
 {
     void *state = NULL;
     assert_int_equal(little_setup(&state), 0);
@@ -23,9 +23,15 @@ static void add_after(int rank, const char *ended, int last_us, const char *last
     numbered_step(t, 4, 0, 1000);
     op(t, "aten::mm", 0, 900);
     op(t, last, 1000, last_us - 1000);
+    if (within) op(t, within, 1100, last_us - 1200);
     assert_int_equal(choose(t, &everything), 0);
     kp_why_add(&why, &t->tree, &t->chosen, &known);
     assert_int_equal(little_teardown(&state), 0);
+}
+
+static void add_after(int rank, const char *ended, int last_us, const char *last)
+{
+    add_within(rank, ended, last_us, last, NULL);
 }
 
 static void add(int rank, const char *ended, int last_us) { add_after(rank, ended, last_us, "aten::add"); }
@@ -59,6 +65,17 @@ static void a_rank_that_was_in_a_collective_missed_one_that_was_not(void **state
     add(1, "\"complete\":false,\"ended_by\":\"SIGABRT\"", 2000);
     assert_string_equal(told(), "rank 1 ended by SIGABRT after step 4; others followed\n"
                                 "  then rank 0 ended by RuntimeError at train.py:70 iterate, after step 4\n");
+}
+
+/* As DDP's. The rank missed one that failed in its next forward pass. */
+static void a_collective_that_an_op_began_is_waited_for_behind_that(void **state)
+{
+    (void)state;
+    add_within(1, OTHERS, 1900, "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad",
+               "c10d::allreduce_");
+    add(0, CAUSE, 2000);
+    assert_string_equal(told(), "rank 0 ended by ValueError at train.py:44 fails, after step 4; others followed\n"
+                                "  then rank 1 ended by RuntimeError at train.py:70 iterate, after step 4\n");
 }
 
 static void a_killed_rank_is_the_cause_of_exceptions(void **state)
@@ -246,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rank_that_went_first_is_told_first),
         cmocka_unit_test(a_rank_that_was_in_a_collective_missed_one_that_was_not),
+        cmocka_unit_test(a_collective_that_an_op_began_is_waited_for_behind_that),
         cmocka_unit_test(a_killed_rank_is_the_cause_of_exceptions),
         cmocka_unit_test(a_rank_that_ended_by_itself_comes_last),
         cmocka_unit_test(an_exit_status_is_told_and_one_of_sigterm_is_no_cause),
