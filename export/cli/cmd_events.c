@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
+#include "export/answers/runadvice/advised.h"
 #include "export/read/files/budget.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/symbols/lines.h"
@@ -22,7 +23,8 @@
 #include "export/read/tree/stepspans.h"
 
 struct event_filter {
-    const char *glob, *cat;
+    const char *glob, *cat, *evidence; /* evidence: the id of a finding, which sets what is NULL and -1 here */
+    char place[1024];                  /* a whole name; "": any */
     regex_t regex;
     bool has_regex, json, has_from, has_to, has_tid, partial;
     int64_t from_ns, to_ns; /* after the profiler's start */
@@ -31,12 +33,14 @@ struct event_filter {
     struct kp_lines_options wish;
 };
 
-enum option_id { JSON, NAME, CAT, STEP, FROM, TO, TID, PARTIAL, LINES, DEBUGINFO_PATH };
+enum option_id { JSON, NAME, CAT, EVIDENCE, STEP, FROM, TO, TID, PARTIAL, LINES, DEBUGINFO_PATH };
 
 static const struct kp_opt flags[] = {
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "one JSON object a line, args included"},
     [NAME] = {"name", 0, KP_OPT_VALUE, "PATTERN", "a glob (aten::*), or /REGEX/"},
     [CAT] = {"cat", 0, KP_OPT_VALUE, "C", "category: cpu_op, user_annotation, python_function, kernel..."},
+    [EVIDENCE] = {"evidence", 0, KP_OPT_VALUE, "ID",
+                  "events of that finding of kprof advise --json, in the step where it costs most"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "events that start within steps A to B; A alone: one step"},
     [FROM] = {"from", 0, KP_OPT_VALUE, "US",
               "those that start so many microseconds after the profiler's start, or later"},
@@ -75,6 +79,7 @@ static int option_take(struct event_filter *f, int id, const char *value)
     case JSON: f->json = true; return 0;
     case NAME: return name_set(f, value);
     case CAT: f->cat = value; return 0;
+    case EVIDENCE: f->evidence = value; return 0;
     case STEP: return kp_opt_steps("events", value, &f->first_step, &f->last_step);
     case FROM: return kp_opt_time("events", "from", value, &f->from_ns, &f->has_from);
     case TO: return kp_opt_time("events", "to", value, &f->to_ns, &f->has_to);
@@ -99,6 +104,7 @@ static bool is_asked(const struct kp_kineto *trace, const struct kp_kineto_event
 static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event *e, const struct event_filter *f)
 {
     const char *const name = kp_kineto_text(trace, e->name);
+    if (*f->place && strcmp(f->place, name) != 0) return false;
     if (f->glob && fnmatch(f->glob, name, 0) != 0) return false;
     return !f->has_regex || regexec(&f->regex, name, 0, NULL, 0) == 0;
 }
@@ -318,10 +324,54 @@ static int events_of(const struct event_filter *f, const struct kp_trace_source 
     return rc ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }
 
+/* ---- what a finding is of ---- */
+
+static bool has_event(const struct kp_advised *a, const struct event_filter *f)
+{
+    for (size_t i = 0; i < a->chosen.step_count; i++) {
+        const struct kp_step *const step = &a->chosen.steps[i];
+        if (f->first_step >= 0 && step->number != f->first_step) continue;
+        for (size_t e = 0; e < a->trace->count; e++)
+            if (a->trace->events[e].start_ns >= step->start_ns && a->trace->events[e].start_ns < step->end_ns &&
+                is_named(a->trace, &a->trace->events[e], f))
+                return true;
+    }
+    return false;
+}
+
+/* Asks for the step where the finding costs most, and in it for its op, range or call, where that begins there. */
+static void evidence_set(struct event_filter *f, const struct kp_advised *a, const struct kp_finding *finding)
+{
+    const bool is_once = finding->once_ns > 0;
+    if (f->first_step < 0 && (is_once || finding->has_most_step))
+        f->first_step = f->last_step = is_once ? finding->once_step : finding->most_step;
+    if (f->glob || f->has_regex || !finding->where) return;
+    snprintf(f->place, sizeof f->place, "%s", finding->where);
+    if (!has_event(a, f)) f->place[0] = 0;
+}
+
+static int evidence_find(struct event_filter *f, const struct kp_trace_source *source)
+{
+    struct kp_advised advised;
+    char why[512];
+    const struct kp_texts texts = kp_trace_source_texts(source);
+    int rc = kp_advised_open(&advised, &texts, source->path, f->partial, why, sizeof why);
+    size_t i = 0;
+    if (rc) kp_cli_say(stderr, "kprof: %s", why);
+    while (rc == 0 && i < advised.advice.count && strcmp(advised.advice.findings[i].id, f->evidence) != 0) i++;
+    if (rc == 0 && i == advised.advice.count)
+        rc = kp_cli_fail("events", "%s: kprof advise does not find %s in it", source->path, f->evidence);
+    else if (rc == 0) evidence_set(f, &advised, &advised.advice.findings[i]);
+    kp_advised_close(&advised);
+    return rc;
+}
+
 static int events_of_one(void *context, const struct kp_trace_source *source, bool several)
 {
+    struct event_filter f = *(const struct event_filter *)context;
     (void)several;
-    return events_of(context, source);
+    if (f.evidence && evidence_find(&f, source)) return KP_EXIT_BAD_INPUT;
+    return events_of(&f, source);
 }
 
 int kp_cmd_events(int argc, char **argv)

@@ -170,6 +170,23 @@ def test_a_training_as_people_write_it_has_no_finding(kind, tmp_path):
     assert advice["steps"] == 5
 
 
+@pytest.mark.parametrize("name", advicetraces.SICKNESSES)
+def test_each_finding_has_its_events(name, tmp_path):
+    """Those of the op, range or call that it names, within the step where it costs most; all of that step's where it names none."""
+    trace = advicetraces.SICKNESSES[name]().write(tmp_path / "x.pt.trace.json")
+    steps = {row["step"]: row["ms"] * 1e3 for row in json.loads(harness.cli("report", trace, "--by", "step", "--json").stdout)["rows"]}
+    for finding in advised(trace)["findings"]:
+        said = harness.cli("events", "--json", "--evidence", finding["id"], trace)
+        events = [json.loads(line) for line in said.stdout.splitlines()]
+        assert said.returncode == 0 and events, (finding, said.stderr)
+        if finding["where"]:
+            assert {event["name"] for event in events} == {finding["where"]}, finding
+        step = finding["once_step"] if finding["once_step"] is not None else finding["most_step"]
+        if step is not None:
+            assert max(event["ts"] for event in events) - min(event["ts"] for event in events) <= steps[step], finding
+    assert "kprof advise does not find disk in it" in harness.cli("events", "--evidence", "disk", trace).stderr
+
+
 def test_it_is_said_in_words(recorded):
     run, advice = recorded["loading"]
     said = harness.cli("advise", run.trace)

@@ -221,7 +221,8 @@ void kp_adviceprint_text(FILE *out, const struct kp_advice *a)
     F(MAYBE, share_of, r->share_of)                                                  \
     F(BOOL, is_gap, r->is_gap)                                                       \
     F(MAYBE_MS, once_ms, r->once_ns > 0 ? r->once_ns : NAN)                          \
-    F(MAYBE_WHOLE, once_step, r->once_ns > 0 ? r->once_step : -1)
+    F(MAYBE_WHOLE, once_step, r->once_ns > 0 ? r->once_step : -1)                    \
+    F(MAYBE_WHOLE, most_step, r->has_most_step ? r->most_step : -1)
 KP_FIELDS(finding, struct kp_finding, FINDING)
 
 #define GPU(F, IF)                                       \

@@ -267,8 +267,10 @@ struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *x, co
 {
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change}, *told = NULL;
     const size_t steps = x->chosen->step_count;
+    double most = 0;
     if (x->usual_times > 0) waits_leave_out(cost, x);
     for (size_t i = 0; i < steps; i++) {
+        if (cost->of[i] > most) most = cost->of[i], f.has_most_step = true, f.most_step = x->chosen->steps[i].number;
         f.step_ns += cost->of[i] / (double)steps;
         f.steps += cost->of[i] > 0 && cost->of[i] >= rule->bound * (double)x->splits[i].step_ns;
     }

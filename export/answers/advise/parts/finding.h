@@ -54,6 +54,8 @@ struct kp_finding {
     double step_bytes;                   /* of memory that a step leaves, or that is in question; 0: it is about time */
     double once_ns;                      /* what it costs step once_step, which alone has it; 0: others have it, too */
     long once_step;
+    bool has_most_step;
+    long most_step;           /* has_most_step: the step with most of it; else it is not known by step */
     size_t steps;             /* in which it passes its bound; of no-op-runs: that have half of what it costs */
     bool is_critical, is_gap; /* is_gap: it costs the time before `where`, in which nothing runs */
     bool is_bursty;           /* of loading: `steps` of them wait for most of it */
