@@ -18,7 +18,7 @@ const char *kp_costrules_name(const struct kp_costrules *x, int32_t node)
 bool kp_costrules_is_op(const struct kp_costrules *x, size_t node)
 {
     const struct kp_node *const n = &x->tree->nodes[node];
-    return kp_tree_event(x->tree, node)->kind == KP_KINETO_OP && !n->is_async && !n->on_device &&
+    return kp_tree_event(x->tree, node)->kind == KP_KINETO_OP && !n->is_async && !n->on_device && !n->removed &&
            !kp_node_is(x->tree, node, KP_NAME_RANGE);
 }
 
