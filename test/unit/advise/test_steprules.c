@@ -103,12 +103,12 @@ static void a_wait_in_a_long_step_takes_not_its_growth_out(void **state)
     grow_beside_a_wait(state, ",\"core_steps\":\"29:800\"");
 }
 
-/* Of 60 steps of 1 ms each tenth lasts 450 us longer by an op that the others do not have, and step 25 `odd` us. */
-static struct kp_advice nth_advise(struct little *t, int odd)
+/* Of 60 steps of 1 ms each tenth lasts `tenth` us longer by an op that the others do not have, and step 25 `odd` us. */
+static struct kp_advice nth_advise(struct little *t, int tenth, int odd)
 {
     snprintf(t->head, sizeof t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
     for (int i = 0, at = 0; i < 2 * STEPS; i++) {
-        const int more = i % 10 == 9 ? 450 : i == 25 ? odd : 0;
+        const int more = i % 10 == 9 ? tenth : i == 25 ? odd : 0;
         numbered_step(t, i, at, STEP_US + more);
         op(t, "aten::mm", at, STEP_US - 10);
         if (more) op(t, "aten::histc", at + STEP_US, more - 10);
@@ -119,19 +119,29 @@ static struct kp_advice nth_advise(struct little *t, int odd)
 
 static void each_nth_step_is_slow_from_a_smaller_length_on(void **state)
 {
-    const struct kp_advice a = nth_advise(*state, 0);
+    const struct kp_advice a = nth_advise(*state, 450, 0);
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "slow-steps");
     assert_non_null(strstr(a.findings[0].what, ", each 10th step): the extra time of these steps is ops"));
     assert_string_equal(a.findings[0].where, "aten::histc");
     assert_int_equal(a.findings[0].steps, 6);
     assert_float_equal(a.findings[0].step_ns, 45e3, 1e3);
+    assert_false(a.findings[0].is_critical);
+}
+
+/* A longer recording has as many of them: half of the time is critical, however few steps have it. */
+static void each_nth_step_that_costs_much_is_critical(void **state)
+{
+    const struct kp_advice a = nth_advise(*state, 9000, 0);
+    assert_string_equal(a.findings[0].id, "slow-steps");
+    assert_int_equal(a.findings[0].steps, 6);
+    assert_true(a.findings[0].share > 0.4 && a.findings[0].is_critical);
 }
 
 /* Something else makes it as long: it is not told, and hides nothing. */
 static void a_step_among_them_that_is_no_nth_one_hides_nothing(void **state)
 {
-    const struct kp_advice a = nth_advise(*state, 450);
+    const struct kp_advice a = nth_advise(*state, 450, 450);
     assert_int_equal(a.count, 1);
     assert_int_equal(a.findings[0].steps, 6);
     assert_non_null(strstr(a.findings[0].what, ", each 10th step)"));
@@ -149,6 +159,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_wait_in_a_long_step_takes_not_its_growth_out, little_setup, little_teardown),
         LITTLE(each_nth_step_is_slow_from_a_smaller_length_on),
         LITTLE(a_step_among_them_that_is_no_nth_one_hides_nothing),
+        LITTLE(each_nth_step_that_costs_much_is_critical),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

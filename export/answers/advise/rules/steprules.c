@@ -372,6 +372,20 @@ static bool are_nth(const struct kp_longsteps *l, const struct kp_cost *cost, si
     return 2 * nth > all;
 }
 
+/* Do the steps of this cost come back, each Nth one from the first to the last that was recorded? */
+static bool come_back(const struct kp_costrules *x, const struct kp_longsteps *l, const struct kp_cost *cost)
+{
+    const struct kp_step *const steps = x->chosen->steps;
+    const size_t all = x->chosen->step_count;
+    long *const numbers = kp_kineto_room(all + 1, sizeof *numbers);
+    size_t count = 0;
+    for (size_t i = 0; i < all; i++)
+        if (cost->of[i] > 0) numbers[count++] = steps[i].number;
+    const bool are_each = count && kp_everynth_of(numbers, count, steps[0].number, steps[all - 1].number) > 0;
+    free(numbers);
+    return are_each || are_nth(l, cost, all);
+}
+
 /* Tells the steps of one group: the one that has most of it, or all. */
 static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, size_t group)
 {
@@ -389,9 +403,11 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
         return;
     }
     struct kp_cost_rule rule = outliers;
+    const bool is_again = come_back(x, l, &cost);
     if (are_nth(l, &cost, x->chosen->step_count)) rule.bound = NTH_BOUND;
     struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &with, &rule);
     if (f && one != SIZE_MAX) f->once_ns = l->more[one], f->once_step = x->chosen->steps[one].number;
+    if (f && is_again) f->is_critical = f->share >= KP_SHARE_CRITICAL;
     if (!f || !are_slower) return;
     f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);
     f->change = slower_change;
