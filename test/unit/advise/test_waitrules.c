@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_waitrules.c - the thread of the steps sleeps: in a call that has a name, in one gap, or for the GIL */
+#include "export/answers/advise/parts/adviseparts.h"
 #include "test/unit/advise/advised.h"
 
 enum { STEPS = 20, STEP_US = 20000, OP_US = 2000, OPS = 4 };
@@ -100,6 +101,7 @@ static void a_named_call_tells_what_it_waits_for(void **state)
         const char *call, *leaf, *id;
     } those[] = {
         {"queue.py(154): get", "<built-in method acquire of _thread.lock object at 0x7f00>", "queue-wait"},
+        {"train.py(4): next_batch", "queue.py(154): get", "queue-wait"}, /* it prepares nothing */
         {"<built-in function sleep>", NULL, "sleeps-in-step"},
         {"threading.py(288): wait", "<built-in method acquire of _thread.lock object at 0x7f00>", "lock-wait"},
         {"<built-in method recv of socket object at 0x7f00>", NULL, "network-wait"},
@@ -116,6 +118,7 @@ static void a_named_call_tells_what_it_waits_for(void **state)
         assert_true(f->is_critical);
         assert_null(found(&a, "no-op-runs"));
         assert_null(found(&a, "gil-wait"));
+        assert_null(found(&a, KP_FINDING_INPUT));
         little_forget(t);
         free(t);
     }

@@ -96,12 +96,28 @@ static void collecting_unjudged(struct kp_costrules *x)
 
 /* ---- input ---- */
 
+/* Does a function wait for a queue or a lock for half of its time or more? No worker makes that shorter. */
+static bool is_waiting(const struct kp_tree *tree, size_t function)
+{
+    const struct kp_node *const nodes = tree->nodes, *const n = &nodes[function];
+    int64_t waited = 0, until = INT64_MIN;
+    for (size_t i = function + 1; i < tree->count && nodes[i].start_ns < n->end_ns; i++) {
+        const struct kp_kineto_event *const e = kp_tree_event(tree, i);
+        if (nodes[i].start_ns < until || e->tid != kp_tree_event(tree, function)->tid) continue;
+        const enum kp_pywait kind = kp_namefacts_pywait(tree->trace, e->name);
+        if (e->kind != KP_KINETO_PYTHON || (kind != KP_PYWAIT_QUEUE && kind != KP_PYWAIT_LOCK)) continue;
+        waited += nodes[i].end_ns - nodes[i].start_ns;
+        until = nodes[i].end_ns;
+    }
+    return 2 * waited >= n->end_ns - n->start_ns;
+}
+
 /* An op by its stack, a Python function by its own name. */
 bool kp_rules_is_input(const struct kp_costrules *x, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
     if (x->loaders[i] >= 0) return false;
-    if (e->kind == KP_KINETO_PYTHON) return kp_node_is(x->tree, i, KP_NAME_INPUT);
+    if (e->kind == KP_KINETO_PYTHON) return kp_node_is(x->tree, i, KP_NAME_INPUT) && !is_waiting(x->tree, i);
     if (e->kind != KP_KINETO_OP || kp_node_is(x->tree, i, KP_NAME_RANGE) || x->tree->nodes[i].forward >= 0)
         return false;
     const uint32_t stack = x->tree->nodes[i].stack ? x->tree->nodes[i].stack : e->stack;
