@@ -39,6 +39,7 @@ static void error_take(struct kp_kineto *trace)
     if (e.at_ns + SECOND_NS < trace->first_ns) return; /* of a run before */
     kp_fact_put(trace, "kprof.exception", e.type);
     if (*e.place) kp_fact_put(trace, "kprof.exception_at", e.place);
+    if (e.has_lost_peer) kp_fact_put(trace, "kprof.lost_peer", "1");
 }
 
 /* Lines a step are there also behind the windows. */

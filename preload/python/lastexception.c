@@ -11,12 +11,13 @@
  * CPython tells its audit hooks of an exception that nothing caught (PEP 578), before it prints it. No function of
  * Python's runs here: objects are read by their layout, since reading `tb_frame` would call hooks of the program. An
  * exception that some frame caught and printed begins within that frame's callers, so it ends no program. The text of
- * the exception may hold data of the user, and stays out.
+ * the exception may hold data of the user, and stays out, but for whether it says that another rank was gone.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_lostpeer.h"
 #include "collector/record/kp_record.h"
 #include "preload/guard.h"
 #include "preload/python/pycalls.h"
@@ -24,9 +25,9 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-/* A traceback object, the same from 3.8 to 3.14; sys.excepthook's event has hook, type, value, traceback. */
-enum { TB_NEXT = 16, TB_FRAME = 24, TB_LASTI = 32, TB_LINE = 36, TYPE_OF = 8, TYPE_NAME = 24 };
-enum { AT_TYPE = 1, AT_TRACE = 3, DEPTH_MAX = 2000, PLACE_BYTES = 512 };
+/* A traceback and an exception, the same from 3.8 to 3.14; the event of sys.excepthook has hook, type, value, trace. */
+enum { TB_NEXT = 16, TB_FRAME = 24, TB_LASTI = 32, TB_LINE = 36, TYPE_OF = 8, TYPE_NAME = 24, ARGS_OF = 24 };
+enum { AT_TYPE = 1, AT_VALUE = 2, AT_TRACE = 3, DEPTH_MAX = 2000, PLACE_BYTES = 512 };
 
 static const void *code_of(const void *trace)
 {
@@ -76,7 +77,18 @@ static const void *place_find(const void *trace, const void *type)
     return found ? found : last;
 }
 
-static void exception_note(const void *type, const void *trace)
+/* Its first argument is the text; no __str__ runs. */
+static bool has_lost_peer(const char *name, const void *type, const void *value)
+{
+    if (!kp_lostpeer_may(name) || !value || kp_python_at(value, TYPE_OF) != type) return false;
+    void *const args = kp_python_at(value, ARGS_OF), *const first = args ? kp_python_api.tuple_item(args, 0) : NULL;
+    const bool is_text = first && kp_python_at(first, TYPE_OF) == kp_python_api.text_type;
+    const char *const text = is_text ? kp_python_api.text_of(first) : NULL;
+    if (!text) kp_python_api.forget_error();
+    return text && kp_lostpeer_is(name, text);
+}
+
+static void exception_note(const void *type, const void *value, const void *trace)
 {
     char place[PLACE_BYTES];
     const char *const full = kp_python_at(type, TYPE_NAME), *const dot = strrchr(full, '.');
@@ -90,6 +102,7 @@ static void exception_note(const void *type, const void *trace)
            code_text(code_of(at), kp_python_get()->layout.code_name));
     if (kp_record_note("exception", name) != 0) return;
     (void)kp_record_note("exception_at", place);
+    if (has_lost_peer(name, type, value)) (void)kp_record_note("lost_peer", "1");
     const char *const oom = kp_run_last_out_of_memory(kp_steps_seen());
     if (oom) (void)kp_record_note("out_of_memory", oom);
 }
@@ -104,9 +117,9 @@ static void on_exception(void *args)
     if (t) kp_store_relaxed(&t->inside, 1);
     kp_signal_fence();
     kp_python_api.error_take(&error[0], &error[1], &error[2]);
-    const void *const type = kp_python_api.tuple_item(args, AT_TYPE), *const trace =
-                                                                          kp_python_api.tuple_item(args, AT_TRACE);
-    if (type && trace) exception_note(type, trace);
+    const void *const type = kp_python_api.tuple_item(args, AT_TYPE);
+    const void *const trace = kp_python_api.tuple_item(args, AT_TRACE);
+    if (type && trace) exception_note(type, kp_python_api.tuple_item(args, AT_VALUE), trace);
     kp_python_api.forget_error();
     kp_python_api.error_give(error[0], error[1], error[2]);
     kp_signal_fence();

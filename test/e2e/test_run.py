@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of every sort: no schedule, no trace, a program that profiles itself, children, bad settings, full disks."""
+import gzip
 import json
 import os
 import re
@@ -361,6 +362,19 @@ def test_an_exception_that_ends_a_program_is_told_first_with_its_line(mini, tmp_
         line = text.splitlines()[command == "report"]
         words = said and f"ended    by {said[0]} at {script.name}:{line_of(said[2])} {said[1]}. This is what was recorded until then."
         assert "secret" not in text and (line == words if said else "ended  " not in text), text
+
+
+@pytest.mark.parametrize("raised, is_lost", [("RuntimeError('[/x/gloo/transport/tcp/pair.cc:5] Connection closed by peer [::1]:7')", True),
+                                             ("type('DistStoreError', (RuntimeError,), {})('Timed out after 9 seconds')", True),
+                                             ("RuntimeError('no gloo/ here')", False), ("RuntimeError()", False), ("RuntimeError(7)", False),
+                                             ("ConnectionResetError('Connection reset by peer')", False)])
+def test_an_exception_of_a_rank_that_was_gone_is_noted_without_its_text(mini, tmp_path, raised, is_lost):
+    script = mini(f"for _ in range(4): op(b'aten::linear')\nraise {raised}\n")
+    environment = harness.clean_environment(LD_PRELOAD=str(harness.LIBRARY), KPROF_DIR=str(tmp_path / "kprof"))
+    done = subprocess.run([harness.PYTHON, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    trace, = (tmp_path / "kprof").glob("*.pt.trace.json.gz")
+    ours = json.loads(gzip.decompress(trace.read_bytes()))["kprof"]
+    assert done.returncode == 1 and ours["exception"] and ours.get("lost_peer", False) == is_lost, (done.stderr, ours)
 
 
 @pytest.mark.parametrize("number, word", [(signal.SIGTERM, "ended    by SIGTERM"), (signal.SIGKILL, "killed   by SIGKILL"), (signal.SIGSEGV, "ended    by SIGSEGV")])

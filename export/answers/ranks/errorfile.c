@@ -15,6 +15,7 @@
 #include "collector/base/kp_filecheck.h"
 #include "collector/base/kp_jsonread.h"
 #include "collector/base/kp_jsonvalue.h"
+#include "collector/base/kp_lostpeer.h"
 #include "collector/base/kp_path.h"
 #include "export/read/frames/ownline.h"
 #include "export/read/kineto/kineto.h"
@@ -85,6 +86,7 @@ bool kp_errorfile_read(struct kp_errorfile *out, const char *text, size_t bytes)
     const bool is_told = message && type_take(out, message);
     const long long at = seconds ? atoll(seconds) : 0;
     out->at_ns = at > 0 && at < INT32_MAX ? at * INT64_C(1000000000) : 0;
+    out->has_lost_peer = is_told && kp_lostpeer_is(out->type, message);
     if (is_told && stack) place_find(out, stack);
     free(message);
     free(stack);

@@ -11,6 +11,7 @@ struct kp_errorfile {
     char type[KP_ERRORFILE_TYPE];   /* "ValueError" */
     char place[KP_ERRORFILE_PLACE]; /* "train.py:18 main", the innermost line of the program's own; "": not known */
     int64_t at_ns;                  /* in whole seconds */
+    bool has_lost_peer;             /* it says that another rank was gone */
 };
 /* False: the text is no such file. The text of the exception may hold data of the user, and is not kept. */
 bool kp_errorfile_read(struct kp_errorfile *out, const char *text, size_t bytes);

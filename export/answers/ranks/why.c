@@ -3,8 +3,9 @@
  * why.c - why a job ended: the rank that went first, and those that followed
  *
  * A launcher ends the ranks that are left by SIGTERM, so such a rank is no cause where another went by itself. Of the
- * others the one whose last op or step ended first is the cause: the rest went on until they missed it. Where a process
- * wrote before it ended that it stands (KPROF_HANG), and did nothing more, that is the cause of all ends.
+ * others one whose exception says that another rank was gone is no cause either. Of those that are left the one whose
+ * last op or step ended first is: the rest went on until they missed it. Where a process wrote before it ended that it
+ * stands (KPROF_HANG), and did nothing more, that is the cause of all ends.
  */
 #include "export/answers/ranks/why.h"
 
@@ -109,6 +110,7 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     e.is_kept = kp_ended_is_kept(t);
     e.has_gone_on = !e.is_bad && !e.is_running && is_open && known->end != KP_WHY_EXITED;
     e.is_asked = !kp_ended_exception(t) && is_of_sigterm(signal);
+    e.has_lost_peer = kp_ended_lost_peer(t);
     e.has_oom = kp_ended_oom(t);
     e.has_crashed = e.is_bad && !kp_ended_exception(t) && is_of_a_crash(signal);
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
@@ -156,7 +158,8 @@ static int by_cause(const void *a, const void *b)
     const struct kp_why_end *const x = a, *const y = b;
     if (x->is_bad != y->is_bad) return x->is_bad ? -1 : 1;
     if (x->is_asked != y->is_asked) return x->is_asked ? 1 : -1;
-    if (x->has_crashed != y->has_crashed) return x->has_crashed ? -1 : 1; /* exceptions follow it */
+    if (x->has_crashed != y->has_crashed) return x->has_crashed ? -1 : 1;       /* exceptions follow it */
+    if (x->has_lost_peer != y->has_lost_peer) return x->has_lost_peer ? 1 : -1; /* whatever the clocks say */
     if (x->is_bad && left_ns(x) != left_ns(y)) return left_ns(x) < left_ns(y) ? -1 : 1;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }

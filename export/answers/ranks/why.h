@@ -17,6 +17,7 @@ struct kp_why_end {            /* how one process ended */
     bool is_kept;              /* that is of its ring */
     bool is_bad, is_asked;     /* not by itself; by a signal with which a launcher ends the others */
     bool has_waited;           /* the last that it did, or began, was a collective */
+    bool has_lost_peer;        /* by an exception that says that another rank was gone */
     bool has_crashed;          /* by a signal that no launcher sends first */
     bool has_oom;              /* `how` says that memory was out */
     bool has_stood;            /* it did nothing more after it had written that it stands */

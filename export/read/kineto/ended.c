@@ -16,6 +16,8 @@ const char *kp_ended_signal(const struct kp_kineto *trace) { return kp_kineto_fa
 
 const char *kp_ended_exception(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.exception"); }
 
+bool kp_ended_lost_peer(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.lost_peer"); }
+
 const char *kp_ended_oom(const struct kp_kineto *trace)
 {
     return kp_ended_exception(trace) ? kp_kineto_fact(trace, "kprof.out_of_memory") : NULL;

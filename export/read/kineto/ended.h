@@ -12,6 +12,8 @@ const char *kp_ended_signal(const struct kp_kineto *trace);
 const char *kp_ended_exception(const struct kp_kineto *trace);
 /* What KPROF_ON_OOM said of memory in the step of that exception; NULL: nothing. */
 const char *kp_ended_oom(const struct kp_kineto *trace);
+/* That exception says that another rank was gone. */
+bool kp_ended_lost_peer(const struct kp_kineto *trace);
 /* The exception, else the signal; NULL: not noted. */
 const char *kp_ended_by(const struct kp_kineto *trace);
 /* The process was gone early, or an exception ended it. */

@@ -49,6 +49,29 @@ static void what_is_no_exception_of_torch_is_refused(void **state)
     assert_false(reads("{\"message\": {\"message\""));
 }
 
+static void an_exception_of_torch_says_that_another_rank_was_gone(void **state)
+{
+    static const struct {
+        const char *message;
+        bool is_lost;
+    } rows[] = {{"RuntimeError: [/x/gloo/transport/tcp/pair.cc:561] Connection closed by peer [::1]:7", true},
+                {"RuntimeError: [/x/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 9ms for recv", true},
+                {"DistBackendError: NCCL error in x: remote process exited or there was a network error", true},
+                {"DistNetworkError: failed to recv, got 0 bytes", true},
+                {"DistBackendError: NCCL error in x: invalid usage", false},
+                {"RuntimeError: [enforce fail at x/gloo/allreduce.cc:9] sizes differ", false},
+                {"RuntimeError: DataLoader timed out after 5 seconds", false},
+                {"ConnectionResetError: Connection reset by peer", false},
+                {"ValueError: gloo/x Connection closed by peer", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512];
+        snprintf(text, sizeof text, FILE_OF("%s", OWN), rows[i].message);
+        assert_true(reads(text));
+        assert_int_equal(told.has_lost_peer, rows[i].is_lost);
+    }
+}
+
 static void only_a_plain_file_is_opened(void **state)
 {
     char path[] = "/tmp/errorXXXXXX";
@@ -71,6 +94,7 @@ int main(void)
         cmocka_unit_test(the_innermost_line_of_the_program_is_told_with_the_class),
         cmocka_unit_test(without_a_line_of_the_program_the_innermost_is_told),
         cmocka_unit_test(what_is_no_exception_of_torch_is_refused),
+        cmocka_unit_test(an_exception_of_torch_says_that_another_rank_was_gone),
         cmocka_unit_test(only_a_plain_file_is_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

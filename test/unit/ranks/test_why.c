@@ -78,6 +78,18 @@ static void a_collective_that_an_op_began_is_waited_for_behind_that(void **state
                                 "  then rank 1 ended by RuntimeError at train.py:70 iterate, after step 4\n");
 }
 
+/* Its last op ended long before: the other one loaded data for seconds, and failed then. */
+static void an_exception_of_a_lost_rank_is_no_cause(void **state)
+{
+    (void)state;
+    add(1, OTHERS ",\"lost_peer\":true", 1900);
+    add(0, CAUSE, 9000000);
+    add(2, TERMED, 1500);
+    assert_string_equal(told(), "rank 0 ended by ValueError at train.py:44 fails, after step 4; others followed\n"
+                                "  then rank 1 ended by RuntimeError at train.py:70 iterate, after step 4\n"
+                                "  then rank 2 ended by SIGTERM after step 4\n");
+}
+
 static void a_killed_rank_is_the_cause_of_exceptions(void **state)
 {
     (void)state;
@@ -264,6 +276,7 @@ int main(void)
         cmocka_unit_test(the_rank_that_went_first_is_told_first),
         cmocka_unit_test(a_rank_that_was_in_a_collective_missed_one_that_was_not),
         cmocka_unit_test(a_collective_that_an_op_began_is_waited_for_behind_that),
+        cmocka_unit_test(an_exception_of_a_lost_rank_is_no_cause),
         cmocka_unit_test(a_killed_rank_is_the_cause_of_exceptions),
         cmocka_unit_test(a_rank_that_ended_by_itself_comes_last),
         cmocka_unit_test(an_exit_status_is_told_and_one_of_sigterm_is_no_cause),
