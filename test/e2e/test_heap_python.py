@@ -135,7 +135,7 @@ def test_a_script_without_extension_modules_names_its_line(tmp_path):
     assert re.fullmatch(r" +11[45]\.\d\d MiB in 6000 blocks", first[0]) and first[1].strip() == f"your line: cache at plain.py:{line}"
     leaks = harness.cli("memory", "--leaks", run.trace).stdout
     assert "still there when the last began" in leaks
-    where = leaks.split("then most bytes:\n")[1].splitlines()
+    where = leaks.split("where, most bytes first:\n")[1].splitlines()
     assert "step" in where[0] and where[1].strip() == f"your line: cache at plain.py:{line}"
 
 
@@ -161,7 +161,7 @@ def test_leaks_of_each_step(tmp_path):
         assert one["left_bytes"] >= one["still_bytes"]
     said = harness.cli("memory", "--leaks", run.trace)
     assert said.returncode == 0, said.stderr
-    first = said.stdout.split("then most bytes:\n")[1].split(" KiB in 5 blocks")[1]
+    first = said.stdout.split("where, most bytes first:\n")[1].split(" KiB in 5 blocks")[1]
     assert first.startswith(": step 2 3.91 KiB, step 3 3.92 KiB, step 4 3.92 KiB, step 5 3.93 KiB, step 6 3.93 KiB\n        your line: train at stepleaks.py:14\n") and "train at stepleaks.py:14 in Python" in first
     def longest(*flags):  # lines of a call stack that has a line of the program's
         text = harness.cli("memory", "-n", "-1", *flags, run.trace).stdout
@@ -172,7 +172,7 @@ def test_leaks_of_each_step(tmp_path):
     assert re.findall(r"^ +(\d+) +[\d.]+ (?:[KM]i)?B in ", part, re.M) == ["4", "5"] and "step 4 3.92 KiB, step 5 3.93 KiB" in part
     few, all_rows = (harness.cli("memory", "--leaks", "-n", rows, run.trace).stdout for rows in ("1", "0"))
     row = re.compile(r"^ +(\d+) +[\d.]+ (?:(?:[KM]i)?B|bytes) in ", re.M)
-    assert len(row.findall(few)) == 1 and f"\n    {len(found['steps']) - 1} more steps: -n 0\n" in few and "call stacks: -n 0 shows all" in few, few
+    assert len(row.findall(few)) == 1 and f"\n    {len(found['steps']) - 1} more steps: -n 0\n" in few and re.search(r"more call stacks, [\d.]+ (?:[KM]i)?B of that sum: -n 0 shows all", few), few
     assert len(row.findall(all_rows)) == len(found["steps"]) and "-n 0" not in all_rows, all_rows
     whole = harness.cli("memory", run.trace).stdout
     assert "\nwhat the steps left, without the start-up: kprof memory --leaks\n" in whole
@@ -212,7 +212,7 @@ def test_small_objects_of_python(small, tmp_path):
                             **({"PYTHONMALLOC": small} if small else {})).ok()
     line = SMALL.split("# record")[0].count("\n") + 1
     said = harness.cli("memory", "--leaks", tmp_path / "log").stdout
-    head, rows = said.split("then most bytes:\n")
+    head, rows = said.split("where, most bytes first:\n")
     if not small:
         found = re.search(r": (\d+) arenas, .*\n(\d+) of the arenas .* came in steps after the start-up", head)
         assert found and int(found[1]) >= int(found[2]) >= 5, said

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * leakview.c - `kprof memory --leaks`: the call stacks that left blocks in most steps, and what each step left
+ * leakview.c - `kprof memory --leaks`: the call stacks that left most bytes in steps, and what each step left
  *
  * Step 0 of a program that was recorded from its start has the start-up in it: imports leave a hundred thousand call
  * stacks. The last step still uses what it has: its gradients, its loss. So what was left in these two alone is a row
@@ -50,8 +50,8 @@ static bool is_last(const struct leaks *l, size_t step) { return l->to - l->from
 static int by_growth(const void *a, const void *b)
 {
     const struct leaking *x = a, *y = b;
-    if (x->growth_n != y->growth_n) return x->growth_n < y->growth_n ? 1 : -1;
     if (x->growth_bytes != y->growth_bytes) return x->growth_bytes < y->growth_bytes ? 1 : -1;
+    if (x->growth_n != y->growth_n) return x->growth_n < y->growth_n ? 1 : -1;
     return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
@@ -128,6 +128,14 @@ static void last_row(const struct leaks *l, struct leaks_folded *f)
     folded_row(l, f, "still in use by ", ", the last");
 }
 
+static void rest_print(const struct leaks *l, const struct leaking *rest, size_t n)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++) bytes += rest[i].growth_bytes;
+    fprintf(l->out, "    and %zu more call stack%s, %s of that sum: -n 0 shows all\n", n, kp_units_s(n),
+            kp_units_size((int64_t)bytes));
+}
+
 static void sites_print(const struct leaks *l, long row_limit)
 {
     struct leaks_folded start = {0}, last = {0};
@@ -136,15 +144,14 @@ static void sites_print(const struct leaks *l, long row_limit)
     struct leaking *sites = leaking_list(l, of, n, &all);
     const size_t kept = sites ? leaks_take(l, sites, all, &start, &last) : 0;
     const size_t shown = row_limit < 0 ? kept : (size_t)(row_limit ? row_limit : FEW_ROWS);
-    fprintf(l->out, "where, in most steps first, then most bytes:\n");
+    fprintf(l->out, "where, most bytes first:\n");
     for (size_t i = 0; i < kept && i < shown; i++) leaking_print(l, &sites[i]);
-    if (kept > shown)
-        fprintf(l->out, "    and %zu more call stack%s: -n 0 shows all\n", kept - shown, kp_units_s(kept - shown));
+    if (kept > shown) rest_print(l, sites + shown, kept - shown);
     if (!kept) fprintf(l->out, "    none\n");
     last_row(l, &last);
     folded_row(l, &start, "start-up (", ", with imports)");
     if (kept && is_startup(l, l->from))
-        fprintf(l->out, "    (the rows include step %llu; the sum above does not)\n",
+        fprintf(l->out, "    (the rows include step %llu; the sum above and their order do not)\n",
                 (unsigned long long)l->p->steps[l->from].number);
     free(sites);
     free(of);

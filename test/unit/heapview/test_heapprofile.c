@@ -186,13 +186,18 @@ static void arenas_are_no_blocks(void **state)
     kp_profile_close(p);
 }
 
-static const char *leaks_written(const struct kp_profile *p, long first, long last)
+static const char *leak_rows_written(const struct kp_profile *p, long rows, long first, long last)
 {
     static char text[8192];
     FILE *out = fmemopen(text, sizeof text, "w");
-    assert_true(kp_leakview_write(out, p, 5, NULL, first, last));
+    assert_true(kp_leakview_write(out, p, rows, NULL, first, last));
     fclose(out);
     return text;
+}
+
+static const char *leaks_written(const struct kp_profile *p, long first, long last)
+{
+    return leak_rows_written(p, 5, first, last);
 }
 
 /* f leaks in step 0 and its g alone a lot there; main leaks in each step. */
@@ -212,12 +217,30 @@ static void the_start_up_is_one_row_behind_what_steps_left(void **state)
     assert_non_null(strstr(text, ": 1 arena, 1.0 MiB\n1 of the arenas (1.0 MiB) came in steps"));
     assert_non_null(strstr(text, "PYTHONMALLOC=malloc kprof run --malloc trace"));
     assert_true(main && last && start && main < last && last < start);
-    assert_non_null(strstr(text, "    (the rows include step 0; the sum above does not)\n"));
+    assert_non_null(strstr(text, "    (the rows include step 0; the sum above and their order do not)\n"));
     assert_null(strstr(text, "step 3 7"));
     assert_non_null(strstr(leaks_written(p, 3, 3), "7 B in 1 block: step 3 7 B\n"));
     text = leaks_written(p, 0, 0);
     assert_null(strstr(text, "start-up"));
     assert_non_null(strstr(text, "38.40 KiB in 1 block: step 0 38.40 KiB\n"));
+    kp_profile_close(p);
+}
+
+/* main leaks 5 bytes in each step, f 9 in two, and g more in the start-up alone. */
+static void the_largest_leak_is_the_first_row_and_the_rest_has_a_sum(void **state)
+{
+    struct kp_profile *p =
+        read_text(HEAD "# step 0\na 5 1\na 99 3\n+ 4\n+ 5\n# step 1\na 5 1\n+ 6\n# step 2\na 5 1\na 9 2\n+ 7\n"
+                       "+ 8\n# step 3\na 5 1\na 9 2\n+ 9\n+ a\n# step 4\na 5 1\n+ b\n# step\n");
+    (void)state;
+    assert_non_null(p);
+    const char *text = leak_rows_written(p, 1, -1, -1);
+    assert_memory_equal(text, "steps 1-3 left 33 B in 5 blocks on the host's heap, 11 B a step\n", 64);
+    assert_non_null(strstr(text, "first:\n    18 B in 2 blocks: step 2 9 B, step 3 9 B\n"));
+    assert_non_null(strstr(text, "    and 1 more call stack, 15 B of that sum: -n 0 shows all\n"));
+    text = leak_rows_written(p, 2, -1, -1);
+    assert_true(strstr(text, "    18 B in") < strstr(text, "    25 B in 5 blocks: step 0 5 B,"));
+    assert_null(strstr(text, "of that sum"));
     kp_profile_close(p);
 }
 
@@ -261,7 +284,7 @@ static void arenas_that_did_not_grow_are_one_line_behind_the_leaks(void **state)
     const char *text = leaks_written(p, -1, -1), *line = strstr(text, "Python's objects of up to 512 bytes");
     assert_null(strstr(text, "PYTHONMALLOC"));
     assert_non_null(line);
-    assert_true(line > strstr(text, "then most bytes:\n"));
+    assert_true(line > strstr(text, "where, most bytes first:\n"));
     const char *wanted = "Python's objects of up to 512 bytes: no arena of theirs (1, 1.0 MiB) came in these steps\n";
     assert_true(strncmp(line, wanted, strlen(wanted)) == 0);
     assert_null(strstr(line + 1, "Python's objects"));
@@ -452,6 +475,7 @@ int main(void)
         cmocka_unit_test(the_start_up_is_one_row_behind_what_steps_left),
         cmocka_unit_test(what_comes_behind_the_last_step_is_not_the_last),
         cmocka_unit_test(two_steps_have_no_growth_to_tell),
+        cmocka_unit_test(the_largest_leak_is_the_first_row_and_the_rest_has_a_sum),
         cmocka_unit_test(arenas_that_did_not_grow_are_one_line_behind_the_leaks),
         cmocka_unit_test(calls_of_the_interpreter_are_folded),
         cmocka_unit_test(folded_stacks_leave_out_what_lines_of_python_stand_for),
