@@ -87,7 +87,7 @@ def test_what_it_cannot_cut_is_one_line(trace, tmp_path):
     out = tmp_path / "no.json"
     torn = tmp_path / "torn.pt.trace.json"
     torn.write_text('{"traceEvents": [{"ph": "X", "name": "a"')
-    for args, code in (([trace], 2), ([trace, "--step", "77"], 1), ([trace, "--within", "nothing"], 1), ([trace, "--from", "9", "--to", "3"], 1),
+    for args, code in (([trace], 2), ([trace, "--step", "77"], 1), ([trace, "--within", "nothing"], 1), ([trace, "--from", "9", "--to", "3"], 2),
                        ([torn, "--from", "1"], 1), ([trace, "--step", "5", "--within", "x"], 2)):
         said = harness.cli("slice", *args, "-o", out)
         assert said.returncode == code and said.stderr.startswith("kprof slice: ") and said.stderr.count("\n") <= 2, said

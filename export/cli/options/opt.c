@@ -371,5 +371,5 @@ int kp_opt_time(const char *command, const char *flag, const char *text, int64_t
 
 int kp_opt_times_check(const char *command, bool are_both, int64_t from_ns, int64_t to_ns)
 {
-    return are_both && from_ns >= to_ns ? kp_cli_misuse(command, "--from is not before --to") : 0;
+    return are_both && from_ns > to_ns ? kp_cli_misuse(command, "--to is before --from") : 0;
 }
