@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fmt.c - the formatter of the log: no heap, no locale, no stdio
+ * fmt.c - the formatter of the log: no heap, no locale, no stdio; bytes as KiB, MiB or GiB (kp_units_bytes)
  *
  * Safe in: signal handlers yes; after fork yes (touches nothing but its arguments)
  */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* columns.c - prints a table that is given as columns: as text, each column as wide as what it shows, or as JSON */
+/*
+ * columns.c - prints a table that is given as columns: as text, or as JSON
+ *
+ * Each column is as wide as what it shows. On a narrow terminal names are cut and the last numbers left out.
+ */
 #include "export/show/columns.h"
 
 #include <stdlib.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* units.c - prints times and shares as key_averages().table() does, bytes as that does or as our views do, and steps */
+/*
+ * units.c - prints times, shares and bytes as key_averages().table() does, and steps
+ *
+ * Bytes of our own views are kp_units_bytes (collector/base/fmt.c), as the log's are.
+ */
 #include "export/show/units.h"
 
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 /*
  * walltime.c - goes through each thread's events in order of time, and gives each moment to the innermost one
  *
+ * The sums are call paths, or the time of forward, backward, optimizer and loading (kp_wall_parts_add).
  * Frames come from Python calls where the trace has them, else from the call stacks of ops. Between two ops nothing
  * tells what ran: that time stands at the frames that both have, as "(no op)". Ranges (ProfilerStep#N,
  * Optimizer.step#..) tell the part of the step, and are frames only in traces without any.

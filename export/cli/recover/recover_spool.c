@@ -5,7 +5,8 @@
  * A folder may have many spools, some of them damaged or hostile. A child with limits reads each, so that the next
  * spool is recovered in any case. The caller may be root, in the folder of a hostile user, set up to read or destroy
  * other users' files. So no link that a listing gave is followed, and traces belong to the spool's owner. A spool is
- * removed only when its traces are on the disk.
+ * removed only when its traces are on the disk. Called by cmd_recover.c, and by latest_recover.c before a command reads
+ * a folder.
  */
 #include "export/cli/recover/recover_spool.h"
 

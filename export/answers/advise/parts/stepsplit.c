@@ -2,7 +2,8 @@
 /*
  * stepsplit.c - divides each step into compute, exposed communication, exposed copies, data loading and the rest
  *
- * Parts are merged in order of priority. A part's exposed time is what it covers and no earlier part does.
+ * Forward and backward are told by stacks/stepparts.c. Here parts are merged in order of priority. A part's exposed
+ * time is what it covers and no earlier part does.
  */
 #include "export/answers/advise/parts/adviseparts.h"
 

@@ -3,7 +3,7 @@
  * hostrules.c - what the host does in a step beside the model: compiling, collecting garbage, preparing its input
  *
  * With a GPU the first two cost the idle time that they cause (idlecause.c). Without, they cost what they last: ops
- * inside of them are theirs.
+ * inside of them are theirs. kp_rules_each_step asks the rules over ops, too (opsrules).
  */
 #include "export/answers/advise/stepkinds/longsteps.h"
 

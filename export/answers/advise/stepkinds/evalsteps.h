@@ -36,8 +36,8 @@ const char *kp_evalsteps_numbers(const struct kp_costrules *rules, const struct 
  * so many ns together. what: "evaluation", or "rollout". about: "some ", or "". share: with its comma, or "". */
 const char *kp_evalsteps_text(const struct kp_costrules *rules, size_t found, const char *what, const char *about,
                               double ns, const char *share, const char *numbers);
-/* Forward ops with gradients, in no backward. */
 /* evalplace.c: ", at train.py:41 main", the line from which most of these times are called; "": no stack tells. */
 const char *kp_evalplace_text(const struct kp_costrules *rules, const struct kp_spans *times);
+/* A forward op with gradients, in no backward. */
 bool kp_evalsteps_is_forward(const struct kp_kineto_event *event);
 bool kp_evalsteps_has_gradients(const struct kp_kineto_event *event);
