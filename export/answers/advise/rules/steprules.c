@@ -372,6 +372,9 @@ static bool are_nth(const struct kp_longsteps *l, const struct kp_cost *cost, si
     return 2 * nth > all;
 }
 
+enum { MOST_STEPS_LEAST = 3 };
+#define MOST_SHARE 0.5 /* of all steps' time: critical, in few steps as well */
+
 /* Do the steps of this cost come back, each Nth one from the first to the last that was recorded? */
 static bool come_back(const struct kp_costrules *x, const struct kp_longsteps *l, const struct kp_cost *cost)
 {
@@ -407,7 +410,8 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     if (are_nth(l, &cost, x->chosen->step_count)) rule.bound = NTH_BOUND;
     struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &with, &rule);
     if (f && one != SIZE_MAX) f->once_ns = l->more[one], f->once_step = x->chosen->steps[one].number;
-    if (f && is_again) f->is_critical = f->share >= KP_SHARE_CRITICAL;
+    const bool is_most = f && one == SIZE_MAX && f->steps >= MOST_STEPS_LEAST && f->share >= MOST_SHARE;
+    if (f && (is_again || is_most)) f->is_critical = f->share >= KP_SHARE_CRITICAL;
     if (!f || !are_slower) return;
     f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);
     f->change = slower_change;
