@@ -279,9 +279,18 @@ class Sweep:
             what = plain.untold(ours)
         return [f"not told: {', '.join(what[:6])}"] if what else []
 
+    def left(self, host, spec, bare, plain, failed, what):
+        """Which descriptors are open at the end depends on who is quicker, where children end beside load: what is left each time counts."""
+        if not what or not all(line.startswith("descriptors") for line in what):
+            return what
+        if all(differences(bare, self.run(*host, spec)[0], plain.most, failed, spec) for _ in range(AGAIN)):
+            return what
+        print(f"# once: faults_{host[0]} {spec}: {what[0]}")
+        return []
+
     def judge(self, host, spec, bare, plain, result):
         ours, total, failed, _ = result
-        what = differences(bare, ours, plain.most, failed, spec)
+        what = self.left(host, spec, bare, plain, failed, differences(bare, ours, plain.most, failed, spec))
         if failed:
             self.seen[failed] = self.seen.get(failed, 0) + 1
         if failed and can_tell(spec):
