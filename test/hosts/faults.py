@@ -267,30 +267,27 @@ class Sweep:
             shutil.rmtree(folder, ignore_errors=True)
         return result
 
+    def again(self, host, spec, what, find):
+        """What was seen, unless it is seen no more when the same fails again."""
+        if what and not any(find(self.run(*host, spec)[0]) for _ in range(AGAIN)):
+            print(f"# once: faults_{host[0]} {spec}: {', '.join(what[:6])}")
+            return []
+        return what
+
     def untold(self, host, spec, plain, ours):
         """What this run lacks without a word: unless it is had when the same fails again, or a run without a failure lacks it as well."""
         self.less += bool(plain.missing(ours))
-        what = plain.untold(ours)
-        if what and not any(plain.untold(self.run(*host, spec)[0]) for _ in range(AGAIN)):
-            print(f"# once: faults_{host[0]} {spec}: {', '.join(what[:6])}")
-            return []
+        what = self.again(host, spec, plain.untold(ours), plain.untold)
         while what and plain.runs < PLAIN_MOST:
             plain.add(self.run(*host, "none")[0])
             what = plain.untold(ours)
         return [f"not told: {', '.join(what[:6])}"] if what else []
 
-    def left(self, host, spec, bare, plain, failed, what):
-        """Which descriptors are open at the end depends on who is quicker, where children end beside load: what is left each time counts."""
-        if not what or not all(line.startswith("descriptors") for line in what):
-            return what
-        if all(differences(bare, self.run(*host, spec)[0], plain.most, failed, spec) for _ in range(AGAIN)):
-            return what
-        print(f"# once: faults_{host[0]} {spec}: {what[0]}")
-        return []
-
     def judge(self, host, spec, bare, plain, result):
         ours, total, failed, _ = result
-        what = self.left(host, spec, bare, plain, failed, differences(bare, ours, plain.most, failed, spec))
+        what = differences(bare, ours, plain.most, failed, spec)
+        if all(line.startswith("descriptors") for line in what):  # depends on who is quicker, where children end beside load
+            what = self.again(host, spec, what, lambda run: differences(bare, run, plain.most, failed, spec))
         if failed:
             self.seen[failed] = self.seen.get(failed, 0) + 1
         if failed and can_tell(spec):

@@ -11,4 +11,5 @@ SRC_diff := \
     export/answers/diff/diffjson.c
 UNIT_diff := \
     test/unit/diff/test_diff.c \
-    test/unit/diff/test_diffpieces.c
+    test/unit/diff/test_diffpieces.c \
+    test/unit/diff/test_diffranks.c
