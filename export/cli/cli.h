@@ -58,7 +58,7 @@ int kp_opt_steps(const char *command, const char *text, long *first, long *last)
 int kp_opt_steps_or_all(const char *command, const char *text, long *first, long *last, bool *all);
 /* Reads microseconds into *ns. Returns as above. */
 int kp_opt_time(const char *command, const char *flag, const char *text, int64_t *ns, bool *has);
-/* Returns as above where --from and --to were both given and no time lies between them. */
+/* Returns as above where --from and --to were both given and --to is the earlier one. */
 int kp_opt_times_check(const char *command, bool are_both, int64_t from_ns, int64_t to_ns);
 /* Prints "usage: kprof NAME ..." and each option on stdout, on a terminal through a pager. Of a command
  * that is asked for its schema it prints nothing. Returns KP_EXIT_DONE. */

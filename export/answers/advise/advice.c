@@ -413,6 +413,18 @@ static void share_cap(struct kp_finding *f)
     f->share = 1;
 }
 
+/* Once all are told: their shares and those in words, and their order. */
+static void findings_settle(struct kp_costrules *x)
+{
+    struct kp_advice *const out = x->out;
+    for (size_t i = 0; i < out->count; i++) {
+        share_cap(&out->findings[i]);
+        evaluated_weigh(out, &out->findings[i]);
+        out->findings[i].share_of = kp_costrules_share_of(x, &out->findings[i].of);
+    }
+    qsort(out->findings, out->count, sizeof *out->findings, finding_order);
+}
+
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct kp_step_split *splits = kp_kineto_room(chosen->step_count + 1, sizeof *splits);
@@ -427,12 +439,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     struct kp_costrules costs = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
     kp_costrules_open(&costs);
     const bool is_behind = steps_judge(&costs, splits, (double)places.backlog_ns);
-    for (size_t i = 0; i < out->count; i++) {
-        share_cap(&out->findings[i]);
-        evaluated_weigh(out, &out->findings[i]);
-        out->findings[i].share_of = kp_costrules_share_of(&costs, &out->findings[i].of);
-    }
-    qsort(out->findings, out->count, sizeof *out->findings, finding_order);
+    findings_settle(&costs);
     if (tree->trace->overlaps)
         out->overlaps = kp_costrules_text(&costs,
                                           "%zu GPU kernels or copies overlap the next one of their stream. Each counts "

@@ -196,10 +196,10 @@ static void nodes_add(struct gathering *g)
 static void steps_add(struct gathering *g)
 {
     const struct kp_step *const steps = g->is_ahead ? g->on_gpu.steps : g->steps;
-    for (size_t i = 0; i < g->step_count; i++)
+    for (size_t i = 0; i < g->step_count; i++) {
         kp_diff_sample_add(&g->d->step, g->side, g->from + i, (double)steps[i].inside_ns);
-    for (size_t i = 0; i < g->step_count; i++)
         kp_diff_sample_add(&g->d->own, g->side, g->from + i, (double)steps[i].inside_ns);
+    }
 }
 
 /* The time of a GPU that a step asked for, also after its end. What is left of the step is the rest. */

@@ -55,7 +55,7 @@ static void ended_add(const struct kp_view *v, struct kp_view_tab *tab)
                                                                         kp_kineto_fact(trace, "kprof.out_of_memory");
     if (stood) note_add(tab, "STOOD", stood);
     kp_lastwords_ended(text, sizeof text, v->tree, &v->whole);
-    if (oom && !strstr(text, oom)) note_add(tab, "OUT OF MEMORY", oom);
+    if (oom && !kp_ended_oom(trace)) note_add(tab, "OUT OF MEMORY", oom);
     if (*text) note_add(tab, strcmp(kp_ended_word(trace), "killed") == 0 ? "KILLED" : "ENDED", text);
 }
 

@@ -22,8 +22,6 @@
 
 /* ---- what to say of a folder that is not there: which folders with traces lie beside it ---- */
 
-/* What a run says that left no trace: its last line. */
-
 /* Is a file of this name a trace, or a spool? */
 typedef bool (*kp_nofolder_fn)(const char *name);
 

@@ -254,7 +254,6 @@ int kp_export_has(struct kp_reader *reader, uint32_t cycle)
 static int heap_open(struct kp_trace *t)
 {
     char name[256];
-    t->now_ns = t->options->written_ns ? t->options->written_ns : kp_clock_ns(CLOCK_REALTIME);
     const int rc = has_file(t) ? path_make(t, name, sizeof name) : 0;
     return rc ? rc : kp_heap_open(&t->heap, t, has_file(t) || t->options->heap_text);
 }
@@ -263,12 +262,12 @@ int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_ex
                     struct kp_export_result *result)
 {
     struct kp_trace *t = kp_map_alloc(sizeof *t);
-    int rc = t ? 0 : -ENOMEM;
     memset(result, 0, sizeof *result);
-    if (rc) return rc;
+    if (!t) return -ENOMEM;
     t->sink.fd = -1;
     t->reader = reader, t->options = options, t->result = result;
-    rc = cycle_find(reader, cycle, &t->cycle);
+    t->now_ns = options->written_ns ? options->written_ns : kp_clock_ns(CLOCK_REALTIME);
+    int rc = cycle_find(reader, cycle, &t->cycle);
     t->cycle.complete |= options->is_kept;
     if (!rc) rc = heap_open(t);
     if (!rc) rc = kp_gpu_open(t);

@@ -375,8 +375,8 @@ static bool are_nth(const struct kp_longsteps *l, const struct kp_cost *cost, si
 enum { MOST_STEPS_LEAST = 3 };
 #define MOST_SHARE 0.5 /* of all steps' time: critical, in few steps as well */
 
-/* Do the steps of this cost come back, each Nth one from the first to the last that was recorded? */
-static bool come_back(const struct kp_costrules *x, const struct kp_longsteps *l, const struct kp_cost *cost)
+/* Are the steps of this cost all of those that are each Nth one, from the first to the last that was recorded? */
+static bool are_each_nth(const struct kp_costrules *x, const struct kp_cost *cost)
 {
     const struct kp_step *const steps = x->chosen->steps;
     const size_t all = x->chosen->step_count;
@@ -386,7 +386,7 @@ static bool come_back(const struct kp_costrules *x, const struct kp_longsteps *l
         if (cost->of[i] > 0) numbers[count++] = steps[i].number;
     const bool are_each = count && kp_everynth_of(numbers, count, steps[0].number, steps[all - 1].number) > 0;
     free(numbers);
-    return are_each || are_nth(l, cost, all);
+    return are_each;
 }
 
 /* Tells the steps of one group: the one that has most of it, or all. */
@@ -406,12 +406,12 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
         return;
     }
     struct kp_cost_rule rule = outliers;
-    const bool is_again = come_back(x, l, &cost);
-    if (are_nth(l, &cost, x->chosen->step_count)) rule.bound = NTH_BOUND;
+    const bool is_nth = are_nth(l, &cost, x->chosen->step_count), is_again = is_nth || are_each_nth(x, &cost);
+    if (is_nth) rule.bound = NTH_BOUND;
     struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &with, &rule);
     if (f && one != SIZE_MAX) f->once_ns = l->more[one], f->once_step = x->chosen->steps[one].number;
     const bool is_most = f && one == SIZE_MAX && f->steps >= MOST_STEPS_LEAST && f->share >= MOST_SHARE;
-    if (f && (is_again || is_most)) f->is_critical = f->share >= KP_SHARE_CRITICAL;
+    if (f) f->is_critical |= is_most || (is_again && f->share >= KP_SHARE_CRITICAL);
     if (!f || !are_slower) return;
     f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);
     f->change = slower_change;
