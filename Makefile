@@ -134,7 +134,7 @@ BELOW_calltrace := hook unwind preload record format base
 BELOW_torch := python hook unwind preload read record schedule format base
 BELOW_run := $(filter-out run,$(PRELOAD_ROOMS)) $(EXPORT_WRITES) read record schedule format base
 # Tests of these open a window, as a run does.
-$(foreach r,host procfacts summary,$(eval BELOW_$(r) := run $(BELOW_run)))
+$(foreach r,window blackbox finish control host procfacts summary,$(eval BELOW_$(r) := run $(BELOW_run)))
 # The programs themselves are compiled in half the time this way; what they test is as CFLAGS say.
 # In hook they are the modules whose calls are taken: optimized, as programs are.
 TEST_CFLAGS ?= $(if $(CROSS_COMPILE),,-O0)

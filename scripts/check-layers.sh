@@ -17,7 +17,7 @@ room_of() { # path -> room; a subshell for each include would take most of the t
     export/*) room="export" ;;
     preload/hook/*) room=hook ;;
     preload/unwind/*) room=unwind ;;
-    preload/run/*) room=run ;;
+    preload/run/* | preload/control/* | preload/finish/* | preload/blackbox/* | preload/window/*) d=${1#preload/}; room=${d%%/*} ;;
     preload/host/*) room=host ;;
     preload/procfacts/*) room=procfacts ;;
     preload/summary/*) room=summary ;;
@@ -74,14 +74,18 @@ may_see() { # room -> rooms, those it may include besides itself
     summary) rooms="procfacts format base" ;;
     preload_*) rooms="preload hook unwind record schedule format base" ;;
     preload) rooms="record format base" ;;
-    run) rooms="host summary procfacts preload hook unwind record schedule out export read format base" ;; # boot.c and its files wire everything
+    window) rooms="summary procfacts preload record schedule format base" ;;
+    blackbox) rooms="window procfacts preload schedule out base" ;;
+    finish) rooms="window procfacts preload hook record schedule export read format base" ;;
+    control) rooms="finish blackbox window preload hook record schedule base" ;;
+    run) rooms="control finish blackbox window host summary procfacts preload hook unwind record schedule format base" ;; # boot.c and its files wire everything
   esac
 }
 
 # The headers by which a room may be entered from elsewhere; the rooms of the first line are open.
 is_door() { # room, header
   case $1 in
-    base|format|host|procfacts|summary|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|hang|heapview|runadvice) return 0 ;;
+    base|format|host|procfacts|summary|window|blackbox|finish|control|names|out|show|store|json|kineto|frames|parse|tree|facts|files|symbols|folder|stacks|torchtable|top|ranks|hang|heapview|runadvice) return 0 ;;
     record) [ "$2" = collector/record/kp_record.h ] ;;
     read) [ "$2" = collector/read/kp_read.h ] ;;
     schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/trigger.h || $2 == schedule/job/job.h ]] ;;
@@ -187,7 +191,7 @@ preload/torch/breach.c preload/unwind/rule.h
 preload/unwind/breach.c preload/source.h
 preload/hook/breach.c schedule/kp_schedule.h
 preload/run/breach.c preload/hook/tap_modules.h
-preload/torch/breach.c preload/run/window.h
+preload/torch/breach.c preload/window/window.h
 preload/breach.c preload/hook/hook.h
 preload/breach.c room.h
 BREACHES

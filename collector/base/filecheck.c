@@ -2,7 +2,7 @@
 /*
  * filecheck.c - checks owner and type of an open file before it is read or mapped
  *
- * Called by: preload/run/children.c and spools.c, at exit and in workers; elffile.c and the CLI
+ * Called by: preload/finish/children.c and spools.c, at exit and in workers; elffile.c and the CLI
  * On fail:   -errno, and no descriptor stays open
  */
 #include "collector/base/kp_filecheck.h"

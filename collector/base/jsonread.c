@@ -2,7 +2,7 @@
 /*
  * jsonread.c - reads JSON: the one reader of the library and of the command
  *
- * Called by: config.c (constructor), preload/run/api.c (kprof_metadata_json), the exporter, the CLI
+ * Called by: config.c (constructor), preload/control/api.c (kprof_metadata_json), the exporter, the CLI
  * Memory:    a check allocates nothing. A reading in pieces asks `grow` for a buffer.
  * Safe in:   signal handlers yes (a check); after fork yes
  *

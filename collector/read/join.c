@@ -56,7 +56,7 @@ static const char *behind_host(const struct join *j, const char *name)
     return strncmp(name, j->here.nodename, host) == 0 && name[host] == '_' ? name + host + 1 : NULL;
 }
 
-/* "START SPACE BOOT" of a process (preload/run/spools.c). Without it the process ended as it began. */
+/* "START SPACE BOOT" of a process (preload/finish/spools.c). Without it the process ended as it began. */
 static bool is_process_gone(const struct join *j, int fd, const struct kp_file_head *head)
 {
     char line[128];
@@ -141,7 +141,7 @@ static bool is_homeless(const struct join *j)
     return kp_io_stat(path, &folder) == -ENOENT;
 }
 
-/* HOST_PID-START.family of a process that is gone (preload/run/children.c). */
+/* HOST_PID-START.family of a process that is gone (preload/finish/children.c). */
 static void family_remove(const struct join *j, const char *name)
 {
     const char *p = behind_host(j, name);

@@ -16,9 +16,9 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
-#include "preload/run/ctl.h"
+#include "preload/control/ctl.h"
 #include "preload/run/stepnote.h"
-#include "preload/run/window.h"
+#include "preload/window/window.h"
 #include "collector/base/kp_poison.h"
 
 /* Registers the exit handler. A forked child has its parent's, so it registers none. It may begin inside libc

@@ -9,7 +9,7 @@
  * Safe in:   after fork: the child records nothing, since its gate page is wiped. With KPROF_CHILDREN=1 it begins a run
  *            of its own at its first op. A program that it executes starts from the beginning.
  */
-#include "preload/run/endlist.h"
+#include "preload/finish/endlist.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -25,12 +25,12 @@
 #include "preload/hook/hook.h"
 #include "preload/run.h"
 #include "preload/run/begin.h"
-#include "preload/run/children.h"
-#include "preload/run/ctl.h"
-#include "preload/run/sources.h"
-#include "preload/run/oomfile.h"
+#include "preload/finish/children.h"
+#include "preload/control/ctl.h"
+#include "preload/window/sources.h"
+#include "preload/blackbox/oomfile.h"
 #include "preload/run/stepnote.h"
-#include "preload/run/window.h"
+#include "preload/window/window.h"
 #include "preload/unwind/kp_unwind.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"

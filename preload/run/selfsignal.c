@@ -21,7 +21,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_sigblock.h"
 #include "preload/run.h"
-#include "preload/run/window.h"
+#include "preload/window/window.h"
 #include "collector/base/kp_poison.h"
 
 static bool is_of_an_end(int number) { return number == SIGINT || number == SIGTERM || number == SIGHUP; }

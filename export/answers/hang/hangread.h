@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hangread.h - where the threads of processes stand, as each process wrote it (preload/run/where.c) */
+/* hangread.h - where the threads of processes stand, as each process wrote it (preload/blackbox/where.c) */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* oomtext.h - what was live when an allocation failed, as the process wrote it (preload/run/oomfile.c) */
+/* oomtext.h - what was live when an allocation failed, as the process wrote it (preload/blackbox/oomfile.c) */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jobends.c - how processes of a job ended, as their launcher was told (preload/run/childends.c) */
+/* jobends.c - how processes of a job ended, as their launcher was told (preload/finish/childends.c) */
 #include "export/read/folder/jobends.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jobends.h - how processes of a job ended, as their launcher was told (preload/run/childends.c) */
+/* jobends.h - how processes of a job ended, as their launcher was told (preload/finish/childends.c) */
 #pragma once
 
 #include <stddef.h>

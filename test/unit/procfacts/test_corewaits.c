@@ -2,7 +2,7 @@
 /* test_corewaits.c - the spool says which steps waited for a core */
 #include "preload/procfacts/procfacts.h"
 
-#include "test/unit/run/window_fixture.h"
+#include "test/unit/window/window_fixture.h"
 
 #define MS UINT64_C(1000000)
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "preload/procfacts/procfacts.h"
-#include "test/unit/run/window_fixture.h"
+#include "test/unit/window/window_fixture.h"
 
 static void touch(size_t pages)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "test/unit/run/window_fixture.h"
+#include "test/unit/window/window_fixture.h"
 
 #define MS UINT64_C(1000000)
 

@@ -1,0 +1,15 @@
+# files.mk - a closed window becomes a file, of this process and of its children; the closing line
+SRC_finish := \
+    preload/finish/childends.c \
+    preload/finish/children.c \
+    preload/finish/endlist.c \
+    preload/finish/filetext.c \
+    preload/finish/finish.c \
+    preload/finish/losstext.c \
+    preload/finish/newest.c \
+    preload/finish/ownspool.c \
+    preload/finish/spools.c \
+    preload/finish/tracewrite.c
+UNIT_finish := \
+    test/unit/finish/test_endlist.c \
+    test/unit/finish/test_newest.c
