@@ -17,6 +17,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/blackbox/hangwatch.h"
+#include "preload/finish/finish.h"
 #include "preload/window/window.h"
 #include "preload/window/window_sources.h"
 #include "preload/guard.h"

@@ -21,6 +21,7 @@
 #include "preload/run.h"
 #include "preload/control/ctl.h"
 #include "preload/blackbox/where.h"
+#include "preload/finish/finish.h"
 #include "preload/window/window.h"
 #define KPROF_IMPLEMENTATION
 #include "preload/kprof.h"

@@ -2,12 +2,10 @@
 SRC_finish := \
     preload/finish/childends.c \
     preload/finish/children.c \
+    preload/finish/closingline.c \
     preload/finish/endlist.c \
-    preload/finish/filetext.c \
     preload/finish/finish.c \
-    preload/finish/losstext.c \
     preload/finish/newest.c \
-    preload/finish/ownspool.c \
     preload/finish/spools.c \
     preload/finish/tracewrite.c
 UNIT_finish := \

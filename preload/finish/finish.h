@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-/* finish.h - the parts of a run's end: its own spool is read, why records were lost, old traces go */
+/* finish.h - closed windows become traces, beside the host or at exit */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "collector/read/kp_read.h"
+#include "collector/base/kp_config.h"
+#include "schedule/kp_schedule.h"
 
-/* A reader of one window. The caller closes it. 0 or -errno; `why` then gets a text. May wait for the disk. */
-int kp_ownspool_open(struct kp_reader **reader, uint32_t cycle, char *why, size_t why_bytes);
-
-/* losstext.c: ", 5 of them over KPROF_MAX_MB: ..." of `lost` records, and how long threads waited for room; or "". */
-void kp_losstext_write(char *out, size_t bytes, uint64_t lost);
-
-/* filetext.c: Logs which commands make what KPROF_EXPORT (`exports`) asks for beside the traces, unless they are
- * made anyway. */
-void kp_filetext_say_beside(unsigned exports);
-/* Whether a process has recorded into the folder since then: the ranks of a launcher, for example. */
-bool kp_filetext_has_new(uint64_t since_ns);
-
-/* newest.c: A trace was written. Removes the oldest that this process wrote beyond `most`, with the files that were
- * made of it; 0 keeps all. By the thread that writes traces. */
-void kp_newest_note(const char *path, uint64_t most);
-void kp_newest_forget(void); /* in a forked child: the traces are its parent's */
+/* had_activity: did the host run any op? */
+void kp_finish_setup(const struct kp_config *config, const struct kp_schedule *schedule, bool (*had_activity)(void));
+void kp_finish_forget(void);
+/* So far, of closed windows. */
+struct kp_finish_totals {
+    uint64_t traces, failed, kept; /* written; not written; left in the spool by an exit that waits no longer */
+    uint64_t steps, events, gpu_events, allocations, calls, lost;
+    uint64_t steps_by[KP_STEP_API + 1]; /* what counted them */
+    uint64_t whole_steps; /* of those seen, how many were over at the last tick before a record was lost */
+    bool cut;             /* the end of the program cut a window short */
+};
+void kp_finish_look(struct kp_finish_totals *out);
+/* kprof_keep(): asks for a trace of the ring. 0, -ENODATA (no ring), -EPERM, -EACCES, -EALREADY. */
+int kp_finish_keep(void);
+/* kprof-tick, each tick: closes windows and hands them to the export thread. */
+void kp_finish_tick(void);
+/* At exit: finishes the remaining windows on the calling thread and logs the closing line. */
+void kp_finish_exit(void);

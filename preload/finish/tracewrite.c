@@ -18,9 +18,9 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
 #include "collector/base/kp_room.h"
+#include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
-#include "preload/finish/finish.h"
 #include "collector/base/kp_poison.h"
 
 enum { SPREAD_MS = 10000 }; /* within which the ranks of a big job begin to write */
@@ -57,11 +57,42 @@ static void say_failed(int err, const char *why)
            is_kept ? ", see: kprof recover" : ", which was removed");
 }
 
+static int halves_open(struct kp_reader **reader, const struct kp_halves *halves, uint32_t cycle, char *why,
+                       size_t why_bytes)
+{
+    const struct kp_reader_halves opened = {.memory = halves->memory, .disk = halves->disk, .cycle = cycle};
+    const bool is_there = halves->memory >= 0 || halves->disk >= 0;
+    int err = halves->memory;
+    if (is_there) err = kp_reader_open_halves(reader, &opened, kp_record_path(), why, why_bytes);
+    if (halves->memory >= 0) kp_io_close(halves->memory);
+    if (halves->disk >= 0) kp_io_close(halves->disk);
+    return err;
+}
+
+/*
+ * Opens the own spool for one window. If the first chunk went to the disk meanwhile, that half was not looked at: then
+ * once more.
+ */
+static int spool_open(struct kp_reader **reader, uint32_t cycle, char *why, size_t why_bytes)
+{
+    struct kp_halves halves;
+    for (int once = 0; once < 2; once++) {
+        kp_record_reopen(&halves);
+        const int err = halves_open(reader, &halves, cycle, why, why_bytes);
+        if (!err && (halves.disk >= 0 || !kp_record_is_on_disk())) return 0;
+        if (!err) kp_reader_close(*reader);
+        if (!why[0])
+            kp_fmt(why, why_bytes, !err || err == -ENOENT ? "the spool was removed" : "the spool cannot be opened");
+        if (err) return err;
+    }
+    return -ENOENT;
+}
+
 int kp_tracewrite(uint32_t cycle, const struct kp_export_options *options, struct kp_export_result *result)
 {
     char why[256] = "";
     struct kp_reader *reader = NULL;
-    int err = kp_ownspool_open(&reader, cycle, why, sizeof why);
+    int err = spool_open(&reader, cycle, why, sizeof why);
     if (err == 0) {
         err = kp_export_trace(reader, cycle, options, result);
         kp_reader_close(reader);

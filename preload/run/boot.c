@@ -37,6 +37,7 @@
 #include "preload/window/sources.h"
 #include "preload/finish/spools.h"
 #include "preload/run/stepnote.h"
+#include "preload/finish/finish.h"
 #include "preload/window/window.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"

@@ -18,6 +18,7 @@
 #include "preload/run.h"
 #include "preload/control/ctl.h"
 #include "preload/run/stepnote.h"
+#include "preload/finish/finish.h"
 #include "preload/window/window.h"
 #include "collector/base/kp_poison.h"
 

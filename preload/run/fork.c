@@ -30,6 +30,7 @@
 #include "preload/window/sources.h"
 #include "preload/blackbox/oomfile.h"
 #include "preload/run/stepnote.h"
+#include "preload/finish/finish.h"
 #include "preload/window/window.h"
 #include "preload/unwind/kp_unwind.h"
 #include "schedule/kp_schedule.h"

@@ -21,6 +21,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_sigblock.h"
 #include "preload/run.h"
+#include "preload/finish/closingline.h"
 #include "preload/window/window.h"
 #include "collector/base/kp_poison.h"
 
@@ -36,7 +37,7 @@ static void look(int number)
     kp_sigblock_all_begin(&signals);
     if (signals.is_blocked && !sigismember(&signals.old_mask, number) && kp_run_is_active() && kp_run_is_owner() &&
         kp_io_signal_action(number, NULL, &action) == 0 && action.sa_handler == SIG_DFL)
-        kp_finish_say_signal(number);
+        kp_closingline_say_signal(number);
     kp_sigblock_all_end(&signals);
     errno = saved;
 }

@@ -28,6 +28,7 @@
 #include "preload/procfacts/procfacts.h"
 #include "preload/run.h"
 #include "preload/blackbox/oomfile.h"
+#include "preload/finish/finish.h"
 #include "preload/window/window.h"
 #include "preload/summary/promtext.h"
 #include "preload/summary/stepfile.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * window.h - windows: opened and closed at steps, finished by helper threads
+ * window.h - windows: opened and closed at steps
  */
 #pragma once
 
@@ -90,20 +90,3 @@ bool kp_window_schedule_is_over(void);
  */
 bool kp_window_take_drained(struct kp_window *out, bool at_exit);
 uint64_t kp_window_skipped(void); /* windows not recorded because too many waited for the exporter */
-
-/* --- finish.c --- */
-/* had_activity: did the host run any op? */
-void kp_finish_setup(const struct kp_config *config, const struct kp_schedule *schedule, bool (*had_activity)(void));
-void kp_finish_forget(void);
-struct kp_finish_totals {
-    uint64_t traces, events; /* written so far; events of closed windows alone */
-};
-void kp_finish_look(struct kp_finish_totals *out);
-/* kprof_keep(): asks for a trace of the ring. 0, -ENODATA (no ring), -EPERM, -EACCES, -EALREADY. */
-int kp_finish_keep(void);
-/* kprof-tick, each tick: closes windows and hands them to the export thread. */
-void kp_finish_tick(void);
-/* The program sends itself a signal that ends it: logs what is kept. Async-signal-safe. */
-void kp_finish_say_signal(int number);
-/* At exit: finishes the remaining windows on the calling thread and logs the closing line. */
-void kp_finish_exit(void);
