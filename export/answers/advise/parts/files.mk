@@ -8,5 +8,6 @@ SRC_parts := \
     export/answers/advise/parts/gpusteps.c \
     export/answers/advise/parts/gputurns.c \
     export/answers/advise/parts/idlecause.c \
+    export/answers/advise/parts/rankwords.c \
     export/answers/advise/parts/steadysteps.c \
     export/answers/advise/parts/stepsplit.c

@@ -128,6 +128,8 @@ bool kp_finding_is_beside(const struct kp_finding *finding);
 /* gpusteps.c: where a host is ahead of its GPU, the GPU's steps, one for each of the host's. False: it is not. */
 bool kp_gpu_steps_ahead(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
+/* ---- rankwords.c ---- */
+
 #define KP_FINDING_COMM "exposed-communication"
 #define KP_FINDING_LATE "late-rank"
 struct kp_rankwords {

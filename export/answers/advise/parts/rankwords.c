@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/* rankwords.c - what the traces of all ranks tell of the findings of one: for whom it waits, and why */
+#include <stdio.h>
+#include <string.h>
+
+#include "export/answers/advise/parts/finding.h"
+
+#define KP_SHARE_LATE 0.05 /* as of communication */
+#define KP_SHARE_LATE_MUCH 0.2
+
+static void even_out(struct kp_rankwords *out, const char *cause)
+{
+    snprintf(out->change, sizeof out->change, "Even out the work of the ranks%s%s.", *cause ? ": " : "", cause);
+}
+
+/* Without the traces of all ranks the wait is true, and whom it is for is not known. */
+static bool lack_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks)
+{
+    char names[KP_RANKTEXT_BYTES];
+    if (ranks->rank_count < 2 || !kp_rankwaits_lack(ranks)) return false;
+    kp_rankwaits_missing(names, sizeof names, ranks);
+    snprintf(out->what, sizeof out->what, "the step waits for other ranks or for the network; %s left no trace", names);
+    snprintf(out->change, sizeof out->change,
+             "Record all ranks: without %s it is not known which rank is last, and why.", names);
+    return true;
+}
+
+static void late_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
+{
+    const struct kp_rankwait *const late = kp_rankwaits_awaited(ranks, rank);
+    char cause[KP_RANKCAUSE_BYTES];
+    snprintf(out->what, sizeof out->what,
+             "the step waits for rank %ld, which arrived last at %zu of %zu collectives; the wait is %.0f %% of "
+             "the collective time",
+             late->rank, late->last, late->matched, 100 * out->part);
+    even_out(out, kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : "");
+}
+
+#define SMALL_BYTES 16384 /* of a collective: to send half of it saves nothing */
+static const char fewer[] = "Start fewer collectives: these send a few bytes each, so their number costs, not their "
+                            "size. Join small tensors, and exchange metrics every N steps.";
+
+static bool are_small(const struct kp_rankwaits *ranks)
+{
+    return ranks->matched && ranks->bus_bytes > 0 && ranks->bus_bytes < SMALL_BYTES * (int64_t)ranks->matched;
+}
+
+static void own_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
+{
+    const struct kp_rankwait *const row = kp_rankwaits_row(ranks, rank);
+    const bool is_one = !ranks->has_hosts;
+    snprintf(out->what, sizeof out->what,
+             "the step waits for the %s (this rank arrived last at %zu of %zu collectives)",
+             is_one ? "collectives' own work, on one machine" : "network", row->last, row->matched);
+    snprintf(out->change, sizeof out->change, "%s%s", are_small(ranks) ? fewer : kp_commkinds_less(&ranks->kinds),
+             is_one ? " On one machine ranks and collectives share its cores." : "");
+}
+
+bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
+{
+    const enum kp_rankwait_kind kind = kp_rankwaits_kind(ranks, rank);
+    const struct kp_rankwait *const crowded = kp_rankwaits_crowded(ranks);
+    const double wait = kp_rankwaits_share(ranks, rank);
+    *out = (struct kp_rankwords){.part = 1};
+    out->is_for_gpu = kind == KP_RANKWAIT_UNTOLD || kind == KP_RANKWAIT_LATE;
+    out->is_note = kind == KP_RANKWAIT_CORE;
+    if (kind == KP_RANKWAIT_UNTOLD) return lack_tell(out, ranks);
+    if (kind == KP_RANKWAIT_CORE) {
+        snprintf(out->what, sizeof out->what,
+                 "collectives end when all ranks have run, and rank %ld had no CPU core for %.0f %% of "
+                 "the time that it wanted one",
+                 crowded->rank, 100 * kp_rankwait_no_core(crowded));
+        return true;
+    }
+    out->part = kind == KP_RANKWAIT_OWN ? 1 - wait : wait;
+    if (kind == KP_RANKWAIT_LATE) late_tell(out, ranks, rank);
+    else if (kind == KP_RANKWAIT_OWN) own_tell(out, ranks, rank);
+    else {
+        snprintf(out->what, sizeof out->what,
+                 "the step waits for other ranks, none of which is late alone; the wait is %.0f %% of the collective "
+                 "time",
+                 100 * wait);
+        snprintf(out->change, sizeof out->change, "Even out the work of the ranks in each step.");
+    }
+    return true;
+}
+
+void kp_finding_reword(struct kp_advice *a, struct kp_finding *f, const struct kp_rankwords *words)
+{
+    if (words->is_note) {
+        a->met = words->what;
+        memmove(f, f + 1, (size_t)(&a->findings[a->count--] - (f + 1)) * sizeof *f);
+        return;
+    }
+    f->what = words->what;
+    f->change = words->change;
+    f->step_ns *= words->part;
+    f->share *= words->part;
+    f->is_critical = f->is_critical && f->share >= KP_SHARE_LATE_MUCH;
+}
+
+bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, const struct kp_rankwaits *ranks, long rank)
+{
+    const struct kp_rankwait *const late = kp_rankwaits_late(ranks);
+    const double kept_ns = kp_rankwaits_kept_ns(ranks, rank);
+    char cause[KP_RANKCAUSE_BYTES];
+    if (kept_ns <= 0 || !late->steps_ns) return false;
+    const double share = kept_ns * (double)late->steps / (double)late->steps_ns;
+    if (share < KP_SHARE_LATE) return false;
+    const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
+    snprintf(words->what, sizeof words->what,
+             "the other rank%s for this one, which arrived last at %zu of %zu collectives",
+             ranks->rank_count > 2 ? "s wait" : " waits", late->last, late->matched);
+    even_out(words, has_cause ? cause : "");
+    const struct kp_rankplace *const place = kp_rankwaits_place(ranks, late);
+    *out = (struct kp_finding){.id = KP_FINDING_LATE,
+                               .what = words->what,
+                               .change = words->change,
+                               .where = place && !place->is_line ? place->name : NULL,
+                               .line = place && place->is_line ? place->name : NULL,
+                               .is_backward = place && place->is_backward,
+                               .step_ns = kept_ns,
+                               .share = share > 1 ? 1 : share,
+                               .steps = late->steps,
+                               .is_critical = share >= KP_SHARE_LATE_MUCH};
+    return true;
+}
