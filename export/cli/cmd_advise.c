@@ -34,7 +34,6 @@ struct advise_command {
 static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
 {
     struct kp_advised advised;
-    struct kp_rankwords words;
     char why[512];
     const int rc = kp_advised_of(&advised, p->trace, p->phase, why, sizeof why);
     p->trace = NULL;
@@ -44,11 +43,9 @@ static int phase_print(struct advise_command *command, struct kp_phasetrace *p)
         if (p->rank) printf(" of rank %s", p->rank);
         printf(": %zu step%s in %zu trace%s\n", advised.advice.steps, kp_units_s(advised.advice.steps), p->traces,
                kp_units_s(p->traces));
-        struct kp_finding *f = kp_runadvice_waiting(&advised.advice);
-        command->traces.has_communication |= f != NULL;
-        if (f && p->rank && kp_finding_of_rank(&words, &command->ranks, strtol(p->rank, NULL, 10)) &&
-            (words.is_for_gpu || !advised.advice.has_gpu))
-            kp_finding_reword(&advised.advice, f, &words);
+        command->traces.has_communication |= kp_runadvice_waiting(&advised.advice) != NULL;
+        if (p->rank)
+            kp_advice_of_rank(&advised.advice, &command->ranks, strtol(p->rank, NULL, 10), advised.trace->strings);
         kp_adviceprint_text(stdout, &advised.advice);
     }
     kp_advised_close(&advised);
@@ -108,10 +105,9 @@ static void ranks_print(const struct advise_command *command)
     kp_rankwaits_print(stdout, ranks);
     if (ranks->rank_count < 2 || kp_rankwaits_lack(ranks) || kp_rankwaits_late(ranks)) return;
     if (!command->traces.has_communication || !ranks->matched) return;
-    const struct kp_rankwait *const crowded = kp_rankwaits_crowded(ranks);
+    const struct kp_rankwait *const crowded = kp_rankwaits_without_core(ranks);
     fputs("         none of them is late alone: ", stdout);
-    if (!crowded || kp_rankwaits_kind(ranks, crowded->rank) != KP_RANKWAIT_CORE)
-        puts(kp_commkinds_overlap(&ranks->kinds));
+    if (kp_rankwaits_kind(ranks, crowded->rank) != KP_RANKWAIT_CORE) puts(kp_commkinds_overlap(&ranks->kinds));
     else
         printf("rank %ld had no CPU core for %.0f %% of the time in which it was ready to run\n", crowded->rank,
                100 * kp_rankwait_no_core(crowded));

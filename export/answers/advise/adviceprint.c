@@ -297,7 +297,11 @@ void kp_adviceprint_json(FILE *out, const struct kp_advice *a, const char *label
 #define KEEP_MAYBE_OBJECT(value)
 #define KEEP_LIST(value)
 
-void kp_finding_keep(struct kp_finding *r, struct kp_strings *texts) { FINDING(KEEP, ) }
+void kp_finding_keep(struct kp_finding *r, struct kp_strings *texts)
+{
+    FINDING(KEEP, )
+    KEEP_TEXT(r->longer_by) /* JSON has it not */
+}
 
 void kp_advice_keep(struct kp_advice *r, struct kp_strings *texts)
 {

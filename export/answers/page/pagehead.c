@@ -113,6 +113,7 @@ void kp_page_finding_put(FILE *out, const struct kp_finding *f)
     kp_page_member_put(out, "what", f->what);
     kp_page_member_put(out, "change", f->change);
     kp_page_member_put(out, "where", f->where);
+    if (f->longer_by) kp_page_member_put(out, "longer_by", f->longer_by);
     kp_page_member_put(out, "line", kp_finding_line(f, line, sizeof line));
     fprintf(out, ",\"gap\":%s,\"bytes\":%.0f,\"once\":%.0f,\"once_step\":%ld", f->is_gap ? "true" : "false",
             f->step_bytes, f->once_ns, f->once_step);

@@ -74,6 +74,28 @@ static void waits_put(const struct kp_rankwaits *ranks, FILE *out)
     else fprintf(out, ",\"most\":[\"%ld\",%zu,%zu]", most->rank, most->last, most->matched);
 }
 
+static void words_put(FILE *out, const char *before, long rank, const struct kp_rankwords *words)
+{
+    fprintf(out, "%s{\"rank\":\"%ld\"", before, rank);
+    kp_page_member_put(out, "what", words->what);
+    kp_page_member_put(out, "change", words->change);
+    fprintf(out, ",\"gpu\":%s,\"note\":%s,\"part\":%.6f", words->is_for_gpu ? "true" : "false",
+            words->is_note ? "true" : "false", words->part);
+}
+
+/* What they say of the findings of steps that are long by communication. */
+static void longer_put(const struct kp_rankwaits *ranks, size_t count, FILE *out)
+{
+    struct kp_rankwords words;
+    for (size_t i = 0; i < ranks->asked_count; i++) {
+        const struct kp_rankasked *const a = &ranks->asked[i];
+        if (!kp_finding_of_longer(&words, ranks, a->rank, a->longer_by, a->is_each_nth)) continue;
+        words_put(out, count++ ? "," : "", a->rank, &words);
+        kp_page_member_put(out, "longer_by", a->longer_by);
+        fputs("}", out);
+    }
+}
+
 /* What the traces of all ranks say of each: who is late, and why; whether the finding of its collectives is that. No
  * rank of a job that stands is late. */
 int kp_page_verdict_put(const struct kp_rankwaits *ranks, const struct kp_stuck_told *stands, FILE *out)
@@ -93,12 +115,10 @@ int kp_page_verdict_put(const struct kp_rankwaits *ranks, const struct kp_stuck_
     fputs(",\"ranks\":[", f);
     for (size_t i = 0; !stands && i < ranks->rank_count; i++) {
         if (!kp_finding_of_rank(&words, ranks, ranks->ranks[i].rank)) continue;
-        fprintf(f, "%s{\"rank\":\"%ld\"", count++ ? "," : "", ranks->ranks[i].rank);
-        kp_page_member_put(f, "what", words.what);
-        kp_page_member_put(f, "change", words.change);
-        fprintf(f, ",\"gpu\":%s,\"note\":%s,\"part\":%.6f}", words.is_for_gpu ? "true" : "false",
-                words.is_note ? "true" : "false", words.part);
+        words_put(f, count++ ? "," : "", ranks->ranks[i].rank, &words);
+        fputs("}", f);
     }
+    if (!stands) longer_put(ranks, count, f);
     fputs("],\"late\":", f);
     if (late && kp_finding_of_late(&found, &words, ranks, late->rank)) {
         fprintf(f, "{\"rank\":\"%ld\",", late->rank);

@@ -147,16 +147,17 @@ function costText(finding, steps) {
   return `${cost}(${finding.steps} of ${steps} steps)`;
 }
 
-// What a trace alone says of its collectives, those of all ranks know better.
-function wordsOf({ run, gpu }) {
-  const words = ranks.verdict.ranks.find(of => of.rank === run.rank && run.ranks > 1);
-  return words && (words.gpu || !gpu) ? words : null;
+// What a trace alone says of a finding of its collectives, those of all ranks know better. null: they know no more.
+function wordsOf({ run, gpu }, { id, longer_by }) {
+  const words = ranks.verdict.ranks.find(of => of.rank === run.rank && run.ranks > 1 && of.longer_by === longer_by);
+  return words && (longer_by || id === ranks.verdict.id) && (words.gpu || !gpu) ? words : null;
 }
 
 function findingsOf(head) {
-  const words = wordsOf(head), { run, advice } = head, isMeant = f => words && f.id === ranks.verdict.id;
-  const partOf = f => ({ ...f, what: words.what, change: words.change, cost: f.cost * words.part, share: f.share * words.part, critical: f.critical && f.share * words.part >= 0.2 });
-  const found = advice.findings.filter(f => !isMeant(f) || !words.note).map(f => (isMeant(f) ? partOf(f) : f));
+  const { run, advice } = head, isCritical = (f, share) => f.critical && (f.longer_by || share >= 0.2);
+  const partOf = (f, { what, change, part }) => ({ ...f, what, change, cost: f.cost * part, share: f.share * part, critical: isCritical(f, f.share * part) });
+  const told = advice.findings.map(f => [f, wordsOf(head, f)]);
+  const found = told.filter(([, words]) => !words || !words.note).map(([f, words]) => (words ? partOf(f, words) : f));
   const { late } = ranks.verdict; // no trace alone tells that others wait for its rank
   return late && run.ranks > 1 && late.rank === run.rank ? [late, ...found] : found;
 }
@@ -183,8 +184,8 @@ function findingsDraw(trace) {
   advice.notes.forEach((note, i) => {
     if (note !== advice.crowded) cards.push(cardMake("plain", advice.note_titles[i], "", make("p", { textContent: sentence(note) })));
   });
-  const words = wordsOf(trace.head);
-  if (words && words.note && advice.findings.some(f => f.id === ranks.verdict.id)) cards.push(cardMake("plain", "Collectives", "", make("p", { textContent: sentence(words.what) })));
+  for (const words of advice.findings.map(f => wordsOf(trace.head, f)))
+    if (words && words.note) cards.push(cardMake("plain", "Collectives", "", make("p", { textContent: sentence(words.what) })));
   if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", make("p", { textContent: sentence(advice.unjudged.join("; ")) })));
   if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", make("p", { textContent: sentence(advice.seen) })));
   const { ended, recorded, stood, out_of_memory: oom } = trace.head.run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end

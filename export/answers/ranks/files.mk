@@ -3,6 +3,7 @@ SRC_ranks := \
     export/answers/ranks/errorfile.c \
     export/answers/ranks/lastwords.c \
     export/answers/ranks/rankjson.c \
+    export/answers/ranks/ranklonger.c \
     export/answers/ranks/rankmatch.c \
     export/answers/ranks/rankwaits.c \
     export/answers/ranks/stuck.c \
@@ -11,6 +12,7 @@ UNIT_ranks := \
     test/unit/ranks/test_errorfile.c \
     test/unit/ranks/test_lastwords.c \
     test/unit/ranks/test_rankjson.c \
+    test/unit/ranks/test_ranklonger.c \
     test/unit/ranks/test_rankwaits.c \
     test/unit/ranks/test_stuck.c \
     test/unit/ranks/test_why.c

@@ -15,6 +15,7 @@
 #include "export/answers/top/timeshares.h"
 #include "export/answers/top/toprows.h"
 #include "export/read/facts/namefacts.h"
+#include "export/read/facts/nocore.h"
 
 enum { RANKS_SHOWN = 8, PLACE_BYTES = 200 };
 #define CAUSE_LEAST_MS 0.1
@@ -178,6 +179,20 @@ static void job_note(struct kp_rankwaits *w, const struct kp_kineto *trace)
     if (job) w->job = job;
 }
 
+/* For what their ranks ask of one another (ranklonger.c). */
+static void steps_add(struct kp_rankwait *row, uint32_t trace, const struct kp_tree *tree,
+                      const struct kp_chosen *chosen)
+{
+    double *const no_core = kp_kineto_zeros(chosen->step_count + 1, sizeof *no_core);
+    kp_nocore_of_some(no_core, tree, chosen->steps, chosen->step_count);
+    for (size_t i = 0; i < chosen->step_count; i++) {
+        const struct kp_step *const s = &chosen->steps[i];
+        *KP_KINETO_NEXT(row->each, row->each_count, row->each_capacity) =
+            (struct kp_rankstep){s->number, s->start_ns, s->end_ns, no_core[i], trace};
+    }
+    free(no_core);
+}
+
 void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     const struct kp_spans *within = chosen->step_count ? &chosen->in_steps : &chosen->spans;
@@ -193,6 +208,7 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     kp_commkinds_add(&w->kinds, tree, within);
     parts_add(row, tree, chosen);
     if (chosen->step_count) places_add(row, tree, chosen);
+    steps_add(row, (uint32_t)(w->trace_count - 1), tree, chosen);
     for (size_t i = 0; i < tree->count; i++)
         if (kp_collective_is(tree, i, on_device) && kp_spans_has(within, tree->nodes[i].start_ns))
             collective_add(w, tree, chosen, i, row);
@@ -381,7 +397,7 @@ static bool is_late_for_core(const struct kp_rankwaits *w, const struct kp_rankw
     int64_t most_ns = 0;
     for (size_t i = 0; i < w->rank_count; i++)
         if (&w->ranks[i] != late && w->ranks[i].core_had_ns > most_ns) most_ns = w->ranks[i].core_had_ns;
-    return most_ns > 0 && kp_rankwaits_crowded(w) == late && 2 * late->core_waited_ns >= late->held_ns &&
+    return most_ns > 0 && 2 * late->core_waited_ns >= late->held_ns &&
            (double)(late->core_had_ns - most_ns) < CORE_OF_STEPS * (double)late->steps_ns;
 }
 
@@ -431,11 +447,17 @@ double kp_rankwait_no_core(const struct kp_rankwait *row)
     return had > 0 && waited > 0 ? waited / (had + waited) : 0;
 }
 
-const struct kp_rankwait *kp_rankwaits_crowded(const struct kp_rankwaits *w)
+const struct kp_rankwait *kp_rankwaits_without_core(const struct kp_rankwaits *w)
 {
     const struct kp_rankwait *most = w->ranks;
     for (size_t i = 0; i < w->rank_count; i++)
         if (kp_rankwait_no_core(&w->ranks[i]) > kp_rankwait_no_core(most)) most = &w->ranks[i];
+    return most;
+}
+
+const struct kp_rankwait *kp_rankwaits_crowded(const struct kp_rankwaits *w)
+{
+    const struct kp_rankwait *const most = kp_rankwaits_without_core(w);
     const bool is_much = most && kp_rankwait_no_core(most) >= KP_CORE_WAITED_MUCH &&
                          (double)most->core_waited_ns >= CORE_OF_STEPS * (double)most->steps_ns;
     return is_much ? most : NULL;
@@ -459,7 +481,7 @@ enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *w, long rank)
     if (!row || !row->spent_ns) return KP_RANKWAIT_UNTOLD;
     if (kp_rankwaits_awaited(w, rank)) return KP_RANKWAIT_LATE;
     const bool is_wait = 2 * row->waited_ns >= row->spent_ns;
-    if (kp_rankwaits_crowded(w) && (!is_wait || is_core_the_wait(w))) return KP_RANKWAIT_CORE;
+    if (is_wait ? is_core_the_wait(w) : kp_rankwaits_crowded(w) != NULL) return KP_RANKWAIT_CORE;
     return is_wait ? KP_RANKWAIT_TURNS : KP_RANKWAIT_OWN;
 }
 
@@ -549,6 +571,7 @@ void kp_rankwaits_fini(struct kp_rankwaits *w)
     for (size_t i = 0; i < w->rank_count; i++) {
         for (size_t p = 0; p < w->ranks[i].place_count; p++) free(w->ranks[i].places[p].name);
         free(w->ranks[i].places);
+        free(w->ranks[i].each);
     }
     for (size_t i = 0; i < w->trace_count; i++) {
         kp_spans_fini(&w->traces[i].within);
@@ -556,6 +579,7 @@ void kp_rankwaits_fini(struct kp_rankwaits *w)
         kp_spans_fini(&w->traces[i].spent);
     }
     if (w->texts) kp_strings_close(w->texts);
+    free(w->asked);
     free(w->of);
     free(w->sets);
     free(w->traces);

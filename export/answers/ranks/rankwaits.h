@@ -39,6 +39,12 @@ struct kp_rankplace { /* a line of the program, or an op where the trace has no 
     double ns; /* its self time in the steps */
     bool is_backward, is_line;
 };
+struct kp_rankstep {
+    long number;
+    int64_t start_ns, end_ns;
+    double no_core_ns; /* its thread had no core for so long */
+    uint32_t trace;    /* index in `traces` */
+};
 enum kp_rank_part { KP_RANK_OPS, KP_RANK_DATA, KP_RANK_REST, KP_RANK_PARTS };
 struct kp_rankwait {
     long rank;
@@ -53,6 +59,13 @@ struct kp_rankwait {
     int64_t core_had_ns, core_waited_ns; /* of its thread of the steps: it ran, and was ready to and had no core */
     struct kp_rankplace *places;         /* those of a thousandth of the steps or more */
     size_t place_count, place_capacity;
+    struct kp_rankstep *each;
+    size_t each_count, each_capacity;
+};
+struct kp_rankasked { /* a question that waits for the traces of all ranks: kp_rankwaits_longer() */
+    long rank;
+    const char *longer_by; /* one of `texts` */
+    bool is_each_nth;
 };
 struct kp_rankwaits { /* all zero: empty */
     struct kp_strings *texts;
@@ -64,6 +77,8 @@ struct kp_rankwaits { /* all zero: empty */
     size_t trace_count, trace_capacity;
     struct kp_rankwait *ranks; /* by number, once settled */
     size_t rank_count, rank_capacity;
+    struct kp_rankasked *asked;
+    size_t asked_count, asked_capacity;
     long world; /* ranks of the job, as the traces say */
     /* Collectives that all their ranks have; and those of which a rank has no trace, of which a rank's trace has none,
      * and whose groups cannot be told apart. */
@@ -118,11 +133,33 @@ enum kp_rankwait_kind {
 /* Settled. */
 enum kp_rankwait_kind kp_rankwaits_kind(const struct kp_rankwaits *waits, long rank);
 const struct kp_rankwait *kp_rankwaits_row(const struct kp_rankwaits *waits, long rank); /* or NULL */
+/* The rank that had no core for most of the time that it wanted one; NULL: there are no ranks. */
+const struct kp_rankwait *kp_rankwaits_without_core(const struct kp_rankwaits *waits);
 /* Settled: the rank that had no core for most of the time that it wanted one, if that is much; or NULL. */
 const struct kp_rankwait *kp_rankwaits_crowded(const struct kp_rankwaits *waits);
 double kp_rankwait_no_core(const struct kp_rankwait *row); /* of the time that it wanted a core, 0 to 1 */
 long kp_rankwaits_rank(const struct kp_kineto *trace);     /* of a job of several; -1: it tells none */
 void kp_rankwaits_fini(struct kp_rankwaits *waits);
+
+/* ---- ranklonger.c ---- */
+
+enum kp_ranklonger_kind {
+    KP_RANKLONGER_UNTOLD, /* the traces do not tell */
+    KP_RANKLONGER_CORE,   /* another rank had no core meanwhile */
+    KP_RANKLONGER_OWN,    /* another rank did more of its own meanwhile */
+};
+struct kp_ranklonger {
+    enum kp_ranklonger_kind kind;
+    const struct kp_rankwait *of;
+    long step; /* in which that rank had no core for `ns`; -1: it lacked one in all steps alike */
+    double ns;
+};
+/* Settled: why steps of a rank are long by communication. `longer_by`: as in struct kp_finding. What each Nth step has
+ * is no chance. */
+struct kp_ranklonger kp_rankwaits_longer(const struct kp_rankwaits *waits, long rank, const char *longer_by,
+                                         bool is_each_nth);
+/* Keeps that question, of the trace that was added last. */
+void kp_rankwaits_ask(struct kp_rankwaits *waits, const char *longer_by, bool is_each_nth);
 
 /* rankmatch.c: Sorts the collectives so that those of one set lie together, and fills `sets` and the counts of what
  * is in none. The ranks are sorted. */

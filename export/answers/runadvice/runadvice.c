@@ -27,7 +27,7 @@ static void guess_look(struct kp_runadvice *all, struct kp_traceadvice *item, co
         *KP_KINETO_NEXT(all->trained, all->trained_count, all->trained_capacity) = item->pid;
 }
 
-struct kp_finding *kp_runadvice_waiting(struct kp_advice *a)
+const struct kp_finding *kp_runadvice_waiting(const struct kp_advice *a)
 {
     for (size_t i = 0; i < a->count; i++)
         if (strcmp(a->findings[i].id, KP_FINDING_COMM) == 0) return &a->findings[i];
@@ -62,13 +62,9 @@ static void finding_first(struct kp_runadvice *all, struct kp_advice *a, const s
 
 static void ranks_tell(struct kp_runadvice *all, struct kp_traceadvice *item, const struct kp_rankwaits *ranks)
 {
-    struct kp_finding late, *const f = kp_runadvice_waiting(&item->advice);
+    struct kp_finding late;
     struct kp_rankwords words;
-    if (f && kp_finding_of_rank(&words, ranks, item->rank) && (words.is_for_gpu || !item->advice.has_gpu)) {
-        kp_finding_reword(&item->advice, f, &words);
-        item->advice.met = kp_strings_keep(all->texts, item->advice.met);
-        if (!words.is_note) kp_finding_keep(f, all->texts);
-    }
+    kp_advice_of_rank(&item->advice, ranks, item->rank, all->texts);
     if (kp_finding_of_late(&late, &words, ranks, item->rank)) finding_first(all, &item->advice, &late);
 }
 

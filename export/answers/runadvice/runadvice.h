@@ -23,8 +23,8 @@ struct kp_runadvice { /* all zero: none. kp_runadvice_fini() frees it */
 };
 /* Keeps the advice of a trace, and takes its `workers`. `other`, or NULL, is printed in place of both; it is freed. */
 void kp_runadvice_add(struct kp_runadvice *all, struct kp_advised *advised, const char *label, char *other);
-/* The finding of collectives: a trace alone cannot tell whether it is a wait for another rank. NULL: none. */
-struct kp_finding *kp_runadvice_waiting(struct kp_advice *advice);
+/* The finding of collectives; NULL: none. */
+const struct kp_finding *kp_runadvice_waiting(const struct kp_advice *advice);
 /* Adds what all ranks together tell. `stands`: how the job stands, which then is all that is said, or NULL; it outlives
  * `all`. */
 void kp_runadvice_settle(struct kp_runadvice *all, const struct kp_rankwaits *ranks,

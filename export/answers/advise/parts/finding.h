@@ -58,7 +58,9 @@ struct kp_finding {
     long most_step;           /* has_most_step: the step with most of it; else it is not known by step */
     size_t steps;             /* in which it passes its bound; of no-op-runs: that have half of what it costs */
     bool is_critical, is_gap; /* is_gap: it costs the time before `where`, in which nothing runs */
-    bool is_bursty;           /* of loading: `steps` of them wait for most of it */
+    const char *longer_by; /* of steps that are long by communication: "48:86800,19:3000", in us, the longest first */
+    bool is_each_nth;      /* of long steps: they are each Nth one */
+    bool is_bursty;        /* of loading: `steps` of them wait for most of it */
 };
 struct kp_gpu_figures {   /* shares, 0 to 1; -1: not in the file */
     double busy;          /* of the steps: kernels run, as TensorBoard's "GPU Utilization" */
@@ -133,7 +135,7 @@ bool kp_gpu_steps_ahead(struct kp_chosen *out, const struct kp_tree *tree, const
 #define KP_FINDING_COMM "exposed-communication"
 #define KP_FINDING_LATE "late-rank"
 struct kp_rankwords {
-    char what[200], change[KP_RANKCAUSE_BYTES + 320];
+    char what[320], change[KP_RANKCAUSE_BYTES + 320];
     bool is_for_gpu; /* true of a GPU's collectives, too */
     bool is_note;    /* what waits for a core is no finding: `what` is a note */
     double part;     /* of the finding's cost, 0 to 1 */
@@ -141,8 +143,15 @@ struct kp_rankwords {
 /* Says of a finding of KP_FINDING_COMM, which the traces of all ranks explain, whether its rank waits for another, or
  * (without a GPU) for the network or a core. False: these tell no more. */
 bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank);
-/* Gives the finding of KP_FINDING_COMM these words and this cost; or the advice the note in its place. */
-void kp_finding_reword(struct kp_advice *advice, struct kp_finding *finding, const struct kp_rankwords *words);
+/* Of steps that are long by communication (longer_by): whether other ranks had no core then, or which one came last.
+ * False: neither is known. */
+bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank, const char *longer_by,
+                          bool is_each_nth);
+/* Gives the finding these words and this cost, or the advice the note in its place. */
+void kp_finding_reword(struct kp_advice *advice, struct kp_finding *finding, const struct kp_rankwords *words,
+                       struct kp_strings *texts);
+/* All of that for the advice of a rank. */
+void kp_advice_of_rank(struct kp_advice *advice, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts);
 /* The finding of the rank for which the others wait. No trace alone tells it: that rank's steps compute all the time.
  * Its words are those of `words`. False: it is not late, or they wait for less than communication must cost. */
 bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, const struct kp_rankwaits *ranks,

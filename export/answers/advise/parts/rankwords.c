@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "export/answers/advise/parts/finding.h"
+#include "export/read/facts/nocore.h"
+#include "export/show/units.h"
 
 #define KP_SHARE_LATE 0.05 /* as of communication */
 #define KP_SHARE_LATE_MUCH 0.2
@@ -59,7 +61,7 @@ static void own_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks,
 bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
 {
     const enum kp_rankwait_kind kind = kp_rankwaits_kind(ranks, rank);
-    const struct kp_rankwait *const crowded = kp_rankwaits_crowded(ranks);
+    const struct kp_rankwait *const crowded = kp_rankwaits_without_core(ranks);
     const double wait = kp_rankwaits_share(ranks, rank);
     *out = (struct kp_rankwords){.part = 1};
     out->is_for_gpu = kind == KP_RANKWAIT_UNTOLD || kind == KP_RANKWAIT_LATE;
@@ -85,18 +87,92 @@ bool kp_finding_of_rank(struct kp_rankwords *out, const struct kp_rankwaits *ran
     return true;
 }
 
-void kp_finding_reword(struct kp_advice *a, struct kp_finding *f, const struct kp_rankwords *words)
+/* "step 48", "steps 19, 18 and 3 more". Returns the first of them. */
+static long steps_name(char *out, size_t bytes, const char *longer_by)
+{
+    enum { NAMED = 3 };
+    struct kp_nocore_wait one;
+    char names[64] = "";
+    size_t count = 0, used = 0;
+    long first = -1;
+    for (const char *at = longer_by; (at = kp_nocore_read(at, &one)); count++) {
+        if (!count) first = one.first;
+        if (count < NAMED)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%ld", count ? ", " : "", one.first);
+    }
+    if (count > NAMED) snprintf(out, bytes, "steps %s and %zu more", names, count - NAMED);
+    else snprintf(out, bytes, "step%s %s", kp_units_s(count), names);
+    return first;
+}
+
+/* How long that rank had none: in one step, or everywhere. */
+static void core_name(char *out, size_t bytes, const struct kp_ranklonger *longer)
+{
+    if (longer->step >= 0) snprintf(out, bytes, "%s of step %ld", kp_units_ms(longer->ns), longer->step);
+    else snprintf(out, bytes, "%.0f %% of the time that it wanted one", 100 * kp_rankwait_no_core(longer->of));
+}
+
+bool kp_finding_of_longer(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank, const char *longer_by,
+                          bool is_each_nth)
+{
+    const struct kp_ranklonger longer = kp_rankwaits_longer(ranks, rank, longer_by, is_each_nth);
+    char steps[96], core[64];
+    *out = (struct kp_rankwords){.part = 1, .is_note = longer.kind == KP_RANKLONGER_CORE};
+    if (longer.kind == KP_RANKLONGER_UNTOLD) return false;
+    const long first = steps_name(steps, sizeof steps, longer_by);
+    if (longer.kind == KP_RANKLONGER_OWN) {
+        snprintf(out->what, sizeof out->what,
+                 "some steps last much longer than the others (%s): they wait for rank %ld, "
+                 "which then does more than in other steps",
+                 steps, longer.of->rank);
+        snprintf(out->change, sizeof out->change,
+                 "See what rank %ld does in them: kprof report --step %ld of its trace.", longer.of->rank, first);
+        return true;
+    }
+    core_name(core, sizeof core, &longer);
+    snprintf(out->what, sizeof out->what,
+             "%s took longer in collectives, which end when all ranks have run: rank %ld had "
+             "no CPU core for %s",
+             steps, longer.of->rank, core);
+    return true;
+}
+
+/* What was a finding is said in a note. */
+static void finding_drop(struct kp_advice *a, struct kp_finding *f)
+{
+    memmove(f, f + 1, (size_t)(&a->findings[a->count--] - (f + 1)) * sizeof *f);
+}
+
+void kp_finding_reword(struct kp_advice *a, struct kp_finding *f, const struct kp_rankwords *words,
+                       struct kp_strings *texts)
 {
     if (words->is_note) {
-        a->met = words->what;
-        memmove(f, f + 1, (size_t)(&a->findings[a->count--] - (f + 1)) * sizeof *f);
+        const char **const note = f->longer_by ? &a->waited : &a->met;
+        char both[1024];
+        snprintf(both, sizeof both, "%s%s%s", words->what, *note ? "; " : "", *note ? *note : "");
+        if (f->longer_by) a->waited_ns += f->step_ns;
+        *note = kp_strings_keep(texts, both);
+        finding_drop(a, f);
         return;
     }
-    f->what = words->what;
-    f->change = words->change;
+    f->what = kp_strings_keep(texts, words->what);
+    f->change = kp_strings_keep(texts, words->change);
     f->step_ns *= words->part;
     f->share *= words->part;
-    f->is_critical = f->is_critical && f->share >= KP_SHARE_LATE_MUCH;
+    if (!f->longer_by) f->is_critical = f->is_critical && f->share >= KP_SHARE_LATE_MUCH;
+}
+
+void kp_advice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, long rank, struct kp_strings *texts)
+{
+    struct kp_rankwords words;
+    for (size_t i = a->count; i-- > 0;) {
+        struct kp_finding *const f = &a->findings[i];
+        if (f->longer_by && kp_finding_of_longer(&words, ranks, rank, f->longer_by, f->is_each_nth))
+            kp_finding_reword(a, f, &words, texts);
+        else if (strcmp(f->id, KP_FINDING_COMM) == 0 && kp_finding_of_rank(&words, ranks, rank) &&
+                 (words.is_for_gpu || !a->has_gpu))
+            kp_finding_reword(a, f, &words, texts);
+    }
 }
 
 bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, const struct kp_rankwaits *ranks, long rank)

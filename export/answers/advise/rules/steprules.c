@@ -136,17 +136,38 @@ static void place_compare(void *context, size_t step, int32_t node, int32_t befo
 
 KP_ORDER_BY(longest_first, double)
 
-/* Numbers of the steps that cost most, the longest first. */
+/* The steps that cost something, the longest first; the caller frees them. */
+static size_t *cost_order(const struct kp_costrules *x, const struct kp_cost *cost, size_t *count)
+{
+    size_t *const at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
+    for (size_t i = *count = 0; i < x->chosen->step_count; i++)
+        if (cost->of[i] > 0) at[(*count)++] = i;
+    qsort_r(at, *count, sizeof *at, longest_first, cost->of);
+    return at;
+}
+
 static const char *numbers_text(struct kp_costrules *x, const struct kp_cost *cost)
 {
-    size_t count = 0;
-    size_t *at = kp_kineto_room(x->chosen->step_count + 1, sizeof *at);
-    for (size_t i = 0; i < x->chosen->step_count; i++)
-        if (cost->of[i] > 0) at[count++] = i;
-    qsort_r(at, count, sizeof *at, longest_first, cost->of);
+    size_t count, *const at = cost_order(x, cost, &count);
     const char *text = kp_costrules_numbers(x, at, count);
     free(at);
     return text;
+}
+
+/* What these steps last longer, for the other ranks to explain (kp_finding.longer_by). */
+static const char *longer_by_text(const struct kp_costrules *x, const struct kp_cost *cost)
+{
+    size_t count = 0, bytes;
+    char *text = NULL;
+    size_t *const at = cost_order(x, cost, &count);
+    FILE *const out = open_memstream(&text, &bytes);
+    for (size_t i = 0; out && i < count; i++)
+        fprintf(out, "%s%ld:%.0f", i ? "," : "", x->chosen->steps[at[i]].number, cost->of[at[i]] / 1e3);
+    if (out) fclose(out);
+    const char *const kept = kp_strings_keep(x->tree->trace->strings, text);
+    free(text);
+    free(at);
+    return kept;
 }
 
 /* The number of the step that costs most. */
@@ -305,11 +326,13 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compa
     if (rule == &drift) of_part.change = drift_change(part, is_gap);
     const char *numbers = numbers_text(x, cost);
     const bool is_told = is_outlier && part != KP_SPLIT_LOADING;
+    const char *const longer_by = part == KP_SPLIT_COMM && !x->out->has_gpu ? longer_by_text(x, cost) : NULL;
     const char *begin = is_told ? kp_stepbegin_text(x, cost->of, with->longer) : "";
     double *weights = is_gap ? more_weights(x, with) : NULL;
     const bool is_one = cost->least == 1;
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
     if (f) longer_name(x, f, numbers, part, weights, is_one, begin);
+    if (f) f->longer_by = longer_by, f->is_each_nth = !is_outlier;
     free(weights);
     return f;
 }
@@ -411,6 +434,7 @@ static void group_tell(struct kp_costrules *x, const struct kp_longsteps *l, siz
     struct kp_finding *f = one != SIZE_MAX ? one_tell(x, l, &cost, one) : longer_tell(x, &with, &rule);
     if (f && one != SIZE_MAX) f->once_ns = l->more[one], f->once_step = x->chosen->steps[one].number;
     const bool is_most = f && one == SIZE_MAX && f->steps >= MOST_STEPS_LEAST && f->share >= MOST_SHARE;
+    if (f) f->is_each_nth = is_again;
     if (f) f->is_critical |= is_most || (is_again && f->share >= KP_SHARE_CRITICAL);
     if (!f || !are_slower) return;
     f->what = kp_costrules_text(x, "%s%s", f->what, slower_what);
