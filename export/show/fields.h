@@ -13,7 +13,7 @@
  * F(kind, key, value) is a member of every such object, IF(condition, kind, key, value) of those of which it is true. A
  * text may be written to `room`, of KP_FIELD_ROOM bytes. The kinds, and what stands in brackets for a value:
  *   TEXT; MAYBE: NULL null; SOME: NULL left out; WORD (text, "one|two"); TEXTS (count, text at i)
- *   BOOL; WHOLE; MAYBE_WHOLE: below 0 null; REAL: six digits; FIXED (decimals, number); MAYBE_FIXED: NAN null
+ *   BOOL; ID: a number as text; WHOLE; MAYBE_WHOLE: below 0 null; REAL: six digits; FIXED (decimals, number); MAYBE_FIXED: NAN null
  *   MS, SHARE, PERCENT, TIMES, BYTES, COUNT: units of columns; MAYBE_MS: NAN null; MAYBE_SHARE: below 0 null
  *   WHOLES, MS_BY (count, key at i, value at i): an object of numbers
  *   OBJECT (fields, item); MAYBE_OBJECT: null where the item is NULL; LIST (fields, count, item at i); LINES: likewise,
@@ -96,6 +96,7 @@ void kp_fields_schema(FILE *out, const struct kp_fields *const *each);
 #define KP_PUT_TEXTS(key, value) KP_FIELD_WITH(KP_PUT_TEXTS_, key, value)
 #define KP_PUT_TEXTS_(key, count, ...) KP_PUT_EACH(key, '[', ']', count, kp_jsonout_text(j, NULL, __VA_ARGS__))
 #define KP_PUT_BOOL(key, value) kp_jsonout_bool(j, key, value)
+#define KP_PUT_ID(key, value) kp_jsonout_id(j, key, value)
 #define KP_PUT_WHOLE(key, value) kp_jsonout_whole(j, key, (int64_t)(value))
 #define KP_PUT_MAYBE_WHOLE(key, value) kp_jsonout_number(j, key, (value) < 0 ? NAN : (double)(value), 0)
 #define KP_PUT_REAL(key, value) kp_jsonout_real(j, key, value)
@@ -150,6 +151,7 @@ void kp_fields_schema(FILE *out, const struct kp_fields *const *each);
 #define KP_KIND_WORD_(key, text, words) KP_FIELD_WORD, words, 0
 #define KP_KIND_TEXTS(value) KP_FIELD_TYPE, KP_TYPE_ARRAY(KP_TYPE("string")), 0
 #define KP_KIND_BOOL(value) KP_FIELD_TYPE, KP_TYPE("boolean"), 0
+#define KP_KIND_ID(value) KP_FIELD_TYPE, KP_TYPE("string"), 0
 #define KP_KIND_WHOLE(value) KP_FIELD_TYPE, KP_TYPE("integer"), 0
 #define KP_KIND_MAYBE_WHOLE(value) KP_FIELD_TYPE, KP_TYPE_MAYBE("integer"), 0
 #define KP_KIND_NUMBER KP_FIELD_TYPE, KP_TYPE("number"), 0

@@ -69,6 +69,24 @@ void kp_jsonout_real(struct kp_jsonout *j, const char *key, double value)
     fprintf(j->out, "%.6g", value);
 }
 
+void kp_jsonout_id(struct kp_jsonout *j, const char *key, int64_t id)
+{
+    kp_jsonout_key(j, key);
+    fprintf(j->out, "\"%" PRId64 "\"", id);
+}
+
+void kp_jsonout_items(struct kp_jsonout *j, const int64_t *of, size_t count)
+{
+    for (size_t i = 0; i < count; i++) kp_jsonout_whole(j, NULL, of[i]);
+}
+
+void kp_jsonout_wholes(struct kp_jsonout *j, const char *key, const int64_t *of, size_t count)
+{
+    kp_jsonout_open(j, key, '[');
+    kp_jsonout_items(j, of, count);
+    kp_jsonout_close(j, ']');
+}
+
 void kp_jsonout_unit(struct kp_jsonout *j, const char *key, double value, enum kp_unit unit)
 {
     static const struct {

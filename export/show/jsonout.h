@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -40,5 +41,9 @@ void kp_jsonout_bool(struct kp_jsonout *j, const char *key, bool value);
 void kp_jsonout_whole(struct kp_jsonout *j, const char *key, int64_t value);
 void kp_jsonout_number(struct kp_jsonout *j, const char *key, double value, int decimals); /* NAN: null */
 void kp_jsonout_real(struct kp_jsonout *j, const char *key, double value);                 /* of six digits */
+void kp_jsonout_id(struct kp_jsonout *j, const char *key, int64_t id); /* as a text: JavaScript would round it */
+void kp_jsonout_items(struct kp_jsonout *j, const int64_t *of, size_t count);
+void kp_jsonout_wholes(struct kp_jsonout *j, const char *key, const int64_t *of, size_t count); /* an array of them */
+#define KP_JSONOUT_NUMBERS(...) (const int64_t[]){__VA_ARGS__}, sizeof(const int64_t[]){__VA_ARGS__} / sizeof(int64_t)
 /* Writes a value of a column's unit as JSON has it: times in ms, percents from 0 to 100. NAN: null. */
 void kp_jsonout_unit(struct kp_jsonout *j, const char *key, double value, enum kp_unit unit);

@@ -11,7 +11,7 @@ void kp_closingline_setup(const struct kp_config *config, const struct kp_schedu
                           bool (*had_activity)(void));
 /* Logs what was written. last: the path of the newest trace. */
 void kp_closingline_say(const struct kp_finish_totals *total, const char *last);
-/* Logs why there is no trace, if there is none and somebody expects one. */
+/* Logs why there is no trace, if a trace was to be expected. */
 void kp_closingline_say_missing(const struct kp_finish_totals *total);
 /* The program sends itself a signal that ends it: logs what is kept. Async-signal-safe. */
 void kp_closingline_say_signal(int number);

@@ -6,60 +6,61 @@
  */
 #include "export/answers/memory/memblocks.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "export/show/jsonout.h"
 
 enum { SLICES = 800 };
 
-static void sums_put(FILE *out, const char *begin, const struct kp_mem_sum *sum)
+static void steps_put(struct kp_jsonout *j, const struct kp_memview *view, const struct kp_mem_show *show)
 {
-    fputs(begin, out);
-    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++) fprintf(out, "%s%" PRId64, k ? "," : "", sum->of[k]);
-    fputs("]", out);
-}
-
-static void steps_put(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
-{
-    const char *between = "";
-    fputs(",\"steps\":[", out);
+    kp_jsonout_open(j, "steps", '[');
     for (size_t i = 0; i < view->step_count; i++) {
         const struct kp_mem_step *step = &view->steps[i];
         if (step->from_ns < show->from_ns || step->from_ns > show->to_ns) continue;
-        fprintf(out, "%s[%ld,%" PRId64 "]", between, step->number, step->from_ns - view->zero_ns);
-        between = ",";
+        kp_jsonout_wholes(j, NULL, KP_JSONOUT_NUMBERS(step->number, step->from_ns - view->zero_ns));
     }
-    fputs("]", out);
+    kp_jsonout_close(j, ']');
 }
 
-static void slices_put(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show,
+/* Each slice: its highest moment, and the bytes of each category then. */
+static void slices_put(struct kp_jsonout *j, const struct kp_memview *view, const struct kp_mem_show *show,
                        const struct kp_mem_curve *curve)
 {
-    int64_t at[SLICES];
-    char begin[48];
+    int64_t at[SLICES], row[1 + KP_MEM_CATEGORIES];
     struct kp_mem_sum *slices = kp_mem_curve_slices(curve, show->from_ns, show->to_ns, SLICES, at);
-    fputs(",\"slices\":[", out);
+    kp_jsonout_open(j, "slices", '[');
     for (size_t i = 0; i < SLICES; i++) {
-        snprintf(begin, sizeof begin, "%s[%" PRId64 ",", i ? ",\n" : "\n", at[i] - view->zero_ns);
-        sums_put(out, begin, &slices[i]);
+        row[0] = at[i] - view->zero_ns;
+        memcpy(row + 1, slices[i].of, sizeof slices[i].of);
+        kp_jsonout_line(j);
+        kp_jsonout_wholes(j, NULL, row, 1 + KP_MEM_CATEGORIES);
     }
-    fputs("]", out);
+    kp_jsonout_close(j, ']');
     free(slices);
 }
 
 void kp_memdraw_data(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show,
                      const struct kp_mem_curve *curve)
 {
+    struct kp_jsonout *const j = KP_JSONOUT(out);
     const int64_t span_ns = show->to_ns - show->from_ns;
-    fprintf(out, "{\"from\":%" PRId64 ",\"span\":%" PRId64 ",\"names\":[", show->from_ns - view->zero_ns,
-            span_ns > 0 ? span_ns : 1);
-    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++) fprintf(out, "%s\"%s\"", k ? "," : "", kp_mem_category_name(k));
-    sums_put(out, "],\"most\":[", &curve->most);
-    fprintf(out, ",\"peak\":{\"at\":%" PRId64 ",\"total\":%" PRId64, curve->peak_ns - view->zero_ns, curve->peak.total);
-    sums_put(out, ",\"of\":[", &curve->peak);
-    fputs("}", out);
-    steps_put(out, view, show);
-    slices_put(out, view, show, curve);
-    fputs("}", out);
+    kp_jsonout_open(j, NULL, '{');
+    kp_jsonout_whole(j, "from", show->from_ns - view->zero_ns);
+    kp_jsonout_whole(j, "span", span_ns > 0 ? span_ns : 1);
+    kp_jsonout_open(j, "names", '[');
+    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++) kp_jsonout_text(j, NULL, kp_mem_category_name(k));
+    kp_jsonout_close(j, ']');
+    kp_jsonout_wholes(j, "most", curve->most.of, KP_MEM_CATEGORIES);
+    kp_jsonout_open(j, "peak", '{');
+    kp_jsonout_whole(j, "at", curve->peak_ns - view->zero_ns);
+    kp_jsonout_whole(j, "total", curve->peak.total);
+    kp_jsonout_wholes(j, "of", curve->peak.of, KP_MEM_CATEGORIES);
+    kp_jsonout_close(j, '}');
+    steps_put(j, view, show);
+    slices_put(j, view, show, curve);
+    kp_jsonout_close(j, '}');
 }
 
 void kp_memdraw_script(FILE *out)

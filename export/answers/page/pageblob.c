@@ -92,14 +92,20 @@ static char *directory_make(const struct kp_page_blob *blob, const char *head, s
     char *text = NULL;
     FILE *f = open_memstream(&text, bytes);
     if (!f) return NULL;
-    fputs("{\"columns\":{", f);
+    struct kp_jsonout *const j = KP_JSONOUT(f);
+    kp_jsonout_open(j, NULL, '{');
+    kp_jsonout_open(j, "columns", '{');
     for (size_t i = 0; i < blob->column_count; i++) {
         const struct kp_page_column *c = &blob->columns[i];
-        fprintf(f, "%s\"%s\":[\"%s\",%zu,%zu]", i ? "," : "", c->name, c->type, c->at, c->count);
+        kp_jsonout_open(j, c->name, '[');
+        kp_jsonout_text(j, NULL, c->type);
+        kp_jsonout_items(j, KP_JSONOUT_NUMBERS((int64_t)c->at, (int64_t)c->count));
+        kp_jsonout_close(j, ']');
     }
-    fputs("},\"head\":", f);
+    kp_jsonout_close(j, '}');
+    kp_jsonout_key(j, "head");
     fwrite(head, 1, head_bytes, f);
-    fputs("}", f);
+    kp_jsonout_close(j, '}');
     while (ftell(f) % ALIGN) fputc(' ', f);
     if (fclose(f) == 0) return text;
     free(text);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* pagehead.c - what the page says in words and few numbers: the run, findings, steps, lanes */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,61 +7,59 @@
 #include "export/answers/ranks/lastwords.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
-#include "export/show/plain.h"
+#include "export/show/fields.h"
 #include "export/answers/stacks/stepparts.h"
 #include "export/answers/top/timeshares.h"
 
-void kp_page_member_put(FILE *out, const char *key, const char *text)
-{
-    fprintf(out, ",\"%s\":", key);
-    kp_plain_json(out, text);
-}
+struct run {
+    struct kp_page *page;
+    const struct kp_kineto *trace;
+    const char *label;
+    struct kp_summary summary;
+    struct kp_stepparts parts;
+    char ended[KP_LASTWORDS_BYTES + 80]; /* "by ValueError at train.py:18 main, after step 19" */
+};
 
-/* What of a step is forward, backward and optimizer, as the report has it. */
-static void step_parts_put(const struct kp_page *page, FILE *out)
-{
-    struct kp_stepparts parts = {0};
-    char text[160];
-    kp_stepparts_add(&parts, page->tree, &page->chosen);
-    const bool is_any = kp_stepparts_has(&parts);
-    kp_page_member_put(out, "parts", is_any ? kp_stepparts_text(text, sizeof text, &parts, false) : NULL);
-    const bool has_gpu = is_any && kp_stepparts_has_gpu(&parts);
-    kp_page_member_put(out, "gpu_parts", has_gpu ? kp_stepparts_text(text, sizeof text, &parts, true) : NULL);
-}
+static const char *fact(const struct run *r, const char *name) { return kp_kineto_fact(r->trace, name); }
 
-/* "by ValueError at train.py:18 main, after step 19" */
-static void ended_put(const struct kp_page *page, FILE *out)
-{
-    char text[KP_LASTWORDS_BYTES + 80];
-    kp_lastwords_ended(text, sizeof text, page->tree, &page->chosen);
-    kp_page_member_put(out, "ended", *text ? text : NULL);
-    if (*text) kp_page_member_put(out, "recorded", kp_ended_recorded(text, sizeof text, page->tree->trace));
-    kp_page_member_put(out, "stood", kp_kineto_fact(page->tree->trace, "kprof.stood"));
-    kp_page_member_put(out, "out_of_memory", kp_kineto_fact(page->tree->trace, "kprof.out_of_memory"));
-}
+#define RUN(F, IF)                                                                                               \
+    F(TEXT, label, r->label)                                                                                     \
+    F(MAYBE, program, r->trace->program ? kp_kineto_text(r->trace, r->trace->program) : NULL)                    \
+    F(MAYBE, script, fact(r, "kprof.script"))                                                                    \
+    F(MAYBE, host, fact(r, "host_name"))                                                                         \
+    F(MAYBE, torch, fact(r, "kprof.torch_version"))                                                              \
+    F(MAYBE, rank, fact(r, "distributedInfo.rank"))                                                              \
+    F(MAYBE, ranks, fact(r, "distributedInfo.world_size"))                                                       \
+    F(MAYBE, parts, kp_stepparts_has(&r->parts) ? kp_stepparts_text(room, sizeof room, &r->parts, false) : NULL) \
+    F(MAYBE, gpu_parts,                                                                                          \
+      kp_stepparts_has(&r->parts) && kp_stepparts_has_gpu(&r->parts)                                             \
+          ? kp_stepparts_text(room, sizeof room, &r->parts, true)                                                \
+          : NULL)                                                                                                \
+    F(MAYBE, ended, *r->ended ? r->ended : NULL)                                                                 \
+    IF(*r->ended, MAYBE, recorded, kp_ended_recorded(room, sizeof room, r->trace))                               \
+    F(MAYBE, stood, fact(r, "kprof.stood"))                                                                      \
+    F(MAYBE, out_of_memory, fact(r, "kprof.out_of_memory"))                                                      \
+    F(WHOLE, when_ms, r->summary.when_ns / 1000000)                                                              \
+    F(WHOLE, wall, r->summary.wall_ns)                                                                           \
+    F(WHOLE, dropped, r->summary.lost)                                                                           \
+    IF(r->summary.is_lost_least, BOOL, dropped_least, true)                                                      \
+    F(WHOLE, cores, r->summary.cores)                                                                            \
+    F(WHOLE, threads, r->summary.busy_threads)                                                                   \
+    F(BOOL, torn, r->trace->torn)                                                                                \
+    F(BOOL, shapes, r->trace->record_shapes)                                                                     \
+    F(BOOL, memory, r->trace->profile_memory)                                                                    \
+    F(BOOL, stacks, r->trace->has_stacks || r->trace->with_stack)                                                \
+    F(BOOL, frames, r->page->has_frames)                                                                         \
+    F(WHOLE, zero, r->page->base_ns - r->trace->start_ns) /* of the page's times, after the profiler's start */
+KP_FIELDS(run, struct run, RUN)
 
-static void run_put(struct kp_page *page, const char *label, FILE *out)
+static void run_put_of(struct kp_page *page, const char *label, struct kp_jsonout *j)
 {
-    const struct kp_kineto *trace = page->tree->trace;
-    struct kp_summary s;
-    kp_summary_make(&s, page->tree, &page->chosen);
-    fputs("\"run\":{\"label\":", out);
-    kp_plain_json(out, label);
-    kp_page_member_put(out, "program", trace->program ? kp_kineto_text(trace, trace->program) : NULL);
-    kp_page_member_put(out, "script", kp_kineto_fact(trace, "kprof.script"));
-    kp_page_member_put(out, "host", kp_kineto_fact(trace, "host_name"));
-    kp_page_member_put(out, "torch", kp_kineto_fact(trace, "kprof.torch_version"));
-    kp_page_member_put(out, "rank", kp_kineto_fact(trace, "distributedInfo.rank"));
-    kp_page_member_put(out, "ranks", kp_kineto_fact(trace, "distributedInfo.world_size"));
-    step_parts_put(page, out);
-    ended_put(page, out);
-    fprintf(out, ",\"when_ms\":%" PRId64 ",\"wall\":%" PRId64 ",\"dropped\":%" PRIu64 "%s", s.when_ns / 1000000,
-            s.wall_ns, s.lost, s.is_lost_least ? ",\"dropped_least\":true" : "");
-    fprintf(out, ",\"cores\":%ld,\"threads\":%ld,\"torn\":%s,\"shapes\":%s,\"memory\":%s,\"stacks\":%s", s.cores,
-            s.busy_threads, trace->torn ? "true" : "false", trace->record_shapes ? "true" : "false",
-            trace->profile_memory ? "true" : "false", trace->has_stacks || trace->with_stack ? "true" : "false");
-    fprintf(out, ",\"frames\":%s,\"zero\":%" PRId64 "}", page->has_frames ? "true" : "false",
-            page->base_ns - trace->start_ns); /* of the page's times, after the profiler's start */
+    struct run r = {.page = page, .trace = page->tree->trace, .label = label};
+    kp_summary_make(&r.summary, page->tree, &page->chosen);
+    kp_stepparts_add(&r.parts, page->tree, &page->chosen);
+    kp_lastwords_ended(r.ended, sizeof r.ended, page->tree, &page->chosen);
+    kp_fields_put(j, "run", &run_fields, &r);
 }
 
 /* The title of a note's card, by what it tells. */
@@ -88,135 +85,142 @@ static const char *note_title(const struct kp_advice *a, const char *note)
     return "Note";
 }
 
-/* What docs/reference/findings.md says below the finding's heading. */
-static void about_put(FILE *out, const char *id)
+/* Copies what docs/reference/findings.md says below the finding's heading. Returns `out`, or NULL: it has none. */
+static const char *about(const char *id, char *out, size_t bytes)
 {
     char head[80];
-    const int bytes = snprintf(head, sizeof head, "\n### %s\n", id);
+    const int head_bytes = snprintf(head, sizeof head, "\n### %s\n", id);
     const char *const end = kp_page_findings_end;
-    const char *at = memmem(kp_page_findings, (size_t)(end - kp_page_findings), head, (size_t)bytes);
-    if (!at) return;
-    at += bytes;
+    const char *at = memmem(kp_page_findings, (size_t)(end - kp_page_findings), head, (size_t)head_bytes);
+    if (!at) return NULL;
+    at += head_bytes;
     const char *const next = memmem(at, (size_t)(end - at), "\n#", 2);
-    char *const text = strndup(at, (size_t)((next ? next : end) - at));
-    if (text) kp_page_member_put(out, "about", text);
-    free(text);
+    snprintf(out, bytes, "%.*s", (int)((next ? next : end) - at), at);
+    return out;
 }
 
-void kp_page_finding_put(FILE *out, const struct kp_finding *f)
-{
-    char line[4096];
-    fprintf(out, "\"critical\":%s,\"cost\":%.0f,\"share\":%.6f,\"steps\":%zu", f->is_critical ? "true" : "false",
-            f->step_ns, f->share, f->steps);
-    kp_page_member_put(out, "id", f->id);
-    about_put(out, f->id);
-    kp_page_member_put(out, "what", f->what);
-    kp_page_member_put(out, "change", f->change);
-    kp_page_member_put(out, "where", f->where);
-    if (f->longer_by) kp_page_member_put(out, "longer_by", f->longer_by);
-    kp_page_member_put(out, "line", kp_finding_line(f, line, sizeof line));
-    fprintf(out, ",\"gap\":%s,\"bytes\":%.0f,\"once\":%.0f,\"once_step\":%ld", f->is_gap ? "true" : "false",
-            f->step_bytes, f->once_ns, f->once_step);
-}
+#define FINDING(F, IF)                                    \
+    F(BOOL, critical, r->is_critical)                     \
+    F(FIXED, cost, (0, r->step_ns))                       \
+    F(SHARE, share, r->share)                             \
+    F(WHOLE, steps, r->steps)                             \
+    F(TEXT, id, r->id)                                    \
+    F(SOME, about, about(r->id, room, sizeof room))       \
+    F(MAYBE, what, r->what)                               \
+    F(MAYBE, change, r->change)                           \
+    F(MAYBE, where, r->where)                             \
+    F(SOME, longer_by, r->longer_by)                      \
+    F(MAYBE, line, kp_finding_line(r, room, sizeof room)) \
+    F(BOOL, gap, r->is_gap)                               \
+    F(FIXED, bytes, (0, r->step_bytes))                   \
+    F(FIXED, once, (0, r->once_ns))                       \
+    F(WHOLE, once_step, r->once_step)
+KP_FIELDS(finding, struct kp_finding, FINDING)
 
-static void advice_put(struct kp_page *page, FILE *out)
-{
-    const struct kp_advice *const a = page->advice;
-    page->has_gpu |= a->has_gpu;
-    fprintf(out, ",\"gpu\":%s,\"advice\":{\"healthy\":%s,\"steps\":%zu,\"step\":%.0f,\"median\":%.0f",
-            page->has_gpu ? "true" : "false", a->is_well ? "true" : "false", a->steps, a->step_ns, a->median_ns);
-    kp_page_member_put(out, "missing", a->missing);
-    fprintf(out, ",\"unrecorded\":%s,\"unjudged\":[", a->is_unrecorded ? "true" : "false");
-    for (size_t i = 0; i < a->unjudged_count; i++) {
-        if (i) fputs(",", out);
-        kp_plain_json(out, a->unjudged[i]);
-    }
-    fputs("]", out);
-    kp_page_member_put(out, "seen", a->seen);
-    kp_page_member_put(out, "crowded", a->crowded);
-    fprintf(out, ",\"crowded_first\":%s,\"findings\":[", kp_advice_is_crowded_first(a) ? "true" : "false");
-    for (size_t i = 0; i < a->count; i++) {
-        fputs(i ? ",{" : "{", out);
-        kp_page_finding_put(out, &a->findings[i]);
-        fputs("}", out);
-    }
-    fputs("],\"notes\":[", out);
+void kp_page_finding_put(struct kp_jsonout *j, const struct kp_finding *f) { finding_put(j, f); }
+
+struct advice {
+    const struct kp_advice *of;
     const char *notes[KP_NOTES_MAX];
-    const size_t note_count = kp_advice_notes(a, notes);
-    for (size_t i = 0; i < note_count; i++) {
-        if (i) fputs(",", out);
-        kp_plain_json(out, notes[i]);
-    }
-    fputs("],\"note_titles\":[", out);
-    for (size_t i = 0; i < note_count; i++) fprintf(out, "%s\"%s\"", i ? "," : "", note_title(a, notes[i]));
-    fputs("]}", out);
+    size_t note_count;
+};
+#define ADVICE(F, IF)                                               \
+    F(BOOL, healthy, r->of->is_well)                                \
+    F(WHOLE, steps, r->of->steps)                                   \
+    F(FIXED, step, (0, r->of->step_ns))                             \
+    F(FIXED, median, (0, r->of->median_ns))                         \
+    F(MAYBE, missing, r->of->missing)                               \
+    F(BOOL, unrecorded, r->of->is_unrecorded)                       \
+    F(TEXTS, unjudged, (r->of->unjudged_count, r->of->unjudged[i])) \
+    F(MAYBE, seen, r->of->seen)                                     \
+    F(MAYBE, crowded, r->of->crowded)                               \
+    F(BOOL, crowded_first, kp_advice_is_crowded_first(r->of))       \
+    F(LIST, findings, (finding, r->of->count, &r->of->findings[i])) \
+    F(TEXTS, notes, (r->note_count, r->notes[i]))                   \
+    F(TEXTS, note_titles, (r->note_count, note_title(r->of, r->notes[i])))
+KP_FIELDS(advice, struct advice, ADVICE)
+
+static void advice_put_of(struct kp_page *page, struct kp_jsonout *j)
+{
+    struct advice a = {.of = page->advice};
+    a.note_count = kp_advice_notes(a.of, a.notes);
+    page->has_gpu |= a.of->has_gpu;
+    kp_jsonout_bool(j, "gpu", page->has_gpu);
+    kp_fields_put(j, "advice", &advice_fields, &a);
 }
 
 /* base_ns is the least of all starts. */
-static uint64_t since(const struct kp_page *page, int64_t ns) { return (uint64_t)ns - (uint64_t)page->base_ns; }
+static int64_t since(const struct kp_page *page, int64_t ns)
+{
+    return (int64_t)((uint64_t)ns - (uint64_t)page->base_ns);
+}
 
 /* Each step: number, start, end, and its parts in the order of enum kp_split_part. */
-static void steps_put(const struct kp_page *page, FILE *out)
+static void steps_put(const struct kp_page *page, struct kp_jsonout *j)
 {
     const struct kp_chosen *chosen = &page->chosen;
     struct kp_step_split *splits = kp_kineto_room(chosen->step_count + 1, sizeof *splits);
     kp_step_split_all(splits, page->tree, chosen);
-    fprintf(out, ",\"by_optimizer\":%s,\"steps\":[", chosen->ended_by == KP_STEPENDS_OPTIMIZER ? "true" : "false");
+    kp_jsonout_bool(j, "by_optimizer", chosen->ended_by == KP_STEPENDS_OPTIMIZER);
+    kp_jsonout_open(j, "steps", '[');
     for (size_t i = 0; i < chosen->step_count; i++) {
         const struct kp_step *step = &chosen->steps[i];
-        fprintf(out, "%s[%ld,%" PRIu64 ",%" PRIu64, i ? "," : "", step->number, since(page, step->start_ns),
-                since(page, step->end_ns));
-        for (int p = 0; p < KP_SPLIT_PARTS; p++) fprintf(out, ",%" PRId64, splits[i].part_ns[p]);
-        fputs("]", out);
+        kp_jsonout_open(j, NULL, '[');
+        kp_jsonout_items(j, KP_JSONOUT_NUMBERS(step->number, since(page, step->start_ns), since(page, step->end_ns)));
+        kp_jsonout_items(j, splits[i].part_ns, KP_SPLIT_PARTS);
+        kp_jsonout_close(j, ']');
     }
-    fputs("]", out);
-    if (page->starts_with_steps) fprintf(out, ",\"start\":[%zu,%zu]", page->low, page->high);
+    kp_jsonout_close(j, ']');
+    if (page->starts_with_steps)
+        kp_jsonout_wholes(j, "start", KP_JSONOUT_NUMBERS((int64_t)page->low, (int64_t)page->high));
     free(splits);
 }
 
 /* Names and order of the parts of a step, and of each step its parts; none where it does not train. */
-static void step_parts_list(const struct kp_page *page, FILE *out)
+static void step_parts_list(const struct kp_page *page, struct kp_jsonout *j)
 {
     const struct kp_chosen *chosen = &page->chosen;
     struct kp_stepparts sums = {0};
-    fputs(",\"part_names\":[", out);
-    for (enum kp_part part = 0; part < KP_PARTS; part++) fprintf(out, "%s\"%s\"", part ? "," : "", kp_part_name(part));
-    fputs("],\"part_order\":[", out);
-    for (int p = 0; p < KP_STEPPARTS_SHOWN; p++) fprintf(out, "%s%d", p ? "," : "", (int)kp_stepparts_order[p]);
-    fputs("],\"step_parts\":[", out);
+    kp_jsonout_open(j, "part_names", '[');
+    for (enum kp_part part = 0; part < KP_PARTS; part++) kp_jsonout_text(j, NULL, kp_part_name(part));
+    kp_jsonout_close(j, ']');
+    kp_jsonout_open(j, "part_order", '[');
+    for (int p = 0; p < KP_STEPPARTS_SHOWN; p++) kp_jsonout_whole(j, NULL, kp_stepparts_order[p]);
+    kp_jsonout_close(j, ']');
+    kp_jsonout_open(j, "step_parts", '[');
     kp_stepparts_add(&sums, page->tree, chosen);
     if (kp_stepparts_has(&sums)) {
         int64_t(*rows)[KP_STEPPARTS_SHOWN] = kp_kineto_room(chosen->step_count + 1, sizeof *rows);
         kp_stepparts_each(rows, page->tree, chosen);
-        for (size_t i = 0; i < chosen->step_count; i++) {
-            for (int p = 0; p < KP_STEPPARTS_SHOWN; p++)
-                fprintf(out, "%s%" PRId64, p ? "," : i ? ",[" : "[", rows[i][p]);
-            fputs("]", out);
-        }
+        for (size_t i = 0; i < chosen->step_count; i++) kp_jsonout_wholes(j, NULL, rows[i], KP_STEPPARTS_SHOWN);
         free(rows);
     }
-    fputs("]", out);
+    kp_jsonout_close(j, ']');
 }
 
 /* Each lane: pid, tid, 1 on a device, 1 asynchronous, 1 the thread of the steps, first event, number of events. */
-static void lanes_put(const struct kp_page *page, FILE *out)
+static void lanes_put(const struct kp_page *page, struct kp_jsonout *j)
 {
-    fputs(",\"lanes\":[", out);
+    kp_jsonout_open(j, "lanes", '[');
     for (size_t i = 0; i < page->lane_count; i++) {
         const struct kp_page_lane *l = &page->lanes[i];
-        fprintf(out, "%s[\"%" PRId64 "\",\"%" PRId64 "\",%d,%d,%d,%zu,%zu]", i ? "," : "", l->pid, l->tid, l->on_device,
-                l->is_async, l->is_main, l->first, l->count);
+        kp_jsonout_open(j, NULL, '[');
+        kp_jsonout_id(j, NULL, l->pid);
+        kp_jsonout_id(j, NULL, l->tid);
+        kp_jsonout_items(
+            j, KP_JSONOUT_NUMBERS(l->on_device, l->is_async, l->is_main, (int64_t)l->first, (int64_t)l->count));
+        kp_jsonout_close(j, ']');
     }
-    fputs("]", out);
+    kp_jsonout_close(j, ']');
 }
 
-void kp_page_head_put(struct kp_page *page, const char *label, FILE *out)
+void kp_page_head_put(struct kp_page *page, const char *label, struct kp_jsonout *j)
 {
-    fputs("{\"schema\":1,", out);
-    run_put(page, label, out);
-    advice_put(page, out);
-    steps_put(page, out);
-    step_parts_list(page, out);
-    lanes_put(page, out);
-    kp_page_rows_put(page, out);
+    kp_jsonout_whole(j, "schema", 1);
+    run_put_of(page, label, j);
+    advice_put_of(page, j);
+    steps_put(page, j);
+    step_parts_list(page, j);
+    lanes_put(page, j);
+    kp_page_rows_put(page, j);
 }

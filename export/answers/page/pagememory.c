@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* pagememory.c - blocks of torch's allocators as columns: when, how large, which category, op and line */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/answers/page/pageparts.h"
 #include "export/answers/memory/memblocks.h"
-#include "export/show/plain.h"
 
 enum { PLACE_BYTES = 400 };
 struct block_columns {
@@ -74,23 +72,26 @@ static void blocks_put(struct kp_page *page, const struct kp_memview *view)
 }
 
 /* Each device: name, first block, number of blocks, bytes of before without a block, most reserved, 1 knows before. */
-static void devices_put(const struct kp_memview *view, FILE *out)
+static void devices_put(const struct kp_memview *view, struct kp_jsonout *j)
 {
-    fputs(",\"memory\":{\"categories\":[", out);
-    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++) {
-        if (k) fputc(',', out);
-        kp_plain_json(out, kp_mem_category_name(k));
-    }
-    fputs("],\"devices\":[", out);
+    kp_jsonout_open(j, "memory", '{');
+    kp_jsonout_open(j, "categories", '[');
+    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++) kp_jsonout_text(j, NULL, kp_mem_category_name(k));
+    kp_jsonout_close(j, ']');
+    kp_jsonout_open(j, "devices", '[');
     for (size_t d = 0; d < view->device_count; d++) {
         const struct kp_mem_device *m = &view->devices[d];
-        fprintf(out, "%s[\"%s\",%zu,%zu,%" PRId64 ",%" PRId64 ",%d]", d ? "," : "", m->name, m->first, m->count,
-                m->before_bytes, m->reserved_most, m->knows_before);
+        kp_jsonout_open(j, NULL, '[');
+        kp_jsonout_text(j, NULL, m->name);
+        kp_jsonout_items(j, KP_JSONOUT_NUMBERS((int64_t)m->first, (int64_t)m->count, m->before_bytes, m->reserved_most,
+                                               m->knows_before));
+        kp_jsonout_close(j, ']');
     }
-    fputs("]}", out);
+    kp_jsonout_close(j, ']');
+    kp_jsonout_close(j, '}');
 }
 
-void kp_page_memory_put(struct kp_page *page, struct kp_tree *tree, FILE *head)
+void kp_page_memory_put(struct kp_page *page, struct kp_tree *tree, struct kp_jsonout *head)
 {
     struct kp_memview view;
     if (kp_memview_build(&view, tree) == 0) {

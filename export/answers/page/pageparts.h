@@ -10,6 +10,7 @@
 #include "export/answers/advise/parts/finding.h"
 #include "export/answers/ranks/stuck.h"
 #include "export/read/store/keyindex.h"
+#include "export/show/jsonout.h"
 
 /* ---- pageblob.c ---- */
 
@@ -95,19 +96,16 @@ void kp_page_flame_put(struct kp_page *page);
 
 /* ---- pagememory.c ---- */
 
-void kp_page_memory_put(struct kp_page *page, struct kp_tree *tree, FILE *head);
+void kp_page_memory_put(struct kp_page *page, struct kp_tree *tree, struct kp_jsonout *head);
 
 /* ---- pagehead.c ---- */
 
-/* Writes a member of JSON, NULL as null, behind others. */
-void kp_page_member_put(FILE *out, const char *key, const char *text);
-void kp_page_finding_put(FILE *out, const struct kp_finding *finding); /* its members, without braces */
-/* Writes an object that kp_page_memory_put() may add to: it is not ended. */
-void kp_page_head_put(struct kp_page *page, const char *label, FILE *out);
+void kp_page_finding_put(struct kp_jsonout *j, const struct kp_finding *finding); /* its members */
+void kp_page_head_put(struct kp_page *page, const char *label, struct kp_jsonout *head);
 
 /* ---- pagerows.c ---- */
 
-void kp_page_rows_put(struct kp_page *page, FILE *head);
+void kp_page_rows_put(struct kp_page *page, struct kp_jsonout *head);
 
 /* ---- pagerank.c ---- */
 

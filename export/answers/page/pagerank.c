@@ -1,134 +1,177 @@
 // SPDX-License-Identifier: Apache-2.0
 /* pagerank.c - what the page compares between ranks: the parts of a step, and who waited in collectives */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/answers/page/pageparts.h"
 #include "export/read/kineto/kineto_facts.h"
-#include "export/show/plain.h"
+#include "export/show/fields.h"
 #include "export/answers/ranks/rankwaits.h"
 
-static void parts_put(const struct kp_page *page, FILE *out)
+struct rank {
+    const char *label;
+    const struct kp_page *page;
+    size_t steps;
+    double step_ns, parts_ns[KP_SPLIT_PARTS]; /* means */
+    long trace;                               /* its number among those compared; -1: of no job */
+};
+#define RANK(F, IF)                                                              \
+    F(TEXT, label, r->label)                                                     \
+    F(MAYBE, rank, kp_kineto_fact(r->page->tree->trace, "distributedInfo.rank")) \
+    F(MAYBE, host, kp_kineto_fact(r->page->tree->trace, "host_name"))            \
+    F(BOOL, gpu, r->page->has_gpu)                                               \
+    F(WHOLE, steps, r->steps)                                                    \
+    F(FIXED, step, (0, r->step_ns))                                              \
+    F(OTHER, parts, (KP_TYPE_ARRAY(KP_TYPE("number")), means_put, r))            \
+    F(MAYBE_WHOLE, trace, r->trace)
+
+static void means_put(struct kp_jsonout *j, const char *key, const struct rank *r)
 {
-    const size_t count = page->chosen.step_count;
-    struct kp_step_split *splits = kp_kineto_room(count + 1, sizeof *splits);
-    double means[KP_SPLIT_PARTS] = {0}, step = 0;
+    kp_jsonout_open(j, key, '[');
+    for (int p = 0; p < KP_SPLIT_PARTS; p++) kp_jsonout_number(j, NULL, r->parts_ns[p], 0);
+    kp_jsonout_close(j, ']');
+}
+
+KP_FIELDS(rank, struct rank, RANK)
+
+static void means_make(struct rank *r)
+{
+    const struct kp_page *page = r->page;
+    struct kp_step_split *splits = kp_kineto_room(r->steps + 1, sizeof *splits);
     kp_step_split_all(splits, page->tree, &page->chosen);
-    for (size_t i = 0; i < count; i++) {
-        step += (double)splits[i].step_ns / (double)count;
-        for (int p = 0; p < KP_SPLIT_PARTS; p++) means[p] += (double)splits[i].part_ns[p] / (double)count;
+    for (size_t i = 0; i < r->steps; i++) {
+        r->step_ns += (double)splits[i].step_ns / (double)r->steps;
+        for (int p = 0; p < KP_SPLIT_PARTS; p++) r->parts_ns[p] += (double)splits[i].part_ns[p] / (double)r->steps;
     }
-    fprintf(out, ",\"gpu\":%s,\"steps\":%zu,\"step\":%.0f,\"parts\":[", page->has_gpu ? "true" : "false", count, step);
-    for (int p = 0; p < KP_SPLIT_PARTS; p++) fprintf(out, "%s%.0f", p ? "," : "", means[p]);
-    fputs("]", out);
     free(splits);
 }
 
-/* Writes a block of the page with this text as its head. Frees the text. */
-static int block_put(char *text, size_t bytes, const char *name, FILE *out)
+/* Writes a block of the page with an object as its head. 0 or -errno. */
+static int block_put(const struct kp_fields *fields, const void *item, const char *name, FILE *out)
 {
     static const struct kp_page_blob none;
-    fprintf(out, "<script type=\"text/plain\" class=\"%s\">", name);
-    const int rc = kp_page_blob_write(&none, text, bytes, out);
-    fputs("</script>\n", out);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *const f = open_memstream(&text, &bytes);
+    if (!f) return -ENOMEM;
+    kp_fields_put(KP_JSONOUT(f), NULL, fields, item);
+    int rc = fclose(f) == 0 ? 0 : -ENOMEM;
+    if (rc == 0) {
+        fprintf(out, "<script type=\"text/plain\" class=\"%s\">", name);
+        rc = kp_page_blob_write(&none, text, bytes, out);
+        fputs("</script>\n", out);
+    }
     free(text);
     return rc;
 }
 
 int kp_page_rank_put(const struct kp_page *page, const char *label, const struct kp_rankwaits *ranks, FILE *out)
 {
-    const struct kp_kineto *trace = page->tree->trace;
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *f = open_memstream(&text, &bytes);
-    if (!f) return -ENOMEM;
-    fputs("{\"label\":", f);
-    kp_plain_json(f, label);
-    kp_page_member_put(f, "rank", kp_kineto_fact(trace, "distributedInfo.rank"));
-    kp_page_member_put(f, "host", kp_kineto_fact(trace, "host_name"));
-    parts_put(page, f);
-    if (kp_rankwaits_rank(trace) < 0) fputs(",\"trace\":null}", f);
-    else fprintf(f, ",\"trace\":%zu}", ranks->trace_count - 1);
-    if (fclose(f) != 0) {
-        free(text);
-        return -ENOMEM;
-    }
-    return block_put(text, bytes, "rank", out);
+    const bool is_of_job = kp_rankwaits_rank(page->tree->trace) >= 0;
+    struct rank r = {label, page, page->chosen.step_count, .trace = is_of_job ? (long)ranks->trace_count - 1 : -1};
+    means_make(&r);
+    return block_put(&rank_fields, &r, "rank", out);
 }
 
-/* What each trace waited for others, and what the ranks have in common: as `kprof report` says. */
-static void waits_put(const struct kp_rankwaits *ranks, FILE *out)
+/* ---- what the traces of all ranks say ---- */
+
+struct verdict {
+    const struct kp_rankwaits *ranks;
+    const struct kp_stuck_told *stands;
+    const struct kp_rankwait *late; /* NULL: none, or the job stands */
+};
+
+/* What each trace waited for others. */
+static void waits_put(struct kp_jsonout *j, const char *key, const struct kp_rankwaits *ranks)
 {
-    const struct kp_rankwait *const most = kp_rankwaits_most(ranks);
-    char missing[KP_RANKTEXT_BYTES];
-    fputs(",\"waits\":[", out);
+    kp_jsonout_open(j, key, '[');
     for (size_t i = 0; i < ranks->trace_count; i++)
-        fprintf(out, "%s[%" PRId64 ",%zu]", i ? "," : "", ranks->traces[i].waited_ns, ranks->traces[i].last);
-    fprintf(out, "],\"matched\":%zu,\"left\":%zu,\"untold\":%zu,\"bandwidth\":%.6f", ranks->matched, ranks->partial,
-            ranks->untold, ranks->transfer_ns ? (double)ranks->bus_bytes / (double)ranks->transfer_ns : 0);
-    kp_page_member_put(out, "missing",
-                       kp_rankwaits_lack(ranks) ? kp_rankwaits_missing(missing, sizeof missing, ranks) : NULL);
-    if (!most) fputs(",\"most\":null", out);
-    else fprintf(out, ",\"most\":[\"%ld\",%zu,%zu]", most->rank, most->last, most->matched);
+        kp_jsonout_wholes(j, NULL, KP_JSONOUT_NUMBERS(ranks->traces[i].waited_ns, (int64_t)ranks->traces[i].last));
+    kp_jsonout_close(j, ']');
 }
 
-static void words_put(FILE *out, const char *before, long rank, const struct kp_rankwords *words)
+static void most_put(struct kp_jsonout *j, const char *key, const struct kp_rankwait *most)
 {
-    fprintf(out, "%s{\"rank\":\"%ld\"", before, rank);
-    kp_page_member_put(out, "what", words->what);
-    kp_page_member_put(out, "change", words->change);
-    fprintf(out, ",\"gpu\":%s,\"note\":%s,\"part\":%.6f", words->is_for_gpu ? "true" : "false",
-            words->is_note ? "true" : "false", words->part);
+    if (!most) {
+        kp_jsonout_null(j, key);
+        return;
+    }
+    kp_jsonout_open(j, key, '[');
+    kp_jsonout_id(j, NULL, most->rank);
+    kp_jsonout_items(j, KP_JSONOUT_NUMBERS((int64_t)most->last, (int64_t)most->matched));
+    kp_jsonout_close(j, ']');
 }
+
+struct said { /* of a rank: it is late, or waited */
+    long rank;
+    struct kp_rankwords words;
+    const char *longer_by; /* of the finding of its steps that are long by communication; else NULL */
+};
+#define SAID(F, IF)                   \
+    F(ID, rank, r->rank)              \
+    F(MAYBE, what, r->words.what)     \
+    F(MAYBE, change, r->words.change) \
+    F(BOOL, gpu, r->words.is_for_gpu) \
+    F(BOOL, note, r->words.is_note)   \
+    F(SHARE, part, r->words.part)     \
+    F(SOME, longer_by, r->longer_by)
+KP_FIELDS(said, struct said, SAID)
 
 /* What they say of the findings of steps that are long by communication. */
-static void longer_put(const struct kp_rankwaits *ranks, size_t count, FILE *out)
+static void longer_put(struct kp_jsonout *j, const struct kp_rankwaits *ranks)
 {
-    struct kp_rankwords words;
     for (size_t i = 0; i < ranks->asked_count; i++) {
         const struct kp_rankasked *const a = &ranks->asked[i];
-        if (!kp_finding_of_longer(&words, ranks, a->rank, a->longer_by, a->is_each_nth)) continue;
-        words_put(out, count++ ? "," : "", a->rank, &words);
-        kp_page_member_put(out, "longer_by", a->longer_by);
-        fputs("}", out);
+        struct said said = {.rank = a->rank, .longer_by = a->longer_by};
+        if (kp_finding_of_longer(&said.words, ranks, a->rank, a->longer_by, a->is_each_nth))
+            kp_fields_put(j, NULL, &said_fields, &said);
     }
 }
 
-/* What the traces of all ranks say of each: who is late, and why; whether the finding of its collectives is that. No
- * rank of a job that stands is late. */
-int kp_page_verdict_put(const struct kp_rankwaits *ranks, const struct kp_stuck_told *stands, FILE *out)
+static void ranks_put(struct kp_jsonout *j, const char *key, const struct verdict *v)
 {
-    const struct kp_rankwait *const late = stands ? NULL : kp_rankwaits_late(ranks);
+    kp_jsonout_open(j, key, '[');
+    for (size_t i = 0; !v->stands && i < v->ranks->rank_count; i++) {
+        struct said said = {.rank = v->ranks->ranks[i].rank};
+        if (kp_finding_of_rank(&said.words, v->ranks, said.rank)) kp_fields_put(j, NULL, &said_fields, &said);
+    }
+    if (!v->stands) longer_put(j, v->ranks);
+    kp_jsonout_close(j, ']');
+}
+
+static void late_put(struct kp_jsonout *j, const char *key, const struct verdict *v)
+{
     struct kp_rankwords words;
     struct kp_finding found;
-    char *text = NULL, cause[KP_RANKCAUSE_BYTES];
-    size_t bytes = 0, count = 0;
-    FILE *f = open_memstream(&text, &bytes);
-    if (!f) return -ENOMEM;
-    fprintf(f, "{\"id\":\"%s\"", KP_FINDING_COMM);
-    kp_page_member_put(f, "stuck", stands ? stands->what : NULL);
-    kp_page_member_put(f, "stuck_next", stands ? stands->next : NULL);
-    kp_page_member_put(f, "cause", late && kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : NULL);
-    waits_put(ranks, f);
-    fputs(",\"ranks\":[", f);
-    for (size_t i = 0; !stands && i < ranks->rank_count; i++) {
-        if (!kp_finding_of_rank(&words, ranks, ranks->ranks[i].rank)) continue;
-        words_put(f, count++ ? "," : "", ranks->ranks[i].rank, &words);
-        fputs("}", f);
+    if (!v->late || !kp_finding_of_late(&found, &words, v->ranks, v->late->rank)) {
+        kp_jsonout_null(j, key);
+        return;
     }
-    if (!stands) longer_put(ranks, count, f);
-    fputs("],\"late\":", f);
-    if (late && kp_finding_of_late(&found, &words, ranks, late->rank)) {
-        fprintf(f, "{\"rank\":\"%ld\",", late->rank);
-        kp_page_finding_put(f, &found);
-        fputs("}", f);
-    } else fputs("null", f);
-    fputs("}", f);
-    if (fclose(f) != 0) {
-        free(text);
-        return -ENOMEM;
-    }
-    return block_put(text, bytes, "verdict", out);
+    kp_jsonout_open(j, key, '{');
+    kp_jsonout_id(j, "rank", v->late->rank);
+    kp_page_finding_put(j, &found);
+    kp_jsonout_close(j, '}');
+}
+
+#define VERDICT(F, IF)                                                                                                \
+    F(TEXT, id, KP_FINDING_COMM)                                                                                      \
+    F(MAYBE, stuck, r->stands ? r->stands->what : NULL)                                                               \
+    F(MAYBE, stuck_next, r->stands ? r->stands->next : NULL)                                                          \
+    F(MAYBE, cause, r->late &&kp_rankwaits_cause(room, sizeof room, r->ranks, r->late) ? room : NULL)                 \
+    F(OTHER, waits, (KP_TYPE("array"), waits_put, r->ranks))                                                          \
+    F(WHOLE, matched, r->ranks->matched)                                                                              \
+    F(WHOLE, left, r->ranks->partial)                                                                                 \
+    F(WHOLE, untold, r->ranks->untold)                                                                                \
+    F(FIXED, bandwidth, (6, r->ranks->transfer_ns ? (double)r->ranks->bus_bytes / (double)r->ranks->transfer_ns : 0)) \
+    F(MAYBE, missing, kp_rankwaits_lack(r->ranks) ? kp_rankwaits_missing(room, sizeof room, r->ranks) : NULL)         \
+    F(OTHER, most, (KP_TYPE_MAYBE("array"), most_put, kp_rankwaits_most(r->ranks)))                                   \
+    F(OTHER, ranks, (KP_TYPE("array"), ranks_put, r))                                                                 \
+    F(OTHER, late, (KP_TYPE_MAYBE("object"), late_put, r))
+KP_FIELDS(verdict, struct verdict, VERDICT)
+
+int kp_page_verdict_put(const struct kp_rankwaits *ranks, const struct kp_stuck_told *stands, FILE *out)
+{
+    const struct verdict v = {ranks, stands, stands ? NULL : kp_rankwaits_late(ranks)};
+    return block_put(&verdict_fields, &v, "verdict", out);
 }

@@ -4,7 +4,7 @@
  *
  * The page adds up the rows of the steps that its reader chooses. It counts nothing itself, so it cannot differ.
  */
-#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "export/answers/page/pageparts.h"
@@ -14,7 +14,7 @@
 /* Rows of steps, one behind the other: of ops, then of modules, then of kernels. */
 struct step_rows {
     struct kp_page *page;
-    FILE *head;
+    struct kp_jsonout *head;
     uint32_t *name, *line, *self_low, *self_high, *total_low, *total_high, *count, *gpu_low, *gpu_high;
     size_t rows, capacity;
 };
@@ -33,20 +33,23 @@ static bool is_backward(const struct kp_top *top, const struct kp_top_row *r)
 }
 
 /* Each row: name and line (numbers of texts, -1: none), self, total, count, the same of the GPU, bytes, backward. */
-static void rows_put(struct kp_page *page, enum kp_top_by by, const char *key, FILE *out)
+static void rows_put(struct kp_page *page, enum kp_top_by by, const char *key, struct kp_jsonout *j)
 {
     struct kp_top top;
     kp_top_build(&top, page->tree, &page->chosen, by);
     kp_top_order(&top, KP_TOP_SELF);
-    fprintf(out, ",\"%s\":[", key);
+    kp_jsonout_open(j, key, '[');
     for (size_t i = 0; i < top.count; i++) {
         const struct kp_top_row *r = &top.rows[i];
-        fprintf(out, "%s[%u,%ld,%.0f,%.0f,%" PRId64 ",%.0f,%.0f,%" PRId64 ",%" PRId64 ",%d]", i ? "," : "",
-                name_of(page, &top, r), r->line ? (long)kp_page_text(page, r->line) : -1L, r->cost.self_ns,
-                by == KP_TOP_BY_KERNEL ? r->cost.gpu_most_ns : r->cost.total_ns, r->cost.count, r->cost.gpu_self_ns,
-                r->cost.gpu_total_ns, r->cost.self_bytes, r->cost.gpu_self_bytes, is_backward(&top, r));
+        const double total_ns = by == KP_TOP_BY_KERNEL ? r->cost.gpu_most_ns : r->cost.total_ns;
+        const uint32_t name = name_of(page, &top, r);
+        const int64_t line = r->line ? (int64_t)kp_page_text(page, r->line) : -1;
+        kp_jsonout_wholes(j, NULL,
+                          KP_JSONOUT_NUMBERS(name, line, llrint(r->cost.self_ns), llrint(total_ns), r->cost.count,
+                                             llrint(r->cost.gpu_self_ns), llrint(r->cost.gpu_total_ns),
+                                             r->cost.self_bytes, r->cost.gpu_self_bytes, is_backward(&top, r)));
     }
-    fputs("]", out);
+    kp_jsonout_close(j, ']');
     kp_top_fini(&top);
 }
 
@@ -70,7 +73,8 @@ static uint64_t whole(double ns) { return ns > 0 ? (uint64_t)(ns + 0.5) : 0; }
 static void step_take(void *context, size_t step, const struct kp_top *top)
 {
     struct step_rows *s = context;
-    fprintf(s->head, "%s%zu", step ? "," : "", s->rows);
+    (void)step;
+    kp_jsonout_whole(s->head, NULL, (int64_t)s->rows);
     for (size_t i = 0; i < top->count; i++) {
         const struct kp_top_row *r = &top->rows[i];
         room_make(s);
@@ -87,12 +91,13 @@ static void step_take(void *context, size_t step, const struct kp_top *top)
 /* Where the rows of each step begin, and the last ones end. */
 static void steps_put(struct step_rows *s, enum kp_top_by by, const char *key)
 {
-    fprintf(s->head, ",\"%s\":[", key);
+    kp_jsonout_open(s->head, key, '[');
     kp_top_each_step(s->page->tree, &s->page->chosen, by, step_take, s);
-    fprintf(s->head, "%s%zu]", s->page->chosen.step_count ? "," : "", s->rows);
+    kp_jsonout_whole(s->head, NULL, (int64_t)s->rows);
+    kp_jsonout_close(s->head, ']');
 }
 
-void kp_page_rows_put(struct kp_page *page, FILE *head)
+void kp_page_rows_put(struct kp_page *page, struct kp_jsonout *head)
 {
     static const char *const names[STEP_COLUMNS] = {"rowName",     "rowLine",     "rowSelfLow",
                                                     "rowSelfHigh", "rowTotalLow", "rowTotalHigh",

@@ -45,13 +45,15 @@ static int page_put(struct kp_page *page, struct kp_tree *tree, const char *labe
 {
     char *head = NULL;
     size_t bytes = 0;
-    FILE *f = open_memstream(&head, &bytes);
+    FILE *const f = open_memstream(&head, &bytes);
+    struct kp_jsonout *const j = KP_JSONOUT(f);
     if (!f) return -ENOMEM;
     kp_page_events_put(page);
     kp_page_flame_put(page);
-    kp_page_head_put(page, label, f);
-    kp_page_memory_put(page, tree, f);
-    fputs("}", f);
+    kp_jsonout_open(j, NULL, '{');
+    kp_page_head_put(page, label, j);
+    kp_page_memory_put(page, tree, j);
+    kp_jsonout_close(j, '}');
     if (fclose(f) != 0) {
         free(head);
         return -ENOMEM;

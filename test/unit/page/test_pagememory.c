@@ -17,7 +17,7 @@ static char *head_of(struct kp_page *page, struct little *t)
     char *head = NULL;
     size_t bytes = 0;
     FILE *f = open_memstream(&head, &bytes);
-    kp_page_memory_put(page, &t->tree, f);
+    kp_page_memory_put(page, &t->tree, KP_JSONOUT(f));
     fclose(f);
     return head;
 }
