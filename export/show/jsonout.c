@@ -11,7 +11,7 @@ void kp_jsonout_key(struct kp_jsonout *j, const char *key)
 {
     if (j->filled & 1) fputc(',', j->out);
     if (j->is_line) fputc('\n', j->out);
-    if (key) fprintf(j->out, "\"%s\":", key);
+    if (key) kp_plain_json(j->out, key), fputc(':', j->out);
     j->filled |= 1;
     j->is_line = false;
 }

@@ -34,18 +34,18 @@ static struct letter letter_at(const unsigned char *s, size_t left)
 }
 
 /* Returns how many bytes at the beginning stay as they are. */
-static size_t plain_run(const char *text, size_t bytes)
+static size_t plain_run(const char *text, size_t bytes, bool is_quoted)
 {
     size_t n = 0;
     while (n < bytes) {
         const struct letter c = letter_at((const unsigned char *)text + n, bytes - n);
-        if (!c.is_plain) break;
+        if (!c.is_plain || (is_quoted && (text[n] == '"' || text[n] == '\\'))) break;
         n += c.taken;
     }
     return n;
 }
 
-bool kp_plain_is(const char *text, size_t bytes) { return plain_run(text, bytes) == bytes; }
+bool kp_plain_is(const char *text, size_t bytes) { return plain_run(text, bytes, false) == bytes; }
 
 size_t kp_plain_text(char *out, size_t room, const char *text, size_t bytes)
 {
@@ -71,7 +71,7 @@ void kp_plain_put(FILE *out, const char *text)
 {
     for (size_t left = strlen(text), n; left; text += n, left -= n) {
         char shown[SHOWN];
-        n = plain_run(text, left);
+        n = plain_run(text, left, false);
         if (n) {
             fwrite(text, 1, n, out);
             continue;
@@ -82,41 +82,39 @@ void kp_plain_put(FILE *out, const char *text)
     }
 }
 
-static void values_put(FILE *out, const char *format, va_list values, void (*text_put)(FILE *, const char *))
+void kp_plain_fmt(FILE *out, const char *format, ...)
 {
     char spec[16];
+    va_list values;
+    va_start(values, format);
     for (size_t n; *format; format += n) {
         n = *format == '%' ? strcspn(format, "sdufc") + 1 : strcspn(format, "%");
         if (*format != '%') fwrite(format, 1, n, out);
         else if (format[1] == '%') fputc('%', out), n = 2;
-        else if (format[n - 1] == 's') text_put(out, va_arg(values, const char *));
+        else if (format[n - 1] == 's') kp_plain_put(out, va_arg(values, const char *));
         else if (format[n - 1] == 'c') fputc(va_arg(values, int), out);
         else if (snprintf(spec, sizeof spec, "%.*s", (int)n, format), format[n - 1] == 'f')
             fprintf(out, spec, va_arg(values, double));
         else if (strpbrk(spec, "lz")) fprintf(out, spec, va_arg(values, long));
         else fprintf(out, spec, va_arg(values, int));
     }
-}
-
-void kp_plain_fmt(FILE *out, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    values_put(out, format, values, kp_plain_put);
     va_end(values);
 }
 
 static void json_letters(FILE *out, const char *text, bool is_raw)
 {
-    for (size_t left = strlen(text); left;) {
+    for (size_t left = strlen(text), n; left; text += n, left -= n) {
+        n = plain_run(text, left, !is_raw);
+        if (n) {
+            fwrite(text, 1, n, out);
+            continue;
+        }
         const struct letter c = letter_at((const unsigned char *)text, left);
-        const bool stays = is_raw ? c.is_plain || (!c.is_bad && strchr("\n\r\t", (int)c.code))
-                                  : c.is_plain && c.code != '"' && c.code != '\\';
-        if (stays || (c.is_plain && c.taken > 1)) fwrite(text, 1, c.taken, out);
-        else if (c.is_bad) fputs("\xef\xbf\xbd", out);
+        n = c.taken;
+        if (c.is_bad) fputs("\xef\xbf\xbd", out);
         else if (c.is_plain) fprintf(out, "\\%c", (int)c.code);
+        else if (is_raw && strchr("\n\r\t", (int)c.code)) fputc((int)c.code, out);
         else fprintf(out, "\\u%04x", c.code);
-        text += c.taken, left -= c.taken;
     }
 }
 
@@ -129,14 +127,6 @@ void kp_plain_json(FILE *out, const char *text)
     fputc('"', out);
     json_letters(out, text, false);
     fputc('"', out);
-}
-
-void kp_plain_json_fmt(FILE *out, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    values_put(out, format, values, kp_plain_json);
-    va_end(values);
 }
 
 void kp_plain_json_raw(FILE *out, const char *text) { json_letters(out, text, true); }

@@ -18,7 +18,5 @@ void kp_plain_put(FILE *out, const char *text);
 void kp_plain_fmt(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Writes a JSON string with its quotes: those letters as \u00NN, bytes that are no UTF-8 as U+FFFD. NULL: null. */
 void kp_plain_json(FILE *out, const char *text);
-/* As kp_plain_fmt, but writes each text (%s) as kp_plain_json does, with its quotes. */
-void kp_plain_json_fmt(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Writes checked JSON as it is in a file, but for those letters in its strings. */
 void kp_plain_json_raw(FILE *out, const char *text);

@@ -21,6 +21,7 @@
 #include "export/write/names/shorten.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/read/frames/ownline.h"
+#include "export/show/fields.h"
 #include "export/show/plain.h"
 #include "export/show/units.h"
 
@@ -559,13 +560,16 @@ static bool is_ours(const char *text)
 
 /* ---- JSON ---- */
 
-static void place_json(const struct view *v, const struct kp_place *place)
-{
-    char name[NAME_BYTES];
-    kp_plain_json_fmt(v->out, "{\"function\":%s", name_of(v, place, name, sizeof name));
-    if (place->file && place->line) kp_plain_json_fmt(v->out, ",\"file\":%s,\"line\":%u", place->file, place->line);
-    fprintf(v->out, "%s}", place->is_inlined ? ",\"inlined\":true" : "");
-}
+struct json_place {
+    const struct view *view;
+    struct kp_place of;
+};
+#define PLACE(F, IF)                                               \
+    F(TEXT, function, name_of(r->view, &r->of, room, sizeof room)) \
+    IF(r->of.file && r->of.line, TEXT, file, r->of.file)           \
+    IF(r->of.file && r->of.line, WHOLE, line, r->of.line)          \
+    IF(r->of.is_inlined, BOOL, inlined, true)
+KP_FIELDS(place, struct json_place, PLACE)
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
@@ -584,26 +588,31 @@ static const char **frames_list(const struct heap_lists *h, size_t *n)
 }
 
 /* Writes "kprof_frames" with a member for each FILE+0xOFFSET: its functions, innermost first. */
-static void frames_json(const struct view *v)
+static void frames_json(struct kp_jsonout *j, const struct view *v)
 {
     struct kp_place of[PLACES_MOST];
     char path[NAME_BYTES];
-    size_t n, written = 0;
+    size_t n;
     const char **frames = frames_list(v->heap, &n);
-    fputs(", \"kprof_frames\": {", v->out);
+    kp_jsonout_open(j, "kprof_frames", '{');
     for (size_t i = 0; i < n; i++) {
         const int places = places_find(v, frames[i], of, path, sizeof path);
         if (!places) continue;
-        fputs(written++ ? ",\n" : "", v->out);
-        kp_plain_json(v->out, frames[i]);
-        for (int k = 0; k < places; k++) {
-            fputs(k ? "," : ":[", v->out);
-            place_json(v, &of[k]);
-        }
-        fputs("]", v->out);
+        kp_jsonout_line(j);
+        kp_jsonout_open(j, frames[i], '[');
+        for (int k = 0; k < places; k++) kp_fields_put(j, NULL, &place_fields, &(struct json_place){v, of[k]});
+        kp_jsonout_close(j, ']');
     }
-    fputs("}", v->out);
+    kp_jsonout_close(j, '}');
     free(frames);
+}
+
+static void object_json(const struct view *v, const char *text)
+{
+    struct kp_jsonout *const j = KP_JSONOUT(v->out);
+    kp_jsonout_key(j, "kprof_heap");
+    kp_plain_json_raw(v->out, text);
+    if (v->places) frames_json(j, v);
 }
 
 bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, bool as_json,
@@ -613,9 +622,8 @@ bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, b
     struct heap_lists heap = {.plain = NULL};
     const bool is_there = text && is_ours(text) && lists_read(&heap, text);
     const struct view v = {out, places, &heap, profile, installed};
-    if (is_there && as_json) fputs("\"kprof_heap\": ", out), kp_plain_json_raw(out, text);
-    if (is_there && as_json && places) frames_json(&v);
-    else if (is_there && !as_json) object_print(&v, row_limit);
+    if (is_there && as_json) object_json(&v, text);
+    else if (is_there) object_print(&v, row_limit);
     lists_fini(&heap);
     free(text);
     return is_there;

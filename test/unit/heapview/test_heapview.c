@@ -56,7 +56,7 @@ static void the_heap_of_the_host_is_found_and_told(void **state)
         padding[PIECE - 47 + shift] = 0;
         text = heap_said(padding, object, true);
         assert_non_null(text);
-        assert_true(strncmp(text, "\"kprof_heap\": {\"mode\"", 21) == 0 && strlen(text) == sizeof object - 1 + 14);
+        assert_true(strncmp(text, "\"kprof_heap\":{\"mode\"", 20) == 0 && strlen(text) == sizeof object - 1 + 13);
         free(text);
     }
     free(padding);

@@ -39,8 +39,10 @@ static void members_and_items_are_parted_by_commas(void **state)
     kp_jsonout_bool(&w.j, NULL, true);
     kp_jsonout_close(&w.j, ']');
     kp_jsonout_null(&w.j, "c");
+    kp_jsonout_wholes(&w.j, "d \"\n", KP_JSONOUT_NUMBERS(1, -2));
+    kp_jsonout_id(&w.j, "e", INT64_MAX);
     kp_jsonout_close(&w.j, '}');
-    assert_written(&w, "{\"a\":-3,\"b\":[[],true],\"c\":null}");
+    assert_written(&w, "{\"a\":-3,\"b\":[[],true],\"c\":null,\"d \\\"\\u000a\":[1,-2],\"e\":\"9223372036854775807\"}");
 }
 
 static void a_line_begins_behind_the_comma(void **state)

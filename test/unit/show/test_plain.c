@@ -20,25 +20,10 @@ static void a_line_has_its_names_made_safe_and_its_own_newline(void **state)
     free(text);
 }
 
-static void json_has_its_texts_quoted_and_escaped(void **state)
-{
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    (void)state;
-    kp_plain_json_fmt(out, "{\"ph\":\"%c\",\"name\":%s,\"at\":%llu,\"%%\":%.1f,", 'X', "a\n\"\\\xff", 1ULL << 63, 0.25);
-    kp_plain_json_fmt(out, "\"line\":%d}", -7);
-    fclose(out);
-    assert_string_equal(text, "{\"ph\":\"X\",\"name\":\"a\\u000a\\\"\\\\\xef\xbf\xbd\",\"at\":9223372036854775808,"
-                              "\"%\":0.2,\"line\":-7}");
-    free(text);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_has_its_names_made_safe_and_its_own_newline),
-        cmocka_unit_test(json_has_its_texts_quoted_and_escaped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
