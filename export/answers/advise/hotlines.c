@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 #include "export/answers/top/toprows.h"
 
 enum { LINES_SHOWN = 4 };

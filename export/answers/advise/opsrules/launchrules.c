@@ -4,7 +4,7 @@
  *
  * The queue holds 1024 launches.
  */
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* opsrules.h - rules over ops, most of a CPU, that another call does in less time */
 #pragma once
 
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 void kp_rules_one_by_one(struct kp_costrules *rules); /* onebyone.c */
 void kp_rules_one_hot(struct kp_costrules *rules);    /* onehotrule.c */

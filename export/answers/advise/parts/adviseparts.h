@@ -107,8 +107,6 @@ void kp_split_places_fini(struct kp_split_places *places);
 /* What a work of a device is to a step, by its category and name; KP_SPLIT_IDLE: a wait of a stream. */
 enum kp_split_part kp_split_part_of_device(const struct kp_kineto *trace, const struct kp_kineto_event *event);
 
-#include "export/answers/advise/parts/costrules.h"
-
 /* ---- steadysteps.c ---- */
 
 struct kp_costrules;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* costrules.c - adds up what a rule charges each step with, and tells it as a finding where the steps pass its bound */
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 #include "export/read/kineto/kineto_facts.h"
 #include "export/answers/top/timeshares.h"
 

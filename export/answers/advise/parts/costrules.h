@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* costrules.h - what a step costs by a rule of its own, and whether that is a finding; a part of adviseparts.h */
+/* costrules.h - what a step costs by a rule of its own, and whether that is a finding */
 #pragma once
 
 #include "export/answers/advise/parts/adviseparts.h"

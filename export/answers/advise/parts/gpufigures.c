@@ -5,7 +5,7 @@
  * They are of the time from the first step's begin to the last one's end, but for occupancy and tensor cores: those are
  * of all kernels. Where a process works with several GPUs they are those of the first.
  */
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * One step of seconds is nearly all of the mean, and its gap is nearly all of the time in which no op runs. So a wait
  * in every step passed no bound beside it, and was told with its line.
  */
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 #include <stdlib.h>
 

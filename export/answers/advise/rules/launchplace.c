@@ -5,7 +5,7 @@
  * A loop that runs a model on one row after the other uses the same weights many times a step. Autograd then adds up
  * their gradients, right in its ranges around nodes, before each goes to its parameter.
  */
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* loadwaits.h - what a loader makes the steps wait: each a little, or a few of them for all; without a core or with */
 #pragma once
 
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 /* Says where few steps wait for most of it, and what to change, while the workers are not known. */
 void kp_loadwaits_tell(const struct kp_costrules *rules, const struct kp_step_split *splits, struct kp_finding *out);

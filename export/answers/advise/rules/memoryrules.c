@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* memoryrules.c - memory that each step leaves, that is nearly all of a GPU's, or that the allocator holds in pieces */
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  */
 #include "export/answers/advise/rules/ownthreads.h"
 
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
  * pairs of looks that are half of the rest apart, and the last half must have half of it at least. A heap takes its
  * pieces over tens of steps, so few looks are believed only where much of the program's memory has come.
  */
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 #include <stdlib.h>
 

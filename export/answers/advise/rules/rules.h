@@ -2,7 +2,7 @@
 /* rules.h - the rules over parts of a step, the host, its threads and its memory */
 #pragma once
 
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 #include "export/answers/advise/stepkinds/longsteps.h"
 
 /* hostrules.c: what to do against long collections of garbage. */

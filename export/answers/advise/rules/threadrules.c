@@ -11,7 +11,7 @@
  * are no more than the cores, an op waits for the slowest of them. One thread needs at most as much of a core as all
  * together do in the quickest calls, and waits for it as long as this one does.
  */
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* waits.h - where the thread of the steps waits: by calls of Python, or by gaps between ops */
 #pragma once
 
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 #include "export/answers/advise/rules/ownthreads.h"
 #include "export/read/facts/pywait.h"
 

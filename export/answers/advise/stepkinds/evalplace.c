@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 #define MOST 0.5 /* of the ops' time in evaluations: their line has that much */
 

@@ -2,7 +2,7 @@
 /* longsteps.h - what the rules over steps know of a step: its cause, slower ops, an evaluation, a prompt */
 #pragma once
 
-#include "export/answers/advise/parts/adviseparts.h"
+#include "export/answers/advise/parts/costrules.h"
 
 /* ---- longsteps.c: which long steps have one cause ---- */
 
