@@ -22,6 +22,7 @@ read/damaged: file.c and reader.c on spools that are torn or damaged
 read/named_calls: records of one kind through reader.c and events.c
 record/crash: the room as a whole in a process that is killed
 stepkinds/promptpieces: promptsteps.c, of a trace that is read in pieces
+trace/collectives: the room export/write/gpu through a whole trace
 trace/files: the room, by the files that stay
 trace/gpu_trace: the room export/write/gpu through a whole trace
 LIST

@@ -7,4 +7,5 @@ SRC_frames := \
     export/read/frames/workerframe.c
 UNIT_frames := \
     test/unit/frames/test_modulename.c \
-    test/unit/frames/test_nameguess.c
+    test/unit/frames/test_nameguess.c \
+    test/unit/frames/test_ownline.c

@@ -13,6 +13,7 @@ SRC_trace := \
     export/write/trace/toplevel.c \
     export/write/trace/torch_memory.c
 UNIT_trace := \
+    test/unit/trace/test_collectives.c \
     test/unit/trace/test_export.c \
     test/unit/trace/test_files.c \
     test/unit/trace/test_fwdbwd.c \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* gpu_spool.h - for test_gpu_trace: CUDA calls and device work in the window of window_spool.h */
+/* gpu_spool.h - for tests of the GPU side of a trace: CUDA calls and device work in the window of window_spool.h */
 #pragma once
 
 #include "test/unit/trace/window_spool.h"
@@ -43,7 +43,8 @@ static struct kp_rec_kernel *kernel(const char *s, uint64_t from, uint64_t to, u
     return (void *)((uint8_t *)c + c->used - sizeof r);
 }
 
-static struct kp_rec_copy *copy(uint8_t kind, uint64_t from, uint64_t to, uint32_t correlation, uint64_t bytes)
+__attribute__((unused)) static struct kp_rec_copy *copy(uint8_t kind, uint64_t from, uint64_t to, uint32_t correlation,
+                                                        uint64_t bytes)
 {
     struct kp_rec_copy r = {.head = {.kind = kind, .flags = KP_DEV_TICKS, .size = sizeof r},
                             .start = AT(from),
@@ -60,8 +61,8 @@ static struct kp_rec_copy *copy(uint8_t kind, uint64_t from, uint64_t to, uint32
     return (void *)((uint8_t *)c + c->used - sizeof r);
 }
 
-static struct kp_rec_sync *wait_for(uint32_t type, uint64_t from, uint64_t to, uint32_t correlation, uint32_t stream,
-                                    uint32_t event)
+__attribute__((unused)) static struct kp_rec_sync *wait_for(uint32_t type, uint64_t from, uint64_t to,
+                                                            uint32_t correlation, uint32_t stream, uint32_t event)
 {
     struct kp_rec_sync r = {.head = {.kind = KP_KIND_SYNC, .flags = KP_DEV_TICKS, .size = sizeof r},
                             .start = AT(from),
@@ -76,7 +77,7 @@ static struct kp_rec_sync *wait_for(uint32_t type, uint64_t from, uint64_t to, u
     return (void *)((uint8_t *)c + c->used - sizeof r);
 }
 
-static void recorded(uint32_t correlation, uint32_t stream, uint32_t event)
+__attribute__((unused)) static void recorded(uint32_t correlation, uint32_t stream, uint32_t event)
 {
     struct kp_rec_cudaevent r = {.head = {.kind = KP_KIND_CUDAEVENT, .size = sizeof r},
                                  .correlation = correlation,
@@ -86,7 +87,7 @@ static void recorded(uint32_t correlation, uint32_t stream, uint32_t event)
     assert_true(test_spool_put(&spool, lane, &r, sizeof r));
 }
 
-static void device(void)
+__attribute__((unused)) static void device(void)
 {
     struct kp_rec_device d = {.head = {.kind = KP_KIND_DEVICE, .size = sizeof d, .name = name("NVIDIA A100")},
                               .id = 0,
@@ -109,7 +110,7 @@ static void assert_not(const char *where, const char *part)
     if (strstr(where, part)) fail_msg("%s\nis in: %.6000s", part, where);
 }
 
-static const char *us(uint64_t ns) /* as a trace prints a time of the window */
+__attribute__((unused)) static const char *us(uint64_t ns) /* as a trace prints a time of the window */
 {
     static char out[8][32];
     static int next;
