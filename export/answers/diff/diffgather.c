@@ -25,7 +25,6 @@ struct gathering {
     size_t from;                       /* the first step's sample */
     bool has_steps;                    /* a sample is a step, and not all of the trace */
     struct names names, line_names[2]; /* line_names: of own lines, which keep their numbers; [1]: of backward */
-    struct kp_ownlines modules, lines;
     bool has_gpu, is_ahead;
     struct kp_chosen on_gpu; /* is_ahead: the GPU's steps, one for each of the host's */
 };
@@ -64,8 +63,7 @@ static void count_add(struct gathering *g, int group, uint32_t name)
 
 static uint32_t module_of(struct gathering *g, const struct kp_node *node)
 {
-    const uint32_t stack = node->stack ? node->stack : g->tree->trace->events[node->event].stack;
-    return kp_ownline_modules(&g->modules, g->tree->trace, stack);
+    return kp_ownline_modules(g->tree->trace, kp_tree_stack(g->tree, node));
 }
 
 static void module_add(struct gathering *g, const struct kp_node *node, size_t step, double ns)
@@ -93,13 +91,10 @@ static uint32_t line_name(struct gathering *g, uint32_t line, bool is_backward)
 /* The name of the own line, or function, that a node belongs to; 0: none. */
 static uint32_t line_of(struct gathering *g, const struct kp_node *node)
 {
-    struct kp_kineto *trace = g->tree->trace;
-    const uint32_t own = trace->events[node->event].stack, stack = node->stack ? node->stack : own;
-    const uint32_t function = node->is_python ? kp_ownline_function(&g->lines, trace, node->name) : 0;
-    const uint32_t line = function ? function : stack ? kp_ownline_of(&g->lines, trace, stack) : 0;
+    const uint32_t line = kp_tree_line(g->tree, node);
     if (!line) return 0;
     g->d->sides[g->side].has_lines = true;
-    return line_name(g, line, node->stack && node->stack != own);
+    return line_name(g, line, kp_tree_stack(g->tree, node) != g->tree->trace->events[node->event].stack);
 }
 
 static void line_add(struct gathering *g, const struct kp_node *node, size_t step, double ns)
@@ -328,8 +323,6 @@ void kp_diff_gather(struct kp_diff *d, int side, const struct kp_tree *tree, con
     memory_add(&g);
     if (!is_part) d->sides[side].samples += g.step_count;
     if (g.is_ahead) kp_chosen_fini(&g.on_gpu);
-    kp_ownlines_fini(&g.modules);
-    kp_ownlines_fini(&g.lines);
     free(g.line_names[0].of);
     free(g.line_names[1].of);
     free(g.names.of);

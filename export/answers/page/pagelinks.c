@@ -27,17 +27,15 @@ void kp_page_links_put(struct kp_page *page, const uint32_t *positions)
 void kp_page_modules_put(struct kp_page *page, const uint32_t *order, size_t count)
 {
     const struct kp_tree *tree = page->tree;
-    struct kp_ownlines found = {0};
     uint32_t *modules = kp_kineto_room(count + 1, sizeof *modules), *of = kp_backward_of(tree);
     bool any = false;
     for (size_t i = 0; i < count; i++) {
-        const uint32_t from = of[order[i]], own = kp_tree_event(tree, from)->stack, stack = tree->nodes[from].stack;
-        const uint32_t module = kp_ownline_module_names(&found, tree->trace, stack ? stack : own);
+        const uint32_t from = of[order[i]];
+        const uint32_t module = kp_ownline_module_names(tree->trace, kp_tree_stack(tree, &tree->nodes[from]));
         modules[i] = module ? 2 * (kp_page_text(page, module) + 1) + kp_node_is_backward(tree, from) : 0;
         any |= module != 0;
     }
     if (any) kp_page_blob_put(&page->blob, "module", modules, count, 4);
-    kp_ownlines_fini(&found);
     free(modules);
     free(of);
 }

@@ -51,10 +51,7 @@ static void put(struct last_words *w, const char *text)
 
 const char *kp_lastwords_line(const struct kp_tree *tree, size_t node)
 {
-    struct kp_ownlines lines = {0};
-    const struct kp_node *const n = &tree->nodes[node];
-    const uint32_t line = kp_ownline_of(&lines, tree->trace, n->stack ? n->stack : kp_tree_event(tree, node)->stack);
-    kp_ownlines_fini(&lines);
+    const uint32_t line = kp_ownline_of(tree->trace, kp_tree_stack(tree, &tree->nodes[node]));
     return line ? kp_kineto_text(tree->trace, line) : "";
 }
 

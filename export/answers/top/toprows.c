@@ -26,7 +26,6 @@ struct building {
     struct kp_top *top;
     const struct kp_tree *tree;
     const struct kp_chosen *chosen;
-    struct kp_ownlines lines, functions, modules, callers;
     struct kp_keyindex threads, lanes; /* lanes: of a row and a thread; rows: when its last node ends, not nested */
     int64_t *self, *step_self;         /* each node's self time, in what was chosen and in its steps */
     uint32_t *backward_of;             /* by module: whose place each node has (backwardof.h) */
@@ -152,27 +151,24 @@ static bool cost_of(const struct building *b, size_t i, struct cost *out)
 static uint32_t line_of(struct building *b, const struct kp_node *node)
 {
     if (kp_node_is_step(b->tree, node)) return 0;
-    struct kp_kineto *trace = b->tree->trace;
-    const uint32_t function =
-        node->is_python ? kp_ownline_function(&b->lines, trace, kp_tree_call_name(b->tree, node)) : 0;
-    const uint32_t stack = node->stack ? node->stack : event_of(b->tree, node)->stack;
-    if (function) return function;
-    return b->top->by == KP_TOP_BY_LIBRARY ? kp_ownline_library(&b->lines, trace, stack)
-                                           : kp_ownline_of(&b->lines, trace, stack);
+    const uint32_t own = kp_tree_line(b->tree, node);
+    const bool is_function =
+        node->is_python && own == kp_ownline_function(b->tree->trace, kp_tree_call_name(b->tree, node));
+    if (b->top->by != KP_TOP_BY_LIBRARY || (own && is_function)) return own;
+    return kp_ownline_library(b->tree->trace, kp_tree_stack(b->tree, node));
 }
 
 /* A call of Python is its own function, and the rest is of the innermost that runs. */
 static uint32_t function_of(struct building *b, const struct kp_node *node)
 {
-    const uint32_t stack = node->stack ? node->stack : event_of(b->tree, node)->stack;
-    const uint32_t from = node->is_python ? node->name : stack;
+    const uint32_t from = node->is_python ? node->name : kp_tree_stack(b->tree, node);
     if (!from || kp_node_is_step(b->tree, node)) return 0;
-    return kp_ownline_any_function(&b->functions, b->tree->trace, from);
+    return kp_ownline_any_function(b->tree->trace, from);
 }
 
 static uint32_t module_of(struct building *b, const struct kp_node *node)
 {
-    return kp_ownline_modules(&b->modules, b->tree->trace, node->stack ? node->stack : event_of(b->tree, node)->stack);
+    return kp_ownline_modules(b->tree->trace, kp_tree_stack(b->tree, node));
 }
 
 static bool is_backward(const struct building *b, const struct kp_node *node)
@@ -388,9 +384,8 @@ static uint32_t op_of(const struct building *b, const struct kp_node *node)
 /* By line: what calls that line of an op. A function's own time has its row, and stacks tell no caller of it. */
 static uint32_t caller_of(struct building *b, const struct kp_node *node)
 {
-    const uint32_t stack = node->stack ? node->stack : event_of(b->tree, node)->stack;
     if (b->top->by != KP_TOP_BY_LINE || node->is_python) return 0;
-    return kp_ownline_caller(&b->callers, &b->lines, b->tree->trace, stack);
+    return kp_ownline_caller(b->tree->trace, kp_tree_stack(b->tree, node));
 }
 
 static void node_add(struct building *b, size_t i)
@@ -455,10 +450,6 @@ static void building_init(struct building *b)
 
 static void building_fini(struct building *b)
 {
-    kp_ownlines_fini(&b->lines);
-    kp_ownlines_fini(&b->functions);
-    kp_ownlines_fini(&b->modules);
-    kp_ownlines_fini(&b->callers);
     kp_keyindex_fini(&b->threads);
     kp_keyindex_fini(&b->lanes);
     free(b->self);

@@ -73,9 +73,9 @@ static uint32_t stack_facts(const struct kp_kineto *trace, uint32_t id)
 uint32_t kp_namefacts(const struct kp_kineto *trace, uint32_t id)
 {
     uint32_t head, tail;
-    uint32_t *const known = kp_strings_mark(trace->strings, id);
+    uint32_t *const known = kp_strings_mark(trace->strings, KP_STRINGS_FACTS, id);
     if (*known) return *known;
     const bool is_stack = kp_strings_is_chain(trace->strings, id, &head, &tail);
     const uint32_t facts = is_stack ? stack_facts(trace, id) : facts_of(kp_kineto_text(trace, id));
-    return *kp_strings_mark(trace->strings, id) = facts | KP_NAME_KNOWN;
+    return *kp_strings_mark(trace->strings, KP_STRINGS_FACTS, id) = facts | KP_NAME_KNOWN;
 }

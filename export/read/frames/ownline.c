@@ -235,24 +235,29 @@ bool kp_ownline_is_installed(const struct kp_kineto *trace, const char *frame)
 
 /* ---- of a stack, by its innermost frame and the stack around that ---- */
 
+struct place {
+    uint32_t text;    /* string id + 1, 0: not searched yet */
+    uint32_t package; /* of a line of no own frame: the package (string id) whose line it is */
+};
+
 /* The line of a frame: its own, or of the package that counts as the program. */
-static struct kp_ownline_place line_at(struct kp_kineto *trace, const char *frame, size_t bytes)
+static struct place line_at(struct kp_kineto *trace, const char *frame, size_t bytes)
 {
     size_t part = 0;
     const size_t file = file_of(frame, bytes);
     const bool is_own = file && !is_installed(list_of(trace), frame, file);
     const char *package = is_own ? NULL : package_at(frame, bytes, &part);
-    if (!is_own && !package) return (struct kp_ownline_place){1, 0};
-    return (struct kp_ownline_place){line_put(trace, frame, bytes, NULL) + 1,
-                                     package ? kp_strings_put(trace->strings, package, part) : 0};
+    if (!is_own && !package) return (struct place){1, 0};
+    return (struct place){line_put(trace, frame, bytes, NULL) + 1,
+                          package ? kp_strings_put(trace->strings, package, part) : 0};
 }
 
-static struct kp_ownline_place words_at(struct kp_kineto *trace, const char *words)
+static struct place words_at(struct kp_kineto *trace, const char *words)
 {
-    return (struct kp_ownline_place){words ? kp_strings_put(trace->strings, words, strlen(words)) + 1 : 1, 0};
+    return (struct place){words ? kp_strings_put(trace->strings, words, strlen(words)) + 1 : 1, 0};
 }
 
-static struct kp_ownline_place line_of_text(struct kp_kineto *trace, uint32_t stack)
+static struct place line_of_text(struct kp_kineto *trace, uint32_t stack)
 {
     size_t bytes;
     const char *words, *const text = kp_kineto_text(trace, stack), *const end = own_end(text, &words);
@@ -276,7 +281,7 @@ static uint32_t function_search(struct kp_kineto *trace, uint32_t id)
 }
 
 /* Does the frame of a worker end what was found around it? Then `place` is what begins there. */
-static bool worker_begins(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct kp_ownline_place *place)
+static bool worker_begins(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place *place)
 {
     uint32_t around, outer;
     switch (workerframe_of(trace, head)) {
@@ -293,18 +298,17 @@ static bool worker_begins(struct kp_kineto *trace, uint32_t stack, uint32_t head
     }
 }
 
-static bool is_words(const struct kp_kineto *trace, struct kp_ownline_place place)
+static bool is_words(const struct kp_kineto *trace, struct place place)
 {
     const char *const text = place.text > 1 ? kp_kineto_text(trace, place.text - 1) : "";
     return strcmp(text, KP_WORKERFRAME_WAITS) == 0 || strcmp(text, KP_WORKERFRAME_LOOP) == 0;
 }
 
 /* An own frame goes before those of a package, and the package is that of the outermost frame. */
-static struct kp_ownline_place line_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
-                                             struct kp_ownline_place around)
+static struct place line_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place around)
 {
     const char *frame = kp_kineto_text(trace, head);
-    const struct kp_ownline_place own = line_at(trace, frame, strlen(frame));
+    const struct place own = line_at(trace, frame, strlen(frame));
     if (worker_begins(trace, stack, head, &around)) return around;
     const bool is_other = around.text > 1 && !is_words(trace, around);
     const bool is_inner =
@@ -329,24 +333,23 @@ static bool is_library_frame(const char *frame, size_t bytes)
     return !is_of_torch_or_python(from, part_of(from, file - (size_t)(from - frame)));
 }
 
-static struct kp_ownline_place library_of_text(struct kp_kineto *trace, uint32_t stack)
+static struct place library_of_text(struct kp_kineto *trace, uint32_t stack)
 {
     size_t bytes;
     const char *words, *const text = kp_kineto_text(trace, stack), *const end = own_end(text, &words);
     for (const char *at = text; at < end; at += bytes + (at[bytes] == ';'))
         if (is_library_frame(at, bytes = strcspn(at, ";")))
-            return (struct kp_ownline_place){line_put(trace, at, bytes, NULL) + 1, 0};
+            return (struct place){line_put(trace, at, bytes, NULL) + 1, 0};
     return words_at(trace, words);
 }
 
-static struct kp_ownline_place library_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
-                                                struct kp_ownline_place around)
+static struct place library_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place around)
 {
     const char *frame = kp_kineto_text(trace, head);
     const size_t bytes = strlen(frame);
     if (worker_begins(trace, stack, head, &around)) return around;
     if (!is_library_frame(frame, bytes)) return around;
-    return (struct kp_ownline_place){line_put(trace, frame, bytes, NULL) + 1, 0};
+    return (struct place){line_put(trace, frame, bytes, NULL) + 1, 0};
 }
 
 static uint32_t modules_search(const char *stack, struct kp_kineto *trace)
@@ -370,62 +373,78 @@ static uint32_t modules_search(const char *stack, struct kp_kineto *trace)
     return n ? kp_strings_put(trace->strings, path, n) : 0;
 }
 
-static struct kp_ownline_place modules_of_text(struct kp_kineto *trace, uint32_t stack)
+static struct place modules_of_text(struct kp_kineto *trace, uint32_t stack)
 {
-    return (struct kp_ownline_place){modules_search(kp_kineto_text(trace, stack), trace) + 1, 0};
+    return (struct place){modules_search(kp_kineto_text(trace, stack), trace) + 1, 0};
 }
 
 /* A frame that is no module changes nothing. */
-static struct kp_ownline_place modules_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
-                                                struct kp_ownline_place around)
+static struct place modules_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place around)
 {
     return kp_framename_module(kp_kineto_text(trace, head)) ? modules_of_text(trace, stack) : around;
 }
 
-static struct kp_ownline_place names_of_text(struct kp_kineto *trace, uint32_t stack)
+static struct place names_of_text(struct kp_kineto *trace, uint32_t stack)
 {
     const uint32_t path = modules_search(kp_kineto_text(trace, stack), trace);
-    return (struct kp_ownline_place){kp_modulename_path_id(trace, path) + 1, 0};
+    return (struct place){kp_modulename_path_id(trace, path) + 1, 0};
 }
 
-static struct kp_ownline_place names_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
-                                              struct kp_ownline_place around)
+static struct place names_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place around)
 {
     return kp_framename_module(kp_kineto_text(trace, head)) ? names_of_text(trace, stack) : around;
 }
 
-static struct kp_ownline_place *place_get(struct kp_ownlines *found, uint32_t id)
-{
-    found->of = kp_kineto_grow_zeros(found->of, &found->capacity, (size_t)id + 1, sizeof *found->of);
-    return &found->of[id];
-}
+/* ---- what was found, beside each string ---- */
 
-struct search_rules {
-    struct kp_ownline_place (*of_text)(struct kp_kineto *trace, uint32_t stack);
-    struct kp_ownline_place (*of_chain)(struct kp_kineto *trace, uint32_t stack, uint32_t head,
-                                        struct kp_ownline_place around);
+struct search {
+    enum kp_strings_column column;
+    struct place (*of_text)(struct kp_kineto *trace, uint32_t stack);
+    struct place (*of_chain)(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place around);
 };
 
-/* Goes outwards to a stack that is known, and back, so that each frame of each stack is looked at once. */
-static uint32_t stack_search(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack,
-                             const struct search_rules *rules)
+static struct place place_get(const struct kp_kineto *trace, const struct search *search, uint32_t id)
 {
-    size_t depth = 0;
-    uint32_t at = stack, head, tail = 0;
-    for (; !place_get(found, at)->text && kp_strings_is_chain(trace->strings, at, &head, &tail); at = tail) {
-        *KP_KINETO_NEXT(found->path, depth, found->path_capacity) = at;
+    struct place place = {.text = *kp_strings_mark(trace->strings, search->column, id)};
+    if (search->column == KP_STRINGS_LINE) place.package = *kp_strings_mark(trace->strings, KP_STRINGS_PACKAGE, id);
+    return place;
+}
+
+static void place_set(const struct kp_kineto *trace, const struct search *search, uint32_t id, struct place place)
+{
+    *kp_strings_mark(trace->strings, search->column, id) = place.text;
+    if (search->column == KP_STRINGS_LINE) *kp_strings_mark(trace->strings, KP_STRINGS_PACKAGE, id) = place.package;
+}
+
+/* Goes outwards to a stack that is known, and back, so that each frame of each stack is looked at once. */
+static uint32_t stack_search(struct kp_kineto *trace, uint32_t stack, const struct search *search)
+{
+    uint32_t at = stack, head, tail = 0, *path = NULL;
+    size_t depth = 0, capacity = 0;
+    struct place place;
+    while (!(place = place_get(trace, search, at)).text && kp_strings_is_chain(trace->strings, at, &head, &tail)) {
+        *KP_KINETO_NEXT(path, depth, capacity) = at;
+        at = tail;
     }
-    if (!place_get(found, at)->text) {
-        const struct kp_ownline_place place = rules->of_text(trace, at);
-        *place_get(found, at) = place;
-    }
-    struct kp_ownline_place place = *place_get(found, at);
+    if (!place.text) place_set(trace, search, at, place = search->of_text(trace, at));
     while (depth--) {
-        kp_strings_is_chain(trace->strings, found->path[depth], &head, &tail);
-        place = rules->of_chain(trace, found->path[depth], head, place);
-        *place_get(found, found->path[depth]) = place;
+        kp_strings_is_chain(trace->strings, path[depth], &head, &tail);
+        place = search->of_chain(trace, path[depth], head, place);
+        place_set(trace, search, path[depth], place);
     }
+    free(path);
     return place.text - 1;
+}
+
+/* The same of one string, by itself. */
+static uint32_t once(struct kp_kineto *trace, enum kp_strings_column column, uint32_t id,
+                     uint32_t (*find)(struct kp_kineto *trace, uint32_t id))
+{
+    if (!*kp_strings_mark(trace->strings, column, id)) {
+        const uint32_t found = find(trace, id);
+        *kp_strings_mark(trace->strings, column, id) = found + 1;
+    }
+    return *kp_strings_mark(trace->strings, column, id) - 1;
 }
 
 /* Writes "train.py(12): forward" as "train.py forward". */
@@ -454,19 +473,39 @@ static uint32_t any_function_search(struct kp_kineto *trace, uint32_t stack)
     kp_frametext_fini(&shown);
     return found;
 }
-uint32_t kp_ownline_any_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
+
+uint32_t kp_ownline_any_function(struct kp_kineto *trace, uint32_t stack)
 {
-    if (!place_get(found, stack)->text) {
-        const uint32_t function = any_function_search(trace, stack);
-        place_get(found, stack)->text = function + 1;
-    }
-    return place_get(found, stack)->text - 1;
+    return once(trace, KP_STRINGS_ANY_FUNCTION, stack, any_function_search);
 }
 
-uint32_t kp_ownline_of(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
+uint32_t kp_ownline_function(struct kp_kineto *trace, uint32_t name)
 {
-    static const struct search_rules lines = {line_of_text, line_of_chain};
-    return stack_search(found, trace, stack, &lines);
+    return once(trace, KP_STRINGS_FUNCTION, name, function_search);
+}
+
+uint32_t kp_ownline_of(struct kp_kineto *trace, uint32_t stack)
+{
+    static const struct search lines = {KP_STRINGS_LINE, line_of_text, line_of_chain};
+    return stack_search(trace, stack, &lines);
+}
+
+uint32_t kp_ownline_library(struct kp_kineto *trace, uint32_t stack)
+{
+    static const struct search libraries = {KP_STRINGS_LIBRARY, library_of_text, library_of_chain};
+    return stack_search(trace, stack, &libraries);
+}
+
+uint32_t kp_ownline_modules(struct kp_kineto *trace, uint32_t stack)
+{
+    static const struct search modules = {KP_STRINGS_MODULES, modules_of_text, modules_of_chain};
+    return stack_search(trace, stack, &modules);
+}
+
+uint32_t kp_ownline_module_names(struct kp_kineto *trace, uint32_t stack)
+{
+    static const struct search names = {KP_STRINGS_MODULE_NAMES, names_of_text, names_of_chain};
+    return stack_search(trace, stack, &names);
 }
 
 /* Of a stack that is one text: the frames around its innermost own one. */
@@ -483,57 +522,18 @@ static uint32_t caller_of_text(struct kp_kineto *trace, uint32_t stack, uint32_t
     return 0;
 }
 
-static uint32_t caller_search(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack, uint32_t line)
+static uint32_t caller_search(struct kp_kineto *trace, uint32_t stack)
 {
     uint32_t at = stack, head, tail;
-    for (; kp_strings_is_chain(trace->strings, at, &head, &tail); at = tail) {
-        const uint32_t its = kp_ownline_of(found, trace, tail);
+    const uint32_t line = kp_ownline_of(trace, stack);
+    for (; line && kp_strings_is_chain(trace->strings, at, &head, &tail); at = tail) {
+        const uint32_t its = kp_ownline_of(trace, tail);
         if (its != line) return its;
     }
-    return caller_of_text(trace, at, line);
+    return line ? caller_of_text(trace, at, line) : 0;
 }
 
-uint32_t kp_ownline_caller(struct kp_ownlines *callers, struct kp_ownlines *found, struct kp_kineto *trace,
-                           uint32_t stack)
+uint32_t kp_ownline_caller(struct kp_kineto *trace, uint32_t stack)
 {
-    const uint32_t line = kp_ownline_of(found, trace, stack);
-    if (!line) return 0;
-    if (!place_get(callers, stack)->text) {
-        const uint32_t caller = caller_search(found, trace, stack, line);
-        place_get(callers, stack)->text = caller + 1;
-    }
-    return place_get(callers, stack)->text - 1;
-}
-
-uint32_t kp_ownline_library(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
-{
-    static const struct search_rules libraries = {library_of_text, library_of_chain};
-    return stack_search(found, trace, stack, &libraries);
-}
-
-uint32_t kp_ownline_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t name)
-{
-    if (!place_get(found, name)->text) {
-        const uint32_t text = function_search(trace, name) + 1;
-        place_get(found, name)->text = text;
-    }
-    return place_get(found, name)->text - 1;
-}
-
-uint32_t kp_ownline_modules(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
-{
-    static const struct search_rules modules = {modules_of_text, modules_of_chain};
-    return stack_search(found, trace, stack, &modules);
-}
-
-uint32_t kp_ownline_module_names(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
-{
-    static const struct search_rules names = {names_of_text, names_of_chain};
-    return stack_search(found, trace, stack, &names);
-}
-
-void kp_ownlines_fini(struct kp_ownlines *found)
-{
-    free(found->of);
-    free(found->path);
+    return once(trace, KP_STRINGS_CALLER, stack, caller_search);
 }

@@ -18,32 +18,22 @@ bool kp_ownline_is_installed(const struct kp_kineto *trace, const char *frame);
  * recorded, and well-known ones count. */
 bool kp_ownline_is_file(const char *list, const char *file);
 
-/* What was found in stacks and names, by their string ids: each is searched once. All zero: nothing yet. */
-struct kp_ownlines {
-    struct kp_ownline_place {
-        uint32_t text;    /* string id + 1, 0: not searched yet */
-        uint32_t package; /* of a line of no own frame: the package (string id) whose line it is */
-    } * of;
-    size_t capacity, path_capacity;
-    uint32_t *path; /* for use during a search */
-};
-/* All return a string id, 0 for none. The innermost own line of a stack, "train.py:12 forward". */
-uint32_t kp_ownline_of(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
-/* The next own line outwards that is another: what calls that line's function. Each stack is searched once for
- * `callers`; `found` is that of kp_ownline_of. */
-uint32_t kp_ownline_caller(struct kp_ownlines *callers, struct kp_ownlines *found, struct kp_kineto *trace,
-                           uint32_t stack);
+/* All return a string id, 0 for none. Each string is searched once, and what was found stays beside it. */
+
+/* The innermost own line of a stack, "train.py:12 forward". */
+uint32_t kp_ownline_of(struct kp_kineto *trace, uint32_t stack);
+/* The next own line outwards that is another: what calls that line's function. */
+uint32_t kp_ownline_caller(struct kp_kineto *trace, uint32_t stack);
 /* The innermost line of a stack that is not of torch or Python's library: of the program, or of what it calls
- * ("transformers/models/bert/modeling_bert.py:160 forward"). Not in one `found` with kp_ownline_of. */
-uint32_t kp_ownline_library(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
+ * ("transformers/models/bert/modeling_bert.py:160 forward"). */
+uint32_t kp_ownline_library(struct kp_kineto *trace, uint32_t stack);
 /* The function that is named, if it is the program's, with the line of its `def`: "train.py:9 def main". Of a
  * worker's loop KP_WORKERFRAME_LOOP. */
-uint32_t kp_ownline_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t name);
+uint32_t kp_ownline_function(struct kp_kineto *trace, uint32_t name);
 /* The innermost function of a stack, or the one that is named, of any file: "torch/nn/functional.py linear". Functions
- * of one name in one file are one. What has no file stays: "<built-in method add>". Not in one `found` with others. */
-uint32_t kp_ownline_any_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
+ * of one name in one file are one. What has no file stays: "<built-in method add>". */
+uint32_t kp_ownline_any_function(struct kp_kineto *trace, uint32_t stack);
 /* All modules, the outermost first: "Net_0.Linear_1". */
-uint32_t kp_ownline_modules(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
-/* The same with the names that the program gives them: "Net_0.head (Linear_1)". Not in one `found` with the other. */
-uint32_t kp_ownline_module_names(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
-void kp_ownlines_fini(struct kp_ownlines *found);
+uint32_t kp_ownline_modules(struct kp_kineto *trace, uint32_t stack);
+/* The same with the names that the program gives them: "Net_0.head (Linear_1)". */
+uint32_t kp_ownline_module_names(struct kp_kineto *trace, uint32_t stack);

@@ -30,8 +30,10 @@ struct kp_strings {
     size_t count, capacity;
     uint32_t *slots; /* id, 0: free; a power of two */
     size_t slot_count;
-    uint32_t *marks; /* of the first mark_capacity strings */
-    size_t mark_capacity;
+    struct column {
+        uint32_t *of; /* of the first `capacity` strings */
+        size_t capacity;
+    } columns[KP_STRINGS_COLUMNS];
     struct page *pages;
     size_t page_used, page_size;
 };
@@ -126,7 +128,7 @@ void kp_strings_close(struct kp_strings *s)
     }
     free(s->slots);
     free(s->entries);
-    free(s->marks);
+    for (int i = 0; i < KP_STRINGS_COLUMNS; i++) free(s->columns[i].of);
     free(s);
 }
 
@@ -204,10 +206,11 @@ const char *kp_strings_get(struct kp_strings *s, uint32_t id)
 
 size_t kp_strings_count(const struct kp_strings *s) { return s->count; }
 
-uint32_t *kp_strings_mark(struct kp_strings *s, uint32_t id)
+uint32_t *kp_strings_mark(struct kp_strings *s, enum kp_strings_column column, uint32_t id)
 {
-    s->marks = kp_kineto_grow_zeros(s->marks, &s->mark_capacity, (size_t)id + 1, sizeof *s->marks);
-    return &s->marks[id];
+    struct column *const c = &s->columns[column];
+    c->of = kp_kineto_grow_zeros(c->of, &c->capacity, (size_t)id + 1, sizeof *c->of);
+    return &c->of[id];
 }
 
 const char *kp_strings_keep(struct kp_strings *s, const char *text)

@@ -15,8 +15,21 @@ uint32_t kp_strings_chain(struct kp_strings *strings, uint32_t head, uint32_t ta
 bool kp_strings_is_chain(const struct kp_strings *strings, uint32_t id, uint32_t *head, uint32_t *tail);
 const char *kp_strings_get(struct kp_strings *strings, uint32_t id);
 size_t kp_strings_count(const struct kp_strings *strings); /* with "" */
-/* A word for each string, 0 at first, for what a reader finds of it. Valid until the next call for a new string. */
-uint32_t *kp_strings_mark(struct kp_strings *strings, uint32_t id);
+/* What a reader finds of a string, once for each: a word of a column, 0 at first. Valid until the next call for a new
+ * string. Not for several threads at once. */
+enum kp_strings_column {
+    KP_STRINGS_FACTS, /* namefacts.c; the others: ownline.c */
+    KP_STRINGS_LINE,
+    KP_STRINGS_PACKAGE, /* whose line that is */
+    KP_STRINGS_CALLER,
+    KP_STRINGS_LIBRARY,
+    KP_STRINGS_FUNCTION,
+    KP_STRINGS_ANY_FUNCTION,
+    KP_STRINGS_MODULES,
+    KP_STRINGS_MODULE_NAMES,
+    KP_STRINGS_COLUMNS
+};
+uint32_t *kp_strings_mark(struct kp_strings *strings, enum kp_strings_column column, uint32_t id);
 /* The same text as long as `strings` is open; NULL stays NULL. */
 const char *kp_strings_keep(struct kp_strings *strings, const char *text);
 uint32_t kp_strings_put_from(struct kp_strings *strings, struct kp_strings *from, uint32_t id);

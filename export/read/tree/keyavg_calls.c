@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "export/read/frames/framename.h"
+#include "export/read/frames/ownline.h"
 #include "export/read/store/keyindex.h"
 
 struct open_call {
@@ -63,6 +64,13 @@ uint32_t kp_tree_call_name(const struct kp_tree *tree, const struct kp_node *nod
     const uint32_t id = kp_strings_put(trace->strings, name, strlen(name));
     kp_frametext_fini(&text);
     return id;
+}
+
+uint32_t kp_tree_line(const struct kp_tree *tree, const struct kp_node *node)
+{
+    const uint32_t name = node->is_python ? kp_tree_call_name(tree, node) : 0;
+    const uint32_t function = name ? kp_ownline_function(tree->trace, name) : 0;
+    return function ? function : kp_ownline_of(tree->trace, kp_tree_stack(tree, node));
 }
 
 struct filling {

@@ -231,32 +231,30 @@ static int32_t inside_find(const struct kp_tree *tree, const int32_t *backward, 
 }
 
 /* A hook of Python that the engine calls has lines of its own. */
-static bool is_of_hook(struct kp_ownlines *lines, const struct kp_tree *tree, size_t node, int32_t inside)
+static bool is_of_hook(const struct kp_tree *tree, size_t node, int32_t inside)
 {
     const uint32_t stack = kp_tree_event(tree, node)->stack, around = kp_tree_event(tree, (size_t)inside)->stack;
     if (tree->nodes[node].is_python) return true;
     if (!stack || stack == around) return false;
-    return kp_ownline_of(lines, tree->trace, stack) != kp_ownline_of(lines, tree->trace, around);
+    return kp_ownline_of(tree->trace, stack) != kp_ownline_of(tree->trace, around);
 }
 
 /* Gives a range of the engine, and what runs in it beside its backward op, the forward op of that. */
 static void ranges_set(struct kp_tree *tree, const int32_t *backward)
 {
-    struct kp_ownlines lines = {0};
     int32_t *inside = kp_kineto_room(tree->count + 1, sizeof *inside);
     for (size_t i = 0; i < tree->count; i++) {
         struct kp_node *n = &tree->nodes[i];
         inside[i] = n->parent < 0 ? -1 : inside[n->parent];
         if (is_engine(tree, i)) inside[i] = inside_find(tree, backward, i);
         if (inside[i] < 0) continue;
-        if (backward[i] == (int32_t)i || is_of_hook(&lines, tree, i, inside[i])) {
+        if (backward[i] == (int32_t)i || is_of_hook(tree, i, inside[i])) {
             inside[i] = -1;
             continue;
         }
         n->forward = tree->nodes[inside[i]].forward;
         n->stack = kp_tree_event(tree, (size_t)n->forward)->stack;
     }
-    kp_ownlines_fini(&lines);
     free(inside);
 }
 

@@ -40,6 +40,11 @@ static inline const struct kp_kineto_event *kp_tree_event(const struct kp_tree *
 {
     return &tree->trace->events[tree->nodes[node].event];
 }
+/* The stack of a node (string id): what kp_tree_set_stacks gave it, or its own. */
+static inline uint32_t kp_tree_stack(const struct kp_tree *tree, const struct kp_node *node)
+{
+    return node->stack ? node->stack : tree->trace->events[node->event].stack;
+}
 
 /* What a node adds to its row in torch's table. */
 struct kp_values {
@@ -77,6 +82,9 @@ void kp_tree_fill_calls(struct kp_tree *tree);
 /* The name (string id) of a call of Python. Where it was open when the recording began, the name in the file has the
  * line at which it was then, and not that of its `def`: here it has line 0, which is none. */
 uint32_t kp_tree_call_name(const struct kp_tree *tree, const struct kp_node *node);
+/* The own line of a node (string id): of a call of Python the program's function itself; else the innermost of its
+ * stack; 0: none. */
+uint32_t kp_tree_line(const struct kp_tree *tree, const struct kp_node *node);
 /* The line that called a call of Python or an op, "file.py:12"; "": not known. */
 const char *kp_tree_call_from(const struct kp_tree *tree, const struct kp_kineto_event *e);
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */

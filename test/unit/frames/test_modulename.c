@@ -124,7 +124,6 @@ static void a_row_of_a_module_is_shown_by_its_name(void **state)
 static void a_stack_has_the_path_of_its_modules_by_their_names(void **state)
 {
     struct little *t = *state;
-    struct kp_ownlines found = {0};
     static const char stack[] = "f.py(1): g;nn.Module: Linear_0;b.py(3): forward;nn.Module: Block_0;nn.Module: Net_0;";
     net_make(t);
     struct kp_strings *strings = t->trace->strings;
@@ -132,12 +131,11 @@ static void a_stack_has_the_path_of_its_modules_by_their_names(void **state)
                    outside = kp_strings_put(strings, "m.py(1): f", 10);
     const uint32_t block = kp_strings_chain(strings, kp_strings_put(strings, "nn.Module: Block_1", 18), outside);
     const uint32_t call = kp_strings_chain(strings, kp_strings_put(strings, "b.py(3): forward", 16), block);
-    const char *name = kp_kineto_text(t->trace, kp_ownline_module_names(&found, t->trace, flat));
+    const char *name = kp_kineto_text(t->trace, kp_ownline_module_names(t->trace, flat));
     assert_string_equal(name, "Net_0.blocks.0.fc1 (Linear_0)");
-    name = kp_kineto_text(t->trace, kp_ownline_module_names(&found, t->trace, call));
+    name = kp_kineto_text(t->trace, kp_ownline_module_names(t->trace, call));
     assert_string_equal(name, "blocks.1 (Block_1)");
-    assert_int_equal(kp_ownline_module_names(&found, t->trace, outside), 0);
-    kp_ownlines_fini(&found);
+    assert_int_equal(kp_ownline_module_names(t->trace, outside), 0);
 }
 
 static void a_pattern_may_mean_either_name(void **state)

@@ -7,18 +7,14 @@
 
 static bool own(struct little *t, const char *frame)
 {
-    struct kp_ownlines found = {0};
-    const bool is_own = kp_ownline_function(&found, t->trace, kp_strings_put(t->trace->strings, frame, strlen(frame)));
-    kp_ownlines_fini(&found);
+    const bool is_own = kp_ownline_function(t->trace, kp_strings_put(t->trace->strings, frame, strlen(frame)));
     return is_own;
 }
 
 static void function_is(struct little *t, const char *frame, const char *line)
 {
-    struct kp_ownlines found = {0};
     const uint32_t name = kp_strings_put(t->trace->strings, frame, strlen(frame));
-    assert_string_equal(kp_kineto_text(t->trace, kp_ownline_function(&found, t->trace, name)), line);
-    kp_ownlines_fini(&found);
+    assert_string_equal(kp_kineto_text(t->trace, kp_ownline_function(t->trace, name)), line);
 }
 
 static void a_function_has_the_line_of_its_def(void **state)
@@ -74,13 +70,11 @@ static void what_the_recording_found_installed_is_not_own(void **state)
     assert_false(own(t, "/x/site-packages/new/a.py(1): f"));
 }
 
-typedef uint32_t (*line_fn)(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
+typedef uint32_t (*line_fn)(struct kp_kineto *trace, uint32_t stack);
 
 static const char *found_in(struct little *t, const char *stack, line_fn find)
 {
-    struct kp_ownlines found = {0};
-    const uint32_t line = find(&found, t->trace, kp_strings_put(t->trace->strings, stack, strlen(stack)));
-    kp_ownlines_fini(&found);
+    const uint32_t line = find(t->trace, kp_strings_put(t->trace->strings, stack, strlen(stack)));
     return kp_kineto_text(t->trace, line);
 }
 
@@ -105,11 +99,9 @@ static void of_an_installed_program_the_outermost_package_is_own(void **state)
 static const char *line_in_chain(struct little *t, const char *frame, const char *around)
 {
     struct kp_strings *const strings = t->trace->strings;
-    struct kp_ownlines found = {0};
     const uint32_t tail = kp_strings_chain(strings, kp_strings_put(strings, around, strlen(around)), 0);
     const uint32_t stack = kp_strings_chain(strings, kp_strings_put(strings, frame, strlen(frame)), tail);
-    const uint32_t line = kp_ownline_of(&found, t->trace, stack);
-    kp_ownlines_fini(&found);
+    const uint32_t line = kp_ownline_of(t->trace, stack);
     return kp_kineto_text(t->trace, line);
 }
 
@@ -184,17 +176,14 @@ static void lines_of_libraries_leave_out_torch_and_python(void **state)
 static void the_innermost_own_line_and_all_modules_are_found(void **state)
 {
     struct little *t = *state;
-    struct kp_ownlines lines = {0}, modules = {0};
     op(t, "a", 0, 1);
     tree_make(t);
     const uint32_t stack = kp_strings_put(t->trace->strings, STACK, strlen(STACK));
     for (int again = 0; again < 2; again++) {
-        assert_string_equal(kp_kineto_text(t->trace, kp_ownline_of(&lines, t->trace, stack)), "train.py:10 forward");
-        assert_string_equal(kp_kineto_text(t->trace, kp_ownline_modules(&modules, t->trace, stack)), "Net_0.ReLU_0");
+        assert_string_equal(kp_kineto_text(t->trace, kp_ownline_of(t->trace, stack)), "train.py:10 forward");
+        assert_string_equal(kp_kineto_text(t->trace, kp_ownline_modules(t->trace, stack)), "Net_0.ReLU_0");
     }
-    assert_int_equal(kp_ownline_of(&lines, t->trace, 0), 0);
-    kp_ownlines_fini(&lines);
-    kp_ownlines_fini(&modules);
+    assert_int_equal(kp_ownline_of(t->trace, 0), 0);
 }
 
 /* The stack of frames with semicolons behind each, as a chain. */
@@ -221,7 +210,6 @@ static void a_chain_has_the_line_and_the_modules_of_its_text(void **state)
                                          "train.py(3): own;"};
     enum { FRAMES = sizeof frames / sizeof *frames, STACKS = 8000, DEPTH = 7 };
     struct little *t = *state;
-    struct kp_ownlines lines = {0}, modules = {0}, libraries = {0};
     uint32_t seed = 1;
     installed_is(t, "torch,runpy,zoo_app,zoo_layers,multiprocessing");
     for (int i = 0; i < STACKS; i++) {
@@ -231,14 +219,10 @@ static void a_chain_has_the_line_and_the_modules_of_its_text(void **state)
             strcat(stack, frames[(seed >> 16) % (i % 2 ? FRAMES : FRAMES - 1)]); /* every other has no own frame */
         }
         const uint32_t text = kp_strings_put(t->trace->strings, stack, strlen(stack)), chain = chain_of(t, stack);
-        assert_int_equal(kp_ownline_of(&lines, t->trace, chain), kp_ownline_of(&lines, t->trace, text));
-        assert_int_equal(kp_ownline_modules(&modules, t->trace, chain), kp_ownline_modules(&modules, t->trace, text));
-        assert_int_equal(kp_ownline_library(&libraries, t->trace, chain),
-                         kp_ownline_library(&libraries, t->trace, text));
+        assert_int_equal(kp_ownline_of(t->trace, chain), kp_ownline_of(t->trace, text));
+        assert_int_equal(kp_ownline_modules(t->trace, chain), kp_ownline_modules(t->trace, text));
+        assert_int_equal(kp_ownline_library(t->trace, chain), kp_ownline_library(t->trace, text));
     }
-    kp_ownlines_fini(&libraries);
-    kp_ownlines_fini(&lines);
-    kp_ownlines_fini(&modules);
 }
 
 int main(void)

@@ -106,9 +106,7 @@ static void ops_charge(struct doubles *d)
 
 static const char *line_text(const struct kp_costrules *x, int32_t node)
 {
-    struct kp_ownlines lines = {0};
-    const uint32_t line = kp_costplace_line(&lines, x->tree, node);
-    kp_ownlines_fini(&lines);
+    const uint32_t line = kp_costplace_line(x->tree, node);
     return line ? kp_costrules_text(x, " at %s", kp_kineto_text(x->tree->trace, line)) : "";
 }
 

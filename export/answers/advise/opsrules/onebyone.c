@@ -28,7 +28,6 @@ struct loop_run {
 };
 struct loops {
     struct kp_costrules *x;
-    struct kp_ownlines lines;
     struct kp_cost cost;
     struct kp_spans times;
     bool *is_trained; /* by node: autograd followed it */
@@ -130,7 +129,7 @@ static void loops_find(struct loops *l)
         if (x->tree->nodes[i].forward >= 0) l->is_trained[x->tree->nodes[i].forward] = true;
     for (size_t i = 0; i < x->tree->count; i++) {
         if (!kp_costrules_is_op(x, i) || kp_costplace_op(x->tree, (int32_t)i) != (int32_t)i) continue;
-        const uint32_t line = kp_costplace_line(&l->lines, x->tree, (int32_t)i);
+        const uint32_t line = kp_costplace_line(x->tree, (int32_t)i);
         const bool is_in = kp_spans_has(&x->chosen->in_steps, x->tree->nodes[i].start_ns);
         if (!is_in || l->is_trained[i] || is_torchs(x, (int32_t)i)) run_end(l);
         else if (line) op_take(l, i, kp_kineto_text(x->tree->trace, line));
@@ -198,7 +197,6 @@ void kp_rules_one_by_one(struct kp_costrules *x)
     if (!x->out->has_gpu) loops_find(&l);
     if (!l.function || is_told(&l)) kp_cost_drop(&l.cost);
     else loops_tell(&l);
-    kp_ownlines_fini(&l.lines);
     kp_spans_fini(&l.times);
     free(l.is_trained);
 }

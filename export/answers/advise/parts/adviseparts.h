@@ -38,9 +38,9 @@ struct kp_costplaces {       /* all zero: empty */
 };
 void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
                        int64_t ns);
-uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node); /* of its place: the op and the stack */
-uint64_t kp_costplace_key_of(const struct kp_costplace *place);      /* the same */
-uint32_t kp_costplace_line(struct kp_ownlines *lines, const struct kp_tree *tree, int32_t node); /* its own; 0: none */
+uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node);  /* of its place: the op and the stack */
+uint64_t kp_costplace_key_of(const struct kp_costplace *place);       /* the same */
+uint32_t kp_costplace_line(const struct kp_tree *tree, int32_t node); /* its own; 0: none */
 const struct kp_costplace *kp_costplaces_most(const struct kp_costplaces *places); /* that costs most; NULL: none */
 /* Names the place that costs most. */
 void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out);

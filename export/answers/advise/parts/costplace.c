@@ -25,7 +25,7 @@ int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node)
 static uint32_t stack_of(const struct kp_tree *tree, int32_t node, bool *is_backward)
 {
     for (; node >= 0; node = tree->nodes[node].parent) {
-        const uint32_t own = tree->nodes[node].stack, stack = own ? own : kp_tree_event(tree, (size_t)node)->stack;
+        const uint32_t stack = kp_tree_stack(tree, &tree->nodes[node]);
         if (!stack) continue;
         if (is_backward) *is_backward = kp_node_is_backward(tree, (size_t)node);
         return stack;
@@ -51,10 +51,10 @@ uint64_t kp_costplace_key(const struct kp_tree *tree, int32_t node)
     return kp_costplace_key_of(&place);
 }
 
-uint32_t kp_costplace_line(struct kp_ownlines *lines, const struct kp_tree *tree, int32_t node)
+uint32_t kp_costplace_line(const struct kp_tree *tree, int32_t node)
 {
     const uint32_t stack = stack_of(tree, node, NULL);
-    return stack ? kp_ownline_of(lines, tree->trace, stack) : 0;
+    return stack ? kp_ownline_of(tree->trace, stack) : 0;
 }
 
 void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
@@ -84,15 +84,14 @@ const struct kp_costplace *kp_costplaces_most(const struct kp_costplaces *places
 
 void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *trace, struct kp_finding *out)
 {
-    struct kp_ownlines lines = {0}, modules = {0};
     const struct kp_costplace *const most = kp_costplaces_most(places);
     if (!most) return;
     const char *stack = kp_kineto_text(trace, most->stack);
     const uint32_t frame = kp_strings_put(trace->strings, stack, strcspn(stack, ";"));
-    const uint32_t itself = kp_ownline_function(&lines, trace, most->name);
-    const uint32_t line = itself ? itself : kp_ownline_of(&lines, trace, most->stack);
-    const uint32_t after = kp_ownline_of(&lines, trace, most->after);
-    const uint32_t module = kp_ownline_module_names(&modules, trace, most->stack);
+    const uint32_t itself = kp_ownline_function(trace, most->name);
+    const uint32_t line = itself ? itself : kp_ownline_of(trace, most->stack);
+    const uint32_t after = kp_ownline_of(trace, most->after);
+    const uint32_t module = kp_ownline_module_names(trace, most->stack);
     out->where = text_or_null(trace, kp_modulename_frame_id(trace, most->name));
     out->frame = text_or_null(trace, frame);
     out->line = text_or_null(trace, line);
@@ -100,8 +99,6 @@ void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *tr
     out->is_after_backward = most->is_after_backward;
     out->after = after == line && out->is_backward == out->is_after_backward ? NULL : text_or_null(trace, after);
     out->module = text_or_null(trace, module);
-    kp_ownlines_fini(&lines);
-    kp_ownlines_fini(&modules);
 }
 
 struct line_cost {
@@ -116,11 +113,10 @@ KP_ORDER_DOWN(most_first, struct line_cost, ns)
 /* The costs of all own lines, the largest first; the caller frees them. */
 static struct line_cost *line_costs(const struct kp_costplaces *places, struct kp_kineto *trace, size_t *count)
 {
-    struct kp_ownlines lines = {0};
     struct kp_keyindex keys = {0};
     const struct kp_costplace *const place = places->keys.rows;
     for (size_t i = 0; i < places->keys.count; i++) {
-        const uint32_t line = kp_ownline_of(&lines, trace, place[i].stack);
+        const uint32_t line = kp_ownline_of(trace, place[i].stack);
         if (!line) continue;
         struct line_cost *const sum = kp_keyindex_row(&keys, line, &(struct line_cost){.line = line}, sizeof *sum);
         sum->ns += place[i].ns;
@@ -130,7 +126,6 @@ static struct line_cost *line_costs(const struct kp_costplaces *places, struct k
     *count = keys.count;
     keys.rows = NULL;
     kp_keyindex_fini(&keys);
-    kp_ownlines_fini(&lines);
     if (*count) qsort(of, *count, sizeof *of, most_first);
     return of;
 }

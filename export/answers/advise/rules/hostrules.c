@@ -120,7 +120,7 @@ bool kp_rules_is_input(const struct kp_costrules *x, size_t i)
     if (e->kind == KP_KINETO_PYTHON) return kp_node_is(x->tree, i, KP_NAME_INPUT) && !is_waiting(x->tree, i);
     if (e->kind != KP_KINETO_OP || kp_node_is(x->tree, i, KP_NAME_RANGE) || x->tree->nodes[i].forward >= 0)
         return false;
-    const uint32_t stack = x->tree->nodes[i].stack ? x->tree->nodes[i].stack : e->stack;
+    const uint32_t stack = kp_tree_stack(x->tree, &x->tree->nodes[i]);
     return kp_namefacts(x->tree->trace, stack) & KP_NAME_INPUT;
 }
 

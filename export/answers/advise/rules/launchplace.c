@@ -89,7 +89,6 @@ static const char *of_optimizer(const struct kp_costrules *x)
 struct line_ops {
     const struct kp_costrules *x;
     uint32_t line;
-    struct kp_ownlines lines;
     struct kp_keyindex keys;           /* name << 32 | shapes; rows: how many */
     size_t weighted, gradients, added; /* ops with weights; gradients of parameters; additions of such */
 };
@@ -113,7 +112,7 @@ static bool is_of_line(struct line_ops *l, size_t node)
         const char *const text = kp_kineto_text(trace, stack);
         head = kp_strings_put(trace->strings, text, strcspn(text, ";"));
     }
-    return kp_ownline_of(&l->lines, trace, head) == l->line;
+    return kp_ownline_of(trace, head) == l->line;
 }
 
 static void line_op_add(struct line_ops *l, size_t node)
@@ -175,7 +174,6 @@ static const char *of_loop(const struct kp_costrules *x, const struct kp_finding
                                    "together. Else " LESS,
                                    f->line, norms);
     kp_keyindex_fini(&l.keys);
-    kp_ownlines_fini(&l.lines);
     return change;
 }
 

@@ -18,7 +18,6 @@ struct loadplace {
     const struct kp_tree *tree;
     const struct kp_chosen *chosen;
     const int32_t *loaders;
-    struct kp_ownlines lines;
     struct kp_keyindex keys; /* a line; or IN_NO_OP, and the lines before and behind; rows: ns */
     int32_t last_loader;
     uint32_t loader_line, last_line;         /* of what asks the loader; of the last op in it */
@@ -29,13 +28,7 @@ struct loadplace {
 
 #define IN_NO_OP (UINT64_C(1) << 63)
 
-static uint32_t line_of(struct loadplace *p, size_t i)
-{
-    struct kp_kineto *trace = p->tree->trace;
-    const struct kp_node *node = &p->tree->nodes[i];
-    const uint32_t function = node->is_python ? kp_ownline_function(&p->lines, trace, node->name) : 0;
-    return function ? function : kp_ownline_of(&p->lines, trace, kp_tree_event(p->tree, i)->stack);
-}
+static uint32_t line_of(struct loadplace *p, size_t i) { return kp_tree_line(p->tree, &p->tree->nodes[i]); }
 
 static void key_charge(struct loadplace *p, uint64_t key, int64_t ns)
 {
@@ -246,7 +239,6 @@ void kp_loadplace_tell(const struct kp_costrules *x, const struct kp_loadcore *t
     const struct kp_loading l = loading_of(x, &p, taken, out);
     if (kp_loading_size_of(&l) == KP_LOADING_SHORT) out->is_critical = false;
     out->change = change_of(x, &l, items_text(x, &p, &l, out), out);
-    kp_ownlines_fini(&p.lines);
     kp_spans_fini(&p.times);
     kp_keyindex_fini(&p.keys);
 }

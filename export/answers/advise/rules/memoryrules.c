@@ -120,16 +120,14 @@ static const char detached_change[] =
 /* Does the program's line call detach()? */
 static bool is_detached(const struct kp_costrules *x, const char *line)
 {
-    struct kp_ownlines lines = {0};
     bool is = false;
     for (size_t i = 0; i < x->tree->count && !is; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
-        const uint32_t stack = node->stack ? node->stack : kp_tree_event(x->tree, i)->stack;
+        const uint32_t stack = kp_tree_stack(x->tree, node);
         if (node->on_device || !stack || strcmp(kp_costrules_name(x, (int32_t)i), "aten::detach") != 0) continue;
-        const uint32_t own = kp_ownline_of(&lines, x->tree->trace, stack);
+        const uint32_t own = kp_ownline_of(x->tree->trace, stack);
         is = own && strcmp(kp_kineto_text(x->tree->trace, own), line) == 0;
     }
-    kp_ownlines_fini(&lines);
     return is;
 }
 

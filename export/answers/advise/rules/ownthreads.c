@@ -35,7 +35,6 @@ const char *kp_ownthreads_text(const struct kp_costrules *x)
 struct seeking {
     const struct kp_costrules *x;
     int64_t steps_tid;
-    struct kp_ownlines lines;
     struct kp_keyindex keys; /* a line; rows: ns */
     uint32_t best;
     int64_t best_ns;
@@ -63,8 +62,7 @@ static void time_take(void *context, size_t node, int64_t from_ns, int64_t to_ns
     if (!n->is_python || kp_tree_event(tree, node)->tid == s->steps_tid) return;
     if (kp_namefacts(tree->trace, n->name) & KP_NAME_IDLE) return;
     const int64_t ns = kp_spans_between(&s->x->chosen->in_steps, from_ns, to_ns);
-    const uint32_t function = kp_ownline_function(&s->lines, tree->trace, n->name);
-    const uint32_t line = function ? function : kp_ownline_of(&s->lines, tree->trace, kp_tree_event(tree, node)->stack);
+    const uint32_t line = kp_tree_line(tree, n);
     if (!line || ns <= 0) return;
     int64_t *const sum = kp_keyindex_row(&s->keys, line, &(int64_t){0}, sizeof *sum);
     *sum += ns;
@@ -76,7 +74,6 @@ const char *kp_ownthreads_line(const struct kp_costrules *x)
     struct seeking s = {.x = x, .steps_tid = steps_thread(x)};
     if (!kp_costrules_has_calls(x)) return NULL;
     kp_selftime_each(x->tree, time_take, &s);
-    kp_ownlines_fini(&s.lines);
     kp_keyindex_fini(&s.keys);
     return s.best ? kp_kineto_text(x->tree->trace, s.best) : NULL;
 }

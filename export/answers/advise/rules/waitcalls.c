@@ -19,7 +19,6 @@ enum { LINES_SHOWN = 3 };
 struct waitcall_walk {
     struct kp_waitcalls *out;
     struct kp_thread_of_steps thread;
-    struct kp_ownlines lines;
     bool *has_ops;  /* by node: ops run under it */
     bool *is_input; /* by node: it prepares input, or lies in what does; that has a finding of its own */
     bool *is_step;  /* by node: it lies in a call that is a step; NULL: steps are no calls */
@@ -97,7 +96,7 @@ static bool place_find(struct waitcall_walk *w, const struct kp_costrules *x, in
     int32_t named = is_c ? node : -1;
     *out = (struct kp_waitplace){0};
     for (int32_t at = node; at >= 0 && x->tree->nodes[at].is_python; at = x->tree->nodes[at].parent) {
-        const uint32_t own = kp_ownline_function(&w->lines, trace, kp_tree_call_name(x->tree, &x->tree->nodes[at]));
+        const uint32_t own = kp_ownline_function(trace, kp_tree_call_name(x->tree, &x->tree->nodes[at]));
         if (own && at == node) *out = (struct kp_waitplace){own, own, KP_PYWAIT_OWN, 0};
         if (own) break;
         const enum kp_pywait kind = kp_namefacts_pywait(trace, kp_tree_event(x->tree, (size_t)at)->name);
@@ -107,7 +106,7 @@ static bool place_find(struct waitcall_walk *w, const struct kp_costrules *x, in
     }
     if (named < 0) return out->kind == KP_PYWAIT_OWN;
     out->call = kp_tree_call_name(x->tree, &x->tree->nodes[named]);
-    out->line = kp_ownline_of(&w->lines, trace, kp_tree_event(x->tree, (size_t)named)->stack);
+    out->line = kp_ownline_of(trace, kp_tree_event(x->tree, (size_t)named)->stack);
     return true;
 }
 
@@ -155,7 +154,6 @@ void kp_waitcalls_find(struct kp_waitcalls *out, const struct kp_costrules *x)
     w.is_input = input_mark(x);
     w.is_step = steps_mark(x);
     kp_selftime_each_marked(x->tree, piece_take, marker_take, &w);
-    kp_ownlines_fini(&w.lines);
     free(w.has_ops);
     free(w.is_input);
     free(w.is_step);
@@ -223,9 +221,8 @@ const struct kp_waitplace *kp_waitcalls_lines(const struct kp_waitcalls *c, cons
 struct waitcall_feeding {
     const struct kp_costrules *x;
     struct kp_thread_of_steps steps;
-    int64_t tid;          /* of a thread that puts into a queue */
-    const char *put_line; /* its own line that does */
-    struct kp_ownlines lines;
+    int64_t tid;             /* of a thread that puts into a queue */
+    const char *put_line;    /* its own line that does */
     struct kp_keyindex keys; /* line << 8 | kind; rows: ns */
     double ns, queue_ns;     /* of that thread, in steps; of it in queues */
 };
@@ -241,7 +238,7 @@ static bool feeder_find(struct waitcall_feeding *f)
         const size_t length = strlen(name);
         const bool puts = (length > 5 && strcmp(name + length - 5, ": put") == 0) || strstr(name, "method put of ");
         if (!puts || (*name != '<' && kp_pywait_of(name) != KP_PYWAIT_QUEUE)) continue;
-        const uint32_t line = kp_ownline_of(&f->lines, trace, e->stack);
+        const uint32_t line = kp_ownline_of(trace, e->stack);
         f->tid = e->tid;
         f->put_line = line ? kp_kineto_text(trace, line) : NULL;
         if (line) return true;
@@ -260,9 +257,9 @@ static void feeder_take(void *context, size_t node, int64_t from_ns, int64_t to_
     uint32_t line = 0;
     for (int32_t at = (int32_t)node; at >= 0 && !line; at = f->x->tree->nodes[at].parent) {
         const enum kp_pywait of = kp_namefacts_pywait(trace, kp_tree_event(f->x->tree, (size_t)at)->name);
-        line = kp_ownline_function(&f->lines, trace, kp_tree_call_name(f->x->tree, &f->x->tree->nodes[at]));
+        line = kp_ownline_function(trace, kp_tree_call_name(f->x->tree, &f->x->tree->nodes[at]));
         if (!line && of != KP_PYWAIT_NONE) kind = of;
-        if (!line) line = kp_ownline_of(&f->lines, trace, kp_tree_event(f->x->tree, (size_t)at)->stack);
+        if (!line) line = kp_ownline_of(trace, kp_tree_event(f->x->tree, (size_t)at)->stack);
     }
     f->ns += ns;
     if (kind == KP_PYWAIT_QUEUE) f->queue_ns += ns;
@@ -295,7 +292,6 @@ const char *kp_waitcalls_feeder(const struct kp_costrules *x)
                                      kp_kineto_text(x->tree->trace, (uint32_t)(f.keys.keys[most] >> 8)),
                                      100 * ns[most] / f.ns);
     }
-    kp_ownlines_fini(&f.lines);
     kp_keyindex_fini(&f.keys);
     return text;
 }

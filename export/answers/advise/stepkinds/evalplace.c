@@ -72,7 +72,6 @@ static void stack_walk(struct evalplace *p, uint32_t id, const struct evalplace_
 const char *kp_evalplace_text(const struct kp_costrules *x, const struct kp_spans *times)
 {
     struct evalplace p = {.trace = x->tree->trace};
-    struct kp_ownlines lines = {0};
     const struct evalplace_row *best = NULL, *rows;
     uint32_t line = 0;
     int64_t all = 0;
@@ -86,9 +85,8 @@ const char *kp_evalplace_text(const struct kp_costrules *x, const struct kp_span
     for (size_t i = 0; i < p.frames.count; i++)
         if (!best || rows[i].ns > best->ns) best = &rows[i];
     if (best && (double)best->ns > MOST * (double)all)
-        line = kp_ownline_of(&lines, p.trace, (uint32_t)p.frames.keys[best - rows]);
+        line = kp_ownline_of(p.trace, (uint32_t)p.frames.keys[best - rows]);
     const char *const text = line ? kp_costrules_text(x, ", at %s", kp_kineto_text(p.trace, line)) : "";
-    kp_ownlines_fini(&lines);
     kp_keyindex_fini(&p.stacks);
     kp_keyindex_fini(&p.frames);
     return text;

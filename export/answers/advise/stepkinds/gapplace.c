@@ -27,7 +27,6 @@ struct gaps {
     bool of_steps;
     struct kp_keyindex step_keys; /* step << 32 | number in `keys`; rows: ns */
     struct kp_spans worked;
-    struct kp_ownlines lines;
     struct kp_keyindex keys; /* line << 32 | call; rows: struct gap_cost */
     struct gap_cost sought;  /* for under_take: its ns is with callees */
     bool *under;             /* by node: it is what is sought, or runs in it */
@@ -70,13 +69,12 @@ static struct gap_cost place_of(struct gaps *g, int32_t node)
     struct kp_kineto *trace = g->tree->trace;
     struct gap_cost place = {0};
     for (; node >= 0 && g->tree->nodes[node].is_python; node = g->tree->nodes[node].parent) {
-        const uint32_t function =
-            kp_ownline_function(&g->lines, trace, kp_tree_call_name(g->tree, &g->tree->nodes[node]));
+        const uint32_t function = kp_ownline_function(trace, kp_tree_call_name(g->tree, &g->tree->nodes[node]));
         if (function) {
             if (!place.call) place.line = function;
             return place;
         }
-        const uint32_t line = kp_ownline_of(&g->lines, trace, kp_tree_event(g->tree, (size_t)node)->stack);
+        const uint32_t line = kp_ownline_of(trace, kp_tree_event(g->tree, (size_t)node)->stack);
         if (line) place = (struct gap_cost){line, kp_tree_event(g->tree, (size_t)node)->name, 0};
     }
     return place;
@@ -131,9 +129,9 @@ static bool is_sought(struct gaps *g, size_t node)
 {
     struct kp_kineto *trace = g->tree->trace;
     const struct kp_kineto_event *e = kp_tree_event(g->tree, node);
-    if (g->sought.call) return e->name == g->sought.call && kp_ownline_of(&g->lines, trace, e->stack) == g->sought.line;
+    if (g->sought.call) return e->name == g->sought.call && kp_ownline_of(trace, e->stack) == g->sought.line;
     const uint32_t name = kp_tree_call_name(g->tree, &g->tree->nodes[node]);
-    return kp_ownline_function(&g->lines, trace, name) == g->sought.line;
+    return kp_ownline_function(trace, name) == g->sought.line;
 }
 
 /* Marks the calls that are what is sought, or are called by it, however deep. Parents come first. */
@@ -170,7 +168,6 @@ static void gaps_fini(struct gaps *g)
     kp_spans_fini(&g->worked);
     kp_keyindex_fini(&g->keys);
     kp_keyindex_fini(&g->step_keys);
-    kp_ownlines_fini(&g->lines);
     free(g->under);
 }
 

@@ -62,9 +62,8 @@ struct kp_opcalls {
 struct kp_slowerops {
     const struct kp_costrules *x;
     struct kp_keyindex usual; /* rows: struct kp_opcalls */
-    struct kp_ownlines lines;
-    size_t steps;    /* those that are not longer */
-    bool has_shapes; /* of some op */
+    size_t steps;             /* those that are not longer */
+    bool has_shapes;          /* of some op */
 };
 struct kp_slower {
     double ns, shaped_ns;      /* of which the shapes are known to be the same */

@@ -17,42 +17,38 @@ static bool is_inner(const char *line, const char *function)
     return name && name[1] == '<' && strncmp(line, function, file + 1) == 0;
 }
 
-static bool is_op_of(struct kp_ownlines *lines, const struct kp_costrules *x, size_t i, const char *function, bool was)
+static bool is_op_of(const struct kp_costrules *x, size_t i, const char *function, bool was)
 {
-    const uint32_t own = kp_costplace_line(lines, x->tree, (int32_t)i);
+    const uint32_t own = kp_costplace_line(x->tree, (int32_t)i);
     const char *const line = own ? kp_kineto_text(x->tree->trace, own) : NULL;
     return line && (kp_gapplace_is_function(line, function) || (was && is_inner(line, function)));
 }
 
 static void by_ops(struct kp_spans *out, const struct kp_costrules *x, const char *function)
 {
-    struct kp_ownlines lines = {0};
     int64_t until = INT64_MIN, tid = 0;
     bool was = false;
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
         if (!kp_costrules_is_op(x, i) || node->end_ns <= until) continue;
-        const bool is = is_op_of(&lines, x, i, function, was);
+        const bool is = is_op_of(x, i, function, was);
         const bool is_next = is && was && tid == kp_tree_event(x->tree, i)->tid && node->start_ns - until < BETWEEN_NS;
         if (is) kp_spans_add(out, is_next ? until : node->start_ns, node->end_ns);
         was = is;
         tid = kp_tree_event(x->tree, i)->tid;
         until = node->end_ns;
     }
-    kp_ownlines_fini(&lines);
 }
 
 static void by_calls(struct kp_spans *out, const struct kp_costrules *x, const char *function)
 {
-    struct kp_ownlines lines = {0};
     for (size_t i = 0; i < x->tree->count; i++) {
         const struct kp_node *const node = &x->tree->nodes[i];
         if (!node->is_python) continue;
-        const uint32_t own = kp_ownline_function(&lines, x->tree->trace, kp_tree_call_name(x->tree, node));
+        const uint32_t own = kp_ownline_function(x->tree->trace, kp_tree_call_name(x->tree, node));
         if (own && kp_gapplace_is_function(kp_kineto_text(x->tree->trace, own), function))
             kp_spans_add(out, node->start_ns, node->end_ns);
     }
-    kp_ownlines_fini(&lines);
 }
 
 void kp_readtimes_find(struct kp_spans *out, const struct kp_costrules *x, const char *line)

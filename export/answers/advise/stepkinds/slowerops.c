@@ -48,7 +48,7 @@ static struct kp_opcalls *calls_of(struct kp_keyindex *set, struct kp_slowerops 
 {
     const struct kp_tree *tree = s->x->tree;
     const struct kp_kineto_event *e = kp_tree_event(tree, i);
-    const uint32_t more = e->shapes ? e->shapes : kp_costplace_line(&s->lines, tree, (int32_t)i);
+    const uint32_t more = e->shapes ? e->shapes : kp_costplace_line(tree, (int32_t)i);
     const struct kp_opcalls first = {.has_shapes = e->shapes != 0, .kind = kind_of(s->x, i), .node = (int32_t)i};
     return kp_keyindex_row(set, (uint64_t)e->name << 32 | more, &first, sizeof first);
 }
@@ -114,8 +114,4 @@ struct kp_slower kp_slowerops_of(struct kp_slowerops *s, size_t step)
     return out;
 }
 
-void kp_slowerops_fini(struct kp_slowerops *s)
-{
-    kp_keyindex_fini(&s->usual);
-    kp_ownlines_fini(&s->lines);
-}
+void kp_slowerops_fini(struct kp_slowerops *s) { kp_keyindex_fini(&s->usual); }
