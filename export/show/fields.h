@@ -13,7 +13,8 @@
  * F(kind, key, value) is a member of every such object, IF(condition, kind, key, value) of those of which it is true. A
  * text may be written to `room`, of KP_FIELD_ROOM bytes. The kinds, and what stands in brackets for a value:
  *   TEXT; MAYBE: NULL null; SOME: NULL left out; WORD (text, "one|two"); TEXTS (count, text at i)
- *   BOOL; ID: a number as text; WHOLE; MAYBE_WHOLE: below 0 null; REAL: six digits; FIXED (decimals, number); MAYBE_FIXED: NAN null
+ *   BOOL; ID: a number as text; WHOLE; MAYBE_WHOLE: below 0 null; REAL: six digits; FIXED (decimals, number)
+ *   MAYBE_FIXED: NAN null
  *   MS, SHARE, PERCENT, TIMES, BYTES, COUNT: units of columns; MAYBE_MS: NAN null; MAYBE_SHARE: below 0 null
  *   WHOLES, MS_BY (count, key at i, value at i): an object of numbers
  *   OBJECT (fields, item); MAYBE_OBJECT: null where the item is NULL; LIST (fields, count, item at i); LINES: likewise,

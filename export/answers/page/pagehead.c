@@ -11,7 +11,7 @@
 #include "export/answers/stacks/stepparts.h"
 #include "export/answers/top/timeshares.h"
 
-struct run {
+struct page_run {
     struct kp_page *page;
     const struct kp_kineto *trace;
     const char *label;
@@ -20,7 +20,7 @@ struct run {
     char ended[KP_LASTWORDS_BYTES + 80]; /* "by ValueError at train.py:18 main, after step 19" */
 };
 
-static const char *fact(const struct run *r, const char *name) { return kp_kineto_fact(r->trace, name); }
+static const char *fact(const struct page_run *r, const char *name) { return kp_kineto_fact(r->trace, name); }
 
 #define RUN(F, IF)                                                                                               \
     F(TEXT, label, r->label)                                                                                     \
@@ -51,11 +51,11 @@ static const char *fact(const struct run *r, const char *name) { return kp_kinet
     F(BOOL, stacks, r->trace->has_stacks || r->trace->with_stack)                                                \
     F(BOOL, frames, r->page->has_frames)                                                                         \
     F(WHOLE, zero, r->page->base_ns - r->trace->start_ns) /* of the page's times, after the profiler's start */
-KP_FIELDS(run, struct run, RUN)
+KP_FIELDS(run, struct page_run, RUN)
 
 static void run_put_of(struct kp_page *page, const char *label, struct kp_jsonout *j)
 {
-    struct run r = {.page = page, .trace = page->tree->trace, .label = label};
+    struct page_run r = {.page = page, .trace = page->tree->trace, .label = label};
     kp_summary_make(&r.summary, page->tree, &page->chosen);
     kp_stepparts_add(&r.parts, page->tree, &page->chosen);
     kp_lastwords_ended(r.ended, sizeof r.ended, page->tree, &page->chosen);

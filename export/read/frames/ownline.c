@@ -235,29 +235,29 @@ bool kp_ownline_is_installed(const struct kp_kineto *trace, const char *frame)
 
 /* ---- of a stack, by its innermost frame and the stack around that ---- */
 
-struct place {
+struct own_place {
     uint32_t text;    /* string id + 1, 0: not searched yet */
     uint32_t package; /* of a line of no own frame: the package (string id) whose line it is */
 };
 
 /* The line of a frame: its own, or of the package that counts as the program. */
-static struct place line_at(struct kp_kineto *trace, const char *frame, size_t bytes)
+static struct own_place line_at(struct kp_kineto *trace, const char *frame, size_t bytes)
 {
     size_t part = 0;
     const size_t file = file_of(frame, bytes);
     const bool is_own = file && !is_installed(list_of(trace), frame, file);
     const char *package = is_own ? NULL : package_at(frame, bytes, &part);
-    if (!is_own && !package) return (struct place){1, 0};
-    return (struct place){line_put(trace, frame, bytes, NULL) + 1,
-                          package ? kp_strings_put(trace->strings, package, part) : 0};
+    if (!is_own && !package) return (struct own_place){1, 0};
+    return (struct own_place){line_put(trace, frame, bytes, NULL) + 1,
+                              package ? kp_strings_put(trace->strings, package, part) : 0};
 }
 
-static struct place words_at(struct kp_kineto *trace, const char *words)
+static struct own_place words_at(struct kp_kineto *trace, const char *words)
 {
-    return (struct place){words ? kp_strings_put(trace->strings, words, strlen(words)) + 1 : 1, 0};
+    return (struct own_place){words ? kp_strings_put(trace->strings, words, strlen(words)) + 1 : 1, 0};
 }
 
-static struct place line_of_text(struct kp_kineto *trace, uint32_t stack)
+static struct own_place line_of_text(struct kp_kineto *trace, uint32_t stack)
 {
     size_t bytes;
     const char *words, *const text = kp_kineto_text(trace, stack), *const end = own_end(text, &words);
@@ -281,7 +281,7 @@ static uint32_t function_search(struct kp_kineto *trace, uint32_t id)
 }
 
 /* Does the frame of a worker end what was found around it? Then `place` is what begins there. */
-static bool worker_begins(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place *place)
+static bool worker_begins(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct own_place *place)
 {
     uint32_t around, outer;
     switch (workerframe_of(trace, head)) {
@@ -298,17 +298,17 @@ static bool worker_begins(struct kp_kineto *trace, uint32_t stack, uint32_t head
     }
 }
 
-static bool is_words(const struct kp_kineto *trace, struct place place)
+static bool is_words(const struct kp_kineto *trace, struct own_place place)
 {
     const char *const text = place.text > 1 ? kp_kineto_text(trace, place.text - 1) : "";
     return strcmp(text, KP_WORKERFRAME_WAITS) == 0 || strcmp(text, KP_WORKERFRAME_LOOP) == 0;
 }
 
 /* An own frame goes before those of a package, and the package is that of the outermost frame. */
-static struct place line_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place around)
+static struct own_place line_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct own_place around)
 {
     const char *frame = kp_kineto_text(trace, head);
-    const struct place own = line_at(trace, frame, strlen(frame));
+    const struct own_place own = line_at(trace, frame, strlen(frame));
     if (worker_begins(trace, stack, head, &around)) return around;
     const bool is_other = around.text > 1 && !is_words(trace, around);
     const bool is_inner =
@@ -333,23 +333,24 @@ static bool is_library_frame(const char *frame, size_t bytes)
     return !is_of_torch_or_python(from, part_of(from, file - (size_t)(from - frame)));
 }
 
-static struct place library_of_text(struct kp_kineto *trace, uint32_t stack)
+static struct own_place library_of_text(struct kp_kineto *trace, uint32_t stack)
 {
     size_t bytes;
     const char *words, *const text = kp_kineto_text(trace, stack), *const end = own_end(text, &words);
     for (const char *at = text; at < end; at += bytes + (at[bytes] == ';'))
         if (is_library_frame(at, bytes = strcspn(at, ";")))
-            return (struct place){line_put(trace, at, bytes, NULL) + 1, 0};
+            return (struct own_place){line_put(trace, at, bytes, NULL) + 1, 0};
     return words_at(trace, words);
 }
 
-static struct place library_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place around)
+static struct own_place library_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
+                                         struct own_place around)
 {
     const char *frame = kp_kineto_text(trace, head);
     const size_t bytes = strlen(frame);
     if (worker_begins(trace, stack, head, &around)) return around;
     if (!is_library_frame(frame, bytes)) return around;
-    return (struct place){line_put(trace, frame, bytes, NULL) + 1, 0};
+    return (struct own_place){line_put(trace, frame, bytes, NULL) + 1, 0};
 }
 
 static uint32_t modules_search(const char *stack, struct kp_kineto *trace)
@@ -373,24 +374,25 @@ static uint32_t modules_search(const char *stack, struct kp_kineto *trace)
     return n ? kp_strings_put(trace->strings, path, n) : 0;
 }
 
-static struct place modules_of_text(struct kp_kineto *trace, uint32_t stack)
+static struct own_place modules_of_text(struct kp_kineto *trace, uint32_t stack)
 {
-    return (struct place){modules_search(kp_kineto_text(trace, stack), trace) + 1, 0};
+    return (struct own_place){modules_search(kp_kineto_text(trace, stack), trace) + 1, 0};
 }
 
 /* A frame that is no module changes nothing. */
-static struct place modules_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place around)
+static struct own_place modules_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head,
+                                         struct own_place around)
 {
     return kp_framename_module(kp_kineto_text(trace, head)) ? modules_of_text(trace, stack) : around;
 }
 
-static struct place names_of_text(struct kp_kineto *trace, uint32_t stack)
+static struct own_place names_of_text(struct kp_kineto *trace, uint32_t stack)
 {
     const uint32_t path = modules_search(kp_kineto_text(trace, stack), trace);
-    return (struct place){kp_modulename_path_id(trace, path) + 1, 0};
+    return (struct own_place){kp_modulename_path_id(trace, path) + 1, 0};
 }
 
-static struct place names_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place around)
+static struct own_place names_of_chain(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct own_place around)
 {
     return kp_framename_module(kp_kineto_text(trace, head)) ? names_of_text(trace, stack) : around;
 }
@@ -399,18 +401,18 @@ static struct place names_of_chain(struct kp_kineto *trace, uint32_t stack, uint
 
 struct search {
     enum kp_strings_column column;
-    struct place (*of_text)(struct kp_kineto *trace, uint32_t stack);
-    struct place (*of_chain)(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct place around);
+    struct own_place (*of_text)(struct kp_kineto *trace, uint32_t stack);
+    struct own_place (*of_chain)(struct kp_kineto *trace, uint32_t stack, uint32_t head, struct own_place around);
 };
 
-static struct place place_get(const struct kp_kineto *trace, const struct search *search, uint32_t id)
+static struct own_place place_get(const struct kp_kineto *trace, const struct search *search, uint32_t id)
 {
-    struct place place = {.text = *kp_strings_mark(trace->strings, search->column, id)};
+    struct own_place place = {.text = *kp_strings_mark(trace->strings, search->column, id)};
     if (search->column == KP_STRINGS_LINE) place.package = *kp_strings_mark(trace->strings, KP_STRINGS_PACKAGE, id);
     return place;
 }
 
-static void place_set(const struct kp_kineto *trace, const struct search *search, uint32_t id, struct place place)
+static void place_set(const struct kp_kineto *trace, const struct search *search, uint32_t id, struct own_place place)
 {
     *kp_strings_mark(trace->strings, search->column, id) = place.text;
     if (search->column == KP_STRINGS_LINE) *kp_strings_mark(trace->strings, KP_STRINGS_PACKAGE, id) = place.package;
@@ -421,7 +423,7 @@ static uint32_t stack_search(struct kp_kineto *trace, uint32_t stack, const stru
 {
     uint32_t at = stack, head, tail = 0, *path = NULL;
     size_t depth = 0, capacity = 0;
-    struct place place;
+    struct own_place place;
     while (!(place = place_get(trace, search, at)).text && kp_strings_is_chain(trace->strings, at, &head, &tail)) {
         *KP_KINETO_NEXT(path, depth, capacity) = at;
         at = tail;
