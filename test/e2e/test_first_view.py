@@ -540,7 +540,7 @@ def test_advice_has_a_block_for_each_phase_over_all_its_traces(tmp_path):
         at += 10_000
     said = told("advise", tmp_path)
     train, validate = said.split("phase    validate: 2 steps in 2 traces\n")
-    assert train.startswith("phase    train: 2 steps in 2 traces\nverdict  healthy: no part of a step is large enough to be reported (looked at 2 steps: operators, data loading, time outside ops)\nstep     1.00 ms (mean of 2): operators 90.0 %"), said
+    assert train.startswith("phase    train: 2 steps in 2 traces\nverdict  healthy: no known mistake costs enough to be reported (looked at 2 steps: operators, data loading, time outside ops)\nstep     1.00 ms (mean of 2): operators 90.0 %"), said
     assert "no operator runs" not in train and "INCOMPLETE  fewer" not in said
     assert validate.startswith("verdict  80 % of a step: ") and "step     5.00 ms (mean of 2): operators 20.0 %" in validate and "no operator runs" in validate and "where   before aten::validate" in validate, said
     lines = told("advise", "--json", tmp_path).splitlines()

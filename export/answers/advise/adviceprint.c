@@ -19,12 +19,11 @@ static const char *const cause_names[] = {
     [KP_IDLE_SYNC] = "synchronisation",  [KP_IDLE_LAUNCH] = "launch",       [KP_IDLE_DEPENDENCY] = "dependency",
     [KP_IDLE_PYTHON] = "python"};
 
-static const char *verdict_of(const struct kp_advice *a)
-{
-    if (a->count) return "found";
-    if (kp_advice_is_incomplete(a)) return "incomplete"; /* what settings left out is in `unjudged` */
-    return a->is_well ? "healthy" : "nothing found";
-}
+static const char *const verdict_words[] = {[KP_VERDICT_FOUND] = "found",
+                                            [KP_VERDICT_INCOMPLETE] = "incomplete",
+                                            [KP_VERDICT_NO_CORE] = "no core",
+                                            [KP_VERDICT_HEALTHY] = "healthy",
+                                            [KP_VERDICT_NOTHING] = "nothing found"};
 
 static void line_print(FILE *out, const char *key, const char *text)
 {
@@ -146,7 +145,7 @@ void kp_adviceprint_ended(FILE *out, const struct kp_advice *a)
 /* Says what was looked at, since a cost may lie elsewhere. */
 static void nothing_print(FILE *out, const struct kp_advice *a)
 {
-    fprintf(out, "%s: no part of a step is large enough to be reported", a->is_well ? "healthy" : "nothing found");
+    fprintf(out, "%s: no known mistake costs enough to be reported", verdict_words[kp_advice_verdict(a)]);
     if (a->steps)
         fprintf(out, " (looked at %zu step%s: operators, data loading, %s%s)", a->steps, kp_units_s(a->steps),
                 a->has_gpu || a->mean_ns[KP_SPLIT_COMM] > 0 ? "communication, " : "",
@@ -164,6 +163,7 @@ static void verdict_print(FILE *out, const struct kp_advice *a)
     }
     fputs("verdict  ", out);
     if (kp_advice_is_crowded_first(a)) kp_plain_put(out, a->crowded);
+    else if (!a->count && a->met) kp_plain_put(out, a->met);
     else if (!a->count) nothing_print(out, a);
     else if (f->once_ns > 0) fprintf(out, "%s in one step: ", kp_units_ms(f->once_ns)), kp_plain_put(out, f->what);
     else {
@@ -234,30 +234,30 @@ KP_FIELDS(finding, struct kp_finding, FINDING)
     F(WHOLE, queue_most, r->queue_most)
 KP_FIELDS(gpu, struct kp_gpu_figures, GPU)
 
-#define ADVICE(F, IF)                                                                       \
-    F(WORD, verdict, (verdict_of(r), "found|incomplete|healthy|nothing found"))             \
-    F(WHOLE, steps, r->steps)                                                               \
-    F(MS, step_ms, r->step_ns)                                                              \
-    F(MS, step_median_ms, r->median_ns)                                                     \
-    F(MS_BY, parts_ms, (KP_SPLIT_PARTS, kp_advice_part_names[i], r->mean_ns[i]))            \
-    F(MS_BY, idle_ms, (KP_IDLE_CAUSES, cause_names[i], r->cause_ns[i]))                     \
-    F(MAYBE, ended, r->ended)                                                               \
-    F(MAYBE, missing, r->missing)                                                           \
-    F(TEXTS, unjudged, (r->unjudged_count, r->unjudged[i]))                                 \
-    F(MAYBE, seen, r->seen)                                                                 \
-    F(MAYBE_OBJECT, gpu, (gpu, r->has_gpu && r->steps && !r->is_gpu_lost ? &r->gpu : NULL)) \
-    F(MAYBE, lines_by, r->lines_by)                                                         \
-    F(MAYBE, slowed_by, r->slowed_by)                                                       \
-    F(MAYBE, ahead, r->ahead)                                                               \
-    F(MAYBE, evaluated, r->evaluated)                                                       \
-    F(MAYBE, most, r->most)                                                                 \
-    F(MAYBE, prompts, r->prompts)                                                           \
-    F(MAYBE, no_op, r->no_op)                                                               \
-    F(MAYBE, met, r->met)                                                                   \
-    F(MAYBE, waited, r->waited)                                                             \
-    F(MAYBE, outside, r->outside)                                                           \
-    F(MAYBE, guessed, r->guessed)                                                           \
-    F(MAYBE, crowded, r->crowded)                                                           \
+#define ADVICE(F, IF)                                                                                         \
+    F(WORD, verdict, (verdict_words[kp_advice_verdict(r)], "found|incomplete|no core|healthy|nothing found")) \
+    F(WHOLE, steps, r->steps)                                                                                 \
+    F(MS, step_ms, r->step_ns)                                                                                \
+    F(MS, step_median_ms, r->median_ns)                                                                       \
+    F(MS_BY, parts_ms, (KP_SPLIT_PARTS, kp_advice_part_names[i], r->mean_ns[i]))                              \
+    F(MS_BY, idle_ms, (KP_IDLE_CAUSES, cause_names[i], r->cause_ns[i]))                                       \
+    F(MAYBE, ended, r->ended)                                                                                 \
+    F(MAYBE, missing, r->missing)                                                                             \
+    F(TEXTS, unjudged, (r->unjudged_count, r->unjudged[i]))                                                   \
+    F(MAYBE, seen, r->seen)                                                                                   \
+    F(MAYBE_OBJECT, gpu, (gpu, r->has_gpu && r->steps && !r->is_gpu_lost ? &r->gpu : NULL))                   \
+    F(MAYBE, lines_by, r->lines_by)                                                                           \
+    F(MAYBE, slowed_by, r->slowed_by)                                                                         \
+    F(MAYBE, ahead, r->ahead)                                                                                 \
+    F(MAYBE, evaluated, r->evaluated)                                                                         \
+    F(MAYBE, most, r->most)                                                                                   \
+    F(MAYBE, prompts, r->prompts)                                                                             \
+    F(MAYBE, no_op, r->no_op)                                                                                 \
+    F(MAYBE, met, r->met)                                                                                     \
+    F(MAYBE, waited, r->waited)                                                                               \
+    F(MAYBE, outside, r->outside)                                                                             \
+    F(MAYBE, guessed, r->guessed)                                                                             \
+    F(MAYBE, crowded, r->crowded)                                                                             \
     F(LIST, findings, (finding, r->count, &r->findings[i]))
 KP_FIELDS(advice, struct kp_advice, ADVICE)
 

@@ -180,7 +180,7 @@ function findingsDraw(trace) {
     else cards.push(card);
   }
   if (!cards.length && advice.healthy) cards.push(cardMake("good", "Healthy", "", make("p", { textContent: "The steps compute for at least 90 % of their time." })));
-  else if (!cards.length) cards.push(cardMake("plain", "Nothing found", "", make("p", { textContent: "No part of a step is large enough to be reported." })));
+  else if (!cards.length) cards.push(cardMake("plain", "Nothing found", "", make("p", { textContent: "No known mistake costs enough to be reported." })));
   advice.notes.forEach((note, i) => {
     if (note !== advice.crowded) cards.push(cardMake("plain", advice.note_titles[i], "", make("p", { textContent: sentence(note) })));
   });

@@ -86,7 +86,7 @@ static void findings_make(struct kp_view *v, const struct kp_advice *a)
     }
     snprintf(tab->empty, sizeof tab->empty, "%s",
              a->is_well ? "Healthy: the steps compute for at least 90 % of their time."
-                        : "No part of a step is large enough to be reported.");
+                        : "No known mistake costs enough to be reported.");
     if (a->missing) note_add(tab, a->is_unrecorded ? "NOTE" : "INCOMPLETE", a->missing);
     const char *notes[KP_NOTES_MAX];
     const size_t count = kp_advice_notes(a, notes);

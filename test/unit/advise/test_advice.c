@@ -633,9 +633,27 @@ static void a_copy_is_its_ops_where_its_id_is_another_ops(void **state)
     assert_string_equal(a.findings[0].where, "aten::copy_");
 }
 
+static void one_decision_makes_the_verdict(void **state)
+{
+    static const struct {
+        struct kp_advice advice;
+        enum kp_verdict verdict;
+    } rows[] = {{{.count = 1, .crowded = "no core", .missing = "steps"}, KP_VERDICT_FOUND},
+                {{.missing = "steps", .crowded = "no core"}, KP_VERDICT_INCOMPLETE},
+                {{.missing = "a setting", .is_unrecorded = true, .is_well = true}, KP_VERDICT_HEALTHY},
+                {{.crowded = "no core"}, KP_VERDICT_NO_CORE},
+                {{.met = "rank 1 had no core", .is_well = true}, KP_VERDICT_NO_CORE},
+                {{.is_well = true}, KP_VERDICT_HEALTHY},
+                {{.steps = 3}, KP_VERDICT_NOTHING}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (kp_advice_verdict(&rows[i].advice) != rows[i].verdict) fail_msg("row %zu", i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_decision_makes_the_verdict),
         LITTLE(what_of_a_phase_lies_in_no_step_is_told_and_no_health),
         LITTLE(a_phase_of_steps_is_healthy),
         LITTLE(a_step_that_was_cut_short_does_not_lie_outside),

@@ -114,6 +114,14 @@ enum { KP_NOTES_MAX = 13 };
 size_t kp_advice_notes(const struct kp_advice *advice, const char *notes[KP_NOTES_MAX]);
 /* Something lacks in what was recorded; `missing` may also tell of settings that were off. */
 bool kp_advice_is_incomplete(const struct kp_advice *advice);
+enum kp_verdict {
+    KP_VERDICT_FOUND,
+    KP_VERDICT_INCOMPLETE,
+    KP_VERDICT_NO_CORE, /* of this rank, or of those that its collectives wait for; nothing else is found */
+    KP_VERDICT_HEALTHY,
+    KP_VERDICT_NOTHING /* is found, and it is not healthy */
+};
+enum kp_verdict kp_advice_verdict(const struct kp_advice *advice);
 /* Does `crowded` stand above all findings? Without a core all of their times are longer, but nothing is above what is
  * critical. */
 bool kp_advice_is_crowded_first(const struct kp_advice *advice);

@@ -34,6 +34,14 @@ size_t kp_advice_notes(const struct kp_advice *a, const char *notes[KP_NOTES_MAX
 
 bool kp_advice_is_incomplete(const struct kp_advice *a) { return a->missing && !a->is_unrecorded; }
 
+enum kp_verdict kp_advice_verdict(const struct kp_advice *a)
+{
+    if (a->count) return KP_VERDICT_FOUND;
+    if (kp_advice_is_incomplete(a)) return KP_VERDICT_INCOMPLETE; /* what settings left out is in `unjudged` */
+    if (a->crowded || a->met) return KP_VERDICT_NO_CORE;
+    return a->is_well ? KP_VERDICT_HEALTHY : KP_VERDICT_NOTHING;
+}
+
 bool kp_advice_is_crowded_first(const struct kp_advice *a)
 {
     for (size_t i = 0; i < a->count; i++)
