@@ -4,7 +4,7 @@
  *
  * Data loading, backward and the optimizer show by torch's own ranges and by frames of torch's own files. Forward is
  * what runs in a call of an nn.Module or in torch.nn.functional, and each op that a backward op names as its origin.
- * Making a module, or zero_grad() of one, is no forward.
+ * Making a module, or zero_grad() of one, is no forward. The closure that an optimizer's step calls is no optimizer's.
  */
 #include "export/answers/stacks/eventpart.h"
 
@@ -65,41 +65,78 @@ static enum kp_part frame_part(const char *frame, size_t bytes)
     return KP_PART_OTHER;
 }
 
-static enum kp_part stack_part(const char *stack)
+/* What a Python frame is where a closure is looked for. The first two say nothing: other code ran it for them. */
+enum frame_of { OF_MACHINE, OF_CONTEXT, OF_TORCH, OF_OPTIMIZER, OF_PROGRAM };
+static enum frame_of frame_of(const char *frame, size_t bytes)
+{
+    static const char *const others[] = {"optimizer.py(", "lr_scheduler.py(", "swa_utils.py(", NULL};
+    static const char optim[] = "torch/optim/";
+    if (!memmem(frame, bytes, ".py(", 4)) return OF_MACHINE;
+    if (function_in(frame, bytes, "torch/utils/_contextlib.py(")) return OF_CONTEXT;
+    const char *const at = memmem(frame, bytes, optim, sizeof optim - 1);
+    for (size_t i = 0; at && others[i]; i++)
+        if (kp_name_begins(at + sizeof optim - 1, others[i])) return OF_TORCH;
+    if (at) return OF_OPTIMIZER;
+    return kp_name_begins(frame, "torch/") || memmem(frame, bytes, "/torch/", 7) ? OF_TORCH : OF_PROGRAM;
+}
+
+#define IN_CLOSURE 0x80 /* beside a part: of a function of the program that an optimizer's step calls */
+
+/* A part, or'ed with IN_CLOSURE. Frames around an optimizer that called a closure tell nothing of that. */
+static uint8_t stack_part(const char *stack)
 {
     const char *const end = stack + kp_workerframe_since_fork(stack, strlen(stack));
     enum kp_part best = KP_PART_OTHER;
+    enum frame_of inner = OF_MACHINE;
     while (stack < end) {
         const size_t bytes = strcspn(stack, ";");
         const enum kp_part part = frame_part(stack, bytes);
+        const enum frame_of of = frame_of(stack, bytes);
+        if (of == OF_OPTIMIZER && inner == OF_PROGRAM) return (uint8_t)best | IN_CLOSURE;
+        if (of > OF_CONTEXT) inner = of;
         if (part > best) best = part;
         stack += bytes + (stack[bytes] == ';');
     }
-    return best;
+    return (uint8_t)best;
 }
 
 struct part_finding {
     const struct kp_tree *tree;
     uint8_t *parts;
-    uint8_t *of_stack; /* by string id: the part + 1, 0 if not looked at */
+    uint8_t *of_stack; /* by string id: what stack_part() says + 1, 0 if not looked at */
     size_t capacity;
 };
 
-static enum kp_part text_part(struct part_finding *f, uint32_t text)
+static uint8_t text_part(struct part_finding *f, uint32_t text)
 {
     if (!text) return KP_PART_OTHER;
     f->of_stack = kp_kineto_grow_zeros(f->of_stack, &f->capacity, (size_t)text + 1, 1);
     if (!f->of_stack[text]) f->of_stack[text] = (uint8_t)(stack_part(kp_kineto_text(f->tree->trace, text)) + 1);
-    return (enum kp_part)(f->of_stack[text] - 1);
+    return (uint8_t)(f->of_stack[text] - 1);
 }
 
-static enum kp_part own_part(struct part_finding *f, const struct kp_node *node)
+/* Is the Python call the closure that an optimizer's step calls? */
+static bool is_closure(const struct kp_tree *tree, size_t call)
 {
-    const struct kp_kineto_event *e = &f->tree->trace->events[node->event];
+    const char *name = kp_kineto_text(tree->trace, kp_tree_event(tree, call)->name);
+    if (frame_of(name, strlen(name)) != OF_PROGRAM) return false;
+    for (int32_t at = tree->nodes[call].parent; at >= 0; at = tree->nodes[at].parent) {
+        if (!tree->nodes[at].is_python) continue;
+        name = kp_kineto_text(tree->trace, kp_tree_event(tree, (size_t)at)->name);
+        const enum frame_of of = frame_of(name, strlen(name));
+        if (of > OF_CONTEXT) return of == OF_OPTIMIZER;
+    }
+    return false;
+}
+
+/* What a node is by itself: a part, or'ed with IN_CLOSURE. */
+static uint8_t own_part(struct part_finding *f, size_t node)
+{
+    const struct kp_kineto_event *e = kp_tree_event(f->tree, node);
     const char *name = kp_kineto_text(f->tree->trace, e->name);
     const uint32_t is = kp_namefacts(f->tree->trace, e->name);
     switch (e->kind) {
-    case KP_KINETO_PYTHON: return text_part(f, e->name);
+    case KP_KINETO_PYTHON: return text_part(f, e->name) | (is_closure(f->tree, node) ? IN_CLOSURE : 0);
     case KP_KINETO_ANNOTATION:
         return is & KP_NAME_LOADER ? KP_PART_LOADING : is & KP_NAME_OPTIMIZER ? KP_PART_OPTIMIZER : KP_PART_OTHER;
     case KP_KINETO_OP:
@@ -116,7 +153,7 @@ static void forward_mark(const struct kp_tree *tree, uint8_t *parts)
     for (size_t i = 0; i < tree->count; i++)
         for (int32_t at = tree->nodes[i].forward; at >= 0; at = tree->nodes[at].parent) {
             if (tree->trace->events[tree->nodes[at].event].kind != KP_KINETO_OP) break;
-            if (parts[at] >= KP_PART_FORWARD) break;
+            if ((parts[at] & ~IN_CLOSURE) >= KP_PART_FORWARD) break;
             parts[at] = KP_PART_FORWARD;
         }
 }
@@ -129,13 +166,20 @@ static bool has_frames(const struct kp_tree *tree)
     return false;
 }
 
-/* Ops without a backward (masks, indices) that lie between two of forward, with nothing else there. */
+/* Ops without a backward (masks, indices) that lie between two of forward, with nothing else there. Those between
+ * forward and backward are of the same function as both. */
 struct forward_between {
     uint64_t thread; /* of the last forward op */
     bool is_open;
     uint32_t *of;
     size_t count, capacity;
 };
+
+static bool is_in_op(const struct kp_tree *tree, uint32_t node)
+{
+    const int32_t parent = tree->nodes[node].parent;
+    return parent >= 0 && kp_tree_event(tree, (size_t)parent)->kind == KP_KINETO_OP;
+}
 
 static void between_take(struct forward_between *b, const struct kp_tree *tree, uint8_t *parts, uint32_t node)
 {
@@ -144,6 +188,8 @@ static void between_take(struct forward_between *b, const struct kp_tree *tree, 
         for (size_t i = 0; b->is_open && b->thread == thread && i < b->count; i++) parts[b->of[i]] = KP_PART_FORWARD;
         *b = (struct forward_between){thread, true, b->of, 0, b->capacity};
     } else if (parts[node] != KP_PART_OTHER) {
+        for (size_t i = 0; b->is_open && parts[node] == KP_PART_BACKWARD && i < b->count; i++)
+            if (!is_in_op(tree, b->of[i])) parts[b->of[i]] |= IN_CLOSURE;
         b->is_open = false;
     } else if (b->is_open && b->thread == thread && kp_tree_event(tree, node)->kind == KP_KINETO_OP) {
         *KP_KINETO_NEXT(b->of, b->count, b->capacity) = node;
@@ -158,7 +204,7 @@ static void forward_fill(const struct kp_tree *tree, uint8_t *parts)
     if (has_frames(tree)) return;
     for (uint32_t i = 0; i < tree->count; i++) {
         const struct kp_node *const node = &tree->nodes[i];
-        if (kp_kineto_is_step(kp_kineto_text(tree->trace, node->name))) b.is_open = false;
+        if (kp_kineto_is_step(kp_kineto_text(tree->trace, kp_tree_event(tree, i)->name))) b.is_open = false;
         else if (!node->on_device && !node->is_async) between_take(&b, tree, parts, i);
     }
     free(b.of);
@@ -188,12 +234,14 @@ static bool is_apart(const struct kp_tree *tree, size_t node)
 void kp_eventpart_find(const struct kp_tree *tree, uint8_t *parts)
 {
     struct part_finding f = {.tree = tree, .parts = parts};
-    for (size_t i = 0; i < tree->count; i++) parts[i] = (uint8_t)own_part(&f, &tree->nodes[i]);
+    for (size_t i = 0; i < tree->count; i++) parts[i] = own_part(&f, i);
     forward_mark(tree, parts);
     forward_fill(tree, parts);
     for (size_t i = 0; i < tree->count; i++) { /* a parent comes before its children */
         const int32_t parent = tree->nodes[i].parent;
-        if (parent >= 0 && parts[parent] > parts[i] && !is_apart(tree, i)) parts[i] = parts[parent];
+        const bool is_outmost = parts[i] & IN_CLOSURE || is_apart(tree, i);
+        parts[i] &= (uint8_t)~IN_CLOSURE;
+        if (parent >= 0 && parts[parent] > parts[i] && !is_outmost) parts[i] = parts[parent];
     }
     free(f.of_stack);
 }

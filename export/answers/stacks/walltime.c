@@ -122,13 +122,12 @@ struct wall {
     struct kp_keyindex stacks, between; /* rows: paths, by what they were made from, so that each text is read once */
     /* the thread that is swept */
     enum use use;
-    bool is_main;
-    uint32_t root;
+    bool is_main, is_last_range; /* the second: what last_part is of */
+    uint32_t root, last_stack;
     struct open_nodes shown, ranges;
     int64_t now, used_ns;
     size_t span;        /* of options->within: those before it have ended */
     struct moments gap; /* time since the last op, and before the next */
-    uint32_t last_stack;
     enum kp_part last_part;
     const struct kp_kineto_event *const *memory; /* of the thread, by time */
     size_t memory_count;
@@ -322,6 +321,21 @@ static bool is_within(const struct wall *w, enum kp_part next_part)
     return w->last_part == next_part && next_part != KP_PART_OPTIMIZER;
 }
 
+static bool is_optimizer_range(const struct wall *w, uint32_t node)
+{
+    return w->parts[node] == KP_PART_OPTIMIZER && kp_tree_event(w->tree, node)->kind == KP_KINETO_ANNOTATION;
+}
+
+/* Inside of an optimizer's step, between two ops that are none of its own, or before the first: the closure runs. */
+static bool is_closure(const struct wall *w, enum kp_part next_part)
+{
+    const struct open_nodes *const open = w->frames == FRAMES_NONE ? &w->shown : &w->ranges;
+    if (next_part == KP_PART_OPTIMIZER || (w->last_part == KP_PART_OPTIMIZER && !w->is_last_range)) return false;
+    for (size_t i = open->count; i-- > 0;)
+        if (w->tree->nodes[open->of[i]].end_ns > w->now && is_optimizer_range(w, open->of[i])) return true;
+    return false;
+}
+
 static void gap_end(struct wall *w, uint32_t next_stack, enum kp_part next_part)
 {
     if (!w->is_main) w->gap.count = 0; /* another thread that runs nothing is idle */
@@ -332,8 +346,9 @@ static void gap_end(struct wall *w, uint32_t next_stack, enum kp_part next_part)
     const uint32_t idle = child_of(w, base, "(no op)");
     for (size_t i = 0; i < w->gap.count; i++) {
         struct moment *m = &w->gap.of[i];
+        if (m->part == KP_PART_OPTIMIZER && is_closure(w, next_part)) m->part = KP_PART_OTHER;
         if (m->part == KP_PART_OTHER && is_within(w, next_part)) m->part = next_part;
-        wait_add(w, m, base, idle);
+        wait_add(w, m, base, m->node == UNKNOWN ? idle : place_of(w, m->node));
     }
     w->gap.count = 0;
 }
@@ -371,7 +386,7 @@ static bool may_wait(const struct wall *w, const struct moment *m)
 static void moment_use(struct wall *w, const struct moment *m)
 {
     if (w->use == USE_MEMORY) memory_use(w, m);
-    else if (m->node == UNKNOWN) moment_add(&w->gap, *m);
+    else if (m->node == UNKNOWN || (w->is_main && is_optimizer_range(w, m->node))) moment_add(&w->gap, *m);
     else if (w->use == USE_BUSY) moment_add(&w->busy, *m);
     else if (may_wait(w, m)) wait_add(w, m, place_of(w, m->node), place_of(w, m->node));
     else (void)time_add(w, place_of(w, m->node), m->part, m->from, m->to);
@@ -395,10 +410,11 @@ static void node_begin(struct wall *w, uint32_t node)
     const enum kp_part part = w->parts[node];
     pass(w, w->tree->nodes[node].start_ns);
     const uint32_t around = open_top(w, &w->shown);
-    if (around == UNKNOWN && (shown || part != KP_PART_OTHER)) {
+    if ((around == UNKNOWN || is_optimizer_range(w, around)) && (shown || part != KP_PART_OTHER)) {
         gap_end(w, kp_tree_event(w->tree, node)->stack, part);
         w->last_stack = kp_tree_event(w->tree, node)->stack;
         w->last_part = part;
+        w->is_last_range = kp_tree_event(w->tree, node)->kind == KP_KINETO_ANNOTATION;
     }
     if (shown) place_set(w, node, around, w->root);
     open_add(shown ? &w->shown : &w->ranges, node);
@@ -408,11 +424,9 @@ static void node_begin(struct wall *w, uint32_t node)
 
 struct wall_lane {
     uint64_t thread;
-    int64_t tid;
+    int64_t tid, from, to;
     uint32_t *nodes; /* by time */
-    size_t count, capacity;
-    int64_t from, to;
-    size_t steps;
+    size_t count, capacity, steps;
     bool is_engine, is_process;
 };
 struct wall_lanes {

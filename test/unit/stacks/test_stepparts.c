@@ -71,6 +71,68 @@ static void loading_between_two_calls_of_an_optimizer_is_no_optimizers(void **st
     assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OTHER, false), 1000000);
 }
 
+#define BACKWARD(at, of) "op MmBackward0 " at " seq=" of " fwd=1; "
+
+/* The step calls a closure from 100 on: 50 us of Python, 100 forward, 40, 10 of an op, 40, 200 backward, and 60 later
+ * computes on its own. */
+static const char closure_step[] = "range Optimizer.step#LBFGS.step 100 800; op aten::mm 150 100 seq=1; "
+                                   "op aten::ones_like 290 10; " BACKWARD("340 200", "1") "op aten::add 600 300";
+
+static void a_closure_is_no_optimizers(void **state)
+{
+    struct little *t = *state;
+    numbered_step(t, 0, 0, 1000);
+    trace_of(t, closure_step);
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_FORWARD, false), 100000);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_BACKWARD, false), 200000);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OPTIMIZER, false), 360000);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OTHER, false), 340000);
+}
+
+#define IN_STEP                                                                          \
+    "torch/optim/lbfgs.py(330): step;torch/utils/_contextlib.py(120): decorate_context;" \
+    "torch/optim/optimizer.py(500): wrapper;m.py(9): <module>;"
+
+/* An op of the closure is none of the optimizer's, whatever is around; one of an optimizer that is the program's is. */
+static void an_op_of_a_closure_is_known_by_its_stack(void **state)
+{
+    struct little *t = *state;
+    numbered_step(t, 0, 0, 1000);
+    trace_of(t,
+             "range Optimizer.step#LBFGS.step 100 300; "
+             "op aten::rand 110 20 stack='m.py(3): closure;torch/utils/_contextlib.py(120): decorate_context;" IN_STEP
+             "'; op aten::mul 130 30 stack='m.py(4): closure;torch/optim/lbfgs.py(300): _directional_evaluate;" IN_STEP
+             "'; op aten::add 160 240 stack='" IN_STEP "'; range Optimizer.step#Mine.step 500 100; "
+             "op aten::sub 500 100 stack='m.py(20): step;torch/optim/optimizer.py(500): wrapper;m.py(9): <module>;'; "
+             "op autograd::engine::evaluate_function 700 100");
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OPTIMIZER, false), 340000);
+}
+
+static void a_call_of_a_closure_is_no_optimizers(void **state)
+{
+    struct little *t = *state;
+    numbered_step(t, 0, 0, 1000);
+    trace_of(t, "call 'torch/optim/optimizer.py(500): wrapper' 100 500; range Optimizer.step#LBFGS.step 110 480; "
+                "call 'torch/optim/lbfgs.py(330): step' 120 460; call 'm.py(3): closure' 200 300; "
+                "op aten::rand 250 50; call 'torch/optim/optimizer.py(900): zero_grad' 300 20; "
+                "op autograd::engine::evaluate_function 700 100");
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_OPTIMIZER, false), 220000);
+}
+
+/* What lies between the last op of a step and the next step's first is loaded, and no forward. */
+static void forward_does_not_reach_from_step_to_step(void **state)
+{
+    struct little *t = *state;
+    for (int i = 0; i < 2; i++) numbered_step(t, i, 1000 * i, 1000);
+    trace_of(t, "op aten::mm 100 500 seq=1; op aten::rand 1000 100; op aten::mm 1100 500 seq=2; " BACKWARD(
+                    "1700 50", "1") BACKWARD("1750 50", "2"));
+    const struct kp_stepparts parts = parts_of(t, &everything);
+    assert_int_equal(kp_stepparts_ns(&parts, KP_PART_FORWARD, false), 1000000);
+}
+
 static void one_step_alone_has_its_own(void **state)
 {
     struct little *t = *state;
@@ -157,6 +219,10 @@ int main(void)
         LITTLE(a_step_is_forward_backward_optimizer_and_the_rest),
         LITTLE(loading_between_two_calls_of_an_optimizer_is_no_optimizers),
         LITTLE(an_op_of_no_part_is_other_all_the_same),
+        LITTLE(a_closure_is_no_optimizers),
+        LITTLE(an_op_of_a_closure_is_known_by_its_stack),
+        LITTLE(a_call_of_a_closure_is_no_optimizers),
+        LITTLE(forward_does_not_reach_from_step_to_step),
         LITTLE(one_step_alone_has_its_own),
         LITTLE(each_step_has_its_own_and_they_add_up_to_it),
         LITTLE(a_gpus_work_is_of_the_part_that_asked_for_it),
