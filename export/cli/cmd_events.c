@@ -137,7 +137,7 @@ static void time_put(struct kp_jsonout *j, const char *key, int64_t ns)
 static void args_put(struct kp_jsonout *j, const char *key, const struct event_line *r)
 {
     kp_jsonout_key(j, key);
-    fwrite(r->trace->args_text + r->event->args, 1, r->event->args_bytes, j->out);
+    fwrite(r->trace->args_text + r->trace->args_bytes - r->event->args_bytes, 1, r->event->args_bytes, j->out);
 }
 
 static const char *phase_of(const struct kp_kineto_event *e, char *room)
@@ -245,21 +245,19 @@ static int none_tell(const struct event_listing *w, const struct kp_kineto *trac
 static bool event_take(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *event)
 {
     struct event_listing *w = *(struct event_listing *const *)context;
-    struct kp_kineto_event e = *event;
-    e.args_bytes = (uint32_t)(trace->args_bytes - e.args);
-    if (w->f->first_step >= 0) kp_stepspans_see(&w->marks, trace, &e);
-    category_see(w, &e);
-    if (!is_asked(trace, &e, w->f)) return false;
-    if (!is_named(trace, &e, w->f)) {
-        if (!w->has_named) kp_nameguess_see(&w->guess, trace, e.name);
+    if (w->f->first_step >= 0) kp_stepspans_see(&w->marks, trace, event);
+    category_see(w, event);
+    if (!is_asked(trace, event, w->f)) return false;
+    if (!is_named(trace, event, w->f)) {
+        if (!w->has_named) kp_nameguess_see(&w->guess, trace, event->name);
         return false;
     }
     w->has_named = true;
     rewind(w->line);
-    if (w->f->json) put_json(w->line, trace, &e);
-    else put_line(w->line, trace, &e);
+    if (w->f->json) put_json(w->line, trace, event);
+    else put_line(w->line, trace, event);
     if (fflush(w->line) != 0) w->error = -ENOMEM;
-    else w->error = kp_sorted_add(w->lines, e.start_ns, e.dur_ns, w->text, w->bytes);
+    else w->error = kp_sorted_add(w->lines, event->start_ns, event->dur_ns, w->text, w->bytes);
     return false;
 }
 

@@ -99,7 +99,7 @@ static void begun_add(const struct building *b, size_t i, struct cost *out)
     for (int c = 0; c < 2; c++) {
         if (!costs[c]->count) continue;
         costs[c]->gpu_self_ns = values.self_device * 1e3;
-        costs[c]->gpu_total_ns = (values.device_total + b->tree->nodes[i].called_us) * 1e3;
+        costs[c]->gpu_total_ns = (values.device_total + kp_tree_work(b->tree, i).called_us) * 1e3;
         costs[c]->self_bytes = b->bytes ? b->bytes[i].cpu : 0;
         costs[c]->gpu_self_bytes = b->bytes ? b->bytes[i].device : 0;
     }

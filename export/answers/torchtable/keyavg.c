@@ -86,8 +86,8 @@ static void row_add(struct kp_row *row, const struct kp_tree *tree, size_t index
     row->self_cpu += values.self_cpu;
     row->device_total += values.device_total;
     row->self_device += values.self_device;
-    row->cpu_bytes += node->cpu_bytes;
-    row->device_bytes += node->device_bytes;
+    row->cpu_bytes += kp_tree_cpu_bytes(tree, index);
+    row->device_bytes += kp_tree_device_bytes(tree, index);
     row->self_cpu_bytes += values.self_cpu_bytes;
     row->self_device_bytes += values.self_device_bytes;
     row->flops += node_flops(tree->trace, node);
@@ -162,7 +162,7 @@ static struct group_key key_of(const struct kp_tree *tree, const struct kp_node 
                                const struct kp_keyavg_options *options, struct cuts *cuts)
 {
     struct group_key key = {.name = node->name, .on_device = node->on_device, .is_annotation = node->is_annotation};
-    if (options->by_overload) key.overload = node->overload;
+    if (options->by_overload) key.overload = kp_tree_overload(tree, node);
     if (options->by_shape) {
         const uint32_t shapes = tree->trace->events[node->event].shapes;
         key.shapes = shapes ? shapes : kp_strings_put(tree->trace->strings, "[]", 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kineto.h - a trace in memory: events of 96 bytes, whose texts are ids of strings (stringtable.h) */
+/* kineto.h - a trace in memory: events of 88 bytes, whose texts are ids of strings (stringtable.h) */
 #pragma once
 
 #include <stdbool.h>
@@ -40,8 +40,7 @@ struct kp_kineto_event {
     int64_t external_id; /* 0: none */
     int64_t number;      /* MEMORY: bytes; GPU: bytes of a copy or fill; else the sequence number */
     int64_t fwd_tid;     /* torch's logical id of the forward thread; RUNTIME and GPU: the CUPTI correlation */
-    uint64_t args;       /* offset into args_text, with keep_args */
-    uint32_t args_bytes;
+    uint32_t args_bytes; /* in args_text, behind those of the events before; with keep_args */
     uint32_t name, cat;  /* string ids */
     uint32_t shapes;     /* Input Dims as Python prints them; 0: none */
     uint32_t concrete;   /* Concrete Inputs of a convolution, one a line; 0: none. Else CallFrom. LISTS: Input

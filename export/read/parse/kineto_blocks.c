@@ -127,14 +127,14 @@ static bool workers_start(struct kp_kineto_blocks *b)
 
 /* ---- joining ---- */
 
-static void event_join(struct kp_kineto *t, const struct read_block *s, struct kp_kineto_event e)
+/* `args`: the event's, in the block. */
+static void event_join(struct kp_kineto *t, const struct read_block *s, struct kp_kineto_event e, const char *args)
 {
     const uint32_t *ids = s->ids;
     if (e.args_bytes) {
         t->args_text = kp_kineto_grow(t->args_text, &t->args_capacity, t->args_bytes + e.args_bytes, 1);
-        memcpy(t->args_text + t->args_bytes, s->trace->args_text + e.args, e.args_bytes);
+        memcpy(t->args_text + t->args_bytes, args, e.args_bytes);
     }
-    e.args = t->args_bytes;
     if (e.kind == KP_KINETO_PYTHON) kp_strings_module_from(t->strings, ids[e.name], s->trace->strings, e.name);
     e.name = ids[e.name];
     e.cat = ids[e.cat];
@@ -146,7 +146,7 @@ static void event_join(struct kp_kineto *t, const struct read_block *s, struct k
     t->seen++;
     t->args_bytes += e.args_bytes;
     if (t->keep && !t->keep(t->keep_context, t, &e)) {
-        t->args_bytes = e.args;
+        t->args_bytes -= e.args_bytes;
         return;
     }
     *KP_KINETO_NEXT(t->events, t->count, t->capacity) = e;
@@ -183,9 +183,11 @@ static void slot_splice(struct kp_kineto *t, struct read_block *s)
     for (; s->id_count < strings; s->id_count++)
         s->ids[s->id_count] = kp_strings_put_from(t->strings, from->strings, (uint32_t)s->id_count);
     head_join(t, s);
+    const char *args = from->args_text;
     for (size_t i = 0, m = 0, w = 0; i < from->count; i++) {
         const size_t before = t->count;
-        event_join(t, s, from->events[i]);
+        event_join(t, s, from->events[i], args);
+        if (args) args += from->events[i].args_bytes;
         if (w < from->work_count && from->works[w].event == i) work_join(t, s, &from->works[w++], before);
         if (m == from->memory_count || from->memory[m].event != i) continue;
         if (t->count > before) {

@@ -35,6 +35,7 @@ struct kp_kineto_parser {
     unsigned level; /* depth inside Input Dims; place in Input type */
     bool has_lists; /* Input Dims have lists of tensors */
     bool keep_args, comma;
+    size_t args_from;              /* in args_text, those of this event */
     bool raws;                     /* the args of this event are kept, maybe for its work alone */
     bool is_in_device, has_device; /* the facts that are read are those of a device; of the first one alone */
     struct kp_kineto_event event;
@@ -235,9 +236,10 @@ static void event_end(struct kp_kineto_parser *p)
     struct kp_kineto *t = p->trace;
     struct kp_kineto_event *e = &p->event;
     if (e->phase != 'X' && e->phase != 'i' && e->phase != 'I') {
-        t->args_bytes = e->args;
+        t->args_bytes = p->args_from;
         return;
     }
+    e->args_bytes = (uint32_t)(t->args_bytes - p->args_from);
     e->kind = kind_of(p);
     if (e->kind == KP_KINETO_GPU) e->number = p->moved;
     if (e->phase != 'X' && e->kind != KP_KINETO_MEMORY) e->kind = KP_KINETO_OTHER;
@@ -251,13 +253,12 @@ static void event_end(struct kp_kineto_parser *p)
     t->seen++;
     if (p->module) kp_strings_name_module(t->strings, e->name, p->module);
     if (t->keep && !t->keep(t->keep_context, t, e)) {
-        t->args_bytes = e->args;
+        t->args_bytes = p->args_from;
         return;
     }
     if (t->keep_works && e->kind == KP_KINETO_GPU)
-        kp_kineto_work_add(t, (uint32_t)t->count, t->args_text ? t->args_text + e->args : "", t->args_bytes - e->args);
-    if (!p->keep_args) t->args_bytes = e->args;
-    e->args_bytes = (uint32_t)(t->args_bytes - e->args);
+        kp_kineto_work_add(t, (uint32_t)t->count, t->args_text ? t->args_text + p->args_from : "", e->args_bytes);
+    if (!p->keep_args) t->args_bytes = p->args_from, e->args_bytes = 0;
     *KP_KINETO_NEXT(t->events, t->count, t->capacity) = *e;
     if (e->kind != KP_KINETO_MEMORY) return;
     p->memory.event = (uint32_t)(t->count - 1);
@@ -423,7 +424,8 @@ static int on_map_start(void *context)
         p->place = TOP;
     } else if (p->place == EVENTS) {
         p->place = EVENT;
-        p->event = (struct kp_kineto_event){.index = UINT32_MAX, .args = p->trace->args_bytes};
+        p->event = (struct kp_kineto_event){.index = UINT32_MAX};
+        p->args_from = p->trace->args_bytes;
         p->memory = (struct kp_kineto_memory){.allocated = -1, .reserved = -1, .device = -1};
         p->moved = 0;
         p->module = 0;

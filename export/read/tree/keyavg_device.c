@@ -123,6 +123,7 @@ void kp_tree_add_kernels(struct kp_tree *tree)
 {
     struct kp_op_ids ids;
     if (!tree->has_device) return;
+    tree->works = kp_kineto_zeros(tree->count, sizeof *tree->works);
     calls_set(tree);
     bool by_correlation = is_by_correlation(tree);
     if (by_correlation) calls_gather(&ids, tree);
@@ -137,16 +138,16 @@ void kp_tree_add_kernels(struct kp_tree *tree)
         const size_t at = id <= 0 ? ids.count : kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, id);
         if (at == ids.count || ids.ids[at].id != id) {
             tree->orphans += id > 0;
-            if (tree->nodes[i].call >= 0) tree->nodes[tree->nodes[i].call].called_us += kp_tree_span_us(tree, i);
+            if (tree->nodes[i].call >= 0) tree->works[tree->nodes[i].call].called_us += kp_tree_span_us(tree, i);
             continue;
         }
         tree->nodes[i].launcher = (int32_t)ids.ids[at].node;
         if (at + 1 < ids.count && ids.ids[at + 1].id == id) shared[at] += kp_tree_span_us(tree, i);
-        else tree->nodes[ids.ids[at].node].device_us += kp_tree_span_us(tree, i);
+        else tree->works[ids.ids[at].node].device_us += kp_tree_span_us(tree, i);
     }
     for (size_t at = 0, first = 0; at < ids.count; at++) {
         first = at && ids.ids[at].id == ids.ids[at - 1].id ? first : at;
-        tree->nodes[ids.ids[at].node].device_us += shared[first];
+        tree->works[ids.ids[at].node].device_us += shared[first];
     }
     free(shared);
     kp_op_ids_fini(&ids);

@@ -25,8 +25,9 @@ struct memory_record {
 struct memory_sums {
     struct memory_record *records; /* by time */
     int64_t *cpu_sum, *device_sum; /* sums of the records before index i */
-    int64_t *edges;                /* +1 where a node of the host begins to have records, -1 behind its last */
-    size_t count, near;            /* near: what memory_from found last */
+    bool has_cpu, has_device;
+    int64_t *edges;     /* +1 where a node of the host begins to have records, -1 behind its last */
+    size_t count, near; /* near: what memory_from found last */
 };
 
 /* ---- memory ---- */
@@ -49,6 +50,8 @@ static void memory_init(struct memory_sums *m, const struct kp_kineto *trace)
         bool gpu = e->device_type == 1 || e->device_type == 6 || e->device_type == 12 || e->device_type == 20;
         *KP_KINETO_NEXT(m->records, m->count, capacity) = (struct memory_record){
             .at_ns = e->start_ns, .cpu = host ? e->number : 0, .device = gpu ? e->number : 0, .event = (uint32_t)i};
+        m->has_cpu |= host;
+        m->has_device |= gpu;
     }
     if (m->count) kp_qsort(m->records, m->count, sizeof *m->records, memory_order);
     size_t edges = 0;
@@ -84,13 +87,18 @@ static size_t memory_from(struct memory_sums *m, int64_t ns)
     return m->near;
 }
 
-static void memory_charge(struct memory_sums *m, struct kp_node *node)
+static void bytes_set(struct kp_tree *tree, uint32_t event, int64_t cpu, int64_t device)
+{
+    if (tree->cpu_bytes) tree->cpu_bytes[event] = cpu;
+    if (tree->device_bytes) tree->device_bytes[event] = device;
+}
+
+static void memory_charge(struct kp_tree *tree, struct memory_sums *m, const struct kp_node *node)
 {
     const size_t from = memory_from(m, node->start_ns);
     if (from == m->count || m->records[from].at_ns > node->end_ns) return;
     const size_t to = kp_rows_from(m->records, m->count, sizeof *m->records, node->end_ns + 1);
-    node->cpu_bytes = m->cpu_sum[to] - m->cpu_sum[from];
-    node->device_bytes = m->device_sum[to] - m->device_sum[from];
+    bytes_set(tree, node->event, m->cpu_sum[to] - m->cpu_sum[from], m->device_sum[to] - m->device_sum[from]);
     m->edges[from]++;
     m->edges[to]--;
 }
@@ -131,7 +139,15 @@ static void name_split(struct kp_tree *tree, struct kp_node *node)
         strpbrk(colons + 2, ":( /<,"))
         return;
     node->name = kp_strings_put(strings, name, (size_t)(dot - name));
-    node->overload = kp_strings_put(strings, dot + 1, strlen(dot + 1));
+}
+
+uint32_t kp_tree_overload(const struct kp_tree *tree, const struct kp_node *node)
+{
+    const uint32_t whole = tree->trace->events[node->event].name;
+    const char *const name = kp_kineto_text(tree->trace, whole);
+    if (node->name == whole || kp_kineto_is_step(name)) return 0;
+    const char *const overload = name + strlen(kp_kineto_text(tree->trace, node->name)) + 1;
+    return kp_strings_put(tree->trace->strings, overload, strlen(overload));
 }
 
 static struct kp_node *node_add(struct kp_tree *tree, size_t event)
@@ -146,7 +162,6 @@ static struct kp_node *node_add(struct kp_tree *tree, size_t event)
                              .launcher = -1,
                              .call = -1,
                              .first_child = -1,
-                             .last_child = -1,
                              .next_sibling = -1};
     node->start_ns = e->start_ns;
     node->end_ns = e->start_ns + e->dur_ns;
@@ -180,7 +195,7 @@ static void nodes_add(struct kp_tree *tree, struct memory_sums *m)
         if (is_left_out(trace, e)) continue;
         struct kp_node *node = node_add(tree, i);
         name_split(tree, node);
-        if (m->count && !node->on_device) memory_charge(m, node);
+        if (m->count && !node->on_device) memory_charge(tree, m, node);
     }
 }
 
@@ -191,9 +206,8 @@ static void memory_add_loose(struct kp_tree *tree, const struct memory_sums *m)
     for (size_t i = 0; i < m->count; i++) {
         depth += m->edges[i];
         if (depth > 0) continue;
-        struct kp_node *node = node_add(tree, m->records[i].event);
-        node->cpu_bytes = m->records[i].cpu;
-        node->device_bytes = m->records[i].device;
+        node_add(tree, m->records[i].event);
+        bytes_set(tree, m->records[i].event, m->records[i].cpu, m->records[i].device);
     }
     for (size_t i = 0; i < tree->trace->count; i++)
         if (tree->trace->events[i].kind == KP_KINETO_MEMORY &&
@@ -217,31 +231,33 @@ static int node_order(const void *a, const void *b, void *context)
 
 /* ---- nesting ---- */
 
+struct nest_open {
+    int32_t node, last_child; /* -1: none yet */
+};
 struct nest_lane { /* of a thread: the nodes that are open, the inner ones on top */
-    int32_t *open;
+    struct nest_open *open;
     size_t depth, capacity;
 };
 
-static void child_add(struct kp_tree *tree, int32_t parent, int32_t child)
+static void child_add(struct kp_tree *tree, struct nest_open *parent, int32_t child)
 {
-    struct kp_node *p = &tree->nodes[parent];
-    tree->nodes[child].parent = parent;
-    if (p->last_child < 0) p->first_child = child;
-    else tree->nodes[p->last_child].next_sibling = child;
-    p->last_child = child;
-    p->children++;
+    tree->nodes[child].parent = parent->node;
+    if (parent->last_child < 0) tree->nodes[parent->node].first_child = child;
+    else tree->nodes[parent->last_child].next_sibling = child;
+    parent->last_child = child;
 }
 
 static void node_nest(struct kp_tree *tree, struct nest_lane *lane, int32_t at)
 {
     const struct kp_node *node = &tree->nodes[at];
     for (; lane->depth; lane->depth--) {
-        const int32_t top = lane->open[lane->depth - 1];
-        if (node->start_ns >= tree->nodes[top].end_ns || node->end_ns > tree->nodes[top].end_ns) continue;
+        struct nest_open *const top = &lane->open[lane->depth - 1];
+        const int64_t end_ns = tree->nodes[top->node].end_ns;
+        if (node->start_ns >= end_ns || node->end_ns > end_ns) continue;
         child_add(tree, top, at);
         break;
     }
-    *KP_KINETO_NEXT(lane->open, lane->depth, lane->capacity) = at;
+    *KP_KINETO_NEXT(lane->open, lane->depth, lane->capacity) = (struct nest_open){at, -1};
 }
 
 static void nodes_nest(struct kp_tree *tree)
@@ -264,16 +280,14 @@ static void nodes_fold(struct kp_tree *tree)
     for (size_t i = 0; i < tree->count; i++) {
         struct kp_node *node = &tree->nodes[i];
         struct kp_node *parent = node->parent < 0 ? NULL : &tree->nodes[node->parent];
-        if (!parent || parent->name != node->name || parent->children != 1) continue;
+        const bool is_only = parent && parent->first_child == (int32_t)i && node->next_sibling < 0;
+        if (!is_only || parent->name != node->name) continue;
         if (kp_tree_event(tree, (size_t)node->parent)->flags & KP_KINETO_SPLIT) {
             tree->unfolded++; /* it may have other children in another piece */
             continue;
         }
         parent->first_child = node->first_child;
-        parent->last_child = node->last_child;
-        parent->children = node->children;
-        parent->device_us = node->device_us;
-        parent->called_us = node->called_us;
+        if (tree->works) tree->works[node->parent] = tree->works[i];
         for (int32_t child = node->first_child; child >= 0; child = tree->nodes[child].next_sibling)
             tree->nodes[child].parent = node->parent;
         node->removed = true;
@@ -283,15 +297,14 @@ static void nodes_fold(struct kp_tree *tree)
 /* Adds the device time of children. They come after their parents, so it walks backwards. */
 static void device_settle(struct kp_tree *tree)
 {
-    for (size_t i = tree->count; i-- > 0;) {
-        struct kp_node *node = &tree->nodes[i];
+    for (size_t i = tree->works ? tree->count : 0; i-- > 0;) {
         double device = 0, called = 0;
-        for (int32_t c = node->first_child; c >= 0; c = tree->nodes[c].next_sibling) {
-            device += tree->nodes[c].device_us;
-            called += tree->nodes[c].called_us;
+        for (int32_t c = tree->nodes[i].first_child; c >= 0; c = tree->nodes[c].next_sibling) {
+            device += tree->works[c].device_us;
+            called += tree->works[c].called_us;
         }
-        node->device_us += device;
-        node->called_us += called;
+        tree->works[i].device_us += device;
+        tree->works[i].called_us += called;
     }
 }
 
@@ -306,17 +319,17 @@ void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *o
     }
     out->cpu_total = span;
     if (n->is_async) return;
-    out->self_cpu_bytes = n->cpu_bytes;
-    out->self_device_bytes = n->device_bytes;
+    out->self_cpu_bytes = kp_tree_cpu_bytes(tree, node);
+    out->self_device_bytes = kp_tree_device_bytes(tree, node);
     for (int32_t c = n->first_child; c >= 0; c = tree->nodes[c].next_sibling) {
         cpu += kp_tree_span_us(tree, (size_t)c);
-        device += tree->nodes[c].device_us;
-        out->self_cpu_bytes -= tree->nodes[c].cpu_bytes;
-        out->self_device_bytes -= tree->nodes[c].device_bytes;
+        device += kp_tree_work(tree, (size_t)c).device_us;
+        out->self_cpu_bytes -= kp_tree_cpu_bytes(tree, (size_t)c);
+        out->self_device_bytes -= kp_tree_device_bytes(tree, (size_t)c);
     }
     out->self_cpu = span - cpu;
-    out->device_total = n->device_us;
-    out->self_device = n->device_us - device;
+    out->device_total = kp_tree_work(tree, node).device_us;
+    out->self_device = out->device_total - device;
 }
 
 int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace)
@@ -326,6 +339,8 @@ int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace)
     struct memory_sums m;
     memory_init(&m, trace);
     trace->profile_memory |= m.count != 0; /* files of 2021 do not say it */
+    if (m.has_cpu) tree->cpu_bytes = kp_kineto_zeros(trace->count, sizeof *tree->cpu_bytes);
+    if (m.has_device) tree->device_bytes = kp_kineto_zeros(trace->count, sizeof *tree->device_bytes);
     nodes_add(tree, &m);
     memory_add_loose(tree, &m);
     memory_fini(&m);
@@ -342,7 +357,12 @@ int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace)
 void kp_tree_fini(struct kp_tree *tree)
 {
     free(tree->nodes);
+    free(tree->works);
+    free(tree->cpu_bytes);
+    free(tree->device_bytes);
     tree->nodes = NULL;
+    tree->works = NULL;
+    tree->cpu_bytes = tree->device_bytes = NULL;
     tree->count = 0;
 }
 

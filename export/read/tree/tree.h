@@ -10,26 +10,29 @@
 #include "export/read/kineto/kineto.h"
 
 struct kp_node {
-    uint32_t event;                                        /* index into the trace */
-    uint32_t name, overload;                               /* string ids after torch's rewriting */
-    uint32_t stack;                                        /* string id; set by kp_tree_set_stacks */
-    int32_t parent, first_child, last_child, next_sibling; /* -1: none */
-    int32_t forward;                                       /* of backward: the op that made it, or -1. Set with stack */
-    int32_t launcher;                                      /* of device work: the op that has its time, or -1 */
-    int32_t call;                                          /* of device work: the host's call that launched it, or -1 */
-    uint32_t children;
-    double device_us; /* device work launched by it; kp_tree_build adds its children's */
-    double called_us; /* the same of calls in no op, as of graphs and Triton; torch leaves it out */
-    int64_t cpu_bytes, device_bytes;
+    uint32_t event;                            /* index into the trace */
+    uint32_t name;                             /* string id after torch's rewriting */
+    uint32_t stack;                            /* string id; set by kp_tree_set_stacks */
+    int32_t parent, first_child, next_sibling; /* -1: none */
+    int32_t forward;                           /* of backward: the op that made it, or -1. Set with stack */
+    int32_t launcher;                          /* of device work: the op that has its time, or -1 */
+    int32_t call;                              /* of device work: the host's call that launched it, or -1 */
+    bool on_device : 1, is_annotation : 1, is_python : 1, removed : 1;
+    bool is_async : 1; /* stands outside the tree, no self time */
     int64_t start_ns, end_ns;
-    bool on_device, is_annotation, is_python, removed;
-    bool is_async; /* stands outside the tree, no self time */
+};
+/* Device work that a node launched. */
+struct kp_node_work {
+    double device_us; /* kp_tree_build adds its children's */
+    double called_us; /* the same of calls in no op, as of graphs and Triton; torch leaves it out */
 };
 
 struct kp_tree {
     struct kp_kineto *trace;
     struct kp_node *nodes; /* by (start, -end, order of recording) */
     size_t count, capacity;
+    struct kp_node_work *works;        /* by node; NULL: no work of a device */
+    int64_t *cpu_bytes, *device_bytes; /* by event: allocated while it ran; NULL: no such record of memory */
     bool has_device;
     int64_t first_call; /* the least correlation of a call that launches, as they count up; 0: no call is there */
     size_t uncalled;    /* work of a device whose call is not there */
@@ -44,6 +47,19 @@ static inline const struct kp_kineto_event *kp_tree_event(const struct kp_tree *
 static inline uint32_t kp_tree_stack(const struct kp_tree *tree, const struct kp_node *node)
 {
     return node->stack ? node->stack : tree->trace->events[node->event].stack;
+}
+
+static inline struct kp_node_work kp_tree_work(const struct kp_tree *tree, size_t node)
+{
+    return tree->works ? tree->works[node] : (struct kp_node_work){0, 0};
+}
+static inline int64_t kp_tree_cpu_bytes(const struct kp_tree *tree, size_t node)
+{
+    return tree->cpu_bytes ? tree->cpu_bytes[tree->nodes[node].event] : 0;
+}
+static inline int64_t kp_tree_device_bytes(const struct kp_tree *tree, size_t node)
+{
+    return tree->device_bytes ? tree->device_bytes[tree->nodes[node].event] : 0;
 }
 
 /* What a node adds to its row in torch's table. */
@@ -67,6 +83,8 @@ void kp_op_ids_fini(struct kp_op_ids *ids);
 size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t key);
 
 int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace);
+/* "Tensor" of aten::add.Tensor, a string id; 0: none. */
+uint32_t kp_tree_overload(const struct kp_tree *tree, const struct kp_node *node);
 void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_tree_build */
 /* When a work of a device was asked for: its op began, else the call, else (neither is there) the work itself.
  * INT64_MIN: before the recording, as its correlation is less than that of any call. */

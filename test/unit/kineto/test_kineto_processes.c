@@ -50,8 +50,8 @@ static void times_of(struct merged *m, int pid, double *of, double *all, size_t 
     for (size_t i = 0; i < tree.count; i++) {
         const struct kp_kineto_event *const e = kp_tree_event(&tree, i);
         if (e->kind != KP_KINETO_OP) continue;
-        *all += tree.nodes[i].device_us;
-        if (e->pid == pid) *of += tree.nodes[i].device_us;
+        *all += kp_tree_work(&tree, i).device_us;
+        if (e->pid == pid) *of += kp_tree_work(&tree, i).device_us;
     }
     kp_tree_fini(&tree);
     kp_kineto_close(t);
