@@ -61,9 +61,10 @@ void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_
 
 void *kp_kineto_grow_zeros(void *memory, size_t *capacity, size_t wanted, size_t item_bytes)
 {
+    if (wanted <= *capacity) return memory;
     const size_t had = *capacity;
     char *const made = kp_kineto_grow(memory, capacity, wanted, item_bytes);
-    if (*capacity > had) memset(made + had * item_bytes, 0, (*capacity - had) * item_bytes);
+    memset(made + had * item_bytes, 0, (*capacity - had) * item_bytes);
     return made;
 }
 
@@ -209,6 +210,7 @@ size_t kp_strings_count(const struct kp_strings *s) { return s->count; }
 uint32_t *kp_strings_mark(struct kp_strings *s, enum kp_strings_column column, uint32_t id)
 {
     struct column *const c = &s->columns[column];
+    if (id < c->capacity) return &c->of[id];
     c->of = kp_kineto_grow_zeros(c->of, &c->capacity, (size_t)id + 1, sizeof *c->of);
     return &c->of[id];
 }
