@@ -15,10 +15,9 @@
 #include "export/read/store/qsort.h"
 
 enum { LOOKS_MOST = 1024 }; /* ops of one sequence number that are looked at */
-enum { STATES_MOST = 4 };
-enum { FILES_MOST = 16, FILE_LEAST = 16384, HEAD_PART = 20, HEAD_BYTES = 4096 };
-/* of weights: files, their heads */ /* tensors that an optimizer keeps for a parameter */
-enum { PASSES_AHEAD = 32 };          /* forward passes that may begin before the first one's backward pass */
+enum { STATES_MOST = 4 };   /* tensors that an optimizer keeps for a parameter */
+enum { FILES_MOST = 16, FILE_LEAST = 16384, HEAD_PART = 20, HEAD_BYTES = 4096 }; /* of weights: files, their heads */
+enum { PASSES_AHEAD = 32 }; /* forward passes that may begin before the first one's backward pass */
 
 struct forward_seq {
     int64_t seq, start_ns, top_ns; /* top_ns: where the outermost op around it began */
@@ -40,7 +39,7 @@ struct optimizer_spans { /* steps of optimizers, by start */
 struct size_row {
     int64_t bytes, at_ns;
     uint16_t device;
-    int8_t change; /* 1, -1: a gradient comes, goes; 0: a block that may be a parameter */
+    int8_t change; /* 1, -1: a gradient comes, goes; 0: a candidate, which may be a parameter or an older gradient */
     size_t block;
 };
 struct size_rows {
@@ -226,21 +225,34 @@ static bool meets_optimizer(const struct optimizer_spans *optimizers, const stru
     return false;
 }
 
-/*
- * Gathers gradients, and candidates for parameters: allocated before the first pass and freed after the last.
- * `optimizers`: of gradients those that one of them meets; NULL: all.
- */
-static void sizes_find(struct size_rows *s, const struct kp_memview *view, const struct optimizer_spans *optimizers)
+typedef bool (*is_candidate_fn)(const struct kp_memview *view, const struct kp_mem_block *b);
+
+/* Allocated before the first pass and freed after the last. */
+static bool may_be_parameter(const struct kp_memview *view, const struct kp_mem_block *b)
 {
     const struct kp_mem_pass *first = &view->passes[0], *last = &view->passes[view->pass_count - 1];
+    const bool is_old = b->category == KP_MEM_UNKNOWN || b->category == KP_MEM_INPUT || b->category == KP_MEM_BEFORE;
+    return is_old && b->from_ns < first->forward_ns && b->from_ns < first->from_ns && b->to_ns > last->to_ns;
+}
+
+/* zero_grad() frees what the step before the window left. */
+static bool may_be_old_gradient(const struct kp_memview *view, const struct kp_mem_block *b)
+{
+    return b->category == KP_MEM_BEFORE && b->to_ns < view->passes[view->pass_count - 1].from_ns;
+}
+
+/* Gathers gradients and candidates. `optimizers`: of gradients those that one of them meets; NULL: all. */
+static void sizes_find(struct size_rows *s, const struct kp_memview *view, const struct optimizer_spans *optimizers,
+                       is_candidate_fn is_candidate)
+{
+    s->count = 0;
     for (size_t i = 0; i < view->block_count; i++) {
         const struct kp_mem_block *b = &view->blocks[i];
-        bool is_old = b->category == KP_MEM_UNKNOWN || b->category == KP_MEM_INPUT || b->category == KP_MEM_BEFORE;
         if (b->category == KP_MEM_GRADIENT) {
             if (optimizers && !meets_optimizer(optimizers, b)) continue;
             size_add(s, b, i, b->from_ns, 1);
             if (b->to_ns != INT64_MAX) size_add(s, b, i, b->to_ns, -1);
-        } else if (is_old && b->from_ns < first->forward_ns && b->from_ns < first->from_ns && b->to_ns > last->to_ns) {
+        } else if (is_candidate(view, b)) {
             size_add(s, b, i, 0, 0);
         }
     }
@@ -396,36 +408,56 @@ static struct fitting fitting_of(const struct size_rows *s)
     return f;
 }
 
+/* Fewer than half of the gradients, by bytes and by number, find a block of their size by chance alone. A sparse gradient
+ * has a size of its own, so a few of them may be most of the bytes. */
+static bool do_most_find(const struct fitting *f)
+{
+    return 2 * f->found_bytes >= f->bytes || (f->count >= NUMBER_TELLS && 2 * f->found >= f->count);
+}
+
 /*
  * A parameter has a gradient of its size. In a window that saw the model, or knows what was there before, the gradients
- * find their parameters. Where fewer than half of them do, by bytes and by number, the parameters are not seen, and
- * what fits is a batch or a label of that size by chance. A sparse gradient has a size of its own, so a few of them may
- * be most of the bytes.
+ * find their parameters. Where most do not, the parameters are not seen, and what fits is a batch or a label.
  */
-static void parameters_find(struct kp_memview *view, const struct optimizer_spans *optimizers)
+static void parameters_find(struct kp_memview *view, const struct optimizer_spans *optimizers, struct size_rows *s)
 {
-    struct size_rows s = {0};
-    const bool with_states = optimizers->count != 0;
-    if (!view->pass_count) return;
-    sizes_find(&s, view, with_states ? optimizers : NULL);
-    struct fitting f = fitting_of(&s);
+    const bool with_states = optimizers != NULL;
+    sizes_find(s, view, optimizers, may_be_parameter);
+    struct fitting f = fitting_of(s);
     if (!f.count && with_states) { /* it takes them in the backward pass, or lies outside of the window */
-        s.count = 0;
-        sizes_find(&s, view, NULL);
-        f = fitting_of(&s);
+        sizes_find(s, view, NULL, may_be_parameter);
+        f = fitting_of(s);
     }
-    const bool do_fit_sizes = 2 * f.found_bytes >= f.bytes || (f.count >= NUMBER_TELLS && 2 * f.found >= f.count);
-    if (!files_mark(view, &s, f.bytes, with_states) && do_fit_sizes) sizes_mark(view, &s, with_states);
-    free(s.rows);
+    if (!files_mark(view, s, f.bytes, with_states) && do_most_find(&f)) sizes_mark(view, s, with_states);
+}
+
+/* A gradient of the step before the window has the size of one that comes later, when it has been freed. */
+static void old_gradients_find(struct kp_memview *view, const struct optimizer_spans *optimizers, struct size_rows *s)
+{
+    sizes_find(s, view, optimizers, may_be_old_gradient);
+    const struct fitting f = fitting_of(s);
+    for (struct same_size z = {0}; do_most_find(&f) && same_size_next(s, &z);)
+        for (size_t i = z.candidates, left = z.gradients; i < z.end && left; i++) {
+            struct kp_mem_block *const b = &view->blocks[s->rows[i].block];
+            if (b->to_ns > s->rows[z.first].at_ns) continue;
+            b->category = KP_MEM_GRADIENT;
+            left--;
+        }
 }
 
 void kp_memview_categories(struct kp_memview *view)
 {
     struct optimizer_spans optimizers = {0};
+    struct size_rows sizes = {0};
     passes_settle(view);
     optimizers_find(&optimizers, view->tree);
     for (size_t i = 0; i < view->block_count; i++)
         view->blocks[i].category = (uint8_t)category_of(view, &optimizers, &view->blocks[i]);
-    parameters_find(view, &optimizers);
+    const struct optimizer_spans *const met = optimizers.count ? &optimizers : NULL;
+    if (view->pass_count) {
+        parameters_find(view, met, &sizes);
+        old_gradients_find(view, met, &sizes);
+    }
+    free(sizes.rows);
     free(optimizers.of);
 }

@@ -79,6 +79,15 @@ static const char *taken(const struct world *w, int ts)
     return "no such block";
 }
 
+/* The category of the block of before the window that went at a microsecond. */
+static const char *gone(const struct world *w, int ts)
+{
+    for (size_t i = 0; i < w->view.block_count; i++)
+        if (w->view.blocks[i].from_ns == INT64_MIN && w->view.blocks[i].to_ns == ts * INT64_C(1000))
+            return kp_mem_category_name(w->view.blocks[i].category);
+    return "no such block";
+}
+
 static int setup(void **state)
 {
     *state = calloc(1, sizeof(struct world));
@@ -176,6 +185,37 @@ static void what_goes_before_the_last_backward_pass_is_no_parameter(void **state
     build(w);
     assert_string_equal(taken(w, 1005), "Input");
     assert_string_equal(taken(w, 1006), "Parameter");
+}
+
+/* zero_grad() in the first step of a window frees the gradients of the step before. */
+static void what_goes_before_a_gradient_of_its_size_comes_is_an_older_gradient(void **state)
+{
+    struct world *w = *state;
+    range(w, "ProfilerStep#3", 1000, 10);
+    memory(w, 1002, 16, -50);
+    memory(w, 1003, 32, -50); /* there is one gradient of this size */
+    memory(w, 1004, 48, -70); /* and none of this */
+    memory(w, 1350, 64, -50); /* it was there when that came */
+    step(w, 4, 1010, 2000, with_seq, 7);
+    step(w, 5, 3000, 3000, with_later_seq, 8);
+    build(w);
+    assert_string_equal(gone(w, 1002), "Gradient");
+    assert_string_equal(gone(w, 1003), "Before recording");
+    assert_string_equal(gone(w, 1004), "Before recording");
+    assert_string_equal(gone(w, 1350), "Before recording");
+}
+
+static void a_few_blocks_of_a_gradients_size_are_none(void **state)
+{
+    struct world *w = *state;
+    range(w, "ProfilerStep#3", 890, 100);
+    memory(w, 900, 16, -50);
+    step(w, 4, 1000, 2000, with_seq, 7);
+    memory(w, 1216, 4096, 5000); /* another gradient, of which the step before left none */
+    memory(w, 1900, 4096, -5000);
+    build(w);
+    assert_string_equal(taken(w, 1216), "Gradient");
+    assert_string_equal(gone(w, 900), "Before recording");
 }
 
 static void without_a_backward_pass_only_temporaries_are_told(void **state)
@@ -618,6 +658,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_there_before_and_has_a_gradient_of_its_size_is_a_parameter, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_goes_before_the_last_backward_pass_is_no_parameter, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_goes_before_a_gradient_of_its_size_comes_is_an_older_gradient, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_few_blocks_of_a_gradients_size_are_none, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_backward_pass_only_temporaries_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(a_model_called_by_its_optimizer_has_activations, setup, teardown),
         cmocka_unit_test_setup_teardown(a_batch_of_a_model_called_by_its_optimizer_is_an_input, setup, teardown),
