@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collector/base/kp_path.h"
+#include "export/read/kineto/kineto_facts.h"
 #include "export/read/files/budget.h"
 #include "export/cli/recover/latest.h"
 #include "export/read/symbols/lines.h"
@@ -31,6 +32,7 @@ struct stacks_command {
     const struct kp_places *places; /* of frames of machine code */
     const char *metric, *out;
     char label[512]; /* of the last trace */
+    char name[512];  /* its script, or its file */
     char steps[80];  /* which of it are shown, or "" */
     struct kp_choice choice;
     bool all_steps, all_paths, is_torch, on_device, partial;
@@ -45,15 +47,15 @@ struct stacks_command {
 };
 
 static const struct kp_opt flags[] = {
-    {"metric", 'm', KP_OPT_VALUE, "METRIC", "cpu (default: wall time of the main thread), gpu or memory"},
+    {"metric", 'm', KP_OPT_VALUE, "METRIC", "cpu, gpu or memory; default cpu, the wall time of the main thread"},
     {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph that opens in a browser"},
     {"html", 0, KP_OPT_FLAG, NULL, "the same as a page"},
     {"out", 'o', KP_OPT_VALUE, "OUT",
      "write to a file (default: stdout; on a terminal --svg and --html write flames.svg and flames.html beside the "
      "trace); a name that ends in .svg, .html or .json needs no such flag"},
     {"backward-at", 0, KP_OPT_VALUE, "WHERE",
-     "backward ops stand at the line that ran: run (default), or at the "
-     "line of the forward op that made them: forward"},
+     "where backward ops stand: run or forward; run, the default, is the line that ran, forward that of their forward "
+     "op"},
     {"step", 0, KP_OPT_VALUE, "A-B",
      "only ProfilerStep#A to #B; A alone: one step; all: the whole trace (default: its steps, where it has some, or "
      "all of a phase)"},
@@ -177,7 +179,9 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     (void)several;
     int rc = kp_trace_source_show("stacks", source, s->partial, &trace);
     if (rc != KP_EXIT_DONE) return rc;
+    const char *const script = kp_kineto_fact(trace, "kprof.script");
     snprintf(s->label, sizeof s->label, "%s", source->label);
+    snprintf(s->name, sizeof s->name, "%s", script ? script : kp_path_base(source->label));
     if (!s->is_torch) kp_kineto_works_settle(trace);
     if (kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);
@@ -199,7 +203,7 @@ static void title_make(const struct stacks_command *s, char *out, size_t room)
                                        [KP_WALL_GPU] = "time on GPUs",
                                        [KP_WALL_MEMORY] = "bytes allocated"};
     char of[512];
-    if (s->traces == 1) snprintf(of, sizeof of, "%s", kp_path_base(s->label));
+    if (s->traces == 1) snprintf(of, sizeof of, "%s", s->name);
     else snprintf(of, sizeof of, "%d traces", s->traces);
     if (s->is_torch) snprintf(out, room, "%s, %s (export_stacks)", of, s->metric);
     else

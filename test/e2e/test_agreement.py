@@ -343,10 +343,11 @@ def test_memory_has_one_peak_everywhere(name):
         assert not in_view and "memory" not in head
         return
     wanted = {device["device"]: device["peak"]["total"] for device in json.loads(said.stdout)["devices"]}
-    moments = dict(re.findall(r"^(.+?): peak .* at ([\d.]+) ms \(", harness.cli("memory", trace_of(name), "--step", "all").stdout, re.M))
+    moments = dict(re.findall(r"^(.+?): peak .* at ([\d.]+ \w+) after", harness.cli("memory", trace_of(name), "--step", "all").stdout, re.M))
     shown = dict(row["name"].split(": the peak, at ") for row in tabs(name)["Memory"] if ": the peak, at " in row["name"])
     for device, at in shown.items():  # after the profiler's start
-        assert float(at.split()[0]) * {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}[at.split()[1]] == pytest.approx(float(moments[device]), rel=6e-3), (device, at)
+        shown, said = (float(text.split()[0]) * {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}[text.split()[1]] for text in (at, moments[device]))
+        assert shown == pytest.approx(said, rel=6e-3), (device, at)
     assert in_view == wanted and {device[0]: peak_of(columns, device) for device in head["memory"]["devices"]} == wanted
 
 
@@ -394,7 +395,7 @@ def test_who_waits_for_a_core_is_not_healthy_anywhere(tmp_path):
         findings = next(tab for tab in json.loads(harness.cli("view", "--json", path).stdout)["tabs"] if tab["tab"] == "Findings")
         assert head["advice"]["healthy"] == (advice["verdict"] == "healthy") == ("Healthy" in json.dumps(findings)) == (name == "calm")
         assert head["advice"]["crowded"] == advice["crowded"] and (advice["crowded"] is None) == (name == "calm")
-        assert (" For 52 % of the time the main thread was ready to run but had no CPU core" in harness.cli("report", path).stdout) == (name == "crowded")
+        assert (" For 52 % of the time" in harness.cli("report", path).stdout) == (name == "crowded")
 
 
 def core_waiter(path, loads_us):

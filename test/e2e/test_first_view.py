@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user sees first: the steps without the start-up, all ranks together, a row a phase. On traces made by hand."""
 import base64
+import errno
 import json
+import os
 import re
 import subprocess
 import time
@@ -14,6 +16,7 @@ import pagedata
 
 START_UP, STEP, STEPS = 100_000, 1000, 4
 WITHOUT_EXIT = "without an exit (killed, or by os._exit)"
+UNTIL_THEN = "This is what was recorded until then."
 
 
 def event(name, cat, ts, dur, tid=1, **args):
@@ -320,18 +323,18 @@ def test_memory_begins_with_the_steps_where_they_have_the_peak(trace, tmp_path):
     assert told("memory", trace).startswith("Steps 1 to 3: 3.0 of the recording's 104.0 ms (--step all shows all)\n")
     assert told("memory", trace, "--step", "all").startswith("CPU: peak 1.00 MiB")
     assert told("memory", trace, "--step", "2").startswith("Step 2: ") and told("memory", trace, "--steps", "2").startswith("Step 2: ")
-    assert "Shown: steps 1 to 3, 3.0 ms." in told("memory", trace, "--html")
+    assert "Shown: steps 1 to 3, 3.00 ms." in told("memory", trace, "--html")
     early = write(tmp_path / "early.pt.trace.json", training(peak_at_start=True))
-    assert told("memory", early).startswith("CPU: peak 9.00 MiB at 0.0")
+    assert told("memory", early).startswith("CPU: peak 9.00 MiB at ")
 
 
 def test_memory_has_one_clock_in_text_page_and_drawing(trace):
     """The profiler's start, which lies before the first step; a window's begin would be another."""
-    at, = re.findall(r"peak .* MiB at ([0-9.]+) ms \(step \d+; times are after the profiler's start\)", told("memory", trace))
-    assert float(at) > 1
-    assert f": peak 1.00 MiB at {at} ms after the profiler's start</text>" in told("memory", trace, "--svg")
+    at, = re.findall(r"peak .* MiB at ([0-9.]+ ms) after the profiler's start \(step \d+\)", told("memory", trace))
+    assert float(at.split()[0]) > 1
+    assert f": peak 1.00 MiB at {at} after the profiler's start</text>" in told("memory", trace, "--svg")
     page = told("memory", trace, "--html")
-    assert f"<p>At {at} ms" in page and "after the profiler's start." in page
+    assert f"<p>At {at}" in page and "after the profiler's start." in page
 
 
 def test_the_page_says_when_its_times_begin(tmp_path):
@@ -448,8 +451,8 @@ def test_a_loop_without_calls_between_two_ops_is_told_from_calls(tmp_path):
     of_ops = [event("aten::mm", "cpu_op", 10 * i, 1, **{"Call stack": "train.py(8): main"}) for i in range(4)]
     of_ops += [event(f"ProfilerStep#{i}", "user_annotation", 20 * i, 20) for i in range(2)]
     lines = told("report", "--by", "line", write(tmp_path / "ops.pt.trace.json", of_ops, with_stack=1, kprof={"cores": 2}))
-    assert re.search(r"^line .*\noutside any line of the program", lines, re.M), lines
-    assert "\noutside any line of the program: " in lines and " kprof run --with-stack 1\n" in lines
+    assert re.search(r"^line .*\noutside any line of", lines, re.M), lines
+    assert "\noutside any line of" in lines and " kprof run --with-stack 1\n" in lines
     found = json.loads(told("advise", "--json", trace))["findings"][0]
     assert re.fullmatch(r"no operator runs, 9\.\d+ ms of it in the function's own Python code", found["what"]), found
     assert (found["after"], found["line"]) == ("train.py:6 main", "train.py:11 main") and "--with-stack" not in found["change"], found
@@ -679,7 +682,7 @@ def test_a_killed_program_is_told_with_its_last_step(tmp_path):
     killed = write(tmp_path / "killed.pt.trace.json", events, kprof={"version": "1", "complete": False})
     whole = write(tmp_path / "whole.pt.trace.json", events, kprof={"version": "1", "complete": True})
     for command in ("report", "advise"):
-        assert f"ended    {WITHOUT_EXIT} after step 6. This is what was recorded until then.\n" in told(command, killed)
+        assert f"ended    {WITHOUT_EXIT} after step 6. {UNTIL_THEN}\n" in told(command, killed)
         assert WITHOUT_EXIT not in told(command, whole)
         assert [json.loads(told(command, "--json", trace))["ended"] for trace in (killed, whole)] == [f"{WITHOUT_EXIT} after step 6", None]
 
@@ -712,7 +715,7 @@ def test_steps_of_a_ring_that_no_mark_numbers_are_those_of_the_ring(tmp_path):
 def test_a_program_that_was_killed_before_its_first_step_is_told_so(tmp_path):
     killed = write(tmp_path / "early.pt.trace.json", [event("aten::mm", "cpu_op", 0, 2_400_000)], kprof={"version": "1", "complete": False})
     report, advice = told("report", killed), told("advise", killed)
-    assert f"ended    {WITHOUT_EXIT} after 2.4 s, before its first step. This is what was recorded until then.\n" in report
+    assert f"ended    {WITHOUT_EXIT} after 2.4 s, before its first step. {UNTIL_THEN}\n" in report
     assert "no steps marked" not in report and "to count calls" not in report + advice
     assert f"INCOMPLETE  no steps in it: the program ended {WITHOUT_EXIT} 2.4 s in, before its first step\n" in advice
     noted = write(tmp_path / "noted.pt.trace.json", [event("aten::mm", "cpu_op", 0, 2_400_000)], kprof={"version": "1", "complete": False, "ended_by": "SIGTERM"})
@@ -824,7 +827,7 @@ def test_advice_with_workers_and_without_does_not_go_in_circles(loads, waits, tm
     alone = without["findings"][0]["change"]
     waiting_training(tmp_path, items, busy_ms=150, busy_of_ms=1000)
     with_two = told("advise", write(tmp_path / "a.pt.trace.json", of_loading("_MultiProcessingDataLoaderIter", waits), kprof=facts))
-    change = next(line for line in with_two.splitlines() if line.startswith("    change  More workers do not help: "))
+    change = next(line for line in with_two.splitlines() if line.startswith("    change  More workers do not "))
     assert ("Let workers load: DataLoader(..., num_workers=2" in alone) == (loads >= 6), alone
     assert ("Load the items in the main process (num_workers=0)" in change) == (loads < 3 and loads < waits), change
     assert f"up to {loads:.1f} ms" in alone and "most of it is train.py:19 def __getitem__" in alone
@@ -944,7 +947,7 @@ def test_what_a_trace_lacks_is_told_alike_by_all(trace, tmp_path):
                         (("slice", trace, "--within", "*val_*"), "is named *val_*; Python's calls are not recorded: --with-stack 1"),
                         (("report", trace, "--from", "9000000", "--to", "9900000"), "nothing in that time; there is --from 0 --to "),
                         (("slice", trace, "--from", "9000000", "--to", "9900000", "-o", out), "no event in that time; "),
-                        (("view", tmp_path / "nofile"), "nofile: No such file or directory")):
+                        (("view", tmp_path / "nofile"), f"nofile: {os.strerror(errno.ENOENT)}")):
         done = harness.cli(*words)
         assert done.returncode == 1 and said in done.stderr, (words, done.stderr)
     assert not out.exists()
@@ -1133,7 +1136,7 @@ def test_modules_and_lines_of_torchs_own_traces_are_of_its_calls(tmp_path):
     said = told("report", "--by", "module", trace)
     assert re.search(r"^Linear_0 +0\.540 ", said, re.M) and re.search(r"^Linear_1 +0\.690 ", said, re.M), said  # their forward
     said = told("report", "--by", "line", trace)
-    assert re.search(r"^train\.py:4 def forward +1\.230 +41\.0 ", said, re.M) and re.search(r"^outside any line of the program +0\.006 ", said, re.M), said
+    assert re.search(r"^train\.py:4 def forward +1\.230 +41\.0 ", said, re.M) and re.search(r"^outside any line of .* +0\.006 ", said, re.M), said
 
 
 def test_a_cause_with_quotes_is_json(tmp_path):
@@ -1170,4 +1173,4 @@ def test_a_job_that_stands_says_so_alike_in_text_page_and_json(tmp_path):
     ended = [head["run"]["ended"] for name, head in blocks if name == "trace"]
     assert ended[1] == "by SIGKILL after step 7" and ended[0].startswith("by SIGKILL "), ended
     for path, words in zip(files, ended):
-        assert f"killed   {words}. This is what was recorded until then.\n" in told("report", path)
+        assert f"killed   {words}. {UNTIL_THEN}\n" in told("report", path)

@@ -82,7 +82,7 @@ function memoryCurve(svg, host) {
     const inside = c.steps.filter(([, at]) => at >= c.from && at < c.from + c.span), lines = every(inside, wide / 12), told = every(lines, wide / 44);
     const widest = told.reduce((most, [number]) => Math.max(most, String(number).length), 0);
     return [...lines.map(([, at]) => put("path", { class: "step", d: `M${xOf(at).toFixed(1)} ${top}v${PLOT}` })),
-      ...told.map(([number, at], i) => put("text", { x: Math.max(xOf(at), left + (i ? 0 : 18)).toFixed(1), y: top - 6, "text-anchor": "middle" }, i || widest > 3 ? number : `step ${number}`))];
+      ...told.map(([number, at], i) => put("text", { x: Math.max(xOf(at), left + (i ? 0 : 18)).toFixed(1), y: top - 10, "text-anchor": "middle" }, i || widest > 3 ? number : `step ${number}`))];
   }
 
   function place() {

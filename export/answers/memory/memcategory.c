@@ -408,8 +408,8 @@ static struct fitting fitting_of(const struct size_rows *s)
     return f;
 }
 
-/* Fewer than half of the gradients, by bytes and by number, find a block of their size by chance alone. A sparse gradient
- * has a size of its own, so a few of them may be most of the bytes. */
+/* Fewer than half of the gradients, by bytes and by number, find a block of their size by chance alone. A sparse
+ * gradient has a size of its own, so a few of them may be most of the bytes. */
 static bool do_most_find(const struct fitting *f)
 {
     return 2 * f->found_bytes >= f->bytes || (f->count >= NUMBER_TELLS && 2 * f->found >= f->count);

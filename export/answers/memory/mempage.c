@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/read/kineto/kineto_facts.h"
 #include "export/show/html.h"
 #include "export/show/units.h"
 
@@ -163,8 +164,8 @@ static void leaks_put(const struct memory_page *p, size_t device)
     struct kp_mem_groups g;
     if (p->view->step_count < 3) {
         fprintf(p->out,
-                "<h3>What grows from step to step</h3><p>The window has %zu step%s. Three are needed to tell.</p>\n",
-                p->view->step_count, kp_units_s(p->view->step_count));
+                "<h3>Growth from step to step is unknown</h3><p>It takes three steps, the recording has %zu.</p>\n",
+                p->view->step_count);
         return;
     }
     kp_mem_groups_leaks(&g, p->view, device);
@@ -193,8 +194,8 @@ static void outs_put(const struct memory_page *p, size_t device)
         const struct kp_mem_out *o = &p->view->outs[i];
         char wanted[32], had[32];
         if (o->device != device || o->at_ns < p->show->from_ns || o->at_ns > p->show->to_ns) continue;
-        fprintf(p->out, "<p><b>Out of memory</b> at %.3f ms: %s requested, %s in use, in ",
-                (double)(o->at_ns - p->view->zero_ns) / 1e6, kp_units_bytes(wanted, sizeof wanted, o->bytes),
+        fprintf(p->out, "<p><b>Out of memory</b> at %s: %s requested, %s in use, in ",
+                kp_units_ms((double)(o->at_ns - p->view->zero_ns)), kp_units_bytes(wanted, sizeof wanted, o->bytes),
                 kp_units_bytes(had, sizeof had, o->allocated));
         kp_html_text(p->out, o->place.op < 0 ? "no op" : kp_mem_op_name(p->view, o->place.op));
         fputs("</p>\n", p->out);
@@ -207,9 +208,8 @@ static void facts_put(const struct memory_page *p, const struct kp_mem_device *d
 {
     char size[32];
     const long step = kp_mem_step_at(p->view, p->curve.peak_ns);
-    fprintf(p->out, "<h2>%s: peak %s</h2>\n<p>At %.3f ms", d->name,
-            kp_units_bytes(size, sizeof size, p->curve.peak.total),
-            (double)(p->curve.peak_ns - p->view->zero_ns) / 1e6);
+    fprintf(p->out, "<h2>%s: peak %s</h2>\n<p>At %s", d->name, kp_units_bytes(size, sizeof size, p->curve.peak.total),
+            kp_units_ms((double)(p->curve.peak_ns - p->view->zero_ns)));
     if (step >= 0) fprintf(p->out, " (step %ld)", p->view->steps[step].number);
     fprintf(p->out, "; %zu block%s recorded", d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0)
@@ -253,42 +253,43 @@ static void heap_put(FILE *out, const char *text)
     if (in_site) fputs("</details>\n", out);
 }
 
-static void head_put(FILE *out, const char *path)
+static void head_put(FILE *out, const struct kp_memview *view, const char *path)
 {
     const char *slash = strrchr(path, '/'), *label = slash && slash[1] ? slash + 1 : path;
+    const char *const script = view ? kp_kineto_fact(view->tree->trace, "kprof.script") : NULL;
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n", out);
     fputs("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<meta "
           "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src "
           "'unsafe-inline'\"><title>Memory: ",
           out);
-    kp_html_text(out, label);
+    kp_html_text(out, script ? script : label);
     fputs("</title>\n<style>\n", out);
     fputs(kp_html_look_css, out);
     fputs("main{padding-top:1rem}h2{margin-top:1.6rem}h3{font-size:1rem;margin:1.4rem 0 .4rem}p{margin:.2rem "
           "0;color:var(--dim);max-width:60rem}"
-          ".scroll{width:fit-content;max-width:100%}</style></head>\n<body><main>\n<h1>Memory <small>",
+          ".scroll{width:fit-content;max-width:100%}</style></head>\n<body><main>\n<h1>Memory",
           out);
+    if (script) fputs(" of ", out), kp_html_text(out, script);
+    fputs(" <small>", out);
     kp_html_text(out, label);
     fputs("</small></h1>\n", out);
 }
 
 static void window_put(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
 {
-    fprintf(out, "<p>A window of %.1f ms, %zu step%s. Times are after the profiler's start.</p>\n",
-            (double)(view->end_ns - view->begin_ns) / 1e6, view->step_count, kp_units_s(view->step_count));
+    fprintf(out, "<p>%zu step%s in %s. Times are after the profiler's start.</p>\n", view->step_count,
+            kp_units_s(view->step_count), kp_units_ms((double)(view->end_ns - view->begin_ns)));
     char steps[80];
     if (show->is_part)
-        fprintf(out,
-                "<p>Shown: %s, %.1f ms. What was before and after is left out; <code>--step all</code> "
-                "shows the whole window.</p>\n",
+        fprintf(out, "<p>Shown: %s, %s. <code>--step all</code> shows all.</p>\n",
                 kp_units_steps(steps, sizeof steps, show->first_step, show->last_step),
-                (double)(show->to_ns - show->from_ns) / 1e6);
+                kp_units_ms((double)(show->to_ns - show->from_ns)));
 }
 
 void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show, const char *heap)
 {
     struct memory_page p = {.out = out, .view = view, .show = show};
-    head_put(out, show->label);
+    head_put(out, view, show->label);
     if (view) window_put(out, view, show);
     if (view && view->no_addresses)
         fputs("<p>Some events of memory have no address (traces of 2021): they are left out.</p>\n", out);

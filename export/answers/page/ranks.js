@@ -49,9 +49,10 @@ function rankBar(rank, most) {
   return bar;
 }
 
-const ranksTable = tableMake(document.querySelector("#ranks .table"), [{ key: "name", title: "Rank" }, { key: "bar", title: "A step", node: true },
-  { key: "step", title: "A step (mean)", format: timeText }, { key: "compute", title: "Compute", format: timeText },
-  { key: "exposed", title: "Communication", format: timeText }, { key: "loading", title: "Data loading", format: timeText }, { key: "idle", title: "Idle", format: timeText },
+const ranksTable = tableMake(document.querySelector("#ranks .table"), [{ key: "name", title: "Rank" }, { key: "bar", title: "Parts of a step", node: true },
+  { key: "step", title: "A step", format: timeText }, { key: "compute", title: "Compute", format: blankText, colour: "var(--p0)" },
+  { key: "exposed", title: "Communication", format: blankText, colour: "var(--p1)" }, { key: "copies", title: "Copies", format: blankText, colour: "var(--p2)" },
+  { key: "loading", title: "Data loading", format: blankText, colour: "var(--p3)" }, { key: "idle", title: "Idle", format: blankText, colour: "var(--p4)" },
   { key: "waited", title: "Waited in collectives", format: timeText, share: true }, { key: "last", title: "Came last", format: countText }], "waited", row => byId("runs").choose(row.index));
 
 function ranksDraw() {
@@ -63,10 +64,11 @@ function ranksDraw() {
   ranks.first = lateAt >= 0 && !missing ? lateAt : 0; // the others wait for it
   byId("ranks-note").textContent = ranks.verdict.stuck ? `STUCK: ${ranks.verdict.stuck}` : missing ? `INCOMPLETE: without ${missing}, the rank that arrived last is unknown.` :
     (late ? `${countText(matched)} collectives are in all ${all.length} traces. The rank that arrives ` +
-    `last spends the least time in a collective. The extra time of the others is waiting. ${rankName(all[lateAt], lateAt)} arrived last at ${countText(late[1])} of ${late[2] === matched ? "them" : `its ${countText(late[2])}`} (${percentText(late[1] / late[2])}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}${cause ? ` Why: ${cause}.` : ""}` :
+    `last spends the least time in a collective. The extra time of the others is waiting. ${rankName(all[lateAt], lateAt).replace(/^r/, "R")} arrived last at ${countText(late[1])} of ${late[2] === matched ? "them" : `its ${countText(late[2])}`} (${percentText(late[1] / late[2])}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}${cause ? ` Why: ${cause}.` : ""}` :
     "No collective is in all of these traces.") + (left ? ` ${countText(left)} are not in the traces of all their ranks.` : "") + (untold ? ` The groups of ${countText(untold)} cannot be distinguished.` : "");
+  document.querySelector("#ranks .tools").hidden = all.length <= SHOWN;
   ranksTable(all.map((rank, index) => ({ index, name: rankName(rank, index), bar: rankBar(rank, most), step: rank.step, compute: rank.parts[0],
-    exposed: rank.parts[1], loading: rank.parts[3], idle: rank.parts[4], waited: rank.trace === null || missing ? 0 : waits[rank.trace][0], last: rank.trace === null || missing ? 0 : waits[rank.trace][1] })));
+    exposed: rank.parts[1], copies: rank.parts[2], loading: rank.parts[3], idle: rank.parts[4], ...(rank.trace === null || missing ? {} : { waited: waits[rank.trace][0], last: waits[rank.trace][1] }) })));
 }
 
 const rankName = (rank, index) => (rank.rank !== null ? `rank ${rank.rank}${rank.host ? ` on ${rank.host}` : ""}` : `${index + 1}: ${rank.label.split("/").pop()}`);

@@ -52,6 +52,12 @@ function rangeSet(range) {
   if (idle) whenIdle(() => waitingDraw(false));
 }
 
+// What stands between backquotes is code, and no line ends within a flag.
+function proseMake(text) {
+  const parts = text.split(/(`[^`]+`|--[a-z][\w-]*)/);
+  return make("p", {}, ...parts.map((part, i) => (i % 2 === 0 ? part : part[0] === "`" ? make("code", { textContent: part.slice(1, -1) }) : make("span", { className: "flag", textContent: part }))));
+}
+
 function swatch(colour) {
   const box = make("i", { className: "swatch" });
   box.style.background = colour;
@@ -165,32 +171,33 @@ function findingsOf(head) {
 // What docs/reference/findings.md says of it: a page without a network has the text in place of a link.
 function aboutMake({ id, about }) {
   if (!about) return [];
-  const parts = about.trim().split(/\n\n|\n(?=- )/).map(part => make("p", { textContent: part.replace(/\*\*|`|^- /g, "").replace(/\s+/g, " ") }));
+  const parts = about.trim().split(/\n\n|\n(?=- )/).map(part => proseMake(part.replace(/\*\*|^- /g, "").replace(/\s+/g, " ")));
   return [make("details", {}, make("summary", { textContent: `About ${id}` }), ...parts)];
 }
 
 function findingsDraw(trace) {
   const codeMake = (text, before) => text ? [make("p", { className: "at" }, `${before} `, make("code", { textContent: text, title: "a click selects it" }))] : [];
+  const paragraph = text => proseMake(sentence(text));
   const { advice } = trace.head, found = findingsOf(trace.head), cards = found.map(f => cardMake(f.critical ? "critical" : "warning", f.what[0].toUpperCase() + f.what.slice(1),
-    costText(f, advice.steps), make("p", { textContent: f.change }), ...codeMake(f.where, f.gap ? "before" : "in"), ...codeMake(f.line, "at"), ...aboutMake(f)));
-  if (advice.missing && !advice.unrecorded) cards.push(cardMake("plain", "Incomplete", "", make("p", { textContent: advice.missing })));
+    costText(f, advice.steps), proseMake(f.change), ...codeMake(f.where, f.gap ? "before" : "in"), ...codeMake(f.line, "at"), ...aboutMake(f)));
+  if (advice.missing && !advice.unrecorded) cards.push(cardMake("plain", "Incomplete", "", proseMake(advice.missing)));
   if (advice.crowded) {
-    const card = cardMake("warning", "The training waits for CPU cores", "", make("p", { textContent: sentence(advice.crowded) }));
+    const card = cardMake("warning", "The training waits for CPU cores", "", paragraph(advice.crowded));
     if (advice.crowded_first && !found.some(f => f.critical)) cards.unshift(card); // the ranks may add a critical finding
     else cards.push(card);
   }
   if (!cards.length && advice.healthy) cards.push(cardMake("good", "Healthy", "", make("p", { textContent: "The steps compute for at least 90 % of their time." })));
   else if (!cards.length) cards.push(cardMake("plain", "Nothing found", "", make("p", { textContent: "No known mistake costs enough to be reported." })));
   advice.notes.forEach((note, i) => {
-    if (note !== advice.crowded) cards.push(cardMake("plain", advice.note_titles[i], "", make("p", { textContent: sentence(note) })));
+    if (note !== advice.crowded) cards.push(cardMake("plain", advice.note_titles[i], "", paragraph(note)));
   });
   for (const words of advice.findings.map(f => wordsOf(trace.head, f)))
-    if (words && words.note) cards.push(cardMake("plain", "Collectives", "", make("p", { textContent: sentence(words.what) })));
-  if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", make("p", { textContent: sentence(advice.unjudged.join("; ")) })));
-  if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", make("p", { textContent: sentence(advice.seen) })));
+    if (words && words.note) cards.push(cardMake("plain", "Collectives", "", paragraph(words.what)));
+  if (advice.unjudged.length) cards.push(cardMake("plain", "Not looked at", "", paragraph(advice.unjudged.join("; "))));
+  if (advice.seen) cards.push(cardMake("plain", "Seen, small", "", paragraph(advice.seen)));
   const { ended, recorded, stood, out_of_memory: oom } = trace.head.run, { stuck, stuck_next } = ranks.verdict; // above all findings: those matter once the program runs to its end
-  if (stuck) cards.splice(0, cards.length, cardMake("critical", "The job stands", "", make("p", { textContent: stuck }), make("p", { textContent: stuck_next })));
-  const [how, ...rest] = (ended || "").split("; "), paragraph = text => make("p", { textContent: sentence(text) });
+  if (stuck) cards.splice(0, cards.length, cardMake("critical", "The job stands", "", proseMake(stuck), proseMake(stuck_next)));
+  const [how, ...rest] = (ended || "").split("; ");
   if (ended) cards.unshift(cardMake("critical", `Ended ${how}`, "", ...rest.map(paragraph), paragraph(`below is ${recorded}`)));
   if (oom && !rest.includes(oom)) cards.unshift(cardMake(ended ? "critical" : "warning", "Out of memory", "", paragraph(oom)));
   if (stood && !stuck) cards.unshift(cardMake("critical", "The program stood", "", paragraph(stood), paragraph("`kprof hang` of its folder shows where each thread stood")));

@@ -126,14 +126,6 @@ function rowsDraw(trace, up, ratio) {
   pen.putImageData(scene.picture, 0, 0);
 }
 
-// What tells names apart is at their end: folders are cut in front, "…/conv.py(560): forward".
-function cutText(text, fits) {
-  if (text.length <= fits) return text;
-  const file = text.match(/^[^ ]*\/([^/ ]+\.py.*)$/), [short, called] = file ? [`…/${file[1]}`, file[1].replace(/^.*\): /, "")] : [text, text];
-  if (short.length <= fits) return short;
-  return called.length <= fits ? called : `${called.slice(0, fits - 1)}…`;
-}
-
 function labelsDraw(trace) {
   const letter = pen.measureText("m").width; // of a font in which all are as wide
   for (let at = 0; at < scene.labels.length; at += 4) {

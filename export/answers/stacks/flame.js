@@ -1,13 +1,22 @@
 // flame.js - a flame graph's boxes: laid out for the window, zoomed, searched, walked by keys. Of a file and of a page.
 // box: {x, w: of the whole, d: depth, name, text, g, rect, label}; host.make(box) makes the last three when they are
 // wanted. host: {width(), top(width), least(), tell(text), drawn(isZoomed)}.
+
+// What tells names apart is at their end: folders are cut in front, "…/conv.py(560): forward".
+function cutText(text, fits) {
+  if (text.length <= fits) return text;
+  const file = text.match(/^[^ ]*\/([^/ ]+\.py.*)$/), [short, called] = file ? [`…/${file[1]}`, file[1].replace(/^.*\): /, "")] : [text, text];
+  if (short.length <= fits) return short;
+  return called.length <= fits ? called : `${called.slice(0, fits - 1)}…`;
+}
+
 function flameGraph(svg, host) {
   const ROW = 18, SIDE = 10, LETTER = 7.25, LEAST = 0.3;
   let boxes = [], from = 0, width = 1, wide = 1200, top = 0, chosen = null;
 
   function cut(text, room) {
     const fits = Math.floor(room / LETTER);
-    return fits < 3 ? "" : text.length > fits ? `${text.slice(0, fits - 2)}..` : text;
+    return fits < 3 ? "" : cutText(text, fits);
   }
   const scale = () => (wide - 2 * SIDE) / width;
   const shown = b => (Math.min(b.x + b.w, from + width) - Math.max(b.x, from)) * scale() > (b.g ? 1e-2 : LEAST);
