@@ -25,7 +25,7 @@ enum option_id { VS, JSON, ROWS, ALL, STEP, WITHIN, FAIL_ABOVE, PARTIAL };
 static const struct kp_opt flags[] = {
     [VS] = {"vs", 0, KP_OPT_FLAG, NULL, "ends the files of A; those of B follow. Two paths need no --vs"},
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "every row as one line of JSON"},
-    [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "so many rows of each table; default 12, 0: all"},
+    [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "at most N rows of each table; default 12, 0: all"},
     [ALL] = {"all", 0, KP_OPT_FLAG, NULL, "also rows that changed less than the noise"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "only ProfilerStep#A to #B of both sides; A alone: one step"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",

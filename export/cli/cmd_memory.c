@@ -50,10 +50,11 @@ static const struct kp_opt flags[] = {
      "only what was live within these steps; all: the whole window (default: its steps, where they have the peak)"},
     KP_LINES_OPTIONS("on, in what is said of the host's heap"),
     {"format", 0, KP_OPT_VALUE, "FORMAT",
-     "the heap's profile for heaptrack (also heaptrack_gui), pprof (also speedscope), folded (flamegraph.pl) or json"},
+     "the heap's profile as heaptrack, pprof, folded or json; heaptrack_gui, speedscope and flamegraph.pl read the "
+     "first "
+     "three"},
     {"by", 0, KP_OPT_VALUE, "BYTES",
-     "bytes of folded stacks, and with --svg of a flame graph of the heap: peak (default), leaked, allocated or "
-     "temporary"},
+     "the heap's bytes in folded stacks and --svg: peak, leaked, allocated or temporary; default peak"},
     {"leaks", 0, KP_OPT_FLAG, NULL, "what each step allocated on the host's heap and left there, by call stack"},
     {"steps", 0, KP_OPT_VALUE, "A-B", "the same as --step"},
     {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},

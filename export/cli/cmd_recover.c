@@ -21,7 +21,7 @@ static const struct kp_opt flags[] = {
     {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are"},
     {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of each spool)"},
     {"force", 0, KP_OPT_FLAG, NULL,
-     "also spools that another machine wrote: is its process gone? That cannot be seen from here"},
+     "also spools that another machine wrote; whether its process is gone cannot be seen from here"},
     KP_LINES_OPTIONS("off"),
     {"json", 0, KP_OPT_FLAG, NULL, "say what was written, and the counts, as lines of JSON"},
     {0}};

@@ -92,20 +92,21 @@ enum { ROWS_DEFAULT = 20 };
 
 static const struct kp_opt flags[] = {
     [SORT] = {"sort", 0, KP_OPT_VALUE, "KEY", "self, total, count, mem or gpu, descending; default self"},
-    [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "so many rows; default 20, 0: all"},
+    [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "at most N rows; default 20, 0: all"},
     [TOP] = {"top", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [LIMIT] = {"limit", 0, KP_OPT_VALUE, "N", "the same as -n"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
-            "rows of op, line (of yours), library (its lines, but torch), function (of Python), module, class, shape, "
-            "kernel, symbol (KPROF_SYMBOLS) or step; default op, with --sort mem shape"},
+            "a row for each op, line, library, function, module, class, shape, kernel, symbol or step; line: of yours; "
+            "library: lines of libraries but torch; function: of Python; symbol: of KPROF_SYMBOLS; default op, with "
+            "--sort mem shape"},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
               "only steps A to B; A alone: one step; all: with start-up and end (default: the steps)"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
                 "only while a range, op, Python function or call of CUDA of that name runs; globs work: "
                 "'train.py(12)*' is the function whose def is in line 12"},
     [PHASE] = {"phase", 0, KP_OPT_VALUE, "NAME", "only the traces of that phase (of a run with --phases)"},
-    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "only from so many microseconds after the profiler's start"},
-    [TO] = {"to", 0, KP_OPT_VALUE, "US", "and up to so many"},
+    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "only from US microseconds after the profiler's start"},
+    [TO] = {"to", 0, KP_OPT_VALUE, "US", "only up to US microseconds after the profiler's start"},
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL,
               "the same numbers as JSON, a line per trace; of several ranks one more of them together"},
     [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, report what is there"},

@@ -38,7 +38,7 @@ struct slice_command {
 enum option_id { STEP, FROM, TO, WITHIN, OUT, JSON, PARTIAL };
 static const struct kp_opt flags[] = {
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "steps A to B; A alone: one step"},
-    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "from so many microseconds after the profiler's start"},
+    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "from US microseconds after the profiler's start"},
     [TO] = {"to", 0, KP_OPT_VALUE, "US", "up to so many"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME", "while a range, op or Python function of that name (or glob) runs"},
     [OUT] = {"output", 'o', KP_OPT_VALUE, "FILE", "the new trace; .gz: packed. Default, or -: standard output"},

@@ -29,7 +29,8 @@ static void usage_print(const char *command)
 #undef KP_COMMAND
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strcmp(rows[i][0], command) == 0) printf("usage: kprof %s %s\n%s\n\n", rows[i][0], rows[i][1], rows[i][2]);
+        if (strcmp(rows[i][0], command) == 0)
+            printf("usage: kprof %s%s%s\n%s\n\n", rows[i][0], *rows[i][1] ? " " : "", rows[i][1], rows[i][2]);
 }
 
 /* Prints a command's examples from examples.def, each on its line. */
