@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is no trace, or a damaged one, ends each command with a clear line; odd times and types end none."""
 import base64
+import errno
 import gzip
+import os
 import pathlib
 import random
 import resource
@@ -20,7 +22,9 @@ def events(*times):
     return b'{"traceEvents":[%s]}' % b",".join(EVENT % pair for pair in times)
 
 
+ENOENT, NO_TRACE = os.strerror(errno.ENOENT), "byte 1: not a trace, which is JSON"
 NO_EVENT, IN_AN_EVENT, NOT_JSON = "no such event in it", "the file ends inside an event", "not JSON: NaN or Infinity in place of a number"
+ALL_EVENTS = NO_EVENT + "; kprof events FILE lists all\n"
 AGAIN = "; copy it again, or write it again where its spool was left: kprof recover FOLDER\n"
 REFUSED = {  # what each command says
     "torn": (WHOLE[:len(WHOLE) // 2], f"byte 474024: {IN_AN_EVENT} (1116 events read before it)"),
@@ -29,8 +33,8 @@ REFUSED = {  # what each command says
     "empty": (b"", "the file is empty" + AGAIN),
     "empty_gzip": (gzip.compress(b""), "the file is empty"),
     "blank": (b" \n", "the file ends inside the JSON"),
-    "picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, "byte 1: not a trace, which is JSON"),
-    "log": (b"step 1 loss 0.5\n" * 100, "byte 1: not a trace, which is JSON"),
+    "picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, NO_TRACE),
+    "log": (b"step 1 loss 0.5\n" * 100, NO_TRACE),
     "metrics": (b'{"loss":[1,2,3]}', "not a trace"),
     "no_list": (b'{"traceEvents":5}', "not a trace"),
     "deep": (b"[" * 100000, "the file ends inside the JSON"),
@@ -40,8 +44,8 @@ REFUSED = {  # what each command says
     "an_event_of_66_mb": (b'{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","args":{"a":[' + (b'"' + b"a" * (1 << 20) + b'",') * 66,
                           "an event of more than 64 MB begins near here"),
     "nul": (b'{"traceEvents":[{"ph":"X","name":"\x00\x01\xff"}]}', "control character in a string"),
-    "utf16": (events((b"1", b"2")).decode().encode("utf-16"), "byte 1: not a trace, which is JSON (this is UTF-16)"),
-    "page": (b"<!DOCTYPE html><html>404</html>", "byte 1: not a trace, which is JSON (this is HTML or XML): expected a value"),
+    "utf16": (events((b"1", b"2")).decode().encode("utf-16"), NO_TRACE + " (this is UTF-16)"),
+    "page": (b"<!DOCTYPE html><html>404</html>", NO_TRACE + " (this is HTML or XML): expected a value"),
     "pointer": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "(this is a Git LFS pointer: git lfs pull)"),
     "archive": (b"PK\x03\x04" + bytes(60), "(this is a ZIP archive: unpack it)"),
 }
@@ -159,12 +163,12 @@ def test_a_name_that_is_not_there_gets_a_guess(tmp_path):
                         (("events", trace, "--cat", "cpuop"), "no event of category cpuop (did you mean cpu_op?); it has "),
                         (("events", trace, "--cat", "pyton_function"), "no event of category pyton_function; it has "),
                         (("events", DATA / "stack.pt.trace.json.gz", "--cat", "pyton_function"), "(did you mean python_function?)"),
-                        (("events", trace, "--cat", "cpu_op", "--name", "nobody"), NO_EVENT + "; kprof events FILE lists all\n"),
+                        (("events", trace, "--cat", "cpu_op", "--name", "nobody"), ALL_EVENTS),
                         (("events", trace, "--name", "conv2d"), NO_EVENT + " (did you mean aten::conv2d?)\n"),
                         (("events", trace, "--cat", "cpu_op", "--name", "aten::con2vd"), NO_EVENT + " (did you mean aten::conv2d?)\n"),
-                        (("events", trace, "--cat", "user_annotation", "--name", "aten::con2vd"), NO_EVENT + "; kprof events FILE lists all\n"),
-                        (("events", trace, "--to", "-1", "--name", "aten::conv2d"), NO_EVENT + "; kprof events FILE lists all\n"),
-                        (("events", trace, "--name", "/conv2e/"), NO_EVENT + "; kprof events FILE lists all\n"),
+                        (("events", trace, "--cat", "user_annotation", "--name", "aten::con2vd"), ALL_EVENTS),
+                        (("events", trace, "--to", "-1", "--name", "aten::conv2d"), ALL_EVENTS),
+                        (("events", trace, "--name", "/conv2e/"), ALL_EVENTS),
                         (("memory", trace, "--step", "99"), "no step 99 in it: it has steps "),
                         (("memory", trace, "--step", "98-99"), "no steps 98 to 99 in it: it has steps ")):
         assert said in refused(*words), words
@@ -173,17 +177,17 @@ def test_a_name_that_is_not_there_gets_a_guess(tmp_path):
 
 def test_a_folder_that_is_not_there_is_told_with_those_beside_it(tmp_path):
     why = ". A run that recorded nothing made no folder, and its last line says why\n"
-    assert refused("report", "nosuch", cwd=tmp_path) == f"kprof: nosuch: No such file or directory{why}"
+    assert refused("report", "nosuch", cwd=tmp_path) == f"kprof: nosuch: {ENOENT}{why}"
     for name in ("c8", "ranks", "empty"):
         (tmp_path / name).mkdir()
     for name in ("c8", "ranks"):
         (tmp_path / name / "host_7.1790857026000000000.pt.trace.json").write_bytes(WHOLE)
     for words in (["report"], ["advise"], ["events"], ["html"]):
-        assert refused(*words, "nosuch", cwd=tmp_path) == f"kprof: nosuch: No such file or directory; beside it have traces: c8, ranks{why}", words
-    assert refused("report", "nosuch/latest", cwd=tmp_path) == f"kprof: nosuch: No such file or directory; beside it have traces: c8, ranks{why}"
+        assert refused(*words, "nosuch", cwd=tmp_path) == f"kprof: nosuch: {ENOENT}; beside it have traces: c8, ranks{why}", words
+    assert refused("report", "nosuch/latest", cwd=tmp_path) == f"kprof: nosuch: {ENOENT}; beside it have traces: c8, ranks{why}"
     assert "kprof: empty: no traces in" in refused("report", "empty/latest", cwd=tmp_path)
-    assert refused("report", "rank", cwd=tmp_path) == "kprof: rank: No such file or directory (did you mean ranks?)\n"
-    assert refused("report", f"{tmp_path}/rnaks/") == f"kprof: {tmp_path}/rnaks/: No such file or directory (did you mean {tmp_path}/ranks?)\n"
+    assert refused("report", "rank", cwd=tmp_path) == f"kprof: rank: {ENOENT} (did you mean ranks?)\n"
+    assert refused("report", f"{tmp_path}/rnaks/") == f"kprof: {tmp_path}/rnaks/: {ENOENT} (did you mean {tmp_path}/ranks?)\n"
     for number in range(9):
         (tmp_path / f"d{number}").mkdir()
         (tmp_path / f"d{number}/host_7.1790857026000000000.kprof").write_bytes(b"")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of every sort: no schedule, no trace, a program that profiles itself, children, bad settings, full disks."""
+import errno
 import gzip
 import json
 import os
@@ -149,7 +150,7 @@ def test_says_how_many_steps_were_missing(program, tmp_path):
 def test_a_folder_that_no_run_made_is_explained(tmp_path):
     said = harness.cli("report", tmp_path / "nothing").stderr
     assert "nothing made no folder" in said
-    assert harness.cli("report", tmp_path / "a.pt.trace.json").stderr.endswith("a.pt.trace.json: No such file or directory; check the name\n")
+    assert harness.cli("report", tmp_path / "a.pt.trace.json").stderr.endswith(f"a.pt.trace.json: {os.strerror(errno.ENOENT)}; check the name\n")
 
 
 def test_a_schedule_without_a_step_says_what_was_looked_for(mini, tmp_path):

@@ -15,6 +15,7 @@ import pytest
 import facts
 import harness
 
+UNMET, REMEDY = "never came, or did not end", "kprof doctor --steps names what would count"
 NEVER = "wait=100000,warmup=1,active=1"  # counts steps in the cheap way, records nothing
 ALWAYS = "active=100000"  # records every step
 STEP = "Optimizer.step#Adam.step"
@@ -253,15 +254,15 @@ for _ in range(9): answer()
 
 def test_a_call_that_never_came_is_said(tmp_path):
     run = harness.run_kprof("calls.py", tmp_path, "step", shapes=False, schedule="active=1000", KPROF_STEP="call:served:no_such").ok()
-    assert "(0 steps: call:served:no_such never came, or did not end; kprof doctor --steps names what would count; " in run.err, run.explain()
-    assert "\n         call:served:no_such never came, or did not end; kprof doctor --steps names what would count\n" in harness.cli(
+    assert f"(0 steps: call:served:no_such {UNMET}; {REMEDY}; " in run.err, run.explain()
+    assert f"\n         call:served:no_such {UNMET}; {REMEDY}\n" in harness.cli(
         "report", run.trace).stdout
 
 
 @pytest.mark.parametrize("asked, said", [
     ("op:aten::nope", "op:aten::nope never came: no op has such a name; kprof events lists the names"),
     ("range:nope", "range:nope never came: no record_function range has such a name; kprof events lists the names"),
-    ("call:*:nofunc", "call:*:nofunc never came, or did not end; kprof doctor --steps names what would count")])
+    ("call:*:nofunc", f"call:*:nofunc {UNMET}; {REMEDY}")])
 def test_a_step_that_no_name_matched_is_said(mini, tmp_path, asked, said):
     script = mini("for _ in range(3): op(b'aten::sum')\n")
     run = harness.run_kprof(script, tmp_path / "out", shapes=False, schedule="active=1000", KPROF_STEP=asked).ok()
@@ -281,10 +282,10 @@ for _ in range(3):
     train_step(), Server().answer()
 """)
     run = harness.run_kprof(script, tmp_path / "out", shapes=False, schedule="active=1000", KPROF_STEP=f"call:{asked}", KPROF_PROFILE_MEMORY="1").ok()
-    remedy = f"did you mean call:{meant}?" if meant else "kprof doctor --steps names what would count"
-    assert f"(0 steps: call:{asked} never came, or did not end; {remedy}; " in run.err, run.explain()
+    remedy = f"did you mean call:{meant}?" if meant else REMEDY
+    assert f"(0 steps: call:{asked} {UNMET}; {remedy}; " in run.err, run.explain()
     for command in ("report", "advise", "memory"):
-        assert f"call:{asked} never came, or did not end; {remedy}\n" in harness.cli(command, run.trace).stdout, command
+        assert f"call:{asked} {UNMET}; {remedy}\n" in harness.cli(command, run.trace).stdout, command
     assert "INCOMPLETE  call:" in harness.cli("advise", run.trace).stdout
     script = mini("""
 class Server:

@@ -40,7 +40,7 @@ def calm(how, ranks, folder):
     """What is wrong of one training; None: nothing."""
     plain, _ = ran(how, ranks, folder, False)
     ours, said = ran(how, ranks, folder, True)
-    told = [line for line in said.splitlines() if "no step and no collective" in line] + [path.name for path in folder.glob("hang-*")]
+    told = [line for line in said.splitlines() if "no collective has ended" in line] + [path.name for path in folder.glob("hang-*")]
     if told:
         return f"told: {told}"
     return None if plain == ours and len(plain) == ranks else f"results differ: {plain} and {ours}"
