@@ -53,7 +53,6 @@ struct kp_export_options {
     /* may be NULL. Called when the trace has its name */
     void (*written)(void *context);
     void *context;
-    bool goes_on; /* the program goes on behind the window: the trace cannot say how it ends */
     bool is_kept; /* the program goes on: what the ring has at this moment (KPROF_RING) */
     /* takes the trace's text in place of a file, or NULL. Non-zero ends the export and becomes its result */
     int (*text)(void *context, const char *text, size_t bytes);

@@ -38,7 +38,9 @@ static _Atomic uint32_t all_left_out;
 static int32_t parent_pid;
 static char oom_words[1024];
 static _Atomic uint64_t oom_step; /* that the words are of, plus 1; 0: none */
-static bool is_elsewhere;         /* the user called `kprof run` in another folder than this program was started in */
+static struct kp_run_exception exception;
+static _Atomic bool has_exception;
+static bool is_elsewhere; /* the user called `kprof run` in another folder than this program was started in */
 static char start_dir[2048], out_dir[4096], spool_dir[4096];
 
 void kp_run_set_calls(const struct kp_run_calls *calls) { up = *calls; }
@@ -90,6 +92,19 @@ void kp_run_set_out_of_memory(const char *words, uint64_t steps)
 const char *kp_run_last_out_of_memory(uint64_t steps)
 {
     return kp_load_acquire(&oom_step) == steps + 1 ? oom_words : NULL; /* pairs with: kp_run_set_out_of_memory */
+}
+
+void kp_run_set_exception(const char *name, const char *place, bool has_lost_peer)
+{
+    kp_fmt(exception.name, sizeof exception.name, "%s", name);
+    kp_fmt(exception.place, sizeof exception.place, "%s", place);
+    exception.has_lost_peer = has_lost_peer;
+    kp_store_release(&has_exception, true); /* pairs with: kp_run_exception */
+}
+
+const struct kp_run_exception *kp_run_exception(void)
+{
+    return kp_load_acquire(&has_exception) ? &exception : NULL; /* pairs with: kp_run_set_exception */
 }
 
 /* Called at every window; a failure is logged once and not tried again. */
@@ -292,5 +307,6 @@ void kp_run_forget(void)
 {
     kp_store_relaxed(&spool_failed, 0);
     kp_store_relaxed(&has_worked, false);
+    kp_store_relaxed(&has_exception, false);
     atomic_flag_clear_explicit(&turn, memory_order_relaxed);
 }

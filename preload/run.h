@@ -53,6 +53,13 @@ void kp_run_out_of_memory(const struct kp_run_oom *oom);
 /* What was said of the last one, after so many steps (kp_steps_seen). NULL: none, or steps have ended since. */
 void kp_run_set_out_of_memory(const char *words, uint64_t steps);
 const char *kp_run_last_out_of_memory(uint64_t steps);
+struct kp_run_exception { /* which nothing caught */
+    char name[96], place[512];
+    bool has_lost_peer; /* it says that another rank was gone */
+};
+/* The exception that ends the program. With the GIL. */
+void kp_run_set_exception(const char *name, const char *place, bool has_lost_peer);
+const struct kp_run_exception *kp_run_exception(void); /* NULL: none */
 /* Opens the spool on first use. 0 or -errno; after a failure every later call returns the same error. */
 int kp_run_open_spool(void);
 bool kp_run_cannot_record(void); /* kp_run_open_spool has failed */

@@ -88,14 +88,31 @@ static int flame_put(const struct hang_command *c, const struct kp_hang *h, cons
     return KP_EXIT_DONE;
 }
 
+/* Of processes that are gone, or are on other machines, their files tell: "it stood at 02:11:40: ". */
+static const char *when_text(const struct kp_hang *now, char *out, size_t bytes)
+{
+    struct tm parts;
+    time_t at = 0;
+    char when[32] = "";
+    for (size_t i = 0; i < now->count; i++) {
+        const struct kp_hang_process *const p = &now->of[i];
+        if (!p->is_of_file) return "";
+        if ((time_t)(p->time_ms / 1000) > at) at = (time_t)(p->time_ms / 1000);
+    }
+    if (localtime_r(&at, &parts)) strftime(when, sizeof when, " at %F %T", &parts);
+    snprintf(out, bytes, "it stood%s: ", when);
+    return out;
+}
+
 static int verdict_put(const struct hang_command *c, const struct kp_hang *now, const struct kp_hang *before)
 {
     struct kp_hang_verdict verdict;
+    char when[64];
     int rc = KP_EXIT_DONE;
     kp_hang_judge(&verdict, now, before);
     if (c->is_svg) rc = flame_put(c, now, &verdict);
     else if (c->is_json) kp_hang_json(stdout, now, &verdict);
-    else kp_hang_print(stdout, now, &verdict);
+    else fputs(when_text(now, when, sizeof when), stdout), kp_hang_print(stdout, now, &verdict);
     kp_hang_verdict_fini(&verdict);
     return rc;
 }

@@ -20,6 +20,7 @@
 #include "export/read/folder/beside.h"
 #include "export/answers/runadvice/judged.h"
 #include "export/read/folder/endnote.h"
+#include "export/read/folder/jobends.h"
 #include "export/cli/recover/latest.h"
 #include "export/cli/options/setting_flags.h"
 #include "export/read/folder/trace_source.h"
@@ -286,7 +287,8 @@ static void signal_note(const struct kp_config *config, const struct kp_endnote 
                         const struct timespec *began)
 {
     const char *const folder = config->spool_dir && *config->spool_dir ? config->spool_dir : config->dir;
-    kp_endnote_leave(folder, program, note);
+    if (kp_endnote_leave(folder, program, note)) /* windows that were over do not tell it */
+        kp_jobends_add(folder, program, note->signal, note->real_ns);
     if (is_said && strcmp(config->log, "none") != 0)
         kp_advised_left_say(folder, began, note->signal, note->lacked_memory);
 }

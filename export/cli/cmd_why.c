@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_path.h"
@@ -19,8 +21,10 @@
 #include "export/read/folder/trace_source.h"
 #include "export/read/kineto/ended.h"
 #include "export/read/kineto/kineto_facts.h"
+#include "export/read/store/procstate.h"
 
 enum { SECOND_NS = 1000000000 };
+#define RANKS_APART_NS (60 * INT64_C(1000000000)) /* ranks of one job end within this time of each other */
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "a line of JSON"}, {0}};
 
@@ -55,6 +59,55 @@ static void lines_look(struct kp_why_known *known, const struct kp_watch *watch,
     }
 }
 
+/* A process of this machine that was there before the trace is the one that made it. */
+static bool is_there(struct kp_kineto *trace)
+{
+    struct timespec up;
+    const uint64_t start = kp_procstate_start((long)kp_kineto_pid(trace)), ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+    clock_gettime(CLOCK_BOOTTIME, &up);
+    const int64_t booted_ns = (int64_t)kp_clock_ns(CLOCK_REALTIME) - up.tv_sec * (int64_t)SECOND_NS;
+    return start && booted_ns + (int64_t)(start * ((uint64_t)SECOND_NS / ticks)) <= trace->first_ns + SECOND_NS;
+}
+
+/* As a process said at its exit, where its trace does not. */
+static void exception_take(struct kp_kineto *trace, const struct kp_jobend *end)
+{
+    if (!*end->exception || kp_ended_exception(trace)) return;
+    kp_fact_put(trace, "kprof.exception", end->exception);
+    if (*end->place) kp_fact_put(trace, "kprof.exception_at", end->place);
+    if (end->has_lost_peer) kp_fact_put(trace, "kprof.lost_peer", "1");
+}
+
+/* A process that notes its end after its first window (HOST_PID.ends), and did not, was killed if it is gone. */
+static void end_look(const struct why_command *w, struct kp_kineto *trace, struct kp_jobend *end,
+                     struct kp_why_known *known)
+{
+    const char *const host = kp_kineto_fact(trace, "host_name");
+    char here[65] = "";
+    gethostname(here, sizeof here - 1);
+    if (!kp_jobends_find(&w->ends, host, (long)kp_kineto_pid(trace), trace->first_ns - SECOND_NS, end)) return;
+    known->by = *end->by ? end->by : NULL;
+    if (end->is_pending) {
+        known->is_running |= host && strcmp(host, here) == 0 && is_there(trace);
+        if (!known->is_running && host && strcmp(host, here) == 0) known->end = KP_WHY_GONE;
+        return;
+    }
+    known->gone_ns = end->at_ns;
+    if (end->is_own && !known->by) known->end = KP_WHY_EXITED;
+    if (end->step >= 0) known->step = end->step, known->is_last_step = true;
+    exception_take(trace, end);
+}
+
+static void trace_add(struct why_command *w, struct kp_advised *a, const struct kp_trace_source *source)
+{
+    struct kp_why_known known = {.is_running = source->is_spool && kp_input_is_running(source->path), .step = -1};
+    struct kp_jobend end;
+    lines_look(&known, &w->watch, (long)kp_kineto_pid(a->trace));
+    end_look(w, a->trace, &end, &known);
+    if (!known.is_running) error_take(a->trace);
+    kp_why_add(&w->why, &a->tree, &a->chosen, &known);
+}
+
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     const struct kp_texts texts = kp_trace_source_texts(source);
@@ -63,16 +116,30 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     char why[512];
     (void)several;
     const int rc = kp_advised_open(&a, &texts, source->path, true, why, sizeof why);
-    const struct kp_jobend *const end = rc == 0 ? kp_jobends_find(&w->ends, (long)kp_kineto_pid(a.trace)) : NULL;
-    struct kp_why_known known = {.is_running = source->is_spool && kp_input_is_running(source->path),
-                                 .by = end ? end->by : NULL,
-                                 .gone_ns = end ? end->at_ns : 0,
-                                 .step = -1};
-    if (rc == 0) lines_look(&known, &w->watch, (long)kp_kineto_pid(a.trace));
-    if (rc == 0 && !known.is_running) error_take(a.trace);
-    if (rc == 0) kp_why_add(&w->why, &a.tree, &a.chosen, &known);
+    if (rc == 0) trace_add(w, &a, source);
     kp_advised_close(&a);
     return rc ? kp_cli_fail("why", "%s", why) : KP_EXIT_DONE;
+}
+
+/*
+ * Processes that left no trace: ranks that KPROF_RANKS leaves out, or all where nothing was recorded. Of several jobs
+ * in the folder the last one counts.
+ */
+static void untraced_take(struct why_command *w)
+{
+    int64_t since_ns = INT64_MAX, last_ns = 0;
+    for (size_t i = 0; i < w->why.count; i++)
+        if (w->why.of[i].begun_ns < since_ns) since_ns = w->why.of[i].begun_ns;
+    for (size_t i = 0; i < w->ends.count; i++)
+        if (w->ends.of[i].is_own && w->ends.of[i].at_ns > last_ns) last_ns = w->ends.of[i].at_ns;
+    if (!w->why.count) since_ns = last_ns - RANKS_APART_NS;
+    for (size_t i = w->ends.count; i-- > 0;) {
+        struct kp_jobend end;
+        const struct kp_jobend *const e = &w->ends.of[i];
+        if (!e->is_own || e->is_pending || e->at_ns < since_ns || kp_why_has(&w->why, e->rank, e->pid)) continue;
+        (void)kp_jobends_find(&w->ends, e->host, e->pid, since_ns, &end);
+        if (w->why.count ? *end.by || *end.exception : true) kp_why_add_untraced(&w->why, &end);
+    }
 }
 
 /* The folder of a path, which may be one itself. */
@@ -92,7 +159,7 @@ static void stood_find(struct kp_why *why, const char *folder)
     bool has_stood = false;
     const size_t count = kp_where_files(&hang, folder);
     for (size_t i = 0; i < count; i++)
-        has_stood |= kp_why_stood(why, hang.of[i].pid, (int64_t)(1e6 * hang.of[i].time_ms));
+        has_stood |= kp_why_stood(why, hang.of[i].pid, (int64_t)(1e6 * hang.of[i].time_ms), hang.of[i].step);
     if (has_stood || (count && !why->count)) {
         kp_hang_judge(&verdict, &hang, NULL);
         snprintf(why->stood, sizeof why->stood, "%s", verdict.text);
@@ -128,10 +195,12 @@ int kp_cmd_why(int argc, char **argv)
     kp_jobends_read(&w.ends, folder);
     (void)kp_watch_read(&w.watch, folder, kp_clock_ns(CLOCK_REALTIME));
     const int worst = kp_input_each("why", argv, count, NULL, trace_take, &w);
+    const bool has_trace = w.why.count;
+    untraced_take(&w);
     kp_why_settle(&w.why);
     stood_find(&w.why, folder);
     (void)kp_oomfile_each(folder, oom_take, &w.why);
-    const bool is_any = w.why.count || *w.why.stood || *w.why.oom, is_without_trace = !w.why.count && is_any;
+    const bool is_any = w.why.count || *w.why.stood || *w.why.oom, is_without_trace = !has_trace && is_any;
     if (is_any && is_json) kp_why_json(stdout, &w.why);
     else if (is_any) kp_why_print(stdout, &w.why);
     kp_why_fini(&w.why);

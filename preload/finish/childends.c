@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * childends.c - notes how child processes ended, as waitpid tells this process: what a launcher knows of its ranks
+ * childends.c - notes how child processes ended, as waitpid tells this process, and how this process ends itself
  *
- * Called by: host threads in waitpid and wait4 (taps, installed by single_thread.c); finish.c at exit
+ * Called by: host threads in waitpid, wait4 and exec (taps, installed by single_thread.c); finish.c at exit
  * Owns:      nothing: endlist.c has the ends
  * Locks:     none
  * Memory:    never allocates
- * On fail:   kprof why does not know the signal
+ * On fail:   kprof why does not know how they ended
  * Safe in:   signal handlers yes; after fork: kp_endlist_forget comes first
  *
  * A rank that SIGKILL or a fault ends writes nothing, and its launcher is its only parent: torchrun, or a program that
  * imports torch, runs no op and starts ranks. Other programs run commands that fail and are no part of a job.
+ * A program that becomes another one by exec has no exit. What it calls so is noted in its recording before.
+ * A trace of a window that was over before the program's end cannot tell that end, and a program that records nothing
+ * has no trace: its own line does.
  */
 #include "preload/finish/childends.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -21,16 +25,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collector/base/kp_atomic.h"
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
+#include "collector/format/kp_ends.h"
+#include "collector/record/kp_record.h"
 #include "preload/procfacts/procfacts.h"
 #include "preload/run.h"
 #include "preload/finish/endlist.h"
 #include "preload/window/sources.h"
+#include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { PATH_BYTES = 4400 };
+enum { PATH_BYTES = 4400, OWN_BYTES = 800, EXEC_BYTES = 80 };
 
 static void look(pid_t pid, const int *status)
 {
@@ -54,23 +63,84 @@ static pid_t tap_wait4(pid_t pid, int *status, int options, struct rusage *used)
     return gone;
 }
 
+/* "exec of sh", or "" where the call came back. A process that vfork made is not the owner. */
+static void exec_note(const char *path)
+{
+    char text[EXEC_BYTES] = "";
+    const int kept = errno;
+    if (path) kp_fmt(text, sizeof text, "exec of %s", kp_path_base(path));
+    if (kp_run_is_active() && kp_run_is_owner() && kp_record_is_open()) (void)kp_record_note_try("exec", text);
+    errno = kept;
+}
+
+#define EXEC(name, environment, arguments)                                       \
+    static int (*real_##name)(const char *path, char *const argv[] environment); \
+    static int tap_##name(const char *path, char *const argv[] environment)      \
+    {                                                                            \
+        exec_note(path);                                                         \
+        const int rc = real_##name arguments;                                    \
+        exec_note(NULL);                                                         \
+        return rc;                                                               \
+    }
+#define NONE
+#define COMMA_ENVIRONMENT , char *const envp[]
+EXEC(plain, NONE, (path, argv))
+EXEC(found, NONE, (path, argv))
+EXEC(given, COMMA_ENVIRONMENT, (path, argv, envp))
+
 const struct kp_tap_row kp_childends_rows[KP_CHILDENDS_ROWS] = {
+    {"execv", (void **)(void *)&real_plain, (void *)(uintptr_t)tap_plain},
+    {"execvp", (void **)(void *)&real_found, (void *)(uintptr_t)tap_found},
+    {"execve", (void **)(void *)&real_given, (void *)(uintptr_t)tap_given},
     {"waitpid", (void **)(void *)&real_waitpid, (void *)(uintptr_t)tap_waitpid},
     {"wait4", (void **)(void *)&real_wait4, (void *)(uintptr_t)tap_wait4},
 };
 
-void kp_childends_write(void)
+static size_t own_text(char *text, size_t bytes, int status)
 {
-    char text[KP_ENDLIST_MAX * KP_ENDLIST_LINE], path[PATH_BYTES];
+    static const struct kp_run_exception none;
+    const struct kp_rank place = kp_run_rank();
+    const struct kp_run_exception *const e = kp_run_exception() ? kp_run_exception() : &none;
+    const int rank = place.is_launched || place.size > 1 ? (int)place.rank : -1;
+    return kp_fmt(text, bytes, "%d %d %lu %d %ld\t%s\t%s\t%s\n", (int)getpid(), status,
+                  (unsigned long)kp_clock_ns(CLOCK_REALTIME), rank,
+                  status == KP_ENDS_PENDING ? -1L : (long)kp_steps_seen() - 1, e->name, e->place,
+                  e->has_lost_peer ? "lost_peer" : "");
+}
+
+static bool ends_badly(void) { return kp_sources_had_activity() && (kp_run_exit_status() || kp_run_exception()); }
+
+static void text_keep(const char *text, size_t bytes)
+{
+    char path[PATH_BYTES];
     struct utsname host;
-    if (!kp_endlist_has_any()) return; /* first: a program in a sandbox may open no file */
-    const bool is_starter = kp_procfacts_is_launcher() || !kp_sources_had_activity();
-    const size_t used = is_starter ? kp_endlist_text(text, sizeof text) : 0;
-    if (!used || kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE) < 0) return;
+    if (kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE) < 0) return;
     if (kp_io_host(&host) != 0) host.nodename[0] = '\0';
     kp_fmt(path, sizeof path, "%s/%s_%d.ends", kp_run_out_dir(), host.nodename, (int)getpid());
     const int fd = kp_io_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, KP_IO_FILE_MODE);
     if (fd < 0) return;
-    (void)kp_io_write_all(fd, text, used);
+    (void)kp_io_write_all(fd, text, bytes);
     kp_io_close(fd);
+}
+
+static _Atomic int awaiting; /* the process whose file says that it goes on */
+
+void kp_childends_await(void)
+{
+    char text[OWN_BYTES];
+    const int self = (int)getpid();
+    if (kp_run_is_worker() || kp_exchange_acq_rel(&awaiting, self) == self) return;
+    text_keep(text, own_text(text, sizeof text, KP_ENDS_PENDING));
+}
+
+void kp_childends_write(bool is_told, bool has_trace)
+{
+    char text[KP_ENDLIST_MAX * KP_ENDLIST_LINE + OWN_BYTES];
+    const bool is_untold = !is_told && !kp_run_is_worker() && (has_trace || ends_badly());
+    const bool has_own = is_untold || kp_load_relaxed(&awaiting) == (int)getpid();
+    size_t used = 0;
+    if (!has_own && !kp_endlist_has_any()) return; /* first: a program in a sandbox may open no file */
+    if (kp_procfacts_is_launcher() || !kp_sources_had_activity()) used = kp_endlist_text(text, sizeof text - OWN_BYTES);
+    if (has_own) used += own_text(text + used, OWN_BYTES, kp_run_exit_status() << 8);
+    if (used) text_keep(text, used);
 }

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* childends.h - notes how child processes ended, as waitpid tells this process: what a launcher knows of its ranks */
+/* childends.h - notes how child processes ended, as waitpid tells this process, and how it ends itself */
 #pragma once
 
 #include "preload/hook/hook.h"
 
-enum { KP_CHILDENDS_ROWS = 2 };
+enum { KP_CHILDENDS_ROWS = 5 };
 extern const struct kp_tap_row kp_childends_rows[KP_CHILDENDS_ROWS];
-/* Writes HOST_PID.ends, where a child ended badly. It waits for the disk. */
-void kp_childends_write(void);
+/* A trace was written, and the program goes on: HOST_PID.ends (kp_ends.h) says so. It waits for the disk. */
+void kp_childends_await(void);
+/*
+ * At exit: writes that file, where a child ended badly, or no trace tells how this process ends. It waits for the disk.
+ * `is_told`: the last trace does. Without any trace a good end is not noted.
+ */
+void kp_childends_write(bool is_told, bool has_trace);

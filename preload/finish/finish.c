@@ -47,6 +47,7 @@ static _Atomic bool keep_wanted; /* kprof_keep() */
 static bool children_wait;       /* workers have ended, and their spools wait for the export thread */
 static uint64_t exit_began_ms;
 static unsigned exit_took;              /* windows taken out of the queue since then */
+static bool is_end_told;                /* the last window was cut short by the end, so that its trace tells it */
 static _Atomic uint64_t progress_count; /* grows while files are written */
 static _Atomic bool is_rest_done;
 
@@ -69,7 +70,7 @@ void kp_finish_forget(void)
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     finish_lock = fresh;
     export_head = export_count = 0;
-    exporting = exiting = children_wait = false;
+    exporting = exiting = children_wait = is_end_told = false;
     kp_store_relaxed(&keep_wanted, false);
     exit_took = 0;
     kp_store_relaxed(&is_rest_done, false);
@@ -123,6 +124,7 @@ static void close_one(const struct kp_window *window)
     if (kp_record_meta(&rec, sizeof rec) != 0)
         KP_LOG_ONCE(0, "the end of a window could not be written to the spool: its trace may be missing");
     if (kp_run_is_left_out()) return;
+    is_end_told = window->cut;
     total.steps += window->steps;
     total.steps_by[window->source] += window->steps;
     total.cut |= window->cut && (window->steps || window->has_part);
@@ -240,6 +242,7 @@ static void account(struct kp_rec_cycle *cycle, int err, const struct kp_export_
     total.lost += result->lost; /* also when the drops left nothing to export */
     pthread_mutex_unlock(&finish_lock);
     if (err == 0) kp_newest_note(result->path, config->keep);
+    if (err == 0 && !(cycle->head.flags & KP_CYCLE_CUT_SHORT)) kp_childends_await();
     if (err != 0 && err != -ENODATA) return;
     exported_note(cycle);
     kp_record_recycle(cycle->cycle);
@@ -266,14 +269,6 @@ static void report_sources(void)
     kp_window_sources_report();
 }
 
-static bool is_exiting(void)
-{
-    pthread_mutex_lock(&finish_lock);
-    const bool is_so = exiting;
-    pthread_mutex_unlock(&finish_lock);
-    return is_so;
-}
-
 static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
 {
     if (cycle->head.flags & KP_CYCLE_EXPORTED) { /* the tail of a phase */
@@ -287,7 +282,6 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     options.progress = show_progress;
     options.written = is_written;
     options.context = &progress;
-    options.goes_on = !is_exiting() && !(cycle->head.flags & KP_CYCLE_CUT_SHORT); /* an exit cuts before it says so */
     report_sources();
     const int err = kp_tracewrite(cycle->cycle, &options, &result);
     account(cycle, err, &result);
@@ -423,7 +417,7 @@ static void rest_do(void)
     if (kp_run_may_log()) {
         kp_closingline_say(&total, last_trace);
     }
-    kp_childends_write();
+    kp_childends_write(is_end_told, total.traces);
     kp_children_collect(EXIT_LEAST, EXIT_MS);
     kp_closingline_say_missing(&total);
     made_progress();

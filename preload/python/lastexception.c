@@ -5,7 +5,7 @@
  * Called by: distributed.c (adds the watch), CPython before it calls sys.excepthook. Both with the GIL. Cold.
  * Owns:      nothing
  * Memory:    none
- * On fail:   the trace does not say how the program ended
+ * On fail:   neither the trace nor HOST_PID.ends says how the program ended
  * Safe in:   after fork yes: a child's own exception goes into its own spool
  *
  * CPython tells its audit hooks of an exception that nothing caught (PEP 578), before it prints it. No function of
@@ -100,9 +100,11 @@ static void exception_note(const void *type, const void *value, const void *trac
     kp_pysite_prepare_once();
     kp_fmt(place, sizeof place, "%s:%d %s", kp_pysite_file(file_of(at)), line_of(at),
            code_text(code_of(at), kp_python_get()->layout.code_name));
-    if (kp_record_note("exception", name) != 0) return;
+    const bool is_of_peer = has_lost_peer(name, type, value);
+    kp_run_set_exception(name, place, is_of_peer);
+    if (!kp_record_is_open() || kp_record_note("exception", name) != 0) return;
     (void)kp_record_note("exception_at", place);
-    if (has_lost_peer(name, type, value)) (void)kp_record_note("lost_peer", "1");
+    if (is_of_peer) (void)kp_record_note("lost_peer", "1");
     const char *const oom = kp_run_last_out_of_memory(kp_steps_seen());
     if (oom) (void)kp_record_note("out_of_memory", oom);
 }
@@ -113,7 +115,7 @@ static void on_exception(void *args)
     const uint64_t inside = t ? kp_load_relaxed(&t->inside) : 0;
     const int kept = errno;
     void *error[3] = {0};
-    if (!kp_run_is_active() || !kp_record_is_open()) return;
+    if (!kp_run_is_active()) return;
     if (t) kp_store_relaxed(&t->inside, 1);
     kp_signal_fence();
     kp_python_api.error_take(&error[0], &error[1], &error[2]);

@@ -15,7 +15,8 @@ ENDS = {  # how it ends: without a parent that knows; where kprof run watches, t
     "zero": (GOOD, None),
     "c": ("the program (process N) ended by exit status 4 after step 4", None),
     "_exit": (EARLY, None),
-    "exec": (EARLY, None),
+    "exec": ("the program (process N) ended by exec of sh after step 4", None),
+    "exec_refused": (GOOD, None),
     "thread": (GOOD, None),
     "raises_in_thread": (GOOD, None),
     "atexit": (GOOD, None),
@@ -36,10 +37,10 @@ ENDS = {  # how it ends: without a parent that knows; where kprof run watches, t
 }
 
 
-def why(tmp_path, torch_double, how, *watched):
+def why(tmp_path, torch_double, how, *flags, pause=0):
     """The first line, without the number of the process."""
     folder = tmp_path / "k"
-    harness.cli("run", *watched, "-o", folder, "--", *harness.script_command("ends_alone.py", torch_double, how))
+    harness.cli("run", *flags, "-o", folder, "--", *harness.script_command("ends_alone.py", torch_double, how, str(pause)))
     said = harness.cli("why", folder)
     assert said.returncode == 0, said.stderr
     return re.sub(r"process \d+", "process N", said.stdout.splitlines()[0])
@@ -54,3 +55,40 @@ def test_the_sentence_is_right_where_nobody_watches(how, tmp_path, torch_double)
 def test_a_signal_is_named_where_kprof_run_watches(how, tmp_path, torch_double):
     said, signal = why(tmp_path, torch_double, how, "--json"), ENDS[how][1]
     assert said.startswith(f"the program (process N) {'was killed' if signal == 'SIGKILL' else 'ended'} by {signal} after step "), said
+
+
+SINCE = "some time after step 3, the last that was recorded"
+WITHOUT = f"the program (process N) ended without an exit (killed, or by os._exit) {SINCE}"
+CLOSED = 0.5  # seconds: kprof-tick closes a window that is over within a twentieth of one
+BEHIND = {  # the window was over: by what the program, or where kprof run watches its parent, wrote
+    "plain": (GOOD, None),
+    "three": ("the program (process N) ended by exit status 3 after step 4", None),
+    "raises": ("the program (process N) ended by ValueError at ends_alone.py:LINE raises, after step 4", None),
+    "_exit": (WITHOUT, None),
+    "fault": (WITHOUT, "SIGSEGV"),
+    "kill_at_exit": (WITHOUT, "SIGKILL"),
+}
+
+
+@pytest.mark.parametrize("schedule", ["3-3", "wait=2,warmup=1,active=1,repeat=1", "wait=2,warmup=1,active=1"])
+@pytest.mark.parametrize("how", BEHIND)
+def test_behind_a_window_the_end_is_told_and_its_step_is_not_the_window_s(how, schedule, tmp_path, torch_double):
+    lines = (harness.SCRIPTS / "ends_alone.py").read_text().splitlines()
+    line = str(next(n for n, text in enumerate(lines, 1) if text.endswith("raise error")))
+    told = BEHIND[how][0].replace("LINE", line)
+    if how == "kill_at_exit" and schedule.endswith("active=1"):  # in the next window
+        told = told.replace(SINCE, "in step 7")
+    assert why(tmp_path, torch_double, how, "--schedule", schedule, pause=CLOSED) == told
+
+
+@pytest.mark.parametrize("how", [how for how, (_, signal) in BEHIND.items() if signal])
+def test_behind_a_window_a_signal_is_named_where_kprof_run_watches(how, tmp_path, torch_double):
+    said = why(tmp_path, torch_double, how, "--json", "--schedule", "3-3", pause=CLOSED)
+    assert said == f"the program (process N) {'was killed' if how == 'kill_at_exit' else 'ended'} by {BEHIND[how][1]} {SINCE}"
+
+
+def test_what_recorded_nothing_tells_a_bad_end_and_no_good_one(tmp_path, torch_double):
+    assert why(tmp_path, torch_double, "three", "--schedule", "none") == "the program (process N) ended by exit status 3 after step 4"
+    assert not list(tmp_path.glob("good"))
+    harness.cli("run", "--schedule", "none", "-o", tmp_path / "good", "--", *harness.script_command("ends_alone.py", torch_double, "plain"))
+    assert not (tmp_path / "good").exists()

@@ -73,7 +73,11 @@ static void ended(const uint8_t *data, size_t size)
     struct kp_jobends ends = {0};
     struct kp_errorfile error;
     kp_jobends_read(&ends, folder);
-    for (size_t i = 0; i < ends.count; i++) demand(ends.of[i].pid > 0 && *ends.of[i].by);
+    for (size_t i = 0; i < ends.count; i++) {
+        struct kp_jobend end;
+        demand(ends.of[i].pid > 0 && memchr(ends.of[i].by, 0, sizeof ends.of[i].by));
+        demand(kp_jobends_find(&ends, NULL, ends.of[i].pid, INT64_MIN, &end) || ends.of[i].at_ns <= 0);
+    }
     kp_jobends_fini(&ends);
     if (kp_errorfile_read(&error, (const char *)data, size)) demand(*error.type);
 }

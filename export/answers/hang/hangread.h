@@ -31,6 +31,7 @@ enum kp_hang_state {
 struct kp_hang_process {
     enum kp_hang_state state;
     long rank, size, pid; /* rank -1: of no job */
+    bool is_of_file;      /* it was not asked: its file of KPROF_HANG tells */
     long step;
     double time_ms;                 /* when it was written, since the Unix epoch */
     const char *host, *job;         /* "": not known */

@@ -50,26 +50,38 @@ static void times_look(struct kp_why_end *out, const struct kp_tree *tree)
     out->has_waited |= has_begun_one;
 }
 
-/* Lines a step go on behind the window. */
-static void gone_put(struct kp_why_end *e, long step)
+/* Behind a window: what it had done by its lines a step, by its own word, or at least in the window. */
+static void window_how_put(struct kp_why_end *e, const struct kp_kineto *t, long last, const struct kp_why_known *known)
 {
-    if (step < 0) snprintf(e->how, sizeof e->how, KP_ENDED_WITHOUT_EXIT " before its first step");
-    else snprintf(e->how, sizeof e->how, KP_ENDED_WITHOUT_EXIT " after step %ld or later", step);
+    const char *const at = kp_ended_exception(t) ? kp_kineto_fact(t, "kprof.exception_at") : NULL;
+    char way[KP_ENDED_WAY_BYTES], after[96];
+    if (known->step >= 0 && known->step >= last)
+        snprintf(after, sizeof after, "after step %ld%s", known->step, known->is_last_step ? "" : " or later");
+    else if (last >= 0) snprintf(after, sizeof after, "some time after step %ld, the last that was recorded", last);
+    else snprintf(after, sizeof after, "before its first step");
+    snprintf(e->how, sizeof e->how, "%s%s%s%s %s", kp_ended_way(way, sizeof way, t), at ? " at " : "", at ? at : "",
+             at ? "," : "", after);
 }
 
-/* `step`: the last by the lines a step; -1: there are none. Behind a window they alone know the program's last one. */
-static void how_put(struct kp_why_end *e, const struct kp_tree *tree, const struct kp_chosen *chosen, long step)
+static void how_put(struct kp_why_end *e, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                    const struct kp_why_known *known)
 {
     const struct kp_kineto *const t = tree->trace;
     const long last = chosen->step_count ? chosen->steps[chosen->step_count - 1].number : -1;
     char way[KP_ENDED_WAY_BYTES];
+    if (kp_ended_went_on(t)) {
+        window_how_put(e, t, last, known);
+        return;
+    }
     if (*kp_lastwords_ended(e->how, sizeof e->how, tree, chosen)) return;
     kp_ended_way(way, sizeof way, t);
-    if (kp_ended_early(t) || last < 0)
+    if (last < 0 && chosen->parts.has_cut)
+        snprintf(e->how, sizeof e->how, "%s in step %ld%s", way, chosen->parts.cut, kp_ended_remark(t));
+    else if (last < 0 && kp_kineto_number(t, "kprof.cycle") > 1) /* a window that began no step */
+        snprintf(e->how, sizeof e->how, "%s between its windows%s", way, kp_ended_remark(t));
+    else if (kp_ended_early(t) || last < 0)
         snprintf(e->how, sizeof e->how, "%s before its first step%s", way, kp_ended_remark(t));
-    else if (!kp_ended_went_on(t)) snprintf(e->how, sizeof e->how, "%s after step %ld", way, last);
-    else if (step >= last) snprintf(e->how, sizeof e->how, "%s after step %ld or later", way, step);
-    else snprintf(e->how, sizeof e->how, "%s some time after step %ld, the last that was recorded", way, last);
+    else snprintf(e->how, sizeof e->how, "%s after step %ld", way, last);
 }
 
 /* So a launcher ends the ranks that are left. A handler of the signal may give the status that a shell would. */
@@ -91,7 +103,7 @@ static bool told_put(struct kp_kineto *trace, const char *by)
     char text[32];
     snprintf(text, sizeof text, "exit status %.3s", status ? status : "");
     if (!by && status) by = text;
-    if (by && !kp_ended_by(trace)) kp_fact_put(trace, "kprof.ended_by", by);
+    if (by && !kp_ended_exception(trace) && !kp_ended_signal(trace)) kp_fact_put(trace, "kprof.ended_by", by);
     return by;
 }
 
@@ -114,20 +126,44 @@ void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_
     e.has_oom = kp_ended_oom(t);
     e.has_crashed = e.is_bad && !kp_ended_exception(t) && is_of_a_crash(signal);
     snprintf(e.word, sizeof e.word, "%s", kp_ended_word(t));
-    if (e.is_bad && !is_told) gone_put(&e, known->step);
-    else if (e.is_bad) how_put(&e, tree, chosen, known->step);
+    e.is_of_window = is_open;
+    e.steps = known->is_last_step ? known->step + 1 : 0;
+    if (e.is_bad) how_put(&e, tree, chosen, known);
     else if (chosen->step_count)
         snprintf(e.how, sizeof e.how, " (step %ld)", chosen->steps[chosen->step_count - 1].number);
     if (e.is_bad && kp_ended_is_last_part(t)) kp_ended_recorded(e.recorded, sizeof e.recorded, t);
     *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
 }
 
-bool kp_why_stood(struct kp_why *why, long pid, int64_t ns)
+void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end)
+{
+    struct kp_why_end e = {.rank = end->rank, .pid = end->pid, .gone_ns = end->at_ns, .steps = end->step + 1};
+    const char *const by = *end->exception ? end->exception : end->by, *const at = *end->exception ? end->place : "";
+    char after[48] = "before its first step";
+    if (end->step >= 0) snprintf(after, sizeof after, "after step %ld", end->step);
+    e.last_ns = e.begun_ns = end->at_ns;
+    e.is_bad = *by;
+    e.is_asked = !*end->exception && is_of_sigterm(end->by);
+    e.has_lost_peer = end->has_lost_peer;
+    e.has_crashed = !*end->exception && is_of_a_crash(end->by);
+    snprintf(e.word, sizeof e.word, "%s", strcmp(by, "SIGKILL") == 0 ? "killed" : "ended");
+    snprintf(e.how, sizeof e.how, "by %s%s%s%s %s", by, *at ? " at " : "", at, *at ? "," : "", after);
+    *KP_KINETO_NEXT(why->of, why->count, why->capacity) = e;
+}
+
+bool kp_why_has(const struct kp_why *why, long rank, long pid)
+{
+    for (size_t i = 0; i < why->count; i++)
+        if (why->of[i].pid == pid || (rank >= 0 && why->of[i].rank == rank)) return true;
+    return false;
+}
+
+bool kp_why_stood(struct kp_why *why, long pid, int64_t ns, long steps)
 {
     bool has = false;
     for (size_t i = 0; i < why->count; i++) {
         struct kp_why_end *const e = &why->of[i];
-        if (e->pid != pid || !e->is_bad || e->begun_ns > ns) continue;
+        if (e->pid != pid || !e->is_bad || e->begun_ns > ns || e->steps > steps) continue;
         has = e->has_stood = true;
     }
     return has;
@@ -185,6 +221,8 @@ void kp_why_settle(struct kp_why *why)
     why->of = newest.of;
     why->count = newest.count;
     why->capacity = newest.capacity;
+    for (size_t i = 0; i < why->count; i++) /* the program went on behind the window */
+        if (why->of[i].is_of_window && why->of[i].gone_ns) why->of[i].last_ns = why->of[i].gone_ns;
     late_mark(why);
     if (why->count) qsort(why->of, why->count, sizeof *why->of, by_cause);
 }

@@ -20,6 +20,8 @@ struct kp_why_end {            /* how one process ended */
     bool has_lost_peer;        /* by an exception that says that another rank was gone */
     bool has_crashed;          /* by a signal that no launcher sends first */
     bool has_oom;              /* `how` says that memory was out */
+    bool is_of_window;         /* its last trace was over before it ended */
+    long steps;                /* that it had done, where it is known; else 0 */
     bool has_stood;            /* it did nothing more after it had written that it stands */
     char word[16];             /* "killed", "ended" */
     char recorded[KP_ENDED_RECORDED_BYTES]; /* of a ring (KPROF_RING): "the last 31.2 s before it ended"; else "" */
@@ -39,12 +41,19 @@ struct kp_why_known {
     int64_t gone_ns; /* and then */
     enum { KP_WHY_UNSEEN, KP_WHY_EXITED, KP_WHY_GONE } end; /* its lines a step have its exit, or it is gone without */
     long step;                                              /* the last that they have; -1: none */
+    bool is_last_step;                                      /* the process itself said that step at its exit */
 };
 /* Looks at how the process of a trace ended. `chosen`: its steps. */
 void kp_why_add(struct kp_why *why, const struct kp_tree *tree, const struct kp_chosen *chosen,
                 const struct kp_why_known *known);
-/* A process wrote then that it stands. True: it is known, did nothing after that, and did not end by itself. */
-bool kp_why_stood(struct kp_why *why, long pid, int64_t ns);
+/* A process without a trace. */
+void kp_why_add_untraced(struct kp_why *why, const struct kp_jobend *end);
+bool kp_why_has(const struct kp_why *why, long rank, long pid); /* that process, or another of that rank */
+/*
+ * A process wrote then, after so many steps, that it stands. True: it is known, did nothing after that, and did not end
+ * by itself.
+ */
+bool kp_why_stood(struct kp_why *why, long pid, int64_t ns, long steps);
 /*
  * Settled: a process was out of memory then, as text says. That of what ended first is kept, if it ended badly; without
  * any trace the one that is told last.

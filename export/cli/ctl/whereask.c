@@ -163,6 +163,20 @@ static void missing_note(struct kp_hang *hang)
 
 static bool is_early(const struct kp_hang_process *p) { return strcmp(p->event, "early") == 0; }
 
+/* A shell or timeout(1), below which a process answers, too. */
+static bool is_wrapper(const struct kp_hang *hang, const struct kp_hang_process *p)
+{
+    enum { DEPTH = 16 };
+    bool is_above = false;
+    if (p->rank >= 0 || *p->python || p->state != KP_HANG_TOLD) return false;
+    for (size_t i = 0; i < hang->count && !is_above; i++) {
+        long pid = hang->of[i].pid;
+        for (int up = 0; up < DEPTH && pid > 1 && !is_above; up++)
+            is_above = (pid = kp_procstate_parent(pid)) == p->pid;
+    }
+    return is_above;
+}
+
 /*
  * Is the process no part of the job? A launcher waits for its ranks. What starts a rank (a shell) has the rank's
  * variables and records nothing, as has the rank itself before it imports torch: of such ones the youngest counts.
@@ -176,7 +190,7 @@ static bool is_beside(const struct kp_hang *hang, size_t at)
         has_ranks |= o->rank >= 0;
         is_started |= i != at && o->rank == p->rank && p->rank >= 0 && (!is_early(o) || o->pid > p->pid);
     }
-    return (has_ranks && p->rank < 0) || (is_early(p) && is_started);
+    return (has_ranks && p->rank < 0) || (is_early(p) && is_started) || is_wrapper(hang, p);
 }
 
 static void others_drop(struct kp_hang *hang)
@@ -219,7 +233,8 @@ static bool file_add(struct kp_hang *hang, int dir, const char *name)
     if (!answer) answer = kp_kineto_zeros(ANSWER_BYTES, 1);
     const ssize_t n = fd < 0 ? -1 : read(fd, answer, ANSWER_BYTES - 1);
     if (fd >= 0) close(fd);
-    return n > 0 && kp_hang_add(hang, answer, (size_t)n, &why);
+    if (n <= 0 || !kp_hang_add(hang, answer, (size_t)n, &why)) return false;
+    return hang->of[hang->count - 1].is_of_file = true;
 }
 
 size_t kp_where_files(struct kp_hang *hang, const char *folder)

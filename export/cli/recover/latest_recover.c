@@ -13,6 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/base/kp_clock.h"
+#include "collector/format/kp_ends.h"
+#include "export/read/folder/jobends.h"
 #include "export/show/say.h"
 #include "export/show/units.h"
 #include "export/read/symbols/lines.h"
@@ -31,10 +34,10 @@ static bool is_own(const struct stat *st)
     return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static bool is_killed(const struct kp_recover_folder *folder, const char *name)
+static bool is_killed(const struct kp_recover_folder *folder, const char *name, long *pid)
 {
     char path[4400];
-    struct kp_file_head head;
+    struct kp_file_head head = {.pid = 0};
     struct stat st;
     const int fd = openat(folder->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) return false;
@@ -42,6 +45,7 @@ static bool is_killed(const struct kp_recover_folder *folder, const char *name)
     const bool is = fstat(fd, &st) == 0 && is_own(&st) && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head &&
                     memcmp(head.magic, KP_FORMAT_MAGIC, sizeof head.magic) == 0 && !head.closed &&
                     kp_spool_state(&head, path) == KP_SPOOL_GONE && !is_open_for_writing(fd);
+    *pid = (long)head.pid;
     close(fd);
     return is;
 }
@@ -54,11 +58,13 @@ unsigned kp_latest_recover(const char *command, const char *path, const char *co
     const bool may_write =
         folder.dir >= 0 && fstat(folder.dir, &folder.st) == 0 && faccessat(folder.dir, ".", W_OK, AT_EACCESS) == 0;
     for (size_t i = 0; i < count && may_write; i++) {
-        if (!is_killed(&folder, names[i])) continue;
-        const unsigned before = r.traces, empty = r.empty;
+        long pid;
+        if (!is_killed(&folder, names[i], &pid)) continue;
+        const unsigned before = r.traces, empty = r.empty, untold = r.untold;
         if (!lines) lines = kp_lines_open(command, &(struct kp_lines_options){0});
         r.wish.places = kp_lines_places(lines);
         kp_recover_spool(&r, &folder, names[i], true);
+        if (r.untold > untold) kp_jobends_add(path, pid, KP_ENDS_PENDING, kp_clock_ns(CLOCK_REALTIME));
         if (r.traces > before)
             kp_cli_say(stderr, "kprof %s: %s/%s: its program ended without a trace; recovered %u trace%s", command,
                        path, names[i], r.traces - before, kp_units_s(r.traces - before));

@@ -40,6 +40,7 @@ struct spool {
 struct outcome {
     enum { BAD, LEFT, DONE } state;
     unsigned traces;
+    bool is_untold;                 /* its last trace is of a window that was over: it does not tell the end */
     bool is_empty;                  /* no event, and no trace of it */
     struct kp_export_result result; /* of the current trace */
 };
@@ -160,6 +161,13 @@ static bool has_exported(const struct kp_reader *reader)
     return false;
 }
 
+static bool is_end_untold(const struct kp_reader *reader)
+{
+    const size_t count = kp_reader_cycles(reader);
+    struct kp_cycle last;
+    return count && kp_reader_cycle(reader, count - 1, &last) == 0 && last.complete && !last.cut_short;
+}
+
 static void traces_write(const struct spool *s, struct kp_reader *reader, struct outcome *o)
 {
     struct kp_spool_export_options wish = s->r->wish;
@@ -187,6 +195,7 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
              o->is_empty ? "holds no event, nothing to recover" : "there is a trace of all it holds");
     const int synced = rc > 0 ? folder_sync(wish.dir) : 0;
     o->traces = (unsigned)rc;
+    o->is_untold = is_end_untold(reader);
     if (synced == 0) o->state = DONE;
     else kp_cli_fail("recover", "%s: its traces may not be on the disk yet: %s", s->path, strerror(-synced));
 }
@@ -237,6 +246,7 @@ static void opened_recover(struct kp_recover *r, const struct spool *s)
         r->left += work.o->state == LEFT;
         r->traces += work.o->traces;
         r->empty += work.o->is_empty;
+        r->untold += work.o->is_untold;
         if (work.o->state == DONE && !r->keep) parts_remove(s);
         if (work.o->state == DONE) spool_remove(r, s);
     }

@@ -10,7 +10,8 @@
 struct kp_recover {
     struct kp_spool_export_options wish;
     bool keep, force;
-    unsigned traces, removed, left, bad, empty; /* counts so far; empty: spools without an event */
+    unsigned traces, removed, left, bad, empty,
+        untold; /* counts so far; empty: spools without an event; untold: their ends */
 };
 /* Where a spool is. Files are reached through `dir`, since a path may lead elsewhere by now. */
 struct kp_recover_folder {

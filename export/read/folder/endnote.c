@@ -101,9 +101,10 @@ static void spool_note(int folder, const char *name, pid_t pid, const char *line
     close(fd);
 }
 
-void kp_endnote_leave(const char *folder, pid_t pid, const struct kp_endnote *note)
+bool kp_endnote_leave(const char *folder, pid_t pid, const struct kp_endnote *note)
 {
-    char line[320], name[32], times[96] = "", lacked[96] = "";
+    char line[320], name[32], of[32], times[96] = "", lacked[96] = "";
+    bool has_any = false;
     kp_cli_join_dead(folder);
     DIR *const names = opendir(folder);
     if (note->real_ns)
@@ -113,7 +114,11 @@ void kp_endnote_leave(const char *folder, pid_t pid, const struct kp_endnote *no
         snprintf(lacked, sizeof lacked, "ended_without_memory=1\nended_may_have=%llu\n",
                  (unsigned long long)note->may_have);
     snprintf(line, sizeof line, "ended_by=%s\n%s%s", kp_endnote_signal(note->signal, name, sizeof name), lacked, times);
-    for (const struct dirent *entry; names && (entry = readdir(names));)
+    snprintf(of, sizeof of, "_%ld.", (long)pid);
+    for (const struct dirent *entry; names && (entry = readdir(names));) {
+        has_any |= strstr(entry->d_name, of) != NULL;
         if (kp_input_is_spool(entry->d_name)) spool_note(dirfd(names), entry->d_name, pid, line);
+    }
     if (names) closedir(names);
+    return has_any;
 }

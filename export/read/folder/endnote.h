@@ -19,5 +19,5 @@ struct kp_endnote {
     uint64_t real_ns, peak_kb; /* when it was gone, since the Unix epoch; the most memory that it had. 0: not known */
     uint64_t may_have;         /* bytes of memory: its control group's limit, or the machine's; 0: not known */
 };
-/* Notes that in each spool in `folder` that this process left open. */
-void kp_endnote_leave(const char *folder, pid_t pid, const struct kp_endnote *note);
+/* Notes that in each spool in `folder` that this process left open. True: it left a file there, of any kind. */
+bool kp_endnote_leave(const char *folder, pid_t pid, const struct kp_endnote *note);

@@ -15,4 +15,5 @@ SRC_folder := \
 UNIT_folder := \
     test/unit/folder/test_input.c \
     test/unit/folder/test_endnote.c \
+    test/unit/folder/test_jobends.c \
     test/unit/folder/test_sorted.c

@@ -1,50 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jobends.c - how processes of a job ended, as their launcher was told (preload/finish/childends.c) */
+/*
+ * jobends.c - how processes of a job ended, as their launcher was told, and as they said themselves
+ *             (preload/finish/childends.c)
+ */
 #include "export/read/folder/jobends.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collector/format/kp_ends.h"
 #include "export/read/folder/endnote.h"
 #include "export/read/folder/trace_source.h"
 
-static void line_take(struct kp_jobends *ends, const char *line)
+enum { LINE_BYTES = 1024 };
+
+/* The next part of a line, which a tab ends. */
+static void part_take(char **at, char *out, size_t bytes)
 {
-    struct kp_jobend e = {0};
+    const size_t n = strcspn(*at, "\t\n");
+    snprintf(out, bytes, "%.*s", (int)n, *at);
+    *at += n + ((*at)[n] == '\t');
+}
+
+static void line_take(struct kp_jobends *ends, char *line, const char *host)
+{
+    struct kp_jobend e = {.rank = -1, .step = -1};
     long long at_ns;
     int status;
-    if (sscanf(line, "%ld %d %lld", &e.pid, &status, &at_ns) != 3 || e.pid <= 0) return;
+    char gone[16], *at = line + strcspn(line, "\t");
+    const int parts = sscanf(line, "%ld %d %lld %ld %ld", &e.pid, &status, &at_ns, &e.rank, &e.step);
+    if (parts < 3 || e.pid <= 0) return;
     e.at_ns = at_ns;
-    if (WIFSIGNALED(status)) (void)kp_endnote_signal(WTERMSIG(status), e.by, sizeof e.by);
-    else snprintf(e.by, sizeof e.by, "exit status %d", WEXITSTATUS(status));
+    e.is_pending = status == KP_ENDS_PENDING;
+    e.is_own = parts == 5;
+    snprintf(e.host, sizeof e.host, "%s", host);
+    if (e.is_pending) e.by[0] = '\0';
+    else if (WIFSIGNALED(status)) (void)kp_endnote_signal(WTERMSIG(status), e.by, sizeof e.by);
+    else if (status) snprintf(e.by, sizeof e.by, "exit status %d", WEXITSTATUS(status));
+    at += *at == '\t';
+    part_take(&at, e.exception, sizeof e.exception);
+    part_take(&at, e.place, sizeof e.place);
+    part_take(&at, gone, sizeof gone);
+    e.has_lost_peer = strcmp(gone, "lost_peer") == 0;
     *KP_KINETO_NEXT(ends->of, ends->count, ends->capacity) = e;
 }
 
 void kp_jobends_read(struct kp_jobends *ends, const char *folder)
 {
-    char line[128];
+    char line[LINE_BYTES], host[65];
     DIR *const names = opendir(folder);
     for (const struct dirent *entry; names && (entry = readdir(names));) {
         if (!kp_input_has_end(entry->d_name, ".ends")) continue;
+        const char *const last = strrchr(entry->d_name, '_');
+        snprintf(host, sizeof host, "%.*s", last ? (int)(last - entry->d_name) : 0, entry->d_name);
         const int fd = openat(dirfd(names), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         FILE *const file = fd < 0 ? NULL : fdopen(fd, "r");
-        while (file && fgets(line, sizeof line, file)) line_take(ends, line);
+        while (file && fgets(line, sizeof line, file)) line_take(ends, line, host);
         if (file) fclose(file);
         else if (fd >= 0) close(fd);
     }
     if (names) closedir(names);
 }
 
-const struct kp_jobend *kp_jobends_find(const struct kp_jobends *ends, long pid)
+static void word_put(struct kp_jobend *out, const struct kp_jobend *e)
 {
-    const struct kp_jobend *found = NULL;
-    for (size_t i = 0; i < ends->count; i++)
-        if (ends->of[i].pid == pid && (!found || ends->of[i].at_ns > found->at_ns)) found = &ends->of[i];
-    return found;
+    const bool is_first = !out->at_ns, is_later = out->is_pending || e->at_ns > out->at_ns;
+    if (e->is_pending && !is_first) return; /* whatever its time, another line knows more */
+    out->is_pending = e->is_pending;
+    if (is_later && *e->by) snprintf(out->by, sizeof out->by, "%s", e->by);
+    if (is_later) out->at_ns = e->at_ns;
+    if (!e->is_own || e->is_pending) return;
+    out->is_own = true;
+    out->rank = e->rank;
+    out->step = e->step;
+    out->has_lost_peer = e->has_lost_peer;
+    snprintf(out->exception, sizeof out->exception, "%s", e->exception);
+    snprintf(out->place, sizeof out->place, "%s", e->place);
+}
+
+bool kp_jobends_find(const struct kp_jobends *ends, const char *host, long pid, int64_t since_ns, struct kp_jobend *out)
+{
+    *out = (struct kp_jobend){.pid = pid, .rank = -1, .step = -1};
+    for (size_t i = 0; i < ends->count; i++) {
+        const struct kp_jobend *const e = &ends->of[i];
+        const bool is_there = !host || !*host || !*e->host || strcmp(host, e->host) == 0;
+        if (e->pid == pid && is_there && e->at_ns >= since_ns) word_put(out, e);
+    }
+    return out->at_ns;
+}
+
+void kp_jobends_add(const char *folder, long pid, int status, uint64_t at_ns)
+{
+    char path[4600], host[65] = "", line[96];
+    struct stat st;
+    gethostname(host, sizeof host - 1);
+    snprintf(path, sizeof path, "%s/%s_%ld.ends", folder, host, pid);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+    const int bytes = snprintf(line, sizeof line, "%ld %d %llu\n", pid, status, (unsigned long long)at_ns);
+    const bool is_own = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && st.st_nlink == 1;
+    if (is_own && write(fd, line, (size_t)bytes) != bytes) (void)ftruncate(fd, st.st_size);
+    if (fd >= 0) close(fd);
 }
 
 void kp_jobends_fini(struct kp_jobends *ends)

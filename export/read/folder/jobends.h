@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jobends.h - how processes of a job ended, as their launcher was told (preload/finish/childends.c) */
+/*
+ * jobends.h - how processes of a job ended, as their launcher was told, and as they said themselves
+ *             (preload/finish/childends.c)
+ */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "export/read/kineto/ended.h"
 
-enum { KP_JOBEND_BYTES = 32 };
-struct kp_jobend {
-    long pid;
-    int64_t at_ns;            /* the launcher was told then, since the Unix epoch */
-    char by[KP_JOBEND_BYTES]; /* "SIGSEGV", "exit status 3" */
-};
 struct kp_jobends { /* all zero: none */
     struct kp_jobend *of;
     size_t count, capacity;
 };
 /* Reads all files of a folder. */
 void kp_jobends_read(struct kp_jobends *ends, const char *folder);
-/* The newest of that process; NULL: not known. */
-const struct kp_jobend *kp_jobends_find(const struct kp_jobends *ends, long pid);
+/*
+ * Of that process, which was there at a time, all that is known: its launcher's word for the signal, its own for the
+ * rest. `host`: NULL or "" for any. False: nothing.
+ */
+bool kp_jobends_find(const struct kp_jobends *ends, const char *host, long pid, int64_t since_ns,
+                     struct kp_jobend *out);
+/* Adds a line to the file of that process: `status` as wait(2) has it. */
+void kp_jobends_add(const char *folder, long pid, int status, uint64_t at_ns);
 void kp_jobends_fini(struct kp_jobends *ends);

@@ -25,8 +25,8 @@ const char *kp_ended_oom(const struct kp_kineto *trace)
 
 const char *kp_ended_by(const struct kp_kineto *trace)
 {
-    const char *const exception = kp_ended_exception(trace);
-    return exception ? exception : kp_ended_signal(trace);
+    const char *const exception = kp_ended_exception(trace), *const signal = kp_ended_signal(trace);
+    return exception ? exception : signal ? signal : kp_kineto_fact(trace, "kprof.exec");
 }
 
 bool kp_ended_badly(const struct kp_kineto *trace) { return kp_ended_early(trace) || kp_ended_exception(trace); }

@@ -14,7 +14,7 @@ const char *kp_ended_exception(const struct kp_kineto *trace);
 const char *kp_ended_oom(const struct kp_kineto *trace);
 /* That exception says that another rank was gone. */
 bool kp_ended_lost_peer(const struct kp_kineto *trace);
-/* The exception, else the signal; NULL: not noted. */
+/* The exception, else the signal, else "exec of sh", as which the process went on; NULL: not noted. */
 const char *kp_ended_by(const struct kp_kineto *trace);
 /* The process was gone early, or an exception ended it. */
 bool kp_ended_badly(const struct kp_kineto *trace);
@@ -35,3 +35,16 @@ const char *kp_ended_recorded(char *out, size_t bytes, const struct kp_kineto *t
 enum { KP_ENDED_RECORDED_BYTES = 64 };
 /* A remark in parentheses, with a blank before: the kernel lacked memory. "": none. */
 const char *kp_ended_remark(const struct kp_kineto *trace);
+
+/* How a process ended, as its launcher was told, and as it said itself: a line of HOST_PID.ends. */
+enum { KP_JOBEND_BYTES = 32 };
+struct kp_jobend {
+    long pid, rank, step;     /* rank -1: of no job, or not known; step -1: none, or not known */
+    int64_t at_ns;            /* the launcher was told then, since the Unix epoch */
+    bool is_own;              /* the process itself said it at its exit */
+    bool is_pending;          /* it has not said it: it runs, or was killed */
+    bool has_lost_peer;       /* the exception says that another rank was gone */
+    char by[KP_JOBEND_BYTES]; /* "SIGSEGV", "exit status 3"; "": by itself */
+    char host[65];
+    char exception[96], place[512]; /* which ended it, and its line; "": none */
+};

@@ -13,7 +13,7 @@
 
 #include "collector/base/kp_io.h"
 
-enum { STATE = 3, FLAGS = 9, PENDING = 31 }; /* numbers of fields */
+enum { STATE = 3, PARENT = 4, FLAGS = 9, PENDING = 31 }; /* numbers of fields */
 #define PF_EXITING 0x4ULL
 #define KILLED (1ULL << (9 - 1))
 
@@ -36,6 +36,15 @@ char kp_procstate(long pid)
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     (void)kp_io_text(path, text, sizeof text); /* "" where it is gone */
     return kp_procstate_of(text);
+}
+
+long kp_procstate_parent(long pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    (void)kp_io_text(path, text, sizeof text);
+    const char *const end = strrchr(text, ')');
+    return end && end[1] == ' ' ? (long)field(end + 2, PARENT) : 0;
 }
 
 uint64_t kp_procstate_start(long pid) { return kp_procstate(pid) == 'X' ? 0 : kp_io_process_start((int32_t)pid); }

@@ -304,7 +304,9 @@ static uint64_t number_of(const struct kp_trace *t, const char *key)
 /* What `kprof run` saw: how long behind the last thing that the program wrote it was gone, and its most memory. */
 static void killed_write(struct kp_trace *t)
 {
+    const char *const exec = kp_reader_text(t->reader, "exec");
     ours_string(t, "ended_by", "ended_by");
+    if (exec && *exec) ours_string(t, "exec", "exec");
     ours_string(t, "ended_without_memory", "ended_without_memory");
     const uint64_t gone_ns = number_of(t, "ended_real_ns"), end_ns = t->cycle.end_ns;
     const uint64_t peak_kb = number_of(t, "ended_peak_kb"), may_have = number_of(t, "ended_may_have");
@@ -313,11 +315,11 @@ static void killed_write(struct kp_trace *t)
     if (may_have) kp_json_fmt(&t->json, ", \"ended_may_have\": %lu", may_have);
 }
 
-/* A signal leaves the cycle open, an exception cuts it short. */
+/* A signal leaves the cycle open, an exit or an exception cuts it short. Behind any other the program went on. */
 static void ended_write(struct kp_trace *t)
 {
     ours_string(t, "error_file", "env." KP_RANK_ERROR_FILE);
-    if (t->options->goes_on || t->options->is_kept) kp_json_lit(&t->json, ", \"went_on\": true");
+    if ((t->cycle.complete && !t->cycle.cut_short) || t->options->is_kept) kp_json_lit(&t->json, ", \"went_on\": true");
     if (!t->cycle.complete) killed_write(t);
     if (t->cycle.complete && !t->cycle.cut_short) return;
     ours_string(t, "exit_status", "exit_status");

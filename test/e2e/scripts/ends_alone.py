@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops and five steps of the torch of one file, then an end of the kind HOW. usage: ends_alone.py TORCH HOW"""
+"""Ops and five steps of the torch of one file, then an end of the kind HOW. usage: ends_alone.py TORCH HOW [PAUSE]"""
 import atexit
 import ctypes
 import os
@@ -21,6 +21,13 @@ def steps(count):
 
 def raises(error):
     raise error
+
+
+def refused(function, *arguments):
+    try:
+        function(*arguments)
+    except OSError:
+        return
 
 
 def in_thread(function, *arguments):
@@ -66,6 +73,8 @@ WAYS = {
     "c": lambda: libc.exit(4),
     "_exit": lambda: in_thread(os._exit, 5),
     "exec": lambda: os.execv("/bin/sh", ["sh", "-c", "exit 6"]),
+    "exec_refused": lambda: refused(os.execv, "/nothing/there", ["x"]),
+    "raises": lambda: raises(ValueError("a planted one")),
     "thread": lambda: in_thread(sys.exit, 7),
     "raises_in_thread": lambda: in_thread(raises, KeyError("k")),
     "atexit": lambda: atexit.register(raises, KeyError("k")),
@@ -85,5 +94,6 @@ WAYS = {
     "kill_at_exit": lambda: atexit.register(os.kill, os.getpid(), signal.SIGKILL),
 }
 steps(5)
+time.sleep(float((sys.argv[3:] or ["0"])[0]))
 WAYS[sys.argv[2]]()
 steps(2)

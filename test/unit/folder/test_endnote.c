@@ -62,7 +62,7 @@ static void the_signal_is_a_line_more_and_the_files_time_stays(void **state)
     struct stat st;
     (void)state;
     spool_make(PID, 0, "a=b\n");
-    kp_endnote_leave(".", PID, &(struct kp_endnote){.signal = SIGTERM});
+    assert_true(kp_endnote_leave(".", PID, &(struct kp_endnote){.signal = SIGTERM}));
     assert_string_equal(text_of(), "a=b\nended_by=SIGTERM\n");
     assert_int_equal(stat(SPOOL, &st), 0);
     assert_int_equal(st.st_mtim.tv_sec, 1);

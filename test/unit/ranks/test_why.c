@@ -138,8 +138,8 @@ static void what_stood_before_it_ended_is_the_cause(void **state)
         add(1, TERMED, 2000);
         const int64_t begun = why.of[0].begun_ns; /* an op that began after the file was written: it went on */
         const long pid = why.of[0].pid;
-        assert_false(kp_why_stood(&why, pid + 1, INT64_MAX));
-        assert_int_equal(kp_why_stood(&why, pid, begun - later), !later);
+        assert_false(kp_why_stood(&why, pid + 1, INT64_MAX, 0));
+        assert_int_equal(kp_why_stood(&why, pid, begun - later, 0), !later);
         if (!later) snprintf(why.stood, sizeof why.stood, "rank 1 is at train.py:44 fetch");
         static const char first[] = "it stood: rank 1 is at train.py:44 fetch\n  then rank 0 was killed by";
         const bool is_first = strncmp(told(), first, sizeof first - 1) == 0;
@@ -270,6 +270,49 @@ static void the_last_step_of_a_window_is_not_that_of_the_program(void **state)
     }
 }
 
+/* It was written at the exit, and the window was over long before: the exception is of another step. */
+static void behind_a_window_the_word_of_the_process_tells_its_end(void **state)
+{
+    (void)state;
+    known = (struct kp_why_known){.step = 5000, .is_last_step = true, .gone_ns = 4000};
+    add(0, CAUSE ",\"went_on\":true", 1100);
+    known = (struct kp_why_known){.step = 6000, .is_last_step = true, .gone_ns = 3000};
+    add(1, OTHERS ",\"went_on\":true", 1500);
+    known = (struct kp_why_known){0};
+    kp_why_settle(&why);
+    assert_false(kp_why_stood(&why, why.of[0].pid, INT64_MAX, 5000)); /* a step ended since it stood */
+    assert_true(kp_why_stood(&why, why.of[0].pid, INT64_MAX, 6001));
+    assert_string_equal(told(),
+                        "rank 1 ended by RuntimeError at train.py:70 iterate, after step 6000; others followed\n"
+                        "  then rank 0 ended by ValueError at train.py:44 fails, after step 5000\n");
+}
+
+static void what_left_no_trace_is_told_by_its_own_word(void **state)
+{
+    (void)state;
+    struct kp_jobend e = {.pid = 7, .rank = 5, .step = 39, .at_ns = 1000, .by = "exit status 1"};
+    snprintf(e.exception, sizeof e.exception, "ValueError");
+    snprintf(e.place, sizeof e.place, "train.py:44 fails");
+    kp_why_add_untraced(&why, &e);
+    e = (struct kp_jobend){.pid = 8, .rank = 6, .step = -1, .at_ns = 900, .by = "SIGTERM"};
+    kp_why_add_untraced(&why, &e);
+    e = (struct kp_jobend){.pid = 9, .rank = 7, .step = 39, .at_ns = 2000};
+    kp_why_add_untraced(&why, &e);
+    assert_true(kp_why_has(&why, 5, 0) && kp_why_has(&why, -1, 8) && !kp_why_has(&why, -1, 10));
+    assert_string_equal(told(), "rank 5 ended by ValueError at train.py:44 fails, after step 39; others followed\n"
+                                "  then rank 6 ended by SIGTERM before its first step\n"
+                                "  rank 7 ended by itself\n");
+}
+
+static void a_program_that_became_another_one_says_so(void **state)
+{
+    (void)state;
+    add(0, "\"complete\":false,\"exec\":\"exec of sh\"", 9000);
+    assert_string_equal(told(), "rank 0 ended by exec of sh after step 4\n");
+    told_by(0, "\"complete\":false,\"exec\":\"exec of sh\"", 9000, "SIGKILL", 100);
+    assert_string_equal(told(), "rank 0 was killed by SIGKILL after step 4\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +334,9 @@ int main(void)
         cmocka_unit_test(an_abort_behind_an_exit_is_no_cause),
         cmocka_unit_test(behind_a_window_lines_a_step_tell_the_end),
         cmocka_unit_test(of_a_ring_the_last_seconds_are_told),
+        cmocka_unit_test(behind_a_window_the_word_of_the_process_tells_its_end),
+        cmocka_unit_test(what_left_no_trace_is_told_by_its_own_word),
+        cmocka_unit_test(a_program_that_became_another_one_says_so),
         cmocka_unit_test(a_kill_long_behind_an_exception_is_no_cause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,12 +38,14 @@ static void a_zombie_has_no_start(void **state)
     if (child == 0) pause();
     assert_true(child > 0);
     assert_true(kp_procstate_start(child) > 0);
+    assert_int_equal(kp_procstate_parent(child), getpid());
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
     assert_int_equal(kp_procstate_start(child), 0);
     assert_int_not_equal(kp_procstate(child), 'S');
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_int_equal(kp_procstate(child), '\0');
+    assert_int_equal(kp_procstate_parent(child), 0);
     assert_true(kp_procstate_start(getpid()) > 0);
 }
 
