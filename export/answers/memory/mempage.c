@@ -194,8 +194,8 @@ static void outs_put(const struct memory_page *p, size_t device)
         const struct kp_mem_out *o = &p->view->outs[i];
         char wanted[32], had[32];
         if (o->device != device || o->at_ns < p->show->from_ns || o->at_ns > p->show->to_ns) continue;
-        fprintf(p->out, "<p><b>Out of memory</b> at %s: %s requested, %s in use, in ",
-                kp_units_ms((double)(o->at_ns - p->view->zero_ns)), kp_units_bytes(wanted, sizeof wanted, o->bytes),
+        fprintf(p->out, "<p><b>Out of memory</b> at %.3f ms: %s requested, %s in use, in ",
+                (double)(o->at_ns - p->view->zero_ns) / 1e6, kp_units_bytes(wanted, sizeof wanted, o->bytes),
                 kp_units_bytes(had, sizeof had, o->allocated));
         kp_html_text(p->out, o->place.op < 0 ? "no op" : kp_mem_op_name(p->view, o->place.op));
         fputs("</p>\n", p->out);
@@ -208,8 +208,9 @@ static void facts_put(const struct memory_page *p, const struct kp_mem_device *d
 {
     char size[32];
     const long step = kp_mem_step_at(p->view, p->curve.peak_ns);
-    fprintf(p->out, "<h2>%s: peak %s</h2>\n<p>At %s", d->name, kp_units_bytes(size, sizeof size, p->curve.peak.total),
-            kp_units_ms((double)(p->curve.peak_ns - p->view->zero_ns)));
+    fprintf(p->out, "<h2>%s: peak %s</h2>\n<p>At %.3f ms", d->name,
+            kp_units_bytes(size, sizeof size, p->curve.peak.total),
+            (double)(p->curve.peak_ns - p->view->zero_ns) / 1e6);
     if (step >= 0) fprintf(p->out, " (step %ld)", p->view->steps[step].number);
     fprintf(p->out, "; %zu block%s recorded", d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0)

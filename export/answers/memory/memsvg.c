@@ -12,13 +12,13 @@ static void panel_put(FILE *out, const struct kp_memview *view, const struct kp_
     struct kp_mem_curve curve;
     kp_mem_curve_build(&curve, view, device, show->from_ns, show->to_ns);
     fprintf(out,
-            "<g transform=\"translate(0,%d)\"><text class=\"h\" x=\"12\" y=\"%d\">%s: peak %s at %s after the "
+            "<g transform=\"translate(0,%d)\"><text class=\"h\" x=\"12\" y=\"%d\">%s: peak %s at %.3f ms after the "
             "profiler's start</text>\n"
             "<text class=\"without\" x=\"12\" y=\"%d\">A browser draws the curve: open this file in one.</text>\n"
             "<text class=\"told\" x=\"12\" y=\"%d\"></text><svg x=\"12\" y=\"%d\" class=\"curve\" tabindex=\"0\" "
             "role=\"slider\" aria-label=\"Memory over time\"></svg>\n<metadata>",
             y, HEAD + 18, curve.device->name, kp_units_bytes(size, sizeof size, curve.peak.total),
-            kp_units_ms((double)(curve.peak_ns - view->zero_ns)), HEAD + 48, HEAD + BELOW, HEAD + BELOW + 8);
+            (double)(curve.peak_ns - view->zero_ns) / 1e6, HEAD + 48, HEAD + BELOW, HEAD + BELOW + 8);
     kp_memdraw_data(out, view, show, &curve);
     fputs("</metadata></g>\n", out);
     kp_mem_curve_fini(&curve);

@@ -262,9 +262,8 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device, co
         char step[64];
         if (o->device != device || o->at_ns < show->from_ns || o->at_ns > show->to_ns) continue;
         step_text(view, o->at_ns, step, sizeof step);
-        kp_plain_fmt(out, "\n  Out of memory at %s (%s): %s requested, %s in use, in %s\n",
-                     kp_units_ms((double)(o->at_ns - view->zero_ns)), step, kp_units_size(o->bytes),
-                     kp_units_size(o->allocated),
+        kp_plain_fmt(out, "\n  Out of memory at %.3f ms (%s): %s requested, %s in use, in %s\n", at_ms(view, o->at_ns),
+                     step, kp_units_size(o->bytes), kp_units_size(o->allocated),
                      o->place.op < 0 ? "(outside any op)" : kp_mem_op_name(view, o->place.op));
     }
 }
@@ -286,9 +285,8 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
     step_text(view, c.peak_ns, step, sizeof step);
     if (*step == '-') snprintf(step, sizeof step, "in no step");
-    fprintf(out, "%s: peak %s at %s after the profiler's start (%s)\n  %zu block%s recorded", d->name,
-            kp_units_size(c.peak.total), kp_units_ms((double)(c.peak_ns - view->zero_ns)), step, d->count,
-            kp_units_s(d->count));
+    fprintf(out, "%s: peak %s at %.3f ms after the profiler's start (%s)\n  %zu block%s recorded", d->name,
+            kp_units_size(c.peak.total), at_ms(view, c.peak_ns), step, d->count, kp_units_s(d->count));
     if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", kp_units_size(d->reserved_most));
     fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);
     missing_put(out, view->tree->trace);
