@@ -203,7 +203,7 @@ static void a_flame_graph_merges_frames_and_stands_alone(void **state)
     assert_non_null(strstr(svg, "&lt;module&gt;"));
     assert_non_null(strstr(svg, "a &lt;title&gt; &amp; &quot;more&quot;"));
     assert_int_equal(times_in(svg, "http"), 1); /* the name of SVG itself, which nobody fetches */
-    assert_int_equal(times_in(svg, "href") + times_in(svg, "url(") + times_in(svg, "import"), 0);
+    assert_int_equal(times_in(svg, "href") + times_in(svg, "url(") + times_in(svg, "@import"), 0);
     free(svg);
     svg = flame_of(NULL, 0);
     assert_int_equal(times_in(svg, "<g class=\"b\""), 0); /* nothing to see, but a picture */
