@@ -12,8 +12,8 @@
  * A rank that SIGKILL or a fault ends writes nothing, and its launcher is its only parent: torchrun, or a program that
  * imports torch, runs no op and starts ranks. Other programs run commands that fail and are no part of a job.
  * A program that becomes another one by exec has no exit. What it calls so is noted in its recording before.
- * A trace of a window that was over before the program's end cannot tell that end, and a program that records nothing
- * has no trace: its own line does.
+ * A trace of a window that was over before the program's end cannot tell that end: its own line does. A program
+ * without a trace writes none: it may be in a sandbox by now.
  */
 #include "preload/finish/childends.h"
 
@@ -108,8 +108,6 @@ static size_t own_text(char *text, size_t bytes, int status)
                   e->has_lost_peer ? "lost_peer" : "");
 }
 
-static bool ends_badly(void) { return kp_sources_had_activity() && (kp_run_exit_status() || kp_run_exception()); }
-
 static void text_keep(const char *text, size_t bytes)
 {
     char path[PATH_BYTES];
@@ -136,8 +134,9 @@ void kp_childends_await(void)
 void kp_childends_write(bool is_told, bool has_trace)
 {
     char text[KP_ENDLIST_MAX * KP_ENDLIST_LINE + OWN_BYTES];
-    const bool is_untold = !is_told && !kp_run_is_worker() && (has_trace || ends_badly());
-    const bool has_own = is_untold || kp_load_relaxed(&awaiting) == (int)getpid();
+    const bool is_untold = !is_told && !kp_run_is_worker() && has_trace;
+    const int waits = kp_load_relaxed(&awaiting); /* first: a sandbox may forbid getpid */
+    const bool has_own = is_untold || (waits && waits == (int)getpid());
     size_t used = 0;
     if (!has_own && !kp_endlist_has_any()) return; /* first: a program in a sandbox may open no file */
     if (kp_procfacts_is_launcher() || !kp_sources_had_activity()) used = kp_endlist_text(text, sizeof text - OWN_BYTES);

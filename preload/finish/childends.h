@@ -10,6 +10,6 @@ extern const struct kp_tap_row kp_childends_rows[KP_CHILDENDS_ROWS];
 void kp_childends_await(void);
 /*
  * At exit: writes that file, where a child ended badly, or no trace tells how this process ends. It waits for the disk.
- * `is_told`: the last trace does. Without any trace a good end is not noted.
+ * `is_told`: the last trace does. Without any trace the process's own end is not noted.
  */
 void kp_childends_write(bool is_told, bool has_trace);
