@@ -305,14 +305,12 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compa
     }
     if (are_collecting(x, cost)) return collecting_tell(x, cost, rule);
     const enum kp_split_part part = part_with_more(x, with);
-    if (x->out->is_late &&
-        part == KP_SPLIT_COMPUTE) { /* its host waits until the GPU has done what was launched before */
-        free(cost->of);
-        return NULL;
-    }
     const bool is_gap = part == KP_SPLIT_IDLE && !x->out->has_gpu;
-    if (is_told(x, with, is_gap)) {
-        if (rule == &drift && is_gap) kp_rules_waits_grow(x);
+    /* A host that is late waits until the GPU has done what was launched before. */
+    const bool is_of_gpu = x->out->is_late && part == KP_SPLIT_COMPUTE,
+               is_known = !is_of_gpu && is_told(x, with, is_gap);
+    if (is_known && rule == &drift && is_gap) kp_rules_waits_grow(x);
+    if (is_of_gpu || is_known) {
         free(cost->of);
         return NULL;
     }
@@ -325,9 +323,9 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compa
     if (is_gap && is_outlier) of_part.change = gap_change(x, cost);
     if (rule == &drift) of_part.change = drift_change(part, is_gap);
     const char *numbers = numbers_text(x, cost);
-    const bool is_told = is_outlier && part != KP_SPLIT_LOADING;
     const char *const longer_by = part == KP_SPLIT_COMM && !x->out->has_gpu ? longer_by_text(x, cost) : NULL;
-    const char *begin = is_told ? kp_stepbegin_text(x, cost->of, with->longer) : "";
+    const bool has_begin = is_outlier && part != KP_SPLIT_LOADING;
+    const char *begin = has_begin ? kp_stepbegin_text(x, cost->of, with->longer) : "";
     double *weights = is_gap ? more_weights(x, with) : NULL;
     const bool is_one = cost->least == 1;
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
