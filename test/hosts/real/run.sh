@@ -83,7 +83,7 @@ recorded() { # mode
   n=$(find "$work/traces" -name '*.pt.trace.json.gz' | wc -l)
   bad=$(find "$work/traces" -name '*.pt.trace.json.gz' -print0 | xargs -0 -r gzip -t 2>&1 | head -n 1)
   [ -z "$bad" ] || printf ' broken trace: %s;' "$bad"
-  bad=$(find "$work/traces" -type f ! -name '*.gz' ! -name '*.heap.zst' ! -name '*.kprof' ! -name '*.table.txt' ! -name '*.stacks.txt' ! -name '*.memory.html' ! -name '*.family' ! -name '.*.part' | head -n 1)
+  bad=$(find "$work/traces" -type f ! -name '*.gz' ! -name '*.heap.zst' ! -name '*.kprof' ! -name '*.table.txt' ! -name '*.stacks.txt' ! -name '*.memory.html' ! -name '*.family' ! -name '*.ends' ! -name '.*.part' | head -n 1)
   [ -z "$bad" ] || printf ' left %s;' "${bad#"$work/traces/"}"
   if [ "$1" = malloc ] && [ "$n" = 0 ]; then printf ' it was not recorded;'; fi
 }
