@@ -8,6 +8,7 @@
  */
 #include "export/answers/top/timeshares.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,10 +135,10 @@ static void no_core_set(struct kp_summary *out, const struct kp_chosen *chosen, 
 {
     out->no_core_ns = 0;
     for (size_t i = 0; i < chosen->step_count; i++) {
-        out->no_core_ns += (int64_t)waits[i];
-        if (chosen->steps[i].number == out->slowest_step) out->slowest_no_core_ns = (int64_t)waits[i];
+        out->no_core_ns += llround(waits[i]);
+        if (chosen->steps[i].number == out->slowest_step) out->slowest_no_core_ns = llround(waits[i]);
     }
-    if (chosen->step_count && is_slow(out->first_ns - (int64_t)waits[0], out->rest_median_ns)) return;
+    if (chosen->step_count && is_slow(out->first_ns - llround(waits[0]), out->rest_median_ns)) return;
     out->is_first_slow = false;
 }
 
