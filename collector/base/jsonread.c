@@ -57,16 +57,25 @@ static uint64_t word_at(const char *at)
 /* The number of the lowest byte that is not zero. */
 static unsigned first_byte(uint64_t word) { return (unsigned)__builtin_ctzll(word) / 8; }
 
-static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+#define SPACES (UINT64_C(1) << ' ' | 1 << '\n' | 1 << '\r' | 1 << '\t')
+static bool is_space(char c) { return (unsigned char)c <= ' ' && SPACES >> c & 1; }
+
+/*
+ * Most of a text is read without a look for its end. `end` is then a quote in the text, and FAR bytes are behind it:
+ * blanks, digits and the plain part of a string stop there. `is_far` is a constant in each call.
+ */
+enum { FAR = 16 };
+#define IS_IN(at, end) (is_far || (at) < (end))
 
 /*
  * One blank is the common case. Else a blank and the eight that follow it are a step: a line's end with its indent.
  */
-INLINE const char *space_skip(const char *at, const char *end)
+INLINE const char *space_skip(const char *at, const char *end, const bool is_far)
 {
-    if (end - at > 1 && *at == ' ' && (unsigned char)at[1] > ' ') return at + 1;
-    while (at < end && (unsigned char)*at <= ' ' && is_space(*at)) {
-        if (end - ++at < 8) continue;
+    if ((is_far || end - at > 1) && *at == ' ' && (unsigned char)at[1] > ' ') return at + 1;
+    while (IS_IN(at, end) && is_space(*at)) {
+        ++at;
+        if (!is_far && end - at < 8) continue;
         const uint64_t others = word_at(at) ^ ONES * ' ';
         at += others ? first_byte(others) : 8;
     }
@@ -85,9 +94,9 @@ static uint64_t special_mark(uint64_t word)
 }
 
 /* Where the plain part of a string ends. `also`: HIGHS, or 0 where letters beyond ASCII are plain. */
-INLINE const char *plain_end(const char *at, const char *end, uint64_t also)
+INLINE const char *plain_end(const char *at, const char *end, const uint64_t also, const bool is_far)
 {
-    for (; end - at >= 8; at += 8) {
+    for (; is_far || end - at >= 8; at += 8) {
         const uint64_t word = word_at(at), mark = special_mark(word) | (word & also);
         if (mark) return at + first_byte(mark);
     }
@@ -181,59 +190,76 @@ static void room_make(struct kp_jsonread *r, struct kp_json_buffer *b, size_t by
     b->data = r->grow(b->data, b->room);
 }
 
-/* Passes what is in a string. `also` as in plain_end, a constant. Returns where its last quote stands. */
-INLINE const char *string_pass(struct kp_jsonread *r, const char *from, const char *end, const uint64_t also)
+/* Passes the rest of a string. Returns where its last quote stands. */
+static __attribute__((noinline)) const char *string_pass(struct kp_jsonread *r, const char *at)
 {
-    for (const char *at = from;;) {
-        at = plain_end(at, end, also);
-        if (at == end) return cut(r, end, "string without an end");
+    for (;;) {
+        at = plain_end(at, r->end, r->is_utf8 ? HIGHS : 0, false);
+        if (at == r->end) return cut(r, at, "string without an end");
         if (*at == '"') return at;
-        at = special_take(r, at, end);
+        at = special_take(r, at, r->end);
         if (!at) return NULL;
     }
 }
 
 /* Stands on the opening quote, and ends behind the closing one. */
-INLINE const char *string_take(struct kp_jsonread *r, const char *at, const char *end, const char **text, size_t *bytes)
+INLINE const char *string_take(struct kp_jsonread *r, const char *at, const char *end, const char **text, size_t *bytes,
+                               const bool is_far)
 {
+    const char *const from = *text = at + 1;
+    at = plain_end(from, end, HIGHS, is_far);
+    *bytes = (size_t)(at - from);
+    if (IS_IN(at, end) && *at == '"') return at + 1;
     r->has_escapes = false;
-    const char *const from = at + 1;
-    const char *const last = r->is_utf8 ? string_pass(r, from, end, HIGHS) : string_pass(r, from, end, 0);
-    if (!last) return NULL;
-    *text = from;
-    *bytes = (size_t)(last - from);
+    at = string_pass(r, at);
+    if (!at) return NULL;
+    *bytes = (size_t)(at - from);
     if (r->has_escapes && r->calls) {
         room_make(r, &r->plain, *bytes + 4);
         *bytes = kp_jsonread_plain(r->plain.data, r->plain.room, from, *bytes);
         *text = r->plain.data;
     }
-    return last + 1;
+    return at + 1;
 }
 
 /* ---- numbers and words ---- */
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Takes one digit or more. */
-INLINE const char *digits_take(struct kp_jsonread *r, const char *at, const char *end)
+/* Takes one digit or more, and adds them to `sum`, which may overflow. */
+INLINE const char *digits_take(struct kp_jsonread *r, const char *at, const char *end, uint64_t *sum, const bool is_far)
 {
-    if (at == end) return cut(r, at, "expected a digit");
+    if (!IS_IN(at, end)) return cut(r, at, "expected a digit");
     if (!is_digit(*at)) return stop(r, at, "expected a digit");
-    while (at < end && is_digit(*at)) at++;
+    do *sum = *sum * 10 + (uint64_t)(*at++ - '0');
+    while (IS_IN(at, end) && is_digit(*at));
     return at;
 }
 
-INLINE const char *number_take(struct kp_jsonread *r, const char *at, const char *end)
+static __attribute__((noinline)) const char *exponent_take(struct kp_jsonread *r, const char *at)
 {
-    if (*at == '-') at++;
-    at = at < end && *at == '0' ? at + 1 : digits_take(r, at, end);
-    if (at && at < end && *at == '.') at = digits_take(r, at + 1, end);
-    if (at && at < end && (*at == 'e' || *at == 'E')) {
-        at++;
-        if (at < end && (*at == '+' || *at == '-')) at++;
-        at = digits_take(r, at, end);
+    uint64_t sum = 0;
+    r->decimals = -1;
+    if (at < r->end && (*at == '+' || *at == '-')) at++;
+    return digits_take(r, at, r->end, &sum, false);
+}
+
+INLINE const char *number_take(struct kp_jsonread *r, const char *at, const char *end, const bool is_far)
+{
+    const char *const from = at + (*at == '-');
+    uint64_t sum = 0;
+    at = IS_IN(from, end) && *from == '0' ? from + 1 : digits_take(r, from, end, &sum, is_far);
+    if (!at) return NULL;
+    r->decimals = at - from > KP_JSON_DIGITS ? -1 : 0;
+    if (IS_IN(at, end) && *at == '.') {
+        const char *const point = at;
+        at = digits_take(r, at + 1, end, &sum, is_far);
+        if (!at) return NULL;
+        r->decimals = at - from > KP_JSON_DIGITS + 1 ? -1 : (int8_t)(at - point - 1);
     }
-    return at == end && !r->is_whole ? cut(r, at, NULL) : at; /* another digit may follow */
+    r->digits = sum;
+    if (IS_IN(at, end) && (*at | 0x20) == 'e') at = exponent_take(r, at + 1);
+    return at == r->end && !r->is_whole ? cut(r, at, NULL) : at; /* another digit may follow */
 }
 
 static const char *word_take(struct kp_jsonread *r, const char *at, const char *end, const char *word)
@@ -262,12 +288,11 @@ static const char *value_refuse(struct kp_jsonread *r, const char *at, const cha
 #define CALL(r, behind, call) \
     ((r)->at = (behind), !(r)->calls || (r)->calls->call ? (behind) : stop((r), (behind), "stopped"))
 
-/* The level is that of an object? */
-static bool level_get(const struct kp_jsonread *r, size_t level) { return r->levels[level / 64] >> (level % 64) & 1; }
+static bool is_in_object(const struct kp_jsonread *r) { return r->inner & 1; }
 
 INLINE const char *comma_take(struct kp_jsonread *r, const char *at)
 {
-    r->state = r->in_object ? KEY : VALUE;
+    r->state = is_in_object(r) ? KEY : VALUE;
     return at + 1;
 }
 
@@ -290,85 +315,102 @@ static bool levels_grow(struct kp_jsonread *r)
     return true;
 }
 
-static const char *bracket_open(struct kp_jsonread *r, const char *at, bool is_object)
+/* `inner` is full: its levels go to `levels`. */
+static bool inner_keep(struct kp_jsonread *r)
 {
-    if (r->depth == r->most && !levels_grow(r)) return stop(r, at, "nested too deep");
-    const uint64_t bit = UINT64_C(1) << (r->depth % 64);
-    if (is_object) r->levels[r->depth / 64] |= bit;
-    else r->levels[r->depth / 64] &= ~bit;
+    if (r->depth == r->most && !levels_grow(r)) return false;
+    r->levels[r->depth / 64 - 1] = r->inner;
+    return true;
+}
+
+INLINE const char *bracket_open(struct kp_jsonread *r, const char *at, const bool is_object)
+{
+    if (r->depth % 64 == 0 && r->depth && !inner_keep(r)) return stop(r, at, "nested too deep");
     r->depth++;
-    r->in_object = is_object;
+    r->inner = r->inner << 1 | is_object;
     r->state = is_object ? FIRST_KEY : FIRST_VALUE;
     return is_object ? CALL(r, at + 1, map_start(r->context)) : CALL(r, at + 1, array_start(r->context));
 }
 
 static const char *bracket_close(struct kp_jsonread *r, const char *at, const char *end)
 {
-    const bool is_object = *at == '}';
-    r->in_object = --r->depth && level_get(r, r->depth - 1);
-    at = is_object ? CALL(r, at + 1, map_end(r->context)) : CALL(r, at + 1, array_end(r->context));
+    const bool is_object = *at++ == '}';
+    r->inner >>= 1;
+    if (--r->depth % 64 == 0 && r->depth) r->inner = r->levels[r->depth / 64 - 1];
+    at = is_object ? CALL(r, at, map_end(r->context)) : CALL(r, at, array_end(r->context));
     return value_end(r, at, end);
 }
 
-static const char *word_value_take(struct kp_jsonread *r, const char *at, const char *end)
+static __attribute__((noinline)) const char *word_value_take(struct kp_jsonread *r, const char *at)
 {
     static const char *const words[] = {"null", "false", "true"};
     int i = 2;
     while (i && *at != words[i][0]) i--;
-    const char *to = word_take(r, at, end, words[i]);
-    if (!to) return r->why ? value_refuse(r, at, end) : NULL;
+    const char *to = word_take(r, at, r->end, words[i]);
+    if (!to) return r->why ? value_refuse(r, at, r->end) : NULL;
+    r->decimals = -1;
     to = i ? CALL(r, to, boolean(r->context, i - 1)) : CALL(r, to, null(r->context));
-    return value_end(r, to, end);
+    return value_end(r, to, r->end);
 }
 
-INLINE const char *value_take(struct kp_jsonread *r, const char *at, const char *end)
+INLINE const char *value_take(struct kp_jsonread *r, const char *at, const char *end, const bool is_far)
 {
     const char *text;
     size_t bytes;
     if (*at == '"') {
-        at = string_take(r, at, end, &text, &bytes);
+        at = string_take(r, at, end, &text, &bytes, is_far);
         if (!at) return NULL;
+        r->decimals = -1;
         at = CALL(r, at, string(r->context, (const unsigned char *)text, bytes));
         return value_end(r, at, end);
     }
-    if (*at == '{' || *at == '[') return bracket_open(r, at, *at == '{');
-    if (*at != '-' && !is_digit(*at)) return word_value_take(r, at, end);
-    const char *const to = number_take(r, at, end);
-    if (!to) return r->why ? value_refuse(r, at, end) : NULL;
+    if (*at == '{') return bracket_open(r, at, true);
+    if (*at == '[') return bracket_open(r, at, false);
+    if (*at != '-' && !is_digit(*at)) return word_value_take(r, at);
+    const char *const to = number_take(r, at, end, is_far);
+    if (!to) return r->why ? value_refuse(r, at, r->end) : NULL;
     return value_end(r, CALL(r, to, number(r->context, at, (size_t)(to - at))), end);
 }
 
-INLINE const char *key_take(struct kp_jsonread *r, const char *at, const char *end)
+/* Takes a name, and its value where that stands near. */
+INLINE const char *member_take(struct kp_jsonread *r, const char *at, const char *end, const bool is_far)
 {
     const char *text;
     size_t bytes;
     if (*at != '"') return stop(r, at, "expected a member name in double quotes");
-    at = string_take(r, at, end, &text, &bytes);
+    at = string_take(r, at, end, &text, &bytes, is_far);
     if (!at) return NULL;
     at = CALL(r, at, map_key(r->context, (const unsigned char *)text, bytes));
-    r->state = at && at < end && *at == ':' ? VALUE : COLON;
-    return r->state == VALUE ? at + 1 : at;
+    if (!at) return NULL;
+    r->state = COLON;
+    if (at >= end || *at != ':') return at;
+    r->state = VALUE;
+    at++;
+    if (IS_IN(at, end) && *at == ' ') at++;
+    if (at >= end || (unsigned char)*at <= ' ') return at;
+    const char *const to = value_take(r, at, end, is_far);
+    return to || r->why ? to : at;
 }
 
 INLINE const char *behind_take(struct kp_jsonread *r, const char *at, const char *end)
 {
     if (*at == ',') return comma_take(r, at);
-    if (*at == (r->in_object ? '}' : ']')) return bracket_close(r, at, end);
-    return stop(r, at, r->in_object ? "expected ',' or '}'" : "expected ',' or ']'");
+    if (*at == (is_in_object(r) ? '}' : ']')) return bracket_close(r, at, end);
+    return stop(r, at, is_in_object(r) ? "expected ',' or '}'" : "expected ',' or ']'");
 }
 
 /* Takes what stands at `at`, which is no blank. */
-INLINE const char *item_take(struct kp_jsonread *r, const char *at, const char *end)
+INLINE const char *item_take(struct kp_jsonread *r, const char *at, const char *end, const bool is_far)
 {
     switch (r->state) {
     case FIRST_VALUE:
         if (*at == ']') return bracket_close(r, at, end);
         /* fall through */
-    case VALUE: return value_take(r, at, end);
+    case VALUE: return value_take(r, at, end, is_far);
     case FIRST_KEY:
         if (*at == '}') return bracket_close(r, at, end);
         /* fall through */
-    case KEY: return key_take(r, at, end);
+    case KEY: return member_take(r, at, end, is_far);
     case COLON:
         if (*at != ':') return stop(r, at, "expected ':'");
         r->state = VALUE;
@@ -386,21 +428,31 @@ static const char *end_why(const struct kp_jsonread *r)
     case FIRST_KEY:
     case KEY: return "expected a member name in double quotes";
     case COLON: return "expected ':'";
-    case BEHIND: return r->in_object ? "expected ',' or '}'" : "expected ',' or ']'";
+    case BEHIND: return is_in_object(r) ? "expected ',' or '}'" : "expected ',' or ']'";
     default: return "ends too early";
     }
 }
 
 /* ---- feeding ---- */
 
-/* Reads up to the end, or to a value that is cut there. Returns the end of what was taken; NULL: wrong. */
-static const char *text_read(struct kp_jsonread *r, const char *at, const char *end)
+/* Reads up to the end, or to a value that is cut. Returns the end of what was taken; NULL: wrong. */
+INLINE const char *part_read(struct kp_jsonread *r, const char *at, const char *end, const bool is_far)
 {
-    for (;;) {
-        const char *const from = space_skip(at, end), *const to = from == end ? NULL : item_take(r, from, end);
+    while (at < end) {
+        const char *const from = space_skip(at, end, is_far);
+        const char *const to = from == end ? NULL : item_take(r, from, end, is_far);
         if (!to) return r->why ? NULL : at;
         at = to;
     }
+    return at;
+}
+
+static const char *text_read(struct kp_jsonread *r, const char *at, size_t bytes)
+{
+    const char *const far = bytes > FAR ? memrchr(at, '"', bytes - FAR) : NULL;
+    r->end = at + bytes;
+    if (far) at = part_read(r, at, far, true);
+    return at ? part_read(r, at, r->end, false) : NULL;
 }
 
 void kp_jsonread_open(struct kp_jsonread *r)
@@ -419,7 +471,6 @@ void kp_jsonread_close(struct kp_jsonread *r)
 
 void kp_jsonread_enter_list(struct kp_jsonread *r)
 {
-    r->few[0] = 0;
     r->depth = 1;
     r->state = BEHIND;
 }
@@ -444,7 +495,7 @@ bool kp_jsonread_feed(struct kp_jsonread *r, const char *text, size_t bytes)
     }
     r->from = text;
     r->before = r->fed - bytes;
-    const char *const at = text_read(r, text, text + bytes);
+    const char *const at = text_read(r, text, bytes);
     if (!at) return false;
     const size_t left = bytes - (size_t)(at - text);
     if (joined && at != text) memmove(r->held.data, at, left);

@@ -24,7 +24,7 @@ struct kp_json_calls {
     int (*array_end)(void *context);
 };
 
-enum { KP_JSON_FEW = 512 };
+enum { KP_JSON_FEW = 512, KP_JSON_DIGITS = 19 };
 struct kp_json_buffer {
     char *data;
     size_t used, room;
@@ -38,14 +38,16 @@ struct kp_jsonread {
     /* The reader's own: */
     uint8_t state;
     bool has_escapes;                        /* in the string that is read */
-    bool in_object;                          /* the level now is that of an object */
+    int8_t decimals;                         /* digits behind its point; -1: `digits` are not those of the value */
+    uint64_t digits;                         /* during a call: of the number, without sign and point */
     const char *why;                         /* NULL, or why the text is not JSON */
     const char *at;                          /* during a call: behind the value; then where the reading stopped */
-    const char *from;                        /* the text that is read, or NULL */
+    const char *from, *end;                  /* the text that is read, or NULL */
     size_t depth, most;                      /* levels that `levels` has room for */
     size_t tried;                            /* bytes of `held` that were read, and are a part of a value */
     uint64_t fed, before;                    /* bytes so far; those before `from` */
-    uint64_t few[KP_JSON_FEW / 64], *levels; /* a bit a level: an object */
+    uint64_t inner;                          /* a bit a level, the innermost is the lowest: an object */
+    uint64_t few[KP_JSON_FEW / 64], *levels; /* the same of each 64 levels around those */
     struct kp_json_buffer held, plain;       /* what is pending; a string without its escapes */
 };
 /* The caller has set the first members, and the others are 0. */

@@ -300,6 +300,67 @@ static void what_is_wrong_is_refused_at_its_byte_in_any_pieces(void **state)
             if (offset != bad[i].offset) fail_msg("%s in %zu: %ju: %s", bad[i].text, piece, (uintmax_t)offset, why);
             assert_string_equal(why, bad[i].why);
         }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) { /* the same far before the end of a text */
+        char text[128];
+        const char *why = NULL;
+        if (bad[i].offset == strlen(bad[i].text)) continue;
+        const int n = snprintf(text, sizeof text, "%s, \"and so it goes on\", \"and on\"]", bad[i].text);
+        const uint64_t offset = feed(text, (size_t)n, (size_t)n, &why);
+        if (offset != bad[i].offset) fail_msg("%s: %ju: %s", text, (uintmax_t)offset, why);
+        assert_string_equal(why, bad[i].why);
+    }
+}
+
+static int on_digits(void *context, const char *text, size_t bytes)
+{
+    const struct kp_jsonread *const r = context;
+    const size_t used = strlen(said);
+    (void)text, (void)bytes;
+    if (r->decimals < 0) snprintf(said + used, sizeof said - used, "? ");
+    else snprintf(said + used, sizeof said - used, "%ju/%d ", (uintmax_t)r->digits, r->decimals);
+    return 1;
+}
+
+static int on_text(void *context, const unsigned char *text, size_t n)
+{
+    return on_digits(context, (const char *)text, n);
+}
+
+/* Of more digits than a word has, and of an exponent, the text alone is known. Also of a value that is no number. */
+static void digits_of_a_number_are_known(void **state)
+{
+    static const char text[] = "[12, -1.250, 0, 0.5, 1e2, 1.5E1, 9999999999999999999, 10000000000000000000, "
+                               "123456789012345678.9, 1234567890123456789.5, -0.001, \"12\", true, 7]";
+    struct kp_json_calls calls = all_calls;
+    struct kp_jsonread r = {.calls = &calls, .grow = grow, .context = &r};
+    (void)state;
+    calls.number = on_digits;
+    calls.string = on_text;
+    said[0] = 0;
+    kp_jsonread_open(&r);
+    assert_true(kp_jsonread_feed(&r, text, sizeof text - 1) && kp_jsonread_end(&r));
+    assert_string_equal(said,
+                        "[ 12/0 1250/3 0/0 5/1 ? ? 9999999999999999999/0 ? 1234567890123456789/1 ? 1/3 ? true 7/0 ] ");
+    kp_jsonread_close(&r);
+}
+
+/* A word has 64 levels. */
+static void each_of_many_levels_keeps_its_kind(void **state)
+{
+    enum { DEEP = 200 };
+    char text[8 * DEEP] = "", told[8 * DEEP] = "";
+    (void)state;
+    for (int i = 0; i < DEEP; i++) {
+        strcat(text, i % 3 ? "[" : "{\"a\":");
+        strcat(told, i % 3 ? "[ " : "{ .a ");
+    }
+    strcat(text, "1");
+    strcat(told, "1 ");
+    for (int i = DEEP; i--;) {
+        strcat(text, i % 3 ? "]" : "}");
+        strcat(told, i % 3 ? "] " : "} ");
+    }
+    reads(text, strlen(text), told);
 }
 
 static void levels_have_no_end_where_memory_grows(void **state)
@@ -380,6 +441,8 @@ int main(void)
         cmocka_unit_test(escapes_and_pairs_are_resolved),
         cmocka_unit_test(words_of_any_length_are_read_whole),
         cmocka_unit_test(what_is_wrong_is_refused_at_its_byte_in_any_pieces),
+        cmocka_unit_test(digits_of_a_number_are_known),
+        cmocka_unit_test(each_of_many_levels_keeps_its_kind),
         cmocka_unit_test(levels_have_no_end_where_memory_grows),
         cmocka_unit_test(a_text_may_begin_inside_of_a_list),
         cmocka_unit_test(a_long_string_in_pieces_is_read_in_time),
