@@ -2,6 +2,7 @@
 /* kineto_keys.c - finds which key of a trace a text is */
 #include "export/read/kineto/kineto_keys.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* The keys of a place by their length: few are as long as another, so most texts are compared with one or none. */
@@ -52,10 +53,20 @@ static key_table args_keys = {
 };
 static key_table *const tables[DONE + 1] = {[TOP] = &top_keys, [EVENT] = &event_keys, [ARGS] = &args_keys};
 
+/* memcmp() would take half of the time of a search. Two words of a text may have bytes in common. */
+static inline bool is_same(const char *a, const char *b, size_t bytes)
+{
+    if (bytes >= 8)
+        return !memcmp(a, b, 8) && !memcmp(a + bytes - 8, b + bytes - 8, 8) &&
+               (bytes <= 16 || !memcmp(a + 8, b + 8, 8));
+    if (bytes >= 4) return !memcmp(a, b, 4) && !memcmp(a + bytes - 4, b + bytes - 4, 4);
+    return bytes < 2 || (!memcmp(a, b, 2) && a[bytes - 1] == b[bytes - 1]);
+}
+
 enum kp_kineto_key kp_kineto_key_find(enum kp_kineto_place place, const char *text, size_t bytes)
 {
     if (!tables[place] || bytes > LONGEST_KEY) return KEY_OTHER;
     for (const struct key_row *row = (*tables[place])[bytes]; row->text; row++)
-        if (row->text[0] == text[0] && memcmp(row->text, text, bytes) == 0) return row->key;
+        if (row->text[0] == text[0] && is_same(row->text, text, bytes)) return row->key;
     return KEY_OTHER;
 }

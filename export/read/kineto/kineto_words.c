@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kineto_words.c - reads numbers and categories of a trace */
+/* kineto_words.c - reads numbers and categories of a trace, and knows what is none */
 #include "export/read/kineto/kineto.h"
 #include "export/read/kineto/kineto_words.h"
 
@@ -121,4 +121,24 @@ uint8_t kp_kineto_kind(const char *cat)
     for (size_t i = 0; i < sizeof kind_rows / sizeof *kind_rows; i++)
         if (strcmp(kind_rows[i].cat, cat) == 0) return kind_rows[i].kind;
     return KP_KINETO_OTHER;
+}
+
+const char *kp_kineto_foreign(const char *text, size_t bytes)
+{
+    static const struct {
+        const char *begin, *is;
+    } kinds[] = {{"<", " (this is HTML or XML)"},
+                 {"version https://git-lfs", " (this is a Git LFS pointer: git lfs pull)"},
+                 {"PK\003\004", " (this is a ZIP archive: unpack it)"},
+                 {"SQLite format 3", " (this is an SQLite database)"},
+                 {"\377\376", " (this is UTF-16)"},
+                 {"\376\377", " (this is UTF-16)"},
+                 {"\x80\004", " (this is a pickle)"},
+                 {"\x80\005", " (this is a pickle)"},
+                 {"\177ELF", " (this is a program)"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t length = strlen(kinds[i].begin);
+        if (bytes >= length && memcmp(text, kinds[i].begin, length) == 0) return kinds[i].is;
+    }
+    return "";
 }

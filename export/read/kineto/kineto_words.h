@@ -14,3 +14,5 @@ uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
 /* hierarchy.c: Writes "nn.Module: fc1(Linear);nn.Module: TOP(Net)" of "TOP(Net)::forward.fc1(Linear)::forward.", the
  * innermost first as in a call stack. Returns its length; 0: there is none, or no room. */
 size_t kp_hierarchy_stack(char *out, size_t room, const char *text, size_t bytes);
+/* What a file is in place of a trace, by how it begins; or "". */
+const char *kp_kineto_foreign(const char *text, size_t bytes);

@@ -6,6 +6,7 @@ SRC_parse := \
     export/read/parse/kineto_file.c \
     export/read/parse/kineto_parse.c \
     export/read/parse/kineto_pieces.c \
+    export/read/parse/kineto_raw.c \
     export/read/parse/kineto_read.c
 UNIT_parse := \
     test/unit/parse/test_kineto.c

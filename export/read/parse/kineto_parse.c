@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "collector/base/kp_jsonread.h"
-#include "collector/base/kp_utf8.h"
 #include "export/read/kineto/kineto_keys.h"
 #include "export/read/kineto/kineto_words.h"
+#include "export/read/parse/kineto_raw.h"
 #include "export/read/parse/kineto_parse.h"
 #include "export/show/shapetext.h"
 
@@ -34,9 +34,9 @@ struct kp_kineto_parser {
     unsigned skip;  /* depth of the value being skipped */
     unsigned level; /* depth inside Input Dims; place in Input type */
     bool has_lists; /* Input Dims have lists of tensors */
-    bool keep_args, comma;
+    bool keep_args;
     size_t args_from;              /* in args_text, those of this event */
-    bool raws;                     /* the args of this event are kept, maybe for its work alone */
+    struct kp_kineto_raw raw;      /* of args that are kept, maybe for the event's work alone */
     bool is_in_device, has_device; /* the facts that are read are those of a device; of the first one alone */
     struct kp_kineto_event event;
     struct kp_kineto_memory memory;
@@ -53,6 +53,8 @@ struct kp_kineto_parser {
     char why[160];
 };
 
+#define APART __attribute__((noinline)) /* its caller, which mostly does not call it, needs less registers so */
+
 static void text_add(struct parse_text *t, const char *data, size_t bytes)
 {
     if (bytes == 0) return;
@@ -67,6 +69,13 @@ static void dims_part(struct kp_kineto_parser *p)
     if (p->dims.used && p->dims.data[p->dims.used - 1] != '[') text_add(&p->dims, ", ", 2);
 }
 
+static APART void dims_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    if (p->level < 2) return;
+    dims_part(p);
+    text_add(&p->dims, text, bytes);
+}
+
 /* ---- values ---- */
 
 /* Clamps times to the year 2043 and memory to 64 TB, so that sums fit into 64 bits. */
@@ -77,22 +86,37 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
 #define MOST_NS (INT64_C(1) << 61)
 #define MOST_BYTES (INT64_C(1) << 46)
 
-static void event_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
+/* The reader knows the digits of most numbers. Others are read from their text. */
+static int64_t whole_of(const struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    const struct kp_jsonread *const r = &p->json;
+    if (r->decimals || r->digits > INT64_MAX) return kp_kineto_whole(text, bytes);
+    return *text == '-' ? -(int64_t)r->digits : (int64_t)r->digits;
+}
+
+static int64_t ns_of(const struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    const struct kp_jsonread *const r = &p->json;
+    if (r->decimals != 3 || r->digits > INT64_MAX) return kp_kineto_ns(text, bytes);
+    return *text == '-' ? -(int64_t)r->digits : (int64_t)r->digits;
+}
+
+static APART void event_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     struct kp_kineto_event *e = &p->event;
     switch (p->key) {
-    case KEY_TS: e->start_ns = within(kp_kineto_ns(text, bytes), -(MOST_NS / 2), MOST_NS); break;
-    case KEY_DUR: e->dur_ns = within(kp_kineto_ns(text, bytes), 0, MOST_NS); break;
-    case KEY_PID: e->pid = kp_kineto_whole(text, bytes); break;
-    case KEY_TID: e->tid = kp_kineto_whole(text, bytes); break;
+    case KEY_TS: e->start_ns = within(ns_of(p, text, bytes), -(MOST_NS / 2), MOST_NS); break;
+    case KEY_DUR: e->dur_ns = within(ns_of(p, text, bytes), 0, MOST_NS); break;
+    case KEY_PID: e->pid = whole_of(p, text, bytes); break;
+    case KEY_TID: e->tid = whole_of(p, text, bytes); break;
     default: break;
     }
 }
 
-static void args_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
+static APART void args_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     struct kp_kineto_event *e = &p->event;
-    int64_t value = p->key == KEY_OTHER ? 0 : kp_kineto_whole(text, bytes);
+    int64_t value = p->key == KEY_OTHER ? 0 : whole_of(p, text, bytes);
     switch (p->key) {
     case KEY_EXTERNAL: e->external_id = value; break;
     case KEY_INDEX: e->index = (uint32_t)value; break;
@@ -115,9 +139,9 @@ static void args_number(struct kp_kineto_parser *p, const char *text, size_t byt
     }
 }
 
-static void top_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
+static APART void top_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
-    int64_t value = kp_kineto_whole(text, bytes);
+    int64_t value = whole_of(p, text, bytes);
     switch (p->key) {
     case KEY_BASE: p->trace->base_ns = within(value, 0, MOST_NS); break;
     case KEY_FLOPS: p->trace->with_flops = value != 0; break;
@@ -129,7 +153,7 @@ static void top_number(struct kp_kineto_parser *p, const char *text, size_t byte
     }
 }
 
-static void top_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
+static APART void top_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     struct kp_kineto *t = p->trace;
     switch (p->key) {
@@ -138,12 +162,13 @@ static void top_string(struct kp_kineto_parser *p, const char *text, size_t byte
         t->memory_before = kp_strings_put(t->strings, text, bytes);
         t->has_memory_before = true;
         break;
+    case KEY_FACT: kp_fact_add(t, &p->fact, text, bytes); break;
     case KEY_FREED: t->memory_freed = kp_strings_put(t->strings, text, bytes); break;
     default: break;
     }
 }
 
-static void event_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
+static APART void event_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     struct kp_kineto_event *e = &p->event;
     struct kp_strings *strings = p->trace->strings;
@@ -181,7 +206,7 @@ static void hierarchy_take(struct kp_kineto_parser *p, const char *text, size_t 
     if (length) p->event.stack = kp_strings_put(p->trace->strings, stack, length);
 }
 
-static void args_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
+static APART void args_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     switch (p->key) {
     case KEY_STACK:
@@ -203,8 +228,14 @@ static void args_string(struct kp_kineto_parser *p, const char *text, size_t byt
     }
 }
 
+static APART void concrete_add(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    text_add(&p->concrete, text, bytes);
+    text_add(&p->concrete, "\n", 1);
+}
+
 /* Takes an input's type: for a tensor that of its elements, "" for what is neither tensor nor number. */
-static void type_take(struct kp_kineto_parser *p, const char *text, size_t bytes)
+static APART void type_take(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     const bool is_tensor =
         bytes && !(bytes == 6 && !memcmp(text, "Scalar", 6)) && !(bytes == 10 && !memcmp(text + 6, "List", 4));
@@ -265,89 +296,20 @@ static void event_end(struct kp_kineto_parser *p)
     *KP_KINETO_NEXT(t->memory, t->memory_count, t->memory_capacity) = p->memory;
 }
 
-/* ---- the args as they are in the file, for `kprof events --json` ---- */
-
-static void raw(struct kp_kineto_parser *p, const char *text, size_t bytes)
-{
-    struct kp_kineto *t = p->trace;
-    if (bytes == 0) return;
-    t->args_text = kp_kineto_grow(t->args_text, &t->args_capacity, t->args_bytes + bytes, 1);
-    memcpy(t->args_text + t->args_bytes, text, bytes);
-    t->args_bytes += bytes;
-}
-
-static bool raw_on(const struct kp_kineto_parser *p) { return p->raws && p->place >= ARGS && p->place <= TYPES; }
-
-static void raw_value(struct kp_kineto_parser *p, const char *text, size_t bytes)
-{
-    if (!raw_on(p)) return;
-    if (p->comma) raw(p, ",", 1);
-    raw(p, text, bytes);
-    p->comma = true;
-}
-
-static void raw_open(struct kp_kineto_parser *p, const char *bracket)
-{
-    raw_value(p, bracket, 1);
-    p->comma = false;
-}
-
-static void raw_close(struct kp_kineto_parser *p, const char *bracket)
-{
-    if (raw_on(p)) raw(p, bracket, 1);
-    p->comma = true;
-}
-
-/* Writes a letter beyond ASCII as kp_plain_json() does. Returns how many bytes of the text it took. */
-static size_t raw_letter(struct kp_kineto_parser *p, const unsigned char *text, size_t left)
-{
-    const size_t n = kp_utf8_length(text, left);
-    char code[8];
-    if (n == 2 && text[0] == 0xc2 && text[1] < 0xa0)
-        raw(p, code, (size_t)snprintf(code, sizeof code, "\\u%04x", text[1]));
-    else if (n) raw(p, (const char *)text, n);
-    else raw(p, "\xef\xbf\xbd", 3);
-    return n ? n : 1;
-}
-
-static void raw_string(struct kp_kineto_parser *p, const unsigned char *text, size_t bytes)
-{
-    if (!raw_on(p)) return;
-    raw_value(p, "\"", 1);
-    for (size_t i = 0, n; i < bytes; i += n) {
-        char code[8];
-        n = 1;
-        if (text[i] == '"' || text[i] == '\\') {
-            char pair[2] = {'\\', (char)text[i]};
-            raw(p, pair, 2);
-        } else if (text[i] < 0x20 || text[i] == 0x7f) {
-            raw(p, code, (size_t)snprintf(code, sizeof code, "\\u%04x", text[i]));
-        } else if (text[i] < 0x80) {
-            raw(p, (const char *)text + i, 1);
-        } else {
-            n = raw_letter(p, text + i, bytes - i);
-        }
-    }
-    raw(p, "\"", 1);
-}
-
 /* ---- what the reader calls ---- */
+
+static const struct kp_json_calls calls, raw_calls;
 
 static int on_number(void *context, const char *text, size_t bytes)
 {
     struct kp_kineto_parser *p = context;
-    raw_value(p, text, bytes);
     if (p->skip) return 1;
     switch (p->place) {
     case TOP: top_number(p, text, bytes); break;
     case FACTS: kp_fact_add(p->trace, &p->fact, text, bytes); break;
     case EVENT: event_number(p, text, bytes); break;
     case ARGS: args_number(p, text, bytes); break;
-    case DIMS:
-        if (p->level < 2) break;
-        dims_part(p);
-        text_add(&p->dims, text, bytes);
-        break;
+    case DIMS: dims_number(p, text, bytes); break;
     default: break;
     }
     return 1;
@@ -356,18 +318,15 @@ static int on_number(void *context, const char *text, size_t bytes)
 static int on_string(void *context, const unsigned char *text, size_t bytes)
 {
     struct kp_kineto_parser *p = context;
-    raw_string(p, text, bytes);
     if (p->skip) return 1;
-    if (p->place == EVENT) event_string(p, (const char *)text, bytes);
-    else if (p->place == ARGS) args_string(p, (const char *)text, bytes);
-    else if (p->place == FACTS || (p->place == TOP && p->key == KEY_FACT))
-        kp_fact_add(p->trace, &p->fact, (const char *)text, bytes);
-    else if (p->place == TOP) top_string(p, (const char *)text, bytes);
-    else if (p->place == CONCRETE) {
-        text_add(&p->concrete, (const char *)text, bytes);
-        text_add(&p->concrete, "\n", 1);
-    } else if (p->place == TYPES) {
-        type_take(p, (const char *)text, bytes);
+    switch (p->place) {
+    case TOP: top_string(p, (const char *)text, bytes); break;
+    case FACTS: kp_fact_add(p->trace, &p->fact, (const char *)text, bytes); break;
+    case EVENT: event_string(p, (const char *)text, bytes); break;
+    case ARGS: args_string(p, (const char *)text, bytes); break;
+    case CONCRETE: concrete_add(p, (const char *)text, bytes); break;
+    case TYPES: type_take(p, (const char *)text, bytes); break;
+    default: break;
     }
     return 1;
 }
@@ -375,33 +334,30 @@ static int on_string(void *context, const unsigned char *text, size_t bytes)
 static int on_bool(void *context, int value)
 {
     struct kp_kineto_parser *p = context;
-    raw_value(p, value ? "true" : "false", value ? 4 : 5);
     if (!p->skip && p->place == ARGS && p->key == KEY_FINISHED && !value) p->event.flags |= KP_KINETO_UNFINISHED;
     if (!p->skip && p->place == TOP) top_number(p, value ? "1" : "0", 1);
     if (!p->skip && p->place == FACTS) kp_fact_add(p->trace, &p->fact, value ? "1" : "0", 1);
     return 1;
 }
 
-static int on_null(void *context)
-{
-    struct kp_kineto_parser *p = context;
-    raw_value(p, "null", 4);
-    return 1;
-}
+static int on_null(void *context) { return (void)context, 1; }
 
 static int on_key(void *context, const unsigned char *text, size_t bytes)
 {
     struct kp_kineto_parser *p = context;
-    if (raw_on(p)) {
-        raw_string(p, text, bytes);
-        raw(p, ":", 1);
-        p->comma = false;
-    }
     if (p->skip) return 1;
-    p->key = kp_kineto_key_find(p->place, (const char *)text, bytes);
     if (p->place == TOP || p->place == FACTS) kp_fact_key(&p->fact, (const char *)text, bytes);
-    p->trace->is_ours |= p->key == KEY_OURS;
+    p->key = kp_kineto_key_find(p->place, (const char *)text, bytes);
+    if (p->key == KEY_OURS) p->trace->is_ours = true;
     return 1;
+}
+
+/* The args of this event are kept as they are. */
+static void raws_begin(struct kp_kineto_parser *p)
+{
+    p->raw.comma = false;
+    kp_kineto_raw_open(&p->raw, '{');
+    p->json.calls = &raw_calls;
 }
 
 /* Its category comes before its args, or it may be any event. */
@@ -417,7 +373,6 @@ static bool is_fact(const struct kp_kineto_parser *p)
 static int on_map_start(void *context)
 {
     struct kp_kineto_parser *p = context;
-    raw_open(p, "{");
     if (p->skip) {
         p->skip++;
     } else if (p->place == OUTSIDE) {
@@ -430,12 +385,9 @@ static int on_map_start(void *context)
         p->moved = 0;
         p->module = 0;
         p->event_from = kp_jsonread_offset(&p->json);
-        p->raws = p->keep_args;
     } else if (p->place == EVENT && p->key == KEY_ARGS) {
-        p->raws |= p->trace->keep_works && is_maybe_work(p);
         p->place = ARGS;
-        p->comma = false;
-        raw_open(p, "{");
+        if (p->keep_args || (p->trace->keep_works && is_maybe_work(p))) raws_begin(p);
     } else if (is_fact(p) && kp_fact_open(&p->fact)) {
         p->is_in_device |= p->place == DEVICES;
         p->has_device |= p->is_in_device;
@@ -449,12 +401,12 @@ static int on_map_start(void *context)
 static int on_map_end(void *context)
 {
     struct kp_kineto_parser *p = context;
-    raw_close(p, "}");
     if (p->skip) {
         p->skip--;
     } else if (p->place == ARGS) {
         p->place = EVENT;
         p->key = KEY_OTHER;
+        p->json.calls = &calls;
     } else if (p->place == EVENT) {
         event_end(p);
         p->event_end = kp_jsonread_offset(&p->json);
@@ -499,7 +451,6 @@ static void dims_close(struct kp_kineto_parser *p)
 static int on_array_start(void *context)
 {
     struct kp_kineto_parser *p = context;
-    raw_open(p, "[");
     if (p->skip) {
         p->skip++;
     } else if (p->place == OUTSIDE || (p->place == TOP && p->key == KEY_EVENTS)) {
@@ -532,7 +483,6 @@ static int on_array_start(void *context)
 static int on_array_end(void *context)
 {
     struct kp_kineto_parser *p = context;
-    raw_close(p, "]");
     if (p->skip) {
         p->skip--;
     } else if (p->place == DIMS) {
@@ -550,8 +500,6 @@ static int on_array_end(void *context)
     return 1;
 }
 
-/* ---- feeding ---- */
-
 static const struct kp_json_calls calls = {
     .null = on_null,
     .boolean = on_bool,
@@ -563,6 +511,85 @@ static const struct kp_json_calls calls = {
     .array_start = on_array_start,
     .array_end = on_array_end,
 };
+
+/* ---- the same in args that are kept ---- */
+
+static int raw_null(void *context)
+{
+    struct kp_kineto_parser *const p = context;
+    kp_kineto_raw_value(&p->raw, "null", 4);
+    return on_null(p);
+}
+
+static int raw_bool(void *context, int value)
+{
+    struct kp_kineto_parser *const p = context;
+    kp_kineto_raw_value(&p->raw, value ? "true" : "false", value ? 4 : 5);
+    return on_bool(p, value);
+}
+
+static int raw_number(void *context, const char *text, size_t bytes)
+{
+    struct kp_kineto_parser *const p = context;
+    kp_kineto_raw_value(&p->raw, text, bytes);
+    return on_number(p, text, bytes);
+}
+
+static int raw_string(void *context, const unsigned char *text, size_t bytes)
+{
+    struct kp_kineto_parser *const p = context;
+    kp_kineto_raw_string(&p->raw, text, bytes);
+    return on_string(p, text, bytes);
+}
+
+static int raw_key(void *context, const unsigned char *text, size_t bytes)
+{
+    struct kp_kineto_parser *const p = context;
+    kp_kineto_raw_key(&p->raw, text, bytes);
+    return on_key(p, text, bytes);
+}
+
+static int raw_map_start(void *context)
+{
+    struct kp_kineto_parser *const p = context;
+    kp_kineto_raw_open(&p->raw, '{');
+    return on_map_start(p);
+}
+
+static int raw_map_end(void *context)
+{
+    struct kp_kineto_parser *const p = context;
+    kp_kineto_raw_close(&p->raw, '}');
+    return on_map_end(p);
+}
+
+static int raw_array_start(void *context)
+{
+    struct kp_kineto_parser *const p = context;
+    kp_kineto_raw_open(&p->raw, '[');
+    return on_array_start(p);
+}
+
+static int raw_array_end(void *context)
+{
+    struct kp_kineto_parser *const p = context;
+    kp_kineto_raw_close(&p->raw, ']');
+    return on_array_end(p);
+}
+
+static const struct kp_json_calls raw_calls = {
+    .null = raw_null,
+    .boolean = raw_bool,
+    .number = raw_number,
+    .string = raw_string,
+    .map_start = raw_map_start,
+    .map_key = raw_key,
+    .map_end = raw_map_end,
+    .array_start = raw_array_start,
+    .array_end = raw_array_end,
+};
+
+/* ---- feeding ---- */
 
 static void *grow(void *memory, size_t bytes)
 {
@@ -578,6 +605,7 @@ struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool kee
     memset(p, 0, sizeof *p);
     p->trace = trace;
     p->keep_args = keep_args;
+    p->raw.trace = trace;
     p->json.calls = &calls;
     p->json.context = p;
     p->json.grow = grow;
@@ -614,27 +642,6 @@ static bool is_long_event(struct kp_kineto_parser *p)
     return true;
 }
 
-/* What a file is in place of a trace, by how it begins; or "". */
-static const char *foreign_of(const char *text, size_t bytes)
-{
-    static const struct {
-        const char *begin, *is;
-    } kinds[] = {{"<", " (this is HTML or XML)"},
-                 {"version https://git-lfs", " (this is a Git LFS pointer: git lfs pull)"},
-                 {"PK\003\004", " (this is a ZIP archive: unpack it)"},
-                 {"SQLite format 3", " (this is an SQLite database)"},
-                 {"\377\376", " (this is UTF-16)"},
-                 {"\376\377", " (this is UTF-16)"},
-                 {"\x80\004", " (this is a pickle)"},
-                 {"\x80\005", " (this is a pickle)"},
-                 {"\177ELF", " (this is a program)"}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const size_t length = strlen(kinds[i].begin);
-        if (bytes >= length && memcmp(text, kinds[i].begin, length) == 0) return kinds[i].is;
-    }
-    return "";
-}
-
 int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* some editors write this byte order mark */
@@ -652,7 +659,7 @@ int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t b
     char line[160];
     p->bad = kp_jsonread_offset(&p->json) + 1; /* the first byte is byte 1 */
     if (p->bad == 1)
-        snprintf(line, sizeof line, "not a trace, which is JSON%s: %s", foreign_of(text, bytes), p->json.why);
+        snprintf(line, sizeof line, "not a trace, which is JSON%s: %s", kp_kineto_foreign(text, bytes), p->json.why);
     else snprintf(line, sizeof line, "not JSON: %s", p->json.why);
     return say(p, line);
 }
