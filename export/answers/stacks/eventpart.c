@@ -66,7 +66,7 @@ static enum kp_part frame_part(const char *frame, size_t bytes)
 }
 
 /* What a Python frame is where a closure is looked for. The first two say nothing: other code ran it for them. */
-enum frame_of { OF_MACHINE, OF_CONTEXT, OF_TORCH, OF_OPTIMIZER, OF_PROGRAM };
+enum frame_of { OF_UNKNOWN, OF_MACHINE, OF_CONTEXT, OF_TORCH, OF_OPTIMIZER, OF_PROGRAM };
 static enum frame_of frame_of(const char *frame, size_t bytes)
 {
     static const char *const others[] = {"optimizer.py(", "lr_scheduler.py(", "swa_utils.py(", NULL};
@@ -105,6 +105,8 @@ struct part_finding {
     uint8_t *parts;
     uint8_t *of_stack; /* by string id: what stack_part() says + 1, 0 if not looked at */
     size_t capacity;
+    uint8_t *of_name; /* by string id: an enum frame_of */
+    size_t names;
 };
 
 static uint8_t text_part(struct part_finding *f, uint32_t text)
@@ -115,15 +117,25 @@ static uint8_t text_part(struct part_finding *f, uint32_t text)
     return (uint8_t)(f->of_stack[text] - 1);
 }
 
-/* Is the Python call the closure that an optimizer's step calls? */
-static bool is_closure(const struct kp_tree *tree, size_t call)
+/* What a Python call is, found once for each name. */
+static enum frame_of call_of(struct part_finding *f, size_t call)
 {
-    const char *name = kp_kineto_text(tree->trace, kp_tree_event(tree, call)->name);
-    if (frame_of(name, strlen(name)) != OF_PROGRAM) return false;
-    for (int32_t at = tree->nodes[call].parent; at >= 0; at = tree->nodes[at].parent) {
-        if (!tree->nodes[at].is_python) continue;
-        name = kp_kineto_text(tree->trace, kp_tree_event(tree, (size_t)at)->name);
-        const enum frame_of of = frame_of(name, strlen(name));
+    const uint32_t id = kp_tree_event(f->tree, call)->name;
+    f->of_name = kp_kineto_grow_zeros(f->of_name, &f->names, (size_t)id + 1, 1);
+    if (!f->of_name[id]) {
+        const char *const name = kp_kineto_text(f->tree->trace, id);
+        f->of_name[id] = (uint8_t)frame_of(name, strlen(name));
+    }
+    return (enum frame_of)f->of_name[id];
+}
+
+/* Is the Python call the closure that an optimizer's step calls? */
+static bool is_closure(struct part_finding *f, size_t call)
+{
+    const struct kp_node *const nodes = f->tree->nodes;
+    if (call_of(f, call) != OF_PROGRAM) return false;
+    for (int32_t at = nodes[call].parent; at >= 0; at = nodes[at].parent) {
+        const enum frame_of of = nodes[at].is_python ? call_of(f, (size_t)at) : OF_UNKNOWN;
         if (of > OF_CONTEXT) return of == OF_OPTIMIZER;
     }
     return false;
@@ -136,7 +148,7 @@ static uint8_t own_part(struct part_finding *f, size_t node)
     const char *name = kp_kineto_text(f->tree->trace, e->name);
     const uint32_t is = kp_namefacts(f->tree->trace, e->name);
     switch (e->kind) {
-    case KP_KINETO_PYTHON: return text_part(f, e->name) | (is_closure(f->tree, node) ? IN_CLOSURE : 0);
+    case KP_KINETO_PYTHON: return text_part(f, e->name) | (is_closure(f, node) ? IN_CLOSURE : 0);
     case KP_KINETO_ANNOTATION:
         return is & KP_NAME_LOADER ? KP_PART_LOADING : is & KP_NAME_OPTIMIZER ? KP_PART_OPTIMIZER : KP_PART_OTHER;
     case KP_KINETO_OP:
@@ -212,8 +224,8 @@ static void forward_fill(const struct kp_tree *tree, uint8_t *parts)
 
 static enum kp_workerframe workerframe_of(const struct kp_tree *tree, size_t node)
 {
-    const char *const name = kp_kineto_text(tree->trace, tree->nodes[node].name);
-    return tree->nodes[node].is_python ? kp_workerframe_of(name, strlen(name)) : KP_WORKERFRAME_NONE;
+    const struct kp_node *const n = &tree->nodes[node];
+    return n->is_python ? kp_namefacts_workerframe(tree->trace, n->name) : KP_WORKERFRAME_NONE;
 }
 
 enum kp_workerframe kp_eventpart_worker(const struct kp_tree *tree, size_t node)
@@ -244,4 +256,5 @@ void kp_eventpart_find(const struct kp_tree *tree, uint8_t *parts)
         if (parent >= 0 && parts[parent] > parts[i] && !is_outmost) parts[i] = parts[parent];
     }
     free(f.of_stack);
+    free(f.of_name);
 }

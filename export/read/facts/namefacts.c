@@ -52,6 +52,7 @@ static uint32_t facts_of(const char *name)
     if (is_python(name)) {
         if (kp_kineto_is_loader_start(name)) facts |= KP_NAME_LOADER | KP_NAME_LOADER_START;
         if (kp_pywait_is_idle(name)) facts |= KP_NAME_IDLE;
+        facts |= (uint32_t)kp_workerframe_of(name, strlen(name)) * KP_NAME_WORKERFRAME;
         return facts | (uint32_t)kp_pywait_of(name) * KP_NAME_PYWAIT;
     }
     if (kp_vendor_is_wait(name)) facts |= KP_NAME_WAIT;
@@ -70,11 +71,9 @@ static uint32_t stack_facts(const struct kp_kineto *trace, uint32_t id)
     return (facts | (id ? kp_namefacts(trace, id) : 0)) & KP_NAME_INPUT;
 }
 
-uint32_t kp_namefacts(const struct kp_kineto *trace, uint32_t id)
+uint32_t kp_namefacts_find(const struct kp_kineto *trace, uint32_t id)
 {
     uint32_t head, tail;
-    uint32_t *const known = kp_strings_mark(trace->strings, KP_STRINGS_FACTS, id);
-    if (*known) return *known;
     const bool is_stack = kp_strings_is_chain(trace->strings, id, &head, &tail);
     const uint32_t facts = is_stack ? stack_facts(trace, id) : facts_of(kp_kineto_text(trace, id));
     return *kp_strings_mark(trace->strings, KP_STRINGS_FACTS, id) = facts | KP_NAME_KNOWN;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "export/read/facts/pywait.h"
+#include "export/read/frames/workerframe.h"
 #include "export/read/tree/tree.h"
 
 #define KP_NAME_GC_RANGE "Python GC"                  /* torch's own (record_python_gc_info) */
@@ -23,11 +24,21 @@ enum kp_namefact {
     KP_NAME_COLLECTIVE = 1 << 12,
     KP_NAME_MATRIX = 1 << 13,
     KP_NAME_IDLE = 1 << 14,                                           /* kp_pywait_is_idle */
-    KP_NAME_PYWAIT = 1 << 15,                                         /* times an enum kp_pywait; the uppermost bits */
+    KP_NAME_WORKERFRAME = 1 << 15,                                    /* times an enum kp_workerframe: two bits */
+    KP_NAME_PYWAIT = 1 << 17,                                         /* times an enum kp_pywait; the uppermost bits */
     KP_NAME_RANGE = KP_NAME_STEP | KP_NAME_OPTIMIZER | KP_NAME_LOADER /* no op, whatever old files call it */
 };
+uint32_t kp_namefacts_find(const struct kp_kineto *trace, uint32_t id); /* and keeps them */
 /* The facts of a string of the trace. Not for several threads at once. */
-uint32_t kp_namefacts(const struct kp_kineto *trace, uint32_t id);
+static inline uint32_t kp_namefacts(const struct kp_kineto *trace, uint32_t id)
+{
+    const uint32_t known = kp_strings_marked(trace->strings, KP_STRINGS_FACTS, id);
+    return known ? known : kp_namefacts_find(trace, id);
+}
+static inline enum kp_workerframe kp_namefacts_workerframe(const struct kp_kineto *trace, uint32_t id)
+{
+    return (enum kp_workerframe)(kp_namefacts(trace, id) / KP_NAME_WORKERFRAME % 4);
+}
 static inline enum kp_pywait kp_namefacts_pywait(const struct kp_kineto *trace, uint32_t id)
 {
     return (enum kp_pywait)(kp_namefacts(trace, id) / KP_NAME_PYWAIT);

@@ -16,28 +16,10 @@
 
 #define PAGE_BYTES (1u << 20)
 
-struct string_entry {
-    const char *text; /* NULL: of a chain, not made yet */
-    uint32_t bytes, hash;
-    uint32_t head, tail; /* of a chain: string ids; head 0: of none, and tail is the name of a module */
-};
-struct page {
-    struct page *next;
+struct kp_strings_page {
+    struct kp_strings_page *next;
     char data[];
 };
-struct kp_strings {
-    struct string_entry *entries;
-    size_t count, capacity;
-    uint32_t *slots; /* id, 0: free; a power of two */
-    size_t slot_count;
-    struct column {
-        uint32_t *of; /* of the first `capacity` strings */
-        size_t capacity;
-    } columns[KP_STRINGS_COLUMNS];
-    struct page *pages;
-    size_t page_used, page_size;
-};
-
 void (*kp_kineto_no_memory)(void);
 
 static void *need(void *memory)
@@ -85,7 +67,7 @@ static char *room_for(struct kp_strings *s, size_t bytes)
 {
     if (!s->pages || s->page_used + bytes > s->page_size) {
         size_t size = bytes > PAGE_BYTES ? bytes : PAGE_BYTES;
-        struct page *page = need(malloc(sizeof *page + size));
+        struct kp_strings_page *page = need(malloc(sizeof *page + size));
         page->next = s->pages;
         s->pages = page;
         s->page_used = 0;
@@ -113,7 +95,7 @@ struct kp_strings *kp_strings_open(void)
 {
     struct kp_strings *s = need(calloc(1, sizeof *s));
     s->entries = kp_kineto_grow(NULL, &s->capacity, 64, sizeof *s->entries);
-    s->entries[0] = (struct string_entry){.text = ""};
+    s->entries[0] = (struct kp_string_entry){.text = ""};
     s->count = 1;
     widen(s);
     return s;
@@ -123,7 +105,7 @@ void kp_strings_close(struct kp_strings *s)
 {
     if (!s) return;
     while (s->pages) {
-        struct page *next = s->pages->next;
+        struct kp_strings_page *next = s->pages->next;
         free(s->pages);
         s->pages = next;
     }
@@ -133,7 +115,7 @@ void kp_strings_close(struct kp_strings *s)
     free(s);
 }
 
-static uint32_t entry_add(struct kp_strings *s, size_t slot, const struct string_entry *entry)
+static uint32_t entry_add(struct kp_strings *s, size_t slot, const struct kp_string_entry *entry)
 {
     s->entries = kp_kineto_grow(s->entries, &s->capacity, s->count + 1, sizeof *s->entries);
     s->entries[s->count] = *entry;
@@ -149,19 +131,19 @@ uint32_t kp_strings_put(struct kp_strings *s, const char *text, size_t bytes)
     const uint32_t hash = (uint32_t)kp_hash64(text, bytes);
     size_t at = hash & (s->slot_count - 1);
     for (; s->slots[at]; at = (at + 1) & (s->slot_count - 1)) {
-        const struct string_entry *e = &s->entries[s->slots[at]];
+        const struct kp_string_entry *e = &s->entries[s->slots[at]];
         if (e->hash == hash && e->bytes == bytes && memcmp(e->text, text, bytes) == 0) return s->slots[at];
     }
     char *copy = room_for(s, bytes + 1);
     memcpy(copy, text, bytes);
     copy[bytes] = 0;
-    return entry_add(s, at, &(struct string_entry){.text = copy, .bytes = (uint32_t)bytes, .hash = hash});
+    return entry_add(s, at, &(struct kp_string_entry){.text = copy, .bytes = (uint32_t)bytes, .hash = hash});
 }
 
 /* ---- chains ---- */
 
 /* The text of a chain, "head;text of the tail", kept from now on. */
-static const char *chain_text(struct kp_strings *s, uint32_t id)
+const char *kp_strings_chain_text(struct kp_strings *s, uint32_t id)
 {
     size_t bytes = 0;
     for (uint32_t at = id; at; at = s->entries[at].text ? 0 : s->entries[at].tail)
@@ -169,7 +151,7 @@ static const char *chain_text(struct kp_strings *s, uint32_t id)
     char *const copy = room_for(s, bytes + 1);
     size_t used = 0;
     for (uint32_t at = id; at; at = s->entries[at].text ? 0 : s->entries[at].tail) {
-        const struct string_entry *e = &s->entries[at], *part = e->text ? e : &s->entries[e->head];
+        const struct kp_string_entry *e = &s->entries[at], *part = e->text ? e : &s->entries[e->head];
         memcpy(copy + used, part->text, part->bytes);
         used += part->bytes;
         if (!e->text) copy[used++] = ';';
@@ -185,10 +167,10 @@ uint32_t kp_strings_chain(struct kp_strings *s, uint32_t head, uint32_t tail)
     const uint32_t hash = (uint32_t)(mixed >> 32);
     size_t at = hash & (s->slot_count - 1);
     for (; s->slots[at]; at = (at + 1) & (s->slot_count - 1)) {
-        const struct string_entry *e = &s->entries[s->slots[at]];
+        const struct kp_string_entry *e = &s->entries[s->slots[at]];
         if (e->hash == hash && e->head == head && e->tail == tail && head) return s->slots[at];
     }
-    return entry_add(s, at, &(struct string_entry){.hash = hash, .head = head, .tail = tail});
+    return entry_add(s, at, &(struct kp_string_entry){.hash = hash, .head = head, .tail = tail});
 }
 
 bool kp_strings_is_chain(const struct kp_strings *s, uint32_t id, uint32_t *head, uint32_t *tail)
@@ -199,20 +181,13 @@ bool kp_strings_is_chain(const struct kp_strings *s, uint32_t id, uint32_t *head
     return true;
 }
 
-const char *kp_strings_get(struct kp_strings *s, uint32_t id)
-{
-    if (id >= s->count) return "";
-    return s->entries[id].text ? s->entries[id].text : chain_text(s, id);
-}
-
 size_t kp_strings_count(const struct kp_strings *s) { return s->count; }
 
 uint32_t *kp_strings_mark(struct kp_strings *s, enum kp_strings_column column, uint32_t id)
 {
-    struct column *const c = &s->columns[column];
-    if (id < c->capacity) return &c->of[id];
-    c->of = kp_kineto_grow_zeros(c->of, &c->capacity, (size_t)id + 1, sizeof *c->of);
-    return &c->of[id];
+    uint32_t **const of = &s->columns[column].of;
+    *of = kp_kineto_grow_zeros(*of, &s->columns[column].capacity, (size_t)id + 1, sizeof **of);
+    return &(*of)[id];
 }
 
 const char *kp_strings_keep(struct kp_strings *s, const char *text)
@@ -230,7 +205,7 @@ uint32_t kp_strings_put_from(struct kp_strings *s, struct kp_strings *from, uint
 
 void kp_strings_name_module(struct kp_strings *s, uint32_t call, uint32_t name)
 {
-    struct string_entry *e = &s->entries[call];
+    struct kp_string_entry *e = &s->entries[call];
     if (!call || call >= s->count || e->head || !name || e->tail == name) return;
     e->tail = e->tail ? call : name; /* itself: several */
 }
@@ -249,6 +224,6 @@ void kp_strings_module_from(struct kp_strings *to, uint32_t call, struct kp_stri
 
 uint32_t kp_strings_module(const struct kp_strings *s, uint32_t call)
 {
-    const struct string_entry *e = &s->entries[call < s->count ? call : 0];
+    const struct kp_string_entry *e = &s->entries[call < s->count ? call : 0];
     return e->head || e->tail == call ? 0 : e->tail;
 }

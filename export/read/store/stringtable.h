@@ -13,7 +13,6 @@ uint32_t kp_strings_put(struct kp_strings *strings, const char *text, size_t byt
 /* The stack "head;tail" without its text: head has no semicolon and is not empty; tail is such a stack, or 0. */
 uint32_t kp_strings_chain(struct kp_strings *strings, uint32_t head, uint32_t tail);
 bool kp_strings_is_chain(const struct kp_strings *strings, uint32_t id, uint32_t *head, uint32_t *tail);
-const char *kp_strings_get(struct kp_strings *strings, uint32_t id);
 size_t kp_strings_count(const struct kp_strings *strings); /* with "" */
 /* What a reader finds of a string, once for each: a word of a column, 0 at first. Valid until the next call for a new
  * string. Not for several threads at once. */
@@ -30,6 +29,35 @@ enum kp_strings_column {
     KP_STRINGS_COLUMNS
 };
 uint32_t *kp_strings_mark(struct kp_strings *strings, enum kp_strings_column column, uint32_t id);
+
+struct kp_string_entry {
+    const char *text; /* NULL: of a chain, not made yet */
+    uint32_t bytes, hash;
+    uint32_t head, tail; /* of a chain: string ids; head 0: of none, and tail is the name of a module */
+};
+struct kp_strings {
+    struct kp_string_entry *entries;
+    size_t count, capacity;
+    uint32_t *slots; /* id, 0: free; a power of two */
+    size_t slot_count;
+    struct {
+        uint32_t *of; /* of the first `capacity` strings */
+        size_t capacity;
+    } columns[KP_STRINGS_COLUMNS];
+    struct kp_strings_page *pages;
+    size_t page_used, page_size;
+};
+const char *kp_strings_chain_text(struct kp_strings *strings, uint32_t id); /* makes and keeps it */
+static inline const char *kp_strings_get(struct kp_strings *strings, uint32_t id)
+{
+    const char *const text = strings->entries[id < strings->count ? id : 0].text;
+    return text ? text : kp_strings_chain_text(strings, id);
+}
+/* The same word as kp_strings_mark(), 0 where none was set. */
+static inline uint32_t kp_strings_marked(const struct kp_strings *strings, enum kp_strings_column column, uint32_t id)
+{
+    return id < strings->columns[column].capacity ? strings->columns[column].of[id] : 0;
+}
 /* The same text as long as `strings` is open; NULL stays NULL. */
 const char *kp_strings_keep(struct kp_strings *strings, const char *text);
 uint32_t kp_strings_put_from(struct kp_strings *strings, struct kp_strings *from, uint32_t id);
@@ -47,5 +75,6 @@ void *kp_kineto_grow_zeros(void *memory, size_t *capacity, size_t wanted, size_t
 void *kp_kineto_room(size_t count, size_t item_bytes);  /* for a list that does not grow */
 void *kp_kineto_zeros(size_t count, size_t item_bytes); /* the same, all zero */
 /* The next place of a list, which grows where it is full. */
-#define KP_KINETO_NEXT(list, count, capacity) \
-    ((list) = kp_kineto_grow((list), &(capacity), (count) + 1, sizeof *(list)), &(list)[(count)++])
+#define KP_KINETO_NEXT(list, count, capacity)                                                                   \
+    ((count) < (capacity) ? 0 : ((list) = kp_kineto_grow((list), &(capacity), (count) + 1, sizeof *(list)), 0), \
+     &(list)[(count)++])
