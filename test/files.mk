@@ -25,7 +25,7 @@ e2e: all simgpu samples gpu-probe strange ## real PyTorch programs beside torch.
 	@$(PYTEST) test/e2e $(PYTEST_ARGS)
 truth: all ## sick and healthy programs: what kprof tells beside what their own clocks say, a table (TRUTH_ARGS="-k TEXT --keep FOLDER")
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python $$python test/truth/truth.py $(TRUTH_ARGS)
-ends: all ## jobs of 8 ranks that stand or end in 13 ways, 20 times each: what kprof hang and kprof why say (ENDS_RUNS= RANKS= ENDS_ARGS="-k TEXT --keep FOLDER --minutes M"; an hour)
+ends: all ## jobs of 8 ranks that stand or end in 13 ways, 20 times each: what kprof hang and kprof why say (ENDS_RUNS= RANKS= ENDS_ARGS="-k TEXT --keep FOLDER --minutes M --notes FILE"; an hour)
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python $$python test/ends/ends.py $(ENDS_ARGS)
 calm: all ## CALM_MINUTES=30 of trainings that pause for twice KPROF_HANG (CALM_HANG=10 s): nothing is told, and results are equal with and without
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python $$python test/ends/calm.py

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of several ranks that stand or end in scripted ways, and what `kprof hang` and `kprof why` say of each.
 
-usage: python ends.py [-k TEXT] [--keep FOLDER] [--minutes M]; ENDS_RUNS: how often each (20), RANKS: of each job (8)
+usage: python ends.py [-k TEXT] [--keep FOLDER] [--minutes M] [--notes FILE]; ENDS_RUNS: how often each (20), RANKS: of each job (8)
 torchrun starts the ranks over gloo (test/e2e/scripts/ends.py), one of which is the odd one, another in each run. A row
 says how often the odd rank and the cause were told, how often its line was (of ends that have one), and how often
-another rank was accused. Exit 0: all are told in all runs.
+another rank was accused. Each run is a line at once; with --notes it is kept, and a later call goes on from there.
+Exit 0: all are told in all runs.
 """
 import argparse
 import dataclasses
@@ -166,27 +167,48 @@ class Row:
     wrong: list = dataclasses.field(default_factory=list)
 
     def run(self, root, group):
-        odd = self.runs % RANKS
+        """One run: what was told, as a note of it keeps it."""
+        odd, since = self.runs % RANKS, time.monotonic()
         text, is_told, line, accused = once(self.end, odd, root / "job", group)
         has_line = bool(self.end.line) and line == line_of(self.end.line)
-        self.runs, self.told, self.lines, self.others = self.runs + 1, self.told + is_told, self.lines + has_line, self.others + bool(accused)
-        if not is_told or accused or has_line != bool(self.end.line):
-            self.wrong.append(f"  odd rank {odd}: {text}")
-            print(f"{self.end.name}, wrong:{self.wrong[-1]}", flush=True)
+        note = {"end": self.end.name, "odd": odd, "told": is_told, "line": has_line, "others": bool(accused), "text": text}
+        is_right = self.add(note)
+        print(f"{self.end.name}, run {self.runs}, {time.monotonic() - since:.0f} s: {'right' if is_right else 'wrong:' + self.wrong[-1]}", flush=True)
+        return note
+
+    def add(self, note):
+        self.runs, self.told, self.lines, self.others = self.runs + 1, self.told + note["told"], self.lines + note["line"], self.others + note["others"]
+        is_right = note["told"] and not note["others"] and note["line"] == bool(self.end.line)
+        if not is_right:
+            self.wrong.append(f"  odd rank {note['odd']}: {note['text']}")
+        return is_right
 
     def text(self):
         of_lines = f"{self.lines}/{self.runs}" if self.end.line else "-"
         return "\n".join([f"{self.end.name:30} {f'{self.told}/{self.runs}':>14} {of_lines:>8} {self.others:>14}", *self.wrong])
 
 
-def rounds(rows, root, group, minutes):
+def rounds(rows, root, group, minutes, notes):
     """Runs each end once a round, so that a run that is cut short has as many of each."""
     until = time.monotonic() + 60 * minutes if minutes else None
-    for _ in range(RUNS):
+    for done in range(RUNS):
         for row in rows:
             if until and time.monotonic() > until:
                 return
-            row.run(root, group)
+            if row.runs > done:
+                continue  # a call before has made it
+            note = row.run(root, group)
+            if notes:
+                with notes.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(note) + "\n")
+
+
+def gone_on(rows, notes):
+    """Adds the runs of calls before."""
+    for note in map(json.loads, notes.read_text(encoding="utf-8").splitlines() if notes and notes.exists() else []):
+        for row in rows:
+            if row.end.name == note["end"]:
+                row.add(note)
 
 
 def main():
@@ -194,13 +216,15 @@ def main():
     parser.add_argument("-k", default="", help="the ends with this text in their name")
     parser.add_argument("--keep", help="a folder for the last job")
     parser.add_argument("--minutes", type=float, help="begin no run after so long")
+    parser.add_argument("--notes", type=pathlib.Path, help="a file with a line a run: those in it are not made again")
     args = parser.parse_args()
     root, group = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="ends")), group_make()
     root.mkdir(exist_ok=True)
     ends = [end for end in HANGS + DEATHS if args.k in end.name]
     skipped = [end for end in ends if end.how == "cgroup" and not group]
     rows = [Row(end) for end in ends if end not in skipped]
-    rounds(rows, root, group, args.minutes)
+    gone_on(rows, args.notes)
+    rounds(rows, root, group, args.minutes, args.notes)
     print(f"{'end, of ' + str(RANKS) + ' ranks':30} {'rank and cause':>14} {'line':>8} {'others accused':>14}")
     print(*(row.text() for row in rows), sep="\n")
     for end in skipped:
