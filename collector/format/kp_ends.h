@@ -3,8 +3,9 @@
  * kp_ends.h - HOST_PID.ends: how processes ended, as the process HOST_PID was told, and how it ended itself
  *
  * A line each: "PID STATUS NANOSECONDS", the status as wait(2) has it, the time since the Unix epoch. That of the
- * process itself goes on: " RANK STEP\tEXCEPTION\tPLACE\tlost_peer". Rank and last step are -1 where there is none, and
- * the texts "". It is there from the first trace on, with KP_ENDS_PENDING as its status until the process exits.
+ * process itself goes on: " RANK STEP\tEXCEPTION\tPLACE\tlost_peer\texec of PROGRAM". Rank and last step are -1 where
+ * there is none, and the texts "". It is there from the first trace on, with KP_ENDS_PENDING as its status until the
+ * process exits, or becomes that program.
  */
 #pragma once
 

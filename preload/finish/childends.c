@@ -2,7 +2,7 @@
 /*
  * childends.c - notes how child processes ended, as waitpid tells this process, and how this process ends itself
  *
- * Called by: host threads in waitpid, wait4 and exec (taps, installed by single_thread.c); finish.c at exit
+ * Called by: host threads in waitpid and its like (taps, installed by single_thread.c); execs.c; finish.c at exit
  * Owns:      nothing: endlist.c has the ends
  * Locks:     none
  * Memory:    never allocates
@@ -11,17 +11,17 @@
  *
  * A rank that SIGKILL or a fault ends writes nothing, and its launcher is its only parent: torchrun, or a program that
  * imports torch, runs no op and starts ranks. Other programs run commands that fail and are no part of a job.
- * A program that becomes another one by exec has no exit. What it calls so is noted in its recording before.
  * A trace of a window that was over before the program's end cannot tell that end: its own line does. A program
  * without a trace writes none: it may be in a sandbox by now.
  */
 #include "preload/finish/childends.h"
 
-#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { PATH_BYTES = 4400, OWN_BYTES = 800, EXEC_BYTES = 80 };
+enum { PATH_BYTES = 4400, OWN_BYTES = 900 };
 
 static void look(pid_t pid, const int *status)
 {
@@ -63,49 +63,53 @@ static pid_t tap_wait4(pid_t pid, int *status, int options, struct rusage *used)
     return gone;
 }
 
-/* "exec of sh", or "" where the call came back. A process that vfork made is not the owner. */
-static void exec_note(const char *path)
+static pid_t (*real_wait)(int *status);
+static pid_t tap_wait(int *status)
 {
-    char text[EXEC_BYTES] = "";
-    const int kept = errno;
-    if (path) kp_fmt(text, sizeof text, "exec of %s", kp_path_base(path));
-    if (kp_run_is_active() && kp_run_is_owner() && kp_record_is_open()) (void)kp_record_note_try("exec", text);
-    errno = kept;
+    const pid_t gone = real_wait(status);
+    look(gone, status);
+    return gone;
 }
 
-#define EXEC(name, environment, arguments)                                       \
-    static int (*real_##name)(const char *path, char *const argv[] environment); \
-    static int tap_##name(const char *path, char *const argv[] environment)      \
-    {                                                                            \
-        exec_note(path);                                                         \
-        const int rc = real_##name arguments;                                    \
-        exec_note(NULL);                                                         \
-        return rc;                                                               \
-    }
-#define NONE
-#define COMMA_ENVIRONMENT , char *const envp[]
-EXEC(plain, NONE, (path, argv))
-EXEC(found, NONE, (path, argv))
-EXEC(given, COMMA_ENVIRONMENT, (path, argv, envp))
+static pid_t (*real_wait3)(int *status, int options, struct rusage *used);
+static pid_t tap_wait3(int *status, int options, struct rusage *used)
+{
+    const pid_t gone = real_wait3(status, options, used);
+    look(gone, status);
+    return gone;
+}
+
+/* A child that it only looks at (WNOWAIT) is told by the call that takes it. */
+static int (*real_waitid)(idtype_t which, id_t id, siginfo_t *told, int options);
+static int tap_waitid(idtype_t which, id_t id, siginfo_t *told, int options)
+{
+    const int rc = real_waitid(which, id, told, options);
+    if (rc != 0 || !told || (options & WNOWAIT)) return rc;
+    const bool has_exited = told->si_code == CLD_EXITED, has_dumped = told->si_code == CLD_DUMPED;
+    const int status = has_exited ? (told->si_status & 0xff) << 8 : told->si_status;
+    if (has_exited || has_dumped || told->si_code == CLD_KILLED) look(told->si_pid, &status);
+    return rc;
+}
 
 const struct kp_tap_row kp_childends_rows[KP_CHILDENDS_ROWS] = {
-    {"execv", (void **)(void *)&real_plain, (void *)(uintptr_t)tap_plain},
-    {"execvp", (void **)(void *)&real_found, (void *)(uintptr_t)tap_found},
-    {"execve", (void **)(void *)&real_given, (void *)(uintptr_t)tap_given},
     {"waitpid", (void **)(void *)&real_waitpid, (void *)(uintptr_t)tap_waitpid},
     {"wait4", (void **)(void *)&real_wait4, (void *)(uintptr_t)tap_wait4},
+    {"wait", (void **)(void *)&real_wait, (void *)(uintptr_t)tap_wait},
+    {"wait3", (void **)(void *)&real_wait3, (void *)(uintptr_t)tap_wait3},
+    {"waitid", (void **)(void *)&real_waitid, (void *)(uintptr_t)tap_waitid},
 };
 
-static size_t own_text(char *text, size_t bytes, int status)
+/* `exec`: "exec of sh", as which the process goes on; else "". */
+static size_t own_text(char *text, size_t bytes, int status, const char *exec)
 {
     static const struct kp_run_exception none;
     const struct kp_rank place = kp_run_rank();
     const struct kp_run_exception *const e = kp_run_exception() ? kp_run_exception() : &none;
     const int rank = place.is_launched || place.size > 1 ? (int)place.rank : -1;
-    return kp_fmt(text, bytes, "%d %d %lu %d %ld\t%s\t%s\t%s\n", (int)getpid(), status,
+    return kp_fmt(text, bytes, "%d %d %lu %d %ld\t%s\t%s\t%s\t%s\n", (int)getpid(), status,
                   (unsigned long)kp_clock_ns(CLOCK_REALTIME), rank,
                   status == KP_ENDS_PENDING ? -1L : (long)kp_steps_seen() - 1, e->name, e->place,
-                  e->has_lost_peer ? "lost_peer" : "");
+                  e->has_lost_peer ? "lost_peer" : "", exec);
 }
 
 static void text_keep(const char *text, size_t bytes)
@@ -128,18 +132,29 @@ void kp_childends_await(void)
     char text[OWN_BYTES];
     const int self = (int)getpid();
     if (kp_run_is_worker() || kp_exchange_acq_rel(&awaiting, self) == self) return;
-    text_keep(text, own_text(text, sizeof text, KP_ENDS_PENDING));
+    text_keep(text, own_text(text, sizeof text, KP_ENDS_PENDING, ""));
+}
+
+bool kp_childends_awaits(void)
+{
+    const int waits = kp_load_relaxed(&awaiting); /* first: a sandbox may forbid getpid */
+    return waits && waits == (int)getpid();
+}
+
+void kp_childends_exec(const char *exec)
+{
+    char text[OWN_BYTES];
+    text_keep(text, own_text(text, sizeof text, *exec ? 0 : KP_ENDS_PENDING, exec));
 }
 
 void kp_childends_write(bool is_told, bool has_trace)
 {
     char text[KP_ENDLIST_MAX * KP_ENDLIST_LINE + OWN_BYTES];
     const bool is_untold = !is_told && !kp_run_is_worker() && has_trace;
-    const int waits = kp_load_relaxed(&awaiting); /* first: a sandbox may forbid getpid */
-    const bool has_own = is_untold || (waits && waits == (int)getpid());
+    const bool has_own = is_untold || kp_childends_awaits();
     size_t used = 0;
     if (!has_own && !kp_endlist_has_any()) return; /* first: a program in a sandbox may open no file */
     if (kp_procfacts_is_launcher() || !kp_sources_had_activity()) used = kp_endlist_text(text, sizeof text - OWN_BYTES);
-    if (has_own) used += own_text(text + used, OWN_BYTES, kp_run_exit_status() << 8);
+    if (has_own) used += own_text(text + used, OWN_BYTES, kp_run_exit_status() << 8, "");
     if (used) text_keep(text, used);
 }

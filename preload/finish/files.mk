@@ -4,6 +4,7 @@ SRC_finish := \
     preload/finish/children.c \
     preload/finish/closingline.c \
     preload/finish/endlist.c \
+    preload/finish/execs.c \
     preload/finish/finish.c \
     preload/finish/newest.c \
     preload/finish/spools.c \

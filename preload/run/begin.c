@@ -28,6 +28,7 @@
 #include "preload/host/host.h"
 #include "preload/run.h"
 #include "preload/finish/childends.h"
+#include "preload/finish/execs.h"
 #include "preload/finish/children.h"
 #include "preload/control/ctl.h"
 #include "preload/run/exit.h"
@@ -108,10 +109,11 @@ static void many_ranks_tell(void)
 
 static void taps_install(void)
 {
-    struct kp_tap_row rows[KP_SELFSIGNAL_ROWS + KP_CHILDENDS_ROWS];
+    struct kp_tap_row rows[KP_SELFSIGNAL_ROWS + KP_CHILDENDS_ROWS + KP_EXECS_ROWS];
     _Static_assert(sizeof rows / sizeof *rows == KP_SOLO_MORE, "kp_solo_install() takes all rows");
     memcpy(rows, kp_selfsignal_rows, sizeof kp_selfsignal_rows);
     memcpy(rows + KP_SELFSIGNAL_ROWS, kp_childends_rows, sizeof kp_childends_rows);
+    memcpy(rows + KP_SELFSIGNAL_ROWS + KP_CHILDENDS_ROWS, kp_execs_rows, sizeof kp_execs_rows);
     kp_solo_install(rows, KP_SOLO_MORE);
 }
 

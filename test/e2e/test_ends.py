@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kprof why of one program: each end has its sentence, right or without a cause, and none is called good that was not."""
 import re
+import subprocess
 
 import pytest
 
@@ -8,6 +9,7 @@ import harness
 
 EARLY = "the program (process N) ended without an exit (killed, or by os._exit) after step 4"
 GOOD = "the program ended by itself"
+EXECS = ["execl", "execlp", "execle", "execv", "execvp", "execvpe", "fexecve", "execveat"]  # of C; "exec" is Python's
 ENDS = {  # how it ends: without a parent that knows; where kprof run watches, the signal that it names
     "plain": (GOOD, None),
     "text": ("the program (process N) ended by exit status 1 after step 4", None),
@@ -17,6 +19,8 @@ ENDS = {  # how it ends: without a parent that knows; where kprof run watches, t
     "_exit": (EARLY, None),
     "exec": ("the program (process N) ended by exec of sh after step 4", None),
     "exec_refused": (GOOD, None),
+    **{function: ("the program (process N) ended by exec of sh after step 4", None) for function in EXECS},
+    **{function + "_refused": (GOOD, None) for function in EXECS},
     "thread": (GOOD, None),
     "raises_in_thread": (GOOD, None),
     "atexit": (GOOD, None),
@@ -35,6 +39,12 @@ ENDS = {  # how it ends: without a parent that knows; where kprof run watches, t
     "fault": (EARLY, "SIGSEGV"),
     "kill_at_exit": ("the program (process N) ended without an exit (killed, or by os._exit) after step 6", "SIGKILL"),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def execs(torch_double):
+    """The functions of EXECS in C, beside the torch of one file."""
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-fPIC", "-shared", "-o", torch_double / "libexecs.so", harness.SCRIPTS / "cpp" / "execs.c"], check=True)
 
 
 def why(tmp_path, torch_double, how, *flags, pause=0):
@@ -66,6 +76,10 @@ BEHIND = {  # the window was over: by what the program, or where kprof run watch
     "raises": ("the program (process N) ended by ValueError at ends_alone.py:LINE raises, after step 4", None),
     "_exit": (WITHOUT, None),
     "fault": (WITHOUT, "SIGSEGV"),
+    "exec": ("the program (process N) ended by exec of sh after step 4", None),
+    "exec_refused": (GOOD, None),
+    "execle": ("the program (process N) ended by exec of sh after step 4", None),
+    "execle_refused": (GOOD, None),
     "kill_at_exit": (WITHOUT, "SIGKILL"),
 }
 
@@ -91,3 +105,24 @@ def test_behind_a_window_a_signal_is_named_where_kprof_run_watches(how, tmp_path
 def test_what_recorded_nothing_leaves_no_file(how, tmp_path, torch_double):
     harness.cli("run", "--schedule", "none", "-o", tmp_path / "k", "--", *harness.script_command("ends_alone.py", torch_double, how))
     assert not (tmp_path / "k").exists()
+
+
+# ---- a launcher ----
+
+LAUNCHER = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:])
+{}
+"""
+WAITS = {"waitpid": "os.waitpid(-1, 0)", "wait": "os.wait()", "wait3": "os.wait3(0)", "wait4": "os.wait4(child.pid, 0)",
+         "waitid": "os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT); os.waitid(os.P_PID, child.pid, os.WEXITED)"}
+
+
+@pytest.mark.parametrize("how", WAITS)
+@pytest.mark.parametrize("end, told", [("fault", "by SIGSEGV"), ("three", "by exit status 3")])
+def test_what_a_launcher_is_told_by_each_call_is_told(how, end, told, mini, tmp_path, torch_double):
+    child = [str(part) for part in harness.script_command("ends_alone.py", torch_double, end, str(CLOSED))]
+    harness.run_kprof(mini(LAUNCHER.format(WAITS[how])), tmp_path / "k", *child, schedule="3-3").ok()
+    words = "".join(path.read_text() for path in (tmp_path / "k").glob("*.ends"))
+    assert re.search(rf"^\d+ {'11|139' if end == 'fault' else 768} \d+$", words, re.M), words
+    assert f"ended {told} " in harness.cli("why", tmp_path / "k").stdout

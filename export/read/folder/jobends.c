@@ -33,7 +33,7 @@ static void line_take(struct kp_jobends *ends, char *line, const char *host)
     struct kp_jobend e = {.rank = -1, .step = -1};
     long long at_ns;
     int status;
-    char gone[16], *at = line + strcspn(line, "\t");
+    char gone[16], exec[KP_JOBEND_BYTES], *at = line + strcspn(line, "\t");
     const int parts = sscanf(line, "%ld %d %lld %ld %ld", &e.pid, &status, &at_ns, &e.rank, &e.step);
     if (parts < 3 || e.pid <= 0) return;
     e.at_ns = at_ns;
@@ -47,6 +47,8 @@ static void line_take(struct kp_jobends *ends, char *line, const char *host)
     part_take(&at, e.exception, sizeof e.exception);
     part_take(&at, e.place, sizeof e.place);
     part_take(&at, gone, sizeof gone);
+    part_take(&at, exec, sizeof exec);
+    if (*exec) snprintf(e.by, sizeof e.by, "%s", exec);
     e.has_lost_peer = strcmp(gone, "lost_peer") == 0;
     *KP_KINETO_NEXT(ends->of, ends->count, ends->capacity) = e;
 }

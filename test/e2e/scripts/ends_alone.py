@@ -2,6 +2,7 @@
 """Ops and five steps of the torch of one file, then an end of the kind HOW. usage: ends_alone.py TORCH HOW [PAUSE]"""
 import atexit
 import ctypes
+import functools
 import os
 import resource
 import signal
@@ -28,6 +29,11 @@ def refused(function, *arguments):
         function(*arguments)
     except OSError:
         return
+
+
+def by_c(function, path):
+    """exec by a function that Python does not call."""
+    ctypes.CDLL(os.path.join(sys.argv[1], "libexecs.so")).exec_by(function.encode(), path)
 
 
 def in_thread(function, *arguments):
@@ -93,6 +99,9 @@ WAYS = {
     "fault": lambda: in_thread(ctypes.string_at, 0),
     "kill_at_exit": lambda: atexit.register(os.kill, os.getpid(), signal.SIGKILL),
 }
+for function in "execl", "execlp", "execle", "execv", "execvp", "execvpe", "fexecve", "execveat":
+    WAYS[function] = functools.partial(by_c, function, b"/bin/sh")
+    WAYS[function + "_refused"] = functools.partial(by_c, function, b"/nothing/there")
 steps(5)
 time.sleep(float((sys.argv[3:] or ["0"])[0]))
 WAYS[sys.argv[2]]()

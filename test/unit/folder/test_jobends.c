@@ -62,6 +62,16 @@ static void what_a_process_says_of_itself_is_joined_with_its_signal(void **state
     assert_true(!end.is_own && end.rank == -1 && end.step == -1);
 }
 
+static void a_process_that_became_another_program_says_which(void **state)
+{
+    (void)state;
+    write_ends("node_a_42.ends", "42 0 1000 -1 4\t\t\t\texec of sh\n");
+    read_and_remove();
+    assert_true(kp_jobends_find(&ends, "node_a", 42, 0, &end));
+    assert_string_equal(end.by, "exec of sh");
+    assert_true(end.is_own && !end.is_pending && !end.has_lost_peer && end.step == 4);
+}
+
 static void a_number_of_another_machine_or_of_before_is_another_process(void **state)
 {
     (void)state;
@@ -128,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_process_says_of_itself_is_joined_with_its_signal),
+        cmocka_unit_test(a_process_that_became_another_program_says_which),
         cmocka_unit_test(a_number_of_another_machine_or_of_before_is_another_process),
         cmocka_unit_test(what_goes_on_is_pending_until_another_line_comes),
         cmocka_unit_test(a_file_with_a_second_name_gets_no_line),

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * execs.c - notes as which program this one goes on
+ *
+ * Called by: host threads in exec (taps, installed by single_thread.c)
+ * Owns:      the one word that is being written
+ * Locks:     none; a second exec meanwhile has no word
+ * Memory:    never allocates; the list of execl and its like lies on the stack, as in glibc
+ * On fail:   kprof why says "without an exit"
+ * Safe in:   signal handlers yes; after fork and vfork: passes the call on if this process is not the owner
+ *
+ * A program that becomes another one by exec has no exit. What it calls so is noted before: in its recording, and
+ * where a trace is written already in HOST_PID.ends. A call that comes back takes the note away.
+ */
+#include "preload/finish/execs.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_path.h"
+#include "collector/record/kp_record.h"
+#include "preload/finish/childends.h"
+#include "preload/run.h"
+#include "collector/base/kp_poison.h"
+
+enum { EXEC_BYTES = 80, WAIT_MS = 100 };
+
+static char word[EXEC_BYTES];
+static _Atomic bool is_taken, is_written;
+
+static void word_write(void)
+{
+    kp_childends_exec(word);
+    kp_store_release(&is_written, true); /* pairs with: execs.c:word_keep */
+}
+
+/* On kprof-tick: a disk that stands holds the program for 100 ms. */
+static void word_keep(const char *text)
+{
+    if (kp_exchange_acq_rel(&is_taken, true)) return; /* by another thread, or by a disk that stands */
+    kp_fmt(word, sizeof word, "%s", text);
+    kp_store_relaxed(&is_written, false);
+    if (!kp_ticker_do(word_write, WAIT_MS)) word_write();
+    for (uint32_t i = 0; i < WAIT_MS * 10 && !kp_load_acquire(&is_written); i++) kp_io_nap(100000);
+    if (kp_load_acquire(&is_written))
+        kp_store_release(&is_taken, false); /* pairs with: execs.c:word_write, word_keep */
+}
+
+/* NULL: the call came back. A process that vfork made is not the owner. */
+static void note(const char *path)
+{
+    char text[EXEC_BYTES] = "";
+    const int kept = errno;
+    if (kp_run_is_active() && kp_run_is_owner()) {
+        if (path) kp_fmt(text, sizeof text, "exec of %s", kp_path_base(path));
+        if (kp_record_is_open()) (void)kp_record_note_try("exec", text);
+        if (kp_childends_awaits()) word_keep(text);
+    }
+    errno = kept;
+}
+
+static int came_back(int rc)
+{
+    note(NULL);
+    return rc;
+}
+
+static const char *named(char *const argv[]) { return argv && argv[0] ? argv[0] : "a program"; }
+
+#define EXEC(name, path, parameters, arguments)  \
+    static int(*real_##name) parameters;         \
+    static int tap_##name parameters             \
+    {                                            \
+        note(path);                              \
+        return came_back(real_##name arguments); \
+    }
+EXEC(plain, path, (const char *path, char *const argv[]), (path, argv))
+EXEC(found, path, (const char *path, char *const argv[]), (path, argv))
+EXEC(given, path, (const char *path, char *const argv[], char *const envp[]), (path, argv, envp))
+EXEC(found_given, path, (const char *path, char *const argv[], char *const envp[]), (path, argv, envp))
+EXEC(opened, named(argv), (int fd, char *const argv[], char *const envp[]), (fd, argv, envp))
+EXEC(at, path &&*path ? path : named(argv),
+     (int folder, const char *path, char *const argv[], char *const envp[], int flags),
+     (folder, path, argv, envp, flags))
+
+/* How many arguments a list has behind its first. The caller's list is left at its NULL. */
+static size_t list_length(const char *first, va_list list)
+{
+    size_t n = 0;
+    while (first && va_arg(list, const char *)) n++;
+    return n;
+}
+
+/* Calls `tap` with the list as an array on this stack: none of any other size is there. */
+#define LIST(name, tap, MORE)                                                              \
+    static int (*real_##name)(const char *path, const char *first, ...);                   \
+    static int tap_##name(const char *path, const char *first, ...)                        \
+    {                                                                                      \
+        va_list list;                                                                      \
+        va_start(list, first);                                                             \
+        const size_t n = list_length(first, list);                                         \
+        va_end(list);                                                                      \
+        const char **const argv = __builtin_alloca((n + 2) * sizeof *argv);                \
+        va_start(list, first);                                                             \
+        argv[0] = first;                                                                   \
+        for (size_t i = 1; first && i <= n + 1; i++) argv[i] = va_arg(list, const char *); \
+        const int rc = tap MORE;                                                           \
+        va_end(list);                                                                      \
+        return rc;                                                                         \
+    }
+#define ARGV (char *const *)(uintptr_t)argv
+LIST(plain_list, tap_plain, (path, ARGV))
+LIST(found_list, tap_found, (path, ARGV))
+LIST(given_list, tap_given, (path, ARGV, va_arg(list, char *const *)))
+
+#define ROW(symbol, name)                                                    \
+    {                                                                        \
+        symbol, (void **)(void *)&real_##name, (void *)(uintptr_t)tap_##name \
+    }
+const struct kp_tap_row kp_execs_rows[KP_EXECS_ROWS] = {
+    ROW("execv", plain),         ROW("execvp", found),      ROW("execve", given),
+    ROW("execvpe", found_given), ROW("fexecve", opened),    ROW("execveat", at),
+    ROW("execl", plain_list),    ROW("execlp", found_list), ROW("execle", given_list),
+};

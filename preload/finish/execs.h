@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+/* execs.h - notes as which program this one goes on */
+#pragma once
+
+#include "preload/hook/hook.h"
+
+enum { KP_EXECS_ROWS = 9 };
+extern const struct kp_tap_row kp_execs_rows[KP_EXECS_ROWS];
