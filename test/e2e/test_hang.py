@@ -55,11 +55,11 @@ def frames_of(thread):
 
 
 def told_by_py_spy(pid):
-    """{tid: [(file, line, function)]}, the innermost frame first."""
+    """{tid: [(file, line, function)]}, the innermost frame first; of a qualified name the last part."""
     spy = os.path.join(os.path.dirname(viewing.venv("pyspy")), "py-spy")
     said = subprocess.run([spy, "dump", "--pid", str(pid), "--json"], capture_output=True, text=True, timeout=harness.LONG)
     assert said.returncode == 0, said.stderr
-    return {t["os_thread_id"]: [(f["short_filename"], f["line"], f["name"]) for f in t["frames"]] for t in json.loads(said.stdout)}
+    return {t["os_thread_id"]: [(os.path.basename(f["filename"]), f["line"], f["name"].rpartition(".")[2]) for f in t["frames"]] for t in json.loads(said.stdout)}
 
 
 def told_by_cpython(process):
@@ -82,8 +82,7 @@ def test_frames_of_all_threads_are_those_that_py_spy_reads(programs, tmp_path, v
     assert process.stdout.readline() == b"ready\n"
     told, = until(lambda: (said := where(tmp_path)) and all(re.search("sleep|select", t.get("call", "")) for t in said[0]["threads"] if t.get("main")) and said)
     ours = {t["tid"]: frames_of(t) for t in told["threads"] if t.get("python")}
-    if version not in ("3.12", "3.13", "3.14"):  # there it takes the last line of a call of several, which Python itself does not
-        assert ours == told_by_py_spy(process.pid)
+    assert ours == told_by_py_spy(process.pid)
     assert len(ours) == 5 and "träge" in {f[2] for frames in ours.values() for f in frames}
     words = {frames_of(t)[0][2]: t["call"] for t in told["threads"] if t.get("python")}
     assert words["in_c"] == "pause" and words["wait"] == "futex" and re.search("sleep|select", words["outer"]), words
@@ -142,6 +141,17 @@ def test_the_rank_for_which_the_others_wait_is_named_with_its_line(programs, tmp
         assert line_of("other lock") in lines, told
     text = harness.cli("hang", tmp_path).stdout
     assert text.startswith(told["text"].partition(" for ")[0][:20]) and re.search(r"^rank 1, process \d+", text, re.M), text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="py-spy reads another process, which root may")
+@pytest.mark.parametrize("how", [how for how, *_ in STANDS] + ["queue"])
+def test_the_frames_of_all_ranks_are_those_that_py_spy_reads(programs, tmp_path, how):
+    job = Job(programs, tmp_path, how, 1, size=2)
+    comment = dict([(how, comment) for how, _, comment in STANDS], queue="queue")[how]
+    told = until(lambda: (said := job.hang()) and (said["processes"][1]["at"] or {}).get("line") == line_of(comment) and said)
+    for rank, process in zip(told["processes"], job.ranks, strict=True):
+        ours = {t["tid"]: frames_of(t) for t in rank["threads"] if t.get("python")}
+        assert ours == told_by_py_spy(process.pid) and len(ours) == 1 + (how == "lock" and rank["rank"] == 1)
 
 
 def test_a_rank_that_a_signal_stopped_is_named(programs, tmp_path):
