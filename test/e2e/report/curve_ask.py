@@ -59,5 +59,6 @@ def used(driver, path):
 
 
 def asked(driver, *paths):
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
+    still = {"prefers-color-scheme": "light", "prefers-reduced-motion": "reduce"}  # a click into a page that still scrolls goes elsewhere
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": name, "value": value} for name, value in still.items()]})
     return [used(driver, path) for path in paths]
