@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """page - how long a page of `kprof html` takes to open in headless Chromium, and its frames while it is panned
 
-usage: page.py PAGE     with the python of `scripts/venv perfetto`
+usage: page.py PAGE...     with the python of `scripts/venv perfetto`
 
-Prints the page's size, milliseconds until it is ready, and of 200 frames of panning and zooming what each costs: processor time of the page's
-thread (script, style, layout, painting), which others on the machine do not lengthen, and the script alone by the clock.
+Prints the page's size, milliseconds until findings and steps are there (ready) and until all views are, each by the clock and as processor time of
+the page's thread, which others on the machine do not lengthen. Then of 200 frames of panning and zooming what each costs: processor time (script,
+style, layout, painting), and the script alone by the clock. Pages that are compared belong into one run: PAGE OTHER PAGE OTHER.
 """
 import pathlib
 import statistics
@@ -51,21 +52,33 @@ def told(costs):
     return f"median {statistics.median(costs):.1f}, 95 of 100 at most {costs[len(costs) * 95 // 100]:.1f}, longest {costs[-1]:.1f} ms"
 
 
+def opened(driver, page, is_there):
+    """Opens the page until it says so: milliseconds by the clock, and of processor time. A page counts from what the one before left."""
+    driver.get("about:blank")
+    before, begun = busy(driver), time.monotonic()
+    driver.get(page.as_uri())
+    while not driver.execute_script(is_there):
+        time.sleep(0.02)
+    return 1e3 * (time.monotonic() - begun), busy(driver) - before
+
+
+def measure(driver, page):
+    ready = opened(driver, page, "return document.documentElement.dataset.ready")[1], driver.execute_script("return window.kprofReady")
+    whole, until_whole = opened(driver, page, "const of = document.documentElement.dataset; return of.ready && !of.busy")
+    settle(driver)
+    costs, script = pan(driver)
+    trouble = [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+    print(f"{page.name}, {page.stat().st_size / 1e6:.1f} MB: ready after {ready[1]:.0f} ms (processor time {ready[0]:.0f} ms), "
+          f"all drawn after {whole:.0f} ms (processor time {until_whole:.0f} ms), errors {len(trouble)}")
+    print(f"  {len(costs)} frames of panning, processor time: {told(costs)}; script by the clock: {told(script)}")
+
+
 def main():
-    page = pathlib.Path(sys.argv[1]).resolve()
     with chromium.browser() as driver:
         driver.set_window_size(1600, 1000)
         driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
-        driver.get(page.as_uri())
-        while not driver.execute_script("return document.documentElement.dataset.ready"):
-            time.sleep(0.05)
-        opened = driver.execute_script("return window.kprofReady")
-        until_ready = busy(driver)
-        settle(driver)
-        costs, script = pan(driver)
-        trouble = [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
-    print(f"{page.stat().st_size / 1e6:.1f} MB, ready after {opened:.0f} ms (processor time of the page's thread until then {until_ready:.0f} ms), errors {len(trouble)}")
-    print(f"{len(costs)} frames of panning, processor time: {told(costs)}; script by the clock: {told(script)}")
+        for page in sys.argv[1:]:
+            measure(driver, pathlib.Path(page).resolve())
 
 
 main()

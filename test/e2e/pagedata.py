@@ -16,16 +16,22 @@ def blocks(page):
         whole = zlib.decompress(base64.b64decode(text))
         size, = struct.unpack_from("<I", whole)
         directory = json.loads(whole[8:8 + size])
-        columns = {key: array.array({"u32": "I", "u8": "B"}[kind], whole[8 + size + at:8 + size + at + count * {"u32": 4, "u8": 1}[kind]])
-                   for key, (kind, at, count) in directory["columns"].items()}
+        columns = {key: column(whole, 8 + size + at, count, bits // 8) for key, (bits, at, count) in directory["columns"].items()}
         yield name, directory["head"], columns
+
+
+def column(whole, at, count, width):
+    """The numbers of a column; one of no width is zeros."""
+    return array.array({0: "B", 1: "B", 2: "H", 4: "I"}[width], whole[at:at + count * width] or bytes(count))
 
 
 def traces(page):
     """(head, columns, texts) of each trace in the page."""
     for name, head, columns in blocks(page):
         if name == "trace":
-            yield head, columns, columns["texts"].tobytes().decode().split("\0") if "texts" in columns else []
+            of = head
+        elif name == "columns":
+            yield of, columns, columns["texts"].tobytes().decode().split("\0") if "texts" in columns else []
 
 
 def wide(columns, key):

@@ -43,14 +43,11 @@ function memoryCurve(svg, host) {
 
   function area(kind, high) {
     const slices = c.totals.length, x = s => (left + s / slices * wide).toFixed(1), y = value => (top + PLOT - value / high * PLOT).toFixed(1);
-    let up = "", back = "";
-    for (let s = 0; s < slices; s++) {
-      let below = 0;
-      for (let k = 0; k < kind; k++) below += c.sums[s * c.kinds + k];
-      up += `${s ? "L" : "M"}${x(s)} ${y(below + c.sums[s * c.kinds + kind])}H${x(s + 1)}`;
-      back = `L${x(s + 1)} ${y(below)}H${x(s)}${back}`;
-    }
-    return put("path", { class: `m${kind}`, d: `${up}${back}z` });
+    const edge = (s, kinds) => { let sum = 0; for (let k = 0; k < kinds; k++) sum += c.sums[s * c.kinds + k]; return sum; };
+    let up = `M${x(0)} ${y(edge(0, kind + 1))}`, back = "";
+    for (let s = 1; s < slices; s++) if (edge(s, kind + 1) !== edge(s - 1, kind + 1)) up += `H${x(s)}V${y(edge(s, kind + 1))}`;
+    for (let s = slices - 1; s > 0; s--) if (edge(s, kind) !== edge(s - 1, kind)) back += `H${x(s)}V${y(edge(s - 1, kind))}`;
+    return put("path", { class: `m${kind}`, d: `${up}H${x(slices)}V${y(edge(slices - 1, kind))}${back}H${x(0)}z` });
   }
   const entry = (k, bytes) => `${c.names[k]}: ${bytesText(bytes)}`;
   const room = k => 34 + LETTER * entry(k, c.peak.of[k] || c.most[k]).length;

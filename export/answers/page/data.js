@@ -10,62 +10,54 @@ function bytesOf(text) {
   return bytes;
 }
 
+// A column has as few bits as its largest number needs; without any, all are 0.
+const arrayOf = (whole, bits, at, count) => (bits ? new { 8: Uint8Array, 16: Uint16Array, 32: Uint32Array }[bits](whole, at, count) : new Uint8Array(count));
+
 async function blockRead(element) {
   const stream = new Blob([bytesOf(element.textContent)]).stream().pipeThrough(new DecompressionStream("deflate"));
   const whole = await new Response(stream).arrayBuffer();
   const size = new Uint32Array(whole, 0, 1)[0];
   const { columns, head } = JSON.parse(new TextDecoder().decode(new Uint8Array(whole, 8, size)));
-  const trace = { head };
-  for (const [key, [type, at, count]] of Object.entries(columns))
-    trace[key] = new (type === "u32" ? Uint32Array : Uint8Array)(whole, 8 + size + at, count);
-  if (trace.texts) trace.texts = new TextDecoder().decode(trace.texts).split("\0");
-  return trace;
+  for (const [key, [bits, at, count]] of Object.entries(columns)) columns[key] = arrayOf(whole, bits, 8 + size + at, count);
+  if (columns.texts) columns.texts = new TextDecoder().decode(columns.texts).split("\0");
+  return { head, columns };
 }
 
 // Start times are kept as the time since the event before, in two halves; so they take few bytes.
 function timesMake(trace) {
-  const n = trace.name.length;
-  trace.start = new Float64Array(n);
-  trace.span = new Float64Array(n);
-  trace.self = new Float64Array(n);
-  trace.lanes = trace.head.lanes.map(([pid, tid, device, asynchronous, main, first, count]) =>
-    ({ pid, tid, device: !!device, asynchronous: !!asynchronous, main: !!main, first, count }));
-  for (const lane of trace.lanes) {
+  const n = trace.name.length, start = trace.start = new Float64Array(n), span = trace.span = new Float64Array(n);
+  const { afterLow, afterHigh, spanLow, spanHigh } = trace;
+  for (const { first, count } of trace.lanes) {
     let at = 0;
-    for (let i = lane.first; i < lane.first + lane.count; i++) {
-      at += trace.afterLow[i] + trace.afterHigh[i] * HIGH;
-      trace.start[i] = at;
-      trace.span[i] = trace.spanLow[i] + trace.spanHigh[i] * HIGH;
-      trace.self[i] = trace.span[i] - trace.innerLow[i] - trace.innerHigh[i] * HIGH;
-      if (lane.device || lane.asynchronous) trace.self[i] = 0;
+    for (let i = first; i < first + count; i++) {
+      start[i] = at += afterLow[i] + afterHigh[i] * HIGH;
+      span[i] = spanLow[i] + spanHigh[i] * HIGH;
     }
   }
 }
 
+const selfOf = (trace, i) => trace.span[i] - trace.innerLow[i] - trace.innerHigh[i] * HIGH;
+
 // Of each event the one around it (-1: none) and its row, the first that is free; of each lane its rows. Events that
 // overlap without nesting, as a step and the function that ends it, free their rows in any order.
 function nestingMake(trace) {
-  trace.parent = new Int32Array(trace.name.length).fill(-1);
-  trace.depth = new Uint8Array(trace.name.length);
+  const { start, span } = trace, n = start.length, parent = trace.parent = new Int32Array(n), row = trace.depth = new Uint8Array(n);
   for (const lane of trace.lanes) {
-    const ends = new Float64Array(ROWS_MOST), counts = [];
-    let open = [], least = Infinity;
-    for (let i = lane.first; i < lane.first + lane.count; i++) {
-      const from = trace.start[i], to = from + trace.span[i];
-      if (least <= from) open = open.filter(j => trace.start[j] + trace.span[j] > from);
-      if (open.length) trace.parent[i] = open[open.length - 1];
+    const ends = new Float64Array(ROWS_MOST), counts = [], open = [], { first, count } = lane;
+    for (let i = first; i < first + count; i++) {
+      const from = start[i], to = from + span[i];
+      while (open.length && start[open[open.length - 1]] + span[open[open.length - 1]] <= from) open.pop();
+      parent[i] = open.length ? open[open.length - 1] : -1;
+      open.push(i);
       let depth = 0;
       while (depth < ROWS_MOST - 1 && ends[depth] > from) depth++;
       ends[depth] = to;
-      trace.depth[i] = depth;
+      row[i] = depth;
       counts[depth] = (counts[depth] || 0) + 1;
-      open.push(i);
-      if (open.length > 4 * ROWS_MOST) open.shift();
-      least = open.reduce((end, j) => Math.min(end, trace.start[j] + trace.span[j]), Infinity);
     }
-    lane.rows = Array.from(counts, count => new Uint32Array(count || 0));
+    lane.rows = Array.from(counts, of => new Uint32Array(of || 0));
     const at = counts.map(() => 0);
-    for (let i = lane.first; i < lane.first + lane.count; i++) lane.rows[trace.depth[i]][at[trace.depth[i]]++] = i;
+    for (let i = first; i < first + count; i++) lane.rows[row[i]][at[row[i]]++] = i;
   }
 }
 
@@ -108,18 +100,28 @@ function linksMake(trace) {
   return trace.links;
 }
 
+// What the page says at once. Its columns are read when that is drawn.
 async function traceRead(element) {
-  const trace = await blockRead(element);
+  const { head } = await blockRead(element);
+  return { head, end: head.end };
+}
+
+async function eventsRead(trace, element) {
+  const { columns } = await blockRead(element);
+  const lanes = trace.head.lanes.map(([pid, tid, device, asynchronous, main, first, count]) => ({ pid, tid, device: !!device, asynchronous: !!asynchronous, main: !!main, first, count }));
+  Object.assign(trace, columns, { lanes });
   timesMake(trace);
   nestingMake(trace);
-  trace.end = 1;
-  for (let i = 0; i < trace.start.length; i++) trace.end = Math.max(trace.end, trace.start[i] + trace.span[i]);
-  trace.lanes.forEach(lane => { lane.name = laneName(trace, lane); });
+  lanes.forEach(lane => { lane.name = laneName(trace, lane); });
   devicePartsMake(trace);
-  trace.laneAt = new Uint32Array(trace.name.length);
-  trace.lanes.sort((a, b) => b.main - a.main || a.asynchronous - b.asynchronous || a.device - b.device || b.count - a.count);
-  trace.lanes.forEach((lane, number) => trace.laneAt.fill(number, lane.first, lane.first + lane.count));
-  return trace;
+  lanes.sort((a, b) => b.main - a.main || a.asynchronous - b.asynchronous || a.device - b.device || b.count - a.count);
+}
+
+// Which of the small numbers of a column there are.
+function seenIn(column) {
+  const seen = new Uint8Array(256);
+  for (let i = 0; i < column.length; i++) seen[column[i]] = 1;
+  return seen;
 }
 
 // ---- what steps held, as kprof report counts it (pagerows.c) ----
@@ -156,21 +158,16 @@ function rowsOfSteps(trace, at, { low, high }, ofModule) {
 
 const opsIn = (trace, range) => (range.all ? rowsOfAll(trace, trace.head.ops) : rowsOfSteps(trace, trace.head.step_ops, range));
 
-// Names of Python's functions, as numbers of texts.
-function pythonNames(trace) {
-  if (!trace.python) {
-    trace.python = new Set();
-    for (let i = 0; i < trace.kind.length; i++) if (trace.kind[i] === 2) trace.python.add(trace.name[i]);
-  }
-  return trace.python;
+// By text: 1 + the kind of what has that name and is of a kind from low to high, 0: nothing is.
+function kindsOfNames({ kind, name, texts }, low, high) {
+  const of = new Uint8Array(texts.length);
+  for (let i = 0; i < kind.length; i++) if (kind[i] >= low && kind[i] <= high) of[name[i]] = kind[i] + 1;
+  return of;
 }
 
 // In rows of kernels the total is the longest.
 function kernelsIn(trace, range) {
   const rows = range.all ? rowsOfAll(trace, trace.head.kernels).map(row => ({ ...row, most: row.total })) : rowsOfSteps(trace, trace.head.step_kernels, range);
-  if (!trace.kinds) {
-    trace.kinds = new Map();
-    for (let i = 0; i < trace.kind.length; i++) if (trace.kind[i] >= 4 && trace.kind[i] <= 6) trace.kinds.set(trace.name[i], KINDS[trace.kind[i]]);
-  }
-  return rows.map(row => ({ ...row, total: row.gpu, mean: row.gpu / row.count, kind: trace.kinds.get(row.text) || "" }));
+  trace.kinds ||= kindsOfNames(trace, 4, 6);
+  return rows.map(row => ({ ...row, total: row.gpu, mean: row.gpu / row.count, kind: KINDS[trace.kinds[row.text] - 1] || "" }));
 }

@@ -16,15 +16,19 @@ function blocksMake(trace) {
   }
 }
 
-// The device's allocations and frees by time; at one moment frees come first.
+// The device's allocations and frees by time. The blocks are by time of their allocation.
 function pointsMake(trace, device) {
-  const [, first, count] = trace.head.memory.devices[device], { from, to, bytes } = trace.blocks;
-  const all = [];
-  for (let i = first; i < first + count; i++) {
-    all.push([from[i], bytes[i], trace.blockCategory[i]]);
-    if (to[i] < Infinity) all.push([to[i], -bytes[i], trace.blockCategory[i]]);
+  const [, first, count] = trace.head.memory.devices[device], { from, to, bytes } = trace.blocks, ends = [];
+  for (let i = first; i < first + count; i++) if (to[i] < Infinity) ends.push(i);
+  const frees = Uint32Array.from(ends).sort((a, b) => to[a] - to[b]), n = count + frees.length;
+  const points = { at: new Float64Array(n), bytes: new Float64Array(n), kind: new Uint8Array(n) };
+  for (let i = first, free = 0, k = 0; k < n; k++) {
+    const isFree = i === first + count || (free < frees.length && to[frees[free]] <= from[i]), block = isFree ? frees[free++] : i++;
+    points.at[k] = isFree ? to[block] : from[block];
+    points.bytes[k] = isFree ? -bytes[block] : bytes[block];
+    points.kind[k] = trace.blockCategory[block];
   }
-  return all.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  return points;
 }
 
 // Of each of `slices` equal stretches the sums at its highest moment; and the highest of all.
@@ -34,8 +38,8 @@ function slicesOf(trace, range, slices) {
   const most = new Float64Array(kinds), points = memory.points;
   let total = trace.head.memory.devices[memory.device][3], i = 0, peak = { at: range.from, total: -1, of: [] };
   now[kinds - 1] = total;
-  const step = () => { now[points[i][2]] += points[i][1]; total += points[i][1]; i++; };
-  while (i < points.length && points[i][0] < range.from) step();
+  const step = () => { now[points.kind[i]] += points.bytes[i]; total += points.bytes[i]; i++; };
+  while (i < points.at.length && points.at[i] < range.from) step();
   for (let s = 0; s < slices; s++) {
     const to = s + 1 === slices ? end : range.from + span * (s + 1) / slices;
     const keep = at => {
@@ -46,9 +50,9 @@ function slicesOf(trace, range, slices) {
       if (total > peak.total) peak = { at, total, of: [...now] };
     };
     keep(range.from + span * s / slices);
-    while (i < points.length && points[i][0] <= to && (points[i][0] < to || s + 1 === slices)) {
-      const at = points[i][0];
-      while (i < points.length && points[i][0] === at) step();
+    while (i < points.at.length && points.at[i] <= to && (points.at[i] < to || s + 1 === slices)) {
+      const at = points.at[i];
+      while (i < points.at.length && points.at[i] === at) step();
       if (total > totals[s]) keep(at);
     }
   }

@@ -21,14 +21,31 @@ static void bytes_add(struct kp_page_blob *blob, const void *bytes, size_t count
     blob->count += count;
 }
 
-void kp_page_blob_put(struct kp_page_blob *blob, const char *name, const void *items, size_t count, size_t item_bytes)
+static void column_begin(struct kp_page_blob *blob, const char *name, unsigned bits, size_t count)
 {
     static const char zeros[ALIGN];
-    if (blob->column_count == KP_PAGE_COLUMNS_MAX) return;
     bytes_add(blob, zeros, (ALIGN - blob->count % ALIGN) % ALIGN);
-    blob->columns[blob->column_count++] =
-        (struct kp_page_column){name, item_bytes == 4 ? "u32" : "u8", blob->count, count};
-    bytes_add(blob, items, count * item_bytes);
+    blob->columns[blob->column_count++] = (struct kp_page_column){name, bits, blob->count, count};
+}
+
+void kp_page_blob_put_bytes(struct kp_page_blob *blob, const char *name, const void *items, size_t count)
+{
+    if (blob->column_count == KP_PAGE_COLUMNS_MAX) return;
+    column_begin(blob, name, 8, count);
+    bytes_add(blob, items, count);
+}
+
+/* As few bits as the largest item has. */
+void kp_page_blob_put(struct kp_page_blob *blob, const char *name, const uint32_t *items, size_t count)
+{
+    uint32_t all = 0;
+    if (blob->column_count == KP_PAGE_COLUMNS_MAX) return;
+    for (size_t i = 0; i < count; i++) all |= items[i];
+    const unsigned bits = !all ? 0 : all <= UINT8_MAX ? 8 : all <= UINT16_MAX ? 16 : 32;
+    column_begin(blob, name, bits, count);
+    if (bits == 32) bytes_add(blob, items, count * sizeof *items);
+    for (size_t i = 0; bits == 8 && i < count; i++) bytes_add(blob, &(uint8_t){(uint8_t)items[i]}, 1);
+    for (size_t i = 0; bits == 16 && i < count; i++) bytes_add(blob, &(uint16_t){(uint16_t)items[i]}, 2);
 }
 
 /* ---- base64 ---- */
@@ -98,8 +115,7 @@ static char *directory_make(const struct kp_page_blob *blob, const char *head, s
     for (size_t i = 0; i < blob->column_count; i++) {
         const struct kp_page_column *c = &blob->columns[i];
         kp_jsonout_open(j, c->name, '[');
-        kp_jsonout_text(j, NULL, c->type);
-        kp_jsonout_items(j, KP_JSONOUT_NUMBERS((int64_t)c->at, (int64_t)c->count));
+        kp_jsonout_items(j, KP_JSONOUT_NUMBERS(c->bits, (int64_t)c->at, (int64_t)c->count));
         kp_jsonout_close(j, ']');
     }
     kp_jsonout_close(j, '}');
@@ -129,6 +145,14 @@ int kp_page_blob_write(const struct kp_page_blob *blob, const char *head, size_t
         deflateEnd(&z);
     }
     free(directory);
+    return rc;
+}
+
+int kp_page_block_put(const char *name, const struct kp_page_blob *blob, const char *head, size_t bytes, FILE *out)
+{
+    fprintf(out, "<script type=\"text/plain\" class=\"%s\">", name);
+    const int rc = kp_page_blob_write(blob, head, bytes, out);
+    fputs("</script>\n", out);
     return rc;
 }
 

@@ -103,6 +103,7 @@ static void event_put(struct kp_page *page, const struct columns *c, size_t at, 
     kp_page_two_put(&c->span_low[at], &c->span_high[at], span);
     kp_page_two_put(&c->inner_low[at], &c->inner_high[at], span > own ? span - own : 0);
     if (node->start_ns > *last_ns) *last_ns = node->start_ns;
+    if (node->end_ns > page->last_ns) page->last_ns = node->end_ns;
     if (!page->has_gpu) return;
     kp_tree_values(tree, c->order[at], &values);
     const bool is_lone = e->kind == KP_KINETO_GPU && node->launcher < 0; /* an annotation's kernels count */
@@ -119,9 +120,9 @@ static void columns_put(struct kp_page *page, const struct columns *c, size_t co
                 {"spanLow", c->span_low},    {"spanHigh", c->span_high}, {"innerLow", c->inner_low},
                 {"innerHigh", c->inner_high}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        kp_page_blob_put(&page->blob, rows[i].name, rows[i].items, count, 4);
-    if (page->has_gpu) kp_page_blob_put(&page->blob, "gpu", c->gpu, count, 4);
-    kp_page_blob_put(&page->blob, "kind", c->kind, count, 1);
+        kp_page_blob_put(&page->blob, rows[i].name, rows[i].items, count);
+    if (page->has_gpu) kp_page_blob_put(&page->blob, "gpu", c->gpu, count);
+    kp_page_blob_put_bytes(&page->blob, "kind", c->kind, count);
 }
 
 /* Each event: the part of a step that it belongs to (enum kp_part). */
@@ -130,7 +131,7 @@ static void parts_put(struct kp_page *page, const uint32_t *order, size_t count)
     uint8_t *of = kp_kineto_room(page->tree->count + 1, 1), *parts = kp_kineto_room(count + 1, 1);
     kp_eventpart_find(page->tree, of);
     for (size_t i = 0; i < count; i++) parts[i] = of[order[i]];
-    kp_page_blob_put(&page->blob, "part", parts, count, 1);
+    kp_page_blob_put_bytes(&page->blob, "part", parts, count);
     free(parts);
     free(of);
 }

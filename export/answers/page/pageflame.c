@@ -62,8 +62,8 @@ static void columns_put(struct kp_page *page, const struct flame_moments *m, con
         kp_page_two_put(&of[3][i], &of[4][i], (uint64_t)at->value);
         parts[i] = at->part;
     }
-    for (int i = 0; i < COLUMNS; i++) kp_page_blob_put(&page->blob, names[i], of[i], m->count, 4);
-    kp_page_blob_put(&page->blob, names[COLUMNS], parts, m->count, 1);
+    for (int i = 0; i < COLUMNS; i++) kp_page_blob_put(&page->blob, names[i], of[i], m->count);
+    kp_page_blob_put_bytes(&page->blob, names[COLUMNS], parts, m->count);
     free(words);
     free(parts);
 }
@@ -92,8 +92,8 @@ static void places_put(struct kp_page *page, const struct kp_calltree *paths)
         parents[i] = kp_calltree_parent(paths, i);
         names[i] = kp_page_text(page, kp_strings_put(page->tree->trace->strings, name, strlen(name)));
     }
-    kp_page_blob_put(&page->blob, "placeParent", parents, count, 4);
-    kp_page_blob_put(&page->blob, "placeName", names, count, 4);
+    kp_page_blob_put(&page->blob, "placeParent", parents, count);
+    kp_page_blob_put(&page->blob, "placeName", names, count);
     free(parents);
     free(names);
 }

@@ -217,6 +217,7 @@ static void lanes_put(const struct kp_page *page, struct kp_jsonout *j)
 void kp_page_head_put(struct kp_page *page, const char *label, struct kp_jsonout *j)
 {
     kp_jsonout_whole(j, "schema", 1);
+    kp_jsonout_whole(j, "end", page->last_ns > page->base_ns ? since(page, page->last_ns) : 1);
     run_put_of(page, label, j);
     advice_put_of(page, j);
     steps_put(page, j);

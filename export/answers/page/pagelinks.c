@@ -19,7 +19,7 @@ void kp_page_links_put(struct kp_page *page, const uint32_t *positions)
         shown++;
         if (from >= 0 && positions[from] != UINT32_MAX) links[positions[i]] = positions[from] + 1;
     }
-    kp_page_blob_put(&page->blob, "link", links, shown, 4);
+    kp_page_blob_put(&page->blob, "link", links, shown);
     free(links);
 }
 
@@ -35,7 +35,7 @@ void kp_page_modules_put(struct kp_page *page, const uint32_t *order, size_t cou
         modules[i] = module ? 2 * (kp_page_text(page, module) + 1) + kp_node_is_backward(tree, from) : 0;
         any |= module != 0;
     }
-    if (any) kp_page_blob_put(&page->blob, "module", modules, count, 4);
+    if (any) kp_page_blob_put(&page->blob, "module", modules, count);
     free(modules);
     free(of);
 }

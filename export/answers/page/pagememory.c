@@ -65,8 +65,8 @@ static void blocks_put(struct kp_page *page, const struct kp_memview *view)
         for (size_t i = 0; i < view->devices[d].count; i++)
             block_put(page, view, &c, view->devices[d].first + i, &last_ns);
     }
-    for (int i = 0; i < COLUMNS; i++) kp_page_blob_put(&page->blob, names[i], of[i], count, 4);
-    kp_page_blob_put(&page->blob, "blockCategory", categories, count, 1);
+    for (int i = 0; i < COLUMNS; i++) kp_page_blob_put(&page->blob, names[i], of[i], count);
+    kp_page_blob_put_bytes(&page->blob, "blockCategory", categories, count);
     free(words);
     free(categories);
 }

@@ -17,7 +17,7 @@
 enum { KP_PAGE_COLUMNS_MAX = 64 };
 struct kp_page_column {
     const char *name;
-    const char *type; /* u8, u32: the typed array that reads it */
+    unsigned bits;    /* of an item: 8, 16 or 32; 0: all items are 0, and no byte is there */
     size_t at, count; /* at: bytes after the directory */
 };
 struct kp_page_blob {
@@ -26,10 +26,13 @@ struct kp_page_blob {
     struct kp_page_column columns[KP_PAGE_COLUMNS_MAX];
     size_t column_count;
 };
-/* Adds a column of `count` numbers of `item_bytes` (1 or 4), which it copies. Columns begin at a multiple of 8. */
-void kp_page_blob_put(struct kp_page_blob *blob, const char *name, const void *items, size_t count, size_t item_bytes);
+/* Adds a column, which it copies, in as few bits as the items need. Columns begin at a multiple of 8. */
+void kp_page_blob_put(struct kp_page_blob *blob, const char *name, const uint32_t *items, size_t count);
+void kp_page_blob_put_bytes(struct kp_page_blob *blob, const char *name, const void *items, size_t count);
 /* Writes the directory's length, the directory (`head`: JSON) and the columns, deflated, in base64. 0 or -errno. */
 int kp_page_blob_write(const struct kp_page_blob *blob, const char *head, size_t head_bytes, FILE *out);
+/* The same as an element of the page of this class. */
+int kp_page_block_put(const char *name, const struct kp_page_blob *blob, const char *head, size_t bytes, FILE *out);
 void kp_page_blob_fini(struct kp_page_blob *blob);
 static inline void kp_page_two_put(uint32_t *low, uint32_t *high, uint64_t value)
 {
@@ -68,7 +71,7 @@ struct kp_page {
     struct kp_page_texts texts;
     struct kp_page_lane *lanes;
     size_t lane_count, lane_capacity;
-    int64_t base_ns;          /* times in the page count from here */
+    int64_t base_ns, last_ns; /* times in the page count from base_ns; last_ns: the last end of an event */
     bool has_gpu, has_frames; /* has_frames: Python calls or call stacks */
     bool starts_with_steps;   /* with those from index low to high */
     size_t low, high;

@@ -56,12 +56,7 @@ static int block_put(const struct kp_fields *fields, const void *item, const cha
     FILE *const f = open_memstream(&text, &bytes);
     if (!f) return -ENOMEM;
     kp_fields_put(KP_JSONOUT(f), NULL, fields, item);
-    int rc = fclose(f) == 0 ? 0 : -ENOMEM;
-    if (rc == 0) {
-        fprintf(out, "<script type=\"text/plain\" class=\"%s\">", name);
-        rc = kp_page_blob_write(&none, text, bytes, out);
-        fputs("</script>\n", out);
-    }
+    const int rc = fclose(f) == 0 ? kp_page_block_put(name, &none, text, bytes, out) : -ENOMEM;
     free(text);
     return rc;
 }

@@ -112,7 +112,7 @@ void kp_page_rows_put(struct kp_page *page, struct kp_jsonout *head)
     uint32_t *const columns[STEP_COLUMNS] = {s.name,       s.line,  s.self_low, s.self_high, s.total_low,
                                              s.total_high, s.count, s.gpu_low,  s.gpu_high};
     for (int i = 0; i < STEP_COLUMNS; i++) {
-        kp_page_blob_put(&page->blob, names[i], columns[i], s.rows, 4);
+        kp_page_blob_put(&page->blob, names[i], columns[i], s.rows);
         free(columns[i]);
     }
 }

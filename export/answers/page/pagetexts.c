@@ -34,6 +34,6 @@ void kp_page_texts_put(struct kp_page *page)
         kp_plain_text(shown, sizeof shown, whole, strlen(whole));
         fwrite(shown, 1, strlen(shown) + 1, f);
     }
-    if (fclose(f) == 0) kp_page_blob_put(&page->blob, "texts", text, bytes, 1);
+    if (fclose(f) == 0) kp_page_blob_put_bytes(&page->blob, "texts", text, bytes);
     free(text);
 }

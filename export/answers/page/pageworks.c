@@ -62,7 +62,7 @@ void kp_page_works_put(struct kp_page *page, const uint32_t *positions, const ui
         texts[i] = text_of(page, order[i]);
         if (node->launcher >= 0 && positions[node->launcher] != UINT32_MAX) ops[i] = positions[node->launcher] + 1;
     }
-    kp_page_blob_put(&page->blob, "work", texts, count, 4);
-    kp_page_blob_put(&page->blob, "op", ops, count, 4);
+    kp_page_blob_put(&page->blob, "work", texts, count);
+    kp_page_blob_put(&page->blob, "op", ops, count);
     free(texts);
 }

@@ -40,6 +40,7 @@ void kp_page_end(FILE *out, struct kp_rankwaits *ranks, const struct kp_stuck_to
     fputs("})();\n</script>\n</body>\n</html>\n", out);
 }
 
+/* What the page says at once is a block of its own, which the columns do not hold up. */
 static int page_put(struct kp_page *page, struct kp_tree *tree, const char *label, struct kp_rankwaits *ranks,
                     FILE *out)
 {
@@ -59,9 +60,8 @@ static int page_put(struct kp_page *page, struct kp_tree *tree, const char *labe
         return -ENOMEM;
     }
     kp_page_texts_put(page);
-    fputs("<script type=\"text/plain\" class=\"trace\">", out);
-    const int rc = kp_page_blob_write(&page->blob, head, bytes, out);
-    fputs("</script>\n", out);
+    int rc = kp_page_block_put("trace", &(struct kp_page_blob){0}, head, bytes, out);
+    if (rc == 0) rc = kp_page_block_put("columns", &page->blob, "null", 4, out);
     free(head);
     if (rc) return rc;
     kp_rankwaits_add(ranks, tree, &page->chosen);

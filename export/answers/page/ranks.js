@@ -7,12 +7,13 @@ const askedAt = (trace, i) => trace.start[(trace.op[i] || trace.link[i] || i + 1
 
 function collectivesIn(trace, range) {
   const rows = new Map(), onDevice = trace.lanes.some(lane => lane.device && hasKind(trace, lane, 6));
+  const isOne = trace.collective ||= Uint8Array.from(trace.texts, text => COLLECTIVE.test(text));
   for (const lane of trace.lanes) {
     if (lane.device !== onDevice) continue;
     for (let i = lane.first; i < lane.first + lane.count; i++) {
+      if (onDevice ? trace.kind[i] !== 6 : !isOne[trace.name[i]]) continue;
       const at = onDevice ? askedAt(trace, i) : trace.start[i];
       if (at < range.from || at >= range.to) continue;
-      if (onDevice ? trace.kind[i] !== 6 : !COLLECTIVE.test(trace.texts[trace.name[i]])) continue;
       let row = rows.get(trace.name[i]);
       if (!row) rows.set(trace.name[i], row = { name: trace.texts[trace.name[i]], total: 0, count: 0, most: 0, least: Infinity });
       row.total += trace.span[i];

@@ -10,7 +10,7 @@ function make(tag, members, ...children) {
 
 const percentText = share => `${(100 * share).toFixed(1)} %`;
 const blankText = ns => (ns ? timeText(ns) : "");
-const countText = count => count.toLocaleString("en");
+const countText = count => String(count).replace(/\B(?=(\d{3})+$)/g, ","); // the browser's own way loads a megabyte of languages first
 
 // The smallest of 1, 2, 5, 10, 20, .. that is no less.
 function tickOf(least) {
@@ -24,13 +24,14 @@ function axisText(ns, most, tick) {
   return `${(ns / size).toFixed(Math.max(0, -Math.floor(Math.log10(tick / size) + 1e-9)))} ${unit}`;
 }
 
-// Calls a view again when the trace or the range changes; one with the id of its section when there is time for it.
+// Calls a view again when the trace or the range changes. One with the id of its section shows events: it waits until they are read.
 function onChange(draw, id) { view.listeners.push({ draw, id }); }
 
 const whenIdle = window.requestIdleCallback ? work => requestIdleCallback(work, { timeout: 400 }) : work => setTimeout(work, 20);
 
 // What the window shows is drawn first. Until all is drawn the page is busy.
 function waitingDraw(all) {
+  if (!view.trace.lanes) return;
   const place = one => Math.abs(byId(one.id).getBoundingClientRect().top - innerHeight / 3);
   while (view.waiting.length) {
     view.waiting.sort((a, b) => place(b) - place(a));
@@ -45,11 +46,16 @@ function rangeSet(range) {
   const told = byId("range");
   told.replaceChildren(view.range.all ? "Whole trace" : `${view.range.label}: ${timeText(view.range.to - view.range.from)} of ${timeText(view.trace.end)}`);
   if (!view.range.all) told.append(make("button", { type: "button", id: "all", textContent: "Show the whole trace", onclick: () => rangeSet(null) }));
-  const idle = view.waiting.length === 0;
-  view.waiting = view.listeners.filter(one => one.id);
   document.documentElement.dataset.busy = "1";
   for (const one of view.listeners) if (!one.id) one.draw(view.trace, view.range);
-  if (idle) whenIdle(() => waitingDraw(false));
+  if (view.trace.lanes) eventsDraw();
+}
+
+// Draws the views of events: the one that the window shows at once.
+function eventsDraw() {
+  const isFirst = view.waiting.length === 0;
+  view.waiting = view.listeners.filter(one => one.id);
+  if (isFirst) waitingDraw(false);
 }
 
 // What stands between backquotes is code, and no line ends within a flag.
@@ -91,7 +97,14 @@ function partsBar(trace) {
     legend.append(make("span", {}, swatch(`var(--f${part})`), `${names[part]} ${percentText(sums[at] / whole)}`));
   });
   const most = sums.indexOf(Math.max(...sums));
-  return { bar, legend, largest: { name: names[order[most]], share: sums[most] / whole, ns: sums[most] / (rows.length || 1) } };
+  return { bar, legend, largest: largestOf(trace, names[order[most]], sums[most], whole) };
+}
+
+// The largest part. "other" has no cause: where half of it is communication, or outside ops, that is the name.
+function largestOf({ head: { steps, gpu } }, name, ns, whole) {
+  const inside = (name === "other" ? [1, ...(gpu ? [] : [4])] : []).map(part => ({ name: partName(part), ns: steps.reduce((sum, step) => sum + step[3 + part], 0) }));
+  const known = inside.sort((a, b) => b.ns - a.ns)[0], of = known && 2 * known.ns >= ns ? known : { name, ns };
+  return { name: of.name, share: of.ns / whole, ns: of.ns / (steps.length || 1) };
 }
 
 // Of a mean step what waits: on a GPU all in which it has nothing to compute, else loading and other ranks.
@@ -119,15 +132,18 @@ function factsPut(place, facts) {
   place.replaceChildren(...facts.map(([key, value, small]) => make("div", {}, make("dt", { textContent: key }), make("dd", {}, value), ...(small ? [make("dd", { className: "small", textContent: small })] : []))));
 }
 
+// "2026-11-29 21:53:22", as the reader's clock has it.
+const whenText = when => new Date(when - when.getTimezoneOffset() * 60000).toISOString().slice(0, 19).replace("T", " ");
+
 function factsDraw(trace) {
   const { run, steps } = trace.head, parts = partsBar(trace), more = [["Wall time", timeText(run.wall)]];
   byId("run").replaceChildren(run.script || run.program || run.label, make("small", {
     textContent: [run.label.split("/").pop(), run.host, run.rank && run.ranks > 1 ? `rank ${run.rank} of ${run.ranks}` : "", run.torch ? `torch ${run.torch}` : "",
-      run.when_ms > 0 && run.when_ms < 8e15 ? new Date(run.when_ms).toLocaleString("en-GB") : ""].filter(Boolean).join(" · ") }));
+      run.when_ms > 0 && run.when_ms < 8e15 ? whenText(new Date(run.when_ms)) : ""].filter(Boolean).join(" · ") }));
   if (steps.length) more.push([trace.head.by_optimizer ? "Steps measured" : "Steps", countText(steps.length)]);
   if (steps.length && steps[0][1] > run.wall / 10) more.push([`Before step ${steps[0][0]}`, timeText(steps[0][1])]);
   if (run.cores > 0) more.push(["Busy threads, cores", `${run.threads || "?"}, ${run.cores}`]);
-  more.push(["Events", countText(trace.name.length)], ["Time 0", "the profiler's start"], ["File", run.label]);
+  more.push(["Events", countText(trace.head.lanes.reduce((sum, lane) => sum + lane[6], 0))], ["Time 0", "the profiler's start"], ["File", run.label]);
   factsPut(byId("facts"), headFacts(trace, parts));
   byId("parts").hidden = !trace.head.step_parts.length;
   byId("parts").replaceChildren(make("p", { className: "note", textContent: run.gpu_parts ? "A mean step of the host" : "A mean step" }), parts.bar, parts.legend,
@@ -237,15 +253,33 @@ function holdings(trace) {
     communication: trace.kind.includes(6) || trace.texts.some(text => COLLECTIVE.test(text)) };
 }
 
-async function traceShow(element) {
-  view.trace = await traceRead(element);
+const painted = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+
+// Findings and steps are there before the events are read, and painted.
+async function traceShow(index) {
+  const [trace, columns] = ["trace", "columns"].map(name => document.querySelectorAll(`script.${name}`)[index]);
+  view.trace = await traceRead(trace);
+  view.waiting = [];
   findingsDraw(view.trace);
   factsDraw(view.trace);
-  for (const section of document.querySelectorAll("main > section")) if (section.id !== "ranks") section.hidden = false;
-  for (const [id, is] of Object.entries(holdings(view.trace)))
-    for (const one of [document.querySelector(`nav a[href="#${id}"]`), byId(id)]) one.classList.toggle("none", !is);
+  document.body.classList.toggle("gpu", !!view.trace.head.gpu);
+  for (const id of ["findings", "steps"]) byId(id).hidden = false;
   const [low, high] = view.trace.head.start || [];
   rangeSet(low === undefined ? null : stepRange(view.trace.head.steps, low, high));
+  byId("opening").hidden = true;
+  document.documentElement.dataset.ready = "1";
+  window.kprofReady ||= performance.now();
+  await painted();
+  await eventsShow(view.trace, columns);
+}
+
+async function eventsShow(trace, element) {
+  await eventsRead(trace, element);
+  if (view.trace !== trace) return; // another one was chosen
+  for (const section of document.querySelectorAll("main > section")) if (section.id !== "ranks") section.hidden = false;
+  for (const [id, is] of Object.entries(holdings(trace)))
+    for (const one of [document.querySelector(`nav a[href="#${id}"]`), byId(id)]) one.classList.toggle("none", !is);
+  eventsDraw();
 }
 
 function keysListen() {
@@ -258,11 +292,11 @@ function keysListen() {
 }
 
 async function start() {
-  const blocks = [...document.querySelectorAll("script.trace")], runs = byId("runs");
+  const count = document.querySelectorAll("script.trace").length, runs = byId("runs");
   if (!window.DecompressionStream) throw new Error("This browser is too old: Chromium 80, Firefox 113, Safari 16.4 or later shows it.");
-  document.querySelector(".runs").hidden = blocks.length < 2;
-  runs.onchange = () => traceShow(blocks[runs.value]);
-  runs.choose = index => { runs.value = index; return traceShow(blocks[index]); };
+  document.querySelector(".runs").hidden = count < 2;
+  runs.onchange = () => traceShow(runs.value);
+  runs.choose = index => { runs.value = index; return traceShow(index); };
   byId("help-open").onclick = () => byId("help").showModal();
   byId("scheme").onclick = () => schemeSet(document.documentElement.dataset.scheme !== "dark");
   darkWanted.addEventListener("change", () => schemeSet(darkWanted.matches));
@@ -273,7 +307,4 @@ async function start() {
   runs.append(...ranks.all.map((rank, i) => make("option", { value: i, textContent: rankName(rank, i) })));
   await runs.choose(ranks.first);
   navFollow();
-  byId("opening").remove();
-  document.documentElement.dataset.ready = "1";
-  window.kprofReady = performance.now();
 }

@@ -134,10 +134,10 @@ const opsTable = tableMake(document.querySelector("#operators .table"), [
 
 // Functions of Python stand apart from operators. Objects have no address in a name: they are one function.
 function opsDraw(trace, range) {
-  const isPython = pythonNames(trace), rows = new Map(), whole = range.all ? trace.head.run.wall : range.to - range.from;
+  const isPython = trace.python ||= kindsOfNames(trace, 2, 2), rows = new Map(), whole = range.all ? trace.head.run.wall : range.to - range.from;
   const steps = range.low === undefined ? 0 : range.high - range.low + 1, counts = [0, 0];
   for (const row of opsIn(trace, range)) {
-    const python = isPython.has(row.text), name = row.name.replace(/ at 0x[0-9a-f]+/g, ""), key = `${+python}${name}`, had = rows.get(key);
+    const python = !!isPython[row.text], name = row.name.replace(/ at 0x[0-9a-f]+/g, ""), key = `${+python}${name}`, had = rows.get(key);
     if (!had) { rows.set(key, { ...row, name, python, most: row.self }); counts[+python]++; continue; }
     for (const of of ["self", "total", "gpu", "count"]) had[of] += row[of];
     if (row.self > had.most) Object.assign(had, { most: row.self, line: row.line });
@@ -158,5 +158,4 @@ onChange((trace, range) => {
   byId("kernels-none").hidden = kernels.length > 0;
   byId("kernels-there").hidden = !kernels.length;
   kernelsTable(kernels);
-  document.body.classList.toggle("gpu", !!trace.head.gpu);
-});
+}, "operators");

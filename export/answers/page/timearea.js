@@ -72,7 +72,7 @@ function areaBetween(a, b, isOver) {
 
 // The picked event's time on its thread, else all that is in sight.
 function areaOfSight() {
-  const { trace } = view, i = scene.picked, lane = i < 0 ? 0 : trace.laneAt[i];
+  const { trace } = view, i = scene.picked, lane = i < 0 ? 0 : trace.lanes.indexOf(laneOf(i));
   if (i >= 0) areaSet({ from: trace.start[i], to: trace.start[i] + Math.max(1, trace.span[i]), low: lane, high: lane });
   else areaSet({ from: Math.max(0, scene.from), to: Math.min(scene.to, trace.end), low: 0, high: trace.lanes.length - 1 });
 }

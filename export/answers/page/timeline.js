@@ -15,20 +15,26 @@ function pixelOf(text) {
   return new Uint32Array(bytes.buffer)[0];
 }
 
+// What the browser makes of colours, all at once: each look at a style that is new costs a pass over the page.
+function coloursOf(texts) {
+  const probes = texts.map(color => { const probe = make("i"); probe.style.color = color; return probe; }), place = make("div", {}, ...probes);
+  document.body.append(place);
+  const found = probes.map(probe => getComputedStyle(probe).color);
+  place.remove();
+  return found;
+}
+
 function coloursMake() {
-  const style = getComputedStyle(document.body), probe = make("i");
-  document.body.append(probe);
-  const of = name => { probe.style.color = `var(--${name})`; return getComputedStyle(probe).color; };
-  for (const name of ["paper", "card", "ink", "dim", "line", "accent"]) scene[name] = of(name);
-  const dark = style.color.match(/\d+/)[0] > 128;
-  const inks = { hit: of("hit"), picked: scene.accent, card: scene.card, line: scene.line };
-  scene.ink = Object.fromEntries(Object.entries(inks).map(([name, text]) => [name, pixelOf(text)]));
-  scene.colours = LIGHT.map((light, kind) => [0, 1, 2, 3, 4, 5].map(part => [0, 1, 2, 3].map(shade => {
-    probe.style.color = `hsl(from var(--${{ 6: "p1", 5: "p2" }[kind] || `f${part}`}) h calc(s * .7) ${dark ? light[1] + 2 * shade : light[0] - 3 * shade}%)`;
-    return pixelOf(getComputedStyle(probe).color);
-  })));
-  probe.remove();
+  const scheme = document.documentElement.dataset.scheme, names = ["paper", "card", "ink", "dim", "line", "accent", "hit"];
+  if (scene.scheme === scheme) return;
+  const dark = scheme === "dark", shades = LIGHT.flatMap((light, kind) => [0, 1, 2, 3, 4, 5].flatMap(part => [0, 1, 2, 3].map(shade =>
+    `hsl(from var(--${{ 6: "p1", 5: "p2" }[kind] || `f${part}`}) h calc(s * .7) ${dark ? light[1] + 2 * shade : light[0] - 3 * shade}%)`)));
+  const found = coloursOf([...names.map(name => `var(--${name})`), ...shades]), pixels = found.splice(names.length).map(pixelOf);
+  names.forEach((name, i) => { scene[name] = found[i]; });
+  scene.ink = Object.fromEntries([["hit", "hit"], ["picked", "accent"], ["card", "card"], ["line", "line"]].map(([use, name]) => [use, pixelOf(scene[name])]));
+  scene.colours = LIGHT.map((_, kind) => [0, 1, 2, 3, 4, 5].map(part => pixels.slice(4 * (6 * kind + part)).slice(0, 4)));
   scene.text = dark ? "#eceef2" : "#1b1f24";
+  scene.scheme = scheme;
 }
 
 function laneTops(trace) {
@@ -154,16 +160,16 @@ function rulerDraw(width) {
 
 // Which parts of a step the colours are, and what else there is.
 function timelineLegend(trace) {
-  const parts = new Set(trace.part), kinds = new Set(trace.kind), order = [2, 3, 1, 4, 0, 5];
-  byId("timeline-legend").replaceChildren(...order.filter(part => parts.has(part)).map(part => make("span", {}, swatch(`var(--f${part})`), trace.head.part_names[part])),
-    ...[[6, "--p1", "communication"], [5, "--p2", "copies"]].filter(([kind]) => kinds.has(kind)).map(([, colour, text]) => make("span", {}, swatch(`var(${colour})`), text)),
-    ...(kinds.has(2) ? [make("span", { textContent: "pale: Python functions" })] : []));
+  const parts = seenIn(trace.part), kinds = seenIn(trace.kind), order = [2, 3, 1, 4, 0, 5];
+  byId("timeline-legend").replaceChildren(...order.filter(part => parts[part]).map(part => make("span", {}, swatch(`var(--f${part})`), trace.head.part_names[part])),
+    ...[[6, "--p1", "communication"], [5, "--p2", "copies"]].filter(([kind]) => kinds[kind]).map(([, colour, text]) => make("span", {}, swatch(`var(${colour})`), text)),
+    ...(kinds[2] ? [make("span", { textContent: "pale: Python functions" })] : []));
 }
 
 function frameDraw() {
   const trace = view.trace, width = lanesBox.clientWidth, height = lanesBox.clientHeight, ratio = devicePixelRatio || 1, begun = performance.now();
   scene.queued = false;
-  if (!trace || !width) return;
+  if (!trace || !trace.lanes || !width) return;
   if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
@@ -199,7 +205,7 @@ function areaDraw(trace, width, up) {
 // Arrows from what launched the picked event, or made it, to what it launched.
 function linksDraw(trace, width, up) {
   const scale = width / (scene.to - scene.from), from = trace.link[scene.picked] - 1, to = linksMake(trace).get(scene.picked) || [];
-  const place = (i, at) => ({ x: (at - scene.from) * scale, y: trace.lanes[trace.laneAt[i]].top - up + HEAD + trace.depth[i] * ROW + ROW / 2 });
+  const place = (i, at) => ({ x: (at - scene.from) * scale, y: laneOf(i).top - up + HEAD + trace.depth[i] * ROW + ROW / 2 });
   pen.strokeStyle = pen.fillStyle = scene.accent;
   pen.lineWidth = 1.5;
   const pairs = [...(from >= 0 ? [[from, scene.picked]] : []), ...to.slice(0, LINKS_MOST).map(i => [scene.picked, i])];
@@ -247,7 +253,7 @@ function pick(i, moves) {
   if (i < 0) { told.replaceChildren(); return; }
   const lane = laneOf(i), item = text => make("span", { textContent: text });
   told.replaceChildren(make("div", {}, make("b", { textContent: eventName(trace, i) })), item(KINDS[trace.kind[i]]),
-    item(`lasts ${timeText(trace.span[i])}`), ...(lane.device || lane.asynchronous ? [] : [item(`self ${timeText(trace.self[i])}`)]),
+    item(`lasts ${timeText(trace.span[i])}`), ...(lane.device || lane.asynchronous ? [] : [item(`self ${timeText(selfOf(trace, i))}`)]),
     ...(trace.gpu && !lane.device && trace.gpu[i] ? [item(`on the GPU ${timeText(trace.gpu[i])}`)] : []), item(`from ${timeText(trace.start[i] + trace.head.run.zero)}`), item(lane.name),
     ...(trace.work && trace.work[i] ? trace.texts[trace.work[i] - 1].split("; ").map(item) : []),
     ...(trace.module && trace.module[i] ? [item(moduleName(trace, trace.module[i]))] : []), ...linkButtons(trace, i));
@@ -258,11 +264,11 @@ function pick(i, moves) {
 }
 
 function linkButtons(trace, i) {
-  const from = trace.link[i] - 1, to = linksMake(trace).get(i) || [], isDevice = trace.lanes[trace.laneAt[i]].device;
+  const from = trace.link[i] - 1, to = linksMake(trace).get(i) || [], isDevice = laneOf(i).device;
   const button = (word, at) => make("button", { type: "button", textContent: `${word} ${eventName(trace, at)}`, onclick: () => pick(at, true) });
   return [...(from >= 0 ? [button(isDevice ? "↖ launched by" : "↖ forward:", from)] : []),
     ...(trace.op && trace.op[i] ? [button("↖ op", trace.op[i] - 1)] : []),
-    ...to.slice(0, 3).map(at => button(trace.lanes[trace.laneAt[at]].device ? "↘ launched" : "↘ backward:", at))];
+    ...to.slice(0, 3).map(at => button(laneOf(at).device ? "↘ launched" : "↘ backward:", at))];
 }
 
 function eventAt(x, y) {
@@ -435,6 +441,6 @@ onChange((trace, range) => {
   }
   if (scene.range !== range) { scene.range = range; fitAll(); }
   redraw();
-});
+}, "timeline");
 new ResizeObserver(redraw).observe(lanesBox);
 window.kprofFrames = scene.frames;

@@ -38,11 +38,10 @@ __attribute__((unused)) static size_t column_count(const struct kp_page *page, c
 __attribute__((unused)) static uint32_t column_at(const struct kp_page *page, const char *name, size_t i)
 {
     const struct kp_page_column *c = column_find(page, name);
-    uint32_t word;
+    uint32_t word = 0;
     assert_non_null(c);
     assert_true(i < c->count);
-    if (c->type[1] == '8') return page->blob.bytes[c->at + i];
-    memcpy(&word, page->blob.bytes + c->at + 4 * i, sizeof word);
+    memcpy(&word, page->blob.bytes + c->at + c->bits / 8 * i, c->bits / 8);
     return word;
 }
 

@@ -22,16 +22,36 @@ static void columns_come_back_where_the_directory_says(void **state)
     struct kp_page_blob blob = {0};
     size_t bytes, size = 0;
     (void)state;
-    kp_page_blob_put(&blob, "kind", kinds, 5, 1);
-    kp_page_blob_put(&blob, "name", words, 3, 4);
+    kp_page_blob_put_bytes(&blob, "kind", kinds, 5);
+    kp_page_blob_put(&blob, "name", words, 3);
     unsigned char *plain = read_back(&blob, "{\"a\":\"</script>\"}", &bytes);
     memcpy(&size, plain, 4);
     assert_int_equal(size % 8, 0);
     assert_int_equal(bytes, 8 + size + 8 + 12);
-    assert_memory_equal(plain + 8, "{\"columns\":{\"kind\":[\"u8\",0,5],\"name\":[\"u32\",8,3]},\"head\":{\"a\":", 60);
+    assert_memory_equal(plain + 8, "{\"columns\":{\"kind\":[8,0,5],\"name\":[32,8,3]},\"head\":{\"a\":", 53);
     assert_memory_equal(plain + 8 + size, kinds, 5);
     assert_memory_equal(plain + 8 + size + 8, words, 12);
     free(plain);
+    kp_page_blob_fini(&blob);
+}
+
+static void a_column_has_the_bits_that_its_numbers_need(void **state)
+{
+    const uint32_t zeros[] = {0, 0}, bytes[] = {0, 255, 1}, halves[] = {256, 65535}, words[] = {65536};
+    struct kp_page_blob blob = {0};
+    (void)state;
+    kp_page_blob_put(&blob, "zeros", zeros, 2);
+    kp_page_blob_put(&blob, "bytes", bytes, 3);
+    kp_page_blob_put(&blob, "halves", halves, 2);
+    kp_page_blob_put(&blob, "words", words, 1);
+    const unsigned bits[] = {0, 8, 16, 32}, at[] = {0, 0, 8, 16}, count[] = {2, 3, 2, 1};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(blob.columns[i].bits, bits[i]);
+        assert_int_equal(blob.columns[i].at, at[i]);
+        assert_int_equal(blob.columns[i].count, count[i]);
+    }
+    assert_memory_equal(blob.bytes, ((uint8_t[]){0, 255, 1}), 3);
+    assert_memory_equal(blob.bytes + 8, ((uint16_t[]){256, 65535}), 4);
     kp_page_blob_fini(&blob);
 }
 
@@ -43,7 +63,7 @@ static void more_than_a_piece_comes_back(void **state)
     size_t bytes, size = 0;
     (void)state;
     for (uint32_t i = 0; i < COUNT; i++) words[i] = i * 2654435761u;
-    kp_page_blob_put(&blob, "name", words, COUNT, 4);
+    kp_page_blob_put(&blob, "name", words, COUNT);
     unsigned char *plain = read_back(&blob, "{}", &bytes);
     memcpy(&size, plain, 4);
     assert_int_equal(bytes, 8 + size + COUNT * 4);
@@ -69,6 +89,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_come_back_where_the_directory_says),
+        cmocka_unit_test(a_column_has_the_bits_that_its_numbers_need),
         cmocka_unit_test(more_than_a_piece_comes_back),
         cmocka_unit_test(an_empty_trace_is_a_directory_alone),
     };
