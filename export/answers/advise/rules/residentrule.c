@@ -4,8 +4,9 @@
  *
  * The recorder looks at the program's memory where steps end (preload/procfacts/residents.c). A cache that fills, or a
  * heap that finds its size, grows and then stops. So the first quarter is left out, the growth must be there in most
- * pairs of looks that are half of the rest apart, and the last half must have half of it at least. A heap takes its
- * pieces over tens of steps, so few looks are believed only where much of the program's memory has come.
+ * pairs of looks that are half of the rest apart, and the last half must have half of it at least, in three pieces or
+ * more: a single one is a heap that found its size late. A heap takes its pieces over tens of steps, so few looks are
+ * believed only where much of the program's memory has come.
  */
 #include "export/answers/advise/parts/costrules.h"
 
@@ -19,8 +20,8 @@ enum { LOOKS_LEAST = 16, LOOKS_SURE = 64, WARM_PART = 4 };
 #define GROWS_CRITICAL (64.0 * 1024)
 #define ALL_LEAST (8.0 * 1024 * 1024) /* in all of these steps */
 #define ALL_FEW (1.0 / 16)            /* of the memory at the first look, where the looks are few */
-#define STEADY 0.5                    /* of the growth: a quarter of the pairs has less, and the last half */
-#define EXPLAINED 0.5                 /* by tensors, which have a finding of their own: what is left is less */
+#define STEADY 0.5    /* of the growth: a quarter of the pairs has less, and the last half; one piece of that */
+#define EXPLAINED 0.5 /* by tensors, which have a finding of their own: what is left is less */
 
 struct looks {
     double *step, *bytes;
@@ -69,14 +70,24 @@ static double growth_least(const struct looks *l)
     return of_few > ALL_LEAST ? of_few : ALL_LEAST;
 }
 
+/* Has one piece half of what [from, end) grows? */
+static bool is_one_piece(const struct looks *l, size_t from, size_t end)
+{
+    double most = 0;
+    for (size_t i = from + 1; i < end; i++)
+        if (l->bytes[i] - l->bytes[i - 1] > most) most = l->bytes[i] - l->bytes[i - 1];
+    return most >= STEADY * (l->bytes[end - 1] - l->bytes[from]);
+}
+
 /* Bytes a step; 0: it does not grow, or stops to. */
 static double growth_of(const struct looks *l)
 {
     const size_t from = l->count / WARM_PART, rest = l->count - from;
     if (l->count < LOOKS_LEAST) return 0;
     const double each = growth_at(l, from, l->count, 0.5);
+    const size_t last = l->count - rest / 2;
     const bool is_steady = growth_at(l, from, l->count, 0.25) >= STEADY * each &&
-                           growth_at(l, l->count - rest / 2, l->count, 0.5) >= STEADY * each;
+                           growth_at(l, last, l->count, 0.5) >= STEADY * each && !is_one_piece(l, last, l->count);
     const double all = each * (l->step[l->count - 1] - l->step[from]);
     return is_steady && each >= GROWS_LEAST && all >= growth_least(l) ? each : 0;
 }
