@@ -88,7 +88,8 @@ static void grow_beside_a_wait(void **state, const char *waits)
     growth_us = 50;
     assert_int_equal(a.count, 1);
     assert_string_equal(a.findings[0].id, "slower-steps");
-    assert_int_equal(a.findings[0].steps, 2 * STEPS / 3);
+    assert_int_equal(a.findings[0].steps, STEPS - 1);
+    assert_float_equal(a.findings[0].step_ns, 100e3 * (STEPS - 1) / 2, 60e3);
 }
 
 /* An early one has it: the last are not longer by that. */

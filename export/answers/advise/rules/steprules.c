@@ -34,7 +34,7 @@ enum { MANY_STEPS = 100 }; /* of Python's calls: about what a trace holds */
 #define WAITS_SHARE 0.5   /* of what a step has more: its wait for a core */
 #define BURST_SHARE 0.75  /* of what a step has more: loading */
 #define BURSTS_SHARE 0.10 /* of all steps */
-enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9 };
+enum { BURSTS_LEAST = 3, OUTLIER_MANY = 4, OUTLIERS_ALONE = 5, DRIFT_STEPS = 9, OPENING_LEAST = 3, OPENING_PART = 16 };
 
 static const char *const part_words[] = {[KP_SPLIT_COMPUTE] = "ops",
                                          [KP_SPLIT_COMM] = "communication",
@@ -66,12 +66,13 @@ struct compared {
     const double *longer;         /* of each step: it is long, and stands beside no other */
     const struct kp_longsteps *l; /* NULL: of no group */
     size_t group, base;           /* base: 0, or the group that they stand beside */
+    size_t from;                  /* steps before it are among the others, whatever they cost */
     size_t many, few;
 };
 
 static bool is_of(const struct compared *c, size_t step)
 {
-    return c->cost->of[step] > 0 && (!c->l || c->l->group[step] == c->group);
+    return step >= c->from && c->cost->of[step] > 0 && (!c->l || c->l->group[step] == c->group);
 }
 
 static bool is_beside(const struct compared *c, size_t step)
@@ -91,16 +92,21 @@ static size_t base_of(const struct kp_longsteps *l, size_t group, size_t steps)
     return base;
 }
 
-static struct compared compared_of(const struct kp_costrules *x, struct kp_cost *cost, const double *longer,
-                                   const struct kp_longsteps *l, size_t group)
+static struct compared compared_count(struct compared c, size_t steps)
 {
-    struct compared c = {.cost = cost, .longer = longer, .l = l, .group = group};
-    c.base = base_of(l, group, x->chosen->step_count);
-    for (size_t i = 0; i < x->chosen->step_count; i++) {
+    c.base = base_of(c.l, c.group, steps);
+    for (size_t i = 0; i < steps; i++) {
         c.many += is_of(&c, i);
         c.few += is_beside(&c, i);
     }
     return c;
+}
+
+static struct compared compared_of(const struct kp_costrules *x, struct kp_cost *cost, const double *longer,
+                                   const struct kp_longsteps *l, size_t group)
+{
+    return compared_count((struct compared){.cost = cost, .longer = longer, .l = l, .group = group},
+                          x->chosen->step_count);
 }
 
 /* What the long steps have more than the others: each step's part in it. */
@@ -589,6 +595,26 @@ static bool is_a_wait(const struct kp_costrules *x, const double *longer)
     return kp_costrules_is_crowded(x) && ns <= 1e3 * kp_costrules_fact(x, "kprof.core_waited_us");
 }
 
+/* What steps last at first: these few, or where the growth of the medians of the thirds leads back to. */
+static double first_of(struct step_lengths *l, double early, double late)
+{
+    const size_t few = l->count / OPENING_PART > OPENING_LEAST ? l->count / OPENING_PART : OPENING_LEAST;
+    const double fitted = early - (late - early) / 4, least = quantile_of(l, 0, l->count / 3, 0);
+    const double opening = quantile_of(l, 0, few, 0.5), back = fitted > least ? fitted : least;
+    return opening < back ? opening : back;
+}
+
+/* What each step has more than the first ones. One that is long by something else has no more than the last ones. */
+static void grown_charge(struct kp_cost *cost, const struct kp_costrules *x, struct step_lengths *l, double early,
+                         double late)
+{
+    const double first = first_of(l, early, late), last = late + (late - early) / 4;
+    for (size_t i = 0; i < l->count; i++) {
+        const double ns = x->is_long[i] && l->of[i] > last ? last : l->of[i];
+        cost->of[i] = ns > first ? ns - first : 0;
+    }
+}
+
 static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
 {
     enum { STEPS_MOST = 3000 }; /* pairs are compared */
@@ -599,14 +625,13 @@ static void drift_judge(struct kp_costrules *x, struct step_lengths *l)
         return;
     struct kp_cost cost = kp_cost_open(x);
     double *longer = kp_kineto_room(l->count + 1, sizeof *longer); /* slow ones are no others to compare with */
-    for (size_t i = 0; i < l->count; i++) {
-        cost.of[i] = i >= third && l->of[i] > early && !x->is_long[i] ? l->of[i] - early : 0;
-        longer[i] = x->is_long[i] ? l->of[i] : cost.of[i];
-    }
-    const bool is_told = kp_rules_threads_wanted(x) && is_slower_alone(x, cost.of);
-    if (is_told || (!has_waits(l) && is_a_wait(x, cost.of))) free(cost.of); /* told with its reason */
+    grown_charge(&cost, x, l, early, late);
+    for (size_t i = 0; i < l->count; i++) longer[i] = x->is_long[i] ? l->of[i] : i < third ? 0 : cost.of[i];
+    const bool is_told = kp_rules_threads_wanted(x) && is_slower_alone(x, longer);
+    if (is_told || (!has_waits(l) && is_a_wait(x, longer))) free(cost.of); /* told with its reason */
     else {
-        const struct compared with = compared_of(x, &cost, longer, NULL, 0);
+        const struct compared with =
+            compared_count((struct compared){.cost = &cost, .longer = longer, .from = third}, l->count);
         longer_tell(x, &with, &drift);
     }
     free(longer);
