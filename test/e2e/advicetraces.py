@@ -517,7 +517,7 @@ SICKNESSES = {
     "resident-grows": lambda: resides(400),
     "memory-grows": lambda: keeps(False),
     "slow-steps": lambda: lasts(OUTLIERS, 1003, cost=sum(us - 1001.5 for us in OUTLIERS if us > 1500) / len(OUTLIERS)),
-    "slower-steps": lambda: lasts(DRIFT, 1000, cost=sum(us - 1075 for us in DRIFT[4:]) / len(DRIFT)),
+    "slower-steps": lambda: lasts(DRIFT, 1000, cost=sum(us - DRIFT[0] for us in DRIFT) / len(DRIFT)),
 }
 TWINS = {
     "data-loading": lambda: with_head(stalled(loads, 200, False)),
