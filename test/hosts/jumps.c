@@ -4,7 +4,8 @@
  *
  * usage: jumps FOLDER_OF_LIBTORCH own|altstack [JUMPS [ROUNDS]]    Afterwards each thread runs 1000 ops aten::after and
  * takes 1000 blocks. How much a machine does between two signals depends on its load: a thread works UNSTRUCK turns at
- * most, and waits for the next then, so that what it records stays within what a profiler has room for.
+ * most, and waits for the next then, so that what it records stays within what a profiler has room for. siglongjmp lets
+ * the next signal in before it has left the signal's stack: only NESTED may be on their way, or that stack is full.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { THREADS = 2, AFTER = 1000, SIGNAL_STACK = 65536, UNSTRUCK = 4 };
+enum { THREADS = 2, AFTER = 1000, SIGNAL_STACK = 65536, UNSTRUCK = 4, NESTED = 4 };
 
 static void (*op)(const char *);
 static bool on_own_stack;
@@ -26,12 +27,14 @@ static long jumps_wanted = 1000;
 static _Thread_local sigjmp_buf back;
 static atomic_long jumps[THREADS];
 static atomic_bool is_ready[THREADS], is_over[THREADS];
+static atomic_int sent[THREADS]; /* since the thread was last off that stack */
 static _Thread_local int self = -1;
 
 static void leave(int signal)
 {
     (void)signal;
     if (self >= 0 && is_ready[self]) siglongjmp(back, 1);
+    if (self >= 0) sent[self] = 0;
 }
 
 static __attribute__((noinline)) void use(volatile char *block)
@@ -60,8 +63,12 @@ static void *run(void *arg)
     const stack_t other = {.ss_sp = stacks[self], .ss_size = SIGNAL_STACK};
     if (!on_own_stack) sigaltstack(&other, NULL);
     work(3);
-    if (sigsetjmp(back, 1)) jumps[self]++;
+    if (sigsetjmp(back, 1)) {
+        jumps[self]++;
+        sent[self] = 0;
+    }
     is_ready[self] = true;
+    sent[self] = 0; /* those that came before this thread knew itself */
     for (int turns = 0; jumps[self] < jumps_wanted; turns++) {
         if (turns < UNSTRUCK) work(jumps[self] % 7);
         else usleep(1000);
@@ -83,7 +90,7 @@ static void round_of_threads(void)
     pthread_t t[THREADS];
     unsigned naps = 0;
     for (long i = 0; i < THREADS; i++) {
-        jumps[i] = is_over[i] = is_ready[i] = 0;
+        jumps[i] = is_over[i] = is_ready[i] = sent[i] = 0;
         pthread_create(&t[i], NULL, run, (void *)i);
     }
     prctl(PR_SET_TIMERSLACK, 1UL);
@@ -91,7 +98,7 @@ static void round_of_threads(void)
         goes_on = false;
         for (int i = 0; i < THREADS; i++) {
             if (is_over[i]) continue;
-            pthread_kill(t[i], SIGUSR1);
+            if (sent[i]++ < NESTED) pthread_kill(t[i], SIGUSR1);
             goes_on = true;
         }
         usleep(naps++ % 40);
