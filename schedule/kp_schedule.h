@@ -197,7 +197,7 @@ enum kp_step_source kp_steps_source(void);
 void kp_steps_source_text(char *out, unsigned long bytes);
 /* Do calls of functions or models count? Then the last step begins with no call. */
 bool kp_steps_are_calls(void);
-/* The function that the first call of a module runs, as call: has it: "my.model:Net.forward". Set once, by a thread
+/* The function that a call of the model runs, as call: has it: "my.model:Net.forward". Set twice at most, by threads
  * with the GIL. NULL: none was seen. */
 void kp_steps_model_set(const char *module, const char *name);
 const char *kp_steps_model(void);

@@ -445,10 +445,12 @@ bool kp_steps_are_calls(void) { return kp_steps_source() == KP_STEP_CALL || kp_s
 
 void kp_steps_model_set(const char *module, const char *name)
 {
-    static char text[MODEL_BYTES];
-    if (kp_load_relaxed(&model)) return;
-    kp_fmt(text, sizeof text, "%s:%s", module, name);
-    if (strlen(text) + 1 < sizeof text) kp_store_release(&model, text); /* pairs with: step_source.c:kp_steps_model */
+    static char texts[2][MODEL_BYTES]; /* one that was set is read by other threads: it stays */
+    static unsigned count;
+    if (count == sizeof texts / sizeof *texts) return;
+    char *const text = texts[count++];
+    kp_fmt(text, MODEL_BYTES, "%s:%s", module, name);
+    if (strlen(text) + 1 < MODEL_BYTES) kp_store_release(&model, text); /* pairs with: step_source.c:kp_steps_model */
 }
 
 const char *kp_steps_model(void) { return kp_load_acquire(&model); } /* pairs with: step_source.c:kp_steps_model_set */

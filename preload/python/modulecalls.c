@@ -25,8 +25,12 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { USER_SCOPE = 7 };
-static bool is_forward_noted; /* the first call alone: it is the model's own */
+enum { USER_SCOPE = 7, LOOKS_MOST = 16 };
+/* Of the model: that of the first call, until one class is called twice in turn. A generation calls its encoder once,
+ * and its decoder for each token. */
+static const void *model_class; /* only compared */
+static unsigned model_looks;
+static bool is_model_known;
 static _Thread_local uint32_t depth __attribute__((tls_model("initial-exec")));
 
 static const char *text_of(void *object)
@@ -42,7 +46,6 @@ static const char *text_of(void *object)
 static void forward_note(uintptr_t self)
 {
     const int kept = errno;
-    is_forward_noted = true;
     void *error[3] = {0};
     kp_python_api.error_take(&error[0], &error[1], &error[2]);
     void *forward = kp_python_api.member_get((void *)kp_python_at((void *)self, 8), "forward");
@@ -57,6 +60,15 @@ static void forward_note(uintptr_t self)
     kp_python_api.forget_error();
     kp_python_api.error_give(error[0], error[1], error[2]);
     errno = kept;
+}
+
+static void model_look(uintptr_t self)
+{
+    const void *const class = kp_python_at((void *)self, 8);
+    const bool is_first = !model_looks++, is_again = class == model_class;
+    model_class = class;
+    is_model_known = is_again || model_looks == LOOKS_MOST;
+    if (is_first || is_again) forward_note(self);
 }
 
 /* Until they count as steps, calls have ranges: there may be too few of them. NULL: nothing records. */
@@ -94,7 +106,7 @@ static void *call_module(void *callable, void *const *args, size_t count, void *
     const bool has_self = (count & ~(SIZE_MAX / 2 + 1)) > 0; /* the top bit is a flag of CPython's */
     const uintptr_t self = has_self ? (uintptr_t)args[0] : 0;
     const bool is_alone = depth++ == 0, is_outermost = is_alone && !kp_stephook_is_inside();
-    if (is_alone && !is_forward_noted && self && kp_run_is_active()) forward_note(self);
+    if (is_alone && !is_model_known && self && kp_run_is_active()) model_look(self);
     uint32_t cycle = 0;
     struct kp_rec_op *const rec = is_outermost && self && kp_steps_wants_modules() ? range_begin(&cycle) : NULL;
     void *result = kp_stephook_call(callable, args, count, keywords);
@@ -102,7 +114,7 @@ static void *call_module(void *callable, void *const *args, size_t count, void *
     depth--;
     if (!is_outermost || !self) return result;
     if (kp_run_is_active() && kp_steps_wants_modules()) kp_stepcount_module(self);
-    else kp_stephook_drop(callable);
+    else if (is_model_known || !kp_run_is_active()) kp_stephook_drop(callable);
     return result;
 }
 

@@ -23,8 +23,7 @@ static uint32_t wanted;
 static _Atomic uint32_t off;           /* by kprof_toggle */
 static _Atomic uint32_t noted_source;  /* enum kp_step_source that the spool has */
 static enum kp_step_source counted_by; /* when the last recorded step began */
-static _Atomic bool is_model_noted;
-static _Atomic(const char *) noted_near;
+static _Atomic(const char *) noted_model, noted_near;
 
 void kp_window_sources_setup(const struct kp_source *const *list, uint32_t activities)
 {
@@ -38,7 +37,7 @@ void kp_window_sources_forget(const struct kp_source *const *list)
     mode = KP_SOURCE_OFF;
     kp_store_relaxed(&noted_source, KP_STEP_NONE);
     counted_by = KP_STEP_NONE;
-    kp_store_relaxed(&is_model_noted, false);
+    kp_store_relaxed(&noted_model, NULL);
     kp_store_relaxed(&noted_near, NULL);
     kp_store_relaxed(&off, 0);
 }
@@ -131,19 +130,11 @@ void kp_window_sources_guessed(uint32_t last, enum kp_step_source now)
         (void)kp_record_note("guessed_windows", number); /* the last: without it there are none */
 }
 
-static void note_model(void)
+/* Names that may change while the program goes on: the last is true. */
+static void note_name(_Atomic(const char *) *noted, const char *key, const char *name)
 {
-    const char *const model = kp_steps_model();
-    if (!model || kp_load_relaxed(&is_model_noted)) return;
-    if (kp_record_note("model", model) == 0) kp_store_relaxed(&is_model_noted, true);
-}
-
-/* The nearest may change while modules are loaded. */
-static void note_near(void)
-{
-    const char *const near = kp_steps_near();
-    if (near == kp_load_relaxed(&noted_near)) return;
-    if (kp_record_note("step_near", near) == 0) kp_store_relaxed(&noted_near, near);
+    if (name == kp_load_relaxed(noted)) return;
+    if (kp_record_note(key, name) == 0) kp_store_relaxed(noted, name);
 }
 
 void kp_window_sources_note(void)
@@ -151,8 +142,8 @@ void kp_window_sources_note(void)
     for (const struct kp_source *const *s = sources; *s; s++)
         if ((*s)->note) (*s)->note();
     note_step_source();
-    note_model();
-    note_near();
+    note_name(&noted_model, "model", kp_steps_model());
+    note_name(&noted_near, "step_near", kp_steps_near());
 }
 
 void kp_window_sources_report(void)

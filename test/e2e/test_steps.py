@@ -334,6 +334,16 @@ def test_generate_leads_to_its_tokens(tmp_path):
     assert found and {int(n) % (each // 8) for n in found[1].split(", ")} == {0}, advice
 
 
+def test_a_token_of_an_encoder_and_decoder_is_a_call_of_both(tmp_path):
+    """The encoder is called first, once an answer."""
+    harness.needs("transformers")
+    run = harness.run_kprof("inference.py", tmp_path, "encoded", schedule="active=1000").ok()
+    model = facts.load(run.trace)["kprof"]["model"]
+    assert model == "transformers.models.whisper.modeling_whisper:WhisperForConditionalGeneration.forward", model
+    tokens = harness.run_kprof("inference.py", tmp_path / "tokens", "encoded", schedule="active=1000", KPROF_STEP=f"call:{model}").ok()
+    assert "(40 steps by call" in tokens.err, tokens.explain()
+
+
 def test_a_function_that_is_not_there_counts_nothing(tmp_path):
     run = harness.run_kprof("calls.py", tmp_path, "step", shapes=False, schedule=NEVER, KPROF_STEP="call:served:no_such").ok()
     assert "iterations 12" in run.out

@@ -10,7 +10,7 @@ import torch
 from torch.profiler import record_function
 
 ENGINES = ("vllm", "vllm_worker", "sglang")
-REQUESTS = 8 if sys.argv[1] in ("generate", "pipeline", "compiled", "asyncio", *ENGINES) else 24  # 16 calls of a model come before it counts
+REQUESTS = 8 if sys.argv[1] in ("generate", "encoded", "pipeline", "compiled", "asyncio", *ENGINES) else 24  # 16 calls of a model come before it counts
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).eval()
@@ -90,6 +90,15 @@ def gpt2():
     return GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=64, n_positions=32, bos_token_id=1, eos_token_id=2)).eval()
 
 
+def whisper():
+    """Its generation calls the encoder once, and the model for each token."""
+    from transformers import WhisperConfig, WhisperForConditionalGeneration
+    return WhisperForConditionalGeneration(WhisperConfig(
+        vocab_size=64, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16,
+        decoder_ffn_dim=16, max_source_positions=20, max_target_positions=32, num_mel_bins=8, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+        decoder_start_token_id=3, suppress_tokens=None, begin_suppress_tokens=None)).eval()
+
+
 def ask(lm):
     return lm.generate(torch.tensor([[1, 5, 7]]), max_new_tokens=3, do_sample=False, pad_token_id=0)
 
@@ -137,6 +146,9 @@ def main(kind):
     if kind == "generate":
         lm = gpt2()
         in_turn(lambda: ask(lm))
+    elif kind == "encoded":
+        speech = whisper()
+        in_turn(lambda: speech.generate(torch.ones(1, 8, 40), max_new_tokens=5, min_new_tokens=5, do_sample=False))
     elif kind == "pipeline":
         asked = pipeline()
         in_turn(lambda: asked("a question"))
