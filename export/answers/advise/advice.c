@@ -417,9 +417,12 @@ static void share_cap(struct kp_finding *f)
 static void findings_settle(struct kp_costrules *x)
 {
     struct kp_advice *const out = x->out;
+    const bool is_crowded = kp_costrules_is_crowded(x);
     for (size_t i = 0; i < out->count; i++) {
         share_cap(&out->findings[i]);
         evaluated_weigh(out, &out->findings[i]);
+        out->findings[i].of.has_waits =
+            out->findings[i].step_ns > 0 && !(out->findings[i].of.core_ns > 0) && is_crowded;
         out->findings[i].share_of = kp_costrules_share_of(x, &out->findings[i].of);
     }
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);

@@ -59,7 +59,7 @@ static void a_loader_that_may_sleep_all_the_time_is_told_whole(void **state)
     assert_non_null(f);
     assert_float_equal(f->step_ns, 2e6, 1);
     assert_float_equal(f->share, 0.1, 0.001);
-    assert_null(f->share_of);
+    assert_string_equal(f->share_of, "of steps, waits for a CPU core included");
 }
 
 static void a_trace_that_does_not_name_the_steps_has_the_wait_in_all_of_them(void **state)
@@ -95,10 +95,13 @@ static void the_steps_of_a_share_are_data_until_they_are_words(void **state)
     static const struct {
         struct kp_finding_steps of;
         const char *text;
-    } rows[] = {{{false, true, 0}, "of steps without evaluations"},
-                {{true, true, 0}, "of steps that are not slow, without evaluations"},
-                {{true, false, 2e6}, "of steps that are not slow, without waits for a CPU core, which take 2 ms"},
-                {{false, true, 2e6}, "of steps without evaluations and without waits for a CPU core, which take 2 ms"}};
+    } rows[] = {
+        {{false, true, 0}, "of steps without evaluations"},
+        {{true, true, 0}, "of steps that are not slow, without evaluations"},
+        {{true, false, 2e6}, "of steps that are not slow, without waits for a CPU core, which take 2 ms"},
+        {{false, true, 2e6}, "of steps without evaluations and without waits for a CPU core, which take 2 ms"},
+        {{false, false, 0, true}, "of steps, waits for a CPU core included"},
+        {{true, true, 0, true}, "of steps that are not slow, without evaluations, waits for a CPU core included"}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_string_equal(kp_costrules_share_of(&x, &rows[i].of), rows[i].text);

@@ -66,6 +66,18 @@ static void what_is_longer_beside_its_wait_is_the_programs(void **state)
         strstr(a.findings[0].what,
                "step 17 lasts 180.0 ms, 100.0 ms longer than the median not counting 60.0 ms without a CPU core"));
     assert_float_equal(a.findings[0].once_ns, 100e6, 1e3);
+    assert_null(a.findings[0].share_of); /* they are 2 of 25.3 ms a step */
+}
+
+/* Then its share is of what steps are without them. */
+static void a_slow_step_beside_many_waits_is_told_without_them(void **state)
+{
+    const struct kp_advice a = advice_of(*state, 360000, "5:10000,6:10000,7:10000,8:10000,17:160000");
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "slow-steps");
+    assert_float_equal(a.findings[0].step_ns, 200e6 / STEPS, 1e3);
+    assert_float_equal(a.findings[0].share, 200.0 / (STEPS * 20 + 360 - 200), 1e-6);
+    assert_string_equal(a.findings[0].share_of, "of steps without waits for a CPU core, which take 25.3 ms");
 }
 
 static void a_wait_of_other_steps_explains_nothing(void **state)
@@ -82,6 +94,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_that_had_none_is_told_so, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(of_many_the_longest_are_named, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(what_is_longer_beside_its_wait_is_the_programs, little_setup, little_teardown),
+        cmocka_unit_test_setup_teardown(a_slow_step_beside_many_waits_is_told_without_them, little_setup,
+                                        little_teardown),
         cmocka_unit_test_setup_teardown(a_wait_of_other_steps_explains_nothing, little_setup, little_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,13 +89,14 @@ const char *kp_costrules_text(const struct kp_costrules *x, const char *format, 
 
 const char *kp_costrules_share_of(const struct kp_costrules *x, const struct kp_finding_steps *of)
 {
-    const char *const steady = of->is_steady ? " that are not slow" : "", *core = "";
-    const bool is_all = !of->is_trained && !(of->core_ns > 0);
+    const char *const steady = of->is_steady ? " that are not slow" : "";
+    const char *core = of->has_waits ? ", waits for a CPU core included" : "";
+    const bool is_all = !of->is_trained && !of->has_waits && !(of->core_ns > 0);
     if (is_all) return of->is_steady ? "of steps that are not slow" : NULL;
     if (of->core_ns > 0)
         core = kp_costrules_text(x, "%s without waits for a CPU core, which take %.3g ms", of->is_trained ? " and" : "",
                                  of->core_ns / 1e6);
-    return kp_costrules_text(x, "of steps%s%s%s%s", steady, *steady ? "," : "",
+    return kp_costrules_text(x, "of steps%s%s%s%s", steady, *steady && (of->is_trained || of->core_ns > 0) ? "," : "",
                              of->is_trained ? " without evaluations" : "", core);
 }
 
@@ -198,6 +199,14 @@ struct kp_finding *kp_costrules_tell(struct kp_costrules *x, const struct kp_fin
     if (x->out->count == KP_FINDINGS_MAX) return NULL;
     x->out->findings[x->out->count] = *finding;
     return &x->out->findings[x->out->count++];
+}
+
+void kp_costrules_core(const struct kp_costrules *x, struct kp_finding *f)
+{
+    const double all_ns = x->out->step_ns;
+    if (!f || x->core_waited_ns < KP_CORE_WAITED_MUCH * all_ns) return;
+    f->of.core_ns = all_ns - x->core_waited_ns;
+    f->share = f->step_ns / f->of.core_ns;
 }
 
 struct kp_finding *kp_costrules_find(const struct kp_costrules *x, const char *id)

@@ -31,6 +31,7 @@ struct kp_costrules {
     struct kp_step_split *trained;    /* the splits without those (of parts with a GPU: loading); NULL: as splits */
     double *told;                     /* by step: what findings of causes of their own have told of it; NULL: none */
     bool *is_long; /* by step: it lasts much longer than the others, which slow-steps tells; NULL: not judged yet */
+    double core_waited_ns;           /* of the mean step, which the splits are without; 0: they have it */
     double usual_times, usual_share; /* longer than so often this quantile: threads have told it; 0: they have not */
     struct kp_advice *out;
     struct kp_device_work *works; /* by start */
@@ -68,6 +69,8 @@ struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_costrules *rules
 void kp_cost_drop(struct kp_cost *cost); /* without a finding */
 /* Adds a finding, and returns it. */
 struct kp_finding *kp_costrules_tell(struct kp_costrules *rules, const struct kp_finding *finding);
+/* Of a cost without waits for a core (core_waited_ns): so is what it is a share of. `finding` may be NULL. */
+void kp_costrules_core(const struct kp_costrules *rules, struct kp_finding *finding);
 void kp_costrules_told(struct kp_costrules *rules, const double *of); /* by step: a finding has told so much of it */
 /* Have these findings told half of the `ns` that steps with weights above 0 last longer than those below? */
 bool kp_costrules_is_told(const struct kp_costrules *rules, const double *weights, double ns);

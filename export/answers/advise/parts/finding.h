@@ -38,6 +38,7 @@ struct kp_finding_steps {
     bool is_steady;  /* those that are not slow */
     bool is_trained; /* without evaluations */
     double core_ns;  /* without waits for a core, which take so long; 0: with them */
+    bool has_waits;  /* for a core: many, so they are a part of the cost */
 };
 struct kp_finding {
     const char *id, *what, *change; /* the change is a sentence */

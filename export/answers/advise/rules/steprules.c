@@ -271,6 +271,7 @@ static struct kp_finding *collecting_tell(struct kp_costrules *x, struct kp_cost
                                      is_one ? "" : kp_costrules_text(x, " (%s)", numbers_text(x, cost)),
                                      is_one ? "this step" : "these steps");
     struct kp_finding *const found = kp_cost_tell(cost, x, &of_them);
+    kp_costrules_core(x, found);
     kp_rules_collecting_explicit(found);
     return found;
 }
@@ -335,6 +336,7 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compa
     double *weights = is_gap ? more_weights(x, with) : NULL;
     const bool is_one = cost->least == 1;
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
+    kp_costrules_core(x, f);
     if (f) longer_name(x, f, numbers, part, weights, is_one, begin);
     if (f) f->longer_by = longer_by, f->is_each_nth = !is_outlier;
     free(weights);
@@ -644,7 +646,10 @@ static void lengths_judge(struct kp_costrules *x)
     l.sorted = kp_kineto_room(l.count + 1, sizeof *l.sorted);
     l.is_prompt = kp_kineto_room(l.count + 1, sizeof *l.is_prompt);
     l.waits = kp_waitedsteps_find(x);
-    for (size_t i = 0; i < l.count; i++) l.of[i] = (double)x->splits[i].step_ns - l.waits[i];
+    for (size_t i = 0; i < l.count; i++) {
+        l.of[i] = (double)x->splits[i].step_ns - l.waits[i];
+        x->core_waited_ns += l.waits[i] / (double)l.count;
+    }
     kp_promptsteps_tell(x, l.is_prompt);
     outliers_judge(x, &l);
     drift_judge(x, &l); /* by what steps have without their waits: it needs none left out for these */
