@@ -153,6 +153,13 @@ static void nothing_print(FILE *out, const struct kp_advice *a)
     if (a->evaluated_ns > 0) fprintf(out, ". Evaluations take %s per step", kp_units_ms(a->evaluated_ns));
 }
 
+static void evaluated_print(FILE *out, const struct kp_advice *a)
+{
+    fprintf(out, "%.0f %% of the time of steps and %s: %s, %s per step", 100 * a->evaluated_share, a->evaluated_as,
+            a->evaluated_as, kp_units_ms(a->evaluated_ns));
+    if (a->count) fprintf(out, " (%zu more below)", a->count);
+}
+
 /* The first line is the answer in one sentence. */
 static void verdict_print(FILE *out, const struct kp_advice *a)
 {
@@ -163,6 +170,7 @@ static void verdict_print(FILE *out, const struct kp_advice *a)
     }
     fputs("verdict  ", out);
     if (kp_advice_is_crowded_first(a)) kp_plain_put(out, a->crowded);
+    else if (kp_advice_is_evaluated_first(a)) evaluated_print(out, a);
     else if (!a->count && a->met) kp_plain_put(out, a->met);
     else if (!a->count) nothing_print(out, a);
     else if (f->once_ns > 0) fprintf(out, "%s in one step: ", kp_units_ms(f->once_ns)), kp_plain_put(out, f->what);

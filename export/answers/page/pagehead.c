@@ -124,19 +124,20 @@ struct advice {
     const char *notes[KP_NOTES_MAX];
     size_t note_count;
 };
-#define ADVICE(F, IF)                                               \
-    F(BOOL, healthy, r->of->is_well)                                \
-    F(WHOLE, steps, r->of->steps)                                   \
-    F(FIXED, step, (0, r->of->step_ns))                             \
-    F(FIXED, median, (0, r->of->median_ns))                         \
-    F(MAYBE, missing, r->of->missing)                               \
-    F(BOOL, unrecorded, r->of->is_unrecorded)                       \
-    F(TEXTS, unjudged, (r->of->unjudged_count, r->of->unjudged[i])) \
-    F(MAYBE, seen, r->of->seen)                                     \
-    F(MAYBE, crowded, r->of->crowded)                               \
-    F(BOOL, crowded_first, kp_advice_is_crowded_first(r->of))       \
-    F(LIST, findings, (finding, r->of->count, &r->of->findings[i])) \
-    F(TEXTS, notes, (r->note_count, r->notes[i]))                   \
+#define ADVICE(F, IF)                                                                        \
+    F(BOOL, healthy, r->of->is_well)                                                         \
+    F(WHOLE, steps, r->of->steps)                                                            \
+    F(FIXED, step, (0, r->of->step_ns))                                                      \
+    F(FIXED, median, (0, r->of->median_ns))                                                  \
+    F(MAYBE, missing, r->of->missing)                                                        \
+    F(BOOL, unrecorded, r->of->is_unrecorded)                                                \
+    F(TEXTS, unjudged, (r->of->unjudged_count, r->of->unjudged[i]))                          \
+    F(MAYBE, seen, r->of->seen)                                                              \
+    F(MAYBE, crowded, r->of->crowded)                                                        \
+    F(BOOL, crowded_first, kp_advice_is_crowded_first(r->of))                                \
+    F(MAYBE, evaluated_first, kp_advice_is_evaluated_first(r->of) ? r->of->evaluated : NULL) \
+    F(LIST, findings, (finding, r->of->count, &r->of->findings[i]))                          \
+    F(TEXTS, notes, (r->note_count, r->notes[i]))                                            \
     F(TEXTS, note_titles, (r->note_count, note_title(r->of, r->notes[i])))
 KP_FIELDS(advice, struct advice, ADVICE)
 

@@ -205,7 +205,9 @@ function findingsDraw(trace) {
   if (!cards.length && advice.healthy) cards.push(cardMake("good", "Healthy", "", make("p", { textContent: "The steps compute for at least 90 % of their time." })));
   else if (!cards.length) cards.push(cardMake("plain", "Nothing found", "", make("p", { textContent: "No known mistake costs enough to be reported." })));
   advice.notes.forEach((note, i) => {
-    if (note !== advice.crowded) cards.push(cardMake("plain", advice.note_titles[i], "", paragraph(note)));
+    if (note === advice.crowded) return;
+    const isFirst = note === advice.evaluated_first && !found.some(f => f.critical);
+    cards[isFirst ? "unshift" : "push"](cardMake("plain", advice.note_titles[i], "", paragraph(note)));
   });
   for (const words of advice.findings.map(f => wordsOf(trace.head, f)))
     if (words && words.note) cards.push(cardMake("plain", "Collectives", "", paragraph(words.what)));

@@ -197,6 +197,9 @@ static void a_rollout_lasts_until_the_training_begins_and_each_pass_of_it_counts
               "not slow: steps 4, 9, 14, 19, each 5th step, hold 8 forward passes without backward, 3.20 ms each");
     assert_non_null(strstr(a.evaluated, "To save time, let one pass process many samples"));
     for (size_t i = 0; i < a.count; i++) assert_false(a.findings[i].is_critical); /* the steps are the smaller part */
+    assert_true(kp_advice_is_evaluated_first(&a));
+    assert_string_equal(a.evaluated_as, "rollouts");
+    assert_float_equal(a.evaluated_share, 0.865, 0.0005);
 }
 
 static void what_draws_nothing_is_an_evaluation(void **state)

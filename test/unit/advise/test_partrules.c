@@ -39,9 +39,26 @@ static void near_its_bound_no_op_is_a_note_or_a_warning(void **state)
     }
 }
 
+/* A gap of 8 ms in `times` of three steps of 10 ms, in which the others have shorter ones elsewhere. */
+static size_t gaps_found(struct little *t, int times)
+{
+    for (int step = 0; step < 3; step++) {
+        const int at = 10000 * step, gap = step < times ? 8000 : 1700;
+        numbered_step(t, step, at, 10000);
+        op(t, step < times ? "aten::relu" : "aten::mm", at + gap, 10000 - gap);
+    }
+    return advise(t).count;
+}
+
+static void a_gap_of_one_step_of_three_is_no_loop_of_each(void **state) { assert_int_equal(gaps_found(*state, 1), 0); }
+
+static void a_gap_of_each_step_is_told(void **state) { assert_int_equal(gaps_found(*state, 3), 1); }
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LITTLE(a_gap_of_one_step_of_three_is_no_loop_of_each),
+        LITTLE(a_gap_of_each_step_is_told),
         LITTLE(near_its_bound_no_op_is_a_note_or_a_warning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

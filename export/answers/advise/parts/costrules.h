@@ -6,7 +6,6 @@
 #include "export/read/store/quantile.h"
 
 enum { KP_STEPS_LEAST = 2, KP_OP_COMPUTES_NS = 100000 }; /* steps that must pass a bound; shorter ops only launch */
-#define KP_SHARE_CRITICAL 0.20
 /* A fifth of a step, in at least half of the steps. Those of each Nth step need no half: steprules.c. */
 static inline bool kp_advise_is_critical(const struct kp_finding *finding, size_t steps)
 {

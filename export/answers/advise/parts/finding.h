@@ -7,6 +7,7 @@
 
 enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6 };
 #define KP_SHARE_HEALTHY 0.90 /* of a step: it computes */
+#define KP_SHARE_CRITICAL 0.20
 
 /* Where a step's time goes. Each moment counts once, for the first part that it belongs to. */
 enum kp_split_part {
@@ -93,6 +94,8 @@ struct kp_advice {
     bool is_late;          /* it waits for the GPU now and then, and the steps are the host's; else, ahead, the GPU's */
     const char *evaluated; /* a sentence: which evaluations there are; or NULL */
     const char *evaluated_how;      /* how to time them, and to save time: the end of `evaluated` */
+    const char *evaluated_as;       /* "rollouts" or "evaluations" */
+    double evaluated_share;         /* of the time of the steps and of those outside of them */
     const char *waited;             /* a sentence: which steps a busy machine may have made longer; or NULL */
     const char *crowded;            /* a sentence: how much of its time a thread waits for a core, if much; or NULL */
     double evaluated_ns, waited_ns; /* what these two cost, the mean of a step */
@@ -126,6 +129,8 @@ enum kp_verdict kp_advice_verdict(const struct kp_advice *advice);
 /* Does `crowded` stand above all findings? Without a core all of their times are longer, but nothing is above what is
  * critical. */
 bool kp_advice_is_crowded_first(const struct kp_advice *advice);
+/* Do evaluations take the most, and as much as a finding that is critical? */
+bool kp_advice_is_evaluated_first(const struct kp_advice *advice);
 /* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or
  * the first finding is one of kernels and compute is half of a step; "host launches", "data loading" or "copies"
  * where the first finding is that. NULL: none of these, or not judged. */

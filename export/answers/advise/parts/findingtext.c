@@ -49,6 +49,14 @@ bool kp_advice_is_crowded_first(const struct kp_advice *a)
     return a->crowded && !kp_advice_is_incomplete(a);
 }
 
+bool kp_advice_is_evaluated_first(const struct kp_advice *a)
+{
+    if (!a->evaluated || kp_advice_is_crowded_first(a) || a->evaluated_share < KP_SHARE_CRITICAL) return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (a->findings[i].is_critical || a->findings[i].step_ns >= a->evaluated_ns) return false;
+    return true;
+}
+
 const char *kp_advice_bound(const struct kp_advice *a)
 {
     static const char compute[] = "GPU compute";

@@ -355,10 +355,12 @@ static void one_gap_judge(struct kp_costrules *x, const struct advice_rule *rule
     f.share = judged_ns > 0 ? f.step_ns / judged_ns : 0;
     if (f.step_ns < ONE_GAP_NS || f.share < ONE_GAP_SHARE || 2 * f.steps < x->out->steps) return;
     if ((double)most->most_ns > 3 * f.step_ns || 2 * (double)most->most_ns < f.step_ns) return;
+    f.steps = gap_steps(x, f.step_ns, most);
+    if (2 * f.steps < (x->whole ? x->whole : x)->chosen->step_count)
+        return; /* a single one that is shorter than 3 means, of a few steps */
     f.is_critical = kp_advise_is_critical(&f, x->out->steps);
     place_tell(&f, x->places, rule, x->tree);
     if (is_of_reads(x, f.where)) return;
-    f.steps = gap_steps(x, f.step_ns, most);
     gap_tell(x, &f);
     if (f.what == rule->what) f.change = gap_change;
     else if (f.change != own_change)

@@ -576,9 +576,12 @@ static void evaluated_tell(const struct kp_costrules *x, const char *inside, con
     if (inside || *others) x->out->evaluated = kp_costrules_text(x, "%s%s%s", inside ? inside : "", others, total);
     x->out->evaluated_how = samples ? EVALUATED_HOW "let one pass process many samples (environments, prompts)"
                                     : EVALUATED_HOW "evaluate less often or on fewer batches";
+    double out_ns = 0;
     for (size_t side = 0; side < EVAL_SIDES; side++)
-        if (is_outside(&outside[side]))
-            x->out->evaluated_ns += (double)outside[side].ns / (double)x->chosen->step_count;
+        if (is_outside(&outside[side])) out_ns += (double)outside[side].ns / (double)x->chosen->step_count;
+    x->out->evaluated_ns += out_ns;
+    x->out->evaluated_as = samples ? "rollouts" : "evaluations";
+    x->out->evaluated_share = steps_ns(x) > 0 ? x->out->evaluated_ns / (x->out->step_ns + out_ns) : 0;
 }
 
 void kp_evalsteps_tell(const struct kp_costrules *x, struct kp_spans *times)
