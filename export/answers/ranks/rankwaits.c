@@ -422,17 +422,38 @@ const struct kp_rankwait *kp_rankwaits_awaited(const struct kp_rankwaits *w, lon
     return row && row != late && row->spent_ns && 2 * row->waited_ns >= row->spent_ns ? late : NULL;
 }
 
-double kp_rankwaits_kept_ns(const struct kp_rankwaits *w, long rank)
+static double waited_a_step(const struct kp_rankwait *row) { return (double)row->waited_ns / (double)row->steps; }
+
+/* The rank that waits most for that late one; NULL: it is not late. */
+static const struct kp_rankwait *waiter_of(const struct kp_rankwaits *w, long rank)
 {
-    const struct kp_rankwait *const late = kp_rankwaits_late(w);
-    double most = 0;
+    const struct kp_rankwait *const late = kp_rankwaits_late(w), *most = NULL;
     for (size_t i = 0; late && late->rank == rank && i < w->rank_count; i++) {
         const struct kp_rankwait *const row = &w->ranks[i];
         if (!row->steps || kp_rankwaits_awaited(w, row->rank) != late) continue;
-        const double ns = (double)row->waited_ns / (double)row->steps;
-        if (ns > most) most = ns;
+        if (!most || waited_a_step(row) > waited_a_step(most)) most = row;
     }
     return most;
+}
+
+double kp_rankwaits_kept_ns(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const row = waiter_of(w, rank);
+    return row ? waited_a_step(row) : 0;
+}
+
+struct kp_rankkept kp_rankwaits_kept_steps(const struct kp_rankwaits *w, long rank)
+{
+    const struct kp_rankwait *const row = waiter_of(w, rank);
+    struct kp_rankkept out = {0, row ? row->each_count : 0, -1};
+    double most = -1;
+    for (size_t i = 0; i < out.of; i++) {
+        const struct kp_rankstep *const step = &row->each[i];
+        const double ns = (double)kp_spans_between(&w->traces[step->trace].waits, step->start_ns, step->end_ns);
+        out.steps += 2 * ns >= waited_a_step(row);
+        if (ns > most) most = ns, out.longest = step->number;
+    }
+    return out;
 }
 
 double kp_rankwaits_share(const struct kp_rankwaits *w, long rank)

@@ -122,6 +122,12 @@ const struct kp_rankplace *kp_rankwaits_place(const struct kp_rankwaits *waits, 
 /* Settled: what the others wait for the late rank, in a step of the one that waits most. 0: it is not late, or they do
  * not wait for it (kp_rankwaits_awaited). */
 double kp_rankwaits_kept_ns(const struct kp_rankwaits *waits, long rank);
+struct kp_rankkept {
+    size_t steps, of; /* of these steps, those with half of that or more */
+    long longest;     /* the step with most of it */
+};
+/* In which steps that rank waits for the late one. */
+struct kp_rankkept kp_rankwaits_kept_steps(const struct kp_rankwaits *waits, long rank);
 /* What a rank's time in collectives mostly is. */
 enum kp_rankwait_kind {
     KP_RANKWAIT_UNTOLD, /* the traces do not tell */

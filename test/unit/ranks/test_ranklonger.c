@@ -78,9 +78,27 @@ static void one_rank_alone_tells_nothing(void **state)
     kp_rankwaits_fini(&w);
 }
 
+/* Most of the wait lies in one step of nine: that is no rank that is late in each. */
+static void a_late_rank_says_in_how_many_steps_it_is(void **state)
+{
+    static const char core[] = "\"core_had_us\":1000,\"core_waited_us\":9";
+    struct kp_rankwaits w = {0};
+    (void)state;
+    rank_add(&w, 0, 0, 500, core);
+    rank_add(&w, 1, 500, 0, core);
+    kp_rankwaits_settle(&w);
+    const struct kp_rankkept kept = kp_rankwaits_kept_steps(&w, 1);
+    assert_int_equal(kept.steps, 1);
+    assert_int_equal(kept.of, STEPS);
+    assert_int_equal(kept.longest, LONG);
+    assert_int_equal(kp_rankwaits_kept_steps(&w, 0).of, 0);
+    kp_rankwaits_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_late_rank_says_in_how_many_steps_it_is),
         cmocka_unit_test(the_other_rank_had_no_core_or_more_to_do_or_neither),
         cmocka_unit_test(one_rank_alone_tells_nothing),
     };

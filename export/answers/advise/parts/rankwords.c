@@ -175,6 +175,16 @@ void kp_advice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, lo
     }
 }
 
+/* It is late in some steps alone: what it has more of in the mean step is that of those. */
+static void rare_tell(struct kp_rankwords *words, size_t used, const struct kp_rankkept *kept)
+{
+    snprintf(words->what + used, sizeof words->what - used, "; most of that wait lies in %zu of %zu steps", kept->steps,
+             kept->of);
+    snprintf(words->change, sizeof words->change,
+             "See what this rank does in those steps and not in others: kprof report --step %ld of its trace.",
+             kept->longest);
+}
+
 bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, const struct kp_rankwaits *ranks, long rank)
 {
     const struct kp_rankwait *const late = kp_rankwaits_late(ranks);
@@ -183,11 +193,13 @@ bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, cons
     if (kept_ns <= 0 || !late->steps_ns) return false;
     const double share = kept_ns * (double)late->steps / (double)late->steps_ns;
     if (share < KP_SHARE_LATE) return false;
-    const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
-    snprintf(words->what, sizeof words->what,
-             "the other rank%s for this one, which arrived last at %zu of %zu collectives",
-             ranks->rank_count > 2 ? "s wait" : " waits", late->last, late->matched);
+    const struct kp_rankkept kept = kp_rankwaits_kept_steps(ranks, rank);
+    const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late), is_rare = 2 * kept.steps < kept.of;
+    const int used = snprintf(words->what, sizeof words->what,
+                              "the other rank%s for this one, which arrived last at %zu of %zu collectives",
+                              ranks->rank_count > 2 ? "s wait" : " waits", late->last, late->matched);
     even_out(words, has_cause ? cause : "");
+    if (is_rare) rare_tell(words, (size_t)used, &kept);
     const struct kp_rankplace *const place = kp_rankwaits_place(ranks, late);
     *out = (struct kp_finding){.id = KP_FINDING_LATE,
                                .what = words->what,
@@ -197,7 +209,7 @@ bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, cons
                                .is_backward = place && place->is_backward,
                                .step_ns = kept_ns,
                                .share = share > 1 ? 1 : share,
-                               .steps = late->steps,
-                               .is_critical = share >= KP_SHARE_LATE_MUCH};
+                               .steps = kept.steps,
+                               .is_critical = !is_rare && share >= KP_SHARE_LATE_MUCH};
     return true;
 }
