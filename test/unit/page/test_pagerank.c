@@ -50,6 +50,7 @@ static void a_trace_of_no_job_is_not_compared(void **state)
 
 /* Three steps of 1 ms of a rank, each with a collective of so many us. */
 static const char *host = ""; /* a member of the traces' heads */
+static int long_steps = 3;    /* of the others each rank's collective lasts 10 us */
 
 static void rank_add(struct kp_rankwaits *ranks, int rank, int wait)
 {
@@ -58,11 +59,12 @@ static void rank_add(struct kp_rankwaits *ranks, int rank, int wait)
     struct little *t = state;
     snprintf(t->head, sizeof t->head, "%s\"distributedInfo\":{\"rank\":%d,\"world_size\":2},", host, rank);
     for (int i = 0; i < 3; i++) {
+        const int us = i < long_steps ? wait : 10;
         char name[32];
         snprintf(name, sizeof name, "ProfilerStep#%d", i);
         event(t, "user_annotation", name, 1, 1000 * i, 1000, "");
-        op(t, "aten::mm", 1000 * i, 900 - wait);
-        event(t, "user_annotation", "gloo:all_reduce", 2, 1000 * i + 900 - wait, wait, "");
+        op(t, "aten::mm", 1000 * i, 900 - us);
+        event(t, "user_annotation", "gloo:all_reduce", 2, 1000 * i + 900 - us, us, "");
     }
     assert_int_equal(choose(t, &everything), 0);
     kp_rankwaits_add(ranks, &t->tree, &t->chosen);
@@ -103,6 +105,21 @@ static void about_take(char *verdict)
     const char *const end = strstr(about + 10, "\",\"");
     assert_true(end && strstr(about, "One rank arrives late") < end);
     memmove(about, end + 1, strlen(end + 1) + 1);
+}
+
+static void a_rank_that_is_late_in_one_step_of_three_is_not_critical(void **state)
+{
+    (void)state;
+    long_steps = 1;
+    char *verdict = verdict_of(800, 10);
+    long_steps = 3;
+    assert_non_null(
+        strstr(verdict, "the step waits for rank 1, which arrived last at 1 of 3 collectives; the wait is"));
+    assert_non_null(strstr(verdict, "; most of that wait lies in 1 of 3 steps\",\"change\":\"See what rank 1 does in "
+                                    "those steps and not in others: kprof report --step 0 of its trace.\""));
+    assert_non_null(strstr(verdict, "\"late\":{\"rank\":\"1\",\"critical\":false,"));
+    assert_non_null(strstr(verdict, "\"steps\":1,\"id\":\"late-rank\""));
+    free(verdict);
 }
 
 static void the_rank_that_waits_and_the_late_one_are_told_apart(void **state)
@@ -192,6 +209,7 @@ static void collectives_of_a_few_bytes_are_not_made_smaller(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rank_that_is_late_in_one_step_of_three_is_not_critical),
         cmocka_unit_test_setup_teardown(a_rank_has_its_head_and_steps, little_setup, little_teardown),
         cmocka_unit_test_setup_teardown(a_trace_of_no_job_is_not_compared, little_setup, little_teardown),
         cmocka_unit_test(collectives_of_a_few_bytes_are_not_made_smaller),

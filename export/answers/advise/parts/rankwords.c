@@ -27,15 +27,31 @@ static bool lack_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks
     return true;
 }
 
+/* A rank that is late in some steps alone: what it has more of in the mean step is that of those. */
+static bool rare_tell(struct kp_rankwords *out, size_t used, const struct kp_rankkept *kept, const char *rank)
+{
+    if (2 * kept->steps >= kept->of) return false;
+    snprintf(out->what + used, sizeof out->what - used, "; most of that wait lies in %zu of %zu steps", kept->steps,
+             kept->of);
+    snprintf(out->change, sizeof out->change,
+             "See what %s does in those steps and not in others: kprof report --step %ld of its trace.", rank,
+             kept->longest);
+    return true;
+}
+
 static void late_tell(struct kp_rankwords *out, const struct kp_rankwaits *ranks, long rank)
 {
     const struct kp_rankwait *const late = kp_rankwaits_awaited(ranks, rank);
     char cause[KP_RANKCAUSE_BYTES];
-    snprintf(out->what, sizeof out->what,
-             "the step waits for rank %ld, which arrived last at %zu of %zu collectives; the wait is %.0f %% of "
-             "the collective time",
-             late->rank, late->last, late->matched, 100 * out->part);
-    even_out(out, kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : "");
+    const struct kp_rankkept kept = kp_rankwaits_kept_steps(ranks, late->rank);
+    char name[32];
+    snprintf(name, sizeof name, "rank %ld", late->rank);
+    const int used = snprintf(out->what, sizeof out->what,
+                              "the step waits for %s, which arrived last at %zu of %zu collectives; the wait is %.0f "
+                              "%% of the collective time",
+                              name, late->last, late->matched, 100 * out->part);
+    if (!rare_tell(out, (size_t)used, &kept, name))
+        even_out(out, kp_rankwaits_cause(cause, sizeof cause, ranks, late) ? cause : "");
 }
 
 #define SMALL_BYTES 16384 /* of a collective: to send half of it saves nothing */
@@ -175,16 +191,6 @@ void kp_advice_of_rank(struct kp_advice *a, const struct kp_rankwaits *ranks, lo
     }
 }
 
-/* It is late in some steps alone: what it has more of in the mean step is that of those. */
-static void rare_tell(struct kp_rankwords *words, size_t used, const struct kp_rankkept *kept)
-{
-    snprintf(words->what + used, sizeof words->what - used, "; most of that wait lies in %zu of %zu steps", kept->steps,
-             kept->of);
-    snprintf(words->change, sizeof words->change,
-             "See what this rank does in those steps and not in others: kprof report --step %ld of its trace.",
-             kept->longest);
-}
-
 bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, const struct kp_rankwaits *ranks, long rank)
 {
     const struct kp_rankwait *const late = kp_rankwaits_late(ranks);
@@ -194,12 +200,12 @@ bool kp_finding_of_late(struct kp_finding *out, struct kp_rankwords *words, cons
     const double share = kept_ns * (double)late->steps / (double)late->steps_ns;
     if (share < KP_SHARE_LATE) return false;
     const struct kp_rankkept kept = kp_rankwaits_kept_steps(ranks, rank);
-    const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late), is_rare = 2 * kept.steps < kept.of;
+    const bool has_cause = kp_rankwaits_cause(cause, sizeof cause, ranks, late);
     const int used = snprintf(words->what, sizeof words->what,
                               "the other rank%s for this one, which arrived last at %zu of %zu collectives",
                               ranks->rank_count > 2 ? "s wait" : " waits", late->last, late->matched);
-    even_out(words, has_cause ? cause : "");
-    if (is_rare) rare_tell(words, (size_t)used, &kept);
+    const bool is_rare = rare_tell(words, (size_t)used, &kept, "this rank");
+    if (!is_rare) even_out(words, has_cause ? cause : "");
     const struct kp_rankplace *const place = kp_rankwaits_place(ranks, late);
     *out = (struct kp_finding){.id = KP_FINDING_LATE,
                                .what = words->what,
