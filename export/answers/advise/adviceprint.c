@@ -157,7 +157,7 @@ static void evaluated_print(FILE *out, const struct kp_advice *a)
 {
     fprintf(out, "%.0f %% of the time of steps and %s: %s, %s per step", 100 * a->evaluated_share, a->evaluated_as,
             a->evaluated_as, kp_units_ms(a->evaluated_ns));
-    if (a->count) fprintf(out, " (%zu more below)", a->count);
+    fprintf(out, " (%zu more below)", a->count);
 }
 
 /* The first line is the answer in one sentence. */

@@ -2,6 +2,7 @@
 SRC_opsrules := \
     export/answers/advise/opsrules/anomalyrule.c \
     export/answers/advise/opsrules/attentionrules.c \
+    export/answers/advise/opsrules/backwardrule.c \
     export/answers/advise/opsrules/bandwidth.c \
     export/answers/advise/opsrules/compilerule.c \
     export/answers/advise/opsrules/copyrules.c \

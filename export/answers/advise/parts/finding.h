@@ -129,7 +129,7 @@ enum kp_verdict kp_advice_verdict(const struct kp_advice *advice);
 /* Does `crowded` stand above all findings? Without a core all of their times are longer, but nothing is above what is
  * critical. */
 bool kp_advice_is_crowded_first(const struct kp_advice *advice);
-/* Do evaluations take the most, and as much as a finding that is critical? */
+/* Do evaluations take more than each finding, and as much as one that is critical? */
 bool kp_advice_is_evaluated_first(const struct kp_advice *advice);
 /* Of a GPU's steps what most of a step goes to, as the findings have it: "GPU compute" where the compute is healthy, or
  * the first finding is one of kernels and compute is half of a step; "host launches", "data loading" or "copies"

@@ -51,7 +51,8 @@ bool kp_advice_is_crowded_first(const struct kp_advice *a)
 
 bool kp_advice_is_evaluated_first(const struct kp_advice *a)
 {
-    if (!a->evaluated || kp_advice_is_crowded_first(a) || a->evaluated_share < KP_SHARE_CRITICAL) return false;
+    const bool is_much = a->evaluated && a->evaluated_share >= KP_SHARE_CRITICAL;
+    if (!is_much || !a->count || kp_advice_is_crowded_first(a)) return false;
     for (size_t i = 0; i < a->count; i++)
         if (a->findings[i].is_critical || a->findings[i].step_ns >= a->evaluated_ns) return false;
     return true;

@@ -439,4 +439,5 @@ void kp_rules_each_step(struct kp_costrules *x)
     input_judge(x);
     kp_rules_one_by_one(x);
     kp_rules_one_hot(x);
+    kp_rules_python_backward(x);
 }
