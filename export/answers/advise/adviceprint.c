@@ -39,8 +39,8 @@ void kp_adviceprint_finding(FILE *out, const struct kp_finding *f, size_t of)
     fprintf(out, "%s  ", f->is_critical ? "CRITICAL" : "WARNING");
     kp_plain_put(out, f->what);
     if (f->once_ns > 0)
-        fprintf(out, ": %s once, in step %ld, %.1f %% of all steps", kp_units_ms(f->once_ns), f->once_step,
-                100 * f->share);
+        fprintf(out, ": %s once, in step %ld, %.1f %% %s", kp_units_ms(f->once_ns), f->once_step, 100 * f->share,
+                f->share_of ? f->share_of : "of all steps");
     else if (f->step_ns > 0)
         fprintf(out, ": %s per step, %.1f %%%s%s", kp_units_ms(f->step_ns), 100 * f->share, f->share_of ? " " : "",
                 f->share_of ? f->share_of : "");

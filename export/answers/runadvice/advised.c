@@ -179,7 +179,7 @@ void kp_advised_json(FILE *out, int status, const char *folder, const struct tim
 
 static void finding_say(const struct kp_finding *f)
 {
-    char cost[128] = "", size[32];
+    char cost[192] = "", size[32];
     char room[512];
     const char *const known = kp_finding_line(f, room, sizeof room), *const line = known ? known : f->where;
     if (f->once_ns > 0) snprintf(cost, sizeof cost, ": %.1f ms once, in step %ld", f->once_ns / 1e6, f->once_step);
