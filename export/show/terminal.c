@@ -118,12 +118,25 @@ static bool is_row(const char *line)
     return gaps > 1;
 }
 
+/* Bytes of the word at the text's start. A number and its unit are one word. */
+static size_t word_bytes(const char *text)
+{
+    static const char *const units[] = {"%", "s", "ms", "us", "ns", "KiB", "MiB", "GiB"};
+    const size_t bytes = strcspn(text, " ");
+    if (!bytes || !text[bytes] || text[bytes - 1] < '0' || text[bytes - 1] > '9') return bytes;
+    const char *const next = text + bytes + 1;
+    const size_t word = strcspn(next, " ,;:.)");
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i]) == word && strncmp(next, units[i], word) == 0) return bytes + 1 + strcspn(next, " ");
+    return bytes;
+}
+
 static void line_wrap(FILE *out, const char *line, size_t columns, bool has_colour)
 {
     const size_t hang = hang_of(line, columns);
     size_t at = 0;
     while (*line) {
-        const size_t blanks = strspn(line, " "), bytes = strcspn(line + blanks, " ");
+        const size_t blanks = strspn(line, " "), bytes = word_bytes(line + blanks);
         const size_t width = columns_of(line + blanks, bytes);
         if (!bytes) break; /* blanks at the end */
         if (at + blanks + width <= columns) {

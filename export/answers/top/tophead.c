@@ -542,8 +542,8 @@ static void parts_of_step_print(FILE *out, const struct kp_top_report *r)
     kp_stepparts_text(text, sizeof text, r->parts, false);
     fputs("parts    ", out);
     bar_print(out, r->parts);
-    fprintf(out, "%s%s\n", has_gpu ? "on the host " : "", text);
-    if (has_gpu) fprintf(out, "         on the GPU %s\n", kp_stepparts_text(text, sizeof text, r->parts, true));
+    fprintf(out, "%s%s\n", has_gpu ? "host: " : "", text);
+    if (has_gpu) fprintf(out, "         GPU: %s\n", kp_stepparts_text(text, sizeof text, r->parts, true));
 }
 
 /* A loop over .item(): each leaves and enters Python, and on a GPU each waits. */

@@ -35,6 +35,16 @@ static void a_label_keeps_its_column(void **state)
                 "            there.\n");
 }
 
+static void a_number_and_its_unit_stay_together(void **state)
+{
+    (void)state;
+    assert_line("parts    forward 25.2 %, other 4.5 %", 34, false, "parts    forward 25.2 %, other\n         4.5 %\n");
+    assert_line("step     it takes up to 16.2 ms (median)", 30, false,
+                "step     it takes up to\n         16.2 ms (median)\n");
+    assert_line("step     the times of all are 12 smiles", 33, false,
+                "step     the times of all are 12\n         smiles\n");
+}
+
 static void a_word_that_is_wider_than_the_terminal_is_cut(void **state)
 {
     (void)state;
@@ -102,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prose_is_wrapped_and_goes_on_a_little_into_the_line),
         cmocka_unit_test(a_label_keeps_its_column),
+        cmocka_unit_test(a_number_and_its_unit_stay_together),
         cmocka_unit_test(a_word_that_is_wider_than_the_terminal_is_cut),
         cmocka_unit_test(a_letter_of_two_columns_stays_whole),
         cmocka_unit_test(a_row_is_cut_and_not_wrapped),
