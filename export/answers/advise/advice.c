@@ -243,8 +243,9 @@ static const char *missing_of(struct kp_costrules *x, bool is_behind)
         return "no step is whole: the first contains the program's start, and the last was cut short. Record steps in "
                "between: kprof run --schedule wait=1,warmup=1,active=10";
     if (!steps)
-        return "no steps in it: to count calls of a model, kprof run --schedule active=1000, or with --step "
-               "call:MODULE:FUNCTION those of a function; kprof doctor --steps names them. The rest: kprof report";
+        return "no steps in it. To count calls of the model as steps: kprof run --schedule active=1000. To count calls "
+               "of a function: --step call:MODULE:FUNCTION (kprof doctor --steps lists some). Without steps: kprof "
+               "report";
     if (steps < KP_STEPS_LEAST) return "fewer than two whole steps; record more: kprof run --schedule ...";
     if (is_behind)
         return "the GPU falls behind: in these steps the host launches more work than the GPU finishes. Record more "

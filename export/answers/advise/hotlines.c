@@ -12,7 +12,6 @@
 #include "collector/base/kp_order.h"
 #include "export/answers/advise/parts/costrules.h"
 #include "export/answers/top/toprows.h"
-#include "export/show/units.h"
 
 enum { LINES_SHOWN = 4 };
 #define FIRST_LEAST 0.10 /* of a step */
@@ -27,11 +26,11 @@ static const char *lines_text(const struct kp_costrules *x, const struct kp_top 
     for (size_t i = 0; i < lines->count && shown < LINES_SHOWN; i++) {
         const struct kp_top_row *const l = &lines->rows[i];
         const char *const name = kp_kineto_text(x->tree->trace, l->name);
-        const double ns = l->steps.self_ns / (double)x->out->steps, share = ns / x->out->step_ns;
+        const double share = l->steps.self_ns / (double)x->out->steps / x->out->step_ns;
         if (share < (shown ? OTHER_LEAST : FIRST_LEAST)) break;
         if (!l->name) continue;
-        text = kp_costrules_text(x, "%s%s%s%s %s (%.1f %%)", text ? text : "most of a step: ", text ? ", " : "",
-                                 l->is_backward ? KP_TOP_BACKWARD_OF : "", name, kp_units_ms(ns), 100 * share);
+        text = kp_costrules_text(x, "%s%s%s%s %.0f %%", text ? text : "most of a step: ", text ? ", " : "",
+                                 l->is_backward ? KP_TOP_BACKWARD_OF : "", name, 100 * share);
         shown++;
     }
     return text;

@@ -131,9 +131,10 @@ void kp_loadwaits_tell(const struct kp_costrules *x, const struct kp_step_split 
     else if (waits_are_short(x, f))
         f->change = kp_costrules_text(
             x,
-            "To take a batch from a worker costs about as much (queue, pickling, a process that wakes), so more "
+            "Taking a batch from a worker costs about as much (queue, pickling, a process that wakes), so more "
             "workers may not help. Hand over fewer, larger batches, or make items cheaper. Without workers "
-            "(num_workers=0) a step is shorter only where a batch loads in less than %.1f ms. How long it does, and "
+            "(num_workers=0) a step is shorter only if a batch loads in less than %.1f ms. To see how long it takes, "
+            "and "
             "whether the workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then kprof advise.",
             f->step_ns * (double)x->out->steps / (double)f->steps / 1e6);
 }
