@@ -254,6 +254,12 @@ static void heap_put(FILE *out, const char *text)
     if (in_site) fputs("</details>\n", out);
 }
 
+/* Dark or light, whatever the system has. */
+#define SCHEME_BUTTON                                                                                               \
+    "<button id=\"scheme\" type=\"button\" aria-label=\"Dark or light\" title=\"Dark or light\" onclick=\"const "   \
+    "of=document.documentElement.dataset,is=of.scheme||(matchMedia('(prefers-color-scheme: dark)').matches?'dark':" \
+    "'light');of.scheme=is==='dark'?'light':'dark'\">◐</button>"
+
 static void head_put(FILE *out, const struct kp_memview *view, const char *path)
 {
     const char *slash = strrchr(path, '/'), *label = slash && slash[1] ? slash + 1 : path;
@@ -268,7 +274,9 @@ static void head_put(FILE *out, const struct kp_memview *view, const char *path)
     fputs(kp_html_look_css, out);
     fputs("main{padding-top:1rem}h2{margin-top:1.6rem}h3{font-size:1rem;margin:1.4rem 0 .4rem}p{margin:.2rem "
           "0;color:var(--dim);max-width:60rem}"
-          ".scroll{width:fit-content;max-width:100%}</style></head>\n<body><main>\n<h1>Memory",
+          ".scroll{width:fit-content;max-width:100%}#scheme{float:right;font:inherit;color:inherit;background:var(--"
+          "card);border:1px solid var(--line);border-radius:6px;padding:.25rem "
+          ".6rem}</style></head>\n<body><main>\n" SCHEME_BUTTON "\n<h1>Memory",
           out);
     if (script) fputs(" of ", out), kp_html_text(out, script);
     fputs(" <small>", out);

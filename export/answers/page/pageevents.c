@@ -72,6 +72,8 @@ static enum kp_page_kind device_kind(const char *cat, bool is_comm)
 
 static enum kp_page_kind kind_of(const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
+    const bool is_of_host = e->kind == KP_KINETO_OP || e->kind == KP_KINETO_ANNOTATION;
+    if (is_of_host && kp_namefacts(trace, e->name) & (KP_NAME_COLLECTIVE | KP_NAME_COMM_OP)) return KP_PAGE_COMM;
     switch (e->kind) {
     case KP_KINETO_OP: return KP_PAGE_OP;
     case KP_KINETO_ANNOTATION:
