@@ -45,7 +45,7 @@ static void loading_is_told_without_the_time_that_had_no_core(void **state)
     assert_float_equal(f->share, 0.2, 0.002);
     assert_int_equal(f->steps, STEPS);
     assert_string_equal(f->what, "the step waits for data, because the DataLoader has no workers");
-    assert_string_equal(f->share_of, "of steps without waits for a CPU core, which take 10 ms");
+    assert_string_equal(f->share_of, "of the 10 ms that a step takes with a CPU core");
     assert_non_null(strstr(f->change, " That saves up to 2.0 ms a step."));
     assert_non_null(
         strstr(f->change, " The cores were busy (see the note). These times do not include waits for a core, and "));
@@ -98,8 +98,8 @@ static void the_steps_of_a_share_are_data_until_they_are_words(void **state)
     } rows[] = {
         {{false, true, 0}, "of steps without evaluations"},
         {{true, true, 0}, "of steps that are not slow, without evaluations"},
-        {{true, false, 2e6}, "of steps that are not slow, without waits for a CPU core, which take 2 ms"},
-        {{false, true, 2e6}, "of steps without evaluations and without waits for a CPU core, which take 2 ms"},
+        {{true, false, 2e6}, "of the 2 ms that a step takes with a CPU core, if it is not slow"},
+        {{false, true, 2e6}, "of the 2 ms that a step takes with a CPU core, without evaluations"},
         {{false, false, 0, true}, "of steps, waits for a CPU core included"},
         {{true, true, 0, true}, "of steps that are not slow, without evaluations, waits for a CPU core included"}};
     (void)state;

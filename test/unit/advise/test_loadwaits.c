@@ -69,8 +69,8 @@ static void a_wait_as_short_as_a_hand_over_asks_for_no_more_workers(void **state
     assert_string_equal(a.findings[0].id, "data-loading");
     assert_false(a.findings[0].is_bursty);
     assert_int_equal(strncmp(a.findings[0].change, "Taking a batch from a worker costs about as much", 48), 0);
-    assert_non_null(strstr(a.findings[0].change,
-                           "(num_workers=0) a step is shorter only if a batch loads in less than 1.5 ms."));
+    assert_non_null(
+        strstr(a.findings[0].change, "(num_workers=0) a step is shorter only if a batch loads in less than 1.5 ms."));
 }
 
 int main(void)

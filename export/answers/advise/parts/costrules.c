@@ -89,15 +89,14 @@ const char *kp_costrules_text(const struct kp_costrules *x, const char *format, 
 
 const char *kp_costrules_share_of(const struct kp_costrules *x, const struct kp_finding_steps *of)
 {
-    const char *const steady = of->is_steady ? " that are not slow" : "";
-    const char *core = of->has_waits ? ", waits for a CPU core included" : "";
-    const bool is_all = !of->is_trained && !of->has_waits && !(of->core_ns > 0);
-    if (is_all) return of->is_steady ? "of steps that are not slow" : NULL;
+    const char *const trained = of->is_trained ? ", without evaluations" : "";
+    const char *const waits = of->has_waits ? ", waits for a CPU core included" : "";
     if (of->core_ns > 0)
-        core = kp_costrules_text(x, "%s without waits for a CPU core, which take %.3g ms", of->is_trained ? " and" : "",
-                                 of->core_ns / 1e6);
-    return kp_costrules_text(x, "of steps%s%s%s%s", steady, *steady && (of->is_trained || of->core_ns > 0) ? "," : "",
-                             of->is_trained ? " without evaluations" : "", core);
+        return kp_costrules_text(x, "of the %.3g ms that a step takes with a CPU core%s%s", of->core_ns / 1e6,
+                                 of->is_steady ? ", if it is not slow" : "", trained);
+    if (of->is_steady) return kp_costrules_text(x, "of steps that are not slow%s%s", trained, waits);
+    if (of->is_trained) return kp_costrules_text(x, "of steps without evaluations%s", waits);
+    return of->has_waits ? "of steps, waits for a CPU core included" : NULL;
 }
 
 /* ", each 10th step", or "". */
