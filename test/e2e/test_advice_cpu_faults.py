@@ -46,7 +46,7 @@ def test_threads_whose_cores_others_have_are_told_to_be_one(threads, tmp_path):
         assert "too-many-threads" not in told and hint not in report, advice
         return
     found = told["too-many-threads"]
-    assert hint in report and found["change"].startswith("Set " if found["step_ms"] else "Time "), advice
+    assert hint in report and found["change"].startswith("Set " if found["step_ms"] else "Try "), advice
     assert found["what"].startswith("torch uses 2 threads, but other programs use the 2 cores as well. Each operator waits for its slowest thread"), found
     assert "OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread never waits for another." in found["change"], found
     lasts = float(run.out)

@@ -115,7 +115,7 @@ def readers_agree(run, wanted):
     marked = [e["name"] for e in facts.spans(trace) if e["args"].get("step") == "ended"]
     assert len([name for name in marked if trace["kprof"]["step_source"] == "dataloader" or "DataLoader" not in name]) == said
     assert not facts.steps(trace)
-    assert f", {said} steps (step 0 is left out: its start was not seen)\n" in harness.cli("report", run.trace).stdout
+    assert f", {said} steps (step 0 is left out: " in harness.cli("report", run.trace).stdout
     assert json.loads(harness.cli("report", "--json", run.trace).stdout)["steps"]["count"] == said - 1
     assert json.loads(harness.cli("advise", "--json", run.trace).stdout)["steps"] == said - 1
     assert f"the trace has steps 1 to {said - 1}" in harness.cli("events", "--step", "100000", run.trace).stderr

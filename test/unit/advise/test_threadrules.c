@@ -111,7 +111,7 @@ static void calls_that_all_wait_have_no_cost(void **state)
     more_facts = "";
     assert_non_null(f);
     assert_true(!f->is_critical && f->step_ns == 0);
-    assert_non_null(strstr(f->change, "Time OMP_NUM_THREADS=1, or torch.set_num_threads(1): "));
+    assert_non_null(strstr(f->change, "Try OMP_NUM_THREADS=1, or torch.set_num_threads(1): "));
 }
 
 static void one_thread_that_waits_for_a_core_is_not_too_many(void **state)

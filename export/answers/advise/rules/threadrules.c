@@ -305,7 +305,7 @@ static void slowest_tell(struct kp_costrules *x)
     f.change = kp_costrules_text(x,
                                  "%s OMP_NUM_THREADS=1, or torch.set_num_threads(1): one thread never waits for "
                                  "another. More threads (up to %ld) are faster only if each has its own core.",
-                                 f.step_ns > 0 ? "Set" : "Time", cores);
+                                 f.step_ns > 0 ? "Set" : "Try", cores);
     f.is_critical = f.share >= KP_SHARE_CRITICAL;
     kp_costrules_tell(x, &f);
 }
