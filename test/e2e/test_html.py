@@ -10,6 +10,7 @@ import pytest
 
 import gputraces
 import harness
+import pagedata
 import test_agreement
 import viewing
 
@@ -300,6 +301,7 @@ def test_the_curve_is_the_same_in_the_page_and_in_files_of_its_own(everything, a
     for path, flag in zip(files[1:], ("--html", "--svg")):
         assert harness.cli("memory", trace, flag, "--step", "all", "-o", path).returncode == 0
     page, html, svg = ask(*files, script="curve_ask")
+    assert page["turned"] and html["turned"]
     assert page["console"] == html["console"] == svg["console"] == []
     for said in (page, html, svg):
         assert said["first"]["value"].startswith("Peak: ") and said["first"]["fits"] and said["narrow"]["fits"]
@@ -314,6 +316,18 @@ def test_the_curve_is_the_same_in_the_page_and_in_files_of_its_own(everything, a
     for one, other in ((page, html), (html, svg)):
         assert [kind for kind, _ in one["first"]["areas"]] == [kind for kind, _ in other["first"]["areas"]]
         assert all(abs(a[1] - b[1]) <= 2 for a, b in zip(one["first"]["areas"], other["first"]["areas"]))
+
+
+def test_findings_and_steps_need_no_column(everything, tmp_path):
+    """A browser reads the head of a trace and paints it before it reads the events."""
+    first, second, *_ = pagedata.blocks(page_of(tmp_path, everything[0]))
+    name, head, columns = first
+    assert (name, columns) == ("trace", {}) and head["advice"]["steps"] == len(head["steps"]) > 0 and head["run"]["wall"] > 0
+    name, nothing, columns = second
+    lanes = [lane for lane in head["lanes"] if not lane[3]]
+    assert (name, nothing) == ("columns", None) and sum(lane[6] for lane in head["lanes"]) == len(columns["name"])
+    ends = [sum(pagedata.wide(columns, "after")[first:first + count]) + pagedata.wide(columns, "span")[first + count - 1] for *_, first, count in lanes]
+    assert max(ends) <= head["end"]
 
 
 def test_modules_are_boxes_whose_areas_are_their_times(everything):
@@ -355,6 +369,7 @@ def test_one_page_shows_several_ranks(ask, tmp_path):
     assert [row[0].split(" on ")[0] for row in sorted(said["ranks"])] == ["rank 0", "rank 1"]
     matched = int(re.match(r"(\d+) collectives are in all 2 traces", said["ranks note"])[1])
     assert " Ranks shows " in said["comm note"] and "network" not in said["comm note"]
+    assert re.search(r"Largest part\ncommunication [\d.]+ %", said["facts"]) and "communication" in said["colours of"], said["facts"]
     assert 0 < matched == sum(int(row[-1]) for row in said["ranks"]) <= sum(int(row[2]) for row in said["collectives"])
 
 

@@ -40,6 +40,15 @@ def window(driver, width):
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
 
 
+def turned(driver):
+    """Whether a click on the button, where there is one, makes the page dark."""
+    paper = "return getComputedStyle(document.documentElement.querySelector('body') || document.documentElement).backgroundColor"
+    before = driver.execute_script(paper)
+    for button in driver.find_elements(By.ID, "scheme"):
+        driver.execute_script("arguments[0].click()", button)
+    return driver.execute_script(paper) != before
+
+
 def used(driver, path):
     said = {}
     window(driver, 1100)
@@ -54,6 +63,7 @@ def used(driver, path):
     window(driver, 420)
     time.sleep(0.3)
     said["narrow"] = shown(driver)
+    said["turned"] = turned(driver)
     said["console"] = [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
     return said
 
