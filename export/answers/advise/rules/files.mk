@@ -4,6 +4,7 @@ SRC_rules := \
     export/answers/advise/rules/hostrules.c \
     export/answers/advise/rules/launchplace.c \
     export/answers/advise/rules/loadcore.c \
+    export/answers/advise/rules/loadepochs.c \
     export/answers/advise/rules/loadplace.c \
     export/answers/advise/rules/loadsavings.c \
     export/answers/advise/rules/loadwaits.c \

@@ -85,6 +85,13 @@ static bool bursts_tell(const struct kp_costrules *x, const struct kp_step_split
             x, "%zu steps%s wait %.1f to %.1f ms for the DataLoader (%.0f ms in all); the other steps wait %.1f ms",
             w.bursts, every_text(x, &w), w.least_ns / 1e6, w.most_ns / 1e6, w.burst_ns / 1e6,
             (w.all_ns - w.burst_ns) / 1e6 / (double)(w.steps - w.bursts));
+        f->change =
+            "See whether all workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then "
+            "kprof advise. If one has the slow items, or none is busy, a slow batch holds up those behind it: "
+            "in_order=False (torch 2.6 and later), prefetch_factor=N. If all are: more workers while cores are free, "
+            "or cheaper items.";
+        for (size_t i = 0; i < w.steps; i++) w.of[i] = w.of[i] < w.above_ns ? 0 : w.of[i];
+        kp_loadepochs_tell(x, w.of, f);
     }
     free(w.of);
     return are_bursts;
@@ -115,20 +122,14 @@ static bool starts_tell(const struct kp_costrules *x, struct kp_finding *f)
                                 "the DataLoader starts its workers again each epoch (%zu times, %.1f ms each), and "
                                 "the step waits for data",
                                 starts, start_ns / 1e6 / (double)starts);
-    f->change = "Keep the workers: DataLoader(..., persistent_workers=True).";
+    f->change = KP_LOADER_KEEPS;
     return true;
 }
 
 void kp_loadwaits_tell(const struct kp_costrules *x, const struct kp_step_split *splits, struct kp_finding *f)
 {
     if (starts_tell(x, f)) return;
-    if (bursts_tell(x, splits, f))
-        f->change = "See whether all workers are busy: kprof run --with-stack 1 --children --schedule 10-30, then "
-                    "kprof advise. If one "
-                    "has the slow items, or none is busy, a slow batch holds up those behind it: in_order=False "
-                    "(torch 2.6 and later), prefetch_factor=N. If all are: more workers while cores are free, or "
-                    "cheaper items.";
-    else if (waits_are_short(x, f))
+    if (!bursts_tell(x, splits, f) && waits_are_short(x, f))
         f->change = kp_costrules_text(
             x,
             "Taking a batch from a worker costs about as much (queue, pickling, a process that wakes), so more "

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "collector/base/kp_order.h"
+#include "export/answers/advise/rules/loadwaits.h"
 #include "export/answers/advise/rules/rules.h"
 #include "export/answers/advise/rules/waits.h"
 #include "export/read/facts/everynth.h"
@@ -333,11 +334,12 @@ static struct kp_finding *longer_tell(struct kp_costrules *x, const struct compa
     const char *const longer_by = part == KP_SPLIT_COMM && !x->out->has_gpu ? longer_by_text(x, cost) : NULL;
     const bool has_begin = is_outlier && part != KP_SPLIT_LOADING;
     const char *begin = has_begin ? kp_stepbegin_text(x, cost->of, with->longer) : "";
-    double *weights = is_gap ? more_weights(x, with) : NULL;
+    double *weights = is_gap || part == KP_SPLIT_LOADING ? more_weights(x, with) : NULL;
     const bool is_one = cost->least == 1;
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
     kp_costrules_core(x, f);
-    if (f) longer_name(x, f, numbers, part, weights, is_one, begin);
+    if (f) longer_name(x, f, numbers, part, is_gap ? weights : NULL, is_one, begin);
+    if (f && part == KP_SPLIT_LOADING) kp_loadepochs_tell(x, weights, f);
     if (f) f->longer_by = longer_by, f->is_each_nth = !is_outlier;
     free(weights);
     return f;
