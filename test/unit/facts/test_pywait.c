@@ -27,6 +27,8 @@ static void files_are_told_from_memory(void **state)
     assert_int_equal(kp_pywait_of("<built-in method read of _io.BytesIO object at 0x7f00>"), KP_PYWAIT_NONE);
     assert_int_equal(kp_pywait_of("<built-in method write of _io.StringIO object at 0x7f00>"), KP_PYWAIT_NONE);
     assert_int_equal(kp_pywait_of("<built-in function fromfile>"), KP_PYWAIT_FILE);
+    assert_int_equal(kp_pywait_of("<built-in method commit of sqlite3.Connection object at 0x7fcffa665210>"),
+                     KP_PYWAIT_FILE);
     assert_int_equal(kp_pywait_of("torch/serialization.py(1316): load"), KP_PYWAIT_FILE);
     assert_int_equal(kp_pywait_of("pandas/io/parsers/readers.py(868): read_csv"), KP_PYWAIT_FILE);
 }
