@@ -17,9 +17,7 @@ struct paths_sum {
 static void moment_take(void *context, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value)
 {
     struct paths_sum *s = context;
-    const size_t had = s->capacity[part];
-    s->own[part] = kp_kineto_grow(s->own[part], &s->capacity[part], (size_t)place + 1, sizeof **s->own);
-    if (s->capacity[part] > had) memset(s->own[part] + had, 0, (s->capacity[part] - had) * sizeof **s->own);
+    s->own[part] = kp_kineto_grow_zeros(s->own[part], &s->capacity[part], (size_t)place + 1, sizeof **s->own);
     s->own[part][place] += (double)kp_spans_between(&s->view->chosen.spans, from_ns, from_ns + value);
 }
 
@@ -28,9 +26,8 @@ static void part_add(struct kp_view_tab *tab, const struct paths_sum *s, enum kp
 {
     const size_t count =
         s->capacity[part] < kp_calltree_count(s->paths) ? s->capacity[part] : kp_calltree_count(s->paths);
-    size_t unused = 0;
-    double *total = kp_kineto_grow(NULL, &unused, count + 1, sizeof *total);
-    int32_t *rows = kp_kineto_grow(NULL, (unused = 0, &unused), count + 1, sizeof *rows);
+    double *total = kp_kineto_room(count + 1, sizeof *total);
+    int32_t *rows = kp_kineto_room(count + 1, sizeof *rows);
     if (count) memcpy(total, s->own[part], count * sizeof *total);
     for (size_t i = count; i-- > 1;) total[kp_calltree_parent(s->paths, (uint32_t)i)] += total[i];
     for (uint32_t i = 0; i < count && total[0] > 0; i++) {

@@ -407,8 +407,8 @@ struct search {
 
 static struct own_place place_get(const struct kp_kineto *trace, const struct search *search, uint32_t id)
 {
-    struct own_place place = {.text = *kp_strings_mark(trace->strings, search->column, id)};
-    if (search->column == KP_STRINGS_LINE) place.package = *kp_strings_mark(trace->strings, KP_STRINGS_PACKAGE, id);
+    struct own_place place = {.text = kp_strings_marked(trace->strings, search->column, id)};
+    if (search->column == KP_STRINGS_LINE) place.package = kp_strings_marked(trace->strings, KP_STRINGS_PACKAGE, id);
     return place;
 }
 
@@ -424,6 +424,8 @@ static uint32_t stack_search(struct kp_kineto *trace, uint32_t stack, const stru
     uint32_t at = stack, head, tail = 0, *path = NULL;
     size_t depth = 0, capacity = 0;
     struct own_place place;
+    const uint32_t known = kp_strings_marked(trace->strings, search->column, stack);
+    if (known) return known - 1;
     while (!(place = place_get(trace, search, at)).text && kp_strings_is_chain(trace->strings, at, &head, &tail)) {
         *KP_KINETO_NEXT(path, depth, capacity) = at;
         at = tail;
@@ -442,11 +444,11 @@ static uint32_t stack_search(struct kp_kineto *trace, uint32_t stack, const stru
 static uint32_t once(struct kp_kineto *trace, enum kp_strings_column column, uint32_t id,
                      uint32_t (*find)(struct kp_kineto *trace, uint32_t id))
 {
-    if (!*kp_strings_mark(trace->strings, column, id)) {
-        const uint32_t found = find(trace, id);
-        *kp_strings_mark(trace->strings, column, id) = found + 1;
-    }
-    return *kp_strings_mark(trace->strings, column, id) - 1;
+    const uint32_t known = kp_strings_marked(trace->strings, column, id);
+    if (known) return known - 1;
+    const uint32_t found = find(trace, id);
+    *kp_strings_mark(trace->strings, column, id) = found + 1;
+    return found;
 }
 
 /* Writes "train.py(12): forward" as "train.py forward". */

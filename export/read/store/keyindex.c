@@ -9,12 +9,10 @@
 
 enum { FIRST = 64 };
 
-static size_t place_of(const struct kp_keyindex *x, uint64_t key)
+static inline size_t place_of(const struct kp_keyindex *x, uint64_t key)
 {
-    uint64_t h = key ^ key >> 33;
-    h *= UINT64_C(0xff51afd7ed558ccd);
-    h ^= h >> 33;
-    size_t at = (size_t)(h * UINT64_C(0xc4ceb9fe1a85ec53) >> 32) & (x->slot_count - 1);
+    const uint64_t h = (key ^ key >> 32) * UINT64_C(0xc4ceb9fe1a85ec53);
+    size_t at = (size_t)(h ^ h >> 32) & (x->slot_count - 1);
     while (x->slots[at] && x->keys[x->slots[at] - 1] != key) at = (at + 1) & (x->slot_count - 1);
     return at;
 }
@@ -28,16 +26,22 @@ static void widen(struct kp_keyindex *x)
     for (size_t i = 0; i < x->count; i++) x->slots[place_of(x, x->keys[i])] = (uint32_t)i + 1;
 }
 
+static __attribute__((noinline)) size_t key_add(struct kp_keyindex *x, uint64_t key)
+{
+    if (2 * (x->count + 1) > x->slot_count) widen(x);
+    *KP_KINETO_NEXT(x->keys, x->count, x->capacity) = key;
+    x->slots[place_of(x, key)] = (uint32_t)x->count;
+    return x->count - 1;
+}
+
 size_t kp_keyindex_get(struct kp_keyindex *x, uint64_t key)
 {
     if (x->last < x->count && x->keys[x->last] == key) return x->last;
-    if (2 * (x->count + 1) > x->slot_count) widen(x);
-    const size_t at = place_of(x, key);
-    if (!x->slots[at]) {
-        *KP_KINETO_NEXT(x->keys, x->count, x->capacity) = key;
-        x->slots[at] = (uint32_t)x->count;
+    if (x->slot_count) {
+        const uint32_t slot = x->slots[place_of(x, key)];
+        if (slot) return x->last = slot - 1;
     }
-    return x->last = x->slots[at] - 1;
+    return x->last = key_add(x, key);
 }
 
 void *kp_keyindex_row(struct kp_keyindex *x, uint64_t key, const void *first, size_t bytes)

@@ -32,18 +32,16 @@ static void *need(void *memory)
     return memory;
 }
 
-void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes)
+void *kp_kineto_grow_more(void *memory, size_t *capacity, size_t wanted, size_t item_bytes)
 {
-    if (wanted <= *capacity) return memory;
     size_t next = *capacity ? *capacity + *capacity / 2 : 64;
     if (next < wanted) next = wanted;
     *capacity = next;
     return need(realloc(memory, next * item_bytes));
 }
 
-void *kp_kineto_grow_zeros(void *memory, size_t *capacity, size_t wanted, size_t item_bytes)
+void *kp_kineto_grow_zeros_more(void *memory, size_t *capacity, size_t wanted, size_t item_bytes)
 {
-    if (wanted <= *capacity) return memory;
     const size_t had = *capacity;
     char *const made = kp_kineto_grow(memory, capacity, wanted, item_bytes);
     memset(made + had * item_bytes, 0, (*capacity - had) * item_bytes);

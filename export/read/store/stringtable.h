@@ -70,11 +70,19 @@ bool kp_strings_has_module(const struct kp_strings *strings, uint32_t call); /* 
 void kp_strings_module_from(struct kp_strings *to, uint32_t call, struct kp_strings *from, uint32_t its);
 
 extern void (*kp_kineto_no_memory)(void); /* called before out of memory calls exit() */
-void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
-void *kp_kineto_grow_zeros(void *memory, size_t *capacity, size_t wanted, size_t item_bytes); /* new ones are zero */
+void *kp_kineto_grow_more(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
+void *kp_kineto_grow_zeros_more(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
+static inline void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes)
+{
+    return wanted <= *capacity ? memory : kp_kineto_grow_more(memory, capacity, wanted, item_bytes);
+}
+/* New items are zero. */
+static inline void *kp_kineto_grow_zeros(void *memory, size_t *capacity, size_t wanted, size_t item_bytes)
+{
+    return wanted <= *capacity ? memory : kp_kineto_grow_zeros_more(memory, capacity, wanted, item_bytes);
+}
 void *kp_kineto_room(size_t count, size_t item_bytes);  /* for a list that does not grow */
 void *kp_kineto_zeros(size_t count, size_t item_bytes); /* the same, all zero */
 /* The next place of a list, which grows where it is full. */
-#define KP_KINETO_NEXT(list, count, capacity)                                                                   \
-    ((count) < (capacity) ? 0 : ((list) = kp_kineto_grow((list), &(capacity), (count) + 1, sizeof *(list)), 0), \
-     &(list)[(count)++])
+#define KP_KINETO_NEXT(list, count, capacity) \
+    ((list) = kp_kineto_grow((list), &(capacity), (count) + 1, sizeof *(list)), &(list)[(count)++])
