@@ -12,6 +12,7 @@
 #include "export/show/plain.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "collector/base/kp_utf8.h"
@@ -33,10 +34,25 @@ static struct letter letter_at(const unsigned char *s, size_t left)
     return (struct letter){n, s[1], !is_c1, false};
 }
 
+#define ONES UINT64_C(0x0101010101010101)
+#define HIGHS UINT64_C(0x8080808080808080)
+
+/* Returns how many bytes at the beginning are plain ASCII. Most texts are, so words of eight are looked at. */
+static size_t ascii_run(const char *text, size_t bytes)
+{
+    size_t n = 0;
+    for (uint64_t word; bytes - n >= sizeof word; n += sizeof word) {
+        memcpy(&word, text + n, sizeof word);
+        if ((word | (word - ONES * 0x20) | ((word ^ ONES * 0x7f) - ONES)) & HIGHS) break;
+    }
+    while (n < bytes && text[n] >= 0x20 && text[n] < 0x7f) n++;
+    return n;
+}
+
 /* Returns how many bytes at the beginning stay as they are. */
 static size_t plain_run(const char *text, size_t bytes, bool is_quoted)
 {
-    size_t n = 0;
+    size_t n = is_quoted ? 0 : ascii_run(text, bytes);
     while (n < bytes) {
         const struct letter c = letter_at((const unsigned char *)text + n, bytes - n);
         if (!c.is_plain || (is_quoted && (text[n] == '"' || text[n] == '\\'))) break;
@@ -52,6 +68,15 @@ size_t kp_plain_text(char *out, size_t room, const char *text, size_t bytes)
     static const char hex[] = "0123456789abcdef";
     size_t all = 0, used = 0;
     for (size_t i = 0; i < bytes;) {
+        const size_t run = ascii_run(text + i, bytes - i);
+        if (run && used == all && used + 1 < room) {
+            const size_t fits = run < room - 1 - used ? run : room - 1 - used;
+            memcpy(out + used, text + i, fits);
+            used += fits;
+        }
+        all += run;
+        i += run;
+        if (i == bytes) break;
         const struct letter c = letter_at((const unsigned char *)text + i, bytes - i);
         const char escape[] = {'\\', 'x', hex[c.code >> 4 & 15], hex[c.code & 15]};
         const char *const shown = c.is_plain ? text + i : escape;
